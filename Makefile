@@ -1,0 +1,189 @@
+# Belljar: one non-recursive Makefile. `make help` lists the targets.
+#
+#   build/            the program, its manual page and completions
+#   build/obj         objects of the release build
+#   build/san         the same with ASan and UBSan, and every test program (make SAN=1)
+#   build/fuzz        libFuzzer programs (clang)
+
+VERSION  = 0.1.0
+PREFIX  ?= /usr/local
+DESTDIR ?=
+CC      ?= gcc
+FUZZ_CC ?= clang
+FUZZ_SECONDS ?= 60
+
+ifneq ($(V),1)
+Q = @
+say = @printf '  %-7s %s\n'
+else
+say = @:
+endif
+
+# --- flags -------------------------------------------------------------------------
+
+LIBS = jansson libevent_core
+LIB_CFLAGS := $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
+LIB_LDLIBS := $(shell pkg-config --libs $(LIBS) 2>/dev/null) -lm
+
+WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Wvla -Wformat=2 -Wcast-qual -Wswitch-enum \
+	-Wstrict-prototypes -Wmissing-prototypes -Wimplicit-fallthrough -Wundef -Wwrite-strings
+COMMON = -std=gnu17 -D_GNU_SOURCE -DBELLJAR_VERSION='"$(VERSION)"' -Isrc $(LIB_CFLAGS) \
+	-MMD -MP -g $(WARNINGS)
+BANNED = -include src/base/banned.h
+HARDENED = -O2 -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection -fPIE \
+	$(call cc_accepts,-ftrivial-auto-var-init=zero) $(call cc_accepts,-fcf-protection)
+SANITIZED = -O1 -Werror -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+FUZZED = -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+LINKED = -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
+
+cc_accepts = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && echo $(1))
+
+# --- what there is -----------------------------------------------------------------
+
+SOURCES := $(sort $(wildcard src/*/*.c src/*/*/*.c))
+HEADERS := $(sort $(wildcard src/*/*.h src/*/*/*.h))
+PARTS   := $(filter-out src/cli/main.c,$(SOURCES))
+FIXTURE := $(sort $(wildcard tests/fixture/*.c))
+UNITS   := $(sort $(wildcard tests/unit/*/test_*.c))
+FUZZERS := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+# The conformance fixture links the protocol pillar and nothing else.
+PILLAR  := $(filter $(addprefix src/,base/% json/% loop/% mcp/% transport/%),$(PARTS))
+
+UNIT_PROGRAMS   := $(UNITS:tests/unit/%.c=build/san/unit/%)
+REPLAY_PROGRAMS := $(FUZZERS:tests/fuzz/%.c=build/san/replay/%)
+FUZZ_PROGRAMS   := $(FUZZERS:tests/fuzz/%.c=build/fuzz/%)
+SHELLS          := bash zsh fish
+GENERATED       := build/doc/belljar.1 $(SHELLS:%=build/completions/belljar.%)
+
+.PHONY: all run test bench fuzz lint install uninstall clean help test-programs format
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+ifeq ($(SAN),1)
+all: build/san/belljar ##   build the program (build/belljar; SAN=1: build/san/belljar)
+else
+all: build/belljar $(GENERATED) ##   build the program (build/belljar; SAN=1: build/san/belljar)
+endif
+
+# --- compile -----------------------------------------------------------------------
+
+build/obj/src/%.o: src/%.c Makefile
+	$(say) CC $<
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(COMMON) $(BANNED) $(HARDENED) $(CFLAGS) -c $< -o $@
+
+build/obj/tests/%.o: tests/%.c Makefile
+	$(say) CC $<
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(COMMON) $(HARDENED) $(CFLAGS) -c $< -o $@
+
+build/san/obj/src/%.o: src/%.c Makefile
+	$(say) CC-SAN $<
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(COMMON) $(BANNED) $(SANITIZED) -c $< -o $@
+
+build/san/obj/tests/%.o: tests/%.c Makefile
+	$(say) CC-SAN $<
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(COMMON) $(SANITIZED) -Itests -c $< -o $@
+
+build/fuzz/obj/%.o: %.c Makefile
+	$(say) CC-FUZZ $<
+	@mkdir -p $(@D)
+	$(Q)$(FUZZ_CC) $(COMMON) $(FUZZED) -c $< -o $@
+
+# --- link --------------------------------------------------------------------------
+
+%/parts.a:
+	$(say) AR $@
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+build/parts.a: $(PARTS:%.c=build/obj/%.o)
+build/san/parts.a: $(PARTS:%.c=build/san/obj/%.o)
+build/fuzz/parts.a: $(PARTS:%.c=build/fuzz/obj/%.o)
+
+build/belljar: build/obj/src/cli/main.o build/parts.a
+	$(say) LINK $@
+	$(Q)$(CC) $(LINKED) $(LDFLAGS) $^ $(LIB_LDLIBS) -o $@
+
+build/san/belljar: build/san/obj/src/cli/main.o build/san/parts.a
+	$(say) LINK $@
+	$(Q)$(CC) $(SANITIZED) $^ $(LIB_LDLIBS) -o $@
+
+build/fixture: $(FIXTURE:%.c=build/obj/%.o) $(PILLAR:%.c=build/obj/%.o)
+	$(say) LINK $@
+	$(Q)$(CC) $(LINKED) $^ $(LIB_LDLIBS) -o $@
+
+build/san/fixture: $(FIXTURE:%.c=build/san/obj/%.o) $(PILLAR:%.c=build/san/obj/%.o)
+	$(say) LINK $@
+	$(Q)$(CC) $(SANITIZED) $^ $(LIB_LDLIBS) -o $@
+
+build/san/unit/%: build/san/obj/tests/unit/%.o build/san/parts.a
+	$(say) LINK $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(SANITIZED) $^ $(LIB_LDLIBS) -lcmocka -o $@
+
+build/san/replay/%: build/san/obj/tests/fuzz/%.o build/san/obj/tests/fuzz/replay.o build/san/parts.a
+	$(say) LINK $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(SANITIZED) $^ $(LIB_LDLIBS) -o $@
+
+build/fuzz/%: build/fuzz/obj/tests/fuzz/%.o build/fuzz/parts.a
+	$(say) LINK $@
+	$(Q)$(FUZZ_CC) $(FUZZED) -fsanitize=fuzzer $^ $(LIB_LDLIBS) -o $@
+
+# --- documents made from the tables ------------------------------------------------
+
+build/doc/belljar.1: doc/belljar.1.in scripts/manual.sh build/belljar
+	$(say) DOC $@
+	@mkdir -p $(@D)
+	$(Q)sh scripts/manual.sh build/belljar $< >$@
+
+build/completions/belljar.%: build/belljar
+	$(say) DOC $@
+	@mkdir -p $(@D)
+	$(Q)build/belljar completion $* >$@
+
+# --- use ---------------------------------------------------------------------------
+
+run: all ##   build, then show the program at work
+	@sh scripts/demo.sh build/belljar
+
+test-programs: all build/fixture build/san/belljar build/san/fixture $(UNIT_PROGRAMS) $(REPLAY_PROGRAMS)
+
+test: test-programs ##  unit tests, fuzz corpora, end-to-end tests; ends in "N passed, M failed"
+	@sh tests/run.sh
+
+bench: all build/fixture ## measure start-up, calls and memory beside the official SDK's server
+	@sh tests/bench/bench.sh
+
+fuzz: $(FUZZ_PROGRAMS) ##  fuzz each decoder for FUZZ_SECONDS (60)
+	@sh tests/fuzz/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_PROGRAMS)
+
+lint: ##  layers, sizes, lone headers, clang-format, cppcheck, clang-tidy, shellcheck
+	@sh scripts/lint.sh '$(filter-out -MMD -MP,$(COMMON))'
+
+format: ## let clang-format rewrite the sources
+	clang-format -i $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] tests/*/*/*.[ch])
+
+install: all ## install below PREFIX (/usr/local); honours DESTDIR
+	install -D -m 755 build/belljar $(DESTDIR)$(PREFIX)/bin/belljar
+	install -D -m 644 build/doc/belljar.1 $(DESTDIR)$(PREFIX)/share/man/man1/belljar.1
+	install -D -m 644 build/completions/belljar.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/belljar
+	install -D -m 644 build/completions/belljar.zsh $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_belljar
+	install -D -m 644 build/completions/belljar.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/belljar.fish
+
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(PREFIX)/bin/belljar $(DESTDIR)$(PREFIX)/share/man/man1/belljar.1
+	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/belljar
+	rm -f $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_belljar
+	rm -f $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/belljar.fish
+
+clean: ## remove build/
+	rm -rf build
+
+help: ##  this list
+	@awk -F ':.*## *' '/^[a-z-]+:.*## /{ printf "  %-10s %s\n", $$1, $$2 }' Makefile
+
+-include $(shell find build -name '*.d' 2>/dev/null)

@@ -1,0 +1,52 @@
+#include "base/arena.h"
+
+#include <stdalign.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+enum { BLOCK_SIZE = 4096 };
+
+struct arena_block {
+	struct arena_block *next;
+	size_t used, size;
+	alignas(max_align_t) unsigned char bytes[];
+};
+
+static struct arena_block *add_block(struct arena *arena, size_t size)
+{
+	struct arena_block *block = mem_new(sizeof *block + size);
+
+	block->size = size;
+	block->next = arena->blocks;
+	arena->blocks = block;
+	return block;
+}
+
+void *arena_new(struct arena *arena, size_t count, size_t size)
+{
+	const size_t align = alignof(max_align_t);
+	size_t bytes;
+	void *ptr;
+
+	if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2)
+		abort(); /* a caller forgot its cap */
+	bytes = (bytes + align - 1) / align * align;
+	if (arena->blocks == NULL || bytes > arena->blocks->size - arena->blocks->used)
+		(void)add_block(arena, bytes > BLOCK_SIZE ? bytes : BLOCK_SIZE);
+	ptr = arena->blocks->bytes + arena->blocks->used;
+	arena->blocks->used += bytes;
+	return ptr;
+}
+
+void arena_done(struct arena *arena)
+{
+	while (arena->blocks != NULL) {
+		struct arena_block *block = arena->blocks;
+
+		arena->blocks = block->next;
+		free(block);
+	}
+}

@@ -1,0 +1,71 @@
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+static const char *const words[] = {
+#define X(name, word) word,
+	ERROR_KINDS(X)
+#undef X
+};
+_Static_assert(ARRAY_LEN(words) == ERR_KIND_COUNT, "a word for each kind");
+
+const char *error_word(enum error_kind kind)
+{
+	return (size_t)kind < ARRAY_LEN(words) ? words[kind] : "error";
+}
+
+/* snprintf cuts in the middle of a character; the message goes into JSON. */
+static void trim(struct error *err)
+{
+	err->msg[utf8_prefix(err->msg, strlen(err->msg), sizeof err->msg - 1)] = '\0';
+}
+
+int error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
+{
+	va_list args;
+
+	err->kind = kind;
+	err->errnum = 0;
+	va_start(args, fmt);
+	(void)vsnprintf(err->msg, sizeof err->msg, fmt, args);
+	va_end(args);
+	trim(err);
+	return -1;
+}
+
+int error_sys(struct error *err, const char *fmt, ...)
+{
+	int saved = errno;
+	size_t used;
+	va_list args;
+
+	err->kind = ERR_SYSTEM;
+	err->errnum = saved;
+	va_start(args, fmt);
+	(void)vsnprintf(err->msg, sizeof err->msg, fmt, args);
+	va_end(args);
+	used = strlen(err->msg);
+	(void)snprintf(err->msg + used, sizeof err->msg - used, ": %s", strerror(saved));
+	trim(err);
+	return -1;
+}
+
+int error_wrap(struct error *err, const char *fmt, ...)
+{
+	struct error inner = *err;
+	size_t used;
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(err->msg, sizeof err->msg, fmt, args);
+	va_end(args);
+	used = strlen(err->msg);
+	(void)snprintf(err->msg + used, sizeof err->msg - used, ": %s", inner.msg);
+	trim(err);
+	return -1;
+}

@@ -1,0 +1,112 @@
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+int fd_ensure_stdio(struct error *err)
+{
+	for (;;) {
+		int fd = open("/dev/null", O_RDWR); /* not O_CLOEXEC: children need 0, 1, 2 too */
+
+		if (fd < 0)
+			return error_sys(err, "open /dev/null");
+		if (fd > STDERR_FILENO) {
+			(void)close(fd);
+			return 0;
+		}
+	}
+}
+
+int fd_set_nonblocking(int fd, struct error *err)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return error_sys(err, "make descriptor %d non-blocking", fd);
+	return 0;
+}
+
+static int read_all(int fd, struct buf *buf, struct error *err)
+{
+	char chunk[16 * 1024];
+
+	for (;;) {
+		ssize_t n = read(fd, chunk, sizeof chunk);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return error_sys(err, "read");
+		if (n == 0)
+			return 0;
+		if (buf_add(buf, (struct view){ chunk, (size_t)n }, err) < 0)
+			return -1;
+	}
+}
+
+int fd_read_file(const char *path, struct buf *buf, struct error *err)
+{
+	/* O_NONBLOCK: a FIFO in the file's place must not hang us. */
+	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0) {
+		int missing = errno == ENOENT || errno == ENOTDIR;
+
+		(void)error_sys(err, "open '%s'", path);
+		if (missing)
+			err->kind = ERR_NOT_FOUND;
+		return -1;
+	}
+	if (fstat(fd, &st) < 0)
+		return error_sys(err, "stat '%s'", path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, ERR_INVALID, "'%s' is not a regular file", path);
+	if (read_all(fd, buf, err) < 0)
+		return error_wrap(err, "'%s'", path);
+	return 0;
+}
+
+static int write_all(int fd, struct view bytes, struct error *err)
+{
+	while (bytes.len != 0) {
+		ssize_t n = write(fd, bytes.ptr, bytes.len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return error_sys(err, "write");
+		bytes.ptr += n;
+		bytes.len -= (size_t)n;
+	}
+	return 0;
+}
+
+int fd_write_file(const char *path, struct view bytes, mode_t mode, struct error *err)
+{
+	AUTO_FREE char *temporary = mem_format("%s.XXXXXX", path);
+	AUTO_FD int fd = mkostemp(temporary, O_CLOEXEC);
+
+	if (fd < 0)
+		return error_sys(err, "create '%s'", temporary);
+	if (write_all(fd, bytes, err) < 0)
+		goto undo;
+	if (fchmod(fd, mode) < 0 || fsync(fd) < 0 || rename(temporary, path) < 0) {
+		(void)error_sys(err, "finish");
+		goto undo;
+	}
+	return 0;
+undo:
+	(void)unlink(temporary);
+	return error_wrap(err, "write '%s'", path);
+}

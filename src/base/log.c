@@ -1,0 +1,47 @@
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/utf8.h"
+
+static const char *const words[] = {
+#define X(name, word) word,
+	LOG_LEVELS(X)
+#undef X
+};
+
+static enum log_level most_shown = LOG_WARNING;
+
+void log_set_level(enum log_level most)
+{
+	most_shown = most;
+}
+
+bool log_wants(enum log_level level)
+{
+	return level <= most_shown;
+}
+
+/* One write() per line: lines of several processes on one stderr do not mix. A stderr
+ * that is full or gone loses the line; there is nobody to tell. */
+void log_line(enum log_level level, const char *fmt, ...)
+{
+	char text[1024], shown[1400], line[1536], now[CLOCK_TEXT_SIZE];
+	va_list args;
+	ssize_t written;
+	int len;
+
+	if (!log_wants(level))
+		return;
+	va_start(args, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, args);
+	va_end(args);
+	len = snprintf(line, sizeof line, "%s belljar %s: %s\n", clock_text(now), words[level],
+	               utf8_show(view_of(text), shown, sizeof shown));
+	written = write(STDERR_FILENO, line, (size_t)len);
+	(void)written;
+}

@@ -1,0 +1,63 @@
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static NORETURN void out_of_memory(size_t size)
+{
+	(void)fprintf(stderr, "belljar: out of memory (%zu bytes)\n", size);
+	abort();
+}
+
+void *mem_array(size_t count, size_t size)
+{
+	void *ptr = calloc(count != 0 ? count : 1, size != 0 ? size : 1);
+
+	if (ptr == NULL)
+		out_of_memory(size);
+	return ptr;
+}
+
+void *mem_new(size_t size)
+{
+	return mem_array(1, size);
+}
+
+void *mem_resize(void *ptr, size_t size)
+{
+	void *grown = realloc(ptr, size != 0 ? size : 1);
+
+	if (grown == NULL)
+		out_of_memory(size);
+	return grown;
+}
+
+char *mem_dup_len(const char *text, size_t len)
+{
+	char *copy = mem_new(len + 1);
+
+	if (len != 0)
+		memcpy(copy, text, len);
+	return copy;
+}
+
+char *mem_dup(const char *text)
+{
+	return mem_dup_len(text, strlen(text));
+}
+
+char *mem_format(const char *fmt, ...)
+{
+	va_list args;
+	char *text;
+	int len;
+
+	va_start(args, fmt);
+	len = vasprintf(&text, fmt, args);
+	va_end(args);
+	if (len < 0)
+		out_of_memory(0);
+	return text;
+}

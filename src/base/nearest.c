@@ -1,0 +1,49 @@
+#include "base/nearest.h"
+
+#include <string.h>
+
+enum { LONGEST = 64 };
+
+static size_t least(size_t a, size_t b, size_t c)
+{
+	size_t ab = a < b ? a : b;
+
+	return ab < c ? ab : c;
+}
+
+/* Levenshtein's distance, one row at a time. */
+static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	size_t row[LONGEST + 1];
+
+	for (size_t j = 0; j <= b_len; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= a_len; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= b_len; j++) {
+			size_t above = row[j];
+
+			row[j] = least(above + 1, row[j - 1] + 1,
+			               diagonal + (a[i - 1] != b[j - 1]));
+			diagonal = above;
+		}
+	}
+	return row[b_len];
+}
+
+void nearest_offer(struct nearest *best, const char *typed, const char *known)
+{
+	size_t typed_len = strlen(typed), known_len = strlen(known);
+	size_t allowed = typed_len / 3 > 1 ? typed_len / 3 : 1;
+	size_t d;
+
+	if (typed_len > LONGEST || known_len > LONGEST)
+		return;
+	d = distance(typed, typed_len, known, known_len);
+	if (d > allowed || (best->name != NULL && d >= best->distance))
+		return;
+	best->name = known;
+	best->distance = d;
+}

@@ -1,0 +1,65 @@
+#include "base/num.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/utf8.h"
+
+/* Reads digits only: no sign, no spaces, no other base. Returns the rest, or NULL. */
+static const char *digits(const char *text, uint64_t *ret)
+{
+	uint64_t value = 0;
+	const char *p = text;
+
+	for (; *p >= '0' && *p <= '9'; p++) {
+		uint64_t digit = (uint64_t)(*p - '0');
+
+		if (value > (UINT64_MAX - digit) / 10)
+			return NULL;
+		value = value * 10 + digit;
+	}
+	*ret = value;
+	return p != text ? p : NULL;
+}
+
+static int refuse(const char *text, const char *what, uint64_t min, uint64_t max, struct error *err)
+{
+	char shown[64];
+
+	return error_set(err, ERR_INVALID, "expected %s from %" PRIu64 " to %" PRIu64 ", got '%s'",
+	                 what, min, max, utf8_show(view_of(text), shown, sizeof shown));
+}
+
+int num_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret, struct error *err)
+{
+	uint64_t value;
+	const char *rest = digits(text, &value);
+
+	if (rest == NULL || *rest != '\0' || value < min || value > max)
+		return refuse(text, "a whole number", min, max, err);
+	*ret = value;
+	return 0;
+}
+
+int num_parse_size(const char *text, uint64_t min, uint64_t max, uint64_t *ret, struct error *err)
+{
+	static const char units[] = "KMG";
+	const char *what = "a size in bytes (K, M or G may follow)";
+	uint64_t value;
+	const char *rest = digits(text, &value);
+	const char *unit;
+	unsigned shift = 0;
+
+	if (rest != NULL && *rest != '\0' && (unit = strchr(units, *rest)) != NULL) {
+		shift = 10 * (unsigned)(unit - units + 1);
+		rest++;
+	}
+	if (rest == NULL || *rest != '\0' || value > (UINT64_MAX >> shift))
+		return refuse(text, what, min, max, err);
+	value <<= shift;
+	if (value < min || value > max)
+		return refuse(text, what, min, max, err);
+	*ret = value;
+	return 0;
+}

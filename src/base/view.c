@@ -1,0 +1,52 @@
+#include "base/view.h"
+
+#include <string.h>
+
+struct view view_of(const char *text)
+{
+	return (struct view){ .ptr = text, .len = strlen(text) };
+}
+
+bool view_is(struct view v, const char *text)
+{
+	size_t len = strlen(text);
+
+	return v.len == len && memcmp(v.ptr, text, len) == 0;
+}
+
+bool view_starts(struct view v, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	return v.len >= len && memcmp(v.ptr, prefix, len) == 0;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+struct view view_trim(struct view v)
+{
+	while (v.len != 0 && is_blank(v.ptr[0])) {
+		v.ptr++;
+		v.len--;
+	}
+	while (v.len != 0 && is_blank(v.ptr[v.len - 1]))
+		v.len--;
+	return v;
+}
+
+bool view_next_line(struct view *rest, struct view *ret)
+{
+	const char *end;
+
+	if (rest->len == 0)
+		return false;
+	end = memchr(rest->ptr, '\n', rest->len);
+	ret->ptr = rest->ptr;
+	ret->len = end != NULL ? (size_t)(end - rest->ptr) : rest->len;
+	rest->ptr += ret->len + (end != NULL);
+	rest->len -= ret->len + (end != NULL);
+	return true;
+}

@@ -1,0 +1,121 @@
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "json/json.h"
+
+/* Jansson returns NULL when memory runs out; so do we not. */
+static json_t *must(json_t *value)
+{
+	if (value == NULL)
+		abort();
+	return value;
+}
+
+/* Bytes that are not UTF-8 become U+FFFD, one for each. */
+static char *mend(struct view text, size_t *ret_len)
+{
+	static const char replacement[] = "\xef\xbf\xbd";
+	char *mended = mem_new(text.len * 3 + 1);
+	char *out = mended;
+
+	while (text.len != 0) {
+		size_t n = utf8_char(text);
+		size_t step = n != 0 ? n : 1;
+
+		memcpy(out, n != 0 ? text.ptr : replacement, n != 0 ? n : 3);
+		out += n != 0 ? n : 3;
+		text.ptr += step;
+		text.len -= step;
+	}
+	*ret_len = (size_t)(out - mended);
+	return mended;
+}
+
+json_t *json_str_view(struct view text)
+{
+	AUTO_FREE char *mended = NULL;
+	size_t len;
+
+	if (text.len == 0)
+		return must(json_string(""));
+	if (utf8_valid(text))
+		return must(json_stringn_nocheck(text.ptr, text.len));
+	mended = mend(text, &len);
+	return must(json_stringn_nocheck(mended, len));
+}
+
+json_t *json_str(const char *text)
+{
+	return json_str_view(view_of(text));
+}
+
+json_t *json_format(const char *fmt, ...)
+{
+	AUTO_FREE char *text = NULL;
+	va_list args;
+	int len;
+
+	va_start(args, fmt);
+	len = vasprintf(&text, fmt, args);
+	va_end(args);
+	if (len < 0)
+		abort();
+	return json_str_view((struct view){ text, (size_t)len });
+}
+
+json_t *json_obj(void)
+{
+	return must(json_object());
+}
+
+json_t *json_list(void)
+{
+	return must(json_array());
+}
+
+json_t *json_int(json_int_t value)
+{
+	return must(json_integer(value));
+}
+
+json_t *json_num(double value)
+{
+	if (value == floor(value) && fabs(value) < 0x1p53)
+		return json_int((json_int_t)value);
+	return must(json_real(value));
+}
+
+void json_set(json_t *object, const char *key, json_t *value)
+{
+	if (json_object_set_new(object, key, must(value)) < 0)
+		abort();
+}
+
+void json_set_text(json_t *object, const char *key, const char *text)
+{
+	if (text != NULL)
+		json_set(object, key, json_str(text));
+}
+
+void json_push(json_t *array, json_t *value)
+{
+	if (json_array_append_new(array, must(value)) < 0)
+		abort();
+}
+
+char *json_write(const json_t *value, size_t *ret_len)
+{
+	char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+
+	if (text == NULL)
+		abort();
+	*ret_len = strlen(text);
+	return text;
+}

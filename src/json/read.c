@@ -1,0 +1,127 @@
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "json/json.h"
+#include "json/scan.h"
+
+/* The sender's id out of a text that is refused as a whole. Only a scalar that stands
+ * there once is an answer. */
+static json_t *refused_id(const struct json_scan *scan)
+{
+	if (scan->ids != 1 || scan->id.len == 0)
+		return NULL;
+	return json_loadb(scan->id.ptr, scan->id.len, JSON_DECODE_ANY, NULL);
+}
+
+static int refuse_parse(struct view text, const json_error_t *why, struct error *err)
+{
+	enum json_error_code code = json_error_code(why);
+	char shown[160];
+
+	(void)utf8_show(view_of(why->text), shown, sizeof shown);
+	if (code == json_error_duplicate_key || code == json_error_numeric_overflow ||
+	    code == json_error_null_byte_in_key)
+		return error_set(err, ERR_INVALID, "%s", shown);
+	if (text.len == 0)
+		return error_set(err, ERR_SYNTAX, "empty text");
+	return error_set(err, ERR_SYNTAX, "%s at byte %d", shown, why->position);
+}
+
+int json_read(struct view text, const struct json_limits *limits, json_t **ret, json_t **ret_id,
+              struct error *err)
+{
+	struct json_scan scan;
+	json_error_t why;
+	json_t *value;
+	int r;
+
+	json_scan(text, &scan);
+	if (scan.depth > limits->depth)
+		r = error_set(err, ERR_LIMIT, "nested deeper than %zu levels (max_depth)",
+		              limits->depth);
+	else if (scan.values > limits->values)
+		r = error_set(err, ERR_LIMIT, "more than %zu values (max_values)", limits->values);
+	else if ((value = json_loadb(text.ptr != NULL ? text.ptr : "", text.len,
+	                             JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
+	                             &why)) != NULL) {
+		*ret = value;
+		return 0;
+	} else
+		r = refuse_parse(text, &why, err);
+	if (ret_id != NULL)
+		*ret_id = err->kind != ERR_SYNTAX ? refused_id(&scan) : NULL;
+	return r;
+}
+
+json_t *json_member(const json_t *object, const char *key, json_type type)
+{
+	json_t *value = json_object_get(object, key);
+
+	return value != NULL && json_typeof(value) == type ? value : NULL;
+}
+
+const char *json_text(const json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(object, key));
+}
+
+bool json_has(const json_t *object, const char *key)
+{
+	return json_object_get(object, key) != NULL;
+}
+
+bool json_as_int(const json_t *value, json_int_t *ret)
+{
+	double real;
+
+	if (json_is_integer(value)) {
+		*ret = json_integer_value(value);
+		return true;
+	}
+	if (!json_is_real(value))
+		return false;
+	real = json_real_value(value);
+	if (real != floor(real) || real < -0x1p62 || real > 0x1p62)
+		return false;
+	*ret = (json_int_t)real;
+	return true;
+}
+
+const char *json_describe(const json_t *value, char *out, size_t size)
+{
+	char shown[48];
+
+	switch (json_typeof(value)) {
+	case JSON_STRING:
+		(void)utf8_show(
+		        (struct view){ json_string_value(value), json_string_length(value) }, shown,
+		        sizeof shown);
+		(void)snprintf(out, size, "the string \"%s\"", shown);
+		break;
+	case JSON_INTEGER:
+		(void)snprintf(out, size, "the number %" JSON_INTEGER_FORMAT,
+		               json_integer_value(value));
+		break;
+	case JSON_REAL:
+		(void)snprintf(out, size, "the number %g", json_real_value(value));
+		break;
+	case JSON_OBJECT:
+		(void)snprintf(out, size, "an object");
+		break;
+	case JSON_ARRAY:
+		(void)snprintf(out, size, "an array");
+		break;
+	case JSON_TRUE:
+	case JSON_FALSE:
+		(void)snprintf(out, size, "the boolean %s", json_is_true(value) ? "true" : "false");
+		break;
+	case JSON_NULL:
+		(void)snprintf(out, size, "null");
+		break;
+	}
+	return out;
+}

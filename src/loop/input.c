@@ -1,0 +1,105 @@
+#include "loop/input.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "loop/internal.h"
+
+enum { CHUNK = 64 * 1024 };
+
+struct input {
+	struct loop *loop;
+	struct event *event;
+	const struct input_events *events;
+	void *ctx;
+	int fd;
+	bool always_ready; /* a file: we wake ourselves */
+	bool paused, ended;
+	char chunk[CHUNK];
+};
+
+static void watch(struct input *input)
+{
+	if (!input->always_ready && event_add(input->event, NULL) < 0)
+		input->always_ready = true;
+	if (input->always_ready)
+		event_active(input->event, EV_READ, 0);
+}
+
+static void end(struct input *input, const struct error *why)
+{
+	input->ended = true;
+	(void)event_del(input->event);
+	input->events->end(input->ctx, why);
+}
+
+/* The receiver may free the input from its callback: nothing of it is touched after. */
+static void on_readable(evutil_socket_t fd, short what, void *ctx)
+{
+	struct input *input = ctx;
+	struct error err;
+	ssize_t n;
+
+	(void)fd;
+	(void)what;
+	if (input->paused || input->ended)
+		return;
+	n = read(input->fd, input->chunk, CHUNK);
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return watch(input);
+	if (n < 0) {
+		(void)error_sys(&err, "read from descriptor %d", input->fd);
+		return end(input, &err);
+	}
+	if (n == 0)
+		return end(input, NULL);
+	if (input->always_ready)
+		event_active(input->event, EV_READ, 0);
+	input->events->bytes(input->ctx, (struct view){ input->chunk, (size_t)n });
+}
+
+struct input *input_new(struct loop *loop, int fd, const struct input_events *events, void *ctx)
+{
+	struct input *input = mem_new(sizeof *input);
+
+	input->loop = loop;
+	input->fd = fd;
+	input->events = events;
+	input->ctx = ctx;
+	input->event = loop_must(
+	        event_new(loop_base(loop), fd, EV_READ | EV_PERSIST, on_readable, input));
+	watch(input);
+	return input;
+}
+
+void input_pause(struct input *input)
+{
+	input->paused = true;
+	if (!input->ended)
+		(void)event_del(input->event);
+}
+
+void input_resume(struct input *input)
+{
+	if (!input->paused)
+		return;
+	input->paused = false;
+	if (!input->ended)
+		watch(input);
+}
+
+struct input *input_free(struct input *input)
+{
+	if (input == NULL)
+		return NULL;
+	input->ended = true;
+	event_free(input->event);
+	input->event = NULL;
+	loop_defer(input->loop, free, input);
+	return NULL;
+}

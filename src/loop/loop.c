@@ -1,0 +1,189 @@
+#include "loop/loop.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+#include <sys/time.h>
+
+#include "base/error.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "loop/internal.h"
+
+struct loop {
+	struct event_base *base;
+	struct event *defer; /* active while `deferred` has entries */
+	struct list deferred;
+};
+
+struct deferred {
+	struct list node;
+	loop_fn *fn;
+	void *ctx;
+};
+
+struct loop_timer {
+	struct event *event;
+	loop_fn *fn;
+	void *ctx;
+};
+
+struct loop_signal {
+	struct event *event;
+	loop_fn *fn;
+	void *ctx;
+};
+
+struct event_base *loop_base(struct loop *loop)
+{
+	return loop->base;
+}
+
+void *loop_must(void *handle)
+{
+	if (handle == NULL)
+		abort();
+	return handle;
+}
+
+/* Runs what was there at the start; entries added meanwhile get the next round. */
+static void run_deferred(evutil_socket_t fd, short what, void *ctx)
+{
+	struct loop *loop = ctx;
+	struct list *last = loop->deferred.prev;
+	struct list *node;
+
+	(void)fd;
+	(void)what;
+	do {
+		struct deferred *d;
+
+		node = loop->deferred.next;
+		if (node == &loop->deferred)
+			return;
+		d = container_of(node, struct deferred, node);
+		list_remove(node);
+		d->fn(d->ctx);
+		free(d);
+	} while (node != last);
+	if (!list_is_empty(&loop->deferred))
+		event_active(loop->defer, EV_TIMEOUT, 0);
+}
+
+int loop_new(struct loop **ret, struct error *err)
+{
+	struct loop *loop = mem_new(sizeof *loop);
+
+	list_init(&loop->deferred);
+	loop->base = event_base_new();
+	if (loop->base == NULL) {
+		free(loop);
+		return error_sys(err, "create the event loop");
+	}
+	loop->defer = loop_must(event_new(loop->base, -1, 0, run_deferred, loop));
+	*ret = loop;
+	return 0;
+}
+
+/* What is deferred still runs: it frees things. */
+struct loop *loop_free(struct loop *loop)
+{
+	if (loop == NULL)
+		return NULL;
+	while (!list_is_empty(&loop->deferred))
+		run_deferred(-1, 0, loop);
+	event_free(loop->defer);
+	event_base_free(loop->base);
+	free(loop);
+	return NULL;
+}
+
+void loop_run(struct loop *loop)
+{
+	(void)event_base_loop(loop->base, EVLOOP_NO_EXIT_ON_EMPTY);
+}
+
+void loop_stop(struct loop *loop)
+{
+	(void)event_base_loopexit(loop->base, NULL);
+}
+
+void loop_defer(struct loop *loop, loop_fn *fn, void *ctx)
+{
+	struct deferred *d = mem_new(sizeof *d);
+
+	d->fn = fn;
+	d->ctx = ctx;
+	if (list_is_empty(&loop->deferred))
+		event_active(loop->defer, EV_TIMEOUT, 0);
+	list_add(&loop->deferred, &d->node);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *ctx)
+{
+	struct loop_timer *timer = ctx;
+
+	(void)fd;
+	(void)what;
+	timer->fn(timer->ctx);
+}
+
+struct loop_timer *loop_timer_new(struct loop *loop, loop_fn *fn, void *ctx)
+{
+	struct loop_timer *timer = mem_new(sizeof *timer);
+
+	timer->fn = fn;
+	timer->ctx = ctx;
+	timer->event = loop_must(event_new(loop->base, -1, 0, on_timer, timer));
+	return timer;
+}
+
+void loop_timer_start(struct loop_timer *timer, uint64_t ms)
+{
+	struct timeval delay = { .tv_sec = (time_t)(ms / 1000),
+		                 .tv_usec = (suseconds_t)(ms % 1000 * 1000) };
+
+	(void)event_add(timer->event, &delay);
+}
+
+void loop_timer_stop(struct loop_timer *timer)
+{
+	(void)event_del(timer->event);
+}
+
+struct loop_timer *loop_timer_free(struct loop_timer *timer)
+{
+	if (timer == NULL)
+		return NULL;
+	event_free(timer->event);
+	free(timer);
+	return NULL;
+}
+
+static void on_signal(evutil_socket_t fd, short what, void *ctx)
+{
+	struct loop_signal *sig = ctx;
+
+	(void)fd;
+	(void)what;
+	sig->fn(sig->ctx);
+}
+
+struct loop_signal *loop_signal_new(struct loop *loop, int signo, loop_fn *fn, void *ctx)
+{
+	struct loop_signal *sig = mem_new(sizeof *sig);
+
+	sig->fn = fn;
+	sig->ctx = ctx;
+	sig->event = loop_must(evsignal_new(loop->base, signo, on_signal, sig));
+	(void)event_add(sig->event, NULL);
+	return sig;
+}
+
+struct loop_signal *loop_signal_free(struct loop_signal *sig)
+{
+	if (sig == NULL)
+		return NULL;
+	event_free(sig->event);
+	free(sig);
+	return NULL;
+}

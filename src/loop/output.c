@@ -1,0 +1,142 @@
+#include "loop/output.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "loop/internal.h"
+
+struct output {
+	struct loop *loop;
+	struct event *event;
+	struct evbuffer *queue;
+	const struct output_events *events;
+	void *ctx;
+	size_t max;
+	int fd, old_flags;
+	bool failed;
+};
+
+static void fail(struct output *output)
+{
+	struct error err;
+
+	(void)error_sys(&err, "write to descriptor %d", output->fd);
+	output->failed = true;
+	(void)event_del(output->event);
+	(void)evbuffer_drain(output->queue, evbuffer_get_length(output->queue));
+	output->events->failed(output->ctx, &err);
+}
+
+static bool is_transient(int errnum)
+{
+	return errnum == EAGAIN || errnum == EINTR;
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *ctx)
+{
+	struct output *output = ctx;
+
+	(void)fd;
+	(void)what;
+	if (output->failed)
+		return;
+	if (evbuffer_write(output->queue, output->fd) < 0 && !is_transient(errno)) {
+		fail(output);
+		return;
+	}
+	if (evbuffer_get_length(output->queue) != 0)
+		return;
+	(void)event_del(output->event);
+	output->events->drained(output->ctx);
+}
+
+int output_new(struct loop *loop, int fd, size_t max, const struct output_events *events, void *ctx,
+               struct output **ret, struct error *err)
+{
+	int flags = fcntl(fd, F_GETFL);
+	struct output *output;
+
+	if (flags < 0 || fd_set_nonblocking(fd, err) < 0)
+		return error_sys(err, "use descriptor %d for output", fd);
+	output = mem_new(sizeof *output);
+	output->loop = loop;
+	output->fd = fd;
+	output->old_flags = flags;
+	output->max = max;
+	output->events = events;
+	output->ctx = ctx;
+	output->queue = loop_must(evbuffer_new());
+	output->event = loop_must(
+	        event_new(loop_base(loop), fd, EV_WRITE | EV_PERSIST, on_writable, output));
+	*ret = output;
+	return 0;
+}
+
+/* Straight to the descriptor while nothing is queued: the usual message costs one
+ * system call and no trip through the loop. */
+static size_t write_now(struct output *output, struct view bytes)
+{
+	size_t done = 0;
+
+	while (done < bytes.len) {
+		ssize_t n = write(output->fd, bytes.ptr + done, bytes.len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			break;
+		done += (size_t)n;
+	}
+	return done;
+}
+
+int output_write(struct output *output, struct view bytes, struct error *err)
+{
+	size_t pending = evbuffer_get_length(output->queue);
+	size_t done = 0;
+
+	if (output->failed)
+		return 0;
+	if (bytes.len > output->max || pending > output->max - bytes.len)
+		return error_set(
+		        err, ERR_LIMIT,
+		        "the reader is too slow: more than %zu bytes wait for it (max_queue)",
+		        output->max);
+	if (pending == 0)
+		done = write_now(output, bytes);
+	if (done == bytes.len)
+		return 0;
+	/* A broken descriptor is found again by on_writable(), outside the caller's stack. */
+	if (evbuffer_add(output->queue, bytes.ptr + done, bytes.len - done) < 0)
+		abort();
+	if (event_add(output->event, NULL) < 0)
+		event_active(output->event, EV_WRITE, 0);
+	return 0;
+}
+
+size_t output_pending(const struct output *output)
+{
+	return evbuffer_get_length(output->queue);
+}
+
+struct output *output_free(struct output *output)
+{
+	if (output == NULL)
+		return NULL;
+	output->failed = true;
+	event_free(output->event);
+	output->event = NULL;
+	evbuffer_free(output->queue);
+	output->queue = NULL;
+	(void)fcntl(output->fd, F_SETFL, output->old_flags);
+	loop_defer(output->loop, free, output);
+	return NULL;
+}
