@@ -162,7 +162,7 @@ fuzz: $(FUZZ_PROGRAMS) ##  fuzz each decoder for FUZZ_SECONDS (60)
 	@sh tests/fuzz/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_PROGRAMS)
 
 lint: ##  layers, sizes, lone headers, clang-format, cppcheck, clang-tidy, shellcheck
-	@sh scripts/lint.sh '$(filter-out -MMD -MP,$(COMMON))'
+	@sh scripts/lint.sh $(filter-out -MMD -MP,$(COMMON))
 
 format: ## let clang-format rewrite the sources
 	clang-format -i $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] tests/*/*/*.[ch])

@@ -11,14 +11,14 @@ bool view_is(struct view v, const char *text)
 {
 	size_t len = strlen(text);
 
-	return v.len == len && memcmp(v.ptr, text, len) == 0;
+	return v.len == len && (len == 0 || memcmp(v.ptr, text, len) == 0);
 }
 
 bool view_starts(struct view v, const char *prefix)
 {
 	size_t len = strlen(prefix);
 
-	return v.len >= len && memcmp(v.ptr, prefix, len) == 0;
+	return v.len >= len && (len == 0 || memcmp(v.ptr, prefix, len) == 0);
 }
 
 static bool is_blank(char c)

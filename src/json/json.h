@@ -36,7 +36,8 @@ struct json_limits {
 MUST_CHECK int json_read(struct view text, const struct json_limits *limits, json_t **ret,
                          json_t **ret_id, struct error *err);
 
-/* Borrowed; NULL if absent or of another type. */
+/* Borrowed; NULL if absent or of another type. Text with a NUL inside is no C string, and
+ * counts as another type. */
 const char *json_text(const json_t *object, const char *key);
 json_t *json_member(const json_t *object, const char *key, json_type type);
 bool json_has(const json_t *object, const char *key);

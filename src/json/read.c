@@ -66,7 +66,10 @@ json_t *json_member(const json_t *object, const char *key, json_type type)
 
 const char *json_text(const json_t *object, const char *key)
 {
-	return json_string_value(json_object_get(object, key));
+	const json_t *value = json_object_get(object, key);
+	const char *text = json_string_value(value);
+
+	return text != NULL && strlen(text) == json_string_length(value) ? text : NULL;
 }
 
 bool json_has(const json_t *object, const char *key)
@@ -85,6 +88,7 @@ bool json_as_int(const json_t *value, json_int_t *ret)
 	if (!json_is_real(value))
 		return false;
 	real = json_real_value(value);
+	/* cppcheck-suppress incorrectLogicOperator ; it misreads hexadecimal floats */
 	if (real != floor(real) || real < -0x1p62 || real > 0x1p62)
 		return false;
 	*ret = (json_int_t)real;

@@ -61,6 +61,8 @@ static void run_deferred(evutil_socket_t fd, short what, void *ctx)
 		if (node == &loop->deferred)
 			return;
 		d = container_of(node, struct deferred, node);
+		/* The analyser does not follow the links.
+		 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 		list_remove(node);
 		d->fn(d->ctx);
 		free(d);

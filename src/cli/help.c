@@ -1,0 +1,20 @@
+#include "cli/usage.h"
+#include "cli/verb.h"
+
+static enum verb_result run(const struct verb_call *call, struct error *err)
+{
+	(void)err;
+	if (call->operands[0] == NULL)
+		usage_short();
+	else
+		usage_verb(verb_find(call->operands[0]));
+	return VERB_DONE;
+}
+
+const struct verb verb_help = {
+	.name = "help",
+	.operand = "VERB",
+	.operand_choice = verb_name_at,
+	.summary = "Explain a verb, or list them all.",
+	.run = run,
+};

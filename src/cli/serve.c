@@ -1,0 +1,29 @@
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/verb.h"
+#include "server/options.h"
+#include "server/server.h"
+
+static enum verb_result run(const struct verb_call *call, struct error *err)
+{
+	log_set_level(call->options->log_level);
+	return server_run(call->options, err) < 0 ? VERB_FAILED : VERB_DONE;
+}
+
+static const struct verb_example examples[] = {
+	{ "belljar serve", "Serve, as an MCP client would start it." },
+	{ "belljar serve --log-level debug 2>belljar.log", "The same, with a full log." },
+	{ "BELLJAR_MAX_LINE=1M belljar serve", "The same, taking messages of at most 1 MiB." },
+	{ NULL, NULL },
+};
+
+const struct verb verb_serve = {
+	.name = "serve",
+	.summary = "Serve MCP on standard input and output.",
+	.help = "Reads one JSON-RPC message per line from standard input and answers on standard "
+	        "output until the input ends. Standard error gets the log. An MCP client starts "
+	        "this by itself; 'belljar connect' prints what to tell it.",
+	.examples = examples,
+	.options = FOR_SERVE,
+	.run = run,
+};

@@ -1,0 +1,147 @@
+#include "cli/usage.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/out.h"
+#include "cli/verb.h"
+#include "server/option_value.h"
+#include "server/options.h"
+
+enum { VERB_COLUMN = 14, OPTION_COLUMN = 26, EXAMPLE_COLUMN = 6 };
+
+void usage_short(void)
+{
+	const struct verb *verb;
+
+	out("usage: belljar [VERB] [OPTION...]\n\n");
+	out_wrapped(0, 0,
+	            "Runs code an AI assistant should not be trusted with, in sandboxes. Belljar "
+	            "is a server of the Model Context Protocol (MCP): the assistant's client "
+	            "starts it and talks to it over standard input and output.");
+	out("\nVerbs:\n");
+	for (size_t i = 0; (verb = verb_at(i)) != NULL; i++) {
+		if (verb->hidden)
+			continue;
+		out("  %-*s", VERB_COLUMN - 2, verb->name);
+		out_wrapped(VERB_COLUMN, VERB_COLUMN, verb->summary);
+	}
+	out("\nStart here:\n"
+	    "  belljar doctor     what this machine offers\n"
+	    "  belljar connect    how to add belljar to an MCP client\n\n");
+	out_wrapped(0, 0,
+	            "Without a verb belljar serves, unless standard input is a terminal. 'belljar "
+	            "help VERB' tells more; so does the manual page, belljar(1).");
+}
+
+static const char *range_text(const struct option_spec *spec, char *text, size_t size)
+{
+	char min[24], max[24];
+
+	if (spec->type == OPTION_TYPE_SIZE)
+		(void)snprintf(text, size, "%s to %s", option_size_text(spec->min, min, sizeof min),
+		               option_size_text(spec->max, max, sizeof max));
+	else
+		(void)snprintf(text, size, "%" PRIu64 " to %" PRIu64, spec->min, spec->max);
+	return text;
+}
+
+const char *usage_option_text(const struct option_spec *spec, char out_text[USAGE_TEXT_SIZE])
+{
+	char expected[OPTION_TEXT_SIZE];
+	const char *limits = "";
+
+	switch (spec->type) {
+	case OPTION_TYPE_NUMBER:
+	case OPTION_TYPE_SIZE:
+		limits = range_text(spec, expected, sizeof expected);
+		break;
+	case OPTION_TYPE_CHOICE:
+	case OPTION_TYPE_TEXT:
+		limits = option_expected(spec, expected);
+		break;
+	case OPTION_TYPE_FLAG:
+	case OPTION_TYPE_PATH:
+		break;
+	}
+	if (spec->fallback != NULL)
+		(void)snprintf(out_text, USAGE_TEXT_SIZE, "%s (%s; default %s)", spec->help, limits,
+		               spec->fallback);
+	else
+		(void)snprintf(out_text, USAGE_TEXT_SIZE, "%s", spec->help);
+	return out_text;
+}
+
+static void print_option(const struct option_spec *spec)
+{
+	char left[64], text[USAGE_TEXT_SIZE];
+	int len = snprintf(left, sizeof left, "  --%s%s%s", spec->name,
+	                   spec->word != NULL ? " " : "", spec->word != NULL ? spec->word : "");
+
+	out("%s", left);
+	out_wrapped(OPTION_COLUMN, (size_t)len, usage_option_text(spec, text));
+}
+
+static void print_options(const struct verb *verb)
+{
+	const struct option_spec *shown = NULL, *in_file = NULL;
+	char variable[OPTION_NAME_SIZE], key[OPTION_NAME_SIZE], text[400];
+
+	out("\nOptions:\n");
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		if ((option_specs[i].verbs & verb->options) == 0 || verb->options == 0)
+			continue;
+		print_option(&option_specs[i]);
+		shown = &option_specs[i];
+		if (option_specs[i].in_file && in_file == NULL)
+			in_file = &option_specs[i];
+	}
+	out("  -h, --help");
+	out_wrapped(OPTION_COLUMN, strlen("  -h, --help"), "Print this help.");
+	if (shown == NULL)
+		return;
+	shown = in_file != NULL ? in_file : shown;
+	(void)snprintf(text, sizeof text, "Each option is also an environment variable: %s for --%s.",
+	               option_variable(shown, variable), shown->name);
+	out("\n");
+	out_wrapped(0, 0, text);
+	if (in_file == NULL)
+		return;
+	(void)snprintf(text, sizeof text,
+	               "All but --config may stand in the configuration file, as a key such as %s. "
+	               "A flag wins over the environment, the environment over the file. The file "
+	               "is $XDG_CONFIG_HOME/belljar/belljar.json (usually "
+	               "~/.config/belljar/belljar.json), or else /etc/belljar/belljar.json.",
+	               option_key(shown, key));
+	out_wrapped(0, 0, text);
+}
+
+void usage_verb(const struct verb *verb)
+{
+	out("usage: belljar %s%s", verb->name, verb->options != 0 ? " [OPTION...]" : "");
+	if (verb->operand != NULL)
+		out(verb->operand_needed ? " %s" : " [%s]", verb->operand);
+	out("\n\n");
+	out_wrapped(0, 0, verb->summary);
+	if (verb->help != NULL) {
+		out("\n");
+		out_wrapped(0, 0, verb->help);
+	}
+	if (verb->operand_choice != NULL) {
+		const char *choice;
+
+		out("\n%s is one of:", verb->operand);
+		for (size_t i = 0; (choice = verb->operand_choice(i)) != NULL; i++)
+			out("%s %s", i != 0 ? "," : "", choice);
+		out("\n");
+	}
+	print_options(verb);
+	if (verb->examples == NULL)
+		return;
+	out("\nExamples:\n");
+	for (const struct verb_example *example = verb->examples; example->command; example++) {
+		out("  %s\n", example->command);
+		out_wrapped(EXAMPLE_COLUMN, 0, example->what);
+	}
+}

@@ -1,0 +1,28 @@
+#include <string.h>
+
+#include "base/attr.h"
+#include "cli/verb.h"
+
+/* The hidden ones stand last: verb_name_at() stops there. */
+static const struct verb *const verbs[] = {
+	&verb_serve, &verb_connect, &verb_doctor, &verb_completion,
+	&verb_help,  &verb_version, &verb_generate,
+};
+
+const struct verb *verb_at(size_t i)
+{
+	return i < ARRAY_LEN(verbs) ? verbs[i] : NULL;
+}
+
+const struct verb *verb_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+		if (strcmp(verbs[i]->name, name) == 0)
+			return verbs[i];
+	return NULL;
+}
+
+const char *verb_name_at(size_t i)
+{
+	return i < ARRAY_LEN(verbs) && !verbs[i]->hidden ? verbs[i]->name : NULL;
+}

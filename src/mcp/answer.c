@@ -1,0 +1,105 @@
+#include <stdlib.h>
+
+#include "base/base64.h"
+#include "base/error.h"
+#include "mcp/call.h"
+#include "mcp/content.h"
+#include "mcp/internal.h"
+
+static json_t *content_for(const struct mcp_call *call, json_t *content)
+{
+	json_t *fitting = json_list();
+	json_t *block;
+	size_t i;
+
+	json_array_foreach(content, i, block)
+	        json_push(fitting, mcp_block_for(call->revision, json_incref(block)));
+	json_decref(content);
+	return fitting;
+}
+
+static json_t *as_text(const json_t *structured)
+{
+	json_t *content = json_list();
+	size_t len;
+	AUTO_FREE char *text = json_write(structured, &len);
+
+	json_push(content, mcp_text_view((struct view){ text, len }));
+	return content;
+}
+
+void mcp_answer(struct mcp_call *call, json_t *content, json_t *structured)
+{
+	json_t *result = json_obj();
+
+	if (content == NULL)
+		content = as_text(structured);
+	json_set(result, "content", content_for(call, content));
+	if (structured != NULL && mcp_revision_has(call->revision, MCP_STRUCTURED))
+		json_set(result, "structuredContent", structured);
+	else
+		json_decref(structured);
+	call_reply(call, result);
+}
+
+void mcp_answer_failure(struct mcp_call *call, const struct error *err)
+{
+	json_t *result, *content;
+
+	if (!call->is_tool) {
+		call_refuse_error(call, err);
+		return;
+	}
+	result = json_obj();
+	content = json_list();
+	json_push(content, mcp_text("%s", err->msg));
+	json_set(result, "content", content);
+	json_set(result, "isError", json_true());
+	call_reply(call, result);
+}
+
+/* One piece of contents, under the URI that was asked for. */
+static void answer_contents(struct mcp_call *call, const char *mime_type, const char *key,
+                            json_t *value)
+{
+	json_t *result = json_obj();
+	json_t *contents = json_list();
+	json_t *one = json_obj();
+
+	json_set(one, "uri", json_str(call->uri));
+	json_set_text(one, "mimeType", mime_type);
+	json_set(one, key, value);
+	json_push(contents, one);
+	json_set(result, "contents", contents);
+	cache_hints(call, result, 0);
+	call_reply(call, result);
+}
+
+void mcp_answer_text(struct mcp_call *call, const char *mime_type, struct view text)
+{
+	answer_contents(call, mime_type, "text", json_str_view(text));
+}
+
+void mcp_answer_blob(struct mcp_call *call, const char *mime_type, struct view bytes)
+{
+	AUTO_FREE char *encoded = base64_encode(bytes);
+
+	answer_contents(call, mime_type, "blob", json_str(encoded));
+}
+
+void mcp_answer_messages(struct mcp_call *call, const char *description, json_t *messages)
+{
+	json_t *result = json_obj();
+	json_t *message;
+	size_t i;
+
+	json_array_foreach(messages, i, message)
+	{
+		json_t *block = json_object_get(message, "content");
+
+		json_set(message, "content", mcp_block_for(call->revision, json_incref(block)));
+	}
+	json_set_text(result, "description", description);
+	json_set(result, "messages", messages);
+	call_reply(call, result);
+}

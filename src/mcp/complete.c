@@ -1,0 +1,106 @@
+/* complete.c - suggestions for the arguments of prompts and resource templates. */
+#include <string.h>
+
+#include "base/utf8.h"
+#include "mcp/internal.h"
+
+enum { VALUES_MAX = 100 };
+
+static const struct param *params_of_prompt(const struct mcp_config *config, const char *name,
+                                            bool *found)
+{
+	for (size_t i = 0; config->prompts != NULL && config->prompts[i] != NULL; i++) {
+		if (strcmp(config->prompts[i]->name, name) != 0)
+			continue;
+		*found = true;
+		return config->prompts[i]->params;
+	}
+	return NULL;
+}
+
+static const struct param *params_of_template(const struct mcp_config *config, const char *uri,
+                                              bool *found)
+{
+	for (size_t i = 0; config->templates != NULL && config->templates[i] != NULL; i++) {
+		if (strcmp(config->templates[i]->uri_template, uri) != 0)
+			continue;
+		*found = true;
+		return config->templates[i]->params;
+	}
+	return NULL;
+}
+
+/* What is referred to; *found stays false when there is no such thing. */
+static const struct param *params_of_ref(const struct mcp_call *call, bool *found)
+{
+	const json_t *ref = json_member(call->params, "ref", JSON_OBJECT);
+	const char *type = json_text(ref, "type");
+	const char *name = json_text(ref, "name");
+	const char *uri = json_text(ref, "uri");
+
+	*found = false;
+	if (type != NULL && strcmp(type, "ref/prompt") == 0 && name != NULL)
+		return params_of_prompt(&call->server->config, name, found);
+	if (type != NULL && strcmp(type, "ref/resource") == 0 && uri != NULL)
+		return params_of_template(&call->server->config, uri, found);
+	return NULL;
+}
+
+static json_t *candidates(const struct mcp_call *call, const struct param *param, const char *typed)
+{
+	json_t *all = json_list();
+
+	for (size_t i = 0; param->values != NULL && param->values[i] != NULL; i++)
+		json_push(all, json_str(param->values[i]));
+	if (param->complete != NULL)
+		param->complete(call->server->config.app, typed, all);
+	return all;
+}
+
+static void reply_matching(struct mcp_call *call, const json_t *all, const char *typed)
+{
+	json_t *result = json_obj();
+	json_t *completion = json_obj();
+	json_t *values = json_list();
+	json_int_t total = 0;
+	json_t *value;
+	size_t i;
+
+	json_array_foreach(all, i, value)
+	{
+		if (strncmp(json_string_value(value), typed, strlen(typed)) != 0)
+			continue;
+		if (total++ < VALUES_MAX)
+			json_push(values, json_incref(value));
+	}
+	json_set(completion, "values", values);
+	json_set(completion, "total", json_int(total));
+	json_set(completion, "hasMore", json_boolean(total > VALUES_MAX));
+	json_set(result, "completion", completion);
+	call_reply(call, result);
+}
+
+void complete_method(struct mcp_call *call)
+{
+	const json_t *argument = json_member(call->params, "argument", JSON_OBJECT);
+	const char *name = json_text(argument, "name");
+	const char *typed = json_text(argument, "value");
+	const struct param *param;
+	bool found;
+
+	param = params_of_ref(call, &found);
+	if (!found) {
+		call_refuse(call, RPC_INVALID_PARAMS, NULL,
+		            "'ref' names no prompt and no resource template of this server");
+		return;
+	}
+	param = name != NULL ? param_find(param, name) : NULL;
+	if (param == NULL || typed == NULL) {
+		call_refuse(call, RPC_INVALID_PARAMS, NULL,
+		            "'argument' must hold the name of an argument and a string 'value'");
+		return;
+	}
+	AUTO_JSON json_t *all = candidates(call, param, typed);
+
+	reply_matching(call, all, typed);
+}

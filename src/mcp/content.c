@@ -1,0 +1,105 @@
+#include "mcp/content.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/cleanup.h"
+
+static json_t *block(const char *type)
+{
+	json_t *b = json_obj();
+
+	json_set(b, "type", json_str(type));
+	return b;
+}
+
+json_t *mcp_text_view(struct view text)
+{
+	json_t *b = block("text");
+
+	json_set(b, "text", json_str_view(text));
+	return b;
+}
+
+json_t *mcp_text(const char *fmt, ...)
+{
+	AUTO_FREE char *text = NULL;
+	va_list args;
+	int len;
+
+	va_start(args, fmt);
+	len = vasprintf(&text, fmt, args);
+	va_end(args);
+	if (len < 0)
+		abort();
+	return mcp_text_view((struct view){ text, (size_t)len });
+}
+
+static json_t *media(const char *type, struct view bytes, const char *mime_type)
+{
+	AUTO_FREE char *encoded = base64_encode(bytes);
+	json_t *b = block(type);
+
+	json_set(b, "data", json_str(encoded));
+	json_set(b, "mimeType", json_str(mime_type));
+	return b;
+}
+
+json_t *mcp_image(struct view bytes, const char *mime_type)
+{
+	return media("image", bytes, mime_type);
+}
+
+json_t *mcp_audio(struct view bytes, const char *mime_type)
+{
+	return media("audio", bytes, mime_type);
+}
+
+json_t *mcp_embedded(const char *uri, const char *mime_type, const char *text)
+{
+	json_t *b = block("resource");
+	json_t *resource = json_obj();
+
+	json_set(resource, "uri", json_str(uri));
+	json_set_text(resource, "mimeType", mime_type);
+	json_set(resource, "text", json_str(text));
+	json_set(b, "resource", resource);
+	return b;
+}
+
+json_t *mcp_link(const char *uri, const char *name, const char *mime_type)
+{
+	json_t *b = block("resource_link");
+
+	json_set(b, "uri", json_str(uri));
+	json_set(b, "name", json_str(name));
+	json_set_text(b, "mimeType", mime_type);
+	return b;
+}
+
+json_t *mcp_message(const char *role, json_t *content)
+{
+	json_t *message = json_obj();
+
+	json_set(message, "role", json_str(role));
+	json_set(message, "content", content);
+	return message;
+}
+
+json_t *mcp_block_for(enum mcp_revision revision, json_t *b)
+{
+	const char *type = json_text(b, "type");
+	json_t *stand_in = NULL;
+
+	if (strcmp(type, "audio") == 0 && !mcp_revision_has(revision, MCP_AUDIO))
+		stand_in = mcp_text("[%s audio: this protocol revision cannot carry it]",
+		                    json_text(b, "mimeType"));
+	else if (strcmp(type, "resource_link") == 0 && !mcp_revision_has(revision, MCP_LINKS))
+		stand_in = mcp_text("%s: %s", json_text(b, "name"), json_text(b, "uri"));
+	if (stand_in == NULL)
+		return b;
+	json_decref(b);
+	return stand_in;
+}

@@ -1,0 +1,89 @@
+#include "mcp/envelope.h"
+
+#include "base/attr.h"
+
+static json_t *meta_of(const json_t *params)
+{
+	return json_member(params, "_meta", JSON_OBJECT);
+}
+
+bool envelope_is_claimed(const json_t *params)
+{
+	return json_has(meta_of(params), MCP_META_VERSION);
+}
+
+static bool is_token(const json_t *value)
+{
+	return json_is_string(value) || json_is_number(value);
+}
+
+json_t *envelope_progress_token(const json_t *params)
+{
+	json_t *token = json_object_get(meta_of(params), "progressToken");
+
+	return is_token(token) ? token : NULL;
+}
+
+static bool version_ok(const json_t *value, struct envelope *ret)
+{
+	(void)ret;
+	return json_is_string(value);
+}
+
+static bool capabilities_ok(const json_t *value, struct envelope *ret)
+{
+	(void)ret;
+	return json_is_object(value);
+}
+
+static bool client_info_ok(const json_t *value, struct envelope *ret)
+{
+	(void)ret;
+	return json_text(value, "name") != NULL && json_text(value, "version") != NULL;
+}
+
+static bool level_ok(const json_t *value, struct envelope *ret)
+{
+	return json_is_string(value) && mcp_level_find(json_string_value(value), &ret->level);
+}
+
+static bool token_ok(const json_t *value, struct envelope *ret)
+{
+	(void)ret;
+	return is_token(value);
+}
+
+static const struct member {
+	const char *key;
+	bool required;
+	bool (*ok)(const json_t *value, struct envelope *ret);
+	const char *problem;
+} members[] = {
+	{ MCP_META_VERSION, true, version_ok, "must be a string" },
+	{ MCP_META_CAPABILITIES, true, capabilities_ok, "must be an object" },
+	{ MCP_META_CLIENT_INFO, false, client_info_ok,
+	  "must be an object with the strings name and version" },
+	{ MCP_META_LOG_LEVEL, false, level_ok,
+	  "must be one of debug, info, notice, warning, error, critical, alert, emergency" },
+	{ "progressToken", false, token_ok, "must be a string or a number" },
+};
+
+bool envelope_read(const json_t *params, struct envelope *ret)
+{
+	const json_t *meta = meta_of(params);
+	struct envelope env = { .level = MCP_LEVEL_NONE };
+
+	env.version = json_text(meta, MCP_META_VERSION);
+	for (size_t i = 0; i < ARRAY_LEN(members) && env.bad_key == NULL; i++) {
+		const struct member *m = &members[i];
+		const json_t *value = json_object_get(meta, m->key);
+
+		if (value == NULL ? !m->required : m->ok(value, &env))
+			continue;
+		env.bad_key = m->key;
+		env.problem = value == NULL ? "is missing" : m->problem;
+	}
+	env.progress_token = envelope_progress_token(params);
+	*ret = env;
+	return env.bad_key == NULL;
+}

@@ -1,0 +1,130 @@
+/* internal.h - what the files of this folder know of each other's objects.
+ *
+ *   server --- sessions --- calls        a call in a batch also belongs to the batch
+ *          \-- listens (calls that stay open and carry notifications)
+ *
+ * A call leaves its session's list when it is answered or cancelled; a cancelled call
+ * lives on, without session, until its handler has answered. */
+#pragma once
+#include "base/arena.h"
+#include "base/list.h"
+#include "mcp/call.h"
+#include "mcp/envelope.h"
+#include "mcp/rpc.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+
+struct mcp_batch;
+
+struct mcp_server {
+	struct loop *loop;
+	struct mcp_config config;
+	struct list sessions;
+	struct list listens;
+	struct list calls; /* every call that waits for its handler's answer */
+	void (*idle)(void *ctx);
+	void *idle_ctx;
+};
+
+struct mcp_session {
+	struct list node;
+	struct mcp_server *server;
+	struct mcp_sink *sink;
+	enum mcp_revision revision; /* of the handshake; MCP_ASSUMED before it */
+	bool initialized;
+	enum mcp_level level;  /* of log messages, outside the stateless era */
+	json_t *subscriptions; /* object: the URIs are the keys */
+	struct list calls;
+	size_t call_count;
+	size_t listen_count;
+};
+
+struct mcp_call {
+	struct list node;            /* of the server's calls */
+	struct list in_session;      /* of the session's calls */
+	struct mcp_session *session; /* NULL once cancelled */
+	struct mcp_server *server;
+	struct mcp_batch *batch; /* NULL: answered by itself */
+	json_t *message;         /* owned: id and params point into it */
+	json_t *id;
+	const char *method;
+	json_t *params; /* may be NULL */
+	enum mcp_revision revision;
+	json_t *progress_token;
+	enum mcp_level level;
+	bool is_tool;    /* failures are results, not JSON-RPC errors */
+	bool is_listen;  /* stays open; does not count as a call in progress */
+	const char *uri; /* resources/read: what was asked for */
+	mcp_cancel_fn *on_cancel;
+	void *cancel_ctx;
+	double progress_sent; /* and the budget of further progress messages */
+	double progress_budget;
+	uint64_t progress_at_ms;
+	struct arena arena;
+};
+
+/* call.c */
+struct mcp_call *call_new(struct mcp_session *session, struct mcp_batch *batch, json_t *message,
+                          const struct rpc_message *rpc);
+void call_reply(struct mcp_call *call, json_t *result); /* any method's result */
+void call_refuse(struct mcp_call *call, enum rpc_code code, json_t *data, const char *fmt, ...)
+        PRINTF_LIKE(4, 5);
+void call_refuse_error(struct mcp_call *call, const struct error *err);
+void call_drop(struct mcp_call *call); /* answered, but nobody is to hear it */
+void call_cancel(struct mcp_call *call);
+/* Decodes the arguments and runs the handler. */
+void call_handle(struct mcp_call *call, const struct param *params, size_t args_size,
+                 json_t *arguments, mcp_handler_fn *handler);
+
+/* batch.c */
+struct mcp_batch *batch_new(struct mcp_session *session);
+void batch_expect(struct mcp_batch *batch);                 /* one more answer will come */
+void batch_settle(struct mcp_batch *batch, json_t *answer); /* NULL: it will not */
+void batch_ready(struct mcp_batch *batch);                  /* all requests are in */
+void batch_abandon(struct mcp_batch *batch);                /* the session goes away */
+
+/* session.c */
+void session_send(struct mcp_session *session, json_t *message); /* takes it over */
+void session_notify(struct mcp_session *session, const char *method, json_t *params);
+void session_end_call(struct mcp_session *session, struct mcp_call *call);
+
+/* methods.c */
+void methods_dispatch(struct mcp_call *call);
+void methods_notified(struct mcp_session *session, const struct rpc_message *rpc);
+
+/* The methods, one file per feature. Each answers the call. */
+typedef void method_fn(struct mcp_call *call);
+method_fn initialize_method, discover_method, ping_method, set_level_method;
+method_fn tools_list_method, tools_call_method;
+method_fn resources_list_method, templates_list_method, resources_read_method;
+method_fn resources_subscribe_method, resources_unsubscribe_method;
+method_fn prompts_list_method, prompts_get_method;
+method_fn complete_method;
+method_fn listen_method;
+
+/* describe.c: the parts of a thing's description its revision knows. */
+struct describe {
+	const char *title, *help;
+	const struct mcp_icon *icon;
+};
+void describe_into(json_t *object, enum mcp_revision revision, const struct describe *what);
+json_t *describe_server(const struct mcp_server *server, enum mcp_revision revision, bool brief);
+json_t *describe_capabilities(const struct mcp_server *server, enum mcp_revision revision);
+
+/* listen.c */
+void listen_changed(struct mcp_server *server, enum mcp_list list);
+void listen_updated(struct mcp_server *server, const char *uri);
+void listen_finish(struct mcp_call *call); /* the server ends the stream */
+
+/* page.c: how long a table is (NULL: empty), and the slice of it a request asks for. */
+size_t table_count(const void *table);
+struct page {
+	size_t from, to;
+};
+bool page_find(struct mcp_call *call, const char *what, size_t count, struct page *ret);
+void page_reply(struct mcp_call *call, const char *what, const struct page *page, size_t count,
+                json_t *entries);
+void cache_hints(const struct mcp_call *call, json_t *result, uint32_t ms);
+
+/* uri_template.c: the variables of a URI, as an object; NULL if it does not match. */
+json_t *uri_template_match(const char *uri_template, const char *uri);

@@ -1,0 +1,20 @@
+/* level.h - the protocol's eight severities of log messages (RFC 5424's). */
+#pragma once
+#include <stdbool.h>
+
+#define MCP_LEVELS(X)                                                                              \
+	X(DEBUG, "debug")                                                                          \
+	X(INFO, "info")                                                                            \
+	X(NOTICE, "notice")                                                                        \
+	X(WARNING, "warning")                                                                      \
+	X(ERROR, "error")                                                                          \
+	X(CRITICAL, "critical")                                                                    \
+	X(ALERT, "alert")                                                                          \
+	X(EMERGENCY, "emergency")
+
+#define X(id, name) MCP_LEVEL_##id,
+enum mcp_level { MCP_LEVELS(X) MCP_LEVEL_NONE /* above all messages: none is sent */ };
+#undef X
+
+const char *mcp_level_name(enum mcp_level level);
+bool mcp_level_find(const char *name, enum mcp_level *ret);

@@ -1,0 +1,176 @@
+/* listen.c - subscriptions/listen: a request that stays open and carries notifications.
+ *
+ * The first message on it acknowledges what is honoured; each later one bears the
+ * request's id, so that several can share a connection. The client ends it by
+ * cancelling, the server by answering. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "mcp/internal.h"
+
+struct listen {
+	struct list node;
+	struct mcp_call *call;
+	bool lists[MCP_LIST_COUNT];
+	json_t *uris; /* object: the URIs are the keys */
+};
+
+static const struct {
+	const char *wish, *notification;
+} lists[] = {
+	[MCP_LIST_TOOLS] = { "toolsListChanged", "notifications/tools/list_changed" },
+	[MCP_LIST_PROMPTS] = { "promptsListChanged", "notifications/prompts/list_changed" },
+	[MCP_LIST_RESOURCES] = { "resourcesListChanged", "notifications/resources/list_changed" },
+};
+_Static_assert(ARRAY_LEN(lists) == MCP_LIST_COUNT, "a wish for each list");
+
+static json_t *stamped(const struct mcp_call *call)
+{
+	json_t *object = json_obj();
+	json_t *meta = json_obj();
+
+	json_set(meta, MCP_META_SUBSCRIPTION_ID, json_incref(call->id));
+	json_set(object, "_meta", meta);
+	return object;
+}
+
+static bool has_list(const struct mcp_config *config, enum mcp_list list)
+{
+	switch (list) {
+	case MCP_LIST_TOOLS:
+		return config->tools != NULL;
+	case MCP_LIST_PROMPTS:
+		return config->prompts != NULL;
+	case MCP_LIST_RESOURCES:
+		return config->resources != NULL || config->templates != NULL;
+	case MCP_LIST_COUNT:
+		break;
+	}
+	return false;
+}
+
+/* Keeps the wishes that can come true, and returns them as the client is told. */
+static json_t *honour(struct listen *listen, const json_t *wishes)
+{
+	const struct mcp_config *config = &listen->call->server->config;
+	const json_t *uris = json_member(wishes, "resourceSubscriptions", JSON_ARRAY);
+	json_t *honoured = json_obj();
+	json_t *uri;
+	size_t i;
+
+	for (size_t list = 0; list < MCP_LIST_COUNT; list++) {
+		listen->lists[list] = config->lists_change &&
+		                      has_list(config, (enum mcp_list)list) &&
+		                      json_is_true(json_object_get(wishes, lists[list].wish));
+		if (listen->lists[list])
+			json_set(honoured, lists[list].wish, json_true());
+	}
+	if (!config->resources_change || json_array_size(uris) == 0)
+		return honoured;
+	json_t *kept = json_list();
+	json_array_foreach(uris, i, uri)
+	{
+		if (!json_is_string(uri) ||
+		    json_object_size(listen->uris) >= config->limits.max_subscriptions)
+			continue;
+		json_set(listen->uris, json_string_value(uri), json_true());
+		json_push(kept, json_incref(uri));
+	}
+	json_set(honoured, "resourceSubscriptions", kept);
+	return honoured;
+}
+
+static void free_listen(struct listen *listen)
+{
+	list_remove(&listen->node);
+	json_decref(listen->uris);
+	free(listen);
+}
+
+static void stopped(struct mcp_call *call, void *ctx)
+{
+	free_listen(ctx);
+	call_drop(call);
+}
+
+void listen_finish(struct mcp_call *call)
+{
+	free_listen(call->cancel_ctx);
+	call_reply(call, stamped(call));
+}
+
+void listen_method(struct mcp_call *call)
+{
+	const size_t max = call->server->config.limits.max_subscriptions;
+	const json_t *wishes = json_member(call->params, "notifications", JSON_OBJECT);
+	struct listen *listen;
+	json_t *acknowledged, *honoured;
+
+	if (wishes == NULL) {
+		call_refuse(call, RPC_INVALID_PARAMS, NULL, "'notifications' must be an object");
+		return;
+	}
+	if (call->session->listen_count >= max) {
+		call_refuse(call, RPC_INTERNAL_ERROR, NULL,
+		            "%zu listen streams are open (max_subscriptions); cancel one first",
+		            max);
+		return;
+	}
+	listen = mem_new(sizeof *listen);
+	listen->call = call;
+	listen->uris = json_obj();
+	list_add(&call->server->listens, &listen->node);
+	call->is_listen = true;
+	call->session->call_count--;
+	call->session->listen_count++;
+	mcp_call_on_cancel(call, stopped, listen);
+
+	honoured = honour(listen, wishes);
+	acknowledged = stamped(call);
+	json_set(acknowledged, "notifications", json_incref(honoured));
+	session_notify(call->session, "notifications/subscriptions/acknowledged", acknowledged);
+	if (json_object_size(honoured) == 0)
+		listen_finish(call);
+	json_decref(honoured);
+}
+
+void listen_changed(struct mcp_server *server, enum mcp_list list)
+{
+	LIST_EACH (node, &server->listens) {
+		struct listen *listen = container_of(node, struct listen, node);
+
+		if (listen->lists[list])
+			session_notify(listen->call->session, lists[list].notification,
+			               stamped(listen->call));
+	}
+	LIST_EACH (node, &server->sessions) {
+		struct mcp_session *session = container_of(node, struct mcp_session, node);
+
+		if (session->initialized)
+			session_notify(session, lists[list].notification, NULL);
+	}
+}
+
+void listen_updated(struct mcp_server *server, const char *uri)
+{
+	LIST_EACH (node, &server->listens) {
+		struct listen *listen = container_of(node, struct listen, node);
+		json_t *params;
+
+		if (!json_has(listen->uris, uri))
+			continue;
+		params = stamped(listen->call);
+		json_set(params, "uri", json_str(uri));
+		session_notify(listen->call->session, "notifications/resources/updated", params);
+	}
+	LIST_EACH (node, &server->sessions) {
+		struct mcp_session *session = container_of(node, struct mcp_session, node);
+		json_t *params;
+
+		if (!json_has(session->subscriptions, uri))
+			continue;
+		params = json_obj();
+		json_set(params, "uri", json_str(uri));
+		session_notify(session, "notifications/resources/updated", params);
+	}
+}

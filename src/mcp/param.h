@@ -1,0 +1,101 @@
+/* param.h - parameters as a table: schema, checking, decoding and manual from one record.
+ *
+ * A table is an array of struct param ending in { 0 }. Each row names a member of the
+ * JSON object and where its value goes in the caller's struct:
+ *
+ *   type            lands as                  min and max bound
+ *   PARAM_STRING    const char *              bytes; no NUL inside
+ *   PARAM_TEXT      struct view               bytes; any character
+ *   PARAM_ENUM      const char *              one of `values`, the table's own pointer
+ *   PARAM_BOOL      bool
+ *   PARAM_INT       int64_t                   the value
+ *   PARAM_NUMBER    double                    the value
+ *   PARAM_STRINGS   struct param_strings      entries; each at most item_max bytes
+ *   PARAM_MAP       struct param_map          entries; keys and values at most item_max
+ *   PARAM_RECORD    the struct itself         (an object described by `fields`)
+ *   PARAM_RECORDS   struct param_records      entries, each described by `fields`
+ *   PARAM_JSON      json_t * (borrowed)
+ *
+ * An absent or null optional member yields `fallback` (or zero, NULL, empty). Strings
+ * point into the decoded JSON, lists into the arena. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/view.h"
+#include "json/json.h"
+
+struct error;
+
+enum param_type {
+	PARAM_END,
+	PARAM_STRING,
+	PARAM_TEXT,
+	PARAM_ENUM,
+	PARAM_BOOL,
+	PARAM_INT,
+	PARAM_NUMBER,
+	PARAM_STRINGS,
+	PARAM_MAP,
+	PARAM_RECORD,
+	PARAM_RECORDS,
+	PARAM_JSON,
+};
+
+/* Appends candidates for a value that begins like `typed`; others are dropped later. */
+typedef void param_complete_fn(void *app, const char *typed, json_t *values);
+
+struct param {
+	const char *name;
+	const char *help;
+	enum param_type type;
+	bool required;
+	int64_t min, max;
+	size_t item_max;
+	union {
+		const char *text; /* STRING, ENUM */
+		int64_t integer;  /* INT */
+		double number;    /* NUMBER */
+		bool boolean;     /* BOOL */
+	} fallback;
+	const char *const *values;   /* ENUM: ends in NULL. STRING: suggestions */
+	param_complete_fn *complete; /* STRING: suggestions made on demand */
+	const struct param *fields;  /* RECORD, RECORDS */
+	size_t record_size;          /* RECORDS */
+	size_t offset;
+};
+
+struct param_strings {
+	size_t count;
+	const char **items;
+};
+
+struct param_pair {
+	const char *name, *value;
+};
+
+struct param_map {
+	size_t count;
+	struct param_pair *items;
+};
+
+struct param_records {
+	size_t count;
+	void *items;
+};
+
+/* A JSON Schema of type object. An input schema refuses members it does not list; an
+ * output schema leaves room for later ones. */
+json_t *param_schema(const struct param *params, bool is_input);
+
+/* Checks `object` (NULL counts as {}) against the table and fills `ret`, which must be
+ * zeroed. The error names the argument, what was expected and what came. */
+MUST_CHECK int param_decode(const struct param *params, json_t *object, struct arena *arena,
+                            void *ret, struct error *err);
+
+/* What a parameter takes, for errors and the manual: "an integer from 1 to 600". */
+const char *param_expects(const struct param *param, char *out, size_t size);
+
+const struct param *param_find(const struct param *params, const char *name);

@@ -1,0 +1,104 @@
+#include "mcp/rpc.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+bool rpc_is_id(const json_t *value)
+{
+	if (json_is_string(value))
+		return json_string_length(value) <= RPC_ID_MAX;
+	return json_is_number(value);
+}
+
+static int refuse_id(const json_t *id, struct error *err)
+{
+	char shown[80];
+
+	if (json_is_string(id))
+		return error_set(err, ERR_LIMIT, "'id' is longer than %d bytes", RPC_ID_MAX);
+	return error_set(err, ERR_INVALID, "'id' must be a string or a number, got %s",
+	                 json_describe(id, shown, sizeof shown));
+}
+
+static int decode_response(const json_t *value, struct rpc_message *ret, struct error *err)
+{
+	if (json_has(value, "result") == json_has(value, "error"))
+		return error_set(err, ERR_INVALID, "'method' is missing or not a string");
+	ret->kind = RPC_RESPONSE;
+	return 0;
+}
+
+int rpc_decode(const json_t *value, struct rpc_message *ret, struct error *err)
+{
+	struct rpc_message msg = { .kind = RPC_REQUEST };
+	const char *version = json_text(value, "jsonrpc");
+
+	if (!json_is_object(value))
+		return error_set(err, ERR_INVALID, "a message is a JSON object");
+	if (version == NULL || strcmp(version, "2.0") != 0)
+		return error_set(err, ERR_INVALID, "'jsonrpc' must be the string \"2.0\"");
+	msg.id = json_object_get(value, "id");
+	msg.method = json_text(value, "method");
+	msg.params = json_object_get(value, "params");
+	if (msg.method == NULL) {
+		if (decode_response(value, &msg, err) < 0)
+			return -1;
+	} else if (msg.id == NULL) {
+		msg.kind = RPC_NOTIFICATION;
+	} else if (!rpc_is_id(msg.id)) {
+		return refuse_id(msg.id, err);
+	}
+	if (!json_is_object(msg.params)) {
+		msg.bad_params = msg.params != NULL && !json_is_null(msg.params);
+		msg.params = NULL;
+	}
+	*ret = msg;
+	return 0;
+}
+
+static json_t *message(void)
+{
+	json_t *msg = json_obj();
+
+	json_set(msg, "jsonrpc", json_str("2.0"));
+	return msg;
+}
+
+static void set_id(json_t *msg, json_t *id)
+{
+	json_set(msg, "id", id != NULL ? json_incref(id) : json_null());
+}
+
+json_t *rpc_result(json_t *id, json_t *result)
+{
+	json_t *msg = message();
+
+	set_id(msg, id);
+	json_set(msg, "result", result);
+	return msg;
+}
+
+json_t *rpc_error(json_t *id, enum rpc_code code, const char *text, json_t *data)
+{
+	json_t *msg = message();
+	json_t *error = json_obj();
+
+	set_id(msg, id);
+	json_set(error, "code", json_int(code));
+	json_set(error, "message", json_str(text));
+	if (data != NULL)
+		json_set(error, "data", data);
+	json_set(msg, "error", error);
+	return msg;
+}
+
+json_t *rpc_notification(const char *method, json_t *params)
+{
+	json_t *msg = message();
+
+	json_set(msg, "method", json_str(method));
+	if (params != NULL)
+		json_set(msg, "params", params);
+	return msg;
+}

@@ -1,0 +1,108 @@
+#include "mcp/server.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "mcp/internal.h"
+
+const struct mcp_limits mcp_default_limits = {
+	.json = { .depth = 64, .values = 200000 },
+	.max_line = 10 * 1024 * 1024,
+	.max_batch = 100,
+	.max_calls = 256,
+	.max_subscriptions = 1000,
+	.page_size = 100,
+};
+
+/* The strictest of the clients' rules for names. */
+static void check_name(const char *name)
+{
+	assert(name != NULL && name[0] != '\0' && strlen(name) <= 40);
+	assert(strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
+	       strlen(name));
+}
+
+/* Arguments are bounded by their tables, so a table without bounds is our bug. */
+static void check_params(const struct param *params, size_t args_size)
+{
+	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++) {
+		bool lists = p->type == PARAM_STRINGS || p->type == PARAM_MAP;
+
+		check_name(p->name);
+		assert(p->help != NULL && p->offset < args_size);
+		assert((p->type != PARAM_STRING && p->type != PARAM_TEXT) || p->max > 0);
+		assert(!lists || (p->max > 0 && p->item_max > 0));
+		assert(p->type != PARAM_ENUM || p->values != NULL);
+		if (p->type == PARAM_RECORDS)
+			check_params(p->fields, p->record_size);
+	}
+}
+
+static void check_tables(const struct mcp_config *config)
+{
+	for (size_t i = 0; config->tools != NULL && config->tools[i] != NULL; i++) {
+		const struct mcp_tool *tool = config->tools[i];
+
+		check_name(tool->name);
+		assert(tool->help != NULL && strlen(tool->help) <= 2000 && tool->call != NULL);
+		check_params(tool->params, tool->args_size);
+	}
+	for (size_t i = 0; config->prompts != NULL && config->prompts[i] != NULL; i++) {
+		check_name(config->prompts[i]->name);
+		check_params(config->prompts[i]->params, config->prompts[i]->args_size);
+	}
+	for (size_t i = 0; config->templates != NULL && config->templates[i] != NULL; i++)
+		check_params(config->templates[i]->params, config->templates[i]->args_size);
+}
+
+struct mcp_server *mcp_server_new(struct loop *loop, const struct mcp_config *config)
+{
+	struct mcp_server *server = mem_new(sizeof *server);
+
+	assert(config->name != NULL && config->version != NULL);
+	check_tables(config);
+	server->loop = loop;
+	server->config = *config;
+	list_init(&server->sessions);
+	list_init(&server->listens);
+	list_init(&server->calls);
+	return server;
+}
+
+struct mcp_server *mcp_server_free(struct mcp_server *server)
+{
+	if (server == NULL)
+		return NULL;
+	assert(list_is_empty(&server->sessions));
+	while (!list_is_empty(&server->calls))
+		call_drop(container_of(server->calls.next, struct mcp_call, node));
+	free(server);
+	return NULL;
+}
+
+void mcp_server_changed(struct mcp_server *server, enum mcp_list list)
+{
+	listen_changed(server, list);
+}
+
+void mcp_server_updated(struct mcp_server *server, const char *uri)
+{
+	listen_updated(server, uri);
+}
+
+const struct mcp_limits *mcp_server_limits(const struct mcp_server *server)
+{
+	return &server->config.limits;
+}
+
+void mcp_server_when_idle(struct mcp_server *server, void (*fn)(void *ctx), void *ctx)
+{
+	if (fn != NULL && list_is_empty(&server->calls)) {
+		fn(ctx);
+		return;
+	}
+	server->idle = fn;
+	server->idle_ctx = ctx;
+}

@@ -1,0 +1,75 @@
+#include "transport/line.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+void line_init(struct line_reader *reader, size_t max, const struct line_events *events, void *ctx)
+{
+	*reader = (struct line_reader){ .events = events, .ctx = ctx };
+	buf_init(&reader->partial, max);
+}
+
+void line_done(struct line_reader *reader)
+{
+	buf_done(&reader->partial);
+}
+
+static void deliver(struct line_reader *reader, struct view line)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+
+	if (view_starts(line, mark)) {
+		line.ptr += strlen(mark);
+		line.len -= strlen(mark);
+	}
+	line = view_trim(line);
+	if (line.len != 0)
+		reader->events->line(reader->ctx, line);
+}
+
+static void keep(struct line_reader *reader, struct view bytes)
+{
+	struct error full;
+
+	if (reader->skipping || buf_add(&reader->partial, bytes, &full) == 0)
+		return;
+	reader->skipping = true;
+	buf_clear(&reader->partial);
+	reader->events->too_long(reader->ctx);
+}
+
+/* The end of a line has come: `last` is what precedes it in this chunk. A line that
+ * lies in the chunk as a whole is not copied. */
+static void finish(struct line_reader *reader, struct view last)
+{
+	if (reader->partial.len == 0 && !reader->skipping && last.len <= reader->partial.max) {
+		deliver(reader, last);
+		return;
+	}
+	keep(reader, last);
+	if (!reader->skipping)
+		deliver(reader, buf_view(&reader->partial));
+	reader->skipping = false;
+	buf_clear(&reader->partial);
+}
+
+void line_feed(struct line_reader *reader, struct view bytes)
+{
+	const char *end;
+
+	while (bytes.len != 0 && (end = memchr(bytes.ptr, '\n', bytes.len)) != NULL) {
+		size_t len = (size_t)(end - bytes.ptr);
+
+		finish(reader, (struct view){ bytes.ptr, len });
+		bytes.ptr += len + 1;
+		bytes.len -= len + 1;
+	}
+	if (bytes.len != 0)
+		keep(reader, bytes);
+}
+
+void line_end(struct line_reader *reader)
+{
+	finish(reader, (struct view){ "", 0 });
+}

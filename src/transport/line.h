@@ -1,0 +1,28 @@
+/* line.h - lines out of a byte stream, each at most so long.
+ *
+ * LF or CRLF ends a line; a byte order mark in front and blank lines are dropped. A line
+ * past the maximum is reported once, when it gets too long, and skipped to its end:
+ * memory stays bounded and the next line is read as if nothing had happened. */
+#pragma once
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/view.h"
+
+struct line_events {
+	void (*line)(void *ctx, struct view line); /* valid during the call only */
+	void (*too_long)(void *ctx);
+};
+
+struct line_reader {
+	struct buf partial; /* a line whose end has not come yet */
+	bool skipping;
+	const struct line_events *events;
+	void *ctx;
+};
+
+void line_init(struct line_reader *reader, size_t max, const struct line_events *events, void *ctx);
+void line_done(struct line_reader *reader);
+
+void line_feed(struct line_reader *reader, struct view bytes);
+void line_end(struct line_reader *reader); /* the stream ended: a last line needs no LF */

@@ -1,0 +1,201 @@
+#include "transport/stdio.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "loop/input.h"
+#include "loop/loop.h"
+#include "loop/output.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "transport/line.h"
+
+/* With this much unread the client is slow: progress is left out, input waits. */
+enum { BUSY_BYTES = 1024 * 1024 };
+
+struct stdio {
+	struct mcp_sink sink;
+	struct stdio_config config;
+	struct loop *loop;
+	struct mcp_server *server;
+	struct mcp_session *session; /* NULL once ending */
+	struct input *input;
+	struct output *output;
+	struct line_reader lines;
+	struct loop_timer *grace;
+	bool ending, idle, ended;
+};
+
+static void finish(struct stdio *stdio)
+{
+	if (stdio->ended)
+		return;
+	stdio->ended = true;
+	loop_timer_stop(stdio->grace);
+	stdio->config.ended(stdio->config.ctx);
+}
+
+static void finish_when_quiet(struct stdio *stdio)
+{
+	if (stdio->ending && stdio->idle && output_pending(stdio->output) == 0)
+		finish(stdio);
+}
+
+static void on_idle(void *ctx)
+{
+	struct stdio *stdio = ctx;
+
+	stdio->idle = true;
+	finish_when_quiet(stdio);
+}
+
+static void on_grace_over(void *ctx)
+{
+	struct stdio *stdio = ctx;
+
+	log_warning("calls did not stop within %llu ms (grace); leaving them",
+	            (unsigned long long)stdio->config.grace_ms);
+	finish(stdio);
+}
+
+void stdio_end(struct stdio *stdio)
+{
+	if (stdio->ending)
+		return;
+	stdio->ending = true;
+	input_pause(stdio->input);
+	loop_timer_start(stdio->grace, stdio->config.grace_ms);
+	mcp_session_close(stdio->session);
+	stdio->session = NULL;
+	mcp_server_when_idle(stdio->server, on_idle, stdio);
+}
+
+static void end_later(void *ctx)
+{
+	stdio_end(ctx);
+}
+
+/* --- towards the client --- */
+
+static void on_send(struct mcp_sink *sink, struct view text)
+{
+	struct stdio *stdio = container_of(sink, struct stdio, sink);
+	AUTO_FREE char *line = mem_new(text.len + 1);
+	struct error err;
+
+	memcpy(line, text.ptr, text.len);
+	line[text.len] = '\n';
+	if (output_write(stdio->output, (struct view){ line, text.len + 1 }, &err) < 0) {
+		log_error("client given up: %s", err.msg);
+		loop_defer(stdio->loop, end_later, stdio);
+	}
+	if (output_pending(stdio->output) > BUSY_BYTES)
+		input_pause(stdio->input);
+}
+
+static bool is_busy(struct mcp_sink *sink)
+{
+	return output_pending(container_of(sink, struct stdio, sink)->output) > BUSY_BYTES;
+}
+
+static void on_drained(void *ctx)
+{
+	struct stdio *stdio = ctx;
+
+	if (stdio->ending)
+		finish_when_quiet(stdio);
+	else
+		input_resume(stdio->input);
+}
+
+static void on_output_failed(void *ctx, const struct error *why)
+{
+	log_info("client gone: %s", why->msg);
+	stdio_end(ctx);
+	finish_when_quiet(ctx);
+}
+
+static const struct output_events output_events = { on_drained, on_output_failed };
+
+/* --- from the client --- */
+
+static void on_line(void *ctx, struct view line)
+{
+	struct stdio *stdio = ctx;
+
+	if (stdio->session != NULL)
+		mcp_session_receive(stdio->session, line);
+}
+
+static void on_too_long(void *ctx)
+{
+	struct stdio *stdio = ctx;
+	struct error err;
+
+	(void)error_set(&err, ERR_LIMIT, "a message of more than %zu bytes (max_line)",
+	                stdio->lines.partial.max);
+	if (stdio->session != NULL)
+		mcp_session_refuse(stdio->session, &err);
+}
+
+static const struct line_events line_events = { on_line, on_too_long };
+
+static void on_bytes(void *ctx, struct view bytes)
+{
+	struct stdio *stdio = ctx;
+
+	line_feed(&stdio->lines, bytes);
+}
+
+static void on_input_end(void *ctx, const struct error *why)
+{
+	struct stdio *stdio = ctx;
+
+	if (why != NULL)
+		log_warning("%s", why->msg);
+	line_end(&stdio->lines);
+	stdio_end(stdio);
+}
+
+static const struct input_events input_events = { on_bytes, on_input_end };
+
+int stdio_open(struct loop *loop, struct mcp_server *server, const struct stdio_config *config,
+               struct stdio **ret, struct error *err)
+{
+	struct stdio *stdio = mem_new(sizeof *stdio);
+
+	stdio->config = *config;
+	stdio->loop = loop;
+	stdio->server = server;
+	stdio->sink = (struct mcp_sink){ on_send, is_busy };
+	if (output_new(loop, config->out_fd, config->max_queue, &output_events, stdio,
+	               &stdio->output, err) < 0) {
+		free(stdio);
+		return -1;
+	}
+	line_init(&stdio->lines, mcp_server_limits(server)->max_line, &line_events, stdio);
+	stdio->grace = loop_timer_new(loop, on_grace_over, stdio);
+	stdio->session = mcp_session_new(server, &stdio->sink);
+	stdio->input = input_new(loop, config->in_fd, &input_events, stdio);
+	*ret = stdio;
+	return 0;
+}
+
+struct stdio *stdio_free(struct stdio *stdio)
+{
+	if (stdio == NULL)
+		return NULL;
+	if (stdio->session != NULL)
+		mcp_session_close(stdio->session);
+	mcp_server_when_idle(stdio->server, NULL, NULL);
+	(void)input_free(stdio->input);
+	(void)output_free(stdio->output);
+	(void)loop_timer_free(stdio->grace);
+	line_done(&stdio->lines);
+	free(stdio);
+	return NULL;
+}

@@ -1,0 +1,99 @@
+#include <stdalign.h>
+
+#include "base/arena.h"
+#include "unit/test.h"
+
+static void pieces_are_zeroed_aligned_and_apart(void **state)
+{
+	static const size_t sizes[] = { 1, 3, 16, 17, 100, 4095, 4096, 4097, 20000, 1, 8 };
+	unsigned char *pieces[ARRAY_LEN(sizes)];
+	struct arena arena = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		pieces[i] = arena_new(&arena, 1, sizes[i]);
+		assert_int_equal((uintptr_t)pieces[i] % alignof(max_align_t), 0);
+		for (size_t j = 0; j < sizes[i]; j++)
+			assert_int_equal(pieces[i][j], 0);
+		memset(pieces[i], (int)i + 1, sizes[i]);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+		for (size_t j = 0; j < sizes[i]; j++)
+			assert_int_equal(pieces[i][j], i + 1);
+	arena_done(&arena);
+}
+
+static void many_small_pieces_share_blocks(void **state)
+{
+	struct arena arena = { 0 };
+	const char *first = arena_new(&arena, 1, 10);
+	const char *second = arena_new(&arena, 1, 10);
+
+	(void)state;
+	assert_int_equal(second - first, 16);
+	for (int i = 0; i < 10000; i++)
+		memset(arena_new(&arena, 3, 7), 0xff, 21);
+	arena_done(&arena);
+}
+
+static void an_array_has_room_for_all_of_it(void **state)
+{
+	struct arena arena = { 0 };
+	uint64_t *numbers = arena_new(&arena, 1000, sizeof *numbers);
+
+	(void)state;
+	for (size_t i = 0; i < 1000; i++)
+		numbers[i] = i;
+	assert_true(numbers[999] == 999);
+	assert_non_null(arena_new(&arena, 0, 8));
+	arena_done(&arena);
+}
+
+static void a_done_arena_is_empty_and_usable(void **state)
+{
+	struct arena arena = { 0 };
+
+	(void)state;
+	arena_done(&arena);
+	(void)arena_new(&arena, 1, 1);
+	arena_done(&arena);
+	assert_null(arena.blocks);
+	memset(arena_new(&arena, 1, 100), 1, 100);
+	arena_done(&arena);
+}
+
+static void ask_for_an_overflow(void)
+{
+	struct arena arena = { 0 };
+	volatile size_t count = SIZE_MAX / 4;
+
+	(void)arena_new(&arena, count, 8);
+}
+
+static void ask_for_half_of_all_memory(void)
+{
+	struct arena arena = { 0 };
+	volatile size_t size = SIZE_MAX / 2 + 1;
+
+	(void)arena_new(&arena, 1, size);
+}
+
+static void a_size_nobody_capped_aborts(void **state)
+{
+	char said[4096];
+
+	(void)state;
+	assert_string_equal(must_abort(ask_for_an_overflow, said, sizeof said), "");
+	assert_string_equal(must_abort(ask_for_half_of_all_memory, said, sizeof said), "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(pieces_are_zeroed_aligned_and_apart), TEST(many_small_pieces_share_blocks),
+		TEST(an_array_has_room_for_all_of_it),     TEST(a_done_arena_is_empty_and_usable),
+		TEST(a_size_nobody_capped_aborts),
+	};
+
+	return RUN_TESTS("base/arena", tests);
+}

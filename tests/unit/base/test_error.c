@@ -1,0 +1,125 @@
+#include <errno.h>
+
+#include "base/utf8.h"
+#include "unit/test.h"
+
+static void set_keeps_kind_and_text_and_forgets_errno(void **state)
+{
+	struct error err = { .errnum = 99 };
+
+	(void)state;
+	errno = ENOENT;
+	assert_int_equal(error_set(&err, ERR_LIMIT, "more than %d things", 7), -1);
+	assert_int_equal(err.kind, ERR_LIMIT);
+	assert_int_equal(err.errnum, 0);
+	assert_string_equal(err.msg, "more than 7 things");
+}
+
+static void sys_adds_the_text_of_errno(void **state)
+{
+	struct error err;
+
+	(void)state;
+	errno = ENOENT;
+	assert_int_equal(error_sys(&err, "open '%s'", "/x"), -1);
+	assert_int_equal(err.kind, ERR_SYSTEM);
+	assert_int_equal(err.errnum, ENOENT);
+	assert_string_equal(err.msg, "open '/x': No such file or directory");
+}
+
+static void wrap_prefixes_and_keeps_kind_and_errno(void **state)
+{
+	struct error err;
+
+	(void)state;
+	errno = EACCES;
+	(void)error_sys(&err, "inner");
+	err.kind = ERR_NOT_FOUND;
+	assert_int_equal(error_wrap(&err, "outer %d", 1), -1);
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	assert_int_equal(err.errnum, EACCES);
+	assert_string_equal(err.msg, "outer 1: inner: Permission denied");
+}
+
+/* The room is 479 bytes; the text is cut where a character ends, whatever its width. */
+static void cuts_long_text_between_characters(void **state)
+{
+	static const struct {
+		const char *character;
+		size_t pad, want; /* bytes before the characters; length of the message */
+	} cases[] = {
+		{ "x", 0, 479 },
+		{ "\xc3\xa9", 0, 478 },
+		{ "\xc3\xa9", 1, 479 },
+		{ "\xe2\x82\xac", 0, 477 },
+		{ "\xe2\x82\xac", 1, 478 },
+		{ "\xe2\x82\xac", 2, 479 },
+		{ "\xf0\x9f\x94\x94", 0, 476 },
+		{ "\xf0\x9f\x94\x94", 3, 479 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char text[2048] = "";
+		struct error err;
+		size_t len = cases[i].pad;
+
+		memset(text, 'p', len);
+		for (; len < 1000; len += strlen(cases[i].character))
+			memcpy(text + len, cases[i].character, strlen(cases[i].character));
+		(void)error_set(&err, ERR_INVALID, "%s", text);
+		assert_int_equal(strlen(err.msg), cases[i].want);
+		assert_true(utf8_valid(view_of(err.msg)));
+		(void)error_wrap(&err, "%s", text);
+		assert_int_equal(strlen(err.msg), cases[i].want);
+		errno = EIO;
+		(void)error_sys(&err, "%s", text);
+		assert_int_equal(strlen(err.msg), cases[i].want);
+	}
+}
+
+static void wrap_cuts_the_inner_text_last(void **state)
+{
+	char inner[400], outer[100];
+	struct error err;
+
+	(void)state;
+	memset(inner, 'i', sizeof inner - 1);
+	inner[sizeof inner - 1] = '\0';
+	memset(outer, 'o', sizeof outer - 1);
+	outer[sizeof outer - 1] = '\0';
+	(void)error_set(&err, ERR_INVALID, "%s", inner);
+	(void)error_wrap(&err, "%s", outer);
+	assert_int_equal(strlen(err.msg), 479);
+	assert_memory_equal(err.msg + 97, "oo: iii", 7);
+}
+
+static void every_kind_has_its_word(void **state)
+{
+	static const char *const words[] = {
+		[ERR_INVALID] = "invalid input",     [ERR_SYNTAX] = "syntax error",
+		[ERR_NOT_FOUND] = "not found",       [ERR_LIMIT] = "limit reached",
+		[ERR_UNSUPPORTED] = "not supported", [ERR_CANCELLED] = "cancelled",
+		[ERR_SYSTEM] = "system error",
+	};
+
+	(void)state;
+	assert_int_equal(ARRAY_LEN(words), ERR_KIND_COUNT);
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		assert_string_equal(error_word((enum error_kind)i), words[i]);
+	assert_string_equal(error_word(ERR_KIND_COUNT), "error");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(set_keeps_kind_and_text_and_forgets_errno),
+		TEST(sys_adds_the_text_of_errno),
+		TEST(wrap_prefixes_and_keeps_kind_and_errno),
+		TEST(cuts_long_text_between_characters),
+		TEST(wrap_cuts_the_inner_text_last),
+		TEST(every_kind_has_its_word),
+	};
+
+	return RUN_TESTS("base/error", tests);
+}

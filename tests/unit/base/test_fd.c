@@ -1,0 +1,243 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "unit/test.h"
+
+/* Each test gets a directory of its own, and leaves it empty or not. */
+static int make_directory(void **state)
+{
+	char *path = strdup("/tmp/belljar-test-fd-XXXXXX");
+
+	*state = path;
+	return path != NULL && mkdtemp(path) != NULL && chdir(path) == 0 ? 0 : -1;
+}
+
+static size_t count_files(void)
+{
+	DIR *dir = opendir(".");
+	const struct dirent *entry;
+	size_t n = 0;
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir)) != NULL)
+		n += entry->d_name[0] != '.';
+	(void)closedir(dir);
+	return n;
+}
+
+static int remove_directory(void **state)
+{
+	DIR *dir = opendir(".");
+	const struct dirent *entry;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL)
+		if (unlink(entry->d_name) != 0)
+			(void)rmdir(entry->d_name);
+	(void)closedir(dir);
+	(void)(chdir("/") + rmdir(*state));
+	free(*state);
+	return 0;
+}
+
+static void put(const char *path, size_t len)
+{
+	AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < len; i++)
+		assert_int_equal(write(fd, "x", 1), 1);
+}
+
+static void reads_a_whole_file(void **state)
+{
+	static const size_t sizes[] = { 0, 1, 100, 16384, 16385, 40000 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		AUTO_BUF struct buf buf;
+		struct error err;
+
+		put("file", sizes[i]);
+		buf_init(&buf, 40000);
+		CHECK_OK(fd_read_file("file", &buf, &err), err);
+		assert_int_equal(buf.len, sizes[i]);
+		assert_int_equal(strspn(buf_text(&buf), "x"), sizes[i]);
+	}
+}
+
+static void refuses_what_is_no_file_and_says_why(void **state)
+{
+	static const struct {
+		const char *path;
+		enum error_kind kind;
+		const char *why;
+	} cases[] = {
+		{ "missing", ERR_NOT_FOUND, "open 'missing': No such file or directory" },
+		{ "file/x", ERR_NOT_FOUND, "open 'file/x': Not a directory" },
+		{ "directory", ERR_INVALID, "'directory' is not a regular file" },
+		{ "fifo", ERR_INVALID, "'fifo' is not a regular file" },
+		{ "/dev/zero", ERR_INVALID, "'/dev/zero' is not a regular file" },
+		{ "loop", ERR_SYSTEM, "open 'loop': Too many levels of symbolic links" },
+		{ "file", ERR_LIMIT, "'file': more than 10 bytes" },
+	};
+
+	(void)state;
+	put("file", 11);
+	assert_int_equal(mkdir("directory", 0700), 0);
+	assert_int_equal(mkfifo("fifo", 0600), 0);
+	assert_int_equal(symlink("loop", "loop"), 0);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO_BUF struct buf buf;
+		struct error err;
+
+		buf_init(&buf, 10);
+		CHECK_ERROR(fd_read_file(cases[i].path, &buf, &err), err, cases[i].kind,
+		            cases[i].why);
+	}
+}
+
+static void reading_leaves_no_descriptor_behind(void **state)
+{
+	int before = dup(0), after;
+
+	(void)state;
+	(void)close(before);
+	put("file", 11);
+	for (int i = 0; i < 3; i++) {
+		static const char *const paths[] = { "file", "missing", "/dev/zero" };
+		AUTO_BUF struct buf buf;
+		struct error err;
+
+		buf_init(&buf, 10);
+		assert_int_equal(fd_read_file(paths[i], &buf, &err), -1);
+	}
+	after = dup(0);
+	(void)close(after);
+	assert_int_equal(before, after);
+}
+
+static void writes_and_replaces_with_the_mode_asked_for(void **state)
+{
+	static const struct {
+		const char *text;
+		mode_t mode;
+	} cases[] = { { "first, and longer", 0600 }, { "second", 0644 }, { "", 0400 } };
+	mode_t mask = umask(077);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO_BUF struct buf buf;
+		struct error err;
+		struct stat st;
+
+		CHECK_OK(fd_write_file("file", view_of(cases[i].text), cases[i].mode, &err), err);
+		buf_init(&buf, 100);
+		CHECK_OK(fd_read_file("file", &buf, &err), err);
+		assert_string_equal(buf_text(&buf), cases[i].text);
+		assert_int_equal(stat("file", &st), 0);
+		assert_int_equal(st.st_mode & 07777, cases[i].mode);
+		assert_int_equal(count_files(), 1); /* no temporary beside it */
+	}
+	(void)umask(mask);
+}
+
+static void a_failed_write_says_why_and_leaves_nothing(void **state)
+{
+	struct error err;
+
+	(void)state;
+	assert_int_equal(mkdir("directory", 0700), 0);
+	CHECK_ERROR(fd_write_file("directory", view_of("x"), 0600, &err), err, ERR_SYSTEM,
+	            "write 'directory': finish: Is a directory");
+	assert_int_equal(err.errnum, EISDIR);
+	assert_int_equal(count_files(), 1);
+	assert_int_equal(fd_write_file("missing/file", view_of("x"), 0600, &err), -1);
+	assert_int_equal(err.kind, ERR_SYSTEM);
+	assert_int_equal(err.errnum, ENOENT);
+	assert_memory_equal(err.msg, "create 'missing/file.", 21);
+}
+
+static void writing_does_not_follow_a_link_in_its_place(void **state)
+{
+	AUTO_BUF struct buf buf;
+	struct error err;
+	struct stat st;
+
+	(void)state;
+	put("target", 3);
+	assert_int_equal(symlink("target", "link"), 0);
+	CHECK_OK(fd_write_file("link", view_of("new"), 0600, &err), err);
+	buf_init(&buf, 10);
+	CHECK_OK(fd_read_file("target", &buf, &err), err);
+	assert_string_equal(buf_text(&buf), "xxx");
+	assert_int_equal(lstat("link", &st), 0);
+	assert_true(S_ISREG(st.st_mode));
+}
+
+static void sets_non_blocking_and_keeps_the_other_flags(void **state)
+{
+	AUTO_FD int fd = open("file", O_WRONLY | O_CREAT | O_APPEND, 0600);
+	struct error err;
+
+	(void)state;
+	CHECK_OK(fd_set_nonblocking(fd, &err), err);
+	assert_int_equal(fcntl(fd, F_GETFL) & (O_NONBLOCK | O_APPEND | O_ACCMODE),
+	                 O_NONBLOCK | O_APPEND | O_WRONLY);
+	CHECK_ERROR(fd_set_nonblocking(999, &err), err, ERR_SYSTEM,
+	            "make descriptor 999 non-blocking: Bad file descriptor");
+}
+
+/* In a child: closes the descriptors of the mask, and says which of 0..3 are open after. */
+static int open_after_closing(int mask)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct error err;
+		int open_now = 0;
+
+		for (int fd = 0; fd < 3; fd++)
+			if (mask & 1 << fd)
+				(void)close(fd);
+		(void)close(3);
+		if (fd_ensure_stdio(&err) < 0)
+			_exit(255);
+		for (int fd = 0; fd < 4; fd++)
+			open_now |= fcntl(fd, F_GETFD) == 0 ? 1 << fd : 0; /* and not CLOEXEC */
+		_exit(open_now);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void fills_the_gaps_among_the_standard_descriptors(void **state)
+{
+	(void)state;
+	for (int mask = 0; mask < 8; mask++)
+		assert_int_equal(open_after_closing(mask), 7);
+}
+
+#define IN_DIRECTORY(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_DIRECTORY(reads_a_whole_file),
+		IN_DIRECTORY(refuses_what_is_no_file_and_says_why),
+		IN_DIRECTORY(reading_leaves_no_descriptor_behind),
+		IN_DIRECTORY(writes_and_replaces_with_the_mode_asked_for),
+		IN_DIRECTORY(a_failed_write_says_why_and_leaves_nothing),
+		IN_DIRECTORY(writing_does_not_follow_a_link_in_its_place),
+		IN_DIRECTORY(sets_non_blocking_and_keeps_the_other_flags),
+		TEST(fills_the_gaps_among_the_standard_descriptors),
+	};
+
+	return RUN_TESTS("base/fd", tests);
+}

@@ -1,0 +1,130 @@
+#include "base/log.h"
+#include "base/utf8.h"
+#include "unit/test.h"
+
+enum { TIME_LEN = 24 };
+
+/* What one call writes, without its time. */
+static const char *line_of(enum log_level level, const char *text, char *out, size_t size)
+{
+	struct capture c;
+
+	capture_start(&c);
+	log_line(level, "%s", text);
+	(void)capture_end(&c, out, size);
+	return out[0] == '\0' ? out : out + TIME_LEN;
+}
+
+static int back_to_the_default(void **state)
+{
+	(void)state;
+	log_set_level(LOG_WARNING);
+	return 0;
+}
+
+/* First of all tests: nobody has set a level yet. */
+static void warnings_are_shown_by_default_and_no_more(void **state)
+{
+	char out[4096];
+
+	(void)state;
+	assert_string_equal(line_of(LOG_ERROR, "x", out, sizeof out), " belljar error: x\n");
+	assert_string_equal(line_of(LOG_WARNING, "x", out, sizeof out), " belljar warning: x\n");
+	assert_string_equal(line_of(LOG_INFO, "x", out, sizeof out), "");
+	assert_string_equal(line_of(LOG_DEBUG, "x", out, sizeof out), "");
+}
+
+static void the_level_decides_what_is_shown(void **state)
+{
+	static const char *const lines[LOG_LEVEL_COUNT] = {
+		[LOG_ERROR] = " belljar error: x\n",
+		[LOG_WARNING] = " belljar warning: x\n",
+		[LOG_INFO] = " belljar info: x\n",
+		[LOG_DEBUG] = " belljar debug: x\n",
+	};
+
+	(void)state;
+	for (unsigned most = 0; most < LOG_LEVEL_COUNT; most++) {
+		log_set_level((enum log_level)most);
+		for (unsigned level = 0; level < LOG_LEVEL_COUNT; level++) {
+			char out[4096];
+
+			assert_int_equal(log_wants((enum log_level)level), level <= most);
+			assert_string_equal(line_of((enum log_level)level, "x", out, sizeof out),
+			                    level <= most ? lines[level] : "");
+		}
+	}
+}
+
+static void the_short_forms_name_their_level(void **state)
+{
+	char out[4096];
+	struct capture c;
+	const char *at;
+
+	(void)state;
+	log_set_level(LOG_DEBUG);
+	capture_start(&c);
+	log_error("%s %d", "a", 1);
+	log_warning("%s", "b");
+	log_info("%s", "c");
+	log_debug("%s", "d");
+	(void)capture_end(&c, out, sizeof out);
+	assert_non_null(at = strstr(out, "Z belljar error: a 1\n"));
+	assert_non_null(at = strstr(at, "Z belljar warning: b\n"));
+	assert_non_null(at = strstr(at, "Z belljar info: c\n"));
+	assert_non_null(strstr(at, "Z belljar debug: d\n"));
+}
+
+static void a_stranger_cannot_forge_a_line(void **state)
+{
+	char out[4096];
+
+	(void)state;
+	assert_string_equal(line_of(LOG_ERROR, "a\n2026 belljar error: b\x1b[2J\xff", out, 4096),
+	                    " belljar error: a\\n2026 belljar error: b\\x1b[2J\\xff\n");
+}
+
+static void a_line_has_an_end_whatever_its_length(void **state)
+{
+	static const char *const fillers[] = { "x", "\n", "\x01", "\xff", "\xc3\xa9" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(fillers); i++) {
+		char text[4000] = "", out[8192];
+		size_t n = strlen(fillers[i]);
+
+		for (size_t len = 0; len + n < sizeof text; len += n)
+			memcpy(text + len, fillers[i], n);
+		(void)line_of(LOG_ERROR, text, out, sizeof out);
+		assert_true(strlen(out) > 1000 && strlen(out) < 1536);
+		assert_ptr_equal(strchr(out, '\n'), out + strlen(out) - 1);
+		assert_true(utf8_valid(view_of(out)));
+	}
+}
+
+static void a_stderr_that_is_gone_is_no_matter(void **state)
+{
+	int saved = dup(STDERR_FILENO);
+
+	(void)state;
+	assert_true(saved >= 0);
+	(void)close(STDERR_FILENO);
+	log_error("nobody %s this", "reads");
+	assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
+	(void)close(saved);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(warnings_are_shown_by_default_and_no_more),
+		cmocka_unit_test_teardown(the_level_decides_what_is_shown, back_to_the_default),
+		cmocka_unit_test_teardown(the_short_forms_name_their_level, back_to_the_default),
+		TEST(a_stranger_cannot_forge_a_line),
+		TEST(a_line_has_an_end_whatever_its_length),
+		TEST(a_stderr_that_is_gone_is_no_matter),
+	};
+
+	return RUN_TESTS("base/log", tests);
+}

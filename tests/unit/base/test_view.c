@@ -1,0 +1,101 @@
+#include "base/buf.h"
+#include "unit/test.h"
+
+static const struct view nothing; /* as buf_view() of an unused buffer */
+
+static void is_and_starts_compare_whole_bytes(void **state)
+{
+	static const struct {
+		struct view v;
+		const char *text;
+		bool is, starts;
+	} cases[] = {
+		{ VIEW_INIT("abc"), "abc", true, true },
+		{ VIEW_INIT("abc"), "ab", false, true },
+		{ VIEW_INIT("abc"), "abcd", false, false },
+		{ VIEW_INIT("abc"), "abd", false, false },
+		{ VIEW_INIT("abc"), "", false, true },
+		{ VIEW_INIT(""), "", true, true },
+		{ VIEW_INIT(""), "a", false, false },
+		{ { NULL, 0 }, "", true, true },
+		{ { NULL, 0 }, "a", false, false },
+		{ VIEW_INIT("a\0b"), "a", false, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		if (view_is(cases[i].v, cases[i].text) != cases[i].is)
+			fail_msg("case %zu: view_is", i);
+		if (view_starts(cases[i].v, cases[i].text) != cases[i].starts)
+			fail_msg("case %zu: view_starts", i);
+	}
+}
+
+static void trims_blanks_off_both_ends(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = { { "abc", "abc" },
+		      { "  abc", "abc" },
+		      { "abc \t\r\n", "abc" },
+		      { " a b ", "a b" },
+		      { "", "" },
+		      { " \r\n\t ", "" },
+		      { "\va\f", "\va\f" },
+		      { "\xc2\xa0x", "\xc2\xa0x" } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		CHECK_VIEW(view_trim(view_of(cases[i].text)), cases[i].want);
+	CHECK_VIEW(view_trim(nothing), "");
+	assert_int_equal(view_trim(VIEW(" a\0 ")).len, 2);
+}
+
+static void cuts_lines_one_by_one(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *lines[5];
+	} cases[] = {
+		{ "", { NULL } },         { "a", { "a", NULL } },
+		{ "a\n", { "a", NULL } }, { "a\nb", { "a", "b", NULL } },
+		{ "\n", { "", NULL } },   { "\n\na\r\n", { "", "", "a\r", NULL } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct view rest = view_of(cases[i].text), line;
+
+		for (size_t j = 0; cases[i].lines[j] != NULL; j++) {
+			assert_true(view_next_line(&rest, &line));
+			CHECK_VIEW(line, cases[i].lines[j]);
+		}
+		line = (struct view){ "untouched", 9 };
+		assert_false(view_next_line(&rest, &line));
+		CHECK_VIEW(line, "untouched");
+		assert_int_equal(rest.len, 0);
+	}
+}
+
+static void a_line_may_hold_nul_bytes(void **state)
+{
+	struct view rest = VIEW("a\0b\nc"), line;
+
+	(void)state;
+	assert_true(view_next_line(&rest, &line));
+	assert_int_equal(line.len, 3);
+	assert_memory_equal(line.ptr, "a\0b", 3);
+	CHECK_VIEW(rest, "c");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(is_and_starts_compare_whole_bytes),
+		TEST(trims_blanks_off_both_ends),
+		TEST(cuts_lines_one_by_one),
+		TEST(a_line_may_hold_nul_bytes),
+	};
+
+	return RUN_TESTS("base/view", tests);
+}
