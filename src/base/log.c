@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +27,14 @@ bool log_wants(enum log_level level)
 	return level <= most_shown;
 }
 
+/* A client that never reads our stderr leaves us a full pipe; writing would hang the loop. */
+static bool stderr_takes_a_line(void)
+{
+	struct pollfd ready = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+	return poll(&ready, 1, 0) == 1 && ready.revents == POLLOUT;
+}
+
 /* One write() per line: lines of several processes on one stderr do not mix. A stderr
  * that is full or gone loses the line; there is nobody to tell. */
 void log_line(enum log_level level, const char *fmt, ...)
@@ -35,7 +44,7 @@ void log_line(enum log_level level, const char *fmt, ...)
 	ssize_t written;
 	int len;
 
-	if (!log_wants(level))
+	if (!log_wants(level) || !stderr_takes_a_line())
 		return;
 	va_start(args, fmt);
 	(void)vsnprintf(text, sizeof text, fmt, args);

@@ -1,5 +1,6 @@
 #include "base/nearest.h"
 
+#include <stdint.h>
 #include <string.h>
 
 enum { LONGEST = 64 };
@@ -11,26 +12,30 @@ static size_t least(size_t a, size_t b, size_t c)
 	return ab < c ? ab : c;
 }
 
-/* Levenshtein's distance, one row at a time. */
+/* Insertions, deletions, replacements and swaps of neighbours, by rows of the usual table;
+ * a swap looks two rows back. */
 static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
-	size_t row[LONGEST + 1];
+	size_t rows[3][LONGEST + 1];
+	size_t *before = rows[0], *last = rows[1], *row = rows[2];
 
 	for (size_t j = 0; j <= b_len; j++)
-		row[j] = j;
+		last[j] = j;
 	for (size_t i = 1; i <= a_len; i++) {
-		size_t diagonal = row[0];
+		size_t *oldest = before;
 
 		row[0] = i;
 		for (size_t j = 1; j <= b_len; j++) {
-			size_t above = row[j];
-
-			row[j] = least(above + 1, row[j - 1] + 1,
-			               diagonal + (a[i - 1] != b[j - 1]));
-			diagonal = above;
+			row[j] = least(last[j] + 1, row[j - 1] + 1,
+			               last[j - 1] + (a[i - 1] != b[j - 1]));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				row[j] = least(row[j], before[j - 2] + 1, SIZE_MAX);
 		}
+		before = last;
+		last = row;
+		row = oldest;
 	}
-	return row[b_len];
+	return last[b_len];
 }
 
 void nearest_offer(struct nearest *best, const char *typed, const char *known)

@@ -26,7 +26,8 @@ static void print_fixes(const json_t *checks)
 	size_t i, printed = 0;
 	const json_t *check;
 
-	json_array_foreach (checks, i, check) {
+	json_array_foreach(checks, i, check)
+	{
 		const char *name = json_text(check, "name"), *fix = json_text(check, "fix");
 
 		if (fix == NULL)
@@ -43,7 +44,8 @@ static void print_lines(const json_t *report)
 	const json_t *checks = json_object_get(report, "checks"), *check;
 	size_t i;
 
-	json_array_foreach (checks, i, check) {
+	json_array_foreach(checks, i, check)
+	{
 		out("%s  %-*s", label_of(json_text(check, "status")), DETAIL_COLUMN - 6,
 		    json_text(check, "name"));
 		out_wrapped(DETAIL_COLUMN, DETAIL_COLUMN, json_text(check, "detail"));
@@ -76,7 +78,8 @@ static const struct verb_example examples[] = {
 const struct verb verb_doctor = {
 	.name = "doctor",
 	.summary = "Report what this machine offers for sandboxes.",
-	.help = "Lists each layer of isolation and each thing belljar builds on as on, weak (there, "
+	.help = "Lists each layer of isolation and each thing belljar builds on as on, weak "
+	        "(there, "
 	        "but less than it could be) or off, with what was found and, where something can "
 	        "be done, the step that helps. It changes nothing. The exit status is 0 whatever "
 	        "the findings are.",

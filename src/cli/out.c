@@ -39,8 +39,10 @@ void out_wrapped(size_t indent, size_t column, const char *text)
 		if (at < indent) {
 			out("%*s", (int)(indent - at), "");
 			at = indent;
-		} else if (at > indent)
-			at += (size_t)fprintf(stdout, " ") ;
+		} else if (at > indent) {
+			out(" ");
+			at++;
+		}
 		out("%.*s", (int)len, text);
 		at += len;
 		text += len;

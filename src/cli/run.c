@@ -172,8 +172,11 @@ int cli_run(char *const *args, char *const *environment)
 	}
 	if (result != VERB_DONE)
 		(void)fprintf(stderr, "belljar: %s\n", err.msg);
-	if (result == VERB_MISUSED)
-		(void)fprintf(stderr, "Try 'belljar help%s%s'.\n", command.verb != NULL ? " " : "",
-		              command.verb != NULL ? command.verb->name : "");
+	if (result == VERB_MISUSED) {
+		bool named = command.verb != NULL && !command.verb->hidden;
+
+		(void)fprintf(stderr, "Try 'belljar help%s%s'.\n", named ? " " : "",
+		              named ? command.verb->name : "");
+	}
 	return (int)result;
 }

@@ -65,9 +65,9 @@ const char *usage_option_text(const struct option_spec *spec, char out_text[USAG
 	case OPTION_TYPE_PATH:
 		break;
 	}
-	if (spec->fallback != NULL)
-		(void)snprintf(out_text, USAGE_TEXT_SIZE, "%s (%s; default %s)", spec->help, limits,
-		               spec->fallback);
+	if (spec->fallback != NULL) /* the parenthesis goes before the full stop */
+		(void)snprintf(out_text, USAGE_TEXT_SIZE, "%.*s (%s; default %s).",
+		               (int)strlen(spec->help) - 1, spec->help, limits, spec->fallback);
 	else
 		(void)snprintf(out_text, USAGE_TEXT_SIZE, "%s", spec->help);
 	return out_text;
@@ -83,37 +83,64 @@ static void print_option(const struct option_spec *spec)
 	out_wrapped(OPTION_COLUMN, (size_t)len, usage_option_text(spec, text));
 }
 
-static void print_options(const struct verb *verb)
+/* One option stands for all of them; one with a default is the better example. */
+static const struct option_spec *pick_example(const struct verb *verb)
 {
-	const struct option_spec *shown = NULL, *in_file = NULL;
+	const struct option_spec *first = NULL;
+
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		if ((option_specs[i].verbs & verb->options) == 0)
+			continue;
+		if (option_specs[i].fallback != NULL)
+			return &option_specs[i];
+		if (first == NULL)
+			first = &option_specs[i];
+	}
+	return first;
+}
+
+static void print_sources(const struct option_spec *example)
+{
 	char variable[OPTION_NAME_SIZE], key[OPTION_NAME_SIZE], text[400];
 
-	out("\nOptions:\n");
-	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		if ((option_specs[i].verbs & verb->options) == 0 || verb->options == 0)
-			continue;
-		print_option(&option_specs[i]);
-		shown = &option_specs[i];
-		if (option_specs[i].in_file && in_file == NULL)
-			in_file = &option_specs[i];
-	}
-	out("  -h, --help");
-	out_wrapped(OPTION_COLUMN, strlen("  -h, --help"), "Print this help.");
-	if (shown == NULL)
-		return;
-	shown = in_file != NULL ? in_file : shown;
-	(void)snprintf(text, sizeof text, "Each option is also an environment variable: %s for --%s.",
-	               option_variable(shown, variable), shown->name);
+	(void)snprintf(text, sizeof text,
+	               "Each option is also an environment variable: %s for --%s.",
+	               option_variable(example, variable), example->name);
 	out("\n");
 	out_wrapped(0, 0, text);
-	if (in_file == NULL)
+	if (!example->in_file)
 		return;
 	(void)snprintf(text, sizeof text,
 	               "All but --config may stand in the configuration file, as a key such as %s. "
 	               "A flag wins over the environment, the environment over the file. The file "
 	               "is $XDG_CONFIG_HOME/belljar/belljar.json (usually "
 	               "~/.config/belljar/belljar.json), or else /etc/belljar/belljar.json.",
-	               option_key(shown, key));
+	               option_key(example, key));
+	out_wrapped(0, 0, text);
+}
+
+static void print_options(const struct verb *verb)
+{
+	out("\nOptions:\n");
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if ((option_specs[i].verbs & verb->options) != 0)
+			print_option(&option_specs[i]);
+	out("  -h, --help");
+	out_wrapped(OPTION_COLUMN, strlen("  -h, --help"), "Print this help.");
+	if (verb->options != 0)
+		print_sources(pick_example(verb));
+}
+
+static void print_choices(const struct verb *verb)
+{
+	char text[400];
+	size_t used = (size_t)snprintf(text, sizeof text, "%s is one of:", verb->operand);
+	const char *choice;
+
+	for (size_t i = 0; (choice = verb->operand_choice(i)) != NULL && used < sizeof text; i++)
+		used += (size_t)snprintf(text + used, sizeof text - used, "%s %s",
+		                         i != 0 ? "," : "", choice);
+	out("\n");
 	out_wrapped(0, 0, text);
 }
 
@@ -128,14 +155,8 @@ void usage_verb(const struct verb *verb)
 		out("\n");
 		out_wrapped(0, 0, verb->help);
 	}
-	if (verb->operand_choice != NULL) {
-		const char *choice;
-
-		out("\n%s is one of:", verb->operand);
-		for (size_t i = 0; (choice = verb->operand_choice(i)) != NULL; i++)
-			out("%s %s", i != 0 ? "," : "", choice);
-		out("\n");
-	}
+	if (verb->operand_choice != NULL)
+		print_choices(verb);
 	print_options(verb);
 	if (verb->examples == NULL)
 		return;

@@ -1,14 +1,13 @@
 #include "cli/out.h"
 #include "cli/verb.h"
-
-#define OLDEST_REVISION "2024-11-05"
-#define NEWEST_REVISION "2026-07-28"
+#include "mcp/revision.h"
 
 static enum verb_result run(const struct verb_call *call, struct error *err)
 {
 	(void)call;
 	(void)err;
-	out("belljar %s (MCP %s to %s)\n", BELLJAR_VERSION, OLDEST_REVISION, NEWEST_REVISION);
+	out("belljar %s (MCP %s to %s)\n", BELLJAR_VERSION, mcp_revision_name(0),
+	    mcp_revision_name(MCP_REVISION_COUNT - 1));
 	return VERB_DONE;
 }
 

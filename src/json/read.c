@@ -37,6 +37,7 @@ int json_read(struct view text, const struct json_limits *limits, json_t **ret, 
 	struct json_scan scan;
 	json_error_t why;
 	json_t *value;
+	const char *nul;
 	int r;
 
 	json_scan(text, &scan);
@@ -45,6 +46,10 @@ int json_read(struct view text, const struct json_limits *limits, json_t **ret, 
 		              limits->depth);
 	else if (scan.values > limits->values)
 		r = error_set(err, ERR_LIMIT, "more than %zu values (max_values)", limits->values);
+	else if (text.len != 0 && (nul = memchr(text.ptr, '\0', text.len)) != NULL)
+		/* Jansson swallows it behind a number or a word. */
+		r = error_set(err, ERR_SYNTAX, "NUL byte at byte %zu",
+		              (size_t)(nul - text.ptr) + 1);
 	else if ((value = json_loadb(text.ptr != NULL ? text.ptr : "", text.len,
 	                             JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
 	                             &why)) != NULL) {

@@ -45,7 +45,7 @@ static void note_id(const struct cursor *c, struct view key, size_t depth, struc
 
 void json_scan(struct view text, struct json_scan *ret)
 {
-	struct cursor c = { text.ptr, text.ptr + text.len };
+	struct cursor c = { text.ptr, text.len != 0 ? text.ptr + text.len : text.ptr };
 	struct view last_string = { 0 };
 	size_t depth = 0;
 

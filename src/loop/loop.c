@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "loop/internal.h"
 
@@ -45,6 +46,15 @@ void *loop_must(void *handle)
 	return handle;
 }
 
+/* A timer that is due at once, not event_active(): libevent would run that in this very
+ * round, and calls that defer calls would keep timers and descriptors from their turn. */
+static void wake_deferred(struct loop *loop)
+{
+	static const struct timeval at_once;
+
+	(void)event_add(loop->defer, &at_once);
+}
+
 /* Runs what was there at the start; entries added meanwhile get the next round. */
 static void run_deferred(evutil_socket_t fd, short what, void *ctx)
 {
@@ -68,13 +78,20 @@ static void run_deferred(evutil_socket_t fd, short what, void *ctx)
 		free(d);
 	} while (node != last);
 	if (!list_is_empty(&loop->deferred))
-		event_active(loop->defer, EV_TIMEOUT, 0);
+		wake_deferred(loop);
+}
+
+/* libevent would print to stderr in its own way. */
+static void on_library_message(int severity, const char *text)
+{
+	log_line(severity >= EVENT_LOG_ERR ? LOG_ERROR : LOG_DEBUG, "event loop: %s", text);
 }
 
 int loop_new(struct loop **ret, struct error *err)
 {
 	struct loop *loop = mem_new(sizeof *loop);
 
+	event_set_log_callback(on_library_message);
 	list_init(&loop->deferred);
 	loop->base = event_base_new();
 	if (loop->base == NULL) {
@@ -116,7 +133,7 @@ void loop_defer(struct loop *loop, loop_fn *fn, void *ctx)
 	d->fn = fn;
 	d->ctx = ctx;
 	if (list_is_empty(&loop->deferred))
-		event_active(loop->defer, EV_TIMEOUT, 0);
+		wake_deferred(loop);
 	list_add(&loop->deferred, &d->node);
 }
 

@@ -52,8 +52,12 @@ static void on_writable(evutil_socket_t fd, short what, void *ctx)
 		fail(output);
 		return;
 	}
-	if (evbuffer_get_length(output->queue) != 0)
+	if (evbuffer_get_length(output->queue) != 0) {
+		/* A file that took a part: no event will tell when it takes more. */
+		if (!event_pending(output->event, EV_WRITE, NULL))
+			event_active(output->event, EV_WRITE, 0);
 		return;
+	}
 	(void)event_del(output->event);
 	output->events->drained(output->ctx);
 }

@@ -192,7 +192,9 @@ static int decode_map(struct decoder *d, const struct param *param, json_t *valu
 		struct param_pair *pair = &map->items[map->count++];
 
 		if (strlen(key) > param->item_max)
-			return refuse_size(d, param, strlen(key), &entry);
+			return error_set(d->err, ERR_LIMIT,
+					 "argument '%s': its name is longer than %zu bytes",
+					 entry.path, param->item_max);
 		pair->name = key;
 		if (plain_string(d, item, param->item_max, &entry, &pair->value) < 0)
 			return -1;
@@ -212,18 +214,20 @@ static int decode_records(struct decoder *d, const struct param *param, json_t *
                           const struct place *at, void *ret)
 {
 	struct param_records *list = ret;
+	struct param one = *param; /* what each entry is, for its messages */
 	size_t count = json_array_size(value);
 
 	if (!json_is_array(value))
 		return refuse(d, param, value, at);
 	if (count > (size_t)param->max || count < (size_t)param->min)
 		return refuse_size(d, param, count, at);
+	one.type = PARAM_RECORD;
 	list->items = arena_new(d->arena, count + 1, param->record_size);
 	for (; list->count < count; list->count++) {
 		struct place entry = entry_of(at, list->count);
 		char *item = (char *)list->items + list->count * param->record_size;
 
-		if (decode_record(d, param, json_array_get(value, list->count), &entry, item) < 0)
+		if (decode_record(d, &one, json_array_get(value, list->count), &entry, item) < 0)
 			return -1;
 	}
 	return 0;

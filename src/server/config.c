@@ -118,9 +118,8 @@ static int read_object(struct view text, struct config *config, struct error *er
 	if (!json_is_object(config->root))
 		return error_set(err, ERR_INVALID, "expected a JSON object, got %s",
 		                 json_describe(config->root, got, sizeof got));
-	json_object_foreach (config->root, key, json)
-		if (read_key(key, json, &config->layer, err) < 0)
-			return -1;
+	json_object_foreach(config->root, key,
+	                    json) if (read_key(key, json, &config->layer, err) < 0) return -1;
 	return 0;
 }
 

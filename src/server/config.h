@@ -6,8 +6,8 @@
  * could plant it there. */
 #pragma once
 #include "base/attr.h"
-#include "json/json.h"
 #include "server/option_value.h"
+#include "json/json.h"
 
 struct error;
 

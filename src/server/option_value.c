@@ -54,8 +54,8 @@ const char *option_expected(const struct option_spec *spec, char out[OPTION_TEXT
 		list_choices(spec->choices, out, OPTION_TEXT_SIZE);
 		break;
 	case OPTION_TYPE_NUMBER:
-		(void)snprintf(out, OPTION_TEXT_SIZE,
-		               "a whole number from %" PRIu64 " to %" PRIu64, spec->min, spec->max);
+		(void)snprintf(out, OPTION_TEXT_SIZE, "a whole number from %" PRIu64 " to %" PRIu64,
+		               spec->min, spec->max);
 		break;
 	case OPTION_TYPE_SIZE:
 		(void)snprintf(out, OPTION_TEXT_SIZE,

@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "json/json.h"
 #include "server/options.h"
+#include "json/json.h"
 
 struct option_value {
 	bool given;

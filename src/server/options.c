@@ -124,8 +124,8 @@ static int read_flags(struct option_layer *layer, const char *const flags[OPTION
                       struct error *err)
 {
 	for (size_t i = 0; i < OPTION_COUNT; i++)
-		if (flags[i] != NULL && option_value_read(&option_specs[i], flags[i],
-		                                          &layer->values[i], err) < 0)
+		if (flags[i] != NULL &&
+		    option_value_read(&option_specs[i], flags[i], &layer->values[i], err) < 0)
 			return error_wrap(err, "--%s", option_specs[i].name);
 	return 0;
 }
@@ -173,7 +173,8 @@ static int read_environment(struct option_layer *layer, unsigned verb, char *con
 		char *name;
 		int r;
 
-		if (strncmp(*environment, OPTION_VARIABLE_PREFIX, strlen(OPTION_VARIABLE_PREFIX)) != 0 ||
+		if (strncmp(*environment, OPTION_VARIABLE_PREFIX, strlen(OPTION_VARIABLE_PREFIX)) !=
+		            0 ||
 		    equals == NULL)
 			continue;
 		name = mem_dup_len(*environment, (size_t)(equals - *environment));

@@ -82,8 +82,8 @@ static void probe_version_2(struct check *ret)
 	if (!is_writable(group)) {
 		check_set(ret, CHECK_WEAKER, "version 2, but %s is not ours to write", shown);
 		check_fix(ret, "start belljar with: systemd-run --user --scope -p Delegate=yes -- "
-		               "belljar serve (in a container: --cgroupns=private and a writable "
-		               CGROUP_ROOT ")");
+		               "belljar serve (in a container: --cgroupns=private and a "
+		               "writable " CGROUP_ROOT ")");
 	} else if (missing[0] != '\0') {
 		check_set(ret, CHECK_WEAKER, "version 2 at %s, without: %s", shown, missing);
 		check_fix(ret, "delegate them: [Service] Delegate=cpu cpuset io memory pids in "

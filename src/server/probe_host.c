@@ -48,8 +48,7 @@ static bool may_map(const char *program)
 
 	if (probe_find_program(program, path) < 0 || stat(path, &st) < 0)
 		return false;
-	return (st.st_mode & S_ISUID) != 0 ||
-	       getxattr(path, "security.capability", NULL, 0) > 0;
+	return (st.st_mode & S_ISUID) != 0 || getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
 void probe_subordinate_ids(UNUSED const struct options *options, struct check *ret)
@@ -76,8 +75,7 @@ void probe_subordinate_ids(UNUSED const struct options *options, struct check *r
 	          ranges ? "" : "no range in /etc/subuid and /etc/subgid");
 	check_fix(ret, "%s%s%s%s", helpers ? "" : "apt install uidmap",
 	          !helpers && !ranges ? "; " : "",
-	          ranges ? ""
-	                 : "usermod --add-subuids 100000-165535 --add-subgids 100000-165535 ",
+	          ranges ? "" : "usermod --add-subuids 100000-165535 --add-subgids 100000-165535 ",
 	          ranges ? "" : (user != NULL ? user : "USER"));
 }
 

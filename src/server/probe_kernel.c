@@ -63,8 +63,10 @@ static const struct landlock_step {
 	long abi;
 	const char *brings;
 } landlock_steps[] = {
-	{ 2, "moving files between directories" }, { 3, "truncation" },
-	{ 4, "TCP ports" },                        { 5, "device control" },
+	{ 2, "moving files between directories" },
+	{ 3, "truncation" },
+	{ 4, "TCP ports" },
+	{ 5, "device control" },
 	{ 6, "signals and abstract sockets" },
 };
 enum { LANDLOCK_ENOUGH = 4 };
@@ -82,8 +84,7 @@ static void landlock_missing(struct check *ret)
 
 void probe_landlock(UNUSED const struct options *options, struct check *ret)
 {
-	long abi =
-	        syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	char lacking[200] = "";
 	size_t used = 0;
 

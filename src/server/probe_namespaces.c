@@ -26,13 +26,13 @@ static const struct lock {
 } locks[] = {
 	{ "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
 	  "AppArmor restricts unprivileged user namespaces",
-	  "give belljar an AppArmor profile with the line 'userns,' (then: apparmor_parser -r), or, "
+	  "give belljar an AppArmor profile with the line 'userns,' (then: apparmor_parser -r), "
+	  "or, "
 	  "for the whole host: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0" },
 	{ "/proc/sys/user/max_user_namespaces", "0", "user.max_user_namespaces is 0",
 	  "sysctl -w user.max_user_namespaces=28633" },
 	{ "/proc/sys/kernel/unprivileged_userns_clone", "0",
-	  "kernel.unprivileged_userns_clone is 0",
-	  "sysctl -w kernel.unprivileged_userns_clone=1" },
+	  "kernel.unprivileged_userns_clone is 0", "sysctl -w kernel.unprivileged_userns_clone=1" },
 };
 
 /* --- in the child --- */
@@ -190,8 +190,8 @@ void probe_user_namespaces(UNUSED const struct options *options, struct check *r
 
 static size_t add_name(char *list, size_t size, size_t used, const char *name)
 {
-	return used + (size_t)snprintf(list + used, size - used, "%s%s", used != 0 ? ", " : "",
-	                               name);
+	return used +
+	       (size_t)snprintf(list + used, size - used, "%s%s", used != 0 ? ", " : "", name);
 }
 
 void probe_namespaces(UNUSED const struct options *options, struct check *ret)

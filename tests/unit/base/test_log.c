@@ -1,3 +1,5 @@
+#include <fcntl.h>
+
 #include "base/log.h"
 #include "base/utf8.h"
 #include "unit/test.h"
@@ -103,16 +105,28 @@ static void a_line_has_an_end_whatever_its_length(void **state)
 	}
 }
 
-static void a_stderr_that_is_gone_is_no_matter(void **state)
+/* Both would end this process: one by SIGALRM, the other by SIGPIPE. */
+static void a_stderr_that_is_full_or_gone_loses_the_line(void **state)
 {
-	int saved = dup(STDERR_FILENO);
+	char out[4096];
+	struct capture c;
 
 	(void)state;
-	assert_true(saved >= 0);
-	(void)close(STDERR_FILENO);
-	log_error("nobody %s this", "reads");
-	assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
-	(void)close(saved);
+	(void)alarm(20);
+	capture_start(&c);
+	assert_true(fcntl(c.reader, F_SETPIPE_SZ, 4096) > 0);
+	for (int i = 0; i < 1000; i++)
+		log_error("nobody reads this, number %d", i);
+	(void)capture_end(&c, out, sizeof out);
+	(void)alarm(0);
+	assert_non_null(strstr(out, "number 0\n"));
+	assert_null(strstr(out, "number 999\n"));
+
+	capture_start(&c);
+	(void)close(c.reader);
+	log_error("nobody can read %s", "this");
+	c.reader = open("/dev/null", O_RDONLY);
+	assert_string_equal(capture_end(&c, out, sizeof out), "");
 }
 
 int main(void)
@@ -123,7 +137,7 @@ int main(void)
 		cmocka_unit_test_teardown(the_short_forms_name_their_level, back_to_the_default),
 		TEST(a_stranger_cannot_forge_a_line),
 		TEST(a_line_has_an_end_whatever_its_length),
-		TEST(a_stderr_that_is_gone_is_no_matter),
+		TEST(a_stderr_that_is_full_or_gone_loses_the_line),
 	};
 
 	return RUN_TESTS("base/log", tests);

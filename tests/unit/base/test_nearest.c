@@ -20,10 +20,12 @@ static void finds_the_closest_name(void **state)
 		{ "serv", "serve" },   /* one missing */
 		{ "servee", "serve" }, /* one too many */
 		{ "derve", "serve" },  /* one wrong */
-		{ "hlep", NULL },      /* two edits of four letters: too far */
+		{ "hlep", "help" },    /* neighbours swapped: one edit */
+		{ "hxxp", NULL },      /* two edits of four letters: too far */
 		{ "complteoin", "completion" },
 		{ "completion-of", "completion" },
-		{ "completely", NULL },
+		{ "completely", "completion" }, /* three of ten */
+		{ "compiler", NULL },
 		{ "tool", "tools" },
 		{ "cal", "call" },
 		{ "c", NULL },

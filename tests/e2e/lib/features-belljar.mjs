@@ -1,0 +1,118 @@
+// features-belljar.mjs - what every official client must find on the real program.
+import assert from 'node:assert/strict';
+import { VERSION } from './programs.mjs';
+
+export const belljarFeatures = {
+  async 'who it is'({ client }) {
+    const info = client.getServerVersion();
+    assert.equal(info.name, 'belljar');
+    assert.equal(info.title, 'Belljar');
+    assert.equal(info.version, VERSION);
+    assert.match(client.getInstructions(), /Call server_info first/);
+    assert.deepEqual(client.getServerCapabilities(), {
+      logging: {},
+      tools: {},
+      prompts: {},
+      resources: {},
+      completions: {},
+    });
+  },
+
+  async 'its tools'({ client, call }) {
+    const { tools } = await client.listTools();
+    assert.deepEqual(tools.slice(0, 2).map((tool) => tool.name), ['server_info', 'wait']); // prettier-ignore
+    for (const { name, title, description, inputSchema, outputSchema, annotations } of tools) {
+      assert.ok(title && description && description.length <= 2000, name);
+      assert.equal(inputSchema.type, 'object');
+      assert.equal(outputSchema.type, 'object');
+      assert.equal(annotations.title, title);
+    }
+    const brief = (await call({ name: 'server_info' })).structuredContent;
+    assert.equal(brief.version, VERSION);
+    assert.equal(brief.limits, undefined);
+    assert.deepEqual(brief.revisions, ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28']); // prettier-ignore
+    const full = await call({ name: 'server_info', arguments: { detail: 'full' } });
+    const limits = Object.fromEntries(
+      full.structuredContent.limits.map(({ name, value }) => [name, value]),
+    );
+    assert.equal(limits.max_line, 10 * 1024 * 1024);
+    assert.equal(limits.max_depth, 64);
+    assert.equal(limits.max_batch, 100);
+  },
+
+  async 'wait, with progress'({ client, call }) {
+    await client.listTools();
+    const seen = [];
+    const result = await call(
+      { name: 'wait', arguments: { seconds: 2 } },
+      { onprogress: (step) => seen.push(step) },
+    );
+    assert.ok(result.structuredContent.waited_s >= 2);
+    assert.ok(seen.length >= 1);
+    for (const { total, message } of seen) {
+      assert.equal(total, 2);
+      assert.match(message, /^\d+ s left$/);
+    }
+  },
+
+  async 'wait, cancelled'({ call }) {
+    const abort = new AbortController();
+    const options = { signal: abort.signal };
+    const waiting = call({ name: 'wait', arguments: { seconds: 300 } }, options);
+    await call({ name: 'wait', arguments: { seconds: 0 } });
+    abort.abort('enough');
+    await assert.rejects(waiting, /enough/);
+    await call({ name: 'server_info' });
+  },
+
+  async 'a wrong argument'({ call }) {
+    const result = await call({ name: 'server_info', arguments: { detail: 'huge' } });
+    assert.equal(result.isError, true);
+    assert.equal(
+      result.content[0].text,
+      'argument \'detail\': expected one of "brief", "full", got the string "huge"',
+    );
+  },
+
+  async 'its resources'({ client }) {
+    const { resources } = await client.listResources();
+    assert.deepEqual(resources.map((r) => r.uri), ['belljar://server-info']); // prettier-ignore
+    const [info] = (await client.readResource({ uri: 'belljar://server-info' })).contents;
+    assert.equal(info.mimeType, 'application/json');
+    assert.equal(JSON.parse(info.text).version, VERSION);
+    const { resourceTemplates } = await client.listResourceTemplates();
+    assert.deepEqual(resourceTemplates.map((r) => r.uriTemplate), ['belljar://tools/{name}']); // prettier-ignore
+  },
+
+  async 'the manual of each tool'({ client }) {
+    for (const { name, description } of (await client.listTools()).tools) {
+      const uri = `belljar://tools/${name}`;
+      const [manual] = (await client.readResource({ uri })).contents;
+      assert.equal(manual.uri, uri);
+      assert.equal(manual.mimeType, 'text/markdown');
+      assert.ok(manual.text.startsWith(`# ${name}\n\n${description}\n`));
+      assert.match(manual.text, /\n## Arguments\n/);
+      assert.match(manual.text, /\n## Answer\n/);
+    }
+    await assert.rejects(client.readResource({ uri: 'belljar://tools/nonesuch' }), (error) => {
+      assert.match(error.message, /there is no tool 'nonesuch'/);
+      assert.deepEqual(error.data, { uri: 'belljar://tools/nonesuch' });
+      return true;
+    });
+    const { completion } = await client.complete({
+      ref: { type: 'ref/resource', uri: 'belljar://tools/{name}' },
+      argument: { name: 'name', value: 'wa' },
+    });
+    assert.deepEqual(completion.values, ['wait']);
+  },
+
+  async 'its prompt'({ client }) {
+    const { prompts } = await client.listPrompts();
+    assert.deepEqual(prompts.map((p) => p.name), ['getting_started']); // prettier-ignore
+    const text = async (args) =>
+      (await client.getPrompt({ name: 'getting_started', arguments: args })).messages[0].content
+        .text;
+    assert.match(await text(), /^You are connected to Belljar\..*here\.$/);
+    assert.match(await text({ task: 'Sort my files.' }), /here\. Then do this: Sort my files\.$/);
+  },
+};

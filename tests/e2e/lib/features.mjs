@@ -1,0 +1,189 @@
+// features.mjs - what every official client must find on the fixture, whichever era it chose.
+// Each export is one test: a function of a connected Session.
+import assert from 'node:assert/strict';
+import { VERSION } from './programs.mjs';
+
+const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+const isPng = (base64) => Buffer.from(base64, 'base64').subarray(0, 8).equals(PNG);
+
+const TOOLS = [
+  'test_simple_text', 'test_image_content', 'test_audio_content', 'test_embedded_resource',
+  'test_multiple_content_types', 'test_tool_with_logging', 'test_logging_tool',
+  'test_tool_with_progress', 'test_progress_flood', 'test_error_handling',
+  'test_trigger_tool_change', 'test_trigger_prompt_change', 'test_trigger_resource_update',
+  'test_cancelled_count', 'test_slow', 'test_deaf', 'test_big', 'test_echo',
+]; // prettier-ignore
+
+export const features = {
+  async 'who the server is'({ client }) {
+    const info = client.getServerVersion();
+    assert.equal(info.name, 'belljar-fixture');
+    assert.equal(info.title, 'Conformance fixture');
+    assert.equal(info.version, VERSION);
+    assert.equal(client.getInstructions(), 'For tests only.');
+    assert.deepEqual(client.getServerCapabilities(), {
+      logging: {},
+      tools: { listChanged: true },
+      prompts: { listChanged: true },
+      resources: { listChanged: true, subscribe: true },
+      completions: {},
+    });
+  },
+
+  async 'the list of tools'({ client }) {
+    const { tools } = await client.listTools();
+    assert.deepEqual(tools.map((tool) => tool.name), TOOLS); // prettier-ignore
+    const simple = tools[0];
+    assert.deepEqual(simple.inputSchema, {
+      type: 'object',
+      properties: {},
+      additionalProperties: false,
+    });
+    assert.equal(simple.outputSchema, undefined);
+    assert.equal(simple.title, 'Answers with a line of text.');
+    assert.deepEqual(simple.icons, [
+      { src: 'https://example.com/icon.png', mimeType: 'image/png', sizes: ['48x48'] },
+    ]);
+    assert.deepEqual(simple.annotations, {
+      title: 'Answers with a line of text.',
+      readOnlyHint: true,
+      destructiveHint: false,
+      idempotentHint: false,
+      openWorldHint: false,
+    });
+    for (const tool of tools) assert.ok(tool.description, tool.name);
+  },
+
+  async 'the schemas of a tool'({ client }) {
+    const { tools } = await client.listTools();
+    const { inputSchema, outputSchema, annotations } = tools.at(-1);
+    assert.deepEqual(inputSchema.required, ['text']);
+    assert.equal(inputSchema.additionalProperties, false);
+    const { text, choice, integer, number, flag, strings, records } = inputSchema.properties;
+    assert.deepEqual(text, {
+      type: 'string',
+      minLength: 1,
+      maxLength: 9 * 1024 * 1024,
+      description: 'Text without NUL.',
+    });
+    assert.deepEqual(choice.enum, ['red', 'green', 'blue']);
+    assert.equal(choice.default, 'green');
+    assert.deepEqual([integer.type, integer.minimum, integer.maximum, integer.default], ['integer', -5, 600, 3]); // prettier-ignore
+    assert.equal(number.default, 0.5);
+    assert.equal(flag.default, true);
+    assert.deepEqual(strings.items, { type: 'string' });
+    assert.equal(strings.maxItems, 3);
+    assert.deepEqual(records.items.required, ['key']);
+    assert.equal(outputSchema.type, 'object');
+    assert.deepEqual(outputSchema.required, ['text_bytes', 'raw_bytes', 'choice', 'integer']);
+    assert.equal(annotations.destructiveHint, true);
+    assert.equal(annotations.openWorldHint, true);
+  },
+
+  async 'text, picture and sound'({ call }) {
+    assert.deepEqual((await call({ name: 'test_simple_text' })).content, [
+      { type: 'text', text: 'This is a simple text response for testing.' },
+    ]);
+    const [image] = (await call({ name: 'test_image_content', arguments: {} })).content;
+    assert.equal(image.mimeType, 'image/png');
+    assert.ok(isPng(image.data));
+    const [audio] = (await call({ name: 'test_audio_content' })).content;
+    assert.equal(audio.type, 'audio');
+    assert.equal(audio.mimeType, 'audio/wav');
+    assert.equal(Buffer.from(audio.data, 'base64').toString('latin1', 0, 4), 'RIFF');
+  },
+
+  async 'resources inside a result'({ call }) {
+    assert.deepEqual((await call({ name: 'test_embedded_resource' })).content, [
+      {
+        type: 'resource',
+        resource: {
+          uri: 'test://embedded-resource',
+          mimeType: 'text/plain',
+          text: 'This is an embedded resource content.',
+        },
+      },
+    ]);
+    const mixed = (await call({ name: 'test_multiple_content_types' })).content;
+    assert.deepEqual(mixed.map((block) => block.type), ['text', 'image', 'resource', 'resource_link']); // prettier-ignore
+    assert.equal(mixed[2].resource.uri, 'test://mixed-content-resource');
+    assert.deepEqual(mixed[3], {
+      type: 'resource_link',
+      uri: 'test://static-text',
+      name: 'static-text',
+      mimeType: 'text/plain',
+    });
+  },
+
+  async 'a tool that fails'({ call }) {
+    const result = await call({ name: 'test_error_handling' });
+    assert.equal(result.isError, true);
+    assert.deepEqual(result.content, [
+      { type: 'text', text: 'This tool intentionally returns an error for testing' },
+    ]);
+  },
+
+  async 'structured content, as the client checks it'({ client, call }) {
+    await client.listTools(); // from now on the client validates against outputSchema
+    const args = { text: 'grün', raw: 'a\0b', choice: 'red', integer: -5, map: { a: 'b' } };
+    const { content, structuredContent } = await call({ name: 'test_echo', arguments: args });
+    assert.deepEqual(structuredContent, {
+      text_bytes: 5,
+      raw_bytes: 3,
+      choice: 'red',
+      fallback: 'left',
+      integer: -5,
+      number: 0.5,
+      flag: true,
+      strings: [],
+      map: { a: 'b' },
+      record: { number: 0 },
+      records: [],
+      anything: null,
+    });
+    assert.deepEqual(JSON.parse(content[0].text), structuredContent);
+  },
+
+  async 'a wrong argument is for the model to read'({ client, call }) {
+    await client.listTools();
+    const result = await call({ name: 'test_echo', arguments: { text: 'x', integer: 601 } });
+    assert.equal(result.isError, true);
+    assert.equal(
+      result.content[0].text,
+      "argument 'integer': expected an integer from -5 to 600, got the number 601",
+    );
+  },
+
+  async 'an unknown tool'({ call }) {
+    await assert.rejects(call({ name: 'test_sloow' }), (error) => {
+      assert.equal(error.code, -32602);
+      assert.match(error.message, /unknown tool 'test_sloow'; did you mean 'test_slow'\?/);
+      return true;
+    });
+  },
+
+  async 'progress'({ call }) {
+    const seen = [];
+    const onprogress = (step) => seen.push(step);
+    const result = await call({ name: 'test_tool_with_progress' }, { onprogress });
+    assert.equal(result.content[0].text, 'progressed');
+    assert.deepEqual(seen, [
+      { progress: 0, total: 100, message: 'step 0' },
+      { progress: 50, total: 100, message: 'step 1' },
+      { progress: 100, total: 100, message: 'step 2' },
+    ]);
+  },
+
+  async 'a hundred calls at once'({ call }) {
+    const calls = Array.from({ length: 100 }, (_, i) =>
+      i % 2
+        ? call({ name: 'test_slow', arguments: { ms: 100 - i } })
+        : call({ name: 'test_echo', arguments: { text: 'x'.repeat(i + 1) } }),
+    );
+    const results = await Promise.all(calls);
+    results.forEach((result, i) => {
+      if (i % 2) assert.equal(result.content[0].text, 'slept');
+      else assert.equal(result.structuredContent.text_bytes, i + 1);
+    });
+  },
+};

@@ -1,0 +1,24 @@
+// programs.mjs - which programs are tested. The environment names them; by default they are
+// those that `make build/belljar build/fixture` leaves in the tree.
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const root = new URL('../../../', import.meta.url);
+const built = (name) => fileURLToPath(new URL(`build/${name}`, root));
+
+export const BELLJAR = process.env.BELLJAR ?? built('belljar');
+export const FIXTURE = process.env.FIXTURE ?? built('fixture');
+export const VERSION = /^VERSION\s*=\s*(\S+)/m.exec(
+  readFileSync(new URL('Makefile', root), 'utf8'),
+)[1];
+
+/** Sanitizers multiply memory, so nothing is said about theirs. */
+export const isSanitized = (program) => readFileSync(program).includes('__asan_init');
+
+/** Generous: it only bounds how long a failing test hangs. */
+export const PATIENCE_MS = 60_000;
+
+const SANITIZER = /ERROR: (Address|Leak)Sanitizer|runtime error:|AddressSanitizer:DEADLYSIGNAL/;
+
+/** What a sanitizer said, or null. */
+export const complaint = (stderr) => (SANITIZER.test(stderr) ? stderr : null);

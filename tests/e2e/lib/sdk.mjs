@@ -1,0 +1,85 @@
+// sdk.mjs - the official clients behind one face, so that the same checks run on each.
+//
+// connectV1 and connectV2 start a server, connect to it and return a Session: `client` is the
+// SDK's own object, `call` its callTool, `notes` collects notifications no handler took.
+import assert from 'node:assert/strict';
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { Client as ClientV2 } from '@modelcontextprotocol/client';
+import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/stdio';
+import { FIXTURE, PATIENCE_MS, complaint } from './programs.mjs';
+
+const INFO = { name: 'belljar-e2e', version: '1.0.0' };
+
+class Session {
+  notes = [];
+  errors = [];
+  stderr = '';
+  #waiting = [];
+
+  constructor(client, transport, call) {
+    this.client = client;
+    this.transport = transport;
+    this.call = call;
+    client.onerror = (error) => this.errors.push(error);
+    client.fallbackNotificationHandler = async (note) => {
+      this.notes.push(note);
+      for (const wake of this.#waiting.splice(0)) wake();
+    };
+    this.stderrEnded = new Promise((resolve) => transport.stderr.on('end', resolve));
+    transport.stderr.on('data', (text) => (this.stderr += text));
+  }
+
+  /** The first notification of this method; waits for it. Takes it away. */
+  async note(method) {
+    const deadline = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const at = this.notes.findIndex((note) => note.method === method);
+      if (at >= 0) return this.notes.splice(at, 1)[0];
+      assert.ok(Date.now() < deadline, `no ${method}`);
+      await new Promise((resolve) => {
+        const timer = setTimeout(resolve, 1000);
+        this.#waiting.push(() => (clearTimeout(timer), resolve()));
+      });
+    }
+  }
+
+  /** Leaves; the server's end is checked, and what it wrote to stderr returned. */
+  async close() {
+    await this.client.close();
+    await this.stderrEnded;
+    assert.equal(complaint(this.stderr), null);
+    assert.deepEqual(this.errors, []);
+    return this.stderr;
+  }
+}
+
+async function open(t, session) {
+  t.after(() => session.client.close());
+  await session.client.connect(session.transport);
+  return session;
+}
+
+const parameters = (program, env) => ({
+  command: program,
+  env: { ...process.env, ...env },
+  stderr: 'pipe',
+});
+
+export function connectV1(t, { program = FIXTURE, env } = {}) {
+  const client = new ClientV1(INFO);
+  const transport = new StdioV1(parameters(program, env));
+  const call = (params, options) => client.callTool(params, undefined, options);
+  return open(t, new Session(client, transport, call));
+}
+
+/** mode: 'legacy', 'auto' or { pin: revision }; nothing: the client's default. */
+export function connectV2(t, { program = FIXTURE, env, mode, options } = {}) {
+  const client = new ClientV2(INFO, {
+    ...options,
+    ...(mode && { versionNegotiation: { mode } }),
+  });
+  const transport = new StdioV2(parameters(program, env));
+  const call = (params, callOptions) => client.callTool(params, callOptions);
+  return open(t, new Session(client, transport, call));
+}

@@ -1,0 +1,44 @@
+/* fuzz_rpc.c - any JSON is refused as a message with a reason, or is one of the three
+ * kinds with the members that kind has; its envelope is valid or names what is wrong. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "mcp/envelope.h"
+#include "mcp/rpc.h"
+#include "json/json.h"
+
+static void check_envelope(const json_t *params)
+{
+	struct envelope env;
+
+	if (!envelope_is_claimed(params))
+		return;
+	if (envelope_read(params, &env) ? env.version == NULL : env.problem == NULL)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct json_limits limits = { .depth = 64, .values = 200000 };
+	AUTO_JSON json_t *value = NULL;
+	struct rpc_message rpc;
+	struct error err;
+
+	if (json_read((struct view){ (const char *)data, size }, &limits, &value, NULL, &err) < 0)
+		return 0;
+	if (rpc_decode(value, &rpc, &err) < 0) {
+		if (err.msg[0] == '\0')
+			abort();
+		return 0;
+	}
+	if (rpc.kind == RPC_REQUEST && (rpc.method == NULL || !rpc_is_id(rpc.id)))
+		abort();
+	if (rpc.kind == RPC_NOTIFICATION && (rpc.method == NULL || rpc.id != NULL))
+		abort();
+	if (rpc.params != NULL && !json_is_object(rpc.params))
+		abort();
+	check_envelope(rpc.params);
+	return 0;
+}

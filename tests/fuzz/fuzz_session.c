@@ -1,0 +1,87 @@
+/* fuzz_session.c - a client may say anything, line by line: each request gets one answer,
+ * every answer is JSON on one line, and after all of it a ping is answered. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "loop/loop.h"
+#include "mcp/content.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "tools/catalogue.h"
+
+static struct view last_sent;
+static char last_copy[256];
+
+static void on_send(struct mcp_sink *sink, struct view text)
+{
+	AUTO_JSON json_t *message = json_loadb(text.ptr, text.len, JSON_ALLOW_NUL, NULL);
+
+	(void)sink;
+	if (message == NULL || memchr(text.ptr, '\n', text.len) != NULL)
+		abort();
+	last_sent.len = text.len < sizeof last_copy ? text.len : sizeof last_copy;
+	memcpy(last_copy, text.ptr, last_sent.len);
+}
+
+static bool is_busy(struct mcp_sink *sink)
+{
+	(void)sink;
+	return false;
+}
+
+static struct mcp_server *make_server(struct loop *loop)
+{
+	static const struct tools_context context = { .version = "1", .profile = "fuzz" };
+	static struct tools_context app;
+	struct mcp_config config = {
+		.name = "fuzz",
+		.version = "1",
+		.tools = catalogue_tools,
+		.resources = catalogue_resources,
+		.templates = catalogue_templates,
+		.prompts = catalogue_prompts,
+		.lists_change = true,
+		.resources_change = true,
+		.limits = mcp_default_limits,
+		.app = &app,
+	};
+
+	app = context;
+	config.limits.page_size = 1;
+	config.limits.max_calls = 4;
+	config.limits.max_subscriptions = 2;
+	return mcp_server_new(loop, &config);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char ping[] = "{\"jsonrpc\":\"2.0\",\"id\":\"last\",\"method\":\"ping\"}";
+	static const char pong[] = "{\"jsonrpc\":\"2.0\",\"id\":\"last\",\"result\":{}}";
+	struct view rest = { (const char *)data, size };
+	struct mcp_sink sink = { on_send, is_busy };
+	struct mcp_session *session;
+	struct mcp_server *server;
+	struct loop *loop;
+	struct view line;
+	struct error err;
+
+	if (loop_new(&loop, &err) < 0)
+		abort();
+	server = make_server(loop);
+	session = mcp_session_new(server, &sink);
+	while (view_next_line(&rest, &line))
+		mcp_session_receive(session, line);
+	mcp_server_changed(server, MCP_LIST_TOOLS);
+	mcp_session_close(session);
+	session = mcp_session_new(server, &sink);
+	mcp_session_receive(session, view_of(ping));
+	if (last_sent.len != strlen(pong) || memcmp(last_copy, pong, last_sent.len) != 0)
+		abort();
+	mcp_session_close(session);
+	(void)mcp_server_free(server);
+	(void)loop_free(loop);
+	return 0;
+}

@@ -1,0 +1,120 @@
+#include <math.h>
+
+#include "base/cleanup.h"
+#include "unit/test.h"
+#include "json/json.h"
+
+/* Takes over the value. */
+static void check_written(json_t *value, const char *want)
+{
+	AUTO_JSON json_t *owned = value;
+	size_t len;
+	AUTO_FREE char *text = json_write(owned, &len);
+
+	assert_string_equal(text, want);
+	assert_int_equal(len, strlen(want));
+}
+
+static void builds_and_writes_one_line_without_spaces(void **state)
+{
+	json_t *object = json_obj(), *list = json_list();
+
+	(void)state;
+	json_push(list, json_int(-1));
+	json_push(list, json_str("a\nb"));
+	json_push(list, json_null());
+	json_set(object, "list", list);
+	json_set_text(object, "text", "x");
+	json_set_text(object, "none", NULL);
+	json_set(object, "text", json_str("y")); /* replaces */
+	json_set(object, "empty", json_obj());
+	check_written(object, "{\"list\":[-1,\"a\\nb\",null],\"text\":\"y\",\"empty\":{}}");
+}
+
+static void mends_text_that_is_not_utf8(void **state)
+{
+	static const struct {
+		struct view text;
+		const char *want;
+	} cases[] = {
+		{ { NULL, 0 }, "\"\"" },
+		{ VIEW_INIT(""), "\"\"" },
+		{ VIEW_INIT("a\xc3\xa9"), "\"a\xc3\xa9\"" },
+		{ VIEW_INIT("\xff"), "\"\xef\xbf\xbd\"" },
+		{ VIEW_INIT("a\xc3"), "\"a\xef\xbf\xbd\"" },
+		{ VIEW_INIT("\xe2\x82z"), "\"\xef\xbf\xbd\xef\xbf\xbdz\"" },
+		{ VIEW_INIT("\xed\xa0\x80"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" },
+		{ VIEW_INIT("a\0b"), "\"a\\u0000b\"" },
+		{ VIEW_INIT("\0\xff\0"), "\"\\u0000\xef\xbf\xbd\\u0000\"" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		check_written(json_str_view(cases[i].text), cases[i].want);
+	check_written(json_str("\xff!"), "\"\xef\xbf\xbd!\"");
+	check_written(json_format("%d %s", 5, "\xff"), "\"5 \xef\xbf\xbd\"");
+}
+
+static void whole_numbers_print_without_a_fraction(void **state)
+{
+	static const struct {
+		double value;
+		const char *want;
+	} cases[] = {
+		{ 0, "0" },
+		{ -0.0, "0" },
+		{ 5, "5" },
+		{ -3, "-3" },
+		{ 0.5, "0.5" },
+		{ 9007199254740991.0, "9007199254740991" },
+		{ 9007199254740992.0, "9007199254740992.0" },
+		{ 0x1p60, "1.152921504606847e18" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		check_written(json_num(cases[i].value), cases[i].want);
+	check_written(json_int(INT64_MIN), "-9223372036854775808");
+}
+
+static void writes_any_value_on_its_own(void **state)
+{
+	(void)state;
+	check_written(json_null(), "null");
+	check_written(json_true(), "true");
+	check_written(json_str("\"\\/\x7f\x01"), "\"\\\"\\\\/\x7f\\u0001\"");
+}
+
+static void set_nothing(void)
+{
+	json_set(json_obj(), "key", NULL);
+}
+
+static void build_a_number_that_json_lacks(void)
+{
+	volatile double zero = 0;
+
+	(void)json_num(sqrt(-1 - zero));
+}
+
+static void our_own_mistakes_abort(void **state)
+{
+	char said[4096];
+
+	(void)state;
+	assert_string_equal(must_abort(set_nothing, said, sizeof said), "");
+	assert_string_equal(must_abort(build_a_number_that_json_lacks, said, sizeof said), "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(builds_and_writes_one_line_without_spaces),
+		TEST(mends_text_that_is_not_utf8),
+		TEST(whole_numbers_print_without_a_fraction),
+		TEST(writes_any_value_on_its_own),
+		TEST(our_own_mistakes_abort),
+	};
+
+	return RUN_TESTS("json/build", tests);
+}

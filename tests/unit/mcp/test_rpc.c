@@ -1,0 +1,140 @@
+#include "base/cleanup.h"
+#include "mcp/rpc.h"
+#include "unit/test.h"
+
+static json_t *parse(const char *text)
+{
+	json_t *value = json_loads(text, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+
+	assert_non_null(value);
+	return value;
+}
+
+static void tells_requests_notifications_and_responses_apart(void **state)
+{
+	static const struct {
+		const char *text;
+		enum rpc_kind kind;
+		const char *method;
+		bool has_params, bad_params;
+	} cases[] = {
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}", RPC_REQUEST, "m", false,
+		  false },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":\"\",\"method\":\"m\",\"params\":{}}", RPC_REQUEST,
+		  "m", true, false },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"m\",\"params\":null}", RPC_REQUEST,
+		  "m", false, false },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":[]}", RPC_REQUEST, "m",
+		  false, true },
+		{ "{\"jsonrpc\":\"2.0\",\"method\":\"n\"}", RPC_NOTIFICATION, "n", false, false },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", RPC_RESPONSE, NULL, false,
+		  false },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{}}", RPC_RESPONSE, NULL, false,
+		  false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO_JSON json_t *value = parse(cases[i].text);
+		struct rpc_message rpc;
+		struct error err;
+
+		CHECK_OK(rpc_decode(value, &rpc, &err), err);
+		assert_int_equal(rpc.kind, cases[i].kind);
+		if (cases[i].method != NULL)
+			assert_string_equal(rpc.method, cases[i].method);
+		else
+			assert_null(rpc.method);
+		assert_int_equal(rpc.params != NULL, cases[i].has_params);
+		assert_int_equal(rpc.bad_params, cases[i].bad_params);
+	}
+}
+
+static void refuses_what_is_no_message_and_says_why(void **state)
+{
+	static const struct {
+		const char *text, *why;
+	} cases[] = {
+		{ "5", "a message is a JSON object" },
+		{ "[]", "a message is a JSON object" },
+		{ "{}", "'jsonrpc' must be the string \"2.0\"" },
+		{ "{\"jsonrpc\":2.0,\"id\":1,\"method\":\"m\"}",
+		  "'jsonrpc' must be the string \"2.0\"" },
+		{ "{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"m\"}",
+		  "'jsonrpc' must be the string \"2.0\"" },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1}", "'method' is missing or not a string" },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":5}",
+		  "'method' is missing or not a string" },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\\u0000b\"}",
+		  "'method' is missing or not a string" },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1,\"error\":2}",
+		  "'method' is missing or not a string" },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"m\"}",
+		  "'id' must be a string or a number, got null" },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":true,\"method\":\"m\"}",
+		  "'id' must be a string or a number, got the boolean true" },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":[1],\"method\":\"m\"}",
+		  "'id' must be a string or a number, got an array" },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"m\"}",
+		  "'id' must be a string or a number, got an object" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO_JSON json_t *value = parse(cases[i].text);
+		struct rpc_message rpc = { .method = "untouched" };
+		struct error err;
+
+		CHECK_ERROR(rpc_decode(value, &rpc, &err), err, ERR_INVALID, cases[i].why);
+		assert_string_equal(rpc.method, "untouched");
+	}
+}
+
+static void bounds_the_id(void **state)
+{
+	char text[RPC_ID_MAX + 2] = "";
+	struct rpc_message rpc;
+	struct error err;
+
+	(void)state;
+	memset(text, 'i', RPC_ID_MAX);
+	for (int extra = 0; extra < 2; extra++) {
+		AUTO_JSON json_t *value = rpc_notification("m", NULL);
+
+		text[RPC_ID_MAX] = extra ? 'i' : '\0';
+		json_set(value, "id", json_str(text));
+		if (extra)
+			CHECK_ERROR(rpc_decode(value, &rpc, &err), err, ERR_LIMIT,
+			            "'id' is longer than 1024 bytes");
+		else
+			CHECK_OK(rpc_decode(value, &rpc, &err), err);
+	}
+}
+
+static void builds_answers_that_echo_the_id(void **state)
+{
+	AUTO_JSON json_t *id = json_str("a");
+	AUTO_JSON json_t *result = rpc_result(id, json_obj());
+	AUTO_JSON json_t *error = rpc_error(NULL, RPC_PARSE_ERROR, "no", json_int(3));
+	size_t len;
+	AUTO_FREE char *result_text = json_write(result, &len);
+	AUTO_FREE char *error_text = json_write(error, &len);
+
+	(void)state;
+	assert_string_equal(result_text, "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"result\":{}}");
+	assert_string_equal(error_text,
+	                    "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,"
+	                    "\"message\":\"no\",\"data\":3}}");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(tells_requests_notifications_and_responses_apart),
+		TEST(refuses_what_is_no_message_and_says_why),
+		TEST(bounds_the_id),
+		TEST(builds_answers_that_echo_the_id),
+	};
+
+	return RUN_TESTS("mcp/rpc", tests);
+}

@@ -1,0 +1,94 @@
+#include "base/buf.h"
+#include "transport/line.h"
+#include "unit/test.h"
+
+/* Lines and complaints, one after the other: "a|b|!|". */
+static void on_line(void *ctx, struct view line)
+{
+	struct error err;
+
+	CHECK_OK(buf_add(ctx, line, &err), err);
+	CHECK_OK(buf_add(ctx, view_of("|"), &err), err);
+}
+
+static void on_too_long(void *ctx)
+{
+	struct error err;
+
+	CHECK_OK(buf_add(ctx, view_of("!|"), &err), err);
+}
+
+static const struct line_events events = { on_line, on_too_long };
+
+static const struct {
+	struct view bytes;
+	const char *want;
+} cases[] = {
+	{ VIEW_INIT("a\nb\n"), "a|b|" },
+	{ VIEW_INIT("a\r\nb\r\n"), "a|b|" },
+	{ VIEW_INIT("a"), "a|" },
+	{ VIEW_INIT(""), "" },
+	{ VIEW_INIT("\n\r\n \n\t\na\n"), "a|" },
+	{ VIEW_INIT("\xef\xbb\xbf{}\n"), "{}|" },
+	{ VIEW_INIT("  a b  \n"), "a b|" },
+	{ VIEW_INIT("12345678\n"), "12345678|" },
+	{ VIEW_INIT("123456789\nok\n"), "!|ok|" },
+	{ VIEW_INIT("123456789"), "!|" },
+	{ VIEW_INIT("123456789012345678901234567890\n1\n"), "!|1|" },
+	{ VIEW_INIT("123456789\n123456789\n"), "!|!|" },
+};
+
+/* However the bytes are cut, the lines are the same. */
+static void finds_the_same_lines_in_any_pieces(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		for (size_t piece = 1; piece <= cases[i].bytes.len + 1; piece++) {
+			AUTO_BUF struct buf seen;
+			struct line_reader reader;
+
+			buf_init(&seen, 1000);
+			line_init(&reader, 8, &events, &seen);
+			for (size_t at = 0; at < cases[i].bytes.len; at += piece) {
+				size_t left = cases[i].bytes.len - at;
+
+				line_feed(&reader, (struct view){ cases[i].bytes.ptr + at,
+				                                  left < piece ? left : piece });
+			}
+			line_end(&reader);
+			assert_string_equal(buf_text(&seen), cases[i].want);
+			line_done(&reader);
+		}
+	}
+}
+
+static void an_endless_line_takes_no_more_than_the_maximum(void **state)
+{
+	static char chunk[64 * 1024];
+	AUTO_BUF struct buf seen;
+	struct line_reader reader;
+
+	(void)state;
+	memset(chunk, 'x', sizeof chunk);
+	buf_init(&seen, 1000);
+	line_init(&reader, 1024 * 1024, &events, &seen);
+	for (int i = 0; i < 1000; i++) {
+		line_feed(&reader, (struct view){ chunk, sizeof chunk });
+		assert_true(reader.partial.cap <= 1024 * 1024 + 1);
+	}
+	assert_string_equal(buf_text(&seen), "!|");
+	assert_int_equal(reader.partial.cap, 0);
+	line_feed(&reader, VIEW("\nnext\n"));
+	assert_string_equal(buf_text(&seen), "!|next|");
+	line_done(&reader);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(finds_the_same_lines_in_any_pieces),
+		TEST(an_endless_line_takes_no_more_than_the_maximum),
+	};
+
+	return RUN_TESTS("transport/line", tests);
+}
