@@ -1,5 +1,6 @@
 #include "base/utf8.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,25 +66,41 @@ size_t utf8_prefix(const char *text, size_t len, size_t max)
 	return end;
 }
 
+/* The code point of a well-formed character of n bytes. */
+static uint32_t code_point(const char *text, size_t n)
+{
+	static const unsigned char lead_bits[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	uint32_t point = (unsigned char)text[0] & lead_bits[n];
+
+	for (size_t i = 1; i < n; i++)
+		point = point << 6 | ((unsigned char)text[i] & 0x3f);
+	return point;
+}
+
+/* What a terminal or a reader would obey instead of show: C0 and C1 controls, line and
+ * paragraph separators, marks that reorder the text around them. */
+static bool is_control(uint32_t point)
+{
+	return point < 0x20 || (point >= 0x7f && point < 0xa0) ||
+	       (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+}
+
 static size_t show_one(struct view v, char *out, size_t size, size_t *consumed)
 {
+	static const char named[] = "\n\t\r", letters[] = "ntr";
 	size_t n = utf8_char(v);
-	unsigned char byte = (unsigned char)v.ptr[0];
+	const char *name;
+	uint32_t point;
 
 	*consumed = n != 0 ? n : 1;
-	if (byte == '\n' || byte == '\t' || byte == '\r')
-		return (size_t)snprintf(out, size, "\\%c",
-		                        byte == '\n'   ? 'n'
-		                        : byte == '\t' ? 't'
-		                                       : 'r');
-	/* C1 controls are two bytes in UTF-8; terminals obey them too. */
-	if (n == 0 || byte < 0x20 || byte == 0x7f) {
-		*consumed = 1;
-		return (size_t)snprintf(out, size, "\\x%02x", byte);
-	}
-	if (n == 2 && byte == 0xc2 && (unsigned char)v.ptr[1] < 0xa0)
-		return (size_t)snprintf(out, size, "\\u%04x", (unsigned char)v.ptr[1]);
-	(void)snprintf(out, size, "%.*s", (int)n, v.ptr);
+	if (n == 0)
+		return (size_t)snprintf(out, size, "\\x%02x", (unsigned char)v.ptr[0]);
+	point = code_point(v.ptr, n);
+	if (point != 0 && point < 0x20 && (name = strchr(named, (int)point)) != NULL)
+		return (size_t)snprintf(out, size, "\\%c", letters[name - named]);
+	if (is_control(point))
+		return (size_t)snprintf(out, size, point < 0x80 ? "\\x%02x" : "\\u%04x", point);
+	memcpy(out, v.ptr, n);
 	return n;
 }
 

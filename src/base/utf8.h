@@ -13,6 +13,7 @@ bool utf8_valid(struct view v);
 /* The longest prefix of at most `max` bytes that does not end within a character. */
 size_t utf8_prefix(const char *text, size_t len, size_t max);
 
-/* Writes v into out as one printable line: controls and bytes that are not UTF-8 become
- * \n, \t or \xNN, and what does not fit ends in "...". Returns out. */
+/* Writes v into out as one printable line: controls, marks that reorder text and bytes
+ * that are not UTF-8 become \n, \xNN or \uNNNN, and what does not fit ends in "...".
+ * Returns out. */
 const char *utf8_show(struct view v, char *out, size_t size);

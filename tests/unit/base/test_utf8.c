@@ -120,6 +120,10 @@ static void shows_one_printable_line(void **state)
 		  "\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\x94" },
 		{ VIEW_INIT("\xc2\x9b"), "\\u009b" }, /* C1: an escape sequence in one character */
 		{ VIEW_INIT("\xc2\xa0"), "\xc2\xa0" },
+		{ VIEW_INIT("a\xe2\x80\xa8"
+		            "b\xe2\x80\xae"
+		            "c\xe2\x81\xa6"),
+		  "a\\u2028b\\u202ec\\u2066" }, /* separators and reordering marks */
 	};
 
 	(void)state;

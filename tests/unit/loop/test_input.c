@@ -1,7 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/socket.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "loop/input.h"
@@ -275,6 +275,22 @@ static void a_paused_file_gives_nothing_until_resumed(void **state)
 	assert_int_equal(it.got.len, 150000);
 }
 
+/* The bytes that wait must not wake us again and again. */
+static void a_paused_input_costs_no_time(void **state)
+{
+	clock_t before;
+
+	(void)state;
+	it.on_bytes = ACT_PAUSE;
+	it.input = input_new(it.loop, it.pipe[0], &events, &it);
+	send_bytes("one");
+	loop_run(it.loop);
+	send_bytes("two");
+	before = clock();
+	run_for(300);
+	assert_true(clock() - before < CLOCKS_PER_SEC / 10);
+}
+
 static void an_input_paused_before_it_began_gives_nothing(void **state)
 {
 	AUTO_FD int fd = file_of(10);
@@ -358,6 +374,7 @@ int main(void)
 		WITH_LOOP(a_descriptor_that_cannot_be_read_ends_with_the_reason),
 		WITH_LOOP(a_paused_input_gives_nothing_until_resumed),
 		WITH_LOOP(a_paused_file_gives_nothing_until_resumed),
+		WITH_LOOP(a_paused_input_costs_no_time),
 		WITH_LOOP(an_input_paused_before_it_began_gives_nothing),
 		WITH_LOOP(an_input_may_be_freed_in_its_callbacks),
 		WITH_LOOP(one_wake_up_is_one_read),

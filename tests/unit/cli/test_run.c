@@ -1,0 +1,228 @@
+#include <stdlib.h>
+
+#include "cli/out.h"
+#include "cli/verb.h"
+#include "unit/cli/cli.h"
+
+/* No line is longer than a terminal is wide, or ends in a blank. */
+static void check_layout(const char *text)
+{
+	struct view rest = view_of(text), line;
+
+	while (view_next_line(&rest, &line)) {
+		if (line.len > 80 || (line.len != 0 && line.ptr[line.len - 1] == ' '))
+			fail_msg("bad line: '%.*s'", (int)line.len, line.ptr);
+	}
+}
+
+static void misuse_exits_2_with_a_hint(void **state)
+{
+	static const struct {
+		const char *args[4], *err;
+	} cases[] = {
+		{ { "conect" },
+		  "belljar: unknown verb 'conect'; did you mean 'connect'?\nTry 'belljar "
+		  "help'.\n" },
+		{ { "x\x1b[2J" }, "belljar: unknown verb 'x\\x1b[2J'\nTry 'belljar help'.\n" },
+		{ { "" }, "belljar: unknown verb ''\nTry 'belljar help'.\n" },
+		{ { "doctor", "--jsn" },
+		  "belljar: unknown option '--jsn'; did you mean '--json'?\n"
+		  "Try 'belljar help doctor'.\n" },
+		{ { "--max-lin", "5" },
+		  "belljar: unknown option '--max-lin'; did you mean '--max-line'?\n"
+		  "Try 'belljar help serve'.\n" },
+		{ { "--log-level", "debug", "doctor" },
+		  "belljar: unexpected argument 'doctor'; a verb comes first\n"
+		  "Try 'belljar help serve'.\n" },
+		{ { "serve", "x" },
+		  "belljar: serve: unexpected argument 'x'\nTry 'belljar help serve'.\n" },
+		{ { "serve", "--config", "/nonexistent" },
+		  "belljar: configuration: open '/nonexistent': No such file or directory\n"
+		  "Try 'belljar help serve'.\n" },
+		{ { "completion" },
+		  "belljar: completion: the SHELL is missing\nTry 'belljar help completion'.\n" },
+		{ { "completion", "bsh" },
+		  "belljar: completion: unknown SHELL 'bsh'; did you mean 'bash'?\n"
+		  "Try 'belljar help completion'.\n" },
+		{ { "completion", "powershell" },
+		  "belljar: completion: unknown SHELL 'powershell'; expected one of bash, zsh, "
+		  "fish\n"
+		  "Try 'belljar help completion'.\n" },
+		{ { "help", "serve", "x" },
+		  "belljar: help: unexpected argument 'x'\nTry 'belljar help help'.\n" },
+		{ { "version", "--json" },
+		  "belljar: unknown option '--json'\nTry 'belljar help version'.\n" },
+		{ { "generate" },
+		  "belljar: generate: the SECTION is missing\nTry 'belljar help'.\n" },
+		{ { "connect", "--write" },
+		  "belljar: connect: --write needs a CLIENT\nTry 'belljar help connect'.\n" },
+		{ { "connect", "--file=x" },
+		  "belljar: connect: --file needs a CLIENT\nTry 'belljar help connect'.\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct ran *ran = run_list(cases[i].args);
+
+		assert_string_equal(ran->err, cases[i].err);
+		assert_string_equal(ran->out, "");
+		assert_int_equal(ran->status, 2);
+	}
+}
+
+static void the_version_names_the_revisions(void **state)
+{
+	static const char *const spellings[] = { "version", "--version" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(spellings); i++) {
+		const struct ran *ran = RUN(spellings[i]);
+
+		assert_string_equal(ran->out,
+		                    "belljar " BELLJAR_VERSION " (MCP 2024-11-05 to 2026-07-28)\n");
+		assert_int_equal(ran->status, 0);
+	}
+}
+
+static void the_short_help_lists_the_verbs(void **state)
+{
+	static const char *const spellings[] = { "help", "--help", "-h" };
+	const char *name;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(spellings); i++) {
+		const struct ran *ran = RUN(spellings[i]);
+
+		assert_int_equal(ran->status, 0);
+		assert_string_equal(ran->err, "");
+		check_layout(ran->out);
+		CHECK_HAS(ran->out, "usage: belljar [VERB] [OPTION...]\n");
+		for (size_t j = 0; (name = verb_name_at(j)) != NULL; j++)
+			CHECK_HAS(ran->out, name);
+		assert_null(strstr(ran->out, "generate"));
+	}
+}
+
+static void each_verb_explains_itself_in_three_ways(void **state)
+{
+	const char *name;
+
+	(void)state;
+	for (size_t i = 0; (name = verb_name_at(i)) != NULL; i++) {
+		char *first = strdup(RUN("help", name)->out);
+		const struct ran *ran;
+		char usage[64];
+
+		check_layout(first);
+		(void)snprintf(usage, sizeof usage, "usage: belljar %s", name);
+		assert_memory_equal(first, usage, strlen(usage));
+		ran = RUN(name, "--help");
+		assert_string_equal(ran->out, first);
+		assert_int_equal(ran->status, 0);
+		assert_string_equal(RUN(name, "-h")->out, first);
+		assert_string_equal(RUN("--help", name)->out, first);
+		free(first);
+	}
+}
+
+static void the_help_of_serve_shows_ranges_defaults_and_sources(void **state)
+{
+	const char *text = RUN("help", "serve")->out;
+
+	(void)state;
+	CHECK_HAS(text,
+	          "  --max-line SIZE         Longest message a client may send, in bytes (1K to\n"
+	          "                          64M; default 10M).\n");
+	CHECK_HAS(text, "(one of error,\n                          warning, info, debug; default "
+	                "warning).\n");
+	CHECK_HAS(text, "BELLJAR_LOG_LEVEL for --log-level");
+	CHECK_HAS(text, "/etc/belljar/belljar.json");
+	CHECK_HAS(text, "Examples:\n  belljar serve\n");
+}
+
+static void help_works_whatever_the_environment_says(void **state)
+{
+	(void)state;
+	assert_int_equal(setenv("BELLJAR_NONSENSE", "1", 1), 0);
+	assert_int_equal(RUN("help", "serve")->status, 0);
+	assert_int_equal(RUN("serve", "--help")->status, 0);
+	assert_int_equal(RUN("version")->status, 0);
+	assert_int_equal(RUN("connect")->status, 2);
+	assert_int_equal(unsetenv("BELLJAR_NONSENSE"), 0);
+}
+
+static void a_terminal_without_a_verb_gets_the_help(void **state)
+{
+	static const char *const none[] = { NULL };
+	int terminal = posix_openpt(O_RDWR | O_NOCTTY), saved = dup(STDIN_FILENO), slave;
+	const struct ran *ran;
+
+	(void)state;
+	assert_true(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+	slave = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+	assert_true(slave >= 0 && dup2(slave, STDIN_FILENO) == 0);
+	ran = run_list(none);
+	(void)dup2(saved, STDIN_FILENO);
+	(void)close(saved);
+	(void)close(slave);
+	(void)close(terminal);
+	assert_int_equal(ran->status, 0);
+	CHECK_HAS(ran->out, "usage: belljar [VERB]");
+}
+
+static void output_that_cannot_be_written_is_a_failure(void **state)
+{
+	char *argv[] = { (char[]){ "belljar" }, (char[]){ "version" }, NULL };
+	int full = open("/dev/full", O_WRONLY), saved = dup(STDOUT_FILENO), status;
+	char text[256];
+	struct capture c;
+
+	(void)state;
+	(void)fflush(stdout);
+	assert_true(full >= 0 && dup2(full, STDOUT_FILENO) >= 0);
+	capture_start(&c);
+	status = cli_run(argv, environ);
+	(void)capture_end(&c, text, sizeof text);
+	(void)dup2(saved, STDOUT_FILENO);
+	(void)close(saved);
+	(void)close(full);
+	clearerr(stdout);
+	assert_int_equal(status, 1);
+	assert_string_equal(text, "belljar: write to standard output: No space left on device\n");
+}
+
+static void the_doctor_prints_lines_or_json(void **state)
+{
+	const struct ran *ran = RUN("doctor");
+
+	(void)state;
+	assert_int_equal(ran->status, 0);
+	check_layout(ran->out);
+	CHECK_HAS(ran->out, "  kernel            Linux ");
+	CHECK_HAS(ran->out, "on    configuration     no file; the defaults hold\n");
+	ran = RUN("doctor", "--json");
+	assert_int_equal(ran->status, 0);
+	assert_memory_equal(ran->out, "{\"checks\":[{\"name\":\"kernel\",\"status\":\"", 39);
+	ran = RUN("doctor", "--config", "/nonexistent");
+	assert_int_equal(ran->status, 0);
+	CHECK_HAS(ran->out,
+	          "off   configuration     configuration: open '/nonexistent': No such file");
+	CHECK_HAS(ran->out, "What would help:\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PLACED(misuse_exits_2_with_a_hint),
+		PLACED(the_version_names_the_revisions),
+		PLACED(the_short_help_lists_the_verbs),
+		PLACED(each_verb_explains_itself_in_three_ways),
+		PLACED(the_help_of_serve_shows_ranges_defaults_and_sources),
+		PLACED(help_works_whatever_the_environment_says),
+		PLACED(a_terminal_without_a_verb_gets_the_help),
+		PLACED(output_that_cannot_be_written_is_a_failure),
+		PLACED(the_doctor_prints_lines_or_json),
+	};
+
+	return RUN_TESTS("cli/run", tests);
+}
