@@ -39,10 +39,17 @@ each() {
 }
 
 # It does not know the cleanup attribute (AUTO_FD, AUTO_FREE): leaks are left to clang's
-# analyser and to the sanitizers.
+# analyser and to the sanitizers. System headers stay closed to it, so Jansson's loops are
+# spelled out. There is one thread: getpwuid() is fine.
 cppcheck_all() {
+  cat >"$work/foreach.h" <<'END'
+#define json_array_foreach(a, i, v) for (i = 0; i < json_array_size(a) && (v = json_array_get(a, i)); i++)
+#define json_object_foreach(o, k, v) for (k = first_key(o); k && (v = json_object_get(o, k)); k = next_key(o, k))
+END
   cppcheck --quiet -j "$jobs" --enable=warning,performance,portability --error-exitcode=1 \
-    --inline-suppr --suppress=memleak --suppress=resourceLeak --std=c11 --library=posix,gnu \
+    --include="$work/foreach.h" \
+    --inline-suppr --suppress=memleak --suppress=resourceLeak \
+    --suppress=getpwuidCalled --std=c11 --library=posix,gnu \
     --cppcheck-build-dir="$work/cppcheck" -Isrc -D_GNU_SOURCE src
 }
 
@@ -54,7 +61,7 @@ no_registry() {
 
 owned_todos() {
   # shellcheck disable=SC2086 # lists of names
-  ! grep -nE '\b(TODO|FIXME|XXX)\b' $sources $headers $c_tests $sh_files Makefile |
+  ! grep -nE '\b(TODO|FIXME)\b' $sources $headers $c_tests $sh_files Makefile |
     grep -vE 'TODO\(#[0-9]+\)|^scripts/lint.sh:'
 }
 

@@ -9,6 +9,15 @@
 #include <string.h>
 #include <time.h>
 
+/* Some are macros of the C library already, with _FORTIFY_SOURCE under clang. */
+#undef printf
+#undef sprintf
+#undef vsprintf
+#undef strcpy
+#undef strcat
+#undef strncpy
+#undef strncat
+
 #define BANNED(name, instead) banned_##name##_use_##instead
 
 #define strcpy(...)    BANNED(strcpy, buf_or_snprintf)

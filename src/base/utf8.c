@@ -1,5 +1,6 @@
 #include "base/utf8.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,8 +71,10 @@ size_t utf8_prefix(const char *text, size_t len, size_t max)
 static uint32_t code_point(const char *text, size_t n)
 {
 	static const unsigned char lead_bits[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
-	uint32_t point = (unsigned char)text[0] & lead_bits[n];
+	uint32_t point;
 
+	assert(n != 0 && n < sizeof lead_bits);
+	point = (unsigned char)text[0] & lead_bits[n];
 	for (size_t i = 1; i < n; i++)
 		point = point << 6 | ((unsigned char)text[i] & 0x3f);
 	return point;

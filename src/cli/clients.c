@@ -25,10 +25,10 @@ static const struct client clients[] = {
 	{ "codex", "Codex", "CODEX_HOME", "/.codex", "config.toml", NULL, false,
 		"codex mcp add {name} -- {program} serve",
 		"Start Codex again; /mcp shows the server." },
-	{ "windsurf", "Windsurf", NULL, "/.codeium", "windsurf/mcp_config.json", "mcpServers", false,
-		NULL, "Refresh the list of MCP servers in Windsurf's settings." },
-	{ "zed", "Zed", "XDG_CONFIG_HOME", "/.config", "zed/settings.json", "context_servers", false,
-		NULL, "Zed reads it at once; the agent panel's settings show the server." },
+	{ "windsurf", "Windsurf", NULL, "/.codeium", "windsurf/mcp_config.json", "mcpServers",
+		false, NULL, "Refresh the list of MCP servers in Windsurf's settings." },
+	{ "zed", "Zed", "XDG_CONFIG_HOME", "/.config", "zed/settings.json", "context_servers",
+		false, NULL, "Zed reads it at once; the agent panel's settings show the server." },
 };
 /* clang-format on */
 

@@ -12,6 +12,7 @@ static const struct section {
 	{ "options", section_options },
 	{ "environment", section_environment },
 	{ "config", section_config },
+	{ "tools", section_tools },
 };
 
 static const char *section_name_at(size_t i)

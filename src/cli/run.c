@@ -29,7 +29,7 @@ static const struct alias {
 	{ "--version", &verb_version },
 };
 
-static int refuse_verb(const char *name, struct error *err)
+static enum verb_result refuse_verb(const char *name, struct error *err)
 {
 	struct nearest best = { 0 };
 	const char *known;
@@ -39,38 +39,28 @@ static int refuse_verb(const char *name, struct error *err)
 		nearest_offer(&best, name, known);
 	(void)utf8_show(view_of(name), shown, sizeof shown);
 	if (best.name != NULL)
-		return error_set(err, ERR_INVALID, "unknown verb '%s'; did you mean '%s'?", shown,
-		                 best.name);
-	return error_set(err, ERR_INVALID, "unknown verb '%s'", shown);
+		(void)error_set(err, ERR_INVALID, "unknown verb '%s'; did you mean '%s'?", shown,
+		                best.name);
+	else
+		(void)error_set(err, ERR_INVALID, "unknown verb '%s'", shown);
+	return VERB_MISUSED;
 }
 
 /* Without a verb a terminal gets the help, and a client, which can only start us with a
- * pipe, is served. */
-static int find_command(char *const *args, struct command *ret, struct error *err)
+ * pipe, is served. An unknown verb is NULL. */
+static struct command find_command(char *const *args)
 {
-	const struct verb *verb;
+	static char *const none[] = { NULL };
 
-	if (args[0] == NULL || args[1] == NULL) {
-		static char *const none[] = { NULL };
-
-		*ret = (struct command){ isatty(STDIN_FILENO) ? &verb_help : &verb_serve, none,
+	if (args[0] == NULL || args[1] == NULL)
+		return (struct command){ isatty(STDIN_FILENO) ? &verb_help : &verb_serve, none,
 			                 .bare = true };
-		return 0;
-	}
 	for (size_t i = 0; i < ARRAY_LEN(aliases); i++)
-		if (strcmp(args[1], aliases[i].flag) == 0) {
-			*ret = (struct command){ aliases[i].verb, args + 2, .bare = false };
-			return 0;
-		}
-	if (args[1][0] == '-') {
-		*ret = (struct command){ &verb_serve, args + 1, .bare = true };
-		return 0;
-	}
-	verb = verb_find(args[1]);
-	if (verb == NULL)
-		return refuse_verb(args[1], err);
-	*ret = (struct command){ verb, args + 2, .bare = false };
-	return 0;
+		if (strcmp(args[1], aliases[i].flag) == 0)
+			return (struct command){ aliases[i].verb, args + 2, .bare = false };
+	if (args[1][0] == '-')
+		return (struct command){ &verb_serve, args + 1, .bare = true };
+	return (struct command){ verb_find(args[1]), args + 2, .bare = false };
 }
 
 static int refuse_operand(const struct verb *verb, const char *operand, struct error *err)
@@ -160,12 +150,14 @@ static enum verb_result run_command(const struct command *command, char *const *
 
 int cli_run(char *const *args, char *const *environment)
 {
-	struct command command = { 0 };
-	enum verb_result result = VERB_MISUSED;
+	struct command command = find_command(args);
+	enum verb_result result;
 	struct error err, unwritten;
 
-	if (find_command(args, &command, &err) == 0)
+	if (command.verb != NULL)
 		result = run_command(&command, environment, &err);
+	else
+		result = refuse_verb(args[1], &err);
 	if (out_finish(&unwritten) < 0 && result == VERB_DONE) {
 		err = unwritten;
 		result = VERB_FAILED;

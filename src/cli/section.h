@@ -6,7 +6,7 @@
 
 typedef void section_fn(void);
 
-section_fn section_verbs, section_options, section_environment, section_config;
+section_fn section_verbs, section_options, section_environment, section_config, section_tools;
 
 /* A text as lines of mdoc: what roff would take for its own is escaped, each sentence
  * begins a line, an empty line becomes a paragraph. */

@@ -73,6 +73,36 @@ const char *param_expects(const struct param *param, char *out, size_t size)
 	return out;
 }
 
+/* The default as one would write it in JSON; empty: there is none. */
+static void fallback_text(const struct param *param, char *out, size_t size)
+{
+	out[0] = '\0';
+	if ((param->type == PARAM_STRING || param->type == PARAM_ENUM) &&
+	    param->fallback.text != NULL)
+		(void)snprintf(out, size, "\"%s\"", param->fallback.text);
+	else if (param->type == PARAM_INT)
+		(void)snprintf(out, size, "%" PRId64, param->fallback.integer);
+	else if (param->type == PARAM_NUMBER)
+		(void)snprintf(out, size, "%g", param->fallback.number);
+	else if (param->type == PARAM_BOOL)
+		(void)snprintf(out, size, "%s", param->fallback.boolean ? "true" : "false");
+}
+
+const char *param_takes(const struct param *param, char *out, size_t size)
+{
+	char expects[200], fallback[80];
+
+	(void)param_expects(param, expects, sizeof expects);
+	fallback_text(param, fallback, sizeof fallback);
+	if (param->required)
+		(void)snprintf(out, size, "%s, required", expects);
+	else if (fallback[0] != '\0')
+		(void)snprintf(out, size, "%s, default %s", expects, fallback);
+	else
+		(void)snprintf(out, size, "%s", expects);
+	return out;
+}
+
 static json_t *typed(const char *type)
 {
 	json_t *schema = json_obj();

@@ -95,7 +95,9 @@ json_t *param_schema(const struct param *params, bool is_input);
 MUST_CHECK int param_decode(const struct param *params, json_t *object, struct arena *arena,
                             void *ret, struct error *err);
 
-/* What a parameter takes, for errors and the manual: "an integer from 1 to 600". */
+/* What a parameter takes, for errors: "an integer from 1 to 600". Returns out. */
 const char *param_expects(const struct param *param, char *out, size_t size);
+/* The same for manuals, with ", required" or ", default 30". Returns out. */
+const char *param_takes(const struct param *param, char *out, size_t size);
 
 const struct param *param_find(const struct param *params, const char *name);

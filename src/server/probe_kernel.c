@@ -3,6 +3,7 @@
 #include <linux/seccomp.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -18,10 +19,14 @@ enum { WISHED_MAJOR = 5, WISHED_MINOR = 13 };
 void probe_kernel(UNUSED const struct options *options, struct check *ret)
 {
 	struct utsname name;
-	unsigned major = 0, minor = 0;
-	char release[96];
+	unsigned long major = 0, minor = 0;
+	char release[96], *rest;
 
-	if (uname(&name) < 0 || sscanf(name.release, "%u.%u", &major, &minor) != 2) {
+	if (uname(&name) == 0) {
+		major = strtoul(name.release, &rest, 10);
+		minor = *rest == '.' ? strtoul(rest + 1, NULL, 10) : 0;
+	}
+	if (major == 0) {
 		check_set(ret, CHECK_WEAKER, "the kernel's version could not be read");
 		check_fix(ret, "expected Linux %d.%d or newer", WISHED_MAJOR, WISHED_MINOR);
 		return;

@@ -1,6 +1,5 @@
 #include "tools/manual.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -10,43 +9,13 @@
 
 enum { MANUAL_MAX = 256 * 1024 };
 
-static int write_default(const struct param *p, struct buf *buf, struct error *err)
-{
-	if (p->required)
-		return buf_printf(buf, err, ", required");
-	switch (p->type) {
-	case PARAM_STRING:
-	case PARAM_ENUM:
-		if (p->fallback.text == NULL)
-			return 0;
-		return buf_printf(buf, err, ", default \"%s\"", p->fallback.text);
-	case PARAM_INT:
-		return buf_printf(buf, err, ", default %" PRId64, p->fallback.integer);
-	case PARAM_NUMBER:
-		return buf_printf(buf, err, ", default %g", p->fallback.number);
-	case PARAM_BOOL:
-		return buf_printf(buf, err, ", default %s", p->fallback.boolean ? "true" : "false");
-	case PARAM_END:
-	case PARAM_TEXT:
-	case PARAM_STRINGS:
-	case PARAM_MAP:
-	case PARAM_RECORD:
-	case PARAM_RECORDS:
-	case PARAM_JSON:
-		break;
-	}
-	return 0;
-}
-
 static int write_params(const struct param *params, int indent, struct buf *buf, struct error *err)
 {
 	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++) {
-		char expects[200];
+		char takes[300];
 
-		if (buf_printf(buf, err, "%*s- `%s` (%s", indent, "", p->name,
-		               param_expects(p, expects, sizeof expects)) < 0 ||
-		    write_default(p, buf, err) < 0 ||
-		    buf_printf(buf, err, "): %s\n", p->help) < 0 ||
+		if (buf_printf(buf, err, "%*s- `%s` (%s): %s\n", indent, "", p->name,
+		               param_takes(p, takes, sizeof takes), p->help) < 0 ||
 		    write_params(p->fields, indent + 2, buf, err) < 0)
 			return -1;
 	}

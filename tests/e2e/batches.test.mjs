@@ -97,7 +97,7 @@ test('one id twice in an array', async (t) => {
   const server = await batching(t);
   server.send([call(1, 'test_slow', { ms: 50 }), request(1, 'ping')]);
   const answers = await server.next();
-  assert.deepEqual(answers.map((answer) => answer.id), [1, 1]); // prettier-ignore
+  assert.deepEqual(answers.map((answer) => answer.id), [1, 1]);
   assertError(answers[0], -32600, /'id' is in use/);
   assert.equal(answers[1].result.content[0].text, 'slept');
   await server.close();
@@ -112,7 +112,7 @@ const bad = {
   'a notification with a claim': { batch: [note('notifications/x', modern())], says: /stateless/ },
   'initialize': { batch: [request(1, 'initialize', {}), request(2, 'ping')], says: /message 1 of the batch: 'initialize' must stand alone/ },
   'more than a hundred': { batch: Array.from({ length: 101 }, (_, i) => request(i, 'ping')), says: /more than 100 messages in a batch \(max_batch\)/ },
-}; // prettier-ignore
+};
 
 for (const [name, { batch, says }] of Object.entries(bad))
   test(`refused as a whole: ${name}`, async (t) => {
@@ -127,7 +127,7 @@ test('exactly a hundred', async (t) => {
   const server = await batching(t);
   server.send(Array.from({ length: 100 }, (_, i) => request(i, 'ping')));
   const answers = await server.next();
-  assert.deepEqual(answers.map((answer) => answer.id), Array.from({ length: 100 }, (_, i) => i)); // prettier-ignore
+  assert.deepEqual(answers.map((answer) => answer.id), Array.from({ length: 100 }, (_, i) => i));
   await server.close();
 });
 

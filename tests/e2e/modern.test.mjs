@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   CLIENT_INFO_KEY, LOG_LEVEL_KEY, MODERN, SERVER_INFO_KEY, callParams, modern,
-} from './lib/modern.mjs'; // prettier-ignore
+} from './lib/modern.mjs';
 import { BELLJAR, FIXTURE, VERSION } from './lib/programs.mjs';
 import { assertError, start, textOf } from './lib/raw.mjs';
 
@@ -106,7 +106,7 @@ test('log messages come with the request that wants them, and with no other', as
   const messages = [];
   for (let i = 0; i < 3; i++)
     messages.push((await server.notification('notifications/message')).params);
-  assert.deepEqual(messages, LOGGED.map((data) => ({ level: 'info', logger: 'fixture', data }))); // prettier-ignore
+  assert.deepEqual(messages, LOGGED.map((data) => ({ level: 'info', logger: 'fixture', data })));
   for (const id of ['loud', 'plain', 'strict']) assert.equal(textOf(await server.answer(id)), 'logged');
   await server.close();
 });

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import {
   CAPABILITIES_KEY, CLIENT_INFO_KEY, LAST_HANDSHAKE, LOG_LEVEL_KEY, MODERN, VERSION_KEY,
   callParams, envelope, modern,
-} from './lib/modern.mjs'; // prettier-ignore
+} from './lib/modern.mjs';
 import { FIXTURE } from './lib/programs.mjs';
 import { assertError, start } from './lib/raw.mjs';
 
@@ -149,7 +149,7 @@ const rows = {
     silent: true,
   },
   '29: notification without claim': { send: { jsonrpc: '2.0', method: 'notifications/x' }, silent: true },
-}; // prettier-ignore
+};
 
 function check(answer, { code, data, says, result, id = 'r' }) {
   assert.deepEqual(answer.id, id);
@@ -184,7 +184,7 @@ test('row 24: the methods of a feature that is not offered are unknown', async (
   const gone = [
     'resources/list', 'resources/templates/list', 'resources/read', 'resources/subscribe',
     'resources/unsubscribe', 'prompts/list', 'prompts/get', 'completion/complete',
-  ]; // prettier-ignore
+  ];
   for (const method of gone) {
     assertError(await server.request(method, modern({ uri: 'a:b', name: 'x' })), -32601);
     assertError(await server.request(method, { uri: 'a:b', name: 'x' }), -32601);

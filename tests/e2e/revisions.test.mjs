@@ -104,7 +104,7 @@ async function checkResults(ask, revision) {
   assert.equal(JSON.parse(echo.content[0].text).text_bytes, 3);
   const [audio] = (await call('test_audio_content')).content;
   if (since(revision, '2025-03-26')) assert.equal(audio.type, 'audio');
-  else assert.deepEqual(audio, { type: 'text', text: '[audio/wav audio: this protocol revision cannot carry it]' }); // prettier-ignore
+  else assert.deepEqual(audio, { type: 'text', text: '[audio/wav audio: this protocol revision cannot carry it]' });
   const link = (await call('test_multiple_content_types')).content[3];
   if (since(revision, '2025-06-18')) assert.equal(link.type, 'resource_link');
   else assert.deepEqual(link, { type: 'text', text: 'static-text: test://static-text' });

@@ -55,11 +55,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	AUTO_BUF struct buf pieces;
 	struct view bytes;
 
+	buf_init(&whole, 1 << 24);
+	buf_init(&pieces, 1 << 24);
 	if (size == 0)
 		return 0;
 	bytes = (struct view){ (const char *)data + 1, size - 1 };
-	buf_init(&whole, 1 << 24);
-	buf_init(&pieces, 1 << 24);
 	read_lines(bytes, bytes.len + 1, &whole);
 	read_lines(bytes, (size_t)data[0] % 16 + 1, &pieces);
 	if (whole.len != pieces.len ||

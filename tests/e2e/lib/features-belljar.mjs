@@ -20,7 +20,7 @@ export const belljarFeatures = {
 
   async 'its tools'({ client, call }) {
     const { tools } = await client.listTools();
-    assert.deepEqual(tools.slice(0, 2).map((tool) => tool.name), ['server_info', 'wait']); // prettier-ignore
+    assert.deepEqual(tools.slice(0, 2).map((tool) => tool.name), ['server_info', 'wait']);
     for (const { name, title, description, inputSchema, outputSchema, annotations } of tools) {
       assert.ok(title && description && description.length <= 2000, name);
       assert.equal(inputSchema.type, 'object');
@@ -30,7 +30,7 @@ export const belljarFeatures = {
     const brief = (await call({ name: 'server_info' })).structuredContent;
     assert.equal(brief.version, VERSION);
     assert.equal(brief.limits, undefined);
-    assert.deepEqual(brief.revisions, ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28']); // prettier-ignore
+    assert.deepEqual(brief.revisions, ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28']);
     const full = await call({ name: 'server_info', arguments: { detail: 'full' } });
     const limits = Object.fromEntries(
       full.structuredContent.limits.map(({ name, value }) => [name, value]),
@@ -76,12 +76,12 @@ export const belljarFeatures = {
 
   async 'its resources'({ client }) {
     const { resources } = await client.listResources();
-    assert.deepEqual(resources.map((r) => r.uri), ['belljar://server-info']); // prettier-ignore
+    assert.deepEqual(resources.map((r) => r.uri), ['belljar://server-info']);
     const [info] = (await client.readResource({ uri: 'belljar://server-info' })).contents;
     assert.equal(info.mimeType, 'application/json');
     assert.equal(JSON.parse(info.text).version, VERSION);
     const { resourceTemplates } = await client.listResourceTemplates();
-    assert.deepEqual(resourceTemplates.map((r) => r.uriTemplate), ['belljar://tools/{name}']); // prettier-ignore
+    assert.deepEqual(resourceTemplates.map((r) => r.uriTemplate), ['belljar://tools/{name}']);
   },
 
   async 'the manual of each tool'({ client }) {
@@ -108,7 +108,7 @@ export const belljarFeatures = {
 
   async 'its prompt'({ client }) {
     const { prompts } = await client.listPrompts();
-    assert.deepEqual(prompts.map((p) => p.name), ['getting_started']); // prettier-ignore
+    assert.deepEqual(prompts.map((p) => p.name), ['getting_started']);
     const text = async (args) =>
       (await client.getPrompt({ name: 'getting_started', arguments: args })).messages[0].content
         .text;

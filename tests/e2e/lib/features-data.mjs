@@ -9,7 +9,7 @@ export const dataFeatures = {
       'test://static-binary',
       'test://watched-resource',
       'test://broken',
-    ]); // prettier-ignore
+    ]);
     assert.deepEqual(resources[0], {
       uri: 'test://static-text',
       name: 'static-text',
@@ -66,7 +66,7 @@ export const dataFeatures = {
       'test_prompt_with_arguments',
       'test_prompt_with_embedded_resource',
       'test_prompt_with_image',
-    ]); // prettier-ignore
+    ]);
     assert.deepEqual(prompts[1], {
       name: 'test_prompt_with_arguments',
       title: 'Arguments',
@@ -105,7 +105,7 @@ export const dataFeatures = {
       ['test_prompt_with_arguments', { arg1: 'x' }, /argument 'arg2' is missing/],
       ['test_prompt_with_arguments', { arg1: 'x', arg2: 'y', arg3: 'z' }, /'arg3' is not known; did you mean 'arg1'/],
       ['nonesuch', {}, /unknown prompt 'nonesuch'/],
-    ]; // prettier-ignore
+    ];
     for (const [name, args, message] of cases)
       await assert.rejects(client.getPrompt({ name, arguments: args }), (error) => {
         assert.equal(error.code, -32602);

@@ -15,7 +15,7 @@ export const legacyFeatures = {
     for (const data of ['Tool execution started', 'Tool processing data', 'Tool execution completed']) {
       const note = await session.note('notifications/message');
       assert.deepEqual(note.params, { level: 'info', logger: 'fixture', data });
-    } // prettier-ignore
+    }
     await client.setLoggingLevel('error');
     await call({ name: 'test_tool_with_logging' });
     await tick();

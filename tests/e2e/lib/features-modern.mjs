@@ -28,7 +28,7 @@ export const modernFeatures = {
     for (const data of ['Tool execution started', 'Tool processing data', 'Tool execution completed']) {
       const note = await session.note('notifications/message');
       assert.deepEqual(note.params, { level: 'info', logger: 'fixture', data });
-    } // prettier-ignore
+    }
     await session.call({ name: 'test_logging_tool' });
     await session.call({ name: 'test_logging_tool', _meta: { [LOG_LEVEL_KEY]: 'error' } });
     assert.deepEqual(session.notes, []);

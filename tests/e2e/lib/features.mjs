@@ -12,7 +12,7 @@ const TOOLS = [
   'test_tool_with_progress', 'test_progress_flood', 'test_error_handling',
   'test_trigger_tool_change', 'test_trigger_prompt_change', 'test_trigger_resource_update',
   'test_cancelled_count', 'test_slow', 'test_deaf', 'test_big', 'test_echo',
-]; // prettier-ignore
+];
 
 export const features = {
   async 'who the server is'({ client }) {
@@ -32,7 +32,7 @@ export const features = {
 
   async 'the list of tools'({ client }) {
     const { tools } = await client.listTools();
-    assert.deepEqual(tools.map((tool) => tool.name), TOOLS); // prettier-ignore
+    assert.deepEqual(tools.map((tool) => tool.name), TOOLS);
     const simple = tools[0];
     assert.deepEqual(simple.inputSchema, {
       type: 'object',
@@ -68,7 +68,7 @@ export const features = {
     });
     assert.deepEqual(choice.enum, ['red', 'green', 'blue']);
     assert.equal(choice.default, 'green');
-    assert.deepEqual([integer.type, integer.minimum, integer.maximum, integer.default], ['integer', -5, 600, 3]); // prettier-ignore
+    assert.deepEqual([integer.type, integer.minimum, integer.maximum, integer.default], ['integer', -5, 600, 3]);
     assert.equal(number.default, 0.5);
     assert.equal(flag.default, true);
     assert.deepEqual(strings.items, { type: 'string' });
@@ -105,7 +105,7 @@ export const features = {
       },
     ]);
     const mixed = (await call({ name: 'test_multiple_content_types' })).content;
-    assert.deepEqual(mixed.map((block) => block.type), ['text', 'image', 'resource', 'resource_link']); // prettier-ignore
+    assert.deepEqual(mixed.map((block) => block.type), ['text', 'image', 'resource', 'resource_link']);
     assert.equal(mixed[2].resource.uri, 'test://mixed-content-resource');
     assert.deepEqual(mixed[3], {
       type: 'resource_link',

@@ -20,7 +20,7 @@ class Raw {
   #stdoutEnded = false;
   #lastId = 0;
 
-  constructor(program, { env = {}, args = [], stdin = 'pipe', stdout = 'pipe' } = {}) {
+  constructor(program, { env = {}, args = [], stdin = 'pipe', stdout = 'pipe', reading = true } = {}) {
     this.child = spawn(program, args, {
       stdio: [stdin, stdout, 'pipe'],
       env: { ...process.env, ...env },
@@ -29,6 +29,11 @@ class Raw {
     this.exited.catch(() => {});
     this.child.stdin?.on('error', () => {}); // the server may leave first
     this.child.stderr.setEncoding('utf8').on('data', (text) => (this.stderr += text));
+    if (reading) this.read();
+  }
+
+  /** Begins to read; start() with `reading: false` leaves it to the test. */
+  read() {
     this.child.stdout?.on('data', (bytes) => this.#feed(bytes));
     this.child.stdout?.on('end', () => {
       this.#stdoutEnded = true;
@@ -102,11 +107,15 @@ class Raw {
     for (;;) {
       const at = this.inbox.findIndex(fits);
       if (at >= 0) return this.inbox.splice(at, 1)[0];
-      const seen = `inbox ${JSON.stringify(this.inbox).slice(0, 2000)}, stderr ${this.stderr}`;
-      assert.ok(!this.#stdoutEnded, `the server ended before ${what}; ${seen}`);
-      assert.ok(Date.now() < deadline, `no sign of ${what}; ${seen}`);
+      if (this.#stdoutEnded) this.#miss(`the server ended before ${what}`);
+      if (Date.now() >= deadline) this.#miss(`no sign of ${what}`);
       await this.#arrival(deadline);
     }
+  }
+
+  #miss(what) {
+    const unread = JSON.stringify(this.inbox).slice(0, 2000);
+    assert.fail(`${what}; unread ${unread}; stderr ${this.stderr.slice(-2000)}`);
   }
 
   #arrival(deadline) {
@@ -157,7 +166,7 @@ class Raw {
   async ended() {
     let timer;
     const late = new Promise((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`did not end; ${this.stderr}`)), PATIENCE_MS);
+      timer = setTimeout(() => reject(new Error(`did not end; ${this.stderr.slice(-2000)}`)), PATIENCE_MS);
     });
     const [code, signal] = await Promise.race([this.exited, late]).finally(() =>
       clearTimeout(timer),

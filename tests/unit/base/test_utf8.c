@@ -120,6 +120,15 @@ static void shows_one_printable_line(void **state)
 		  "\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\x94" },
 		{ VIEW_INIT("\xc2\x9b"), "\\u009b" }, /* C1: an escape sequence in one character */
 		{ VIEW_INIT("\xc2\xa0"), "\xc2\xa0" },
+		/* separators, and marks that reorder the text around them; their neighbours */
+		{ VIEW_INIT("\xe2\x80\xa7"), "\xe2\x80\xa7" },
+		{ VIEW_INIT("\xe2\x80\xa8"), "\\u2028" },
+		{ VIEW_INIT("\xe2\x80\xae"), "\\u202e" },
+		{ VIEW_INIT("\xe2\x80\xaf"), "\xe2\x80\xaf" },
+		{ VIEW_INIT("\xe2\x81\xa5"), "\xe2\x81\xa5" },
+		{ VIEW_INIT("\xe2\x81\xa6"), "\\u2066" },
+		{ VIEW_INIT("\xe2\x81\xa9"), "\\u2069" },
+		{ VIEW_INIT("\xe2\x81\xaa"), "\xe2\x81\xaa" },
 		{ VIEW_INIT("a\xe2\x80\xa8"
 		            "b\xe2\x80\xae"
 		            "c\xe2\x81\xa6"),

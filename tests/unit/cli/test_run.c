@@ -202,7 +202,7 @@ static void the_doctor_prints_lines_or_json(void **state)
 	CHECK_HAS(ran->out, "on    configuration     no file; the defaults hold\n");
 	ran = RUN("doctor", "--json");
 	assert_int_equal(ran->status, 0);
-	assert_memory_equal(ran->out, "{\"checks\":[{\"name\":\"kernel\",\"status\":\"", 39);
+	assert_memory_equal(ran->out, "{\"checks\":[{\"name\":\"kernel\",\"status\":\"", 38);
 	ran = RUN("doctor", "--config", "/nonexistent");
 	assert_int_equal(ran->status, 0);
 	CHECK_HAS(ran->out,

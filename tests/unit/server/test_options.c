@@ -74,14 +74,12 @@ static void the_defaults_are_the_documented_ones(void **state)
 
 static void flags_and_operands_are_told_apart(void **state)
 {
+	char *const list[] = { A("one"), A("--write"), A("--name"),  A("n"),  A("--file=f"),
+		               A("-"),   A("--"),      A("--write"), A("-h"), NULL };
 	struct option_args args;
 
 	(void)state;
-	CHECK_OK(options_parse_args(&args, FOR_CONNECT,
-	                            ARGS(A("one"), A("--write"), A("--name"), A("n"), A("--file=f"),
-	                                 A("-"), A("--"), A("--write"), A("-h")),
-	                            &err),
-	         err);
+	CHECK_OK(options_parse_args(&args, FOR_CONNECT, list, &err), err);
 	assert_string_equal(args.flags[OPTION_WRITE], "true");
 	assert_string_equal(args.flags[OPTION_NAME], "n");
 	assert_string_equal(args.flags[OPTION_FILE], "f");
@@ -98,13 +96,11 @@ static void flags_and_operands_are_told_apart(void **state)
 
 static void the_last_of_two_equal_flags_wins(void **state)
 {
+	char *const list[] = { A("--grace=1"), A("--grace"), A("2"), A("--grace=3=4"), NULL };
 	struct option_args args;
 
 	(void)state;
-	CHECK_OK(options_parse_args(&args, FOR_SERVE,
-	                            ARGS(A("--grace=1"), A("--grace"), A("2"), A("--grace=3=4")),
-	                            &err),
-	         err);
+	CHECK_OK(options_parse_args(&args, FOR_SERVE, list, &err), err);
 	assert_string_equal(args.flags[OPTION_GRACE], "3=4");
 	option_args_done(&args);
 }

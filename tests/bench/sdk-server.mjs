@@ -1,0 +1,11 @@
+// sdk-server.mjs - the smallest server the official TypeScript SDK 1.x makes, with the one tool
+// that is measured. Imported by path: node_modules belongs to tests/e2e.
+import { McpServer } from '../e2e/node_modules/@modelcontextprotocol/sdk/dist/esm/server/mcp.js';
+import { StdioServerTransport } from '../e2e/node_modules/@modelcontextprotocol/sdk/dist/esm/server/stdio.js';
+
+const server = new McpServer({ name: 'sdk-server', version: '1.0.0' });
+
+server.registerTool('test_simple_text', { description: 'Answers with a line of text.' }, () => ({
+  content: [{ type: 'text', text: 'This is a simple text response for testing.' }],
+}));
+await server.connect(new StdioServerTransport());

@@ -1,0 +1,112 @@
+// Ends: of the input, of the output, by signal. What runs is told, and the exit status is 0.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { BELLJAR, FIXTURE } from './lib/programs.mjs';
+import { MIB } from './lib/proc.mjs';
+import { start } from './lib/raw.mjs';
+
+const slow = { name: 'test_slow', arguments: { ms: 60000 } };
+const wait = { name: 'wait', arguments: { seconds: 300 } };
+
+/** Starts calls that would take minutes, and makes sure they run. */
+async function busy(server, params) {
+  for (let i = 0; i < 3; i++) server.ask('tools/call', params, `busy-${i}`);
+  await server.request('ping');
+}
+
+for (const signal of [undefined, 'SIGTERM', 'SIGINT']) {
+  const what = signal ?? 'end of input';
+
+  test(`${what} while calls run (fixture)`, async (t) => {
+    const server = start(t, FIXTURE);
+    await busy(server, slow);
+    assert.match(await server.close({ signal }), /fixture: 3 cancelled/);
+  });
+
+  test(`${what} while calls run (belljar)`, async (t) => {
+    const server = start(t, BELLJAR);
+    await busy(server, wait);
+    await server.close({ signal });
+  });
+
+  test(`${what} at rest`, async (t) => {
+    for (const program of [FIXTURE, BELLJAR]) {
+      const server = start(t, program);
+      await server.handshake('2025-11-25');
+      await server.close({ signal });
+    }
+  });
+}
+
+test('the end of input waits for a call that cannot be cancelled', async (t) => {
+  const server = start(t, FIXTURE);
+  server.ask('tools/call', { name: 'test_deaf', arguments: { ms: 200 } });
+  await server.close(); // its answer goes nowhere
+});
+
+test('what was answered before the end of input is written', async (t) => {
+  const server = start(t, FIXTURE, { reading: false });
+  const ids = [1, 2, 3, 4, 5];
+  for (const id of ids) server.ask('tools/call', { name: 'test_big', arguments: { bytes: MIB } }, id);
+  server.child.stdin.end();
+  server.read();
+  for (const id of ids) assert.equal((await server.next()).id, id);
+  await server.close();
+});
+
+test('output closed early', async (t) => {
+  for (const program of [FIXTURE, BELLJAR]) {
+    const server = start(t, program, { reading: false });
+    server.child.stdout.destroy();
+    server.ask('ping');
+    await server.ended();
+  }
+});
+
+test('output closed while calls run', async (t) => {
+  const server = start(t, FIXTURE);
+  await busy(server, slow);
+  server.child.stdout.destroy();
+  server.ask('ping');
+  await server.ended();
+  assert.match(server.stderr, /fixture: 3 cancelled/);
+});
+
+test('output closed in the middle of a long answer', async (t) => {
+  const server = start(t, FIXTURE, { reading: false });
+  server.ask('tools/call', { name: 'test_big', arguments: { bytes: 9 * MIB } });
+  server.child.stdout.once('readable', () => server.child.stdout.destroy());
+  await server.ended();
+});
+
+test('input and output closed at once', async (t) => {
+  const server = start(t, FIXTURE);
+  await busy(server, slow);
+  server.child.stdin.end();
+  server.child.stdout.destroy();
+  await server.ended();
+});
+
+test('output to nowhere', async (t) => {
+  const server = start(t, FIXTURE, { stdout: 'ignore' });
+  server.child.stdin.end('{"jsonrpc":"2.0","id":1,"method":"ping"}\n');
+  await server.ended();
+});
+
+test('a signal ends the server though its client does not read', async (t) => {
+  const server = start(t, FIXTURE, { reading: false });
+  server.ask('tools/call', { name: 'test_big', arguments: { bytes: 9 * MIB } });
+  await new Promise((resolve) => server.child.stdout.once('readable', resolve));
+  server.child.kill('SIGTERM');
+  await new Promise((resolve) => server.child.once('exit', resolve));
+  assert.equal(server.child.exitCode, 0);
+  server.child.stdout.destroy();
+});
+
+test('a client that comes and goes leaves nothing behind', async (t) => {
+  for (let i = 0; i < 10; i++) {
+    const server = start(t, BELLJAR);
+    await server.handshake('2025-06-18');
+    await server.close();
+  }
+});

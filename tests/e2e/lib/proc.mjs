@@ -1,0 +1,29 @@
+// proc.mjs - what the kernel tells about a running server.
+import { readFileSync } from 'node:fs';
+
+export const MIB = 1024 * 1024;
+
+/** A size of /proc/PID/status in bytes: VmRSS now, VmHWM the most it ever was. */
+export function memory(pid, what) {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  return Number(new RegExp(`^${what}:\\s*(\\d+) kB`, 'm').exec(status)[1]) * 1024;
+}
+
+/** Ticks of processor time used so far. */
+function ticks(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1].split(' ');
+  return Number(fields[11]) + Number(fields[12]);
+}
+
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Waits until the server does nothing any more: several looks in a row without work. */
+export async function quiet(pid) {
+  let last = -1;
+  for (let same = 0; same < 5; ) {
+    await sleep(50);
+    const now = ticks(pid);
+    same = now === last ? same + 1 : 0;
+    last = now;
+  }
+}
