@@ -1,11 +1,13 @@
 // Text that is no good message: each gets the one right error, and the next message works.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FIXTURE } from './lib/programs.mjs';
+import { BELLJAR, FIXTURE } from './lib/programs.mjs';
 import { assertError, start } from './lib/raw.mjs';
 
 const bytes = (...parts) => Buffer.concat(parts.map((part) => Buffer.from(part)));
-const echo = (text) => `{"jsonrpc":"2.0","id":"r","method":"tools/call","params":{"name":"test_echo","arguments":{"text":${text}}}}`;
+const callEcho = (members) =>
+  `{"jsonrpc":"2.0","id":"r","method":"tools/call","params":{"name":"test_echo","arguments":{${members}}}}`;
+const echo = (text) => callEcho(`"text":${text}`);
 const split = echo('"@"').split('@');
 const inText = (...raw) => bytes(split[0], raw, split[1], '\n');
 const nested = (depth, id = '"r"') => {
@@ -58,11 +60,13 @@ const cases = {
 
 for (const [name, { send, code, id, says }] of Object.entries(cases))
   test(name, async (t) => {
-    const server = start(t, FIXTURE);
-    server.send(send);
-    assertError(await server.next(), code, says, id);
-    assert.deepEqual((await server.request('ping', {}, 'after')).result, {});
-    await server.close();
+    for (const program of [FIXTURE, BELLJAR]) {
+      const server = start(t, program);
+      server.send(send);
+      assertError(await server.next(), code, says, id);
+      assert.deepEqual((await server.request('ping', {}, 'after')).result, {});
+      await server.close();
+    }
   });
 
 test('64 levels are fine', async (t) => {
@@ -81,7 +85,8 @@ test('brackets inside strings are no levels', async (t) => {
 
 test('good text of every kind comes through', async (t) => {
   const server = start(t, FIXTURE);
-  const texts = ['\u00e9', '\u20ac', '\u{1f600}', '\uffff', '\u{10ffff}', '\u2028', '"\\/\b\f\n\r\t', '\u007f', ' '];
+  const texts = ['\u00e9', '\u20ac', '\u{1f600}', '\uffff', '\u{10ffff}', '\u2028', '\u007f', ' '];
+  texts.push('"\\/\b\f\n\r\t');
   for (const text of texts) {
     const { result } = await server.call('test_echo', { text, anything: { [text]: [text] } });
     const seen = JSON.parse(result.content[0].text);
@@ -99,7 +104,7 @@ test('good text of every kind comes through', async (t) => {
 test('numbers at the edge come through', async (t) => {
   const server = start(t, FIXTURE);
   for (const number of ['9223372036854775807', '-9223372036854775808', '1e308', '1E-400', '0.1']) {
-    server.send(`{"jsonrpc":"2.0","id":"r","method":"tools/call","params":{"name":"test_echo","arguments":{"text":"x","anything":${number}}}}`);
+    server.send(callEcho(`"text":"x","anything":${number}`));
     const { result } = await server.next();
     assert.equal(JSON.parse(result.content[0].text).anything, JSON.parse(number));
   }
@@ -109,7 +114,8 @@ test('numbers at the edge come through', async (t) => {
 
 test('ids of every JSON type', async (t) => {
   const server = start(t, FIXTURE);
-  const good = ['""', '"x"', '"\\u0000"', '"\\ud83d\\ude00"', '0', '-1', '1.5', '1e3', '9007199254740993', '-9223372036854775808'];
+  const good = ['""', '"x"', '"\\u0000"', '"\\ud83d\\ude00"', '0', '-1', '1.5', '1e3'];
+  good.push('9007199254740993', '-9223372036854775808');
   for (const id of good) {
     server.send(`{"jsonrpc":"2.0","id":${id},"method":"ping"}`);
     const answer = await server.next();

@@ -154,6 +154,33 @@ test('256 calls at once, and the 257th', async (t) => {
   assert.match(await server.close(), /fixture: 256 cancelled/);
 });
 
+test('more subscriptions than there may be', async (t) => {
+  const server = start(t, FIXTURE, { env: { FIXTURE_MAX_SUBSCRIPTIONS: '2' } });
+  const ask = (method, uri) => server.request(`resources/${method}`, { uri });
+  for (const uri of ['a:1', 'a:2', 'a:1']) assert.deepEqual((await ask('subscribe', uri)).result, {});
+  const says = /2 resources are subscribed \(max_subscriptions\); unsubscribe one first/;
+  assertError(await ask('subscribe', 'a:3'), -32603, says);
+  assert.deepEqual((await ask('unsubscribe', 'a:1')).result, {});
+  assert.deepEqual((await ask('subscribe', 'a:3')).result, {});
+  assert.deepEqual((await ask('unsubscribe', 'never:there')).result, {});
+  await server.close();
+});
+
+test('memory does not grow with the number of calls', async (t) => {
+  const server = start(t, FIXTURE);
+  const many = async () => {
+    for (let i = 0; i < 100; i++) {
+      for (let k = 0; k < 100; k++) server.ask('tools/call', { name: 'test_simple_text' }, k);
+      for (let k = 0; k < 100; k++) assert.equal((await server.next()).id, k);
+    }
+    return memory(server.pid, 'VmRSS');
+  };
+  const before = await many();
+  const grown = (await many()) - before;
+  if (!isSanitized(FIXTURE)) assert.ok(grown < MIB, `${grown} bytes more after 10000 calls`);
+  await server.close();
+});
+
 test('a client that does not read is not read from: 200 long answers', async (t) => {
   const server = start(t, FIXTURE, { reading: false });
   const ids = Array.from({ length: 200 }, (_, i) => i);

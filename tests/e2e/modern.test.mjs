@@ -178,7 +178,8 @@ test('pages: the cursor of one list is none of another', async (t) => {
   assert.equal(second.cacheScope, 'private');
   const prompts = await server.request('prompts/list', modern({ cursor: first.nextCursor }));
   assertError(prompts, -32602, /'cursor' is not one this server gave out/);
-  for (const cursor of ['x', 'tools', 'tools.', 'tools.0', 'tools.-1', 'tools.999', 'tools.1x', 'tools.18', 5, {}])
+  const made = ['x', 'tools', 'tools.', 'tools.0', 'tools.-1', 'tools.999', 'tools.1x', 'tools.18', 5, {}];
+  for (const cursor of made)
     assertError(await list(cursor), -32602, /'cursor'/);
   await server.close();
 });

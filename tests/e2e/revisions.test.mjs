@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HANDSHAKES, LAST_HANDSHAKE, MODERN, SERVER_INFO_KEY, modern } from './lib/modern.mjs';
 import { FIXTURE, VERSION } from './lib/programs.mjs';
-import { start, textOf } from './lib/raw.mjs';
+import { assertError, start, textOf } from './lib/raw.mjs';
 
 // What came with which revision; the key is the first that has it.
 const since = (revision, first) => revision >= first;
@@ -104,7 +104,7 @@ async function checkResults(ask, revision) {
   assert.equal(JSON.parse(echo.content[0].text).text_bytes, 3);
   const [audio] = (await call('test_audio_content')).content;
   if (since(revision, '2025-03-26')) assert.equal(audio.type, 'audio');
-  else assert.deepEqual(audio, { type: 'text', text: '[audio/wav audio: this protocol revision cannot carry it]' });
+  else assert.equal(audio.text, '[audio/wav audio: this protocol revision cannot carry it]');
   const link = (await call('test_multiple_content_types')).content[3];
   if (since(revision, '2025-06-18')) assert.equal(link.type, 'resource_link');
   else assert.deepEqual(link, { type: 'text', text: 'static-text: test://static-text' });
@@ -156,6 +156,17 @@ for (const revision of HANDSHAKES)
     assert.deepEqual(result, {});
     await server.close();
   });
+
+test('logging/setLevel takes the eight levels and nothing else', async (t) => {
+  const server = start(t, FIXTURE);
+  await server.handshake('2025-11-25');
+  const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
+  for (const level of levels)
+    assert.deepEqual((await server.request('logging/setLevel', { level })).result, {});
+  for (const level of ['loud', 'INFO', '', 3, null, undefined, 'info\0'])
+    assertError(await server.request('logging/setLevel', { level }), -32602, /'level' must be one of debug,/);
+  await server.close();
+});
 
 test('the newest handshake is what a client of an unknown revision is offered', async (t) => {
   const asked = ['2024-10-07', '1999-01-01', '2025-12-31', MODERN, '2030-01-01', '', 'latest', 5, null];

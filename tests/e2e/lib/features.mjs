@@ -68,7 +68,13 @@ export const features = {
     });
     assert.deepEqual(choice.enum, ['red', 'green', 'blue']);
     assert.equal(choice.default, 'green');
-    assert.deepEqual([integer.type, integer.minimum, integer.maximum, integer.default], ['integer', -5, 600, 3]);
+    assert.deepEqual(integer, {
+      type: 'integer',
+      minimum: -5,
+      maximum: 600,
+      default: 3,
+      description: 'A whole number.',
+    });
     assert.equal(number.default, 0.5);
     assert.equal(flag.default, true);
     assert.deepEqual(strings.items, { type: 'string' });

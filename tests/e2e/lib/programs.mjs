@@ -12,6 +12,12 @@ export const VERSION = /^VERSION\s*=\s*(\S+)/m.exec(
   readFileSync(new URL('Makefile', root), 'utf8'),
 )[1];
 
+/** The environment of a server: ours, without the settings of whoever runs the tests. */
+export function serverEnv(extra) {
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(BELLJAR|FIXTURE)_/.test(name));
+  return { ...Object.fromEntries(inherited), XDG_CONFIG_HOME: '/nonexistent', ...extra };
+}
+
 /** Sanitizers multiply memory, so nothing is said about theirs. */
 export const isSanitized = (program) => readFileSync(program).includes('__asan_init');
 

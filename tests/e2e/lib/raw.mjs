@@ -9,7 +9,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { PATIENCE_MS, complaint } from './programs.mjs';
+import { PATIENCE_MS, complaint, serverEnv } from './programs.mjs';
 
 class Raw {
   inbox = [];
@@ -23,7 +23,7 @@ class Raw {
   constructor(program, { env = {}, args = [], stdin = 'pipe', stdout = 'pipe', reading = true } = {}) {
     this.child = spawn(program, args, {
       stdio: [stdin, stdout, 'pipe'],
-      env: { ...process.env, ...env },
+      env: serverEnv(env),
     });
     this.exited = once(this.child, 'close');
     this.exited.catch(() => {});

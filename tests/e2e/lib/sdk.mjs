@@ -7,7 +7,7 @@ import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { Client as ClientV2 } from '@modelcontextprotocol/client';
 import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/stdio';
-import { FIXTURE, PATIENCE_MS, complaint } from './programs.mjs';
+import { FIXTURE, PATIENCE_MS, complaint, serverEnv } from './programs.mjs';
 
 const INFO = { name: 'belljar-e2e', version: '1.0.0' };
 
@@ -62,7 +62,7 @@ async function open(t, session) {
 
 const parameters = (program, env) => ({
   command: program,
-  env: { ...process.env, ...env },
+  env: serverEnv(env),
   stderr: 'pipe',
 });
 
