@@ -37,7 +37,8 @@ MUST_CHECK int json_read(struct view text, const struct json_limits *limits, jso
                          json_t **ret_id, struct error *err);
 
 /* Borrowed; NULL if absent or of another type. Text with a NUL inside is no C string, and
- * counts as another type. */
+ * counts as another type: cut short it could pass for something else. */
+const char *json_plain(const json_t *value);
 const char *json_text(const json_t *object, const char *key);
 json_t *json_member(const json_t *object, const char *key, json_type type);
 bool json_has(const json_t *object, const char *key);

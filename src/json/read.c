@@ -69,12 +69,16 @@ json_t *json_member(const json_t *object, const char *key, json_type type)
 	return value != NULL && json_typeof(value) == type ? value : NULL;
 }
 
-const char *json_text(const json_t *object, const char *key)
+const char *json_plain(const json_t *value)
 {
-	const json_t *value = json_object_get(object, key);
 	const char *text = json_string_value(value);
 
 	return text != NULL && strlen(text) == json_string_length(value) ? text : NULL;
+}
+
+const char *json_text(const json_t *object, const char *key)
+{
+	return json_plain(json_object_get(object, key));
 }
 
 bool json_has(const json_t *object, const char *key)

@@ -27,7 +27,7 @@ json_t *envelope_progress_token(const json_t *params)
 static bool version_ok(const json_t *value, struct envelope *ret)
 {
 	(void)ret;
-	return json_is_string(value);
+	return json_plain(value) != NULL;
 }
 
 static bool capabilities_ok(const json_t *value, struct envelope *ret)
@@ -44,7 +44,9 @@ static bool client_info_ok(const json_t *value, struct envelope *ret)
 
 static bool level_ok(const json_t *value, struct envelope *ret)
 {
-	return json_is_string(value) && mcp_level_find(json_string_value(value), &ret->level);
+	const char *name = json_plain(value);
+
+	return name != NULL && mcp_level_find(name, &ret->level);
 }
 
 static bool token_ok(const json_t *value, struct envelope *ret)

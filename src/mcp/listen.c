@@ -70,10 +70,10 @@ static json_t *honour(struct listen *listen, const json_t *wishes)
 	json_t *kept = json_list();
 	json_array_foreach(uris, i, uri)
 	{
-		if (!json_is_string(uri) ||
+		if (json_plain(uri) == NULL ||
 		    json_object_size(listen->uris) >= config->limits.max_subscriptions)
 			continue;
-		json_set(listen->uris, json_string_value(uri), json_true());
+		json_set(listen->uris, json_plain(uri), json_true());
 		json_push(kept, json_incref(uri));
 	}
 	json_set(honoured, "resourceSubscriptions", kept);

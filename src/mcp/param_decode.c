@@ -193,8 +193,8 @@ static int decode_map(struct decoder *d, const struct param *param, json_t *valu
 
 		if (strlen(key) > param->item_max)
 			return error_set(d->err, ERR_LIMIT,
-					 "argument '%s': its name is longer than %zu bytes",
-					 entry.path, param->item_max);
+			                 "argument '%s': its name is longer than %zu bytes",
+			                 entry.path, param->item_max);
 		pair->name = key;
 		if (plain_string(d, item, param->item_max, &entry, &pair->value) < 0)
 			return -1;

@@ -1,5 +1,6 @@
 #include "transport/line.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -8,11 +9,13 @@ void line_init(struct line_reader *reader, size_t max, const struct line_events 
 {
 	*reader = (struct line_reader){ .events = events, .ctx = ctx };
 	buf_init(&reader->partial, max);
+	buf_init(&reader->held, LINE_FEED_MAX);
 }
 
 void line_done(struct line_reader *reader)
 {
 	buf_done(&reader->partial);
+	buf_done(&reader->held);
 }
 
 static void deliver(struct line_reader *reader, struct view line)
@@ -57,16 +60,36 @@ static void finish(struct line_reader *reader, struct view last)
 void line_feed(struct line_reader *reader, struct view bytes)
 {
 	const char *end;
+	struct error full;
 
-	while (bytes.len != 0 && (end = memchr(bytes.ptr, '\n', bytes.len)) != NULL) {
+	assert(!reader->paused && reader->held.len == 0 && bytes.len <= LINE_FEED_MAX);
+	while (!reader->paused && bytes.len != 0 &&
+	       (end = memchr(bytes.ptr, '\n', bytes.len)) != NULL) {
 		size_t len = (size_t)(end - bytes.ptr);
 
 		finish(reader, (struct view){ bytes.ptr, len });
 		bytes.ptr += len + 1;
 		bytes.len -= len + 1;
 	}
-	if (bytes.len != 0)
+	if (reader->paused)
+		(void)!buf_add(&reader->held, bytes, &full); /* fits: see the assertion */
+	else if (bytes.len != 0)
 		keep(reader, bytes);
+}
+
+void line_pause(struct line_reader *reader)
+{
+	reader->paused = true;
+}
+
+void line_resume(struct line_reader *reader)
+{
+	struct buf held = reader->held;
+
+	reader->paused = false;
+	buf_init(&reader->held, LINE_FEED_MAX);
+	line_feed(reader, buf_view(&held));
+	buf_done(&held);
 }
 
 void line_end(struct line_reader *reader)

@@ -2,7 +2,8 @@
  *
  * LF or CRLF ends a line; a byte order mark in front and blank lines are dropped. A line
  * past the maximum is reported once, when it gets too long, and skipped to its end:
- * memory stays bounded and the next line is read as if nothing had happened. */
+ * memory stays bounded and the next line is read as if nothing had happened. The receiver
+ * may pause from within its callback: the rest of the bytes fed then waits. */
 #pragma once
 #include <stdbool.h>
 
@@ -16,7 +17,8 @@ struct line_events {
 
 struct line_reader {
 	struct buf partial; /* a line whose end has not come yet */
-	bool skipping;
+	struct buf held;    /* what was fed while paused */
+	bool skipping, paused;
 	const struct line_events *events;
 	void *ctx;
 };
@@ -24,5 +26,9 @@ struct line_reader {
 void line_init(struct line_reader *reader, size_t max, const struct line_events *events, void *ctx);
 void line_done(struct line_reader *reader);
 
+enum { LINE_FEED_MAX = 64 * 1024 };
+/* At most LINE_FEED_MAX bytes, and none while paused. */
 void line_feed(struct line_reader *reader, struct view bytes);
-void line_end(struct line_reader *reader); /* the stream ended: a last line needs no LF */
+void line_pause(struct line_reader *reader);
+void line_resume(struct line_reader *reader); /* delivers what was held; may pause again */
+void line_end(struct line_reader *reader);    /* the stream ended: a last line needs no LF */

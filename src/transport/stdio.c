@@ -15,7 +15,8 @@
 #include "mcp/session.h"
 #include "transport/line.h"
 
-/* With this much unread the client is slow: progress is left out, input waits. */
+/* With this much unread (or half the queue, if that is less) the client is slow: progress
+ * is left out, input waits. */
 enum { BUSY_BYTES = 1024 * 1024 };
 
 struct stdio {
@@ -28,7 +29,8 @@ struct stdio {
 	struct output *output;
 	struct line_reader lines;
 	struct loop_timer *grace;
-	bool ending, idle, ended;
+	struct loop_timer *give_up; /* due at once: ends the connection from the loop */
+	bool ending, idle, ended, given_up;
 };
 
 static void finish(struct stdio *stdio)
@@ -75,12 +77,20 @@ void stdio_end(struct stdio *stdio)
 	mcp_server_when_idle(stdio->server, on_idle, stdio);
 }
 
-static void end_later(void *ctx)
+static void on_give_up(void *ctx)
 {
 	stdio_end(ctx);
 }
 
 /* --- towards the client --- */
+
+static bool is_busy(struct mcp_sink *sink)
+{
+	const struct stdio *stdio = container_of(sink, struct stdio, sink);
+	size_t half = stdio->config.max_queue / 2;
+
+	return output_pending(stdio->output) > (half < BUSY_BYTES ? half : BUSY_BYTES);
+}
 
 static void on_send(struct mcp_sink *sink, struct view text)
 {
@@ -88,28 +98,31 @@ static void on_send(struct mcp_sink *sink, struct view text)
 	AUTO_FREE char *line = mem_new(text.len + 1);
 	struct error err;
 
+	if (stdio->given_up)
+		return;
 	memcpy(line, text.ptr, text.len);
 	line[text.len] = '\n';
 	if (output_write(stdio->output, (struct view){ line, text.len + 1 }, &err) < 0) {
 		log_error("client given up: %s", err.msg);
-		loop_defer(stdio->loop, end_later, stdio);
+		stdio->given_up = true;
+		loop_timer_start(stdio->give_up, 0);
 	}
-	if (output_pending(stdio->output) > BUSY_BYTES)
+	if (is_busy(sink)) {
 		input_pause(stdio->input);
-}
-
-static bool is_busy(struct mcp_sink *sink)
-{
-	return output_pending(container_of(sink, struct stdio, sink)->output) > BUSY_BYTES;
+		line_pause(&stdio->lines);
+	}
 }
 
 static void on_drained(void *ctx)
 {
 	struct stdio *stdio = ctx;
 
-	if (stdio->ending)
+	if (stdio->ending) {
 		finish_when_quiet(stdio);
-	else
+		return;
+	}
+	line_resume(&stdio->lines);
+	if (!stdio->lines.paused)
 		input_resume(stdio->input);
 }
 
@@ -180,6 +193,7 @@ int stdio_open(struct loop *loop, struct mcp_server *server, const struct stdio_
 	}
 	line_init(&stdio->lines, mcp_server_limits(server)->max_line, &line_events, stdio);
 	stdio->grace = loop_timer_new(loop, on_grace_over, stdio);
+	stdio->give_up = loop_timer_new(loop, on_give_up, stdio);
 	stdio->session = mcp_session_new(server, &stdio->sink);
 	stdio->input = input_new(loop, config->in_fd, &input_events, stdio);
 	*ret = stdio;
@@ -196,6 +210,7 @@ struct stdio *stdio_free(struct stdio *stdio)
 	(void)input_free(stdio->input);
 	(void)output_free(stdio->output);
 	(void)loop_timer_free(stdio->grace);
+	(void)loop_timer_free(stdio->give_up);
 	line_done(&stdio->lines);
 	free(stdio);
 	return NULL;

@@ -10,7 +10,7 @@ static json_t *params_with(const char *meta)
 	json_t *params;
 
 	(void)snprintf(text, sizeof text, "{\"_meta\":%s}", meta);
-	params = json_loads(text, 0, NULL);
+	params = json_loads(text, JSON_ALLOW_NUL, NULL);
 	assert_non_null(params);
 	return params;
 }
@@ -45,6 +45,8 @@ static void names_the_member_that_is_wrong(void **state)
 		const char *meta, *key, *problem;
 	} cases[] = {
 		{ "{\"" MCP_META_VERSION "\":7," C "}", MCP_META_VERSION, "must be a string" },
+		{ "{\"" MCP_META_VERSION "\":\"2026-07-28\\u0000\"," C "}", MCP_META_VERSION,
+		  "must be a string" },
 		{ "{" V "}", MCP_META_CAPABILITIES, "is missing" },
 		{ "{" V ",\"" MCP_META_CAPABILITIES "\":[]}", MCP_META_CAPABILITIES,
 		  "must be an object" },

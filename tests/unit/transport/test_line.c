@@ -83,11 +83,46 @@ static void an_endless_line_takes_no_more_than_the_maximum(void **state)
 	line_done(&reader);
 }
 
+struct pausing {
+	struct line_reader reader;
+	struct buf seen;
+};
+
+static void on_pausing_line(void *ctx, struct view line)
+{
+	struct pausing *p = ctx;
+
+	on_line(&p->seen, line);
+	line_pause(&p->reader);
+}
+
+static const struct line_events pausing_events = { on_pausing_line, on_too_long };
+
+static void a_paused_reader_holds_the_rest(void **state)
+{
+	struct pausing p;
+
+	(void)state;
+	buf_init(&p.seen, 1000);
+	line_init(&p.reader, 8, &pausing_events, &p);
+	line_feed(&p.reader, VIEW("a\nb\nc"));
+	assert_string_equal(buf_text(&p.seen), "a|");
+	line_resume(&p.reader);
+	assert_string_equal(buf_text(&p.seen), "a|b|");
+	line_resume(&p.reader);
+	assert_false(p.reader.paused);
+	line_feed(&p.reader, VIEW("d\n"));
+	assert_string_equal(buf_text(&p.seen), "a|b|cd|");
+	line_done(&p.reader);
+	buf_done(&p.seen);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(finds_the_same_lines_in_any_pieces),
 		TEST(an_endless_line_takes_no_more_than_the_maximum),
+		TEST(a_paused_reader_holds_the_rest),
 	};
 
 	return RUN_TESTS("transport/line", tests);
