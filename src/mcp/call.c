@@ -155,9 +155,17 @@ void call_cancel(struct mcp_call *call)
 void call_handle(struct mcp_call *call, const struct param *params, size_t args_size,
                  json_t *arguments, mcp_handler_fn *handler)
 {
+	const size_t max = call->server->config.limits.max_calls;
 	void *args = arena_new(&call->arena, 1, args_size);
 	struct error err;
 
+	if (call->session->call_count > max) {
+		call_refuse(
+		        call, RPC_INTERNAL_ERROR, NULL,
+		        "%zu calls are in progress (max_calls); wait for one to end or cancel it",
+		        max);
+		return;
+	}
 	if (param_decode(params, arguments, &call->arena, args, &err) < 0 ||
 	    handler(call, args, &err) < 0)
 		mcp_answer_failure(call, &err);

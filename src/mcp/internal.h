@@ -72,7 +72,8 @@ void call_refuse(struct mcp_call *call, enum rpc_code code, json_t *data, const 
 void call_refuse_error(struct mcp_call *call, const struct error *err);
 void call_drop(struct mcp_call *call); /* answered, but nobody is to hear it */
 void call_cancel(struct mcp_call *call);
-/* Decodes the arguments and runs the handler. */
+/* Decodes the arguments and runs the handler, unless too many are running: only what has a
+ * handler can take long, so a ping is always answered. */
 void call_handle(struct mcp_call *call, const struct param *params, size_t args_size,
                  json_t *arguments, mcp_handler_fn *handler);
 

@@ -49,6 +49,29 @@ static bool has_list(const struct mcp_config *config, enum mcp_list list)
 	return false;
 }
 
+/* What is wrong with the wishes; NULL: nothing. What we do not know is let be. */
+static const char *fault_in(const json_t *wishes)
+{
+	const json_t *uris = json_object_get(wishes, "resourceSubscriptions");
+	json_t *uri;
+	size_t i;
+
+	if (!json_is_object(wishes))
+		return "'notifications' must be an object";
+	for (size_t list = 0; list < MCP_LIST_COUNT; list++) {
+		const json_t *wish = json_object_get(wishes, lists[list].wish);
+
+		if (wish != NULL && !json_is_boolean(wish))
+			return "'notifications': a wish for list changes must be true or false";
+	}
+	if (uris != NULL && !json_is_array(uris))
+		return "'notifications.resourceSubscriptions' must be an array of URIs";
+	json_array_foreach(uris, i, uri) if (json_plain(uri) ==
+	                                     NULL) return "'notifications.resourceSubscriptions' "
+	                                                  "must hold strings only";
+	return NULL;
+}
+
 /* Keeps the wishes that can come true, and returns them as the client is told. */
 static json_t *honour(struct listen *listen, const json_t *wishes)
 {
@@ -70,9 +93,8 @@ static json_t *honour(struct listen *listen, const json_t *wishes)
 	json_t *kept = json_list();
 	json_array_foreach(uris, i, uri)
 	{
-		if (json_plain(uri) == NULL ||
-		    json_object_size(listen->uris) >= config->limits.max_subscriptions)
-			continue;
+		if (json_object_size(listen->uris) >= config->limits.max_subscriptions)
+			break;
 		json_set(listen->uris, json_plain(uri), json_true());
 		json_push(kept, json_incref(uri));
 	}
@@ -102,12 +124,13 @@ void listen_finish(struct mcp_call *call)
 void listen_method(struct mcp_call *call)
 {
 	const size_t max = call->server->config.limits.max_subscriptions;
-	const json_t *wishes = json_member(call->params, "notifications", JSON_OBJECT);
+	const json_t *wishes = json_object_get(call->params, "notifications");
+	const char *fault = fault_in(wishes);
 	struct listen *listen;
 	json_t *acknowledged, *honoured;
 
-	if (wishes == NULL) {
-		call_refuse(call, RPC_INVALID_PARAMS, NULL, "'notifications' must be an object");
+	if (fault != NULL) {
+		call_refuse(call, RPC_INVALID_PARAMS, NULL, "%s", fault);
 		return;
 	}
 	if (call->session->listen_count >= max) {

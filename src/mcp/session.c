@@ -1,6 +1,7 @@
 #include "mcp/session.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -54,24 +55,40 @@ void session_end_call(struct mcp_session *session, struct mcp_call *call)
 		session->call_count--;
 }
 
-/* A message longer than clients accept would end the connection; an error about it does
- * not. Only an answer can get so long. */
+static json_t *too_long(const struct mcp_session *session, json_t *id, size_t len)
+{
+	char why[160];
+
+	(void)snprintf(why, sizeof why,
+	               "the answer has %zu bytes; at most %zu can be sent (max_line)", len,
+	               session->server->config.limits.max_line);
+	return rpc_error(id, RPC_INTERNAL_ERROR, why, NULL);
+}
+
+/* What is said in place of a message that clients would not accept: each request it
+ * answers is told. */
+static json_t *stand_in(const struct mcp_session *session, const json_t *message, size_t len)
+{
+	json_t *refusals, *answer;
+	size_t i;
+
+	if (!json_is_array(message))
+		return too_long(session, json_object_get(message, "id"), len);
+	refusals = json_list();
+	json_array_foreach(message, i, answer)
+	        json_push(refusals, too_long(session, json_object_get(answer, "id"), len));
+	return refusals;
+}
+
 void session_send(struct mcp_session *session, json_t *message)
 {
-	const size_t max = session->server->config.limits.max_line;
 	size_t len;
 	AUTO_FREE char *text = json_write(message, &len);
 	AUTO_FREE char *instead = NULL;
 
-	if (len > max) {
-		char why[160];
-		json_t *id = json_object_get(message, "id");
-		AUTO_JSON json_t *refusal = NULL;
+	if (len > session->server->config.limits.max_line) {
+		AUTO_JSON json_t *refusal = stand_in(session, message, len);
 
-		(void)snprintf(why, sizeof why,
-		               "the answer has %zu bytes; at most %zu can be sent (max_line)", len,
-		               max);
-		refusal = rpc_error(id, RPC_INTERNAL_ERROR, why, NULL);
 		instead = json_write(refusal, &len);
 	}
 	session->sink->send(session->sink, (struct view){ instead != NULL ? instead : text, len });
@@ -107,19 +124,12 @@ static bool id_is_in_use(const struct mcp_session *session, const json_t *id)
 static void receive_request(struct mcp_session *session, struct mcp_batch *batch, json_t *message,
                             const struct rpc_message *rpc)
 {
-	const struct mcp_limits *limits = &session->server->config.limits;
 	bool id_taken = id_is_in_use(session, rpc->id);
-	bool full = session->call_count >= limits->max_calls;
 	struct mcp_call *call = call_new(session, batch, message, rpc);
 
 	if (id_taken)
 		call_refuse(call, RPC_INVALID_REQUEST, NULL,
 		            "'id' is in use by a request that is not answered yet");
-	else if (full)
-		call_refuse(
-		        call, RPC_INTERNAL_ERROR, NULL,
-		        "%zu calls are in progress (max_calls); wait for one to end or cancel it",
-		        limits->max_calls);
 	else if (rpc->bad_params)
 		call_refuse(call, RPC_INVALID_PARAMS, NULL, "'params' must be an object");
 	else

@@ -60,7 +60,9 @@ static void on_grace_over(void *ctx)
 {
 	struct stdio *stdio = ctx;
 
-	log_warning("calls did not stop within %llu ms (grace); leaving them",
+	log_warning("%s within %llu ms (grace); ending all the same",
+	            stdio->idle ? "the client did not read what was left for it"
+	                        : "calls did not stop",
 	            (unsigned long long)stdio->config.grace_ms);
 	finish(stdio);
 }

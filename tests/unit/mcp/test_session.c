@@ -197,7 +197,9 @@ static void calls_in_progress_are_bounded(void **state)
 	config.limits.max_calls = 1;
 	talk_begin(&talk, &config);
 	talk_say(&talk, CALL("1", "hold"));
-	talk_say(&talk, PING("2"));
+	talk_say(&talk, PING("9")); /* what cannot take long is always answered */
+	CHECK_NEXT(&talk, PONG("9"));
+	talk_say(&talk, CALL("2", "hi"));
 	CHECK_NEXT(&talk,
 	           ERROR("2", "-32603",
 	                 "1 calls are in progress (max_calls); wait for one to end or cancel it"));
@@ -322,6 +324,26 @@ static void an_answer_too_long_becomes_an_error(void **state)
 	talk_end(&talk);
 }
 
+static void a_batch_too_long_tells_each_request(void **state)
+{
+	struct mcp_config config = { .tools = tools, .limits = mcp_default_limits };
+	char long_text[600] = "";
+	struct talk talk;
+
+	(void)state;
+	config.limits.max_line = 500;
+	memset(long_text, 'x', sizeof long_text - 1);
+	talk_begin(&talk, &config);
+	talk_say(&talk, "[" PING("1") "," CALL("2", "hold") "]");
+	answer_text(talk.held, long_text);
+	CHECK_NEXT(
+	        &talk,
+	        "[" ERROR("1", "-32603", "the answer has 711 bytes; at most 500 can be sent (max_line)") "," ERROR(
+	                "2", "-32603",
+	                "the answer has 711 bytes; at most 500 can be sent (max_line)") "]");
+	talk_end(&talk);
+}
+
 static void progress_grows_and_is_rate_limited(void **state)
 {
 	struct mcp_config config = { .tools = tools };
@@ -423,6 +445,7 @@ int main(void)
 		TEST(refuses_batches_and_says_why),
 		TEST(refuses_unreadable_messages_by_id_if_it_can),
 		TEST(an_answer_too_long_becomes_an_error),
+		TEST(a_batch_too_long_tells_each_request),
 		TEST(progress_grows_and_is_rate_limited),
 		TEST(without_a_token_there_is_no_progress),
 		TEST(responses_and_unknown_notifications_are_let_go),
