@@ -1,6 +1,5 @@
 #include "base/mem.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,16 +47,22 @@ char *mem_dup(const char *text)
 	return mem_dup_len(text, strlen(text));
 }
 
+char *mem_vformat(const char *fmt, va_list args)
+{
+	char *text;
+
+	if (vasprintf(&text, fmt, args) < 0)
+		out_of_memory(0);
+	return text;
+}
+
 char *mem_format(const char *fmt, ...)
 {
 	va_list args;
 	char *text;
-	int len;
 
 	va_start(args, fmt);
-	len = vasprintf(&text, fmt, args);
+	text = mem_vformat(fmt, args);
 	va_end(args);
-	if (len < 0)
-		out_of_memory(0);
 	return text;
 }

@@ -1,7 +1,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,14 +59,11 @@ json_t *json_format(const char *fmt, ...)
 {
 	AUTO_FREE char *text = NULL;
 	va_list args;
-	int len;
 
 	va_start(args, fmt);
-	len = vasprintf(&text, fmt, args);
+	text = mem_vformat(fmt, args);
 	va_end(args);
-	if (len < 0)
-		abort();
-	return json_str_view((struct view){ text, (size_t)len });
+	return json_str(text);
 }
 
 json_t *json_obj(void)

@@ -152,6 +152,18 @@ void call_cancel(struct mcp_call *call)
 		call->on_cancel(call, call->cancel_ctx);
 }
 
+bool call_arguments(struct mcp_call *call, json_t **ret)
+{
+	json_t *arguments = json_object_get(call->params, "arguments");
+
+	if (arguments != NULL && !json_is_object(arguments) && !json_is_null(arguments)) {
+		call_refuse(call, RPC_INVALID_PARAMS, NULL, "'arguments' must be an object");
+		return false;
+	}
+	*ret = json_is_object(arguments) ? arguments : NULL;
+	return true;
+}
+
 void call_handle(struct mcp_call *call, const struct param *params, size_t args_size,
                  json_t *arguments, mcp_handler_fn *handler)
 {
@@ -251,7 +263,6 @@ void mcp_call_log(struct mcp_call *call, enum mcp_level level, const char *logge
 	AUTO_FREE char *text = NULL;
 	json_t *params;
 	va_list args;
-	int len;
 
 	/* A handshake's level may have changed since the call began. */
 	if (!is_heard(call) ||
@@ -259,10 +270,8 @@ void mcp_call_log(struct mcp_call *call, enum mcp_level level, const char *logge
 	                                                             : call->session->level))
 		return;
 	va_start(args, fmt);
-	len = vasprintf(&text, fmt, args);
+	text = mem_vformat(fmt, args);
 	va_end(args);
-	if (len < 0)
-		abort();
 	params = json_obj();
 	json_set(params, "level", json_str(mcp_level_name(level)));
 	json_set_text(params, "logger", logger);

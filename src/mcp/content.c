@@ -1,11 +1,11 @@
 #include "mcp/content.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/base64.h"
 #include "base/cleanup.h"
+#include "base/mem.h"
 
 static json_t *block(const char *type)
 {
@@ -27,14 +27,11 @@ json_t *mcp_text(const char *fmt, ...)
 {
 	AUTO_FREE char *text = NULL;
 	va_list args;
-	int len;
 
 	va_start(args, fmt);
-	len = vasprintf(&text, fmt, args);
+	text = mem_vformat(fmt, args);
 	va_end(args);
-	if (len < 0)
-		abort();
-	return mcp_text_view((struct view){ text, (size_t)len });
+	return mcp_text_view(view_of(text));
 }
 
 static json_t *media(const char *type, struct view bytes, const char *mime_type)

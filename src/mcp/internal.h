@@ -72,6 +72,9 @@ void call_refuse(struct mcp_call *call, enum rpc_code code, json_t *data, const 
 void call_refuse_error(struct mcp_call *call, const struct error *err);
 void call_drop(struct mcp_call *call); /* answered, but nobody is to hear it */
 void call_cancel(struct mcp_call *call);
+/* What a request gives its handler (NULL: nothing). False: it was refused for giving no
+ * object. */
+bool call_arguments(struct mcp_call *call, json_t **ret);
 /* Decodes the arguments and runs the handler, unless too many are running: only what has a
  * handler can take long, so a ping is always answered. */
 void call_handle(struct mcp_call *call, const struct param *params, size_t args_size,
@@ -117,14 +120,10 @@ void listen_changed(struct mcp_server *server, enum mcp_list list);
 void listen_updated(struct mcp_server *server, const char *uri);
 void listen_finish(struct mcp_call *call); /* the server ends the stream */
 
-/* page.c: how long a table is (NULL: empty), and the slice of it a request asks for. */
-size_t table_count(const void *table);
-struct page {
-	size_t from, to;
-};
-bool page_find(struct mcp_call *call, const char *what, size_t count, struct page *ret);
-void page_reply(struct mcp_call *call, const char *what, const struct page *page, size_t count,
-                json_t *entries);
+/* list.c: answers with the page of a table (an array of records ending in NULL, or NULL)
+ * that the request asks for, under the key `what`. */
+typedef json_t *describe_fn(const void *record, enum mcp_revision revision);
+void list_reply(struct mcp_call *call, const char *what, const void *table, describe_fn *describe);
 void cache_hints(const struct mcp_call *call, json_t *result, uint32_t ms);
 
 /* uri_template.c: the variables of a URI, as an object; NULL if it does not match. */

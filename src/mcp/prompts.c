@@ -18,35 +18,28 @@ static json_t *describe_arguments(const struct param *params)
 	return list;
 }
 
+static json_t *describe_prompt(const void *record, enum mcp_revision revision)
+{
+	const struct mcp_prompt *p = record;
+	json_t *entry = json_obj();
+
+	json_set(entry, "name", json_str(p->name));
+	describe_into(entry, revision,
+	              &(struct describe){ .title = p->title, .help = p->help, .icon = p->icon });
+	json_set(entry, "arguments", describe_arguments(p->params));
+	return entry;
+}
+
 void prompts_list_method(struct mcp_call *call)
 {
-	const struct mcp_config *config = &call->server->config;
-	size_t count = table_count(config->prompts);
-	json_t *entries;
-	struct page page;
-
-	if (!page_find(call, "prompts", count, &page))
-		return;
-	entries = json_list();
-	for (size_t i = page.from; i < page.to; i++) {
-		const struct mcp_prompt *p = config->prompts[i];
-		json_t *entry = json_obj();
-
-		json_set(entry, "name", json_str(p->name));
-		describe_into(
-		        entry, call->revision,
-		        &(struct describe){ .title = p->title, .help = p->help, .icon = p->icon });
-		json_set(entry, "arguments", describe_arguments(p->params));
-		json_push(entries, entry);
-	}
-	page_reply(call, "prompts", &page, count, entries);
+	list_reply(call, "prompts", call->server->config.prompts, describe_prompt);
 }
 
 void prompts_get_method(struct mcp_call *call)
 {
 	const struct mcp_prompt *const *prompt = call->server->config.prompts;
 	const char *name = json_text(call->params, "name");
-	json_t *arguments = json_object_get(call->params, "arguments");
+	json_t *arguments;
 	char shown[80];
 
 	while (*prompt != NULL && (name == NULL || strcmp((*prompt)->name, name) != 0))
@@ -57,10 +50,7 @@ void prompts_get_method(struct mcp_call *call)
 		            utf8_show(view_of(name != NULL ? name : ""), shown, sizeof shown));
 		return;
 	}
-	if (arguments != NULL && !json_is_object(arguments) && !json_is_null(arguments)) {
-		call_refuse(call, RPC_INVALID_PARAMS, NULL, "'arguments' must be an object");
-		return;
-	}
-	call_handle(call, (*prompt)->params, (*prompt)->args_size,
-	            json_is_object(arguments) ? arguments : NULL, (*prompt)->get);
+	if (call_arguments(call, &arguments))
+		call_handle(call, (*prompt)->params, (*prompt)->args_size, arguments,
+		            (*prompt)->get);
 }

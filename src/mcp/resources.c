@@ -6,54 +6,40 @@
 
 enum { URI_MAX = 8192 };
 
+static json_t *describe_resource(const void *record, enum mcp_revision revision)
+{
+	const struct mcp_resource *r = record;
+	json_t *entry = json_obj();
+
+	json_set(entry, "uri", json_str(r->uri));
+	json_set(entry, "name", json_str(r->name));
+	describe_into(entry, revision,
+	              &(struct describe){ .title = r->title, .help = r->help, .icon = r->icon });
+	json_set_text(entry, "mimeType", r->mime_type);
+	return entry;
+}
+
+static json_t *describe_template(const void *record, enum mcp_revision revision)
+{
+	const struct mcp_template *t = record;
+	json_t *entry = json_obj();
+
+	json_set(entry, "uriTemplate", json_str(t->uri_template));
+	json_set(entry, "name", json_str(t->name));
+	describe_into(entry, revision,
+	              &(struct describe){ .title = t->title, .help = t->help, .icon = t->icon });
+	json_set_text(entry, "mimeType", t->mime_type);
+	return entry;
+}
+
 void resources_list_method(struct mcp_call *call)
 {
-	const struct mcp_config *config = &call->server->config;
-	size_t count = table_count(config->resources);
-	json_t *entries;
-	struct page page;
-
-	if (!page_find(call, "resources", count, &page))
-		return;
-	entries = json_list();
-	for (size_t i = page.from; i < page.to; i++) {
-		const struct mcp_resource *r = config->resources[i];
-		json_t *entry = json_obj();
-
-		json_set(entry, "uri", json_str(r->uri));
-		json_set(entry, "name", json_str(r->name));
-		describe_into(
-		        entry, call->revision,
-		        &(struct describe){ .title = r->title, .help = r->help, .icon = r->icon });
-		json_set_text(entry, "mimeType", r->mime_type);
-		json_push(entries, entry);
-	}
-	page_reply(call, "resources", &page, count, entries);
+	list_reply(call, "resources", call->server->config.resources, describe_resource);
 }
 
 void templates_list_method(struct mcp_call *call)
 {
-	const struct mcp_config *config = &call->server->config;
-	size_t count = table_count(config->templates);
-	json_t *entries;
-	struct page page;
-
-	if (!page_find(call, "resourceTemplates", count, &page))
-		return;
-	entries = json_list();
-	for (size_t i = page.from; i < page.to; i++) {
-		const struct mcp_template *t = config->templates[i];
-		json_t *entry = json_obj();
-
-		json_set(entry, "uriTemplate", json_str(t->uri_template));
-		json_set(entry, "name", json_str(t->name));
-		describe_into(
-		        entry, call->revision,
-		        &(struct describe){ .title = t->title, .help = t->help, .icon = t->icon });
-		json_set_text(entry, "mimeType", t->mime_type);
-		json_push(entries, entry);
-	}
-	page_reply(call, "resourceTemplates", &page, count, entries);
+	list_reply(call, "resourceTemplates", call->server->config.templates, describe_template);
 }
 
 /* The URI a request names; NULL when it was refused for having none. */
@@ -81,26 +67,30 @@ static bool read_template(struct mcp_call *call, const struct mcp_template *t)
 	return true;
 }
 
-void resources_read_method(struct mcp_call *call)
+static bool read_resource(struct mcp_call *call)
 {
 	const struct mcp_config *config = &call->server->config;
-	size_t resources = table_count(config->resources),
-	       templates = table_count(config->templates);
+
+	for (size_t i = 0; config->resources != NULL && config->resources[i] != NULL; i++) {
+		if (strcmp(config->resources[i]->uri, call->uri) != 0)
+			continue;
+		call_handle(call, NULL, 0, NULL, config->resources[i]->read);
+		return true;
+	}
+	for (size_t i = 0; config->templates != NULL && config->templates[i] != NULL; i++)
+		if (read_template(call, config->templates[i]))
+			return true;
+	return false;
+}
+
+void resources_read_method(struct mcp_call *call)
+{
 	struct error missing;
 	char shown[160];
 
 	call->uri = uri_of(call);
-	if (call->uri == NULL)
+	if (call->uri == NULL || read_resource(call))
 		return;
-	for (size_t i = 0; i < resources; i++) {
-		if (strcmp(config->resources[i]->uri, call->uri) == 0) {
-			call_handle(call, NULL, 0, NULL, config->resources[i]->read);
-			return;
-		}
-	}
-	for (size_t i = 0; i < templates; i++)
-		if (read_template(call, config->templates[i]))
-			return;
 	(void)error_set(&missing, ERR_NOT_FOUND, "resource '%s' not found",
 	                utf8_show(view_of(call->uri), shown, sizeof shown));
 	call_refuse_error(call, &missing);

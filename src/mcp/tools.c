@@ -16,8 +16,9 @@ static json_t *annotations(const struct mcp_tool *tool)
 	return all;
 }
 
-static json_t *describe_tool(const struct mcp_tool *tool, enum mcp_revision revision)
+static json_t *describe_tool(const void *record, enum mcp_revision revision)
 {
+	const struct mcp_tool *tool = record;
 	json_t *entry = json_obj();
 
 	json_set(entry, "name", json_str(tool->name));
@@ -34,17 +35,7 @@ static json_t *describe_tool(const struct mcp_tool *tool, enum mcp_revision revi
 
 void tools_list_method(struct mcp_call *call)
 {
-	const struct mcp_config *config = &call->server->config;
-	size_t count = table_count(config->tools);
-	json_t *entries;
-	struct page page;
-
-	if (!page_find(call, "tools", count, &page))
-		return;
-	entries = json_list();
-	for (size_t i = page.from; i < page.to; i++)
-		json_push(entries, describe_tool(config->tools[i], call->revision));
-	page_reply(call, "tools", &page, count, entries);
+	list_reply(call, "tools", call->server->config.tools, describe_tool);
 }
 
 static void refuse_name(struct mcp_call *call, const char *name)
@@ -71,7 +62,7 @@ void tools_call_method(struct mcp_call *call)
 {
 	const struct mcp_tool *const *tool = call->server->config.tools;
 	const char *name = json_text(call->params, "name");
-	json_t *arguments = json_object_get(call->params, "arguments");
+	json_t *arguments;
 
 	while (*tool != NULL && (name == NULL || strcmp((*tool)->name, name) != 0))
 		tool++;
@@ -79,11 +70,8 @@ void tools_call_method(struct mcp_call *call)
 		refuse_name(call, name);
 		return;
 	}
-	if (arguments != NULL && !json_is_object(arguments) && !json_is_null(arguments)) {
-		call_refuse(call, RPC_INVALID_PARAMS, NULL, "'arguments' must be an object");
+	if (!call_arguments(call, &arguments))
 		return;
-	}
 	call->is_tool = true;
-	call_handle(call, (*tool)->params, (*tool)->args_size,
-	            json_is_object(arguments) ? arguments : NULL, (*tool)->call);
+	call_handle(call, (*tool)->params, (*tool)->args_size, arguments, (*tool)->call);
 }
