@@ -8,7 +8,9 @@
 VERSION  = 0.1.0
 PREFIX  ?= /usr/local
 DESTDIR ?=
-CC      ?= gcc
+ifeq ($(origin CC),default)
+CC       = gcc
+endif
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 60
 
@@ -30,13 +32,13 @@ WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Wvla -Wformat=2 -Wcast-qual -Wsw
 COMMON = -std=gnu17 -D_GNU_SOURCE -DBELLJAR_VERSION='"$(VERSION)"' -Isrc $(LIB_CFLAGS) \
 	-MMD -MP -g $(WARNINGS)
 BANNED = -include src/base/banned.h
-HARDENED = -O2 -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection -fPIE \
-	$(call cc_accepts,-ftrivial-auto-var-init=zero) $(call cc_accepts,-fcf-protection)
+cc_accepts = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && echo $(1))
+HARDENED := -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong \
+	-fstack-clash-protection -fPIE $(call cc_accepts,-ftrivial-auto-var-init=zero) \
+	$(call cc_accepts,-fcf-protection)
 SANITIZED = -O1 -Werror -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 FUZZED = -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 LINKED = -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
-
-cc_accepts = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && echo $(1))
 
 # --- what there is -----------------------------------------------------------------
 
@@ -60,11 +62,7 @@ GENERATED       := build/doc/belljar.1 $(SHELLS:%=build/completions/belljar.%)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-ifeq ($(SAN),1)
-all: build/san/belljar ##   build the program (build/belljar; SAN=1: build/san/belljar)
-else
-all: build/belljar $(GENERATED) ##   build the program (build/belljar; SAN=1: build/san/belljar)
-endif
+all: $(if $(filter 1,$(SAN)),build/san/belljar,build/belljar $(GENERATED)) ## build the program (build/belljar; SAN=1: build/san/belljar)
 
 # --- compile -----------------------------------------------------------------------
 
@@ -147,15 +145,20 @@ build/completions/belljar.%: build/belljar
 
 # --- use ---------------------------------------------------------------------------
 
-run: all ##   build, then show the program at work
+# `make clean all` means one after the other.
+ifneq ($(filter clean,$(MAKECMDGOALS)),)
+.NOTPARALLEL:
+endif
+
+run: build/belljar $(GENERATED) ##   build, then show the program at work
 	@sh scripts/demo.sh build/belljar
 
-test-programs: all build/fixture build/san/belljar build/san/fixture $(UNIT_PROGRAMS) $(REPLAY_PROGRAMS)
+test-programs: build/belljar $(GENERATED) build/fixture build/san/belljar build/san/fixture $(UNIT_PROGRAMS) $(REPLAY_PROGRAMS)
 
 test: test-programs ##  unit tests, fuzz corpora, end-to-end tests; ends in "N passed, M failed"
 	@sh tests/run.sh
 
-bench: all build/fixture ## measure start-up, calls and memory beside the official SDK's server
+bench: build/belljar build/fixture ## measure start-up, calls and memory beside the official SDK's server
 	@sh tests/bench/bench.sh
 
 fuzz: $(FUZZ_PROGRAMS) ##  fuzz each decoder for FUZZ_SECONDS (60)
@@ -167,21 +170,23 @@ lint: ##  layers, sizes, lone headers, clang-format, cppcheck, clang-tidy, shell
 format: ## let clang-format rewrite the sources
 	clang-format -i $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] tests/*/*/*.[ch])
 
-install: all ## install below PREFIX (/usr/local); honours DESTDIR
-	install -D -m 755 build/belljar $(DESTDIR)$(PREFIX)/bin/belljar
-	install -D -m 644 build/doc/belljar.1 $(DESTDIR)$(PREFIX)/share/man/man1/belljar.1
-	install -D -m 644 build/completions/belljar.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/belljar
-	install -D -m 644 build/completions/belljar.zsh $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_belljar
-	install -D -m 644 build/completions/belljar.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/belljar.fish
+# What goes where below PREFIX.
+INSTALLED = bin/belljar share/man/man1/belljar.1 share/bash-completion/completions/belljar \
+	share/zsh/site-functions/_belljar share/fish/vendor_completions.d/belljar.fish
+TARGET = $(DESTDIR)$(PREFIX)
+
+install: build/belljar $(GENERATED) ## install below PREFIX (/usr/local); honours DESTDIR
+	install -D -m 755 build/belljar "$(TARGET)/bin/belljar"
+	install -D -m 644 build/doc/belljar.1 "$(TARGET)/share/man/man1/belljar.1"
+	install -D -m 644 build/completions/belljar.bash "$(TARGET)/share/bash-completion/completions/belljar"
+	install -D -m 644 build/completions/belljar.zsh "$(TARGET)/share/zsh/site-functions/_belljar"
+	install -D -m 644 build/completions/belljar.fish "$(TARGET)/share/fish/vendor_completions.d/belljar.fish"
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/belljar $(DESTDIR)$(PREFIX)/share/man/man1/belljar.1
-	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/belljar
-	rm -f $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_belljar
-	rm -f $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/belljar.fish
+	rm -f $(foreach file,$(INSTALLED),"$(TARGET)/$(file)")
 
-clean: ## remove build/
-	rm -rf build
+clean: ## remove what was built, and the npm packages of the tests
+	rm -rf build tests/e2e/node_modules
 
 help: ##  this list
 	@awk -F ':.*## *' '/^[a-z-]+:.*## /{ printf "  %-10s %s\n", $$1, $$2 }' Makefile

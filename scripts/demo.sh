@@ -13,12 +13,19 @@ converse() {
 LINES
 }
 
+# Into files first: a program that fails must not hide in a pipeline.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$program" version >"$work/version"
+converse >"$work/said"
+"$program" serve <"$work/said" >"$work/answered"
+
 echo
-echo "$("$program" version). A client says, and is answered:"
+echo "$(cat "$work/version"). A client says, and is answered:"
 echo
-converse | sed 's/^/  > /'
+sed 's/^/  > /' "$work/said"
 echo
-converse | "$program" serve | cut -c 1-400 | sed 's/^/  < /'
+cut -c 1-400 "$work/answered" | sed 's/^/  < /'
 echo
 echo "To connect a client (each command prints what goes where; --write puts it there):"
 echo

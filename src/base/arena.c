@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -39,6 +40,13 @@ void *arena_new(struct arena *arena, size_t count, size_t size)
 	ptr = arena->blocks->bytes + arena->blocks->used;
 	arena->blocks->used += bytes;
 	return ptr;
+}
+
+char *arena_text(struct arena *arena, const char *text)
+{
+	size_t size = strlen(text) + 1;
+
+	return memcpy(arena_new(arena, size, 1), text, size);
 }
 
 void arena_done(struct arena *arena)

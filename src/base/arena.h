@@ -12,4 +12,5 @@ struct arena {
 };
 
 void *arena_new(struct arena *arena, size_t count, size_t size) RETURNS_NONNULL; /* zeroed */
+char *arena_text(struct arena *arena, const char *text) RETURNS_NONNULL;         /* a copy */
 void arena_done(struct arena *arena);

@@ -80,17 +80,6 @@ int buf_printf(struct buf *buf, struct error *err, const char *fmt, ...)
 	return 0;
 }
 
-void buf_consume(struct buf *buf, size_t len)
-{
-	assert(len <= buf->len);
-	if (len == buf->len) {
-		buf_clear(buf);
-		return;
-	}
-	memmove(buf->ptr, buf->ptr + len, buf->len - len + 1);
-	buf->len -= len;
-}
-
 void buf_clear(struct buf *buf)
 {
 	if (buf->cap > KEEP_CAP) {

@@ -4,7 +4,7 @@
  * past the maximum fails with ERR_LIMIT and leaves the contents as they were. The bytes
  * are followed by a terminator that does not count, so text can be used as a string.
  *
- *   buf_init -> append, consume, clear ... -> buf_done    (the struct is the caller's) */
+ *   buf_init -> append, clear ... -> buf_done    (the struct is the caller's) */
 #pragma once
 #include <stddef.h>
 
@@ -32,7 +32,6 @@ MUST_CHECK int buf_add(struct buf *buf, struct view bytes, struct error *err);
 MUST_CHECK int buf_printf(struct buf *buf, struct error *err, const char *fmt, ...)
         PRINTF_LIKE(3, 4);
 
-void buf_consume(struct buf *buf, size_t len); /* drops bytes at the front */
-void buf_clear(struct buf *buf);               /* empty; keeps at most 64 KiB allocated */
+void buf_clear(struct buf *buf); /* empty; keeps at most 64 KiB allocated */
 struct view buf_view(const struct buf *buf);
 const char *buf_text(const struct buf *buf); /* terminated; "" while empty */

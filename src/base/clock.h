@@ -1,6 +1,5 @@
 /* clock.h - the two clocks: one that only goes forward, one for people. */
 #pragma once
-#include <stddef.h>
 #include <stdint.h>
 
 uint64_t clock_now_ms(void); /* monotonic */

@@ -7,18 +7,6 @@
 
 #include "base/utf8.h"
 
-static const char *const words[] = {
-#define X(name, word) word,
-	ERROR_KINDS(X)
-#undef X
-};
-_Static_assert(ARRAY_LEN(words) == ERR_KIND_COUNT, "a word for each kind");
-
-const char *error_word(enum error_kind kind)
-{
-	return (size_t)kind < ARRAY_LEN(words) ? words[kind] : "error";
-}
-
 /* snprintf cuts in the middle of a character; the message goes into JSON. */
 static void trim(struct error *err)
 {

@@ -6,18 +6,15 @@
 #pragma once
 #include "base/attr.h"
 
-#define ERROR_KINDS(X)                                                                             \
-	X(INVALID, "invalid input")     /* the caller's fault: a wrong value */                    \
-	X(SYNTAX, "syntax error")       /* bytes that are not what they claim to be */             \
-	X(NOT_FOUND, "not found")       /* a name that stands for nothing here */                  \
-	X(LIMIT, "limit reached")       /* right in itself, but too much of it */                  \
-	X(UNSUPPORTED, "not supported") /* this build or this machine cannot */                    \
-	X(CANCELLED, "cancelled")       /* whoever asked no longer wants it */                     \
-	X(SYSTEM, "system error")       /* the kernel, a disk, a peer */
-
-#define X(name, word) ERR_##name,
-enum error_kind { ERROR_KINDS(X) ERR_KIND_COUNT };
-#undef X
+enum error_kind {
+	ERR_INVALID,     /* the caller's fault: a wrong value */
+	ERR_SYNTAX,      /* bytes that are not what they claim to be */
+	ERR_NOT_FOUND,   /* a name that stands for nothing here */
+	ERR_LIMIT,       /* right in itself, but too much of it */
+	ERR_UNSUPPORTED, /* this build or this machine cannot */
+	ERR_SYSTEM,      /* the kernel, a disk, a peer */
+	ERR_KIND_COUNT
+};
 
 struct error {
 	enum error_kind kind;
@@ -29,5 +26,3 @@ struct error {
 int error_set(struct error *err, enum error_kind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
 int error_sys(struct error *err, const char *fmt, ...) PRINTF_LIKE(2, 3);  /* adds errno's text */
 int error_wrap(struct error *err, const char *fmt, ...) PRINTF_LIKE(2, 3); /* prefixes context */
-
-const char *error_word(enum error_kind kind);

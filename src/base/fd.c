@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,16 +14,17 @@
 
 int fd_ensure_stdio(struct error *err)
 {
-	for (;;) {
-		int fd = open("/dev/null", O_RDWR); /* not O_CLOEXEC: children need 0, 1, 2 too */
+	for (int wanted = STDIN_FILENO; wanted <= STDERR_FILENO; wanted++) {
+		int fd;
 
+		if (fcntl(wanted, F_GETFD) >= 0)
+			continue;
+		/* The lowest free number, which is this one. Children need it too: no O_CLOEXEC. */
+		fd = open("/dev/null", wanted == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 		if (fd < 0)
 			return error_sys(err, "open /dev/null");
-		if (fd > STDERR_FILENO) {
-			(void)close(fd);
-			return 0;
-		}
 	}
+	return 0;
 }
 
 int fd_set_nonblocking(int fd, struct error *err)
@@ -77,7 +77,7 @@ int fd_read_file(const char *path, struct buf *buf, struct error *err)
 	return 0;
 }
 
-static int write_all(int fd, struct view bytes, struct error *err)
+int fd_write_all(int fd, struct view bytes, struct error *err)
 {
 	while (bytes.len != 0) {
 		ssize_t n = write(fd, bytes.ptr, bytes.len);
@@ -99,7 +99,7 @@ int fd_write_file(const char *path, struct view bytes, mode_t mode, struct error
 
 	if (fd < 0)
 		return error_sys(err, "create '%s'", temporary);
-	if (write_all(fd, bytes, err) < 0)
+	if (fd_write_all(fd, bytes, err) < 0)
 		goto undo;
 	if (fchmod(fd, mode) < 0 || fsync(fd) < 0 || rename(temporary, path) < 0) {
 		(void)error_sys(err, "finish");

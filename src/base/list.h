@@ -4,8 +4,7 @@
  * empty. Removing an unlinked node does nothing, so destructors need not ask. */
 #pragma once
 #include <stdbool.h>
-
-#include "base/attr.h"
+#include <stddef.h>
 
 struct list {
 	struct list *prev, *next;
@@ -39,8 +38,3 @@ static inline void list_remove(struct list *node)
 }
 
 #define LIST_EACH(pos, head) for (struct list *pos = (head)->next; pos != (head); pos = pos->next)
-
-/* The same when the body may remove `pos` (and only `pos`). */
-#define LIST_EACH_SAFE(pos, head)                                                                  \
-	for (struct list *pos = (head)->next, *pos##_next = pos->next; pos != (head);              \
-	     pos = pos##_next, pos##_next = pos->next)

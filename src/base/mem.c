@@ -1,5 +1,6 @@
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,16 @@ void *mem_resize(void *ptr, size_t size)
 	if (grown == NULL)
 		out_of_memory(size);
 	return grown;
+}
+
+void mem_trim(size_t freed)
+{
+#ifdef __GLIBC__
+	if (freed > 64 * 1024)
+		(void)malloc_trim(0);
+#else
+	(void)freed;
+#endif
 }
 
 char *mem_dup_len(const char *text, size_t len)

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { LONGEST = 64 };
+enum { LONGEST = 64, SHORTEST_START = 3 };
 
 static size_t least(size_t a, size_t b, size_t c)
 {
@@ -47,6 +47,8 @@ void nearest_offer(struct nearest *best, const char *typed, const char *known)
 	if (typed_len > LONGEST || known_len > LONGEST)
 		return;
 	d = distance(typed, typed_len, known, known_len);
+	if (d > 1 && typed_len >= SHORTEST_START && strncmp(known, typed, typed_len) == 0)
+		d = 1;
 	if (d > allowed || (best->name != NULL && d >= best->distance))
 		return;
 	best->name = known;

@@ -37,10 +37,25 @@ size_t utf8_char(struct view v)
 	return lead->len;
 }
 
+/* How many bytes in front are ASCII, by eights: most text is. */
+static size_t ascii_run(struct view v)
+{
+	size_t run = 0;
+	uint64_t eight;
+
+	for (; v.len - run >= sizeof eight; run += sizeof eight) {
+		memcpy(&eight, v.ptr + run, sizeof eight);
+		if ((eight & 0x8080808080808080u) != 0)
+			break;
+	}
+	return run;
+}
+
 bool utf8_valid(struct view v)
 {
 	while (v.len != 0) {
-		size_t n = utf8_char(v);
+		size_t run = ascii_run(v);
+		size_t n = run != 0 ? run : utf8_char(v);
 
 		if (n == 0)
 			return false;
@@ -81,11 +96,12 @@ static uint32_t code_point(const char *text, size_t n)
 }
 
 /* What a terminal or a reader would obey instead of show: C0 and C1 controls, line and
- * paragraph separators, marks that reorder the text around them. */
+ * paragraph separators, marks that reorder the text around them or are not seen. */
 static bool is_control(uint32_t point)
 {
 	return point < 0x20 || (point >= 0x7f && point < 0xa0) ||
-	       (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+	       (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) ||
+	       point == 0xfeff;
 }
 
 static size_t show_one(struct view v, char *out, size_t size, size_t *consumed)

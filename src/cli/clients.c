@@ -21,7 +21,8 @@ static const struct client clients[] = {
 		"Run 'MCP: List Servers' in VS Code and start the server." },
 	{ "gemini", "Gemini CLI", NULL, "/.gemini", "settings.json", "mcpServers", false,
 		"gemini mcp add -s user {name} {program} serve",
-		"Start Gemini CLI again; /mcp shows the server." },
+		"Start Gemini CLI again; /mcp shows the server. In a folder it does not trust it "
+		"shows servers as disabled: answer its trust prompt, or use /permissions." },
 	{ "codex", "Codex", "CODEX_HOME", "/.codex", "config.toml", NULL, false,
 		"codex mcp add {name} -- {program} serve",
 		"Start Codex again; /mcp shows the server." },

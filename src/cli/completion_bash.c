@@ -5,7 +5,7 @@ static const char head[] =
         "# bash completion for belljar, made by 'belljar completion bash'\n"
         "_belljar() {\n"
         "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
-        "    local verb=serve words=''\n"
+        "    local verb=serve words='' operand='' i\n"
         "    COMPREPLY=()\n"
         "    # Bash cuts --name=value at the '='.\n"
         "    if [[ $cur == '=' ]]; then\n"
@@ -41,6 +41,23 @@ static void print_values(const struct verb *verb, const struct option_spec *spec
 		out("        return ;;\n");
 }
 
+/* A verb takes one operand. Looks for it among the words that were typed, past the values
+ * of options. */
+static void print_search(void)
+{
+	out("    for ((i = 2; i < COMP_CWORD; i++)); do\n"
+	    "        case ${COMP_WORDS[i]} in\n"
+	    "        =) ((i += 1)) ;;\n");
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (option_specs[i].word != NULL)
+			out("        --%s) [[ ${COMP_WORDS[i + 1]} == '=' ]] || ((i += 1)) ;;\n",
+			    option_specs[i].name);
+	out("        -*) ;;\n"
+	    "        *) operand=${COMP_WORDS[i]} ;;\n"
+	    "        esac\n"
+	    "    done\n");
+}
+
 static void print_words(const struct verb *verb)
 {
 	const char *choice;
@@ -51,7 +68,7 @@ static void print_words(const struct verb *verb)
 			out("--%s ", option_specs[i].name);
 	out("--help'\n");
 	if (verb->operand_choice != NULL) {
-		out("            [[ $cur == -* ]] || words='");
+		out("            [[ $cur == -* || -n $operand ]] || words='");
 		for (size_t i = 0; (choice = verb->operand_choice(i)) != NULL; i++)
 			out("%s%s", i != 0 ? " " : "", choice);
 		out("'\n");
@@ -65,6 +82,7 @@ void completion_bash(void)
 	const char *name;
 
 	out("%s", head);
+	print_search();
 	out("    case \"$verb $prev\" in\n");
 	for (size_t i = 0; (verb = verb_at(i)) != NULL; i++)
 		for (size_t j = 0; j < OPTION_COUNT; j++)

@@ -20,6 +20,33 @@ static const char head[] = "# fish completion for belljar, made by 'belljar comp
                            "complete -c belljar -n __belljar_bare -l version "
                            "-d 'Print the version.'\n";
 
+/* A verb takes one operand. True until there is one among the words that were typed, past
+ * the values of options. */
+static void print_search(void)
+{
+	out("function __belljar_wants_operand\n"
+	    "    set -l skip 2\n"
+	    "    for word in (commandline -opc)\n"
+	    "        if test $skip -gt 0\n"
+	    "            set skip (math $skip - 1)\n"
+	    "            continue\n"
+	    "        end\n"
+	    "        switch $word\n"
+	    "            case");
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (option_specs[i].word != NULL)
+			out(" --%s", option_specs[i].name);
+	out("\n"
+	    "                set skip 1\n"
+	    "            case '-*'\n"
+	    "            case '*'\n"
+	    "                return 1\n"
+	    "        end\n"
+	    "    end\n"
+	    "    not __belljar_bare\n"
+	    "end\n");
+}
+
 static void print_quoted(const char *text)
 {
 	out("'");
@@ -58,7 +85,8 @@ static void print_verb(const struct verb *verb)
 			print_option(verb, &option_specs[i]);
 	if (verb->operand_choice == NULL)
 		return;
-	out("complete -c belljar -n 'not __belljar_bare; and test (__belljar_verb) = %s' -a '",
+	out("complete -c belljar -n '__belljar_wants_operand; and test (__belljar_verb) = %s' "
+	    "-a '",
 	    verb->name);
 	for (size_t i = 0; (choice = verb->operand_choice(i)) != NULL; i++)
 		out("%s%s", i != 0 ? " " : "", choice);
@@ -70,6 +98,7 @@ void completion_fish(void)
 	const struct verb *verb;
 
 	out("%s", head);
+	print_search();
 	for (size_t i = 0; (verb = verb_at(i)) != NULL; i++)
 		if (!verb->hidden)
 			print_verb(verb);

@@ -1,6 +1,4 @@
-#include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,11 +10,13 @@
 #include "cli/client_file.h"
 #include "cli/clients.h"
 #include "cli/edit.h"
+#include "cli/entry.h"
 #include "cli/out.h"
 #include "cli/verb.h"
 #include "server/options.h"
 
 enum { LARGEST_EDIT = 17 * 1024 * 1024 }; /* a client's file and our entry */
+enum { MOST_TRIES = 5 };                  /* while the client writes its file, too */
 
 /* This program's own path: what the client is to start. */
 static int find_program(char **ret, struct error *err)
@@ -72,36 +72,52 @@ static void print_next(const struct entry *entry, const char *file)
 	out("Then: %s\n", entry->client->next);
 }
 
-static int write_entry(const struct entry *entry, const char *path, struct error *err)
+/* 1: done, 0: the file changed meanwhile. *ret_backup is for the caller to free. */
+static int try_entry(const struct entry *entry, const char *path, enum edit_result *ret,
+                     char **ret_backup, struct error *err)
 {
 	bool is_json = entry->client->servers_key != NULL;
 	struct client_file file;
-	AUTO_FREE char *backup = NULL;
 	AUTO_BUF struct buf text;
-	enum edit_result result;
-	int r = 0;
+	int r = 1;
 
 	buf_init(&text, LARGEST_EDIT);
 	if (client_file_open(&file, path, err) < 0)
 		return -1;
-	result = is_json ? edit_json(buf_view(&file.text), entry, &text, err)
-	                 : edit_toml(buf_view(&file.text), entry, &text, err);
-	if (result == EDIT_FAILED)
+	*ret = is_json ? edit_json(buf_view(&file.text), entry, &text, err)
+	               : edit_toml(buf_view(&file.text), entry, &text, err);
+	if (*ret == EDIT_FAILED)
 		r = error_wrap(err, "'%s' was not changed", path);
-	else if (result == EDIT_NOTHING)
+	else if (*ret != EDIT_NOTHING)
+		r = client_file_replace(&file, buf_view(&text), ret_backup, err);
+	client_file_close(&file);
+	return r;
+}
+
+static int write_entry(const struct entry *entry, const char *path, struct error *err)
+{
+	AUTO_FREE char *backup = NULL;
+	enum edit_result result = EDIT_NOTHING;
+	int r = 0;
+
+	for (int i = 0; i < MOST_TRIES && r == 0; i++)
+		r = try_entry(entry, path, &result, &backup, err);
+	if (r == 0)
+		return error_set(err, ERR_LIMIT,
+		                 "'%s' was not changed: another program keeps writing it; quit "
+		                 "that and try again",
+		                 path);
+	if (r < 0)
+		return -1;
+	if (result == EDIT_NOTHING) {
 		out("%s has this entry already: nothing to do.\n", path);
-	else {
-		r = client_file_replace(&file, buf_view(&text), &backup, err);
-		if (r == 0)
-			out("%s '%s' in %s.\n", result == EDIT_ADDED ? "Added" : "Replaced",
-			    entry->name, path);
+		return 0;
 	}
+	out("%s '%s' in %s.\n", result == EDIT_ADDED ? "Added" : "Replaced", entry->name, path);
 	if (backup != NULL)
 		out("The file as it was: %s\n", backup);
-	client_file_close(&file);
-	if (r == 0 && result != EDIT_NOTHING)
-		out("Then: %s\n", entry->client->next);
-	return r;
+	out("Then: %s\n", entry->client->next);
+	return 0;
 }
 
 static enum verb_result write_or_explain(const struct entry *entry, const char *path,
@@ -161,10 +177,12 @@ const struct verb verb_connect = {
 	.operand_choice = client_name_at,
 	.summary = "Show how to add belljar to an MCP client, or add it.",
 	.help = "Prints the entry for the client's configuration file and the client's own command "
-	        "if it has one. With --write the file itself is edited: everything else in it "
-	        "stays "
-	        "as it is, a backup is made beside it first, and an entry of the same name is "
-	        "replaced. A file that cannot be edited safely is left alone.\n\n"
+	        "if it has one. With --write the file itself is edited, after a backup was made "
+	        "beside it: everything else in it, comments too, stays as it is. Of an entry of "
+	        "the same name only the command, its arguments and the type are set; what else "
+	        "it has, such as an environment or a timeout, is kept, unless it is for a "
+	        "server at an address, which is replaced. A file that cannot be edited safely "
+	        "is left alone, and the reason told.\n\n"
 	        "Without a CLIENT the clients and their files are listed.",
 	.examples = examples,
 	.options = FOR_CONNECT,

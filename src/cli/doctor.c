@@ -1,70 +1,81 @@
 #include "server/doctor.h"
 
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "cli/out.h"
 #include "cli/verb.h"
 #include "server/options.h"
+#include "json/json.h"
 
-enum { DETAIL_COLUMN = 24, FIX_COLUMN = 4 };
+enum { NAME_COLUMN = 8, DETAIL_COLUMN = 26, FIX_COLUMN = 4 };
 
-static const struct label {
-	const char *status, *shown;
-} labels[] = { { "on", "on  " }, { "weaker", "weak" }, { "off", "off " } };
+static const char *const status_words[] = {
+	[CHECK_ON] = "on",
+	[CHECK_WEAKER] = "weaker",
+	[CHECK_OFF] = "off",
+};
+_Static_assert(ARRAY_LEN(status_words) == CHECK_STATUS_COUNT, "a word for each status");
 
-static const char *label_of(const char *status)
+static void print_fixes(const struct check *checks, size_t count)
 {
-	for (size_t i = 0; i < ARRAY_LEN(labels); i++)
-		if (strcmp(labels[i].status, status) == 0)
-			return labels[i].shown;
-	return "?   ";
-}
+	size_t printed = 0;
 
-static void print_fixes(const json_t *checks)
-{
-	size_t i, printed = 0;
-	const json_t *check;
-
-	json_array_foreach(checks, i, check)
-	{
-		const char *name = json_text(check, "name"), *fix = json_text(check, "fix");
-
-		if (fix == NULL)
+	for (size_t i = 0; i < count; i++) {
+		if (checks[i].fix[0] == '\0')
 			continue;
 		if (printed++ == 0)
 			out("\nWhat would help:\n");
-		out("  %s (for %s):\n", name, doctor_purpose(name));
-		out_wrapped(FIX_COLUMN, 0, fix);
+		out("  %s (for %s):\n", checks[i].name, checks[i].purpose);
+		out_wrapped(FIX_COLUMN, 0, checks[i].fix);
 	}
 }
 
-static void print_lines(const json_t *report)
+static void print_lines(const struct check *checks, size_t count)
 {
-	const json_t *checks = json_object_get(report, "checks"), *check;
-	size_t i;
-
-	json_array_foreach(checks, i, check)
-	{
-		out("%s  %-*s", label_of(json_text(check, "status")), DETAIL_COLUMN - 6,
-		    json_text(check, "name"));
-		out_wrapped(DETAIL_COLUMN, DETAIL_COLUMN, json_text(check, "detail"));
+	for (size_t i = 0; i < count; i++) {
+		out("%-*s%-*s", NAME_COLUMN, status_words[checks[i].status],
+		    DETAIL_COLUMN - NAME_COLUMN, checks[i].name);
+		out_wrapped(DETAIL_COLUMN, DETAIL_COLUMN, checks[i].detail);
 	}
-	print_fixes(checks);
+	print_fixes(checks, count);
+}
+
+static json_t *check_json(const struct check *check)
+{
+	json_t *object = json_obj();
+
+	json_set_text(object, "name", check->name);
+	json_set_text(object, "status", status_words[check->status]);
+	json_set_text(object, "detail", check->detail);
+	if (check->fix[0] != '\0')
+		json_set_text(object, "fix", check->fix);
+	return object;
+}
+
+/* {"checks":[{"name","status","detail","fix"?}]} */
+static void print_json(const struct check *checks, size_t count)
+{
+	AUTO_JSON json_t *report = json_obj();
+	json_t *list = json_list();
+	AUTO_FREE char *text = NULL;
+	size_t len;
+
+	for (size_t i = 0; i < count; i++)
+		json_push(list, check_json(&checks[i]));
+	json_set(report, "checks", list);
+	text = json_write(report, &len);
+	out("%s\n", text);
 }
 
 static enum verb_result run(const struct verb_call *call, struct error *err)
 {
-	AUTO_JSON json_t *report = doctor_report(call->options);
+	struct check checks[DOCTOR_CHECKS_MAX];
+	size_t count = doctor_examine(call->options, checks);
 
 	(void)err;
-	if (call->options->json) {
-		size_t len;
-		AUTO_FREE char *text = json_write(report, &len);
-
-		out("%s\n", text);
-	} else
-		print_lines(report);
+	if (call->options->json)
+		print_json(checks, count);
+	else
+		print_lines(checks, count);
 	return VERB_DONE;
 }
 
@@ -78,9 +89,9 @@ static const struct verb_example examples[] = {
 const struct verb verb_doctor = {
 	.name = "doctor",
 	.summary = "Report what this machine offers for sandboxes.",
-	.help = "Lists each layer of isolation and each thing belljar builds on as on, weak "
-	        "(there, "
-	        "but less than it could be) or off, with what was found and, where something can "
+	.help = "Lists each layer of isolation and each thing belljar builds on as on, weaker "
+	        "(there, but less than it could be) or off, with what was found and, where "
+	        "something can "
 	        "be done, the step that helps. It changes nothing. The exit status is 0 whatever "
 	        "the findings are.",
 	.examples = examples,

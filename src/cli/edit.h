@@ -3,9 +3,6 @@
  * Everything else in the text stays byte for byte as it is: order, spacing, numbers.
  * What cannot be edited safely is refused, and nothing was changed. */
 #pragma once
-#include <stddef.h>
-
-#include "base/attr.h"
 #include "base/view.h"
 
 struct buf;

@@ -1,3 +1,5 @@
+#include "cli/entry.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,12 +55,11 @@ static char *json_snippet(const struct entry *entry)
 	AUTO_JSON json_t *root = json_obj();
 	json_t *servers = json_obj();
 	AUTO_FREE char *text = NULL;
+	size_t len;
 
 	json_set(servers, entry->name, entry_json(entry));
 	json_set(root, entry->client->servers_key, servers);
-	text = json_dumps(root, JSON_INDENT(2));
-	if (text == NULL)
-		abort();
+	text = json_write_indented(root, 2, &len);
 	return mem_format("%s\n", text);
 }
 
@@ -84,6 +85,23 @@ static void add_toml_string(struct buf *buf, const char *text)
 	add_text(buf, "\"");
 }
 
+const char *const entry_toml_keys[ENTRY_TOML_KEYS] = {
+	[ENTRY_TOML_COMMAND] = "command",
+	[ENTRY_TOML_ARGS] = "args",
+};
+
+char *entry_toml_value(const struct entry *entry, size_t key)
+{
+	struct buf buf;
+
+	buf_init(&buf, TEXT_MAX);
+	if (key == ENTRY_TOML_COMMAND)
+		add_toml_string(&buf, entry->program);
+	else
+		add_text(&buf, "[\"serve\"]");
+	return finish(&buf);
+}
+
 char *entry_toml(const struct entry *entry, const char *newline)
 {
 	struct buf buf;
@@ -93,11 +111,14 @@ char *entry_toml(const struct entry *entry, const char *newline)
 	add_text(&buf, entry->name);
 	add_text(&buf, "]");
 	add_text(&buf, newline);
-	add_text(&buf, "command = ");
-	add_toml_string(&buf, entry->program);
-	add_text(&buf, newline);
-	add_text(&buf, "args = [\"serve\"]");
-	add_text(&buf, newline);
+	for (size_t i = 0; i < ENTRY_TOML_KEYS; i++) {
+		AUTO_FREE char *value = entry_toml_value(entry, i);
+
+		add_text(&buf, entry_toml_keys[i]);
+		add_text(&buf, " = ");
+		add_text(&buf, value);
+		add_text(&buf, newline);
+	}
 	return finish(&buf);
 }
 

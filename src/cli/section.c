@@ -8,7 +8,6 @@
 #include "cli/out.h"
 #include "cli/usage.h"
 #include "cli/verb.h"
-#include "server/option_value.h"
 #include "server/options.h"
 
 enum { SOURCE_WIDTH = 70 }; /* leaves room for escapes below 80 */
@@ -143,6 +142,8 @@ void section_environment(void)
 
 	out(".Bl -tag -width Ds\n");
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		if (option_specs[i].flag_only)
+			continue;
 		out(".It Ev %s\nThe same as\n.", option_variable(&option_specs[i], name));
 		print_flag(&option_specs[i]);
 		out(" .\n");

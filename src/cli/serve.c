@@ -1,12 +1,9 @@
-#include "base/error.h"
-#include "base/log.h"
 #include "cli/verb.h"
 #include "server/options.h"
 #include "server/server.h"
 
 static enum verb_result run(const struct verb_call *call, struct error *err)
 {
-	log_set_level(call->options->log_level);
 	return server_run(call->options, err) < 0 ? VERB_FAILED : VERB_DONE;
 }
 

@@ -83,13 +83,14 @@ static void print_option(const struct option_spec *spec)
 	out_wrapped(OPTION_COLUMN, (size_t)len, usage_option_text(spec, text));
 }
 
-/* One option stands for all of them; one with a default is the better example. */
+/* One option stands for all that are variables too; one with a default is the better
+ * example. NULL if there is none. */
 static const struct option_spec *pick_example(const struct verb *verb)
 {
 	const struct option_spec *first = NULL;
 
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		if ((option_specs[i].verbs & verb->options) == 0)
+		if ((option_specs[i].verbs & verb->options) == 0 || option_specs[i].flag_only)
 			continue;
 		if (option_specs[i].fallback != NULL)
 			return &option_specs[i];
@@ -103,9 +104,14 @@ static void print_sources(const struct option_spec *example)
 {
 	char variable[OPTION_NAME_SIZE], key[OPTION_NAME_SIZE], text[400];
 
-	(void)snprintf(text, sizeof text,
-	               "Each option is also an environment variable: %s for --%s.",
-	               option_variable(example, variable), example->name);
+	(void)option_variable(example, variable);
+	if (example->in_file)
+		(void)snprintf(text, sizeof text,
+		               "Each option is also an environment variable: %s for --%s.",
+		               variable, example->name);
+	else
+		(void)snprintf(text, sizeof text, "The environment variable %s stands for --%s.",
+		               variable, example->name);
 	out("\n");
 	out_wrapped(0, 0, text);
 	if (!example->in_file)
@@ -121,14 +127,16 @@ static void print_sources(const struct option_spec *example)
 
 static void print_options(const struct verb *verb)
 {
+	const struct option_spec *example = pick_example(verb);
+
 	out("\nOptions:\n");
 	for (size_t i = 0; i < OPTION_COUNT; i++)
 		if ((option_specs[i].verbs & verb->options) != 0)
 			print_option(&option_specs[i]);
 	out("  -h, --help");
 	out_wrapped(OPTION_COLUMN, strlen("  -h, --help"), "Print this help.");
-	if (verb->options != 0)
-		print_sources(pick_example(verb));
+	if (example != NULL)
+		print_sources(example);
 }
 
 static void print_choices(const struct verb *verb)

@@ -1,6 +1,5 @@
 /* usage.h - the help, made from the verbs' records and the table of options. */
 #pragma once
-#include <stddef.h>
 
 struct option_spec;
 struct verb;

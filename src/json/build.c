@@ -1,6 +1,6 @@
-#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +8,18 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "json/json.h"
+
+static void *allocate(size_t size)
+{
+	return mem_resize(NULL, size);
+}
+
+/* Jansson does not survive failed allocations everywhere: ours do not fail. Before main(),
+ * because no value may be allocated by one allocator and freed by another. */
+static void __attribute__((constructor)) use_our_allocator(void)
+{
+	json_set_alloc_funcs(allocate, free);
+}
 
 /* Jansson returns NULL when memory runs out; so do we not. */
 static json_t *must(json_t *value)
@@ -106,12 +118,50 @@ void json_push(json_t *array, json_t *value)
 		abort();
 }
 
-char *json_write(const json_t *value, size_t *ret_len)
+/* How many digits the reals in it need to be read back as they are: 0.1 is 0.1 with 15. */
+static size_t digits_needed(json_t *value, size_t least)
 {
-	char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+	json_t *item;
+	char text[40];
+	size_t i;
+
+	if (json_is_real(value)) {
+		for (; least < 17; least++) {
+			(void)snprintf(text, sizeof text, "%.*g", (int)least,
+			               json_real_value(value));
+			if (strtod(text, NULL) == json_real_value(value))
+				break;
+		}
+	} else if (json_is_array(value)) {
+		json_array_foreach (value, i, item)
+			least = digits_needed(item, least);
+	} else if (json_is_object(value)) {
+		for (void *at = json_object_iter(value); at != NULL;
+		     at = json_object_iter_next(value, at))
+			least = digits_needed(json_object_iter_value(at), least);
+	}
+	return least;
+}
+
+static char *dump(json_t *value, size_t flags, size_t *ret_len)
+{
+	char *text = json_dumps(value, flags | JSON_ENCODE_ANY |
+	                                       JSON_REAL_PRECISION(digits_needed(value, 15)));
 
 	if (text == NULL)
 		abort();
 	*ret_len = strlen(text);
 	return text;
+}
+
+char *json_write(json_t *value, size_t *ret_len)
+{
+	return dump(value, JSON_COMPACT, ret_len);
+}
+
+char *json_write_indented(json_t *value, size_t indent, size_t *ret_len)
+{
+	if (indent > JSON_MAX_INDENT)
+		abort();
+	return dump(value, JSON_INDENT(indent), ret_len);
 }

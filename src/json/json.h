@@ -64,4 +64,8 @@ void json_set_text(json_t *object, const char *key, const char *text); /* NULL: 
 void json_push(json_t *array, json_t *value);
 
 /* One line without spaces, not terminated by a newline; the caller frees. */
-char *json_write(const json_t *value, size_t *ret_len) RETURNS_NONNULL;
+char *json_write(json_t *value, size_t *ret_len) RETURNS_NONNULL;
+
+/* For people to read: a line for each value, `indent` (at most 31) spaces a level; 0: all on
+ * one line, with spaces between. Not terminated by a newline; the caller frees. */
+char *json_write_indented(json_t *value, size_t indent, size_t *ret_len) RETURNS_NONNULL;

@@ -1,7 +1,5 @@
 #include "json/scan.h"
 
-#include <stdbool.h>
-
 struct cursor {
 	const char *at, *end;
 };

@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "loop/internal.h"
-
-enum { CHUNK = 64 * 1024 };
+#include "loop/loop.h"
 
 struct input {
 	struct loop *loop;
@@ -20,7 +19,7 @@ struct input {
 	int fd;
 	bool always_ready; /* a file: we wake ourselves */
 	bool paused, ended;
-	char chunk[CHUNK];
+	char chunk[INPUT_CHUNK];
 };
 
 static void on_readable(evutil_socket_t fd, short what, void *ctx);
@@ -57,7 +56,7 @@ static void on_readable(evutil_socket_t fd, short what, void *ctx)
 	(void)what;
 	if (input->paused || input->ended)
 		return;
-	n = read(input->fd, input->chunk, CHUNK);
+	n = read(input->fd, input->chunk, INPUT_CHUNK);
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return watch(input);
 	if (n < 0) {

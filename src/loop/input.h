@@ -6,9 +6,12 @@
  * borrowed and its flags are left alone. */
 #pragma once
 #include "base/view.h"
-#include "loop/loop.h"
 
+struct error;
 struct input;
+struct loop;
+
+enum { INPUT_CHUNK = 64 * 1024 }; /* the most that comes at once */
 
 struct input_events {
 	void (*bytes)(void *ctx, struct view bytes);

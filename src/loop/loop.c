@@ -1,6 +1,7 @@
 #include "loop/loop.h"
 
 #include <event2/event.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/time.h>
 
@@ -60,23 +61,24 @@ static void run_deferred(evutil_socket_t fd, short what, void *ctx)
 {
 	struct loop *loop = ctx;
 	struct list *last = loop->deferred.prev;
-	struct list *node;
+	bool was_last = false;
 
 	(void)fd;
 	(void)what;
-	do {
+	while (!was_last) {
+		struct list *node = loop->deferred.next;
 		struct deferred *d;
 
-		node = loop->deferred.next;
 		if (node == &loop->deferred)
 			return;
+		was_last = node == last;
 		d = container_of(node, struct deferred, node);
 		/* The analyser does not follow the links.
 		 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 		list_remove(node);
 		d->fn(d->ctx);
 		free(d);
-	} while (node != last);
+	}
 	if (!list_is_empty(&loop->deferred))
 		wake_deferred(loop);
 }

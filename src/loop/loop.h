@@ -1,8 +1,9 @@
 /* loop.h - the one event loop everything runs on.
  *
- * This folder is the only one that includes libevent. Callbacks never block and never
- * free the object they run on: they unregister it now and free it in loop_defer().
- * One thread; nothing here is safe from another or from a signal handler. */
+ * This folder is the only one that includes libevent. Callbacks never block. The objects of
+ * this folder may be freed from their own callbacks; any other object that is still on
+ * the stack is unregistered now and freed in loop_defer(). One thread: nothing here is
+ * safe from another or from a signal handler. */
 #pragma once
 #include <stdint.h>
 

@@ -4,6 +4,7 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,10 +13,12 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "loop/internal.h"
+#include "loop/loop.h"
 
 struct output {
 	struct loop *loop;
 	struct event *event;
+	struct event *departure; /* the reader went away while nothing is being written */
 	struct evbuffer *queue;
 	const struct output_events *events;
 	void *ctx;
@@ -31,8 +34,23 @@ static void fail(struct output *output)
 	(void)error_sys(&err, "write to descriptor %d", output->fd);
 	output->failed = true;
 	(void)event_del(output->event);
+	(void)event_del(output->departure);
 	(void)evbuffer_drain(output->queue, evbuffer_get_length(output->queue));
 	output->events->failed(output->ctx, &err);
+}
+
+/* Nothing is ever read here: readable means broken, or (a socket, a terminal) that there
+ * is something to read, which is not our business and ends the watch. */
+static void on_departure(evutil_socket_t fd, short what, void *ctx)
+{
+	struct output *output = ctx;
+	struct pollfd state = { .fd = fd, .events = POLLOUT };
+
+	(void)what;
+	if (output->failed || poll(&state, 1, 0) < 0 || (state.revents & (POLLERR | POLLHUP)) == 0)
+		return;
+	errno = EPIPE;
+	fail(output);
 }
 
 static bool is_transient(int errnum)
@@ -48,7 +66,9 @@ static void on_writable(evutil_socket_t fd, short what, void *ctx)
 	(void)what;
 	if (output->failed)
 		return;
-	if (evbuffer_write(output->queue, output->fd) < 0 && !is_transient(errno)) {
+	/* output_write() may have emptied the queue; writing nothing counts as failing. */
+	if (evbuffer_get_length(output->queue) != 0 &&
+	    evbuffer_write(output->queue, output->fd) < 0 && !is_transient(errno)) {
 		fail(output);
 		return;
 	}
@@ -68,8 +88,10 @@ int output_new(struct loop *loop, int fd, size_t max, const struct output_events
 	int flags = fcntl(fd, F_GETFL);
 	struct output *output;
 
-	if (flags < 0 || fd_set_nonblocking(fd, err) < 0)
+	if (flags < 0)
 		return error_sys(err, "use descriptor %d for output", fd);
+	if (fd_set_nonblocking(fd, err) < 0)
+		return -1;
 	output = mem_new(sizeof *output);
 	output->loop = loop;
 	output->fd = fd;
@@ -80,6 +102,9 @@ int output_new(struct loop *loop, int fd, size_t max, const struct output_events
 	output->queue = loop_must(evbuffer_new());
 	output->event = loop_must(
 	        event_new(loop_base(loop), fd, EV_WRITE | EV_PERSIST, on_writable, output));
+	output->departure = loop_must(
+	        event_new(loop_base(loop), fd, EV_READ, on_departure, output));
+	(void)event_add(output->departure, NULL); /* fails for files, which nobody leaves */
 	*ret = output;
 	return 0;
 }
@@ -102,18 +127,25 @@ static size_t write_now(struct output *output, struct view bytes)
 	return done;
 }
 
+static int refuse(const struct output *output, struct error *err)
+{
+	return error_set(err, ERR_LIMIT,
+	                 "the reader is too slow: more than %zu bytes wait for it (max_queue)",
+	                 output->max);
+}
+
 int output_write(struct output *output, struct view bytes, struct error *err)
 {
-	size_t pending = evbuffer_get_length(output->queue);
-	size_t done = 0;
+	size_t done = 0, pending;
 
 	if (output->failed)
 		return 0;
-	if (bytes.len > output->max || pending > output->max - bytes.len)
-		return error_set(
-		        err, ERR_LIMIT,
-		        "the reader is too slow: more than %zu bytes wait for it (max_queue)",
-		        output->max);
+	/* The reader may have caught up since the loop last looked. */
+	if (evbuffer_get_length(output->queue) != 0)
+		(void)evbuffer_write(output->queue, output->fd);
+	pending = evbuffer_get_length(output->queue);
+	if (pending != 0 && (bytes.len > output->max || pending > output->max - bytes.len))
+		return refuse(output, err);
 	if (pending == 0)
 		done = write_now(output, bytes);
 	if (done == bytes.len)
@@ -137,7 +169,8 @@ struct output *output_free(struct output *output)
 		return NULL;
 	output->failed = true;
 	event_free(output->event);
-	output->event = NULL;
+	event_free(output->departure);
+	output->event = output->departure = NULL;
 	evbuffer_free(output->queue);
 	output->queue = NULL;
 	(void)fcntl(output->fd, F_SETFL, output->old_flags);

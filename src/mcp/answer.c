@@ -1,4 +1,3 @@
-#include <stdlib.h>
 
 #include "base/base64.h"
 #include "base/error.h"
@@ -12,13 +11,13 @@ static json_t *content_for(const struct mcp_call *call, json_t *content)
 	json_t *block;
 	size_t i;
 
-	json_array_foreach(content, i, block)
-	        json_push(fitting, mcp_block_for(call->revision, json_incref(block)));
+	json_array_foreach (content, i, block)
+		json_push(fitting, mcp_block_for(call->revision, json_incref(block)));
 	json_decref(content);
 	return fitting;
 }
 
-static json_t *as_text(const json_t *structured)
+static json_t *as_text(json_t *structured)
 {
 	json_t *content = json_list();
 	size_t len;
@@ -93,8 +92,7 @@ void mcp_answer_messages(struct mcp_call *call, const char *description, json_t 
 	json_t *message;
 	size_t i;
 
-	json_array_foreach(messages, i, message)
-	{
+	json_array_foreach (messages, i, message) {
 		json_t *block = json_object_get(message, "content");
 
 		json_set(message, "content", mcp_block_for(call->revision, json_incref(block)));

@@ -1,37 +1,38 @@
 #include "mcp/call.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "loop/loop.h"
-#include "mcp/content.h"
+#include "mcp/envelope.h"
 #include "mcp/internal.h"
 
 /* Progress: a burst of this many at once, then one in a hundred milliseconds. */
 enum { PROGRESS_BURST = 10, PROGRESS_EVERY_MS = 100, PROGRESS_TEXT_MAX = 200 };
 
-struct mcp_call *call_new(struct mcp_session *session, struct mcp_batch *batch, json_t *message,
+struct mcp_call *call_new(struct mcp_session *session, struct mcp_batch *batch,
                           const struct rpc_message *rpc)
 {
 	struct mcp_call *call = mem_new(sizeof *call);
 
 	call->session = session;
 	call->server = session->server;
+	call->loop = session->server->loop;
+	call->app = session->server->config.app;
 	call->batch = batch;
-	call->message = json_incref(message);
-	call->id = rpc->id;
+	call->id = json_incref(rpc->id);
 	call->method = rpc->method;
 	call->params = rpc->params;
 	call->revision = session->revision;
 	call->level = session->level;
-	call->progress_token = envelope_progress_token(rpc->params);
+	call->progress_token = json_incref(envelope_progress_token(rpc->params));
 	call->progress_sent = -1;
 	call->progress_budget = PROGRESS_BURST;
 	call->progress_at_ms = clock_now_ms();
@@ -48,7 +49,10 @@ static void free_call(void *ctx)
 	struct mcp_call *call = ctx;
 
 	arena_done(&call->arena);
-	json_decref(call->message);
+	json_decref(call->id);
+	json_decref(call->progress_token);
+	json_decref(call->arguments);
+	mem_trim(call->held_bytes);
 	free(call);
 }
 
@@ -56,9 +60,11 @@ static void end(struct mcp_call *call)
 {
 	struct mcp_server *server = call->server;
 
+	if (call->session != NULL)
+		session_end_call(call->session, call);
 	list_remove(&call->node);
-	loop_defer(server->loop, free_call, call);
-	if (list_is_empty(&server->calls) && server->idle != NULL) {
+	loop_defer(call->loop, free_call, call);
+	if (server != NULL && list_is_empty(&server->calls) && server->idle != NULL) {
 		void (*idle)(void *) = server->idle;
 
 		server->idle = NULL;
@@ -69,25 +75,27 @@ static void end(struct mcp_call *call)
 /* The only way out: `answer` is NULL when nobody is to hear it. */
 static void answer_with(struct mcp_call *call, json_t *answer)
 {
-	struct mcp_session *session = call->session;
-	struct mcp_batch *batch = call->batch;
-
-	if (session == NULL) {
+	assert(!call->answered); /* a handler answered twice, or answered and returned -1 */
+	call->answered = true;
+	if (call->cancelled)
 		json_decref(answer);
-		end(call);
-		return;
-	}
-	session_end_call(session, call);
-	if (batch != NULL)
-		batch_settle(batch, answer);
+	else if (call->batch != NULL)
+		batch_settle(call->batch, call->id, answer);
 	else if (answer != NULL)
-		session_send(session, answer);
+		session_answer(call->session, call->id, answer);
 	end(call);
 }
 
 void call_drop(struct mcp_call *call)
 {
 	answer_with(call, NULL);
+}
+
+void call_orphan(struct mcp_call *call)
+{
+	assert(call->session == NULL);
+	list_remove(&call->node);
+	call->server = NULL;
 }
 
 /* A result of the stateless era says that it is one, and whose. */
@@ -107,7 +115,8 @@ static void stamp(const struct mcp_call *call, json_t *result)
 
 void call_reply(struct mcp_call *call, json_t *result)
 {
-	stamp(call, result);
+	if (!call->cancelled)
+		stamp(call, result);
 	answer_with(call, rpc_result(call->id, result));
 }
 
@@ -137,17 +146,15 @@ void call_refuse_error(struct mcp_call *call, const struct error *err)
 	call_refuse(call, code, data, "%s", err->msg);
 }
 
-/* The handler hears of it last: it may answer, and so end the call, from within. */
+/* The handler hears of it last: it may answer, and so end the call, from within. Until it
+ * does, the call counts as one in progress, or cancelling would be a way around limits. */
 void call_cancel(struct mcp_call *call)
 {
-	struct mcp_session *session = call->session;
-
-	if (session == NULL)
+	if (call->cancelled)
 		return;
-	call->session = NULL;
-	session_end_call(session, call);
+	call->cancelled = true;
 	if (call->batch != NULL)
-		batch_settle(call->batch, NULL);
+		batch_settle(call->batch, call->id, NULL);
 	if (call->on_cancel != NULL)
 		call->on_cancel(call, call->cancel_ctx);
 }
@@ -164,20 +171,41 @@ bool call_arguments(struct mcp_call *call, json_t **ret)
 	return true;
 }
 
-void call_handle(struct mcp_call *call, const struct param *params, size_t args_size,
-                 json_t *arguments, mcp_handler_fn *handler)
+/* One more call in progress, if the session has room for it and for its message. */
+static bool take_place(struct mcp_call *call)
 {
-	const size_t max = call->server->config.limits.max_calls;
-	void *args = arena_new(&call->arena, 1, args_size);
-	struct error err;
+	const struct mcp_limits *limits = &call->server->config.limits;
+	struct mcp_session *session = call->session;
 
-	if (call->session->call_count > max) {
+	if (session->call_count > limits->max_calls) {
 		call_refuse(
 		        call, RPC_INTERNAL_ERROR, NULL,
 		        "%zu calls are in progress (max_calls); wait for one to end or cancel it",
-		        max);
-		return;
+		        limits->max_calls);
+		return false;
 	}
+	if (session->message_bytes > limits->max_held - session->held_bytes) {
+		call_refuse(
+		        call, RPC_INTERNAL_ERROR, NULL,
+		        "the messages of calls in progress have more than %zu bytes (max_held); "
+		        "wait for one to end or cancel it",
+		        limits->max_held);
+		return false;
+	}
+	call->held_bytes = session->message_bytes;
+	session->held_bytes += call->held_bytes;
+	return true;
+}
+
+void call_handle(struct mcp_call *call, const struct param *params, size_t args_size,
+                 json_t *arguments, mcp_handler_fn *handler)
+{
+	void *args = arena_new(&call->arena, 1, args_size);
+	struct error err;
+
+	if (!take_place(call))
+		return;
+	call->arguments = json_incref(arguments);
 	if (param_decode(params, arguments, &call->arena, args, &err) < 0 ||
 	    handler(call, args, &err) < 0)
 		mcp_answer_failure(call, &err);
@@ -192,25 +220,20 @@ void mcp_call_on_cancel(struct mcp_call *call, mcp_cancel_fn *fn, void *ctx)
 
 bool mcp_call_is_cancelled(const struct mcp_call *call)
 {
-	return call->session == NULL;
+	return call->cancelled;
 }
 
 void *mcp_call_app(const struct mcp_call *call)
 {
-	return call->server->config.app;
+	return call->app;
 }
 
 struct loop *mcp_call_loop(const struct mcp_call *call)
 {
-	return call->server->loop;
+	return call->loop;
 }
 
-enum mcp_revision mcp_call_revision(const struct mcp_call *call)
-{
-	return call->revision;
-}
-
-/* A bucket that fills with time, so that short bursts and the last step get through. */
+/* A bucket that fills with time, so that short bursts get through. */
 static bool take_progress_budget(struct mcp_call *call)
 {
 	uint64_t now = clock_now_ms();
@@ -227,7 +250,7 @@ static bool take_progress_budget(struct mcp_call *call)
 
 static bool is_heard(const struct mcp_call *call)
 {
-	return call->session != NULL && !call->session->sink->is_busy(call->session->sink);
+	return !call->cancelled && !call->session->sink->is_busy(call->session->sink);
 }
 
 void mcp_call_progress(struct mcp_call *call, double progress, double total, const char *fmt, ...)
@@ -236,8 +259,8 @@ void mcp_call_progress(struct mcp_call *call, double progress, double total, con
 	json_t *params;
 	va_list args;
 
-	if (call->progress_token == NULL || !is_heard(call) || !(progress > call->progress_sent) ||
-	    !take_progress_budget(call))
+	if (call->progress_token == NULL || !is_heard(call) || !isfinite(progress) ||
+	    progress <= call->progress_sent || !take_progress_budget(call))
 		return;
 	call->progress_sent = progress;
 	va_start(args, fmt);
@@ -246,7 +269,7 @@ void mcp_call_progress(struct mcp_call *call, double progress, double total, con
 	params = json_obj();
 	json_set(params, "progressToken", json_incref(call->progress_token));
 	json_set(params, "progress", json_num(progress));
-	if (total > 0)
+	if (total > 0 && isfinite(total))
 		json_set(params, "total", json_num(total));
 	if (text[0] != '\0' && mcp_revision_has(call->revision, MCP_PROGRESS_MESSAGES)) {
 		struct view shown = view_of(text);

@@ -15,7 +15,6 @@
 
 #include "base/attr.h"
 #include "mcp/level.h"
-#include "mcp/revision.h"
 #include "json/json.h"
 
 struct error;
@@ -35,7 +34,6 @@ bool mcp_call_is_cancelled(const struct mcp_call *call);
 
 void *mcp_call_app(const struct mcp_call *call); /* what the server was made with */
 struct loop *mcp_call_loop(const struct mcp_call *call);
-enum mcp_revision mcp_call_revision(const struct mcp_call *call);
 
 /* Sent only if the client asked for progress, only while it grows, and at most ten a
  * second on average. total 0: unknown. */

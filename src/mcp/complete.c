@@ -1,7 +1,6 @@
 /* complete.c - suggestions for the arguments of prompts and resource templates. */
 #include <string.h>
 
-#include "base/utf8.h"
 #include "mcp/internal.h"
 
 enum { VALUES_MAX = 100 };
@@ -66,8 +65,7 @@ static void reply_matching(struct mcp_call *call, const json_t *all, const char 
 	json_t *value;
 	size_t i;
 
-	json_array_foreach(all, i, value)
-	{
+	json_array_foreach (all, i, value) {
 		if (strncmp(json_string_value(value), typed, strlen(typed)) != 0)
 			continue;
 		if (total++ < VALUES_MAX)

@@ -45,34 +45,51 @@ json_t *describe_server(const struct mcp_server *server, enum mcp_revision revis
 	return info;
 }
 
-static json_t *list_capability(const struct mcp_config *config)
+bool server_offers(const struct mcp_server *server, enum offer offer)
+{
+	const struct mcp_config *config = &server->config;
+	bool resources = config->resources != NULL || config->templates != NULL;
+
+	switch (offer) {
+	case OFFER_ALWAYS:
+		return true;
+	case OFFER_TOOLS:
+		return config->tools != NULL;
+	case OFFER_PROMPTS:
+		return config->prompts != NULL;
+	case OFFER_RESOURCES:
+		return resources;
+	case OFFER_SUBSCRIPTIONS:
+		return resources && config->resources_change;
+	case OFFER_COMPLETIONS:
+		return config->prompts != NULL || config->templates != NULL;
+	}
+	return false;
+}
+
+static json_t *list_capability(const struct mcp_server *server)
 {
 	json_t *capability = json_obj();
 
-	if (config->lists_change)
+	if (server->config.lists_change)
 		json_set(capability, "listChanged", json_true());
 	return capability;
 }
 
 json_t *describe_capabilities(const struct mcp_server *server, enum mcp_revision revision)
 {
-	const struct mcp_config *config = &server->config;
 	json_t *all = json_obj();
 
 	json_set(all, "logging", json_obj());
-	if (config->tools != NULL)
-		json_set(all, "tools", list_capability(config));
-	if (config->prompts != NULL)
-		json_set(all, "prompts", list_capability(config));
-	if (config->resources != NULL || config->templates != NULL) {
-		json_t *resources = list_capability(config);
-
-		if (config->resources_change)
-			json_set(resources, "subscribe", json_true());
-		json_set(all, "resources", resources);
-	}
-	if ((config->prompts != NULL || config->templates != NULL) &&
-	    mcp_revision_has(revision, MCP_COMPLETIONS))
+	if (server_offers(server, OFFER_TOOLS))
+		json_set(all, "tools", list_capability(server));
+	if (server_offers(server, OFFER_PROMPTS))
+		json_set(all, "prompts", list_capability(server));
+	if (server_offers(server, OFFER_RESOURCES))
+		json_set(all, "resources", list_capability(server));
+	if (server_offers(server, OFFER_SUBSCRIPTIONS))
+		json_set(json_object_get(all, "resources"), "subscribe", json_true());
+	if (server_offers(server, OFFER_COMPLETIONS) && mcp_revision_has(revision, MCP_COMPLETIONS))
 		json_set(all, "completions", json_obj());
 	return all;
 }

@@ -1,6 +1,7 @@
 #include "mcp/envelope.h"
 
 #include "base/attr.h"
+#include "mcp/rpc.h"
 
 static json_t *meta_of(const json_t *params)
 {
@@ -12,9 +13,10 @@ bool envelope_is_claimed(const json_t *params)
 	return json_has(meta_of(params), MCP_META_VERSION);
 }
 
+/* It comes back with each progress message, so it is held to the bounds of an id. */
 static bool is_token(const json_t *value)
 {
-	return json_is_string(value) || json_is_number(value);
+	return rpc_is_id(value);
 }
 
 json_t *envelope_progress_token(const json_t *params)
@@ -65,9 +67,8 @@ static const struct member {
 	{ MCP_META_CAPABILITIES, true, capabilities_ok, "must be an object" },
 	{ MCP_META_CLIENT_INFO, false, client_info_ok,
 	  "must be an object with the strings name and version" },
-	{ MCP_META_LOG_LEVEL, false, level_ok,
-	  "must be one of debug, info, notice, warning, error, critical, alert, emergency" },
-	{ "progressToken", false, token_ok, "must be a string or a number" },
+	{ MCP_META_LOG_LEVEL, false, level_ok, "must be one of " MCP_LEVEL_LIST },
+	{ "progressToken", false, token_ok, "must be a string of at most 1024 bytes or a number" },
 };
 
 bool envelope_read(const json_t *params, struct envelope *ret)

@@ -4,8 +4,9 @@
  * whatever type. A claim is then valid or an error, never quietly taken for an old
  * request. Without a claim the connection's handshake decides. */
 #pragma once
+#include <stdbool.h>
+
 #include "mcp/level.h"
-#include "mcp/revision.h"
 #include "json/json.h"
 
 #define MCP_META_VERSION         "io.modelcontextprotocol/protocolVersion"

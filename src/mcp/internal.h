@@ -3,16 +3,20 @@
  *   server --- sessions --- calls        a call in a batch also belongs to the batch
  *          \-- listens (calls that stay open and carry notifications)
  *
- * A call leaves its session's list when it is answered or cancelled; a cancelled call
- * lives on, without session, until its handler has answered. */
+ * A call ends when its handler answers. A cancelled one lives on until then, counted but
+ * unheard; one whose session or server goes away lives on without it. Of its message a call keeps
+ * what it needs and no more: what a client adds beside that costs nothing for long. */
 #pragma once
 #include "base/arena.h"
 #include "base/list.h"
 #include "mcp/call.h"
-#include "mcp/envelope.h"
+#include "mcp/level.h"
+#include "mcp/revision.h"
 #include "mcp/rpc.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
+
+enum { MCP_URI_MAX = 8192 };
 
 struct mcp_batch;
 
@@ -31,27 +35,33 @@ struct mcp_session {
 	struct mcp_server *server;
 	struct mcp_sink *sink;
 	enum mcp_revision revision; /* of the handshake; MCP_ASSUMED before it */
-	bool initialized;
-	enum mcp_level level;  /* of log messages, outside the stateless era */
-	json_t *subscriptions; /* object: the URIs are the keys */
+	bool is_ready;              /* the handshake is over: notifications are welcome */
+	enum mcp_level level;       /* of log messages, outside the stateless era */
+	json_t *subscriptions;      /* object: the URIs are the keys */
 	struct list calls;
 	size_t call_count;
 	size_t listen_count;
+	size_t message_bytes; /* of the message being received */
+	size_t held_bytes;    /* of the messages whose calls are in progress */
 };
 
 struct mcp_call {
 	struct list node;            /* of the server's calls */
 	struct list in_session;      /* of the session's calls */
-	struct mcp_session *session; /* NULL once cancelled */
-	struct mcp_server *server;
+	struct mcp_session *session; /* NULL once that is closed */
+	struct mcp_server *server;   /* NULL once that is freed */
+	struct loop *loop;
+	void *app;
 	struct mcp_batch *batch; /* NULL: answered by itself */
-	json_t *message;         /* owned: id and params point into it */
-	json_t *id;
+	json_t *id;              /* owned, like the token and the arguments */
 	const char *method;
-	json_t *params; /* may be NULL */
+	json_t *params; /* borrowed, while the message is being dispatched only; or NULL */
+	json_t *arguments;
+	size_t held_bytes; /* of the message, while its call is in progress */
 	enum mcp_revision revision;
 	json_t *progress_token;
 	enum mcp_level level;
+	bool answered, cancelled;
 	bool is_tool;    /* failures are results, not JSON-RPC errors */
 	bool is_listen;  /* stays open; does not count as a call in progress */
 	const char *uri; /* resources/read: what was asked for */
@@ -64,7 +74,7 @@ struct mcp_call {
 };
 
 /* call.c */
-struct mcp_call *call_new(struct mcp_session *session, struct mcp_batch *batch, json_t *message,
+struct mcp_call *call_new(struct mcp_session *session, struct mcp_batch *batch,
                           const struct rpc_message *rpc);
 void call_reply(struct mcp_call *call, json_t *result); /* any method's result */
 void call_refuse(struct mcp_call *call, enum rpc_code code, json_t *data, const char *fmt, ...)
@@ -72,6 +82,7 @@ void call_refuse(struct mcp_call *call, enum rpc_code code, json_t *data, const 
 void call_refuse_error(struct mcp_call *call, const struct error *err);
 void call_drop(struct mcp_call *call); /* answered, but nobody is to hear it */
 void call_cancel(struct mcp_call *call);
+void call_orphan(struct mcp_call *call); /* its server goes away before it is answered */
 /* What a request gives its handler (NULL: nothing). False: it was refused for giving no
  * object. */
 bool call_arguments(struct mcp_call *call, json_t **ret);
@@ -82,15 +93,22 @@ void call_handle(struct mcp_call *call, const struct param *params, size_t args_
 
 /* batch.c */
 struct mcp_batch *batch_new(struct mcp_session *session);
-void batch_expect(struct mcp_batch *batch);                 /* one more answer will come */
-void batch_settle(struct mcp_batch *batch, json_t *answer); /* NULL: it will not */
-void batch_ready(struct mcp_batch *batch);                  /* all requests are in */
-void batch_abandon(struct mcp_batch *batch);                /* the session goes away */
+void batch_expect(struct mcp_batch *batch); /* one more answer will come */
+/* The answer to one of them, taken over; NULL: it will not come. */
+void batch_settle(struct mcp_batch *batch, json_t *id, json_t *answer);
+void batch_ready(struct mcp_batch *batch);   /* all requests are in */
+void batch_abandon(struct mcp_batch *batch); /* the session goes away */
 
 /* session.c */
-void session_send(struct mcp_session *session, json_t *message); /* takes it over */
+void session_send(struct mcp_session *session, struct view text);
+/* The answer to a request as it can be sent: if it is too long for clients, an error that
+ * says so. Takes over the answer; the caller frees. */
+char *session_text(const struct mcp_session *session, json_t *id, json_t *answer, size_t *ret_len);
+void session_answer(struct mcp_session *session, json_t *id, json_t *answer);
 void session_notify(struct mcp_session *session, const char *method, json_t *params);
 void session_end_call(struct mcp_session *session, struct mcp_call *call);
+/* The call in progress with that id; NULL if there is none, or it was cancelled. */
+struct mcp_call *session_find_call(const struct mcp_session *session, const json_t *id);
 
 /* methods.c */
 void methods_dispatch(struct mcp_call *call);
@@ -106,7 +124,17 @@ method_fn prompts_list_method, prompts_get_method;
 method_fn complete_method;
 method_fn listen_method;
 
-/* describe.c: the parts of a thing's description its revision knows. */
+/* describe.c: what a server offers, by the tables it was given. */
+enum offer {
+	OFFER_ALWAYS,
+	OFFER_TOOLS,
+	OFFER_PROMPTS,
+	OFFER_RESOURCES,
+	OFFER_SUBSCRIPTIONS, /* to resources that change */
+	OFFER_COMPLETIONS,
+};
+bool server_offers(const struct mcp_server *server, enum offer offer);
+/* The parts of a thing's description its revision knows. */
 struct describe {
 	const char *title, *help;
 	const struct mcp_icon *icon;
@@ -116,8 +144,6 @@ json_t *describe_server(const struct mcp_server *server, enum mcp_revision revis
 json_t *describe_capabilities(const struct mcp_server *server, enum mcp_revision revision);
 
 /* listen.c */
-void listen_changed(struct mcp_server *server, enum mcp_list list);
-void listen_updated(struct mcp_server *server, const char *uri);
 void listen_finish(struct mcp_call *call); /* the server ends the stream */
 
 /* list.c: answers with the page of a table (an array of records ending in NULL, or NULL)

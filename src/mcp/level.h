@@ -12,6 +12,8 @@
 	X(ALERT, "alert")                                                                          \
 	X(EMERGENCY, "emergency")
 
+#define MCP_LEVEL_LIST "debug, info, notice, warning, error, critical, alert, emergency"
+
 #define X(id, name) MCP_LEVEL_##id,
 enum mcp_level { MCP_LEVELS(X) MCP_LEVEL_NONE /* above all messages: none is sent */ };
 #undef X

@@ -17,7 +17,7 @@ void initialize_method(struct mcp_call *call)
 	if (asked == NULL || !mcp_revision_find(asked, &revision) || revision > MCP_LAST_HANDSHAKE)
 		revision = MCP_LAST_HANDSHAKE;
 	session->revision = call->revision = revision;
-	session->initialized = true;
+	session->is_ready = false; /* until notifications/initialized */
 	session->level = MCP_LEVEL_INFO;
 	(void)json_object_clear(session->subscriptions);
 	json_set(result, "protocolVersion", json_str(mcp_revision_name(revision)));
@@ -52,8 +52,7 @@ void set_level_method(struct mcp_call *call)
 
 	if (name == NULL || !mcp_level_find(name, &level)) {
 		call_refuse(call, RPC_INVALID_PARAMS, NULL,
-		            "'level' must be one of debug, info, notice, warning, error, critical, "
-		            "alert, emergency");
+		            "'level' must be one of " MCP_LEVEL_LIST);
 		return;
 	}
 	call->session->level = level;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "mcp/envelope.h"
 #include "mcp/internal.h"
 
 struct listen {
@@ -16,11 +17,14 @@ struct listen {
 };
 
 static const struct {
+	enum offer needs;
 	const char *wish, *notification;
 } lists[] = {
-	[MCP_LIST_TOOLS] = { "toolsListChanged", "notifications/tools/list_changed" },
-	[MCP_LIST_PROMPTS] = { "promptsListChanged", "notifications/prompts/list_changed" },
-	[MCP_LIST_RESOURCES] = { "resourcesListChanged", "notifications/resources/list_changed" },
+	[MCP_LIST_TOOLS] = { OFFER_TOOLS, "toolsListChanged", "notifications/tools/list_changed" },
+	[MCP_LIST_PROMPTS] = { OFFER_PROMPTS, "promptsListChanged",
+	                       "notifications/prompts/list_changed" },
+	[MCP_LIST_RESOURCES] = { OFFER_RESOURCES, "resourcesListChanged",
+	                         "notifications/resources/list_changed" },
 };
 _Static_assert(ARRAY_LEN(lists) == MCP_LIST_COUNT, "a wish for each list");
 
@@ -32,21 +36,6 @@ static json_t *stamped(const struct mcp_call *call)
 	json_set(meta, MCP_META_SUBSCRIPTION_ID, json_incref(call->id));
 	json_set(object, "_meta", meta);
 	return object;
-}
-
-static bool has_list(const struct mcp_config *config, enum mcp_list list)
-{
-	switch (list) {
-	case MCP_LIST_TOOLS:
-		return config->tools != NULL;
-	case MCP_LIST_PROMPTS:
-		return config->prompts != NULL;
-	case MCP_LIST_RESOURCES:
-		return config->resources != NULL || config->templates != NULL;
-	case MCP_LIST_COUNT:
-		break;
-	}
-	return false;
 }
 
 /* What is wrong with the wishes; NULL: nothing. What we do not know is let be. */
@@ -66,34 +55,50 @@ static const char *fault_in(const json_t *wishes)
 	}
 	if (uris != NULL && !json_is_array(uris))
 		return "'notifications.resourceSubscriptions' must be an array of URIs";
-	json_array_foreach(uris, i, uri) if (json_plain(uri) ==
-	                                     NULL) return "'notifications.resourceSubscriptions' "
-	                                                  "must hold strings only";
+	json_array_foreach (uris, i, uri)
+		if (json_plain(uri) == NULL || json_string_length(uri) > MCP_URI_MAX)
+			return "'notifications.resourceSubscriptions' must hold strings of at most "
+			       "8192 bytes";
 	return NULL;
+}
+
+/* All listen streams of a session share one allowance of URIs. */
+static size_t uris_listened_to(const struct mcp_session *session)
+{
+	size_t count = 0;
+
+	LIST_EACH (node, &session->server->listens) {
+		const struct listen *listen = container_of(node, struct listen, node);
+
+		if (listen->call->session == session)
+			count += json_object_size(listen->uris);
+	}
+	return count;
 }
 
 /* Keeps the wishes that can come true, and returns them as the client is told. */
 static json_t *honour(struct listen *listen, const json_t *wishes)
 {
-	const struct mcp_config *config = &listen->call->server->config;
-	const json_t *uris = json_member(wishes, "resourceSubscriptions", JSON_ARRAY);
+	const struct mcp_server *server = listen->call->server;
+	const json_t *uris = json_object_get(wishes, "resourceSubscriptions");
+	size_t left = server->config.limits.max_subscriptions -
+	              uris_listened_to(listen->call->session);
 	json_t *honoured = json_obj();
-	json_t *uri;
+	json_t *kept, *uri;
 	size_t i;
 
 	for (size_t list = 0; list < MCP_LIST_COUNT; list++) {
-		listen->lists[list] = config->lists_change &&
-		                      has_list(config, (enum mcp_list)list) &&
+		listen->lists[list] = server->config.lists_change &&
+		                      server_offers(server, lists[list].needs) &&
 		                      json_is_true(json_object_get(wishes, lists[list].wish));
 		if (listen->lists[list])
 			json_set(honoured, lists[list].wish, json_true());
 	}
-	if (!config->resources_change || json_array_size(uris) == 0)
+	if (!server_offers(server, OFFER_SUBSCRIPTIONS) || json_array_size(uris) == 0)
 		return honoured;
-	json_t *kept = json_list();
-	json_array_foreach(uris, i, uri)
-	{
-		if (json_object_size(listen->uris) >= config->limits.max_subscriptions)
+	kept = json_list();
+	json_array_foreach (uris, i, uri) {
+		if (json_array_size(kept) >= left)
 			break;
 		json_set(listen->uris, json_plain(uri), json_true());
 		json_push(kept, json_incref(uri));
@@ -157,7 +162,7 @@ void listen_method(struct mcp_call *call)
 	json_decref(honoured);
 }
 
-void listen_changed(struct mcp_server *server, enum mcp_list list)
+void mcp_server_changed(struct mcp_server *server, enum mcp_list list)
 {
 	LIST_EACH (node, &server->listens) {
 		struct listen *listen = container_of(node, struct listen, node);
@@ -169,12 +174,12 @@ void listen_changed(struct mcp_server *server, enum mcp_list list)
 	LIST_EACH (node, &server->sessions) {
 		struct mcp_session *session = container_of(node, struct mcp_session, node);
 
-		if (session->initialized)
+		if (session->is_ready)
 			session_notify(session, lists[list].notification, NULL);
 	}
 }
 
-void listen_updated(struct mcp_server *server, const char *uri)
+void mcp_server_updated(struct mcp_server *server, const char *uri)
 {
 	LIST_EACH (node, &server->listens) {
 		struct listen *listen = container_of(node, struct listen, node);

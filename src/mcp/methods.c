@@ -13,59 +13,32 @@
 
 #include "base/log.h"
 #include "base/utf8.h"
+#include "mcp/envelope.h"
 #include "mcp/internal.h"
 
 enum era { HANDSHAKE = 1 << 0, STATELESS = 1 << 1, BOTH = HANDSHAKE | STATELESS };
 
-typedef bool offered_fn(const struct mcp_config *config);
-
-static bool has_tools(const struct mcp_config *config)
-{
-	return config->tools != NULL;
-}
-
-static bool has_resources(const struct mcp_config *config)
-{
-	return config->resources != NULL || config->templates != NULL;
-}
-
-static bool has_changing_resources(const struct mcp_config *config)
-{
-	return has_resources(config) && config->resources_change;
-}
-
-static bool has_prompts(const struct mcp_config *config)
-{
-	return config->prompts != NULL;
-}
-
-static bool has_completions(const struct mcp_config *config)
-{
-	return config->prompts != NULL || config->templates != NULL;
-}
-
 static const struct method {
 	const char *name;
 	enum era eras;
-	offered_fn *offered; /* NULL: always */
+	enum offer needs;
 	method_fn *run;
 } methods[] = {
-	{ "initialize", HANDSHAKE, NULL, initialize_method },
-	{ "ping", HANDSHAKE, NULL, ping_method },
-	{ "logging/setLevel", HANDSHAKE, NULL, set_level_method },
-	{ "server/discover", STATELESS, NULL, discover_method },
-	{ "subscriptions/listen", STATELESS, NULL, listen_method },
-	{ "tools/list", BOTH, has_tools, tools_list_method },
-	{ "tools/call", BOTH, has_tools, tools_call_method },
-	{ "resources/list", BOTH, has_resources, resources_list_method },
-	{ "resources/templates/list", BOTH, has_resources, templates_list_method },
-	{ "resources/read", BOTH, has_resources, resources_read_method },
-	{ "resources/subscribe", HANDSHAKE, has_changing_resources, resources_subscribe_method },
-	{ "resources/unsubscribe", HANDSHAKE, has_changing_resources,
-	  resources_unsubscribe_method },
-	{ "prompts/list", BOTH, has_prompts, prompts_list_method },
-	{ "prompts/get", BOTH, has_prompts, prompts_get_method },
-	{ "completion/complete", BOTH, has_completions, complete_method },
+	{ "initialize", HANDSHAKE, OFFER_ALWAYS, initialize_method },
+	{ "ping", HANDSHAKE, OFFER_ALWAYS, ping_method },
+	{ "logging/setLevel", HANDSHAKE, OFFER_ALWAYS, set_level_method },
+	{ "server/discover", STATELESS, OFFER_ALWAYS, discover_method },
+	{ "subscriptions/listen", STATELESS, OFFER_ALWAYS, listen_method },
+	{ "tools/list", BOTH, OFFER_TOOLS, tools_list_method },
+	{ "tools/call", BOTH, OFFER_TOOLS, tools_call_method },
+	{ "resources/list", BOTH, OFFER_RESOURCES, resources_list_method },
+	{ "resources/templates/list", BOTH, OFFER_RESOURCES, templates_list_method },
+	{ "resources/read", BOTH, OFFER_RESOURCES, resources_read_method },
+	{ "resources/subscribe", HANDSHAKE, OFFER_SUBSCRIPTIONS, resources_subscribe_method },
+	{ "resources/unsubscribe", HANDSHAKE, OFFER_SUBSCRIPTIONS, resources_unsubscribe_method },
+	{ "prompts/list", BOTH, OFFER_PROMPTS, prompts_list_method },
+	{ "prompts/get", BOTH, OFFER_PROMPTS, prompts_get_method },
+	{ "completion/complete", BOTH, OFFER_COMPLETIONS, complete_method },
 };
 
 static const struct method *find(const struct mcp_call *call, enum era era)
@@ -75,7 +48,7 @@ static const struct method *find(const struct mcp_call *call, enum era era)
 
 		if ((m->eras & era) == 0 || strcmp(m->name, call->method) != 0)
 			continue;
-		if (m->offered == NULL || m->offered(&call->server->config))
+		if (server_offers(call->server, m->needs))
 			return m;
 	}
 	return NULL;
@@ -118,7 +91,10 @@ static void refuse_version(struct mcp_call *call, const struct envelope *env)
 
 	json_push(supported, json_str(mcp_revision_name(MCP_FIRST_STATELESS)));
 	json_set(data, "supported", supported);
-	json_set(data, "requested", json_str(env->version));
+	json_set(data, "requested",
+	         json_str_view((struct view){
+	                 env->version,
+	                 utf8_prefix(env->version, strlen(env->version), RPC_ID_MAX) }));
 	call_refuse(call, RPC_UNSUPPORTED_VERSION, data,
 	            "protocol version '%s' is not supported without a handshake; %s is",
 	            utf8_show(view_of(env->version), shown, sizeof shown),
@@ -129,10 +105,12 @@ static void dispatch(struct mcp_call *call, enum era era)
 {
 	const struct method *method = find(call, era);
 
-	if (method != NULL)
-		method->run(call);
-	else
+	if (method == NULL) {
 		refuse_unknown(call);
+		return;
+	}
+	call->method = method->name; /* outlives the message */
+	method->run(call);
 }
 
 static void dispatch_claim(struct mcp_call *call)
@@ -170,17 +148,12 @@ void methods_dispatch(struct mcp_call *call)
 
 static void cancelled(struct mcp_session *session, const json_t *params)
 {
-	const json_t *id = json_object_get(params, "requestId");
+	struct mcp_call *call = session_find_call(session, json_object_get(params, "requestId"));
 
-	LIST_EACH (node, &session->calls) {
-		struct mcp_call *call = container_of(node, struct mcp_call, in_session);
-
-		if (!json_equal(call->id, id))
-			continue;
-		log_info("a call of '%s' was cancelled", call->method);
-		call_cancel(call);
+	if (call == NULL)
 		return;
-	}
+	log_info("a call of '%s' was cancelled", call->method);
+	call_cancel(call);
 }
 
 /* Notifications are never answered, so what is unknown or malformed is let go. */
@@ -188,6 +161,8 @@ void methods_notified(struct mcp_session *session, const struct rpc_message *rpc
 {
 	if (strcmp(rpc->method, "notifications/cancelled") == 0)
 		cancelled(session, rpc->params);
+	else if (strcmp(rpc->method, "notifications/initialized") == 0)
+		session->is_ready = true;
 	else
 		log_debug("notification '%s'", rpc->method);
 }

@@ -61,7 +61,12 @@ const char *param_expects(const struct param *param, char *out, size_t size)
 	case PARAM_STRINGS:
 	case PARAM_MAP:
 	case PARAM_RECORDS:
-		(void)snprintf(out, size, "%s with at most %" PRId64 " entries", word, param->max);
+		if (param->min > 0)
+			(void)snprintf(out, size, "%s with %" PRId64 " to %" PRId64 " entries",
+			               word, param->min, param->max);
+		else
+			(void)snprintf(out, size, "%s with at most %" PRId64 " entries", word,
+			               param->max);
 		break;
 	case PARAM_END:
 	case PARAM_BOOL:
@@ -159,6 +164,8 @@ static json_t *array_schema(const struct param *param, json_t *items)
 	json_t *schema = typed("array");
 
 	json_set(schema, "items", items);
+	if (param->min > 0)
+		json_set(schema, "minItems", json_int(param->min));
 	if (param->max > 0)
 		json_set(schema, "maxItems", json_int(param->max));
 	return schema;

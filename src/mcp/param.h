@@ -24,7 +24,6 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/view.h"
 #include "json/json.h"
 
 struct error;

@@ -1,4 +1,4 @@
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -186,8 +186,7 @@ static int decode_map(struct decoder *d, const struct param *param, json_t *valu
 	if (count > (size_t)param->max || count < (size_t)param->min)
 		return refuse_size(d, param, count, at);
 	map->items = arena_new(d->arena, count + 1, sizeof *map->items);
-	json_object_foreach(value, key, item)
-	{
+	json_object_foreach (value, key, item) {
 		struct place entry = member_of(at, key);
 		struct param_pair *pair = &map->items[map->count++];
 
@@ -288,8 +287,9 @@ static int decode_members(struct decoder *d, const struct param *params, json_t 
 	const char *key;
 	json_t *item;
 
-	json_object_foreach(object, key, item) if (param_find(params, key) ==
-	                                           NULL) return refuse_unknown(d, params, key, at);
+	json_object_foreach (object, key, item)
+		if (param_find(params, key) == NULL)
+			return refuse_unknown(d, params, key, at);
 	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++) {
 		json_t *value = json_object_get(object, p->name);
 		struct place inner = member_of(at, p->name);

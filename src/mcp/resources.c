@@ -4,8 +4,6 @@
 #include "base/utf8.h"
 #include "mcp/internal.h"
 
-enum { URI_MAX = 8192 };
-
 static json_t *describe_resource(const void *record, enum mcp_revision revision)
 {
 	const struct mcp_resource *r = record;
@@ -47,9 +45,9 @@ static const char *uri_of(struct mcp_call *call)
 {
 	const char *uri = json_text(call->params, "uri");
 
-	if (uri == NULL || strlen(uri) > URI_MAX) {
+	if (uri == NULL || strlen(uri) > MCP_URI_MAX) {
 		call_refuse(call, RPC_INVALID_PARAMS, NULL,
-		            "'uri' must be a string of at most %d bytes", URI_MAX);
+		            "'uri' must be a string of at most %d bytes", MCP_URI_MAX);
 		return NULL;
 	}
 	return uri;
@@ -61,8 +59,6 @@ static bool read_template(struct mcp_call *call, const struct mcp_template *t)
 
 	if (variables == NULL)
 		return false;
-	/* The arguments point into the variables: they live as long as the message. */
-	json_set(call->message, "variables", json_incref(variables));
 	call_handle(call, t->params, t->args_size, variables, t->read);
 	return true;
 }
@@ -85,11 +81,14 @@ static bool read_resource(struct mcp_call *call)
 
 void resources_read_method(struct mcp_call *call)
 {
+	const char *uri = uri_of(call);
 	struct error missing;
 	char shown[160];
 
-	call->uri = uri_of(call);
-	if (call->uri == NULL || read_resource(call))
+	if (uri == NULL)
+		return;
+	call->uri = arena_text(&call->arena, uri);
+	if (read_resource(call))
 		return;
 	(void)error_set(&missing, ERR_NOT_FOUND, "resource '%s' not found",
 	                utf8_show(view_of(call->uri), shown, sizeof shown));

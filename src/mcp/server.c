@@ -12,6 +12,7 @@ const struct mcp_limits mcp_default_limits = {
 	.max_line = 10 * 1024 * 1024,
 	.max_batch = 100,
 	.max_calls = 256,
+	.max_held = 64 * 1024 * 1024,
 	.max_subscriptions = 1000,
 	.page_size = 100,
 };
@@ -33,10 +34,14 @@ static void check_params(const struct param *params, size_t args_size)
 		check_name(p->name);
 		assert(p->help != NULL && p->offset < args_size);
 		assert((p->type != PARAM_STRING && p->type != PARAM_TEXT) || p->max > 0);
+		assert((p->type != PARAM_INT && p->type != PARAM_NUMBER) || p->max > p->min);
 		assert(!lists || (p->max > 0 && p->item_max > 0));
 		assert(p->type != PARAM_ENUM || p->values != NULL);
+		assert(p->type != PARAM_RECORDS || p->max > 0);
 		if (p->type == PARAM_RECORDS)
 			check_params(p->fields, p->record_size);
+		if (p->type == PARAM_RECORD)
+			check_params(p->fields, args_size - p->offset);
 	}
 }
 
@@ -77,19 +82,9 @@ struct mcp_server *mcp_server_free(struct mcp_server *server)
 		return NULL;
 	assert(list_is_empty(&server->sessions));
 	while (!list_is_empty(&server->calls))
-		call_drop(container_of(server->calls.next, struct mcp_call, node));
+		call_orphan(container_of(server->calls.next, struct mcp_call, node));
 	free(server);
 	return NULL;
-}
-
-void mcp_server_changed(struct mcp_server *server, enum mcp_list list)
-{
-	listen_changed(server, list);
-}
-
-void mcp_server_updated(struct mcp_server *server, const char *uri)
-{
-	listen_updated(server, uri);
 }
 
 const struct mcp_limits *mcp_server_limits(const struct mcp_server *server)

@@ -63,6 +63,7 @@ struct mcp_limits {
 	size_t max_line;          /* bytes of one message, in and out */
 	size_t max_batch;         /* messages in a batch */
 	size_t max_calls;         /* unanswered calls of one session */
+	size_t max_held;          /* bytes of their messages */
 	size_t max_subscriptions; /* and open listen streams, of one session */
 	size_t page_size;         /* entries of a list sent at once */
 };
@@ -85,7 +86,8 @@ struct mcp_config {
 
 /* Copies *config, not what it points to. Asserts that the tables make sense. */
 struct mcp_server *mcp_server_new(struct loop *loop, const struct mcp_config *config);
-/* All sessions must be closed; calls still being worked on are given up. */
+/* All sessions must be closed. Calls still being worked on live on until their handlers
+ * answer; what the handlers reach through mcp_call_app() must live as long. */
 struct mcp_server *mcp_server_free(struct mcp_server *server);
 DEFINE_CLEANUP(mcp_server)
 

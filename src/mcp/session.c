@@ -1,12 +1,13 @@
 #include "mcp/session.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "mcp/envelope.h"
 #include "mcp/internal.h"
 
 struct mcp_session *mcp_session_new(struct mcp_server *server, struct mcp_sink *sink)
@@ -23,23 +24,30 @@ struct mcp_session *mcp_session_new(struct mcp_server *server, struct mcp_sink *
 	return session;
 }
 
-/* Calls of a batch share it; each is told, once is enough. */
+static struct mcp_call *first_call(const struct mcp_session *session)
+{
+	return container_of(session->calls.next, struct mcp_call, in_session);
+}
+
+/* A call may be answered from its own cancellation, so it leaves the session first. */
 void mcp_session_close(struct mcp_session *session)
 {
 	LIST_EACH (node, &session->calls) {
 		struct mcp_call *call = container_of(node, struct mcp_call, in_session);
 
-		if (call->batch != NULL)
+		if (call->batch != NULL && !call->cancelled)
 			batch_abandon(call->batch);
 	}
 	while (!list_is_empty(&session->calls)) {
-		struct mcp_call *call = container_of(session->calls.next, struct mcp_call,
-		                                     in_session);
+		struct mcp_call *call = first_call(session);
 
-		if (call->is_listen)
+		if (call->is_listen) {
 			listen_finish(call);
-		else
-			call_cancel(call);
+			continue;
+		}
+		session_end_call(session, call);
+		call->session = NULL;
+		call_cancel(call);
 	}
 	list_remove(&session->node);
 	json_decref(session->subscriptions);
@@ -49,55 +57,55 @@ void mcp_session_close(struct mcp_session *session)
 void session_end_call(struct mcp_session *session, struct mcp_call *call)
 {
 	list_remove(&call->in_session);
+	session->held_bytes -= call->held_bytes;
 	if (call->is_listen)
 		session->listen_count--;
 	else
 		session->call_count--;
 }
 
-static json_t *too_long(const struct mcp_session *session, json_t *id, size_t len)
+void session_send(struct mcp_session *session, struct view text)
 {
+	session->sink->send(session->sink, text);
+}
+
+char *session_text(const struct mcp_session *session, json_t *id, json_t *answer, size_t *ret_len)
+{
+	const size_t max = session->server->config.limits.max_line;
+	char *text = json_write(answer, ret_len);
+	AUTO_JSON json_t *refusal = NULL;
 	char why[160];
 
+	json_decref(answer);
+	if (*ret_len <= max)
+		return text;
 	(void)snprintf(why, sizeof why,
-	               "the answer has %zu bytes; at most %zu can be sent (max_line)", len,
-	               session->server->config.limits.max_line);
-	return rpc_error(id, RPC_INTERNAL_ERROR, why, NULL);
+	               "the answer has %zu bytes; at most %zu can be sent (max_line)", *ret_len,
+	               max);
+	free(text);
+	refusal = rpc_error(id, RPC_INTERNAL_ERROR, why, NULL);
+	return json_write(refusal, ret_len);
 }
 
-/* What is said in place of a message that clients would not accept: each request it
- * answers is told. */
-static json_t *stand_in(const struct mcp_session *session, const json_t *message, size_t len)
-{
-	json_t *refusals, *answer;
-	size_t i;
-
-	if (!json_is_array(message))
-		return too_long(session, json_object_get(message, "id"), len);
-	refusals = json_list();
-	json_array_foreach(message, i, answer)
-	        json_push(refusals, too_long(session, json_object_get(answer, "id"), len));
-	return refusals;
-}
-
-void session_send(struct mcp_session *session, json_t *message)
+void session_answer(struct mcp_session *session, json_t *id, json_t *answer)
 {
 	size_t len;
-	AUTO_FREE char *text = json_write(message, &len);
-	AUTO_FREE char *instead = NULL;
+	AUTO_FREE char *text = session_text(session, id, answer, &len);
 
-	if (len > session->server->config.limits.max_line) {
-		AUTO_JSON json_t *refusal = stand_in(session, message, len);
-
-		instead = json_write(refusal, &len);
-	}
-	session->sink->send(session->sink, (struct view){ instead != NULL ? instead : text, len });
-	json_decref(message);
+	session_send(session, (struct view){ text, len });
 }
 
+/* Nobody waits for a notification, so one that cannot be sent is let go. */
 void session_notify(struct mcp_session *session, const char *method, json_t *params)
 {
-	session_send(session, rpc_notification(method, params));
+	AUTO_JSON json_t *message = rpc_notification(method, params);
+	size_t len;
+	AUTO_FREE char *text = json_write(message, &len);
+
+	if (len > session->server->config.limits.max_line)
+		log_warning("a notification of %zu bytes was left out (max_line)", len);
+	else
+		session_send(session, (struct view){ text, len });
 }
 
 static void refuse(struct mcp_session *session, json_t *id, const struct error *why)
@@ -105,7 +113,7 @@ static void refuse(struct mcp_session *session, json_t *id, const struct error *
 	enum rpc_code code = why->kind == ERR_SYNTAX ? RPC_PARSE_ERROR : RPC_INVALID_REQUEST;
 
 	log_info("message refused: %s", why->msg);
-	session_send(session, rpc_error(id, code, why->msg, NULL));
+	session_answer(session, id, rpc_error(id, code, why->msg, NULL));
 }
 
 void mcp_session_refuse(struct mcp_session *session, const struct error *why)
@@ -113,19 +121,22 @@ void mcp_session_refuse(struct mcp_session *session, const struct error *why)
 	refuse(session, NULL, why);
 }
 
-static bool id_is_in_use(const struct mcp_session *session, const json_t *id)
+struct mcp_call *session_find_call(const struct mcp_session *session, const json_t *id)
 {
-	LIST_EACH (node, &session->calls)
-		if (json_equal(container_of(node, struct mcp_call, in_session)->id, id))
-			return true;
-	return false;
+	LIST_EACH (node, &session->calls) {
+		struct mcp_call *call = container_of(node, struct mcp_call, in_session);
+
+		if (!call->cancelled && json_equal(call->id, id))
+			return call;
+	}
+	return NULL;
 }
 
-static void receive_request(struct mcp_session *session, struct mcp_batch *batch, json_t *message,
+static void receive_request(struct mcp_session *session, struct mcp_batch *batch,
                             const struct rpc_message *rpc)
 {
-	bool id_taken = id_is_in_use(session, rpc->id);
-	struct mcp_call *call = call_new(session, batch, message, rpc);
+	bool id_taken = session_find_call(session, rpc->id) != NULL;
+	struct mcp_call *call = call_new(session, batch, rpc);
 
 	if (id_taken)
 		call_refuse(call, RPC_INVALID_REQUEST, NULL,
@@ -134,14 +145,15 @@ static void receive_request(struct mcp_session *session, struct mcp_batch *batch
 		call_refuse(call, RPC_INVALID_PARAMS, NULL, "'params' must be an object");
 	else
 		methods_dispatch(call);
+	call->params = NULL; /* an answered call is freed from the loop, so it is still there */
 }
 
-static void receive_decoded(struct mcp_session *session, struct mcp_batch *batch, json_t *message,
+static void receive_decoded(struct mcp_session *session, struct mcp_batch *batch,
                             const struct rpc_message *rpc)
 {
 	switch (rpc->kind) {
 	case RPC_REQUEST:
-		receive_request(session, batch, message, rpc);
+		receive_request(session, batch, rpc);
 		break;
 	case RPC_NOTIFICATION:
 		methods_notified(session, rpc);
@@ -169,8 +181,7 @@ static int check_batch(const struct mcp_session *session, const json_t *messages
 	if (json_array_size(messages) > max)
 		return error_set(err, ERR_LIMIT, "more than %zu messages in a batch (max_batch)",
 		                 max);
-	json_array_foreach(messages, i, message)
-	{
+	json_array_foreach (messages, i, message) {
 		if (rpc_decode(message, &rpc, err) < 0)
 			return error_wrap(err, "message %zu of the batch", i + 1);
 		if (envelope_is_claimed(rpc.params))
@@ -178,7 +189,7 @@ static int check_batch(const struct mcp_session *session, const json_t *messages
 			        err, ERR_INVALID,
 			        "message %zu of the batch: stateless revisions have no batches",
 			        i + 1);
-		if (rpc.kind == RPC_REQUEST && view_is(view_of(rpc.method), "initialize"))
+		if (rpc.kind == RPC_REQUEST && strcmp(rpc.method, "initialize") == 0)
 			return error_set(err, ERR_INVALID,
 			                 "message %zu of the batch: 'initialize' must stand alone",
 			                 i + 1);
@@ -199,15 +210,15 @@ static void receive_batch(struct mcp_session *session, json_t *messages)
 		return;
 	}
 	batch = batch_new(session);
-	json_array_foreach(messages, i, message)
-	{
+	session->message_bytes /= json_array_size(messages); /* each has its share */
+	json_array_foreach (messages, i, message) {
 		if (rpc_decode(message, &rpc, &err) == 0)
-			receive_decoded(session, batch, message, &rpc);
+			receive_decoded(session, batch, &rpc);
 	}
 	batch_ready(batch);
 }
 
-void mcp_session_receive(struct mcp_session *session, struct view text)
+static void receive(struct mcp_session *session, struct view text)
 {
 	AUTO_JSON json_t *message = NULL;
 	AUTO_JSON json_t *id = NULL;
@@ -223,5 +234,12 @@ void mcp_session_receive(struct mcp_session *session, struct view text)
 	else if (rpc_decode(message, &rpc, &err) < 0)
 		refuse(session, NULL, &err);
 	else
-		receive_decoded(session, NULL, message, &rpc);
+		receive_decoded(session, NULL, &rpc);
+}
+
+void mcp_session_receive(struct mcp_session *session, struct view text)
+{
+	session->message_bytes = text.len;
+	receive(session, text);
+	mem_trim(text.len);
 }

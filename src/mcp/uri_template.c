@@ -1,5 +1,4 @@
 /* uri_template.c - the part of RFC 6570 resource templates use: {name} and {+name}. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -50,16 +49,23 @@ static json_t *percent_decode(struct view encoded)
 	return utf8_valid(text) ? json_str_view(text) : NULL;
 }
 
-/* How much of `uri` a variable takes: up to what follows it in the template, and never
- * past a '/' unless it is a {+name}. Nothing at all is no match. */
-static size_t extent(const char *uri, const char *after, bool greedy)
+/* How much of `uri` a variable takes: up to what follows it in the template (the last
+ * literal stands at the very end), and past a '/' only if it is a {+name}. 0: no match. */
+static size_t extent(const char *uri, const char *after, bool crosses_slashes)
 {
-	size_t end = greedy ? strlen(uri) : strcspn(uri, "/");
+	size_t most = crosses_slashes ? strlen(uri) : strcspn(uri, "/");
 	size_t literal = strcspn(after, "{");
+	size_t len = strlen(uri);
 
 	if (literal == 0)
-		return end;
-	for (size_t i = 1; i <= end; i++)
+		return most;
+	if (after[literal] == '\0') {
+		if (len <= literal || len - literal > most ||
+		    strcmp(uri + len - literal, after) != 0)
+			return 0;
+		return len - literal;
+	}
+	for (size_t i = 1; i <= most; i++)
 		if (strncmp(uri + i, after, literal) == 0)
 			return i;
 	return 0;
@@ -71,7 +77,7 @@ json_t *uri_template_match(const char *uri_template, const char *uri)
 	const char *t = uri_template;
 
 	while (*t != '\0') {
-		bool greedy = t[0] == '{' && t[1] == '+';
+		bool crosses_slashes = t[0] == '{' && t[1] == '+';
 		const char *close = strchr(t, '}');
 		AUTO_FREE char *name = NULL;
 		json_t *value;
@@ -82,10 +88,10 @@ json_t *uri_template_match(const char *uri_template, const char *uri)
 				return NULL;
 			continue;
 		}
-		t += greedy ? 2 : 1;
+		t += crosses_slashes ? 2 : 1;
 		name = mem_dup_len(t, (size_t)(close - t));
 		t = close + 1;
-		len = extent(uri, t, greedy);
+		len = extent(uri, t, crosses_slashes);
 		value = len != 0 ? percent_decode((struct view){ uri, len }) : NULL;
 		if (value == NULL)
 			return NULL;

@@ -22,12 +22,19 @@ static const char *absolute(const char *variable)
 	return path != NULL && path[0] == '/' ? path : NULL;
 }
 
+/* Where a file is looked for when none is named. */
+struct usual_file {
+	const char *path;     /* NULL: nowhere */
+	const char *variable; /* that led there; NULL: none did */
+};
+
 /* NULL if the environment does not tell where the user's files are. */
-static char *user_file(void)
+static char *user_file(const char **ret_variable)
 {
 	const char *config_home = absolute("XDG_CONFIG_HOME");
 	const char *home = absolute("HOME");
 
+	*ret_variable = config_home != NULL ? "XDG_CONFIG_HOME" : "HOME";
 	if (config_home != NULL)
 		return mem_format("%s/belljar/belljar.json", config_home);
 	if (home != NULL)
@@ -35,23 +42,43 @@ static char *user_file(void)
 	return NULL;
 }
 
+/* A file nobody named cannot be read: say who named it, and the way out. It is not passed
+ * over, because what it forbids would then be allowed. */
+static int refuse_usual(const struct usual_file *file, const struct error *why, struct error *err)
+{
+	if (file->variable != NULL)
+		(void)error_set(err, why->kind,
+		                "%s (%s led there; --config FILE, XDG_CONFIG_HOME or HOME can "
+		                "name another)",
+		                why->msg, file->variable);
+	else
+		(void)error_set(err, why->kind, "%s (--config FILE can name another)", why->msg);
+	err->errnum = why->errnum;
+	return -1;
+}
+
 /* 1: read, 0: there is no such file. */
-static int read_if_there(const char *path, struct buf *text, struct error *err)
+static int read_if_there(const struct usual_file *file, struct buf *text, struct error *err)
 {
 	struct error why;
 
-	if (fd_read_file(path, text, &why) == 0)
+	if (file->path == NULL)
+		return 0;
+	if (fd_read_file(file->path, text, &why) == 0)
 		return 1;
 	if (why.kind == ERR_NOT_FOUND)
 		return 0;
-	*err = why;
-	return -1;
+	return refuse_usual(file, &why, err);
 }
 
 static int find_and_read(const char *named, char **ret_path, struct buf *text, struct error *err)
 {
-	AUTO_FREE char *own = NULL;
-	const char *paths[2];
+	const char *variable = NULL;
+	AUTO_FREE char *own = user_file(&variable);
+	const struct usual_file files[] = {
+		{ own, variable },
+		{ "/etc/belljar/belljar.json", NULL },
+	};
 
 	if (named != NULL) {
 		if (fd_read_file(named, text, err) < 0)
@@ -59,16 +86,13 @@ static int find_and_read(const char *named, char **ret_path, struct buf *text, s
 		*ret_path = mem_dup(named);
 		return 0;
 	}
-	own = user_file();
-	paths[0] = own;
-	paths[1] = "/etc/belljar/belljar.json";
-	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-		int r = paths[i] != NULL ? read_if_there(paths[i], text, err) : 0;
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		int r = read_if_there(&files[i], text, err);
 
 		if (r < 0)
 			return -1;
 		if (r > 0) {
-			*ret_path = mem_dup(paths[i]);
+			*ret_path = mem_dup(files[i].path);
 			return 0;
 		}
 	}
@@ -118,8 +142,9 @@ static int read_object(struct view text, struct config *config, struct error *er
 	if (!json_is_object(config->root))
 		return error_set(err, ERR_INVALID, "expected a JSON object, got %s",
 		                 json_describe(config->root, got, sizeof got));
-	json_object_foreach(config->root, key,
-	                    json) if (read_key(key, json, &config->layer, err) < 0) return -1;
+	json_object_foreach (config->root, key, json)
+		if (read_key(key, json, &config->layer, err) < 0)
+			return -1;
 	return 0;
 }
 
@@ -131,6 +156,9 @@ int config_load(struct config *ret, const char *named, struct error *err)
 	buf_init(&text, LARGEST_FILE);
 	if (find_and_read(named, &config.path, &text, err) < 0)
 		return error_wrap(err, "configuration");
+	/* Blanked, not cut off: an error tells the byte of the file. */
+	if (view_starts(buf_view(&text), "\xef\xbb\xbf"))
+		memset(text.ptr, ' ', 3);
 	if (config.path != NULL && read_object(buf_view(&text), &config, err) < 0) {
 		(void)error_wrap(err, "configuration '%s'", config.path);
 		config_done(&config);

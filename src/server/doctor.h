@@ -1,14 +1,21 @@
 /* doctor.h - what this machine offers for sandboxes, layer by layer. */
 #pragma once
-#include "base/attr.h"
-#include "json/json.h"
+#include <stddef.h>
 
 struct options;
 
-/* {"checks":[{"name","status","detail","fix"?}]} with status "on", "weaker" or "off", in
- * a fixed order; "fix" stands where the status is not "on". The caller owns it. Forks
- * short-lived children and waits for them: some milliseconds, at worst some seconds. */
-json_t *doctor_report(const struct options *options) RETURNS_NONNULL;
+enum check_status { CHECK_ON, CHECK_WEAKER, CHECK_OFF, CHECK_STATUS_COUNT };
 
-/* What the layer of that name is for; NULL if there is no such check. */
-const char *doctor_purpose(const char *name);
+struct check {
+	const char *name;    /* of the layer; static */
+	const char *purpose; /* what the layer is for; static */
+	enum check_status status;
+	char detail[400]; /* what was found */
+	char fix[400];    /* the command or step that helps; "" when on */
+};
+
+enum { DOCTOR_CHECKS_MAX = 16 };
+
+/* Fills ret in a fixed order and returns how many there are. Forks short-lived children and
+ * waits for them: some milliseconds, at worst some seconds. */
+size_t doctor_examine(const struct options *options, struct check ret[DOCTOR_CHECKS_MAX]);

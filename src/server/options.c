@@ -133,15 +133,19 @@ static int read_flags(struct option_layer *layer, const char *const flags[OPTION
 static int refuse_variable(const char *name, struct error *err)
 {
 	struct nearest best = { 0 };
+	const size_t prefix = strlen(OPTION_VARIABLE_PREFIX);
 	char known[OPTION_COUNT][OPTION_NAME_SIZE], shown[80];
 
+	/* Compared without what all of them share: it would make any two names near. */
 	for (size_t i = 0; i < OPTION_COUNT; i++)
-		nearest_offer(&best, name, option_variable(&option_specs[i], known[i]));
+		if (!option_specs[i].flag_only)
+			nearest_offer(&best, name + prefix,
+			              option_variable(&option_specs[i], known[i]) + prefix);
 	(void)utf8_show(view_of(name), shown, sizeof shown);
 	if (best.name != NULL)
 		return error_set(err, ERR_INVALID,
-		                 "unknown environment variable '%s'; did you mean '%s'?", shown,
-		                 best.name);
+		                 "unknown environment variable '%s'; did you mean '%s%s'?", shown,
+		                 OPTION_VARIABLE_PREFIX, best.name);
 	return error_set(err, ERR_INVALID,
 	                 "unknown environment variable '%s'; unset it (names that start with "
 	                 "%s are ours)",
@@ -154,7 +158,8 @@ static int read_variable(struct option_layer *layer, unsigned verb, const char *
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		char known[OPTION_NAME_SIZE];
 
-		if (strcmp(name, option_variable(&option_specs[i], known)) != 0)
+		if (option_specs[i].flag_only ||
+		    strcmp(name, option_variable(&option_specs[i], known)) != 0)
 			continue;
 		if ((option_specs[i].verbs & verb) == 0)
 			return 0;

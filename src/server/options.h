@@ -4,6 +4,9 @@
  * (BELLJAR_MAX_LINE), the configuration file (max_line), the help, the manual page and
  * the completions. To add an option: a member of struct options, an id, a row.
  *
+ * Settings may come from anywhere. What says what to do this once (write, json) comes
+ * from flags only: a variable left behind must not make `connect` edit a file.
+ *
  *   options_parse_args -> options_load -> use -> options_done, option_args_done
  *
  * A flag wins over the environment, the environment over the file, the file over the
@@ -27,6 +30,7 @@ struct options {
 	uint64_t max_values;        /* JSON values of a message */
 	uint64_t max_batch;         /* messages in a batch */
 	uint64_t max_calls;         /* calls in progress per client */
+	uint64_t max_held;          /* bytes of messages whose calls are in progress */
 	uint64_t max_subscriptions; /* subscriptions and listen streams per client */
 	uint64_t max_queue;         /* bytes waiting for a client that does not read */
 	uint64_t page_size;         /* entries per page of a list */
@@ -47,6 +51,7 @@ enum option_id {
 	OPTION_MAX_VALUES,
 	OPTION_MAX_BATCH,
 	OPTION_MAX_CALLS,
+	OPTION_MAX_HELD,
 	OPTION_MAX_SUBSCRIPTIONS,
 	OPTION_MAX_QUEUE,
 	OPTION_PAGE_SIZE,
@@ -75,6 +80,7 @@ struct option_spec {
 	enum option_type type;
 	unsigned verbs;             /* option_verb bits */
 	bool in_file;               /* may stand in the configuration file */
+	bool flag_only;             /* not from the environment either */
 	size_t offset;              /* in struct options */
 	const char *word;           /* what the help calls the value; NULL for flags */
 	const char *fallback;       /* the default as one would write it; NULL: none */

@@ -7,21 +7,15 @@
 #include <stddef.h>
 
 #include "base/attr.h"
+#include "server/doctor.h"
 
 struct options;
-
-enum check_status { CHECK_ON, CHECK_WEAKER, CHECK_OFF, CHECK_STATUS_COUNT };
-
-struct check {
-	enum check_status status;
-	char detail[400]; /* what was found */
-	char fix[400];    /* the command or step that helps; "" when on */
-};
 
 void check_set(struct check *check, enum check_status status, const char *fmt, ...)
         PRINTF_LIKE(3, 4);
 void check_fix(struct check *check, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* Sets status, detail and fix of a check in which they are empty. */
 typedef void probe_fn(const struct options *options, struct check *ret);
 
 probe_fn probe_kernel, probe_seccomp, probe_landlock;
@@ -34,6 +28,7 @@ probe_fn probe_configuration;
  * Returns out. */
 const char *probe_read_line(const char *path, char *out, size_t size);
 
-/* The first executable of that name on $PATH: 0, or -1 if there is none. */
+/* The first executable of that name on $PATH (the usual directories if it is not set): 0,
+ * or -1 if there is none. */
 #define PROBE_PATH_SIZE 4096
 MUST_CHECK int probe_find_program(const char *name, char out[PROBE_PATH_SIZE]);

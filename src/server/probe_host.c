@@ -209,6 +209,26 @@ void probe_containers(UNUSED const struct options *options, struct check *ret)
 
 /* --- our own settings --- */
 
+/* The check's name says "configuration" already. */
+static const char *without_topic(const char *message)
+{
+	static const char topic[] = "configuration";
+
+	if (strncmp(message, topic, strlen(topic)) != 0)
+		return message;
+	message += strlen(topic);
+	return message + strspn(message, ": ");
+}
+
+static const char *configuration_fix(const struct error *err)
+{
+	if (err->errnum == EACCES || err->errnum == EPERM)
+		return "make it readable, or name another with --config";
+	if (err->kind == ERR_NOT_FOUND)
+		return "create it, or name another with --config";
+	return "correct it: 'belljar help serve' lists the options";
+}
+
 void probe_configuration(const struct options *options, struct check *ret)
 {
 	const char *flags[OPTION_COUNT] = { [OPTION_CONFIG] = options->config };
@@ -217,8 +237,8 @@ void probe_configuration(const struct options *options, struct check *ret)
 	char shown[200];
 
 	if (options_load(&served, FOR_SERVE, flags, environ, &err) < 0) {
-		check_set(ret, CHECK_OFF, "%s", err.msg);
-		check_fix(ret, "correct it: 'belljar help serve' lists the options");
+		check_set(ret, CHECK_OFF, "%s", without_topic(err.msg));
+		check_fix(ret, "%s", configuration_fix(&err));
 		return;
 	}
 	if (served.config != NULL)

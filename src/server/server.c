@@ -1,11 +1,11 @@
 #include "server/server.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "loop/loop.h"
 #include "mcp/server.h"
@@ -25,16 +25,22 @@ static const struct mcp_icon icon = { .src = icon_svg,
 
 /* The limits a caller may meet, by the names of their options. */
 static const enum option_id shown_limits[] = {
-	OPTION_MAX_LINE,  OPTION_MAX_DEPTH,         OPTION_MAX_VALUES, OPTION_MAX_BATCH,
-	OPTION_MAX_CALLS, OPTION_MAX_SUBSCRIPTIONS, OPTION_MAX_QUEUE,  OPTION_PAGE_SIZE,
+	OPTION_MAX_LINE,          OPTION_MAX_DEPTH, OPTION_MAX_VALUES,
+	OPTION_MAX_BATCH,         OPTION_MAX_CALLS, OPTION_MAX_HELD,
+	OPTION_MAX_SUBSCRIPTIONS, OPTION_MAX_QUEUE, OPTION_PAGE_SIZE,
 };
+
+/* A terminal that closes ends us as cleanly as being told to. */
+static const int ending_signals[] = { SIGTERM, SIGINT, SIGHUP };
 
 struct server {
 	struct loop *loop;
 	struct mcp_server *mcp;
 	struct stdio *stdio;
-	struct loop_signal *terminate, *interrupt;
+	struct loop_signal *signals[ARRAY_LEN(ending_signals)];
 	bool stopping;
+	bool broken; /* `why` says why */
+	struct error why;
 	struct tools_context context;
 	struct tools_limit limits[ARRAY_LEN(shown_limits)];
 	char limit_names[ARRAY_LEN(shown_limits)][OPTION_NAME_SIZE];
@@ -78,6 +84,7 @@ static struct mcp_server *make_mcp(struct server *server, const struct options *
 			.max_line = options->max_line,
 			.max_batch = options->max_batch,
 			.max_calls = options->max_calls,
+			.max_held = options->max_held,
 			.max_subscriptions = options->max_subscriptions,
 			.page_size = options->page_size,
 		},
@@ -87,10 +94,13 @@ static struct mcp_server *make_mcp(struct server *server, const struct options *
 	return mcp_server_new(server->loop, &config);
 }
 
-static void on_ended(void *ctx)
+static void on_ended(void *ctx, const struct error *why)
 {
 	struct server *server = ctx;
 
+	server->broken = why != NULL;
+	if (why != NULL)
+		server->why = *why;
 	loop_stop(server->loop);
 }
 
@@ -119,12 +129,16 @@ static int serve(struct server *server, const struct options *options, struct er
 
 	if (stdio_open(server->loop, server->mcp, &config, &server->stdio, err) < 0)
 		return -1;
-	server->terminate = loop_signal_new(server->loop, SIGTERM, on_signal, server);
-	server->interrupt = loop_signal_new(server->loop, SIGINT, on_signal, server);
+	for (size_t i = 0; i < ARRAY_LEN(ending_signals); i++)
+		server->signals[i] = loop_signal_new(server->loop, ending_signals[i], on_signal,
+		                                     server);
 	log_info("belljar %s serves one client on standard input and output", BELLJAR_VERSION);
 	loop_run(server->loop);
 	log_info("ended");
-	return 0;
+	if (!server->broken)
+		return 0;
+	*err = server->why;
+	return -1;
 }
 
 int server_run(const struct options *options, struct error *err)
@@ -139,8 +153,8 @@ int server_run(const struct options *options, struct error *err)
 	fill_context(&server, options);
 	server.mcp = make_mcp(&server, options);
 	r = serve(&server, options, err);
-	(void)loop_signal_free(server.terminate);
-	(void)loop_signal_free(server.interrupt);
+	for (size_t i = 0; i < ARRAY_LEN(ending_signals); i++)
+		(void)loop_signal_free(server.signals[i]);
 	(void)stdio_free(server.stdio);
 	(void)mcp_server_free(server.mcp);
 	(void)loop_free(server.loop);

@@ -6,5 +6,6 @@
 struct error;
 struct options;
 
-/* Returns 0 when the client left or SIGTERM or SIGINT came and all was put in order. */
+/* Returns 0 when the client left or SIGTERM, SIGINT or SIGHUP came and all was put in
+ * order; -1 when the descriptors could not be used or the client let too much pile up. */
 MUST_CHECK int server_run(const struct options *options, struct error *err);

@@ -1,5 +1,5 @@
 #include "base/clock.h"
-#include "mcp/content.h"
+#include "mcp/revision.h"
 #include "tools/catalogue.h"
 
 struct server_info_args {

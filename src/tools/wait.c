@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "mcp/content.h"
 #include "tools/catalogue.h"
 
 enum { TICK_MS = 500 };
@@ -56,7 +55,7 @@ static void on_tick(void *ctx)
 		finish(w);
 		return;
 	}
-	if (elapsed != 0)
+	if (elapsed >= TICK_MS)
 		mcp_call_progress(w->call, (double)elapsed / 1000, (double)w->wanted_ms / 1000,
 		                  "%.0f s left", ceil((double)left / 1000));
 	loop_timer_start(w->timer, left < TICK_MS ? left : TICK_MS);

@@ -5,10 +5,13 @@
 
 #include "base/error.h"
 
+/* A byte order mark in front and a CR behind do not count. */
+enum { ENDS_MAX = 4 };
+
 void line_init(struct line_reader *reader, size_t max, const struct line_events *events, void *ctx)
 {
-	*reader = (struct line_reader){ .events = events, .ctx = ctx };
-	buf_init(&reader->partial, max);
+	*reader = (struct line_reader){ .max = max, .events = events, .ctx = ctx };
+	buf_init(&reader->partial, max + ENDS_MAX);
 	buf_init(&reader->held, LINE_FEED_MAX);
 }
 
@@ -27,7 +30,9 @@ static void deliver(struct line_reader *reader, struct view line)
 		line.len -= strlen(mark);
 	}
 	line = view_trim(line);
-	if (line.len != 0)
+	if (line.len > reader->max)
+		reader->events->too_long(reader->ctx);
+	else if (line.len != 0)
 		reader->events->line(reader->ctx, line);
 }
 

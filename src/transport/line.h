@@ -16,6 +16,7 @@ struct line_events {
 };
 
 struct line_reader {
+	size_t max;
 	struct buf partial; /* a line whose end has not come yet */
 	struct buf held;    /* what was fed while paused */
 	bool skipping, paused;

@@ -1,10 +1,10 @@
 #include "transport/stdio.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -19,6 +19,8 @@
  * is left out, input waits. */
 enum { BUSY_BYTES = 1024 * 1024 };
 
+_Static_assert((int)INPUT_CHUNK <= (int)LINE_FEED_MAX, "what is read at once can be fed at once");
+
 struct stdio {
 	struct mcp_sink sink;
 	struct stdio_config config;
@@ -31,6 +33,8 @@ struct stdio {
 	struct loop_timer *grace;
 	struct loop_timer *give_up; /* due at once: ends the connection from the loop */
 	bool ending, idle, ended, given_up;
+	bool broken; /* `why` says why */
+	struct error why;
 };
 
 static void finish(struct stdio *stdio)
@@ -39,7 +43,7 @@ static void finish(struct stdio *stdio)
 		return;
 	stdio->ended = true;
 	loop_timer_stop(stdio->grace);
-	stdio->config.ended(stdio->config.ctx);
+	stdio->config.ended(stdio->config.ctx, stdio->broken ? &stdio->why : NULL);
 }
 
 static void finish_when_quiet(struct stdio *stdio)
@@ -97,16 +101,18 @@ static bool is_busy(struct mcp_sink *sink)
 static void on_send(struct mcp_sink *sink, struct view text)
 {
 	struct stdio *stdio = container_of(sink, struct stdio, sink);
-	AUTO_FREE char *line = mem_new(text.len + 1);
+	AUTO_FREE char *line = NULL;
 	struct error err;
 
 	if (stdio->given_up)
 		return;
+	line = mem_resize(NULL, text.len + 1);
 	memcpy(line, text.ptr, text.len);
 	line[text.len] = '\n';
 	if (output_write(stdio->output, (struct view){ line, text.len + 1 }, &err) < 0) {
-		log_error("client given up: %s", err.msg);
-		stdio->given_up = true;
+		(void)error_wrap(&err, "client given up");
+		stdio->given_up = stdio->broken = true;
+		stdio->why = err;
 		loop_timer_start(stdio->give_up, 0);
 	}
 	if (is_busy(sink)) {
@@ -128,11 +134,22 @@ static void on_drained(void *ctx)
 		input_resume(stdio->input);
 }
 
+static void end_broken(struct stdio *stdio, const struct error *why)
+{
+	stdio->broken = true;
+	stdio->why = *why;
+	stdio_end(stdio);
+}
+
 static void on_output_failed(void *ctx, const struct error *why)
 {
-	log_info("client gone: %s", why->msg);
-	stdio_end(ctx);
-	finish_when_quiet(ctx);
+	struct stdio *stdio = ctx;
+
+	if (why->errnum == EPIPE || why->errnum == ECONNRESET)
+		stdio_end(stdio);
+	else
+		end_broken(stdio, why);
+	finish_when_quiet(stdio);
 }
 
 static const struct output_events output_events = { on_drained, on_output_failed };
@@ -153,7 +170,7 @@ static void on_too_long(void *ctx)
 	struct error err;
 
 	(void)error_set(&err, ERR_LIMIT, "a message of more than %zu bytes (max_line)",
-	                stdio->lines.partial.max);
+	                stdio->lines.max);
 	if (stdio->session != NULL)
 		mcp_session_refuse(stdio->session, &err);
 }
@@ -171,10 +188,11 @@ static void on_input_end(void *ctx, const struct error *why)
 {
 	struct stdio *stdio = ctx;
 
-	if (why != NULL)
-		log_warning("%s", why->msg);
 	line_end(&stdio->lines);
-	stdio_end(stdio);
+	if (why == NULL)
+		stdio_end(stdio);
+	else
+		end_broken(stdio, why);
 }
 
 static const struct input_events input_events = { on_bytes, on_input_end };

@@ -20,7 +20,9 @@ struct stdio_config {
 	int in_fd, out_fd; /* borrowed */
 	size_t max_queue;  /* bytes that may wait for the client */
 	uint64_t grace_ms;
-	void (*ended)(void *ctx); /* last call; free the transport after it */
+	/* Last call; free the transport after it, not from within. NULL: the client left or
+	 * stdio_end() was called; else why the connection could not go on. */
+	void (*ended)(void *ctx, const struct error *why);
 	void *ctx;
 };
 

@@ -14,7 +14,7 @@ async function busy(server, params) {
   await server.request('ping');
 }
 
-for (const signal of [undefined, 'SIGTERM', 'SIGINT']) {
+for (const signal of [undefined, 'SIGTERM', 'SIGINT', 'SIGHUP']) {
   const what = signal ?? 'end of input';
 
   test(`${what} while calls run (fixture)`, async (t) => {

@@ -208,3 +208,27 @@ test('a client that does not read: 20000 short answers', async (t) => {
   for (const id of ids) assert.equal((await server.next()).id, id);
   await server.close();
 });
+
+test('what a message holds beside its arguments is not kept by its call', async (t) => {
+  const server = start(t, FIXTURE);
+  const pad = Array(66000).fill({ a: {} });
+  for (let id = 1; id <= 40; id++)
+    server.ask('tools/call', { name: 'test_slow', arguments: { ms: 60000 }, pad }, id);
+  await alive(server);
+  assertMemory(server, 100 * MIB);
+  for (let id = 1; id <= 40; id++) server.notify('notifications/cancelled', { requestId: id });
+  await alive(server);
+  await server.close();
+});
+
+test('messages of calls in progress hold no more than max_held', async (t) => {
+  const server = start(t, FIXTURE);
+  const _meta = { note: 'x'.repeat(9 * MIB) };
+  for (let id = 1; id <= 8; id++)
+    server.ask('tools/call', { name: 'test_slow', arguments: { ms: 60000 }, _meta }, id);
+  assertError(await server.next(), -32603, /more than 67108864 bytes \(max_held\)/, 8);
+  server.notify('notifications/cancelled', { requestId: 1 });
+  server.ask('tools/call', { name: 'test_slow', arguments: { ms: 0 }, _meta }, 9);
+  assert.equal(textOf(await server.next()), 'slept');
+  await server.close();
+});

@@ -89,7 +89,7 @@ const rows = {
   '12: clientInfo with a numeric name': badEnvelope(CLIENT_INFO_KEY, INFO_PROBLEM, { [CLIENT_INFO_KEY]: { name: 1, version: '1' } }),
   '12: an unknown log level': badEnvelope(LOG_LEVEL_KEY, LEVEL_PROBLEM, { [LOG_LEVEL_KEY]: 'loud' }),
   '12: a numeric log level': badEnvelope(LOG_LEVEL_KEY, LEVEL_PROBLEM, { [LOG_LEVEL_KEY]: 3 }),
-  '12: progressToken an object': badEnvelope('progressToken', 'must be a string or a number', { progressToken: {} }),
+  '12: progressToken an object': badEnvelope('progressToken', 'must be a string of at most 1024 bytes or a number', { progressToken: {} }),
   '12: a broken envelope beats an unknown version': badEnvelope(CAPABILITIES_KEY, 'is missing', {
     [VERSION_KEY]: 'v999.0.0',
     [CAPABILITIES_KEY]: undefined,

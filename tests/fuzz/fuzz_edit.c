@@ -1,5 +1,7 @@
 /* fuzz_edit.c - a client's file may hold anything: it is refused, or edited so that the
- * result still is what it was (JSON stays JSON), and a second edit finds nothing to do. */
+ * result still is what it was (JSON stays JSON, with comments or without), nothing in it is
+ * lost, and a second edit finds nothing to do. */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -7,6 +9,8 @@
 #include "base/error.h"
 #include "cli/clients.h"
 #include "cli/edit.h"
+#include "cli/entry.h"
+#include "cli/jsonc.h"
 #include "json/json.h"
 
 enum { ROOM = 1 << 20 };
@@ -14,25 +18,57 @@ enum { ROOM = 1 << 20 };
 typedef enum edit_result edit_fn(struct view text, const struct entry *entry, struct buf *ret,
                                  struct error *err);
 
-static void must_be_json(struct view text)
+static bool is_json(struct view text)
 {
 	static const struct json_limits limits = { .depth = 512, .values = 1000000 };
 	AUTO_JSON json_t *value = NULL;
 	struct error err;
 
-	if (json_read(text, &limits, &value, NULL, &err) < 0)
-		abort();
+	return json_read(text, &limits, &value, NULL, &err) == 0;
+}
+
+static bool is_json_with_comments(struct view text)
+{
+	AUTO_BUF struct buf plain;
+	struct error err;
+
+	buf_init(&plain, ROOM);
+	return jsonc_blank(text, &plain, &err) == 0 && plain.len == text.len &&
+	       is_json(buf_view(&plain));
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* Whether all of the old text is still there, in its order, blanks aside. */
+static bool holds(struct view text, struct view old)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < old.len; i++) {
+		if (is_blank(old.ptr[i]))
+			continue;
+		while (at < text.len && text.ptr[at] != old.ptr[i])
+			at++;
+		if (at++ >= text.len)
+			return false;
+	}
+	return true;
 }
 
 static void edit_twice(edit_fn *edit, struct view text, const struct entry *entry)
 {
 	AUTO_BUF struct buf once;
 	AUTO_BUF struct buf twice;
+	enum edit_result result;
 	struct error err;
 
 	buf_init(&once, ROOM);
 	buf_init(&twice, ROOM);
-	switch (edit(text, entry, &once, &err)) {
+	result = edit(text, entry, &once, &err);
+	switch (result) {
 	case EDIT_FAILED:
 		if (err.msg[0] == '\0')
 			abort();
@@ -45,8 +81,12 @@ static void edit_twice(edit_fn *edit, struct view text, const struct entry *entr
 	case EDIT_REPLACED:
 		break;
 	}
-	if (entry->client->servers_key != NULL)
-		must_be_json(buf_view(&once));
+	if (entry->client->servers_key != NULL && !is_json_with_comments(buf_view(&once)))
+		abort();
+	if (entry->client->servers_key != NULL && is_json(text) && !is_json(buf_view(&once)))
+		abort();
+	if (result == EDIT_ADDED && !holds(buf_view(&once), text))
+		abort();
 	if (edit(buf_view(&once), entry, &twice, &err) != EDIT_NOTHING)
 		abort();
 }
@@ -58,6 +98,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct entry entry = { .name = "belljar", .program = "/opt/b \"q\"/belljar" };
 
 	entry.client = client_find("cursor");
+	edit_twice(edit_json, text, &entry);
+	entry.client = client_find("claude-code");
 	edit_twice(edit_json, text, &entry);
 	entry.client = client_find("codex");
 	edit_twice(edit_toml, text, &entry);

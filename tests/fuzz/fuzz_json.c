@@ -40,8 +40,10 @@ static void measure(const json_t *value, size_t depth, struct cost *cost)
 	must(++depth <= limits.depth, "a value that was read is within the depth");
 	if (depth > cost->depth)
 		cost->depth = depth;
-	json_array_foreach(value, i, member) measure(member, depth, cost);
-	json_object_foreach((json_t *)(uintptr_t)value, key, member) measure(member, depth, cost);
+	json_array_foreach (value, i, member)
+		measure(member, depth, cost);
+	json_object_foreach ((json_t *)(uintptr_t)value, key, member)
+		measure(member, depth, cost);
 }
 
 static void check_refusal(const struct error *err, const json_t *id)
@@ -65,7 +67,7 @@ static void check_cost(struct view text, const json_t *value)
 	must(cost.values <= limits.values, "a value that was read is within the values");
 }
 
-static void check_round_trip(const json_t *value)
+static void check_round_trip(json_t *value)
 {
 	size_t len;
 	AUTO_FREE char *text = json_write(value, &len);

@@ -87,11 +87,27 @@ static void a_size_nobody_capped_aborts(void **state)
 	assert_string_equal(must_abort(ask_for_half_of_all_memory, said, sizeof said), "");
 }
 
+static void copies_a_text(void **state)
+{
+	struct arena arena = { 0 };
+	char text[] = "abc";
+	char *copy = arena_text(&arena, text);
+
+	(void)state;
+	text[0] = 'x';
+	assert_string_equal(copy, "abc");
+	assert_string_equal(arena_text(&arena, ""), "");
+	arena_done(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(pieces_are_zeroed_aligned_and_apart), TEST(many_small_pieces_share_blocks),
-		TEST(an_array_has_room_for_all_of_it),     TEST(a_done_arena_is_empty_and_usable),
+		TEST(copies_a_text),
+		TEST(pieces_are_zeroed_aligned_and_apart),
+		TEST(many_small_pieces_share_blocks),
+		TEST(an_array_has_room_for_all_of_it),
+		TEST(a_done_arena_is_empty_and_usable),
 		TEST(a_size_nobody_capped_aborts),
 	};
 

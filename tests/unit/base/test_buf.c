@@ -9,7 +9,6 @@ static void an_empty_buffer_is_an_empty_string(void **state)
 	buf_init(&buf, 10);
 	assert_string_equal(buf_text(&buf), "");
 	assert_int_equal(buf_view(&buf).len, 0);
-	buf_consume(&buf, 0);
 	buf_clear(&buf);
 	assert_string_equal(buf_text(&buf), "");
 }
@@ -104,38 +103,6 @@ static void grows_to_its_maximum_and_not_past_it(void **state)
 	}
 }
 
-static void consuming_drops_bytes_at_the_front(void **state)
-{
-	static const struct {
-		size_t drop;
-		const char *left;
-	} cases[] = { { 0, "abcdef" }, { 1, "bcdef" }, { 5, "f" }, { 6, "" } };
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		AUTO_BUF struct buf buf;
-		struct error err;
-
-		buf_init(&buf, 10);
-		CHECK_OK(buf_add(&buf, view_of("abcdef"), &err), err);
-		buf_consume(&buf, cases[i].drop);
-		assert_string_equal(buf_text(&buf), cases[i].left);
-		assert_int_equal(buf.len, strlen(cases[i].left));
-		CHECK_OK(buf_add(&buf, view_of("gh"), &err), err);
-		assert_string_equal(buf_text(&buf) + buf.len - 2, "gh");
-	}
-}
-
-static void consume_more_than_there_is(void)
-{
-	struct buf buf;
-	struct error err;
-
-	buf_init(&buf, 10);
-	if (buf_add(&buf, view_of("abc"), &err) == 0)
-		buf_consume(&buf, 4);
-}
-
 static void make_a_buffer_without_maximum(void)
 {
 	struct buf buf;
@@ -148,8 +115,6 @@ static void our_own_mistakes_abort(void **state)
 	char said[4096];
 
 	(void)state;
-	assert_non_null(
-	        strstr(must_abort(consume_more_than_there_is, said, sizeof said), "len <= "));
 	assert_non_null(
 	        strstr(must_abort(make_a_buffer_without_maximum, said, sizeof said), "max != 0"));
 }
@@ -197,7 +162,6 @@ int main(void)
 		TEST(holds_bytes_that_are_not_text),
 		TEST(refuses_more_than_its_maximum_and_stays_as_it_was),
 		TEST(grows_to_its_maximum_and_not_past_it),
-		TEST(consuming_drops_bytes_at_the_front),
 		TEST(our_own_mistakes_abort),
 		TEST(clearing_keeps_little_and_gives_back_much),
 		TEST(a_done_buffer_can_be_used_again),

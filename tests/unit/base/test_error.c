@@ -94,22 +94,6 @@ static void wrap_cuts_the_inner_text_last(void **state)
 	assert_memory_equal(err.msg + 97, "oo: iii", 7);
 }
 
-static void every_kind_has_its_word(void **state)
-{
-	static const char *const words[] = {
-		[ERR_INVALID] = "invalid input",     [ERR_SYNTAX] = "syntax error",
-		[ERR_NOT_FOUND] = "not found",       [ERR_LIMIT] = "limit reached",
-		[ERR_UNSUPPORTED] = "not supported", [ERR_CANCELLED] = "cancelled",
-		[ERR_SYSTEM] = "system error",
-	};
-
-	(void)state;
-	assert_int_equal(ARRAY_LEN(words), ERR_KIND_COUNT);
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		assert_string_equal(error_word((enum error_kind)i), words[i]);
-	assert_string_equal(error_word(ERR_KIND_COUNT), "error");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -118,7 +102,6 @@ int main(void)
 		TEST(wrap_prefixes_and_keeps_kind_and_errno),
 		TEST(cuts_long_text_between_characters),
 		TEST(wrap_cuts_the_inner_text_last),
-		TEST(every_kind_has_its_word),
 	};
 
 	return RUN_TESTS("base/error", tests);

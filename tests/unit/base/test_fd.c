@@ -1,6 +1,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 #include "base/buf.h"
@@ -121,6 +122,62 @@ static void reading_leaves_no_descriptor_behind(void **state)
 	assert_int_equal(before, after);
 }
 
+static void writes_every_byte(void **state)
+{
+	static const size_t sizes[] = { 0, 1, 300000 }; /* the last is more than a pipe holds */
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		char *bytes = calloc(1, sizes[i] + 1);
+		int ends[2], status;
+		pid_t child;
+		struct error err;
+
+		assert_int_equal(pipe(ends), 0);
+		child = fork();
+		if (child == 0) {
+			size_t got = 0;
+			ssize_t n;
+			char chunk[1000];
+
+			(void)close(ends[1]);
+			while ((n = read(ends[0], chunk, sizeof chunk)) > 0)
+				got += (size_t)n;
+			_exit(got == sizes[i] ? 0 : 1);
+		}
+		(void)close(ends[0]);
+		CHECK_OK(fd_write_all(ends[1], (struct view){ bytes, sizes[i] }, &err), err);
+		(void)close(ends[1]);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		free(bytes);
+	}
+}
+
+static void goes_on_after_a_short_write_and_says_what_ended_it(void **state)
+{
+	AUTO_FD int fd = open("file", O_WRONLY | O_CREAT, 0600);
+	AUTO_BUF struct buf buf;
+	struct rlimit before, small;
+	struct error err;
+	int r;
+
+	(void)state;
+	(void)signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = (struct rlimit){ 5, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	r = fd_write_all(fd, view_of("more than five"), &err);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	(void)signal(SIGXFSZ, SIG_DFL);
+	assert_int_equal(r, -1);
+	assert_string_equal(err.msg, "write: File too large");
+	assert_int_equal(err.errnum, EFBIG);
+	buf_init(&buf, 100);
+	CHECK_OK(fd_read_file("file", &buf, &err), err);
+	assert_string_equal(buf_text(&buf), "more ");
+}
+
 static void writes_and_replaces_with_the_mode_asked_for(void **state)
 {
 	static const struct {
@@ -232,6 +289,8 @@ int main(void)
 		IN_DIRECTORY(reads_a_whole_file),
 		IN_DIRECTORY(refuses_what_is_no_file_and_says_why),
 		IN_DIRECTORY(reading_leaves_no_descriptor_behind),
+		TEST(writes_every_byte),
+		IN_DIRECTORY(goes_on_after_a_short_write_and_says_what_ended_it),
 		IN_DIRECTORY(writes_and_replaces_with_the_mode_asked_for),
 		IN_DIRECTORY(a_failed_write_says_why_and_leaves_nothing),
 		IN_DIRECTORY(writing_does_not_follow_a_link_in_its_place),

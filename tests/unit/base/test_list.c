@@ -83,31 +83,6 @@ static void a_removed_node_can_be_added_again(void **state)
 	check_order(&head, "21");
 }
 
-static void the_safe_walk_survives_removal(void **state)
-{
-	struct list head;
-	int sum = 0;
-
-	(void)state;
-	list_init(&head);
-	for (int i = 1; i <= 4; i++) {
-		struct item *item = calloc(1, sizeof *item);
-
-		assert_non_null(item);
-		item->number = i;
-		list_add(&head, &item->node);
-	}
-	LIST_EACH_SAFE (pos, &head) {
-		struct item *item = container_of(pos, struct item, node);
-
-		sum += item->number;
-		list_remove(pos);
-		free(item); /* ASan sees a walk that looks back */
-	}
-	assert_int_equal(sum, 10);
-	assert_true(list_is_empty(&head));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -115,7 +90,6 @@ int main(void)
 		TEST(removes_from_anywhere_and_twice),
 		TEST(removing_what_was_never_added_does_nothing),
 		TEST(a_removed_node_can_be_added_again),
-		TEST(the_safe_walk_survives_removal),
 	};
 
 	return RUN_TESTS("base/list", tests);

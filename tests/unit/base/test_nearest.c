@@ -58,6 +58,21 @@ static void the_closest_wins_and_the_first_of_equals(void **state)
 	assert_string_equal(best_of("abcdefg", equals), "abcdefX");
 }
 
+static void a_name_that_begins_with_what_was_typed_is_near(void **state)
+{
+	static const char *const clients[] = { "claude-code", "claude-desktop", "codex", NULL };
+	static const char *const closer[] = { "abcdefgh", "abx", NULL };
+
+	(void)state;
+	assert_string_equal(best_of("claude", clients), "claude-code");
+	assert_string_equal(best_of("claude-d", clients), "claude-desktop");
+	assert_string_equal(best_of("cla", clients), "claude-code");
+	assert_null(best_of("cl", clients));
+	assert_null(best_of("cla-", clients));
+	assert_string_equal(best_of("abc", closer), "abcdefgh"); /* both one edit away */
+	assert_string_equal(best_of("abx", closer), "abx");
+}
+
 static void names_past_64_bytes_are_left_alone(void **state)
 {
 	char typed[80], known[80];
@@ -79,6 +94,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(finds_the_closest_name),
 		TEST(the_closest_wins_and_the_first_of_equals),
+		TEST(a_name_that_begins_with_what_was_typed_is_near),
 		TEST(names_past_64_bytes_are_left_alone),
 	};
 

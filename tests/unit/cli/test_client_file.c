@@ -1,5 +1,6 @@
 #include <signal.h>
 
+#include "base/clock.h"
 #include "cli/client_file.h"
 #include "unit/server/place.h"
 
@@ -11,7 +12,7 @@ static char *replace(const char *path, const char *text)
 	char *backup = NULL;
 
 	CHECK_OK(client_file_open(&file, path, &err), err);
-	CHECK_OK(client_file_replace(&file, view_of(text), &backup, &err), err);
+	assert_int_equal(client_file_replace(&file, view_of(text), &backup, &err), 1);
 	client_file_close(&file);
 	return backup;
 }
@@ -155,6 +156,55 @@ static void a_failed_write_leaves_everything_as_it_was(void **state)
 	assert_int_equal(access("f.belljar-backup", F_OK), -1);
 }
 
+/* A client that rewrites its file does not ask us. */
+static void a_file_that_changed_meanwhile_is_left_alone(void **state)
+{
+	struct client_file file;
+	char *backup = place_path;
+
+	(void)state;
+	place_write("f", "old");
+	CHECK_OK(client_file_open(&file, "f", &err), err);
+	place_write("f", "new"); /* the same length, the same inode */
+	assert_int_equal(client_file_replace(&file, VIEW("ours"), &backup, &err), 0);
+	assert_string_equal(place_read("f"), "new");
+	assert_int_equal(unlink("f"), 0);
+	assert_int_equal(client_file_replace(&file, VIEW("ours"), &backup, &err), 0);
+	assert_int_equal(access("f", F_OK), -1);
+	client_file_close(&file);
+
+	CHECK_OK(client_file_open(&file, "f", &err), err);
+	place_write("f", "theirs");
+	assert_int_equal(client_file_replace(&file, VIEW("ours"), &backup, &err), 0);
+	assert_string_equal(place_read("f"), "theirs");
+	client_file_close(&file);
+	assert_ptr_equal(backup, place_path);
+	assert_int_equal(unlink("f"), 0);
+	assert_int_equal(chdir("/") | rmdir(place_path), 0); /* nothing is left behind */
+	assert_int_equal(mkdir(place_path, 0700) | chdir(place_path), 0);
+}
+
+static void one_waits_for_the_other_but_not_for_ever(void **state)
+{
+	struct client_file file, second = { .path = "before" };
+	uint64_t start = clock_now_ms();
+	char want[200];
+
+	(void)state;
+	place_write("f", "old");
+	assert_int_equal(symlink("f", "link"), 0);
+	CHECK_OK(client_file_open(&file, "link", &err), err);
+	(void)snprintf(want, sizeof want,
+	               "another program has held the lock on '%s' for 5 seconds; try again",
+	               place_path);
+	CHECK_ERROR(client_file_open(&second, "f", &err), err, ERR_LIMIT, want);
+	assert_string_equal(second.path, "before");
+	assert_in_range(clock_now_ms() - start, 4900, 8000);
+	client_file_close(&file);
+	CHECK_OK(client_file_open(&second, "f", &err), err);
+	client_file_close(&second);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +214,8 @@ int main(void)
 		PLACED(a_backup_does_not_follow_a_planted_link),
 		PLACED(a_link_is_followed_and_stays_a_link),
 		PLACED(files_we_should_not_touch_are_refused),
+		PLACED(a_file_that_changed_meanwhile_is_left_alone),
+		PLACED(one_waits_for_the_other_but_not_for_ever),
 		PLACED(a_failed_write_leaves_everything_as_it_was),
 	};
 

@@ -69,6 +69,16 @@ static void bash_completes(void **state)
 		{ "belljar connect cl", "claude-code\nclaude-desktop\n" },
 		{ "belljar connect --", "--write\n--name\n--file\n--help\n" },
 		{ "belljar connect cursor --file my", "my file\nmyother\n" },
+		/* the one operand is given */
+		{ "belljar connect cursor ''", "--write\n--name\n--file\n--help\n" },
+		{ "belljar connect cursor cl", "" },
+		{ "belljar connect --write cursor cl", "" },
+		{ "belljar connect --name = x cursor cl", "" },
+		{ "belljar completion bash ''", "--help\n" },
+		/* what stands there is the value of an option */
+		{ "belljar connect --name x cl", "claude-code\nclaude-desktop\n" },
+		{ "belljar connect --name = x cl", "claude-code\nclaude-desktop\n" },
+		{ "belljar connect --write cl", "claude-code\nclaude-desktop\n" },
 		{ "belljar serve --log-level ''", "error\nwarning\ninfo\ndebug\n" },
 		{ "belljar serve --log-level =", "error\nwarning\ninfo\ndebug\n" },
 		{ "belljar serve --log-level = w", "warning\n" },
@@ -104,6 +114,11 @@ static void fish_completes(void **state)
 	} cases[] = {
 		{ "belljar con", "connect\n" },
 		{ "belljar connect cl", "claude-code\nclaude-desktop\n" },
+		{ "belljar connect cursor cl", "" },
+		{ "belljar connect --name=x cursor cl", "" },
+		{ "belljar connect --name x --write cl", "claude-code\nclaude-desktop\n" },
+		{ "belljar completion ba", "bash\n" },
+		{ "belljar completion bash ba", "" },
 		{ "belljar serve --log-level d", "debug\n" },
 		{ "belljar --log-level d", "debug\n" },
 		{ "belljar doctor --j", "--json\n" },

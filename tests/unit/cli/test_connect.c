@@ -1,6 +1,8 @@
 #include <limits.h>
+#include <sys/wait.h>
 
 #include "cli/clients.h"
+#include "cli/entry.h"
 #include "unit/cli/cli.h"
 
 /* The path the program under test finds for itself: this test program's. */
@@ -163,9 +165,9 @@ static void a_file_that_cannot_be_edited_is_left_alone_and_explained(void **stat
 	static const struct {
 		const char *client, *text, *why;
 	} cases[] = {
-		{ "zed", "// Zed settings\n{}\n",
-		  "belljar: 'f' was not changed: not plain JSON (it may hold comments or trailing "
-		  "commas): invalid token near '/' at byte 1\n" },
+		{ "zed", "// Zed settings\n{}}\n",
+		  "belljar: 'f' was not changed: not JSON: end of file expected near '}' at byte "
+		  "19\n" },
 		{ "vscode", "[]",
 		  "belljar: 'f' was not changed: expected a JSON object, got an array\n" },
 		{ "codex", "mcp_servers = {}\n",
@@ -186,6 +188,74 @@ static void a_file_that_cannot_be_edited_is_left_alone_and_explained(void **stat
 		assert_string_equal(place_read("f"), cases[i].text);
 		assert_int_equal(access("f.belljar-backup", F_OK), -1);
 	}
+}
+
+enum { RUNS = 20 };
+
+static void run_as(int i)
+{
+	char name[16];
+
+	(void)snprintf(name, sizeof name, "s%d", i);
+	_exit(RUN("connect", "cursor", "--write", "--file", "f", "--name", name)->status);
+}
+
+static void many_at_the_same_time_lose_nothing(void **state)
+{
+	AUTO_JSON json_t *root = NULL;
+	const json_t *servers;
+
+	(void)state;
+	place_write("f", "{\"mcpServers\": {\"other\": {}}}\n");
+	for (int i = 0; i < RUNS; i++) {
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (pid == 0)
+			run_as(i);
+	}
+	for (int i = 0; i < RUNS; i++) {
+		int status;
+
+		assert_true(wait(&status) > 0);
+		assert_int_equal(status, 0);
+	}
+	root = json_loads(place_read("f"), JSON_REJECT_DUPLICATES, NULL);
+	servers = json_object_get(root, "mcpServers");
+	assert_int_equal(json_object_size(servers), RUNS + 1);
+	assert_int_equal(access("f.belljar-backup-20", F_OK), 0);
+}
+
+static void many_make_the_same_new_file(void **state)
+{
+	(void)state;
+	for (int i = 0; i < RUNS; i++) {
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (pid == 0)
+			_exit(RUN("connect", "codex", "--write", "--file", "a/b/f")->status);
+	}
+	for (int i = 0; i < RUNS; i++) {
+		int status;
+
+		assert_true(wait(&status) > 0);
+		assert_int_equal(status, 0);
+	}
+	assert_memory_equal(place_read("a/b/f"), "[mcp_servers.belljar]\ncommand = ", 32);
+	assert_int_equal(access("a/b/f.belljar-backup", F_OK), -1);
+}
+
+static void a_variable_left_behind_writes_nothing(void **state)
+{
+	const struct ran *ran;
+
+	(void)state;
+	assert_int_equal(setenv("BELLJAR_WRITE", "1", 1), 0);
+	ran = RUN("connect", "cursor");
+	assert_int_equal(unsetenv("BELLJAR_WRITE"), 0);
+	assert_int_equal(ran->status, 2);
+	assert_int_equal(access(".cursor", F_OK), -1);
 }
 
 static void without_a_home_the_file_must_be_named(void **state)
@@ -212,6 +282,9 @@ int main(void)
 		PLACED(a_file_is_written_once_and_then_left_alone),
 		PLACED(another_entry_is_replaced_and_said_so),
 		PLACED(a_file_that_cannot_be_edited_is_left_alone_and_explained),
+		PLACED(many_at_the_same_time_lose_nothing),
+		PLACED(many_make_the_same_new_file),
+		PLACED(a_variable_left_behind_writes_nothing),
 		PLACED(without_a_home_the_file_must_be_named),
 	};
 

@@ -1,6 +1,7 @@
 #include "base/buf.h"
 #include "cli/clients.h"
 #include "cli/edit.h"
+#include "cli/entry.h"
 #include "unit/test.h"
 
 #define OURS "[mcp_servers.belljar]\ncommand = \"/b\"\nargs = [\"serve\"]\n"
@@ -67,18 +68,35 @@ static void our_table_is_replaced_and_nothing_else(void **state)
 		{ "[mcp_servers.belljar]\ncommand = \"old\"\nargs = [\n  \"x\",\n]\n\n"
 		  "[mcp_servers.belljar.env]\nA = \"1\"\n",
 		  OURS "\n[mcp_servers.belljar.env]\nA = \"1\"\n" },
-		{ "[ \"mcp_servers\" . 'belljar' ] # ours\ncommand = \"old\"\n", OURS },
+		/* the user's own keys and remarks */
+		{ "[ \"mcp_servers\" . 'belljar' ] # ours\ncommand=\"old\" # c\n",
+		  "[ \"mcp_servers\" . 'belljar' ] # ours\nargs = [\"serve\"]\n"
+		  "command=\"/b\" # c\n" },
+		{ "[mcp_servers.belljar]\n# mine\nargs = [ # a\n  \"x\", # x\n] # z\n"
+		  "startup_timeout_sec = 5\nenv.A = \"1\"\n  \"command\" =  'old'\nx = 1\n",
+		  "[mcp_servers.belljar]\n# mine\nargs = [\"serve\"] # z\n"
+		  "startup_timeout_sec = 5\nenv.A = \"1\"\n  \"command\" =  \"/b\"\nx = 1\n" },
+		{ "[mcp_servers.belljar]\r\nenabled = false\r\n",
+		  "[mcp_servers.belljar]\r\ncommand = \"/b\"\r\nargs = [\"serve\"]\r\n"
+		  "enabled = false\r\n" },
+		{ "[mcp_servers.belljar]\ncommand =\nargs =",
+		  "[mcp_servers.belljar]\n"
+		  "command =\"/b\"\nargs =[\"serve\"]" },
+		/* for a server at an address: nothing about it is true of ours */
+		{ OURS "url = \"u\"\nstartup_timeout_sec = 5\n[b]\n", OURS "[b]\n" },
 		{ "[mcp_servers.belljar]\ncommand = \"/b\"\nargs = [\"other\"]\n", OURS },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_BUF struct buf got;
+		AUTO_BUF struct buf again;
 		enum edit_result result = edit("/b", view_of(cases[i].text), &got);
 
 		if (result != EDIT_REPLACED)
 			fail_msg("case %zu: %d, %s", i, (int)result, err.msg);
 		assert_string_equal(buf_text(&got), cases[i].want);
+		assert_int_equal(edit("/b", buf_view(&got), &again), EDIT_NOTHING);
 	}
 }
 
@@ -88,6 +106,8 @@ static void a_table_that_is_there_needs_nothing(void **state)
 		OURS,
 		"a = 1\n" OURS "startup_timeout_sec = 5\n\n[b]\n",
 		"[mcp_servers.belljar]\r\n  args = [\"serve\"]\r\n  command = \"/b\"\r\n",
+		"\xef\xbb\xbf" OURS,
+		"[mcp_servers.belljar]\nargs=[\"serve\"]# a\nx = 1\ncommand=\"/b\" # c\n",
 	};
 
 	(void)state;
@@ -137,6 +157,12 @@ static void what_cannot_be_edited_safely_is_refused(void **state)
 		{ VIEW_INIT("[[mcp_servers]]\n"), "line 1 makes mcp_servers an array" },
 		{ VIEW_INIT("[[mcp_servers.belljar]]\n"), "line 1 makes mcp_servers an array" },
 		{ VIEW_INIT(OURS OURS), "line 4 defines our table a second time" },
+		{ VIEW_INIT(OURS "args = []\n"), "line 4 sets our command or args a second time" },
+		{ VIEW_INIT("[mcp_servers.belljar]\ncommand.x = 1\n"),
+		  "line 2 makes our command or args a table" },
+		{ VIEW_INIT(OURS "[mcp_servers.belljar.args.x]\n"),
+		  "line 4 makes our command or args a table" },
+		{ VIEW_INIT("[a] b = 1\n"), "line 1 is not a table header we can read" },
 		{ VIEW_INIT("[a\n"), "line 1 is not a table header we can read" },
 		{ VIEW_INIT("[]\n"), "line 1 is not a table header we can read" },
 		{ VIEW_INIT("[\"a\\u0062\"]\n"), "line 1 is not a table header we can read" },

@@ -1,8 +1,10 @@
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "cli/out.h"
 #include "cli/verb.h"
 #include "unit/cli/cli.h"
+#include "json/json.h"
 
 /* No line is longer than a terminal is wide, or ends in a blank. */
 static void check_layout(const char *text)
@@ -41,6 +43,9 @@ static void misuse_exits_2_with_a_hint(void **state)
 		  "Try 'belljar help serve'.\n" },
 		{ { "completion" },
 		  "belljar: completion: the SHELL is missing\nTry 'belljar help completion'.\n" },
+		{ { "connect", "claude" },
+		  "belljar: connect: unknown CLIENT 'claude'; did you mean 'claude-code'?\n"
+		  "Try 'belljar help connect'.\n" },
 		{ { "completion", "bsh" },
 		  "belljar: completion: unknown SHELL 'bsh'; did you mean 'bash'?\n"
 		  "Try 'belljar help completion'.\n" },
@@ -140,6 +145,15 @@ static void the_help_of_serve_shows_ranges_defaults_and_sources(void **state)
 	CHECK_HAS(text, "Examples:\n  belljar serve\n");
 }
 
+static void help_names_the_variables_there_are(void **state)
+{
+	(void)state;
+	CHECK_HAS(RUN("help", "doctor")->out,
+	          "\nThe environment variable BELLJAR_CONFIG stands for --config.\n");
+	assert_null(strstr(RUN("help", "connect")->out, "environment variable"));
+	CHECK_HAS(RUN("help", "serve")->out, "Each option is also an environment variable");
+}
+
 static void help_works_whatever_the_environment_says(void **state)
 {
 	(void)state;
@@ -191,6 +205,32 @@ static void output_that_cannot_be_written_is_a_failure(void **state)
 	assert_string_equal(text, "belljar: write to standard output: No space left on device\n");
 }
 
+static void the_json_of_the_doctor_has_the_promised_shape(void **state)
+{
+	static const struct json_limits limits = { .depth = 3, .values = 100 };
+	AUTO_JSON json_t *report = NULL;
+	const json_t *checks, *check;
+	struct error err;
+	size_t i;
+
+	(void)state;
+	CHECK_OK(json_read(view_of(RUN("doctor", "--json")->out), &limits, &report, NULL, &err),
+	         err);
+	checks = json_object_get(report, "checks");
+	assert_int_equal(json_object_size(report), 1);
+	assert_int_equal(json_array_size(checks), 11);
+	json_array_foreach (checks, i, check) {
+		const char *status = json_text(check, "status");
+		bool on = strcmp(status, "on") == 0;
+
+		assert_true(on || strcmp(status, "weaker") == 0 || strcmp(status, "off") == 0);
+		assert_true(json_text(check, "name")[0] != '\0');
+		assert_true(json_text(check, "detail")[0] != '\0');
+		assert_int_equal(on, !json_has(check, "fix"));
+		assert_int_equal(json_object_size(check), on ? 3 : 4);
+	}
+}
+
 static void the_doctor_prints_lines_or_json(void **state)
 {
 	const struct ran *ran = RUN("doctor");
@@ -199,15 +239,20 @@ static void the_doctor_prints_lines_or_json(void **state)
 	assert_int_equal(ran->status, 0);
 	check_layout(ran->out);
 	CHECK_HAS(ran->out, "  kernel            Linux ");
-	CHECK_HAS(ran->out, "on    configuration     no file; the defaults hold\n");
+	CHECK_HAS(ran->out, "on      configuration     no file; the defaults hold\n");
 	ran = RUN("doctor", "--json");
 	assert_int_equal(ran->status, 0);
 	assert_memory_equal(ran->out, "{\"checks\":[{\"name\":\"kernel\",\"status\":\"", 38);
 	ran = RUN("doctor", "--config", "/nonexistent");
 	assert_int_equal(ran->status, 0);
 	CHECK_HAS(ran->out,
-	          "off   configuration     configuration: open '/nonexistent': No such file");
+	          "off     configuration     open '/nonexistent': No such file or directory\n");
 	CHECK_HAS(ran->out, "What would help:\n");
+	CHECK_HAS(ran->out, "    create it, or name another with --config\n");
+	assert_int_equal(setenv("DOCKER_HOST", "tcp://h", 1), 0);
+	CHECK_HAS(RUN("doctor")->out, "\nweaker  docker or podman  DOCKER_HOST is 'tcp://h'");
+	assert_int_equal(unsetenv("DOCKER_HOST"), 0);
+	CHECK_HAS(RUN("help", "doctor")->out, "as on, weaker\n(there");
 }
 
 int main(void)
@@ -218,9 +263,11 @@ int main(void)
 		PLACED(the_short_help_lists_the_verbs),
 		PLACED(each_verb_explains_itself_in_three_ways),
 		PLACED(the_help_of_serve_shows_ranges_defaults_and_sources),
+		PLACED(help_names_the_variables_there_are),
 		PLACED(help_works_whatever_the_environment_says),
 		PLACED(a_terminal_without_a_verb_gets_the_help),
 		PLACED(output_that_cannot_be_written_is_a_failure),
+		PLACED(the_json_of_the_doctor_has_the_promised_shape),
 		PLACED(the_doctor_prints_lines_or_json),
 	};
 

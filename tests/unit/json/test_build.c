@@ -15,6 +15,15 @@ static void check_written(json_t *value, const char *want)
 	assert_int_equal(len, strlen(want));
 }
 
+static void check_indented(json_t *value, size_t indent, const char *want)
+{
+	size_t len;
+	AUTO_FREE char *text = json_write_indented(value, indent, &len);
+
+	assert_string_equal(text, want);
+	assert_int_equal(len, strlen(want));
+}
+
 static void builds_and_writes_one_line_without_spaces(void **state)
 {
 	json_t *object = json_obj(), *list = json_list();
@@ -85,6 +94,51 @@ static void writes_any_value_on_its_own(void **state)
 	check_written(json_str("\"\\/\x7f\x01"), "\"\\\"\\\\/\x7f\\u0001\"");
 }
 
+static void reals_have_no_more_digits_than_they_need(void **state)
+{
+	json_t *list = json_list();
+
+	(void)state;
+	check_written(json_num(0.1), "0.1");
+	check_written(json_num(0.3), "0.3");
+	check_written(json_num(0.1 + 0.2), "0.30000000000000004");
+	check_written(json_num(1e300), "1e300");
+	json_push(list, json_num(0.1));
+	json_push(list, json_num(0.1 + 0.2)); /* one that needs more makes all longer, none wrong */
+	check_written(list, "[0.10000000000000001,0.30000000000000004]");
+}
+
+static void writes_for_people_with_the_indentation_asked_for(void **state)
+{
+	static const struct {
+		size_t indent;
+		const char *want;
+	} cases[] = {
+		{ 0, "{\"a\": [1, 0.1], \"b\": {}}" },
+		{ 1, "{\n \"a\": [\n  1,\n  0.1\n ],\n \"b\": {}\n}" },
+		{ 2, "{\n  \"a\": [\n    1,\n    0.1\n  ],\n  \"b\": {}\n}" },
+	};
+	AUTO_JSON json_t *object = json_obj();
+	AUTO_JSON json_t *text = json_str("on its own");
+	json_t *list = json_list();
+
+	(void)state;
+	json_push(list, json_int(1));
+	json_push(list, json_num(0.1));
+	json_set(object, "a", list);
+	json_set(object, "b", json_obj());
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		check_indented(object, cases[i].indent, cases[i].want);
+	check_indented(text, 2, "\"on its own\"");
+}
+
+static void indent_by_more_than_there_is(void)
+{
+	size_t len;
+
+	(void)json_write_indented(json_obj(), 32, &len);
+}
+
 static void set_nothing(void)
 {
 	json_set(json_obj(), "key", NULL);
@@ -103,6 +157,7 @@ static void our_own_mistakes_abort(void **state)
 
 	(void)state;
 	assert_string_equal(must_abort(set_nothing, said, sizeof said), "");
+	assert_string_equal(must_abort(indent_by_more_than_there_is, said, sizeof said), "");
 	assert_string_equal(must_abort(build_a_number_that_json_lacks, said, sizeof said), "");
 }
 
@@ -113,6 +168,8 @@ int main(void)
 		TEST(mends_text_that_is_not_utf8),
 		TEST(whole_numbers_print_without_a_fraction),
 		TEST(writes_any_value_on_its_own),
+		TEST(reals_have_no_more_digits_than_they_need),
+		TEST(writes_for_people_with_the_indentation_asked_for),
 		TEST(our_own_mistakes_abort),
 	};
 

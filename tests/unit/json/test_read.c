@@ -55,7 +55,7 @@ static void refuses_what_is_not_json_and_says_where(void **state)
 		{ VIEW_INIT("\"\n\""), "unexpected newline near '\"' at byte 1" },
 		{ VIEW_INIT("\"\\ud800\""),
 		  "invalid Unicode '\\uD800' near '\"\\ud800\"' at byte 8" },
-		{ VIEW_INIT("\xef\xbb\xbf{}"), "invalid token near '\xef\xbb\xbf' at byte 3" },
+		{ VIEW_INIT("\xef\xbb\xbf{}"), "invalid token near '\\ufeff' at byte 3" },
 		{ VIEW_INIT("[1\0]"), "NUL byte at byte 3" },
 		{ VIEW_INIT("{}\0"), "NUL byte at byte 3" },
 		{ VIEW_INIT("\0"), "NUL byte at byte 1" },

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "loop/input.h"
+#include "loop/loop.h"
 #include "unit/test.h"
 
 enum act { ACT_NONE, ACT_PAUSE, ACT_FREE };

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "loop/loop.h"
 #include "loop/output.h"
 #include "unit/test.h"
 
@@ -153,9 +154,9 @@ static void what_does_not_fit_waits_and_keeps_its_order(void **state)
 	open_output(it.pipe[1]);
 	send_bytes(0, FIRST);
 	assert_int_equal(output_pending(it.output), FIRST - PIPE_SIZE);
-	got = receive(0, PIPE_SIZE); /* room again, but others came first */
+	got = receive(0, PIPE_SIZE); /* room again, for what came first */
 	send_bytes(FIRST, SECOND);
-	assert_int_equal(output_pending(it.output), ALL - PIPE_SIZE);
+	assert_int_equal(output_pending(it.output), ALL - 2 * PIPE_SIZE);
 	while (output_pending(it.output) != 0) {
 		assert_int_equal(it.drained, 0);
 		run_for(1);
@@ -175,15 +176,12 @@ static void what_does_not_fit_waits_and_keeps_its_order(void **state)
 
 static void the_queue_has_a_limit_and_refuses_whole_writes(void **state)
 {
-	static const char filler[QUEUE + 1];
+	static const char filler[PIPE_SIZE + 1];
 	const char *why = "the reader is too slow: more than 100000 bytes wait for it (max_queue)";
 	struct error err;
 
 	(void)state;
 	open_output(it.pipe[1]);
-	CHECK_ERROR(output_write(it.output, (struct view){ filler, QUEUE + 1 }, &err), err,
-	            ERR_LIMIT, why);
-	assert_int_equal(output_pending(it.output), 0);
 	send_bytes(0, QUEUE);
 	assert_int_equal(output_pending(it.output), QUEUE - PIPE_SIZE);
 	CHECK_ERROR(output_write(it.output, (struct view){ filler, PIPE_SIZE + 1 }, &err), err,
@@ -192,6 +190,53 @@ static void the_queue_has_a_limit_and_refuses_whole_writes(void **state)
 	send_bytes(QUEUE, PIPE_SIZE);                                   /* to the last byte */
 	assert_int_equal(output_pending(it.output), QUEUE);
 	assert_int_equal(it.failed, 0);
+}
+
+/* However long, alone in the queue it says nothing of the reader. */
+static void one_write_of_any_length_may_wait(void **state)
+{
+	enum { LONG = 3 * QUEUE };
+	size_t got = 0;
+
+	(void)state;
+	open_output(it.pipe[1]);
+	send_bytes(0, LONG);
+	assert_int_equal(output_pending(it.output), LONG - PIPE_SIZE);
+	while (got < LONG) {
+		got += receive(got, PIPE_SIZE);
+		run_for(1);
+	}
+	assert_int_equal(it.drained, 1);
+	assert_int_equal(it.failed, 0);
+}
+
+/* The queue is emptied by a write, not by the loop: still told, and no failure. */
+static void a_queue_emptied_by_the_next_write_is_drained(void **state)
+{
+	(void)state;
+	open_output(it.pipe[1]);
+	send_bytes(0, PIPE_SIZE + 10);
+	assert_int_equal(receive(0, PIPE_SIZE), PIPE_SIZE);
+	send_bytes(PIPE_SIZE + 10, 10);
+	assert_int_equal(output_pending(it.output), 0);
+	assert_int_equal(receive(PIPE_SIZE, 1000), 20);
+	run_for(10);
+	assert_int_equal(it.failed, 0);
+	assert_int_equal(it.drained, 1);
+}
+
+/* Nothing is being written: the departure itself is noticed. */
+static void a_peer_that_leaves_is_noticed(void **state)
+{
+	(void)state;
+	open_output(it.pipe[1]);
+	run_for(10);
+	assert_int_equal(it.failed, 0);
+	(void)close(it.pipe[0]);
+	it.pipe[0] = -1;
+	loop_run(it.loop);
+	assert_int_equal(it.failed, 1);
+	assert_int_equal(it.errnum, EPIPE);
 }
 
 static void a_peer_that_is_gone_is_reported_from_the_loop(void **state)
@@ -350,6 +395,9 @@ int main(void)
 		WITH_LOOP(an_empty_write_is_nothing),
 		WITH_LOOP(what_does_not_fit_waits_and_keeps_its_order),
 		WITH_LOOP(the_queue_has_a_limit_and_refuses_whole_writes),
+		WITH_LOOP(one_write_of_any_length_may_wait),
+		WITH_LOOP(a_queue_emptied_by_the_next_write_is_drained),
+		WITH_LOOP(a_peer_that_leaves_is_noticed),
 		WITH_LOOP(a_peer_that_is_gone_is_reported_from_the_loop),
 		WITH_LOOP(a_peer_that_goes_while_bytes_wait_is_reported),
 		WITH_LOOP(non_blocking_is_set_and_put_back),

@@ -58,7 +58,7 @@ static void names_the_member_that_is_wrong(void **state)
 		  "must be one of debug, info, notice, warning, error, critical, alert, "
 		  "emergency" },
 		{ "{" V "," C ",\"progressToken\":{}}", "progressToken",
-		  "must be a string or a number" },
+		  "must be a string of at most 1024 bytes or a number" },
 	};
 
 	(void)state;

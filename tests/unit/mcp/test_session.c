@@ -210,6 +210,166 @@ static void calls_in_progress_are_bounded(void **state)
 	talk_end(&talk);
 }
 
+/* Or cancelling would be a way to start any number of them. */
+static void a_cancelled_call_counts_until_it_stops(void **state)
+{
+	struct mcp_config config = { .tools = tools, .limits = mcp_default_limits };
+	struct mcp_call *stubborn;
+	struct talk talk;
+
+	(void)state;
+	config.limits.max_calls = 1;
+	talk_begin(&talk, &config);
+	talk_say(&talk, CALL("1", "hold"));
+	stubborn = talk.held;
+	talk_say(&talk, CANCEL("1"));
+	talk_say(&talk, CALL("2", "hi"));
+	CHECK_NEXT(&talk,
+	           ERROR("2", "-32603",
+	                 "1 calls are in progress (max_calls); wait for one to end or cancel it"));
+	answer_text(stubborn, "stopped");
+	talk_say(&talk, CALL("3", "hi"));
+	CHECK_NEXT(&talk, RESULT("3", "hi"));
+	talk_end(&talk);
+}
+
+static void answer_twice(void)
+{
+	struct mcp_config config = { .tools = tools };
+	struct talk talk;
+
+	talk_begin(&talk, &config);
+	talk_say(&talk, CALL("1", "hold"));
+	answer_text(talk.held, "once");
+	answer_text(talk.held, "twice");
+}
+
+static void answering_twice_is_a_bug_that_stops_us(void **state)
+{
+	char said[4096];
+
+	(void)state;
+	assert_non_null(strstr(must_abort(answer_twice, said, sizeof said), "answered"));
+}
+
+/* The handler answers when everything around it is gone. */
+static void a_call_may_outlive_its_server(void **state)
+{
+	struct mcp_config config = { .tools = tools };
+	struct mcp_call *late;
+	struct talk talk;
+
+	(void)state;
+	talk_begin(&talk, &config);
+	talk_say(&talk, CALL("1", "hold"));
+	late = talk.held;
+	mcp_session_close(talk.session);
+	talk.session = NULL;
+	talk.server = mcp_server_free(talk.server);
+	assert_ptr_equal(mcp_call_app(late), &talk);
+	answer_text(late, "unheard");
+	CHECK_SILENCE(&talk);
+	talk_end(&talk);
+}
+
+#define SET_LEVEL(level)                                                                           \
+	"{\"jsonrpc\":\"2.0\",\"id\":\"l\",\"method\":\"logging/"                                  \
+	"setLevel\",\"params\":{\"level\":\"" level "\"}}"
+
+static void the_log_level_may_change_during_a_call(void **state)
+{
+	struct mcp_config config = { .tools = tools };
+	struct talk talk;
+
+	(void)state;
+	talk_begin(&talk, &config);
+	talk_say(&talk, CALL("1", "hold"));
+	mcp_call_log(talk.held, MCP_LEVEL_DEBUG, NULL, "too quiet");
+	CHECK_SILENCE(&talk);
+	talk_say(&talk, SET_LEVEL("debug"));
+	(void)talk_next(&talk);
+	mcp_call_log(talk.held, MCP_LEVEL_DEBUG, "here", "heard");
+	CHECK_NEXT(&talk, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{"
+	                  "\"level\":\"debug\",\"logger\":\"here\",\"data\":\"heard\"}}");
+	talk_say(&talk, "{\"jsonrpc\":\"2.0\",\"id\":\"i\",\"method\":\"initialize\"}");
+	(void)talk_next(&talk);
+	mcp_call_log(talk.held, MCP_LEVEL_DEBUG, NULL, "a new handshake starts over");
+	CHECK_SILENCE(&talk);
+	answer_text(talk.held, "x");
+	talk_end(&talk);
+}
+
+static void a_notification_too_long_is_let_go(void **state)
+{
+	struct mcp_config config = { .tools = tools, .limits = mcp_default_limits };
+	char long_text[600] = "";
+	struct capture c;
+	char log[400];
+	struct talk talk;
+
+	(void)state;
+	config.limits.max_line = 500;
+	memset(long_text, 'x', sizeof long_text - 1);
+	talk_begin(&talk, &config);
+	talk_say(&talk, CALL("1", "hold"));
+	capture_start(&c);
+	mcp_call_log(talk.held, MCP_LEVEL_ERROR, NULL, "%s", long_text);
+	(void)capture_end(&c, log, sizeof log);
+	assert_non_null(strstr(log, "a notification of 686 bytes was left out (max_line)"));
+	CHECK_SILENCE(&talk);
+	answer_text(talk.held, "x");
+	talk_end(&talk);
+}
+
+static void refuses_cursors_it_did_not_give_out(void **state)
+{
+	static const char *const cursors[] = { "\"tools\"",    "\"tools.\"",  "\"tools.0\"",
+		                               "\"tools.3\"",  "\"toolsx1\"", "\"prompts.1\"",
+		                               "\"tools.1x\"", "7",           "{}" };
+	struct mcp_config config = { .tools = tools, .limits = mcp_default_limits };
+	struct talk talk;
+
+	(void)state;
+	config.limits.page_size = 1;
+	talk_begin(&talk, &config);
+	for (size_t i = 0; i < ARRAY_LEN(cursors); i++) {
+		char line[200];
+
+		(void)snprintf(
+		        line, sizeof line,
+		        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{"
+		        "\"cursor\":%s}}",
+		        cursors[i]);
+		talk_say(&talk, line);
+		CHECK_NEXT(&talk,
+		           ERROR("1", "-32602",
+		                 "'cursor' is not one this server gave out; leave it away to start "
+		                 "anew"));
+	}
+	talk_end(&talk);
+}
+
+static void messages_held_are_bounded(void **state)
+{
+	struct mcp_config config = { .tools = tools, .limits = mcp_default_limits };
+	struct talk talk;
+
+	(void)state;
+	config.limits.max_held = strlen(CALL("1", "hold")) + 5;
+	talk_begin(&talk, &config);
+	talk_say(&talk, CALL("1", "hold"));
+	talk_say(&talk, CALL("2", "hi"));
+	CHECK_NEXT(&talk,
+	           ERROR("2", "-32603",
+	                 "the messages of calls in progress have more than 76 bytes (max_held); "
+	                 "wait for one to end or cancel it"));
+	answer_text(talk.held, "x");
+	(void)talk_next(&talk);
+	talk_say(&talk, CALL("3", "hi"));
+	CHECK_NEXT(&talk, RESULT("3", "hi"));
+	talk_end(&talk);
+}
+
 static void a_batch_is_answered_as_one(void **state)
 {
 	struct mcp_config config = { .tools = tools };
@@ -324,23 +484,28 @@ static void an_answer_too_long_becomes_an_error(void **state)
 	talk_end(&talk);
 }
 
-static void a_batch_too_long_tells_each_request(void **state)
+static void a_batch_too_long_says_so_for_what_does_not_fit(void **state)
 {
 	struct mcp_config config = { .tools = tools, .limits = mcp_default_limits };
-	char long_text[600] = "";
+	char long_text[400] = "";
 	struct talk talk;
 
 	(void)state;
 	config.limits.max_line = 500;
-	memset(long_text, 'x', sizeof long_text - 1);
+	memset(long_text, 'x', 250);
 	talk_begin(&talk, &config);
-	talk_say(&talk, "[" PING("1") "," CALL("2", "hold") "]");
+	talk_say(&talk, "[" CALL("1", "hold") "," PING("2") "," PING("3") "]");
 	answer_text(talk.held, long_text);
-	CHECK_NEXT(
-	        &talk,
-	        "[" ERROR("1", "-32603", "the answer has 711 bytes; at most 500 can be sent (max_line)") "," ERROR(
-	                "2", "-32603",
-	                "the answer has 711 bytes; at most 500 can be sent (max_line)") "]");
+	assert_int_equal(json_array_size(json_array_get(talk.sent, 0)), 3);
+	(void)talk_next(&talk);
+
+	talk_say(&talk, "[" CALL("1", "hold") "," PING("2") "]");
+	memset(long_text, 'x', 399);
+	answer_text(talk.held, long_text);
+	CHECK_NEXT(&talk,
+	           "[" PONG("2") "," ERROR("1", "-32603",
+	                                   "the answers to this batch are together too long to be "
+	                                   "sent (max_line); ask for less at once") "]");
 	talk_end(&talk);
 }
 
@@ -440,12 +605,19 @@ int main(void)
 		TEST(tells_when_no_call_is_left),
 		TEST(an_id_in_use_is_refused),
 		TEST(calls_in_progress_are_bounded),
+		TEST(a_cancelled_call_counts_until_it_stops),
+		TEST(answering_twice_is_a_bug_that_stops_us),
+		TEST(a_call_may_outlive_its_server),
+		TEST(the_log_level_may_change_during_a_call),
+		TEST(a_notification_too_long_is_let_go),
+		TEST(refuses_cursors_it_did_not_give_out),
+		TEST(messages_held_are_bounded),
 		TEST(a_batch_is_answered_as_one),
 		TEST(a_batch_dies_with_its_session),
 		TEST(refuses_batches_and_says_why),
 		TEST(refuses_unreadable_messages_by_id_if_it_can),
 		TEST(an_answer_too_long_becomes_an_error),
-		TEST(a_batch_too_long_tells_each_request),
+		TEST(a_batch_too_long_says_so_for_what_does_not_fit),
 		TEST(progress_grows_and_is_rate_limited),
 		TEST(without_a_token_there_is_no_progress),
 		TEST(responses_and_unknown_notifications_are_let_go),

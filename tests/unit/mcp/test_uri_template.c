@@ -15,6 +15,8 @@ static void takes_the_variables_out_of_a_uri(void **state)
 		{ "a://{+p}/end", "a://x/y/end", "{\"p\":\"x/y\"}" },
 		{ "a://{x}", "a://%41%2f%C3%A9", "{\"x\":\"A/\xc3\xa9\"}" },
 		{ "a://{x}.txt", "a://n.txt", "{\"x\":\"n\"}" },
+		{ "a://{+p}.md", "a://a.md/b.md.md", "{\"p\":\"a.md/b.md\"}" },
+		{ "a://{x}-{y}", "a://1-2-3", "{\"x\":\"1\",\"y\":\"2-3\"}" },
 	};
 
 	(void)state;

@@ -57,4 +57,21 @@ static inline const char *place_read(const char *path)
 	return text;
 }
 
+/* Root may read everything. Becomes somebody who may not, as far as files go; -1 if that
+ * cannot be: then nothing is to be tested. */
+static inline int place_give_up_root(void)
+{
+	if (geteuid() != 0)
+		return 0;
+	if (chmod(place_path, 0755) != 0)
+		return -1;
+	return seteuid(65534);
+}
+
+static inline void place_be_root_again(void)
+{
+	if (getuid() == 0)
+		assert_int_equal(seteuid(0), 0);
+}
+
 #define PLACED(name) cmocka_unit_test_setup_teardown(name, place_make, place_remove)

@@ -1,4 +1,7 @@
 #include "server/config.h"
+
+#include <errno.h>
+
 #include "unit/server/place.h"
 
 static struct error err;
@@ -161,6 +164,52 @@ static void a_broken_usual_file_is_not_passed_over(void **state)
 	assert_memory_equal(err.msg, why, strlen(why));
 }
 
+static void an_unreadable_usual_file_is_refused_with_the_way_out(void **state)
+{
+	static const char *const variables[] = { "XDG_CONFIG_HOME", "HOME" };
+	static const char *const paths[] = { "belljar/belljar.json",
+		                             ".config/belljar/belljar.json" };
+
+	(void)state;
+	assert_int_equal(mkdir("belljar", 0755) | mkdir(".config", 0755) |
+	                         mkdir(".config/belljar", 0755),
+	                 0);
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		struct config config;
+		char why[400];
+		int r;
+
+		place_write(paths[i], "{}");
+		assert_int_equal(chmod(paths[i], 0), 0);
+		if (place_give_up_root() < 0)
+			skip();
+		r = config_load(&config, NULL, &err);
+		place_be_root_again();
+		(void)snprintf(why, sizeof why,
+		               "configuration: open '%s/%s': Permission denied (%s led there; "
+		               "--config FILE, XDG_CONFIG_HOME or HOME can name another)",
+		               place_path, paths[i], variables[i]);
+		assert_int_equal(r, -1);
+		assert_string_equal(err.msg, why);
+		assert_int_equal(err.errnum, EACCES);
+		assert_int_equal(unsetenv("XDG_CONFIG_HOME"), 0);
+	}
+}
+
+static void a_byte_order_mark_may_come_first(void **state)
+{
+	struct config config;
+
+	(void)state;
+	place_write("c.json", "\xef\xbb\xbf{\"max_calls\":2}");
+	CHECK_OK(config_load(&config, "c.json", &err), err);
+	assert_int_equal(config.layer.values[OPTION_MAX_CALLS].number, 2);
+	config_done(&config);
+	place_write("c.json", "\xef\xbb\xbf{,}");
+	CHECK_ERROR(config_load(&config, "c.json", &err), err, ERR_SYNTAX,
+	            "configuration 'c.json': string or '}' expected near ',' at byte 5");
+}
+
 static void the_current_directory_is_never_searched(void **state)
 {
 	struct config config;
@@ -183,6 +232,8 @@ int main(void)
 		PLACED(a_huge_file_is_refused),
 		PLACED(the_usual_places_are_searched_in_order),
 		PLACED(a_broken_usual_file_is_not_passed_over),
+		PLACED(an_unreadable_usual_file_is_refused_with_the_way_out),
+		PLACED(a_byte_order_mark_may_come_first),
 		PLACED(the_current_directory_is_never_searched),
 	};
 

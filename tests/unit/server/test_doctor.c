@@ -11,52 +11,44 @@
 
 static const struct options none;
 
-static void the_report_has_the_promised_shape(void **state)
+static void the_checks_come_in_their_order_and_are_complete(void **state)
 {
 	static const char *const names[] = {
 		"kernel",       "user namespaces",  "namespaces",    "cgroups",
 		"seccomp",      "landlock",         "overlayfs",     "subordinate ids",
 		"interpreters", "docker or podman", "configuration",
 	};
-	AUTO_JSON json_t *report = doctor_report(&none);
-	const json_t *checks = json_object_get(report, "checks"), *check;
-	size_t i;
+	struct check checks[DOCTOR_CHECKS_MAX];
 
 	(void)state;
-	assert_int_equal(json_object_size(report), 1);
-	assert_int_equal(json_array_size(checks), ARRAY_LEN(names));
-	json_array_foreach(checks, i, check)
-	{
-		const char *status = json_text(check, "status");
-		bool on = strcmp(status, "on") == 0;
-
-		assert_string_equal(json_text(check, "name"), names[i]);
-		assert_true(on || strcmp(status, "weaker") == 0 || strcmp(status, "off") == 0);
-		assert_true(json_text(check, "detail")[0] != '\0');
-		assert_int_equal(on, !json_has(check, "fix"));
-		assert_int_equal(json_object_size(check), on ? 3 : 4);
-		assert_non_null(doctor_purpose(names[i]));
+	assert_int_equal(doctor_examine(&none, checks), ARRAY_LEN(names));
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		assert_string_equal(checks[i].name, names[i]);
+		assert_true(checks[i].purpose[0] != '\0');
+		assert_in_range(checks[i].status, CHECK_ON, CHECK_OFF);
+		assert_true(checks[i].detail[0] != '\0');
+		assert_int_equal(checks[i].status == CHECK_ON, checks[i].fix[0] == '\0');
 	}
-	assert_null(doctor_purpose("nothing"));
 }
 
 static void no_child_is_left_behind(void **state)
 {
-	AUTO_JSON json_t *report = doctor_report(&none);
+	struct check checks[DOCTOR_CHECKS_MAX];
 
 	(void)state;
-	assert_non_null(report);
+	assert_true(doctor_examine(&none, checks) > 0);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
 static void the_configuration_is_checked(void **state)
 {
 	static const struct {
-		const char *text, *status, *detail;
+		const char *text, *status, *detail, *fix;
 	} cases[] = {
-		{ "{}", "on", "c.json is valid" },
+		{ "{}", "on", "c.json is valid", "" },
 		{ "{\"max_lin\":1}", "off",
-		  "configuration 'c.json': unknown key 'max_lin'; did you mean 'max_line'?" },
+		  "'c.json': unknown key 'max_lin'; did you mean 'max_line'?",
+		  "correct it: 'belljar help serve' lists the options" },
 	};
 	const struct options options = { .config = "c.json" };
 
@@ -68,7 +60,43 @@ static void the_configuration_is_checked(void **state)
 		probe_configuration(&options, &check);
 		assert_string_equal(check.detail, cases[i].detail);
 		assert_int_equal(check.status == CHECK_ON, strcmp(cases[i].status, "on") == 0);
+		assert_string_equal(check.fix, cases[i].fix);
 	}
+}
+
+static void a_configuration_that_cannot_be_opened_gets_its_own_fix(void **state)
+{
+	const struct options missing = { .config = "missing" }, closed = { .config = "closed" };
+	struct check check = { 0 };
+
+	(void)state;
+	probe_configuration(&missing, &check);
+	assert_string_equal(check.detail, "open 'missing': No such file or directory");
+	assert_string_equal(check.fix, "create it, or name another with --config");
+	place_write("closed", "{}");
+	assert_int_equal(chmod("closed", 0), 0);
+	if (place_give_up_root() < 0)
+		skip();
+	check = (struct check){ 0 };
+	probe_configuration(&closed, &check);
+	place_be_root_again();
+	assert_string_equal(check.detail, "open 'closed': Permission denied");
+	assert_string_equal(check.fix, "make it readable, or name another with --config");
+}
+
+static void without_a_path_the_usual_directories_are_searched(void **state)
+{
+	char *path = strdup(getenv("PATH"));
+	char found[PROBE_PATH_SIZE];
+
+	(void)state;
+	assert_int_equal(unsetenv("PATH"), 0);
+	assert_int_equal(probe_find_program("sh", found), 0);
+	assert_true(strcmp(found, "/usr/bin/sh") == 0 || strcmp(found, "/bin/sh") == 0);
+	assert_int_equal(setenv("PATH", "", 1), 0);
+	assert_int_equal(probe_find_program("sh", found), -1);
+	assert_int_equal(setenv("PATH", path, 1), 0);
+	free(path);
 }
 
 static void missing_interpreters_are_named(void **state)
@@ -223,9 +251,11 @@ static void lines_of_the_kernel_are_read_without_their_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(the_report_has_the_promised_shape),
+		PLACED(the_checks_come_in_their_order_and_are_complete),
 		PLACED(no_child_is_left_behind),
 		PLACED(the_configuration_is_checked),
+		PLACED(a_configuration_that_cannot_be_opened_gets_its_own_fix),
+		TEST(without_a_path_the_usual_directories_are_searched),
 		PLACED(missing_interpreters_are_named),
 		PLACED(the_socket_of_docker_is_tried),
 		PLACED(a_socket_below_the_runtime_directory_is_found),

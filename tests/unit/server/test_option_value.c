@@ -23,6 +23,26 @@ static void sizes_are_shown_in_the_largest_whole_unit(void **state)
 	}
 }
 
+static void a_flag_in_text_is_a_word(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t want;
+	} cases[] = { { "1", 1 }, { "true", 1 },  { "yes", 1 },
+		      { "0", 0 }, { "false", 0 }, { "no", 0 } };
+	const struct option_spec *spec = &option_specs[OPTION_JSON];
+	struct option_value value;
+	struct error err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CHECK_OK(option_value_read(spec, cases[i].text, &value, &err), err);
+		assert_int_equal(value.number, cases[i].want);
+	}
+	CHECK_ERROR(option_value_read(spec, "maybe", &value, &err), err, ERR_INVALID,
+	            "expected true or false, got 'maybe'");
+}
+
 static void a_flag_in_json_is_a_boolean(void **state)
 {
 	const struct option_spec *spec = &option_specs[OPTION_JSON];
@@ -59,6 +79,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(sizes_are_shown_in_the_largest_whole_unit),
+		TEST(a_flag_in_text_is_a_word),
 		TEST(a_flag_in_json_is_a_boolean),
 		TEST(texts_are_copied_when_stored),
 	};

@@ -61,6 +61,7 @@ static void the_defaults_are_the_documented_ones(void **state)
 	assert_int_equal(options.max_values, 200000);
 	assert_int_equal(options.max_batch, 100);
 	assert_int_equal(options.max_calls, 256);
+	assert_int_equal(options.max_held, 67108864);
 	assert_int_equal(options.max_subscriptions, 1000);
 	assert_int_equal(options.max_queue, 67108864);
 	assert_int_equal(options.page_size, 100);
@@ -261,26 +262,31 @@ static void the_environment_is_read(void **state)
 	options_done(&options);
 }
 
-static void flags_in_the_environment_are_words(void **state)
+/* A variable somebody left behind must not make a plain `connect` edit a file. */
+static void what_to_do_this_once_is_not_taken_from_the_environment(void **state)
 {
 	static const struct {
-		char variable[32];
-		bool want;
+		unsigned verb;
+		const char *name;
 	} cases[] = {
-		{ "BELLJAR_JSON=1", true },      { "BELLJAR_JSON=true", true },
-		{ "BELLJAR_JSON=yes", true },    { "BELLJAR_JSON=0", false },
-		{ "BELLJAR_JSON=false", false }, { "BELLJAR_JSON=no", false },
+		{ FOR_CONNECT, "BELLJAR_WRITE" }, { FOR_CONNECT, "BELLJAR_NAME" },
+		{ FOR_CONNECT, "BELLJAR_FILE" },  { FOR_DOCTOR, "BELLJAR_JSON" },
+		{ FOR_SERVE, "BELLJAR_WRITE" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		char variable[32];
-		struct options options;
+		struct options options = { .max_line = 7 };
+		char variable[32], why[160];
 
-		memcpy(variable, cases[i].variable, sizeof variable);
-		CHECK_OK(options_load(&options, FOR_DOCTOR, NO_FLAGS, ARGS(variable), &err), err);
-		assert_int_equal(options.json, cases[i].want);
-		options_done(&options);
+		(void)snprintf(variable, sizeof variable, "%s=1", cases[i].name);
+		(void)snprintf(why, sizeof why,
+		               "unknown environment variable '%s'; unset it (names that start with "
+		               "BELLJAR_ are ours)",
+		               cases[i].name);
+		CHECK_ERROR(options_load(&options, cases[i].verb, NO_FLAGS, ARGS(variable), &err),
+		            err, ERR_INVALID, why);
+		assert_int_equal(options.max_line, 7);
 	}
 }
 
@@ -301,8 +307,13 @@ static void wrong_variables_are_refused_and_said_why(void **state)
 		  "BELLJAR_ are ours)" },
 		{ FOR_SERVE, "BELLJAR_MAX_DEPTH=",
 		  "BELLJAR_MAX_DEPTH: expected a whole number from 8 to 512, got ''" },
-		{ FOR_DOCTOR, "BELLJAR_JSON=maybe",
-		  "BELLJAR_JSON: expected true or false, got 'maybe'" },
+		/* not near to anything but for what all names share */
+		{ FOR_SERVE, "BELLJAR_FOO=1",
+		  "unknown environment variable 'BELLJAR_FOO'; unset it (names that start with "
+		  "BELLJAR_ are ours)" },
+		{ FOR_SERVE, "BELLJAR_MAX_SUB=1",
+		  "unknown environment variable 'BELLJAR_MAX_SUB'; did you mean "
+		  "'BELLJAR_MAX_SUBSCRIPTIONS'?" },
 	};
 
 	(void)state;
@@ -323,7 +334,7 @@ static void another_verbs_variables_do_not_matter(void **state)
 
 	(void)state;
 	CHECK_OK(options_load(&options, FOR_CONNECT, NO_FLAGS,
-	                      ARGS(A("BELLJAR_JSON=maybe"), A("BELLJAR_CONFIG=/nonexistent")),
+	                      ARGS(A("BELLJAR_MAX_LINE=maybe"), A("BELLJAR_CONFIG=/nonexistent")),
 	                      &err),
 	         err);
 	options_done(&options);
@@ -398,7 +409,7 @@ int main(void)
 		PLACED(wrong_values_name_the_flag_and_the_limit),
 		PLACED(a_path_that_is_too_long_is_refused),
 		PLACED(the_environment_is_read),
-		PLACED(flags_in_the_environment_are_words),
+		PLACED(what_to_do_this_once_is_not_taken_from_the_environment),
 		PLACED(wrong_variables_are_refused_and_said_why),
 		PLACED(another_verbs_variables_do_not_matter),
 		PLACED(a_flag_wins_over_environment_over_file_over_default),

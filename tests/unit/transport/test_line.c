@@ -74,7 +74,7 @@ static void an_endless_line_takes_no_more_than_the_maximum(void **state)
 	line_init(&reader, 1024 * 1024, &events, &seen);
 	for (int i = 0; i < 1000; i++) {
 		line_feed(&reader, (struct view){ chunk, sizeof chunk });
-		assert_true(reader.partial.cap <= 1024 * 1024 + 1);
+		assert_true(reader.partial.cap <= 1024 * 1024 + 8);
 	}
 	assert_string_equal(buf_text(&seen), "!|");
 	assert_int_equal(reader.partial.cap, 0);

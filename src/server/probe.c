@@ -1,0 +1,72 @@
+#include "server/probe.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+
+PRINTF_LIKE(3, 0) static void format(char *out, size_t size, const char *fmt, va_list args)
+{
+	(void)vsnprintf(out, size, fmt, args);
+	out[utf8_prefix(out, strlen(out), size - 1)] = '\0';
+}
+
+void check_set(struct check *check, enum check_status status, const char *fmt, ...)
+{
+	va_list args;
+
+	check->status = status;
+	va_start(args, fmt);
+	format(check->detail, sizeof check->detail, fmt, args);
+	va_end(args);
+}
+
+void check_fix(struct check *check, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	format(check->fix, sizeof check->fix, fmt, args);
+	va_end(args);
+}
+
+const char *probe_read_line(const char *path, char *out, size_t size)
+{
+	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd >= 0 ? read(fd, out, size - 1) : 0;
+
+	out[len > 0 ? len : 0] = '\0';
+	out[strcspn(out, "\n")] = '\0';
+	return out;
+}
+
+int probe_find_program(const char *name, char out[PROBE_PATH_SIZE])
+{
+	const char *path = getenv("PATH");
+
+	if (path == NULL)
+		path = "/usr/local/bin:/usr/bin:/bin"; /* as a shell would */
+	/* A relative entry would find what the current directory happens to hold. */
+	for (; path != NULL && *path != '\0'; path += *path == ':') {
+		int len = (int)strcspn(path, ":");
+		char candidate[PROBE_PATH_SIZE];
+		struct stat st;
+
+		if (*path == '/' && len < PROBE_PATH_SIZE &&
+		    snprintf(candidate, sizeof candidate, "%.*s/%s", len, path, name) <
+		            PROBE_PATH_SIZE &&
+		    stat(candidate, &st) == 0 && S_ISREG(st.st_mode) &&
+		    access(candidate, X_OK) == 0) {
+			memcpy(out, candidate, sizeof candidate);
+			return 0;
+		}
+		path += len;
+	}
+	return -1;
+}
