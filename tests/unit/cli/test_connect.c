@@ -70,16 +70,20 @@ static void the_files_are_where_the_clients_look(void **state)
 static void the_entry_is_explained(void **state)
 {
 	const struct ran *ran = RUN("connect", "codex", "--name", "box");
-	char want[PATH_MAX + 256];
+	/* How it is quoted depends on where the tests were built; the next test is about that. */
+	struct entry entry = { client_find("codex"), "box", own_path() };
+	char *command = entry_command(&entry);
+	char want[2 * PATH_MAX + 256];
 
 	(void)state;
 	(void)snprintf(want, sizeof want,
 	               "For Codex, add this to %s/.codex/config.toml:\n\n"
 	               "[mcp_servers.box]\ncommand = \"%s\"\nargs = [\"serve\"]\n\n"
-	               "Or let the client do it:\n\n  codex mcp add box -- %s serve\n\n"
+	               "Or let the client do it:\n\n  %s\n\n"
 	               "'belljar connect codex --write' edits the file for you.\n"
 	               "Then: Start Codex again; /mcp shows the server.\n",
-	               place_path, own_path(), own_path());
+	               place_path, own_path(), command);
+	free(command);
 	assert_string_equal(ran->out, want);
 	assert_int_equal(ran->status, 0);
 	assert_int_equal(access(".codex", F_OK), -1);
