@@ -91,22 +91,3 @@ int fd_write_all(int fd, struct view bytes, struct error *err)
 	}
 	return 0;
 }
-
-int fd_write_file(const char *path, struct view bytes, mode_t mode, struct error *err)
-{
-	AUTO_FREE char *temporary = mem_format("%s.XXXXXX", path);
-	AUTO_FD int fd = mkostemp(temporary, O_CLOEXEC);
-
-	if (fd < 0)
-		return error_sys(err, "create '%s'", temporary);
-	if (fd_write_all(fd, bytes, err) < 0)
-		goto undo;
-	if (fchmod(fd, mode) < 0 || fsync(fd) < 0 || rename(temporary, path) < 0) {
-		(void)error_sys(err, "finish");
-		goto undo;
-	}
-	return 0;
-undo:
-	(void)unlink(temporary);
-	return error_wrap(err, "write '%s'", path);
-}

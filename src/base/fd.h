@@ -22,6 +22,3 @@ MUST_CHECK int fd_read_file(const char *path, struct buf *buf, struct error *err
 /* Writes until nothing is left; on failure part of it may be written. For descriptors that
  * block. */
 MUST_CHECK int fd_write_all(int fd, struct view bytes, struct error *err);
-
-/* Replaces path in one step: temporary file beside it, fsync, rename. */
-MUST_CHECK int fd_write_file(const char *path, struct view bytes, mode_t mode, struct error *err);

@@ -123,9 +123,10 @@ static size_t show_one(struct view v, char *out, size_t size, size_t *consumed)
 	return n;
 }
 
+/* The whole text is tried first; `whole` is where it stood when "..." still fitted. */
 const char *utf8_show(struct view v, char *out, size_t size)
 {
-	size_t used = 0;
+	size_t used = 0, whole = 0;
 
 	if (size < 8)
 		return "";
@@ -134,13 +135,15 @@ const char *utf8_show(struct view v, char *out, size_t size)
 		size_t consumed;
 		size_t n = show_one(v, piece, sizeof piece, &consumed);
 
-		if (used + n + sizeof "..." > size) {
-			memcpy(out + used, "...", 3);
-			used += 3;
+		if (n >= size - used) {
+			memcpy(out + whole, "...", 3);
+			used = whole + 3;
 			break;
 		}
 		memcpy(out + used, piece, n);
 		used += n;
+		if (used + sizeof "..." <= size)
+			whole = used;
 		v.ptr += consumed;
 		v.len -= consumed;
 	}

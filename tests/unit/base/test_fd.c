@@ -18,19 +18,6 @@ static int make_directory(void **state)
 	return path != NULL && mkdtemp(path) != NULL && chdir(path) == 0 ? 0 : -1;
 }
 
-static size_t count_files(void)
-{
-	DIR *dir = opendir(".");
-	const struct dirent *entry;
-	size_t n = 0;
-
-	assert_non_null(dir);
-	while ((entry = readdir(dir)) != NULL)
-		n += entry->d_name[0] != '.';
-	(void)closedir(dir);
-	return n;
-}
-
 static int remove_directory(void **state)
 {
 	DIR *dir = opendir(".");
@@ -178,64 +165,6 @@ static void goes_on_after_a_short_write_and_says_what_ended_it(void **state)
 	assert_string_equal(buf_text(&buf), "more ");
 }
 
-static void writes_and_replaces_with_the_mode_asked_for(void **state)
-{
-	static const struct {
-		const char *text;
-		mode_t mode;
-	} cases[] = { { "first, and longer", 0600 }, { "second", 0644 }, { "", 0400 } };
-	mode_t mask = umask(077);
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		AUTO_BUF struct buf buf;
-		struct error err;
-		struct stat st;
-
-		CHECK_OK(fd_write_file("file", view_of(cases[i].text), cases[i].mode, &err), err);
-		buf_init(&buf, 100);
-		CHECK_OK(fd_read_file("file", &buf, &err), err);
-		assert_string_equal(buf_text(&buf), cases[i].text);
-		assert_int_equal(stat("file", &st), 0);
-		assert_int_equal(st.st_mode & 07777, cases[i].mode);
-		assert_int_equal(count_files(), 1); /* no temporary beside it */
-	}
-	(void)umask(mask);
-}
-
-static void a_failed_write_says_why_and_leaves_nothing(void **state)
-{
-	struct error err;
-
-	(void)state;
-	assert_int_equal(mkdir("directory", 0700), 0);
-	CHECK_ERROR(fd_write_file("directory", view_of("x"), 0600, &err), err, ERR_SYSTEM,
-	            "write 'directory': finish: Is a directory");
-	assert_int_equal(err.errnum, EISDIR);
-	assert_int_equal(count_files(), 1);
-	assert_int_equal(fd_write_file("missing/file", view_of("x"), 0600, &err), -1);
-	assert_int_equal(err.kind, ERR_SYSTEM);
-	assert_int_equal(err.errnum, ENOENT);
-	assert_memory_equal(err.msg, "create 'missing/file.", 21);
-}
-
-static void writing_does_not_follow_a_link_in_its_place(void **state)
-{
-	AUTO_BUF struct buf buf;
-	struct error err;
-	struct stat st;
-
-	(void)state;
-	put("target", 3);
-	assert_int_equal(symlink("target", "link"), 0);
-	CHECK_OK(fd_write_file("link", view_of("new"), 0600, &err), err);
-	buf_init(&buf, 10);
-	CHECK_OK(fd_read_file("target", &buf, &err), err);
-	assert_string_equal(buf_text(&buf), "xxx");
-	assert_int_equal(lstat("link", &st), 0);
-	assert_true(S_ISREG(st.st_mode));
-}
-
 static void sets_non_blocking_and_keeps_the_other_flags(void **state)
 {
 	AUTO_FD int fd = open("file", O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -291,9 +220,6 @@ int main(void)
 		IN_DIRECTORY(reading_leaves_no_descriptor_behind),
 		TEST(writes_every_byte),
 		IN_DIRECTORY(goes_on_after_a_short_write_and_says_what_ended_it),
-		IN_DIRECTORY(writes_and_replaces_with_the_mode_asked_for),
-		IN_DIRECTORY(a_failed_write_says_why_and_leaves_nothing),
-		IN_DIRECTORY(writing_does_not_follow_a_link_in_its_place),
 		IN_DIRECTORY(sets_non_blocking_and_keeps_the_other_flags),
 		TEST(fills_the_gaps_among_the_standard_descriptors),
 	};
