@@ -80,6 +80,14 @@ int buf_printf(struct buf *buf, struct error *err, const char *fmt, ...)
 	return 0;
 }
 
+void buf_cut(struct buf *buf, size_t len)
+{
+	assert(len <= buf->len);
+	buf->len = len;
+	if (buf->ptr != NULL)
+		buf->ptr[len] = '\0';
+}
+
 void buf_clear(struct buf *buf)
 {
 	if (buf->cap > KEEP_CAP) {

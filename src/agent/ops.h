@@ -1,0 +1,21 @@
+/* ops.h - the file operations a worker can do; job.h says what they all have in common. */
+#pragma once
+#include "agent/job.h"
+
+#define JOB_OP(name)                                                                               \
+	MUST_CHECK int op_##name(struct job *job, const struct wire_##name *request,               \
+	                         struct wire_done *done, struct error *err)
+
+JOB_OP(read);    /* done: bytes sent, count lines (of unit lines), total size, MORE: max came first */
+JOB_OP(write);   /* bytes received, total size */
+JOB_OP(stat);    /* one entry */
+JOB_OP(list);    /* count entries, MORE and cursor */
+JOB_OP(tree);    /* count entries, MORE: limit or depth came first */
+JOB_OP(find);    /* count entries, MORE: limit came first */
+JOB_OP(grep);    /* count matches, MORE: limit came first */
+JOB_OP(mkdir);   /* count directories made */
+JOB_OP(remove);  /* count entries removed */
+JOB_OP(rename);  /* nothing */
+JOB_OP(replace); /* count replacements, total size */
+JOB_OP(pack);    /* count entries, bytes of the archive */
+JOB_OP(unpack);  /* count entries, bytes of all files, skipped and the first skipped */
