@@ -6,8 +6,11 @@
 	MUST_CHECK int op_##name(struct job *job, const struct wire_##name *request,               \
 	                         struct wire_done *done, struct error *err)
 
-JOB_OP(read);    /* done: bytes sent, count lines (of unit lines), total size, MORE: max came first */
-JOB_OP(write);   /* bytes received, total size */
+/* done: bytes sent, total: the size when it was opened. MORE: max came before what was asked
+ * for; of unit lines also: there are lines behind it. count lines, one that max cut included. */
+JOB_OP(read);
+/* bytes received, total size. Too many bytes, or CLOSE: the file is as it was before. */
+JOB_OP(write);
 JOB_OP(stat);    /* one entry */
 JOB_OP(list);    /* count entries, MORE and cursor */
 JOB_OP(tree);    /* count entries, MORE: limit or depth came first */

@@ -1,0 +1,169 @@
+#include "agent/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/openat2.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "base/error.h"
+
+static int change_user(const struct user *user, struct error *err)
+{
+	gid_t groups[AGENT_GROUPS];
+
+	for (size_t i = 0; i < user->group_count; i++)
+		groups[i] = user->groups[i];
+	if (setgroups(user->group_count, groups) < 0)
+		return error_sys(err, "give up the agent's groups");
+	if (setresgid(user->gid, user->gid, user->gid) < 0)
+		return error_sys(err, "become group %u", user->gid);
+	if (setresuid(user->uid, user->uid, user->uid) < 0)
+		return error_sys(err, "become user %u", user->uid);
+	return 0;
+}
+
+int become(const struct user *user, struct error *err)
+{
+	uid_t ids[6];
+	/* Without privileges one can only stay what one is. */
+	bool same = geteuid() == user->uid && getegid() == user->gid && geteuid() != 0;
+
+	if (!same && change_user(user, err) < 0)
+		return -1;
+	if (getresuid(&ids[0], &ids[1], &ids[2]) < 0 || getresgid(&ids[3], &ids[4], &ids[5]) < 0)
+		return error_sys(err, "look who I am");
+	for (int i = 0; i < 6; i++)
+		if (ids[i] != (i < 3 ? user->uid : user->gid))
+			return error_set(err, ERR_SYSTEM, "still user %u, group %u", ids[0],
+			                 ids[3]);
+	return 0;
+}
+
+static int become_user_of(const struct program *program, struct error *err)
+{
+	const struct wire_exec *exec = program->exec;
+	struct user user = *program->user;
+
+	if (exec->uid != WIRE_SAME_ID)
+		user.uid = exec->uid;
+	if (exec->gid != WIRE_SAME_ID)
+		user.gid = exec->gid;
+	if (exec->uid != WIRE_SAME_ID || exec->groups.count != 0) {
+		user.group_count = exec->groups.count;
+		for (size_t i = 0; i < user.group_count; i++)
+			user.groups[i] = wire_number_at(&exec->groups, i);
+	}
+	return become(&user, err);
+}
+
+/* The agent's own allowance of descriptors is not the program's. */
+static int set_limits(const struct program *program, struct error *err)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = program->files;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+	for (size_t i = 0; i < program->exec->limits.count; i++) {
+		struct wire_limit limit = wire_limit_at(&program->exec->limits, i);
+		struct rlimit value = { limit.soft, limit.hard };
+
+		if (setrlimit(limit.resource, &value) < 0)
+			return error_sys(err, "limit %u of %llu", limit.resource,
+			                 (unsigned long long)limit.soft);
+	}
+	return 0;
+}
+
+static int join_fds(const struct program *program, struct error *err)
+{
+	if (setsid() < 0)
+		return error_sys(err, "begin a session");
+	if (program->terminal && ioctl(program->in, TIOCSCTTY, 0) < 0)
+		return error_sys(err, "take the terminal");
+	if (dup2(program->in, 0) < 0 || dup2(program->out, 1) < 0 || dup2(program->err, 2) < 0)
+		return error_sys(err, "join stdin, stdout and stderr");
+	if (program->control >= 0 && dup2(program->control, 3) < 0)
+		return error_sys(err, "join descriptor 3");
+	return 0;
+}
+
+static int enter_directory(const struct program *program, struct error *err)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	static char path[2 * (WIRE_PATH_MAX + 1)];
+	struct view cwd = program->exec->cwd;
+	int fd, tries = 64;
+
+	if (cwd.len != 0 && cwd.ptr[0] == '/')
+		(void)snprintf(path, sizeof path, "%s", cwd.ptr);
+	else
+		(void)snprintf(path, sizeof path, "%s/%s", program->workspace, cwd.ptr);
+	do
+		fd = (int)syscall(SYS_openat2, program->root, path, &how, sizeof how);
+	while (fd < 0 && errno == EAGAIN && --tries > 0);
+	if (fd < 0 || fchdir(fd) < 0)
+		return error_sys(err, "cwd %s", cwd.len != 0 ? cwd.ptr : program->workspace);
+	return 0;
+}
+
+static void reset_signals(void)
+{
+	sigset_t none;
+
+	(void)sigemptyset(&none);
+	(void)signal(SIGPIPE, SIG_DFL);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static char **pointers(const struct wire_texts *texts, char **out)
+{
+	struct view rest = texts->items, text;
+	size_t n = 0;
+
+	while (wire_texts_next(&rest, &text)) {
+		union {
+			const char *in;
+			char *out;
+		} same = { text.ptr }; /* execve takes char *, and leaves them alone */
+
+		out[n++] = same.out;
+	}
+	out[n] = NULL;
+	return out;
+}
+
+static int run_program(const struct program *program, struct error *err)
+{
+	static char *argv[WIRE_ARGS_MAX + 1], *env[WIRE_ARGS_MAX + 1];
+
+	pointers(&program->exec->argv, argv);
+	environ = pointers(&program->exec->env, env); /* PATH is looked for in it */
+	(void)execvp(argv[0], argv);
+	return error_sys(err, "%s", argv[0]);
+}
+
+void launch(const struct program *program, int report)
+{
+	struct error err;
+
+	(void)umask(program->exec->umask);
+	reset_signals();
+	if (join_fds(program, &err) == 0 && set_limits(program, &err) == 0 &&
+	    become_user_of(program, &err) == 0 && enter_directory(program, &err) == 0)
+		(void)run_program(program, &err);
+	(void)!write(report, &err, sizeof err);
+	_exit(127);
+}

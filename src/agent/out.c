@@ -1,0 +1,65 @@
+#include "agent/out.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/die.h"
+#include "base/buf.h"
+#include "base/error.h"
+
+bool out_is_free(struct out *out)
+{
+	if (out->end - out->start > OUT_BUSY)
+		return false;
+	if (OUT_SIZE - out->end < OUT_TURN) {
+		memmove(out->bytes, out->bytes + out->start, out->end - out->start);
+		out->end -= out->start;
+		out->start = 0;
+	}
+	return true;
+}
+
+char *out_payload(struct out *out)
+{
+	if (OUT_SIZE - out->end < WIRE_FRAME_MAX)
+		die("more was said in one turn than there is room for");
+	return out->bytes + out->end + WIRE_HEADER;
+}
+
+void out_commit(struct out *out, const struct wire_frame *frame)
+{
+	wire_frame_header(frame, out->bytes + out->end);
+	out->end += WIRE_HEADER + frame->payload.len;
+}
+
+void out_message(struct out *out, const struct wire_message *message, uint32_t stream,
+                 uint8_t channel)
+{
+	size_t room = OUT_SIZE - out->end;
+	/* A buffer over the room that is left: it never has to grow. */
+	struct buf buf = { .ptr = out->bytes + out->end, .cap = room, .max = room - 1 };
+	struct error err;
+
+	if (wire_encode(message, stream, channel, &buf, &err) < 0)
+		die(err.msg);
+	out->end += buf.len;
+}
+
+void out_flush(struct out *out)
+{
+	while (out->end > out->start && !out->broken) {
+		ssize_t n = write(out->fd, out->bytes + out->start, out->end - out->start);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0)
+			out->broken = true;
+		else
+			out->start += (size_t)n;
+	}
+	out->start = out->end = 0;
+}

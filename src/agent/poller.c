@@ -1,0 +1,62 @@
+#include "agent/poller.h"
+
+#include <unistd.h>
+
+#include "base/error.h"
+
+int poller_init(struct poller *poller, struct error *err)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	poller->outer = epoll_create1(EPOLL_CLOEXEC);
+	poller->inner = epoll_create1(EPOLL_CLOEXEC);
+	if (poller->outer < 0 || poller->inner < 0 ||
+	    epoll_ctl(poller->outer, EPOLL_CTL_ADD, poller->inner, &event) < 0)
+		return error_sys(err, "epoll");
+	poller->inner_on = true;
+	return 0;
+}
+
+void poller_let_produce(struct poller *poller, bool on)
+{
+	struct epoll_event event = { .events = on ? EPOLLIN : 0 };
+
+	if (poller->inner_on == on)
+		return;
+	poller->inner_on = on;
+	(void)epoll_ctl(poller->outer, EPOLL_CTL_MOD, poller->inner, &event);
+}
+
+int source_add(struct source *source, int set, int fd, uint32_t events, source_fn *ready,
+               struct error *err)
+{
+	struct epoll_event event = { .events = events, .data.ptr = source };
+
+	*source = (struct source){ fd, set, events, ready };
+	/* With no events it would still be told of hang-ups, again and again. */
+	if (events != 0 && epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) < 0) {
+		source->fd = -1;
+		return error_sys(err, "epoll");
+	}
+	return 0;
+}
+
+void source_want(struct source *source, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.ptr = source };
+	int op = source->events == 0 ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
+
+	if (source->fd < 0 || source->events == events)
+		return;
+	source->events = events;
+	(void)epoll_ctl(source->set, op, source->fd, &event);
+}
+
+void source_close(struct source *source)
+{
+	if (source->fd < 0)
+		return;
+	source_want(source, 0);
+	(void)close(source->fd);
+	source->fd = -1;
+}

@@ -1,0 +1,581 @@
+#include "agent/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/children.h"
+#include "agent/keeper.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+
+enum { CLOSE_MS = 3000, BACKSTOP_MS = 5000, TERMINAL_MS = 200, PIPE_BYTES = 256 * 1024 };
+
+static const struct carrier carrier;
+
+static struct stream *stream_of(struct run *run)
+{
+	return container_of(run, struct stream, run);
+}
+
+/* --- ending ------------------------------------------------------------------------ */
+
+static void stop(struct stream *stream)
+{
+	struct run *run = &stream->run;
+
+	source_close(&run->keeper);
+	feed_stop(&run->in);
+	feed_stop(&run->control_in);
+	pump_stop(&run->control_out);
+	for (int i = 0; i < RUN_OUTPUTS; i++) {
+		stream->agent->ring_bytes -= run->outputs[i].ring.size;
+		pump_stop(&run->outputs[i].pump);
+		ring_done(&run->outputs[i].ring);
+	}
+	if (run->terminal >= 0)
+		(void)close(run->terminal);
+	run->terminal = -1;
+}
+
+static void fail(struct stream *stream, const struct error *err)
+{
+	stop(stream);
+	stream_failed(stream, err);
+}
+
+static void fail_closed(struct stream *stream)
+{
+	const char *limit = stream->run.limit;
+
+	stop(stream);
+	stream_failed_as(stream, limit != NULL ? WIRE_FAILED_LIMIT : WIRE_FAILED_CLOSED,
+	                 limit != NULL ? limit : "closed");
+}
+
+/* What it wrote has been delivered and its keeper is gone: nothing more can come. A kept run
+ * stays, for what was kept. */
+static void finish(struct stream *stream)
+{
+	struct run *run = &stream->run;
+	bool flowing = run->outputs[0].pump.source.fd >= 0 || run->outputs[1].pump.source.fd >= 0 ||
+	               run->control_out.source.fd >= 0;
+
+	if (!run->exited || stream->pid != 0)
+		return;
+	if (run->closing)
+		return fail_closed(stream);
+	if (!flowing && !run->kept) {
+		stop(stream);
+		stream_done(stream, NULL);
+	}
+}
+
+static void on_output_end(struct pump *pump)
+{
+	if (pump->ring != NULL)
+		run_tail_due(pump->stream, pump->channel);
+	finish(pump->stream);
+}
+
+/* --- the keeper -------------------------------------------------------------------- */
+
+static void tell_keeper(struct stream *stream, const struct keeper_order *order)
+{
+	/* One that does not read its orders is stopped or gone: the backstop ends it. */
+	if (stream->run.keeper.fd >= 0)
+		(void)!send(stream->run.keeper.fd, order, sizeof *order,
+		            MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void on_exited(struct stream *stream, const struct keeper_report *report)
+{
+	struct wire_message message = { .type = WIRE_EXITED, .exited = report->exited };
+	struct run *run = &stream->run;
+
+	if (report->orphans)
+		children_orphaned(stream->agent);
+	run->exited = true;
+	if (!run->closing)
+		stream_say(stream, &message, 0);
+	feed_stop(&run->in);
+	feed_stop(&run->control_in);
+}
+
+/* Its last words are in the pipes by now. Each may end the stream. */
+static void drain(struct stream *stream)
+{
+	uint32_t id = stream->wire.id;
+	struct run *run = &stream->run;
+
+	pump_finish(&run->control_out);
+	if (run->terminal >= 0 && run->outputs[0].pump.source.fd >= 0)
+		return stream_due(stream, clock_now_ms() + TERMINAL_MS); /* it says EIO by then */
+	for (int i = 0; i < RUN_OUTPUTS && stream->wire.id == id; i++)
+		pump_finish(&run->outputs[i].pump);
+	if (stream->wire.id == id)
+		finish(stream);
+}
+
+static void let_flow(struct run *run)
+{
+	pump_credit(&run->control_out);
+	for (int i = 0; i < RUN_OUTPUTS; i++)
+		pump_credit(&run->outputs[i].pump);
+}
+
+static void take_report(struct stream *stream, const struct keeper_report *report)
+{
+	struct wire_message message = { .type = WIRE_STARTED };
+	struct error err;
+
+	switch (report->kind) {
+	case KEEPER_STARTED:
+		message.started.pid = (uint32_t)report->pid;
+		stream_say(stream, &message, 0);
+		return let_flow(&stream->run);
+	case KEEPER_REFUSED:
+		err = report->err;
+		(void)kill(stream->pid, SIGKILL); /* it is leaving anyway */
+		return fail(stream, &err);
+	case KEEPER_EXITED:
+		return on_exited(stream, report);
+	}
+}
+
+/* Every report that is there. */
+static void read_reports(struct stream *stream)
+{
+	uint32_t id = stream->wire.id;
+	struct keeper_report report;
+
+	while (stream->wire.id == id && stream->run.keeper.fd >= 0) {
+		ssize_t n = recv(stream->run.keeper.fd, &report, sizeof report, MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n != sizeof report)
+			return source_close(&stream->run.keeper);
+		take_report(stream, &report);
+	}
+}
+
+static void on_keeper(struct source *source, uint32_t events)
+{
+	struct run *run = container_of(source, struct run, keeper);
+
+	(void)events;
+	read_reports(stream_of(run));
+}
+
+/* It was reaped: after its reports, or without any. */
+static void on_child(struct stream *stream, int status)
+{
+	uint32_t id = stream->wire.id;
+
+	(void)status;
+	read_reports(stream);
+	if (stream->wire.id != id)
+		return;
+	if (stream->run.exited)
+		return drain(stream);
+	children_orphaned(stream->agent);
+	if (stream->run.closing)
+		return fail_closed(stream);
+	stop(stream);
+	stream_failed_as(stream, WIRE_FAILED_LOST, "the program's keeper was killed");
+}
+
+/* It should have ended by now, or its terminal should have. */
+static void on_due(struct stream *stream)
+{
+	if (stream->pid != 0)
+		(void)kill(stream->pid, SIGKILL);
+	else if (stream->run.exited)
+		pump_finish(&stream->run.outputs[0].pump);
+}
+
+/* If the keeper does not keep its deadline, we do. */
+static void set_backstop(struct stream *stream, uint64_t deadline_ms, uint64_t grace_ms)
+{
+	uint64_t at = clock_now_ms() + deadline_ms + grace_ms + BACKSTOP_MS;
+
+	stream_due(stream, deadline_ms != 0 ? at : 0);
+}
+
+/* Asks the keeper to end everything; the stream ends when it has. */
+static void end_all(struct stream *stream)
+{
+	struct run *run = &stream->run;
+
+	run->closing = true;
+	for (int i = 0; i < RUN_OUTPUTS; i++)
+		pump_stop(&run->outputs[i].pump);
+	pump_stop(&run->control_out);
+	tell_keeper(stream, &(struct keeper_order){ .kind = KEEPER_END });
+	stream_due(stream, clock_now_ms() + CLOSE_MS);
+	finish(stream);
+}
+
+/* --- what is kept ------------------------------------------------------------------ */
+
+static void answer_tail(struct stream *stream, struct run_output *output)
+{
+	const struct ring *ring = &output->ring;
+	uint64_t oldest = ring_oldest(ring), from = output->tail.offset;
+	struct wire_message message = { .type = WIRE_TAIL_IS };
+	static char bytes[WIRE_RECORDS_MAX];
+
+	if (from < oldest)
+		from = oldest;
+	if (from > ring->total)
+		from = ring->total;
+	message.tail_is = (struct wire_tail_is){
+		.channel = output->tail.channel,
+		.flags = (uint8_t)(output->pump.source.fd < 0 ? WIRE_TAIL_ENDED : 0),
+		.offset = from,
+		.total = ring->total,
+	};
+	message.tail_is.bytes.ptr = bytes;
+	if (ring->bytes != NULL)
+		message.tail_is.bytes.len = ring_read(ring, from, bytes, output->tail.max);
+	output->asked = false;
+	stream_say(stream, &message, 0);
+}
+
+void run_tail_due(struct stream *stream, uint8_t channel)
+{
+	struct run_output *output = &stream->run.outputs[channel - WIRE_OUT];
+
+	if (!output->asked)
+		return;
+	if (output->ring.total > output->tail.offset || output->pump.source.fd < 0)
+		answer_tail(stream, output);
+}
+
+static void ask_tail(struct stream *stream, const struct wire_tail *tail)
+{
+	struct run_output *output = &stream->run.outputs[tail->channel - WIRE_OUT];
+
+	if (output->asked)
+		answer_tail(stream, output); /* one waits at a time */
+	output->tail = *tail;
+	output->asked = true;
+	if (tail->flags & WIRE_TAIL_WAIT)
+		run_tail_due(stream, tail->channel);
+	else
+		answer_tail(stream, output);
+}
+
+static void keep(struct stream *stream, size_t size)
+{
+	struct agent *agent = stream->agent;
+	struct run *run = &stream->run;
+
+	if (agent->ring_bytes + RUN_OUTPUTS * size > AGENT_RINGS_MAX) {
+		run->limit = "all programs together may keep 32 MiB of output";
+		return end_all(stream);
+	}
+	for (int i = 0; i < RUN_OUTPUTS; i++) {
+		struct run_output *output = &run->outputs[i];
+
+		if (ring_init(&output->ring, size, output->pump.carried) < 0) {
+			run->limit = "no memory to keep output";
+			return end_all(stream);
+		}
+		agent->ring_bytes += size;
+		output->pump.ring = &output->ring;
+		pump_credit(&output->pump);
+	}
+	run->kept = true;
+}
+
+/* --- messages ---------------------------------------------------------------------- */
+
+static void on_message(struct stream *stream, const struct wire_message *message, uint8_t channel)
+{
+	struct run *run = &stream->run;
+	struct feed *feed = channel == WIRE_IN ? &run->in : &run->control_in;
+	struct keeper_order order = { .kind = KEEPER_SIGNAL };
+
+	switch ((int)message->type) {
+	case WIRE_DATA:
+		return feed_put(feed, message->data.bytes);
+	case WIRE_END:
+		return feed_end(feed);
+	case WIRE_SIGNAL:
+		order.number = message->signal.number;
+		order.target = message->signal.target;
+		return tell_keeper(stream, &order);
+	case WIRE_DEADLINE:
+		order.kind = KEEPER_DEADLINE;
+		order.deadline_ms = message->deadline.deadline_ms;
+		order.grace_ms = message->deadline.grace_ms;
+		set_backstop(stream, order.deadline_ms, order.grace_ms);
+		return tell_keeper(stream, &order);
+	case WIRE_RESIZE:
+		if (run->terminal >= 0)
+			(void)ioctl(run->terminal, TIOCSWINSZ,
+			            &(struct winsize){ .ws_row = message->resize.rows,
+			                               .ws_col = message->resize.columns });
+		return;
+	case WIRE_KEEP:
+		if (!run->kept && !run->closing)
+			keep(stream, message->keep.ring);
+		return;
+	case WIRE_TAIL:
+		return ask_tail(stream, &message->tail);
+	default:
+		return;
+	}
+}
+
+static void on_credit(struct stream *stream, uint8_t channel)
+{
+	struct run *run = &stream->run;
+
+	if (channel == WIRE_CONTROL_OUT)
+		pump_credit(&run->control_out);
+	else
+		pump_credit(&run->outputs[channel - WIRE_OUT].pump);
+}
+
+static void on_close(struct stream *stream)
+{
+	struct run *run = &stream->run;
+
+	if (run->exited && run->kept && stream->pid == 0) {
+		stop(stream);
+		return stream_done(stream, NULL);
+	}
+	end_all(stream);
+}
+
+static const struct carrier carrier = { on_message, on_credit, on_close, on_child, on_due };
+
+/* --- starting ---------------------------------------------------------------------- */
+
+/* The two ends of everything a program is joined to: ours do not block, its do. */
+struct joints {
+	int ours_in, ours_out, ours_err, ours_control, ours_keeper;
+	struct program program;
+};
+
+static void close_all(const int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (fds[i] >= 0)
+			(void)close(fds[i]);
+}
+
+static void close_joints(struct joints *j, bool ours)
+{
+	const int mine[] = { j->ours_in, j->ours_out, j->ours_err, j->ours_control,
+		             j->ours_keeper };
+	const int its[] = { j->program.in, j->program.out, j->program.err, j->program.control,
+		            j->program.agent };
+
+	close_all(its, ARRAY_LEN(its));
+	if (ours)
+		close_all(mine, ARRAY_LEN(mine));
+}
+
+static int make_pipe(int *reader, int *writer, struct error *err)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return error_sys(err, "pipe");
+	*reader = ends[0];
+	*writer = ends[1];
+	return 0;
+}
+
+static int make_pair(int type, int *ours, int *its, struct error *err)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) < 0)
+		return error_sys(err, "socketpair");
+	*ours = ends[0];
+	*its = ends[1];
+	return 0;
+}
+
+static int make_terminal(struct joints *j, const struct wire_exec *exec, struct error *err)
+{
+	struct winsize size = { .ws_row = exec->rows, .ws_col = exec->columns };
+	char name[64];
+
+	j->ours_in = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (j->ours_in < 0 || unlockpt(j->ours_in) < 0 ||
+	    ptsname_r(j->ours_in, name, sizeof name) != 0)
+		return error_sys(err, "a terminal");
+	j->program.in = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	j->ours_out = fcntl(j->ours_in, F_DUPFD_CLOEXEC, 0);
+	if (j->program.in < 0 || j->ours_out < 0)
+		return error_sys(err, "terminal %s", name);
+	(void)ioctl(j->ours_in, TIOCSWINSZ, &size);
+	j->program.out = fcntl(j->program.in, F_DUPFD_CLOEXEC, 0);
+	j->program.err = fcntl(j->program.in, F_DUPFD_CLOEXEC, 0);
+	j->program.terminal = true;
+	return 0;
+}
+
+static int make_pipes(struct joints *j, const struct wire_exec *exec, struct error *err)
+{
+	if (exec->flags & WIRE_EXEC_STDIN) {
+		if (make_pipe(&j->program.in, &j->ours_in, err) < 0)
+			return -1;
+	} else {
+		j->program.in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		if (j->program.in < 0)
+			return error_sys(err, "/dev/null");
+	}
+	if (make_pipe(&j->ours_out, &j->program.out, err) < 0)
+		return -1;
+	(void)fcntl(j->ours_out, F_SETPIPE_SZ, PIPE_BYTES);
+	if (!(exec->flags & WIRE_EXEC_MERGE))
+		return make_pipe(&j->ours_err, &j->program.err, err);
+	j->program.err = fcntl(j->program.out, F_DUPFD_CLOEXEC, 0);
+	return j->program.err < 0 ? error_sys(err, "stderr") : 0;
+}
+
+static int make_joints(struct joints *j, const struct wire_exec *exec, struct error *err)
+{
+	const int *ours[] = { &j->ours_in, &j->ours_out, &j->ours_err, &j->ours_control };
+
+	if ((exec->flags & WIRE_EXEC_PTY ? make_terminal : make_pipes)(j, exec, err) < 0 ||
+	    make_pair(SOCK_SEQPACKET, &j->ours_keeper, &j->program.agent, err) < 0)
+		return -1;
+	if ((exec->flags & WIRE_EXEC_CONTROL) &&
+	    make_pair(SOCK_STREAM, &j->ours_control, &j->program.control, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+		if (*ours[i] >= 0 && fd_set_nonblocking(*ours[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+/* A terminal has no end of input that could be closed: it has a key for it. */
+static void end_terminal_input(struct feed *feed)
+{
+	static const char ctrl_d = 4;
+
+	(void)!write(feed->source.fd, &ctrl_d, 1);
+	source_close(&feed->source);
+}
+
+static int join_input(struct stream *stream, struct joints *j, struct error *err)
+{
+	struct run *run = &stream->run;
+	int control = j->ours_control >= 0 ? fcntl(j->ours_control, F_DUPFD_CLOEXEC, 0) : -1;
+
+	feed_swallow(&run->in, stream, WIRE_IN);
+	feed_swallow(&run->control_in, stream, WIRE_CONTROL_IN);
+	if (j->program.terminal)
+		run->terminal = fcntl(j->ours_in, F_DUPFD_CLOEXEC, 0);
+	if (j->ours_in >= 0 && feed_start(&run->in, stream, WIRE_IN, j->ours_in,
+	                                  j->program.terminal ? end_terminal_input : NULL, err) < 0)
+		return -1;
+	j->ours_in = -1;
+	if (control >= 0)
+		return feed_start(&run->control_in, stream, WIRE_CONTROL_IN, control, NULL, err);
+	return 0;
+}
+
+static int join_output(struct stream *stream, uint8_t channel, struct pump *pump, int *fd,
+                       struct error *err)
+{
+	*pump = (struct pump){ .source.fd = -1, .stream = stream, .channel = channel };
+	if (*fd < 0)
+		return 0;
+	if (pump_start(pump, stream, channel, *fd, on_output_end, err) < 0)
+		return -1;
+	*fd = -1;
+	return 0;
+}
+
+static int join(struct stream *stream, struct joints *j, struct error *err)
+{
+	struct run *run = &stream->run;
+
+	if (join_input(stream, j, err) < 0 ||
+	    join_output(stream, WIRE_OUT, &run->outputs[0].pump, &j->ours_out, err) < 0 ||
+	    join_output(stream, WIRE_ERR, &run->outputs[1].pump, &j->ours_err, err) < 0 ||
+	    join_output(stream, WIRE_CONTROL_OUT, &run->control_out, &j->ours_control, err) < 0 ||
+	    source_add(&run->keeper, stream->agent->poller.inner, j->ours_keeper, EPOLLIN,
+	               on_keeper, err) < 0)
+		return -1;
+	j->ours_keeper = -1;
+	return 0;
+}
+
+static int start(struct stream *stream, struct joints *j, struct error *err)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return error_sys(err, "no room for another process in the sandbox");
+	if (pid == 0)
+		keeper_main(&j->program);
+	stream->pid = pid;
+	return 0;
+}
+
+static void prepare(struct stream *stream)
+{
+	struct run *run = &stream->run;
+
+	*run = (struct run){ .terminal = -1 };
+	run->keeper.fd = run->in.source.fd = run->control_in.source.fd = -1;
+	run->control_out.source.fd = -1;
+	for (int i = 0; i < RUN_OUTPUTS; i++)
+		run->outputs[i].pump.source.fd = -1;
+}
+
+void run_open(struct stream *stream, const struct wire_message *message)
+{
+	const struct wire_exec *exec = &message->exec;
+	struct agent *agent = stream->agent;
+	struct joints j = {
+		-1,
+		-1,
+		-1,
+		-1,
+		-1,
+		{ exec, &agent->user, agent->workspace, agent->files, agent->root, -1, -1, -1, -1, -1, false }
+	};
+	struct error err;
+	int r;
+
+	stream->carrier = &carrier;
+	prepare(stream);
+	r = make_joints(&j, exec, &err);
+	if (r == 0)
+		r = start(stream, &j, &err);
+	if (r == 0)
+		r = join(stream, &j, &err);
+	close_joints(&j, r < 0);
+	if (r == 0) {
+		set_backstop(stream, exec->deadline_ms, exec->grace_ms);
+		if (exec->ring != 0)
+			keep(stream, exec->ring);
+		return;
+	}
+	if (stream->pid != 0) {
+		(void)kill(stream->pid, SIGKILL);
+		children_orphaned(agent);
+	}
+	fail(stream, &err);
+}

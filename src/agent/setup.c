@@ -1,0 +1,77 @@
+#include "agent/setup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "base/error.h"
+
+int setup_process(struct agent *agent, struct error *err)
+{
+	struct rlimit files;
+
+	/* Nobody of the same user may look into us; nothing below us gains rights by an exec. */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return error_sys(err, "prctl");
+	if (getpid() != 1 && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		return error_sys(err, "become a subreaper");
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+		return error_sys(err, "ignore SIGPIPE");
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		agent->files = files.rlim_cur;
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+	(void)umask(022);
+	return 0;
+}
+
+static int open_root(const struct wire_welcome *welcome, struct error *err)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	int root = open(welcome->root.ptr, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int probe;
+
+	if (root < 0)
+		return error_sys(err, "root %s", welcome->root.ptr);
+	probe = (int)syscall(SYS_openat2, root, ".", &how, sizeof how);
+	if (probe < 0) {
+		(void)error_sys(err, "openat2 (Linux 5.6 has it)");
+		(void)close(root);
+		return -1;
+	}
+	(void)close(probe);
+	return root;
+}
+
+int setup(struct agent *agent, const struct wire_welcome *welcome, struct error *err)
+{
+	struct user *user = &agent->user;
+
+	if (welcome->workspace.ptr[0] != '/')
+		return error_set(err, ERR_INVALID, "workspace %s: not an absolute path",
+		                 welcome->workspace.ptr);
+	agent->root = open_root(welcome, err);
+	if (agent->root < 0)
+		return -1;
+	memcpy(agent->workspace, welcome->workspace.ptr, welcome->workspace.len + 1);
+	user->uid = welcome->uid;
+	user->gid = welcome->gid;
+	user->group_count = welcome->groups.count;
+	for (size_t i = 0; i < user->group_count; i++)
+		user->groups[i] = wire_number_at(&welcome->groups, i);
+	if (welcome->flags & WIRE_WELCOME_EGRESS)
+		return proxy_open(agent, welcome->proxy_port, err);
+	return 0;
+}

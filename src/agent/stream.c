@@ -1,0 +1,126 @@
+#include "agent/stream.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/die.h"
+#include "base/error.h"
+#include "base/utf8.h"
+
+void stream_put(struct stream *stream, const struct wire_frame *frame)
+{
+	struct error err;
+
+	if (wire_stream_put(&stream->wire, frame, &err) < 0)
+		die(err.msg);
+}
+
+void stream_say(struct stream *stream, const struct wire_message *message, uint8_t channel)
+{
+	struct out *out = &stream->agent->out;
+	struct view said = { out->bytes + out->end, 0 };
+	struct wire_frame frame;
+	struct error err;
+
+	out_message(out, message, stream->wire.id, channel);
+	said.len = (size_t)(out->bytes + out->end - said.ptr);
+	if (wire_frame_cut(&said, &frame, &err) != 1)
+		die("a message of ours is no frame");
+	stream_put(stream, &frame);
+}
+
+void stream_end(struct stream *stream, uint8_t channel)
+{
+	stream_say(stream, &(struct wire_message){ .type = WIRE_END }, channel);
+}
+
+void stream_grant(struct stream *stream, uint8_t channel, size_t bytes)
+{
+	stream_say(stream,
+	           &(struct wire_message){ .type = WIRE_CREDIT, .credit.bytes = (uint32_t)bytes },
+	           channel);
+}
+
+void stream_due(struct stream *stream, uint64_t at_ms)
+{
+	struct agent *agent = stream->agent;
+
+	stream->due = at_ms;
+	if (at_ms != 0 && (agent->next_due == 0 || at_ms < agent->next_due))
+		agent->next_due = at_ms;
+}
+
+void stream_free(struct stream *stream)
+{
+	struct agent *agent = stream->agent;
+
+	agent->ids[stream - agent->streams] = 0;
+	*stream = (struct stream){ 0 };
+}
+
+void stream_done(struct stream *stream, const struct wire_done *done)
+{
+	struct wire_message message = { .type = WIRE_DONE };
+
+	if (done != NULL)
+		message.done = *done;
+	stream_say(stream, &message, 0);
+	stream_free(stream);
+}
+
+enum wire_failure failure_of(const struct error *why)
+{
+	static const struct {
+		int errnum;
+		enum wire_failure failure;
+	} by_errno[] = {
+		{ ENOENT, WIRE_FAILED_MISSING }, { ENOTDIR, WIRE_FAILED_MISSING },
+		{ EACCES, WIRE_FAILED_DENIED },  { EPERM, WIRE_FAILED_DENIED },
+		{ EROFS, WIRE_FAILED_DENIED },   { EAGAIN, WIRE_FAILED_LIMIT },
+		{ EMFILE, WIRE_FAILED_LIMIT },   { ENOSPC, WIRE_FAILED_LIMIT },
+		{ EDQUOT, WIRE_FAILED_LIMIT },   { ENOMEM, WIRE_FAILED_LIMIT },
+		{ EFBIG, WIRE_FAILED_LIMIT },    { EPIPE, WIRE_FAILED_CLOSED },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(by_errno); i++)
+		if (why->errnum == by_errno[i].errnum)
+			return by_errno[i].failure;
+	switch (why->kind) {
+	case ERR_INVALID:
+	case ERR_SYNTAX:
+	case ERR_UNSUPPORTED:
+		return WIRE_FAILED_INVALID;
+	case ERR_NOT_FOUND:
+		return WIRE_FAILED_MISSING;
+	case ERR_LIMIT:
+		return WIRE_FAILED_LIMIT;
+	case ERR_SYSTEM:
+	case ERR_KIND_COUNT:
+		break;
+	}
+	return WIRE_FAILED_SYSTEM;
+}
+
+static void fail(struct stream *stream, enum wire_failure failure, int errnum, const char *why)
+{
+	struct wire_message message = { .type = WIRE_FAILED };
+
+	message.failed = (struct wire_failed){
+		.why = (uint8_t)failure,
+		.errnum = errnum > 0 && errnum < 4096 ? (uint32_t)errnum : 0,
+		.message = view_of(why[0] != '\0' ? why : "it failed"),
+	};
+	stream_say(stream, &message, 0);
+	stream_free(stream);
+}
+
+void stream_failed(struct stream *stream, const struct error *why)
+{
+	fail(stream, failure_of(why), why->errnum, why->msg);
+}
+
+void stream_failed_as(struct stream *stream, enum wire_failure failure, const char *why)
+{
+	fail(stream, failure, 0, why);
+}
