@@ -4,6 +4,7 @@
 #   build/obj         objects of the release build
 #   build/san         the same with ASan and UBSan, and every test program (make SAN=1)
 #   build/fuzz        libFuzzer programs (clang)
+#   build/agent       the agent: a static program (musl) that all of the above carry as bytes
 
 VERSION  = 0.1.0
 PREFIX  ?= /usr/local
@@ -11,6 +12,7 @@ DESTDIR ?=
 ifeq ($(origin CC),default)
 CC       = gcc
 endif
+AGENT_CC ?= musl-gcc
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 60
 
@@ -29,8 +31,8 @@ LIB_LDLIBS := $(shell pkg-config --libs $(LIBS) 2>/dev/null) -lm
 
 WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Wvla -Wformat=2 -Wcast-qual -Wswitch-enum \
 	-Wstrict-prototypes -Wmissing-prototypes -Wimplicit-fallthrough -Wundef -Wwrite-strings
-COMMON = -std=gnu17 -D_GNU_SOURCE -DBELLJAR_VERSION='"$(VERSION)"' -Isrc $(LIB_CFLAGS) \
-	-MMD -MP -g $(WARNINGS)
+LANGUAGE = -std=gnu17 -D_GNU_SOURCE -DBELLJAR_VERSION='"$(VERSION)"' -Isrc -g $(WARNINGS)
+COMMON = $(LANGUAGE) $(LIB_CFLAGS) -MMD -MP
 BANNED = -include src/base/banned.h
 cc_accepts = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && echo $(1))
 HARDENED := -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong \
@@ -40,11 +42,37 @@ SANITIZED = -O1 -Werror -fsanitize=address,undefined -fno-sanitize-recover=all -
 FUZZED = -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 LINKED = -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
 
+# musl-gcc looks nowhere but in musl's folder: the kernel's headers come last, so that they
+# cannot hide musl's. It does not know -static-pie either, which is what its rcrt1.o is for;
+# without that file the agent is static at a fixed address.
+MUSL := $(shell $(AGENT_CC) -v 2>&1 | sed -n 's,^Reading specs from \(.*\)/musl-gcc.specs$$,\1,p')
+AGENT_INCLUDES := -idirafter /usr/include \
+	-idirafter /usr/include/$(shell $(AGENT_CC) -print-multiarch 2>/dev/null)
+AGENT_COMMON = $(LANGUAGE) $(AGENT_INCLUDES)
+AGENT_HARDENED := -Os $(call cc_accepts,-Oz) -ffunction-sections -fdata-sections \
+	-fvisibility=hidden -fstack-protector-strong -fstack-clash-protection \
+	-fno-asynchronous-unwind-tables -fno-unwind-tables
+# -u: wide.o is wanted by libc.a only, which comes after parts.a.
+AGENT_LINKED = -static -Wl,--gc-sections,--build-id=none,-u,iswalpha \
+	-Wl,-z,relro,-z,now,-z,noexecstack,-z,noseparate-code
+ifneq ($(wildcard $(MUSL)/rcrt1.o),)
+gcc_file = $(shell $(AGENT_CC) -print-file-name=$(1))
+AGENT_HARDENED += -fPIE
+AGENT_LINKED += -nostartfiles -Wl,-pie,--no-dynamic-linker,-z,text
+AGENT_START := $(MUSL)/rcrt1.o $(MUSL)/crti.o $(call gcc_file,crtbeginS.o)
+AGENT_FINISH := $(call gcc_file,crtendS.o) $(MUSL)/crtn.o
+else
+AGENT_HARDENED += -fno-pie
+AGENT_LINKED += -no-pie
+endif
+
 # --- what there is -----------------------------------------------------------------
 
 SOURCES := $(sort $(wildcard src/*/*.c src/*/*/*.c))
 HEADERS := $(sort $(wildcard src/*/*.h src/*/*/*.h))
-PARTS   := $(filter-out src/cli/main.c,$(SOURCES))
+PARTS   := $(filter-out src/cli/main.c src/agent/main.c,$(SOURCES))
+# What the agent may be made of; the linker takes what it uses.
+AGENT   := $(filter $(addprefix src/,agent/% wire/% base/%),$(SOURCES))
 FIXTURE := $(sort $(wildcard tests/fixture/*.c))
 UNITS   := $(sort $(wildcard tests/unit/*/test_*.c))
 FUZZERS := $(sort $(wildcard tests/fuzz/fuzz_*.c))
@@ -91,15 +119,38 @@ build/fuzz/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(FUZZ_CC) $(COMMON) $(FUZZED) -c $< -o $@
 
+build/agent/obj/%.o: %.c Makefile
+	$(say) CC-MUSL $<
+	@mkdir -p $(@D)
+	$(Q)$(AGENT_CC) $(AGENT_COMMON) -MMD -MP $(BANNED) $(AGENT_HARDENED) -c $< -o $@
+
+# The same bytes for every build.
+build/agent/image.o: src/engine/agent_image.S build/agent/belljar-agent
+	$(say) AS $@
+	$(Q)$(CC) $(HARDENED) -DAGENT_IMAGE='"build/agent/belljar-agent"' -c $< -o $@
+
 # --- link --------------------------------------------------------------------------
 
 %/parts.a:
 	$(say) AR $@
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-build/parts.a: $(PARTS:%.c=build/obj/%.o)
-build/san/parts.a: $(PARTS:%.c=build/san/obj/%.o)
-build/fuzz/parts.a: $(PARTS:%.c=build/fuzz/obj/%.o)
+build/parts.a: $(PARTS:%.c=build/obj/%.o) build/agent/image.o
+build/san/parts.a: $(PARTS:%.c=build/san/obj/%.o) build/agent/image.o
+build/fuzz/parts.a: $(PARTS:%.c=build/fuzz/obj/%.o) build/agent/image.o
+build/agent/parts.a: $(patsubst %.c,build/agent/obj/%.o,$(filter-out src/agent/main.c,$(AGENT)))
+
+build/agent/belljar-agent.debug: build/agent/obj/src/agent/main.o build/agent/parts.a
+	$(say) LINK $@
+	$(Q)$(AGENT_CC) $(AGENT_LINKED) $(AGENT_START) $^ $(AGENT_FINISH) -o $@
+
+build/agent/belljar-agent: build/agent/belljar-agent.debug
+	$(say) STRIP $@
+	$(Q)strip --strip-all --remove-section=.comment -o $@ $<
+
+build/san/agent: build/san/obj/src/agent/main.o build/san/parts.a
+	$(say) LINK $@
+	$(Q)$(CC) $(SANITIZED) $^ -o $@
 
 build/belljar: build/obj/src/cli/main.o build/parts.a
 	$(say) LINK $@
@@ -116,6 +167,10 @@ build/fixture: $(FIXTURE:%.c=build/obj/%.o) $(PILLAR:%.c=build/obj/%.o)
 build/san/fixture: $(FIXTURE:%.c=build/san/obj/%.o) $(PILLAR:%.c=build/san/obj/%.o)
 	$(say) LINK $@
 	$(Q)$(CC) $(SANITIZED) $^ $(LIB_LDLIBS) -o $@
+
+build/channel_bench: build/obj/tests/bench/channel_bench.o build/parts.a
+	$(say) LINK $@
+	$(Q)$(CC) $(LINKED) $^ $(LIB_LDLIBS) -o $@
 
 build/san/unit/%: build/san/obj/tests/unit/%.o build/san/parts.a
 	$(say) LINK $@
@@ -153,19 +208,20 @@ endif
 run: build/belljar $(GENERATED) ##   build, then show the program at work
 	@sh scripts/demo.sh build/belljar
 
-test-programs: build/belljar $(GENERATED) build/fixture build/san/belljar build/san/fixture $(UNIT_PROGRAMS) $(REPLAY_PROGRAMS)
+test-programs: build/belljar $(GENERATED) build/fixture build/san/belljar build/san/fixture build/san/agent $(UNIT_PROGRAMS) $(REPLAY_PROGRAMS)
 
 test: test-programs ##  unit tests, fuzz corpora, end-to-end tests; ends in "N passed, M failed"
 	@sh tests/run.sh
 
-bench: build/belljar build/fixture ## measure start-up, calls and memory beside the official SDK's server
+bench: build/belljar build/fixture build/channel_bench ## measure start-up, calls and memory beside the official SDK's server, and the channel to the agent
 	@sh tests/bench/bench.sh
 
 fuzz: $(FUZZ_PROGRAMS) ##  fuzz each decoder for FUZZ_SECONDS (60)
 	@sh tests/fuzz/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_PROGRAMS)
 
 lint: ##  layers, sizes, lone headers, clang-format, cppcheck, clang-tidy, shellcheck
-	@sh scripts/lint.sh $(filter-out -MMD -MP,$(COMMON))
+	@AGENT_CC="$(AGENT_CC)" AGENT_INCLUDES="$(AGENT_INCLUDES)" \
+	sh scripts/lint.sh $(filter-out -MMD -MP,$(COMMON))
 
 format: ## let clang-format rewrite the sources
 	clang-format -i $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] tests/*/*/*.[ch])

@@ -11,6 +11,7 @@ jobs=$(nproc)
 failed=0
 mkdir -p "$work/cppcheck"
 sources=$(find src -name '*.c' | LC_ALL=C sort)
+agent=$(find src/agent src/wire src/base -name '*.c' | LC_ALL=C sort)
 headers=$(find src -name '*.h' | LC_ALL=C sort)
 c_tests=$(find tests -name node_modules -prune -o -name '*.[ch]' -print | LC_ALL=C sort)
 sh_files=$(find run test .ci/run scripts tests -name node_modules -prune -o \
@@ -84,6 +85,9 @@ check clang-format clang-format --dry-run -Werror $sources $headers $c_tests
      echo "$line" | gcc -fsyntax-only "$@" -include src/base/banned.h -x c -' "$@"
   set -- "$@" -include src/base/banned.h
   check 'gcc warns of nothing' each "$sources" 'gcc -O2 -c "$@" "$file" -o /dev/null' "$@"
+  # shellcheck disable=SC2086 # flags
+  check 'musl-gcc warns of nothing' each "$agent" \
+    "${AGENT_CC:-musl-gcc} -Os -c \"\$@\" \"\$file\" -o /dev/null" "$@" ${AGENT_INCLUDES-}
   check 'clang warns of nothing' each "$sources" 'clang -fsyntax-only "$@" "$file"' "$@"
   check cppcheck cppcheck_all
   check clang-tidy each "$sources" 'clang-tidy --quiet "$file" -- "$@"' "$@"

@@ -140,7 +140,8 @@ static const char *next_name(DIR *stream)
 	const struct dirent *entry;
 
 	errno = 0;
-	entry = readdir(stream); /* NOLINT(concurrency-mt-unsafe): there is one thread */
+	/* cppcheck-suppress readdirCalled ; there is one thread */
+	entry = readdir(stream);
 	return entry != NULL ? entry->d_name : NULL;
 }
 

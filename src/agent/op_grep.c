@@ -85,11 +85,30 @@ static int look_at_line(struct grep *grep, struct view line, struct error *err)
 	return found <= 0 ? found : give(grep, line, at, err);
 }
 
+/* Counts the lines in the next `len` bytes, which end with one. */
+static void skip_lines(struct grep *grep, size_t len)
+{
+	struct view rest = { grep->buffer + grep->start, len }, line;
+
+	while (view_next_line(&rest, &line))
+		grep->line++;
+	grep->start += len;
+	grep->skipping = false;
+}
+
 /* The lines that are complete; what remains is the start of one. */
 static int look_at_lines(struct grep *grep, struct error *err)
 {
-	const char *end;
+	struct view all = { grep->buffer + grep->start, grep->end - grep->start };
+	const char *end = all.len != 0 ? memrchr(all.ptr, '\n', all.len) : NULL;
 
+	if (end == NULL)
+		return 0;
+	all.len = (size_t)(end - all.ptr) + 1;
+	if (!search_maybe(&grep->search, all)) {
+		skip_lines(grep, all.len);
+		return 0;
+	}
 	while (!is_full(grep) && grep->start < grep->end &&
 	       (end = memchr(grep->buffer + grep->start, '\n', grep->end - grep->start)) != NULL) {
 		struct view line = { grep->buffer + grep->start, 0 };

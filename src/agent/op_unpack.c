@@ -2,8 +2,8 @@
  *
  * Entry by entry as it comes: when one is refused, those before it are there. What is left
  * out and counted: links that lead out of the target or nowhere, devices, FIFOs, sparse files
- * and types unknown here. What refuses the archive: names with '..' in them, a link where a directory
- * should be, whatever is not tar. Owners are ignored; of the mode only the permissions
+ * and types unknown here. What refuses the archive: names with '..' in them, a link where a
+ * directory should be, whatever is not tar. Owners are ignored; of the mode only the permissions
  * count. A directory that is there stays as it is; a new one can always be written to by
  * its owner (mode | 0700), and gets no time of its own, because that would have to be
  * remembered until the end. Anything else of the same name is replaced, not written

@@ -107,6 +107,7 @@ void perform(const struct agent *agent, const struct wire_message *request, int 
 	move_fds(socket, agent->root);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)signal(SIGXFSZ, SIG_IGN); /* an error, not the end: there is a file to undo */
 	set_limits();
 	job = (struct job){ .fd = SOCKET, .root = ROOT, .workspace = agent->workspace };
 	if (become(&agent->user, &err) < 0 || operate(&job, request, &answer.done, &err) < 0 ||

@@ -269,6 +269,7 @@ static void on_listener(struct source *source, uint32_t events)
 
 	(void)events;
 	for (int i = 0; i < ACCEPTS; i++) {
+		/* cppcheck-suppress nullPointer ; the address is not asked for */
 		int fd = accept4(source->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {

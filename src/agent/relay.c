@@ -132,6 +132,7 @@ static void port_connected(struct stream *stream)
 		return stream_failed(stream, &err);
 	}
 	stream_say(stream, &(struct wire_message){ .type = WIRE_OPENED }, 0);
+	pump_credit(&stream->relay.pump); /* from now on it may speak */
 }
 
 static void port_try_next(struct stream *stream, int errnum);

@@ -1,5 +1,6 @@
 #include "agent/remove_tree.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -212,11 +213,13 @@ static int clear_level(struct removing *removing, struct error *err)
 {
 	DIR *dir = level_at(removing, removing->depth - 1)->dir;
 
+	assert(dir != NULL); /* the deepest level is always open */
 	for (;;) {
 		const struct dirent *entry;
 		int deeper;
 
 		errno = 0;
+		/* cppcheck-suppress readdirCalled ; there is one thread */
 		entry = readdir(dir);
 		if (entry == NULL)
 			return errno == 0 ? 0 : fail(removing, ".", err);

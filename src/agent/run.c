@@ -12,12 +12,12 @@
 
 #include "agent/agent.h"
 #include "agent/children.h"
-#include "agent/keeper.h"
+#include "agent/joints.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
 
-enum { CLOSE_MS = 3000, BACKSTOP_MS = 5000, TERMINAL_MS = 200, PIPE_BYTES = 256 * 1024 };
+enum { CLOSE_MS = 3000, BACKSTOP_MS = 5000, TERMINAL_MS = 200 };
 
 static const struct carrier carrier;
 
@@ -125,11 +125,23 @@ static void drain(struct stream *stream)
 		finish(stream);
 }
 
-static void let_flow(struct run *run)
+static void let_flow(struct stream *stream)
 {
+	struct run *run = &stream->run;
+
 	pump_credit(&run->control_out);
-	for (int i = 0; i < RUN_OUTPUTS; i++)
+	for (uint8_t i = 0; i < RUN_OUTPUTS; i++) {
 		pump_credit(&run->outputs[i].pump);
+		run_tail_due(stream, (uint8_t)(WIRE_OUT + i));
+	}
+}
+
+/* STARTED or REFUSED first, EXITED once: anything else is no keeper of ours. */
+static bool is_in_order(const struct stream *stream, const struct keeper_report *report)
+{
+	bool asked = stream->wire.phase == WIRE_PHASE_ASKED;
+
+	return report->kind == KEEPER_EXITED ? !asked && !stream->run.exited : asked;
 }
 
 static void take_report(struct stream *stream, const struct keeper_report *report)
@@ -137,11 +149,15 @@ static void take_report(struct stream *stream, const struct keeper_report *repor
 	struct wire_message message = { .type = WIRE_STARTED };
 	struct error err;
 
+	if (!is_in_order(stream, report)) {
+		(void)kill(stream->pid, SIGKILL);
+		return source_close(&stream->run.keeper);
+	}
 	switch (report->kind) {
 	case KEEPER_STARTED:
 		message.started.pid = (uint32_t)report->pid;
 		stream_say(stream, &message, 0);
-		return let_flow(&stream->run);
+		return let_flow(stream);
 	case KEEPER_REFUSED:
 		err = report->err;
 		(void)kill(stream->pid, SIGKILL); /* it is leaving anyway */
@@ -257,9 +273,10 @@ void run_tail_due(struct stream *stream, uint8_t channel)
 {
 	struct run_output *output = &stream->run.outputs[channel - WIRE_OUT];
 
-	if (!output->asked)
-		return;
-	if (output->ring.total > output->tail.offset || output->pump.source.fd < 0)
+	bool waits = (output->tail.flags & WIRE_TAIL_WAIT) != 0 && output->pump.source.fd >= 0 &&
+	             output->ring.total <= output->tail.offset;
+
+	if (output->asked && !waits && stream->wire.phase == WIRE_PHASE_GOING)
 		answer_tail(stream, output);
 }
 
@@ -267,14 +284,11 @@ static void ask_tail(struct stream *stream, const struct wire_tail *tail)
 {
 	struct run_output *output = &stream->run.outputs[tail->channel - WIRE_OUT];
 
-	if (output->asked)
-		answer_tail(stream, output); /* one waits at a time */
+	output->tail.flags = 0; /* one waits at a time */
+	run_tail_due(stream, tail->channel);
 	output->tail = *tail;
 	output->asked = true;
-	if (tail->flags & WIRE_TAIL_WAIT)
-		run_tail_due(stream, tail->channel);
-	else
-		answer_tail(stream, output);
+	run_tail_due(stream, tail->channel);
 }
 
 static void keep(struct stream *stream, size_t size)
@@ -364,108 +378,6 @@ static void on_close(struct stream *stream)
 static const struct carrier carrier = { on_message, on_credit, on_close, on_child, on_due };
 
 /* --- starting ---------------------------------------------------------------------- */
-
-/* The two ends of everything a program is joined to: ours do not block, its do. */
-struct joints {
-	int ours_in, ours_out, ours_err, ours_control, ours_keeper;
-	struct program program;
-};
-
-static void close_all(const int *fds, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (fds[i] >= 0)
-			(void)close(fds[i]);
-}
-
-static void close_joints(struct joints *j, bool ours)
-{
-	const int mine[] = { j->ours_in, j->ours_out, j->ours_err, j->ours_control,
-		             j->ours_keeper };
-	const int its[] = { j->program.in, j->program.out, j->program.err, j->program.control,
-		            j->program.agent };
-
-	close_all(its, ARRAY_LEN(its));
-	if (ours)
-		close_all(mine, ARRAY_LEN(mine));
-}
-
-static int make_pipe(int *reader, int *writer, struct error *err)
-{
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return error_sys(err, "pipe");
-	*reader = ends[0];
-	*writer = ends[1];
-	return 0;
-}
-
-static int make_pair(int type, int *ours, int *its, struct error *err)
-{
-	int ends[2];
-
-	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) < 0)
-		return error_sys(err, "socketpair");
-	*ours = ends[0];
-	*its = ends[1];
-	return 0;
-}
-
-static int make_terminal(struct joints *j, const struct wire_exec *exec, struct error *err)
-{
-	struct winsize size = { .ws_row = exec->rows, .ws_col = exec->columns };
-	char name[64];
-
-	j->ours_in = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (j->ours_in < 0 || unlockpt(j->ours_in) < 0 ||
-	    ptsname_r(j->ours_in, name, sizeof name) != 0)
-		return error_sys(err, "a terminal");
-	j->program.in = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
-	j->ours_out = fcntl(j->ours_in, F_DUPFD_CLOEXEC, 0);
-	if (j->program.in < 0 || j->ours_out < 0)
-		return error_sys(err, "terminal %s", name);
-	(void)ioctl(j->ours_in, TIOCSWINSZ, &size);
-	j->program.out = fcntl(j->program.in, F_DUPFD_CLOEXEC, 0);
-	j->program.err = fcntl(j->program.in, F_DUPFD_CLOEXEC, 0);
-	j->program.terminal = true;
-	return 0;
-}
-
-static int make_pipes(struct joints *j, const struct wire_exec *exec, struct error *err)
-{
-	if (exec->flags & WIRE_EXEC_STDIN) {
-		if (make_pipe(&j->program.in, &j->ours_in, err) < 0)
-			return -1;
-	} else {
-		j->program.in = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		if (j->program.in < 0)
-			return error_sys(err, "/dev/null");
-	}
-	if (make_pipe(&j->ours_out, &j->program.out, err) < 0)
-		return -1;
-	(void)fcntl(j->ours_out, F_SETPIPE_SZ, PIPE_BYTES);
-	if (!(exec->flags & WIRE_EXEC_MERGE))
-		return make_pipe(&j->ours_err, &j->program.err, err);
-	j->program.err = fcntl(j->program.out, F_DUPFD_CLOEXEC, 0);
-	return j->program.err < 0 ? error_sys(err, "stderr") : 0;
-}
-
-static int make_joints(struct joints *j, const struct wire_exec *exec, struct error *err)
-{
-	const int *ours[] = { &j->ours_in, &j->ours_out, &j->ours_err, &j->ours_control };
-
-	if ((exec->flags & WIRE_EXEC_PTY ? make_terminal : make_pipes)(j, exec, err) < 0 ||
-	    make_pair(SOCK_SEQPACKET, &j->ours_keeper, &j->program.agent, err) < 0)
-		return -1;
-	if ((exec->flags & WIRE_EXEC_CONTROL) &&
-	    make_pair(SOCK_STREAM, &j->ours_control, &j->program.control, err) < 0)
-		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
-		if (*ours[i] >= 0 && fd_set_nonblocking(*ours[i], err) < 0)
-			return -1;
-	return 0;
-}
 
 /* A terminal has no end of input that could be closed: it has a key for it. */
 static void end_terminal_input(struct feed *feed)
@@ -561,12 +473,12 @@ void run_open(struct stream *stream, const struct wire_message *message)
 
 	stream->carrier = &carrier;
 	prepare(stream);
-	r = make_joints(&j, exec, &err);
+	r = joints_make(&j, &err);
 	if (r == 0)
 		r = start(stream, &j, &err);
 	if (r == 0)
 		r = join(stream, &j, &err);
-	close_joints(&j, r < 0);
+	joints_close(&j, r < 0);
 	if (r == 0) {
 		set_backstop(stream, exec->deadline_ms, exec->grace_ms);
 		if (exec->ring != 0)

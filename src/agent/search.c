@@ -135,6 +135,102 @@ static int check_size(struct view pattern, struct error *err)
 	return 0;
 }
 
+/* --- what an expression cannot do without ------------------------------------------ */
+
+/* Collects into search->pattern the longest run of characters that stands outside of all
+ * groups and is not optional. Errs on the side of finding nothing. */
+struct run {
+	char text[WIRE_PATTERN_MAX];
+	size_t len;
+};
+
+static void end_run(struct search *search, struct run *run)
+{
+	if (run->len > search->text.len) {
+		memcpy(search->pattern, run->text, run->len);
+		search->text = (struct view){ search->pattern, run->len };
+	}
+	run->len = 0;
+}
+
+/* The character that means itself at the front of *rest, which is taken off; or 0. */
+static char cut_plain(struct view *rest)
+{
+	bool escaped = rest->ptr[0] == '\\' && rest->len > 1;
+	char c = rest->ptr[escaped];
+
+	/* \w, \b and the like mean something here and nothing there, \< and \` too. */
+	if (escaped ? strchr(".[]()*+?{}|^$\\/-", c) == NULL : strchr(".[()*+?{|^$\\", c) != NULL)
+		return '\0';
+	rest->ptr += 1 + escaped;
+	rest->len -= 1u + escaped;
+	return c;
+}
+
+/* Behind the group that *rest starts with, or to the end. */
+static void skip_group(struct view *rest)
+{
+	size_t depth = 0;
+
+	do {
+		char c = rest->ptr[0];
+
+		take_one(rest);
+		if (c == '\\' && rest->len != 0)
+			take_one(rest);
+		else if (c == '[')
+			skip_set(rest);
+		else if (c == '(')
+			depth++;
+		else if (c == ')')
+			depth--;
+	} while (depth != 0 && rest->len != 0);
+}
+
+/* What is at the front of *rest means something else than itself. */
+static void skip_special(struct search *search, struct run *run, struct view *rest)
+{
+	char c = rest->ptr[0];
+
+	/* Even of "a+" it is not sure: "a+*" */
+	if (run->len != 0 && (c == '*' || c == '+' || c == '?' || c == '{'))
+		run->len--;
+	end_run(search, run);
+	if (c == '(') {
+		skip_group(rest);
+		return;
+	}
+	take_one(rest);
+	if (c == '[')
+		skip_set(rest);
+	else if (c == '{')
+		(void)cut_repetition(rest);
+	else if (c == '\\' && rest->len != 0)
+		take_one(rest);
+}
+
+static void find_needed(struct search *search, struct view pattern)
+{
+	struct run run = { .len = 0 };
+
+	search->text = (struct view){ search->pattern, 0 };
+	while (pattern.len != 0) {
+		char c = cut_plain(&pattern);
+
+		if (c != '\0') {
+			run.text[run.len++] = c;
+		} else if (pattern.ptr[0] == '|') { /* there is another way */
+			search->text.len = 0;
+			return;
+		} else {
+			skip_special(search, &run, &pattern);
+		}
+	}
+	end_run(search, &run);
+	if (search->ignore_case)
+		fold(search->pattern, search->text);
+}
+
 /* --- the search -------------------------------------------------------------------- */
 
 static int compile(struct search *search, struct view pattern, struct error *err)
@@ -170,6 +266,7 @@ int search_init(struct search *search, struct view pattern, unsigned flags, stru
 		if (compile(search, pattern, err) < 0)
 			return -1;
 		search->is_expression = true;
+		find_needed(search, pattern);
 		return 0;
 	}
 	if (search->ignore_case)
@@ -196,9 +293,9 @@ static int match_expression(struct search *search, struct view line, size_t *ret
 	int code;
 
 	if (len != 0)
-		memcpy(search->folded, line.ptr, len);
-	search->folded[len] = '\0';
-	code = regexec(&search->expression, search->folded, 1, at, cut ? REG_NOTEOL : 0);
+		memcpy(search->copy, line.ptr, len);
+	search->copy[len] = '\0';
+	code = regexec(&search->expression, search->copy, 1, at, cut ? REG_NOTEOL : 0);
 	if (code == REG_NOMATCH)
 		return 0;
 	if (code != 0)
@@ -208,22 +305,34 @@ static int match_expression(struct search *search, struct view line, size_t *ret
 	return 1;
 }
 
-int search_line(struct search *search, struct view line, size_t *ret_at, struct error *err)
+/* Where `text` is in these bytes. */
+static bool find_text(struct search *search, struct view bytes, size_t *ret_at)
 {
 	const char *found;
 
-	assert(line.len <= SEARCH_LINE_MAX);
-	if (search->is_expression)
-		return match_expression(search, line, ret_at, err);
-	if (line.len < search->text.len)
-		return 0;
+	assert(bytes.len <= SEARCH_LINE_MAX);
+	if (bytes.len < search->text.len)
+		return false;
 	if (search->ignore_case) {
-		fold(search->folded, line);
-		line.ptr = search->folded;
+		fold(search->copy, bytes);
+		bytes.ptr = search->copy;
 	}
-	found = memmem(line.ptr, line.len, search->text.ptr, search->text.len);
-	if (found == NULL)
-		return 0;
-	*ret_at = (size_t)(found - line.ptr);
-	return 1;
+	found = memmem(bytes.ptr, bytes.len, search->text.ptr, search->text.len);
+	if (found != NULL)
+		*ret_at = (size_t)(found - bytes.ptr);
+	return found != NULL;
+}
+
+bool search_maybe(struct search *search, struct view lines)
+{
+	size_t at;
+
+	return search->text.len == 0 || find_text(search, lines, &at);
+}
+
+int search_line(struct search *search, struct view line, size_t *ret_at, struct error *err)
+{
+	if (!search->is_expression)
+		return find_text(search, line, ret_at);
+	return search_maybe(search, line) ? match_expression(search, line, ret_at, err) : 0;
 }

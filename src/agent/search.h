@@ -24,20 +24,22 @@ enum {
 
 struct search {
 	bool is_expression, ignore_case;
-	struct view text; /* the pattern, or folded */
+	/* What a line that matches has in it, folded if case does not matter: the pattern itself,
+	 * or the longest text that an expression cannot do without. Empty: not known. */
+	struct view text;
 	regex_t expression;
 	char pattern[WIRE_PATTERN_MAX];
-	char folded[SEARCH_LINE_MAX]; /* the line; an expression's is terminated */
+	char copy[SEARCH_LINE_MAX]; /* of a line: folded, or terminated for an expression */
 };
 
 /* Flags: of enum WIRE_WALK_*. The pattern has at most WIRE_PATTERN_MAX bytes and need not stay. */
 MUST_CHECK int search_init(struct search *search, struct view pattern, unsigned flags,
                            struct error *err);
 void search_done(struct search *search);
-static inline void cleanup_search(struct search *search)
-{
-	search_done(search);
-}
+
+/* False: none of these lines, SEARCH_LINE_MAX bytes at most, can match. Much faster than asking
+ * each. */
+bool search_maybe(struct search *search, struct view lines);
 
 /* 1: yes, and where it starts; 0: no. A line is at most SEARCH_LINE_MAX bytes, without its
  * end. */

@@ -30,13 +30,16 @@ void tar_reader_done(struct tar_reader *reader)
 static int take(struct tar_reader *reader, uint64_t max, struct view *ret, struct error *err)
 {
 	while (reader->ahead.len == 0) {
-		int r = reader->source(reader->ctx, &reader->ahead, err);
+		/* Nobody may ask again after the end: the answer would never come. */
+		int r = reader->dry ? 0 : reader->source(reader->ctx, &reader->ahead, err);
 
 		if (r <= 0) {
 			reader->ahead.len = 0;
+			reader->dry = true;
 			return r;
 		}
 	}
+	reader->any = true;
 	*ret = reader->ahead;
 	if (ret->len > max)
 		ret->len = (size_t)max;
@@ -303,27 +306,34 @@ static int finish(struct tar_reader *reader, struct error *err)
 	return r;
 }
 
+/* One header of any kind: 1; 0 where nothing or zeros stand in its place. */
+static int take_any_header(struct tar_reader *reader, struct error *err)
+{
+	int r = take_block(reader, err);
+
+	if (r <= 0)
+		return r;
+	r = tar_decode(reader->block, &reader->header, err);
+	return r < 0 ? not_a_header(reader, err) : r;
+}
+
+static int end_here(struct tar_reader *reader, struct error *err)
+{
+	if (!reader->any)
+		return error_set(err, ERR_SYNTAX, "the archive is empty: no bytes came");
+	return finish(reader, err);
+}
+
 /* The next header that is not an extended one: 1, 0 at the end. */
 static int take_header(struct tar_reader *reader, struct error *err)
 {
 	for (unsigned extended = 0;; extended++) {
-		int r = take_block(reader, err);
+		int r = take_any_header(reader, err);
 
-		if (r == 0 && extended == 0 && reader->number > 1)
-			return finish(reader, err);
-		if (r == 0 && extended == 0)
-			return error_set(err, ERR_SYNTAX, "the archive is empty: no bytes came");
-		if (r > 0) {
-			r = tar_decode(reader->block, &reader->header, err);
-			if (r < 0)
-				return not_a_header(reader, err);
-			if (r == 0 && extended == 0)
-				return finish(reader, err);
-		} else if (r < 0) {
+		if (r < 0)
 			return -1;
-		}
 		if (r == 0)
-			return cut_short(reader, err);
+			return extended == 0 ? end_here(reader, err) : cut_short(reader, err);
 		r = take_extended(reader, err);
 		if (r <= 0)
 			return r < 0 ? -1 : 1;

@@ -18,6 +18,8 @@ struct tar_reader {
 	tar_source_fn *source;
 	void *ctx;
 	struct view ahead;  /* received, not read yet */
+	bool dry;           /* the source has said its end */
+	bool any;           /* a byte has come */
 	uint64_t left;      /* data of this entry that has not been read */
 	uint64_t padding;   /* and the bytes behind it */
 	uint64_t number;    /* of this entry, from 1 */

@@ -30,14 +30,16 @@ enum {
 
 struct channel_events {
 	void (*ready)(void *ctx, const struct wire_hello *hello, uint16_t proxy_port);
-	/* A program inside wants a connection: answer with channel_accept() or channel_refuse(),
-	 * now or later. NULL: every one is refused. */
+	/* A program inside wants a connection. Before this returns: channel_listen(), to answer
+	 * with channel_accept() or channel_refuse() now or later; or channel_refuse(). What nobody
+	 * listens to, and everything if this is NULL, is refused. */
 	void (*dial)(void *ctx, struct channel_stream *stream, struct view host, uint16_t port);
 	/* Last call: the agent ended, broke the protocol, or is of another version. */
 	void (*failed)(void *ctx, const struct error *why);
 };
 
-/* Members may be NULL. `done` or `failed` is the last call; the stream is gone after it. */
+/* Members may be NULL. `done` or `failed` is the last call; the stream is gone after it. The
+ * structs of events are not copied. */
 struct channel_stream_events {
 	void (*message)(void *ctx, const struct wire_message *message); /* all but those below */
 	void (*bytes)(void *ctx, uint8_t channel, struct view bytes);
@@ -55,7 +57,8 @@ MUST_CHECK int channel_new(struct loop *loop, int fd, const struct wire_welcome 
 struct channel *channel_free(struct channel *channel);
 DEFINE_CLEANUP(channel)
 
-/* Opens a stream with its first message (EXEC, READ, PORT ...). Before `ready` it fails. */
+/* Opens a stream with its first message (EXEC, READ, PORT ...). Before `ready` it fails.
+ * ERR_LIMIT: so many are open, or so much waits for the agent, that this has to come later. */
 MUST_CHECK int channel_open(struct channel *channel, const struct wire_message *request,
                             const struct channel_stream_events *events, void *ctx,
                             struct channel_stream **ret, struct error *err);
@@ -63,10 +66,12 @@ MUST_CHECK int channel_open(struct channel *channel, const struct wire_message *
 /* A further message of the opener: SIGNAL, RESIZE, DEADLINE, KEEP, TAIL. */
 MUST_CHECK int channel_say(struct channel_stream *stream, const struct wire_message *message,
                            struct error *err);
-/* Sends as much as credit and queue allow and returns how much that was. */
+/* Sends as much as credit, queue and the turns of others allow; returns how much that was.
+ * Whether less than all was taken or nothing: `writable` says when to go on. */
 size_t channel_send(struct channel_stream *stream, uint8_t channel, struct view bytes);
 void channel_end(struct channel_stream *stream, uint8_t channel);
-/* So many bytes of what came are out of the way: the agent may send as many again. */
+/* So many bytes of what came (records too: on WIRE_OUT) are out of the way: the agent may send
+ * as many again. */
 void channel_consumed(struct channel_stream *stream, uint8_t channel, size_t bytes);
 /* Lets so many bytes more be on their way than the 64 KiB there are at first. */
 void channel_widen(struct channel_stream *stream, uint8_t channel, size_t bytes);
@@ -76,8 +81,11 @@ void channel_close(struct channel_stream *stream);
 /* The same, and nobody wants to hear of it any more: no further callback, the stream is gone. */
 void channel_drop(struct channel_stream *stream);
 
-/* For streams the agent opened. */
-void channel_accept(struct channel_stream *stream, const struct channel_stream_events *events,
+/* For streams the agent opened: it may send as soon as it has asked, up to 64 KiB. The last
+ * two end the stream: no further callback. So does channel_close() there, like channel_drop();
+ * `failed` comes if the agent closes the stream itself. */
+void channel_listen(struct channel_stream *stream, const struct channel_stream_events *events,
                     void *ctx);
+void channel_accept(struct channel_stream *stream);
 void channel_refuse(struct channel_stream *stream, enum wire_failure failure, const char *why);
 void channel_finish(struct channel_stream *stream); /* DONE: both directions have ended */

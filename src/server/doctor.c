@@ -15,6 +15,7 @@ static const struct probe {
 	{ "landlock", "a second fence around files", probe_landlock },
 	{ "overlayfs", "a writable view of read-only files", probe_overlayfs },
 	{ "subordinate ids", "separate users for agent and code", probe_subordinate_ids },
+	{ "agent", "running anything in a sandbox", probe_agent },
 	{ "interpreters", "running code without an image", probe_interpreters },
 	{ "docker or podman", "the docker engine", probe_containers },
 	{ "configuration", "belljar serve", probe_configuration },

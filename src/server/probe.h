@@ -22,6 +22,7 @@ probe_fn probe_kernel, probe_seccomp, probe_landlock;
 probe_fn probe_user_namespaces, probe_namespaces, probe_overlayfs;
 probe_fn probe_cgroups;
 probe_fn probe_subordinate_ids, probe_interpreters, probe_containers;
+probe_fn probe_agent;
 probe_fn probe_configuration;
 
 /* The first line of a file in /proc or /sys without its newline; "" if there is none.

@@ -27,7 +27,9 @@ int wire_decode(const struct wire_frame *frame, struct wire_message *ret, struct
 int wire_encode(const struct wire_message *message, uint32_t stream, uint8_t channel,
                 struct buf *out, struct error *err)
 {
-	const struct wire_spec *spec = wire_spec(message->type);
+	const struct wire_spec *spec = message->type < WIRE_TYPE_COUNT
+	                                       ? wire_spec((uint8_t)message->type)
+	                                       : NULL;
 	struct wire_frame frame = { .type = (uint8_t)message->type,
 		                    .channel = channel,
 		                    .stream = stream };

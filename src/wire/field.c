@@ -23,11 +23,17 @@ const char *wire_field_kind_name(enum wire_field_kind kind)
 
 /* --- what the table says of a value, for both directions --------------------------- */
 
-static int out_of_range(const struct wire_field *field, uint64_t value, struct error *err)
+/* `verb` and `unit` make a sentence of it: "path has 5000 bytes, not 1 to 4095". */
+static int out_of_range(const struct wire_field *field, const char *verb, uint64_t value,
+                        const char *unit, struct error *err)
 {
-	return error_set(err, value > field->max ? ERR_LIMIT : ERR_INVALID,
-	                 "%s is %" PRIu64 ": %" PRIu64 " to %" PRIu64, field->name, value,
-	                 field->min, field->max);
+	enum error_kind kind = value > field->max ? ERR_LIMIT : ERR_INVALID;
+
+	if (field->min == field->max)
+		return error_set(err, kind, "%s %s %" PRIu64 "%s, not %" PRIu64, field->name, verb,
+		                 value, unit, field->max);
+	return error_set(err, kind, "%s %s %" PRIu64 "%s, not %" PRIu64 " to %" PRIu64, field->name,
+	                 verb, value, unit, field->min, field->max);
 }
 
 static int check_number(const struct wire_field *field, uint64_t value, struct error *err)
@@ -36,13 +42,22 @@ static int check_number(const struct wire_field *field, uint64_t value, struct e
 		return error_set(err, ERR_INVALID, "%s has unknown bits: %#" PRIx64, field->name,
 		                 value & ~field->max);
 	if (field->kind != WIRE_FLAGS && (value < field->min || value > field->max))
-		return out_of_range(field, value, err);
+		return out_of_range(field, "is", value, "", err);
 	return 0;
 }
 
 static int check_len(const struct wire_field *field, size_t len, struct error *err)
 {
-	return len < field->min || len > field->max ? out_of_range(field, len, err) : 0;
+	if (len < field->min || len > field->max)
+		return out_of_range(field, "has", len, " bytes", err);
+	return 0;
+}
+
+static int check_count(const struct wire_field *field, size_t count, struct error *err)
+{
+	if (count < field->min || count > field->max)
+		return out_of_range(field, "has", count, " items", err);
+	return 0;
 }
 
 static int check_no_nul(const struct wire_field *field, struct view text, struct error *err)
@@ -57,8 +72,10 @@ static int check_no_nul(const struct wire_field *field, struct view text, struct
 static int take(const struct wire_field *field, struct view *rest, size_t len, struct view *ret,
                 struct error *err)
 {
-	if (rest->len < len)
-		return error_set(err, ERR_SYNTAX, "%s is cut off", field->name);
+	if (rest->len < len) {
+		(void)error_set(err, ERR_SYNTAX, "%s is cut off", field->name);
+		return -1; /* spelled out for the analyser: what follows relies on it */
+	}
 	*ret = (struct view){ rest->ptr, len };
 	rest->ptr += len;
 	rest->len -= len;
@@ -159,13 +176,14 @@ static int decode_texts(const struct wire_field *field, struct view *rest, struc
 {
 	struct view text;
 
-	if (take_count(field, rest, &ret->count, err) < 0 || check_len(field, ret->count, err) < 0)
+	if (take_count(field, rest, &ret->count, err) < 0 ||
+	    check_count(field, ret->count, err) < 0)
 		return -1;
-	ret->items.ptr = rest->ptr;
+	ret->items = *rest;
 	for (size_t i = 0; i < ret->count; i++)
 		if (take_text(field, rest, &text, err) < 0)
 			return -1;
-	ret->items.len = (size_t)(rest->ptr - ret->items.ptr);
+	ret->items.len -= rest->len;
 	return 0;
 }
 
@@ -173,7 +191,7 @@ static int decode_texts(const struct wire_field *field, struct view *rest, struc
 static int decode_items(const struct wire_field *field, size_t size, struct view *rest,
                         size_t *count, struct view *items, struct error *err)
 {
-	if (take_count(field, rest, count, err) < 0 || check_len(field, *count, err) < 0)
+	if (take_count(field, rest, count, err) < 0 || check_count(field, *count, err) < 0)
 		return -1;
 	return take(field, rest, *count * size, items, err);
 }
@@ -255,12 +273,44 @@ static int put_text(struct buf *out, struct view text, struct error *err)
 	return put_number(out, 0, 1, err);
 }
 
-static int put_items(const struct wire_field *field, size_t count, struct view items,
-                     struct buf *out, struct error *err)
+static int put_items(size_t count, struct view items, struct buf *out, struct error *err)
 {
-	if (check_len(field, count, err) < 0 || put_number(out, count, 2, err) < 0)
+	if (put_number(out, count, 2, err) < 0)
 		return -1;
 	return buf_add(out, items, err);
+}
+
+static int wrong_items(const struct wire_field *field, size_t count, size_t len, struct error *err)
+{
+	return error_set(err, ERR_INVALID, "%s has %zu items that are not in its %zu bytes",
+	                 field->name, count, len);
+}
+
+/* A list is bytes already; what it says of itself must be true of them. */
+static int encode_texts(const struct wire_field *field, const struct wire_texts *list,
+                        struct buf *out, struct error *err)
+{
+	struct view rest = list->items;
+	struct view text;
+
+	if (check_count(field, list->count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < list->count; i++)
+		if (take_text(field, &rest, &text, err) < 0)
+			return -1;
+	if (rest.len != 0)
+		return wrong_items(field, list->count, list->items.len, err);
+	return put_items(list->count, list->items, out, err);
+}
+
+static int encode_items(const struct wire_field *field, size_t size, size_t count,
+                        struct view items, struct buf *out, struct error *err)
+{
+	if (check_count(field, count, err) < 0)
+		return -1;
+	if (items.len != count * size)
+		return wrong_items(field, count, items.len, err);
+	return put_items(count, items, out, err);
 }
 
 static int encode_field(const struct wire_field *field, const char *member, struct buf *out,
@@ -288,11 +338,11 @@ static int encode_field(const struct wire_field *field, const char *member, stru
 			return -1;
 		return buf_add(out, *text, err);
 	case WIRE_TEXTS:
-		return put_items(field, texts->count, texts->items, out, err);
+		return encode_texts(field, texts, out, err);
 	case WIRE_NUMBERS:
-		return put_items(field, numbers->count, numbers->items, out, err);
+		return encode_items(field, 4, numbers->count, numbers->items, out, err);
 	case WIRE_LIMITS:
-		return put_items(field, limits->count, limits->items, out, err);
+		return encode_items(field, WIRE_LIMIT_SIZE, limits->count, limits->items, out, err);
 	case WIRE_REST:
 		return check_len(field, text->len, err) < 0 ? -1 : buf_add(out, *text, err);
 	}
@@ -340,13 +390,17 @@ struct wire_limit wire_limit_at(const struct wire_limits *list, size_t i)
 
 int wire_texts_add(struct wire_texts *list, struct buf *buf, struct view text, struct error *err)
 {
+	size_t start = buf->len;
+
 	if (text.len > TEXT_MAX)
 		return error_set(err, ERR_LIMIT, "a text of %zu bytes: at most %d", text.len,
 		                 TEXT_MAX);
 	if (text.len != 0 && memchr(text.ptr, '\0', text.len) != NULL)
 		return error_set(err, ERR_INVALID, "a text with a NUL within");
-	if (put_text(buf, text, err) < 0)
+	if (put_text(buf, text, err) < 0) {
+		buf_cut(buf, start); /* the list goes on behind its last whole item */
 		return -1;
+	}
 	list->count++;
 	list->items = buf_view(buf);
 	return 0;
@@ -364,8 +418,11 @@ int wire_numbers_add(struct wire_numbers *list, struct buf *buf, uint32_t number
 int wire_limits_add(struct wire_limits *list, struct buf *buf, struct wire_limit limit,
                     struct error *err)
 {
-	if (put_number(buf, limit.resource, 1, err) < 0 ||
-	    put_number(buf, limit.soft, 8, err) < 0 || put_number(buf, limit.hard, 8, err) < 0)
+	char item[WIRE_LIMIT_SIZE] = { (char)limit.resource };
+
+	bytes_put64(item + 1, limit.soft);
+	bytes_put64(item + 9, limit.hard);
+	if (buf_add(buf, (struct view){ item, sizeof item }, err) < 0)
 		return -1;
 	list->count++;
 	list->items = buf_view(buf);

@@ -76,7 +76,7 @@ struct wire_limits {
 
 enum { WIRE_LIMIT_SIZE = 1 + 8 + 8 };
 
-/* Takes one record off the front of *bytes; *bytes is unchanged on failure. */
+/* Takes one record off the front of *bytes; *bytes is unchanged on failure, *out is not. */
 MUST_CHECK int wire_record_decode(const struct wire_record *record, struct view *bytes, void *out,
                                   struct error *err);
 /* Appends one record. A value the table forbids is ERR_INVALID or ERR_LIMIT and names the field. */
@@ -90,7 +90,8 @@ bool wire_texts_next(struct view *rest, struct view *ret); /* terminated */
 uint32_t wire_number_at(const struct wire_numbers *list, size_t i);
 struct wire_limit wire_limit_at(const struct wire_limits *list, size_t i);
 
-/* Lists are written into a buffer of the caller's that outlives the list. */
+/* Lists are written into a buffer of the caller's that outlives the list, is empty at first and
+ * has nothing else in it. */
 MUST_CHECK int wire_texts_add(struct wire_texts *list, struct buf *buf, struct view text,
                               struct error *err);
 MUST_CHECK int wire_numbers_add(struct wire_numbers *list, struct buf *buf, uint32_t number,

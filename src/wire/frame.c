@@ -1,5 +1,7 @@
 #include "wire/frame.h"
 
+#include <assert.h>
+
 #include "base/error.h"
 #include "wire/bytes.h"
 
@@ -12,8 +14,8 @@ int wire_frame_cut(struct view *bytes, struct wire_frame *ret, struct error *err
 		return 0;
 	len = bytes_get16(at + 2);
 	if (len > WIRE_PAYLOAD_MAX)
-		return error_set(err, ERR_SYNTAX, "a frame of %zu bytes: at most %d", len,
-		                 WIRE_PAYLOAD_MAX);
+		return error_set(err, ERR_SYNTAX, "a frame with %zu bytes of payload: at most %d",
+		                 len, WIRE_PAYLOAD_MAX);
 	if (bytes->len < WIRE_HEADER + len)
 		return 0;
 	*ret = (struct wire_frame){
@@ -29,6 +31,7 @@ int wire_frame_cut(struct view *bytes, struct wire_frame *ret, struct error *err
 
 void wire_frame_header(const struct wire_frame *frame, char out[WIRE_HEADER])
 {
+	assert(frame->payload.len <= WIRE_PAYLOAD_MAX);
 	out[0] = (char)frame->type;
 	out[1] = (char)frame->channel;
 	bytes_put16(out + 2, (uint16_t)frame->payload.len);

@@ -16,7 +16,7 @@ uint32_t wire_link_next(struct wire_link *link)
 {
 	uint32_t id = link->next;
 
-	if (id >= UINT32_MAX - 2)
+	if (id > WIRE_STREAM_LAST)
 		return 0;
 	link->next += 2;
 	return id;
@@ -43,6 +43,9 @@ static int take_opener(struct wire_link *link, const struct wire_frame *frame,
 	uint32_t first = link->side == WIRE_SERVER ? 2 : 1; /* of the peer */
 	uint32_t expected = link->peer_last == 0 ? first : link->peer_last + 2;
 
+	/* Two thousand million streams take a patient peer hours; then it would be at 0. */
+	if (expected > WIRE_STREAM_LAST)
+		return error_set(err, ERR_LIMIT, "%s where there are no more streams", spec->name);
 	if (frame->stream != expected)
 		return error_set(err, ERR_SYNTAX, "%s opens stream %u where %u is next", spec->name,
 		                 frame->stream, expected);
@@ -196,16 +199,12 @@ static int count_credit(struct wire_stream *stream, const struct wire_frame *fra
 	return 0;
 }
 
-static int check_once(struct wire_stream *stream, const struct wire_frame *frame,
+static int check_once(const struct wire_stream *stream, const struct wire_frame *frame,
                       const struct wire_spec *spec, struct error *err)
 {
-	uint64_t *said = &stream->said[frame->type / 64];
-	uint64_t bit = 1ULL << frame->type % 64;
-
-	if (spec->once && (*said & bit))
+	if (spec->once && (stream->said[frame->type / 64] & 1ULL << frame->type % 64))
 		return error_set(err, ERR_SYNTAX, "%s on stream %u for the second time", spec->name,
 		                 stream->id);
-	*said |= bit;
 	return 0;
 }
 
@@ -221,6 +220,7 @@ static int said(struct wire_stream *stream, const struct wire_frame *frame, bool
 	    check_channel(stream, frame, spec, by_opener, err) < 0 ||
 	    check_once(stream, frame, spec, err) < 0 || count_credit(stream, frame, spec, err) < 0)
 		return -1;
+	stream->said[frame->type / 64] |= 1ULL << frame->type % 64;
 	if (frame->type == WIRE_END)
 		stream->ended |= (uint8_t)(1u << frame->channel);
 	if (frame->type == WIRE_STARTED || frame->type == WIRE_OPENED)

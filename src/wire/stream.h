@@ -12,6 +12,9 @@
 #pragma once
 #include "wire/table.h"
 
+/* The highest number of a stream: behind it there is no next one, lest they start again. */
+#define WIRE_STREAM_LAST (UINT32_MAX - 3)
+
 struct wire_link {
 	enum wire_side side; /* ours */
 	enum wire_phase phase;
@@ -24,8 +27,8 @@ void wire_link_init(struct wire_link *link, enum wire_side side);
 uint32_t wire_link_next(struct wire_link *link);
 
 /* May this frame, which is not for a live stream, be said to us now? Moves on the phase.
- * 1: yes, it is for the channel or opens a stream; 0: pass over it, it is for a stream that is gone;
- * -1: the peer broke the protocol. */
+ * 1: yes, it is for the channel or opens a stream; 0: pass over it, it is for a stream that is
+ * gone; -1: the peer broke the protocol. */
 MUST_CHECK int wire_link_take(struct wire_link *link, const struct wire_frame *frame,
                               struct error *err);
 void wire_link_put(struct wire_link *link, enum wire_type type); /* we said it */
@@ -37,14 +40,15 @@ struct wire_stream {
 	bool mine;                      /* we opened it */
 	bool over;                      /* DONE or FAILED was said */
 	uint8_t ended;                  /* mask of channels */
-	uint64_t said[2];               /* mask of `once` messages, from 0x10 on */
+	uint64_t said[2];               /* mask of messages said on it */
 	uint32_t credit[WIRE_CHANNELS]; /* bytes that may still go, in the channel's direction */
 };
 
 void wire_stream_init(struct wire_stream *stream, uint32_t id, enum wire_kind kind, bool mine);
 bool wire_stream_sends(const struct wire_stream *stream, uint8_t channel); /* we, not the peer */
 
-/* May the peer say this now? Counts credit and ends. Decode it first: sizes are checked there. */
+/* May the peer say this now? Counts credit and ends; a refusal changes nothing. Decode it first:
+ * sizes are checked there. */
 MUST_CHECK int wire_stream_take(struct wire_stream *stream, const struct wire_frame *frame,
                                 struct error *err);
 /* The same of what we are about to say: refusing it is our own mistake. */

@@ -1,12 +1,16 @@
+#include <errno.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include "base/clock.h"
+#include "engine/agent.h"
 #include "server/doctor.h"
 #include "server/options.h"
 #include "server/probe.h"
 #include "server/probe_child.h"
+#include "unit/refuse.h"
 #include "unit/server/place.h"
 
 static const struct options none;
@@ -14,9 +18,9 @@ static const struct options none;
 static void the_checks_come_in_their_order_and_are_complete(void **state)
 {
 	static const char *const names[] = {
-		"kernel",       "user namespaces",  "namespaces",    "cgroups",
-		"seccomp",      "landlock",         "overlayfs",     "subordinate ids",
-		"interpreters", "docker or podman", "configuration",
+		"kernel",  "user namespaces", "namespaces",       "cgroups",
+		"seccomp", "landlock",        "overlayfs",        "subordinate ids",
+		"agent",   "interpreters",    "docker or podman", "configuration",
 	};
 	struct check checks[DOCTOR_CHECKS_MAX];
 
@@ -184,6 +188,67 @@ static void a_socket_below_the_runtime_directory_is_found(void **state)
 	(void)close(fd);
 }
 
+static void the_agent_is_started_and_says_hello(void **state)
+{
+	struct check check = { 0 };
+	char detail[100];
+
+	(void)state;
+	(void)snprintf(detail, sizeof detail, "%zu KiB, starts from a sealed memfd, protocol 1",
+	               (agent_image().len + 1023) / 1024);
+	probe_agent(&none, &check);
+	assert_string_equal(check.detail, detail);
+	assert_int_equal(check.status, CHECK_ON);
+	assert_string_equal(check.fix, "");
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+/* Runs the probe where a system call fails. */
+static void check_agent_without(long number, int failure, enum check_status status,
+                                const char *detail, const char *fix)
+{
+	struct check check = { 0 }, *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+	                                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int ended = -1;
+	pid_t child;
+
+	assert_true(shared != MAP_FAILED);
+	child = fork();
+	if (child == 0) {
+		refuse_call(number, failure);
+		probe_agent(&none, &check);
+		*shared = check;
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &ended, 0), child);
+	assert_int_equal(ended, 0);
+	assert_non_null(strstr(shared->detail, detail));
+	assert_string_equal(shared->fix, fix);
+	assert_int_equal(shared->status, status);
+	assert_int_equal(munmap(shared, sizeof *shared), 0);
+}
+
+static void an_agent_that_cannot_start_as_wished_gets_a_fix(void **state)
+{
+	static const char let[] =
+	        "let belljar execute what it carries: sysctl -w vm.memfd_noexec=1, or a "
+	        "$XDG_RUNTIME_DIR or /tmp that is not mounted noexec; see also the audit "
+	        "log of SELinux or AppArmor";
+
+	(void)state;
+	check_agent_without(SYS_memfd_create, EACCES, CHECK_WEAKER,
+	                    "KiB, starts from an unlinked file, protocol 1",
+	                    "allow programs in memory: sysctl -w vm.memfd_noexec=1");
+	check_agent_without(SYS_execveat, EACCES, CHECK_OFF,
+	                    "KiB, does not start: it cannot be executed: Permission denied", let);
+	check_agent_without(SYS_close_range, ENOSYS, CHECK_OFF,
+	                    "KiB, does not start: it cannot be executed: Function not implemented",
+	                    "update the kernel to 5.13 or newer");
+	check_agent_without(SYS_socketpair, EMFILE, CHECK_OFF,
+	                    "KiB, does not start: create a socket pair: Too many open files",
+	                    "free processes, descriptors or memory and ask again");
+}
+
 /* --- probe_child --- */
 
 static void answer(void *record)
@@ -259,6 +324,8 @@ int main(void)
 		PLACED(missing_interpreters_are_named),
 		PLACED(the_socket_of_docker_is_tried),
 		PLACED(a_socket_below_the_runtime_directory_is_found),
+		TEST(the_agent_is_started_and_says_hello),
+		TEST(an_agent_that_cannot_start_as_wished_gets_a_fix),
 		TEST(a_child_hands_its_record_over),
 		TEST(a_child_that_dies_is_an_error),
 		TEST(a_child_that_hangs_is_killed),

@@ -1,0 +1,144 @@
+#include "engine/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/fd.h"
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+
+/* agent_image.S */
+extern const char agent_image_bytes[];
+extern const uint64_t agent_image_size;
+
+enum { CHANNEL_FD = 3, IMAGE_FD = 4 };
+
+struct view agent_image(void)
+{
+	return (struct view){ agent_image_bytes, (size_t)agent_image_size };
+}
+
+static int create_memfd(void)
+{
+	int fd = memfd_create("belljar-agent", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+
+	if (fd < 0 && errno == EINVAL) /* before 6.3 all of them were executable */
+		fd = memfd_create("belljar-agent", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	return fd;
+}
+
+static int open_memfd(struct error *err)
+{
+	AUTO_FD int fd = create_memfd();
+
+	if (fd < 0)
+		return error_sys(err, "create a memfd");
+	if (fd_write_all(fd, agent_image(), err) < 0)
+		return -1;
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+		return error_sys(err, "seal a memfd");
+	return TAKE_FD(fd);
+}
+
+/* The one that is executed must be open for reading only, or the kernel says it is busy. */
+static int fill_and_reopen(const char *path, int writer, struct error *err)
+{
+	AUTO_FD int reader = -1;
+	struct statvfs fs;
+
+	if (fstatvfs(writer, &fs) < 0)
+		return error_sys(err, "look at '%s'", path);
+	if ((fs.f_flag & ST_NOEXEC) != 0)
+		return error_set(err, ERR_UNSUPPORTED, "'%s' is mounted noexec", path);
+	if (fd_write_all(writer, agent_image(), err) < 0)
+		return error_wrap(err, "write '%s'", path);
+	if (fchmod(writer, 0555) < 0)
+		return error_sys(err, "make '%s' executable", path);
+	reader = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (reader < 0)
+		return error_sys(err, "open '%s'", path);
+	return TAKE_FD(reader);
+}
+
+static int open_unlinked(const char *directory, struct error *err)
+{
+	AUTO_FD int writer = -1;
+	char path[4096];
+	int reader;
+
+	if (snprintf(path, sizeof path, "%s/belljar-agent-XXXXXX", directory) >= (int)sizeof path)
+		return error_set(err, ERR_LIMIT, "the path of a temporary file is too long");
+	writer = mkostemp(path, O_CLOEXEC);
+	if (writer < 0)
+		return error_sys(err, "create '%s'", path);
+	reader = fill_and_reopen(path, writer, err);
+	(void)unlink(path);
+	return reader;
+}
+
+static int open_file(struct error *err)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	int fd = -1;
+
+	if (runtime != NULL && runtime[0] == '/')
+		fd = open_unlinked(runtime, err);
+	return fd >= 0 ? fd : open_unlinked("/tmp", err);
+}
+
+int agent_image_open(bool *sealed, struct error *err)
+{
+	struct error in_memory;
+	int fd = open_memfd(&in_memory);
+
+	if (sealed != NULL)
+		*sealed = fd >= 0;
+	if (fd >= 0)
+		return fd;
+	fd = open_file(err);
+	if (fd < 0)
+		return error_wrap(err, "make room for the agent's program (%s)", in_memory.msg);
+	return fd;
+}
+
+/* Nothing here allocates or takes a lock: the process was forked, perhaps from one with
+ * threads. */
+static int move_descriptors(int image, int channel, struct error *err)
+{
+	if (image == CHANNEL_FD)
+		image = fcntl(image, F_DUPFD_CLOEXEC, IMAGE_FD);
+	if (image < 0)
+		return error_sys(err, "move the agent's program");
+	/* dup2() clears close-on-exec, but not where there is nothing to copy. */
+	if (channel == CHANNEL_FD ? fcntl(channel, F_SETFD, 0) < 0 : dup2(channel, CHANNEL_FD) < 0)
+		return error_sys(err, "move the agent's channel");
+	if (image == IMAGE_FD ? fcntl(image, F_SETFD, FD_CLOEXEC) < 0
+	                      : dup3(image, IMAGE_FD, O_CLOEXEC) < 0)
+		return error_sys(err, "move the agent's program");
+	if (syscall(SYS_close_range, IMAGE_FD + 1U, ~0U, 0U) < 0)
+		return error_sys(err, "close all other descriptors (Linux 5.9 or newer can)");
+	return 0;
+}
+
+int agent_image_exec(int image, int channel, struct error *err)
+{
+	char name[] = "belljar-agent", number[] = "3";
+	char *const argv[] = { name, number, NULL }, *const envp[] = { NULL };
+
+	if (move_descriptors(image, channel, err) < 0)
+		return -1;
+	(void)execveat(IMAGE_FD, "", argv, envp, AT_EMPTY_PATH);
+	return error_sys(err, "execute the agent");
+}

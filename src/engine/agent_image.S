@@ -1,0 +1,18 @@
+/* agent_image.S - the agent's program as bytes (see engine/agent.h). AGENT_IMAGE, from the
+ * Makefile, is where it was built. */
+	.section .rodata, "a", %progbits
+	.global agent_image_bytes, agent_image_size
+	.hidden agent_image_bytes, agent_image_size
+	.balign 16
+agent_image_bytes:
+	.incbin AGENT_IMAGE
+agent_image_end:
+	.balign 8
+agent_image_size:
+	.quad agent_image_end - agent_image_bytes
+
+	.section .note.GNU-stack, "", %progbits
+/* One object without the mark would take it from the whole program. */
+#ifdef __CET__
+#include <cet.h>
+#endif

@@ -1,0 +1,394 @@
+/* channel_bench.c - the way into a sandbox beside none at all, in one run: a program started
+ * through the channel and by a bare fork and exec; output through the channel and through a
+ * bare pipe; what the agent takes. The two take turns, so that whatever else the machine
+ * does hits both. BENCH_RUNS and BENCH_MIB make it longer or shorter. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "engine/agent.h"
+#include "loop/loop.h"
+#include "sandbox/channel.h"
+
+enum { WARM_UP = 20, BULK_ROUNDS = 3, WINDOW = 1024 * 1024, PIPE_READ = 64 * 1024 };
+
+struct bench {
+	struct loop *loop;
+	struct channel *channel;
+	struct channel_stream *stream; /* of the run that is going on */
+	pid_t agent;
+	uint64_t bytes; /* that came out of it */
+	struct wire_exited exited;
+};
+
+/* --- small things --- */
+
+NORETURN static void die(const char *what, const char *why)
+{
+	(void)fprintf(stderr, "channel_bench: %s: %s\n", what, why);
+	exit(1);
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static size_t setting(const char *name, size_t otherwise)
+{
+	const char *text = getenv(name);
+	size_t n = text != NULL ? strtoul(text, NULL, 10) : 0;
+
+	return n != 0 ? n : otherwise;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static uint64_t median(uint64_t *values, size_t count)
+{
+	qsort(values, count, sizeof *values, compare);
+	return values[count / 2];
+}
+
+static size_t resident_kib(pid_t pid)
+{
+	char path[64], line[128];
+	size_t kib = 0;
+	FILE *file;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+	file = fopen(path, "re");
+	while (file != NULL && fgets(line, sizeof line, file) != NULL)
+		if (strncmp(line, "VmRSS:", 6) == 0)
+			kib = strtoul(line + 6, NULL, 10);
+	if (file == NULL || kib == 0)
+		die(path, "does not tell VmRSS");
+	(void)fclose(file);
+	return kib;
+}
+
+/* --- without the channel --- */
+
+static pid_t start_bare(char *const argv[], int out)
+{
+	char path[] = "PATH=/usr/bin:/bin";
+	char *const env[] = { path, NULL };
+	pid_t child = fork();
+
+	if (child < 0)
+		die("fork", strerror(errno));
+	if (child == 0) {
+		if (out < 0 || dup2(out, STDOUT_FILENO) == STDOUT_FILENO)
+			(void)execvpe(argv[0], argv, env);
+		_exit(127);
+	}
+	return child;
+}
+
+static void await_bare(pid_t child)
+{
+	int status = -1;
+
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (status != 0)
+		die("a bare run", "did not end well");
+}
+
+static uint64_t time_bare(char *const argv[])
+{
+	uint64_t from = now_us();
+
+	await_bare(start_bare(argv, -1));
+	return now_us() - from;
+}
+
+static uint64_t time_bare_bulk(char *const argv[], uint64_t want)
+{
+	static char bytes[PIPE_READ];
+	uint64_t from = now_us(), got = 0;
+	int ends[2];
+	pid_t child;
+	ssize_t n;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		die("pipe", strerror(errno));
+	child = start_bare(argv, ends[1]);
+	(void)close(ends[1]);
+	while ((n = read(ends[0], bytes, sizeof bytes)) > 0)
+		got += (uint64_t)n;
+	await_bare(child);
+	(void)close(ends[0]);
+	if (got != want)
+		die("a bare pipe", "lost bytes");
+	return now_us() - from;
+}
+
+/* --- through it --- */
+
+static void on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_port)
+{
+	struct bench *bench = ctx;
+
+	(void)hello;
+	(void)proxy_port;
+	loop_stop(bench->loop);
+}
+
+static void on_channel_failed(void *ctx, const struct error *why)
+{
+	(void)ctx;
+	die("the channel", why->msg);
+}
+
+static const struct channel_events channel_events = {
+	.ready = on_ready,
+	.failed = on_channel_failed,
+};
+
+static void start_agent(struct bench *bench)
+{
+	const struct wire_welcome welcome = {
+		.version = WIRE_VERSION,
+		.uid = getuid(),
+		.gid = getgid(),
+		.root = view_of("/"),
+		.workspace = view_of("/tmp"),
+	};
+	struct error err;
+	int ends[2];
+	int image = agent_image_open(NULL, &err);
+
+	if (image < 0)
+		die("the agent", err.msg);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		die("socketpair", strerror(errno));
+	bench->agent = fork();
+	if (bench->agent == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)agent_image_exec(image, ends[1], &err);
+		die("the agent", err.msg);
+	}
+	if (bench->agent < 0)
+		die("fork", strerror(errno));
+	(void)close(image);
+	(void)close(ends[1]);
+	if (loop_new(&bench->loop, &err) < 0 ||
+	    channel_new(bench->loop, ends[0], &welcome, &channel_events, bench, &bench->channel,
+	                &err) < 0)
+		die("the channel", err.msg);
+	loop_run(bench->loop);
+}
+
+static void stop_agent(struct bench *bench)
+{
+	bench->channel = channel_free(bench->channel);
+	bench->loop = loop_free(bench->loop);
+	while (waitpid(bench->agent, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+static void on_message(void *ctx, const struct wire_message *message)
+{
+	struct bench *bench = ctx;
+
+	if (message->type == WIRE_EXITED)
+		bench->exited = message->exited;
+}
+
+static void on_bytes(void *ctx, uint8_t channel, struct view bytes)
+{
+	struct bench *bench = ctx;
+
+	bench->bytes += bytes.len;
+	channel_consumed(bench->stream, channel, bytes.len);
+}
+
+static void on_done(void *ctx, const struct wire_done *done)
+{
+	struct bench *bench = ctx;
+
+	(void)done;
+	loop_stop(bench->loop);
+}
+
+static void on_stream_failed(void *ctx, enum wire_failure failure, const struct error *why)
+{
+	(void)ctx;
+	(void)failure;
+	die("a run through the channel", why->msg);
+}
+
+static const struct channel_stream_events stream_events = {
+	.message = on_message,
+	.bytes = on_bytes,
+	.done = on_done,
+	.failed = on_stream_failed,
+};
+
+/* `window`: bytes that may be on their way besides the 64 KiB there are at first. */
+static uint64_t time_channel(struct bench *bench, char *const argv[], size_t window)
+{
+	struct wire_message request = { .type = WIRE_EXEC };
+	AUTO_BUF struct buf args, env;
+	struct error err;
+	uint64_t from;
+
+	request.exec.umask = 022;
+	request.exec.uid = request.exec.gid = WIRE_SAME_ID;
+	buf_init(&args, 1024);
+	buf_init(&env, 1024);
+	for (size_t i = 0; argv[i] != NULL; i++)
+		if (wire_texts_add(&request.exec.argv, &args, view_of(argv[i]), &err) < 0)
+			die("argv", err.msg);
+	if (wire_texts_add(&request.exec.env, &env, view_of("PATH=/usr/bin:/bin"), &err) < 0)
+		die("env", err.msg);
+	bench->bytes = 0;
+	bench->exited = (struct wire_exited){ .code = 255 };
+	from = now_us();
+	if (channel_open(bench->channel, &request, &stream_events, bench, &bench->stream, &err) < 0)
+		die("EXEC", err.msg);
+	if (window != 0)
+		channel_widen(bench->stream, WIRE_OUT, window);
+	loop_run(bench->loop);
+	if (bench->exited.code != 0 || bench->exited.signal != 0)
+		die("a run through the channel", "did not end well");
+	return now_us() - from;
+}
+
+/* --- the report --- */
+
+struct figures {
+	size_t runs, mib;
+	uint64_t bare_us, channel_us;          /* of one run of `true` */
+	double bare_mib_s, first_mib_s, mib_s; /* of output */
+	size_t idle_kib, after_kib, size;
+};
+
+static void measure_runs(struct bench *bench, struct figures *f)
+{
+	char name[] = "true";
+	char *const argv[] = { name, NULL };
+	uint64_t *bare = calloc(f->runs, sizeof *bare), *through = calloc(f->runs, sizeof *through);
+
+	if (bare == NULL || through == NULL)
+		die("memory", strerror(errno));
+	for (size_t i = 0; i < f->runs + WARM_UP; i++) {
+		uint64_t a = time_bare(argv), b = time_channel(bench, argv, 0);
+
+		if (i >= WARM_UP) {
+			bare[i - WARM_UP] = a;
+			through[i - WARM_UP] = b;
+		}
+	}
+	f->bare_us = median(bare, f->runs);
+	f->channel_us = median(through, f->runs);
+	free(bare);
+	free(through);
+}
+
+static void measure_bulk(struct bench *bench, struct figures *f)
+{
+	char name[] = "head", option[] = "-c", count[32], file[] = "/dev/zero";
+	char *const argv[] = { name, option, count, file, NULL };
+	uint64_t want = (uint64_t)f->mib * 1024 * 1024;
+	uint64_t bare[BULK_ROUNDS], narrow[BULK_ROUNDS], wide[BULK_ROUNDS];
+
+	(void)snprintf(count, sizeof count, "%llu", (unsigned long long)want);
+	for (size_t i = 0; i < BULK_ROUNDS; i++) {
+		bare[i] = time_bare_bulk(argv, want);
+		narrow[i] = time_channel(bench, argv, 0);
+		if (bench->bytes != want)
+			die("the channel", "lost bytes");
+		wide[i] = time_channel(bench, argv, WINDOW);
+		if (bench->bytes != want)
+			die("the channel", "lost bytes");
+	}
+	f->bare_mib_s = (double)f->mib * 1e6 / (double)median(bare, BULK_ROUNDS);
+	f->first_mib_s = (double)f->mib * 1e6 / (double)median(narrow, BULK_ROUNDS);
+	f->mib_s = (double)f->mib * 1e6 / (double)median(wide, BULK_ROUNDS);
+}
+
+static void row(const char *what, const char *ours, const char *bare, const char *ratio)
+{
+	(void)printf("  %-40s  |  %12s  |  %12s  |  %5s\n", what, ours, bare, ratio);
+}
+
+static const char *show(char out[32], double number, int decimals, const char *unit)
+{
+	(void)snprintf(out, 32, "%.*f%s", decimals, number, unit);
+	return out;
+}
+
+static void print_table(const struct figures *f)
+{
+	char a[32], b[32], c[32];
+
+	row("what", "channel", "bare", "ratio");
+	(void)printf("  %.40s--|--%.12s--|--%.12s--|--%.5s\n",
+	             "----------------------------------------", "------------", "------------",
+	             "-----");
+	row("one run of true", show(a, (double)f->channel_us / 1e3, 3, " ms"),
+	    show(b, (double)f->bare_us / 1e3, 3, " ms"),
+	    show(c, (double)f->channel_us / (double)f->bare_us, 1, "x"));
+	row("output, 64 KiB on their way", show(a, f->first_mib_s, 0, " MiB/s"),
+	    show(b, f->bare_mib_s, 0, " MiB/s"), show(c, f->bare_mib_s / f->first_mib_s, 1, "x"));
+	row("output, 1 MiB on its way", show(a, f->mib_s, 0, " MiB/s"),
+	    show(b, f->bare_mib_s, 0, " MiB/s"), show(c, f->bare_mib_s / f->mib_s, 1, "x"));
+	row("the agent's memory, resident, idle", show(a, (double)f->idle_kib, 0, " KiB"), "-",
+	    "-");
+	row("the agent's memory after all of it", show(a, (double)f->after_kib, 0, " KiB"), "-",
+	    "-");
+	row("the agent's size", show(a, (double)f->size / 1024, 0, " KiB"), "-", "-");
+}
+
+static void print_budget(const char *what, int met)
+{
+	(void)printf("  %s  %s\n", met ? "met   " : "MISSED", what);
+}
+
+int main(void)
+{
+	struct figures f = {
+		.runs = setting("BENCH_RUNS", 400),
+		.mib = setting("BENCH_MIB", 2048),
+		.size = agent_image().len,
+	};
+	struct bench bench = { 0 };
+
+	start_agent(&bench);
+	f.idle_kib = resident_kib(bench.agent);
+	measure_runs(&bench, &f);
+	measure_bulk(&bench, &f);
+	f.after_kib = resident_kib(bench.agent);
+	stop_agent(&bench);
+
+	(void)printf("medians of %zu runs, and of %d times %zu MiB of output\n", f.runs,
+	             BULK_ROUNDS, f.mib);
+	print_table(&f);
+	print_budget("a run takes at most 2 times a bare fork and exec",
+	             f.channel_us <= 2 * f.bare_us);
+	print_budget("output comes with 500 MiB/s or more (1 MiB on its way)", f.mib_s >= 500);
+	print_budget("the idle agent takes at most 500 KiB", f.idle_kib <= 500);
+	print_budget("the agent is at most 200 KiB large", f.size <= 200 * 1024UL);
+	return 0;
+}

@@ -1,0 +1,410 @@
+#include <dirent.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "engine/agent.h"
+#include "unit/refuse.h"
+#include "unit/test.h"
+#include "wire/table.h"
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+
+enum { PATIENCE_MS = 5000 };
+
+/* Each test gets an empty directory of its own, and is in it. */
+static int make_directory(void **state)
+{
+	char *path = strdup("/tmp/belljar-test-agent-XXXXXX");
+
+	*state = path;
+	return path != NULL && mkdtemp(path) != NULL && chdir(path) == 0 ? 0 : -1;
+}
+
+static int remove_directory(void **state)
+{
+	(void)unlink("3");
+	(void)(chdir("/") + rmdir(*state));
+	free(*state);
+	return 0;
+}
+
+#define PLACED(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
+
+static size_t count_entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	size_t count = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir) != NULL)
+		count++;
+	(void)closedir(dir);
+	return count - 2;
+}
+
+/* --- the image --- */
+
+static void the_image_is_a_static_program_for_this_machine(void **state)
+{
+	struct view image = agent_image();
+	Elf64_Ehdr ours, theirs;
+	AUTO_FD int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_in_range(image.len, sizeof theirs, 200 * 1024);
+	memcpy(&theirs, image.ptr, sizeof theirs);
+	assert_int_equal(read(self, &ours, sizeof ours), sizeof ours);
+	assert_memory_equal(theirs.e_ident, ours.e_ident, EI_OSABI);
+	assert_int_equal(theirs.e_machine, ours.e_machine);
+	for (size_t i = 0; i < theirs.e_phnum; i++) {
+		Elf64_Phdr segment;
+
+		memcpy(&segment, image.ptr + theirs.e_phoff + i * sizeof segment, sizeof segment);
+		assert_int_not_equal(segment.p_type, PT_INTERP);
+	}
+}
+
+static void check_contents(int fd)
+{
+	struct view image = agent_image();
+	AUTO_FREE char *copy = malloc(image.len + 1);
+
+	assert_non_null(copy);
+	assert_int_equal(pread(fd, copy, image.len + 1, 0), (ssize_t)image.len);
+	assert_memory_equal(copy, image.ptr, image.len);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+}
+
+static void the_copy_in_memory_can_be_changed_by_nobody(void **state)
+{
+	bool sealed = false;
+	struct error err;
+	AUTO_FD int fd = agent_image_open(&sealed, &err);
+	char path[64];
+	int again;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_true(sealed);
+	check_contents(fd);
+	assert_int_equal(fcntl(fd, F_GET_SEALS) &
+	                         (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL),
+	                 F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+	assert_int_equal(pwrite(fd, "x", 1, 0), -1);
+	assert_int_equal(errno, EPERM);
+	assert_int_equal(ftruncate(fd, 0), -1);
+	assert_int_equal(errno, EPERM);
+	assert_true(mmap(NULL, 1, PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED);
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	again = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(again >= 0 ? pwrite(again, "x", 1, 0) : -1, -1);
+	if (again >= 0)
+		(void)close(again);
+}
+
+static void whether_it_is_sealed_need_not_be_asked(void **state)
+{
+	struct error err;
+	AUTO_FD int fd = agent_image_open(NULL, &err);
+
+	(void)state;
+	assert_true(fd >= 0);
+}
+
+/* --- other kernels, in a child --- */
+
+/* The child's checks end it with the line that failed; 0: all held. */
+#define HOLDS(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			_exit(__LINE__ % 251 + 1);                                                 \
+	} while (0)
+
+static void in_child(void (*fn)(const char *place), const char *place)
+{
+	pid_t child = fork();
+	int status = -1;
+
+	if (child == 0) {
+		fn(place);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static void before_exec_flag(const char *place)
+{
+	bool sealed = false;
+	struct error err;
+
+	(void)place;
+	refuse_call_with(SYS_memfd_create, MFD_EXEC, EINVAL);
+	HOLDS(agent_image_open(&sealed, &err) >= 0);
+	HOLDS(sealed);
+}
+
+static void a_kernel_without_the_exec_flag_is_asked_again(void **state)
+{
+	in_child(before_exec_flag, *state);
+}
+
+static void file_in_runtime_directory(const char *place)
+{
+	bool sealed = true;
+	struct error err;
+	struct stat st, here;
+	int fd;
+
+	refuse_call(SYS_memfd_create, EACCES);
+	HOLDS(setenv("XDG_RUNTIME_DIR", place, 1) == 0);
+	fd = agent_image_open(&sealed, &err);
+	HOLDS(fd >= 0 && !sealed);
+	HOLDS(fstat(fd, &st) == 0 && stat(place, &here) == 0);
+	HOLDS(st.st_dev == here.st_dev && st.st_nlink == 0);
+	HOLDS((st.st_mode & 07777) == 0555 && (size_t)st.st_size == agent_image().len);
+	HOLDS((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	HOLDS(write(fd, "x", 1) < 0);
+}
+
+static void without_memfds_an_unlinked_file_is_used(void **state)
+{
+	in_child(file_in_runtime_directory, *state);
+	assert_int_equal(count_entries(*state), 0);
+}
+
+static void file_in_tmp(const char *place)
+{
+	bool sealed = true;
+	struct error err;
+
+	(void)place;
+	refuse_call(SYS_memfd_create, ENOSYS);
+	HOLDS(setenv("XDG_RUNTIME_DIR", "/proc", 1) == 0); /* nothing can be created there */
+	HOLDS(agent_image_open(&sealed, &err) >= 0 && !sealed);
+	HOLDS(setenv("XDG_RUNTIME_DIR", "relative", 1) == 0);
+	HOLDS(agent_image_open(&sealed, &err) >= 0 && !sealed);
+	HOLDS(unsetenv("XDG_RUNTIME_DIR") == 0);
+	HOLDS(agent_image_open(&sealed, &err) >= 0 && !sealed);
+}
+
+static void where_the_runtime_directory_will_not_do_tmp_does(void **state)
+{
+	in_child(file_in_tmp, *state);
+}
+
+static void nowhere(const char *place)
+{
+	static const char start_of_message[] =
+	        "make room for the agent's program (create a memfd: Permission denied): "
+	        "make '/tmp/belljar-agent-";
+	struct error err;
+
+	(void)place;
+	refuse_call(SYS_memfd_create, EACCES);
+	refuse_call(SYS_fchmod, EPERM);
+	(void)unsetenv("XDG_RUNTIME_DIR");
+	HOLDS(agent_image_open(NULL, &err) == -1);
+	HOLDS(strncmp(err.msg, start_of_message, strlen(start_of_message)) == 0);
+	HOLDS(strstr(err.msg, "' executable: Operation not permitted") != NULL);
+	HOLDS(err.errnum == EPERM);
+}
+
+static void where_nothing_will_do_both_reasons_are_told(void **state)
+{
+	in_child(nowhere, *state);
+}
+
+/* --- starting it --- */
+
+static pid_t start(int image, int image_at, int channel_at, int ends[2])
+{
+	pid_t child;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct error err;
+		/* Out of the way first: the two may want each other's place. */
+		int from = fcntl(image, F_DUPFD, 50), to = fcntl(ends[1], F_DUPFD, 50);
+
+		for (int fd = 3; fd < 12; fd++) /* what must not be inherited */
+			HOLDS(dup2(STDIN_FILENO, fd) == fd);
+		HOLDS(dup2(from, image_at) == image_at);
+		HOLDS(dup3(to, channel_at, O_CLOEXEC) == channel_at);
+		(void)alarm(PATIENCE_MS / 1000);
+		(void)agent_image_exec(image_at, channel_at, &err);
+		_exit(err.errnum);
+	}
+	(void)close(ends[1]);
+	return child;
+}
+
+/* All that is said until the channel is closed, or until `enough` bytes have come. */
+static size_t listen_to(int fd, char *out, size_t size, size_t enough)
+{
+	struct pollfd wanted = { .fd = fd, .events = POLLIN };
+	size_t len = 0;
+	ssize_t n = 1;
+
+	while (n > 0 && len < enough && poll(&wanted, 1, PATIENCE_MS) > 0) {
+		n = read(fd, out + len, size - len);
+		len += n > 0 ? (size_t)n : 0;
+	}
+	return len;
+}
+
+static const struct {
+	int image, channel;
+} places[] = {
+	{ 3, 4 }, { 4, 3 }, { 5, 3 }, { 3, 5 }, { 4, 5 }, { 5, 4 }, { 6, 7 }, { 40, 41 },
+};
+
+/* A shell in the agent's place: `sh 3` runs the file "3" in the current directory. */
+static void it_inherits_the_channel_and_nothing_else(void **state)
+{
+	static const char script[] = "exec >&3\n"
+	                             "tr '\\0' ' ' </proc/$$/cmdline\n"
+	                             "wc -c </proc/$$/environ\n"
+	                             "for fd in 3 4 5 6 7 8 9 40 41 50 51; do\n"
+	                             "  [ ! -e /proc/$$/fd/$fd ] || echo $fd\n"
+	                             "done\n";
+	FILE *file = fopen("3", "we");
+
+	(void)state;
+	assert_non_null(file);
+	assert_true(fputs(script, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		AUTO_FD int shell = open("/bin/sh", O_RDONLY | O_CLOEXEC);
+		char said[256];
+		int ends[2], status = -1;
+		pid_t child = start(shell, places[i].image, places[i].channel, ends);
+
+		said[listen_to(ends[0], said, sizeof said - 1, sizeof said - 1)] = '\0';
+		(void)close(ends[0]);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_string_equal(said, "belljar-agent 3 0\n3\n");
+		assert_int_equal(status, 0);
+	}
+}
+
+static bool is_hello(struct view said)
+{
+	struct wire_message message;
+	struct wire_frame frame;
+	struct error err;
+
+	return wire_frame_cut(&said, &frame, &err) == 1 && frame.type == WIRE_HELLO &&
+	       wire_decode(&frame, &message, &err) == 0 && message.hello.version == WIRE_VERSION &&
+	       message.hello.uid == getuid() && (message.hello.flags & WIRE_HELLO_PID1) == 0;
+}
+
+static void the_agent_says_hello_and_ends_with_its_channel(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		struct error err;
+		AUTO_FD int image = agent_image_open(NULL, &err);
+		char said[1024];
+		int ends[2], status = -1;
+		pid_t child = start(image, places[i].image, places[i].channel, ends);
+
+		assert_true(
+		        is_hello((struct view){ said, listen_to(ends[0], said, sizeof said, 1) }));
+		(void)close(ends[0]);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFEXITED(status)); /* not by the alarm */
+	}
+}
+
+static void agent_from_file(const char *place)
+{
+	char said[1024];
+	bool sealed;
+	struct error err;
+	int image, ends[2];
+	pid_t child;
+
+	(void)place;
+	refuse_call(SYS_memfd_create, EACCES);
+	image = agent_image_open(&sealed, &err);
+	HOLDS(image >= 0 && !sealed);
+	child = start(image, 8, 9, ends);
+	HOLDS(is_hello((struct view){ said, listen_to(ends[0], said, sizeof said, 1) }));
+	(void)close(ends[0]);
+	HOLDS(waitpid(child, NULL, 0) == child);
+}
+
+static void it_starts_from_a_file_as_well(void **state)
+{
+	in_child(agent_from_file, *state);
+}
+
+static void what_cannot_be_executed_is_an_error(void **state)
+{
+	static const struct {
+		const char *path;
+		int image, channel;
+		const char *message;
+	} cases[] = {
+		{ "/dev/null", 8, 9, "execute the agent: Permission denied" },
+		{ "/etc/passwd", 8, 9, "execute the agent: Permission denied" },
+		{ "/dev/null", 8, 1000, "move the agent's channel: Bad file descriptor" },
+		{ "/dev/null", 1000, 9, "move the agent's program: Bad file descriptor" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		int ends[2], status = -1;
+		char said[500];
+		pid_t child;
+
+		assert_int_equal(pipe(ends), 0);
+		child = fork();
+		if (child == 0) {
+			struct error err;
+
+			/* Descriptor 1 is the way back: all others will be closed. */
+			HOLDS(dup2(ends[1], STDOUT_FILENO) == STDOUT_FILENO);
+			HOLDS(dup2(open(cases[i].path, O_RDONLY), 8) == 8 && dup2(0, 9) == 9);
+			HOLDS(agent_image_exec(cases[i].image, cases[i].channel, &err) == -1);
+			HOLDS(write(STDOUT_FILENO, err.msg, strlen(err.msg)) > 0);
+			_exit(0);
+		}
+		(void)close(ends[1]);
+		said[listen_to(ends[0], said, sizeof said - 1, sizeof said - 1)] = '\0';
+		(void)close(ends[0]);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_string_equal(said, cases[i].message);
+		assert_int_equal(status, 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_image_is_a_static_program_for_this_machine),
+		TEST(the_copy_in_memory_can_be_changed_by_nobody),
+		TEST(whether_it_is_sealed_need_not_be_asked),
+		PLACED(a_kernel_without_the_exec_flag_is_asked_again),
+		PLACED(without_memfds_an_unlinked_file_is_used),
+		PLACED(where_the_runtime_directory_will_not_do_tmp_does),
+		PLACED(where_nothing_will_do_both_reasons_are_told),
+		PLACED(it_inherits_the_channel_and_nothing_else),
+		TEST(the_agent_says_hello_and_ends_with_its_channel),
+		PLACED(it_starts_from_a_file_as_well),
+		TEST(what_cannot_be_executed_is_an_error),
+	};
+
+	return RUN_TESTS("engine/agent", tests);
+}
