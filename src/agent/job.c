@@ -78,7 +78,7 @@ int job_record(struct job *job, enum wire_type type, const struct wire_record *r
 	if (job->pending_type != type && job_flush(job, err) < 0)
 		return -1;
 	job->pending_type = type;
-	/* Most likely there is no room left. A record that is wrong is so in an empty buffer too. */
+	/* Most likely there is no room left. What is wrong is so in an empty buffer too. */
 	if (job->pending != 0 && encode(job, record, in, &full) == 0)
 		return 0;
 	if (job->pending != 0 && full.kind != ERR_LIMIT) {

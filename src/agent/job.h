@@ -3,10 +3,11 @@
  * A worker is forked for one request, has the rights of the sandbox's user, and may block:
  * nobody waits for it but the one who asked. What it says goes to the agent, which passes it
  * on as fast as it is wanted; so sending blocks when the reader is slow. When the agent
- * closes the connection (the opener changed its mind), every call here fails with EPIPE: the operation
- * undoes what is half done and returns.
+ * closes the connection (the opener changed its mind), every call here fails with EPIPE: the
+ * operation undoes what is half done and returns.
  *
- * An operation is   int op(struct job *, const struct wire_X *, struct wire_done *, struct error *):
+ * An operation is
+ *   int op(struct job *, const struct wire_X *, struct wire_done *, struct error *):
  * it sends bytes or records, fills in *done and returns 0, or fails. Nothing of it may
  * depend on how large a file, a line or a directory is: memory is bounded. */
 #pragma once

@@ -461,12 +461,21 @@ void run_open(struct stream *stream, const struct wire_message *message)
 	const struct wire_exec *exec = &message->exec;
 	struct agent *agent = stream->agent;
 	struct joints j = {
-		-1,
-		-1,
-		-1,
-		-1,
-		-1,
-		{ exec, &agent->user, agent->workspace, agent->files, agent->root, -1, -1, -1, -1, -1, false }
+		.ours_in = -1,
+		.ours_out = -1,
+		.ours_err = -1,
+		.ours_control = -1,
+		.ours_keeper = -1,
+		.program = { .exec = exec,
+		             .user = &agent->user,
+		             .workspace = agent->workspace,
+		             .files = agent->files,
+		             .root = agent->root,
+		             .agent = -1,
+		             .in = -1,
+		             .out = -1,
+		             .err = -1,
+		             .control = -1 },
 	};
 	struct error err;
 	int r;

@@ -1,8 +1,8 @@
 /* stream.h - one stream on the agent's side: what the rules say of it, and what carries it.
  *
  * A carrier (a run, a worker, a relay) is told of messages, of credit, of the end of its
- * child; it speaks through the calls below. stream_done() and stream_failed() are the last word: the
- * slot is free after them. A stream we opened ourselves ends when the peer says so. */
+ * child; it speaks through the calls below. stream_done() and stream_failed() are the last
+ * word: the slot is free after them. A stream we opened ourselves ends when the peer says so. */
 #pragma once
 #include <stdint.h>
 #include <sys/types.h>

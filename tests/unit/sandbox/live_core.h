@@ -398,6 +398,40 @@ static inline int live_launch(struct live *live, bool is_pid1)
 	return ends[0];
 }
 
+static inline int live_remove_one(const char *path, const struct stat *st, int type,
+                                  struct FTW *where)
+{
+	(void)st;
+	(void)type;
+	(void)where;
+	return remove(path);
+}
+
+/* A test that fails does not come to live_stop(): its directory goes when the program ends. */
+static struct {
+	char path[64][256];
+	unsigned count;
+	pid_t owner;
+} live_made;
+
+static inline void live_remove_made(void)
+{
+	for (unsigned i = 0; i < live_made.count && live_made.owner == getpid(); i++)
+		if (live_made.path[i][0] != '\0')
+			(void)nftw(live_made.path[i], live_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static inline void live_remember_made(const char *path)
+{
+	if (live_made.owner == 0)
+		(void)atexit(live_remove_made);
+	live_made.owner = getpid();
+	(void)snprintf(live_made.path[live_made.count % ARRAY_LEN(live_made.path)],
+	               sizeof live_made.path[0], "%s", path);
+	if (live_made.count < ARRAY_LEN(live_made.path) - 1)
+		live_made.count++;
+}
+
 static inline void live_make_workspace(struct live *live, const struct live_options *options)
 {
 	if (options->workspace != NULL) {
@@ -408,6 +442,7 @@ static inline void live_make_workspace(struct live *live, const struct live_opti
 	               options->root != NULL ? options->root : "");
 	if (mkdtemp(live->made) == NULL)
 		fail_msg("%s: %s", live->made, strerror(errno));
+	live_remember_made(live->made);
 	if (options->uid != 0)
 		assert_int_equal(chown(live->made, options->uid, options->gid), 0);
 	(void)snprintf(live->workspace, sizeof live->workspace, "%s",
@@ -458,15 +493,6 @@ static inline bool live_agent_ends(struct live *live, int ms)
 			(void)usleep(1000);
 	}
 	return true;
-}
-
-static inline int live_remove_one(const char *path, const struct stat *st, int type,
-                                  struct FTW *where)
-{
-	(void)st;
-	(void)type;
-	(void)where;
-	return remove(path);
 }
 
 static inline void live_free_streams(struct live *live)
