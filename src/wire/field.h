@@ -41,10 +41,11 @@ enum wire_field_kind {
 	WIRE_REST,
 };
 
+/* No pointer in it: the agent carries some two hundred of these, and each would be relocated. */
 struct wire_field {
-	const char *name;
-	enum wire_field_kind kind;
-	size_t offset; /* of the member in the struct */
+	char name[16];
+	enum wire_field_kind kind : 8;
+	unsigned offset : 16; /* of the member in the struct */
 	uint64_t min, max;
 };
 

@@ -43,7 +43,7 @@ static inline void live_end_input(struct live_stream *s)
 		live_on_writable(s);
 }
 
-/* Fails the test if the channel does. `input` may be empty. */
+/* Fails the test if it cannot be opened; what becomes of it is seen later. */
 static inline struct live_stream *live_open(struct live *live, const struct wire_message *request)
 {
 	struct live_stream *s = live_new_stream(live);

@@ -190,6 +190,32 @@ static void who_does_not_read_cannot_hold_the_stream(void **state)
 	live_stop(&live);
 }
 
+static void writing_to_who_has_left_ends_the_stream(void **state)
+{
+	struct live live;
+	struct net_peer inside;
+	struct live_stream *s;
+	uint16_t port;
+	int listener = net_listen(1, &port);
+
+	(void)state;
+	live_start(&live, &(struct live_options){ 0 });
+	s = open_port(&live, port);
+	inside = net_accept(&live, listener);
+	net_done(&inside);
+	LIVE_UNTIL(&live, s->ended & 1u << WIRE_OUT, LIVE_MS);
+	assert_false(s->is_over);
+	/* The first is answered by a reset, the second finds nobody. */
+	for (int i = 0; i < 2; i++) {
+		live_feed_text(s, "are you there?");
+		live_run_ms(&live, 20);
+	}
+	(void)live_check(s);
+	assert_false(s->said_end);
+	(void)close(listener);
+	live_stop(&live);
+}
+
 static void carries_much_both_ways_at_once_and_unchanged(void **state)
 {
 	enum { SIZE = 8 << 20 };
@@ -296,6 +322,7 @@ int main(void)
 		TEST(closing_it_closes_the_connection),
 		TEST(a_reset_connection_ends_the_stream),
 		TEST(who_does_not_read_cannot_hold_the_stream),
+		TEST(writing_to_who_has_left_ends_the_stream),
 		TEST(carries_much_both_ways_at_once_and_unchanged),
 		TEST(a_port_that_says_much_waits_for_a_server_that_does_not_read),
 		TEST(many_connections_leave_no_descriptor_behind),
