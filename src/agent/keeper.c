@@ -26,10 +26,9 @@ struct keeper {
 	int agent, signals;
 	pid_t main; /* 0: it has ended */
 	int status;
-	int terminal;               /* -1: none */
 	uint64_t deadline, kill_at; /* 0: none */
 	uint32_t grace_ms;
-	bool timed_out, left;
+	bool timed_out, left, has_terminal;
 	struct timespec started;
 };
 
@@ -98,9 +97,9 @@ static bool start(struct keeper *keeper, const struct program *program, struct e
 	(void)close(report[1]);
 	(void)close(program->in);
 	(void)close(program->out);
-	if (program->terminal)
-		keeper->terminal = program->err;
-	else
+	/* One end of a terminal stays open here: it is not at its end while the program runs. */
+	keeper->has_terminal = program->terminal;
+	if (!program->terminal)
 		(void)close(program->err);
 	if (program->control >= 0)
 		(void)close(program->control);
@@ -112,8 +111,11 @@ static bool start(struct keeper *keeper, const struct program *program, struct e
 
 /* --- watching ---------------------------------------------------------------------- */
 
+/* One that has come cannot be taken back. */
 static void set_deadline(struct keeper *keeper, uint32_t deadline_ms, uint32_t grace_ms)
 {
+	if (keeper->timed_out)
+		return;
 	keeper->deadline = deadline_ms != 0 ? clock_now_ms() + deadline_ms : 0;
 	keeper->grace_ms = grace_ms;
 }
@@ -128,7 +130,7 @@ static void send_signal(const struct keeper *keeper, const struct keeper_order *
 			(void)kill(keeper->main, order->number);
 		return;
 	case WIRE_TARGET_FOREGROUND:
-		group = keeper->terminal >= 0 ? tcgetpgrp(keeper->terminal) : keeper->main;
+		group = keeper->has_terminal ? order->group : keeper->main;
 		if (group > 1)
 			(void)kill(-group, order->number);
 		return;
@@ -242,7 +244,7 @@ static void tell_exit(const struct keeper *keeper, bool orphans)
 
 void keeper_main(struct program *program)
 {
-	struct keeper keeper = { .terminal = -1, .status = SIGKILL };
+	struct keeper keeper = { .status = SIGKILL };
 	struct keeper_report report = { .kind = KEEPER_STARTED };
 	bool ended;
 	sigset_t set;

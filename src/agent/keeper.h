@@ -34,6 +34,7 @@ enum keeper_order_kind { KEEPER_SIGNAL, KEEPER_DEADLINE, KEEPER_END };
 struct keeper_order { /* agent to keeper */
 	enum keeper_order_kind kind;
 	int number, target;
+	pid_t group; /* in the foreground of its terminal; 0: it has none */
 	uint32_t deadline_ms, grace_ms;
 };
 

@@ -85,6 +85,18 @@ static int set_limits(const struct program *program, struct error *err)
 	return 0;
 }
 
+/* A small limit of descriptors must not be used up before the program is there. */
+static void close_joined(const struct program *program)
+{
+	(void)close(program->in);
+	(void)close(program->out);
+	(void)close(program->err);
+	if (program->control < 0)
+		(void)close(program->agent);
+	else
+		(void)close(program->control);
+}
+
 static int join_fds(const struct program *program, struct error *err)
 {
 	if (setsid() < 0)
@@ -95,6 +107,7 @@ static int join_fds(const struct program *program, struct error *err)
 		return error_sys(err, "join stdin, stdout and stderr");
 	if (program->control >= 0 && dup2(program->control, 3) < 0)
 		return error_sys(err, "join descriptor 3");
+	close_joined(program);
 	return 0;
 }
 

@@ -118,7 +118,9 @@ static bool turn(void)
 	source_want(&agent.in, full ? 0 : EPOLLIN);
 	source_want(&agent.out_ready, agent.out.end != agent.out.start ? EPOLLOUT : 0);
 	poller_let_produce(&agent.poller, out_is_free(&agent.out));
-	n = epoll_wait(agent.poller.outer, events, 3, time_out(clock_now_ms()));
+	/* Nothing is done in time while nothing may be said: then only the server can wake us. */
+	n = epoll_wait(agent.poller.outer, events, 3,
+	               out_is_free(&agent.out) ? time_out(clock_now_ms()) : -1);
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.ptr == &agent.in)
 			ended = !read_input();

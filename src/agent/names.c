@@ -140,7 +140,6 @@ static const char *next_name(DIR *stream)
 	const struct dirent *entry;
 
 	errno = 0;
-	/* cppcheck-suppress readdirCalled ; there is one thread */
 	entry = readdir(stream);
 	return entry != NULL ? entry->d_name : NULL;
 }

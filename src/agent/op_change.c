@@ -189,22 +189,22 @@ static int check_slashes(const struct wire_rename *request, const struct path_pl
 int op_rename(struct job *job, const struct wire_rename *request, struct wire_done *done,
               struct error *err)
 {
-	AUTO_FD int from_dir = -1;
-	AUTO_FD int to_dir = -1;
-	struct path_place from, to;
+	struct path_place from = { .dir = -1 }, to = { .dir = -1 };
+	int r = -1;
 
 	*done = (struct wire_done){ 0 };
 	if (check_movable(job, request->from, "moved", err) < 0 ||
 	    check_movable(job, request->to, "replaced", err) < 0 ||
 	    path_place(job, request->from, false, &from, err) < 0)
 		return -1;
-	from_dir = from.dir;
-	if (path_place(job, request->to, false, &to, err) < 0)
-		return -1;
-	to_dir = to.dir;
-	if (check_slashes(request, &from, err) < 0)
-		return -1;
-	if (rename_place(&from, &to, (request->flags & WIRE_RENAME_REPLACE) != 0) < 0)
-		return rename_failed(request, err);
-	return 0;
+	if (path_place(job, request->to, false, &to, err) == 0 &&
+	    check_slashes(request, &from, err) == 0) {
+		r = rename_place(&from, &to, (request->flags & WIRE_RENAME_REPLACE) != 0);
+		if (r < 0)
+			(void)rename_failed(request, err);
+	}
+	if (to.dir >= 0)
+		(void)close(to.dir);
+	(void)close(from.dir);
+	return r;
 }

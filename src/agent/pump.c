@@ -109,6 +109,15 @@ void pump_finish(struct pump *pump)
 		end(pump);
 }
 
+void pump_empty(struct pump *pump, uint64_t max)
+{
+	if (!pump->last_words) {
+		pump->last_words = true;
+		pump->left = max;
+	}
+	on_ready(&pump->source, 0);
+}
+
 void pump_limit(struct pump *pump, uint64_t bytes)
 {
 	pump->limited = true;

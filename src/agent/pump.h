@@ -34,4 +34,6 @@ void pump_finish(struct pump *pump);
 /* Of a socket: carries so many bytes, leaves alone what comes behind them, and ends when the
  * other side has ended. */
 void pump_limit(struct pump *pump, uint64_t bytes);
+/* The same where nobody can say how much there is: whatever can be read now, at most so much. */
+void pump_empty(struct pump *pump, uint64_t max);
 void pump_stop(struct pump *pump); /* without a word */

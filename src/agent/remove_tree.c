@@ -219,7 +219,6 @@ static int clear_level(struct removing *removing, struct error *err)
 		int deeper;
 
 		errno = 0;
-		/* cppcheck-suppress readdirCalled ; there is one thread */
 		entry = readdir(dir);
 		if (entry == NULL)
 			return errno == 0 ? 0 : fail(removing, ".", err);

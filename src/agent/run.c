@@ -17,7 +17,13 @@
 #include "base/error.h"
 #include "base/fd.h"
 
-enum { CLOSE_MS = 3000, BACKSTOP_MS = 5000, TERMINAL_MS = 200 };
+enum {
+	CLOSE_MS = 3000,
+	BACKSTOP_MS = 5000,
+	TERMINAL_MS = 200,
+	TERMINAL_BYTES = 256 * 1024,
+	END_KEY = 4, /* ^D */
+};
 
 static const struct carrier carrier;
 
@@ -117,6 +123,8 @@ static void drain(struct stream *stream)
 	struct run *run = &stream->run;
 
 	pump_finish(&run->control_out);
+	if (stream->wire.id != id)
+		return;
 	if (run->terminal >= 0 && run->outputs[0].pump.source.fd >= 0)
 		return stream_due(stream, clock_now_ms() + TERMINAL_MS); /* it says EIO by then */
 	for (int i = 0; i < RUN_OUTPUTS && stream->wire.id == id; i++)
@@ -212,13 +220,24 @@ static void on_child(struct stream *stream, int status)
 	stream_failed_as(stream, WIRE_FAILED_LOST, "the program's keeper was killed");
 }
 
+/* Somebody else has the terminal open. How much waits in it cannot be asked, so what can be
+ * read is, up to more than it holds. Again and again: there may be no credit now. */
+static void drain_terminal(struct stream *stream)
+{
+	uint32_t id = stream->wire.id;
+
+	pump_empty(&stream->run.outputs[0].pump, TERMINAL_BYTES);
+	if (stream->wire.id == id && stream->run.outputs[0].pump.source.fd >= 0)
+		stream_due(stream, clock_now_ms() + TERMINAL_MS);
+}
+
 /* It should have ended by now, or its terminal should have. */
 static void on_due(struct stream *stream)
 {
 	if (stream->pid != 0)
 		(void)kill(stream->pid, SIGKILL);
 	else if (stream->run.exited)
-		pump_finish(&stream->run.outputs[0].pump);
+		drain_terminal(stream);
 }
 
 /* If the keeper does not keep its deadline, we do. */
@@ -245,52 +264,6 @@ static void end_all(struct stream *stream)
 
 /* --- what is kept ------------------------------------------------------------------ */
 
-static void answer_tail(struct stream *stream, struct run_output *output)
-{
-	const struct ring *ring = &output->ring;
-	uint64_t oldest = ring_oldest(ring), from = output->tail.offset;
-	struct wire_message message = { .type = WIRE_TAIL_IS };
-	static char bytes[WIRE_RECORDS_MAX];
-
-	if (from < oldest)
-		from = oldest;
-	if (from > ring->total)
-		from = ring->total;
-	message.tail_is = (struct wire_tail_is){
-		.channel = output->tail.channel,
-		.flags = (uint8_t)(output->pump.source.fd < 0 ? WIRE_TAIL_ENDED : 0),
-		.offset = from,
-		.total = ring->total,
-	};
-	message.tail_is.bytes.ptr = bytes;
-	if (ring->bytes != NULL)
-		message.tail_is.bytes.len = ring_read(ring, from, bytes, output->tail.max);
-	output->asked = false;
-	stream_say(stream, &message, 0);
-}
-
-void run_tail_due(struct stream *stream, uint8_t channel)
-{
-	struct run_output *output = &stream->run.outputs[channel - WIRE_OUT];
-
-	bool waits = (output->tail.flags & WIRE_TAIL_WAIT) != 0 && output->pump.source.fd >= 0 &&
-	             output->ring.total <= output->tail.offset;
-
-	if (output->asked && !waits && stream->wire.phase == WIRE_PHASE_GOING)
-		answer_tail(stream, output);
-}
-
-static void ask_tail(struct stream *stream, const struct wire_tail *tail)
-{
-	struct run_output *output = &stream->run.outputs[tail->channel - WIRE_OUT];
-
-	output->tail.flags = 0; /* one waits at a time */
-	run_tail_due(stream, tail->channel);
-	output->tail = *tail;
-	output->asked = true;
-	run_tail_due(stream, tail->channel);
-}
-
 static void keep(struct stream *stream, size_t size)
 {
 	struct agent *agent = stream->agent;
@@ -314,6 +287,14 @@ static void keep(struct stream *stream, size_t size)
 	run->kept = true;
 }
 
+/* A terminal would not take an end of input here for one. */
+static bool is_mid_line(struct view bytes)
+{
+	char last = bytes.ptr[bytes.len - 1];
+
+	return last != '\n' && last != '\r' && last != END_KEY;
+}
+
 /* --- messages ---------------------------------------------------------------------- */
 
 static void on_message(struct stream *stream, const struct wire_message *message, uint8_t channel)
@@ -324,14 +305,20 @@ static void on_message(struct stream *stream, const struct wire_message *message
 
 	switch ((int)message->type) {
 	case WIRE_DATA:
+		if (channel == WIRE_IN)
+			run->mid_line = is_mid_line(message->data.bytes);
 		return feed_put(feed, message->data.bytes);
 	case WIRE_END:
 		return feed_end(feed);
 	case WIRE_SIGNAL:
 		order.number = message->signal.number;
 		order.target = message->signal.target;
+		/* Only this side of a terminal tells a stranger who is in its foreground. */
+		order.group = run->terminal >= 0 ? tcgetpgrp(run->terminal) : 0;
 		return tell_keeper(stream, &order);
 	case WIRE_DEADLINE:
+		if (run->exited || run->closing)
+			return; /* what is due now is the end */
 		order.kind = KEEPER_DEADLINE;
 		order.deadline_ms = message->deadline.deadline_ms;
 		order.grace_ms = message->deadline.grace_ms;
@@ -348,7 +335,7 @@ static void on_message(struct stream *stream, const struct wire_message *message
 			keep(stream, message->keep.ring);
 		return;
 	case WIRE_TAIL:
-		return ask_tail(stream, &message->tail);
+		return run_tail(stream, &message->tail);
 	default:
 		return;
 	}
@@ -368,23 +355,28 @@ static void on_close(struct stream *stream)
 {
 	struct run *run = &stream->run;
 
-	if (run->exited && run->kept && stream->pid == 0) {
-		stop(stream);
-		return stream_done(stream, NULL);
-	}
-	end_all(stream);
+	if (!run->exited || !run->kept)
+		return end_all(stream);
+	run->kept = false; /* that was all that held it, but perhaps its keeper's last breath */
+	for (int i = 0; i < RUN_OUTPUTS; i++)
+		pump_stop(&run->outputs[i].pump);
+	pump_stop(&run->control_out);
+	finish(stream);
 }
 
 static const struct carrier carrier = { on_message, on_credit, on_close, on_child, on_due };
 
 /* --- starting ---------------------------------------------------------------------- */
 
-/* A terminal has no end of input that could be closed: it has a key for it. */
+/* A terminal has no end of input that could be closed: it has a key for it. Within a line that
+ * key only hands on what was typed so far. */
 static void end_terminal_input(struct feed *feed)
 {
-	static const char ctrl_d = 4;
+	static const char keys[] = { END_KEY, END_KEY };
+	struct run *run = container_of(feed, struct run, in);
 
-	(void)!write(feed->source.fd, &ctrl_d, 1);
+	if (write(feed->source.fd, keys, run->mid_line ? 2 : 1) < 0 && errno == EAGAIN)
+		return source_want(&feed->source, EPOLLOUT);
 	source_close(&feed->source);
 }
 

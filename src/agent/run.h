@@ -30,7 +30,11 @@ struct run {
 	int terminal;      /* -1: none */
 	const char *limit; /* it is being ended because of this; NULL: because it was closed */
 	bool kept, exited, closing;
+	bool mid_line; /* what was typed last was no end of a line */
 };
 
 void run_open(struct stream *stream, const struct wire_message *message);
-void run_tail_due(struct stream *stream, uint8_t channel); /* something came in */
+
+/* What is kept (run_tail.c): a question for it, and something new in it or its end. */
+void run_tail(struct stream *stream, const struct wire_tail *tail);
+void run_tail_due(struct stream *stream, uint8_t channel);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ static void tell_limits(struct wire_limits *limits, struct buf *buf)
 	for (int i = 0; i < RLIMIT_NLIMITS && i < 16; i++) {
 		struct rlimit limit;
 
-		if (getrlimit(i, &limit) == 0)
+		if (syscall(SYS_prlimit64, 0, i, NULL, &limit) == 0)
 			(void)!wire_limits_add(
 			        limits, buf,
 			        (struct wire_limit){ (uint8_t)i, limit.rlim_cur, limit.rlim_max },

@@ -82,15 +82,26 @@ static bool contains(struct procs *procs, const struct proc *proc)
 	return same != NULL && same->below && same->started == proc->started;
 }
 
-static bool is_below(struct procs *procs, pid_t parent, pid_t self)
-{
-	const struct proc *proc = parent == self ? NULL : find(procs, parent);
+/* Whom a scan is about. */
+struct choice {
+	tree_known_fn *known; /* children that are passed over, with what is below them */
+	void *ctx;
+};
+static const struct choice everybody;
 
-	return parent == self || (proc != NULL && proc->below);
+static bool is_below(struct procs *procs, const struct proc *proc, pid_t self,
+                     const struct choice *choice)
+{
+	const struct proc *parent;
+
+	if (proc->parent == self)
+		return choice->known == NULL || !choice->known(choice->ctx, proc->pid);
+	parent = find(procs, proc->parent);
+	return parent != NULL && parent->below;
 }
 
 /* Children come behind their parents in /proc, unless the numbers have gone round. */
-static void mark_below(struct procs *procs)
+static void mark_below(struct procs *procs, const struct choice *choice)
 {
 	pid_t self = getpid();
 	bool changed = true;
@@ -100,13 +111,13 @@ static void mark_below(struct procs *procs)
 		for (size_t i = 0; i < procs->count; i++) {
 			struct proc *proc = &procs->all[i];
 
-			if (!proc->below && is_below(procs, proc->parent, self))
+			if (!proc->below && is_below(procs, proc, self, choice))
 				proc->below = changed = true;
 		}
 	}
 }
 
-static void scan(struct procs *procs)
+static void scan(struct procs *procs, const struct choice *choice)
 {
 	DIR *dir = opendir("/proc");
 	const struct dirent *entry;
@@ -118,7 +129,7 @@ static void scan(struct procs *procs)
 			procs->count++;
 	if (dir != NULL)
 		(void)closedir(dir);
-	mark_below(procs);
+	mark_below(procs, choice);
 }
 
 /* --- signalling -------------------------------------------------------------------- */
@@ -160,19 +171,19 @@ static size_t signal_below(const struct procs *procs, int signo)
 
 size_t tree_signal(int signo)
 {
-	scan(&scans[0]);
+	scan(&scans[0], &everybody);
 	return signal_below(&scans[0], signo);
 }
 
 /* Stops all of them, until a look finds none that was not there the last time. */
-static void stop_all(void)
+static void stop_all(const struct choice *choice)
 {
 	scans[1].count = 0;
 	for (int pass = 0; pass < STOP_PASSES; pass++) {
 		struct procs *now = &scans[pass % 2], *before = &scans[(pass + 1) % 2];
 		bool news = false;
 
-		scan(now);
+		scan(now, choice);
 		for (size_t i = 0; i < now->count; i++)
 			if (now->all[i].below && !contains(before, &now->all[i])) {
 				signal_proc(&now->all[i], SIGSTOP);
@@ -199,7 +210,7 @@ bool tree_end(uint64_t ms, tree_reaped_fn *reaped, void *ctx)
 	uint64_t until = clock_now_ms() + ms;
 
 	while (tree_reap(reaped, ctx)) {
-		stop_all();
+		stop_all(&everybody);
 		(void)tree_signal(SIGKILL);
 		if (!tree_reap(reaped, ctx))
 			return true;
@@ -210,25 +221,11 @@ bool tree_end(uint64_t ms, tree_reaped_fn *reaped, void *ctx)
 	return true;
 }
 
-size_t tree_kill_unknown(bool (*known)(void *ctx, pid_t pid), void *ctx)
+size_t tree_kill_unknown(tree_known_fn *known, void *ctx)
 {
-	struct procs *procs = &scans[0];
-	pid_t self = getpid();
-	size_t count = 0;
+	const struct choice choice = { known, ctx };
 
-	scan(procs);
-	for (size_t i = 0; i < procs->count; i++)
-		procs->all[i].below = procs->all[i].parent == self &&
-		                      !known(ctx, procs->all[i].pid);
-	for (size_t i = 0; i < procs->count; i++) {
-		struct proc *proc = &procs->all[i];
-
-		if (!proc->below && proc->parent != self)
-			proc->below = is_below(procs, proc->parent, 0);
-		if (!proc->below)
-			continue;
-		signal_proc(proc, SIGKILL);
-		count++;
-	}
-	return count;
+	stop_all(&choice);
+	scan(&scans[0], &choice);
+	return signal_below(&scans[0], SIGKILL);
 }

@@ -20,5 +20,6 @@ bool tree_end(uint64_t ms, tree_reaped_fn *reaped, void *ctx);
 bool tree_reap(tree_reaped_fn *reaped, void *ctx);
 
 /* Kills the children of this process that `known` does not know, and what is below them.
- * Returns how many such children there were. */
-size_t tree_kill_unknown(bool (*known)(void *ctx, pid_t pid), void *ctx);
+ * Returns how many processes that were. */
+typedef bool tree_known_fn(void *ctx, pid_t pid);
+size_t tree_kill_unknown(tree_known_fn *known, void *ctx);

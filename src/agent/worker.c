@@ -59,20 +59,42 @@ static void pass_on(struct stream *stream, char *packet, size_t len)
 	stream_free(stream);
 }
 
+/* The size of the packet that is next; 0: there will be none; -1: there is none yet. One that
+ * ended without having read all we sent is told as ECONNRESET, once, in front of its last words. */
+static ssize_t peek(const struct source *source, char header[WIRE_HEADER])
+{
+	ssize_t n;
+
+	do
+		n = recv(source->fd, header, WIRE_HEADER, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+	while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+	return n < 0 && errno != EAGAIN ? 0 : n;
+}
+
+/* It has said all it will ever say, and its last word was not the one that ends a stream. */
+static void on_silence(struct stream *stream)
+{
+	if (stream->pid != 0)
+		return source_want(&stream->worker.source, 0); /* we hear when it is reaped */
+	lose(stream, "the process that did it was killed");
+}
+
 static void on_ready(struct source *source, uint32_t events)
 {
 	struct worker *worker = container_of(source, struct worker, source);
 	struct stream *stream = container_of(worker, struct stream, worker);
 	char *packet = out_payload(&stream->agent->out) - WIRE_HEADER;
 	char header[WIRE_HEADER];
-	ssize_t n = recv(source->fd, header, sizeof header, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+	ssize_t n = peek(source, header);
 	const struct wire_spec *spec;
 
 	(void)events;
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n < 0)
 		return;
+	if (n == 0)
+		return on_silence(stream);
 	if (n < WIRE_HEADER || n > WIRE_FRAME_MAX)
-		return source_want(source, 0); /* it is gone: we hear when it is reaped */
+		return lose(stream, "the operation said nonsense");
 	spec = wire_spec((uint8_t)header[0]);
 	if (spec != NULL && spec->paid && (size_t)n - WIRE_HEADER > stream->wire.credit[WIRE_OUT])
 		return source_want(source, 0);
@@ -100,23 +122,23 @@ static void on_message(struct stream *stream, const struct wire_message *message
 
 static void on_close(struct stream *stream)
 {
-	stream->worker.closing = true;
 	stop(stream);
+	if (stream->pid == 0) /* what it had said was waiting for credit */
+		return stream_failed_as(stream, WIRE_FAILED_CLOSED, "closed");
+	stream->worker.closing = true;
 	stream_due(stream, clock_now_ms() + CLOSE_MS);
 }
 
 /* Its last word may still be in the socket. */
 static void on_child(struct stream *stream, int status)
 {
-	struct source *source = &stream->worker.source;
 	char header[WIRE_HEADER];
 
 	(void)status;
 	if (stream->worker.closing)
 		return stream_failed_as(stream, WIRE_FAILED_CLOSED, "closed");
-	if (recv(source->fd, header, sizeof header, MSG_PEEK | MSG_DONTWAIT) > 0)
-		return;
-	lose(stream, "the process that did it was killed");
+	if (peek(&stream->worker.source, header) <= 0)
+		on_silence(stream);
 }
 
 static void on_due(struct stream *stream)

@@ -32,7 +32,7 @@ MUST_CHECK int buf_add(struct buf *buf, struct view bytes, struct error *err);
 MUST_CHECK int buf_printf(struct buf *buf, struct error *err, const char *fmt, ...)
         PRINTF_LIKE(3, 4);
 
-void buf_clear(struct buf *buf); /* empty; keeps at most 64 KiB allocated */
+void buf_clear(struct buf *buf);           /* empty; keeps at most 64 KiB allocated */
 void buf_cut(struct buf *buf, size_t len); /* keeps the first len bytes */
 struct view buf_view(const struct buf *buf);
 const char *buf_text(const struct buf *buf); /* terminated; "" while empty */

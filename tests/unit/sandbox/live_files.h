@@ -16,11 +16,13 @@
 
 static bool files_as_child = false, files_as_pid1 = true;
 
-#define TWICE(test)                                                                                \
-	{ #test ", agent a child", test, NULL, NULL, &files_as_child },                            \
+#define ONLY_PID1(test)                                                                            \
 	{                                                                                          \
 		#test ", agent PID 1", test, NULL, NULL, &files_as_pid1                            \
 	}
+#define TWICE(test)                                                                                \
+	{ #test ", agent a child", test, NULL, NULL, &files_as_child },                            \
+	ONLY_PID1(test)
 
 static inline void files_begin(struct live *live, void **state, struct live_options options)
 {

@@ -86,7 +86,7 @@ static void reads_files_whose_size_says_nothing(void **state)
 static const struct refusal {
 	struct wire_message request;
 	enum wire_failure failure;
-	const char *message;
+	const char *message; /* ends in ": ": the rest is the C library's */
 } refusals[] = {
 	{ { .type = WIRE_READ, .read = { PATH("none") } },
 	  WIRE_FAILED_MISSING,
@@ -129,7 +129,7 @@ static const struct refusal {
 	  "none: No such file or directory" },
 	{ { .type = WIRE_STAT, .stat = { PATH("loop") } },
 	  WIRE_FAILED_SYSTEM,
-	  "loop: Symbolic link loop" },
+	  "loop: " },
 	{ { .type = WIRE_LIST, .list = { .limit = 1, PATH("f"), .cursor = VIEW_INIT("") } },
 	  WIRE_FAILED_MISSING,
 	  "f: Not a directory" },
@@ -148,7 +148,7 @@ static const struct refusal {
 	              .pattern = VIEW_INIT("a("),
 	              .names = VIEW_INIT("") } },
 	  WIRE_FAILED_INVALID,
-	  "the expression 'a(': Missing ')'" },
+	  "the expression 'a(': " },
 	{ { .type = WIRE_MKDIR, .mkdir = { .perm = 0700, PATH("d") } },
 	  WIRE_FAILED_SYSTEM,
 	  "d: File exists" },
@@ -157,7 +157,7 @@ static const struct refusal {
 	  "a/b: No such file or directory" },
 	{ { .type = WIRE_REMOVE, .remove = { PATH("d") } },
 	  WIRE_FAILED_INVALID,
-	  "?" },
+	  "d: the directory is not empty: remove it recursively, or what is in it first" },
 	{ { .type = WIRE_REMOVE, .remove = { PATH("none") } },
 	  WIRE_FAILED_MISSING,
 	  "none: No such file or directory" },
@@ -187,7 +187,7 @@ static const struct refusal {
 	{ { .type = WIRE_REPLACE,
 	    .replace = { .max = 2, PATH("f"), .old = VIEW_INIT("old"), .new = VIEW_INIT("new") } },
 	  WIRE_FAILED_LIMIT,
-	  "f: would be larger than 2 bytes: nothing was changed" },
+	  "f: is larger than 2 bytes" },
 	{ { .type = WIRE_PACK, .pack = { .max = 1, .max_count = 1, PATH("none") } },
 	  WIRE_FAILED_MISSING,
 	  "none: No such file or directory" },
@@ -195,6 +195,15 @@ static const struct refusal {
 	  WIRE_FAILED_MISSING,
 	  "f: Not a directory" },
 };
+
+static void check_refused(struct live_stream *s, const struct refusal *want)
+{
+	size_t len = strlen(want->message);
+
+	if (len > 2 && want->message[len - 1] == ' ' && strlen(s->error.msg) > len)
+		s->error.msg[len] = '\0';
+	LIVE_CHECK_FAILED(s, want->failure, want->message);
+}
 
 static void every_refusal_says_which_path_and_why(void **state)
 {
@@ -207,8 +216,7 @@ static void every_refusal_says_which_path_and_why(void **state)
 	assert_int_equal(mkfifo(files_at(&live, "fifo"), 0644), 0);
 	assert_int_equal(symlink("loop", files_at(&live, "loop")), 0);
 	for (size_t i = 0; i < ARRAY_LEN(refusals); i++)
-		LIVE_CHECK_FAILED(live_query(&live, &refusals[i].request), refusals[i].failure,
-		                  refusals[i].message);
+		check_refused(live_query(&live, &refusals[i].request), &refusals[i]);
 	files_check(&live, "f", "old");
 	files_check(&live, "d/g", "g");
 	assert_int_equal(files_count(live.made), 4);
@@ -322,7 +330,6 @@ static void a_write_whose_process_is_killed_changes_nothing(void **state)
 	assert_int_equal(kill(files_worker(&live), SIGKILL), 0);
 	LIVE_CHECK_FAILED(s, WIRE_FAILED_LOST, "the process that did it was killed");
 	files_check(&live, "f", "old");
-	files_check(&live, "f", "old");
 	(void)live_check(files_write(&live, "f", WIRE_WRITE_REPLACE, "new"));
 	files_check(&live, "f", "new");
 	live_stop(&live);
@@ -337,7 +344,7 @@ static void a_write_to_a_full_disk_leaves_nothing(void **state)
 
 	files_begin(&live, state, (struct live_options){ 0 });
 	files_mkdir(&live, "disk");
-	if (geteuid() != 0 || live.hello_pid != 1) {
+	if (geteuid() != 0) {
 		live_stop(&live);
 		skip();
 	}
@@ -364,7 +371,7 @@ int main(void)
 		TWICE(a_write_that_is_closed_half_way_leaves_nothing),
 		TWICE(a_write_past_its_limit_leaves_nothing),
 		TWICE(a_write_whose_process_is_killed_changes_nothing),
-		TWICE(a_write_to_a_full_disk_leaves_nothing),
+		ONLY_PID1(a_write_to_a_full_disk_leaves_nothing),
 	};
 
 	return RUN_TESTS("live files", all);

@@ -1,0 +1,48 @@
+#include "agent/agent.h"
+#include "agent/run.h"
+
+static void answer_tail(struct stream *stream, struct run_output *output)
+{
+	const struct ring *ring = &output->ring;
+	uint64_t oldest = ring_oldest(ring), from = output->tail.offset;
+	struct wire_message message = { .type = WIRE_TAIL_IS };
+	static char bytes[WIRE_RECORDS_MAX];
+
+	if (from < oldest)
+		from = oldest;
+	if (from > ring->total)
+		from = ring->total;
+	message.tail_is = (struct wire_tail_is){
+		.channel = output->tail.channel,
+		.flags = (uint8_t)(output->pump.source.fd < 0 ? WIRE_TAIL_ENDED : 0),
+		.offset = from,
+		.total = ring->total,
+	};
+	message.tail_is.bytes.ptr = bytes;
+	if (ring->bytes != NULL)
+		message.tail_is.bytes.len = ring_read(ring, from, bytes, output->tail.max);
+	output->asked = false;
+	stream_say(stream, &message, 0);
+}
+
+void run_tail_due(struct stream *stream, uint8_t channel)
+{
+	struct run_output *output = &stream->run.outputs[channel - WIRE_OUT];
+
+	bool waits = (output->tail.flags & WIRE_TAIL_WAIT) != 0 && output->pump.source.fd >= 0 &&
+	             output->ring.total <= output->tail.offset;
+
+	if (output->asked && !waits && stream->wire.phase == WIRE_PHASE_GOING)
+		answer_tail(stream, output);
+}
+
+void run_tail(struct stream *stream, const struct wire_tail *tail)
+{
+	struct run_output *output = &stream->run.outputs[tail->channel - WIRE_OUT];
+
+	output->tail.flags = 0; /* one waits at a time */
+	run_tail_due(stream, tail->channel);
+	output->tail = *tail;
+	output->asked = true;
+	run_tail_due(stream, tail->channel);
+}
