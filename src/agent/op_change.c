@@ -2,6 +2,7 @@
  * moved. The root and the workspace stay where they are: everything else hangs on them. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -170,6 +170,7 @@ static inline pid_t files_worker(struct live *live)
 	pid_t pid = 0;
 
 	LIVE_UNTIL(live, live_descendants(live, &pid, 1) == 1, LIVE_MS);
+	assert_true(pid > 1); /* it is going to be signalled */
 	return pid;
 }
 
