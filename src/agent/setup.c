@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/reach.h"
 #include "base/error.h"
 
 int setup_process(struct agent *agent, struct error *err)
@@ -71,6 +72,8 @@ int setup(struct agent *agent, const struct wire_welcome *welcome, struct error 
 	user->group_count = welcome->groups.count;
 	for (size_t i = 0; i < user->group_count; i++)
 		user->groups[i] = wire_number_at(&welcome->groups, i);
+	if (reach_check(user, err) < 0)
+		return -1;
 	if (welcome->flags & WIRE_WELCOME_EGRESS)
 		return proxy_open(agent, welcome->proxy_port, err);
 	return 0;

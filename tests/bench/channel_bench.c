@@ -387,7 +387,8 @@ int main(void)
 	print_table(&f);
 	print_budget("a run takes at most 2 times a bare fork and exec",
 	             f.channel_us <= 2 * f.bare_us);
-	print_budget("output comes with 500 MiB/s or more (1 MiB on its way)", f.mib_s >= 500);
+	print_budget("output comes with 500 MiB/s or more (64 KiB on their way)",
+	             f.first_mib_s >= 500);
 	print_budget("the idle agent takes at most 500 KiB", f.idle_kib <= 500);
 	print_budget("the agent is at most 200 KiB large", f.size <= 200 * 1024UL);
 	return 0;
