@@ -66,6 +66,12 @@ for source in tests/unit/*/test_*.c; do
   name=${source#tests/unit/}
   suite "unit ${name%.c}" "build/san/unit/${name%.c}"
 done
+# Once more with the agent under the sanitizers.
+for source in tests/unit/sandbox/test_live*.c; do
+  name=$(basename "$source" .c)
+  suite "unit sandbox/$name with build/san/agent" \
+    env BELLJAR_AGENT="$PWD/build/san/agent" "build/san/unit/sandbox/$name"
+done
 for source in tests/fuzz/fuzz_*.c; do
   name=$(basename "$source" .c)
   suite "corpus ${name#fuzz_}" "build/san/replay/$name" "tests/fuzz/corpus/${name#fuzz_}"

@@ -96,6 +96,9 @@ int joints_make(struct joints *j, struct error *err)
 	const int *ours[] = { &j->ours_in, &j->ours_out, &j->ours_err, &j->ours_control };
 	const struct wire_exec *exec = j->program.exec;
 
+	j->ours_in = j->ours_out = j->ours_err = j->ours_control = j->ours_keeper = -1;
+	j->program.in = j->program.out = j->program.err = -1;
+	j->program.control = j->program.agent = -1;
 	if ((exec->flags & WIRE_EXEC_PTY ? make_terminal : make_pipes)(j, exec, err) < 0 ||
 	    make_pair(SOCK_SEQPACKET, &j->ours_keeper, &j->program.agent, err) < 0)
 		return -1;

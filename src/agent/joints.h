@@ -9,6 +9,6 @@ struct joints {
 	struct program program; /* with the other ends */
 };
 
-/* As program.exec asks. After a failure joints_close() closes what there is. */
+/* As program.exec asks; the descriptors are all set. After a failure joints_close() closes what there is. */
 MUST_CHECK int joints_make(struct joints *j, struct error *err);
 void joints_close(const struct joints *j, bool ours); /* the program's ends, perhaps ours too */

@@ -380,6 +380,13 @@ static void end_terminal_input(struct feed *feed)
 	source_close(&feed->source);
 }
 
+/* The same socket is read by another source: closing one descriptor of it ends nothing. */
+static void end_control_input(struct feed *feed)
+{
+	(void)shutdown(feed->source.fd, SHUT_WR);
+	source_close(&feed->source);
+}
+
 static int join_input(struct stream *stream, struct joints *j, struct error *err)
 {
 	struct run *run = &stream->run;
@@ -394,7 +401,8 @@ static int join_input(struct stream *stream, struct joints *j, struct error *err
 		return -1;
 	j->ours_in = -1;
 	if (control >= 0)
-		return feed_start(&run->control_in, stream, WIRE_CONTROL_IN, control, NULL, err);
+		return feed_start(&run->control_in, stream, WIRE_CONTROL_IN, control,
+		                  end_control_input, err);
 	return 0;
 }
 
@@ -453,21 +461,11 @@ void run_open(struct stream *stream, const struct wire_message *message)
 	const struct wire_exec *exec = &message->exec;
 	struct agent *agent = stream->agent;
 	struct joints j = {
-		.ours_in = -1,
-		.ours_out = -1,
-		.ours_err = -1,
-		.ours_control = -1,
-		.ours_keeper = -1,
 		.program = { .exec = exec,
 		             .user = &agent->user,
 		             .workspace = agent->workspace,
 		             .files = agent->files,
-		             .root = agent->root,
-		             .agent = -1,
-		             .in = -1,
-		             .out = -1,
-		             .err = -1,
-		             .control = -1 },
+		             .root = agent->root },
 	};
 	struct error err;
 	int r;

@@ -28,7 +28,6 @@ static void answer_tail(struct stream *stream, struct run_output *output)
 void run_tail_due(struct stream *stream, uint8_t channel)
 {
 	struct run_output *output = &stream->run.outputs[channel - WIRE_OUT];
-
 	bool waits = (output->tail.flags & WIRE_TAIL_WAIT) != 0 && output->pump.source.fd >= 0 &&
 	             output->ring.total <= output->tail.offset;
 

@@ -18,11 +18,9 @@ static bool files_as_child = false, files_as_pid1 = true;
 
 #define ONLY_PID1(test)                                                                            \
 	{                                                                                          \
-		#test ", agent PID 1", test, NULL, NULL, &files_as_pid1                            \
+#test ", agent PID 1", test, NULL, NULL, &files_as_pid1                            \
 	}
-#define TWICE(test)                                                                                \
-	{ #test ", agent a child", test, NULL, NULL, &files_as_child },                            \
-	ONLY_PID1(test)
+#define TWICE(test) { #test ", agent a child", test, NULL, NULL, &files_as_child }, ONLY_PID1(test)
 
 static inline void files_begin(struct live *live, void **state, struct live_options options)
 {

@@ -65,7 +65,8 @@ static void reads_files_whose_size_says_nothing(void **state)
 	(void)close(fd);
 	s = LIVE_QUERY(
 	        &live, .type = WIRE_READ,
-	        .read = { .from = 123, .count = UINT64_MAX, .max = 100000, .path = VIEW("sparse") });
+	        .read = {
+	                .from = 123, .count = UINT64_MAX, .max = 100000, .path = VIEW("sparse") });
 	assert_int_equal(live_check(s)->got[WIRE_OUT].len, 100000);
 	assert_int_equal(s->done.flags, WIRE_DONE_MORE);
 	assert_int_equal(s->done.total, 1LL << 40);
@@ -121,15 +122,14 @@ static const struct refusal {
 	{ { .type = WIRE_WRITE, .write = { .mode = WIRE_WRITE_CREATE, .perm = 0600, PATH("f") } },
 	  WIRE_FAILED_SYSTEM,
 	  "f: File exists" },
-	{ { .type = WIRE_WRITE, .write = { .mode = WIRE_WRITE_APPEND, .perm = 0600, PATH("fifo") } },
+	{ { .type = WIRE_WRITE,
+	    .write = { .mode = WIRE_WRITE_APPEND, .perm = 0600, PATH("fifo") } },
 	  WIRE_FAILED_INVALID,
 	  "fifo: is a FIFO, not a regular file" },
 	{ { .type = WIRE_STAT, .stat = { PATH("none") } },
 	  WIRE_FAILED_MISSING,
 	  "none: No such file or directory" },
-	{ { .type = WIRE_STAT, .stat = { PATH("loop") } },
-	  WIRE_FAILED_SYSTEM,
-	  "loop: " },
+	{ { .type = WIRE_STAT, .stat = { PATH("loop") } }, WIRE_FAILED_SYSTEM, "loop: " },
 	{ { .type = WIRE_LIST, .list = { .limit = 1, PATH("f"), .cursor = VIEW_INIT("") } },
 	  WIRE_FAILED_MISSING,
 	  "f: Not a directory" },

@@ -238,9 +238,8 @@ static void makes_moves_and_removes(void **state)
 	struct stat st;
 
 	files_begin(&live, state, (struct live_options){ 0 });
-	s = LIVE_QUERY(
-	        &live, .type = WIRE_MKDIR,
-	        .mkdir = { .flags = WIRE_PARENTS, .perm = 0750, .path = VIEW("a/b/c") });
+	s = LIVE_QUERY(&live, .type = WIRE_MKDIR,
+	               .mkdir = { .flags = WIRE_PARENTS, .perm = 0750, .path = VIEW("a/b/c") });
 	assert_int_equal(live_check(s)->done.count, 3);
 	assert_int_equal(lstat(files_at(&live, "a/b/c"), &st), 0);
 	assert_int_equal(st.st_mode, S_IFDIR | 0750);
@@ -275,15 +274,18 @@ static void replaces_text_only_if_it_occurs_as_often_as_said(void **state)
 
 	files_begin(&live, state, (struct live_options){ 0 });
 	files_put(&live, "f", VIEW("a-b-c-"));
-	s = LIVE_QUERY(
-	        &live, .type = WIRE_REPLACE,
-	        .replace = {
-	                .count = 3, .max = 100, .path = VIEW("f"), .old = VIEW("-"), .new = VIEW("++") });
+	s = LIVE_QUERY(&live, .type = WIRE_REPLACE,
+	               .replace = { .count = 3,
+	                            .max = 100,
+	                            .path = VIEW("f"),
+	                            .old = VIEW("-"),
+	                            .new = VIEW("++") });
 	assert_int_equal(live_check(s)->done.count, 3);
 	assert_int_equal(s->done.total, 9);
 	files_check(&live, "f", "a++b++c++");
-	s = LIVE_QUERY(&live, .type = WIRE_REPLACE,
-	               .replace = { .max = 100, .path = VIEW("f"), .old = VIEW("++"), .new = VIEW("") });
+	s = LIVE_QUERY(
+	        &live, .type = WIRE_REPLACE,
+	        .replace = { .max = 100, .path = VIEW("f"), .old = VIEW("++"), .new = VIEW("") });
 	assert_int_equal(live_check(s)->done.count, 3);
 	files_check(&live, "f", "abc");
 	assert_int_equal(files_count(live.made), 1);

@@ -47,8 +47,7 @@ static void sees_work_and_processes_come_and_go(void **state)
 	s = live_exec(&live, "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done");
 	assert_int_equal(s->exited.code, 0);
 	for (unsigned i = 0; i < SLEEPERS; i++)
-		sleepers[i] = live_started(
-		        live_start_run(&live, LIVE_RUN(0), "sleep", "100"));
+		sleepers[i] = live_started(live_start_run(&live, LIVE_RUN(0), "sleep", "100"));
 	busy = ask(&live);
 	assert_true(busy.cpu_us >= before.cpu_us);
 	/* Others on the machine are seen too, unless the agent has a /proc of its own. */
