@@ -43,7 +43,8 @@ struct agent {
 	struct user user;
 	rlim_t files; /* descriptors a program may have open, unless it is told otherwise */
 	bool refused; /* setting up failed: end when that is said */
-	int root;     /* O_PATH */
+	int root, proc; /* O_PATH */
+	int null;       /* opened before anybody could put something else in its place */
 	char workspace[WIRE_PATH_MAX + 1];
 	size_t ring_bytes; /* in use */
 

@@ -57,15 +57,14 @@ void children_sweep(struct agent *agent, uint64_t now)
 
 	if (!orphans->some || now < orphans->next)
 		return;
-	orphans->some = tree_kill_unknown(is_known, agent) != 0;
+	orphans->some = !tree_kill_unknown(is_known, agent);
 	orphans->next = now + orphans->wait_ms;
 	if (orphans->wait_ms < SWEEP_MAX_MS)
 		orphans->wait_ms *= 2;
 }
 
-void children_end(struct agent *agent, uint64_t ms)
+void children_end(uint64_t ms)
 {
-	(void)agent;
 	if (getpid() == 1)
 		return; /* the kernel does it */
 	(void)tree_end(ms, NULL, NULL);

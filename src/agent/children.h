@@ -11,4 +11,4 @@ struct agent;
 void children_reap(struct agent *agent);     /* on SIGCHLD: tells the streams they carried */
 void children_orphaned(struct agent *agent); /* a keeper left some behind */
 void children_sweep(struct agent *agent, uint64_t now);
-void children_end(struct agent *agent, uint64_t ms); /* all of them, for at most so long */
+void children_end(uint64_t ms); /* all of them, for at most so long */

@@ -10,5 +10,5 @@ struct joints {
 };
 
 /* As program.exec asks; the descriptors are all set. After a failure joints_close() closes what there is. */
-MUST_CHECK int joints_make(struct joints *j, struct error *err);
+MUST_CHECK int joints_make(struct joints *j, int null, struct error *err);
 void joints_close(const struct joints *j, bool ours); /* the program's ends, perhaps ours too */

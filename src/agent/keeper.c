@@ -52,8 +52,8 @@ static void on_reaped(void *ctx, pid_t pid, int status)
 /* Leaves this process with nothing but its own descriptors, in one row from 3 on. */
 static void move_fds(struct program *program)
 {
-	int *all[] = { &program->agent, &program->in,      &program->out,
-		       &program->err,   &program->control, &program->root };
+	int *all[] = { &program->agent,   &program->in,   &program->out, &program->err,
+		       &program->control, &program->root, &program->proc };
 	enum { FIRST = 3 };
 	unsigned next = FIRST;
 
@@ -250,6 +250,7 @@ void keeper_main(struct program *program)
 	sigset_t set;
 
 	move_fds(program);
+	tree_use(program->proc);
 	keeper.agent = program->agent;
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	(void)sigemptyset(&set);

@@ -22,9 +22,9 @@ struct program {
 	const struct wire_exec *exec;
 	const struct user *user; /* the sandbox's: exec may name another */
 	const char *workspace;
-	rlim_t files; /* descriptors it may have open, unless exec says otherwise */
-	int root;
-	int agent; /* SOCK_SEQPACKET, to be told and to tell */
+	rlim_t files;   /* descriptors it may have open, unless exec says otherwise */
+	int root, proc; /* what paths are below, and /proc */
+	int agent;      /* SOCK_SEQPACKET, to be told and to tell */
 	int in, out, err;
 	int control;   /* -1: none */
 	bool terminal; /* the three are one terminal */

@@ -25,7 +25,7 @@ static struct agent agent;
 /* The kernel ends everything with PID 1; otherwise it is ours to do. */
 static NORETURN void fail(const char *why)
 {
-	children_end(&agent, END_MS);
+	children_end(END_MS);
 	die(why);
 }
 
@@ -181,6 +181,6 @@ int main(int argc, char **argv)
 	session_hello(&agent);
 	while (turn())
 		continue;
-	children_end(&agent, END_MS);
+	children_end(END_MS);
 	return 0;
 }

@@ -56,17 +56,22 @@ static int name_temp(struct new_file *file, struct error *err)
 	return 0;
 }
 
-/* With 64 random bits the name is free, or somebody is up to something. */
+/* Without a name nobody sees it, and nothing stays when the sandbox is killed. Whatever is
+ * against that, a file with a name works or says what is wrong. With 64 random bits the name is
+ * free, or somebody is up to something. */
 static int open_temp(struct new_file *file, mode_t perm, struct error *err)
 {
+	int dir = file->place.dir;
+
 	if (name_temp(file, err) < 0)
 		return -1;
-	file->fd = openat(file->place.dir, file->temp,
-	                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, perm);
+	file->fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, perm);
 	if (file->fd >= 0)
 		return 0;
-	file->temp[0] = '\0';
-	return path_error(file->path, err);
+	file->fd = openat(dir, file->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+	                  perm);
+	file->named = file->fd >= 0;
+	return file->named ? 0 : path_error(file->path, err);
 }
 
 int new_file_check_name(struct view path, struct error *err)
@@ -122,8 +127,17 @@ int new_file_sync(int fd, struct view path, struct error *err)
 	return 0;
 }
 
-/* Under its name, unless something has come there meanwhile. */
-static int appear(const struct new_file *file)
+/* A name for what has none; it replaces nothing. */
+static int link_as(const struct new_file *file, const char *name)
+{
+	char by_number[32];
+
+	(void)snprintf(by_number, sizeof by_number, "/proc/self/fd/%d", file->fd);
+	return linkat(AT_FDCWD, by_number, file->place.dir, name, AT_SYMLINK_FOLLOW);
+}
+
+/* To its name, unless something has come there meanwhile. */
+static int move_to_free(const struct new_file *file)
 {
 	int dir = file->place.dir;
 
@@ -137,28 +151,42 @@ static int appear(const struct new_file *file)
 	return unlinkat(dir, file->temp, 0);
 }
 
+static int appear(struct new_file *file)
+{
+	bool replaces = file->rule != NEW_FILE_CREATE;
+	int dir = file->place.dir, moved;
+
+	if (!file->named) {
+		if (link_as(file, file->place.name) == 0)
+			return 0;
+		/* Only a rename replaces, and only what has a name can be renamed. */
+		if (errno != EEXIST || !replaces || link_as(file, file->temp) < 0)
+			return -1;
+		file->named = true;
+	}
+	moved = replaces ? renameat(dir, file->temp, dir, file->place.name) : move_to_free(file);
+	file->named = moved < 0;
+	return moved;
+}
+
 int new_file_commit(struct new_file *file, struct error *err)
 {
-	int dir = file->place.dir, moved;
 	AUTO_FD int readable = -1;
 
 	if (new_file_sync(file->fd, file->path, err) < 0)
 		return -1;
-	moved = file->rule == NEW_FILE_CREATE ? appear(file)
-	                                      : renameat(dir, file->temp, dir, file->place.name);
-	if (moved < 0)
+	if (appear(file) < 0)
 		return path_error(file->path, err);
-	file->temp[0] = '\0';
 	/* A directory that may not be read cannot be synced; its names get there all the same. */
-	readable = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	readable = openat(file->place.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return readable < 0 ? 0 : new_file_sync(readable, file->path, err);
 }
 
 void new_file_done(struct new_file *file)
 {
-	if (file->temp[0] != '\0')
+	if (file->named)
 		(void)unlinkat(file->place.dir, file->temp, 0);
-	file->temp[0] = '\0';
+	file->named = false;
 	if (file->fd >= 0)
 		(void)close(file->fd);
 	if (file->place.dir >= 0)

@@ -1,14 +1,16 @@
 /* new_file.h - a file's new contents, which appear all at once or not at all.
  *
- * They are written into a temporary file beside the old one (".<name>.belljar-<random>"),
- * brought to the disk, and renamed over it. A final symbolic link is followed inside the
- * root and stays. The old file's permissions are kept.
+ * They are written into a file that has no name (O_TMPFILE), brought to the disk, and get
+ * theirs. Where an old file has it, they are ".<name>.belljar-<random>" beside it for a moment
+ * and renamed over it; where the file system has no files without a name, from the start. A
+ * final symbolic link is followed inside the root and stays. The old file's permissions are
+ * kept.
  *
  *   AUTO_NEW_FILE struct new_file file = NEW_FILE_NONE;
  *   new_file_open -> new_file_write ... -> new_file_commit
  *
- * Leaving the scope without new_file_commit() removes the temporary file. Only SIGKILL
- * leaves it behind. The struct and its descriptors are the caller's. */
+ * Leaving the scope without new_file_commit() removes the temporary file. Only SIGKILL, while
+ * it has a temporary name, leaves it behind. The struct and its descriptors are the caller's. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,7 +34,8 @@ struct new_file {
 	int fd;                       /* of the temporary file */
 	uint64_t size;                /* written so far */
 	uint64_t max;                 /* the most that may be */
-	char temp[PATH_NAME_MAX + 1]; /* its name; empty: it is not there any more */
+	bool named;                   /* it is there as `temp`: somebody has to remove it */
+	char temp[PATH_NAME_MAX + 1]; /* the name it has or may need */
 };
 #define NEW_FILE_NONE                                                                              \
 	{                                                                                          \

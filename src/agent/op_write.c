@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,7 +11,6 @@
 #include "agent/path.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/fd.h"
 
 static int write_new(struct job *job, const struct wire_write *request, struct wire_done *done,
                      struct error *err)
@@ -48,6 +48,23 @@ static int open_end(const struct job *job, const struct wire_write *request, str
 	return fd;
 }
 
+/* Like fd_write_all(), but counts: what is half written has to be taken back exactly. */
+static int append_bytes(int fd, struct view bytes, uint64_t *written)
+{
+	while (bytes.len != 0) {
+		ssize_t n = write(fd, bytes.ptr, bytes.len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		*written += (uint64_t)n;
+		bytes.ptr += n;
+		bytes.len -= (size_t)n;
+	}
+	return 0;
+}
+
 static int append_all(struct job *job, const struct wire_write *request, int fd, uint64_t *written,
                       struct error *err)
 {
@@ -57,28 +74,39 @@ static int append_all(struct job *job, const struct wire_write *request, int fd,
 
 	while ((more = job_receive(job, &bytes, err)) == 1) {
 		if (bytes.len > request->max - *written)
-			return error_set(err, ERR_LIMIT,
-			                 "%s: more than %" PRIu64
-			                 " bytes to append: nothing was changed",
+			return error_set(err, ERR_LIMIT, "%s: more than %" PRIu64 " bytes to append",
 			                 path_show(request->path, shown), request->max);
-		if (fd_write_all(fd, bytes, err) < 0)
-			return error_wrap(err, "%s", path_show(request->path, shown));
-		*written += bytes.len;
+		if (append_bytes(fd, bytes, written) < 0)
+			return error_sys(err, "%s: write", path_show(request->path, shown));
 	}
 	return more < 0 ? -1 : new_file_sync(fd, request->path, err);
 }
 
-/* Takes back what was appended, also a part of a chunk: unless others write to it too. */
-static void undo(int fd, const struct stat *before, uint64_t written)
+/* Takes back what was appended, if it is all that has happened to the file since: what others
+ * wrote is not ours to cut off. */
+static bool undo(int fd, const struct stat *before, uint64_t written)
 {
 	struct stat now;
-	uint64_t grown;
 
-	if (fstat(fd, &now) < 0 || now.st_size <= before->st_size)
-		return;
-	grown = (uint64_t)(now.st_size - before->st_size);
-	if (grown >= written && grown - written <= JOB_CHUNK)
-		(void)!ftruncate(fd, before->st_size);
+	if (written == 0)
+		return true;
+	return fstat(fd, &now) == 0 && now.st_size > before->st_size &&
+	       (uint64_t)(now.st_size - before->st_size) == written &&
+	       ftruncate(fd, before->st_size) == 0;
+}
+
+/* Says what became of the file behind why it failed. Returns -1. */
+static int fail_append(bool undone, uint64_t written, struct error *err)
+{
+	struct error why = *err;
+
+	if (!undone)
+		(void)error_set(err, why.kind, "%s: %" PRIu64 " bytes were appended", why.msg,
+		                written);
+	else if (why.kind == ERR_LIMIT)
+		(void)error_set(err, why.kind, "%s: nothing was changed", why.msg);
+	err->errnum = why.errnum;
+	return -1;
 }
 
 static int append(struct job *job, const struct wire_write *request, struct wire_done *done,
@@ -89,10 +117,8 @@ static int append(struct job *job, const struct wire_write *request, struct wire
 
 	if (fd < 0)
 		return -1;
-	if (append_all(job, request, fd, &done->bytes, err) < 0) {
-		undo(fd, &st, done->bytes);
-		return -1;
-	}
+	if (append_all(job, request, fd, &done->bytes, err) < 0)
+		return fail_append(undo(fd, &st, done->bytes), done->bytes, err);
 	if (fstat(fd, &st) < 0)
 		return path_error(request->path, err);
 	done->total = (uint64_t)st.st_size;

@@ -9,7 +9,9 @@
 /* done: bytes sent, total: the size when it was opened. MORE: max came before what was asked
  * for; of unit lines also: there are lines behind it. count lines, one that max cut included. */
 JOB_OP(read);
-/* bytes received, total size. Too many bytes, or CLOSE: the file is as it was before. */
+/* bytes received, total size. Too many bytes, or CLOSE: the file is as it was before, but
+ * directories made for it (WIRE_PARENTS) stay, and so does an empty file made to append to. What
+ * was appended also stays if others wrote to the file meanwhile; the error says so. */
 JOB_OP(write);
 JOB_OP(stat);    /* one entry */
 JOB_OP(list);    /* count entries, MORE and cursor */
@@ -21,4 +23,6 @@ JOB_OP(remove);  /* count entries removed */
 JOB_OP(rename);  /* nothing */
 JOB_OP(replace); /* count replacements, total size */
 JOB_OP(pack);    /* count entries, bytes of the archive */
-JOB_OP(unpack);  /* count entries, bytes of all files, skipped and the first skipped */
+/* count entries of the archive made, bytes of all files, skipped and the first skipped. Against
+ * max_count goes every entry, and every directory made on the way to one. */
+JOB_OP(unpack);

@@ -27,14 +27,22 @@ void poller_let_produce(struct poller *poller, bool on)
 	(void)epoll_ctl(poller->outer, EPOLL_CTL_MOD, poller->inner, &event);
 }
 
+/* A hang-up is told even if nothing is asked for. Edge-triggered, it is told once. */
+static struct epoll_event asked_for(struct source *source)
+{
+	return (struct epoll_event){ .events = source->events != 0 ? source->events : EPOLLET,
+		                     .data.ptr = source };
+}
+
+/* Registered once, here, where it can fail: the user's watches may be used up. */
 int source_add(struct source *source, int set, int fd, uint32_t events, source_fn *ready,
                struct error *err)
 {
-	struct epoll_event event = { .events = events, .data.ptr = source };
+	struct epoll_event event;
 
 	*source = (struct source){ fd, set, events, ready };
-	/* With no events it would still be told of hang-ups, again and again. */
-	if (events != 0 && epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) < 0) {
+	event = asked_for(source);
+	if (epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) < 0) {
 		source->fd = -1;
 		return error_sys(err, "epoll");
 	}
@@ -43,20 +51,20 @@ int source_add(struct source *source, int set, int fd, uint32_t events, source_f
 
 void source_want(struct source *source, uint32_t events)
 {
-	struct epoll_event event = { .events = events, .data.ptr = source };
-	int op = source->events == 0 ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
+	struct epoll_event event;
 
 	if (source->fd < 0 || source->events == events)
 		return;
 	source->events = events;
-	(void)epoll_ctl(source->set, op, source->fd, &event);
+	event = asked_for(source);
+	(void)epoll_ctl(source->set, EPOLL_CTL_MOD, source->fd, &event);
 }
 
 void source_close(struct source *source)
 {
 	if (source->fd < 0)
 		return;
-	source_want(source, 0);
+	(void)epoll_ctl(source->set, EPOLL_CTL_DEL, source->fd, NULL);
 	(void)close(source->fd);
 	source->fd = -1;
 }

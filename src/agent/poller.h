@@ -5,8 +5,9 @@
  * while what was said before still waits to be read. So one call stops all producers.
  *
  * A source is embedded in an object that is never freed, only used again: an event that was
- * already fetched when its source was closed meets fd -1, or at worst a source that is not
- * ready, which every handler must take calmly. */
+ * already fetched when its source was closed meets fd -1, or no handler, or at worst a source
+ * that is not ready, which every handler must take calmly. A hang-up is told, once, even to
+ * a source that wants nothing. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

@@ -33,52 +33,61 @@ static ssize_t fill_frame(struct pump *pump, size_t max)
 	return n;
 }
 
-/* Nothing is said of a stream's bytes before it was said that it has started. */
-static void want(struct pump *pump)
+/* Bytes that may be read now. None before it was said that the stream has started. */
+static size_t allowed(const struct pump *pump)
 {
 	const struct wire_stream *wire = &pump->stream->wire;
-	bool may = pump->ring != NULL || wire->credit[pump->channel] != 0;
+	uint64_t n = pump->ring != NULL ? WIRE_PAYLOAD_MAX : wire->credit[pump->channel];
 
 	if (wire->phase != WIRE_PHASE_GOING && !wire->mine)
-		source_want(&pump->source, 0);
-	else if (pump->limited && pump->left == 0)
+		return 0;
+	if (pump->mode != PUMP_FLOWS && n > pump->left)
+		n = pump->left;
+	return (size_t)n;
+}
+
+static bool is_used_up(const struct pump *pump)
+{
+	return pump->mode == PUMP_LIMITED && pump->left == 0;
+}
+
+static void want(struct pump *pump)
+{
+	if (is_used_up(pump))
 		source_want(&pump->source, EPOLLRDHUP);
 	else
-		source_want(&pump->source, may ? EPOLLIN : 0);
+		source_want(&pump->source, allowed(pump) != 0 ? EPOLLIN : 0);
+}
+
+static void carry(struct pump *pump, size_t max)
+{
+	ssize_t n = pump->ring != NULL ? ring_fill(pump->ring, pump->source.fd, max)
+	                               : fill_frame(pump, max);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR) && pump->mode != PUMP_LAST)
+		return;
+	if (n > 0) {
+		pump->carried += (uint64_t)n;
+		if (pump->mode != PUMP_FLOWS)
+			pump->left -= (uint64_t)n;
+	}
+	/* A terminal whose other side is gone says EIO. */
+	if (n <= 0 || (pump->mode == PUMP_LAST && pump->left == 0))
+		return end(pump);
+	want(pump);
+	if (pump->ring != NULL)
+		run_tail_due(pump->stream, pump->channel);
 }
 
 static void on_ready(struct source *source, uint32_t events)
 {
 	struct pump *pump = container_of(source, struct pump, source);
-	uint64_t max = pump->ring != NULL ? WIRE_PAYLOAD_MAX
-	                                  : pump->stream->wire.credit[pump->channel];
-	ssize_t n;
+	size_t max = allowed(pump);
 
-	if (source->fd < 0)
-		return;
-	if (pump->limited && pump->left == 0) {
-		if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-			end(pump);
-		return;
-	}
-	if (max == 0)
-		return;
-	if ((pump->last_words || pump->limited) && max > pump->left)
-		max = pump->left;
-	n = pump->ring != NULL ? ring_fill(pump->ring, source->fd, (size_t)max)
-	                       : fill_frame(pump, (size_t)max);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR) && !pump->last_words)
-		return;
-	if (n > 0) {
-		pump->carried += (uint64_t)n;
-		pump->left -= pump->last_words || pump->limited ? (uint64_t)n : 0;
-	}
-	/* A terminal whose other side is gone says EIO. */
-	if (n <= 0 || (pump->last_words && pump->left == 0))
-		return end(pump);
-	want(pump);
-	if (pump->ring != NULL)
-		run_tail_due(pump->stream, pump->channel);
+	if (is_used_up(pump) && (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)))
+		end(pump);
+	else if (max != 0)
+		carry(pump, max);
 }
 
 int pump_start(struct pump *pump, struct stream *stream, uint8_t channel, int fd,
@@ -96,31 +105,39 @@ void pump_credit(struct pump *pump)
 	want(pump);
 }
 
+/* If nothing is left, this was the end. */
+static void take_last(struct pump *pump, uint64_t left)
+{
+	pump->mode = PUMP_LAST;
+	pump->left = left;
+	if (left == 0)
+		end(pump);
+	else
+		want(pump);
+}
+
 void pump_finish(struct pump *pump)
 {
 	int waiting = 0;
 
-	if (pump->source.fd < 0 || pump->last_words)
+	if (pump->source.fd < 0 || pump->mode == PUMP_LAST)
 		return;
 	(void)ioctl(pump->source.fd, FIONREAD, &waiting);
-	pump->last_words = true;
-	pump->left = waiting > 0 ? (uint64_t)waiting : 0;
-	if (pump->left == 0)
-		end(pump);
+	take_last(pump, waiting > 0 ? (uint64_t)waiting : 0);
 }
 
 void pump_empty(struct pump *pump, uint64_t max)
 {
-	if (!pump->last_words) {
-		pump->last_words = true;
-		pump->left = max;
-	}
+	if (pump->source.fd < 0)
+		return;
+	if (pump->mode != PUMP_LAST)
+		take_last(pump, max);
 	on_ready(&pump->source, 0);
 }
 
 void pump_limit(struct pump *pump, uint64_t bytes)
 {
-	pump->limited = true;
+	pump->mode = PUMP_LIMITED;
 	pump->left = bytes;
 	want(pump);
 }

@@ -158,7 +158,7 @@ static void take_report(struct stream *stream, const struct keeper_report *repor
 	struct error err;
 
 	if (!is_in_order(stream, report)) {
-		(void)kill(stream->pid, SIGKILL);
+		stream_kill(stream);
 		return source_close(&stream->run.keeper);
 	}
 	switch (report->kind) {
@@ -168,7 +168,6 @@ static void take_report(struct stream *stream, const struct keeper_report *repor
 		return let_flow(stream);
 	case KEEPER_REFUSED:
 		err = report->err;
-		(void)kill(stream->pid, SIGKILL); /* it is leaving anyway */
 		return fail(stream, &err);
 	case KEEPER_EXITED:
 		return on_exited(stream, report);
@@ -234,8 +233,7 @@ static void drain_terminal(struct stream *stream)
 /* It should have ended by now, or its terminal should have. */
 static void on_due(struct stream *stream)
 {
-	if (stream->pid != 0)
-		(void)kill(stream->pid, SIGKILL);
+	stream_kill(stream);
 	else if (stream->run.exited)
 		drain_terminal(stream);
 }
@@ -465,14 +463,15 @@ void run_open(struct stream *stream, const struct wire_message *message)
 		             .user = &agent->user,
 		             .workspace = agent->workspace,
 		             .files = agent->files,
-		             .root = agent->root },
+		             .root = agent->root,
+		             .proc = agent->proc },
 	};
 	struct error err;
 	int r;
 
 	stream->carrier = &carrier;
 	prepare(stream);
-	r = joints_make(&j, &err);
+	r = joints_make(&j, agent->null, &err);
 	if (r == 0)
 		r = start(stream, &j, &err);
 	if (r == 0)
@@ -485,7 +484,7 @@ void run_open(struct stream *stream, const struct wire_message *message)
 		return;
 	}
 	if (stream->pid != 0) {
-		(void)kill(stream->pid, SIGKILL);
+		stream_kill(stream);
 		children_orphaned(agent);
 	}
 	fail(stream, &err);

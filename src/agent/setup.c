@@ -13,7 +13,20 @@
 
 #include "agent/agent.h"
 #include "agent/reach.h"
+#include "agent/tree.h"
 #include "base/error.h"
+
+static int open_null(struct error *err)
+{
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return error_sys(err, "/dev/null");
+	if (!S_ISCHR(st.st_mode))
+		return error_set(err, ERR_SYSTEM, "/dev/null: it is not a device");
+	return fd;
+}
 
 int setup_process(struct agent *agent, struct error *err)
 {
@@ -32,7 +45,9 @@ int setup_process(struct agent *agent, struct error *err)
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
 	(void)umask(022);
-	return 0;
+	agent->proc = tree_open(err);
+	agent->null = open_null(err);
+	return agent->proc < 0 || agent->null < 0 ? -1 : 0;
 }
 
 static int open_root(const struct wire_welcome *welcome, struct error *err)

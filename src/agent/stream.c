@@ -1,6 +1,7 @@
 #include "agent/stream.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 #include "agent/agent.h"
@@ -42,6 +43,13 @@ void stream_grant(struct stream *stream, uint8_t channel, size_t bytes)
 	           channel);
 }
 
+/* The number 0 would stand for ourselves and all our kin. */
+void stream_kill(struct stream *stream)
+{
+	if (stream->pid > 0)
+		(void)kill(stream->pid, SIGKILL);
+}
+
 void stream_due(struct stream *stream, uint64_t at_ms)
 {
 	struct agent *agent = stream->agent;
@@ -81,6 +89,7 @@ enum wire_failure failure_of(const struct error *why)
 		{ EMFILE, WIRE_FAILED_LIMIT },   { ENOSPC, WIRE_FAILED_LIMIT },
 		{ EDQUOT, WIRE_FAILED_LIMIT },   { ENOMEM, WIRE_FAILED_LIMIT },
 		{ EFBIG, WIRE_FAILED_LIMIT },    { EPIPE, WIRE_FAILED_CLOSED },
+		{ EINVAL, WIRE_FAILED_INVALID },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(by_errno); i++)

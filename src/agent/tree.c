@@ -3,16 +3,19 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 
 enum { PROCS_MAX = 32768, STOP_PASSES = 16 };
 
@@ -29,10 +32,12 @@ struct procs {
 };
 static struct procs scans[2];
 
+static int proc_dir = -1;
+
 /* --- looking ----------------------------------------------------------------------- */
 
 /* The name, in parentheses, may contain anything: fields are counted from the last ')'. */
-static bool read_proc(int proc_dir, const char *name, struct proc *ret)
+static bool read_proc(const char *name, struct proc *ret)
 {
 	char path[32], text[1024], *at;
 	int fd;
@@ -117,19 +122,41 @@ static void mark_below(struct procs *procs, const struct choice *choice)
 	}
 }
 
-static void scan(struct procs *procs, const struct choice *choice)
+/* False: not everything can be seen, not even ourselves perhaps. */
+static bool scan(struct procs *procs, const struct choice *choice)
 {
-	DIR *dir = opendir("/proc");
+	int fd = openat(proc_dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *entry;
 
 	procs->count = 0;
 	while (dir != NULL && (entry = readdir(dir)) != NULL && procs->count < PROCS_MAX)
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-		    read_proc(dirfd(dir), entry->d_name, &procs->all[procs->count]))
+		    read_proc(entry->d_name, &procs->all[procs->count]))
 			procs->count++;
 	if (dir != NULL)
 		(void)closedir(dir);
+	else if (fd >= 0)
+		(void)close(fd);
 	mark_below(procs, choice);
+	return procs->count < PROCS_MAX && find(procs, getpid()) != NULL;
+}
+
+int tree_open(struct error *err)
+{
+	struct statfs fs;
+
+	proc_dir = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (proc_dir < 0 || fstatfs(proc_dir, &fs) < 0)
+		return error_sys(err, "/proc");
+	if (fs.f_type != PROC_SUPER_MAGIC)
+		return error_set(err, ERR_SYSTEM, "/proc: it is not mounted");
+	return proc_dir;
+}
+
+void tree_use(int fd)
+{
+	proc_dir = fd;
 }
 
 /* --- signalling -------------------------------------------------------------------- */
@@ -140,19 +167,16 @@ static void signal_proc(const struct proc *proc, int signo)
 {
 	struct proc now;
 	char name[16];
-	int fd, dir;
+	int fd;
 
 	if (proc->parent == getpid()) {
 		(void)kill(proc->pid, signo);
 		return;
 	}
 	fd = (int)syscall(SYS_pidfd_open, proc->pid, 0);
-	dir = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	(void)snprintf(name, sizeof name, "%d", (int)proc->pid);
-	if (fd >= 0 && dir >= 0 && read_proc(dir, name, &now) && now.started == proc->started)
+	if (fd >= 0 && read_proc(name, &now) && now.started == proc->started)
 		(void)syscall(SYS_pidfd_send_signal, fd, signo, NULL, 0);
-	if (dir >= 0)
-		(void)close(dir);
 	if (fd >= 0)
 		(void)close(fd);
 }
@@ -171,7 +195,7 @@ static size_t signal_below(const struct procs *procs, int signo)
 
 size_t tree_signal(int signo)
 {
-	scan(&scans[0], &everybody);
+	(void)scan(&scans[0], &everybody);
 	return signal_below(&scans[0], signo);
 }
 
@@ -183,7 +207,7 @@ static void stop_all(const struct choice *choice)
 		struct procs *now = &scans[pass % 2], *before = &scans[(pass + 1) % 2];
 		bool news = false;
 
-		scan(now, choice);
+		(void)scan(now, choice);
 		for (size_t i = 0; i < now->count; i++)
 			if (now->all[i].below && !contains(before, &now->all[i])) {
 				signal_proc(&now->all[i], SIGSTOP);
@@ -221,11 +245,12 @@ bool tree_end(uint64_t ms, tree_reaped_fn *reaped, void *ctx)
 	return true;
 }
 
-size_t tree_kill_unknown(tree_known_fn *known, void *ctx)
+bool tree_kill_unknown(tree_known_fn *known, void *ctx)
 {
 	const struct choice choice = { known, ctx };
+	bool seen;
 
 	stop_all(&choice);
-	scan(&scans[0], &choice);
-	return signal_below(&scans[0], SIGKILL);
+	seen = scan(&scans[0], &choice);
+	return signal_below(&scans[0], SIGKILL) == 0 && seen;
 }

@@ -8,6 +8,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/attr.h"
+
+struct error;
+
+/* Before any of the rest, and before a program could mount something over it: opens /proc for
+ * good. Returns the descriptor; a child that moved it says where to. */
+MUST_CHECK int tree_open(struct error *err);
+void tree_use(int fd);
+
 /* Sends a signal to every descendant of this process. Returns how many there were. */
 size_t tree_signal(int signo);
 
@@ -19,7 +28,7 @@ bool tree_end(uint64_t ms, tree_reaped_fn *reaped, void *ctx);
 /* Reaps what can be reaped. False: there are no children at all. */
 bool tree_reap(tree_reaped_fn *reaped, void *ctx);
 
-/* Kills the children of this process that `known` does not know, and what is below them.
- * Returns how many processes that were. */
+/* Kills the children of this process that `known` does not know, and what is below them. True:
+ * there were none. */
 typedef bool tree_known_fn(void *ctx, pid_t pid);
-size_t tree_kill_unknown(tree_known_fn *known, void *ctx);
+bool tree_kill_unknown(tree_known_fn *known, void *ctx);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -92,13 +93,27 @@ static int blocked(int dir, const char *part, struct view path, struct error *er
 	return error_set(err, ERR_INVALID, "'%s' on the way is not a directory", shown);
 }
 
+int unpack_take(struct unpack_room *room, struct error *err)
+{
+	if (room->left == 0)
+		return error_set(err, ERR_LIMIT,
+		                 "more than %" PRIu32
+		                 " entries, counting the directories on the way to them",
+		                 room->max);
+	room->left--;
+	return 0;
+}
+
 /* `path` is what was walked so far, `part` its last name, which is in `dir`. */
-static int enter(int dir, const char *part, struct view path, bool make, struct error *err)
+static int enter(int dir, const char *part, struct view path, struct unpack_room *room,
+                 struct error *err)
 {
 	int fd = path_openat(dir, part, O_PATH | O_DIRECTORY, 0, NO_LINKS);
 	char shown[PATH_SHOW_SIZE];
 
-	if (fd < 0 && errno == ENOENT && make) {
+	if (fd < 0 && errno == ENOENT && room != NULL) {
+		if (unpack_take(room, err) < 0)
+			return -1;
 		if (mkdirat(dir, part, 0777) < 0 && errno != EEXIST)
 			return error_sys(err, "make '%s'", path_show(path, shown));
 		fd = path_openat(dir, part, O_PATH | O_DIRECTORY, 0, NO_LINKS);
@@ -111,7 +126,8 @@ static int enter(int dir, const char *part, struct view path, bool make, struct 
 }
 
 /* One name after the other: to make what is missing, or to say which one is wrong. */
-static int walk_down(int target, const struct unpack_name *name, bool make, struct error *err)
+static int walk_down(int target, const struct unpack_name *name, struct unpack_room *room,
+                     struct error *err)
 {
 	AUTO_FD int dir = path_openat(target, ".", O_PATH | O_DIRECTORY, 0, NO_LINKS);
 	const char *rest = name->text;
@@ -126,7 +142,7 @@ static int walk_down(int target, const struct unpack_name *name, bool make, stru
 
 		memcpy(text, part.ptr, part.len);
 		text[part.len] = '\0';
-		below = enter(dir, text, path, make, err);
+		below = enter(dir, text, path, room, err);
 		if (below < 0)
 			return -1;
 		(void)close(dir);
@@ -135,7 +151,8 @@ static int walk_down(int target, const struct unpack_name *name, bool make, stru
 	return TAKE_FD(dir);
 }
 
-int unpack_parent(int target, const struct unpack_name *name, bool make, struct error *err)
+int unpack_parent(int target, const struct unpack_name *name, struct unpack_room *room,
+                  struct error *err)
 {
 	char above[TAR_NAME_MAX + 1] = ".";
 	int fd;
@@ -145,5 +162,5 @@ int unpack_parent(int target, const struct unpack_name *name, bool make, struct 
 		above[name->last - 1] = '\0';
 	}
 	fd = path_openat(target, above, O_PATH | O_DIRECTORY, 0, NO_LINKS);
-	return fd >= 0 ? fd : walk_down(target, name, make, err);
+	return fd >= 0 ? fd : walk_down(target, name, room, err);
 }

@@ -5,6 +5,7 @@
  * nobody who changes the tree meanwhile, leads out of the target. */
 #pragma once
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "agent/tar.h"
 
@@ -25,7 +26,15 @@ MUST_CHECK int unpack_name(const char *given, struct unpack_name *ret, struct er
  * then stays beneath the target, through whichever other links it leads. */
 bool unpack_link_stays(const char *to, size_t depth);
 
-/* Opens the directory the name is in (O_PATH), from `target` on, one by one; `make`: those
- * that are missing are made. A link or a file on the way is ERR_INVALID. */
-MUST_CHECK int unpack_parent(int target, const struct unpack_name *name, bool make,
+/* What may be made yet, of what may be made at all. */
+struct unpack_room {
+	uint32_t left, max;
+};
+/* Takes one. ERR_LIMIT when none is left. */
+MUST_CHECK int unpack_take(struct unpack_room *room, struct error *err);
+
+/* Opens the directory the name is in (O_PATH), from `target` on, one by one. Those that are
+ * missing are made, each taken from `room`; NULL: none is made. A link or a file on the way is
+ * ERR_INVALID. */
+MUST_CHECK int unpack_parent(int target, const struct unpack_name *name, struct unpack_room *room,
                              struct error *err);

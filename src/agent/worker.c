@@ -24,8 +24,7 @@ static void stop(struct stream *stream)
 
 static void lose(struct stream *stream, const char *why)
 {
-	if (stream->pid != 0)
-		(void)kill(stream->pid, SIGKILL);
+	stream_kill(stream);
 	stop(stream);
 	stream_failed_as(stream, WIRE_FAILED_LOST, why);
 }
@@ -143,8 +142,7 @@ static void on_child(struct stream *stream, int status)
 
 static void on_due(struct stream *stream)
 {
-	if (stream->pid != 0)
-		(void)kill(stream->pid, SIGKILL);
+	stream_kill(stream);
 }
 
 static const struct carrier carrier = { on_message, on_credit, on_close, on_child, on_due };
@@ -190,8 +188,7 @@ void worker_open(struct stream *stream, const struct wire_message *message)
 	if (start(stream, message, pair, &err) < 0) {
 		if (stream->worker.source.fd < 0)
 			(void)close(pair[0]);
-		if (stream->pid != 0)
-			(void)kill(stream->pid, SIGKILL);
+		stream_kill(stream);
 		stop(stream);
 		stream_failed(stream, &err);
 	}

@@ -132,12 +132,26 @@ static int move_descriptors(int image, int channel, struct error *err)
 	return 0;
 }
 
+/* Ours may be the client's: what is written to 1 would be read as the protocol. What is opened
+ * here may get one of the two numbers itself, if that was closed; other numbers end with exec. */
+static int empty_standard_streams(struct error *err)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return error_sys(err, "open /dev/null");
+	for (int fd = STDIN_FILENO; fd <= STDOUT_FILENO; fd++)
+		if (null == fd ? fcntl(fd, F_SETFD, 0) < 0 : dup2(null, fd) < 0)
+			return error_sys(err, "put /dev/null on descriptor %d", fd);
+	return 0;
+}
+
 int agent_image_exec(int image, int channel, struct error *err)
 {
 	char name[] = "belljar-agent", number[] = "3";
 	char *const argv[] = { name, number, NULL }, *const envp[] = { NULL };
 
-	if (move_descriptors(image, channel, err) < 0)
+	if (move_descriptors(image, channel, err) < 0 || empty_standard_streams(err) < 0)
 		return -1;
 	(void)execveat(IMAGE_FD, "", argv, envp, AT_EMPTY_PATH);
 	return error_sys(err, "execute the agent");

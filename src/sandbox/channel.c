@@ -344,8 +344,11 @@ static int complete(struct channel *channel, struct view *bytes, struct wire_fra
 	return r;
 }
 
-/* A frame that lies in the chunk as a whole is not copied. Reading is never held back:
- * credit bounds what the agent may send. */
+/* A frame that lies in the chunk as a whole is not copied. Reading is never held back, though
+ * credit bounds only bytes and records: the agent may send other messages without end (CREDIT,
+ * DIAL, anything on streams of its own that are over). They take none of our memory for good:
+ * one frame in part is kept, streams are counted, answers queue up to CHANNEL_BACKLOG_MAX.
+ * And they take no more time than one chunk's in a turn of the loop: input reads no more. */
 static void on_bytes(void *ctx, struct view bytes)
 {
 	struct channel *channel = ctx;

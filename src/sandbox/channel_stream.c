@@ -141,6 +141,7 @@ static uint32_t records_allowed(const struct wire_message *request)
 {
 	switch ((int)request->type) {
 	case WIRE_STAT:
+	case WIRE_STATS:
 		return 1;
 	case WIRE_LIST:
 		return request->list.limit;
@@ -153,6 +154,17 @@ static uint32_t records_allowed(const struct wire_message *request)
 	default:
 		return 0;
 	}
+}
+
+static uint64_t bytes_allowed(const struct wire_message *request)
+{
+	const struct wire_read *read = &request->read;
+
+	if (request->type == WIRE_PACK)
+		return request->pack.max;
+	if (request->type != WIRE_READ)
+		return 0;
+	return read->unit == WIRE_UNIT_BYTES && read->count < read->max ? read->count : read->max;
 }
 
 int channel_open(struct channel *channel, const struct wire_message *request,
@@ -174,6 +186,7 @@ int channel_open(struct channel *channel, const struct wire_message *request,
 	stream->ctx = ctx;
 	stream->request = request->type;
 	stream->records_left = records_allowed(request);
+	stream->asked = bytes_allowed(request);
 	channel_queue(channel, buf_view(&out));
 	*ret = stream;
 	return 0;
@@ -182,9 +195,31 @@ int channel_open(struct channel *channel, const struct wire_message *request,
 static int check_tail(const struct channel_stream *stream, const struct wire_tail *tail,
                       struct error *err)
 {
-	if (tail->channel < WIRE_CHANNELS && stream->tails[tail->channel] >= CHANNEL_TAILS_MAX)
+	if (tail->channel < WIRE_CHANNELS &&
+	    stream->tails[tail->channel].count >= CHANNEL_TAILS_MAX)
 		return error_set(err, ERR_LIMIT, "TAIL: %d wait for an answer already",
 		                 CHANNEL_TAILS_MAX);
+	return 0;
+}
+
+static void remember_tail(struct channel_tails *tails, uint32_t max)
+{
+	tails->max[(tails->first + tails->count++) % CHANNEL_TAILS_MAX] = max;
+}
+
+/* Why nothing can be said on it any more: the channel's reason, if it has one. */
+static int check_heard(const struct channel_stream *stream, const char *name, struct error *err)
+{
+	const struct channel *channel = stream->channel;
+
+	if ((channel->is_stopped || channel->breaking) && channel->why.msg[0] != '\0') {
+		*err = channel->why;
+		return error_wrap(err, "%s", name);
+	}
+	if (is_silenced(stream))
+		return error_set(err, ERR_INVALID, "%s: the stream has ended", name);
+	if (stream->closing)
+		return error_set(err, ERR_INVALID, "%s: the stream was closed", name);
 	return 0;
 }
 
@@ -193,17 +228,15 @@ int channel_say(struct channel_stream *stream, const struct wire_message *messag
 {
 	const struct wire_spec *spec = wire_spec((uint8_t)message->type);
 
-	if (is_silenced(stream) || stream->closing)
-		return error_set(err, ERR_INVALID, "it has ended");
 	if (spec == NULL || spec->from != WIRE_FROM_OPENER || message->type == WIRE_CLOSE)
 		return error_set(err, ERR_INVALID, "%s is not said with channel_say()",
 		                 spec != NULL ? spec->name : "an unknown message");
-	if (check_queue(stream->channel, err) < 0 ||
+	if (check_heard(stream, spec->name, err) < 0 || check_queue(stream->channel, err) < 0 ||
 	    (message->type == WIRE_TAIL && check_tail(stream, &message->tail, err) < 0) ||
 	    say(stream, message, 0, err) < 0)
 		return -1;
 	if (message->type == WIRE_TAIL)
-		stream->tails[message->tail.channel]++;
+		remember_tail(&stream->tails[message->tail.channel], message->tail.max);
 	return 0;
 }
 

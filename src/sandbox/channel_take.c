@@ -2,6 +2,8 @@
  *
  * The table says what a message may look like and when it may come. Here is the rest:
  * whether it answers what was asked. Nobody hears of a message before all of it is checked. */
+#include <inttypes.h>
+
 #include "base/utf8.h"
 #include "sandbox/internal.h"
 
@@ -46,13 +48,44 @@ static int check_records(struct channel_stream *stream, const struct wire_messag
 	return 0;
 }
 
+/* Credit says how much may be on its way, not how much was asked for in all. */
+static int check_data(struct channel_stream *stream, const struct wire_data *data,
+                      struct error *err)
+{
+	if (stream->wire.kind != WIRE_KIND_FETCH)
+		return 0;
+	if (data->bytes.len > stream->asked - stream->received)
+		return error_set(err, ERR_LIMIT,
+		                 "DATA on stream %u: more than the %" PRIu64 " bytes asked for",
+		                 stream->wire.id, stream->asked);
+	stream->received += data->bytes.len;
+	return 0;
+}
+
 static int check_tail_is(struct channel_stream *stream, const struct wire_tail_is *tail,
                          struct error *err)
 {
-	if (stream->tails[tail->channel] == 0)
+	struct channel_tails *tails = &stream->tails[tail->channel];
+
+	if (tails->count == 0)
 		return error_set(err, ERR_SYNTAX, "TAIL_IS on stream %u, which nobody asked for",
 		                 stream->wire.id);
-	stream->tails[tail->channel]--;
+	if (tail->bytes.len > tails->max[tails->first])
+		return error_set(err, ERR_LIMIT,
+		                 "TAIL_IS on stream %u: more than the %u bytes asked for",
+		                 stream->wire.id, tails->max[tails->first]);
+	tails->first = (tails->first + 1) % CHANNEL_TAILS_MAX;
+	tails->count--;
+	return 0;
+}
+
+/* These two have exactly one answer: whoever asked may count on it. */
+static int check_done(const struct channel_stream *stream, struct error *err)
+{
+	if ((stream->request == WIRE_STAT || stream->request == WIRE_STATS) &&
+	    stream->records_left != 0)
+		return error_set(err, ERR_SYNTAX, "DONE on stream %u: %s was not answered",
+		                 stream->wire.id, wire_spec((uint8_t)stream->request)->name);
 	return 0;
 }
 
@@ -63,11 +96,22 @@ static int check_meaning(struct channel_stream *stream, const struct wire_messag
 		return error_set(err, ERR_SYNTAX, "%s on stream %u, which asked for %s",
 		                 wire_spec((uint8_t)message->type)->name, stream->wire.id,
 		                 wire_spec((uint8_t)stream->request)->name);
-	if (message->type == WIRE_ENTRIES || message->type == WIRE_MATCHES)
+	switch ((int)message->type) {
+	case WIRE_DATA:
+		return check_data(stream, &message->data, err);
+	case WIRE_ENTRIES:
+	case WIRE_MATCHES:
 		return check_records(stream, message, err);
-	if (message->type == WIRE_TAIL_IS)
+	case WIRE_STATS_ARE: /* the table lets it be said once */
+		stream->records_left = 0;
+		return 0;
+	case WIRE_TAIL_IS:
 		return check_tail_is(stream, &message->tail_is, err);
-	return 0;
+	case WIRE_DONE:
+		return check_done(stream, err);
+	default:
+		return 0;
+	}
 }
 
 /* --- handing on -------------------------------------------------------------------- */

@@ -60,6 +60,12 @@ struct channel {
 	struct error why;
 };
 
+/* TAILs without an answer: how much each asked for. They are answered in their order. */
+struct channel_tails {
+	uint32_t max[CHANNEL_TAILS_MAX];
+	unsigned first, count;
+};
+
 struct channel_stream {
 	struct list node; /* in a bucket */
 	struct list wait; /* in channel->waiting */
@@ -68,13 +74,14 @@ struct channel_stream {
 	void *ctx;
 	struct wire_stream wire;
 	enum wire_type request;
-	uint32_t records_left;          /* that the request allows */
+	uint32_t records_left;          /* that the request allows; STATS_ARE is one too */
+	uint64_t asked, received;       /* of a FETCH: bytes */
 	uint32_t window[WIRE_CHANNELS]; /* most that may be on its way to us */
 	uint32_t owed[WIRE_CHANNELS];   /* consumed, but not given back as credit yet */
-	unsigned tails[WIRE_CHANNELS];  /* TAILs without an answer */
-	uint8_t short_of;               /* mask of channels whose sender waits for credit */
-	bool closing;                   /* CLOSE was sent */
-	bool is_gone;                   /* after the last call: only its memory is left */
+	struct channel_tails tails[WIRE_CHANNELS];
+	uint8_t short_of; /* mask of channels whose sender waits for credit */
+	bool closing;     /* CLOSE was sent */
+	bool is_gone;     /* after the last call: only its memory is left */
 };
 
 /* channel_new() with other times, for tests. */

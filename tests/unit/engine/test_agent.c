@@ -225,7 +225,12 @@ static void where_nothing_will_do_both_reasons_are_told(void **state)
 
 /* --- starting it --- */
 
-static pid_t start(int image, int image_at, int channel_at, int ends[2])
+struct places {
+	int image, channel;
+	bool in_closed, out_closed; /* nothing is open as 0, as 1 */
+};
+
+static pid_t start(int image, const struct places *at, int ends[2])
 {
 	pid_t child;
 
@@ -239,10 +244,14 @@ static pid_t start(int image, int image_at, int channel_at, int ends[2])
 
 		for (int fd = 3; fd < 12; fd++) /* what must not be inherited */
 			HOLDS(dup2(STDIN_FILENO, fd) == fd);
-		HOLDS(dup2(from, image_at) == image_at);
-		HOLDS(dup3(to, channel_at, O_CLOEXEC) == channel_at);
+		if (at->in_closed)
+			(void)close(STDIN_FILENO);
+		if (at->out_closed)
+			(void)close(STDOUT_FILENO);
+		HOLDS(dup2(from, at->image) == at->image);
+		HOLDS(dup3(to, at->channel, O_CLOEXEC) == at->channel);
 		(void)alarm(PATIENCE_MS / 1000);
-		(void)agent_image_exec(image_at, channel_at, &err);
+		(void)agent_image_exec(at->image, at->channel, &err);
 		_exit(err.errnum);
 	}
 	(void)close(ends[1]);
@@ -263,16 +272,28 @@ static size_t listen_to(int fd, char *out, size_t size, size_t enough)
 	return len;
 }
 
-static const struct {
-	int image, channel;
-} places[] = {
-	{ 3, 4 }, { 4, 3 }, { 5, 3 }, { 3, 5 }, { 4, 5 }, { 5, 4 }, { 6, 7 }, { 40, 41 },
+static const struct places places[] = {
+	{ 3, 4 },
+	{ 4, 3 },
+	{ 5, 3 },
+	{ 3, 5 },
+	{ 4, 5 },
+	{ 5, 4 },
+	{ 6, 7 },
+	{ 40, 41 },
+	{ 0, 1 },
+	{ 1, 0 },
+	{ 6, 7, .in_closed = true },
+	{ 6, 7, .out_closed = true },
+	{ 6, 7, .in_closed = true, .out_closed = true },
 };
 
 /* A shell in the agent's place: `sh 3` runs the file "3" in the current directory. */
 static void it_inherits_the_channel_and_nothing_else(void **state)
 {
-	static const char script[] = "exec >&3\n"
+	static const char script[] = "streams=$(readlink /proc/$$/fd/0; readlink /proc/$$/fd/1)\n"
+	                             "exec >&3\n"
+	                             "echo $streams\n"
 	                             "tr '\\0' ' ' </proc/$$/cmdline\n"
 	                             "wc -c </proc/$$/environ\n"
 	                             "for fd in 3 4 5 6 7 8 9 40 41 50 51; do\n"
@@ -288,12 +309,12 @@ static void it_inherits_the_channel_and_nothing_else(void **state)
 		AUTO_FD int shell = open("/bin/sh", O_RDONLY | O_CLOEXEC);
 		char said[256];
 		int ends[2], status = -1;
-		pid_t child = start(shell, places[i].image, places[i].channel, ends);
+		pid_t child = start(shell, &places[i], ends);
 
 		said[listen_to(ends[0], said, sizeof said - 1, sizeof said - 1)] = '\0';
 		(void)close(ends[0]);
 		assert_int_equal(waitpid(child, &status, 0), child);
-		assert_string_equal(said, "belljar-agent 3 0\n3\n");
+		assert_string_equal(said, "/dev/null /dev/null\nbelljar-agent 3 0\n3\n");
 		assert_int_equal(status, 0);
 	}
 }
@@ -309,6 +330,18 @@ static bool is_hello(struct view said)
 	       message.hello.uid == getuid() && (message.hello.flags & WIRE_HELLO_PID1) == 0;
 }
 
+/* Only root can look: the agent shows its descriptors to nobody else. */
+static void check_standard_streams(pid_t agent)
+{
+	for (int fd = STDIN_FILENO; fd <= STDOUT_FILENO && geteuid() == 0; fd++) {
+		char path[64], target[64] = "";
+
+		(void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)agent, fd);
+		assert_true(readlink(path, target, sizeof target - 1) > 0);
+		assert_string_equal(target, "/dev/null");
+	}
+}
+
 static void the_agent_says_hello_and_ends_with_its_channel(void **state)
 {
 	(void)state;
@@ -317,10 +350,11 @@ static void the_agent_says_hello_and_ends_with_its_channel(void **state)
 		AUTO_FD int image = agent_image_open(NULL, &err);
 		char said[1024];
 		int ends[2], status = -1;
-		pid_t child = start(image, places[i].image, places[i].channel, ends);
+		pid_t child = start(image, &places[i], ends);
 
 		assert_true(
 		        is_hello((struct view){ said, listen_to(ends[0], said, sizeof said, 1) }));
+		check_standard_streams(child);
 		(void)close(ends[0]);
 		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_true(WIFEXITED(status)); /* not by the alarm */
@@ -339,7 +373,7 @@ static void agent_from_file(const char *place)
 	refuse_call(SYS_memfd_create, EACCES);
 	image = agent_image_open(&sealed, &err);
 	HOLDS(image >= 0 && !sealed);
-	child = start(image, 8, 9, ends);
+	child = start(image, &(struct places){ 8, 9 }, ends);
 	HOLDS(is_hello((struct view){ said, listen_to(ends[0], said, sizeof said, 1) }));
 	(void)close(ends[0]);
 	HOLDS(waitpid(child, NULL, 0) == child);
@@ -374,11 +408,11 @@ static void what_cannot_be_executed_is_an_error(void **state)
 		if (child == 0) {
 			struct error err;
 
-			/* Descriptor 1 is the way back: all others will be closed. */
-			HOLDS(dup2(ends[1], STDOUT_FILENO) == STDOUT_FILENO);
+			/* Descriptor 2 is the way back: all others will be closed. */
+			HOLDS(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
 			HOLDS(dup2(open(cases[i].path, O_RDONLY), 8) == 8 && dup2(0, 9) == 9);
 			HOLDS(agent_image_exec(cases[i].image, cases[i].channel, &err) == -1);
-			HOLDS(write(STDOUT_FILENO, err.msg, strlen(err.msg)) > 0);
+			HOLDS(write(STDERR_FILENO, err.msg, strlen(err.msg)) > 0);
 			_exit(0);
 		}
 		(void)close(ends[1]);

@@ -195,28 +195,6 @@ static void gives_up_an_agent_that_breaks_the_rules(void **state)
 		check_breach(&breaches[i]);
 }
 
-static void refuses_more_records_than_were_asked_for(void **state)
-{
-	AUTO_BUF struct buf records;
-	struct wire_entry entry = { .path = VIEW("a"), .target = VIEW("") };
-	struct error err;
-	struct rig rig;
-
-	(void)state;
-	rig_greeted(&rig);
-	(void)rig_list(&rig, 3);
-	buf_init(&records, WIRE_RECORDS_MAX);
-	for (int i = 0; i < 2; i++)
-		CHECK_OK(wire_record_encode(&wire_entry_record, &entry, &records, &err), err);
-	AGENT_SAY(&rig, 1, WIRE_OUT, .type = WIRE_ENTRIES, .records.records = buf_view(&records));
-	rig_check(&rig, "s1:ENTRIES");
-	AGENT_SAY(&rig, 1, WIRE_OUT, .type = WIRE_ENTRIES, .records.records = buf_view(&records));
-	rig_check(&rig, "s1:failed5(the agent broke the protocol: ENTRIES on stream 1: more than "
-	                "were asked for) failed(the agent broke the protocol: ENTRIES on stream 1: "
-	                "more than were asked for)");
-	rig_close(&rig);
-}
-
 static void says_why_the_agent_refused_without_its_control_characters(void **state)
 {
 	struct rig rig;
@@ -475,7 +453,6 @@ int main(void)
 		TEST(opens_nothing_before_the_agent_is_ready),
 		TEST(opens_only_with_what_opens),
 		TEST(gives_up_an_agent_that_breaks_the_rules),
-		TEST(refuses_more_records_than_were_asked_for),
 		TEST(says_why_the_agent_refused_without_its_control_characters),
 		TEST(tells_of_the_end_before_the_agent_is_ready),
 		TEST(tells_every_stream_once_and_then_the_owner),

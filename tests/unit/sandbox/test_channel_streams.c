@@ -21,7 +21,8 @@ static void tells_the_end_of_a_closed_stream_when_it_comes(void **state)
 	channel_close(s->stream);
 	(void)agent_expect(&rig, WIRE_CLOSE, 1, 0);
 	agent_expect_nothing(&rig);
-	CHECK_ERROR(channel_say(s->stream, &signal, &err), err, ERR_INVALID, "it has ended");
+	CHECK_ERROR(channel_say(s->stream, &signal, &err), err, ERR_INVALID,
+	            "SIGNAL: the stream was closed");
 	agent_started(&rig, 1); /* crossed */
 	rig_check(&rig, "s1:STARTED");
 	AGENT_SAY(&rig, 1, 0, .type = WIRE_FAILED,
@@ -30,9 +31,54 @@ static void tells_the_end_of_a_closed_stream_when_it_comes(void **state)
 	rig_close(&rig);
 }
 
+static struct error said_late;
+
+static void say_late(struct rig_stream *s, const char *event)
+{
+	struct wire_message signal = { .type = WIRE_SIGNAL, .signal.number = 15 };
+
+	if (strcmp(event, "done") == 0 || strcmp(event, "failed") == 0)
+		assert_int_equal(channel_say(s->stream, &signal, &said_late), -1);
+}
+
+static void free_and_say_late(struct rig_stream *s, const char *event)
+{
+	s->rig->channel = channel_free(s->rig->channel);
+	say_late(s, event);
+}
+
+static void says_why_it_is_too_late_to_say_something(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_greeted(&rig);
+	rig_exec(&rig)->act = say_late;
+	rig_exec(&rig)->act = say_late;
+	agent_started(&rig, 1);
+	agent_done(&rig, 1);
+	rig_check(&rig, "s1:STARTED s1:done");
+	assert_int_equal(said_late.kind, ERR_INVALID);
+	assert_string_equal(said_late.msg, "SIGNAL: the stream has ended");
+	rig_hang_up(&rig);
+	rig_check(&rig, "s3:failed5(the agent ended) failed(the agent ended)");
+	assert_int_equal(said_late.kind, ERR_SYSTEM);
+	assert_string_equal(said_late.msg, "SIGNAL: the agent ended");
+	rig_close(&rig);
+	rig_greeted(&rig);
+	rig_exec(&rig)->act = free_and_say_late;
+	AGENT_SAY(&rig, 1, 0, .type = WIRE_FAILED,
+	          .failed = { .why = WIRE_FAILED_MISSING, .message = VIEW("no") });
+	rig_check(&rig, "s1:failed1(no)");
+	assert_int_equal(said_late.kind, ERR_INVALID);
+	assert_string_equal(said_late.msg, "SIGNAL: the stream has ended");
+	rig_close(&rig);
+}
+
 static void counts_dropped_streams_until_the_agent_has_ended_them(void **state)
 {
-	struct wire_message read = { .type = WIRE_READ, .read = { .path = VIEW("f") } };
+	struct wire_message read = { .type = WIRE_READ,
+		                     .read = { .count = 7, .max = 7, .path = VIEW("f") } };
 	struct channel_stream *stream;
 	struct error err;
 	struct rig rig;
@@ -40,7 +86,7 @@ static void counts_dropped_streams_until_the_agent_has_ended_them(void **state)
 	(void)state;
 	rig_greeted(&rig);
 	for (int i = 0; i < WIRE_STREAMS_SERVER; i++)
-		channel_drop(rig_read(&rig)->stream);
+		channel_drop(rig_open_stream(&rig, &read)->stream);
 	CHECK_ERROR(channel_open(rig.channel, &read, &rig_stream_events, NULL, &stream, &err), err,
 	            ERR_LIMIT,
 	            "256 things are going on in this sandbox, which is the maximum: wait for some "
@@ -372,6 +418,7 @@ int main(void)
 {
 	const struct CMUnitTest all[] = {
 		TEST(tells_the_end_of_a_closed_stream_when_it_comes),
+		TEST(says_why_it_is_too_late_to_say_something),
 		TEST(counts_dropped_streams_until_the_agent_has_ended_them),
 		TEST(says_only_what_is_said_so),
 		TEST(carries_a_connection_from_inside),

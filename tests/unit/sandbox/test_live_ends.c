@@ -276,7 +276,6 @@ static void raw_stop(struct raw *raw)
 static void ends_when_the_server_breaks_the_protocol(void **state)
 {
 	static const struct view rows[] = {
-		VIEW_INIT("GET / HTTP/1.1\r\n\r\n"),
 		VIEW_INIT("\0\0\0\0\0\0\0\0"),
 		VIEW_INIT("\xff\xff\xff\xff\xff\xff\xff\xff"),
 		VIEW_INIT("\x10\0\xff\xf9\0\0\0\1"),             /* longer than a frame */

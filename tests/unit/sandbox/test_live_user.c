@@ -151,9 +151,9 @@ static void says_which_limit_cannot_be_set(void **state)
 	LIVE_CHECK_FAILED(s, WIRE_FAILED_DENIED,
 	                  "limit 7 of 1099511627776: Operation not permitted");
 	s = live_start_run(&live, LIVE_RUN(LIMITS({ RLIMIT_NOFILE, 20, 10 })), "true");
-	LIVE_CHECK_FAILED(s, WIRE_FAILED_SYSTEM, "limit 7 of 20: Invalid argument");
+	LIVE_CHECK_FAILED(s, WIRE_FAILED_INVALID, "limit 7 of 20: Invalid argument");
 	s = live_start_run(&live, LIVE_RUN(LIMITS({ 99, 1, 1 })), "true");
-	LIVE_CHECK_FAILED(s, WIRE_FAILED_SYSTEM, "limit 99 of 1: Invalid argument");
+	LIVE_CHECK_FAILED(s, WIRE_FAILED_INVALID, "limit 99 of 1: Invalid argument");
 	live_finish(&live);
 }
 
