@@ -222,15 +222,16 @@ static uint64_t since(const struct timespec *start)
 	                  (now.tv_nsec - start->tv_nsec) / 1000);
 }
 
-static void tell_exit(const struct keeper *keeper, bool orphans)
+static void tell_exit(const struct keeper *keeper, bool remains)
 {
-	struct keeper_report report = { .kind = KEEPER_EXITED, .orphans = orphans };
+	struct keeper_report report = { .kind = KEEPER_EXITED };
 	struct wire_exited *exited = &report.exited;
 	struct rusage used = { 0 };
 
 	(void)getrusage(RUSAGE_CHILDREN, &used);
 	exited->flags = (uint8_t)((keeper->timed_out ? WIRE_EXITED_TIMED_OUT : 0) |
-	                          (keeper->left ? WIRE_EXITED_LEFT : 0));
+	                          (keeper->left ? WIRE_EXITED_LEFT : 0) |
+	                          (remains ? WIRE_EXITED_REMAINS : 0));
 	if (WIFEXITED(keeper->status))
 		exited->code = (uint8_t)WEXITSTATUS(keeper->status);
 	else

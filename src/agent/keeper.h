@@ -43,7 +43,6 @@ struct keeper_report { /* keeper to agent */
 	enum keeper_report_kind kind;
 	pid_t pid;
 	struct wire_exited exited;
-	bool orphans; /* some could not be ended in time */
 	struct error err;
 };
 

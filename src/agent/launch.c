@@ -31,13 +31,39 @@ static int change_user(const struct user *user, struct error *err)
 	return 0;
 }
 
+static bool has_group(const struct user *user, gid_t group)
+{
+	if (group == user->gid)
+		return true;
+	for (size_t i = 0; i < user->group_count; i++)
+		if (user->groups[i] == group)
+			return true;
+	return false;
+}
+
+/* Without privileges one can only stay what one is: that must be what was asked for. */
+static int check_groups(const struct user *user, struct error *err)
+{
+	gid_t groups[AGENT_GROUPS];
+	int count = getgroups(AGENT_GROUPS, groups);
+
+	if (count < 0)
+		return error_sys(err, "the agent's groups");
+	for (int i = 0; i < count; i++)
+		if (!has_group(user, groups[i]))
+			return error_set(err, ERR_SYSTEM,
+			                 "the agent cannot give up group %u: start it without, "
+			                 "or name it among the user's groups",
+			                 groups[i]);
+	return 0;
+}
+
 int become(const struct user *user, struct error *err)
 {
 	uid_t ids[6];
-	/* Without privileges one can only stay what one is. */
 	bool same = geteuid() == user->uid && getegid() == user->gid && geteuid() != 0;
 
-	if (!same && change_user(user, err) < 0)
+	if ((same ? check_groups : change_user)(user, err) < 0)
 		return -1;
 	if (getresuid(&ids[0], &ids[1], &ids[2]) < 0 || getresgid(&ids[3], &ids[4], &ids[5]) < 0)
 		return error_sys(err, "look who I am");

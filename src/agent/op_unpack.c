@@ -29,6 +29,7 @@ struct unpack {
 	int target;
 	struct tar_reader tar;
 	struct tar_entry entry;
+	struct unpack_room room;
 	struct unpack_name name, link;
 };
 
@@ -158,7 +159,7 @@ static int put_hardlink(struct unpack *unpack, int dir, struct error *err)
 {
 	const char *name = last_part(&unpack->name), *from = last_part(&unpack->link);
 	struct error unused;
-	AUTO_FD int from_dir = unpack_parent(unpack->target, &unpack->link, false, &unused);
+	AUTO_FD int from_dir = unpack_parent(unpack->target, &unpack->link, NULL, &unused);
 	struct stat file, old;
 
 	if (from_dir < 0 || unpack->link.len == 0 ||
@@ -194,7 +195,7 @@ static int check(struct unpack *unpack, struct error *err)
 	if (unpack->tar.number > unpack->request->max_count)
 		return error_set(err, ERR_LIMIT, "the archive has more than %u entries",
 		                 unpack->request->max_count);
-	if (unpack_name(entry->name, &unpack->name, err) < 0)
+	if (unpack_take(&unpack->room, err) < 0 || unpack_name(entry->name, &unpack->name, err) < 0)
 		return error_wrap(err, "%s", unpack->tar.where);
 	if (unpack->name.len == 0 && entry->type != TAR_DIRECTORY)
 		return error_set(err, ERR_INVALID, "%s: its name names nothing", unpack->tar.where);
@@ -216,7 +217,7 @@ static int put_entry(struct unpack *unpack, struct error *err)
 		return skip(unpack);
 	if (entry->type == TAR_SYMLINK && !unpack_link_stays(entry->link, unpack->name.depth))
 		return skip(unpack);
-	dir = unpack_parent(unpack->target, &unpack->name, true, err);
+	dir = unpack_parent(unpack->target, &unpack->name, &unpack->room, err);
 	if (dir < 0)
 		return error_wrap(err, "%s", unpack->tar.where);
 	return put[entry->type](unpack, dir, err);
@@ -234,7 +235,10 @@ static int open_target(const struct job *job, struct view path, struct error *er
 int op_unpack(struct job *job, const struct wire_unpack *request, struct wire_done *done,
               struct error *err)
 {
-	struct unpack unpack = { .job = job, .request = request, .done = done };
+	struct unpack unpack = { .job = job,
+		                 .request = request,
+		                 .done = done,
+		                 .room = { request->max_count, request->max_count } };
 	AUTO_FD int target = open_target(job, request->path, err);
 	int r;
 

@@ -74,7 +74,8 @@ static int append_all(struct job *job, const struct wire_write *request, int fd,
 
 	while ((more = job_receive(job, &bytes, err)) == 1) {
 		if (bytes.len > request->max - *written)
-			return error_set(err, ERR_LIMIT, "%s: more than %" PRIu64 " bytes to append",
+			return error_set(err, ERR_LIMIT,
+			                 "%s: more than %" PRIu64 " bytes to append",
 			                 path_show(request->path, shown), request->max);
 		if (append_bytes(fd, bytes, written) < 0)
 			return error_sys(err, "%s: write", path_show(request->path, shown));

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -97,6 +98,14 @@ static void set_limits(void)
 #endif
 }
 
+/* Becoming somebody else cancels it, so it comes after that. */
+static int die_with_agent(struct error *err)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return error_sys(err, "prctl");
+	return 0;
+}
+
 void perform(const struct agent *agent, const struct wire_message *request, int socket)
 {
 	static struct job job;
@@ -110,8 +119,8 @@ void perform(const struct agent *agent, const struct wire_message *request, int 
 	(void)signal(SIGXFSZ, SIG_IGN); /* an error, not the end: there is a file to undo */
 	set_limits();
 	job = (struct job){ .fd = SOCKET, .root = ROOT, .workspace = agent->workspace };
-	if (become(&agent->user, &err) < 0 || operate(&job, request, &answer.done, &err) < 0 ||
-	    job_flush(&job, &err) < 0) {
+	if (become(&agent->user, &err) < 0 || die_with_agent(&err) < 0 ||
+	    operate(&job, request, &answer.done, &err) < 0 || job_flush(&job, &err) < 0) {
 		answer = (struct wire_message){ .type = WIRE_FAILED };
 		answer.failed.why = (uint8_t)failure_of(&err);
 		answer.failed.errnum = err.errnum > 0 && err.errnum < 4096 ? (uint32_t)err.errnum

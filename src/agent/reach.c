@@ -35,7 +35,7 @@ static int wait_until_ready(int ready, struct error *err)
 	return 0;
 }
 
-static int end_it(struct error *err)
+static int end_it(pid_t pid, struct error *err)
 {
 	int status;
 
@@ -43,7 +43,7 @@ static int end_it(struct error *err)
 		return error_set(err, ERR_SYSTEM,
 		                 "/proc does not show the user's processes: mount it, without "
 		                 "hidepid or with gid= the agent's group");
-	if (waitpid(-1, &status, 0) < 0 || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+	if (waitpid(pid, &status, 0) < 0 || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
 		return error_set(err, ERR_SYSTEM, "the user's processes cannot be signalled");
 	return 0;
 }
@@ -62,7 +62,7 @@ int reach_check(const struct user *user, struct error *err)
 	r = pid < 0 ? error_sys(err, "fork") : wait_until_ready(ends[0], err);
 	(void)close(ends[0]);
 	if (r == 0)
-		return end_it(err);
+		return end_it(pid, err);
 	if (pid > 0) {
 		(void)kill(pid, SIGKILL);
 		(void)waitpid(pid, NULL, 0);

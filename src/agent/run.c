@@ -18,7 +18,7 @@
 #include "base/fd.h"
 
 enum {
-	CLOSE_MS = 3000,
+	CLOSE_MS = 10000, /* its keeper does it in 2000, unless it is held up */
 	BACKSTOP_MS = 5000,
 	TERMINAL_MS = 200,
 	TERMINAL_BYTES = 256 * 1024,
@@ -107,7 +107,7 @@ static void on_exited(struct stream *stream, const struct keeper_report *report)
 	struct wire_message message = { .type = WIRE_EXITED, .exited = report->exited };
 	struct run *run = &stream->run;
 
-	if (report->orphans)
+	if (report->exited.flags & WIRE_EXITED_REMAINS)
 		children_orphaned(stream->agent);
 	run->exited = true;
 	if (!run->closing)
@@ -138,10 +138,8 @@ static void let_flow(struct stream *stream)
 	struct run *run = &stream->run;
 
 	pump_credit(&run->control_out);
-	for (uint8_t i = 0; i < RUN_OUTPUTS; i++) {
+	for (int i = 0; i < RUN_OUTPUTS; i++)
 		pump_credit(&run->outputs[i].pump);
-		run_tail_due(stream, (uint8_t)(WIRE_OUT + i));
-	}
 }
 
 /* STARTED or REFUSED first, EXITED once: anything else is no keeper of ours. */
@@ -233,9 +231,10 @@ static void drain_terminal(struct stream *stream)
 /* It should have ended by now, or its terminal should have. */
 static void on_due(struct stream *stream)
 {
-	stream_kill(stream);
-	else if (stream->run.exited)
+	if (stream->pid == 0 && stream->run.exited)
 		drain_terminal(stream);
+	else
+		stream_kill(stream);
 }
 
 /* If the keeper does not keep its deadline, we do. */

@@ -25,13 +25,18 @@ static void answer_tail(struct stream *stream, struct run_output *output)
 	stream_say(stream, &message, 0);
 }
 
+/* Where nothing is kept there is nothing to wait for. */
+static bool waits(const struct run_output *output)
+{
+	return (output->tail.flags & WIRE_TAIL_WAIT) != 0 && output->ring.bytes != NULL &&
+	       output->pump.source.fd >= 0 && output->ring.total <= output->tail.offset;
+}
+
 void run_tail_due(struct stream *stream, uint8_t channel)
 {
 	struct run_output *output = &stream->run.outputs[channel - WIRE_OUT];
-	bool waits = (output->tail.flags & WIRE_TAIL_WAIT) != 0 && output->pump.source.fd >= 0 &&
-	             output->ring.total <= output->tail.offset;
 
-	if (output->asked && !waits && stream->wire.phase == WIRE_PHASE_GOING)
+	if (output->asked && !waits(output))
 		answer_tail(stream, output);
 }
 
@@ -39,8 +44,8 @@ void run_tail(struct stream *stream, const struct wire_tail *tail)
 {
 	struct run_output *output = &stream->run.outputs[tail->channel - WIRE_OUT];
 
-	output->tail.flags = 0; /* one waits at a time */
-	run_tail_due(stream, tail->channel);
+	if (output->asked)
+		answer_tail(stream, output); /* one waits at a time */
 	output->tail = *tail;
 	output->asked = true;
 	run_tail_due(stream, tail->channel);

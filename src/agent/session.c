@@ -28,8 +28,22 @@ static void tell_limits(struct wire_limits *limits, struct buf *buf)
 	}
 }
 
+static void tell_groups(struct wire_numbers *groups, struct buf *buf)
+{
+	gid_t all[AGENT_GROUPS];
+	int count = getgroups(AGENT_GROUPS, all);
+	struct error err;
+
+	for (int i = 0; i < count; i++)
+		(void)!wire_numbers_add(groups, buf, all[i], &err);
+}
+
 void session_hello(struct agent *agent)
 {
+	char group_bytes[AGENT_GROUPS * 4 + 1];
+	struct buf groups = { .ptr = group_bytes,
+		              .cap = sizeof group_bytes,
+		              .max = sizeof group_bytes - 1 };
 	char bytes[16 * WIRE_LIMIT_SIZE + 1];
 	struct buf limits = { .ptr = bytes, .cap = sizeof bytes, .max = sizeof bytes - 1 };
 	struct wire_message message = { .type = WIRE_HELLO };
@@ -46,6 +60,7 @@ void session_hello(struct agent *agent)
 		.kernel = { name.release, strnlen(name.release, 64) },
 		.machine = { name.machine, strnlen(name.machine, 64) },
 	};
+	tell_groups(&message.hello.groups, &groups);
 	tell_limits(&message.hello.limits, &limits);
 	out_message(&agent->out, &message, 0, 0);
 	wire_link_put(&agent->link, WIRE_HELLO);

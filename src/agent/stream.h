@@ -42,7 +42,7 @@ void stream_put(struct stream *stream, const struct wire_frame *frame); /* count
 void stream_say(struct stream *stream, const struct wire_message *message, uint8_t channel);
 void stream_end(struct stream *stream, uint8_t channel);
 void stream_grant(struct stream *stream, uint8_t channel, size_t bytes);
-void stream_kill(struct stream *stream); /* its process, if it still has one */
+void stream_kill(struct stream *stream);                /* its process, if it still has one */
 void stream_due(struct stream *stream, uint64_t at_ms); /* call me then; 0: no more */
 
 /* Last words. */

@@ -47,10 +47,10 @@ static void pass_on(struct stream *stream, char *packet, size_t len)
 
 	if (wire_frame_cut(&bytes, &frame, &err) != 1 || bytes.len != 0 || !may_say(frame.type) ||
 	    wire_decode(&frame, &message, &err) < 0)
-		return lose(stream, "the operation said nonsense");
+		return lose(stream, "the operation said what is no message");
 	frame.stream = stream->wire.id;
 	if (wire_stream_put(&stream->wire, &frame, &err) < 0)
-		return lose(stream, "the operation said nonsense");
+		return lose(stream, "the operation said what is no message");
 	out_commit(&stream->agent->out, &frame);
 	if (!stream->wire.over)
 		return;
@@ -93,7 +93,7 @@ static void on_ready(struct source *source, uint32_t events)
 	if (n == 0)
 		return on_silence(stream);
 	if (n < WIRE_HEADER || n > WIRE_FRAME_MAX)
-		return lose(stream, "the operation said nonsense");
+		return lose(stream, "the operation said what is no message");
 	spec = wire_spec((uint8_t)header[0]);
 	if (spec != NULL && spec->paid && (size_t)n - WIRE_HEADER > stream->wire.credit[WIRE_OUT])
 		return source_want(source, 0);

@@ -65,9 +65,10 @@ struct wire_hello {
 	uint32_t magic;
 	uint16_t version; /* magic and version stay where they are in every version */
 	uint8_t flags;
-	uint32_t pid, uid, gid; /* as seen from inside */
-	struct view kernel;     /* uname: release */
-	struct view machine;    /* uname: machine */
+	uint32_t pid, uid, gid;     /* as seen from inside */
+	struct wire_numbers groups; /* its further groups */
+	struct view kernel;         /* uname: release */
+	struct view machine;        /* uname: machine */
 	struct wire_limits limits;
 };
 
@@ -196,6 +197,7 @@ struct wire_tail_is {
 enum {
 	WIRE_EXITED_TIMED_OUT = 1, /* the deadline came first */
 	WIRE_EXITED_LEFT = 2,      /* descendants were still there, and were killed */
+	WIRE_EXITED_REMAINS = 4,   /* some of them could not be killed in time */
 };
 struct wire_exited {
 	uint8_t flags;

@@ -28,6 +28,7 @@ static const struct wire_field hello[] = {
 	U32(wire_hello, pid, 1, INT32_MAX),
 	ANY32(wire_hello, uid),
 	ANY32(wire_hello, gid),
+	FIELD(wire_hello, groups, WIRE_NUMBERS, 0, GROUPS),
 	TEXT(wire_hello, kernel, 0, 64),
 	TEXT(wire_hello, machine, 0, 64),
 	FIELD(wire_hello, limits, WIRE_LIMITS, 0, RLIMITS),
@@ -107,7 +108,7 @@ static const struct wire_field tail_is[] = {
 	FIELD(wire_tail_is, bytes, WIRE_REST, 0, WIRE_RECORDS_MAX),
 };
 static const struct wire_field exited[] = {
-	FLAGS(wire_exited, flags, WIRE_EXITED_TIMED_OUT | WIRE_EXITED_LEFT),
+	FLAGS(wire_exited, flags, WIRE_EXITED_TIMED_OUT | WIRE_EXITED_LEFT | WIRE_EXITED_REMAINS),
 	U8(wire_exited, code, 0, UINT8_MAX),
 	U8(wire_exited, signal, 0, 64),
 	ANY64(wire_exited, wall_us),
@@ -292,7 +293,7 @@ static const struct wire_spec specs[WIRE_TYPE_COUNT] = {
 	                STREAM(WIRE_FROM_OPENER, WIRE_PHASE_LIVE, ON(RUN)),
 	                RECORD(tail, wire_tail) },
 	[WIRE_TAIL_IS] = { "TAIL_IS", "the answer to TAIL",
-	                   STREAM(WIRE_FROM_ACCEPTOR, WIRE_PHASE_GOING, ON(RUN)),
+	                   STREAM(WIRE_FROM_ACCEPTOR, WIRE_PHASE_LIVE, ON(RUN)),
 	                   RECORD(tail_is, wire_tail_is) },
 	[WIRE_EXITED] = { "EXITED", "it has ended; output may still come",
 	                  STREAM(WIRE_FROM_ACCEPTOR, WIRE_PHASE_GOING, ON(RUN)), .once = true,

@@ -165,9 +165,22 @@ static const struct channel_events channel_events = {
 	.failed = on_channel_failed,
 };
 
+/* An agent without privileges cannot give up the groups it was started with. */
+static void keep_groups(struct wire_welcome *welcome, struct buf *buf)
+{
+	gid_t groups[64];
+	int count = geteuid() != 0 ? getgroups(64, groups) : 0;
+	struct error err;
+
+	for (int i = 0; i < count; i++)
+		if (wire_numbers_add(&welcome->groups, buf, groups[i], &err) < 0)
+			die("groups", err.msg);
+}
+
 static void start_agent(struct bench *bench)
 {
-	const struct wire_welcome welcome = {
+	AUTO_BUF struct buf groups;
+	struct wire_welcome welcome = {
 		.version = WIRE_VERSION,
 		.uid = getuid(),
 		.gid = getgid(),
@@ -180,6 +193,8 @@ static void start_agent(struct bench *bench)
 
 	if (image < 0)
 		die("the agent", err.msg);
+	buf_init(&groups, 1024);
+	keep_groups(&welcome, &groups);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		die("socketpair", strerror(errno));
 	bench->agent = fork();

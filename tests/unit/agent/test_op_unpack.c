@@ -419,6 +419,58 @@ static void counts_what_it_leaves_out(void **state)
 	stop(&t);
 }
 
+/* One entry can name two thousand of them. */
+static void counts_the_directories_on_the_way(void **state)
+{
+	static const struct {
+		uint32_t max_count;
+		const char *message; /* NULL: it is enough */
+		const char *last;    /* that is there afterwards, below t */
+		const char * not ;   /* the first that is not */
+	} rows[] = {
+		{ 2,
+		  "entry 1 ('a/b/c'): more than 2 entries, counting the directories on the way to "
+		  "them",
+		  "a", "a/b" },
+		{ 3,
+		  "entry 2 ('a/b/d'): more than 3 entries, counting the directories on the way to "
+		  "them",
+		  "a/b/c", "a/b/d" },
+		{ 5,
+		  "entry 3 ('e/f/g/'): more than 5 entries, counting the directories on the way to "
+		  "them",
+		  "a/b/d", "e" },
+		{ 7, NULL, "e/f/g", "none" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO_BUF struct buf tar;
+		struct job_test t;
+		struct wire_done done;
+		struct error err;
+		char path[64];
+
+		start(&t, &tar);
+		tar_test_file(&tar, "a/b/c", "C"); /* makes two */
+		tar_test_file(&tar, "a/b/d", "D");
+		tar_test_add(&tar, '5', "e/f/g/", "", VIEW("")); /* makes two, and itself */
+		tar_test_end(&tar);
+		if (rows[i].message != NULL) {
+			CHECK_ERROR(unpack_limited(&t, &tar, 10, rows[i].max_count, &done, &err),
+			            err, ERR_LIMIT, rows[i].message);
+		} else {
+			CHECK_OK(unpack_limited(&t, &tar, 10, rows[i].max_count, &done, &err), err);
+			assert_int_equal(done.count, 3);
+		}
+		(void)snprintf(path, sizeof path, "workspace/t/%s", rows[i].last);
+		assert_true(job_test_exists(&t, path));
+		(void)snprintf(path, sizeof path, "workspace/t/%s", rows[i].not );
+		assert_false(job_test_exists(&t, path));
+		stop(&t);
+	}
+}
+
 static void refuses_names_that_are_too_long(void **state)
 {
 	AUTO_BUF struct buf tar;
@@ -464,7 +516,7 @@ static void unpacks_two_thousand_levels(void **state)
 	tar_test_add(&tar, 'L', "", "", (struct view){ name, 4095 });
 	tar_test_file(&tar, "x", "deep");
 	tar_test_end(&tar);
-	CHECK_OK(unpack(&t, &tar, &done, &err), err);
+	CHECK_OK(unpack_limited(&t, &tar, 10, 2048, &done, &err), err);
 	assert_int_equal(done.count, 1);
 	tar_test_run(job_test_path(&t, "workspace/t"),
 	             "test $(find . -type d | wc -l) = 2048 && test $(find . -type f | wc -l) = 1");
@@ -677,6 +729,7 @@ int main(void)
 		TEST(leaves_directories_that_are_there_as_they_are),
 		TEST(keeps_to_its_limits),
 		TEST(counts_what_it_leaves_out),
+		TEST(counts_the_directories_on_the_way),
 		TEST(refuses_names_that_are_too_long),
 		TEST(unpacks_two_thousand_levels),
 		TEST(says_where_an_archive_ends_too_early),

@@ -1,5 +1,16 @@
 #include "job_test.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include <linux/sockios.h>
+
 #include "agent/ops.h"
 #include "base/error.h"
 #include "base/utf8.h"
@@ -141,29 +152,157 @@ static void create_refuses_whatever_is_there(void **state)
 	job_test_stop(&t);
 }
 
-/* Something appears between the look and the end of the bytes. */
-static void create_does_not_replace_a_latecomer(void **state)
+/* --- in the middle of it ---------------------------------------------------------------- */
+
+/* From now on this process has a file system without files that have no name. */
+static void refuse_nameless(void)
 {
-	static struct job_test t;
-	struct wire_write request = REQUEST(WIRE_WRITE_CREATE, "a");
+	struct sock_filter rules[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_TMPFILE & ~O_DIRECTORY, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { .len = ARRAY_LEN(rules), .filter = rules };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+		_exit(99);
+}
+
+static bool has_nameless(const struct job_test *t)
+{
+	int fd = open(job_test_path(t, "workspace"), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return fd >= 0;
+}
+
+/* A child does it; it has taken the first bytes when this returns. Its status becomes 0, or
+ * errno's value. */
+static pid_t begin_write(struct job_test *t, struct wire_write request, bool nameless)
+{
 	struct wire_done done;
 	struct error err;
-	int status = -1;
+	int waiting = 1;
 	pid_t child;
+
+	job_test_again(t);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		if (!nameless)
+			refuse_nameless();
+		_exit(op_write(&t->job, &request, &done, &err) == 0 ? 0 : err.errnum);
+	}
+	job_test_packet(t, WIRE_DATA, VIEW("text"));
+	while (waiting != 0) {
+		assert_int_equal(ioctl(t->peer, SIOCOUTQ, &waiting), 0);
+		(void)usleep(1000);
+	}
+	return child;
+}
+
+static void end_write(struct job_test *t, pid_t child, int want)
+{
+	int status = -1;
+
+	job_test_packet(t, WIRE_END, VIEW(""));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), want);
+}
+
+static void kill_write(pid_t child)
+{
+	int status = -1;
+
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status));
+}
+
+/* What comes there between the look and the end of the bytes. */
+static void only_replace_replaces_a_latecomer(void **state)
+{
+	static const struct {
+		uint8_t mode;
+		int errnum;
+		const char *holds;
+	} cases[] = {
+		{ WIRE_WRITE_CREATE, EEXIST, "late" },
+		{ WIRE_WRITE_REPLACE, 0, "text" },
+	};
+	static struct job_test t;
 
 	(void)state;
 	job_test_start(&t);
-	child = fork(); /* the operation; it waits for bytes */
-	if (child == 0)
-		_exit(op_write(&t.job, &request, &done, &err) == -1 && err.errnum == EEXIST ? 0
-		                                                                            : 1);
-	while (job_test_count(&t, "workspace") == 0)
-		(void)usleep(1000);
-	job_test_file(&t, "workspace/a", VIEW("late"));
-	job_test_feed(&t, VIEW("early"));
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-	job_test_holds(&t, "workspace/a", "late");
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		for (int nameless = 0; nameless < 2; nameless++) {
+			pid_t child = begin_write(&t, REQUEST(cases[i].mode, "a"), nameless != 0);
+
+			job_test_file(&t, "workspace/a", VIEW("late"));
+			end_write(&t, child, cases[i].errnum);
+			job_test_holds(&t, "workspace/a", cases[i].holds);
+			assert_int_equal(job_test_count(&t, "workspace"), 1);
+			assert_int_equal(unlink(job_test_path(&t, "workspace/a")), 0);
+		}
+	job_test_stop(&t);
+}
+
+/* Neither its temporary name nor what it wrote stays. */
+static void a_directory_that_came_late_is_left_alone(void **state)
+{
+	static struct job_test t;
+
+	(void)state;
+	job_test_start(&t);
+	for (int nameless = 0; nameless < 2; nameless++) {
+		pid_t child = begin_write(&t, REQUEST(WIRE_WRITE_REPLACE, "a"), nameless != 0);
+
+		job_test_directory(&t, "workspace/a");
+		end_write(&t, child, EISDIR);
+		assert_int_equal(job_test_count(&t, "workspace"), 1);
+		assert_int_equal(rmdir(job_test_path(&t, "workspace/a")), 0);
+	}
+	job_test_stop(&t);
+}
+
+static void works_without_files_that_have_no_name(void **state)
+{
+	static struct job_test t;
+
+	(void)state;
+	job_test_start(&t);
+	end_write(&t, begin_write(&t, REQUEST(WIRE_WRITE_CREATE, "a"), false), 0);
+	job_test_holds(&t, "workspace/a", "text");
+	job_test_file(&t, "workspace/a", VIEW("the old text"));
+	assert_int_equal(chmod(job_test_path(&t, "workspace/a"), 0751), 0);
+	end_write(&t, begin_write(&t, REQUEST(WIRE_WRITE_REPLACE, "a"), false), 0);
+	job_test_holds(&t, "workspace/a", "text");
+	assert_int_equal(job_test_mode(&t, "workspace/a"), S_IFREG | 0751);
+	assert_int_equal(job_test_count(&t, "workspace"), 1);
+	job_test_stop(&t);
+}
+
+static void nothing_stays_when_it_is_killed(void **state)
+{
+	static struct job_test t;
+
+	(void)state;
+	job_test_start(&t);
+	if (!has_nameless(&t)) {
+		job_test_stop(&t);
+		skip();
+	}
+	job_test_file(&t, "workspace/a", VIEW("old"));
+	kill_write(begin_write(&t, REQUEST(WIRE_WRITE_REPLACE, "a"), true));
+	kill_write(begin_write(&t, REQUEST(WIRE_WRITE_REPLACE, "b"), true));
+	kill_write(begin_write(&t, REQUEST(WIRE_WRITE_CREATE, "b"), true));
+	job_test_holds(&t, "workspace/a", "old");
 	assert_int_equal(job_test_count(&t, "workspace"), 1);
 	job_test_stop(&t);
 }
@@ -185,6 +324,95 @@ static void append_adds_to_the_end(void **state)
 	assert_int_equal(done.bytes, 4);
 	assert_int_equal(done.total, 8);
 	job_test_holds(&t, "workspace/log", "one\ntwo\n");
+	job_test_stop(&t);
+}
+
+/* Sends "ours\n", waits until it is there, appends "theirs\n" as another program, and goes away
+ * or, if it is to go on, sends more than is allowed. */
+static void *interfere(void *ctx)
+{
+	struct job_test *t = ctx;
+	struct stat st = { 0 };
+	int fd = open(job_test_path(t, "workspace/log"), O_WRONLY | O_APPEND | O_CLOEXEC);
+
+	job_test_packet(t, WIRE_DATA, VIEW("ours\n"));
+	while (fstat(fd, &st) == 0 && st.st_size != 4 + 5)
+		(void)usleep(1000);
+	(void)!write(fd, "theirs\n", 7);
+	(void)close(fd);
+	if (t->with_end)
+		job_test_packet(t, WIRE_DATA, VIEW("more"));
+	else
+		(void)shutdown(t->peer, SHUT_RDWR);
+	return NULL;
+}
+
+static void what_others_append_meanwhile_is_not_cut_off(void **state)
+{
+	static const struct {
+		bool goes_on;
+		enum error_kind kind;
+		int errnum;
+		const char *message;
+	} cases[] = {
+		{ false, ERR_SYSTEM, EPIPE, "the request was closed: 5 bytes were appended" },
+		{ true, ERR_LIMIT, 0, "log: more than 5 bytes to append: 5 bytes were appended" },
+	};
+	struct wire_write request = REQUEST(WIRE_WRITE_APPEND, "log");
+	static struct job_test t;
+	struct wire_done done;
+	struct error err;
+
+	(void)state;
+	job_test_start(&t);
+	request.max = 5;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		job_test_file(&t, "workspace/log", VIEW("old\n"));
+		job_test_again(&t);
+		t.with_end = cases[i].goes_on;
+		t.fed = true;
+		assert_int_equal(pthread_create(&t.feeder, NULL, interfere, &t), 0);
+		CHECK_ERROR(op_write(&t.job, &request, &done, &err), err, cases[i].kind,
+		            cases[i].message);
+		assert_int_equal(err.errnum, cases[i].errnum);
+		job_test_finish(&t);
+		job_test_holds(&t, "workspace/log", "old\nours\ntheirs\n");
+	}
+	job_test_stop(&t);
+}
+
+/* The kernel writes as much as fits, and says only then that the rest does not. */
+static int write_with_little_room(struct job *job, const struct wire_write *request,
+                                  struct wire_done *done, struct error *err)
+{
+	struct rlimit old, small;
+	int r;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	small = (struct rlimit){ .rlim_cur = 10, .rlim_max = old.rlim_max };
+	(void)signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	r = op_write(job, request, done, err);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	(void)signal(SIGXFSZ, SIG_DFL);
+	return r;
+}
+
+static void what_was_appended_by_half_is_taken_back(void **state)
+{
+	struct wire_write request = REQUEST(WIRE_WRITE_APPEND, "log");
+	static struct job_test t;
+	struct wire_done done;
+	struct error err;
+
+	(void)state;
+	job_test_start(&t);
+	job_test_file(&t, "workspace/log", VIEW("old"));
+	job_test_feed(&t, VIEW("more than fits"));
+	CHECK_ERROR(write_with_little_room(&t.job, &request, &done, &err), err, ERR_SYSTEM,
+	            "log: write: File too large");
+	assert_int_equal(done.bytes, 7); /* they were there */
+	job_test_holds(&t, "workspace/log", "old");
 	job_test_stop(&t);
 }
 
@@ -313,18 +541,15 @@ static void refuses_what_is_no_regular_file(void **state)
 /* The one entry that is there while the operation waits for bytes. */
 static void find_temporary(struct job_test *t, char *out, size_t size)
 {
-	out[0] = '\0';
-	while (out[0] == '\0') {
-		DIR *dir = opendir(job_test_path(t, "workspace"));
-		const struct dirent *entry;
+	DIR *dir = opendir(job_test_path(t, "workspace"));
+	const struct dirent *entry;
 
-		assert_non_null(dir);
-		while ((entry = readdir(dir)) != NULL)
-			if (entry->d_name[0] == '.' && strlen(entry->d_name) > 2)
-				(void)snprintf(out, size, "%s", entry->d_name);
-		(void)closedir(dir);
-		(void)usleep(1000);
-	}
+	out[0] = '\0';
+	assert_non_null(dir);
+	while ((entry = readdir(dir)) != NULL)
+		if (entry->d_name[0] == '.' && strlen(entry->d_name) > 2)
+			(void)snprintf(out, size, "%s", entry->d_name);
+	(void)closedir(dir);
 }
 
 static void the_temporary_name_fits_however_long_the_name_is(void **state)
@@ -338,9 +563,6 @@ static void the_temporary_name_fits_however_long_the_name_is(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
 		struct wire_write request = REQUEST(WIRE_WRITE_REPLACE, "");
 		const char *tail;
-		struct wire_done done;
-		struct error err;
-		int status = -1;
 		pid_t child;
 
 		for (size_t k = 0; k + 1 < lengths[i]; k += 2)
@@ -349,14 +571,9 @@ static void the_temporary_name_fits_however_long_the_name_is(void **state)
 			name[lengths[i] - 1] = 'x';
 		name[lengths[i]] = '\0';
 		request.path = view_of(name);
-		job_test_again(&t);
-		child = fork();
-		if (child == 0)
-			_exit(op_write(&t.job, &request, &done, &err) == 0 ? 0 : 1);
+		child = begin_write(&t, request, false);
 		find_temporary(&t, temporary, sizeof temporary);
-		job_test_feed(&t, VIEW("text"));
-		assert_int_equal(waitpid(child, &status, 0), child);
-		assert_int_equal(status, 0);
+		end_write(&t, child, 0);
 		tail = strstr(temporary, ".belljar-");
 		assert_non_null(tail);
 		assert_int_equal(strlen(tail), strlen(".belljar-0123456789abcdef"));
@@ -366,6 +583,36 @@ static void the_temporary_name_fits_however_long_the_name_is(void **state)
 		assert_int_equal(unlink(job_test_path(&t, path)), 0);
 		assert_int_equal(job_test_count(&t, "workspace"), 0);
 	}
+	job_test_stop(&t);
+}
+
+/* Also what its owner may neither read nor write can be given its name. */
+static int nobody_makes(struct job_test *t, struct error *err)
+{
+	struct wire_write request = REQUEST(WIRE_WRITE_CREATE, "mine");
+	struct wire_done done;
+
+	request.perm = 0;
+	if (op_write(&t->job, &request, &done, err) < 0 ||
+	    chmod(job_test_path(t, "workspace/mine"), 0644) < 0)
+		return -1;
+	request.mode = WIRE_WRITE_REPLACE;
+	job_test_packet(t, WIRE_DATA, VIEW("second"));
+	job_test_packet(t, WIRE_END, VIEW(""));
+	return op_write(&t->job, &request, &done, err);
+}
+
+static void anybody_may_write_and_replace_files_of_their_own(void **state)
+{
+	static struct job_test t;
+
+	(void)state;
+	job_test_start(&t);
+	job_test_packet(&t, WIRE_DATA, VIEW("first"));
+	job_test_packet(&t, WIRE_END, VIEW(""));
+	job_test_as_nobody(&t, nobody_makes);
+	job_test_holds(&t, "workspace/mine", "second");
+	assert_int_equal(job_test_count(&t, "workspace"), 1);
 	job_test_stop(&t);
 }
 
@@ -411,7 +658,12 @@ int main(void)
 		TEST(an_old_file_is_replaced_and_keeps_its_mode),
 		TEST(a_final_link_is_followed_inside_and_stays),
 		TEST(create_refuses_whatever_is_there),
-		TEST(create_does_not_replace_a_latecomer),
+		TEST(only_replace_replaces_a_latecomer),
+		TEST(a_directory_that_came_late_is_left_alone),
+		TEST(works_without_files_that_have_no_name),
+		TEST(nothing_stays_when_it_is_killed),
+		TEST(what_others_append_meanwhile_is_not_cut_off),
+		TEST(what_was_appended_by_half_is_taken_back),
 		TEST(append_adds_to_the_end),
 		TEST(a_large_file_arrives_whole),
 		TEST(missing_parents_are_made_when_asked_for),
@@ -419,6 +671,7 @@ int main(void)
 		TEST(a_request_that_is_closed_leaves_nothing),
 		TEST(refuses_what_is_no_regular_file),
 		TEST(the_temporary_name_fits_however_long_the_name_is),
+		TEST(anybody_may_write_and_replace_files_of_their_own),
 		TEST(a_file_that_may_not_be_written_is_not_replaced),
 	};
 

@@ -449,8 +449,23 @@ static inline void live_make_workspace(struct live *live, const struct live_opti
 	               live->made + (options->root != NULL ? strlen(options->root) : 0));
 }
 
+/* An agent without privileges cannot give up the groups it was started with. In a user
+ * namespace they all look like 65534. */
+static inline void live_keep_groups(struct wire_welcome *welcome, struct buf *buf)
+{
+	gid_t groups[63];
+	int count = geteuid() != 0 ? getgroups(63, groups) : -1;
+	struct error err;
+
+	for (int i = 0; i < count; i++)
+		CHECK_OK(wire_numbers_add(&welcome->groups, buf, groups[i], &err), err);
+	if (count >= 0)
+		CHECK_OK(wire_numbers_add(&welcome->groups, buf, 65534, &err), err);
+}
+
 static inline void live_start(struct live *live, const struct live_options *options)
 {
+	AUTO_BUF struct buf groups;
 	struct wire_welcome welcome = {
 		.flags = options->has_egress ? WIRE_WELCOME_EGRESS : 0,
 		.uid = options->uid != 0 ? options->uid : getuid(),
@@ -465,6 +480,8 @@ static inline void live_start(struct live *live, const struct live_options *opti
 	buf_init(&live->scratch, 256 * 1024);
 	live_make_workspace(live, options);
 	welcome.workspace = view_of(live->workspace);
+	buf_init(&groups, 1024);
+	live_keep_groups(&welcome, &groups);
 	CHECK_OK(loop_new(&live->loop, &err), err);
 	live->timer = loop_timer_new(live->loop, live_poke, live);
 	fd = live_launch(live, options->is_pid1);
