@@ -199,8 +199,9 @@ static pid_t begin_write(struct job_test *t, struct wire_write request, bool nam
 		_exit(op_write(&t->job, &request, &done, &err) == 0 ? 0 : err.errnum);
 	}
 	job_test_packet(t, WIRE_DATA, VIEW("text"));
-	while (waiting != 0) {
+	for (int ms = 0; waiting != 0; ms++) {
 		assert_int_equal(ioctl(t->peer, SIOCOUTQ, &waiting), 0);
+		assert_true(ms < 10000); /* it never asked for them */
 		(void)usleep(1000);
 	}
 	return child;
@@ -336,7 +337,7 @@ static void *interfere(void *ctx)
 	int fd = open(job_test_path(t, "workspace/log"), O_WRONLY | O_APPEND | O_CLOEXEC);
 
 	job_test_packet(t, WIRE_DATA, VIEW("ours\n"));
-	while (fstat(fd, &st) == 0 && st.st_size != 4 + 5)
+	for (int ms = 0; ms < 10000 && fstat(fd, &st) == 0 && st.st_size != 4 + 5; ms++)
 		(void)usleep(1000);
 	(void)!write(fd, "theirs\n", 7);
 	(void)close(fd);
