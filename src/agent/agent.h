@@ -41,8 +41,8 @@ struct agent {
 	uint64_t next_due; /* when a stream wants to be called; 0: never */
 
 	struct user user;
-	rlim_t files; /* descriptors a program may have open, unless it is told otherwise */
-	bool refused; /* setting up failed: end when that is said */
+	rlim_t files;   /* descriptors a program may have open, unless it is told otherwise */
+	bool refused;   /* setting up failed: end when that is said */
 	int root, proc; /* O_PATH */
 	int null;       /* opened before anybody could put something else in its place */
 	char workspace[WIRE_PATH_MAX + 1];

@@ -9,6 +9,7 @@ struct joints {
 	struct program program; /* with the other ends */
 };
 
-/* As program.exec asks; the descriptors are all set. After a failure joints_close() closes what there is. */
+/* As program.exec asks; a program without stdin reads from `null`. Sets all descriptors. After
+ * a failure joints_close() closes what there is. */
 MUST_CHECK int joints_make(struct joints *j, int null, struct error *err);
 void joints_close(const struct joints *j, bool ours); /* the program's ends, perhaps ours too */

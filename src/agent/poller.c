@@ -60,11 +60,20 @@ void source_want(struct source *source, uint32_t events)
 	(void)epoll_ctl(source->set, EPOLL_CTL_MOD, source->fd, &event);
 }
 
+int source_take(struct source *source)
+{
+	int fd = source->fd;
+
+	if (fd >= 0)
+		(void)epoll_ctl(source->set, EPOLL_CTL_DEL, fd, NULL);
+	source->fd = -1;
+	return fd;
+}
+
 void source_close(struct source *source)
 {
-	if (source->fd < 0)
-		return;
-	(void)epoll_ctl(source->set, EPOLL_CTL_DEL, source->fd, NULL);
-	(void)close(source->fd);
-	source->fd = -1;
+	int fd = source_take(source);
+
+	if (fd >= 0)
+		(void)close(fd);
 }

@@ -39,4 +39,5 @@ void poller_let_produce(struct poller *poller, bool on);
 MUST_CHECK int source_add(struct source *source, int set, int fd, uint32_t events, source_fn *ready,
                           struct error *err);
 void source_want(struct source *source, uint32_t events);
+int source_take(struct source *source);   /* the descriptor, no longer registered */
 void source_close(struct source *source); /* out of the set first: a forked child may hold a copy */

@@ -28,10 +28,8 @@ static void drop(struct proxy_client *client)
 /* The client's socket, now somebody else's; the slot is free. */
 static int hand_on(struct proxy_client *client)
 {
-	int fd = client->source.fd;
+	int fd = source_take(&client->source);
 
-	source_want(&client->source, 0);
-	client->source.fd = -1;
 	drop(client);
 	return fd;
 }

@@ -25,16 +25,6 @@ static void stop(struct relay *relay)
 	feed_stop(&relay->feed);
 }
 
-/* Takes the descriptor out of its source. */
-static int take(struct source *source)
-{
-	int fd = source->fd;
-
-	source_want(source, 0);
-	source->fd = -1;
-	return fd;
-}
-
 /* Both directions at once: the other side has reset it, or there is nothing left to say. */
 static bool is_dead(int fd)
 {
@@ -124,10 +114,11 @@ static void port_failed(struct stream *stream)
 
 static void port_connected(struct stream *stream)
 {
+	int fd = source_take(&stream->relay.connecting);
 	struct error err;
 
 	stream_due(stream, 0);
-	if (join(stream, take(&stream->relay.connecting), WIRE_OUT, port_pump_ended, &err) < 0) {
+	if (join(stream, fd, WIRE_OUT, port_pump_ended, &err) < 0) {
 		stop(&stream->relay);
 		return stream_failed(stream, &err);
 	}
@@ -305,7 +296,7 @@ static void dial_feed_drained(struct feed *feed)
 	if (relay->over || relay->whole) {
 		pump_stop(&relay->pump);
 		if (fd >= 0)
-			proxy_linger(stream->agent, take(&feed->source));
+			proxy_linger(stream->agent, source_take(&feed->source));
 	} else if (fd >= 0) {
 		(void)shutdown(fd, SHUT_WR);
 		source_close(&feed->source);

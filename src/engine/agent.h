@@ -16,6 +16,7 @@ struct view agent_image(void);
 /* A descriptor to execute, close-on-exec. `sealed` (may be NULL) tells whether it is a memfd. */
 MUST_CHECK int agent_image_open(bool *sealed, struct error *err);
 
-/* In the child, after fork: becomes the agent. The channel gets descriptor 3, everything else
- * but 0, 1 and 2 is closed, the environment is empty. Returns only if that failed. */
+/* In the child, after fork: becomes the agent. The channel gets descriptor 3; 0 and 1 are
+ * /dev/null, 2 stays, everything else is closed; the environment is empty. Returns only if that
+ * failed. */
 int agent_image_exec(int image, int channel, struct error *err);

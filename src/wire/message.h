@@ -132,7 +132,7 @@ struct wire_failed {
 
 enum {
 	WIRE_EXEC_STDIN = 1,   /* channel 0 is its stdin; otherwise that is empty */
-	WIRE_EXEC_PTY = 2,     /* on a terminal of its own; all output is on channel 1 */
+	WIRE_EXEC_PTY = 2,     /* on a terminal of its own: channel 0 types, channel 1 shows */
 	WIRE_EXEC_MERGE = 4,   /* stderr goes where stdout goes */
 	WIRE_EXEC_CONTROL = 8, /* channels 3 (to it) and 4 (from it) are its descriptor 3 */
 };
@@ -320,9 +320,9 @@ struct wire_pack {
 };
 
 struct wire_unpack {
-	uint64_t max; /* bytes of all files */
-	uint32_t max_count;
-	struct view path; /* a directory, made if missing */
+	uint64_t max;       /* bytes of all files */
+	uint32_t max_count; /* entries, and directories made on the way to them */
+	struct view path;   /* a directory, made if missing */
 };
 
 struct wire_dial {

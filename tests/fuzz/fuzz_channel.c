@@ -156,7 +156,7 @@ static void open_streams(void)
 	static const struct view path = { "f", 1 }, none = { "", 0 };
 	struct wire_message requests[] = {
 		{ .type = WIRE_EXEC, .exec = { .cwd = none, .argv = { 1, { argv, 4 } } } },
-		{ .type = WIRE_READ, .read.path = path },
+		{ .type = WIRE_READ, .read = { .count = 100000, .max = 100000, .path = path } },
 		{ .type = WIRE_WRITE, .write.path = path },
 		{ .type = WIRE_LIST, .list = { .limit = 3, .path = path, .cursor = none } },
 		{ .type = WIRE_GREP,
@@ -167,9 +167,11 @@ static void open_streams(void)
 		            .names = none } },
 		{ .type = WIRE_PORT, .port.port = 1 },
 		{ .type = WIRE_STATS },
-		{ .type = WIRE_PACK, .pack = { .max_count = 1, .path = path } },
+		{ .type = WIRE_PACK, .pack = { .max = 100000, .max_count = 1, .path = path } },
+		{ .type = WIRE_STAT, .stat.path = path },
 	};
-	struct wire_message tail = { .type = WIRE_TAIL, .tail.channel = WIRE_OUT };
+	struct wire_message tail = { .type = WIRE_TAIL,
+		                     .tail = { .channel = WIRE_OUT, .max = 100 } };
 	struct error err;
 
 	for (size_t i = 0; i < ARRAY_LEN(requests); i++)

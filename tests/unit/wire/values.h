@@ -19,7 +19,7 @@ static const struct {
 	{ "FAILED", "why", WIRE_FAILED_SYSTEM, "system: anything else the kernel said" },
 	{ "EXEC", "flags", WIRE_EXEC_STDIN, "channel 0 is its stdin, which is empty otherwise" },
 	{ "EXEC", "flags", WIRE_EXEC_PTY,
-	  "it has a terminal of its own; all output is on channel 1" },
+	  "it has a terminal of its own: channel 0 types, channel 1 shows" },
 	{ "EXEC", "flags", WIRE_EXEC_MERGE, "stderr goes where stdout goes" },
 	{ "EXEC", "flags", WIRE_EXEC_CONTROL,
 	  "channels 3 (to it) and 4 (from it) are its descriptor 3" },
