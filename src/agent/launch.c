@@ -191,6 +191,8 @@ static int run_program(const struct program *program, struct error *err)
 
 	pointers(&program->exec->argv, argv);
 	environ = pointers(&program->exec->env, env); /* PATH is looked for in it */
+	if (argv[0] == NULL || argv[0][0] == '\0')
+		return error_set(err, ERR_INVALID, "argv: the program's name is empty");
 	(void)execvp(argv[0], argv);
 	return error_sys(err, "%s", argv[0]);
 }

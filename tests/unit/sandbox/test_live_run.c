@@ -73,7 +73,7 @@ static void says_why_a_program_cannot_be_started(void **state)
 		{ "./plain", NULL, WIRE_FAILED_DENIED, "./plain: Permission denied" },
 		{ "./dangling", NULL, WIRE_FAILED_MISSING,
 		  "./dangling: No such file or directory" },
-		{ "", NULL, WIRE_FAILED_MISSING, ": No such file or directory" },
+		{ "", NULL, WIRE_FAILED_INVALID, "argv: the program's name is empty" },
 		{ "sh", no_path, WIRE_FAILED_MISSING, "sh: No such file or directory" },
 		{ "no-such-program", nothing, WIRE_FAILED_MISSING,
 		  "no-such-program: No such file or directory" },
