@@ -28,6 +28,21 @@ static int open_null(struct error *err)
 	return fd;
 }
 
+/* What whoever started us ignored is not to be ignored by programs. The C library keeps some
+ * signals to itself, hence the bare call: its struct begins with the handler. */
+static void heed_signals(void)
+{
+	static const uintptr_t by_default[8];
+
+	for (int signo = 1; signo <= 64; signo++) {
+		uintptr_t now[8] = { 0 };
+
+		(void)syscall(SYS_rt_sigaction, signo, NULL, now, (size_t)8);
+		if (now[0] == (uintptr_t)SIG_IGN)
+			(void)syscall(SYS_rt_sigaction, signo, by_default, NULL, (size_t)8);
+	}
+}
+
 int setup_process(struct agent *agent, struct error *err)
 {
 	struct rlimit files;
@@ -37,6 +52,7 @@ int setup_process(struct agent *agent, struct error *err)
 		return error_sys(err, "prctl");
 	if (getpid() != 1 && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return error_sys(err, "become a subreaper");
+	heed_signals();
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		return error_sys(err, "ignore SIGPIPE");
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
