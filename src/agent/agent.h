@@ -42,6 +42,7 @@ struct agent {
 
 	struct user user;
 	rlim_t files;   /* descriptors a program may have open, unless it is told otherwise */
+	int nice;       /* and how nice it is: the agent and the keepers may be less so */
 	bool refused;   /* setting up failed: end when that is said */
 	int root, proc; /* O_PATH */
 	int null;       /* opened before anybody could put something else in its place */

@@ -22,7 +22,8 @@ struct program {
 	const struct wire_exec *exec;
 	const struct user *user; /* the sandbox's: exec may name another */
 	const char *workspace;
-	rlim_t files;   /* descriptors it may have open, unless exec says otherwise */
+	rlim_t files; /* descriptors it may have open, unless exec says otherwise */
+	int nice;
 	int root, proc; /* what paths are below, and /proc */
 	int agent;      /* SOCK_SEQPACKET, to be told and to tell */
 	int in, out, err;

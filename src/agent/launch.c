@@ -202,6 +202,7 @@ void launch(const struct program *program, int report)
 	struct error err;
 
 	(void)umask(program->exec->umask);
+	(void)setpriority(PRIO_PROCESS, 0, program->nice);
 	reset_signals();
 	if (join_fds(program, &err) == 0 && set_limits(program, &err) == 0 &&
 	    become_user_of(program, &err) == 0 && enter_directory(program, &err) == 0)

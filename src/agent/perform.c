@@ -118,6 +118,7 @@ void perform(const struct agent *agent, const struct wire_message *request, int 
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)signal(SIGXFSZ, SIG_IGN); /* an error, not the end: there is a file to undo */
 	set_limits();
+	(void)setpriority(PRIO_PROCESS, 0, agent->nice);
 	job = (struct job){ .fd = SOCKET, .root = ROOT, .workspace = agent->workspace };
 	if (become(&agent->user, &err) < 0 || die_with_agent(&err) < 0 ||
 	    operate(&job, request, &answer.done, &err) < 0 || job_flush(&job, &err) < 0) {

@@ -462,6 +462,7 @@ void run_open(struct stream *stream, const struct wire_message *message)
 		             .user = &agent->user,
 		             .workspace = agent->workspace,
 		             .files = agent->files,
+		             .nice = agent->nice,
 		             .root = agent->root,
 		             .proc = agent->proc },
 	};

@@ -16,6 +16,8 @@
 #include "agent/tree.h"
 #include "base/error.h"
 
+enum { PRIORITY = -10 };
+
 static int open_null(struct error *err)
 {
 	int fd = open("/dev/null", O_RDWR | O_CLOEXEC | O_NONBLOCK);
@@ -60,6 +62,9 @@ int setup_process(struct agent *agent, struct error *err)
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
+	/* Ending a fork bomb takes a little more processor than each of it has. If we may. */
+	agent->nice = getpriority(PRIO_PROCESS, 0);
+	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
 	(void)umask(022);
 	agent->proc = tree_open(err);
 	agent->null = open_null(err);

@@ -94,6 +94,11 @@ struct choice {
 };
 static const struct choice everybody;
 
+struct reaper {
+	tree_reaped_fn *reaped;
+	void *ctx;
+};
+
 static bool is_below(struct procs *procs, const struct proc *proc, pid_t self,
                      const struct choice *choice)
 {
@@ -199,25 +204,6 @@ size_t tree_signal(int signo)
 	return signal_below(&scans[0], signo);
 }
 
-/* Stops all of them, until a look finds none that was not there the last time. */
-static void stop_all(const struct choice *choice)
-{
-	scans[1].count = 0;
-	for (int pass = 0; pass < STOP_PASSES; pass++) {
-		struct procs *now = &scans[pass % 2], *before = &scans[(pass + 1) % 2];
-		bool news = false;
-
-		(void)scan(now, choice);
-		for (size_t i = 0; i < now->count; i++)
-			if (now->all[i].below && !contains(before, &now->all[i])) {
-				signal_proc(&now->all[i], SIGSTOP);
-				news = true;
-			}
-		if (!news)
-			return;
-	}
-}
-
 bool tree_reap(tree_reaped_fn *reaped, void *ctx)
 {
 	int status;
@@ -229,12 +215,35 @@ bool tree_reap(tree_reaped_fn *reaped, void *ctx)
 	return pid == 0;
 }
 
+/* Stops all of them, until a look finds none that was not there the last time. The dead among
+ * our children are cleared away before each look (`reaps`): they would slow it down. */
+static void stop_all(const struct choice *choice, const struct reaper *reaps)
+{
+	scans[1].count = 0;
+	for (int pass = 0; pass < STOP_PASSES; pass++) {
+		struct procs *now = &scans[pass % 2], *before = &scans[(pass + 1) % 2];
+		bool news = false;
+
+		if (reaps != NULL)
+			(void)tree_reap(reaps->reaped, reaps->ctx);
+		(void)scan(now, choice);
+		for (size_t i = 0; i < now->count; i++)
+			if (now->all[i].below && !contains(before, &now->all[i])) {
+				signal_proc(&now->all[i], SIGSTOP);
+				news = true;
+			}
+		if (!news)
+			return;
+	}
+}
+
 bool tree_end(uint64_t ms, tree_reaped_fn *reaped, void *ctx)
 {
+	const struct reaper reaper = { reaped, ctx };
 	uint64_t until = clock_now_ms() + ms;
 
 	while (tree_reap(reaped, ctx)) {
-		stop_all(&everybody);
+		stop_all(&everybody, &reaper);
 		(void)tree_signal(SIGKILL);
 		if (!tree_reap(reaped, ctx))
 			return true;
@@ -250,7 +259,7 @@ bool tree_kill_unknown(tree_known_fn *known, void *ctx)
 	const struct choice choice = { known, ctx };
 	bool seen;
 
-	stop_all(&choice);
+	stop_all(&choice, NULL);
 	seen = scan(&scans[0], &choice);
 	return signal_below(&scans[0], SIGKILL) == 0 && seen;
 }
