@@ -33,7 +33,6 @@ static void swallow(struct feed *feed)
 	give_back(feed, waiting);
 }
 
-/* The last call on a feed in any of the functions below: the stream may be gone after it. */
 /* One frame as one packet. What went of the bytes, 0 for an END; -1 as of write(2). */
 static ssize_t put_packet(const struct feed *feed, enum wire_type type, struct view bytes)
 {
@@ -57,6 +56,7 @@ static ssize_t put_packet(const struct feed *feed, enum wire_type type, struct v
 	return (ssize_t)bytes.len;
 }
 
+/* The last call on a feed, like break_off(): the stream may be gone after it. */
 static void finish(struct feed *feed)
 {
 	if (feed->packets && put_packet(feed, WIRE_END, (struct view){ "", 0 }) < 0 &&

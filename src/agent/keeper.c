@@ -57,9 +57,13 @@ static void move_fds(struct program *program)
 	enum { FIRST = 3 };
 	unsigned next = FIRST;
 
-	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		if (*all[i] >= 0)
-			*all[i] = fcntl(*all[i], F_DUPFD_CLOEXEC, FIRST + (int)ARRAY_LEN(all));
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		if (*all[i] < 0)
+			continue;
+		*all[i] = fcntl(*all[i], F_DUPFD_CLOEXEC, FIRST + (int)ARRAY_LEN(all));
+		if (*all[i] < 0)
+			_exit(1); /* no room: the agent says that we were lost */
+	}
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		if (*all[i] >= 0) {
 			*all[i] = dup3(*all[i], (int)next, O_CLOEXEC);

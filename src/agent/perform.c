@@ -79,8 +79,10 @@ static void move_fds(int socket, int root)
 	int high_socket = fcntl(socket, F_DUPFD_CLOEXEC, ROOT + 1);
 	int high_root = fcntl(root, F_DUPFD_CLOEXEC, ROOT + 1);
 
-	(void)dup3(high_socket, SOCKET, O_CLOEXEC);
-	(void)dup3(high_root, ROOT, O_CLOEXEC);
+	/* Where they should be is the agent's: rather nothing than that. */
+	if (high_socket < 0 || high_root < 0 || dup3(high_socket, SOCKET, O_CLOEXEC) < 0 ||
+	    dup3(high_root, ROOT, O_CLOEXEC) < 0)
+		_exit(1);
 	(void)syscall(SYS_close_range, ROOT + 1, ~0U, 0);
 }
 

@@ -28,6 +28,13 @@
 #define TEST(name)           cmocka_unit_test(name)
 #define RUN_TESTS(name, all) cmocka_run_group_tests_name(name, all, NULL, NULL)
 
+/* Not here, and why: tests/run.sh shows it. */
+#define SKIP_TEST(why)                                                                             \
+	do {                                                                                       \
+		print_message("# skipped: %s\n", (why));                                           \
+		skip();                                                                            \
+	} while (0)
+
 /* The call failed, with this kind and exactly this text. */
 #define CHECK_ERROR(call, err, want_kind, want_msg)                                                \
 	do {                                                                                       \

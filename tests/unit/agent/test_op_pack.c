@@ -148,7 +148,7 @@ static void leaves_out_what_it_may_not_read(void **state)
 
 	(void)state;
 	if (geteuid() != 0)
-		skip();
+		SKIP_TEST("only root can act for two users");
 	job_test_start(&t);
 	job_test_directory(&t, "workspace/closed");
 	job_test_file(&t, "workspace/closed/x", VIEW("x"));
@@ -272,7 +272,7 @@ static void keeps_the_size_the_header_says(void **state)
 
 	(void)state;
 	if (access(number, R_OK) != 0 || access(text, R_OK) != 0)
-		skip();
+		SKIP_TEST("no file in /sys or /proc whose size is wrong");
 	job_test_start(&t);
 	root = t.job.root;
 	t.job.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);

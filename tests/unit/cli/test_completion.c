@@ -91,7 +91,7 @@ static void bash_completes(void **state)
 
 	(void)state;
 	if (!has_program("bash"))
-		skip();
+		SKIP_TEST("there is no bash");
 	place_write("script", RUN("completion", "bash")->out);
 	place_write("my file", "");
 	place_write("myother", "");
@@ -126,7 +126,7 @@ static void fish_completes(void **state)
 
 	(void)state;
 	if (!has_program("fish"))
-		skip();
+		SKIP_TEST("there is no fish");
 	place_write("script", RUN("completion", "fish")->out);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char command[256];

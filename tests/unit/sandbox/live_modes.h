@@ -18,7 +18,7 @@ static inline void live_begin(struct live *live)
 static inline void live_begin_as_nobody(struct live *live)
 {
 	if (geteuid() != 0)
-		skip();
+		SKIP_TEST("only root can act for two users");
 	live_start(live,
 	           &(struct live_options){ .is_pid1 = live_as_pid1, .uid = 65534, .gid = 65534 });
 }

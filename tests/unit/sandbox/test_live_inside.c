@@ -15,7 +15,7 @@ static void has_the_rights_of_the_user_only(void **state)
 	struct stat st;
 
 	if (geteuid() != 0)
-		skip();
+		SKIP_TEST("only root can act for two users");
 	files_begin(&live, state, (struct live_options){ .uid = NOBODY, .gid = NOBODY });
 	files_put(&live, "secret", VIEW("root's"));
 	assert_int_equal(chmod(files_at(&live, "secret"), 0600), 0);

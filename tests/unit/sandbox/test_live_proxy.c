@@ -301,7 +301,7 @@ static const char *proxy_of(const struct live *live)
 static void skip_without_curl(void)
 {
 	if (access("/usr/bin/curl", X_OK) < 0)
-		skip();
+		SKIP_TEST("there is no curl");
 }
 
 static void curl_gets_a_page(void **state)

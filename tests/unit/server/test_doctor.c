@@ -80,7 +80,7 @@ static void a_configuration_that_cannot_be_opened_gets_its_own_fix(void **state)
 	place_write("closed", "{}");
 	assert_int_equal(chmod("closed", 0), 0);
 	if (place_give_up_root() < 0)
-		skip();
+		SKIP_TEST("root cannot become nobody here");
 	check = (struct check){ 0 };
 	probe_configuration(&closed, &check);
 	place_be_root_again();
@@ -178,7 +178,7 @@ static void a_socket_below_the_runtime_directory_is_found(void **state)
 	(void)state;
 	(void)unsetenv("DOCKER_HOST");
 	if (access("/var/run/docker.sock", F_OK) == 0)
-		skip();
+		SKIP_TEST("there is a Docker here");
 	assert_int_equal(setenv("XDG_RUNTIME_DIR", place_path, 1), 0);
 	assert_int_equal(mkdir("podman", 0700), 0);
 	(void)snprintf(path, sizeof path, "%s/podman/podman.sock", place_path);
