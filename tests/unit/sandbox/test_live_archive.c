@@ -297,7 +297,7 @@ static void an_unpack_closed_half_way_leaves_no_half_file(void **state)
 	LIVE_CHECK_FAILED(s, WIRE_FAILED_CLOSED, "closed");
 	files_check(&live, "t/whole", "text");
 	assert_int_equal(files_count(files_at(&live, "t")), 1);
-	live_wait_no_descendants(&live, 1000);
+	live_wait_no_descendants(&live, LIVE_MS);
 	live_stop(&live);
 }
 
@@ -331,8 +331,8 @@ static void a_pack_that_nobody_reads_waits_alone(void **state)
 	limit_kib = before + 256;
 	assert_in_range(live_status(live.agent, "VmRSS:"), 1, limit_kib);
 	channel_close(s->stream);
-	LIVE_CHECK_FAILED(live_wait_ms(s, 1000), WIRE_FAILED_CLOSED, "closed");
-	live_wait_no_descendants(&live, 1000);
+	LIVE_CHECK_FAILED(live_wait_ms(s, LIVE_MS), WIRE_FAILED_CLOSED, "closed");
+	live_wait_no_descendants(&live, LIVE_MS);
 	live_stop(&live);
 }
 

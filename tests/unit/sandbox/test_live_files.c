@@ -220,7 +220,7 @@ static void every_refusal_says_which_path_and_why(void **state)
 	files_check(&live, "f", "old");
 	files_check(&live, "d/g", "g");
 	assert_int_equal(files_count(live.made), 4);
-	live_wait_no_descendants(&live, 1000);
+	live_wait_no_descendants(&live, LIVE_MS);
 	live_stop(&live);
 }
 

@@ -201,7 +201,7 @@ static void does_not_grow_when_nobody_reads(void **state)
 	assert_true(live_status(getpid(), "VmRSS:") <= server + 8192);
 	channel_close(s->stream);
 	LIVE_CHECK_FAILED(s, WIRE_FAILED_CLOSED, "closed");
-	live_wait_no_descendants(&live, 1000);
+	live_wait_no_descendants(&live, LIVE_MS);
 	live_finish(&live);
 }
 

@@ -324,7 +324,7 @@ static void serves_64_operations_at_once(void **state)
 	for (unsigned i = 0; i < COUNT; i++)
 		assert_true(live_check(streams[i])->hash[WIRE_OUT] == streams[i]->sent_hash);
 	assert_int_equal(files_count(live.made), COUNT);
-	live_wait_no_descendants(&live, 1000);
+	live_wait_no_descendants(&live, LIVE_MS);
 	live_stop(&live);
 }
 

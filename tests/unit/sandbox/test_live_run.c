@@ -90,7 +90,7 @@ static void says_why_a_program_cannot_be_started(void **state)
 		LIVE_CHECK_FAILED(s, rows[i].failure, rows[i].message);
 		assert_false(s->is_started);
 	}
-	live_wait_no_descendants(&live, 1000);
+	live_wait_no_descendants(&live, LIVE_MS);
 	live_finish(&live);
 }
 
@@ -260,7 +260,7 @@ static void is_closed_before_it_has_started(void **state)
 		LIVE_CHECK_FAILED(s, WIRE_FAILED_CLOSED, "closed");
 		assert_false(s->has_exited);
 	}
-	live_wait_no_descendants(&live, 1000);
+	live_wait_no_descendants(&live, LIVE_MS);
 	live_finish(&live);
 }
 
@@ -285,7 +285,7 @@ static void ends_100_runs_closed_in_the_middle(void **state)
 		(void)live_wait_ms(s[i], 30000);
 		assert_int_equal(s[i]->failure, WIRE_FAILED_CLOSED);
 	}
-	live_wait_no_descendants(&live, 1000);
+	live_wait_no_descendants(&live, LIVE_MS);
 	assert_int_equal(live_agent_fds(&live), fds);
 	live_finish(&live);
 }

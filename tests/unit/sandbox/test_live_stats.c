@@ -100,7 +100,7 @@ static void a_killed_worker_is_told_behind_its_last_bytes(void **state)
 	files_begin(&live, state, (struct live_options){ 0 });
 	s = open_blocked_read(&live);
 	assert_int_equal(kill(files_worker(&live), SIGKILL), 0);
-	live_wait_no_descendants(&live, 1000);
+	live_wait_no_descendants(&live, LIVE_MS);
 	live_run_ms(&live, 20);
 	assert_false(s->is_over);
 	s->holds_back = false;
@@ -119,9 +119,9 @@ static void a_stream_whose_worker_was_killed_can_be_closed(void **state)
 	files_begin(&live, state, (struct live_options){ 0 });
 	s = open_blocked_read(&live);
 	assert_int_equal(kill(files_worker(&live), SIGKILL), 0);
-	live_wait_no_descendants(&live, 1000);
+	live_wait_no_descendants(&live, LIVE_MS);
 	channel_close(s->stream);
-	LIVE_CHECK_FAILED(live_wait_ms(s, 1000), WIRE_FAILED_CLOSED, "closed");
+	LIVE_CHECK_FAILED(live_wait_ms(s, LIVE_MS), WIRE_FAILED_CLOSED, "closed");
 	live_stop(&live);
 }
 
@@ -164,7 +164,7 @@ static void every_stream_but_the_blocked_one_goes_on(void **state)
 		channel_close(blocked[i]->stream);
 	for (unsigned i = 0; i < ARRAY_LEN(blocked); i++)
 		LIVE_CHECK_FAILED(blocked[i], WIRE_FAILED_CLOSED, "closed");
-	live_wait_no_descendants(&live, 1000);
+	live_wait_no_descendants(&live, LIVE_MS);
 	live_stop(&live);
 }
 

@@ -89,7 +89,7 @@ static void ends_a_program_at_its_deadline(void **state)
 	/* In time. */
 	s = live_start_run(&live, LIVE_RUN(.deadline_ms = 5000), "sleep", "0.1");
 	assert_int_equal(live_exited(s)->exited.flags, 0);
-	live_wait_no_descendants(&live, 1000);
+	live_wait_no_descendants(&live, LIVE_MS);
 	live_finish(&live);
 }
 
@@ -187,11 +187,11 @@ static void catches_a_comet(void **state)
 		start = clock_now_ms();
 		assert_int_equal(live_exited(s)->exited.flags, WIRE_EXITED_TIMED_OUT);
 		assert_true(clock_now_ms() - start < 4000);
-		live_wait_no_descendants(&live, 1000);
+		live_wait_no_descendants(&live, LIVE_MS);
 	}
 	s = live_exec(&live, live_self(), "--comet-left");
 	assert_int_equal(s->exited.code, 8);
-	live_wait_no_descendants(&live, 1000);
+	live_wait_no_descendants(&live, LIVE_MS);
 	live_finish(&live);
 }
 
@@ -217,7 +217,7 @@ static void survives_a_fork_bomb(void **state)
 	assert_true(live_descendants(&live, NULL, 0) > 100);
 	(void)live_wait_ms(s, 4000);
 	assert_int_equal(live_exited(s)->exited.flags, WIRE_EXITED_TIMED_OUT);
-	live_wait_no_descendants(&live, 1000);
+	live_wait_no_descendants(&live, LIVE_MS);
 	assert_true(clock_now_ms() - start < 1500 + 3000);
 	live_finish(&live);
 }
@@ -277,7 +277,7 @@ static void tells_of_a_killed_keeper_and_ends_what_it_kept(void **state)
 		live_until_bytes(s, WIRE_OUT, 3);
 		assert_int_equal(kill(keeper_of(&live), SIGKILL), 0);
 		LIVE_CHECK_FAILED(s, WIRE_FAILED_LOST, "the program's keeper was killed");
-		live_wait_no_descendants(&live, 1000);
+		live_wait_no_descendants(&live, LIVE_MS);
 	}
 	s = live_start_run(&live, LIVE_RUN(0), live_self(), "--leaving-comet");
 	live_until_bytes(s, WIRE_OUT, 3);
