@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -10,12 +9,12 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/keep_fds.h"
 #include "agent/launch.h"
 #include "agent/tree.h"
 #include "base/clock.h"
@@ -48,29 +47,6 @@ static void on_reaped(void *ctx, pid_t pid, int status)
 }
 
 /* --- starting ---------------------------------------------------------------------- */
-
-/* Leaves this process with nothing but its own descriptors, in one row from 3 on. */
-static void move_fds(struct program *program)
-{
-	int *all[] = { &program->agent,   &program->in,   &program->out, &program->err,
-		       &program->control, &program->root, &program->proc };
-	enum { FIRST = 3 };
-	unsigned next = FIRST;
-
-	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		if (*all[i] < 0)
-			continue;
-		*all[i] = fcntl(*all[i], F_DUPFD_CLOEXEC, FIRST + (int)ARRAY_LEN(all));
-		if (*all[i] < 0)
-			_exit(1); /* no room: the agent says that we were lost */
-	}
-	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		if (*all[i] >= 0) {
-			*all[i] = dup3(*all[i], (int)next, O_CLOEXEC);
-			next++;
-		}
-	(void)syscall(SYS_close_range, next, ~0U, 0);
-}
 
 /* True: the program runs. Otherwise why not, in *err. */
 static bool wait_for_start(int report, struct error *err)
@@ -249,12 +225,14 @@ static void tell_exit(const struct keeper *keeper, bool remains)
 
 void keeper_main(struct program *program)
 {
+	int *const kept[] = { &program->agent,   &program->in,   &program->out, &program->err,
+		              &program->control, &program->root, &program->proc };
 	struct keeper keeper = { .status = SIGKILL };
 	struct keeper_report report = { .kind = KEEPER_STARTED };
 	bool ended;
 	sigset_t set;
 
-	move_fds(program);
+	keep_fds(kept, ARRAY_LEN(kept));
 	tree_use(program->proc);
 	keeper.agent = program->agent;
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);

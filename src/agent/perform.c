@@ -1,21 +1,20 @@
 #include "agent/perform.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/keep_fds.h"
 #include "agent/launch.h"
 #include "agent/ops.h"
 #include "agent/stats.h"
 #include "base/buf.h"
 #include "base/error.h"
 
-enum { SOCKET = 3, ROOT = 4, MEMORY_MAX = 512 * 1024 * 1024, CPU_SECONDS = 600 };
+enum { MEMORY_MAX = 512 * 1024 * 1024, CPU_SECONDS = 600 };
 
 static void say(struct job *job, const struct wire_message *message)
 {
@@ -73,19 +72,6 @@ static int operate(struct job *job, const struct wire_message *request, struct w
 	}
 }
 
-/* Nothing of the agent's stays open: neither the channel nor what belongs to other streams. */
-static void move_fds(int socket, int root)
-{
-	int high_socket = fcntl(socket, F_DUPFD_CLOEXEC, ROOT + 1);
-	int high_root = fcntl(root, F_DUPFD_CLOEXEC, ROOT + 1);
-
-	/* Where they should be is the agent's: rather nothing than that. */
-	if (high_socket < 0 || high_root < 0 || dup3(high_socket, SOCKET, O_CLOEXEC) < 0 ||
-	    dup3(high_root, ROOT, O_CLOEXEC) < 0)
-		_exit(1);
-	(void)syscall(SYS_close_range, ROOT + 1, ~0U, 0);
-}
-
 /* It can be led to long work by what it finds, not to endless work. */
 static void set_limits(void)
 {
@@ -112,16 +98,17 @@ void perform(const struct agent *agent, const struct wire_message *request, int 
 {
 	static struct job job;
 	struct wire_message answer = { .type = WIRE_DONE };
+	int root = agent->root;
 	struct error err;
 	sigset_t none;
 
-	move_fds(socket, agent->root);
+	keep_fds((int *const[]){ &socket, &root }, 2);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)signal(SIGXFSZ, SIG_IGN); /* an error, not the end: there is a file to undo */
 	set_limits();
 	(void)setpriority(PRIO_PROCESS, 0, agent->nice);
-	job = (struct job){ .fd = SOCKET, .root = ROOT, .workspace = agent->workspace };
+	job = (struct job){ .fd = socket, .root = root, .workspace = agent->workspace };
 	if (become(&agent->user, &err) < 0 || die_with_agent(&err) < 0 ||
 	    operate(&job, request, &answer.done, &err) < 0 || job_flush(&job, &err) < 0) {
 		answer = (struct wire_message){ .type = WIRE_FAILED };

@@ -1,4 +1,6 @@
 /* test_live_run.c - programs through the channel: how they start, what they get, how they end. */
+#include <sys/resource.h>
+
 #include "unit/sandbox/live_modes.h"
 
 enum { AT_ONCE = 32 };
@@ -314,6 +316,45 @@ static void refuses_the_257th_stream(void **state)
 	live_finish(&live);
 }
 
+static void allow_fds(struct live *live, rlim_t soft)
+{
+	struct rlimit limit;
+
+	assert_int_equal(prlimit(live->agent, RLIMIT_NOFILE, NULL, &limit), 0);
+	limit.rlim_cur = soft < limit.rlim_max ? soft : limit.rlim_max;
+	assert_int_equal(prlimit(live->agent, RLIMIT_NOFILE, &limit, NULL), 0);
+}
+
+/* Each request is answered, by a failure if need be, and what failed has left nothing open. */
+static void outlives_a_lack_of_descriptors(void **state)
+{
+	enum { LEAST = 3, MOST = 40 };
+	size_t fds, failed = 0;
+	struct live live;
+
+	(void)state;
+	live_begin(&live);
+	CHECK_GOT(live_sh(&live, "echo before"), WIRE_OUT, "before\n");
+	fds = live_agent_fds(&live);
+	for (rlim_t n = LEAST; n < MOST; n++) {
+		struct live_stream *s[3];
+
+		allow_fds(&live, n);
+		s[0] = live_start_run(&live, LIVE_RUN(0), "true");
+		s[1] = live_start_run(&live, LIVE_RUN(.flags = WIRE_EXEC_PTY), "true");
+		s[2] = live_open(
+		        &live, &(struct wire_message){ .type = WIRE_STAT, .stat.path = VIEW(".") });
+		for (size_t i = 0; i < ARRAY_LEN(s); i++)
+			failed += live_wait(s[i])->is_failed;
+	}
+	assert_in_range(failed, 3, (MOST - LEAST) * 3 - 1);
+	allow_fds(&live, RLIM_INFINITY);
+	CHECK_GOT(live_sh(&live, "echo after"), WIRE_OUT, "after\n");
+	live_wait_no_descendants(&live, LIVE_MS);
+	assert_int_equal(live_agent_fds(&live), fds);
+	live_finish(&live);
+}
+
 int main(void)
 {
 	const struct CMUnitTest all[] = {
@@ -331,6 +372,7 @@ int main(void)
 		TEST(is_closed_before_it_has_started),
 		TEST(ends_100_runs_closed_in_the_middle),
 		TEST(refuses_the_257th_stream),
+		TEST(outlives_a_lack_of_descriptors),
 	};
 
 	return LIVE_RUN_TWICE("programs", all);
