@@ -4,81 +4,93 @@
 #include "agent/ops.h"
 
 /* The target is /workspace/t; /outside has a file that must never change. */
-static void start(struct job_test *t, struct buf *tar)
+struct unpack_test {
+	struct job_test t;
+	struct buf tar;
+	struct wire_done done;
+	struct error err;
+};
+
+static void start(struct unpack_test *u)
 {
-	job_test_start(t);
-	job_test_directory(t, "outside");
-	job_test_file(t, "outside/secret", VIEW("secret"));
-	assert_int_equal(chmod(job_test_path(t, "outside/secret"), 0600), 0);
-	tar_test_start(tar);
+	job_test_start(&u->t);
+	job_test_directory(&u->t, "outside");
+	job_test_file(&u->t, "outside/secret", VIEW("secret"));
+	assert_int_equal(chmod(job_test_path(&u->t, "outside/secret"), 0600), 0);
+	tar_test_start(&u->tar);
 }
 
-static int unpack_limited(struct job_test *t, const struct buf *tar, uint64_t max,
-                          uint32_t max_count, struct wire_done *done, struct error *err)
+static int unpack_limited(struct unpack_test *u, uint64_t max, uint32_t max_count)
 {
 	struct wire_unpack request = { .max = max, .max_count = max_count, .path = VIEW_INIT("t") };
 	int r;
 
-	job_test_feed(t, buf_view(tar));
-	r = op_unpack(&t->job, &request, done, err);
-	job_test_again(t);
+	job_test_feed(&u->t, buf_view(&u->tar));
+	r = op_unpack(&u->t.job, &request, &u->done, &u->err);
+	job_test_again(&u->t);
 	return r;
 }
 
-static int unpack(struct job_test *t, const struct buf *tar, struct wire_done *done,
-                  struct error *err)
+static int unpack(struct unpack_test *u)
 {
-	return unpack_limited(t, tar, 1024 * 1024, 1000, done, err);
+	return unpack_limited(u, 1024 * 1024, 1000);
 }
 
-static void stop(struct job_test *t)
+static void stop(struct unpack_test *u)
 {
 	struct stat st;
 
-	job_test_holds(t, "outside/secret", "secret");
-	assert_int_equal(lstat(job_test_path(t, "outside/secret"), &st), 0);
+	job_test_holds(&u->t, "outside/secret", "secret");
+	assert_int_equal(lstat(job_test_path(&u->t, "outside/secret"), &st), 0);
 	assert_int_equal(st.st_nlink, 1);
 	assert_int_equal(st.st_mode & 07777, 0600);
-	assert_int_equal(job_test_count(t, "outside"), 1);
-	assert_int_equal(job_test_count(t, ""), 2);
-	assert_int_equal(job_test_count(t, "workspace"), 1);
-	job_test_stop(t);
+	assert_int_equal(job_test_count(&u->t, "outside"), 1);
+	assert_int_equal(job_test_count(&u->t, ""), 2);
+	assert_int_equal(job_test_count(&u->t, "workspace"), 1);
+	job_test_stop(&u->t);
+	buf_done(&u->tar);
+}
+
+/* Where something below the target is, for job_test; good until the next call. */
+static const char *in_target(const char *path)
+{
+	static char out[128];
+
+	(void)snprintf(out, sizeof out, "workspace/t/%s", path);
+	return out;
 }
 
 static void makes_what_the_archive_says(void **state)
 {
-	AUTO_BUF struct buf tar;
-	struct job_test t;
-	struct wire_done done;
-	struct error err;
+	struct unpack_test u;
 	struct stat st, link;
 
 	(void)state;
-	start(&t, &tar);
-	tar_test_add(&tar, '5', "./", "", VIEW(""));
-	tar_test_add(&tar, '5', "./d/", "", VIEW(""));
-	tar_test_file(&tar, "./d/a", "text");
-	tar_test_file(&tar, "//abs//deep/./b", "more");
-	tar_test_add(&tar, '2', "d/s", "../abs/deep/b", VIEW(""));
-	tar_test_add(&tar, '1', "h", "./d/a", VIEW(""));
-	tar_test_file(&tar, "empty", "");
-	tar_test_end(&tar);
-	CHECK_OK(unpack(&t, &tar, &done, &err), err);
-	assert_int_equal(done.count, 6);
-	assert_int_equal(done.bytes, 8);
-	assert_int_equal(done.skipped, 0);
-	assert_int_equal(done.cursor.len, 0);
-	assert_non_null(done.cursor.ptr);
-	job_test_holds(&t, "workspace/t/d/s", "more");
-	job_test_holds(&t, "workspace/t/h", "text");
-	job_test_holds(&t, "workspace/t/empty", "");
-	assert_int_equal(lstat(job_test_path(&t, "workspace/t/d/a"), &st), 0);
+	start(&u);
+	tar_test_add(&u.tar, '5', "./", "", VIEW(""));
+	tar_test_add(&u.tar, '5', "./d/", "", VIEW(""));
+	tar_test_file(&u.tar, "./d/a", "text");
+	tar_test_file(&u.tar, "//abs//deep/./b", "more");
+	tar_test_add(&u.tar, '2', "d/s", "../abs/deep/b", VIEW(""));
+	tar_test_add(&u.tar, '1', "h", "./d/a", VIEW(""));
+	tar_test_file(&u.tar, "empty", "");
+	tar_test_end(&u.tar);
+	CHECK_OK(unpack(&u), u.err);
+	assert_int_equal(u.done.count, 6);
+	assert_int_equal(u.done.bytes, 8);
+	assert_int_equal(u.done.skipped, 0);
+	assert_int_equal(u.done.cursor.len, 0);
+	assert_non_null(u.done.cursor.ptr);
+	job_test_holds(&u.t, "workspace/t/d/s", "more");
+	job_test_holds(&u.t, "workspace/t/h", "text");
+	job_test_holds(&u.t, "workspace/t/empty", "");
+	assert_int_equal(lstat(job_test_path(&u.t, "workspace/t/d/a"), &st), 0);
 	assert_int_equal(st.st_mode, S_IFREG | 0640);
 	assert_int_equal(st.st_mtim.tv_sec, 1610612736);
-	assert_int_equal(lstat(job_test_path(&t, "workspace/t/h"), &link), 0);
+	assert_int_equal(lstat(job_test_path(&u.t, "workspace/t/h"), &link), 0);
 	assert_int_equal(st.st_ino, link.st_ino);
-	assert_int_equal(job_test_mode(&t, "workspace/t/d"), S_IFDIR | 0740);
-	stop(&t);
+	assert_int_equal(job_test_mode(&u.t, "workspace/t/d"), S_IFDIR | 0740);
+	stop(&u);
 }
 
 /* --- names and links that lead elsewhere -------------------------------------------- */
@@ -89,10 +101,14 @@ struct attack {
 		char type;
 		const char *name, *link, *text;
 	} entries[5];
-	const char *message;      /* refused with this, or */
-	uint64_t skipped;         /* so many left out, */
-	const char *first;        /* the first of which is this */
-	const char *path, *holds; /* afterwards, below t */
+	const char *message; /* refused with this, or */
+	struct {
+		uint64_t count;
+		const char *first;
+	} skipped; /* so many left out, the first of which is this */
+	struct {
+		const char *path, *text;
+	} holds; /* this file does afterwards, below t */
 };
 
 static const struct attack attacks[] = {
@@ -102,8 +118,7 @@ static const struct attack attacks[] = {
 	{ .what = "zip slip in the middle, after a good one",
 	  .entries = { { '0', "a", "", "A" }, { '0', "a/../../../outside/x", "", "bad" } },
 	  .message = "entry 2 ('a/../../../outside/x'): its name has '..' in it",
-	  .path = "a",
-	  .holds = "A" },
+	  .holds = { "a", "A" } },
 	{ .what = "only ..",
 	  .entries = { { '5', "..", "", "" } },
 	  .message = "entry 1 ('..'): its name has '..' in it" },
@@ -112,20 +127,15 @@ static const struct attack attacks[] = {
 	  .message = "entry 1 ('../outside/d/'): its name has '..' in it" },
 	{ .what = "absolute",
 	  .entries = { { '0', "/outside/secret", "", "mine" } },
-	  .path = "outside/secret",
-	  .holds = "mine" },
+	  .holds = { "outside/secret", "mine" } },
 	{ .what = "link out, then write through it",
 	  .entries = { { '2', "l", "../../outside", "" }, { '0', "l/secret", "", "bad" } },
-	  .skipped = 1,
-	  .first = "l",
-	  .path = "l/secret",
-	  .holds = "bad" },
+	  .skipped = { 1, "l" },
+	  .holds = { "l/secret", "bad" } },
 	{ .what = "absolute link, then write through it",
 	  .entries = { { '2', "l", "/outside", "" }, { '0', "l/x", "", "bad" } },
-	  .skipped = 1,
-	  .first = "l",
-	  .path = "l/x",
-	  .holds = "bad" },
+	  .skipped = { 1, "l" },
+	  .holds = { "l/x", "bad" } },
 	{ .what = "link that stays, then write through it",
 	  .entries = { { '5', "d/", "", "" }, { '2', "l", "d", "" }, { '0', "l/x", "", "bad" } },
 	  .message = "entry 3 ('l/x'): 'l' on the way is a symbolic link" },
@@ -142,75 +152,57 @@ static const struct attack attacks[] = {
 	  .entries = { { '2', "d1/d2", ".", "" },
 	               { '2', "x", "d1/d2/../..", "" },
 	               { '0', "x/outside/y", "", "kept" } },
-	  .skipped = 1,
-	  .first = "x",
-	  .path = "x/outside/y",
-	  .holds = "kept" },
+	  .skipped = { 1, "x" },
+	  .holds = { "x/outside/y", "kept" } },
 	{ .what = "one level too high",
 	  .entries = { { '2', "a/b/l", "../../..", "" }, { '0', "f", "", "F" } },
-	  .skipped = 1,
-	  .first = "a/b/l",
-	  .path = "f",
-	  .holds = "F" },
+	  .skipped = { 1, "a/b/l" },
+	  .holds = { "f", "F" } },
 	{ .what = "as high as the target, dots and slashes between",
 	  .entries = { { '0', "f", "", "F" }, { '2', "a/b/l", ".././/..//f", "" } },
-	  .path = "a/b/l",
-	  .holds = "F" },
+	  .holds = { "a/b/l", "F" } },
 	{ .what = "link to itself by an empty name",
 	  .entries = { { '2', "l", "", "" }, { '0', "f", "", "F" } },
-	  .skipped = 1,
-	  .first = "l",
-	  .path = "f",
-	  .holds = "F" },
+	  .skipped = { 1, "l" },
+	  .holds = { "f", "F" } },
 	{ .what = "file over a link",
 	  .entries = { { '0', "f", "", "F" }, { '2', "l", "f", "" }, { '0', "l", "", "L" } },
-	  .path = "f",
-	  .holds = "F" },
+	  .holds = { "f", "F" } },
 	{ .what = "hard link out",
 	  .entries = { { '1', "h", "../../outside/secret", "" } },
 	  .message = "entry 1 ('h'): what it links to: its name has '..' in it" },
 	{ .what = "absolute hard link",
 	  .entries = { { '1', "h", "/outside/secret", "" }, { '0', "f", "", "F" } },
-	  .skipped = 1,
-	  .first = "h",
-	  .path = "f",
-	  .holds = "F" },
+	  .skipped = { 1, "h" },
+	  .holds = { "f", "F" } },
 	{ .what = "hard link to a link",
 	  .entries = { { '2', "d/l", "../..", "" },
 	               { '2', "d/e/l", "../..", "" },
 	               { '1', "h", "d/e/l", "" },
 	               { '0', "h/x", "", "kept" } },
-	  .skipped = 2,
-	  .first = "d/l",
-	  .path = "h/x",
-	  .holds = "kept" },
+	  .skipped = { 2, "d/l" },
+	  .holds = { "h/x", "kept" } },
 	{ .what = "hard link through a link",
 	  .entries = { { '0', "d/f", "", "F" },
 	               { '2', "l", "d", "" },
 	               { '1', "h", "l/f", "" },
 	               { '0', "h", "", "kept" } },
-	  .skipped = 1,
-	  .first = "h",
-	  .path = "h",
-	  .holds = "kept" },
+	  .skipped = { 1, "h" },
+	  .holds = { "h", "kept" } },
 	{ .what = "hard link to a directory, to nothing and to the target",
 	  .entries = { { '5', "d/", "", "" },
 	               { '1', "h", "d", "" },
 	               { '1', "i", "no", "" },
 	               { '1', "j", "/", "" },
 	               { '0', "f", "", "F" } },
-	  .skipped = 3,
-	  .first = "h",
-	  .path = "f",
-	  .holds = "F" },
+	  .skipped = { 3, "h" },
+	  .holds = { "f", "F" } },
 	{ .what = "hard link to itself",
 	  .entries = { { '0', "f", "", "F" }, { '1', "./f", "f", "" } },
-	  .path = "f",
-	  .holds = "F" },
+	  .holds = { "f", "F" } },
 	{ .what = "file over a hard link does not write through it",
 	  .entries = { { '0', "f", "", "F" }, { '1', "h", "f", "" }, { '0', "h", "", "H" } },
-	  .path = "f",
-	  .holds = "F" },
+	  .holds = { "f", "F" } },
 	{ .what = "hard link without a name to link to",
 	  .entries = { { '1', "h", "", "" } },
 	  .message = "entry 1 ('h'): what it links to: its name is empty" },
@@ -219,41 +211,32 @@ static const struct attack attacks[] = {
 	               { '4', "b", "", "" },
 	               { '6', "p", "", "" },
 	               { '0', "f", "", "F" } },
-	  .skipped = 3,
-	  .first = "c",
-	  .path = "f",
-	  .holds = "F" },
+	  .skipped = { 3, "c" },
+	  .holds = { "f", "F" } },
 	{ .what = "types nobody knows, with data",
 	  .entries = { { 'Z', "z", "", "data" }, { 'S', "s", "", "x" }, { '0', "f", "", "F" } },
-	  .skipped = 2,
-	  .first = "z",
-	  .path = "f",
-	  .holds = "F" },
+	  .skipped = { 2, "z" },
+	  .holds = { "f", "F" } },
 	{ .what = "the last of a name wins",
 	  .entries = { { '0', "f", "", "one" }, { '0', "./f", "", "two" }, { '0', "/f", "", "3" } },
-	  .path = "f",
-	  .holds = "3" },
+	  .holds = { "f", "3" } },
 	{ .what = "file, then directory of the same name",
 	  .entries = { { '0', "a", "", "A" }, { '5', "a/", "", "" }, { '0', "a/f", "", "F" } },
-	  .path = "a/f",
-	  .holds = "F" },
+	  .holds = { "a/f", "F" } },
 	{ .what = "file, then something below it",
 	  .entries = { { '0', "a", "", "A" }, { '0', "a/f", "", "F" } },
 	  .message = "entry 2 ('a/f'): 'a' on the way is not a directory",
-	  .path = "a",
-	  .holds = "A" },
+	  .holds = { "a", "A" } },
 	{ .what = "directory, then link of the same name",
 	  .entries = { { '0', "a/f", "", "F" }, { '2', "a", ".", "" } },
 	  .message = "entry 2 ('a'): a directory of that name is in the way: remove it first",
-	  .path = "a/f",
-	  .holds = "F" },
+	  .holds = { "a/f", "F" } },
 	{ .what = "directory, then file of the same name",
 	  .entries = { { '5', "a", "", "" }, { '0', "a", "", "A" } },
 	  .message = "entry 2 ('a'): a directory of that name is in the way: remove it first" },
 	{ .what = "link, then directory of the same name",
 	  .entries = { { '2', "a", ".", "" }, { '5', "a/", "", "" }, { '0', "a/f", "", "F" } },
-	  .path = "a/f",
-	  .holds = "F" },
+	  .holds = { "a/f", "F" } },
 	{ .what = "no name",
 	  .entries = { { '0', "", "", "x" } },
 	  .message = "entry 1 (''): its name is empty" },
@@ -268,35 +251,29 @@ static const struct attack attacks[] = {
 	  .message = "entry 1 ('./.'): its name names nothing" },
 	{ .what = "slashes only",
 	  .entries = { { '5', "///", "", "" }, { '0', "f", "", "F" } },
-	  .path = "f",
-	  .holds = "F" },
+	  .holds = { "f", "F" } },
 };
 
 static void check_attack(const struct attack *attack)
 {
-	AUTO_BUF struct buf tar;
-	struct job_test t;
-	struct wire_done done;
-	struct error err;
-	char path[128];
+	struct unpack_test u;
 
-	start(&t, &tar);
+	start(&u);
 	for (size_t i = 0; i < ARRAY_LEN(attack->entries) && attack->entries[i].name != NULL; i++)
-		tar_test_add(&tar, attack->entries[i].type, attack->entries[i].name,
+		tar_test_add(&u.tar, attack->entries[i].type, attack->entries[i].name,
 		             attack->entries[i].link, view_of(attack->entries[i].text));
-	tar_test_end(&tar);
+	tar_test_end(&u.tar);
 	if (attack->message != NULL) {
-		CHECK_ERROR(unpack(&t, &tar, &done, &err), err, ERR_INVALID, attack->message);
+		CHECK_ERROR(unpack(&u), u.err, ERR_INVALID, attack->message);
 	} else {
-		CHECK_OK(unpack(&t, &tar, &done, &err), err);
-		assert_int_equal(done.skipped, attack->skipped);
-		CHECK_VIEW(done.cursor, attack->first != NULL ? attack->first : "");
+		CHECK_OK(unpack(&u), u.err);
+		assert_int_equal(u.done.skipped, attack->skipped.count);
+		CHECK_VIEW(u.done.cursor,
+		           attack->skipped.first != NULL ? attack->skipped.first : "");
 	}
-	if (attack->path != NULL) {
-		(void)snprintf(path, sizeof path, "workspace/t/%s", attack->path);
-		job_test_holds(&t, path, attack->holds);
-	}
-	stop(&t);
+	if (attack->holds.path != NULL)
+		job_test_holds(&u.t, in_target(attack->holds.path), attack->holds.text);
+	stop(&u);
 }
 
 static void nothing_leads_out_of_the_target(void **state)
@@ -311,112 +288,97 @@ static void nothing_leads_out_of_the_target(void **state)
 /* Links that were there before are no more a way out than those of the archive. */
 static void refuses_links_that_were_there_before(void **state)
 {
-	AUTO_BUF struct buf tar;
-	struct job_test t;
-	struct wire_done done;
-	struct error err;
+	struct unpack_test u;
 
 	(void)state;
-	start(&t, &tar);
-	job_test_directory(&t, "workspace/t");
-	job_test_link(&t, "../../outside", "workspace/t/out");
-	job_test_link(&t, "../../outside/secret", "workspace/t/file");
-	job_test_link(&t, "../../outside/new", "workspace/t/nowhere");
-	tar_test_file(&tar, "file", "mine");
-	tar_test_file(&tar, "nowhere", "mine too");
-	tar_test_file(&tar, "out/x", "bad");
-	CHECK_ERROR(unpack(&t, &tar, &done, &err), err, ERR_INVALID,
+	start(&u);
+	job_test_directory(&u.t, "workspace/t");
+	job_test_link(&u.t, "../../outside", "workspace/t/out");
+	job_test_link(&u.t, "../../outside/secret", "workspace/t/file");
+	job_test_link(&u.t, "../../outside/new", "workspace/t/nowhere");
+	tar_test_file(&u.tar, "file", "mine");
+	tar_test_file(&u.tar, "nowhere", "mine too");
+	tar_test_file(&u.tar, "out/x", "bad");
+	CHECK_ERROR(unpack(&u), u.err, ERR_INVALID,
 	            "entry 3 ('out/x'): 'out' on the way is a symbolic link");
-	job_test_holds(&t, "workspace/t/file", "mine");
-	job_test_holds(&t, "workspace/t/nowhere", "mine too");
-	stop(&t);
+	job_test_holds(&u.t, "workspace/t/file", "mine");
+	job_test_holds(&u.t, "workspace/t/nowhere", "mine too");
+	stop(&u);
 }
 
 static void drops_setuid_and_its_like(void **state)
 {
-	AUTO_BUF struct buf tar;
-	struct job_test t;
-	struct wire_done done;
-	struct error err;
+	struct unpack_test u;
 
 	(void)state;
-	start(&t, &tar);
+	start(&u);
 	for (int i = 0; i < 2; i++) {
 		char block[512];
 
 		tar_test_block(block, i == 0 ? '0' : '5', i == 0 ? "f" : "d", "", "0");
 		memcpy(block + 100, i == 0 ? "0007755" : "0007022", 7);
 		tar_test_sum(block);
-		tar_test_bytes(&tar, block, sizeof block);
+		tar_test_bytes(&u.tar, block, sizeof block);
 	}
-	CHECK_OK(unpack(&t, &tar, &done, &err), err);
-	assert_int_equal(job_test_mode(&t, "workspace/t/f"), S_IFREG | 0755);
-	assert_int_equal(job_test_mode(&t, "workspace/t/d"), S_IFDIR | 0722);
-	stop(&t);
+	CHECK_OK(unpack(&u), u.err);
+	assert_int_equal(job_test_mode(&u.t, "workspace/t/f"), S_IFREG | 0755);
+	assert_int_equal(job_test_mode(&u.t, "workspace/t/d"), S_IFDIR | 0722);
+	stop(&u);
 }
 
 static void leaves_directories_that_are_there_as_they_are(void **state)
 {
-	AUTO_BUF struct buf tar;
-	struct job_test t;
-	struct wire_done done;
-	struct error err;
+	struct unpack_test u;
 
 	(void)state;
-	start(&t, &tar);
-	job_test_directory(&t, "workspace/t");
-	job_test_directory(&t, "workspace/t/tmp");
-	assert_int_equal(chmod(job_test_path(&t, "workspace/t/tmp"), 01777), 0);
-	tar_test_add(&tar, '5', "tmp/", "", VIEW(""));
-	CHECK_OK(unpack(&t, &tar, &done, &err), err);
-	assert_int_equal(job_test_mode(&t, "workspace/t/tmp"), S_IFDIR | 01777);
-	stop(&t);
+	start(&u);
+	job_test_directory(&u.t, "workspace/t");
+	job_test_directory(&u.t, "workspace/t/tmp");
+	assert_int_equal(chmod(job_test_path(&u.t, "workspace/t/tmp"), 01777), 0);
+	tar_test_add(&u.tar, '5', "tmp/", "", VIEW(""));
+	CHECK_OK(unpack(&u), u.err);
+	assert_int_equal(job_test_mode(&u.t, "workspace/t/tmp"), S_IFDIR | 01777);
+	stop(&u);
 }
 
 /* --- limits ------------------------------------------------------------------------- */
 
 static void keeps_to_its_limits(void **state)
 {
-	AUTO_BUF struct buf tar;
-	struct job_test t;
-	struct wire_done done;
-	struct error err;
+	struct unpack_test u;
 
 	(void)state;
-	start(&t, &tar);
-	tar_test_file(&tar, "a", "12345");
-	tar_test_file(&tar, "b", "12345");
-	tar_test_end(&tar);
-	CHECK_OK(unpack_limited(&t, &tar, 10, 2, &done, &err), err);
-	CHECK_ERROR(unpack_limited(&t, &tar, 9, 2, &done, &err), err, ERR_LIMIT,
+	start(&u);
+	tar_test_file(&u.tar, "a", "12345");
+	tar_test_file(&u.tar, "b", "12345");
+	tar_test_end(&u.tar);
+	CHECK_OK(unpack_limited(&u, 10, 2), u.err);
+	CHECK_ERROR(unpack_limited(&u, 9, 2), u.err, ERR_LIMIT,
 	            "entry 2 ('b'): its 5 bytes are too many: all files together may have 9");
-	CHECK_ERROR(unpack_limited(&t, &tar, 10, 1, &done, &err), err, ERR_LIMIT,
+	CHECK_ERROR(unpack_limited(&u, 10, 1), u.err, ERR_LIMIT,
 	            "the archive has more than 1 entries");
-	buf_clear(&tar);
-	tar_test_header(&tar, '0', "huge", "", 077777777777);
-	CHECK_ERROR(unpack(&t, &tar, &done, &err), err, ERR_LIMIT,
+	buf_clear(&u.tar);
+	tar_test_header(&u.tar, '0', "huge", "", 077777777777);
+	CHECK_ERROR(unpack(&u), u.err, ERR_LIMIT,
 	            "entry 1 ('huge'): its 8589934591 bytes are too many: all files together may "
 	            "have 1048576");
-	assert_false(job_test_exists(&t, "workspace/t/huge"));
-	stop(&t);
+	assert_false(job_test_exists(&u.t, "workspace/t/huge"));
+	stop(&u);
 }
 
 /* Left-out entries count too: the work is what is limited. */
 static void counts_what_it_leaves_out(void **state)
 {
-	AUTO_BUF struct buf tar;
-	struct job_test t;
-	struct wire_done done;
-	struct error err;
+	struct unpack_test u;
 
 	(void)state;
-	start(&t, &tar);
+	start(&u);
 	for (int i = 0; i < 11; i++)
-		tar_test_add(&tar, '6', "p", "", VIEW(""));
-	tar_test_end(&tar);
-	CHECK_ERROR(unpack_limited(&t, &tar, 10, 10, &done, &err), err, ERR_LIMIT,
+		tar_test_add(&u.tar, '6', "p", "", VIEW(""));
+	tar_test_end(&u.tar);
+	CHECK_ERROR(unpack_limited(&u, 10, 10), u.err, ERR_LIMIT,
 	            "the archive has more than 10 entries");
-	stop(&t);
+	stop(&u);
 }
 
 /* One entry can name two thousand of them. */
@@ -426,7 +388,7 @@ static void counts_the_directories_on_the_way(void **state)
 		uint32_t max_count;
 		const char *message; /* NULL: it is enough */
 		const char *last;    /* that is there afterwards, below t */
-		const char * not ;   /* the first that is not */
+		const char *missing; /* the first that is not */
 	} rows[] = {
 		{ 2,
 		  "entry 1 ('a/b/c'): more than 2 entries, counting the directories on the way to "
@@ -445,82 +407,70 @@ static void counts_the_directories_on_the_way(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		AUTO_BUF struct buf tar;
-		struct job_test t;
-		struct wire_done done;
-		struct error err;
-		char path[64];
+		struct unpack_test u;
 
-		start(&t, &tar);
-		tar_test_file(&tar, "a/b/c", "C"); /* makes two */
-		tar_test_file(&tar, "a/b/d", "D");
-		tar_test_add(&tar, '5', "e/f/g/", "", VIEW("")); /* makes two, and itself */
-		tar_test_end(&tar);
+		start(&u);
+		tar_test_file(&u.tar, "a/b/c", "C"); /* makes two */
+		tar_test_file(&u.tar, "a/b/d", "D");
+		tar_test_add(&u.tar, '5', "e/f/g/", "", VIEW("")); /* makes two, and itself */
+		tar_test_end(&u.tar);
 		if (rows[i].message != NULL) {
-			CHECK_ERROR(unpack_limited(&t, &tar, 10, rows[i].max_count, &done, &err),
-			            err, ERR_LIMIT, rows[i].message);
+			CHECK_ERROR(unpack_limited(&u, 10, rows[i].max_count), u.err, ERR_LIMIT,
+			            rows[i].message);
 		} else {
-			CHECK_OK(unpack_limited(&t, &tar, 10, rows[i].max_count, &done, &err), err);
-			assert_int_equal(done.count, 3);
+			CHECK_OK(unpack_limited(&u, 10, rows[i].max_count), u.err);
+			assert_int_equal(u.done.count, 3);
 		}
-		(void)snprintf(path, sizeof path, "workspace/t/%s", rows[i].last);
-		assert_true(job_test_exists(&t, path));
-		(void)snprintf(path, sizeof path, "workspace/t/%s", rows[i].not );
-		assert_false(job_test_exists(&t, path));
-		stop(&t);
+		assert_true(job_test_exists(&u.t, in_target(rows[i].last)));
+		assert_false(job_test_exists(&u.t, in_target(rows[i].missing)));
+		stop(&u);
 	}
 }
 
 static void refuses_names_that_are_too_long(void **state)
 {
-	AUTO_BUF struct buf tar;
-	struct job_test t;
-	struct wire_done done;
-	struct error err;
+	struct unpack_test u;
 	char name[300];
 
 	(void)state;
-	start(&t, &tar);
+	start(&u);
 	memset(name, 'n', 256);
 	name[0] = 'd';
 	name[1] = '/';
-	tar_test_add(&tar, 'L', "", "", (struct view){ name, 2 + 254 });
-	tar_test_file(&tar, "x", "fits");
-	tar_test_end(&tar);
-	CHECK_OK(unpack(&t, &tar, &done, &err), err);
-	assert_int_equal(done.count, 1);
-	buf_clear(&tar);
+	tar_test_add(&u.tar, 'L', "", "", (struct view){ name, 2 + 254 });
+	tar_test_file(&u.tar, "x", "fits");
+	tar_test_end(&u.tar);
+	CHECK_OK(unpack(&u), u.err);
+	assert_int_equal(u.done.count, 1);
+	buf_clear(&u.tar);
 	name[1] = 'n';
-	tar_test_add(&tar, 'L', "", "", (struct view){ name, 256 });
-	tar_test_file(&tar, "x", "does not");
-	tar_test_end(&tar);
-	assert_int_equal(unpack(&t, &tar, &done, &err), -1);
-	assert_int_equal(err.kind, ERR_LIMIT);
-	assert_non_null(strstr(err.msg, "...'): a part of its name has 256 bytes (at most 255)"));
-	stop(&t);
+	tar_test_add(&u.tar, 'L', "", "", (struct view){ name, 256 });
+	tar_test_file(&u.tar, "x", "does not");
+	tar_test_end(&u.tar);
+	assert_int_equal(unpack(&u), -1);
+	assert_int_equal(u.err.kind, ERR_LIMIT);
+	assert_non_null(strstr(u.err.msg, "...'): a part of its name has 256 bytes (at most 255)"));
+	stop(&u);
 }
 
 /* The longest name there is, and the deepest tree. */
 static void unpacks_two_thousand_levels(void **state)
 {
 	static char name[4096];
-	AUTO_BUF struct buf tar;
-	struct job_test t;
-	struct wire_done done;
-	struct error err;
+	struct unpack_test u;
 
 	(void)state;
-	start(&t, &tar);
+	start(&u);
 	for (size_t i = 0; i < 4095; i++)
 		name[i] = i % 2 == 0 ? 'd' : '/';
-	tar_test_add(&tar, 'L', "", "", (struct view){ name, 4095 });
-	tar_test_file(&tar, "x", "deep");
-	tar_test_end(&tar);
-	CHECK_OK(unpack_limited(&t, &tar, 10, 2048, &done, &err), err);
-	assert_int_equal(done.count, 1);
-	tar_test_run(job_test_path(&t, "workspace/t"),
+	tar_test_add(&u.tar, 'L', "", "", (struct view){ name, 4095 });
+	tar_test_file(&u.tar, "x", "deep");
+	tar_test_end(&u.tar);
+	CHECK_OK(unpack_limited(&u, 10, 2048), u.err);
+	assert_int_equal(u.done.count, 1);
+	tar_test_run(job_test_path(&u.t, "workspace/t"),
 	             "test $(find . -type d | wc -l) = 2048 && test $(find . -type f | wc -l) = 1");
-	stop(&t);
+	stop(&u);
 }
 
 /* --- broken archives ---------------------------------------------------------------- */
@@ -546,31 +496,27 @@ static void says_where_an_archive_ends_too_early(void **state)
 		{ 10, NULL, 3 },
 	};
 	static const char text[600] = "x";
-	AUTO_BUF struct buf tar;
-	struct job_test t;
-	struct wire_done done;
-	struct error err;
+	struct unpack_test u;
 
 	(void)state;
-	start(&t, &tar);
-	tar_test_add(&tar, '0', "a", "", (struct view){ text, sizeof text });
-	tar_test_add(&tar, '5', "d/", "", VIEW(""));
-	tar_test_add(&tar, 'x', "x", "", VIEW("13 path=long\n"));
-	tar_test_file(&tar, "short", "text");
-	tar_test_end(&tar);
-	assert_int_equal(tar.len, 10 * 512);
+	start(&u);
+	tar_test_add(&u.tar, '0', "a", "", (struct view){ text, sizeof text });
+	tar_test_add(&u.tar, '5', "d/", "", VIEW(""));
+	tar_test_add(&u.tar, 'x', "x", "", VIEW("13 path=long\n"));
+	tar_test_file(&u.tar, "short", "text");
+	tar_test_end(&u.tar);
+	assert_int_equal(u.tar.len, 10 * 512);
 	for (size_t i = ARRAY_LEN(rows); i-- > 0;) {
-		buf_cut(&tar, rows[i].blocks * 512);
+		buf_cut(&u.tar, rows[i].blocks * 512);
 		if (rows[i].message != NULL) {
-			CHECK_ERROR(unpack(&t, &tar, &done, &err), err, ERR_SYNTAX,
-			            rows[i].message);
-			assert_false(rows[i].blocks < 3 && job_test_exists(&t, "workspace/t/a"));
+			CHECK_ERROR(unpack(&u), u.err, ERR_SYNTAX, rows[i].message);
+			assert_false(rows[i].blocks < 3 && job_test_exists(&u.t, "workspace/t/a"));
 			continue;
 		}
-		CHECK_OK(unpack(&t, &tar, &done, &err), err);
-		assert_int_equal(done.count, rows[i].count);
+		CHECK_OK(unpack(&u), u.err);
+		assert_int_equal(u.done.count, rows[i].count);
 	}
-	stop(&t);
+	stop(&u);
 }
 
 static void refuses_sizes_that_make_no_sense(void **state)
@@ -580,92 +526,79 @@ static void refuses_sizes_that_make_no_sense(void **state)
 		"\x80\x7f\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
 		"-0000000512",
 	};
-	AUTO_BUF struct buf tar;
-	struct job_test t;
-	struct wire_done done;
-	struct error err;
+	struct unpack_test u;
 	char block[512];
 
 	(void)state;
-	start(&t, &tar);
+	start(&u);
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
 		tar_test_block(block, '0', "a", "", "0");
 		memcpy(block + 124, sizes[i], strlen(sizes[i]));
 		tar_test_sum(block);
-		buf_clear(&tar);
-		tar_test_file(&tar, "good", "");
-		tar_test_bytes(&tar, block, sizeof block);
-		tar_test_end(&tar);
-		CHECK_ERROR(unpack(&t, &tar, &done, &err), err, ERR_SYNTAX,
-		            "entry 2: not a tar header");
+		buf_clear(&u.tar);
+		tar_test_file(&u.tar, "good", "");
+		tar_test_bytes(&u.tar, block, sizeof block);
+		tar_test_end(&u.tar);
+		CHECK_ERROR(unpack(&u), u.err, ERR_SYNTAX, "entry 2: not a tar header");
 	}
-	stop(&t);
+	stop(&u);
 }
 
 static void drains_what_follows_the_end_but_not_for_ever(void **state)
 {
-	AUTO_BUF struct buf tar;
-	struct job_test t;
-	struct wire_done done;
-	struct error err;
+	struct unpack_test u;
 	static char more[64 * 1024];
 
 	(void)state;
-	start(&t, &tar);
-	buf_done(&tar);
-	buf_init(&tar, 64 * 1024 * 1024);
-	tar_test_file(&tar, "a", "A");
-	tar_test_end(&tar);
+	start(&u);
+	buf_done(&u.tar);
+	buf_init(&u.tar, 64 * 1024 * 1024);
+	tar_test_file(&u.tar, "a", "A");
+	tar_test_end(&u.tar);
 	for (int i = 0; i < 16; i++)
-		tar_test_bytes(&tar, more, sizeof more);
-	CHECK_OK(unpack(&t, &tar, &done, &err), err);
+		tar_test_bytes(&u.tar, more, sizeof more);
+	CHECK_OK(unpack(&u), u.err);
 	for (int i = 0; i < 256; i++)
-		tar_test_bytes(&tar, more, sizeof more);
-	CHECK_ERROR(unpack(&t, &tar, &done, &err), err, ERR_LIMIT,
+		tar_test_bytes(&u.tar, more, sizeof more);
+	CHECK_ERROR(unpack(&u), u.err, ERR_LIMIT,
 	            "more than 16777216 bytes behind the archive's end");
-	stop(&t);
+	stop(&u);
 }
 
 static void leaves_no_half_file_when_the_agent_goes(void **state)
 {
-	AUTO_BUF struct buf tar;
 	struct wire_unpack request = { .max = 1 << 20, .max_count = 10, .path = VIEW_INIT("t") };
-	struct job_test t;
-	struct wire_done done;
-	struct error err;
+	struct unpack_test u;
 	static char half[100 * 1024];
 
 	(void)state;
-	start(&t, &tar);
-	tar_test_file(&tar, "whole", "W");
-	tar_test_header(&tar, '0', "half", "", 2 * sizeof half);
-	tar_test_bytes(&tar, half, sizeof half);
-	job_test_feed_and_leave(&t, buf_view(&tar));
-	CHECK_ERROR(op_unpack(&t.job, &request, &done, &err), err, ERR_SYSTEM,
+	start(&u);
+	tar_test_file(&u.tar, "whole", "W");
+	tar_test_header(&u.tar, '0', "half", "", 2 * sizeof half);
+	tar_test_bytes(&u.tar, half, sizeof half);
+	job_test_feed_and_leave(&u.t, buf_view(&u.tar));
+	CHECK_ERROR(op_unpack(&u.t.job, &request, &u.done, &u.err), u.err, ERR_SYSTEM,
 	            "the request was closed");
-	assert_int_equal(err.errnum, EPIPE);
-	job_test_finish(&t);
-	job_test_holds(&t, "workspace/t/whole", "W");
-	assert_false(job_test_exists(&t, "workspace/t/half"));
-	stop(&t);
+	assert_int_equal(u.err.errnum, EPIPE);
+	job_test_finish(&u.t);
+	job_test_holds(&u.t, "workspace/t/whole", "W");
+	assert_false(job_test_exists(&u.t, "workspace/t/half"));
+	stop(&u);
 }
 
 static void names_the_target_it_cannot_open(void **state)
 {
 	struct wire_unpack request = { .max = 1, .max_count = 1, .path = VIEW_INIT("t/f/x") };
-	AUTO_BUF struct buf tar;
-	struct job_test t;
-	struct wire_done done;
-	struct error err;
+	struct unpack_test u;
 
 	(void)state;
-	start(&t, &tar);
-	job_test_directory(&t, "workspace/t");
-	job_test_file(&t, "workspace/t/f", VIEW(""));
-	job_test_feed(&t, VIEW(""));
-	CHECK_ERROR(op_unpack(&t.job, &request, &done, &err), err, ERR_SYSTEM,
+	start(&u);
+	job_test_directory(&u.t, "workspace/t");
+	job_test_file(&u.t, "workspace/t/f", VIEW(""));
+	job_test_feed(&u.t, VIEW(""));
+	CHECK_ERROR(op_unpack(&u.t.job, &request, &u.done, &u.err), u.err, ERR_SYSTEM,
 	            "t/f/x: Not a directory");
-	stop(&t);
+	stop(&u);
 }
 
 /* --- archives of the system's tar ------------------------------------------------------ */
@@ -693,29 +626,26 @@ static void unpacks_what_tar_packs(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		AUTO_BUF struct buf tar;
-		struct job_test t;
-		struct wire_done done;
-		struct error err;
+		struct unpack_test u;
 
-		start(&t, &tar);
-		job_test_directory(&t, "workspace/t");
-		job_test_directory(&t, "workspace/w");
+		start(&u);
+		job_test_directory(&u.t, "workspace/t");
+		job_test_directory(&u.t, "workspace/w");
 		(void)snprintf(command, sizeof command, "%s%s%s", make_tree, rows[i].names,
 		               set_times);
-		tar_test_run(job_test_path(&t, "workspace/w"), command);
+		tar_test_run(job_test_path(&u.t, "workspace/w"), command);
 		(void)snprintf(command, sizeof command, "tar --format=%s -C src -cf a.tar .",
 		               rows[i].format);
-		tar_test_run(job_test_path(&t, "workspace/w"), command);
-		tar_test_read(&tar, job_test_path(&t, "workspace/w/a.tar"));
-		CHECK_OK(unpack(&t, &tar, &done, &err), err);
-		assert_int_equal(done.skipped, 0);
-		tar_test_run(job_test_path(&t, "workspace/w"),
+		tar_test_run(job_test_path(&u.t, "workspace/w"), command);
+		tar_test_read(&u.tar, job_test_path(&u.t, "workspace/w/a.tar"));
+		CHECK_OK(unpack(&u), u.err);
+		assert_int_equal(u.done.skipped, 0);
+		tar_test_run(job_test_path(&u.t, "workspace/w"),
 		             "diff -r --no-dereference src ../t &&"
 		             " list() { cd $1 && find . ! -type d -printf '%p %y %m %T@ %n %l\\n' |"
 		             " LC_ALL=C sort; } &&"
 		             " (list src) >one && (list ../t) >two && cmp one two && rm -r ../w");
-		stop(&t);
+		stop(&u);
 	}
 }
 

@@ -132,6 +132,34 @@ static inline char *net_pattern(size_t len)
 	return bytes;
 }
 
+/* --- clients of the way out --- */
+
+static inline void net_start(struct live *live)
+{
+	live_start(live, &(struct live_options){ .has_egress = true });
+}
+
+/* A new client of the proxy, and what it says first. */
+static inline struct net_peer net_client(const struct live *live, const char *text)
+{
+	struct net_peer client = net_connect(live->proxy_port);
+
+	net_say(&client, text);
+	return client;
+}
+
+static inline struct net_peer net_start_client(struct live *live, const char *text)
+{
+	net_start(live);
+	return net_client(live, text);
+}
+
+static inline void net_stop_client(struct live *live, struct net_peer *client)
+{
+	net_done(client);
+	live_stop(live);
+}
+
 /* --- the world behind the server, played by the test --- */
 
 /* The n-th dial since the start, which must be for this host and port. */

@@ -1,6 +1,16 @@
 /* test_channel.c - greeting, rules, ends: everything but the flow of bytes. */
 #include "unit/sandbox/fake_agent.h"
 
+static void check_refused(struct rig *rig, const struct wire_message *request, enum error_kind kind,
+                          const char *why)
+{
+	struct channel_stream *stream;
+	struct error err;
+
+	CHECK_ERROR(channel_open(rig->channel, request, &rig_stream_events, NULL, &stream, &err),
+	            err, kind, why);
+}
+
 /* --- greeting --- */
 
 static void greets_the_agent_and_says_what_it_is(void **state)
@@ -45,14 +55,11 @@ static void opens_nothing_before_the_agent_is_ready(void **state)
 {
 	AUTO_BUF struct buf args;
 	struct wire_message exec = exec_message(&args);
-	struct channel_stream *stream;
-	struct error err;
 	struct rig rig;
 
 	(void)state;
 	rig_open(&rig);
-	CHECK_ERROR(channel_open(rig.channel, &exec, &rig_stream_events, NULL, &stream, &err), err,
-	            ERR_INVALID, "the agent is not ready yet");
+	check_refused(&rig, &exec, ERR_INVALID, "the agent is not ready yet");
 	rig_close(&rig);
 }
 
@@ -60,16 +67,12 @@ static void opens_only_with_what_opens(void **state)
 {
 	struct wire_message close = { .type = WIRE_CLOSE };
 	struct wire_message dial = { .type = WIRE_DIAL };
-	struct channel_stream *stream;
-	struct error err;
 	struct rig rig;
 
 	(void)state;
 	rig_greeted(&rig);
-	CHECK_ERROR(channel_open(rig.channel, &close, &rig_stream_events, NULL, &stream, &err), err,
-	            ERR_INVALID, "CLOSE does not open a stream of the server");
-	CHECK_ERROR(channel_open(rig.channel, &dial, &rig_stream_events, NULL, &stream, &err), err,
-	            ERR_INVALID, "DIAL does not open a stream of the server");
+	check_refused(&rig, &close, ERR_INVALID, "CLOSE does not open a stream of the server");
+	check_refused(&rig, &dial, ERR_INVALID, "DIAL does not open a stream of the server");
 	rig_close(&rig);
 }
 
@@ -260,16 +263,13 @@ static void opens_nothing_after_the_end_and_says_why(void **state)
 {
 	AUTO_BUF struct buf args;
 	struct wire_message exec = exec_message(&args);
-	struct channel_stream *stream;
-	struct error err;
 	struct rig rig;
 
 	(void)state;
 	rig_greeted(&rig);
 	rig_hang_up(&rig);
 	rig_check(&rig, "failed(the agent ended)");
-	CHECK_ERROR(channel_open(rig.channel, &exec, &rig_stream_events, NULL, &stream, &err), err,
-	            ERR_SYSTEM, "the agent ended");
+	check_refused(&rig, &exec, ERR_SYSTEM, "the agent ended");
 	rig_close(&rig);
 }
 

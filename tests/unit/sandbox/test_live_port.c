@@ -14,17 +14,30 @@ static struct live_stream *open_port(struct live *live, uint16_t port)
 	return s;
 }
 
+/* Someone listens inside, and a connection to it is asked for. */
+static struct live_stream *start_and_open(struct live *live, int *ret_listener)
+{
+	uint16_t port;
+
+	*ret_listener = net_listen(1, &port);
+	live_start(live, &(struct live_options){ 0 });
+	return open_port(live, port);
+}
+
+static void stop(struct live *live, int listener)
+{
+	(void)close(listener);
+	live_stop(live);
+}
+
 static void carries_bytes_both_ways_and_each_end_by_itself(void **state)
 {
 	struct live live;
 	struct net_peer inside;
-	struct live_stream *s;
-	uint16_t port;
-	int listener = net_listen(1, &port);
+	int listener;
+	struct live_stream *s = start_and_open(&live, &listener);
 
 	(void)state;
-	live_start(&live, &(struct live_options){ 0 });
-	s = open_port(&live, port);
 	inside = net_accept(&live, listener);
 	LIVE_UNTIL(&live, s->is_opened, LIVE_MS);
 	live_feed_text(s, "question");
@@ -42,21 +55,17 @@ static void carries_bytes_both_ways_and_each_end_by_itself(void **state)
 	assert_int_equal(live_check(s)->done.bytes, 6);
 	CHECK_VIEW(buf_view(&s->got[WIRE_OUT]), "answer");
 	net_done(&inside);
-	(void)close(listener);
-	live_stop(&live);
+	stop(&live, listener);
 }
 
 static void what_is_said_before_the_connection_stands_is_not_lost(void **state)
 {
 	struct live live;
 	struct net_peer inside;
-	struct live_stream *s;
-	uint16_t port;
-	int listener = net_listen(1, &port);
+	int listener;
+	struct live_stream *s = start_and_open(&live, &listener);
 
 	(void)state;
-	live_start(&live, &(struct live_options){ 0 });
-	s = open_port(&live, port);
 	live_feed_text(s, "early");
 	live_end_input(s);
 	inside = net_accept(&live, listener);
@@ -64,8 +73,7 @@ static void what_is_said_before_the_connection_stands_is_not_lost(void **state)
 	net_done(&inside);
 	(void)live_check(s);
 	assert_true(s->is_opened);
-	(void)close(listener);
-	live_stop(&live);
+	stop(&live, listener);
 }
 
 static void says_that_nobody_listens(void **state)
@@ -104,8 +112,7 @@ static void finds_who_listens_on_ipv6_only(void **state)
 	inside = net_accept(&live, listener);
 	LIVE_UNTIL(&live, net_has(&inside, "six") && s->is_opened, LIVE_MS);
 	net_done(&inside);
-	(void)close(listener);
-	live_stop(&live);
+	stop(&live, listener);
 }
 
 static void the_way_out_is_no_way_in(void **state)
@@ -139,8 +146,7 @@ static void closing_it_closes_the_connection(void **state)
 	assert_string_equal(net_hear(&live, &inside), "");
 	assert_int_equal(live_agent_fds(&live), fds);
 	net_done(&inside);
-	(void)close(listener);
-	live_stop(&live);
+	stop(&live, listener);
 }
 
 static void a_reset_connection_ends_the_stream(void **state)
@@ -148,13 +154,10 @@ static void a_reset_connection_ends_the_stream(void **state)
 	struct linger at_once = { .l_onoff = 1 };
 	struct live live;
 	struct net_peer inside;
-	struct live_stream *s;
-	uint16_t port;
-	int listener = net_listen(1, &port);
+	int listener;
+	struct live_stream *s = start_and_open(&live, &listener);
 
 	(void)state;
-	live_start(&live, &(struct live_options){ 0 });
-	s = open_port(&live, port);
 	inside = net_accept(&live, listener);
 	net_say(&inside, "last words");
 	LIVE_UNTIL(&live, s->got[WIRE_OUT].len == 10, LIVE_MS);
@@ -162,8 +165,7 @@ static void a_reset_connection_ends_the_stream(void **state)
 	net_done(&inside);
 	(void)live_check(s); /* although our direction has not ended */
 	assert_true(s->ended & 1u << WIRE_OUT);
-	(void)close(listener);
-	live_stop(&live);
+	stop(&live, listener);
 }
 
 /* Someone inside closes without reading what the server goes on to send. */
@@ -172,13 +174,10 @@ static void who_does_not_read_cannot_hold_the_stream(void **state)
 	static const char zeros[4096];
 	struct live live;
 	struct net_peer inside;
-	struct live_stream *s;
-	uint16_t port;
-	int listener = net_listen(1, &port);
+	int listener;
+	struct live_stream *s = start_and_open(&live, &listener);
 
 	(void)state;
-	live_start(&live, &(struct live_options){ 0 });
-	s = open_port(&live, port);
 	inside = net_accept(&live, listener);
 	LIVE_UNTIL(&live, s->is_opened, LIVE_MS);
 	s->keeps_open = false;
@@ -186,21 +185,17 @@ static void who_does_not_read_cannot_hold_the_stream(void **state)
 	LIVE_UNTIL(&live, s->sent > 64 * 1024, LIVE_MS);
 	net_done(&inside);
 	(void)live_check(s);
-	(void)close(listener);
-	live_stop(&live);
+	stop(&live, listener);
 }
 
 static void writing_to_who_has_left_ends_the_stream(void **state)
 {
 	struct live live;
 	struct net_peer inside;
-	struct live_stream *s;
-	uint16_t port;
-	int listener = net_listen(1, &port);
+	int listener;
+	struct live_stream *s = start_and_open(&live, &listener);
 
 	(void)state;
-	live_start(&live, &(struct live_options){ 0 });
-	s = open_port(&live, port);
 	inside = net_accept(&live, listener);
 	net_done(&inside);
 	LIVE_UNTIL(&live, s->ended & 1u << WIRE_OUT, LIVE_MS);
@@ -212,8 +207,7 @@ static void writing_to_who_has_left_ends_the_stream(void **state)
 	}
 	(void)live_check(s);
 	assert_false(s->said_end);
-	(void)close(listener);
-	live_stop(&live);
+	stop(&live, listener);
 }
 
 static void carries_much_both_ways_at_once_and_unchanged(void **state)
@@ -223,14 +217,11 @@ static void carries_much_both_ways_at_once_and_unchanged(void **state)
 	struct view all = { bytes, SIZE };
 	struct live live;
 	struct net_peer inside;
-	struct live_stream *s;
+	int listener;
+	struct live_stream *s = start_and_open(&live, &listener);
 	size_t pushed = 0;
-	uint16_t port;
-	int listener = net_listen(1, &port);
 
 	(void)state;
-	live_start(&live, &(struct live_options){ 0 });
-	s = open_port(&live, port);
 	s->keeps_open = false;
 	live_feed(s, all, SIZE);
 	inside = net_accept(&live, listener);
@@ -242,8 +233,7 @@ static void carries_much_both_ways_at_once_and_unchanged(void **state)
 	assert_int_equal(s->got[WIRE_OUT].len, SIZE);
 	assert_memory_equal(s->got[WIRE_OUT].ptr, bytes, SIZE);
 	net_done(&inside);
-	(void)close(listener);
-	live_stop(&live);
+	stop(&live, listener);
 }
 
 static void a_port_that_says_much_waits_for_a_server_that_does_not_read(void **state)
@@ -253,14 +243,11 @@ static void a_port_that_says_much_waits_for_a_server_that_does_not_read(void **s
 	struct view all = { bytes, SIZE };
 	struct live live;
 	struct net_peer inside;
-	struct live_stream *s;
+	int listener;
+	struct live_stream *s = start_and_open(&live, &listener);
 	size_t pushed = 0;
-	uint16_t port;
-	int listener = net_listen(1, &port);
 
 	(void)state;
-	live_start(&live, &(struct live_options){ 0 });
-	s = open_port(&live, port);
 	s->holds_back = true;
 	inside = net_accept(&live, listener);
 	LIVE_UNTIL(&live, net_push(&inside, all, &pushed) || s->bytes[WIRE_OUT] == WIRE_WINDOW,
@@ -277,8 +264,7 @@ static void a_port_that_says_much_waits_for_a_server_that_does_not_read(void **s
 	           6 * LIVE_MS);
 	assert_memory_equal(s->got[WIRE_OUT].ptr, bytes, SIZE);
 	net_done(&inside);
-	(void)close(listener);
-	live_stop(&live);
+	stop(&live, listener);
 }
 
 static void many_connections_leave_no_descriptor_behind(void **state)
@@ -307,8 +293,7 @@ static void many_connections_leave_no_descriptor_behind(void **state)
 	for (unsigned i = 0; i < MANY; i++)
 		(void)live_check(streams[i]);
 	assert_int_equal(live_agent_fds(&live), fds);
-	(void)close(listener);
-	live_stop(&live);
+	stop(&live, listener);
 }
 
 int main(void)

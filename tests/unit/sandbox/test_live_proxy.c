@@ -2,7 +2,6 @@
  * curl. */
 #include "unit/sandbox/live_net.h"
 
-static const struct live_options egress = { .has_egress = true };
 static const char get[] = "GET http://h.test/ HTTP/1.1\r\n\r\n";
 static const char tunnel[] = "CONNECT h.test:443 HTTP/1.1\r\n\r\n";
 
@@ -16,10 +15,9 @@ static void a_client_that_leaves_while_it_waits_closes_its_dial(void **state)
 	size_t fds;
 
 	(void)state;
-	live_start(&live, &egress);
+	net_start(&live);
 	fds = live_agent_fds(&live);
-	client = net_connect(live.proxy_port);
-	net_say(&client, tunnel);
+	client = net_client(&live, tunnel);
 	s = net_dialled(&live, 1, "h.test", 443);
 	net_done(&client);
 	(void)live_wait(s);
@@ -32,15 +30,11 @@ static void a_client_that_leaves_while_it_waits_closes_its_dial(void **state)
 /* The server takes up a dial whose client has just left: neither has heard of the other yet. */
 static void a_yes_that_crosses_a_close_does_no_harm(void **state)
 {
-	struct net_peer client;
-	struct live_stream *s;
 	struct live live;
+	struct net_peer client = net_start_client(&live, tunnel);
+	struct live_stream *s = net_dialled(&live, 1, "h.test", 443);
 
 	(void)state;
-	live_start(&live, &egress);
-	client = net_connect(live.proxy_port);
-	net_say(&client, tunnel);
-	s = net_dialled(&live, 1, "h.test", 443);
 	net_done(&client);
 	(void)usleep(50 * 1000); /* the agent says CLOSE, and nobody turns the loop */
 	channel_accept(s->stream);
@@ -59,14 +53,10 @@ static void a_client_that_leaves_in_the_middle_closes_its_dial(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
-		struct net_peer client;
-		struct live_stream *s;
 		struct live live;
+		struct net_peer client = net_start_client(&live, requests[i]);
+		struct live_stream *s = net_accepted(&live, 1, "h.test", i == 0 ? 80 : 443);
 
-		live_start(&live, &egress);
-		client = net_connect(live.proxy_port);
-		net_say(&client, requests[i]);
-		s = net_accepted(&live, 1, "h.test", i == 0 ? 80 : 443);
 		live_feed(s, (struct view){ zeros, sizeof zeros }, UINT32_MAX);
 		LIVE_UNTIL(&live, net_has(&client, "HTTP/1.1 200") || client.got.len > 1 << 20,
 		           LIVE_MS);
@@ -80,46 +70,45 @@ static void a_client_that_leaves_in_the_middle_closes_its_dial(void **state)
 
 static void an_answer_that_breaks_off_does_not_look_whole(void **state)
 {
-	struct net_peer client;
-	struct live_stream *s;
 	struct live live;
+	struct net_peer client = net_start_client(&live, get);
+	struct live_stream *s = net_accepted(&live, 1, "h.test", 80);
 
 	(void)state;
-	live_start(&live, &egress);
-	client = net_connect(live.proxy_port);
-	net_say(&client, get);
-	s = net_accepted(&live, 1, "h.test", 80);
 	live_feed_text(s, "HTTP/1.1 200 OK\r\n\r\nhalf of ");
 	LIVE_UNTIL(&live, net_has(&client, "half of "), LIVE_MS);
 	channel_refuse(s->stream, WIRE_FAILED_LOST, "the origin reset the connection");
 	(void)net_hear(&live, &client);
 	assert_true(client.broken);
-	net_done(&client);
-	live_stop(&live);
+	net_stop_client(&live, &client);
 }
 
 /* --- clients that do not read ------------------------------------------------------ */
+
+/* Sends until the kernel and the window are full. Returns how much that took. */
+static uint64_t feed_until_full(struct live_stream *s, struct view bytes)
+{
+	uint64_t sent;
+
+	live_feed(s, bytes, bytes.len);
+	do {
+		sent = s->sent;
+		live_run_ms(s->live, 100);
+	} while (s->sent != sent);
+	return sent;
+}
 
 static void a_client_that_does_not_read_holds_nobody_up_and_loses_nothing(void **state)
 {
 	enum { SIZE = 24 << 20 };
 	AUTO_FREE char *bytes = net_pattern(SIZE);
-	struct net_peer client;
-	struct live_stream *s;
 	struct live live;
-	uint64_t sent;
+	struct net_peer client = net_start_client(&live, get);
+	struct live_stream *s = net_accepted(&live, 1, "h.test", 80);
 
 	(void)state;
-	live_start(&live, &egress);
-	client = net_connect(live.proxy_port);
-	net_say(&client, get);
-	s = net_accepted(&live, 1, "h.test", 80);
 	s->keeps_open = false;
-	live_feed(s, (struct view){ bytes, SIZE }, SIZE);
-	do {
-		sent = s->sent;
-		live_run_ms(&live, 100);
-	} while (s->sent != sent); /* until the kernel and the window are full */
+	(void)feed_until_full(s, (struct view){ bytes, SIZE });
 	assert_true(s->sent < SIZE && !s->said_end);
 	assert_true(live_status(live.agent, "VmRSS:") < SIZE / 1024);
 	assert_int_equal(live_exec(&live, "true")->exited.code, 0);
@@ -128,8 +117,7 @@ static void a_client_that_does_not_read_holds_nobody_up_and_loses_nothing(void *
 	assert_int_equal(client.got.len, SIZE);
 	assert_memory_equal(client.got.ptr, bytes, SIZE);
 	net_finish_when_ended(s);
-	net_done(&client);
-	live_stop(&live);
+	net_stop_client(&live, &client);
 }
 
 /* The server has said DONE while bytes wait in the agent: the slow client gets them still. */
@@ -144,16 +132,11 @@ static void what_came_before_the_end_is_delivered_after_it(void **state)
 	size_t fds;
 
 	(void)state;
-	live_start(&live, &egress);
+	net_start(&live);
 	fds = live_agent_fds(&live);
-	client = net_connect(live.proxy_port);
-	net_say(&client, get);
+	client = net_client(&live, get);
 	s = net_accepted(&live, 1, "h.test", 80);
-	live_feed(s, (struct view){ bytes, SIZE }, SIZE);
-	do {
-		sent = s->sent;
-		live_run_ms(&live, 100);
-	} while (s->sent != sent);
+	sent = feed_until_full(s, (struct view){ bytes, SIZE });
 	assert_true(sent > WIRE_WINDOW && sent < SIZE);
 	s->to_send = sent;
 	channel_end(s->stream, WIRE_OUT);
@@ -172,6 +155,12 @@ static void what_came_before_the_end_is_delivered_after_it(void **state)
 
 enum { MOST = 64 };
 
+static void all_done(struct net_peer *peers, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		net_done(&peers[i]);
+}
+
 static void clients_that_say_nothing_make_room_for_one_that_speaks(void **state)
 {
 	struct net_peer idle[MOST], client;
@@ -179,23 +168,19 @@ static void clients_that_say_nothing_make_room_for_one_that_speaks(void **state)
 	struct live live;
 
 	(void)state;
-	live_start(&live, &egress);
+	net_start(&live);
 	for (int i = 0; i < MOST; i++) {
-		idle[i] = net_connect(live.proxy_port);
-		net_say(&idle[i], "GET http://slow");
+		idle[i] = net_client(&live, "GET http://slow");
 		live_run_ms(&live, 2);
 	}
-	client = net_connect(live.proxy_port);
-	net_say(&client, get);
+	client = net_client(&live, get);
 	s = net_accepted(&live, 1, "h.test", 80);
 	net_answers(s, "served");
 	assert_string_equal(net_hear(&live, &client), "served");
 	assert_string_equal(net_hear(&live, &idle[0]), ""); /* the oldest */
 	assert_false(net_read(&idle[1]));
-	net_done(&client);
-	for (int i = 0; i < MOST; i++)
-		net_done(&idle[i]);
-	live_stop(&live);
+	all_done(idle, MOST);
+	net_stop_client(&live, &client);
 }
 
 static void one_connection_too_many_is_told_so(void **state)
@@ -204,15 +189,13 @@ static void one_connection_too_many_is_told_so(void **state)
 	struct live live;
 
 	(void)state;
-	live_start(&live, &egress);
+	net_start(&live);
 	for (unsigned i = 0; i < MOST; i++) {
-		open[i] = net_connect(live.proxy_port);
-		net_say(&open[i], tunnel);
+		open[i] = net_client(&live, tunnel);
 		(void)net_accepted(&live, i + 1, "h.test", 443);
 		LIVE_UNTIL(&live, net_has(&open[i], "200"), LIVE_MS);
 	}
-	client = net_connect(live.proxy_port);
-	net_say(&client, tunnel);
+	client = net_client(&live, tunnel);
 	assert_non_null(strstr(net_hear(&live, &client), "503 Service Unavailable"));
 	assert_non_null(strstr(buf_text(&client.got),
 	                       "belljar: 64 connections are open, which is the most\n"));
@@ -222,13 +205,10 @@ static void one_connection_too_many_is_told_so(void **state)
 	net_done(&open[0]);
 	net_finish_when_ended(live.dials[0].stream);
 	live_run_ms(&live, 20);
-	client = net_connect(live.proxy_port);
-	net_say(&client, tunnel);
+	client = net_client(&live, tunnel);
 	(void)net_dialled(&live, MOST + 1, "h.test", 443);
-	net_done(&client);
-	for (unsigned i = 1; i < MOST; i++)
-		net_done(&open[i]);
-	live_stop(&live);
+	all_done(open + 1, MOST - 1);
+	net_stop_client(&live, &client);
 }
 
 static void when_all_wait_for_the_server_the_next_is_told_so(void **state)
@@ -237,19 +217,16 @@ static void when_all_wait_for_the_server_the_next_is_told_so(void **state)
 	struct live live;
 
 	(void)state;
-	live_start(&live, &egress);
+	net_start(&live);
 	for (unsigned i = 0; i < MOST; i++) {
-		waiting[i] = net_connect(live.proxy_port);
-		net_say(&waiting[i], tunnel);
+		waiting[i] = net_client(&live, tunnel);
 		(void)net_dialled(&live, i + 1, "h.test", 443);
 	}
 	client = net_connect(live.proxy_port);
 	assert_non_null(strstr(net_hear(&live, &client),
 	                       "belljar: 64 clients wait for a connection, which is the most\n"));
-	net_done(&client);
-	for (unsigned i = 0; i < MOST; i++)
-		net_done(&waiting[i]);
-	live_stop(&live);
+	all_done(waiting, MOST);
+	net_stop_client(&live, &client);
 }
 
 /* Both take ten seconds: they are waited for together. */
@@ -269,9 +246,8 @@ static void what_hangs_is_given_up_after_ten_seconds(void **state)
 		fill[i] = net_peer_of(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
 		(void)connect(fill[i].fd, (struct sockaddr *)&address, sizeof address);
 	}
-	live_start(&live, &egress);
-	client = net_connect(live.proxy_port);
-	net_say(&client, "GET http://h");
+	net_start(&live);
+	client = net_client(&live, "GET http://h");
 	s = live_open(&live, &(struct wire_message){ .type = WIRE_PORT, .port.port = port });
 	LIVE_UNTIL(&live, net_read(&client) && s->is_over, 2 * LIVE_MS);
 	assert_true(clock_now_ms() - start >= 9900 && clock_now_ms() - start < 13000);
@@ -279,8 +255,7 @@ static void what_hangs_is_given_up_after_ten_seconds(void **state)
 	assert_non_null(strstr(buf_text(&client.got), "belljar: no whole request within 10 s\n"));
 	(void)snprintf(why, sizeof why, "port %u: no answer inside within 10 s", port);
 	LIVE_CHECK_FAILED(s, WIRE_FAILED_LOST, why);
-	for (size_t i = 0; i < ARRAY_LEN(fill); i++)
-		net_done(&fill[i]);
+	all_done(fill, ARRAY_LEN(fill));
 	net_done(&client);
 	(void)close(listener);
 	live_stop(&live);
@@ -311,7 +286,7 @@ static void curl_gets_a_page(void **state)
 
 	(void)state;
 	skip_without_curl();
-	live_start(&live, &egress);
+	net_start(&live);
 	run = live_start_run(&live, &(struct live_run){ 0 }, CURL, proxy_of(&live), "-A", "me",
 	                     "http://page.test:8080/a?b=c");
 	s = net_accepted(&live, 1, "page.test", 8080);
@@ -335,7 +310,7 @@ static void curl_posts_a_large_file(void **state)
 
 	(void)state;
 	skip_without_curl();
-	live_start(&live, &egress);
+	net_start(&live);
 	(void)live_check(live_write_file(&live, "up", (struct view){ bytes, SIZE }));
 	run = live_start_run(&live, &(struct live_run){ 0 }, CURL, proxy_of(&live), "--data-binary",
 	                     "@up", "http://up.test/");
@@ -362,7 +337,7 @@ static void curl_goes_through_a_tunnel(void **state)
 
 	(void)state;
 	skip_without_curl();
-	live_start(&live, &egress);
+	net_start(&live);
 	run = live_start_run(&live, &(struct live_run){ 0 }, CURL, proxy_of(&live), "-p", "-A",
 	                     "me", "http://deep.test:4443/");
 	s = net_accepted(&live, 1, "deep.test", 4443);
@@ -383,7 +358,7 @@ static void curl_shows_why_it_was_refused(void **state)
 
 	(void)state;
 	skip_without_curl();
-	live_start(&live, &egress);
+	net_start(&live);
 	run = live_start_run(&live, &(struct live_run){ 0 }, "curl", "-sS", "--noproxy", "", "-x",
 	                     proxy_of(&live), "http://no.test/");
 	s = net_dialled(&live, 1, "no.test", 80);
