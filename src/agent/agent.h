@@ -16,14 +16,13 @@
 
 enum {
 	AGENT_STREAMS = WIRE_STREAMS_SERVER + WIRE_STREAMS_AGENT,
-	AGENT_GROUPS = 64,
 	AGENT_RINGS_MAX = 32 * 1024 * 1024, /* output kept, of all programs together */
 };
 
 struct user {
 	uint32_t uid, gid;
 	size_t group_count;
-	uint32_t groups[AGENT_GROUPS];
+	uint32_t groups[WIRE_GROUPS_MAX];
 };
 
 struct agent {

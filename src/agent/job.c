@@ -53,17 +53,13 @@ int job_send(struct job *job, struct view bytes, struct error *err)
 	return 0;
 }
 
-/* Behind what is pending. The buffer never grows: its maximum is what is there. */
+/* Behind what is pending. */
 static int encode(struct job *job, const struct wire_record *record, const void *in,
                   struct error *err)
 {
-	struct buf out = {
-		.ptr = job->out + WIRE_HEADER,
-		.len = job->pending,
-		.cap = JOB_CHUNK + 1,
-		.max = JOB_CHUNK,
-	};
+	struct buf out = buf_over(job->out + WIRE_HEADER, JOB_CHUNK + 1);
 
+	out.len = job->pending;
 	if (wire_record_encode(record, in, &out, err) < 0)
 		return -1;
 	job->pending = out.len;

@@ -19,7 +19,8 @@
 
 struct error;
 
-enum { JOB_CHUNK = 32 * 1024 }; /* the most that goes in one packet */
+/* The most that goes in one packet. The server never leaves a stream with less credit. */
+enum { JOB_CHUNK = WIRE_RECORDS_MAX };
 
 struct job {
 	int fd;                /* SOCK_SEQPACKET, blocking: one packet, one frame */

@@ -18,7 +18,7 @@
 
 static int change_user(const struct user *user, struct error *err)
 {
-	gid_t groups[AGENT_GROUPS];
+	gid_t groups[WIRE_GROUPS_MAX];
 
 	for (size_t i = 0; i < user->group_count; i++)
 		groups[i] = user->groups[i];
@@ -44,8 +44,8 @@ static bool has_group(const struct user *user, gid_t group)
 /* Without privileges one can only stay what one is: that must be what was asked for. */
 static int check_groups(const struct user *user, struct error *err)
 {
-	gid_t groups[AGENT_GROUPS];
-	int count = getgroups(AGENT_GROUPS, groups);
+	gid_t groups[WIRE_GROUPS_MAX];
+	int count = getgroups(WIRE_GROUPS_MAX, groups);
 
 	if (count < 0)
 		return error_sys(err, "the agent's groups");

@@ -2,10 +2,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
@@ -71,7 +69,7 @@ static bool read_input(void)
 static int time_out(uint64_t now)
 {
 	uint64_t at = agent.next_due;
-	uint64_t proxy = proxy_due(&agent, now);
+	uint64_t proxy = agent.proxy.next_due;
 
 	if (proxy != 0 && (at == 0 || proxy < at))
 		at = proxy;
@@ -98,6 +96,7 @@ static void serve_sources(void)
 static void serve_time(uint64_t now)
 {
 	session_due(&agent, now);
+	proxy_due(&agent, now);
 	children_sweep(&agent, now);
 }
 

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/move.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
@@ -136,21 +136,6 @@ static int link_as(const struct new_file *file, const char *name)
 	return linkat(AT_FDCWD, by_number, file->place.dir, name, AT_SYMLINK_FOLLOW);
 }
 
-/* To its name, unless something has come there meanwhile. */
-static int move_to_free(const struct new_file *file)
-{
-	int dir = file->place.dir;
-
-	if (syscall(SYS_renameat2, dir, file->temp, dir, file->place.name, 1 /* NOREPLACE */) == 0)
-		return 0;
-	if (errno != EINVAL && errno != ENOSYS)
-		return -1;
-	/* This file system cannot; a second name cannot replace anything either. */
-	if (linkat(dir, file->temp, dir, file->place.name, 0) < 0)
-		return -1;
-	return unlinkat(dir, file->temp, 0);
-}
-
 static int appear(struct new_file *file)
 {
 	bool replaces = file->rule != NEW_FILE_CREATE;
@@ -164,7 +149,8 @@ static int appear(struct new_file *file)
 			return -1;
 		file->named = true;
 	}
-	moved = replaces ? renameat(dir, file->temp, dir, file->place.name) : move_to_free(file);
+	moved = replaces ? renameat(dir, file->temp, dir, file->place.name)
+	                 : move_to_free(dir, file->temp, dir, file->place.name);
 	file->named = moved < 0;
 	return moved;
 }

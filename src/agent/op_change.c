@@ -4,16 +4,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/move.h"
 #include "agent/ops.h"
 #include "agent/path.h"
 #include "agent/remove_tree.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-
-enum { NOREPLACE = 1 }; /* RENAME_NOREPLACE of linux/fs.h, which not every libc has */
 
 static bool is_same(const struct stat *a, const struct stat *b)
 {
@@ -116,24 +114,11 @@ int op_remove(struct job *job, const struct wire_remove *request, struct wire_do
 	return -1;
 }
 
-/* Where the file system cannot refuse to replace, we look first: the best that is left. */
-static int rename_carefully(const struct path_place *from, const struct path_place *to)
-{
-	struct stat st;
-
-	if (fstatat(to->dir, to->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return renameat(from->dir, from->name, to->dir, to->name);
-	errno = EEXIST;
-	return -1;
-}
-
 static int rename_place(const struct path_place *from, const struct path_place *to, bool replace)
 {
 	if (replace)
 		return renameat(from->dir, from->name, to->dir, to->name);
-	if (syscall(SYS_renameat2, from->dir, from->name, to->dir, to->name, NOREPLACE) == 0)
-		return 0;
-	return errno == EINVAL || errno == ENOSYS ? rename_carefully(from, to) : -1;
+	return move_to_free(from->dir, from->name, to->dir, to->name);
 }
 
 static int rename_failed(const struct wire_rename *request, struct error *err)

@@ -121,8 +121,7 @@ int op_replace(struct job *job, const struct wire_replace *request, struct wire_
 		                 request->old.len, WIRE_EDIT_MAX);
 	if (new_file_open(&file, job, request->path, NEW_FILE_EDIT, 0, request->max, err) < 0)
 		return -1;
-	fd = openat(file.place.dir, file.place.name,
-	            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	fd = path_openat(file.place.dir, file.place.name, O_RDONLY | O_NOFOLLOW, 0, 0);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return path_error(request->path, err);
 	if (!S_ISREG(st.st_mode))

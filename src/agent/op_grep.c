@@ -205,22 +205,20 @@ static int look_at_entry(struct grep *grep, const struct walk_entry *entry, stru
 	if (!S_ISREG(entry->st.st_mode) ||
 	    (grep->request->names.len != 0 && !glob_match(&grep->names, entry->path)))
 		return 0;
-	fd = openat(entry->dir, entry->name,
-	            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	fd = path_openat(entry->dir, entry->name, O_RDONLY | O_NOFOLLOW, 0, 0);
 	if (fd < 0 || !is_wanted(grep, fd))
 		return 0;
 	grep->path = entry->path;
 	return look_at_file(grep, fd, err) < 0 ? -1 : 0;
 }
 
-static int look_below(struct grep *grep, struct error *err)
+/* Takes dir over. */
+static int look_below(struct grep *grep, int dir, struct error *err)
 {
 	struct walk_entry entry;
-	int dir = path_open_directory(grep->job, grep->request->path, err), got;
 	char shown[PATH_SHOW_SIZE];
+	int got;
 
-	if (dir < 0)
-		return -1;
 	walk_init(&grep->walk, dir, grep->request->depth,
 	          (grep->request->flags & WIRE_WALK_HIDDEN) != 0);
 	while (!is_full(grep) && (got = walk_next(&grep->walk, &entry, err)) != 0) {
@@ -248,29 +246,21 @@ static int look_at_one(struct grep *grep, struct error *err)
 	return failed > 0 ? path_error(grep->path, err) : failed;
 }
 
-static int is_directory(const struct grep *grep, struct error *err)
-{
-	AUTO_FD int fd = path_open(grep->job, grep->request->path, O_PATH, 0, err);
-	struct stat st;
-
-	if (fd < 0)
-		return -1;
-	return fstat(fd, &st) < 0 ? path_error(grep->request->path, err) : S_ISDIR(st.st_mode);
-}
-
 int op_grep(struct job *job, const struct wire_grep *request, struct wire_done *done,
             struct error *err)
 {
 	AUTO(grep) struct grep *grep = mem_new(sizeof *grep);
-	int below;
+	struct error ignored;
+	int dir;
 
 	grep->job = job;
 	grep->request = request;
 	if (search_init(&grep->search, request->pattern, request->flags, err) < 0 ||
 	    glob_init(&grep->names, request->names, false, err) < 0)
 		return -1;
-	below = is_directory(grep, err);
-	if (below < 0 || (below != 0 ? look_below(grep, err) : look_at_one(grep, err)) < 0 ||
+	/* If this fails it is a file, or opening it as one says what is wrong. */
+	dir = path_open_directory(job, request->path, &ignored);
+	if ((dir >= 0 ? look_below(grep, dir, err) : look_at_one(grep, err)) < 0 ||
 	    job_flush(job, err) < 0)
 		return -1;
 	*done = grep->answer;

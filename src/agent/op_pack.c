@@ -9,15 +9,14 @@
  * what the file "is" while it is being written. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "agent/left_out.h"
 #include "agent/ops.h"
 #include "agent/pack_walk.h"
+#include "agent/walk.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -165,33 +164,15 @@ static int skip_failed(struct pack *pack, struct error *err)
 
 	if (errno == ENOENT)
 		return 0;
-	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+	if (walk_is_shortage(errno))
 		return error_sys(err, "%s", path_show(here(pack), shown));
 	return skip(pack);
 }
 
-/* File systems whose files are not there: reading all of them is never meant. */
-static bool is_made_up(int fd)
-{
-	static const unsigned long types[] = { PROC_SUPER_MAGIC,   SYSFS_MAGIC,
-		                               CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
-		                               DEVPTS_SUPER_MAGIC, DEBUGFS_MAGIC,
-		                               TRACEFS_MAGIC,      SECURITYFS_MAGIC,
-		                               BPF_FS_MAGIC };
-	struct statfs fs;
-
-	if (fstatfs(fd, &fs) < 0)
-		return false;
-	for (size_t i = 0; i < ARRAY_LEN(types); i++)
-		if ((unsigned long)fs.f_type == types[i])
-			return true;
-	return false;
-}
-
 static int open_here(const struct pack *pack, const char *name, int flags)
 {
-	return openat(pack_walk_dir(&pack->walk)->fd, name,
-	              O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
+	return path_openat(pack_walk_dir(&pack->walk)->fd, name, O_RDONLY | O_NOFOLLOW | flags, 0,
+	                   0);
 }
 
 static int pack_file(struct pack *pack, const char *name, struct error *err)
@@ -217,7 +198,7 @@ static int pack_directory(struct pack *pack, const char *name, struct error *err
 		return skip_failed(pack, err);
 	if (fstat(fd, &st) < 0)
 		return skip_failed(pack, err);
-	if (st.st_dev != pack_walk_dir(&pack->walk)->device && is_made_up(fd))
+	if (st.st_dev != pack_walk_dir(&pack->walk)->device && walk_is_pseudo(fd))
 		return skip(pack);
 	if (put_header(pack, &st, &entry, err) < 0)
 		return -1;

@@ -1,7 +1,6 @@
 #include "agent/out.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -37,9 +36,7 @@ void out_commit(struct out *out, const struct wire_frame *frame)
 void out_message(struct out *out, const struct wire_message *message, uint32_t stream,
                  uint8_t channel)
 {
-	size_t room = OUT_SIZE - out->end;
-	/* A buffer over the room that is left: it never has to grow. */
-	struct buf buf = { .ptr = out->bytes + out->end, .cap = room, .max = room - 1 };
+	struct buf buf = buf_over(out->bytes + out->end, OUT_SIZE - out->end);
 	struct error err;
 
 	if (wire_encode(message, stream, channel, &buf, &err) < 0)

@@ -18,7 +18,7 @@ enum { MEMORY_MAX = 512 * 1024 * 1024, CPU_SECONDS = 600 };
 
 static void say(struct job *job, const struct wire_message *message)
 {
-	struct buf buf = { .ptr = job->out, .cap = sizeof job->out, .max = sizeof job->out - 1 };
+	struct buf buf = buf_over(job->out, sizeof job->out);
 	struct error err;
 
 	if (wire_encode(message, 0, 0, &buf, &err) == 0)
@@ -110,13 +110,8 @@ void perform(const struct agent *agent, const struct wire_message *request, int 
 	(void)setpriority(PRIO_PROCESS, 0, agent->nice);
 	job = (struct job){ .fd = socket, .root = root, .workspace = agent->workspace };
 	if (become(&agent->user, &err) < 0 || die_with_agent(&err) < 0 ||
-	    operate(&job, request, &answer.done, &err) < 0 || job_flush(&job, &err) < 0) {
-		answer = (struct wire_message){ .type = WIRE_FAILED };
-		answer.failed.why = (uint8_t)failure_of(&err);
-		answer.failed.errnum = err.errnum > 0 && err.errnum < 4096 ? (uint32_t)err.errnum
-		                                                           : 0;
-		answer.failed.message = view_of(err.msg[0] != '\0' ? err.msg : "it failed");
-	}
+	    operate(&job, request, &answer.done, &err) < 0 || job_flush(&job, &err) < 0)
+		answer = failed_of(&err);
 	say(&job, &answer);
 	_exit(0);
 }

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,11 +17,25 @@ static char scratch[PROXY_HEADER_MAX];
 
 /* --- a client comes and goes ------------------------------------------------------- */
 
+/* Perhaps too early, when who wanted it is gone by then; never too late. */
+static void call_at(struct proxy *proxy, uint64_t at)
+{
+	if (proxy->next_due == 0 || at < proxy->next_due)
+		proxy->next_due = at;
+}
+
+static void set_due(struct proxy_client *client, uint64_t ms)
+{
+	client->due = clock_now_ms() + ms;
+	call_at(&client->agent->proxy, client->due);
+}
+
 static void drop(struct proxy_client *client)
 {
 	source_close(&client->source);
 	buf_done(&client->bytes);
 	client->stream = NULL;
+	client->due = 0;
 }
 
 /* The client's socket, now somebody else's; the slot is free. */
@@ -39,7 +52,7 @@ static void linger(struct proxy_client *client)
 	buf_done(&client->bytes);
 	client->stream = NULL;
 	client->state = PROXY_LINGERS;
-	client->since = clock_now_ms();
+	set_due(client, PROXY_LINGER_MS);
 	(void)shutdown(client->source.fd, SHUT_WR);
 	source_want(&client->source, EPOLLIN);
 }
@@ -87,6 +100,7 @@ static void ask(struct proxy_client *client, size_t head_len)
 	client->expects = request.expects;
 	client->left = request.tunnel ? 0 : request.length - rest.len;
 	client->state = PROXY_WAITS;
+	client->due = 0;
 	buf_done(&client->bytes);
 	client->bytes = first;
 	first = (struct buf){ 0 };
@@ -96,11 +110,12 @@ static void ask(struct proxy_client *client, size_t head_len)
 static void read_head(struct proxy_client *client)
 {
 	struct view bytes = { scratch, 0 };
+	size_t seen = client->bytes.len;
 	struct proxy_refusal refusal;
 	struct error full;
 	ssize_t n, len;
 
-	n = read(client->source.fd, scratch, PROXY_HEADER_MAX - client->bytes.len);
+	n = read(client->source.fd, scratch, PROXY_HEADER_MAX - seen);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0)
@@ -108,7 +123,7 @@ static void read_head(struct proxy_client *client)
 	bytes.len = (size_t)n;
 	if (buf_add(&client->bytes, bytes, &full) < 0)
 		return drop(client);
-	len = proxy_head_length(buf_view(&client->bytes), &refusal);
+	len = proxy_head_length_from(buf_view(&client->bytes), seen, &refusal);
 	if (len > 0)
 		return ask(client, (size_t)len);
 	if (len < 0)
@@ -204,7 +219,7 @@ static struct proxy_client *oldest(struct proxy *proxy, enum proxy_state state)
 	for (size_t i = 0; i < PROXY_CLIENTS; i++) {
 		struct proxy_client *client = &proxy->clients[i];
 
-		if (client->state == state && (found == NULL || client->since < found->since))
+		if (client->state == state && (found == NULL || client->due < found->due))
 			found = client;
 	}
 	return found;
@@ -231,10 +246,12 @@ static void settle(struct proxy_client *client, struct agent *agent, int fd, enu
 {
 	struct error err;
 
-	*client = (struct proxy_client){ .agent = agent, .state = state, .since = clock_now_ms() };
+	*client = (struct proxy_client){ .agent = agent, .state = state };
 	buf_init(&client->bytes, PROXY_HEADER_MAX);
 	if (source_add(&client->source, agent->poller.inner, fd, EPOLLIN, on_client, &err) < 0)
 		(void)close(fd);
+	else
+		set_due(client, state == PROXY_ASKS ? PROXY_HEADER_MS : PROXY_LINGER_MS);
 }
 
 void proxy_linger(struct agent *agent, int fd)
@@ -279,6 +296,7 @@ static void on_listener(struct source *source, uint32_t events)
 		/* No descriptors, no memory: it would be told of the same one without end. */
 		source_want(source, 0);
 		agent->proxy.paused_until = clock_now_ms() + PROXY_PAUSE_MS;
+		call_at(&agent->proxy, agent->proxy.paused_until);
 		return;
 	}
 }
@@ -311,38 +329,31 @@ int proxy_open(struct agent *agent, uint16_t port, struct error *err)
 
 /* --- time -------------------------------------------------------------------------- */
 
-/* When the client has to be looked at again; 0: never. */
-static uint64_t client_due(struct proxy_client *client, uint64_t now)
+static void client_due(struct proxy_client *client)
 {
-	if (client->source.fd < 0 || client->state == PROXY_WAITS)
-		return 0;
-	if (client->state == PROXY_ASKS && client->since + PROXY_HEADER_MS <= now)
-		refuse(client, 408, view_of("no whole request within 10 s"));
 	if (client->state == PROXY_ASKS)
-		return client->since + PROXY_HEADER_MS;
-	if (client->since + PROXY_LINGER_MS > now)
-		return client->since + PROXY_LINGER_MS;
-	drop(client);
-	return 0;
+		refuse(client, 408, view_of("no whole request within 10 s"));
+	else
+		drop(client);
 }
 
-uint64_t proxy_due(struct agent *agent, uint64_t now)
+void proxy_due(struct agent *agent, uint64_t now)
 {
 	struct proxy *proxy = &agent->proxy;
-	uint64_t next = 0;
 
-	if (proxy->listener.fd < 0)
-		return 0;
-	if (proxy->paused_until != 0 && proxy->paused_until <= now) {
-		proxy->paused_until = 0;
+	if (proxy->next_due == 0 || now < proxy->next_due)
+		return;
+	proxy->next_due = 0;
+	if (proxy->paused_until > now)
+		call_at(proxy, proxy->paused_until);
+	else
 		source_want(&proxy->listener, EPOLLIN);
-	}
-	next = proxy->paused_until;
 	for (size_t i = 0; i < PROXY_CLIENTS; i++) {
-		uint64_t due = client_due(&proxy->clients[i], now);
+		struct proxy_client *client = &proxy->clients[i];
 
-		if (due != 0 && (next == 0 || due < next))
-			next = due;
+		if (client->due > now)
+			call_at(proxy, client->due);
+		else if (client->due != 0)
+			client_due(client);
 	}
-	return next;
 }

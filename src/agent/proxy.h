@@ -34,7 +34,7 @@ struct proxy_client {         /* a slot, used again and again: see poller.h */
 	struct source source; /* fd -1: free */
 	struct agent *agent;
 	enum proxy_state state;
-	uint64_t since;
+	uint64_t due;          /* ASKS, LINGERS: when its time is over; 0: never */
 	struct stream *stream; /* WAITS: for the answer to this dial */
 	bool tunnel, expects;
 	uint64_t left;    /* of the body, behind `bytes` */
@@ -44,7 +44,8 @@ struct proxy_client {         /* a slot, used again and again: see poller.h */
 struct proxy {
 	struct source listener; /* fd -1: the policy does not open it */
 	uint16_t port;
-	uint64_t paused_until;
+	uint64_t paused_until; /* nobody is accepted before */
+	uint64_t next_due;     /* when proxy_due() wants to be called; 0: never */
 	struct proxy_client clients[PROXY_CLIENTS];
 };
 
@@ -60,6 +61,5 @@ void proxy_refused(struct proxy_client *client, enum wire_failure failure, struc
  * it what the client has not read yet. */
 void proxy_linger(struct agent *agent, int fd);
 
-/* Called every turn with the time: clients that say nothing are let go. Returns when it wants to be
- * called again; 0: never. */
-uint64_t proxy_due(struct agent *agent, uint64_t now);
+/* Called every turn with the time: clients that say nothing are let go. */
+void proxy_due(struct agent *agent, uint64_t now);

@@ -371,27 +371,34 @@ static int write_head(const struct reading *reading, struct view fields, struct 
 
 /* --- the whole --------------------------------------------------------------------- */
 
-ssize_t proxy_head_length(struct view bytes, struct proxy_refusal *ret_refusal)
+/* Looks back, never ahead: what comes next may not have come yet. */
+ssize_t proxy_head_length_from(struct view bytes, size_t seen, struct proxy_refusal *ret_refusal)
 {
 	struct reading reading = { .refusal = ret_refusal };
 
-	for (size_t i = 0; i < bytes.len; i++) {
+	for (size_t i = seen; i < bytes.len; i++) {
 		char c = bytes.ptr[i];
+		bool after_cr = i != 0 && bytes.ptr[i - 1] == '\r';
 
+		if (after_cr && c != '\n')
+			return refuse(&reading, 400, "a carriage return within a line");
 		/* Said at once: whoever speaks TLS or something else to us would wait for ever. */
 		if (is_control(c) && c != '\t' && c != '\r' && c != '\n')
 			return refuse(&reading, 400,
 			              "this is an HTTP proxy, and that was not HTTP");
-		if (c == '\n' && (i == 0 || bytes.ptr[i - 1] != '\r'))
+		if (c == '\n' && !after_cr)
 			return refuse(&reading, 400, "a line ends without a carriage return");
-		if (c == '\r' && i + 1 < bytes.len && bytes.ptr[i + 1] != '\n')
-			return refuse(&reading, 400, "a carriage return within a line");
 		if (c == '\n' && i >= 3 && bytes.ptr[i - 2] == '\n')
 			return (ssize_t)i + 1;
 		if (c == '\n' && i == 1)
 			return refuse(&reading, 400, "the request line is empty");
 	}
 	return 0;
+}
+
+ssize_t proxy_head_length(struct view bytes, struct proxy_refusal *ret_refusal)
+{
+	return proxy_head_length_from(bytes, 0, ret_refusal);
 }
 
 static int read_fields(struct reading *reading, struct view fields)

@@ -37,6 +37,10 @@ struct proxy_refusal {
 /* How long the head at the front of what has come is, its empty line included; 0: it has not come
  * as a whole yet; -1: it will not become one. */
 MUST_CHECK ssize_t proxy_head_length(struct view bytes, struct proxy_refusal *ret_refusal);
+/* The same when more has come: of the first `seen` bytes it was said already that they are no
+ * whole head. Each byte is looked at once, however few come at a time. */
+MUST_CHECK ssize_t proxy_head_length_from(struct view bytes, size_t seen,
+                                          struct proxy_refusal *ret_refusal);
 
 /* Reads a whole head. What is to be said to the origin instead is appended to `out`; for a
  * tunnel that is nothing. On -1 only *ret_refusal means something. */

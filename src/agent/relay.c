@@ -266,11 +266,10 @@ void relay_leave(struct stream *stream)
 
 	stop(relay);
 	relay->client = NULL;
-	if (relay->over)
+	if (stream->wire.over)
 		return stream_free(stream);
-	if (!relay->closed)
+	if (!wire_stream_has_said(&stream->wire, WIRE_CLOSE))
 		stream_say(stream, &(struct wire_message){ .type = WIRE_CLOSE }, 0);
-	relay->closed = true;
 }
 
 static void dial_pump_ended(struct pump *pump)
@@ -293,7 +292,7 @@ static void dial_feed_drained(struct feed *feed)
 	struct relay *relay = &stream->relay;
 	int fd = feed->source.fd;
 
-	if (relay->over || relay->whole) {
+	if (stream->wire.over || relay->whole) {
 		pump_stop(&relay->pump);
 		if (fd >= 0)
 			proxy_linger(stream->agent, source_take(&feed->source));
@@ -301,7 +300,7 @@ static void dial_feed_drained(struct feed *feed)
 		(void)shutdown(fd, SHUT_WR);
 		source_close(&feed->source);
 	}
-	if (relay->over)
+	if (stream->wire.over)
 		return dial_free(stream);
 	if (relay->whole && !(stream->wire.ended & 1u << WIRE_IN))
 		stream_end(stream, WIRE_IN);
@@ -315,7 +314,6 @@ static void dial_done(struct stream *stream)
 	pump_stop(&relay->pump);
 	if (feed->source.fd < 0)
 		return dial_free(stream);
-	relay->over = true;
 	relay->waits = feed->end - feed->start;
 	stream_due(stream, clock_now_ms() + RELAY_DRAIN_MS);
 	if (!feed->ending)
@@ -356,7 +354,7 @@ static void dial_message(struct stream *stream, const struct wire_message *messa
 		return dial_failed(stream, &message->failed);
 	if (message->type == WIRE_DONE)
 		return dial_done(stream);
-	if (relay->closed)
+	if (wire_stream_has_said(&stream->wire, WIRE_CLOSE))
 		return; /* said before CLOSE was heard */
 	if (message->type == WIRE_OPENED)
 		proxy_opened(relay->client, stream);

@@ -27,9 +27,7 @@ struct relay {
 	bool second;  /* PORT: 127.0.0.1 was in vain, this is ::1 */
 	int errnum;   /* PORT: what 127.0.0.1 said */
 	bool whole;   /* DIAL: one request and its answer, not a tunnel */
-	bool closed;  /* DIAL: CLOSE was said */
-	bool over;    /* DIAL: DONE has come, bytes still wait for the client */
-	size_t waits; /* DIAL: so many, when they were last counted */
+	size_t waits; /* DIAL, after DONE: bytes the client had not taken when last counted */
 };
 
 /* PORT: connects to 127.0.0.1 or ::1, says OPENED or FAILED. */

@@ -17,7 +17,7 @@ static void tell_limits(struct wire_limits *limits, struct buf *buf)
 {
 	struct error err;
 
-	for (int i = 0; i < RLIMIT_NLIMITS && i < 16; i++) {
+	for (int i = 0; i < RLIMIT_NLIMITS && i < WIRE_LIMITS_MAX; i++) {
 		struct rlimit limit;
 
 		if (syscall(SYS_prlimit64, 0, i, NULL, &limit) == 0)
@@ -30,8 +30,8 @@ static void tell_limits(struct wire_limits *limits, struct buf *buf)
 
 static void tell_groups(struct wire_numbers *groups, struct buf *buf)
 {
-	gid_t all[AGENT_GROUPS];
-	int count = getgroups(AGENT_GROUPS, all);
+	gid_t all[WIRE_GROUPS_MAX];
+	int count = getgroups(WIRE_GROUPS_MAX, all);
 	struct error err;
 
 	for (int i = 0; i < count; i++)
@@ -40,12 +40,10 @@ static void tell_groups(struct wire_numbers *groups, struct buf *buf)
 
 void session_hello(struct agent *agent)
 {
-	char group_bytes[AGENT_GROUPS * 4 + 1];
-	struct buf groups = { .ptr = group_bytes,
-		              .cap = sizeof group_bytes,
-		              .max = sizeof group_bytes - 1 };
-	char bytes[16 * WIRE_LIMIT_SIZE + 1];
-	struct buf limits = { .ptr = bytes, .cap = sizeof bytes, .max = sizeof bytes - 1 };
+	char group_bytes[WIRE_GROUPS_MAX * 4 + 1];
+	char limit_bytes[WIRE_LIMITS_MAX * WIRE_LIMIT_SIZE + 1];
+	struct buf groups = buf_over(group_bytes, sizeof group_bytes);
+	struct buf limits = buf_over(limit_bytes, sizeof limit_bytes);
 	struct wire_message message = { .type = WIRE_HELLO };
 	struct utsname name = { .release = "" };
 
@@ -211,7 +209,8 @@ void session_due(struct agent *agent, uint64_t now)
 
 		if (agent->ids[i] == 0 || stream->due == 0)
 			continue;
-		if (stream->due > now) {
+		/* Those that find no room to speak stay due. */
+		if (stream->due > now || !out_is_free(&agent->out)) {
 			stream_due(stream, stream->due);
 			continue;
 		}

@@ -15,5 +15,5 @@ void session_hello(struct agent *agent); /* the first word */
  * answer; -1, the server broke the protocol, and the agent ends. */
 MUST_CHECK int session_take(struct agent *agent, struct view *bytes, struct error *err);
 
-/* Calls the streams whose time has come, and returns when the next one wants to be called. */
+/* Calls the streams whose time has come, as long as there is room to speak. */
 void session_due(struct agent *agent, uint64_t now);

@@ -51,6 +51,16 @@ static bool read_counter(const struct counter *counter, uint64_t *ret)
 	return true;
 }
 
+/* A limit is told only beside the number it is for: /proc counts in another way. */
+static bool read_pair(const struct counter *used, const struct counter *limit, uint64_t *ret_used,
+                      uint64_t *ret_limit)
+{
+	if (!read_counter(used, ret_used))
+		return false;
+	(void)read_counter(limit, ret_limit);
+	return true;
+}
+
 static bool read_cpu(uint64_t *ret)
 {
 	char text[TEXT_SIZE];
@@ -76,35 +86,34 @@ static unsigned long long stat_field(const char *text, int field)
 }
 
 /* Without control groups: what /proc shows of every process. */
-static void add_process(const char *pid, struct wire_stats_are *stats, bool memory, bool cpu)
+static void add_process(const char *pid, unsigned wanted, struct wire_stats_are *stats)
 {
 	enum { USER = 12, SYSTEM = 13, PAGES = 22 };
 	char path[64], text[TEXT_SIZE];
-	long hertz = sysconf(_SC_CLK_TCK);
 
 	(void)snprintf(path, sizeof path, "/proc/%s/stat", pid);
 	if (!read_text(path, text))
 		return;
-	stats->processes++;
-	if (memory)
+	if ((wanted & WIRE_STATS_PROCESSES) != 0)
+		stats->processes++;
+	if ((wanted & WIRE_STATS_MEMORY) != 0)
 		stats->memory_bytes += stat_field(text, PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-	if (cpu && hertz > 0)
+	if ((wanted & WIRE_STATS_CPU) != 0)
 		stats->cpu_us += (stat_field(text, USER) + stat_field(text, SYSTEM)) * 1000000 /
-		                 (unsigned long long)hertz;
+		                 (unsigned long long)sysconf(_SC_CLK_TCK);
+	stats->known |= (uint8_t)wanted;
 }
 
-static void add_processes(struct wire_stats_are *stats, bool memory, bool cpu)
+static void add_processes(unsigned wanted, struct wire_stats_are *stats)
 {
 	DIR *dir = opendir("/proc");
 	const struct dirent *entry;
 
-	stats->processes = 0;
 	while (dir != NULL && (entry = readdir(dir)) != NULL)
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			add_process(entry->d_name, stats, memory, cpu);
+			add_process(entry->d_name, wanted, stats);
 	if (dir != NULL)
 		(void)closedir(dir);
-	stats->known |= WIRE_STATS_PROCESSES;
 }
 
 static int read_disk(const struct job *job, struct wire_stats_are *stats, struct error *err)
@@ -126,16 +135,17 @@ static int read_disk(const struct job *job, struct wire_stats_are *stats, struct
 
 int stats_read(const struct job *job, struct wire_stats_are *ret, struct error *err)
 {
-	bool memory, cpu, pids;
+	unsigned wanted = WIRE_STATS_MEMORY | WIRE_STATS_CPU | WIRE_STATS_PROCESSES;
 
 	*ret = (struct wire_stats_are){ 0 };
-	memory = read_counter(&memory_used, &ret->memory_bytes) &&
-	         read_counter(&memory_limit, &ret->memory_limit);
-	cpu = read_cpu(&ret->cpu_us);
-	pids = read_counter(&pids_used, &ret->processes) &&
-	       read_counter(&pids_limit, &ret->processes_limit);
-	if (!memory || !cpu || !pids)
-		add_processes(ret, !memory, !cpu);
-	ret->known |= WIRE_STATS_MEMORY | WIRE_STATS_CPU | WIRE_STATS_PROCESSES;
+	if (read_pair(&memory_used, &memory_limit, &ret->memory_bytes, &ret->memory_limit))
+		ret->known |= WIRE_STATS_MEMORY;
+	if (read_cpu(&ret->cpu_us))
+		ret->known |= WIRE_STATS_CPU;
+	if (read_pair(&pids_used, &pids_limit, &ret->processes, &ret->processes_limit))
+		ret->known |= WIRE_STATS_PROCESSES;
+	wanted &= ~(unsigned)ret->known;
+	if (wanted != 0)
+		add_processes(wanted, ret);
 	return read_disk(job, ret, err);
 }

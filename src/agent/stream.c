@@ -77,7 +77,7 @@ void stream_done(struct stream *stream, const struct wire_done *done)
 	stream_free(stream);
 }
 
-enum wire_failure failure_of(const struct error *why)
+static enum wire_failure failure_of(const struct error *why)
 {
 	static const struct {
 		int errnum;
@@ -111,25 +111,38 @@ enum wire_failure failure_of(const struct error *why)
 	return WIRE_FAILED_SYSTEM;
 }
 
-static void fail(struct stream *stream, enum wire_failure failure, int errnum, const char *why)
+_Static_assert(sizeof((struct error *)0)->msg <= WIRE_REASON_MAX, "every error can be told");
+
+struct wire_message failed_of(const struct error *why)
 {
 	struct wire_message message = { .type = WIRE_FAILED };
 
 	message.failed = (struct wire_failed){
-		.why = (uint8_t)failure,
-		.errnum = errnum > 0 && errnum < 4096 ? (uint32_t)errnum : 0,
-		.message = view_of(why[0] != '\0' ? why : "it failed"),
+		.why = (uint8_t)failure_of(why),
+		.errnum = why->errnum > 0 && why->errnum < 4096 ? (uint32_t)why->errnum : 0,
+		.message = view_of(why->msg[0] != '\0' ? why->msg : "it failed"),
 	};
-	stream_say(stream, &message, 0);
+	return message;
+}
+
+static void fail(struct stream *stream, const struct wire_message *failed)
+{
+	stream_say(stream, failed, 0);
 	stream_free(stream);
 }
 
 void stream_failed(struct stream *stream, const struct error *why)
 {
-	fail(stream, failure_of(why), why->errnum, why->msg);
+	struct wire_message message = failed_of(why);
+
+	fail(stream, &message);
 }
 
 void stream_failed_as(struct stream *stream, enum wire_failure failure, const char *why)
 {
-	fail(stream, failure, 0, why);
+	struct wire_message message = { .type = WIRE_FAILED };
+
+	message.failed.why = (uint8_t)failure;
+	message.failed.message = view_of(why);
+	fail(stream, &message);
 }

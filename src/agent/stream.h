@@ -50,4 +50,5 @@ void stream_done(struct stream *stream, const struct wire_done *done);
 void stream_failed(struct stream *stream, const struct error *why);
 void stream_failed_as(struct stream *stream, enum wire_failure failure, const char *why);
 void stream_free(struct stream *stream); /* of our own, when the peer has ended it */
-enum wire_failure failure_of(const struct error *why);
+/* FAILED as it tells of an error, whose text it borrows. */
+struct wire_message failed_of(const struct error *why);

@@ -56,14 +56,12 @@ void walk_done(struct walk *walk)
 		pop(walk);
 }
 
-/* Ours, and not the directory's: what comes after it would fail in the same way. */
-static bool is_shortage(int errnum)
+bool walk_is_shortage(int errnum)
 {
 	return errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM;
 }
 
-/* Made up by the kernel while one looks: endless, or with side effects. */
-static bool is_pseudo(int fd)
+bool walk_is_pseudo(int fd)
 {
 	static const uint32_t kinds[] = {
 		PROC_SUPER_MAGIC,   SYSFS_MAGIC,    CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
@@ -86,14 +84,13 @@ static int open_given(const struct walk *walk, int *ret_fd, dev_t *ret_device, s
 {
 	const struct walk_level *level = &walk->levels[walk->open - 1];
 	const char *name = level->names.items[level->next - 1];
-	AUTO_FD int fd = openat(level->fd, name,
-	                        O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
-	                                O_CLOEXEC);
+	AUTO_FD int fd = path_openat(level->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, 0);
 	struct stat st;
 
 	if (fd < 0)
-		return is_shortage(errno) ? error_sys(err, "open the directory '%s'", name) : 0;
-	if (fstat(fd, &st) < 0 || (st.st_dev != level->device && is_pseudo(fd)))
+		return walk_is_shortage(errno) ? error_sys(err, "open the directory '%s'", name)
+		                               : 0;
+	if (fstat(fd, &st) < 0 || (st.st_dev != level->device && walk_is_pseudo(fd)))
 		return 0;
 	*ret_device = st.st_dev;
 	*ret_fd = TAKE_FD(fd);
@@ -151,7 +148,7 @@ static int fill(struct walk *walk, struct walk_level *level, struct error *err)
 		memcpy(after, last, strlen(last) + 1);
 	}
 	if (names_read(names, level->fd, &rule, &failed) < 0) {
-		if (walk->open != 1 && !is_shortage(failed.errnum))
+		if (walk->open != 1 && !walk_is_shortage(failed.errnum))
 			return 0;
 		*err = failed;
 		return -1;

@@ -63,3 +63,9 @@ static inline void cleanup_walk(struct walk *walk)
 /* 1: *ret is the next entry; 0: that was all; -1: the start could not be read, or the
  * worker is out of descriptors or memory. */
 MUST_CHECK int walk_next(struct walk *walk, struct walk_entry *ret, struct error *err);
+
+/* Ours, and not the directory's: what comes after it would fail in the same way. */
+bool walk_is_shortage(int errnum);
+/* Made up by the kernel while one looks: endless, or with side effects. True as well of what does
+ * not tell: leaving a mount out is the smaller harm. */
+bool walk_is_pseudo(int fd);

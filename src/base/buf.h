@@ -21,6 +21,12 @@ struct buf {
 };
 
 void buf_init(struct buf *buf, size_t max);
+/* Over memory that is somebody else's, terminator included: it never grows, buf_done() is not for
+ * it. */
+static inline struct buf buf_over(char *ptr, size_t size)
+{
+	return (struct buf){ .ptr = ptr, .cap = size, .max = size - 1 };
+}
 void buf_done(struct buf *buf);
 static inline void cleanup_buf(struct buf *buf)
 {

@@ -9,8 +9,6 @@
 #include "loop/output.h"
 #include "sandbox/internal.h"
 
-enum { CREDIT_LOW = 32 * 1024 }; /* the agent sends in pieces of this: it must never be short */
-
 const struct channel_stream_events channel_nobody;
 
 /* --- which there are --------------------------------------------------------------- */
@@ -46,6 +44,16 @@ struct channel_stream *channel_stream_add(struct channel *channel, uint32_t id, 
 	return stream;
 }
 
+/* The channel is still there: its own release was deferred later, if at all. */
+static void release(void *ctx)
+{
+	struct channel_stream *stream = ctx;
+
+	if (!stream->wire.mine)
+		stream->channel->theirs--;
+	free(stream);
+}
+
 void channel_stream_forget(struct channel_stream *stream)
 {
 	struct channel *channel = stream->channel;
@@ -55,8 +63,9 @@ void channel_stream_forget(struct channel_stream *stream)
 	stream->is_gone = true;
 	list_remove(&stream->node);
 	list_remove(&stream->wait);
-	*(stream->wire.mine ? &channel->mine : &channel->theirs) -= 1;
-	loop_defer(channel->loop, free, stream);
+	if (stream->wire.mine)
+		channel->mine--;
+	loop_defer(channel->loop, release, stream);
 }
 
 void channel_stream_fail(struct channel_stream *stream, enum wire_failure failure,
@@ -384,7 +393,8 @@ static void give_credit(struct channel_stream *stream, uint8_t channel, uint32_t
 	say_surely(stream, &credit, channel);
 }
 
-/* Given back in large pieces: when half the window is owed, or the agent runs short. */
+/* Given back in large pieces: when half the window is owed, or the agent runs short. It may wait
+ * until it can send a whole piece, so there must never be less credit than that. */
 void channel_consumed(struct channel_stream *stream, uint8_t channel, size_t bytes)
 {
 	uint32_t *owed;
@@ -396,7 +406,7 @@ void channel_consumed(struct channel_stream *stream, uint8_t channel, size_t byt
 	credit = stream->wire.credit[channel];
 	assert(bytes <= stream->window[channel] - credit - *owed);
 	*owed += (uint32_t)bytes;
-	if (*owed < stream->window[channel] / 2 && credit >= CREDIT_LOW)
+	if (*owed < stream->window[channel] / 2 && credit >= WIRE_RECORDS_MAX)
 		return;
 	give_credit(stream, channel, *owed);
 	*owed = 0;

@@ -49,7 +49,8 @@ struct channel {
 	struct list waiting;                  /* streams that want to send, first come first */
 	struct channel_stream *turn;          /* whose turn it is */
 	size_t turn_left;                     /* bytes it may still send in it */
-	unsigned mine, theirs;                /* streams that live, by who opened them */
+	unsigned mine;                        /* streams we opened that live */
+	unsigned theirs; /* the agent's that are in memory: it may open many in one turn */
 
 	bool heard;      /* something came since the last tick */
 	unsigned silent; /* ticks without anything */

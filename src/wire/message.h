@@ -341,7 +341,7 @@ enum {
 	WIRE_STATS_DISK = 8,
 };
 struct wire_stats_are {
-	uint8_t known;                       /* which of these are more than 0 */
+	uint8_t known;                       /* which of these were found */
 	uint64_t memory_bytes, memory_limit; /* limit 0: none seen */
 	uint64_t cpu_us;
 	uint64_t processes, processes_limit;

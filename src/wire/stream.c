@@ -124,6 +124,11 @@ bool wire_stream_sends(const struct wire_stream *stream, uint8_t channel)
 	return is_inward(channel) == stream->mine;
 }
 
+bool wire_stream_has_said(const struct wire_stream *stream, enum wire_type type)
+{
+	return (stream->said[type / 64] & 1ULL << type % 64) != 0;
+}
+
 static int check_phase(const struct wire_stream *stream, const struct wire_spec *spec,
                        bool by_opener, struct error *err)
 {
@@ -202,7 +207,7 @@ static int count_credit(struct wire_stream *stream, const struct wire_frame *fra
 static int check_once(const struct wire_stream *stream, const struct wire_frame *frame,
                       const struct wire_spec *spec, struct error *err)
 {
-	if (spec->once && (stream->said[frame->type / 64] & 1ULL << frame->type % 64))
+	if (spec->once && wire_stream_has_said(stream, (enum wire_type)frame->type))
 		return error_set(err, ERR_SYNTAX, "%s on stream %u for the second time", spec->name,
 		                 stream->id);
 	return 0;

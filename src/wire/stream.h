@@ -46,6 +46,7 @@ struct wire_stream {
 
 void wire_stream_init(struct wire_stream *stream, uint32_t id, enum wire_kind kind, bool mine);
 bool wire_stream_sends(const struct wire_stream *stream, uint8_t channel); /* we, not the peer */
+bool wire_stream_has_said(const struct wire_stream *stream, enum wire_type type); /* either end */
 
 /* May the peer say this now? Counts credit and ends; a refusal changes nothing. Decode it first:
  * sizes are checked there. */

@@ -19,8 +19,6 @@
 #define PATH(type, member)         FIELD(type, member, WIRE_TEXT, 1, WIRE_PATH_MAX)
 #define PERM(type, member)         FIELD(type, member, WIRE_U16, 0, 07777)
 
-enum { RLIMITS = 16, GROUPS = 64, REASON = 480 };
-
 static const struct wire_field hello[] = {
 	U32(wire_hello, magic, WIRE_MAGIC, WIRE_MAGIC),
 	U16(wire_hello, version, WIRE_VERSION, WIRE_VERSION),
@@ -28,10 +26,10 @@ static const struct wire_field hello[] = {
 	U32(wire_hello, pid, 1, INT32_MAX),
 	ANY32(wire_hello, uid),
 	ANY32(wire_hello, gid),
-	FIELD(wire_hello, groups, WIRE_NUMBERS, 0, GROUPS),
+	FIELD(wire_hello, groups, WIRE_NUMBERS, 0, WIRE_GROUPS_MAX),
 	TEXT(wire_hello, kernel, 0, 64),
 	TEXT(wire_hello, machine, 0, 64),
-	FIELD(wire_hello, limits, WIRE_LIMITS, 0, RLIMITS),
+	FIELD(wire_hello, limits, WIRE_LIMITS, 0, WIRE_LIMITS_MAX),
 };
 static const struct wire_field welcome[] = {
 	U16(wire_welcome, version, WIRE_VERSION, WIRE_VERSION),
@@ -39,12 +37,12 @@ static const struct wire_field welcome[] = {
 	U16(wire_welcome, proxy_port, 0, UINT16_MAX),
 	ANY32(wire_welcome, uid),
 	ANY32(wire_welcome, gid),
-	FIELD(wire_welcome, groups, WIRE_NUMBERS, 0, GROUPS),
+	FIELD(wire_welcome, groups, WIRE_NUMBERS, 0, WIRE_GROUPS_MAX),
 	PATH(wire_welcome, root),
 	PATH(wire_welcome, workspace),
 };
 static const struct wire_field ready[] = { U16(wire_ready, proxy_port, 0, UINT16_MAX) };
-static const struct wire_field refused[] = { TEXT(wire_refused, reason, 0, REASON) };
+static const struct wire_field refused[] = { TEXT(wire_refused, reason, 0, WIRE_REASON_MAX) };
 static const struct wire_field ping[] = { ANY64(wire_ping, token) };
 
 static const struct wire_field data[] = { FIELD(wire_data, bytes, WIRE_REST, 1, WIRE_PAYLOAD_MAX) };
@@ -60,7 +58,7 @@ static const struct wire_field done[] = {
 static const struct wire_field failed[] = {
 	ENUM(wire_failed, why, WIRE_FAILED_COUNT),
 	U32(wire_failed, errnum, 0, 4095),
-	TEXT(wire_failed, message, 1, REASON),
+	TEXT(wire_failed, message, 1, WIRE_REASON_MAX),
 };
 
 static const struct wire_field exec[] = {
@@ -74,8 +72,8 @@ static const struct wire_field exec[] = {
 	ANY32(wire_exec, deadline_ms),
 	ANY32(wire_exec, grace_ms),
 	U32(wire_exec, ring, 0, WIRE_RING_MAX),
-	FIELD(wire_exec, groups, WIRE_NUMBERS, 0, GROUPS),
-	FIELD(wire_exec, limits, WIRE_LIMITS, 0, RLIMITS),
+	FIELD(wire_exec, groups, WIRE_NUMBERS, 0, WIRE_GROUPS_MAX),
+	FIELD(wire_exec, limits, WIRE_LIMITS, 0, WIRE_LIMITS_MAX),
 	TEXT(wire_exec, cwd, 0, WIRE_PATH_MAX),
 	FIELD(wire_exec, argv, WIRE_TEXTS, 1, WIRE_ARGS_MAX),
 	FIELD(wire_exec, env, WIRE_TEXTS, 0, WIRE_ARGS_MAX),

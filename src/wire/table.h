@@ -39,13 +39,16 @@ enum {
 	WIRE_STREAMS_SERVER = 256,          /* live streams opened by the server */
 	WIRE_STREAMS_AGENT = 64,            /* by the agent */
 	WIRE_PATH_MAX = 4095,
+	WIRE_GROUPS_MAX = 64,
+	WIRE_LIMITS_MAX = 16,
+	WIRE_REASON_MAX = 480, /* of an error's text */
 	WIRE_PATTERN_MAX = 1024,
 	WIRE_EDIT_MAX = 28 * 1024, /* of each of the two texts of REPLACE */
 	WIRE_ARGS_MAX = 4096,
 	WIRE_ENTRIES_MAX = 100000,
 	WIRE_DEPTH_MAX = 64,
 	WIRE_RING_MAX = 8 * 1024 * 1024,
-	WIRE_RECORDS_MAX = 32 * 1024, /* of one frame of records */
+	WIRE_RECORDS_MAX = 32 * 1024, /* of one frame of records, or what else waits for credit */
 };
 
 enum wire_side { WIRE_SERVER, WIRE_AGENT };

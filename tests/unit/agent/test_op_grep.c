@@ -335,6 +335,8 @@ static void says_what_is_wrong_with_a_request(void **state)
 	} rows[] = {
 		{ "nothing", "x", 0, ERR_SYSTEM, "nothing: No such file or directory" },
 		{ "fifo", "x", 0, ERR_INVALID, "fifo: is a FIFO, not a regular file" },
+		{ "socket", "x", 0, ERR_INVALID, "socket: is a socket, not a regular file" },
+		{ "fifo/x", "x", 0, ERR_SYSTEM, "fifo/x: Not a directory" },
 		{ ".", "a\nb", 0, ERR_INVALID,
 		  "the pattern has a line break in it: lines are searched one by one, look for a "
 		  "part of one line" },
@@ -356,6 +358,7 @@ static void says_what_is_wrong_with_a_request(void **state)
 	(void)state;
 	job_test_start(&t);
 	assert_int_equal(mkfifo(job_test_path(&t, "workspace/fifo"), 0644), 0);
+	assert_int_equal(mknod(job_test_path(&t, "workspace/socket"), S_IFSOCK | 0644, 0), 0);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct wire_grep request = asking(rows[i].path, rows[i].pattern, rows[i].flags);
 

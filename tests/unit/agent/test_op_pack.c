@@ -1,7 +1,11 @@
 #include "job_test.h"
 #include "tar_test.h"
 
+#include <sched.h>
+#include <sys/mount.h>
+
 #include "agent/ops.h"
+#include "unit/refuse.h"
 
 static int pack_limited(struct job_test *t, const char *path, uint64_t max, uint32_t max_count,
                         struct wire_done *done, struct error *err)
@@ -290,6 +294,63 @@ static void keeps_the_size_the_header_says(void **state)
 	job_test_stop(&t);
 }
 
+enum { NO_MOUNTS = 77 };
+
+/* In a child, of which nobody else sees what it mounts. It says how many were left out. */
+static int pack_mounted(struct job_test *t, const char *type, bool tells)
+{
+	struct wire_done done;
+	struct error err;
+
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", job_test_path(t, "workspace/m"), type, 0, NULL) < 0)
+		return NO_MOUNTS;
+	/* The old one is of the old namespace, where nothing is mounted. */
+	t->job.root = open(t->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (!tells)
+		refuse_call(SYS_fstatfs, EIO);
+	if (pack(t, ".", &done, &err) < 0 || done.count + done.skipped != 2)
+		return -1;
+	return (int)done.skipped;
+}
+
+/* The same as the walk of walk.h leaves out, and counted. */
+static void leaves_out_mounts_that_are_made_up_or_do_not_tell(void **state)
+{
+	static const struct {
+		const char *type;
+		bool tells;
+		int skipped;
+	} rows[] = {
+		{ "tmpfs", true, 0 },  { "tmpfs", false, 1 },      { "proc", true, 1 },
+		{ "pstore", true, 1 }, { "binfmt_misc", true, 1 },
+	};
+	size_t mounted = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct job_test t;
+		int status = -1;
+		pid_t child;
+
+		job_test_start(&t);
+		job_test_directory(&t, "workspace/m");
+		job_test_file(&t, "workspace/n", VIEW("n"));
+		child = fork();
+		if (child == 0)
+			_exit(pack_mounted(&t, rows[i].type, rows[i].tells));
+		assert_int_equal(waitpid(child, &status, 0), child);
+		job_test_stop(&t);
+		assert_true(WIFEXITED(status));
+		if (WEXITSTATUS(status) == NO_MOUNTS) /* or not this type */
+			continue;
+		assert_int_equal(WEXITSTATUS(status), rows[i].skipped);
+		mounted++;
+	}
+	if (mounted == 0)
+		SKIP_TEST("nothing may be mounted here");
+}
+
 static void stops_when_the_agent_goes(void **state)
 {
 	struct job_test t;
@@ -320,6 +381,7 @@ int main(void)
 		TEST(leaves_out_what_is_too_deep),
 		TEST(packs_a_directory_with_many_names),
 		TEST(keeps_the_size_the_header_says),
+		TEST(leaves_out_mounts_that_are_made_up_or_do_not_tell),
 		TEST(stops_when_the_agent_goes),
 	};
 

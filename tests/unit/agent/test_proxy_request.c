@@ -352,6 +352,20 @@ static void finds_the_end_of_a_head_however_it_arrives(void **state)
 	for (ssize_t len = 0; len < (ssize_t)sizeof bytes; len++)
 		assert_int_equal(proxy_head_length((struct view){ bytes, (size_t)len }, &refusal),
 		                 len < want ? 0 : want);
+	for (size_t len = 1; len <= (size_t)want; len++)
+		assert_int_equal(
+		        proxy_head_length_from((struct view){ bytes, len }, len - 1, &refusal),
+		        len < (size_t)want ? 0 : want);
+	for (size_t seen = 0; seen < (size_t)want; seen++)
+		assert_int_equal(proxy_head_length_from(view_of(bytes), seen, &refusal), want);
+}
+
+static void what_was_seen_of_a_head_is_not_looked_at_again(void **state)
+{
+	struct proxy_refusal refusal = { 0, "" };
+
+	(void)state;
+	assert_int_equal(proxy_head_length_from(VIEW("\x01 GET"), 1, &refusal), 0);
 }
 
 static void says_at_once_that_it_will_not_be_a_head(void **state)
@@ -365,15 +379,22 @@ static void says_at_once_that_it_will_not_be_a_head(void **state)
 		{ VIEW_INIT("\n"), BARE_LF },
 		{ VIEW_INIT("\r\n"), "the request line is empty" },
 		{ VIEW_INIT("GET\rx"), BARE_CR },
+		{ VIEW_INIT("GET\r\x01"), BARE_CR },
+		{ VIEW_INIT(GET "\r\r"), BARE_CR },
+		{ VIEW_INIT(GET "\n"), BARE_LF },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct proxy_refusal refusal = { 0, "" };
+		/* The last byte shows it, however many have come with it. */
+		for (size_t seen = 0; seen < cases[i].bytes.len; seen++) {
+			struct proxy_refusal refusal = { 0, "" };
 
-		assert_int_equal(proxy_head_length(cases[i].bytes, &refusal), -1);
-		assert_int_equal(refusal.status, 400);
-		assert_string_equal(refusal.why, cases[i].why);
+			assert_int_equal(proxy_head_length_from(cases[i].bytes, seen, &refusal),
+			                 -1);
+			assert_int_equal(refusal.status, 400);
+			assert_string_equal(refusal.why, cases[i].why);
+		}
 	}
 }
 
@@ -439,6 +460,7 @@ int main(void)
 		TEST(a_host_may_have_255_characters_and_not_one_more),
 		TEST(an_origin_head_without_room_is_refused),
 		TEST(finds_the_end_of_a_head_however_it_arrives),
+		TEST(what_was_seen_of_a_head_is_not_looked_at_again),
 		TEST(says_at_once_that_it_will_not_be_a_head),
 		TEST(an_answer_is_one_line_and_says_how_long_it_is),
 		TEST(the_longest_reason_fits_into_an_answer),

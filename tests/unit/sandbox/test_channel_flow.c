@@ -424,6 +424,30 @@ static void gives_up_an_agent_that_only_talks(void **state)
 	rig_close(&rig);
 }
 
+/* However many it asks for in one turn. */
+static void takes_no_more_dials_than_there_may_be(void **state)
+{
+	struct wire_message dial = { .type = WIRE_DIAL, .dial = { .port = 1, .host = VIEW("x") } };
+	enum { MANY = 1000 };
+	AUTO_BUF struct buf out;
+	struct error err;
+	struct rig rig;
+
+	(void)state;
+	rig_greeted(&rig);
+	buf_init(&out, 64 * 1024);
+	for (uint32_t id = 2; id <= 2 * MANY; id += 2)
+		CHECK_OK(wire_encode(&dial, id, 0, &out, &err), err);
+	(void)agent_raw(&rig, buf_view(&out)); /* all in one chunk */
+	rig_turn(&rig);
+	assert_int_equal(rig.channel->link.peer_last, 2 * MANY);
+	assert_int_equal(rig.dials, WIRE_STREAMS_AGENT);
+	agent_dial(&rig, 2 * MANY + 2);
+	rig_turn(&rig);
+	assert_int_equal(rig.dials, WIRE_STREAMS_AGENT + 1);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest all[] = {
@@ -441,6 +465,7 @@ int main(void)
 		TEST(lets_nobody_in_before_those_who_wait),
 		TEST(has_requests_wait_for_an_agent_that_does_not_read),
 		TEST(gives_up_an_agent_that_only_talks),
+		TEST(takes_no_more_dials_than_there_may_be),
 	};
 
 	return RUN_TESTS("channel flow", all);

@@ -30,6 +30,30 @@ static void a_request_goes_out_and_its_answer_comes_back(void **state)
 	net_stop_client(&live, &client);
 }
 
+/* Each byte is a read of its own, those of the empty line too. */
+static void a_head_that_comes_byte_by_byte_is_understood(void **state)
+{
+	static const char head[] = "GET http://h.test/ HTTP/1.1\r\nHost: liar\r\n\r\n";
+	struct net_peer client;
+	struct live_stream *s;
+	struct live live;
+
+	(void)state;
+	net_start(&live);
+	client = net_connect(live.proxy_port);
+	for (const char *c = head; *c != '\0'; c++) {
+		assert_int_equal(live.dial_count, 0);
+		net_say(&client, (char[]){ *c, '\0' });
+		live_run_ms(&live, 2);
+	}
+	s = net_accepted(&live, 1, "h.test", 80);
+	net_hears(s, GET_HEAD);
+	net_answers(s, OK_HI);
+	assert_string_equal(net_hear(&live, &client), OK_HI);
+	net_finish_when_ended(s);
+	net_stop_client(&live, &client);
+}
+
 static void a_body_goes_out_to_its_last_byte_and_nothing_behind_it(void **state)
 {
 	static const char head[] = "POST /x HTTP/1.1\r\nHost: h.test:81\r\nContent-Length: 10\r\n"
@@ -285,6 +309,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(a_request_goes_out_and_its_answer_comes_back),
+		TEST(a_head_that_comes_byte_by_byte_is_understood),
 		TEST(a_body_goes_out_to_its_last_byte_and_nothing_behind_it),
 		TEST(a_request_behind_a_request_is_not_passed_on),
 		TEST(a_client_is_told_to_continue_when_the_connection_stands),

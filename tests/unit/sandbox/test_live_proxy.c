@@ -1,5 +1,7 @@
 /* The way out under strain: clients that leave, say nothing, do not read, are too many. And
  * curl. */
+#include <sys/resource.h>
+
 #include "unit/sandbox/live_net.h"
 
 static const char get[] = "GET http://h.test/ HTTP/1.1\r\n\r\n";
@@ -261,6 +263,45 @@ static void what_hangs_is_given_up_after_ten_seconds(void **state)
 	live_stop(&live);
 }
 
+static void a_refused_client_that_does_not_leave_is_let_go_after_two_seconds(void **state)
+{
+	struct net_peer client;
+	uint64_t start;
+	struct live live;
+	size_t fds;
+
+	(void)state;
+	net_start(&live);
+	fds = live_agent_fds(&live);
+	start = clock_now_ms();
+	client = net_client(&live, "GET / HTTP/1.1\r\n\r\n");
+	(void)net_hear(&live, &client);
+	assert_int_equal(live_agent_fds(&live), fds + 1);
+	LIVE_UNTIL(&live, live_agent_fds(&live) == fds, LIVE_MS);
+	assert_true(clock_now_ms() - start >= 1900 && clock_now_ms() - start < 5000);
+	net_stop_client(&live, &client);
+}
+
+/* Nothing but the time tells the agent that it may accept again. */
+static void a_client_waits_until_there_are_descriptors_for_it(void **state)
+{
+	struct net_peer client;
+	struct rlimit all, none;
+	struct live live;
+
+	(void)state;
+	net_start(&live);
+	assert_int_equal(prlimit(live.agent, RLIMIT_NOFILE, NULL, &all), 0);
+	none = (struct rlimit){ 0, all.rlim_max };
+	assert_int_equal(prlimit(live.agent, RLIMIT_NOFILE, &none, NULL), 0);
+	client = net_client(&live, get);
+	live_run_ms(&live, 250);
+	assert_int_equal(live.dial_count, 0);
+	assert_int_equal(prlimit(live.agent, RLIMIT_NOFILE, &all, NULL), 0);
+	(void)net_accepted(&live, 1, "h.test", 80);
+	net_stop_client(&live, &client);
+}
+
 /* --- curl -------------------------------------------------------------------------- */
 
 #define CURL "curl", "-sS", "-i", "-m", "20", "--noproxy", "", "-x"
@@ -381,6 +422,8 @@ int main(void)
 		TEST(one_connection_too_many_is_told_so),
 		TEST(when_all_wait_for_the_server_the_next_is_told_so),
 		TEST(what_hangs_is_given_up_after_ten_seconds),
+		TEST(a_refused_client_that_does_not_leave_is_let_go_after_two_seconds),
+		TEST(a_client_waits_until_there_are_descriptors_for_it),
 		TEST(curl_gets_a_page),
 		TEST(curl_posts_a_large_file),
 		TEST(curl_goes_through_a_tunnel),

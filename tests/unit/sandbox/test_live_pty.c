@@ -124,6 +124,42 @@ static void delivers_it_late_when_it_waited_for_credit(void **state)
 	live_finish(&live);
 }
 
+/* All are due in the turn in which the server takes something again after a while. The words fit
+ * into a terminal that is empty. */
+static void delivers_the_last_words_of_many_terminals_at_once(void **state)
+{
+	struct live_stream *s[64], *flood;
+	struct live live;
+
+	(void)state;
+	live_begin(&live);
+	for (size_t i = 0; i < ARRAY_LEN(s); i++) {
+		s[i] = live_start_run(
+		        &live,
+		        ON_TERMINAL(.keeps_open = true, .holds_back = true, .counts_only = true),
+		        "sh", "-c",
+		        "stty raw -echo; head -c 65536 /dev/zero; read -r go; "
+		        "printf %04000d 0");
+		live_until_bytes(s[i], WIRE_OUT, 65536);
+		live_feed_text(s[i], "go\n");
+		LIVE_UNTIL(&live, s[i]->has_exited, LIVE_MS);
+	}
+	flood = live_start_run(&live, LIVE_RUN(.holds_back = true, .counts_only = true), "yes");
+	(void)live_started(flood);
+	channel_widen(flood->stream, WIRE_OUT, 4 * 1024 * 1024);
+	live_turn(&live, 1);
+	(void)usleep(700 * 1000);
+	for (size_t i = 0; i < ARRAY_LEN(s); i++) {
+		s[i]->holds_back = false;
+		channel_consumed(s[i]->stream, WIRE_OUT, s[i]->bytes[WIRE_OUT]);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(s); i++) {
+		(void)live_exited(s[i]);
+		assert_int_equal(s[i]->bytes[WIRE_OUT], 65536 + 4000);
+	}
+	live_stop(&live);
+}
+
 /* A process of another run has the terminal open: that holds nothing up. */
 static void is_not_held_up_by_whoever_has_its_terminal_open(void **state)
 {
@@ -217,6 +253,7 @@ int main(void)
 		TEST(ends_the_input_of_a_terminal),
 		TEST(delivers_all_that_was_written_to_a_terminal),
 		TEST(delivers_it_late_when_it_waited_for_credit),
+		TEST(delivers_the_last_words_of_many_terminals_at_once),
 		TEST(is_not_held_up_by_whoever_has_its_terminal_open),
 		TEST(signals_what_is_in_the_foreground),
 		TEST(signals_the_main_program_only),
