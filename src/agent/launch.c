@@ -1,6 +1,5 @@
 #include "agent/launch.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/openat2.h>
@@ -10,10 +9,10 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/path.h"
 #include "base/error.h"
 
 static int change_user(const struct user *user, struct error *err)
@@ -139,21 +138,16 @@ static int join_fds(const struct program *program, struct error *err)
 
 static int enter_directory(const struct program *program, struct error *err)
 {
-	struct open_how how = {
-		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
 	static char path[2 * (WIRE_PATH_MAX + 1)];
 	struct view cwd = program->exec->cwd;
-	int fd, tries = 64;
+	int fd;
 
 	if (cwd.len != 0 && cwd.ptr[0] == '/')
 		(void)snprintf(path, sizeof path, "%s", cwd.ptr);
 	else
 		(void)snprintf(path, sizeof path, "%s/%s", program->workspace, cwd.ptr);
-	do
-		fd = (int)syscall(SYS_openat2, program->root, path, &how, sizeof how);
-	while (fd < 0 && errno == EAGAIN && --tries > 0);
+	fd = path_openat(program->root, path, O_PATH | O_DIRECTORY, 0,
+	                 RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 	if (fd < 0 || fchdir(fd) < 0)
 		return error_sys(err, "cwd %s", cwd.len != 0 ? cwd.ptr : program->workspace);
 	return 0;

@@ -1,6 +1,5 @@
 #include "agent/setup.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <signal.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/path.h"
 #include "agent/reach.h"
 #include "agent/tree.h"
 #include "base/error.h"
@@ -73,16 +73,13 @@ int setup_process(struct agent *agent, struct error *err)
 
 static int open_root(const struct wire_welcome *welcome, struct error *err)
 {
-	struct open_how how = {
-		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
 	int root = open(welcome->root.ptr, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int probe;
 
 	if (root < 0)
 		return error_sys(err, "root %s", welcome->root.ptr);
-	probe = (int)syscall(SYS_openat2, root, ".", &how, sizeof how);
+	probe = path_openat(root, ".", O_PATH | O_DIRECTORY, 0,
+	                    RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 	if (probe < 0) {
 		(void)error_sys(err, "openat2 (Linux 5.6 has it)");
 		(void)close(root);
