@@ -25,7 +25,7 @@ endif
 
 # --- flags -------------------------------------------------------------------------
 
-LIBS = jansson libevent_core
+LIBS = jansson libevent_core sqlite3 yaml-0.1
 LIB_CFLAGS := $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
 LIB_LDLIBS := $(shell pkg-config --libs $(LIBS) 2>/dev/null) -lm
 
@@ -70,7 +70,7 @@ endif
 
 SOURCES := $(sort $(wildcard src/*/*.c src/*/*/*.c))
 HEADERS := $(sort $(wildcard src/*/*.h src/*/*/*.h))
-PARTS   := $(filter-out src/cli/main.c src/agent/main.c,$(SOURCES))
+PARTS   := $(filter-out src/cli/main.c src/agent/main.c src/engine/filter_build.c,$(SOURCES))
 # What the agent may be made of; the linker takes what it uses.
 AGENT   := $(filter $(addprefix src/,agent/% wire/% base/%),$(SOURCES))
 FIXTURE := $(sort $(wildcard tests/fixture/*.c))
@@ -129,15 +129,31 @@ build/agent/image.o: src/engine/agent_image.S build/agent/belljar-agent
 	$(say) AS $@
 	$(Q)$(CC) $(HARDENED) -DAGENT_IMAGE='"build/agent/belljar-agent"' -c $< -o $@
 
+# Which system calls may be made inside, for each kind of machine; the linker takes the one it needs.
+FILTERS := build/filter/x86_64.o build/filter/aarch64.o
+
+build/filter/generate: src/engine/filter_build.c src/engine/filter_table.c src/engine/filter_table.h src/engine/spec.h Makefile
+	$(say) LINK $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LANGUAGE) $(filter %.c,$^) -lseccomp -o $@
+
+build/filter/%.c: build/filter/generate
+	$(say) FILTER $@
+	$(Q)build/filter/generate $* >$@
+
+build/filter/%.o: build/filter/%.c
+	$(say) CC $<
+	$(Q)$(CC) $(LANGUAGE) $(HARDENED) -c $< -o $@
+
 # --- link --------------------------------------------------------------------------
 
 %/parts.a:
 	$(say) AR $@
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-build/parts.a: $(PARTS:%.c=build/obj/%.o) build/agent/image.o
-build/san/parts.a: $(PARTS:%.c=build/san/obj/%.o) build/agent/image.o
-build/fuzz/parts.a: $(PARTS:%.c=build/fuzz/obj/%.o) build/agent/image.o
+build/parts.a: $(PARTS:%.c=build/obj/%.o) build/agent/image.o $(FILTERS)
+build/san/parts.a: $(PARTS:%.c=build/san/obj/%.o) build/agent/image.o $(FILTERS)
+build/fuzz/parts.a: $(PARTS:%.c=build/fuzz/obj/%.o) build/agent/image.o $(FILTERS)
 build/agent/parts.a: $(patsubst %.c,build/agent/obj/%.o,$(filter-out src/agent/main.c,$(AGENT)))
 
 build/agent/belljar-agent.debug: build/agent/obj/src/agent/main.o build/agent/parts.a
@@ -168,7 +184,7 @@ build/san/fixture: $(FIXTURE:%.c=build/san/obj/%.o) $(PILLAR:%.c=build/san/obj/%
 	$(say) LINK $@
 	$(Q)$(CC) $(SANITIZED) $^ $(LIB_LDLIBS) -o $@
 
-build/channel_bench: build/obj/tests/bench/channel_bench.o build/parts.a
+build/%_bench: build/obj/tests/bench/%_bench.o build/parts.a
 	$(say) LINK $@
 	$(Q)$(CC) $(LINKED) $^ $(LIB_LDLIBS) -o $@
 
@@ -213,7 +229,7 @@ test-programs: build/belljar $(GENERATED) build/fixture build/san/belljar build/
 test: test-programs ##  unit tests, fuzz corpora, end-to-end tests; ends in "N passed, M failed"
 	@sh tests/run.sh
 
-bench: build/belljar build/fixture build/channel_bench ## measure start-up, calls and memory beside the official SDK's server, and the channel to the agent
+bench: build/belljar build/fixture build/channel_bench build/native_bench ## measure start-up, calls and memory beside the official SDK's server, and the channel to the agent
 	@sh tests/bench/bench.sh
 
 fuzz: $(FUZZ_PROGRAMS) ##  fuzz each decoder for FUZZ_SECONDS (60)

@@ -43,7 +43,7 @@ BEGIN {
   library("^jansson", "json")
   library("^(event2/|event[.]h|ev[a-z]+[.]h)", "loop")
   library("^sqlite3", "store")
-  library("^(seccomp[.]h|curl/|archive)", "engine")
+  library("^(seccomp[.]h|curl/|archive|yaml[.]h)", "engine")
   library("^openssl/", "transport")
 }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
+#include "agent/confine.h"
 #include "agent/out.h"
 #include "agent/poller.h"
 #include "agent/proxy.h"
@@ -40,6 +41,7 @@ struct agent {
 	uint64_t next_due; /* when a stream wants to be called; 0: never */
 
 	struct user user;
+	struct confine confine;
 	rlim_t files;   /* descriptors a program may have open, unless it is told otherwise */
 	int nice;       /* and how nice it is: the agent and the keepers may be less so */
 	bool refused;   /* setting up failed: end when that is said */

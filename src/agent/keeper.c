@@ -225,8 +225,10 @@ static void tell_exit(const struct keeper *keeper, bool remains)
 
 void keeper_main(struct program *program)
 {
-	int *const kept[] = { &program->agent,   &program->in,   &program->out, &program->err,
-		              &program->control, &program->root, &program->proc };
+	int *const kept[] = { &program->agent,   &program->in,
+		              &program->out,     &program->err,
+		              &program->control, &program->root,
+		              &program->proc,    &program->confine->ruleset };
 	struct keeper keeper = { .status = SIGKILL };
 	struct keeper_report report = { .kind = KEEPER_STARTED };
 	bool ended;

@@ -15,12 +15,14 @@
 #include "base/error.h"
 #include "wire/message.h"
 
+struct confine;
 struct user;
 
 /* What to start, as whom, where, joined to what. */
 struct program {
 	const struct wire_exec *exec;
 	const struct user *user; /* the sandbox's: exec may name another */
+	struct confine *confine;
 	const char *workspace;
 	rlim_t files; /* descriptors it may have open, unless exec says otherwise */
 	int nice;

@@ -7,21 +7,28 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/caps.h"
 #include "agent/path.h"
 #include "base/error.h"
 
-static int change_user(const struct user *user, struct error *err)
+static int change_groups(const struct user *user)
 {
 	gid_t groups[WIRE_GROUPS_MAX];
 
 	for (size_t i = 0; i < user->group_count; i++)
 		groups[i] = user->groups[i];
-	if (setgroups(user->group_count, groups) < 0)
+	return setgroups(user->group_count, groups);
+}
+
+static int change_user(const struct user *user, struct error *err)
+{
+	if (change_groups(user) < 0)
 		return error_sys(err, "give up the agent's groups");
 	if (setresgid(user->gid, user->gid, user->gid) < 0)
 		return error_sys(err, "become group %u", user->gid);
@@ -40,12 +47,16 @@ static bool has_group(const struct user *user, gid_t group)
 	return false;
 }
 
-/* Without privileges one can only stay what one is: that must be what was asked for. */
-static int check_groups(const struct user *user, struct error *err)
+/* The agent is that user already. Without privileges one can only stay what one is: then its
+ * groups must be what was asked for. */
+static int stay_user(const struct user *user, struct error *err)
 {
 	gid_t groups[WIRE_GROUPS_MAX];
-	int count = getgroups(WIRE_GROUPS_MAX, groups);
+	int count;
 
+	if (change_groups(user) == 0)
+		return 0;
+	count = getgroups(WIRE_GROUPS_MAX, groups);
 	if (count < 0)
 		return error_sys(err, "the agent's groups");
 	for (int i = 0; i < count; i++)
@@ -60,9 +71,9 @@ static int check_groups(const struct user *user, struct error *err)
 int become(const struct user *user, struct error *err)
 {
 	uid_t ids[6];
-	bool same = geteuid() == user->uid && getegid() == user->gid && geteuid() != 0;
+	bool same = geteuid() == user->uid && getegid() == user->gid;
 
-	if ((same ? check_groups : change_user)(user, err) < 0)
+	if ((same ? stay_user : change_user)(user, err) < 0 || caps_drop(err) < 0)
 		return -1;
 	if (getresuid(&ids[0], &ids[1], &ids[2]) < 0 || getresgid(&ids[3], &ids[4], &ids[5]) < 0)
 		return error_sys(err, "look who I am");
@@ -153,6 +164,24 @@ static int enter_directory(const struct program *program, struct error *err)
 	return 0;
 }
 
+/* Whatever a program eats up, it goes before the agent does. As far as we may: in /proc we are
+ * root's unless others may look into us, and that they may while nobody else is our user. */
+static void be_first_to_die(const struct program *program)
+{
+	bool is_other = geteuid() != program->user->uid;
+	int fd;
+
+	if (is_other)
+		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	fd = openat(program->proc, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (is_other)
+		(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (fd < 0)
+		return;
+	(void)!write(fd, "1000", 4);
+	(void)close(fd);
+}
+
 static void reset_signals(void)
 {
 	sigset_t none;
@@ -198,8 +227,10 @@ void launch(const struct program *program, int report)
 	(void)umask(program->exec->umask);
 	(void)setpriority(PRIO_PROCESS, 0, program->nice);
 	reset_signals();
+	be_first_to_die(program);
 	if (join_fds(program, &err) == 0 && set_limits(program, &err) == 0 &&
-	    become_user_of(program, &err) == 0 && enter_directory(program, &err) == 0)
+	    become_user_of(program, &err) == 0 && enter_directory(program, &err) == 0 &&
+	    confine_program(program->confine, &err) == 0)
 		(void)run_program(program, &err);
 	(void)!write(report, &err, sizeof err);
 	_exit(127);

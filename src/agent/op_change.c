@@ -9,9 +9,9 @@
 #include "agent/move.h"
 #include "agent/ops.h"
 #include "agent/path.h"
-#include "agent/remove_tree.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/remove_tree.h"
 
 static bool is_same(const struct stat *a, const struct stat *b)
 {
@@ -105,7 +105,7 @@ int op_remove(struct job *job, const struct wire_remove *request, struct wire_do
 	if (errno != ENOTEMPTY && errno != EEXIST)
 		return path_error(request->path, err);
 	if ((request->flags & WIRE_RECURSIVE) != 0)
-		return remove_tree(&place, request->path, &done->count, err);
+		return remove_tree(dir, place.name, request->path, &done->count, err);
 	(void)error_set(
 	        err, ERR_INVALID,
 	        "%s: the directory is not empty: remove it recursively, or what is in it first",

@@ -110,6 +110,7 @@ void perform(const struct agent *agent, const struct wire_message *request, int 
 	(void)setpriority(PRIO_PROCESS, 0, agent->nice);
 	job = (struct job){ .fd = socket, .root = root, .workspace = agent->workspace };
 	if (become(&agent->user, &err) < 0 || die_with_agent(&err) < 0 ||
+	    confine_worker(&agent->confine, &err) < 0 ||
 	    operate(&job, request, &answer.done, &err) < 0 || job_flush(&job, &err) < 0)
 		answer = failed_of(&err);
 	say(&job, &answer);

@@ -460,6 +460,7 @@ void run_open(struct stream *stream, const struct wire_message *message)
 	struct joints j = {
 		.program = { .exec = exec,
 		             .user = &agent->user,
+		             .confine = &agent->confine,
 		             .workspace = agent->workspace,
 		             .files = agent->files,
 		             .nice = agent->nice,

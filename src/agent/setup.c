@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/caps.h"
 #include "agent/path.h"
 #include "agent/reach.h"
 #include "agent/tree.h"
@@ -54,6 +55,8 @@ int setup_process(struct agent *agent, struct error *err)
 		return error_sys(err, "prctl");
 	if (getpid() != 1 && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return error_sys(err, "become a subreaper");
+	if (caps_keep_to_myself(err) < 0)
+		return -1;
 	heed_signals();
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		return error_sys(err, "ignore SIGPIPE");
@@ -105,7 +108,7 @@ int setup(struct agent *agent, const struct wire_welcome *welcome, struct error 
 	user->group_count = welcome->groups.count;
 	for (size_t i = 0; i < user->group_count; i++)
 		user->groups[i] = wire_number_at(&welcome->groups, i);
-	if (reach_check(user, err) < 0)
+	if (confine_init(&agent->confine, welcome, err) < 0 || reach_check(user, err) < 0)
 		return -1;
 	if (welcome->flags & WIRE_WELCOME_EGRESS)
 		return proxy_open(agent, welcome->proxy_port, err);

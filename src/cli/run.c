@@ -92,7 +92,7 @@ static int check_operands(const struct command *command, const struct option_arg
 	const char *known;
 	char shown[80];
 
-	if (args->operand_count > allowed) {
+	if (args->operand_count > allowed && !verb->operand_rest) {
 		(void)utf8_show(view_of(args->operands[allowed]), shown, sizeof shown);
 		if (command->bare)
 			return error_set(err, ERR_INVALID,
@@ -115,10 +115,10 @@ static int check_operands(const struct command *command, const struct option_arg
 }
 
 static enum verb_result run_loaded(const struct command *command, const struct option_args *args,
-                                   char *const *environment, struct error *err)
+                                   char *const *environment, int *status, struct error *err)
 {
 	struct options options = { 0 };
-	struct verb_call call = { &options, args->operands };
+	struct verb_call call = { &options, args->operands, status };
 	enum verb_result result;
 
 	/* Verbs without options must work whatever the environment says: help above all. */
@@ -131,7 +131,7 @@ static enum verb_result run_loaded(const struct command *command, const struct o
 }
 
 static enum verb_result run_command(const struct command *command, char *const *environment,
-                                    struct error *err)
+                                    int *status, struct error *err)
 {
 	struct option_args args;
 	enum verb_result result = VERB_DONE;
@@ -143,7 +143,7 @@ static enum verb_result run_command(const struct command *command, char *const *
 	else if (check_operands(command, &args, err) < 0)
 		result = VERB_MISUSED;
 	else
-		result = run_loaded(command, &args, environment, err);
+		result = run_loaded(command, &args, environment, status, err);
 	option_args_done(&args);
 	return result;
 }
@@ -153,9 +153,10 @@ int cli_run(char *const *args, char *const *environment)
 	struct command command = find_command(args);
 	enum verb_result result;
 	struct error err, unwritten;
+	int status = 0;
 
 	if (command.verb != NULL)
-		result = run_command(&command, environment, &err);
+		result = run_command(&command, environment, &status, &err);
 	else
 		result = refuse_verb(args[1], &err);
 	if (out_finish(&unwritten) < 0 && result == VERB_DONE) {
@@ -170,5 +171,5 @@ int cli_run(char *const *args, char *const *environment)
 		(void)fprintf(stderr, "Try 'belljar help%s%s'.\n", named ? " " : "",
 		              named ? command.verb->name : "");
 	}
-	return (int)result;
+	return result == VERB_DONE ? status : (int)result;
 }

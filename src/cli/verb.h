@@ -15,6 +15,7 @@ enum verb_result { VERB_DONE = 0, VERB_FAILED = 1, VERB_MISUSED = 2 };
 struct verb_call {
 	const struct options *options; /* loaded for this verb */
 	const char *const *operands;   /* NULL-terminated, their number checked */
+	int *status;                   /* the exit status of VERB_DONE, if not 0 */
 };
 
 /* Fills *err when the result is not VERB_DONE. */
@@ -28,6 +29,7 @@ struct verb {
 	const char *name;
 	const char *operand;                   /* "CLIENT"; NULL: takes none */
 	bool operand_needed;                   /* else it may be left out */
+	bool operand_rest;                     /* any number may follow */
 	const char *(*operand_choice)(size_t); /* the i-th known operand, NULL behind the last */
 	const char *summary;                   /* one sentence */
 	const char *help;                      /* paragraphs, an empty line between two */
@@ -38,7 +40,7 @@ struct verb {
 };
 
 extern const struct verb verb_serve, verb_connect, verb_doctor, verb_completion, verb_help,
-        verb_version, verb_generate;
+        verb_version, verb_generate, verb_exec;
 
 /* In the order of the help; NULL behind the last. */
 const struct verb *verb_at(size_t i);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,8 +128,9 @@ static int move_descriptors(int image, int channel, struct error *err)
 	if (image == IMAGE_FD ? fcntl(image, F_SETFD, FD_CLOEXEC) < 0
 	                      : dup3(image, IMAGE_FD, O_CLOEXEC) < 0)
 		return error_sys(err, "move the agent's program");
-	if (syscall(SYS_close_range, IMAGE_FD + 1U, ~0U, 0U) < 0)
-		return error_sys(err, "close all other descriptors (Linux 5.9 or newer can)");
+	/* By exec, so that its failure can still be told to somebody. */
+	if (syscall(SYS_close_range, IMAGE_FD + 1U, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
+		return error_sys(err, "close all other descriptors (Linux 5.11 or newer can)");
 	return 0;
 }
 

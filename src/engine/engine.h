@@ -58,6 +58,8 @@ struct engine_calls {
 	int (*erase)(struct engine *engine, const char *id,
 	             void (*done)(void *ctx, const struct error *err), void *ctx,
 	             struct error *err);
+	/* The ids of all sandboxes that have files, one after the other; then NULL. */
+	void (*list)(struct engine *engine, void (*each)(void *ctx, const char *id), void *ctx);
 	void (*free)(struct engine *engine);
 };
 

@@ -4,6 +4,7 @@
 
 #include "server/options.h"
 
+#undef MIB
 enum { KIB = 1024, MIB = 1024 * KIB, GIB = 1024 * MIB };
 
 static const char *const log_levels[] = {
@@ -14,6 +15,22 @@ static const char *const log_levels[] = {
 };
 _Static_assert(ARRAY_LEN(log_levels) == LOG_LEVEL_COUNT + 1, "a word for each level");
 
+static const char *const call_profiles[] = { "standard", "strict", "debug", NULL };
+_Static_assert(ARRAY_LEN(call_profiles) == SPEC_CALLS_COUNT + 1, "a word for each profile");
+
+static bool is_any(const char *text)
+{
+	return text[0] != '\0';
+}
+
+static bool is_sandbox(const char *text)
+{
+	size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz"
+	                          "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+
+	return text[len] == '\0' && len >= 1 && len <= 64;
+}
+
 /* The name becomes a key in other programs' files and part of their tools' names. */
 static bool is_server_name(const char *text)
 {
@@ -23,6 +40,11 @@ static bool is_server_name(const char *text)
 	return text[len] == '\0' && len >= 1 && len <= 32;
 }
 
+/* Everything that makes sandboxes. */
+enum { SANDBOXES = FOR_SERVE | FOR_EXEC };
+
+#define LIMIT(value, least, most)                                                                  \
+	.verbs = SANDBOXES, .in_file = true, .fallback = (value), .min = (least), .max = (most)
 #define FLAG(field)   .type = OPTION_TYPE_FLAG, .offset = offsetof(struct options, field)
 #define TEXT(field)   .type = OPTION_TYPE_TEXT, .offset = offsetof(struct options, field)
 #define PATH(field)   .type = OPTION_TYPE_PATH, .offset = offsetof(struct options, field)
@@ -32,9 +54,9 @@ static bool is_server_name(const char *text)
 
 /* clang-format off */
 const struct option_spec option_specs[OPTION_COUNT] = {
-	[OPTION_CONFIG] = { "config", PATH(config), .verbs = FOR_SERVE | FOR_DOCTOR, .word = "FILE",
+	[OPTION_CONFIG] = { "config", PATH(config), .verbs = SANDBOXES | FOR_DOCTOR, .word = "FILE",
 		.help = "The configuration file to read instead of the usual one." },
-	[OPTION_LOG_LEVEL] = { "log-level", CHOICE(log_level), .verbs = FOR_SERVE, .in_file = true,
+	[OPTION_LOG_LEVEL] = { "log-level", CHOICE(log_level), .verbs = SANDBOXES | FOR_LISTING, .in_file = true,
 		.word = "LEVEL", .fallback = "warning", .choices = log_levels,
 		.help = "How much to log on standard error." },
 	[OPTION_MAX_LINE] = { "max-line", SIZE(max_line), .verbs = FOR_SERVE, .in_file = true,
@@ -69,6 +91,49 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.word = "MS", .fallback = "2000", .min = 0, .max = 60000,
 		.help = "Milliseconds running calls get to stop when the client goes away or the "
 			"server is told to end." },
+	[OPTION_STATE_DIR] = { "state-dir", PATH(state_dir), .verbs = SANDBOXES | FOR_LISTING,
+		.in_file = true, .word = "DIR",
+		.help = "Where sandboxes are kept instead of the usual place." },
+	[OPTION_TOOLS_DIR] = { "tools-dir", PATH(tools_dir), .verbs = SANDBOXES, .in_file = true,
+		.word = "DIR", .help = "A directory sandboxes see read-only as /tools." },
+	[OPTION_SKILLS_DIR] = { "skills-dir", PATH(skills_dir), .verbs = SANDBOXES, .in_file = true,
+		.word = "DIR", .help = "A directory sandboxes see read-only as /skills." },
+	[OPTION_MOUNTS] = { "mounts", TEXT(mounts), .verbs = SANDBOXES, .in_file = true,
+		.word = "SOURCE:TARGET,...", .accepts = is_any, .expected = "a list",
+		.help = "More directories sandboxes see read-only, and where." },
+	[OPTION_MEMORY] = { "memory", SIZE(limits.memory), LIMIT("1G", 16ULL * MIB, 1024ULL * GIB),
+		.word = "SIZE", .help = "Memory of all processes of a sandbox." },
+	[OPTION_SWAP] = { "swap", SIZE(limits.swap), LIMIT("0", 0, 1024ULL * GIB),
+		.word = "SIZE", .help = "Swap space a sandbox may use besides." },
+	[OPTION_CPU] = { "cpu", NUMBER(limits.cpu), LIMIT("2000", 10, 1024000),
+		.word = "N", .help = "Processors a sandbox may keep busy, in thousandths." },
+	[OPTION_PIDS] = { "pids", NUMBER(limits.pids), LIMIT("512", 16, 65536),
+		.word = "N", .help = "Processes and threads of a sandbox." },
+	[OPTION_DISK] = { "disk", SIZE(limits.disk), LIMIT("2G", MIB, 16384ULL * GIB),
+		.word = "SIZE", .help = "What the files of a sandbox may take." },
+	[OPTION_INODES] = { "inodes", NUMBER(limits.inodes), LIMIT("200000", 64, 100000000),
+		.word = "N", .help = "Number of files of a sandbox." },
+	[OPTION_FILE_SIZE] = { "file-size", SIZE(limits.file_size), LIMIT("1G", MIB, 16384ULL * GIB),
+		.word = "SIZE", .help = "Size of a single file in a sandbox." },
+	[OPTION_OPEN_FILES] = { "open-files", NUMBER(limits.files), LIMIT("4096", 32, 1048576),
+		.word = "N", .help = "Files a process in a sandbox may have open." },
+	[OPTION_CALLS] = { "calls", CHOICE(calls), .verbs = SANDBOXES, .in_file = true,
+		.word = "PROFILE", .fallback = "standard", .choices = call_profiles,
+		.help = "The system calls programs may make: strict leaves out what is rarely needed, "
+			"debug lets debuggers work." },
+	[OPTION_ONE_ID] = { "one-id", FLAG(one_id), .verbs = SANDBOXES | FOR_DOCTOR, .in_file = true,
+		.help = "Do without subordinate ids, even if there are some: weaker." },
+	[OPTION_NO_CGROUPS] = { "no-cgroups", FLAG(no_cgroups), .verbs = SANDBOXES | FOR_DOCTOR,
+		.in_file = true, .help = "Do without cgroups, even if they could be had: weaker." },
+	[OPTION_NO_QUOTA] = { "no-quota", FLAG(no_quota), .verbs = SANDBOXES | FOR_DOCTOR,
+		.in_file = true, .help = "Do without disk quotas, even if they could be had: weaker." },
+	[OPTION_SANDBOX] = { "sandbox", TEXT(sandbox), .verbs = FOR_EXEC, .flag_only = true,
+		.word = "NAME", .accepts = is_sandbox, .expected = "a name of letters, digits, . _ -",
+		.help = "The sandbox to use, by name or id; made if there is none of that name, and "
+			"kept. Without it a new one is made and thrown away." },
+	[OPTION_TIMEOUT] = { "timeout", NUMBER(timeout_s), .verbs = FOR_EXEC, .flag_only = true,
+		.word = "SECONDS", .fallback = "0", .min = 0, .max = 1000000,
+		.help = "End the program after so long; 0 is never." },
 	[OPTION_JSON] = { "json", FLAG(json), .verbs = FOR_DOCTOR, .flag_only = true,
 		.help = "Print the report as JSON." },
 	[OPTION_WRITE] = { "write", FLAG(write), .verbs = FOR_CONNECT, .flag_only = true,

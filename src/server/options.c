@@ -96,7 +96,11 @@ int options_parse_args(struct option_args *ret, unsigned verb, char *const *args
 	for (size_t i = 0; i < count; i++) {
 		int taken;
 
-		if (strcmp(args[i], "--") == 0) {
+		/* What stands behind a program's name is the program's. */
+		if (strcmp(args[i], "--") == 0 ||
+		    ((verb & FOR_EXEC) != 0 && found.operand_count != 0)) {
+			if (found.operand_count != 0)
+				i--;
 			while (++i < count)
 				found.operands[found.operand_count++] = args[i];
 			break;

@@ -19,6 +19,7 @@
 #include "base/arena.h"
 #include "base/attr.h"
 #include "base/log.h"
+#include "engine/spec.h"
 
 struct error;
 
@@ -35,10 +36,17 @@ struct options {
 	uint64_t max_queue;         /* bytes waiting for a client that does not read */
 	uint64_t page_size;         /* entries per page of a list */
 	uint64_t grace_ms;          /* for running calls, when client or server end */
-	bool json;                  /* doctor */
-	bool write;                 /* connect */
-	const char *name;           /* connect */
-	const char *file;           /* connect; NULL: the client's usual file */
+	const char *state_dir;      /* NULL: the usual one */
+	const char *tools_dir, *skills_dir, *mounts; /* directories of the host to show; or NULL */
+	struct spec_limits limits; /* of a sandbox, unless somebody says otherwise */
+	enum spec_calls calls;
+	bool one_id, no_cgroups, no_quota; /* weaker than could be had */
+	const char *sandbox;               /* exec; NULL: a new one, for this once */
+	uint64_t timeout_s;                /* exec; 0: none */
+	bool json;                         /* doctor */
+	bool write;                        /* connect */
+	const char *name;                  /* connect */
+	const char *file;                  /* connect; NULL: the client's usual file */
 
 	struct arena texts;
 };
@@ -56,6 +64,24 @@ enum option_id {
 	OPTION_MAX_QUEUE,
 	OPTION_PAGE_SIZE,
 	OPTION_GRACE,
+	OPTION_STATE_DIR,
+	OPTION_TOOLS_DIR,
+	OPTION_SKILLS_DIR,
+	OPTION_MOUNTS,
+	OPTION_MEMORY,
+	OPTION_SWAP,
+	OPTION_CPU,
+	OPTION_PIDS,
+	OPTION_DISK,
+	OPTION_INODES,
+	OPTION_FILE_SIZE,
+	OPTION_OPEN_FILES,
+	OPTION_CALLS,
+	OPTION_ONE_ID,
+	OPTION_NO_CGROUPS,
+	OPTION_NO_QUOTA,
+	OPTION_SANDBOX,
+	OPTION_TIMEOUT,
 	OPTION_JSON,
 	OPTION_WRITE,
 	OPTION_NAME,
@@ -64,7 +90,13 @@ enum option_id {
 };
 
 /* The verbs that take options at all, as bits. */
-enum option_verb { FOR_SERVE = 1 << 0, FOR_DOCTOR = 1 << 1, FOR_CONNECT = 1 << 2 };
+enum option_verb {
+	FOR_SERVE = 1 << 0,
+	FOR_DOCTOR = 1 << 1,
+	FOR_CONNECT = 1 << 2,
+	FOR_EXEC = 1 << 3,
+	FOR_LISTING = 1 << 4, /* ps, rm */
+};
 
 enum option_type {
 	OPTION_TYPE_FLAG,   /* bool */

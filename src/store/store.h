@@ -2,8 +2,9 @@
  *
  * SQLite in WAL mode, shared by all servers of one state directory. A row is written before the
  * effect it promises, so every call here returns when the row is as safe as it gets; they take
- * microseconds and may be made from the loop. The schema is a list of migrations; a database
- * of a newer belljar is refused. */
+ * microseconds and may be made from the loop; only while another server is in the middle of
+ * writing do they wait, for two seconds at most. The schema is a list of migrations.
+ * No child process may inherit a store that it or its parent goes on using: fork first. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,15 +16,18 @@
 struct error;
 struct store;
 
-/* One migration a version, in order; run in one transaction each. NULL ends them. */
+/* One migration a version, in order; run in one transaction each. NULL ends them. The path is
+ * absolute; the file is made if there is none, for its owner alone. What another program or a newer
+ * belljar wrote is refused and left as it is; a damaged file is an error that says what to do. */
 MUST_CHECK int store_open(const char *path, const char *const migrations[], struct store **ret,
                           struct error *err);
 struct store *store_free(struct store *store);
 DEFINE_CLEANUP(store)
 
-/* Parameters by letter: "s" const char * (NULL: null), "i" int64_t, "b" struct view. */
-MUST_CHECK int store_do(struct store *store, const char *sql, struct error *err,
-                        const char *types, ...);
+/* One statement. Parameters by letter: "s" const char * (NULL: null), "i" int64_t (cast what is
+ * not), "b" struct view. ERR_INVALID: a constraint of the schema. */
+MUST_CHECK int store_do(struct store *store, const char *sql, struct error *err, const char *types,
+                        ...);
 /* How many rows the last store_do() changed. */
 int64_t store_changed(struct store *store);
 
@@ -32,11 +36,13 @@ const char *store_text(struct store_row *row, int column); /* never NULL */
 int64_t store_int(struct store_row *row, int column);
 struct view store_bytes(struct store_row *row, int column);
 
-/* Calls each() for every row, until it returns false. */
+/* Calls each() for every row, until it returns false. What a row says lasts until each() returns;
+ * each() must not use the store. */
 MUST_CHECK int store_each(struct store *store, bool (*each)(void *ctx, struct store_row *row),
                           void *ctx, const char *sql, struct error *err, const char *types, ...);
 
-/* Everything between is done, or nothing is. */
+/* Everything between is done, or nothing is; no other server writes meanwhile. A transaction ends
+ * with store_commit(), whatever that returns, or with store_rollback(). */
 MUST_CHECK int store_begin(struct store *store, struct error *err);
 MUST_CHECK int store_commit(struct store *store, struct error *err);
 void store_rollback(struct store *store);

@@ -72,17 +72,24 @@ struct wire_hello {
 	struct wire_limits limits;
 };
 
-enum { WIRE_WELCOME_EGRESS = 1 };
+enum {
+	WIRE_WELCOME_EGRESS = 1,
+	WIRE_WELCOME_LANDLOCK = 2, /* confine programs with it, if the kernel has it */
+};
+enum { WIRE_FILTER_MAX = 3072 * 8 }; /* bytes: two of them fit into a frame */
 struct wire_welcome {
 	uint16_t version;
 	uint8_t flags;
-	uint16_t proxy_port;         /* 0: any that is free */
-	uint32_t uid, gid;           /* whose rights file work has */
-	struct wire_numbers groups;  /* the user's further groups */
-	struct view root, workspace; /* paths are below root, relative ones below workspace */
+	uint16_t proxy_port;           /* 0: any that is free */
+	uint32_t uid, gid;             /* whose rights file work has */
+	struct wire_numbers groups;    /* the user's further groups */
+	struct view root, workspace;   /* paths are below root, relative ones below workspace */
+	struct view programs, workers; /* filters: arrays of struct sock_filter; empty: none */
 };
 
+enum { WIRE_READY_LANDLOCK = 1 /* it is in force */ };
 struct wire_ready {
+	uint8_t flags;
 	uint16_t proxy_port; /* where the way out listens; 0: nowhere */
 };
 

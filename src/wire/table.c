@@ -33,15 +33,20 @@ static const struct wire_field hello[] = {
 };
 static const struct wire_field welcome[] = {
 	U16(wire_welcome, version, WIRE_VERSION, WIRE_VERSION),
-	FLAGS(wire_welcome, flags, WIRE_WELCOME_EGRESS),
+	FLAGS(wire_welcome, flags, WIRE_WELCOME_EGRESS | WIRE_WELCOME_LANDLOCK),
 	U16(wire_welcome, proxy_port, 0, UINT16_MAX),
 	ANY32(wire_welcome, uid),
 	ANY32(wire_welcome, gid),
 	FIELD(wire_welcome, groups, WIRE_NUMBERS, 0, WIRE_GROUPS_MAX),
 	PATH(wire_welcome, root),
 	PATH(wire_welcome, workspace),
+	FIELD(wire_welcome, programs, WIRE_BYTES, 0, WIRE_FILTER_MAX),
+	FIELD(wire_welcome, workers, WIRE_BYTES, 0, WIRE_FILTER_MAX),
 };
-static const struct wire_field ready[] = { U16(wire_ready, proxy_port, 0, UINT16_MAX) };
+static const struct wire_field ready[] = {
+	FLAGS(wire_ready, flags, WIRE_READY_LANDLOCK),
+	U16(wire_ready, proxy_port, 0, UINT16_MAX),
+};
 static const struct wire_field refused[] = { TEXT(wire_refused, reason, 0, WIRE_REASON_MAX) };
 static const struct wire_field ping[] = { ANY64(wire_ping, token) };
 

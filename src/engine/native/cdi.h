@@ -1,11 +1,16 @@
 /* cdi.h - graphics processors and the like, as the machine's owner describes them: the Container
  * Device Interface.
  *
- * Reads the specifications in /etc/cdi and /var/run/cdi (JSON and YAML, versions 0.3 to 1.0)
+ * Reads the specifications in /etc/cdi and /var/run/cdi (JSON and YAML, versions 0.3 to 1.x)
  * into a list of devices: nodes to show, files to mount read-only, environment to set. They are
  * the owner's files, but they are checked as strictly as a stranger's: what is not understood
  * makes that file unusable, with a reason. Hooks are never run: what they do (the loader's
- * cache) is told to the program by LD_LIBRARY_PATH. */
+ * cache) is told to the program by LD_LIBRARY_PATH, and by mounts under the short names the host
+ * has for a library.
+ *
+ * What a path leads to is not checked here. Whoever mounts must: a mount's host_path has to be
+ * a regular file or a directory, never a socket or a pipe; a node's has to be a device with the
+ * type and the numbers given here. */
 #pragma once
 #include <stdint.h>
 
@@ -40,7 +45,7 @@ struct cdi_device {
 struct cdi {
 	struct cdi_device devices[CDI_DEVICES_MAX];
 	size_t count;
-	char *problems; /* one line a file that could not be used; NULL: none */
+	char *problems; /* one line a file that could not be used, or not all of it; NULL: none */
 };
 
 /* Directories later in the list win over earlier ones. A missing one is no error. */
@@ -49,6 +54,7 @@ struct cdi *cdi_free(struct cdi *cdi);
 DEFINE_CLEANUP(cdi)
 
 /* What a caller asks for: "none", "auto" (all), a number of devices, or a name, whole or after
- * the "=". Sets bits of spec.gpus. */
+ * the "=". Sets bits of spec.gpus. "auto" and a number count no device twice: other names of the
+ * same nodes, and names for several devices together, are passed over. */
 MUST_CHECK int cdi_choose(const struct cdi *cdi, const char *wish, uint64_t *ret,
                           struct error *err);

@@ -28,13 +28,14 @@ enum { CGROUP_HAS_MEMORY = 1, CGROUP_HAS_SWAP = 2, CGROUP_HAS_CPU = 4, CGROUP_HA
 
 struct cgroups {
 	enum cgroup_kind kind;
-	unsigned has;
-	int unified;            /* our directory in the v2 tree, or -1 */
-	int v1[V1_COUNT];       /* our directories in the v1 trees, or -1 */
+	unsigned has;                /* the limits that hold, whatever the kind */
+	int unified;                 /* our directory in the v2 tree, or -1 */
+	int v1[V1_COUNT];            /* our directories in the v1 trees, or -1 */
 	char name[CGROUP_NAME_SIZE]; /* of our directory */
-	char why[240];          /* why it is no better: empty if it is the best there is */
+	char why[240];               /* why it is no better: empty if it is the best there is */
 	/* For removing our directory at the end: the directories it is in. */
 	int unified_parent, v1_parent[V1_COUNT];
+	bool moved; /* server and spawner were put into <name>-server, to make room */
 };
 
 /* A group of one sandbox. All fds -1 if there is none. */
@@ -47,23 +48,31 @@ struct cgroup {
 
 /* The files whose numbers are counts: open for reading, to be handed to the server, which reads
  * them with cgroup_count() whenever it likes. -1: not to be had. */
-enum { COUNT_MEMORY_NOW, COUNT_MEMORY_PEAK, COUNT_MEMORY_EVENTS, COUNT_PIDS_NOW, COUNT_PIDS_EVENTS,
-       COUNT_CPU, COUNT_FILES };
+enum {
+	COUNT_MEMORY_NOW,
+	COUNT_MEMORY_PEAK,
+	COUNT_MEMORY_EVENTS,
+	COUNT_PIDS_NOW,
+	COUNT_PIDS_EVENTS,
+	COUNT_CPU,
+	COUNT_FILES
+};
 
 /* Finds the best there is. Nothing to be had is no error. `state` and `instance` are short
- * words of letters and digits. Opens directories by absolute path: before the spawner gives the host's
- * tree up. */
+ * words of letters and digits. Opens directories by absolute path: before the spawner gives the
+ * host's tree up. May move this process and its parent into a group of their own, for version 2
+ * has no limits below a group with processes: nobody else may be ours yet. */
 MUST_CHECK int cgroups_open(struct cgroups *ret, const char *state, const char *instance,
                             struct error *err);
 void cgroups_close(struct cgroups *all); /* and removes our directory: no group is left in it */
 
-/* Ends and removes every group of the same `state` whose instance is not alive. */
+/* Ends and removes every group of the same `state` whose instance is not alive, wherever this
+ * server would have made it. Waits for them to end, two seconds at most. */
 void cgroups_sweep(struct cgroups *all, const char *state,
                    bool (*is_alive)(void *ctx, const char *instance), void *ctx);
 
 MUST_CHECK int cgroup_make(const struct cgroups *all, const char *id,
-                           const struct spec_limits *limits, struct cgroup *ret,
-                           struct error *err);
+                           const struct spec_limits *limits, struct cgroup *ret, struct error *err);
 /* For what clone3() could not do: the process is waiting and not yet in the group. */
 MUST_CHECK int cgroup_enter(const struct cgroup *group, pid_t pid, struct error *err);
 void cgroup_kill(const struct cgroup *group);

@@ -1,7 +1,7 @@
 /* disk.h - where the files of sandboxes are, and how much they may be.
  *
- * QUOTA: a file system that counts for itself, by projects (ext4 or xfs mounted so, or, for root,
- * an ext4 in one sparse file of the state directory that all sandboxes share). Exact.
+ * QUOTA: a file system that counts for itself, by projects (ext4 or xfs mounted with prjquota), if
+ * we are root. Exact.
  * WATCHED: any directory. While a sandbox is awake the free space is looked at many times a
  * second; when so much of it has gone that the sandbox could be over its limit its files are
  * counted, and it is ended if it is. Can be overshot by what is written in one interval. */
@@ -22,20 +22,25 @@ struct disk_use {
 struct disk {
 	enum disk_kind kind;
 	int dir;       /* sandboxes/ : one directory each below it */
-	int mount;     /* QUOTA of our own: the mount, not attached anywhere; -1: `dir` is below the state directory */
 	char why[240]; /* why not QUOTA */
 };
 
 /* `is_root`: in the host's own user namespace. Makes what is missing below `state`. */
 MUST_CHECK int disk_open(struct disk *ret, int state, bool is_root, struct error *err);
+void disk_close(struct disk *disk);
 
-/* QUOTA: everything below `dir`, which is empty, counts as `project` from now on. */
+/* QUOTA: everything below `dir`, which is empty, counts as `project` (not 0) from now on. */
 MUST_CHECK int disk_limit(const struct disk *disk, int dir, uint32_t project,
                           const struct disk_use *most, struct error *err);
 MUST_CHECK int disk_used(const struct disk *disk, uint32_t project, struct disk_use *ret,
                          struct error *err); /* QUOTA */
+/* Nothing counts as `project` any more: forgets its limits. */
+void disk_release(const struct disk *disk, uint32_t project);
 
-/* Counts the files below name, which a sandbox may be changing meanwhile. Takes its time.
- * Stops as soon as it is more than `enough`. */
+/* Counts the files below name, itself included, which a sandbox may be changing meanwhile.
+ * Takes its time. Stops as soon as it is more than `enough`. A file with several names counts
+ * once, if all of them are below name. Fails if things change faster than they can be counted:
+ * freeze it first, or take that as too much. Directories of our own uid that nobody may read
+ * become readable for us. */
 MUST_CHECK int disk_scan(int parent, const char *name, const struct disk_use *enough,
                          struct disk_use *ret, struct error *err);

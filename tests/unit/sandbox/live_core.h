@@ -5,9 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -15,6 +19,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "engine/filter.h"
 #include "loop/loop.h"
 #include "sandbox/channel.h"
 #include "unit/test.h"
@@ -73,6 +78,11 @@ struct live_options {
 	const char *workspace; /* below root; NULL: a new directory, removed by live_stop() */
 	uint32_t uid, gid;     /* 0, 0: those of the test */
 	bool may_fail;         /* do not wait for READY */
+	enum spec_calls calls; /* what programs may */
+	bool is_free;          /* anything: no filter for anybody, */
+	bool has_landlock;     /* nor Landlock then, unless this is set */
+	struct view programs;  /* not empty: this filter, whatever it is */
+	uint32_t agent_uid;    /* not 0: the agent is this user, and may just act for another */
 };
 
 struct live {
@@ -81,6 +91,8 @@ struct live {
 	struct loop_timer *timer;
 	pid_t agent; /* as seen from outside; 0: it has been waited for */
 	int status;  /* of its end */
+	uint32_t agent_uid;
+	bool is_free;
 	bool is_ready, has_failed;
 	struct error why;
 	uint32_t hello_pid; /* as seen from inside */
@@ -328,12 +340,48 @@ static inline const char *live_program(void)
 	return path != NULL ? path : "build/agent/belljar-agent";
 }
 
+/* In the child. The agent has a filter from its first moment on. */
+static inline void live_filter_agent(void)
+{
+	struct view bytes = filter_for_agent();
+	union {
+		const char *in;
+		struct sock_filter *out;
+	} code = { bytes.ptr };
+	struct sock_fprog program = { (unsigned short)(bytes.len / 8), code.out };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+		_exit(74);
+}
+
+/* In the child. Three capabilities, handed down by exec, and nothing that could give others. */
+static inline void live_change_user(uint32_t uid)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct sets[2] = { 0 };
+
+	sets[0].permitted = sets[0].inheritable = 1 << CAP_SETUID | 1 << CAP_SETGID | 1 << CAP_KILL;
+	sets[0].effective = sets[0].permitted | 1 << CAP_SETPCAP;
+	sets[0].permitted = sets[0].effective;
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || syscall(SYS_setgroups, 0, NULL) < 0 ||
+	    syscall(SYS_setresgid, uid, uid, uid) < 0 ||
+	    syscall(SYS_setresuid, uid, uid, uid) < 0 || syscall(SYS_capset, &header, sets) < 0)
+		_exit(75);
+	for (int cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
+		if (cap < 32 && (sets[0].inheritable & 1u << cap) != 0 &&
+		    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0) < 0)
+			_exit(76);
+}
+
 /* In the child. The agent gets the channel as 3 and nothing else but 0, 1 and 2. */
-static inline void live_become_agent(const char *path, int channel, bool is_pid1, int go)
+static inline void live_become_agent(const char *path, int channel, bool is_pid1,
+                                     const struct live *live, int go)
 {
 	char *argv[] = { (char[]){ "belljar-agent" }, (char[]){ "3" }, NULL };
 	char *env[] = { NULL };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int program;
 	char c;
 
 	if (is_pid1 && read(go, &c, 1) != 1)
@@ -344,7 +392,12 @@ static inline void live_become_agent(const char *path, int channel, bool is_pid1
 	if (dup2(null, STDIN_FILENO) < 0 || (channel != 3 && dup2(channel, 3) < 0) ||
 	    (channel == 3 && fcntl(3, F_SETFD, 0) < 0) || syscall(SYS_close_range, 4, ~0U, 0) < 0)
 		_exit(72);
-	(void)execve(path, argv, env);
+	program = open(path, O_PATH | O_CLOEXEC); /* where it is another user may not look */
+	if (live->agent_uid != 0)
+		live_change_user(live->agent_uid);
+	if (!live->is_free)
+		live_filter_agent();
+	(void)syscall(SYS_execveat, program, "", argv, env, AT_EMPTY_PATH);
 	_exit(73);
 }
 
@@ -386,7 +439,7 @@ static inline int live_launch(struct live *live, bool is_pid1)
 	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
 	live->agent = is_pid1 ? (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL) : fork();
 	if (live->agent == 0)
-		live_become_agent(path, ends[1], is_pid1, go[0]);
+		live_become_agent(path, ends[1], is_pid1, live, go[0]);
 	if (live->agent < 0)
 		fail_msg("start the agent: %s", strerror(errno));
 	if (is_pid1 && !is_root)
@@ -463,6 +516,18 @@ static inline void live_keep_groups(struct wire_welcome *welcome, struct buf *bu
 		CHECK_OK(wire_numbers_add(&welcome->groups, buf, 65534, &err), err);
 }
 
+/* As it is in earnest, unless the test wants something else. */
+static inline void live_confine(struct wire_welcome *welcome, const struct live_options *options)
+{
+	if (!options->is_free || options->has_landlock)
+		welcome->flags |= WIRE_WELCOME_LANDLOCK;
+	if (options->is_free)
+		return;
+	welcome->programs = options->programs.len != 0 ? options->programs
+	                                               : filter_for_programs(options->calls);
+	welcome->workers = filter_for_files();
+}
+
 static inline void live_start(struct live *live, const struct live_options *options)
 {
 	AUTO_BUF struct buf groups;
@@ -480,10 +545,13 @@ static inline void live_start(struct live *live, const struct live_options *opti
 	buf_init(&live->scratch, 256 * 1024);
 	live_make_workspace(live, options);
 	welcome.workspace = view_of(live->workspace);
+	live_confine(&welcome, options);
 	buf_init(&groups, 1024);
 	live_keep_groups(&welcome, &groups);
 	CHECK_OK(loop_new(&live->loop, &err), err);
 	live->timer = loop_timer_new(live->loop, live_poke, live);
+	live->agent_uid = options->agent_uid;
+	live->is_free = options->is_free;
 	fd = live_launch(live, options->is_pid1);
 	CHECK_OK(channel_new(live->loop, fd, &welcome, &live_events, live, &live->channel, &err),
 	         err);

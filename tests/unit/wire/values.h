@@ -9,6 +9,9 @@ static const struct {
 } values[] = {
 	{ "HELLO", "flags", WIRE_HELLO_PID1, "the agent is PID 1 of its namespace" },
 	{ "WELCOME", "flags", WIRE_WELCOME_EGRESS, "the way out is open: start the proxy" },
+	{ "WELCOME", "flags", WIRE_WELCOME_LANDLOCK,
+	  "confine programs with Landlock, if the kernel has it" },
+	{ "READY", "flags", WIRE_READY_LANDLOCK, "Landlock confines every program" },
 	{ "DONE", "flags", WIRE_DONE_MORE, "a limit was reached before the end" },
 	{ "FAILED", "why", WIRE_FAILED_INVALID, "invalid: the request makes no sense" },
 	{ "FAILED", "why", WIRE_FAILED_MISSING, "missing: no such file, program, port" },
@@ -73,6 +76,10 @@ static const struct {
 	{ "WELCOME", "groups", "the user's further groups" },
 	{ "WELCOME", "root", "what `/` means; all paths are below it" },
 	{ "WELCOME", "workspace", "where relative paths start, as seen below root" },
+	{ "WELCOME", "programs",
+	  "the filter of system calls for programs: instructions of 8 bytes, "
+	  "as the agent's machine has them in memory; none: no filter" },
+	{ "WELCOME", "workers", "the same for what does file work" },
 	{ "READY", "proxy_port", "where the proxy listens; 0: nowhere" },
 	{ "PING", "token", "comes back in PONG" },
 	{ "CREDIT", "bytes", "that may be sent beyond those before" },

@@ -1,10 +1,10 @@
-#include "agent/remove_tree.h"
+#include "base/remove_tree.h"
 
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,23 +14,33 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/open_below.h"
+#include "base/utf8.h"
 
 enum {
 	STREAMS_MAX = 32,  /* levels with a descriptor: the deepest ones */
 	AGAIN_MAX = 1000,  /* directories that were empty and then were not */
-	FIRST_DEPTH = 256, /* inodes remembered before the first growth */
+	FIRST_DEPTH = 256, /* levels remembered before the first growth */
+	SHOW_SIZE = 256,   /* of a name in an error */
 };
 
 struct level {
-	DIR *dir;                     /* NULL: closed to save descriptors */
-	char name[PATH_NAME_MAX + 1]; /* of the directory in it that we went down to */
+	DIR *dir;                /* NULL: closed to save descriptors */
+	char name[NAME_MAX + 1]; /* of the directory in it that we went down to */
+	bool partly;             /* not read from its start: what is before that may not be gone */
+};
+
+/* What is kept of every level: all are on one mount. */
+struct mark {
+	ino_t inode;
+	long below; /* where in it the directory stands that we went down to */
 };
 
 struct removing {
 	struct view path;
 	struct level levels[STREAMS_MAX]; /* level i is at i % STREAMS_MAX */
-	ino_t *inodes;                    /* of all levels: all are on one mount */
-	size_t depth, room;               /* levels there are, inodes there is room for */
+	struct mark *marks;
+	size_t depth, room; /* levels there are, marks there is room for */
 	uint64_t count;
 	int again;
 };
@@ -40,7 +50,7 @@ static void removing_done(struct removing *removing)
 	for (size_t i = 0; i < STREAMS_MAX; i++)
 		if (removing->levels[i].dir != NULL)
 			(void)closedir(removing->levels[i].dir);
-	free(removing->inodes);
+	free(removing->marks);
 }
 
 static struct level *level_at(struct removing *removing, size_t i)
@@ -51,10 +61,10 @@ static struct level *level_at(struct removing *removing, size_t i)
 static int fail(const struct removing *removing, const char *name, struct error *err)
 {
 	int saved = errno;
-	char shown[PATH_SHOW_SIZE], shown_name[PATH_SHOW_SIZE];
+	char shown[SHOW_SIZE], shown_name[SHOW_SIZE];
 
-	(void)path_show(removing->path, shown);
-	(void)path_show(view_of(name), shown_name);
+	(void)utf8_show(removing->path, shown, sizeof shown);
+	(void)utf8_show(view_of(name), shown_name, sizeof shown_name);
 	if (saved == EXDEV || saved == EBUSY)
 		return error_set(err, ERR_INVALID,
 		                 "%s: '%s' is a mount point, which cannot be removed", shown,
@@ -68,8 +78,7 @@ static int fail(const struct removing *removing, const char *name, struct error 
 /* Lets the user into a directory of their own. Not by its name: that could be a link by now. */
 static int unlock(int at, const char *name)
 {
-	AUTO_FD int fd = path_openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0,
-	                             RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH);
+	AUTO_FD int fd = open_below(at, name, O_PATH | O_DIRECTORY);
 	char by_number[32];
 	struct stat st;
 
@@ -84,28 +93,26 @@ static int unlock(int at, const char *name)
 
 static int open_in(int at, const char *name)
 {
-	const unsigned resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH;
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
-	int fd = path_openat(at, name, flags, 0, resolve);
+	int fd = open_below(at, name, O_RDONLY | O_DIRECTORY);
 
 	if (fd < 0 && errno == EACCES && unlock(at, name) == 0)
-		fd = path_openat(at, name, flags, 0, resolve);
+		fd = open_below(at, name, O_RDONLY | O_DIRECTORY);
 	return fd;
 }
 
 static int remember(struct removing *removing, ino_t inode, struct error *err)
 {
-	char shown[PATH_SHOW_SIZE];
+	char shown[SHOW_SIZE];
 
 	if (removing->depth == REMOVE_DEPTH_MAX)
 		return error_set(err, ERR_LIMIT, "%s: is more than %d directories deep",
-		                 path_show(removing->path, shown), REMOVE_DEPTH_MAX);
+		                 utf8_show(removing->path, shown, sizeof shown), REMOVE_DEPTH_MAX);
 	if (removing->depth == removing->room) {
 		removing->room = removing->room == 0 ? FIRST_DEPTH : removing->room * 2;
-		removing->inodes = mem_resize(removing->inodes,
-		                              removing->room * sizeof *removing->inodes);
+		removing->marks = mem_resize(removing->marks,
+		                             removing->room * sizeof *removing->marks);
 	}
-	removing->inodes[removing->depth++] = inode;
+	removing->marks[removing->depth++] = (struct mark){ .inode = inode };
 	return 0;
 }
 
@@ -113,6 +120,7 @@ static int remember(struct removing *removing, ino_t inode, struct error *err)
 static int open_stream(struct level *level, int fd)
 {
 	level->dir = fdopendir(fd);
+	level->partly = false;
 	if (level->dir != NULL)
 		return 0;
 	(void)close(fd);
@@ -147,17 +155,21 @@ static int go_down(struct removing *removing, int at, const char *name, struct e
 static int reopen(struct removing *removing, int below, struct error *err)
 {
 	size_t above = removing->depth - 2;
-	AUTO_FD int fd = path_openat(below, "..", O_RDONLY | O_DIRECTORY, 0, RESOLVE_NO_XDEV);
-	char shown[PATH_SHOW_SIZE];
+	struct level *level = level_at(removing, above);
+	AUTO_FD int fd = open_above(below);
+	char shown[SHOW_SIZE];
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return fail(removing, "..", err);
-	if (st.st_ino != removing->inodes[above])
+	if (st.st_ino != removing->marks[above].inode)
 		return error_set(err, ERR_SYSTEM, "%s: was moved while it was being removed",
-		                 path_show(removing->path, shown));
-	if (open_stream(level_at(removing, above), TAKE_FD(fd)) < 0)
+		                 utf8_show(removing->path, shown, sizeof shown));
+	if (open_stream(level, TAKE_FD(fd)) < 0)
 		return fail(removing, "..", err);
+	/* From the start it would be slow: a directory stays as long as it ever was. */
+	seekdir(level->dir, removing->marks[above].below);
+	level->partly = true;
 	return 0;
 }
 
@@ -173,7 +185,7 @@ static int go_up(struct removing *removing, struct error *err)
 	(void)closedir(level->dir);
 	level->dir = NULL;
 	removing->depth--;
-	if (reopened) /* it is read from its start, and comes up again as an empty directory */
+	if (reopened) /* it is read from where this one stands, which comes up again, empty */
 		return 0;
 	if (unlinkat(dirfd(above->dir), above->name, AT_REMOVEDIR) == 0)
 		removing->count++;
@@ -211,17 +223,26 @@ static int remove_entry(struct removing *removing, int at, const struct dirent *
 /* 1: we are one level deeper; 0: this one is empty. */
 static int clear_level(struct removing *removing, struct error *err)
 {
-	DIR *dir = level_at(removing, removing->depth - 1)->dir;
+	struct level *level = level_at(removing, removing->depth - 1);
+	DIR *dir = level->dir;
 
 	assert(dir != NULL); /* the deepest level is always open */
 	for (;;) {
 		const struct dirent *entry;
 		int deeper;
 
+		removing->marks[removing->depth - 1].below = telldir(dir);
 		errno = 0;
 		entry = readdir(dir);
-		if (entry == NULL)
-			return errno == 0 ? 0 : fail(removing, ".", err);
+		if (entry == NULL && errno != 0)
+			return fail(removing, ".", err);
+		if (entry == NULL && !level->partly)
+			return 0;
+		if (entry == NULL) {
+			level->partly = false;
+			rewinddir(dir);
+			continue;
+		}
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
 		deeper = remove_entry(removing, dirfd(dir), entry, err);
@@ -231,9 +252,9 @@ static int clear_level(struct removing *removing, struct error *err)
 }
 
 /* Everything in it. */
-static int clear_all(struct removing *removing, const struct path_place *place, struct error *err)
+static int clear_all(struct removing *removing, int parent, const char *name, struct error *err)
 {
-	int deeper = go_down(removing, place->dir, place->name, err);
+	int deeper = go_down(removing, parent, name, err);
 
 	if (deeper <= 0)
 		return deeper;
@@ -248,24 +269,24 @@ static int clear_all(struct removing *removing, const struct path_place *place, 
 	}
 }
 
-int remove_tree(const struct path_place *place, struct view path, uint64_t *ret_count,
+int remove_tree(int parent, const char *name, struct view path, uint64_t *ret_count,
                 struct error *err)
 {
 	uint64_t count = 0;
 
 	for (int i = 0;; i++) {
 		struct removing removing = { .path = path };
-		int failed = clear_all(&removing, place, err);
+		int failed = clear_all(&removing, parent, name, err);
 
 		removing_done(&removing);
 		count += removing.count;
 		if (failed < 0)
 			return -1;
-		if (unlinkat(place->dir, place->name, AT_REMOVEDIR) == 0)
+		if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
 			break;
 		removing.depth = 0;
 		if (errno != ENOTEMPTY || i == AGAIN_MAX)
-			return fail(&removing, place->name, err);
+			return fail(&removing, name, err);
 	}
 	*ret_count = count + 1;
 	return 0;

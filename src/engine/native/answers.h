@@ -1,0 +1,19 @@
+/* answers.h - what waits to be told to the server.
+ *
+ * It may be slow to read: nothing here waits for it. What can wait is bounded by the number of
+ * sandboxes and of requests under way. */
+#pragma once
+#include "base/list.h"
+#include "engine/native/request.h"
+
+struct answers {
+	int socket;
+	struct list waiting;
+};
+
+void answers_init(struct answers *answers, int socket);
+/* Takes over the descriptors. */
+void answers_add(struct answers *answers, const struct answer *answer, const int *fds,
+                 size_t count);
+/* Sends what the socket takes. False: the server is gone. */
+bool answers_flush(struct answers *answers);

@@ -1,0 +1,171 @@
+#include "engine/native/ids.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/num.h"
+#include "engine/spec.h"
+
+enum { TRIES = 256, INSIDE_AGENT = 999, INSIDE_NOBODY = 65534, LAST = 65535 };
+
+struct ids_block ids_block(const struct home *home, uint32_t number)
+{
+	uint32_t first = home->ids.first + (number - 1) * home->ids.block;
+
+	switch (home->mode) {
+	case HOME_ROOT:
+		return (struct ids_block){ number, first + INSIDE_AGENT, first + SPEC_UID,
+			                   first + INSIDE_NOBODY };
+	case HOME_MAPPED:
+		return (struct ids_block){ number, first, first + 1, first + 2 };
+	case HOME_ALONE:
+	case HOME_MODE_COUNT:
+		break;
+	}
+	return (struct ids_block){ 0, home->uid, home->uid, home->uid };
+}
+
+void ids_map(const struct home *home, const struct ids_block *block, bool gids,
+             char out[IDS_MAP_SIZE])
+{
+	switch (home->mode) {
+	case HOME_ROOT:
+		(void)snprintf(out, IDS_MAP_SIZE, "0 %u 1\n1 %u %u\n", home->ids.files,
+		               block->agent - INSIDE_AGENT + 1, LAST - 1);
+		return;
+	case HOME_MAPPED:
+		(void)snprintf(out, IDS_MAP_SIZE, "0 %u 1\n%u %u 1\n%u %u 1\n%u %u 1\n",
+		               home->ids.files, INSIDE_AGENT, block->agent, SPEC_UID, block->user,
+		               INSIDE_NOBODY, block->nobody);
+		return;
+	case HOME_ALONE:
+	case HOME_MODE_COUNT:
+		break;
+	}
+	(void)snprintf(out, IDS_MAP_SIZE, "%u %u 1\n", SPEC_UID, gids ? home->gid : home->uid);
+}
+
+/* A claim reads "<state directory>|<sandbox>". */
+static bool is_stale(struct ids *ids, const char *name)
+{
+	char claim[4096 + SPEC_ID_LEN + 2];
+	ssize_t n = readlinkat(ids->dir, name, claim, sizeof claim - 1);
+	char *sandbox;
+	struct stat st;
+
+	if (n < 0)
+		return false;
+	claim[n] = '\0';
+	sandbox = strrchr(claim, '|');
+	if (sandbox == NULL)
+		return true;
+	*sandbox++ = '\0';
+	if (strcmp(claim, ids->state) == 0)
+		return fstatat(ids->sandboxes, sandbox, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
+		       errno == ENOENT;
+	/* Somebody else's. We cannot look into it, but it may be gone as a whole. */
+	return lstat(claim, &st) < 0 && errno == ENOENT;
+}
+
+static int try_claim(struct ids *ids, uint32_t number, const char *sandbox)
+{
+	char name[16], claim[4096 + SPEC_ID_LEN + 2];
+
+	(void)snprintf(name, sizeof name, "%u", number);
+	if (snprintf(claim, sizeof claim, "%s|%s", ids->state, sandbox) >= (int)sizeof claim) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return symlinkat(claim, ids->dir, name);
+}
+
+int ids_claim(struct ids *ids, const char *sandbox, struct ids_block *ret, struct error *err)
+{
+	uint32_t number;
+
+	if (ids->home->mode == HOME_ALONE) {
+		*ret = ids_block(ids->home, 0);
+		return 0;
+	}
+	/* Not while somebody sweeps: between its look and its deed a claim could be made anew. */
+	(void)flock(ids->dir, LOCK_SH);
+	for (int i = 0; i < TRIES; i++) {
+		if (getrandom(&number, sizeof number, 0) != sizeof number)
+			return error_sys(err, "random numbers");
+		number = 1 + number % ids->home->ids.count;
+		if (try_claim(ids, number, sandbox) == 0) {
+			(void)flock(ids->dir, LOCK_UN);
+			*ret = ids_block(ids->home, number);
+			return 0;
+		}
+		if (errno != EEXIST) {
+			(void)error_sys(err, "claim ids for a sandbox");
+			(void)flock(ids->dir, LOCK_UN);
+			return -1;
+		}
+	}
+	(void)flock(ids->dir, LOCK_UN);
+	return error_set(err, ERR_LIMIT,
+	                 "nearly all of the %u blocks of ids are given away: delete "
+	                 "sandboxes",
+	                 ids->home->ids.count);
+}
+
+int ids_of(const struct ids *ids, const char *sandbox, struct ids_block *ret, struct error *err)
+{
+	struct stat st;
+	uint32_t offset;
+
+	if (fstatat(ids->sandboxes, sandbox, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+		return error_set(err, ERR_NOT_FOUND, "the files of sandbox %s are gone", sandbox);
+	if (ids->home->mode == HOME_ALONE) {
+		if (st.st_uid != ids->home->uid)
+			return error_set(err, ERR_INVALID,
+			                 "sandbox %s was made as another user or with more ids",
+			                 sandbox);
+		*ret = ids_block(ids->home, 0);
+		return 0;
+	}
+	offset = st.st_uid - ids->home->ids.first;
+	if (st.st_uid < ids->home->ids.first ||
+	    offset / ids->home->ids.block >= ids->home->ids.count)
+		return error_set(err, ERR_INVALID,
+		                 "sandbox %s belongs to id %u, which is not ours to use", sandbox,
+		                 st.st_uid);
+	*ret = ids_block(ids->home, 1 + offset / ids->home->ids.block);
+	return 0;
+}
+
+void ids_release(struct ids *ids, const struct ids_block *block)
+{
+	char name[16];
+
+	if (block->number == 0)
+		return;
+	(void)snprintf(name, sizeof name, "%u", block->number);
+	(void)unlinkat(ids->dir, name, 0);
+}
+
+void ids_sweep(struct ids *ids)
+{
+	int fd = ids->dir >= 0 ? openat(ids->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *entry;
+
+	if (dir == NULL)
+		return;
+	(void)flock(ids->dir, LOCK_EX);
+	while ((entry = readdir(dir)) != NULL)
+		if (entry->d_name[0] != '.' && is_stale(ids, entry->d_name))
+			(void)unlinkat(ids->dir, entry->d_name, 0);
+	(void)flock(ids->dir, LOCK_UN);
+	(void)closedir(dir);
+}

@@ -1,0 +1,22 @@
+/* inside.h - the new process, from its first instruction to the agent's.
+ *
+ * It starts in new namespaces of every kind with every capability in them, and gives up one
+ * after the other while it sets up: mounts, network, names, ids, capabilities, limits, system
+ * calls. Each step works or the process ends, with the reason on `report`. */
+#pragma once
+#include "base/attr.h"
+#include "engine/native/home.h"
+#include "engine/native/plan.h"
+
+struct inside {
+	const struct home *home;
+	const struct plan *plan;
+	const struct spec *spec;
+	bool without_groups; /* no cgroup limits memory: rlimits have to */
+	int image;           /* the agent's program */
+	int channel;
+	int go;     /* one byte comes when the id maps are written */
+	int report; /* a struct error goes here; closed by success */
+};
+
+NORETURN void inside_run(const struct inside *given);

@@ -1,0 +1,27 @@
+/* workshop.h - what the spawner makes sandboxes with: found once, at its start. */
+#pragma once
+#include "base/attr.h"
+#include "engine/native/cdi.h"
+#include "engine/native/cgroup.h"
+#include "engine/native/disk.h"
+#include "engine/native/home.h"
+#include "engine/native/ids.h"
+#include "engine/native/skeleton.h"
+#include "engine/native/spawner.h"
+
+struct error;
+
+struct workshop {
+	struct home home;
+	struct cgroups groups;
+	struct skeleton skeleton;
+	struct disk disk;
+	struct ids ids;
+	struct cdi *gpus; /* or NULL */
+	size_t mount_count;
+};
+
+/* Everything that needs the host's tree is done here; afterwards it is out of reach. */
+MUST_CHECK int workshop_open(struct workshop *shop, const struct spawner_config *config,
+                             struct error *err);
+void workshop_close(struct workshop *shop);

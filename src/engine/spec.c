@@ -1,0 +1,239 @@
+#include "engine/spec.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "base/view.h"
+
+const struct spec_limit spec_limits[] = {
+#define X(name_, fallback_, least_, most_, unit_, help_)                                           \
+	{ .name = #name_,                                                                          \
+	  .help = (help_),                                                                         \
+	  .unit = SPEC_##unit_,                                                                    \
+	  .offset = offsetof(struct spec_limits, name_),                                           \
+	  .fallback = (fallback_),                                                                 \
+	  .least = (least_),                                                                       \
+	  .most = (most_) },
+	SPEC_LIMITS(X)
+#undef X
+};
+const size_t spec_limit_count = ARRAY_LEN(spec_limits);
+_Static_assert(ARRAY_LEN(spec_limits) * sizeof(uint64_t) == sizeof(struct spec_limits),
+               "one row a limit");
+
+const char *const spec_calls_names[SPEC_CALLS_COUNT] = {
+	[SPEC_CALLS_STANDARD] = "standard",
+	[SPEC_CALLS_STRICT] = "strict",
+	[SPEC_CALLS_DEBUG] = "debug",
+};
+
+struct spec spec_default(void)
+{
+	struct spec spec;
+
+	/* Padding too: the struct is sent as it is. */
+	memset(&spec, 0, sizeof spec);
+	for (size_t i = 0; i < spec_limit_count; i++)
+		memcpy((char *)&spec.limits + spec_limits[i].offset, &spec_limits[i].fallback,
+		       sizeof spec_limits[i].fallback);
+	spec.calls = SPEC_CALLS_STANDARD;
+	return spec;
+}
+
+/* As a person would write it: "512 MiB", "1000 bytes", "0.5", "64". */
+static const char *show_value(enum spec_unit unit, uint64_t value, char *out, size_t size)
+{
+	int len;
+
+	if (unit == SPEC_BYTES && value % MIB(1) == 0)
+		(void)snprintf(out, size, "%" PRIu64 " MiB", value / MIB(1));
+	else if (unit == SPEC_BYTES)
+		(void)snprintf(out, size, "%" PRIu64 " bytes", value);
+	else if (unit == SPEC_THOUSANDTHS) {
+		len = snprintf(out, size, "%" PRIu64 ".%03u", value / 1000,
+		               (unsigned)(value % 1000));
+		while (out[len - 1] == '0')
+			out[--len] = '\0';
+		if (out[len - 1] == '.')
+			out[--len] = '\0';
+	} else
+		(void)snprintf(out, size, "%" PRIu64, value);
+	return out;
+}
+
+static int check_limits(const struct spec_limits *limits, struct error *err)
+{
+	for (size_t i = 0; i < spec_limit_count; i++) {
+		const struct spec_limit *limit = &spec_limits[i];
+		char is[40], least[40], most[40];
+		uint64_t value;
+
+		memcpy(&value, (const char *)limits + limit->offset, sizeof value);
+		if (value >= limit->least && value <= limit->most)
+			continue;
+		return error_set(err, ERR_INVALID, "limit '%s' (%s) is %s; it may be %s to %s",
+		                 limit->name, limit->help,
+		                 show_value(limit->unit, value, is, sizeof is),
+		                 show_value(limit->unit, limit->least, least, sizeof least),
+		                 show_value(limit->unit, limit->most, most, sizeof most));
+	}
+	return 0;
+}
+
+/* The struct may be another process's bytes: a bool is looked at as the byte it is, since a bool
+ * that holds 2 is both true and false to the compiler. */
+static int check_bool(const bool *field, const char *name, struct error *err)
+{
+	uint8_t byte;
+
+	memcpy(&byte, field, sizeof byte);
+	if (byte > 1)
+		return error_set(err, ERR_INVALID, "'%s' is %u; it may be 0 or 1", name, byte);
+	return 0;
+}
+
+/* Whether `inner` is `outer` or below it. */
+static bool is_within(const char *inner, const char *outer)
+{
+	size_t len = strlen(outer);
+
+	return strncmp(inner, outer, len) == 0 && (inner[len] == '\0' || inner[len] == '/');
+}
+
+static bool is_clean(const char *path)
+{
+	size_t len = strlen(path);
+
+	if (path[0] != '/' || !utf8_valid(view_of(path)))
+		return false;
+	for (const char *at = path; *at != '\0'; at++)
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			return false;
+	return strstr(path, "//") == NULL && strstr(path, "/./") == NULL &&
+	       strstr(path, "/../") == NULL && path[len - 1] != '/' &&
+	       (len < 2 || strcmp(path + len - 2, "/.") != 0) &&
+	       (len < 3 || strcmp(path + len - 3, "/..") != 0);
+}
+
+/* What the sandbox itself is made of: a directory over or in it would change the ground the set-up
+ * and the agent stand on. */
+static bool is_system(const char *path)
+{
+	static const char *const whole[] = { "/proc", "/dev", "/sys", "/run",
+		                             "/usr",  "/etc", "/bin", "/sbin" };
+	/* Nor above one of these: it would hide what is made there. */
+	static const char *const places[] = { SPEC_WORKSPACE, SPEC_HOME, "/tmp" };
+
+	for (size_t i = 0; i < ARRAY_LEN(whole); i++)
+		if (is_within(path, whole[i]))
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		if (is_within(places[i], path))
+			return true;
+	return strncmp(path, "/lib", strlen("/lib")) == 0;
+}
+
+static int check_target(const char target[SPEC_TARGET_MAX + 1], unsigned number, struct error *err)
+{
+	char shown[SPEC_TARGET_MAX + 1];
+
+	if (memchr(target, '\0', SPEC_TARGET_MAX + 1) == NULL)
+		return error_set(err, ERR_INVALID, "the target of mount %u is longer than %d bytes",
+		                 number, SPEC_TARGET_MAX);
+	(void)utf8_show(view_of(target), shown, sizeof shown);
+	if (!is_clean(target))
+		return error_set(err, ERR_INVALID,
+		                 "the target of mount %u, '%s', must begin with '/' and have no "
+		                 "'//', '.', '..', '/' at its end or control characters",
+		                 number, shown);
+	if (is_system(target))
+		return error_set(err, ERR_INVALID,
+		                 "the target of mount %u, '%s', belongs to the sandbox itself; "
+		                 "choose a directory such as " SPEC_WORKSPACE "/data",
+		                 number, shown);
+	return 0;
+}
+
+static int check_mounts(const struct spec *spec, struct error *err)
+{
+	if (spec->mount_count > SPEC_MOUNTS_MAX)
+		return error_set(err, ERR_INVALID, "%u mounts; there may be %d", spec->mount_count,
+		                 SPEC_MOUNTS_MAX);
+	for (unsigned i = 0; i < spec->mount_count; i++) {
+		const struct spec_mount *mount = &spec->mounts[i];
+
+		if (check_bool(&mount->writable, "writable", err) < 0)
+			return error_wrap(err, "mount %u", i + 1);
+		if (check_target(mount->target, i + 1, err) < 0)
+			return -1;
+		for (unsigned k = 0; k < i; k++)
+			if (is_within(mount->target, spec->mounts[k].target) ||
+			    is_within(spec->mounts[k].target, mount->target))
+				return error_set(err, ERR_INVALID,
+				                 "the targets of mounts %u and %u are the same "
+				                 "directory or one within the other",
+				                 k + 1, i + 1);
+	}
+	return 0;
+}
+
+int spec_check(const struct spec *spec, struct error *err)
+{
+	uint32_t calls;
+
+	_Static_assert(sizeof spec->calls == sizeof calls, "an enum is looked at as a number");
+	if (memchr(spec->id, '\0', sizeof spec->id) == NULL || !spec_is_id(spec->id))
+		return error_set(err, ERR_INVALID,
+		                 "'id' is not \"sb_\" and 26 characters of a-z and 2-7");
+	if (check_limits(&spec->limits, err) < 0)
+		return -1;
+	memcpy(&calls, &spec->calls, sizeof calls);
+	if (calls >= SPEC_CALLS_COUNT)
+		return error_set(err, ERR_INVALID, "'calls' is %" PRIu32 "; it may be 0 to %d",
+		                 calls, SPEC_CALLS_COUNT - 1);
+	if (check_bool(&spec->egress, "egress", err) < 0 ||
+	    check_bool(&spec->fresh, "fresh", err) < 0)
+		return -1;
+	return check_mounts(spec, err);
+}
+
+/* RFC 4648 in lower case: one case on every file system, nothing to escape anywhere. */
+static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
+static const char id_prefix[] = "sb_";
+enum { ID_PREFIX_LEN = sizeof id_prefix - 1, ID_BYTES = 16 };
+_Static_assert(ID_PREFIX_LEN + (ID_BYTES * 8 + 4) / 5 == SPEC_ID_LEN, "128 bits, 5 a digit");
+
+void spec_new_id(char id[SPEC_ID_LEN + 1])
+{
+	uint8_t bytes[ID_BYTES];
+	uint32_t bits = 0;
+	unsigned have = 0;
+	char *to = id + ID_PREFIX_LEN;
+
+	/* So few bytes come whole and without interruption once the kernel has any. An id that
+	 * can be guessed is worse than no server. */
+	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+		abort();
+	memcpy(id, id_prefix, ID_PREFIX_LEN);
+	for (size_t i = 0; i < sizeof bytes; i++) {
+		bits = (bits << 8 | bytes[i]) & 0xfff;
+		for (have += 8; have >= 5; have -= 5)
+			*to++ = digits[bits >> (have - 5) & 31];
+	}
+	*to++ = digits[bits << (5 - have) & 31];
+	*to = '\0';
+}
+
+bool spec_is_id(const char *text)
+{
+	if (strncmp(text, id_prefix, ID_PREFIX_LEN) != 0)
+		return false;
+	text += ID_PREFIX_LEN;
+	return strspn(text, digits) == SPEC_ID_LEN - ID_PREFIX_LEN &&
+	       text[SPEC_ID_LEN - ID_PREFIX_LEN] == '\0';
+}

@@ -1,0 +1,38 @@
+/* manager.h - all sandboxes of one server: the registry, the engine that carries them, and what
+ * is left of those whose server was killed.
+ *
+ *   manager_new -> (the engine is ready) manager_sweep -> sandbox calls -> manager_end -> free */
+#pragma once
+#include <stddef.h>
+
+#include "base/attr.h"
+#include "base/cleanup.h"
+#include "sandbox/registry.h"
+
+struct engine;
+struct error;
+struct loop;
+struct manager;
+
+struct manager_config {
+	const char *database; /* path */
+	const char *instance; /* our name among the servers that share it */
+	int servers;          /* the directory of their locks: see instances.h */
+	struct engine *engine;
+	/* Where sandboxes see the directories the engine was told to offer, in its order. */
+	const char *const *targets;
+	size_t target_count;
+};
+
+MUST_CHECK int manager_new(struct loop *loop, const struct manager_config *config,
+                           struct manager **ret, struct error *err);
+/* Finishes what dead servers began and removes what nobody owns. */
+void manager_sweep(struct manager *manager);
+/* Puts everything that is awake to sleep, or throws it away; then calls done. */
+void manager_end(struct manager *manager, void (*done)(void *ctx), void *ctx);
+struct manager *manager_free(struct manager *manager);
+DEFINE_CLEANUP(manager)
+
+MUST_CHECK int manager_each(struct manager *manager, const char *owner,
+                            bool (*each)(void *ctx, const struct sandbox_row *row), void *ctx,
+                            struct error *err);

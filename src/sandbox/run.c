@@ -1,0 +1,360 @@
+#include "sandbox/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "engine/spec.h"
+#include "sandbox/channel.h"
+#include "sandbox/sandbox.h"
+
+enum { GRACE_MS = 2000, LIST_MAX = 60 * 1024, UMASK = 022 };
+
+/* What every program gets. A wish may say otherwise. */
+static const char *const usual_env[] = {
+	"PATH=" SPEC_HOME
+	"/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+	"HOME=" SPEC_HOME,
+	"USER=coderunner",
+	"LOGNAME=coderunner",
+	"SHELL=/bin/sh",
+	"LANG=C.UTF-8",
+	"TERM=dumb",
+	"NPM_CONFIG_PREFIX=" SPEC_HOME "/.local", /* npm -g without rights to /usr */
+	"MPLBACKEND=Agg",                         /* there is no screen to draw on */
+};
+
+struct run {
+	struct sandbox *sandbox;
+	const struct run_events *events;
+	void *ctx;
+	struct channel_stream *stream;
+	struct engine_counts before;
+	bool is_counted;
+	bool has_exited;
+	struct run_end end;
+	struct channel_stream *stats; /* asked when it has ended */
+};
+
+/* --- its end ----------------------------------------------------------------------------- */
+
+static void tell_end(struct run *run)
+{
+	const struct run_events *events = run->events;
+	void *ctx = run->ctx;
+	struct run_end end = run->end;
+
+	free(run);
+	events->ended(ctx, &end);
+}
+
+static void tell_failed(struct run *run, const struct error *why)
+{
+	const struct run_events *events = run->events;
+	void *ctx = run->ctx;
+
+	free(run);
+	events->failed(ctx, why);
+}
+
+static void add_note(struct run_end *end, const char *fmt, const char *what, uint64_t value)
+{
+	size_t used = strlen(end->note);
+	int n = snprintf(end->note + used, sizeof end->note - used, "%s%s: ", used != 0 ? "; " : "",
+	                 what);
+
+	if (n > 0 && used + (size_t)n < sizeof end->note) {
+		used += (size_t)n;
+		/* One of ours, below. NOLINTNEXTLINE(clang-diagnostic-format-nonliteral) */
+		(void)snprintf(end->note + used, sizeof end->note - used, "%s %llu", fmt,
+		               (unsigned long long)value);
+	}
+}
+
+static void judge(struct run *run)
+{
+	const struct spec_limits *limits = &sandbox_row(run->sandbox)->spec.limits;
+	struct engine_counts now;
+
+	if (!run->is_counted || !sandbox_counts(run->sandbox, &now))
+		return;
+	run->end.out_of_memory = now.memory_kills > run->before.memory_kills;
+	run->end.out_of_pids = now.pids_refused > run->before.pids_refused;
+	if (run->end.out_of_memory)
+		add_note(&run->end, "processes were killed, the limit in MiB is", "memory",
+		         limits->memory >> 20);
+	if (run->end.out_of_pids)
+		add_note(&run->end, "processes were refused, the limit is", "pids", limits->pids);
+}
+
+static void on_stats(void *ctx, const struct wire_message *message)
+{
+	struct run *run = ctx;
+	const struct wire_stats_are *stats = &message->stats_are;
+	const struct spec_limits *limits = &sandbox_row(run->sandbox)->spec.limits;
+
+	if (message->type != WIRE_STATS_ARE || (stats->known & WIRE_STATS_DISK) == 0)
+		return;
+	if (stats->disk_total != 0 && stats->disk_used >= stats->disk_total) {
+		run->end.out_of_disk = true;
+		add_note(&run->end, "no room is left, the limit in MiB is", "disk",
+		         limits->disk >> 20);
+	} else if (stats->files_total != 0 && stats->files_used >= stats->files_total) {
+		run->end.out_of_disk = true;
+		add_note(&run->end, "no more files can be made, the limit is", "inodes",
+		         limits->inodes);
+	}
+}
+
+static void on_stats_done(void *ctx, const struct wire_done *done)
+{
+	(void)done;
+	tell_end(ctx);
+}
+
+static void on_stats_failed(void *ctx, enum wire_failure failure, const struct error *why)
+{
+	(void)failure;
+	(void)why;
+	tell_end(ctx);
+}
+
+static const struct channel_stream_events stats_events = { .message = on_stats,
+	                                                   .done = on_stats_done,
+	                                                   .failed = on_stats_failed };
+
+/* A program that failed may have failed for want of room. */
+static void finish(struct run *run)
+{
+	struct channel *channel = sandbox_channel(run->sandbox);
+	const struct wire_message stats = { .type = WIRE_STATS };
+	struct error err;
+
+	judge(run);
+	if ((run->end.code == 0 && run->end.signal == 0) || channel == NULL ||
+	    channel_open(channel, &stats, &stats_events, run, &run->stats, &err) < 0)
+		tell_end(run);
+}
+
+/* --- what the agent says ------------------------------------------------------------------- */
+
+static void on_message(void *ctx, const struct wire_message *message)
+{
+	struct run *run = ctx;
+	const struct wire_exited *exited = &message->exited;
+
+	if (message->type != WIRE_EXITED)
+		return;
+	run->has_exited = true;
+	run->end.code = exited->code;
+	run->end.signal = exited->signal;
+	run->end.timed_out = (exited->flags & WIRE_EXITED_TIMED_OUT) != 0;
+	run->end.wall_us = exited->wall_us;
+	run->end.user_us = exited->user_us;
+	run->end.system_us = exited->system_us;
+	run->end.max_rss_kib = exited->max_rss_kib;
+}
+
+static void on_bytes(void *ctx, uint8_t channel, struct view bytes)
+{
+	struct run *run = ctx;
+
+	run->events->output(run->ctx, channel == WIRE_ERR, bytes);
+}
+
+static void on_writable(void *ctx)
+{
+	struct run *run = ctx;
+
+	if (run->events->writable != NULL)
+		run->events->writable(run->ctx);
+}
+
+static void on_done(void *ctx, const struct wire_done *done)
+{
+	struct run *run = ctx;
+
+	(void)done;
+	run->stream = NULL;
+	finish(run);
+}
+
+/* With the whole sandbox: its own reason is the better one. */
+static void on_failed(void *ctx, enum wire_failure failure, const struct error *why)
+{
+	struct run *run = ctx;
+	struct error err = *why;
+	const char *reason = sandbox_end_reason(run->sandbox);
+
+	run->stream = NULL;
+	if (failure == WIRE_FAILED_LOST && reason[0] != '\0')
+		(void)error_wrap(&err, "%s", reason);
+	tell_failed(run, &err);
+}
+
+static const struct channel_stream_events stream_events = {
+	.message = on_message,
+	.bytes = on_bytes,
+	.writable = on_writable,
+	.done = on_done,
+	.failed = on_failed,
+};
+
+/* --- its start ------------------------------------------------------------------------------ */
+
+static bool is_named_in(const char *variable, const char *const *env)
+{
+	size_t len = strcspn(variable, "=") + 1;
+
+	for (size_t i = 0; env != NULL && env[i] != NULL; i++)
+		if (strncmp(env[i], variable, len) == 0)
+			return true;
+	return false;
+}
+
+static int add_env(struct wire_exec *exec, struct buf *buf, const char *const *env,
+                   struct error *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(usual_env); i++)
+		if (!is_named_in(usual_env[i], env) &&
+		    wire_texts_add(&exec->env, buf, view_of(usual_env[i]), err) < 0)
+			return -1;
+	for (size_t i = 0; env != NULL && env[i] != NULL; i++)
+		if (wire_texts_add(&exec->env, buf, view_of(env[i]), err) < 0)
+			return -1;
+	return 0;
+}
+
+static int add_argv(struct wire_exec *exec, struct buf *buf, const char *const *argv,
+                    struct error *err)
+{
+	for (size_t i = 0; argv[i] != NULL; i++)
+		if (wire_texts_add(&exec->argv, buf, view_of(argv[i]), err) < 0)
+			return -1;
+	return 0;
+}
+
+/* The agent needs more descriptors than a program may have. */
+static int add_limits(struct wire_exec *exec, struct buf *buf, const struct spec *spec,
+                      struct error *err)
+{
+	const struct wire_limit files = { RLIMIT_NOFILE, spec->limits.files, spec->limits.files };
+
+	return wire_limits_add(&exec->limits, buf, files, err);
+}
+
+static uint8_t flags_of(const struct run_wish *wish)
+{
+	unsigned flags = 0;
+
+	if (wish->terminal)
+		flags |= WIRE_EXEC_PTY;
+	else if (wish->with_stdin)
+		flags |= WIRE_EXEC_STDIN;
+	return (uint8_t)flags;
+}
+
+static int open_stream(struct run *run, const struct run_wish *wish, struct channel *channel,
+                       struct error *err)
+{
+	struct wire_message message = { .type = WIRE_EXEC };
+	struct wire_exec *exec = &message.exec;
+	AUTO_BUF struct buf argv, env, limits;
+
+	buf_init(&argv, LIST_MAX);
+	buf_init(&env, LIST_MAX);
+	buf_init(&limits, LIST_MAX);
+	*exec = (struct wire_exec){
+		.flags = flags_of(wish),
+		.umask = UMASK,
+		.rows = wish->rows,
+		.columns = wish->columns,
+		.uid = WIRE_SAME_ID,
+		.gid = WIRE_SAME_ID,
+		.deadline_ms = wish->deadline_ms,
+		.grace_ms = GRACE_MS,
+		.cwd = view_of(wish->cwd != NULL ? wish->cwd : ""),
+	};
+	if (add_argv(exec, &argv, wish->argv, err) < 0)
+		return error_wrap(err, "argv");
+	if (add_env(exec, &env, wish->env, err) < 0)
+		return error_wrap(err, "env");
+	if (add_limits(exec, &limits, &sandbox_row(run->sandbox)->spec, err) < 0)
+		return -1;
+	return channel_open(channel, &message, &stream_events, run, &run->stream, err);
+}
+
+int run_start(struct sandbox *sandbox, const struct run_wish *wish, const struct run_events *events,
+              void *ctx, struct run **ret, struct error *err)
+{
+	struct channel *channel = sandbox_channel(sandbox);
+	struct run *run;
+
+	if (channel == NULL)
+		return error_set(err, ERR_INVALID, "the sandbox is not awake");
+	run = mem_new(sizeof *run);
+	run->sandbox = sandbox;
+	run->events = events;
+	run->ctx = ctx;
+	run->is_counted = sandbox_counts(sandbox, &run->before);
+	if (open_stream(run, wish, channel, err) < 0) {
+		free(run);
+		return -1;
+	}
+	*ret = run;
+	return 0;
+}
+
+void run_consumed(struct run *run, bool is_stderr, size_t bytes)
+{
+	if (run->stream != NULL)
+		channel_consumed(run->stream, is_stderr ? WIRE_ERR : WIRE_OUT, bytes);
+}
+
+size_t run_write(struct run *run, struct view bytes)
+{
+	return run->stream != NULL ? channel_send(run->stream, WIRE_IN, bytes) : bytes.len;
+}
+
+void run_end_input(struct run *run)
+{
+	if (run->stream != NULL)
+		channel_end(run->stream, WIRE_IN);
+}
+
+/* A message that cannot be sent now concerns a program that is about to end anyway. */
+static void say(struct run *run, const struct wire_message *message)
+{
+	struct error err;
+
+	if (run->stream != NULL)
+		(void)!channel_say(run->stream, message, &err);
+}
+
+void run_signal(struct run *run, int number)
+{
+	const struct wire_message message = { .type = WIRE_SIGNAL,
+		                              .signal = { (uint8_t)number, WIRE_TARGET_TREE } };
+
+	say(run, &message);
+}
+
+void run_resize(struct run *run, uint16_t rows, uint16_t columns)
+{
+	const struct wire_message message = { .type = WIRE_RESIZE, .resize = { rows, columns } };
+
+	say(run, &message);
+}
+
+void run_drop(struct run *run)
+{
+	if (run->stream != NULL)
+		channel_drop(run->stream);
+	if (run->stats != NULL)
+		channel_drop(run->stats);
+	free(run);
+}

@@ -1,0 +1,49 @@
+/* sandbox.h - one sandbox: from a wish to files that sleep on disk, and back.
+ *
+ *   creating -> ready <-> asleep -> deleted
+ *
+ * Every change of state is written to the registry before it happens. Calls return at once; what
+ * they lead to is told by a callback, never from within the call. A sandbox is in memory while
+ * it is awake or somebody waits for it. */
+#pragma once
+#include <stdbool.h>
+
+#include "base/attr.h"
+#include "engine/engine.h"
+#include "sandbox/registry.h"
+
+struct channel;
+struct error;
+struct manager;
+struct sandbox;
+
+typedef void sandbox_fn(void *ctx, const struct error *why); /* why NULL: it is so */
+
+struct sandbox_wish {
+	const char *owner, *name; /* name NULL or "": none */
+	struct spec spec;         /* its id is made */
+	bool throw_away;          /* goes with the server, if not before */
+};
+
+/* A new one; sandbox_wake() tells when it can be used. */
+MUST_CHECK int sandbox_create(struct manager *manager, const struct sandbox_wish *wish,
+                              struct sandbox **ret, struct error *err);
+/* One that exists, by id or name. */
+MUST_CHECK int sandbox_find(struct manager *manager, const char *owner, const char *id_or_name,
+                            struct sandbox **ret, struct error *err);
+
+/* fn when it is ready; asleep ones are woken. */
+void sandbox_wake(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
+/* Ends everything in it; fn when it is asleep: its files stay. */
+void sandbox_sleep(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
+/* Ends everything in it and removes its files; fn when nothing is left. Then it is freed. */
+void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
+
+/* As long as it is ready. */
+struct channel *sandbox_channel(struct sandbox *sandbox);
+const struct sandbox_row *sandbox_row(const struct sandbox *sandbox);
+/* What the kernel counted. False: nobody counts here, or it is not awake. */
+bool sandbox_counts(struct sandbox *sandbox, struct engine_counts *ret);
+/* Why it ended last, as one line: "" if it did not, or was told to. */
+const char *sandbox_end_reason(const struct sandbox *sandbox);
+struct engine_box *sandbox_box(struct sandbox *sandbox);

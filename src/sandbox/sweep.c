@@ -1,0 +1,85 @@
+/* sweep.c - what servers that were killed left behind.
+ *
+ * Rows come before files and go after them. So: what dead servers were making, deleting or had to
+ * throw away is deleted; what they had awake sleeps; and a directory without a row, whoever
+ * left it, is nobody's. Processes and groups are the engine's: it swept them when it began. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "loop/loop.h"
+#include "sandbox/instances.h"
+#include "sandbox/manager_internal.h"
+
+struct swept {
+	struct manager *manager;
+	char id[SPEC_ID_LEN + 1];
+};
+
+static bool is_alive(void *ctx, const char *instance)
+{
+	struct manager *manager = ctx;
+
+	return strcmp(instance, manager->config.instance) == 0 ||
+	       instance_is_alive(manager->config.servers, instance);
+}
+
+static void on_erased(void *ctx, const struct error *why)
+{
+	struct swept *swept = ctx;
+	struct manager *manager = swept->manager;
+	struct error err;
+
+	if (why != NULL)
+		log_warning("sandbox %s: what is left of it could not be removed: %s", swept->id,
+		            why->msg);
+	else if (registry_remove(manager->store, swept->id, &err) < 0)
+		log_warning("sandbox %s: %s", swept->id, err.msg);
+	free(swept);
+	manager->sweeping--;
+	manager_check_ended(manager);
+}
+
+static void erase(struct manager *manager, const char *id)
+{
+	struct swept *swept = mem_new(sizeof *swept);
+	struct error err;
+
+	swept->manager = manager;
+	memcpy(swept->id, id, sizeof swept->id);
+	manager->sweeping++;
+	if (manager->engine->calls->erase(manager->engine, id, on_erased, swept, &err) < 0)
+		on_erased(swept, &err);
+}
+
+static void doomed(void *ctx, const char *id)
+{
+	erase(ctx, id);
+}
+
+static void on_listed(void *ctx, const char *id)
+{
+	struct manager *manager = ctx;
+	struct error err;
+	bool known = true;
+
+	if (id == NULL) {
+		instance_forget_dead(manager->config.servers);
+		return;
+	}
+	if (registry_knows(manager->store, id, &known, &err) < 0)
+		log_warning("sandbox %s: %s", id, err.msg);
+	if (!known)
+		erase(manager, id);
+}
+
+void manager_sweep(struct manager *manager)
+{
+	struct error err;
+
+	if (registry_recover(manager->store, manager->config.instance, is_alive, doomed, manager,
+	                     &err) < 0)
+		log_warning("what other servers left is not swept: %s", err.msg);
+	manager->engine->calls->list(manager->engine, on_listed, manager);
+}

@@ -1,0 +1,44 @@
+#include "server/confine.h"
+
+#include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "engine/filter.h"
+
+static int leave_root(struct error *err)
+{
+	if (setgroups(0, NULL) < 0 || setresgid(SERVER_ID, SERVER_ID, SERVER_ID) < 0 ||
+	    setresuid(SERVER_ID, SERVER_ID, SERVER_ID) < 0)
+		return error_sys(err, "become user %d", SERVER_ID);
+	return 0;
+}
+
+static int filter_calls(struct error *err)
+{
+	struct view code = filter_for_programs(SPEC_CALLS_STANDARD);
+	union {
+		const char *in;
+		struct sock_filter *out;
+	} same = { code.ptr };
+	const struct sock_fprog program = { (unsigned short)(code.len / sizeof *same.out),
+		                            same.out };
+
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+		return error_sys(err, "filter our own system calls");
+	return 0;
+}
+
+int confine_server(struct error *err)
+{
+	if (geteuid() == 0 && leave_root(err) < 0)
+		return -1;
+	/* Nobody of the same user may look into us: tokens are in here. */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return error_sys(err, "prctl");
+	return filter_calls(err);
+}

@@ -1,0 +1,52 @@
+/* stack.h - everything below the tools put together: state directory, spawner, engine, manager.
+ *
+ *   stack_prepare  before there is a loop, a socket or a thread: forks the spawner
+ *   stack_new      the rest; `ready` tells when sandboxes can be made, or why they never will
+ *   stack_end      nothing is awake any more -> stack_free */
+#pragma once
+#include <limits.h>
+#include <sys/types.h>
+
+#include "base/attr.h"
+#include "base/cleanup.h"
+#include "sandbox/registry.h"
+
+struct error;
+struct loop;
+struct manager;
+struct native_report;
+struct options;
+struct stack;
+
+enum { STACK_MOUNTS_MAX = SPEC_MOUNTS_MAX };
+
+struct stack_base {
+	char state[PATH_MAX];
+	char database[PATH_MAX];
+	char instance[INSTANCE_LEN + 1];
+	int servers, lock; /* see sandbox/instances.h */
+	pid_t spawner;
+	int socket;
+	char *targets[STACK_MOUNTS_MAX]; /* where sandboxes see the directories that are offered */
+	size_t target_count;
+};
+
+MUST_CHECK int stack_prepare(const struct options *options, struct stack_base *ret,
+                             struct error *err);
+
+typedef void stack_ready_fn(void *ctx, const struct error *why);
+/* Takes over the base, also when it fails. */
+MUST_CHECK int stack_new(struct loop *loop, struct stack_base *base, stack_ready_fn *ready,
+                         void *ctx, struct stack **ret, struct error *err);
+void stack_end(struct stack *stack, void (*done)(void *ctx), void *ctx);
+/* Waits for the spawner: when this returns nothing of us is left. */
+struct stack *stack_free(struct stack *stack);
+DEFINE_CLEANUP(stack)
+
+struct manager *stack_manager(struct stack *stack);
+const struct native_report *stack_report(const struct stack *stack); /* once it is ready */
+
+/* What a sandbox gets unless somebody says otherwise. */
+struct spec stack_spec(const struct options *options);
+/* The usual state directory: /var/lib/belljar, or below the user's home. */
+MUST_CHECK int stack_state_directory(char out[PATH_MAX], struct error *err);

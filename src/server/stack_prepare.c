@@ -1,0 +1,230 @@
+/* stack_prepare.c - the part that comes first: directories, our name among servers, the spawner.
+ *
+ *   state/            root's, or the user's own
+ *     db/             belljar.db; as root: the server's, which is nobody on the host
+ *     servers/        one lock for each server; the same
+ *     sandboxes/      the spawner's, as are ids/ and skeleton/ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "engine/native/spawner.h"
+#include "sandbox/instances.h"
+#include "server/confine.h"
+#include "server/options.h"
+#include "server/stack.h"
+
+int stack_state_directory(char out[PATH_MAX], struct error *err)
+{
+	const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	int n;
+
+	if (geteuid() == 0)
+		n = snprintf(out, PATH_MAX, "/var/lib/belljar");
+	else if (base != NULL && base[0] == '/')
+		n = snprintf(out, PATH_MAX, "%s/belljar", base);
+	else if (home != NULL && home[0] == '/')
+		n = snprintf(out, PATH_MAX, "%s/.local/state/belljar", home);
+	else
+		return error_set(err, ERR_INVALID,
+		                 "no place for sandboxes: set HOME, or say --state-dir DIR");
+	return n < PATH_MAX ? 0
+	                    : error_set(err, ERR_LIMIT, "the state directory's path is too long");
+}
+
+static int make_path(char *path, mode_t mode, struct error *err)
+{
+	for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+		*slash = '\0';
+		if (mkdir(path, 0755) < 0 && errno != EEXIST) {
+			(void)error_sys(err, "make '%s'", path);
+			*slash = '/';
+			return -1;
+		}
+		*slash = '/';
+	}
+	if (mkdir(path, mode) < 0 && errno != EEXIST)
+		return error_sys(err, "make '%s'", path);
+	return 0;
+}
+
+/* Others must not be able to put anything in it, nor to look. */
+static int check_state(const char *path, struct error *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return error_sys(err, "'%s'", path);
+	if (!S_ISDIR(st.st_mode))
+		return error_set(err, ERR_INVALID, "'%s' is not a directory", path);
+	if (st.st_uid != geteuid())
+		return error_set(err, ERR_INVALID,
+		                 "'%s' belongs to user %u: say --state-dir with one of your own",
+		                 path, st.st_uid);
+	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+		return error_set(err, ERR_INVALID, "others may write to '%s': chmod go-w it", path);
+	return 0;
+}
+
+static int find_state(const struct options *options, struct stack_base *base, struct error *err)
+{
+	char path[PATH_MAX];
+
+	if (options->state_dir != NULL)
+		(void)snprintf(path, sizeof path, "%s", options->state_dir);
+	else if (stack_state_directory(path, err) < 0)
+		return -1;
+	if (make_path(path, geteuid() == 0 ? 0711 : 0700, err) < 0)
+		return -1;
+	if (realpath(path, base->state) == NULL)
+		return error_sys(err, "'%s'", path);
+	return check_state(base->state, err);
+}
+
+/* For the server itself, which may be somebody else soon. */
+static int make_own(const char *state, const char *name, struct error *err)
+{
+	char path[PATH_MAX + 16];
+
+	(void)snprintf(path, sizeof path, "%s/%s", state, name);
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return error_sys(err, "make '%s'", path);
+	if (geteuid() == 0 && chown(path, SERVER_ID, SERVER_ID) < 0)
+		return error_sys(err, "chown '%s'", path);
+	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int take_name(struct stack_base *base, struct error *err)
+{
+	AUTO_FD int db = make_own(base->state, "db", err);
+
+	base->servers = make_own(base->state, "servers", err);
+	if (db < 0 || base->servers < 0)
+		return -1;
+	if (snprintf(base->database, sizeof base->database, "%s/db/belljar.db", base->state) >=
+	    (int)sizeof base->database)
+		return error_set(err, ERR_LIMIT, "the state directory's path is too long");
+	base->lock = instance_begin(base->servers, base->instance, err);
+	return base->lock < 0 ? -1 : 0;
+}
+
+/* --- directories to offer ------------------------------------------------------------------- */
+
+static int offer(struct stack_base *base, char **sources, const char *source, const char *target,
+                 struct error *err)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (base->target_count == STACK_MOUNTS_MAX)
+		return error_set(err, ERR_LIMIT, "mounts: at most %d directories",
+		                 STACK_MOUNTS_MAX);
+	if (realpath(source, path) == NULL || stat(path, &st) < 0)
+		return error_sys(err, "mounts: '%s'", source);
+	if (!S_ISDIR(st.st_mode))
+		return error_set(err, ERR_INVALID, "mounts: '%s' is not a directory", source);
+	sources[base->target_count] = mem_dup(path);
+	base->targets[base->target_count++] = mem_dup(target);
+	return 0;
+}
+
+/* "SOURCE:TARGET,SOURCE:TARGET" */
+static int offer_listed(struct stack_base *base, char **sources, const char *list,
+                        struct error *err)
+{
+	AUTO_FREE char *copy = mem_dup(list);
+	char *save = NULL;
+
+	for (char *pair = strtok_r(copy, ",", &save); pair != NULL;
+	     pair = strtok_r(NULL, ",", &save)) {
+		char *target = strrchr(pair, ':');
+
+		if (target == NULL || pair[0] != '/' || target[1] != '/')
+			return error_set(err, ERR_INVALID,
+			                 "mounts: '%s' is not SOURCE:TARGET with "
+			                 "absolute paths",
+			                 pair);
+		*target++ = '\0';
+		if (offer(base, sources, pair, target, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int offer_all(const struct options *options, struct stack_base *base, char **sources,
+                     struct error *err)
+{
+	if (options->tools_dir != NULL &&
+	    offer(base, sources, options->tools_dir, "/tools", err) < 0)
+		return -1;
+	if (options->skills_dir != NULL &&
+	    offer(base, sources, options->skills_dir, "/skills", err) < 0)
+		return -1;
+	return options->mounts != NULL ? offer_listed(base, sources, options->mounts, err) : 0;
+}
+
+/* --- the spawner ------------------------------------------------------------------------------ */
+
+static bool is_alive(void *ctx, const char *instance)
+{
+	const struct stack_base *base = ctx;
+
+	return strcmp(instance, base->instance) == 0 || instance_is_alive(base->servers, instance);
+}
+
+static int start_spawner(const struct options *options, struct stack_base *base,
+                         char *const *sources, struct error *err)
+{
+	char claims[PATH_MAX + 8];
+	struct spawner_config config = {
+		.state = base->state,
+		.claims = claims,
+		.instance = base->instance,
+		.mounts = (const char *const *)sources,
+		.mount_count = base->target_count,
+		.alone = options->one_id,
+		.no_groups = options->no_cgroups,
+		.watched = options->no_quota,
+		.with_gpus = true,
+		.keep_fd = base->lock,
+		.servers = base->servers,
+		.is_alive = is_alive,
+		.ctx = base,
+	};
+
+	/* One place for all servers of this user, whatever their state directories are. */
+	if (stack_state_directory(claims, err) < 0 ||
+	    make_path(claims, geteuid() == 0 ? 0711 : 0700, err) < 0)
+		return -1;
+	(void)snprintf(claims + strlen(claims), 8, "/ids");
+	return spawner_start(&config, &base->spawner, &base->socket, err);
+}
+
+int stack_prepare(const struct options *options, struct stack_base *ret, struct error *err)
+{
+	char *sources[STACK_MOUNTS_MAX];
+	int r;
+
+	*ret = (struct stack_base){ .servers = -1, .lock = -1, .socket = -1 };
+	if (find_state(options, ret, err) < 0 || take_name(ret, err) < 0)
+		return error_wrap(err, "state directory");
+	r = offer_all(options, ret, sources, err);
+	if (r == 0)
+		r = start_spawner(options, ret, sources, err);
+	for (size_t i = 0; i < ret->target_count; i++)
+		free(sources[i]);
+	if (r < 0) {
+		instance_end(ret->servers, ret->instance);
+		(void)close(ret->lock);
+		(void)close(ret->servers);
+	}
+	return r;
+}

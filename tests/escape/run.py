@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""run.py [--mode RUS] [--only FS,PR-02] [--long] - tries to break out of belljar's sandboxes.
+
+Prints TAP as it goes and at the end a table: test, mode, result. Needs root: it runs belljar as
+root and as two users without names, one of whom gets subordinate ids in a mount namespace of the
+test's own (the machine's files stay as they are). --long adds what takes minutes.
+"""
+import argparse
+import importlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import harness  # noqa: E402
+
+HERE = harness.HERE
+
+
+def build_programs(directory):
+    """Every program, static, so that it runs in any sandbox."""
+    directory.mkdir()
+    for source in sorted((HERE / "programs").glob("*.c")):
+        subprocess.run(["cc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror",
+                        "-static", "-pthread", str(source), "-o", str(directory / source.stem)], check=True)
+    for source in sorted((HERE / "programs").glob("*.py")) + sorted((HERE / "programs").glob("*.sh")):
+        shutil.copy(source, directory / source.name)
+        os.chmod(directory / source.name, 0o755)
+
+
+def give_subordinate_ids(directory):
+    """In a mount namespace of our own, one of the two users has some."""
+    if os.environ.get("BELLJAR_ESCAPE_UNSHARED") != "1":
+        os.environ["BELLJAR_ESCAPE_UNSHARED"] = "1"
+        shutil.rmtree(directory)
+        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv])
+    for name in ("subuid", "subgid"):
+        path = directory / name
+        path.write_text(f"{harness.MODES['U']['uid']}:{harness.SUBORDINATE_FIRST}:"
+                        f"{harness.SUBORDINATE_COUNT}\n")
+        pathlib.Path(f"/etc/{name}").touch()
+        subprocess.run(["mount", "--bind", str(path), f"/etc/{name}"], check=True)
+    # newuidmap asks for a name.
+    users = "".join(f"escape{mode}:x:{user['uid']}:{user['uid']}::/:/bin/sh\n"
+                    for mode, user in harness.MODES.items() if user["uid"])
+    (directory / "passwd").write_text(pathlib.Path("/etc/passwd").read_text() + users)
+    subprocess.run(["mount", "--bind", str(directory / "passwd"), "/etc/passwd"], check=True)
+
+
+def wanted(test, only):
+    return not only or any(test["number"] == o or test["number"].startswith(o + "-") for o in only)
+
+
+def run_one(test, mode, belljar, top):
+    directory = pathlib.Path(tempfile.mkdtemp(dir=top))
+    os.chmod(directory, 0o755)
+    box = harness.Box(mode, belljar, directory)
+    leftovers = harness.Leftovers(box)
+    try:
+        test["run"](box)
+        box.finish()
+        leftovers.check()
+        box.check_canary()
+        return None
+    except Exception as error:  # a test that cannot be carried out has not passed either
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{frame.name}:{frame.lineno}: {frame.line}\n{type(error).__name__}: {error}"
+    finally:
+        box.finish()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mode", default="RUS")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--belljar", default=str(harness.ROOT / "build" / "belljar"))
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("run.py: needs root")
+    top = pathlib.Path(tempfile.mkdtemp(prefix="belljar-escape-"))
+    os.chmod(top, 0o755)
+    give_subordinate_ids(top)
+    belljar = top / "belljar"  # other users cannot look into our directories
+    shutil.copy(options.belljar, belljar)
+    os.chmod(belljar, 0o755)
+    harness.adopt_orphans()
+    build_programs(top / "programs")
+    for module in sorted(HERE.glob("attack_*.py")):
+        importlib.import_module(module.stem)
+    only = [word for word in options.only.split(",") if word]
+    cases = [(test, mode) for test in harness.TESTS if wanted(test, only)
+             and (options.long or not test["long"]) for mode in test["modes"] if mode in options.mode]
+    table, failed = {}, 0
+    print(f"1..{len(cases)}", flush=True)
+    try:
+        for count, (test, mode) in enumerate(cases, 1):
+            begin = time.monotonic()
+            why = run_one(test, mode, belljar, top)
+            table.setdefault((test["number"], test["what"]), {})[mode] = "ok" if why is None else "FAILED"
+            failed += why is not None
+            print(f"{'not ok' if why else 'ok'} {count} - {test['number']} {mode} {test['what']} "
+                  f"# {time.monotonic() - begin:.2f} s", flush=True)
+            for line in (why or "").splitlines():
+                print(f"#   {line}", flush=True)
+    finally:
+        shutil.rmtree(top, ignore_errors=True)
+    print("#\n# " + f"{'test':8}{'what is tried':64}" + "".join(f"{mode:>8}" for mode in options.mode))
+    for (number, what), results in sorted(table.items()):
+        print(f"# {number:8}{what[:62]:64}" + "".join(f"{results.get(mode, '-'):>8}" for mode in options.mode))
+    for number, why in sorted(harness.NOT_HERE):
+        if wanted(dict(number=number), only):
+            print(f"# {number:8}not tried here: {why}")
+    print(f"# {len(cases) - failed} passed, {failed} failed; '-': the attack makes no sense there")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

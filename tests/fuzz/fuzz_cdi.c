@@ -1,0 +1,79 @@
+/* fuzz_cdi.c - any bytes in a device's description are refused with a reason, or make devices
+ * whose every path and variable a second, dumber look finds harmless. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "engine/native/cdi_edits.h"
+#include "engine/native/cdi_spec.h"
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check_path(const char *path)
+{
+	size_t len = strnlen(path, CDI_PATH_MAX + 1);
+
+	must(path[0] == '/' && len >= 2 && len <= CDI_PATH_MAX && path[len - 1] != '/');
+	must(strstr(path, "//") == NULL && strstr(path, "/../") == NULL &&
+	     strstr(path, "/./") == NULL);
+	must(len < 3 || strcmp(path + len - 3, "/..") != 0);
+	for (size_t i = 0; i < len; i++)
+		must((unsigned char)path[i] >= ' ' && path[i] != 0x7f);
+}
+
+static void check_env(const char *entry)
+{
+	must(strchr(entry, '=') != NULL && entry[0] != '=');
+	must(strncmp(entry, "LD_", 3) != 0 || strncmp(entry, "LD_LIBRARY_PATH=/", 17) == 0);
+	must(strncmp(entry, "PATH=", 5) != 0 && strncmp(entry, "HOME=", 5) != 0);
+	for (; *entry != '\0'; entry++)
+		must((unsigned char)*entry >= ' ' && *entry != 0x7f);
+}
+
+static void check_device(const struct cdi_device *device)
+{
+	must(strchr(device->name, '/') != NULL && strchr(device->name, '=') != NULL);
+	must(device->node_count <= CDI_NODES_MAX && device->mount_count <= CDI_MOUNTS_MAX);
+	must(device->env_count <= CDI_ENV_MAX + 1);
+	for (size_t i = 0; i < device->node_count; i++) {
+		const struct cdi_node *node = &device->nodes[i];
+
+		check_path(node->path);
+		check_path(node->host_path);
+		must(strncmp(node->path, "/dev/", 5) == 0);
+		must(node->type == 'c' || node->type == 'b' || node->type == 0);
+		must((node->major == -1 && node->minor == -1) ||
+		     (node->major > 0 && node->minor >= 0));
+	}
+	for (size_t i = 0; i < device->mount_count; i++) {
+		check_path(device->mounts[i].path);
+		check_path(device->mounts[i].host_path);
+		must(strncmp(device->mounts[i].path, "/proc", 5) != 0);
+		must(strncmp(device->mounts[i].path, "/dev", 4) != 0);
+	}
+	for (size_t i = 0; i < device->env_count; i++)
+		check_env(device->env[i]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct error err = { .msg = "" };
+	struct cdi_spec spec;
+
+	if (cdi_spec_read((struct view){ (const char *)data, size }, &spec, &err) < 0) {
+		must(err.msg[0] != '\0');
+		return 0;
+	}
+	must(spec.count >= 1 && spec.count <= CDI_SPEC_DEVICES_MAX);
+	for (size_t i = 0; i < spec.count; i++)
+		check_device(&spec.devices[i]);
+	cdi_spec_done(&spec);
+	return 0;
+}

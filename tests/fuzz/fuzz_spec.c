@@ -1,0 +1,86 @@
+/* fuzz_spec.c - whatever bytes another process sends as a struct spec, what passes the check keeps
+ * every promise of spec.h. The input lies over the front of a spec that is filled with 0xff. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "engine/spec.h"
+
+static void want(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+/* Component by component, as a kernel would walk it. */
+static void check_target(const char *target)
+{
+	static const char *const first[] = { "proc", "dev", "sys", "run",
+		                             "usr",  "etc", "bin", "sbin" };
+	size_t depth = 0;
+
+	want(strlen(target) <= SPEC_TARGET_MAX && target[0] == '/');
+	for (const char *at = target; *at == '/'; depth++) {
+		const char *name = at + 1;
+		size_t len = strcspn(name, "/");
+
+		want(len != 0 && !(len == 1 && name[0] == '.') &&
+		     !(len == 2 && memcmp(name, "..", 2) == 0));
+		for (size_t i = 0; depth == 0 && i < ARRAY_LEN(first); i++)
+			want(len != strlen(first[i]) || memcmp(name, first[i], len) != 0);
+		want(depth != 0 || strncmp(name, "lib", 3) != 0);
+		at = name + len;
+		want(*at == '/' || *at == '\0');
+	}
+	want(strcmp(target, "/tmp") != 0 && strcmp(target, "/home") != 0 &&
+	     strcmp(target, SPEC_WORKSPACE) != 0 && strcmp(target, SPEC_HOME) != 0);
+	want(strchr(target, '\n') == NULL); /* ends a line in the registry */
+}
+
+static void check_mounts(const struct spec *spec)
+{
+	want(spec->mount_count <= SPEC_MOUNTS_MAX);
+	for (unsigned i = 0; i < spec->mount_count; i++) {
+		const char *target = spec->mounts[i].target;
+
+		want(memchr(target, '\0', SPEC_TARGET_MAX + 1) != NULL);
+		check_target(target);
+		for (unsigned k = 0; k < spec->mount_count; k++) {
+			const char *other = spec->mounts[k].target;
+			size_t len = strlen(other);
+
+			want(k == i || strncmp(target, other, len) != 0 ||
+			     (target[len] != '/' && target[len] != '\0'));
+		}
+		want(spec->mounts[i].writable || !spec->mounts[i].writable);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct error err = { .kind = ERR_KIND_COUNT };
+	struct spec spec;
+
+	memset(&spec, 0xff, sizeof spec);
+	if (size != 0)
+		memcpy(&spec, data, size < sizeof spec ? size : sizeof spec);
+	if (spec_check(&spec, &err) < 0) {
+		want(err.kind == ERR_INVALID && err.msg[0] != '\0');
+		return 0;
+	}
+	want(err.kind == ERR_KIND_COUNT);
+	want(memchr(spec.id, '\0', sizeof spec.id) != NULL && spec_is_id(spec.id));
+	for (size_t i = 0; i < spec_limit_count; i++) {
+		uint64_t value;
+
+		memcpy(&value, (char *)&spec.limits + spec_limits[i].offset, sizeof value);
+		want(value >= spec_limits[i].least && value <= spec_limits[i].most);
+	}
+	want(spec_calls_names[spec.calls] != NULL);
+	/* UBSan looks at what a bool holds when it is read. */
+	want((spec.egress || !spec.egress) && (spec.fresh || !spec.fresh));
+	check_mounts(&spec);
+	return 0;
+}

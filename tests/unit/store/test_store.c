@@ -1,0 +1,499 @@
+#include "store/store.h"
+
+#include <sqlite3.h>
+
+#include "unit/server/place.h"
+
+#define FIRST "CREATE TABLE things (name TEXT UNIQUE, number INTEGER, bytes BLOB) STRICT"
+
+static const char *const migrations[] = {
+	FIRST,
+	"ALTER TABLE things ADD COLUMN more INTEGER NOT NULL DEFAULT 7;"
+	"CREATE TABLE others (thing TEXT REFERENCES things (name)) STRICT",
+	NULL,
+};
+static const char *const first_only[] = { FIRST, NULL };
+
+static const char *db_path(void)
+{
+	static char path[100];
+
+	(void)snprintf(path, sizeof path, "%s/db", place_path);
+	return path;
+}
+
+static struct store *open_it(void)
+{
+	struct store *store = NULL;
+	struct error err;
+
+	CHECK_OK(store_open(db_path(), migrations, &store, &err), err);
+	return store;
+}
+
+/* With SQLite itself, as somebody else would. */
+static void alter(const char *path, const char *sql)
+{
+	sqlite3 *db = NULL;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static bool take_int(void *ctx, struct store_row *row)
+{
+	*(int64_t *)ctx = store_int(row, 0);
+	return false;
+}
+
+static int64_t number(struct store *store, const char *sql)
+{
+	int64_t value = -1;
+	struct error err;
+
+	CHECK_OK(store_each(store, take_int, &value, sql, &err, ""), err);
+	return value;
+}
+
+static void is_made_for_its_owner_alone_with_what_we_want_of_it(void **state)
+{
+	AUTO(store) struct store *store = NULL;
+	struct stat st;
+	struct error err;
+
+	(void)state;
+	(void)umask(0);
+	store = open_it();
+	CHECK_OK(store_do(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err);
+	for (size_t i = 0; i < 3; i++) {
+		static const char *const files[] = { "db", "db-wal", "db-shm" };
+
+		assert_int_equal(stat(files[i], &st), 0);
+		assert_int_equal(st.st_mode & 0777, 0600);
+	}
+	assert_int_equal(number(store, "PRAGMA foreign_keys"), 1);
+	assert_int_equal(number(store, "PRAGMA trusted_schema"), 0);
+	assert_int_equal(number(store, "PRAGMA synchronous"), 1);
+	assert_int_equal(number(store, "PRAGMA busy_timeout"), 2000);
+	assert_int_equal(number(store, "PRAGMA user_version"), 2);
+	assert_int_equal(number(store, "PRAGMA application_id"), 0x626a6172);
+}
+
+static void a_file_that_others_may_read_is_shut(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	(void)store_free(open_it());
+	assert_int_equal(chmod(db_path(), 0664), 0);
+	(void)store_free(open_it());
+	assert_int_equal(stat(db_path(), &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+}
+
+struct seen {
+	int rows, stop_after;
+	char text[200];
+};
+
+static bool see(void *ctx, struct store_row *row)
+{
+	struct seen *seen = ctx;
+	struct view bytes = store_bytes(row, 2);
+	size_t len = strlen(seen->text);
+
+	(void)snprintf(seen->text + len, sizeof seen->text - len, "%s,%lld,%zu:%02x;",
+	               store_text(row, 0), (long long)store_int(row, 1), bytes.len,
+	               bytes.len != 0 ? (unsigned char)bytes.ptr[bytes.len - 1] : 0);
+	return ++seen->rows != seen->stop_after;
+}
+
+static void what_goes_in_comes_out(void **state)
+{
+	static const char insert[] = "INSERT INTO things (name, number, bytes) VALUES (?, ?, ?)";
+	static const char select[] = "SELECT name, number, bytes FROM things WHERE number >= ?"
+	                             " ORDER BY number";
+	AUTO(store) struct store *store = open_it();
+	struct seen all = { 0 }, one = { .stop_after = 1 };
+	struct error err;
+
+	(void)state;
+	CHECK_OK(store_do(store, insert, &err, "sib", "a';--", (int64_t)INT64_MIN, VIEW("x\0\377")),
+	         err);
+	assert_int_equal(store_changed(store), 1);
+	CHECK_OK(store_do(store, insert, &err, "sib", NULL, (int64_t)5, (struct view){ 0 }), err);
+	CHECK_OK(store_do(store, insert, &err, "sib", "", (int64_t)INT64_MAX, VIEW("")), err);
+	CHECK_OK(store_each(store, see, &all, select, &err, "i", (int64_t)INT64_MIN), err);
+	assert_string_equal(all.text, "a';--,-9223372036854775808,3:ff;,5,0:00;"
+	                              ",9223372036854775807,0:00;");
+	CHECK_OK(store_each(store, see, &one, select, &err, "i", (int64_t)5), err);
+	assert_string_equal(one.text, ",5,0:00;");
+	assert_int_equal(number(store, "SELECT 1 FROM things WHERE name = 'b'"), -1);
+	CHECK_OK(store_do(store, "UPDATE things SET more = 8", &err, ""), err);
+	assert_int_equal(store_changed(store), 3);
+}
+
+static void constraints_are_the_callers_fault(void **state)
+{
+	AUTO(store) struct store *store = open_it();
+	struct error err;
+
+	(void)state;
+	CHECK_OK(store_do(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err);
+	CHECK_ERROR(store_do(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err,
+	            ERR_INVALID, "the database refuses it: UNIQUE constraint failed: things.name");
+	CHECK_ERROR(store_do(store, "INSERT INTO others VALUES ('b')", &err, ""), err, ERR_INVALID,
+	            "the database refuses it: FOREIGN KEY constraint failed");
+	CHECK_OK(store_do(store, "INSERT INTO others VALUES ('a')", &err, ""), err);
+}
+
+static void a_value_has_a_maximum(void **state)
+{
+	static const char insert[] = "INSERT INTO things (bytes) VALUES (?)";
+	AUTO(store) struct store *store = open_it();
+	AUTO_FREE char *large = calloc(1, (16 << 20) + 1);
+	struct error err;
+
+	(void)state;
+	assert_non_null(large);
+	CHECK_ERROR(store_do(store, insert, &err, "b", (struct view){ large, (16 << 20) + 1 }), err,
+	            ERR_LIMIT, "a value of more than 16777216 bytes for the database");
+	CHECK_OK(store_do(store, insert, &err, "b", (struct view){ large, 1 << 20 }), err);
+}
+
+/* More of them than are kept, each used again when it has been forgotten; a buffer that says
+ * something else next time is another statement. */
+static void statements_are_kept_by_their_text(void **state)
+{
+	AUTO(store) struct store *store = open_it();
+
+	(void)state;
+	for (int round = 0; round < 3; round++)
+		for (int i = 0; i < 100; i++) {
+			char sql[40];
+
+			(void)snprintf(sql, sizeof sql, "SELECT %d", i);
+			assert_int_equal(number(store, sql), i);
+			assert_int_equal(number(store, sql), i);
+		}
+}
+
+static void a_transaction_is_done_whole_or_not_at_all(void **state)
+{
+	AUTO(store) struct store *store = open_it();
+	AUTO(store) struct store *other = open_it();
+	struct error err;
+
+	(void)state;
+	CHECK_OK(store_begin(store, &err), err);
+	CHECK_OK(store_do(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err);
+	assert_int_equal(number(store, "SELECT count(*) FROM things"), 1);
+	assert_int_equal(number(other, "SELECT count(*) FROM things"), 0);
+	store_rollback(store);
+	assert_int_equal(number(store, "SELECT count(*) FROM things"), 0);
+	CHECK_OK(store_begin(store, &err), err);
+	CHECK_OK(store_do(store, "INSERT INTO things (name) VALUES ('b')", &err, ""), err);
+	CHECK_OK(store_commit(store, &err), err);
+	assert_int_equal(number(other, "SELECT count(*) FROM things"), 1);
+}
+
+/* A conflict that rolls back ends the transaction; what follows is not done alone. */
+static void nothing_is_done_in_a_transaction_that_has_failed(void **state)
+{
+	AUTO(store) struct store *store = open_it();
+	struct error err;
+	char want[200];
+
+	(void)state;
+	(void)snprintf(want, sizeof want, "the transaction has already failed: %s", db_path());
+	CHECK_OK(store_do(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err);
+	CHECK_OK(store_begin(store, &err), err);
+	assert_int_equal(
+	        store_do(store, "INSERT OR ROLLBACK INTO things (name) VALUES ('a')", &err, ""),
+	        -1);
+	CHECK_ERROR(store_do(store, "INSERT INTO things (name) VALUES ('b')", &err, ""), err,
+	            ERR_SYSTEM, want);
+	CHECK_ERROR(store_commit(store, &err), err, ERR_SYSTEM, want);
+	assert_int_equal(number(store, "SELECT count(*) FROM things"), 1);
+	CHECK_OK(store_begin(store, &err), err);
+	CHECK_OK(store_commit(store, &err), err);
+}
+
+static void who_finds_it_in_use_waits_and_says_so(void **state)
+{
+	AUTO(store) struct store *store = open_it();
+	AUTO(store) struct store *other = open_it();
+	struct error err;
+	char want[200];
+
+	(void)state;
+	(void)snprintf(want, sizeof want,
+	               "the database is in use: another process has kept it for 2 seconds; try "
+	               "again: %s",
+	               db_path());
+	CHECK_OK(store_begin(store, &err), err);
+	CHECK_ERROR(store_begin(other, &err), err, ERR_SYSTEM, want);
+	CHECK_OK(store_commit(store, &err), err);
+	CHECK_OK(store_begin(other, &err), err);
+	store_rollback(other);
+}
+
+static void an_older_one_is_brought_up_to_date(void **state)
+{
+	struct store *old = NULL;
+	AUTO(store) struct store *store = NULL;
+	struct error err;
+
+	(void)state;
+	CHECK_OK(store_open(db_path(), first_only, &old, &err), err);
+	CHECK_OK(store_do(old, "INSERT INTO things (name) VALUES ('kept')", &err, ""), err);
+	assert_int_equal(number(old, "PRAGMA user_version"), 1);
+	(void)store_free(old);
+	store = open_it();
+	assert_int_equal(number(store, "SELECT more FROM things WHERE name = 'kept'"), 7);
+	assert_int_equal(number(store, "PRAGMA user_version"), 2);
+}
+
+static void a_migration_that_fails_leaves_the_version_before(void **state)
+{
+	static const char *const broken[] = {
+		FIRST,
+		"CREATE TABLE half (a); CREATE TABLE half (b)",
+		NULL,
+	};
+	struct store *store = NULL;
+	AUTO(store) struct store *old = NULL;
+	struct error err;
+
+	(void)state;
+	assert_int_equal(store_open(db_path(), broken, &store, &err), -1);
+	assert_null(store);
+	assert_int_equal(strncmp(err.msg, "to version 2: database: table half already exists", 49),
+	                 0);
+	CHECK_OK(store_open(db_path(), first_only, &old, &err), err);
+	assert_int_equal(number(old, "SELECT count(*) FROM sqlite_schema WHERE name = 'half'"), 0);
+}
+
+#define FOREIGN                                                                                    \
+	"this is a database of another program; belljar leaves it alone: choose another state "    \
+	"directory: "
+#define NEWER(version)                                                                             \
+	"the database has version " version " and this belljar knows 2: use the newer belljar "    \
+	"that wrote it: "
+
+static void a_newer_one_and_another_programs_are_left_alone(void **state)
+{
+	static const struct {
+		const char *sql, *why;
+		enum error_kind kind;
+	} cases[] = {
+		{ "CREATE TABLE a (b)", FOREIGN, ERR_INVALID },
+		{ "PRAGMA application_id = 5; CREATE TABLE a (b)", FOREIGN, ERR_INVALID },
+		{ "PRAGMA user_version = 1; CREATE TABLE a (b)", FOREIGN, ERR_INVALID },
+		{ "PRAGMA application_id = 0x626a6172; PRAGMA user_version = 3", NEWER("3"),
+		  ERR_UNSUPPORTED },
+		{ "PRAGMA application_id = 0x626a6172; PRAGMA user_version = -1",
+		  "the database has version -1 and this belljar knows 2: use the newer belljar "
+		  "that "
+		  "wrote it: ",
+		  ERR_UNSUPPORTED },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct store *store = NULL;
+		char path[100], before[40000], want[400];
+		struct error err;
+
+		(void)snprintf(path, sizeof path, "%s/db%zu", place_path, i);
+		(void)snprintf(want, sizeof want, "%s%s", cases[i].why, path);
+		alter(path, cases[i].sql);
+		memcpy(before, place_read(path), sizeof before);
+		CHECK_ERROR(store_open(path, migrations, &store, &err), err, cases[i].kind, want);
+		assert_memory_equal(before, place_read(path), sizeof before);
+	}
+}
+
+static void fill(struct store *store)
+{
+	struct error err;
+
+	for (int64_t i = 0; i < 2000; i++) {
+		char name[80];
+
+		(void)snprintf(name, sizeof name, "a name that takes some room %lld", (long long)i);
+		CHECK_OK(store_do(store, "INSERT INTO things (name, number) VALUES (?, ?)", &err,
+		                  "si", name, i),
+		         err);
+	}
+}
+
+static void overwrite(const char *path, long at, size_t len)
+{
+	FILE *file = fopen(path, "r+");
+
+	assert_non_null(file);
+	assert_int_equal(fseek(file, at, SEEK_SET), 0);
+	for (size_t i = 0; i < len; i++)
+		(void)fputc((int)(i * 7 + 3) & 0xff, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* Wherever it is damaged, it is an error that says what to do, or is not noticed; never a crash. */
+static void a_damaged_file_is_an_error_that_says_what_to_do(void **state)
+{
+	static const struct {
+		long at;
+		size_t len;
+	} cases[] = { { 0, 100 }, { 16, 84 }, { 100, 1000 }, { 4096, 4096 }, { 4096, 60000 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct store *store = open_it();
+		struct error err = { .msg = "" };
+		int64_t sum = 0;
+
+		fill(store);
+		(void)store_free(store);
+		store = NULL;
+		overwrite(db_path(), cases[i].at, cases[i].len);
+		if (store_open(db_path(), migrations, &store, &err) == 0)
+			assert_int_equal(store_each(store, take_int, &sum,
+			                            "SELECT sum(length(name) + number) FROM things",
+			                            &err, ""),
+			                 -1);
+		(void)store_free(store);
+		if (strncmp(err.msg, "the database is damaged (", 25) != 0 ||
+		    strstr(err.msg, "): move it away, with the -wal and -shm files beside it, and "
+		                    "start again; what it knew is lost: /tmp/") == NULL)
+			fail_msg("case %zu: %s", i, err.msg);
+		assert_int_equal(err.kind, ERR_SYSTEM);
+		assert_int_equal(unlink(db_path()), 0);
+	}
+}
+
+static void text_is_not_a_database_and_an_empty_file_is_a_new_one(void **state)
+{
+	struct store *store = NULL;
+	struct error err;
+	char want[300];
+
+	(void)state;
+	place_write("db", "");
+	(void)store_free(open_it());
+	assert_int_equal(unlink("db"), 0);
+	place_write("db", "Dear diary, this is no database, and it is long enough to be looked at "
+	                  "as one, which takes a hundred bytes.");
+	(void)snprintf(want, sizeof want,
+	               "the database is damaged (file is not a database): move it away, with the "
+	               "-wal and -shm files beside it, and start again; what it knew is lost: %s",
+	               db_path());
+	CHECK_ERROR(store_open(db_path(), migrations, &store, &err), err, ERR_SYSTEM, want);
+}
+
+#define BAD_PATH                                                                                   \
+	"the path of the database must begin with '/' and have at most 400 bytes: choose another " \
+	"state directory"
+static void odd_paths_are_refused(void **state)
+{
+	struct store *store = NULL;
+	struct error err;
+	char path[500], want[600];
+
+	(void)state;
+	CHECK_ERROR(store_open("", migrations, &store, &err), err, ERR_INVALID, BAD_PATH);
+	CHECK_ERROR(store_open(":memory:", migrations, &store, &err), err, ERR_INVALID, BAD_PATH);
+	CHECK_ERROR(store_open("db", migrations, &store, &err), err, ERR_INVALID, BAD_PATH);
+	memset(path, '/', sizeof path);
+	path[401] = '\0';
+	CHECK_ERROR(store_open(path, migrations, &store, &err), err, ERR_INVALID, BAD_PATH);
+	(void)snprintf(path, sizeof path, "%s/none/db", place_path);
+	(void)snprintf(want, sizeof want,
+	               "cannot make the database '%s': No such file or directory", path);
+	CHECK_ERROR(store_open(path, migrations, &store, &err), err, ERR_SYSTEM, want);
+	place_write("target", "");
+	assert_int_equal(symlink("target", "link"), 0);
+	(void)snprintf(path, sizeof path, "%s/link", place_path);
+	(void)snprintf(want, sizeof want, "the database is not a regular file: %s", path);
+	CHECK_ERROR(store_open(path, migrations, &store, &err), err, ERR_INVALID, want);
+}
+
+static void an_attached_file_is_refused(void **state)
+{
+	AUTO(store) struct store *store = open_it();
+	struct error err;
+
+	(void)state;
+	assert_int_equal(store_do(store, "ATTACH 'other' AS o", &err, ""), -1);
+	assert_int_equal(access("other", F_OK), -1);
+}
+
+/* All start at once on a file that does not exist, as servers do. */
+static void several_may_open_a_new_one_at_once(void **state)
+{
+	enum { MANY = 8 };
+	AUTO(store) struct store *store = NULL;
+	pid_t children[MANY];
+	int go[2];
+
+	(void)state;
+	assert_int_equal(pipe(go), 0);
+	for (int i = 0; i < MANY; i++) {
+		children[i] = fork();
+		assert_true(children[i] >= 0);
+		if (children[i] == 0) {
+			struct error err;
+			char byte;
+
+			(void)close(go[1]);
+			(void)!read(go[0], &byte, 1);
+			if (store_open(db_path(), migrations, &store, &err) < 0 ||
+			    store_do(store, "INSERT INTO things (number) VALUES (1)", &err, "") <
+			            0) {
+				(void)fprintf(stderr, "%s\n", err.msg);
+				_exit(1);
+			}
+			(void)store_free(store);
+			_exit(0);
+		}
+	}
+	(void)close(go[0]);
+	(void)close(go[1]);
+	for (int i = 0; i < MANY; i++) {
+		int status = -1;
+
+		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+		assert_int_equal(status, 0);
+	}
+	store = open_it();
+	assert_int_equal(number(store, "SELECT count(*) FROM things"), MANY);
+}
+
+#define PLACED(name) cmocka_unit_test_setup_teardown(name, place_make, place_remove)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		PLACED(is_made_for_its_owner_alone_with_what_we_want_of_it),
+		PLACED(a_file_that_others_may_read_is_shut),
+		PLACED(what_goes_in_comes_out),
+		PLACED(constraints_are_the_callers_fault),
+		PLACED(a_value_has_a_maximum),
+		PLACED(statements_are_kept_by_their_text),
+		PLACED(a_transaction_is_done_whole_or_not_at_all),
+		PLACED(nothing_is_done_in_a_transaction_that_has_failed),
+		PLACED(who_finds_it_in_use_waits_and_says_so),
+		PLACED(an_older_one_is_brought_up_to_date),
+		PLACED(a_migration_that_fails_leaves_the_version_before),
+		PLACED(a_newer_one_and_another_programs_are_left_alone),
+		PLACED(a_damaged_file_is_an_error_that_says_what_to_do),
+		PLACED(text_is_not_a_database_and_an_empty_file_is_a_new_one),
+		PLACED(odd_paths_are_refused),
+		PLACED(an_attached_file_is_refused),
+		PLACED(several_may_open_a_new_one_at_once),
+	};
+
+	return RUN_TESTS("store", tests);
+}

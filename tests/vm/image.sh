@@ -1,0 +1,127 @@
+#!/bin/sh
+# image.sh KERNEL-RELEASE DIRECTORY - makes what the virtual machine boots from, unless it is there.
+#
+#   DIRECTORY/root.img      ext4: the essential packages, those of guest-packages.txt and
+#                           packages-build.txt, and all they
+#                           depend on, as they are installed here, and the kernel's modules
+#   DIRECTORY/initrd.cpio   busybox, init.sh, and modules: to see a disk, overlay, loop
+#
+# The machine's root is a real ext4, not this machine's root over 9p or virtiofs: Debian's cloud
+# kernel has no 9p, and neither virtiofs nor an overlay on it can be idmapped by 6.1. Nothing of
+# /etc is taken but a short list, so no secret of this machine gets into an image.
+set -eu
+release=$1
+dir=$2
+vm=tests/vm
+modules=/lib/modules/$release
+
+die() {
+  echo "vm: $*" >&2
+  exit 1
+}
+
+fingerprint() {
+  { cat "$vm/image.sh" "$vm/init.sh" "$vm/guest-packages.txt" scripts/packages-build.txt \
+      /var/lib/dpkg/status
+    echo "$release"; } | sha256sum | cut -d ' ' -f 1
+}
+
+packages() {
+  # shellcheck disable=SC2046 # lists of names
+  set -- $(cat "$vm/guest-packages.txt" scripts/packages-build.txt)
+  dpkg-query -W "$@" >/dev/null ||
+    die "install what is missing: sh scripts/need.sh $*"
+  # shellcheck disable=SC2046
+  set -- "$@" $(dpkg-query -W -f '${Essential} ${Package}\n' | sed -n 's/^yes //p')
+  apt-cache depends --installed --recurse --no-recommends --no-suggests --no-conflicts \
+    --no-breaks --no-replaces --no-enhances "$@" | grep '^[a-z0-9]' | LC_ALL=C sort -u
+}
+
+# Names without the leading slash. What dpkg -L does not know: links of the alternatives, the
+# modules' index, Python's compiled files.
+files() {
+  # Names that nobody installed (virtual ones, other architectures) are no loss.
+  xargs dpkg-query -L <"$work/packages" 2>/dev/null | sed -n 's,^/,,p' |
+    sed -E 's,^(bin|sbin|lib|lib32|lib64|libx32)/,usr/&,' |
+    grep -E '^usr/' | grep -vE '^usr/share/(doc|man|locale|info|lintian|bug|i18n)/' || :
+  find /usr/bin /usr/sbin -lname '/etc/alternatives/*' | cut -c 2-
+  find /usr/lib/python3.[0-9]* -name '*.pyc' | cut -c 2-
+  find "/usr/lib/modules/$release" | cut -c 2-
+  cd /
+  for name in bin sbin lib lib32 lib64 libx32; do
+    [ ! -L "$name" ] || echo "$name"
+  done
+  find etc/alternatives etc/ld.so.conf etc/ld.so.conf.d etc/nsswitch.conf etc/protocols \
+    etc/services etc/debian_version etc/os-release etc/bash.bashrc etc/profile etc/mke2fs.conf \
+    etc/login.defs etc/python3* 2>/dev/null || :
+}
+
+make_root() {
+  stage=$work/root
+  mkdir -m 755 "$stage"
+  packages >"$work/packages"
+  files | LC_ALL=C sort -u | (
+    cd /
+    while read -r name; do
+      if [ -e "$name" ] || [ -L "$name" ]; then printf '%s\n' "$name"; fi
+    done
+  ) >"$work/files"
+  tar -C / --no-recursion --xattrs --xattrs-include='security.capability' -cf - -T "$work/files" |
+    tar -C "$stage" --xattrs --xattrs-include='security.capability' -xpf -
+  for name in etc dev proc sys run tmp root home var/lib var/log var/tmp mnt srv; do
+    mkdir -p "$stage/$name"
+  done
+  chmod 1777 "$stage/tmp" "$stage/var/tmp"
+  chmod 700 "$stage/root"
+  ln -s /run "$stage/var/run"
+  ln -sf mawk "$stage/usr/bin/awk" # here it may be another
+  ldconfig -r "$stage"
+  # Space for the tests beside it; the file is sparse.
+  truncate -s 6G "$work/root.img"
+  mke2fs -q -F -t ext4 -m 0 -O ^has_journal -E lazy_itable_init=1,root_owner=0:0 -L root \
+    -d "$stage" "$work/root.img"
+  rm -rf "$stage"
+}
+
+# with_needs MODULE... - the modules' files, each after those it needs.
+with_needs() {
+  for module in "$@"; do
+    awk -v "file=$module.ko" -F '[: ]+' '
+      { name = $1; sub(/.*\//, "", name); sub(/[.][xgz]+$/, "", name) }
+      name == file { for (i = NF; i >= 1; i--) if ($i != "") print $i; found = 1 }
+      END { exit !found }' "$modules/modules.dep" ||
+      die "$modules has no module $module; is linux-image-cloud-amd64 installed whole?"
+  done | awk '!seen[$0]++'
+}
+
+make_initrd() {
+  stage=$work/initrd
+  mkdir -p "$stage/bin" "$stage/modules" "$stage/dev" "$stage/proc" "$stage/sys" "$stage/root"
+  cp "$(command -v busybox)" "$stage/bin/busybox"
+  cp "$vm/init.sh" "$stage/init"
+  chmod 755 "$stage/init"
+  with_needs virtio_pci virtio_blk overlay loop >"$work/order"
+  while read -r file; do
+    cp "$modules/$file" "$stage/modules/"
+    basename "$file" >>"$stage/modules/order"
+  done <"$work/order"
+  (cd "$stage" && find . | cpio --quiet -o -H newc -R 0:0) >"$work/initrd.cpio"
+  rm -rf "$stage"
+}
+
+[ "$(id -u)" -eq 0 ] || die "only root can make the image: it keeps the files' owners"
+mkdir -p "$dir"
+chmod 700 "$dir"
+exec 9>"$dir/lock"
+flock 9
+now=$(fingerprint)
+[ "$(cat "$dir/fingerprint" 2>/dev/null)" != "$now" ] || exit 0
+echo "vm: making the image; it is kept in $dir" >&2
+work=$(mktemp -d "$dir/make.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+make_root
+make_initrd
+rm -f "$dir/fingerprint"
+mv "$work/root.img" "$work/initrd.cpio" "$dir/"
+echo "$now" >"$dir/fingerprint"
