@@ -168,7 +168,7 @@ static struct times one_of_ours(struct bench *bench, const struct options *optio
 
 static double one_of_theirs(void)
 {
-	static char *const argv[] = {
+	static const char *const argv[] = {
 		"bwrap",     "--unshare-all", "--ro-bind",     "/usr",    "/usr",  "--symlink",
 		"usr/bin",   "/bin",          "--symlink",     "usr/lib", "/lib",  "--symlink",
 		"usr/lib64", "/lib64",        "--proc",        "/proc",   "--dev", "/dev",
@@ -178,7 +178,7 @@ static double one_of_theirs(void)
 	int status;
 	pid_t pid;
 
-	if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ) != 0)
+	if (posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ) != 0)
 		die("bwrap", "is it installed?");
 	if (waitpid(pid, &status, 0) != pid || status != 0)
 		die("bwrap", "it failed");
@@ -324,5 +324,6 @@ int main(void)
 	(void)stack_free(bench.stack);
 	(void)loop_free(bench.loop);
 	options_done(&options);
+	(void)fflush(stdout);
 	return execlp("rm", "rm", "-rf", directory, (char *)NULL);
 }

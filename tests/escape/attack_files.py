@@ -1,14 +1,669 @@
-"""Files: what is of the host stays unread and unchanged."""
-from harness import test
+"""Files: what is of the host stays unread and unchanged.
+
+Attacks of the catalogue that have no test here are named with the reason: see not_here() below.
+What a sandbox leaves behind for the next time it is woken is in attack_wake.py.
+"""
+import contextlib
+import hashlib
+import os
+import pathlib
+import re
+import select
+import socket
+import stat
+import subprocess
+import threading
+import time
+
+from harness import descendants, not_here, status_of, test
+
+NO_IMAGES = "there are no images yet, only the machine's own /usr; see FS-13 for what wakes"
+AGENT = "file work of the agent: "
+for number, why in {
+    "FS-09": NO_IMAGES,
+    "FS-10": NO_IMAGES,
+    "FS-17": AGENT + "test_live_inside links_do_not_lead_out",
+    "FS-18": AGENT + "test_live_inside a_race_with_links_never_leads_out",
+    "FS-19": AGENT + "test_live_inside a_race_with_links_never_leads_out (writes, mkdir, remove)",
+    "FS-21": AGENT + "test_live_inside links_do_not_lead_out (WRITE to a link that leads out)",
+    "FS-22": AGENT + "paths are resolved in the root, no prefix is compared: test_path",
+    "FS-23": AGENT + "test_path magic_links_are_not_followed",
+    "FS-24": AGENT + "test_live_files every_refusal_says_which_path_and_why (fifo)",
+    "FS-25": AGENT + "test_live_files every_refusal_..., reads_files_whose_size_says_nothing",
+    "FS-26": AGENT + "test_live_files reads_files_whose_size_says_nothing (1 TiB, sparse)",
+    "FS-32": "there are no snapshots yet",
+    "FS-37": "no directory of the host can be offered writable yet",
+}.items():
+    not_here(number, why)
+
+# In the sandbox: one line for each attempt, as programs/try.h has it.
+TRY = """
+import errno, os, sys
+def attempt(what, deed):
+    try: deed(); print(f"{what}: DONE")
+    except OSError as error: print(f"{what}: {errno.errorcode[error.errno]}")
+"""
+
+
+def attempts(result, least=1):
+    """{what: outcome} of a program that tried things; it got to its end."""
+    assert result.code == 0, result
+    found = dict(line.rsplit(": ", 1) for line in result.out.splitlines() if ": " in line)
+    assert len(found) >= least, result
+    return found
+
+
+def none_worked(result, least=1):
+    done = [what for what, outcome in attempts(result, least).items() if outcome == "DONE"]
+    assert not done, f"these worked: {done}"
+
+
+def sha(path):
+    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
+
+
+def picture(path):
+    """What must not change of a file of the host; its time of access may."""
+    seen = os.lstat(path)
+    return (seen.st_mode, seen.st_uid, seen.st_gid, seen.st_size, seen.st_mtime_ns, seen.st_ino,
+            seen.st_nlink, sha(path) if stat.S_ISREG(seen.st_mode) else None)
+
+
+def pictures(top):
+    return {str(path): picture(path) for path in [top, *sorted(pathlib.Path(top).rglob("*"))]}
+
+
+# --- reading --------------------------------------------------------------------------------
 
 
 @test("FS-01", "files of the host cannot be read")
 def read_host_files(box):
     canaries = [str(box.canary), str(box.belljar), "/etc/shadow", "/etc/ssh", "/var/lib/belljar",
-                str(box.state)]
+                "/root/.bashrc", "/work", str(box.state), "/skeleton", "/disk", "/mounts/0", "/new"]
     found = box.python("import os, sys\n"
                        "for p in sys.argv[1:]:\n"
                        "    try: os.listdir(p) if os.path.isdir(p) else open(p).read(); print('READ', p)\n"
                        "    except OSError: pass", *canaries)
     assert found.code == 0 and "READ" not in found.out, found
     assert box.sh("cat /etc/passwd").out.startswith("root:"), "its own /etc is readable"
+
+
+@test("FS-02", "dots do not lead above the root")
+def dot_dot(box):
+    ups = ["../" * n for n in (1, 2, 8, 64, 1000)]
+    found = box.python(TRY + """
+canary, ups = sys.argv[1], sys.argv[2:]
+os.makedirs("/tmp/a/b/c")
+os.symlink("../" * 64, "/tmp/up")
+for cwd in ("/", "/workspace", "/tmp/a/b/c", "/usr/bin", "/escape", "/proc/self", "/dev/shm"):
+    os.chdir(cwd)
+    for i, up in enumerate(ups):
+        attempt(f"{cwd} {i}", lambda: open(up + canary[1:]))
+attempt("a link", lambda: open("/tmp/up" + canary))
+attempt("/proc/self/root", lambda: open("/proc/self/root/../../.." + canary))
+os.chdir("/tmp/a/b/c")
+open("/tmp/mine", "w").write("mine")
+print(open("../../../mine").read())
+print(open("../" * 64 + "tmp/mine").read())
+""", str(box.canary), *ups)
+    none_worked(found, least=37)
+    assert found.out.endswith("mine\nmine\n"), found
+
+
+@test("FS-03", "nothing in /proc leads out, least of all the agent")
+def proc_root(box):
+    found = box.python(TRY + """
+import glob
+canary = sys.argv[1]
+here = os.stat("/")
+for link in ("root", "cwd", "exe", "fd", "map_files", "environ", "mem", "maps", "auxv", "ns/mnt"):
+    path = "/proc/1/" + link
+    attempt(path, lambda: os.listdir(path) if link in ("fd", "map_files", "root", "cwd") else open(path).read(1))
+for link in glob.glob("/proc/*/root") + glob.glob("/proc/*/task/*/cwd"):
+    attempt("canary " + link, lambda: open(link + canary))
+    try: seen = os.stat(link)
+    except OSError: continue
+    if link.endswith("root") and (seen.st_dev, seen.st_ino) != (here.st_dev, here.st_ino):
+        print(f"another root {link}: DONE")
+for fd in glob.glob("/proc/[0-9]*/fd/*"):
+    attempt(fd + " is a directory", lambda: os.listdir(fd))
+print(os.readlink("/proc/self/cwd"), os.readlink("/proc/self/root"), os.path.realpath("/proc/self/exe"))
+""", str(box.canary))
+    none_worked(found, least=10)
+    assert found.out.splitlines()[-1].startswith("/workspace / /usr/bin/python3"), found
+
+
+@test("FS-04", "chroot does not lead out")
+def chroot_escape(box):
+    none_worked(box.c("fs_chroot", str(box.canary)), least=5)
+    assert box.sh("cd /tmp && pwd").out == "/tmp\n"
+
+
+# --- descriptors ----------------------------------------------------------------------------
+
+
+@test("FS-05", "no descriptor is a directory to start from (CVE-2024-21626)")
+def descriptor_as_directory(box):
+    found = box.c("fs_fd_cwd", str(box.canary))
+    none_worked(found)
+    assert re.findall(r"^fd (\d+) mode 10000$", found.out, re.M) == ["0", "1", "2"], found
+    assert len(re.findall(r"^fd ", found.out, re.M)) == 3, found
+    twin = box.python("import os; d = os.open('/usr', os.O_RDONLY); os.chdir(f'/proc/self/fd/{d}');"
+                      "print(os.getcwd())")
+    assert twin.out == "/usr\n", twin
+
+
+def mounts_of(pid):
+    """What is mounted where for a process: rows of (device, root, place, options, type)."""
+    rows = []
+    for line in pathlib.Path(f"/proc/{pid}/mountinfo").read_text().splitlines():
+        left, right = line.split(" - ", 1)
+        words = left.split()
+        rows.append((words[2], words[3], words[4], set(words[5].split(",")), right.split()[0]))
+    return rows
+
+
+def look_at_descriptors(pid, devices):
+    """Seen from outside: every open file is a pipe, a socket, nameless, or of a file system that
+    is mounted inside."""
+    for entry in os.listdir(f"/proc/{pid}/fd"):
+        path = f"/proc/{pid}/fd/{entry}"
+        with contextlib.suppress(FileNotFoundError):
+            name, seen = os.readlink(path), os.stat(path)
+            device = f"{os.major(seen.st_dev)}:{os.minor(seen.st_dev)}"
+            nameless = name.startswith(("pipe:[", "socket:[", "anon_inode:", "/memfd:"))
+            assert nameless or device in devices, f"{status_of(pid)['Name']} has {name} ({device})"
+
+
+@test("FS-06", "no process inside has a file of the host open")
+def descriptors_from_outside(box):
+    # What whoever starts belljar has open is no business of a sandbox.
+    leak = os.open(box.canary, os.O_RDONLY)
+    directory = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    line = box.command(["sh", "-c", "echo ready; sleep 30 & cat"])
+    process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                               stderr=subprocess.PIPE, env=box.environment(), cwd="/",
+                               pass_fds=(leak, directory))
+    box.running.append(process)
+    os.close(leak)
+    os.close(directory)
+    box.wait_for(process, "ready")
+    agent, *rest = box.processes(process)
+    devices = {row[0] for row in mounts_of(agent)}
+    host = os.stat("/").st_dev
+    assert f"{os.major(host)}:{os.minor(host)}" not in devices, "the host's own root is mounted"
+    for pid in [agent, *rest]:
+        look_at_descriptors(pid, devices)
+    programs = [pid for pid in rest if status_of(pid)["Name"] in ("sh", "cat", "sleep")]
+    assert len(programs) == 3, [status_of(pid)["Name"] for pid in rest]
+    for pid in programs:
+        assert sorted(os.listdir(f"/proc/{pid}/fd")) == ["0", "1", "2"], os.listdir(f"/proc/{pid}/fd")
+    out, _ = process.communicate("through stdin\n", timeout=60)
+    box.running.remove(process)
+    assert out == "through stdin\n", out
+
+
+@test("FS-07", "the agent's program cannot be overwritten (CVE-2019-5736)")
+def overwrite_agent(box):
+    before = picture(box.belljar)
+    process = box.start("sh", "-c", "printf '#!/proc/self/exe\\n' >/tmp/me; chmod +x /tmp/me;"
+                        "/tmp/me </dev/null; echo ready; exec /escape/fs_exe 3")
+    box.wait_for(process, "ready")
+    agent = box.processes(process)[0]
+    image = sha(f"/proc/{agent}/exe")
+    out, _ = process.communicate(timeout=60)
+    box.running.remove(process)
+    assert "DONE" not in out and "/proc/1/exe: E" in out, out
+    assert int(re.search(r"looked at (\d+)", out)[1]) >= 100, out
+    assert picture(box.belljar) == before
+    second = box.start("cat", stdin=subprocess.PIPE)
+    deadline = time.monotonic() + 10
+    while not (pids := box.processes(second)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    until_agent(pids[0])
+    assert sha(f"/proc/{pids[0]}/exe") == image, "another agent runs now"
+    # As the host's root, who may do what nobody inside may: it is sealed even for him.
+    try:
+        os.close(os.open(f"/proc/{pids[0]}/exe", os.O_WRONLY))
+        raise AssertionError("the agent's program can be opened for writing")
+    except OSError:
+        pass
+
+
+def until_agent(pid):
+    """Until it has become the agent."""
+    deadline = time.monotonic() + 10
+    while "memfd" not in os.readlink(f"/proc/{pid}/exe") and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+@test("FS-08", "the agent's program is no way to anything")
+def run_agent(box):
+    for name in ("/proc/self/exe", "/proc/1/exe", "/proc/thread-self/exe"):
+        # It is the user's at most, has nobody to talk to, and ends.
+        found = box.exec(name, timeout=30)
+        assert found.code != 0 and found.out == "", found
+    assert box.sh("echo still there").out == "still there\n"
+
+
+@test("FS-20", "the agent loads nothing that a sandbox could plant (CVE-2019-14271)")
+def agent_loads_nothing(box):
+    plant = ("mkdir -p /etc/x && for f in /etc/ld.so.preload /etc/nsswitch.conf /usr/lib/libnss_x.so;"
+             " do echo /tmp/evil.so >$f; done 2>/dev/null; cp /escape/pv_whoami /tmp/evil.so; echo planted")
+    assert "planted" in box.sh(plant, sandbox="x").out
+    process = box.start("cat", sandbox="x", stdin=subprocess.PIPE,
+                        options=())
+    deadline = time.monotonic() + 10
+    while not (pids := box.processes(process)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    agent = pids[0]
+    until_agent(agent)
+    time.sleep(0.2)
+    files = {line.split(None, 5)[5].strip() for line in
+             pathlib.Path(f"/proc/{agent}/maps").read_text().splitlines() if len(line.split(None, 5)) > 5}
+    files = {name for name in files if not name.startswith("[")}
+    assert files and all("memfd" in name for name in files), files
+    out, err = process.communicate("works\n", timeout=60)
+    box.running.remove(process)
+    assert out == "works\n", (out, err)
+
+
+# --- writing --------------------------------------------------------------------------------
+
+
+@test("FS-27", "the layers below cannot be changed")
+def write_lower_layers(box):
+    given = box.offered / "given"
+    given.mkdir()
+    (given / "file").write_text("given\n")
+    os.chmod(given / "file", 0o666)
+    os.chmod(given, 0o777)
+    os.chown(given, box.uid, box.uid)
+    files = ["/usr/bin/env", "/usr/lib/os-release", "/etc/passwd", "/etc/ld.so.cache"]
+    before = {name: picture(name) for name in files}, pictures(given)
+    found = box.python(TRY + """
+for path in ("/usr/bin/env", "/usr/lib/os-release", "/escape/given/file", "/escape/pv_whoami"):
+    attempt("write " + path, lambda: open(path, "r+"))
+    attempt("append " + path, lambda: open(path, "a"))
+    attempt("truncate " + path, lambda: os.truncate(path, 0))
+    attempt("chmod " + path, lambda: os.chmod(path, 0o777))
+    attempt("chown " + path, lambda: os.chown(path, 1000, 1000))
+    attempt("utime " + path, lambda: os.utime(path, (1, 1)))
+    attempt("unlink " + path, lambda: os.unlink(path))
+    attempt("rename " + path, lambda: os.rename(path, path + "2"))
+    attempt("xattr " + path, lambda: os.setxattr(path, "user.x", b"x"))
+    attempt("through /proc " + path,
+            lambda: os.open(f"/proc/self/fd/{os.open(path, os.O_RDONLY)}", os.O_RDWR))
+for path in ("/usr", "/usr/bin", "/escape", "/escape/given"):
+    attempt("mkdir in " + path, lambda: os.mkdir(path + "/new"))
+    attempt("create in " + path, lambda: open(path + "/new", "w"))
+    attempt("symlink in " + path, lambda: os.symlink("/", path + "/new"))
+""")
+    none_worked(found, least=52)
+    assert ({name: picture(name) for name in files}, pictures(given)) == before
+    twin = box.sh("cat /escape/given/file; for d in /workspace /tmp /var/tmp /dev/shm /run $HOME;"
+                  "do echo x >$d/f && mkdir $d/d && mv $d/f $d/d/g && chmod 600 $d/d/g || exit 1; done")
+    assert twin.code == 0 and twin.out == "given\n", twin
+
+
+@test("FS-28", "a set-user-id bit gives nobody's rights")
+def set_user_id(box):
+    for name, uid in (("suid-root", 0), ("suid-other", 12345)):
+        path = box.offered / name
+        path.write_bytes((box.offered / "pv_whoami").read_bytes())
+        os.chown(path, uid, uid)
+        os.chmod(path, 0o6755)
+    before = pictures(box.offered)
+    own = "cp /escape/pv_whoami /tmp/own; chmod 6755 /tmp/own; exec /tmp/own"
+    for argv in (["/escape/suid-root"], ["/escape/suid-other"], ["sh", "-c", own], ["/escape/pv_whoami"]):
+        process = box.start(*argv, stdin=subprocess.PIPE)
+        told = process.stdout.readline()
+        assert told.startswith("uid 1000 1000 1000 gid 1000 1000 1000"), told
+        box.wait_for(process, "ready")
+        agent, *rest = box.processes(process)
+        seen = [status_of(pid) for pid in rest if status_of(pid)["Name"] in
+                ("suid-root", "suid-other", "own", "pv_whoami")]
+        assert len(seen) == 1, [status_of(pid)["Name"] for pid in rest]
+        check_powerless(box, seen[0])
+        process.communicate()
+        box.running.remove(process)
+    assert pictures(box.offered) == before
+
+
+def check_powerless(box, status):
+    """A program, seen from the host."""
+    for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        assert int(status[name], 16) == 0, status
+    assert len(set(status["Uid"].split())) == 1 and len(set(status["Gid"].split())) == 1, status
+    uid, gid = int(status["Uid"].split()[0]), int(status["Gid"].split()[0])
+    for number in (uid, gid):
+        assert number == box.uid if box.mode == "S" else number not in (0, box.uid, 12345), status
+
+
+@test("FS-29", "a file's capabilities give none")
+def file_capabilities(box):
+    path = box.offered / "capable"
+    path.write_bytes((box.offered / "pv_whoami").read_bytes())
+    os.chmod(path, 0o755)
+    everything = (0x02000001).to_bytes(4, "little") + b"\xff" * 16   # version 2, effective
+    os.setxattr(path, "security.capability", everything)
+    process = box.start("/escape/capable", stdin=subprocess.PIPE)
+    box.wait_for(process, "ready")
+    status = [status_of(pid) for pid in box.processes(process) if status_of(pid)["Name"] == "capable"]
+    check_powerless(box, status[0])
+    process.communicate()
+    box.running.remove(process)
+    found = box.python(TRY + """
+open("/tmp/f", "w").close()
+# Version 3 has the id of its namespace's root: its owner may set that, if he has CAP_SETFCAP.
+for version, length in ((2, 20), (3, 24)):
+    value = ((version << 24) | 1).to_bytes(4, "little") + bytes([255]) * 16 + bytes(length - 20)
+    attempt(f"capability {version}", lambda: os.setxattr("/tmp/f", "security.capability", value))
+for name in ("security.x", "security.ima", "security.selinux", "trusted.x", "trusted.overlay.opaque", "system.x"):
+    attempt(name, lambda: os.setxattr("/tmp/f", name, b"y"))
+os.setxattr("/tmp/f", "user.x", b"mine")
+print(os.getxattr("/tmp/f", "user.x").decode())
+""")
+    none_worked(found, least=8)
+    assert found.out.endswith("mine\n"), found
+
+
+@test("FS-30", "devices cannot be made, nor opened where the host has some")
+def devices(box):
+    for name, kind, number in (("disk", "b", (8, 0)), ("memory", "c", (1, 1)), ("nothing", "c", (1, 3))):
+        os.mknod(box.offered / name, 0o666 | (stat.S_IFBLK if kind == "b" else stat.S_IFCHR),
+                 os.makedev(*number))
+        os.chmod(box.offered / name, 0o666)
+    none_worked(box.c("fs_devices", "/workspace", "/tmp", "/dev", "/dev/shm", "/run", "/escape", "/"),
+                least=70)
+    found = box.python(TRY + """
+for name in ("disk", "memory", "nothing"):
+    for flags in (os.O_RDONLY, os.O_WRONLY, os.O_RDWR):
+        attempt(f"open {name} {flags}", lambda: os.open("/escape/" + name, flags))
+""")
+    assert set(attempts(found, least=9).values()) == {"EACCES"}, found
+    archive = box.sh("cd /tmp && mkdir t && cp -a /escape/nothing t/n; ls t | wc -l")
+    assert archive.out == "0\n", archive
+    twin = box.sh("mkfifo /tmp/p && echo x >/dev/null && head -c 4 /dev/zero /dev/urandom | wc -c")
+    assert twin.code == 0, twin
+
+
+@test("FS-33", "no namespace and no mount to try an overlay's mistakes in (and FS-34, FS-46)")
+def no_mounts(box):
+    for calls in ("standard", "strict", "debug"):
+        none_worked(box.c("fs_mounts", options=("--calls", calls)), least=24)
+    twin = box.sh("df / >/dev/null && (exec true) && grep -c . /proc/self/mountinfo")
+    assert twin.code == 0 and int(twin.out) > 10, twin
+
+
+@test("FS-38", "no hard link leads from one file system into another")
+def hard_links(box):
+    links = {name: os.lstat(name).st_nlink for name in ("/usr/bin/env", "/dev/null")}
+    found = box.python(TRY + """
+AT_EMPTY_PATH, AT_SYMLINK_FOLLOW = 0x1000, 0x400
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+def linkat(fd, path, to, flags):
+    if libc.linkat(fd, path, -100, to, flags) < 0: raise OSError(ctypes.get_errno(), "")
+for path in ("/usr/bin/env", "/escape/pv_whoami", "/dev/null", "/proc/self/status", "/dev/shm"):
+    attempt("link " + path, lambda: os.link(path, "/workspace/l"))
+    fd = os.open(path, os.O_RDONLY)
+    attempt("link by descriptor " + path, lambda: linkat(fd, b"", b"/workspace/l", AT_EMPTY_PATH))
+    attempt("link by /proc " + path,
+            lambda: linkat(-100, f"/proc/self/fd/{fd}".encode(), b"/workspace/l", AT_SYMLINK_FOLLOW))
+attempt("link /proc/1/exe", lambda: linkat(-100, b"/proc/1/exe", b"/workspace/l", AT_SYMLINK_FOLLOW))
+open("/workspace/a", "w").write("a")
+os.link("/workspace/a", "/workspace/b")
+print(os.stat("/workspace/b").st_nlink)
+""")
+    none_worked(found, least=16)
+    assert found.out.endswith("\n2\n"), found
+    assert {name: os.lstat(name).st_nlink for name in links} == links
+
+
+# --- what is offered ------------------------------------------------------------------------
+
+
+@test("FS-35", "a socket of the host in an offered directory cannot be reached")
+def offered_socket(box):
+    path = box.offered / "socket"
+    reached = []
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    os.chmod(path, 0o777)
+    listener.listen()
+    datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    datagrams.bind(str(box.offered / "datagrams"))
+    os.chmod(box.offered / "datagrams", 0o777)
+    with listener, datagrams:
+        found = box.python(TRY + """
+import socket
+for name in ("/escape/socket", "/proc/self/root/escape/socket"):
+    attempt("connect " + name, lambda: socket.socket(socket.AF_UNIX).connect(name))
+attempt("send", lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"x", "/escape/datagrams"))
+own = socket.socket(socket.AF_UNIX); own.bind("/tmp/own"); own.listen()
+socket.socket(socket.AF_UNIX).connect("/tmp/own")
+print("own works")
+""")
+        none_worked(found, least=3)
+        assert "own works" in found.out, found
+        readable = select.select([listener, datagrams], [], [], 0)[0]
+        assert not readable, f"somebody came: {readable}"
+
+
+@test("FS-36", "a fifo of the host in an offered directory leads to nobody")
+def offered_fifo(box):
+    path = box.offered / "fifo"
+    os.mkfifo(path)
+    os.chmod(path, 0o777)
+    host = os.open(path, os.O_RDWR | os.O_NONBLOCK)   # reads and writes, as a service would
+    try:
+        os.write(host, b"secret of the host")
+        found = box.python(TRY + """
+attempt("write", lambda: os.write(os.open("/escape/fifo", os.O_WRONLY | os.O_NONBLOCK), b"from inside"))
+attempt("read", lambda: print("got", os.read(os.open("/escape/fifo", os.O_RDONLY | os.O_NONBLOCK), 100)))
+attempt("both", lambda: print("got", os.read(os.open("/escape/fifo", os.O_RDWR | os.O_NONBLOCK), 100)))
+""")
+        assert "secret" not in found.out, found
+        assert os.read(host, 100) == b"secret of the host", "it was read, or more was written"
+    finally:
+        os.close(host)
+    twin = box.sh("mkfifo /tmp/p && (echo through >/tmp/p &) && cat /tmp/p")
+    assert twin.out == "through\n", twin
+
+
+# --- much -----------------------------------------------------------------------------------
+
+
+@test("FS-39", "a path of a mebibyte harms nobody (CVE-2021-33909)")
+def deep_path(box):
+    begin = time.monotonic()
+    found = box.python("""
+import os
+name = "d" * 255
+for i in range(4096):
+    os.mkdir(name); os.chdir(name)
+for path in ("/proc/self/mountinfo", "/proc/self/maps", "/proc/self/cmdline"):
+    open(path).read()
+try: os.getcwd(); print("cwd")
+except OSError as error: print("no cwd", error.errno)
+open("deepest", "w").write("x")
+print(open("deepest").read(), "made")
+""", timeout=120)
+    assert found.code == 0 and "x made" in found.out, found
+    assert time.monotonic() - begin < 60, "it took too long to make and remove"
+    check_removed(box)
+
+
+def check_removed(box):
+    """Of sandboxes that were thrown away no file is left."""
+    left = os.listdir(box.state / "sandboxes")
+    assert left == [], left
+
+
+@test("FS-40", "files come to an end before the host's do")
+def many_files(box):
+    before = os.statvfs(box.state).f_ffree
+    found = box.python("""
+import os, sys, errno
+made = 0
+try:
+    while made < 60000:
+        open(f"/workspace/f{made}", "w").close(); made += 1
+except OSError as error: print(errno.errorcode[error.errno])
+print(made)
+""", options=("--inodes", "2000"), timeout=120)
+    if found.code == 0:
+        assert re.match(r"(ENOSPC|EDQUOT)\n", found.out) and 500 < int(found.out.split()[1]) <= 2000, found
+    else:       # counted from time to time, and ended
+        assert found.code in (1, 137) and found.err, found
+    check_removed(box)
+    assert abs(os.statvfs(box.state).f_ffree - before) < 20000, "they are still there"
+    twin = box.sh("i=0; while [ $i -lt 300 ]; do echo >f$i; i=$((i+1)); done; ls | wc -l",
+                  options=("--inodes", "2000"))
+    assert twin.out == "300\n", twin
+
+
+@test("FS-41", "each place to write to has its end")
+def fill_disk(box):
+    found = box.python("""
+import os, errno
+def fill(path, most):
+    n = 0
+    try:
+        with open(path, "wb", buffering=0) as f:
+            while n < most: n += f.write(bytes(1 << 16))
+        print(path, n >> 20, "no end")
+    except OSError as error: print(path, n >> 20, errno.errorcode[error.errno])
+    try: os.unlink(path)
+    except OSError: pass
+fill("/dev/shm/f", 300 << 20)
+fill("/run/f", 300 << 20)
+fill("/dev/f", 300 << 20)
+""", options=("--disk", "32M", "--memory", "512M"))
+    told = {line.split()[0]: line.split()[1:] for line in found.out.splitlines()}
+    assert told["/dev/shm/f"] in (["64", "ENOSPC"], ["63", "ENOSPC"]), found
+    assert told["/run/f"][1] == "ENOSPC" and int(told["/run/f"][0]) <= 1, found
+    assert told["/dev/f"][1] in ("EROFS", "EACCES", "EPERM"), found
+    for place in ("/workspace", "/tmp"):
+        found = box.python("""
+import errno, sys
+n = 0
+try:
+    for i in range(64):
+        with open(f"{sys.argv[1]}/f{i}", "wb", buffering=0) as f:
+            for j in range(128): n += f.write(bytes(1 << 16))
+    print(n >> 20, "no end")
+except OSError as error: print(n >> 20, errno.errorcode[error.errno])
+""", place, options=("--disk", "32M",), timeout=120)
+        if found.code == 0:
+            assert re.match(r"\d+ (ENOSPC|EDQUOT)", found.out) and int(found.out.split()[0]) <= 33, found
+        else:
+            assert found.code in (1, 137) and found.err, found
+    check_removed(box)
+    twin = box.sh("head -c 8000000 /dev/zero >f && wc -c <f", options=("--disk", "32M"))
+    assert twin.out == "8000000\n", twin
+
+
+@test("FS-42", "names of files are never commands to a terminal or a log")
+def strange_names(box):
+    names = ["\x1b[31mred", "%s%n%n", "-rf", "a\nb", "x" * 255, "\u202egnp", "\x07\x9b2J"]
+    found = box.python("""
+import os, sys
+for name in sys.argv[1:] + [b"\\xff\\xfe\\x80"]: open(name, "w").close()
+os.mkdir(b"d\\xff\\n"); open(b"d\\xff\\n/f", "w").close()
+print(len(os.listdir(".")))
+""", *names, sandbox="x")
+    assert found.out == "9\n", found
+    assert box.sh("ls | wc -l", sandbox="x").out.strip() in ("9", "10"), "they are kept"
+    for name in names + ["\x1b]0;title\x07"]:
+        found = box.exec(name)
+        assert found.code != 0 and found.err, found
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", found.err), repr(found.err)
+        assert found.err.count("\n") <= 2, repr(found.err)
+    assert "no-such-program" in box.exec("no-such-program").err
+
+
+# --- the kernel's own files -----------------------------------------------------------------
+
+
+@test("FS-43", "files cannot be opened by their number (shocker)")
+def by_handle(box):
+    for calls in ("standard", "debug"):
+        none_worked(box.c("fs_handle", str(box.canary), options=("--calls", calls)), least=1)
+    assert box.sh("stat -c %i /etc/passwd").out.strip().isdigit()
+
+
+SYSCTLS = ["kernel/core_pattern", "kernel/modprobe", "kernel/hotplug", "kernel/sysrq", "kernel/panic",
+           "kernel/hostname", "kernel/ns_last_pid", "kernel/randomize_va_space", "kernel/yama/ptrace_scope",
+           "kernel/unprivileged_bpf_disabled", "vm/overcommit_memory", "vm/drop_caches", "vm/mmap_min_addr",
+           "fs/suid_dumpable", "fs/protected_symlinks", "fs/binfmt_misc/register", "fs/mqueue/msg_max",
+           "user/max_user_namespaces", "user/max_mnt_namespaces", "net/ipv4/ip_forward",
+           "net/ipv4/ping_group_range", "kernel/keys/maxkeys", "kernel/shmmax"]
+
+
+def host_settings():
+    found = {}
+    for name in SYSCTLS + ["../sysrq-trigger"]:
+        if name != "kernel/ns_last_pid":
+            with contextlib.suppress(OSError):
+                found[name] = pathlib.Path("/proc/sys", name).read_text()
+    return found
+
+
+@test("FS-44", "no setting of the kernel can be written")
+def write_settings(box):
+    before = host_settings()
+    found = box.python(TRY + """
+for name in sys.argv[1:]:
+    for top in ("/proc/sys/", "/proc/1/root/proc/sys/", "/proc/self/root/proc/sys/"):
+        attempt(top + name, lambda: os.write(os.open(top + name, os.O_WRONLY), b"0"))
+for name in ("sysrq-trigger", "irq/default_smp_affinity", "bus/pci/devices", "1/oom_score_adj", "1/coredump_filter",
+             "1/uid_map", "1/comm", "1/autogroup", "1/clear_refs"):
+    attempt(name, lambda: os.write(os.open("/proc/" + name, os.O_WRONLY), b"1"))
+print(open("/proc/sys/kernel/osrelease").read().strip(), open("/proc/sys/kernel/pid_max").read().strip())
+""", *SYSCTLS)
+    none_worked(found, least=3 * len(SYSCTLS))
+    assert host_settings() == before
+    assert found.out.split()[-2] == os.uname().release, found
+
+
+@test("FS-45", "there is no sysfs and no cgroup to write to")
+def write_sysfs(box):
+    found = box.python(TRY + """
+paths = ["/sys/kernel/uevent_helper", "/sys/fs/cgroup/release_agent", "/sys/fs/cgroup/memory/release_agent",
+         "/sys/fs/cgroup/cgroup.procs", "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/power/state",
+         "/sys/class/net", "/sys/firmware", "/sys/module", "/sys/kernel/debug", "/sys/kernel/tracing",
+         "/sys/fs/bpf", "/sys/block", "/sys/devices/virtual", "/sys/class/dmi/id/product_name"]
+for path in paths:
+    attempt("look at " + path, lambda: os.stat(path))
+    attempt("write " + path, lambda: os.open(path, os.O_WRONLY))
+""")
+    none_worked(found, least=30)
+    process = box.start("sh", "-c", "echo ready; cat", stdin=subprocess.PIPE)
+    box.wait_for(process, "ready")
+    types = {row[4] for row in mounts_of(box.processes(process)[0])}
+    assert types <= {"overlay", "tmpfs", "devtmpfs", "devpts", "proc"}, types
+    assert int(box.sh("nproc").out) >= 1, "processors can be counted without it"
+
+
+@test("FS-46", "every mount inside has the attributes it must have")
+def mounts_from_outside(box):
+    process = box.start("sh", "-c", "echo ready; cat", stdin=subprocess.PIPE)
+    box.wait_for(process, "ready")
+    writable = {"/", "/dev/shm", "/run", "/dev/pts", "/proc"}
+    rows = mounts_of(box.processes(process)[0])
+    for device, root, place, options, kind in rows:
+        assert "nosuid" in options, (place, options)
+        if not place.startswith("/dev"):
+            assert "nodev" in options or root == "/null", (place, options)
+        if place.startswith(("/proc", "/dev")) and place != "/dev/shm" and root != "/empty":
+            assert "noexec" in options, (place, options)
+        if place not in writable and kind != "devtmpfs":
+            assert "ro" in options, (place, options)
+    places = [row[2] for row in rows]
+    for place in ("/proc/sys", "/proc/kallsyms", "/proc/kmsg", "/proc/keys", "/usr", "/escape", "/dev"):
+        assert place in places, place
+    # And belljar's own mounts are not the host's: none of them can be seen from here.
+    host = pathlib.Path("/proc/1/mountinfo").read_text()
+    assert str(box.directory) not in host and "upperdir=upper" not in host

@@ -160,7 +160,10 @@ class Box:
     def finish(self):
         for process in self.running:
             process.kill()
-            process.communicate()
+            process.wait()
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                with contextlib.suppress(OSError):
+                    pipe and pipe.close()
         self.running = []
 
 

@@ -128,8 +128,7 @@ static int let_go(struct workshop *shop, const struct box *box, int go, struct e
 {
 	if (write_proc(shop, box, "oom_score_adj", FIRST_TO_GO, err) < 0 ||
 	    write_map(shop, box, "uid_map", false, err) < 0 ||
-	    write_map(shop, box, "gid_map", true, err) < 0 ||
-	    cgroup_enter(&box->group, box->pid, err) < 0)
+	    write_map(shop, box, "gid_map", true, err) < 0)
 		return -1;
 	return write(go, "x", 1) == 1 ? 0 : error_sys(err, "start the sandbox");
 }
@@ -178,23 +177,23 @@ static int start_process(struct workshop *shop, struct box *box, struct inside *
 	return -1;
 }
 
-void box_prepare(struct box_spare *spare)
+void box_prepare(struct box_image *ahead)
 {
 	struct error err;
 
-	if (spare->image < 0)
-		spare->image = agent_image_open(NULL, &err);
+	if (ahead->fd < 0)
+		ahead->fd = agent_image_open(NULL, &err);
 }
 
-static int take_image(struct box_spare *spare, struct error *err)
+static int take_image(struct box_image *ahead, struct error *err)
 {
-	int image = spare->image;
+	int image = ahead->fd;
 
-	spare->image = -1;
+	ahead->fd = -1;
 	return image >= 0 ? image : agent_image_open(NULL, err);
 }
 
-int box_start(struct workshop *shop, struct box_spare *spare, const struct request *request,
+int box_start(struct workshop *shop, struct box_image *ahead, const struct request *request,
               struct box *box, struct error *err)
 {
 	static struct plan plan;
@@ -223,10 +222,11 @@ int box_start(struct workshop *shop, struct box_spare *spare, const struct reque
 		return -1;
 	if (cgroup_make(&shop->groups, box->id, &box->limits, &box->group, err) < 0)
 		return -1;
-	image = take_image(spare, err);
+	image = take_image(ahead, err);
 	if (image < 0)
 		return -1;
 	inside.image = image;
+	inside.group = &box->group;
 	return start_process(shop, box, &inside, err);
 }
 
@@ -251,6 +251,7 @@ void box_kill(struct box *box, enum engine_end end)
 {
 	if (box->is_dead)
 		return;
+	box->is_killed = true;
 	if (box->end == ENGINE_DIED)
 		box->end = end;
 	/* A frozen one would not notice. */
@@ -258,6 +259,26 @@ void box_kill(struct box *box, enum engine_end end)
 	if (box->pid > 0)
 		(void)kill(box->pid, SIGKILL);
 	cgroup_kill(&box->group);
+}
+
+void box_failed(struct box *box, const struct error *why)
+{
+	box->failed = true;
+	box->why = *why;
+	if (box->pid > 0)
+		box_kill(box, ENGINE_DIED);
+	else
+		box->is_dead = true;
+}
+
+int box_name(struct workshop *shop, struct box *box, const char *id, struct error *err)
+{
+	if (ids_rename(&shop->ids, &box->ids, id, err) < 0)
+		return -1;
+	if (renameat2(shop->disk.dir, box->id, shop->disk.dir, id, RENAME_NOREPLACE) < 0)
+		return error_sys(err, "name sandbox %s", id);
+	memcpy(box->id, id, sizeof box->id);
+	return 0;
 }
 
 bool box_bury(struct box *box)

@@ -24,7 +24,8 @@ struct box {
 	struct spec_limits limits;
 	bool failed; /* it was not made: `why`. Told when it is buried */
 	struct error why;
-	bool is_fresh;         /* made now, not woken */
+	bool is_fresh; /* made now, not woken */
+	bool is_killed;
 	bool is_dead;          /* its process is; the group may be there still */
 	enum engine_end end;   /* what it will have ended by, if it ends now */
 	uint64_t memory_kills; /* counted when it died */
@@ -38,15 +39,18 @@ struct box {
 };
 
 /* The agent's program, a copy for the next sandbox. Made ahead, because it takes time. */
-struct box_spare {
-	int image; /* or -1 */
+struct box_image {
+	int fd; /* or -1 */
 };
-void box_prepare(struct box_spare *spare);
+void box_prepare(struct box_image *ahead);
 
-MUST_CHECK int box_start(struct workshop *shop, struct box_spare *spare,
+MUST_CHECK int box_start(struct workshop *shop, struct box_image *ahead,
                          const struct request *request, struct box *box, struct error *err);
 /* There is something on `report`. 1: the agent runs. 0: not yet. -1: it failed; it is dying. */
 int box_is_started(struct workshop *shop, struct box *box, struct error *err);
+/* It has got this far with no name of its own: it is sandbox `id` from now on. */
+MUST_CHECK int box_name(struct workshop *shop, struct box *box, const char *id, struct error *err);
 void box_kill(struct box *box, enum engine_end end);
+void box_failed(struct box *box, const struct error *why); /* and is killed */
 /* Its process is reaped. False: its group is not empty yet, try again. */
 bool box_bury(struct box *box);

@@ -175,6 +175,14 @@ int cgroup_enter(const struct cgroup *group, pid_t pid, struct error *err)
 	return 0;
 }
 
+int cgroup_enter_self(const struct cgroup *group, struct error *err)
+{
+	for (size_t i = 0; i < V1_COUNT; i++)
+		if (group->v1[i] >= 0 && cgroup_write_number(group->v1[i], "tasks", 0) < 0)
+			return error_sys(err, "enter group %s (%s)", group->id, cgroup_v1_words[i]);
+	return 0;
+}
+
 /* Where to end and to freeze: the v2 tree, or else where version 1 can freeze, or else anywhere. */
 static int acting_dir(const struct cgroup *group)
 {

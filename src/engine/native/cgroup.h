@@ -75,6 +75,9 @@ MUST_CHECK int cgroup_make(const struct cgroups *all, const char *id,
                            const struct spec_limits *limits, struct cgroup *ret, struct error *err);
 /* For what clone3() could not do: the process is waiting and not yet in the group. */
 MUST_CHECK int cgroup_enter(const struct cgroup *group, pid_t pid, struct error *err);
+/* The same for the calling process, if it has one thread and was started in `unified`: moving
+ * oneself takes microseconds, being moved takes milliseconds. */
+MUST_CHECK int cgroup_enter_self(const struct cgroup *group, struct error *err);
 void cgroup_kill(const struct cgroup *group);
 /* Returns before all is frozen. */
 void cgroup_freeze(const struct cgroup *group, bool frozen);

@@ -4,12 +4,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "engine/native/spare.h"
 #include "engine/native/spawner_internal.h"
 #include "engine/native/watch.h"
 
 /* --- beginnings --------------------------------------------------------------------- */
 
-static void hand_over(struct spawner *spawner, struct box *box)
+void spawner_hand_over(struct spawner *spawner, struct box *box)
 {
 	struct answer answer = { .kind = ANSWER_MADE,
 		                 .number = box->number,
@@ -36,12 +38,10 @@ void spawner_started(struct spawner *spawner, struct box *box)
 
 	if (r > 0) {
 		watch_begin(&spawner->shop, box);
-		hand_over(spawner, box);
-	} else if (r < 0) {
-		box->failed = true;
-		box->why = err;
-		box_kill(box, ENGINE_DIED);
-	}
+		if (box->number != SPARE_NUMBER)
+			spawner_hand_over(spawner, box);
+	} else if (r < 0)
+		box_failed(box, &err);
 }
 
 /* --- ends --------------------------------------------------------------------------- */
@@ -76,16 +76,14 @@ static void janitor_died(struct spawner *spawner, struct janitor *janitor)
 	uint64_t number = janitor->number;
 	struct ids_block ids = janitor->ids;
 	struct janitor_result result = janitor_end(janitor);
-	struct answer answer = {
-		.kind = ANSWER_ERASED, .number = number, .failed = result.failed, .err = result.err
-	};
 
 	if (kind == JANITOR_REMOVE) {
-		if (!result.failed) {
+		if (result.failed)
+			log_warning("files of a removed sandbox are left: %s", result.err.msg);
+		else {
 			disk_release(&spawner->shop.disk, ids.number);
 			ids_release(&spawner->shop.ids, &ids);
 		}
-		answers_add(&spawner->answers, &answer, NULL, 0);
 	} else
 		watch_counted(spawner, number, &result);
 	spawner_start_erasing(spawner);
@@ -133,7 +131,10 @@ bool spawner_bury(struct spawner *spawner)
 			busy = true;
 			continue;
 		}
-		tell_gone(spawner, box);
+		if (box->number == SPARE_NUMBER)
+			spawner_remove(spawner, box->id);
+		else
+			tell_gone(spawner, box);
 		box->number = 0;
 	}
 	while (spawner->box_top > 0 && spawner->boxes[spawner->box_top - 1].number == 0)

@@ -75,16 +75,43 @@ static bool is_stale(struct ids *ids, const char *name)
 	return lstat(claim, &st) < 0 && errno == ENOENT;
 }
 
-static int try_claim(struct ids *ids, uint32_t number, const char *sandbox)
+static int make_link(struct ids *ids, const char *name, const char *sandbox)
 {
-	char name[16], claim[4096 + SPEC_ID_LEN + 2];
+	char claim[4096 + SPEC_ID_LEN + 2];
 
-	(void)snprintf(name, sizeof name, "%u", number);
 	if (snprintf(claim, sizeof claim, "%s|%s", ids->state, sandbox) >= (int)sizeof claim) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
 	return symlinkat(claim, ids->dir, name);
+}
+
+static int try_claim(struct ids *ids, uint32_t number, const char *sandbox)
+{
+	char name[16];
+
+	(void)snprintf(name, sizeof name, "%u", number);
+	return make_link(ids, name, sandbox);
+}
+
+/* The claim first: a directory without one is only ever a spare's, which nobody misses. */
+int ids_rename(struct ids *ids, const struct ids_block *block, const char *sandbox,
+               struct error *err)
+{
+	char name[16], next[20];
+	int r;
+
+	if (block->number == 0)
+		return 0;
+	(void)snprintf(name, sizeof name, "%u", block->number);
+	(void)snprintf(next, sizeof next, ".%u", block->number);
+	(void)flock(ids->dir, LOCK_SH);
+	(void)unlinkat(ids->dir, next, 0);
+	r = make_link(ids, next, sandbox) < 0 ? -1 : renameat(ids->dir, next, ids->dir, name);
+	if (r < 0)
+		(void)error_sys(err, "claim ids for sandbox %s", sandbox);
+	(void)flock(ids->dir, LOCK_UN);
+	return r;
 }
 
 int ids_claim(struct ids *ids, const char *sandbox, struct ids_block *ret, struct error *err)

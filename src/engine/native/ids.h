@@ -33,6 +33,9 @@ MUST_CHECK int ids_claim(struct ids *ids, const char *sandbox, struct ids_block 
 /* From the owner of its directory. */
 MUST_CHECK int ids_of(const struct ids *ids, const char *sandbox, struct ids_block *ret,
                       struct error *err);
+/* The sandbox's directory is about to get this name. */
+MUST_CHECK int ids_rename(struct ids *ids, const struct ids_block *block, const char *sandbox,
+                          struct error *err);
 void ids_release(struct ids *ids, const struct ids_block *block);
 void ids_sweep(struct ids *ids); /* claims of sandboxes that are gone */
 

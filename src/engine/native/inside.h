@@ -5,6 +5,7 @@
  * calls. Each step works or the process ends, with the reason on `report`. */
 #pragma once
 #include "base/attr.h"
+#include "engine/native/cgroup.h"
 #include "engine/native/home.h"
 #include "engine/native/plan.h"
 
@@ -12,8 +13,9 @@ struct inside {
 	const struct home *home;
 	const struct plan *plan;
 	const struct spec *spec;
-	bool without_groups; /* no cgroup limits memory: rlimits have to */
-	int image;           /* the agent's program */
+	bool without_groups;        /* no cgroup limits memory: rlimits have to */
+	const struct cgroup *group; /* its own */
+	int image;                  /* the agent's program */
 	int channel;
 	int go;     /* one byte comes when the id maps are written */
 	int report; /* a struct error goes here; closed by success */

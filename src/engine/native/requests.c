@@ -2,10 +2,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "engine/native/spare.h"
 #include "engine/native/spawner_internal.h"
 
 static void fail(struct spawner *spawner, enum answer_kind kind, uint64_t number,
@@ -32,7 +36,7 @@ static bool is_awake(const struct spawner *spawner, const char *id)
 	return false;
 }
 
-static struct box *free_box(struct spawner *spawner)
+struct box *spawner_free_box(struct spawner *spawner)
 {
 	for (size_t i = 0; i < BOXES_MAX; i++)
 		if (spawner->boxes[i].number == 0) {
@@ -51,7 +55,8 @@ static int check_make(struct spawner *spawner, const struct request *request, st
 		if (request->spec.mounts[i].source >= spawner->shop.mount_count)
 			return error_set(err, ERR_INVALID, "mounts[%u].source: %u of %zu", i,
 			                 request->spec.mounts[i].source, spawner->shop.mount_count);
-	if (request->number == 0 || spawner_find(spawner, request->number) != NULL)
+	if (request->number == 0 || request->number == SPARE_NUMBER ||
+	    spawner_find(spawner, request->number) != NULL)
 		return error_set(err, ERR_INVALID, "number %llu is taken",
 		                 (unsigned long long)request->number);
 	if (is_awake(spawner, request->spec.id))
@@ -69,20 +74,21 @@ static void make(struct spawner *spawner, const struct request *request)
 		fail(spawner, ANSWER_GONE, request->number, &err);
 		return;
 	}
-	box = free_box(spawner);
+	if (request->spec.fresh && spare_take(spawner, request, &box)) {
+		spare_want(spawner, request);
+		spawner_hand_over(spawner, box);
+		return;
+	}
+	if (request->spec.fresh)
+		spare_want(spawner, request);
+	box = spawner_free_box(spawner);
 	if (box == NULL) {
 		(void)error_set(&err, ERR_LIMIT, "%d sandboxes are awake", BOXES_MAX);
 		fail(spawner, ANSWER_GONE, request->number, &err);
 		return;
 	}
-	if (box_start(&spawner->shop, &spawner->spare, request, box, &err) == 0)
-		return;
-	box->failed = true;
-	box->why = err;
-	if (box->pid > 0)
-		box_kill(box, ENGINE_DIED);
-	else
-		box->is_dead = true;
+	if (box_start(&spawner->shop, &spawner->image, request, box, &err) < 0)
+		box_failed(box, &err);
 }
 
 static void control(struct spawner *spawner, const struct request *request)
@@ -112,44 +118,66 @@ void spawner_start_erasing(struct spawner *spawner)
 	struct janitor *janitor;
 
 	while (spawner->erase_count != 0 && (janitor = spawner_free_janitor(spawner)) != NULL) {
-		size_t first = spawner->erase_first;
 		struct workshop *shop = &spawner->shop;
-		uint64_t number = spawner->erase[first].number;
-		const char *id = spawner->erase[first].id;
+		const char *name = spawner->erase[spawner->erase_first];
 		struct ids_block ids = { 0 };
 		struct error err;
 
-		spawner->erase_first = (first + 1) % ERASE_QUEUE_MAX;
+		spawner->erase_first = (spawner->erase_first + 1) % ERASE_QUEUE_MAX;
 		spawner->erase_count--;
 		/* Claimed ids without a directory are swept at the next start. */
-		(void)!ids_of(&shop->ids, id, &ids, &err);
-		if (janitor_start(janitor, JANITOR_REMOVE, number, shop->disk.dir, id, NULL, &err) <
+		(void)!ids_of(&shop->ids, name, &ids, &err);
+		if (janitor_start(janitor, JANITOR_REMOVE, 0, shop->disk.dir, name, NULL, &err) ==
 		    0)
-			fail(spawner, ANSWER_ERASED, number, &err);
-		else
 			janitor->ids = ids;
 	}
 }
 
-static void erase(struct spawner *spawner, const struct request *request)
+/* What nobody answers for is gone for all but the janitor. */
+void spawner_remove(struct spawner *spawner, const char *name)
 {
-	struct error err;
 	size_t last = (spawner->erase_first + spawner->erase_count) % ERASE_QUEUE_MAX;
 
-	if (!spec_is_id(request->spec.id))
-		(void)error_set(&err, ERR_INVALID, "id: not a sandbox's");
-	else if (is_awake(spawner, request->spec.id))
-		(void)error_set(&err, ERR_INVALID, "sandbox %s is awake", request->spec.id);
-	else if (spawner->erase_count == ERASE_QUEUE_MAX)
-		(void)error_set(&err, ERR_LIMIT, "%d sandboxes are being erased", ERASE_QUEUE_MAX);
-	else {
-		memcpy(spawner->erase[last].id, request->spec.id, sizeof spawner->erase[last].id);
-		spawner->erase[last].number = request->number;
-		spawner->erase_count++;
-		spawner_start_erasing(spawner);
-		return;
-	}
-	fail(spawner, ANSWER_ERASED, request->number, &err);
+	if (spawner->erase_count == ERASE_QUEUE_MAX)
+		return; /* the next start finds it */
+	(void)snprintf(spawner->erase[last], sizeof spawner->erase[last], "%s", name);
+	spawner->erase_count++;
+	spawner_start_erasing(spawner);
+}
+
+/* It loses its name at once; its files go in a while, however many they are. */
+static int forget(struct spawner *spawner, const char *id, struct error *err)
+{
+	int all = spawner->shop.disk.dir;
+	AUTO_FD int dir = openat(all, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char name[SPEC_ID_LEN + 1];
+
+	if (dir < 0 && errno == ENOENT)
+		return 0;
+	if (dir < 0)
+		return error_sys(err, "the directory of sandbox %s", id);
+	if (flock(dir, LOCK_EX | LOCK_NB) < 0)
+		return error_set(err, ERR_INVALID, "sandbox %s is awake in another server", id);
+	(void)snprintf(name, sizeof name, "%s%s", GONE_PREFIX, id + sizeof GONE_PREFIX - 1);
+	if (renameat2(all, id, all, name, RENAME_NOREPLACE) < 0)
+		return error_sys(err, "remove sandbox %s", id);
+	(void)flock(dir, LOCK_UN);
+	spawner_remove(spawner, name);
+	return 0;
+}
+
+static void erase(struct spawner *spawner, const struct request *request)
+{
+	struct answer answer = { .kind = ANSWER_ERASED, .number = request->number };
+	const char *id = request->spec.id;
+
+	if (!spec_is_id(id))
+		answer.failed = error_set(&answer.err, ERR_INVALID, "id: not a sandbox's") < 0;
+	else if (is_awake(spawner, id))
+		answer.failed = error_set(&answer.err, ERR_INVALID, "sandbox %s is awake", id) < 0;
+	else
+		answer.failed = forget(spawner, id, &answer.err) < 0;
+	answers_add(&spawner->answers, &answer, NULL, 0);
 }
 
 static void list(struct spawner *spawner, const struct request *request)

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "engine/native/spare.h"
 #include "engine/native/spawner_internal.h"
 #include "engine/native/watch.h"
 
@@ -131,11 +132,14 @@ static bool take_requests(struct spawner *spawner)
 
 static int time_out(const struct spawner *spawner, bool busy)
 {
-	int interval = watch_interval(spawner);
+	const int wishes[] = { watch_interval(spawner), spare_interval(spawner),
+		               busy ? BUSY_MS : -1 };
+	int least = -1;
 
-	if (busy && (interval < 0 || interval > BUSY_MS))
-		return BUSY_MS;
-	return interval;
+	for (size_t i = 0; i < ARRAY_LEN(wishes); i++)
+		if (wishes[i] >= 0 && (least < 0 || wishes[i] < least))
+			least = wishes[i];
+	return least;
 }
 
 static size_t fill_polled(struct spawner *spawner, struct pollfd *polled, struct box **boxes)
@@ -186,9 +190,17 @@ static void serve(struct spawner *spawner)
 		watch_look(spawner);
 		if (!answers_flush(&spawner->answers))
 			return;
-		if (n == 1 && spawner->spare.image < 0)
-			box_prepare(&spawner->spare);
+		spare_tend(spawner);
+		box_prepare(&spawner->image);
 	}
+}
+
+static bool is_removing(const struct spawner *spawner)
+{
+	for (size_t i = 0; i < JANITORS_MAX; i++)
+		if (spawner->janitors[i].pid != 0)
+			return true;
+	return spawner->erase_count != 0;
 }
 
 /* The server is gone. So is everything it asked for, and nothing is left half removed. */
@@ -203,7 +215,7 @@ static void end(struct spawner *spawner)
 	while (busy && clock_now_ms() < until) {
 		spawner_reap(spawner);
 		(void)spawner_bury(spawner);
-		busy = spawner->box_top != 0;
+		busy = spawner->box_top != 0 || is_removing(spawner);
 		if (busy)
 			(void)poll(&(struct pollfd){ spawner->signals, POLLIN, 0 }, 1, BUSY_MS);
 		drain_signals(spawner);
@@ -217,7 +229,7 @@ static NORETURN void run(const struct spawner_config *config, int socket)
 	struct answer answer = { .kind = ANSWER_READY, .failed = true };
 
 	spawner->socket = socket;
-	spawner->spare.image = -1;
+	spawner->image.fd = -1;
 	answers_init(&spawner->answers, socket);
 	if (become(spawner, config, &answer.err) < 0) {
 		answers_add(&spawner->answers, &answer, NULL, 0);
@@ -225,7 +237,8 @@ static NORETURN void run(const struct spawner_config *config, int socket)
 		_exit(1);
 	}
 	tell_ready(spawner);
-	box_prepare(&spawner->spare);
+	spare_sweep(spawner);
+	box_prepare(&spawner->image);
 	serve(spawner);
 	end(spawner);
 	_exit(0);

@@ -5,6 +5,10 @@
 #include "engine/native/janitor.h"
 #include "engine/native/workshop.h"
 
+/* A directory that has no name of its own yet, and one that has none any more. */
+#define SPARE_PREFIX "sp_"
+#define GONE_PREFIX  "gn_"
+
 enum { BOXES_MAX = 1024, JANITORS_MAX = 16, ERASE_QUEUE_MAX = 4096 };
 
 struct spawner {
@@ -15,12 +19,11 @@ struct spawner {
 	struct box boxes[BOXES_MAX];
 	size_t box_top; /* no box in use at or above it */
 	struct janitor janitors[JANITORS_MAX];
-	struct {
-		char id[SPEC_ID_LEN + 1];
-		uint64_t number;
-	} erase[ERASE_QUEUE_MAX]; /* what waits for a janitor: a ring */
+	char erase[ERASE_QUEUE_MAX][SPEC_ID_LEN + 1]; /* what waits for a janitor: a ring */
 	size_t erase_first, erase_count;
-	struct box_spare spare;
+	struct box_image image;
+	struct request wanted; /* see spare.h */
+	uint64_t wanted_until;
 	uint64_t disk_due, memory_due; /* when the watch looks next */
 };
 
@@ -28,9 +31,13 @@ struct spawner {
 void spawner_take(struct spawner *spawner, const struct request *request);
 void spawner_start_erasing(struct spawner *spawner);
 struct box *spawner_find(struct spawner *spawner, uint64_t number);
+struct box *spawner_free_box(struct spawner *spawner);         /* or NULL */
 struct janitor *spawner_free_janitor(struct spawner *spawner); /* or NULL */
+/* A directory nobody answers for any more; in a while. */
+void spawner_remove(struct spawner *spawner, const char *name);
 
 /* Processes that ended and boxes that started: deaths.c. */
 void spawner_reap(struct spawner *spawner);
 void spawner_started(struct spawner *spawner, struct box *box);
+void spawner_hand_over(struct spawner *spawner, struct box *box);
 bool spawner_bury(struct spawner *spawner); /* true: some group is still busy */

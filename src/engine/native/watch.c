@@ -3,6 +3,7 @@
 #include <sys/statvfs.h>
 
 #include "base/clock.h"
+#include "engine/native/spare.h"
 #include "engine/native/spawner_internal.h"
 #include "engine/native/tree_memory.h"
 
@@ -19,7 +20,7 @@ static struct disk_use free_space(const struct workshop *shop)
 
 static bool is_running(const struct box *box)
 {
-	return box->number != 0 && !box->is_dead && box->report < 0;
+	return box->number != 0 && box->number != SPARE_NUMBER && !box->is_dead && box->report < 0;
 }
 
 static bool watches_disk(const struct spawner *spawner)

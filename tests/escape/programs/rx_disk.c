@@ -24,8 +24,9 @@ static int take_one(const char *kind, int number)
 	if (strcmp(kind, "fallocate") == 0)
 		return fallocate(fd, 0, 0, MIB) | close(fd);
 	if (strcmp(kind, "mmap") == 0) {
-		char *at = ftruncate(fd, MIB) < 0 ? MAP_FAILED
-		           : mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		char *at = ftruncate(fd, MIB) < 0
+		                   ? MAP_FAILED
+		                   : mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 		if (at == MAP_FAILED)
 			return -1;

@@ -13,10 +13,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-static int is(const char *a, const char *b)
-{
-	return strcmp(a, b) == 0;
-}
+#define is(a, b) (strcmp(a, b) == 0)
 
 static int one(const char *kind, int number)
 {

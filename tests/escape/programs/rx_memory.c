@@ -11,12 +11,13 @@
 enum { MIB = 1 << 20 };
 static int mib;
 static unsigned seconds;
+static void *volatile taken; /* or the compiler saves us the work */
 
 static void *children(void *unused)
 {
 	for (int i = 0; i < mib; i += 16)
 		if (fork() == 0) {
-			memset(malloc(16 * MIB), 1, 16 * MIB);
+			taken = memset(malloc(16 * MIB), 1, 16 * MIB);
 			(void)sleep(seconds);
 			_exit(0);
 		}
@@ -33,14 +34,13 @@ static int take(const char *kind)
 	if (strcmp(kind, "children") == 0)
 		return children(NULL) != NULL;
 	for (int i = 0; i < mib; i++) {
-		void *at = strcmp(kind, "malloc") == 0
-		                   ? malloc(MIB)
-		                   : mmap(NULL, MIB, PROT_READ | PROT_WRITE,
-		                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		void *at = strcmp(kind, "malloc") == 0 ? malloc(MIB)
+		                                       : mmap(NULL, MIB, PROT_READ | PROT_WRITE,
+		                                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 		if (at == NULL || at == MAP_FAILED)
 			return -1;
-		memset(at, 1, MIB);
+		taken = memset(at, 1, MIB);
 	}
 	return 0;
 }

@@ -1,0 +1,223 @@
+"""Privileges: a program has none, gains none, and is nobody on the host.
+
+Attacks of the catalogue that have no test here are named with the reason: see not_here() below.
+"""
+import os
+import pathlib
+import subprocess
+
+from attack_files import TRY, attempts, check_powerless, none_worked
+from harness import SUBORDINATE_COUNT, SUBORDINATE_FIRST, children, not_here, status_of, test
+
+for number, why in {
+    "PV-06": "no user is ever named in words: ids are numbers on the wire, from the server alone",
+    "PV-12": "needs an agent that attacks; its filter: test_filter, the server's side: fuzz_channel",
+    "PV-13": "requests to the spawner are checked by spec_check: fuzz_spec; test_spec",
+    "PV-15": "test_filter allow_the_agent_what_they_allow_anybody",
+}.items():
+    not_here(number, why)
+
+NO_CAPS = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
+AGENT_CAPS = 1 << 5 | 1 << 6 | 1 << 7       # KILL, SETGID, SETUID
+
+
+def look_inside(box, *argv, **more):
+    """Starts a program that says "ready" and then waits; its belljar, agent and programs' pids."""
+    process = box.start(*argv, stdin=subprocess.PIPE, **more)
+    box.wait_for(process, "ready")
+    agent, *rest = box.processes(process)
+    return process, agent, rest
+
+
+@test("PV-01", "programs have no capability, the agent three at most")
+def no_capabilities(box):
+    for calls in ("standard", "strict", "debug"):
+        process, agent, rest = look_inside(box, "sh", "-c", "sleep 60 & echo ready; cat",
+                                           options=("--calls", calls))
+        named = {status_of(pid)["Name"] for pid in rest}
+        assert {"sh", "sleep", "cat"} <= named, named
+        for pid in rest:
+            status = status_of(pid)
+            if status["Name"] in ("sh", "sleep", "cat"):
+                assert all(int(status[name], 16) == 0 for name in NO_CAPS), status
+        # It needs them to start programs as their user, and hands none down.
+        status = status_of(agent)
+        most = 0 if box.mode == "S" else AGENT_CAPS
+        assert all(int(status[name], 16) & ~most == 0 for name in NO_CAPS), status
+        assert int(status["CapBnd"], 16) == 0 and int(status["CapInh"], 16) == 0, status
+        process.stdin.write("works\n")
+        process.stdin.close()
+        assert process.stdout.readline() == "works\n"
+
+
+@test("PV-02", "everything inside is filtered and gains no privileges")
+def filtered(box):
+    process, agent, rest = look_inside(box, "sh", "-c", "sleep 60 & echo ready; cat")
+    for pid in [agent, *rest]:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            status = status_of(f"{pid}/task/{task}")
+            assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
+            least = 2 if status["Name"] in ("sh", "sleep", "cat") else 1
+            assert int(status["Seccomp_filters"]) >= least, status
+    # Nobody else of belljar's goes without either.
+    server = status_of(process.pid)
+    assert server["NoNewPrivs"] == "1" and server["Seccomp"] == "2", server
+    twin = box.python("import ctypes; print(ctypes.CDLL(None).prctl(38, 1, 0, 0, 0))")
+    assert twin.out == "0\n", twin
+
+
+@test("PV-03", "nobody becomes anybody else")
+def change_ids(box):
+    found = box.c("pv_ids")
+    none_worked(found, least=72)
+    assert "stay yes" in found.out, found
+    process, _, rest = look_inside(box, "sh", "-c", "/escape/pv_ids >/dev/null; echo ready; cat")
+    for pid in rest:
+        if status_of(pid)["Name"] in ("sh", "cat"):
+            check_powerless(box, status_of(pid))
+
+
+@test("PV-04", "the map of ids cannot be written again")
+def rewrite_maps(box):
+    found = box.python(TRY + """
+for pid in ("self", "1", str(os.getppid()), "thread-self"):
+    for name, text in (("uid_map", "0 0 1"), ("gid_map", "0 0 1"), ("setgroups", "allow"),
+                       ("projid_map", "0 0 1"), ("uid_map", "1000 1000 1")):
+        attempt(f"{pid} {name} {text}", lambda: os.write(os.open(f"/proc/{pid}/{name}", os.O_WRONLY), text.encode()))
+print(open("/proc/self/uid_map").read().split())
+""")
+    none_worked(found, least=20)
+    assert "1" in found.out.splitlines()[-1], found
+
+
+@test("PV-05", "there is no user namespace within (CVE-2018-18955)")
+def nested_namespaces(box):
+    for calls in ("standard", "debug"):
+        found = box.sh("unshare -Ur id -u; unshare -m true; unshare --net true;"
+                       "cat /proc/sys/user/max_user_namespaces /proc/sys/user/max_mnt_namespaces",
+                       options=("--calls", calls))
+        # Two walls: the filter, and behind it a count that is 0 and stays so.
+        assert found.out.split() == ["0", "0"] and "not permitted" in found.err.lower(), found
+    process, agent, rest = look_inside(box, "sh", "-c", "unshare -Ur sh -c 'echo in'; echo ready; cat")
+    inside = os.readlink(f"/proc/{agent}/ns/user")
+    assert inside != os.readlink("/proc/self/ns/user")
+    assert {os.readlink(f"/proc/{pid}/ns/user") for pid in rest} == {inside}
+
+
+def is_of_sandbox(box, number):
+    """Whether an id may be one of those in a sandbox of this mode."""
+    if box.mode == "R":
+        return 524288 + 65536 <= number < 1879048192
+    if box.mode == "U":
+        return SUBORDINATE_FIRST < number < SUBORDINATE_FIRST + SUBORDINATE_COUNT
+    return number == box.uid
+
+
+@test("PV-07", "on the host they are nobody, and no two sandboxes are the same")
+def ids_from_outside(box):
+    script = "sleep 60 & (sleep 60; true) & echo ready; cat"
+    users = []
+    for sandbox in ("one", "two"):
+        process, agent, rest = look_inside(box, "sh", "-c", script)
+        named = [status_of(pid)["Name"] for pid in rest]
+        assert named.count("sleep") == 2, named
+        for pid in [agent, *rest]:
+            for task in os.listdir(f"/proc/{pid}/task"):
+                status = status_of(f"{pid}/task/{task}")
+                ids = [int(word) for word in (status["Uid"] + "\t" + status["Gid"]).split()]
+                assert all(is_of_sandbox(box, number) for number in ids), (status["Name"], ids)
+                assert status["Groups"].split() == [], (status["Name"], status["Groups"])
+        users.append({int(status_of(pid)["Uid"].split()[0]) for pid in [agent, *rest]})
+        maps = pathlib.Path(f"/proc/{agent}/uid_map").read_text().split()
+        for outside, count in zip(maps[1::3], maps[2::3]):
+            first, last = int(outside), int(outside) + int(count) - 1
+            assert not first <= 0 <= last, maps
+            assert box.mode == "S" or not first <= box.uid <= last, maps
+            assert box.mode != "S" or (first, last) == (box.uid, box.uid), maps
+        if box.mode == "S":
+            assert pathlib.Path(f"/proc/{agent}/setgroups").read_text() == "deny\n"
+    if box.mode == "S":
+        assert users == [{box.uid}] * 2, users          # there is only one: said in the mode's name
+    else:
+        assert len(users[0]) == 2 and not users[0] & users[1], users
+    assert box.sh("id -un").out == "coderunner\n"
+
+
+@test("PV-08", "programs with a set-user-id bit give nothing")
+def setuid_tools(box):
+    tools = {
+        "su": "su -c id root", "sudo": "sudo -n id", "pkexec": "pkexec id", "mount": "mount -t tmpfs t /tmp",
+        "umount": "umount /proc/sys", "newuidmap": "newuidmap $$ 0 0 1", "newgidmap": "newgidmap $$ 0 0 1",
+        "chsh": "chsh -s /bin/false root", "passwd": "passwd -d root", "newgrp": "newgrp root -c id",
+        "fusermount3": "fusermount3 /tmp", "chfn": "chfn -f x root", "gpasswd": "gpasswd -a coderunner root",
+        "sg": "sg root id",
+    }
+    before = {name: os.stat(name).st_mtime_ns for name in ("/etc/passwd", "/etc/group")}
+    there = [name for name in tools if any(os.path.exists(f"{d}/{name}") for d in ("/usr/bin", "/usr/sbin"))]
+    assert len(there) >= 5, there
+    for name in there:
+        found = box.sh(f"{tools[name]} </dev/null 2>&1; echo code $?; id -u; id -G; grep -c . /proc/self/mountinfo")
+        lines = found.out.splitlines()
+        assert "uid=0" not in found.out and lines[-3:-1] == ["1000", "1000"], (name, found)
+        assert "code 0" not in lines, (name, found)
+    assert {name: os.stat(name).st_mtime_ns for name in before} == before
+
+
+@test("PV-09", "a library loaded into a set-user-id program gives nothing")
+def preload(box):
+    path = box.offered / "suid-dynamic"
+    path.write_bytes(pathlib.Path("/usr/bin/id").read_bytes())
+    os.chown(path, 0, 0)
+    os.chmod(path, 0o4755)
+    source = ("#include <unistd.h>\\n#include <stdio.h>\\n"
+              "__attribute__((constructor)) static void in(void)"
+              "{ printf(\\\"loaded as %d %d\\\\n\\\", getuid(), geteuid()); fflush(stdout); }")
+    found = box.sh(f"cd /tmp && printf \"{source}\" | cc -shared -fPIC -x c - -o evil.so && "
+                   "LD_PRELOAD=/tmp/evil.so /escape/suid-dynamic -u; LD_PRELOAD=/tmp/evil.so /usr/bin/id -u")
+    assert found.code == 0, found
+    # It is loaded, as into any program: nothing is gained that AT_SECURE would have to guard.
+    lines = found.out.splitlines()
+    assert set(lines) <= {"loaded as 1000 1000", "1000"} and lines[-2:] == ["loaded as 1000 1000", "1000"], found
+
+
+@test("PV-10", "capabilities cannot be taken, nor the filter and its lock be lifted")
+def take_capabilities(box):
+    for calls in ("standard", "debug"):
+        found = box.c("pv_caps", options=("--calls", calls))
+        none_worked(found, least=100)
+        assert "none yes" in found.out, found
+
+
+@test("PV-11", "no security label can be chosen")
+def labels(box):
+    process, agent, rest = look_inside(box, "sh", "-c", "echo ready; cat")
+    before = {name: read_or_none(f"/proc/{pid}/attr/{name}") for pid in rest for name in ("current", "exec")}
+    found = box.python(TRY + """
+for name in ("current", "exec", "fscreate", "keycreate", "sockcreate", "apparmor/current", "apparmor/exec",
+             "smack/current"):
+    for pid in ("self", "1"):
+        attempt(f"{pid} {name}", lambda: os.write(os.open(f"/proc/{pid}/attr/{name}", os.O_WRONLY),
+                                                b"changeprofile unconfined"))
+""")
+    none_worked(found, least=16)
+    assert before == {name: read_or_none(f"/proc/{pid}/attr/{name}") for pid in rest for name in ("current", "exec")}
+    assert box.sh("ls /proc/self/ >/dev/null && echo ok").out == "ok\n"
+
+
+def read_or_none(path):
+    try:
+        return pathlib.Path(path).read_text()
+    except OSError:
+        return None
+
+
+@test("PV-14", "no limit can be raised, no priority taken")
+def raise_limits(box):
+    # debug too: its calls reach further, limits do not.
+    for calls in ("standard", "debug"):
+        found = box.c("pv_limits", options=("--calls", calls))
+        outcome = attempts(found, least=20)
+        # A limit that is below ours already: to lower nothing is not to raise.
+        done = [what for what, result in outcome.items() if result == "DONE"]
+        assert not done, f"these worked: {done}"
+        assert "fewer files yes, nicer yes, idle yes, lock a little yes" in found.out, found
