@@ -314,6 +314,7 @@ static enum verb_result run(const struct verb_call *call, struct error *err)
 	exec = (struct exec){ .call = call };
 	log_set_level(call->options->log_level);
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)owner_local();
 	if (stack_prepare(call->options, &base, err) < 0 || confine_server(err) < 0)
 		return VERB_FAILED;
 	if (loop_new(&exec.loop, err) < 0)

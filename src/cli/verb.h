@@ -40,7 +40,7 @@ struct verb {
 };
 
 extern const struct verb verb_serve, verb_connect, verb_doctor, verb_completion, verb_help,
-        verb_version, verb_generate, verb_exec;
+        verb_version, verb_generate, verb_exec, verb_ps, verb_rm;
 
 /* In the order of the help; NULL behind the last. */
 const struct verb *verb_at(size_t i);

@@ -5,8 +5,8 @@
 
 /* The hidden ones stand last: verb_name_at() stops there. */
 static const struct verb *const verbs[] = {
-	&verb_serve,      &verb_connect, &verb_exec,    &verb_doctor,
-	&verb_completion, &verb_help,    &verb_version, &verb_generate,
+	&verb_serve,  &verb_connect,    &verb_exec, &verb_ps,      &verb_rm,
+	&verb_doctor, &verb_completion, &verb_help, &verb_version, &verb_generate,
 };
 
 const struct verb *verb_at(size_t i)

@@ -240,6 +240,10 @@ const struct filter_rule filter_rules[] = {
 	ALLOW("mknodat", ALL, BITS(2, S_IFMT, S_IFSOCK)),
 	NEVER("mknodat", ALL, EPERM),
 
+	/* Reserving a whole disk takes a moment, and a limit that is watched may come too late;
+	 * punching holes and collapsing give back. C libraries write zeros instead. */
+	DENY("fallocate", PROGRAMS, EOPNOTSUPP, BITS(1, 0x0a, 0)),
+
 	/* A limit of 1 keeps the host's handler of core dumps away; 0 would not. */
 	NOT_THE_AGENT("prlimit64"),
 	ALLOW("prlimit64", PROGRAMS, IS(1, RLIMIT_CORE), NULL_AT(2)),

@@ -134,7 +134,7 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_TIMEOUT] = { "timeout", NUMBER(timeout_s), .verbs = FOR_EXEC, .flag_only = true,
 		.word = "SECONDS", .fallback = "0", .min = 0, .max = 1000000,
 		.help = "End the program after so long; 0 is never." },
-	[OPTION_JSON] = { "json", FLAG(json), .verbs = FOR_DOCTOR, .flag_only = true,
+	[OPTION_JSON] = { "json", FLAG(json), .verbs = FOR_DOCTOR | FOR_LISTING, .flag_only = true,
 		.help = "Print the report as JSON." },
 	[OPTION_WRITE] = { "write", FLAG(write), .verbs = FOR_CONNECT, .flag_only = true,
 		.help = "Edit the client's file, after making a backup beside it." },

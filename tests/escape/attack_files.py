@@ -359,7 +359,7 @@ open("/tmp/f", "w").close()
 for version, length in ((2, 20), (3, 24)):
     value = ((version << 24) | 1).to_bytes(4, "little") + bytes([255]) * 16 + bytes(length - 20)
     attempt(f"capability {version}", lambda: os.setxattr("/tmp/f", "security.capability", value))
-for name in ("security.x", "security.ima", "security.selinux", "trusted.x", "trusted.overlay.opaque", "system.x"):
+for name in ("security.x", "security.ima", "trusted.x", "trusted.overlay.opaque", "system.x"):
     attempt(name, lambda: os.setxattr("/tmp/f", name, b"y"))
 os.setxattr("/tmp/f", "user.x", b"mine")
 print(os.getxattr("/tmp/f", "user.x").decode())

@@ -84,6 +84,8 @@ static int make_directory(struct workshop *shop, struct box *box, struct error *
 	return fill_directory(shop, box->dir, &box->ids, err);
 }
 
+#define VOLATILE "work/work/incompat/volatile"
+
 /* The kernel leaves a note that data may not have been written out, and refuses to go on with
  * it. It may be ours from the last time; after a crash of the whole machine files may be as old
  * as the last write-back. */
@@ -91,7 +93,8 @@ static int reopen_directory(struct workshop *shop, struct box *box, struct error
 {
 	if (ids_of(&shop->ids, box->id, &box->ids, err) < 0 || open_directory(shop, box, err) < 0)
 		return -1;
-	if (unlinkat(box->dir, "work/work/incompat/volatile", AT_REMOVEDIR) < 0 && errno != ENOENT)
+	(void)unlinkat(box->dir, VOLATILE "/dirty", 0);
+	if (unlinkat(box->dir, VOLATILE, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		return error_sys(err, "wake sandbox %s", box->id);
 	return 0;
 }

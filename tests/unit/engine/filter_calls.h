@@ -68,6 +68,19 @@ struct what {
 	}
 
 static const struct what calls[] = {
+	{ "fallocate",
+	  285,
+	  47,
+	  { 3, 0, 0 },
+	  { EOPNOTSUPP, EOPNOTSUPP, EOPNOTSUPP, OK, EPERM },
+	  false },
+	{ "fallocate, keep size",
+	  285,
+	  47,
+	  { 3, 1, 0 },
+	  { EOPNOTSUPP, EOPNOTSUPP, EOPNOTSUPP, OK, EPERM },
+	  false },
+	{ "fallocate, punch a hole", 285, 47, { 3, 3, 0 }, { OK, OK, OK, OK, EPERM }, false },
 	{ "read", 0, 63, { 0 }, ALL_AND_FILES(OK), false },
 	{ "openat2", 437, 437, { 0 }, ALL_AND_FILES(OK), false },
 	{ "fchmodat2", 452, 452, { 0 }, ALL_AND_FILES(OK), false },

@@ -1,0 +1,90 @@
+#include <signal.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/verb.h"
+#include "loop/loop.h"
+#include "sandbox/sandbox.h"
+#include "server/confine.h"
+#include "server/options.h"
+#include "server/owner.h"
+#include "server/stack.h"
+
+struct removal {
+	const struct verb_call *call;
+	struct loop *loop;
+	struct stack *stack;
+	bool failed;
+	struct error why;
+};
+
+static void on_ended(void *ctx)
+{
+	struct removal *removal = ctx;
+
+	loop_stop(removal->loop);
+}
+
+static void on_deleted(void *ctx, const struct error *why)
+{
+	struct removal *removal = ctx;
+
+	removal->failed = why != NULL;
+	if (why != NULL)
+		removal->why = *why;
+	stack_end(removal->stack, on_ended, removal);
+}
+
+static void on_ready(void *ctx, const struct error *why)
+{
+	struct removal *removal = ctx;
+	struct sandbox *sandbox;
+	struct error err;
+
+	if (why != NULL)
+		on_deleted(removal, why);
+	else if (sandbox_find(stack_manager(removal->stack), owner_local(),
+	                      removal->call->operands[0], &sandbox, &err) < 0)
+		on_deleted(removal, &err);
+	else
+		sandbox_delete(sandbox, on_deleted, removal);
+}
+
+static enum verb_result run(const struct verb_call *call, struct error *err)
+{
+	struct removal removal = { .call = call };
+	struct stack_base base;
+
+	log_set_level(call->options->log_level);
+	(void)owner_local();
+	if (stack_prepare(call->options, &base, err) < 0 || confine_server(err) < 0 ||
+	    loop_new(&removal.loop, err) < 0)
+		return VERB_FAILED;
+	if (stack_new(removal.loop, &base, on_ready, &removal, &removal.stack, err) < 0) {
+		(void)loop_free(removal.loop);
+		return VERB_FAILED;
+	}
+	loop_run(removal.loop);
+	(void)stack_free(removal.stack);
+	(void)loop_free(removal.loop);
+	if (!removal.failed)
+		return VERB_DONE;
+	*err = removal.why;
+	return VERB_FAILED;
+}
+
+static const struct verb_example examples[] = {
+	{ "belljar rm work", "Remove a sandbox and its files." },
+	{ NULL, NULL },
+};
+
+const struct verb verb_rm = {
+	.name = "rm",
+	.operand = "SANDBOX",
+	.operand_needed = true,
+	.summary = "Remove a sandbox and all its files.",
+	.help = "Takes its name or id. One that is awake in a server is that server's to remove.",
+	.examples = examples,
+	.options = FOR_LISTING,
+	.run = run,
+};
