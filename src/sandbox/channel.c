@@ -64,6 +64,11 @@ static void fail_broken(struct channel *channel, struct error *err)
 	fail(channel, err);
 }
 
+bool channel_is_over(const struct channel *channel)
+{
+	return channel->is_stopped || channel->breaking;
+}
+
 void channel_break(struct channel *channel, const struct error *why)
 {
 	if (channel->is_stopped || channel->breaking)

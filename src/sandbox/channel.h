@@ -57,6 +57,9 @@ MUST_CHECK int channel_new(struct loop *loop, int fd, const struct wire_welcome 
 struct channel *channel_free(struct channel *channel);
 DEFINE_CLEANUP(channel)
 
+/* It has ended or is about to; `failed` was or will be called. */
+bool channel_is_over(const struct channel *channel);
+
 /* Opens a stream with its first message (EXEC, READ, PORT ...). Before `ready` it fails.
  * ERR_LIMIT: so many are open, or so much waits for the agent, that this has to come later. */
 MUST_CHECK int channel_open(struct channel *channel, const struct wire_message *request,

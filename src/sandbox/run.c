@@ -1,5 +1,6 @@
 #include "sandbox/run.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,8 @@ struct run {
 	bool has_exited;
 	struct run_end end;
 	struct channel_stream *stats; /* asked when it has ended */
+	bool is_waiting;              /* for the end of its sandbox */
+	bool is_dropped;
 };
 
 /* --- its end ----------------------------------------------------------------------------- */
@@ -61,18 +64,16 @@ static void tell_failed(struct run *run, const struct error *why)
 	events->failed(ctx, why);
 }
 
-static void add_note(struct run_end *end, const char *fmt, const char *what, uint64_t value)
+static PRINTF_LIKE(2, 3) void add_note(struct run_end *end, const char *fmt, ...)
 {
 	size_t used = strlen(end->note);
-	int n = snprintf(end->note + used, sizeof end->note - used, "%s%s: ", used != 0 ? "; " : "",
-	                 what);
+	va_list args;
 
-	if (n > 0 && used + (size_t)n < sizeof end->note) {
-		used += (size_t)n;
-		/* One of ours, below. NOLINTNEXTLINE(clang-diagnostic-format-nonliteral) */
-		(void)snprintf(end->note + used, sizeof end->note - used, "%s %llu", fmt,
-		               (unsigned long long)value);
-	}
+	if (used != 0)
+		used += (size_t)snprintf(end->note + used, sizeof end->note - used, "; ");
+	va_start(args, fmt);
+	(void)vsnprintf(end->note + used, sizeof end->note - used, fmt, args);
+	va_end(args);
 }
 
 static void judge(struct run *run)
@@ -85,10 +86,11 @@ static void judge(struct run *run)
 	run->end.out_of_memory = now.memory_kills > run->before.memory_kills;
 	run->end.out_of_pids = now.pids_refused > run->before.pids_refused;
 	if (run->end.out_of_memory)
-		add_note(&run->end, "processes were killed, the limit in MiB is", "memory",
-		         limits->memory >> 20);
+		add_note(&run->end, "memory: processes were killed, the limit is %llu MiB",
+		         (unsigned long long)(limits->memory >> 20));
 	if (run->end.out_of_pids)
-		add_note(&run->end, "processes were refused, the limit is", "pids", limits->pids);
+		add_note(&run->end, "pids: processes were refused, the limit is %llu",
+		         (unsigned long long)limits->pids);
 }
 
 static void on_stats(void *ctx, const struct wire_message *message)
@@ -101,12 +103,12 @@ static void on_stats(void *ctx, const struct wire_message *message)
 		return;
 	if (stats->disk_total != 0 && stats->disk_used >= stats->disk_total) {
 		run->end.out_of_disk = true;
-		add_note(&run->end, "no room is left, the limit in MiB is", "disk",
-		         limits->disk >> 20);
+		add_note(&run->end, "disk: no room is left, the limit is %llu MiB",
+		         (unsigned long long)(limits->disk >> 20));
 	} else if (stats->files_total != 0 && stats->files_used >= stats->files_total) {
 		run->end.out_of_disk = true;
-		add_note(&run->end, "no more files can be made, the limit is", "inodes",
-		         limits->inodes);
+		add_note(&run->end, "inodes: no more files can be made, the limit is %llu",
+		         (unsigned long long)limits->inodes);
 	}
 }
 
@@ -183,17 +185,36 @@ static void on_done(void *ctx, const struct wire_done *done)
 	finish(run);
 }
 
-/* With the whole sandbox: its own reason is the better one. */
+static void on_down(void *ctx, const struct error *why)
+{
+	struct run *run = ctx;
+	struct error err;
+
+	(void)why;
+	if (run->is_dropped) {
+		free(run);
+		return;
+	}
+	(void)error_set(&err, ERR_SYSTEM, "the sandbox ended: %s",
+	                sandbox_end_reason(run->sandbox)[0] != '\0'
+	                        ? sandbox_end_reason(run->sandbox)
+	                        : "it was told to");
+	tell_failed(run, &err);
+}
+
+/* If the whole sandbox went, whoever ended it knows why, and says so in a moment. */
 static void on_failed(void *ctx, enum wire_failure failure, const struct error *why)
 {
 	struct run *run = ctx;
-	struct error err = *why;
-	const char *reason = sandbox_end_reason(run->sandbox);
 
 	run->stream = NULL;
-	if (failure == WIRE_FAILED_LOST && reason[0] != '\0')
-		(void)error_wrap(&err, "%s", reason);
-	tell_failed(run, &err);
+	if (failure != WIRE_FAILED_LOST || (sandbox_channel(run->sandbox) != NULL &&
+	                                    !channel_is_over(sandbox_channel(run->sandbox)))) {
+		tell_failed(run, why);
+		return;
+	}
+	run->is_waiting = true;
+	sandbox_when_down(run->sandbox, on_down, run);
 }
 
 static const struct channel_stream_events stream_events = {
@@ -356,5 +377,7 @@ void run_drop(struct run *run)
 		channel_drop(run->stream);
 	if (run->stats != NULL)
 		channel_drop(run->stats);
-	free(run);
+	run->is_dropped = true;
+	if (!run->is_waiting)
+		free(run);
 }

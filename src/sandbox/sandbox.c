@@ -25,7 +25,7 @@ enum phase {
 
 struct waiter {
 	struct list node;
-	enum phase until; /* READY, ASLEEP or DELETED */
+	enum phase until; /* READY, ENDING (it is over), ASLEEP or DELETED */
 	sandbox_fn *fn;
 	void *ctx;
 };
@@ -180,6 +180,7 @@ static void is_down(struct sandbox *sandbox, const struct error *why)
 	sandbox->phase = PHASE_ASLEEP;
 	(void)error_set(&gone, ERR_SYSTEM, "the sandbox was put to sleep or deleted meanwhile");
 	tell_waiters(sandbox, PHASE_READY, why != NULL ? why : &gone);
+	tell_waiters(sandbox, PHASE_ENDING, NULL);
 	if (sandbox->doomed) {
 		erase(sandbox);
 		return;
@@ -202,15 +203,45 @@ static void on_failed(void *ctx, const struct error *why)
 	is_down(sandbox, why);
 }
 
+/* Which limit it was, and what it is. */
+static void note_reason(struct sandbox *sandbox, enum engine_end end, const char *why)
+{
+	const struct spec_limits *limits = &sandbox->row.spec.limits;
+	size_t size = sizeof sandbox->reason;
+
+	switch (end) {
+	case ENGINE_MEMORY:
+		(void)snprintf(sandbox->reason, size, "memory: it used more than %llu MiB",
+		               (unsigned long long)(limits->memory >> 20));
+		return;
+	case ENGINE_DISK:
+		(void)snprintf(sandbox->reason, size,
+		               "disk: it wrote more than %llu MiB or %llu files",
+		               (unsigned long long)(limits->disk >> 20),
+		               (unsigned long long)limits->inodes);
+		return;
+	case ENGINE_DIED:
+		/* The channel saw its end, and may know more. */
+		if (sandbox->reason[0] != '\0')
+			return;
+		break;
+	case ENGINE_LOST:
+	case ENGINE_ENDED:
+		break;
+	}
+	if (end != ENGINE_ENDED)
+		(void)snprintf(sandbox->reason, size, "%s", why);
+}
+
 static void on_gone(void *ctx, enum engine_end end, const char *why)
 {
 	struct sandbox *sandbox = ctx;
 	struct error err;
 
-	if (end != ENGINE_ENDED)
-		(void)snprintf(sandbox->reason, sizeof sandbox->reason, "%s", why);
+	note_reason(sandbox, end, why);
 	(void)error_set(&err, end == ENGINE_MEMORY || end == ENGINE_DISK ? ERR_LIMIT : ERR_SYSTEM,
-	                "the sandbox ended: %s", why);
+	                "the sandbox ended: %s",
+	                sandbox->reason[0] != '\0' ? sandbox->reason : why);
 	if (sandbox->row.state == SANDBOX_CREATING)
 		sandbox->doomed = true;
 	is_down(sandbox, &err);
@@ -427,6 +458,14 @@ void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 	}
 	sandbox->doomed = true;
 	erase(sandbox);
+}
+
+void sandbox_when_down(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
+{
+	if (sandbox->box == NULL)
+		tell_later(sandbox->manager, fn, ctx, NULL);
+	else
+		wait_until(sandbox, PHASE_ENDING, fn, ctx);
 }
 
 struct channel *sandbox_channel(struct sandbox *sandbox)

@@ -39,6 +39,9 @@ void sandbox_sleep(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 /* Ends everything in it and removes its files; fn when nothing is left. Then it is freed. */
 void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 
+/* fn when it has ended, for whatever reason: sandbox_end_reason() tells it. It is awake now. */
+void sandbox_when_down(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
+
 /* As long as it is ready. */
 struct channel *sandbox_channel(struct sandbox *sandbox);
 const struct sandbox_row *sandbox_row(const struct sandbox *sandbox);

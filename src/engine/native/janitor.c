@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/remove_tree.h"
+#include "engine/native/nameless.h"
 
 /* Another server may have it. Gone already is as good as removed. */
 static int remove_unless_awake(int parent, const char *name, struct error *err)
@@ -25,48 +26,62 @@ static int remove_unless_awake(int parent, const char *name, struct error *err)
 	return remove_tree(parent, name, view_of(name), &count, err);
 }
 
-/* Sandboxes must not have to wait for us because we hold their ends of something. */
-static void keep_two(int *parent, int *out)
+/* Names, and files that have none any more. */
+static int count(const struct janitor_job *job, struct disk_use *ret, struct error *err)
 {
-	enum { FIRST = 3, SECOND, REST };
-	int high_parent = fcntl(*parent, F_DUPFD_CLOEXEC, REST);
-	int high_out = fcntl(*out, F_DUPFD_CLOEXEC, REST);
+	struct disk_use nameless;
 
-	*parent = dup2(high_parent, FIRST);
-	*out = dup2(high_out, SECOND);
-	(void)syscall(SYS_close_range, (unsigned)REST, ~0U, 0);
+	if (disk_scan(job->parent, job->name, &job->enough, ret, err) < 0)
+		return -1;
+	if (ret->bytes > job->enough.bytes || ret->inodes > job->enough.inodes)
+		return 0;
+	nameless = nameless_files(job->proc, job->pid);
+	ret->bytes += nameless.bytes;
+	ret->inodes += nameless.inodes;
+	return 0;
 }
 
-static NORETURN void work(enum janitor_kind kind, int parent, const char *name,
-                          const struct disk_use *enough, int out)
+/* Sandboxes must not have to wait for us because we hold their ends of something. */
+static void keep(int *fds[], int how_many)
+{
+	for (int i = 0; i < how_many; i++)
+		*fds[i] = fcntl(*fds[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1 + how_many);
+	for (int i = 0; i < how_many; i++)
+		*fds[i] = dup2(*fds[i], STDERR_FILENO + 1 + i);
+	(void)syscall(SYS_close_range, (unsigned)(STDERR_FILENO + 1 + how_many), ~0U, 0);
+}
+
+static NORETURN void work(struct janitor_job job, int out)
 {
 	struct janitor_result result = { 0 };
+	int *fds[] = { &job.parent, &out, &job.proc };
 	int r;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	keep_two(&parent, &out);
+	keep(fds, job.kind == JANITOR_COUNT ? 3 : 2);
 	(void)setpriority(PRIO_PROCESS, 0, 5);
-	if (kind == JANITOR_REMOVE)
-		r = remove_unless_awake(parent, name, &result.err);
+	if (job.kind == JANITOR_REMOVE)
+		r = remove_unless_awake(job.parent, job.name, &result.err);
 	else
-		r = disk_scan(parent, name, enough, &result.use, &result.err);
+		r = count(&job, &result.use, &result.err);
 	result.failed = r < 0;
 	(void)!write(out, &result, sizeof result);
 	_exit(0);
 }
 
-int janitor_start(struct janitor *janitor, enum janitor_kind kind, uint64_t number, int parent,
-                  const char *name, const struct disk_use *enough, struct error *err)
+int janitor_start(struct janitor *janitor, const struct janitor_job *job, struct error *err)
 {
 	int fds[2];
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return error_sys(err, "pipe");
-	*janitor = (struct janitor){
-		.kind = kind, .number = number, .pid = fork(), .result = fds[0]
-	};
+	*janitor = (struct janitor){ .pid = fork(),
+		                     .kind = job->kind,
+		                     .number = job->number,
+		                     .ids = job->ids,
+		                     .result = fds[0] };
 	if (janitor->pid == 0)
-		work(kind, parent, name, enough, fds[1]);
+		work(*job, fds[1]);
 	(void)close(fds[1]);
 	if (janitor->pid > 0)
 		return 0;

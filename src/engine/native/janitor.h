@@ -14,12 +14,23 @@
 
 enum janitor_kind { JANITOR_REMOVE, JANITOR_COUNT };
 
-struct janitor {
+struct janitor_job {
 	enum janitor_kind kind;
-	uint64_t number;      /* whoever asked */
-	pid_t pid;            /* 0: this place is free */
-	int result;           /* a struct janitor_result comes here */
-	struct ids_block ids; /* REMOVE: to be given back */
+	int parent; /* of the directory `name` */
+	const char *name;
+	uint64_t number;        /* REMOVE: 0. COUNT: whose files they are */
+	struct ids_block ids;   /* REMOVE: to be given back */
+	struct disk_use enough; /* COUNT: more need not be counted */
+	int proc;               /* COUNT: for what its processes hold open */
+	pid_t pid;              /* COUNT: its first process */
+};
+
+struct janitor {
+	pid_t pid; /* 0: this place is free */
+	enum janitor_kind kind;
+	uint64_t number;
+	struct ids_block ids;
+	int result; /* a struct janitor_result comes here */
 };
 
 struct janitor_result {
@@ -28,8 +39,7 @@ struct janitor_result {
 	struct disk_use use; /* COUNT */
 };
 
-MUST_CHECK int janitor_start(struct janitor *janitor, enum janitor_kind kind, uint64_t number,
-                             int parent, const char *name, const struct disk_use *enough,
+MUST_CHECK int janitor_start(struct janitor *janitor, const struct janitor_job *job,
                              struct error *err);
 /* Its process has ended. */
 struct janitor_result janitor_end(struct janitor *janitor);

@@ -120,16 +120,16 @@ void spawner_start_erasing(struct spawner *spawner)
 	while (spawner->erase_count != 0 && (janitor = spawner_free_janitor(spawner)) != NULL) {
 		struct workshop *shop = &spawner->shop;
 		const char *name = spawner->erase[spawner->erase_first];
-		struct ids_block ids = { 0 };
+		struct janitor_job job = { .kind = JANITOR_REMOVE,
+			                   .parent = shop->disk.dir,
+			                   .name = name };
 		struct error err;
 
 		spawner->erase_first = (spawner->erase_first + 1) % ERASE_QUEUE_MAX;
 		spawner->erase_count--;
 		/* Claimed ids without a directory are swept at the next start. */
-		(void)!ids_of(&shop->ids, name, &ids, &err);
-		if (janitor_start(janitor, JANITOR_REMOVE, 0, shop->disk.dir, name, NULL, &err) ==
-		    0)
-			janitor->ids = ids;
+		(void)!ids_of(&shop->ids, name, &job.ids, &err);
+		(void)!janitor_start(janitor, &job, &err); /* else the next start finds it */
 	}
 }
 

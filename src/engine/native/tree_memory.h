@@ -1,5 +1,6 @@
 /* tree_memory.h - the memory of a process and all its descendants, added up. */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 

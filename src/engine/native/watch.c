@@ -63,12 +63,17 @@ static bool could_be_over(uint64_t used, uint64_t then, uint64_t now, uint64_t l
 /* It stands still while it is counted: what it writes meanwhile would not be seen. */
 static void count(struct spawner *spawner, struct box *box, const struct disk_use *free_now)
 {
-	const struct disk_use enough = { box->limits.disk, box->limits.inodes };
+	const struct janitor_job job = { .kind = JANITOR_COUNT,
+		                         .parent = spawner->shop.disk.dir,
+		                         .name = box->id,
+		                         .number = box->number,
+		                         .enough = { box->limits.disk, box->limits.inodes },
+		                         .proc = spawner->shop.home.proc,
+		                         .pid = box->pid };
 	struct janitor *janitor = spawner_free_janitor(spawner);
 	struct error err;
 
-	if (janitor == NULL || janitor_start(janitor, JANITOR_COUNT, box->number,
-	                                     spawner->shop.disk.dir, box->id, &enough, &err) < 0)
+	if (janitor == NULL || janitor_start(janitor, &job, &err) < 0)
 		return; /* next time */
 	box->disk.counting = true;
 	box->disk.free_next = *free_now;
