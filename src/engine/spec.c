@@ -50,8 +50,8 @@ static const char *show_value(enum spec_unit unit, uint64_t value, char *out, si
 {
 	int len;
 
-	if (unit == SPEC_BYTES && value % MIB(1) == 0)
-		(void)snprintf(out, size, "%" PRIu64 " MiB", value / MIB(1));
+	if (unit == SPEC_BYTES && value % SPEC_MIB(1) == 0)
+		(void)snprintf(out, size, "%" PRIu64 " MiB", value / SPEC_MIB(1));
 	else if (unit == SPEC_BYTES)
 		(void)snprintf(out, size, "%" PRIu64 " bytes", value);
 	else if (unit == SPEC_THOUSANDTHS) {
@@ -167,8 +167,6 @@ static int check_mounts(const struct spec *spec, struct error *err)
 	for (unsigned i = 0; i < spec->mount_count; i++) {
 		const struct spec_mount *mount = &spec->mounts[i];
 
-		if (check_bool(&mount->writable, "writable", err) < 0)
-			return error_wrap(err, "mount %u", i + 1);
 		if (check_target(mount->target, i + 1, err) < 0)
 			return -1;
 		for (unsigned k = 0; k < i; k++)

@@ -26,16 +26,19 @@ enum {
 
 /* name, default, least, most, unit, help */
 #define SPEC_LIMITS(X)                                                                             \
-	X(memory, MIB(1024), MIB(16), MIB(1024 * 1024), BYTES, "memory of all its processes")      \
-	X(swap, 0, 0, MIB(1024 * 1024), BYTES, "swap space it may use besides")                    \
+	X(memory, SPEC_MIB(1024), SPEC_MIB(16), SPEC_MIB(1024 * 1024), BYTES,                      \
+	  "memory of all its processes")                                                           \
+	X(swap, 0, 0, SPEC_MIB(1024 * 1024), BYTES, "swap space it may use besides")               \
 	X(cpu, 2000, 10, 1024000, THOUSANDTHS, "processors it may keep busy")                      \
 	X(pids, 512, 16, 65536, COUNT, "processes and threads")                                    \
-	X(disk, MIB(2048), MIB(1), MIB(16 * 1024 * 1024), BYTES, "files it may write")             \
+	X(disk, SPEC_MIB(2048), SPEC_MIB(1), SPEC_MIB(16 * 1024 * 1024), BYTES,                    \
+	  "files it may write")                                                                    \
 	X(inodes, 200000, 64, 100000000, COUNT, "number of files it may write")                    \
-	X(file_size, MIB(1024), MIB(1), MIB(16 * 1024 * 1024), BYTES, "size of a single file")     \
+	X(file_size, SPEC_MIB(1024), SPEC_MIB(1), SPEC_MIB(16 * 1024 * 1024), BYTES,               \
+	  "size of a single file")                                                                 \
 	X(files, 4096, 32, 1048576, COUNT, "files one process may have open")
 
-#define MIB(n) ((uint64_t)(n)*1024 * 1024)
+#define SPEC_MIB(n) ((uint64_t)(n)*1024 * 1024)
 
 enum spec_unit { SPEC_BYTES, SPEC_THOUSANDTHS, SPEC_COUNT };
 
@@ -62,7 +65,6 @@ extern const char *const spec_calls_names[SPEC_CALLS_COUNT];
 /* A directory of the host, by its number in the list the server was started with. */
 struct spec_mount {
 	uint16_t source;
-	bool writable;
 	char target[SPEC_TARGET_MAX + 1]; /* absolute, no "..", no "//" */
 };
 

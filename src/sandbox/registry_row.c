@@ -21,8 +21,8 @@ void registry_write_mounts(const struct spec *spec, struct buf *text)
 	int r = 0;
 
 	for (unsigned i = 0; i < spec->mount_count && r == 0; i++)
-		r = buf_printf(text, &err, "%u %s %s\n", spec->mounts[i].source,
-		               spec->mounts[i].writable ? "rw" : "ro", spec->mounts[i].target);
+		r = buf_printf(text, &err, "%u %s\n", spec->mounts[i].source,
+		               spec->mounts[i].target);
 	assert(r == 0); /* REGISTRY_MOUNTS_MAX is room for all */
 	(void)r;
 }
@@ -51,22 +51,18 @@ int registry_read_mounts(struct view text, struct spec *spec, struct error *err)
 
 	for (; text.len != 0; count++) {
 		struct spec_mount *mount = &spec->mounts[count];
-		char number[6], access[3];
+		char number[6];
 		uint64_t source;
 
 		if (count == SPEC_MOUNTS_MAX)
 			return error_set(err, ERR_SYNTAX, "more than %d mounts", SPEC_MOUNTS_MAX);
 		if (!cut(&text, ' ', number, sizeof number) ||
-		    !cut(&text, ' ', access, sizeof access) ||
-		    !cut(&text, '\n', mount->target, sizeof mount->target) ||
-		    (strcmp(access, "ro") != 0 && strcmp(access, "rw") != 0))
-			return error_set(err, ERR_SYNTAX,
-			                 "mount %u is not a number, 'ro' or 'rw', and a target",
+		    !cut(&text, '\n', mount->target, sizeof mount->target))
+			return error_set(err, ERR_SYNTAX, "mount %u is not a number and a target",
 			                 count + 1);
 		if (num_parse_u64(number, 0, UINT16_MAX, &source, err) < 0)
 			return error_wrap(err, "mount %u", count + 1);
 		mount->source = (uint16_t)source;
-		mount->writable = access[1] == 'w';
 	}
 	spec->mount_count = count;
 	return 0;

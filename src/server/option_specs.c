@@ -4,7 +4,6 @@
 
 #include "server/options.h"
 
-#undef MIB
 enum { KIB = 1024, MIB = 1024 * KIB, GIB = 1024 * MIB };
 
 static const char *const log_levels[] = {

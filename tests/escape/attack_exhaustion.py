@@ -15,7 +15,7 @@ from harness import descendants, not_here, status_of, test
 MIB = 1 << 20
 MEMORY, PIDS, DISK = 64, 64, 16
 LIMITS = ("--memory", f"{MEMORY}M", "--pids", str(PIDS), "--disk", f"{DISK}M", "--cpu", "1000")
-PATIENCE = 6          # seconds a neighbour may need for `true`
+PATIENCE = 6          # seconds a neighbour may need for `true`; more on a machine that is busy anyway
 OVERSHOT = 160        # MiB: what may be written between two looks, and what others write meanwhile
 NOISE = 64            # MiB: what others write or remove while we look
 
@@ -31,6 +31,13 @@ def memory_of_host(*names):
     return sum(int(line.split()[1]) for line in lines if line.split(":")[0] in names) // 1024
 
 
+def timed_true(box):
+    begin = time.monotonic()
+    answer = box.exec("true")
+    assert answer.code == 0, f"the neighbour: {answer}"
+    return time.monotonic() - begin
+
+
 class Siege:
     """An attack that runs while the host is watched and a neighbour is asked again and again."""
 
@@ -38,6 +45,7 @@ class Siege:
         self.box = box
         self.free = free_bytes(box.state)
         self.disk = self.processes = self.slowest = self.sum = self.shmem = self.server = 0
+        self.patience = max(PATIENCE, 6 * timed_true(box)) if ask else 0
         shmem = memory_of_host("Shmem")
         self.process = box.start(*argv, options=options, sandbox=sandbox)
         reader = threading.Thread(target=self.read)
@@ -45,17 +53,18 @@ class Siege:
         reader.start()
         watcher.start()
         until = time.monotonic() + timeout
-        while reader.is_alive():
-            if ask:
-                self.ask()
-            if time.monotonic() > until:
+        try:
+            while reader.is_alive():
+                if ask:
+                    self.ask()
+                assert time.monotonic() < until, f"no end after {timeout} s: {self}"
+                reader.join(0.3)
+        finally:
+            if reader.is_alive():
                 self.process.kill()
-                reader.join()
-                watcher.join()
-                raise AssertionError(f"no end after {timeout} s: {self}")
-            reader.join(0.3)
-        watcher.join()
-        box.running.remove(self.process)
+            reader.join()
+            watcher.join()
+            box.running.remove(self.process)
         self.code = self.process.returncode
 
     def read(self):
@@ -92,11 +101,8 @@ class Siege:
                     pass
 
     def ask(self):
-        begin = time.monotonic()
-        answer = self.box.exec("true", timeout=30)
-        took = time.monotonic() - begin
-        assert answer.code == 0, f"the neighbour: {answer}"
-        assert took < PATIENCE, f"the neighbour needed {took:.1f} s"
+        took = timed_true(self.box)
+        assert took < self.patience, f"the neighbour needed {took:.1f} s"
         self.slowest = max(self.slowest, took)
 
     def disk_is_back(self, patience=10):
@@ -287,10 +293,11 @@ for name in ("chain", "../other"):
     for i in range(300): open(f"f{i}", "w").close()
     os.chdir("/workspace/top")
 def mover():
-    a, b = "chain" + "/d" * 20, "../other" + "/d" * 20
     while True:
-        os.rename(a, "../t"); os.rename(b, a); os.rename("../t", b)
-for i in range(1): multiprocessing.Process(target=mover, daemon=True).start()
+        for level in range(1, 60):
+            a, b = "chain" + "/d" * level, "../other" + "/d" * level
+            os.rename(a, "../t"); os.rename(b, a); os.rename("../t", b)
+multiprocessing.Process(target=mover, daemon=True).start()
 with open(big, "wb") as file:
     for i in range(300):
         file.write(bytes(1 << 20)); file.flush(); time.sleep(0.005)
@@ -346,12 +353,6 @@ def spinning(box):
     assert siege.slowest < max(10 * idle, 3), f"idle {idle:.2f} s; {siege}"
 
 
-def timed_true(box):
-    begin = time.monotonic()
-    assert box.exec("true").code == 0
-    return time.monotonic() - begin
-
-
 @test("RX-07", "no priority is to be gained")
 def priority(box):
     tried = box.python("""
@@ -389,8 +390,8 @@ def descriptors(box):
 
 @test("RX-09", "descriptors under way in sockets have a limit, nested as well")
 def descriptors_under_way(box):
-    got, _ = count(box.c("rx_scm", options=(*LIMITS, "--open-files", "256")))
-    assert got <= 1200, got
+    got, why = count(box.c("rx_scm", options=(*LIMITS, "--open-files", "256")))
+    assert got <= 260 and why == "ETOOMANYREFS", (got, why)
     assert timed_true(box) < PATIENCE
 
 
@@ -417,11 +418,14 @@ def terminals(box):
     assert count(box.c("rx_many", "pty", "4"))[0] == 4, "a neighbour has its own"
 
 
+FULL = ("EMFILE", "ENOSPC", "ENOMEM", "ENFILE", "EPERM", "EACCES")
+
+
 @test("RX-12", "epoll, eventfd, timerfd, inotify, queues and semaphores have limits")
 def small_things(box):
     for kind in ("epoll", "eventfd", "timerfd", "inotify", "mq", "sem"):
         got, why = count(box.c("rx_many", kind, "1000000", options=(*LIMITS, "--open-files", "256")))
-        assert got < 40000 and why in ("EMFILE", "ENOSPC", "ENOMEM", "ENFILE", "EPERM"), (kind, got, why)
+        assert got < 40000 and why in FULL, (kind, got, why)
     assert timed_true(box) < PATIENCE
     descriptor = os.eventfd(0)
     os.close(descriptor)

@@ -40,7 +40,7 @@ static void own_groups(char *out, size_t size)
 
 static struct spec_limits some_limits(void)
 {
-	return (struct spec_limits){ .memory = MIB(256), .cpu = 2000, .pids = 100 };
+	return (struct spec_limits){ .memory = SPEC_MIB(256), .cpu = 2000, .pids = 100 };
 }
 
 static int open_fixture(void **state, bool without_v2)
@@ -216,7 +216,9 @@ static void expect_file(int dir, const char *name, const char *want)
 static void limits_are_set_before_anything_runs(void **state)
 {
 	struct fixture *f = *state;
-	struct spec_limits limits = { .memory = MIB(32), .swap = MIB(1), .cpu = 500, .pids = 17 };
+	struct spec_limits limits = {
+		.memory = SPEC_MIB(32), .swap = SPEC_MIB(1), .cpu = 500, .pids = 17
+	};
 	const struct cgroup *g = &f->group;
 
 	NEED_GROUPS(f);
@@ -298,11 +300,11 @@ static void who_takes_too_much_memory_is_killed_and_counted(void **state)
 	struct fixture *f = *state;
 	struct spec_limits limits = some_limits();
 	struct engine_counts got;
-	size_t much = MIB(64), little = MIB(4);
+	size_t much = SPEC_MIB(64), little = SPEC_MIB(4);
 	int status;
 
 	NEED(f->all.has & CGROUP_HAS_MEMORY, "no limit on memory");
-	limits.memory = MIB(24);
+	limits.memory = SPEC_MIB(24);
 	make_group(f, &limits);
 	assert_int_equal(count(f).memory_kills, 0);
 	assert_int_equal(wait_for(start(&f->group, eat, &little)), 0);
@@ -310,8 +312,8 @@ static void who_takes_too_much_memory_is_killed_and_counted(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	got = count(f);
 	assert_int_equal(got.memory_kills, 1);
-	assert_in_range(got.memory_peak, MIB(4), MIB(24));
-	assert_in_range(got.memory_now, 0, MIB(24));
+	assert_in_range(got.memory_peak, SPEC_MIB(4), SPEC_MIB(24));
+	assert_in_range(got.memory_now, 0, SPEC_MIB(24));
 }
 
 struct forks {

@@ -213,7 +213,7 @@ static void reads_counts(void **state)
 static void without_any_tree_there_is_nothing_and_no_error(void **state)
 {
 	struct cgroup_places places = { .unified.score = 0 };
-	struct spec_limits limits = { .memory = MIB(16) };
+	struct spec_limits limits = { .memory = SPEC_MIB(16) };
 	struct cgroups all;
 	struct cgroup group;
 	struct engine_counts got;

@@ -18,7 +18,6 @@ static void a_row_comes_back_as_it_was(void **state)
 	row.spec.mount_count = SPEC_MOUNTS_MAX;
 	for (unsigned i = 0; i < SPEC_MOUNTS_MAX; i++) {
 		row.spec.mounts[i].source = (uint16_t)(UINT16_MAX - i);
-		row.spec.mounts[i].writable = i % 2 == 0;
 		memset(row.spec.mounts[i].target, 'x', SPEC_TARGET_MAX);
 		memcpy(row.spec.mounts[i].target, "/a b ", 5);
 		row.spec.mounts[i].target[5] = (char)('a' + i);
@@ -33,7 +32,6 @@ static void a_row_comes_back_as_it_was(void **state)
 	assert_int_equal(back.spec.mount_count, SPEC_MOUNTS_MAX);
 	for (unsigned i = 0; i < SPEC_MOUNTS_MAX; i++) {
 		assert_int_equal(back.spec.mounts[i].source, row.spec.mounts[i].source);
-		assert_int_equal(back.spec.mounts[i].writable, row.spec.mounts[i].writable);
 		assert_string_equal(back.spec.mounts[i].target, row.spec.mounts[i].target);
 	}
 	assert_int_equal(back.spec.calls, SPEC_CALLS_DEBUG);
@@ -270,16 +268,14 @@ static void a_damaged_row_is_reported_and_not_used(void **state)
 		{ "instance = 'much too long for one'",
 		  "'instance' is longer than 16 bytes or holds a zero" },
 		{ "name = '../x'", "'name' is not a name" },
-		{ "mounts = '0 ro /etc' || char(10)", "the target of mount 1, '/etc', belongs to "
-		                                      "the sandbox itself; choose a directory "
-		                                      "such as /workspace/data" },
-		{ "mounts = '0 ro /data'", "mount 1 is not a number, 'ro' or 'rw', and a target" },
-		{ "mounts = '0 rx /data' || char(10)",
-		  "mount 1 is not a number, 'ro' or 'rw', and a target" },
-		{ "mounts = 'x'", "mount 1 is not a number, 'ro' or 'rw', and a target" },
-		{ "mounts = '0 ro /a' || char(10) || '99999 rw /b' || char(10)",
+		{ "mounts = '0 /etc' || char(10)", "the target of mount 1, '/etc', belongs to "
+		                                   "the sandbox itself; choose a directory "
+		                                   "such as /workspace/data" },
+		{ "mounts = '0 /data'", "mount 1 is not a number and a target" },
+		{ "mounts = 'x'", "mount 1 is not a number and a target" },
+		{ "mounts = '0 /a' || char(10) || '99999 /b' || char(10)",
 		  "mount 2: expected a whole number from 0 to 65535, got '99999'" },
-		{ "mounts = replace(hex(zeroblob(17)), '00', '0 ro /a' || char(10))",
+		{ "mounts = replace(hex(zeroblob(17)), '00', '0 /a' || char(10))",
 		  "more than 16 mounts" },
 	};
 	AUTO(store) struct store *store = open_it();
