@@ -240,10 +240,9 @@ static int find_or_create(struct exec *exec, struct error *err)
 {
 	const struct options *options = exec->call->options;
 	struct manager *manager = stack_manager(exec->stack);
-	const struct sandbox_wish wish = { .owner = owner_local(),
-		                           .name = options->sandbox,
-		                           .spec = stack_spec(options),
-		                           .throw_away = options->sandbox == NULL };
+	struct sandbox_wish wish = { .owner = owner_local(),
+		                     .name = options->sandbox,
+		                     .throw_away = options->sandbox == NULL };
 
 	if (options->sandbox != NULL) {
 		if (sandbox_find(manager, wish.owner, options->sandbox, &exec->sandbox, err) == 0)
@@ -251,6 +250,8 @@ static int find_or_create(struct exec *exec, struct error *err)
 		if (err->kind != ERR_NOT_FOUND || spec_is_id(options->sandbox))
 			return -1;
 	}
+	if (stack_spec(exec->stack, options, &wish.spec, err) < 0)
+		return -1;
 	return sandbox_create(manager, &wish, &exec->sandbox, err);
 }
 

@@ -22,6 +22,10 @@ struct manager_config {
 	/* Where sandboxes see the directories the engine was told to offer, in its order. */
 	const char *const *targets;
 	size_t target_count;
+	/* What programs of such a sandbox find in their environment besides the usual. */
+	char **(*env_of)(void *ctx, const struct spec *spec);
+	void (*env_free)(char **env);
+	void *ctx;
 };
 
 MUST_CHECK int manager_new(struct loop *loop, const struct manager_config *config,

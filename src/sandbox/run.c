@@ -238,11 +238,15 @@ static bool is_named_in(const char *variable, const char *const *env)
 }
 
 static int add_env(struct wire_exec *exec, struct buf *buf, const char *const *env,
-                   struct error *err)
+                   const char *const *of_sandbox, struct error *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(usual_env); i++)
-		if (!is_named_in(usual_env[i], env) &&
+		if (!is_named_in(usual_env[i], env) && !is_named_in(usual_env[i], of_sandbox) &&
 		    wire_texts_add(&exec->env, buf, view_of(usual_env[i]), err) < 0)
+			return -1;
+	for (size_t i = 0; of_sandbox != NULL && of_sandbox[i] != NULL; i++)
+		if (!is_named_in(of_sandbox[i], env) &&
+		    wire_texts_add(&exec->env, buf, view_of(of_sandbox[i]), err) < 0)
 			return -1;
 	for (size_t i = 0; env != NULL && env[i] != NULL; i++)
 		if (wire_texts_add(&exec->env, buf, view_of(env[i]), err) < 0)
@@ -302,7 +306,7 @@ static int open_stream(struct run *run, const struct run_wish *wish, struct chan
 	};
 	if (add_argv(exec, &argv, wish->argv, err) < 0)
 		return error_wrap(err, "argv");
-	if (add_env(exec, &env, wish->env, err) < 0)
+	if (add_env(exec, &env, wish->env, sandbox_env(run->sandbox), err) < 0)
 		return error_wrap(err, "env");
 	if (add_limits(exec, &limits, &sandbox_row(run->sandbox)->spec, err) < 0)
 		return -1;

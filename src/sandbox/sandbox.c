@@ -38,6 +38,7 @@ struct sandbox {
 	struct engine_box *box;
 	struct channel *channel;
 	struct list waiters;
+	char **env;       /* of its programs; NULL: not asked for yet */
 	bool doomed;      /* to be deleted as soon as it has ended */
 	char reason[480]; /* why it ended last */
 };
@@ -119,6 +120,8 @@ static void free_now(void *ctx)
 		free(waiter);
 	}
 	(void)channel_free(sandbox->channel);
+	if (sandbox->env != NULL)
+		sandbox->manager->config.env_free(sandbox->env);
 	free(sandbox);
 }
 
@@ -476,6 +479,15 @@ struct channel *sandbox_channel(struct sandbox *sandbox)
 const struct sandbox_row *sandbox_row(const struct sandbox *sandbox)
 {
 	return &sandbox->row;
+}
+
+const char *const *sandbox_env(struct sandbox *sandbox)
+{
+	const struct manager_config *config = &sandbox->manager->config;
+
+	if (sandbox->env == NULL && config->env_of != NULL)
+		sandbox->env = config->env_of(config->ctx, &sandbox->row.spec);
+	return (const char *const *)sandbox->env;
 }
 
 struct engine_box *sandbox_box(struct sandbox *sandbox)

@@ -49,4 +49,6 @@ const struct sandbox_row *sandbox_row(const struct sandbox *sandbox);
 bool sandbox_counts(struct sandbox *sandbox, struct engine_counts *ret);
 /* Why it ended last, as one line: "" if it did not, or was told to. */
 const char *sandbox_end_reason(const struct sandbox *sandbox);
+/* The environment the sandbox itself brings, for its programs. NULL ends it. */
+const char *const *sandbox_env(struct sandbox *sandbox);
 struct engine_box *sandbox_box(struct sandbox *sandbox);

@@ -120,6 +120,14 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.word = "PROFILE", .fallback = "standard", .choices = call_profiles,
 		.help = "The system calls programs may make: strict leaves out what is rarely needed, "
 			"debug lets debuggers work." },
+	[OPTION_GPU] = { "gpu", TEXT(gpu), .verbs = SANDBOXES, .in_file = true, .word = "WHICH",
+		.fallback = "none", .accepts = is_any, .expected = "none, auto, a number or a name",
+		.help = "Graphics processors a sandbox may use: none, auto for all, so many, or one by "
+			"its name." },
+	[OPTION_CDI_DIRS] = { "cdi-dirs", TEXT(cdi_dirs), .verbs = SANDBOXES, .in_file = true,
+		.word = "DIR:...", .fallback = "/etc/cdi:/var/run/cdi", .accepts = is_any,
+		.expected = "directories with : between",
+		.help = "Where processors are described, in the Container Device Interface." },
 	[OPTION_ONE_ID] = { "one-id", FLAG(one_id), .verbs = SANDBOXES | FOR_DOCTOR, .in_file = true,
 		.help = "Do without subordinate ids, even if there are some: weaker." },
 	[OPTION_NO_CGROUPS] = { "no-cgroups", FLAG(no_cgroups), .verbs = SANDBOXES | FOR_DOCTOR,

@@ -41,6 +41,8 @@ struct options {
 	struct spec_limits limits; /* of a sandbox, unless somebody says otherwise */
 	enum spec_calls calls;
 	bool one_id, no_cgroups, no_quota; /* weaker than could be had */
+	const char *gpu;                   /* none, auto, a number, a name */
+	const char *cdi_dirs;              /* ":" between */
 	const char *sandbox;               /* exec; NULL: a new one, for this once */
 	uint64_t timeout_s;                /* exec; 0: none */
 	bool json;                         /* doctor */
@@ -77,6 +79,8 @@ enum option_id {
 	OPTION_FILE_SIZE,
 	OPTION_OPEN_FILES,
 	OPTION_CALLS,
+	OPTION_GPU,
+	OPTION_CDI_DIRS,
 	OPTION_ONE_ID,
 	OPTION_NO_CGROUPS,
 	OPTION_NO_QUOTA,

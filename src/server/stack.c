@@ -1,15 +1,18 @@
 #include "server/stack.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "engine/native/cdi.h"
 #include "engine/native/native.h"
 #include "loop/loop.h"
 #include "sandbox/instances.h"
 #include "sandbox/manager.h"
+#include "server/gpu_env.h"
 #include "server/options.h"
 
 struct stack {
@@ -29,6 +32,14 @@ static void free_base(struct stack_base *base)
 	(void)close(base->servers);
 	for (size_t i = 0; i < base->target_count; i++)
 		free(base->targets[i]);
+	(void)cdi_free(base->gpus);
+}
+
+static char **env_of(void *ctx, const struct spec *spec)
+{
+	const struct stack *stack = ctx;
+
+	return gpu_env(stack->base.gpus, spec->gpus);
 }
 
 static void on_ready(void *ctx, const struct native_report *report, const struct error *why)
@@ -51,6 +62,9 @@ int stack_new(struct loop *loop, struct stack_base *base, stack_ready_fn *ready,
 		.servers = base->servers,
 		.targets = (const char *const *)stack->base.targets,
 		.target_count = base->target_count,
+		.env_of = env_of,
+		.env_free = gpu_env_free,
+		.ctx = stack,
 	};
 
 	stack->base = *base;
@@ -92,11 +106,16 @@ const struct native_report *stack_report(const struct stack *stack)
 	return &stack->report;
 }
 
-struct spec stack_spec(const struct options *options)
+int stack_spec(const struct stack *stack, const struct options *options, struct spec *ret,
+               struct error *err)
 {
-	struct spec spec = spec_default();
-
-	spec.limits = options->limits;
-	spec.calls = options->calls;
-	return spec;
+	*ret = spec_default();
+	ret->limits = options->limits;
+	ret->calls = options->calls;
+	if (strcmp(options->gpu, "none") == 0)
+		return 0;
+	if (stack->base.gpus == NULL)
+		return error_set(err, ERR_NOT_FOUND, "gpu: none is described in %s",
+		                 options->cdi_dirs);
+	return cdi_choose(stack->base.gpus, options->gpu, &ret->gpus, err);
 }

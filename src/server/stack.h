@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "sandbox/registry.h"
 
+struct cdi;
 struct error;
 struct loop;
 struct manager;
@@ -29,6 +30,7 @@ struct stack_base {
 	int socket;
 	char *targets[STACK_MOUNTS_MAX]; /* where sandboxes see the directories that are offered */
 	size_t target_count;
+	struct cdi *gpus; /* what could be offered; or NULL */
 };
 
 MUST_CHECK int stack_prepare(const struct options *options, struct stack_base *ret,
@@ -47,6 +49,7 @@ struct manager *stack_manager(struct stack *stack);
 const struct native_report *stack_report(const struct stack *stack); /* once it is ready */
 
 /* What a sandbox gets unless somebody says otherwise. */
-struct spec stack_spec(const struct options *options);
+MUST_CHECK int stack_spec(const struct stack *stack, const struct options *options,
+                          struct spec *ret, struct error *err);
 /* The usual state directory: /var/lib/belljar, or below the user's home. */
 MUST_CHECK int stack_state_directory(char out[PATH_MAX], struct error *err);

@@ -15,12 +15,16 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "engine/native/cdi.h"
 #include "engine/native/spawner.h"
 #include "sandbox/instances.h"
 #include "server/confine.h"
 #include "server/options.h"
 #include "server/stack.h"
+
+enum { GPU_DIRECTORIES_MAX = 8 };
 
 int stack_state_directory(char out[PATH_MAX], struct error *err)
 {
@@ -171,6 +175,28 @@ static int offer_all(const struct options *options, struct stack_base *base, cha
 	return options->mounts != NULL ? offer_listed(base, sources, options->mounts, err) : 0;
 }
 
+/* A description that cannot be used is told, and is no reason not to start. */
+static int read_gpus(const struct options *options, struct stack_base *base, struct error *err)
+{
+	AUTO_FREE char *copy = mem_dup(options->cdi_dirs);
+	const char *directories[GPU_DIRECTORIES_MAX + 1] = { NULL };
+	char *save = NULL;
+	size_t count = 0;
+
+	for (char *dir = strtok_r(copy, ":", &save); dir != NULL;
+	     dir = strtok_r(NULL, ":", &save)) {
+		if (count == GPU_DIRECTORIES_MAX)
+			return error_set(err, ERR_LIMIT, "cdi-dirs: at most %d",
+			                 GPU_DIRECTORIES_MAX);
+		directories[count++] = dir;
+	}
+	if (cdi_read(directories, &base->gpus, err) < 0)
+		return error_wrap(err, "cdi-dirs");
+	if (base->gpus->problems != NULL)
+		log_warning("graphics processors: %s", base->gpus->problems);
+	return 0;
+}
+
 /* --- the spawner ------------------------------------------------------------------------------ */
 
 static bool is_alive(void *ctx, const char *instance)
@@ -193,7 +219,7 @@ static int start_spawner(const struct options *options, struct stack_base *base,
 		.alone = options->one_id,
 		.no_groups = options->no_cgroups,
 		.watched = options->no_quota,
-		.with_gpus = true,
+		.gpus = base->gpus,
 		.keep_fd = base->lock,
 		.servers = base->servers,
 		.is_alive = is_alive,
@@ -217,6 +243,8 @@ int stack_prepare(const struct options *options, struct stack_base *ret, struct 
 	if (find_state(options, ret, err) < 0 || take_name(ret, err) < 0)
 		return error_wrap(err, "state directory");
 	r = offer_all(options, ret, sources, err);
+	if (r == 0)
+		r = read_gpus(options, ret, err);
 	if (r == 0)
 		r = start_spawner(options, ret, sources, err);
 	for (size_t i = 0; i < ret->target_count; i++)

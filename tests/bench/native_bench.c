@@ -119,13 +119,12 @@ static const struct run_events run_events = { on_output, NULL, on_ended, on_done
 
 static struct sandbox *make(struct bench *bench, const struct options *options)
 {
-	const struct sandbox_wish wish = { .owner = owner_local(),
-		                           .spec = stack_spec(options),
-		                           .throw_away = true };
+	struct sandbox_wish wish = { .owner = owner_local(), .throw_away = true };
 	struct sandbox *sandbox;
 	struct error err;
 
-	if (sandbox_create(stack_manager(bench->stack), &wish, &sandbox, &err) < 0)
+	if (stack_spec(bench->stack, options, &wish.spec, &err) < 0 ||
+	    sandbox_create(stack_manager(bench->stack), &wish, &sandbox, &err) < 0)
 		die("create", err.msg);
 	return sandbox;
 }

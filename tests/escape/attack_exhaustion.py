@@ -310,6 +310,19 @@ def disk_moving(box):
     fill(box, "python3", "-c", MOVING, options=("--memory", "256M", "--pids", "64", "--disk", "16M"))
 
 
+@test("RX-05", "the disk is not filled while others remove their files")
+def disk_others_free(box):
+    ballast = box.directory / "ballast"
+    with open(ballast, "wb") as file:
+        os.posix_fallocate(file.fileno(), 0, 600 * MIB)
+    process = box.start("sh", "-c", "echo ready; sleep 2; /escape/rx_disk write 300", options=LIMITS)
+    box.wait_for(process, "ready")
+    ballast.unlink()
+    out, err = process.communicate(timeout=40)
+    box.running.remove(process)
+    assert "held" not in out, f"300 MiB written with a limit of {DISK}: {out} {err}"
+
+
 @test("RX-05", "a sandbox that was over its disk can be used to clean up, or says why not")
 def disk_after(box):
     box.c("rx_disk", "write", "200", options=LIMITS, sandbox="full")

@@ -76,16 +76,20 @@ class Box:
         for program in (directory.parent / "programs").iterdir():
             os.link(program, self.offered / program.name)
         self.running = []
+        self.around = []                         # a command that belljar is started by
 
     # --- how belljar is started
 
+    def as_user(self):
+        line = list(self.around)
+        if self.uid:
+            line += ["setpriv", f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups"]
+        return line
+
     def command(self, argv, options=(), sandbox=None):
         """The command line of `belljar exec`, as the mode's user."""
-        line = []
-        if self.uid:
-            line = ["setpriv", f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups"]
-        line += [str(self.belljar), "exec", "--state-dir", str(self.state),
-                 "--mounts", f"{self.offered}:/escape", *options]
+        line = self.as_user() + [str(self.belljar), "exec", "--state-dir", str(self.state),
+                                 "--mounts", f"{self.offered}:/escape", *options]
         if sandbox:
             line += ["--sandbox", sandbox]
         return line + ["--", *argv]
@@ -124,7 +128,7 @@ class Box:
         return self.exec(f"/escape/{name}", *args, **more)
 
     def belljar_verb(self, *argv):
-        line = self.command([])[: 4 if self.uid else 0] + [str(self.belljar), *argv]
+        line = self.as_user() + [str(self.belljar), *argv]
         done = subprocess.run(line, capture_output=True, text=True, env=self.environment(),
                               timeout=60)
         return Result(done.returncode, done.stdout, done.stderr)
@@ -132,11 +136,12 @@ class Box:
     # --- what the host sees
 
     def processes(self, process):
-        """Host pids of what runs in the sandbox of a started belljar, its agent first."""
+        """Host pids of what runs in the sandbox of a started belljar, its agent first. A spare
+        one, made ahead, runs nothing: it is not meant."""
         found = []
         for spawner in children(process.pid):
             for agent in children(spawner):
-                if in_other_pid_namespace(agent):
+                if in_other_pid_namespace(agent) and children(agent):
                     found += [agent, *descendants(agent)]
         return found
 

@@ -149,6 +149,15 @@ static int add_programs(struct plan *plan, const struct home *home, const char *
 	                          : add(plan, &bind, 1, err);
 }
 
+/* Two devices may share a node, or a file. */
+static bool is_planned(const struct plan *plan, const char *target)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		if (strcmp(plan->steps[i].target, target) == 0)
+			return true;
+	return false;
+}
+
 static int add_gpu(struct plan *plan, const struct cdi_device *gpu, unsigned number,
                    struct error *err)
 {
@@ -160,7 +169,7 @@ static int add_gpu(struct plan *plan, const struct cdi_device *gpu, unsigned num
 			                        0,
 			                        false };
 
-		if (add(plan, &node, 1, err) < 0)
+		if (!is_planned(plan, node.target) && add(plan, &node, 1, err) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < gpu->mount_count; i++) {
@@ -175,7 +184,7 @@ static int add_gpu(struct plan *plan, const struct cdi_device *gpu, unsigned num
 		/* The machine's own programs and libraries are there already. */
 		if (strncmp(file->path, "/usr/", 5) == 0 || strncmp(file->path, "/lib", 4) == 0)
 			continue;
-		if (add(plan, &step, 1, err) < 0)
+		if (!is_planned(plan, step.target) && add(plan, &step, 1, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -10,6 +10,7 @@
 
 #include "base/attr.h"
 
+struct cdi;
 struct error;
 
 struct spawner_config {
@@ -18,12 +19,12 @@ struct spawner_config {
 	const char *instance; /* the server's name among those that share the state directory */
 	const char *const *mounts; /* directories to offer, absolute */
 	size_t mount_count;
-	bool alone;     /* one id only, even if more could be had */
-	bool no_groups; /* as if there were no cgroups */
-	bool watched;   /* no disk quota, even if it could be had */
-	bool with_gpus;
-	int keep_fd; /* held open: the lock that says this server is alive */
-	int servers; /* held open: what is_alive() looks into */
+	bool alone;             /* one id only, even if more could be had */
+	bool no_groups;         /* as if there were no cgroups */
+	bool watched;           /* no disk quota, even if it could be had */
+	const struct cdi *gpus; /* devices to offer; or NULL */
+	int keep_fd;            /* held open: the lock that says this server is alive */
+	int servers;            /* held open: what is_alive() looks into */
 	bool (*is_alive)(void *ctx, const char *instance);
 	void *ctx;
 };

@@ -8,9 +8,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/log.h"
-
-static const char *const cdi_directories[] = { "/etc/cdi", "/var/run/cdi", NULL };
 
 static int open_directory(int parent, const char *name, mode_t mode, struct error *err)
 {
@@ -66,18 +63,6 @@ static int open_ids(struct workshop *shop, const struct spawner_config *config, 
 	return 0;
 }
 
-static void read_gpus(struct workshop *shop, const struct spawner_config *config)
-{
-	struct error err;
-
-	if (!config->with_gpus)
-		return;
-	if (cdi_read(cdi_directories, &shop->gpus, &err) < 0)
-		log_warning("no graphics processors: %s", err.msg);
-	else if (shop->gpus->problems != NULL)
-		log_warning("graphics processors: %s", shop->gpus->problems);
-}
-
 static int open_files(struct workshop *shop, const struct spawner_config *config, int state,
                       struct error *err)
 {
@@ -114,7 +99,7 @@ int workshop_open(struct workshop *shop, const struct spawner_config *config, st
 		return error_sys(err, "state directory %s", config->state);
 	if (open_files(shop, config, state, err) < 0 || open_ids(shop, config, err) < 0)
 		return -1;
-	read_gpus(shop, config);
+	shop->gpus = config->gpus;
 	parts.gpus = shop->gpus;
 	return home_settle(&shop->home, &parts, err);
 }
@@ -123,5 +108,4 @@ void workshop_close(struct workshop *shop)
 {
 	disk_close(&shop->disk);
 	cgroups_close(&shop->groups);
-	shop->gpus = cdi_free(shop->gpus);
 }

@@ -17,7 +17,7 @@ struct workshop {
 	struct skeleton skeleton;
 	struct disk disk;
 	struct ids ids;
-	struct cdi *gpus; /* or NULL */
+	const struct cdi *gpus; /* or NULL */
 	size_t mount_count;
 };
 

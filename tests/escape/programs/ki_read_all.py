@@ -1,11 +1,11 @@
-"""ki_read_all.py STATE SECRET HOST MASKED...: reads every file in /proc and /sys, a second each, and
+"""ki_read_all.py STATE SECRET MASKED...: reads every file in /proc and /sys, a second each, and
 says what of it should not be there."""
 import os
 import signal
 import sys
 
-state, secret, host = (word.encode() for word in sys.argv[1:4])
-masked = sys.argv[4:]
+state, secret = (word.encode() for word in sys.argv[1:3])
+masked = sys.argv[3:]
 count, bad = 0, []
 
 
@@ -54,7 +54,7 @@ for top in ("/proc", "/sys"):
                 bad.append(f"{path}: {data[:60]!r}")
             # Our own command line has them.
             if not path.endswith(("/cmdline", "/environ", "/mem")) and \
-                    any(word in data for word in (state, secret, host)):
+                    any(word in data for word in (state, secret)):
                 bad.append(f"{path}: of the host: {data[:200]!r}")
 for name in masked:
     path = f"/proc/{name}"

@@ -1,0 +1,191 @@
+"""What a sandbox leaves for its next set-up: links, fifos and closed directories where something
+is mounted or written when it wakes. Nothing outside may be touched, whatever it left, and belljar
+either goes on or says what is in the way.
+"""
+import os
+import pathlib
+import re
+import subprocess
+
+from attack_files import TRY, mounts_of, none_worked, pictures, sha
+from harness import test
+
+
+def outside(box):
+    """A directory of the host that links lead to, and what must stay of it."""
+    path = box.directory / "outside"
+    path.mkdir()
+    (path / "file").write_text("outside\n")
+    os.chown(path, box.uid, box.uid)
+    os.chmod(path, 0o777)
+    os.chmod(path / "file", 0o666)
+    return path, pictures(path)
+
+
+def says_why_or_works(found, works):
+    """Either all is well, or belljar itself failed with one line that names the place."""
+    if found.code == 0:
+        assert works in found.out, found
+    else:
+        assert re.match(r"belljar: .*/\w+.*\n", found.err), found
+        assert "Success" not in found.err, found
+
+
+@test("FS-05", "a working directory that is a way out, left for the next program")
+def workspace_is_link(box):
+    path, before = outside(box)
+    for target in ("/proc/self/fd/3", "/proc/self/fd/0", "/proc/1/root", "/proc/1/cwd", "/proc/thread-self/fd/4",
+                   "/proc/self/root", str(path), "../../../../../.." + str(path), "/dev/fd/5", "/workspace"):
+        name = "w" + re.sub(r"\W", "", target)[-20:].lower()
+        made = box.sh(f"cd / && rmdir /workspace && ln -s {target} /workspace && readlink /workspace", sandbox=name)
+        assert made.out == target + "\n", made
+        found = box.sh("pwd -P; cat file ../file 2>/dev/null; ls -la . | head -3", sandbox=name)
+        assert "outside" not in found.out.replace(str(path), ""), found
+        if found.code == 0:
+            assert "unreachable" not in found.out, found
+        else:
+            assert "cwd" in found.err or "/workspace" in found.err, found
+    assert pictures(path) == before
+    kept = box.sh("echo mine >file", sandbox="twin")
+    assert kept.code == 0 and box.sh("cat file", sandbox="twin").out == "mine\n"
+
+
+# What is a place for a mount or a file of the set-up, and whether it can be put out of the way.
+PLACES = ("/tools", "/skills", "/escape", "/later", "/etc", "/etc/resolv.conf", "/tmp", "/var", "/home", "/run",
+          "/proc", "/dev", "/usr", "/sys", "/bin", "/lib", "/lib64", "/mnt", "/opt")
+
+REPLACE = TRY + """
+import shutil
+to, kind, *places = sys.argv[1:]
+def replace(path):
+    moved = path + ".old"
+    try: os.rename(path, moved)
+    except OSError as error:
+        if error.errno == errno.ENOENT: pass
+        elif error.errno == errno.EXDEV: shutil.rmtree(path) if not os.path.islink(path) else os.unlink(path)
+        else: raise
+    if kind == "link": os.symlink(to, path)
+    elif kind == "dangling": os.symlink(to + "/new/deep", path)
+    elif kind == "fifo": os.mkfifo(path)
+    elif kind == "file": open(path, "w").close()
+    elif kind == "closed": os.mkdir(path); os.chmod(path, 0)
+for place in places: attempt(place, lambda: replace(place))
+"""
+
+
+def replace_and_wake(box, kind, path, places, options, script, works):
+    name = kind + re.sub(r"\W", "", "".join(places))[:20]
+    made = box.python(REPLACE, str(path), kind, *places, sandbox=name)
+    assert made.code == 0, made
+    done = {line.split(":")[0] for line in made.out.splitlines() if line.endswith("DONE")}
+    found = box.sh(script, sandbox=name, options=options)
+    says_why_or_works(found, works)
+    return done
+
+
+@test("FS-13", "links and worse where something is mounted at the next start (CVE-2026-87766)")
+def replaced_places(box):
+    path, before = outside(box)
+    tools = box.directory / "tools"
+    tools.mkdir()
+    (tools / "tool").write_text("a tool\n")
+    given = pictures(tools)
+    options = ("--tools-dir", str(tools), "--mounts", f"{box.offered}:/escape,{tools}:/later/deep")
+    done = set()
+    for kind in ("link", "dangling", "fifo", "file", "closed"):
+        for place in ("/tools", "/later", "/mnt"):
+            done |= replace_and_wake(box, kind, path, [place], options, "cat /proc/version; echo works", "works")
+        assert pictures(path) == before and pictures(tools) == given, kind
+    assert "/later" in done, "nothing could be planted: this tests nothing"
+    twin = box.sh("echo mine >/tmp/f", sandbox="twin")
+    assert twin.code == 0, twin
+    twin = box.sh("cat /tmp/f /tools/tool /later/deep/tool", sandbox="twin", options=options)
+    assert twin.out == "mine\na tool\na tool\n", twin
+
+
+@test("FS-11", "every place of the set-up replaced at once (CVE-2025-52881, CVE-2019-19921)")
+def replaced_everything(box):
+    path, before = outside(box)
+    core = pathlib.Path("/proc/sys/kernel/core_pattern").read_text()
+    for to in (str(path), "/proc/sys/kernel", "/proc/1/root", "../../../.." + str(path)):
+        for kind in ("link", "closed"):
+            wake_all(box, kind, to)
+    assert pictures(path) == before
+    assert pathlib.Path("/proc/sys/kernel/core_pattern").read_text() == core
+    assert box.sh("echo fine").out == "fine\n"
+
+
+def wake_all(box, kind, to):
+    name = kind + re.sub(r"\W", "", to)[-12:].lower()
+    made = box.python(REPLACE, to, kind, *PLACES, sandbox=name)
+    assert made.code == 0, made
+    process = box.start("/escape/pv_whoami", sandbox=name, stdin=subprocess.PIPE)
+    line = process.stdout.readline()
+    if line:            # it woke: what is mounted is what it must be, and where
+        box.wait_for(process, "ready")
+        agent = box.processes(process)[0]
+        places = {row[2]: row[4] for row in mounts_of(agent)}
+        assert places["/proc"] == "proc" and places["/dev"] == "tmpfs" and places["/"] == "overlay", places
+        assert places["/usr"] in ("overlay", "ext4") and "/proc/sys" in places, places
+    _, err = process.communicate(timeout=60)
+    box.running.remove(process)
+    assert line or re.match(r"belljar: .*/\w+", err), err
+
+
+@test("FS-12", "mount points stay where they are (and FS-16)")
+def moved_mount_points(box):
+    found = box.python(TRY + """
+for place in ("/dev", "/proc", "/usr", "/run", "/escape", "/dev/null", "/dev/shm", "/dev/pts", "/proc/sys", "/proc/kmsg"):
+    attempt("rename " + place, lambda: os.rename(place, "/moved"))
+    attempt("remove " + place, lambda: os.rmdir(place))
+    attempt("unlink " + place, lambda: os.unlink(place))
+for place in ("/dev/null", "/dev/fd", "/dev/stdin", "/dev/ptmx"):
+    attempt("replace " + place, lambda: os.symlink("/tmp/x", place + "2"))
+    attempt("unlink " + place, lambda: os.unlink(place))
+os.mkdir("/tmp/d"); os.rename("/tmp/d", "/tmp/e"); os.rmdir("/tmp/e"); print("own works")
+""")
+    none_worked(found, least=30)
+    assert "own works" in found.out, found
+
+
+@test("FS-14", "a sandbox is set up while nobody is in it (CVE-2021-30465, and FS-15)")
+def awake_once(box):
+    process = box.start("sh", "-c", "echo ready; cat", sandbox="x", stdin=subprocess.PIPE)
+    box.wait_for(process, "ready")
+    found = box.sh("echo second", sandbox="x")
+    assert found.code == 1 and "second" not in found.out and "awake" in found.err, found
+    out, _ = process.communicate("still here\n", timeout=60)
+    box.running.remove(process)
+    assert out == "still here\n"
+    assert box.sh("echo second", sandbox="x").out == "second\n"
+
+
+@test("FS-31", "what an overlay takes for its own marks, made by hand")
+def planted_marks(box):
+    none_worked(box.c("fs_devices", "/workspace", sandbox="x"), least=10)
+    planted = box.python(TRY + """
+os.makedirs("/workspace/d/e"); open("/workspace/d/f", "w").write("mine")
+os.makedirs("/opt/x", exist_ok=True)
+for path in ("/workspace/d", "/workspace/d/f", "/opt/x", "/workspace"):
+    for prefix in ("user.overlay.", "user.overlay.overlay.", "trusted.overlay."):
+        for name, value in (("opaque", b"y"), ("opaque", b"x"), ("redirect", b"/../../../../etc"), ("redirect", b"etc"),
+                            ("metacopy", b""), ("origin", bytes(29)), ("whiteout", b"y"), ("xwhiteouts", b"y"),
+                            ("impure", b"y"), ("nlink", b"U+5"), ("upper", bytes(29)), ("uuid", bytes(16))):
+            attempt(f"{path} {prefix}{name} {value[:9]}", lambda: os.setxattr(path, prefix + name, value))
+""", sandbox="x")
+    assert planted.code == 0, planted
+    found = box.sh("cat /workspace/d/f; ls -R /workspace/d /opt/x; ls -ld /workspace/d; echo works", sandbox="x")
+    assert found.code == 0 and found.out.startswith("mine"), found
+    assert "passwd" not in found.out and "works" in found.out, found
+    assert box.sh("echo new >/workspace/d/f && rm -r /workspace/d && echo gone", sandbox="x").out == "gone\n"
+
+
+@test("FS-16", "a root that nobody may enter")
+def closed_root(box):
+    # Where the user owns the root he may close it: he harms himself, and is told.
+    for name, script in (("root", "chmod 0 /"), ("workspace", "chmod 0 /workspace"), ("home", "chmod 0 $HOME"),
+                         ("nobody", "mkdir -p /workspace/a/b && chmod 0 /workspace/a/b /workspace/a")):
+        box.sh(script, sandbox=name)
+        found = box.sh("cd / && echo works", sandbox=name)
+        says_why_or_works(found, "works")
+    assert box.sh("echo fine", sandbox="home2").out == "fine\n"
