@@ -174,6 +174,20 @@ def look_at_descriptors(pid, devices):
             assert nameless or device in devices, f"{status_of(pid)['Name']} has {name} ({device})"
 
 
+def until_run(box, process, names):
+    """The agent's and the others' pids, once programs of these names run."""
+    deadline = time.monotonic() + 20
+    while True:
+        found = []
+        with contextlib.suppress(OSError, ValueError):
+            agent, *rest = box.processes(process)
+            found = [status_of(pid)["Name"] for pid in rest]
+            if all(found.count(name) >= names.count(name) for name in names):
+                return agent, rest
+        assert time.monotonic() < deadline, f"{names} are not all in {found}"
+        time.sleep(0.02)
+
+
 @test("FS-06", "no process inside has a file of the host open")
 def descriptors_from_outside(box):
     # What whoever starts belljar has open is no business of a sandbox.
@@ -187,7 +201,7 @@ def descriptors_from_outside(box):
     os.close(leak)
     os.close(directory)
     box.wait_for(process, "ready")
-    agent, *rest = box.processes(process)
+    agent, rest = until_run(box, process, ["sh", "sleep", "cat"])
     devices = {row[0] for row in mounts_of(agent)}
     host = os.stat("/").st_dev
     assert f"{os.major(host)}:{os.minor(host)}" not in devices, "the host's own root is mounted"

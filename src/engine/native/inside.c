@@ -27,8 +27,9 @@
 #include "base/view.h"
 #include "engine/agent.h"
 #include "engine/filter.h"
+#include "engine/native/rights.h"
 
-enum { AGENT_ID = 999, AGENT_FILES = 4096, SPARE_PIDS = 8, LAST_CAPABILITY = 63, OWN_FIRST = 16 };
+enum { AGENT_ID = 999, AGENT_FILES = 4096, SPARE_PIDS = 8, OWN_FIRST = 16 };
 
 /* --- a life of its own -------------------------------------------------------------- */
 
@@ -155,21 +156,6 @@ static int set_limits(const struct inside *inside, struct error *err)
  * across exec by the ambient set, which nothing can add to afterwards. */
 static const unsigned agent_capabilities[] = { CAP_SETUID, CAP_SETGID, CAP_KILL };
 
-static int set_capabilities(uint64_t all, struct error *err)
-{
-	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
-	struct __user_cap_data_struct data[2];
-
-	for (int i = 0; i < 2; i++) {
-		uint32_t half = (uint32_t)(all >> 32 * i);
-
-		data[i] = (struct __user_cap_data_struct){ half, half, half };
-	}
-	if (syscall(SYS_capset, &head, data) < 0)
-		return error_sys(err, "give up capabilities");
-	return 0;
-}
-
 static int drop_capabilities(const struct inside *inside, struct error *err)
 {
 	const unsigned long locked = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
@@ -182,17 +168,15 @@ static int drop_capabilities(const struct inside *inside, struct error *err)
 	for (size_t i = 0; !alone && i < ARRAY_LEN(agent_capabilities); i++)
 		keep |= UINT64_C(1) << agent_capabilities[i];
 	/* What follows needs one more for a moment. */
-	if (set_capabilities(keep | UINT64_C(1) << CAP_SETPCAP, err) < 0)
+	if (rights_set(keep | UINT64_C(1) << CAP_SETPCAP, true, err) < 0 ||
+	    rights_bound_none(err) < 0)
 		return -1;
-	for (unsigned long c = 0; c <= LAST_CAPABILITY; c++)
-		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0 && errno != EINVAL)
-			return error_sys(err, "bound capabilities");
 	for (size_t i = 0; !alone && i < ARRAY_LEN(agent_capabilities); i++)
 		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, agent_capabilities[i], 0, 0) < 0)
 			return error_sys(err, "keep a capability for the agent");
 	if (prctl(PR_SET_SECUREBITS, locked, 0, 0, 0) < 0)
 		return error_sys(err, "lock capabilities");
-	return set_capabilities(keep, err);
+	return rights_set(keep, true, err);
 }
 
 static int filter_calls(struct error *err)

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "engine/native/rights.h"
 #include "engine/native/spare.h"
 #include "engine/native/spawner_internal.h"
 #include "engine/native/watch.h"
@@ -86,10 +87,11 @@ static int become(struct spawner *spawner, const struct spawner_config *config, 
 		return error_sys(err, "signalfd");
 	if (workshop_open(&spawner->shop, config, err) < 0)
 		return -1;
+	if (spawner->shop.home.mode != HOME_ROOT)
+		return 0; /* what we have is worth nothing outside our namespace */
 	/* For an ordinary user this would hide our children's id maps from us. */
-	if (spawner->shop.home.mode == HOME_ROOT)
-		(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	return 0;
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	return rights_for_spawner(err);
 }
 
 static void tell_ready(struct spawner *spawner)
