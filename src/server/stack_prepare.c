@@ -21,6 +21,7 @@
 #include "engine/native/spawner.h"
 #include "sandbox/instances.h"
 #include "server/confine.h"
+#include "server/delegation.h"
 #include "server/options.h"
 #include "server/stack.h"
 
@@ -240,6 +241,8 @@ int stack_prepare(const struct options *options, struct stack_base *ret, struct 
 	int r;
 
 	*ret = (struct stack_base){ .servers = -1, .lock = -1, .socket = -1 };
+	if (!options->no_cgroups)
+		(void)delegation_ask(NULL);
 	if (find_state(options, ret, err) < 0 || take_name(ret, err) < 0)
 		return error_wrap(err, "state directory");
 	r = offer_all(options, ret, sources, err);

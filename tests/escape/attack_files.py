@@ -478,14 +478,14 @@ attempt("both", lambda: print("got", os.read(os.open("/escape/fifo", os.O_RDWR |
 def deep_path(box):
     begin = time.monotonic()
     found = box.python("""
-import os
+import ctypes, os
 name = "d" * 255
 for i in range(4096):
     os.mkdir(name); os.chdir(name)
 for path in ("/proc/self/mountinfo", "/proc/self/maps", "/proc/self/cmdline"):
     open(path).read()
-try: os.getcwd(); print("cwd")
-except OSError as error: print("no cwd", error.errno)
+room = ctypes.create_string_buffer(1 << 21)   # the C library would look for the way up itself
+print("cwd", ctypes.CDLL(None).syscall(79, room, len(room)))
 open("deepest", "w").write("x")
 print(open("deepest").read(), "made")
 """, timeout=120)

@@ -7,7 +7,7 @@ import pathlib
 import re
 import subprocess
 
-from attack_files import TRY, mounts_of, none_worked, pictures, sha
+from attack_files import TRY, mounts_of, none_worked, pictures
 from harness import test
 
 
@@ -34,9 +34,10 @@ def says_why_or_works(found, works):
 @test("FS-05", "a working directory that is a way out, left for the next program")
 def workspace_is_link(box):
     path, before = outside(box)
-    for target in ("/proc/self/fd/3", "/proc/self/fd/0", "/proc/1/root", "/proc/1/cwd", "/proc/thread-self/fd/4",
-                   "/proc/self/root", str(path), "../../../../../.." + str(path), "/dev/fd/5", "/workspace"):
-        name = "w" + re.sub(r"\W", "", target)[-20:].lower()
+    targets = ("/proc/self/fd/3", "/proc/self/fd/0", "/proc/1/root", "/proc/1/cwd", "/proc/thread-self/fd/4",
+               "/proc/self/root", str(path), "../../../../../.." + str(path), "/dev/fd/5", "/workspace")
+    for number, target in enumerate(targets):
+        name = f"w{number}"
         made = box.sh(f"cd / && rmdir /workspace && ln -s {target} /workspace && readlink /workspace", sandbox=name)
         assert made.out == target + "\n", made
         found = box.sh("pwd -P; cat file ../file 2>/dev/null; ls -la . | head -3", sandbox=name)
@@ -107,16 +108,15 @@ def replaced_places(box):
 def replaced_everything(box):
     path, before = outside(box)
     core = pathlib.Path("/proc/sys/kernel/core_pattern").read_text()
-    for to in (str(path), "/proc/sys/kernel", "/proc/1/root", "../../../.." + str(path)):
+    for number, to in enumerate((str(path), "/proc/sys/kernel", "/proc/1/root", "../../../.." + str(path))):
         for kind in ("link", "closed"):
-            wake_all(box, kind, to)
+            wake_all(box, f"{kind}{number}", kind, to)
     assert pictures(path) == before
     assert pathlib.Path("/proc/sys/kernel/core_pattern").read_text() == core
     assert box.sh("echo fine").out == "fine\n"
 
 
-def wake_all(box, kind, to):
-    name = kind + re.sub(r"\W", "", to)[-12:].lower()
+def wake_all(box, name, kind, to):
     made = box.python(REPLACE, to, kind, *PLACES, sandbox=name)
     assert made.code == 0, made
     process = box.start("/escape/pv_whoami", sandbox=name, stdin=subprocess.PIPE)

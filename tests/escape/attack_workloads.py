@@ -266,7 +266,7 @@ echo works"""
 def shell():
     return """test "$(seq 1000 | sort -rn | head -n 1)" = 1000
 diff <(echo a) <(echo a); sleep 0.1 & wait $!; cat > f <<< text; grep -q text f
-(trap 'echo trapped > t' TERM; sleep 5 & kill -TERM $BASHPID; wait) || true; grep -q trapped t
+(trap 'echo trapped > t' TERM; sleep 0.2 & kill -TERM $BASHPID; wait) || true; grep -q trapped t
 mkfifo p; (echo through > p &); test "$(cat p)" = through
 find . -type f -print0 | xargs -0 -n 1 -P 4 wc -c > /dev/null; yes | head -n 100000 | wc -l | grep -q 100000
 coproc cat; echo x >&${COPROC[1]}; read -r -u ${COPROC[0]} y; test $y = x
