@@ -27,6 +27,11 @@ sed 's/^/  > /' "$work/said"
 echo
 cut -c 1-400 "$work/answered" | sed 's/^/  < /'
 echo
+echo "A program in a sandbox of its own:"
+echo
+echo "  \$ $program exec sh -c 'id; ls /; touch /usr/x'"
+"$program" exec sh -c 'id; ls /; touch /usr/x' 2>&1 | sed 's/^/  /'
+echo
 echo "To connect a client (each command prints what goes where; --write puts it there):"
 echo
 for client in claude-code claude-desktop cursor vscode gemini codex windsurf zed; do

@@ -574,7 +574,8 @@ os.mkdir(b"d\\xff\\n"); open(b"d\\xff\\n/f", "w").close()
 print(len(os.listdir(".")))
 """, *names, sandbox="x")
     assert found.out == "9\n", found
-    assert box.sh("ls | wc -l", sandbox="x").out.strip() in ("9", "10"), "they are kept"
+    kept = box.python("import os; print(len(os.listdir('.')))", sandbox="x")
+    assert kept.out == "9\n", kept
     for name in names + ["\x1b]0;title\x07"]:
         found = box.exec(name)
         assert found.code != 0 and found.err, found
@@ -631,7 +632,7 @@ print(open("/proc/sys/kernel/osrelease").read().strip(), open("/proc/sys/kernel/
 def write_sysfs(box):
     found = box.python(TRY + """
 paths = ["/sys/kernel/uevent_helper", "/sys/fs/cgroup/release_agent", "/sys/fs/cgroup/memory/release_agent",
-         "/sys/fs/cgroup/cgroup.procs", "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/power/state",
+         "/sys/fs/cgroup/cgroup.procs", "/sys/power/state", "/sys/kernel/mm/ksm/run",
          "/sys/class/net", "/sys/firmware", "/sys/module", "/sys/kernel/debug", "/sys/kernel/tracing",
          "/sys/fs/bpf", "/sys/block", "/sys/devices/virtual", "/sys/class/dmi/id/product_name"]
 for path in paths:
