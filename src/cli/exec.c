@@ -172,7 +172,7 @@ static void on_writable(void *ctx)
 		send_typed(exec);
 }
 
-/* --- the run ----------------------------------------------------------------------------------- */
+/* --- the run ---------------------------------------------------------------------------- */
 
 static void on_run_ended(void *ctx, const struct run_end *run_end)
 {
@@ -234,7 +234,7 @@ static void on_awake(void *ctx, const struct error *why)
 		fail(exec, &err);
 }
 
-/* --- the sandbox ------------------------------------------------------------------------------- */
+/* --- the sandbox ------------------------------------------------------------------------ */
 
 static int find_or_create(struct exec *exec, struct error *err)
 {
@@ -286,7 +286,7 @@ static void on_signal(void *ctx)
 		end(exec);
 }
 
-/* --- the verb ------------------------------------------------------------------------------------ */
+/* --- the verb --------------------------------------------------------------------------- */
 
 static int run_loop(struct exec *exec, struct stack_base *base, struct error *err)
 {

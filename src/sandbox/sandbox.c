@@ -12,6 +12,7 @@
 #include "loop/loop.h"
 #include "sandbox/channel.h"
 #include "sandbox/manager_internal.h"
+#include "sandbox/waiters.h"
 
 enum phase {
 	PHASE_ASLEEP,
@@ -23,13 +24,6 @@ enum phase {
 	PHASE_DELETED,
 };
 
-struct waiter {
-	struct list node;
-	enum phase until; /* READY, ENDING (it is over), ASLEEP or DELETED */
-	sandbox_fn *fn;
-	void *ctx;
-};
-
 struct sandbox {
 	struct list node;
 	struct manager *manager;
@@ -37,64 +31,11 @@ struct sandbox {
 	enum phase phase;
 	struct engine_box *box;
 	struct channel *channel;
-	struct list waiters;
-	char **env;       /* of its programs; NULL: not asked for yet */
-	bool doomed;      /* to be deleted as soon as it has ended */
-	char reason[480]; /* why it ended last */
+	struct waiters waiters; /* for READY, ENDING (it is over), ASLEEP or DELETED */
+	char **env;             /* of its programs; NULL: not asked for yet */
+	bool doomed;            /* to be deleted as soon as it has ended */
+	char reason[480];       /* why it ended last */
 };
-
-/* --- those who wait ------------------------------------------------------------------ */
-
-struct telling {
-	sandbox_fn *fn;
-	void *ctx;
-	bool failed;
-	struct error why;
-};
-
-static void tell(void *ctx)
-{
-	struct telling *telling = ctx;
-
-	telling->fn(telling->ctx, telling->failed ? &telling->why : NULL);
-	free(telling);
-}
-
-static void tell_later(struct manager *manager, sandbox_fn *fn, void *ctx, const struct error *why)
-{
-	struct telling *telling;
-
-	if (fn == NULL)
-		return;
-	telling = mem_new(sizeof *telling);
-	*telling = (struct telling){ .fn = fn, .ctx = ctx, .failed = why != NULL };
-	if (why != NULL)
-		telling->why = *why;
-	loop_defer(manager->loop, tell, telling);
-}
-
-static void wait_until(struct sandbox *sandbox, enum phase until, sandbox_fn *fn, void *ctx)
-{
-	struct waiter *waiter = mem_new(sizeof *waiter);
-
-	*waiter = (struct waiter){ .until = until, .fn = fn, .ctx = ctx };
-	list_add(&sandbox->waiters, &waiter->node);
-}
-
-/* All that wait for `until` hear it; NULL as `why`: it is so. */
-static void tell_waiters(struct sandbox *sandbox, enum phase until, const struct error *why)
-{
-	for (struct list *node = sandbox->waiters.next; node != &sandbox->waiters;) {
-		struct waiter *waiter = container_of(node, struct waiter, node);
-
-		node = node->next;
-		if (waiter->until != until)
-			continue;
-		tell_later(sandbox->manager, waiter->fn, waiter->ctx, why);
-		list_remove(&waiter->node);
-		free(waiter);
-	}
-}
 
 /* --- life in memory ------------------------------------------------------------------ */
 
@@ -104,7 +45,7 @@ static struct sandbox *add_sandbox(struct manager *manager, const struct sandbox
 
 	sandbox->manager = manager;
 	sandbox->row = *row;
-	list_init(&sandbox->waiters);
+	waiters_init(&sandbox->waiters, manager->loop);
 	list_add(&manager->sandboxes, &sandbox->node);
 	return sandbox;
 }
@@ -113,12 +54,7 @@ static void free_now(void *ctx)
 {
 	struct sandbox *sandbox = ctx;
 
-	while (!list_is_empty(&sandbox->waiters)) {
-		struct waiter *waiter = container_of(sandbox->waiters.next, struct waiter, node);
-
-		list_remove(&waiter->node);
-		free(waiter);
-	}
+	waiters_done(&sandbox->waiters);
 	(void)channel_free(sandbox->channel);
 	if (sandbox->env != NULL)
 		sandbox->manager->config.env_free(sandbox->env);
@@ -158,7 +94,7 @@ static void on_erased(void *ctx, const struct error *why)
 	else if (registry_remove(manager->store, sandbox->row.spec.id, &err) < 0)
 		log_warning("sandbox %s: %s", sandbox->row.spec.id, err.msg);
 	sandbox->phase = PHASE_DELETED;
-	tell_waiters(sandbox, PHASE_DELETED, why);
+	waiters_tell(&sandbox->waiters, PHASE_DELETED, why);
 	forget(sandbox);
 	manager_check_ended(manager);
 }
@@ -182,14 +118,14 @@ static void is_down(struct sandbox *sandbox, const struct error *why)
 	sandbox->box = NULL;
 	sandbox->phase = PHASE_ASLEEP;
 	(void)error_set(&gone, ERR_SYSTEM, "the sandbox was put to sleep or deleted meanwhile");
-	tell_waiters(sandbox, PHASE_READY, why != NULL ? why : &gone);
-	tell_waiters(sandbox, PHASE_ENDING, NULL);
+	waiters_tell(&sandbox->waiters, PHASE_READY, why != NULL ? why : &gone);
+	waiters_tell(&sandbox->waiters, PHASE_ENDING, NULL);
 	if (sandbox->doomed) {
 		erase(sandbox);
 		return;
 	}
 	set_state(sandbox, SANDBOX_ASLEEP);
-	tell_waiters(sandbox, PHASE_ASLEEP, NULL);
+	waiters_tell(&sandbox->waiters, PHASE_ASLEEP, NULL);
 	manager_check_ended(sandbox->manager);
 }
 
@@ -258,7 +194,7 @@ static void on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_p
 	(void)proxy_port;
 	sandbox->phase = PHASE_READY;
 	set_state(sandbox, SANDBOX_AWAKE);
-	tell_waiters(sandbox, PHASE_READY, NULL);
+	waiters_tell(&sandbox->waiters, PHASE_READY, NULL);
 }
 
 /* Without its agent there is nothing left to talk to. */
@@ -397,11 +333,11 @@ void sandbox_wake(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 
 	switch (sandbox->phase) {
 	case PHASE_READY:
-		tell_later(manager, fn, ctx, NULL);
+		waiters_tell_one(manager->loop, fn, ctx, NULL);
 		return;
 	case PHASE_MAKING:
 	case PHASE_GREETING:
-		wait_until(sandbox, PHASE_READY, fn, ctx);
+		waiters_add(&sandbox->waiters, PHASE_READY, fn, ctx);
 		return;
 	case PHASE_ASLEEP:
 		add_mounts(manager, &sandbox->row.spec);
@@ -413,7 +349,7 @@ void sandbox_wake(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 			break;
 		}
 		sandbox->row.state = SANDBOX_AWAKE;
-		wait_until(sandbox, PHASE_READY, fn, ctx);
+		waiters_add(&sandbox->waiters, PHASE_READY, fn, ctx);
 		return;
 	case PHASE_ENDING:
 	case PHASE_ERASING:
@@ -421,7 +357,7 @@ void sandbox_wake(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 		(void)error_set(&err, ERR_INVALID, "the sandbox is ending: try again");
 		break;
 	}
-	tell_later(manager, fn, ctx, &err);
+	waiters_tell_one(manager->loop, fn, ctx, &err);
 }
 
 static void end(struct sandbox *sandbox)
@@ -435,10 +371,10 @@ static void end(struct sandbox *sandbox)
 void sandbox_sleep(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 {
 	if (sandbox->phase == PHASE_ASLEEP) {
-		tell_later(sandbox->manager, fn, ctx, NULL);
+		waiters_tell_one(sandbox->manager->loop, fn, ctx, NULL);
 		return;
 	}
-	wait_until(sandbox, PHASE_ASLEEP, fn, ctx);
+	waiters_add(&sandbox->waiters, PHASE_ASLEEP, fn, ctx);
 	end(sandbox);
 }
 
@@ -446,7 +382,7 @@ void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 {
 	struct error err;
 
-	wait_until(sandbox, PHASE_DELETED, fn, ctx);
+	waiters_add(&sandbox->waiters, PHASE_DELETED, fn, ctx);
 	if (sandbox->doomed)
 		return;
 	if (sandbox->phase != PHASE_ASLEEP) {
@@ -456,7 +392,7 @@ void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 	}
 	if (registry_claim(sandbox->manager->store, sandbox->row.spec.id,
 	                   sandbox->manager->config.instance, &err) < 0) {
-		tell_waiters(sandbox, PHASE_DELETED, &err);
+		waiters_tell(&sandbox->waiters, PHASE_DELETED, &err);
 		return;
 	}
 	sandbox->doomed = true;
@@ -466,9 +402,9 @@ void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 void sandbox_when_down(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 {
 	if (sandbox->box == NULL)
-		tell_later(sandbox->manager, fn, ctx, NULL);
+		waiters_tell_one(sandbox->manager->loop, fn, ctx, NULL);
 	else
-		wait_until(sandbox, PHASE_ENDING, fn, ctx);
+		waiters_add(&sandbox->waiters, PHASE_ENDING, fn, ctx);
 }
 
 struct channel *sandbox_channel(struct sandbox *sandbox)

@@ -11,13 +11,14 @@
 #include "base/attr.h"
 #include "engine/engine.h"
 #include "sandbox/registry.h"
+#include "sandbox/waiters.h"
 
 struct channel;
 struct error;
 struct manager;
 struct sandbox;
 
-typedef void sandbox_fn(void *ctx, const struct error *why); /* why NULL: it is so */
+typedef waiter_fn sandbox_fn; /* why NULL: it is so */
 
 struct sandbox_wish {
 	const char *owner, *name; /* name NULL or "": none */

@@ -21,7 +21,7 @@ enum plan_kind {
 	PLAN_MASK,     /* hidden, if it is there: a file by /dev/null, a directory by /empty */
 	PLAN_READONLY, /* itself once more, read-only, if it is there */
 	PLAN_CLOSE,    /* what was mounted there becomes read-only */
-	PLAN_WRITE,    /* `source` is written to the file, if it is there: when all else is done */
+	PLAN_WRITE,    /* `source` is written to the file, if it is there, when all else is done */
 	PLAN_KIND_COUNT
 };
 
@@ -46,5 +46,6 @@ struct plan {
 MUST_CHECK int plan_make(const struct home *home, const struct skeleton *skeleton,
                          const struct cdi *gpus, const struct spec *spec, struct plan *ret,
                          struct error *err);
-/* In the sandbox's own directory: assembles everything at /new, makes it the root, and lets the old one go. */
+/* In the sandbox's own directory: assembles everything at /new, makes it the root, and lets the
+ * old one go. */
 MUST_CHECK int plan_carry_out(const struct plan *plan, struct error *err);

@@ -1,0 +1,86 @@
+#include "sandbox/waiters.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "loop/loop.h"
+
+struct waiter {
+	struct list node;
+	int until;
+	waiter_fn *fn;
+	void *ctx;
+};
+
+struct telling {
+	waiter_fn *fn;
+	void *ctx;
+	bool failed;
+	struct error why;
+};
+
+void waiters_init(struct waiters *waiters, struct loop *loop)
+{
+	waiters->loop = loop;
+	list_init(&waiters->all);
+}
+
+static void forget(struct waiter *waiter)
+{
+	list_remove(&waiter->node);
+	free(waiter);
+}
+
+void waiters_done(struct waiters *waiters)
+{
+	while (!list_is_empty(&waiters->all))
+		forget(container_of(waiters->all.next, struct waiter, node));
+}
+
+void waiters_add(struct waiters *waiters, int until, waiter_fn *fn, void *ctx)
+{
+	struct waiter *waiter;
+
+	if (fn == NULL)
+		return;
+	waiter = mem_new(sizeof *waiter);
+	*waiter = (struct waiter){ .until = until, .fn = fn, .ctx = ctx };
+	list_add(&waiters->all, &waiter->node);
+}
+
+static void tell(void *ctx)
+{
+	struct telling *telling = ctx;
+
+	telling->fn(telling->ctx, telling->failed ? &telling->why : NULL);
+	free(telling);
+}
+
+void waiters_tell_one(struct loop *loop, waiter_fn *fn, void *ctx, const struct error *why)
+{
+	struct telling *telling;
+
+	if (fn == NULL)
+		return;
+	telling = mem_new(sizeof *telling);
+	*telling = (struct telling){ .fn = fn, .ctx = ctx, .failed = why != NULL };
+	if (why != NULL)
+		telling->why = *why;
+	loop_defer(loop, tell, telling);
+}
+
+void waiters_tell(struct waiters *waiters, int until, const struct error *why)
+{
+	for (struct list *node = waiters->all.next; node != &waiters->all;) {
+		struct waiter *waiter = container_of(node, struct waiter, node);
+
+		node = node->next;
+		if (waiter->until != until)
+			continue;
+		waiters_tell_one(waiters->loop, waiter->fn, waiter->ctx, why);
+		forget(waiter);
+	}
+}
