@@ -1,6 +1,10 @@
 #include "server/doctor.h"
 
+#include <stdio.h>
+
 #include "base/cleanup.h"
+#include "base/error.h"
+#include "base/view.h"
 #include "cli/out.h"
 #include "cli/verb.h"
 #include "server/options.h"
@@ -8,31 +12,41 @@
 
 enum { NAME_COLUMN = 8, DETAIL_COLUMN = 26, FIX_COLUMN = 4 };
 
-static const char *const status_words[] = {
-	[CHECK_ON] = "on",
-	[CHECK_WEAKER] = "weaker",
-	[CHECK_OFF] = "off",
-};
-_Static_assert(ARRAY_LEN(status_words) == CHECK_STATUS_COUNT, "a word for each status");
+/* A line that starts with two blanks is to be copied as it stands; others are wrapped. */
+static void print_fix(const char *fix)
+{
+	struct view rest = view_of(fix), line;
+
+	while (view_next_line(&rest, &line)) {
+		char text[sizeof((struct check *)0)->fix];
+
+		(void)snprintf(text, sizeof text, "%.*s", (int)line.len, line.ptr);
+		if (view_starts(line, "  "))
+			out("%*s%s\n", FIX_COLUMN, "", text);
+		else
+			out_wrapped(FIX_COLUMN, 0, text);
+	}
+}
 
 static void print_fixes(const struct check *checks, size_t count)
 {
 	size_t printed = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (checks[i].fix[0] == '\0')
+		/* "see 'x'": that one is told. */
+		if (checks[i].fix[0] == '\0' || view_starts(view_of(checks[i].fix), "see '"))
 			continue;
 		if (printed++ == 0)
 			out("\nWhat would help:\n");
 		out("  %s (for %s):\n", checks[i].name, checks[i].purpose);
-		out_wrapped(FIX_COLUMN, 0, checks[i].fix);
+		print_fix(checks[i].fix);
 	}
 }
 
 static void print_lines(const struct check *checks, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		out("%-*s%-*s", NAME_COLUMN, status_words[checks[i].status],
+		out("%-*s%-*s", NAME_COLUMN, check_status_words[checks[i].status],
 		    DETAIL_COLUMN - NAME_COLUMN, checks[i].name);
 		out_wrapped(DETAIL_COLUMN, DETAIL_COLUMN, checks[i].detail);
 	}
@@ -44,14 +58,16 @@ static json_t *check_json(const struct check *check)
 	json_t *object = json_obj();
 
 	json_set_text(object, "name", check->name);
-	json_set_text(object, "status", status_words[check->status]);
+	json_set_text(object, "status", check_status_words[check->status]);
 	json_set_text(object, "detail", check->detail);
 	if (check->fix[0] != '\0')
 		json_set_text(object, "fix", check->fix);
+	if (check->required)
+		json_set(object, "required", json_true());
 	return object;
 }
 
-/* {"checks":[{"name","status","detail","fix"?}]} */
+/* {"checks":[{"name","status","detail","fix"?,"required"?}]} */
 static void print_json(const struct check *checks, size_t count)
 {
 	AUTO_JSON json_t *report = json_obj();
@@ -69,20 +85,22 @@ static void print_json(const struct check *checks, size_t count)
 static enum verb_result run(const struct verb_call *call, struct error *err)
 {
 	struct check checks[DOCTOR_CHECKS_MAX];
-	size_t count = doctor_examine(call->options, checks);
+	size_t count;
 
-	(void)err;
+	if (doctor_examine(call->options, checks, &count, err) < 0)
+		return VERB_MISUSED;
 	if (call->options->json)
 		print_json(checks, count);
 	else
 		print_lines(checks, count);
-	return VERB_DONE;
+	return doctor_judge(checks, count, err) < 0 ? VERB_FAILED : VERB_DONE;
 }
 
 static const struct verb_example examples[] = {
 	{ "belljar doctor", "The report, and what would improve it." },
 	{ "belljar doctor --json | jq '.checks[] | select(.status != \"on\")'",
 	  "What is not fully there, for a script." },
+	{ "belljar doctor --require cgroups,ids", "Fail if one of these is not on." },
 	{ NULL, NULL },
 };
 
@@ -91,9 +109,12 @@ const struct verb verb_doctor = {
 	.summary = "Report what this machine offers for sandboxes.",
 	.help = "Lists each layer of isolation and each thing belljar builds on as on, weaker "
 	        "(there, but less than it could be) or off, with what was found and, where "
-	        "something can "
-	        "be done, the step that helps. It changes nothing. The exit status is 0 whatever "
-	        "the findings are.",
+	        "something can be done, the step that helps. The engine itself is started once, in "
+	        "the state directory, and makes a sandbox; nothing else is changed.\n\n"
+	        "The exit status is 0 whatever the findings are, unless layers are required: then "
+	        "it is 1 if one of them is not on. 'belljar serve' and 'belljar exec' take the "
+	        "same "
+	        "--require, and refuse to start.",
 	.examples = examples,
 	.options = FOR_DOCTOR,
 	.run = run,

@@ -13,6 +13,7 @@
 #include "sandbox/run.h"
 #include "sandbox/sandbox.h"
 #include "server/confine.h"
+#include "server/doctor.h"
 #include "server/options.h"
 #include "server/owner.h"
 #include "server/stack.h"
@@ -316,6 +317,8 @@ static enum verb_result run(const struct verb_call *call, struct error *err)
 	log_set_level(call->options->log_level);
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)owner_local();
+	if (doctor_require(call->options, DOCTOR_ENGINE_NEXT, err) < 0)
+		return err->kind == ERR_INVALID ? VERB_MISUSED : VERB_FAILED;
 	if (stack_prepare(call->options, &base, err) < 0 || confine_server(err) < 0)
 		return VERB_FAILED;
 	if (loop_new(&exec.loop, err) < 0)

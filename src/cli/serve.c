@@ -1,15 +1,20 @@
+#include "base/error.h"
 #include "cli/verb.h"
+#include "server/doctor.h"
 #include "server/options.h"
 #include "server/server.h"
 
 static enum verb_result run(const struct verb_call *call, struct error *err)
 {
+	if (doctor_require(call->options, DOCTOR_ENGINE_TRIED, err) < 0)
+		return err->kind == ERR_INVALID ? VERB_MISUSED : VERB_FAILED;
 	return server_run(call->options, err) < 0 ? VERB_FAILED : VERB_DONE;
 }
 
 static const struct verb_example examples[] = {
 	{ "belljar serve", "Serve, as an MCP client would start it." },
 	{ "belljar serve --log-level debug 2>belljar.log", "The same, with a full log." },
+	{ "belljar serve --require cgroups,seccomp", "The same, or not at all without these." },
 	{ "BELLJAR_MAX_LINE=1M belljar serve", "The same, taking messages of at most 1 MiB." },
 	{ NULL, NULL },
 };

@@ -3,6 +3,8 @@
 #include <grp.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,11 +12,34 @@
 #include "base/error.h"
 #include "engine/filter.h"
 
+enum { SERVER_ID = 524289 };
+
+static bool has_id(const char *map)
+{
+	FILE *in = fopen(map, "re");
+	unsigned long long inside, outside, count;
+	bool found = false;
+
+	while (in != NULL && fscanf(in, "%llu %llu %llu", &inside, &outside, &count) == 3)
+		found = found || (inside <= SERVER_ID && SERVER_ID - inside < count);
+	if (in != NULL)
+		(void)fclose(in);
+	return found;
+}
+
+uid_t confine_id(void)
+{
+	return has_id("/proc/self/uid_map") && has_id("/proc/self/gid_map") ? SERVER_ID : 0;
+}
+
 static int leave_root(struct error *err)
 {
-	if (setgroups(0, NULL) < 0 || setresgid(SERVER_ID, SERVER_ID, SERVER_ID) < 0 ||
-	    setresuid(SERVER_ID, SERVER_ID, SERVER_ID) < 0)
-		return error_sys(err, "become user %d", SERVER_ID);
+	uid_t id = confine_id();
+
+	if (id == 0)
+		return 0;
+	if (setgroups(0, NULL) < 0 || setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
+		return error_sys(err, "become user %u", id);
 	return 0;
 }
 

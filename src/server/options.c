@@ -97,10 +97,11 @@ int options_parse_args(struct option_args *ret, unsigned verb, char *const *args
 		int taken;
 
 		/* What stands behind a program's name is the program's. */
-		if (strcmp(args[i], "--") == 0 ||
-		    ((verb & FOR_EXEC) != 0 && found.operand_count != 0)) {
-			if (found.operand_count != 0)
-				i--;
+		if ((verb & FOR_EXEC) != 0 && found.operand_count != 0) {
+			found.operands[found.operand_count++] = args[i];
+			continue;
+		}
+		if (strcmp(args[i], "--") == 0) {
 			while (++i < count)
 				found.operands[found.operand_count++] = args[i];
 			break;
@@ -206,8 +207,11 @@ static void read_defaults(struct option_layer *layer)
 			abort(); /* the table contradicts itself */
 }
 
+/* The doctor looks at the file by itself: what is wrong with it is a finding, not the end. */
 static bool reads_file(unsigned verb)
 {
+	if (verb == FOR_DOCTOR)
+		return false;
 	for (size_t i = 0; i < OPTION_COUNT; i++)
 		if (option_specs[i].in_file && (option_specs[i].verbs & verb) != 0)
 			return true;

@@ -41,6 +41,7 @@ struct options {
 	struct spec_limits limits; /* of a sandbox, unless somebody says otherwise */
 	enum spec_calls calls;
 	bool one_id, no_cgroups, no_quota; /* weaker than could be had */
+	const char *require;               /* layers without which nothing starts; NULL: none */
 	const char *gpu;                   /* none, auto, a number, a name */
 	const char *cdi_dirs;              /* ":" between */
 	const char *sandbox;               /* exec; NULL: a new one, for this once */
@@ -84,6 +85,7 @@ enum option_id {
 	OPTION_ONE_ID,
 	OPTION_NO_CGROUPS,
 	OPTION_NO_QUOTA,
+	OPTION_REQUIRE,
 	OPTION_SANDBOX,
 	OPTION_TIMEOUT,
 	OPTION_JSON,

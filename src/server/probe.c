@@ -46,6 +46,13 @@ const char *probe_read_line(const char *path, char *out, size_t size)
 	return out;
 }
 
+void probe_list_add(char *list, size_t size, const char *word)
+{
+	size_t used = strlen(list);
+
+	(void)snprintf(list + used, size - used, "%s%s", used != 0 ? ", " : "", word);
+}
+
 int probe_find_program(const char *name, char out[PROBE_PATH_SIZE])
 {
 	const char *path = getenv("PATH");

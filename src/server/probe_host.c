@@ -1,250 +1,159 @@
+/* probe_host.c - what belljar runs in, and where it keeps its files. */
 #include <errno.h>
-#include <pwd.h>
-#include <stdbool.h>
+#include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/xattr.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "base/view.h"
 #include "server/options.h"
 #include "server/probe.h"
+#include "server/stack.h"
 
-/* --- subordinate ids --- */
+/* --- what is around us --- */
 
-/* Lines are NAME:FIRST:COUNT or UID:FIRST:COUNT. */
-static bool has_range(const char *path, const char *user, unsigned uid)
+static bool is_wsl(void)
 {
-	char line[512];
-	bool found = false;
-	FILE *file = fopen(path, "re");
+	char release[128];
 
-	if (file == NULL)
-		return false;
-	while (!found && fgets(line, sizeof line, file) != NULL) {
-		char number[16];
-		char *end = strchr(line, ':');
-
-		if (end == NULL)
-			continue;
-		*end = '\0';
-		(void)snprintf(number, sizeof number, "%u", uid);
-		found = strcmp(line, number) == 0 || (user != NULL && strcmp(line, user) == 0);
-	}
-	(void)fclose(file);
-	return found;
+	(void)probe_read_line("/proc/sys/kernel/osrelease", release, sizeof release);
+	return strstr(release, "microsoft") != NULL || strstr(release, "Microsoft") != NULL;
 }
 
-static bool may_map(const char *program)
+static bool is_docker(void)
 {
-	char path[PROBE_PATH_SIZE];
-	struct stat st;
-
-	if (probe_find_program(program, path) < 0 || stat(path, &st) < 0)
-		return false;
-	return (st.st_mode & S_ISUID) != 0 || getxattr(path, "security.capability", NULL, 0) > 0;
+	return access("/.dockerenv", F_OK) == 0;
 }
 
-void probe_subordinate_ids(UNUSED const struct options *options, struct check *ret)
+static bool is_podman(void)
 {
-	unsigned uid = getuid();
-	const struct passwd *entry = getpwuid(uid);
-	const char *user = entry != NULL ? entry->pw_name : NULL;
-	bool ranges, helpers;
-
-	if (geteuid() == 0) {
-		check_set(ret, CHECK_ON, "not needed: root maps ids itself");
-		return;
-	}
-	ranges = has_range("/etc/subuid", user, uid) && has_range("/etc/subgid", user, uid);
-	helpers = may_map("newuidmap") && may_map("newgidmap");
-	if (ranges && helpers) {
-		check_set(ret, CHECK_ON, "newuidmap, newgidmap and ranges for %s",
-		          user != NULL ? user : "this user");
-		return;
-	}
-	check_set(ret, CHECK_WEAKER, "%s%s%s: agent and code share one user id in a sandbox",
-	          helpers ? "" : "no working newuidmap and newgidmap",
-	          !helpers && !ranges ? "; " : "",
-	          ranges ? "" : "no range in /etc/subuid and /etc/subgid");
-	check_fix(ret, "%s%s%s%s", helpers ? "" : "apt install uidmap",
-	          !helpers && !ranges ? "; " : "",
-	          ranges ? "" : "usermod --add-subuids 100000-165535 --add-subgids 100000-165535 ",
-	          ranges ? "" : (user != NULL ? user : "USER"));
+	return access("/run/.containerenv", F_OK) == 0;
 }
 
-/* --- interpreters --- */
+static bool is_kubernetes(void)
+{
+	return getenv("KUBERNETES_SERVICE_HOST") != NULL;
+}
 
-static const struct interpreter {
-	const char *program, *package;
-} interpreters[] = {
-	{ "python3", "python3" },
-	{ "node", "nodejs" },
-	{ "bash", "bash" },
+static bool is_other_container(void)
+{
+	return access("/run/systemd/container", F_OK) == 0;
+}
+
+/* The first that is so is told. */
+static const struct around {
+	bool (*is_so)(void);
+	const char *what, *fix;
+} arounds[] = {
+	{ is_kubernetes, "in a pod of Kubernetes: others share this kernel",
+	  "if the sandbox below is off: securityContext with seccompProfile Unconfined, "
+	  "procMount Unmasked and hostUsers false; or use the kubernetes engine" },
+	{ is_docker, "in a container of Docker: others share this kernel",
+	  "if the sandbox below is off, start the container with:\n"
+	  "  --security-opt seccomp=unconfined --security-opt apparmor=unconfined\n"
+	  "  --security-opt systempaths=unconfined --cgroupns=private\n"
+	  "or use the docker engine; --privileged only in a machine to throw away" },
+	{ is_podman, "in a container of Podman: others share this kernel",
+	  "if the sandbox below is off, start the container with:\n"
+	  "  --security-opt seccomp=unconfined --security-opt unmask=ALL\n"
+	  "  --cgroupns=private\n"
+	  "or use the docker engine" },
+	{ is_other_container, "in a container: others share this kernel",
+	  "if the sandbox below is off, allow nesting (LXC: security.nesting=true; nspawn: "
+	  "--private-users=pick with SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1)" },
+	{ is_wsl, "WSL2: Windows' drives below /mnt know neither owners nor attributes",
+	  "in /etc/wsl.conf: [boot] systemd=true; in .wslconfig: kernelCommandLine="
+	  "cgroup_no_v1=all; keep the state directory out of /mnt" },
 };
 
-void probe_interpreters(UNUSED const struct options *options, struct check *ret)
+void probe_host(UNUSED const struct options *options, struct check *ret)
 {
-	char found[300] = "", missing[64] = "";
-	size_t found_len = 0, missing_len = 0;
-
-	for (size_t i = 0; i < ARRAY_LEN(interpreters); i++) {
-		char path[PROBE_PATH_SIZE], shown[80];
-
-		if (probe_find_program(interpreters[i].program, path) < 0) {
-			missing_len += (size_t)snprintf(missing + missing_len,
-			                                sizeof missing - missing_len, " %s",
-			                                interpreters[i].package);
+	for (size_t i = 0; i < ARRAY_LEN(arounds); i++) {
+		if (!arounds[i].is_so())
 			continue;
-		}
-		found_len += (size_t)snprintf(found + found_len, sizeof found - found_len, "%s%s",
-		                              found_len != 0 ? ", " : "",
-		                              utf8_show(view_of(path), shown, sizeof shown));
-	}
-	if (missing_len == 0) {
-		check_set(ret, CHECK_ON, "%s", found);
+		check_set(ret, CHECK_WEAKER, "%s", arounds[i].what);
+		check_fix(ret, "%s", arounds[i].fix);
 		return;
 	}
-	check_set(ret, found_len != 0 ? CHECK_WEAKER : CHECK_OFF, "missing:%s%s%s", missing,
-	          found_len != 0 ? "; found: " : "", found);
-	check_fix(ret, "apt install%s", missing);
+	check_set(ret, CHECK_ON, "no container around us that is known");
 }
 
-/* --- Docker and Podman --- */
+/* --- the state directory --- */
 
-enum { SOCKET_CANDIDATES = 5 };
-
-struct socket_paths {
-	char paths[SOCKET_CANDIDATES][PROBE_PATH_SIZE];
-	size_t count;
+static const struct unsuited {
+	unsigned long type;
+	const char *name;
+} unsuited[] = {
+	{ OVERLAYFS_SUPER_MAGIC, "overlayfs" },
+	{ NFS_SUPER_MAGIC, "NFS" },
+	{ V9FS_MAGIC, "9p" },
+	{ ECRYPTFS_SUPER_MAGIC, "eCryptfs" },
+	{ MSDOS_SUPER_MAGIC, "FAT" },
+	{ 0x2011BAB0, "exFAT" },
+	{ 0x65735546, "FUSE" },
+	{ 0xFF534D42, "CIFS" },
+	{ 0xFE534D42, "SMB" },
 };
 
-static void add_socket(struct socket_paths *sockets, const char *dir, const char *name)
+static const char *unsuited_name(unsigned long type)
 {
-	if (dir != NULL && sockets->count < SOCKET_CANDIDATES)
-		(void)snprintf(sockets->paths[sockets->count++], PROBE_PATH_SIZE, "%s%s", dir,
-		               name);
+	for (size_t i = 0; i < ARRAY_LEN(unsuited); i++)
+		if (unsuited[i].type == (type & 0xFFFFFFFF))
+			return unsuited[i].name;
+	return NULL;
 }
 
-/* 0 if somebody answers, else an errno. Connecting to a full backlog does not wait. */
-static int try_socket(const char *path)
+/* What is not there yet will be on the file system of what is. */
+static void find_existing(char *path)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	while (access(path, F_OK) < 0 && errno == ENOENT) {
+		char *slash = strrchr(path, '/');
 
-	if (fd < 0)
-		return errno;
-	if (strlen(path) >= sizeof address.sun_path)
-		return ENAMETOOLONG;
-	memcpy(address.sun_path, path, strlen(path));
-	if (connect(fd, (const struct sockaddr *)&address, sizeof address) < 0)
-		return errno;
-	return 0;
-}
-
-static void report_socket(struct check *ret, const char *path, int failure)
-{
-	char shown[160];
-
-	(void)utf8_show(view_of(path), shown, sizeof shown);
-	if (failure == 0) {
-		check_set(ret, CHECK_ON, "%s answers", shown);
-		return;
-	}
-	check_set(ret, CHECK_OFF, "%s: %s", shown, strerror(failure));
-	if (failure == EACCES || failure == EPERM)
-		check_fix(ret, "usermod --append --groups docker USER, then log in again (members "
-		               "of that group are as good as root)");
-	else
-		check_fix(ret, "start the daemon: systemctl start docker, or podman.socket");
-}
-
-void probe_containers(UNUSED const struct options *options, struct check *ret)
-{
-	const char *host = getenv("DOCKER_HOST"), *runtime = getenv("XDG_RUNTIME_DIR");
-	struct socket_paths sockets = { .count = 0 };
-	char shown[120];
-	size_t refused = SOCKET_CANDIDATES;
-	int failure = 0;
-
-	if (host != NULL && host[0] != '\0' && strncmp(host, "unix://", 7) != 0) {
-		check_set(ret, CHECK_WEAKER, "DOCKER_HOST is '%s'; only unix:// is checked",
-		          utf8_show(view_of(host), shown, sizeof shown));
-		check_fix(ret, "set DOCKER_HOST to unix:///PATH, or unset it");
-		return;
-	}
-	if (host != NULL && host[0] != '\0')
-		add_socket(&sockets, host + 7, "");
-	else {
-		add_socket(&sockets, "/var/run/docker.sock", "");
-		add_socket(&sockets, runtime, "/docker.sock");
-		add_socket(&sockets, runtime, "/podman/podman.sock");
-		add_socket(&sockets, "/run/podman/podman.sock", "");
-	}
-	for (size_t i = 0; i < sockets.count; i++) {
-		int r = try_socket(sockets.paths[i]);
-
-		if (r == 0) {
-			report_socket(ret, sockets.paths[i], 0);
+		if (slash == NULL) {
+			(void)snprintf(path, 2, ".");
 			return;
 		}
-		if (r != ENOENT && r != ENOTDIR && refused == SOCKET_CANDIDATES) {
-			refused = i;
-			failure = r;
-		}
+		slash[slash == path ? 1 : 0] = '\0';
 	}
-	if (refused != SOCKET_CANDIDATES) {
-		report_socket(ret, sockets.paths[refused], failure);
-		return;
-	}
-	check_set(ret, CHECK_OFF, "no socket of Docker or Podman");
-	check_fix(ret, "apt install docker.io, or podman (only needed for the docker engine)");
 }
 
-/* --- our own settings --- */
-
-/* The check's name says "configuration" already. */
-static const char *without_topic(const char *message)
+void probe_state_dir(const struct options *options, struct check *ret)
 {
-	static const char topic[] = "configuration";
-
-	if (strncmp(message, topic, strlen(topic)) != 0)
-		return message;
-	message += strlen(topic);
-	return message + strspn(message, ": ");
-}
-
-static const char *configuration_fix(const struct error *err)
-{
-	if (err->errnum == EACCES || err->errnum == EPERM)
-		return "make it readable, or name another with --config";
-	if (err->kind == ERR_NOT_FOUND)
-		return "create it, or name another with --config";
-	return "correct it: 'belljar help serve' lists the options";
-}
-
-void probe_configuration(const struct options *options, struct check *ret)
-{
-	const char *flags[OPTION_COUNT] = { [OPTION_CONFIG] = options->config };
-	struct options served;
+	char path[PATH_MAX], exists[PATH_MAX], shown[200];
+	struct statfs fs;
+	struct statvfs flags;
 	struct error err;
-	char shown[200];
+	const char *name;
 
-	if (options_load(&served, FOR_SERVE, flags, environ, &err) < 0) {
-		check_set(ret, CHECK_OFF, "%s", without_topic(err.msg));
-		check_fix(ret, "%s", configuration_fix(&err));
+	if (options->state_dir == NULL && stack_state_directory(path, &err) < 0) {
+		check_set(ret, CHECK_OFF, "%s", err.msg);
+		check_fix(ret, "export HOME=/home/USER, or say --state-dir DIR");
 		return;
 	}
-	if (served.config != NULL)
-		check_set(ret, CHECK_ON, "%s is valid",
-		          utf8_show(view_of(served.config), shown, sizeof shown));
-	else
-		check_set(ret, CHECK_ON, "no file; the defaults hold");
-	options_done(&served);
+	if (options->state_dir != NULL)
+		(void)snprintf(path, sizeof path, "%s", options->state_dir);
+	(void)utf8_show(view_of(path), shown, sizeof shown);
+	memcpy(exists, path, sizeof exists);
+	find_existing(exists);
+	if (statfs(exists, &fs) < 0 || statvfs(exists, &flags) < 0) {
+		check_set(ret, CHECK_OFF, "%s: %s", shown, strerror(errno));
+		check_fix(ret, "make it, or name another with --state-dir");
+		return;
+	}
+	name = unsuited_name((unsigned long)fs.f_type);
+	if (name != NULL) {
+		check_set(ret, CHECK_WEAKER, "%s is on %s, which may not carry overlayfs", shown,
+		          name);
+		check_fix(ret, "name one on ext4, xfs or btrfs with --state-dir");
+	} else if ((flags.f_flag & ST_RDONLY) != 0) {
+		check_set(ret, CHECK_OFF, "%s is on a file system mounted read-only", shown);
+		check_fix(ret, "mount it without, or name another with --state-dir");
+	} else
+		check_set(ret, CHECK_ON, "%s", shown);
 }

@@ -1,20 +1,68 @@
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/utf8.h"
+#include "engine/filter.h"
 #include "server/probe.h"
+#include "server/probe_child.h"
 
 /* 5.13 is the first with Landlock, and has overlayfs in user namespaces (5.11),
  * close_range (5.9) and pidfds (5.3). */
 enum { WISHED_MAJOR = 5, WISHED_MINOR = 13 };
+
+struct version {
+	unsigned long major, minor, patch;
+};
+
+/* Known holes let a program write to the page cache, which sandboxes share: CVE-2026-31431
+ * (AF_ALG), -43284 (ESP), -43500 (RxRPC). The first version of each series without what was
+ * known. The filter keeps sandboxes from all three; this is about the next way to the same
+ * place. */
+static const struct version mended[] = {
+	{ 6, 6, 138 }, { 6, 12, 87 }, { 6, 18, 29 }, { 6, 19, 12 }, { 7, 0, 6 },
+};
+enum { MENDED_YEAR = 2026 };
+
+/* The year in "#1 SMP PREEMPT_DYNAMIC Debian 6.1.148-1 (2025-08-26)"; 0: none. */
+static unsigned long built_in(const char *text)
+{
+	for (const char *p = text; (p = strstr(p, "20")) != NULL; p += 2) {
+		size_t digits = strspn(p, "0123456789");
+
+		if (digits == 4 && (p == text || strchr(" (-", p[-1]) != NULL))
+			return strtoul(p, NULL, 10);
+	}
+	return 0;
+}
+
+/* Distributions mend their kernels without a new number: where the number says nothing, a
+ * kernel that was built before the holes were known has them. */
+bool probe_kernel_has_holes(const char *release, const char *built)
+{
+	const struct version *last = &mended[ARRAY_LEN(mended) - 1];
+	unsigned long year = built_in(built);
+	struct version v = { 0 };
+
+	if (sscanf(release, "%lu.%lu.%lu", &v.major, &v.minor, &v.patch) < 2)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(mended); i++)
+		if (mended[i].major == v.major && mended[i].minor == v.minor)
+			return v.patch != 0 && v.patch < mended[i].patch;
+	if (v.major > last->major || (v.major == last->major && v.minor > last->minor))
+		return false;
+	return year != 0 && year < MENDED_YEAR;
+}
 
 void probe_kernel(UNUSED const struct options *options, struct check *ret)
 {
@@ -32,13 +80,20 @@ void probe_kernel(UNUSED const struct options *options, struct check *ret)
 		return;
 	}
 	(void)utf8_show(view_of(name.release), release, sizeof release);
-	if (major > WISHED_MAJOR || (major == WISHED_MAJOR && minor >= WISHED_MINOR)) {
+	if (major < WISHED_MAJOR || (major == WISHED_MAJOR && minor < WISHED_MINOR)) {
+		check_set(ret, CHECK_WEAKER, "Linux %s is older than %d.%d", release, WISHED_MAJOR,
+		          WISHED_MINOR);
+		check_fix(ret, "update the kernel to %d.%d or newer", WISHED_MAJOR, WISHED_MINOR);
+	} else if (probe_kernel_has_holes(name.release, name.version)) {
+		check_set(ret, CHECK_WEAKER,
+		          "Linux %s, by its version with known ways to write to files of others "
+		          "(CVE-2026-31431, -43284, -43500)",
+		          release);
+		check_fix(ret, "update the kernel. Until then:\n"
+		               "  printf 'install %%s /bin/false\\n' algif_aead esp4 esp6 rxrpc |\n"
+		               "    sudo tee /etc/modprobe.d/belljar.conf");
+	} else
 		check_set(ret, CHECK_ON, "Linux %s, %s", release, name.machine);
-		return;
-	}
-	check_set(ret, CHECK_WEAKER, "Linux %s is older than %d.%d", release, WISHED_MAJOR,
-	          WISHED_MINOR);
-	check_fix(ret, "update the kernel to %d.%d or newer", WISHED_MAJOR, WISHED_MINOR);
 }
 
 static bool action_available(unsigned action)
@@ -46,8 +101,43 @@ static bool action_available(unsigned action)
 	return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 }
 
+struct privileges_answer {
+	int no_new_privileges, filter;
+};
+
+/* The very filter that programs get. */
+static void try_filter(void *record)
+{
+	struct privileges_answer *answer = record;
+	struct view code = filter_for_programs(SPEC_CALLS_STANDARD);
+	union {
+		const char *in;
+		struct sock_filter *out;
+	} same = { code.ptr };
+	const struct sock_fprog program = { (unsigned short)(code.len / sizeof *same.out),
+		                            same.out };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		answer->no_new_privileges = errno;
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+		answer->filter = errno;
+}
+
+static bool ask_child(struct privileges_answer *answer, struct check *ret)
+{
+	struct error err;
+
+	if (probe_child_run(try_filter, answer, sizeof *answer, &err) == 0)
+		return true;
+	check_set(ret, CHECK_OFF, "could not be tried: %s", err.msg);
+	check_fix(ret, "free processes or memory and ask again");
+	return false;
+}
+
 void probe_seccomp(UNUSED const struct options *options, struct check *ret)
 {
+	struct privileges_answer answer = { 0 };
+
 	if (!action_available(SECCOMP_RET_ERRNO)) {
 		check_set(ret, CHECK_OFF, "the kernel has no system call filters (%s)",
 		          strerror(errno));
@@ -59,8 +149,37 @@ void probe_seccomp(UNUSED const struct options *options, struct check *ret)
 		check_fix(ret, "update the kernel to 4.14 or newer");
 		return;
 	}
-	check_set(ret, CHECK_ON, "filters can refuse, kill%s",
+	if (!ask_child(&answer, ret))
+		return;
+	if (answer.filter != 0) {
+		check_set(ret, CHECK_OFF, "tried: the filter of programs: %s",
+		          strerror(answer.filter));
+		check_fix(ret, "run belljar outside of what filters its own system calls");
+		return;
+	}
+	check_set(ret, CHECK_ON, "tried: filters can refuse, kill%s",
 	          action_available(SECCOMP_RET_USER_NOTIF) ? ", notify" : "");
+}
+
+void probe_no_new_privileges(UNUSED const struct options *options, struct check *ret)
+{
+	struct privileges_answer answer = { 0 };
+
+	if (!ask_child(&answer, ret))
+		return;
+	if (answer.no_new_privileges != 0) {
+		check_set(ret, CHECK_OFF, "tried: %s", strerror(answer.no_new_privileges));
+		check_fix(ret, "update the kernel to 3.5 or newer");
+	} else if (geteuid() != 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) {
+		check_set(ret, CHECK_WEAKER,
+		          "belljar itself was started so: newuidmap can give it "
+		          "no subordinate ids");
+		check_fix(ret,
+		          "start it without: NoNewPrivileges=no in its unit (RestrictNamespaces= "
+		          "and ProtectKernelTunables= are in the way too), no "
+		          "--security-opt no-new-privileges");
+	} else
+		check_set(ret, CHECK_ON, "tried: it can be set");
 }
 
 /* What each ABI added, so that an older one can say what it lacks. */
@@ -73,6 +192,7 @@ static const struct landlock_step {
 	{ 4, "TCP ports" },
 	{ 5, "device control" },
 	{ 6, "signals and abstract sockets" },
+	{ 9, "sockets in the file system" },
 };
 enum { LANDLOCK_ENOUGH = 4 };
 

@@ -1,14 +1,18 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "server/confine.h"
 #include "server/probe.h"
 #include "server/probe_child.h"
 
@@ -20,19 +24,25 @@ static const struct kind {
 	{ CLONE_NEWIPC, "ipc" },  { CLONE_NEWUTS, "uts" }, { CLONE_NEWCGROUP, "cgroup" },
 };
 
-/* Settings that forbid user namespaces, and what to do about each. */
+/* Settings that forbid user namespaces, and what to do about each; last the one that programs may
+ * be exempt from. NULL: see apparmor_fix(). */
 static const struct lock {
 	const char *path, *value, *what, *fix;
 } locks[] = {
-	{ "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
-	  "AppArmor restricts unprivileged user namespaces",
-	  "give belljar an AppArmor profile with the line 'userns,' (then: apparmor_parser -r), "
-	  "or, "
-	  "for the whole host: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0" },
 	{ "/proc/sys/user/max_user_namespaces", "0", "user.max_user_namespaces is 0",
-	  "sysctl -w user.max_user_namespaces=28633" },
+	  "for good in /etc/sysctl.d/, until the next start with:\n"
+	  "  sudo sysctl -w user.max_user_namespaces=28633" },
 	{ "/proc/sys/kernel/unprivileged_userns_clone", "0",
-	  "kernel.unprivileged_userns_clone is 0", "sysctl -w kernel.unprivileged_userns_clone=1" },
+	  "kernel.unprivileged_userns_clone is 0",
+	  "for good in /etc/sysctl.d/, until the next start with:\n"
+	  "  sudo sysctl -w kernel.unprivileged_userns_clone=1" },
+	{ "/sys/module/user_namespace/parameters/enable", "N",
+	  "the kernel was started without user namespaces",
+	  "sudo grubby --args=user_namespace.enable=1 --update-kernel=ALL, and start anew" },
+	{ "/sys/fs/selinux/booleans/deny_userns", "1 1", "SELinux denies user namespaces",
+	  "sudo setsebool -P deny_userns off" },
+	{ "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
+	  "AppArmor restricts unprivileged user namespaces", NULL },
 };
 
 /* --- in the child --- */
@@ -51,9 +61,27 @@ static int write_once(const char *path, const char *text)
 	return failure;
 }
 
-/* A user namespace with us as its root. Each returns 0 or an errno. */
-static int enter_user_namespace(void)
+/* Since 5.12 mapping the host's root takes it. */
+static bool lacks_setfcap(void)
 {
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+
+	return geteuid() == 0 && syscall(SYS_capget, &head, data) == 0 &&
+	       (data[0].effective >> CAP_SETFCAP & 1) == 0;
+}
+
+/* A user namespace with us as its root. Each returns 0 or an errno. The engine never maps the
+ * host's root into one, so what that would take is not asked for. */
+static int enter_user_namespace(unsigned *uid, unsigned *gid)
+{
+	/* A change of ids hides our own maps from us until we say otherwise. */
+	if (lacks_setfcap() && (setresgid(confine_id(), confine_id(), confine_id()) < 0 ||
+	                        setresuid(confine_id(), confine_id(), confine_id()) < 0 ||
+	                        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0))
+		return errno;
+	*uid = geteuid();
+	*gid = getegid();
 	return unshare(CLONE_NEWUSER) < 0 ? errno : 0;
 }
 
@@ -71,6 +99,14 @@ static int map_root(unsigned uid, unsigned gid)
 	return write_once("/proc/self/gid_map", line);
 }
 
+int probe_become_root(void)
+{
+	unsigned uid, gid;
+	int failure = enter_user_namespace(&uid, &gid);
+
+	return failure != 0 ? failure : map_root(uid, gid);
+}
+
 struct user_answer {
 	int enter, map;
 	int kinds[ARRAY_LEN(kinds)];
@@ -79,9 +115,9 @@ struct user_answer {
 static void try_namespaces(void *record)
 {
 	struct user_answer *answer = record;
-	unsigned uid = geteuid(), gid = getegid();
+	unsigned uid, gid;
 
-	answer->enter = enter_user_namespace();
+	answer->enter = enter_user_namespace(&uid, &gid);
 	answer->map = answer->enter != 0 ? answer->enter : map_root(uid, gid);
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		answer->kinds[i] = unshare(kinds[i].flag) < 0 ? errno : 0;
@@ -96,11 +132,8 @@ struct overlay_answer {
 static void try_overlay(void *record)
 {
 	struct overlay_answer *answer = record;
-	unsigned uid = geteuid(), gid = getegid();
 
-	answer->namespaces = enter_user_namespace();
-	if (answer->namespaces == 0)
-		answer->namespaces = map_root(uid, gid);
+	answer->namespaces = probe_become_root();
 	if (answer->namespaces == 0 && unshare(CLONE_NEWNS) < 0)
 		answer->namespaces = errno;
 	if (answer->namespaces != 0)
@@ -119,7 +152,31 @@ static void try_overlay(void *record)
 
 /* --- the probes --- */
 
-/* True if a known setting explains the refusal. */
+/* A profile that allows nothing but what belljar had before the restriction. */
+static void apparmor_fix(struct check *ret)
+{
+	char self[256];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+
+	self[len > 0 ? len : 0] = '\0';
+	/* Anything else has a meaning in a profile, or in a shell. */
+	if (len <= 0 ||
+	    self[strspn(self,
+	                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-")] !=
+	            '\0')
+		(void)snprintf(self, sizeof self, "/PATH/TO/belljar");
+	check_fix(ret,
+	          "give belljar a profile that lets it make them:\n"
+	          "  printf '%%s\\n' 'abi <abi/4.0>,' 'include <tunables/global>' \\\n"
+	          "    'profile belljar %s flags=(unconfined) {' \\\n"
+	          "    '  userns,' '}' | sudo tee /etc/apparmor.d/belljar\n"
+	          "  sudo apparmor_parser -r /etc/apparmor.d/belljar\n"
+	          "Weaker, for every program of the host:\n"
+	          "  sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+	          self);
+}
+
+/* True if something known explains the refusal. */
 static bool blame_setting(struct check *ret, enum check_status status)
 {
 	for (size_t i = 0; i < ARRAY_LEN(locks); i++) {
@@ -129,10 +186,19 @@ static bool blame_setting(struct check *ret, enum check_status status)
 		    0)
 			continue;
 		check_set(ret, status, "%s", locks[i].what);
-		check_fix(ret, "%s", locks[i].fix);
+		if (locks[i].fix != NULL)
+			check_fix(ret, "%s", locks[i].fix);
+		else
+			apparmor_fix(ret);
 		return true;
 	}
-	return false;
+	if (!lacks_setfcap())
+		return false;
+	check_set(ret, status, "root without CAP_SETFCAP, which mapping root takes");
+	check_fix(ret,
+	          "give belljar that capability (in a container: --cap-add SETFCAP), or run it "
+	          "as an ordinary user");
+	return true;
 }
 
 static bool is_filtered(void)
@@ -188,18 +254,11 @@ void probe_user_namespaces(UNUSED const struct options *options, struct check *r
 	suggest_way_out(ret, answer.map != 0 ? answer.map : answer.kinds[0]);
 }
 
-static size_t add_name(char *list, size_t size, size_t used, const char *name)
-{
-	return used +
-	       (size_t)snprintf(list + used, size - used, "%s%s", used != 0 ? ", " : "", name);
-}
-
 void probe_namespaces(UNUSED const struct options *options, struct check *ret)
 {
 	struct user_answer answer = { 0 };
 	struct error err;
 	char made[80] = "", refused[80] = "";
-	size_t made_len = 0, refused_len = 0;
 	int failure = 0;
 
 	if (probe_child_run(try_namespaces, &answer, sizeof answer, &err) < 0) {
@@ -209,20 +268,20 @@ void probe_namespaces(UNUSED const struct options *options, struct check *ret)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		if (answer.kinds[i] == 0) {
-			made_len = add_name(made, sizeof made, made_len, kinds[i].name);
+			probe_list_add(made, sizeof made, kinds[i].name);
 			continue;
 		}
-		refused_len = add_name(refused, sizeof refused, refused_len, kinds[i].name);
+		probe_list_add(refused, sizeof refused, kinds[i].name);
 		failure = answer.kinds[i];
 	}
-	if (refused_len == 0) {
+	if (refused[0] == '\0') {
 		check_set(ret, CHECK_ON, "tried: %s", made);
 		return;
 	}
-	check_set(ret, made_len != 0 ? CHECK_WEAKER : CHECK_OFF, "tried: refused %s (%s)%s%s",
-	          refused, strerror(failure), made_len != 0 ? "; made " : "", made);
+	check_set(ret, made[0] != '\0' ? CHECK_WEAKER : CHECK_OFF, "tried: refused %s (%s)%s%s",
+	          refused, strerror(failure), made[0] != '\0' ? "; made " : "", made);
 	if (answer.map != 0)
-		check_fix(ret, "see user namespaces: the others need one");
+		check_fix(ret, "see 'user-namespaces': the others need one");
 	else
 		suggest_way_out(ret, failure);
 }
@@ -238,7 +297,7 @@ void probe_overlayfs(UNUSED const struct options *options, struct check *ret)
 	} else if (answer.namespaces != 0) {
 		check_set(ret, CHECK_OFF, "could not be tried: no user namespace (%s)",
 		          strerror(answer.namespaces));
-		check_fix(ret, "see user namespaces");
+		check_fix(ret, "see 'user-namespaces'");
 	} else if (answer.tmpfs != 0) {
 		check_set(ret, CHECK_OFF, "could not be tried: no tmpfs in a user namespace (%s)",
 		          strerror(answer.tmpfs));

@@ -12,6 +12,7 @@
 #include "loop/loop.h"
 #include "sandbox/instances.h"
 #include "sandbox/manager.h"
+#include "server/doctor.h"
 #include "server/gpu_env.h"
 #include "server/options.h"
 
@@ -30,6 +31,7 @@ static void free_base(struct stack_base *base)
 	instance_end(base->servers, base->instance);
 	(void)close(base->lock);
 	(void)close(base->servers);
+	free(base->require);
 	for (size_t i = 0; i < base->target_count; i++)
 		free(base->targets[i]);
 	(void)cdi_free(base->gpus);
@@ -45,8 +47,11 @@ static char **env_of(void *ctx, const struct spec *spec)
 static void on_ready(void *ctx, const struct native_report *report, const struct error *why)
 {
 	struct stack *stack = ctx;
+	struct error err;
 
 	stack->report = *report;
+	if (why == NULL && doctor_require_engine(stack->base.require, report, &err) < 0)
+		why = &err;
 	if (why == NULL)
 		manager_sweep(stack->manager);
 	stack->ready(stack->ctx, why);

@@ -28,6 +28,7 @@ struct stack_base {
 	int servers, lock; /* see sandbox/instances.h */
 	pid_t spawner;
 	int socket;
+	char *require;                   /* layers without which it is never ready; or NULL */
 	char *targets[STACK_MOUNTS_MAX]; /* where sandboxes see the directories that are offered */
 	size_t target_count;
 	struct cdi *gpus; /* what could be offered; or NULL */

@@ -79,6 +79,25 @@ static int check_state(const char *path, struct error *err)
 	return 0;
 }
 
+/* The server is not root for long, and must still get there. */
+static int check_above(const char *path, struct error *err)
+{
+	char above[PATH_MAX];
+	struct stat st;
+
+	(void)snprintf(above, sizeof above, "%s", path);
+	for (char *slash = strrchr(above, '/'); slash != NULL && slash != above;
+	     slash = strrchr(above, '/')) {
+		*slash = '\0';
+		if (stat(above, &st) < 0 || (st.st_mode & S_IXOTH) == 0)
+			return error_set(err, ERR_INVALID,
+			                 "'%s' is below '%s', which is closed to others: as root, "
+			                 "belljar serves as another user; choose another place",
+			                 path, above);
+	}
+	return 0;
+}
+
 static int find_state(const struct options *options, struct stack_base *base, struct error *err)
 {
 	char path[PATH_MAX];
@@ -91,6 +110,8 @@ static int find_state(const struct options *options, struct stack_base *base, st
 		return -1;
 	if (realpath(path, base->state) == NULL)
 		return error_sys(err, "'%s'", path);
+	if (geteuid() == 0 && confine_id() != 0 && check_above(base->state, err) < 0)
+		return -1;
 	return check_state(base->state, err);
 }
 
@@ -102,7 +123,7 @@ static int make_own(const char *state, const char *name, struct error *err)
 	(void)snprintf(path, sizeof path, "%s/%s", state, name);
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
 		return error_sys(err, "make '%s'", path);
-	if (geteuid() == 0 && chown(path, SERVER_ID, SERVER_ID) < 0)
+	if (geteuid() == 0 && chown(path, confine_id(), confine_id()) < 0)
 		return error_sys(err, "chown '%s'", path);
 	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
@@ -256,6 +277,7 @@ int stack_prepare(const struct options *options, struct stack_base *ret, struct 
 		instance_end(ret->servers, ret->instance);
 		(void)close(ret->lock);
 		(void)close(ret->servers);
-	}
+	} else if (options->require != NULL)
+		ret->require = mem_dup(options->require);
 	return r;
 }

@@ -3,138 +3,17 @@ nothing, and the result says which limit it was.
 
 Without cgroups (U and S on a machine that delegates none, and here) memory is watched, and without
 project quotas disks are: both may be overshot by what is taken between two looks."""
-import contextlib
 import os
 import pathlib
 import signal
 import subprocess
-import threading
 import time
 
-from harness import descendants, not_here, status_of, test
+from harness import not_here, status_of, test
+from siege import DISK, LIMITS, MEMORY, MIB, PATIENCE, PIDS, Siege, named, timed_true
 
-MIB = 1 << 20
-MEMORY, PIDS, DISK = 64, 64, 16
-LIMITS = ("--memory", f"{MEMORY}M", "--pids", str(PIDS), "--disk", f"{DISK}M", "--cpu", "1000")
-PATIENCE = 6          # seconds a neighbour may need for `true`; more on a machine that is busy anyway
-OVERSHOT = 160        # MiB: what may be written between two looks, and what others write meanwhile
-NOISE = 64            # MiB: what others share meanwhile
-
-
-def free_bytes(path):
-    space = os.statvfs(path)
-    return space.f_bfree * space.f_frsize
-
-
-def used_below(directory):
-    """In MiB. What vanishes meanwhile does not count."""
-    blocks = 0
-    for _, _, names, descriptor in os.fwalk(directory, onerror=None):
-        for name in names:
-            with contextlib.suppress(OSError):
-                blocks += os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_blocks
-    return blocks * 512 // MIB
-
-
-def memory_of_host(*names):
-    """In MiB, from /proc/meminfo."""
-    lines = pathlib.Path("/proc/meminfo").read_text().splitlines()
-    return sum(int(line.split()[1]) for line in lines if line.split(":")[0] in names) // 1024
-
-
-def timed_true(box):
-    begin = time.monotonic()
-    answer = box.exec("true")
-    assert answer.code == 0, f"the neighbour: {answer}"
-    return time.monotonic() - begin
-
-
-class Siege:
-    """An attack that runs while the host is watched and a neighbour is asked again and again."""
-
-    def __init__(self, box, *argv, options=LIMITS, sandbox=None, ask=True, timeout=45):
-        self.box = box
-        self.free = free_bytes(box.state)
-        self.disk = self.processes = self.slowest = self.sum = self.shmem = self.server = 0
-        self.patience = max(PATIENCE, 6 * timed_true(box)) if ask else 0
-        self.used = used_below(box.state)
-        shmem = memory_of_host("Shmem")
-        self.process = box.start(*argv, options=options, sandbox=sandbox)
-        reader = threading.Thread(target=self.read)
-        watcher = threading.Thread(target=self.watch, args=(shmem,))
-        reader.start()
-        watcher.start()
-        until = time.monotonic() + timeout
-        try:
-            while reader.is_alive():
-                if ask:
-                    self.ask()
-                assert time.monotonic() < until, f"no end after {timeout} s: {self}"
-                reader.join(0.3)
-        finally:
-            if reader.is_alive():
-                self.process.kill()
-            reader.join()
-            watcher.join()
-            box.running.remove(self.process)
-        self.code = self.process.returncode
-
-    def read(self):
-        self.out, self.err = self.process.communicate()
-
-    def watch(self, shmem):
-        look = 0
-        while self.process.poll() is None:
-            self.disk = max(self.disk, (self.free - free_bytes(self.box.state)) // MIB)
-            self.shmem = max(self.shmem, memory_of_host("Shmem") - shmem)
-            if look % 10 == 0:
-                self.count_processes()
-            look += 1
-            time.sleep(0.02)
-
-    def count_processes(self):
-        inside = self.box.processes(self.process)
-        threads = kib = 0
-        for pid in inside:
-            try:
-                status = status_of(pid)
-            except OSError:
-                continue
-            threads += int(status.get("Threads", 1))
-            kib += int(status.get("RssAnon", "0").split()[0])
-            kib += int(status.get("RssShmem", "0").split()[0])
-        self.processes = max(self.processes, threads)
-        self.sum = max(self.sum, kib // 1024)
-        for pid in [self.process.pid, *descendants(self.process.pid)]:
-            if pid not in inside:
-                try:
-                    self.server = max(self.server, int(status_of(pid)["VmHWM"].split()[0]) // 1024)
-                except (OSError, KeyError):
-                    pass
-
-    def ask(self):
-        took = timed_true(self.box)
-        assert took < self.patience, f"the neighbour needed {took:.1f} s"
-        self.slowest = max(self.slowest, took)
-
-    def disk_is_back(self, patience=20):
-        """Of the sandbox's files none is left; those without names went with the processes."""
-        until = time.monotonic() + patience
-        while (left := used_below(self.box.state) - self.used) > 4:
-            assert time.monotonic() < until, f"{left} MiB of the disk stay away"
-            time.sleep(0.2)
-
-    def __repr__(self):
-        return (f"code {getattr(self, 'code', '?')}; at most {self.processes} threads, {self.disk} MiB "
-                f"of disk, {self.sum} MiB in processes, {self.shmem} MiB shared, belljar "
-                f"{self.server} MiB, neighbour {self.slowest:.2f} s\n"
-                f"--- out\n{getattr(self, 'out', '')[-600:]}\n--- err\n{getattr(self, 'err', '')[-600:]}")
-
-
-def named(siege, word):
-    """Belljar itself says which limit it was."""
-    lines = [line for line in siege.err.splitlines() if line.startswith("belljar: ")]
-    assert any(word in line for line in lines), f"'{word}' is not named: {siege}"
+OVERSHOT = 160  # MiB: what may be written between two looks, and what others write meanwhile
+NOISE = 64      # MiB: what others share meanwhile
 
 
 # --- processes
@@ -357,10 +236,10 @@ def missing_names(box):
     assert siege.code in (0, 137) and siege.server < 64, siege
 
 
-@test("RX-08", "five thousand directories in each other are made, and removed afterwards")
+@test("RX-08", "two thousand directories in each other are made, and removed afterwards")
 def deep(box):
-    siege = Siege(box, "/escape/rx_many", "deep", "5000", options=("--disk", "256M"))
-    assert siege.out.startswith("5000 all"), siege
+    siege = Siege(box, "/escape/rx_many", "deep", "2000", options=("--disk", "256M"))
+    assert siege.out.startswith("2000 all"), siege
     siege.disk_is_back()
     left = [name for name in os.listdir(box.state / "sandboxes") if name.startswith("sb_")]
     assert not left, left
@@ -529,12 +408,11 @@ def ignoring(box):
 
 
 def growth(box, rounds):
-    """Of a machine on which sandboxes come and go: nothing."""
+    """Of a machine on which sandboxes come and go: nothing. Groups and processes: Leftovers."""
     def look():
-        groups = sum(1 for name, _, _ in os.walk("/sys/fs/cgroup") if "belljar-" in name)
         mounts = len(pathlib.Path("/proc/self/mountinfo").read_text().splitlines())
         return dict(files=int(pathlib.Path("/proc/sys/fs/file-nr").read_text().split()[0]),
-                    groups=groups, mounts=mounts, entries=len(list(box.state.rglob("*"))))
+                    mounts=mounts, entries=len(list(box.state.rglob("*"))))
     for _ in range(3):
         timed_true(box)
     before = look()
@@ -551,7 +429,6 @@ def growth(box, rounds):
     timed_true(box)
     time.sleep(1)
     after = look()
-    assert after["groups"] <= before["groups"] + 12, (before, after)   # others' come and go
     assert after["mounts"] <= before["mounts"], (before, after)
     assert after["entries"] <= before["entries"] + 2, (before, after)
     assert after["files"] <= before["files"] + 2000, (before, after)
@@ -621,4 +498,4 @@ def many_mounts(box):
 not_here("RX-18", "belljar exec ends with its program; sleeping sandboxes are the server's")
 not_here("RX-19", "archives are unpacked by the agent's own tests: tests/unit, tests/fuzz")
 not_here("RX-20", "results of tools are the server's, and text to it")
-not_here("RX-26", "two thousand blocks of ids: tests/unit tries their end with a small range")
+not_here("RX-26", "a range of ids ends only with tens of thousands of sandboxes that are kept")

@@ -4,6 +4,7 @@ Attacks of the catalogue that have no test here are named with the reason: see n
 What a sandbox leaves behind for the next time it is woken is in attack_wake.py.
 """
 import contextlib
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -385,6 +386,34 @@ for name in ("disk", "memory", "nothing"):
     assert archive.out == "0\n", archive
     twin = box.sh("mkfifo /tmp/p && echo x >/dev/null && head -c 4 /dev/zero /dev/urandom | wc -c")
     assert twin.code == 0, twin
+
+
+@test("FS-30", "a device inside is no place to meet the host", modes="R")
+def shared_devices(box):
+    """An ordinary user cannot make device nodes and has to show the host's own: R only."""
+    process = box.start("python3", "-c", """
+import ctypes, fcntl, os, select, sys
+libc = ctypes.CDLL(None)
+watch = libc.inotify_init()
+libc.inotify_add_watch(watch, b"/dev/zero", 0x20)
+fcntl.flock(os.open("/dev/zero", os.O_RDONLY), fcntl.LOCK_EX)
+os.utime("/dev/zero")
+print("ready", flush=True)
+sys.stdin.read()
+print("saw", len(select.select([watch], [], [], 0)[0]), "openings by the host")
+""", stdin=subprocess.PIPE)
+    before = os.stat("/dev/zero").st_mtime_ns
+    box.wait_for(process, "ready")
+    with open("/dev/zero") as zero:
+        try:
+            fcntl.flock(zero, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locked_out = False
+        except OSError:
+            locked_out = True
+    out, _ = process.communicate(timeout=60)
+    box.running.remove(process)
+    assert out == "saw 0 openings by the host\n" and not locked_out, f"locked out: {locked_out}; {out}"
+    assert os.stat("/dev/zero").st_mtime_ns == before, "its time was changed"
 
 
 @test("FS-33", "no namespace and no mount to try an overlay's mistakes in (and FS-34, FS-46)")

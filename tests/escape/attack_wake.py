@@ -75,7 +75,7 @@ for place in places: attempt(place, lambda: replace(place))
 
 
 def replace_and_wake(box, kind, path, places, options, script, works):
-    name = kind + re.sub(r"\W", "", "".join(places))[:20]
+    name = kind + re.sub(r"\W", "", "".join([str(path)[-20:], *places]))
     made = box.python(REPLACE, str(path), kind, *places, sandbox=name)
     assert made.code == 0, made
     done = {line.split(":")[0] for line in made.out.splitlines() if line.endswith("DONE")}
@@ -93,10 +93,14 @@ def replaced_places(box):
     given = pictures(tools)
     options = ("--tools-dir", str(tools), "--mounts", f"{box.offered}:/escape,{tools}:/later/deep")
     done = set()
-    for kind in ("link", "dangling", "fifo", "file", "closed"):
-        for place in ("/tools", "/later", "/mnt"):
-            done |= replace_and_wake(box, kind, path, [place], options, "cat /proc/version; echo works", "works")
+    # The last ones are there while a sandbox is set up, in the tree that it is made from.
+    for kind, to in (("link", path), ("dangling", path), ("fifo", ""), ("file", ""), ("closed", ""), ("link", "/disk"),
+                     ("link", "/disk/sandboxes"), ("link", "/mounts/0"), ("link", "/skeleton"), ("link", "/proc/1/root")):
+        for place in ("/tools", "/later", "/mnt") if to in (path, "") else ("/later",):
+            done |= replace_and_wake(box, kind, to, [place], options, "cat /proc/version; echo works", "works")
         assert pictures(path) == before and pictures(tools) == given, kind
+        names = [name for name in os.listdir(box.state / "sandboxes") if not re.match("s[bp]_", name)]
+        assert not names, f"made on the host: {names}"
     assert "/later" in done, "nothing could be planted: this tests nothing"
     twin = box.sh("echo mine >/tmp/f", sandbox="twin")
     assert twin.code == 0, twin

@@ -1,23 +1,23 @@
-/* Makes system calls as told, each in a child of its own, and says what came of it.
- *
- *   ki_calls NUMBER:ARG,ARG,... ...
- *
- * An argument is a number, "p" for a page of zeros, or "/text". One line for each: what was asked
- * for and "errno 1", "ok 3", "signal 31" or "no end". */
+/* ki_calls NUMBER:ARG,ARG,... ...: makes these system calls, each in a child of its own. An argument
+ * is a number, "p" for a page of zeros, or "/text". One line for each: what was asked for and
+ * "errno 1", "ok 3", "signal 31" or "no end". */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 struct result {
-	int done, error;
-	long value;
+	long done, error, value;
 };
+
+static void *page(int how)
+{
+	return mmap(NULL, 65536, PROT_READ | PROT_WRITE, how | MAP_ANONYMOUS, -1, 0);
+}
 
 static void make(char *text, struct result *result)
 {
@@ -29,8 +29,7 @@ static void make(char *text, struct result *result)
 
 		text = word + strcspn(word, ",");
 		if (*word == 'p')
-			args[i] = (long)mmap(NULL, 65536, PROT_READ | PROT_WRITE,
-			                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			args[i] = (long)page(MAP_PRIVATE);
 		else if (*word == '/')
 			args[i] = (long)strndup(word, (size_t)(text - word));
 		else

@@ -36,8 +36,7 @@ static void play(unsigned seed)
 		int fd = choose((int)(random() % (PATHS + 3)));
 		unsigned long command = (unsigned long)kinds[random() % 10] << 8 | (random() & 0xff);
 
-		if (random() % 2)
-			command |= (unsigned long)(random() & 0x3ff) << 16 | (unsigned long)random() % 4 << 30;
+		command |= random() % 2 ? (unsigned long)random() << 16 & 0xc3ff0000 : 0;
 		for (int n = 0; n < 16; n++)
 			page[n] = random() % 3 ? (unsigned long)random() : 0;
 		ioctl(fd, command, random() % 4 ? (unsigned long)page : (unsigned long)random() % 64);
@@ -51,16 +50,14 @@ int main(int argc, char **argv)
 	time_t until = time(NULL) + (argc > 1 ? atoi(argv[1]) : 1);
 	unsigned rounds = 0;
 
-	while (time(NULL) < until) {
+	for (; time(NULL) < until; rounds++) {
 		pid_t child = fork();
-		int ticks = 0;
 
 		if (child == 0)
 			play(rounds);
-		while (waitpid(child, NULL, WNOHANG) == 0 && ++ticks < 2000)
+		for (int i = 0; i < 2000 && waitpid(child, NULL, WNOHANG) == 0; i++)
 			usleep(1000);
 		kill(child, SIGKILL);
-		rounds++;
 	}
 	return printf("commands %u\n", rounds * ROUND) < 0;
 }

@@ -38,14 +38,10 @@ static void try(long number, long arg, struct result *result)
 		make(number, arg, result);
 	while (waitpid(child, &status, WNOHANG) == 0 && ++ticks < PATIENCE_MS * 2)
 		usleep(500);
-	if (ticks >= PATIENCE_MS * 2) {
-		kill(child, SIGKILL);
+	if (ticks >= PATIENCE_MS * 2 && kill(child, SIGKILL) == 0)
 		waitpid(child, &status, 0);
-	}
-	if (result->done && result->error)
-		printf("%ld %ld errno %d\n", number, arg, result->error);
-	else if (result->done)
-		printf("%ld %ld ok 0\n", number, arg);
+	if (result->done)
+		printf("%ld %ld %s %d\n", number, arg, result->error ? "errno" : "ok", result->error);
 	else if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
 		printf("%ld %ld signal %d\n", number, arg, WTERMSIG(status));
 	else

@@ -6,22 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 static struct {
 	struct nlmsghdr head;
 	char body[256];
 } message;
-
-static void put(int type, const void *data, size_t len)
-{
-	struct rtattr *attr = (struct rtattr *)((char *)&message + message.head.nlmsg_len);
-
-	attr->rta_type = (unsigned short)type;
-	attr->rta_len = (unsigned short)RTA_LENGTH(len);
-	memcpy(RTA_DATA(attr), data, len);
-	message.head.nlmsg_len += (unsigned)RTA_SPACE(len);
-}
 
 static int ask(int fd, int type, int flags, const void *body, size_t len, int attr, const char *value)
 {
@@ -33,8 +22,13 @@ static int ask(int fd, int type, int flags, const void *body, size_t len, int at
 	message.head.nlmsg_type = (unsigned short)type;
 	message.head.nlmsg_flags = (unsigned short)(NLM_F_REQUEST | flags);
 	memcpy(message.body, body, len);
-	if (value != NULL)
-		put(attr, value, 4);
+	if (value != NULL) { /* 4 bytes of it */
+		struct rtattr *at = (struct rtattr *)((char *)&message + message.head.nlmsg_len);
+
+		*at = (struct rtattr){ RTA_LENGTH(4), (unsigned short)attr };
+		memcpy(RTA_DATA(at), value, 4);
+		message.head.nlmsg_len += RTA_SPACE(4);
+	}
 	(void)!send(fd, &message, message.head.nlmsg_len, 0);
 	if (recv(fd, answer, sizeof answer, 0) <= 0)
 		return 999;

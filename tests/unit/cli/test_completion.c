@@ -60,7 +60,8 @@ static void bash_completes(void **state)
 		const char *words, *want;
 	} cases[] = {
 		{ "belljar con", "connect\n" },
-		{ "belljar ''", "serve\nconnect\ndoctor\ncompletion\nhelp\nversion\n" },
+		{ "belljar ''",
+		  "serve\nconnect\nexec\nps\nrm\ndoctor\ncompletion\nhelp\nversion\n" },
 		{ "belljar --ver", "--version\n" },
 		{ "belljar --log", "--log-level\n" },
 		{ "belljar --log-level d", "debug\n" },
@@ -83,7 +84,8 @@ static void bash_completes(void **state)
 		{ "belljar serve --log-level =", "error\nwarning\ninfo\ndebug\n" },
 		{ "belljar serve --log-level = w", "warning\n" },
 		{ "belljar serve --max-line 1", "" },
-		{ "belljar doctor --", "--config\n--json\n--help\n" },
+		{ "belljar doctor --", "--config\n--state-dir\n--one-id\n--no-cgroups\n--no-quota\n"
+		                       "--require\n--json\n--help\n" },
 		{ "belljar completion ''", "bash\nzsh\nfish\n" },
 		{ "belljar help ver", "version\n" },
 		{ "belljar nonsense x", "" },

@@ -15,33 +15,112 @@
 
 static const struct options none;
 
+/* The state directory is the test's own; as root the engine's server is somebody else, who must
+ * get there. */
+static struct options here(void)
+{
+	static char state[100];
+
+	(void)snprintf(state, sizeof state, "%s/state", place_path);
+	assert_int_equal(chmod(place_path, 0711), 0);
+	return (struct options){ .state_dir = state };
+}
+
+static const struct check *find(const struct check *checks, const char *name)
+{
+	while (strcmp(checks->name, name) != 0)
+		checks++;
+	return checks;
+}
+
 static void the_checks_come_in_their_order_and_are_complete(void **state)
 {
 	static const char *const names[] = {
-		"kernel",  "user namespaces", "namespaces",       "cgroups",
-		"seccomp", "landlock",        "overlayfs",        "subordinate ids",
-		"agent",   "interpreters",    "docker or podman", "configuration",
+		"kernel",
+		"host",
+		"user-namespaces",
+		"namespaces",
+		"network",
+		"proc",
+		"overlayfs",
+		"state-dir",
+		"seccomp",
+		"landlock",
+		"no-new-privileges",
+		"agent",
+		"sandbox",
+		"ids",
+		"groups",
+		"cgroups",
+		"memory",
+		"swap",
+		"cpu",
+		"processes",
+		"disk",
+		"hardening",
+		"mounts",
+		"interpreters",
+		"docker",
+		"configuration",
 	};
 	struct check checks[DOCTOR_CHECKS_MAX];
+	struct options options = here();
+	struct error err;
+	size_t count = 0;
 
 	(void)state;
-	assert_int_equal(doctor_examine(&none, checks), ARRAY_LEN(names));
+	options.require = "seccomp, landlock";
+	CHECK_OK(doctor_examine(&options, checks, &count, &err), err);
+	assert_int_equal(count, ARRAY_LEN(names));
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		assert_string_equal(checks[i].name, names[i]);
 		assert_true(checks[i].purpose[0] != '\0');
 		assert_in_range(checks[i].status, CHECK_ON, CHECK_OFF);
 		assert_true(checks[i].detail[0] != '\0');
 		assert_int_equal(checks[i].status == CHECK_ON, checks[i].fix[0] == '\0');
+		assert_int_equal(checks[i].required, i == 8 || i == 9);
 	}
+	if (find(checks, "user-namespaces")->status == CHECK_ON) {
+		assert_string_equal(find(checks, "sandbox")->fix, "");
+		assert_memory_equal(find(checks, "sandbox")->detail, "tried: engine ready in ", 23);
+	}
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-static void no_child_is_left_behind(void **state)
+static void an_engine_that_cannot_start_is_told_once(void **state)
 {
 	struct check checks[DOCTOR_CHECKS_MAX];
+	struct options options = here();
+	struct error err;
+	size_t count = 0;
 
 	(void)state;
-	assert_true(doctor_examine(&none, checks) > 0);
+	place_write("state", "not a directory");
+	CHECK_OK(doctor_examine(&options, checks, &count, &err), err);
+	assert_int_equal(find(checks, "sandbox")->status, CHECK_OFF);
+	assert_non_null(strstr(find(checks, "sandbox")->detail, "is not a directory"));
+	assert_int_equal(find(checks, "cgroups")->status, CHECK_OFF);
+	assert_string_equal(find(checks, "cgroups")->detail, "the engine does not start");
+	assert_string_equal(find(checks, "cgroups")->fix, "see 'sandbox'");
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+/* Root's own id is never given to a sandbox: the spawner starts, and says so. */
+static void what_the_spawner_refuses_is_told(void **state)
+{
+	struct check checks[DOCTOR_CHECKS_MAX];
+	struct options options = here();
+	struct error err;
+	size_t count = 0;
+
+	(void)state;
+	if (geteuid() != 0)
+		SKIP_TEST("only for root");
+	options.one_id = true;
+	CHECK_OK(doctor_examine(&options, checks, &count, &err), err);
+	assert_memory_equal(find(checks, "sandbox")->detail,
+	                    "tried: the engine does not start: --one-id is for ordinary users", 64);
+	assert_string_equal(find(checks, "ids")->detail, "the engine does not start");
 }
 
 static void the_configuration_is_checked(void **state)
@@ -53,6 +132,8 @@ static void the_configuration_is_checked(void **state)
 		{ "{\"max_lin\":1}", "off",
 		  "'c.json': unknown key 'max_lin'; did you mean 'max_line'?",
 		  "correct it: 'belljar help serve' lists the options" },
+		{ "{\"require\":\"cgroup2\"}", "off", NULL,
+		  "correct it: 'belljar help serve' lists the options" },
 	};
 	const struct options options = { .config = "c.json" };
 
@@ -62,7 +143,8 @@ static void the_configuration_is_checked(void **state)
 
 		place_write("c.json", cases[i].text);
 		probe_configuration(&options, &check);
-		assert_string_equal(check.detail, cases[i].detail);
+		if (cases[i].detail != NULL)
+			assert_string_equal(check.detail, cases[i].detail);
 		assert_int_equal(check.status == CHECK_ON, strcmp(cases[i].status, "on") == 0);
 		assert_string_equal(check.fix, cases[i].fix);
 	}
@@ -317,7 +399,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		PLACED(the_checks_come_in_their_order_and_are_complete),
-		PLACED(no_child_is_left_behind),
+		PLACED(an_engine_that_cannot_start_is_told_once),
+		PLACED(what_the_spawner_refuses_is_told),
 		PLACED(the_configuration_is_checked),
 		PLACED(a_configuration_that_cannot_be_opened_gets_its_own_fix),
 		TEST(without_a_path_the_usual_directories_are_searched),
