@@ -232,6 +232,7 @@ static int start_spawner(const struct options *options, struct stack_base *base,
                          char *const *sources, struct error *err)
 {
 	char claims[PATH_MAX + 8];
+	struct error ignored;
 	struct spawner_config config = {
 		.state = base->state,
 		.claims = claims,
@@ -249,9 +250,10 @@ static int start_spawner(const struct options *options, struct stack_base *base,
 	};
 
 	/* One place for all servers of this user, whatever their state directories are. */
-	if (stack_state_directory(claims, err) < 0 ||
-	    make_path(claims, geteuid() == 0 ? 0711 : 0700, err) < 0)
+	if (stack_state_directory(claims, err) < 0)
 		return -1;
+	/* Who has one id claims none. The others will hear of it from the spawner. */
+	(void)!make_path(claims, geteuid() == 0 ? 0711 : 0700, &ignored);
 	(void)snprintf(claims + strlen(claims), 8, "/ids");
 	return spawner_start(&config, &base->spawner, &base->socket, err);
 }

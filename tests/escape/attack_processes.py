@@ -59,7 +59,7 @@ def see_host(box):
 @test("PR-02", "the agent is not to be killed, stopped or disturbed")
 def kill_agent(box):
     for name in ("standard", "debug"):
-        process, agent = begin(box, "/escape/pr_signals 1; kill -STOP 1; kill -KILL 1; echo after; exit 6",
+        process, agent = begin(box, "/escape/pr_signals 1; read line; kill -STOP 1; kill -KILL 1; echo after; exit 6",
                                options=("--calls", name))
         before = pathlib.Path(f"/proc/{agent}/stat").read_text().rsplit(")", 1)[1].split()[19]
         process.stdin.write("\n")

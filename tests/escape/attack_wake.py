@@ -94,8 +94,8 @@ def replaced_places(box):
     options = ("--tools-dir", str(tools), "--mounts", f"{box.offered}:/escape,{tools}:/later/deep")
     done = set()
     # The last ones are there while a sandbox is set up, in the tree that it is made from.
-    for kind, to in (("link", path), ("dangling", path), ("fifo", ""), ("file", ""), ("closed", ""), ("link", "/disk"),
-                     ("link", "/disk/sandboxes"), ("link", "/mounts/0"), ("link", "/skeleton"), ("link", "/proc/1/root")):
+    for kind, to in (("link", path), ("dangling", path), ("fifo", ""), ("file", ""), ("closed", ""),
+                     ("link", "/disk"), ("link", "/disk/sandboxes"), ("link", "/mounts/0"), ("link", "/skeleton"), ("link", "/proc/1/root")):
         for place in ("/tools", "/later", "/mnt") if to in (path, "") else ("/later",):
             done |= replace_and_wake(box, kind, to, [place], options, "cat /proc/version; echo works", "works")
         assert pictures(path) == before and pictures(tools) == given, kind

@@ -93,6 +93,9 @@ static int reopen_directory(struct workshop *shop, struct box *box, struct error
 {
 	if (ids_of(&shop->ids, box->id, &box->ids, err) < 0 || open_directory(shop, box, err) < 0)
 		return -1;
+	/* Who owns the root may have closed it, for the next process too. */
+	if (fchmodat(box->dir, "upper", 01777, 0) < 0)
+		return error_sys(err, "wake sandbox %s", box->id);
 	(void)unlinkat(box->dir, VOLATILE "/dirty", 0);
 	if (unlinkat(box->dir, VOLATILE, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		return error_sys(err, "wake sandbox %s", box->id);
@@ -126,12 +129,23 @@ static int write_map(struct workshop *shop, const struct box *box, const char *f
 	return write_proc(shop, box, file, text, err);
 }
 
+/* As long as nobody has, anybody may: a program inside would. Quotas are by these numbers. */
+static int write_project(struct workshop *shop, const struct box *box, struct error *err)
+{
+	char text[32];
+
+	if (shop->home.mode != HOME_ROOT)
+		return 0; /* it has none to give: nobody can */
+	(void)snprintf(text, sizeof text, "0 %u 1", box->ids.number);
+	return write_proc(shop, box, "projid_map", text, err);
+}
+
 /* The parent's half of the start: the process waits until `go` gets a byte. */
 static int let_go(struct workshop *shop, const struct box *box, int go, struct error *err)
 {
 	if (write_proc(shop, box, "oom_score_adj", FIRST_TO_GO, err) < 0 ||
 	    write_map(shop, box, "uid_map", false, err) < 0 ||
-	    write_map(shop, box, "gid_map", true, err) < 0)
+	    write_map(shop, box, "gid_map", true, err) < 0 || write_project(shop, box, err) < 0)
 		return -1;
 	return write(go, "x", 1) == 1 ? 0 : error_sys(err, "start the sandbox");
 }

@@ -38,6 +38,12 @@ static const struct plan_step devices[] = {
 	{ PLAN_NEW, "dev/shm", "tmpfs", "mode=1777,size=64m,nr_inodes=4096", SAFE, false },
 };
 
+/* Made with the sandbox; made again if a program removed them. */
+static const struct plan_step own[] = {
+	{ PLAN_OWN, "workspace", NULL, NULL, 0, false },
+	{ PLAN_OWN, "home/coderunner", NULL, NULL, 0, false },
+};
+
 /* After the graphics processors. */
 static const struct plan_step kernel[] = {
 	{ PLAN_CLOSE, "dev", NULL, NULL, MOUNT_ATTR_RDONLY, false },
@@ -224,7 +230,8 @@ static int add_all(struct plan *plan, const struct home *home, const struct skel
 	for (size_t i = 0; skeleton->over[i] != NULL; i++)
 		if (add_programs(plan, home, skeleton->over[i], err) < 0)
 			return -1;
-	if (add_mounts(plan, spec, err) < 0 || add(plan, devices, ARRAY_LEN(devices), err) < 0 ||
+	if (add(plan, own, ARRAY_LEN(own), err) < 0 || add_mounts(plan, spec, err) < 0 ||
+	    add(plan, devices, ARRAY_LEN(devices), err) < 0 ||
 	    add_gpus(plan, home, gpus, spec, err) < 0 ||
 	    add(plan, kernel, ARRAY_LEN(kernel), err) < 0 ||
 	    add(plan, alone ? &proc_for_one : &proc_for_two, 1, err) < 0)

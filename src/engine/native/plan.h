@@ -18,6 +18,7 @@ enum plan_kind {
 	PLAN_BIND,     /* a directory of the spawner's tree, seen here too */
 	PLAN_FILE,     /* the same with a file: an empty one is made to mount on */
 	PLAN_LINK,     /* a link to `source` */
+	PLAN_OWN,      /* a directory of the user's, if there is nothing of that name */
 	PLAN_MASK,     /* hidden, if it is there: a file by /dev/null, a directory by /empty */
 	PLAN_READONLY, /* itself once more, read-only, if it is there */
 	PLAN_CLOSE,    /* what was mounted there becomes read-only */

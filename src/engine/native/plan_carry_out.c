@@ -117,6 +117,20 @@ static int do_link(int root, const struct plan_step *step, struct error *err)
 	                                                 : 0;
 }
 
+static int do_own(int root, const struct plan_step *step, struct error *err)
+{
+	const char *last;
+	AUTO_FD int parent = open_parent(root, step->target, &last, err);
+
+	if (parent < 0)
+		return -1;
+	if (mkdirat(parent, last, 0755) < 0)
+		return errno == EEXIST ? 0 : error_sys(err, "make /%s", step->target);
+	if (fchownat(parent, last, SPEC_UID, SPEC_GID, AT_SYMLINK_NOFOLLOW) < 0)
+		return error_sys(err, "give /%s away", step->target);
+	return 0;
+}
+
 static int do_mask(int root, const struct plan_step *step, struct error *err)
 {
 	AUTO_FD int place = open_target(root, step->target, O_PATH);
@@ -187,9 +201,9 @@ static int write_all(struct error *err)
 
 static int (*const doers[PLAN_KIND_COUNT])(int root, const struct plan_step *step,
                                            struct error *err) = {
-	[PLAN_NEW] = do_new,     [PLAN_BIND] = do_bind,   [PLAN_FILE] = do_file,
-	[PLAN_LINK] = do_link,   [PLAN_MASK] = do_mask,   [PLAN_READONLY] = do_readonly,
-	[PLAN_CLOSE] = do_close, [PLAN_WRITE] = do_write,
+	[PLAN_NEW] = do_new,           [PLAN_BIND] = do_bind,   [PLAN_FILE] = do_file,
+	[PLAN_LINK] = do_link,         [PLAN_OWN] = do_own,     [PLAN_MASK] = do_mask,
+	[PLAN_READONLY] = do_readonly, [PLAN_CLOSE] = do_close, [PLAN_WRITE] = do_write,
 };
 
 int plan_carry_out(const struct plan *plan, struct error *err)
@@ -203,7 +217,7 @@ int plan_carry_out(const struct plan *plan, struct error *err)
 		const struct plan_step *step = &plan->steps[i];
 
 		if (doers[step->kind](root, step, err) < 0)
-			return error_wrap(err, "/%s", step->target);
+			return err->msg[0] == '/' ? -1 : error_wrap(err, "/%s", step->target);
 	}
 	return write_all(err) < 0 ? -1 : mount_become_root(root, err);
 }

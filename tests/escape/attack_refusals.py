@@ -1,0 +1,95 @@
+"""A kernel and a disk that refuse: a clear error, no hanging, and nothing is left."""
+import contextlib
+import errno
+import os
+import signal
+import subprocess
+import time
+
+from attack_lifecycle import DATA, World, can_remove, remove_line
+from harness import descendants, test
+
+# Calls of the set-up by their x86-64 numbers. `needed`: without it nothing may run.
+FAULTS = [("clone3", 435, "EAGAIN", True), ("unshare", 272, "ENOSPC", True),
+          ("pivot_root", 155, "EPERM", True), ("fsopen", 430, "ENOSYS", True),
+          ("fsmount", 432, "ENOMEM", True), ("move_mount", 429, "EPERM", True),
+          ("mount_setattr", 442, "ENOSYS", True), ("open_tree", 428, "EMFILE", False),
+          ("openat2", 437, "ENOSYS", False), ("seccomp", 317, "EINVAL", True),
+          ("capset", 126, "EPERM", True), ("setresuid", 117, "EAGAIN", True),
+          ("memfd_create", 319, "ENFILE", True), ("socketpair", 53, "EMFILE", True),
+          ("pipe2", 293, "EMFILE", True), ("symlinkat", 266, "ENOSPC", False),
+          ("mkdirat", 258, "ENOSPC", True), ("setrlimit", 160, "EPERM", False),
+          ("prlimit64", 302, "EPERM", True), ("sethostname", 170, "EPERM", True),
+          ("flock", 73, "ENOLCK", True), ("renameat2", 316, "ENOSPC", False),
+          ("fchownat", 260, "EPERM", False), ("close_range", 436, "ENOSYS", True),
+          ("landlock_create_ruleset", 444, "ENOMEM", False), ("signalfd4", 289, "EMFILE", True),
+          ("keyctl", 250, "EDQUOT", True), ("setsid", 112, "ENOMEM", True)]
+
+
+@test("LC-06", "a system call the kernel refuses is a clear error, and leaves nothing")
+def refused_calls(box):
+    world = World(box)
+    assert box.exec("true").code == 0
+    wrong = []
+    for name, number, failure, needed in FAULTS:
+        line = [str(box.offered / "lc_refuse"), str(number), str(getattr(errno, failure)),
+                *box.command(["sh", "-c", "echo works"])]
+        begin = time.monotonic()
+        process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, env=box.environment(), cwd="/")
+        try:
+            out, err = process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            for pid in [*descendants(process.pid), process.pid]:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            process.communicate()
+            wrong.append(f"{name} {failure}: it hangs")
+            continue
+        if process.returncode == 0 and (out != "works\n" or needed):
+            wrong.append(f"{name} {failure}: it works all the same: {out!r} {err!r}")
+        if process.returncode != 0 and (out or "belljar: " not in err and "setpriv: " not in err):
+            wrong.append(f"{name} {failure}: no clear error: {process.returncode} {out!r} {err!r}")
+        try:
+            world.wait_for_deaths()
+            assert box.exec("true").code == 0, "the next start fails"
+            world.check(set())
+        except AssertionError as error:
+            wrong.append(f"{name} {failure} ({time.monotonic() - begin:.1f} s): {error}")
+    assert not wrong, "\n".join(wrong)
+
+
+@test("LC-08", "a full disk is a clear error, and leaves nothing")
+def full_disk(box):
+    def mount(*options):
+        subprocess.run(["mount", "-t", "tmpfs", *options, "belljar-full", str(box.state)], check=True)
+    owner = f"uid={box.uid},gid={box.uid},mode=711"
+    mount("-o", f"size=64m,{owner}")
+    try:
+        world = World(box)
+        assert box.sh(f"echo '{DATA}' > data", sandbox="kept").code == 0
+        used = os.statvfs(box.state)
+        used = (used.f_blocks - used.f_bfree) * used.f_frsize // 1024
+        for more in (0, 4, 8, 16, 24, 32, 48, 64, 96, 128, 256, 1024):
+            mount("-o", f"remount,size={used + more}k")
+            for line in (dict(), dict(sandbox="kept"), dict(sandbox=f"new{more}")):
+                seen = box.sh("echo works; dd if=/dev/zero of=/workspace/x bs=4k count=64 2>/dev/null; "
+                              "rm -f /workspace/x", timeout=20, **line)
+                assert seen.code in (0, 1) and (seen.out == "works\n" or
+                       seen.code == 1 and seen.err.startswith(("belljar: ", "20"))), f"+{more} KiB: {seen}"
+            mount("-o", "remount,size=64m")
+            world.wait_for_deaths()
+            seen = box.exec("cat", "data", sandbox="kept")
+            assert seen.out == DATA + "\n", f"+{more} KiB, later: {seen}"
+            names = {row[1] for row in world.rows()}
+            assert names <= {"kept", f"new{more}"}, world.rows()
+            world.check(names)
+            if can_remove(box):
+                for name in names - {"kept"}:
+                    done = subprocess.run(remove_line(box, name), capture_output=True, text=True,
+                                          env=box.environment(), timeout=60)
+                    assert done.returncode == 0, done
+            used = os.statvfs(box.state)
+            used = (used.f_blocks - used.f_bfree) * used.f_frsize // 1024
+    finally:
+        subprocess.run(["umount", "-l", str(box.state)], check=False)
