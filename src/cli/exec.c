@@ -22,9 +22,16 @@ enum {
 	QUEUE_MAX = 256 * 1024,
 	STATUS_TIMED_OUT = 124, /* as timeout(1) has it */
 	STATUS_SIGNAL = 128,
+	PATIENCE_MS = 2000,
 };
 
 static const int ending_signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+struct exec;
+struct ending {
+	struct exec *exec;
+	int signo;
+};
 
 struct exec {
 	const struct verb_call *call;
@@ -38,6 +45,8 @@ struct exec {
 	struct view typed;        /* what the program has not taken yet */
 	char typed_bytes[INPUT_CHUNK];
 	bool input_ended;
+	struct loop_timer *patience; /* with a program that was told to end */
+	bool is_told;
 	bool is_ending;
 	bool failed;
 	struct error why;
@@ -196,7 +205,10 @@ static void on_run_failed(void *ctx, const struct error *why)
 	struct exec *exec = ctx;
 
 	exec->run = NULL;
-	fail(exec, why);
+	if (exec->is_told)
+		end(exec); /* we ended it ourselves */
+	else
+		fail(exec, why);
 }
 
 static const struct run_events run_events = { on_output, on_writable, on_run_ended, on_run_failed };
@@ -271,20 +283,30 @@ static void on_ready(void *ctx, const struct error *why)
 		sandbox_wake(exec->sandbox, on_awake, exec);
 }
 
-/* The program gets what we get; a second time nobody is asked. */
+static void on_patience_over(void *ctx)
+{
+	end(ctx);
+}
+
+/* The program gets what we get, and a while to heed it; a second time nobody is asked. */
 static void on_signal(void *ctx)
 {
-	struct exec *exec = ctx;
+	struct ending *ending = ctx;
+	struct exec *exec = ending->exec;
 
-	if (exec->is_ending || exec->status != 0) {
+	if (exec->is_ending || exec->is_told) {
 		loop_stop(exec->loop);
 		return;
 	}
-	exec->status = STATUS_SIGNAL + SIGINT;
-	if (exec->run != NULL)
-		run_signal(exec->run, SIGINT);
-	else
+	exec->is_told = true;
+	exec->status = STATUS_SIGNAL + ending->signo;
+	if (exec->run == NULL) {
 		end(exec);
+		return;
+	}
+	run_signal(exec->run, ending->signo);
+	if (ending->signo != SIGINT) /* who types that may want an answer */
+		loop_timer_start(exec->patience, PATIENCE_MS);
 }
 
 /* --- the verb --------------------------------------------------------------------------- */
@@ -292,14 +314,19 @@ static void on_signal(void *ctx)
 static int run_loop(struct exec *exec, struct stack_base *base, struct error *err)
 {
 	struct loop_signal *signals[ARRAY_LEN(ending_signals)];
+	struct ending endings[ARRAY_LEN(ending_signals)];
 
 	if (stack_new(exec->loop, base, on_ready, exec, &exec->stack, err) < 0)
 		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(ending_signals); i++)
-		signals[i] = loop_signal_new(exec->loop, ending_signals[i], on_signal, exec);
+	exec->patience = loop_timer_new(exec->loop, on_patience_over, exec);
+	for (size_t i = 0; i < ARRAY_LEN(ending_signals); i++) {
+		endings[i] = (struct ending){ exec, ending_signals[i] };
+		signals[i] = loop_signal_new(exec->loop, ending_signals[i], on_signal, &endings[i]);
+	}
 	loop_run(exec->loop);
 	for (size_t i = 0; i < ARRAY_LEN(ending_signals); i++)
 		(void)loop_signal_free(signals[i]);
+	(void)loop_timer_free(exec->patience);
 	(void)input_free(exec->input);
 	(void)output_free(exec->output[0]);
 	(void)output_free(exec->output[1]);

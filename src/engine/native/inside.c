@@ -29,7 +29,7 @@
 #include "engine/filter.h"
 #include "engine/native/rights.h"
 
-enum { AGENT_ID = 999, AGENT_FILES = 4096, SPARE_PIDS = 8, OWN_FIRST = 16 };
+enum { AGENT_ID = 999, AGENT_FILES = 4096, OWN_FIRST = 16 };
 
 /* --- a life of its own -------------------------------------------------------------- */
 
@@ -134,7 +134,7 @@ static int set_limits(const struct inside *inside, struct error *err)
 		{ RLIMIT_CORE, 1, 1, "core files" },
 		{ RLIMIT_NOFILE, l->files, agent_files, "open files" },
 		{ RLIMIT_FSIZE, l->file_size, l->file_size, "file size" },
-		{ RLIMIT_NPROC, l->pids + SPARE_PIDS, l->pids + SPARE_PIDS, "processes" },
+		{ RLIMIT_NPROC, l->pids, l->pids, "processes" },
 		{ RLIMIT_MSGQUEUE, 819200, 819200, "message queues" },
 		{ RLIMIT_SIGPENDING, 1024, 1024, "pending signals" },
 		{ RLIMIT_MEMLOCK, 8 << 20, 8 << 20, "locked memory" },

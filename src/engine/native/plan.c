@@ -10,6 +10,8 @@
 enum {
 	SAFE = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
 	SAFEST = SAFE | MOUNT_ATTR_NOEXEC,
+	/* It can be written to all the same: only its times and mode cannot be changed. */
+	NODE = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
 };
 
 /* Everything of an upper layer that could point elsewhere is off, whatever the kernel's
@@ -22,12 +24,12 @@ enum {
 static const struct plan_step devices[] = {
 	{ PLAN_NEW, "dev", "tmpfs", "mode=755,size=64k,nr_inodes=256",
 	  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, false },
-	{ PLAN_FILE, "dev/null", "/dev/null", NULL, 0, false },
-	{ PLAN_FILE, "dev/zero", "/dev/zero", NULL, 0, false },
-	{ PLAN_FILE, "dev/full", "/dev/full", NULL, 0, false },
-	{ PLAN_FILE, "dev/random", "/dev/random", NULL, 0, false },
-	{ PLAN_FILE, "dev/urandom", "/dev/urandom", NULL, 0, false },
-	{ PLAN_FILE, "dev/tty", "/dev/tty", NULL, 0, false },
+	{ PLAN_FILE, "dev/null", "/dev/null", NULL, NODE, false },
+	{ PLAN_FILE, "dev/zero", "/dev/zero", NULL, NODE, false },
+	{ PLAN_FILE, "dev/full", "/dev/full", NULL, NODE, false },
+	{ PLAN_FILE, "dev/random", "/dev/random", NULL, NODE, false },
+	{ PLAN_FILE, "dev/urandom", "/dev/urandom", NULL, NODE, false },
+	{ PLAN_FILE, "dev/tty", "/dev/tty", NULL, NODE, false },
 	{ PLAN_LINK, "dev/fd", "/proc/self/fd", NULL, 0, false },
 	{ PLAN_LINK, "dev/stdin", "/proc/self/fd/0", NULL, 0, false },
 	{ PLAN_LINK, "dev/stdout", "/proc/self/fd/1", NULL, 0, false },
@@ -87,9 +89,9 @@ static const struct plan_step proc[] = {
 	MASK("dynamic_debug"), MASK("partitions"),    MASK("swaps"),
 	MASK("consoles"),      MASK("dma"),           MASK("fb"),
 	MASK("mdstat"),        MASK("misc"),          MASK("mtrr"),
-	MASK("bootconfig"),    MASK("vmcore"),        READ_ONLY("bus"),
-	READ_ONLY("fs"),       READ_ONLY("irq"),      READ_ONLY("sys"),
-	READ_ONLY("driver"),   READ_ONLY("tty"),
+	MASK("bootconfig"),    MASK("vmcore"),        MASK("cmdline"),
+	READ_ONLY("bus"),      READ_ONLY("fs"),       READ_ONLY("irq"),
+	READ_ONLY("sys"),      READ_ONLY("driver"),   READ_ONLY("tty"),
 };
 
 /* --- making ------------------------------------------------------------------------ */

@@ -1,6 +1,7 @@
 /* plan_carry_out.c - the one that does what the plan says, in the new namespaces. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mount.h>
 #include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -141,7 +142,8 @@ static int do_mask(int root, const struct plan_step *step, struct error *err)
 		return errno == ENOENT ? 0 : error_sys(err, "/%s", step->target);
 	if (fstat(place, &st) < 0)
 		return error_sys(err, "/%s", step->target);
-	mount = mount_copy(-1, S_ISDIR(st.st_mode) ? "/empty" : "/dev/null", false, 0, err);
+	mount = mount_copy(-1, S_ISDIR(st.st_mode) ? "/empty" : "/dev/null", false,
+	                   MOUNT_ATTR_RDONLY, err);
 	return mount < 0 ? -1 : mount_attach(mount, place, "", err);
 }
 
