@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
@@ -37,6 +38,8 @@ static int make_pipe(int *reader, int *writer, struct error *err)
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return error_sys(err, "pipe");
+	/* The user's programs may open them again, as /dev/stderr and the like. */
+	(void)fchmod(ends[0], 0666);
 	*reader = ends[0];
 	*writer = ends[1];
 	return 0;

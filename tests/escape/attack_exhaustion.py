@@ -330,7 +330,10 @@ FULL = ("EMFILE", "ENOSPC", "ENOMEM", "ENFILE", "EPERM", "EACCES")
 @test("RX-12", "epoll, eventfd, timerfd, inotify, queues and semaphores have limits")
 def small_things(box):
     for kind in ("epoll", "eventfd", "timerfd", "inotify", "mq", "sem"):
-        got, why = count(box.c("rx_many", kind, "1000000", options=(*LIMITS, "--open-files", "256")))
+        result = box.c("rx_many", kind, "1000000", options=(*LIMITS, "--open-files", "256"))
+        if result.code == 128 + signal.SIGKILL and "belljar: memory" in result.err:
+            continue  # they are memory of the kernel, and counted
+        got, why = count(result)
         assert got < 40000 and why in FULL, (kind, got, why)
     assert timed_true(box) < PATIENCE
     descriptor = os.eventfd(0)

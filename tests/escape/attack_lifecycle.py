@@ -98,12 +98,16 @@ def remove_line(box, name):
     return line + ["rm", "--state-dir", str(box.state), name]
 
 
-def run_step(box, watched, n, victims, line, timeout=20):
+def run_step(box, watched, n, victims, line):
     """belljar's command line under lc_step."""
-    step = [str(box.offered / "lc_step"), watched, str(n), victims, *line]
+    return run_line(box, [str(box.offered / "lc_step"), watched, str(n), victims, *line])
+
+
+def run_line(box, line, timeout=20):
+    """Its status and what it said: into a file, since who is left behind would hold a pipe open."""
     before = set(descendants(os.getpid()))
     with tempfile.TemporaryFile("w+", errors="replace") as said:
-        process = subprocess.Popen(step, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+        process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
                                    env=box.environment(), cwd="/")
         box.running.append(process)
         try:

@@ -218,7 +218,8 @@ int box_start(struct workshop *shop, struct box_image *ahead, const struct reque
 	struct inside inside = { .home = &shop->home,
 		                 .plan = &plan,
 		                 .spec = &request->spec,
-		                 .without_groups = (shop->groups.has & CGROUP_HAS_MEMORY) == 0 };
+		                 .without_memory = (shop->groups.has & CGROUP_HAS_MEMORY) == 0,
+		                 .without_cpu = (shop->groups.has & CGROUP_HAS_CPU) == 0 };
 
 	*box = (struct box){ .number = request->number,
 		             .pid = -1,

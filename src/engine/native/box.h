@@ -35,6 +35,7 @@ struct box {
 		struct disk_use free_then; /* of the file system, at that time */
 		struct disk_use free_next; /* at the start of the count under way */
 		bool counting;
+		unsigned failures; /* of counts, one after the other */
 	} disk;
 };
 

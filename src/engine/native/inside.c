@@ -29,7 +29,7 @@
 #include "engine/filter.h"
 #include "engine/native/rights.h"
 
-enum { AGENT_ID = 999, AGENT_FILES = 4096, OWN_FIRST = 16 };
+enum { AGENT_ID = 999, AGENT_FILES = 4096, OWN_FIRST = 16, STAND_BACK = 10 };
 
 /* --- a life of its own -------------------------------------------------------------- */
 
@@ -140,13 +140,15 @@ static int set_limits(const struct inside *inside, struct error *err)
 		{ RLIMIT_MEMLOCK, 8 << 20, 8 << 20, "locked memory" },
 		{ RLIMIT_RTPRIO, 0, 0, "real-time priority" },
 		{ RLIMIT_NICE, 0, 0, "priority" },
-		{ RLIMIT_DATA, inside->without_groups ? l->memory : RLIM_INFINITY,
-		  inside->without_groups ? l->memory : RLIM_INFINITY, "memory" },
+		{ RLIMIT_DATA, inside->without_memory ? l->memory : RLIM_INFINITY,
+		  inside->without_memory ? l->memory : RLIM_INFINITY, "memory" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		if (limit(all[i].resource, all[i].soft, all[i].hard, all[i].name, err) < 0)
 			return -1;
+	if (inside->without_cpu && setpriority(PRIO_PROCESS, 0, STAND_BACK) < 0)
+		return error_sys(err, "stand back");
 	return 0;
 }
 

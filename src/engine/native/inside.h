@@ -13,7 +13,8 @@ struct inside {
 	const struct home *home;
 	const struct plan *plan;
 	const struct spec *spec;
-	bool without_groups;        /* no cgroup limits memory: rlimits have to */
+	bool without_memory;        /* no cgroup limits it: rlimits have to */
+	bool without_cpu;           /* nor that: it stands back behind others */
 	const struct cgroup *group; /* its own */
 	int image;                  /* the agent's program */
 	int channel;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
@@ -35,7 +36,7 @@ static int count(const struct janitor_job *job, struct disk_use *ret, struct err
 		return -1;
 	if (ret->bytes > job->enough.bytes || ret->inodes > job->enough.inodes)
 		return 0;
-	nameless = nameless_files(job->proc, job->pid);
+	nameless = nameless_files(job->proc, job->pid, OVERLAYFS_SUPER_MAGIC);
 	ret->bytes += nameless.bytes;
 	ret->inodes += nameless.inodes;
 	return 0;

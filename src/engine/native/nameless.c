@@ -24,6 +24,7 @@ struct seen {
 };
 
 struct search {
+	unsigned long type;
 	struct disk_use use;
 	struct seen seen[SEEN_MAX];
 	size_t count;
@@ -49,7 +50,8 @@ static void look(struct search *search, int dir, const char *name)
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 0)
 		return;
-	if (fstatfs(fd, &fs) < 0 || fs.f_type != OVERLAYFS_SUPER_MAGIC || !is_new(search, &st))
+	if (fstatfs(fd, &fs) < 0 || (unsigned long)fs.f_type != search->type ||
+	    !is_new(search, &st))
 		return;
 	search->use.bytes += (uint64_t)st.st_blocks * 512;
 	search->use.inodes++;
@@ -76,12 +78,13 @@ static void look_in(struct search *search, int proc, pid_t pid, const char *plac
 	(void)closedir(dir);
 }
 
-struct disk_use nameless_files(int proc, pid_t pid)
+struct disk_use nameless_files(int proc, pid_t pid, unsigned long type)
 {
 	static struct search search;
 	static pid_t all[TREE_PIDS_MAX];
 	size_t count = tree_pids(proc, pid, all);
 
+	search.type = type;
 	search.use = (struct disk_use){ 0 };
 	search.count = 0;
 	for (size_t i = 0; i < count; i++)

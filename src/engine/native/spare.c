@@ -3,8 +3,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "engine/native/spawner_internal.h"
 
@@ -97,6 +99,14 @@ int spare_interval(const struct spawner *spawner)
 	return spawner->wanted_until != 0 ? LOOK_MS : -1;
 }
 
+/* Another server's has a lock. */
+static bool is_nobodys(int all, const char *name)
+{
+	AUTO_FD int dir = openat(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) == 0;
+}
+
 void spare_sweep(struct spawner *spawner)
 {
 	int fd = openat(spawner->shop.disk.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -104,7 +114,7 @@ void spare_sweep(struct spawner *spawner)
 	const struct dirent *entry;
 
 	while (dir != NULL && (entry = readdir(dir)) != NULL)
-		if (strlen(entry->d_name) == SPEC_ID_LEN &&
+		if (strlen(entry->d_name) == SPEC_ID_LEN && is_nobodys(fd, entry->d_name) &&
 		    (strncmp(entry->d_name, SPARE_PREFIX, sizeof SPARE_PREFIX - 1) == 0 ||
 		     strncmp(entry->d_name, GONE_PREFIX, sizeof GONE_PREFIX - 1) == 0))
 			spawner_remove(spawner, entry->d_name);

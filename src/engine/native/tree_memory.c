@@ -1,12 +1,14 @@
 #include "engine/native/tree_memory.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "engine/native/nameless.h"
 #include "engine/native/tree_pids.h"
 
 static bool read_text(int proc, pid_t pid, const char *file, char *text, size_t size)
@@ -39,7 +41,7 @@ uint64_t tree_memory(int proc, pid_t pid)
 {
 	static pid_t all[TREE_PIDS_MAX];
 	size_t count = tree_pids(proc, pid, all);
-	uint64_t sum = 0;
+	uint64_t sum = nameless_files(proc, pid, TMPFS_MAGIC).bytes;
 
 	for (size_t i = 0; i < count; i++)
 		sum += memory_of(proc, all[i]);

@@ -7,7 +7,7 @@
 #include "engine/native/spawner_internal.h"
 #include "engine/native/tree_memory.h"
 
-enum { DISK_MS = 20, MEMORY_MS = 250 };
+enum { DISK_MS = 20, MEMORY_MS = 250, FAILURES_MAX = 5 };
 
 static struct disk_use free_space(const struct workshop *shop)
 {
@@ -55,9 +55,12 @@ int watch_interval(const struct spawner *spawner)
 
 /* --- disk ---------------------------------------------------------------------------- */
 
-static bool could_be_over(uint64_t used, uint64_t then, uint64_t now, uint64_t limit)
+/* What others free must not hide what this one writes: the mark goes up with the free space. */
+static bool could_be_over(uint64_t used, uint64_t *then, uint64_t now, uint64_t limit)
 {
-	return then > now && used + (then - now) > limit;
+	if (now > *then)
+		*then = now;
+	return used + (*then - now) > limit;
 }
 
 /* It stands still while it is counted: what it writes meanwhile would not be seen. */
@@ -88,8 +91,13 @@ void watch_counted(struct spawner *spawner, uint64_t number, const struct janito
 		return;
 	box->disk.counting = false;
 	cgroup_freeze(&box->group, false);
-	if (result->failed)
-		return; /* counted again at the next look */
+	if (result->failed) {
+		/* Once is chance: it is counted again. More often is somebody's plan. */
+		if (++box->disk.failures >= FAILURES_MAX)
+			box_kill(box, ENGINE_DISK);
+		return;
+	}
+	box->disk.failures = 0;
 	box->disk.used = result->use;
 	box->disk.free_then = box->disk.free_next;
 	if (result->use.bytes > box->limits.disk || result->use.inodes > box->limits.inodes)
@@ -105,9 +113,9 @@ static void look_at_disk(struct spawner *spawner)
 
 		if (!is_running(box) || box->disk.counting)
 			continue;
-		if (could_be_over(box->disk.used.bytes, box->disk.free_then.bytes, now.bytes,
+		if (could_be_over(box->disk.used.bytes, &box->disk.free_then.bytes, now.bytes,
 		                  box->limits.disk) ||
-		    could_be_over(box->disk.used.inodes, box->disk.free_then.inodes, now.inodes,
+		    could_be_over(box->disk.used.inodes, &box->disk.free_then.inodes, now.inodes,
 		                  box->limits.inodes))
 			count(spawner, box, &now);
 	}
