@@ -40,7 +40,7 @@ static struct channel_stream *any_stream(struct channel *channel)
 
 /* The socket is closed first: whatever the callbacks do, the agent is told nothing more.
  * A callback that frees the channel has forgotten all streams, and its owner. */
-static void fail(struct channel *channel, const struct error *why)
+void channel_fail(struct channel *channel, const struct error *why)
 {
 	const struct channel_events *events;
 	struct channel_stream *stream;
@@ -61,7 +61,7 @@ static void fail(struct channel *channel, const struct error *why)
 static void fail_broken(struct channel *channel, struct error *err)
 {
 	(void)error_wrap(err, "the agent broke the protocol");
-	fail(channel, err);
+	channel_fail(channel, err);
 }
 
 bool channel_is_over(const struct channel *channel)
@@ -83,7 +83,7 @@ static void on_wake(void *ctx)
 	struct channel *channel = ctx;
 
 	if (channel->breaking)
-		fail(channel, &channel->why);
+		channel_fail(channel, &channel->why);
 	else
 		channel_give_turns(channel);
 }
@@ -207,7 +207,7 @@ static void take_refused(struct channel *channel, struct view reason)
 
 	(void)error_set(&err, ERR_SYSTEM, "the agent refused: %s",
 	                utf8_show(reason, shown, sizeof shown));
-	fail(channel, &err);
+	channel_fail(channel, &err);
 }
 
 static const char *show_ms(uint64_t ms, char out[32])
@@ -227,7 +227,7 @@ static void fail_late(struct channel *channel)
 	                        ? "the agent did not say hello within %s"
 	                        : "the agent said hello, but was not ready within %s",
 	                show_ms(channel->times.hello_ms, time));
-	fail(channel, &err);
+	channel_fail(channel, &err);
 }
 
 static void fail_deaf(struct channel *channel)
@@ -235,7 +235,7 @@ static void fail_deaf(struct channel *channel)
 	struct error err;
 
 	(void)error_set(&err, ERR_SYSTEM, "the agent has closed its ear but goes on talking");
-	fail(channel, &err);
+	channel_fail(channel, &err);
 }
 
 static void fail_silent(struct channel *channel)
@@ -245,7 +245,7 @@ static void fail_silent(struct channel *channel)
 
 	(void)error_set(&err, ERR_SYSTEM, "the agent does not answer (%s)",
 	                show_ms(channel->times.ping_ms * CHANNEL_SILENT_MAX, time));
-	fail(channel, &err);
+	channel_fail(channel, &err);
 }
 
 /* The timer is set anew by each tick: if the whole server was stopped meanwhile, that is one
@@ -306,7 +306,7 @@ static void take_frame(struct channel *channel, const struct wire_frame *frame)
 		return;
 	}
 	if (channel->link.phase == WIRE_PHASE_HELLO && check_version(frame, &err) < 0)
-		return fail(channel, &err);
+		return channel_fail(channel, &err);
 	r = wire_link_take(&channel->link, frame, &err);
 	if (r > 0)
 		r = take_control(channel, frame, &err);
@@ -394,7 +394,7 @@ static void on_end(void *ctx, const struct error *why)
 		                        ? "the agent ended"
 		                        : "the agent ended before it was ready");
 	}
-	fail(channel, &err);
+	channel_fail(channel, &err);
 }
 
 /* --- the beginning ----------------------------------------------------------------- */

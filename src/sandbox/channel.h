@@ -57,6 +57,9 @@ MUST_CHECK int channel_new(struct loop *loop, int fd, const struct wire_welcome 
 struct channel *channel_free(struct channel *channel);
 DEFINE_CLEANUP(channel)
 
+/* It is known from elsewhere that the agent is gone: streams and `failed` hear it now. */
+void channel_fail(struct channel *channel, const struct error *why);
+
 /* It has ended or is about to; `failed` was or will be called. */
 bool channel_is_over(const struct channel *channel);
 

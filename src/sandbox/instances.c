@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -40,10 +41,11 @@ static int try_name(int dir, const char *name)
 
 	file_name(name, ".new", made);
 	file_name(name, ".lock", final);
-	fd = openat(dir, made, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	/* Root makes it, and servers that are nobody look at it. */
+	fd = openat(dir, made, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -1;
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+	if (fchmod(fd, 0644) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
 	    renameat2(dir, made, dir, final, RENAME_NOREPLACE) == 0)
 		return TAKE_FD(fd);
 	saved = errno == ENOENT ? EWOULDBLOCK : errno; /* a looker has removed it */

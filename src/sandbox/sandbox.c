@@ -106,6 +106,8 @@ static void erase(struct sandbox *sandbox)
 
 	sandbox->phase = PHASE_ERASING;
 	set_state(sandbox, SANDBOX_DELETING);
+	(void)error_set(&err, ERR_SYSTEM, "the sandbox is being deleted");
+	waiters_tell(&sandbox->waiters, PHASE_ASLEEP, &err);
 	if (engine->calls->erase(engine, sandbox->row.spec.id, on_erased, sandbox, &err) < 0)
 		on_erased(sandbox, &err);
 }
@@ -114,10 +116,13 @@ static void is_down(struct sandbox *sandbox, const struct error *why)
 {
 	struct error gone;
 
-	sandbox->channel = channel_free(sandbox->channel);
 	sandbox->box = NULL;
-	sandbox->phase = PHASE_ASLEEP;
 	(void)error_set(&gone, ERR_SYSTEM, "the sandbox was put to sleep or deleted meanwhile");
+	/* The engine may know before the channel does, and its streams wait for an end. */
+	if (sandbox->channel != NULL)
+		channel_fail(sandbox->channel, why != NULL ? why : &gone);
+	sandbox->channel = channel_free(sandbox->channel);
+	sandbox->phase = PHASE_ASLEEP;
 	waiters_tell(&sandbox->waiters, PHASE_READY, why != NULL ? why : &gone);
 	waiters_tell(&sandbox->waiters, PHASE_ENDING, NULL);
 	if (sandbox->doomed) {
@@ -192,6 +197,8 @@ static void on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_p
 
 	(void)hello;
 	(void)proxy_port;
+	if (sandbox->phase != PHASE_GREETING)
+		return; /* it was told to end meanwhile */
 	sandbox->phase = PHASE_READY;
 	set_state(sandbox, SANDBOX_AWAKE);
 	waiters_tell(&sandbox->waiters, PHASE_READY, NULL);
@@ -370,8 +377,15 @@ static void end(struct sandbox *sandbox)
 
 void sandbox_sleep(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 {
+	struct error err;
+
 	if (sandbox->phase == PHASE_ASLEEP) {
 		waiters_tell_one(sandbox->manager->loop, fn, ctx, NULL);
+		return;
+	}
+	if (sandbox->phase == PHASE_ERASING || sandbox->phase == PHASE_DELETED) {
+		(void)error_set(&err, ERR_INVALID, "the sandbox is being deleted");
+		waiters_tell_one(sandbox->manager->loop, fn, ctx, &err);
 		return;
 	}
 	waiters_add(&sandbox->waiters, PHASE_ASLEEP, fn, ctx);

@@ -72,20 +72,18 @@ static void box_died(struct box *box, int status)
 
 static void janitor_died(struct spawner *spawner, struct janitor *janitor)
 {
-	enum janitor_kind kind = janitor->kind;
-	uint64_t number = janitor->number;
-	struct ids_block ids = janitor->ids;
+	const struct janitor was = *janitor;
 	struct janitor_result result = janitor_end(janitor);
 
-	if (kind == JANITOR_REMOVE) {
+	if (was.kind == JANITOR_REMOVE) {
 		if (result.failed)
 			log_warning("files of a removed sandbox are left: %s", result.err.msg);
 		else {
-			disk_release(&spawner->shop.disk, ids.number);
-			ids_release(&spawner->shop.ids, &ids);
+			disk_release(&spawner->shop.disk, was.ids.number);
+			ids_release(&spawner->shop.ids, &was.ids, was.name);
 		}
 	} else
-		watch_counted(spawner, number, &result);
+		watch_counted(spawner, was.number, &result);
 	spawner_start_erasing(spawner);
 }
 

@@ -146,7 +146,7 @@ static int run_helper(const char *const paths[], pid_t target, uint32_t own,
 }
 
 /* A process that stays outside and has the maps written when we are in. */
-static pid_t start_mapper(int go, uid_t uid, gid_t gid, const struct subids *uids,
+static pid_t start_mapper(const int go[2], uid_t uid, gid_t gid, const struct subids *uids,
                           const struct subids *gids)
 {
 	static const char *const uid_helpers[] = { "/usr/bin/newuidmap", "/bin/newuidmap", NULL };
@@ -157,7 +157,9 @@ static pid_t start_mapper(int go, uid_t uid, gid_t gid, const struct subids *uid
 	if (pid != 0)
 		return pid;
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (read(go, &byte, 1) != 1)
+	/* If the spawner was dead before that, the pipe has an end: but not while we hold it. */
+	(void)close(go[1]);
+	if (read(go[0], &byte, 1) != 1)
 		_exit(2);
 	if (run_helper(uid_helpers, target, uid, uids) < 0)
 		_exit(3);
@@ -172,11 +174,13 @@ static int become_mapped(struct home *home, const struct subids *uids, const str
 
 	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
 		return error_sys(err, "pipe");
-	mapper = start_mapper(pipe_fds[0], getuid(), getgid(), uids, gids);
+	mapper = start_mapper(pipe_fds, getuid(), getgid(), uids, gids);
 	if (mapper < 0 || unshare(CLONE_NEWUSER) < 0) {
 		(void)error_sys(err, "make a user namespace");
 		(void)close(pipe_fds[0]);
 		(void)close(pipe_fds[1]);
+		if (mapper > 0)
+			(void)waitpid(mapper, NULL, 0);
 		return -1;
 	}
 	(void)!write(pipe_fds[1], "x", 1);

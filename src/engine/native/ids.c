@@ -14,7 +14,13 @@
 #include "base/num.h"
 #include "engine/spec.h"
 
-enum { TRIES = 256, INSIDE_AGENT = 999, INSIDE_NOBODY = 65534, LAST = 65535 };
+enum {
+	TRIES = 256,
+	INSIDE_AGENT = 999,
+	INSIDE_NOBODY = 65534,
+	LAST = 65535,
+	PREFIX_LEN = sizeof IDS_GONE_PREFIX - 1
+};
 
 struct ids_block ids_block(const struct home *home, uint32_t number)
 {
@@ -53,8 +59,28 @@ void ids_map(const struct home *home, const struct ids_block *block, bool gids,
 	(void)snprintf(out, IDS_MAP_SIZE, "%u %u 1\n", SPEC_UID, gids ? home->gid : home->uid);
 }
 
+static bool is_there(const struct ids *ids, const char *name)
+{
+	struct stat st;
+
+	return fstatat(ids->sandboxes, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
+/* While they are being removed they have another name. */
+static bool has_files(const struct ids *ids, const char *sandbox)
+{
+	char gone[SPEC_ID_LEN + 1];
+
+	if (is_there(ids, sandbox))
+		return true;
+	if (strlen(sandbox) != SPEC_ID_LEN)
+		return false;
+	(void)snprintf(gone, sizeof gone, "%s%s", IDS_GONE_PREFIX, sandbox + PREFIX_LEN);
+	return is_there(ids, gone);
+}
+
 /* A claim reads "<state directory>|<sandbox>". */
-static bool is_stale(struct ids *ids, const char *name)
+static bool is_stale(const struct ids *ids, const char *name, bool others)
 {
 	char claim[4096 + SPEC_ID_LEN + 2];
 	ssize_t n = readlinkat(ids->dir, name, claim, sizeof claim - 1);
@@ -69,10 +95,9 @@ static bool is_stale(struct ids *ids, const char *name)
 		return true;
 	*sandbox++ = '\0';
 	if (strcmp(claim, ids->state) == 0)
-		return fstatat(ids->sandboxes, sandbox, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
-		       errno == ENOENT;
+		return !has_files(ids, sandbox);
 	/* Somebody else's. We cannot look into it, but it may be gone as a whole. */
-	return lstat(claim, &st) < 0 && errno == ENOENT;
+	return others && lstat(claim, &st) < 0 && errno == ENOENT;
 }
 
 static int make_link(struct ids *ids, const char *name, const char *sandbox)
@@ -171,17 +196,8 @@ int ids_of(const struct ids *ids, const char *sandbox, struct ids_block *ret, st
 	return 0;
 }
 
-void ids_release(struct ids *ids, const struct ids_block *block)
-{
-	char name[16];
-
-	if (block->number == 0)
-		return;
-	(void)snprintf(name, sizeof name, "%u", block->number);
-	(void)unlinkat(ids->dir, name, 0);
-}
-
-void ids_sweep(struct ids *ids)
+/* Others' can only be judged before we moved to where their directories are not to be seen. */
+static void sweep(struct ids *ids, bool others)
 {
 	int fd = ids->dir >= 0 ? openat(ids->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -191,8 +207,38 @@ void ids_sweep(struct ids *ids)
 		return;
 	(void)flock(ids->dir, LOCK_EX);
 	while ((entry = readdir(dir)) != NULL)
-		if (entry->d_name[0] != '.' && is_stale(ids, entry->d_name))
+		/* Those with a dot are half renamed; nobody renames while we have the lock. */
+		if (entry->d_name[0] == '.' ? entry->d_name[1] >= '0' && entry->d_name[1] <= '9'
+		                            : is_stale(ids, entry->d_name, others))
 			(void)unlinkat(ids->dir, entry->d_name, 0);
 	(void)flock(ids->dir, LOCK_UN);
 	(void)closedir(dir);
+}
+
+/* Another server may have removed it too, and the number may be somebody else's by now. One who
+ * died between its claim and taking the ids has no number: then they are found by their name. */
+void ids_release(struct ids *ids, const struct ids_block *block, const char *sandbox)
+{
+	char name[16], claim[4096 + SPEC_ID_LEN + 2];
+	const char *claimed;
+	ssize_t n;
+
+	if (block->number == 0) {
+		sweep(ids, false);
+		return;
+	}
+	(void)snprintf(name, sizeof name, "%u", block->number);
+	(void)flock(ids->dir, LOCK_EX);
+	n = readlinkat(ids->dir, name, claim, sizeof claim - 1);
+	claim[n > 0 ? n : 0] = '\0';
+	claimed = strrchr(claim, '|');
+	if (claimed != NULL && strlen(claimed + 1) == SPEC_ID_LEN &&
+	    strcmp(claimed + 1 + PREFIX_LEN, sandbox + PREFIX_LEN) == 0)
+		(void)unlinkat(ids->dir, name, 0);
+	(void)flock(ids->dir, LOCK_UN);
+}
+
+void ids_sweep(struct ids *ids)
+{
+	sweep(ids, true);
 }

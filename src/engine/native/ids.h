@@ -13,6 +13,9 @@
 
 struct error;
 
+/* What a sandbox's directory is called while it is removed, before the rest of its id. */
+#define IDS_GONE_PREFIX "gn_"
+
 struct ids {
 	const struct home *home;
 	int dir; /* ids/, or -1: alone */
@@ -36,7 +39,8 @@ MUST_CHECK int ids_of(const struct ids *ids, const char *sandbox, struct ids_blo
 /* The sandbox's directory is about to get this name. */
 MUST_CHECK int ids_rename(struct ids *ids, const struct ids_block *block, const char *sandbox,
                           struct error *err);
-void ids_release(struct ids *ids, const struct ids_block *block);
+/* Whatever was claimed for it, by that name or by the one it had before it was to go. */
+void ids_release(struct ids *ids, const struct ids_block *block, const char *sandbox);
 void ids_sweep(struct ids *ids); /* claims of sandboxes that are gone */
 
 /* The text for uid_map and gid_map. */

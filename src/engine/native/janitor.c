@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -84,6 +85,7 @@ int janitor_start(struct janitor *janitor, const struct janitor_job *job, struct
 	if (janitor->pid == 0)
 		work(*job, fds[1]);
 	(void)close(fds[1]);
+	(void)snprintf(janitor->name, sizeof janitor->name, "%s", job->name);
 	if (janitor->pid > 0)
 		return 0;
 	(void)error_sys(err, "fork");

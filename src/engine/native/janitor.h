@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "engine/native/disk.h"
 #include "engine/native/ids.h"
+#include "engine/spec.h"
 
 enum janitor_kind { JANITOR_REMOVE, JANITOR_COUNT };
 
@@ -30,6 +31,7 @@ struct janitor {
 	enum janitor_kind kind;
 	uint64_t number;
 	struct ids_block ids;
+	char name[SPEC_ID_LEN + 1];
 	int result; /* a struct janitor_result comes here */
 };
 

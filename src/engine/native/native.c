@@ -24,6 +24,7 @@ struct native {
 	struct list boxes[BUCKETS], erasing, listing;
 	struct list outgoing; /* what the spawner has not read yet */
 	enum cgroup_kind groups;
+	bool is_told; /* whether it is ready */
 	bool is_lost;
 	struct error why;
 };
@@ -291,6 +292,7 @@ static void on_answer(struct native *native, const struct answer *answer, int *f
 		native->groups = answer->report.groups;
 		if (answer->failed)
 			native->why = answer->err;
+		native->is_told = true;
 		native->ready(native->ready_ctx, &answer->report,
 		              answer->failed ? &answer->err : NULL);
 		break;
@@ -319,6 +321,10 @@ static void lose(struct native *native)
 	if (native->why.msg[0] == '\0')
 		(void)error_set(&native->why, ERR_SYSTEM,
 		                "the process that makes sandboxes is gone: restart belljar");
+	if (!native->is_told) {
+		native->is_told = true;
+		native->ready(native->ready_ctx, &(struct native_report){ 0 }, &native->why);
+	}
 	for (int i = 0; i < BUCKETS; i++)
 		while (!list_is_empty(&native->boxes[i]))
 			tell_end(container_of(native->boxes[i].next, struct engine_box, node),

@@ -33,8 +33,8 @@ static int compare_ints(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Only what is named stays open. */
-static void close_others(const struct spawner_config *config, int socket)
+/* Only what is named stays open; above all not the server's end of the socket. */
+static int close_others(const struct spawner_config *config, int socket, struct error *err)
 {
 	int keep[3];
 	size_t count = 0;
@@ -47,11 +47,13 @@ static void close_others(const struct spawner_config *config, int socket)
 		keep[count++] = config->servers;
 	qsort(keep, count, sizeof keep[0], compare_ints);
 	for (size_t i = 0; i < count; i++) {
-		if (keep[i] > from)
-			(void)syscall(SYS_close_range, from, keep[i] - 1, 0);
+		if (keep[i] > from && syscall(SYS_close_range, from, keep[i] - 1, 0) < 0)
+			return error_sys(err, "close_range");
 		from = keep[i] + 1;
 	}
-	(void)syscall(SYS_close_range, from, ~0U, 0);
+	if (syscall(SYS_close_range, from, ~0U, 0) < 0)
+		return error_sys(err, "close_range");
+	return 0;
 }
 
 /* The server's end tells us when to go, not a terminal. */
@@ -74,7 +76,8 @@ static int become(struct spawner *spawner, const struct spawner_config *config, 
 {
 	struct rlimit files;
 
-	close_others(config, spawner->socket);
+	if (close_others(config, spawner->socket, err) < 0)
+		return -1;
 	environ = NULL;
 	(void)umask(077);
 	(void)prctl(PR_SET_NAME, "belljar-spawner", 0, 0, 0);

@@ -4,6 +4,12 @@
 #include "engine/native/ids.h"
 #include "engine/native/subids.h"
 
+#define TAIL  "aaaaaaaaaaaaaaaaaaaaaaaaa"
+#define KEPT  "sb_k" TAIL
+#define LOST  "sb_l" TAIL
+#define GONE  "gn_k" TAIL
+#define SPARE "sp_s" TAIL
+
 static const struct home root = { .mode = HOME_ROOT,
 	                          .ids = { 524288, 524288 + 65536, 65536, 28000 } };
 static const struct home mapped = { .mode = HOME_MAPPED, .ids = { 1, 2, 3, 21000 } };
@@ -89,11 +95,11 @@ static void claims_without_a_sandbox_are_swept(void **state)
 
 	(void)state;
 	ids = begin(&place, &root);
-	assert_int_equal(mkdirat(ids.sandboxes, "sb_kept", 0700), 0);
-	CHECK_OK(ids_claim(&ids, "sb_kept", &kept, &err), err);
-	CHECK_OK(ids_claim(&ids, "sb_lost", &lost, &err), err);
-	CHECK_OK(ids_claim(&ids, "sp_spare", &moved, &err), err);
-	CHECK_OK(ids_rename(&ids, &moved, "sb_kept", &err), err);
+	assert_int_equal(mkdirat(ids.sandboxes, KEPT, 0700), 0);
+	CHECK_OK(ids_claim(&ids, KEPT, &kept, &err), err);
+	CHECK_OK(ids_claim(&ids, LOST, &lost, &err), err);
+	CHECK_OK(ids_claim(&ids, SPARE, &moved, &err), err);
+	CHECK_OK(ids_rename(&ids, &moved, KEPT, &err), err);
 	ids_sweep(&ids);
 	(void)snprintf(name, sizeof name, "%u", kept.number);
 	assert_int_equal(faccessat(ids.dir, name, F_OK, AT_SYMLINK_NOFOLLOW), 0);
@@ -101,7 +107,7 @@ static void claims_without_a_sandbox_are_swept(void **state)
 	assert_int_equal(faccessat(ids.dir, name, F_OK, AT_SYMLINK_NOFOLLOW), 0);
 	(void)snprintf(name, sizeof name, "%u", lost.number);
 	assert_int_equal(faccessat(ids.dir, name, F_OK, AT_SYMLINK_NOFOLLOW), -1);
-	ids_release(&ids, &kept);
+	ids_release(&ids, &kept, GONE);
 	(void)snprintf(name, sizeof name, "%u", kept.number);
 	assert_int_equal(faccessat(ids.dir, name, F_OK, AT_SYMLINK_NOFOLLOW), -1);
 	end(&place, &ids);

@@ -103,7 +103,7 @@ static void a_server_is_alive_until_its_file_is_closed(void **state)
 	assert_int_equal(strspn(name, "0123456789abcdef"), INSTANCE_LEN);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(fstat(fd, &st), 0);
-	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_int_equal(st.st_mode & 0777, 0644);
 	assert_true(has(dir, name, ".lock"));
 	assert_false(has(dir, name, ".new"));
 	for (int i = 0; i < 3; i++)
