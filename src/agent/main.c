@@ -9,6 +9,7 @@
 #include "agent/agent.h"
 #include "agent/children.h"
 #include "agent/die.h"
+#include "agent/reach.h"
 #include "agent/session.h"
 #include "agent/setup.h"
 #include "base/clock.h"
@@ -167,16 +168,19 @@ static int watch(int channel, struct error *err)
 
 int main(int argc, char **argv)
 {
-	uint64_t channel = 3;
+	uint64_t channel = 3, user = 0;
 	struct error err;
 
-	if (argc > 2 || (argc == 2 && num_parse_u64(argv[1], 0, 1 << 20, &channel, &err) < 0))
-		die("usage: belljar-agent [DESCRIPTOR]");
+	if (argc > 3 || (argc >= 2 && num_parse_u64(argv[1], 0, 1 << 20, &channel, &err) < 0) ||
+	    (argc == 3 && num_parse_u64(argv[2], 1, UINT32_MAX - 1, &user, &err) < 0))
+		die("usage: belljar-agent [DESCRIPTOR [USER]]");
 	agent.root = agent.proxy.listener.fd = -1;
 	wire_link_init(&agent.link, WIRE_AGENT);
 	if (fd_ensure_stdio(&err) < 0 || setup_process(&agent, &err) < 0 ||
 	    watch((int)channel, &err) < 0)
 		die(err.msg);
+	if (user != 0)
+		reach_ahead((uint32_t)user);
 	session_hello(&agent);
 	while (turn())
 		continue;

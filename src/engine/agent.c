@@ -148,13 +148,15 @@ static int empty_standard_streams(struct error *err)
 	return 0;
 }
 
-int agent_image_exec(int image, int channel, struct error *err)
+int agent_image_exec(int image, int channel, unsigned user, struct error *err)
 {
-	char name[] = "belljar-agent", number[] = "3";
-	char *const argv[] = { name, number, NULL }, *const envp[] = { NULL };
+	char name[] = "belljar-agent", number[] = "3", id[16];
+	char *const argv[] = { name, number, user != 0 ? id : NULL, NULL };
+	char *const envp[] = { NULL };
 
 	if (move_descriptors(image, channel, err) < 0 || empty_standard_streams(err) < 0)
 		return -1;
+	(void)snprintf(id, sizeof id, "%u", user);
 	(void)execveat(IMAGE_FD, "", argv, envp, AT_EMPTY_PATH);
 	return error_sys(err, "execute the agent");
 }

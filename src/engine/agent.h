@@ -17,6 +17,7 @@ struct view agent_image(void);
 MUST_CHECK int agent_image_open(bool *sealed, struct error *err);
 
 /* In the child, after fork: becomes the agent. The channel gets descriptor 3; 0 and 1 are
- * /dev/null, 2 stays, everything else is closed; the environment is empty. Returns only if that
+ * /dev/null, 2 stays, everything else is closed; the environment is empty. `user`: whose programs
+ * it will probably start, so that it can prepare for it; 0: not known. Returns only if that
  * failed. */
-int agent_image_exec(int image, int channel, struct error *err);
+int agent_image_exec(int image, int channel, unsigned user, struct error *err);

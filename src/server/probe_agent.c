@@ -31,7 +31,7 @@ NORETURN static void become_agent(int image, int channel, pid_t parent)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	(void)agent_image_exec(image, channel, &err);
+	(void)agent_image_exec(image, channel, 0, &err);
 	_exit(EXEC_FAILED | (err.errnum & (EXEC_FAILED - 1)));
 }
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "engine/native/spawner_internal.h"
 
-enum { KEPT_MS = 60000, FAILED_MS = 10000, LOOK_MS = 5000 };
+enum { KEPT_MS = 60000, QUIET_MS = 10, LOOK_MS = 5000 };
 
 static bool is_spare(const struct box *box)
 {
@@ -86,9 +86,10 @@ static void make(struct spawner *spawner)
 void spare_tend(struct spawner *spawner)
 {
 	struct box *box = find(spawner);
-	bool wanted = clock_now_ms() < spawner->wanted_until;
+	uint64_t now = clock_now_ms();
+	bool wanted = now < spawner->wanted_until;
 
-	if (box == NULL && wanted)
+	if (box == NULL && wanted && now >= spawner->asked + QUIET_MS)
 		make(spawner);
 	else if (box != NULL && !wanted)
 		box_kill(box, ENGINE_ENDED);
@@ -96,7 +97,9 @@ void spare_tend(struct spawner *spawner)
 
 int spare_interval(const struct spawner *spawner)
 {
-	return spawner->wanted_until != 0 ? LOOK_MS : -1;
+	if (spawner->wanted_until == 0)
+		return -1;
+	return clock_now_ms() < spawner->asked + QUIET_MS ? QUIET_MS : LOOK_MS;
 }
 
 /* Another server's has a lock. */

@@ -18,7 +18,8 @@ struct spawner;
 void spare_want(struct spawner *spawner, const struct request *request);
 /* True: there was one that fits, and it is the caller's under its name now. */
 bool spare_take(struct spawner *spawner, const struct request *request, struct box **ret);
-/* Makes one if one is wanted, lets it go if not. Called when there is nothing else to do. */
+/* Makes one if one is wanted, lets it go if not. Called when there is nothing else to do; and not
+ * while somebody asks for things, who would have to share the processors with it. */
 void spare_tend(struct spawner *spawner);
 /* Milliseconds until that is worth while; -1: nothing to wait for. */
 int spare_interval(const struct spawner *spawner);

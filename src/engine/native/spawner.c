@@ -129,8 +129,10 @@ static bool take_requests(struct spawner *spawner)
 			return errno == EAGAIN || errno == EINTR;
 		if (n == 0)
 			return false;
-		if (n == (ssize_t)sizeof request)
+		if (n == (ssize_t)sizeof request) {
+			spawner->asked = clock_now_ms();
 			spawner_take(spawner, &request);
+		}
 	}
 	return true;
 }

@@ -24,6 +24,7 @@ struct spawner {
 	struct box_image image;
 	struct request wanted; /* see spare.h */
 	uint64_t wanted_until;
+	uint64_t asked; /* when the server wanted something last */
 	uint64_t disk_due, memory_due; /* when the watch looks next */
 };
 

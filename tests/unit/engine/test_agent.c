@@ -250,7 +250,7 @@ static pid_t start(int image, const struct places *at, int ends[2])
 		HOLDS(dup2(from, at->image) == at->image);
 		HOLDS(dup3(to, at->channel, O_CLOEXEC) == at->channel);
 		(void)alarm(PATIENCE_MS / 1000);
-		(void)agent_image_exec(at->image, at->channel, &err);
+		(void)agent_image_exec(at->image, at->channel, 0, &err);
 		_exit(err.errnum);
 	}
 	(void)close(ends[1]);
@@ -400,7 +400,7 @@ static void what_cannot_be_executed_is_an_error(void **state)
 			/* Descriptor 2 is the way back: all others will be closed. */
 			HOLDS(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
 			HOLDS(dup2(open(cases[i].path, O_RDONLY), 8) == 8 && dup2(0, 9) == 9);
-			HOLDS(agent_image_exec(cases[i].image, cases[i].channel, &err) == -1);
+			HOLDS(agent_image_exec(cases[i].image, cases[i].channel, 0, &err) == -1);
 			HOLDS(write(STDERR_FILENO, err.msg, strlen(err.msg)) > 0);
 			_exit(0);
 		}
