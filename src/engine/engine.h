@@ -54,7 +54,8 @@ struct engine_calls {
 	bool (*count)(struct engine_box *box, struct engine_counts *ret);
 	/* Nobody wants to hear of it any more: it is killed, and no further event comes. */
 	void (*drop)(struct engine_box *box);
-	/* The files of a sandbox that is not awake; done(err NULL) when none is left. */
+	/* The files of a sandbox that is not awake, or was told to end: then when it has.
+	 * done(err NULL) when none can be found any more, after `gone`. */
 	int (*erase)(struct engine *engine, const char *id,
 	             void (*done)(void *ctx, const struct error *err), void *ctx,
 	             struct error *err);

@@ -33,6 +33,7 @@ struct sandbox {
 	struct channel *channel;
 	struct waiters waiters; /* for READY, ENDING (it is over), ASLEEP or DELETED */
 	char **env;             /* of its programs; NULL: not asked for yet */
+	bool is_erased;         /* or will be: the engine has been asked */
 	bool doomed;            /* to be deleted as soon as it has ended */
 	char reason[480];       /* why it ended last */
 };
@@ -99,17 +100,29 @@ static void on_erased(void *ctx, const struct error *why)
 	manager_check_ended(manager);
 }
 
-static void erase(struct sandbox *sandbox)
+/* One that is awake goes as soon as it has ended. */
+static void ask_to_erase(struct sandbox *sandbox)
 {
 	struct engine *engine = sandbox->manager->engine;
 	struct error err;
 
-	sandbox->phase = PHASE_ERASING;
-	set_state(sandbox, SANDBOX_DELETING);
-	(void)error_set(&err, ERR_SYSTEM, "the sandbox is being deleted");
-	waiters_tell(&sandbox->waiters, PHASE_ASLEEP, &err);
+	sandbox->is_erased = true;
+	/* What is thrown away with its server needs no note: it would go anyway. */
+	if (!sandbox->row.throw_away)
+		set_state(sandbox, SANDBOX_DELETING);
 	if (engine->calls->erase(engine, sandbox->row.spec.id, on_erased, sandbox, &err) < 0)
 		on_erased(sandbox, &err);
+}
+
+static void erase(struct sandbox *sandbox)
+{
+	struct error err;
+
+	sandbox->phase = PHASE_ERASING;
+	(void)error_set(&err, ERR_SYSTEM, "the sandbox is being deleted");
+	waiters_tell(&sandbox->waiters, PHASE_ASLEEP, &err);
+	if (!sandbox->is_erased)
+		ask_to_erase(sandbox);
 }
 
 static void is_down(struct sandbox *sandbox, const struct error *why)
@@ -200,7 +213,9 @@ static void on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_p
 	if (sandbox->phase != PHASE_GREETING)
 		return; /* it was told to end meanwhile */
 	sandbox->phase = PHASE_READY;
-	set_state(sandbox, SANDBOX_AWAKE);
+	if (!sandbox->row.throw_away)
+		set_state(sandbox, SANDBOX_AWAKE);
+	sandbox->row.state = SANDBOX_AWAKE;
 	waiters_tell(&sandbox->waiters, PHASE_READY, NULL);
 }
 
@@ -402,6 +417,8 @@ void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 	if (sandbox->phase != PHASE_ASLEEP) {
 		sandbox->doomed = true;
 		end(sandbox);
+		if (sandbox->phase == PHASE_ENDING && !sandbox->is_erased)
+			ask_to_erase(sandbox);
 		return;
 	}
 	if (registry_claim(sandbox->manager->store, sandbox->row.spec.id,

@@ -22,7 +22,8 @@ struct box {
 	struct cgroup group;
 	struct ids_block ids;
 	struct spec_limits limits;
-	bool failed; /* it was not made: `why`. Told when it is buried */
+	uint64_t erase; /* the request to erase it that waits for its end; or 0 */
+	bool failed;    /* it was not made: `why`. Told when it is buried */
 	struct error why;
 	bool is_fresh; /* made now, not woken */
 	bool is_killed;

@@ -134,6 +134,8 @@ bool spawner_bury(struct spawner *spawner)
 		else
 			tell_gone(spawner, box);
 		box->number = 0;
+		if (box->erase != 0)
+			spawner_erase(spawner, box->id, box->erase);
 	}
 	while (spawner->box_top > 0 && spawner->boxes[spawner->box_top - 1].number == 0)
 		spawner->box_top--;

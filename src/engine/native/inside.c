@@ -265,7 +265,8 @@ void inside_run(const struct inside *given)
 
 	if (cgroup_enter_self(inside.group, &err) == 0 && keep_own(&inside, &err) == 0 &&
 	    set_up(&inside, &err) == 0 && no_stderr(&err) == 0)
-		(void)agent_image_exec(inside.image, inside.channel, SPEC_UID, &err);
+		(void)agent_image_exec(inside.image, inside.channel,
+		                       inside.spec->fresh ? SPEC_UID : 0, &err);
 	(void)!write(inside.report, &err, sizeof err);
 	_exit(127);
 }

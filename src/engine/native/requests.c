@@ -28,12 +28,12 @@ struct box *spawner_find(struct spawner *spawner, uint64_t number)
 	return NULL;
 }
 
-static bool is_awake(const struct spawner *spawner, const char *id)
+static struct box *find_awake(struct spawner *spawner, const char *id)
 {
 	for (size_t i = 0; i < spawner->box_top; i++)
 		if (spawner->boxes[i].number != 0 && strcmp(spawner->boxes[i].id, id) == 0)
-			return true;
-	return false;
+			return &spawner->boxes[i];
+	return NULL;
 }
 
 struct box *spawner_free_box(struct spawner *spawner)
@@ -59,7 +59,7 @@ static int check_make(struct spawner *spawner, const struct request *request, st
 	    spawner_find(spawner, request->number) != NULL)
 		return error_set(err, ERR_INVALID, "number %llu is taken",
 		                 (unsigned long long)request->number);
-	if (is_awake(spawner, request->spec.id))
+	if (find_awake(spawner, request->spec.id) != NULL)
 		return error_set(err, ERR_INVALID, "sandbox %s is awake", request->spec.id);
 	return 0;
 }
@@ -166,18 +166,31 @@ static int forget(struct spawner *spawner, const char *id, struct error *err)
 	return 0;
 }
 
+void spawner_erase(struct spawner *spawner, const char *id, uint64_t number)
+{
+	struct answer answer = { .kind = ANSWER_ERASED, .number = number };
+
+	answer.failed = forget(spawner, id, &answer.err) < 0;
+	answers_add(&spawner->answers, &answer, NULL, 0);
+}
+
 static void erase(struct spawner *spawner, const struct request *request)
 {
-	struct answer answer = { .kind = ANSWER_ERASED, .number = request->number };
-	const char *id = request->spec.id;
+	struct box *box = find_awake(spawner, request->spec.id);
+	struct error err;
 
-	if (!spec_is_id(id))
-		answer.failed = error_set(&answer.err, ERR_INVALID, "id: not a sandbox's") < 0;
-	else if (is_awake(spawner, id))
-		answer.failed = error_set(&answer.err, ERR_INVALID, "sandbox %s is awake", id) < 0;
-	else
-		answer.failed = forget(spawner, id, &answer.err) < 0;
-	answers_add(&spawner->answers, &answer, NULL, 0);
+	if (!spec_is_id(request->spec.id))
+		(void)error_set(&err, ERR_INVALID, "id: not a sandbox's");
+	else if (box != NULL && (!box->is_killed || box->erase != 0 || request->number == 0))
+		(void)error_set(&err, ERR_INVALID, "sandbox %s is awake", request->spec.id);
+	else if (box != NULL) {
+		box->erase = request->number;
+		return;
+	} else {
+		spawner_erase(spawner, request->spec.id, request->number);
+		return;
+	}
+	fail(spawner, ANSWER_ERASED, request->number, &err);
 }
 
 static void list(struct spawner *spawner, const struct request *request)

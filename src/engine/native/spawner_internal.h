@@ -24,7 +24,7 @@ struct spawner {
 	struct box_image image;
 	struct request wanted; /* see spare.h */
 	uint64_t wanted_until;
-	uint64_t asked; /* when the server wanted something last */
+	uint64_t asked;                /* when the server wanted something last */
 	uint64_t disk_due, memory_due; /* when the watch looks next */
 };
 
@@ -34,6 +34,8 @@ void spawner_start_erasing(struct spawner *spawner);
 struct box *spawner_find(struct spawner *spawner, uint64_t number);
 struct box *spawner_free_box(struct spawner *spawner);         /* or NULL */
 struct janitor *spawner_free_janitor(struct spawner *spawner); /* or NULL */
+/* Answers request `number`. */
+void spawner_erase(struct spawner *spawner, const char *id, uint64_t number);
 /* A directory nobody answers for any more; in a while. */
 void spawner_remove(struct spawner *spawner, const char *name);
 

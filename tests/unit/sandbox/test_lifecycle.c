@@ -245,12 +245,17 @@ static void nobody_waits_for_an_engine_that_is_lost(void **state)
 {
 	struct world *w = *state;
 	struct heard deleted = { 0 }, ready = { 0 };
+	struct error lost;
 
 	sandbox_wake(w->sandbox, hear, &ready);
 	sandbox_delete(w->sandbox, hear, &deleted);
 	w->fake.is_lost = true;
 	gone(w, ENGINE_LOST);
 	check_heard(&ready, "the sandbox ended: why not");
+	/* The engine gives up what it was asked to erase, too. */
+	(void)error_set(&lost, ERR_SYSTEM, "lost");
+	w->fake.erased(w->fake.erased_ctx, &lost);
+	turn(w);
 	check_heard(&deleted, "lost");
 }
 
