@@ -85,7 +85,7 @@ FUZZ_PROGRAMS   := $(FUZZERS:tests/fuzz/%.c=build/fuzz/%)
 SHELLS          := bash zsh fish
 GENERATED       := build/doc/belljar.1 $(SHELLS:%=build/completions/belljar.%)
 
-.PHONY: all run test bench fuzz lint install uninstall clean help test-programs format
+.PHONY: all run test test-long bench fuzz lint install uninstall clean help test-programs format
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -229,7 +229,11 @@ test-programs: build/belljar $(GENERATED) build/fixture build/san/belljar build/
 test: test-programs ##  unit tests, fuzz corpora, end-to-end tests; ends in "N passed, M failed"
 	@sh tests/run.sh
 
-bench: build/belljar build/fixture build/channel_bench build/native_bench ## measure start-up, calls and memory beside the official SDK's server, and the channel to the agent
+test-long: test-programs ## what takes too long for every day: all attacks, here and with cgroup version 2 (root; an hour)
+	python3 tests/escape/run.py --long
+	VM_SECONDS=5400 sh tests/vm/cgroup2.sh long
+
+bench: build/belljar build/fixture build/channel_bench build/native_bench ## measure sandboxes beside bubblewrap, the channel, and the server beside the official SDK's
 	@sh tests/bench/bench.sh
 
 fuzz: $(FUZZ_PROGRAMS) ##  fuzz each decoder for FUZZ_SECONDS (60)

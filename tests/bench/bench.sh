@@ -1,10 +1,17 @@
 #!/bin/sh
-# bench.sh - measures the way into a sandbox, then the server beside the official SDK's (which
-# it installs if it is missing); `make bench` calls it when all is built. BENCH_RUNS, BENCH_MIB,
-# BENCH_STARTS and BENCH_CALLS make it longer or shorter.
+# bench.sh - measures sandboxes beside bubblewrap, the way into one, then the server beside the
+# official SDK's (which it installs if it is missing); `make bench` calls it when all is built.
+# BENCH_RUNS, BENCH_ROW, BENCH_AWAKE, BENCH_MIB, BENCH_STARTS and BENCH_CALLS make it longer or
+# shorter.
 set -eu
 cd "$(dirname "$0")"
 
+if command -v bwrap >/dev/null; then
+  ../../build/native_bench
+else
+  echo "no bwrap: apt install bubblewrap to compare sandboxes with it"
+fi
+echo
 "${CHANNEL_BENCH:-../../build/channel_bench}"
 echo
 e2e=../e2e

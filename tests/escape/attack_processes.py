@@ -153,7 +153,7 @@ def limit_agent(box):
     box.wait_for(process, "made")
     assert state() == before, (state(), before)
     go_on(process)
-    found = calls.make(box, ["setpriority:0,0,5", "prlimit64:0,7,0,p", "ioprio_set:1,0,0x6000",
+    found = calls.make(box, ["setpriority:0,0,15", "prlimit64:0,7,0,p", "ioprio_set:1,0,0x6000",
                              "sched_setscheduler:0,3,p"])
     assert all(kind == "ok" for kind, _ in found.values()), found
     done = box.python("import os, threading\n"

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 
@@ -80,15 +81,8 @@ def run_one(test, mode, belljar, top):
         remove(directory)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mode", default="RUS")
-    parser.add_argument("--only", default="")
-    parser.add_argument("--long", action="store_true")
-    parser.add_argument("--belljar", default=str(harness.ROOT / "build" / "belljar"))
-    options = parser.parse_args()
-    if os.geteuid() != 0:
-        sys.exit("run.py: needs root")
+def run_mode(options, mode):
+    """All tests of one mode, one after the other; TAP without a plan."""
     top = pathlib.Path(tempfile.mkdtemp(prefix="belljar-escape-"))
     os.chmod(top, 0o755)
     give_subordinate_ids(top)
@@ -96,34 +90,89 @@ def main():
     shutil.copy(options.belljar, belljar)
     os.chmod(belljar, 0o755)
     harness.adopt_orphans()
-    build_programs(top / "programs")
-    for module in sorted(HERE.glob("attack_*.py")):
-        importlib.import_module(module.stem)
-    only = [word for word in options.only.split(",") if word]
-    cases = [(test, mode) for test in harness.TESTS if wanted(test, only)
-             and (options.long or not test["long"]) for mode in test["modes"] if mode in options.mode]
-    table, failed = {}, 0
-    print(f"1..{len(cases)}", flush=True)
     try:
-        for count, (test, mode) in enumerate(cases, 1):
+        build_programs(top / "programs")
+        for test in chosen(options):
+            if mode not in test["modes"]:
+                continue
             begin = time.monotonic()
             why = run_one(test, mode, belljar, top)
-            table.setdefault((test["number"], test["what"]), {})[mode] = "ok" if why is None else "FAILED"
-            failed += why is not None
-            print(f"{'not ok' if why else 'ok'} {count} - {test['number']} {mode} {test['what']} "
+            print(f"{'not ok' if why else 'ok'} - {test['number']} {mode} {test['what']} "
                   f"# {time.monotonic() - begin:.2f} s", flush=True)
             for line in (why or "").splitlines()[:60]:
                 print(f"#   {line[:1000]}", flush=True)
     finally:
         remove(top)
-    print("#\n# " + f"{'test':8}{'what is tried':64}" + "".join(f"{mode:>8}" for mode in options.mode))
-    for (number, what), results in sorted(table.items()):
-        print(f"# {number:8}{what[:62]:64}" + "".join(f"{results.get(mode, '-'):>8}" for mode in options.mode))
+
+
+def load_tests():
+    for module in sorted(HERE.glob("attack_*.py")):
+        importlib.import_module(module.stem)
+
+
+def chosen(options):
+    only = [word for word in options.only.split(",") if word]
+    return [test for test in harness.TESTS if wanted(test, only)
+            and (options.long or not test["long"])]
+
+
+def follow(process, results, lock):
+    """Passes on what one mode says, with numbers that count for all."""
+    for line in process.stdout:
+        with lock:
+            if line.startswith(("ok", "not ok")):
+                results.append(line)
+                line = line.replace("ok -", f"ok {len(results)} -", 1)
+            print(line, end="", flush=True)
+
+
+def print_table(options, results):
+    said = {line.split(" # ")[0].split(" - ", 1)[1]: line.startswith("ok") for line in results}
+    modes = options.mode
+    print("#\n# " + f"{'test':8}{'what is tried':64}" + "".join(f"{mode:>8}" for mode in modes))
+    for test in sorted(chosen(options), key=lambda test: test["number"]):
+        row = ""
+        for mode in modes:
+            key = f"{test['number']} {mode} {test['what']}"
+            row += f"{'-' if mode not in test['modes'] else 'ok' if said.get(key) else 'FAILED':>8}"
+        print(f"# {test['number']:8}{test['what'][:62]:64}{row}")
+    only = [word for word in options.only.split(",") if word]
     for number, why in sorted(harness.NOT_HERE):
         if wanted(dict(number=number), only):
             print(f"# {number:8}not tried here: {why}")
-    print(f"# {len(cases) - failed} passed, {failed} failed; '-': the attack makes no sense there")
-    sys.exit(1 if failed else 0)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mode", default="RUS")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--part", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--belljar", default=str(harness.ROOT / "build" / "belljar"))
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("run.py: needs root")
+    load_tests()
+    if options.part:
+        run_mode(options, options.mode)
+        return
+    # The modes do not disturb each other: they are different users with different places.
+    more = ["--only", options.only, "--belljar", options.belljar] + ["--long"] * options.long
+    parts = [subprocess.Popen([sys.executable, __file__, "--part", "--mode", mode, *more],
+                              stdout=subprocess.PIPE, text=True, errors="replace")
+             for mode in options.mode]
+    results, lock = [], threading.Lock()
+    followers = [threading.Thread(target=follow, args=(part, results, lock)) for part in parts]
+    for follower in followers:
+        follower.start()
+    for follower in followers:
+        follower.join()
+    broken = [part.wait() for part in parts]
+    failed = sum(line.startswith("not") for line in results)
+    print(f"1..{sum(len([m for m in options.mode if m in t['modes']]) for t in chosen(options))}")
+    print_table(options, results)
+    print(f"# {len(results) - failed} passed, {failed} failed; '-': the attack makes no sense there")
+    sys.exit(1 if failed or any(broken) else 0)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ int main(void)
 	few.rlim_cur = few.rlim_max = 64;
 	printf("fewer files %s, nicer %s, idle %s, lock a little %s\n",
 	       setrlimit(RLIMIT_NOFILE, &few) == 0 ? "yes" : "no",
-	       setpriority(PRIO_PROCESS, 0, 5) == 0 ? "yes" : "no",
+	       setpriority(PRIO_PROCESS, 0, 15) == 0 ? "yes" : "no",
 	       syscall(SYS_ioprio_set, 1, 0, IDLE_CLASS << SHIFT) == 0 ? "yes" : "no",
 	       mlock(what, sizeof what) == 0 ? "yes" : "no");
 	return 0;

@@ -1,0 +1,67 @@
+#!/bin/sh
+# cgroup2-guest.sh - what is tried inside: the units that touch groups and quotas, what doctor
+# says as root and as a user with and without a cgroup of their own, and those attacks whose
+# outcome depends on groups, as root and as both kinds of users. `long`: all attacks there are.
+set -u
+. tests/scripts/tap.sh
+belljar=$PWD/build/belljar
+
+# unit NAME - one of the unit tests
+unit() {
+  if CMOCKA_MESSAGE_OUTPUT=STDOUT "build/san/unit/$1" >/tmp/unit.out 2>&1; then
+    is "unit $1" ok ok
+  else
+    sed 's/^/# /' /tmp/unit.out | tail -n 40
+    is "unit $1" failed ok
+  fi
+}
+
+# layers USER COMMAND... - doctor's words for the layers of limits
+layers() {
+  "$@" "$belljar" doctor --json | python3 -c '
+import json, sys
+for check in json.load(sys.stdin)["checks"]:
+    if check["name"] in ("sandbox", "ids", "cgroups", "memory", "swap", "cpu", "processes"):
+        print(check["name"], check["status"], end="; ")'
+}
+
+all_on='sandbox on; ids on; cgroups on; memory on; swap on; cpu on; processes on; '
+is 'root has every limit, version 2' "$(layers sh tests/vm/as.sh root)" "$all_on"
+is 'so has a user with a cgroup of their own' "$(layers sh tests/vm/as.sh tester)" "$all_on"
+is 'a user without one is told so' "$(layers sh tests/vm/as.sh -n tester | grep -o 'cgroups [a-z]*')" \
+  'cgroups off'
+is 'a user with one id is told so' "$(layers sh tests/vm/as.sh plain | grep -o 'ids [a-z]*')" \
+  'ids weaker'
+
+said=$(sh tests/vm/as.sh tester "$belljar" exec --memory 64M python3 -c 'x = b"x" * (200 << 20)' 2>&1)
+is 'a user runs out of memory, and is told' "$said" \
+  'belljar: memory: processes were killed, the limit is 64 MiB'
+said=$(sh tests/vm/as.sh tester "$belljar" exec cat /proc/self/cgroup)
+is 'a sandbox sees no group but its own' "$said" '0::/'
+
+unit engine/test_cgroup
+unit engine/test_cgroup_text
+unit engine/test_spawner
+
+# A file system with project quotas: here the limit is exact.
+truncate -s 200M /tmp/quota.img
+mkfs.ext4 -q -O quota,project -E quotatype=prjquota /tmp/quota.img
+mkdir -p /mnt/quota
+mount -o loop,prjquota /tmp/quota.img /mnt/quota
+BELLJAR_TEST_QUOTA=/mnt/quota unit engine/test_disk
+said=$(sh tests/vm/as.sh root "$belljar" exec --state-dir /mnt/quota --disk 4M \
+  sh -c 'head -c 100M /dev/zero >f 2>/dev/null; stat -c %s f; exit 1' 2>&1 | sort)
+is 'a quota stops the writer at its limit, and is named' \
+  "$(printf '%s\n' "$said" | awk 'NR == 1 { print $1 > 3000000 && $1 < 4200000 } NR == 2')" '1
+belljar: disk: no room is left, the limit is 4 MiB'
+
+if [ "${1:-}" = long ]; then
+  attacks=
+else
+  attacks=PV,RX-01,RX-02,RX-03,RX-06,PR-08,PR-09,LC-01
+fi
+sh tests/vm/as.sh root python3 tests/escape/run.py --only "$attacks" >/tmp/attacks.tap 2>&1
+sed 's/^/    /' /tmp/attacks.tap
+is 'no attack succeeds' "$(grep -c '^not ok' /tmp/attacks.tap)" 0
+is 'and all were tried' "$(grep -cE '^1\.\.[1-9]' /tmp/attacks.tap)" 1
+finish
