@@ -13,7 +13,7 @@
 #include "sandbox/channel.h"
 #include "sandbox/sandbox.h"
 
-enum { GRACE_MS = 2000, LIST_MAX = 60 * 1024, UMASK = 022 };
+enum { GRACE_MS = 2000, LIST_MAX = 60 * 1024, UMASK = 022, FULL_WITHIN = 64 * 1024 };
 
 /* What every program gets. A wish may say otherwise. */
 static const char *const usual_env[] = {
@@ -101,7 +101,8 @@ static void on_stats(void *ctx, const struct wire_message *message)
 
 	if (message->type != WIRE_STATS_ARE || (stats->known & WIRE_STATS_DISK) == 0)
 		return;
-	if (stats->disk_total != 0 && stats->disk_used >= stats->disk_total) {
+	/* The last bytes may be too few for anything. */
+	if (stats->disk_total != 0 && stats->disk_used + FULL_WITHIN >= stats->disk_total) {
 		run->end.out_of_disk = true;
 		add_note(&run->end, "disk: no room is left, the limit is %llu MiB",
 		         (unsigned long long)(limits->disk >> 20));

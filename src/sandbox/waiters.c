@@ -37,6 +37,7 @@ static void forget(struct waiter *waiter)
 void waiters_done(struct waiters *waiters)
 {
 	while (!list_is_empty(&waiters->all))
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the links */
 		forget(container_of(waiters->all.next, struct waiter, node));
 }
 

@@ -3,33 +3,19 @@
 #include <grp.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "engine/filter.h"
+#include "engine/native/idmap.h"
 
 enum { SERVER_ID = 524289 };
 
-static bool has_id(const char *map)
-{
-	FILE *in = fopen(map, "re");
-	unsigned long long inside, outside, count;
-	bool found = false;
-
-	while (in != NULL && fscanf(in, "%llu %llu %llu", &inside, &outside, &count) == 3)
-		found = found || (inside <= SERVER_ID && SERVER_ID - inside < count);
-	if (in != NULL)
-		(void)fclose(in);
-	return found;
-}
-
 uid_t confine_id(void)
 {
-	return has_id("/proc/self/uid_map") && has_id("/proc/self/gid_map") ? SERVER_ID : 0;
+	return idmap_has(SERVER_ID) ? SERVER_ID : 0;
 }
 
 static int leave_root(struct error *err)

@@ -53,9 +53,14 @@ bool probe_kernel_has_holes(const char *release, const char *built)
 	const struct version *last = &mended[ARRAY_LEN(mended) - 1];
 	unsigned long year = built_in(built);
 	struct version v = { 0 };
+	char *at;
 
-	if (sscanf(release, "%lu.%lu.%lu", &v.major, &v.minor, &v.patch) < 2)
+	v.major = strtoul(release, &at, 10);
+	if (*at != '.')
 		return false;
+	v.minor = strtoul(at + 1, &at, 10);
+	if (*at == '.')
+		v.patch = strtoul(at + 1, NULL, 10);
 	for (size_t i = 0; i < ARRAY_LEN(mended); i++)
 		if (mended[i].major == v.major && mended[i].minor == v.minor)
 			return v.patch != 0 && v.patch < mended[i].patch;

@@ -101,7 +101,7 @@ static int map_root(unsigned uid, unsigned gid)
 
 int probe_become_root(void)
 {
-	unsigned uid, gid;
+	unsigned uid = 0, gid = 0;
 	int failure = enter_user_namespace(&uid, &gid);
 
 	return failure != 0 ? failure : map_root(uid, gid);
@@ -115,7 +115,7 @@ struct user_answer {
 static void try_namespaces(void *record)
 {
 	struct user_answer *answer = record;
-	unsigned uid, gid;
+	unsigned uid = 0, gid = 0;
 
 	answer->enter = enter_user_namespace(&uid, &gid);
 	answer->map = answer->enter != 0 ? answer->enter : map_root(uid, gid);

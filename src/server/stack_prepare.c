@@ -260,7 +260,7 @@ static int start_spawner(const struct options *options, struct stack_base *base,
 
 int stack_prepare(const struct options *options, struct stack_base *ret, struct error *err)
 {
-	char *sources[STACK_MOUNTS_MAX];
+	char *sources[STACK_MOUNTS_MAX] = { NULL };
 	int r;
 
 	*ret = (struct stack_base){ .servers = -1, .lock = -1, .socket = -1 };

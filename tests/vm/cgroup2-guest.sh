@@ -49,16 +49,16 @@ mkfs.ext4 -q -O quota,project -E quotatype=prjquota /tmp/quota.img
 mkdir -p /mnt/quota
 mount -o loop,prjquota /tmp/quota.img /mnt/quota
 BELLJAR_TEST_QUOTA=/mnt/quota unit engine/test_disk
-said=$(sh tests/vm/as.sh root "$belljar" exec --state-dir /mnt/quota --disk 4M \
-  sh -c 'head -c 100M /dev/zero >f 2>/dev/null; stat -c %s f; exit 1' 2>&1 | sort)
-is 'a quota stops the writer at its limit, and is named' \
-  "$(printf '%s\n' "$said" | awk 'NR == 1 { print $1 > 3000000 && $1 < 4200000 } NR == 2')" '1
+# shellcheck disable=SC2016 # for the shell inside
+full='head -c 100M /dev/zero >f 2>/dev/null; size=$(stat -c %s f); [ "$size" -gt 3000000 ] && [ "$size" -lt 4200000 ] && echo exact; exit 1'
+said=$(sh tests/vm/as.sh root "$belljar" exec --state-dir /mnt/quota --disk 4M sh -c "$full" 2>&1)
+is 'a quota stops the writer at its limit, and is named' "$said" 'exact
 belljar: disk: no room is left, the limit is 4 MiB'
 
 if [ "${1:-}" = long ]; then
   attacks=
 else
-  attacks=PV,RX-01,RX-02,RX-03,RX-06,PR-08,PR-09,LC-01
+  attacks=PV-01,PV-07,RX-02
 fi
 sh tests/vm/as.sh root python3 tests/escape/run.py --only "$attacks" >/tmp/attacks.tap 2>&1
 sed 's/^/    /' /tmp/attacks.tap

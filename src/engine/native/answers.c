@@ -58,6 +58,8 @@ bool answers_flush(struct answers *answers)
 	while (!list_is_empty(&answers->waiting)) {
 		struct waiting *first = container_of(answers->waiting.next, struct waiting, node);
 
+		/* The analyser does not follow the links.
+		 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 		if (send_one(answers->socket, first) < 0) {
 			if (errno == EINTR)
 				continue;

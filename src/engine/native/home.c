@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "engine/native/idmap.h"
 #include "engine/native/subids.h"
 
 const char *const home_mode_names[HOME_MODE_COUNT] = {
@@ -60,20 +61,6 @@ static int write_own(const char *name, const char *text, struct error *err)
 
 /* --- root -------------------------------------------------------------------------- */
 
-/* How many ids from 0 on our own user namespace has. */
-static uint64_t own_ids(const char *file)
-{
-	FILE *map = fopen(file, "re");
-	unsigned long long inside = 1, outside = 0, count = 0;
-
-	if (map == NULL)
-		return 0;
-	if (fscanf(map, "%llu %llu %llu", &inside, &outside, &count) != 3 || inside != 0)
-		count = 0;
-	(void)fclose(map);
-	return count;
-}
-
 static void take_ids(struct home *home, uint32_t files, uint32_t block, uint64_t end)
 {
 	home->ids.files = files;
@@ -85,8 +72,7 @@ static void take_ids(struct home *home, uint32_t files, uint32_t block, uint64_t
 /* Root of the host, or of a container that has ids to give away. */
 static bool enter_as_root(struct home *home)
 {
-	uint64_t uids = own_ids("/proc/self/uid_map"), gids = own_ids("/proc/self/gid_map");
-	uint64_t count = uids < gids ? uids : gids;
+	uint64_t count = idmap_count();
 
 	if (geteuid() != 0 || count < MAPPED_LEAST)
 		return false;

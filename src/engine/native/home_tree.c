@@ -218,7 +218,7 @@ static int fill(struct home *home, int root, const struct home_parts *parts, str
 	    show_programs(home, root, parts->skeleton, err) < 0 ||
 	    show(root, parts->skeleton->dir, "skeleton", false, SAFE | MOUNT_ATTR_RDONLY, err) <
 	            0 ||
-	    show(root, parts->disk->dir, HOME_SANDBOXES + 1, false, SAFE, err) < 0 ||
+	    show(root, parts->disk->dir, &HOME_SANDBOXES[1], false, SAFE, err) < 0 ||
 	    show_mounts(root, parts, err) < 0)
 		return -1;
 	for (size_t i = 0; parts->gpus != NULL && i < parts->gpus->count; i++) {

@@ -44,11 +44,11 @@ void ids_map(const struct home *home, const struct ids_block *block, bool gids,
 {
 	switch (home->mode) {
 	case HOME_ROOT:
-		(void)snprintf(out, IDS_MAP_SIZE, "0 %u 1\n1 %u %u\n", home->ids.files,
+		(void)snprintf(out, IDS_MAP_SIZE, "0 %u 1\n1 %u %d\n", home->ids.files,
 		               block->agent - INSIDE_AGENT + 1, LAST - 1);
 		return;
 	case HOME_MAPPED:
-		(void)snprintf(out, IDS_MAP_SIZE, "0 %u 1\n%u %u 1\n%u %u 1\n%u %u 1\n",
+		(void)snprintf(out, IDS_MAP_SIZE, "0 %u 1\n%d %u 1\n%d %u 1\n%d %u 1\n",
 		               home->ids.files, INSIDE_AGENT, block->agent, SPEC_UID, block->user,
 		               INSIDE_NOBODY, block->nobody);
 		return;
@@ -56,7 +56,7 @@ void ids_map(const struct home *home, const struct ids_block *block, bool gids,
 	case HOME_MODE_COUNT:
 		break;
 	}
-	(void)snprintf(out, IDS_MAP_SIZE, "%u %u 1\n", SPEC_UID, gids ? home->gid : home->uid);
+	(void)snprintf(out, IDS_MAP_SIZE, "%d %u 1\n", SPEC_UID, gids ? home->gid : home->uid);
 }
 
 static bool is_there(const struct ids *ids, const char *name)

@@ -44,7 +44,8 @@ int main(int argc, char **argv)
 	pthread_join(threads[1], NULL);
 	/* The harmless relative: a page of one's own. */
 	own = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (mem >= 0 && pwrite(mem, "mine", 4, (off_t)(size_t)own) == 4 && memcmp(own, "mine", 4) == 0)
+	if (mem >= 0 && pwrite(mem, "mine", 4, (off_t)(size_t)own) == 4 &&
+	    memcmp(own, "mine", 4) == 0)
 		puts("own memory changed");
 	return 0;
 }

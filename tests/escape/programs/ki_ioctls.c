@@ -10,9 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *const paths[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random",
-	"/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts/0", "/", "/usr/bin/env", "/dev/shm",
-	"/tmp", "/proc/self/ns/user", "/proc/self/mem", "/proc/self/mountinfo" };
+static const char *const paths[] = {
+	"/dev/null",          "/dev/zero",      "/dev/full",
+	"/dev/random",        "/dev/urandom",   "/dev/tty",
+	"/dev/ptmx",          "/dev/pts/0",     "/",
+	"/usr/bin/env",       "/dev/shm",       "/tmp",
+	"/proc/self/ns/user", "/proc/self/mem", "/proc/self/mountinfo"
+};
 enum { PATHS = sizeof paths / sizeof paths[0], ROUND = 2000 };
 
 static int choose(int at)
@@ -34,12 +38,14 @@ static void play(unsigned seed)
 	srandom(seed);
 	for (int i = 0; i < ROUND; i++) {
 		int fd = choose((int)(random() % (PATHS + 3)));
-		unsigned long command = (unsigned long)kinds[random() % 10] << 8 | (random() & 0xff);
+		unsigned long command = (unsigned long)kinds[random() % 10] << 8 |
+		                        (random() & 0xff);
 
 		command |= random() % 2 ? (unsigned long)random() << 16 & 0xc3ff0000 : 0;
 		for (int n = 0; n < 16; n++)
 			page[n] = random() % 3 ? (unsigned long)random() : 0;
-		ioctl(fd, command, random() % 4 ? (unsigned long)page : (unsigned long)random() % 64);
+		ioctl(fd, command,
+		      random() % 4 ? (unsigned long)page : (unsigned long)random() % 64);
 		close(fd);
 	}
 	_exit(0);

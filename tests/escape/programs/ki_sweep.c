@@ -41,7 +41,8 @@ static void try(long number, long arg, struct result *result)
 	if (ticks >= PATIENCE_MS * 2 && kill(child, SIGKILL) == 0)
 		waitpid(child, &status, 0);
 	if (result->done)
-		printf("%ld %ld %s %d\n", number, arg, result->error ? "errno" : "ok", result->error);
+		printf("%ld %ld %s %d\n", number, arg, result->error ? "errno" : "ok",
+		       result->error);
 	else if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
 		printf("%ld %ld signal %d\n", number, arg, WTERMSIG(status));
 	else

@@ -12,7 +12,8 @@ static struct {
 	char body[256];
 } message;
 
-static int ask(int fd, int type, int flags, const void *body, size_t len, int attr, const char *value)
+static int ask(int fd, int type, int flags, const void *body, size_t len, int attr,
+               const char *value)
 {
 	char answer[8192];
 	const struct nlmsghdr *head = (const struct nlmsghdr *)answer;
@@ -40,13 +41,18 @@ int main(void)
 	enum { NEW = NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK };
 	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
 	struct ifaddrmsg address = { AF_INET, 24, 0, RT_SCOPE_UNIVERSE, 1 };
-	struct rtmsg route = { .rtm_family = AF_INET, .rtm_table = RT_TABLE_MAIN, .rtm_scope = RT_SCOPE_LINK,
-		               .rtm_protocol = RTPROT_BOOT, .rtm_type = RTN_UNICAST };
-	struct ifinfomsg link = { .ifi_family = AF_UNSPEC, .ifi_index = 1, .ifi_change = 1 }, new = { 0 };
+	struct rtmsg route = { .rtm_family = AF_INET,
+		               .rtm_table = RT_TABLE_MAIN,
+		               .rtm_scope = RT_SCOPE_LINK,
+		               .rtm_protocol = RTPROT_BOOT,
+		               .rtm_type = RTN_UNICAST };
+	struct ifinfomsg link = { .ifi_family = AF_UNSPEC, .ifi_index = 1, .ifi_change = 1 },
+	                 new = { 0 };
 	struct tcmsg queue = { .tcm_ifindex = 1, .tcm_parent = TC_H_ROOT };
 	char one[4] = { 1, 0, 0, 0 };
 
-	printf("addr %d\n", ask(fd, RTM_NEWADDR, NEW, &address, sizeof address, IFA_LOCAL, "\n\1\2\3"));
+	printf("addr %d\n",
+	       ask(fd, RTM_NEWADDR, NEW, &address, sizeof address, IFA_LOCAL, "\n\1\2\3"));
 	printf("route %d\n", ask(fd, RTM_NEWROUTE, NEW, &route, sizeof route, RTA_OIF, one));
 	printf("down %d\n", ask(fd, RTM_NEWLINK, NLM_F_ACK, &link, sizeof link, 0, NULL));
 	printf("dummy %d\n", ask(fd, RTM_NEWLINK, NEW, &new, sizeof new, IFLA_IFNAME, "d0\0"));

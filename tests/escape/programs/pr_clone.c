@@ -30,10 +30,11 @@ int main(void)
 	pthread_t thread;
 
 	for (int i = 0; i < 16; i++)
-		brothers += clone(brother, stacks[i] + sizeof stacks[i], CLONE_PARENT | SIGCHLD, NULL) > 0;
+		brothers += clone(brother, stacks[i] + sizeof stacks[i], CLONE_PARENT | SIGCHLD,
+		                  NULL) > 0;
 	for (int i = 16; i < 32; i++)
-		sharing += clone(brother, stacks[i] + sizeof stacks[i], CLONE_VM | CLONE_FILES | SIGCHLD,
-		                 NULL) > 0;
+		sharing += clone(brother, stacks[i] + sizeof stacks[i],
+		                 CLONE_VM | CLONE_FILES | SIGCHLD, NULL) > 0;
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 65536);
 	while (threads < 10000 && pthread_create(&thread, &attr, idle, NULL) == 0)

@@ -8,9 +8,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static const char *const names[] = { "mem", "environ", "maps", "smaps", "auxv", "exe", "root/etc",
-	"cwd/.", "fd/0", "fd/1", "fd/3", "fd/4", "fdinfo/3", "map_files", "ns/user", "ns/mnt", "ns/net",
-	"syscall", "stack", "personality", "io", "task/1/mem", "clear_refs", "pagemap", "fd", "fdinfo" };
+static const char *const names[] = {
+	"mem",        "environ",    "maps",    "smaps",   "auxv",  "exe",         "root/etc",
+	"cwd/.",      "fd/0",       "fd/1",    "fd/3",    "fd/4",  "fdinfo/3",    "map_files",
+	"ns/user",    "ns/mnt",     "ns/net",  "syscall", "stack", "personality", "io",
+	"task/1/mem", "clear_refs", "pagemap", "fd",      "fdinfo"
+};
 
 int main(int argc, char **argv)
 {

@@ -18,8 +18,8 @@ static void try(int fd, unsigned long command, void *arg, const char *name)
 
 	for (int i = 0; i < 4; i++)
 		if (syscall(SYS_ioctl, fd, command | above[i], arg) == 0 || errno != EPERM)
-			printf("%s %s %d with bits %d: errno %d\n", errno == EPERM ? "DONE" : "OTHER", name,
-			       fd, i, errno);
+			printf("%s %s %d with bits %d: errno %d\n",
+			       errno == EPERM ? "DONE" : "OTHER", name, fd, i, errno);
 }
 
 int main(void)
@@ -41,7 +41,8 @@ int main(void)
 			try(fds[i], TIOCSETD, &discipline, "TIOCSETD");
 	}
 	if (slave < 0 || fds[5] < 0 || ioctl(slave, TIOCSWINSZ, &size) < 0 ||
-	    ioctl(master, TIOCGWINSZ, &seen) < 0 || seen.ws_col != 9 || tcgetattr(slave, &modes) < 0)
+	    ioctl(master, TIOCGWINSZ, &seen) < 0 || seen.ws_col != 9 ||
+	    tcgetattr(slave, &modes) < 0)
 		return 1;
 	cfmakeraw(&modes);
 	if (tcsetattr(slave, TCSANOW, &modes) < 0 || write(master, "keys", 4) != 4 ||
