@@ -12,6 +12,7 @@
 #include "loop/loop.h"
 #include "sandbox/channel.h"
 #include "sandbox/manager_internal.h"
+#include "sandbox/reason.h"
 #include "sandbox/waiters.h"
 
 enum phase {
@@ -160,42 +161,13 @@ static void on_failed(void *ctx, const struct error *why)
 	is_down(sandbox, why);
 }
 
-/* Which limit it was, and what it is. */
-static void note_reason(struct sandbox *sandbox, enum engine_end end, const char *why)
-{
-	const struct spec_limits *limits = &sandbox->row.spec.limits;
-	size_t size = sizeof sandbox->reason;
-
-	switch (end) {
-	case ENGINE_MEMORY:
-		(void)snprintf(sandbox->reason, size, "memory: it used more than %llu MiB",
-		               (unsigned long long)(limits->memory >> 20));
-		return;
-	case ENGINE_DISK:
-		(void)snprintf(sandbox->reason, size,
-		               "disk: it wrote more than %llu MiB or %llu files",
-		               (unsigned long long)(limits->disk >> 20),
-		               (unsigned long long)limits->inodes);
-		return;
-	case ENGINE_DIED:
-		/* The channel saw its end, and may know more. */
-		if (sandbox->reason[0] != '\0')
-			return;
-		break;
-	case ENGINE_LOST:
-	case ENGINE_ENDED:
-		break;
-	}
-	if (end != ENGINE_ENDED)
-		(void)snprintf(sandbox->reason, size, "%s", why);
-}
-
 static void on_gone(void *ctx, enum engine_end end, const char *why)
 {
 	struct sandbox *sandbox = ctx;
 	struct error err;
 
-	note_reason(sandbox, end, why);
+	reason_tell(end, &sandbox->row.spec.limits, sandbox->reason, why, sandbox->reason,
+	            sizeof sandbox->reason);
 	(void)error_set(&err, end == ENGINE_MEMORY || end == ENGINE_DISK ? ERR_LIMIT : ERR_SYSTEM,
 	                "the sandbox ended: %s",
 	                sandbox->reason[0] != '\0' ? sandbox->reason : why);

@@ -7,7 +7,7 @@
 
 static const char *const maps[] = { "/proc/self/uid_map", "/proc/self/gid_map" };
 
-/* "inside outside count", as the kernel writes it. How many of ours from `id` on are in the line. */
+/* "inside outside count", as the kernel writes it. How many from `id` on the line has. */
 static uint64_t rest_in(const char *line, uint64_t id)
 {
 	char *at;
