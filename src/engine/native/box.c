@@ -162,36 +162,50 @@ static pid_t clone_into(const struct cgroup *group)
 	return (pid_t)syscall(SYS_clone3, &args, sizeof args);
 }
 
+/* What parent and child hold of each other until the agent runs. */
+struct ends {
+	int channel[2], go[2], report[2];
+};
+
+static void close_ends(const struct ends *ends)
+{
+	const int all[] = { ends->channel[0], ends->channel[1], ends->go[0],
+		            ends->go[1],      ends->report[0],  ends->report[1] };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		if (all[i] >= 0)
+			(void)close(all[i]);
+}
+
+static int open_ends(struct ends *ends, struct error *err)
+{
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends->channel) < 0)
+		return error_sys(err, "a channel");
+	if (pipe2(ends->go, O_CLOEXEC) < 0 || pipe2(ends->report, O_CLOEXEC) < 0)
+		return error_sys(err, "a pipe");
+	return 0;
+}
+
 static int start_process(struct workshop *shop, struct box *box, struct inside *inside,
                          struct error *err)
 {
-	int channel[2], go[2], report[2];
+	struct ends ends = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	int r = open_ends(&ends, err);
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel) < 0)
-		return error_sys(err, "a channel");
-	box->channel = channel[0];
-	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC) < 0)
-		return error_sys(err, "a pipe");
-	inside->channel = channel[1];
-	inside->go = go[0];
-	inside->report = report[1];
-	box->pid = clone_into(&box->group);
-	if (box->pid == 0) {
-		(void)close(go[1]);
-		inside_run(inside);
+	if (r == 0) {
+		inside->channel = ends.channel[1];
+		inside->go = ends.go[0];
+		inside->report = ends.report[1];
+		box->pid = clone_into(&box->group);
+		if (box->pid == 0)
+			inside_run(inside);
+		box->channel = TAKE_FD(ends.channel[0]);
+		box->report = TAKE_FD(ends.report[0]);
+		r = box->pid < 0 ? error_sys(err, "new namespaces")
+		                 : let_go(shop, box, ends.go[1], err);
 	}
-	(void)close(channel[1]);
-	(void)close(go[0]);
-	(void)close(report[1]);
-	box->report = report[0];
-	if (box->pid < 0)
-		(void)error_sys(err, "new namespaces");
-	else if (let_go(shop, box, go[1], err) == 0) {
-		(void)close(go[1]);
-		return 0;
-	}
-	(void)close(go[1]);
-	return -1;
+	close_ends(&ends);
+	return r;
 }
 
 void box_prepare(struct box_image *ahead)
@@ -226,7 +240,6 @@ int box_start(struct workshop *shop, struct box_image *ahead, const struct reque
 		             .report = -1,
 		             .channel = -1,
 		             .dir = -1,
-
 		             .is_fresh = request->spec.fresh,
 		             .limits = request->spec.limits,
 		             .end = ENGINE_DIED };
