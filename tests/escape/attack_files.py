@@ -402,9 +402,9 @@ def shared_devices(box):
     process = box.start("python3", "-c", """
 import ctypes, fcntl, os, select, sys
 libc = ctypes.CDLL(None)
+fcntl.flock(os.open("/dev/zero", os.O_RDONLY), fcntl.LOCK_EX)
 watch = libc.inotify_init()
 libc.inotify_add_watch(watch, b"/dev/zero", 0x20)
-fcntl.flock(os.open("/dev/zero", os.O_RDONLY), fcntl.LOCK_EX)
 try:
     os.utime("/dev/zero")
 except OSError:

@@ -137,11 +137,11 @@ class Box:
 
     def processes(self, process):
         """Host pids of what runs in the sandbox of a started belljar, its agent first. A spare
-        one, made ahead, runs nothing: it is not meant."""
+        one, made ahead, runs no program below a keeper: it is not meant."""
         found = []
         for spawner in children(process.pid):
             for agent in children(spawner):
-                if in_other_pid_namespace(agent) and children(agent):
+                if in_other_pid_namespace(agent) and any(map(children, children(agent))):
                     found += [agent, *descendants(agent)]
         return found
 

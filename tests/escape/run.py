@@ -93,7 +93,7 @@ def run_mode(options, mode):
     try:
         build_programs(top / "programs")
         for test in chosen(options):
-            if mode not in test["modes"]:
+            if mode not in test["modes"] or is_for_alone(test) != options.alone:
                 continue
             begin = time.monotonic()
             why = run_one(test, mode, belljar, top)
@@ -103,6 +103,11 @@ def run_mode(options, mode):
                 print(f"#   {line[:1000]}", flush=True)
     finally:
         remove(top)
+
+
+def is_for_alone(test):
+    """What measures the whole machine: its memory, its disk, how fast it answers."""
+    return test["number"].startswith("RX")
 
 
 def load_tests():
@@ -142,12 +147,28 @@ def print_table(options, results):
             print(f"# {number:8}not tried here: {why}")
 
 
+def run_together(options, modes, more, results):
+    """One process a mode: they are different users with different places."""
+    line = [sys.executable, __file__, "--part", "--only", options.only, "--belljar",
+            options.belljar, *more, *["--long"] * options.long]
+    parts = [subprocess.Popen([*line, "--mode", mode], stdout=subprocess.PIPE, text=True,
+                              errors="replace") for mode in modes]
+    lock = threading.Lock()
+    followers = [threading.Thread(target=follow, args=(part, results, lock)) for part in parts]
+    for follower in followers:
+        follower.start()
+    for follower in followers:
+        follower.join()
+    return [part.wait() for part in parts]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mode", default="RUS")
     parser.add_argument("--only", default="")
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--part", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--belljar", default=str(harness.ROOT / "build" / "belljar"))
     options = parser.parse_args()
     if os.geteuid() != 0:
@@ -156,18 +177,10 @@ def main():
     if options.part:
         run_mode(options, options.mode)
         return
-    # The modes do not disturb each other: they are different users with different places.
-    more = ["--only", options.only, "--belljar", options.belljar] + ["--long"] * options.long
-    parts = [subprocess.Popen([sys.executable, __file__, "--part", "--mode", mode, *more],
-                              stdout=subprocess.PIPE, text=True, errors="replace")
-             for mode in options.mode]
-    results, lock = [], threading.Lock()
-    followers = [threading.Thread(target=follow, args=(part, results, lock)) for part in parts]
-    for follower in followers:
-        follower.start()
-    for follower in followers:
-        follower.join()
-    broken = [part.wait() for part in parts]
+    results = []
+    broken = run_together(options, options.mode, [], results)
+    for mode in options.mode:
+        broken += run_together(options, mode, ["--alone"], results)
     failed = sum(line.startswith("not") for line in results)
     print(f"1..{sum(len([m for m in options.mode if m in t['modes']]) for t in chosen(options))}")
     print_table(options, results)
