@@ -23,7 +23,7 @@ def profile(name):
 def kernel_complaints():
     """Lines of the kernel's log that tell of a fault of its own."""
     log = subprocess.run(["dmesg"], capture_output=True, text=True).stdout
-    words = ("BUG:", "WARNING:", "Oops", "general protection", "KASAN", "UBSAN", "Call Trace",
+    words = ("BUG:", "WARNING:", "Oops", "general protection", "KASAN", "UBSAN",
              "kernel NULL pointer", "refcount_t")
     return [line for line in log.splitlines() if any(word in line for word in words)]
 
@@ -448,7 +448,7 @@ def fuzz_devices(box, seconds):
     before = kernel_complaints()
     done = box.c("ki_ioctls", str(seconds), timeout=seconds + 60)
     assert done.code == 0 and int(done.out.split()[1]) > 1000, done
-    assert kernel_complaints() == before, "the kernel complains"
+    assert not set(kernel_complaints()) - set(before), "the kernel complains"
     assert box.sh("echo x > /dev/null; head -c 3 /dev/zero | wc -c; tty; stty -a < /dev/ptmx | wc -l"
                   ).out.startswith("3\n")
 
