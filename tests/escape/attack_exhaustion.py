@@ -21,7 +21,8 @@ NOISE = 64      # MiB: what others share meanwhile
 
 def bombard(box, *argv):
     siege = Siege(box, *argv, options=(*LIMITS, "--timeout", "3"))
-    assert siege.code == 124, siege
+    # Its time is up, or so many processes need more memory than there is: both are limits.
+    assert siege.code == 124 or (siege.code == 137 and "memory:" in siege.err), siege
     assert siege.processes <= PIDS + 10, siege
     if box.mode == "R":  # elsewhere the kernel keeps no count of what it refused
         named(siege, "pids")
