@@ -12,3 +12,7 @@ struct view filter_for_programs(enum spec_calls calls);
 struct view filter_for_agent(void);
 /* The agent's workers for files and archives: no exec, no socket. */
 struct view filter_for_files(void);
+
+/* From now on, for the calling process and all below it; it has given new privileges up. Returns
+ * -1 with errno. */
+int filter_load(struct view code);

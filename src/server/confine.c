@@ -1,8 +1,6 @@
 #include "server/confine.h"
 
 #include <grp.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -31,15 +29,7 @@ static int leave_root(struct error *err)
 
 static int filter_calls(struct error *err)
 {
-	struct view code = filter_for_programs(SPEC_CALLS_STANDARD);
-	union {
-		const char *in;
-		struct sock_filter *out;
-	} same = { code.ptr };
-	const struct sock_fprog program = { (unsigned short)(code.len / sizeof *same.out),
-		                            same.out };
-
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+	if (filter_load(filter_for_programs(SPEC_CALLS_STANDARD)) < 0)
 		return error_sys(err, "filter our own system calls");
 	return 0;
 }

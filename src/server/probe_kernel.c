@@ -114,17 +114,10 @@ struct privileges_answer {
 static void try_filter(void *record)
 {
 	struct privileges_answer *answer = record;
-	struct view code = filter_for_programs(SPEC_CALLS_STANDARD);
-	union {
-		const char *in;
-		struct sock_filter *out;
-	} same = { code.ptr };
-	const struct sock_fprog program = { (unsigned short)(code.len / sizeof *same.out),
-		                            same.out };
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		answer->no_new_privileges = errno;
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+	if (filter_load(filter_for_programs(SPEC_CALLS_STANDARD)) < 0)
 		answer->filter = errno;
 }
 

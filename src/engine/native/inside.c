@@ -4,9 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
 #include <linux/keyctl.h>
-#include <linux/seccomp.h>
 #include <linux/securebits.h>
 #include <net/if.h>
 #include <sched.h>
@@ -183,17 +181,9 @@ static int drop_capabilities(const struct inside *inside, struct error *err)
 
 static int filter_calls(struct error *err)
 {
-	struct view code = filter_for_agent();
-	union {
-		const char *in;
-		struct sock_filter *out;
-	} same = { code.ptr };
-	const struct sock_fprog program = { (unsigned short)(code.len / sizeof *same.out),
-		                            same.out };
-
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return error_sys(err, "refuse new privileges");
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+	if (filter_load(filter_for_agent()) < 0)
 		return error_sys(err, "filter system calls");
 	return 0;
 }
