@@ -79,6 +79,9 @@ FUZZERS := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # The conformance fixture links the protocol pillar and nothing else.
 PILLAR  := $(filter $(addprefix src/,base/% json/% loop/% mcp/% transport/%),$(PARTS))
 
+ATTACKS := $(sort $(wildcard tests/escape/programs/*.c))
+
+ATTACK_PROGRAMS := $(ATTACKS:tests/escape/programs/%.c=build/escape/%)
 UNIT_PROGRAMS   := $(UNITS:tests/unit/%.c=build/san/unit/%)
 REPLAY_PROGRAMS := $(FUZZERS:tests/fuzz/%.c=build/san/replay/%)
 FUZZ_PROGRAMS   := $(FUZZERS:tests/fuzz/%.c=build/fuzz/%)
@@ -198,6 +201,12 @@ build/san/replay/%: build/san/obj/tests/fuzz/%.o build/san/obj/tests/fuzz/replay
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(SANITIZED) $^ $(LIB_LDLIBS) -o $@
 
+# Static, so that they run in any sandbox.
+build/escape/%: tests/escape/programs/%.c $(wildcard tests/escape/programs/*.h) Makefile
+	$(say) LINK $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -static -pthread $< -o $@
+
 build/fuzz/%: build/fuzz/obj/tests/fuzz/%.o build/fuzz/parts.a
 	$(say) LINK $@
 	$(Q)$(FUZZ_CC) $(FUZZED) -fsanitize=fuzzer $^ $(LIB_LDLIBS) -o $@
@@ -224,7 +233,7 @@ endif
 run: build/belljar $(GENERATED) ##   build, then show the program at work
 	@sh scripts/demo.sh build/belljar
 
-test-programs: build/belljar $(GENERATED) build/fixture build/san/belljar build/san/fixture build/san/agent $(UNIT_PROGRAMS) $(REPLAY_PROGRAMS)
+test-programs: build/belljar $(GENERATED) build/fixture build/san/belljar build/san/fixture build/san/agent $(UNIT_PROGRAMS) $(REPLAY_PROGRAMS) $(ATTACK_PROGRAMS)
 
 test: test-programs ##  unit tests, fuzz corpora, end-to-end tests; ends in "N passed, M failed"
 	@sh tests/run.sh

@@ -5,7 +5,7 @@ import subprocess
 import time
 
 from attack_lifecycle import DATA, World, can_remove, remove_line, run_line
-from harness import test
+from harness import descendants, status_of, test
 
 # Calls of the set-up by their x86-64 numbers. `needed`: without it nothing may run.
 FAULTS = [("clone3", 435, "EAGAIN", True), ("unshare", 272, "ENOSPC", True),
@@ -14,7 +14,7 @@ FAULTS = [("clone3", 435, "EAGAIN", True), ("unshare", 272, "ENOSPC", True),
           ("mount_setattr", 442, "ENOSYS", True), ("open_tree", 428, "EMFILE", False),
           ("openat2", 437, "ENOSYS", False), ("seccomp", 317, "EINVAL", True),
           ("capset", 126, "EPERM", True), ("setresuid", 117, "EAGAIN", True),
-          ("memfd_create", 319, "ENFILE", True), ("socketpair", 53, "EMFILE", True),
+          ("memfd_create", 319, "ENFILE", False), ("socketpair", 53, "EMFILE", True),
           ("pipe2", 293, "EMFILE", True), ("symlinkat", 266, "ENOSPC", False),
           ("mkdirat", 258, "ENOSPC", True), ("setrlimit", 160, "EPERM", False),
           ("prlimit64", 302, "EPERM", True), ("sethostname", 170, "EPERM", True),
@@ -85,3 +85,52 @@ def full_disk(box):
             used = (used.f_blocks - used.f_bfree) * used.f_frsize // 1024
     finally:
         subprocess.run(["umount", "-l", str(box.state)], check=False)
+
+
+@test("PV-21", "root that may not do everything gives nobody its own id", modes="R")
+def weak_root(box):
+    line = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
+    code, said = run_line(box, [*line, *box.command(["id"])])
+    assert code != 0 and "CAP_SYS_ADMIN" in said and "uid=" not in said, (code, said)
+    assert box.exec("id", "-un").out == "coderunner\n"
+
+
+@test("PV-22", "root of a container gives away ids of nobody there", modes="R")
+def container_root(box):
+    """Two lines in the map, as rootless containers have it."""
+    first, more = 3000000, 3100000
+    holder = subprocess.Popen(["unshare", "--user", "sh", "-c", "echo in; exec sleep 60"],
+                              stdout=subprocess.PIPE)
+    try:
+        assert holder.stdout.readline() == b"in\n"
+        for name in ("uid_map", "gid_map"):
+            with open(f"/proc/{holder.pid}/{name}", "w", encoding="ascii") as file:
+                file.write(f"0 {first} 1\n1 {more} 65535\n")
+        for path in (box.state, box.directory):
+            os.chown(path, first, first)
+        script = (f"mount -t tmpfs -o uid={first},gid={first} tmpfs /var/lib && exec nsenter "
+                  f"--user=/proc/{holder.pid}/ns/user --setuid=0 --setgid=0 \"$@\"")
+        line = ["unshare", "--mount", "sh", "-c", script, "sh"]
+        inside = subprocess.Popen([*line, *box.command(["sh", "-c", "id -u; exec sleep 50"])],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  env=box.environment(), cwd="/")
+        said = inside.stdout.readline()
+        assert said == b"1000\n", said + inside.stdout.read()
+        uids = {int(uid) for uid in (status_of(pid)["Uid"].split()[0] for pid in descendants(inside.pid))}
+        programs = {uid for uid in uids if uid != first}
+        assert programs and all(uid >= more + 32000 for uid in programs), uids
+        inside.terminate()
+        inside.wait(10)
+    finally:
+        holder.kill()
+        holder.wait()
+
+
+@test("LC-06", "where memory cannot be executed, sandboxes work all the same", modes="R")
+def no_executable_memory(box):
+    script = 'echo 2 >/proc/sys/vm/memfd_noexec && exec "$@"'
+    line = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh"]
+    if not os.path.exists("/proc/sys/vm/memfd_noexec"):
+        return  # this kernel has no such setting
+    code, said = run_line(box, [*line, *box.command(["echo", "works"])])
+    assert (code, said) == (0, "works\n"), (code, said)

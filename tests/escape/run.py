@@ -23,12 +23,11 @@ import harness  # noqa: E402
 HERE = harness.HERE
 
 
-def build_programs(directory):
-    """Every program, static, so that it runs in any sandbox."""
+def copy_programs(directory):
+    """Every program, to where all users may read it. make has built what has to be built."""
     directory.mkdir()
     for source in sorted((HERE / "programs").glob("*.c")):
-        subprocess.run(["cc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror",
-                        "-static", "-pthread", str(source), "-o", str(directory / source.stem)], check=True)
+        shutil.copy(HERE.parents[1] / "build/escape" / source.stem, directory / source.stem)
     for source in sorted((HERE / "programs").glob("*.py")) + sorted((HERE / "programs").glob("*.sh")):
         shutil.copy(source, directory / source.name)
         os.chmod(directory / source.name, 0o755)
@@ -91,7 +90,7 @@ def run_mode(options, mode):
     os.chmod(belljar, 0o755)
     harness.adopt_orphans()
     try:
-        build_programs(top / "programs")
+        copy_programs(top / "programs")
         for test in chosen(options):
             if mode not in test["modes"] or is_for_alone(test) != options.alone:
                 continue

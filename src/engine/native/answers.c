@@ -19,6 +19,7 @@ struct waiting {
 void answers_init(struct answers *answers, int socket)
 {
 	answers->socket = socket;
+	answers->count = 0;
 	list_init(&answers->waiting);
 }
 
@@ -31,6 +32,7 @@ void answers_add(struct answers *answers, const struct answer *answer, const int
 	if (count != 0)
 		memcpy(waiting->fds, fds, count * sizeof *fds);
 	list_add(&answers->waiting, &waiting->node);
+	answers->count++;
 }
 
 static ssize_t send_one(int socket, struct waiting *waiting)
@@ -68,6 +70,7 @@ bool answers_flush(struct answers *answers)
 		for (size_t i = 0; i < first->count; i++)
 			(void)close(first->fds[i]);
 		list_remove(&first->node);
+		answers->count--;
 		free(first);
 	}
 	return true;

@@ -1,7 +1,7 @@
 /* answers.h - what waits to be told to the server.
  *
- * It may be slow to read: nothing here waits for it. What can wait is bounded by the number of
- * sandboxes and of requests under way. */
+ * It may be slow to read: nothing here waits for it. While much waits, no further requests are
+ * read, which bounds it. */
 #pragma once
 #include "base/list.h"
 #include "engine/native/request.h"
@@ -9,6 +9,7 @@
 struct answers {
 	int socket;
 	struct list waiting;
+	size_t count;
 };
 
 void answers_init(struct answers *answers, int socket);

@@ -294,8 +294,9 @@ void box_kill(struct box *box, enum engine_end end)
 
 void box_failed(struct box *box, const struct error *why)
 {
+	if (!box->failed)
+		box->why = *why; /* what follows from it is told too */
 	box->failed = true;
-	box->why = *why;
 	if (box->pid > 0)
 		box_kill(box, ENGINE_DIED);
 	else

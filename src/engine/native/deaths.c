@@ -129,9 +129,11 @@ bool spawner_bury(struct spawner *spawner)
 			busy = true;
 			continue;
 		}
-		if (box->number == SPARE_NUMBER)
+		if (box->number == SPARE_NUMBER) {
 			spawner_remove(spawner, box->id);
-		else
+			if (box->failed)
+				spawner->wanted_until = 0; /* whoever asks next will hear why */
+		} else
 			tell_gone(spawner, box);
 		box->number = 0;
 		if (box->erase != 0)

@@ -28,6 +28,7 @@ enum {
 	HOST_FIRST = 524288, /* the range systemd keeps for containers */
 	HOST_LAST = 1879048191,
 	HOST_BLOCK = 65536,
+	NOBODY = 65534,
 	MAPPED_BLOCK = 3, /* agent, user, nobody */
 	MAPPED_LEAST = 64,
 	HELPER_SECONDS = 5,
@@ -69,26 +70,39 @@ static void take_ids(struct home *home, uint32_t files, uint32_t block, uint64_t
 	home->ids.count = (uint32_t)((end - home->ids.first) / block);
 }
 
-/* Root of the host, or of a container that has ids to give away. */
-static bool enter_as_root(struct home *home)
+/* Of a container's ids, those that its own users hardly have. */
+static void take_ids_of_container(struct home *home, uint64_t count)
+{
+	if (count > HOST_BLOCK + MAPPED_LEAST)
+		take_ids(home, HOST_BLOCK, MAPPED_BLOCK, count);
+	else
+		take_ids(home, (uint32_t)count / 2, MAPPED_BLOCK, count < NOBODY ? count : NOBODY);
+}
+
+/* Root of the host, or of a container that has ids to give away. Never with its own id. */
+static int enter_as_root(struct home *home, struct error *err)
 {
 	uint64_t count = idmap_count();
 
-	if (geteuid() != 0 || count < MAPPED_LEAST)
-		return false;
+	if (count < 2 * MAPPED_LEAST)
+		return error_set(err, ERR_UNSUPPORTED,
+		                 "root of a container with %llu ids has none to give away: start "
+		                 "belljar as another user there, or give the container more",
+		                 (unsigned long long)count);
 	if (unshare(CLONE_NEWNS) < 0 || setgroups(0, NULL) < 0)
-		return false;
+		return error_sys(err, "make a mount namespace as root (a container needs "
+		                      "CAP_SYS_ADMIN for it; an ordinary user does not)");
 	if (count > HOST_LAST) {
 		home->mode = HOME_ROOT;
 		take_ids(home, HOST_FIRST, HOST_BLOCK, HOST_LAST);
-		return true;
+		return 0;
 	}
 	home->mode = HOME_MAPPED;
-	take_ids(home, 1, MAPPED_BLOCK, count);
+	take_ids_of_container(home, count);
 	(void)snprintf(home->why, sizeof home->why,
 	               "root of a user namespace with %llu ids, not of the host",
 	               (unsigned long long)count);
-	return true;
+	return 0;
 }
 
 /* --- an ordinary user with subordinate ids ----------------------------------------- */
@@ -220,8 +234,8 @@ static int enter(struct home *home, bool alone, struct error *err)
 		        err, ERR_INVALID,
 		        "--one-id is for ordinary users: root's own id is never given to a "
 		        "sandbox");
-	if (!alone && enter_as_root(home))
-		return 0;
+	if (geteuid() == 0)
+		return enter_as_root(home, err);
 	if (!alone &&
 	    subids_find("/etc/subuid", getuid(), MAPPED_LEAST, &uids, home->why,
 	                sizeof home->why) &&

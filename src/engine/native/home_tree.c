@@ -26,7 +26,7 @@ static const struct device {
 };
 
 static const char *const directories[] = { "usr",  "skeleton", "sandboxes", "dev", "mounts",
-	                                   "proc", "new",      "empty",     "gpu" };
+	                                   "proc", "new",      "empty",     "gpu", "tmp" };
 
 static int make_file(int root, const char *path, struct error *err)
 {
@@ -209,6 +209,14 @@ static int show_gpu(int root, const struct cdi_device *gpu, size_t number, struc
 	return 0;
 }
 
+/* For the agent's program where memory cannot be executed; one for each sandbox that is awake. */
+static int show_room(int root, struct error *err)
+{
+	AUTO_FD int mount = mount_new("tmpfs", "mode=700,size=256m,nr_inodes=2048", SAFE, err);
+
+	return mount < 0 ? -1 : mount_attach(mount, root, "tmp", err);
+}
+
 static int fill(struct home *home, int root, const struct home_parts *parts, struct error *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(directories); i++)
@@ -219,7 +227,7 @@ static int fill(struct home *home, int root, const struct home_parts *parts, str
 	    show(root, parts->skeleton->dir, "skeleton", false, SAFE | MOUNT_ATTR_RDONLY, err) <
 	            0 ||
 	    show(root, parts->disk->dir, &HOME_SANDBOXES[1], false, SAFE, err) < 0 ||
-	    show_mounts(root, parts, err) < 0)
+	    show_mounts(root, parts, err) < 0 || show_room(root, err) < 0)
 		return -1;
 	for (size_t i = 0; parts->gpus != NULL && i < parts->gpus->count; i++) {
 		struct error unusable;

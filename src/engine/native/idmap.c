@@ -18,14 +18,20 @@ static uint64_t rest_in(const char *line, uint64_t id)
 	return id >= inside && id - inside < count ? count - (id - inside) : 0;
 }
 
+/* Lines may go on where others end, in any order. */
 static uint64_t rest_from(const char *map, uint64_t id)
 {
 	FILE *in = fopen(map, "re");
 	char line[128];
-	uint64_t rest = 0;
+	uint64_t rest = 0, before;
 
-	while (rest == 0 && in != NULL && fgets(line, sizeof line, in) != NULL)
-		rest = rest_in(line, id);
+	do {
+		before = rest;
+		while (in != NULL && fgets(line, sizeof line, in) != NULL)
+			rest += rest_in(line, id + rest);
+		if (in != NULL)
+			rewind(in);
+	} while (rest != before);
 	if (in != NULL)
 		(void)fclose(in);
 	return rest;

@@ -150,16 +150,18 @@ int ids_claim(struct ids *ids, const char *sandbox, struct ids_block *ret, struc
 	/* Not while somebody sweeps: between its look and its deed a claim could be made anew. */
 	(void)flock(ids->dir, LOCK_SH);
 	for (int i = 0; i < TRIES; i++) {
-		if (getrandom(&number, sizeof number, 0) != sizeof number)
-			return error_sys(err, "random numbers");
+		bool is_drawn = getrandom(&number, sizeof number, 0) == sizeof number;
+
 		number = 1 + number % ids->home->ids.count;
-		if (try_claim(ids, number, sandbox) == 0) {
+		if (is_drawn && try_claim(ids, number, sandbox) == 0) {
 			(void)flock(ids->dir, LOCK_UN);
 			*ret = ids_block(ids->home, number);
 			return 0;
 		}
-		if (errno != EEXIST) {
-			(void)error_sys(err, "claim ids for a sandbox");
+		if (!is_drawn || errno != EEXIST) {
+			(void)error_sys(
+			        err,
+			        "claim ids for a sandbox (ids/ in the default state directory)");
 			(void)flock(ids->dir, LOCK_UN);
 			return -1;
 		}

@@ -176,10 +176,12 @@ void spawner_erase(struct spawner *spawner, const char *id, uint64_t number)
 
 static void erase(struct spawner *spawner, const struct request *request)
 {
-	struct box *box = find_awake(spawner, request->spec.id);
+	bool is_id = memchr(request->spec.id, '\0', sizeof request->spec.id) != NULL &&
+	             spec_is_id(request->spec.id);
+	struct box *box = is_id ? find_awake(spawner, request->spec.id) : NULL;
 	struct error err;
 
-	if (!spec_is_id(request->spec.id))
+	if (!is_id)
 		(void)error_set(&err, ERR_INVALID, "id: not a sandbox's");
 	else if (box != NULL && (!box->is_killed || box->erase != 0 || request->number == 0))
 		(void)error_set(&err, ERR_INVALID, "sandbox %s is awake", request->spec.id);

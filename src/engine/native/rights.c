@@ -36,10 +36,11 @@ int rights_bound_none(struct error *err)
 /* Some of these may be missing where we are: what is not there is not kept. */
 int rights_for_spawner(struct error *err)
 {
-	static const unsigned needed[] = { CAP_CHOWN,     CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
-		                           CAP_FOWNER,    CAP_FSETID,       CAP_KILL,
-		                           CAP_SETUID,    CAP_SETGID,       CAP_SETFCAP,
-		                           CAP_SYS_ADMIN, CAP_SYS_PTRACE };
+	static const unsigned needed[] = { CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
+		                           CAP_FOWNER, CAP_FSETID, CAP_KILL, CAP_SETUID, CAP_SETGID,
+		                           CAP_SETFCAP, CAP_SYS_ADMIN, CAP_SYS_PTRACE,
+		                           /* so that nobody inside can undo FIRST_TO_GO */
+		                           CAP_SYS_RESOURCE };
 	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
 	struct __user_cap_data_struct data[2];
 	uint64_t keep = 0, have;

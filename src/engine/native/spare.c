@@ -117,9 +117,10 @@ void spare_sweep(struct spawner *spawner)
 	const struct dirent *entry;
 
 	while (dir != NULL && (entry = readdir(dir)) != NULL)
-		if (strlen(entry->d_name) == SPEC_ID_LEN && is_nobodys(fd, entry->d_name) &&
+		if (strlen(entry->d_name) == SPEC_ID_LEN &&
 		    (strncmp(entry->d_name, SPARE_PREFIX, sizeof SPARE_PREFIX - 1) == 0 ||
-		     strncmp(entry->d_name, GONE_PREFIX, sizeof GONE_PREFIX - 1) == 0))
+		     strncmp(entry->d_name, GONE_PREFIX, sizeof GONE_PREFIX - 1) == 0) &&
+		    is_nobodys(fd, entry->d_name))
 			spawner_remove(spawner, entry->d_name);
 	if (dir != NULL)
 		(void)closedir(dir);

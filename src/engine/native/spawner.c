@@ -1,6 +1,7 @@
 #include "engine/native/spawner.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@
 #include "engine/native/spawner_internal.h"
 #include "engine/native/watch.h"
 
-enum { BUSY_MS = 2, END_MS = 10000, FIRST_POLLED = 2 };
+enum { BUSY_MS = 2, END_MS = 10000, FIRST_POLLED = 2, ANSWERS_MANY = 1024 };
 
 extern char **environ;
 
@@ -56,6 +57,18 @@ static int close_others(const struct spawner_config *config, int socket, struct 
 	return 0;
 }
 
+/* Whoever reads the server's output waits for its end, not for ours. */
+static int leave_standard_streams(struct error *err)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+		return error_sys(err, "/dev/null");
+	if (null > STDERR_FILENO)
+		(void)close(null);
+	return 0;
+}
+
 /* The server's end tells us when to go, not a terminal. */
 static int ignore_signals(struct error *err)
 {
@@ -76,7 +89,7 @@ static int become(struct spawner *spawner, const struct spawner_config *config, 
 {
 	struct rlimit files;
 
-	if (close_others(config, spawner->socket, err) < 0)
+	if (close_others(config, spawner->socket, err) < 0 || leave_standard_streams(err) < 0)
 		return -1;
 	environ = NULL;
 	(void)umask(077);
@@ -153,8 +166,10 @@ static size_t fill_polled(struct spawner *spawner, struct pollfd *polled, struct
 {
 	size_t count = FIRST_POLLED;
 
-	polled[0] = (struct pollfd){ spawner->socket, POLLIN, 0 };
-	if (!list_is_empty(&spawner->answers.waiting))
+	polled[0] = (struct pollfd){ spawner->socket, 0, 0 };
+	if (spawner->answers.count < ANSWERS_MANY)
+		polled[0].events |= POLLIN;
+	if (spawner->answers.count != 0)
 		polled[0].events |= POLLOUT;
 	polled[1] = (struct pollfd){ spawner->signals, POLLIN, 0 };
 	for (size_t i = 0; i < spawner->box_top; i++)

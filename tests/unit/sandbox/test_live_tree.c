@@ -294,12 +294,12 @@ static void does_not_let_a_keeper_be_stopped(void **state)
 
 	(void)state;
 	live_begin(&live);
-	s = live_start_sh(&live, LIVE_RUN(.deadline_ms = 800), "sleep 100");
+	s = live_start_sh(&live, LIVE_RUN(.deadline_ms = 3000), "sleep 100");
 	for (int i = 0; i < 5; i++) {
 		assert_int_equal(kill(keeper_of(&live), SIGSTOP), 0);
 		live_run_ms(&live, 20);
 	}
-	(void)live_wait_ms(s, 4000);
+	(void)live_wait_ms(s, 10000);
 	assert_int_equal(live_exited(s)->exited.flags, WIRE_EXITED_TIMED_OUT);
 	live_finish(&live);
 }
