@@ -490,6 +490,25 @@ print("own works")
         assert not readable, f"somebody came: {readable}"
 
 
+@test("FS-35", "what leads to the host or to other sandboxes is not offered")
+def refused_sources(box):
+    other = box.sh("echo secret >s", sandbox="other")
+    assert other.code == 0, other
+    link = box.directory / "link"
+    link.symlink_to("/run")
+    wrong = []
+    for source in ("/", "/proc", "/proc/self", "/sys", "/dev", "/dev/shm", "/run", link, "/var/run",
+                   box.state, box.directory, box.state / "sandboxes"):
+        found = box.sh("ls -R /data | head -c 200", options=("--mounts", f"{source}:/data"))
+        if found.code == 0 or "not for sandboxes" not in found.err and "state directory" not in found.err:
+            wrong.append((source, found))
+    assert not wrong, wrong
+    (box.directory / "harmless").mkdir(mode=0o755)
+    (box.directory / "harmless/file").write_text("data\n")
+    found = box.sh("cat /data/file", options=("--mounts", f"{box.directory}/harmless:/data"))
+    assert found.out == "data\n", found
+
+
 @test("FS-36", "a fifo of the host in an offered directory leads to nobody")
 def offered_fifo(box):
     path = box.offered / "fifo"

@@ -192,4 +192,6 @@ def closed_root(box):
         box.sh(script, sandbox=name)
         found = box.sh("cd / && echo works", sandbox=name)
         says_why_or_works(found, "works")
+        if name in ("workspace", "home"):
+            assert box.sh("echo again >f && cat f", sandbox=name).out == "again\n", name
     assert box.sh("echo fine", sandbox="home2").out == "fine\n"

@@ -1,8 +1,10 @@
 /* home_tree.c - the spawner's own small tree. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/mount.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -134,6 +136,39 @@ static int show_programs(struct home *home, int root, const struct skeleton *ske
 	return 0;
 }
 
+/* Both are whole paths without links. */
+static bool is_within(const char *path, const char *directory)
+{
+	size_t len = strlen(directory);
+
+	return strcmp(directory, "/") == 0 ||
+	       (strncmp(path, directory, len) == 0 && (path[len] == '\0' || path[len] == '/'));
+}
+
+/* What would show the host's processes, devices and services, or other sandboxes. */
+static int check_source(const char *source, const char *state, struct error *err)
+{
+	static const char *const never[] = { "/proc", "/sys", "/dev", "/run" };
+	char path[PATH_MAX], own[PATH_MAX];
+
+	if (realpath(source, path) == NULL)
+		return error_sys(err, "'%s'", source);
+	if (realpath(state, own) == NULL)
+		return error_sys(err, "'%s'", state);
+	for (size_t i = 0; i < ARRAY_LEN(never); i++)
+		if (is_within(path, never[i]))
+			return error_set(err, ERR_INVALID,
+			                 "'%s': what is in %s is not for sandboxes; name another "
+			                 "directory",
+			                 source, never[i]);
+	if (is_within(own, path) || is_within(path, own))
+		return error_set(err, ERR_INVALID,
+		                 "'%s' and the state directory '%s' may not hold one another: "
+		                 "sandboxes would see others' files",
+		                 source, own);
+	return 0;
+}
+
 static int show_mounts(int root, const struct home_parts *parts, struct error *err)
 {
 	for (size_t i = 0; i < parts->mount_count; i++) {
@@ -141,7 +176,8 @@ static int show_mounts(int root, const struct home_parts *parts, struct error *e
 		AUTO_FD int fd = -1;
 
 		(void)snprintf(path, sizeof path, "mounts/%zu", i);
-		if (make_dir(root, path, err) < 0)
+		if (make_dir(root, path, err) < 0 ||
+		    check_source(parts->mounts[i], parts->state, err) < 0)
 			return -1;
 		fd = open(parts->mounts[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0)

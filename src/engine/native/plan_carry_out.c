@@ -118,6 +118,16 @@ static int do_link(int root, const struct plan_step *step, struct error *err)
 	                                                 : 0;
 }
 
+/* Its owner may have closed it, also to the next program. */
+static void open_up(int parent, const char *name)
+{
+	AUTO_FD int dir = open_target(parent, name, O_RDONLY | O_DIRECTORY);
+	struct stat st;
+
+	if (dir >= 0 && fstat(dir, &st) == 0 && (st.st_mode & S_IRWXU) != S_IRWXU)
+		(void)fchmod(dir, (st.st_mode & 07777) | S_IRWXU);
+}
+
 static int do_own(int root, const struct plan_step *step, struct error *err)
 {
 	const char *last;
@@ -125,8 +135,12 @@ static int do_own(int root, const struct plan_step *step, struct error *err)
 
 	if (parent < 0)
 		return -1;
-	if (mkdirat(parent, last, 0755) < 0)
-		return errno == EEXIST ? 0 : error_sys(err, "make /%s", step->target);
+	if (mkdirat(parent, last, 0755) < 0) {
+		if (errno != EEXIST)
+			return error_sys(err, "make /%s", step->target);
+		open_up(parent, last);
+		return 0;
+	}
 	if (fchownat(parent, last, SPEC_UID, SPEC_GID, AT_SYMLINK_NOFOLLOW) < 0)
 		return error_sys(err, "give /%s away", step->target);
 	return 0;
