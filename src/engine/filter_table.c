@@ -165,6 +165,9 @@ enum { EXECUTABLE = 4 }; /* PROT_EXEC */
 /* Of netfilter: options 64, 96 and 128 of IP, 64 of IPv6, and the next one each. */
 #define TABLES(level, option) DENY("setsockopt", ALL, EPERM, IS(1, level), BITS(2, ~1u, option))
 
+/* What fallocate is for (see there), the way XFS has it and all have taken over. */
+#define RESERVE(number) DENY("ioctl", PROGRAMS, EOPNOTSUPP, IS(1, 0x40305800 | (number)))
+
 #define TERMINAL(command) ALLOW("ioctl", FOR_STRICT, IS(1, command))
 
 const struct filter_rule filter_rules[] = {
@@ -195,6 +198,9 @@ const struct filter_rule filter_rules[] = {
 	DENY("ioctl", ALL, EPERM, IS(1, TIOCLINUX)),
 	DENY("ioctl", ALL, EPERM, IS(1, TIOCSETD)),
 	DENY("ioctl", ALL, EPERM, IS(1, TIOCCONS)),
+	RESERVE(40),
+	RESERVE(42),
+	RESERVE(57),
 	TERMINAL(TCGETS),
 	TERMINAL(TCSETS),
 	TERMINAL(TCSETSW),

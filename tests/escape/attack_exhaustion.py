@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 
-from harness import not_here, status_of, test
+from harness import children, not_here, status_of, test
 from siege import DISK, LIMITS, MEMORY, MIB, PATIENCE, PIDS, Siege, named, timed_true
 
 OVERSHOT = 160  # MiB: what may be written between two looks, and what others write meanwhile
@@ -106,6 +106,25 @@ def children_of_thread(box):
     named(siege, "memory")
 
 
+LEADERLESS = r"""
+import ctypes, mmap, os, threading, time
+def take():
+    time.sleep(0.3)
+    taken = mmap.mmap(-1, 400 << 20)
+    for i in range(400): taken.write(b"x" * (1 << 20))
+    time.sleep(2); print("held", flush=True); os._exit(0)
+threading.Thread(target=take).start()
+ctypes.CDLL(None).syscall(60 if os.uname().machine == "x86_64" else 93, 0)
+"""
+
+
+@test("RX-03", "what a process takes counts after its first thread has gone")
+def leaderless(box):
+    siege = Siege(box, "python3", "-c", LEADERLESS)
+    assert "held" not in siege.out, siege
+    named(siege, "memory")
+
+
 @test("RX-03", "memory nobody maps counts: memfd")
 def memory_memfd(box):
     named(swallow(box, "rx_hidden", "memfd"), "memory")
@@ -166,9 +185,21 @@ def disk_pieces(box):
          "os.open(f'f{i}', os.O_CREAT | os.O_RDWR), 0, 100 << 20)\nprint('held')")
 
 
-for kind, what in (("unlinked", "open files without names"), ("tmpfile", "O_TMPFILE")):
+for kind, what in (("unlinked", "open files without names"), ("tmpfile", "O_TMPFILE"),
+                   ("mapped", "files without names that are mapped only"),
+                   ("thread", "files without names, open in a second thread only"),
+                   ("leaderless", "files without names, open after the first thread has gone"),
+                   ("reserve", "ioctl for fallocate")):
     test("RX-05", f"the disk is not filled: {what}")(
         lambda box, kind=kind: fill(box, "/escape/rx_disk", kind, "400"))
+
+
+@test("RX-05", "files without names within the limit are nobody's business")
+def disk_nameless(box):
+    for kind in ("unlinked", "tmpfile", "mapped", "thread", "leaderless"):
+        result = box.sh(f"/escape/rx_disk {kind} 12; dd if=/dev/zero of=f bs=1M count=2 status=none; "
+                        f"sleep 0.2; echo whole", options=LIMITS)
+        assert result.out == "held\nwhole\n", (kind, result)
 
 
 # The large file comes after the chain whoever counts cannot get out of: its `..` is another one.
@@ -217,13 +248,19 @@ def disk_others_free(box):
     assert "held" not in out, f"300 MiB written with a limit of {DISK}: {out} {err}"
 
 
-@test("RX-05", "a sandbox that was over its disk can be used to clean up, or says why not")
+@test("RX-05", "a sandbox that was over its disk can be read and cleaned up, and grows no more")
 def disk_after(box):
-    box.c("rx_disk", "write", "200", options=LIMITS, sandbox="full")
-    after = box.sh("rm -f f0; echo cleaned", options=LIMITS, sandbox="full")
-    assert after.out == "cleaned\n" or "disk" in after.err, after
-    small = box.sh("echo few > f1; sleep 1; cat f1", options=LIMITS, sandbox="full")
-    assert small.out == "few\n" or "disk" in small.err, small
+    box.sh("echo precious >result", options=LIMITS, sandbox="full")
+    box.c("rx_disk", "write", "200", sandbox="full")
+    # Something of the host is written meanwhile, so that the sandbox is counted.
+    read = box.python("import time; time.sleep(0.5); print(open('result').read())", sandbox="full")
+    assert read.code == 0 and "precious" in read.out, read
+    more = box.c("rx_disk", "write", "400", sandbox="full")
+    assert more.code != 0 and "disk" in more.err, more
+    after = box.sh("rm -f f0; echo cleaned", sandbox="full")
+    assert after.out == "cleaned\n", after
+    small = box.sh("echo few > f1; sleep 1; cat f1", sandbox="full")
+    assert small.out == "few\n", small
 
 
 @test("RX-08", "files without end are not to be had, and the limit is named")
@@ -301,6 +338,26 @@ def descriptors_under_way(box):
     got, why = count(box.c("rx_scm", options=(*LIMITS, "--open-files", "256")))
     assert got <= 260 and why == "ETOOMANYREFS", (got, why)
     assert timed_true(box) < PATIENCE
+
+
+HOLD = r"""
+import os, sys, time
+for i in range(int(sys.argv[1])): os.memfd_create("m")
+for i in range(int(sys.argv[2])):
+    if os.fork() == 0: time.sleep(99)
+print("ready", flush=True); time.sleep(99)
+"""
+
+
+@test("RX-09", "half a million descriptors are counted by nobody who has something else to do")
+def descriptors_looked_at(box):
+    process = box.start("python3", "-c", HOLD, "4000", "120", options=("--pids", "200"))
+    box.wait_for(process, "ready")
+    time.sleep(3)
+    assert process.poll() is None, process.communicate()
+    for pid in [process.pid, *children(process.pid)]:  # the server, its spawner
+        ticks = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+        assert sum(map(int, ticks)) < 100, f"{status_of(pid)['Name']} has worked {ticks} ticks"
 
 
 @test("RX-10", "memory of pipes has a limit")

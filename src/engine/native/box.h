@@ -35,6 +35,9 @@ struct box {
 		struct disk_use used;      /* when it was counted last */
 		struct disk_use free_then; /* of the file system, at that time */
 		struct disk_use free_next; /* at the start of the count under way */
+		struct disk_use most;      /* it may have: the limits, or what it woke with */
+		bool is_watched;           /* no quota counts for it */
+		bool is_counted;           /* since it began */
 		bool counting;
 		unsigned failures; /* of counts, one after the other */
 	} disk;

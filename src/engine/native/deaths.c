@@ -76,9 +76,10 @@ static void janitor_died(struct spawner *spawner, struct janitor *janitor)
 	struct janitor_result result = janitor_end(janitor);
 
 	if (was.kind == JANITOR_REMOVE) {
-		if (result.failed)
+		/* It may be another server's after all. */
+		if (result.failed && result.err.kind != ERR_INVALID)
 			log_warning("files of a removed sandbox are left: %s", result.err.msg);
-		else {
+		if (!result.failed) {
 			disk_release(&spawner->shop.disk, was.ids.number);
 			ids_release(&spawner->shop.ids, &was.ids, was.name);
 		}

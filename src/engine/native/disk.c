@@ -106,6 +106,14 @@ int disk_limit(const struct disk *disk, int dir, uint32_t project, const struct 
 	return 0;
 }
 
+bool disk_is_limited(const struct disk *disk, int dir, uint32_t project)
+{
+	struct fsxattr attr;
+
+	return disk->kind == DISK_QUOTA && ioctl(dir, FS_IOC_FSGETXATTR, &attr) == 0 &&
+	       attr.fsx_projid == project && (attr.fsx_xflags & FS_XFLAG_PROJINHERIT) != 0;
+}
+
 int disk_used(const struct disk *disk, uint32_t project, struct disk_use *ret, struct error *err)
 {
 	struct if_dqblk use = { 0 };
@@ -120,6 +128,6 @@ int disk_used(const struct disk *disk, uint32_t project, struct disk_use *ret, s
 
 void disk_release(const struct disk *disk, uint32_t project)
 {
-	if (disk->kind == DISK_QUOTA)
+	if (disk->kind == DISK_QUOTA && project != 0)
 		(void)set_limits(disk, project, 0, 0);
 }

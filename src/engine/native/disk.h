@@ -32,9 +32,12 @@ void disk_close(struct disk *disk);
 /* QUOTA: everything below `dir`, which is empty, counts as `project` (not 0) from now on. */
 MUST_CHECK int disk_limit(const struct disk *disk, int dir, uint32_t project,
                           const struct disk_use *most, struct error *err);
+/* Is `dir` what disk_limit() made of it? Sandboxes may be older than the quotas. */
+bool disk_is_limited(const struct disk *disk, int dir, uint32_t project);
 MUST_CHECK int disk_used(const struct disk *disk, uint32_t project, struct disk_use *ret,
                          struct error *err); /* QUOTA */
-/* Nothing counts as `project` any more: forgets its limits. */
+/* Nothing counts as `project` any more: forgets its limits. 0, which is everything else on the file
+ * system, is left alone: a sandbox that ended early never had a number. */
 void disk_release(const struct disk *disk, uint32_t project);
 
 /* Counts the files below name, itself included, which a sandbox may be changing meanwhile.

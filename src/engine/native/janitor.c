@@ -8,12 +8,14 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/remove_tree.h"
 #include "engine/native/nameless.h"
+#include "engine/native/tree_memory.h"
 
 /* Another server may have it. Gone already is as good as removed. */
 static int remove_unless_awake(int parent, const char *name, struct error *err)
@@ -31,13 +33,18 @@ static int remove_unless_awake(int parent, const char *name, struct error *err)
 /* Names, and files that have none any more. */
 static int count(const struct janitor_job *job, struct disk_use *ret, struct error *err)
 {
+	struct nameless_where where = { .type = OVERLAYFS_SUPER_MAGIC };
 	struct disk_use nameless;
+	struct stat st;
 
 	if (disk_scan(job->parent, job->name, &job->enough, ret, err) < 0)
 		return -1;
 	if (ret->bytes > job->enough.bytes || ret->inodes > job->enough.inodes)
 		return 0;
-	nameless = nameless_files(job->proc, job->pid, OVERLAYFS_SUPER_MAGIC);
+	if (fstat(job->parent, &st) < 0)
+		return error_sys(err, "look at the directory of sandboxes");
+	where.below = st.st_dev;
+	nameless = nameless_files(job->proc, job->pid, &where);
 	ret->bytes += nameless.bytes;
 	ret->inodes += nameless.inodes;
 	return 0;
@@ -57,15 +64,17 @@ static NORETURN void work(struct janitor_job job, int out)
 {
 	struct janitor_result result = { 0 };
 	int *fds[] = { &job.parent, &out, &job.proc };
-	int r;
+	int r = 0;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	keep(fds, job.kind == JANITOR_COUNT ? 3 : 2);
+	keep(fds, job.kind == JANITOR_REMOVE ? 2 : 3);
 	(void)setpriority(PRIO_PROCESS, 0, 5);
 	if (job.kind == JANITOR_REMOVE)
 		r = remove_unless_awake(job.parent, job.name, &result.err);
-	else
+	else if (job.kind == JANITOR_COUNT)
 		r = count(&job, &result.use, &result.err);
+	else
+		result.use.bytes = tree_memory(job.proc, job.pid);
 	result.failed = r < 0;
 	(void)!write(out, &result, sizeof result);
 	_exit(0);
@@ -100,9 +109,10 @@ struct janitor_result janitor_end(struct janitor *janitor)
 
 	if (read(janitor->result, &result, sizeof result) != (ssize_t)sizeof result) {
 		result = (struct janitor_result){ .failed = true };
-		(void)error_set(&result.err, ERR_SYSTEM, "the process that works on files died");
+		(void)error_set(&result.err, ERR_SYSTEM, "the process that does the work died");
 	}
 	(void)close(janitor->result);
 	janitor->pid = 0;
+	result.kind = janitor->kind;
 	return result;
 }

@@ -1,7 +1,7 @@
-/* janitor.h - work on files that takes its time, each piece in a process of its own.
+/* janitor.h - work that takes its time, each piece in a process of its own.
  *
- * A tree a sandbox leaves behind may have millions of entries; counting or removing them must
- * not hold anybody up. */
+ * A tree a sandbox leaves behind may have millions of entries, and its processes as many
+ * descriptors; counting or removing them must not hold anybody up. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,17 +13,17 @@
 #include "engine/native/ids.h"
 #include "engine/spec.h"
 
-enum janitor_kind { JANITOR_REMOVE, JANITOR_COUNT };
+enum janitor_kind { JANITOR_REMOVE, JANITOR_COUNT, JANITOR_MEMORY, JANITOR_KINDS };
 
 struct janitor_job {
 	enum janitor_kind kind;
 	int parent; /* of the directory `name` */
 	const char *name;
-	uint64_t number;        /* REMOVE: 0. COUNT: whose files they are */
+	uint64_t number;        /* REMOVE: 0. Else whose files or memory it is */
 	struct ids_block ids;   /* REMOVE: to be given back */
 	struct disk_use enough; /* COUNT: more need not be counted */
-	int proc;               /* COUNT: for what its processes hold open */
-	pid_t pid;              /* COUNT: its first process */
+	int proc;               /* not REMOVE: for what its processes hold */
+	pid_t pid;              /* not REMOVE: its first process */
 };
 
 struct janitor {
@@ -38,7 +38,8 @@ struct janitor {
 struct janitor_result {
 	bool failed;
 	struct error err;
-	struct disk_use use; /* COUNT */
+	enum janitor_kind kind;
+	struct disk_use use; /* COUNT; MEMORY: bytes */
 };
 
 MUST_CHECK int janitor_start(struct janitor *janitor, const struct janitor_job *job,

@@ -105,9 +105,14 @@ static void control(struct spawner *spawner, const struct request *request)
 
 /* --- files -------------------------------------------------------------------------- */
 
-struct janitor *spawner_free_janitor(struct spawner *spawner)
+struct janitor *spawner_free_janitor(struct spawner *spawner, enum janitor_kind kind)
 {
-	for (size_t i = 0; i < JANITORS_MAX; i++)
+	static const size_t first[JANITOR_KINDS + 1] = { [JANITOR_REMOVE] = 0,
+		                                         [JANITOR_COUNT] = 12,
+		                                         [JANITOR_MEMORY] = 20,
+		                                         [JANITOR_KINDS] = JANITORS_MAX };
+
+	for (size_t i = first[kind]; i < first[kind + 1]; i++)
 		if (spawner->janitors[i].pid == 0)
 			return &spawner->janitors[i];
 	return NULL;
@@ -117,7 +122,8 @@ void spawner_start_erasing(struct spawner *spawner)
 {
 	struct janitor *janitor;
 
-	while (spawner->erase_count != 0 && (janitor = spawner_free_janitor(spawner)) != NULL) {
+	while (spawner->erase_count != 0 &&
+	       (janitor = spawner_free_janitor(spawner, JANITOR_REMOVE)) != NULL) {
 		struct workshop *shop = &spawner->shop;
 		const char *name = spawner->erase[spawner->erase_first];
 		struct janitor_job job = { .kind = JANITOR_REMOVE,
@@ -183,7 +189,8 @@ static void erase(struct spawner *spawner, const struct request *request)
 
 	if (!is_id)
 		(void)error_set(&err, ERR_INVALID, "id: not a sandbox's");
-	else if (box != NULL && (!box->is_killed || box->erase != 0 || request->number == 0))
+	else if (box != NULL &&
+	         ((!box->is_killed && !box->is_dead) || box->erase != 0 || request->number == 0))
 		(void)error_set(&err, ERR_INVALID, "sandbox %s is awake", request->spec.id);
 	else if (box != NULL) {
 		box->erase = request->number;

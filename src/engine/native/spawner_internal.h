@@ -9,7 +9,7 @@
 #define SPARE_PREFIX "sp_"
 #define GONE_PREFIX  IDS_GONE_PREFIX
 
-enum { BOXES_MAX = 1024, JANITORS_MAX = 16, ERASE_QUEUE_MAX = 4096 };
+enum { BOXES_MAX = 1024, JANITORS_MAX = 24, ERASE_QUEUE_MAX = 4096 };
 
 struct spawner {
 	struct workshop shop;
@@ -26,14 +26,16 @@ struct spawner {
 	uint64_t wanted_until;
 	uint64_t asked;                /* when the server wanted something last */
 	uint64_t disk_due, memory_due; /* when the watch looks next */
+	size_t memory_next;            /* the box whose memory it looks at then */
 };
 
 /* Requests of the server: requests.c. */
 void spawner_take(struct spawner *spawner, const struct request *request);
 void spawner_start_erasing(struct spawner *spawner);
 struct box *spawner_find(struct spawner *spawner, uint64_t number);
-struct box *spawner_free_box(struct spawner *spawner);         /* or NULL */
-struct janitor *spawner_free_janitor(struct spawner *spawner); /* or NULL */
+struct box *spawner_free_box(struct spawner *spawner); /* or NULL */
+/* Or NULL. Each kind of work has places of its own: none keeps another waiting. */
+struct janitor *spawner_free_janitor(struct spawner *spawner, enum janitor_kind kind);
 /* Answers request `number`. */
 void spawner_erase(struct spawner *spawner, const char *id, uint64_t number);
 /* A directory nobody answers for any more; in a while. */

@@ -24,26 +24,37 @@ static bool read_text(int proc, pid_t pid, const char *file, char *text, size_t 
 	return n > 0;
 }
 
-static uint64_t memory_of(int proc, pid_t pid)
+struct sum {
+	int proc;
+	uint64_t bytes;
+};
+
+/* Of its process: the first thread that has memory tells it for all. */
+static bool add_memory(void *ctx, pid_t thread)
 {
+	struct sum *sum = ctx;
+	uint64_t bytes = 0;
 	char text[1024];
 	const char *found;
 
-	if (read_text(proc, pid, "smaps_rollup", text, sizeof text) &&
+	if (read_text(sum->proc, thread, "smaps_rollup", text, sizeof text) &&
 	    (found = strstr(text, "\nPss:")) != NULL)
-		return strtoull(found + 5, NULL, 10) * 1024;
-	if (read_text(proc, pid, "statm", text, sizeof text) && (found = strchr(text, ' ')) != NULL)
-		return strtoull(found, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
-	return 0;
+		bytes = strtoull(found + 5, NULL, 10) * 1024;
+	else if (read_text(sum->proc, thread, "statm", text, sizeof text) &&
+	         (found = strchr(text, ' ')) != NULL)
+		bytes = strtoull(found, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+	sum->bytes += bytes;
+	return bytes == 0;
 }
 
 uint64_t tree_memory(int proc, pid_t pid)
 {
+	static const struct nameless_where memory = { .type = TMPFS_MAGIC };
 	static pid_t all[TREE_PIDS_MAX];
 	size_t count = tree_pids(proc, pid, all);
-	uint64_t sum = nameless_files(proc, pid, TMPFS_MAGIC).bytes;
+	struct sum sum = { .proc = proc, .bytes = nameless_files(proc, pid, &memory).bytes };
 
 	for (size_t i = 0; i < count; i++)
-		sum += memory_of(proc, all[i]);
-	return sum;
+		tree_threads(proc, all[i], add_memory, &sum);
+	return sum.bytes;
 }

@@ -8,30 +8,41 @@
 
 #include "base/cleanup.h"
 
-/* Of one thread. */
-static size_t add_children(int task, const char *thread, pid_t *all, size_t count)
+struct tree {
+	int proc;
+	pid_t *all;
+	size_t count;
+};
+
+static void add(struct tree *tree, pid_t pid)
 {
-	char path[300], text[16384], *rest = text;
-	AUTO_FD int fd = -1;
-	ssize_t n;
-
-	(void)snprintf(path, sizeof path, "%s/children", thread);
-	fd = openat(task, path, O_RDONLY | O_CLOEXEC);
-	n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-	if (n <= 0)
-		return count;
-	text[n] = '\0';
-	while (count < TREE_PIDS_MAX) {
-		long child = strtol(rest, &rest, 10);
-
-		if (child <= 0)
-			break;
-		all[count++] = (pid_t)child;
-	}
-	return count;
+	if (pid > 0 && tree->count < TREE_PIDS_MAX)
+		tree->all[tree->count++] = pid;
 }
 
-static size_t add_all_children(int proc, pid_t pid, pid_t *all, size_t count)
+/* One read returns a page of them at most. Behind each is a space. */
+static bool add_children(void *ctx, pid_t thread)
+{
+	struct tree *tree = ctx;
+	char path[64], text[4096];
+	AUTO_FD int fd = -1;
+	pid_t child = 0;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof path, "%d/task/%d/children", thread, thread);
+	fd = openat(tree->proc, path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && (n = read(fd, text, sizeof text)) > 0)
+		for (ssize_t i = 0; i < n; i++)
+			if (text[i] >= '0' && text[i] <= '9')
+				child = child * 10 + (text[i] - '0');
+			else {
+				add(tree, child);
+				child = 0;
+			}
+	return true;
+}
+
+void tree_threads(int proc, pid_t pid, tree_thread_fn *fn, void *ctx)
 {
 	char path[32];
 	const struct dirent *entry;
@@ -44,21 +55,20 @@ static size_t add_all_children(int proc, pid_t pid, pid_t *all, size_t count)
 	if (dir == NULL) {
 		if (fd >= 0)
 			(void)close(fd);
-		return count;
+		return;
 	}
 	while ((entry = readdir(dir)) != NULL)
-		if (entry->d_name[0] != '.')
-			count = add_children(fd, entry->d_name, all, count);
+		if (entry->d_name[0] != '.' && !fn(ctx, (pid_t)strtol(entry->d_name, NULL, 10)))
+			break;
 	(void)closedir(dir);
-	return count;
 }
 
 size_t tree_pids(int proc, pid_t pid, pid_t all[TREE_PIDS_MAX])
 {
-	size_t count = 1;
+	struct tree tree = { .proc = proc, .all = all };
 
-	all[0] = pid;
-	for (size_t i = 0; i < count; i++)
-		count = add_all_children(proc, all[i], all, count);
-	return count;
+	add(&tree, pid);
+	for (size_t i = 0; i < tree.count; i++)
+		tree_threads(proc, all[i], add_children, &tree);
+	return tree.count;
 }

@@ -3,7 +3,7 @@
  * Disk, where there is no quota: the free space of the file system is looked at, which costs
  * nothing; only when so much has gone since a sandbox was counted last that it could be over its
  * limit is it counted again, by a janitor. Memory, where there are no cgroups: what its
- * processes use is added up. Who is over is ended. */
+ * processes use is added up, by a janitor too. Who is over is ended. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

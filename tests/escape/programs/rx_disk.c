@@ -1,13 +1,41 @@
 /* rx_disk KIND MIB - takes so much of the disk in some way, then waits a second and says so. */
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { MIB = 1 << 20 };
 static char block[MIB];
+
+/* FS_IOC_RESVSP64: what fallocate does, asked for in another way. */
+static int reserve(int fd)
+{
+	struct {
+		short type, whence;
+		long long start, len;
+		int more[6];
+	} space = { .len = 4LL << 30 };
+
+	return ioctl(fd, _IOW('X', 42, space), &space) | close(fd);
+}
+
+/* Nothing is left of the file but the mapping. */
+static int take_mapped(int fd, const char *name)
+{
+	char *at = ftruncate(fd, MIB) < 0
+	                   ? MAP_FAILED
+	                   : mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (at == MAP_FAILED || close(fd) < 0 || unlink(name) < 0)
+		return -1;
+	memset(at, 1, MIB);
+	return madvise(at, MIB, MADV_DONTNEED); /* on the disk, not in memory */
+}
 
 static int take_one(const char *kind, int number)
 {
@@ -23,6 +51,10 @@ static int take_one(const char *kind, int number)
 		(void)unlink(name);
 	if (strcmp(kind, "fallocate") == 0)
 		return fallocate(fd, 0, 0, MIB) | close(fd);
+	if (strcmp(kind, "reserve") == 0)
+		return reserve(fd);
+	if (strcmp(kind, "mapped") == 0)
+		return take_mapped(fd, name);
 	if (strcmp(kind, "mmap") == 0) {
 		char *at = ftruncate(fd, MIB) < 0
 		                   ? MAP_FAILED
@@ -40,17 +72,46 @@ static int take_one(const char *kind, int number)
 	return 0;
 }
 
-int main(int argc, char **argv)
+static int take_all(const char *kind, int count)
 {
-	if (argc != 3)
-		return 2;
 	memset(block, 1, sizeof block);
-	for (int i = 0; i < atoi(argv[2]); i++)
-		if (take_one(argv[1], i) < 0) {
+	for (int i = 0; i < count; i++)
+		if (take_one(kind, i) < 0) {
 			perror("refused");
 			return 1;
 		}
 	(void)sleep(1);
 	(void)printf("held\n");
+	(void)fflush(stdout);
 	return 0;
+}
+
+static int in_thread(void *count)
+{
+	_exit(take_all("unlinked", *(int *)count));
+}
+
+/* thread: one with a table of files of its own. leaderless: the first thread is gone. */
+static int take_in_thread(int count, int flags)
+{
+	static char stack[MIB];
+
+	if (clone(in_thread, stack + MIB,
+	          CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | flags,
+	          &count) < 0)
+		return 1;
+	if (flags != 0)
+		(void)syscall(SYS_exit, 0);
+	return pause();
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 3)
+		return 2;
+	if (strcmp(argv[1], "thread") == 0)
+		return take_in_thread(atoi(argv[2]), 0);
+	if (strcmp(argv[1], "leaderless") == 0)
+		return take_in_thread(atoi(argv[2]), CLONE_FILES);
+	return take_all(argv[1], atoi(argv[2]));
 }

@@ -54,6 +54,11 @@ struct what {
 	{                                                                                          \
 		what, 16, 29, { 1, command, 0 }, { e, strict, e, e, EPERM }, false                 \
 	}
+#define RESERVE(what, command)                                                                     \
+	{                                                                                          \
+		what, 16, 29, { 3, command, 0 },                                                   \
+		        { EOPNOTSUPP, EOPNOTSUPP, EOPNOTSUPP, OK, EPERM }, false                   \
+	}
 #define CLONE(what, flags, e)                                                                      \
 	{                                                                                          \
 		what, 56, 220, { flags, 0, 0 }, EVERYBODY(e), false                                \
@@ -168,6 +173,10 @@ static const struct what calls[] = {
 	CLONE("messages", CLONE_NEWIPC | 17, EPERM),
 
 	IOCTL("TCGETS", TCGETS, OK, OK),
+	RESERVE("FS_IOC_RESVSP", 0x40305828),
+	RESERVE("FS_IOC_RESVSP64", 0x4030582a),
+	RESERVE("FS_IOC_ZERO_RANGE", 0x40305839),
+	IOCTL("FS_IOC_UNRESVSP64, which gives back", 0x4030582b, EPERM, OK),
 	IOCTL("TIOCGWINSZ", TIOCGWINSZ, OK, OK),
 	IOCTL("FIONREAD", FIONREAD, OK, OK),
 	IOCTL("SIOCGIFCONF", 0x8912, EPERM, OK),

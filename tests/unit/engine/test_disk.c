@@ -1,5 +1,9 @@
 #include "native_test.h"
 
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
 #include "engine/native/disk.h"
 
 enum { PROJECT = 4711 };
@@ -39,6 +43,27 @@ static void what_is_in_the_way_is_an_error(void **state)
 	assert_int_equal(symlinkat("/tmp", place.fd, "sandboxes"), 0);
 	CHECK_ERROR(disk_open(&disk, place.fd, false, &err), err, ERR_SYSTEM,
 	            "open the directory sandboxes: Not a directory");
+	place_stop(&place);
+}
+
+/* It can do nothing but end. */
+static int release_project_0(int dir)
+{
+	const struct disk disk = { .kind = DISK_QUOTA, .dir = dir };
+
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0) < 0)
+		return 1;
+	disk_release(&disk, 0);
+	return (int)syscall(SYS_exit, 0);
+}
+
+static void project_0_is_the_hosts_own_and_stays_as_it_is(void **state)
+{
+	struct place place;
+
+	(void)state;
+	place_start(&place);
+	in_child(release_project_0, place.fd);
 	place_stop(&place);
 }
 
@@ -188,6 +213,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(without_root_files_are_watched),
 		TEST(what_is_in_the_way_is_an_error),
+		TEST(project_0_is_the_hosts_own_and_stays_as_it_is),
 		TEST(a_quota_holds),
 		TEST(a_quota_of_nothing_is_refused),
 	};
