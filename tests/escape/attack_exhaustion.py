@@ -93,6 +93,11 @@ def shared_mappings(box):
     named(siege, "memory")
 
 
+@test("RX-03", "tables of pages count, and memory is named")
+def page_tables(box):
+    named(swallow(box, "rx_memory", "tables", mib=300), "memory")
+
+
 @test("RX-03", "what many children take counts together, and memory is named")
 def children_together(box):
     # With cgroups one of them is killed, the first program may get to its end.

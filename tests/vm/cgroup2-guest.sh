@@ -1,7 +1,8 @@
 #!/bin/sh
 # cgroup2-guest.sh - what is tried inside: the units that touch groups and quotas, what doctor
 # says as root and as a user with and without a cgroup of their own, and those attacks whose
-# outcome depends on groups, as root and as both kinds of users. `long`: all attacks there are.
+# outcome depends on groups, as root and as both kinds of users. `long`: all attacks there are, or
+# those named behind it.
 set -u
 . tests/scripts/tap.sh
 belljar=$PWD/build/belljar
@@ -56,7 +57,7 @@ is 'a quota stops the writer at its limit, and is named' "$said" 'exact
 belljar: disk: no room is left, the limit is 4 MiB'
 
 if [ "${1:-}" = long ]; then
-  attacks=
+  attacks=${2:-}
 else
   attacks=PV-01,PV-07,RX-02
 fi

@@ -29,6 +29,18 @@ struct sum {
 	uint64_t bytes;
 };
 
+/* Tables of pages are not among the pages, and can be as large. */
+static uint64_t tables_of(int proc, pid_t thread)
+{
+	char text[2048];
+	const char *found;
+
+	if (!read_text(proc, thread, "status", text, sizeof text))
+		return 0;
+	found = strstr(text, "\nVmPTE:");
+	return found != NULL ? strtoull(found + sizeof "\nVmPTE:" - 1, NULL, 10) * 1024 : 0;
+}
+
 /* Of its process: the first thread that has memory tells it for all. */
 static bool add_memory(void *ctx, pid_t thread)
 {
@@ -43,7 +55,8 @@ static bool add_memory(void *ctx, pid_t thread)
 	else if (read_text(sum->proc, thread, "statm", text, sizeof text) &&
 	         (found = strchr(text, ' ')) != NULL)
 		bytes = strtoull(found, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
-	sum->bytes += bytes;
+	if (bytes != 0)
+		sum->bytes += bytes + tables_of(sum->proc, thread);
 	return bytes == 0;
 }
 

@@ -1,6 +1,6 @@
 /* rx_memory KIND MIB SECONDS - takes memory of processes, holds it, and says so: malloc, shared
  * (mappings RLIMIT_DATA does not count), children, threads-children (of a thread that is not the
- * first one). */
+ * first one), tables (of pages). */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,9 +25,26 @@ static void *children(void *unused)
 	return unused;
 }
 
+/* A page's worth of table for each two MiB that are looked at, and next to no memory else. */
+static int tables(void)
+{
+	size_t size = (size_t)mib * 512 * MIB;
+	volatile char *at = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+	                         -1, 0);
+
+	if (at == MAP_FAILED || madvise((void *)at, size, MADV_NOHUGEPAGE) != 0)
+		return -1;
+	for (size_t i = 0; i < size; i += 2 * MIB)
+		(void)at[i];
+	return 0;
+}
+
 static int take(const char *kind)
 {
 	pthread_t thread;
+
+	if (strcmp(kind, "tables") == 0)
+		return tables();
 
 	if (strcmp(kind, "threads-children") == 0)
 		return pthread_create(&thread, NULL, children, NULL);
