@@ -40,6 +40,7 @@ static const struct layer {
 	{ "sandbox", "all of it together", NULL, engine_sandbox },
 	{ "ids", "separate users for agent and code", NULL, engine_ids },
 	{ "groups", "code without the groups of the caller", NULL, engine_groups },
+	{ "programs", "the machine's programs and nothing else of it", NULL, engine_programs },
 	{ "cgroups", "limits the kernel enforces", NULL, engine_cgroups },
 	{ "memory", "a limit on memory", NULL, engine_memory },
 	{ "swap", "a limit on swap space", NULL, engine_swap },

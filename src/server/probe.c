@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -51,29 +50,4 @@ void probe_list_add(char *list, size_t size, const char *word)
 	size_t used = strlen(list);
 
 	(void)snprintf(list + used, size - used, "%s%s", used != 0 ? ", " : "", word);
-}
-
-int probe_find_program(const char *name, char out[PROBE_PATH_SIZE])
-{
-	const char *path = getenv("PATH");
-
-	if (path == NULL)
-		path = "/usr/local/bin:/usr/bin:/bin"; /* as a shell would */
-	/* A relative entry would find what the current directory happens to hold. */
-	for (; path != NULL && *path != '\0'; path += *path == ':') {
-		int len = (int)strcspn(path, ":");
-		char candidate[PROBE_PATH_SIZE];
-		struct stat st;
-
-		if (*path == '/' && len < PROBE_PATH_SIZE &&
-		    snprintf(candidate, sizeof candidate, "%.*s/%s", len, path, name) <
-		            PROBE_PATH_SIZE &&
-		    stat(candidate, &st) == 0 && S_ISREG(st.st_mode) &&
-		    access(candidate, X_OK) == 0) {
-			memcpy(out, candidate, sizeof candidate);
-			return 0;
-		}
-		path += len;
-	}
-	return -1;
 }

@@ -37,7 +37,6 @@ bool probe_kernel_has_holes(const char *release, const char *built);
 /* Adds to a list with commas, as far as there is room. */
 void probe_list_add(char *list, size_t size, const char *word);
 
-/* The first executable of that name on $PATH (the usual directories if it is not set): 0,
- * or -1 if there is none. */
+/* probe_interpreters() with other directories than those of sandboxes, with ":" between. */
 #define PROBE_PATH_SIZE 4096
-MUST_CHECK int probe_find_program(const char *name, char out[PROBE_PATH_SIZE]);
+void probe_interpreters_in(const char *directories, struct check *ret);

@@ -149,6 +149,20 @@ void engine_groups(const struct trial *trial, struct check *ret)
 		check_set(ret, CHECK_ON, "the caller is in none that gives anything away");
 }
 
+void engine_programs(const struct trial *trial, struct check *ret)
+{
+	if (!is_started(trial, ret))
+		return;
+	if (trial->report.usr_is_whole) {
+		check_set(ret, CHECK_ON, "/usr, read-only and through an overlay");
+		return;
+	}
+	check_set(ret, CHECK_WEAKER,
+	          "something is mounted below /usr: sandboxes see it as it is, its sockets and "
+	          "locks too");
+	check_fix(ret, "findmnt --submounts /usr shows it: unmount it, or start belljar as root");
+}
+
 /* --- limits --- */
 
 static const struct limit {

@@ -24,5 +24,5 @@ void trial_run(const struct options *options, struct trial *trial);
 /* Sets status, detail and fix of a check in which they are empty. */
 typedef void engine_fn(const struct trial *trial, struct check *ret);
 
-engine_fn engine_sandbox, engine_ids, engine_groups;
+engine_fn engine_sandbox, engine_ids, engine_groups, engine_programs;
 engine_fn engine_cgroups, engine_memory, engine_swap, engine_cpu, engine_processes, engine_disk;

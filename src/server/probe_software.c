@@ -24,7 +24,23 @@ static const struct interpreter {
 	{ "bash", "bash" },
 };
 
-void probe_interpreters(UNUSED const struct options *options, struct check *ret)
+/* A relative entry would find what the current directory happens to hold. */
+static int find_program(const char *directories, const char *name, char out[PROBE_PATH_SIZE])
+{
+	for (const char *at = directories; *at != '\0'; at += *at == ':') {
+		int len = (int)strcspn(at, ":");
+		struct stat st;
+
+		if (*at == '/' &&
+		    snprintf(out, PROBE_PATH_SIZE, "%.*s/%s", len, at, name) < PROBE_PATH_SIZE &&
+		    stat(out, &st) == 0 && S_ISREG(st.st_mode) && access(out, X_OK) == 0)
+			return 0;
+		at += len;
+	}
+	return -1;
+}
+
+void probe_interpreters_in(const char *directories, struct check *ret)
 {
 	char found[300] = "", missing[64] = "";
 	size_t found_len = 0, missing_len = 0;
@@ -32,7 +48,7 @@ void probe_interpreters(UNUSED const struct options *options, struct check *ret)
 	for (size_t i = 0; i < ARRAY_LEN(interpreters); i++) {
 		char path[PROBE_PATH_SIZE], shown[80];
 
-		if (probe_find_program(interpreters[i].program, path) < 0) {
+		if (find_program(directories, interpreters[i].program, path) < 0) {
 			missing_len += (size_t)snprintf(missing + missing_len,
 			                                sizeof missing - missing_len, " %s",
 			                                interpreters[i].package);
@@ -49,6 +65,12 @@ void probe_interpreters(UNUSED const struct options *options, struct check *ret)
 	check_set(ret, found_len != 0 ? CHECK_WEAKER : CHECK_OFF, "missing:%s%s%s", missing,
 	          found_len != 0 ? "; found: " : "", found);
 	check_fix(ret, "apt install%s", missing);
+}
+
+/* What is elsewhere, in a home for instance, is not in sandboxes. */
+void probe_interpreters(UNUSED const struct options *options, struct check *ret)
+{
+	probe_interpreters_in("/usr/local/bin:/usr/bin:/bin", ret);
 }
 
 /* --- Docker and Podman --- */
