@@ -23,6 +23,8 @@ enum {
 	STATUS_TIMED_OUT = 124, /* as timeout(1) has it */
 	STATUS_SIGNAL = 128,
 	PATIENCE_MS = 2000,
+	WAIT_MS = 5000, /* for a sandbox that another belljar has */
+	AGAIN_MS = 50,
 };
 
 static const int ending_signals[] = { SIGINT, SIGTERM, SIGHUP };
@@ -46,6 +48,8 @@ struct exec {
 	char typed_bytes[INPUT_CHUNK];
 	bool input_ended;
 	struct loop_timer *patience; /* with a program that was told to end */
+	struct loop_timer *again;    /* to ask for a sandbox that another one has */
+	unsigned waited_ms;
 	bool is_told;
 	bool is_ending;
 	bool failed;
@@ -234,6 +238,20 @@ static int start_run(struct exec *exec, struct error *err)
 	return 0;
 }
 
+/* --- the sandbox ------------------------------------------------------------------------ */
+
+/* Two that start together want the same one: it is a matter of moments. */
+static void fail_or_wait(struct exec *exec, const struct error *why)
+{
+	if (exec->call->options->sandbox == NULL || why->kind != ERR_INVALID ||
+	    (why->errnum != EBUSY && why->errnum != EEXIST) || exec->waited_ms >= WAIT_MS) {
+		fail(exec, why);
+		return;
+	}
+	exec->waited_ms += AGAIN_MS;
+	loop_timer_start(exec->again, AGAIN_MS);
+}
+
 static void on_awake(void *ctx, const struct error *why)
 {
 	struct exec *exec = ctx;
@@ -242,12 +260,33 @@ static void on_awake(void *ctx, const struct error *why)
 	if (exec->is_ending)
 		return;
 	if (why != NULL)
-		fail(exec, why);
+		fail_or_wait(exec, why);
 	else if (start_run(exec, &err) < 0)
 		fail(exec, &err);
 }
 
-/* --- the sandbox ------------------------------------------------------------------------ */
+/* What was asked for this once, of a sandbox that was made with something else. */
+static int check_wish(const struct exec *exec, const struct spec *wish, struct error *err)
+{
+	const struct spec *made = &sandbox_row(exec->sandbox)->spec;
+	const struct options *options = exec->call->options;
+
+	for (size_t i = OPTION_MEMORY; i <= OPTION_GPU; i++) {
+		size_t at = option_specs[i].offset - offsetof(struct options, limits);
+		bool same = i == OPTION_CALLS ? made->calls == wish->calls
+		            : i == OPTION_GPU ? made->gpus == wish->gpus
+		                              : memcmp((const char *)&made->limits + at,
+		                                       (const char *)&wish->limits + at,
+		                                       sizeof(uint64_t)) == 0;
+
+		if (!same && (options->flags >> i & 1) != 0)
+			return error_set(err, ERR_INVALID,
+			                 "--%s: sandbox '%s' was made with another value, which it "
+			                 "keeps: leave the option out, or remove the sandbox first",
+			                 option_specs[i].name, options->sandbox);
+	}
+	return 0;
+}
 
 static int find_or_create(struct exec *exec, struct error *err)
 {
@@ -257,30 +296,40 @@ static int find_or_create(struct exec *exec, struct error *err)
 		                     .name = options->sandbox,
 		                     .throw_away = options->sandbox == NULL };
 
+	if (stack_spec(exec->stack, options, &wish.spec, err) < 0)
+		return -1;
 	if (options->sandbox != NULL) {
 		if (sandbox_find(manager, wish.owner, options->sandbox, &exec->sandbox, err) == 0)
-			return 0;
+			return check_wish(exec, &wish.spec, err);
 		if (err->kind != ERR_NOT_FOUND || spec_is_id(options->sandbox))
 			return -1;
 	}
-	if (stack_spec(exec->stack, options, &wish.spec, err) < 0)
-		return -1;
 	return sandbox_create(manager, &wish, &exec->sandbox, err);
 }
 
-static void on_ready(void *ctx, const struct error *why)
+static void get_sandbox(void *ctx)
 {
 	struct exec *exec = ctx;
 	struct error err;
 
 	if (exec->is_ending)
 		return;
-	if (why != NULL)
-		fail(exec, why);
-	else if (find_or_create(exec, &err) < 0)
-		fail(exec, &err);
+	if (find_or_create(exec, &err) < 0)
+		fail_or_wait(exec, &err);
 	else
 		sandbox_wake(exec->sandbox, on_awake, exec);
+}
+
+static void on_ready(void *ctx, const struct error *why)
+{
+	struct exec *exec = ctx;
+
+	if (exec->is_ending)
+		return;
+	if (why != NULL)
+		fail(exec, why);
+	else
+		get_sandbox(exec);
 }
 
 static void on_patience_over(void *ctx)
@@ -319,17 +368,22 @@ static int run_loop(struct exec *exec, struct stack_base *base, struct error *er
 	if (stack_new(exec->loop, base, on_ready, exec, &exec->stack, err) < 0)
 		return -1;
 	exec->patience = loop_timer_new(exec->loop, on_patience_over, exec);
+	exec->again = loop_timer_new(exec->loop, get_sandbox, exec);
 	for (size_t i = 0; i < ARRAY_LEN(ending_signals); i++) {
 		endings[i] = (struct ending){ exec, ending_signals[i] };
 		signals[i] = loop_signal_new(exec->loop, ending_signals[i], on_signal, &endings[i]);
 	}
 	loop_run(exec->loop);
+	exec->is_ending = true;
+	if (exec->run != NULL)
+		run_drop(exec->run);
 	for (size_t i = 0; i < ARRAY_LEN(ending_signals); i++)
 		(void)loop_signal_free(signals[i]);
 	(void)loop_timer_free(exec->patience);
+	(void)loop_timer_free(exec->again);
 	(void)input_free(exec->input);
-	(void)output_free(exec->output[0]);
 	(void)output_free(exec->output[1]);
+	(void)output_free(exec->output[0]);
 	(void)stack_free(exec->stack);
 	return 0;
 }
@@ -379,9 +433,10 @@ const struct verb verb_exec = {
 	.help = "Makes a sandbox, runs the program in it, passes input and output through, and "
 	        "removes "
 	        "the sandbox. With --sandbox the sandbox is kept: it sleeps afterwards, as "
-	        "files only, and wakes with the next call. What stands behind the program's name "
-	        "is "
-	        "passed to it.\n\n"
+	        "files only, and wakes with the next call, with the limits it was made with. If "
+	        "another "
+	        "belljar has it awake, exec waits up to 5 seconds. What stands behind the "
+	        "program's name is passed to it.\n\n"
 	        "The exit status is the program's; 124 if its time was up, 128 and the signal's "
 	        "number if a signal ended it. 1 means that belljar itself failed.",
 	.examples = examples,

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -25,18 +26,23 @@ static const char *const state_words[] = {
 };
 _Static_assert(ARRAY_LEN(state_words) == SANDBOX_STATE_COUNT, "a word for each state");
 
+/* A name may be longer than its column. */
+#define LINE "%-29s %-19s %-9s %s\n"
+
 struct listing {
 	json_t *list; /* NULL: lines */
 	size_t count;
 	int servers;
 };
 
-/* What a killed server had awake sleeps: the next one will write so. */
+/* What a killed server had awake sleeps, and what it was making or had to throw away goes: the next
+ * one will write so. */
 static const char *state_of(const struct listing *listing, const struct sandbox_row *row)
 {
-	if (row->state == SANDBOX_AWAKE && !instance_is_alive(listing->servers, row->instance))
-		return state_words[SANDBOX_ASLEEP];
-	return state_words[row->state];
+	if (row->instance[0] == '\0' || instance_is_alive(listing->servers, row->instance))
+		return state_words[row->state];
+	return state_words[row->state == SANDBOX_AWAKE && !row->throw_away ? SANDBOX_ASLEEP
+	                                                                   : SANDBOX_DELETING];
 }
 
 static const char *when(int64_t seconds, char out[32])
@@ -58,8 +64,8 @@ static bool show(void *ctx, const struct sandbox_row *row)
 	(void)when(row->used_s, used);
 	if (listing->list == NULL) {
 		if (listing->count++ == 0)
-			out("%-30s%-20s%-10s%s\n", "SANDBOX", "NAME", "STATE", "USED");
-		out("%-30s%-20s%-10s%s\n", row->spec.id, row->name[0] != '\0' ? row->name : "-",
+			out(LINE, "SANDBOX", "NAME", "STATE", "USED");
+		out(LINE, row->spec.id, row->name[0] != '\0' ? row->name : "-",
 		    state_of(listing, row), used);
 		return true;
 	}
@@ -77,9 +83,7 @@ static int list(const struct options *options, struct listing *listing, struct e
 	char state[PATH_MAX], path[PATH_MAX + 32];
 	AUTO(store) struct store *store = NULL;
 
-	if (options->state_dir != NULL)
-		(void)snprintf(state, sizeof state, "%s", options->state_dir);
-	else if (stack_state_directory(state, err) < 0)
+	if (stack_find_state(options, state, err) < 0)
 		return -1;
 	(void)owner_local();
 	if (confine_server(err) < 0)
@@ -87,8 +91,8 @@ static int list(const struct options *options, struct listing *listing, struct e
 	(void)snprintf(path, sizeof path, "%s/servers", state);
 	listing->servers = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	(void)snprintf(path, sizeof path, "%s/db/belljar.db", state);
-	if (access(path, F_OK) < 0)
-		return 0; /* nothing has ever been made here */
+	if (access(path, F_OK) < 0) /* ENOENT: nothing has ever been made here */
+		return errno == ENOENT ? 0 : error_sys(err, "'%s'", path);
 	if (store_open(path, registry_migrations, &store, err) < 0)
 		return -1;
 	return registry_each(store, owner_local(), show, listing, err);
@@ -130,6 +134,6 @@ const struct verb verb_ps = {
 	.help = "Shows each sandbox that is kept, its name, whether it is awake, and when it was "
 	        "used last. One that sleeps is files only: no process, no memory.",
 	.examples = examples,
-	.options = FOR_LISTING,
+	.options = FOR_PS,
 	.run = run,
 };

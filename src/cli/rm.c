@@ -85,6 +85,6 @@ const struct verb verb_rm = {
 	.summary = "Remove a sandbox and all its files.",
 	.help = "Takes its name or id. One that is awake in a server is that server's to remove.",
 	.examples = examples,
-	.options = FOR_LISTING,
+	.options = FOR_RM,
 	.run = run,
 };

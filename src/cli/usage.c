@@ -100,8 +100,9 @@ static const struct option_spec *pick_example(const struct verb *verb)
 	return first;
 }
 
-static void print_sources(const struct option_spec *example)
+static void print_sources(const struct verb *verb, const struct option_spec *example)
 {
+	bool has_config = (option_specs[OPTION_CONFIG].verbs & verb->options) != 0;
 	char variable[OPTION_NAME_SIZE], key[OPTION_NAME_SIZE], text[400];
 
 	(void)option_variable(example, variable);
@@ -117,11 +118,11 @@ static void print_sources(const struct option_spec *example)
 	if (!example->in_file)
 		return;
 	(void)snprintf(text, sizeof text,
-	               "All but --config may stand in the configuration file, as a key such as %s. "
+	               "%s may stand in the configuration file, as a key such as %s. "
 	               "A flag wins over the environment, the environment over the file. The file "
 	               "is $XDG_CONFIG_HOME/belljar/belljar.json (usually "
 	               "~/.config/belljar/belljar.json), or else /etc/belljar/belljar.json.",
-	               option_key(example, key));
+	               has_config ? "All but --config" : "They", option_key(example, key));
 	out_wrapped(0, 0, text);
 }
 
@@ -136,7 +137,7 @@ static void print_options(const struct verb *verb)
 	out("  -h, --help");
 	out_wrapped(OPTION_COLUMN, strlen("  -h, --help"), "Print this help.");
 	if (example != NULL)
-		print_sources(example);
+		print_sources(verb, example);
 }
 
 static void print_choices(const struct verb *verb)
@@ -157,6 +158,8 @@ void usage_verb(const struct verb *verb)
 	out("usage: belljar %s%s", verb->name, verb->options != 0 ? " [OPTION...]" : "");
 	if (verb->operand != NULL)
 		out(verb->operand_needed ? " %s" : " [%s]", verb->operand);
+	if (verb->operand_rest)
+		out(" [ARG...]");
 	out("\n\n");
 	out_wrapped(0, 0, verb->summary);
 	if (verb->help != NULL) {

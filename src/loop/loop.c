@@ -105,13 +105,18 @@ int loop_new(struct loop **ret, struct error *err)
 	return 0;
 }
 
+void loop_settle(struct loop *loop)
+{
+	while (!list_is_empty(&loop->deferred))
+		run_deferred(-1, 0, loop);
+}
+
 /* What is deferred still runs: it frees things. */
 struct loop *loop_free(struct loop *loop)
 {
 	if (loop == NULL)
 		return NULL;
-	while (!list_is_empty(&loop->deferred))
-		run_deferred(-1, 0, loop);
+	loop_settle(loop);
 	event_free(loop->defer);
 	event_base_free(loop->base);
 	free(loop);

@@ -23,7 +23,8 @@ struct output {
 	const struct output_events *events;
 	void *ctx;
 	size_t max;
-	int fd, old_flags;
+	int fd;
+	bool was_blocking; /* then it is again in the end */
 	bool failed;
 };
 
@@ -95,7 +96,7 @@ int output_new(struct loop *loop, int fd, size_t max, const struct output_events
 	output = mem_new(sizeof *output);
 	output->loop = loop;
 	output->fd = fd;
-	output->old_flags = flags;
+	output->was_blocking = (flags & O_NONBLOCK) == 0;
 	output->max = max;
 	output->events = events;
 	output->ctx = ctx;
@@ -163,6 +164,16 @@ size_t output_pending(const struct output *output)
 	return evbuffer_get_length(output->queue);
 }
 
+/* Others have the same open file. Another output of ours may be one of them, and found it set by
+ * us: only who set it takes it back, in whatever order they go. */
+static void set_blocking(const struct output *output)
+{
+	int flags = fcntl(output->fd, F_GETFL);
+
+	if (output->was_blocking && flags >= 0)
+		(void)fcntl(output->fd, F_SETFL, flags & ~O_NONBLOCK);
+}
+
 struct output *output_free(struct output *output)
 {
 	if (output == NULL)
@@ -173,7 +184,7 @@ struct output *output_free(struct output *output)
 	output->event = output->departure = NULL;
 	evbuffer_free(output->queue);
 	output->queue = NULL;
-	(void)fcntl(output->fd, F_SETFL, output->old_flags);
+	set_blocking(output);
 	loop_defer(output->loop, free, output);
 	return NULL;
 }

@@ -7,6 +7,25 @@
 #include "sandbox/manager_internal.h"
 #include "store/store.h"
 
+struct ending {
+	struct list node;
+	void (*done)(void *ctx);
+	void *ctx;
+};
+
+static void forget_ending(struct ending *ending)
+{
+	list_remove(&ending->node);
+	free(ending);
+}
+
+static void forget_endings(struct manager *manager)
+{
+	while (!list_is_empty(&manager->endings))
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the links */
+		forget_ending(container_of(manager->endings.next, struct ending, node));
+}
+
 int manager_new(struct loop *loop, const struct manager_config *config, struct manager **ret,
                 struct error *err)
 {
@@ -16,6 +35,8 @@ int manager_new(struct loop *loop, const struct manager_config *config, struct m
 	manager->config = *config;
 	manager->engine = config->engine;
 	list_init(&manager->sandboxes);
+	list_init(&manager->swept);
+	list_init(&manager->endings);
 	if (store_open(config->database, registry_migrations, &manager->store, err) < 0) {
 		free(manager);
 		return -1;
@@ -24,35 +45,60 @@ int manager_new(struct loop *loop, const struct manager_config *config, struct m
 	return 0;
 }
 
+int manager_refuse(struct error *err)
+{
+	return error_set(err, ERR_INVALID,
+	                 "belljar is ending: no sandbox is made or woken any more");
+}
+
 static void tell_ended(void *ctx)
 {
 	struct manager *manager = ctx;
-	void (*ended)(void *) = manager->ended;
 
-	manager->ended = NULL;
-	if (ended != NULL)
-		ended(manager->ended_ctx);
+	while (!list_is_empty(&manager->endings)) {
+		struct ending *ending = container_of(manager->endings.next, struct ending, node);
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the links */
+		void (*done)(void *) = ending->done;
+		void *done_ctx = ending->ctx;
+
+		forget_ending(ending);
+		done(done_ctx);
+	}
 }
 
 void manager_check_ended(struct manager *manager)
 {
-	if (manager->ended != NULL && manager->sweeping == 0 && !sandbox_any_awake(manager))
+	if (!list_is_empty(&manager->endings) && list_is_empty(&manager->swept) &&
+	    !sandbox_any_awake(manager))
 		loop_defer(manager->loop, tell_ended, manager);
 }
 
 void manager_end(struct manager *manager, void (*done)(void *ctx), void *ctx)
 {
-	manager->ended = done;
-	manager->ended_ctx = ctx;
+	struct ending *ending = mem_new(sizeof *ending);
+
+	*ending = (struct ending){ .done = done, .ctx = ctx };
+	list_add(&manager->endings, &ending->node);
+	manager->is_over = true;
 	sandbox_end_all(manager);
 	manager_check_ended(manager);
 }
 
+/* What was deferred is about sandboxes that are there until it has run. */
 struct manager *manager_free(struct manager *manager)
 {
+	struct error err;
+
 	if (manager == NULL)
 		return NULL;
+	manager->is_over = true;
+	(void)manager_refuse(&err);
+	sandbox_tell_all(manager, &err);
+	forget_endings(manager);
+	loop_settle(manager->loop);
+	forget_endings(manager); /* of those who heard it only now */
 	sandbox_free_all(manager);
+	manager_forget_swept(manager);
 	(void)store_free(manager->store);
 	free(manager);
 	return NULL;

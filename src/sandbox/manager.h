@@ -32,8 +32,11 @@ MUST_CHECK int manager_new(struct loop *loop, const struct manager_config *confi
                            struct manager **ret, struct error *err);
 /* Finishes what dead servers began and removes what nobody owns. */
 void manager_sweep(struct manager *manager);
-/* Puts everything that is awake to sleep, or throws it away; then calls done. */
+/* Puts everything that is awake to sleep, or throws it away; then calls done. Nothing is made or
+ * woken any more. Whoever asks again is told, too. */
 void manager_end(struct manager *manager, void (*done)(void *ctx), void *ctx);
+/* Whoever still waits for a sandbox hears now that nothing comes of it; `done` is not called any
+ * more. Lets the loop's deferred calls run: not to be called from one, nor from an event. */
 struct manager *manager_free(struct manager *manager);
 DEFINE_CLEANUP(manager)
 

@@ -1,6 +1,7 @@
 #include "sandbox/registry.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -112,10 +113,12 @@ int registry_add(struct store *store, const struct sandbox_row *row, struct erro
 		return 0;
 	if (row->name[0] == '\0')
 		return error_set(err, ERR_INVALID, "there is a sandbox '%s' already", spec->id);
-	return error_set(err, ERR_INVALID,
-	                 "there is a sandbox named '%s' already: use it, delete it or choose "
-	                 "another name",
-	                 row->name);
+	(void)error_set(err, ERR_INVALID,
+	                "there is a sandbox named '%s' already: use it, delete it or choose "
+	                "another name",
+	                row->name);
+	err->errnum = EEXIST;
+	return -1;
 }
 
 struct finding {
@@ -208,15 +211,13 @@ int registry_claim(struct store *store, const char *id, const char *instance, st
 		return -1;
 	if (store_do(store,
 	             "UPDATE sandboxes SET state = 'awake', instance = ?1"
-	             " WHERE id = ?2 AND state = 'asleep' AND instance IN ('', ?1)",
+	             " WHERE id = ?2 AND ((state = 'asleep' AND instance = '')"
+	             " OR (state IN ('asleep', 'awake') AND instance = ?1))",
 	             err, "ss", instance, id) < 0)
 		goto undo;
 	mine = store_changed(store) == 1;
-	if (!mine &&
-	    store_each(store, on_state, state,
-	               "SELECT CASE WHEN state = 'awake' AND instance = ?1 THEN 'awake already'"
-	               " ELSE state END FROM sandboxes WHERE id = ?2",
-	               err, "ss", instance, id) < 0)
+	if (!mine && store_each(store, on_state, state, "SELECT state FROM sandboxes WHERE id = ?",
+	                        err, "s", id) < 0)
 		goto undo;
 	if (store_commit(store, err) < 0)
 		return -1;
@@ -224,13 +225,14 @@ int registry_claim(struct store *store, const char *id, const char *instance, st
 		return 0;
 	if (state[0] == '\0')
 		return no_such(id, err);
-	if (strcmp(state, registry_states[SANDBOX_AWAKE]) != 0 &&
-	    strcmp(state, registry_states[SANDBOX_ASLEEP]) != 0)
-		return error_set(err, ERR_INVALID, "sandbox '%s' is %s", id, state);
-	return error_set(err, ERR_INVALID,
-	                 "sandbox '%s' is in use by another server: end that one, or make another "
-	                 "sandbox",
-	                 id);
+	if (strcmp(state, registry_states[SANDBOX_DELETING]) == 0)
+		return error_set(err, ERR_INVALID, "sandbox '%s' is being deleted", id);
+	(void)error_set(err, ERR_INVALID,
+	                "sandbox '%s' is %s by another server: end that one, wait for it, or make "
+	                "another sandbox",
+	                id, strcmp(state, "creating") == 0 ? "being made" : "in use");
+	err->errnum = EBUSY;
+	return -1;
 undo:
 	store_rollback(store);
 	return -1;

@@ -44,7 +44,7 @@ extern const char *const registry_migrations[];
 /* Letters, digits, "._-", starting with a letter or digit; not what could be an id. */
 bool registry_is_name(const char *text);
 
-/* ERR_INVALID: the owner has one of that name. One that is being deleted keeps no name. */
+/* ERR_INVALID, EEXIST: the owner has one of that name. One that is being deleted keeps no name. */
 MUST_CHECK int registry_add(struct store *store, const struct sandbox_row *row, struct error *err);
 /* By id or name. ERR_NOT_FOUND, in the same words for an id that is another owner's. */
 MUST_CHECK int registry_find(struct store *store, const char *owner, const char *id_or_name,
@@ -54,8 +54,9 @@ MUST_CHECK int registry_find(struct store *store, const char *owner, const char 
 MUST_CHECK int registry_each(struct store *store, const char *owner,
                              bool (*each)(void *ctx, const struct sandbox_row *row), void *ctx,
                              struct error *err);
-/* ASLEEP -> AWAKE for this instance, or ERR_INVALID: another server has it. Atomic. Like the
- * others below, ERR_NOT_FOUND if there is none. */
+/* ASLEEP -> AWAKE for this instance, or ERR_INVALID, EBUSY: another server has it. One that is
+ * AWAKE for this instance already stays so: it may have ended when the row could not be written.
+ * Atomic. Like the others below, ERR_NOT_FOUND if there is none. */
 MUST_CHECK int registry_claim(struct store *store, const char *id, const char *instance,
                               struct error *err);
 /* `instance` "": the one it has; ASLEEP leaves none, unless it is a throw-away. */

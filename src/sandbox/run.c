@@ -137,6 +137,7 @@ static void finish(struct run *run)
 	const struct wire_message stats = { .type = WIRE_STATS };
 	struct error err;
 
+	sandbox_used(run->sandbox);
 	judge(run);
 	if ((run->end.code == 0 && run->end.signal == 0) || channel == NULL ||
 	    channel_open(channel, &stats, &stats_events, run, &run->stats, &err) < 0)

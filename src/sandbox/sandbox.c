@@ -11,33 +11,8 @@
 #include "engine/filter.h"
 #include "loop/loop.h"
 #include "sandbox/channel.h"
-#include "sandbox/manager_internal.h"
 #include "sandbox/reason.h"
-#include "sandbox/waiters.h"
-
-enum phase {
-	PHASE_ASLEEP,
-	PHASE_MAKING,   /* the engine makes it */
-	PHASE_GREETING, /* the agent is there, and not yet ready */
-	PHASE_READY,
-	PHASE_ENDING,  /* it was told to end */
-	PHASE_ERASING, /* its files go */
-	PHASE_DELETED,
-};
-
-struct sandbox {
-	struct list node;
-	struct manager *manager;
-	struct sandbox_row row;
-	enum phase phase;
-	struct engine_box *box;
-	struct channel *channel;
-	struct waiters waiters; /* for READY, ENDING (it is over), ASLEEP or DELETED */
-	char **env;             /* of its programs; NULL: not asked for yet */
-	bool is_erased;         /* or will be: the engine has been asked */
-	bool doomed;            /* to be deleted as soon as it has ended */
-	char reason[480];       /* why it ended last */
-};
+#include "sandbox/sandbox_internal.h"
 
 /* --- life in memory ------------------------------------------------------------------ */
 
@@ -52,102 +27,6 @@ static struct sandbox *add_sandbox(struct manager *manager, const struct sandbox
 	return sandbox;
 }
 
-static void free_now(void *ctx)
-{
-	struct sandbox *sandbox = ctx;
-
-	waiters_done(&sandbox->waiters);
-	(void)channel_free(sandbox->channel);
-	if (sandbox->env != NULL)
-		sandbox->manager->config.env_free(sandbox->env);
-	free(sandbox);
-}
-
-static void forget(struct sandbox *sandbox)
-{
-	list_remove(&sandbox->node);
-	loop_defer(sandbox->manager->loop, free_now, sandbox);
-}
-
-/* A row that could not be written is put right by the next start. */
-static void set_state(struct sandbox *sandbox, enum sandbox_state state)
-{
-	struct manager *manager = sandbox->manager;
-	bool ours = state != SANDBOX_ASLEEP;
-	struct error err;
-
-	if (registry_set_state(manager->store, sandbox->row.spec.id, state,
-	                       ours ? manager->config.instance : "", &err) < 0)
-		log_warning("sandbox %s: %s", sandbox->row.spec.id, err.msg);
-	sandbox->row.state = state;
-}
-
-/* --- the end -------------------------------------------------------------------------- */
-
-static void on_erased(void *ctx, const struct error *why)
-{
-	struct sandbox *sandbox = ctx;
-	struct manager *manager = sandbox->manager;
-	struct error err;
-
-	if (why != NULL)
-		log_warning("sandbox %s: its files could not be removed: %s", sandbox->row.spec.id,
-		            why->msg);
-	else if (registry_remove(manager->store, sandbox->row.spec.id, &err) < 0)
-		log_warning("sandbox %s: %s", sandbox->row.spec.id, err.msg);
-	sandbox->phase = PHASE_DELETED;
-	waiters_tell(&sandbox->waiters, PHASE_DELETED, why);
-	forget(sandbox);
-	manager_check_ended(manager);
-}
-
-/* One that is awake goes as soon as it has ended. */
-static void ask_to_erase(struct sandbox *sandbox)
-{
-	struct engine *engine = sandbox->manager->engine;
-	struct error err;
-
-	sandbox->is_erased = true;
-	/* What is thrown away with its server needs no note: it would go anyway. */
-	if (!sandbox->row.throw_away)
-		set_state(sandbox, SANDBOX_DELETING);
-	if (engine->calls->erase(engine, sandbox->row.spec.id, on_erased, sandbox, &err) < 0)
-		on_erased(sandbox, &err);
-}
-
-static void erase(struct sandbox *sandbox)
-{
-	struct error err;
-
-	sandbox->phase = PHASE_ERASING;
-	(void)error_set(&err, ERR_SYSTEM, "the sandbox is being deleted");
-	waiters_tell(&sandbox->waiters, PHASE_ASLEEP, &err);
-	if (!sandbox->is_erased)
-		ask_to_erase(sandbox);
-}
-
-static void is_down(struct sandbox *sandbox, const struct error *why)
-{
-	struct error gone;
-
-	sandbox->box = NULL;
-	(void)error_set(&gone, ERR_SYSTEM, "the sandbox was put to sleep or deleted meanwhile");
-	/* The engine may know before the channel does, and its streams wait for an end. */
-	if (sandbox->channel != NULL)
-		channel_fail(sandbox->channel, why != NULL ? why : &gone);
-	sandbox->channel = channel_free(sandbox->channel);
-	sandbox->phase = PHASE_ASLEEP;
-	waiters_tell(&sandbox->waiters, PHASE_READY, why != NULL ? why : &gone);
-	waiters_tell(&sandbox->waiters, PHASE_ENDING, NULL);
-	if (sandbox->doomed) {
-		erase(sandbox);
-		return;
-	}
-	set_state(sandbox, SANDBOX_ASLEEP);
-	waiters_tell(&sandbox->waiters, PHASE_ASLEEP, NULL);
-	manager_check_ended(sandbox->manager);
-}
-
 /* --- what the engine and the agent say ------------------------------------------------- */
 
 static void on_failed(void *ctx, const struct error *why)
@@ -158,7 +37,7 @@ static void on_failed(void *ctx, const struct error *why)
 	if (sandbox->row.state == SANDBOX_CREATING)
 		sandbox->doomed = true;
 	(void)snprintf(sandbox->reason, sizeof sandbox->reason, "%s", why->msg);
-	is_down(sandbox, why);
+	sandbox_is_down(sandbox, why);
 }
 
 static void on_gone(void *ctx, enum engine_end end, const char *why)
@@ -173,21 +52,30 @@ static void on_gone(void *ctx, enum engine_end end, const char *why)
 	                sandbox->reason[0] != '\0' ? sandbox->reason : why);
 	if (sandbox->row.state == SANDBOX_CREATING)
 		sandbox->doomed = true;
-	is_down(sandbox, &err);
+	sandbox_is_down(sandbox, &err);
 }
 
 static void on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_port)
 {
 	struct sandbox *sandbox = ctx;
+	struct manager *manager = sandbox->manager;
+	struct error err;
 
 	(void)hello;
 	(void)proxy_port;
 	if (sandbox->phase != PHASE_GREETING)
 		return; /* it was told to end meanwhile */
+	/* One that stayed `creating` would be removed by the next start. */
+	if (sandbox->row.state == SANDBOX_CREATING &&
+	    registry_set_state(manager->store, sandbox->row.spec.id, SANDBOX_AWAKE,
+	                       manager->config.instance, &err) < 0) {
+		waiters_tell(&sandbox->waiters, PHASE_READY, &err);
+		sandbox_end(sandbox);
+		return;
+	}
 	sandbox->phase = PHASE_READY;
-	if (!sandbox->row.throw_away)
-		set_state(sandbox, SANDBOX_AWAKE);
 	sandbox->row.state = SANDBOX_AWAKE;
+	sandbox_used(sandbox);
 	waiters_tell(&sandbox->waiters, PHASE_READY, NULL);
 }
 
@@ -271,6 +159,11 @@ int sandbox_create(struct manager *manager, const struct sandbox_wish *wish, str
 		                   .created_s = time(NULL) };
 	struct sandbox *sandbox;
 
+	if (manager->is_over)
+		return manager_refuse(err);
+	if (strlen(wish->owner) > OWNER_MAX) /* cut short it could be another's */
+		return error_set(err, ERR_LIMIT, "owner: %zu bytes, at most %d are allowed",
+		                 strlen(wish->owner), OWNER_MAX);
 	spec_new_id(row.spec.id);
 	add_mounts(manager, &row.spec);
 	if (spec_check(&row.spec, err) < 0)
@@ -294,7 +187,7 @@ int sandbox_create(struct manager *manager, const struct sandbox_wish *wish, str
 		struct error ignored;
 
 		(void)!registry_remove(manager->store, row.spec.id, &ignored);
-		forget(sandbox);
+		sandbox_forget(sandbox);
 		return -1;
 	}
 	*ret = sandbox;
@@ -320,86 +213,73 @@ int sandbox_find(struct manager *manager, const char *owner, const char *id_or_n
 	return 0;
 }
 
-void sandbox_wake(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
+static int wake(struct sandbox *sandbox, struct error *err)
 {
 	struct manager *manager = sandbox->manager;
+
+	if (manager->is_over)
+		return manager_refuse(err);
+	add_mounts(manager, &sandbox->row.spec);
+	if (registry_claim(manager->store, sandbox->row.spec.id, manager->config.instance, err) < 0)
+		return -1;
+	if (start(sandbox, false, err) < 0) {
+		sandbox_set_state(sandbox, SANDBOX_ASLEEP);
+		return -1;
+	}
+	sandbox->row.state = SANDBOX_AWAKE;
+	return 0;
+}
+
+void sandbox_wake_again(struct sandbox *sandbox)
+{
 	struct error err;
 
+	if (waiters_move(&sandbox->waiters, PHASE_MAKING, PHASE_READY) && wake(sandbox, &err) < 0)
+		waiters_tell(&sandbox->waiters, PHASE_READY, &err);
+}
+
+void sandbox_wake(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
+{
+	struct error err;
+
+	(void)error_set(&err, ERR_INVALID, "the sandbox is being deleted");
 	switch (sandbox->phase) {
 	case PHASE_READY:
-		waiters_tell_one(manager->loop, fn, ctx, NULL);
+		waiters_tell_one(sandbox->manager->loop, fn, ctx, NULL);
 		return;
 	case PHASE_MAKING:
 	case PHASE_GREETING:
 		waiters_add(&sandbox->waiters, PHASE_READY, fn, ctx);
 		return;
 	case PHASE_ASLEEP:
-		add_mounts(manager, &sandbox->row.spec);
-		if (registry_claim(manager->store, sandbox->row.spec.id, manager->config.instance,
-		                   &err) < 0)
+		if (wake(sandbox, &err) < 0)
 			break;
-		if (start(sandbox, false, &err) < 0) {
-			set_state(sandbox, SANDBOX_ASLEEP);
-			break;
-		}
-		sandbox->row.state = SANDBOX_AWAKE;
 		waiters_add(&sandbox->waiters, PHASE_READY, fn, ctx);
 		return;
 	case PHASE_ENDING:
+		if (sandbox->manager->is_over)
+			(void)manager_refuse(&err);
+		else if (!sandbox->doomed) {
+			waiters_add(&sandbox->waiters, PHASE_MAKING, fn, ctx);
+			return;
+		}
+		break;
 	case PHASE_ERASING:
 	case PHASE_DELETED:
-		(void)error_set(&err, ERR_INVALID, "the sandbox is ending: try again");
 		break;
 	}
-	waiters_tell_one(manager->loop, fn, ctx, &err);
+	waiters_tell_one(sandbox->manager->loop, fn, ctx, &err);
 }
 
-static void end(struct sandbox *sandbox)
+void sandbox_used(struct sandbox *sandbox)
 {
-	if (sandbox->phase == PHASE_ENDING || sandbox->box == NULL)
-		return;
-	sandbox->phase = PHASE_ENDING;
-	sandbox->manager->engine->calls->kill(sandbox->box);
-}
-
-void sandbox_sleep(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
-{
+	int64_t now = time(NULL);
 	struct error err;
 
-	if (sandbox->phase == PHASE_ASLEEP) {
-		waiters_tell_one(sandbox->manager->loop, fn, ctx, NULL);
-		return;
-	}
-	if (sandbox->phase == PHASE_ERASING || sandbox->phase == PHASE_DELETED) {
-		(void)error_set(&err, ERR_INVALID, "the sandbox is being deleted");
-		waiters_tell_one(sandbox->manager->loop, fn, ctx, &err);
-		return;
-	}
-	waiters_add(&sandbox->waiters, PHASE_ASLEEP, fn, ctx);
-	end(sandbox);
-}
-
-void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
-{
-	struct error err;
-
-	waiters_add(&sandbox->waiters, PHASE_DELETED, fn, ctx);
-	if (sandbox->doomed)
-		return;
-	if (sandbox->phase != PHASE_ASLEEP) {
-		sandbox->doomed = true;
-		end(sandbox);
-		if (sandbox->phase == PHASE_ENDING && !sandbox->is_erased)
-			ask_to_erase(sandbox);
-		return;
-	}
-	if (registry_claim(sandbox->manager->store, sandbox->row.spec.id,
-	                   sandbox->manager->config.instance, &err) < 0) {
-		waiters_tell(&sandbox->waiters, PHASE_DELETED, &err);
-		return;
-	}
-	sandbox->doomed = true;
-	erase(sandbox);
+	if (sandbox->phase == PHASE_READY && !sandbox->row.throw_away &&
+	    registry_used(sandbox->manager->store, sandbox->row.spec.id, now, &err) < 0)
+		log_warning("sandbox %s: %s", sandbox->row.spec.id, err.msg);
+	sandbox->row.used_s = now;
 }
 
 void sandbox_when_down(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
@@ -443,41 +323,4 @@ bool sandbox_counts(struct sandbox *sandbox, struct engine_counts *ret)
 const char *sandbox_end_reason(const struct sandbox *sandbox)
 {
 	return sandbox->reason;
-}
-
-/* --- for the manager -------------------------------------------------------------------- */
-
-void sandbox_end_all(struct manager *manager)
-{
-	for (struct list *node = manager->sandboxes.next; node != &manager->sandboxes;) {
-		struct sandbox *sandbox = container_of(node, struct sandbox, node);
-
-		node = node->next;
-		if (sandbox->row.throw_away)
-			sandbox_delete(sandbox, NULL, NULL);
-		else
-			sandbox_sleep(sandbox, NULL, NULL);
-	}
-}
-
-bool sandbox_any_awake(const struct manager *manager)
-{
-	LIST_EACH (node, &manager->sandboxes) {
-		const struct sandbox *sandbox = container_of(node, struct sandbox, node);
-
-		if (sandbox->phase != PHASE_ASLEEP)
-			return true;
-	}
-	return false;
-}
-
-void sandbox_free_all(struct manager *manager)
-{
-	while (!list_is_empty(&manager->sandboxes)) {
-		struct sandbox *sandbox = container_of(manager->sandboxes.next, struct sandbox,
-		                                       node);
-
-		list_remove(&sandbox->node);
-		free_now(sandbox);
-	}
 }

@@ -33,7 +33,7 @@ MUST_CHECK int sandbox_create(struct manager *manager, const struct sandbox_wish
 MUST_CHECK int sandbox_find(struct manager *manager, const char *owner, const char *id_or_name,
                             struct sandbox **ret, struct error *err);
 
-/* fn when it is ready; asleep ones are woken. */
+/* fn when it is ready; asleep ones are woken, one that is ending as soon as it has ended. */
 void sandbox_wake(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 /* Ends everything in it; fn when it is asleep: its files stay. */
 void sandbox_sleep(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
@@ -42,6 +42,9 @@ void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 
 /* fn when it has ended, for whatever reason: sandbox_end_reason() tells it. It is awake now. */
 void sandbox_when_down(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
+
+/* Somebody did something in it: its row says when that was last. */
+void sandbox_used(struct sandbox *sandbox);
 
 /* As long as it is ready. */
 struct channel *sandbox_channel(struct sandbox *sandbox);

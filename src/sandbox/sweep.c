@@ -13,6 +13,7 @@
 #include "sandbox/manager_internal.h"
 
 struct swept {
+	struct list node;
 	struct manager *manager;
 	char id[SPEC_ID_LEN + 1];
 };
@@ -23,6 +24,12 @@ static bool is_alive(void *ctx, const char *instance)
 
 	return strcmp(instance, manager->config.instance) == 0 ||
 	       instance_is_alive(manager->config.servers, instance);
+}
+
+static void forget(struct swept *swept)
+{
+	list_remove(&swept->node);
+	free(swept);
 }
 
 static void on_erased(void *ctx, const struct error *why)
@@ -36,8 +43,7 @@ static void on_erased(void *ctx, const struct error *why)
 		            why->msg);
 	else if (registry_remove(manager->store, swept->id, &err) < 0)
 		log_warning("sandbox %s: %s", swept->id, err.msg);
-	free(swept);
-	manager->sweeping--;
+	forget(swept);
 	manager_check_ended(manager);
 }
 
@@ -48,7 +54,7 @@ static void erase(struct manager *manager, const char *id)
 
 	swept->manager = manager;
 	memcpy(swept->id, id, sizeof swept->id);
-	manager->sweeping++;
+	list_add(&manager->swept, &swept->node);
 	if (manager->engine->calls->erase(manager->engine, id, on_erased, swept, &err) < 0)
 		on_erased(swept, &err);
 }
@@ -82,4 +88,11 @@ void manager_sweep(struct manager *manager)
 	                     &err) < 0)
 		log_warning("what other servers left is not swept: %s", err.msg);
 	manager->engine->calls->list(manager->engine, on_listed, manager);
+}
+
+void manager_forget_swept(struct manager *manager)
+{
+	while (!list_is_empty(&manager->swept))
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the links */
+		forget(container_of(manager->swept.next, struct swept, node));
 }

@@ -1,6 +1,5 @@
 #include "sandbox/waiters.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/attr.h"
@@ -73,15 +72,41 @@ void waiters_tell_one(struct loop *loop, waiter_fn *fn, void *ctx, const struct 
 	loop_defer(loop, tell, telling);
 }
 
+static void tell_waiter(struct waiters *waiters, struct waiter *waiter, const struct error *why)
+{
+	waiters_tell_one(waiters->loop, waiter->fn, waiter->ctx, why);
+	forget(waiter);
+}
+
 void waiters_tell(struct waiters *waiters, int until, const struct error *why)
 {
 	for (struct list *node = waiters->all.next; node != &waiters->all;) {
 		struct waiter *waiter = container_of(node, struct waiter, node);
 
 		node = node->next;
-		if (waiter->until != until)
-			continue;
-		waiters_tell_one(waiters->loop, waiter->fn, waiter->ctx, why);
-		forget(waiter);
+		if (waiter->until == until)
+			tell_waiter(waiters, waiter, why);
 	}
+}
+
+void waiters_tell_all(struct waiters *waiters, const struct error *why)
+{
+	while (!list_is_empty(&waiters->all))
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the links */
+		tell_waiter(waiters, container_of(waiters->all.next, struct waiter, node), why);
+}
+
+bool waiters_move(struct waiters *waiters, int from, int to)
+{
+	bool any = false;
+
+	LIST_EACH (node, &waiters->all) {
+		struct waiter *waiter = container_of(node, struct waiter, node);
+
+		if (waiter->until != from)
+			continue;
+		waiter->until = to;
+		any = true;
+	}
+	return any;
 }

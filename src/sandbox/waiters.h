@@ -2,6 +2,8 @@
  *
  * A waiter is told once, from the loop, never from within the call that made it true. */
 #pragma once
+#include <stdbool.h>
+
 #include "base/list.h"
 
 struct error;
@@ -21,5 +23,9 @@ void waiters_done(struct waiters *waiters); /* nobody is told */
 void waiters_add(struct waiters *waiters, int until, waiter_fn *fn, void *ctx);
 /* All that wait for `until` hear it. */
 void waiters_tell(struct waiters *waiters, int until, const struct error *why);
+void waiters_tell_all(struct waiters *waiters,
+                      const struct error *why); /* whatever they wait for */
+/* Those who wait for one thing wait for another now. False: there are none. */
+bool waiters_move(struct waiters *waiters, int from, int to);
 /* One who need not wait. */
 void waiters_tell_one(struct loop *loop, waiter_fn *fn, void *ctx, const struct error *why);

@@ -55,7 +55,7 @@ enum { SANDBOXES = FOR_SERVE | FOR_EXEC };
 const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_CONFIG] = { "config", PATH(config), .verbs = SANDBOXES | FOR_DOCTOR, .word = "FILE",
 		.help = "The configuration file to read instead of the usual one." },
-	[OPTION_LOG_LEVEL] = { "log-level", CHOICE(log_level), .verbs = SANDBOXES | FOR_LISTING,
+	[OPTION_LOG_LEVEL] = { "log-level", CHOICE(log_level), .verbs = SANDBOXES | FOR_PS | FOR_RM,
 		.in_file = true,
 		.word = "LEVEL", .fallback = "warning", .choices = log_levels,
 		.help = "How much to log on standard error." },
@@ -92,7 +92,7 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.help = "Milliseconds running calls get to stop when the client goes away or the "
 			"server is told to end." },
 	[OPTION_STATE_DIR] = { "state-dir", PATH(state_dir),
-		.verbs = SANDBOXES | FOR_LISTING | FOR_DOCTOR, .in_file = true, .word = "DIR",
+		.verbs = SANDBOXES | FOR_PS | FOR_RM | FOR_DOCTOR, .in_file = true, .word = "DIR",
 		.help = "Where sandboxes are kept instead of the usual place." },
 	[OPTION_TOOLS_DIR] = { "tools-dir", PATH(tools_dir), .verbs = SANDBOXES, .in_file = true,
 		.word = "DIR", .help = "A directory sandboxes see read-only as /tools." },
@@ -150,7 +150,7 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_TIMEOUT] = { "timeout", NUMBER(timeout_s), .verbs = FOR_EXEC, .flag_only = true,
 		.word = "SECONDS", .fallback = "0", .min = 0, .max = 1000000,
 		.help = "End the program after so long; 0 is never." },
-	[OPTION_JSON] = { "json", FLAG(json), .verbs = FOR_DOCTOR | FOR_LISTING, .flag_only = true,
+	[OPTION_JSON] = { "json", FLAG(json), .verbs = FOR_DOCTOR | FOR_PS, .flag_only = true,
 		.help = "Print the report as JSON." },
 	[OPTION_WRITE] = { "write", FLAG(write), .verbs = FOR_CONNECT, .flag_only = true,
 		.help = "Edit the client's file, after making a backup beside it." },

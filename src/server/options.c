@@ -241,13 +241,15 @@ int options_load(struct options *ret, unsigned verb, const char *const flags[OPT
 			                                             .text = config.path };
 	}
 	read_defaults(&defaults);
-	for (size_t i = 0; i < OPTION_COUNT; i++)
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		options.flags |= (uint64_t)(flags[i] != NULL) << i;
 		for (size_t j = 0; j < ARRAY_LEN(layers); j++)
 			if (layers[j]->values[i].given) {
 				option_value_store(&option_specs[i], &layers[j]->values[i],
 				                   &options);
 				break;
 			}
+	}
 	config_done(&config);
 	*ret = options;
 	return 0;

@@ -50,6 +50,7 @@ struct options {
 	bool write;                        /* connect */
 	const char *name;                  /* connect */
 	const char *file;                  /* connect; NULL: the client's usual file */
+	uint64_t flags;                    /* bit OPTION_X: said on the command line, this once */
 
 	struct arena texts;
 };
@@ -94,6 +95,7 @@ enum option_id {
 	OPTION_FILE,
 	OPTION_COUNT,
 };
+_Static_assert(OPTION_COUNT <= 64, "a bit for each");
 
 /* The verbs that take options at all, as bits. */
 enum option_verb {
@@ -101,7 +103,8 @@ enum option_verb {
 	FOR_DOCTOR = 1 << 1,
 	FOR_CONNECT = 1 << 2,
 	FOR_EXEC = 1 << 3,
-	FOR_LISTING = 1 << 4, /* ps, rm */
+	FOR_PS = 1 << 4,
+	FOR_RM = 1 << 5,
 };
 
 enum option_type {

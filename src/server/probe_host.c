@@ -1,10 +1,12 @@
 /* probe_host.c - what belljar runs in, and where it keeps its files. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -113,31 +115,45 @@ static const char *unsuited_name(unsigned long type)
 static void find_existing(char *path)
 {
 	while (access(path, F_OK) < 0 && errno == ENOENT) {
-		char *slash = strrchr(path, '/');
+		char *slash = strrchr(path, '/'); /* there is one: it is absolute */
 
-		if (slash == NULL) {
-			(void)snprintf(path, 2, ".");
-			return;
-		}
 		slash[slash == path ? 1 : 0] = '\0';
 	}
 }
 
+/* What belljar will say when it starts; NULL if it will not complain. */
+static const char *complaint(const char *exists, unsigned long type, bool is_it, char out[40])
+{
+	struct stat st;
+
+	if (type == PROC_SUPER_MAGIC || type == SYSFS_MAGIC) /* where root seems to have rights */
+		return "no files can be made there";
+	if (stat(exists, &st) < 0)
+		return strerror(errno);
+	if (!S_ISDIR(st.st_mode))
+		return "not a directory";
+	if (is_it && st.st_uid != geteuid()) {
+		(void)snprintf(out, 40, "it belongs to user %u", st.st_uid);
+		return out;
+	}
+	if (is_it && (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+		return "others may write to it";
+	return faccessat(AT_FDCWD, exists, W_OK | X_OK, AT_EACCESS) < 0 ? strerror(errno) : NULL;
+}
+
 void probe_state_dir(const struct options *options, struct check *ret)
 {
-	char path[PATH_MAX], exists[PATH_MAX], shown[200];
+	char path[PATH_MAX], exists[PATH_MAX], shown[200], owner[40];
 	struct statfs fs;
 	struct statvfs flags;
 	struct error err;
-	const char *name;
+	const char *name, *why;
 
-	if (options->state_dir == NULL && stack_state_directory(path, &err) < 0) {
+	if (stack_find_state(options, path, &err) < 0) {
 		check_set(ret, CHECK_OFF, "%s", err.msg);
 		check_fix(ret, "export HOME=/home/USER, or say --state-dir DIR");
 		return;
 	}
-	if (options->state_dir != NULL)
-		(void)snprintf(path, sizeof path, "%s", options->state_dir);
 	(void)utf8_show(view_of(path), shown, sizeof shown);
 	memcpy(exists, path, sizeof exists);
 	find_existing(exists);
@@ -147,13 +163,17 @@ void probe_state_dir(const struct options *options, struct check *ret)
 		return;
 	}
 	name = unsuited_name((unsigned long)fs.f_type);
-	if (name != NULL) {
+	why = complaint(exists, (unsigned long)fs.f_type, strcmp(exists, path) == 0, owner);
+	if ((flags.f_flag & ST_RDONLY) != 0) {
+		check_set(ret, CHECK_OFF, "%s is on a file system mounted read-only", shown);
+		check_fix(ret, "mount it without, or name another with --state-dir");
+	} else if (why != NULL) {
+		check_set(ret, CHECK_OFF, "%s: %s", shown, why);
+		check_fix(ret, "name one of your own with --state-dir");
+	} else if (name != NULL) {
 		check_set(ret, CHECK_WEAKER, "%s is on %s, which may not carry overlayfs", shown,
 		          name);
 		check_fix(ret, "name one on ext4, xfs or btrfs with --state-dir");
-	} else if ((flags.f_flag & ST_RDONLY) != 0) {
-		check_set(ret, CHECK_OFF, "%s is on a file system mounted read-only", shown);
-		check_fix(ret, "mount it without, or name another with --state-dir");
 	} else
 		check_set(ret, CHECK_ON, "%s", shown);
 }

@@ -52,5 +52,6 @@ const struct native_report *stack_report(const struct stack *stack); /* once it 
 /* What a sandbox gets unless somebody says otherwise. */
 MUST_CHECK int stack_spec(const struct stack *stack, const struct options *options,
                           struct spec *ret, struct error *err);
-/* The usual state directory: /var/lib/belljar, or below the user's home. */
-MUST_CHECK int stack_state_directory(char out[PATH_MAX], struct error *err);
+/* The state directory that was asked for, or the usual one: an absolute path. It need not exist. */
+MUST_CHECK int stack_find_state(const struct options *options, char out[PATH_MAX],
+                                struct error *err);

@@ -4,6 +4,7 @@
  *     db/             belljar.db; as root: the server's, which is nobody on the host
  *     servers/        one lock for each server; the same
  *     sandboxes/      the spawner's, as are ids/ and skeleton/ */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -27,7 +28,8 @@
 
 enum { GPU_DIRECTORIES_MAX = 8 };
 
-int stack_state_directory(char out[PATH_MAX], struct error *err)
+/* /var/lib/belljar, or below the user's home. */
+static int usual_state(char out[PATH_MAX], struct error *err)
 {
 	const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
 	int n;
@@ -41,6 +43,21 @@ int stack_state_directory(char out[PATH_MAX], struct error *err)
 	else
 		return error_set(err, ERR_INVALID,
 		                 "no place for sandboxes: set HOME, or say --state-dir DIR");
+	return n < PATH_MAX ? 0
+	                    : error_set(err, ERR_LIMIT, "the state directory's path is too long");
+}
+
+int stack_find_state(const struct options *options, char out[PATH_MAX], struct error *err)
+{
+	const char *given = options->state_dir;
+	char here[PATH_MAX] = "";
+	int n;
+
+	if (given == NULL)
+		return usual_state(out, err);
+	if (given[0] != '/' && getcwd(here, sizeof here) == NULL)
+		return error_sys(err, "--state-dir '%s': the current directory", given);
+	n = snprintf(out, PATH_MAX, "%s%s%s", here, given[0] != '/' ? "/" : "", given);
 	return n < PATH_MAX ? 0
 	                    : error_set(err, ERR_LIMIT, "the state directory's path is too long");
 }
@@ -102,9 +119,7 @@ static int find_state(const struct options *options, struct stack_base *base, st
 {
 	char path[PATH_MAX];
 
-	if (options->state_dir != NULL)
-		(void)snprintf(path, sizeof path, "%s", options->state_dir);
-	else if (stack_state_directory(path, err) < 0)
+	if (stack_find_state(options, path, err) < 0)
 		return -1;
 	if (make_path(path, geteuid() == 0 ? 0711 : 0700, err) < 0)
 		return -1;
@@ -119,25 +134,60 @@ static int find_state(const struct options *options, struct stack_base *base, st
 static int make_own(const char *state, const char *name, struct error *err)
 {
 	char path[PATH_MAX + 16];
+	int fd;
 
 	(void)snprintf(path, sizeof path, "%s/%s", state, name);
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
 		return error_sys(err, "make '%s'", path);
 	if (geteuid() == 0 && chown(path, confine_id(), confine_id()) < 0)
 		return error_sys(err, "chown '%s'", path);
-	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 ? fd : error_sys(err, "'%s'", path);
+}
+
+static bool has_sandboxes(const char *path)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+	bool found = false;
+
+	while (!found && dir != NULL && (entry = readdir(dir)) != NULL)
+		found = spec_is_id(entry->d_name);
+	if (dir != NULL)
+		(void)closedir(dir);
+	return found;
+}
+
+/* What no row knows is removed, and a new database knows nothing. There is never a sandbox before
+ * there is a database, so it is looked for second: another server may be starting right now. */
+static int check_database(const struct stack_base *base, struct error *err)
+{
+	char sandboxes[PATH_MAX + 16];
+	struct stat st;
+
+	(void)snprintf(sandboxes, sizeof sandboxes, "%s/sandboxes", base->state);
+	if (!has_sandboxes(sandboxes) || (stat(base->database, &st) == 0 && st.st_size != 0))
+		return 0;
+	return error_set(err, ERR_INVALID,
+	                 "there are sandboxes in '%s', but the database that knows them is gone: "
+	                 "put '%s' back; or move the sandboxes away, and start without them",
+	                 sandboxes, base->database);
 }
 
 static int take_name(struct stack_base *base, struct error *err)
 {
 	AUTO_FD int db = make_own(base->state, "db", err);
 
+	if (db < 0)
+		return -1;
 	base->servers = make_own(base->state, "servers", err);
-	if (db < 0 || base->servers < 0)
+	if (base->servers < 0)
 		return -1;
 	if (snprintf(base->database, sizeof base->database, "%s/db/belljar.db", base->state) >=
 	    (int)sizeof base->database)
 		return error_set(err, ERR_LIMIT, "the state directory's path is too long");
+	if (check_database(base, err) < 0)
+		return -1;
 	base->lock = instance_begin(base->servers, base->instance, err);
 	return base->lock < 0 ? -1 : 0;
 }
@@ -249,9 +299,10 @@ static int start_spawner(const struct options *options, struct stack_base *base,
 		.ctx = base,
 	};
 
-	/* One place for all servers of this user, whatever their state directories are. */
-	if (stack_state_directory(claims, err) < 0)
-		return -1;
+	/* One place for all servers of this user, whatever their state directories are. Who has no
+	 * home has this one. */
+	if (usual_state(claims, &ignored) < 0)
+		(void)snprintf(claims, sizeof claims, "%s", base->state);
 	/* Who has one id claims none. The others will hear of it from the spawner. */
 	(void)!make_path(claims, geteuid() == 0 ? 0711 : 0700, &ignored);
 	(void)snprintf(claims + strlen(claims), 8, "/ids");
@@ -266,8 +317,11 @@ int stack_prepare(const struct options *options, struct stack_base *ret, struct 
 	*ret = (struct stack_base){ .servers = -1, .lock = -1, .socket = -1 };
 	if (!options->no_cgroups)
 		(void)delegation_ask(NULL);
-	if (find_state(options, ret, err) < 0 || take_name(ret, err) < 0)
+	if (find_state(options, ret, err) < 0 || take_name(ret, err) < 0) {
+		if (ret->servers >= 0)
+			(void)close(ret->servers);
 		return error_wrap(err, "state directory");
+	}
 	r = offer_all(options, ret, sources, err);
 	if (r == 0)
 		r = read_gpus(options, ret, err);

@@ -11,6 +11,8 @@ enum {
 	STORE_PATH_MAX = 400, /* SQLite's own end is at 512, and it appends "-journal" */
 	STORE_KEPT_MAX = 32,  /* statements kept ready */
 	STORE_VALUE_MAX = 16 << 20,
+	STORE_RESERVE = 512 << 10,
+	STORE_ROOM = 1 << 20, /* free space: less is as good as none */
 };
 
 /* "bjar": what the file says it is, in its header. */
@@ -27,6 +29,7 @@ struct store {
 	struct store_kept kept[STORE_KEPT_MAX];
 	uint64_t clock;
 	bool in_each;  /* a row is being looked at */
+	bool is_open;  /* whole: what fails to open leaves nothing beside the file */
 	bool in_begin; /* between store_begin() and its end */
 };
 

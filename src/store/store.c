@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -15,13 +17,18 @@ int store_fail(struct store *store, int code, struct error *err)
 	const char *said = store->db != NULL ? sqlite3_errmsg(store->db) : sqlite3_errstr(code);
 	int saved = store->db != NULL ? sqlite3_system_errno(store->db) : 0;
 
+	/* Some of what fails for want of space is told as a fault of the disk. */
+	if ((code & 0xff) == SQLITE_IOERR && (saved == ENOSPC || saved == EDQUOT))
+		code = SQLITE_FULL;
 	switch (code & 0xff) {
 	case SQLITE_NOTADB:
 	case SQLITE_CORRUPT:
-		return error_set(err, ERR_SYSTEM,
-		                 "the database is damaged (%s): move it away, with the -wal and "
-		                 "-shm files beside it, and start again; what it knew is lost: %s",
-		                 said, store->path);
+		return error_set(
+		        err, ERR_SYSTEM,
+		        "the database is damaged (%s): put a copy of db/ back, whole; or move db/ "
+		        "and sandboxes/ of the state directory away, both, and start "
+		        "again: what sandboxes there were stays in what was moved: %s",
+		        said, store->path);
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return error_set(err, ERR_SYSTEM,
@@ -30,7 +37,9 @@ int store_fail(struct store *store, int code, struct error *err)
 		                 STORE_BUSY_MS / 1000, store->path);
 	case SQLITE_FULL:
 		return error_set(err, ERR_SYSTEM,
-		                 "no space is left for the database: make some: %s", store->path);
+		                 "no space is left for the database: make some, or remove a "
+		                 "sandbox with 'belljar rm': %s",
+		                 store->path);
 	case SQLITE_CONSTRAINT:
 		return error_set(err, ERR_INVALID, "the database refuses it: %s", said);
 	default:
@@ -94,6 +103,29 @@ static int harden(struct store *store, struct error *err)
 	return 0;
 }
 
+/* On a full disk nobody could look, or remove anything: SQLite needs files of its own for that. So
+ * some blocks are kept in a file, and given up when there are hardly any others. */
+static void give_reserve(const char *path)
+{
+	char reserve[STORE_PATH_MAX + 16];
+	struct statvfs fs;
+
+	(void)snprintf(reserve, sizeof reserve, "%s-reserve", path);
+	if (statvfs(reserve, &fs) == 0 && fs.f_bavail * fs.f_frsize < STORE_ROOM)
+		(void)unlink(reserve);
+}
+
+static void keep_reserve(const char *path)
+{
+	char reserve[STORE_PATH_MAX + 16];
+	AUTO_FD int fd = -1;
+
+	(void)snprintf(reserve, sizeof reserve, "%s-reserve", path);
+	fd = open(reserve, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0 && posix_fallocate(fd, 0, STORE_RESERVE) != 0)
+		(void)unlink(reserve); /* another time */
+}
+
 int store_open(const char *path, const char *const migrations[], struct store **ret,
                struct error *err)
 {
@@ -106,6 +138,7 @@ int store_open(const char *path, const char *const migrations[], struct store **
 		                 "the path of the database must begin with '/' and have at most %d "
 		                 "bytes: choose another state directory",
 		                 STORE_PATH_MAX);
+	give_reserve(path);
 	if (make_file(path, err) < 0)
 		return -1;
 	store = mem_new(sizeof *store);
@@ -118,6 +151,7 @@ int store_open(const char *path, const char *const migrations[], struct store **
 		return store_fail(store, code, err);
 	if (harden(store, err) < 0 || store_migrate(store, migrations, err) < 0)
 		return -1;
+	store->is_open = true;
 	*ret = TAKE_PTR(store);
 	return 0;
 }
@@ -128,6 +162,8 @@ struct store *store_free(struct store *store)
 		return NULL;
 	store_forget_statements(store);
 	(void)sqlite3_close(store->db);
+	if (store->is_open)
+		keep_reserve(store->path);
 	free(store->path);
 	free(store);
 	return NULL;

@@ -4,6 +4,7 @@
  * effect it promises, so every call here returns when the row is as safe as it gets; they take
  * microseconds and may be made from the loop; only while another server is in the middle of
  * writing do they wait, for two seconds at most. The schema is a list of migrations.
+ * Half a MiB is kept beside the file, so that there is room to remove things on a full disk.
  * No child process may inherit a store that it or its parent goes on using: fork first. */
 #pragma once
 #include <stdbool.h>

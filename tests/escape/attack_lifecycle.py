@@ -317,6 +317,41 @@ def spawner_dies(box):
     all_die(box, lambda process: children(process.pid))
 
 
+@test("LC-19", "signals that come together end it, and nothing is touched after it was freed")
+def signals_at_once(box):
+    world = World(box)
+    for wait in (None, "up"):                    # while it is made, and while it runs
+        process = box.start("sh", "-c", "trap '' TERM; echo up; sleep 100")
+        if wait:
+            box.wait_for(process, wait)
+        else:
+            time.sleep(0.03)
+        os.kill(process.pid, signal.SIGSTOP)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            os.kill(process.pid, number)
+        os.kill(process.pid, signal.SIGCONT)
+        _, err = process.communicate(timeout=10)
+        box.running.remove(process)
+        assert process.returncode in (129, 130, 143, -1, -2, -15) and "Sanitizer" not in err, \
+            (process.returncode, err)
+    world.wait_for_deaths()
+    assert box.exec("true").code == 0
+    world.check(set())
+
+
+@test("LC-20", "a terminal or pipe that was lent for stdout and stderr is given back as it was")
+def lent_descriptors(box):
+    reader, writer = os.pipe()
+    try:
+        done = subprocess.run(box.command(["echo", "x"]), stdin=subprocess.DEVNULL, stdout=writer,
+                              stderr=writer, env=box.environment(), cwd="/", timeout=60)
+        assert done.returncode == 0 and os.read(reader, 100) == b"x\n", done
+        assert os.get_blocking(writer), "it is left non-blocking"
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
 @test("LC-04", "a server that was stopped for a while goes on")
 def stopped_server(box, seconds=3):
     process = box.start("sh", "-c", "echo up; for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 0.1; "
@@ -402,6 +437,76 @@ def two_servers(box):
     box.running.remove(first)
     assert first.returncode == 0 and out == "still here\n", (first.returncode, out, err)
     world.check({"first", "second"})
+
+
+@test("LC-21", "several ask for the same new sandbox at once: one makes it, all get it")
+def same_name(box):
+    world = World(box)
+    processes = [box.start("sh", "-c", "echo x >> f", sandbox="new") for _ in range(4)]
+    for process in processes:
+        _, err = process.communicate(timeout=40)
+        box.running.remove(process)
+        assert process.returncode == 0, (process.returncode, err)
+    assert box.exec("cat", "f", sandbox="new").out == "x\n" * 4
+    world.check({"new"})
+
+
+@test("LC-22", "without its database no sandbox is taken for nobody's and removed")
+def lost_database(box):
+    world = World(box)
+    assert box.sh(f"echo '{DATA}' > data", sandbox="kept").code == 0
+    before = world.directories()
+    database = box.state / "db/belljar.db"
+    aside = box.state / "db/aside"
+    for loss in (lambda: None, database.touch):  # gone, and empty
+        os.rename(database, aside)
+        loss()
+        for line in (box.command(["true"]), remove_line(box, "kept")):
+            refused = subprocess.run(line, capture_output=True, text=True, env=box.environment(),
+                                     timeout=60)
+            assert refused.returncode == 1 and "the database that knows them is gone" \
+                in refused.stderr, refused
+            assert world.directories() == before
+        os.rename(aside, database)
+    assert box.exec("cat", "data", sandbox="kept").out == DATA + "\n"
+    world.check({"kept"})
+
+
+@test("LC-23", "limits asked of a sandbox that has others are refused, not forgotten")
+def other_limits(box):
+    made = ("--memory", "64M")
+    assert box.exec("true", options=made, sandbox="small").code == 0
+    assert box.exec("true", options=made, sandbox="small").code == 0
+    assert box.exec("true", sandbox="small").code == 0
+    for other in (("--memory", "128M"), ("--pids", "99"), ("--calls", "strict")):
+        refused = box.exec("true", options=other, sandbox="small")
+        assert refused.code == 1 and refused.err.startswith(
+            f"belljar: {other[0]}: sandbox 'small' was made with another value"), refused
+
+
+@test("LC-24", "ps tells what is awake, when it was used, and takes the same directories as exec")
+def listed(box):
+    name = "n" * 40
+    process = box.start("sh", "-c", "echo up; sleep 100")
+    box.wait_for(process, "up")
+    assert box.exec("true", sandbox=name).code == 0
+    line = box.command([])
+    line = line[: line.index("exec")] + ["ps", "--state-dir", "state"]
+    seen = subprocess.run(line, capture_output=True, text=True, env=box.environment(), timeout=60,
+                          cwd=box.directory)
+    rows = [row.split() for row in seen.stdout.splitlines()[1:]]
+    assert [row[1:3] for row in rows] == [[name, "asleep"], ["-", "awake"]], seen
+    removed = subprocess.run(remove_line(box, rows[1][0]), capture_output=True, text=True,
+                             env=box.environment(), timeout=60)
+    assert removed.returncode == 1 and "in use by another server" in removed.stderr, removed
+
+
+@test("LC-25", "without HOME a state directory that is named is enough", modes="US")
+def homeless(box):
+    line = ["env", "-u", "HOME", *box.command(["echo", "x"])]
+    done = subprocess.run(line, capture_output=True, text=True, env=box.environment(), timeout=60,
+                          cwd="/")
+    assert done.returncode == 0 and done.stdout == "x\n", done
 
 
 @test("LC-18", "many servers start, run and are killed at once in one state directory")

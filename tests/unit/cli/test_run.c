@@ -154,6 +154,39 @@ static void help_names_the_variables_there_are(void **state)
 	CHECK_HAS(RUN("help", "serve")->out, "Each option is also an environment variable");
 }
 
+static void the_help_names_only_what_a_verb_takes(void **state)
+{
+	(void)state;
+	CHECK_HAS(RUN("help", "exec")->out, "usage: belljar exec [OPTION...] PROGRAM [ARG...]\n");
+	CHECK_HAS(RUN("help", "exec")->out, "All but --config");
+	CHECK_HAS(RUN("help", "ps")->out, "--json");
+	assert_null(strstr(RUN("help", "ps")->out, "--config"));
+	assert_null(strstr(RUN("help", "rm")->out, "--config"));
+	assert_int_equal(RUN("rm", "--json", "x")->status, 2);
+}
+
+/* In a child: it gives up its rights. */
+static void a_place_that_cannot_be_looked_at_is_not_an_empty_one(void **state)
+{
+	int ended = -1;
+	pid_t child;
+
+	(void)state;
+	place_write("file", "");
+	assert_int_equal(chmod(place_path, 0755), 0);
+	child = fork();
+	if (child == 0) {
+		const struct ran *ran = RUN("ps", "--state-dir", "file");
+
+		_exit(ran->status == 1 && strstr(ran->err,
+		                                 "/file/db/belljar.db': Not a directory\n") != NULL
+		              ? 0
+		              : 1);
+	}
+	assert_int_equal(waitpid(child, &ended, 0), child);
+	assert_int_equal(ended, 0);
+}
+
 static void help_works_whatever_the_environment_says(void **state)
 {
 	(void)state;
@@ -286,6 +319,8 @@ int main(void)
 		PLACED(the_help_of_serve_shows_ranges_defaults_and_sources),
 		PLACED(help_names_the_variables_there_are),
 		PLACED(help_works_whatever_the_environment_says),
+		PLACED(the_help_names_only_what_a_verb_takes),
+		PLACED(a_place_that_cannot_be_looked_at_is_not_an_empty_one),
 		PLACED(a_terminal_without_a_verb_gets_the_help),
 		PLACED(output_that_cannot_be_written_is_a_failure),
 		PLACED(the_json_of_the_doctor_has_the_promised_shape),

@@ -388,6 +388,24 @@ static void an_output_may_be_freed_in_its_callbacks(void **state)
 
 #define WITH_LOOP(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
 
+/* As when stdout and stderr are one terminal: the second to come finds what the first one set. */
+static void two_outputs_of_one_file_leave_it_as_it_was(void **state)
+{
+	(void)state;
+	for (int order = 0; order < 2; order++) {
+		struct output *both[2];
+		struct error err;
+		int other = dup(it.pipe[1]);
+
+		CHECK_OK(output_new(it.loop, it.pipe[1], QUEUE, &events, &it, &both[0], &err), err);
+		CHECK_OK(output_new(it.loop, other, QUEUE, &events, &it, &both[1], &err), err);
+		(void)output_free(both[order]);
+		(void)output_free(both[1 - order]);
+		(void)close(other);
+		assert_int_equal(fcntl(it.pipe[1], F_GETFL) & O_NONBLOCK, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -406,6 +424,7 @@ int main(void)
 		WITH_LOOP(a_full_disk_is_reported),
 		WITH_LOOP(a_file_that_takes_a_part_is_tried_again),
 		WITH_LOOP(an_output_may_be_freed_in_its_callbacks),
+		WITH_LOOP(two_outputs_of_one_file_leave_it_as_it_was),
 	};
 
 	return RUN_TESTS("loop/output", tests);

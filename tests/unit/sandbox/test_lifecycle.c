@@ -1,170 +1,7 @@
-/* Calls in a bad order: whoever waits hears exactly once how it went. The engine is a fake that
- * does what the test tells it, when it tells it. */
-#include <fcntl.h>
-#include <sys/socket.h>
+/* Calls in a bad order: whoever waits hears exactly once how it went. */
+#include "unit/sandbox/lifecycle.h"
 
-#include "base/cleanup.h"
-#include "base/remove_tree.h"
-#include "loop/loop.h"
-#include "sandbox/manager.h"
-#include "sandbox/sandbox.h"
-#include "unit/test.h"
-
-struct engine_box {
-	const struct engine_events *events;
-	void *ctx;
-	unsigned kills;
-};
-
-struct fake {
-	struct engine engine; /* first */
-	struct engine_box box;
-	void (*erased)(void *ctx, const struct error *err);
-	void *erased_ctx;
-	unsigned makes, erases;
-	bool is_lost;
-};
-
-static int fake_make(struct engine *engine, const struct spec *spec,
-                     const struct engine_events *events, void *ctx, struct engine_box **ret,
-                     struct error *err)
-{
-	struct fake *fake = container_of(engine, struct fake, engine);
-
-	(void)spec;
-	if (fake->is_lost)
-		return error_set(err, ERR_SYSTEM, "lost");
-	fake->makes++;
-	fake->box = (struct engine_box){ events, ctx, 0 };
-	*ret = &fake->box;
-	return 0;
-}
-
-static void fake_kill(struct engine_box *box)
-{
-	box->kills++;
-}
-
-static int fake_erase(struct engine *engine, const char *id,
-                      void (*done)(void *ctx, const struct error *err), void *ctx,
-                      struct error *err)
-{
-	struct fake *fake = container_of(engine, struct fake, engine);
-
-	(void)id;
-	if (fake->is_lost)
-		return error_set(err, ERR_SYSTEM, "lost");
-	fake->erases++;
-	fake->erased = done;
-	fake->erased_ctx = ctx;
-	return 0;
-}
-
-static const struct engine_calls fake_calls = {
-	.name = "fake", .make = fake_make, .kill = fake_kill, .erase = fake_erase
-};
-
-struct world {
-	char path[64];
-	struct loop *loop;
-	struct fake fake;
-	struct manager *manager;
-	struct sandbox *sandbox;
-};
-
-/* What somebody who waits has heard. */
-struct heard {
-	unsigned times;
-	bool failed;
-	char why[sizeof((struct error *)NULL)->msg];
-};
-
-static void hear(void *ctx, const struct error *why)
-{
-	struct heard *heard = ctx;
-
-	heard->times++;
-	heard->failed = why != NULL;
-	(void)snprintf(heard->why, sizeof heard->why, "%s", why != NULL ? why->msg : "");
-}
-
-static void check_heard(const struct heard *heard, const char *why)
-{
-	assert_int_equal(heard->times, 1);
-	assert_string_equal(heard->why, why);
-}
-
-static void stop(void *ctx)
-{
-	loop_stop(ctx);
-}
-
-static void turn(struct world *w)
-{
-	for (int i = 0; i < 3; i++) {
-		loop_defer(w->loop, stop, w->loop);
-		loop_run(w->loop);
-	}
-}
-
-static void erased(struct world *w)
-{
-	void (*done)(void *, const struct error *) = w->fake.erased;
-
-	assert_non_null(done);
-	w->fake.erased = NULL;
-	done(w->fake.erased_ctx, NULL);
-	turn(w);
-}
-
-static void gone(struct world *w, enum engine_end end)
-{
-	w->fake.box.events->gone(w->fake.box.ctx, end, "why not");
-	turn(w);
-}
-
-static int begin(void **state)
-{
-	static struct world world;
-	struct manager_config config = { .instance = "0123456789abcdef",
-		                         .servers = AT_FDCWD,
-		                         .engine = &world.fake.engine };
-	struct sandbox_wish wish = { .owner = "me", .name = "it", .spec = spec_default() };
-	char database[96];
-	struct error err;
-
-	world = (struct world){ .path = "/tmp/belljar-lifecycle-XXXXXX" };
-	world.fake.engine.calls = &fake_calls;
-	assert_non_null(mkdtemp(world.path));
-	(void)snprintf(database, sizeof database, "%s/db", world.path);
-	config.database = database;
-	CHECK_OK(loop_new(&world.loop, &err), err);
-	CHECK_OK(manager_new(world.loop, &config, &world.manager, &err), err);
-	CHECK_OK(sandbox_create(world.manager, &wish, &world.sandbox, &err), err);
-	*state = &world;
-	return 0;
-}
-
-static int finish(void **state)
-{
-	struct world *w = *state;
-	const char *name = strrchr(w->path, '/') + 1;
-	AUTO_FD int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct error err;
-	uint64_t count;
-
-	(void)manager_free(w->manager);
-	(void)loop_free(w->loop);
-	return remove_tree(tmp, name, view_of(name), &count, &err);
-}
-
-static bool exists(struct world *w)
-{
-	struct sandbox *found;
-	struct error err;
-
-	return sandbox_find(w->manager, "me", "it", &found, &err) == 0;
-}
+#define ENDS "belljar is ending: no sandbox is made or woken any more"
 
 /* --- tests ------------------------------------------------------------------------------ */
 
@@ -200,7 +37,7 @@ static void who_waits_for_one_that_is_deleted_hears_why(void **state)
 	gone(w, ENGINE_ENDED);
 	check_heard(&ready, "the sandbox ended: why not");
 	check_heard(&asleep, "the sandbox is being deleted");
-	check_heard(&woken, "the sandbox is ending: try again");
+	check_heard(&woken, "the sandbox is being deleted");
 	sandbox_sleep(w->sandbox, hear, &late);
 	erased(w);
 	check_heard(&late, "the sandbox is being deleted");
@@ -278,9 +115,111 @@ static void the_end_waits_for_all_and_is_told_once(void **state)
 	assert_int_equal(times, 1);
 }
 
+static void the_end_is_told_to_all_who_asked(void **state)
+{
+	struct world *w = *state;
+	unsigned first = 0, second = 0, late = 0;
+
+	manager_end(w->manager, on_ended, &first);
+	manager_end(w->manager, on_ended, &second);
+	gone(w, ENGINE_ENDED);
+	erased(w);
+	assert_int_equal(first, 1);
+	assert_int_equal(second, 1);
+	manager_end(w->manager, on_ended, &late);
+	turn(w);
+	assert_int_equal(late, 1);
+	assert_int_equal(first, 1);
+}
+
+static void after_the_end_nothing_begins(void **state)
+{
+	struct world *w = *state;
+	struct sandbox_wish wish = { .owner = "me", .name = "new", .spec = spec_default() };
+	struct sandbox *old = old_one(w), *made;
+	struct heard woken = { 0 }, again = { 0 };
+	unsigned times = 0;
+	struct error err;
+
+	manager_end(w->manager, on_ended, &times);
+	CHECK_ERROR(sandbox_create(w->manager, &wish, &made, &err), err, ERR_INVALID, ENDS);
+	sandbox_wake(old, hear, &woken);
+	sandbox_wake(w->sandbox, hear, &again); /* which is ending */
+	turn(w);
+	check_heard(&woken, ENDS);
+	check_heard(&again, ENDS);
+	assert_int_equal(w->fake.makes, 1);
+	gone(w, ENGINE_ENDED);
+	erased(w);
+	assert_int_equal(times, 1);
+}
+
+static void what_is_erased_before_it_is_gone_is_heard_no_more(void **state)
+{
+	struct world *w = *state;
+	struct heard deleted = { 0 }, ready = { 0 }, down = { 0 }, asleep = { 0 };
+	struct error err;
+
+	sandbox_wake(w->sandbox, hear, &ready);
+	sandbox_when_down(w->sandbox, hear, &down);
+	sandbox_sleep(w->sandbox, hear, &asleep);
+	sandbox_delete(w->sandbox, hear, &deleted);
+	(void)error_set(&err, ERR_INVALID, "it is awake");
+	erased_with(w, &err);
+	assert_int_equal(w->fake.box.drops, 1);
+	gone(w, ENGINE_DIED);
+	check_heard(&deleted, "it is awake");
+	check_heard(&ready, "it is awake");
+	check_heard(&down, "");
+	check_heard(&asleep, "the sandbox is being deleted");
+}
+
+static void who_waits_hears_it_when_all_is_freed(void **state)
+{
+	struct world *w = *state;
+	struct heard ready = { 0 }, down = { 0 }, asleep = { 0 }, deleted = { 0 };
+
+	sandbox_wake(w->sandbox, hear, &ready);
+	sandbox_when_down(w->sandbox, hear, &down);
+	sandbox_sleep(w->sandbox, hear, &asleep);
+	sandbox_delete(w->sandbox, hear, &deleted);
+	w->manager = manager_free(w->manager);
+	check_heard(&ready, ENDS);
+	check_heard(&down, ENDS);
+	check_heard(&asleep, ENDS);
+	check_heard(&deleted, ENDS);
+}
+
+static void nothing_is_told_of_a_manager_that_was_freed(void **state)
+{
+	struct world *w = *state;
+	unsigned times = 0;
+
+	sandbox_delete(w->sandbox, NULL, NULL);
+	gone(w, ENGINE_ENDED);
+	erased(w);
+	manager_end(w->manager, on_ended, &times);
+	w->manager = manager_free(w->manager); /* before the loop had its turn */
+	turn(w);
+	assert_int_equal(times, 0);
+}
+
+static void two_owners_never_share_a_name_cut_short(void **state)
+{
+	struct world *w = *state;
+	char owner[OWNER_MAX + 2];
+	struct sandbox_wish wish = { .owner = owner, .spec = spec_default() };
+	struct sandbox *made;
+	struct error err;
+
+	memset(owner, 'o', sizeof owner - 1);
+	owner[sizeof owner - 1] = '\0';
+	CHECK_ERROR(sandbox_create(w->manager, &wish, &made, &err), err, ERR_LIMIT,
+	            "owner: 256 bytes, at most 255 are allowed");
+}
+
 int main(void)
 {
-#define IN_WORLD(name) cmocka_unit_test_setup_teardown(name, begin, finish)
 	const struct CMUnitTest tests[] = {
 		IN_WORLD(all_who_delete_hear_it_once),
 		IN_WORLD(who_waits_for_one_that_is_deleted_hears_why),
@@ -288,6 +227,12 @@ int main(void)
 		IN_WORLD(a_channel_that_comes_too_late_is_closed),
 		IN_WORLD(nobody_waits_for_an_engine_that_is_lost),
 		IN_WORLD(the_end_waits_for_all_and_is_told_once),
+		IN_WORLD(the_end_is_told_to_all_who_asked),
+		IN_WORLD(after_the_end_nothing_begins),
+		IN_WORLD(what_is_erased_before_it_is_gone_is_heard_no_more),
+		IN_WORLD(who_waits_hears_it_when_all_is_freed),
+		IN_WORLD(nothing_is_told_of_a_manager_that_was_freed),
+		IN_WORLD(two_owners_never_share_a_name_cut_short),
 	};
 
 	return RUN_TESTS("lifecycle", tests);

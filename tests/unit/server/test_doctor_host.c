@@ -93,21 +93,41 @@ static void a_pod_is_known_by_its_environment(void **state)
 	assert_string_equal(check.detail, "in a pod of Kubernetes: others share this kernel");
 }
 
+static void check_place(const char *dir, enum check_status status, const char *detail)
+{
+	const struct options options = { .state_dir = dir };
+	struct check check = { 0 };
+	char want[200];
+
+	(void)snprintf(want, sizeof want, "%s%s%s", dir[0] == '/' ? "" : place_path,
+	               dir[0] == '/' ? "" : "/", detail);
+	probe_state_dir(&options, &check);
+	assert_string_equal(check.detail, want);
+	assert_int_equal(check.status, status);
+}
+
 static void the_state_directory_need_not_be_there_yet(void **state)
 {
-	const struct options absent = { .state_dir = "/proc/none/such" },
-	                     relative = { .state_dir = "a/b" };
-	struct check check = { 0 };
-
 	(void)state;
-	probe_state_dir(&absent, &check);
-	assert_string_equal(check.detail, "/proc/none/such");
-	assert_int_equal(check.status, CHECK_ON);
+	check_place("a/b", CHECK_ON, "a/b");
 	place_write("a", "a file");
-	check = (struct check){ 0 };
-	probe_state_dir(&relative, &check);
-	assert_int_equal(check.status, CHECK_OFF);
-	assert_string_equal(check.detail, "a/b: Not a directory");
+	check_place("a/b", CHECK_OFF, "a/b: Not a directory");
+	check_place("a", CHECK_OFF, "a: not a directory");
+}
+
+static void a_state_directory_that_would_be_refused_is_not_on(void **state)
+{
+	(void)state;
+	check_place("/proc/none/such", CHECK_OFF, "/proc/none/such: no files can be made there");
+	assert_int_equal(mkdir("open", 0700), 0);
+	assert_int_equal(chmod("open", 0777), 0);
+	check_place("open", CHECK_OFF, "open: others may write to it");
+	assert_int_equal(mkdir("roots", 0755), 0);
+	if (geteuid() != 0 || place_give_up_root() < 0)
+		return;
+	check_place("roots", CHECK_OFF, "roots: it belongs to user 0");
+	check_place("roots/below", CHECK_OFF, "roots/below: Permission denied");
+	place_be_root_again();
 }
 
 int main(void)
@@ -118,6 +138,7 @@ int main(void)
 		TEST(a_filter_around_us_is_named),
 		TEST(a_pod_is_known_by_its_environment),
 		PLACED(the_state_directory_need_not_be_there_yet),
+		PLACED(a_state_directory_that_would_be_refused_is_not_on),
 	};
 
 	return RUN_TESTS("server/doctor_host", tests);

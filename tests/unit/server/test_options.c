@@ -395,6 +395,44 @@ static void the_file_is_not_read_for_verbs_without_use_for_it(void **state)
 	options_done(&options);
 }
 
+static void the_limits_are_those_a_sandbox_can_have(void **state)
+{
+	const size_t limits = offsetof(struct options, limits);
+	struct spec wanted = spec_default();
+	struct options options;
+
+	(void)state;
+	CHECK_OK(options_load(&options, FOR_EXEC, NO_FLAGS, empty, &err), err);
+	assert_memory_equal(&options.limits, &wanted.limits, sizeof wanted.limits);
+	options_done(&options);
+	for (size_t i = 0; i < spec_limit_count; i++) {
+		const struct option_spec *spec = option_specs;
+
+		while (spec < option_specs + OPTION_COUNT &&
+		       spec->offset != limits + spec_limits[i].offset)
+			spec++;
+		assert_true(spec < option_specs + OPTION_COUNT);
+		assert_int_equal(spec->min, spec_limits[i].least);
+		assert_int_equal(spec->max, spec_limits[i].most);
+		assert_int_equal(spec->type, spec_limits[i].unit == SPEC_BYTES
+		                                     ? OPTION_TYPE_SIZE
+		                                     : OPTION_TYPE_NUMBER);
+	}
+}
+
+static void what_was_said_on_the_command_line_is_remembered(void **state)
+{
+	char *const environment[] = { A("BELLJAR_PIDS=99"), NULL };
+	static const char *const flags[OPTION_COUNT] = { [OPTION_MEMORY] = "64M" };
+	struct options options;
+
+	(void)state;
+	CHECK_OK(options_load(&options, FOR_EXEC, flags, environment, &err), err);
+	assert_int_equal(options.limits.pids, 99);
+	assert_int_equal(options.flags, 1ULL << OPTION_MEMORY);
+	options_done(&options);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -416,6 +454,8 @@ int main(void)
 		PLACED(a_wrong_value_counts_even_where_a_better_source_wins),
 		PLACED(the_environment_can_name_the_file),
 		PLACED(the_file_is_not_read_for_verbs_without_use_for_it),
+		TEST(the_limits_are_those_a_sandbox_can_have),
+		TEST(what_was_said_on_the_command_line_is_remembered),
 	};
 
 	return RUN_TESTS("server/options", tests);

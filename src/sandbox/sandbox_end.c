@@ -1,0 +1,217 @@
+/* sandbox_end.c - how a sandbox ends: put to sleep, deleted, or because the engine says so. */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "loop/loop.h"
+#include "sandbox/channel.h"
+#include "sandbox/sandbox_internal.h"
+
+/* --- life in memory ------------------------------------------------------------------ */
+
+static void free_now(void *ctx)
+{
+	struct sandbox *sandbox = ctx;
+
+	waiters_done(&sandbox->waiters);
+	(void)channel_free(sandbox->channel);
+	if (sandbox->env != NULL)
+		sandbox->manager->config.env_free(sandbox->env);
+	free(sandbox);
+}
+
+void sandbox_forget(struct sandbox *sandbox)
+{
+	list_remove(&sandbox->node);
+	loop_defer(sandbox->manager->loop, free_now, sandbox);
+}
+
+void sandbox_set_state(struct sandbox *sandbox, enum sandbox_state state)
+{
+	struct manager *manager = sandbox->manager;
+	bool ours = state != SANDBOX_ASLEEP;
+	struct error err;
+
+	if (registry_set_state(manager->store, sandbox->row.spec.id, state,
+	                       ours ? manager->config.instance : "", &err) < 0)
+		log_warning("sandbox %s: %s", sandbox->row.spec.id, err.msg);
+	sandbox->row.state = state;
+}
+
+/* --- the end -------------------------------------------------------------------------- */
+
+/* Whoever hears of it here may ask for it again: it is still ending. */
+static void went_down(struct sandbox *sandbox, const struct error *why)
+{
+	struct error gone;
+
+	sandbox->phase = PHASE_ENDING;
+	sandbox->box = NULL;
+	(void)error_set(&gone, ERR_SYSTEM, "the sandbox was put to sleep or deleted meanwhile");
+	/* The engine may know before the channel does, and its streams wait for an end. */
+	if (sandbox->channel != NULL)
+		channel_fail(sandbox->channel, why != NULL ? why : &gone);
+	sandbox->channel = channel_free(sandbox->channel);
+	waiters_tell(&sandbox->waiters, PHASE_READY, why != NULL ? why : &gone);
+	waiters_tell(&sandbox->waiters, PHASE_ENDING, NULL);
+}
+
+static void no_more_sleep(struct sandbox *sandbox)
+{
+	struct error err;
+
+	(void)error_set(&err, ERR_SYSTEM, "the sandbox is being deleted");
+	waiters_tell(&sandbox->waiters, PHASE_ASLEEP, &err);
+	waiters_tell(&sandbox->waiters, PHASE_MAKING, &err);
+}
+
+static void on_erased(void *ctx, const struct error *why)
+{
+	struct sandbox *sandbox = ctx;
+	struct manager *manager = sandbox->manager;
+	struct error err;
+
+	/* An engine that gave up may still say `gone`, to a sandbox that is freed. */
+	if (sandbox->box != NULL) {
+		manager->engine->calls->drop(sandbox->box);
+		went_down(sandbox, why);
+		no_more_sleep(sandbox);
+	}
+	if (why != NULL)
+		log_warning("sandbox %s: its files could not be removed: %s", sandbox->row.spec.id,
+		            why->msg);
+	else if (registry_remove(manager->store, sandbox->row.spec.id, &err) < 0)
+		log_warning("sandbox %s: %s", sandbox->row.spec.id, err.msg);
+	sandbox->phase = PHASE_DELETED;
+	waiters_tell(&sandbox->waiters, PHASE_DELETED, why);
+	sandbox_forget(sandbox);
+	manager_check_ended(manager);
+}
+
+/* One that is awake goes as soon as it has ended. */
+static void ask_to_erase(struct sandbox *sandbox)
+{
+	struct engine *engine = sandbox->manager->engine;
+	struct error err;
+
+	sandbox->is_erased = true;
+	/* What is thrown away with its server needs no note: it would go anyway. */
+	if (!sandbox->row.throw_away)
+		sandbox_set_state(sandbox, SANDBOX_DELETING);
+	if (engine->calls->erase(engine, sandbox->row.spec.id, on_erased, sandbox, &err) < 0)
+		on_erased(sandbox, &err);
+}
+
+static void erase(struct sandbox *sandbox)
+{
+	sandbox->phase = PHASE_ERASING;
+	no_more_sleep(sandbox);
+	if (!sandbox->is_erased)
+		ask_to_erase(sandbox);
+}
+
+void sandbox_is_down(struct sandbox *sandbox, const struct error *why)
+{
+	went_down(sandbox, why);
+	if (sandbox->doomed) {
+		erase(sandbox);
+		return;
+	}
+	sandbox->phase = PHASE_ASLEEP;
+	sandbox_set_state(sandbox, SANDBOX_ASLEEP);
+	waiters_tell(&sandbox->waiters, PHASE_ASLEEP, NULL);
+	sandbox_wake_again(sandbox);
+	manager_check_ended(sandbox->manager);
+}
+
+/* --- calls ----------------------------------------------------------------------------- */
+
+void sandbox_end(struct sandbox *sandbox)
+{
+	if (sandbox->phase == PHASE_ENDING || sandbox->box == NULL)
+		return;
+	sandbox->phase = PHASE_ENDING;
+	sandbox->manager->engine->calls->kill(sandbox->box);
+}
+
+void sandbox_sleep(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
+{
+	struct error err;
+
+	if (sandbox->phase == PHASE_ASLEEP) {
+		waiters_tell_one(sandbox->manager->loop, fn, ctx, NULL);
+		return;
+	}
+	if (sandbox->phase == PHASE_ERASING || sandbox->phase == PHASE_DELETED) {
+		(void)error_set(&err, ERR_INVALID, "the sandbox is being deleted");
+		waiters_tell_one(sandbox->manager->loop, fn, ctx, &err);
+		return;
+	}
+	waiters_add(&sandbox->waiters, PHASE_ASLEEP, fn, ctx);
+	sandbox_end(sandbox);
+}
+
+void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
+{
+	struct error err;
+
+	waiters_add(&sandbox->waiters, PHASE_DELETED, fn, ctx);
+	if (sandbox->doomed)
+		return;
+	if (sandbox->phase != PHASE_ASLEEP) {
+		sandbox->doomed = true;
+		sandbox_end(sandbox);
+		if (sandbox->phase == PHASE_ENDING && !sandbox->is_erased)
+			ask_to_erase(sandbox);
+		return;
+	}
+	if (registry_claim(sandbox->manager->store, sandbox->row.spec.id,
+	                   sandbox->manager->config.instance, &err) < 0) {
+		waiters_tell(&sandbox->waiters, PHASE_DELETED, &err);
+		return;
+	}
+	sandbox->doomed = true;
+	erase(sandbox);
+}
+
+/* --- for the manager -------------------------------------------------------------------- */
+
+void sandbox_end_all(struct manager *manager)
+{
+	for (struct list *node = manager->sandboxes.next; node != &manager->sandboxes;) {
+		struct sandbox *sandbox = container_of(node, struct sandbox, node);
+
+		node = node->next;
+		if (sandbox->row.throw_away)
+			sandbox_delete(sandbox, NULL, NULL);
+		else
+			sandbox_sleep(sandbox, NULL, NULL);
+	}
+}
+
+bool sandbox_any_awake(const struct manager *manager)
+{
+	LIST_EACH (node, &manager->sandboxes) {
+		const struct sandbox *sandbox = container_of(node, struct sandbox, node);
+
+		if (sandbox->phase != PHASE_ASLEEP)
+			return true;
+	}
+	return false;
+}
+
+void sandbox_tell_all(struct manager *manager, const struct error *why)
+{
+	LIST_EACH (node, &manager->sandboxes)
+		waiters_tell_all(&container_of(node, struct sandbox, node)->waiters, why);
+}
+
+void sandbox_free_all(struct manager *manager)
+{
+	while (!list_is_empty(&manager->sandboxes)) {
+		struct sandbox *sandbox = container_of(manager->sandboxes.next, struct sandbox,
+		                                       node);
+
+		list_remove(&sandbox->node);
+		free_now(sandbox);
+	}
+}

@@ -1,0 +1,93 @@
+/* What stands in the way before anything is started. */
+#include "server/stack.h"
+
+#include "server/options.h"
+#include "unit/server/place.h"
+
+static const char *below(const char *name)
+{
+	static char path[100];
+
+	(void)snprintf(path, sizeof path, "%s/%s", place_path, name);
+	return path;
+}
+
+static void a_state_directory_is_found_from_where_we_are(void **state)
+{
+	char long_name[PATH_MAX], path[PATH_MAX];
+	struct options options = { .state_dir = "a/b" };
+	struct error err;
+
+	(void)state;
+	CHECK_OK(stack_find_state(&options, path, &err), err);
+	assert_string_equal(path, below("a/b"));
+	options.state_dir = "/a/b";
+	CHECK_OK(stack_find_state(&options, path, &err), err);
+	assert_string_equal(path, "/a/b");
+	memset(long_name, 'x', sizeof long_name - 1);
+	long_name[sizeof long_name - 1] = '\0';
+	options.state_dir = long_name;
+	CHECK_ERROR(stack_find_state(&options, path, &err), err, ERR_LIMIT,
+	            "the state directory's path is too long");
+}
+
+static void check_refused(const char *want)
+{
+	const struct options options = { .state_dir = "state", .no_cgroups = true };
+	struct stack_base base;
+	struct error err;
+
+	assert_int_equal(stack_prepare(&options, &base, &err), -1);
+	assert_string_equal(err.msg, want);
+}
+
+static void make_state(void)
+{
+	assert_int_equal(chmod(place_path, 0755), 0);
+	assert_int_equal(mkdir("state", 0711), 0);
+}
+
+static void what_is_no_directory_is_named(void **state)
+{
+	char want[300];
+
+	(void)state;
+	make_state();
+	assert_int_equal(mkdir("elsewhere", 0755), 0);
+	assert_int_equal(symlink("../elsewhere", "state/servers"), 0);
+	(void)snprintf(want, sizeof want, "state directory: '%s': Not a directory",
+	               below("state/servers"));
+	check_refused(want);
+}
+
+static void sandboxes_without_their_database_are_left_alone(void **state)
+{
+	const char *id = "state/sandboxes/sb_aaaaaaaaaaaaaaaaaaaaaaaaaa";
+	char want[400];
+
+	(void)state;
+	make_state();
+	assert_int_equal(mkdir("state/sandboxes", 0700), 0);
+	assert_int_equal(mkdir(id, 0700), 0);
+	(void)snprintf(want, sizeof want,
+	               "state directory: there are sandboxes in '%s/state/sandboxes', but the "
+	               "database that knows them is gone: put '%s/state/db/belljar.db' back; or "
+	               "move the sandboxes away, and start without them",
+	               place_path, place_path);
+	check_refused(want);
+	place_write("state/db/belljar.db", "");
+	check_refused(want);
+	assert_int_equal(access(id, F_OK), 0);
+	assert_int_equal(access("state/servers", F_OK), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PLACED(a_state_directory_is_found_from_where_we_are),
+		PLACED(what_is_no_directory_is_named),
+		PLACED(sandboxes_without_their_database_are_left_alone),
+	};
+
+	return RUN_TESTS("server/stack", tests);
+}
