@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/plain.h"
 #include "cli/verb.h"
 #include "loop/input.h"
 #include "loop/loop.h"
@@ -21,6 +22,8 @@
 enum {
 	QUEUE_MAX = 256 * 1024,
 	STATUS_TIMED_OUT = 124, /* as timeout(1) has it */
+	STATUS_DENIED = 126,    /* as shells have it */
+	STATUS_MISSING = 127,
 	STATUS_SIGNAL = 128,
 	PATIENCE_MS = 2000,
 	WAIT_MS = 5000, /* for a sandbox that another belljar has */
@@ -43,8 +46,10 @@ struct exec {
 	struct run *run;
 	struct input *input;
 	struct output *output[2]; /* stdout and stderr */
-	size_t unread[2];         /* bytes of each on their way out */
-	struct view typed;        /* what the program has not taken yet */
+	bool is_terminal[2];      /* that is */
+	struct plain plain[2];
+	size_t unread[2];  /* bytes of each on their way out */
+	struct view typed; /* what the program has not taken yet */
 	char typed_bytes[INPUT_CHUNK];
 	bool input_ended;
 	struct loop_timer *patience; /* with a program that was told to end */
@@ -129,13 +134,34 @@ static void on_output_failed(void *ctx, const struct error *why)
 		fail(exec, why);
 }
 
+static int write_plain(struct exec *exec, bool is_stderr, struct view bytes, struct error *err)
+{
+	char text[4096 + 1];
+
+	for (size_t done = 0; done < bytes.len;) {
+		size_t part = bytes.len - done < sizeof text - 1 ? bytes.len - done
+		                                                 : sizeof text - 1;
+		size_t left = plain_filter(&exec->plain[is_stderr], bytes.ptr + done, part, text);
+
+		if (output_write(exec->output[is_stderr], (struct view){ text, left }, err) < 0)
+			return -1;
+		done += part;
+	}
+	return 0;
+}
+
 static void on_output(void *ctx, bool is_stderr, struct view bytes)
 {
 	struct exec *exec = ctx;
 	struct error err;
+	int r;
 
 	exec->unread[is_stderr] += bytes.len;
-	if (output_write(exec->output[is_stderr], bytes, &err) < 0)
+	if (exec->is_terminal[is_stderr])
+		r = write_plain(exec, is_stderr, bytes, &err);
+	else
+		r = output_write(exec->output[is_stderr], bytes, &err);
+	if (r < 0)
 		on_output_failed(exec, &err);
 	else if (output_pending(exec->output[is_stderr]) == 0)
 		give_back(exec, is_stderr);
@@ -204,15 +230,25 @@ static void on_run_ended(void *ctx, const struct run_end *run_end)
 	end_when_written(exec);
 }
 
+static int status_of(const struct error *why)
+{
+	if (why->kind == ERR_NOT_FOUND)
+		return STATUS_MISSING;
+	if (why->kind == ERR_LIMIT)
+		return STATUS_SIGNAL + SIGKILL;
+	return why->errnum == EACCES || why->errnum == ENOEXEC ? STATUS_DENIED : 1;
+}
+
 static void on_run_failed(void *ctx, const struct error *why)
 {
 	struct exec *exec = ctx;
 
 	exec->run = NULL;
-	if (exec->is_told)
-		end(exec); /* we ended it ourselves */
-	else
-		fail(exec, why);
+	if (!exec->is_told) { /* else we ended it ourselves */
+		exec->status = status_of(why);
+		(void)fprintf(stderr, "belljar: %s\n", why->msg);
+	}
+	end_when_written(exec);
 }
 
 static const struct run_events run_events = { on_output, on_writable, on_run_ended, on_run_failed };
@@ -232,6 +268,8 @@ static int start_run(struct exec *exec, struct error *err)
 	    output_new(exec->loop, STDERR_FILENO, QUEUE_MAX, &err_events, exec, &exec->output[1],
 	               err) < 0)
 		return -1;
+	for (int i = 0; i < 2; i++)
+		exec->is_terminal[i] = isatty(STDOUT_FILENO + i) == 1;
 	if (run_start(exec->sandbox, &wish, &run_events, exec, &exec->run, err) < 0)
 		return -1;
 	exec->input = input_new(exec->loop, STDIN_FILENO, &input_events, exec);
@@ -438,7 +476,11 @@ const struct verb verb_exec = {
 	        "belljar has it awake, exec waits up to 5 seconds. What stands behind the "
 	        "program's name is passed to it.\n\n"
 	        "The exit status is the program's; 124 if its time was up, 128 and the signal's "
-	        "number if a signal ended it. 1 means that belljar itself failed.",
+	        "number if a signal ended it, 137 too if a limit ended the sandbox; 127 if there "
+	        "is no such program, 126 if it cannot be run. 1 means that belljar itself "
+	        "failed.\n\n"
+	        "On a terminal, output is shown without what would command the terminal, colours "
+	        "too. Arguments may have 60 KiB in all.",
 	.examples = examples,
 	.options = FOR_EXEC,
 	.run = run,

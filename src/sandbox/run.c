@@ -1,5 +1,6 @@
 #include "sandbox/run.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ static const char *const usual_env[] = {
 	"TERM=dumb",
 	"NPM_CONFIG_PREFIX=" SPEC_HOME "/.local", /* npm -g without rights to /usr */
 	"MPLBACKEND=Agg",                         /* there is no screen to draw on */
+	NULL,
 };
 
 struct run {
@@ -81,6 +83,9 @@ static void judge(struct run *run)
 	const struct spec_limits *limits = &sandbox_row(run->sandbox)->spec.limits;
 	struct engine_counts now;
 
+	if (run->end.signal == SIGXFSZ)
+		add_note(&run->end, "file-size: a file was to be larger than %llu MiB",
+		         (unsigned long long)(limits->file_size >> 20));
 	if (!run->is_counted || !sandbox_counts(run->sandbox, &now))
 		return;
 	run->end.out_of_memory = now.memory_kills > run->before.memory_kills;
@@ -192,12 +197,11 @@ static void on_down(void *ctx, const struct error *why)
 	struct run *run = ctx;
 	struct error err;
 
-	(void)why;
 	if (run->is_dropped) {
 		free(run);
 		return;
 	}
-	(void)error_set(&err, ERR_SYSTEM, "the sandbox ended: %s",
+	(void)error_set(&err, why != NULL ? why->kind : ERR_SYSTEM, "the sandbox ended: %s",
 	                sandbox_end_reason(run->sandbox)[0] != '\0'
 	                        ? sandbox_end_reason(run->sandbox)
 	                        : "it was told to");
@@ -239,21 +243,39 @@ static bool is_named_in(const char *variable, const char *const *env)
 	return false;
 }
 
-static int add_env(struct wire_exec *exec, struct buf *buf, const char *const *env,
-                   const char *const *of_sandbox, struct error *err)
+/* What neither of two other lists names. */
+static int add_list(struct wire_exec *exec, struct buf *buf, const char *const *list,
+                    const char *const *over, const char *const *above, struct error *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(usual_env); i++)
-		if (!is_named_in(usual_env[i], env) && !is_named_in(usual_env[i], of_sandbox) &&
-		    wire_texts_add(&exec->env, buf, view_of(usual_env[i]), err) < 0)
-			return -1;
-	for (size_t i = 0; of_sandbox != NULL && of_sandbox[i] != NULL; i++)
-		if (!is_named_in(of_sandbox[i], env) &&
-		    wire_texts_add(&exec->env, buf, view_of(of_sandbox[i]), err) < 0)
-			return -1;
-	for (size_t i = 0; env != NULL && env[i] != NULL; i++)
-		if (wire_texts_add(&exec->env, buf, view_of(env[i]), err) < 0)
+	for (size_t i = 0; list != NULL && list[i] != NULL; i++)
+		if (!is_named_in(list[i], over) && !is_named_in(list[i], above) &&
+		    wire_texts_add(&exec->env, buf, view_of(list[i]), err) < 0)
 			return -1;
 	return 0;
+}
+
+/* Java takes a quarter of the machine's memory for its own, whatever the limit is. */
+static const char *tell_java(const struct spec_limits *limits, char *out, size_t size)
+{
+	(void)snprintf(out, size, "JAVA_TOOL_OPTIONS=-XX:MaxRAM=%llu -XX:MaxRAMPercentage=50",
+	               (unsigned long long)limits->memory);
+	return out;
+}
+
+static int add_env(struct wire_exec *exec, struct buf *buf, const char *const *env,
+                   struct sandbox *sandbox, struct error *err)
+{
+	const char *const *of_sandbox = sandbox_env(sandbox);
+	char java[96];
+	const char *const of_limits[] = {
+		tell_java(&sandbox_row(sandbox)->spec.limits, java, sizeof java), NULL
+	};
+
+	if (add_list(exec, buf, usual_env, of_sandbox, env, err) < 0 ||
+	    add_list(exec, buf, of_limits, of_sandbox, env, err) < 0 ||
+	    add_list(exec, buf, of_sandbox, env, NULL, err) < 0)
+		return -1;
+	return add_list(exec, buf, env, NULL, NULL, err);
 }
 
 static int add_argv(struct wire_exec *exec, struct buf *buf, const char *const *argv,
@@ -308,7 +330,7 @@ static int open_stream(struct run *run, const struct run_wish *wish, struct chan
 	};
 	if (add_argv(exec, &argv, wish->argv, err) < 0)
 		return error_wrap(err, "argv");
-	if (add_env(exec, &env, wish->env, sandbox_env(run->sandbox), err) < 0)
+	if (add_env(exec, &env, wish->env, run->sandbox, err) < 0)
 		return error_wrap(err, "env");
 	if (add_limits(exec, &limits, &sandbox_row(run->sandbox)->spec, err) < 0)
 		return -1;

@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "engine/filter.h"
@@ -94,9 +96,12 @@ static void on_channel_failed(void *ctx, const struct error *why)
 static const struct channel_events channel_events = { .ready = on_ready,
 	                                              .failed = on_channel_failed };
 
+enum { UNMAPPED_GROUP = 65534 };
+
 static void on_made(void *ctx, int fd, const struct engine_user *user)
 {
 	struct sandbox *sandbox = ctx;
+	AUTO_BUF struct buf groups;
 	struct wire_welcome welcome = {
 		.version = WIRE_VERSION,
 		.flags = WIRE_WELCOME_LANDLOCK,
@@ -116,6 +121,13 @@ static void on_made(void *ctx, int fd, const struct engine_user *user)
 	sandbox->phase = PHASE_GREETING;
 	if (sandbox->row.spec.egress)
 		welcome.flags |= WIRE_WELCOME_EGRESS;
+	buf_init(&groups, sizeof(uint32_t));
+	/* With one id there is no giving up the caller's groups, which have no names inside. */
+	if (user->alone && wire_numbers_add(&welcome.groups, &groups, UNMAPPED_GROUP, &err) < 0) {
+		(void)close(fd);
+		on_channel_failed(sandbox, &err);
+		return;
+	}
 	if (channel_new(sandbox->manager->loop, fd, &welcome, &channel_events, sandbox,
 	                &sandbox->channel, &err) < 0)
 		on_channel_failed(sandbox, &err);

@@ -93,6 +93,9 @@ static int check_state(const char *path, struct error *err)
 		                 path, st.st_uid);
 	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
 		return error_set(err, ERR_INVALID, "others may write to '%s': chmod go-w it", path);
+	/* The server is not root for long: as we would have made it. */
+	if (geteuid() == 0 && (st.st_mode & S_IXOTH) == 0 && chmod(path, 0711) < 0)
+		return error_sys(err, "chmod 711 '%s'", path);
 	return 0;
 }
 

@@ -61,6 +61,7 @@ if [ "${1:-}" = long ]; then
 else
   attacks=PV-01,PV-07,RX-02
 fi
+export ESCAPE_SLOWER=10
 sh tests/vm/as.sh root python3 tests/escape/run.py --only "$attacks" 2>&1 | tee /tmp/attacks.tap |
   sed -u 's/^/    /'
 is 'no attack succeeds' "$(grep -c '^not ok' /tmp/attacks.tap)" 0
