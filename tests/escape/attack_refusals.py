@@ -1,6 +1,7 @@
 """A kernel and a disk that refuse: a clear error, no hanging, and nothing is left."""
 import errno
 import os
+import shlex
 import subprocess
 import time
 
@@ -134,3 +135,40 @@ def no_executable_memory(box):
         return  # this kernel has no such setting
     code, said = run_line(box, [*line, *box.command(["echo", "works"])])
     assert (code, said) == (0, "works\n"), (code, said)
+
+
+@test("PV-23", "a user in many groups gets a sandbox, in which the groups have no names", modes="S")
+def groups_of_user(box):
+    line = box.command(["id", "-G"])
+    line[line.index("--clear-groups")] = "--groups=61002,24,27,100"
+    assert run_line(box, line) == (0, "1000 65534\n"), run_line(box, line)
+
+
+@test("LC-26", "the status tells what happened, and what limit was met")
+def statuses(box):
+    for argv, options, code, word in (
+            (["no-such-program"], (), 127, "No such file"),
+            (["/etc/passwd"], (), 126, "Permission denied"),
+            (["sh", "-c", "exit 41"], (), 41, ""),
+            (["sh", "-c", "kill -TERM $$"], (), 128 + 15, ""),
+            (["sleep", "100"], ("--timeout", "1"), 124, "ended after 1 s"),
+            (["dd", "if=/dev/zero", "of=f", "bs=1M", "count=5"], ("--file-size", "2M"), 128 + 25, "file-size"),
+            (["sh", "-c", "cat /dev/zero >f; sleep 5"], ("--disk", "8M"), 137, "disk")):
+        found = box.exec(*argv, options=options)
+        assert found.code == code and word in found.err, (argv, found)
+
+
+@test("LC-27", "on a terminal, output is text: nothing commands the terminal")
+def terminal_output(box):
+    line = box.command(["printf", r"a\033]52;c;QUJD\007\033[6nb\033[31mc\n"])
+    shown = subprocess.run(["script", "-qec", shlex.join(line), "/dev/null"], capture_output=True,
+                           env=box.environment(), cwd="/", timeout=60, check=False)
+    assert shown.stdout == b"abc\r\n", shown
+    piped = box.exec("printf", r"a\033[31mb\n")
+    assert piped.out == "a\033[31mb\n", piped
+
+
+@test("LC-28", "a state directory that is closed to others will do")
+def closed_state(box):
+    os.chmod(box.state, 0o700)
+    assert box.sh("echo works").out == "works\n"

@@ -247,10 +247,68 @@ static void erases_nothing_but_sandboxes(void **state)
 		assert_int_equal(answer.kind, ANSWER_ERASED);
 		assert_true(answer.failed);
 	}
+	/* No end to the name. */
+	memset(spec.id, 'a', sizeof spec.id);
+	ask(&peer, REQUEST_ERASE, 49, &spec);
+	assert_true(hear(&peer).failed);
 	/* What is gone already is as good as erased. */
 	spec = fresh_spec();
 	ask(&peer, REQUEST_ERASE, 50, &spec);
 	assert_false(hear(&peer).failed);
+	end(&peer);
+}
+
+/* It died by itself, and the server wants it removed before it was told. */
+static void erases_what_has_just_died(void **state)
+{
+	struct spec spec = fresh_spec();
+	struct answer answer;
+	struct peer peer;
+
+	(void)state;
+	if (!begin(&peer))
+		SKIP_TEST("only root is tried here");
+	ask(&peer, REQUEST_MAKE, 1, &spec);
+	answer = hear(&peer);
+	assert_int_equal(answer.kind, ANSWER_MADE);
+	assert_int_equal(kill(peer.pid, SIGSTOP), 0);
+	assert_int_equal(kill((pid_t)answer.pid, SIGKILL), 0);
+	ask(&peer, REQUEST_KILL, 1, NULL);
+	ask(&peer, REQUEST_ERASE, 2, &spec);
+	assert_int_equal(kill(peer.pid, SIGCONT), 0);
+	close_fds(&peer);
+	answer = hear(&peer);
+	assert_int_equal(answer.kind, ANSWER_GONE);
+	answer = hear(&peer);
+	assert_int_equal(answer.kind, ANSWER_ERASED);
+	if (answer.failed)
+		fail_msg("%s", answer.err.msg);
+	end(&peer);
+}
+
+/* A server that asks and asks and never listens must not fill the spawner's memory. */
+static void asks_no_further_while_nobody_listens(void **state)
+{
+	enum { FAR_TOO_MANY = 100000, QUIET_MS = 300 };
+	const struct request request = { .kind = REQUEST_LIST, .number = 1 };
+	struct pollfd room;
+	struct peer peer;
+	int sent = 0;
+
+	(void)state;
+	if (!begin(&peer))
+		SKIP_TEST("only root is tried here");
+	room = (struct pollfd){ peer.socket, POLLOUT, 0 };
+	while (sent < FAR_TOO_MANY && poll(&room, 1, QUIET_MS) == 1) {
+		ssize_t n = send(peer.socket, &request, sizeof request, MSG_DONTWAIT);
+
+		assert_true(n == (ssize_t)sizeof request || errno == EAGAIN);
+		sent += n >= 0;
+	}
+	assert_in_range(sent, 1, FAR_TOO_MANY / 4);
+	for (; sent > 0; sent--)
+		assert_int_equal(hear(&peer).kind, ANSWER_LISTED);
+	live_and_die(&peer, 100);
 	end(&peer);
 }
 
@@ -279,6 +337,8 @@ int main(void)
 		TEST(refuses_what_no_server_of_ours_would_ask),
 		TEST(stays_calm_when_shouted_at),
 		TEST(erases_nothing_but_sandboxes),
+		TEST(erases_what_has_just_died),
+		TEST(asks_no_further_while_nobody_listens),
 		TEST(ends_everything_with_the_server),
 	};
 
