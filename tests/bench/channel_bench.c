@@ -21,6 +21,8 @@
 #include "loop/loop.h"
 #include "sandbox/channel.h"
 
+#include "measure.h"
+
 enum { WARM_UP = 20, BULK_ROUNDS = 3, WINDOW = 1024 * 1024, PIPE_READ = 64 * 1024 };
 
 struct bench {
@@ -31,43 +33,6 @@ struct bench {
 	uint64_t bytes; /* that came out of it */
 	struct wire_exited exited;
 };
-
-/* --- small things --- */
-
-NORETURN static void die(const char *what, const char *why)
-{
-	(void)fprintf(stderr, "channel_bench: %s: %s\n", what, why);
-	exit(1);
-}
-
-static uint64_t now_us(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
-static size_t setting(const char *name, size_t otherwise)
-{
-	const char *text = getenv(name);
-	size_t n = text != NULL ? strtoul(text, NULL, 10) : 0;
-
-	return n != 0 ? n : otherwise;
-}
-
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static uint64_t median(uint64_t *values, size_t count)
-{
-	qsort(values, count, sizeof *values, compare);
-	return values[count / 2];
-}
 
 static size_t resident_kib(pid_t pid)
 {
@@ -114,18 +79,19 @@ static void await_bare(pid_t child)
 		die("a bare run", "did not end well");
 }
 
-static uint64_t time_bare(char *const argv[])
+static double time_bare(char *const argv[])
 {
-	uint64_t from = now_us();
+	double from = now_us();
 
 	await_bare(start_bare(argv, -1));
 	return now_us() - from;
 }
 
-static uint64_t time_bare_bulk(char *const argv[], uint64_t want)
+static double time_bare_bulk(char *const argv[], uint64_t want)
 {
 	static char bytes[PIPE_READ];
-	uint64_t from = now_us(), got = 0;
+	double from = now_us();
+	uint64_t got = 0;
 	int ends[2];
 	pid_t child;
 	ssize_t n;
@@ -261,12 +227,12 @@ static const struct channel_stream_events stream_events = {
 };
 
 /* `window`: bytes that may be on their way besides the 64 KiB there are at first. */
-static uint64_t time_channel(struct bench *bench, char *const argv[], size_t window)
+static double time_channel(struct bench *bench, char *const argv[], size_t window)
 {
 	struct wire_message request = { .type = WIRE_EXEC };
 	AUTO_BUF struct buf args, env;
 	struct error err;
-	uint64_t from;
+	double from;
 
 	request.exec.umask = 022;
 	request.exec.uid = request.exec.gid = WIRE_SAME_ID;
@@ -294,7 +260,7 @@ static uint64_t time_channel(struct bench *bench, char *const argv[], size_t win
 
 struct figures {
 	size_t runs, mib;
-	uint64_t bare_us, channel_us;          /* of one run of `true` */
+	double bare_us, channel_us;            /* of one run of `true` */
 	double bare_mib_s, first_mib_s, mib_s; /* of output */
 	size_t idle_kib, after_kib, size;
 };
@@ -303,12 +269,12 @@ static void measure_runs(struct bench *bench, struct figures *f)
 {
 	char name[] = "true";
 	char *const argv[] = { name, NULL };
-	uint64_t *bare = calloc(f->runs, sizeof *bare), *through = calloc(f->runs, sizeof *through);
+	double *bare = calloc(f->runs, sizeof *bare), *through = calloc(f->runs, sizeof *through);
 
 	if (bare == NULL || through == NULL)
 		die("memory", strerror(errno));
 	for (size_t i = 0; i < f->runs + WARM_UP; i++) {
-		uint64_t a = time_bare(argv), b = time_channel(bench, argv, 0);
+		double a = time_bare(argv), b = time_channel(bench, argv, 0);
 
 		if (i >= WARM_UP) {
 			bare[i - WARM_UP] = a;
@@ -326,7 +292,7 @@ static void measure_bulk(struct bench *bench, struct figures *f)
 	char name[] = "head", option[] = "-c", count[32], file[] = "/dev/zero";
 	char *const argv[] = { name, option, count, file, NULL };
 	uint64_t want = (uint64_t)f->mib * 1024 * 1024;
-	uint64_t bare[BULK_ROUNDS], narrow[BULK_ROUNDS], wide[BULK_ROUNDS];
+	double bare[BULK_ROUNDS], narrow[BULK_ROUNDS], wide[BULK_ROUNDS];
 
 	(void)snprintf(count, sizeof count, "%llu", (unsigned long long)want);
 	for (size_t i = 0; i < BULK_ROUNDS; i++) {
@@ -338,9 +304,9 @@ static void measure_bulk(struct bench *bench, struct figures *f)
 		if (bench->bytes != want)
 			die("the channel", "lost bytes");
 	}
-	f->bare_mib_s = (double)f->mib * 1e6 / (double)median(bare, BULK_ROUNDS);
-	f->first_mib_s = (double)f->mib * 1e6 / (double)median(narrow, BULK_ROUNDS);
-	f->mib_s = (double)f->mib * 1e6 / (double)median(wide, BULK_ROUNDS);
+	f->bare_mib_s = (double)f->mib * 1e6 / median(bare, BULK_ROUNDS);
+	f->first_mib_s = (double)f->mib * 1e6 / median(narrow, BULK_ROUNDS);
+	f->mib_s = (double)f->mib * 1e6 / median(wide, BULK_ROUNDS);
 }
 
 static void row(const char *what, const char *ours, const char *bare, const char *ratio)
@@ -362,9 +328,8 @@ static void print_table(const struct figures *f)
 	(void)printf("  %.40s--|--%.12s--|--%.12s--|--%.5s\n",
 	             "----------------------------------------", "------------", "------------",
 	             "-----");
-	row("one run of true", show(a, (double)f->channel_us / 1e3, 3, " ms"),
-	    show(b, (double)f->bare_us / 1e3, 3, " ms"),
-	    show(c, (double)f->channel_us / (double)f->bare_us, 1, "x"));
+	row("one run of true", show(a, f->channel_us / 1e3, 3, " ms"),
+	    show(b, f->bare_us / 1e3, 3, " ms"), show(c, f->channel_us / f->bare_us, 1, "x"));
 	row("output, 64 KiB on their way", show(a, f->first_mib_s, 0, " MiB/s"),
 	    show(b, f->bare_mib_s, 0, " MiB/s"), show(c, f->bare_mib_s / f->first_mib_s, 1, "x"));
 	row("output, 1 MiB on its way", show(a, f->mib_s, 0, " MiB/s"),

@@ -23,6 +23,8 @@
 #include "server/owner.h"
 #include "server/stack.h"
 
+#include "measure.h"
+
 enum { WARM_UP = 5, LINE = 512, REST_US = 20000 };
 
 extern char **environ;
@@ -35,37 +37,6 @@ struct bench {
 	bool failed;
 	struct error why;
 };
-
-/* --- small things --- */
-
-NORETURN static void die(const char *what, const char *why)
-{
-	(void)fprintf(stderr, "native_bench: %s: %s\n", what, why);
-	exit(1);
-}
-
-static double now_us(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
-static size_t setting(const char *name, size_t otherwise)
-{
-	const char *text = getenv(name);
-	size_t n = text != NULL ? strtoul(text, NULL, 10) : 0;
-
-	return n != 0 ? n : otherwise;
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 static double at(double *sorted, size_t count, double part)
 {

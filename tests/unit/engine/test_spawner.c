@@ -115,6 +115,19 @@ static struct spec fresh_spec(void)
 	return spec;
 }
 
+static struct answer make(struct peer *peer, uint64_t number, const struct spec *spec)
+{
+	struct answer answer;
+
+	ask(peer, REQUEST_MAKE, number, spec);
+	answer = hear(peer);
+	if (answer.failed)
+		fail_msg("%s", answer.err.msg);
+	assert_int_equal(answer.kind, ANSWER_MADE);
+	assert_int_equal(answer.number, number);
+	return answer;
+}
+
 /* Says its name and dies when told: the whole life of a sandbox, without the server. */
 static void live_and_die(struct peer *peer, uint64_t number)
 {
@@ -123,12 +136,7 @@ static void live_and_die(struct peer *peer, uint64_t number)
 	struct pollfd hello;
 	int channel;
 
-	ask(peer, REQUEST_MAKE, number, &spec);
-	answer = hear(peer);
-	if (answer.failed)
-		fail_msg("%s", answer.err.msg);
-	assert_int_equal(answer.kind, ANSWER_MADE);
-	assert_int_equal(answer.number, number);
+	(void)make(peer, number, &spec);
 	assert_true(peer->fd_count >= 1);
 	for (size_t i = 1; i < peer->fd_count; i++)
 		(void)close(peer->fds[i]);
@@ -268,9 +276,7 @@ static void erases_what_has_just_died(void **state)
 	(void)state;
 	if (!begin(&peer))
 		SKIP_TEST("only root is tried here");
-	ask(&peer, REQUEST_MAKE, 1, &spec);
-	answer = hear(&peer);
-	assert_int_equal(answer.kind, ANSWER_MADE);
+	answer = make(&peer, 1, &spec);
 	assert_int_equal(kill(peer.pid, SIGSTOP), 0);
 	assert_int_equal(kill((pid_t)answer.pid, SIGKILL), 0);
 	ask(&peer, REQUEST_KILL, 1, NULL);
@@ -321,9 +327,7 @@ static void ends_everything_with_the_server(void **state)
 	(void)state;
 	if (!begin(&peer))
 		SKIP_TEST("only root is tried here");
-	ask(&peer, REQUEST_MAKE, 1, &spec);
-	answer = hear(&peer);
-	assert_int_equal(answer.kind, ANSWER_MADE);
+	answer = make(&peer, 1, &spec);
 	assert_int_equal(kill((pid_t)answer.pid, 0), 0);
 	end(&peer);
 	assert_int_equal(kill((pid_t)answer.pid, 0), -1);
