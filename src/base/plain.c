@@ -43,11 +43,9 @@ static void take_kind(struct plain *plain, unsigned char kind)
  * begun and never ended hides no more than its line. */
 static bool take_command(struct plain *plain, unsigned char byte)
 {
-	if (byte == CANCEL || byte == SUBSTITUTE)
-		plain->state = PLAIN_TEXT;
-	else if (byte < ' ' || byte >= DEL)
+	if (byte < ' ' || byte >= DEL)
 		return take_text(plain, byte);
-	else if (plain->state == PLAIN_ESCAPE)
+	if (plain->state == PLAIN_ESCAPE)
 		take_kind(plain, byte);
 	else if (byte >= '@')
 		plain->state = PLAIN_TEXT;

@@ -40,8 +40,8 @@ void sandbox_sleep(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 /* Ends everything in it and removes its files; fn when nothing is left. Then it is freed. */
 void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 
-/* fn when it has ended, for whatever reason: sandbox_end_reason() tells it, `why` its kind, if it was
- * not told to. It is awake now. */
+/* fn when it has ended, for whatever reason: sandbox_end_reason() tells it, `why` its kind, if it
+ * was not told to. It is awake now. */
 void sandbox_when_down(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 
 /* Somebody did something in it: its row says when that was last. */
