@@ -197,11 +197,13 @@ static void on_down(void *ctx, const struct error *why)
 	struct run *run = ctx;
 	struct error err;
 
+	(void)why;
 	if (run->is_dropped) {
 		free(run);
 		return;
 	}
-	(void)error_set(&err, why != NULL ? why->kind : ERR_SYSTEM, "the sandbox ended: %s",
+	(void)error_set(&err, sandbox_met_limit(run->sandbox) ? ERR_LIMIT : ERR_SYSTEM,
+	                "the sandbox ended: %s",
 	                sandbox_end_reason(run->sandbox)[0] != '\0'
 	                        ? sandbox_end_reason(run->sandbox)
 	                        : "it was told to");

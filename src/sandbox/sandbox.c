@@ -49,8 +49,8 @@ static void on_gone(void *ctx, enum engine_end end, const char *why)
 
 	reason_tell(end, &sandbox->row.spec.limits, sandbox->reason, why, sandbox->reason,
 	            sizeof sandbox->reason);
-	(void)error_set(&err, end == ENGINE_MEMORY || end == ENGINE_DISK ? ERR_LIMIT : ERR_SYSTEM,
-	                "the sandbox ended: %s",
+	sandbox->met_limit = end == ENGINE_MEMORY || end == ENGINE_DISK;
+	(void)error_set(&err, sandbox->met_limit ? ERR_LIMIT : ERR_SYSTEM, "the sandbox ended: %s",
 	                sandbox->reason[0] != '\0' ? sandbox->reason : why);
 	if (sandbox->row.state == SANDBOX_CREATING)
 		sandbox->doomed = true;
@@ -114,6 +114,7 @@ static void on_made(void *ctx, int fd, const struct engine_user *user)
 	};
 	struct error err;
 
+	buf_init(&groups, sizeof(uint32_t));
 	if (sandbox->phase != PHASE_MAKING) {
 		(void)close(fd); /* it was told to end meanwhile */
 		return;
@@ -121,7 +122,6 @@ static void on_made(void *ctx, int fd, const struct engine_user *user)
 	sandbox->phase = PHASE_GREETING;
 	if (sandbox->row.spec.egress)
 		welcome.flags |= WIRE_WELCOME_EGRESS;
-	buf_init(&groups, sizeof(uint32_t));
 	/* With one id there is no giving up the caller's groups, which have no names inside. */
 	if (user->alone && wire_numbers_add(&welcome.groups, &groups, UNMAPPED_GROUP, &err) < 0) {
 		(void)close(fd);
@@ -330,6 +330,11 @@ bool sandbox_counts(struct sandbox *sandbox, struct engine_counts *ret)
 {
 	*ret = (struct engine_counts){ 0 };
 	return sandbox->box != NULL && engine_counts(sandbox->manager->engine, sandbox->box, ret);
+}
+
+bool sandbox_met_limit(const struct sandbox *sandbox)
+{
+	return sandbox->met_limit;
 }
 
 const char *sandbox_end_reason(const struct sandbox *sandbox)

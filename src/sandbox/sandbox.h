@@ -40,8 +40,7 @@ void sandbox_sleep(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 /* Ends everything in it and removes its files; fn when nothing is left. Then it is freed. */
 void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 
-/* fn when it has ended, for whatever reason: sandbox_end_reason() tells it, `why` its kind, if it
- * was not told to. It is awake now. */
+/* fn when it has ended, for whatever reason: sandbox_end_reason() tells it. It is awake now. */
 void sandbox_when_down(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 
 /* Somebody did something in it: its row says when that was last. */
@@ -54,6 +53,7 @@ const struct sandbox_row *sandbox_row(const struct sandbox *sandbox);
 bool sandbox_counts(struct sandbox *sandbox, struct engine_counts *ret);
 /* Why it ended last, as one line: "" if it did not, or was told to. */
 const char *sandbox_end_reason(const struct sandbox *sandbox);
+bool sandbox_met_limit(const struct sandbox *sandbox); /* which ended all of it, the last time */
 /* The environment the sandbox itself brings, for its programs. NULL ends it. */
 const char *const *sandbox_env(struct sandbox *sandbox);
 struct engine_box *sandbox_box(struct sandbox *sandbox);

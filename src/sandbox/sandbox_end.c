@@ -52,7 +52,7 @@ static void went_down(struct sandbox *sandbox, const struct error *why)
 		channel_fail(sandbox->channel, why != NULL ? why : &gone);
 	sandbox->channel = channel_free(sandbox->channel);
 	waiters_tell(&sandbox->waiters, PHASE_READY, why != NULL ? why : &gone);
-	waiters_tell(&sandbox->waiters, PHASE_ENDING, why);
+	waiters_tell(&sandbox->waiters, PHASE_ENDING, NULL);
 }
 
 static void no_more_sleep(struct sandbox *sandbox)

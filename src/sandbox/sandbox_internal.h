@@ -31,6 +31,7 @@ struct sandbox {
 	char **env;       /* of its programs; NULL: not asked for yet */
 	bool is_erased;   /* or will be: the engine has been asked */
 	bool doomed;      /* to be deleted as soon as it has ended */
+	bool met_limit;   /* the engine said so */
 	char reason[480]; /* why it ended last */
 };
 

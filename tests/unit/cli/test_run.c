@@ -262,7 +262,7 @@ static void the_json_of_the_doctor_has_the_promised_shape(void **state)
 	         err);
 	checks = json_object_get(report, "checks");
 	assert_int_equal(json_object_size(report), 1);
-	assert_int_equal(json_array_size(checks), 26);
+	assert_int_equal(json_array_size(checks), 27);
 	json_array_foreach (checks, i, check) {
 		const char *status = json_text(check, "status");
 		bool on = strcmp(status, "on") == 0;

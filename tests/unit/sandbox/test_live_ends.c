@@ -6,7 +6,7 @@
 
 #include "unit/sandbox/live_modes.h"
 
-enum { GONE_MS = 1000 };
+enum { GONE_MS = 5000 };
 
 /* --- inside --- */
 
