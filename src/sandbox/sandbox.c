@@ -67,8 +67,9 @@ static void on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_p
 	(void)proxy_port;
 	if (sandbox->phase != PHASE_GREETING)
 		return; /* it was told to end meanwhile */
-	/* One that stayed `creating` would be removed by the next start. */
-	if (sandbox->row.state == SANDBOX_CREATING &&
+	/* One that stayed `creating` would be removed by the next start; what is thrown away is,
+	 * whatever it is. */
+	if (sandbox->row.state == SANDBOX_CREATING && !sandbox->row.throw_away &&
 	    registry_set_state(manager->store, sandbox->row.spec.id, SANDBOX_AWAKE,
 	                       manager->config.instance, &err) < 0) {
 		waiters_tell(&sandbox->waiters, PHASE_READY, &err);
@@ -162,6 +163,14 @@ static void add_mounts(struct manager *manager, struct spec *spec)
 	}
 }
 
+/* What is thrown away is noted once, as what it will be in a moment. */
+static int add_row(struct manager *manager, struct sandbox_row row, struct error *err)
+{
+	if (row.throw_away)
+		row.state = SANDBOX_AWAKE;
+	return registry_add(manager->store, &row, err);
+}
+
 int sandbox_create(struct manager *manager, const struct sandbox_wish *wish, struct sandbox **ret,
                    struct error *err)
 {
@@ -192,7 +201,7 @@ int sandbox_create(struct manager *manager, const struct sandbox_wish *wish, str
 			                 SANDBOX_NAME_MAX);
 		(void)snprintf(row.name, sizeof row.name, "%s", wish->name);
 	}
-	if (registry_add(manager->store, &row, err) < 0)
+	if (add_row(manager, row, err) < 0)
 		return -1;
 	sandbox = add_sandbox(manager, &row);
 	if (start(sandbox, true, err) < 0) {
