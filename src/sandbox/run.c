@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "engine/spec.h"
@@ -36,6 +37,7 @@ struct run {
 	const struct run_events *events;
 	void *ctx;
 	struct channel_stream *stream;
+	uint64_t deadline; /* on the clock of clock.h, or 0 */
 	struct engine_counts before;
 	bool is_counted;
 	bool has_exited;
@@ -210,14 +212,28 @@ static void on_down(void *ctx, const struct error *why)
 	tell_failed(run, &err);
 }
 
+/* A keeper that could not end a program in time, with so many processes as there were, was ended
+ * itself. */
+static bool is_overdue(const struct run *run)
+{
+	return run->deadline != 0 && clock_now_ms() >= run->deadline;
+}
+
 /* If the whole sandbox went, whoever ended it knows why, and says so in a moment. */
 static void on_failed(void *ctx, enum wire_failure failure, const struct error *why)
 {
 	struct run *run = ctx;
+	struct channel *channel = sandbox_channel(run->sandbox);
 
 	run->stream = NULL;
-	if (failure != WIRE_FAILED_LOST || (sandbox_channel(run->sandbox) != NULL &&
-	                                    !channel_is_over(sandbox_channel(run->sandbox)))) {
+	if (failure == WIRE_FAILED_LOST && channel != NULL && !channel_is_over(channel) &&
+	    is_overdue(run)) {
+		run->end.timed_out = true;
+		run->end.signal = SIGKILL;
+		finish(run);
+		return;
+	}
+	if (failure != WIRE_FAILED_LOST || (channel != NULL && !channel_is_over(channel))) {
 		tell_failed(run, why);
 		return;
 	}
@@ -351,6 +367,8 @@ int run_start(struct sandbox *sandbox, const struct run_wish *wish, const struct
 	run->sandbox = sandbox;
 	run->events = events;
 	run->ctx = ctx;
+	if (wish->deadline_ms != 0)
+		run->deadline = clock_now_ms() + wish->deadline_ms;
 	run->is_counted = sandbox_counts(sandbox, &run->before);
 	if (open_stream(run, wish, channel, err) < 0) {
 		free(run);

@@ -157,6 +157,41 @@ static void waking_and_running_are_use(void **state)
 	(void)close(rig.fd);
 }
 
+static void on_overdue(void *ctx, const struct run_end *end)
+{
+	assert_true(end->timed_out);
+	assert_int_equal(end->signal, SIGKILL);
+	++*(unsigned *)ctx;
+}
+
+/* Its keeper had to be killed because it did not get done: that is the deadline's doing. */
+static void who_is_lost_after_the_deadline_was_ended_by_it(void **state)
+{
+	static const struct run_events events = { on_output, NULL, on_overdue, on_run_failed };
+	static const char *const argv[] = { "bomb", NULL };
+	struct run_wish wish = { .argv = argv, .deadline_ms = 1 };
+	struct world *w = *state;
+	struct sandbox *old = old_one(w);
+	unsigned ended = 0;
+	struct run *run;
+	struct rig rig;
+	struct error err;
+
+	sandbox_wake(old, NULL, NULL);
+	rig.fd = agent_comes(w);
+	CHECK_OK(run_start(old, &wish, &events, &ended, &run, &err), err);
+	agent_started(&rig, 1);
+	(void)usleep(2000);
+	AGENT_SAY(&rig, 1, 0, .type = WIRE_FAILED, .failed.why = WIRE_FAILED_LOST,
+	          .failed.message = VIEW_INIT("the program's keeper was killed"));
+	turn(w);
+	AGENT_SAY(&rig, 3, 0, .type = WIRE_FAILED, .failed.why = WIRE_FAILED_INVALID,
+	          .failed.message = VIEW_INIT("no"));
+	turn(w);
+	assert_int_equal(ended, 1);
+	(void)close(rig.fd);
+}
+
 struct listener {
 	struct sandbox *sandbox;
 	unsigned times;
@@ -207,6 +242,7 @@ int main(void)
 		IN_WORLD(one_that_cannot_be_written_as_awake_is_not_made),
 		IN_WORLD(a_throw_away_is_awake_while_it_runs),
 		IN_WORLD(waking_and_running_are_use),
+		IN_WORLD(who_is_lost_after_the_deadline_was_ended_by_it),
 		IN_WORLD(streams_that_fail_find_it_down),
 	};
 
