@@ -61,8 +61,8 @@ if [ "${1:-}" = long ]; then
 else
   attacks=PV-01,PV-07,RX-02
 fi
-export ESCAPE_SLOWER=10
-sh tests/vm/as.sh root python3 tests/escape/run.py --only "$attacks" 2>&1 | tee /tmp/attacks.tap |
+
+sh tests/vm/as.sh root env ESCAPE_SLOWER=10 python3 tests/escape/run.py --only "$attacks" 2>&1 | tee /tmp/attacks.tap |
   sed -u 's/^/    /'
 is 'no attack succeeds' "$(grep -c '^not ok' /tmp/attacks.tap)" 0
 is 'and all were tried' "$(grep -cE '^1\.\.[1-9]' /tmp/attacks.tap)" 1
