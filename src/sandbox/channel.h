@@ -23,7 +23,7 @@ struct loop;
 
 enum {
 	CHANNEL_QUEUE_MAX = 1024 * 1024, /* bytes that wait for the agent to read */
-	CHANNEL_HELLO_MS = 5000,         /* it has so long to say HELLO and READY */
+	CHANNEL_HELLO_MS = 20000,        /* it has so long to say HELLO and READY */
 	CHANNEL_PING_MS = 5000,          /* after so long without a word it is asked */
 	CHANNEL_SILENT_MAX = 3,          /* and given up after so many intervals */
 };

@@ -204,7 +204,8 @@ def disk_nameless(box):
     for kind in ("unlinked", "tmpfile", "mapped", "thread", "leaderless"):
         result = box.sh(f"/escape/rx_disk {kind} 12; dd if=/dev/zero of=f bs=1M count=2 status=none; "
                         f"sleep 0.2; echo whole", options=LIMITS)
-        assert result.out == "held\nwhole\n", (kind, result)
+        refused = kind == "tmpfile" and "Operation not supported" in result.err    # by older kernels
+        assert result.out == "held\nwhole\n" or refused, (kind, result)
 
 
 # The large file comes after the chain whoever counts cannot get out of: its `..` is another one.
