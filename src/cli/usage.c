@@ -100,15 +100,29 @@ static const struct option_spec *pick_example(const struct verb *verb)
 	return first;
 }
 
+/* What is said anew each time: ", --sandbox, --timeout" */
+static void list_flags(const struct verb *verb, char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < OPTION_COUNT && used < size; i++)
+		if (option_specs[i].flag_only && (option_specs[i].verbs & verb->options) != 0)
+			used += (size_t)snprintf(text + used, size - used, ", --%s",
+			                         option_specs[i].name);
+}
+
 static void print_sources(const struct verb *verb, const struct option_spec *example)
 {
 	bool has_config = (option_specs[OPTION_CONFIG].verbs & verb->options) != 0;
-	char variable[OPTION_NAME_SIZE], key[OPTION_NAME_SIZE], text[400];
+	char variable[OPTION_NAME_SIZE], key[OPTION_NAME_SIZE], flags[100], text[500];
 
 	(void)option_variable(example, variable);
+	list_flags(verb, flags, sizeof flags);
 	if (example->in_file)
 		(void)snprintf(text, sizeof text,
-		               "Each option is also an environment variable: %s for --%s.",
+		               "Each option%s%s is also an environment variable: %s for --%s.",
+		               flags[0] != '\0' ? " but " : "", flags[0] != '\0' ? flags + 2 : "",
 		               variable, example->name);
 	else
 		(void)snprintf(text, sizeof text, "The environment variable %s stands for --%s.",
@@ -118,11 +132,12 @@ static void print_sources(const struct verb *verb, const struct option_spec *exa
 	if (!example->in_file)
 		return;
 	(void)snprintf(text, sizeof text,
-	               "%s may stand in the configuration file, as a key such as %s. "
+	               "%s%s may stand in the configuration file, as a key such as %s. "
 	               "A flag wins over the environment, the environment over the file. The file "
 	               "is $XDG_CONFIG_HOME/belljar/belljar.json (usually "
 	               "~/.config/belljar/belljar.json), or else /etc/belljar/belljar.json.",
-	               has_config ? "All but --config" : "They", option_key(example, key));
+	               has_config ? "All but --config" : "They", has_config ? flags : "",
+	               option_key(example, key));
 	out_wrapped(0, 0, text);
 }
 

@@ -82,7 +82,7 @@ static int open_files(struct workshop *shop, const struct spawner_config *config
 	return 0;
 }
 
-int workshop_open(struct workshop *shop, const struct spawner_config *config, struct error *err)
+static int open_rest(struct workshop *shop, const struct spawner_config *config, struct error *err)
 {
 	AUTO_FD int state = -1;
 	struct home_parts parts = { .state = config->state,
@@ -91,8 +91,7 @@ int workshop_open(struct workshop *shop, const struct spawner_config *config, st
 		                    .mounts = config->mounts,
 		                    .mount_count = config->mount_count };
 
-	*shop = (struct workshop){ .mount_count = config->mount_count };
-	if (open_groups(shop, config, err) < 0 || home_enter(&shop->home, config->alone, err) < 0)
+	if (home_enter(&shop->home, config->alone, err) < 0)
 		return -1;
 	state = open(config->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (state < 0)
@@ -102,6 +101,18 @@ int workshop_open(struct workshop *shop, const struct spawner_config *config, st
 	shop->gpus = config->gpus;
 	parts.gpus = shop->gpus;
 	return home_settle(&shop->home, &parts, err);
+}
+
+/* The groups are the first thing there is, and nobody else would remove them. */
+int workshop_open(struct workshop *shop, const struct spawner_config *config, struct error *err)
+{
+	*shop = (struct workshop){ .mount_count = config->mount_count };
+	if (open_groups(shop, config, err) < 0)
+		return -1;
+	if (open_rest(shop, config, err) == 0)
+		return 0;
+	cgroups_close(&shop->groups);
+	return -1;
 }
 
 void workshop_close(struct workshop *shop)

@@ -158,7 +158,8 @@ static void the_help_names_only_what_a_verb_takes(void **state)
 {
 	(void)state;
 	CHECK_HAS(RUN("help", "exec")->out, "usage: belljar exec [OPTION...] PROGRAM [ARG...]\n");
-	CHECK_HAS(RUN("help", "exec")->out, "All but --config");
+	CHECK_HAS(RUN("help", "exec")->out, "All but --config, --sandbox");
+	CHECK_HAS(RUN("help", "exec")->out, "Each option but --sandbox, --timeout is also");
 	CHECK_HAS(RUN("help", "ps")->out, "--json");
 	assert_null(strstr(RUN("help", "ps")->out, "--config"));
 	assert_null(strstr(RUN("help", "rm")->out, "--config"));
