@@ -233,6 +233,11 @@ struct loop *mcp_call_loop(const struct mcp_call *call)
 	return call->loop;
 }
 
+const void *mcp_call_record(const struct mcp_call *call)
+{
+	return call->record;
+}
+
 /* A bucket that fills with time, so that short bursts get through. */
 static bool take_progress_budget(struct mcp_call *call)
 {

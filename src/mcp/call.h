@@ -34,6 +34,9 @@ bool mcp_call_is_cancelled(const struct mcp_call *call);
 
 void *mcp_call_app(const struct mcp_call *call); /* what the server was made with */
 struct loop *mcp_call_loop(const struct mcp_call *call);
+/* The struct mcp_tool, mcp_resource, mcp_template or mcp_prompt it is for: records that are part
+ * of something larger lead to it. */
+const void *mcp_call_record(const struct mcp_call *call);
 
 /* Sent only if the client asked for progress, only while it grows, and at most ten a
  * second on average. total 0: unknown. */

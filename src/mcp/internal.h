@@ -41,6 +41,9 @@ struct mcp_session {
 	struct list calls;
 	size_t call_count;
 	size_t listen_count;
+	bool has_roots;       /* the client can be asked for them */
+	unsigned roots_asked; /* how often */
+	char roots_id[24];    /* of the question that waits for an answer; "" */
 	size_t message_bytes; /* of the message being received */
 	size_t held_bytes;    /* of the messages whose calls are in progress */
 };
@@ -52,6 +55,7 @@ struct mcp_call {
 	struct mcp_server *server;   /* NULL once that is freed */
 	struct loop *loop;
 	void *app;
+	const void *record;      /* what it is for */
 	struct mcp_batch *batch; /* NULL: answered by itself */
 	json_t *id;              /* owned, like the token and the arguments */
 	const char *method;
@@ -143,6 +147,11 @@ void describe_into(json_t *object, enum mcp_revision revision, const struct desc
 json_t *describe_server(const struct mcp_server *server, enum mcp_revision revision, bool brief);
 json_t *describe_capabilities(const struct mcp_server *server, enum mcp_revision revision);
 
+/* roots.c */
+void roots_ask(struct mcp_session *session); /* if the client has any */
+/* Whether it is the answer to that. */
+bool roots_answered(struct mcp_session *session, const struct rpc_message *rpc);
+
 /* listen.c */
 void listen_finish(struct mcp_call *call); /* the server ends the stream */
 
@@ -152,5 +161,7 @@ typedef json_t *describe_fn(const void *record, enum mcp_revision revision);
 void list_reply(struct mcp_call *call, const char *what, const void *table, describe_fn *describe);
 void cache_hints(const struct mcp_call *call, json_t *result, uint32_t ms);
 
-/* uri_template.c: the variables of a URI, as an object; NULL if it does not match. */
+/* uri_template.c: what %41 and the like stand for, as a string; NULL if that is no UTF-8. */
+json_t *uri_percent_decode(struct view encoded);
+/* the variables of a URI, as an object; NULL if it does not match. */
 json_t *uri_template_match(const char *uri_template, const char *uri);

@@ -20,6 +20,9 @@ void initialize_method(struct mcp_call *call)
 	session->is_ready = false; /* until notifications/initialized */
 	session->level = MCP_LEVEL_INFO;
 	(void)json_object_clear(session->subscriptions);
+	session->has_roots = call->server->config.roots != NULL &&
+	                     json_member(json_member(call->params, "capabilities", JSON_OBJECT),
+	                                 "roots", JSON_OBJECT) != NULL;
 	json_set(result, "protocolVersion", json_str(mcp_revision_name(revision)));
 	json_set(result, "capabilities", describe_capabilities(call->server, revision));
 	json_set(result, "serverInfo", describe_server(call->server, revision, false));

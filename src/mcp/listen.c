@@ -179,26 +179,44 @@ void mcp_server_changed(struct mcp_server *server, enum mcp_list list)
 	}
 }
 
-void mcp_server_updated(struct mcp_server *server, const char *uri)
+/* `below`: every URI that begins so counts, else this very one. */
+static void tell_updated(struct mcp_session *session, json_t *uris, const struct mcp_call *listen,
+                         const char *uri, bool below)
 {
-	LIST_EACH (node, &server->listens) {
-		struct listen *listen = container_of(node, struct listen, node);
+	const char *wanted;
+	json_t *ignored;
+
+	json_object_foreach (uris, wanted, ignored) {
 		json_t *params;
 
-		if (!json_has(listen->uris, uri))
+		if (below ? strncmp(wanted, uri, strlen(uri)) != 0 : strcmp(wanted, uri) != 0)
 			continue;
-		params = stamped(listen->call);
-		json_set(params, "uri", json_str(uri));
-		session_notify(listen->call->session, "notifications/resources/updated", params);
+		params = listen != NULL ? stamped(listen) : json_obj();
+		json_set(params, "uri", json_str(wanted));
+		session_notify(session, "notifications/resources/updated", params);
+	}
+}
+
+static void updated(struct mcp_server *server, const char *uri, bool below)
+{
+	LIST_EACH (node, &server->listens) {
+		const struct listen *listen = container_of(node, struct listen, node);
+
+		tell_updated(listen->call->session, listen->uris, listen->call, uri, below);
 	}
 	LIST_EACH (node, &server->sessions) {
 		struct mcp_session *session = container_of(node, struct mcp_session, node);
-		json_t *params;
 
-		if (!json_has(session->subscriptions, uri))
-			continue;
-		params = json_obj();
-		json_set(params, "uri", json_str(uri));
-		session_notify(session, "notifications/resources/updated", params);
+		tell_updated(session, session->subscriptions, NULL, uri, below);
 	}
+}
+
+void mcp_server_updated(struct mcp_server *server, const char *uri)
+{
+	updated(server, uri, false);
+}
+
+void mcp_server_updated_below(struct mcp_server *server, const char *prefix)
+{
+	updated(server, prefix, true);
 }

@@ -161,8 +161,11 @@ void methods_notified(struct mcp_session *session, const struct rpc_message *rpc
 {
 	if (strcmp(rpc->method, "notifications/cancelled") == 0)
 		cancelled(session, rpc->params);
-	else if (strcmp(rpc->method, "notifications/initialized") == 0)
+	else if (strcmp(rpc->method, "notifications/initialized") == 0) {
 		session->is_ready = true;
+		roots_ask(session);
+	} else if (strcmp(rpc->method, "notifications/roots/list_changed") == 0)
+		roots_ask(session);
 	else
 		log_debug("notification '%s'", rpc->method);
 }

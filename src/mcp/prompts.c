@@ -50,6 +50,7 @@ void prompts_get_method(struct mcp_call *call)
 		            utf8_show(view_of(name != NULL ? name : ""), shown, sizeof shown));
 		return;
 	}
+	call->record = *prompt;
 	if (call_arguments(call, &arguments))
 		call_handle(call, (*prompt)->params, (*prompt)->args_size, arguments,
 		            (*prompt)->get);

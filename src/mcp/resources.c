@@ -59,6 +59,7 @@ static bool read_template(struct mcp_call *call, const struct mcp_template *t)
 
 	if (variables == NULL)
 		return false;
+	call->record = t;
 	call_handle(call, t->params, t->args_size, variables, t->read);
 	return true;
 }
@@ -70,6 +71,7 @@ static bool read_resource(struct mcp_call *call)
 	for (size_t i = 0; config->resources != NULL && config->resources[i] != NULL; i++) {
 		if (strcmp(config->resources[i]->uri, call->uri) != 0)
 			continue;
+		call->record = config->resources[i];
 		call_handle(call, NULL, 0, NULL, config->resources[i]->read);
 		return true;
 	}

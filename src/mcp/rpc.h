@@ -27,6 +27,7 @@ struct rpc_message {
 	const char *method;
 	json_t *params;  /* an object, or NULL if absent or null */
 	bool bad_params; /* present, but no object */
+	json_t *result;  /* of a response: an object, or NULL */
 };
 
 /* Refuses what is neither request, notification nor response. */

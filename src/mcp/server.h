@@ -82,6 +82,9 @@ struct mcp_config {
 	uint32_t cache_ms; /* how long a client may keep a list */
 	struct mcp_limits limits;
 	void *app;
+	/* The directories a client says are its own, all of them, whenever it tells; absolute
+	 * paths. NULL: clients are not asked. */
+	void (*roots)(void *app, const char *const *paths, size_t count);
 };
 
 /* Copies *config, not what it points to. Asserts that the tables make sense. */
@@ -96,6 +99,8 @@ enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_PROMPTS, MCP_LIST_RESOURCES, MCP_LIST_C
 /* Tells every client that wants to know. */
 void mcp_server_changed(struct mcp_server *server, enum mcp_list list);
 void mcp_server_updated(struct mcp_server *server, const char *uri);
+/* Any that begins like this may have changed. */
+void mcp_server_updated_below(struct mcp_server *server, const char *prefix);
 
 const struct mcp_limits *mcp_server_limits(const struct mcp_server *server);
 

@@ -159,7 +159,8 @@ static void receive_decoded(struct mcp_session *session, struct mcp_batch *batch
 		methods_notified(session, rpc);
 		break;
 	case RPC_RESPONSE:
-		log_debug("a response to nothing we asked is ignored");
+		if (!roots_answered(session, rpc))
+			log_debug("a response to nothing we asked is ignored");
 		break;
 	}
 }

@@ -73,5 +73,6 @@ void tools_call_method(struct mcp_call *call)
 	if (!call_arguments(call, &arguments))
 		return;
 	call->is_tool = true;
+	call->record = *tool;
 	call_handle(call, (*tool)->params, (*tool)->args_size, arguments, (*tool)->call);
 }

@@ -30,7 +30,7 @@ static int escaped_byte(struct view rest)
 }
 
 /* NULL: a broken escape, or bytes that are no text. */
-static json_t *percent_decode(struct view encoded)
+json_t *uri_percent_decode(struct view encoded)
 {
 	AUTO_FREE char *decoded = mem_new(encoded.len + 1);
 	struct view text = { decoded, 0 };
@@ -92,7 +92,7 @@ json_t *uri_template_match(const char *uri_template, const char *uri)
 		name = mem_dup_len(t, (size_t)(close - t));
 		t = close + 1;
 		len = extent(uri, t, crosses_slashes);
-		value = len != 0 ? percent_decode((struct view){ uri, len }) : NULL;
+		value = len != 0 ? uri_percent_decode((struct view){ uri, len }) : NULL;
 		if (value == NULL)
 			return NULL;
 		json_set(variables, name, value);

@@ -35,12 +35,15 @@ int manager_new(struct loop *loop, const struct manager_config *config, struct m
 	manager->config = *config;
 	manager->engine = config->engine;
 	list_init(&manager->sandboxes);
+	list_init(&manager->forgotten);
 	list_init(&manager->swept);
 	list_init(&manager->endings);
 	if (store_open(config->database, registry_migrations, &manager->store, err) < 0) {
 		free(manager);
 		return -1;
 	}
+	manager->history = history_new(manager);
+	idle_begin(manager);
 	*ret = manager;
 	return 0;
 }
@@ -92,6 +95,7 @@ struct manager *manager_free(struct manager *manager)
 	if (manager == NULL)
 		return NULL;
 	manager->is_over = true;
+	idle_end(manager);
 	(void)manager_refuse(&err);
 	sandbox_tell_all(manager, &err);
 	forget_endings(manager);
@@ -99,9 +103,15 @@ struct manager *manager_free(struct manager *manager)
 	forget_endings(manager); /* of those who heard it only now */
 	sandbox_free_all(manager);
 	manager_forget_swept(manager);
+	manager->history = history_free(manager->history);
 	(void)store_free(manager->store);
 	free(manager);
 	return NULL;
+}
+
+struct loop *manager_loop(const struct manager *manager)
+{
+	return manager->loop;
 }
 
 int manager_each(struct manager *manager, const char *owner,

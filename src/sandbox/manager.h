@@ -7,12 +7,19 @@
 
 #include "base/attr.h"
 #include "base/cleanup.h"
+#include "sandbox/process.h"
 #include "sandbox/registry.h"
 
 struct engine;
 struct error;
 struct loop;
 struct manager;
+
+/* What one owner may have at a time; 0: as much as there is. */
+struct quota {
+	uint64_t sandboxes, processes;
+	uint64_t memory, disk; /* bytes: of those awake; of all, by their limits */
+};
 
 struct manager_config {
 	const char *database; /* path */
@@ -26,6 +33,11 @@ struct manager_config {
 	char **(*env_of)(void *ctx, const struct spec *spec);
 	void (*env_free)(char **env);
 	void *ctx;
+	/* Something ended that was run in it: its files may have changed. May be NULL. */
+	void (*ran)(void *ctx, const struct sandbox_row *row);
+	void *ran_ctx;
+	struct process_limits process;
+	struct quota quota;
 };
 
 MUST_CHECK int manager_new(struct loop *loop, const struct manager_config *config,
@@ -40,6 +52,13 @@ void manager_end(struct manager *manager, void (*done)(void *ctx), void *ctx);
 struct manager *manager_free(struct manager *manager);
 DEFINE_CLEANUP(manager)
 
+struct process;
+struct sandbox;
+/* A process of any of the owner's sandboxes that are awake here, or were. */
+MUST_CHECK int manager_find_process(struct manager *manager, const char *owner, const char *id,
+                                    struct sandbox **ret_sandbox, struct process **ret,
+                                    struct error *err);
+struct loop *manager_loop(const struct manager *manager);
 MUST_CHECK int manager_each(struct manager *manager, const char *owner,
                             bool (*each)(void *ctx, const struct sandbox_row *row), void *ctx,
                             struct error *err);

@@ -42,6 +42,20 @@ const char *const registry_migrations[] = {
 	"CREATE UNIQUE INDEX sandboxes_by_name ON sandboxes (owner, name)"
 	"  WHERE name IS NOT NULL AND state <> 'deleting';"
 	"CREATE INDEX sandboxes_by_instance ON sandboxes (instance) WHERE instance <> '';",
+	"ALTER TABLE sandboxes ADD COLUMN fresh INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN all_mounts INTEGER NOT NULL DEFAULT 1;"
+	"ALTER TABLE sandboxes ADD COLUMN idle_s INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN lifetime_s INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN env BLOB NOT NULL DEFAULT x'';"
+	"CREATE TABLE runs ("
+	"  number INTEGER PRIMARY KEY,"
+	"  sandbox TEXT NOT NULL,"
+	"  owner TEXT NOT NULL,"
+	"  started_s INTEGER NOT NULL,"
+	"  duration_ms INTEGER NOT NULL,"
+	"  what TEXT NOT NULL,"
+	"  outcome TEXT NOT NULL"
+	") STRICT;",
 	NULL,
 };
 
@@ -96,15 +110,17 @@ int registry_add(struct store *store, const struct sandbox_row *row, struct erro
 #define VALUE(name, ...) , (int64_t)spec->limits.name
 	if (store_do(store,
 	             "INSERT INTO sandboxes (" REGISTRY_COLUMNS ")"
-	             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?" SPEC_LIMITS(
+	             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?" SPEC_LIMITS(
 	                     PLACE) ")"
 	                            " ON CONFLICT DO NOTHING",
-	             err, "ssssssiiisisi" SPEC_LIMITS(LETTER), spec->id, row->owner,
+	             err, "ssssssiiisisiiiiib" SPEC_LIMITS(LETTER), spec->id, row->owner,
 	             row->name[0] != '\0' ? row->name : NULL, row->engine,
 	             registry_states[row->state], row->instance, (int64_t)row->throw_away,
 	             row->created_s, row->used_s, spec_calls_names[spec->calls],
-	             (int64_t)spec->egress, buf_text(&mounts),
-	             (int64_t)spec->gpus SPEC_LIMITS(VALUE)) < 0)
+	             (int64_t)spec->egress, buf_text(&mounts), (int64_t)spec->gpus,
+	             (int64_t)spec->fresh, (int64_t)row->all_mounts, (int64_t)row->idle_s,
+	             (int64_t)row->lifetime_s,
+	             (struct view){ row->env, registry_env_size(row->env) } SPEC_LIMITS(VALUE)) < 0)
 		return -1;
 #undef PLACE
 #undef LETTER
@@ -135,6 +151,16 @@ static bool on_found(void *ctx, struct store_row *columns)
 	finding->found = true;
 	finding->r = registry_read_row(columns, finding->row, finding->err);
 	return false;
+}
+
+int registry_get(struct store *store, const char *id, struct sandbox_row *ret, struct error *err)
+{
+	struct finding finding = { .row = ret, .err = err };
+
+	if (store_each(store, on_found, &finding,
+	               "SELECT " REGISTRY_COLUMNS " FROM sandboxes WHERE id = ?", err, "s", id) < 0)
+		return -1;
+	return finding.found ? finding.r : no_such(id, err);
 }
 
 int registry_find(struct store *store, const char *owner, const char *id_or_name,
@@ -247,6 +273,14 @@ int registry_set_state(struct store *store, const char *id, enum sandbox_state s
 	             " CASE WHEN ?1 = 'asleep' AND NOT throw_away THEN ''"
 	             " WHEN ?2 = '' THEN instance ELSE ?2 END WHERE id = ?3",
 	             err, "sss", registry_states[state], instance, id) < 0)
+		return -1;
+	return store_changed(store) == 1 ? 0 : no_such(id, err);
+}
+
+int registry_set_fresh(struct store *store, const char *id, bool fresh, struct error *err)
+{
+	if (store_do(store, "UPDATE sandboxes SET fresh = ? WHERE id = ?", err, "is",
+	             (int64_t)fresh, id) < 0)
 		return -1;
 	return store_changed(store) == 1 ? 0 : no_such(id, err);
 }

@@ -17,7 +17,7 @@
 struct error;
 struct store;
 
-enum { OWNER_MAX = 255, SANDBOX_NAME_MAX = 64, INSTANCE_LEN = 16 };
+enum { OWNER_MAX = 255, SANDBOX_NAME_MAX = 64, INSTANCE_LEN = 16, SANDBOX_ENV_MAX = 4096 };
 
 enum sandbox_state {
 	SANDBOX_CREATING,
@@ -28,7 +28,9 @@ enum sandbox_state {
 };
 
 struct sandbox_row {
-	struct spec spec; /* the id in it. `fresh` is not kept: what was read is there */
+	/* The id in it. `fresh`: its files, if there still are any, are to go, and new ones to be
+	 * made when it wakes. */
+	struct spec spec;
 	char owner[OWNER_MAX + 1];
 	char name[SANDBOX_NAME_MAX + 1]; /* "": none */
 	char engine[16];
@@ -36,7 +38,12 @@ struct sandbox_row {
 	char instance[INSTANCE_LEN +
 	              1];          /* the server that has it awake, or makes or deletes it; "" */
 	bool throw_away;           /* goes when its server does */
+	bool all_mounts;           /* sees whatever the server that wakes it offers */
 	int64_t created_s, used_s; /* wall clock */
+	uint32_t idle_s;           /* sleeps after so long without work; 0: never */
+	uint32_t lifetime_s;       /* is deleted so long after it was made; 0: never */
+	/* NAME=value of its programs, each terminated, an empty one ends them. */
+	char env[SANDBOX_ENV_MAX];
 };
 
 extern const char *const registry_migrations[];
@@ -62,6 +69,9 @@ MUST_CHECK int registry_claim(struct store *store, const char *id, const char *i
 /* `instance` "": the one it has; ASLEEP leaves none, unless it is a throw-away. */
 MUST_CHECK int registry_set_state(struct store *store, const char *id, enum sandbox_state state,
                                   const char *instance, struct error *err);
+/* Whether its files are to be made anew: see struct sandbox_row. */
+MUST_CHECK int registry_set_fresh(struct store *store, const char *id, bool fresh,
+                                  struct error *err);
 MUST_CHECK int registry_used(struct store *store, const char *id, int64_t now_s, struct error *err);
 /* Fine if there is none. */
 MUST_CHECK int registry_remove(struct store *store, const char *id, struct error *err);
@@ -74,5 +84,18 @@ MUST_CHECK int registry_recover(struct store *store, const char *instance,
                                 bool (*is_alive)(void *ctx, const char *instance),
                                 void (*doomed)(void *ctx, const char *id), void *ctx,
                                 struct error *err);
+/* What an owner has, by the limits of its sandboxes. */
+struct registry_sums {
+	uint64_t sandboxes, disk;
+	uint64_t memory; /* of those that are awake or being made, in whatever server */
+};
+MUST_CHECK int registry_sum(struct store *store, const char *owner, struct registry_sums *ret,
+                            struct error *err);
+/* Those asleep whose lifetime is over, whoever's they are; at most `max` at a time. */
+MUST_CHECK int registry_expired(struct store *store, int64_t now_s, char (*ids)[SPEC_ID_LEN + 1],
+                                size_t max, size_t *count, struct error *err);
+/* Like registry_find(), of any owner: for what the server does by itself. */
+MUST_CHECK int registry_get(struct store *store, const char *id, struct sandbox_row *ret,
+                            struct error *err);
 /* Whether any row, of whatever owner, has this id: directories without one are swept. */
 MUST_CHECK int registry_knows(struct store *store, const char *id, bool *ret, struct error *err);

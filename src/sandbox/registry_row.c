@@ -107,6 +107,39 @@ static int read_bool(struct store_row *columns, int *at, const char *name, bool 
 	return 0;
 }
 
+static int read_seconds(struct store_row *columns, int *at, const char *name, uint32_t *ret,
+                        struct error *err)
+{
+	int64_t value = store_int(columns, (*at)++);
+
+	if (value < 0 || value > UINT32_MAX)
+		return error_set(err, ERR_SYSTEM, "'%s' is no number of seconds", name);
+	*ret = (uint32_t)value;
+	return 0;
+}
+
+size_t registry_env_size(const char env[SANDBOX_ENV_MAX])
+{
+	size_t size = 0;
+
+	while (env[size] != '\0')
+		size += strlen(env + size) + 1;
+	return size;
+}
+
+/* Each terminated and none empty, so that it can be walked. */
+static int read_env(struct view bytes, char env[SANDBOX_ENV_MAX], struct error *err)
+{
+	if (bytes.len >= SANDBOX_ENV_MAX || (bytes.len != 0 && bytes.ptr[bytes.len - 1] != '\0') ||
+	    (bytes.len != 0 &&
+	     (bytes.ptr[0] == '\0' || memmem(bytes.ptr, bytes.len, "\0\0", 2) != NULL)))
+		return error_set(err, ERR_SYSTEM, "'env' is not a list of variables");
+	memset(env, 0, SANDBOX_ENV_MAX);
+	if (bytes.len != 0)
+		memcpy(env, bytes.ptr, bytes.len);
+	return 0;
+}
+
 static int read_columns(struct store_row *columns, struct sandbox_row *row, struct error *err)
 {
 	int at = 0, state = 0, calls = 0;
@@ -130,6 +163,12 @@ static int read_columns(struct store_row *columns, struct sandbox_row *row, stru
 	if (registry_read_mounts(store_bytes(columns, at++), &row->spec, err) < 0)
 		return -1;
 	row->spec.gpus = (uint64_t)store_int(columns, at++);
+	if (read_bool(columns, &at, "fresh", &row->spec.fresh, err) < 0 ||
+	    read_bool(columns, &at, "all_mounts", &row->all_mounts, err) < 0 ||
+	    read_seconds(columns, &at, "idle_s", &row->idle_s, err) < 0 ||
+	    read_seconds(columns, &at, "lifetime_s", &row->lifetime_s, err) < 0 ||
+	    read_env(store_bytes(columns, at++), row->env, err) < 0)
+		return -1;
 #define X(name_, ...) row->spec.limits.name_ = (uint64_t)store_int(columns, at++);
 	SPEC_LIMITS(X)
 #undef X

@@ -1,5 +1,6 @@
 #include "sandbox/sandbox.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "engine/filter.h"
@@ -15,6 +17,8 @@
 #include "sandbox/channel.h"
 #include "sandbox/reason.h"
 #include "sandbox/sandbox_internal.h"
+
+enum { NOTE_EVERY_S = 10 }; /* seconds between two notes of its last use */
 
 /* --- life in memory ------------------------------------------------------------------ */
 
@@ -24,6 +28,9 @@ static struct sandbox *add_sandbox(struct manager *manager, const struct sandbox
 
 	sandbox->manager = manager;
 	sandbox->row = *row;
+	sandbox->noted_s = row->used_s;
+	sandbox->active_ms = clock_now_ms();
+	sandbox->processes = processes_new(sandbox);
 	waiters_init(&sandbox->waiters, manager->loop);
 	list_add(&manager->sandboxes, &sandbox->node);
 	return sandbox;
@@ -76,9 +83,18 @@ static void on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_p
 		sandbox_end(sandbox);
 		return;
 	}
+	if (sandbox->row.spec.fresh && sandbox->row.state != SANDBOX_CREATING &&
+	    registry_set_fresh(manager->store, sandbox->row.spec.id, false, &err) < 0) {
+		waiters_tell(&sandbox->waiters, PHASE_READY, &err);
+		sandbox_end(sandbox);
+		return;
+	}
 	sandbox->phase = PHASE_READY;
 	sandbox->row.state = SANDBOX_AWAKE;
+	sandbox->row.spec.fresh = false;
+	sandbox->is_clean = false;
 	sandbox_used(sandbox);
+	idle_look(manager);
 	waiters_tell(&sandbox->waiters, PHASE_READY, NULL);
 }
 
@@ -136,14 +152,14 @@ static void on_made(void *ctx, int fd, const struct engine_user *user)
 
 static const struct engine_events engine_events = { on_made, on_failed, on_gone };
 
-static int start(struct sandbox *sandbox, bool fresh, struct error *err)
+static int start(struct sandbox *sandbox, struct error *err)
 {
 	struct engine *engine = sandbox->manager->engine;
+	struct spec spec = sandbox->row.spec;
 
-	sandbox->row.spec.fresh = fresh;
+	spec.fresh = spec.fresh || sandbox->row.state == SANDBOX_CREATING;
 	sandbox->reason[0] = '\0';
-	if (engine->calls->make(engine, &sandbox->row.spec, &engine_events, sandbox, &sandbox->box,
-	                        err) < 0)
+	if (engine->calls->make(engine, &spec, &engine_events, sandbox, &sandbox->box, err) < 0)
 		return -1;
 	sandbox->phase = PHASE_MAKING;
 	return 0;
@@ -151,16 +167,54 @@ static int start(struct sandbox *sandbox, bool fresh, struct error *err)
 
 /* --- calls ----------------------------------------------------------------------------- */
 
-static void add_mounts(struct manager *manager, struct spec *spec)
+static bool is_among(const char *target, const struct spec *spec)
 {
+	for (unsigned i = 0; i < spec->mount_count; i++)
+		if (strcmp(spec->mounts[i].target, target) == 0)
+			return true;
+	return false;
+}
+
+/* Of what this server offers: all, or those the sandbox was made with. Their numbers may have
+ * changed since. */
+static void add_mounts(struct manager *manager, struct sandbox_row *row)
+{
+	const struct spec before = row->spec;
+	struct spec *spec = &row->spec;
+
 	spec->mount_count = 0;
 	for (size_t i = 0; i < manager->config.target_count && i < SPEC_MOUNTS_MAX; i++) {
-		struct spec_mount *mount = &spec->mounts[spec->mount_count++];
+		struct spec_mount *mount = &spec->mounts[spec->mount_count];
 
+		if (!row->all_mounts && !is_among(manager->config.targets[i], &before))
+			continue;
 		*mount = (struct spec_mount){ .source = (uint16_t)i };
 		(void)snprintf(mount->target, sizeof mount->target, "%s",
 		               manager->config.targets[i]);
+		spec->mount_count++;
 	}
+}
+
+static int choose_mounts(const struct manager *manager, const char *const *targets,
+                         struct sandbox_row *row, struct error *err)
+{
+	row->all_mounts = targets == NULL;
+	row->spec.mount_count = 0;
+	for (size_t i = 0; targets != NULL && targets[i] != NULL; i++) {
+		struct spec_mount *mount = &row->spec.mounts[row->spec.mount_count];
+		bool offered = false;
+
+		for (size_t j = 0; j < manager->config.target_count; j++)
+			offered = offered || strcmp(manager->config.targets[j], targets[i]) == 0;
+		if (!offered || i == SPEC_MOUNTS_MAX)
+			return error_set(err, ERR_INVALID,
+			                 "mounts: '%.80s' is not among the directories this server "
+			                 "offers (--tools-dir, --skills-dir, --mounts)",
+			                 targets[i]);
+		(void)snprintf(mount->target, sizeof mount->target, "%s", targets[i]);
+		row->spec.mount_count++;
+	}
+	return 0;
 }
 
 /* What is thrown away is noted once, as what it will be in a moment. */
@@ -177,7 +231,9 @@ int sandbox_create(struct manager *manager, const struct sandbox_wish *wish, str
 	struct sandbox_row row = { .spec = wish->spec,
 		                   .state = SANDBOX_CREATING,
 		                   .throw_away = wish->throw_away,
-		                   .created_s = time(NULL) };
+		                   .created_s = time(NULL),
+		                   .idle_s = wish->idle_s,
+		                   .lifetime_s = wish->lifetime_s };
 	struct sandbox *sandbox;
 
 	if (manager->is_over)
@@ -186,9 +242,15 @@ int sandbox_create(struct manager *manager, const struct sandbox_wish *wish, str
 		return error_set(err, ERR_LIMIT, "owner: %zu bytes, at most %d are allowed",
 		                 strlen(wish->owner), OWNER_MAX);
 	spec_new_id(row.spec.id);
-	add_mounts(manager, &row.spec);
-	if (spec_check(&row.spec, err) < 0)
+	row.spec.fresh = false;
+	if (choose_mounts(manager, wish->mounts, &row, err) < 0)
 		return -1;
+	add_mounts(manager, &row);
+	if (spec_check(&row.spec, err) < 0 ||
+	    quota_admit_new(manager, wish->owner, &row.spec, err) < 0)
+		return -1;
+	if (wish->env != NULL)
+		memcpy(row.env, wish->env, sizeof row.env);
 	row.used_s = row.created_s;
 	(void)snprintf(row.owner, sizeof row.owner, "%s", wish->owner);
 	(void)snprintf(row.engine, sizeof row.engine, "%s", manager->engine->calls->name);
@@ -204,7 +266,7 @@ int sandbox_create(struct manager *manager, const struct sandbox_wish *wish, str
 	if (add_row(manager, row, err) < 0)
 		return -1;
 	sandbox = add_sandbox(manager, &row);
-	if (start(sandbox, true, err) < 0) {
+	if (start(sandbox, err) < 0) {
 		struct error ignored;
 
 		(void)!registry_remove(manager->store, row.spec.id, &ignored);
@@ -234,20 +296,51 @@ int sandbox_find(struct manager *manager, const char *owner, const char *id_or_n
 	return 0;
 }
 
+/* The server that has it may have died since we started. */
+static int claim(struct sandbox *sandbox, struct error *err)
+{
+	struct manager *manager = sandbox->manager;
+	const char *id = sandbox->row.spec.id, *instance = manager->config.instance;
+	struct error why;
+
+	if (registry_claim(manager->store, id, instance, &why) == 0)
+		return 0;
+	if (why.errnum != EBUSY) {
+		*err = why;
+		return -1;
+	}
+	manager_recover(manager);
+	return registry_claim(manager->store, id, instance, err);
+}
+
 static int wake(struct sandbox *sandbox, struct error *err)
 {
 	struct manager *manager = sandbox->manager;
 
 	if (manager->is_over)
 		return manager_refuse(err);
-	add_mounts(manager, &sandbox->row.spec);
-	if (registry_claim(manager->store, sandbox->row.spec.id, manager->config.instance, err) < 0)
+	add_mounts(manager, &sandbox->row);
+	if (quota_admit_awake(manager, sandbox->row.owner, &sandbox->row.spec, err) < 0 ||
+	    claim(sandbox, err) < 0)
 		return -1;
-	if (start(sandbox, false, err) < 0) {
+	sandbox->row.state = SANDBOX_AWAKE;
+	if (start(sandbox, err) < 0) {
 		sandbox_set_state(sandbox, SANDBOX_ASLEEP);
 		return -1;
 	}
-	sandbox->row.state = SANDBOX_AWAKE;
+	return 0;
+}
+
+/* A reset that was cut short left files behind. */
+static int clear_first(struct sandbox *sandbox, struct error *err)
+{
+	struct manager *manager = sandbox->manager;
+
+	if (manager->is_over)
+		return manager_refuse(err);
+	if (claim(sandbox, err) < 0)
+		return -1;
+	sandbox_clear(sandbox);
 	return 0;
 }
 
@@ -273,11 +366,18 @@ void sandbox_wake(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 		waiters_add(&sandbox->waiters, PHASE_READY, fn, ctx);
 		return;
 	case PHASE_ASLEEP:
+		if (sandbox->row.spec.fresh && !sandbox->is_clean) {
+			if (clear_first(sandbox, &err) < 0)
+				break;
+			waiters_add(&sandbox->waiters, PHASE_MAKING, fn, ctx);
+			return;
+		}
 		if (wake(sandbox, &err) < 0)
 			break;
 		waiters_add(&sandbox->waiters, PHASE_READY, fn, ctx);
 		return;
 	case PHASE_ENDING:
+	case PHASE_CLEARING:
 		if (sandbox->manager->is_over)
 			(void)manager_refuse(&err);
 		else if (!sandbox->doomed) {
@@ -297,10 +397,28 @@ void sandbox_used(struct sandbox *sandbox)
 	int64_t now = time(NULL);
 	struct error err;
 
-	if (sandbox->phase == PHASE_READY && !sandbox->row.throw_away &&
-	    registry_used(sandbox->manager->store, sandbox->row.spec.id, now, &err) < 0)
-		log_warning("sandbox %s: %s", sandbox->row.spec.id, err.msg);
+	sandbox->active_ms = clock_now_ms();
 	sandbox->row.used_s = now;
+	if (sandbox->phase != PHASE_READY || sandbox->row.throw_away ||
+	    now - sandbox->noted_s < NOTE_EVERY_S)
+		return;
+	sandbox->noted_s = now;
+	if (registry_used(sandbox->manager->store, sandbox->row.spec.id, now, &err) < 0)
+		log_warning("sandbox %s: %s", sandbox->row.spec.id, err.msg);
+}
+
+void sandbox_hold(struct sandbox *sandbox)
+{
+	sandbox->holds++;
+}
+
+void sandbox_release(struct sandbox *sandbox)
+{
+	sandbox->holds--;
+	if (!sandbox->is_forgotten)
+		sandbox_used(sandbox);
+	else if (sandbox->holds == 0)
+		sandbox_forget(sandbox);
 }
 
 void sandbox_when_down(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
@@ -323,10 +441,8 @@ const struct sandbox_row *sandbox_row(const struct sandbox *sandbox)
 
 const char *const *sandbox_env(struct sandbox *sandbox)
 {
-	const struct manager_config *config = &sandbox->manager->config;
-
-	if (sandbox->env == NULL && config->env_of != NULL)
-		sandbox->env = config->env_of(config->ctx, &sandbox->row.spec);
+	if (sandbox->env == NULL)
+		sandbox->env = sandbox_make_env(sandbox);
 	return (const char *const *)sandbox->env;
 }
 

@@ -1,6 +1,7 @@
 /* sandbox.h - one sandbox: from a wish to files that sleep on disk, and back.
  *
  *   creating -> ready <-> asleep -> deleted
+ *                 \-- reset --^
  *
  * Every change of state is written to the registry before it happens. Calls return at once; what
  * they lead to is told by a callback, never from within the call. A sandbox is in memory while
@@ -22,13 +23,21 @@ typedef waiter_fn sandbox_fn; /* why NULL: it is so */
 
 struct sandbox_wish {
 	const char *owner, *name; /* name NULL or "": none */
-	struct spec spec;         /* its id is made */
-	bool throw_away;          /* goes with the server, if not before */
+	struct spec spec;         /* its id and its mounts are made */
+	/* Where it sees directories of those that are offered; NULL: all of them. NULL ends it. */
+	const char *const *mounts;
+	const char *env; /* as in its row; NULL: none */
+	uint32_t idle_s, lifetime_s;
+	bool throw_away; /* goes with the server, if not before */
 };
 
 /* A new one; sandbox_wake() tells when it can be used. */
 MUST_CHECK int sandbox_create(struct manager *manager, const struct sandbox_wish *wish,
                               struct sandbox **ret, struct error *err);
+/* The one an owner uses without naming it: found, or made by the wish, whose name is not used. One
+ * that another server has awake is left alone: "default-2" is as good, and so on. */
+MUST_CHECK int sandbox_default(struct manager *manager, const struct sandbox_wish *wish,
+                               struct sandbox **ret, struct error *err);
 /* One that exists, by id or name. */
 MUST_CHECK int sandbox_find(struct manager *manager, const char *owner, const char *id_or_name,
                             struct sandbox **ret, struct error *err);
@@ -37,6 +46,8 @@ MUST_CHECK int sandbox_find(struct manager *manager, const char *owner, const ch
 void sandbox_wake(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 /* Ends everything in it; fn when it is asleep: its files stay. */
 void sandbox_sleep(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
+/* Ends everything in it; fn when it is asleep, as if it had just been made. */
+void sandbox_reset(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 /* Ends everything in it and removes its files; fn when nothing is left. Then it is freed. */
 void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 
@@ -46,6 +57,13 @@ void sandbox_when_down(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 /* Somebody did something in it: its row says when that was last. */
 void sandbox_used(struct sandbox *sandbox);
 
+/* While it is held it is not put to sleep for being idle, and stays in memory whatever happens to
+ * it: then it has no channel. */
+void sandbox_hold(struct sandbox *sandbox);
+void sandbox_release(struct sandbox *sandbox);
+/* Whether its owner may start one process more; ERR_LIMIT names the quota. */
+MUST_CHECK int sandbox_admit_process(struct sandbox *sandbox, struct error *err);
+
 /* As long as it is ready. */
 struct channel *sandbox_channel(struct sandbox *sandbox);
 const struct sandbox_row *sandbox_row(const struct sandbox *sandbox);
@@ -54,6 +72,9 @@ bool sandbox_counts(struct sandbox *sandbox, struct engine_counts *ret);
 /* Why it ended last, as one line: "" if it did not, or was told to. */
 const char *sandbox_end_reason(const struct sandbox *sandbox);
 bool sandbox_met_limit(const struct sandbox *sandbox); /* which ended all of it, the last time */
+/* When it will be put to sleep or deleted if nothing happens, in seconds from now; -1: never. */
+int64_t sandbox_sleeps_in_s(const struct sandbox *sandbox);
+int64_t sandbox_expires_in_s(const struct sandbox *sandbox);
 /* The environment the sandbox itself brings, for its programs. NULL ends it. */
 const char *const *sandbox_env(struct sandbox *sandbox);
 struct engine_box *sandbox_box(struct sandbox *sandbox);

@@ -12,17 +12,22 @@ static void free_now(void *ctx)
 {
 	struct sandbox *sandbox = ctx;
 
+	sandbox->holds++; /* whoever lets go of it now is not the last */
+	list_remove(&sandbox->node);
+	processes_free(sandbox->processes);
 	waiters_done(&sandbox->waiters);
 	(void)channel_free(sandbox->channel);
-	if (sandbox->env != NULL)
-		sandbox->manager->config.env_free(sandbox->env);
+	sandbox_free_env(sandbox->env);
 	free(sandbox);
 }
 
 void sandbox_forget(struct sandbox *sandbox)
 {
 	list_remove(&sandbox->node);
-	loop_defer(sandbox->manager->loop, free_now, sandbox);
+	list_add(&sandbox->manager->forgotten, &sandbox->node);
+	sandbox->is_forgotten = true;
+	if (sandbox->holds == 0)
+		loop_defer(sandbox->manager->loop, free_now, sandbox);
 }
 
 void sandbox_set_state(struct sandbox *sandbox, enum sandbox_state state)
@@ -50,6 +55,7 @@ static void went_down(struct sandbox *sandbox, const struct error *why)
 	/* The engine may know before the channel does, and its streams wait for an end. */
 	if (sandbox->channel != NULL)
 		channel_fail(sandbox->channel, why != NULL ? why : &gone);
+	processes_down(sandbox->processes, why != NULL ? why : &gone);
 	sandbox->channel = channel_free(sandbox->channel);
 	waiters_tell(&sandbox->waiters, PHASE_READY, why != NULL ? why : &gone);
 	waiters_tell(&sandbox->waiters, PHASE_ENDING, NULL);
@@ -62,6 +68,7 @@ static void no_more_sleep(struct sandbox *sandbox)
 	(void)error_set(&err, ERR_SYSTEM, "the sandbox is being deleted");
 	waiters_tell(&sandbox->waiters, PHASE_ASLEEP, &err);
 	waiters_tell(&sandbox->waiters, PHASE_MAKING, &err);
+	waiters_tell(&sandbox->waiters, PHASE_CLEARING, &err);
 }
 
 static void on_erased(void *ctx, const struct error *why)
@@ -109,6 +116,44 @@ static void erase(struct sandbox *sandbox)
 		ask_to_erase(sandbox);
 }
 
+static void fall_asleep(struct sandbox *sandbox)
+{
+	sandbox->phase = PHASE_ASLEEP;
+	sandbox_set_state(sandbox, SANDBOX_ASLEEP);
+	waiters_tell(&sandbox->waiters, PHASE_ASLEEP, NULL);
+	sandbox_wake_again(sandbox);
+	manager_check_ended(sandbox->manager);
+}
+
+static void on_cleared(void *ctx, const struct error *why)
+{
+	struct sandbox *sandbox = ctx;
+
+	if (sandbox->doomed) {
+		erase(sandbox);
+		return;
+	}
+	if (why != NULL) {
+		log_warning("sandbox %s: its files could not be removed: %s", sandbox->row.spec.id,
+		            why->msg);
+		waiters_tell(&sandbox->waiters, PHASE_MAKING, why);
+	}
+	sandbox->is_clean = why == NULL;
+	waiters_tell(&sandbox->waiters, PHASE_CLEARING, why);
+	fall_asleep(sandbox);
+}
+
+void sandbox_clear(struct sandbox *sandbox)
+{
+	struct engine *engine = sandbox->manager->engine;
+	struct error err;
+
+	sandbox->resetting = false;
+	sandbox->phase = PHASE_CLEARING;
+	if (engine->calls->erase(engine, sandbox->row.spec.id, on_cleared, sandbox, &err) < 0)
+		on_cleared(sandbox, &err);
+}
+
 void sandbox_is_down(struct sandbox *sandbox, const struct error *why)
 {
 	went_down(sandbox, why);
@@ -116,11 +161,10 @@ void sandbox_is_down(struct sandbox *sandbox, const struct error *why)
 		erase(sandbox);
 		return;
 	}
-	sandbox->phase = PHASE_ASLEEP;
-	sandbox_set_state(sandbox, SANDBOX_ASLEEP);
-	waiters_tell(&sandbox->waiters, PHASE_ASLEEP, NULL);
-	sandbox_wake_again(sandbox);
-	manager_check_ended(sandbox->manager);
+	if (sandbox->resetting)
+		sandbox_clear(sandbox);
+	else
+		fall_asleep(sandbox);
 }
 
 /* --- calls ----------------------------------------------------------------------------- */
@@ -129,6 +173,7 @@ void sandbox_end(struct sandbox *sandbox)
 {
 	if (sandbox->phase == PHASE_ENDING || sandbox->box == NULL)
 		return;
+	sandbox_used(sandbox);
 	sandbox->phase = PHASE_ENDING;
 	sandbox->manager->engine->calls->kill(sandbox->box);
 }
@@ -150,6 +195,42 @@ void sandbox_sleep(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 	sandbox_end(sandbox);
 }
 
+/* The row says so first: whatever happens now, the old files are not shown again. */
+static int promise_reset(struct sandbox *sandbox, struct error *err)
+{
+	struct manager *manager = sandbox->manager;
+	const char *id = sandbox->row.spec.id;
+
+	if (manager->is_over)
+		return manager_refuse(err);
+	if (sandbox->doomed || sandbox->phase == PHASE_ERASING || sandbox->phase == PHASE_DELETED)
+		return error_set(err, ERR_INVALID, "the sandbox is being deleted");
+	if (sandbox->phase == PHASE_ASLEEP &&
+	    registry_claim(manager->store, id, manager->config.instance, err) < 0)
+		return -1;
+	if (registry_set_fresh(manager->store, id, true, err) < 0)
+		return -1;
+	sandbox->row.spec.fresh = true;
+	return 0;
+}
+
+void sandbox_reset(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
+{
+	struct error err;
+
+	if (promise_reset(sandbox, &err) < 0) {
+		waiters_tell_one(sandbox->manager->loop, fn, ctx, &err);
+		return;
+	}
+	waiters_add(&sandbox->waiters, PHASE_CLEARING, fn, ctx);
+	if (sandbox->phase == PHASE_ASLEEP) {
+		sandbox_clear(sandbox);
+	} else if (sandbox->phase != PHASE_CLEARING) {
+		sandbox->resetting = true;
+		sandbox_end(sandbox);
+	}
+}
+
 void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 {
 	struct error err;
@@ -157,6 +238,10 @@ void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 	waiters_add(&sandbox->waiters, PHASE_DELETED, fn, ctx);
 	if (sandbox->doomed)
 		return;
+	if (sandbox->phase == PHASE_CLEARING) {
+		sandbox->doomed = true;
+		return;
+	}
 	if (sandbox->phase != PHASE_ASLEEP) {
 		sandbox->doomed = true;
 		sandbox_end(sandbox);
@@ -207,11 +292,8 @@ void sandbox_tell_all(struct manager *manager, const struct error *why)
 
 void sandbox_free_all(struct manager *manager)
 {
-	while (!list_is_empty(&manager->sandboxes)) {
-		struct sandbox *sandbox = container_of(manager->sandboxes.next, struct sandbox,
-		                                       node);
-
-		list_remove(&sandbox->node);
-		free_now(sandbox);
-	}
+	while (!list_is_empty(&manager->sandboxes))
+		free_now(container_of(manager->sandboxes.next, struct sandbox, node));
+	while (!list_is_empty(&manager->forgotten))
+		free_now(container_of(manager->forgotten.next, struct sandbox, node));
 }

@@ -14,10 +14,13 @@ enum phase {
 	PHASE_MAKING,   /* the engine makes it */
 	PHASE_GREETING, /* the agent is there, and not yet ready */
 	PHASE_READY,
-	PHASE_ENDING,  /* it was told to end */
-	PHASE_ERASING, /* its files go */
+	PHASE_ENDING,   /* it was told to end */
+	PHASE_CLEARING, /* its files go, and it stays */
+	PHASE_ERASING,  /* its files go */
 	PHASE_DELETED,
 };
+
+struct processes;
 
 struct sandbox {
 	struct list node;
@@ -28,12 +31,27 @@ struct sandbox {
 	struct channel *channel;
 	/* For READY, ENDING (it is over), ASLEEP or DELETED; MAKING: to wake when it is over. */
 	struct waiters waiters;
-	char **env;       /* of its programs; NULL: not asked for yet */
-	bool is_erased;   /* or will be: the engine has been asked */
-	bool doomed;      /* to be deleted as soon as it has ended */
-	bool met_limit;   /* the engine said so */
-	char reason[480]; /* why it ended last */
+	struct processes *processes; /* what was started in it; see process.h */
+	unsigned holds;              /* see sandbox_hold() */
+	uint64_t active_ms;          /* when it was held last, on the clock of clock.h */
+	int64_t noted_s;             /* what the row says of its last use */
+	char **env;                  /* of its programs; NULL: not asked for yet */
+	bool is_forgotten;           /* freed when nobody holds it any more */
+	bool is_clean;               /* to be made anew, and nothing is left of it */
+	bool resetting;              /* to be cleared as soon as it has ended */
+	bool is_erased;              /* or will be: the engine has been asked */
+	bool doomed;                 /* to be deleted as soon as it has ended */
+	bool met_limit;              /* the engine said so */
+	char reason[480];            /* why it ended last */
 };
+
+/* --- process_list.c --- */
+
+struct processes *processes_new(struct sandbox *sandbox);
+/* It has ended: so has everything in it, and what its sessions knew. Before the channel goes. */
+void processes_down(struct processes *processes, const struct error *why);
+/* Those that still wait hear nothing more. */
+void processes_free(struct processes *processes);
 
 /* --- sandbox.c --- */
 
@@ -47,5 +65,13 @@ void sandbox_set_state(struct sandbox *sandbox, enum sandbox_state state);
 void sandbox_end(struct sandbox *sandbox);
 /* The engine has nothing of it any more. */
 void sandbox_is_down(struct sandbox *sandbox, const struct error *why);
-/* Takes it out of the manager; its memory goes with the next turn of the loop. */
+/* Takes it out of the manager; its memory goes with the next turn of the loop, or when nobody holds
+ * it any more. */
 void sandbox_forget(struct sandbox *sandbox);
+/* Removes its files; then it is asleep and will be made anew. */
+void sandbox_clear(struct sandbox *sandbox);
+
+/* --- sandbox_env.c --- */
+
+char **sandbox_make_env(const struct sandbox *sandbox);
+void sandbox_free_env(char **env);

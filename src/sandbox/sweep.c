@@ -80,13 +80,18 @@ static void on_listed(void *ctx, const char *id)
 		erase(manager, id);
 }
 
-void manager_sweep(struct manager *manager)
+void manager_recover(struct manager *manager)
 {
 	struct error err;
 
 	if (registry_recover(manager->store, manager->config.instance, is_alive, doomed, manager,
 	                     &err) < 0)
 		log_warning("what other servers left is not swept: %s", err.msg);
+}
+
+void manager_sweep(struct manager *manager)
+{
+	manager_recover(manager);
 	manager->engine->calls->list(manager->engine, on_listed, manager);
 }
 

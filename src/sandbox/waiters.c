@@ -40,6 +40,11 @@ void waiters_done(struct waiters *waiters)
 		forget(container_of(waiters->all.next, struct waiter, node));
 }
 
+bool waiters_none(const struct waiters *waiters)
+{
+	return list_is_empty(&waiters->all);
+}
+
 void waiters_add(struct waiters *waiters, int until, waiter_fn *fn, void *ctx)
 {
 	struct waiter *waiter;

@@ -19,6 +19,7 @@ struct waiters {
 void waiters_init(struct waiters *waiters, struct loop *loop);
 void waiters_done(struct waiters *waiters); /* nobody is told */
 
+bool waiters_none(const struct waiters *waiters);
 /* `until` is a number of the caller's. A NULL fn is nobody. */
 void waiters_add(struct waiters *waiters, int until, waiter_fn *fn, void *ctx);
 /* All that wait for `until` hear it. */

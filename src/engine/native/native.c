@@ -24,6 +24,8 @@ struct native {
 	struct list boxes[BUCKETS], erasing, listing;
 	struct list outgoing; /* what the spawner has not read yet */
 	enum cgroup_kind groups;
+	void (*lost)(void *ctx, const struct error *why);
+	void *lost_ctx;
 	bool is_told; /* whether it is ready */
 	bool is_lost;
 	struct error why;
@@ -336,6 +338,17 @@ static void lose(struct native *native)
 		erasing->done(erasing->ctx, &native->why);
 		free(erasing);
 	}
+	if (native->lost != NULL)
+		native->lost(native->lost_ctx, &native->why);
+}
+
+void native_when_lost(struct engine *engine, void (*fn)(void *ctx, const struct error *why),
+                      void *ctx)
+{
+	struct native *native = (struct native *)engine;
+
+	native->lost = fn;
+	native->lost_ctx = ctx;
 }
 
 static size_t take_fds(struct msghdr *message, int fds[ANSWER_FDS_MAX])

@@ -19,5 +19,9 @@ typedef void native_ready_fn(void *ctx, const struct native_report *report,
 /* Takes over the socket. Sandboxes can be asked for at once. */
 struct engine *native_new(struct loop *loop, int socket, native_ready_fn *ready, void *ctx);
 
+/* fn when the spawner is gone after it was ready: the engine can do nothing any more. */
+void native_when_lost(struct engine *engine, void (*fn)(void *ctx, const struct error *why),
+                      void *ctx);
+
 /* The host's number of a sandbox's first process, for tests and for people; 0: none yet. */
 pid_t native_pid(const struct engine_box *box);

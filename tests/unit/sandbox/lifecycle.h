@@ -26,7 +26,8 @@ struct fake {
 	struct engine_box box;
 	void (*erased)(void *ctx, const struct error *err);
 	void *erased_ctx;
-	unsigned makes, erases;
+	unsigned makes, erases, kills; /* of any box */
+	struct spec made;              /* the latest */
 	bool is_lost;
 };
 
@@ -36,7 +37,7 @@ static inline int fake_make(struct engine *engine, const struct spec *spec,
 {
 	struct fake *fake = container_of(engine, struct fake, engine);
 
-	(void)spec;
+	fake->made = *spec;
 	if (fake->is_lost)
 		return error_set(err, ERR_SYSTEM, "lost");
 	fake->makes++;
@@ -48,6 +49,7 @@ static inline int fake_make(struct engine *engine, const struct spec *spec,
 static inline void fake_kill(struct engine_box *box)
 {
 	box->kills++;
+	container_of(box, struct fake, box)->kills++;
 }
 
 static inline bool fake_count(struct engine_box *box, struct engine_counts *ret)

@@ -120,17 +120,9 @@ static void on_run_failed(void *ctx, const struct error *why)
 	fail_msg("%s", why->msg);
 }
 
-static const struct run_events run_events = { on_output, NULL, on_run_ended, on_run_failed };
-
-static void forget_use(struct world *w)
-{
-	sqlite3 *db = NULL;
-
-	assert_int_equal(sqlite3_open(w->database, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, "UPDATE sandboxes SET used_s = 1000", NULL, NULL, NULL),
-	                 SQLITE_OK);
-	assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
+static const struct run_events run_events = { .output = on_output,
+	                                      .ended = on_run_ended,
+	                                      .failed = on_run_failed };
 
 static void waking_and_running_are_use(void **state)
 {
@@ -147,13 +139,14 @@ static void waking_and_running_are_use(void **state)
 	rig.fd = agent_comes(w);
 	assert_true(row_of(w, "old").used_s > 1000);
 	CHECK_OK(run_start(old, &wish, &run_events, &ended, &run, &err), err);
-	forget_use(w);
+	((struct sandbox_row *)(uintptr_t)sandbox_row(old))->used_s =
+	        0; /* the row is written rarely */
 	agent_started(&rig, 1);
 	AGENT_SAY(&rig, 1, 0, .type = WIRE_EXITED, .exited.code = 0);
 	agent_done(&rig, 1);
 	turn(w);
 	assert_int_equal(ended, 1);
-	assert_true(row_of(w, "old").used_s > 1000);
+	assert_true(sandbox_row(old)->used_s > 1000);
 	(void)close(rig.fd);
 }
 
@@ -167,7 +160,9 @@ static void on_overdue(void *ctx, const struct run_end *end)
 /* Its keeper had to be killed because it did not get done: that is the deadline's doing. */
 static void who_is_lost_after_the_deadline_was_ended_by_it(void **state)
 {
-	static const struct run_events events = { on_output, NULL, on_overdue, on_run_failed };
+	static const struct run_events events = { .output = on_output,
+		                                  .ended = on_overdue,
+		                                  .failed = on_run_failed };
 	static const char *const argv[] = { "bomb", NULL };
 	struct run_wish wish = { .argv = argv, .deadline_ms = 1 };
 	struct world *w = *state;

@@ -1,0 +1,76 @@
+/* roots.c - the directories a client says are its own: asked for after the handshake, and again
+ * when it says they changed. The server is told of paths, never of anything else a URI can be. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "mcp/internal.h"
+
+enum { ROOTS_MAX = 64, ROOT_URI_MAX = 3 * 4096 };
+
+/* The path of a file: URI of this machine, as a JSON string; NULL if it is none. */
+static json_t *path_of(const char *uri)
+{
+	const char *path = uri + strlen("file://");
+	json_t *decoded;
+
+	if (strncmp(uri, "file://", strlen("file://")) != 0)
+		return NULL;
+	if (strncmp(path, "localhost/", strlen("localhost/")) == 0)
+		path += strlen("localhost");
+	if (path[0] != '/' || strlen(path) > ROOT_URI_MAX)
+		return NULL;
+	decoded = uri_percent_decode((struct view){ path, strcspn(path, "?#") });
+	if (decoded != NULL && json_plain(decoded) == NULL) {
+		json_decref(decoded);
+		return NULL;
+	}
+	return decoded;
+}
+
+/* With a number, so that an answer to an earlier question is not taken for this one's. */
+void roots_ask(struct mcp_session *session)
+{
+	char id[sizeof session->roots_id];
+	AUTO_JSON json_t *message = NULL;
+	AUTO_FREE char *text = NULL;
+	size_t len;
+
+	if (!session->has_roots)
+		return;
+	(void)snprintf(id, sizeof id, "roots-%u", ++session->roots_asked);
+	memcpy(session->roots_id, id, sizeof id);
+	message = rpc_notification("roots/list", NULL);
+	json_set(message, "id", json_str(id));
+	text = json_write(message, &len);
+	session_send(session, (struct view){ text, len });
+}
+
+bool roots_answered(struct mcp_session *session, const struct rpc_message *rpc)
+{
+	const char *id = json_plain(rpc->id);
+	AUTO_JSON json_t *held = json_list(); /* what the paths are parts of */
+	const char *paths[ROOTS_MAX];
+	size_t count = 0, i;
+	json_t *list, *root;
+
+	if (id == NULL || session->roots_id[0] == '\0' || strcmp(id, session->roots_id) != 0)
+		return false;
+	session->roots_id[0] = '\0';
+	list = json_member(rpc->result, "roots", JSON_ARRAY);
+	json_array_foreach (list, i, root) {
+		const char *uri = json_text(root, "uri");
+		json_t *path = uri != NULL && count < ROOTS_MAX ? path_of(uri) : NULL;
+
+		if (path == NULL) {
+			log_info("a root of the client is left out: it is no directory of this "
+			         "machine, or there are more than %d",
+			         ROOTS_MAX);
+			continue;
+		}
+		json_push(held, path);
+		paths[count++] = json_plain(path);
+	}
+	session->server->config.roots(session->server->config.app, paths, count);
+	return true;
+}

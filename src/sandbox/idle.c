@@ -1,0 +1,126 @@
+/* idle.c - sandboxes nobody uses sleep, and those whose time is over go.
+ *
+ * One timer for all: it looks every second while something is awake that may become idle, else
+ * once a minute for lifetimes. */
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "loop/loop.h"
+#include "sandbox/sandbox_internal.h"
+
+enum {
+	LOOK_MS = 1000,
+	REST_MS = 60 * 1000,
+	LIFETIMES_S = 60,
+	EXPIRED_MAX = 64,           /* of those asleep, deleted in one look */
+	FORGET_MS = 10 * 60 * 1000, /* one that sleeps so long need not be in memory */
+};
+
+static bool is_over(const struct sandbox *sandbox, int64_t now_s)
+{
+	return sandbox->row.lifetime_s != 0 &&
+	       sandbox->row.created_s + (int64_t)sandbox->row.lifetime_s <= now_s;
+}
+
+int64_t sandbox_expires_in_s(const struct sandbox *sandbox)
+{
+	int64_t left = sandbox->row.created_s + (int64_t)sandbox->row.lifetime_s - time(NULL);
+
+	if (sandbox->row.lifetime_s == 0)
+		return -1;
+	return left > 0 ? left : 0;
+}
+
+int64_t sandbox_sleeps_in_s(const struct sandbox *sandbox)
+{
+	uint64_t idle_ms = clock_now_ms() - sandbox->active_ms;
+	uint64_t most_ms = (uint64_t)sandbox->row.idle_s * 1000;
+
+	if (sandbox->phase != PHASE_READY || sandbox->row.idle_s == 0)
+		return -1;
+	if (sandbox->holds != 0)
+		return sandbox->row.idle_s;
+	return idle_ms < most_ms ? (int64_t)((most_ms - idle_ms) / 1000) : 0;
+}
+
+static void look_at(struct sandbox *sandbox, int64_t now_s)
+{
+	if (is_over(sandbox, now_s)) {
+		if (!sandbox->doomed) {
+			log_info("sandbox %s: its lifetime of %u s is over", sandbox->row.spec.id,
+			         sandbox->row.lifetime_s);
+			sandbox_delete(sandbox, NULL, NULL);
+		}
+		return;
+	}
+	if (sandbox->phase == PHASE_READY && sandbox->row.idle_s != 0 && sandbox->holds == 0 &&
+	    sandbox_sleeps_in_s(sandbox) == 0)
+		sandbox_sleep(sandbox, NULL, NULL);
+	else if (sandbox->phase == PHASE_ASLEEP && sandbox->holds == 0 &&
+	         !sandbox->row.throw_away && waiters_none(&sandbox->waiters) &&
+	         clock_now_ms() - sandbox->active_ms >= FORGET_MS)
+		sandbox_forget(sandbox);
+}
+
+/* Whoever of the servers comes first deletes them. */
+static void delete_expired(struct manager *manager, int64_t now_s)
+{
+	static char ids[EXPIRED_MAX][SPEC_ID_LEN + 1];
+	struct sandbox_row row;
+	struct sandbox *sandbox;
+	struct error err;
+	size_t count = 0;
+
+	if (registry_expired(manager->store, now_s, ids, EXPIRED_MAX, &count, &err) < 0)
+		log_warning("sandboxes whose time is over: %s", err.msg);
+	for (size_t i = 0; i < count; i++)
+		if (registry_get(manager->store, ids[i], &row, &err) == 0 &&
+		    sandbox_find(manager, row.owner, ids[i], &sandbox, &err) == 0)
+			sandbox_delete(sandbox, NULL, NULL);
+}
+
+static bool any_ready(const struct manager *manager)
+{
+	LIST_EACH (node, &manager->sandboxes)
+		if (container_of(node, struct sandbox, node)->phase == PHASE_READY)
+			return true;
+	return false;
+}
+
+static void on_tick(void *ctx)
+{
+	struct manager *manager = ctx;
+	int64_t now_s = time(NULL);
+
+	if (manager->is_over)
+		return;
+	if (now_s - manager->looked_s >= LIFETIMES_S || now_s < manager->looked_s) {
+		manager->looked_s = now_s;
+		delete_expired(manager, now_s);
+	}
+	for (struct list *node = manager->sandboxes.next; node != &manager->sandboxes;) {
+		struct sandbox *sandbox = container_of(node, struct sandbox, node);
+
+		node = node->next;
+		look_at(sandbox, now_s);
+	}
+	loop_timer_start(manager->tick, any_ready(manager) ? LOOK_MS : REST_MS);
+}
+
+void idle_begin(struct manager *manager)
+{
+	manager->tick = loop_timer_new(manager->loop, on_tick, manager);
+	loop_timer_start(manager->tick, LOOK_MS);
+}
+
+void idle_look(struct manager *manager)
+{
+	loop_timer_start(manager->tick, LOOK_MS);
+}
+
+void idle_end(struct manager *manager)
+{
+	manager->tick = loop_timer_free(manager->tick);
+}

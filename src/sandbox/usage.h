@@ -1,0 +1,26 @@
+/* usage.h - what a sandbox uses now: as the kernel counts it from outside where it does, else as
+ * its agent sees it from inside. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+
+struct error;
+struct sandbox;
+struct usage_question;
+
+struct usage {
+	bool has_memory, has_cpu, has_processes, has_disk;
+	uint64_t memory_bytes, memory_peak_bytes; /* peak 0: nobody counted */
+	uint64_t cpu_us;
+	uint64_t processes;
+	uint64_t disk_bytes, disk_total, files, files_total; /* total 0: not known */
+};
+
+typedef void usage_fn(void *ctx, const struct usage *usage, const struct error *why);
+
+/* The sandbox is ready. fn once, from the loop. */
+MUST_CHECK int usage_ask(struct sandbox *sandbox, usage_fn *fn, void *ctx,
+                         struct usage_question **ret, struct error *err);
+void usage_drop(struct usage_question *question); /* fn is not called any more */
