@@ -38,6 +38,9 @@ int confine_server(struct error *err)
 {
 	if (geteuid() == 0 && leave_root(err) < 0)
 		return -1;
+#ifdef __SANITIZE_ADDRESS__
+	return 0; /* its leak check looks into us, with calls that no server makes */
+#endif
 	/* Nobody of the same user may look into us: tokens are in here. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return error_sys(err, "prctl");

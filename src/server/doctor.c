@@ -240,3 +240,33 @@ int doctor_require_engine(const char *list, const struct native_report *report, 
 	}
 	return doctor_judge(checks, count, err);
 }
+
+/* What every sandbox has or is not made: the spawner makes sure of it each time. */
+static const struct {
+	const char *name, *detail;
+} always[] = {
+	{ "namespaces",
+	  "its own users, processes, files, network, host name, semaphores and groups" },
+	{ "network", "its own, with nobody else in it" },
+	{ "seccomp", "system calls are filtered" },
+	{ "capabilities", "none" },
+	{ "no-new-privileges", "setuid programs give nothing" },
+};
+
+size_t doctor_engine_layers(const struct native_report *report, struct check ret[DOCTOR_CHECKS_MAX])
+{
+	const struct trial trial = { .is_ready = true, .has_run = true, .report = *report };
+	size_t count = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(always); i++) {
+		ret[count] = (struct check){ .name = always[i].name };
+		check_set(&ret[count++], CHECK_ON, "%s", always[i].detail);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(layers); i++) {
+		if (layers[i].read == NULL || layers[i].read == engine_sandbox)
+			continue;
+		ret[count] = begin(&layers[i], NULL);
+		layers[i].read(&trial, &ret[count++]);
+	}
+	return count;
+}

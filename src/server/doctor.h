@@ -47,5 +47,8 @@ MUST_CHECK int doctor_require(const struct options *options, enum doctor_engine 
 /* The rest, by what the engine says of itself once it is ready: `list` is options->require. */
 MUST_CHECK int doctor_require_engine(const char *list, const struct native_report *report,
                                      struct error *err);
+/* Everything the engine tells of itself, as checks. Returns how many. */
+size_t doctor_engine_layers(const struct native_report *report,
+                            struct check ret[DOCTOR_CHECKS_MAX]);
 /* Are these layers, with commas between them? NULL: none are asked for. */
 MUST_CHECK int doctor_check_names(const char *list, struct error *err);

@@ -14,8 +14,16 @@ static const char *const log_levels[] = {
 };
 _Static_assert(ARRAY_LEN(log_levels) == LOG_LEVEL_COUNT + 1, "a word for each level");
 
+static const char *const engines[] = { "native", NULL };
+_Static_assert(ARRAY_LEN(engines) == ENGINE_CHOICES + 1, "a word for each engine");
+
 static const char *const call_profiles[] = { "standard", "strict", "debug", NULL };
 _Static_assert(ARRAY_LEN(call_profiles) == SPEC_CALLS_COUNT + 1, "a word for each profile");
+
+static bool is_profile(const char *text)
+{
+	return strcmp(text, "default") == 0;
+}
 
 static bool is_any(const char *text)
 {
@@ -40,7 +48,7 @@ static bool is_server_name(const char *text)
 }
 
 /* Everything that makes sandboxes. */
-enum { SANDBOXES = FOR_SERVE | FOR_EXEC };
+enum { SANDBOXES = FOR_SERVE | FOR_EXEC | FOR_RUN | FOR_SHELL | FOR_CP };
 
 #define LIMIT(value, least, most)                                                                  \
 	.verbs = SANDBOXES, .in_file = true, .fallback = (value), .min = (least), .max = (most)
@@ -55,7 +63,7 @@ enum { SANDBOXES = FOR_SERVE | FOR_EXEC };
 const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_CONFIG] = { "config", PATH(config), .verbs = SANDBOXES | FOR_DOCTOR, .word = "FILE",
 		.help = "The configuration file to read instead of the usual one." },
-	[OPTION_LOG_LEVEL] = { "log-level", CHOICE(log_level), .verbs = SANDBOXES | FOR_PS | FOR_RM,
+	[OPTION_LOG_LEVEL] = { "log-level", CHOICE(log_level), .verbs = SANDBOXES | FOR_PS | FOR_RM | FOR_LOGS,
 		.in_file = true,
 		.word = "LEVEL", .fallback = "warning", .choices = log_levels,
 		.help = "How much to log on standard error." },
@@ -92,7 +100,8 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.help = "Milliseconds running calls get to stop when the client goes away or the "
 			"server is told to end." },
 	[OPTION_STATE_DIR] = { "state-dir", PATH(state_dir),
-		.verbs = SANDBOXES | FOR_PS | FOR_RM | FOR_DOCTOR, .in_file = true, .word = "DIR",
+		.verbs = SANDBOXES | FOR_PS | FOR_RM | FOR_LOGS | FOR_DOCTOR, .in_file = true,
+		.word = "DIR",
 		.help = "Where sandboxes are kept instead of the usual place." },
 	[OPTION_TOOLS_DIR] = { "tools-dir", PATH(tools_dir), .verbs = SANDBOXES, .in_file = true,
 		.word = "DIR", .help = "A directory sandboxes see read-only as /tools." },
@@ -142,15 +151,78 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.in_file = true, .word = "LAYER,...", .accepts = is_any,
 		.expected = "names of layers",
 		.help = "Refuse to start unless these layers, by doctor's names, are on." },
-	[OPTION_SANDBOX] = { "sandbox", TEXT(sandbox), .verbs = FOR_EXEC, .flag_only = true,
+	[OPTION_ENGINE] = { "engine", CHOICE(engine), .verbs = SANDBOXES, .in_file = true,
+		.word = "ENGINE", .fallback = "native", .choices = engines,
+		.help = "What carries sandboxes: native is belljar itself." },
+	[OPTION_PROFILE] = { "profile", TEXT(profile), .verbs = FOR_SERVE, .in_file = true,
+		.word = "NAME", .fallback = "default", .accepts = is_profile,
+		.expected = "the name of a profile: default",
+		.help = "The set of tools to offer." },
+	[OPTION_ALLOW_PATH] = { "allow-path", TEXT(allow_path), .verbs = FOR_SERVE, .in_file = true,
+		.word = "DIR:...", .accepts = is_any, .expected = "directories with : between",
+		.help = "Directories of this machine that copy_in may read and copy_out may write." },
+	[OPTION_NO_ROOTS] = { "no-roots", FLAG(no_roots), .verbs = FOR_SERVE, .in_file = true,
+		.help = "Do not count the directories a client declares as its roots among those "
+			"that may be copied from and to." },
+	[OPTION_IDLE] = { "idle", NUMBER(idle_s), .verbs = FOR_SERVE, .in_file = true,
+		.word = "SECONDS", .fallback = "900", .min = 0, .max = 31536000,
+		.help = "A sandbox sleeps after so long without work: its processes end, its files "
+			"stay; 0 is never." },
+	[OPTION_LIFETIME] = { "lifetime", NUMBER(lifetime_s), .verbs = FOR_SERVE, .in_file = true,
+		.word = "SECONDS", .fallback = "2592000", .min = 0, .max = 315360000,
+		.help = "A sandbox is deleted so long after it was made; 0 is never." },
+	[OPTION_OWNER_SANDBOXES] = { "owner-sandboxes", NUMBER(owner.sandboxes),
+		.verbs = FOR_SERVE, .in_file = true, .word = "N", .fallback = "1000", .min = 0,
+		.max = 1000000, .help = "Sandboxes one owner may have; 0 is any number." },
+	[OPTION_OWNER_PROCESSES] = { "owner-processes", NUMBER(owner.processes),
+		.verbs = FOR_SERVE, .in_file = true, .word = "N", .fallback = "256", .min = 0,
+		.max = 1000000,
+		.help = "Runs and background processes of one owner at a time; 0 is any number." },
+	[OPTION_OWNER_MEMORY] = { "owner-memory", SIZE(owner.memory), .verbs = FOR_SERVE,
+		.in_file = true, .word = "SIZE", .fallback = "0", .min = 0, .max = 65536ULL * GIB,
+		.help = "Memory of all awake sandboxes of one owner, by their limits; 0 is any." },
+	[OPTION_OWNER_DISK] = { "owner-disk", SIZE(owner.disk), .verbs = FOR_SERVE, .in_file = true,
+		.word = "SIZE", .fallback = "0", .min = 0, .max = 1048576ULL * GIB,
+		.help = "Disk of all sandboxes of one owner, by their limits; 0 is any." },
+	[OPTION_ANSWER_WITHIN] = { "answer-within", NUMBER(answer_ms), .verbs = FOR_SERVE,
+		.in_file = true, .word = "MS", .fallback = "45000", .min = 100, .max = 86400000,
+		.help = "A call answers after so many milliseconds; what still runs goes on and can "
+			"be asked for with process_output." },
+	[OPTION_RUN_TIMEOUT] = { "run-timeout", NUMBER(run_timeout_s), .verbs = FOR_SERVE,
+		.in_file = true, .word = "SECONDS", .fallback = "300", .min = 1, .max = 86400,
+		.help = "What was started without timeout_s is ended after so long." },
+	[OPTION_MAX_OUTPUT] = { "max-output", SIZE(max_output), .verbs = FOR_SERVE, .in_file = true,
+		.word = "SIZE", .fallback = "24000", .min = 2000, .max = MIB,
+		.help = "Bytes of text in one answer; of more, the beginning and the end." },
+	[OPTION_OUTPUT_FILE] = { "output-file", SIZE(output_file), .verbs = FOR_SERVE,
+		.in_file = true, .word = "SIZE", .fallback = "256M", .min = MIB,
+		.max = 1024ULL * GIB,
+		.help = "Largest file that keeps the whole of an output too long for an answer." },
+	[OPTION_PICTURE_PIXELS] = { "picture-pixels", NUMBER(picture_pixels), .verbs = FOR_SERVE,
+		.in_file = true, .word = "N", .fallback = "1500000", .min = 10000, .max = 100000000,
+		.help = "Most pixels of a picture that comes back from code." },
+	[OPTION_PICTURE_BYTES] = { "picture-bytes", SIZE(picture_bytes), .verbs = FOR_SERVE,
+		.in_file = true, .word = "SIZE", .fallback = "700K", .min = 10 * KIB, .max = 8 * MIB,
+		.help = "Most bytes of a picture in an answer." },
+	[OPTION_COPY_SIZE] = { "copy-size", SIZE(copy_size), .verbs = FOR_SERVE, .in_file = true,
+		.word = "SIZE", .fallback = "2G", .min = MIB, .max = 1024ULL * GIB,
+		.help = "Most bytes of one copy between this machine and a sandbox." },
+	[OPTION_LANGUAGE] = { "language", TEXT(language), .verbs = FOR_RUN, .flag_only = true,
+		.word = "NAME", .accepts = is_any, .expected = "the name of a language",
+		.help = "The language of the code, if the file's name does not tell." },
+	[OPTION_KEEP] = { "keep", FLAG(keep), .verbs = FOR_RUN, .flag_only = true,
+		.help = "Keep the sandbox when the code has ended, and tell its id." },
+	[OPTION_SANDBOX] = { "sandbox", TEXT(sandbox), .verbs = FOR_EXEC | FOR_RUN, .flag_only = true,
 		.word = "NAME", .accepts = is_sandbox,
 		.expected = "a name of letters, digits, . _ -",
 		.help = "The sandbox to use, by name or id; made if there is none of that name, "
 			"and kept. Without it a new one is made and thrown away." },
-	[OPTION_TIMEOUT] = { "timeout", NUMBER(timeout_s), .verbs = FOR_EXEC, .flag_only = true,
+	[OPTION_TIMEOUT] = { "timeout", NUMBER(timeout_s), .verbs = FOR_EXEC | FOR_RUN,
+		.flag_only = true,
 		.word = "SECONDS", .fallback = "0", .min = 0, .max = 1000000,
 		.help = "End the program after so long; 0 is never." },
-	[OPTION_JSON] = { "json", FLAG(json), .verbs = FOR_DOCTOR | FOR_PS, .flag_only = true,
+	[OPTION_JSON] = { "json", FLAG(json), .verbs = FOR_DOCTOR | FOR_PS | FOR_LOGS | FOR_CLIENT,
+		.flag_only = true,
 		.help = "Print the report as JSON." },
 	[OPTION_WRITE] = { "write", FLAG(write), .verbs = FOR_CONNECT, .flag_only = true,
 		.help = "Edit the client's file, after making a backup beside it." },

@@ -96,8 +96,8 @@ int options_parse_args(struct option_args *ret, unsigned verb, char *const *args
 	for (size_t i = 0; i < count; i++) {
 		int taken;
 
-		/* What stands behind a program's name is the program's. */
-		if ((verb & FOR_EXEC) != 0 && found.operand_count != 0) {
+		/* What stands behind a program's or file's name is its own. */
+		if ((verb & (FOR_EXEC | FOR_RUN)) != 0 && found.operand_count != 0) {
 			found.operands[found.operand_count++] = args[i];
 			continue;
 		}

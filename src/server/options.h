@@ -23,6 +23,8 @@
 
 struct error;
 
+enum engine_choice { ENGINE_NATIVE, ENGINE_CHOICES };
+
 struct options {
 	const char *config; /* the file that was read; NULL: there is none */
 	enum log_level log_level;
@@ -44,13 +46,28 @@ struct options {
 	const char *require;               /* layers without which nothing starts; NULL: none */
 	const char *gpu;                   /* none, auto, a number, a name */
 	const char *cdi_dirs;              /* ":" between */
-	const char *sandbox;               /* exec; NULL: a new one, for this once */
-	uint64_t timeout_s;                /* exec; 0: none */
-	bool json;                         /* doctor */
-	bool write;                        /* connect */
-	const char *name;                  /* connect */
-	const char *file;                  /* connect; NULL: the client's usual file */
-	uint64_t flags;                    /* bit OPTION_X: said on the command line, this once */
+	enum engine_choice engine;
+	const char *profile;         /* the set of tools */
+	const char *allow_path;      /* directories to copy from and to, ":" between; or NULL */
+	bool no_roots;               /* directories the client names do not count */
+	uint64_t idle_s, lifetime_s; /* of a sandbox, unless somebody says otherwise; 0: never */
+	struct {
+		uint64_t sandboxes, processes, memory, disk;
+	} owner;                          /* what one owner may have; 0: as much as there is */
+	uint64_t answer_ms;               /* a call answers after so long, whatever still runs */
+	uint64_t run_timeout_s;           /* of what was started without one */
+	uint64_t max_output, output_file; /* bytes: of text in an answer, of a file that has all */
+	uint64_t picture_pixels, picture_bytes;
+	uint64_t copy_size;   /* bytes of one copy */
+	const char *language; /* run; NULL: by the file's name */
+	bool keep;            /* run */
+	const char *sandbox;  /* exec; NULL: a new one, for this once */
+	uint64_t timeout_s;   /* exec; 0: none */
+	bool json;            /* doctor */
+	bool write;           /* connect */
+	const char *name;     /* connect */
+	const char *file;     /* connect; NULL: the client's usual file */
+	uint64_t flags;       /* bit OPTION_X: said on the command line, this once */
 
 	struct arena texts;
 };
@@ -87,6 +104,25 @@ enum option_id {
 	OPTION_NO_CGROUPS,
 	OPTION_NO_QUOTA,
 	OPTION_REQUIRE,
+	OPTION_ENGINE,
+	OPTION_PROFILE,
+	OPTION_ALLOW_PATH,
+	OPTION_NO_ROOTS,
+	OPTION_IDLE,
+	OPTION_LIFETIME,
+	OPTION_OWNER_SANDBOXES,
+	OPTION_OWNER_PROCESSES,
+	OPTION_OWNER_MEMORY,
+	OPTION_OWNER_DISK,
+	OPTION_ANSWER_WITHIN,
+	OPTION_RUN_TIMEOUT,
+	OPTION_MAX_OUTPUT,
+	OPTION_OUTPUT_FILE,
+	OPTION_PICTURE_PIXELS,
+	OPTION_PICTURE_BYTES,
+	OPTION_COPY_SIZE,
+	OPTION_LANGUAGE,
+	OPTION_KEEP,
 	OPTION_SANDBOX,
 	OPTION_TIMEOUT,
 	OPTION_JSON,
@@ -105,6 +141,11 @@ enum option_verb {
 	FOR_EXEC = 1 << 3,
 	FOR_PS = 1 << 4,
 	FOR_RM = 1 << 5,
+	FOR_RUN = 1 << 6,
+	FOR_SHELL = 1 << 7,
+	FOR_CP = 1 << 8,
+	FOR_LOGS = 1 << 9,
+	FOR_CLIENT = 1 << 10,
 };
 
 enum option_type {

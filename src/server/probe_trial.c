@@ -72,7 +72,9 @@ static void on_run_failed(void *ctx, const struct error *why)
 	end(ctx, why);
 }
 
-static const struct run_events run_events = { on_output, NULL, on_run_ended, on_run_failed };
+static const struct run_events run_events = { .output = on_output,
+	                                      .ended = on_run_ended,
+	                                      .failed = on_run_failed };
 
 static void on_awake(void *ctx, const struct error *why)
 {
@@ -123,7 +125,7 @@ static void try_engine(void *record)
 	/* What it leaves in the state directory must be a server's. */
 	if (stack_prepare(trial->options, &base, &err) < 0 || confine_server(&err) < 0 ||
 	    loop_new(&try.loop, &err) < 0 ||
-	    stack_new(try.loop, &base, on_ready, &try, &try.stack, &err) < 0) {
+	    stack_new(try.loop, &base, trial->options, on_ready, &try, &try.stack, &err) < 0) {
 		trial->why = err;
 		return;
 	}

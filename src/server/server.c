@@ -1,16 +1,23 @@
 #include "server/server.h"
 
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "loop/loop.h"
 #include "mcp/server.h"
+#include "server/confine.h"
+#include "server/offer.h"
 #include "server/options.h"
+#include "server/owner.h"
+#include "server/stack.h"
 #include "tools/catalogue.h"
+#include "tools/skills.h"
 #include "transport/stdio.h"
 
 static const char icon_svg[] =
@@ -23,46 +30,69 @@ static const struct mcp_icon icon = { .src = icon_svg,
 	                              .mime_type = "image/svg+xml",
 	                              .sizes = "any" };
 
-/* The limits a caller may meet, by the names of their options. */
-static const enum option_id shown_limits[] = {
-	OPTION_MAX_LINE,          OPTION_MAX_DEPTH, OPTION_MAX_VALUES,
-	OPTION_MAX_BATCH,         OPTION_MAX_CALLS, OPTION_MAX_HELD,
-	OPTION_MAX_SUBSCRIPTIONS, OPTION_MAX_QUEUE, OPTION_PAGE_SIZE,
-};
-
 /* A terminal that closes ends us as cleanly as being told to. */
 static const int ending_signals[] = { SIGTERM, SIGINT, SIGHUP };
 
+enum { PATIENCE_MS = 5000 }; /* with sandboxes that are told to end */
+
 struct server {
+	const struct options *options;
 	struct loop *loop;
+	struct stack *stack;         /* NULL: nothing can be run, and the offer says why */
+	struct skills *skills;       /* or NULL */
+	void **prompts, **resources; /* the catalogue's, then those of the skills */
 	struct mcp_server *mcp;
 	struct stdio *stdio;
 	struct loop_signal *signals[ARRAY_LEN(ending_signals)];
-	bool stopping;
+	struct loop_timer *patience;
+	bool stopping, ending;
 	bool broken; /* `why` says why */
 	struct error why;
-	struct tools_context context;
-	struct tools_limit limits[ARRAY_LEN(shown_limits)];
-	char limit_names[ARRAY_LEN(shown_limits)][OPTION_NAME_SIZE];
+	struct offer offer;
 };
 
-static void fill_context(struct server *server, const struct options *options)
+/* Two tables as one. */
+static void **join(const void *const *first, const void *const *second)
 {
-	for (size_t i = 0; i < ARRAY_LEN(shown_limits); i++) {
-		const struct option_spec *spec = &option_specs[shown_limits[i]];
-		struct tools_limit *limit = &server->limits[i];
+	size_t count = 0, at = 0;
+	void **all;
 
-		limit->name = option_key(spec, server->limit_names[i]);
-		limit->help = spec->help;
-		memcpy(&limit->value, (const char *)options + spec->offset, sizeof limit->value);
-	}
-	server->context = (struct tools_context){
-		.version = BELLJAR_VERSION,
-		.profile = "default",
-		.limits = server->limits,
-		.limit_count = ARRAY_LEN(shown_limits),
-		.started_ms = clock_now_ms(),
-	};
+	while (first[count] != NULL)
+		count++;
+	for (size_t i = 0; second != NULL && second[i] != NULL; i++)
+		count++;
+	all = mem_array(count + 1, sizeof *all);
+	for (size_t i = 0; first[i] != NULL; i++)
+		memcpy(&all[at++], &first[i], sizeof *all);
+	for (size_t i = 0; second != NULL && second[i] != NULL; i++)
+		memcpy(&all[at++], &second[i], sizeof *all);
+	return all;
+}
+
+static void join_skills(struct server *server)
+{
+	const struct skills *skills = server->skills;
+
+	server->prompts = join((const void *const *)catalogue_prompts,
+	                       skills != NULL ? (const void *const *)skills_prompts(skills) : NULL);
+	server->resources = join((const void *const *)catalogue_resources,
+	                         skills != NULL ? (const void *const *)skills_resources(skills)
+	                                        : NULL);
+	server->offer.context.skills = skills;
+}
+
+/* Whatever was run may have written any file. */
+static void on_ran(void *ctx, const struct sandbox_row *row)
+{
+	struct server *server = ctx;
+	char prefix[64];
+
+	(void)snprintf(prefix, sizeof prefix, "sandbox://%s/", row->spec.id);
+	mcp_server_updated_below(server->mcp, prefix);
+	if (row->name[0] == '\0')
+		return;
+	(void)snprintf(prefix, sizeof prefix, "sandbox://%s/", row->name);
+	mcp_server_updated_below(server->mcp, prefix);
 }
 
 static struct mcp_server *make_mcp(struct server *server, const struct options *options)
@@ -75,9 +105,10 @@ static struct mcp_server *make_mcp(struct server *server, const struct options *
 		.instructions = catalogue_instructions,
 		.icon = &icon,
 		.tools = catalogue_tools,
-		.resources = catalogue_resources,
+		.resources = (const struct mcp_resource *const *)server->resources,
 		.templates = catalogue_templates,
-		.prompts = catalogue_prompts,
+		.prompts = (const struct mcp_prompt *const *)server->prompts,
+		.resources_change = true,
 		.cache_ms = 60000,
 		.limits = {
 			.json = { .depth = options->max_depth, .values = options->max_values },
@@ -88,20 +119,37 @@ static struct mcp_server *make_mcp(struct server *server, const struct options *
 			.max_subscriptions = options->max_subscriptions,
 			.page_size = options->page_size,
 		},
-		.app = &server->context,
+		.app = &server->offer.context,
 	};
 
 	return mcp_server_new(server->loop, &config);
 }
 
+/* --- the end ----------------------------------------------------------------------------- */
+
+static void stop(void *ctx)
+{
+	struct server *server = ctx;
+
+	loop_stop(server->loop);
+}
+
+/* Nobody asks any more: everything sleeps. */
 static void on_ended(void *ctx, const struct error *why)
 {
 	struct server *server = ctx;
 
-	server->broken = why != NULL;
-	if (why != NULL)
+	server->ending = true;
+	if (why != NULL && !server->broken) {
+		server->broken = true;
 		server->why = *why;
-	loop_stop(server->loop);
+	}
+	if (server->stack == NULL) {
+		loop_stop(server->loop);
+		return;
+	}
+	loop_timer_start(server->patience, PATIENCE_MS);
+	stack_end(server->stack, stop, server);
 }
 
 /* A second signal does not wait for anybody. */
@@ -116,13 +164,68 @@ static void on_signal(void *ctx)
 	stdio_end(server->stdio);
 }
 
-static int serve(struct server *server, const struct options *options, struct error *err)
+/* --- the sandboxes ------------------------------------------------------------------------- */
+
+static void end_because(struct server *server, const struct error *why)
+{
+	log_error("%s", why->msg);
+	if (!server->broken) {
+		server->broken = true;
+		server->why = *why;
+	}
+	if (server->stdio != NULL)
+		stdio_end(server->stdio);
+}
+
+/* Without what was required nothing is served. Otherwise the client is told by whatever it calls:
+ * it shows that, and not why a server ended. */
+static void cannot_run(struct server *server, const struct error *why)
+{
+	offer_nothing(&server->offer, why);
+	if (server->options->require != NULL)
+		end_because(server, why);
+	else
+		log_error("nothing can be run: %s", why->msg);
+}
+
+static void on_ready(void *ctx, const struct error *why)
+{
+	struct server *server = ctx;
+
+	if (why != NULL)
+		cannot_run(server, why);
+	else
+		offer_report(&server->offer, stack_report(server->stack));
+}
+
+/* Whoever started us can start us again; we cannot do that to the spawner. */
+static void on_lost(void *ctx, const struct error *why)
+{
+	struct server *server = ctx;
+
+	if (!server->ending && server->offer.context.manager != NULL)
+		end_because(server, why);
+}
+
+static int make_stack(struct server *server, struct stack_base *base, struct error *err)
+{
+	if (stack_new(server->loop, base, server->options, on_ready, server, &server->stack, err) <
+	    0)
+		return -1;
+	stack_when_lost(server->stack, on_lost, server);
+	stack_when_ran(server->stack, on_ran, server);
+	return offer_stack(&server->offer, server->stack, server->options, err);
+}
+
+/* --- serving -------------------------------------------------------------------------------- */
+
+static int serve(struct server *server, struct error *err)
 {
 	const struct stdio_config config = {
 		.in_fd = STDIN_FILENO,
 		.out_fd = STDOUT_FILENO,
-		.max_queue = options->max_queue,
-		.grace_ms = options->grace_ms,
+		.max_queue = server->options->max_queue,
+		.grace_ms = server->options->grace_ms,
 		.ended = on_ended,
 		.ctx = server,
 	};
@@ -141,22 +244,60 @@ static int serve(struct server *server, const struct options *options, struct er
 	return -1;
 }
 
+/* Forks the spawner, then gives up what only that needs. */
+static int prepare(struct server *server, struct stack_base *base, bool *has_base,
+                   struct error *err)
+{
+	struct error why;
+
+	*has_base = stack_prepare(server->options, base, &why) == 0;
+	if (!*has_base && server->options->require != NULL) {
+		*err = why;
+		return -1;
+	}
+	/* These are read with the rights of whoever started us. */
+	if (server->options->skills_dir != NULL &&
+	    skills_load(server->options->skills_dir, &server->skills, err) < 0)
+		return -1;
+	if (confine_server(err) < 0)
+		return -1;
+	if (!*has_base)
+		cannot_run(server, &why);
+	return loop_new(&server->loop, err);
+}
+
 int server_run(const struct options *options, struct error *err)
 {
-	struct server server = { 0 };
-	int r;
+	static struct server server;
+	struct stack_base base;
+	bool has_base;
+	int r = 0;
 
+	server = (struct server){ .options = options };
 	log_set_level(options->log_level);
 	(void)signal(SIGPIPE, SIG_IGN); /* a write to a client that left is an error, not a death */
-	if (loop_new(&server.loop, err) < 0)
+	(void)owner_local();
+	offer_init(&server.offer, options);
+	if (prepare(&server, &base, &has_base, err) < 0)
 		return -1;
-	fill_context(&server, options);
+	server.patience = loop_timer_new(server.loop, stop, &server);
+	join_skills(&server);
 	server.mcp = make_mcp(&server, options);
-	r = serve(&server, options, err);
+	server.offer.mcp = server.mcp;
+	if (has_base)
+		r = make_stack(&server, &base, err);
+	if (r == 0)
+		r = serve(&server, err);
+	server.ending = true;
 	for (size_t i = 0; i < ARRAY_LEN(ending_signals); i++)
 		(void)loop_signal_free(server.signals[i]);
 	(void)stdio_free(server.stdio);
+	(void)stack_free(server.stack);
 	(void)mcp_server_free(server.mcp);
+	free(server.prompts);
+	free(server.resources);
+	(void)skills_free(server.skills);
+	(void)loop_timer_free(server.patience);
 	(void)loop_free(server.loop);
 	return r;
 }

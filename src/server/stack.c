@@ -16,6 +16,8 @@
 #include "server/gpu_env.h"
 #include "server/options.h"
 
+enum { JOURNAL = 256 * 1024, KEPT = 32 };
+
 struct stack {
 	struct stack_base base;
 	struct engine *engine;
@@ -23,6 +25,10 @@ struct stack {
 	struct native_report report;
 	stack_ready_fn *ready;
 	void *ctx;
+	void (*lost)(void *ctx, const struct error *why);
+	void *lost_ctx;
+	void (*ran)(void *ctx, const struct sandbox_row *row);
+	void *ran_ctx;
 };
 
 static void free_base(struct stack_base *base)
@@ -44,6 +50,36 @@ static char **env_of(void *ctx, const struct spec *spec)
 	return gpu_env(stack->base.gpus, spec->gpus);
 }
 
+static void on_ran(void *ctx, const struct sandbox_row *row)
+{
+	struct stack *stack = ctx;
+
+	if (stack->ran != NULL)
+		stack->ran(stack->ran_ctx, row);
+}
+
+static void on_lost(void *ctx, const struct error *why)
+{
+	struct stack *stack = ctx;
+
+	if (stack->lost != NULL)
+		stack->lost(stack->lost_ctx, why);
+}
+
+void stack_when_ran(struct stack *stack, void (*fn)(void *ctx, const struct sandbox_row *row),
+                    void *ctx)
+{
+	stack->ran = fn;
+	stack->ran_ctx = ctx;
+}
+
+void stack_when_lost(struct stack *stack, void (*fn)(void *ctx, const struct error *why), void *ctx)
+{
+	stack->lost = fn;
+	stack->lost_ctx = ctx;
+	native_when_lost(stack->engine, on_lost, stack);
+}
+
 static void on_ready(void *ctx, const struct native_report *report, const struct error *why)
 {
 	struct stack *stack = ctx;
@@ -57,8 +93,22 @@ static void on_ready(void *ctx, const struct native_report *report, const struct
 	stack->ready(stack->ctx, why);
 }
 
-int stack_new(struct loop *loop, struct stack_base *base, stack_ready_fn *ready, void *ctx,
-              struct stack **ret, struct error *err)
+/* Pieces of an output in memory: a stream's beginning and its end, as much as an answer takes. */
+static struct process_limits process_limits(const struct options *options)
+{
+	return (struct process_limits){
+		.head = options->max_output / 2,
+		.tail = options->max_output / 2,
+		.journal = JOURNAL,
+		.file_max = options->output_file,
+		.pixels = options->picture_pixels,
+		.bytes = options->picture_bytes,
+		.kept = KEPT,
+	};
+}
+
+int stack_new(struct loop *loop, struct stack_base *base, const struct options *options,
+              stack_ready_fn *ready, void *ctx, struct stack **ret, struct error *err)
 {
 	struct stack *stack = mem_new(sizeof *stack);
 	struct manager_config config = {
@@ -70,6 +120,11 @@ int stack_new(struct loop *loop, struct stack_base *base, stack_ready_fn *ready,
 		.env_of = env_of,
 		.env_free = gpu_env_free,
 		.ctx = stack,
+		.ran = on_ran,
+		.ran_ctx = stack,
+		.process = process_limits(options),
+		.quota = { options->owner.sandboxes, options->owner.processes,
+		           options->owner.memory, options->owner.disk },
 	};
 
 	stack->base = *base;
@@ -111,16 +166,22 @@ const struct native_report *stack_report(const struct stack *stack)
 	return &stack->report;
 }
 
+int stack_choose_gpu(const struct stack *stack, const char *wish, uint64_t *ret, struct error *err)
+{
+	*ret = 0;
+	if (strcmp(wish, "none") == 0)
+		return 0;
+	if (stack->base.gpus == NULL)
+		return error_set(err, ERR_NOT_FOUND,
+		                 "gpu: no device is described where --cdi-dirs says");
+	return cdi_choose(stack->base.gpus, wish, ret, err);
+}
+
 int stack_spec(const struct stack *stack, const struct options *options, struct spec *ret,
                struct error *err)
 {
 	*ret = spec_default();
 	ret->limits = options->limits;
 	ret->calls = options->calls;
-	if (strcmp(options->gpu, "none") == 0)
-		return 0;
-	if (stack->base.gpus == NULL)
-		return error_set(err, ERR_NOT_FOUND, "gpu: none is described in %s",
-		                 options->cdi_dirs);
-	return cdi_choose(stack->base.gpus, options->gpu, &ret->gpus, err);
+	return stack_choose_gpu(stack, options->gpu, &ret->gpus, err);
 }

@@ -39,8 +39,8 @@ MUST_CHECK int stack_prepare(const struct options *options, struct stack_base *r
 
 typedef void stack_ready_fn(void *ctx, const struct error *why);
 /* Takes over the base, also when it fails. */
-MUST_CHECK int stack_new(struct loop *loop, struct stack_base *base, stack_ready_fn *ready,
-                         void *ctx, struct stack **ret, struct error *err);
+MUST_CHECK int stack_new(struct loop *loop, struct stack_base *base, const struct options *options,
+                         stack_ready_fn *ready, void *ctx, struct stack **ret, struct error *err);
 void stack_end(struct stack *stack, void (*done)(void *ctx), void *ctx);
 /* Waits for the spawner: when this returns nothing of us is left. */
 struct stack *stack_free(struct stack *stack);
@@ -49,6 +49,16 @@ DEFINE_CLEANUP(stack)
 struct manager *stack_manager(struct stack *stack);
 const struct native_report *stack_report(const struct stack *stack); /* once it is ready */
 
+/* Calls fn whenever something ended that was run in a sandbox. Before any is used. */
+void stack_when_ran(struct stack *stack, void (*fn)(void *ctx, const struct sandbox_row *row),
+                    void *ctx);
+/* Calls fn when the process that makes sandboxes is gone: nothing comes of anything any more. */
+void stack_when_lost(struct stack *stack, void (*fn)(void *ctx, const struct error *why),
+                     void *ctx);
+
+/* Devices by a wish: none, auto, a number, a name. */
+MUST_CHECK int stack_choose_gpu(const struct stack *stack, const char *wish, uint64_t *ret,
+                                struct error *err);
 /* What a sandbox gets unless somebody says otherwise. */
 MUST_CHECK int stack_spec(const struct stack *stack, const struct options *options,
                           struct spec *ret, struct error *err);

@@ -1,16 +1,47 @@
 #include "tools/catalogue.h"
 
 const struct mcp_tool *const catalogue_tools[] = {
+	&tool_run_code,
+	&tool_run_command,
+	&tool_process_output,
+	&tool_process_input,
+	&tool_process_stop,
+	&tool_read_file,
+	&tool_write_file,
+	&tool_edit_file,
+	&tool_list_directory,
+	&tool_search_files,
+	&tool_delete_path,
+	&tool_copy_in,
+	&tool_copy_out,
+	&tool_create_sandbox,
+	&tool_list_sandboxes,
+	&tool_sandbox_info,
+	&tool_reset_sandbox,
+	&tool_delete_sandbox,
+	&tool_tool_help,
 	&tool_server_info,
-	&tool_wait,
 	NULL,
 };
 
 const struct mcp_resource *const catalogue_resources[] = { &resource_server_info, NULL };
-const struct mcp_template *const catalogue_templates[] = { &template_tool_manual, NULL };
-const struct mcp_prompt *const catalogue_prompts[] = { &prompt_getting_started, NULL };
+const struct mcp_template *const catalogue_templates[] = {
+	&template_sandbox_file,
+	&template_skill,
+	&template_tool_manual,
+	NULL,
+};
+const struct mcp_prompt *const catalogue_prompts[] = {
+	&prompt_getting_started,
+	&prompt_use_skill,
+	NULL,
+};
 
 const char catalogue_instructions[] =
-        "Belljar runs code in sandboxes on this machine. Call server_info first: it tells which "
-        "engines, limits and profile are in force here. Each tool's manual is the resource "
-        "belljar://tools/{name}.";
+        "Belljar runs code and commands in isolated sandboxes on this machine. Nothing has to be "
+        "prepared: run_code and run_command work as the first call, in a default sandbox that "
+        "keeps its files under /workspace between calls. Name a 'session' in run_code to keep "
+        "variables too. Sandboxes have no network. A call that takes long answers with a process "
+        "to ask again with process_output. Figures come back as pictures. copy_in and copy_out "
+        "move files between this machine and a sandbox. sandbox_info tells the limits and "
+        "languages; each tool's manual is the resource belljar://tools/{name}.";

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "tools/catalogue.h"
+#include "tools/examples.h"
 
 enum { MANUAL_MAX = 256 * 1024 };
 
@@ -31,6 +32,21 @@ static int write_output(const struct param *params, int indent, struct buf *buf,
 	return 0;
 }
 
+static int write_examples(const char *tool, struct buf *buf, struct error *err)
+{
+	bool any = false;
+
+	for (const struct tool_example *e = tool_examples; e->tool != NULL; e++) {
+		if (strcmp(e->tool, tool) != 0)
+			continue;
+		if ((!any && buf_printf(buf, err, "\n## Examples\n") < 0) ||
+		    buf_printf(buf, err, "\n%s:\n\n    %s\n", e->what, e->arguments) < 0)
+			return -1;
+		any = true;
+	}
+	return 0;
+}
+
 int manual_write(const struct mcp_tool *tool, struct buf *buf, struct error *err)
 {
 	if (buf_printf(buf, err, "# %s\n\n%s\n", tool->name, tool->help) < 0)
@@ -41,7 +57,7 @@ int manual_write(const struct mcp_tool *tool, struct buf *buf, struct error *err
 	if (tool->output != NULL && (buf_printf(buf, err, "\n## Answer\n\n") < 0 ||
 	                             write_output(tool->output, 0, buf, err) < 0))
 		return -1;
-	return 0;
+	return write_examples(tool->name, buf, err);
 }
 
 struct manual_args {

@@ -6,5 +6,5 @@ struct buf;
 struct error;
 struct mcp_tool;
 
-/* Markdown: what it does, its arguments with what they take, what it answers. */
+/* Markdown: what it does, its arguments with what they take, what it answers, examples. */
 MUST_CHECK int manual_write(const struct mcp_tool *tool, struct buf *buf, struct error *err);

@@ -35,7 +35,8 @@ static const struct param output[] = {
 	{ .name = "engines",
 	  .type = PARAM_STRINGS,
 	  .required = true,
-	  .help = "What can carry sandboxes here; empty: no code can be run yet." },
+	  .help = "What carries sandboxes here; empty: no code can be run." },
+	{ .name = "why_not", .type = PARAM_STRING, .help = "Why no code can be run." },
 	{ .name = "uptime_s", .type = PARAM_INT, .required = true, .help = "Seconds since start." },
 	{ .name = "limits",
 	  .type = PARAM_RECORDS,
@@ -63,14 +64,17 @@ static json_t *limits(const struct tools_context *context)
 static json_t *report(const struct tools_context *context, bool full)
 {
 	json_t *info = json_obj();
-	json_t *revisions = json_list();
+	json_t *revisions = json_list(), *engines = json_list();
 
 	for (int r = 0; r < MCP_REVISION_COUNT; r++)
 		json_push(revisions, json_str(mcp_revision_name((enum mcp_revision)r)));
 	json_set(info, "version", json_str(context->version));
 	json_set(info, "revisions", revisions);
 	json_set(info, "profile", json_str(context->profile));
-	json_set(info, "engines", json_list());
+	if (context->manager != NULL)
+		json_push(engines, json_str(context->engine));
+	json_set(info, "engines", engines);
+	json_set_text(info, "why_not", context->manager == NULL ? context->why_not : NULL);
 	json_set(info, "uptime_s",
 	         json_int((json_int_t)((clock_now_ms() - context->started_ms) / 1000)));
 	if (full)
@@ -92,7 +96,7 @@ const struct mcp_tool tool_server_info = {
 	.title = "Server information",
 	.help = "Tell what this server is: version, protocol revisions, profile, sandbox engines "
 	        "and "
-	        "limits. Use it once before other tools, or when a limit is hit.",
+	        "limits. Use it when a limit is hit, or to find out why nothing runs.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct server_info_args),

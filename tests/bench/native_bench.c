@@ -86,7 +86,7 @@ static void on_ended(void *ctx, const struct run_end *end)
 	settle(ctx, &err);
 }
 
-static const struct run_events run_events = { on_output, NULL, on_ended, on_done };
+static const struct run_events run_events = { .output = on_output, .ended = on_ended, .failed = on_done };
 
 static struct sandbox *make(struct bench *bench, const struct options *options)
 {
@@ -298,7 +298,7 @@ int main(void)
 	flags[OPTION_STATE_DIR] = directory;
 	if (options_load(&options, FOR_EXEC, flags, environ, &err) < 0 ||
 	    stack_prepare(&options, &base, &err) < 0 || loop_new(&bench.loop, &err) < 0 ||
-	    stack_new(bench.loop, &base, on_done, &bench, &bench.stack, &err) < 0)
+	    stack_new(bench.loop, &base, &options, on_done, &bench, &bench.stack, &err) < 0)
 		die("start", err.msg);
 	wait_for(&bench, "start");
 	compare_both(&bench, &options);

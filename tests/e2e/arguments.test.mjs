@@ -110,15 +110,16 @@ test('arguments for a tool that takes none', async (t) => {
 test('belljar checks its tools in the same way', async (t) => {
   const server = start(t, BELLJAR);
   const cases = [
-    ['wait', {}, "argument 'seconds' is missing: expected a number from 0 to 300"],
-    ['wait', { seconds: 301 }, "argument 'seconds': expected a number from 0 to 300, got the number 301"],
-    ['wait', { second: 1 }, "argument 'second' is not known; did you mean 'seconds'?"],
+    ['process_stop', {}, /^argument 'process' is missing: expected /],
+    ['list_sandboxes', { limit: 1001 }, "argument 'limit': expected an integer from 1 to 1000, got the number 1001"],
+    ['list_sandboxes', { limits: 1 }, "argument 'limits' is not known; did you mean 'limit'?"],
     ['server_info', { detail: 'all' }, 'argument \'detail\': expected one of "brief", "full", got the string "all"'],
   ];
   for (const [name, args, message] of cases) {
     const answer = await server.call(name, args);
     assert.equal(answer.result.isError, true);
-    assert.equal(textOf(answer), message);
+    if (message instanceof RegExp) assert.match(textOf(answer), message);
+    else assert.equal(textOf(answer), message);
   }
   await server.close();
 });

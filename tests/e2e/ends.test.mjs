@@ -6,7 +6,7 @@ import { MIB } from './lib/proc.mjs';
 import { start } from './lib/raw.mjs';
 
 const slow = { name: 'test_slow', arguments: { ms: 60000 } };
-const wait = { name: 'wait', arguments: { seconds: 300 } };
+const wait = { name: 'run_command', arguments: { command: 'sleep 300' } };
 
 /** Starts calls that would take minutes, and makes sure they run. */
 async function busy(server, params) {

@@ -1,6 +1,8 @@
 // programs.mjs - which programs are tested. The environment names them; by default they are
 // those that `make build/belljar build/fixture` leaves in the tree.
-import { readFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = new URL('../../../', import.meta.url);
@@ -12,10 +14,22 @@ export const VERSION = /^VERSION\s*=\s*(\S+)/m.exec(
   readFileSync(new URL('Makefile', root), 'utf8'),
 )[1];
 
+/** Where the servers of one test file keep their sandboxes; it goes with the tests. As root they
+ * serve as somebody else, who must get there. */
+let state;
+export function stateDir() {
+  if (state === undefined) {
+    state = mkdtempSync(join(tmpdir(), 'belljar-e2e-'));
+    chmodSync(state, 0o711);
+    process.on('exit', () => rmSync(state, { recursive: true, force: true }));
+  }
+  return state;
+}
+
 /** The environment of a server: ours, without the settings of whoever runs the tests. */
 export function serverEnv(extra) {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(BELLJAR|FIXTURE)_/.test(name));
-  return { ...Object.fromEntries(inherited), XDG_CONFIG_HOME: '/nonexistent', ...extra };
+  return { ...Object.fromEntries(inherited), XDG_CONFIG_HOME: '/nonexistent', BELLJAR_STATE_DIR: stateDir(), ...extra };
 }
 
 /** Sanitizers multiply memory, so nothing is said about theirs. */

@@ -1,10 +1,15 @@
 /* The whole server in a child of the test, on pipes. */
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 
+#include "base/remove_tree.h"
+#include "base/view.h"
 #include "server/options.h"
 #include "server/server.h"
 #include "unit/test.h"
+
+static char directory[] = "/tmp/belljar-test-server-XXXXXX";
 
 struct child {
 	pid_t pid;
@@ -15,11 +20,13 @@ struct child {
 static void serve(void)
 {
 	static const char *const flags[OPTION_COUNT];
-	char *const environment[] = { NULL };
+	char variable[80];
+	char *const environment[] = { variable, NULL };
 	struct options options = { 0 };
 	struct error err;
 	int status = 0;
 
+	(void)snprintf(variable, sizeof variable, "BELLJAR_STATE_DIR=%s", directory);
 	if (setenv("HOME", "/nonexistent", 1) < 0 || unsetenv("XDG_CONFIG_HOME") < 0 ||
 	    options_load(&options, FOR_SERVE, flags, environment, &err) < 0 ||
 	    server_run(&options, &err) < 0) {
@@ -86,8 +93,9 @@ static int finish(struct child *child, char *out, char *errors, size_t size)
 #define PING "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"
 #define PONG "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"
 #define WAIT                                                                                       \
-	"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"wait\","   \
-	"\"arguments\":{\"seconds\":300}}}\n"
+	"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/"                                        \
+	"call\",\"params\":{\"name\":\"run_command\","                                             \
+	"\"arguments\":{\"command\":\"sleep 300\"}}}\n"
 
 static void serves_until_the_input_ends(void **state)
 {
@@ -145,6 +153,13 @@ int main(void)
 		TEST(output_that_cannot_be_written_is_a_failure),
 	};
 
+	struct error err;
+	uint64_t count;
+	int failed;
+
 	(void)signal(SIGPIPE, SIG_IGN);
-	return RUN_TESTS("server/server", tests);
+	if (mkdtemp(directory) == NULL || chmod(directory, 0711) < 0)
+		return 1;
+	failed = RUN_TESTS("server/server", tests);
+	return remove_tree(AT_FDCWD, directory, view_of(directory), &count, &err) < 0 ? 1 : failed;
 }

@@ -23,7 +23,8 @@ static void begin(struct talk *talk)
 		                          .profile = "default",
 		                          .limits = limits,
 		                          .limit_count = 1,
-		                          .started_ms = clock_now_ms() };
+		                          .started_ms = clock_now_ms(),
+		                          .why_not = "there is no kernel for it" };
 	talk_begin(talk, &config);
 	mcp_session_close(talk->session);
 	(void)mcp_server_free(talk->server);
@@ -40,22 +41,11 @@ static const char *text_of(struct talk *talk)
 	return json_text(json_array_get(json_object_get(result, "content"), 0), "text");
 }
 
-static void wait_for_an_answer(struct talk *talk)
-{
-	while (json_array_size(talk->sent) == 0) {
-		struct loop_timer *soon = loop_timer_new(talk->loop, (loop_fn *)loop_stop,
-		                                         talk->loop);
-
-		loop_timer_start(soon, 1);
-		loop_run(talk->loop);
-		(void)loop_timer_free(soon);
-	}
-}
-
 #define BRIEF                                                                                      \
 	"{\"version\":\"9\",\"revisions\":[\"2024-11-05\",\"2025-03-26\",\"2025-06-18\",\"2025-"   \
 	"11-25\","                                                                                 \
-	"\"2026-07-28\"],\"profile\":\"default\",\"engines\":[],\"uptime_s\":0"
+	"\"2026-07-28\"],\"profile\":\"default\",\"engines\":[],\"why_not\":\"there is no "        \
+	"kernel for it\",\"uptime_s\":0"
 
 static void server_info_tells_what_is_in_force(void **state)
 {
@@ -73,44 +63,19 @@ static void server_info_tells_what_is_in_force(void **state)
 	talk_end(&talk);
 }
 
-static void wait_waits_and_says_how_long(void **state)
+/* An engine that could not be had is told by whatever needs it, in the words of its start. */
+static void without_an_engine_tools_say_why(void **state)
 {
 	struct talk talk;
 
 	(void)state;
 	begin(&talk);
-	talk_say(&talk, CALL("1", "wait", "{\"seconds\":0.01}"));
-	CHECK_SILENCE(&talk);
-	wait_for_an_answer(&talk);
-	assert_memory_equal(text_of(&talk), "{\"waited_s\":0.", 14);
-	talk_end(&talk);
-}
-
-static void wait_stops_when_it_is_cancelled(void **state)
-{
-	struct talk talk;
-
-	(void)state;
-	begin(&talk);
-	talk_say(&talk, CALL("1", "wait", "{\"seconds\":300}"));
-	mcp_server_when_idle(talk.server, (loop_fn *)loop_stop, talk.loop);
-	talk_say(&talk, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
-	                "\"requestId\":1}}");
-	loop_run(talk.loop); /* returns, because nothing is being worked on any more */
-	CHECK_SILENCE(&talk);
-	talk_end(&talk);
-}
-
-static void wait_has_bounds(void **state)
-{
-	struct talk talk;
-
-	(void)state;
-	begin(&talk);
-	talk_say(&talk, CALL("1", "wait", "{\"seconds\":300.1}"));
-	assert_string_equal(text_of(&talk),
-	                    "argument 'seconds': expected a number from 0 to 300, got "
-	                    "the number 300.1");
+	talk_say(&talk, CALL("1", "run_command", "{\"command\":\"true\"}"));
+	assert_string_equal(text_of(&talk), "nothing can be run here: there is no kernel for it. "
+	                                    "'belljar doctor' tells more");
+	(void)talk_next(&talk);
+	talk_say(&talk, CALL("1", "list_sandboxes", "{}"));
+	assert_memory_equal(text_of(&talk), "nothing can be run here: ", 25);
 	talk_end(&talk);
 }
 
@@ -120,9 +85,9 @@ static void the_manual_of_a_tool_is_a_resource(void **state)
 
 	(void)state;
 	begin(&talk);
-	talk_say(&talk, ASK("1", "resources/read", "{\"uri\":\"belljar://tools/wait\"}"));
+	talk_say(&talk, ASK("1", "resources/read", "{\"uri\":\"belljar://tools/server_info\"}"));
 	assert_non_null(
-	        strstr(talk_next(&talk), "\"text\":\"# wait\\n\\nWait for a number of seconds"));
+	        strstr(talk_next(&talk), "\"text\":\"# server_info\\n\\nTell what this server is"));
 	talk_say(&talk, ASK("1", "resources/read", "{\"uri\":\"belljar://tools/nothing\"}"));
 	CHECK_NEXT(&talk, "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32002,\"message\":"
 	                  "\"there is no tool "
@@ -130,11 +95,10 @@ static void the_manual_of_a_tool_is_a_resource(void **state)
 	talk_say(&talk,
 	         ASK("1", "completion/complete",
 	             "{\"ref\":{\"type\":\"ref/resource\",\"uri\":\"belljar://tools/{name}\"},"
-	             "\"argument\":{\"name\":\"name\",\"value\":\"w\"}}"));
-	CHECK_NEXT(
-	        &talk,
-	        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"completion\":{\"values\":[\"wait\"],"
-	        "\"total\":1,\"hasMore\":false}}}");
+	             "\"argument\":{\"name\":\"name\",\"value\":\"server\"}}"));
+	CHECK_NEXT(&talk, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"completion\":{\"values\":["
+	                  "\"server_info\"],"
+	                  "\"total\":1,\"hasMore\":false}}}");
 	talk_end(&talk);
 }
 
@@ -155,9 +119,10 @@ static void getting_started_may_name_a_task(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(server_info_tells_what_is_in_force), TEST(wait_waits_and_says_how_long),
-		TEST(wait_stops_when_it_is_cancelled),    TEST(wait_has_bounds),
-		TEST(the_manual_of_a_tool_is_a_resource), TEST(getting_started_may_name_a_task),
+		TEST(server_info_tells_what_is_in_force),
+		TEST(without_an_engine_tools_say_why),
+		TEST(the_manual_of_a_tool_is_a_resource),
+		TEST(getting_started_may_name_a_task),
 	};
 
 	return RUN_TESTS("tools/tools", tests);

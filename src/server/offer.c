@@ -1,0 +1,116 @@
+#include "server/offer.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "server/owner.h"
+#include "server/stack.h"
+
+/* The limits a caller may meet, by the names of their options. */
+static const enum option_id shown_limits[] = {
+	OPTION_MAX_LINE,        OPTION_MAX_DEPTH,       OPTION_MAX_VALUES,        OPTION_MAX_BATCH,
+	OPTION_MAX_CALLS,       OPTION_MAX_HELD,        OPTION_MAX_SUBSCRIPTIONS, OPTION_MAX_QUEUE,
+	OPTION_PAGE_SIZE,       OPTION_ANSWER_WITHIN,   OPTION_RUN_TIMEOUT,       OPTION_MAX_OUTPUT,
+	OPTION_OUTPUT_FILE,     OPTION_PICTURE_PIXELS,  OPTION_PICTURE_BYTES,     OPTION_COPY_SIZE,
+	OPTION_OWNER_SANDBOXES, OPTION_OWNER_PROCESSES, OPTION_OWNER_MEMORY,      OPTION_OWNER_DISK,
+};
+_Static_assert(ARRAY_LEN(shown_limits) == OFFER_LIMITS, "room for each");
+
+enum { TIMEOUT_MAX_S = 86400 };
+
+static void fill_limits(struct offer *offer, const struct options *options)
+{
+	for (size_t i = 0; i < ARRAY_LEN(shown_limits); i++) {
+		const struct option_spec *spec = &option_specs[shown_limits[i]];
+		struct tools_limit *limit = &offer->limits[i];
+
+		limit->name = option_key(spec, offer->limit_names[i]);
+		limit->help = spec->help;
+		memcpy(&limit->value, (const char *)options + spec->offset, sizeof limit->value);
+	}
+}
+
+static size_t layers(void *ctx, const struct tools_layer **ret)
+{
+	const struct offer *offer = ctx;
+
+	*ret = offer->layers;
+	return offer->layer_count;
+}
+
+static int choose_gpu(void *ctx, const char *wish, uint64_t *ret, struct error *err)
+{
+	const struct offer *offer = ctx;
+
+	return stack_choose_gpu(offer->stack, wish, ret, err);
+}
+
+static void changed(void *ctx, const char *uri)
+{
+	const struct offer *offer = ctx;
+
+	if (offer->mcp != NULL)
+		mcp_server_updated(offer->mcp, uri);
+}
+
+void offer_init(struct offer *offer, const struct options *options)
+{
+	fill_limits(offer, options);
+	offer->context = (struct tools_context){
+		.version = BELLJAR_VERSION,
+		.profile = options->profile,
+		.limits = offer->limits,
+		.limit_count = ARRAY_LEN(shown_limits),
+		.started_ms = clock_now_ms(),
+		.engine = "native",
+		.owner = owner_local(),
+		.spec = spec_default(),
+		.idle_s = (uint32_t)options->idle_s,
+		.lifetime_s = (uint32_t)options->lifetime_s,
+		.memory_max = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
+		.choose_gpu = choose_gpu,
+		.layers = layers,
+		.ctx = offer,
+		.changed = changed,
+		.soft_ms = (uint32_t)options->answer_ms,
+		.timeout_s = (uint32_t)options->run_timeout_s,
+		.timeout_max_s = TIMEOUT_MAX_S,
+		.max_output = options->max_output,
+		.picture_bytes = options->picture_bytes,
+		.copy_bytes = options->copy_size,
+		.tools_dir = options->tools_dir != NULL ? "/tools" : NULL,
+		.skills_dir = options->skills_dir != NULL ? "/skills" : NULL,
+	};
+}
+
+int offer_stack(struct offer *offer, struct stack *stack, const struct options *options,
+                struct error *err)
+{
+	offer->stack = stack;
+	if (stack_spec(stack, options, &offer->context.spec, err) < 0)
+		return -1;
+	offer->context.manager = stack_manager(stack);
+	return 0;
+}
+
+void offer_report(struct offer *offer, const struct native_report *report)
+{
+	size_t count = doctor_engine_layers(report, offer->checks);
+
+	for (size_t i = 0; i < count; i++)
+		offer->layers[i] = (struct tools_layer){
+			offer->checks[i].name, check_status_words[offer->checks[i].status],
+			offer->checks[i].detail
+		};
+	offer->layer_count = count;
+}
+
+void offer_nothing(struct offer *offer, const struct error *why)
+{
+	(void)snprintf(offer->why_not, sizeof offer->why_not, "%s", why->msg);
+	offer->context.manager = NULL;
+	offer->context.why_not = offer->why_not;
+}

@@ -1,0 +1,368 @@
+/* tools_bench.c - whole round trips through `belljar serve` on stdin and stdout, beside what they
+ * replace: run_code beside `python3 -c` on the bare machine, run_command beside fork and exec of
+ * `true`. The two take turns, one call right after the other, so that whatever else the machine
+ * does hits both. Then a plot, eight clients at once, and memory. BENCH_CALLS (200) makes it longer
+ * or shorter; BELLJAR names the program. A budget that is missed is listed as missed. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "measure.h"
+
+enum { LINE_MAX_BYTES = 16 * 1024 * 1024, WARM_UP = 10, CLIENTS = 8 };
+
+extern char **environ;
+
+struct server {
+	pid_t pid;
+	int in, out;
+	char *line;
+	size_t len; /* bytes of the next line that are there */
+	unsigned last;
+};
+
+static char state[] = "/tmp/belljar-bench-XXXXXX";
+static unsigned missed;
+
+/* --- a client --- */
+
+static struct server start(void)
+{
+	const char *program = getenv("BELLJAR") != NULL ? getenv("BELLJAR") : "../../build/belljar";
+	char *const argv[] = { (char *)(size_t)program, (char *)(size_t) "serve",
+		               (char *)(size_t) "--state-dir", state, NULL };
+	struct server server = { .line = malloc(LINE_MAX_BYTES) };
+	posix_spawn_file_actions_t actions;
+	int to[2], from[2];
+
+	if (server.line == NULL || pipe2(to, O_CLOEXEC) < 0 || pipe2(from, O_CLOEXEC) < 0)
+		die("start", "no pipes");
+	(void)posix_spawn_file_actions_init(&actions);
+	(void)posix_spawn_file_actions_adddup2(&actions, to[0], STDIN_FILENO);
+	(void)posix_spawn_file_actions_adddup2(&actions, from[1], STDOUT_FILENO);
+	if (posix_spawn(&server.pid, program, &actions, NULL, argv, environ) != 0)
+		die(program, "cannot be started");
+	(void)posix_spawn_file_actions_destroy(&actions);
+	(void)close(to[0]);
+	(void)close(from[1]);
+	server.in = to[1];
+	server.out = from[0];
+	return server;
+}
+
+static void send_line(const struct server *server, const char *text)
+{
+	size_t len = strlen(text), done = 0;
+
+	while (done < len) {
+		ssize_t n = write(server->in, text + done, len - done);
+
+		if (n <= 0)
+			die("server", "it does not read");
+		done += (size_t)n;
+	}
+}
+
+/* One whole line, terminated, in server->line. */
+static void read_line(struct server *server)
+{
+	size_t len = 0;
+
+	for (;;) {
+		ssize_t n = read(server->out, server->line + len, LINE_MAX_BYTES - 1 - len);
+
+		if (n <= 0)
+			die("server", "it has ended");
+		len += (size_t)n;
+		if (server->line[len - 1] == '\n')
+			break;
+	}
+	server->line[len] = '\0';
+}
+
+static void ask(struct server *server, const char *method, const char *params)
+{
+	static char text[64 * 1024];
+
+	(void)snprintf(text, sizeof text,
+	               "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"%s\",\"params\":%s}\n",
+	               ++server->last, method, params);
+	send_line(server, text);
+}
+
+static void call(struct server *server, const char *tool, const char *arguments)
+{
+	static char params[48 * 1024];
+
+	(void)snprintf(params, sizeof params, "{\"name\":\"%s\",\"arguments\":%s}", tool,
+	               arguments);
+	ask(server, "tools/call", params);
+}
+
+static void must_say(const struct server *server, const char *what)
+{
+	if (strstr(server->line, what) == NULL ||
+	    strstr(server->line, "\"isError\":true") != NULL) {
+		server->line[600] = '\0';
+		die("answer", server->line);
+	}
+}
+
+static void greet(struct server *server)
+{
+	ask(server, "initialize",
+	    "{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},"
+	    "\"clientInfo\":{\"name\":\"bench\",\"version\":\"1\"}}");
+	read_line(server);
+	send_line(server, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
+}
+
+static void stop(struct server *server)
+{
+	(void)close(server->in);
+	(void)waitpid(server->pid, NULL, 0);
+	(void)close(server->out);
+	free(server->line);
+}
+
+/* --- what it is compared with --- */
+
+static double bare(char *const argv[])
+{
+	posix_spawn_file_actions_t actions;
+	double from = now_us();
+	pid_t pid;
+	int status;
+
+	(void)posix_spawn_file_actions_init(&actions);
+	(void)posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	if (posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ) != 0 ||
+	    waitpid(pid, &status, 0) < 0 || status != 0)
+		die(argv[0], "cannot be run");
+	(void)posix_spawn_file_actions_destroy(&actions);
+	return now_us() - from;
+}
+
+struct contest {
+	const char *name, *tool, *arguments, *says;
+	char *const *argv;
+	const char *beside;
+	double budget; /* of our time by theirs; 0: none */
+};
+
+static void judge(const char *name, double ratio, double budget)
+{
+	if (budget > 0 && ratio > budget) {
+		missed++;
+		(void)printf("    MISSED: %s, %.2f is over its budget of %.2f\n", name, ratio,
+		             budget);
+	}
+}
+
+static void compete(struct server *server, const struct contest *contest, size_t calls)
+{
+	double *ours = calloc(calls, sizeof *ours), *theirs = calloc(calls, sizeof *theirs);
+	double us, them;
+
+	if (ours == NULL || theirs == NULL)
+		die("memory", "none");
+	for (size_t i = 0; i < calls + WARM_UP; i++) {
+		double from = now_us(), took;
+
+		call(server, contest->tool, contest->arguments);
+		read_line(server);
+		took = now_us() - from;
+		must_say(server, contest->says);
+		if (i < WARM_UP)
+			continue;
+		ours[i - WARM_UP] = took;
+		theirs[i - WARM_UP] = bare(contest->argv);
+	}
+	us = median(ours, calls);
+	them = median(theirs, calls);
+	(void)printf("  %-34s %8.2f ms  %-28s %8.2f ms  ratio %.2f", contest->name, us / 1000,
+	             contest->beside, them / 1000, us / them);
+	(void)printf(contest->budget > 0 ? "  (budget %.2f)\n" : "\n", contest->budget);
+	judge(contest->name, us / them, contest->budget);
+	free(ours);
+	free(theirs);
+}
+
+/* One call right behind the other: the next interpreter has to be ready in time. */
+static void in_a_row(struct server *server, size_t calls, double beside_us)
+{
+	double from = now_us(), each;
+
+	for (size_t i = 0; i < calls; i++) {
+		call(server, "run_code", "{\"code\":\"print(1)\"}");
+		read_line(server);
+		must_say(server, "1\\n");
+	}
+	each = (now_us() - from) / (double)calls;
+	(void)printf("  %-34s %8.2f ms  %-28s %8.2f ms  ratio %.2f  (budget 0.40)\n",
+	             "the same without a pause", each / 1000, "", beside_us / 1000,
+	             each / beside_us);
+	judge("run_code without a pause", each / beside_us, 0.4);
+}
+
+static double python_alone(char *const argv[])
+{
+	double times[31];
+
+	for (size_t i = 0; i < 31; i++)
+		times[i] = bare(argv);
+	return median(times, 31);
+}
+
+static void plot(struct server *server)
+{
+	static const char code[] =
+	        "{\"session\":\"plot\",\"code\":\"import matplotlib.pyplot as plt\\n"
+	        "plt.plot([1,4,9])\\nplt.show()\"}";
+	double times[11];
+
+	for (size_t i = 0; i < 12; i++) {
+		double from = now_us();
+
+		call(server, "run_code", code);
+		read_line(server);
+		if (strstr(server->line, "No module named") != NULL) {
+			(void)printf(
+			        "  a plot: no matplotlib here (apt install python3-matplotlib)\n");
+			return;
+		}
+		must_say(server, "image/png");
+		if (i > 0)
+			times[i - 1] = now_us() - from;
+	}
+	(void)printf("  %-34s %8.2f ms\n", "a plot in a session", median(times, 11) / 1000);
+}
+
+/* Eight servers of one user, a call in each at a time. */
+static void side_by_side(size_t calls)
+{
+	struct server servers[CLIENTS];
+	double from;
+
+	for (int i = 0; i < CLIENTS; i++) {
+		servers[i] = start();
+		greet(&servers[i]);
+		call(&servers[i], "run_code", "{\"code\":\"print(1)\"}");
+		read_line(&servers[i]);
+	}
+	from = now_us();
+	for (size_t n = 0; n < calls; n++) {
+		for (int i = 0; i < CLIENTS; i++)
+			call(&servers[i], "run_code", "{\"code\":\"print(1)\"}");
+		for (int i = 0; i < CLIENTS; i++) {
+			read_line(&servers[i]);
+			must_say(&servers[i], "1\\n");
+		}
+	}
+	(void)printf("  %-34s %8.0f runs of Python a second\n", "8 clients in parallel",
+	             (double)calls * CLIENTS / ((now_us() - from) / 1e6));
+	for (int i = 0; i < CLIENTS; i++)
+		stop(&servers[i]);
+}
+
+/* --- start and memory --- */
+
+static void first_answer(void)
+{
+	double times[21];
+
+	for (size_t i = 0; i < 21; i++) {
+		double from = now_us();
+		struct server server = start();
+
+		greet(&server);
+		times[i] = now_us() - from;
+		stop(&server);
+	}
+	(void)printf("  %-34s %8.2f ms  (budget 50 ms)\n", "start to the first answer",
+	             median(times, 21) / 1000);
+	judge("start in ms", median(times, 21) / 1000, 50);
+}
+
+static void first_run(void)
+{
+	double times[11];
+
+	for (size_t i = 0; i < 11; i++) {
+		struct server server = start();
+		double from;
+
+		greet(&server);
+		from = now_us();
+		call(&server, "run_code", "{\"code\":\"print(1)\"}");
+		read_line(&server);
+		must_say(&server, "1\\n");
+		times[i] = now_us() - from;
+		call(&server, "delete_sandbox", "{\"sandbox\":\"default\"}");
+		read_line(&server);
+		stop(&server);
+	}
+	(void)printf("  %-34s %8.2f ms\n", "first run_code, sandbox included",
+	             median(times, 11) / 1000);
+}
+
+static double resident_mib(pid_t pid)
+{
+	char path[64], line[256];
+	double kib = 0;
+	FILE *file;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/smaps_rollup", pid);
+	file = fopen(path, "re");
+	while (file != NULL && fgets(line, sizeof line, file) != NULL)
+		if (strncmp(line, "Pss:", 4) == 0)
+			kib = strtod(line + 4, NULL);
+	if (file != NULL)
+		(void)fclose(file);
+	return kib / 1024;
+}
+
+int main(void)
+{
+	char *const python[] = { (char *)(size_t) "/usr/bin/python3", (char *)(size_t) "-c",
+		                 (char *)(size_t) "print(1)", NULL };
+	char *const nothing[] = { (char *)(size_t) "/bin/true", NULL };
+	const struct contest contests[] = {
+		{ "run_code, fresh Python", "run_code", "{\"code\":\"print(1)\"}", "1\\n", python,
+		  "python3 -c, bare", 0.4 },
+		{ "run_code, session", "run_code", "{\"session\":\"s\",\"code\":\"print(1)\"}",
+		  "1\\n", python, "python3 -c, bare", 0.1 },
+		{ "run_command true", "run_command", "{\"argv\":[\"true\"]}", "exit_code", nothing,
+		  "fork and exec of true", 2 },
+	};
+	size_t calls = setting("BENCH_CALLS", 200);
+	struct server server;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (mkdtemp(state) == NULL || chmod(state, 0711) < 0)
+		die("mkdtemp", "failed");
+	(void)printf("Round trips over stdio, medians of %zu\n", calls);
+	server = start();
+	greet(&server);
+	for (size_t i = 0; i < sizeof contests / sizeof *contests; i++)
+		compete(&server, &contests[i], calls);
+	in_a_row(&server, calls, python_alone(python));
+	plot(&server);
+	(void)printf("  %-34s %8.1f MiB  (budget 20)\n", "memory of the server",
+	             resident_mib(server.pid));
+	judge("memory of the server in MiB", resident_mib(server.pid), 20);
+	stop(&server);
+	first_answer();
+	first_run();
+	side_by_side(calls / 4);
+	(void)printf(missed != 0 ? "%u budgets missed\n" : "All budgets kept\n", missed);
+	return 0;
+}
