@@ -39,8 +39,7 @@ struct tools_context {
 	struct host *host;  /* directories that may be copied from and to; or NULL */
 	struct spec spec;   /* of a sandbox, unless its maker says otherwise */
 	uint32_t idle_s, lifetime_s;
-	uint64_t
-	        memory_max; /* what a sandbox may be given at most: the machine's own; 0: not known */
+	uint64_t memory_max; /* of a sandbox: what the machine has; 0: not known */
 	/* A name for each device that may be wished for, and what it takes. */
 	int (*choose_gpu)(void *ctx, const char *wish, uint64_t *ret, struct error *err);
 	size_t (*layers)(void *ctx, const struct tools_layer **ret);

@@ -1,4 +1,4 @@
-/* examples.h - how each tool is called, for its manual: checked by a test against its parameters. */
+/* examples.h - how each tool is called, for its manual. A test holds them against the tables. */
 #pragma once
 
 struct tool_example {

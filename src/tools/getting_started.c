@@ -14,26 +14,54 @@ static const struct param params[] = {
 	{ 0 },
 };
 
+static const char guide[] =
+        "You are connected to Belljar, which runs code in a sandbox: a small Linux system of your "
+        "own that cannot reach this machine's files. How to work here:\n"
+        "- Run code with run_code; give it a session name when variables are to survive until the "
+        "next call. Run programs with run_command; what takes long goes on as a process: "
+        "process_output, process_input and process_stop deal with it.\n"
+        "- Your files are in /workspace and stay between calls. Use read_file, write_file, "
+        "edit_file, list_directory, search_files and delete_path rather than shell commands: they "
+        "are bounded and say what went wrong.\n"
+        "- Figures come back as pictures by themselves. Save what the user wants to keep, and hand "
+        "it over with copy_out; copy_in fetches the user's files.\n"
+        "- The first call makes the sandbox. Leave `sandbox` out unless you need several; "
+        "reset_sandbox starts afresh.\n"
+        "- Large outputs are cut: the answer says where the whole is, or with which offset to go "
+        "on.\n"
+        "- When something is refused, the error names the limit and the way out; server_info and "
+        "sandbox_info show what is in force.";
+
 static int getting_started(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct getting_started_args *a = args;
+	const struct tools_context *context = mcp_call_app(call);
 	json_t *messages = json_list();
 
 	(void)err;
-	json_push(messages,
-	          mcp_message("user",
-	                      mcp_text("You are connected to Belljar. Call server_info and tell me "
-	                               "in two sentences what this server can do here.%s%s",
-	                               a->task != NULL ? " Then do this: " : "",
-	                               a->task != NULL ? a->task : "")));
-	mcp_answer_messages(call, "A first look at Belljar", messages);
+	json_push(
+	        messages,
+	        mcp_message(
+	                "user",
+	                mcp_text("%s%s%s%s%s", guide,
+	                         context->tools_dir != NULL
+	                                 ? "\n- Python modules of the user's own can be imported: "
+	                                   "tool_help tells what they offer."
+	                                 : "",
+	                         context->skills_dir != NULL
+	                                 ? "\n- Skills, which tell how to do something well, are "
+	                                   "in /skills: read a SKILL.md before you begin."
+	                                 : "",
+	                         a->task != NULL ? "\n\nThe task: " : "",
+	                         a->task != NULL ? a->task : "")));
+	mcp_answer_messages(call, "How to work with Belljar", messages);
 	return 0;
 }
 
 const struct mcp_prompt prompt_getting_started = {
 	.name = "getting_started",
 	.title = "Getting started",
-	.help = "Look around on this server, then begin a task.",
+	.help = "How to work in a sandbox of this server; then begin a task.",
 	.params = params,
 	.args_size = sizeof(struct getting_started_args),
 	.get = getting_started,

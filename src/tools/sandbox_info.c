@@ -91,23 +91,26 @@ static const struct param output[] = {
 
 /* --- the parts ------------------------------------------------------------------------------ */
 
+/* With one digit behind the point. */
+static double mib(uint64_t bytes)
+{
+	return (double)(bytes * 10 >> 20) / 10;
+}
+
 static json_t *usage_json(const struct usage *usage)
 {
 	json_t *all = json_obj();
 
 	if (usage->has_memory)
-		json_set(all, "memory_mb", json_num((double)(usage->memory_bytes >> 10) / 1024));
+		json_set(all, "memory_mb", json_num(mib(usage->memory_bytes)));
 	if (usage->memory_peak_bytes != 0)
-		json_set(all, "memory_peak_mb",
-		         json_num((double)(usage->memory_peak_bytes >> 10) / 1024));
+		json_set(all, "memory_peak_mb", json_num(mib(usage->memory_peak_bytes)));
 	if (usage->has_cpu)
 		json_set(all, "cpu_s", json_num((double)(usage->cpu_us / 1000) / 1000));
 	if (usage->has_processes)
 		json_set(all, "processes", json_int((json_int_t)usage->processes));
-	if (usage->has_disk) {
-		json_set(all, "disk_mb", json_num((double)(usage->disk_bytes >> 10) / 1024));
-		json_set(all, "files", json_int((json_int_t)usage->files));
-	}
+	if (usage->has_disk)
+		json_set(all, "disk_mb", json_num(mib(usage->disk_bytes)));
 	return all;
 }
 

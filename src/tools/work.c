@@ -14,7 +14,7 @@ enum { PATH_MOST = 4095 };
 
 static void let_go(struct work *work)
 {
-	if (work->calls->done != NULL && work->is_started)
+	if (work->calls->done != NULL)
 		work->calls->done(work);
 	if (work->sandbox != NULL)
 		sandbox_release(work->sandbox);

@@ -112,11 +112,11 @@ export const belljarFeatures = {
 
   async 'its prompt'({ client }) {
     const { prompts } = await client.listPrompts();
-    assert.deepEqual(prompts.map((p) => p.name), ['getting_started']);
+    assert.deepEqual(prompts.map((p) => p.name), ['getting_started', 'use_skill']);
     const text = async (args) =>
       (await client.getPrompt({ name: 'getting_started', arguments: args })).messages[0].content
         .text;
-    assert.match(await text(), /^You are connected to Belljar\..*here\.$/);
-    assert.match(await text({ task: 'Sort my files.' }), /here\. Then do this: Sort my files\.$/);
+    assert.match(await text(), /^You are connected to Belljar, .*in force\.$/s);
+    assert.match(await text({ task: 'Sort my files.' }), /in force\.\n\nThe task: Sort my files\.$/);
   },
 };

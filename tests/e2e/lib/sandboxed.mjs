@@ -11,6 +11,14 @@ import { after } from 'node:test';
 import { BELLJAR } from './programs.mjs';
 import { connectV1 } from './sdk.mjs';
 
+/** A state directory that goes with the test. */
+export function stateDir(t) {
+  const dir = mkdtempSync(join(tmpdir(), 'belljar-e2e-'));
+  chmodSync(dir, 0o711);
+  t.after(() => rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }));
+  return dir;
+}
+
 /** A session of the official client. `settings` are environment variables without BELLJAR_. */
 export async function open(t, settings = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'belljar-e2e-'));

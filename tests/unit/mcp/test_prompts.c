@@ -39,12 +39,15 @@ static const struct param params[] = {
 	{ 0 },
 };
 
+static const struct mcp_prompt teach;
+
 static int get(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct args *a = args;
 	json_t *messages = json_list();
 
 	(void)err;
+	assert_ptr_equal(mcp_call_record(call), &teach);
 	json_push(messages, mcp_message("user", mcp_text("%s about %s", a->language,
 	                                                 a->topic != NULL ? a->topic : "all")));
 	mcp_answer_messages(call, "D", messages);

@@ -34,9 +34,13 @@ static int read_text(struct mcp_call *call, const void *args, struct error *err)
 	return 0;
 }
 
+static const struct mcp_resource blob;
+static const struct mcp_template files;
+
 static int read_blob(struct mcp_call *call, const void *args, struct error *err)
 {
 	(void)args, (void)err;
+	assert_ptr_equal(mcp_call_record(call), &blob);
 	mcp_answer_blob(call, NULL, VIEW("\xff\0\xfe\x01"));
 	return 0;
 }
@@ -47,6 +51,7 @@ static int read_file(struct mcp_call *call, const void *args, struct error *err)
 	char text[100];
 
 	(void)err;
+	assert_ptr_equal(mcp_call_record(call), &files);
 	(void)snprintf(text, sizeof text, "%s|%s", a->user, a->path);
 	mcp_answer_text(call, NULL, view_of(text));
 	return 0;

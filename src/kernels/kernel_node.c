@@ -1,0 +1,26 @@
+/* kernel_node.c - Node: the loader, and where its text is (node_image.S). */
+#include "kernels/kernels.h"
+
+extern const char kernel_node_text[], kernel_node_end[];
+
+/* In a block, as the top level of -e is where the code's own names will be. */
+static const char loader[] =
+        "{const f=require('fs'),r=(n)=>{const b=Buffer.alloc(n);for(let i=0,k;i<n;i+=k)"
+        "if(!(k=f.readSync(3,b,i,n-i,null)))process.exit();return b};"
+        "require('vm').runInThisContext(String(r(r(5).readUInt32LE(1))),"
+        "{filename:'belljar:kernel'})((s,o)=>import(s,o))}";
+
+const struct kernel_program kernel_node = {
+	.language = "javascript",
+	.options = (const char *const[]){ "-e", loader, NULL },
+	.text = kernel_node_text,
+	.text_end = kernel_node_end,
+	.session_prefix = "globalThis.__belljar_session = true;\n",
+	.start_env = (const char *const[]){ "NODE_OPTIONS", "NODE_EXTRA_CA_CERTS", "NODE_DEBUG",
+	                                    "NODE_ICU_DATA", "NODE_NO_WARNINGS", "NODE_PENDING",
+	                                    "NODE_V8_COVERAGE", "NODE_COMPILE_CACHE",
+	                                    "NODE_PRESERVE", "NODE_REDIRECT", "SSL_CERT_",
+	                                    "OPENSSL_", "LD_", "UV_", "LANG", "LC_", "MALLOC_",
+	                                    NULL },
+	.stays = false,
+};

@@ -1,0 +1,140 @@
+/* language_probe.c - what of the table is there: a shell script that looks, and what it printed.
+ *
+ * The script starts no process to look for a program: it walks PATH itself. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include "kernels/languages.h"
+
+/* find NAME: the program's path is in P. has NAME: it is there. said NUMBERS ARGUMENTS...: a line.
+ */
+static const char beginning[] = "set -f\n"
+                                "IFS=:\n"
+                                "find() {\n"
+                                "  for D in $PATH; do\n"
+                                "    case $D in /*) P=$D/$1 ;; *) continue ;; esac\n"
+                                "    [ -f \"$P\" ] && [ -x \"$P\" ] && return 0\n"
+                                "  done\n"
+                                "  return 1\n"
+                                "}\n"
+                                "has() {\n"
+                                "  Q=$P\n"
+                                "  find \"$1\" || { P=$Q; return 1; }\n"
+                                "  P=$Q\n"
+                                "}\n";
+static const char say_path[] = "said() { printf '%s %s\\n' \"$1\" \"$P\"; }\n";
+/* The first line that is not empty. */
+static const char say_version[] = "said() {\n"
+                                  "  N=$1 V=\n"
+                                  "  shift\n"
+                                  "  [ $# -eq 0 ] || V=$(\"$P\" \"$@\" 2>&1 </dev/null)\n"
+                                  "  V=${V#\"${V%%[!\n ]*}\"}\n"
+                                  "  printf '%s %s\\t%s\\n' \"$N\" \"$P\" \"${V%%\n*}\"\n"
+                                  "}\n";
+
+static int add_runner(struct buf *script, size_t language, size_t runner, bool versions,
+                      struct error *err)
+{
+	const struct language_runner *r = &languages[language].runners[runner];
+
+	if (buf_printf(script, err, "%s find '%s'", runner == 0 ? "if" : "elif", r->program) < 0)
+		return -1;
+	if (r->needs != NULL &&
+	    buf_printf(script, err, " && { %s; } >/dev/null 2>&1 </dev/null", r->needs) < 0)
+		return -1;
+	if (buf_printf(script, err, "; then said '%zu %zu'", language, runner) < 0)
+		return -1;
+	for (size_t i = 0; versions && i < ARRAY_LEN(r->version) && r->version[i] != NULL; i++)
+		if (buf_printf(script, err, " '%s'", r->version[i]) < 0)
+			return -1;
+	return buf_add(script, view_of("\n"), err);
+}
+
+static int add_script(struct buf *script, bool versions, struct error *err)
+{
+	if (buf_add(script, view_of(beginning), err) < 0 ||
+	    buf_add(script, view_of(versions ? say_version : say_path), err) < 0)
+		return -1;
+	for (size_t i = 0; i < language_count; i++) {
+		for (size_t j = 0; j < LANGUAGE_RUNNERS_MAX; j++)
+			if (languages[i].runners[j].program != NULL &&
+			    add_runner(script, i, j, versions, err) < 0)
+				return -1;
+		if (buf_add(script, view_of("fi\n"), err) < 0)
+			return -1;
+	}
+	return buf_add(script, view_of(":\n"), err);
+}
+
+int language_probe(struct buf *script, struct error *err)
+{
+	return add_script(script, false, err);
+}
+
+int language_probe_versions(struct buf *script, struct error *err)
+{
+	return add_script(script, true, err);
+}
+
+/* Up to two digits and what stands behind them; false if that is not what is there. */
+static bool take_number(struct view *rest, char behind, size_t *ret)
+{
+	size_t n = 0, i = 0;
+
+	for (; i < rest->len && i < 2 && rest->ptr[i] >= '0' && rest->ptr[i] <= '9'; i++)
+		n = n * 10 + (size_t)(rest->ptr[i] - '0');
+	if (i == 0 || i == rest->len || rest->ptr[i] != behind)
+		return false;
+	*rest = (struct view){ rest->ptr + i + 1, rest->len - i - 1 };
+	*ret = n;
+	return true;
+}
+
+static bool is_path(struct view path, size_t size)
+{
+	if (path.len < 2 || path.len >= size || path.ptr[0] != '/')
+		return false;
+	for (size_t i = 0; i < path.len; i++)
+		if (path.ptr[i] < ' ' || path.ptr[i] > '~')
+			return false;
+	return true;
+}
+
+static void read_line(struct view line, struct language_found *ret)
+{
+	size_t language, runner;
+	const char *tab;
+	struct view path, version = { "", 0 };
+
+	if (!take_number(&line, ' ', &language) || !take_number(&line, ' ', &runner) ||
+	    language >= language_count || runner >= LANGUAGE_RUNNERS_MAX ||
+	    languages[language].runners[runner].program == NULL || ret->of[language].runner >= 0 ||
+	    line.len == 0)
+		return;
+	path = line;
+	tab = memchr(line.ptr, '\t', line.len);
+	if (tab != NULL) {
+		path.len = (size_t)(tab - line.ptr);
+		version = (struct view){ tab + 1, line.len - path.len - 1 };
+	}
+	if (!is_path(path, sizeof(ret->of[language].path)))
+		return;
+	ret->of[language].runner = (signed char)runner;
+	memcpy(ret->of[language].path, path.ptr, path.len);
+	ret->of[language].path[path.len] = '\0';
+	(void)utf8_show(view_trim(version), ret->of[language].version,
+	                sizeof(ret->of[language].version));
+}
+
+void language_read_probe(struct view text, struct language_found *ret)
+{
+	struct view line;
+
+	*ret = (struct language_found){ .known = true };
+	for (size_t i = 0; i < LANGUAGES_MAX; i++)
+		ret->of[i].runner = -1;
+	while (view_next_line(&text, &line))
+		read_line(line, ret);
+}

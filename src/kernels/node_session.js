@@ -1,0 +1,463 @@
+// node_session.js - a process that runs one cell after the other and keeps what they made.
+//
+// Cells are evaluated through the inspector's Runtime.evaluate in its mode for consoles. V8 itself
+// then lets const, let and class live on and be declared again, awaits at the top level, and tells
+// the value of the last expression; everything else would need a parser. What it cannot do is
+// import: node_imports.js replaces that.
+//
+// An interrupt ends a cell that computes, as the inspector is called from a vm.Script with
+// breakOnSigint, and a cell that waits, by no longer waiting for it. A cell that computes after it
+// has waited for a timer or for input is not ended: Node does not survive that, so it is for the
+// server to end the process.
+(kernel) => {
+	'use strict';
+	const { dynamic_import, replace_imports, send, write_all } = kernel;
+	const { decode_run, set_stdin, split_env } = kernel;
+	const fs = require('fs');
+	const net = require('net');
+	const os = require('os');
+	const path = require('path');
+	const url = require('url');
+	const util = require('util');
+	const vm = require('vm');
+	const { createRequire } = require('module');
+	const { promiseHooks } = require('v8');
+	const { Session } = require('inspector');
+	const inspector = new Session();
+	inspector.connect();
+
+	const TEXT_MAX = 16 * 1024; // of a value
+	const DATA_MAX = 1000 * 1024; // of what else is shown: a frame has an end
+	const HOOK = Symbol.for('belljar.hook'); // where a script finds what it is to call
+	const OURS = 'belljar:kernel'; // the loader's name for this text
+	const home = process.cwd();
+	let cell = null; // the one that runs
+	const waiting = []; // frames behind it
+
+	function define(on, name, what) {
+		Object.defineProperty(on, name, { configurable: true, ...what });
+	}
+
+	function cut(text, max) {
+		const bytes = Buffer.from(text);
+		if (bytes.length <= max)
+			return text;
+		let end = max;
+		while ((bytes[end] & 0xc0) === 0x80)
+			end--;
+		return `${bytes.toString('utf8', 0, end)}\n... (${bytes.length - end} bytes more)`;
+	}
+
+	// Only the frames of cells and what they called.
+	function clean_stack(stack) {
+		const other = /\(?node:(internal\/|inspector:|vm:)|\[eval\]|belljar:kernel/;
+		const is_other = (line) => /^\s+at .*[^{]$/.test(line) && other.test(line);
+		return stack.split('\n').filter((line) => !is_other(line)).join('\n');
+	}
+
+	function clean(error, depth = 0) {
+		if (!util.types.isNativeError(error) || depth > 8)
+			return;
+		if (typeof error.stack === 'string' && Object.isExtensible(error))
+			define(error, 'stack', { value: clean_stack(error.stack), writable: true });
+		clean(error.cause, depth + 1);
+	}
+
+	function shown(value) {
+		try {
+			clean(value);
+			return clean_stack(util.inspect(value));
+		} catch (error) {
+			return `(a value that cannot be shown: ${error?.message})`;
+		}
+	}
+
+	// --- what is shown
+
+	const PICTURES = [
+		['png', 'image/png', (b) => b.readUInt32BE(0) === 0x89504e47],
+		['jpg', 'image/jpeg', (b) => b[0] === 0xff && b[1] === 0xd8 && b[2] === 0xff],
+		['gif', 'image/gif', (b) => /^GIF8[79]a/.test(b.toString('latin1', 0, 6))],
+		['webp', 'image/webp', (b) => /^RIFF....WEBP/s.test(b.toString('latin1', 0, 12))],
+	];
+
+	function show_refusal(what, most) {
+		send('v', 'text/plain', `(${what} is not shown: the most is ${most}; make it smaller)`, '');
+	}
+
+	function show_text(mime, text) {
+		const length = Buffer.byteLength(text);
+		if (length > DATA_MAX)
+			show_refusal(`${mime} of ${length} bytes`, DATA_MAX);
+		else
+			send('v', mime, text, '');
+	}
+
+	function show_picture(bytes, extension, mime) {
+		if (cell?.run.bytes && bytes.length > cell.run.bytes) {
+			show_refusal(`a picture of ${bytes.length} bytes`, cell.run.bytes);
+			return;
+		}
+		const directory = path.join(home, '.belljar');
+		fs.mkdirSync(directory, { recursive: true });
+		for (let number = 1; ; number++) {
+			const name = path.join(directory, `image-${number}.${extension}`);
+			try {
+				fs.writeFileSync(name, bytes, { flag: 'wx' });
+			} catch (error) {
+				if (error.code === 'EEXIST')
+					continue;
+				throw error;
+			}
+			send('v', mime, '', name);
+			return;
+		}
+	}
+
+	function picture_of(value) {
+		if (!(value instanceof Uint8Array) || value.length < 12)
+			return null;
+		const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+		const kind = PICTURES.find(([, , is]) => is(bytes));
+		return kind ? [bytes, kind[0], kind[1]] : null;
+	}
+
+	// { 'text/html': ... } or { mime, data }
+	function bundle_of(value) {
+		if (value === null || typeof value !== 'object')
+			return null;
+		if (typeof value.mime === 'string' && value.data !== undefined)
+			return [[value.mime, value.data]];
+		const entries = Object.entries(value);
+		const is_mime = ([key]) => /^(text|image|application)\/[\w.+-]+$/.test(key);
+		return entries.length && entries.every(is_mime) ? entries : null;
+	}
+
+	function show_data(mime, data) {
+		if (/^image\/(?!svg)/.test(mime)) {
+			const bytes = typeof data === 'string' ? Buffer.from(data, 'base64') : data;
+			const picture = picture_of(bytes);
+			if (!picture)
+				throw new TypeError(`display: the data of ${mime} is no PNG, JPEG, GIF or WEBP picture`);
+			show_picture(...picture);
+		} else if (typeof data === 'string') {
+			show_text(mime, data);
+		} else if (data instanceof Uint8Array) {
+			show_text(mime, Buffer.from(data).toString());
+		} else {
+			show_text(mime, JSON.stringify(data, null, 2) ?? 'null');
+		}
+	}
+
+	function display(...values) {
+		for (const value of values) {
+			const picture = picture_of(value);
+			const bundle = bundle_of(value);
+			if (picture)
+				show_picture(...picture);
+			else if (typeof value === 'string' && /^\s*(<\?xml[^>]*>\s*)?<svg[\s>]/.test(value))
+				show_text('image/svg+xml', value);
+			else if (bundle)
+				bundle.forEach((each) => show_data(...each));
+			else
+				send('v', 'text/plain', cut(typeof value === 'string' ? value : shown(value), TEXT_MAX), '');
+		}
+	}
+	display.json = (value) => show_data('application/json', JSON.stringify(value, null, 2) ?? 'null');
+	display.html = (text) => show_text('text/html', String(text));
+	display.svg = (text) => show_text('image/svg+xml', String(text));
+	display.markdown = (text) => show_text('text/markdown', String(text));
+
+	// --- cells
+
+	const guard = new vm.Script(`globalThis[Symbol.for('belljar.hook')]()`, { filename: OURS });
+
+	function hooked(hook, action) {
+		define(globalThis, HOOK, { value: hook });
+		try {
+			return action();
+		} finally {
+			delete globalThis[HOOK];
+		}
+	}
+
+	// Calls what SIGINT may end at any point. False if it did.
+	function guarded(action) {
+		try {
+			hooked(() => {
+				action();
+				process._tickCallback?.(); // what the cell awaits may be there already
+			}, () => guard.runInThisContext({ breakOnSigint: true, displayErrors: false }));
+		} catch (error) {
+			// Node keeps account of callbacks begun and ended; this makes it even again.
+			process._fatalException(error);
+			return error?.code !== 'ERR_SCRIPT_EXECUTION_INTERRUPTED';
+		}
+		return true;
+	}
+
+	// The value the inspector means.
+	function value_of({ objectId, unserializableValue, value }) {
+		let result;
+		let argument = { value };
+		if (objectId)
+			argument = { objectId };
+		else if (unserializableValue)
+			argument = { unserializableValue };
+		hooked((got) => { result = got; }, () => inspector.post('Runtime.callFunctionOn', {
+			functionDeclaration: `function (value) { globalThis[Symbol.for('belljar.hook')](value); }`,
+			executionContextId: 1, arguments: [argument], silent: true,
+		}));
+		return result;
+	}
+
+	function uncaught(error) {
+		if (error?.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED')
+			return;
+		write_all(2, Buffer.from(`Uncaught ${cut(shown(error), TEXT_MAX)}\n`));
+	}
+
+	function send_error(name, message, traceback) {
+		cell.code = 1;
+		send('e', cut(String(name), 256), cut(String(message), TEXT_MAX), cut(traceback, 4 * TEXT_MAX));
+	}
+
+	// A cell that could not be compiled: its error knows no line, the inspector does.
+	function where(details) {
+		const lines = cell.run.code.split('\n');
+		const line = Math.min(details.lineNumber, lines.length - 1);
+		const column = Math.min(details.columnNumber, 200);
+		const mark = line === details.lineNumber ? `\n${' '.repeat(column)}^` : '';
+		return `${cell.label}:${line + 1}\n${lines[line].slice(0, 200)}${mark}\n\n`;
+	}
+
+	function report(error, details) {
+		if (!util.types.isNativeError(error)) {
+			const text = shown(error);
+			send_error('Uncaught', text, `Uncaught ${text}`);
+			return;
+		}
+		const is_inside = String(error.stack).includes(`${cell.label}:`);
+		const is_compiled = error.name !== 'SyntaxError' || is_inside;
+		const text = is_compiled ? shown(error) : `${where(details)}SyntaxError: ${error.message}`;
+		send_error(error.name, error.message, text);
+	}
+
+	let last; // what `_` was set to, until a cell sets it to something else
+
+	function show_last(value) {
+		if (globalThis._ === last) {
+			define(globalThis, '_', { value, writable: true });
+			last = value;
+		}
+		const picture = picture_of(value);
+		if (picture)
+			show_picture(...picture);
+		else
+			send('v', 'text/plain', cut(shown(value), TEXT_MAX), '');
+	}
+
+	function finish() {
+		const { outcome } = cell;
+		if (outcome)
+			kept.pop();
+		try {
+			if (!outcome)
+				send_error('Interrupted', 'the cell was interrupted', 'Interrupted: the cell was interrupted');
+			else if ('error' in outcome)
+				report(outcome.error, outcome.details);
+			else if (outcome.value !== undefined)
+				show_last(outcome.value);
+		} catch (error) {
+			send_error('Error', `the cell's value cannot be shown: ${shown(error)}`, '');
+		}
+		inspector.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
+		inspector.post('Runtime.discardConsoleEntries');
+		cell.restore_env();
+		end_cell(cell.code, 0);
+		setImmediate(next_frame);
+	}
+
+	function end_cell(code, is_exit) {
+		const used = process.resourceUsage();
+		const { usage } = cell;
+		cell = null;
+		send('x', code & 255, 0, is_exit, used.userCPUTime - usage.userCPUTime,
+			used.systemCPUTime - usage.systemCPUTime, used.maxRSS);
+	}
+
+	// Over the environment while the cell runs. What the cell itself sets stays.
+	function lend_env(lines) {
+		const lent = lines.map(split_env).map(([name, value]) => {
+			const was = process.env[name];
+			process.env[name] = value;
+			return { name, value, was };
+		});
+		return () => {
+			for (const { name, value, was } of lent.reverse()) {
+				if (process.env[name] !== value)
+					continue;
+				if (was === undefined)
+					delete process.env[name];
+				else
+					process.env[name] = was;
+			}
+		};
+	}
+
+	let stdin = null;
+	let is_stdin_used = false;
+
+	function lend_stdin(bytes) {
+		if (!bytes.length && !is_stdin_used)
+			return;
+		stdin?.destroy();
+		stdin = null;
+		set_stdin(bytes, os.tmpdir());
+		is_stdin_used = bytes.length > 0;
+	}
+
+	let our_require = globalThis.require;
+	let required_from = home;
+
+	function enter(cwd) {
+		if (cwd)
+			process.chdir(cwd);
+		const here = process.cwd();
+		if (here === required_from || globalThis.require !== our_require)
+			return;
+		our_require = createRequire(path.join(here, '[cell]'));
+		required_from = here;
+		globalThis.require = our_require;
+	}
+
+	function prepare(run) {
+		lend_stdin(run.has_stdin ? run.stdin : Buffer.alloc(0));
+		if (run.args.length)
+			process.argv.splice(1, process.argv.length, run.name, ...run.args);
+		enter(run.cwd);
+	}
+
+	// Calls back, now or later, with { value } or { error }. The inspector waits for a promise that
+	// is the first to be made. If that were collected, because nothing can settle it any more, the
+	// process would end: so it is kept, also when the cell was interrupted.
+	const kept = [];
+
+	function evaluate(code, label, done) {
+		const stop = promiseHooks.onInit((promise) => {
+			kept.push(promise);
+			stop();
+		});
+		inspector.post('Runtime.evaluate', {
+			expression: `${replace_imports(code, '__import')}\n//# sourceURL=${label}`,
+			replMode: true, objectGroup: 'cell', silent: true,
+		}, (failed, result) => {
+			if (failed)
+				return; // it was interrupted
+			const details = result.exceptionDetails;
+			if (!details)
+				done({ value: value_of(result.result) });
+			else
+				done({ error: value_of(details.exception), details });
+		});
+	}
+
+	function run_cell(run) {
+		const label = run.name.replace(/[\s'"]+/g, '-');
+		const mine = {
+			run, label, code: 0, outcome: null,
+			usage: process.resourceUsage(), restore_env: lend_env(run.env),
+		};
+		cell = mine;
+		try {
+			prepare(run);
+		} catch (error) {
+			mine.outcome = { error };
+			finish();
+			return;
+		}
+		let is_inside = true; // where it may end at any point, so it only takes note
+		const is_through = guarded(() => evaluate(run.code, label, (outcome) => {
+			if (cell !== mine)
+				return;
+			mine.outcome = outcome;
+			if (!is_inside)
+				finish();
+		}));
+		is_inside = false;
+		if (cell === mine && (mine.outcome || !is_through))
+			finish();
+	}
+
+	// --- the process
+
+	function next_frame() {
+		while (!cell && waiting.length) {
+			const { type, body } = waiting.shift();
+			if (type === 'R')
+				run_cell(decode_run(body));
+			else if (type === 'M')
+				[1, 2].forEach((fd) => write_all(fd, body));
+		}
+	}
+
+	let chunks = [];
+	let have = 0;
+
+	function receive(chunk) {
+		chunks.push(chunk);
+		have += chunk.length;
+		for (;;) {
+			if (have < 5)
+				return;
+			if (chunks[0].length < 5)
+				chunks = [Buffer.concat(chunks)];
+			const size = 5 + chunks[0].readUInt32LE(1);
+			if (have < size)
+				return;
+			const all = chunks.length > 1 ? Buffer.concat(chunks) : chunks[0];
+			waiting.push({ type: String.fromCharCode(all[0]), body: all.subarray(5, size) });
+			chunks = [all.subarray(size)];
+			have -= size;
+			setImmediate(next_frame);
+		}
+	}
+
+	function import_from_cwd(specifier, options) {
+		const name = String(specifier);
+		const is_path = /^\.{0,2}\//.test(name);
+		return dynamic_import(is_path ? url.pathToFileURL(path.resolve(name)).href : name, options);
+	}
+	import_from_cwd.meta = {
+		get dirname() { return process.cwd(); },
+		get url() { return url.pathToFileURL(`${process.cwd()}/`).href; },
+		resolve: (name) => url.pathToFileURL(globalThis.require.resolve(name)).href,
+	};
+
+	define(globalThis, 'display', { value: display, writable: true });
+	define(globalThis, '__import', { value: import_from_cwd });
+	define(process, 'stdin', {
+		enumerable: true,
+		get: () => stdin ??= fs.createReadStream(null, { fd: 0, autoClose: false }),
+	});
+	process.execArgv = [];
+	delete process._eval;
+	for (const stream of [process.stdout, process.stderr])
+		stream._handle?.setBlocking?.(true); // what was printed is out before ENDED
+
+	process.on('SIGINT', () => cell && finish());
+	process.on('uncaughtException', uncaught);
+	process.on('unhandledRejection', uncaught);
+	const exit = process.reallyExit;
+	process.reallyExit = function (code) {
+		if (cell)
+			end_cell(code ?? 0, 1);
+		exit.call(process, code);
+	};
+
+	const socket = new net.Socket({ fd: 3, readable: true, writable: false });
+	socket.on('data', receive);
+	socket.on('close', () => exit.call(process, 0)); // nobody is there any more
+	socket.on('error', () => {});
+	send('r', process.versions.node);
+}

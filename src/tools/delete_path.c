@@ -1,0 +1,125 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "mcp/content.h"
+#include "tools/catalogue.h"
+#include "tools/file_work.h"
+
+enum { SHOWN = 160 };
+
+struct delete_path_args {
+	const char *path, *sandbox;
+	bool recursive;
+};
+
+static const struct param params[] = {
+	FILE_PARAM_PATH(struct delete_path_args, path, "The file, link or directory."),
+	{ .name = "recursive",
+	  .type = PARAM_BOOL,
+	  .offset = offsetof(struct delete_path_args, recursive),
+	  .help = "Delete a directory with all that is in it." },
+	WORK_PARAM_SANDBOX(struct delete_path_args, sandbox),
+	{ 0 },
+};
+
+static const struct param output[] = {
+	{ .name = "path", .type = PARAM_STRING, .required = true, .help = "As it was given." },
+	{ .name = "deleted",
+	  .type = PARAM_INT,
+	  .required = true,
+	  .help = "Files and directories that are gone." },
+	{ 0 },
+};
+
+struct deleting {
+	struct file_work file;
+	const struct delete_path_args *args;
+};
+
+static void on_removed(struct file_work *file, const struct files_answer *answer,
+                       const struct error *why)
+{
+	json_t *structured, *content;
+	char shown[SHOWN];
+
+	(void)utf8_show(view_of(file->path), shown, sizeof shown);
+	if (why != NULL && why->errnum == ENOTEMPTY) {
+		file_work_fail(file, ERR_INVALID,
+		               "'%s' is a directory that is not empty: set recursive to true to "
+		               "delete all that is in it",
+		               shown);
+		return;
+	}
+	if (why != NULL) {
+		file_work_explain(file, why);
+		return;
+	}
+	structured = json_obj();
+	content = json_list();
+	json_set(structured, "path", json_str(file->path));
+	json_set(structured, "deleted", json_int((json_int_t)answer->done.count));
+	json_push(content, mcp_text("deleted '%s' (%" PRIu64 " %s)", shown, answer->done.count,
+	                            answer->done.count == 1 ? "entry" : "entries"));
+	file_work_changed(file);
+	work_answer(&file->work, content, structured);
+}
+
+static int start(struct work *work, struct error *err)
+{
+	struct deleting *d = container_of(work, struct deleting, file.work);
+	const struct wire_message request = {
+		.type = WIRE_REMOVE,
+		.remove = { .flags = d->args->recursive ? WIRE_RECURSIVE : 0,
+		            .path = view_of(d->file.path) },
+	};
+
+	(void)err;
+	file_work_ask(&d->file, &request, (struct view){ 0 }, 1024, on_removed);
+	return 0;
+}
+
+static const struct work_calls calls = { start, file_work_cancel, file_work_done };
+
+/* The agent refuses these too, by whatever name; here it costs nobody a sandbox. */
+static int check_place(const char *path, struct error *err)
+{
+	static const char *const kept[] = { "/", ".", "./", "/workspace", "/workspace/" };
+
+	for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+		if (strcmp(path, kept[i]) == 0)
+			return error_set(err, ERR_INVALID,
+			                 "'%s' itself cannot be deleted: delete what is in it, or "
+			                 "use reset_sandbox to start afresh",
+			                 path);
+	return 0;
+}
+
+static int delete_path(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct delete_path_args *a = args;
+	struct deleting *d;
+	struct work *work;
+
+	if (work_check_path(a->path, err) < 0 || check_place(a->path, err) < 0 ||
+	    work_begin(call, sizeof *d, &calls, a->sandbox, &work, err) < 0)
+		return -1;
+	d = container_of(work, struct deleting, file.work);
+	d->file.path = a->path;
+	d->args = a;
+	return 0;
+}
+
+const struct mcp_tool tool_delete_path = {
+	.name = "delete_path",
+	.title = "Delete a file or directory",
+	.help = "Delete a file, a link or a directory of the sandbox for good. A directory that is "
+	        "not empty needs recursive. Links are deleted, never what they lead to; the "
+	        "workspace itself stays (reset_sandbox empties it).",
+	.hints = MCP_DESTRUCTIVE | MCP_IDEMPOTENT,
+	.params = params,
+	.args_size = sizeof(struct delete_path_args),
+	.output = output,
+	.call = delete_path,
+};

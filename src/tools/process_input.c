@@ -1,0 +1,120 @@
+#include <stdlib.h>
+
+#include "base/base64.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "mcp/content.h"
+#include "sandbox/process.h"
+#include "sandbox/sandbox.h"
+#include "tools/attend.h"
+#include "tools/catalogue.h"
+#include "tools/journal.h"
+#include "tools/work.h"
+
+enum { INPUT_MOST = 1024 * 1024 };
+
+static const char *const encodings[] = { "utf-8", "base64", NULL };
+
+struct input_args {
+	const char *process, *sandbox, *encoding;
+	struct view in;
+	bool close;
+};
+
+static const struct param params[] = {
+	JOURNAL_PARAM_PROCESS(struct input_args, process),
+	{ .name = "stdin",
+	  .type = PARAM_TEXT,
+	  .max = INPUT_MOST,
+	  .offset = offsetof(struct input_args, in),
+	  .help = "What it is to read. Most programs wait for a line: end it with \\n." },
+	{ .name = "encoding",
+	  .type = PARAM_ENUM,
+	  .values = encodings,
+	  .fallback.text = "utf-8",
+	  .offset = offsetof(struct input_args, encoding),
+	  .help = "\"base64\" if `stdin` is bytes written so." },
+	{ .name = "close",
+	  .type = PARAM_BOOL,
+	  .offset = offsetof(struct input_args, close),
+	  .help = "Nothing more will come: the program sees the end of its input." },
+	WORK_PARAM_SANDBOX(struct input_args, sandbox),
+	{ 0 },
+};
+
+static const struct param output[] = {
+	{ .name = "process", .type = PARAM_STRING, .required = true, .help = "Its name." },
+	{ .name = "written",
+	  .type = PARAM_INT,
+	  .required = true,
+	  .help = "Bytes on their way to it." },
+	{ .name = "closed", .type = PARAM_BOOL, .required = true, .help = "Its input has ended." },
+	{ .name = "next",
+	  .type = PARAM_INT,
+	  .required = true,
+	  .help = "`since` for process_output, to see only what it prints from now on." },
+	{ 0 },
+};
+
+static void answer(struct mcp_call *call, struct process *process, size_t written, bool closed)
+{
+	const char *id = process_id(process);
+	json_t *content = json_list(), *structured = json_obj();
+
+	json_push(content,
+	          mcp_text("[%zu bytes written to %s%s; process_output {\"process\":\"%s\","
+	                   "\"wait_s\":5} shows what it makes of them]",
+	                   written, id, closed ? ", and its input has ended" : "", id));
+	json_set(structured, "process", json_str(id));
+	json_set(structured, "written", json_int((json_int_t)written));
+	json_set(structured, "closed", json_boolean(closed));
+	json_set(structured, "next", json_int((json_int_t)journal_total(process)));
+	mcp_answer(call, content, structured);
+}
+
+static int process_input(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct input_args *a = args;
+	struct view bytes = a->in;
+	AUTO_FREE char *decoded = NULL;
+	struct sandbox *sandbox;
+	struct process *process;
+
+	if (a->encoding == encodings[1]) {
+		if (base64_decode(a->in, &decoded, &bytes.len, err) < 0)
+			return error_wrap(err, "argument 'stdin'");
+		bytes.ptr = decoded;
+	}
+	if (bytes.len == 0 && !a->close)
+		return error_set(err, ERR_INVALID,
+		                 "argument 'stdin' is empty: give text, or close: true to end the "
+		                 "program's input");
+	if (attend_find(mcp_call_app(call), a->process, a->sandbox, &sandbox, &process, err) < 0)
+		return -1;
+	if (process_is_over(process))
+		return error_set(
+		        err, ERR_INVALID,
+		        "%s has ended, it reads nothing any more: process_output tells how",
+		        process_id(process));
+	if ((bytes.len != 0 && process_write(process, bytes, err) < 0) ||
+	    (a->close && process_end_input(process, err) < 0))
+		return -1;
+	sandbox_used(sandbox);
+	answer(call, process, bytes.len, a->close);
+	return 0;
+}
+
+const struct mcp_tool tool_process_input = {
+	.name = "process_input",
+	.title = "Write to a process",
+	.help = "Use this to type into a program that runs in the background: an interpreter, a "
+	        "debugger, a program that asks. The process must come from run_command with "
+	        "`background`: true; others had their input whole at the start. What it answers is "
+	        "read with process_output and `wait_s`. It has no terminal, so programs may print "
+	        "only when their buffer is full or their input ends: python3 -u and stdbuf -oL "
+	        "help.",
+	.params = params,
+	.args_size = sizeof(struct input_args),
+	.output = output,
+	.call = process_input,
+};

@@ -1,0 +1,92 @@
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "sandbox/process.h"
+#include "tools/attend.h"
+#include "tools/catalogue.h"
+#include "tools/journal.h"
+#include "tools/work.h"
+
+struct output_args {
+	const char *process, *sandbox;
+	int64_t since, limit;
+	double wait_s;
+};
+
+static const struct param params[] = {
+	JOURNAL_PARAM_PROCESS(struct output_args, process),
+	{ .name = "since",
+	  .type = PARAM_INT,
+	  .min = JOURNAL_SINCE_LAST,
+	  .max = INT64_C(1) << 53,
+	  .fallback.integer = JOURNAL_SINCE_LAST,
+	  .offset = offsetof(struct output_args, since),
+	  .help = "Byte to begin at, counted over both streams: `next` of an earlier answer; 0: "
+	          "the "
+	          "beginning. -1: where the last answer about this process ended." },
+	{ .name = "wait_s",
+	  .type = PARAM_NUMBER,
+	  .max = 3600,
+	  .offset = offsetof(struct output_args, wait_s),
+	  .help = "Seconds to wait until there is something new or it ends. Answers sooner if a "
+	          "call "
+	          "may not take so long." },
+	{ .name = "limit",
+	  .type = PARAM_INT,
+	  .max = 1024 * 1024,
+	  .offset = offsetof(struct output_args, limit),
+	  .help = "The most bytes to answer; 0: what fits into an answer." },
+	WORK_PARAM_SANDBOX(struct output_args, sandbox),
+	{ 0 },
+};
+
+static bool is_enough(const struct attend *attend, struct process *process)
+{
+	const struct output_args *a = attend->args;
+	uint64_t since = a->since >= 0 ? (uint64_t)a->since : process_mark(process);
+
+	return journal_total(process) > since;
+}
+
+static void tell(struct attend *attend, struct sandbox *sandbox, struct process *process)
+{
+	const struct output_args *a = attend->args;
+
+	journal_tell(attend, sandbox, process, a->since, (size_t)a->limit, NULL);
+}
+
+static int process_output(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct tools_context *context = mcp_call_app(call);
+	const struct output_args *a = args;
+	uint64_t now = clock_now_ms(), wait_ms = (uint64_t)(a->wait_s * 1000);
+	struct attend attend = { .call = call,
+		                 .context = context,
+		                 .process = a->process,
+		                 .sandbox = a->sandbox,
+		                 .args = a,
+		                 .began_ms = now,
+		                 .is_enough = is_enough,
+		                 .tell = tell };
+
+	attend.until_ms = now + (wait_ms < context->soft_ms ? wait_ms : context->soft_ms);
+	return attend_begin(&attend, err);
+}
+
+const struct mcp_tool tool_process_output = {
+	.name = "process_output",
+	.title = "Read a process's output",
+	.help = "Use this to see what a process in the background has printed since you looked "
+	        "last, "
+	        "whether it still runs, and how it ended. With `wait_s` it waits for something new "
+	        "or for the end, which is better than asking again and again. Processes come from "
+	        "run_command with `background`, and from calls that took too long. Old output of a "
+	        "process that prints much is not kept for ever: the answer says how many bytes are "
+	        "missing. Processes end when their sandbox sleeps.",
+	.hints = MCP_READ_ONLY,
+	.params = params,
+	.args_size = sizeof(struct output_args),
+	.output = run_result_output,
+	.call = process_output,
+};

@@ -1,0 +1,89 @@
+#include <signal.h>
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "sandbox/process.h"
+#include "tools/attend.h"
+#include "tools/catalogue.h"
+#include "tools/journal.h"
+#include "tools/work.h"
+
+enum { PATIENCE_MS = 5000 };
+
+struct stop_args {
+	const char *process, *sandbox;
+	bool force;
+};
+
+static const struct param params[] = {
+	JOURNAL_PARAM_PROCESS(struct stop_args, process),
+	{ .name = "force",
+	  .type = PARAM_BOOL,
+	  .offset = offsetof(struct stop_args, force),
+	  .help = "Kill it at once instead of asking first (SIGKILL, not SIGTERM). If it is code "
+	          "in a "
+	          "session, the session's state goes with it." },
+	WORK_PARAM_SANDBOX(struct stop_args, sandbox),
+	{ 0 },
+};
+
+static bool is_enough(const struct attend *attend, struct process *process)
+{
+	(void)attend;
+	return process_is_over(process);
+}
+
+static void tell(struct attend *attend, struct sandbox *sandbox, struct process *process)
+{
+	const char *remark = NULL;
+
+	if (attend->was_over)
+		remark = "it had ended before";
+	else if (!process_is_over(process))
+		remark = "it was told to end and has not yet: try again with force";
+	journal_tell(attend, sandbox, process, JOURNAL_SINCE_LAST, 0, remark);
+}
+
+static int process_stop_call(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct tools_context *context = mcp_call_app(call);
+	const struct stop_args *a = args;
+	uint64_t now = clock_now_ms();
+	struct attend attend = { .call = call,
+		                 .context = context,
+		                 .process = a->process,
+		                 .sandbox = a->sandbox,
+		                 .args = a,
+		                 .began_ms = now,
+		                 .until_ms = now + PATIENCE_MS,
+		                 .is_enough = is_enough,
+		                 .tell = tell };
+	struct sandbox *sandbox;
+	struct process *process;
+
+	if (attend_find(context, a->process, a->sandbox, &sandbox, &process, err) < 0)
+		return -1;
+	attend.was_over = process_is_over(process);
+	if (!attend.was_over && a->force)
+		process_signal(process, SIGKILL);
+	else if (!attend.was_over)
+		process_stop(process);
+	return attend_begin(&attend, err);
+}
+
+const struct mcp_tool tool_process_stop = {
+	.name = "process_stop",
+	.title = "Stop a process",
+	.help = "Use this to end a process of run_command or run_code that still runs, with all it "
+	        "started. It is asked to end (SIGTERM), and killed a little later if it does not; "
+	        "code in a session is interrupted, and the session keeps its state. Answers how it "
+	        "ended and what it printed last. One that has ended already is left as it is. "
+	        "Nothing "
+	        "else in the sandbox is touched.",
+	.hints = MCP_IDEMPOTENT,
+	.params = params,
+	.args_size = sizeof(struct stop_args),
+	.output = run_result_output,
+	.call = process_stop_call,
+};

@@ -1,0 +1,315 @@
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/utf8.h"
+#include "mcp/content.h"
+#include "tools/catalogue.h"
+#include "tools/file_text.h"
+#include "tools/file_work.h"
+
+enum {
+	LINES_DEFAULT = 2000,
+	LIMIT_MAX = 10 * 1000 * 1000,
+	NOTE_ROOM = 600, /* bytes of an answer for what is said about the text */
+	SHOWN = 160,
+};
+
+struct read_file_args {
+	const char *path, *encoding, *sandbox;
+	int64_t offset, limit;
+	bool numbers;
+};
+
+static const char *const encodings[] = { "utf-8", "base64", NULL };
+
+static const struct param params[] = {
+	FILE_PARAM_PATH(struct read_file_args, path, "The file."),
+	{ .name = "offset",
+	  .type = PARAM_INT,
+	  .max = (int64_t)1 << 53,
+	  .offset = offsetof(struct read_file_args, offset),
+	  .help = "First line to read, counted from 1; with base64 the first byte, counted from 0. "
+	          "0: from the beginning." },
+	{ .name = "limit",
+	  .type = PARAM_INT,
+	  .max = LIMIT_MAX,
+	  .offset = offsetof(struct read_file_args, limit),
+	  .help = "How many lines at most (with base64: bytes). 0: 2000 lines, or as many bytes as "
+	          "one answer holds." },
+	{ .name = "numbers",
+	  .type = PARAM_BOOL,
+	  .offset = offsetof(struct read_file_args, numbers),
+	  .help = "Put its number and a tab in front of each line." },
+	{ .name = "encoding",
+	  .type = PARAM_ENUM,
+	  .values = encodings,
+	  .fallback.text = "utf-8",
+	  .offset = offsetof(struct read_file_args, encoding),
+	  .help = "\"base64\" for bytes of any file." },
+	WORK_PARAM_SANDBOX(struct read_file_args, sandbox),
+	{ 0 },
+};
+
+struct reading {
+	struct file_work file;
+	const struct read_file_args *args;
+	uint64_t from, count;
+	size_t room; /* bytes of text in the answer */
+	char shown[SHOWN];
+	const char *picture; /* its MIME type, once it is known to be one */
+};
+
+/* The text, and what there is to say about it in a block of its own, so that the first is exact. */
+static json_t *content_of(struct view text, const char *note)
+{
+	json_t *content = json_list();
+
+	if (text.len != 0)
+		json_push(content, mcp_text_view(text));
+	json_push(content, mcp_text("[%s]", note));
+	return content;
+}
+
+/* --- text ------------------------------------------------------------------------------ */
+
+/* What of the file this is. */
+static void note_text(const struct reading *r, const struct file_lines *lines, bool more,
+                      uint64_t size, bool has_bom, char *out, size_t out_size)
+{
+	uint64_t last = r->from + lines->count - 1;
+	size_t used;
+
+	if (lines->count == 0 && r->from == 1)
+		used = (size_t)snprintf(out, out_size, "%s is empty (0 bytes)", r->shown);
+	else if (lines->count == 0)
+		used = (size_t)snprintf(out, out_size,
+		                        "%s has fewer than %" PRIu64 " lines (%" PRIu64 " bytes)",
+		                        r->shown, r->from, size);
+	else if (lines->count == 1)
+		used = (size_t)snprintf(out, out_size,
+		                        "%s: line %" PRIu64 "%s, %" PRIu64 " bytes in all",
+		                        r->shown, last, more ? "" : " (the last)", size);
+	else
+		used = (size_t)snprintf(out, out_size,
+		                        "%s: lines %" PRIu64 " to %" PRIu64 "%s, %" PRIu64
+		                        " bytes in all",
+		                        r->shown, r->from, last, more ? "" : " (the last)", size);
+	if (has_bom && used < out_size)
+		used += (size_t)snprintf(out + used, out_size - used,
+		                         "; it starts with a byte order mark");
+	if (lines->is_cut && used < out_size)
+		used += (size_t)snprintf(out + used, out_size - used,
+		                         "; line %" PRIu64
+		                         " is too long for one answer and was cut: "
+		                         "encoding \"base64\" reads by bytes",
+		                         last);
+	if (more && used < out_size)
+		(void)snprintf(out + used, out_size - used,
+		               "; there is more: go on with offset %" PRIu64, last + 1);
+}
+
+static void answer_text(struct reading *r, struct view text, bool is_open, bool more, uint64_t size)
+{
+	AUTO_BUF struct buf shown;
+	struct file_lines lines;
+	json_t *structured = json_obj();
+	char note[NOTE_ROOM];
+	json_int_t next;
+
+	buf_init(&shown, r->room);
+	file_lines_show(text, is_open, r->from, r->args->numbers, &shown, &lines);
+	next = (json_int_t)r->from + (json_int_t)lines.count;
+	more |= lines.is_full;
+	note_text(r, &lines, more, size, r->from == 1 && file_has_bom(text), note, sizeof note);
+	json_set(structured, "path", json_str(r->file.path));
+	json_set(structured, "text", json_str_view(buf_view(&shown)));
+	json_set(structured, "first_line", json_int((json_int_t)r->from));
+	json_set(structured, "lines", json_int((json_int_t)lines.count));
+	json_set(structured, "size", json_int((json_int_t)size));
+	if (!more && (lines.count != 0 || r->from == 1))
+		json_set(structured, "total_lines", json_int(next - 1));
+	if (more)
+		json_set(structured, "next_offset", json_int(next));
+	json_set(structured, "note", json_str(note));
+	work_answer(&r->file.work, content_of(buf_view(&shown), note), structured);
+}
+
+static void refuse_binary(struct reading *r, uint64_t size)
+{
+	file_work_fail(&r->file, ERR_INVALID,
+	               "'%s' is binary, not UTF-8 text (%" PRIu64
+	               " bytes): read it with encoding \"base64\", or look at it with a program "
+	               "in the sandbox",
+	               r->shown, size);
+}
+
+/* --- pictures -------------------------------------------------------------------------- */
+
+static void on_picture(struct file_work *file, const struct files_answer *answer,
+                       const struct error *why)
+{
+	struct reading *r = container_of(file, struct reading, file);
+	json_t *content;
+
+	if (why != NULL) {
+		file_work_explain(file, why);
+		return;
+	}
+	content = json_list();
+	json_push(content, mcp_text("%s: %s, %zu bytes", r->shown, r->picture, answer->bytes.len));
+	json_push(content, mcp_image(answer->bytes, r->picture));
+	work_answer(&file->work, content, NULL);
+}
+
+static void ask_picture(struct reading *r, uint64_t size)
+{
+	const uint64_t max = r->file.work.context->picture_bytes;
+	const struct wire_message request = {
+		.type = WIRE_READ,
+		.read = { .unit = WIRE_UNIT_BYTES,
+		          .count = max,
+		          .max = max,
+		          .path = view_of(r->file.path) },
+	};
+
+	if (size > max) {
+		file_work_fail(&r->file, ERR_LIMIT,
+		               "'%s' is a picture (%s) of %" PRIu64 " bytes, and at most %" PRIu64
+		               " are shown: make a smaller one in the sandbox, or read it with "
+		               "encoding \"base64\"",
+		               r->shown, r->picture, size, max);
+		return;
+	}
+	file_work_ask(&r->file, &request, (struct view){ 0 }, (size_t)max, on_picture);
+}
+
+static void on_text(struct file_work *file, const struct files_answer *answer,
+                    const struct error *why)
+{
+	struct reading *r = container_of(file, struct reading, file);
+	struct view text;
+	bool more, is_open;
+
+	if (why != NULL) {
+		file_work_explain(file, why);
+		return;
+	}
+	text = answer->bytes;
+	if (text.ptr == NULL)
+		text.ptr = "";
+	r->picture = r->from == 1 ? file_picture(text) : NULL;
+	if (r->picture != NULL) {
+		ask_picture(r, answer->done.total);
+		return;
+	}
+	more = (answer->done.flags & WIRE_DONE_MORE) != 0;
+	is_open = more && text.len == r->room && text.ptr[text.len - 1] != '\n';
+	if (!file_is_text(&text, is_open))
+		refuse_binary(r, answer->done.total);
+	else
+		answer_text(r, text, is_open, more, answer->done.total);
+}
+
+/* --- bytes ----------------------------------------------------------------------------- */
+
+static void on_bytes(struct file_work *file, const struct files_answer *answer,
+                     const struct error *why)
+{
+	struct reading *r = container_of(file, struct reading, file);
+	json_t *structured;
+	AUTO_FREE char *text = NULL;
+	char note[NOTE_ROOM];
+	uint64_t end;
+
+	if (why != NULL) {
+		file_work_explain(file, why);
+		return;
+	}
+	structured = json_obj();
+	end = r->from + answer->bytes.len;
+	text = base64_encode(answer->bytes);
+	(void)snprintf(note, sizeof note,
+	               "%s: %zu bytes from %" PRIu64 " on, %" PRIu64 " bytes in all", r->shown,
+	               answer->bytes.len, r->from, answer->done.total);
+	json_set(structured, "path", json_str(file->path));
+	json_set(structured, "base64", json_str(text));
+	json_set(structured, "first_byte", json_int((json_int_t)r->from));
+	json_set(structured, "bytes", json_int((json_int_t)answer->bytes.len));
+	json_set(structured, "size", json_int((json_int_t)answer->done.total));
+	if (end < answer->done.total) {
+		size_t used = strlen(note);
+
+		(void)snprintf(note + used, sizeof note - used,
+		               "; there is more: go on with offset %" PRIu64, end);
+		json_set(structured, "next_offset", json_int((json_int_t)end));
+	}
+	json_set(structured, "note", json_str(note));
+	work_answer(&file->work, content_of(view_of(text), note), structured);
+}
+
+static int start(struct work *work, struct error *err)
+{
+	struct file_work *file = container_of(work, struct file_work, work);
+	struct reading *r = container_of(file, struct reading, file);
+	bool is_text = r->args->encoding == encodings[0];
+	struct wire_message request = { .type = WIRE_READ };
+
+	(void)err;
+	request.read = (struct wire_read){
+		.unit = is_text ? WIRE_UNIT_LINES : WIRE_UNIT_BYTES,
+		.from = r->from,
+		.count = r->count,
+		.max = r->room,
+		.path = view_of(file->path),
+	};
+	file_work_ask(file, &request, (struct view){ 0 }, r->room, is_text ? on_text : on_bytes);
+	return 0;
+}
+
+static const struct work_calls calls = { start, file_work_cancel, file_work_done };
+
+static int read_file(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct read_file_args *a = args;
+	const struct tools_context *context = mcp_call_app(call);
+	bool is_text = a->encoding == encodings[0];
+	struct reading *r;
+	struct work *work;
+
+	if (work_check_path(a->path, err) < 0 ||
+	    work_begin(call, sizeof *r, &calls, a->sandbox, &work, err) < 0)
+		return -1;
+	r = container_of(work, struct reading, file.work);
+	r->file.path = a->path;
+	r->file.is_for_file = true;
+	r->args = a;
+	(void)utf8_show(view_of(a->path), r->shown, sizeof r->shown);
+	r->room = context->max_output > 2 * NOTE_ROOM ? context->max_output - NOTE_ROOM : NOTE_ROOM;
+	if (!is_text)
+		r->room = r->room / 4 * 3;
+	r->from = (uint64_t)a->offset;
+	if (is_text && r->from == 0)
+		r->from = 1;
+	r->count = a->limit != 0 ? (uint64_t)a->limit : is_text ? LINES_DEFAULT : r->room;
+	return 0;
+}
+
+/* There is no output schema: a picture comes without structured content, because clients that feed
+ * only that to the model would drop the picture, and a schema would demand it. */
+const struct mcp_tool tool_read_file = {
+	.name = "read_file",
+	.title = "Read a file",
+	.help = "Read a file of the sandbox: text by lines, a picture (PNG, JPEG, GIF, WebP) as an "
+	        "image, any bytes as base64. Long files come in parts: the answer says with which "
+	        "offset to go on. Set numbers to see line numbers, and leave them out when you "
+	        "copy "
+	        "text for edit_file. Whatever the sandbox's user may read can be read, also "
+	        "outside "
+	        "/workspace.",
+	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
+	.params = params,
+	.args_size = sizeof(struct read_file_args),
+	.call = read_file,
+};

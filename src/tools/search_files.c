@@ -1,0 +1,322 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/utf8.h"
+#include "mcp/content.h"
+#include "tools/catalogue.h"
+#include "tools/file_work.h"
+#include "wire/table.h"
+
+enum {
+	LIMIT_DEFAULT = 100,
+	LIMIT_MAX = 1000,
+	FILE_MAX = 16 * 1024 * 1024, /* larger ones are passed over */
+	ANSWER_MAX = 8 * 1024 * 1024,
+	NOTE_ROOM = 600,
+	LINE_SHOWN = 400, /* bytes of a matching line */
+	SHOWN = 160,
+};
+
+struct search_files_args {
+	const char *pattern, *path, *mode, *names, *sandbox;
+	int64_t limit;
+	bool regex, ignore_case, hidden;
+};
+
+static const char *const modes[] = { "content", "name", NULL };
+
+static const struct param params[] = {
+	{ .name = "pattern",
+	  .type = PARAM_STRING,
+	  .required = true,
+	  .min = 1,
+	  .max = WIRE_PATTERN_MAX - 2,
+	  .offset = offsetof(struct search_files_args, pattern),
+	  .help = "Text to look for in the lines of files; with mode \"name\" a glob (*, ?, [a-z], "
+	          "**/), or a part of the name." },
+	{ .name = "path",
+	  .type = PARAM_STRING,
+	  .min = 1,
+	  .max = 4095,
+	  .fallback.text = ".",
+	  .offset = offsetof(struct search_files_args, path),
+	  .help = "The directory to look below, or one file. Absolute, or relative to "
+	          "/workspace." },
+	{ .name = "mode",
+	  .type = PARAM_ENUM,
+	  .values = modes,
+	  .fallback.text = "content",
+	  .offset = offsetof(struct search_files_args, mode),
+	  .help = "What to look at: what is in files, or what they are called." },
+	{ .name = "regex",
+	  .type = PARAM_BOOL,
+	  .offset = offsetof(struct search_files_args, regex),
+	  .help = "The pattern is a POSIX extended regular expression (content only)." },
+	{ .name = "ignore_case",
+	  .type = PARAM_BOOL,
+	  .offset = offsetof(struct search_files_args, ignore_case),
+	  .help = "a is also A." },
+	{ .name = "names",
+	  .type = PARAM_STRING,
+	  .max = WIRE_PATTERN_MAX,
+	  .offset = offsetof(struct search_files_args, names),
+	  .help = "Only in files with such names, for example *.py (content only)." },
+	{ .name = "hidden",
+	  .type = PARAM_BOOL,
+	  .offset = offsetof(struct search_files_args, hidden),
+	  .help = "Look at names that start with a dot too." },
+	{ .name = "limit",
+	  .type = PARAM_INT,
+	  .min = 1,
+	  .max = LIMIT_MAX,
+	  .fallback.integer = LIMIT_DEFAULT,
+	  .offset = offsetof(struct search_files_args, limit),
+	  .help = "How many matches at most." },
+	WORK_PARAM_SANDBOX(struct search_files_args, sandbox),
+	{ 0 },
+};
+
+static const struct param match_fields[] = {
+	{ .name = "path", .type = PARAM_STRING, .required = true, .help = "For read_file." },
+	{ .name = "line", .type = PARAM_INT, .help = "From 1 (content)." },
+	{ .name = "column", .type = PARAM_INT, .help = "Byte in the line, from 1 (content)." },
+	{ .name = "text", .type = PARAM_STRING, .help = "The line, perhaps cut (content)." },
+	{ .name = "type", .type = PARAM_STRING, .help = "file, directory, link, other (name)." },
+	{ .name = "size", .type = PARAM_INT, .help = "Bytes (name)." },
+	{ 0 },
+};
+
+static const struct param output[] = {
+	{ .name = "matches",
+	  .type = PARAM_RECORDS,
+	  .required = true,
+	  .fields = match_fields,
+	  .help = "In the order of paths." },
+	{ .name = "more",
+	  .type = PARAM_BOOL,
+	  .required = true,
+	  .help = "There were more than limit, or than fit." },
+	{ 0 },
+};
+
+struct searching {
+	struct file_work file;
+	const struct search_files_args *args;
+	char pattern[WIRE_PATTERN_MAX + 1];
+	struct buf text;
+	json_t *matches;
+};
+
+/* Paths come from below the one asked for; given back they lead there from anywhere. */
+static json_t *full_path(const struct searching *s, struct view found)
+{
+	const char *base = s->args->path;
+	size_t len = strlen(base);
+
+	if (strcmp(base, ".") == 0 || view_is(found, base))
+		return json_str_view(found);
+	return json_format("%s%s%.*s", base, base[len - 1] == '/' ? "" : "/", (int)found.len,
+	                   found.ptr);
+}
+
+static const char *show_path(json_t *path, char *out, size_t size)
+{
+	return utf8_show((struct view){ json_string_value(path), json_string_length(path) }, out,
+	                 size);
+}
+
+/* False: there is no room for it. */
+static bool add_match(struct searching *s, const struct wire_match *match)
+{
+	json_t *path = full_path(s, match->path), *object;
+	struct view line = match->text;
+	char shown[2 * SHOWN], text[LINE_SHOWN * 4 + 8];
+	struct error full;
+
+	if (line.len > LINE_SHOWN)
+		line.len = utf8_prefix(line.ptr, line.len, LINE_SHOWN);
+	(void)utf8_show(line, text, sizeof text);
+	if (buf_printf(&s->text, &full, "%s:%" PRIu64 ":%s%s\n",
+	               show_path(path, shown, sizeof shown), match->line, text,
+	               line.len < match->text.len ? "..." : "") < 0) {
+		json_decref(path);
+		return false;
+	}
+	object = json_obj();
+	json_set(object, "path", path);
+	json_set(object, "line", json_int((json_int_t)match->line));
+	json_set(object, "column", json_int((json_int_t)match->column));
+	json_set(object, "text", json_str_view(line));
+	json_push(s->matches, object);
+	return true;
+}
+
+static bool add_name(struct searching *s, const struct wire_entry *entry)
+{
+	static const char *const types[] = { "file", "directory", "link", "other" };
+	json_t *path = full_path(s, entry->path), *object;
+	char shown[2 * SHOWN];
+	struct error full;
+
+	if (buf_printf(&s->text, &full, "%s%s  %" PRIu64 "\n", show_path(path, shown, sizeof shown),
+	               entry->type == WIRE_FILE_DIRECTORY ? "/" : "", entry->size) < 0) {
+		json_decref(path);
+		return false;
+	}
+	object = json_obj();
+	json_set(object, "path", path);
+	json_set(object, "type", json_str(types[entry->type]));
+	json_set(object, "size", json_int((json_int_t)entry->size));
+	json_push(s->matches, object);
+	return true;
+}
+
+static bool add_all(struct searching *s, struct view records)
+{
+	struct wire_match match;
+	struct wire_entry entry;
+
+	if (s->args->mode == modes[0]) {
+		while (files_next_match(&records, &match))
+			if (!add_match(s, &match))
+				return false;
+		return true;
+	}
+	while (files_next_entry(&records, &entry))
+		if (!add_name(s, &entry))
+			return false;
+	return true;
+}
+
+static void on_found(struct file_work *file, const struct files_answer *answer,
+                     const struct error *why)
+{
+	struct searching *s = container_of(file, struct searching, file);
+	json_t *structured, *content;
+	size_t count;
+	bool more;
+
+	if (why != NULL) {
+		file_work_explain(file, why);
+		return;
+	}
+	more = !add_all(s, answer->bytes) || (answer->done.flags & WIRE_DONE_MORE) != 0;
+	count = json_array_size(s->matches);
+	structured = json_obj();
+	content = json_list();
+	json_set(structured, "matches", json_incref(s->matches));
+	json_set(structured, "more", json_boolean(more));
+	if (count != 0)
+		json_push(content, mcp_text_view(buf_view(&s->text)));
+	json_push(content,
+	          mcp_text("[%zu match%s%s]", count, count == 1 ? "" : "es",
+	                   more         ? "; there are more: narrow the pattern, path or names"
+	                   : count == 0 ? ": binary files, hidden names and files larger than 16 "
+	                                  "MiB are not searched"
+	                                : ""));
+	work_answer(&file->work, content, structured);
+}
+
+static struct wire_message request_for(const struct searching *s)
+{
+	const struct search_files_args *a = s->args;
+	uint8_t flags = (uint8_t)((a->hidden ? WIRE_WALK_HIDDEN : 0) |
+	                          (a->ignore_case ? WIRE_WALK_IGNORE_CASE : 0));
+	struct wire_message request = { .type = WIRE_FIND };
+
+	if (a->mode == modes[1]) {
+		request.find = (struct wire_find){ .flags = flags,
+			                           .depth = WIRE_DEPTH_MAX,
+			                           .limit = (uint32_t)a->limit,
+			                           .path = view_of(a->path),
+			                           .pattern = view_of(s->pattern) };
+		return request;
+	}
+	request.type = WIRE_GREP;
+	request.grep = (struct wire_grep){
+		.flags = (uint8_t)(flags | (a->regex ? WIRE_WALK_REGEX : 0)),
+		.depth = WIRE_DEPTH_MAX,
+		.limit = (uint32_t)a->limit,
+		.max = FILE_MAX,
+		.path = view_of(a->path),
+		.pattern = view_of(s->pattern),
+		.names = view_of(a->names != NULL ? a->names : ""),
+	};
+	return request;
+}
+
+static int start(struct work *work, struct error *err)
+{
+	struct searching *s = container_of(work, struct searching, file.work);
+	const size_t room = work->context->max_output;
+	struct wire_message request = request_for(s);
+
+	(void)err;
+	buf_init(&s->text, room > 2 * NOTE_ROOM ? room - NOTE_ROOM : NOTE_ROOM);
+	s->matches = json_list();
+	file_work_ask(&s->file, &request, (struct view){ 0 }, ANSWER_MAX, on_found);
+	return 0;
+}
+
+static void done(struct work *work)
+{
+	struct searching *s = container_of(work, struct searching, file.work);
+
+	file_work_done(work);
+	buf_done(&s->text);
+	json_decref(s->matches);
+}
+
+static const struct work_calls calls = { start, file_work_cancel, done };
+
+static int check_mode(const struct search_files_args *a, struct error *err)
+{
+	if (a->mode == modes[0])
+		return 0;
+	if (a->regex)
+		return error_set(err, ERR_INVALID,
+		                 "argument 'regex': names are matched by globs (*, ?, [a-z], **/); "
+		                 "leave it out, or use mode \"content\"");
+	if (a->names != NULL)
+		return error_set(
+		        err, ERR_INVALID,
+		        "argument 'names': with mode \"name\" the pattern itself says which "
+		        "names; leave it out");
+	return 0;
+}
+
+static int search_files(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct search_files_args *a = args;
+	/* A part of a name means any name with it. */
+	bool is_part = a->mode == modes[1] && strpbrk(a->pattern, "*?[/\\") == NULL;
+	struct searching *s;
+	struct work *work;
+
+	if (work_check_path(a->path, err) < 0 || check_mode(a, err) < 0 ||
+	    work_begin(call, sizeof *s, &calls, a->sandbox, &work, err) < 0)
+		return -1;
+	s = container_of(work, struct searching, file.work);
+	s->file.path = a->path;
+	s->args = a;
+	(void)snprintf(s->pattern, sizeof s->pattern, "%s%s%s", is_part ? "*" : "", a->pattern,
+	               is_part ? "*" : "");
+	return 0;
+}
+
+const struct mcp_tool tool_search_files = {
+	.name = "search_files",
+	.title = "Search files",
+	.help = "Find lines that contain a text or match an expression, or files by name, below a "
+	        "directory of the sandbox. Answers path:line:text. Faster than reading files one "
+	        "by "
+	        "one; binary files and files larger than 16 MiB are passed over, links are not "
+	        "followed.",
+	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
+	.params = params,
+	.args_size = sizeof(struct search_files_args),
+	.output = output,
+	.call = search_files,
+};

@@ -1,0 +1,280 @@
+// The verbs that work in sandboxes, as a person or a script calls them: run, shell, client, logs, ps.
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { BELLJAR, complaint, PATIENCE_MS, serverEnv } from './lib/programs.mjs';
+
+const dir = mkdtempSync(join(tmpdir(), 'belljar-cli-'));
+chmodSync(dir, 0o755);
+const STATE = ['--state-dir', join(dir, 'state')];
+const env = serverEnv({ ASAN_OPTIONS: 'detect_leaks=0', TERM: 'xterm-256color' });
+
+function run(args, { input = '' } = {}) {
+  const result = spawnSync(BELLJAR, args, { env, input, encoding: 'utf8', timeout: PATIENCE_MS });
+  assert.equal(complaint(result.stderr), null);
+  return result;
+}
+
+// The files of a sandbox may be closed even to us: belljar opens them.
+after(() => {
+  for (const { id } of JSON.parse(verb('ps', ['--json']).stdout).sandboxes) verb('rm', [id]);
+  rmSync(dir, { recursive: true, force: true });
+});
+
+const verb = (name, args, options) => run([name, ...STATE, ...args], options);
+const client = (args, options) => run(['client', ...args, '--', ...STATE], options);
+
+function file(name, text) {
+  const path = join(dir, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const has = (program) => verb('exec', ['sh', '-c', `command -v ${program}`]).status === 0;
+
+describe('run', () => {
+  test('a file, with arguments, input and a status of its own', () => {
+    const path = file('a.py', 'import sys\nprint(sys.argv[1:], sys.stdin.read())\nprint("e", file=sys.stderr)\nsys.exit(3)\n');
+    const result = verb('run', [path, '--json', 'x y'], { input: 'typed' });
+    assert.deepEqual([result.status, result.stdout, result.stderr], [3, "['--json', 'x y'] typed\n", 'e\n']);
+  });
+
+  test('the code keeps its name in what it says', () => {
+    const result = verb('run', [file('named.py', 'raise KeyError(1)\n')]);
+    assert.equal(result.status, 1);
+    assert.match(result.stderr, /File "\/tmp\/belljar-\d+\/named\.py", line 1/);
+  });
+
+  test('code from standard input', () => {
+    const result = verb('run', ['--language', 'bash', '-', 'one'], { input: 'echo "$1 ${BASH_VERSION%%.*}"; cat; exit 4' });
+    assert.equal(result.status, 4);
+    assert.match(result.stdout, /^one \d+\n$/);
+  });
+
+  test('output comes while the code runs', async () => {
+    const path = file('slow.py', 'import time\nprint("first")\ntime.sleep(30)\n');
+    const child = spawn(BELLJAR, ['run', ...STATE, path], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    const began = Date.now();
+    await new Promise((resolve) => child.stdout.once('data', resolve));
+    assert.ok(Date.now() - began < 25_000);
+    const ended = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
+    child.kill('SIGTERM');
+    assert.equal(await ended, 128 + 15);
+  });
+
+  test('a compiler, and what it refuses', (t) => {
+    if (!has('cc')) return t.skip('there is no cc');
+    const good = verb('run', [file('good.c', '#include <stdio.h>\nint main(int n, char **v) { puts(v[n - 1]); return 5; }\n'), 'last']);
+    assert.deepEqual([good.status, good.stdout, good.stderr], [5, 'last\n', '']);
+    const bad = verb('run', [file('bad.c', 'int main(void) { return nonesuch; }\n')]);
+    assert.deepEqual([bad.status, bad.stdout], [1, '']);
+    assert.match(bad.stderr, /bad\.c:1:\d+: error: .nonesuch. undeclared/);
+  });
+
+  test('the time is up', () => {
+    const result = verb('run', ['--timeout', '1', file('sleep.sh', 'sleep 60')]);
+    assert.deepEqual([result.status, result.stderr], [124, 'belljar: the program was ended after 1 s\n']);
+  });
+
+  test('a language that is not there: those that are', (t) => {
+    if (has('swiftc')) return t.skip('there is Swift');
+    const result = verb('run', [file('x.swift', 'print(1)')]);
+    assert.equal(result.status, 1);
+    assert.match(result.stderr, /^belljar: there is no interpreter for swift in this sandbox; available: python, .*sh/);
+  });
+
+  test('what is kept can be used again, and the code is gone from it', () => {
+    const result = verb('run', ['--keep', file('keep.py', 'open("left", "w").write("here")\n')]);
+    assert.equal(result.status, 0);
+    const [, id] = /^belljar: the sandbox is kept: (sb_[a-z2-7]+)\n$/.exec(result.stderr);
+    const again = verb('exec', ['--sandbox', id, 'sh', '-c', 'cat left; ls -d /tmp/belljar-* 2>&1']);
+    assert.match(again.stdout, /^herels: cannot access/);
+    assert.equal(verb('rm', [id]).status, 0);
+  });
+});
+
+describe('shell', { skip: spawnSync('python3', ['-c', 'import pty']).status !== 0 && 'there is no python3' }, () => {
+  // Types each text when the one before it has been seen; prints what came, and how it ended.
+  const driver = `
+import fcntl, json, os, pty, select, struct, sys, termios, time
+steps, argv = json.loads(sys.argv[1]), sys.argv[2:]
+pid, fd = pty.fork()
+if pid == 0: os.execv(argv[0], argv)
+fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', 31, 101, 0, 0))
+before, out, end = termios.tcgetattr(fd), b'', time.time() + 40
+def until(text):
+    global out
+    while time.time() < end and (text is None or text not in out):
+        if not select.select([fd], [], [], 0.2)[0]: continue
+        try: more = os.read(fd, 65536)
+        except OSError: break
+        if not more: break
+        out += more
+for seen, typed in steps:
+    until(seen.encode())
+    if typed == 'RESIZE': fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', 41, 111, 0, 0)); time.sleep(0.5)
+    else: os.write(fd, typed.encode())
+until(None)
+same = termios.tcgetattr(fd) == before
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+print(json.dumps({'out': out.decode('utf8', 'replace'), 'status': status, 'same': same}))
+`;
+  const typed = (steps, args = []) => {
+    const result = spawnSync('python3', ['-c', driver, JSON.stringify(steps), BELLJAR, 'shell', ...STATE, ...args], { env, encoding: 'utf8', timeout: PATIENCE_MS });
+    assert.equal(result.status, 0, result.stderr);
+    return JSON.parse(result.stdout);
+  };
+
+  test('it is a terminal of the right size, and the status is the shell\'s', () => {
+    const { out, same, status } = typed([['$ ', 'stty size; echo $TERM; id -un; exit 3\r']]);
+    assert.equal(status, 3);
+    assert.match(out, /\r\n(\x1b\[\?2004l\r)?31 101\r\nxterm-256color\r\ncoderunner\r\n/);
+    assert.equal(same, true);
+  });
+
+  test('what commands the terminal from inside is left out', () => {
+    const { out } = typed([['$ ', 'printf "\\033]0;title\\007\\033[6n\\033[31mred\\n"; exit\r']]);
+    assert.match(out, /\n(\x1b\[\?2004l\r)?\x1b\[31mred\r\n/);
+    assert.equal(/\x1b\]0;title\x07/.test(out), false);
+    assert.equal(out.includes('\x1b[6n'), false);
+  });
+
+  test('it learns of a new size', () => {
+    const { out } = typed([['$ ', 'RESIZE'], ['', 'stty size; exit\r']]);
+    assert.match(out, /41 111\r\n/);
+  });
+
+  test('a named one is kept', () => {
+    typed([['$ ', 'echo data >kept; exit\r']], ['shelled']);
+    assert.equal(verb('exec', ['--sandbox', 'shelled', 'cat', 'kept']).stdout, 'data\n');
+    assert.equal(verb('rm', ['shelled']).status, 0);
+  });
+
+  test('without a terminal it says what to use', () => {
+    const result = verb('shell', []);
+    assert.equal(result.status, 2);
+    assert.match(result.stderr, /not a terminal; programs are run without one by 'belljar exec'/);
+  });
+});
+
+describe('client', () => {
+  test('lists the tools', () => {
+    const result = client(['tools']);
+    assert.equal(result.status, 0, result.stderr);
+    assert.match(result.stdout, /^run_code +Run code: /m);
+    const tools = JSON.parse(client(['--json', 'tools']).stdout);
+    assert.ok(tools.find(({ name }) => name === 'run_command').inputSchema);
+  });
+
+  test('pages do not matter', () => {
+    const all = JSON.parse(client(['--json', 'tools']).stdout);
+    const paged = run(['client', '--json', 'tools', '--', ...STATE, '--page-size', '1']);
+    assert.deepEqual(JSON.parse(paged.stdout), all);
+  });
+
+  test('calls a tool: text, JSON, arguments from standard input, errors', () => {
+    const code = JSON.stringify({ language: 'python', code: 'print(6 * 7)' });
+    const text = client(['call', 'run_code', code]);
+    assert.equal(text.status, 0, text.stderr);
+    assert.match(text.stdout, /^42\n/);
+    const json = JSON.parse(client(['--json', 'call', 'run_code', '-'], { input: code }).stdout);
+    assert.equal(json.structuredContent.exit_code, 0);
+    const wrong = client(['call', 'run_code', '{"code": 5}']);
+    assert.equal(wrong.status, 1);
+    assert.match(wrong.stdout, /argument 'code'/);
+    const missing = client(['call', 'nonesuch']);
+    assert.deepEqual([missing.status, missing.stdout], [1, '']);
+    assert.match(missing.stderr, /^belljar: tools\/call was refused: unknown tool 'nonesuch'/);
+  });
+
+  test('a picture is told by its size', (t) => {
+    if (verb('exec', ['python3', '-c', 'import matplotlib']).status !== 0) return t.skip('there is no matplotlib');
+    const code = JSON.stringify({ language: 'python', code: 'import matplotlib.pyplot as p; p.plot([1, 2]); p.show()' });
+    assert.match(client(['call', 'run_code', code]).stdout, /^\[picture image\/png, \d+ bytes\]$/m);
+  });
+
+  test('prompts and resources', () => {
+    assert.match(client(['prompts']).stdout, /^getting_started/m);
+    assert.match(client(['prompt', 'getting_started']).stdout, /Belljar/);
+    assert.match(client(['resources']).stdout, /^belljar:\/\/server-info/m);
+    assert.match(client(['read', 'belljar://tools/run_code']).stdout, /^# run_code\n/);
+    assert.match(client(['read', 'belljar://nonesuch']).stderr, /^belljar: resources\/read was refused: /);
+  });
+
+  test('walks through the tools and leaves nothing', () => {
+    const result = client([]);
+    assert.equal(result.status, 0, result.stdout + result.stderr);
+    for (const tool of ['create_sandbox', 'write_file', 'run_command', 'run_code', 'list_directory', 'read_file', 'delete_sandbox'])
+      assert.match(result.stdout, new RegExp(`^  > ${tool} \\{`, 'm'));
+    assert.match(result.stdout, /^    six times seven is 42$/m);
+    const names = (text) => JSON.parse(text).sandboxes.map(({ name }) => name);
+    assert.deepEqual(names(verb('ps', ['--json']).stdout).filter((name) => /^tour-/.test(name)), []);
+  });
+
+  test('Ctrl-C cancels the call and ends the server', async () => {
+    const code = JSON.stringify({ language: 'python', code: 'import time; time.sleep(60)' });
+    const child = spawn(BELLJAR, ['client', 'call', 'run_code', code, '--', ...STATE], { env, stdio: 'ignore' });
+    const ended = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+    const began = Date.now();
+    child.kill('SIGINT');
+    assert.equal(await ended, 130);
+    assert.ok(Date.now() - began < 15_000);
+  });
+
+  test('flags the server does not know', () => {
+    const result = run(['client', 'tools', '--', '--nonsense']);
+    assert.equal(result.status, 1);
+    assert.match(result.stderr, /unknown option '--nonsense'\n[^]*belljar: the server has ended without an answer\n$/);
+  });
+});
+
+describe('logs and ps', () => {
+  before(() => {
+    verb('exec', ['--sandbox', 'logged', 'sh', '-c', 'exit 9']);
+    verb('exec', ['--sandbox', 'logged', '--timeout', '1', 'sleep', '9']);
+    verb('exec', ['printf', 'a\nb']);
+  });
+  after(() => verb('rm', ['logged']));
+
+  test('what was run in one sandbox, the newest last', () => {
+    const { runs } = JSON.parse(verb('logs', ['--json', 'logged']).stdout);
+    assert.deepEqual(runs.map(({ what, outcome }) => [what, outcome]), [
+      ['sh -c exit 9', 'exit code 9'],
+      ['sleep 9', 'timed out'],
+    ]);
+    assert.ok(runs[1].duration_ms >= 1000);
+    assert.match(runs[0].sandbox, /^sb_/);
+    assert.deepEqual(JSON.parse(verb('logs', ['--json', runs[0].sandbox]).stdout).runs, runs);
+  });
+
+  test('lines for people, one for each', () => {
+    const lines = verb('logs', []).stdout.split('\n');
+    assert.match(lines[0], /^STARTED +SANDBOX +TOOK +OUTCOME +WHAT$/);
+    assert.match(lines.at(-2), /^20\d\d-\d\d-\d\dT\S+Z  sb_\S+ +\d+\.\d{3} s +exit code 0 +printf a\\nb$/);
+  });
+
+  test('a name nobody has', () => {
+    const result = verb('logs', ['nonesuch']);
+    assert.equal(result.status, 1);
+    assert.match(result.stderr, /nonesuch/);
+  });
+
+  test('ps tells names, states and ages', () => {
+    assert.match(verb('ps', []).stdout, /^SANDBOX +NAME +STATE +AGE +UNUSED +SLEEPS +EXPIRES\n[^]*^sb_\S+ logged +asleep +\d+ s +\d+ s +- +-$/m);
+    const row = JSON.parse(verb('ps', ['--json']).stdout).sandboxes.find(({ name }) => name === 'logged');
+    assert.match(row.created, /^20\d\d-.*Z$/);
+    assert.equal(row.state, 'asleep');
+  });
+
+  test('nothing was ever run', () => {
+    const nowhere = ['--state-dir', join(dir, 'nowhere')];
+    for (const name of ['logs', 'ps']) {
+      const result = run([name, ...nowhere]);
+      assert.deepEqual([result.status, result.stdout, result.stderr], [0, '', '']);
+    }
+  });
+});

@@ -1,0 +1,67 @@
+/* fuzz_run_text.c - whatever a program prints, the text of an answer is UTF-8 within its bound,
+ * has no command to a terminal in it, and tells how many bytes are missing. What base64 stands
+ * for becomes the same base64 again. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include "sandbox/process.h"
+#include "tools/run_text.h"
+
+enum { GAP_MAX = 64 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check_base64(struct view text)
+{
+	AUTO_FREE char *bytes = NULL, *encoded = NULL, *again = NULL;
+	size_t len, len_again;
+	struct error err;
+
+	if (base64_decode(text, &bytes, &len, &err) < 0)
+		return;
+	encoded = base64_encode((struct view){ bytes, len });
+	must(base64_decode(view_of(encoded), &again, &len_again, &err) == 0);
+	must(len == len_again && memcmp(bytes, again, len) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct process_stream stream = { 0 };
+	AUTO_BUF struct buf out;
+	uint64_t missing;
+	size_t max, cut;
+
+	buf_init(&out, run_text_room(size) + GAP_MAX);
+	if (size < 4)
+		return 0;
+	check_base64((struct view){ (const char *)data, size });
+	max = data[0] | (size_t)(data[1] & 15) << 8;
+	stream.left_out = data[2];
+	cut = (size - 4) * data[3] / 255;
+	stream.head = (struct view){ (const char *)data + 4, cut };
+	stream.tail = (struct view){ (const char *)data + 4 + cut, size - 4 - cut };
+	stream.total = size - 4 + stream.left_out;
+	missing = run_text_fit(&stream, max, &out);
+	must(missing >= stream.left_out && missing <= stream.total);
+	must(out.len <= max + GAP_MAX && utf8_valid(buf_view(&out)));
+	for (size_t i = 0; i < out.len; i++) {
+		unsigned char byte = (unsigned char)out.ptr[i];
+
+		must(byte != 0x7f && byte != 0 && (byte >= ' ' || strchr("\n\t\r", byte) != NULL));
+		must(i == 0 || (unsigned char)out.ptr[i - 1] != 0xc2 || byte > 0x9f);
+	}
+	return 0;
+}

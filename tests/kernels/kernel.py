@@ -1,0 +1,191 @@
+"""kernel.py - the server's end of src/sandbox/kernel_wire.h, for the tests of Python's end.
+
+The kernel runs below a process that adopts orphans, as the keeper in a sandbox does."""
+import ctypes
+import os
+import pathlib
+import select
+import shutil
+import signal
+import socket
+import tempfile
+import time
+
+SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src/kernels"
+PYTHON = os.environ.get("KERNEL_PYTHON", "/usr/bin/python3")
+LIMIT_S = float(os.environ.get("KERNEL_LIMIT", 60))
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def source():
+    """As python_image.S puts it together."""
+    text = (SOURCES / "python.py").read_text()
+    for name in "fresh", "session", "rich":
+        text += "\n%s = r'''%s'''" % (name.upper(), (SOURCES / ("python_%s.py" % name)).read_text())
+    return (text + "\n").encode()
+
+
+def frame(kind, *values):
+    body = b"".join(len(v).to_bytes(4, "little") + v
+                    for v in (v if isinstance(v, bytes) else str(v).encode() for v in values))
+    return kind + len(body).to_bytes(4, "little") + body
+
+
+def fields(body):
+    found = []
+    while body:
+        size = int.from_bytes(body[:4], "little")
+        assert len(body) >= 4 + size, body
+        found.append(body[4:4 + size])
+        body = body[4 + size:]
+    return found
+
+
+class Result:
+    """What one RUN led to."""
+
+    def __init__(self):
+        self.streams = {1: b"", 2: b""}
+        self.shown = []  # (mime, text, path)
+        self.error = None  # (name, message, traceback)
+        self.code = self.signal = self.is_exit = None
+        self.usage = ()
+        self.seconds = None
+
+    out = property(lambda self: self.streams[1].decode())
+    err = property(lambda self: self.streams[2].decode())
+
+
+class Kernel:
+    def __init__(self, session=False, python=PYTHON, env=None, files=None):
+        self.home = pathlib.Path(tempfile.mkdtemp(prefix="kernel-test-"))
+        for name, text in (files or {}).items():
+            (self.home / name).write_text(text)
+        self.socket, theirs = socket.socketpair()
+        self.pipes = {}
+        writers = {}
+        for fd in 1, 2:
+            self.pipes[fd], writers[fd] = os.pipe()
+        told, tell = os.pipe()
+        self.keeper = os.fork()
+        if self.keeper == 0:
+            try:
+                os.chdir(self.home)
+                self.keep(python, env, theirs.fileno(), writers, tell)
+            finally:
+                os._exit(99)
+        theirs.close()
+        for fd in writers[1], writers[2], tell:
+            os.close(fd)
+        self.pid = int(os.read(told, 20))
+        os.close(told)
+        self.count = 0
+        self.buffer = b""
+        boot = (b"session = True\n" if session else b"") + source()
+        self.socket.sendall(b"B" + len(boot).to_bytes(4, "little") + boot)
+        kind, body = self.receive(Result())
+        assert kind == b"r", kind
+        self.version = fields(body)[0].decode()
+
+    @staticmethod
+    def keep(python, env, channel, writers, tell):
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        child = os.fork()
+        if child == 0:
+            os.setsid()
+            for number in signal.SIGPIPE, signal.SIGINT:  # ignored, if we run in the background
+                signal.signal(number, signal.SIG_DFL)
+            wanted = {0: os.open("/dev/null", os.O_RDONLY), 1: writers[1], 2: writers[2], 3: channel}
+            wanted = {to: os.dup(fd) for to, fd in wanted.items()}
+            high = {to: os.dup2(fd, 200 + to) for to, fd in wanted.items()}
+            for to, fd in high.items():
+                os.dup2(fd, to, inheritable=True)
+            os.closerange(4, 300)
+            os.execve(python, [python, "-c", (SOURCES / "python_loader.py").read_text()],
+                      dict(os.environ, MPLBACKEND="Agg", **(env or {})))
+        os.write(tell, b"%d" % child)
+        os.closerange(0, 300)
+        while True:
+            pid, status = os.wait()
+            if pid == child:
+                os._exit(os.WTERMSIG(status) + 128 if os.WIFSIGNALED(status)
+                         else os.WEXITSTATUS(status))
+
+    def receive(self, result, until=None):
+        """The next frame, or output up to `until` on both streams."""
+        deadline = time.monotonic() + LIMIT_S
+        while True:
+            if len(self.buffer) >= 5 and until is None:
+                end = 5 + int.from_bytes(self.buffer[1:5], "little")
+                if len(self.buffer) >= end:
+                    head, self.buffer = self.buffer[:end], self.buffer[end:]
+                    return head[:1], head[5:]
+            if until is not None and all(s.endswith(until) for s in result.streams.values()):
+                for fd in 1, 2:
+                    result.streams[fd] = result.streams[fd][:-len(until)]
+                return None
+            readable, _, _ = select.select([self.socket, *self.pipes.values()], [], [],
+                                           deadline - time.monotonic())
+            assert readable, ("nothing more came", result.streams, result.error)
+            if self.socket in readable:
+                part = self.socket.recv(65536)
+                if not part:
+                    raise EOFError(result.streams)
+                self.buffer += part
+            for fd, pipe in self.pipes.items():
+                if pipe in readable:
+                    result.streams[fd] += os.read(pipe, 65536)
+
+    def send(self, code, cwd="", stdin=None, args=(), env=(), pixels=4000000, bytes=1000000,
+             name=None, is_cell=False):
+        self.count += 1
+        if name is None:
+            name = "<cell %d>" % self.count if is_cell else str(self.home / ("run-%d" % self.count))
+        self.name = name
+        self.sent = time.perf_counter()
+        self.socket.sendall(frame(
+            b"R", "cell" if is_cell else "fresh", name, cwd, code, "0" if stdin is None else "1",
+            stdin or b"", pixels, bytes, len(args), *args, len(env), *env))
+
+    def await_line(self):
+        """The code is running: it has printed a line, which nobody else will see."""
+        line = b""
+        while not line.endswith(b"\n"):
+            assert select.select([self.pipes[1]], [], [], LIMIT_S)[0], line
+            line += os.read(self.pipes[1], 1)
+
+    def finish(self, mark=True):
+        result = Result()
+        while result.code is None:
+            kind, body = self.receive(result)
+            parts = [p.decode() for p in fields(body)]
+            if kind == b"v":
+                result.shown.append(tuple(parts))
+            elif kind == b"e":
+                result.error = tuple(parts)
+            else:
+                assert kind == b"x" and len(parts) == 6, (kind, parts)
+                result.code, result.signal, result.is_exit = map(int, parts[:3])
+                result.usage = tuple(map(int, parts[3:]))
+        result.seconds = time.perf_counter() - self.sent
+        if mark:
+            nonce = os.urandom(12).hex().encode()
+            self.socket.sendall(b"M" + len(nonce).to_bytes(4, "little") + nonce)
+            self.receive(result, until=nonce)
+        return result
+
+    def run(self, code, **options):
+        self.send(code, **options)
+        return self.finish()
+
+    def cell(self, code, **options):
+        return self.run(code, is_cell=True, **options)
+
+    def end(self):
+        """The status of the kernel; EOF is what ends it."""
+        self.socket.close()
+        for pipe in self.pipes.values():
+            os.close(pipe)
+        _, status = os.waitpid(self.keeper, 0)
+        shutil.rmtree(self.home, ignore_errors=True)
+        return os.WEXITSTATUS(status)

@@ -1,0 +1,302 @@
+// node_test.mjs - Node's side of sandbox/kernel_wire.h, spoken to as the server speaks to it.
+// KERNEL_NODES (separated by ":") are the programs to test.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { Kernel, text } from './node_kernel.mjs';
+
+const PNG = '"89504e470d0a1a0a0000000d49484452"';
+
+// One session, a list of [code, what is wanted, options]. Wanted: the text shown, or an object with
+// what must be equal (RegExp: match) of { shown, error, message, traceback, code, out, err }.
+async function session(node, steps) {
+  const kernel = new Kernel(node);
+  try {
+    for (const [code, wanted, options] of steps) {
+      kernel.stderr = '';
+      const result = await kernel.cell(code, options);
+      const got = {
+        shown: result.shown.map((each) => each.text).join('|'), mimes: result.shown.map((each) => each.mime).join('|'),
+        path: result.shown.map((each) => each.path).join('|').replaceAll(kernel.workspace, ''),
+        error: result.error?.name, message: result.error?.message, traceback: result.error?.traceback,
+        code: result.ended[0], is_exit: result.ended[2], out: result.out, err: kernel.stderr,
+      };
+      const want = typeof wanted === 'string' ? { shown: wanted, error: undefined, code: 0 } : wanted;
+      for (const [key, value] of Object.entries(want)) {
+        const where = `${key} of ${code} (${JSON.stringify(got)})`;
+        if (value instanceof RegExp)
+          assert.match(String(got[key]), value, where);
+        else
+          assert.equal(got[key], value, where);
+      }
+    }
+    return kernel;
+  } finally {
+    await kernel.close();
+  }
+}
+
+async function with_kernel(node, is_session, action) {
+  const kernel = new Kernel(node, { session: is_session });
+  try {
+    await action(kernel);
+  } finally {
+    await kernel.close();
+  }
+}
+
+function write(folder, files) {
+  for (const [name, content] of Object.entries(files)) {
+    fs.mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
+    fs.writeFileSync(path.join(folder, name), content);
+  }
+}
+
+const FILES = {
+  'helper.js': 'module.exports = "cjs helper"',
+  'helper2.mjs': 'export default "esm helper"',
+  'node_modules/pkg/package.json': '{"main":"index.js"}',
+  'node_modules/pkg/index.js': 'module.exports = "package"',
+};
+
+// As `node main.js` would do it: status, stdout and stderr, but for Node's own frames.
+async function same_as_node(node, code, options = {}) {
+  const kernel = new Kernel(node, { session: false });
+  try {
+    write(kernel.workspace, FILES);
+    const got = await kernel.fresh(code, options);
+    const run = path.join(kernel.directory, 'run');
+    const file = path.join(run, fs.existsSync(path.join(run, 'main.mjs')) ? 'main.mjs' : 'main.js');
+    assert.equal(fs.statSync(run).mode & 0o777, 0o700);
+    fs.rmSync(run, { recursive: true });
+    fs.mkdirSync(run);
+    write(run, options.beside ?? {});
+    fs.writeFileSync(file, code);
+    const real = spawnSync(node, [file, ...options.args ?? []], {
+      input: options.stdin ?? '', cwd: kernel.workspace, encoding: 'utf8',
+      env: { PATH: process.env.PATH, ...Object.fromEntries((options.env ?? []).map((each) => each.split('='))) },
+    });
+    const plain = (said) => said.replace(/ {4}at .*(node:internal|\[?process).*\n/g, '').replace(/\(node:\d+\)/g, '');
+    assert.deepEqual({ code: got.code, out: got.out, err: plain(got.err) },
+      { code: real.status, out: real.stdout, err: plain(real.stderr) }, code);
+    assert.doesNotMatch(got.err, /belljar|\[eval\]/);
+    return got;
+  } finally {
+    await kernel.close();
+  }
+}
+
+const FRESH = {
+  'an exception': 'function f() { throw new Error("x") }\n\nf()',
+  'a syntax error': 'let a = 1;\nlet b = ;\n',
+  'a rejection nobody handles': 'Promise.reject(new TypeError("q"))',
+  'exit handlers and the exit code': 'process.on("exit", (c) => console.log("exit", c)); process.exitCode = 4',
+  'process.exit': 'process.exit(7)',
+  'what a main module is': 'console.log(require.main === module, __filename, __dirname, module.id, process.execArgv, process.argv, process.mainModule === module)',
+  'import': 'import fs from "fs";\nconsole.log(typeof fs.statSync, import.meta.url); await 1;',
+  'await at the top level': 'const x = await Promise.resolve(3);\nconsole.log(x)',
+  'a module that is wrong': 'import fs from "fs";\nlet b = ;',
+  'await where it may not be': 'function f() { await 1 }\n',
+  'a first line for the shell': '#!/usr/bin/env node\nconsole.log(1)',
+  'the order of callbacks': 'setTimeout(() => console.log("t"), 5); process.nextTick(() => console.log("n")); Promise.resolve().then(() => console.log("p")); console.log("m")',
+  'worker threads': 'const { Worker, isMainThread } = require("worker_threads"); if (isMainThread) new Worker(__filename); else console.log("worker", process.argv.length)',
+  'fork': 'const cp = require("child_process"); if (process.argv[2] !== "c") cp.fork(__filename, ["c"]); else console.log("child", process.send !== undefined)',
+  'cluster': 'const c = require("cluster"); if (c.isPrimary) c.fork().on("exit", (code) => process.exit(code)); else process.exit(5)',
+  'the names that are global': 'console.log(Reflect.ownKeys(globalThis).map(String).sort().join())',
+  'the properties of process': 'console.log(Reflect.ownKeys(process).map(String).sort().join())',
+  'descriptors': 'let link = ""; try { link = require("fs").readlinkSync("/proc/self/fd/3") } catch {} console.log(link.startsWith("socket:"), process._getActiveHandles().length)',
+};
+
+const nodes = (process.env.KERNEL_NODES ?? process.execPath).split(':');
+for (const node of nodes) {
+  const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim();
+
+  describe(`a fresh run of Node ${version}`, () => {
+    for (const [name, code] of Object.entries(FRESH))
+      test(`${name}: as node main.js`, () => same_as_node(node, code));
+
+    test('arguments and environment', () => same_as_node(node,
+      'console.log(process.argv, process.env.Q, process.env.EMPTY)', { args: ['a', 'b c', ''], env: ['Q=1', 'EMPTY='] }));
+
+    for (const code of ['console.log(require("fs").readFileSync(0, "utf8"))', 'process.stdin.on("data", (d) => console.log(String(d)))',
+      'require("readline").createInterface({ input: process.stdin }).on("line", (l) => console.log([l]))'])
+      test(`stdin: ${code}`, async () => {
+        assert.match((await same_as_node(node, code, { stdin: 'one\ntwo' })).out, /one/);
+        await same_as_node(node, code);
+      });
+
+    test('require finds what is in the working directory', async () => {
+      const got = await same_as_node(node, 'console.log(require("./helper"), require("pkg"), require.resolve("pkg").length > 0)', { beside: FILES });
+      assert.match(got.out, /^cjs helper package true/);
+    });
+
+    test('import finds what is in the working directory', async () => {
+      const got = await same_as_node(node, 'import h from "./helper2.mjs"; import p from "pkg"; console.log(h, p, (await import("./helper2.mjs")).default)', { beside: FILES });
+      assert.equal(got.out, 'esm helper package esm helper\n');
+    });
+
+    test('its channel closes before a run comes: it ends', () => with_kernel(node, false, async (kernel) => {
+      await kernel.until(() => kernel.frames.length, 'READY');
+      assert.deepEqual(kernel.frames, [['ready', version.slice(1)]]);
+      kernel.channel.destroy();
+      assert.equal((await kernel.exited()).code, 0);
+    }));
+  });
+
+  describe(`a session of Node ${version}`, () => {
+    test('what was declared stays and can be declared again', () => session(node, [
+      ['const a = 1; let b = { x: 1 }; class C {}; function f() { return a } var v = 9', ''],
+      ['const a = 2; f() + v', '11'], ['b', '{ x: 1 }'], ['new C()', 'C {}'], ['class C { q = 1 }; new C()', 'C { q: 1 }'],
+      ['const { q, r: [w] } = { q: 1, r: [2] }; q + w', '3'], ['const fs = require("fs"); typeof fs.statSync', "'function'"],
+    ]));
+
+    test('the last value is shown, and is _', () => session(node, [
+      ['undefined', ''], ['1 + 1', '2'], ['_ * 2', '4'], ['null', 'null'], ['-0', '-0'], ['10n', '10n'], ['"s"', "'s'"],
+      ['Symbol("q")', 'Symbol(q)'], ['(async () => 5)()', 'Promise { 5 }'], ['_ = 7; undefined', ''], ['8', '8'], ['_', '7'],
+      ['["x".repeat(9000), "y".repeat(9000)]', { shown: /^\[\n {2}'x{9000}',\n {2}'y{7000,8000}\n\.\.\. \(\d+ bytes more\)$/ }],
+    ]));
+
+    test('await and import', () => session(node, [
+      ['await new Promise((r) => setTimeout(() => r(5), 20))', '5'], ['const z = await 6; z', '6'],
+      ['import fs, { readFileSync as rf } from "fs"\nimport * as p from "node:path";\nimport "os"\n;[typeof rf, typeof p.join, typeof fs.statSync]', "[ 'function', 'function', 'function' ]"],
+      ['(await import("node:url")).URL.name', "'URL'"],
+      ['fs.writeFileSync("own.mjs", "export default 3; export const n = 4")', ''],
+      ['import own, { n } from "./own.mjs"; own + n', '7'], ['"import x from y"', "'import x from y'"],
+      ['import nope from "nope"', { error: 'Error', message: /^Cannot find package 'nope'/, code: 1 }],
+    ]));
+
+    test('errors have the frames of the cells only', () => session(node, [
+      ['function g() { throw new TypeError("no") }\n\ng()', { error: 'TypeError', message: 'no', code: 1, traceback: 'TypeError: no\n    at g (cell-7:1:22)\n    at cell-7:3:1' }, { name: 'cell-7' }],
+      ['x = 1;\ny = ;', { error: 'SyntaxError', traceback: "cell-8:2\ny = ;\n    ^\n\nSyntaxError: Unexpected token ';'" }, { name: 'cell-8' }],
+      ['f(', { error: 'SyntaxError', traceback: /^cell-1:1\nf\(\n\nSyntaxError: / }],
+      ['await (async () => { await 1; null.x })()', { error: 'TypeError', traceback: /\n {4}at cell-1:1:36$/ }],
+      ['throw 5', { error: 'Uncaught', message: '5' }],
+      ['throw new Error("a", { cause: new Error("b") })', { error: 'Error', traceback: 'Error: a\n    at cell-1:1:7 {\n  [cause]: Error: b\n      at cell-1:1:31\n}' }],
+      ['JSON.parse("{")', { error: 'SyntaxError', traceback: /at cell-1:1:6$/ }],
+      ['throw Object.freeze(new Error("fr"))', { traceback: 'Error: fr\n    at cell-1:1:21' }],
+      ['throw new Proxy({}, { get() { throw 1 } })', { error: 'Uncaught', code: 1 }], ['1', '1'],
+    ]));
+
+    test('an interrupt ends the cell, not the session', () => session(node, [
+      ['let a = 3', ''],
+      ['while (true) {}', { error: 'Interrupted', code: 1 }, { interrupt_after: 200 }], ['a', '3'],
+      ['await 1; while (true) {}', { error: 'Interrupted', code: 1 }, { interrupt_after: 200 }], ['a', '3'],
+      ['await new Promise(() => {})', { error: 'Interrupted', code: 1 }, { interrupt_after: 200 }], ['a', '3'],
+      ['process.nextTick(() => { for (;;); }); 5', { error: 'Interrupted' }, { interrupt_after: 200 }], ['a', '3'],
+    ]));
+
+    test('an await that nothing can end survives the collection of garbage', () => session(node, [
+      ['require("v8").setFlagsFromString("--expose-gc"); var gc = require("vm").runInNewContext("gc"); setInterval(gc, 10); 0', '0'],
+      ['await new Promise(() => {})', { error: 'Interrupted' }, { interrupt_after: 200 }],
+      ['await new Promise((r) => setTimeout(r, 100)); 1', '1'],
+    ]));
+
+    test('an interrupt between cells does nothing', () => with_kernel(node, true, async (kernel) => {
+      await kernel.cell('1');
+      kernel.signal('SIGINT');
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      assert.equal((await kernel.cell('2')).shown[0].text, '2');
+    }));
+
+    test('stdin, arguments, environment, directory', () => session(node, [
+      ['let s = ""; for await (const c of process.stdin) s += c; s', "'in put'", { stdin: 'in put' }],
+      ['require("fs").readFileSync(0, "utf8")', "'again'", { stdin: 'again' }], ['require("fs").readFileSync(0, "utf8")', "''"],
+      ['[process.env.Q, ...process.argv.slice(2)]', "[ '7', 'A', 'B' ]", { env: ['Q=7'], args: ['A', 'B'] }],
+      ['[process.env.Q, process.argv[2]]', "[ undefined, 'A' ]"],
+      ['process.env.Q = "mine"; 0', '0', { env: ['Q=7'] }], ['process.env.Q', "'mine'"],
+      ['process.cwd()', "'/'", { cwd: '/' }], ['process.cwd()', "'/'"],
+      ['1', { error: 'Error', message: /ENOENT/, code: 1 }, { cwd: '/nowhere' }],
+    ]));
+
+    test('what is printed is there before the end', () => session(node, [
+      ['console.log("out"); console.error("err")', { out: 'out\n', err: 'err\n', shown: '' }],
+      ['process.stdout.write("x".repeat(1000000)); undefined', { out: /^x{1000000}$/ }],
+    ]));
+
+    test('display', () => session(node, [
+      ['display({ "text/html": "<b>" }); display.json({ a: [1] }); display.html("<i>"); display("<svg></svg>"); display("text"); display({ a: 1 })', {
+        mimes: 'text/html|application/json|text/html|image/svg+xml|text/plain|text/plain', shown: '<b>|{\n  "a": [\n    1\n  ]\n}|<i>|<svg></svg>|text|{ a: 1 }' }],
+      [`display(Buffer.from(${PNG}, "hex"))`, { mimes: 'image/png', shown: '', path: '/.belljar/image-1.png' }, { bytes: 100 }],
+      [`Buffer.from(${PNG}, "hex")`, { mimes: 'image/png', path: '/.belljar/image-2.png' }, { bytes: 100 }],
+      [`display({ mime: "image/png", data: Buffer.from(${PNG}, "hex").toString("base64") })`, { path: '/.belljar/image-3.png' }],
+      [`display(Buffer.from(${PNG}, "hex"))`, { mimes: 'text/plain', shown: '(a picture of 16 bytes is not shown: the most is 10; make it smaller)' }, { bytes: 10 }],
+      ['display({ "image/png": "AAAA" })', { error: 'TypeError', message: /is no PNG/ }],
+      ['display.html("x".repeat(2000000))', { mimes: 'text/plain', shown: /^\(text\/html of 2000000 bytes is not shown/ }],
+    ]));
+
+    test('errors outside of cells are told and do no harm', () => session(node, [
+      ['setTimeout(() => { throw new Error("late") }, 1); Promise.reject(new Error("rejected")); await new Promise((r) => setTimeout(r, 50))', {
+        error: undefined, err: /^Uncaught Error: rejected\n {4}at cell-1:1:\d+\nUncaught Error: late\n {4}at .*cell-1:1:\d+\)?\n$/ }],
+      ['process.nextTick(() => { throw new Error("tick") }); 5', { shown: '5', err: /^Uncaught Error: tick\n/ }], ['6', '6'],
+    ]));
+
+    test('what a cell started goes on between cells', () => with_kernel(node, true, async (kernel) => {
+      await kernel.cell('let n = 0; const t = setInterval(() => n++, 5); 0');
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      assert.ok(Number((await kernel.cell('n')).shown[0].text) > 3);
+    }));
+
+    test('process.exit ends the session and says so', async () => {
+      const kernel = await session(node, [['process.on("exit", () => console.log("bye")); process.exit(3)', { code: 3, is_exit: 1, out: 'bye\n' }]]);
+      assert.deepEqual(kernel.ended, { code: 3, signal: null });
+    });
+
+    test('children do not get the channel', () => session(node, [
+      ['require("child_process").execSync("[ -e /proc/self/fd/3 ] && ls -l /proc/$$/fd/3 | grep -c socket || echo none").toString().trim()', "'none'"],
+    ]));
+
+    test('its channel closes: it ends', () => with_kernel(node, true, async (kernel) => {
+      await kernel.cell('setInterval(() => {}, 1000); 0');
+      kernel.channel.destroy();
+      assert.equal((await kernel.exited()).code, 0);
+    }));
+
+    test('frames that come in pieces and at once', () => with_kernel(node, true, async (kernel) => {
+      const write = kernel.channel.write.bind(kernel.channel);
+      const said = [];
+      kernel.channel.write = (bytes) => said.push(bytes);
+      kernel.send_run('cell', 'a', `/* ${'x'.repeat(300000)} */ 1`);
+      kernel.send_run('cell', 'b', 'await new Promise((r) => setTimeout(r, 20)); 2');
+      kernel.send_run('cell', 'c', '3');
+      const all = Buffer.concat(said);
+      for (const [from, to] of [[0, 3], [3, 7], [7, 200000], [200000, all.length]]) {
+        write(all.subarray(from, to));
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      await kernel.until(() => kernel.frames.filter(([type]) => type === 'ended').length === 3, 'three ends');
+      assert.equal(kernel.frames.filter(([type]) => type === 'shown').map((each) => each[2]).join(), '1,2,3');
+    }));
+  });
+}
+
+describe('imports in a cell', () => {
+  const replace = (0, eval)(text.slice(text.lastIndexOf('\n(code, name) =>') + 1, text.lastIndexOf(')')));
+  for (const [code, wanted] of [
+    ['import a from "b"', 'const { default: a } = await I("b");'],
+    ["import { a, b as c } from 'd';x", "const {  a, b: c  } = await I('d');x"],
+    ['import * as n from "m"', 'const n = await I("m");'],
+    ['import d, * as n from "m"', 'const n = await I("m"), { default: d } = n;'],
+    ['import d, { x } from "m"', 'const { default: d,  x  } = await I("m");'],
+    ['import {\n  a,\n} from "m"\nz', 'const {  a,  } = await I("m");\n\n\nz'],
+    ['import j from "./j.json" with { type: "json" };', 'const { default: j } = await I("./j.json", { with: { type: "json" } });'],
+    ['import "m"', 'void await I("m");'],
+    ['x = import("m")', 'x = I("m")'], ['[...import.meta.url]', '[...I.meta.url]'],
+    ['a.import("m")', 'a.import("m")'], ['a?.import("m")', 'a?.import("m")'],
+    ['({ import: 1, import(x) { } })', '({ import: 1, import(x) { } })'],
+    ['"import(1)" + /import("x")/ + `import(1) ${import("y")} import(2)`', '"import(1)" + /import("x")/ + `import(1) ${I("y")} import(2)`'],
+    ['// import("x")\n/* import "y" */ a / import("z") / 2', '// import("x")\n/* import "y" */ a / I("z") / 2'],
+    ['if (x) { import "y" }', 'if (x) { import "y" }'], ['important(1); ximport("m")', 'important(1); ximport("m")'],
+    ['`unfinished import("x")', '`unfinished import("x")'], ['import', 'import'], ['import {', 'import {'],
+  ])
+    test(JSON.stringify(code), () => assert.equal(replace(code, 'I'), wanted));
+
+  test('takes no longer than the code is long', () => {
+    for (const code of ['import '.repeat(10000), 'import {'.repeat(20000), 'import('.repeat(20000), `import ${' '.repeat(100000)}`, `import a${'/*'.repeat(30000)}`]) {
+      const start = Date.now();
+      replace(code, 'I');
+      assert.ok(Date.now() - start < 3000, `${code.slice(0, 20)} took ${Date.now() - start} ms`);
+    }
+  });
+});

@@ -1,0 +1,645 @@
+"""python_test.py - src/kernels/python.py: fresh runs are what `python3 main.py` would be."""
+import hashlib
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+import tap
+from kernel import PYTHON, Kernel, frame
+
+
+def has(module):
+    return subprocess.run([PYTHON, "-c", "import " + module], stderr=subprocess.DEVNULL).returncode == 0
+
+
+def alive(pid):
+    try:
+        return pathlib.Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def interruptible():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def child_of(pid):
+    return int(pathlib.Path("/proc/%d/task/%d/children" % (pid, pid)).read_text())
+
+
+def without_addresses(text):
+    return re.sub("0x[0-9a-f]{6,}", "0x", text)
+
+
+# Each is run both ways; what comes out must be the same.
+SAME = {
+    "prints": "print(1); import sys; print('e', file=sys.stderr)",
+    "nothing": "",
+    "only a comment": "# nothing",
+    "exit with a number": "import sys; print('x', end=''); sys.exit(7)",
+    "exit with a text": "import sys; sys.exit('gone')",
+    "exit with nothing": "import sys; sys.exit()",
+    "exit with a large number": "raise SystemExit(256 + 3)",
+    "os._exit": "import os; print('lost'); os._exit(9)",
+    "abort": "import os, resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); os.abort()",
+    "killed by a signal": "import os; os.kill(os.getpid(), 9)",
+    "exception": "def f():\n    raise ValueError('bad')\n\nf()\n",
+    "exception in a chain": "try:\n    1/0\nexcept ZeroDivisionError as e:\n    raise KeyError(1) from e\n",
+    "exception with notes of its own": "class E(Exception):\n    pass\nraise E('x')",
+    "syntax error": "x = 1\nif x\n    pass\n",
+    "indentation error": "if 1:\nx\n",
+    "syntax warning": "print('\\d' if 1 is 1 else 0)",
+    "keyboard interrupt": "raise KeyboardInterrupt",
+    "SIGINT": "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(5)\n",
+    "SIGTERM": "import os, signal, time\nos.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(5)\n",
+    "recursion": "import sys\nsys.setrecursionlimit(100)\ndef f(): f()\ntry:\n    f()\nexcept RecursionError as e:\n    print(e)\n",
+    "atexit": "import atexit; atexit.register(print, 'at exit'); print('body'); 1/0",
+    "__del__ of a global": "class A:\n    def __del__(self): print('del', __name__)\na = A()\nprint('end')",
+    "an open file is flushed": "f = open('flushed.txt', 'w'); f.write('abc')",
+    "threads are joined": "import threading, time\ndef f():\n    time.sleep(.1); print('thread')\nthreading.Thread(target=f).start()\nprint(threading.main_thread() is threading.current_thread(), threading.active_count())",
+    "a daemon thread is not": "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+    "exception in a thread": "import threading\nt = threading.Thread(target=lambda: 1/0, name='T'); t.start(); t.join()",
+    "excepthook": "import sys, traceback\ndef hook(kind, value, tb):\n    print('hook', kind, value, len(traceback.extract_tb(tb)), sys.excepthook is hook)\nsys.excepthook = hook\n1/0",
+    "the namespace": "print([(k, repr(v).partition(' at ')[0]) for k, v in list(globals().items())])",
+    "the hooks": "import sys; print(sys.excepthook is sys.__excepthook__, sys.displayhook is sys.__displayhook__, sys.gettrace(), sys.exc_info())",
+    "__main__": "import sys; m = sys.modules['__main__']; print(m.__dict__ is globals(), m, __name__, vars(m).get('take'))",
+    "modules": "import sys; print(sorted(sys.modules), [m for m in sys.modules][:30])",
+    "caches": "import sys; print(sorted(k for k in sys.path_importer_cache if not k.endswith('main.py')))",
+    "argv": ("import sys; print(sys.argv, getattr(sys, 'orig_argv', 0), sys.flags, sys.executable, sys.path[1:], sys.warnoptions, sys._xoptions)", {"args": ["a b", "", "-x"]}),
+    "descriptors": "import os; print(sorted(os.listdir('/proc/self/fd')), [os.get_inheritable(i) for i in range(3)], os.get_blocking(1))",
+    "standard streams": "import sys\nfor s in sys.stdin, sys.stdout, sys.stderr, sys.__stdin__:\n    print(s, s.encoding, s.errors, s.line_buffering, s.newlines, s.buffer, s.fileno(), s.isatty())\nprint(sys.stdin is sys.__stdin__, sys.stdout is sys.__stdout__)",
+    "stdin is empty": "import sys; print(repr(sys.stdin.read())); input()",
+    "stdin": ("import sys; print(input()); print(sys.stdin.readlines(), sys.stdin.tell() if sys.stdin.seekable() else '')", {"stdin": "one\r\ntwo\nthrée".encode()}),
+    "stdin for a child": ("import subprocess; subprocess.run(['cat'])", {"stdin": b"x" * 100000}),
+    "environment": ("import os, subprocess; print(os.environ['A'], os.getenv('B')); subprocess.run('echo $A', shell=True)", {"env": ["A=b=c", "B="]}),
+    "the time zone": ("import time; print(time.tzname, time.timezone, time.localtime(0))", {"env": ["TZ=Asia/Tokyo"]}),
+    "signals": "import signal\nfor s in range(1, 32):\n    print(s, signal.getsignal(s))\nprint(signal.pthread_sigmask(signal.SIG_BLOCK, []), open('/proc/self/status').read().partition('SigBlk')[2].partition('Speculation')[0].partition('\\nCap')[0])",
+    "leads its session": "import os; print(os.getpid() == os.getsid(0) == os.getpgrp())",
+    "locale": "import locale, sys; print(locale.getpreferredencoding(), locale.setlocale(locale.LC_ALL, None), sys.getfilesystemencoding(), sys.getdefaultencoding())",
+    "warnings": "import warnings; warnings.warn('w'); warnings.warn('d', DeprecationWarning); print(warnings.filters)",
+    "imports leave tracebacks alone": "import json\njson.loads('{')",
+    "getsource": "import inspect\ndef f():\n    return 1\nprint(inspect.getsource(f), inspect.getfile(f)[-8:])",
+    "dataclass, pickle, typing": "import dataclasses, pickle, typing\n@dataclasses.dataclass\nclass P:\n    x: int\n    y: 'P' = None\nprint(pickle.loads(pickle.dumps(P(1, P(2)))), typing.get_type_hints(P), P.__module__)",
+    "annotations": "x: int = 3\nprint(__annotations__)",
+    "asyncio": "import asyncio\nasync def f():\n    await asyncio.sleep(0.01)\n    return 5\nprint(asyncio.run(f()))",
+    "multiprocessing by fork": "import multiprocessing as m\ndef f(x): return x * x\nif __name__ == '__main__':\n    with m.get_context('fork').Pool(2) as p: print(p.map(f, range(5)))",
+    "multiprocessing by spawn": "import multiprocessing as m\ndef f(x): return x * x\nif __name__ == '__main__':\n    with m.get_context('spawn').Pool(2) as p: print(p.map(f, range(5)))",
+    "multiprocessing by a server": "import multiprocessing as m\ndef f(q): q.put((__name__, 6))\nif __name__ == '__main__':\n    c = m.get_context('forkserver'); q = c.Queue(); p = c.Process(target=f, args=(q,)); p.start(); print(q.get()); p.join(); print(p.exitcode)",
+    "concurrent.futures": "from concurrent.futures import ThreadPoolExecutor, ProcessPoolExecutor\nimport multiprocessing\ndef f(x): return x + 1\nif __name__ == '__main__':\n    with ThreadPoolExecutor() as t: print(list(t.map(f, [1, 2])))\n    with ProcessPoolExecutor(2) as t: print(list(t.map(f, [1, 2])))",
+    "subprocess": "import subprocess, sys; print(subprocess.run([sys.executable, '-c', 'print(2)'], stdout=subprocess.PIPE).stdout, subprocess.run('exit 3', shell=True).returncode)",
+    "a child that falls off the end": "import os, sys\npid = os.fork()\nif pid: os.waitpid(pid, 0)\nprint(bool(pid))",
+    "exec": "import os; os.execlp('echo', 'echo', 'replaced')",
+    "a coding line": "# -*- coding: latin-1 -*-\nprint(ascii('\xe9'))".encode("latin-1"),
+    "a byte order mark": b"\xef\xbb\xbfprint('bom')",
+    "CRLF": b"def f():\r\n    return '''a\r\nb'''\r\nprint(repr(f()))\r\n",
+    "no line end": "if 1:\n    print(2)",
+    "stdout is closed": "import sys, os\nsys.stdout.flush(); os.close(1)\nprint('x')",
+    "a future": "from __future__ import annotations\ndef f(x: nothing): pass\nprint(f.__annotations__)",
+    "unraisable": "class A:\n    def __del__(self): 1/0\nA()\nprint('on')",
+    "exception group": "try:\n    ExceptionGroup\nexcept NameError:\n    pass\nelse:\n    raise ExceptionGroup('g', [ValueError(1), KeyError(2)])",
+    "garbage": "import gc; print(gc.isenabled(), gc.get_threshold(), gc.garbage, gc.get_debug())",
+    "umask and limits": "import os, resource; u = os.umask(0); print(oct(u), resource.getrlimit(resource.RLIMIT_NOFILE), os.nice(0))",
+    "main imports itself": "import __main__; print(__main__.__file__ == __file__)",
+    "a traceback of an import": ("import broken", {"files": {"broken.py": "def f():\n    1/0\nf()\n"}}),
+}
+
+
+class Same(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.kernel = Kernel()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.kernel.end()
+
+    def bare(self, path, code, stdin=None, args=(), env=()):
+        """What `python3 main.py` does, at the same place."""
+        os.mkdir(os.path.dirname(path), 0o700)
+        pathlib.Path(path).write_bytes(code)
+        environment = dict(os.environ, MPLBACKEND="Agg")
+        environment.update(e.split("=", 1) for e in env)
+        with open(self.kernel.home / "stdin", "wb") as file:
+            file.write(stdin or b"")
+        with open("/dev/null" if stdin is None else self.kernel.home / "stdin", "rb") as file:
+            done = subprocess.run([PYTHON, path, *args], cwd=self.kernel.home, env=environment,
+                                  stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  start_new_session=True, timeout=60, preexec_fn=interruptible)
+        for left in os.listdir(os.path.dirname(path)):
+            if left != "__pycache__":
+                os.unlink(os.path.join(os.path.dirname(path), left))
+        return (without_addresses(done.stdout.decode()), without_addresses(done.stderr.decode()),
+                max(done.returncode, 0), max(-done.returncode, 0))
+
+
+def same(name, code, options):
+    def test(self):
+        bytes_ = code if isinstance(code, bytes) else code.encode()
+        extra = dict(options)
+        for file, text in extra.pop("files", {}).items():
+            (self.kernel.home / file).write_text(text)
+        got = self.kernel.run(bytes_, cwd=str(self.kernel.home), **extra)
+        path = self.kernel.name + "/main.py"
+        self.assertFalse(os.path.exists(self.kernel.name))
+        if "files" in options:
+            extra["env"] = ["PYTHONPATH=" + str(self.kernel.home)]
+        want = self.bare(path, bytes_, **extra)
+        self.assertEqual((without_addresses(got.out), without_addresses(got.err), got.code,
+                          got.signal), want)
+    test.__doc__ = "the same as python3 main.py: " + name
+    return test
+
+
+for number, (name_, program) in enumerate(SAME.items()):
+    code_, options_ = program if isinstance(program, tuple) else (program, {})
+    setattr(Same, "test_%03d" % number, same(name_, code_, options_))
+
+
+
+class Fresh(unittest.TestCase):
+    """What a new interpreter has nothing to do with."""
+
+    def setUp(self):
+        self.kernel = Kernel()
+        self.addCleanup(self.kernel.end)
+
+    def test_each_run_is_new(self):
+        self.kernel.run("import os, sys, json; x = 1; sys.path.append('gone'); os.environ['GONE'] = '1'"
+                        "; import builtins; builtins.gone = 1; os.chdir('/'); os.umask(0)")
+        got = self.kernel.run("import os, sys; print('x' in globals(), 'json' in sys.modules, 'gone' in sys.path,"
+                              " 'GONE' in os.environ, os.getcwd(), oct(os.umask(0)))\ngone")
+        self.assertEqual(got.out, "False False False False %s 0o22\n" % self.kernel.home)
+        self.assertIn("NameError: name 'gone' is not defined", got.err)
+
+    def test_random_things_differ(self):
+        code = "import random, uuid, secrets, tempfile; print(random.random(), uuid.uuid4(), secrets.token_hex(), tempfile.mktemp())"
+        words = [self.kernel.run(code).out.split() for _ in range(3)]
+        for column in zip(*words):
+            self.assertEqual(len(set(column)), 3, column)
+
+    def test_a_code_with_a_zero_byte_is_refused(self):
+        got = self.kernel.run(b"print(1)\0")
+        self.assertEqual((got.out, got.code), ("", 1))
+        self.assertRegex(got.err, "^(Value|Syntax)Error: source code .*cannot contain null bytes\\n$")
+
+    def test_modules_come_from_the_working_directory(self):
+        (self.kernel.home / "sub").mkdir()
+        (self.kernel.home / "sub/mine.py").write_text("print('mine')")
+        self.assertEqual(self.kernel.run("import mine", cwd=str(self.kernel.home / "sub")).out, "mine\n")
+
+    def test_nothing_of_the_users_is_imported_into_what_stays(self):
+        trap = "open('imported-%s' % __name__, 'w')"
+        names = ("resource", "gc", "time", "ast", "atexit", "tokenize", "traceback", "re",
+                 "token", "enum")
+        for session in False, True:
+            kernel = Kernel(session, files={name + ".py": trap for name in names})
+            self.addCleanup(kernel.end)
+            if session:
+                self.assertEqual(kernel.cell("1/0").error[0], "ZeroDivisionError")
+            else:
+                self.assertEqual(kernel.run("import os; os.system('sleep 100 &'); print(1)").out, "1\n")
+            self.assertEqual([p.name for p in kernel.home.glob("imported-*")], [])
+
+    def test_a_directory_that_is_missing_is_told(self):
+        got = self.kernel.run("print(1)", cwd="/nowhere")
+        self.assertEqual((got.out, got.code), ("", 1))
+        self.assertEqual(got.err, "belljar: cannot start: [Errno 2] No such file or directory: '/nowhere'\n")
+
+    def test_a_directory_that_exists_is_neither_used_nor_removed(self):
+        taken = self.kernel.home / "taken"
+        taken.mkdir()
+        (taken / "keep").write_text("")
+        got = self.kernel.run("print(1)", name=str(taken))
+        self.assertEqual((got.out, got.code), ("", 1))
+        self.assertIn("File exists", got.err)
+        self.assertTrue((taken / "keep").exists())
+
+    def test_what_is_left_running_is_ended_and_says_no_more(self):
+        got = self.kernel.run("""
+            import os, subprocess, time
+            a = subprocess.Popen(['sleep', '100'])
+            b = subprocess.Popen('(sleep 101; echo late) & echo $!', shell=True, stdout=subprocess.PIPE)
+            c = os.fork()
+            if c == 0:
+                os.setsid()
+                if os.fork() == 0:
+                    while True:
+                        os.write(1, b'late\\n'); time.sleep(.2)
+                os._exit(0)
+            print(a.pid, b.stdout.readline().decode().strip(), flush=True)
+            """.replace("\n            ", "\n"))
+        pids = got.out.replace("late\n", "").split()
+        self.assertEqual(len(pids), 2, (got.out, got.err))
+        for pid in pids:
+            self.assertFalse(alive(int(pid)), pid)
+        time.sleep(0.5)
+        self.assertEqual(self.kernel.run("print(1)").out, "1\n")
+
+    def test_the_directory_goes_with_all_that_is_in_it(self):
+        outside = self.kernel.home / "outside"
+        outside.mkdir()
+        (outside / "keep").write_text("")
+        self.kernel.run("import os; d = os.path.dirname(__file__); os.chdir(d); os.makedirs('a/b/c')"
+                        "; open('a/b/f', 'w'); os.symlink(%r, 'a/link'); os.mkfifo('pipe')"
+                        "; os.chmod('a/b', 0)" % str(outside))
+        self.assertFalse(os.path.lexists(self.kernel.name))
+        self.assertTrue((outside / "keep").exists())
+
+    def test_a_link_in_place_of_the_directory_is_not_followed(self):
+        outside = self.kernel.home / "outside"
+        outside.mkdir()
+        (outside / "main.py").write_text("")
+        self.kernel.run("import os, shutil; d = os.path.dirname(__file__); shutil.rmtree(d)"
+                        "; os.symlink(%r, d)" % str(outside))
+        self.assertFalse(os.path.lexists(self.kernel.name))
+        self.assertTrue((outside / "main.py").exists())
+
+    def test_descriptors_that_were_made_not_to_block_are_set_right(self):
+        self.kernel.run("import os; os.set_blocking(1, False); os.set_blocking(2, False)")
+        got = self.kernel.run("import sys; sys.stdout.write('x' * 1000000); sys.stderr.write('y' * 1000000)")
+        self.assertEqual((len(got.out), len(got.err), got.code), (1000000, 1000000, 0))
+
+    def test_a_lot_of_input_arrives(self):
+        data = os.urandom(8 << 20)
+        got = self.kernel.run("import sys, hashlib; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())",
+                              stdin=data)
+        self.assertEqual(got.out.strip(), hashlib.sha256(data).hexdigest())
+
+    def test_usage_is_the_runs_own(self):
+        got = self.kernel.run("x = bytearray(100 << 20)\nimport time\nwhile time.process_time() < .3: pass")
+        self.assertGreater(got.usage[0] + got.usage[1], 250000)
+        self.assertGreater(got.usage[2], 100 << 10)
+        self.assertLess(sum(self.kernel.run("").usage[:2]), 200000)
+
+    def test_a_signal_for_all_ends_the_run_alone(self):
+        """SIGINT reaches the whole tree, and only the run minds."""
+        self.kernel.send("import time; print('on', flush=True); time.sleep(60)")
+        self.kernel.await_line()
+        child = child_of(self.kernel.pid)
+        for pid in self.kernel.pid, child:
+            os.kill(pid, 2)
+        result = self.kernel.finish()
+        self.assertIn((result.code, result.signal), [(0, 2), (1, 0)])  # the latter in 3.7
+        self.assertEqual(self.kernel.run("print(2)").out, "2\n")
+
+    def test_idle_it_does_not_mind_a_signal(self):
+        child = child_of(self.kernel.pid)
+        for pid in self.kernel.pid, child:
+            os.kill(pid, 2)
+        self.assertEqual(self.kernel.run("print(2)").out, "2\n")
+
+    def test_it_ends_when_who_waits_is_killed(self):
+        child = child_of(self.kernel.pid)
+        os.kill(child, 9)
+        with self.assertRaises(EOFError):
+            self.kernel.finish()
+
+    def test_a_wrong_frame_ends_it(self):
+        self.kernel.socket.sendall(frame(b"Q", "x"))
+        with self.assertRaises(EOFError):
+            self.kernel.finish()
+
+    def test_no_way_to_the_server_is_open_to_the_code(self):
+        got = self.kernel.run("import os\nfor f in os.listdir('/proc/self/fd'):\n"
+                              "    try:\n        print(f, os.readlink('/proc/self/fd/' + f)[:6])\n"
+                              "    except OSError:\n        pass")
+        self.assertNotIn("socket", got.out)
+
+    def test_what_the_code_claims_to_have_shown_is_checked(self):
+        home = str(self.kernel.home)
+        good = frame(b"v", "image/png", "", home + "/.belljar/figure-1.png")
+        for claim in (b"\xff" * 100, frame(b"v", "image/png", "", "/etc/passwd"),
+                      frame(b"v", "text/html", "<b>", ""), frame(b"x", 0, 0, 0, 0, 0, 0), b"v\xff",
+                      frame(b"v", "image/png", "text", home + "/.belljar/a")):
+            with self.subTest(claim=claim):
+                code = "import os; open(os.path.dirname(__file__) + '/shown', 'wb').write(%r)"
+                self.assertEqual(self.kernel.run(code % claim).shown, [])
+                self.assertEqual(len(self.kernel.run(code % (good + claim)).shown), 1)
+        self.assertEqual(len(self.kernel.run(code % (good * 100)).shown), 32)
+        got = self.kernel.run("import os; os.mkfifo(os.path.dirname(__file__) + '/shown')")
+        self.assertEqual((got.code, got.shown), (0, []))
+
+
+def png_size(path):
+    data = pathlib.Path(path).read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n", data[:8]
+    return int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big"), len(data)
+
+
+@unittest.skipUnless(has("matplotlib"), "no matplotlib")
+class FreshPictures(unittest.TestCase):
+    def setUp(self):
+        self.kernel = Kernel()
+        self.addCleanup(self.kernel.end)
+
+    PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\n"
+
+    def expect(self, got, count, first=1):
+        self.assertEqual(got.shown, [("image/png", "", "%s/.belljar/figure-%d.png" % (self.kernel.home, n))
+                                     for n in range(first, first + count)], got.err)
+        return [png_size(path) for _, _, path in got.shown]
+
+    def test_figures_left_open_are_saved_once_also_by_a_run_that_fails(self):
+        got = self.kernel.run(self.PLOT)
+        self.expect(got, 1)
+        self.assertEqual((got.out, got.err, got.code), ("", "", 0))
+        got = self.kernel.run(self.PLOT + "plt.figure(); plt.show(); plt.show(); print(plt.get_fignums())")
+        self.expect(got, 2, 2)
+        self.assertEqual((got.out, got.err), ("[]\n", ""))
+        got = self.kernel.run(self.PLOT + "1/0")
+        self.expect(got, 1, 4)
+        self.assertTrue(got.err.endswith("ZeroDivisionError: division by zero\n"))
+        self.assertEqual((got.err.count("File"), got.code), (1, 1))
+        self.expect(self.kernel.run(self.PLOT + "import sys; sys.exit(3)"), 1, 5)
+        self.expect(self.kernel.run("from matplotlib.pyplot import plot, show\nplot([1]); show()"), 1, 6)
+
+    def test_a_child_that_falls_off_the_end_shows_nothing(self):
+        self.expect(self.kernel.run(self.PLOT + "import os; pid = os.fork(); pid and os.waitpid(pid, 0)"), 1)
+
+    def test_they_keep_to_the_budget(self):
+        (width, height, _), = self.expect(self.kernel.run(
+            "import matplotlib.pyplot as plt; plt.figure(figsize=(20, 10)); plt.plot([1])", pixels=50000), 1)
+        self.assertLessEqual(width * height, 50000)
+        self.assertGreater(width * height, 20000)
+        (_, _, size), = self.expect(self.kernel.run(
+            "import numpy, matplotlib.pyplot as plt; plt.imshow(numpy.random.rand(500, 500))", bytes=20000), 1, 2)
+        self.assertLessEqual(size, 20000)
+
+    def test_no_place_for_them_makes_no_noise(self):
+        (self.kernel.home / ".belljar").write_text("")
+        got = self.kernel.run(self.PLOT)
+        self.assertEqual((got.out, got.err, got.code, got.shown), ("", "", 0, []))
+
+    def test_without_pyplot_nothing_is_loaded(self):
+        self.assertEqual(self.kernel.run("import sys, matplotlib; print('matplotlib.pyplot' in sys.modules)").out,
+                         "False\n")
+
+
+class Cells(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.kernel = Kernel(session=True)
+        self.addCleanup(self.kernel.end)
+
+    def shows(self, code, *texts, **options):
+        got = self.kernel.cell(code, **options)
+        self.assertEqual((got.shown, got.error, got.code),
+                         ([("text/plain", text, "") for text in texts], None, 0), got.err)
+        return got
+
+    def fails(self, code, name, message, traceback):
+        got = self.kernel.cell(code)
+        self.assertEqual(got.error, (name, message, traceback))
+        self.assertEqual((got.code, got.signal, got.is_exit), (1, 0, 0))
+        return got
+
+    def test_variables_survive_and_the_last_value_is_shown(self):
+        self.shows("x = 20")
+        self.shows("x + 1", "21")
+        self.shows("_ * 2", "42")
+        self.shows("x;")
+        self.shows("x  ; # no")
+        self.shows("'a;'", "'a;'")
+        self.shows("None")
+        self.shows("if x:\n    x")
+        self.shows("")
+        self.shows("# nothing")
+        self.shows("def f(): return 7\nf()", "7")
+        self.shows("class A: pass\nimport pickle\ntype(pickle.loads(pickle.dumps(A()))) is A", "True")
+        self.shows("__name__, '__file__' in globals()", "('__main__', False)")
+        self.shows("import sys; sys.modules['__main__'].x", "20")
+
+    def test_output_comes_with_its_cell(self):
+        got = self.kernel.cell("import sys\nprint('out')\nprint('err', file=sys.stderr)\nsys.stdout.write('end');")
+        self.assertEqual((got.out, got.err), ("out\nend", "err\n"))
+        self.assertEqual(self.kernel.cell("1").out, "")
+
+    def test_display_shows_values_as_they_come(self):
+        self.shows("display(1, 'two'); display(); display([3])", "1", "'two'", "[3]")
+
+    def test_tracebacks_hold_the_cells_lines_and_none_of_ours(self):
+        self.kernel.cell("def f(x):\n    raise ValueError('bad')")
+        got = self.kernel.cell("y = 1\nf(y)")
+        self.assertEqual(got.error[:2], ("ValueError", "bad"))
+        lines = [line for line in got.error[2].splitlines() if set(line.strip()) - set("~^")]
+        self.assertEqual(lines, ["Traceback (most recent call last):", '  File "<cell 2>", line 2, in <module>',
+                                 "    f(y)", '  File "<cell 1>", line 2, in f',
+                                 "    raise ValueError('bad')", "ValueError: bad"])
+        got = self.kernel.cell("import json\njson.loads('{')")
+        self.assertEqual(got.error[0], "JSONDecodeError")
+        self.assertNotIn("belljar", got.error[2])
+        got = self.kernel.cell("x = (")
+        self.assertEqual(got.error[0], "SyntaxError")
+        self.assertTrue(got.error[2].startswith('  File "<cell 4>", line 1\n    x = ('), got.error[2])
+        got = self.kernel.cell("def r(): r()\nr()")
+        self.assertEqual(got.error[0], "RecursionError")
+        self.assertLess(len(got.error[2]), 70000)
+        got = self.kernel.cell(b"1\0")
+        self.assertIn(got.error[0], ("SyntaxError", "ValueError"))
+        self.assertEqual(self.kernel.cell("class E(Exception):\n  def __str__(self): 1/0\nraise E()").error[:2], ("E", ""))
+        self.assertEqual(self.kernel.cell("raise ValueError('x' * 1000000)").error[0], "ValueError")
+        self.shows("1", "1")
+
+    def test_await_works_at_the_top(self):
+        self.shows("import asyncio\nq = asyncio.Queue()\nasync def g(n):\n    await asyncio.sleep(.01)\n    return n")
+        self.shows("await g(3)", "3")
+        self.shows("t = asyncio.ensure_future(g(4))\nawait asyncio.sleep(0)")
+        self.shows("await t", "4")
+        self.shows("async with asyncio.Lock(): x = 5\nx", "5")
+        self.shows("asyncio.run(g(6))", "6")
+        self.shows("await g(7)", "7")
+        got = self.kernel.cell("async def bad(): 1/0\nawait bad()")
+        self.assertEqual(got.error[0], "ZeroDivisionError")
+        self.assertNotIn("asyncio", got.error[2])
+
+    def test_a_future_stays(self):
+        self.shows("from __future__ import annotations")
+        self.shows("def f(x: nothing): pass")
+        self.shows("f.__annotations__", "{'x': 'nothing'}")
+
+    def test_source_can_be_inspected(self):
+        self.shows("def f():\n    return 1\n")
+        self.shows("import inspect\ninspect.getsource(f)", repr("def f():\n    return 1\n"))
+
+    def interrupt(self, code):
+        self.kernel.send("print('on', flush=True)\n" + code, is_cell=True)
+        self.kernel.await_line()
+        os.kill(self.kernel.pid, 2)
+        return self.kernel.finish()
+
+    def test_a_cell_can_be_interrupted_and_the_session_goes_on(self):
+        self.shows("x = 2; import time, asyncio")
+        got = self.interrupt("while True: pass")
+        self.assertEqual((got.error[:2], got.code), (("KeyboardInterrupt", ""), 1))
+        self.assertRegex(got.error[2], 'last.:\\n  File "<cell 2>", line [12], in <module>')
+        self.assertNotIn("belljar", got.error[2])
+        self.assertEqual(self.interrupt("time.sleep(50)").error[0], "KeyboardInterrupt")
+        self.assertEqual(self.interrupt("await asyncio.sleep(50)").error[0], "KeyboardInterrupt")
+        self.shows("x", "2")
+        for _ in range(20):
+            os.kill(self.kernel.pid, 2)
+        time.sleep(0.1)
+        self.shows("x", "2")
+        self.shows("import signal; signal.getsignal(2) is signal.default_int_handler", "True")
+
+    def test_interrupts_at_any_moment_do_not_end_it(self):
+        for number in range(200):
+            self.kernel.send("x = 1", is_cell=True)
+            os.kill(self.kernel.pid, 2)
+            got = self.kernel.finish()
+            self.assertIn(got.code, (0, 1))
+        self.shows("1", "1")
+
+    def test_a_handler_of_the_users_stays(self):
+        self.shows("import signal, time\nhits = []\nsignal.signal(2, lambda *a: hits.append(1));")
+        os.kill(self.kernel.pid, 2)  # idle
+        time.sleep(0.1)
+        self.shows("hits", "[]")
+        self.assertIsNone(self.interrupt("time.sleep(1)").error)
+        self.shows("hits", "[1]")
+
+    def test_exit_ends_it_after_what_is_to_be_done_at_exit(self):
+        for code, status, err in (("exit()", 0, ""), ("quit(3)", 3, ""), ("import sys; sys.exit('why')", 1, "why\n"),
+                                  ("raise SystemExit(258)", 2, "")):
+            with self.subTest(code=code):
+                kernel = Kernel(session=True)
+                kernel.cell("import atexit; atexit.register(print, 'at exit');")
+                got = kernel.cell("print('last')\n" + code)
+                self.assertEqual((got.out, got.err, got.code, got.is_exit, got.error),
+                                 ("last\nat exit\n", err, status, 1, None))
+                self.assertEqual(kernel.end(), status)
+
+    def test_what_a_run_brings_along(self):
+        other = self.kernel.home / "other"
+        other.mkdir()
+        self.shows("import os, sys, subprocess\nos.environ['A']", "'1'", env=["A=1"])
+        self.shows("os.getcwd() == %r" % str(other), "True", cwd=str(other))
+        self.shows("os.chdir('/')", cwd=str(other))
+        self.shows("os.getcwd()", "'/'", cwd=str(other))
+        self.shows("os.getcwd()", "'/'")
+        self.shows("input()", "'one'", stdin=b"one\ntwo\n")
+        self.assertEqual(self.kernel.cell("input()").error[0], "EOFError")
+        self.shows("subprocess.run('cat', stdout=subprocess.PIPE).stdout", "b'three'", stdin=b"three")
+        self.shows("sys.stdin.read()", "''")
+        self.shows("sys.argv[1:]", "['x', 'y z']", args=["x", "y z"])
+        self.shows("sys.argv[1:]", "['x', 'y z']")
+        self.assertEqual(self.kernel.cell("1", cwd="/nowhere").error[0], "FileNotFoundError")
+
+    def test_children_do_not_speak_for_the_session(self):
+        got = self.kernel.cell("import os\npid = os.fork()\nif pid == 0: display('child'); 1/0\n"
+                               "os.waitpid(pid, 0)[1]")
+        self.assertEqual((got.shown, got.out, got.error), ([("text/plain", "256", "")], "'child'\n", None))
+        self.assertIn("ZeroDivisionError", got.err)
+        got = self.kernel.cell("pid = os.fork()\n'both' if pid == 0 else os.waitpid(pid, 0)[1]")
+        self.assertEqual((got.shown, got.out), ([("text/plain", "0", "")], "'both'\n"))
+        self.shows("import multiprocessing as m\ndef f(x): return x * x\n"
+                   "with m.get_context('fork').Pool(2) as p: r = p.map(f, range(4))\nr", "[0, 1, 4, 9]")
+        got = self.kernel.cell("import subprocess\nsubprocess.run('ls -l /proc/self/fd', shell=True, stdout=subprocess.PIPE).stdout")
+        self.assertNotIn("socket", got.shown[0][1])
+
+    def test_a_thread_goes_on_and_what_it_shows_later_is_printed(self):
+        self.shows("import threading, time\ndef f():\n    time.sleep(.3); display('late'); print('done', flush=True)\n"
+                   "t = threading.Thread(target=f); t.start()")
+        time.sleep(0.6)
+        self.assertIn("'late'\ndone\n", self.kernel.cell("t.join()").out)
+
+    def test_values_that_offer_more_than_text(self):
+        for code, *want in (
+                ("_repr_html_(s): return '<b>'", ("text/html", "<b>", "")),
+                ("_repr_html_(s): return 'x' * 70000", ("text/plain", "<A>", "")),
+                ("_repr_html_(s): return None", ("text/plain", "<A>", "")),
+                ("_repr_markdown_(s): return '# a'", ("text/markdown", "# a", "")),
+                ("_repr_latex_(s): return '$x$', {}", ("text/latex", "$x$", "")),
+                ("_repr_json_(s): return {'a': [1, 'é']}", ("application/json", '{"a": [1, "é"]}', "")),
+                ("_repr_mimebundle_(s, include=None, exclude=None): return {'text/html': '<i>'}", ("text/html", "<i>", "")),
+                ("_repr_html_(s): raise KeyError(1)", ("text/plain", "<A cannot be shown: KeyError: 1>", "")),
+                ("__getattr__(s, name): return lambda: 'all'", ("text/plain", "<A>", "")),
+                ("_repr_svg_(s): return '<svg/>'", ("image/svg+xml", "<svg/>", ""),
+                 ("image/svg+xml", "", "%s/.belljar/image-1.svg" % self.kernel.home)),
+                ("_repr_png_(s): return b'no png'", ("text/plain", "<A>", ""))):
+            with self.subTest(code=code):
+                got = self.kernel.cell("class A:\n    def %s\n    def __repr__(self): return '<A>'\nA()" % code)
+                self.assertEqual((got.shown, got.error), (want, None))
+        got = self.kernel.cell("class A:\n    def __repr__(self): 1/0\nA()")
+        self.assertEqual(got.shown, [("text/plain", "<A cannot be shown: ZeroDivisionError: division by zero>", "")])
+        self.assertEqual(self.kernel.cell("A").shown, [("text/plain", "<class '__main__.A'>", "")])
+        got = self.kernel.cell("'x' * 100000")
+        self.assertTrue(got.shown[0][1].endswith("... (83618 more characters)"), got.shown[0][1][-50:])
+        self.assertEqual(self.kernel.cell("'\\ud800'").shown[0][1], "'\\ud800'")
+        self.assertEqual(self.kernel.cell("import sys\nclass S:\n    def __repr__(self): return chr(0xd800)\nS()").shown[0][1], "\\ud800")
+
+    def test_descriptors_that_lead_elsewhere_do_not_stop_the_session(self):
+        got = self.kernel.cell("import os, sys\nprint('before')\nsys.stdout.flush()\n"
+                               "os.dup2(os.open('elsewhere', os.O_WRONLY | os.O_CREAT), 1);")
+        self.assertEqual(got.out, "before\n")
+        self.assertEqual((self.kernel.home / "elsewhere").read_text(), "")
+        self.shows("1", "1")
+
+    def test_only_so_much_is_shown(self):
+        got = self.kernel.cell("for i in range(1000): display(i)")
+        self.assertEqual(len(got.shown), 65)
+        self.assertEqual(got.shown[64], ("text/plain", "More was left out: 64 values of a cell are shown.", ""))
+        self.shows("1", "1")
+
+    def test_usage_is_the_cells(self):
+        got = self.kernel.cell("import time\nend = time.process_time() + .2\nwhile time.process_time() < end: pass")
+        self.assertGreater(sum(got.usage[:2]), 150000)
+        self.assertLess(sum(self.kernel.cell("1").usage[:2]), 100000)
+
+
+class CellPictures(unittest.TestCase):
+    def setUp(self):
+        self.kernel = Kernel(session=True)
+        self.addCleanup(self.kernel.end)
+
+    def paths(self, got):
+        self.assertEqual((got.error, got.err), (None, ""))
+        for mime, text, path in got.shown:
+            if path:
+                png_size(path)
+        return [os.path.basename(path) or text for _, text, path in got.shown]
+
+    @unittest.skipUnless(has("matplotlib"), "no matplotlib")
+    def test_each_figure_is_shown_once(self):
+        cell = self.kernel.cell
+        self.assertEqual(self.paths(cell("import matplotlib.pyplot as plt\nplt.plot([1]);")), ["figure-1.png"])
+        self.assertEqual(self.paths(cell("plt.get_fignums()")), ["[]"])
+        self.assertEqual(self.paths(cell("f, a = plt.subplots(); f")), ["figure-2.png"])
+        self.assertEqual(self.paths(cell("f = plt.figure(); display(f); plt.figure(); plt.show(); print(1)")),
+                         ["figure-3.png", "figure-4.png"])
+        self.assertEqual(self.paths(cell("from matplotlib.figure import Figure\nFigure()")), ["figure-5.png"])
+        got = cell("plt.plot([1])\n1/0")
+        self.assertEqual((len(got.shown), got.error[0]), (1, "ZeroDivisionError"))
+
+    @unittest.skipUnless(has("PIL"), "no PIL")
+    def test_images_are_made_to_fit(self):
+        cell = self.kernel.cell
+        self.assertEqual(self.paths(cell("from PIL import Image\ni = Image.new('RGB', (300, 200))\ni")), ["image-1.png"])
+        for mode in "1", "L", "P", "RGBA", "CMYK", "F", "I;16":
+            with self.subTest(mode=mode):
+                got = cell("Image.new(%r, (300, 200))" % mode, pixels=6000)
+                self.assertEqual(png_size(got.shown[0][2])[0:2], (94, 63))
+        got = cell("import os\nImage.frombytes('RGB', (400, 400), os.urandom(480000))", bytes=30000)
+        self.assertLessEqual(png_size(got.shown[0][2])[2], 30000)
+
+    @unittest.skipUnless(has("pandas"), "no pandas")
+    def test_tables_are_text_and_markup(self):
+        got = self.kernel.cell("import pandas as pd\npd.DataFrame({'a': [1, 2]})")
+        self.assertEqual(got.shown[0], ("text/plain", "   a\n0  1\n1  2", ""))
+        self.assertEqual(got.shown[1][0], "text/html")
+        self.assertIn("<table", got.shown[1][1])
+        got = self.kernel.cell("pd.DataFrame({i: range(1000) for i in range(100)})")
+        self.assertIn("[1000 rows x 100 columns]", got.shown[0][1])
+        self.assertLess(len(got.shown[0][1]), 16384)
+        self.assertEqual(self.kernel.cell("pd.Series([1])").shown, [("text/plain", "0    1\ndtype: int64", "")])
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -1,0 +1,72 @@
+#include "base/buf.h"
+#include "kernels/kernels.h"
+#include "unit/test.h"
+
+static void add_file(struct buf *out, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char part[4096];
+	struct error err;
+	size_t n;
+
+	assert_non_null(file);
+	while ((n = fread(part, 1, sizeof(part), file)) > 0)
+		CHECK_OK(buf_add(out, (struct view){ part, n }, &err), err);
+	(void)fclose(file);
+}
+
+/* tests/kernels/kernel.py puts it together in the same way. */
+static void carries_the_sources_as_they_are(void **state)
+{
+	const struct view got = kernel_source(&kernel_python);
+	AUTO_BUF struct buf want;
+	struct error err;
+
+	(void)state;
+	buf_init(&want, 1 << 20);
+	add_file(&want, "src/kernels/python.py");
+	CHECK_OK(buf_add(&want, VIEW("\nFRESH = r'''"), &err), err);
+	add_file(&want, "src/kernels/python_fresh.py");
+	CHECK_OK(buf_add(&want, VIEW("'''\nSESSION = r'''"), &err), err);
+	add_file(&want, "src/kernels/python_session.py");
+	CHECK_OK(buf_add(&want, VIEW("'''\nRICH = r'''"), &err), err);
+	add_file(&want, "src/kernels/python_rich.py");
+	CHECK_OK(buf_add(&want, VIEW("'''\n"), &err), err);
+	assert_int_equal(got.len, want.len);
+	assert_memory_equal(got.ptr, want.ptr, want.len);
+}
+
+static void starts_with_the_loader(void **state)
+{
+	AUTO_BUF struct buf want;
+
+	(void)state;
+	buf_init(&want, 4096);
+	add_file(&want, "src/kernels/python_loader.py");
+	assert_string_equal(kernel_python.options[0], "-c");
+	assert_string_equal(kernel_python.options[1], buf_text(&want));
+	assert_null(kernel_python.options[2]);
+}
+
+/* Else the text would end where they stand. */
+static void holds_three_quotes_only_around_its_parts(void **state)
+{
+	const struct view text = kernel_source(&kernel_python);
+	size_t count = 0;
+
+	(void)state;
+	for (size_t i = 0; i + 3 <= text.len; i++)
+		count += memcmp(text.ptr + i, "'''", 3) == 0;
+	assert_int_equal(count, 6);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(carries_the_sources_as_they_are),
+		TEST(starts_with_the_loader),
+		TEST(holds_three_quotes_only_around_its_parts),
+	};
+
+	return RUN_TESTS("kernel_python", tests);
+}

@@ -1,0 +1,339 @@
+#include <ctype.h>
+
+#include "base/buf.h"
+#include "kernels/kernels.h"
+#include "kernels/languages.h"
+#include "unit/test.h"
+
+static size_t index_of(const char *name)
+{
+	return (size_t)(language_find(name) - languages);
+}
+
+/* Each word of " a b " in small letters, with one space on both sides. */
+static void check_list(const char *list, const char *of)
+{
+	size_t len = strlen(list);
+
+	if (len == 0 || list[0] != ' ' || list[len - 1] != ' ' || strstr(list, "  ") != NULL)
+		fail_msg("\"%s\" of %s is not a list", list, of);
+	for (const char *c = list; *c != '\0'; c++)
+		if (isupper((unsigned char)*c))
+			fail_msg("\"%s\" of %s has capital letters", list, of);
+}
+
+static void every_row_of_the_table_is_whole(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < language_count; i++) {
+		const struct language *l = &languages[i];
+
+		check_list(l->aliases, l->name);
+		check_list(l->extensions, l->name);
+		assert_non_null(l->title);
+		assert_non_null(strchr(l->file, '.'));
+		if (strcasecmp(strchr(l->file, '.') + 1, l->extension) != 0)
+			fail_msg("%s: %s is not called *.%s", l->name, l->file, l->extension);
+		if (language_find(l->name) != l)
+			fail_msg("%s is an alias of %s", l->name, language_find(l->name)->name);
+		assert_non_null(l->runners[0].program);
+		if (l->kernel != NULL)
+			assert_string_equal(l->kernel->language, l->name);
+	}
+}
+
+static void check_command(const char *const *command, const struct language *l)
+{
+	size_t n = 0;
+
+	while (n < LANGUAGE_ARGS_MAX && command[n] != NULL)
+		n++;
+	if (n == 0 || n == LANGUAGE_ARGS_MAX)
+		fail_msg("%s: a command of %zu words without an end", l->name, n);
+}
+
+static void every_runner_runs_the_file_or_what_was_made_of_it(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < language_count; i++) {
+		for (size_t j = 0; j < LANGUAGE_RUNNERS_MAX; j++) {
+			const struct language_runner *r = &languages[i].runners[j];
+			bool compiles = r->compile[0] != NULL, has = false;
+
+			if (r->program == NULL)
+				continue;
+			check_command(r->run, &languages[i]);
+			if (compiles)
+				check_command(r->compile, &languages[i]);
+			assert_string_equal(compiles ? r->compile[0] : r->run[0], "{program}");
+			for (size_t k = 0; r->run[k] != NULL; k++)
+				has |= strstr(r->run[k], compiles ? "{out}" : "{file}") != NULL;
+			if (!has)
+				fail_msg("%s with %s runs nothing", languages[i].name, r->program);
+		}
+	}
+}
+
+static void no_alias_and_no_extension_is_there_twice(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < language_count; i++) {
+		char words[128];
+		char *save, *word;
+
+		(void)snprintf(words, sizeof(words), "%s", languages[i].aliases);
+		for (word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save))
+			if (language_find(word) != &languages[i])
+				fail_msg("%s: %s is %s", languages[i].name, word,
+				         language_find(word)->name);
+		(void)snprintf(words, sizeof(words), "%s", languages[i].extensions);
+		for (word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+			char path[64];
+
+			(void)snprintf(path, sizeof(path), "/a.b/x.%s", word);
+			if (language_by_file(path) != &languages[i])
+				fail_msg("%s: .%s is %s", languages[i].name, word,
+				         language_by_file(path)->name);
+		}
+	}
+}
+
+static void finds_languages_by_name(void **state)
+{
+	static const struct {
+		const char *name, *want;
+	} cases[] = {
+		{ "python", "python" },
+		{ "PY", "python" },
+		{ "Python3", "python" },
+		{ "node", "javascript" },
+		{ "ts", "typescript" },
+		{ "shell", "bash" },
+		{ "sh", "sh" },
+		{ "C++", "cpp" },
+		{ "c", "c" },
+		{ "C#", "csharp" },
+		{ "golang", "go" },
+		{ "rs", "rust" },
+		{ "R", "r" },
+		{ "sql", "sqlite" },
+		{ "", NULL },
+		{ " ", NULL },
+		{ "py python3", NULL },
+		{ "pyth", NULL },
+		{ "klingon", NULL },
+		{ "a-name-that-is-longer-than-any-of-them-could-be", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct language *got = language_find(cases[i].name);
+
+		if ((got == NULL) != (cases[i].want == NULL) ||
+		    (got != NULL && strcmp(got->name, cases[i].want) != 0))
+			fail_msg("%s is %s", cases[i].name, got != NULL ? got->name : "nothing");
+	}
+}
+
+static void finds_languages_by_file(void **state)
+{
+	static const struct {
+		const char *path, *want;
+	} cases[] = {
+		{ "x.py", "python" },
+		{ "/a/b.c/x.mjs", "javascript" },
+		{ "x.sh", "bash" },
+		{ "X.R", "r" },
+		{ "a.tar.rs", "rust" },
+		{ "x.h", NULL },
+		{ "py", NULL },
+		{ ".py", "python" },
+		{ "dir.py/file", NULL },
+		{ "x.", NULL },
+		{ "", NULL },
+		{ "x.py ", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct language *got = language_by_file(cases[i].path);
+
+		if ((got == NULL) != (cases[i].want == NULL) ||
+		    (got != NULL && strcmp(got->name, cases[i].want) != 0))
+			fail_msg("%s is %s", cases[i].path, got != NULL ? got->name : "nothing");
+	}
+}
+
+static void names_are_whole_however_small_the_room(void **state)
+{
+	char all[1024], some[20], none[3];
+
+	(void)state;
+	assert_memory_equal(language_names(all, sizeof(all)), "python, javascript, typescript, ",
+	                    32);
+	assert_string_equal(all + strlen(all) - 7, ", cobol");
+	assert_string_equal(language_names(some, sizeof(some)), "python, javascript");
+	assert_string_equal(language_names(none, sizeof(none)), "");
+}
+
+static void words_in_braces_are_replaced(void **state)
+{
+	static const struct language_place place = { "/bin/p", "/d/f", "/d", "/d/o{file}" };
+	static const struct {
+		const char *argument, *want;
+	} cases[] = {
+		{ "{program}", "/bin/p" },
+		{ "-o{out}", "-o/d/o{file}" },
+		{ ".read '{file}'", ".read '/d/f'" },
+		{ "{dir}/{dir}", "/d//d" },
+		{ "{other}{", "{other}{" },
+		{ "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO_BUF struct buf got;
+		struct error err;
+
+		buf_init(&got, 100);
+		assert_int_equal(language_argument(cases[i].argument, &place, &got, &err), 0);
+		assert_string_equal(buf_text(&got), cases[i].want);
+	}
+}
+
+static void an_argument_that_is_too_long_is_an_error(void **state)
+{
+	static const struct language_place place = { "p", "a long path", "d", "o" };
+	AUTO_BUF struct buf got;
+	struct error err;
+
+	(void)state;
+	buf_init(&got, 8);
+	assert_int_equal(language_argument("{file}", &place, &got, &err), -1);
+	assert_int_equal(err.kind, ERR_LIMIT);
+}
+
+static void ask(bool versions, const char *path, struct language_found *ret)
+{
+	AUTO_BUF struct buf script;
+	AUTO_BUF struct buf said;
+	struct error err;
+	char piece[4096];
+	FILE *shell;
+	size_t n;
+	const char *file = "build/san/probe-test.sh";
+
+	buf_init(&script, 40 * 1024);
+	buf_init(&said, 64 * 1024);
+	if ((versions ? language_probe_versions : language_probe)(&script, &err) < 0)
+		fail_msg("%s", err.msg);
+	shell = fopen(file, "w");
+	assert_non_null(shell);
+	assert_int_equal(fputs(buf_text(&script), shell) < 0, 0);
+	assert_int_equal(fclose(shell), 0);
+	(void)snprintf(piece, sizeof(piece), "PATH='%s' /bin/sh %s 2>&1", path, file);
+	shell = popen(piece, "r");
+	assert_non_null(shell);
+	while ((n = fread(piece, 1, sizeof(piece), shell)) != 0)
+		assert_int_equal(buf_add(&said, (struct view){ piece, n }, &err), 0);
+	assert_int_equal(pclose(shell), 0);
+	(void)remove(file);
+	language_read_probe(buf_view(&said), ret);
+}
+
+static void the_probe_finds_what_is_here(void **state)
+{
+	struct language_found found;
+
+	(void)state;
+	ask(false, "relative:/nowhere:/usr/bin:/bin", &found);
+	assert_true(found.known);
+	assert_int_equal(found.of[index_of("sh")].runner, 0);
+	assert_string_equal(found.of[index_of("sh")].path, "/usr/bin/sh");
+	assert_int_equal(found.of[index_of("bash")].runner, 0);
+	assert_string_equal(found.of[index_of("bash")].version, "");
+	assert_int_equal(found.of[index_of("c")].runner, 0);
+
+	ask(false, "/nowhere::.", &found);
+	for (size_t i = 0; i < LANGUAGES_MAX; i++)
+		assert_int_equal(found.of[i].runner, -1);
+}
+
+static void the_probe_asks_for_versions(void **state)
+{
+	struct language_found found;
+
+	(void)state;
+	ask(true, "/usr/bin:/bin", &found);
+	assert_string_equal(found.of[index_of("sh")].path, "/usr/bin/sh");
+	assert_string_equal(found.of[index_of("sh")].version, "");
+	assert_memory_equal(found.of[index_of("bash")].version, "GNU bash, version ", 18);
+	/* Perl's first line is empty. */
+	assert_memory_equal(found.of[index_of("perl")].version, "This is perl ", 13);
+}
+
+static void reads_only_lines_that_make_sense(void **state)
+{
+	struct language_found found;
+	char text[4096];
+	char longest[128], too_long[129];
+
+	(void)state;
+	memset(longest, 'a', sizeof(longest));
+	memset(too_long, 'a', sizeof(too_long));
+	longest[0] = too_long[0] = '/';
+	longest[127] = too_long[128] = '\0';
+	(void)snprintf(text, sizeof(text),
+	               "0 1 /usr/bin/python\t Python\x1b[1m 3 \r\n" /* good */
+	               "0 0 /usr/bin/python3\n"                     /* the second one */
+	               "1 4 /usr/bin/node\n"                        /* there is no such runner */
+	               "1 -1 /x\n1 0 relative\n1 0 /\n1 0 /a\xff\n1 0 \n1 0\n1\n\n 1 0 /x\n"
+	               "40 0 /x\n99 0 /x\n100 0 /x\n18446744073709551616 0 /x\n"
+	               "1 0 %s\n"
+	               "2 0 %s\n"
+	               "3 0 /bin/bash",
+	               too_long, longest);
+	language_read_probe(view_of(text), &found);
+	assert_true(found.known);
+	assert_int_equal(found.of[0].runner, 1);
+	assert_string_equal(found.of[0].path, "/usr/bin/python");
+	assert_string_equal(found.of[0].version, "Python\\x1b[1m 3");
+	assert_int_equal(found.of[1].runner, -1);
+	assert_string_equal(found.of[1].path, "");
+	assert_int_equal(found.of[2].runner, 0);
+	assert_string_equal(found.of[2].path, longest);
+	assert_string_equal(found.of[3].path, "/bin/bash");
+	for (size_t i = 4; i < LANGUAGES_MAX; i++)
+		assert_int_equal(found.of[i].runner, -1);
+}
+
+static void the_kernels_have_their_text(void **state)
+{
+	static const struct kernel_program *const all[] = { &kernel_python, &kernel_node };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		assert_in_range(kernel_source(all[i]).len, 1000, 200000);
+		assert_ptr_equal(language_find(all[i]->language)->kernel, all[i]);
+	}
+}
+
+int main(void)
+{
+	static const struct CMUnitTest all[] = {
+		TEST(every_row_of_the_table_is_whole),
+		TEST(every_runner_runs_the_file_or_what_was_made_of_it),
+		TEST(no_alias_and_no_extension_is_there_twice),
+		TEST(finds_languages_by_name),
+		TEST(finds_languages_by_file),
+		TEST(names_are_whole_however_small_the_room),
+		TEST(words_in_braces_are_replaced),
+		TEST(an_argument_that_is_too_long_is_an_error),
+		TEST(the_probe_finds_what_is_here),
+		TEST(the_probe_asks_for_versions),
+		TEST(reads_only_lines_that_make_sense),
+		TEST(the_kernels_have_their_text),
+	};
+
+	return RUN_TESTS("languages", all);
+}
