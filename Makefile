@@ -132,6 +132,14 @@ build/agent/image.o: src/engine/agent_image.S build/agent/belljar-agent
 	$(say) AS $@
 	$(Q)$(CC) $(HARDENED) -DAGENT_IMAGE='"build/agent/belljar-agent"' -c $< -o $@
 
+# What waiting interpreters are told to run, as text.
+KERNELS := $(patsubst src/%_image.S,build/%.o,$(wildcard src/kernels/*_image.S))
+
+build/kernels/%.o: src/kernels/%_image.S $(wildcard src/kernels/*.py src/kernels/*.js)
+	$(say) AS $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(HARDENED) -c $< -o $@
+
 # Which system calls may be made inside, for each kind of machine; the linker takes the one it needs.
 FILTERS := build/filter/x86_64.o build/filter/aarch64.o
 
@@ -154,9 +162,9 @@ build/filter/%.o: build/filter/%.c
 	$(say) AR $@
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-build/parts.a: $(PARTS:%.c=build/obj/%.o) build/agent/image.o $(FILTERS)
-build/san/parts.a: $(PARTS:%.c=build/san/obj/%.o) build/agent/image.o $(FILTERS)
-build/fuzz/parts.a: $(PARTS:%.c=build/fuzz/obj/%.o) build/agent/image.o $(FILTERS)
+build/parts.a: $(PARTS:%.c=build/obj/%.o) build/agent/image.o $(KERNELS) $(FILTERS)
+build/san/parts.a: $(PARTS:%.c=build/san/obj/%.o) build/agent/image.o $(KERNELS) $(FILTERS)
+build/fuzz/parts.a: $(PARTS:%.c=build/fuzz/obj/%.o) build/agent/image.o $(KERNELS) $(FILTERS)
 build/agent/parts.a: $(patsubst %.c,build/agent/obj/%.o,$(filter-out src/agent/main.c,$(AGENT)))
 
 build/agent/belljar-agent.debug: build/agent/obj/src/agent/main.o build/agent/parts.a

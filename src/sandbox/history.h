@@ -26,8 +26,8 @@ struct history_row {
 };
 
 void history_add(struct manager *manager, const struct history_row *row);
-/* Newest first, at most `limit`. `sandbox`: an id; NULL: all of the owner's. each() must not use the
- * store. */
+/* Newest first, at most `limit`. `sandbox`: an id; NULL: all of the owner's. each() must not use
+ * the store. */
 MUST_CHECK int history_each(struct store *store, const char *owner, const char *sandbox,
                             unsigned limit, bool (*each)(void *ctx, const struct history_row *row),
                             void *ctx, struct error *err);

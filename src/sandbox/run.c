@@ -1,7 +1,6 @@
 #include "sandbox/run.h"
 
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +12,10 @@
 #include "base/mem.h"
 #include "engine/spec.h"
 #include "sandbox/channel.h"
+#include "sandbox/run_judge.h"
 #include "sandbox/sandbox.h"
 
-enum { GRACE_MS = 2000, LIST_MAX = 60 * 1024, UMASK = 022, FULL_WITHIN = 64 * 1024 };
+enum { GRACE_MS = 2000, LIST_MAX = 60 * 1024, UMASK = 022 };
 
 /* What every program gets. A wish may say otherwise. */
 static const char *const usual_env[] = {
@@ -38,12 +38,9 @@ struct run {
 	void *ctx;
 	struct channel_stream *stream;
 	uint64_t deadline; /* on the clock of clock.h, or 0 */
-	struct engine_counts before;
-	bool is_counted;
-	bool has_exited;
+	struct run_judge judge;
 	struct run_end end;
-	struct channel_stream *stats; /* asked when it has ended */
-	bool is_waiting;              /* for the end of its sandbox */
+	bool is_waiting; /* for the end of its sandbox */
 	bool is_dropped;
 };
 
@@ -68,87 +65,14 @@ static void tell_failed(struct run *run, const struct error *why)
 	events->failed(ctx, why);
 }
 
-static PRINTF_LIKE(2, 3) void add_note(struct run_end *end, const char *fmt, ...)
+static void on_judged(void *ctx)
 {
-	size_t used = strlen(end->note);
-	va_list args;
-
-	if (used != 0)
-		used += (size_t)snprintf(end->note + used, sizeof end->note - used, "; ");
-	va_start(args, fmt);
-	(void)vsnprintf(end->note + used, sizeof end->note - used, fmt, args);
-	va_end(args);
-}
-
-static void judge(struct run *run)
-{
-	const struct spec_limits *limits = &sandbox_row(run->sandbox)->spec.limits;
-	struct engine_counts now;
-
-	if (run->end.signal == SIGXFSZ)
-		add_note(&run->end, "file-size: a file was to be larger than %llu MiB",
-		         (unsigned long long)(limits->file_size >> 20));
-	if (!run->is_counted || !sandbox_counts(run->sandbox, &now))
-		return;
-	run->end.out_of_memory = now.memory_kills > run->before.memory_kills;
-	run->end.out_of_pids = now.pids_refused > run->before.pids_refused;
-	if (run->end.out_of_memory)
-		add_note(&run->end, "memory: processes were killed, the limit is %llu MiB",
-		         (unsigned long long)(limits->memory >> 20));
-	if (run->end.out_of_pids)
-		add_note(&run->end, "pids: processes were refused, the limit is %llu",
-		         (unsigned long long)limits->pids);
-}
-
-static void on_stats(void *ctx, const struct wire_message *message)
-{
-	struct run *run = ctx;
-	const struct wire_stats_are *stats = &message->stats_are;
-	const struct spec_limits *limits = &sandbox_row(run->sandbox)->spec.limits;
-
-	if (message->type != WIRE_STATS_ARE || (stats->known & WIRE_STATS_DISK) == 0)
-		return;
-	/* The last bytes may be too few for anything. */
-	if (stats->disk_total != 0 && stats->disk_used + FULL_WITHIN >= stats->disk_total) {
-		run->end.out_of_disk = true;
-		add_note(&run->end, "disk: no room is left, the limit is %llu MiB",
-		         (unsigned long long)(limits->disk >> 20));
-	} else if (stats->files_total != 0 && stats->files_used >= stats->files_total) {
-		run->end.out_of_disk = true;
-		add_note(&run->end, "inodes: no more files can be made, the limit is %llu",
-		         (unsigned long long)limits->inodes);
-	}
-}
-
-static void on_stats_done(void *ctx, const struct wire_done *done)
-{
-	(void)done;
 	tell_end(ctx);
 }
 
-static void on_stats_failed(void *ctx, enum wire_failure failure, const struct error *why)
-{
-	(void)failure;
-	(void)why;
-	tell_end(ctx);
-}
-
-static const struct channel_stream_events stats_events = { .message = on_stats,
-	                                                   .done = on_stats_done,
-	                                                   .failed = on_stats_failed };
-
-/* A program that failed may have failed for want of room. */
 static void finish(struct run *run)
 {
-	struct channel *channel = sandbox_channel(run->sandbox);
-	const struct wire_message stats = { .type = WIRE_STATS };
-	struct error err;
-
-	sandbox_used(run->sandbox);
-	judge(run);
-	if ((run->end.code == 0 && run->end.signal == 0) || channel == NULL ||
-	    channel_open(channel, &stats, &stats_events, run, &run->stats, &err) < 0)
-		tell_end(run);
+	run_judge_end(&run->judge, &run->end, on_judged, run);
 }
 
 /* --- what the agent says ------------------------------------------------------------------- */
@@ -160,7 +84,6 @@ static void on_message(void *ctx, const struct wire_message *message)
 
 	if (message->type != WIRE_EXITED)
 		return;
-	run->has_exited = true;
 	run->end.code = exited->code;
 	run->end.signal = exited->signal;
 	run->end.timed_out = (exited->flags & WIRE_EXITED_TIMED_OUT) != 0;
@@ -174,7 +97,14 @@ static void on_bytes(void *ctx, uint8_t channel, struct view bytes)
 {
 	struct run *run = ctx;
 
-	run->events->output(run->ctx, channel == WIRE_ERR, bytes);
+	if (channel != WIRE_CONTROL_OUT) {
+		run->events->output(run->ctx, channel == WIRE_ERR, bytes);
+		return;
+	}
+	/* First: whoever hears it may drop the run. */
+	channel_consumed(run->stream, WIRE_CONTROL_OUT, bytes.len);
+	if (run->events->control != NULL)
+		run->events->control(run->ctx, bytes);
 }
 
 static void on_writable(void *ctx)
@@ -322,6 +252,8 @@ static uint8_t flags_of(const struct run_wish *wish)
 		flags |= WIRE_EXEC_PTY;
 	else if (wish->with_stdin)
 		flags |= WIRE_EXEC_STDIN;
+	if (wish->with_control)
+		flags |= WIRE_EXEC_CONTROL;
 	return (uint8_t)flags;
 }
 
@@ -369,7 +301,7 @@ int run_start(struct sandbox *sandbox, const struct run_wish *wish, const struct
 	run->ctx = ctx;
 	if (wish->deadline_ms != 0)
 		run->deadline = clock_now_ms() + wish->deadline_ms;
-	run->is_counted = sandbox_counts(sandbox, &run->before);
+	run_judge_begin(&run->judge, sandbox);
 	if (open_stream(run, wish, channel, err) < 0) {
 		free(run);
 		return -1;
@@ -395,6 +327,11 @@ void run_end_input(struct run *run)
 		channel_end(run->stream, WIRE_IN);
 }
 
+size_t run_write_control(struct run *run, struct view bytes)
+{
+	return run->stream != NULL ? channel_send(run->stream, WIRE_CONTROL_IN, bytes) : bytes.len;
+}
+
 /* A message that cannot be sent now concerns a program that is about to end anyway. */
 static void say(struct run *run, const struct wire_message *message)
 {
@@ -412,6 +349,27 @@ void run_signal(struct run *run, int number)
 	say(run, &message);
 }
 
+void run_interrupt(struct run *run)
+{
+	const struct wire_message message = { .type = WIRE_SIGNAL,
+		                              .signal = { SIGINT, WIRE_TARGET_MAIN } };
+
+	say(run, &message);
+}
+
+void run_set_deadline(struct run *run, uint32_t ms)
+{
+	const struct wire_message message = { .type = WIRE_DEADLINE, .deadline = { ms, GRACE_MS } };
+
+	run->deadline = ms != 0 ? clock_now_ms() + ms : 0;
+	say(run, &message);
+}
+
+void run_count_from_now(struct run *run)
+{
+	run_judge_begin(&run->judge, run->sandbox);
+}
+
 void run_resize(struct run *run, uint16_t rows, uint16_t columns)
 {
 	const struct wire_message message = { .type = WIRE_RESIZE, .resize = { rows, columns } };
@@ -423,8 +381,7 @@ void run_drop(struct run *run)
 {
 	if (run->stream != NULL)
 		channel_drop(run->stream);
-	if (run->stats != NULL)
-		channel_drop(run->stats);
+	run_judge_drop(&run->judge);
 	run->is_dropped = true;
 	if (!run->is_waiting)
 		free(run);

@@ -19,7 +19,8 @@ struct run_wish {
 	const char *cwd;         /* NULL: the workspace */
 	uint32_t deadline_ms;    /* 0: none */
 	bool with_stdin;
-	bool terminal; /* of its own, with so many rows and columns */
+	bool with_control; /* its descriptor 3 is a socket to us */
+	bool terminal;     /* of its own, with so many rows and columns */
 	uint16_t rows, columns;
 };
 
@@ -37,7 +38,10 @@ struct run_end {
 struct run_events {
 	/* Give it back with run_consumed(): no more than 64 KiB are under way without. */
 	void (*output)(void *ctx, bool is_stderr, struct view bytes);
-	void (*writable)(void *ctx); /* after a run_write() that did not take all; may be NULL */
+	/* After a run_write() or run_write_control() that did not take all; may be NULL. */
+	void (*writable)(void *ctx);
+	/* From its descriptor 3: dealt with when this returns. NULL without with_control. */
+	void (*control)(void *ctx, struct view bytes);
 	void (*ended)(void *ctx, const struct run_end *end); /* last call */
 	void (*failed)(void *ctx, const struct error *why); /* last call: there is no end to tell */
 };
@@ -49,7 +53,12 @@ MUST_CHECK int run_start(struct sandbox *sandbox, const struct run_wish *wish,
 void run_consumed(struct run *run, bool is_stderr, size_t bytes);
 size_t run_write(struct run *run, struct view bytes); /* how much it took */
 void run_end_input(struct run *run);
-void run_signal(struct run *run, int number);
+size_t run_write_control(struct run *run, struct view bytes); /* how much it took */
+void run_signal(struct run *run, int number);                 /* to all of it */
+void run_interrupt(struct run *run);                 /* SIGINT to the program itself only */
+void run_set_deadline(struct run *run, uint32_t ms); /* from now, instead of the one there was; 0 */
+/* The limits it is said to have met are those it meets from now on. */
+void run_count_from_now(struct run *run);
 void run_resize(struct run *run, uint16_t rows, uint16_t columns);
 /* Ends the program and all it started; nothing more is told. */
 void run_drop(struct run *run);

@@ -1,22 +1,32 @@
 #include "sandbox/usage.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "sandbox/channel.h"
+#include "sandbox/run.h"
 #include "sandbox/sandbox.h"
 
 struct usage_question {
 	struct usage usage;
-	struct channel_stream *stream;
+	struct sandbox *sandbox;
+	uint64_t disk_limit;
+	struct channel_stream *stream; /* until it has answered; */
+	struct run *walk;              /* then this counts files */
+	char said[1024];               /* by it */
+	size_t said_len;
 	usage_fn *fn;
 	void *ctx;
 };
 
+enum { WALK_MS = 2000 };
+
 static void on_message(void *ctx, const struct wire_message *message)
 {
-	struct usage *usage = &((struct usage_question *)ctx)->usage;
+	struct usage_question *question = ctx;
+	struct usage *usage = &question->usage;
 	const struct wire_stats_are *stats = &message->stats_are;
 
 	if (message->type != WIRE_STATS_ARE)
@@ -33,12 +43,10 @@ static void on_message(void *ctx, const struct wire_message *message)
 		usage->has_processes = true;
 		usage->processes = stats->processes;
 	}
-	if ((stats->known & WIRE_STATS_DISK) != 0) {
+	/* Without a quota these are the numbers of the whole file system. */
+	if ((stats->known & WIRE_STATS_DISK) != 0 && stats->disk_total <= question->disk_limit) {
 		usage->has_disk = true;
 		usage->disk_bytes = stats->disk_used;
-		usage->disk_total = stats->disk_total;
-		usage->files = stats->files_used;
-		usage->files_total = stats->files_total;
 	}
 }
 
@@ -52,10 +60,63 @@ static void tell(struct usage_question *question, const struct error *why)
 	fn(ctx, why == NULL ? &usage : NULL, why);
 }
 
+/* --- counting files by walking them ----------------------------------------------------------- */
+
+static void on_walk_output(void *ctx, bool is_stderr, struct view bytes)
+{
+	struct usage_question *question = ctx;
+	size_t room = sizeof question->said - 1 - question->said_len;
+	size_t len = bytes.len < room ? bytes.len : room;
+
+	run_consumed(question->walk, is_stderr, bytes.len);
+	if (is_stderr)
+		return;
+	memcpy(question->said + question->said_len, bytes.ptr, len);
+	question->said_len += len;
+}
+
+/* Lines of a number of KiB and a path. */
+static void on_walk_ended(void *ctx, const struct run_end *end)
+{
+	struct usage_question *question = ctx;
+	char *line = question->said, *rest = NULL;
+
+	if (end->code == 0 && end->signal == 0)
+		for (line = strtok_r(line, "\n", &rest); line != NULL;
+		     line = strtok_r(NULL, "\n", &rest)) {
+			question->usage.has_disk = true;
+			question->usage.disk_bytes += strtoull(line, NULL, 10) * 1024;
+		}
+	tell(question, NULL);
+}
+
+static void on_walk_failed(void *ctx, const struct error *why)
+{
+	(void)why; /* the rest can be told without it */
+	tell(ctx, NULL);
+}
+
+static int walk(struct usage_question *question)
+{
+	static const char *const argv[] = { "du", "-skx", SPEC_WORKSPACE, SPEC_HOME, "/tmp", NULL };
+	static const struct run_events walk_events = { .output = on_walk_output,
+		                                       .ended = on_walk_ended,
+		                                       .failed = on_walk_failed };
+	const struct run_wish wish = { .argv = argv, .deadline_ms = WALK_MS };
+	struct error ignored;
+
+	return run_start(question->sandbox, &wish, &walk_events, question, &question->walk,
+	                 &ignored);
+}
+
 static void on_done(void *ctx, const struct wire_done *done)
 {
+	struct usage_question *question = ctx;
+
 	(void)done;
-	tell(ctx, NULL);
+	question->stream = NULL;
+	if (question->usage.has_disk || walk(question) < 0)
+		tell(question, NULL);
 }
 
 static void on_failed(void *ctx, enum wire_failure failure, const struct error *why)
@@ -93,7 +154,10 @@ int usage_ask(struct sandbox *sandbox, usage_fn *fn, void *ctx, struct usage_que
 	if (channel == NULL)
 		return error_set(err, ERR_INVALID, "the sandbox is not awake");
 	question = mem_new(sizeof *question);
-	*question = (struct usage_question){ .fn = fn, .ctx = ctx };
+	*question = (struct usage_question){ .sandbox = sandbox,
+		                             .disk_limit = sandbox_row(sandbox)->spec.limits.disk,
+		                             .fn = fn,
+		                             .ctx = ctx };
 	count(sandbox, &question->usage);
 	if (channel_open(channel, &stats, &events, question, &question->stream, err) < 0) {
 		free(question);
@@ -105,6 +169,9 @@ int usage_ask(struct sandbox *sandbox, usage_fn *fn, void *ctx, struct usage_que
 
 void usage_drop(struct usage_question *question)
 {
-	channel_drop(question->stream);
+	if (question->stream != NULL)
+		channel_drop(question->stream);
+	if (question->walk != NULL)
+		run_drop(question->walk);
 	free(question);
 }

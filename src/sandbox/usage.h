@@ -1,5 +1,6 @@
 /* usage.h - what a sandbox uses now: as the kernel counts it from outside where it does, else as
- * its agent sees it from inside. */
+ * its agent sees it from inside. Files are counted by the file system where it keeps a quota, else
+ * by walking them, as far as that gets in two seconds. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +16,7 @@ struct usage {
 	uint64_t memory_bytes, memory_peak_bytes; /* peak 0: nobody counted */
 	uint64_t cpu_us;
 	uint64_t processes;
-	uint64_t disk_bytes, disk_total, files, files_total; /* total 0: not known */
+	uint64_t disk_bytes;
 };
 
 typedef void usage_fn(void *ctx, const struct usage *usage, const struct error *why);

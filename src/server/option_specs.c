@@ -63,7 +63,8 @@ enum { SANDBOXES = FOR_SERVE | FOR_EXEC | FOR_RUN | FOR_SHELL | FOR_CP };
 const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_CONFIG] = { "config", PATH(config), .verbs = SANDBOXES | FOR_DOCTOR, .word = "FILE",
 		.help = "The configuration file to read instead of the usual one." },
-	[OPTION_LOG_LEVEL] = { "log-level", CHOICE(log_level), .verbs = SANDBOXES | FOR_PS | FOR_RM | FOR_LOGS,
+	[OPTION_LOG_LEVEL] = { "log-level", CHOICE(log_level),
+		.verbs = SANDBOXES | FOR_PS | FOR_RM | FOR_LOGS,
 		.in_file = true,
 		.word = "LEVEL", .fallback = "warning", .choices = log_levels,
 		.help = "How much to log on standard error." },
@@ -160,7 +161,8 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.help = "The set of tools to offer." },
 	[OPTION_ALLOW_PATH] = { "allow-path", TEXT(allow_path), .verbs = FOR_SERVE, .in_file = true,
 		.word = "DIR:...", .accepts = is_any, .expected = "directories with : between",
-		.help = "Directories of this machine that copy_in may read and copy_out may write." },
+		.help = "Directories of this machine that copy_in may read and copy_out may "
+			"write." },
 	[OPTION_NO_ROOTS] = { "no-roots", FLAG(no_roots), .verbs = FOR_SERVE, .in_file = true,
 		.help = "Do not count the directories a client declares as its roots among those "
 			"that may be copied from and to." },
@@ -186,8 +188,8 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.help = "Disk of all sandboxes of one owner, by their limits; 0 is any." },
 	[OPTION_ANSWER_WITHIN] = { "answer-within", NUMBER(answer_ms), .verbs = FOR_SERVE,
 		.in_file = true, .word = "MS", .fallback = "45000", .min = 100, .max = 86400000,
-		.help = "A call answers after so many milliseconds; what still runs goes on and can "
-			"be asked for with process_output." },
+		.help = "A call answers after so many milliseconds; what still runs goes on and "
+			"can be asked for with process_output." },
 	[OPTION_RUN_TIMEOUT] = { "run-timeout", NUMBER(run_timeout_s), .verbs = FOR_SERVE,
 		.in_file = true, .word = "SECONDS", .fallback = "300", .min = 1, .max = 86400,
 		.help = "What was started without timeout_s is ended after so long." },
@@ -202,7 +204,8 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.in_file = true, .word = "N", .fallback = "1500000", .min = 10000, .max = 100000000,
 		.help = "Most pixels of a picture that comes back from code." },
 	[OPTION_PICTURE_BYTES] = { "picture-bytes", SIZE(picture_bytes), .verbs = FOR_SERVE,
-		.in_file = true, .word = "SIZE", .fallback = "700K", .min = 10 * KIB, .max = 8 * MIB,
+		.in_file = true, .word = "SIZE", .fallback = "700K", .min = 10 * KIB,
+		.max = 8 * MIB,
 		.help = "Most bytes of a picture in an answer." },
 	[OPTION_COPY_SIZE] = { "copy-size", SIZE(copy_size), .verbs = FOR_SERVE, .in_file = true,
 		.word = "SIZE", .fallback = "2G", .min = MIB, .max = 1024ULL * GIB,
@@ -212,8 +215,8 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.help = "The language of the code, if the file's name does not tell." },
 	[OPTION_KEEP] = { "keep", FLAG(keep), .verbs = FOR_RUN, .flag_only = true,
 		.help = "Keep the sandbox when the code has ended, and tell its id." },
-	[OPTION_SANDBOX] = { "sandbox", TEXT(sandbox), .verbs = FOR_EXEC | FOR_RUN, .flag_only = true,
-		.word = "NAME", .accepts = is_sandbox,
+	[OPTION_SANDBOX] = { "sandbox", TEXT(sandbox), .verbs = FOR_EXEC | FOR_RUN,
+		.flag_only = true, .word = "NAME", .accepts = is_sandbox,
 		.expected = "a name of letters, digits, . _ -",
 		.help = "The sandbox to use, by name or id; made if there is none of that name, "
 			"and kept. Without it a new one is made and thrown away." },

@@ -20,6 +20,8 @@
 #include "sandbox/host_path.h"
 #include "server/porter_internal.h"
 
+enum { END_S = 3 };
+
 /* --- the list ------------------------------------------------------------------------------- */
 
 bool porter_has(const struct porter *porter, const char *path)
@@ -76,7 +78,9 @@ static int allow_listed(struct porter *porter, const struct porter_config *confi
 	     path = strtok_r(NULL, ":", &save))
 		if (porter_allow(porter, path, config->state, err) < 0)
 			return error_wrap(err, "allow-path");
-	return 0;
+	return config->directory != NULL
+	               ? porter_allow(porter, config->directory, config->state, err)
+	               : 0;
 }
 
 /* --- the process ---------------------------------------------------------------------------- */
@@ -112,17 +116,16 @@ static int answer_add(struct porter *porter, const char *path, const char *state
 }
 
 /* False: the server is gone. */
-static bool say(int socket, const struct host_answer *answer, int fd)
+static bool say(int socket, struct host_answer *answer, int fd)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
 	} control = { .bytes = { 0 } };
-	struct iovec part = { .iov_len = sizeof *answer };
+	struct iovec part = { answer, sizeof *answer };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 	ssize_t n;
 
-	memcpy(&part.iov_base, &answer, sizeof answer); /* it is only read */
 	if (fd >= 0) {
 		control.align.cmsg_level = SOL_SOCKET;
 		control.align.cmsg_type = SCM_RIGHTS;
@@ -135,6 +138,16 @@ static bool say(int socket, const struct host_answer *answer, int fd)
 		n = sendmsg(socket, &message, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
 	return n >= 0;
+}
+
+/* The channels are closed by now, or will be with the server: nobody is left behind for others to
+ * bury. One that is stuck in a dead file system is. */
+static NORETURN void leave(void)
+{
+	(void)alarm(END_S);
+	while (wait(NULL) >= 0 || errno == EINTR)
+		continue;
+	_exit(0);
 }
 
 static NORETURN void serve(struct porter *porter, int socket, const char *state)
@@ -150,7 +163,7 @@ static NORETURN void serve(struct porter *porter, int socket, const char *state)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n != (ssize_t)sizeof question)
-			_exit(0);
+			leave();
 		answer = (struct host_answer){ 0 };
 		if (memchr(question.path, '\0', sizeof question.path) == NULL)
 			answer.failed = error_set(&answer.err, ERR_INVALID, "no path") < 0;
@@ -160,7 +173,7 @@ static NORETURN void serve(struct porter *porter, int socket, const char *state)
 			answer.failed = answer_add(porter, question.path, state, &answer.err) < 0;
 		answer.failed |= question.kind == HOST_OPEN && fd < 0;
 		if (!say(socket, &answer, fd))
-			_exit(0);
+			leave();
 	}
 }
 

@@ -16,9 +16,10 @@
 struct error;
 
 struct porter_config {
-	const char *paths; /* "DIR:DIR", absolute or relative to where we are; NULL: none */
-	const char *state; /* the state directory, as realpath(3) tells it; NULL: none */
-	bool may_add;      /* the client's roots count too */
+	const char *paths;     /* "DIR:DIR", absolute or relative to where we are; NULL: none */
+	const char *directory; /* one more, which may have a colon in its name; or NULL */
+	const char *state;     /* the state directory, as realpath(3) tells it; NULL: none */
+	bool may_add;          /* the client's roots count too */
 };
 
 struct porter {

@@ -88,7 +88,7 @@ static int execute_nothing(struct error *err)
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_execveat, 0, 3),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LOW(4)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, EMPTY_PATH, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	const struct view bytes = { (const char *)code, sizeof code };

@@ -85,7 +85,7 @@ static void join_skills(struct server *server)
 static void on_ran(void *ctx, const struct sandbox_row *row)
 {
 	struct server *server = ctx;
-	char prefix[64];
+	char prefix[SANDBOX_NAME_MAX + 16];
 
 	(void)snprintf(prefix, sizeof prefix, "sandbox://%s/", row->spec.id);
 	mcp_server_updated_below(server->mcp, prefix);

@@ -444,7 +444,8 @@ class Cells(unittest.TestCase):
         got = self.kernel.cell(b"1\0")
         self.assertIn(got.error[0], ("SyntaxError", "ValueError"))
         self.assertEqual(self.kernel.cell("class E(Exception):\n  def __str__(self): 1/0\nraise E()").error[:2], ("E", ""))
-        self.assertEqual(self.kernel.cell("raise ValueError('x' * 1000000)").error[0], "ValueError")
+        got = self.kernel.cell("raise ValueError('x' * 1000000)")
+        self.assertLess(sum(map(len, got.error)), 70000)
         self.shows("1", "1")
 
     def test_await_works_at_the_top(self):
@@ -541,8 +542,9 @@ class Cells(unittest.TestCase):
         self.assertEqual((got.shown, got.out), ([("text/plain", "0", "")], "'both'\n"))
         self.shows("import multiprocessing as m\ndef f(x): return x * x\n"
                    "with m.get_context('fork').Pool(2) as p: r = p.map(f, range(4))\nr", "[0, 1, 4, 9]")
-        got = self.kernel.cell("import subprocess\nsubprocess.run('ls -l /proc/self/fd', shell=True, stdout=subprocess.PIPE).stdout")
-        self.assertNotIn("socket", got.shown[0][1])
+        got = self.kernel.cell("os.system('ls -l /proc/self/fd');")
+        self.assertIn("/dev/null", got.out)
+        self.assertNotIn("socket", got.out)
 
     def test_a_thread_goes_on_and_what_it_shows_later_is_printed(self):
         self.shows("import threading, time\ndef f():\n    time.sleep(.3); display('late'); print('done', flush=True)\n"

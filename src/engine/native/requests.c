@@ -151,6 +151,21 @@ void spawner_remove(struct spawner *spawner, const char *name)
 	spawner_start_erasing(spawner);
 }
 
+/* One that was made anew goes again while its first files are still going. */
+static int give_other_name(struct workshop *shop, const char *id, char name[SPEC_ID_LEN + 1],
+                           struct error *err)
+{
+	char random[SPEC_ID_LEN + 1];
+	struct ids_block block;
+
+	spec_new_id(random);
+	(void)snprintf(name, SPEC_ID_LEN + 1, "%s%s", GONE_PREFIX, random + sizeof GONE_PREFIX - 1);
+	if (ids_of(&shop->ids, id, &block, err) < 0 ||
+	    ids_rename(&shop->ids, &block, name, err) < 0)
+		return -1;
+	return renameat2(shop->disk.dir, id, shop->disk.dir, name, RENAME_NOREPLACE);
+}
+
 /* It loses its name at once; its files go in a while, however many they are. */
 static int forget(struct spawner *spawner, const char *id, struct error *err)
 {
@@ -165,7 +180,8 @@ static int forget(struct spawner *spawner, const char *id, struct error *err)
 	if (flock(dir, LOCK_EX | LOCK_NB) < 0)
 		return error_set(err, ERR_INVALID, "sandbox %s is awake in another server", id);
 	(void)snprintf(name, sizeof name, "%s%s", GONE_PREFIX, id + sizeof GONE_PREFIX - 1);
-	if (renameat2(all, id, all, name, RENAME_NOREPLACE) < 0)
+	if (renameat2(all, id, all, name, RENAME_NOREPLACE) < 0 &&
+	    (errno != EEXIST || give_other_name(&spawner->shop, id, name, err) < 0))
 		return error_sys(err, "remove sandbox %s", id);
 	(void)flock(dir, LOCK_UN);
 	spawner_remove(spawner, name);

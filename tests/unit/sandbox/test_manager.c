@@ -328,5 +328,5 @@ int main(void)
 		IN_WORLD(its_maker_says_what_its_programs_find),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_TESTS("sandbox/manager", tests);
 }
