@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "agent/path.h"
-#include "agent/tar.h"
+#include "wire/tar.h"
 
 enum {
 	PACK_PATH_MAX = TAR_NAME_MAX - 1, /* a directory gets a slash behind it */

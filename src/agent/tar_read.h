@@ -7,9 +7,9 @@
  * handed out has been checked for form, not for meaning: a name may still be "../../etc".
  * Touches no files. Memory: a pax header (64 KiB) and four names. */
 #pragma once
-#include "agent/tar.h"
-#include "agent/tar_pax.h"
 #include "base/buf.h"
+#include "wire/tar.h"
+#include "wire/tar_pax.h"
 
 /* The next bytes, valid until the next call: 1, or 0 at their end, or -1. */
 typedef int tar_source_fn(void *ctx, struct view *ret, struct error *err);

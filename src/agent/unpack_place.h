@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/tar.h"
+#include "wire/tar.h"
 
 struct error;
 

@@ -81,38 +81,54 @@ static bool has_only(const char *text, const char *end, const char *allowed)
 	return true;
 }
 
+static void forget_changes(struct screen *screen)
+{
+	screen->changed = 0;
+	screen->has_region = false;
+}
+
+/* The cursor's shape, and a soft reset: the only ones with a character before the last. */
+static bool take_shape(const char *numbers, const char *end)
+{
+	return end[-1] == ' ' && has_only(numbers, end - 1, "0123456789");
+}
+
+static bool take_reset(struct screen *screen, const char *numbers, const char *end)
+{
+	if (end[-1] != '!' || end - 1 != numbers)
+		return false;
+	forget_changes(screen);
+	return true;
+}
+
+/* CSI numbers h or l, without a question mark: typing inserts, or does not. */
+static bool take_insert(struct screen *screen, const char *numbers, const char *end, bool is_set)
+{
+	if (end - numbers != 1 || *numbers != '0' + INSERT_MODE)
+		return false;
+	change(screen, INSERT_BIT, is_set);
+	return true;
+}
+
 /* From "[" to the letter that ends it. */
 static bool take_csi(struct screen *screen)
 {
 	const char *numbers = screen->held + 2, *end = screen->held + screen->held_len - 1;
-	bool is_private = *numbers == '?';
+	bool is_private = *numbers == '?', is_set = *end == 'h';
 	char kind = *end;
 
-	if (kind == 'q' || kind == 'p') { /* the cursor's shape; a soft reset */
-		bool is_reset = kind == 'p';
-
-		if (end[-1] != (is_reset ? '!' : ' ') ||
-		    !has_only(numbers, end - 1, is_reset ? "" : "0123456789"))
-			return false;
-		if (is_reset) {
-			screen->changed = 0;
-			screen->has_region = false;
-		}
-		return true;
-	}
-	if (is_private)
-		numbers++;
+	if (kind == 'q')
+		return take_shape(numbers, end);
+	if (kind == 'p')
+		return take_reset(screen, numbers, end);
+	numbers += is_private;
 	if (!has_only(numbers, end, kind == 'm' ? "0123456789;:" : "0123456789;"))
 		return false;
+	if (kind == 'h' || kind == 'l')
+		return is_private ? take_modes(screen, numbers, end, is_set)
+		                  : take_insert(screen, numbers, end, is_set);
 	if (is_private)
-		return kind == 'h' || kind == 'l' ? take_modes(screen, numbers, end, kind == 'h')
-		                                  : kind == 'J' || kind == 'K';
-	if (kind == 'h' || kind == 'l') {
-		if (end - numbers != 1 || *numbers != '0' + INSERT_MODE)
-			return false;
-		change(screen, INSERT_BIT, kind == 'h');
-		return true;
-	}
+		return kind == 'J' || kind == 'K';
 	if (kind == 'T') /* with more numbers it is about the mouse, and the terminal waits */
 		return memchr(numbers, ';', (size_t)(end - numbers)) == NULL;
 	if (kind == 'r')
@@ -126,10 +142,8 @@ static bool take_escape(struct screen *screen)
 	char first = screen->held[1];
 
 	if (screen->held_len == 2) {
-		if (first == 'c') {
-			screen->changed = 0;
-			screen->has_region = false;
-		}
+		if (first == 'c')
+			forget_changes(screen);
 		return strchr("78DEHM=>c", first) != NULL;
 	}
 	return screen->held_len == 3 && (first == '(' || first == ')') &&

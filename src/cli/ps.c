@@ -1,20 +1,15 @@
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cli/out.h"
+#include "cli/records.h"
 #include "cli/verb.h"
 #include "sandbox/instances.h"
 #include "sandbox/registry.h"
-#include "server/confine.h"
 #include "server/options.h"
 #include "server/owner.h"
-#include "server/stack.h"
 #include "store/store.h"
 #include "json/json.h"
 
@@ -27,81 +22,99 @@ static const char *const state_words[] = {
 _Static_assert(ARRAY_LEN(state_words) == SANDBOX_STATE_COUNT, "a word for each state");
 
 /* A name may be longer than its column. */
-#define LINE "%-29s %-19s %-9s %s\n"
+#define LINE "%-29s %-15s %-9s %-9s %-9s %-9s %s\n"
 
 struct listing {
 	json_t *list; /* NULL: lines */
 	size_t count;
 	int servers;
+	int64_t now_s;
 };
 
 /* What a killed server had awake sleeps, and what it was making or had to throw away goes: the next
  * one will write so. */
-static const char *state_of(const struct listing *listing, const struct sandbox_row *row)
+static enum sandbox_state state_of(const struct listing *listing, const struct sandbox_row *row)
 {
 	if (row->instance[0] == '\0' || instance_is_alive(listing->servers, row->instance))
-		return state_words[row->state];
-	return state_words[row->state == SANDBOX_AWAKE && !row->throw_away ? SANDBOX_ASLEEP
-	                                                                   : SANDBOX_DELETING];
+		return row->state;
+	return row->state == SANDBOX_AWAKE && !row->throw_away ? SANDBOX_ASLEEP : SANDBOX_DELETING;
 }
 
-static const char *when(int64_t seconds, char out[32])
-{
-	struct tm tm;
-	time_t t = (time_t)seconds;
+struct ages {
+	enum sandbox_state state;
+	int64_t sleeps_s, expires_s; /* from now; -1: never */
+};
 
-	(void)gmtime_r(&t, &tm);
-	(void)strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return out;
+static struct ages ages_of(const struct listing *listing, const struct sandbox_row *row)
+{
+	struct ages ages = { state_of(listing, row), -1, -1 };
+	int64_t sleeps_s = row->used_s + row->idle_s - listing->now_s;
+	int64_t expires_s = row->created_s + row->lifetime_s - listing->now_s;
+
+	if (row->idle_s != 0 && ages.state == SANDBOX_AWAKE)
+		ages.sleeps_s = sleeps_s > 0 ? sleeps_s : 0;
+	if (row->lifetime_s != 0)
+		ages.expires_s = expires_s > 0 ? expires_s : 0;
+	return ages;
+}
+
+static const char *left(int64_t seconds, char out[RECORDS_TEXT_SIZE])
+{
+	return seconds < 0 ? "-" : records_span(seconds, out);
+}
+
+static void show_line(struct listing *listing, const struct sandbox_row *row,
+                      const struct ages *ages)
+{
+	char age[RECORDS_TEXT_SIZE], used[RECORDS_TEXT_SIZE], sleeps[RECORDS_TEXT_SIZE],
+	        expires[RECORDS_TEXT_SIZE];
+
+	if (listing->count++ == 0)
+		out(LINE, "SANDBOX", "NAME", "STATE", "AGE", "UNUSED", "SLEEPS", "EXPIRES");
+	out(LINE, row->spec.id, row->name[0] != '\0' ? row->name : "-", state_words[ages->state],
+	    records_span(listing->now_s - row->created_s, age),
+	    records_span(listing->now_s - row->used_s, used), left(ages->sleeps_s, sleeps),
+	    left(ages->expires_s, expires));
 }
 
 static bool show(void *ctx, const struct sandbox_row *row)
 {
 	struct listing *listing = ctx;
-	char used[32];
+	const struct ages ages = ages_of(listing, row);
+	char text[RECORDS_TEXT_SIZE];
 	json_t *object;
 
-	(void)when(row->used_s, used);
 	if (listing->list == NULL) {
-		if (listing->count++ == 0)
-			out(LINE, "SANDBOX", "NAME", "STATE", "USED");
-		out(LINE, row->spec.id, row->name[0] != '\0' ? row->name : "-",
-		    state_of(listing, row), used);
+		show_line(listing, row, &ages);
 		return true;
 	}
 	object = json_obj();
 	json_set_text(object, "id", row->spec.id);
 	json_set_text(object, "name", row->name);
-	json_set_text(object, "state", state_of(listing, row));
-	json_set_text(object, "used", used);
+	json_set_text(object, "state", state_words[ages.state]);
+	json_set_text(object, "created", records_when(row->created_s, text));
+	json_set_text(object, "used", records_when(row->used_s, text));
+	if (ages.sleeps_s >= 0)
+		json_set(object, "sleeps_in_s", json_int(ages.sleeps_s));
+	if (ages.expires_s >= 0)
+		json_set(object, "expires_in_s", json_int(ages.expires_s));
 	json_push(listing->list, object);
 	return true;
 }
 
 static int list(const struct options *options, struct listing *listing, struct error *err)
 {
-	char state[PATH_MAX], path[PATH_MAX + 32];
 	AUTO(store) struct store *store = NULL;
 
-	if (stack_find_state(options, state, err) < 0)
+	if (records_open(options, &store, &listing->servers, err) < 0)
 		return -1;
-	(void)owner_local();
-	if (confine_server(err) < 0)
-		return -1;
-	(void)snprintf(path, sizeof path, "%s/servers", state);
-	listing->servers = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	(void)snprintf(path, sizeof path, "%s/db/belljar.db", state);
-	if (access(path, F_OK) < 0) /* ENOENT: nothing has ever been made here */
-		return errno == ENOENT ? 0 : error_sys(err, "'%s'", path);
-	if (store_open(path, registry_migrations, &store, err) < 0)
-		return -1;
-	return registry_each(store, owner_local(), show, listing, err);
+	return store != NULL ? registry_each(store, owner_local(), show, listing, err) : 0;
 }
 
 static enum verb_result run(const struct verb_call *call, struct error *err)
 {
 	AUTO_JSON json_t *report = NULL;
-	struct listing listing = { .servers = -1 };
+	struct listing listing = { .servers = -1, .now_s = (int64_t)time(NULL) };
 	AUTO_FREE char *text = NULL;
 	size_t len;
 	int r;
@@ -131,8 +144,10 @@ static const struct verb_example examples[] = {
 const struct verb verb_ps = {
 	.name = "ps",
 	.summary = "List your sandboxes.",
-	.help = "Shows each sandbox that is kept, its name, whether it is awake, and when it was "
-	        "used last. One that sleeps is files only: no process, no memory.",
+	.help = "Shows each sandbox that is kept, its name, whether it is awake, how old it is and "
+	        "how long it has not been used; and when it goes to sleep and when it is deleted "
+	        "if "
+	        "nothing happens. One that sleeps is files only: no process, no memory.",
 	.examples = examples,
 	.options = FOR_PS,
 	.run = run,

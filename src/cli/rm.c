@@ -60,7 +60,8 @@ static enum verb_result run(const struct verb_call *call, struct error *err)
 	if (stack_prepare(call->options, &base, err) < 0 || confine_server(err) < 0 ||
 	    loop_new(&removal.loop, err) < 0)
 		return VERB_FAILED;
-	if (stack_new(removal.loop, &base, on_ready, &removal, &removal.stack, err) < 0) {
+	if (stack_new(removal.loop, &base, call->options, on_ready, &removal, &removal.stack, err) <
+	    0) {
 		(void)loop_free(removal.loop);
 		return VERB_FAILED;
 	}

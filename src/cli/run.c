@@ -84,6 +84,12 @@ static int refuse_operand(const struct verb *verb, const char *operand, struct e
 	                 verb->operand, shown, list);
 }
 
+/* Flags behind "--" that a verb passes on, before any operand of its own. */
+static bool is_for_another(const struct verb *verb, const char *operand)
+{
+	return verb->operand_rest && operand[0] == '-';
+}
+
 static int check_operands(const struct command *command, const struct option_args *args,
                           struct error *err)
 {
@@ -106,7 +112,7 @@ static int check_operands(const struct command *command, const struct option_arg
 			                 verb->operand);
 		return 0;
 	}
-	if (verb->operand_choice == NULL)
+	if (verb->operand_choice == NULL || is_for_another(verb, args->operands[0]))
 		return 0;
 	for (size_t i = 0; (known = verb->operand_choice(i)) != NULL; i++)
 		if (strcmp(known, args->operands[0]) == 0)

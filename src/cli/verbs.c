@@ -5,7 +5,8 @@
 
 /* The hidden ones stand last: verb_name_at() stops there. */
 static const struct verb *const verbs[] = {
-	&verb_serve,  &verb_connect,    &verb_exec, &verb_ps,      &verb_rm,
+	&verb_serve,  &verb_connect,    &verb_run,  &verb_exec,    &verb_shell,
+	&verb_ps,     &verb_logs,       &verb_cp,   &verb_rm,      &verb_client,
 	&verb_doctor, &verb_completion, &verb_help, &verb_version, &verb_generate,
 };
 

@@ -49,7 +49,9 @@ const struct language languages[] = {
 	                     { RUNS("ts-node", "{file}"), VERSION },
 	                     { RUNS("node", "--experimental-strip-types", "--no-warnings",
 	                            "{file}"),
-	                       VERSION, .needs = "\"$P\" --experimental-strip-types -e 0" } },
+	                       VERSION,
+	                       .needs = "case $(\"$P\" --version) in v22.[6-9]* | v22.1[0-9]* | "
+	                                "v2[3-9].* | v[3-9][0-9].*) ;; *) false ;; esac" } },
 	},
 	{
 	        .name = "bash",

@@ -11,10 +11,12 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "mcp/server.h"
+#include "sandbox/host.h"
 #include "server/confine.h"
 #include "server/offer.h"
 #include "server/options.h"
 #include "server/owner.h"
+#include "server/porter.h"
 #include "server/stack.h"
 #include "tools/catalogue.h"
 #include "tools/skills.h"
@@ -41,6 +43,8 @@ struct server {
 	struct stack *stack;         /* NULL: nothing can be run, and the offer says why */
 	struct skills *skills;       /* or NULL */
 	void **prompts, **resources; /* the catalogue's, then those of the skills */
+	struct porter porter;
+	struct host *host;
 	struct mcp_server *mcp;
 	struct stdio *stdio;
 	struct loop_signal *signals[ARRAY_LEN(ending_signals)];
@@ -95,6 +99,14 @@ static void on_ran(void *ctx, const struct sandbox_row *row)
 	mcp_server_updated_below(server->mcp, prefix);
 }
 
+static void on_roots(void *app, const char *const *paths, size_t count)
+{
+	const struct tools_context *context = app;
+
+	if (context->host != NULL)
+		host_set_roots(context->host, paths, count);
+}
+
 static struct mcp_server *make_mcp(struct server *server, const struct options *options)
 {
 	const struct mcp_config config = {
@@ -120,6 +132,7 @@ static struct mcp_server *make_mcp(struct server *server, const struct options *
 			.page_size = options->page_size,
 		},
 		.app = &server->offer.context,
+		.roots = server->options->no_roots ? NULL : on_roots,
 	};
 
 	return mcp_server_new(server->loop, &config);
@@ -244,6 +257,28 @@ static int serve(struct server *server, struct error *err)
 	return -1;
 }
 
+/* Directories are opened with the rights of whoever started us, too. */
+static int start_porter(struct server *server, const char *state, struct error *err)
+{
+	const struct porter_config config = { .paths = server->options->allow_path,
+		                              .state = state,
+		                              .may_add = !server->options->no_roots };
+
+	return porter_start(&config, &server->porter, err);
+}
+
+static int make_host(struct server *server, struct error *err)
+{
+	struct porter *porter = &server->porter;
+
+	if (host_new(server->loop, TAKE_FD(porter->socket),
+	             (const char *const *)porter->directories, porter->count, porter->may_add,
+	             &server->host, err) < 0)
+		return -1;
+	server->offer.context.host = server->host;
+	return 0;
+}
+
 /* Forks the spawner, then gives up what only that needs. */
 static int prepare(struct server *server, struct stack_base *base, bool *has_base,
                    struct error *err)
@@ -259,7 +294,8 @@ static int prepare(struct server *server, struct stack_base *base, bool *has_bas
 	if (server->options->skills_dir != NULL &&
 	    skills_load(server->options->skills_dir, &server->skills, err) < 0)
 		return -1;
-	if (confine_server(err) < 0)
+	if (start_porter(server, *has_base ? base->state : NULL, err) < 0 ||
+	    confine_server(err) < 0)
 		return -1;
 	if (!*has_base)
 		cannot_run(server, &why);
@@ -271,7 +307,7 @@ int server_run(const struct options *options, struct error *err)
 	static struct server server;
 	struct stack_base base;
 	bool has_base;
-	int r = 0;
+	int r;
 
 	server = (struct server){ .options = options };
 	log_set_level(options->log_level);
@@ -284,7 +320,8 @@ int server_run(const struct options *options, struct error *err)
 	join_skills(&server);
 	server.mcp = make_mcp(&server, options);
 	server.offer.mcp = server.mcp;
-	if (has_base)
+	r = make_host(&server, err);
+	if (r == 0 && has_base)
 		r = make_stack(&server, &base, err);
 	if (r == 0)
 		r = serve(&server, err);
@@ -294,6 +331,8 @@ int server_run(const struct options *options, struct error *err)
 	(void)stdio_free(server.stdio);
 	(void)stack_free(server.stack);
 	(void)mcp_server_free(server.mcp);
+	(void)host_free(server.host);
+	porter_end(&server.porter);
 	free(server.prompts);
 	free(server.resources);
 	(void)skills_free(server.skills);

@@ -1,7 +1,7 @@
 #include "tar_test.h"
 
-#include "agent/tar.h"
 #include "agent/tar_read.h"
+#include "wire/tar.h"
 
 /* --- one block --------------------------------------------------------------------- */
 

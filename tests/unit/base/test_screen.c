@@ -108,6 +108,9 @@ static void puts_back_what_was_changed_and_no_more(void **state)
 		                              "8" ALWAYS },
 		{ "\x1b[2;9r\x1b[r", ALWAYS },
 		{ "\x1b[?1049;25l\x1b[4h\x1b[!p", ALWAYS },
+		{ "\x1b[?25l\x1b[2;9r\x1b"
+		  "c",
+		  ALWAYS },
 		/* everything at once fits */
 		{ "\x1b[?1;5;6;12;1000;1002;1003;1006;2004h\x1b[?47;1047;1049h\x1b[?7;25l\x1b["
 		  "4h\x1b[2;"

@@ -61,7 +61,8 @@ static void bash_completes(void **state)
 	} cases[] = {
 		{ "belljar con", "connect\n" },
 		{ "belljar ''",
-		  "serve\nconnect\nexec\nps\nrm\ndoctor\ncompletion\nhelp\nversion\n" },
+		  "serve\nconnect\nrun\nexec\nshell\nps\nlogs\ncp\nrm\nclient\ndoctor\ncompletion\n"
+		  "help\nversion\n" },
 		{ "belljar --ver", "--version\n" },
 		{ "belljar --log", "--log-level\n" },
 		{ "belljar --log-level d", "debug\n" },
@@ -87,6 +88,9 @@ static void bash_completes(void **state)
 		{ "belljar doctor --", "--config\n--state-dir\n--one-id\n--no-cgroups\n--no-quota\n"
 		                       "--require\n--json\n--help\n" },
 		{ "belljar completion ''", "bash\nzsh\nfish\n" },
+		{ "belljar client ''", "tools\ncall\nprompts\nprompt\nresources\nread\n" },
+		{ "belljar run --lang", "--language\n" },
+		{ "belljar shell --timeo", "" },
 		{ "belljar help ver", "version\n" },
 		{ "belljar nonsense x", "" },
 	};

@@ -20,7 +20,7 @@ static void check_layout(const char *text)
 static void misuse_exits_2_with_a_hint(void **state)
 {
 	static const struct {
-		const char *args[4], *err;
+		const char *args[5], *err;
 	} cases[] = {
 		{ { "conect" },
 		  "belljar: unknown verb 'conect'; did you mean 'connect'?\nTry 'belljar "
@@ -63,6 +63,23 @@ static void misuse_exits_2_with_a_hint(void **state)
 		  "belljar: connect: --write needs a CLIENT\nTry 'belljar help connect'.\n" },
 		{ { "connect", "--file=x" },
 		  "belljar: connect: --file needs a CLIENT\nTry 'belljar help connect'.\n" },
+		{ { "run" }, "belljar: run: the FILE is missing\nTry 'belljar help run'.\n" },
+		{ { "logs", "a", "b" },
+		  "belljar: logs: unexpected argument 'b'\nTry 'belljar help logs'.\n" },
+		{ { "client", "cal" },
+		  "belljar: client: unknown ACTION 'cal'; did you mean 'call'?\n"
+		  "Try 'belljar help client'.\n" },
+		{ { "client", "call" },
+		  "belljar: client call: the TOOL is missing\nTry 'belljar help client'.\n" },
+		{ { "client", "tools", "x" },
+		  "belljar: client tools: unexpected argument 'x'\n"
+		  "Try 'belljar help client'.\n" },
+		{ { "client", "call", "t", "[]" },
+		  "belljar: arguments: expected an object, such as '{\"seconds\": 1}'\n"
+		  "Try 'belljar help client'.\n" },
+		{ { "client", "--json" },
+		  "belljar: client: --json is for an action, such as call\n"
+		  "Try 'belljar help client'.\n" },
 	};
 
 	(void)state;
@@ -160,10 +177,67 @@ static void the_help_names_only_what_a_verb_takes(void **state)
 	CHECK_HAS(RUN("help", "exec")->out, "usage: belljar exec [OPTION...] PROGRAM [ARG...]\n");
 	CHECK_HAS(RUN("help", "exec")->out, "All but --config, --sandbox");
 	CHECK_HAS(RUN("help", "exec")->out, "Each option but --sandbox, --timeout is also");
+	CHECK_HAS(RUN("help", "run")->out, "usage: belljar run [OPTION...] FILE [ARG...]\n");
+	CHECK_HAS(RUN("help", "run")->out, "  --language NAME");
+	CHECK_HAS(RUN("help", "shell")->out, "usage: belljar shell [OPTION...] [SANDBOX]\n");
+	assert_null(strstr(RUN("help", "shell")->out, "--timeout"));
+	CHECK_HAS(RUN("help", "client")->out,
+	          "ACTION is one of: tools, call, prompts, prompt, resources, read\n");
 	CHECK_HAS(RUN("help", "ps")->out, "--json");
 	assert_null(strstr(RUN("help", "ps")->out, "--config"));
 	assert_null(strstr(RUN("help", "rm")->out, "--config"));
 	assert_int_equal(RUN("rm", "--json", "x")->status, 2);
+}
+
+static void code_whose_language_nobody_tells_is_refused(void **state)
+{
+	static const struct {
+		const char *args[4], *err;
+	} cases[] = {
+		{ { "run", "-" },
+		  "belljar: code from standard input has no name to tell its language: say "
+		  "--language, one of python, javascript, " },
+		{ { "run", "a\x1b.nonesuch" },
+		  "belljar: 'a\\x1b.nonesuch': the name does not tell the language: say "
+		  "--language, one of python, " },
+		{ { "run", "--language", "klingon", "x.py" },
+		  "belljar: --language: 'klingon' is none of python, javascript, " },
+		/* not the verb's any more */
+		{ { "run", "-", "--nonsense" }, "belljar: code from standard input has no name" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct ran *ran = run_list(cases[i].args);
+
+		if (strncmp(ran->err, cases[i].err, strlen(cases[i].err)) != 0)
+			fail_msg("%s", ran->err);
+		assert_int_equal(ran->status, 2);
+	}
+	assert_string_equal(RUN("run", "/nonexistent/x.py")->err,
+	                    "belljar: '/nonexistent/x.py': No such file or directory\n");
+}
+
+static void a_file_of_code_has_a_largest_size(void **state)
+{
+	static char code[5 * 1024 * 1024 + 2];
+
+	(void)state;
+	memset(code, '#', sizeof code - 1);
+	place_write("x.py", code);
+	assert_string_equal(RUN("run", "x.py")->err,
+	                    "belljar: 'x.py': code may have 5 MiB; put data into a sandbox with "
+	                    "'belljar cp'\n");
+	assert_int_equal(RUN("run", "x.py")->status, 1);
+}
+
+static void a_shell_needs_a_terminal(void **state)
+{
+	(void)state;
+	assert_string_equal(RUN("shell")->err,
+	                    "belljar: shell: standard input and output are not a terminal; "
+	                    "programs are run without one by 'belljar exec'\n"
+	                    "Try 'belljar help shell'.\n");
 }
 
 /* In a child: it gives up its rights. */
@@ -321,6 +395,9 @@ int main(void)
 		PLACED(help_names_the_variables_there_are),
 		PLACED(help_works_whatever_the_environment_says),
 		PLACED(the_help_names_only_what_a_verb_takes),
+		PLACED(code_whose_language_nobody_tells_is_refused),
+		PLACED(a_file_of_code_has_a_largest_size),
+		PLACED(a_shell_needs_a_terminal),
 		PLACED(a_place_that_cannot_be_looked_at_is_not_an_empty_one),
 		PLACED(a_terminal_without_a_verb_gets_the_help),
 		PLACED(output_that_cannot_be_written_is_a_failure),

@@ -1,4 +1,4 @@
-#include "agent/tar.h"
+#include "wire/tar.h"
 
 #include <assert.h>
 #include <stdio.h>

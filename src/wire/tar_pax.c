@@ -1,4 +1,4 @@
-#include "agent/tar_pax.h"
+#include "wire/tar_pax.h"
 
 #include <string.h>
 

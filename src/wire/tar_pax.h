@@ -4,7 +4,7 @@
 #pragma once
 #include <stdbool.h>
 
-#include "agent/tar.h"
+#include "wire/tar.h"
 
 struct tar_extra {
 	bool has_name, has_link, has_size, has_mtime;

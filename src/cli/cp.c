@@ -1,0 +1,281 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "cli/session.h"
+#include "sandbox/copy.h"
+#include "sandbox/host.h"
+#include "sandbox/sandbox.h"
+#include "server/options.h"
+#include "server/porter.h"
+#include "server/stack.h"
+
+struct cp {
+	bool is_out;
+	char *name;                               /* of the sandbox */
+	const char *inside;                       /* the path there */
+	const char *outside;                      /* the path here, as it was typed */
+	char directory[PATH_MAX], path[PATH_MAX]; /* what is allowed, and what is copied */
+	struct porter porter;
+	struct session *session;
+	struct host *host;
+	struct host_use *use;
+	struct copy *copy;
+};
+
+/* --- which is which ---------------------------------------------------------------------- */
+
+/* "NAME:PATH": the colon comes before any slash, so "./a:b" is a file. */
+static bool is_inside(const char *operand)
+{
+	size_t len = strcspn(operand, ":/");
+
+	return len != 0 && operand[len] == ':';
+}
+
+static int read_operands(struct cp *cp, const char *const *operands, struct error *err)
+{
+	const char *inside;
+
+	if (operands[0] == NULL || operands[1] == NULL || operands[2] != NULL)
+		return error_set(err, ERR_INVALID,
+		                 "cp takes two paths, SOURCE and TARGET (options stand in front of "
+		                 "them)");
+	if (is_inside(operands[0]) == is_inside(operands[1]))
+		return error_set(err, ERR_INVALID,
+		                 "one of the two paths must be in a sandbox, SANDBOX:PATH, and the "
+		                 "other one here (./a:b is a file with a colon in its name)");
+	cp->is_out = is_inside(operands[0]);
+	inside = operands[cp->is_out ? 0 : 1];
+	cp->outside = operands[cp->is_out ? 1 : 0];
+	cp->name = mem_dup_len(inside, strcspn(inside, ":"));
+	cp->inside = inside + strlen(cp->name) + 1;
+	if (cp->inside[0] == '\0')
+		cp->inside = SPEC_WORKSPACE;
+	if (cp->outside[0] == '\0')
+		return error_set(err, ERR_INVALID, "a path is empty");
+	return 0;
+}
+
+/* The directory something is in, really, and it with its name behind. */
+static int use_parent(struct cp *cp, struct error *err)
+{
+	AUTO_FREE char *copy = mem_dup(cp->outside);
+	size_t len = strlen(copy);
+	const char *name, *above = ".";
+	char *slash;
+	int n;
+
+	while (len > 1 && copy[len - 1] == '/')
+		copy[--len] = '\0';
+	slash = strrchr(copy, '/');
+	name = slash != NULL ? slash + 1 : copy;
+	if (slash != NULL) {
+		*slash = '\0';
+		above = slash == copy ? "/" : copy;
+	}
+	if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return error_set(err, ERR_INVALID, "'%s' does not end in a name", cp->outside);
+	if (realpath(above, cp->directory) == NULL)
+		return error_sys(err, "'%s'", above);
+	n = snprintf(cp->path, sizeof cp->path, "%s/%s", cp->directory, name);
+	return n < (int)sizeof cp->path ? 0 : error_set(err, ERR_LIMIT, "the path is too long");
+}
+
+/* What is allowed is the directory that is copied from or to; of a file the one it is in. All of
+ * this is done with the caller's rights, and believed: it is what was typed. */
+static int find_outside(struct cp *cp, struct error *err)
+{
+	struct stat st;
+	bool exists = stat(cp->outside, &st) == 0;
+	char *slash;
+
+	if (!exists && (errno != ENOENT || !cp->is_out))
+		return error_sys(err, "'%s'", cp->outside);
+	if (!exists)
+		return use_parent(cp, err);
+	if (realpath(cp->outside, cp->path) == NULL)
+		return error_sys(err, "'%s'", cp->outside);
+	memcpy(cp->directory, cp->path, sizeof cp->path);
+	if (S_ISDIR(st.st_mode))
+		return 0;
+	slash = strrchr(cp->directory, '/');
+	slash[slash == cp->directory ? 1 : 0] = '\0';
+	return 0;
+}
+
+/* --- the copy ------------------------------------------------------------------------------- */
+
+static void tell(const struct cp *cp, const struct copy_result *result)
+{
+	const struct transfer_result *moved = &result->moved;
+	char to[512], first[300];
+
+	(void)utf8_show(view_of(result->target), to, sizeof to);
+	(void)fprintf(stderr, "belljar: %" PRIu64 " %s, %" PRIu64 " bytes, to %s%s%s\n",
+	              moved->entries, moved->entries == 1 ? "entry" : "entries", moved->bytes,
+	              cp->is_out ? host_use_directory(cp->use) : cp->name, cp->is_out ? "/" : ":",
+	              to);
+	if (moved->skipped != 0)
+		(void)fprintf(stderr,
+		              "belljar: %" PRIu64
+		              " skipped (links that lead out, devices, what may "
+		              "not be read), the first is '%s'\n",
+		              moved->skipped,
+		              utf8_show(view_of(moved->first_skipped), first, sizeof first));
+}
+
+static void on_copied(void *ctx, const struct copy_result *result, const struct error *why)
+{
+	struct cp *cp = ctx;
+
+	cp->copy = NULL;
+	if (why != NULL) {
+		session_fail(cp->session, why);
+		return;
+	}
+	tell(cp, result);
+	session_end(cp->session, 0);
+}
+
+static struct channel *channel_here(void *ctx)
+{
+	return host_use_channel(ctx);
+}
+
+static struct channel *channel_inside(void *ctx)
+{
+	return sandbox_channel(ctx);
+}
+
+static const char *last_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+static void on_host(void *ctx, const struct error *why)
+{
+	static const struct copy_events events = { .ended = on_copied };
+	struct cp *cp = ctx;
+	const struct copy_end here = { channel_here, cp->use, host_use_path(cp->use),
+		                       host_use_where(cp->use) };
+	const struct copy_end inside = { channel_inside, session_sandbox(cp->session), cp->inside,
+		                         "in the sandbox" };
+	const struct copy_wish wish = {
+		.from = cp->is_out ? inside : here,
+		.to = cp->is_out ? here : inside,
+		.name = cp->is_out ? last_name(cp->inside) : host_use_name(cp->use),
+		.into = true,
+		.overwrite = true,
+		.max_bytes = UINT64_MAX,
+		.max_count = UINT32_MAX - 1,
+	};
+	struct error err;
+
+	if (why != NULL)
+		session_fail(cp->session, why);
+	else if (copy_start(&wish, &events, cp, &cp->copy, &err) < 0)
+		session_fail(cp->session, &err);
+}
+
+static int start(void *ctx, struct session *session, struct error *err)
+{
+	struct cp *cp = ctx;
+
+	cp->session = session;
+	if (host_new(session_loop(session), TAKE_FD(cp->porter.socket),
+	             (const char *const *)cp->porter.directories, cp->porter.count, false,
+	             &cp->host, err) < 0)
+		return -1;
+	return host_open(cp->host, cp->path, on_host, cp, &cp->use, err);
+}
+
+static bool on_signal(void *ctx, int number)
+{
+	(void)ctx;
+	(void)number;
+	return false;
+}
+
+static void stop(void *ctx)
+{
+	struct cp *cp = ctx;
+
+	copy_drop(cp->copy);
+	host_close(cp->use);
+	cp->host = host_free(cp->host);
+}
+
+/* --- the verb --------------------------------------------------------------------------------- */
+
+static enum verb_result run_cp(struct cp *cp, const struct verb_call *call, struct error *err)
+{
+	static const struct session_events events = { start, on_signal, stop };
+	char state[PATH_MAX];
+	struct porter_config config = { .directory = cp->directory };
+
+	if (read_operands(cp, call->operands, err) < 0)
+		return VERB_MISUSED;
+	if (find_outside(cp, err) < 0 || stack_find_state(call->options, state, err) < 0)
+		return VERB_FAILED;
+	/* A home has the state directory in it, and is a fine place for a file. All of it is not
+	 * to be copied into what it holds. */
+	if (!cp->is_out && strcmp(cp->directory, cp->path) == 0)
+		config.state = state;
+	if (porter_start(&config, &cp->porter, err) < 0)
+		return VERB_FAILED;
+	return session_run(&(struct session_wish){ .call = call,
+	                                           .sandbox = cp->name,
+	                                           .must_exist = cp->is_out },
+	                   &events, cp, err);
+}
+
+static enum verb_result run(const struct verb_call *call, struct error *err)
+{
+	static struct cp cp;
+	enum verb_result result;
+
+	cp = (struct cp){ .inside = "", .outside = "", .porter.socket = -1 };
+	result = run_cp(&cp, call, err);
+	porter_end(&cp.porter);
+	free(cp.name);
+	return result;
+}
+
+static const struct verb_example examples[] = {
+	{ "belljar cp project work:", "Copy a directory into the sandbox's workspace." },
+	{ "belljar cp data.csv work:/tmp/", "Copy a file somewhere else in it." },
+	{ "belljar cp work:results .", "Copy results back." },
+	{ NULL, NULL },
+};
+
+const struct verb verb_cp = {
+	.name = "cp",
+	.operand = "SOURCE TARGET",
+	.operand_needed = true,
+	.operand_rest = true,
+	.summary = "Copy files between this machine and a sandbox.",
+	.help = "One of the two is SANDBOX:PATH, by the sandbox's name or id; a relative path "
+	        "there "
+	        "starts in /workspace. Files and whole directories are copied, with their "
+	        "permissions "
+	        "and links; links that lead out of the directory, devices and sockets are left "
+	        "out. "
+	        "What is copied goes into TARGET if that is a directory, else it gets that name; "
+	        "files that are there are replaced.\n\n"
+	        "A sandbox is made if there is none of that name and something is to be copied "
+	        "into "
+	        "it. If another belljar has it awake, cp waits up to 5 seconds.",
+	.examples = examples,
+	.options = FOR_CP,
+	.run = run,
+};

@@ -1,0 +1,137 @@
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "cli/out.h"
+#include "cli/records.h"
+#include "cli/verb.h"
+#include "sandbox/history.h"
+#include "sandbox/registry.h"
+#include "server/options.h"
+#include "server/owner.h"
+#include "store/store.h"
+#include "json/json.h"
+
+enum { SHOWN_MAX = 1000 };
+
+#define LINE "%-20s  %-29s %-10s  %-16s  %s\n"
+
+struct rows {
+	struct history_row *row; /* the newest first */
+	size_t count;
+};
+
+static bool keep(void *ctx, const struct history_row *row)
+{
+	struct rows *rows = ctx;
+
+	rows->row[rows->count++] = *row;
+	return rows->count < SHOWN_MAX;
+}
+
+/* The history has rows of sandboxes that are gone: an id need not exist, a name must. */
+static int find_id(struct store *store, const char *wanted, const char **ret,
+                   struct sandbox_row *room, struct error *err)
+{
+	*ret = wanted;
+	if (wanted == NULL || spec_is_id(wanted))
+		return 0;
+	if (registry_find(store, owner_local(), wanted, room, err) < 0)
+		return -1;
+	*ret = room->spec.id;
+	return 0;
+}
+
+static int read_rows(const struct verb_call *call, struct rows *rows, struct error *err)
+{
+	AUTO_FREE struct sandbox_row *room = mem_new(sizeof *room);
+	AUTO(store) struct store *store = NULL;
+	const char *id;
+
+	if (records_open(call->options, &store, NULL, err) < 0)
+		return -1;
+	if (store == NULL)
+		return 0;
+	if (find_id(store, call->operands[0], &id, room, err) < 0)
+		return -1;
+	return history_each(store, owner_local(), id, SHOWN_MAX, keep, rows, err);
+}
+
+/* Rows were written by others: what they say is shown as text. */
+static void print_lines(const struct rows *rows)
+{
+	if (rows->count != 0)
+		out(LINE, "STARTED", "SANDBOX", "TOOK", "OUTCOME", "WHAT");
+	for (size_t i = rows->count; i > 0; i--) {
+		const struct history_row *row = &rows->row[i - 1];
+		char when[RECORDS_TEXT_SIZE], took[32], outcome[2 * HISTORY_OUTCOME_MAX],
+		        what[2 * HISTORY_WHAT_MAX], id[64];
+
+		(void)snprintf(took, sizeof took, "%.3f s", (double)row->duration_ms / 1000);
+		out(LINE, records_when(row->started_s, when),
+		    utf8_show(view_of(row->sandbox), id, sizeof id), took,
+		    utf8_show(view_of(row->outcome), outcome, sizeof outcome),
+		    utf8_show(view_of(row->what), what, sizeof what));
+	}
+}
+
+static void print_json(const struct rows *rows)
+{
+	AUTO_JSON json_t *report = json_obj();
+	json_t *list = json_list();
+	AUTO_FREE char *text = NULL;
+	size_t len;
+
+	json_set(report, "runs", list);
+	for (size_t i = rows->count; i > 0; i--) {
+		const struct history_row *row = &rows->row[i - 1];
+		char when[RECORDS_TEXT_SIZE];
+		json_t *object = json_obj();
+
+		json_set_text(object, "sandbox", row->sandbox);
+		json_set_text(object, "started", records_when(row->started_s, when));
+		json_set(object, "duration_ms", json_int((json_int_t)row->duration_ms));
+		json_set_text(object, "what", row->what);
+		json_set_text(object, "outcome", row->outcome);
+		json_push(list, object);
+	}
+	text = json_write(report, &len);
+	out("%s\n", text);
+}
+
+static enum verb_result run(const struct verb_call *call, struct error *err)
+{
+	struct rows rows = { .row = mem_array(SHOWN_MAX, sizeof *rows.row) };
+	int r = read_rows(call, &rows, err);
+
+	if (r == 0 && call->options->json)
+		print_json(&rows);
+	else if (r == 0)
+		print_lines(&rows);
+	free(rows.row);
+	return r < 0 ? VERB_FAILED : VERB_DONE;
+}
+
+static const struct verb_example examples[] = {
+	{ "belljar logs", "What was run lately." },
+	{ "belljar logs work", "The same, in one sandbox." },
+	{ "belljar logs --json | jq '.runs[] | select(.outcome != \"exit code 0\")'",
+	  "What did not end well." },
+	{ NULL, NULL },
+};
+
+const struct verb verb_logs = {
+	.name = "logs",
+	.operand = "SANDBOX",
+	.summary = "Show what was run, and how it ended.",
+	.help = "One line for each program, piece of code and cell that has ended, the newest "
+	        "last: "
+	        "at most 1000 of them. SANDBOX is a name or an id; also the id of one that is "
+	        "gone. "
+	        "What was printed is not kept.",
+	.examples = examples,
+	.options = FOR_LOGS,
+	.run = run,
+};
