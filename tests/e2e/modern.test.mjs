@@ -40,7 +40,7 @@ test('server/discover of the fixture', (t) => {
 });
 
 test('server/discover of belljar', (t) => {
-  const capabilities = { logging: {}, tools: {}, prompts: {}, resources: {}, completions: {} };
+  const capabilities = { logging: {}, tools: {}, prompts: {}, resources: { subscribe: true }, completions: {} };
   return checkDiscover(t, BELLJAR, 'belljar', 'Belljar', 60000, capabilities, /^Belljar runs code/);
 });
 

@@ -1,7 +1,7 @@
 // Sandboxes: made, listed, looked at, reset, deleted; asleep and awake; too many, too large.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { open, refused, sandboxed, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
+import { open, refused, sandboxed, stateDir, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
 
 const tools = sandboxed();
 const { create_sandbox, list_sandboxes, sandbox_info, reset_sandbox, delete_sandbox, run_command, run_code, write_file } =
@@ -145,11 +145,12 @@ test('quotas', async (t) => {
 });
 
 test('two servers of one user have a default sandbox each', async (t) => {
-  const first = await open(t);
+  const shared = stateDir(t);
+  const first = await open(t, { STATE_DIR: shared });
   t.after(() => first.close());
   const mine = toolsOf(async () => first);
   const { id } = structuredOf(await mine.sandbox_info());
-  const second = await open(t, { STATE_DIR: first.stateDir });
+  const second = await open(t, { STATE_DIR: shared });
   t.after(() => second.close());
   const theirs = structuredOf(await toolsOf(async () => second).sandbox_info());
   assert.equal(theirs.name, 'default-2');
