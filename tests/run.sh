@@ -5,7 +5,7 @@
 # "N passed, M failed". A suite that crashes, hangs or prints no plan is a failure.
 #
 # Most suites wait more than they work, so some run side by side; the attacks on sandboxes come
-# last and have the machine to themselves.
+# last and by themselves. The checks of the sources get what all of them leave of the machine.
 set -eu
 
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0
@@ -76,6 +76,8 @@ install_e2e() {
   ! install_e2e >&2 || end_to_end_suites
   unit_suites
 } >build/suites/list
+nice -n 19 sh tests/suite.sh 1400 lint sh tests/lint.sh &
+lint=$!
 xargs -P "$(($(nproc) + 1))" -L 1 sh tests/suite.sh <build/suites/list
 
 # They take users to be.
@@ -86,6 +88,7 @@ else
   echo "SKIPPED escape, sandboxes on cgroup version 2 (not root)"
 fi
 
+wait "$lint"
 cat build/suites/*.counts | awk '
   { passed += $1; failed += $2 }
   END { print passed + 0 " passed, " failed + 0 " failed"; exit failed > 0 }'

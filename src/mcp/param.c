@@ -78,6 +78,13 @@ const char *param_expects(const struct param *param, char *out, size_t size)
 	return out;
 }
 
+/* A default that is not among what is allowed says that there is none. */
+static bool has_number(const struct param *param)
+{
+	return param->type == PARAM_INT ? param->fallback.integer >= param->min
+	                                : param->fallback.number >= (double)param->min;
+}
+
 /* The default as one would write it in JSON; empty: there is none. */
 static void fallback_text(const struct param *param, char *out, size_t size)
 {
@@ -85,9 +92,9 @@ static void fallback_text(const struct param *param, char *out, size_t size)
 	if ((param->type == PARAM_STRING || param->type == PARAM_ENUM) &&
 	    param->fallback.text != NULL)
 		(void)snprintf(out, size, "\"%s\"", param->fallback.text);
-	else if (param->type == PARAM_INT)
+	else if (param->type == PARAM_INT && has_number(param))
 		(void)snprintf(out, size, "%" PRId64, param->fallback.integer);
-	else if (param->type == PARAM_NUMBER)
+	else if (param->type == PARAM_NUMBER && has_number(param))
 		(void)snprintf(out, size, "%g", param->fallback.number);
 	else if (param->type == PARAM_BOOL)
 		(void)snprintf(out, size, "%s", param->fallback.boolean ? "true" : "false");
@@ -152,7 +159,7 @@ static json_t *number_schema(const struct param *param, bool is_input)
 		json_set(schema, "minimum", json_int(param->min));
 		json_set(schema, "maximum", json_int(param->max));
 	}
-	if (is_input && !param->required)
+	if (is_input && !param->required && has_number(param))
 		json_set(schema, "default",
 		         whole ? json_int(param->fallback.integer)
 		               : json_num(param->fallback.number));

@@ -240,8 +240,11 @@ int channel_say(struct channel_stream *stream, const struct wire_message *messag
 	if (spec == NULL || spec->from != WIRE_FROM_OPENER || message->type == WIRE_CLOSE)
 		return error_set(err, ERR_INVALID, "%s is not said with channel_say()",
 		                 spec != NULL ? spec->name : "an unknown message");
-	if (check_heard(stream, spec->name, err) < 0 || check_queue(stream->channel, err) < 0 ||
-	    (message->type == WIRE_TAIL && check_tail(stream, &message->tail, err) < 0) ||
+	/* A few bytes that end or bound a program must not be lost because much waits: there is
+	 * room for them. */
+	if (check_heard(stream, spec->name, err) < 0 ||
+	    (message->type == WIRE_TAIL && (check_queue(stream->channel, err) < 0 ||
+	                                    check_tail(stream, &message->tail, err) < 0)) ||
 	    say(stream, message, 0, err) < 0)
 		return -1;
 	if (message->type == WIRE_TAIL)

@@ -32,7 +32,7 @@ static void tell(struct files_op *op, const struct wire_done *done, const struct
 
 	op->stream = NULL;
 	op->is_telling = true;
-	if (why == NULL)
+	if (done != NULL)
 		answer.done = *done;
 	op->fn(op->ctx, why == NULL ? &answer : NULL, why);
 	(void)op_free(op);

@@ -48,7 +48,8 @@ int64_t sandbox_sleeps_in_s(const struct sandbox *sandbox)
 static void look_at(struct sandbox *sandbox, int64_t now_s)
 {
 	if (is_over(sandbox, now_s)) {
-		if (!sandbox->doomed) {
+		/* Asleep it is found in its row, unless another server has it awake. */
+		if (!sandbox->doomed && sandbox->phase != PHASE_ASLEEP) {
 			log_info("sandbox %s: its lifetime of %u s is over", sandbox->row.spec.id,
 			         sandbox->row.lifetime_s);
 			sandbox_delete(sandbox, NULL, NULL);
@@ -60,6 +61,7 @@ static void look_at(struct sandbox *sandbox, int64_t now_s)
 		sandbox_sleep(sandbox, NULL, NULL);
 	else if (sandbox->phase == PHASE_ASLEEP && sandbox->holds == 0 &&
 	         !sandbox->row.throw_away && waiters_none(&sandbox->waiters) &&
+	         !processes_worth_keeping(sandbox->processes) &&
 	         clock_now_ms() - sandbox->active_ms >= FORGET_MS)
 		sandbox_forget(sandbox);
 }

@@ -10,22 +10,44 @@ static bool is_owners(const struct sandbox *sandbox, const char *owner)
 	return strcmp(sandbox->row.owner, owner) == 0;
 }
 
-/* The one that has been idle longest makes room. */
-static bool put_one_to_sleep(struct manager *manager, const char *owner)
+static bool may_sleep(const struct sandbox *sandbox, const char *owner)
+{
+	return is_owners(sandbox, owner) && sandbox->phase == PHASE_READY && sandbox->holds == 0 &&
+	       !sandbox->row.throw_away;
+}
+
+static struct sandbox *idlest(struct manager *manager, const char *owner)
 {
 	struct sandbox *oldest = NULL;
 
 	LIST_EACH (node, &manager->sandboxes) {
 		struct sandbox *sandbox = container_of(node, struct sandbox, node);
 
-		if (is_owners(sandbox, owner) && sandbox->phase == PHASE_READY &&
-		    sandbox->holds == 0 && !sandbox->row.throw_away &&
+		if (may_sleep(sandbox, owner) &&
 		    (oldest == NULL || sandbox->active_ms < oldest->active_ms))
 			oldest = sandbox;
 	}
-	if (oldest != NULL)
-		sandbox_sleep(oldest, NULL, NULL);
-	return oldest != NULL;
+	return oldest;
+}
+
+/* Those that have been idle longest make room, if that is enough; else none of them. */
+static bool make_room(struct manager *manager, const char *owner, uint64_t wanted)
+{
+	uint64_t could = 0, done = 0;
+
+	LIST_EACH (node, &manager->sandboxes) {
+		const struct sandbox *sandbox = container_of(node, struct sandbox, node);
+
+		if (may_sleep(sandbox, owner))
+			could += sandbox->row.spec.limits.memory;
+	}
+	while (could >= wanted && done < wanted) {
+		struct sandbox *sandbox = idlest(manager, owner);
+
+		done += sandbox->row.spec.limits.memory;
+		sandbox_sleep(sandbox, NULL, NULL);
+	}
+	return could >= wanted;
 }
 
 int quota_admit_awake(struct manager *manager, const char *owner, const struct spec *spec,
@@ -38,7 +60,9 @@ int quota_admit_awake(struct manager *manager, const char *owner, const struct s
 		return 0;
 	if (registry_sum(manager->store, owner, &sums, err) < 0)
 		return -1;
-	if (sums.memory + spec->limits.memory <= most || put_one_to_sleep(manager, owner))
+	if (sums.memory + spec->limits.memory <= most ||
+	    (spec->limits.memory <= most &&
+	     make_room(manager, owner, sums.memory + spec->limits.memory - most)))
 		return 0;
 	return error_set(err, ERR_LIMIT,
 	                 "owner-memory: sandboxes of %llu MiB are awake and this one has %llu MiB, "

@@ -296,51 +296,25 @@ int sandbox_find(struct manager *manager, const char *owner, const char *id_or_n
 	return 0;
 }
 
-/* The server that has it may have died since we started. */
-static int claim(struct sandbox *sandbox, struct error *err)
-{
-	struct manager *manager = sandbox->manager;
-	const char *id = sandbox->row.spec.id, *instance = manager->config.instance;
-	struct error why;
-
-	if (registry_claim(manager->store, id, instance, &why) == 0)
-		return 0;
-	if (why.errnum != EBUSY) {
-		*err = why;
-		return -1;
-	}
-	manager_recover(manager);
-	return registry_claim(manager->store, id, instance, err);
-}
-
 static int wake(struct sandbox *sandbox, struct error *err)
 {
 	struct manager *manager = sandbox->manager;
 
 	if (manager->is_over)
 		return manager_refuse(err);
-	add_mounts(manager, &sandbox->row);
 	if (quota_admit_awake(manager, sandbox->row.owner, &sandbox->row.spec, err) < 0 ||
-	    claim(sandbox, err) < 0)
+	    sandbox_claim(sandbox, err) < 0)
 		return -1;
-	sandbox->row.state = SANDBOX_AWAKE;
+	if (sandbox->row.spec.fresh && !sandbox->is_clean) { /* a reset was cut short */
+		waiters_move(&sandbox->waiters, PHASE_READY, PHASE_MAKING);
+		sandbox_clear(sandbox);
+		return 0;
+	}
+	add_mounts(manager, &sandbox->row);
 	if (start(sandbox, err) < 0) {
 		sandbox_set_state(sandbox, SANDBOX_ASLEEP);
 		return -1;
 	}
-	return 0;
-}
-
-/* A reset that was cut short left files behind. */
-static int clear_first(struct sandbox *sandbox, struct error *err)
-{
-	struct manager *manager = sandbox->manager;
-
-	if (manager->is_over)
-		return manager_refuse(err);
-	if (claim(sandbox, err) < 0)
-		return -1;
-	sandbox_clear(sandbox);
 	return 0;
 }
 
@@ -366,15 +340,9 @@ void sandbox_wake(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 		waiters_add(&sandbox->waiters, PHASE_READY, fn, ctx);
 		return;
 	case PHASE_ASLEEP:
-		if (sandbox->row.spec.fresh && !sandbox->is_clean) {
-			if (clear_first(sandbox, &err) < 0)
-				break;
-			waiters_add(&sandbox->waiters, PHASE_MAKING, fn, ctx);
-			return;
-		}
-		if (wake(sandbox, &err) < 0)
-			break;
 		waiters_add(&sandbox->waiters, PHASE_READY, fn, ctx);
+		if (wake(sandbox, &err) < 0)
+			waiters_tell(&sandbox->waiters, PHASE_READY, &err);
 		return;
 	case PHASE_ENDING:
 	case PHASE_CLEARING:

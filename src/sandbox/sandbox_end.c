@@ -1,4 +1,5 @@
 /* sandbox_end.c - how a sandbox ends: put to sleep, deleted, or because the engine says so. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -40,6 +41,32 @@ void sandbox_set_state(struct sandbox *sandbox, enum sandbox_state state)
 	                       ours ? manager->config.instance : "", &err) < 0)
 		log_warning("sandbox %s: %s", sandbox->row.spec.id, err.msg);
 	sandbox->row.state = state;
+}
+
+/* The server that had it may have died since we started. What another one did to it in between is
+ * in its row, not in our memory. */
+int sandbox_claim(struct sandbox *sandbox, struct error *err)
+{
+	struct manager *manager = sandbox->manager;
+	const char *id = sandbox->row.spec.id, *instance = manager->config.instance;
+	struct sandbox_row row;
+	struct error why;
+
+	if (registry_claim(manager->store, id, instance, &why) < 0) {
+		if (why.errnum == EBUSY) {
+			manager_recover(manager);
+			if (registry_claim(manager->store, id, instance, err) < 0)
+				return -1;
+		} else {
+			*err = why;
+			return -1;
+		}
+	}
+	if (registry_get(manager->store, id, &row, err) < 0)
+		return -1;
+	sandbox->row.spec.fresh = row.spec.fresh;
+	sandbox->row.state = SANDBOX_AWAKE;
+	return 0;
 }
 
 /* --- the end -------------------------------------------------------------------------- */
@@ -122,6 +149,8 @@ static void fall_asleep(struct sandbox *sandbox)
 	sandbox_set_state(sandbox, SANDBOX_ASLEEP);
 	waiters_tell(&sandbox->waiters, PHASE_ASLEEP, NULL);
 	sandbox_wake_again(sandbox);
+	if (sandbox->phase == PHASE_ASLEEP)
+		sandbox->is_clean = false; /* another server may have it next */
 	manager_check_ended(sandbox->manager);
 }
 
@@ -205,8 +234,7 @@ static int promise_reset(struct sandbox *sandbox, struct error *err)
 		return manager_refuse(err);
 	if (sandbox->doomed || sandbox->phase == PHASE_ERASING || sandbox->phase == PHASE_DELETED)
 		return error_set(err, ERR_INVALID, "the sandbox is being deleted");
-	if (sandbox->phase == PHASE_ASLEEP &&
-	    registry_claim(manager->store, id, manager->config.instance, err) < 0)
+	if (sandbox->phase == PHASE_ASLEEP && sandbox_claim(sandbox, err) < 0)
 		return -1;
 	if (registry_set_fresh(manager->store, id, true, err) < 0)
 		return -1;
@@ -249,8 +277,7 @@ void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 			ask_to_erase(sandbox);
 		return;
 	}
-	if (registry_claim(sandbox->manager->store, sandbox->row.spec.id,
-	                   sandbox->manager->config.instance, &err) < 0) {
+	if (sandbox_claim(sandbox, &err) < 0) {
 		waiters_tell(&sandbox->waiters, PHASE_DELETED, &err);
 		return;
 	}

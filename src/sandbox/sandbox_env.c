@@ -1,10 +1,12 @@
 /* sandbox_env.c - the environment a sandbox gives its programs besides the usual: what its maker
- * said, then what its devices need. */
+ * said, what its devices need, and where the user's own modules are. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "sandbox/sandbox_internal.h"
+
+#define TOOLS "/tools"
 
 static bool is_named_in(const char *variable, char *const *env, size_t count)
 {
@@ -16,12 +18,21 @@ static bool is_named_in(const char *variable, char *const *env, size_t count)
 	return false;
 }
 
+/* Its modules are there to be imported. */
+static bool sees_tools(const struct spec *spec)
+{
+	for (unsigned i = 0; i < spec->mount_count; i++)
+		if (strcmp(spec->mounts[i].target, TOOLS) == 0)
+			return true;
+	return false;
+}
+
 char **sandbox_make_env(const struct sandbox *sandbox)
 {
 	const struct manager_config *config = &sandbox->manager->config;
 	char **devices = config->env_of != NULL ? config->env_of(config->ctx, &sandbox->row.spec)
 	                                        : NULL;
-	size_t most = 1, count = 0;
+	size_t most = 2, count = 0;
 	char **env;
 
 	for (const char *at = sandbox->row.env; *at != '\0'; at += strlen(at) + 1)
@@ -34,6 +45,8 @@ char **sandbox_make_env(const struct sandbox *sandbox)
 	for (size_t i = 0; devices != NULL && devices[i] != NULL; i++)
 		if (!is_named_in(devices[i], env, count))
 			env[count++] = mem_dup(devices[i]);
+	if (sees_tools(&sandbox->row.spec) && !is_named_in("PYTHONPATH=", env, count))
+		env[count++] = mem_dup("PYTHONPATH=" TOOLS);
 	if (devices != NULL)
 		config->env_free(devices);
 	return env;

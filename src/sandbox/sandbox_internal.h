@@ -37,7 +37,7 @@ struct sandbox {
 	int64_t noted_s;             /* what the row says of its last use */
 	char **env;                  /* of its programs; NULL: not asked for yet */
 	bool is_forgotten;           /* freed when nobody holds it any more */
-	bool is_clean;               /* to be made anew, and nothing is left of it */
+	bool is_clean;               /* its files were removed just now, to be made anew */
 	bool resetting;              /* to be cleared as soon as it has ended */
 	bool is_erased;              /* or will be: the engine has been asked */
 	bool doomed;                 /* to be deleted as soon as it has ended */
@@ -50,6 +50,8 @@ struct sandbox {
 struct processes *processes_new(struct sandbox *sandbox);
 /* It has ended: so has everything in it, and what its sessions knew. Before the channel goes. */
 void processes_down(struct processes *processes, const struct error *why);
+/* Somebody may still want to know which sessions were lost, or how something ended. */
+bool processes_worth_keeping(const struct processes *processes);
 /* Those that still wait hear nothing more. */
 void processes_free(struct processes *processes);
 
@@ -62,6 +64,8 @@ void sandbox_wake_again(struct sandbox *sandbox);
 
 /* A row that could not be written is put right by the next start. */
 void sandbox_set_state(struct sandbox *sandbox, enum sandbox_state state);
+/* Makes it this server's; then its row is as it is in the registry. */
+MUST_CHECK int sandbox_claim(struct sandbox *sandbox, struct error *err);
 void sandbox_end(struct sandbox *sandbox);
 /* The engine has nothing of it any more. */
 void sandbox_is_down(struct sandbox *sandbox, const struct error *why);

@@ -81,7 +81,7 @@ static void on_walk_ended(void *ctx, const struct run_end *end)
 	struct usage_question *question = ctx;
 	char *line = question->said, *rest = NULL;
 
-	if (end->code == 0 && end->signal == 0)
+	if (end->signal == 0 && !end->timed_out) /* 1: some directories may not be read */
 		for (line = strtok_r(line, "\n", &rest); line != NULL;
 		     line = strtok_r(NULL, "\n", &rest)) {
 			question->usage.has_disk = true;

@@ -1,6 +1,6 @@
 /* usage.h - what a sandbox uses now: as the kernel counts it from outside where it does, else as
  * its agent sees it from inside. Files are counted by the file system where it keeps a quota, else
- * by walking them, as far as that gets in two seconds. */
+ * by walking them, if that takes no more than two seconds. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

@@ -283,23 +283,42 @@ static int make_host(struct server *server, struct error *err)
 static int prepare(struct server *server, struct stack_base *base, bool *has_base,
                    struct error *err)
 {
+	const struct options *options = server->options;
 	struct error why;
 
-	*has_base = stack_prepare(server->options, base, &why) == 0;
-	if (!*has_base && server->options->require != NULL) {
+	*has_base = stack_prepare(options, base, &why) == 0;
+	if (!*has_base && options->require != NULL) {
 		*err = why;
 		return -1;
 	}
-	/* These are read with the rights of whoever started us. */
-	if (server->options->skills_dir != NULL &&
-	    skills_load(server->options->skills_dir, &server->skills, err) < 0)
+	/* Skills are read with the rights of whoever started us. */
+	if ((options->skills_dir != NULL &&
+	     skills_load(options->skills_dir, &server->skills, err) < 0) ||
+	    start_porter(server, *has_base ? base->state : NULL, err) < 0 ||
+	    confine_server(err) < 0 || loop_new(&server->loop, err) < 0) {
+		if (*has_base)
+			stack_abandon(base);
 		return -1;
-	if (start_porter(server, *has_base ? base->state : NULL, err) < 0 ||
-	    confine_server(err) < 0)
-		return -1;
+	}
 	if (!*has_base)
 		cannot_run(server, &why);
-	return loop_new(&server->loop, err);
+	return 0;
+}
+
+static int run(struct server *server, struct stack_base *base, bool has_base, struct error *err)
+{
+	server->patience = loop_timer_new(server->loop, stop, server);
+	join_skills(server);
+	server->mcp = make_mcp(server, server->options);
+	server->offer.mcp = server->mcp;
+	if (make_host(server, err) < 0) {
+		if (has_base)
+			stack_abandon(base);
+		return -1;
+	}
+	if (has_base && make_stack(server, base, err) < 0)
+		return -1;
+	return serve(server, err);
 }
 
 int server_run(const struct options *options, struct error *err)
@@ -309,25 +328,15 @@ int server_run(const struct options *options, struct error *err)
 	bool has_base;
 	int r;
 
-	server = (struct server){ .options = options };
+	server = (struct server){ .options = options, .porter.socket = -1 };
 	log_set_level(options->log_level);
 	(void)signal(SIGPIPE, SIG_IGN); /* a write to a client that left is an error, not a death */
 	(void)owner_local();
 	offer_init(&server.offer, options);
-	if (prepare(&server, &base, &has_base, err) < 0)
-		return -1;
-	server.patience = loop_timer_new(server.loop, stop, &server);
-	join_skills(&server);
-	server.mcp = make_mcp(&server, options);
-	server.offer.mcp = server.mcp;
-	r = make_host(&server, err);
-	if (r == 0 && has_base)
-		r = make_stack(&server, &base, err);
+	r = prepare(&server, &base, &has_base, err);
 	if (r == 0)
-		r = serve(&server, err);
+		r = run(&server, &base, has_base, err);
 	server.ending = true;
-	for (size_t i = 0; i < ARRAY_LEN(ending_signals); i++)
-		(void)loop_signal_free(server.signals[i]);
 	(void)stdio_free(server.stdio);
 	(void)stack_free(server.stack);
 	(void)mcp_server_free(server.mcp);
@@ -337,6 +346,8 @@ int server_run(const struct options *options, struct error *err)
 	free(server.resources);
 	(void)skills_free(server.skills);
 	(void)loop_timer_free(server.patience);
+	for (size_t i = 0; i < ARRAY_LEN(ending_signals); i++)
+		(void)loop_signal_free(server.signals[i]);
 	(void)loop_free(server.loop);
 	return r;
 }

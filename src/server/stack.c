@@ -43,6 +43,12 @@ static void free_base(struct stack_base *base)
 	(void)cdi_free(base->gpus);
 }
 
+void stack_abandon(struct stack_base *base)
+{
+	(void)close(base->socket);
+	free_base(base);
+}
+
 static char **env_of(void *ctx, const struct spec *spec)
 {
 	const struct stack *stack = ctx;

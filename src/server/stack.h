@@ -36,6 +36,8 @@ struct stack_base {
 
 MUST_CHECK int stack_prepare(const struct options *options, struct stack_base *ret,
                              struct error *err);
+/* Nothing comes of it: the spawner ends. */
+void stack_abandon(struct stack_base *base);
 
 typedef void stack_ready_fn(void *ctx, const struct error *why);
 /* Takes over the base, also when it fails. */

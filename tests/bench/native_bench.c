@@ -86,7 +86,9 @@ static void on_ended(void *ctx, const struct run_end *end)
 	settle(ctx, &err);
 }
 
-static const struct run_events run_events = { .output = on_output, .ended = on_ended, .failed = on_done };
+static const struct run_events run_events = { .output = on_output,
+	                                      .ended = on_ended,
+	                                      .failed = on_done };
 
 static struct sandbox *make(struct bench *bench, const struct options *options)
 {

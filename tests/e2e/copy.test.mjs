@@ -8,7 +8,6 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { openWithRoots } from './lib/roots.mjs';
 import { BELLJAR, complaint, PATIENCE_MS, serverEnv } from './lib/programs.mjs';
 import { open, refused, sandboxed, sleep, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
 
@@ -278,10 +277,10 @@ test('links of the sandbox lead nowhere on the host', async () => {
 
 test('a link in the sandbox where the copy goes is not followed out of it', async () => {
   put({ 'in/secret': 'from the host' });
-  await sh(`mkdir -p t; ln -s ${other} t/host; ln -s /etc t/etc`);
+  await sh(`mkdir -p t; ln -s ${other} t/host; ln -s /usr/lib t/lib`);
   await copy_in({ source: 'in/secret', path: 't/host/secret' });
   assert.equal(readFileSync(join(other, 'secret'), 'utf8'), 'not yours');
-  refused(await copy_in({ source: 'in', path: 't/etc' }), /^in the sandbox: /);
+  refused(await copy_in({ source: 'in', path: 't/lib/x' }), /^in the sandbox: /);
   refused(await copy_in({ source: 'in', path: '/usr/lib/x' }), /^in the sandbox: /);
 });
 
@@ -368,10 +367,8 @@ test('more than --copy-size is refused, and no file is left in half', async (t) 
 test('more than the sandbox has room for', async () => {
   const { id } = structuredOf(await tools.create_sandbox({ disk_mb: 4 }));
   put({ fill: Buffer.alloc(8 * 1024 * 1024, 'x') });
-  for (const name of ['a', 'b', 'c']) put({ [`fills/${name}`]: Buffer.alloc(3 * 1024 * 1024, 'x') });
   refused(await copy_in({ source: 'fill', sandbox: id }), /^in the sandbox: \/workspace\/fill: write: File too large$/);
   assert.equal(structuredOf(await run_command({ command: 'test -e fill', sandbox: id })).exit_code, 1);
-  refused(await copy_in({ source: 'fills', sandbox: id }), /DISK/);
   structuredOf(await tools.delete_sandbox({ sandbox: id }));
 });
 
@@ -418,107 +415,6 @@ test('what cannot be copied says why', async () => {
   refused(await copy_in({ source: 'a.txt', path: '' }), /^argument 'path'/);
   refused(await copy_in({ source: 'a.txt', gitignore: 'yes' }), /^argument 'gitignore'/);
   refused(await copy_out({ path: 'a.txt', target: 'x', gitignore: true }), /^argument 'gitignore' is not known/);
-});
-
-// --- who may say what is allowed
-
-test('nothing is allowed: the error says how', async (t) => {
-  const own = await open(t);
-  t.after(() => own.close());
-  const mine = toolsOf(async () => own);
-  const how = /^source: no directory of the host is allowed: start belljar with --allow-path DIR, or use a client that has roots$/;
-  refused(await mine.copy_in({ source: '/etc/passwd' }), how);
-  refused(await mine.copy_in({ source: 'a' }), how);
-  refused(await mine.copy_out({ path: 'a', target: 'b' }), /^target: no directory of the host is allowed: start belljar with --allow-path DIR/);
-  assert.equal(structuredOf(await mine.list_sandboxes()).sandboxes.length, 0, 'no sandbox is made for it');
-});
-
-test('directories that cannot be allowed keep the server from starting', () => {
-  const start = (path) => {
-    const result = spawnSync(BELLJAR, ['serve', '--allow-path', path], { env: serverEnv(), input: '', encoding: 'utf8', timeout: PATIENCE_MS });
-    assert.equal(complaint(result.stderr), null);
-    assert.notEqual(result.status, 0, path);
-    return result.stderr;
-  };
-  assert.match(start('/'), /'\/': all of the host is too much: name a directory/);
-  assert.match(start('/proc/self'), /no files are there, but what the kernel shows of itself/);
-  assert.match(start(join(top, 'nowhere')), /nowhere/);
-  assert.match(start('relative'), /relative/);
-  assert.match(start(dirname(serverEnv().BELLJAR_STATE_DIR)), /belljar's own state directory is '.*': sandboxes must not get at it/);
-});
-
-describe('the client\'s roots', () => {
-  const roots = join(top, 'roots');
-  const [one, two] = ['one', 'two with ü'].map((name) => join(roots, name));
-  put({ 'f': '1' }, one);
-  put({ 'f': '2' }, two);
-  put({ 'f': 'c' }, join(roots, 'configured'));
-  const outside = /is not below a directory of the host that is allowed/;
-
-  test('they count, change, and go', async (t) => {
-    const own = await openWithRoots(t, [one]);
-    t.after(() => own.close());
-    const mine = toolsOf(async () => own);
-    const read = async (path) => textOf(await mine.run_command({ command: `cat ${path}` }));
-    assert.equal(structuredOf(await mine.copy_in({ source: 'f' })).source, join(one, 'f'));
-    assert.equal(await read('f'), '1');
-    refused(await mine.copy_in({ source: join(two, 'f') }), outside);
-    structuredOf(await mine.copy_out({ path: 'f', target: 'g' }));
-    assert.equal(readFileSync(join(one, 'g'), 'utf8'), '1');
-
-    await own.change([one, two]);
-    structuredOf(await mine.copy_in({ source: join(two, 'f'), path: 'f2' }));
-    assert.equal(await read('f2'), '2');
-
-    await own.change([two]);
-    refused(await mine.copy_in({ source: join(one, 'f') }), outside);
-    assert.equal(structuredOf(await mine.copy_in({ source: 'f' })).source, join(two, 'f'));
-
-    await own.change([]);
-    refused(await mine.copy_in({ source: 'f' }), /^source: no directory of the host is allowed/);
-    assert.equal(own.asked, 4);
-  });
-
-  test('beside those of --allow-path, which come first', async (t) => {
-    const own = await openWithRoots(t, [one], { ALLOW_PATH: join(roots, 'configured') });
-    t.after(() => own.close());
-    const mine = toolsOf(async () => own);
-    assert.equal(structuredOf(await mine.copy_in({ source: 'f' })).source, join(roots, 'configured/f'));
-    assert.equal(structuredOf(await mine.copy_in({ source: join(one, 'f') })).source, join(one, 'f'));
-    await own.change([]);
-    structuredOf(await mine.copy_in({ source: 'f' }));
-    refused(await mine.copy_in({ source: join(one, 'f') }), outside);
-  });
-
-  test('what no root can be is left out', async (t) => {
-    const own = await openWithRoots(t, [
-      'https://example.org/', 'file://elsewhere/tmp', 'file:///', 'file:///proc', `file://${roots}/../${other}`,
-      join(roots, 'nowhere'), join(one, 'f'), 'file:///a%00b', one,
-    ]);
-    t.after(() => own.close());
-    const mine = toolsOf(async () => own);
-    structuredOf(await mine.copy_in({ source: join(one, 'f') }));
-    for (const source of ['/etc/passwd', join(other, 'secret'), '/proc/self/environ', '/tmp', '/a'])
-      refused(await mine.copy_in({ source }), outside);
-  });
-
-  test('--no-roots: they are not even asked for', async (t) => {
-    const own = await openWithRoots(t, [one], { NO_ROOTS: 'true' });
-    t.after(() => own.close());
-    const mine = toolsOf(async () => own);
-    refused(await mine.copy_in({ source: join(one, 'f') }),
-      /^(source: )?no directory of the host is allowed: start belljar with --allow-path DIR$/);
-    assert.equal(own.asked, 0);
-  });
-
-  test('--no-roots with --allow-path: only the latter', async (t) => {
-    const own = await openWithRoots(t, [one], { NO_ROOTS: 'true', ALLOW_PATH: join(roots, 'configured') });
-    t.after(() => own.close());
-    const mine = toolsOf(async () => own);
-    structuredOf(await mine.copy_in({ source: 'f' }));
-    refused(await mine.copy_in({ source: join(one, 'f') }), outside);
-    assert.equal(own.asked, 0);
-  });
 });
 
 // --- belljar cp

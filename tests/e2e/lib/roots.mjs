@@ -15,6 +15,7 @@ const toRoot = (root) => ({ uri: root.includes('://') ? root : pathToFileURL(roo
 /** `asked` counts the server's questions. */
 export async function openWithRoots(t, roots, settings = {}) {
   const session = { roots, asked: 0, stderr: '' };
+  t.after(() => session.close()); // before the state directory goes
   const env = Object.fromEntries(Object.entries(settings).map(([k, v]) => [`BELLJAR_${k}`, String(v)]));
   const transport = new StdioClientTransport({
     command: BELLJAR,
@@ -38,7 +39,6 @@ export async function openWithRoots(t, roots, settings = {}) {
     return { roots: session.roots.map(toRoot) };
   });
   transport.stderr.on('data', (text) => (session.stderr += text));
-  // The client's close is before the state directory's: the hooks of a test run in order.
   session.close = async () => {
     await client.close();
     assert.equal(complaint(session.stderr), null);

@@ -57,7 +57,7 @@ static void a_reset_removes_the_files_and_makes_them_anew(void **state)
 	(void)close(agent);
 
 	sandbox_wake(w->sandbox, hear, &woken);
-	assert_int_equal(w->fake.erases, 1); /* nothing is left of it */
+	erased(w); /* another server may have been there since */
 	assert_true(w->fake.made.fresh);
 	assert_string_equal(w->fake.made.id, id);
 	agent = agent_comes(w);

@@ -1,4 +1,12 @@
 /* Sessions in a real sandbox: interpreters that remember. */
+/* test.h has another thing of that name. */
+#define capture stderr_capture
+#include "unit/test.h"
+#undef capture
+
+#include "sandbox/interpreter.h"
+#include "sandbox/process_internal.h"
+#include "sandbox/sandbox_internal.h"
 #include "unit/sandbox/process_rig.h"
 
 #define PYTHON(text) RIG_CODE("python", text)
@@ -31,6 +39,20 @@ static struct process_state cell(struct process **ret, const char *session, cons
 	*ret = RIG_START(.language = language_find("python"), .code = view_of(code),
 	                 .session = session, .deadline_ms = deadline_ms);
 	return rig_until_over(*ret);
+}
+
+/* It has an interpreter, which is not ready. */
+static bool is_starting(const char *name)
+{
+	LIST_EACH (node, &rig.sandbox->processes->kernels->sessions) {
+		struct session *session = container_of(node, struct session, node);
+
+		if (strcmp(session->name, name) == 0 && session->interpreter != NULL) {
+			assert_false(interpreter_is_idle(session->interpreter));
+			return true;
+		}
+	}
+	return false;
 }
 
 static void a_session_remembers(void **state)
@@ -259,6 +281,76 @@ static void sleep_loses_what_sessions_know(void **state)
 	process_free(process);
 }
 
+static void what_never_began_is_not_lost(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	PYTHON_NEEDED();
+	process = RIG_START(PYTHON("x = 1"), .session = "never");
+	do {
+		rig_turn(1);
+	} while (!is_starting("never"));
+	process_stop(process);
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_FAILED);
+	assert_false(end.state_is_lost);
+	process_free(process);
+	end = cell(&process, "never", "print(1)", 0);
+	assert_true(end.is_new_session && !end.state_was_lost && end.why_lost == NULL);
+	process_free(process);
+}
+
+static void a_lost_one_is_told_of_until_a_cell_begins(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	PYTHON_NEEDED();
+	(void)cell(&process, "twice", "import os; os._exit(3)", 0);
+	process_free(process);
+	process = RIG_START(PYTHON("x = 1"), .session = "twice");
+	do {
+		rig_turn(1);
+	} while (!is_starting("twice"));
+	process_stop(process);
+	end = rig_until_over(process);
+	assert_true(end.state_was_lost && !end.state_is_lost);
+	process_free(process);
+	end = cell(&process, "twice", "1", 0);
+	assert_true(end.state_was_lost && !end.is_new_session);
+	assert_string_equal(end.why_lost, "it exited with code 3");
+	process_free(process);
+}
+
+static void reset_loses_what_sessions_know(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	PYTHON_NEEDED();
+	(void)cell(&process, "r", "x = 1", 0);
+	process_free(process);
+	sandbox_reset(rig.sandbox, rig_hear, NULL);
+	rig_wait();
+	rig_wake();
+	end = cell(&process, "r", "1", 0);
+	assert_true(end.state_was_lost);
+	assert_string_equal(end.why_lost, "the sandbox was reset");
+	process_free(process);
+	(void)cell(&process, "r", "1", 0);
+	process_free(process);
+	sandbox_sleep(rig.sandbox, rig_hear, NULL);
+	rig_wait();
+	rig_wake();
+	end = cell(&process, "r", "1", 0);
+	assert_string_equal(end.why_lost, "the sandbox was put to sleep");
+	process_free(process);
+}
+
 static void sessions_are_counted(void **state)
 {
 	struct process *process;
@@ -319,6 +411,9 @@ int main(void)
 		TEST(lost_state_is_told_with_its_reason),
 		TEST(output_between_cells_belongs_to_the_next),
 		TEST(sleep_loses_what_sessions_know),
+		TEST(reset_loses_what_sessions_know),
+		TEST(what_never_began_is_not_lost),
+		TEST(a_lost_one_is_told_of_until_a_cell_begins),
 		TEST(sessions_are_counted),
 		TEST(node_sessions_remember),
 	};

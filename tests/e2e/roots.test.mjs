@@ -1,0 +1,125 @@
+// Which directories of the host may be copied from and to: those of --allow-path, and the client's roots.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { BELLJAR, complaint, PATIENCE_MS, serverEnv } from './lib/programs.mjs';
+import { openWithRoots } from './lib/roots.mjs';
+import { open, refused, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
+import { connectV2 } from './lib/sdk.mjs';
+
+const top = mkdtempSync(join(tmpdir(), 'belljar-roots-'));
+chmodSync(top, 0o755);
+after(() => rmSync(top, { recursive: true, force: true }));
+
+function put(dir, text) {
+  mkdirSync(dir, { recursive: true });
+  writeFileSync(join(dir, 'f'), text);
+}
+
+test('nothing is allowed: the error says how', async (t) => {
+  const own = await open(t);
+  t.after(() => own.close());
+  const mine = toolsOf(async () => own);
+  const how = /^source: no directory of the host is allowed: start belljar with --allow-path DIR, or use a client that has roots$/;
+  refused(await mine.copy_in({ source: '/etc/passwd' }), how);
+  refused(await mine.copy_in({ source: 'a' }), how);
+  refused(await mine.copy_out({ path: 'a', target: 'b' }), /^target: no directory of the host is allowed: start belljar with --allow-path DIR/);
+  assert.equal(structuredOf(await mine.list_sandboxes()).sandboxes.length, 0, 'no sandbox is made for it');
+});
+
+test('directories that cannot be allowed keep the server from starting', () => {
+  const start = (path) => {
+    const result = spawnSync(BELLJAR, ['serve', '--allow-path', path], { env: serverEnv(), input: '', encoding: 'utf8', timeout: PATIENCE_MS });
+    assert.equal(complaint(result.stderr), null);
+    assert.notEqual(result.status, 0, path);
+    return result.stderr;
+  };
+  assert.match(start('/'), /'\/': all of the host is too much: name a directory/);
+  assert.match(start('/proc/self'), /no files are there, but what the kernel shows of itself/);
+  assert.match(start(join(top, 'nowhere')), /nowhere/);
+  assert.match(start('relative'), /relative/);
+  assert.match(start(dirname(serverEnv().BELLJAR_STATE_DIR)), /belljar's own state directory is '.*': sandboxes must not get at it/);
+});
+
+describe('the client\'s roots', () => {
+  const [roots, other] = [join(top, 'roots'), join(top, 'other')];
+  const [one, two] = ['one', 'two with ü'].map((name) => join(roots, name));
+  put(one, '1');
+  put(two, '2');
+  put(join(roots, 'configured'), 'c');
+  put(other, 'not yours');
+  const outside = /is not below a directory of the host that is allowed/;
+
+  test('they count, change, and go', async (t) => {
+    const own = await openWithRoots(t, [one]);
+    const mine = toolsOf(async () => own);
+    const read = async (path) => textOf(await mine.run_command({ command: `cat ${path}` }));
+    assert.equal(structuredOf(await mine.copy_in({ source: 'f' })).source, join(one, 'f'));
+    assert.equal(await read('f'), '1');
+    refused(await mine.copy_in({ source: join(two, 'f') }), outside);
+    structuredOf(await mine.copy_out({ path: 'f', target: 'g' }));
+    assert.equal(readFileSync(join(one, 'g'), 'utf8'), '1');
+
+    await own.change([one, two]);
+    structuredOf(await mine.copy_in({ source: join(two, 'f'), path: 'f2' }));
+    assert.equal(await read('f2'), '2');
+
+    await own.change([two]);
+    refused(await mine.copy_in({ source: join(one, 'f') }), outside);
+    assert.equal(structuredOf(await mine.copy_in({ source: 'f' })).source, join(two, 'f'));
+
+    await own.change([]);
+    refused(await mine.copy_in({ source: 'f' }), /^source: no directory of the host is allowed/);
+    assert.equal(own.asked, 4);
+  });
+
+  test('beside those of --allow-path, which come first', async (t) => {
+    const own = await openWithRoots(t, [one], { ALLOW_PATH: join(roots, 'configured') });
+    const mine = toolsOf(async () => own);
+    assert.equal(structuredOf(await mine.copy_in({ source: 'f' })).source, join(roots, 'configured/f'));
+    assert.equal(structuredOf(await mine.copy_in({ source: join(one, 'f') })).source, join(one, 'f'));
+    await own.change([]);
+    structuredOf(await mine.copy_in({ source: 'f' }));
+    refused(await mine.copy_in({ source: join(one, 'f') }), outside);
+  });
+
+  test('what no root can be is left out', async (t) => {
+    const own = await openWithRoots(t, [
+      'https://example.org/', 'file://elsewhere/tmp', 'file:///', 'file:///proc', `file://${roots}/../${other}`,
+      join(roots, 'nowhere'), join(one, 'f'), 'file:///a%00b', one,
+    ]);
+    const mine = toolsOf(async () => own);
+    structuredOf(await mine.copy_in({ source: join(one, 'f') }));
+    for (const source of ['/etc/passwd', join(other, 'f'), '/proc/self/environ', '/tmp', '/a'])
+      refused(await mine.copy_in({ source }), outside);
+  });
+
+  test('of a client of revision 2026-07-28', { todo: 'they would have to be asked for with input_required' }, async (t) => {
+    const own = await connectV2(t, {
+      program: BELLJAR, mode: { pin: '2026-07-28' }, options: { capabilities: { roots: {} } },
+    });
+    own.client.setRequestHandler('roots/list', async () => ({ roots: [{ uri: pathToFileURL(one).href }] }));
+    const mine = toolsOf(async () => own);
+    assert.equal(structuredOf(await mine.copy_in({ source: 'f' })).source, join(one, 'f'));
+  });
+
+  test('--no-roots: they are not even asked for', async (t) => {
+    const own = await openWithRoots(t, [one], { NO_ROOTS: 'true' });
+    const mine = toolsOf(async () => own);
+    refused(await mine.copy_in({ source: join(one, 'f') }),
+      /^(source: )?no directory of the host is allowed: start belljar with --allow-path DIR$/);
+    assert.equal(own.asked, 0);
+  });
+
+  test('--no-roots with --allow-path: only the latter', async (t) => {
+    const own = await openWithRoots(t, [one], { NO_ROOTS: 'true', ALLOW_PATH: join(roots, 'configured') });
+    const mine = toolsOf(async () => own);
+    structuredOf(await mine.copy_in({ source: 'f' }));
+    refused(await mine.copy_in({ source: join(one, 'f') }), outside);
+    assert.equal(own.asked, 0);
+  });
+});
