@@ -250,7 +250,7 @@ test-long: test-programs ## what takes too long for every day: all attacks, here
 	python3 tests/escape/run.py --long
 	VM_SECONDS=5400 sh tests/vm/cgroup2.sh long
 
-bench: build/belljar build/fixture build/channel_bench build/native_bench ## measure sandboxes beside bubblewrap, the channel, and the server beside the official SDK's
+bench: build/belljar build/fixture build/channel_bench build/native_bench build/tools_bench ## measure runs beside bare Python, sandboxes beside bubblewrap, the channel, and the server beside the official SDK's
 	@sh tests/bench/bench.sh
 
 fuzz: $(FUZZ_PROGRAMS) ##  fuzz each decoder for FUZZ_SECONDS (60)

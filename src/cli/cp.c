@@ -12,6 +12,7 @@
 #include "cli/session.h"
 #include "sandbox/copy.h"
 #include "sandbox/host.h"
+#include "sandbox/host_path.h"
 #include "sandbox/sandbox.h"
 #include "server/options.h"
 #include "server/porter.h"
@@ -20,7 +21,7 @@
 struct cp {
 	bool is_out;
 	char *name;                               /* of the sandbox */
-	const char *inside;                       /* the path there */
+	char *inside;                             /* the path there */
 	const char *outside;                      /* the path here, as it was typed */
 	char directory[PATH_MAX], path[PATH_MAX]; /* what is allowed, and what is copied */
 	struct porter porter;
@@ -43,6 +44,7 @@ static bool is_inside(const char *operand)
 static int read_operands(struct cp *cp, const char *const *operands, struct error *err)
 {
 	const char *inside;
+	size_t len;
 
 	if (operands[0] == NULL || operands[1] == NULL || operands[2] != NULL)
 		return error_set(err, ERR_INVALID,
@@ -56,16 +58,19 @@ static int read_operands(struct cp *cp, const char *const *operands, struct erro
 	inside = operands[cp->is_out ? 0 : 1];
 	cp->outside = operands[cp->is_out ? 1 : 0];
 	cp->name = mem_dup_len(inside, strcspn(inside, ":"));
-	cp->inside = inside + strlen(cp->name) + 1;
-	if (cp->inside[0] == '\0')
-		cp->inside = SPEC_WORKSPACE;
+	inside += strlen(cp->name) + 1;
+	len = strlen(inside);
+	/* At the end of a source it means nothing; its name is what is in front. */
+	while (cp->is_out && len > 1 && inside[len - 1] == '/')
+		len--;
+	cp->inside = len != 0 ? mem_dup_len(inside, len) : mem_dup(SPEC_WORKSPACE);
 	if (cp->outside[0] == '\0')
 		return error_set(err, ERR_INVALID, "a path is empty");
 	return 0;
 }
 
 /* The directory something is in, really, and it with its name behind. */
-static int use_parent(struct cp *cp, struct error *err)
+static int use_parent(struct cp *cp, const char *shown, struct error *err)
 {
 	AUTO_FREE char *copy = mem_dup(cp->outside);
 	size_t len = strlen(copy);
@@ -82,9 +87,9 @@ static int use_parent(struct cp *cp, struct error *err)
 		above = slash == copy ? "/" : copy;
 	}
 	if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return error_set(err, ERR_INVALID, "'%s' does not end in a name", cp->outside);
+		return error_set(err, ERR_INVALID, "'%s' does not end in a name", shown);
 	if (realpath(above, cp->directory) == NULL)
-		return error_sys(err, "'%s'", above);
+		return error_sys(err, "the directory '%s' is to be in", shown);
 	n = snprintf(cp->path, sizeof cp->path, "%s/%s", cp->directory, name);
 	return n < (int)sizeof cp->path ? 0 : error_set(err, ERR_LIMIT, "the path is too long");
 }
@@ -95,14 +100,15 @@ static int find_outside(struct cp *cp, struct error *err)
 {
 	struct stat st;
 	bool exists = stat(cp->outside, &st) == 0;
-	char *slash;
+	char *slash, shown[256];
 
+	(void)utf8_show(view_of(cp->outside), shown, sizeof shown);
 	if (!exists && (errno != ENOENT || !cp->is_out))
-		return error_sys(err, "'%s'", cp->outside);
+		return error_sys(err, "'%s'", shown);
 	if (!exists)
-		return use_parent(cp, err);
+		return use_parent(cp, shown, err);
 	if (realpath(cp->outside, cp->path) == NULL)
-		return error_sys(err, "'%s'", cp->outside);
+		return error_sys(err, "'%s'", shown);
 	memcpy(cp->directory, cp->path, sizeof cp->path);
 	if (S_ISDIR(st.st_mode))
 		return 0;
@@ -116,13 +122,15 @@ static int find_outside(struct cp *cp, struct error *err)
 static void tell(const struct cp *cp, const struct copy_result *result)
 {
 	const struct transfer_result *moved = &result->moved;
-	char to[512], first[300];
+	char to[512], first[300], directory[512];
 
 	(void)utf8_show(view_of(result->target), to, sizeof to);
 	(void)fprintf(stderr, "belljar: %" PRIu64 " %s, %" PRIu64 " bytes, to %s%s%s\n",
 	              moved->entries, moved->entries == 1 ? "entry" : "entries", moved->bytes,
-	              cp->is_out ? host_use_directory(cp->use) : cp->name, cp->is_out ? "/" : ":",
-	              to);
+	              cp->is_out ? utf8_show(view_of(host_use_directory(cp->use)), directory,
+	                                     sizeof directory)
+	                         : cp->name,
+	              cp->is_out ? "/" : ":", to);
 	if (moved->skipped != 0)
 		(void)fprintf(stderr,
 		              "belljar: %" PRIu64
@@ -145,35 +153,18 @@ static void on_copied(void *ctx, const struct copy_result *result, const struct 
 	session_end(cp->session, 0);
 }
 
-static struct channel *channel_here(void *ctx)
-{
-	return host_use_channel(ctx);
-}
-
-static struct channel *channel_inside(void *ctx)
-{
-	return sandbox_channel(ctx);
-}
-
-static const char *last_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
 static void on_host(void *ctx, const struct error *why)
 {
 	static const struct copy_events events = { .ended = on_copied };
 	struct cp *cp = ctx;
-	const struct copy_end here = { channel_here, cp->use, host_use_path(cp->use),
-		                       host_use_where(cp->use) };
-	const struct copy_end inside = { channel_inside, session_sandbox(cp->session), cp->inside,
-		                         "in the sandbox" };
+	const struct copy_end here = copy_end_host(cp->use, host_use_path(cp->use),
+	                                           host_use_where(cp->use));
+	const struct copy_end inside = copy_end_sandbox(session_sandbox(cp->session), cp->inside,
+	                                                "in the sandbox");
 	const struct copy_wish wish = {
 		.from = cp->is_out ? inside : here,
 		.to = cp->is_out ? here : inside,
-		.name = cp->is_out ? last_name(cp->inside) : host_use_name(cp->use),
+		.name = cp->is_out ? copy_last_name(cp->inside) : host_use_name(cp->use),
 		.into = true,
 		.overwrite = true,
 		.max_bytes = UINT64_MAX,
@@ -217,6 +208,36 @@ static void stop(void *ctx)
 
 /* --- the verb --------------------------------------------------------------------------------- */
 
+/* What comes into this directory gets a name there, under which the state is not. */
+static bool goes_beside(const struct cp *cp, const char *state)
+{
+	const char *name = copy_last_name(cp->inside);
+	AUTO_FREE char *joined = mem_format("%s/%s", cp->path, name);
+	char real[PATH_MAX];
+
+	if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return false;
+	return realpath(joined, real) == NULL ||
+	       (host_path_below(real, state) == NULL && host_path_below(state, real) == NULL);
+}
+
+/* A home has the state directory in it, and is a fine place for what comes out of a sandbox. But
+ * nothing of the state itself is read or written, and what holds it is not copied into it. */
+static int check_state(const struct cp *cp, const char *state, struct error *err)
+{
+	char real[PATH_MAX], shown[256];
+
+	if (realpath(state, real) == NULL)
+		(void)snprintf(real, sizeof real, "%s", state);
+	if (host_path_below(real, cp->path) == NULL &&
+	    (host_path_below(cp->path, real) == NULL || (cp->is_out && goes_beside(cp, real))))
+		return 0;
+	return error_set(
+	        err, ERR_INVALID,
+	        "'%s': belljar's own state is there, or in it: sandboxes must not get at it",
+	        utf8_show(view_of(cp->path), shown, sizeof shown));
+}
+
 static enum verb_result run_cp(struct cp *cp, const struct verb_call *call, struct error *err)
 {
 	static const struct session_events events = { start, on_signal, stop };
@@ -227,10 +248,8 @@ static enum verb_result run_cp(struct cp *cp, const struct verb_call *call, stru
 		return VERB_MISUSED;
 	if (find_outside(cp, err) < 0 || stack_find_state(call->options, state, err) < 0)
 		return VERB_FAILED;
-	/* A home has the state directory in it, and is a fine place for a file. All of it is not
-	 * to be copied into what it holds. */
-	if (!cp->is_out && strcmp(cp->directory, cp->path) == 0)
-		config.state = state;
+	if (check_state(cp, state, err) < 0)
+		return VERB_FAILED;
 	if (porter_start(&config, &cp->porter, err) < 0)
 		return VERB_FAILED;
 	return session_run(&(struct session_wish){ .call = call,
@@ -244,10 +263,11 @@ static enum verb_result run(const struct verb_call *call, struct error *err)
 	static struct cp cp;
 	enum verb_result result;
 
-	cp = (struct cp){ .inside = "", .outside = "", .porter.socket = -1 };
+	cp = (struct cp){ .outside = "", .porter.socket = -1 };
 	result = run_cp(&cp, call, err);
 	porter_end(&cp.porter);
 	free(cp.name);
+	free(cp.inside);
 	return result;
 }
 

@@ -301,26 +301,11 @@ static void save(struct code *code)
 	fail(code, &err);
 }
 
-static void fail_missing(struct code *code, const struct language_found *found)
-{
-	char names[320] = "";
-	struct buf list = buf_over(names, sizeof names);
-	struct error err, full;
-
-	for (size_t i = 0; i < language_count; i++)
-		if (found->of[i].runner >= 0)
-			(void)!buf_printf(&list, &full, "%s%s", list.len != 0 ? ", " : "",
-			                  languages[i].name);
-	(void)error_set(&err, ERR_NOT_FOUND,
-	                "there is no interpreter for %s in this sandbox; available: %s",
-	                code->language->name, list.len != 0 ? names : "none");
-	fail(code, &err);
-}
-
 static void on_looked(void *ctx, const struct error *why)
 {
 	struct code *code = ctx;
 	const struct language_found *found;
+	struct error err;
 	signed char runner;
 
 	if (code->is_over)
@@ -332,7 +317,8 @@ static void on_looked(void *ctx, const struct error *why)
 	found = process_languages(session_sandbox(code->session));
 	runner = found->of[code->language - languages].runner;
 	if (runner < 0 || runner >= LANGUAGE_RUNNERS_MAX) {
-		fail_missing(code, found);
+		(void)language_missing(found, code->language, &err);
+		fail(code, &err);
 		return;
 	}
 	code->runner = &code->language->runners[runner];

@@ -113,6 +113,7 @@ static enum verb_result run(const struct verb_call *call, struct error *err)
 		                option_specs[OPTION_SANDBOX].expected);
 		return VERB_MISUSED;
 	}
+	terminal_note();
 	return session_run(&wish, &session_events, &shell, err);
 }
 

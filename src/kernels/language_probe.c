@@ -128,6 +128,22 @@ static void read_line(struct view line, struct language_found *ret)
 	                sizeof(ret->of[language].version));
 }
 
+int language_missing(const struct language_found *found, const struct language *language,
+                     struct error *err)
+{
+	char names[320] = "";
+	struct buf list = buf_over(names, sizeof names);
+	struct error full;
+
+	for (size_t i = 0; i < language_count; i++)
+		if (found->of[i].runner >= 0)
+			(void)!buf_printf(&list, &full, "%s%s", list.len != 0 ? ", " : "",
+			                  languages[i].name);
+	return error_set(err, ERR_NOT_FOUND,
+	                 "there is no interpreter for %s in this sandbox; available: %s",
+	                 language->name, list.len != 0 ? names : "none");
+}
+
 void language_read_probe(struct view text, struct language_found *ret)
 {
 	struct view line;

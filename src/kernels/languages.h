@@ -71,5 +71,8 @@ struct language_found {
 MUST_CHECK int language_probe(struct buf *script, struct error *err);
 /* For `sh -c`: prints "LANGUAGE RUNNER PATH<tab>VERSION" lines; starts each of them once. */
 MUST_CHECK int language_probe_versions(struct buf *script, struct error *err);
+/* ERR_NOT_FOUND: the language is not there, and which are. */
+int language_missing(const struct language_found *found, const struct language *language,
+                     struct error *err);
 /* What a probe printed; the text may be anything. Lines that make no sense are passed over. */
 void language_read_probe(struct view text, struct language_found *ret);

@@ -81,8 +81,16 @@
 		['webp', 'image/webp', (b) => /^RIFF....WEBP/s.test(b.toString('latin1', 0, 12))],
 	];
 
+	// Between cells nobody waits for what is shown, only for what is printed.
+	function say_shown(mime, text, file) {
+		if (cell)
+			send('v', mime, text, file);
+		else
+			write_all(1, Buffer.from(`${text || file}\n`));
+	}
+
 	function show_refusal(what, most) {
-		send('v', 'text/plain', `(${what} is not shown: the most is ${most}; make it smaller)`, '');
+		say_shown('text/plain', `(${what} is not shown: the most is ${most}; make it smaller)`, '');
 	}
 
 	function show_text(mime, text) {
@@ -90,7 +98,7 @@
 		if (length > DATA_MAX)
 			show_refusal(`${mime} of ${length} bytes`, DATA_MAX);
 		else
-			send('v', mime, text, '');
+			say_shown(mime, text, '');
 	}
 
 	function show_picture(bytes, extension, mime) {
@@ -109,7 +117,7 @@
 					continue;
 				throw error;
 			}
-			send('v', mime, '', name);
+			say_shown(mime, '', name);
 			return;
 		}
 	}
@@ -160,7 +168,7 @@
 			else if (bundle)
 				bundle.forEach((each) => show_data(...each));
 			else
-				send('v', 'text/plain', cut(typeof value === 'string' ? value : shown(value), TEXT_MAX), '');
+				say_shown('text/plain', cut(typeof value === 'string' ? value : shown(value), TEXT_MAX), '');
 		}
 	}
 	display.json = (value) => show_data('application/json', JSON.stringify(value, null, 2) ?? 'null');
@@ -254,7 +262,7 @@
 		if (picture)
 			show_picture(...picture);
 		else
-			send('v', 'text/plain', cut(shown(value), TEXT_MAX), '');
+			say_shown('text/plain', cut(shown(value), TEXT_MAX), '');
 	}
 
 	function finish() {

@@ -5,11 +5,18 @@
 #     └─ C  waits for RUN, becomes `python3 main.py`   └─ C  the next one waits for RUN
 #        └─ what the code starts
 #
+# Z is as foreign to the code as the server is, though it is the same user's: its memory cannot be
+# reached, what C leaves behind becomes its child, and a request to end is C's to answer.
+#
 # C was forked before it was needed. Below the code's frames is nothing but a line of the loader,
 # and C ends as every interpreter does: by falling off its main program. What the code can see must
 # be what `python3 main.py` shows it, so nothing may be imported here that a bare interpreter has
 # not imported, or it is taken out again.
-keeper = os.getppid()  # what C leaves behind becomes its child
+keeper = os.getppid()  # what C leaves behind becomes its child, if it does not become Z's
+SWEEP_S = 0.4
+SET_DUMPABLE, GET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 3, 36  # of prctl()
+NOT_FOR_Z = _signal.SIGTERM, _signal.SIGHUP
+is_reaper = False
 
 # --- Z: what stays ---
 
@@ -17,7 +24,9 @@ keeper = os.getppid()  # what C leaves behind becomes its child
 def wait_for_runs():
     """Returns in each C, when it has its RUN."""
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+    _signal.pthread_sigmask(_signal.SIG_BLOCK, NOT_FOR_Z)
     forget_loader()
+    show_again = withdraw()
     resource = borrow('resource')
     objects = settle(borrow('gc'))
     is_new = True
@@ -35,9 +44,24 @@ def wait_for_runs():
             finish_run(read_up_to(told, 8192), status, usage)
         except OSError:
             os._exit(1)  # no process to be had, or nobody to talk to
+    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, NOT_FOR_Z)
     os.close(told)
     rehearse(objects)
-    return become_run(tell)
+    return become_run(tell, show_again)
+
+
+def withdraw():
+    """Z's memory is closed to others, and it gets all orphans. Returns what opens C's again."""
+    global is_reaper
+    ctypes = borrow('_ctypes')
+    if ctypes is None:
+        return lambda: None
+    function = ctypes.dlsym(ctypes.dlopen(None, 0), 'prctl')
+    prctl = lambda what, value=0: ctypes.call_function(function, (what, value, 0, 0, 0))
+    was = prctl(GET_DUMPABLE)
+    prctl(SET_DUMPABLE, 0)
+    is_reaper = prctl(SET_CHILD_SUBREAPER, 1) == 0
+    return lambda: prctl(SET_DUMPABLE, was)
 
 
 def forget_loader():
@@ -58,22 +82,39 @@ def settle(gc):
 
 
 def wait(child, resource):
-    """wait4() makes its result with a module that must not stay."""
-    if resource is None:
-        return os.waitpid(child, 0)[1], None
-    was = sys.modules.setdefault('resource', resource)
+    """For C; orphans are cleared away. wait4() makes its result with a module that must not
+    stay."""
+    was = sys.modules.setdefault('resource', resource) if resource else None
+    pid = 0
     try:
-        return os.wait4(child, 0)[1:]
+        while pid != child:
+            pid, status, usage = os.wait4(-1, 0) if resource else os.waitpid(-1, 0) + (None,)
+        return status, usage
     finally:
-        if was is resource:
+        if resource and was is resource:
             del sys.modules['resource']
+
+
+def die_of(status):
+    """C had no RUN: the server is gone, or somebody ended C. Nobody is to take it for a run that
+    went well."""
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        try:
+            _signal.signal(number, _signal.SIG_DFL)
+            _signal.pthread_sigmask(_signal.SIG_UNBLOCK, [number])
+        except (OSError, ValueError):
+            pass
+        os.kill(os.getpid(), number)
+        os.kill(os.getpid(), _signal.SIGKILL)
+    os._exit(1)
 
 
 def finish_run(told, status, usage):
     if not told:
-        os._exit(0)  # C had no RUN: the server is gone, or somebody ended C
+        die_of(status)
     directory = told[1:]
-    sweep()
+    is_alone = sweep()
     said = b''
     if directory:
         said = b''.join(shown_by(directory))
@@ -84,6 +125,8 @@ def finish_run(told, status, usage):
                   *((int(usage.ru_utime * 1e6), int(usage.ru_stime * 1e6), usage.ru_maxrss)
                     if usage else (0, 0, 0)))
     write_all(3, said)
+    if not is_alone:
+        os._exit(1)  # the keeper ends what we could not
     kind, nonce = receive()
     if kind != b'M':
         os._exit(1)
@@ -105,18 +148,42 @@ def read_up_to(fd, size):
 
 
 def sweep():
-    """Ends what C has left behind. If it cannot, the keeper can: when Z ends it ends all."""
-    for _ in range(200):
-        left = strays()
-        if not left:
-            return
+    """Ends what C has left behind. False: some of it may be there still."""
+    if is_reaper and not has_children():
+        return True
+    clock = borrow('time')
+    until = clock.monotonic() + SWEEP_S
+    while True:
+        last = last_pid()
+        left = children() if is_reaper else strays()
         for pid in left:
             try:
                 os.kill(pid, _signal.SIGKILL)
             except OSError:
                 pass
-        borrow('time').sleep(0.002)
-    os._exit(1)
+        if not has_children() if is_reaper else not left and is_quiet_since(last):
+            return True
+        if clock.monotonic() >= until:
+            return False
+        clock.sleep(0.002 if left else 0)
+
+
+def has_children():
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
+
+
+def children():
+    """Also those that /proc does not list, as their memory is closed."""
+    try:
+        fd = os.open('/proc/self/task/%d/children' % os.getpid(), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return strays()
+    return [int(pid) for pid in read_up_to(fd, 1 << 20).split()]
 
 
 def strays():
@@ -144,9 +211,27 @@ def parents_of_processes():
             fd = os.open('/proc/' + name + '/stat', os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             continue
-        state, _, rest = read_up_to(fd, 512).rpartition(b') ')[2].partition(b' ')
-        if state and state not in b'ZX':
-            yield int(name), int(rest.split()[0])
+        values = read_up_to(fd, 512).rpartition(b') ')[2].split()
+        # A first thread may be dead while others are not.
+        if len(values) > 17 and (values[0] not in b'ZX' or int(values[17]) > 1):
+            yield int(name), int(values[1])
+
+
+def last_pid():
+    """The youngest process there ever was, or None."""
+    try:
+        fd = os.open('/proc/loadavg', os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    return read_up_to(fd, 128).rpartition(b' ')[2]
+
+
+def is_quiet_since(last):
+    """Whoever is born while others are looked at is not seen."""
+    if last is not None:
+        return last_pid() == last
+    os.sched_yield()
+    return not strays()
 
 
 def shown_by(directory):
@@ -212,7 +297,7 @@ def rehearse(objects):
     compile("import a\ndef f(b, *c):\n    return [b for b in c if 'd' % b]\n", 'a', 'exec')
 
 
-def become_run(tell):
+def become_run(tell, show_again):
     """What to execute, and in which namespace."""
     os.setsid()
     kind, body = receive()
@@ -220,6 +305,7 @@ def become_run(tell):
         os._exit(1)
     run = Run(body)
     os.close(3)
+    show_again()
     os.write(tell, b'+')
     path = os.path.join(home, run.name, 'main.py')
     try:

@@ -23,6 +23,7 @@ class CellOut:
         self.pixels = self.bytes = self.left = 0
         self.is_open = False
         self.lock = _thread.allocate_lock()
+        self.thread = _thread.get_ident()
 
     def open(self, run):
         self.pixels, self.bytes, self.left = run.pixels, run.bytes, MOST_SHOWN
@@ -35,10 +36,32 @@ class CellOut:
         if not self.is_ours():
             print(text or path)
             return
+        told = frame(b'v', mime, text, path)
+        sigint = _signal.getsignal(_signal.SIGINT)
+        if _thread.get_ident() == self.thread and sigint is not None:
+            self.emit_whole(told, sigint)
+        else:
+            self.emit_frame(told)
+
+    def emit_whole(self, told, sigint):
+        """Half a frame would be the end of the session: an interrupt comes before it or after.
+        What has come already is raised by the first signal()."""
+        held = []
+        _signal.signal(_signal.SIGINT, lambda *about: held.append(about))
+        try:
+            self.emit_frame(told)
+        finally:
+            _signal.signal(_signal.SIGINT, sigint)
+        if held and callable(sigint):
+            sigint(*held[0])
+        elif held and sigint == _signal.SIG_DFL:
+            os.kill(self.pid, _signal.SIGINT)
+
+    def emit_frame(self, told):
         with self.lock:
             self.left -= 1
             if self.left >= 0:
-                write_all(3, frame(b'v', mime, text, path))
+                write_all(3, told)
             elif self.left == -1:
                 write_all(3, frame(b'v', 'text/plain', 'More was left out: %d values of a cell '
                                    'are shown.' % MOST_SHOWN, ''))
@@ -57,7 +80,8 @@ class Session:
         self.streams = os.dup(1), os.dup(2)  # where marks go, whatever cells do to theirs
         self.resource = borrow('resource')
         self.sigint = first_sigint
-        self.cwd = self.loop = None
+        self.loop = None
+        self.lent = []  # of the environment: name, value, what it was
         self.had_stdin = False
         self.future = 0  # what cells have imported from __future__
         self.status = None  # to end with, when the code asked for it
@@ -88,6 +112,7 @@ class Session:
             self.status = exit_status(error)
         later = self.attempt(self.tidy)
         self.idle()
+        self.take_env_back()
         told, code = b'', self.status or 0
         if self.status is None and (error or later) is not None:
             told, code = frame(b'e', *describe(error or later, run.name)), 1
@@ -117,13 +142,12 @@ class Session:
             return
 
     def execute(self, run):
-        apply_env(run.env)
+        self.lend_env(run.env)
         if run.has_stdin or self.had_stdin:
             replace_stdin(run.stdin if run.has_stdin else None)
         self.had_stdin = run.has_stdin
-        if run.cwd and run.cwd != self.cwd:
+        if run.cwd:
             os.chdir(run.cwd)
-            self.cwd = run.cwd
         if run.args:
             sys.argv[1:] = run.args
         body, last = self.compile(run.code.decode('utf-8-sig'), run.name)
@@ -131,6 +155,28 @@ class Session:
             self.evaluate(body)
         if last is not None:
             sys.displayhook(self.evaluate(last))
+
+    def lend_env(self, env):
+        for entry in env:
+            name, _, value = entry.partition('=')
+            self.lent.append((name, value, os.environ.get(name)))
+            apply_env([entry])
+
+    def take_env_back(self):
+        """What the cell itself has set stays."""
+        try:
+            while self.lent:
+                name, value, was = self.lent.pop()
+                if os.environ.get(name) != value:
+                    continue
+                if was is not None:
+                    apply_env([name + '=' + was])
+                    continue
+                del os.environ[name]
+                if name == 'TZ':
+                    borrow('time').tzset()
+        except Exception:
+            self.lent = []  # os.environ is no longer what it was
 
     def compile(self, text, name):
         """The cell without its last expression, and that expression; either may be None."""

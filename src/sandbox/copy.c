@@ -1,15 +1,21 @@
 #include "sandbox/copy.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "sandbox/copy_rules.h"
 #include "sandbox/files.h"
+#include "sandbox/host.h"
+#include "sandbox/ignore.h"
+#include "sandbox/sandbox.h"
 #include "sandbox/tar_filter.h"
 
-enum { STAT_MAX = 16 * 1024 };
+enum { STAT_MAX = 16 * 1024, CAUSE_MAX = 220 };
 
 struct copy {
 	struct copy_wish wish; /* its texts are below */
@@ -18,11 +24,13 @@ struct copy {
 	void *ctx;
 	struct files_op *op;
 	struct copy_rules *rules;
+	const struct ignore *ignore;
 	struct tar_filter *filter;
 	struct transfer *transfer;
 	struct wire_entry source;
 	char *target;
-	bool is_below; /* the target is a name in the directory that was asked for */
+	bool is_below;        /* the target is a name in the directory that was asked for */
+	struct error missing; /* why the source was not found */
 	bool is_telling;
 };
 
@@ -73,6 +81,35 @@ static void on_progress(void *ctx, uint64_t bytes)
 		copy->events->progress(copy->ctx, bytes);
 }
 
+/* What limits there are, and what stays behind, are said with what went wrong. */
+static void tell_broken(struct copy *copy, const struct error *why)
+{
+	const struct copy_wish *wish = &copy->wish;
+	struct error err = *why, ignored;
+	uint64_t entries = 0, bytes = 0;
+	char limits[160] = "", stays[480] = "", shown[160];
+	int len = (int)utf8_prefix(why->msg, strlen(why->msg), CAUSE_MAX);
+
+	if (why->kind == ERR_LIMIT && wish->max_bytes != UINT64_MAX &&
+	    (copy->ignore == NULL || ignore_check(copy->ignore, &ignored) == 0))
+		(void)snprintf(limits, sizeof limits,
+		               " (a copy has at most %" PRIu64 " bytes, which belljar's option "
+		               "--copy-size sets, and %" PRIu32 " entries)",
+		               wish->max_bytes, wish->max_count);
+	if (copy->filter != NULL)
+		tar_filter_passed(copy->filter, &entries, &bytes);
+	if (entries != 0)
+		(void)snprintf(stays, sizeof stays,
+		               "; what was written before, of %" PRIu64 " entries and %" PRIu64
+		               " bytes, stays in '%s'%s",
+		               entries, bytes,
+		               utf8_show(view_of(copy->target), shown, sizeof shown),
+		               wish->overwrite ? "" : ": set overwrite to true for another try");
+	(void)error_set(&err, why->kind, "%.*s%s%s", len, why->msg, limits, stays);
+	err.errnum = why->errnum;
+	tell(copy, NULL, &err);
+}
+
 static void on_moved(void *ctx, const struct transfer_result *moved, const struct error *why)
 {
 	struct copy *copy = ctx;
@@ -81,7 +118,7 @@ static void on_moved(void *ctx, const struct transfer_result *moved, const struc
 
 	copy->transfer = NULL;
 	if (why != NULL) {
-		tell(copy, NULL, why);
+		tell_broken(copy, why);
 		return;
 	}
 	result.moved = *moved;
@@ -108,7 +145,7 @@ static void move(struct copy *copy)
 		.to_where = wish->to.where,
 		.is_file = copy->source.type == WIRE_FILE_REGULAR,
 		.must_be_new = !wish->overwrite,
-		.perm = copy->source.perm & 0777,
+		.perm = copy->source.perm & (wish->to.is_host ? 0755 : 0777),
 		.max_bytes = wish->max_bytes,
 		.max_count = wish->max_count,
 		.filter = copy->filter,
@@ -123,6 +160,14 @@ static void move(struct copy *copy)
 		tell(copy, NULL, &err);
 }
 
+static void filter(struct copy *copy)
+{
+	copy->filter = tar_filter_new(copy->ignore);
+	if (copy->wish.to.is_host)
+		tar_filter_mask_modes(copy->filter);
+	move(copy);
+}
+
 static void on_rules(void *ctx, const struct ignore *ignore, const struct error *why)
 {
 	struct copy *copy = ctx;
@@ -131,25 +176,29 @@ static void on_rules(void *ctx, const struct ignore *ignore, const struct error 
 		fail(copy, &copy->wish.from, why);
 		return;
 	}
-	copy->filter = tar_filter_new(ignore);
-	move(copy);
+	copy->ignore = ignore;
+	filter(copy);
 }
 
 static void go(struct copy *copy)
 {
 	struct error err;
 
-	if (!copy->wish.gitignore || copy->source.type != WIRE_FILE_DIRECTORY)
+	if (copy->source.type != WIRE_FILE_DIRECTORY)
 		move(copy);
+	else if (!copy->wish.gitignore)
+		filter(copy);
 	else if (copy_rules_read(&copy->wish.from, on_rules, copy, &copy->rules, &err) < 0)
 		fail(copy, &copy->wish.from, &err);
 }
 
 /* --- both ends ----------------------------------------------------------------------------- */
 
-static void look(struct copy *copy, const struct copy_end *end, const char *path, files_fn *fn)
+static void look(struct copy *copy, const struct copy_end *end, const char *path, uint8_t flags,
+                 files_fn *fn)
 {
-	const struct wire_message stat = { .type = WIRE_STAT, .stat.path = view_of(path) };
+	const struct wire_message stat = { .type = WIRE_STAT,
+		                           .stat = { .flags = flags, .path = view_of(path) } };
 	struct channel *channel;
 	struct error err;
 
@@ -184,9 +233,10 @@ static int check_target(const struct copy *copy, const struct wire_entry *there,
 		                 "remove it, or name another target",
 		                 copy->target);
 	if (!copy->wish.overwrite)
-		return error_set(
-		        err, ERR_INVALID, "%s: is there already: say overwrite to %s", copy->target,
-		        is_directory ? "put the new files over those in it" : "replace it");
+		return error_set(err, ERR_INVALID,
+		                 "%s: is there already: set overwrite to true to %s", copy->target,
+		                 is_directory ? "put the new files over those in it"
+		                              : "replace it");
 	return 0;
 }
 
@@ -206,7 +256,7 @@ static void aim_below(struct copy *copy)
 		copy->target = mem_format("%.*s%s%s", (int)len, to, to[len - 1] == '/' ? "" : "/",
 		                          copy->wish.name);
 	copy->is_below = true;
-	look(copy, &copy->wish.to, copy->target, on_target);
+	look(copy, &copy->wish.to, copy->target, 0, on_target);
 }
 
 /* "." and "/" have none: what is in them goes where it was told. */
@@ -221,7 +271,7 @@ static void on_target(void *ctx, const struct files_answer *answer, const struct
 {
 	struct copy *copy = ctx;
 	bool is_file = copy->source.type == WIRE_FILE_REGULAR, ends_in_slash;
-	struct wire_entry there;
+	struct wire_entry there = { 0 };
 	struct error err;
 
 	copy->op = NULL;
@@ -237,13 +287,34 @@ static void on_target(void *ctx, const struct files_answer *answer, const struct
 		fail(copy, &copy->wish.to, why);
 		return;
 	}
-	if (take_entry(answer, &there) && there.type == WIRE_FILE_DIRECTORY && !copy->is_below &&
-	    has_name(copy) && (is_file || copy->wish.into || ends_in_slash))
+	if (!take_entry(answer, &there)) {
+		(void)error_set(&err, ERR_SYSTEM, "%s: nothing was said of it", copy->target);
+		fail(copy, &copy->wish.to, &err);
+	} else if (there.type == WIRE_FILE_DIRECTORY && !copy->is_below && has_name(copy) &&
+	           (is_file || copy->wish.into || ends_in_slash))
 		aim_below(copy);
 	else if (check_target(copy, &there, &err) < 0)
 		fail(copy, &copy->wish.to, &err);
 	else
 		go(copy);
+}
+
+/* A link whose end is not seen: it leads out, unless it leads to nothing. */
+static void on_missing(void *ctx, const struct files_answer *answer, const struct error *why)
+{
+	struct copy *copy = ctx;
+	struct wire_entry entry = { 0 };
+	struct error err = copy->missing;
+
+	copy->op = NULL;
+	if (why == NULL && take_entry(answer, &entry) && entry.type == WIRE_FILE_LINK)
+		(void)error_set(
+		        &err, ERR_NOT_FOUND, "%s: is a link that leads %sto nothing",
+		        copy->wish.from.path,
+		        copy->wish.from.is_host
+		                ? "out of the directories that may be copied from and to, or "
+		                : "");
+	fail(copy, &copy->wish.from, &err);
 }
 
 static void on_source(void *ctx, const struct files_answer *answer, const struct error *why)
@@ -252,6 +323,11 @@ static void on_source(void *ctx, const struct files_answer *answer, const struct
 	struct error err;
 
 	copy->op = NULL;
+	if (why != NULL && why->kind == ERR_NOT_FOUND) {
+		copy->missing = *why;
+		look(copy, &copy->wish.from, copy->wish.from.path, WIRE_NOFOLLOW, on_missing);
+		return;
+	}
 	if (why != NULL) {
 		fail(copy, &copy->wish.from, why);
 		return;
@@ -263,7 +339,40 @@ static void on_source(void *ctx, const struct files_answer *answer, const struct
 		fail(copy, &copy->wish.from, &err);
 		return;
 	}
-	look(copy, &copy->wish.to, copy->target, on_target);
+	look(copy, &copy->wish.to, copy->target, 0, on_target);
+}
+
+/* --- the usual ends -------------------------------------------------------------------------- */
+
+static struct channel *host_channel(void *ctx)
+{
+	return host_use_channel(ctx);
+}
+
+static struct channel *inside_channel(void *ctx)
+{
+	return sandbox_channel(ctx);
+}
+
+struct copy_end copy_end_host(struct host_use *use, const char *path, const char *where)
+{
+	return (struct copy_end){
+		.channel = host_channel, .ctx = use, .path = path, .where = where, .is_host = true
+	};
+}
+
+struct copy_end copy_end_sandbox(struct sandbox *sandbox, const char *path, const char *where)
+{
+	return (struct copy_end){
+		.channel = inside_channel, .ctx = sandbox, .path = path, .where = where
+	};
+}
+
+const char *copy_last_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
 }
 
 /* --- its start ----------------------------------------------------------------------------- */

@@ -15,6 +15,8 @@
 struct channel;
 struct copy;
 struct error;
+struct host_use;
+struct sandbox;
 
 enum { COPY_ENTRIES_MAX = 200000 };
 #define COPY_BYTES_MAX (UINT64_C(2) << 30)
@@ -25,7 +27,14 @@ struct copy_end {
 	void *ctx;
 	const char *path;  /* for its agent to resolve */
 	const char *where; /* in front of its errors; or NULL */
+	bool is_host;      /* what comes here gets no rights for others than its owner to write */
 };
+
+/* The texts are not copied. */
+struct copy_end copy_end_host(struct host_use *use, const char *path, const char *where);
+struct copy_end copy_end_sandbox(struct sandbox *sandbox, const char *path, const char *where);
+
+const char *copy_last_name(const char *path); /* behind the last slash */
 
 struct copy_wish {
 	struct copy_end from, to;

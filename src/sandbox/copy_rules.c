@@ -82,7 +82,11 @@ static int ask_next(struct copy_rules *rules, struct error *err)
 			                               .count = IGNORE_FILE_MAX + 1,
 			                               .max = IGNORE_FILE_MAX + 1 } };
 
-		if (directory.len != 0 && ignore_has(rules->ignore, directory, true)) {
+		bool is_left_out = directory.len != 0 && ignore_has(rules->ignore, directory, true);
+
+		if (ignore_check(rules->ignore, err) < 0)
+			return -1;
+		if (is_left_out) {
 			rules->next++;
 			continue;
 		}

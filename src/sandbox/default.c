@@ -17,20 +17,49 @@ static bool is_anothers(const struct manager *manager, const struct sandbox_row 
 	       instance_is_alive(manager->config.servers, row->instance);
 }
 
-int sandbox_default(struct manager *manager, const struct sandbox_wish *wish, struct sandbox **ret,
-                    struct error *err)
+static const char *name_of(int number, char out[24])
 {
+	if (number == 1)
+		return "default";
+	(void)snprintf(out, 24, "default-%d", number);
+	return out;
+}
+
+/* The one this server has awake, if there is one. */
+static bool find_ours(struct manager *manager, const char *owner, struct sandbox **ret)
+{
+	char text[24];
+
+	LIST_EACH (node, &manager->sandboxes) {
+		struct sandbox *sandbox = container_of(node, struct sandbox, node);
+
+		if (strcmp(sandbox->row.owner, owner) != 0 || sandbox->phase == PHASE_ASLEEP ||
+		    sandbox->doomed)
+			continue;
+		for (int i = 1; i <= DEFAULTS_MAX; i++)
+			if (strcmp(sandbox->row.name, name_of(i, text)) == 0) {
+				*ret = sandbox;
+				return true;
+			}
+	}
+	return false;
+}
+
+int sandbox_default(struct manager *manager, const struct sandbox_wish *wish, bool hasty,
+                    struct sandbox **ret, struct error *err)
+{
+	char text[24];
+
+	if (find_ours(manager, wish->owner, ret))
+		return 0;
 	for (int i = 1; i <= DEFAULTS_MAX; i++) {
 		struct sandbox_wish named = *wish;
 		struct sandbox_row row;
 		struct error why;
-		char name[24] = "default";
 
-		if (i > 1)
-			(void)snprintf(name, sizeof name, "default-%d", i);
-		named.name = name;
-		if (registry_find(manager->store, wish->owner, name, &row, &why) == 0) {
-			if (!is_anothers(manager, &row))
+		named.name = name_of(i, text);
+		if (registry_find(manager->store, wish->owner, named.name, &row, &why) == 0) {
+			if (!hasty || !is_anothers(manager, &row))
 				return sandbox_find(manager, wish->owner, row.spec.id, ret, err);
 			continue;
 		}
@@ -41,9 +70,8 @@ int sandbox_default(struct manager *manager, const struct sandbox_wish *wish, st
 			return -1;
 		}
 	}
-	return error_set(
-	        err, ERR_LIMIT,
-	        "there are %d default sandboxes, and other servers use all of them: name one "
-	        "with 'sandbox'",
-	        DEFAULTS_MAX);
+	return error_set(err, ERR_LIMIT,
+	                 "there are %d default sandboxes, and other servers use all of them: name "
+	                 "one with 'sandbox'",
+	                 DEFAULTS_MAX);
 }

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "loop/loop.h"
 #include "loop/watch.h"
 #include "sandbox/host_internal.h"
@@ -40,7 +41,7 @@ int host_new(struct loop *loop, int socket, const char *const *directories, size
 	if (socket >= 0) {
 		if (fd_set_nonblocking(socket, err) < 0)
 			return -1;
-		host->watch = loop_watch_new(loop, socket, host_on_readable, host);
+		host->watch = loop_watch_new(loop, socket, host_on_ready, host);
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (host_path_normal(directories[i], path, err) < 0)
@@ -59,11 +60,7 @@ struct host *host_free(struct host *host)
 	while (!list_is_empty(&host->places))
 		host_place_free(container_of(host->places.next, struct place, node));
 	while (!list_is_empty(&host->questions)) {
-		struct question *question = container_of(host->questions.next, struct question,
-		                                         node);
-
-		list_remove(&question->node);
-		free(question);
+		host_question_free(container_of(host->questions.next, struct question, node));
 	}
 	(void)loop_watch_free(host->watch);
 	cleanup_fd(&host->socket);
@@ -168,28 +165,29 @@ static int no_directory(const struct host *host, struct error *err)
 	return error_set(err, ERR_INVALID,
 	                 "no directory of the host is allowed: start belljar with --allow-path "
 	                 "DIR%s",
-	                 host->may_add ? ", or use a client that has roots" : "");
+	                 host->may_add ? ", or use a client that declares roots in the handshake"
+	                               : "");
 }
 
 static int not_allowed(const struct host *host, const char *path, struct error *err)
 {
-	char list[256] = "";
+	char list[256] = "", shown[160];
 	size_t used = 0;
 
 	for (size_t i = 0; i < host_count(host); i++) {
 		int n = snprintf(list + used, sizeof list - used, "%s%s", i != 0 ? ", " : "",
-		                 host_directory(host, i));
+		                 utf8_show(view_of(host_directory(host, i)), shown, sizeof shown));
 
 		if (n < 0 || (size_t)n >= sizeof list - used) {
-			(void)snprintf(list + used, sizeof list - used, i != 0 ? ", ..." : "...");
+			(void)snprintf(list + used, sizeof list - used, ", ...");
 			break;
 		}
 		used += (size_t)n;
 	}
 	return error_set(err, ERR_INVALID,
-	                 "'%.150s' is not below a directory of the host that is allowed (%s): "
+	                 "'%s' is not below a directory of the host that is allowed (%s): "
 	                 "belljar's option --allow-path allows more",
-	                 path, list);
+	                 utf8_show(view_of(path), shown, sizeof shown), list);
 }
 
 /* NULL and *err: there is none. */

@@ -37,11 +37,13 @@ struct host_use {
 	char where[HOST_PATH_SIZE + 32];
 };
 
-/* A question that was asked and not answered yet. */
+/* A question that was not answered yet, maybe not even sent: the porter may be slow. */
 struct question {
 	struct list node;
 	enum host_question_kind kind;
 	struct place *place; /* NULL: gone meanwhile */
+	bool is_sent;
+	char *path;
 };
 
 struct host {
@@ -62,4 +64,5 @@ void host_place_rest(struct place *place);
 MUST_CHECK int host_ask(struct host *host, enum host_question_kind kind, struct place *place,
                         struct error *err);
 void host_drop_root(struct place *place);
-void host_on_readable(void *host); /* the porter has answered */
+void host_question_free(struct question *question);
+void host_on_ready(void *host); /* the porter has answered, or has room for questions */

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -156,30 +157,67 @@ static int greet(struct place *place, const struct host_answer *answer, int fd, 
 
 /* --- the porter ----------------------------------------------------------------------------- */
 
+void host_question_free(struct question *question)
+{
+	list_remove(&question->node);
+	free(question->path);
+	free(question);
+}
+
+static bool send_question(const struct host *host, const struct question *question)
+{
+	struct host_question packet = { .kind = question->kind };
+	size_t len = strlen(question->path) + 1;
+
+	memcpy(packet.path, question->path, len);
+	return send(host->socket, &packet, offsetof(struct host_question, path) + len,
+	            MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
+/* Those that find no room wait. That the porter is gone is found when its answers end. */
+static void send_waiting(struct host *host)
+{
+	bool is_full = false;
+
+	LIST_EACH (node, &host->questions) {
+		struct question *question = container_of(node, struct question, node);
+
+		if (question->is_sent)
+			continue;
+		question->is_sent = send_question(host, question);
+		if (!question->is_sent) {
+			is_full = errno == EAGAIN || errno == EINTR || errno == ENOBUFS;
+			break;
+		}
+	}
+	loop_watch_write(host->watch, is_full);
+}
+
 int host_ask(struct host *host, enum host_question_kind kind, struct place *place,
              struct error *err)
 {
-	struct host_question packet = { .kind = kind };
 	struct question *question;
 
-	memcpy(packet.path, place->path, strlen(place->path) + 1);
 	if (host->socket < 0)
 		return error_set(err, ERR_SYSTEM,
 		                 "the process that opens directories of the host is gone: start "
 		                 "belljar again");
-	if (send(host->socket, &packet, sizeof packet, MSG_NOSIGNAL | MSG_DONTWAIT) !=
-	    (ssize_t)sizeof packet)
-		return error_sys(err, "ask for a directory of the host");
 	question = mem_new(sizeof *question);
 	question->kind = kind;
-	question->place = place;
+	question->place = kind != HOST_REMOVE ? place : NULL;
+	question->path = mem_dup(place->path);
 	list_add(&host->questions, &question->node);
+	send_waiting(host);
 	return 0;
 }
 
+/* Those who use it now still may, until they are done. */
 void host_drop_root(struct place *place)
 {
+	struct error it_is_gone;
+
 	place->is_gone = true;
+	(void)!host_ask(place->host, HOST_REMOVE, place, &it_is_gone);
 	host_place_rest(place);
 }
 
@@ -197,9 +235,9 @@ static void take_answer(struct host *host, const struct host_answer *answer, int
 	/* The analyser does not follow the links. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 	place = question->place;
 	list_remove(&question->node);
-	if (place == NULL || question->kind == HOST_ADD) {
+	if (place == NULL || question->kind != HOST_OPEN) {
 		cleanup_fd(&fd);
-		if (place != NULL && answer->failed) {
+		if (place != NULL && !place->is_gone && answer->failed) {
 			log_warning("a root of the client cannot be used: %s", answer->err.msg);
 			host_drop_root(place);
 		}
@@ -209,7 +247,7 @@ static void take_answer(struct host *host, const struct host_answer *answer, int
 		fail(place, answer->failed ? &answer->err : &err);
 	} else if (greet(place, answer, fd, &err) < 0)
 		fail(place, &err);
-	free(question);
+	host_question_free(question);
 }
 
 /* Nothing more will come: all who wait hear it. */
@@ -238,7 +276,7 @@ static int received_fd(struct msghdr *message)
 	return fd;
 }
 
-void host_on_readable(void *ctx)
+void host_on_ready(void *ctx)
 {
 	struct host *host = ctx;
 	static struct host_answer answer;
@@ -251,9 +289,11 @@ void host_on_readable(void *ctx)
 		                  .msg_iovlen = 1,
 		                  .msg_control = &control,
 		                  .msg_controllen = sizeof control };
-	ssize_t n = recvmsg(host->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t n;
 	int fd;
 
+	send_waiting(host);
+	n = recvmsg(host->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	fd = n > 0 ? received_fd(&message) : -1;

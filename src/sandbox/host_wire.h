@@ -13,10 +13,12 @@ enum {
 };
 
 enum host_question_kind {
-	HOST_OPEN, /* an agent for this directory, please: it is in the list exactly so */
-	HOST_ADD,  /* the client has this root: put it into the list */
+	HOST_OPEN,   /* an agent for this directory, please: it is in the list exactly so */
+	HOST_ADD,    /* the client has this root: put it into the list */
+	HOST_REMOVE, /* and has it no more: what came with it goes */
 };
 
+/* Sent up to the path's terminator. */
 struct host_question {
 	uint32_t kind;
 	char path[HOST_PATH_SIZE];

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "sandbox/ignore_glob.h"
+#include "wire/tar.h"
 
 struct rule {
 	const char *pattern; /* without '!' and the slashes around it */
@@ -22,14 +24,29 @@ struct file {
 	struct rule *rules;
 };
 
+/* What asking has cost, and has found. The rules do not change by it. */
+struct memory {
+	uint64_t steps;  /* that are left */
+	bool is_spent;   /* there were too few */
+	struct buf kept; /* the last directory that is not left out, nor any above it */
+	struct buf gone; /* the last one that is */
+};
+
 struct ignore {
 	struct file files[IGNORE_FILES_MAX]; /* those above before those below */
 	size_t file_count, rule_count, text_bytes;
+	struct memory *memory;
 };
 
 struct ignore *ignore_new(void)
 {
-	return mem_new(sizeof(struct ignore));
+	struct ignore *ignore = mem_new(sizeof *ignore);
+
+	ignore->memory = mem_new(sizeof *ignore->memory);
+	ignore->memory->steps = IGNORE_STEPS;
+	buf_init(&ignore->memory->kept, TAR_NAME_MAX);
+	buf_init(&ignore->memory->gone, TAR_NAME_MAX);
+	return ignore;
 }
 
 struct ignore *ignore_free(struct ignore *ignore)
@@ -38,6 +55,11 @@ struct ignore *ignore_free(struct ignore *ignore)
 		free(ignore->files[i].directory);
 		free(ignore->files[i].text);
 		free(ignore->files[i].rules);
+	}
+	if (ignore != NULL) {
+		buf_done(&ignore->memory->kept);
+		buf_done(&ignore->memory->gone);
+		free(ignore->memory);
 	}
 	free(ignore);
 	return NULL;
@@ -185,12 +207,14 @@ int ignore_add(struct ignore *ignore, struct view directory, struct view text, s
 	}
 	ignore->text_bytes += text.len;
 	insert(ignore, &file);
+	buf_clear(&ignore->memory->kept);
+	buf_clear(&ignore->memory->gone);
 	return 0;
 }
 
 /* --- asking ---------------------------------------------------------------------------- */
 
-static bool fits(const struct rule *rule, struct view path, bool is_directory)
+static bool fits(const struct rule *rule, struct view path, bool is_directory, uint64_t *steps)
 {
 	const char *slash;
 
@@ -198,7 +222,7 @@ static bool fits(const struct rule *rule, struct view path, bool is_directory)
 		return false;
 	if (!rule->is_anchored && (slash = memrchr(path.ptr, '/', path.len)) != NULL)
 		path = (struct view){ slash + 1, path.len - (size_t)(slash + 1 - path.ptr) };
-	return ignore_glob(rule->pattern, path);
+	return ignore_glob(rule->pattern, path, steps);
 }
 
 static bool is_git(struct view path)
@@ -208,30 +232,103 @@ static bool is_git(struct view path)
 }
 
 /* Of this path alone, whatever is decided of the directories above it. */
-static bool is_left_out(const struct ignore *ignore, struct view path, bool is_directory)
+static bool is_left_out(const struct ignore *ignore, struct view path, bool is_directory,
+                        uint64_t *steps)
 {
 	if (is_git(path))
 		return true;
-	for (size_t i = ignore->file_count; i-- > 0;) {
+	for (size_t i = ignore->file_count; i-- > 0 && *steps != 0;) {
 		const struct file *file = &ignore->files[i];
 		size_t above = strlen(file->directory);
 
+		(*steps)--;
 		if (path.len <= above || memcmp(path.ptr, file->directory, above) != 0)
 			continue;
-		for (size_t j = file->rule_count; j-- > 0;) {
+		for (size_t j = file->rule_count; j-- > 0 && *steps != 0;) {
 			struct view below = { path.ptr + above, path.len - above };
 
-			if (fits(&file->rules[j], below, is_directory))
+			if (fits(&file->rules[j], below, is_directory, steps))
 				return !file->rules[j].takes_back;
 		}
 	}
 	return false;
 }
 
+static bool is_below(struct view path, struct view directory)
+{
+	return directory.len != 0 && path.len > directory.len && path.ptr[directory.len] == '/' &&
+	       memcmp(path.ptr, directory.ptr, directory.len) == 0;
+}
+
+/* How much of the path is known to be kept: up to a slash, or none. */
+static size_t known(const struct ignore *ignore, struct view path)
+{
+	struct view kept = buf_view(&ignore->memory->kept);
+	size_t n = 0, at = 0;
+
+	while (n < kept.len && n < path.len && kept.ptr[n] == path.ptr[n]) {
+		if (kept.ptr[n] == '/')
+			at = n;
+		n++;
+	}
+	return n == kept.len && is_below(path, kept) ? n : at;
+}
+
+/* A longer path than there are is decided each time anew. */
+static void keep(struct buf *buf, struct view path)
+{
+	struct error too_long;
+
+	buf_clear(buf);
+	(void)!buf_add(buf, path, &too_long);
+}
+
+static bool look(const struct ignore *ignore, struct view path, bool is_directory, uint64_t *steps)
+{
+	size_t from = known(ignore, path), last = from;
+
+	if (is_below(path, buf_view(&ignore->memory->gone)))
+		return true;
+	for (size_t i = from + 1; i < path.len && *steps != 0; i++) {
+		const struct view above = { path.ptr, i };
+
+		if (path.ptr[i] != '/')
+			continue;
+		if (is_left_out(ignore, above, true, steps)) {
+			keep(&ignore->memory->gone, above);
+			return true;
+		}
+		last = i;
+	}
+	if (last != from)
+		keep(&ignore->memory->kept, (struct view){ path.ptr, last });
+	return path.len != 0 && is_left_out(ignore, path, is_directory, steps);
+}
+
 bool ignore_has(const struct ignore *ignore, struct view path, bool is_directory)
 {
-	for (size_t i = 1; i < path.len; i++)
-		if (path.ptr[i] == '/' && is_left_out(ignore, (struct view){ path.ptr, i }, true))
-			return true;
-	return path.len != 0 && is_left_out(ignore, path, is_directory);
+	struct memory *memory = ignore->memory;
+	uint64_t had = memory->steps < IGNORE_LOOK_STEPS ? memory->steps : IGNORE_LOOK_STEPS;
+	uint64_t left = had;
+	bool found = !memory->is_spent && look(ignore, path, is_directory, &left);
+
+	memory->steps -= had - left;
+	memory->is_spent |= left == 0;
+	return found;
+}
+
+int ignore_check(const struct ignore *ignore, struct error *err)
+{
+	if (!ignore->memory->is_spent)
+		return 0;
+	return error_set(err, ERR_LIMIT,
+	                 "the .gitignore rules are too costly: copy without gitignore, or a "
+	                 "smaller directory");
+}
+
+void ignore_credit(const struct ignore *ignore)
+{
+	ignore->memory->steps += IGNORE_ENTRY_STEPS;
+	if (ignore->memory->steps > IGNORE_STEPS)
+		ignore->memory->steps = IGNORE_STEPS;
 }

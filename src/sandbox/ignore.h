@@ -22,6 +22,10 @@ enum {
 	IGNORE_TEXT_MAX = 4 * 1024 * 1024, /* bytes of all of them */
 	IGNORE_RULES_MAX = 10000,          /* each is tried with each path */
 	IGNORE_PATTERN_MAX = 4096,         /* a longer line means nothing */
+	/* Steps of comparing, each some nanoseconds, as patterns may be made to take long. */
+	IGNORE_LOOK_STEPS = 200 * 1000,  /* for one path */
+	IGNORE_STEPS = 10 * 1000 * 1000, /* in reserve at first, and at most */
+	IGNORE_ENTRY_STEPS = 5000,       /* that an entry adds to it */
 };
 
 struct ignore *ignore_new(void) RETURNS_NONNULL;
@@ -32,4 +36,10 @@ DEFINE_CLEANUP(ignore)
 MUST_CHECK int ignore_add(struct ignore *ignore, struct view directory, struct view text,
                           struct error *err);
 
+/* Once it has cost too much the answer means nothing: ask ignore_check(). What was decided of a
+ * directory is kept for what is below. */
 bool ignore_has(const struct ignore *ignore, struct view path, bool is_directory);
+/* ERR_LIMIT: the rules take too long. */
+MUST_CHECK int ignore_check(const struct ignore *ignore, struct error *err);
+/* One more entry of the copy has come. */
+void ignore_credit(const struct ignore *ignore);

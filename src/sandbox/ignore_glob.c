@@ -4,6 +4,11 @@
 #include <stdint.h>
 #include <string.h>
 
+static void spend(uint64_t *steps, uint64_t n)
+{
+	*steps -= n < *steps ? n : *steps;
+}
+
 /* --- one name ---------------------------------------------------------------------------- */
 
 static const struct {
@@ -18,11 +23,12 @@ static const struct {
 /* "[:alpha:]" at pattern: how long it is, or 0; *ret: whether c is one of them. */
 static size_t read_class(struct view pattern, unsigned char c, bool *ret)
 {
+	if (pattern.len < 2 || pattern.ptr[0] != '[' || pattern.ptr[1] != ':')
+		return 0;
 	for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
 		size_t len = strlen(classes[i].name);
 
-		if (pattern.len >= len + 4 && memcmp(pattern.ptr, "[:", 2) == 0 &&
-		    memcmp(pattern.ptr + 2, classes[i].name, len) == 0 &&
+		if (pattern.len >= len + 4 && memcmp(pattern.ptr + 2, classes[i].name, len) == 0 &&
 		    memcmp(pattern.ptr + 2 + len, ":]", 2) == 0) {
 			*ret = c < 128 && classes[i].has(c) != 0;
 			return len + 4;
@@ -43,7 +49,7 @@ static bool read_char(struct view set, size_t *at, unsigned char *ret)
 }
 
 /* "[...]" at the front of pattern: how long it is, or 0 if it never ends: then it fits nothing. */
-static size_t read_set(struct view pattern, unsigned char c, bool *ret)
+static size_t read_set(struct view pattern, unsigned char c, uint64_t *steps, bool *ret)
 {
 	size_t at = 1, first;
 	bool inverted = false, found = false;
@@ -64,15 +70,16 @@ static size_t read_set(struct view pattern, unsigned char c, bool *ret)
 			continue;
 		}
 		if (!read_char(pattern, &at, &low))
-			return 0;
+			break;
 		high = low;
 		if (at + 1 < pattern.len && pattern.ptr[at] == '-' && pattern.ptr[at + 1] != ']') {
 			at++;
 			if (!read_char(pattern, &at, &high))
-				return 0;
+				break;
 		}
 		found |= low <= c && c <= high;
 	}
+	spend(steps, at);
 	if (at >= pattern.len)
 		return 0;
 	*ret = found != inverted;
@@ -80,7 +87,7 @@ static size_t read_set(struct view pattern, unsigned char c, bool *ret)
 }
 
 /* What stands at the front of pattern, which is not a star, and c: its length if it fits, or 0. */
-static size_t fits_one(struct view pattern, unsigned char c)
+static size_t fits_one(struct view pattern, unsigned char c, uint64_t *steps)
 {
 	bool in_set = false;
 	size_t len;
@@ -89,7 +96,7 @@ static size_t fits_one(struct view pattern, unsigned char c)
 	case '?':
 		return 1;
 	case '[':
-		len = read_set(pattern, c, &in_set);
+		len = read_set(pattern, c, steps, &in_set);
 		return in_set ? len : 0;
 	case '\\':
 		return pattern.len >= 2 && (unsigned char)pattern.ptr[1] == c ? 2 : 0;
@@ -99,13 +106,14 @@ static size_t fits_one(struct view pattern, unsigned char c)
 }
 
 /* Only the last star has to be tried again: what an earlier one could take, it can too. */
-static bool fits_name(struct view pattern, struct view name)
+static bool fits_name(struct view pattern, struct view name, uint64_t *steps)
 {
 	size_t p = 0, n = 0, star = SIZE_MAX, from = 0;
 
-	while (n < name.len || p < pattern.len) {
+	while (*steps != 0 && (n < name.len || p < pattern.len)) {
 		size_t len = 0;
 
+		spend(steps, 1);
 		if (p < pattern.len && pattern.ptr[p] == '*') {
 			star = ++p;
 			from = n;
@@ -113,7 +121,7 @@ static bool fits_name(struct view pattern, struct view name)
 		}
 		if (p < pattern.len && n < name.len)
 			len = fits_one((struct view){ pattern.ptr + p, pattern.len - p },
-			               (unsigned char)name.ptr[n]);
+			               (unsigned char)name.ptr[n], steps);
 		if (len != 0) {
 			p += len;
 			n++;
@@ -123,7 +131,7 @@ static bool fits_name(struct view pattern, struct view name)
 		} else
 			return false;
 	}
-	return true;
+	return *steps != 0;
 }
 
 /* --- names, and slashes between them -------------------------------------------------- */
@@ -148,19 +156,20 @@ static struct view cut_name(struct view *rest)
 }
 
 /* A slash in a set is one of its characters. */
-static struct view cut_pattern(struct view *rest)
+static struct view cut_pattern(struct view *rest, uint64_t *steps)
 {
 	size_t at = 0;
 
-	while (at < rest->len && rest->ptr[at] != '/') {
+	while (*steps != 0 && at < rest->len && rest->ptr[at] != '/') {
 		struct view from = { rest->ptr + at, rest->len - at };
 		size_t len = 1;
 		bool unused;
 
+		spend(steps, 1);
 		if (from.len > 1 && from.ptr[0] == '\\' && from.ptr[1] == '/')
 			return cut_at(rest, at, 2);
 		if (from.ptr[0] == '[')
-			len = read_set(from, 0, &unused);
+			len = read_set(from, 0, steps, &unused);
 		else if (from.ptr[0] == '\\' && from.len > 1)
 			len = 2;
 		at += len != 0 ? len : 1;
@@ -169,15 +178,18 @@ static struct view cut_pattern(struct view *rest)
 }
 
 /* The same once more, with names for characters and "**" for the star. */
-bool ignore_glob(const char *pattern, struct view path)
+bool ignore_glob(const char *pattern, struct view path, uint64_t *steps)
 {
 	struct view p = view_of(pattern), n = path, star = { NULL, 0 }, from = { NULL, 0 };
 
-	while (p.len != 0 || n.len != 0) {
+	spend(steps, 1);
+	if (strchr("*?[\\", pattern[0]) == NULL && (n.len == 0 || n.ptr[0] != pattern[0]))
+		return false; /* most rules end here */
+	while (*steps != 0 && (p.len != 0 || n.len != 0)) {
 		struct view p_rest = p, n_rest = n, wanted = { "", 0 };
 
 		if (p.len != 0)
-			wanted = cut_pattern(&p_rest);
+			wanted = cut_pattern(&p_rest, steps);
 		if (p.len != 0 && view_is(wanted, "**")) {
 			if (p_rest.len == 0)
 				return n.len != 0; /* all that is in it, but not itself */
@@ -185,7 +197,7 @@ bool ignore_glob(const char *pattern, struct view path)
 			from = n;
 			continue;
 		}
-		if (p.len != 0 && n.len != 0 && fits_name(wanted, cut_name(&n_rest))) {
+		if (p.len != 0 && n.len != 0 && fits_name(wanted, cut_name(&n_rest), steps)) {
 			p = p_rest;
 			n = n_rest;
 		} else if (star.ptr != NULL && from.len != 0) {
@@ -194,6 +206,7 @@ bool ignore_glob(const char *pattern, struct view path)
 			n = from;
 		} else
 			return false;
+		spend(steps, 1);
 	}
-	return true;
+	return *steps != 0;
 }

@@ -89,6 +89,14 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
+/* One that stays has no reason to end in the middle of a run, and its code is not the run's: that
+ * must not look like success. */
+static bool is_no_end(const struct interpreter *interpreter, const struct run_end *end)
+{
+	return interpreter->stage == INTERPRETER_RUNNING && interpreter->program->stays &&
+	       !interpreter->is_session && end->code == 0 && end->signal == 0 && !end->timed_out;
+}
+
 static void on_ended(void *ctx, const struct run_end *run_end)
 {
 	struct interpreter *interpreter = ctx;
@@ -108,6 +116,14 @@ static void on_ended(void *ctx, const struct run_end *run_end)
 		interpreter->is_unsound = true;
 		end.code = interpreter->end.code;
 		end.signal = interpreter->end.signal;
+		end.timed_out = interpreter->end.timed_out;
+	} else if (is_no_end(interpreter, &end)) {
+		(void)error_set(
+		        &err, ERR_SYSTEM,
+		        "the interpreter that waited was ended before it ran the code to its "
+		        "end; run it again");
+		go(interpreter, NULL, &err);
+		return;
 	}
 	end.wall_us = interpreter_now_us() - interpreter->started_us;
 	end.user_us = less(end.user_us, interpreter->user_us);

@@ -39,6 +39,7 @@ struct interpreter {
 	struct buf heard;  /* the front of a frame whose rest has not come */
 	struct mark marks[2];
 	size_t behind;               /* bytes that came since ENDED */
+	uint64_t mark_until;         /* on the clock of clock.h: no mark is waited for longer */
 	struct loop_timer *patience; /* with a mark */
 	struct loop_timer *idle;     /* due at once: its owner is to hear of it */
 	struct run_end end;

@@ -12,8 +12,10 @@
 #include "sandbox/run_judge.h"
 
 enum {
-	MARK_MS = 2000,           /* without a byte */
-	SESSION_MARK_MS = 5000,   /* there is more to lose on a machine that is busy */
+	MARK_MS = 2000,         /* without a byte */
+	SESSION_MARK_MS = 5000, /* there is more to lose on a machine that is busy */
+	MARK_ALL_MS = 5000,     /* whatever comes */
+	SESSION_MARK_ALL_MS = 10000,
 	MARK_BYTES = 1024 * 1024, /* of output behind ENDED; pipes hold less */
 	NEAR_MS = 250,            /* so near a deadline it may have been told to end already */
 };
@@ -37,7 +39,8 @@ void interpreter_push(struct interpreter *interpreter)
 	if (rest.len != 0)
 		interpreter->ordered += run_write_control(interpreter->run, rest);
 	if (interpreter->ordered == interpreter->orders.len) {
-		buf_clear(&interpreter->orders);
+		buf_done(&interpreter->orders); /* it may have been large, and the wait be long */
+		buf_init(&interpreter->orders, INTERPRETER_ORDERS_MAX);
 		interpreter->ordered = 0;
 	}
 }
@@ -66,8 +69,12 @@ static void finish_if_marked(struct interpreter *interpreter);
 static void wait_for_mark(struct interpreter *interpreter)
 {
 	uint64_t ms = interpreter->is_session ? SESSION_MARK_MS : MARK_MS;
+	uint64_t now = clock_now_ms();
+	uint64_t left = interpreter->mark_until > now ? interpreter->mark_until - now : 0;
 
-	loop_timer_start(interpreter->patience, interpreter->behind > MARK_BYTES ? 0 : ms);
+	if (interpreter->behind > MARK_BYTES)
+		left = 0;
+	loop_timer_start(interpreter->patience, ms < left ? ms : left);
 }
 
 static void look_for_mark(struct interpreter *interpreter, bool is_stderr, struct view bytes)
@@ -166,10 +173,21 @@ static void tell_ended(struct interpreter *interpreter)
 	user->ended(ctx, &end, is_exit);
 }
 
+static bool is_near_deadline(const struct interpreter *interpreter, uint64_t within)
+{
+	return interpreter->deadline_at != 0 && clock_now_ms() + within >= interpreter->deadline_at;
+}
+
+/* Only now is the deadline lifted: until here it may have lied about its end. */
 static void finish_if_marked(struct interpreter *interpreter)
 {
-	if (interpreter->marks[0].is_found && interpreter->marks[1].is_found)
-		tell_ended(interpreter);
+	if (!interpreter->marks[0].is_found || !interpreter->marks[1].is_found)
+		return;
+	if (is_near_deadline(interpreter, NEAR_MS))
+		interpreter->is_unsound = true;
+	else if (interpreter->deadline_at != 0)
+		run_set_deadline(interpreter->run, 0);
+	tell_ended(interpreter);
 }
 
 void interpreter_on_impatient(void *ctx)
@@ -179,11 +197,6 @@ void interpreter_on_impatient(void *ctx)
 	interpreter->is_unsound = true;
 	run_note(&interpreter->end, "the interpreter did not tell where the output ends");
 	tell_ended(interpreter);
-}
-
-static bool is_near_deadline(const struct interpreter *interpreter, uint64_t within)
-{
-	return interpreter->deadline_at != 0 && clock_now_ms() + within >= interpreter->deadline_at;
 }
 
 static void hear_end(struct interpreter *interpreter, const struct kernel_said *said)
@@ -203,14 +216,14 @@ static void hear_end(struct interpreter *interpreter, const struct kernel_said *
 	interpreter->is_exit = said->ended.is_exit;
 	if (is_near_deadline(interpreter, NEAR_MS) || interpreter->is_exit)
 		interpreter->is_unsound = true;
-	if (interpreter->deadline_at != 0)
-		run_set_deadline(interpreter->run, 0);
 	/* Guessed by the code that runs, it would end its own output early, and no more. */
 	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
 		abort();
 	for (int i = 0; i < 2; i++)
 		mark_init(&interpreter->marks[i], bytes);
 	interpreter->behind = 0;
+	interpreter->mark_until = clock_now_ms() +
+	                          (interpreter->is_session ? SESSION_MARK_ALL_MS : MARK_ALL_MS);
 	interpreter->stage = INTERPRETER_MARKING;
 	wait_for_mark(interpreter);
 	if (kernel_put_mark(&interpreter->orders, bytes, &err) < 0)

@@ -53,8 +53,9 @@ struct kernel_run {
 	struct view in;          /* all that can be read from it */
 	uint64_t pixels, bytes;  /* the most of a picture */
 	const char *const *args; /* list, behind the file's name; NULL ends it */
-	const char *const
-	        *env; /* list of NAME=value, over what it was started with; NULL ends it */
+	/* List of NAME=value, over what it was started with; NULL ends it. A cell has it for
+	 * itself: afterwards each is what it was, unless the code has set it meanwhile. */
+	const char *const *env;
 };
 
 /* What an interpreter said, decoded. Views point into the frame. */

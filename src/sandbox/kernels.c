@@ -56,12 +56,21 @@ static void wait_for_use(struct spare *spare)
 	loop_timer_start(spare->expiry, spare->program->stays ? STAYS_MS : STAYS_ONCE_MS);
 }
 
-static struct spare *find_waiting(struct kernels *kernels, const struct kernel_program *program)
+/* One whose run has just ended is, though on_idle() is still to come. */
+static bool is_free(const struct spare *spare)
+{
+	return !spare->is_borrowed || (interpreter_is_idle(spare->interpreter) &&
+	                               interpreter_is_sound(spare->interpreter));
+}
+
+static struct spare *find_waiting(struct kernels *kernels, const struct kernel_program *program,
+                                  const char *path, const struct spare *but)
 {
 	LIST_EACH (node, &kernels->spares) {
 		struct spare *spare = container_of(node, struct spare, node);
 
-		if (spare->program == program && !spare->is_borrowed && !spare->is_single)
+		if (spare != but && spare->program == program && strcmp(spare->path, path) == 0 &&
+		    is_free(spare) && !spare->is_single)
 			return spare;
 	}
 	return NULL;
@@ -94,7 +103,8 @@ static void replace(struct kernels *kernels, const struct kernel_program *progra
 	struct spare *spare;
 	struct error err;
 
-	if (sandbox_channel(kernels->sandbox) != NULL && find_waiting(kernels, program) == NULL &&
+	if (sandbox_channel(kernels->sandbox) != NULL &&
+	    find_waiting(kernels, program, path, NULL) == NULL &&
 	    start(kernels, program, path, NULL, &spare, &err) == 0)
 		wait_for_use(spare);
 }
@@ -103,8 +113,7 @@ static void replace(struct kernels *kernels, const struct kernel_program *progra
 static void on_idle(void *ctx)
 {
 	struct spare *spare = ctx;
-	struct spare *other = find_waiting(spare->kernels, spare->program);
-	bool is_surplus = other != NULL && other != spare;
+	bool is_surplus = find_waiting(spare->kernels, spare->program, spare->path, spare) != NULL;
 
 	spare->is_borrowed = false;
 	if (spare->is_single || !interpreter_is_sound(spare->interpreter) || is_surplus)
@@ -137,7 +146,7 @@ static const struct interpreter_owner owner = { on_idle, on_gone };
 int kernels_borrow(struct kernels *kernels, const struct kernel_program *program, const char *path,
                    const char *const *env, struct interpreter **ret, struct error *err)
 {
-	struct spare *spare = env == NULL ? find_waiting(kernels, program) : NULL;
+	struct spare *spare = env == NULL ? find_waiting(kernels, program, path, NULL) : NULL;
 
 	if (spare == NULL && start(kernels, program, path, env, &spare, err) < 0)
 		return -1;
@@ -186,7 +195,7 @@ void kernels_down(struct kernels *kernels, const char *why)
 		struct session *session = container_of(node, struct session, node);
 
 		if (session->interpreter != NULL)
-			session_lose(session, why);
+			(void)session_lose(session, why);
 	}
 }
 

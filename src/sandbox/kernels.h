@@ -43,7 +43,8 @@ struct session {
 	char language[32];
 	struct interpreter *interpreter; /* NULL: none now */
 	unsigned cells;                  /* that were begun */
-	bool is_lost;                    /* what it knew */
+	bool knows;                      /* one was begun in this interpreter */
+	bool is_lost;                    /* what it knew, and nobody has begun anew */
 	char why_lost[240];
 	struct list queue; /* cells that wait, as struct session_cell */
 	unsigned waiting;
@@ -66,8 +67,10 @@ void session_leave(struct session_cell *cell); /* whether it ran or not */
 /* For the cell whose turn it is: the interpreter, started if there is none. */
 MUST_CHECK int session_interpreter(struct session *session, const struct kernel_program *program,
                                    const char *path, struct interpreter **ret, struct error *err);
-/* Ends its interpreter. */
-void session_lose(struct session *session, const char *why);
+void session_begin(struct session *session); /* the cell whose turn it is runs */
+/* Ends its interpreter. True: it knew something. */
+bool session_lose(struct session *session, const char *why);
+bool sessions_any_lost(const struct kernels *kernels); /* and nobody was told */
 void sessions_each(struct kernels *kernels,
                    void (*each)(void *ctx, const char *name, const char *language, bool is_busy),
                    void *ctx);

@@ -124,6 +124,8 @@ void process_read(struct process *process, uint64_t since, size_t max, struct bu
                   struct buf *errors, uint64_t *next, uint64_t *lost)
 {
 	journal_read(&process->journal, since, max, out, errors, next, lost);
+	if (process_is_over(process) && *next == process->journal.end)
+		process->is_looked_at = true;
 }
 
 void process_set_mark(struct process *process, uint64_t offset)

@@ -41,8 +41,8 @@ int process_run_program(struct process *process, const char *const *argv, bool h
 	if (!takes_input)
 		return 0;
 	process->takes_input = true;
-	process->in_ended = !wish->keep_input;
-	if (buf_add(&process->in, wish->in, err) < 0)
+	process->in_ended |= !wish->keep_input; /* it may have been ended ahead */
+	if (process_put_first_input(process, err) < 0)
 		return -1;
 	process_feed(process);
 	return 0;
@@ -142,13 +142,20 @@ static void run_it(struct process *process)
 static void on_compiled(void *ctx, const struct run_end *end)
 {
 	struct process *process = ctx;
+	bool is_made = end->code == 0 && end->signal == 0 && !end->timed_out;
+	struct error err;
 
 	process->run = NULL;
-	if (end->code == 0 && end->signal == 0 && !end->timed_out && !process->is_stopped) {
+	if (is_made && process->is_stopped) {
+		(void)error_set(&err, ERR_SYSTEM, "it was stopped before it began");
+		process_fail(process, &err);
+		return;
+	}
+	if (is_made) {
 		run_it(process);
 		return;
 	}
-	process->compile_failed = true;
+	process->compile_failed = !end->timed_out && !process->is_stopped;
 	process->end = *end;
 	process_finish(process);
 }
@@ -242,29 +249,20 @@ static int index_of(const struct language *language)
 	return -1;
 }
 
-static void fail_missing(struct process *process, const struct language_found *found)
-{
-	char names[320];
-	struct buf list = buf_over(names, sizeof names);
-	struct error err, full;
-
-	names[0] = '\0';
-	for (size_t i = 0; i < language_count; i++)
-		if (found->of[i].runner >= 0)
-			(void)!buf_printf(&list, &full, "%s%s", list.len != 0 ? ", " : "",
-			                  languages[i].name);
-	(void)error_set(&err, ERR_NOT_FOUND,
-	                "there is no interpreter for %s in this sandbox; available: %s",
-	                process->wish.language->name, list.len != 0 ? names : "none");
-	process_fail(process, &err);
-}
-
 static void on_looked(void *ctx, const struct error *why)
 {
 	if (why != NULL)
 		process_fail(ctx, why);
 	else
 		process_run_code(ctx);
+}
+
+void process_look(struct process *process)
+{
+	process->has_looked = true;
+	process->languages.fn = on_looked;
+	process->languages.ctx = process;
+	probe_ask(process->processes->probe, &process->languages);
 }
 
 /* Of several programs the kernel is for the first, whether it is called python3 or python. */
@@ -294,17 +292,15 @@ void process_run_code(struct process *process)
 	const struct language *language = process->wish.language;
 	const struct language_found *found = probe_found(process->processes->probe);
 	int i = index_of(language);
+	struct error err;
 
 	if (i < 0 || found->of[i].runner < 0 || found->of[i].runner >= LANGUAGE_RUNNERS_MAX) {
 		if (process->has_looked) {
-			fail_missing(process, found);
+			(void)language_missing(found, language, &err);
+			process_fail(process, &err);
 			return;
 		}
-		/* It may have been installed since somebody looked. */
-		process->has_looked = true;
-		process->languages.fn = on_looked;
-		process->languages.ctx = process;
-		probe_ask(process->processes->probe, &process->languages);
+		process_look(process); /* it may have been installed since somebody looked */
 		return;
 	}
 	process->runner = &language->runners[found->of[i].runner];

@@ -8,6 +8,14 @@
 
 /* --- stdin ------------------------------------------------------------------------------------ */
 
+int process_put_first_input(struct process *process, struct error *err)
+{
+	if (process->has_first_input)
+		return 0;
+	process->has_first_input = true;
+	return buf_add(&process->in, process->wish.in, err);
+}
+
 void process_feed(struct process *process)
 {
 	struct view rest = buf_view(&process->in);
@@ -56,10 +64,11 @@ static void move_up(struct process *process)
 
 int process_write(struct process *process, struct view bytes, struct error *err)
 {
-	size_t waiting = process->in.len - process->in_at;
+	size_t waiting;
 
-	if (check_input(process, err) < 0)
+	if (check_input(process, err) < 0 || process_put_first_input(process, err) < 0)
 		return -1;
+	waiting = process->in.len - process->in_at;
 	if (waiting > PROCESS_INPUT_MAX || bytes.len > PROCESS_INPUT_MAX - waiting)
 		return error_set(err, ERR_LIMIT,
 		                 "%zu bytes of input wait for %s to read them, and at most %d may: "
@@ -89,7 +98,7 @@ void process_resize(struct process *process, uint16_t rows, uint16_t columns)
 		run_resize(process->run, rows, columns);
 }
 
-static bool is_cell(const struct process *process)
+static bool runs_as_cell(const struct process *process)
 {
 	return process->interpreter != NULL && process->cell.session != NULL;
 }
@@ -98,7 +107,7 @@ void process_signal(struct process *process, int number)
 {
 	if (process->run != NULL)
 		run_signal(process->run, number);
-	else if (is_cell(process) && number == SIGINT)
+	else if (runs_as_cell(process) && number == SIGINT)
 		interpreter_interrupt(process->interpreter);
 	else if (process->interpreter != NULL)
 		interpreter_signal(process->interpreter, number);
@@ -126,7 +135,7 @@ void process_on_clock(void *ctx)
 	if (process->clock_for == CLOCK_DEADLINE) {
 		process->is_timed_out = true;
 		interrupt(process);
-	} else if (is_cell(process))
+	} else if (runs_as_cell(process))
 		process_end_cell_by_force(process);
 	else
 		process_signal(process, SIGKILL);
@@ -144,7 +153,7 @@ void process_stop(struct process *process)
 	if (!has_begun) {
 		(void)error_set(&err, ERR_SYSTEM, "it was stopped before it began");
 		process_fail(process, &err);
-	} else if (is_cell(process)) {
+	} else if (runs_as_cell(process)) {
 		if (process->clock_for != CLOCK_GRACE)
 			interrupt(process);
 	} else if (process->run != NULL || process->interpreter != NULL) {

@@ -92,6 +92,7 @@ struct process {
 	struct journal journal;
 	uint64_t mark; /* see process_mark() */
 	bool is_detached;
+	bool is_looked_at; /* it has ended, and all that is kept was read */
 	bool is_finishing; /* `end` is there; files are still being closed */
 
 	struct run *run;                 /* its source; or */
@@ -110,6 +111,7 @@ struct process {
 	struct buf in; /* what it has not taken yet */
 	size_t in_at;
 	bool takes_input, in_ended;
+	bool has_first_input; /* the wish's is in there */
 };
 
 /* --- process.c --- */
@@ -132,6 +134,8 @@ void process_let_go(struct process *process);
 
 /* --- process_input.c --- */
 
+/* The wish's input, before anything that comes later. */
+MUST_CHECK int process_put_first_input(struct process *process, struct error *err);
 void process_feed(struct process *process); /* what waits goes to its run */
 void process_set_clock(struct process *process, enum process_clock what, uint64_t ms);
 void process_on_clock(void *ctx);
@@ -142,6 +146,7 @@ MUST_CHECK int process_run_program(struct process *process, const char *const *a
                                    uint32_t deadline_ms, const struct run_events *events,
                                    struct error *err);
 extern const struct run_events process_run_events; /* its end is the end */
+void process_look(struct process *process);        /* for languages, then runs the code */
 void process_run_code(struct process *process);    /* the languages are known */
 /* A directory of its own, which is not made yet. */
 void process_name_dir(struct process *process);

@@ -18,7 +18,7 @@
 
 /* --- what the interpreter tells --------------------------------------------------------------- */
 
-static bool is_cell(const struct process *process)
+static bool is_of_session(const struct process *process)
 {
 	return process->cell.session != NULL;
 }
@@ -30,7 +30,9 @@ static void on_started(void *ctx)
 	process->phase = PROCESS_RUNNING;
 	process->running_ms = clock_now_ms();
 	run_judge_begin(&process->judge, process->processes->sandbox);
-	if (is_cell(process) && process->wish.deadline_ms != 0)
+	if (is_of_session(process))
+		session_begin(process->cell.session);
+	if (is_of_session(process) && process->wish.deadline_ms != 0)
 		process_set_clock(process, CLOCK_DEADLINE, process->wish.deadline_ms);
 	process_changed(process);
 }
@@ -84,10 +86,8 @@ static void on_ended(void *ctx, const struct run_end *end, bool is_exit)
 	let_interpreter_go(process);
 	if (is_exit)
 		(void)snprintf(why, sizeof why, "it exited with code %d", end->code);
-	if (is_cell(process) && !is_sound) {
-		session_lose(process->cell.session, why);
-		process->state_is_lost = true;
-	}
+	if (is_of_session(process) && !is_sound)
+		process->state_is_lost = session_lose(process->cell.session, why);
 	judge(process);
 }
 
@@ -97,7 +97,7 @@ static void on_gone(void *ctx, const struct run_end *end, const struct error *wh
 
 	process->interpreter = NULL;
 	process->sinks[0].owed = process->sinks[1].owed = 0;
-	process->state_is_lost = is_cell(process);
+	process->state_is_lost = is_of_session(process) && process->phase == PROCESS_RUNNING;
 	if (end == NULL) {
 		process_fail(process, why);
 		return;
@@ -147,11 +147,7 @@ static int find_session(struct process *process, const char *path, struct interp
 	process->state_was_lost = session->is_lost;
 	if (session->is_lost)
 		process->why_lost = mem_dup(session->why_lost);
-	if (session_interpreter(session, process->wish.language->kernel, path, ret, err) < 0)
-		return -1;
-	session->is_lost = false;
-	session->cells++;
-	return 0;
+	return session_interpreter(session, process->wish.language->kernel, path, ret, err);
 }
 
 static struct kernel_run make_run(struct process *process, char *name, size_t size)
@@ -159,10 +155,10 @@ static struct kernel_run make_run(struct process *process, char *name, size_t si
 	static const char *const none[] = { NULL };
 	const struct process_wish *wish = &process->wish;
 	const struct process_limits *limits = &process->processes->sandbox->manager->config.process;
-	bool is_one_more = is_cell(process);
+	bool is_one_more = is_of_session(process);
 
 	if (is_one_more)
-		(void)snprintf(name, size, "<cell %u>", process->cell.session->cells);
+		(void)snprintf(name, size, "<cell %u>", process->cell.session->cells + 1);
 	else {
 		process_name_dir(process);
 		(void)snprintf(name, size, "%s", process->dir);
@@ -189,8 +185,8 @@ void process_use_kernel(struct process *process, const char *path)
 	struct kernel_run run;
 	struct error err;
 	char name[64];
-	int r = is_cell(process) ? find_session(process, path, &interpreter, &err)
-	                         : find_fresh(process, path, &interpreter, &err);
+	int r = is_of_session(process) ? find_session(process, path, &interpreter, &err)
+	                               : find_fresh(process, path, &interpreter, &err);
 
 	if (r < 0) {
 		process_fail(process, &err);
@@ -199,10 +195,11 @@ void process_use_kernel(struct process *process, const char *path)
 	process->interpreter = interpreter;
 	run = make_run(process, name, sizeof name);
 	/* A cell's deadline is the server's, so that what it knows can be saved. */
-	if (interpreter_run(interpreter, &run, is_cell(process) ? 0 : process->wish.deadline_ms,
-	                    &user, process, &err) == 0)
+	if (interpreter_run(interpreter, &run,
+	                    is_of_session(process) ? 0 : process->wish.deadline_ms, &user, process,
+	                    &err) == 0)
 		return;
-	if (is_cell(process))
+	if (is_of_session(process))
 		process->interpreter = NULL; /* nothing has happened in it */
 	process_fail(process, &err);
 }
@@ -214,8 +211,7 @@ void process_end_cell_by_force(struct process *process)
 
 	process->interpreter = NULL;
 	process->sinks[0].owed = process->sinks[1].owed = 0;
-	session_lose(process->cell.session, why);
-	process->state_is_lost = true;
+	process->state_is_lost = session_lose(process->cell.session, why);
 	process->end = (struct run_end){ .signal = SIGKILL, .timed_out = process->is_timed_out };
 	process->end.wall_us = (clock_now_ms() - process->running_ms) * 1000;
 	judge(process);

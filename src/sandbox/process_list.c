@@ -34,9 +34,8 @@ static void fail_all(struct processes *processes, const struct error *why, const
 		/* `kept` may let others go, never one that runs. */
 		if (!process_is_over(process)) {
 			if (process->interpreter != NULL && process->cell.session != NULL) {
-				session_lose(process->cell.session, lost);
+				process->state_is_lost = session_lose(process->cell.session, lost);
 				process->interpreter = NULL;
-				process->state_is_lost = true;
 			}
 			process_fail(process, why);
 			next = processes->all.next;
@@ -48,16 +47,30 @@ static void fail_all(struct processes *processes, const struct error *why, const
 /* In the order of who needs whom. */
 void processes_down(struct processes *processes, const struct error *why)
 {
-	const char *reason = sandbox_end_reason(processes->sandbox);
+	const struct sandbox *sandbox = processes->sandbox;
+	const char *reason = sandbox_end_reason(sandbox);
 	char text[240] = "the sandbox was put to sleep";
 	struct error err;
 
-	if (reason[0] != '\0')
+	if (sandbox->resetting || sandbox->row.spec.fresh)
+		(void)snprintf(text, sizeof text, "the sandbox was reset");
+	else if (reason[0] != '\0')
 		(void)snprintf(text, sizeof text, "the sandbox ended: %s", reason);
 	(void)error_set(&err, ERR_SYSTEM, "%s", text);
 	fail_all(processes, why != NULL ? why : &err, text);
 	probe_down(processes->probe, why != NULL ? why : &err);
 	kernels_down(processes->kernels, text);
+}
+
+bool processes_worth_keeping(const struct processes *processes)
+{
+	LIST_EACH (node, &processes->all) {
+		const struct process *process = process_of(node);
+
+		if (process->is_detached && !process->is_looked_at)
+			return true;
+	}
+	return sessions_any_lost(processes->kernels);
 }
 
 /* Those that were not detached belong to whoever started them. */

@@ -102,7 +102,8 @@ void process_let_go(struct process *process)
 		run_drop(process->run);
 	process->run = NULL;
 	if (process->interpreter != NULL && process->cell.session != NULL)
-		session_lose(process->cell.session, "the cell that ran in it was thrown away");
+		(void)session_lose(process->cell.session,
+		                   "the cell that ran in it was thrown away");
 	else if (process->interpreter != NULL)
 		kernels_discard(process->processes->kernels, process->interpreter);
 	process->interpreter = NULL;

@@ -122,19 +122,8 @@ static void on_written(void *ctx, const struct files_answer *answer, const struc
 	write_files(process);
 }
 
-static void on_languages(void *ctx, const struct error *why)
-{
-	struct process *process = ctx;
-
-	if (why != NULL)
-		process_fail(process, why);
-	else
-		process_run_code(process);
-}
-
 static void start_what_was_wished(struct process *process)
 {
-	struct probe *probe = process->processes->probe;
 	struct error err;
 
 	if (process->wish.argv != NULL) {
@@ -143,14 +132,10 @@ static void start_what_was_wished(struct process *process)
 			process_fail(process, &err);
 		return;
 	}
-	if (probe_found(probe)->known) {
+	if (probe_found(process->processes->probe)->known)
 		process_run_code(process);
-		return;
-	}
-	process->has_looked = true;
-	process->languages.fn = on_languages;
-	process->languages.ctx = process;
-	probe_ask(probe, &process->languages);
+	else
+		process_look(process);
 }
 
 static void write_files(struct process *process)

@@ -13,17 +13,31 @@
 #include "sandbox/kernels.h"
 #include "sandbox/sandbox_internal.h"
 
-static void lost(struct session *session, const char *why)
+/* One in which no cell has begun had nothing to lose; what was lost before still is. */
+static bool lost(struct session *session, const char *why)
 {
+	bool knew = session->knows;
+
 	session->interpreter = NULL;
+	session->knows = false;
+	if (!knew)
+		return false;
 	session->is_lost = true;
 	(void)snprintf(session->why_lost, sizeof session->why_lost, "%s", why);
+	return true;
 }
 
-void session_lose(struct session *session, const char *why)
+bool session_lose(struct session *session, const char *why)
 {
 	interpreter_drop(session->interpreter);
-	lost(session, why);
+	return lost(session, why);
+}
+
+void session_begin(struct session *session)
+{
+	session->cells++;
+	session->knows = true;
+	session->is_lost = false;
 }
 
 void session_free(struct session *session)
@@ -57,7 +71,7 @@ static void on_idle(void *ctx)
 
 static void on_gone(void *ctx, const char *why)
 {
-	lost(ctx, why);
+	(void)lost(ctx, why);
 }
 
 static const struct interpreter_owner owner = { on_idle, on_gone };
@@ -156,6 +170,10 @@ int session_join(struct kernels *kernels, const char *name, const struct languag
 		        language->title);
 	if (check_name(name, err) < 0)
 		return -1;
+	if (session != NULL && session->cells == 0 && !is_used(session)) {
+		session_free(session); /* it never was one */
+		session = NULL;
+	}
 	if (session == NULL) {
 		if (!make_room(kernels))
 			return refuse_more(kernels, err);
@@ -218,4 +236,12 @@ void sessions_each(struct kernels *kernels,
 		if (is_used(session))
 			each(ctx, session->name, session->language, session->current != NULL);
 	}
+}
+
+bool sessions_any_lost(const struct kernels *kernels)
+{
+	LIST_EACH (node, &kernels->sessions)
+		if (container_of(node, struct session, node)->is_lost)
+			return true;
+	return false;
 }

@@ -81,7 +81,8 @@ static void become_over(struct spill *spill)
 static void give_up(struct spill *spill, const char *why)
 {
 	spill->is_given_up = true;
-	(void)snprintf(spill->note, sizeof spill->note, "it could not be kept in a file: %s", why);
+	(void)snprintf(spill->note, sizeof spill->note, "it could not be kept in a file: %.480s",
+	               why);
 	become_over(spill);
 }
 
@@ -107,10 +108,12 @@ static size_t send(struct spill *spill, struct view bytes)
 	return sent;
 }
 
+/* What was written may have to reach the disk first, which takes its time. */
 static void close_file(struct spill *spill)
 {
 	if (spill->stream != NULL && spill->is_writing)
 		channel_end(spill->stream, WIRE_IN);
+	loop_timer_start(spill->stalled, CLOSING_MS);
 }
 
 static void fill_up(struct spill *spill)
@@ -143,10 +146,8 @@ static void push(struct spill *spill)
 		loop_timer_start(spill->stalled, STALLED_MS);
 	if (spill->left == 0 && spill->len != 0)
 		fill_up(spill);
-	else if (spill->len == 0 && spill->is_ended) {
+	else if (spill->len == 0 && spill->is_ended)
 		close_file(spill);
-		loop_timer_start(spill->stalled, CLOSING_MS);
-	}
 	if (sent != 0)
 		tell_taken(spill, sent);
 }

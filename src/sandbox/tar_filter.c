@@ -12,7 +12,8 @@
 enum state { HEADER, RECORDS, DATA, END };
 
 struct tar_filter {
-	const struct ignore *ignore;
+	const struct ignore *ignore; /* or NULL */
+	bool masks_modes;
 	enum state state;
 	struct buf ahead; /* blocks of the entry whose name is not known yet */
 	uint64_t left;    /* bytes of this state that have not come */
@@ -21,6 +22,7 @@ struct tar_filter {
 	bool has_extra;
 	struct tar_extra extra;
 	uint64_t left_out;
+	uint64_t entries, bytes; /* that were passed on */
 };
 
 _Static_assert(TAR_FILTER_MORE >= TAR_PAX_MAX + 4 * TAR_BLOCK, "an extended header may wait");
@@ -39,6 +41,11 @@ struct tar_filter *tar_filter_new(const struct ignore *ignore)
 	buf_init(&filter->ahead, TAR_FILTER_MORE);
 	begin(filter, HEADER, TAR_BLOCK);
 	return filter;
+}
+
+void tar_filter_mask_modes(struct tar_filter *filter)
+{
+	filter->masks_modes = true;
 }
 
 struct tar_filter *tar_filter_free(struct tar_filter *filter)
@@ -66,6 +73,16 @@ static bool is_packed(char type)
 	return type == '0' || type == '1' || type == '2' || type == '5';
 }
 
+static int judge(struct tar_filter *filter, struct view name, bool is_directory, struct error *err)
+{
+	filter->keeps = true;
+	if (filter->ignore == NULL)
+		return 0;
+	ignore_credit(filter->ignore);
+	filter->keeps = !ignore_has(filter->ignore, name, is_directory);
+	return ignore_check(filter->ignore, err);
+}
+
 static int take_entry(struct tar_filter *filter, const struct tar_header *header, struct buf *out,
                       struct error *err)
 {
@@ -77,10 +94,15 @@ static int take_entry(struct tar_filter *filter, const struct tar_header *header
 		                 header->type);
 	if (size > TAR_SIZE_MAX || (header->type != '0' && size != 0))
 		return error_set(err, ERR_SYNTAX, "the archive has an entry of a wrong size");
-	filter->keeps = !ignore_has(filter->ignore, name_of(filter, header), is_directory);
+	if (judge(filter, name_of(filter, header), is_directory, err) < 0)
+		return -1;
+	if (filter->masks_modes)
+		tar_set_mode(filter->ahead.ptr + filter->ahead.len - TAR_BLOCK,
+		             header->mode & 0755);
 	if (filter->keeps && buf_add(out, buf_view(&filter->ahead), err) < 0)
 		return -1;
 	filter->left_out += !filter->keeps;
+	filter->entries += filter->keeps;
 	buf_clear(&filter->ahead);
 	filter->extra = (struct tar_extra){ 0 };
 	filter->has_extra = false;
@@ -138,6 +160,7 @@ static int take_part(struct tar_filter *filter, struct view part, struct buf *ou
 	case DATA:
 		if (filter->keeps && buf_add(out, part, err) < 0)
 			return -1;
+		filter->bytes += filter->keeps ? part.len : 0;
 		if (filter->left == 0)
 			begin(filter, HEADER, TAR_BLOCK);
 		return 0;
@@ -180,4 +203,15 @@ bool tar_filter_is_done(const struct tar_filter *filter)
 uint64_t tar_filter_left_out(const struct tar_filter *filter)
 {
 	return filter->left_out;
+}
+
+bool tar_filter_has_rules(const struct tar_filter *filter)
+{
+	return filter->ignore != NULL;
+}
+
+void tar_filter_passed(const struct tar_filter *filter, uint64_t *ret_entries, uint64_t *ret_bytes)
+{
+	*ret_entries = filter->entries;
+	*ret_bytes = filter->bytes;
 }

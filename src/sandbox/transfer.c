@@ -204,13 +204,18 @@ static const struct channel_stream_events to_events = {
 
 /* --- its start ---------------------------------------------------------------------------- */
 
+static bool leaves_out(const struct transfer_wish *wish)
+{
+	return wish->filter != NULL && tar_filter_has_rules(wish->filter);
+}
+
 /* The other side bounds files and entries. Here it is what is around them, and what a stranger
- * might send behind them. In front of a filter there may be any number. */
+ * might send behind them. In front of rules there may be any number. */
 static uint64_t archive_max(const struct transfer_wish *wish)
 {
 	uint64_t headers = ((uint64_t)wish->max_count + 1) * HEADERS;
 
-	if (wish->filter != NULL || wish->max_bytes > UINT64_MAX - headers)
+	if (leaves_out(wish) || wish->max_bytes > UINT64_MAX - headers)
 		return UINT64_MAX;
 	return wish->max_bytes + headers;
 }
@@ -225,8 +230,8 @@ static struct wire_message question(const struct transfer_wish *wish)
 			                                .path = view_of(wish->from_path) } };
 	return (struct wire_message){ .type = WIRE_PACK,
 		                      .pack = { .max = archive_max(wish),
-		                                .max_count = wish->filter != NULL ? UINT32_MAX
-		                                                                  : wish->max_count,
+		                                .max_count = leaves_out(wish) ? UINT32_MAX
+		                                                              : wish->max_count,
 		                                .path = view_of(wish->from_path) } };
 }
 

@@ -1,11 +1,14 @@
 #!/bin/sh
-# bench.sh - measures sandboxes beside bubblewrap, the way into one, then the server beside the
-# official SDK's (which it installs if it is missing); `make bench` calls it when all is built.
+# bench.sh - measures runs through the tools beside bare ones, sandboxes beside bubblewrap, the way
+# into one, then the server beside the official SDK's (which it installs if it is missing);
+# `make bench` calls it when all is built.
 # BENCH_RUNS, BENCH_ROW, BENCH_AWAKE, BENCH_MIB, BENCH_STARTS and BENCH_CALLS make it longer or
 # shorter.
 set -eu
 cd "$(dirname "$0")"
 
+../../build/tools_bench
+echo
 if command -v bwrap >/dev/null; then
   ../../build/native_bench
 else

@@ -15,6 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "base/remove_tree.h"
+#include "base/view.h"
+
 #include "measure.h"
 
 enum { LINE_MAX_BYTES = 16 * 1024 * 1024, WARM_UP = 10, CLIENTS = 8 };
@@ -190,7 +194,7 @@ static void compete(struct server *server, const struct contest *contest, size_t
 	them = median(theirs, calls);
 	(void)printf("  %-34s %8.2f ms  %-28s %8.2f ms  ratio %.2f", contest->name, us / 1000,
 	             contest->beside, them / 1000, us / them);
-	(void)printf(contest->budget > 0 ? "  (budget %.2f)\n" : "\n", contest->budget);
+	(void)printf("  (budget %.2f)\n", contest->budget);
 	judge(contest->name, us / them, contest->budget);
 	free(ours);
 	free(theirs);
@@ -330,6 +334,18 @@ static double resident_mib(pid_t pid)
 	return kib / 1024;
 }
 
+static void clean_up(void)
+{
+	int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const char *name = strrchr(state, '/') + 1;
+	struct error err;
+	uint64_t count;
+
+	if (remove_tree(tmp, name, view_of(name), &count, &err) < 0)
+		die(state, err.msg);
+	(void)close(tmp);
+}
+
 int main(void)
 {
 	char *const python[] = { (char *)(size_t) "/usr/bin/python3", (char *)(size_t) "-c",
@@ -363,6 +379,10 @@ int main(void)
 	first_answer();
 	first_run();
 	side_by_side(calls / 4);
-	(void)printf(missed != 0 ? "%u budgets missed\n" : "All budgets kept\n", missed);
+	if (missed != 0)
+		(void)printf("%u budgets missed\n", missed);
+	else
+		(void)printf("All budgets kept\n");
+	clean_up();
 	return 0;
 }

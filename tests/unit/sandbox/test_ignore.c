@@ -1,6 +1,7 @@
 /* test_ignore.c - .gitignore as git reads it, and what it does to a tar stream. The verdicts of
  * the first table are those of `git check-ignore`. */
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "sandbox/ignore.h"
 #include "sandbox/tar_filter.h"
@@ -192,6 +193,88 @@ static void is_not_kept_busy_by_a_pattern(void **state)
 	assert_false(is_left_out(ignore, buf_text(&path)));
 }
 
+static void gives_up_when_rules_cost_too_much(void **state)
+{
+	static const char *const rules[] = { "**/**/**/**/**/**/**/**/**/**/*a*a*a*a*a*a*b\n",
+		                             "[[[[[[[[\n" };
+	static const char why[] =
+	        "the .gitignore rules are too costly: copy without gitignore, or a "
+	        "smaller directory";
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+		AUTO(ignore) struct ignore *ignore = ignore_new();
+		AUTO_BUF struct buf text, path;
+		uint64_t started = clock_now_ms();
+		struct error err;
+
+		buf_init(&text, IGNORE_FILE_MAX);
+		buf_init(&path, 4096);
+		while (text.len + strlen(rules[i]) < 40000)
+			CHECK_OK(buf_add(&text, view_of(rules[i]), &err), err);
+		while (path.len < 2000)
+			CHECK_OK(buf_add(&path, VIEW("[aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/"),
+			                 &err),
+			         err);
+		CHECK_OK(buf_add(&path, VIEW("x"), &err), err);
+		CHECK_OK(ignore_add(ignore, VIEW(""), buf_view(&text), &err), err);
+		for (int n = 0; n < 513 && ignore_check(ignore, &err) == 0; n++) {
+			ignore_credit(ignore);
+			(void)ignore_has(ignore, buf_view(&path), false);
+		}
+		CHECK_ERROR(ignore_check(ignore, &err), err, ERR_LIMIT, why);
+		assert_true(clock_now_ms() - started < 2000);
+	}
+}
+
+/* A project's rules and very many files: no limit is in the way. */
+static void has_steps_enough_for_a_project(void **state)
+{
+	AUTO(ignore) struct ignore *ignore = ignore_new();
+	AUTO_BUF struct buf text;
+	struct error err;
+	char path[64];
+
+	(void)state;
+	buf_init(&text, IGNORE_FILE_MAX);
+	for (int i = 0; i < 100; i++)
+		CHECK_OK(buf_printf(&text, &err, "*.t%d\n/out%d/\nname%d\nsome/where%d/*.log\n", i,
+		                    i, i, i),
+		         err);
+	CHECK_OK(ignore_add(ignore, VIEW(""), buf_view(&text), &err), err);
+	for (int i = 0; i < 20000; i++) {
+		(void)snprintf(path, sizeof path, "some/where%d/deep/inside/file%d.c", i / 100, i);
+		ignore_credit(ignore);
+		assert_false(ignore_has(ignore, view_of(path), false));
+		CHECK_OK(ignore_check(ignore, &err), err);
+	}
+}
+
+/* What is known of directories must not be taken for what is known of others. */
+static void remembers_directories_rightly(void **state)
+{
+	static const struct {
+		const char *path;
+		bool left_out;
+	} rows[] = {
+		{ "a/b/c/x", false },   { "a/b/cd/x", false }, { "a/out/x", true },
+		{ "a/outer/x", false }, { "a/out/y", true },   { "a/b/out/x", true },
+		{ "a/b/c/x.o", true },  { "a/x", false },      { "out/x", true },
+		{ "a/b/c/y", false },   { "a", false },        { "a/out/z", true },
+	};
+	AUTO(ignore) struct ignore *ignore = ignore_new();
+	struct error err;
+
+	(void)state;
+	CHECK_OK(ignore_add(ignore, VIEW(""), VIEW("out\n*.o\n"), &err), err);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (is_left_out(ignore, rows[i].path) != rows[i].left_out)
+			fail_msg("'%s'", rows[i].path);
+	CHECK_OK(ignore_add(ignore, VIEW("a"), VIEW("b/\n!out\n"), &err), err);
+	assert_true(is_left_out(ignore, "a/b/c/y"));
+	assert_false(is_left_out(ignore, "a/out/z"));
+}
+
 /* --- in a tar stream --- */
 
 static const char long_name[] = "a/directory/with/a/long/name/"
@@ -280,6 +363,31 @@ static void leaves_entries_out_of_an_archive(void **state)
 	}
 }
 
+static void masks_modes(void **state)
+{
+	AUTO(tar_filter) struct tar_filter *filter = tar_filter_new(NULL);
+	AUTO_BUF struct buf bytes, out;
+	struct tar_header header;
+	struct error err;
+
+	(void)state;
+	buf_init(&bytes, 1024 * 1024);
+	buf_init(&out, 1024 * 1024);
+	put_entry(&bytes, TAR_FILE, "a", VIEW("text"));
+	put_entry(&bytes, TAR_FILE, long_name, VIEW(""));
+	tar_set_mode(bytes.ptr, 06777);
+	tar_set_mode(bytes.ptr + bytes.len - TAR_BLOCK, 0666);
+	put_end(&bytes);
+	tar_filter_mask_modes(filter);
+	CHECK_OK(tar_filter_take(filter, buf_view(&bytes), &out, &err), err);
+	assert_int_equal(out.len, bytes.len);
+	assert_int_equal(tar_decode(out.ptr, &header, &err), 1);
+	assert_int_equal(header.mode, 0755);
+	assert_memory_equal(out.ptr + 100, "0000755", 8);
+	assert_int_equal(tar_decode(out.ptr + out.len - 3 * TAR_BLOCK, &header, &err), 1);
+	assert_int_equal(header.mode, 0644);
+}
+
 static void refuses_what_our_agent_does_not_say(void **state)
 {
 	static const struct {
@@ -313,6 +421,10 @@ int main(void)
 		cmocka_unit_test(lets_deeper_files_win),
 		cmocka_unit_test(takes_no_more_than_there_may_be),
 		cmocka_unit_test(is_not_kept_busy_by_a_pattern),
+		cmocka_unit_test(gives_up_when_rules_cost_too_much),
+		cmocka_unit_test(has_steps_enough_for_a_project),
+		cmocka_unit_test(remembers_directories_rightly),
+		cmocka_unit_test(masks_modes),
 		cmocka_unit_test(leaves_entries_out_of_an_archive),
 		cmocka_unit_test(refuses_what_our_agent_does_not_say),
 	};

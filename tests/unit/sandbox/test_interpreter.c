@@ -227,6 +227,103 @@ static void a_freed_fresh_run_ends(void **state)
 	RIG_RUN(0, "0\n", RIG_SH("ls -d /tmp/belljar-* 2>/dev/null | wc -l"));
 }
 
+/* --- what stays is not the code's ------------------------------------------------------------ */
+
+static void the_memory_of_what_stays_is_closed(void **state)
+{
+	(void)state;
+	PYTHON_NEEDED();
+	RIG_RUN(0, "mem 13\nfd/3 13\n1\n",
+	        PYTHON("import os\n"
+	               "for name in 'mem', 'fd/3':\n"
+	               "    try:\n"
+	               "        os.open('/proc/%d/%s' % (os.getppid(), name), os.O_RDWR)\n"
+	               "    except OSError as error:\n"
+	               "        print(name, 13 if error.errno in (2, 13) else error)\n"
+	               "os.close(os.open('/proc/self/mem', os.O_RDWR))\n"
+	               "import ctypes\n"
+	               "print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"));
+}
+
+/* A process that is not listed, and one that is another all the time. */
+#define STRAY                                                                                      \
+	"import ctypes, os, sys, time\n"                                                           \
+	"if os.fork() == 0:\n"                                                                     \
+	"    os.setsid()\n"                                                                        \
+	"    ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n"                                             \
+	"    while True:\n"                                                                        \
+	"        open('/tmp/beat', 'a').write('.')\n"                                              \
+	"        if len(sys.argv) > 1 and os.fork(): os._exit(0)\n"                                \
+	"        time.sleep(0 if len(sys.argv) > 1 else 0.01)\n"                                   \
+	"while not os.path.exists('/tmp/beat'): time.sleep(0.01)\n"                                \
+	"print('left')"
+
+static void nothing_of_a_run_is_there_in_the_next(void **state)
+{
+	(void)state;
+	PYTHON_NEEDED();
+	for (int i = 0; i < 6; i++) {
+		const char *const args[] = { "chain", NULL };
+
+		RIG_RUN(0, "left\n", PYTHON(STRAY), .args = i % 2 ? args : NULL);
+		RIG_RUN(0, "True\n",
+		        PYTHON("import os, time\n"
+		               "size = os.path.getsize('/tmp/beat')\n"
+		               "time.sleep(0.3)\n"
+		               "print(os.path.getsize('/tmp/beat') == size)\n"
+		               "os.unlink('/tmp/beat')"));
+	}
+}
+
+#define CLEANS                                                                                     \
+	"import signal, sys, time\n"                                                               \
+	"def end(*_):\n"                                                                           \
+	"    time.sleep(0.2); print('clean'); sys.exit(7)\n"                                       \
+	"signal.signal(signal.SIGTERM, end)\n"                                                     \
+	"print('up', flush=True)\n"                                                                \
+	"time.sleep(100)"
+
+static void code_may_tidy_up_before_it_ends(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	PYTHON_NEEDED();
+	for (int i = 0; i < 2; i++) {
+		process = RIG_START(PYTHON(CLEANS), .deadline_ms = i ? 500 : 0);
+		RIG_UNTIL(process_stream(process, false).total != 0, RIG_MS);
+		if (i == 0)
+			process_stop(process);
+		end = rig_until_over(process);
+		assert_int_equal(end.phase, PROCESS_ENDED);
+		assert_int_equal(end.end.code, 7);
+		assert_int_equal(end.end.signal, 0);
+		assert_int_equal(end.end.timed_out, i);
+		assert_string_equal(rig_text(process, false), "up\nclean\n");
+		process_free(process);
+	}
+	RIG_RUN(0, "again\n", PYTHON("print('again')"));
+}
+
+static void code_that_does_not_want_to_end_is_ended(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	PYTHON_NEEDED();
+	process = RIG_START(PYTHON("import signal\n"
+	                           "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+	                           "while True: pass"),
+	                    .deadline_ms = 500);
+	end = rig_until_over(process);
+	assert_true(end.end.timed_out);
+	assert_true(end.end.wall_us < 8000000);
+	process_free(process);
+	RIG_RUN(0, "again\n", PYTHON("print('again')"));
+}
+
 /* --- Node ------------------------------------------------------------------------------------- */
 
 static void node_is_ready_again_after_each_run(void **state)
@@ -257,6 +354,10 @@ int main(void)
 		TEST(fresh_code_that_is_killed_says_so),
 		TEST(one_that_was_killed_while_it_waits_is_replaced),
 		TEST(a_freed_fresh_run_ends),
+		TEST(the_memory_of_what_stays_is_closed),
+		TEST(nothing_of_a_run_is_there_in_the_next),
+		TEST(code_may_tidy_up_before_it_ends),
+		TEST(code_that_does_not_want_to_end_is_ended),
 		TEST(node_is_ready_again_after_each_run),
 	};
 

@@ -113,6 +113,7 @@ static void one_that_dies_silently_ends_its_run(void **state)
 	assert_int_equal(end.end.code, 6);
 	assert_string_equal(rig_text(process, false), "some\n");
 	process_free(process);
+	check_fails(COMMON READY RUN "os._exit(0)", "was ended before it ran the code to its end");
 	process = start_with(COMMON READY RUN "end(b'5')\nos._exit(0)", NULL);
 	end = rig_until_over(process);
 	assert_int_equal(end.phase, PROCESS_ENDED);
@@ -145,6 +146,15 @@ static void one_without_a_mark_is_not_waited_for(void **state)
 	assert_int_equal(end.phase, PROCESS_ENDED);
 	assert_true(clock_now_ms() - start < 6000);
 	assert_true(process_stream(process, false).total < 2 * 1024 * 1024);
+	process_free(process);
+	/* Nor one that does so slowly. */
+	start = clock_now_ms();
+	process = start_with(COMMON READY RUN "end(b'0')\n"
+	                                      "while True: os.write(1, b'x'); time.sleep(0.5)",
+	                     NULL);
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_ENDED);
+	assert_true(clock_now_ms() - start < 9000);
 	process_free(process);
 }
 

@@ -257,11 +257,11 @@ static void the_default_one_is_made_once(void **state)
 	struct sandbox *first, *second, *third;
 	struct error err;
 
-	CHECK_OK(sandbox_default(w->manager, &wish, &first, &err), err);
-	CHECK_OK(sandbox_default(w->manager, &wish, &second, &err), err);
+	CHECK_OK(sandbox_default(w->manager, &wish, false, &first, &err), err);
+	CHECK_OK(sandbox_default(w->manager, &wish, false, &second, &err), err);
 	assert_ptr_equal(first, second);
 	assert_string_equal(sandbox_row(first)->name, "default");
-	CHECK_OK(sandbox_default(w->manager, &other, &third, &err), err);
+	CHECK_OK(sandbox_default(w->manager, &other, false, &third, &err), err);
 	assert_ptr_not_equal(first, third);
 }
 
@@ -286,10 +286,15 @@ static void one_that_another_server_has_is_left_to_it(void **state)
 	CHECK_OK(store_open(w->database, registry_migrations, &store, &err), err);
 	CHECK_OK(registry_add(store, &row, &err), err);
 	begin_again(w, &(struct quota){ 0 }, servers);
-	CHECK_OK(sandbox_default(w->manager, &wish, &sandbox, &err), err);
+	CHECK_OK(sandbox_default(w->manager, &wish, false, &sandbox, &err), err);
+	assert_string_equal(sandbox_row(sandbox)->name, "default"); /* it may be free soon */
+	CHECK_OK(sandbox_default(w->manager, &wish, true, &sandbox, &err), err);
 	assert_string_equal(sandbox_row(sandbox)->name, "default-2");
-	(void)close(lock); /* it died */
-	CHECK_OK(sandbox_default(w->manager, &wish, &sandbox, &err), err);
+	CHECK_OK(sandbox_default(w->manager, &wish, false, &sandbox, &err), err);
+	assert_string_equal(sandbox_row(sandbox)->name, "default-2"); /* we have it now */
+	sandbox_delete(sandbox, NULL, NULL);
+	(void)close(lock); /* the other one died */
+	CHECK_OK(sandbox_default(w->manager, &wish, true, &sandbox, &err), err);
 	assert_string_equal(sandbox_row(sandbox)->name, "default");
 	sandbox_wake(sandbox, NULL, NULL);
 	assert_string_equal(w->fake.made.id, row.spec.id);

@@ -62,8 +62,8 @@ static void begin_copy(struct live *live, struct copying *copying, struct copy_w
 	struct error err;
 
 	copying->live = live;
-	wish.from = (struct copy_end){ channel_of, live, from, "from" };
-	wish.to = (struct copy_end){ channel_of, live, to, "to" };
+	wish.from = (struct copy_end){ channel_of, live, from, "from", wish.from.is_host };
+	wish.to = (struct copy_end){ channel_of, live, to, "to", wish.to.is_host };
 	if (wish.name == NULL)
 		wish.name = strrchr(from, '/') != NULL ? strrchr(from, '/') + 1 : from;
 	if (wish.max_bytes == 0)
@@ -174,13 +174,14 @@ static void what_is_there_is_not_overwritten_unless_told(void **state)
 	files_put(&live, "f/a", VIEW("old"));
 	files_put(&live, "f/other", VIEW("kept"));
 	CHECK_FAILED(&live, PLAIN, "a", "b", ERR_INVALID,
-	             "to: b: is there already: say overwrite to replace it");
+	             "to: b: is there already: set overwrite to true to replace it");
 	files_check(&live, "b", "old");
 	CHECK_FAILED(&live, PLAIN, "a", "d", ERR_INVALID,
-	             "to: d/a: is there already: say overwrite to replace it");
+	             "to: d/a: is there already: set overwrite to true to replace it");
 	CHECK_FAILED(
 	        &live, PLAIN, "d", "f", ERR_INVALID,
-	        "to: f: is there already: say overwrite to put the new files over those in it");
+	        "to: f: is there already: set overwrite to true to put the new files over those "
+	        "in it");
 	CHECK_FAILED(&live, OVERWRITE, "a", "e", ERR_INVALID,
 	             "to: e/a: is a directory, and a file is to be put there: remove it, or name "
 	             "another target");
@@ -223,6 +224,27 @@ static void a_directory_goes_with_all_that_is_in_it(void **state)
 	assert_int_equal(mode_of(&live, "e/new/run"), 0755);
 	assert_int_equal(readlink(files_at(&live, "e/new/inside"), to, sizeof to), 3);
 	assert_int_equal(lstat(files_at(&live, "e/new/outside"), &st), -1);
+	live_stop(&live);
+}
+
+/* What code in a sandbox says of its files must not let others change them here. */
+static void nobody_else_may_write_what_comes_to_the_host(void **state)
+{
+	struct copying tree = { 0 }, file = { 0 };
+	struct copy_wish out = { .to.is_host = true };
+	struct live live;
+
+	files_begin(&live, state, (struct live_options){ 0 });
+	files_mkdir(&live, "d");
+	files_mkdir(&live, "d/sub");
+	files_put(&live, "d/f", VIEW("text"));
+	assert_int_equal(chmod(files_at(&live, "d/sub"), 0777), 0);
+	assert_int_equal(chmod(files_at(&live, "d/f"), 06666), 0);
+	copy_well(&live, &tree, out, "d", "e");
+	assert_int_equal(mode_of(&live, "e/sub"), 0755);
+	assert_int_equal(mode_of(&live, "e/f"), 0644);
+	copy_well(&live, &file, out, "d/f", "g");
+	assert_int_equal(mode_of(&live, "g"), 0644);
 	live_stop(&live);
 }
 
@@ -301,11 +323,20 @@ static void no_more_is_copied_than_may_be(void **state)
 		assert_int_equal(copying.error.kind, ERR_LIMIT);
 		assert_non_null(strstr(copying.error.msg,
 		                       "bytes are too many: all files together may have 100"));
+		assert_non_null(strstr(copying.error.msg,
+		                       " (a copy has at most 100 bytes, which belljar's option "
+		                       "--copy-size sets, and 200000 entries); what was written "
+		                       "before, of 2 entries and "));
+		assert_non_null(strstr(copying.error.msg, " bytes, stays in 'g': set overwrite to "
+		                                          "true for another try"));
 	}
 	CHECK_FAILED(&live, few, "e", "h", ERR_LIMIT,
-	             "from: more than 2 entries: pack a directory further down");
+	             "from: more than 2 entries: pack a directory further down (a copy has at "
+	             "most 2147483648 bytes, which belljar's option --copy-size sets, and 2 "
+	             "entries)");
 	CHECK_FAILED(&live, small, "f", "i", ERR_LIMIT,
-	             "the file has more than the 100 bytes that may be copied");
+	             "the file has more than the 100 bytes that may be copied (a copy has at most "
+	             "100 bytes, which belljar's option --copy-size sets, and 200000 entries)");
 	live_run_ms(&live, 100);
 	assert_int_equal(lstat(files_at(&live, "i"), &st), -1);
 	live_stop(&live);
@@ -320,6 +351,13 @@ static void the_side_that_failed_is_named(void **state)
 	assert_int_equal(mkfifo(files_at(&live, "fifo"), 0644), 0);
 	CHECK_FAILED(&live, PLAIN, "none", "b", ERR_NOT_FOUND,
 	             "from: none: No such file or directory");
+	assert_int_equal(symlink("/none", files_at(&live, "link")), 0);
+	CHECK_FAILED(&live, PLAIN, "link", "b", ERR_NOT_FOUND,
+	             "from: link: is a link that leads to nothing");
+	CHECK_FAILED(&live, ((struct copy_wish){ .from.is_host = true }), "link", "b",
+	             ERR_NOT_FOUND,
+	             "from: link: is a link that leads out of the directories that may be copied "
+	             "from and to, or to nothing");
 	CHECK_FAILED(&live, PLAIN, "fifo", "b", ERR_INVALID,
 	             "from: fifo: is neither a file nor a directory");
 	CHECK_FAILED(&live, PLAIN, "a", "a/b", ERR_NOT_FOUND, "to: a/b: Not a directory");
@@ -417,6 +455,7 @@ int main(void)
 		TWICE(a_file_goes_into_a_directory_under_its_name),
 		TWICE(what_is_there_is_not_overwritten_unless_told),
 		TWICE(a_directory_goes_with_all_that_is_in_it),
+		TWICE(nobody_else_may_write_what_comes_to_the_host),
 		TWICE(a_directory_may_go_into_another),
 		TWICE(many_bytes_pass_through_little_memory),
 		TWICE(no_more_is_copied_than_may_be),
