@@ -96,6 +96,10 @@ def emit_picture(out, mime, stem, extension, data):
     path = save(out, stem, extension, data) if data is not None else None
     if path is not None:
         out.emit(mime, '', path)
+    elif data is not None:
+        out.emit('text/plain', 'a picture could not be saved below %s/.belljar: is there room, '
+                 'and is it a directory that can be written to?' % out.home, '')
+        return True
     return path is not None
 
 

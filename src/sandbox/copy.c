@@ -90,7 +90,7 @@ static void tell_broken(struct copy *copy, const struct error *why)
 	char limits[160] = "", stays[480] = "", shown[160];
 	int len = (int)utf8_prefix(why->msg, strlen(why->msg), CAUSE_MAX);
 
-	if (why->kind == ERR_LIMIT && wish->max_bytes != UINT64_MAX &&
+	if (why->kind == ERR_LIMIT && why->errnum == 0 && wish->max_bytes != UINT64_MAX &&
 	    (copy->ignore == NULL || ignore_check(copy->ignore, &ignored) == 0))
 		(void)snprintf(limits, sizeof limits,
 		               " (a copy has at most %" PRIu64 " bytes, which belljar's option "

@@ -224,18 +224,20 @@ static void on_soon(void *ctx)
 	host_fn *fn = use->fn;
 	struct error err;
 	bool is_open = use->place->channel != NULL;
+	char shown[160];
 
 	use->soon = loop_timer_free(use->soon);
 	use->fn = NULL;
 	if (!is_open)
-		(void)error_set(&err, ERR_SYSTEM, "'%s' cannot be reached any more", use->full);
+		(void)error_set(&err, ERR_SYSTEM, "'%s' cannot be reached any more",
+		                utf8_show(view_of(use->full), shown, sizeof shown));
 	fn(use->ctx, is_open ? NULL : &err);
 }
 
 int host_open(struct host *host, const char *path, host_fn *fn, void *ctx, struct host_use **ret,
               struct error *err)
 {
-	char full[HOST_PATH_SIZE];
+	char full[HOST_PATH_SIZE], shown[160];
 	struct host_use *use;
 	struct place *place;
 
@@ -254,7 +256,8 @@ int host_open(struct host *host, const char *path, host_fn *fn, void *ctx, struc
 	use->ctx = ctx;
 	memcpy(use->full, full, strlen(full) + 1);
 	use->path = host_path_below(place->path, use->full);
-	(void)snprintf(use->where, sizeof use->where, "in '%s' of the host", place->path);
+	(void)snprintf(use->where, sizeof use->where, "in '%s' of the host",
+	               utf8_show(view_of(place->path), shown, sizeof shown));
 	list_add(&place->uses, &use->node);
 	if (place->state == PLACE_OPEN) {
 		use->soon = loop_timer_new(host->loop, on_soon, use);

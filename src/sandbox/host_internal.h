@@ -34,7 +34,7 @@ struct host_use {
 	struct loop_timer *soon; /* the channel was there already */
 	char full[HOST_PATH_SIZE];
 	const char *path;
-	char where[HOST_PATH_SIZE + 32];
+	char where[200];
 };
 
 /* A question that was not answered yet, maybe not even sent: the porter may be slow. */

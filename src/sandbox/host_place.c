@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "engine/filter.h"
 #include "loop/loop.h"
 #include "loop/watch.h"
@@ -116,10 +117,12 @@ static void on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_p
 static void fail(struct place *place, const struct error *why)
 {
 	struct error err = *why;
+	char shown[160];
 
 	place->channel = channel_free(place->channel);
 	place->state = PLACE_CLOSED;
-	(void)error_wrap(&err, "'%s' cannot be reached", place->path);
+	(void)error_wrap(&err, "'%s' cannot be reached",
+	                 utf8_show(view_of(place->path), shown, sizeof shown));
 	tell(place, &err);
 }
 

@@ -227,6 +227,11 @@ void interpreter_signal(struct interpreter *interpreter, int number)
 		run_signal(interpreter->run, number);
 }
 
+bool interpreter_is_up(const struct interpreter *interpreter)
+{
+	return interpreter->stage != INTERPRETER_STARTING;
+}
+
 bool interpreter_is_idle(const struct interpreter *interpreter)
 {
 	return interpreter->stage == INTERPRETER_IDLE;

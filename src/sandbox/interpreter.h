@@ -61,6 +61,7 @@ void interpreter_consumed(struct interpreter *interpreter, bool is_stderr, size_
 void interpreter_interrupt(struct interpreter *interpreter);
 void interpreter_signal(struct interpreter *interpreter, int number); /* to all of it */
 
+bool interpreter_is_up(const struct interpreter *interpreter); /* it has started */
 bool interpreter_is_idle(const struct interpreter *interpreter);
 /* It may serve once more: nobody has told it to end, no deadline was close. */
 bool interpreter_is_sound(const struct interpreter *interpreter);

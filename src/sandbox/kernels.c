@@ -15,6 +15,9 @@
 enum {
 	STAYS_MS = 300000, /* without anybody who needs it */
 	STAYS_ONCE_MS = 60000,
+	STARTING_MAX = 2, /* at a time */
+	SPARES_MAX = 32,  /* of a sandbox, borrowed ones too */
+	LOOK_MS = 10,
 };
 
 struct spare {
@@ -116,6 +119,8 @@ static void on_idle(void *ctx)
 	bool is_surplus = find_waiting(spare->kernels, spare->program, spare->path, spare) != NULL;
 
 	spare->is_borrowed = false;
+	if (!list_is_empty(&spare->kernels->turns))
+		loop_timer_start(spare->kernels->look, 0);
 	if (spare->is_single || !interpreter_is_sound(spare->interpreter) || is_surplus)
 		drop(spare);
 	else
@@ -156,6 +161,50 @@ int kernels_borrow(struct kernels *kernels, const struct kernel_program *program
 	return 0;
 }
 
+bool kernels_have_one(struct kernels *kernels, const struct kernel_program *program,
+                      const char *path)
+{
+	unsigned starting = 0, all = 0;
+
+	if (find_waiting(kernels, program, path, NULL) != NULL)
+		return true;
+	LIST_EACH (node, &kernels->spares) {
+		all++;
+		if (!interpreter_is_up(container_of(node, struct spare, node)->interpreter))
+			starting++;
+	}
+	return starting < STARTING_MAX && all < SPARES_MAX;
+}
+
+/* Whoever is first takes one, or waits again. */
+static void look(void *ctx)
+{
+	struct kernels *kernels = ctx;
+	struct list waiting;
+
+	list_init(&waiting);
+	while (!list_is_empty(&kernels->turns)) {
+		struct list *first = kernels->turns.next;
+
+		list_remove(first);
+		list_add(&waiting, first);
+	}
+	while (!list_is_empty(&waiting)) {
+		struct kernels_turn *turn = container_of(waiting.next, struct kernels_turn, node);
+
+		list_remove(&turn->node);
+		turn->begin(turn->ctx);
+	}
+	if (!list_is_empty(&kernels->turns))
+		loop_timer_start(kernels->look, LOOK_MS);
+}
+
+void kernels_wait(struct kernels *kernels, struct kernels_turn *turn)
+{
+	list_add(&kernels->turns, &turn->node);
+	loop_timer_start(kernels->look, LOOK_MS);
+}
+
 void kernels_discard(struct kernels *kernels, struct interpreter *interpreter)
 {
 	LIST_EACH (node, &kernels->spares) {
@@ -185,6 +234,8 @@ struct kernels *kernels_new(struct sandbox *sandbox)
 	kernels->sandbox = sandbox;
 	list_init(&kernels->spares);
 	list_init(&kernels->sessions);
+	list_init(&kernels->turns);
+	kernels->look = loop_timer_new(sandbox->manager->loop, look, kernels);
 	return kernels;
 }
 
@@ -204,6 +255,7 @@ void kernels_free(struct kernels *kernels)
 	if (kernels == NULL)
 		return;
 	drop_spares(kernels);
+	(void)loop_timer_free(kernels->look);
 	while (!list_is_empty(&kernels->sessions))
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the links */
 		session_free(container_of(kernels->sessions.next, struct session, node));

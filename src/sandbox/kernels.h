@@ -32,6 +32,19 @@ void kernels_down(struct kernels *kernels, const char *why);
 MUST_CHECK int kernels_borrow(struct kernels *kernels, const struct kernel_program *program,
                               const char *path, const char *const *env, struct interpreter **ret,
                               struct error *err);
+/* Whether another one may be had now. Too many that start at once, or are there, are slower
+ * together than one after the other. */
+bool kernels_have_one(struct kernels *kernels, const struct kernel_program *program,
+                      const char *path);
+
+struct kernels_turn { /* all zero: does not wait */
+	struct list node;
+	void (*begin)(void *ctx); /* one may be had */
+	void *ctx;
+};
+/* First come, first served. list_remove(&turn->node): no more. */
+void kernels_wait(struct kernels *kernels, struct kernels_turn *turn);
+
 void kernels_discard(struct kernels *kernels, struct interpreter *interpreter); /* with its run */
 
 /* --- sessions --- */
@@ -81,6 +94,8 @@ void session_free(struct session *session);
 
 struct kernels {
 	struct sandbox *sandbox;
-	struct list spares;   /* and those that are borrowed */
-	struct list sessions; /* the oldest first */
+	struct list spares;      /* and those that are borrowed */
+	struct list turns;       /* those who wait for one */
+	struct loop_timer *look; /* whether their time has come */
+	struct list sessions;    /* the oldest first */
 };

@@ -105,12 +105,30 @@ const char *process_last_line(const struct process *process, char *out, size_t s
 
 /* --- detached --------------------------------------------------------------------------------- */
 
+/* With all there was, as long as that is still whole: one stream behind the other, as the order
+ * between them is forgotten. */
+static void open_journal(struct process *process)
+{
+	struct capture *out = &process->sinks[0].capture, *errors = &process->sinks[1].capture;
+
+	if (capture_left_out(out) != 0 || capture_left_out(errors) != 0) {
+		journal_open(&process->journal);
+		return;
+	}
+	process->journal.end = 0;
+	journal_open(&process->journal);
+	journal_add(&process->journal, false, capture_head(out));
+	journal_add(&process->journal, false, capture_tail(out));
+	journal_add(&process->journal, true, capture_head(errors));
+	journal_add(&process->journal, true, capture_tail(errors));
+}
+
 void process_detach(struct process *process)
 {
 	if (process->is_detached)
 		return;
 	process->is_detached = true;
-	journal_open(&process->journal);
+	open_journal(process);
 	if (process_is_over(process) && process->processes != NULL)
 		process_forget_oldest(process->processes, process);
 }

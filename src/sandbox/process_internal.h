@@ -95,6 +95,7 @@ struct process {
 	bool is_looked_at; /* it has ended, and all that is kept was read */
 	bool is_finishing; /* `end` is there; files are still being closed */
 
+	struct kernels_turn turn;        /* it waits for an interpreter */
 	struct run *run;                 /* its source; or */
 	struct interpreter *interpreter; /* this */
 	struct session_cell cell;

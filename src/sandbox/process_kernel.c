@@ -179,15 +179,38 @@ static struct kernel_run make_run(struct process *process, char *name, size_t si
 	};
 }
 
+static void on_turn(void *ctx)
+{
+	struct process *process = ctx;
+
+	process_use_kernel(process, process->program);
+}
+
+/* Many at once wait for those that are there, rather than start one each. */
+static bool has_to_wait(struct process *process, const char *path)
+{
+	struct kernels *kernels = process->processes->kernels;
+
+	if (is_of_session(process) || needs_its_own(process) ||
+	    kernels_have_one(kernels, process->wish.language->kernel, path))
+		return false;
+	process->turn = (struct kernels_turn){ .begin = on_turn, .ctx = process };
+	kernels_wait(kernels, &process->turn);
+	return true;
+}
+
 void process_use_kernel(struct process *process, const char *path)
 {
 	struct interpreter *interpreter;
 	struct kernel_run run;
 	struct error err;
 	char name[64];
-	int r = is_of_session(process) ? find_session(process, path, &interpreter, &err)
-	                               : find_fresh(process, path, &interpreter, &err);
+	int r;
 
+	if (has_to_wait(process, path))
+		return;
+	r = is_of_session(process) ? find_session(process, path, &interpreter, &err)
+	                           : find_fresh(process, path, &interpreter, &err);
 	if (r < 0) {
 		process_fail(process, &err);
 		return;

@@ -48,7 +48,9 @@ static void begin_file(struct process_sink *sink)
 
 	if (max == 0)
 		return;
-	(void)snprintf(path, sizeof path, OUTPUT_DIR "/%s-%s.txt", sink->process->id,
+	/* Another server counts its processes anew. */
+	(void)snprintf(path, sizeof path, OUTPUT_DIR "/%llx-%s-%s.txt",
+	               (unsigned long long)sink->process->started_s, sink->process->id,
 	               sink->is_stderr ? "stderr" : "stdout");
 	sink->spill = spill_new(sandbox, path, max, capture_head(&sink->capture),
 	                        capture_tail(&sink->capture), &spill_events, sink);
@@ -96,6 +98,7 @@ void process_let_go(struct process *process)
 		files_drop(process->op);
 	process->op = NULL;
 	list_remove(&process->languages.node);
+	list_remove(&process->turn.node);
 	run_judge_drop(&process->judge);
 	loop_timer_stop(process->clock);
 	if (process->run != NULL)

@@ -174,9 +174,9 @@ class Kernel:
             self.receive(result, until=nonce)
         return result
 
-    def run(self, code, **options):
+    def run(self, code, mark=True, **options):
         self.send(code, **options)
-        return self.finish()
+        return self.finish(mark)
 
     def cell(self, code, **options):
         return self.run(code, is_cell=True, **options)

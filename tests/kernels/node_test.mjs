@@ -226,6 +226,14 @@ for (const node of nodes) {
       ['display.html("x".repeat(2000000))', { mimes: 'text/plain', shown: /^\(text\/html of 2000000 bytes is not shown/ }],
     ]));
 
+    test('what is displayed between cells is printed', () => with_kernel(node, true, async (kernel) => {
+      await kernel.cell('setTimeout(() => { display("late", { a: 1 }); display.html("<b>") }, 50); 1');
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      assert.equal((await kernel.cell('2')).shown.map((each) => each.text).join(), '2');
+      assert.equal(kernel.frames.filter(([type]) => type === 'shown').length, 2);
+      assert.equal(kernel.stdout, 'late\n{ a: 1 }\n<b>\n');
+    }));
+
     test('errors outside of cells are told and do no harm', () => session(node, [
       ['setTimeout(() => { throw new Error("late") }, 1); Promise.reject(new Error("rejected")); await new Promise((r) => setTimeout(r, 50))', {
         error: undefined, err: /^Uncaught Error: rejected\n {4}at cell-1:1:\d+\nUncaught Error: late\n {4}at .*cell-1:1:\d+\)?\n$/ }],

@@ -18,7 +18,8 @@ def has(module):
 
 def alive(pid):
     try:
-        return pathlib.Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[0] != "Z"
+        values = pathlib.Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()
+        return values[0] != "Z" or values[17] != "1"  # threads
     except OSError:
         return False
 
@@ -78,6 +79,8 @@ SAME = {
     "environment": ("import os, subprocess; print(os.environ['A'], os.getenv('B')); subprocess.run('echo $A', shell=True)", {"env": ["A=b=c", "B="]}),
     "the time zone": ("import time; print(time.tzname, time.timezone, time.localtime(0))", {"env": ["TZ=Asia/Tokyo"]}),
     "signals": "import signal\nfor s in range(1, 32):\n    print(s, signal.getsignal(s))\nprint(signal.pthread_sigmask(signal.SIG_BLOCK, []), open('/proc/self/status').read().partition('SigBlk')[2].partition('Speculation')[0].partition('\\nCap')[0])",
+    "ctypes, and memory that others may look at": "import ctypes, os, sys\nif os.fork() == 0: sys.exit()\nos.wait()\nprint(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0), ctypes.sizeof(ctypes.c_long), sorted(m for m in sys.modules if 'ctypes' in m))",
+    "ctypes in a child": "import os\nif os.fork() == 0:\n    import ctypes\n    print(ctypes.CDLL(None).getpid() == os.getpid())\nelse:\n    os.wait()",
     "leads its session": "import os; print(os.getpid() == os.getsid(0) == os.getpgrp())",
     "locale": "import locale, sys; print(locale.getpreferredencoding(), locale.setlocale(locale.LC_ALL, None), sys.getfilesystemencoding(), sys.getdefaultencoding())",
     "warnings": "import warnings; warnings.warn('w'); warnings.warn('d', DeprecationWarning); print(warnings.filters)",
@@ -196,7 +199,7 @@ class Fresh(unittest.TestCase):
     def test_nothing_of_the_users_is_imported_into_what_stays(self):
         trap = "open('imported-%s' % __name__, 'w')"
         names = ("resource", "gc", "time", "ast", "atexit", "tokenize", "traceback", "re",
-                 "token", "enum")
+                 "token", "enum", "_ctypes")
         for session in False, True:
             kernel = Kernel(session, files={name + ".py": trap for name in names})
             self.addCleanup(kernel.end)
@@ -240,6 +243,46 @@ class Fresh(unittest.TestCase):
             self.assertFalse(alive(int(pid)), pid)
         time.sleep(0.5)
         self.assertEqual(self.kernel.run("print(1)").out, "1\n")
+
+    def test_what_hides_is_ended_too(self):
+        """Memory that is closed, a first thread that is dead."""
+        got = self.kernel.run("""
+            import ctypes, os, threading, time
+            libc = ctypes.CDLL(None)
+            told, tell = os.pipe()
+            for way in range(2):
+                if os.fork():
+                    continue
+                os.setsid()
+                if os.fork():
+                    os._exit(0)
+                if way == 0:
+                    libc.prctl(4, 0, 0, 0, 0)
+                else:
+                    threading.Thread(target=time.sleep, args=(100,)).start()
+                os.write(tell, b'%d ' % os.getpid())
+                if way == 1:
+                    getattr(libc, 'pthread_exit')(None)
+                time.sleep(100)
+            text = b''
+            while text.count(b' ') < 2:
+                text += os.read(told, 100)
+            print(text.decode())
+            time.sleep(.1)
+            """.replace("\n            ", "\n"))
+        pids = [int(pid) for pid in got.out.split()]
+        self.assertEqual((len(pids), [pid for pid in pids if alive(pid)]), (2, []), got.err)
+
+    def test_a_request_to_end_is_the_codes_to_answer(self):
+        for number in signal.SIGTERM, signal.SIGHUP:
+            self.kernel.send("import signal, sys, time\ndef end(*_):\n    time.sleep(.1); print('clean'); sys.exit(7)\n"
+                             "signal.signal(%d, end); print('on', flush=True); time.sleep(60)" % number)
+            self.kernel.await_line()
+            child = child_of(self.kernel.pid)
+            for pid in self.kernel.pid, child:
+                os.kill(pid, number)
+            got = self.kernel.finish()
+            self.assertEqual((got.out, got.code, got.signal), ("clean\n", 7, 0))
 
     def test_the_directory_goes_with_all_that_is_in_it(self):
         outside = self.kernel.home / "outside"
@@ -295,10 +338,12 @@ class Fresh(unittest.TestCase):
         self.assertEqual(self.kernel.run("print(2)").out, "2\n")
 
     def test_it_ends_when_who_waits_is_killed(self):
-        child = child_of(self.kernel.pid)
-        os.kill(child, 9)
-        with self.assertRaises(EOFError):
-            self.kernel.finish()
+        for number in signal.SIGKILL, signal.SIGTERM:
+            kernel = Kernel()
+            os.kill(child_of(kernel.pid), number)
+            with self.assertRaises(EOFError):
+                kernel.finish()
+            self.assertEqual(kernel.end(), 128 + number)
 
     def test_a_wrong_frame_ends_it(self):
         self.kernel.socket.sendall(frame(b"Q", "x"))
@@ -523,7 +568,8 @@ class Cells(unittest.TestCase):
         self.shows("import os, sys, subprocess\nos.environ['A']", "'1'", env=["A=1"])
         self.shows("os.getcwd() == %r" % str(other), "True", cwd=str(other))
         self.shows("os.chdir('/')", cwd=str(other))
-        self.shows("os.getcwd()", "'/'", cwd=str(other))
+        self.shows("os.getcwd() == %r" % str(other), "True", cwd=str(other))
+        self.shows("os.chdir('/')")
         self.shows("os.getcwd()", "'/'")
         self.shows("input()", "'one'", stdin=b"one\ntwo\n")
         self.assertEqual(self.kernel.cell("input()").error[0], "EOFError")
@@ -532,6 +578,32 @@ class Cells(unittest.TestCase):
         self.shows("sys.argv[1:]", "['x', 'y z']", args=["x", "y z"])
         self.shows("sys.argv[1:]", "['x', 'y z']")
         self.assertEqual(self.kernel.cell("1", cwd="/nowhere").error[0], "FileNotFoundError")
+
+    def test_the_environment_of_a_cell_is_its_own(self):
+        self.shows("import os, time; os.environ['B'] = 'was'")
+        self.shows("os.environ['A'], os.environ['B'], os.getenv('C')", "('2', 'y', '3')", env=["A=1", "A=2", "B=y", "C=3"])
+        self.shows("os.getenv('A'), os.environ['B'], os.getenv('C')", "(None, 'was', None)")
+        self.shows("os.environ['A'] = 'mine'; del os.environ['B']", env=["A=1", "B=y"])
+        self.shows("os.getenv('A'), os.getenv('B')", "('mine', None)")
+        self.shows("before = time.tzname")
+        self.shows("time.tzname", "('JST', 'JST')", env=["TZ=Asia/Tokyo"])
+        self.shows("time.tzname == before", "True")
+        self.assertEqual(self.kernel.cell("1/0", env=["A=1"]).error[0], "ZeroDivisionError")
+        self.shows("os.getenv('A')", "'mine'")
+        self.shows("os.environ = None", env=["A=1"])
+        self.shows("1", "1")
+
+    def test_an_interrupt_does_not_cut_what_is_being_shown(self):
+        self.shows("class A:\n    def _repr_html_(self): return 'x' * 60000\na = A()")
+        self.kernel.send("print('on', flush=True)\nfor i in range(60): display(a)", is_cell=True)
+        self.kernel.await_line()
+        time.sleep(0.3)  # nobody reads: it is in the middle of one
+        os.kill(self.kernel.pid, 2)
+        time.sleep(0.1)
+        got = self.kernel.finish()
+        self.assertEqual(got.error[0], "KeyboardInterrupt")
+        self.assertEqual({len(text) for _, text, _ in got.shown}, {60000})
+        self.shows("import signal; signal.getsignal(2) is signal.default_int_handler", "True")
 
     def test_children_do_not_speak_for_the_session(self):
         got = self.kernel.cell("import os\npid = os.fork()\nif pid == 0: display('child'); 1/0\n"
