@@ -99,10 +99,11 @@ static int use_parent(struct cp *cp, const char *shown, struct error *err)
 static int find_outside(struct cp *cp, struct error *err)
 {
 	struct stat st;
-	bool exists = stat(cp->outside, &st) == 0;
+	bool exists;
 	char *slash, shown[256];
 
 	(void)utf8_show(view_of(cp->outside), shown, sizeof shown);
+	exists = stat(cp->outside, &st) == 0;
 	if (!exists && (errno != ENOENT || !cp->is_out))
 		return error_sys(err, "'%s'", shown);
 	if (!exists)

@@ -115,6 +115,7 @@ static void on_read(void *ctx, const struct files_answer *answer, const struct e
 
 	rules->op = NULL;
 	rules->is_busy = true;
+	ignore_credit(rules->ignore);
 	if (why == NULL)
 		r = ignore_add(rules->ignore, rules->directories[rules->next], answer->bytes, &err);
 	else if (why->kind == ERR_SYSTEM || why->kind == ERR_LIMIT) {

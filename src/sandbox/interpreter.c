@@ -1,5 +1,6 @@
 #include "sandbox/interpreter.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,7 +217,7 @@ void interpreter_consumed(struct interpreter *interpreter, bool is_stderr, size_
 void interpreter_interrupt(struct interpreter *interpreter)
 {
 	if (interpreter->run != NULL)
-		run_interrupt(interpreter->run);
+		run_signal(interpreter->run, SIGINT); /* as a terminal would */
 }
 
 void interpreter_signal(struct interpreter *interpreter, int number)

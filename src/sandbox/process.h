@@ -116,6 +116,9 @@ const char *process_label(const struct process *process); /* one line: what was 
 void process_state(struct process *process,
                    struct process_state *ret); /* valid until the next turn */
 struct process_stream process_stream(struct process *process, bool is_stderr);
+/* Where a file that keeps a stream whole is, or would be. Returns out. */
+const char *process_file_path(const struct process *process, bool is_stderr, char *out,
+                              size_t size);
 /* The last whole or partial line, without terminal escapes; "" if there is none. */
 const char *process_last_line(const struct process *process, char *out, size_t size);
 bool process_is_over(const struct process *process);

@@ -40,6 +40,15 @@ static void on_file_over(void *ctx);
 
 static const struct spill_events spill_events = { on_taken, on_file_over };
 
+/* Another server counts its processes anew: the time tells its files from ours. */
+const char *process_file_path(const struct process *process, bool is_stderr, char *out, size_t size)
+{
+	(void)snprintf(out, size, OUTPUT_DIR "/%llx-%s-%s.txt",
+	               (unsigned long long)process->started_s, process->id,
+	               is_stderr ? "stderr" : "stdout");
+	return out;
+}
+
 static void begin_file(struct process_sink *sink)
 {
 	struct sandbox *sandbox = sink->process->processes->sandbox;
@@ -48,10 +57,7 @@ static void begin_file(struct process_sink *sink)
 
 	if (max == 0)
 		return;
-	/* Another server counts its processes anew. */
-	(void)snprintf(path, sizeof path, OUTPUT_DIR "/%llx-%s-%s.txt",
-	               (unsigned long long)sink->process->started_s, sink->process->id,
-	               sink->is_stderr ? "stderr" : "stdout");
+	process_file_path(sink->process, sink->is_stderr, path, sizeof path);
 	sink->spill = spill_new(sandbox, path, max, capture_head(&sink->capture),
 	                        capture_tail(&sink->capture), &spill_events, sink);
 }

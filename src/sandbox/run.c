@@ -349,14 +349,6 @@ void run_signal(struct run *run, int number)
 	say(run, &message);
 }
 
-void run_interrupt(struct run *run)
-{
-	const struct wire_message message = { .type = WIRE_SIGNAL,
-		                              .signal = { SIGINT, WIRE_TARGET_MAIN } };
-
-	say(run, &message);
-}
-
 void run_set_deadline(struct run *run, uint32_t ms)
 {
 	const struct wire_message message = { .type = WIRE_DEADLINE, .deadline = { ms, GRACE_MS } };

@@ -55,7 +55,6 @@ size_t run_write(struct run *run, struct view bytes); /* how much it took */
 void run_end_input(struct run *run);
 size_t run_write_control(struct run *run, struct view bytes); /* how much it took */
 void run_signal(struct run *run, int number);                 /* to all of it */
-void run_interrupt(struct run *run);                 /* SIGINT to the program itself only */
 void run_set_deadline(struct run *run, uint32_t ms); /* from now, instead of the one there was; 0 */
 /* The limits it is said to have met are those it meets from now on. */
 void run_count_from_now(struct run *run);

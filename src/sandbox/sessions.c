@@ -124,9 +124,11 @@ static int refuse_more(const struct kernels *kernels, struct error *err)
 	LIST_EACH (node, &kernels->sessions)
 		(void)!buf_printf(&list, &full, "%s%s", list.len != 0 ? ", " : "",
 		                  container_of(node, struct session, node)->name);
-	return error_set(err, ERR_LIMIT,
-	                 "session: a sandbox has at most %d of them: go on in one of %s",
-	                 SESSIONS_MAX, names);
+	return error_set(
+	        err, ERR_LIMIT,
+	        "session: a sandbox has at most %d of them: go on in one of %s, or end one by "
+	        "running exit() in it",
+	        SESSIONS_MAX, names);
 }
 
 static int check_name(const char *name, struct error *err)

@@ -56,6 +56,16 @@ static void changed(void *ctx, const char *uri)
 		mcp_server_updated(offer->mcp, uri);
 }
 
+static void changed_below(void *ctx, const char *uri)
+{
+	const struct offer *offer = ctx;
+	char prefix[8192];
+
+	if (offer->mcp == NULL || snprintf(prefix, sizeof prefix, "%s/", uri) >= (int)sizeof prefix)
+		return;
+	mcp_server_updated_below(offer->mcp, prefix);
+}
+
 void offer_init(struct offer *offer, const struct options *options)
 {
 	fill_limits(offer, options);
@@ -75,6 +85,7 @@ void offer_init(struct offer *offer, const struct options *options)
 		.layers = layers,
 		.ctx = offer,
 		.changed = changed,
+		.changed_below = changed_below,
 		.soft_ms = (uint32_t)options->answer_ms,
 		.timeout_s = (uint32_t)options->run_timeout_s,
 		.timeout_max_s = TIMEOUT_MAX_S,

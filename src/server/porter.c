@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -32,25 +33,55 @@ bool porter_has(const struct porter *porter, const char *path)
 	return false;
 }
 
-static int add(struct porter *porter, const char *path, const char *state, struct error *err)
+/* For one of the options counts what they brought; for a root also what it brought itself. */
+static bool has_for(const struct porter *porter, const char *path, const char *root)
+{
+	for (size_t i = 0; i < porter->count; i++)
+		if (strcmp(porter->directories[i], path) == 0 &&
+		    (porter->roots[i] == NULL ||
+		     (root != NULL && strcmp(porter->roots[i], root) == 0)))
+			return true;
+	return false;
+}
+
+void porter_remove_root(struct porter *porter, const char *path)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < porter->count; i++)
+		if (porter->roots[i] != NULL && strcmp(porter->roots[i], path) == 0) {
+			free(porter->directories[i]);
+			free(porter->roots[i]);
+		} else {
+			porter->directories[kept] = porter->directories[i];
+			porter->roots[kept++] = porter->roots[i];
+		}
+	porter->count = kept;
+}
+
+static int add(struct porter *porter, const char *path, const char *root, const char *state,
+               struct error *err)
 {
 	char normal[HOST_PATH_SIZE];
 
 	if (host_path_normal(path, normal, err) < 0 || host_path_check(normal, state, err) < 0)
 		return -1;
-	if (porter_has(porter, normal))
+	if (has_for(porter, normal, root))
 		return 0;
-	if (porter->count == HOST_DIRECTORIES_MAX)
+	if (porter->count == (root != NULL ? PORTER_ENTRIES_MAX : HOST_DIRECTORIES_MAX))
 		return error_set(err, ERR_LIMIT, "at most %d directories can be allowed",
 		                 HOST_DIRECTORIES_MAX);
+	porter->roots[porter->count] = root != NULL ? mem_dup(root) : NULL;
 	porter->directories[porter->count++] = mem_dup(normal);
 	return 0;
 }
 
 /* A name with '..' in it is told by its real one only. */
-int porter_allow(struct porter *porter, const char *path, const char *state, struct error *err)
+int porter_allow(struct porter *porter, const char *path, bool is_root, const char *state,
+                 struct error *err)
 {
 	char real[PATH_MAX], shown[256];
+	const char *root = is_root ? path : NULL;
 	struct error ignored;
 	struct stat st;
 
@@ -63,9 +94,9 @@ int porter_allow(struct porter *porter, const char *path, const char *state, str
 		return -1;
 	if (path[0] == '/' && strlen(path) < HOST_PATH_SIZE &&
 	    host_path_normal(path, (char[HOST_PATH_SIZE]){ 0 }, &ignored) == 0 &&
-	    add(porter, path, state, err) < 0)
+	    add(porter, path, root, state, err) < 0)
 		return -1;
-	return add(porter, real, state, err);
+	return add(porter, real, root, state, err);
 }
 
 static int allow_listed(struct porter *porter, const struct porter_config *config,
@@ -76,10 +107,10 @@ static int allow_listed(struct porter *porter, const struct porter_config *confi
 
 	for (char *path = strtok_r(copy, ":", &save); path != NULL;
 	     path = strtok_r(NULL, ":", &save))
-		if (porter_allow(porter, path, config->state, err) < 0)
+		if (porter_allow(porter, path, false, config->state, err) < 0)
 			return error_wrap(err, "allow-path");
 	return config->directory != NULL
-	               ? porter_allow(porter, config->directory, config->state, err)
+	               ? porter_allow(porter, config->directory, false, config->state, err)
 	               : 0;
 }
 
@@ -101,9 +132,11 @@ static int close_others(int socket)
 static int answer_open(const struct porter *porter, const char *path, int *image,
                        struct host_answer *answer, struct error *err)
 {
+	char shown[160];
+
 	if (!porter_has(porter, path))
-		return error_set(err, ERR_INVALID, "'%.200s' is not a directory that is allowed",
-		                 path);
+		return error_set(err, ERR_INVALID, "'%s' is not a directory that is allowed",
+		                 utf8_show(view_of(path), shown, sizeof shown));
 	return porter_start_agent(porter, path, image, answer, err);
 }
 
@@ -112,7 +145,10 @@ static int answer_add(struct porter *porter, const char *path, const char *state
 	if (!porter->may_add)
 		return error_set(err, ERR_INVALID,
 		                 "the client's roots do not count here (--no-roots)");
-	return porter_allow(porter, path, state, err);
+	if (porter_allow(porter, path, true, state, err) == 0)
+		return 0;
+	porter_remove_root(porter, path);
+	return -1;
 }
 
 /* False: the server is gone. */
@@ -158,17 +194,20 @@ static NORETURN void serve(struct porter *porter, int socket, const char *state)
 
 	for (;;) {
 		ssize_t n = recv(socket, &question, sizeof question, MSG_TRUNC);
+		const ssize_t least = (ssize_t)offsetof(struct host_question, path) + 1;
 		AUTO_FD int fd = -1;
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n != (ssize_t)sizeof question)
+		if (n < least || n > (ssize_t)sizeof question)
 			leave();
 		answer = (struct host_answer){ 0 };
-		if (memchr(question.path, '\0', sizeof question.path) == NULL)
+		if (memchr(question.path, '\0', (size_t)(n - least) + 1) == NULL)
 			answer.failed = error_set(&answer.err, ERR_INVALID, "no path") < 0;
 		else if (question.kind == HOST_OPEN)
 			fd = answer_open(porter, question.path, &image, &answer, &answer.err);
+		else if (question.kind == HOST_REMOVE)
+			porter_remove_root(porter, question.path);
 		else
 			answer.failed = answer_add(porter, question.path, state, &answer.err) < 0;
 		answer.failed |= question.kind == HOST_OPEN && fd < 0;
@@ -232,7 +271,9 @@ void porter_end(struct porter *porter)
 	while (porter->pid > 0 && waitpid(porter->pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
 	porter->pid = 0;
-	for (size_t i = 0; i < porter->count; i++)
+	for (size_t i = 0; i < porter->count; i++) {
 		free(porter->directories[i]);
+		free(porter->roots[i]);
+	}
 	porter->count = 0;
 }

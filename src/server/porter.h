@@ -3,7 +3,7 @@
  * Forked before the server gives its rights up, it keeps the caller's. All it does is start an
  * agent in a directory that is in its list, exactly as it stands there, and hand over the channel
  * (sandbox/host.h is the other end). The list is what the options allow and, if they say so, what
- * the client names as its roots. The agent may do nothing but file work below that directory:
+ * the client names as its roots, as long as it does. The agent may do nothing but file work below that directory:
  * Landlock and filters of system calls see to it, whatever the server asks of it. */
 #pragma once
 #include <stdbool.h>
@@ -22,12 +22,16 @@ struct porter_config {
 	bool may_add;          /* the client's roots count too */
 };
 
+/* Each may be called otherwise than it really is. */
+enum { PORTER_ENTRIES_MAX = 2 * HOST_DIRECTORIES_MAX };
+
 struct porter {
 	pid_t pid;  /* 0: there is none, as nothing is allowed */
 	int socket; /* the server's end, close-on-exec; -1: none */
 	bool may_add;
 	size_t count;
-	char *directories[HOST_DIRECTORIES_MAX];
+	char *directories[PORTER_ENTRIES_MAX];
+	char *roots[PORTER_ENTRIES_MAX]; /* the client's that brought it, or NULL: it stays */
 };
 
 /* Before there is a loop or a thread. ERR_INVALID: the option is wrong, and why. */

@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "engine/agent.h"
 #include "engine/filter.h"
 #include "server/porter_internal.h"
@@ -34,6 +36,7 @@ enum {
 	        LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SOCK |
 	        LANDLOCK_ACCESS_FS_MAKE_FIFO | IOCTL_DEV,
 	EMPTY_PATH = 0x1000, /* AT_EMPTY_PATH */
+	NOBODY = 65534,
 };
 
 /* --- in the child ----------------------------------------------------------------------------- */
@@ -120,23 +123,34 @@ static void become_agent(int directory, int image, int channel, unsigned user, s
 /* A name in the list may lead elsewhere by now: where it really leads must be in the list too. */
 static int open_directory(const struct porter *porter, const char *path, struct error *err)
 {
-	AUTO_FD int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	char link[32], real[PATH_MAX];
+	AUTO_FD int fd = -1;
+	char link[32], real[PATH_MAX], shown[160], led[160];
 	ssize_t n;
 
+	(void)utf8_show(view_of(path), shown, sizeof shown);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return error_sys(err, "'%.200s'", path);
+		return error_sys(err, "'%s'", shown);
 	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 	n = readlink(link, real, sizeof real - 1);
 	if (n < 0)
-		return error_sys(err, "'%.200s'", path);
+		return error_sys(err, "'%s'", shown);
 	real[n] = '\0';
 	if (!porter_has(porter, real))
 		return error_set(err, ERR_INVALID,
-		                 "'%.150s' leads to '%.150s' now, which was not allowed: start "
+		                 "'%s' leads to '%s' now, which was not allowed: start "
 		                 "belljar again if it is to be",
-		                 path, real);
+		                 shown, utf8_show(view_of(real), led, sizeof led));
 	return TAKE_FD(fd);
+}
+
+/* The user's own group, never root's: a directory's may be one the user is not in. */
+static gid_t group_of(uid_t uid)
+{
+	const struct passwd *entry = getpwuid(uid);
+	gid_t gid = entry != NULL ? entry->pw_gid : (gid_t)uid;
+
+	return gid != 0 && gid != (gid_t)-1 ? gid : NOBODY;
 }
 
 /* Root does not work as root in somebody else's directory: what it makes there is theirs. */
@@ -152,7 +166,7 @@ static int fill_user(int directory, struct host_answer *answer, struct error *er
 		if (fstat(directory, &st) < 0)
 			return error_sys(err, "look at it");
 		answer->uid = st.st_uid;
-		answer->gid = st.st_gid;
+		answer->gid = st.st_uid == 0 ? st.st_gid : group_of(st.st_uid);
 		return 0;
 	}
 	/* An agent without privileges keeps the groups it has. */

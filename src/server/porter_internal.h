@@ -3,8 +3,9 @@
 #include "server/porter.h"
 
 /* One more, as it is called and as it is really called: absolute, is there, may be given away. */
-MUST_CHECK int porter_allow(struct porter *porter, const char *path, const char *state,
-                            struct error *err);
+MUST_CHECK int porter_allow(struct porter *porter, const char *path, bool is_root,
+                            const char *state, struct error *err);
+void porter_remove_root(struct porter *porter, const char *path);
 bool porter_has(const struct porter *porter, const char *path);
 
 /* porter_agent.c: starts an agent for the directory, and fills the answer. Returns the channel's

@@ -62,6 +62,19 @@ static int refuse_in(const struct tools_context *context, const char *id, const 
 	                 utf8_show(view_of(id), sought, sizeof sought));
 }
 
+/* The manager's own words would show the id as it came. */
+static int refuse(const char *id, struct error *err)
+{
+	char shown[40];
+
+	if (err->kind != ERR_NOT_FOUND)
+		return -1;
+	return error_set(err, ERR_NOT_FOUND,
+	                 "argument 'process': there is no process \"%s\"; sandbox_info lists "
+	                 "those of a sandbox, and those of one that slept or was reset are gone",
+	                 utf8_show(view_of(id), shown, sizeof shown));
+}
+
 int attend_find(const struct tools_context *context, const char *id, const char *name,
                 struct sandbox **ret_sandbox, struct process **ret, struct error *err)
 {
@@ -73,8 +86,7 @@ int attend_find(const struct tools_context *context, const char *id, const char 
 		                 context->why_not != NULL ? context->why_not
 		                                          : "the server is still starting");
 	if (manager_find_process(context->manager, context->owner, id, &sandbox, &process, err) < 0)
-		return name != NULL ? refuse_in(context, id, name, err)
-		                    : error_wrap(err, "argument 'process'");
+		return name != NULL ? refuse_in(context, id, name, err) : refuse(id, err);
 	if (name != NULL && !has_name(sandbox_row(sandbox), name))
 		return refuse_in(context, id, name, err);
 	*ret_sandbox = sandbox;
@@ -134,6 +146,20 @@ static void on_cancel(struct mcp_call *call, void *ctx)
 {
 	mcp_answer(call, json_list(), NULL);
 	finish(ctx);
+}
+
+struct attend attend_of(struct mcp_call *call, const char *process, const char *sandbox,
+                        const void *args, uint64_t patience_ms)
+{
+	uint64_t now = clock_now_ms();
+
+	return (struct attend){ .call = call,
+		                .context = mcp_call_app(call),
+		                .process = process,
+		                .sandbox = sandbox,
+		                .args = args,
+		                .began_ms = now,
+		                .until_ms = now + patience_ms };
 }
 
 int attend_begin(const struct attend *like, struct error *err)

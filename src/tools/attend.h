@@ -32,5 +32,8 @@ struct attend {
 	void (*tell)(struct attend *attend, struct sandbox *sandbox, struct process *process);
 };
 
+/* From now on, for so long; is_enough and tell are the caller's to set. */
+struct attend attend_of(struct mcp_call *call, const char *process, const char *sandbox,
+                        const void *args, uint64_t patience_ms);
 /* Copies *like; looks at once, and tells from within if that is enough. */
 MUST_CHECK int attend_begin(const struct attend *like, struct error *err);

@@ -54,6 +54,8 @@ struct tools_context {
 	const struct skills *skills;        /* found there at start, or NULL */
 	/* The contents of a resource have changed; may be NULL. */
 	void (*changed)(void *ctx, const char *uri);
+	/* And so has that of all below it: a directory was deleted; may be NULL. */
+	void (*changed_below)(void *ctx, const char *uri);
 };
 
 extern const struct mcp_tool tool_run_code, tool_run_command, tool_process_output,

@@ -43,7 +43,7 @@ struct copy_work {
 	struct host_use *use;
 	struct copy *copy;
 	char *host_path, *inside;
-	uint64_t started_ms;
+	uint64_t told_ms; /* when the client heard of it last */
 };
 
 /* --- the end ----------------------------------------------------------------------------- */
@@ -97,6 +97,14 @@ static void add_text(struct buf *text, const struct copy_result *result, const c
 		                  moved->skipped, moved->first_skipped);
 }
 
+static char *absolute(const char *path)
+{
+	if (path[0] == '/')
+		return mem_dup(path);
+	return strcmp(path, ".") == 0 ? mem_dup(SPEC_WORKSPACE)
+	                              : mem_format("%s/%s", SPEC_WORKSPACE, path);
+}
+
 static void answer(struct copy_work *w, const struct copy_result *result)
 {
 	const struct transfer_result *moved = &result->moved;
@@ -104,8 +112,9 @@ static void answer(struct copy_work *w, const struct copy_result *result)
 	AUTO_FREE char *outside = mem_format(
 	        "%s%s%s", host_use_directory(w->use), strcmp(result->target, ".") == 0 ? "" : "/",
 	        strcmp(result->target, ".") == 0 ? "" : result->target);
+	AUTO_FREE char *inside = absolute(result->target);
 	const char *source = is_out ? w->inside : host_use_full(w->use);
-	const char *target = is_out ? outside : result->target;
+	const char *target = is_out ? outside : inside;
 	json_t *structured = json_obj(), *content = json_list();
 	AUTO_BUF struct buf text;
 
@@ -124,27 +133,32 @@ static void answer(struct copy_work *w, const struct copy_result *result)
 	work_answer(&w->work, content, structured);
 }
 
-static void tell_changed_of(const struct copy_work *w, const char *sandbox, const char *target)
+static void tell_changed_of(const struct copy_work *w, const char *sandbox, const char *target,
+                            bool is_directory)
 {
 	const struct tools_context *context = w->work.context;
 	AUTO_BUF struct buf uri;
 	struct error too_long;
 
 	buf_init(&uri, URI_MAX);
-	if (file_work_uri(sandbox, target, &uri, &too_long) == 0)
+	if (file_work_uri(sandbox, target, &uri, &too_long) < 0)
+		return;
+	if (context->changed != NULL)
 		context->changed(context->ctx, buf_text(&uri));
+	if (is_directory && context->changed_below != NULL)
+		context->changed_below(context->ctx, buf_text(&uri));
 }
 
 /* Whoever subscribed to a file inside, by either name, hears that it may be another one now. */
-static void tell_changed(const struct copy_work *w, const char *target)
+static void tell_changed(const struct copy_work *w, const char *target, bool is_directory)
 {
 	const struct sandbox_row *row = sandbox_row(w->work.sandbox);
 
-	if (w->wish.is_out || w->work.context->changed == NULL)
+	if (w->wish.is_out)
 		return;
-	tell_changed_of(w, row->spec.id, target);
+	tell_changed_of(w, row->spec.id, target, is_directory);
 	if (row->name[0] != '\0')
-		tell_changed_of(w, row->name, target);
+		tell_changed_of(w, row->name, target, is_directory);
 }
 
 static void on_ended(void *ctx, const struct copy_result *result, const struct error *why)
@@ -155,7 +169,7 @@ static void on_ended(void *ctx, const struct copy_result *result, const struct e
 	if (why != NULL)
 		work_fail(&w->work, why);
 	else {
-		tell_changed(w, result->target);
+		tell_changed(w, result->target, result->is_directory);
 		answer(w, result);
 	}
 }
@@ -164,43 +178,35 @@ static void on_progress(void *ctx, uint64_t bytes)
 {
 	struct copy_work *w = ctx;
 
-	if (clock_now_ms() - w->started_ms < QUIET_MS)
+	uint64_t now = clock_now_ms();
+
+	if (now - w->told_ms < QUIET_MS)
 		return;
+	w->told_ms = now;
 	mcp_call_progress(w->work.call, (double)bytes, 0, "%.1f MiB copied",
 	                  (double)bytes / (1024 * 1024));
 }
 
 /* --- both sides ----------------------------------------------------------------------------- */
 
-static struct channel *host_channel(void *ctx)
+/* The parameter. */
+static const char *host_name(const struct copy_work_wish *wish)
 {
-	return host_use_channel(ctx);
-}
-
-static struct channel *inside_channel(void *ctx)
-{
-	return sandbox_channel(ctx);
-}
-
-static const char *last_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
+	return wish->is_out ? "target" : "source";
 }
 
 static void on_host(void *ctx, const struct error *why)
 {
 	static const struct copy_events events = { on_progress, on_ended };
 	struct copy_work *w = ctx;
-	const struct copy_end outside = { host_channel, w->use, w->host_path,
-		                          host_use_where(w->use) };
-	const struct copy_end inside = { inside_channel, w->work.sandbox, w->inside,
-		                         "in the sandbox" };
+	AUTO_FREE char *where = mem_format("%s: %s", host_name(&w->wish), host_use_where(w->use));
+	const struct copy_end outside = copy_end_host(w->use, w->host_path, where);
+	const struct copy_end inside = copy_end_sandbox(w->work.sandbox, w->inside,
+	                                                "path: in the sandbox");
 	const struct copy_wish wish = {
 		.from = w->wish.is_out ? inside : outside,
 		.to = w->wish.is_out ? outside : inside,
-		.name = w->wish.is_out ? last_name(w->inside) : host_use_name(w->use),
+		.name = w->wish.is_out ? copy_last_name(w->inside) : host_use_name(w->use),
 		.overwrite = w->wish.overwrite,
 		.gitignore = w->wish.gitignore,
 		.max_bytes = w->work.context->copy_bytes,
@@ -208,10 +214,12 @@ static void on_host(void *ctx, const struct error *why)
 	};
 	struct error err;
 
-	w->started_ms = clock_now_ms();
-	if (why != NULL)
-		work_fail(&w->work, why);
-	else if (copy_start(&wish, &events, w, &w->copy, &err) < 0)
+	w->told_ms = clock_now_ms();
+	if (why != NULL) {
+		err = *why;
+		(void)error_wrap(&err, "%s", host_name(&w->wish));
+		work_fail(&w->work, &err);
+	} else if (copy_start(&wish, &events, w, &w->copy, &err) < 0)
 		work_fail(&w->work, &err);
 }
 
@@ -225,7 +233,7 @@ static int start(struct work *work, struct error *err)
 	struct copy_work *w = container_of(work, struct copy_work, work);
 
 	if (host_open(work->context->host, w->wish.host, on_host, w, &w->use, err) < 0)
-		return -1;
+		return error_wrap(err, "%s", host_name(&w->wish));
 	/* A slash at the end of a target means something. */
 	w->host_path = mem_format("%s%s", host_use_path(w->use),
 	                          w->wish.is_out && ends_in_slash(w->wish.host) ? "/" : "");
@@ -253,7 +261,7 @@ int copy_work_begin(struct mcp_call *call, const struct copy_work_wish *wish, st
 		                 "no directory of the host is allowed: start belljar with "
 		                 "--allow-path DIR");
 	if (host_check(context->host, wish->host, err) < 0)
-		return error_wrap(err, wish->is_out ? "target" : "source");
+		return error_wrap(err, "%s", host_name(wish));
 	if (work_begin(call, sizeof *w, &calls, wish->sandbox, &work, err) < 0)
 		return -1;
 	w = container_of(work, struct copy_work, work);

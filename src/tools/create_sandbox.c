@@ -88,27 +88,29 @@ static const struct param params[] = {
 	          "it sees; leave it out for all of them." },
 	{ .name = "idle_s",
 	  .type = PARAM_INT,
-	  .min = -1,
+	  .min = 0,
 	  .max = IDLE_MAX_S,
 	  .fallback.integer = -1,
 	  AT(idle_s),
-	  .help = "It sleeps after so many seconds without work; 0 is never, -1 as the "
-	          "server is set." },
+	  .help = "It sleeps after so many seconds without work; 0 is never." },
 	{ .name = "lifetime_s",
 	  .type = PARAM_INT,
-	  .min = -1,
+	  .min = 0,
 	  .max = LIFETIME_MAX_S,
 	  .fallback.integer = -1,
 	  AT(lifetime_s),
-	  .help = "It is deleted, files and all, so many seconds after it was made; 0 is never, "
-	          "-1 as the server is set." },
+	  .help = "It is deleted, files and all, so many seconds after it was made; 0 is never." },
 	{ 0 },
 };
 #undef AT
 
 static const struct param output[] = {
 	SANDBOX_FIELDS,
-	{ .name = "limits", .type = PARAM_JSON, .required = true, .help = "What it may use." },
+	{ .name = "limits",
+	  .type = PARAM_RECORD,
+	  .required = true,
+	  .fields = sandbox_limit_fields,
+	  .help = "What it may use." },
 	{ 0 },
 };
 

@@ -63,6 +63,8 @@ static void on_removed(struct file_work *file, const struct files_answer *answer
 	json_push(content, mcp_text("deleted '%s' (%" PRIu64 " %s)", shown, answer->done.count,
 	                            answer->done.count == 1 ? "entry" : "entries"));
 	file_work_changed(file);
+	if (container_of(file, struct deleting, file)->args->recursive)
+		file_work_changed_below(file);
 	work_answer(&file->work, content, structured);
 }
 

@@ -11,6 +11,7 @@
 enum {
 	FILE_MAX = 10 * 1024 * 1024,
 	EDITS_MAX = 100,
+	ODD_MAX = 64 * 1024, /* of what is no file and tells no size */
 	TEXT_MAX = 1024 * 1024,
 	DIFF_MAX = 6000,
 	SHOWN = 160,
@@ -159,20 +160,15 @@ static void on_text(struct file_work *file, const struct files_answer *answer,
 		work_fail(&file->work, &err);
 		return;
 	}
-	file_work_stat(file, file->path, true, on_second_look);
+	if (file_work_hold(file, e->text.cap))
+		file_work_stat(file, file->path, true, on_second_look);
 }
 
 static void on_look(struct file_work *file, const struct files_answer *answer,
                     const struct error *why)
 {
 	struct editing *e = container_of(file, struct editing, file);
-	const struct wire_message request = {
-		.type = WIRE_READ,
-		.read = { .unit = WIRE_UNIT_BYTES,
-		          .count = FILE_MAX,
-		          .max = FILE_MAX,
-		          .path = view_of(file->path) },
-	};
+	struct wire_message request = { .type = WIRE_READ };
 	struct wire_entry entry;
 	char shown[SHOWN];
 
@@ -191,7 +187,21 @@ static void on_look(struct file_work *file, const struct files_answer *answer,
 		               FILE_MAX);
 		return;
 	}
-	file_work_ask(file, &request, (struct view){ 0 }, FILE_MAX, on_text);
+	/* If it has grown meanwhile, the second look sees it. */
+	request.read = (struct wire_read){
+		.unit = WIRE_UNIT_BYTES,
+		.count = entry.size > ODD_MAX ? entry.size : ODD_MAX,
+		.max = entry.size > ODD_MAX ? entry.size : ODD_MAX,
+		.path = view_of(file->path),
+	};
+	if (file_work_hold(file, (size_t)request.read.max))
+		file_work_ask(file, &request, (struct view){ 0 }, (size_t)request.read.max,
+		              on_text);
+}
+
+static void begin(struct file_work *file)
+{
+	file_work_stat(file, file->path, true, on_look);
 }
 
 static int start(struct work *work, struct error *err)
@@ -201,7 +211,7 @@ static int start(struct work *work, struct error *err)
 	(void)err;
 	buf_init(&e->text, FILE_MAX);
 	buf_init(&e->diff, DIFF_MAX);
-	file_work_stat(&e->file, e->file.path, true, on_look);
+	file_work_in_turn(&e->file, begin);
 	return 0;
 }
 

@@ -9,7 +9,12 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-enum { LINES_NAMED = 8, DIFF_LINE_MAX = 200 };
+enum {
+	LINES_NAMED = 8,
+	DIFF_LINE_MAX = 200,
+	REPLACED_MAX = 100000,        /* in one call */
+	WORK_MAX = 512 * 1024 * 1024, /* bytes looked through in one call */
+};
 
 /* One edit under way. */
 struct editing {
@@ -17,7 +22,7 @@ struct editing {
 	const struct edit *edit;
 	struct view text;
 	struct buf *out, *diff;
-	size_t replaced;
+	size_t replaced, may_replace;
 	size_t line;    /* number of the line that out's end is in */
 	size_t counted; /* bytes of out that `line` knows of */
 };
@@ -198,7 +203,8 @@ static int replace_hunk(struct editing *e, const char *at, const char **from, st
 	out_start = e->out->len;
 	rest = start;
 	while (at != NULL && at < end) {
-		end = end_of_lines(e, at);
+		if (at + e->edit->old.len >= end) /* else it would be found again, from here */
+			end = end_of_lines(e, at);
 		if (add(e->out, rest, at, err) < 0 || buf_add(e->out, e->edit->new, err) < 0)
 			return -1;
 		rest = at + e->edit->old.len;
@@ -220,11 +226,18 @@ static int make_edit(struct editing *e, struct error *err)
 	if (check_edit(e, err) < 0)
 		return -1;
 	for (at = from; (at = find(e->text, at, e->edit->old)) != NULL; at += e->edit->old.len)
-		times++;
+		if (++times > e->may_replace && e->edit->all)
+			break;
 	if (times == 0)
 		return not_found(e, err);
 	if (times > 1 && !e->edit->all)
 		return found_often(e, times, err);
+	if (times > e->may_replace)
+		return error_set(err, ERR_LIMIT,
+		                 "edit %zu of %zu: its old text is found too often: at most %d "
+		                 "replacements are made in one call; change the file with a "
+		                 "program, for example sed",
+		                 e->number, e->count, REPLACED_MAX);
 	while ((at = find(e->text, from, e->edit->old)) != NULL)
 		if (replace_hunk(e, at, &from, err) < 0)
 			return error_wrap(err, "edit %zu of %zu: the new text", e->number,
@@ -234,12 +247,24 @@ static int make_edit(struct editing *e, struct error *err)
 	return add(e->out, from, e->text.ptr + e->text.len, err);
 }
 
+/* `seen`: looked through so far; each edit that is left looks through the text again. */
+static int check_work(size_t text_len, size_t seen, size_t left, struct error *err)
+{
+	if (seen <= WORK_MAX && text_len <= (WORK_MAX - seen) / left)
+		return 0;
+	return error_set(err, ERR_LIMIT,
+	                 "too many edits for a text of %zu bytes: bytes times edits may be at "
+	                 "most %d in one call; make fewer edits at once, or change the file with "
+	                 "a program, for example sed",
+	                 text_len, WORK_MAX);
+}
+
 int edit_text(struct view text, const struct edit *edits, size_t count, struct buf *ret,
               struct buf *diff, size_t *ret_replaced, struct error *err)
 {
 	AUTO_BUF struct buf other;
 	struct buf *in = &other, *out = ret;
-	size_t replaced = 0;
+	size_t replaced = 0, seen = 0;
 
 	buf_init(&other, ret->max);
 	for (size_t i = 0; i < count; i++) {
@@ -249,12 +274,14 @@ int edit_text(struct view text, const struct edit *edits, size_t count, struct b
 			             .text = text,
 			             .out = out,
 			             .diff = diff,
+			             .may_replace = REPLACED_MAX - replaced,
 			             .line = 1 };
 		struct buf *swap = in;
 
 		buf_cut(out, 0);
-		if (make_edit(&e, err) < 0)
+		if (check_work(text.len, seen, count - i, err) < 0 || make_edit(&e, err) < 0)
 			return -1;
+		seen += text.len;
 		replaced += e.replaced;
 		text = buf_view(out);
 		if (text.ptr == NULL)

@@ -40,7 +40,7 @@ const struct tool_example tool_examples[] = {
 	  "true}]}" },
 	{ "list_directory", "What is in /workspace", "{}" },
 	{ "list_directory", "A tree of three levels", "{\"path\": \"src\", \"depth\": 3}" },
-	{ "search_files", "Lines with a word", "{\"pattern\": \"TODO\"}" },
+	{ "search_files", "Lines with a word", "{\"pattern\": \"deprecated\"}" },
 	{ "search_files", "Files by name", "{\"pattern\": \"*.py\", \"mode\": \"name\"}" },
 	{ "delete_path", "A directory and all below it",
 	  "{\"path\": \"build\", \"recursive\": true}" },

@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "sandbox/sandbox.h"
@@ -29,7 +31,7 @@ void file_work_ask(struct file_work *file, const struct wire_message *request, s
 	int asked;
 
 	file->next = next;
-	asked = channel == NULL ? error_set(&err, ERR_SYSTEM, "the sandbox has ended: try again")
+	asked = channel == NULL ? work_gone(&err)
 	                        : files_ask(channel, request, content, max, on_answer, file,
 	                                    &file->op, &err);
 	if (asked < 0)
@@ -70,6 +72,32 @@ void file_work_done(struct work *work)
 	struct file_work *file = container_of(work, struct file_work, work);
 
 	files_drop(TAKE_PTR(file->op));
+	turn_end(&file->turn);
+	turns_let_go(&file->held);
+}
+
+static void on_turn(struct turn *turn)
+{
+	struct file_work *file = container_of(turn, struct file_work, turn);
+
+	file->begin(file);
+}
+
+void file_work_in_turn(struct file_work *file, void (*begin)(struct file_work *file))
+{
+	file->begin = begin;
+	turn_take(&file->turn, mcp_call_loop(file->work.call),
+	          sandbox_row(file->work.sandbox)->spec.id, file->path, on_turn);
+}
+
+bool file_work_hold(struct file_work *file, size_t bytes)
+{
+	struct error err;
+
+	if (turns_hold(&file->held, bytes, &err) == 0)
+		return true;
+	work_fail(&file->work, &err);
+	return false;
 }
 
 void file_work_fail(struct file_work *file, enum error_kind kind, const char *fmt, ...)
@@ -186,35 +214,50 @@ static int add_path(const char *path, struct buf *ret, struct error *err)
 
 int file_work_uri(const char *id, const char *path, struct buf *ret, struct error *err)
 {
-	bool is_absolute = path[0] == '/';
+	AUTO_FREE char *plain = turns_plain_path(path);
 
-	if (buf_printf(ret, err, "sandbox://%s/%s", id, is_absolute ? "" : "workspace/") < 0)
-		return -1;
-	while (*path == '/' || (path[0] == '.' && path[1] == '/'))
-		path += *path == '/' ? 1 : 2;
-	return add_path(path, ret, err);
+	return buf_printf(ret, err, "sandbox://%s", id) < 0 ? -1 : add_path(plain, ret, err);
 }
 
-static void tell_changed(const struct file_work *file, const char *sandbox)
+typedef void changed_fn(void *ctx, const char *uri);
+
+static void tell_changed(const struct file_work *file, changed_fn *changed, const char *sandbox)
 {
-	const struct tools_context *context = file->work.context;
 	AUTO_BUF struct buf uri;
 	struct error too_long;
 
 	buf_init(&uri, 16 * 1024);
 	if (file_work_uri(sandbox, file->path, &uri, &too_long) == 0)
-		context->changed(context->ctx, buf_text(&uri));
+		changed(file->work.context->ctx, buf_text(&uri));
+}
+
+static void tell_both(const struct file_work *file, changed_fn *changed)
+{
+	const struct sandbox_row *row = sandbox_row(file->work.sandbox);
+
+	if (changed == NULL)
+		return;
+	tell_changed(file, changed, row->spec.id);
+	if (row->name[0] != '\0')
+		tell_changed(file, changed, row->name);
 }
 
 void file_work_changed(const struct file_work *file)
 {
-	const struct sandbox_row *row = sandbox_row(file->work.sandbox);
+	tell_both(file, file->work.context->changed);
+}
 
-	if (file->work.context->changed == NULL)
-		return;
-	tell_changed(file, row->spec.id);
-	if (row->name[0] != '\0')
-		tell_changed(file, row->name);
+void file_work_changed_below(const struct file_work *file)
+{
+	tell_both(file, file->work.context->changed_below);
+}
+
+size_t file_json_size(json_t *value)
+{
+	size_t len;
+
+	free(json_write(value, &len));
+	return len + 1;
 }
 
 const char *file_time(uint64_t ms, char out[FILE_TIME_SIZE])

@@ -6,6 +6,7 @@
 #include "base/attr.h"
 #include "base/error.h"
 #include "sandbox/files.h"
+#include "tools/turns.h"
 #include "tools/work.h"
 
 struct buf;
@@ -22,12 +23,22 @@ struct file_work {
 	struct files_op *op;
 	file_work_fn *next;
 	struct error why; /* what is being explained */
+	struct turn turn; /* of a call that changes the file */
+	void (*begin)(struct file_work *file);
+	size_t held; /* bytes of files in memory, as far as that was asked for */
 };
 
 /* For work_calls: what every such call does. file_work_done() is also to be called by a done() of
  * the tool's own. */
 void file_work_cancel(struct work *work);
 void file_work_done(struct work *work);
+
+/* Goes on with `begin` when no other call changes the file any more; it is this one's until it
+ * ends. */
+void file_work_in_turn(struct file_work *file, void (*begin)(struct file_work *file));
+/* Before so many bytes of a file come into memory; takes the place of what was said before. False:
+ * calls under way hold too much, and this one has ended with that. */
+MUST_CHECK bool file_work_hold(struct file_work *file, size_t bytes);
 
 /* Goes on with `next`. If it cannot even be asked, next hears that at once. */
 void file_work_ask(struct file_work *file, const struct wire_message *request, struct view content,
@@ -46,12 +57,17 @@ void file_work_fail(struct file_work *file, enum error_kind kind, const char *fm
 
 /* Tells whoever subscribed to the file, by the id or the name of its sandbox. */
 void file_work_changed(const struct file_work *file);
+/* To files below it as well: a directory is gone. */
+void file_work_changed_below(const struct file_work *file);
 /* sandbox://ID/workspace/a%20b for a path as callers write it. */
 MUST_CHECK int file_work_uri(const char *id, const char *path, struct buf *ret, struct error *err);
 
 /* "2026-11-16 11:25", in UTC. Returns out. */
 enum { FILE_TIME_SIZE = 24 };
 const char *file_time(uint64_t ms, char out[FILE_TIME_SIZE]);
+
+/* How many bytes `value` has in an answer, the comma behind it included. */
+size_t file_json_size(json_t *value);
 
 /* The parameter that says which file. */
 #define FILE_PARAM_PATH(type_, member_, help_)                                                     \

@@ -39,8 +39,7 @@ static bool write_file(struct keep *keep, bool is_stderr)
 
 	if (channel == NULL)
 		return false;
-	(void)snprintf(path, sizeof keep->path[0], SPEC_WORKSPACE "/.belljar/output/%s-%s.txt",
-	               process_id(keep->process), is_stderr ? "stderr" : "stdout");
+	process_file_path(keep->process, is_stderr, path, sizeof keep->path[0]);
 	keep->bytes = mem_new(len + 1);
 	memcpy(keep->bytes, stream.head.ptr, stream.head.len);
 	if (stream.tail.len != 0)

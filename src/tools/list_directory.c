@@ -18,7 +18,9 @@ enum {
 	OFFSET_MAX = 80000, /* with LIMIT_MAX still less than a sandbox tells at once */
 	ANSWER_MAX = 16 * 1024 * 1024,
 	NOTE_ROOM = 600,
-	NAME_SIZE = 1100, /* every byte of a name escaped */
+	AROUND = 60,       /* the JSON around path and entries */
+	ENTRY_USUAL = 256, /* bytes of a record */
+	NAME_SIZE = 1100,  /* every byte of a name escaped */
 	SHOWN = 160,
 };
 _Static_assert((int)DEPTH_MAX <= (int)TREE_DEPTH_MAX, "a tree must be drawable");
@@ -186,24 +188,35 @@ static size_t take_window(const struct list_directory_args *args, struct view re
 	return count;
 }
 
-/* As many as fit; returns how many that were. */
+/* As many as fit into both; returns how many that were. `room`: of JSON. An entry that alone is
+ * more than that is told nevertheless: nobody could go on behind it otherwise. */
 static size_t show_window(const struct wire_entry *window, size_t count, bool as_tree,
-                          struct buf *out)
+                          struct buf *out, json_t *entries, size_t room)
 {
 	AUTO_FREE struct tree_node *nodes = mem_array(count + 1, sizeof *nodes);
 	struct tree_lines lines = { 0 };
-	struct error full;
-	size_t i;
+	size_t i, used = 0;
 
 	for (i = 0; i < count; i++)
 		nodes[i].depth = tree_depth(window[i].path);
 	tree_mark_last(nodes, count);
 	for (i = 0; i < count; i++) {
+		const size_t before = out->len;
 		char prefix[TREE_PREFIX_SIZE];
+		struct error full;
+		json_t *entry;
 
 		if (show_entry(&window[i], as_tree ? tree_prefix(&lines, &nodes[i], prefix) : NULL,
 		               out, &full) < 0)
 			break;
+		entry = describe_entry(&window[i]);
+		used += file_json_size(entry);
+		if (i != 0 && used > room) {
+			json_decref(entry);
+			buf_cut(out, before);
+			break;
+		}
+		json_push(entries, entry);
 	}
 	return i;
 }
@@ -231,16 +244,16 @@ static void answer(struct listing *l, struct view records)
 	json_t *structured = json_obj(), *entries = json_list(), *content = json_list();
 	AUTO_FREE struct wire_entry *window = NULL;
 	AUTO_BUF struct buf text;
-	size_t count, shown;
+	size_t count, shown, around;
 	bool more;
 
+	json_set(structured, "path", json_str(l->file.path));
+	around = file_json_size(structured) + AROUND;
 	buf_init(&text, room > 2 * NOTE_ROOM ? room - NOTE_ROOM : NOTE_ROOM);
 	count = take_window(l->args, records, &window, &more);
-	shown = show_window(window, count, l->args->depth > 1, &text);
+	shown = show_window(window, count, l->args->depth > 1, &text, entries,
+	                    room > around ? room - around : 0);
 	more |= shown < count;
-	for (size_t i = 0; i < shown; i++)
-		json_push(entries, describe_entry(&window[i]));
-	json_set(structured, "path", json_str(l->file.path));
 	json_set(structured, "entries", entries);
 	if (more)
 		json_set(structured, "next_offset", json_int(l->args->offset + (json_int_t)shown));
@@ -263,8 +276,10 @@ static int start(struct work *work, struct error *err)
 {
 	struct listing *l = container_of(work, struct listing, file.work);
 	struct wire_message request = { .type = WIRE_TREE };
+	size_t most = (size_t)(l->args->offset + l->args->limit + 1) * ENTRY_USUAL;
 
-	(void)err;
+	if (turns_hold(&l->file.held, most < ANSWER_MAX ? most : ANSWER_MAX, err) < 0)
+		return -1;
 	/* One more than wanted tells whether there are more: MORE also means deeper ones. */
 	request.tree = (struct wire_tree){
 		.flags = l->args->hidden ? WIRE_WALK_HIDDEN : 0,

@@ -1,6 +1,5 @@
 #include <stddef.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "sandbox/process.h"
 #include "tools/attend.h"
@@ -60,17 +59,12 @@ static int process_output(struct mcp_call *call, const void *args, struct error 
 {
 	const struct tools_context *context = mcp_call_app(call);
 	const struct output_args *a = args;
-	uint64_t now = clock_now_ms(), wait_ms = (uint64_t)(a->wait_s * 1000);
-	struct attend attend = { .call = call,
-		                 .context = context,
-		                 .process = a->process,
-		                 .sandbox = a->sandbox,
-		                 .args = a,
-		                 .began_ms = now,
-		                 .is_enough = is_enough,
-		                 .tell = tell };
+	uint64_t wait_ms = (uint64_t)(a->wait_s * 1000);
+	struct attend attend = attend_of(call, a->process, a->sandbox, a,
+	                                 wait_ms < context->soft_ms ? wait_ms : context->soft_ms);
 
-	attend.until_ms = now + (wait_ms < context->soft_ms ? wait_ms : context->soft_ms);
+	attend.is_enough = is_enough;
+	attend.tell = tell;
 	return attend_begin(&attend, err);
 }
 

@@ -1,7 +1,6 @@
 #include <signal.h>
 #include <stddef.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "sandbox/process.h"
 #include "tools/attend.h"
@@ -47,23 +46,15 @@ static void tell(struct attend *attend, struct sandbox *sandbox, struct process 
 
 static int process_stop_call(struct mcp_call *call, const void *args, struct error *err)
 {
-	const struct tools_context *context = mcp_call_app(call);
 	const struct stop_args *a = args;
-	uint64_t now = clock_now_ms();
-	struct attend attend = { .call = call,
-		                 .context = context,
-		                 .process = a->process,
-		                 .sandbox = a->sandbox,
-		                 .args = a,
-		                 .began_ms = now,
-		                 .until_ms = now + PATIENCE_MS,
-		                 .is_enough = is_enough,
-		                 .tell = tell };
+	struct attend attend = attend_of(call, a->process, a->sandbox, a, PATIENCE_MS);
 	struct sandbox *sandbox;
 	struct process *process;
 
-	if (attend_find(context, a->process, a->sandbox, &sandbox, &process, err) < 0)
+	if (attend_find(attend.context, a->process, a->sandbox, &sandbox, &process, err) < 0)
 		return -1;
+	attend.is_enough = is_enough;
+	attend.tell = tell;
 	attend.was_over = process_is_over(process);
 	if (!attend.was_over && a->force)
 		process_signal(process, SIGKILL);

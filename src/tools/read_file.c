@@ -169,8 +169,8 @@ static void ask_picture(struct reading *r, uint64_t size)
 	const struct wire_message request = {
 		.type = WIRE_READ,
 		.read = { .unit = WIRE_UNIT_BYTES,
-		          .count = max,
-		          .max = max,
+		          .count = size,
+		          .max = size,
 		          .path = view_of(r->file.path) },
 	};
 
@@ -182,7 +182,8 @@ static void ask_picture(struct reading *r, uint64_t size)
 		               r->shown, r->picture, size, max);
 		return;
 	}
-	file_work_ask(&r->file, &request, (struct view){ 0 }, (size_t)max, on_picture);
+	if (file_work_hold(&r->file, (size_t)size))
+		file_work_ask(&r->file, &request, (struct view){ 0 }, (size_t)size, on_picture);
 }
 
 static void on_text(struct file_work *file, const struct files_answer *answer,

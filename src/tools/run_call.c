@@ -128,6 +128,8 @@ int run_call_start(struct run_call *run, struct process_wish *wish, struct error
 	wish->keep_input = wish->detached = run->is_background;
 	if (run->is_background)
 		until = clock_now_ms() + BACKGROUND_MS;
+	if (sandbox_channel(run->work.sandbox) == NULL)
+		return work_gone(err);
 	if (process_start(run->work.sandbox, wish, &run->process, err) < 0)
 		return -1;
 	return follow_begin(&run->follow, run->work.call, run->process, run->began_ms, until,

@@ -77,6 +77,13 @@ static int start_now(struct run_call *run, struct error *err)
 	return run_call_start(run, &wish, err);
 }
 
+static int start_there(struct run_call *run, struct error *err)
+{
+	const struct command_args *a = run->args;
+
+	return run_call_start_in(run, a->cwd, start_now, err);
+}
+
 /* Without an answer there is still sh. */
 static void on_languages(void *ctx, const struct error *why)
 {
@@ -86,7 +93,7 @@ static void on_languages(void *ctx, const struct error *why)
 	(void)why;
 	if (run->work.is_cancelled)
 		(void)error_set(&err, ERR_INVALID, "cancelled");
-	else if (start_now(run, &err) == 0)
+	else if (start_there(run, &err) == 0)
 		return;
 	work_fail(&run->work, &err);
 }
@@ -99,7 +106,7 @@ static int start(struct work *work, struct error *err)
 	const struct language_found *found = process_languages(work->sandbox);
 
 	if (a->command == NULL || (found != NULL && found->known))
-		return start_now(run, err);
+		return start_there(run, err);
 	process_look_for_languages(work->sandbox, false, on_languages, run);
 	return 0;
 }

@@ -333,6 +333,8 @@ static void tell_process(struct telling *t)
 	if (r->has_more)
 		say(&t->text, "[%s%s, and there is more to read: ", r->process,
 		    is_running ? " is running" : " has ended");
+	else if (r->session != NULL && r->state->phase == PROCESS_PREPARING)
+		say(&t->text, "[%s waits for what runs in its session: for more ", r->process);
 	else
 		say(&t->text, "[running as %s: for more ", r->process);
 	say(&t->text, "call process_output {\"process\":\"%s\",\"since\":%" PRIu64 "%s}]",

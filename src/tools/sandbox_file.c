@@ -77,7 +77,8 @@ static int start(struct work *work, struct error *err)
 		          .path = view_of(file->path) },
 	};
 
-	(void)err;
+	if (turns_hold(&file->held, CONTENTS_MAX, err) < 0)
+		return -1;
 	file_work_ask(file, &request, (struct view){ 0 }, CONTENTS_MAX, on_contents);
 	return 0;
 }

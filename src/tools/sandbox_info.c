@@ -53,6 +53,15 @@ static const struct param session_fields[] = {
 	{ 0 },
 };
 
+static const struct param usage_fields[] = {
+	{ .name = "memory_mb", .type = PARAM_NUMBER, .help = "Memory, in MiB." },
+	{ .name = "memory_peak_mb", .type = PARAM_NUMBER, .help = "The most it ever was." },
+	{ .name = "cpu_s", .type = PARAM_NUMBER, .help = "Processor time since it is awake." },
+	{ .name = "processes", .type = PARAM_INT, .help = "Processes and threads." },
+	{ .name = "disk_mb", .type = PARAM_NUMBER, .help = "Files it has written." },
+	{ 0 },
+};
+
 static const struct param output[] = {
 	SANDBOX_FIELDS,
 	{ .name = "sleeps_in_s", .type = PARAM_INT, .help = "If nothing happens." },
@@ -60,8 +69,16 @@ static const struct param output[] = {
 	{ .name = "engine", .type = PARAM_STRING, .required = true, .help = "What carries it." },
 	{ .name = "image", .type = PARAM_STRING, .required = true, .help = "Its programs." },
 	{ .name = "network", .type = PARAM_STRING, .required = true, .help = "What it reaches." },
-	{ .name = "limits", .type = PARAM_JSON, .required = true, .help = "What it may use." },
-	{ .name = "usage", .type = PARAM_JSON, .required = true, .help = "What it uses now." },
+	{ .name = "limits",
+	  .type = PARAM_RECORD,
+	  .required = true,
+	  .fields = sandbox_limit_fields,
+	  .help = "What it may use." },
+	{ .name = "usage",
+	  .type = PARAM_RECORD,
+	  .required = true,
+	  .fields = usage_fields,
+	  .help = "What it uses now, as far as that is known." },
 	{ .name = "isolation",
 	  .type = PARAM_RECORDS,
 	  .required = true,

@@ -43,6 +43,23 @@ json_t *sandbox_json(const struct sandbox_row *row)
 	return info;
 }
 
+#define LIMIT(name_, help_)                                                                        \
+	{                                                                                          \
+		.name = name_, .type = PARAM_INT, .required = true, .help = help_                  \
+	}
+const struct param sandbox_limit_fields[] = {
+	LIMIT("memory_mb", "Memory of all its processes, in MiB."),
+	LIMIT("swap_mb", "Swap space besides."),
+	{ .name = "cpus", .type = PARAM_NUMBER, .required = true, .help = "Processors kept busy." },
+	LIMIT("disk_mb", "What its files may take."),
+	LIMIT("file_mb", "Size of a single file."),
+	LIMIT("pids", "Processes and threads."),
+	LIMIT("files", "Number of files."),
+	LIMIT("open_files", "Files one process may have open."),
+	{ 0 },
+};
+#undef LIMIT
+
 json_t *sandbox_limits_json(const struct sandbox_row *row)
 {
 	const struct spec_limits *limits = &row->spec.limits;

@@ -38,6 +38,9 @@ struct sandbox_row;
 		.name = "expires", .type = PARAM_STRING, .help = "When that is, in UTC."           \
 	}
 
+/* The members of "limits". */
+extern const struct param sandbox_limit_fields[];
+
 json_t *sandbox_json(const struct sandbox_row *row);
 /* "sb_... work ready, used 2026-01-02 03:04:05" without a line end. */
 json_t *sandbox_limits_json(const struct sandbox_row *row);

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
+#include "loop/loop.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"
 #include "tools/file_work.h"
@@ -15,8 +16,10 @@ enum {
 	FILE_MAX = 16 * 1024 * 1024, /* larger ones are passed over */
 	ANSWER_MAX = 8 * 1024 * 1024,
 	NOTE_ROOM = 600,
-	LINE_SHOWN = 400, /* bytes of a matching line */
-	SHOWN = 160,
+	LINE_SHOWN = 400,  /* bytes of a matching line */
+	PATH_SHOWN = 4096, /* whole, as far as paths are not mostly escapes: it is to be used */
+	AROUND = 60,       /* the JSON around the matches */
+	MATCH_USUAL = 4096,
 };
 
 struct search_files_args {
@@ -107,6 +110,8 @@ struct searching {
 	char pattern[WIRE_PATTERN_MAX + 1];
 	struct buf text;
 	json_t *matches;
+	size_t room;             /* bytes of JSON that `matches` may still grow by */
+	struct loop_timer *late; /* the client does not wait for ever */
 };
 
 /* Paths come from below the one asked for; given back they lead there from anywhere. */
@@ -127,12 +132,28 @@ static const char *show_path(json_t *path, char *out, size_t size)
 	                 size);
 }
 
-/* False: there is no room for it. */
+/* Takes the match over, whose line the text has from `before` on. False: no room for it. */
+static bool push(struct searching *s, json_t *match, size_t before)
+{
+	size_t size = file_json_size(match);
+
+	if (size > s->room) {
+		json_decref(match);
+		buf_cut(&s->text, before);
+		return false;
+	}
+	s->room -= size;
+	json_push(s->matches, match);
+	return true;
+}
+
+/* False: no room for it. */
 static bool add_match(struct searching *s, const struct wire_match *match)
 {
 	json_t *path = full_path(s, match->path), *object;
 	struct view line = match->text;
-	char shown[2 * SHOWN], text[LINE_SHOWN * 4 + 8];
+	char shown[PATH_SHOWN + 1], text[LINE_SHOWN * 4 + 8];
+	const size_t before = s->text.len;
 	struct error full;
 
 	if (line.len > LINE_SHOWN)
@@ -149,15 +170,15 @@ static bool add_match(struct searching *s, const struct wire_match *match)
 	json_set(object, "line", json_int((json_int_t)match->line));
 	json_set(object, "column", json_int((json_int_t)match->column));
 	json_set(object, "text", json_str_view(line));
-	json_push(s->matches, object);
-	return true;
+	return push(s, object, before);
 }
 
 static bool add_name(struct searching *s, const struct wire_entry *entry)
 {
 	static const char *const types[] = { "file", "directory", "link", "other" };
 	json_t *path = full_path(s, entry->path), *object;
-	char shown[2 * SHOWN];
+	char shown[PATH_SHOWN + 1];
+	const size_t before = s->text.len;
 	struct error full;
 
 	if (buf_printf(&s->text, &full, "%s%s  %" PRIu64 "\n", show_path(path, shown, sizeof shown),
@@ -169,25 +190,37 @@ static bool add_name(struct searching *s, const struct wire_entry *entry)
 	json_set(object, "path", path);
 	json_set(object, "type", json_str(types[entry->type]));
 	json_set(object, "size", json_int((json_int_t)entry->size));
-	json_push(s->matches, object);
-	return true;
+	return push(s, object, before);
 }
 
-static bool add_all(struct searching *s, struct view records)
+static bool add_next(struct searching *s, struct view *records, bool *ret_fits)
 {
 	struct wire_match match;
 	struct wire_entry entry;
 
 	if (s->args->mode == modes[0]) {
-		while (files_next_match(&records, &match))
-			if (!add_match(s, &match))
-				return false;
+		if (!files_next_match(records, &match))
+			return false;
+		*ret_fits = add_match(s, &match);
 		return true;
 	}
-	while (files_next_entry(&records, &entry))
-		if (!add_name(s, &entry))
-			return false;
+	if (!files_next_entry(records, &entry))
+		return false;
+	*ret_fits = add_name(s, &entry);
 	return true;
+}
+
+/* False: not all of them fit. One that alone is too much does not hide those behind it. */
+static bool add_all(struct searching *s, struct view records)
+{
+	bool fits, all = true;
+
+	while (add_next(s, &records, &fits)) {
+		all &= fits;
+		if (!fits && json_array_size(s->matches) != 0)
+			break;
+	}
+	return all;
 }
 
 static void on_found(struct file_work *file, const struct files_answer *answer,
@@ -247,15 +280,30 @@ static struct wire_message request_for(const struct searching *s)
 	return request;
 }
 
+static void on_late(void *ctx)
+{
+	struct searching *s = ctx;
+
+	file_work_fail(&s->file, ERR_LIMIT,
+	               "the search was given up after %u s (answer_within): search a smaller "
+	               "directory, or only files by 'names'",
+	               s->file.work.context->soft_ms / 1000);
+}
+
 static int start(struct work *work, struct error *err)
 {
 	struct searching *s = container_of(work, struct searching, file.work);
 	const size_t room = work->context->max_output;
+	const size_t most = (size_t)s->args->limit * MATCH_USUAL;
 	struct wire_message request = request_for(s);
 
-	(void)err;
+	if (turns_hold(&s->file.held, most < ANSWER_MAX ? most : ANSWER_MAX, err) < 0)
+		return -1;
+	s->room = room > AROUND ? room - AROUND : 0;
 	buf_init(&s->text, room > 2 * NOTE_ROOM ? room - NOTE_ROOM : NOTE_ROOM);
 	s->matches = json_list();
+	s->late = loop_timer_new(mcp_call_loop(work->call), on_late, s);
+	loop_timer_start(s->late, work->context->soft_ms);
 	file_work_ask(&s->file, &request, (struct view){ 0 }, ANSWER_MAX, on_found);
 	return 0;
 }
@@ -265,6 +313,8 @@ static void done(struct work *work)
 	struct searching *s = container_of(work, struct searching, file.work);
 
 	file_work_done(work);
+	if (s->late != NULL)
+		(void)loop_timer_free(s->late);
 	buf_done(&s->text);
 	json_decref(s->matches);
 }

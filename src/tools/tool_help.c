@@ -247,8 +247,8 @@ static void answer_list(struct helping *h)
 		               h->file.work.context->tools_dir);
 	else
 		(void)snprintf(note, sizeof note,
-		               "%zu modules below %s%s; with module: what is in it", shown,
-		               h->file.work.context->tools_dir,
+		               "%zu module%s below %s%s; with module: what is in it", shown,
+		               shown == 1 ? "" : "s", h->file.work.context->tools_dir,
 		               shown < h->count || h->more ? ", and more that are not shown" : "");
 	answer(h, buf_view(&text), note, structured);
 }

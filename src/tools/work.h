@@ -33,8 +33,10 @@ struct work {
 	struct mcp_call *call;
 	const struct tools_context *context;
 	const struct work_calls *calls;
-	struct sandbox *sandbox; /* from start() on */
-	bool is_started, is_cancelled;
+	struct sandbox *sandbox;  /* from start() on */
+	struct loop_timer *again; /* to ask for one that another server has */
+	unsigned tries;
+	bool is_default, is_started, is_cancelled;
 };
 
 /* Allocates `size` bytes, zeroed but for the struct work in front, which it returns. `sandbox`: id
@@ -46,6 +48,9 @@ void work_answer(struct work *work, json_t *content, json_t *structured); /* tak
 void work_fail(struct work *work, const struct error *why);
 /* Frees all but the call, which the caller answers at once: for resources and prompts. */
 struct mcp_call *work_finish(struct work *work);
+
+/* What a call hears whose sandbox is there no more; -1. */
+int work_gone(struct error *err);
 
 /* Whether anything can be run here at all. */
 MUST_CHECK int tools_check_manager(const struct tools_context *context, struct error *err);

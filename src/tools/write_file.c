@@ -9,7 +9,10 @@
 #include "tools/catalogue.h"
 #include "tools/file_work.h"
 
-enum { CONTENT_MAX = 16 * 1024 * 1024, SHOWN = 160 };
+enum {
+	CONTENT_MAX = 8 * 1024 * 1024, /* max_line is 10 MiB, unless somebody says otherwise */
+	SHOWN = 160,
+};
 
 struct write_file_args {
 	const char *path, *encoding, *sandbox;
@@ -172,18 +175,25 @@ static void on_old(struct file_work *file, const struct files_answer *said, cons
 	file_work_ask(file, &request, w->content, 1024, on_written);
 }
 
+static void begin(struct file_work *file)
+{
+	file_work_stat(file, file->path, false, on_old);
+}
+
 static int start(struct work *work, struct error *err)
 {
 	struct file_work *file = container_of(work, struct file_work, work);
 	struct writing *w = container_of(file, struct writing, file);
 
 	w->content = w->args->content;
+	if (turns_hold(&file->held, w->content.len, err) < 0)
+		return -1;
 	if (w->args->encoding == encodings[1]) {
 		if (base64_decode(w->args->content, &w->decoded, &w->content.len, err) < 0)
 			return error_wrap(err, "argument 'content'");
 		w->content.ptr = w->decoded;
 	}
-	file_work_stat(file, file->path, false, on_old);
+	file_work_in_turn(file, begin);
 	return 0;
 }
 

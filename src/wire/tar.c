@@ -212,6 +212,16 @@ static void put_checksum(struct raw *raw)
 	(void)put_octal(raw->checksum, sizeof raw->checksum - 1, sum);
 }
 
+void tar_set_mode(char block[TAR_BLOCK], unsigned mode)
+{
+	struct raw raw;
+
+	memcpy(&raw, block, sizeof raw);
+	(void)put_octal(raw.mode, sizeof raw.mode, mode);
+	put_checksum(&raw);
+	memcpy(block, &raw, sizeof raw);
+}
+
 static void start_header(struct raw *raw, char type)
 {
 	*raw = (struct raw){ .type = type };

@@ -43,6 +43,9 @@ struct tar_header { /* one block, as it stands there */
 	char link[TAR_FIELD_NAME + 1];
 };
 
+/* Of a block that was decoded, checksum too. */
+void tar_set_mode(char block[TAR_BLOCK], unsigned mode);
+
 /* 1: a header; 0: a block of zeros; -1: neither (ERR_SYNTAX). */
 MUST_CHECK int tar_decode(const char block[TAR_BLOCK], struct tar_header *ret, struct error *err);
 

@@ -153,6 +153,56 @@ print(json.dumps({'out': out.decode('utf8', 'replace'), 'status': status, 'same'
     assert.equal(verb('rm', ['shelled']).status, 0);
   });
 
+  // Sends each signal to the shell when it is ready, and looks at the terminal then.
+  const signalled = (...names) => {
+    const steps = `
+import json, os, pty, select, signal, sys, termios, time
+names, argv = json.loads(sys.argv[1]), sys.argv[2:]
+told, tells = os.pipe()
+leader, fd = pty.fork()
+if leader == 0: # what a shell does with a job: one without it cannot be stopped
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    pid = os.fork()
+    if pid == 0:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(0, os.getpid())
+        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        os.execv(argv[0], argv)
+    os.write(tells, b'%d\\n' % pid)
+    while True:
+        status = os.waitpid(pid, os.WUNTRACED | os.WCONTINUED)[1]
+        os.write(tells, b'%d\\n' % status)
+        if os.WIFEXITED(status) or os.WIFSIGNALED(status): time.sleep(60)
+before, out, end = termios.tcgetattr(fd), b'', time.time() + 30
+said = os.fdopen(told)
+pid = int(said.readline())
+while time.time() < end and b'$ ' not in out:
+    if select.select([fd], [], [], 0.2)[0]: out += os.read(fd, 65536)
+seen = []
+for name in names:
+    os.kill(pid, getattr(signal, name))
+    status = int(said.readline())
+    time.sleep(0.3)
+    seen.append([termios.tcgetattr(fd) == before,
+        'stopped' if os.WIFSTOPPED(status) else 'continued' if os.WIFCONTINUED(status) else os.WTERMSIG(status)])
+if not os.WIFSIGNALED(status): os.kill(pid, signal.SIGUSR1)
+os.kill(leader, signal.SIGKILL)
+print(json.dumps(seen))
+`;
+    const result = spawnSync('python3', ['-c', steps, JSON.stringify(names), BELLJAR, 'shell', ...STATE], { env, encoding: 'utf8', timeout: PATIENCE_MS });
+    assert.equal(result.status, 0, result.stderr);
+    return JSON.parse(result.stdout);
+  };
+
+  test('signals that end it leave the terminal as it was', () => {
+    for (const [name, number] of [['SIGQUIT', 3], ['SIGUSR1', 10], ['SIGALRM', 14], ['SIGABRT', 6]])
+      assert.deepEqual(signalled(name), [[true, number]], name);
+  });
+
+  test('stopped it gives the terminal back, and takes it again', () => {
+    assert.deepEqual(signalled('SIGTSTP', 'SIGCONT'), [[true, 'stopped'], [false, 'continued']]);
+  });
+
   test('without a terminal it says what to use', () => {
     const result = verb('shell', []);
     assert.equal(result.status, 2);

@@ -325,6 +325,98 @@ test('what cannot be listed says why', async () => {
   refused(await list_directory({ limit: 0 }), /^argument 'limit': expected an integer from 1 to 10000/);
 });
 
+// --- many at once, and much
+
+test('edits of one file at the same time are all made', async () => {
+  const names = Array.from({ length: 20 }, (_, i) => `<${i}>`);
+  await write('together.txt', names.join('\n'));
+  const paths = ['together.txt', '/workspace/together.txt', './together.txt'];
+  const results = await Promise.all(
+    names.map((old, i) => edit_file({ path: paths[i % 3], edits: [{ old, new: `done ${i};` }] })));
+  for (const result of results) assert.equal(structuredOf(result).replacements, 1);
+  assert.equal(textOf(await read_file({ path: 'together.txt' })), names.map((_, i) => `done ${i};`).join('\n'));
+});
+
+test('a file that is written and edited at the same time is one or the other', async () => {
+  await write('both.txt', 'old');
+  const [edited] = await Promise.all([
+    edit_file({ path: 'both.txt', edits: [{ old: 'old', new: 'edited' }] }),
+    write_file({ path: 'both.txt', content: 'old and more' }),
+  ]);
+  assert.equal(structuredOf(edited).replacements, 1);
+  assert.equal(textOf(await read_file({ path: 'both.txt' })), 'old and more');
+});
+
+test('large files at once are refused before memory is short', async () => {
+  await sh('for i in 1 2 3 4 5 6 7 8 9 10; do head -c 9M /dev/zero | tr "\\0" x > big$i; printf end >> big$i; done');
+  const edit = (i) => edit_file({ path: `big${i}`, edits: [{ old: 'end', new: 'End' }] });
+  const results = await Promise.all(Array.from({ length: 10 }, (_, i) => edit(i + 1)));
+  const failed = results.filter((r) => r.isError);
+  assert.ok(failed.length < 10);
+  for (const result of failed) refused(result, /^too many large files at once: /);
+  for (const [i, { isError }] of results.entries())
+    if (isError) structuredOf(await edit(i + 1)); // nothing is held any more
+  await sh('rm big*');
+});
+
+test('a long line with many replacements takes no time, and too many are refused', async () => {
+  await sh('python3 -c "print((\'z\' + \'x\' * 99) * 90000)" > one.txt');
+  const begun = Date.now();
+  const all = (old, to) => edit_file({ path: 'one.txt', edits: [{ old, new: to, all: true }] });
+  assert.equal(structuredOf(await all('z', 'y')).replacements, 90000);
+  refused(await all('x', 'y'), /^'one\.txt' was not changed: edit 1 of 1: its old text is found too often: at most 100000/);
+  assert.ok(Date.now() - begun < 30000, `${Date.now() - begun} ms`); // with sanitizers 12 s
+  await sh('rm one.txt');
+});
+
+test('structured content is bounded as the text is, and going on finds all', async () => {
+  await sh(`mkdir -p wide && cd wide && python3 -c "
+for i in range(300): open('%03d' % i + '\\x01' * 200, 'w').write('needle')"`);
+  const names = [];
+  for (let offset = 0; offset !== undefined; ) {
+    const result = await list_directory({ path: 'wide', limit: 10000, offset });
+    const { entries, next_offset } = structuredOf(result);
+    assert.ok(JSON.stringify(result.structuredContent).length <= 24000);
+    assert.ok(textOf(result).length <= 24000);
+    names.push(...entries.map((e) => e.path.slice(0, 3)));
+    offset = next_offset;
+  }
+  assert.deepEqual(names, Array.from({ length: 300 }, (_, i) => String(i).padStart(3, '0')));
+  for (const mode of ['content', 'name']) {
+    const result = await search_files({ pattern: mode === 'name' ? '*' : 'needle', path: 'wide', mode, limit: 1000 });
+    const { matches, more } = structuredOf(result);
+    assert.ok(more && matches.length > 10);
+    assert.ok(JSON.stringify(result.structuredContent).length <= 24000);
+    assert.equal(textOf(result).trimEnd().split('\n').length, matches.length);
+  }
+});
+
+test('long paths are shown whole', async () => {
+  const path = `deep/${'d'.repeat(200)}/${'e'.repeat(200)}/${'f'.repeat(200)}.txt`;
+  await write(path, 'thread');
+  assert.equal(textOf(await search_files({ pattern: 'thread', path: 'deep' })), `${path}:1:thread\n`);
+  assert.equal(textOf(await search_files({ pattern: 'fff', path: 'deep', mode: 'name' })), `${path}  6\n`);
+});
+
+test('errors show no control characters', async () => {
+  const dirty = 'a\u001b[31m\u0007b';
+  const tries = [
+    read_file({ path: dirty }), edit_file({ path: dirty, edits: [{ old: 'a', new: 'b' }] }),
+    delete_path({ path: dirty }), list_directory({ path: `/etc/passwd/${dirty}` }),
+    write_file({ path: `/etc/${dirty}`, content: '' }), write_file({ path: `/proc/${dirty}`, content: '' }),
+    search_files({ pattern: `(${dirty}`, regex: true }), search_files({ pattern: 'x', path: dirty }),
+    read_file({ path: 'x', sandbox: dirty }), run_command({ command: 'true', cwd: dirty }),
+    tools.run_code({ code: '1', language: dirty }), tools.run_code({ code: '1', cwd: dirty }),
+    tools.process_output({ process: dirty }), tools.process_stop({ process: dirty, sandbox: dirty }),
+    tools.delete_sandbox({ sandbox: dirty }), tools.sandbox_info({ sandbox: dirty }),
+    read_file({ path: `${dirty}/${'x'.repeat(300)}` }),
+  ];
+  for (const result of await Promise.all(tries)) {
+    assert.equal(result.isError, true);
+    assert.doesNotMatch(textOf(result), /[\u0000-\u001f\u007f-\u009f]/);
+  }
+});
+
 // --- search_files
 
 test('lines and names are found', async () => {

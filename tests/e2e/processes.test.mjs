@@ -207,7 +207,7 @@ const BAD = [
   ['process_output', {}, /^argument 'process' is missing/],
   ['process_output', { process: 7 }, /^argument 'process': expected a string/],
   ['process_output', { process: '' }, /^argument 'process': expected a string of 1 to/],
-  ['process_output', { process: 'p99999' }, /^argument 'process': .*p99999/],
+  ['process_output', { process: 'p99999' }, /^argument 'process': there is no process "p99999"; sandbox_info/],
   ['process_output', { process: 'p1', sandbox: 'nobodys' }, /^argument 'sandbox': there is no sandbox "nobodys"; list_sandboxes/],
   ['process_output', { process: 'p1', since: -2 }, /^argument 'since': expected an integer from -1/],
   ['process_output', { process: 'p1', since: 'x' }, /^argument 'since': expected an integer/],

@@ -24,7 +24,7 @@ test('nothing is allowed: the error says how', async (t) => {
   const own = await open(t);
   t.after(() => own.close());
   const mine = toolsOf(async () => own);
-  const how = /^source: no directory of the host is allowed: start belljar with --allow-path DIR, or use a client that has roots$/;
+  const how = /^source: no directory of the host is allowed: start belljar with --allow-path DIR, or use a client that declares roots in the handshake$/;
   refused(await mine.copy_in({ source: '/etc/passwd' }), how);
   refused(await mine.copy_in({ source: 'a' }), how);
   refused(await mine.copy_out({ path: 'a', target: 'b' }), /^target: no directory of the host is allowed: start belljar with --allow-path DIR/);

@@ -193,7 +193,8 @@ const BAD = [
   ['run_command', { command: '' }, /^argument 'command': expected a string of 1 to/],
   ['run_command', { argv: [''] }, /^argument 'argv\[0\]': expected a program, got an empty string$/],
   ['run_command', { argv: 'ls' }, /^argument 'argv': expected an array of strings/],
-  ['run_command', { command: 'x', cwd: '/not/there' }, /cwd.*\/not\/there/],
+  ['run_command', { command: 'x', cwd: '/not/there' }, /^argument 'cwd': .*\/not\/there/],
+  ['run_command', { argv: ['x'], cwd: '/etc/passwd' }, /^argument 'cwd': it is no directory$/],
   ['run_command', { command: 'x', sandbox: 'nobodys' }, /list_sandboxes.*nobodys/],
   ['run_command', { command: 'x', background: 'yes' }, /^argument 'background': expected true or false/],
 ];
@@ -360,4 +361,18 @@ test('a call answers in time, and what runs goes on', async (t) => {
   assert.equal(all, [0, 1, 2, 3, 4, 5, 6, 7, 8].map((i) => `step ${i}\n`).join(''));
   assert.equal(answer.exit_code, 0);
   await session.close();
+});
+
+test('a sandbox that is deleted meanwhile says so to what ran in it', async () => {
+  structuredOf(await tools.create_sandbox({ name: 'leaving' }));
+  const sandbox = 'leaving';
+  structuredOf(await run_command({ command: 'true', sandbox }));
+  const running = [
+    run_command({ command: 'sleep 600', sandbox }),
+    run_code({ code: 'import time; time.sleep(600)', session: 's', sandbox }),
+  ];
+  await sleep(500);
+  structuredOf(await tools.delete_sandbox({ sandbox }));
+  for (const result of await Promise.all(running))
+    refused(result, /^the sandbox was put to sleep, reset or deleted meanwhile: call again$/);
 });

@@ -498,7 +498,7 @@ static void what_is_not_allowed_says_how_to_allow_it(void **state)
 	rig_start(&rig, NULL, true);
 	CHECK_ERROR(host_open(rig.host, "x", on_open, &rig, &use, &err), err, ERR_INVALID,
 	            "no directory of the host is allowed: start belljar with --allow-path DIR, or "
-	            "use a client that has roots");
+	            "use a client that declares roots in the handshake");
 	rig_stop(&rig);
 }
 
@@ -547,6 +547,98 @@ static void roots_of_the_client_come_and_go(void **state)
 	rig_start(&rig, "one", false);
 	host_set_roots(rig.host, both, 2);
 	assert_int_equal(host_count(rig.host), 1);
+	rig_stop(&rig);
+}
+
+static void many_roots_come_at_once_and_again(void **state)
+{
+	char *paths[2][HOST_DIRECTORIES_MAX];
+	struct rig rig;
+
+	(void)state;
+	for (size_t i = 0; i < 2 * HOST_DIRECTORIES_MAX; i++) {
+		char **path = &paths[i / HOST_DIRECTORIES_MAX][i % HOST_DIRECTORIES_MAX];
+
+		*path = mem_format("%s/root%0200zu", place_path, i); /* packets take room */
+		assert_int_equal(mkdir(*path, 0755), 0);
+	}
+	rig_start(&rig, NULL, true);
+	assert_int_equal(kill(rig.porter.pid, SIGSTOP), 0);
+	for (int i = 0; i < 5; i++) {
+		host_set_roots(rig.host, (const char *const *)paths[i % 2], HOST_DIRECTORIES_MAX);
+		assert_int_equal(host_count(rig.host), HOST_DIRECTORIES_MAX);
+		if (i < 2) /* more than the socket takes */
+			continue;
+		assert_int_equal(kill(rig.porter.pid, SIGCONT), 0);
+		host_close(open_use(&rig, paths[i % 2][HOST_DIRECTORIES_MAX - 1]));
+		assert_int_equal(host_count(rig.host), HOST_DIRECTORIES_MAX);
+	}
+	rig_stop(&rig);
+	for (size_t i = 0; i < 2 * HOST_DIRECTORIES_MAX; i++)
+		free(paths[i / HOST_DIRECTORIES_MAX][i % HOST_DIRECTORIES_MAX]);
+}
+
+static bool is_refused(int socket, uint32_t kind, const char *path)
+{
+	struct host_question question = { .kind = kind };
+	struct host_answer answer;
+
+	(void)snprintf(question.path, sizeof question.path, "%s", path);
+	assert_int_equal(send(socket, &question, sizeof question, 0), sizeof question);
+	assert_int_equal(recv(socket, &answer, sizeof answer, 0), sizeof answer);
+	return answer.failed != 0;
+}
+
+/* Whatever the server says later: the porter itself does not open it any more. */
+static void a_root_that_was_taken_away_is_not_opened(void **state)
+{
+	const struct porter_config config = { .paths = "kept", .may_add = true };
+	AUTO_FREE char *one = mem_format("%s/one", place_path);
+	AUTO_FREE char *link = mem_format("%s/link", place_path);
+	AUTO_FREE char *kept = mem_format("%s/kept", place_path);
+	struct porter porter;
+	struct error err;
+
+	(void)state;
+	assert_int_equal(mkdir("one", 0755), 0);
+	assert_int_equal(mkdir("kept", 0755), 0);
+	assert_int_equal(symlink("one", "link"), 0);
+	CHECK_OK(porter_start(&config, &porter, &err), err);
+	assert_false(is_refused(porter.socket, HOST_ADD, one));
+	assert_false(is_refused(porter.socket, HOST_ADD, link));
+	assert_false(is_refused(porter.socket, HOST_ADD, kept));
+	assert_false(is_refused(porter.socket, HOST_OPEN, one));
+	assert_false(is_refused(porter.socket, HOST_REMOVE, one));
+	assert_false(is_refused(porter.socket, HOST_OPEN, one)); /* where the link leads */
+	assert_false(is_refused(porter.socket, HOST_REMOVE, link));
+	assert_true(is_refused(porter.socket, HOST_OPEN, one));
+	assert_true(is_refused(porter.socket, HOST_OPEN, link));
+	assert_false(is_refused(porter.socket, HOST_REMOVE, kept));
+	assert_false(is_refused(porter.socket, HOST_OPEN, kept));
+	porter_end(&porter);
+}
+
+/* Root works there as whoever it belongs to, in that user's own group. */
+static void a_users_directory_is_not_worked_in_with_roots_group(void **state)
+{
+	struct host_use *use;
+	struct stat st;
+	struct rig rig;
+
+	(void)state;
+	if (getuid() != 0)
+		SKIP_TEST("not root");
+	assert_int_equal(mkdir("allowed", 0755), 0);
+	assert_int_equal(chown("allowed", 12345, 0), 0);
+	assert_int_equal(chmod(".", 0755), 0);
+	rig_start(&rig, "allowed", false);
+	use = open_use(&rig, "a");
+	write_path(&rig, use, "b");
+	assert_string_equal(rig.why.msg, "");
+	assert_int_equal(stat("allowed/b", &st), 0);
+	assert_int_equal(st.st_uid, 12345);
+	assert_int_equal(st.st_gid, 12345);
+	host_close(use);
 	rig_stop(&rig);
 }
 
@@ -601,6 +693,9 @@ int main(void)
 		PLACED(what_is_not_allowed_says_how_to_allow_it),
 		PLACED(a_directory_that_leads_elsewhere_now_is_refused),
 		PLACED(roots_of_the_client_come_and_go),
+		PLACED(many_roots_come_at_once_and_again),
+		PLACED(a_root_that_was_taken_away_is_not_opened),
+		PLACED(a_users_directory_is_not_worked_in_with_roots_group),
 		PLACED(a_porter_that_is_gone_is_told),
 		PLACED(a_use_may_be_closed_before_it_is_told),
 	};

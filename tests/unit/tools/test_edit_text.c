@@ -239,6 +239,72 @@ static void long_lines_are_cut_in_the_diff(void **state)
 	end(&made);
 }
 
+static void many_are_replaced_in_one_line(void **state)
+{
+	enum { LEN = 100 * 1000, EVERY = 100 };
+	static const struct edit edit = EDIT_ALL("z", "yy");
+	char *text = mem_new(LEN + 1);
+	struct made made;
+	struct error err;
+
+	(void)state;
+	memset(text, 'x', LEN);
+	for (size_t i = 0; i < LEN; i += EVERY)
+		text[i] = 'z';
+	buf_init(&made.text, 2 * LEN);
+	buf_init(&made.diff, ROOM);
+	CHECK_OK(make(&made, text, &edit, 1, &err), err);
+	assert_int_equal(made.replaced, LEN / EVERY);
+	assert_int_equal(made.text.len, LEN + LEN / EVERY);
+	end(&made);
+	free(text);
+}
+
+static void the_work_is_bounded(void **state)
+{
+	enum { LEN = 100001, LARGE = 10 * 1024 * 1024, MANY = 52 };
+	static const struct edit all = EDIT_ALL("z", "y");
+	static struct edit many[MANY];
+	char *text = mem_new(LARGE + 1);
+	struct made made;
+	struct error err;
+
+	(void)state;
+	memset(text, 'z', LEN);
+	buf_init(&made.text, LARGE);
+	buf_init(&made.diff, ROOM);
+	CHECK_ERROR(make(&made, text, &all, 1, &err), err, ERR_LIMIT,
+	            "edit 1 of 1: its old text is found too often: at most 100000 replacements are "
+	            "made in one call; change the file with a program, for example sed");
+	text[LEN - 1] = '\0';
+	CHECK_OK(make(&made, text, &all, 1, &err), err);
+	assert_int_equal(made.replaced, LEN - 1);
+	memset(text, 'z', LARGE);
+	for (size_t i = 0; i < MANY; i++)
+		many[i] = all;
+	CHECK_ERROR(make(&made, text, many, MANY, &err), err, ERR_LIMIT,
+	            "too many edits for a text of 10485760 bytes: bytes times edits may be at most "
+	            "536870912 in one call; make fewer edits at once, or change the file with a "
+	            "program, for example sed");
+	end(&made);
+	free(text);
+}
+
+/* Occurrences that end where the lines of the one before end. */
+static void lines_that_run_together_are_one_hunk(void **state)
+{
+	static const struct edit edit = EDIT_ALL("a\n", "b");
+	struct made made;
+	struct error err;
+
+	(void)state;
+	begin(&made);
+	CHECK_OK(make(&made, "a\na\nc\nd\n", &edit, 1, &err), err);
+	assert_string_equal(buf_text(&made.text), "bbc\nd\n");
+	assert_string_equal(buf_text(&made.diff), "@@ line 1 @@\n-a\n-a\n-c\n+bbc\n");
+	end(&made);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +313,9 @@ int main(void)
 		TEST(a_text_that_grows_too_large_is_refused),
 		TEST(a_diff_that_does_not_fit_ends_with_a_whole_hunk),
 		TEST(long_lines_are_cut_in_the_diff),
+		TEST(many_are_replaced_in_one_line),
+		TEST(the_work_is_bounded),
+		TEST(lines_that_run_together_are_one_hunk),
 	};
 
 	return RUN_TESTS("tools/edit_text", tests);

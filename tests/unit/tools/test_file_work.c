@@ -12,6 +12,7 @@ static void names_files_as_resources(void **state)
 		{ "//tmp/x", "sandbox://ID/tmp/x" },
 		{ "a b?#%", "sandbox://ID/workspace/a%20b%3F%23%25" },
 		{ "h\xc3\xa9", "sandbox://ID/workspace/h%C3%A9" },
+		{ "a/../b/", "sandbox://ID/workspace/b" },
 		{ "n\nl", "sandbox://ID/workspace/n%0Al" },
 	};
 
