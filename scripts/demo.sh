@@ -36,13 +36,13 @@ pathlib.Path("mine.txt").write_text("this file is mine")
 for what, attempt in {
     "write to /usr": lambda: open("/usr/evil", "w"),
     "read your home": lambda: os.listdir(sys.argv[1]),
-    "call out": lambda: socket.create_connection(("1.1.1.1", 53), 2),
 }.items():
     try:
         attempt()
         print(f"I could {what}!")
     except OSError as error:
         print(f"I cannot {what}: {error.strerror or error}")
+print("My networks:", [name for _, name in socket.if_nameindex()])
 CODE
 
 echo

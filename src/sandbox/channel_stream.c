@@ -139,9 +139,7 @@ static int check_open(const struct channel *channel, const struct wire_message *
 		return error_set(err, ERR_INVALID, "%s does not open a stream of the server",
 		                 spec != NULL ? spec->name : "an unknown message");
 	if (channel->mine >= WIRE_STREAMS_SERVER)
-		return error_set(err, ERR_LIMIT,
-		                 "%u things are going on in this sandbox, which is the maximum: "
-		                 "wait for some to end",
+		return error_set(err, ERR_LIMIT, "%u things go on in this sandbox, no more may",
 		                 channel->mine);
 	return check_queue(channel, err);
 }
@@ -208,7 +206,7 @@ static int check_tail(const struct channel_stream *stream, const struct wire_tai
 	    stream->tails[tail->channel].count >= CHANNEL_TAILS_MAX)
 		return error_set(err, ERR_LIMIT, "TAIL: %d wait for an answer already",
 		                 CHANNEL_TAILS_MAX);
-	return 0;
+	return check_queue(stream->channel, err);
 }
 
 static void remember_tail(struct channel_tails *tails, uint32_t max)
@@ -240,11 +238,9 @@ int channel_say(struct channel_stream *stream, const struct wire_message *messag
 	if (spec == NULL || spec->from != WIRE_FROM_OPENER || message->type == WIRE_CLOSE)
 		return error_set(err, ERR_INVALID, "%s is not said with channel_say()",
 		                 spec != NULL ? spec->name : "an unknown message");
-	/* A few bytes that end or bound a program must not be lost because much waits: there is
-	 * room for them. */
+	/* There is always room for the few bytes that end or bound a program. */
 	if (check_heard(stream, spec->name, err) < 0 ||
-	    (message->type == WIRE_TAIL && (check_queue(stream->channel, err) < 0 ||
-	                                    check_tail(stream, &message->tail, err) < 0)) ||
+	    (message->type == WIRE_TAIL && check_tail(stream, &message->tail, err) < 0) ||
 	    say(stream, message, 0, err) < 0)
 		return -1;
 	if (message->type == WIRE_TAIL)

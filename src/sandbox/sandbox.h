@@ -37,8 +37,8 @@ MUST_CHECK int sandbox_create(struct manager *manager, const struct sandbox_wish
 /* The one an owner uses without naming it: found, or made by the wish, whose name is not used. One
  * that another server has awake may be free in a moment; whoever does not want to wait for that is
  * `hasty` and gets "default-2", and so on, which this server then goes on with. */
-MUST_CHECK int sandbox_default(struct manager *manager, const struct sandbox_wish *wish,
-                               bool hasty, struct sandbox **ret, struct error *err);
+MUST_CHECK int sandbox_default(struct manager *manager, const struct sandbox_wish *wish, bool hasty,
+                               struct sandbox **ret, struct error *err);
 /* One that exists, by id or name. */
 MUST_CHECK int sandbox_find(struct manager *manager, const char *owner, const char *id_or_name,
                             struct sandbox **ret, struct error *err);

@@ -51,7 +51,8 @@ static int take_flag(struct option_args *args, unsigned verb, const char *arg, c
 		return -1;
 	spec = &option_specs[i];
 	if (args->flags[i] != NULL && spec->type != OPTION_TYPE_FLAG)
-		return error_set(err, ERR_INVALID, "--%s was said before: say it once%s", spec->name,
+		return error_set(err, ERR_INVALID, "--%s was said before: say it once%s",
+		                 spec->name,
 		                 strchr(spec->word, ':') != NULL ? ", with : between" : "");
 	if (spec->type == OPTION_TYPE_FLAG) {
 		if (value != NULL)

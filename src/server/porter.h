@@ -3,8 +3,8 @@
  * Forked before the server gives its rights up, it keeps the caller's. All it does is start an
  * agent in a directory that is in its list, exactly as it stands there, and hand over the channel
  * (sandbox/host.h is the other end). The list is what the options allow and, if they say so, what
- * the client names as its roots, as long as it does. The agent may do nothing but file work below that directory:
- * Landlock and filters of system calls see to it, whatever the server asks of it. */
+ * the client names as its roots, as long as it does. The agent may do nothing but file work below
+ * that directory: Landlock and filters of system calls see to it, whatever the server asks. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -88,9 +88,7 @@ static void counts_dropped_streams_until_the_agent_has_ended_them(void **state)
 	for (int i = 0; i < WIRE_STREAMS_SERVER; i++)
 		channel_drop(rig_open_stream(&rig, &read)->stream);
 	CHECK_ERROR(channel_open(rig.channel, &read, &rig_stream_events, NULL, &stream, &err), err,
-	            ERR_LIMIT,
-	            "256 things are going on in this sandbox, which is the maximum: wait for some "
-	            "to end");
+	            ERR_LIMIT, "256 things go on in this sandbox, no more may");
 	agent_data(&rig, 5, WIRE_OUT, VIEW("crossed")); /* nobody hears of it */
 	agent_done(&rig, 5);
 	rig_check(&rig, "");
