@@ -106,6 +106,16 @@ static void the_last_of_two_equal_flags_wins(void **state)
 	option_args_done(&args);
 }
 
+static void of_two_lists_neither_is_lost(void **state)
+{
+	char *const list[] = { A("--allow-path=a"), A("--allow-path"), A("b"), NULL };
+	struct option_args args;
+
+	(void)state;
+	CHECK_ERROR(options_parse_args(&args, FOR_SERVE, list, &err), err, ERR_INVALID,
+	            "--allow-path was said before: say it once, as DIR:...");
+}
+
 static void help_is_known_everywhere(void **state)
 {
 	char *const spellings[] = { (char[]){ "--help" }, (char[]){ "-h" } };
@@ -441,6 +451,7 @@ int main(void)
 		PLACED(the_defaults_are_the_documented_ones),
 		TEST(flags_and_operands_are_told_apart),
 		TEST(the_last_of_two_equal_flags_wins),
+		TEST(of_two_lists_neither_is_lost),
 		TEST(help_is_known_everywhere),
 		TEST(wrong_arguments_are_refused_and_said_why),
 		PLACED(values_are_read_by_their_type),
