@@ -165,6 +165,8 @@ static void note(struct foreground *fg, const char *outcome)
 	struct history_row row = { .started_s = fg->started_s,
 		                   .duration_ms = clock_now_ms() - fg->started_ms };
 
+	if (sandbox_row(sandbox)->throw_away) /* nothing of it is to stay */
+		return;
 	(void)snprintf(row.sandbox, sizeof row.sandbox, "%s", sandbox_row(sandbox)->spec.id);
 	(void)snprintf(row.owner, sizeof row.owner, "%s", sandbox_row(sandbox)->owner);
 	(void)snprintf(row.what, sizeof row.what, "%s", fg->what);

@@ -173,7 +173,7 @@ void usage_verb(const struct verb *verb)
 	out("usage: belljar %s%s", verb->name, verb->options != 0 ? " [OPTION...]" : "");
 	if (verb->operand != NULL)
 		out(verb->operand_needed ? " %s" : " [%s]", verb->operand);
-	if (verb->operand_rest && strchr(verb->operand, ' ') == NULL) /* else it names all */
+	if (verb->operand_rest && verb->operand != NULL && strchr(verb->operand, ' ') == NULL)
 		out(" [ARG...]");
 	out("\n\n");
 	out_wrapped(0, 0, verb->summary);

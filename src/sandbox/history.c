@@ -37,6 +37,16 @@ static int write_rows(struct store *store, const struct history *history, struct
 	                "i", (int64_t)KEPT);
 }
 
+static int write_all(struct store *store, const struct history *history, struct error *err)
+{
+	if (store_begin(store, err) < 0)
+		return -1;
+	if (write_rows(store, history, err) == 0)
+		return store_commit(store, err);
+	store_rollback(store);
+	return -1;
+}
+
 static void flush(void *ctx)
 {
 	struct history *history = ctx;
@@ -45,12 +55,7 @@ static void flush(void *ctx)
 
 	if (history->count == 0)
 		return;
-	if (store_begin(store, &err) < 0)
-		log_warning("what was run is not noted: %s", err.msg);
-	else if (write_rows(store, history, &err) < 0) {
-		store_rollback(store);
-		log_warning("what was run is not noted: %s", err.msg);
-	} else if (store_commit(store, &err) < 0)
+	if (write_all(store, history, &err) < 0)
 		log_warning("what was run is not noted: %s", err.msg);
 	history->count = 0;
 }

@@ -1,7 +1,8 @@
 /* history.h - what was run, where and how it ended: rows for people who want to look back.
  *
  * A row is written within a second of the end it tells of; a server that is killed loses that
- * second. The newest 20,000 are kept, also of sandboxes that are gone. */
+ * second. The newest 20,000 are kept. Those of a sandbox go with it; one that is thrown away has
+ * none. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

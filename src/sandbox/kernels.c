@@ -69,6 +69,7 @@ static bool is_free(const struct spare *spare)
 static struct spare *find_waiting(struct kernels *kernels, const struct kernel_program *program,
                                   const char *path, const struct spare *but)
 {
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it does not follow the links */
 	LIST_EACH (node, &kernels->spares) {
 		struct spare *spare = container_of(node, struct spare, node);
 

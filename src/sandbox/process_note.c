@@ -36,7 +36,8 @@ void process_note_end(const struct process *process)
 	(void)utf8_show(view_of(process->label), row.what, sizeof row.what);
 	tell_outcome(process, outcome, sizeof outcome);
 	(void)utf8_show(view_of(outcome), row.outcome, sizeof row.outcome);
-	history_add(manager, &row);
+	if (!sandbox->row.throw_away) /* nothing of it is to stay */
+		history_add(manager, &row);
 	if (manager->config.ran != NULL)
 		manager->config.ran(manager->config.ran_ctx, &sandbox->row);
 }

@@ -295,6 +295,8 @@ int registry_used(struct store *store, const char *id, int64_t now_s, struct err
 
 int registry_remove(struct store *store, const char *id, struct error *err)
 {
+	if (store_do(store, "DELETE FROM runs WHERE sandbox = ?", err, "s", id) < 0)
+		return -1;
 	return store_do(store, "DELETE FROM sandboxes WHERE id = ?", err, "s", id);
 }
 

@@ -99,6 +99,7 @@ static bool make_room(struct kernels *kernels)
 {
 	size_t count = 0;
 
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the links */
 	LIST_EACH (node, &kernels->sessions)
 		count++;
 	if (count < SESSIONS_MAX)

@@ -50,9 +50,8 @@ static int take_flag(struct option_args *args, unsigned verb, const char *arg, c
 	if (find_flag(name, verb, &i, err) < 0)
 		return -1;
 	spec = &option_specs[i];
-	/* The last one wins; of a list that would silently lose the others. */
-	if (args->flags[i] != NULL && spec->type == OPTION_TYPE_TEXT &&
-	    strchr(spec->word, ':') != NULL)
+	/* The last one wins; of directories that would silently lose the others. */
+	if (args->flags[i] != NULL && spec->word != NULL && strcmp(spec->word, "DIR:...") == 0)
 		return error_set(err, ERR_INVALID, "--%s was said before: say it once, as %s",
 		                 spec->name, spec->word);
 	if (spec->type == OPTION_TYPE_FLAG) {

@@ -126,7 +126,8 @@ int store_migrate(struct store *store, const char *const migrations[], struct er
 		return -1;
 	if (run(store,
 	        "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
-	        "PRAGMA trusted_schema = OFF; PRAGMA journal_size_limit = 4194304;",
+	        "PRAGMA trusted_schema = OFF; PRAGMA journal_size_limit = 4194304;"
+	        "PRAGMA secure_delete = ON;",
 	        err) < 0)
 		return -1;
 	while (version < known)

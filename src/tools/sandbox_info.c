@@ -111,7 +111,7 @@ static const struct param output[] = {
 /* With one digit behind the point. */
 static double mib(uint64_t bytes)
 {
-	return (double)(bytes * 10 >> 20) / 10;
+	return (double)((bytes * 10) >> 20) / 10;
 }
 
 static json_t *usage_json(const struct usage *usage)
@@ -123,7 +123,7 @@ static json_t *usage_json(const struct usage *usage)
 	if (usage->memory_peak_bytes != 0)
 		json_set(all, "memory_peak_mb", json_num(mib(usage->memory_peak_bytes)));
 	if (usage->has_cpu)
-		json_set(all, "cpu_s", json_num((double)(usage->cpu_us / 1000) / 1000));
+		json_set(all, "cpu_s", json_num((double)usage->cpu_us / 1e6));
 	if (usage->has_processes)
 		json_set(all, "processes", json_int((json_int_t)usage->processes));
 	if (usage->has_disk)
