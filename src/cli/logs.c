@@ -128,8 +128,7 @@ const struct verb verb_logs = {
 	.summary = "Show what was run, and how it ended.",
 	.help = "One line for each program, piece of code and cell that has ended, the newest "
 	        "last: "
-	        "at most 1000 of them. SANDBOX is a name or an id; also the id of one that is "
-	        "gone. "
+	        "at most 1000 of them. SANDBOX is a name or an id. They go with their sandbox. "
 	        "What was printed is not kept.",
 	.examples = examples,
 	.options = FOR_LOGS,

@@ -286,9 +286,10 @@ describe('logs and ps', () => {
   before(() => {
     verb('exec', ['--sandbox', 'logged', 'sh', '-c', 'exit 9']);
     verb('exec', ['--sandbox', 'logged', '--timeout', '1', 'sleep', '9']);
-    verb('exec', ['printf', 'a\nb']);
+    verb('exec', ['printf', 'gone with its sandbox']);
+    verb('exec', ['--sandbox', 'other', 'printf', 'a\nb']);
   });
-  after(() => verb('rm', ['logged']));
+  after(() => verb('rm', ['logged', 'other']));
 
   test('what was run in one sandbox, the newest last', () => {
     const { runs } = JSON.parse(verb('logs', ['--json', 'logged']).stdout);
@@ -303,6 +304,7 @@ describe('logs and ps', () => {
 
   test('lines for people, one for each', () => {
     const lines = verb('logs', []).stdout.split('\n');
+    assert.ok(!lines.some((line) => /gone with/.test(line)));
     assert.match(lines[0], /^STARTED +SANDBOX +TOOK +OUTCOME +WHAT$/);
     assert.match(lines.at(-2), /^20\d\d-\d\d-\d\dT\S+Z  sb_\S+ +\d+\.\d{3} s +exit code 0 +printf a\\nb$/);
   });
