@@ -72,30 +72,12 @@ static void on_done(void *ctx, const struct wire_done *done)
 	tell(ctx, done, NULL);
 }
 
-static enum error_kind kind_of(enum wire_failure failure)
-{
-	switch (failure) {
-	case WIRE_FAILED_MISSING:
-		return ERR_NOT_FOUND;
-	case WIRE_FAILED_LIMIT:
-		return ERR_LIMIT;
-	case WIRE_FAILED_INVALID:
-	case WIRE_FAILED_DENIED: /* another path is the caller's way out of both */
-		return ERR_INVALID;
-	case WIRE_FAILED_CLOSED:
-	case WIRE_FAILED_LOST:
-	case WIRE_FAILED_SYSTEM:
-	case WIRE_FAILED_COUNT:
-		break;
-	}
-	return ERR_SYSTEM;
-}
-
 static void on_failed(void *ctx, enum wire_failure failure, const struct error *why)
 {
 	struct error err = *why;
 
-	err.kind = kind_of(failure);
+	if (failure == WIRE_FAILED_DENIED) /* another path is the caller's way out */
+		err.kind = ERR_INVALID;
 	tell(ctx, NULL, &err);
 }
 
