@@ -216,3 +216,22 @@ static inline void rig_run(const struct process_wish *wish, int code, const char
 	process_free(process);
 }
 #define RIG_RUN(code, out, ...) rig_run(&(struct process_wish){ __VA_ARGS__ }, code, out)
+
+/* --- languages ------------------------------------------------------------------------------- */
+
+#define PYTHON(text) RIG_CODE("python", text)
+
+#define PYTHON_NEEDED()                                                                            \
+	do {                                                                                       \
+		RIG_NEEDED();                                                                      \
+		if (!rig_has("python"))                                                            \
+			SKIP_TEST("no python3 here");                                              \
+	} while (0)
+
+static inline bool rig_has(const char *name)
+{
+	process_look_for_languages(rig.sandbox, false, rig_hear, NULL);
+	rig_wait();
+	assert_false(rig.failed);
+	return process_languages(rig.sandbox)->of[language_find(name) - languages].runner >= 0;
+}

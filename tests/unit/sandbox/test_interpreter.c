@@ -1,28 +1,6 @@
 /* Interpreters that wait, in a real sandbox: fresh runs. */
 #include "unit/sandbox/process_rig.h"
 
-#define PYTHON(text) RIG_CODE("python", text)
-
-#define PYTHON_NEEDED()                                                                            \
-	do {                                                                                       \
-		RIG_NEEDED();                                                                      \
-		if (!has_python())                                                                 \
-			SKIP_TEST("no python3 here");                                              \
-	} while (0)
-
-static bool has(const char *name)
-{
-	process_look_for_languages(rig.sandbox, false, rig_hear, NULL);
-	rig_wait();
-	assert_false(rig.failed);
-	return process_languages(rig.sandbox)->of[language_find(name) - languages].runner >= 0;
-}
-
-static bool has_python(void)
-{
-	return has("python");
-}
-
 static const char *printed(struct process *process)
 {
 	static char text[RIG_HEAD + RIG_TAIL + 1];
@@ -332,7 +310,7 @@ static void node_is_ready_again_after_each_run(void **state)
 
 	(void)state;
 	RIG_NEEDED();
-	if (!has("javascript"))
+	if (!rig_has("javascript"))
 		SKIP_TEST("no node here");
 	RIG_RUN(0, "1\n", RIG_CODE("javascript", "console.log(1)"));
 	rig_turn(500);

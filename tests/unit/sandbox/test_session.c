@@ -9,28 +9,6 @@
 #include "sandbox/sandbox_internal.h"
 #include "unit/sandbox/process_rig.h"
 
-#define PYTHON(text) RIG_CODE("python", text)
-
-#define PYTHON_NEEDED()                                                                            \
-	do {                                                                                       \
-		RIG_NEEDED();                                                                      \
-		if (!has_python())                                                                 \
-			SKIP_TEST("no python3 here");                                              \
-	} while (0)
-
-static bool has(const char *name)
-{
-	process_look_for_languages(rig.sandbox, false, rig_hear, NULL);
-	rig_wait();
-	assert_false(rig.failed);
-	return process_languages(rig.sandbox)->of[language_find(name) - languages].runner >= 0;
-}
-
-static bool has_python(void)
-{
-	return has("python");
-}
-
 /* --- sessions --------------------------------------------------------------------------------- */
 
 static struct process_state cell(struct process **ret, const char *session, const char *code,
@@ -390,7 +368,7 @@ static void node_sessions_remember(void **state)
 	(void)state;
 	RIG_NEEDED();
 	fresh_sandbox();
-	if (!has("javascript"))
+	if (!rig_has("javascript"))
 		SKIP_TEST("no node here");
 	process = RIG_START(RIG_CODE("javascript", "let x = 41"), .session = "js");
 	rig_check(process, 0, NULL);
