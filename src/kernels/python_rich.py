@@ -230,7 +230,10 @@ def show_table(value, out, pyplot):
                            max_colwidth=option('display.max_colwidth') or 50,
                            show_dimensions=option('display.show_dimensions'))
     out.emit('text/plain', shorten(text, TEXT))
-    html = value._repr_html_()
+    html = value._repr_html_() or ''
+    begin, end = html.find('<style'), html.find('</style>')
+    if 0 <= begin < end:  # how it looks is of no use to those who read it here
+        html = html[:begin] + html[end + len('</style>'):].lstrip()
     if html and len(html.encode('utf-8', 'replace')) <= MARKUP:
         out.emit('text/html', html)
     return True

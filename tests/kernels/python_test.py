@@ -709,6 +709,7 @@ class CellPictures(unittest.TestCase):
         self.assertEqual(got.shown[0], ("text/plain", "   a\n0  1\n1  2", ""))
         self.assertEqual(got.shown[1][0], "text/html")
         self.assertIn("<table", got.shown[1][1])
+        self.assertNotIn("<style", got.shown[1][1])
         got = self.kernel.cell("pd.DataFrame({i: range(1000) for i in range(100)})")
         self.assertIn("[1000 rows x 100 columns]", got.shown[0][1])
         self.assertLess(len(got.shown[0][1]), 16384)
