@@ -83,7 +83,7 @@ static const struct param params[] = {
 	  .min = 1,
 	  .max = SESSION_NAME_MAX,
 	  .offset = offsetof(struct code_args, session),
-	  .help = "A name of letters, digits and . _ -: variables, imports and functions of "
+	  .help = "Any name without spaces: variables, imports and functions of "
 	          "earlier calls with the same name "
 	          "are there, and the last expression's value is answered. Python and JavaScript. "
 	          "Without it the code runs in a new process." },

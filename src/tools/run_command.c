@@ -8,7 +8,7 @@
 #include "tools/run_call.h"
 #include "tools/run_result.h"
 
-enum { COMMAND_MOST = 128 * 1024 - 1 }; /* of one argument, to the kernel */
+enum { COMMAND_MOST = 60000 }; /* all arguments together go in one frame to the agent */
 
 struct command_args {
 	const char *command, *cwd, *sandbox;
@@ -25,7 +25,8 @@ static const struct param params[] = {
 	  .min = 1,
 	  .max = COMMAND_MOST,
 	  .offset = offsetof(struct command_args, command),
-	  .help = "A shell line, for bash (sh where there is none). Or give `argv`." },
+	  .help = "A shell line, for bash (sh where there is none); a longer script goes to "
+	          "run_code. Or give `argv`." },
 	{ .name = "argv",
 	  .type = PARAM_STRINGS,
 	  .max = 1000,

@@ -188,6 +188,7 @@ const BAD = [
   ['run_code', { code: 'x', files: [{ path: 'a' }] }, /^argument 'files\[0\]\.content' is missing/],
   ['run_code', { code: 'x', files: [{ path: '', content: '' }] }, /^argument 'files\[0\]\.path': expected a string of 1 to 4095 bytes/],
   ['run_command', {}, /^argument 'command' is missing: expected a shell line, or 'argv'/],
+  ['run_command', { command: 'x'.repeat(60001) }, /^argument 'command': expected a string of at most 60000 bytes, got 60001/],
   ['run_command', { argv: [] }, /^argument 'command' is missing/],
   ['run_command', { command: 'a', argv: ['b'] }, /^arguments 'command' and 'argv': give one of them/],
   ['run_command', { command: '' }, /^argument 'command': expected a string of 1 to/],
