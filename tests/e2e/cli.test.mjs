@@ -159,8 +159,10 @@ print(json.dumps({'out': out.decode('utf8', 'replace'), 'status': status, 'same'
 import json, os, pty, select, signal, sys, termios, time
 names, argv = json.loads(sys.argv[1]), sys.argv[2:]
 told, tells = os.pipe()
+seen_first, look_first = os.pipe() # how the terminal was is known before anybody changes it
 leader, fd = pty.fork()
 if leader == 0: # what a shell does with a job: one without it cannot be stopped
+    os.read(seen_first, 1)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     pid = os.fork()
     if pid == 0:
@@ -174,6 +176,7 @@ if leader == 0: # what a shell does with a job: one without it cannot be stopped
         os.write(tells, b'%d\\n' % status)
         if os.WIFEXITED(status) or os.WIFSIGNALED(status): time.sleep(60)
 before, out, end = termios.tcgetattr(fd), b'', time.time() + 30
+os.write(look_first, b'x')
 said = os.fdopen(told)
 pid = int(said.readline())
 while time.time() < end and b'$ ' not in out:
