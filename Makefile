@@ -68,13 +68,13 @@ endif
 
 # --- what there is -----------------------------------------------------------------
 
-SOURCES := $(sort $(wildcard src/*/*.c src/*/*/*.c))
-HEADERS := $(sort $(wildcard src/*/*.h src/*/*/*.h))
-PARTS   := $(filter-out src/cli/main.c src/agent/main.c src/engine/filter_build.c,$(SOURCES))
+SOURCES := $(sort $(shell find src -name '*.c'))
+HEADERS := $(sort $(shell find src -name '*.h'))
+PARTS   := $(filter-out src/cli/main.c src/agent/main.c src/engine/filter/filter_build.c,$(SOURCES))
 # What the agent may be made of; the linker takes what it uses.
 AGENT   := $(filter $(addprefix src/,agent/% wire/% base/%),$(SOURCES))
 FIXTURE := $(sort $(wildcard tests/fixture/*.c))
-UNITS   := $(sort $(wildcard tests/unit/*/test_*.c))
+UNITS   := $(sort $(shell find tests/unit -name 'test_*.c'))
 FUZZERS := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # The conformance fixture links the protocol pillar and nothing else.
 PILLAR  := $(filter $(addprefix src/,base/% json/% loop/% mcp/% transport/%),$(PARTS))
@@ -143,7 +143,7 @@ build/kernels/%.o: src/kernels/%_image.S $(wildcard src/kernels/*.py src/kernels
 # Which system calls may be made inside, for each kind of machine; the linker takes the one it needs.
 FILTERS := build/filter/x86_64.o build/filter/aarch64.o
 
-build/filter/generate: src/engine/filter_build.c src/engine/filter_table.c src/engine/filter_table.h src/engine/spec.h Makefile
+build/filter/generate: src/engine/filter/filter_build.c src/engine/filter/filter_table.c src/engine/filter/filter_table.h src/engine/spec.h Makefile
 	$(say) LINK $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LANGUAGE) $(filter %.c,$^) -lseccomp -o $@
@@ -261,7 +261,7 @@ lint: ##  layers, sizes, lone headers, clang-format, cppcheck, clang-tidy, shell
 	sh scripts/lint.sh $(filter-out -MMD -MP,$(COMMON))
 
 format: ## let clang-format rewrite the sources
-	clang-format -i $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] tests/*/*/*.[ch])
+	clang-format -i $(SOURCES) $(HEADERS) $(shell find tests -name node_modules -prune -o -name '*.[ch]' -print)
 
 # What goes where below PREFIX.
 INSTALLED = bin/belljar share/man/man1/belljar.1 share/bash-completion/completions/belljar \

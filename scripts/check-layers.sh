@@ -1,75 +1,83 @@
 #!/bin/sh
-# check-layers.sh [SRC] - every #include below SRC (src) obeys the table of design.md, section 3.
-#
-# A folder may include itself and the folders of its row ("*": any). Each library's headers
-# belong to one folder, which wraps it. internal.h and *_internal.h stay in their folder.
+# check-layers.sh [SRC [DOCUMENT]] - checks every #include below SRC (src) against the table of folders in
+# DOCUMENT (ARCHITECTURE.md), which says what the rules are.
 set -eu
 src=${1:-src}
+document=${2:-ARCHITECTURE.md}
 
 {
   find "$src" -mindepth 1 -type d | sed 's,$,/,'
   find "$src" -type f -name '*.[ch]'
-} | LC_ALL=C sort | awk -v src="$src" '
-function row(folder, folders) { known[folder] = 1; allowed[folder] = " " folders " " }
-function library(pattern, folder) { owner[++libraries] = folder; header[libraries] = pattern }
-
-BEGIN {
-  # ground
-  row("base",      "")
-  row("json",      "base")
-  row("loop",      "base")
-  row("store",     "base loop")
-  # protocol pillar
-  row("mcp",       "base json loop")
-  row("transport", "base json loop mcp")
-  # sandbox pillar
-  row("wire",      "base")
-  row("agent",     "base wire")
-  row("kernels",   "base")
-  row("engine",    "base json loop wire")
-  row("engine/image",  "base json loop wire engine")
-  row("engine/native", "base json loop wire engine engine/image")
-  row("engine/docker", "base json loop wire engine engine/image")
-  row("engine/kube",   "base json loop wire engine engine/image")
-  row("egress",    "base json loop")
-  row("sandbox",   "base json loop store wire kernels engine egress")
-  # roof
-  below_tools = "base json loop store mcp wire kernels engine egress sandbox"
-  row("tools",          below_tools " tools/profiles")
-  row("tools/profiles", below_tools " tools")
-  row("server",    "*")
-  row("cli",       "*")
-
-  library("^jansson", "json")
-  library("^(event2/|event[.]h|ev[a-z]+[.]h)", "loop")
-  library("^sqlite3", "store")
-  library("^(seccomp[.]h|curl/|archive|yaml[.]h)", "engine")
-  library("^openssl/", "transport")
-}
-
+} | LC_ALL=C sort | awk -v src="$src" -v document="$document" '
+function trim(text) { gsub(/^ +| +$/, "", text); return text }
+function folder_of(path) { return match(path, /\/[^\/]*$/) ? substr(path, 1, RSTART - 1) : "" }
+function below(folder, outer) { return folder == outer || index(folder, outer "/") == 1 }
 function refuse(rule) { printf "%s:%d: %s\n", file, number, rule; failed = 1 }
 
-function folder_of(path) { return match(path, /\/[^\/]*$/) ? substr(path, 1, RSTART - 1) : "" }
+# One row: | `src/FOLDER` | holds | public headers | may use; libraries |
+function read_row(line,    cell, folder, uses, part, i, n) {
+  split(line, cell, "|")
+  folder = trim(cell[2])
+  gsub(/`/, "", folder)
+  sub(/^src\//, "", folder)
+  known[folder] = 1
+  public[folder] = " " trim(cell[4]) " "
+  gsub(/[`,]/, "", public[folder])
+  n = split(cell[5], uses, ";")
+  may_use[folder] = trim(uses[1])
+  if (n > 1)
+    libraries[folder] = trim(uses[2])
+}
 
-function check_ours(folder, name,    target) {
+function library(name, pattern) { headers[name] = pattern }
+
+BEGIN {
+  library("Jansson", "^jansson")
+  library("libevent", "^(event2/|event[.]h|ev[a-z]+[.]h)")
+  library("SQLite", "^sqlite3")
+  library("libseccomp", "^seccomp[.]h")
+  library("libyaml", "^yaml[.]h")
+  library("libcurl", "^curl/")
+  library("libarchive", "^archive")
+  library("OpenSSL", "^openssl/")
+  while ((getline line <document) > 0)
+    if (line ~ /^\| *`src\//)
+      read_row(line)
+}
+
+# Whether a folder, or one of those around it, names the target in its row.
+function allows(folder, target,    uses, i, n) {
+  if (below(folder, target))
+    return 1
+  for (; folder != ""; folder = folder_of(folder)) {
+    n = split(may_use[folder], uses, /, */)
+    for (i = 1; i <= n; i++)
+      if (uses[i] == target || uses[i] == "everything" ||
+          (sub(/\/\*$/, "", uses[i]) && below(target, uses[i])))
+        return 1
+  }
+  return 0
+}
+
+function check_ours(folder, name,    target, base) {
   target = folder_of(name)
+  base = substr(name, length(target) + 2)
   if (target == "")
     refuse("\"" name "\" names no folder: write \"" folder "/" name "\"")
   else if (!(target in known))
-    refuse("\"" name "\": src/" target " is not in the table of layers")
-  else if (target != folder && name ~ /(\/|_)internal[.]h$/)
-    refuse("\"" name "\" is for the files of src/" target " only")
-  else if (target != folder && allowed[folder] != " * " && !index(allowed[folder], " " target " "))
-    refuse("src/" folder " may not include src/" target \
-           " (it may:" (allowed[folder] == "  " ? " nothing but itself" : allowed[folder]) ")")
+    refuse("\"" name "\": src/" target " is not in the table of folders")
+  else if (!allows(folder, target))
+    refuse("src/" folder " may not use src/" target)
+  else if (!below(folder, target) && public[target] != " all " && !index(public[target], " " base " "))
+    refuse("\"" name "\" is private to src/" target)
 }
 
 function check_library(folder, name,    i) {
   if (folder_of(name) in known)
     refuse("<" name "> is ours: write \"" name "\"")
-  for (i = 1; i <= libraries; i++)
-    if (name ~ header[i] && folder != owner[i] && index(folder, owner[i] "/") != 1)
-      refuse("<" name "> is for src/" owner[i] " only")
+  for (i in headers)
+    if (name ~ headers[i] && !index(libraries[folder], i))
+      refuse("src/" folder " may not use " i)
 }
 
 {
@@ -78,7 +86,7 @@ function check_library(folder, name,    i) {
   number = 0
   if (!(folder in known)) {
     if (file ~ /\/$/ || folder == "")
-      refuse("src/" folder " is not in the table of layers (scripts/check-layers.sh)")
+      refuse("src/" folder " is not in the table of folders (" document ")")
     next
   }
   if (file ~ /\/$/)

@@ -23,20 +23,20 @@ add() {
 }
 
 agent_suites() {
-  for source in tests/unit/sandbox/test_live*.c; do
+  for source in tests/unit/agent/live/test_*.c; do
     name=$(basename "$source" .c)
-    add "unit sandbox/$name" "build/san/unit/sandbox/$name"
+    add "unit agent/live/$name" "build/san/unit/agent/live/$name"
     # Once more with the agent under the sanitizers.
-    add "unit sandbox/$name with build/san/agent" \
-      env BELLJAR_AGENT="$PWD/build/san/agent" "build/san/unit/sandbox/$name"
+    add "unit agent/live/$name with build/san/agent" \
+      env BELLJAR_AGENT="$PWD/build/san/agent" "build/san/unit/agent/live/$name"
   done
 }
 
 unit_suites() {
-  for source in tests/unit/*/test_*.c; do
+  for source in $(find tests/unit -name 'test_*.c' | LC_ALL=C sort); do
     name=${source#tests/unit/}
     case $name in
-    sandbox/test_live*) ;;
+    agent/live/*) ;;
     *) add "unit ${name%.c}" "build/san/unit/${name%.c}" ;;
     esac
   done

@@ -9,9 +9,9 @@
 #include <sys/resource.h>
 
 #include "agent/confine.h"
+#include "agent/net/proxy.h"
 #include "agent/out.h"
 #include "agent/poller.h"
-#include "agent/proxy.h"
 #include "agent/stream.h"
 #include "wire/stream.h"
 

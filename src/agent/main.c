@@ -9,7 +9,7 @@
 #include "agent/agent.h"
 #include "agent/children.h"
 #include "agent/die.h"
-#include "agent/reach.h"
+#include "agent/net/reach.h"
 #include "agent/session.h"
 #include "agent/setup.h"
 #include "base/clock.h"

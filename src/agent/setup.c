@@ -12,9 +12,9 @@
 
 #include "agent/agent.h"
 #include "agent/caps.h"
-#include "agent/path.h"
-#include "agent/reach.h"
-#include "agent/tree.h"
+#include "agent/files/path.h"
+#include "agent/net/reach.h"
+#include "agent/program/tree.h"
 #include "base/error.h"
 
 enum { PRIORITY = -10 };

@@ -7,7 +7,7 @@
 #include "agent/agent.h"
 #include "agent/die.h"
 #include "base/error.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 void stream_put(struct stream *stream, const struct wire_frame *frame)
 {

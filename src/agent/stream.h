@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "agent/relay.h"
-#include "agent/run.h"
-#include "agent/worker.h"
+#include "agent/files/worker.h"
+#include "agent/net/relay.h"
+#include "agent/program/run.h"
 #include "wire/stream.h"
 
 struct agent;

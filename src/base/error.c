@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 /* snprintf cuts in the middle of a character; the message goes into JSON. */
 static void trim(struct error *err)

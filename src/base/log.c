@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 static const char *const words[] = {
 #define X(name, word) word,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 /* Reads digits only: no sign, no spaces, no other base. Returns the rest, or NULL. */
 static const char *digits(const char *text, uint64_t *ret)

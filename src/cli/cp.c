@@ -8,14 +8,14 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/utf8.h"
-#include "cli/session.h"
-#include "sandbox/copy.h"
-#include "sandbox/host.h"
-#include "sandbox/host_path.h"
+#include "base/text/utf8.h"
+#include "cli/support/session.h"
+#include "sandbox/copy/copy.h"
+#include "sandbox/porter/host.h"
+#include "sandbox/porter/host_path.h"
+#include "sandbox/porter/porter.h"
 #include "sandbox/sandbox.h"
-#include "server/options.h"
-#include "server/porter.h"
+#include "server/options/options.h"
 #include "server/stack.h"
 
 struct cp {

@@ -1,13 +1,13 @@
-#include "server/doctor.h"
+#include "server/doctor/doctor.h"
 
 #include <stdio.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/view.h"
-#include "cli/out.h"
+#include "cli/support/out.h"
 #include "cli/verb.h"
-#include "server/options.h"
+#include "server/options/options.h"
 #include "json/json.h"
 
 enum { NAME_COLUMN = 8, DETAIL_COLUMN = 26, FIX_COLUMN = 4 };

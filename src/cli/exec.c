@@ -1,8 +1,8 @@
 #include "base/error.h"
-#include "cli/foreground.h"
-#include "cli/session.h"
+#include "cli/support/foreground.h"
+#include "cli/support/session.h"
 #include "cli/verb.h"
-#include "server/options.h"
+#include "server/options/options.h"
 
 struct exec {
 	const struct verb_call *call;

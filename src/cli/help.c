@@ -1,4 +1,4 @@
-#include "cli/usage.h"
+#include "cli/support/usage.h"
 #include "cli/verb.h"
 
 static enum verb_result run(const struct verb_call *call, struct error *err)

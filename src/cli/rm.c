@@ -6,7 +6,7 @@
 #include "loop/loop.h"
 #include "sandbox/sandbox.h"
 #include "server/confine.h"
-#include "server/options.h"
+#include "server/options/options.h"
 #include "server/owner.h"
 #include "server/stack.h"
 

@@ -6,12 +6,12 @@
 
 #include "base/attr.h"
 #include "base/error.h"
-#include "base/nearest.h"
-#include "base/utf8.h"
-#include "cli/out.h"
-#include "cli/usage.h"
+#include "base/text/nearest.h"
+#include "base/text/utf8.h"
+#include "cli/support/out.h"
+#include "cli/support/usage.h"
 #include "cli/verb.h"
-#include "server/options.h"
+#include "server/options/options.h"
 
 /* What is run, and with which arguments. */
 struct command {

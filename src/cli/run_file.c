@@ -11,15 +11,15 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/utf8.h"
-#include "cli/foreground.h"
-#include "cli/session.h"
+#include "base/text/utf8.h"
+#include "cli/support/foreground.h"
+#include "cli/support/session.h"
 #include "cli/verb.h"
 #include "kernels/languages.h"
-#include "sandbox/files.h"
-#include "sandbox/process.h"
+#include "sandbox/channel/files.h"
+#include "sandbox/process/process.h"
 #include "sandbox/sandbox.h"
-#include "server/options.h"
+#include "server/options/options.h"
 
 enum { CODE_MAX = 5 * 1024 * 1024, CODE_PERM = 0644, NAME_MAX_LEN = 100, CHUNK = 64 * 1024 };
 

@@ -1,7 +1,7 @@
 #include "base/error.h"
 #include "cli/verb.h"
-#include "server/doctor.h"
-#include "server/options.h"
+#include "server/doctor/doctor.h"
+#include "server/options/options.h"
 #include "server/server.h"
 
 static enum verb_result run(const struct verb_call *call, struct error *err)

@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cli/foreground.h"
-#include "cli/session.h"
-#include "cli/terminal.h"
+#include "cli/support/foreground.h"
+#include "cli/support/session.h"
+#include "cli/support/terminal.h"
 #include "cli/verb.h"
 #include "loop/loop.h"
-#include "server/options.h"
+#include "server/options/options.h"
 
 static const char script[] = "command -v bash >/dev/null 2>&1 && exec bash; PS1='$ ' exec sh";
 

@@ -1,4 +1,4 @@
-#include "cli/out.h"
+#include "cli/support/out.h"
 #include "cli/verb.h"
 #include "mcp/revision.h"
 

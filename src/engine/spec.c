@@ -7,7 +7,7 @@
 #include <sys/random.h>
 
 #include "base/error.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "base/view.h"
 
 const struct spec_limit spec_limits[] = {

@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "json/json.h"
 
 static void *allocate(size_t size)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "json/json.h"
 #include "json/scan.h"
 

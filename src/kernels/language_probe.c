@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "kernels/languages.h"
 
 /* find NAME: the program's path is in P. has NAME: it is there. said NUMBERS ARGUMENTS...: a line.

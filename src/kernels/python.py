@@ -1,4 +1,4 @@
-# python.py - Python's side of the conversation in sandbox/kernel_wire.h, for 3.7 and later.
+# python.py - Python's side of the conversation in sandbox/interpreter/kernel_wire.h, for 3.7 and later.
 #
 # The loader (python_loader.py) runs this text in its own namespace and then says
 #

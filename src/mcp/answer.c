@@ -1,6 +1,6 @@
 
-#include "base/base64.h"
 #include "base/error.h"
+#include "base/text/base64.h"
 #include "mcp/call.h"
 #include "mcp/content.h"
 #include "mcp/internal.h"

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "loop/loop.h"
 #include "mcp/envelope.h"
 #include "mcp/internal.h"

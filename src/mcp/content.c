@@ -3,9 +3,9 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/text/base64.h"
 
 static json_t *block(const char *type)
 {

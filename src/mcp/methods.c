@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "mcp/envelope.h"
 #include "mcp/internal.h"
 

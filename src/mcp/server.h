@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "mcp/call.h"
-#include "mcp/param.h"
+#include "mcp/param/param.h"
 
 struct loop;
 struct mcp_server;

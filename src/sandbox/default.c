@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "loop/loop.h"
-#include "sandbox/instances.h"
+#include "sandbox/registry/instances.h"
 #include "sandbox/sandbox_internal.h"
 
 enum { DEFAULTS_MAX = 32 };

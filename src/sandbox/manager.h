@@ -7,8 +7,8 @@
 
 #include "base/attr.h"
 #include "base/cleanup.h"
-#include "sandbox/process.h"
-#include "sandbox/registry.h"
+#include "sandbox/process/process.h"
+#include "sandbox/registry/registry.h"
 
 struct engine;
 struct error;

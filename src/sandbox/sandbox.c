@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "engine/filter.h"
+#include "engine/filter/filter.h"
 #include "loop/loop.h"
-#include "sandbox/channel.h"
+#include "sandbox/channel/channel.h"
 #include "sandbox/reason.h"
 #include "sandbox/sandbox_internal.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/attr.h"
 #include "engine/engine.h"
-#include "sandbox/registry.h"
+#include "sandbox/registry/registry.h"
 #include "sandbox/waiters.h"
 
 struct channel;

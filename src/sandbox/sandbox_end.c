@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "loop/loop.h"
-#include "sandbox/channel.h"
+#include "sandbox/channel/channel.h"
 #include "sandbox/sandbox_internal.h"
 
 /* --- life in memory ------------------------------------------------------------------ */

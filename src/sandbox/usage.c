@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "sandbox/channel.h"
-#include "sandbox/run.h"
+#include "sandbox/channel/channel.h"
+#include "sandbox/process/run.h"
 #include "sandbox/sandbox.h"
 
 struct usage_question {

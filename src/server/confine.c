@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "engine/filter.h"
-#include "engine/native/idmap.h"
+#include "engine/filter/filter.h"
+#include "engine/native/ids/idmap.h"
 
 enum { SERVER_ID = 524289 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "engine/native/cdi.h"
+#include "engine/native/cdi/cdi.h"
 
 static const char libraries[] = "LD_LIBRARY_PATH=";
 

@@ -1,8 +1,8 @@
 /* offer.h - what a server tells its tools: the limits in force, what a sandbox gets unless somebody
  * says otherwise, and what the engine said of itself. */
 #pragma once
-#include "server/doctor.h"
-#include "server/options.h"
+#include "server/doctor/doctor.h"
+#include "server/options/options.h"
 #include "tools/catalogue.h"
 
 struct native_report;

@@ -7,14 +7,14 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "engine/native/cdi.h"
+#include "engine/native/cdi/cdi.h"
 #include "engine/native/native.h"
 #include "loop/loop.h"
-#include "sandbox/instances.h"
 #include "sandbox/manager.h"
-#include "server/doctor.h"
+#include "sandbox/registry/instances.h"
+#include "server/doctor/doctor.h"
 #include "server/gpu_env.h"
-#include "server/options.h"
+#include "server/options/options.h"
 
 enum { JOURNAL = 256 * 1024, KEPT = 32 };
 

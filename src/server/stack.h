@@ -9,7 +9,7 @@
 
 #include "base/attr.h"
 #include "base/cleanup.h"
-#include "sandbox/registry.h"
+#include "sandbox/registry/registry.h"
 
 struct cdi;
 struct error;

@@ -18,12 +18,12 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "engine/native/cdi.h"
-#include "engine/native/spawner.h"
-#include "sandbox/instances.h"
+#include "engine/native/cdi/cdi.h"
+#include "engine/native/spawner/spawner.h"
+#include "sandbox/registry/instances.h"
 #include "server/confine.h"
 #include "server/delegation.h"
-#include "server/options.h"
+#include "server/options/options.h"
 #include "server/stack.h"
 
 enum { GPU_DIRECTORIES_MAX = 8 };

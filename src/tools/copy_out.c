@@ -1,6 +1,6 @@
 #include "tools/catalogue.h"
-#include "tools/copy_work.h"
-#include "tools/work.h"
+#include "tools/support/copy_work.h"
+#include "tools/support/work.h"
 
 struct copy_out_args {
 	const char *path, *target, *sandbox;

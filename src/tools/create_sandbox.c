@@ -8,8 +8,8 @@
 #include "mcp/content.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
-#include "tools/sandbox_json.h"
-#include "tools/work.h"
+#include "tools/support/sandbox_json.h"
+#include "tools/support/work.h"
 
 enum { IDLE_MAX_S = 31536000, LIFETIME_MAX_S = 315360000 };
 

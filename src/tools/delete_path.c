@@ -2,10 +2,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"
-#include "tools/file_work.h"
+#include "tools/support/file_work.h"
 
 enum { SHOWN = 160 };
 

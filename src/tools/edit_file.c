@@ -2,11 +2,11 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"
-#include "tools/edit_text.h"
-#include "tools/file_work.h"
+#include "tools/support/edit_text.h"
+#include "tools/support/file_work.h"
 
 enum {
 	FILE_MAX = 10 * 1024 * 1024,

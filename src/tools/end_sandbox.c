@@ -6,7 +6,7 @@
 #include "mcp/content.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
-#include "tools/work.h"
+#include "tools/support/work.h"
 
 struct end_args {
 	const char *sandbox;

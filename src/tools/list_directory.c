@@ -2,14 +2,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text/base64.h"
+#include "base/text/utf8.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"
-#include "tools/file_work.h"
-#include "tools/tree_draw.h"
+#include "tools/support/file_work.h"
+#include "tools/support/tree_draw.h"
 
 enum {
 	DEPTH_MAX = 10,

@@ -3,8 +3,8 @@
 #include "mcp/content.h"
 #include "sandbox/manager.h"
 #include "tools/catalogue.h"
-#include "tools/sandbox_json.h"
-#include "tools/work.h"
+#include "tools/support/sandbox_json.h"
+#include "tools/support/work.h"
 
 struct list_args {
 	int64_t offset, limit;

@@ -1,15 +1,15 @@
 #include <stdlib.h>
 
-#include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/text/base64.h"
 #include "mcp/content.h"
-#include "sandbox/process.h"
+#include "sandbox/process/process.h"
 #include "sandbox/sandbox.h"
-#include "tools/attend.h"
 #include "tools/catalogue.h"
-#include "tools/journal.h"
-#include "tools/work.h"
+#include "tools/support/attend.h"
+#include "tools/support/journal.h"
+#include "tools/support/work.h"
 
 enum { INPUT_MOST = 1024 * 1024 };
 

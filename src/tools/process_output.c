@@ -1,11 +1,11 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "sandbox/process.h"
-#include "tools/attend.h"
+#include "sandbox/process/process.h"
 #include "tools/catalogue.h"
-#include "tools/journal.h"
-#include "tools/work.h"
+#include "tools/support/attend.h"
+#include "tools/support/journal.h"
+#include "tools/support/work.h"
 
 struct output_args {
 	const char *process, *sandbox;

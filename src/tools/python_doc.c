@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "tools/python_scan.h"
 
 enum { BLOCKS_MAX = 16, NAME_MAX_BYTES = 200, DECORATORS_MAX = 400 };

@@ -1,13 +1,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/base64.h"
 #include "base/buf.h"
-#include "base/utf8.h"
+#include "base/text/base64.h"
+#include "base/text/utf8.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"
-#include "tools/file_text.h"
-#include "tools/file_work.h"
+#include "tools/support/file_text.h"
+#include "tools/support/file_work.h"
 
 enum {
 	LINES_DEFAULT = 2000,

@@ -1,16 +1,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/nearest.h"
-#include "base/utf8.h"
+#include "base/text/base64.h"
+#include "base/text/nearest.h"
+#include "base/text/utf8.h"
 #include "kernels/languages.h"
-#include "sandbox/process.h"
+#include "sandbox/process/process.h"
 #include "tools/catalogue.h"
-#include "tools/run_call.h"
+#include "tools/support/run_call.h"
 
 enum { CODE_MOST = 5 * 1024 * 1024, FILES_MOST = 100 };
 

@@ -3,10 +3,10 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "kernels/languages.h"
-#include "sandbox/process.h"
+#include "sandbox/process/process.h"
 #include "tools/catalogue.h"
-#include "tools/run_call.h"
-#include "tools/run_result.h"
+#include "tools/support/run_call.h"
+#include "tools/support/run_result.h"
 
 enum { COMMAND_MOST = 60000 }; /* all arguments together go in one frame to the agent */
 

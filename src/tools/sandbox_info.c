@@ -1,12 +1,12 @@
 #include "base/error.h"
 #include "kernels/languages.h"
 #include "mcp/content.h"
-#include "sandbox/process.h"
+#include "sandbox/process/process.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/usage.h"
 #include "tools/catalogue.h"
-#include "tools/sandbox_json.h"
-#include "tools/work.h"
+#include "tools/support/sandbox_json.h"
+#include "tools/support/work.h"
 
 struct info_args {
 	const char *sandbox;

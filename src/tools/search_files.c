@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "loop/loop.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"
-#include "tools/file_work.h"
+#include "tools/support/file_work.h"
 #include "wire/table.h"
 
 enum {

@@ -3,12 +3,12 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/nearest.h"
+#include "base/text/nearest.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"
-#include "tools/file_work.h"
 #include "tools/python_doc.h"
 #include "tools/python_show.h"
+#include "tools/support/file_work.h"
 
 enum {
 	SOURCE_MAX = 1024 * 1024,

@@ -1,13 +1,13 @@
 #include <inttypes.h>
 #include <sys/random.h>
 
-#include "base/base64.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text/base64.h"
+#include "base/text/utf8.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"
-#include "tools/file_work.h"
+#include "tools/support/file_work.h"
 
 enum {
 	CONTENT_MAX = 8 * 1024 * 1024, /* max_line is 10 MiB, unless somebody says otherwise */

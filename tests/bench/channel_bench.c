@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "engine/agent.h"
 #include "loop/loop.h"
-#include "sandbox/channel.h"
+#include "sandbox/channel/channel.h"
 
 #include "measure.h"
 

@@ -17,9 +17,9 @@
 #include "base/mem.h"
 #include "engine/native/native.h"
 #include "loop/loop.h"
-#include "sandbox/run.h"
+#include "sandbox/process/run.h"
 #include "sandbox/sandbox.h"
-#include "server/options.h"
+#include "server/options/options.h"
 #include "server/owner.h"
 #include "server/stack.h"
 

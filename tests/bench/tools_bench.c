@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/remove_tree.h"
+#include "base/tree/remove_tree.h"
 #include "base/view.h"
 
 #include "measure.h"

@@ -19,8 +19,8 @@
 
 #include "agent/agent.h"
 #include "agent/die.h"
-#include "agent/keeper.h"
-#include "agent/reach.h"
+#include "agent/net/reach.h"
+#include "agent/program/keeper.h"
 #include "agent/session.h"
 #include "base/buf.h"
 #include "base/error.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "engine/native/cdi_edits.h"
-#include "engine/native/cdi_spec.h"
+#include "engine/native/cdi/cdi_edits.h"
+#include "engine/native/cdi/cdi_spec.h"
 
 static void must(bool holds)
 {

@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "loop/loop.h"
 #include "loop/output.h"
-#include "sandbox/channel.h"
-#include "sandbox/internal.h"
+#include "sandbox/channel/channel.h"
+#include "sandbox/channel/internal.h"
 
 enum {
 	GREETED = 1,   /* HELLO comes first */

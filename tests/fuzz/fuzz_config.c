@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "server/options.h"
+#include "server/options/options.h"
 
 static void check_bounds(const struct options *options)
 {

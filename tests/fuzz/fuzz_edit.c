@@ -7,10 +7,10 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "cli/clients.h"
-#include "cli/edit.h"
-#include "cli/entry.h"
-#include "cli/jsonc.h"
+#include "cli/connect/clients.h"
+#include "cli/connect/edit.h"
+#include "cli/connect/entry.h"
+#include "cli/connect/jsonc.h"
 #include "json/json.h"
 
 enum { ROOM = 1 << 20 };

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
-#include "tools/front_matter.h"
+#include "base/text/utf8.h"
+#include "tools/resources/front_matter.h"
 
 static void check(const char *line, size_t size)
 {

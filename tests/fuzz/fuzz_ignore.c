@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "sandbox/ignore.h"
+#include "sandbox/copy/ignore.h"
 
 static struct ignore *read_rules(struct view directory, struct view rules)
 {

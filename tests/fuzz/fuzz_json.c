@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "json/json.h"
 #include "json/scan.h"
 

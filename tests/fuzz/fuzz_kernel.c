@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/utf8.h"
-#include "sandbox/kernel_wire.h"
+#include "base/text/utf8.h"
+#include "sandbox/interpreter/kernel_wire.h"
 
 static void check_within(struct view part, struct view frame)
 {

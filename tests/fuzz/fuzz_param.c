@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "mcp/param.h"
+#include "mcp/param/param.h"
 
 struct edit {
 	const char *old;

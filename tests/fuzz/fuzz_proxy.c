@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/proxy.h"
-#include "agent/proxy_request.h"
+#include "agent/net/proxy.h"
+#include "agent/net/proxy_request.h"
 #include "base/buf.h"
 
 static void must(bool holds)

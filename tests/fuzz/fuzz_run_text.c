@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/utf8.h"
-#include "sandbox/process.h"
-#include "tools/run_text.h"
+#include "base/text/base64.h"
+#include "base/text/utf8.h"
+#include "sandbox/process/process.h"
+#include "tools/support/run_text.h"
 
 enum { GAP_MAX = 64 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/screen.h"
+#include "base/text/screen.h"
 
 /* Written against what terminals do, not against the filter. */
 static void check(const char *text, size_t len)

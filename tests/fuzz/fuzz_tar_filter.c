@@ -6,8 +6,8 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "sandbox/ignore.h"
-#include "sandbox/tar_filter.h"
+#include "sandbox/copy/ignore.h"
+#include "sandbox/copy/tar_filter.h"
 
 /* 0, or -1 and a reason. */
 static int filter_all(const struct ignore *ignore, struct view bytes, size_t piece, struct buf *out,

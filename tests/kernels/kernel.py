@@ -1,4 +1,4 @@
-"""kernel.py - the server's end of src/sandbox/kernel_wire.h, for the tests of Python's end.
+"""kernel.py - the server's end of src/sandbox/interpreter/kernel_wire.h, for the tests of Python's end.
 
 The kernel runs below a process that adopts orphans, as the keeper in a sandbox does."""
 import ctypes

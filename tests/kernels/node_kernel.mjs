@@ -1,4 +1,4 @@
-// node_kernel.mjs - the server's side of sandbox/kernel_wire.h, for tests: a Node started as the
+// node_kernel.mjs - the server's side of sandbox/interpreter/kernel_wire.h, for tests: a Node started as the
 // server starts it, with the loader and the text that belljar carries.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';

@@ -1,4 +1,4 @@
-// node_test.mjs - Node's side of sandbox/kernel_wire.h, spoken to as the server speaks to it.
+// node_test.mjs - Node's side of sandbox/interpreter/kernel_wire.h, spoken to as the server speaks to it.
 // KERNEL_NODES (separated by ":") are the programs to test.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -35,7 +35,7 @@ lines() {
 plant base/a.c '#include "base/a.h"' '#include <stdio.h>'
 plant engine/native/ns.c '#include "engine/engine.h"' '#include "engine/image/store.h"' \
   '#include <seccomp.h>'
-plant tools/profiles/x.c '#include "tools/catalogue.h"' '#include "sandbox/run.h"'
+plant tools/profiles/x.c '#include "tools/catalogue.h"' '#include "sandbox/process/run.h"'
 plant cli/main.c '#include "server/server.h"' '#include "engine/native/ns.h"'
 plant json/json.h '#include <jansson.h>'
 plant loop/loop.c '#include <event2/event.h>'

@@ -7,7 +7,7 @@
 
 #include "base/attr.h"
 #include "engine/engine.h"
-#include "engine/native/request.h"
+#include "engine/native/spawner/request.h"
 
 struct error;
 struct loop;

@@ -1,6 +1,6 @@
 #include <errno.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "unit/test.h"
 
 static void set_keeps_kind_and_text_and_forgets_errno(void **state)

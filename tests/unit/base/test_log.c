@@ -1,7 +1,7 @@
 #include <fcntl.h>
 
 #include "base/log.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "unit/test.h"
 
 enum { TIME_LEN = 24 };

@@ -1,7 +1,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "cli/out.h"
+#include "cli/support/out.h"
 #include "cli/verb.h"
 #include "unit/cli/cli.h"
 #include "json/json.h"

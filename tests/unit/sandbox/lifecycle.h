@@ -7,12 +7,12 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "base/remove_tree.h"
+#include "base/tree/remove_tree.h"
 #include "loop/loop.h"
 #include "sandbox/manager.h"
 #include "sandbox/sandbox.h"
 #include "store/store.h"
-#include "unit/sandbox/fake_agent.h"
+#include "unit/sandbox/channel/fake_agent.h"
 #include "unit/test.h"
 
 struct engine_box {

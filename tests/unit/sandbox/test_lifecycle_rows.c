@@ -1,6 +1,6 @@
 /* What the rows say while sandboxes come and go, also when they cannot be written. */
-#include "sandbox/channel.h"
-#include "sandbox/run.h"
+#include "sandbox/channel/channel.h"
+#include "sandbox/process/run.h"
 #include "unit/sandbox/lifecycle.h"
 
 static void a_row_that_could_not_be_put_to_sleep_is_ours_still(void **state)

@@ -1,5 +1,5 @@
 /* What sandboxes go through over time: reset, idle, too old, too many, and those nobody names. */
-#include "sandbox/instances.h"
+#include "sandbox/registry/instances.h"
 #include "unit/sandbox/lifecycle.h"
 
 static struct sandbox *make(struct world *w, const struct sandbox_wish *wish)

@@ -1,6 +1,6 @@
 #include "server/gpu_env.h"
 
-#include "engine/native/cdi.h"
+#include "engine/native/cdi/cdi.h"
 #include "unit/test.h"
 
 static char *first[] = { (char[]){ "NAME=one" }, (char[]){ "LD_LIBRARY_PATH=/a" } };

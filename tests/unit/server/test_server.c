@@ -3,9 +3,9 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include "base/remove_tree.h"
+#include "base/tree/remove_tree.h"
 #include "base/view.h"
-#include "server/options.h"
+#include "server/options/options.h"
 #include "server/server.h"
 #include "unit/test.h"
 

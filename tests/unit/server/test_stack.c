@@ -1,7 +1,7 @@
 /* What stands in the way before anything is started. */
 #include "server/stack.h"
 
-#include "server/options.h"
+#include "server/options/options.h"
 #include "unit/server/place.h"
 
 static const char *below(const char *name)

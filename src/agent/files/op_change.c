@@ -1,0 +1,196 @@
+/* op_change.c - what changes names and not contents: directories made, things removed and
+ * moved. The root and the workspace stay where they are: everything else hangs on them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/files/move.h"
+#include "agent/files/ops.h"
+#include "agent/files/path.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/tree/remove_tree.h"
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+/* Is the workspace it, or in it? Goes from the workspace up to the root. */
+static int check_workspace(const struct job *job, struct view path, const struct stat *it,
+                           const struct stat *root, const char *what, struct error *err)
+{
+	AUTO_FD int fd = -1;
+	char shown[PATH_SHOW_SIZE];
+	struct error ignored;
+	struct stat st;
+
+	fd = path_open(job, view_of(job->workspace), O_PATH | O_DIRECTORY, 0, &ignored);
+	for (int i = 0; fd >= 0 && i < WIRE_PATH_MAX; i++) {
+		int above;
+
+		if (fstat(fd, &st) < 0 || is_same(&st, root))
+			return 0;
+		if (is_same(&st, it) && i == 0)
+			return error_set(err, ERR_INVALID, "the workspace itself cannot be %s",
+			                 what);
+		if (is_same(&st, it))
+			return error_set(err, ERR_INVALID,
+			                 "%s: the workspace is in it, so it cannot be %s",
+			                 path_show(path, shown), what);
+		above = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		(void)close(fd);
+		fd = above;
+	}
+	return 0;
+}
+
+/* May it be taken away from where it is? What is missing is found missing later. */
+static int check_movable(const struct job *job, struct view path, const char *what,
+                         struct error *err)
+{
+	AUTO_FD int fd = -1;
+	struct error ignored;
+	struct stat it, root;
+
+	fd = path_open(job, path, O_PATH | O_NOFOLLOW, 0, &ignored);
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &it) < 0 || fstat(job->root, &root) < 0)
+		return path_error(path, err);
+	if (is_same(&it, &root))
+		return error_set(err, ERR_INVALID, "the root itself cannot be %s", what);
+	return S_ISDIR(it.st_mode) ? check_workspace(job, path, &it, &root, what, err) : 0;
+}
+
+int op_mkdir(struct job *job, const struct wire_mkdir *request, struct wire_done *done,
+             struct error *err)
+{
+	struct path_place place;
+	AUTO_FD int dir = -1;
+
+	*done = (struct wire_done){ 0 };
+	if ((request->flags & WIRE_PARENTS) != 0)
+		return path_make_directories(job, request->path, request->perm, &done->count, err);
+	if (path_place(job, request->path, false, &place, err) < 0)
+		return -1;
+	dir = place.dir;
+	if (mkdirat(dir, place.name, request->perm & 0777) < 0)
+		return path_error(request->path, err);
+	done->count = 1;
+	return 0;
+}
+
+int op_remove(struct job *job, const struct wire_remove *request, struct wire_done *done,
+              struct error *err)
+{
+	char shown[PATH_SHOW_SIZE];
+	struct path_place place;
+	AUTO_FD int dir = -1;
+
+	*done = (struct wire_done){ .count = 1 };
+	if (check_movable(job, request->path, "removed", err) < 0 ||
+	    path_place(job, request->path, false, &place, err) < 0)
+		return -1;
+	dir = place.dir;
+	if (unlinkat(dir, place.name, 0) == 0)
+		return 0;
+	if (errno == EISDIR && unlinkat(dir, place.name, AT_REMOVEDIR) == 0)
+		return 0;
+	if (errno == EBUSY)
+		return error_set(err, ERR_INVALID, "%s: is a mount point, which cannot be removed",
+		                 path_show(request->path, shown));
+	if (errno != ENOTEMPTY && errno != EEXIST)
+		return path_error(request->path, err);
+	if ((request->flags & WIRE_RECURSIVE) != 0)
+		return remove_tree(dir, place.name, request->path, &done->count, err);
+	(void)error_set(
+	        err, ERR_INVALID,
+	        "%s: the directory is not empty: remove it recursively, or what is in it first",
+	        path_show(request->path, shown));
+	err->errnum = ENOTEMPTY;
+	return -1;
+}
+
+static int rename_place(const struct path_place *from, const struct path_place *to, bool replace)
+{
+	if (replace)
+		return renameat(from->dir, from->name, to->dir, to->name);
+	return move_to_free(from->dir, from->name, to->dir, to->name);
+}
+
+static int rename_failed(const struct wire_rename *request, struct error *err)
+{
+	int saved = errno;
+	char from[PATH_SHOW_SIZE], to[PATH_SHOW_SIZE];
+
+	(void)path_show(request->from, from);
+	(void)path_show(request->to, to);
+	errno = saved;
+	switch (saved) {
+	case EINVAL:
+		return error_set(err, ERR_INVALID, "%s: cannot be moved into itself (%s)", from,
+		                 to);
+	case EXDEV:
+		(void)error_set(
+		        err, ERR_UNSUPPORTED,
+		        "%s: cannot be moved to %s, which is on another file system: copy it", from,
+		        to);
+		err->errnum = EXDEV;
+		return -1;
+	case EBUSY:
+		return error_set(err, ERR_INVALID,
+		                 "%s: cannot be moved to %s: a mount point is there", from, to);
+	case EEXIST:
+	case ENOTEMPTY:
+	case EISDIR:
+	case ENOTDIR:
+		return error_sys(err, "%s", to);
+	default:
+		return error_sys(err, "%s", from);
+	}
+}
+
+/* "a.txt" to "b/" means into b; but what is named is what it shall be called. */
+static int check_slashes(const struct wire_rename *request, const struct path_place *from,
+                         struct error *err)
+{
+	char shown[PATH_SHOW_SIZE];
+	struct stat st;
+
+	if (!path_ends_in_slash(request->from) && !path_ends_in_slash(request->to))
+		return 0;
+	if (fstatat(from->dir, from->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return path_error(request->from, err);
+	if (S_ISDIR(st.st_mode))
+		return 0;
+	return error_set(err, ERR_INVALID,
+	                 "%s: is not a directory, so neither its old nor its new name can end in a "
+	                 "slash: give the whole new name",
+	                 path_show(request->from, shown));
+}
+
+int op_rename(struct job *job, const struct wire_rename *request, struct wire_done *done,
+              struct error *err)
+{
+	struct path_place from = { .dir = -1 }, to = { .dir = -1 };
+	int r = -1;
+
+	*done = (struct wire_done){ 0 };
+	if (check_movable(job, request->from, "moved", err) < 0 ||
+	    check_movable(job, request->to, "replaced", err) < 0 ||
+	    path_place(job, request->from, false, &from, err) < 0)
+		return -1;
+	if (path_place(job, request->to, false, &to, err) == 0 &&
+	    check_slashes(request, &from, err) == 0) {
+		r = rename_place(&from, &to, (request->flags & WIRE_RENAME_REPLACE) != 0);
+		if (r < 0)
+			(void)rename_failed(request, err);
+	}
+	if (to.dir >= 0)
+		(void)close(to.dir);
+	(void)close(from.dir);
+	return r;
+}

@@ -1,0 +1,329 @@
+#include "agent/files/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/text/utf8.h"
+
+enum {
+	RACES_MAX = 64, /* the kernel gives up when something is renamed while it goes up by ".." */
+	LINKS_MAX = 40, /* as many as the kernel follows */
+};
+
+/* A path from the root, as long as the kernel takes it. */
+struct full {
+	size_t len;
+	char text[PATH_MAX];
+};
+
+const char *path_show(struct view path, char out[PATH_SHOW_SIZE])
+{
+	return utf8_show(path, out, PATH_SHOW_SIZE);
+}
+
+int path_error(struct view path, struct error *err)
+{
+	int saved = errno;
+	char shown[PATH_SHOW_SIZE];
+
+	(void)path_show(path, shown);
+	errno = saved;
+	return error_sys(err, "%s", shown);
+}
+
+int path_not_file(struct view path, mode_t mode, struct error *err)
+{
+	const char *what = S_ISDIR(mode)    ? "a directory"
+	                   : S_ISLNK(mode)  ? "a symbolic link"
+	                   : S_ISFIFO(mode) ? "a FIFO"
+	                   : S_ISSOCK(mode) ? "a socket"
+	                                    : "a device";
+	char shown[PATH_SHOW_SIZE];
+
+	return error_set(err, ERR_INVALID, "%s: is %s, not a regular file", path_show(path, shown),
+	                 what);
+}
+
+int path_openat(int dir, const char *name, int flags, mode_t mode, unsigned resolve)
+{
+	struct open_how how = {
+		.flags = (unsigned)flags | O_CLOEXEC,
+		.mode = (flags & O_CREAT) != 0 ? mode & 0777 : 0,
+		.resolve = resolve,
+	};
+	long fd = -1;
+
+	/* The call refuses flags that mean nothing. */
+	if ((flags & O_PATH) == 0)
+		how.flags |= O_NOCTTY | O_NONBLOCK;
+	for (int i = 0; i < RACES_MAX; i++) {
+		fd = syscall(SYS_openat2, dir, name, &how, sizeof how);
+		if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
+			break;
+	}
+	return (int)fd;
+}
+
+static int open_inside(const struct job *job, const char *text, int flags, mode_t mode)
+{
+	return path_openat(job->root, text, flags, mode, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+}
+
+static int too_long(struct view path, struct error *err)
+{
+	errno = ENAMETOOLONG;
+	return path_error(path, err);
+}
+
+static int append(struct full *full, struct view part)
+{
+	if (part.len >= sizeof full->text - full->len)
+		return -1;
+	memcpy(full->text + full->len, part.ptr, part.len);
+	full->len += part.len;
+	full->text[full->len] = '\0';
+	return 0;
+}
+
+static int join(const struct job *job, struct view path, struct full *ret, struct error *err)
+{
+	ret->len = 0;
+	if (path.len == 0)
+		return error_set(err, ERR_INVALID, "the path is empty");
+	if (memchr(path.ptr, '\0', path.len) != NULL)
+		return error_set(err, ERR_INVALID, "the path has a NUL in it");
+	if (path.ptr[0] != '/' &&
+	    (append(ret, view_of(job->workspace)) < 0 || append(ret, view_of("/")) < 0))
+		return too_long(path, err);
+	return append(ret, path) < 0 ? too_long(path, err) : 0;
+}
+
+int path_open(const struct job *job, struct view path, int flags, mode_t mode, struct error *err)
+{
+	struct full full;
+	int fd;
+
+	if (join(job, path, &full, err) < 0)
+		return -1;
+	fd = open_inside(job, full.text, flags, mode);
+	return fd < 0 ? path_error(path, err) : fd;
+}
+
+/* What it is that could not be opened as a file. */
+static int explain(const struct job *job, struct view path, struct error *err)
+{
+	AUTO_FD int fd = -1;
+	struct error ignored;
+	struct stat st;
+
+	fd = path_open(job, path, O_PATH, 0, &ignored);
+	if (fd < 0 || fstat(fd, &st) < 0 || S_ISREG(st.st_mode))
+		return -1;
+	return path_not_file(path, st.st_mode, err);
+}
+
+int path_open_regular(const struct job *job, struct view path, int flags, mode_t mode,
+                      struct stat *ret, struct error *err)
+{
+	AUTO_FD int fd = path_open(job, path, flags, mode, err);
+
+	/* A FIFO nobody reads, a socket, a directory to be written to. */
+	if (fd < 0 && (err->errnum == ENXIO || err->errnum == EISDIR))
+		return explain(job, path, err);
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, ret) < 0)
+		return path_error(path, err);
+	if (!S_ISREG(ret->st_mode))
+		return path_not_file(path, ret->st_mode, err);
+	return TAKE_FD(fd);
+}
+
+int path_open_file(const struct job *job, struct view path, struct error *err)
+{
+	struct stat st;
+
+	return path_open_regular(job, path, O_RDONLY, 0, &st, err);
+}
+
+int path_open_directory(const struct job *job, struct view path, struct error *err)
+{
+	return path_open(job, path, O_RDONLY | O_DIRECTORY, 0, err);
+}
+
+/* --- where something is ------------------------------------------------------------ */
+
+static size_t without_slashes(const char *text, size_t len)
+{
+	while (len > 1 && text[len - 1] == '/')
+		len--;
+	return len;
+}
+
+/* Cuts the last name off *full, into ret: what remains is the directory, with its slash. */
+static int split(struct full *full, struct view path, struct path_place *ret, struct error *err)
+{
+	char shown[PATH_SHOW_SIZE];
+	const char *name;
+	size_t len;
+
+	full->len = without_slashes(full->text, full->len);
+	full->text[full->len] = '\0';
+	name = strrchr(full->text, '/');
+	name = name == NULL ? full->text : name + 1;
+	len = strlen(name);
+	if (len == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return error_set(err, ERR_INVALID,
+		                 "%s: must end in a name, not in '/', '.' or '..'",
+		                 path_show(path, shown));
+	if (len > PATH_NAME_MAX)
+		return too_long(path, err);
+	memcpy(ret->name, name, len + 1);
+	full->len -= len;
+	full->text[full->len] = '\0';
+	return 0;
+}
+
+/* If the place is a symbolic link, *full becomes where it leads. 1: it was one. */
+static int follow_link(const struct path_place *place, struct view path, struct full *full,
+                       struct error *err)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlinkat(place->dir, place->name, target, sizeof target);
+
+	if (n < 0 && (errno == EINVAL || errno == ENOENT))
+		return 0;
+	if (n < 0)
+		return path_error(path, err);
+	if (n > 0 && target[0] == '/')
+		full->len = 0;
+	/* A target is at most PATH_MAX - 1 long: a full buffer was perhaps cut. */
+	if ((size_t)n >= sizeof target || append(full, (struct view){ target, (size_t)n }) < 0)
+		return too_long(path, err);
+	return 1;
+}
+
+int path_place(const struct job *job, struct view path, bool follow, struct path_place *ret,
+               struct error *err)
+{
+	struct path_place place;
+	struct full full;
+
+	if (join(job, path, &full, err) < 0)
+		return -1;
+	for (int links = 0; links <= LINKS_MAX; links++) {
+		AUTO_FD int dir = -1;
+		int more;
+
+		if (split(&full, path, &place, err) < 0)
+			return -1;
+		dir = open_inside(job, full.len == 0 ? "/" : full.text, O_PATH | O_DIRECTORY, 0);
+		if (dir < 0)
+			return path_error(path, err);
+		place.dir = dir;
+		more = follow ? follow_link(&place, path, &full, err) : 0;
+		if (more < 0)
+			return -1;
+		if (more == 0) {
+			*ret = place;
+			(void)TAKE_FD(dir);
+			return 0;
+		}
+	}
+	errno = ELOOP;
+	return path_error(path, err);
+}
+
+bool path_ends_in_slash(struct view path)
+{
+	return path.len != 0 && path.ptr[path.len - 1] == '/';
+}
+
+/* --- making directories ------------------------------------------------------------ */
+
+struct making {
+	const struct job *job;
+	struct view path;
+	struct full full;
+	uint64_t made;
+};
+
+/* The directory full.text[0..end), in `above` if it is missing. Returns a descriptor. */
+static int enter_or_make(struct making *making, int above, size_t end, mode_t mode,
+                         struct error *err)
+{
+	char saved = making->full.text[end];
+	const char *name;
+	int fd;
+
+	making->full.text[end] = '\0';
+	name = strrchr(making->full.text, '/');
+	name = name == NULL ? making->full.text : name + 1;
+	fd = open_inside(making->job, making->full.text, O_PATH | O_DIRECTORY, 0);
+	if (fd < 0 && errno == ENOENT && above >= 0) {
+		if (mkdirat(above, name, mode) == 0)
+			making->made++;
+		else if (errno != EEXIST)
+			return path_error(making->path, err);
+		/* EEXIST: somebody was faster, or a link that leads nowhere; this tells. */
+		fd = open_inside(making->job, making->full.text, O_PATH | O_DIRECTORY, 0);
+	}
+	making->full.text[end] = saved;
+	return fd < 0 ? path_error(making->path, err) : fd;
+}
+
+/* All of full.text[0..len), one name after the other; the last has its own mode. */
+static int make_all(struct making *making, size_t len, mode_t last_mode, struct error *err)
+{
+	AUTO_FD int above = open_inside(making->job, "/", O_PATH | O_DIRECTORY, 0);
+
+	for (size_t at = 0; at < len;) {
+		size_t end = at;
+		int next;
+
+		while (end < len && making->full.text[end] != '/')
+			end++;
+		if (end > at) {
+			next = enter_or_make(making, above, end, end == len ? last_mode : 0777,
+			                     err);
+			if (next < 0)
+				return -1;
+			if (above >= 0)
+				(void)close(above);
+			above = next;
+		}
+		at = end + 1;
+	}
+	return 0;
+}
+
+int path_make_parents(const struct job *job, struct view path, struct error *err)
+{
+	struct making making = { .job = job, .path = path };
+	struct path_place unused;
+
+	if (join(job, path, &making.full, err) < 0 || split(&making.full, path, &unused, err) < 0)
+		return -1;
+	return make_all(&making, without_slashes(making.full.text, making.full.len), 0777, err);
+}
+
+int path_make_directories(const struct job *job, struct view path, mode_t mode, uint64_t *ret_made,
+                          struct error *err)
+{
+	struct making making = { .job = job, .path = path };
+
+	if (join(job, path, &making.full, err) < 0 ||
+	    make_all(&making, without_slashes(making.full.text, making.full.len), mode & 0777,
+	             err) < 0)
+		return -1;
+	*ret_made = making.made;
+	return 0;
+}

@@ -1,0 +1,196 @@
+#include "agent/files/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/files/perform.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+
+enum { CLOSE_MS = 2000 };
+
+static const struct carrier carrier;
+
+static void stop(struct stream *stream)
+{
+	source_close(&stream->worker.source);
+	feed_stop(&stream->worker.feed);
+}
+
+static void lose(struct stream *stream, const char *why)
+{
+	stream_kill(stream);
+	stop(stream);
+	stream_failed_as(stream, WIRE_FAILED_LOST, why);
+}
+
+/* --- what it says ------------------------------------------------------------------ */
+
+static bool may_say(uint8_t type)
+{
+	return type == WIRE_DATA || type == WIRE_ENTRIES || type == WIRE_MATCHES ||
+	       type == WIRE_STATS_ARE || type == WIRE_DONE || type == WIRE_FAILED;
+}
+
+/* The packet is in the outgoing buffer already, where a frame would begin. */
+static void pass_on(struct stream *stream, char *packet, size_t len)
+{
+	struct view bytes = { packet, len };
+	struct wire_message message;
+	struct wire_frame frame;
+	struct error err;
+
+	if (wire_frame_cut(&bytes, &frame, &err) != 1 || bytes.len != 0 || !may_say(frame.type) ||
+	    wire_decode(&frame, &message, &err) < 0)
+		return lose(stream, "the operation said what is no message");
+	frame.stream = stream->wire.id;
+	if (wire_stream_put(&stream->wire, &frame, &err) < 0)
+		return lose(stream, "the operation said what is no message");
+	out_commit(&stream->agent->out, &frame);
+	if (!stream->wire.over)
+		return;
+	stop(stream);
+	stream_free(stream);
+}
+
+/* The size of the packet that is next; 0: there will be none; -1: there is none yet. One that
+ * ended without having read all we sent is told as ECONNRESET, once, in front of its last words. */
+static ssize_t peek(const struct source *source, char header[WIRE_HEADER])
+{
+	ssize_t n;
+
+	do
+		n = recv(source->fd, header, WIRE_HEADER, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+	while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+	return n < 0 && errno != EAGAIN ? 0 : n;
+}
+
+/* It has said all it will ever say, and its last word was not the one that ends a stream. */
+static void on_silence(struct stream *stream)
+{
+	if (stream->pid != 0)
+		return source_want(&stream->worker.source, 0); /* we hear when it is reaped */
+	lose(stream, "the process that did it was killed");
+}
+
+static void on_ready(struct source *source, uint32_t events)
+{
+	struct worker *worker = container_of(source, struct worker, source);
+	struct stream *stream = container_of(worker, struct stream, worker);
+	char *packet = out_payload(&stream->agent->out) - WIRE_HEADER;
+	char header[WIRE_HEADER];
+	ssize_t n = peek(source, header);
+	const struct wire_spec *spec;
+
+	(void)events;
+	if (n < 0)
+		return;
+	if (n == 0)
+		return on_silence(stream);
+	if (n < WIRE_HEADER || n > WIRE_FRAME_MAX)
+		return lose(stream, "the operation said what is no message");
+	spec = wire_spec((uint8_t)header[0]);
+	if (spec != NULL && spec->paid && (size_t)n - WIRE_HEADER > stream->wire.credit[WIRE_OUT])
+		return source_want(source, 0);
+	n = recv(source->fd, packet, WIRE_FRAME_MAX, MSG_DONTWAIT);
+	if (n > 0)
+		pass_on(stream, packet, (size_t)n);
+}
+
+static void on_credit(struct stream *stream, uint8_t channel)
+{
+	if (channel == WIRE_OUT && !stream->worker.closing)
+		source_want(&stream->worker.source, EPOLLIN);
+}
+
+/* --- what it hears ----------------------------------------------------------------- */
+
+static void on_message(struct stream *stream, const struct wire_message *message, uint8_t channel)
+{
+	(void)channel;
+	if (message->type == WIRE_DATA)
+		feed_put(&stream->worker.feed, message->data.bytes);
+	if (message->type == WIRE_END)
+		feed_end(&stream->worker.feed);
+}
+
+static void on_close(struct stream *stream)
+{
+	stop(stream);
+	if (stream->pid == 0) /* what it had said was waiting for credit */
+		return stream_failed_as(stream, WIRE_FAILED_CLOSED, "closed");
+	stream->worker.closing = true;
+	stream_due(stream, clock_now_ms() + CLOSE_MS);
+}
+
+/* Its last word may still be in the socket. */
+static void on_child(struct stream *stream, int status)
+{
+	char header[WIRE_HEADER];
+
+	(void)status;
+	if (stream->worker.closing)
+		return stream_failed_as(stream, WIRE_FAILED_CLOSED, "closed");
+	if (peek(&stream->worker.source, header) <= 0)
+		on_silence(stream);
+}
+
+static void on_due(struct stream *stream)
+{
+	stream_kill(stream);
+}
+
+static const struct carrier carrier = { on_message, on_credit, on_close, on_child, on_due };
+
+/* --- starting ---------------------------------------------------------------------- */
+
+static int start(struct stream *stream, const struct wire_message *message, const int pair[2],
+                 struct error *err)
+{
+	struct worker *worker = &stream->worker;
+	int inner = stream->agent->poller.inner;
+	int again;
+
+	if (fd_set_nonblocking(pair[0], err) < 0)
+		return -1;
+	again = fcntl(pair[0], F_DUPFD_CLOEXEC, 0);
+	if (again < 0)
+		return error_sys(err, "a socket");
+	if (feed_start(&worker->feed, stream, WIRE_IN, again, NULL, err) < 0)
+		return -1;
+	worker->feed.packets = true;
+	stream->pid = fork();
+	if (stream->pid == 0)
+		perform(stream->agent, message, pair[1]);
+	if (stream->pid < 0) {
+		stream->pid = 0;
+		return error_sys(err, "no room for another process in the sandbox");
+	}
+	return source_add(&worker->source, inner, pair[0], EPOLLIN, on_ready, err);
+}
+
+void worker_open(struct stream *stream, const struct wire_message *message)
+{
+	struct error err;
+	int pair[2];
+
+	stream->carrier = &carrier;
+	stream->worker = (struct worker){ .source.fd = -1, .feed.source.fd = -1 };
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		(void)error_sys(&err, "socketpair");
+		return stream_failed(stream, &err);
+	}
+	if (start(stream, message, pair, &err) < 0) {
+		if (stream->worker.source.fd < 0)
+			(void)close(pair[0]);
+		stream_kill(stream);
+		stop(stream);
+		stream_failed(stream, &err);
+	}
+	(void)close(pair[1]);
+}

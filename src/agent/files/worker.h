@@ -1,0 +1,23 @@
+/* worker.h - file operations, each by a child of its own that has the user's rights.
+ *
+ * The child runs one operation (ops.h) and speaks whole frames over a socket, one a packet.
+ * It is no more trusted than the user's own programs: the agent checks what it says by the
+ * table and the rules of the stream before it passes it on, and only reads what there is
+ * credit for.
+ * When the stream is closed the socket goes first, so that the child can undo what is half
+ * done; if it does not end, it is killed. */
+#pragma once
+#include "agent/poller.h"
+#include "agent/program/feed.h"
+
+struct stream;
+struct wire_message;
+
+struct worker {
+	struct source source; /* SOCK_SEQPACKET */
+	struct feed feed;     /* the other direction */
+	bool closing;
+};
+
+/* READ, WRITE, STAT ... STATS. */
+void worker_open(struct stream *stream, const struct wire_message *message);

@@ -1,0 +1,152 @@
+#include "base/text/utf8.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Lead bytes, and the range their first continuation byte must lie in. */
+static const struct lead {
+	unsigned char from, to, len, second_min, second_max;
+} leads[] = {
+	{ 0x00, 0x7f, 1, 0x00, 0x00 }, { 0xc2, 0xdf, 2, 0x80, 0xbf }, { 0xe0, 0xe0, 3, 0xa0, 0xbf },
+	{ 0xe1, 0xec, 3, 0x80, 0xbf }, { 0xed, 0xed, 3, 0x80, 0x9f }, { 0xee, 0xef, 3, 0x80, 0xbf },
+	{ 0xf0, 0xf0, 4, 0x90, 0xbf }, { 0xf1, 0xf3, 4, 0x80, 0xbf }, { 0xf4, 0xf4, 4, 0x80, 0x8f },
+};
+
+static const struct lead *lead_of(unsigned char byte)
+{
+	for (size_t i = 0; i < sizeof leads / sizeof leads[0]; i++)
+		if (byte >= leads[i].from && byte <= leads[i].to)
+			return &leads[i];
+	return NULL;
+}
+
+size_t utf8_char(struct view v)
+{
+	const unsigned char *bytes = (const unsigned char *)v.ptr;
+	const struct lead *lead;
+
+	if (v.len == 0 || (lead = lead_of(bytes[0])) == NULL || lead->len > v.len)
+		return 0;
+	if (lead->len > 1 && (bytes[1] < lead->second_min || bytes[1] > lead->second_max))
+		return 0;
+	for (size_t i = 2; i < lead->len; i++)
+		if ((bytes[i] & 0xc0) != 0x80)
+			return 0;
+	return lead->len;
+}
+
+/* How many bytes in front are ASCII, by eights: most text is. */
+static size_t ascii_run(struct view v)
+{
+	size_t run = 0;
+	uint64_t eight;
+
+	for (; v.len - run >= sizeof eight; run += sizeof eight) {
+		memcpy(&eight, v.ptr + run, sizeof eight);
+		if ((eight & 0x8080808080808080u) != 0)
+			break;
+	}
+	return run;
+}
+
+bool utf8_valid(struct view v)
+{
+	while (v.len != 0) {
+		size_t run = ascii_run(v);
+		size_t n = run != 0 ? run : utf8_char(v);
+
+		if (n == 0)
+			return false;
+		v.ptr += n;
+		v.len -= n;
+	}
+	return true;
+}
+
+/* Steps back over at most three continuation bytes to the last lead byte; the cut is
+ * behind that character if it is whole, before it if not. */
+size_t utf8_prefix(const char *text, size_t len, size_t max)
+{
+	size_t end = len < max ? len : max;
+	size_t start = end;
+
+	while (start > 0 && end - start < 3 && ((unsigned char)text[start - 1] & 0xc0) == 0x80)
+		start--;
+	if (start == 0 || (unsigned char)text[start - 1] < 0x80)
+		return end;
+	start--;
+	if (utf8_char((struct view){ text + start, end - start }) == 0)
+		return start;
+	return end;
+}
+
+/* The code point of a well-formed character of n bytes. */
+static uint32_t code_point(const char *text, size_t n)
+{
+	static const unsigned char lead_bits[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	uint32_t point;
+
+	assert(n != 0 && n < sizeof lead_bits);
+	point = (unsigned char)text[0] & lead_bits[n];
+	for (size_t i = 1; i < n; i++)
+		point = point << 6 | ((unsigned char)text[i] & 0x3f);
+	return point;
+}
+
+/* What a terminal or a reader would obey instead of show: C0 and C1 controls, line and
+ * paragraph separators, marks that reorder the text around them or are not seen. */
+static bool is_control(uint32_t point)
+{
+	return point < 0x20 || (point >= 0x7f && point < 0xa0) ||
+	       (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) ||
+	       point == 0xfeff;
+}
+
+static size_t show_one(struct view v, char *out, size_t size, size_t *consumed)
+{
+	static const char named[] = "\n\t\r", letters[] = "ntr";
+	size_t n = utf8_char(v);
+	const char *name;
+	uint32_t point;
+
+	*consumed = n != 0 ? n : 1;
+	if (n == 0)
+		return (size_t)snprintf(out, size, "\\x%02x", (unsigned char)v.ptr[0]);
+	point = code_point(v.ptr, n);
+	if (point != 0 && point < 0x20 && (name = strchr(named, (int)point)) != NULL)
+		return (size_t)snprintf(out, size, "\\%c", letters[name - named]);
+	if (is_control(point))
+		return (size_t)snprintf(out, size, point < 0x80 ? "\\x%02x" : "\\u%04x", point);
+	memcpy(out, v.ptr, n);
+	return n;
+}
+
+/* The whole text is tried first; `whole` is where it stood when "..." still fitted. */
+const char *utf8_show(struct view v, char *out, size_t size)
+{
+	size_t used = 0, whole = 0;
+
+	if (size < 8)
+		return "";
+	while (v.len != 0) {
+		char piece[8];
+		size_t consumed;
+		size_t n = show_one(v, piece, sizeof piece, &consumed);
+
+		if (n >= size - used) {
+			memcpy(out + whole, "...", 3);
+			used = whole + 3;
+			break;
+		}
+		memcpy(out + used, piece, n);
+		used += n;
+		if (used + sizeof "..." <= size)
+			whole = used;
+		v.ptr += consumed;
+		v.len -= consumed;
+	}
+	out[used] = '\0';
+	return out;
+}

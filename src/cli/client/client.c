@@ -1,0 +1,307 @@
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/text/utf8.h"
+#include "cli/client/client_link.h"
+#include "cli/client/client_show.h"
+#include "cli/client/client_tour.h"
+#include "cli/support/out.h"
+#include "cli/support/session.h"
+#include "cli/verb.h"
+#include "server/options/options.h"
+
+enum { WORDS_MAX = 3, ARGUMENTS_MAX = 10 * 1024 * 1024, CHUNK = 64 * 1024 };
+
+struct client {
+	const char *words[WORDS_MAX]; /* what to do, and with what; NULL where there is none */
+	const char *const *flags;     /* for the server */
+	bool as_json;
+	json_t *arguments; /* read before there is a server */
+	struct link link;
+	bool failed; /* a tool's answer was an error */
+};
+
+typedef int action_fn(struct client *client, struct error *err);
+
+/* --- what can be done ------------------------------------------------------------------------- */
+
+static int list(struct client *client, const char *method, const char *key, const char *name,
+                struct error *err)
+{
+	AUTO_JSON json_t *entries = NULL;
+
+	if (link_list(&client->link, method, key, &entries, err) < 0)
+		return -1;
+	if (client->as_json)
+		show_json(entries);
+	else
+		show_list(entries, name);
+	return 0;
+}
+
+static int list_tools(struct client *client, struct error *err)
+{
+	return list(client, "tools/list", "tools", "name", err);
+}
+
+static int list_prompts(struct client *client, struct error *err)
+{
+	return list(client, "prompts/list", "prompts", "name", err);
+}
+
+static int list_resources(struct client *client, struct error *err)
+{
+	if (list(client, "resources/list", "resources", "uri", err) < 0)
+		return -1;
+	if (client->as_json)
+		return 0;
+	return list(client, "resources/templates/list", "resourceTemplates", "uriTemplate", err);
+}
+
+static int ask(struct client *client, const char *method, json_t *params, json_t **ret,
+               struct error *err)
+{
+	if (link_request(&client->link, method, params, ret, err) < 0)
+		return -1;
+	if (client->as_json)
+		show_json(*ret);
+	return 0;
+}
+
+static json_t *named_params(struct client *client)
+{
+	json_t *params = json_obj();
+
+	json_set_text(params, "name", client->words[1]);
+	json_set(params, "arguments", json_incref(client->arguments));
+	return params;
+}
+
+static int call_tool(struct client *client, struct error *err)
+{
+	AUTO_JSON json_t *result = NULL;
+
+	if (ask(client, "tools/call", named_params(client), &result, err) < 0)
+		return -1;
+	if (!client->as_json)
+		show_content(json_object_get(result, "content"), 0, 0);
+	client->failed = json_is_true(json_object_get(result, "isError"));
+	return 0;
+}
+
+static int get_prompt(struct client *client, struct error *err)
+{
+	AUTO_JSON json_t *result = NULL;
+	const json_t *messages;
+
+	if (ask(client, "prompts/get", named_params(client), &result, err) < 0)
+		return -1;
+	messages = json_object_get(result, "messages");
+	for (size_t i = 0; !client->as_json && i < json_array_size(messages); i++)
+		show_block(json_object_get(json_array_get(messages, i), "content"), 0, 0);
+	return 0;
+}
+
+static int read_resource(struct client *client, struct error *err)
+{
+	AUTO_JSON json_t *result = NULL;
+	json_t *params = json_obj();
+	const json_t *contents;
+
+	json_set_text(params, "uri", client->words[1]);
+	if (ask(client, "resources/read", params, &result, err) < 0)
+		return -1;
+	contents = json_object_get(result, "contents");
+	for (size_t i = 0; !client->as_json && i < json_array_size(contents); i++) {
+		AUTO_JSON json_t *block = json_obj();
+
+		json_set_text(block, "type", "resource");
+		json_set(block, "resource", json_incref(json_array_get(contents, i)));
+		show_block(block, 0, 0);
+	}
+	return 0;
+}
+
+static const struct action {
+	const char *name;
+	const char *operand; /* what stands behind it; NULL: nothing */
+	bool takes_json;     /* and then arguments */
+
+	action_fn *act;
+} actions[] = {
+	{ "tools", NULL, false, list_tools },         { "call", "TOOL", true, call_tool },
+	{ "prompts", NULL, false, list_prompts },     { "prompt", "NAME", true, get_prompt },
+	{ "resources", NULL, false, list_resources }, { "read", "URI", false, read_resource },
+};
+
+static const char *action_name_at(size_t i)
+{
+	return i < ARRAY_LEN(actions) ? actions[i].name : NULL;
+}
+
+/* --- what was said --------------------------------------------------------------------------- */
+
+static int read_stdin(struct buf *buf, struct error *err)
+{
+	char chunk[CHUNK];
+
+	for (;;) {
+		ssize_t n = read(STDIN_FILENO, chunk, sizeof chunk);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return error_sys(err, "read standard input");
+		if (n == 0)
+			return 0;
+		if (buf_add(buf, (struct view){ chunk, (size_t)n }, err) < 0)
+			return error_wrap(err, "arguments");
+	}
+}
+
+static int read_arguments(struct client *client, struct error *err)
+{
+	static const struct json_limits limits = { .depth = 64, .values = 200000 };
+	const char *said = client->words[2] != NULL ? client->words[2] : "{}";
+	AUTO_BUF struct buf buf;
+	struct view text = view_of(said);
+
+	buf_init(&buf, ARGUMENTS_MAX);
+	if (strcmp(said, "-") == 0) {
+		if (read_stdin(&buf, err) < 0)
+			return -1;
+		text = buf_view(&buf);
+	}
+	if (json_read(text, &limits, &client->arguments, NULL, err) < 0)
+		return error_wrap(err, "arguments");
+	if (!json_is_object(client->arguments))
+		return error_set(err, ERR_INVALID,
+		                 "arguments: expected an object, such as '{\"seconds\": 1}'");
+	return 0;
+}
+
+/* Flags for the server are the first word with a hyphen, and what is behind it. */
+static int take_words(struct client *client, const char *const *operands, struct error *err)
+{
+	size_t count = 0;
+	char shown[80];
+
+	for (; *operands != NULL && ((*operands)[0] != '-' || (*operands)[1] == '\0'); operands++) {
+		if (count == WORDS_MAX)
+			return error_set(err, ERR_INVALID, "client: unexpected argument '%s'",
+			                 utf8_show(view_of(*operands), shown, sizeof shown));
+		client->words[count++] = *operands;
+	}
+	client->flags = operands;
+	return 0;
+}
+
+static int choose(struct client *client, const struct action **ret, struct error *err)
+{
+	char shown[80];
+	const struct action *action = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(actions); i++)
+		if (client->words[0] != NULL && strcmp(actions[i].name, client->words[0]) == 0)
+			action = &actions[i];
+	*ret = action;
+	if (action == NULL)
+		return client->as_json ? error_set(err, ERR_INVALID,
+		                                   "client: --json is for an action, such as call")
+		                       : 0;
+	if (action->operand != NULL && client->words[1] == NULL)
+		return error_set(err, ERR_INVALID, "client %s: the %s is missing", action->name,
+		                 action->operand);
+	for (size_t i = action->operand == NULL ? 1
+	                : action->takes_json    ? 3
+	                                        : 2;
+	     i < WORDS_MAX; i++)
+		if (client->words[i] != NULL)
+			return error_set(err, ERR_INVALID, "client %s: unexpected argument '%s'",
+			                 action->name,
+			                 utf8_show(view_of(client->words[i]), shown, sizeof shown));
+	return action->takes_json ? read_arguments(client, err) : 0;
+}
+
+/* --- the verb -------------------------------------------------------------------------------- */
+
+static int tour(struct client *client, const json_t *server, struct error *err)
+{
+	const json_t *info = json_object_get(server, "serverInfo");
+	const char *title = json_text(info, "title"), *version = json_text(info, "version");
+	char shown[80];
+
+	out("A server was started, as a client would: %s",
+	    utf8_show(view_of(title != NULL ? title : "?"), shown, sizeof shown));
+	out(" %s. Each > is a call, and what follows its answer.\n\n",
+	    utf8_show(view_of(version != NULL ? version : "?"), shown, sizeof shown));
+	return tour_run(&client->link, &client->failed, err);
+}
+
+static int converse(struct client *client, const struct action *action, struct error *err)
+{
+	AUTO_JSON json_t *server = NULL;
+
+	if (link_open(&client->link, client->flags, &server, err) < 0)
+		return -1;
+	client->link.with_progress = isatty(STDERR_FILENO) == 1;
+	return action != NULL ? action->act(client, err) : tour(client, server, err);
+}
+
+static enum verb_result run(const struct verb_call *call, struct error *err)
+{
+	struct client client = { .as_json = call->options->json };
+	const struct action *action;
+	int r;
+
+	if (take_words(&client, call->operands, err) < 0 || choose(&client, &action, err) < 0) {
+		json_decref(client.arguments);
+		return VERB_MISUSED;
+	}
+	r = converse(&client, action, err);
+	link_close(&client.link);
+	json_decref(client.arguments);
+	if (r < 0 && client.link.is_cancelled) {
+		*call->status = STATUS_SIGNAL + SIGINT;
+		return VERB_DONE;
+	}
+	*call->status = client.failed ? 1 : 0;
+	return r < 0 ? VERB_FAILED : VERB_DONE;
+}
+
+static const struct verb_example examples[] = {
+	{ "belljar client", "A walk through the tools." },
+	{ "belljar client tools", "What can be called." },
+	{ "belljar client call run_code '{\"language\": \"python\", \"code\": \"print(1)\"}'",
+	  "Call a tool and print its answer." },
+	{ "belljar client call --json run_command - <arguments.json",
+	  "Arguments from standard input, the whole answer as JSON." },
+	{ "belljar client read belljar://tools/run_code", "The manual of a tool." },
+	{ "belljar client tools -- --state-dir /tmp/try", "With flags for the server." },
+	{ NULL, NULL },
+};
+
+const struct verb verb_client = {
+	.name = "client",
+	.operand = "ACTION",
+	.operand_rest = true,
+	.operand_choice = action_name_at,
+	.summary = "Talk to a server as an MCP client does, to try things and for scripts.",
+	.help = "Starts a server ('belljar serve', with the flags that stand behind --), does one "
+	        "thing, and lets it end. Without an ACTION it walks through the tools: it makes a "
+	        "sandbox, uses it and deletes it, and prints what was said.\n\n"
+	        "tools, prompts and resources list what there is. 'call TOOL JSON' calls a tool "
+	        "with these arguments, 'prompt NAME JSON' fetches a prompt; JSON may be left out, "
+	        "and - reads it from standard input. 'read URI' reads a resource. Text is printed "
+	        "as it is, of pictures only their size; --json prints the whole result.\n\n"
+	        "The exit status is 1 if a tool's answer is an error. The first Ctrl-C cancels the "
+	        "call, a second one does not wait for the server either.",
+	.examples = examples,
+	.options = FOR_CLIENT,
+	.run = run,
+};

@@ -1,0 +1,288 @@
+#include "cli/connect/client_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/mem.h"
+
+enum { LARGEST_FILE = 16 * 1024 * 1024, MOST_BACKUPS = 1000 };
+enum { LOCK_WAIT_MS = 5000, LOCK_PAUSE_MS = 10 };
+
+/* --- opening --- */
+
+/* 1: there is a file, 0: there is none yet. */
+static int resolve(const char *path, char **ret, struct stat *ret_st, struct error *err)
+{
+	struct stat st;
+	char *target;
+
+	if (lstat(path, &st) < 0) {
+		if (errno == ENOENT)
+			return 0;
+		return error_sys(err, "'%s'", path);
+	}
+	target = realpath(path, NULL);
+	if (target == NULL && errno == ENOENT)
+		return error_set(err, ERR_NOT_FOUND,
+		                 "'%s' is a link to nothing; remove it or create its target", path);
+	if (target == NULL || stat(target, &st) < 0) {
+		(void)error_sys(err, "'%s'", path);
+		free(target);
+		return -1;
+	}
+	*ret = target;
+	*ret_st = st;
+	return 1;
+}
+
+static int make_directories(const char *path, struct error *err)
+{
+	AUTO_FREE char *partial = mem_dup(path);
+
+	for (char *slash = strchr(partial + 1, '/'); slash != NULL;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(partial, 0700) < 0 && errno != EEXIST)
+			return error_sys(err, "create directory '%s'", partial);
+		*slash = '/';
+	}
+	return 0;
+}
+
+/* The caller frees. */
+static char *directory_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (slash == NULL)
+		return mem_dup(".");
+	return slash == path ? mem_dup("/") : mem_dup_len(path, (size_t)(slash - path));
+}
+
+/* A file system that knows no such locks (NFS) leaves us the check before the file is
+ * replaced, which is why failing to lock is not an error. */
+static int wait_for_lock(int fd, const char *directory, struct error *err)
+{
+	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_MS * 1000000L };
+	uint64_t deadline = clock_now_ms() + LOCK_WAIT_MS;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return 0;
+		if (clock_now_ms() >= deadline)
+			return error_set(err, ERR_LIMIT,
+			                 "another program has held the lock on '%s' for %d "
+			                 "seconds; try again",
+			                 directory, LOCK_WAIT_MS / 1000);
+		(void)nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+static int lock_directory(const char *path, int *ret, struct error *err)
+{
+	AUTO_FREE char *directory = directory_of(path);
+	AUTO_FD int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return error_sys(err, "open directory '%s'", directory);
+	if (wait_for_lock(fd, directory, err) < 0)
+		return -1;
+	*ret = TAKE_FD(fd);
+	return 0;
+}
+
+/* The path is resolved first to know which directory to lock, and by the caller again when
+ * nobody else of us can change it any more. */
+static int lock_for(const char *path, int *ret, struct error *err)
+{
+	AUTO_FREE char *target = NULL;
+	struct stat st;
+	int there = resolve(path, &target, &st, err);
+
+	if (there < 0 || (there == 0 && make_directories(path, err) < 0))
+		return -1;
+	return lock_directory(target != NULL ? target : path, ret, err);
+}
+
+/* Replacing gives the file to whoever replaces it; only root can give it back. */
+static int check_owner(const struct client_file *file, struct error *err)
+{
+	if (geteuid() != 0 && file->st.st_uid != geteuid())
+		return error_set(err, ERR_INVALID, "'%s' belongs to another user", file->path);
+	return 0;
+}
+
+static int read_target(struct client_file *file, struct error *err)
+{
+	int there = resolve(file->path, &file->target, &file->st, err);
+
+	if (there <= 0)
+		return there;
+	if (check_owner(file, err) < 0)
+		return -1;
+	return fd_read_file(file->target, &file->text, err);
+}
+
+int client_file_open(struct client_file *ret, const char *path, struct error *err)
+{
+	struct client_file file = { .path = path, .lock = -1 };
+
+	if (lock_for(path, &file.lock, err) < 0)
+		return -1;
+	buf_init(&file.text, LARGEST_FILE);
+	if (read_target(&file, err) < 0) {
+		client_file_close(&file);
+		return -1;
+	}
+	*ret = file;
+	return 0;
+}
+
+void client_file_close(struct client_file *file)
+{
+	free(file->target);
+	file->target = NULL;
+	buf_done(&file->text);
+	cleanup_fd(&file->lock);
+	file->lock = -1;
+}
+
+/* --- writing --- */
+
+/* With the mode and, if we may, the owner of the file that was read. */
+static int write_like(int fd, const struct client_file *file, struct view text, struct error *err)
+{
+	bool fresh = file->target == NULL;
+
+	if (fd_write_all(fd, text, err) < 0)
+		return -1;
+	if (!fresh && geteuid() == 0 && fchown(fd, file->st.st_uid, file->st.st_gid) < 0)
+		return error_sys(err, "give it back to its owner");
+	if (fchmod(fd, fresh ? 0600 : file->st.st_mode & 0777) < 0 || fsync(fd) < 0)
+		return error_sys(err, "finish");
+	return 0;
+}
+
+static int make_backup(const struct client_file *file, char **ret, struct error *err)
+{
+	for (int i = 1; i <= MOST_BACKUPS; i++) {
+		char *path = i == 1 ? mem_format("%s.belljar-backup", file->path)
+		                    : mem_format("%s.belljar-backup-%d", file->path, i);
+		/* O_EXCL: never over an earlier backup, never through a link. */
+		AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+		if (fd >= 0 && write_like(fd, file, buf_view(&file->text), err) == 0) {
+			*ret = path;
+			return 0;
+		}
+		if (fd < 0 && errno == EEXIST) {
+			free(path);
+			continue;
+		}
+		if (fd < 0)
+			(void)error_sys(err, "create");
+		else
+			(void)unlink(path);
+		(void)error_wrap(err, "backup '%s'", path);
+		free(path);
+		return -1;
+	}
+	return error_set(err, ERR_LIMIT, "'%s' has %d backups already; remove some", file->path,
+	                 MOST_BACKUPS);
+}
+
+/* --- replacing --- */
+
+/* 1: it holds what was read, 0: it does not, or is gone. */
+static int is_unchanged(const struct client_file *file, struct error *err)
+{
+	AUTO_BUF struct buf now;
+	struct error why;
+
+	buf_init(&now, LARGEST_FILE);
+	if (fd_read_file(file->target, &now, &why) < 0) {
+		if (why.kind == ERR_NOT_FOUND || why.kind == ERR_LIMIT)
+			return 0;
+		*err = why;
+		return -1;
+	}
+	return now.len == file->text.len &&
+	       (now.len == 0 || memcmp(now.ptr, file->text.ptr, now.len) == 0);
+}
+
+/* 1: put there, 0: there is a file by now. */
+static int put_new(const char *temporary, const char *path, struct error *err)
+{
+	if (renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+		return 1;
+	if (errno == EEXIST)
+		return 0;
+	/* Not every file system knows the flag. */
+	if (errno == EINVAL && access(path, F_OK) < 0 && rename(temporary, path) == 0)
+		return 1;
+	return error_sys(err, "rename to '%s'", path);
+}
+
+/* 1: replaced, 0: it changed. */
+static int put_in_place(const struct client_file *file, const char *temporary, struct error *err)
+{
+	int r;
+
+	if (file->target == NULL)
+		return put_new(temporary, file->path, err);
+	r = is_unchanged(file, err);
+	if (r > 0 && rename(temporary, file->target) < 0)
+		return error_sys(err, "rename to '%s'", file->target);
+	return r;
+}
+
+/* The new text is complete on disk before it takes the file's place. */
+static int write_and_put(const struct client_file *file, struct view text, struct error *err)
+{
+	const char *path = file->target != NULL ? file->target : file->path;
+	AUTO_FREE char *temporary = mem_format("%s.XXXXXX", path);
+	AUTO_FD int fd = mkostemp(temporary, O_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return error_sys(err, "create '%s'", temporary);
+	r = write_like(fd, file, text, err);
+	if (r < 0)
+		(void)error_wrap(err, "write '%s'", temporary);
+	else
+		r = put_in_place(file, temporary, err);
+	if (r <= 0)
+		(void)unlink(temporary);
+	return r;
+}
+
+int client_file_replace(const struct client_file *file, struct view text, char **ret_backup,
+                        struct error *err)
+{
+	char *backup = NULL;
+	int r;
+
+	if (file->target != NULL && make_backup(file, &backup, err) < 0)
+		return -1;
+	r = write_and_put(file, text, err);
+	if (r > 0) {
+		*ret_backup = backup;
+		return r;
+	}
+	if (backup != NULL)
+		(void)unlink(backup);
+	free(backup);
+	return r;
+}

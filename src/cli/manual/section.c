@@ -1,0 +1,186 @@
+#include "cli/manual/section.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/attr.h"
+#include "cli/support/out.h"
+#include "cli/support/usage.h"
+#include "cli/verb.h"
+#include "server/options/options.h"
+
+enum { SOURCE_WIDTH = 70 }; /* leaves room for escapes below 80 */
+
+/* Characters that roff prints as others, or reads as commands. */
+static const struct escape {
+	char character;
+	const char *roff;
+} escapes[] = {
+	{ '\\', "\\e" },  { '-', "\\-" },   { '\'', "\\(aq" },
+	{ '`', "\\(ga" }, { '^', "\\(ha" }, { '~', "\\(ti" },
+};
+
+static const char *escape(char c, char plain[2])
+{
+	for (size_t i = 0; i < ARRAY_LEN(escapes); i++)
+		if (escapes[i].character == c)
+			return escapes[i].roff;
+	plain[0] = c;
+	plain[1] = '\0';
+	return plain;
+}
+
+/* Returns how many columns of the source it took. */
+static size_t print_word(const char *word, size_t len)
+{
+	size_t columns = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		char plain[2];
+		const char *roff = escape(word[i], plain);
+
+		out("%s", roff);
+		columns += strlen(roff);
+	}
+	return columns;
+}
+
+/* A sentence ends with this word: roff wants the next one on its own line. */
+static bool ends_sentence(const char *word, size_t len)
+{
+	return strchr(".?!", word[len - 1]) != NULL && word[len] == ' ' &&
+	       isupper((unsigned char)word[len + 1]) != 0;
+}
+
+void section_text(const char *text)
+{
+	size_t column = 0;
+
+	while (*text != '\0') {
+		size_t len = strcspn(text, " \n");
+
+		if (column != 0 && column + 1 + len > SOURCE_WIDTH) {
+			out("\n");
+			column = 0;
+		}
+		if (column != 0)
+			out(" ");
+		else if (*text == '.') /* at the start of a line it would be a command */
+			out("\\&");
+		column += 1 + print_word(text, len);
+		if (text[len] == ' ' && ends_sentence(text, len)) {
+			out("\n");
+			column = 0;
+		}
+		text += len;
+		if (strncmp(text, "\n\n", 2) == 0) {
+			out("\n.Pp\n");
+			column = 0;
+		}
+		text += strspn(text, " \n");
+	}
+	out("\n");
+}
+
+/* The option as mdoc writes it; every hyphen is one to type. */
+static void print_flag(const struct option_spec *spec)
+{
+	out("Fl \\-");
+	(void)print_word(spec->name, strlen(spec->name));
+}
+
+void section_verbs(void)
+{
+	const struct verb *verb;
+
+	out(".Bl -tag -width Ds\n");
+	for (size_t i = 0; (verb = verb_at(i)) != NULL; i++) {
+		if (verb->hidden)
+			continue;
+		out(".It Cm %s%s", verb->name, verb->options != 0 ? " Oo Ar OPTION ... Oc" : "");
+		if (verb->operand != NULL)
+			out("%s Ar %s", verb->operand_needed ? "" : " Op", verb->operand);
+		out("\n");
+		section_text(verb->summary);
+		if (verb->help != NULL)
+			section_text(verb->help);
+	}
+	out(".El\n");
+}
+
+static void print_option(const struct option_spec *spec)
+{
+	char text[USAGE_TEXT_SIZE];
+
+	out(".It ");
+	print_flag(spec);
+	if (spec->word != NULL)
+		out(" Ar %s", spec->word);
+	out("\n");
+	section_text(usage_option_text(spec, text));
+}
+
+void section_options(void)
+{
+	const struct verb *verb;
+
+	for (size_t i = 0; (verb = verb_at(i)) != NULL; i++) {
+		if (verb->options == 0)
+			continue;
+		out(".Ss Options of belljar %s\n.Bl -tag -width Ds\n", verb->name);
+		for (size_t j = 0; j < OPTION_COUNT; j++)
+			if ((option_specs[j].verbs & verb->options) != 0)
+				print_option(&option_specs[j]);
+		out(".El\n");
+	}
+}
+
+void section_environment(void)
+{
+	char name[OPTION_NAME_SIZE];
+
+	out(".Bl -tag -width Ds\n");
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		if (option_specs[i].flag_only)
+			continue;
+		out(".It Ev %s\nThe same as\n.", option_variable(&option_specs[i], name));
+		print_flag(&option_specs[i]);
+		out(" .\n");
+	}
+	out(".El\n");
+}
+
+/* What JSON value a key takes. */
+static const char *json_kind(const struct option_spec *spec)
+{
+	switch (spec->type) {
+	case OPTION_TYPE_FLAG:
+		return "True or false";
+	case OPTION_TYPE_NUMBER:
+		return "A number";
+	case OPTION_TYPE_SIZE:
+		return "A number, or a string such as \"10M\"";
+	case OPTION_TYPE_TEXT:
+	case OPTION_TYPE_PATH:
+	case OPTION_TYPE_CHOICE:
+		break;
+	}
+	return "A string";
+}
+
+void section_config(void)
+{
+	char name[OPTION_NAME_SIZE];
+
+	out(".Bl -tag -width Ds\n");
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		if (!option_specs[i].in_file)
+			continue;
+		out(".It Cm %s\n", option_key(&option_specs[i], name));
+		out("%s, as for\n.", json_kind(&option_specs[i]));
+		print_flag(&option_specs[i]);
+		out(" .\n");
+	}
+	out(".El\n");
+}

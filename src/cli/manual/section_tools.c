@@ -1,0 +1,31 @@
+#include "cli/manual/section.h"
+#include "cli/support/out.h"
+#include "tools/catalogue.h"
+
+static void print_params(const struct param *params)
+{
+	if (params == NULL)
+		return;
+	out(".Bl -tag -width Ds\n");
+	for (const struct param *p = params; p->type != PARAM_END; p++) {
+		char takes[300];
+
+		out(".It Cm %s\n", p->name);
+		section_text(p->help);
+		out("Takes\n");
+		section_text(param_takes(p, takes, sizeof takes));
+		print_params(p->fields);
+	}
+	out(".El\n");
+}
+
+void section_tools(void)
+{
+	out(".Bl -tag -width Ds\n");
+	for (size_t i = 0; catalogue_tools[i] != NULL; i++) {
+		out(".It Cm %s\n", catalogue_tools[i]->name);
+		section_text(catalogue_tools[i]->help);
+		print_params(catalogue_tools[i]->params);
+	}
+	out(".El\n");
+}

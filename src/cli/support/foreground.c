@@ -1,0 +1,299 @@
+#include "cli/support/foreground.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text/utf8.h"
+#include "cli/support/session.h"
+#include "loop/loop.h"
+#include "loop/output.h"
+#include "sandbox/registry/history.h"
+#include "sandbox/sandbox.h"
+
+enum { QUEUE_MAX = 256 * 1024 };
+
+/* --- its output -------------------------------------------------------------------------- */
+
+/* What it printed may still be on its way out. */
+static void end_when_written(struct foreground *fg)
+{
+	if (fg->run != NULL || fg->is_over || fg->unread[0] != 0 || fg->unread[1] != 0)
+		return;
+	fg->is_over = true;
+	fg->wish.ended(fg->wish.ctx, fg->status);
+}
+
+/* Where a stream goes. */
+static bool goes_to_error(const struct foreground *fg, bool is_stderr)
+{
+	return is_stderr || fg->wish.all_to_error;
+}
+
+static void give_back(struct foreground *fg, bool to_error)
+{
+	for (int i = 0; i < 2; i++) {
+		size_t bytes = fg->unread[i];
+
+		if (goes_to_error(fg, i != 0) != to_error || bytes == 0)
+			continue;
+		fg->unread[i] = 0;
+		if (fg->run != NULL)
+			run_consumed(fg->run, i != 0, bytes);
+	}
+	end_when_written(fg);
+}
+
+static void on_drained_out(void *ctx)
+{
+	give_back(ctx, false);
+}
+
+static void on_drained_err(void *ctx)
+{
+	give_back(ctx, true);
+}
+
+/* Nobody reads any more: the program would not know, so it is ended. */
+static void on_output_failed(void *ctx, const struct error *why)
+{
+	struct foreground *fg = ctx;
+
+	fg->unread[0] = fg->unread[1] = 0;
+	fg->is_over = true;
+	if (fg->run != NULL) {
+		run_drop(fg->run);
+		fg->run = NULL;
+	}
+	if (why->errnum == EPIPE)
+		session_end(fg->session, STATUS_SIGNAL + SIGPIPE);
+	else
+		session_fail(fg->session, why);
+}
+
+static int write_shown(struct foreground *fg, bool to_error, struct view bytes, struct error *err)
+{
+	char text[4096 + SCREEN_HELD_MAX];
+
+	for (size_t done = 0, left; done < bytes.len;) {
+		size_t part = bytes.len - done < 4096 ? bytes.len - done : 4096;
+
+		if (fg->wish.on_screen)
+			left = screen_filter(&fg->screen, bytes.ptr + done, part, text);
+		else
+			left = plain_filter(&fg->plain[to_error], bytes.ptr + done, part, text);
+		if (output_write(fg->output[to_error], (struct view){ text, left }, err) < 0)
+			return -1;
+		done += part;
+	}
+	return 0;
+}
+
+static void on_output(void *ctx, bool is_stderr, struct view bytes)
+{
+	struct foreground *fg = ctx;
+	bool to_error = goes_to_error(fg, is_stderr);
+	struct error err;
+	int r;
+
+	fg->unread[is_stderr] += bytes.len;
+	if (fg->is_terminal[to_error])
+		r = write_shown(fg, to_error, bytes, &err);
+	else
+		r = output_write(fg->output[to_error], bytes, &err);
+	if (r < 0)
+		on_output_failed(fg, &err);
+	else if (output_pending(fg->output[to_error]) == 0)
+		give_back(fg, to_error);
+}
+
+/* --- its input --------------------------------------------------------------------------- */
+
+static void send_typed(struct foreground *fg)
+{
+	size_t sent = fg->typed.len != 0 ? run_write(fg->run, fg->typed) : 0;
+
+	fg->typed.ptr += sent;
+	fg->typed.len -= sent;
+	if (fg->typed.len != 0)
+		return;
+	if (fg->input_ended)
+		run_end_input(fg->run);
+	else
+		input_resume(fg->input);
+}
+
+static void on_typed(void *ctx, struct view bytes)
+{
+	struct foreground *fg = ctx;
+
+	memcpy(fg->typed_bytes, bytes.ptr, bytes.len);
+	fg->typed = (struct view){ fg->typed_bytes, bytes.len };
+	input_pause(fg->input);
+	if (fg->run != NULL)
+		send_typed(fg);
+}
+
+static void on_input_end(void *ctx, const struct error *why)
+{
+	struct foreground *fg = ctx;
+
+	(void)why;
+	fg->input_ended = true;
+	if (fg->run != NULL && fg->typed.len == 0)
+		run_end_input(fg->run);
+}
+
+static void on_writable(void *ctx)
+{
+	struct foreground *fg = ctx;
+
+	if (fg->typed.len != 0)
+		send_typed(fg);
+}
+
+/* --- its end ----------------------------------------------------------------------------- */
+
+static void note(struct foreground *fg, const char *outcome)
+{
+	struct sandbox *sandbox = session_sandbox(fg->session);
+	struct history_row row = { .started_s = fg->started_s,
+		                   .duration_ms = clock_now_ms() - fg->started_ms };
+
+	if (sandbox_row(sandbox)->throw_away) /* nothing of it is to stay */
+		return;
+	(void)snprintf(row.sandbox, sizeof row.sandbox, "%s", sandbox_row(sandbox)->spec.id);
+	(void)snprintf(row.owner, sizeof row.owner, "%s", sandbox_row(sandbox)->owner);
+	(void)snprintf(row.what, sizeof row.what, "%s", fg->what);
+	(void)utf8_show(view_of(outcome), row.outcome, sizeof row.outcome);
+	history_add(session_manager(fg->session), &row);
+}
+
+static void on_ended(void *ctx, const struct run_end *end)
+{
+	struct foreground *fg = ctx;
+	char outcome[64];
+
+	fg->run = NULL;
+	if (end->timed_out) {
+		fg->status = STATUS_TIMED_OUT;
+		(void)snprintf(outcome, sizeof outcome, "timed out");
+		(void)fprintf(stderr, "belljar: the program was ended after %llu s\n",
+		              (unsigned long long)fg->wish.timeout_s);
+	} else if (end->signal != 0) {
+		fg->status = STATUS_SIGNAL + end->signal;
+		(void)snprintf(outcome, sizeof outcome, "signal %d", end->signal);
+	} else {
+		fg->status = end->code;
+		(void)snprintf(outcome, sizeof outcome, "exit code %d", end->code);
+	}
+	if (end->note[0] != '\0')
+		(void)fprintf(stderr, "belljar: %s\n", end->note);
+	note(fg, outcome);
+	end_when_written(fg);
+}
+
+static int status_of(const struct error *why)
+{
+	if (why->kind == ERR_NOT_FOUND)
+		return STATUS_MISSING;
+	if (why->kind == ERR_LIMIT)
+		return STATUS_SIGNAL + SIGKILL;
+	return why->errnum == EACCES || why->errnum == ENOEXEC ? STATUS_DENIED : 1;
+}
+
+static void on_failed(void *ctx, const struct error *why)
+{
+	struct foreground *fg = ctx;
+
+	fg->run = NULL;
+	fg->status = session_told(fg->session);
+	if (fg->status == 0) { /* else we ended it ourselves */
+		fg->status = status_of(why);
+		(void)fprintf(stderr, "belljar: %s\n", why->msg);
+	}
+	note(fg, why->msg);
+	end_when_written(fg);
+}
+
+/* --- life -------------------------------------------------------------------------------- */
+
+static const struct run_events run_events = {
+	.output = on_output, .writable = on_writable, .ended = on_ended, .failed = on_failed
+};
+static const struct input_events input_events = { on_typed, on_input_end };
+static const struct output_events output_events[2] = { { on_drained_out, on_output_failed },
+	                                               { on_drained_err, on_output_failed } };
+
+int foreground_open(struct foreground *fg, struct session *session, struct error *err)
+{
+	fg->session = session;
+	for (int i = 0; i < 2; i++) {
+		if (output_new(session_loop(session), STDOUT_FILENO + i, QUEUE_MAX,
+		               &output_events[i], fg, &fg->output[i], err) < 0)
+			return -1;
+		fg->is_terminal[i] = isatty(STDOUT_FILENO + i) == 1;
+	}
+	return 0;
+}
+
+/* One line for the history. */
+static void name_it(struct foreground *fg)
+{
+	char line[sizeof fg->what];
+	size_t used = 0;
+
+	if (fg->wish.what != NULL)
+		used = (size_t)snprintf(line, sizeof line, "%s", fg->wish.what);
+	else
+		for (const char *const *arg = fg->wish.run.argv; *arg != NULL && used < sizeof line;
+		     arg++)
+			used += (size_t)snprintf(line + used, sizeof line - used, "%s%s",
+			                         used != 0 ? " " : "", *arg);
+	if (used >= sizeof line)
+		used = utf8_prefix(line, sizeof line - 1, sizeof line - 1);
+	(void)utf8_show((struct view){ line, used }, fg->what, sizeof fg->what);
+}
+
+int foreground_start(struct foreground *fg, const struct foreground_wish *wish, struct error *err)
+{
+	fg->wish = *wish;
+	fg->is_over = false;
+	fg->started_s = (int64_t)time(NULL);
+	fg->started_ms = clock_now_ms();
+	name_it(fg);
+	if (run_start(session_sandbox(fg->session), &wish->run, &run_events, fg, &fg->run, err) < 0)
+		return -1;
+	if (wish->run.with_stdin && fg->input == NULL)
+		fg->input = input_new(session_loop(fg->session), STDIN_FILENO, &input_events, fg);
+	return 0;
+}
+
+bool foreground_signal(struct foreground *fg, int number)
+{
+	if (fg->run == NULL)
+		return false;
+	run_signal(fg->run, number);
+	return true;
+}
+
+void foreground_resize(struct foreground *fg, uint16_t rows, uint16_t columns)
+{
+	if (fg->run != NULL)
+		run_resize(fg->run, rows, columns);
+}
+
+void foreground_close(struct foreground *fg)
+{
+	if (fg->run != NULL)
+		run_drop(fg->run);
+	fg->run = NULL;
+	(void)input_free(fg->input);
+	(void)output_free(fg->output[1]);
+	(void)output_free(fg->output[0]);
+}

@@ -1,0 +1,303 @@
+#include "engine/native/cdi/cdi_check.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text/utf8.h"
+#include "engine/native/cdi/cdi.h"
+
+enum { ENV_MAX = 2047, VENDOR_MAX = 253, CLASS_MAX = 63, SHOWN = 160 };
+
+/* show(text): for messages; the buffer lives as long as the block it is used in. */
+#define show(text) utf8_show(view_of(text), (char[SHOWN]){ 0 }, SHOWN)
+
+static bool has_control(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return true;
+	return false;
+}
+
+/* Itself, or something in it. */
+static bool is_in(const char *path, const char *folder)
+{
+	size_t len = strlen(folder);
+
+	return strncmp(path, folder, len) == 0 && (path[len] == '\0' || path[len] == '/');
+}
+
+static bool is_in_one(const char *path, const char *const *folders)
+{
+	for (; *folders != NULL; folders++)
+		if (is_in(path, *folders))
+			return true;
+	return false;
+}
+
+static bool is_below_one(const char *path, const char *const *folders)
+{
+	for (; *folders != NULL; folders++)
+		if (is_in(path, *folders) && path[strlen(*folders)] == '/')
+			return true;
+	return false;
+}
+
+int cdi_check_path(const char *path, struct error *err)
+{
+	const char *part = path;
+
+	if (path[0] != '/')
+		return error_set(err, ERR_INVALID, "'%s' is not an absolute path", show(path));
+	if (strlen(path) > CDI_PATH_MAX)
+		return error_set(err, ERR_LIMIT, "'%.40s...' has more than %d bytes", show(path),
+		                 CDI_PATH_MAX);
+	if (has_control(path) || !utf8_valid(view_of(path)))
+		return error_set(err, ERR_INVALID, "'%s' has a control character", show(path));
+	while (*part == '/') {
+		size_t len = strcspn(++part, "/");
+
+		if (len == 0 || (len == 1 && part[0] == '.') ||
+		    (len == 2 && part[0] == '.' && part[1] == '.'))
+			return error_set(err, ERR_INVALID,
+			                 "'%s' is not clean (no '.', '..', '//' or '/' at the end)",
+			                 show(path));
+		part += len;
+	}
+	return 0;
+}
+
+int cdi_check_node(const char *path, const char *host_path, struct error *err)
+{
+	static const char *const dev[] = { "/dev", NULL };
+	/* Other than these nodes are nobody's but the sandbox's. */
+	static const char *const same[] = { "/dev/null",    "/dev/zero", "/dev/full", "/dev/random",
+		                            "/dev/urandom", "/dev/tty",  NULL };
+	static const char *const ours[] = { "/dev/pts",    "/dev/ptmx",   "/dev/shm",
+		                            "/dev/fd",     "/dev/stdin",  "/dev/stdout",
+		                            "/dev/stderr", "/dev/mqueue", "/dev/console",
+		                            "/dev/core",   NULL };
+	static const char *const not_nodes[] = { "/proc", "/sys", NULL };
+
+	if (!is_below_one(path, dev))
+		return error_set(err, ERR_INVALID, "'%s' is not below /dev", show(path));
+	if (is_in_one(path, ours) || (is_in_one(path, same) && strcmp(path, host_path) != 0))
+		return error_set(err, ERR_INVALID, "'%s' is the sandbox's own", show(path));
+	if (is_in_one(host_path, not_nodes))
+		return error_set(err, ERR_INVALID, "no device is at '%s'", show(host_path));
+	return 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), end_len = strlen(end);
+
+	return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
+/* What generators write that does not help inside: sockets lead to a program outside that trusts
+ * who connects, read-only or not; firmware is for the kernel; links to nodes are convenience. */
+static bool is_left_out(const char *path, const char *host_path)
+{
+	static const char *const folders[] = { "/run",
+		                               "/var/run",
+		                               "/tmp",
+		                               "/lib/firmware",
+		                               "/usr/lib/firmware",
+		                               "/dev/dri/by-path",
+		                               NULL };
+
+	return is_in_one(path, folders) || ends_with(host_path, "/socket") ||
+	       ends_with(host_path, ".sock") || ends_with(host_path, ".socket");
+}
+
+int cdi_check_mount(const char *path, const char *host_path, bool *ret_left_out, struct error *err)
+{
+	/* Programs, libraries and their data. Only what is below: never in place of the whole. */
+	static const char *const places[] = {
+		"/usr/bin",     "/usr/sbin",
+		"/usr/lib",     "/usr/lib32",
+		"/usr/lib64",   "/usr/libx32",
+		"/usr/libexec", "/usr/share",
+		"/usr/local",   "/usr/src",
+		"/bin",         "/sbin",
+		"/lib",         "/lib32",
+		"/lib64",       "/libx32",
+		"/opt",         "/nix/store",
+		"/etc/vulkan",  "/etc/OpenCL",
+		"/etc/glvnd",   "/etc/egl",
+		"/etc/nvidia",  "/etc/X11",
+		"/etc/amd",     "/etc/ld.so.conf.d",
+		NULL,
+	};
+	/* What the host keeps here is alive or secret. */
+	static const char *const sources[] = { "/proc", "/sys",  "/dev", "/root",
+		                               "/home", "/boot", NULL };
+
+	if (is_left_out(path, host_path)) {
+		*ret_left_out = true;
+		return 0;
+	}
+	if (!is_below_one(path, places))
+		return error_set(err, ERR_INVALID,
+		                 "'%s' is no place for a driver's files (below /usr, /lib*, /opt, "
+		                 "/etc/vulkan and the like)",
+		                 show(path));
+	if (is_in_one(host_path, sources) || strcmp(host_path, "/etc/shadow") == 0)
+		return error_set(err, ERR_INVALID, "'%s' holds no driver's files", show(host_path));
+	*ret_left_out = false;
+	return 0;
+}
+
+int cdi_check_folder(const char *path, struct error *err)
+{
+	if (cdi_check_path(path, err) < 0)
+		return -1;
+	if (strpbrk(path, ":;$") != NULL)
+		return error_set(err, ERR_INVALID,
+		                 "'%s': the loader cannot search a folder with ':', ';' or '$' in "
+		                 "its name",
+		                 show(path));
+	return 0;
+}
+
+static bool is_alpha(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_alnum(char c)
+{
+	return is_alpha(c) || (c >= '0' && c <= '9');
+}
+
+/* Whoever sets these decides what other programs load, run or believe. */
+static bool is_ruling(struct view name)
+{
+	static const char *const names[] = {
+		"PATH",
+		"HOME",
+		"USER",
+		"LOGNAME",
+		"SHELL",
+		"PWD",
+		"IFS",
+		"ENV",
+		"BASH_ENV",
+		"BASHOPTS",
+		"SHELLOPTS",
+		"PS4",
+		"PROMPT_COMMAND",
+		"CDPATH",
+		"TMPDIR",
+		"TERM",
+		"LANG",
+		"HOSTNAME",
+		"EDITOR",
+		"PAGER",
+		"GCONV_PATH",
+		"LOCPATH",
+		"NLSPATH",
+		"HOSTALIASES",
+		"RES_OPTIONS",
+		"GLIBC_TUNABLES",
+		"NODE_OPTIONS",
+		"NODE_PATH",
+		"RUBYOPT",
+		"RUBYLIB",
+		"PERL5OPT",
+		"PERL5LIB",
+		"PERL5DB",
+		"JAVA_TOOL_OPTIONS",
+		"_JAVA_OPTIONS",
+		"JDK_JAVA_OPTIONS",
+		"CLASSPATH",
+		"OPENSSL_CONF",
+		"SSL_CERT_FILE",
+		"SSL_CERT_DIR",
+		"http_proxy",
+		"https_proxy",
+		"all_proxy",
+		"no_proxy",
+		"HTTP_PROXY",
+		"HTTPS_PROXY",
+		"ALL_PROXY",
+		"NO_PROXY",
+	};
+	static const char *const beginnings[] = { "LD_",   "BASH_FUNC_", "PYTHON", "MALLOC_",
+		                                  "LC_",   "GIT_",       "SSH_",   "BELLJAR_",
+		                                  "DYLD_", "XDG_",       "npm_" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (view_is(name, names[i]))
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(beginnings); i++)
+		if (view_starts(name, beginnings[i]))
+			return true;
+	return false;
+}
+
+int cdi_check_env(const char *entry, struct error *err)
+{
+	struct view name = { entry, strcspn(entry, "=") };
+
+	if (entry[name.len] != '=')
+		return error_set(err, ERR_INVALID, "'%s' must be NAME=value", show(entry));
+	if (strlen(entry) > ENV_MAX)
+		return error_set(err, ERR_LIMIT, "'%.40s...' has more than %d bytes", show(entry),
+		                 ENV_MAX);
+	for (size_t i = 0; i < name.len; i++)
+		if (name.ptr[i] != '_' && !(i == 0 ? is_alpha(name.ptr[i]) : is_alnum(name.ptr[i])))
+			name.len = 0;
+	if (name.len == 0)
+		return error_set(err, ERR_INVALID,
+		                 "'%s': a name has letters, digits and '_', no digit first",
+		                 show(entry));
+	if (has_control(entry) || !utf8_valid(view_of(entry)))
+		return error_set(err, ERR_INVALID, "'%s' has a control character", show(entry));
+	if (is_ruling(name))
+		return error_set(err, ERR_INVALID, "a device may not set '%.*s'", (int)name.len,
+		                 name.ptr);
+	return 0;
+}
+
+/* Letters, digits and those of `between` that are neither first nor last. */
+static bool is_word(struct view word, const char *between, bool letter_first)
+{
+	if (word.len == 0 || !is_alnum(word.ptr[0]) || !is_alnum(word.ptr[word.len - 1]) ||
+	    (letter_first && !is_alpha(word.ptr[0])))
+		return false;
+	for (size_t i = 0; i < word.len; i++)
+		if (!is_alnum(word.ptr[i]) && strchr(between, word.ptr[i]) == NULL)
+			return false;
+	return true;
+}
+
+int cdi_check_kind(const char *kind, struct error *err)
+{
+	struct view vendor = { kind, strcspn(kind, "/") };
+	struct view class = { kind + vendor.len, 0 };
+
+	if (*class.ptr == '/')
+		class = view_of(class.ptr + 1);
+	if (!is_word(vendor, "-_.", true) || !is_word(class, "-_.", true))
+		return error_set(err, ERR_INVALID,
+		                 "'%s' must be vendor/class, like nvidia.com/gpu: letters, digits, "
+		                 "and '-', '_', '.' between them, letters first",
+		                 show(kind));
+	if (vendor.len > VENDOR_MAX || class.len > CLASS_MAX)
+		return error_set(err, ERR_LIMIT,
+		                 "'%.40s...': at most %d bytes for the vendor and %d for the class",
+		                 show(kind), VENDOR_MAX, CLASS_MAX);
+	return 0;
+}
+
+int cdi_check_name(const char *name, struct error *err)
+{
+	if (!is_word(view_of(name), "-_.:", false))
+		return error_set(err, ERR_INVALID,
+		                 "'%s' must be letters and digits, with '-', '_', '.' or ':' "
+		                 "between them",
+		                 show(name));
+	return 0;
+}

@@ -1,0 +1,104 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/num.h"
+#include "engine/native/cgroup/cgroup_internal.h"
+
+/* Where a count is: in version 1's tree if the controller is there, or else in version 2's. */
+static const struct {
+	enum cgroup_v1 controller;
+	const char *v1, *v2;
+} files[COUNT_FILES] = {
+	[COUNT_MEMORY_NOW] = { V1_MEMORY, "memory.usage_in_bytes", "memory.current" },
+	[COUNT_MEMORY_PEAK] = { V1_MEMORY, "memory.max_usage_in_bytes", "memory.peak" },
+	[COUNT_MEMORY_EVENTS] = { V1_MEMORY, "memory.oom_control", "memory.events" },
+	[COUNT_PIDS_NOW] = { V1_PIDS, "pids.current", "pids.current" },
+	[COUNT_PIDS_EVENTS] = { V1_PIDS, "pids.events", "pids.events" },
+	[COUNT_CPU] = { V1_CPUACCT, "cpuacct.usage", "cpu.stat" },
+};
+
+void cgroup_open_counts(const struct cgroup *group, int fds[COUNT_FILES])
+{
+	for (size_t i = 0; i < COUNT_FILES; i++) {
+		int v1 = group->v1[files[i].controller];
+		int dir = v1 >= 0 ? v1 : group->unified;
+
+		fds[i] = dir < 0 ? -1
+		                 : openat(dir, v1 >= 0 ? files[i].v1 : files[i].v2,
+		                          O_RDONLY | O_CLOEXEC);
+	}
+}
+
+/* --- reading them ------------------------------------------------------------------ */
+
+static struct view read_text(int fd, char *out, size_t size)
+{
+	ssize_t n;
+
+	do
+		n = fd >= 0 ? pread(fd, out, size, 0) : 0;
+	while (n < 0 && errno == EINTR);
+	return (struct view){ out, n > 0 ? (size_t)n : 0 };
+}
+
+static bool parse(struct view text, uint64_t *ret)
+{
+	char digits[24];
+	struct error err;
+
+	if (text.len >= sizeof digits)
+		return false;
+	memcpy(digits, text.ptr, text.len);
+	digits[text.len] = '\0';
+	return num_parse_u64(digits, 0, UINT64_MAX, ret, &err) == 0;
+}
+
+/* The only line. */
+static bool read_number(int fd, uint64_t *ret)
+{
+	char bytes[64];
+	struct view text = read_text(fd, bytes, sizeof bytes), line;
+
+	return view_next_line(&text, &line) && text.len == 0 && parse(line, ret);
+}
+
+/* The line "key number". */
+static void read_keyed(int fd, const char *key, uint64_t *ret)
+{
+	char bytes[2048];
+	struct view text = read_text(fd, bytes, sizeof bytes), line;
+	size_t len = strlen(key);
+
+	while (view_next_line(&text, &line))
+		if (line.len > len && view_starts(line, key) && line.ptr[len] == ' ') {
+			(void)parse((struct view){ line.ptr + len + 1, line.len - len - 1 }, ret);
+			return;
+		}
+}
+
+void cgroup_count(const int fds[COUNT_FILES], enum cgroup_kind kind, struct engine_counts *ret)
+{
+	struct engine_counts counts = { 0 };
+	uint64_t cpu_ns;
+
+	if (kind != CGROUP_NONE) {
+		(void)read_number(fds[COUNT_MEMORY_NOW], &counts.memory_now);
+		(void)read_number(fds[COUNT_MEMORY_PEAK], &counts.memory_peak);
+		(void)read_number(fds[COUNT_PIDS_NOW], &counts.pids_now);
+		read_keyed(fds[COUNT_MEMORY_EVENTS], "oom_kill", &counts.memory_kills);
+		read_keyed(fds[COUNT_PIDS_EVENTS], "max", &counts.pids_refused);
+		/* With version 1 either tree may count. Their texts cannot be mistaken. */
+		if (read_number(fds[COUNT_CPU], &cpu_ns))
+			counts.cpu_us = cpu_ns / 1000;
+		else
+			read_keyed(fds[COUNT_CPU], "usage_usec", &counts.cpu_us);
+	}
+	/* Before Linux 5.19 version 2 keeps no peak. */
+	if (counts.memory_peak < counts.memory_now)
+		counts.memory_peak = counts.memory_now;
+	*ret = counts;
+}

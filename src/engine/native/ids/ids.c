@@ -1,0 +1,246 @@
+#include "engine/native/ids/ids.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/num.h"
+#include "engine/spec.h"
+
+enum {
+	TRIES = 256,
+	INSIDE_AGENT = 999,
+	INSIDE_NOBODY = 65534,
+	LAST = 65535,
+	PREFIX_LEN = sizeof IDS_GONE_PREFIX - 1
+};
+
+struct ids_block ids_block(const struct home *home, uint32_t number)
+{
+	uint32_t first = home->ids.first + (number - 1) * home->ids.block;
+
+	switch (home->mode) {
+	case HOME_ROOT:
+		return (struct ids_block){ number, first + INSIDE_AGENT, first + SPEC_UID,
+			                   first + INSIDE_NOBODY };
+	case HOME_MAPPED:
+		return (struct ids_block){ number, first, first + 1, first + 2 };
+	case HOME_ALONE:
+	case HOME_MODE_COUNT:
+		break;
+	}
+	return (struct ids_block){ 0, home->uid, home->uid, home->uid };
+}
+
+void ids_map(const struct home *home, const struct ids_block *block, bool gids,
+             char out[IDS_MAP_SIZE])
+{
+	switch (home->mode) {
+	case HOME_ROOT:
+		(void)snprintf(out, IDS_MAP_SIZE, "0 %u 1\n1 %u %d\n", home->ids.files,
+		               block->agent - INSIDE_AGENT + 1, LAST - 1);
+		return;
+	case HOME_MAPPED:
+		(void)snprintf(out, IDS_MAP_SIZE, "0 %u 1\n%d %u 1\n%d %u 1\n%d %u 1\n",
+		               home->ids.files, INSIDE_AGENT, block->agent, SPEC_UID, block->user,
+		               INSIDE_NOBODY, block->nobody);
+		return;
+	case HOME_ALONE:
+	case HOME_MODE_COUNT:
+		break;
+	}
+	(void)snprintf(out, IDS_MAP_SIZE, "%d %u 1\n", SPEC_UID, gids ? home->gid : home->uid);
+}
+
+static bool is_there(const struct ids *ids, const char *name)
+{
+	struct stat st;
+
+	return fstatat(ids->sandboxes, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
+/* While they are being removed they have another name. */
+static bool has_files(const struct ids *ids, const char *sandbox)
+{
+	char gone[SPEC_ID_LEN + 1];
+
+	if (is_there(ids, sandbox))
+		return true;
+	if (strlen(sandbox) != SPEC_ID_LEN)
+		return false;
+	(void)snprintf(gone, sizeof gone, "%s%s", IDS_GONE_PREFIX, sandbox + PREFIX_LEN);
+	return is_there(ids, gone);
+}
+
+/* A claim reads "<state directory>|<sandbox>". */
+static bool is_stale(const struct ids *ids, const char *name, bool others)
+{
+	char claim[4096 + SPEC_ID_LEN + 2];
+	ssize_t n = readlinkat(ids->dir, name, claim, sizeof claim - 1);
+	char *sandbox;
+	struct stat st;
+
+	if (n < 0)
+		return false;
+	claim[n] = '\0';
+	sandbox = strrchr(claim, '|');
+	if (sandbox == NULL)
+		return true;
+	*sandbox++ = '\0';
+	if (strcmp(claim, ids->state) == 0)
+		return !has_files(ids, sandbox);
+	/* Somebody else's. We cannot look into it, but it may be gone as a whole. */
+	return others && lstat(claim, &st) < 0 && errno == ENOENT;
+}
+
+static int make_link(struct ids *ids, const char *name, const char *sandbox)
+{
+	char claim[4096 + SPEC_ID_LEN + 2];
+
+	if (snprintf(claim, sizeof claim, "%s|%s", ids->state, sandbox) >= (int)sizeof claim) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return symlinkat(claim, ids->dir, name);
+}
+
+static int try_claim(struct ids *ids, uint32_t number, const char *sandbox)
+{
+	char name[16];
+
+	(void)snprintf(name, sizeof name, "%u", number);
+	return make_link(ids, name, sandbox);
+}
+
+/* The claim first: a directory without one is only ever a spare's, which nobody misses. */
+int ids_rename(struct ids *ids, const struct ids_block *block, const char *sandbox,
+               struct error *err)
+{
+	char name[16], next[20];
+	int r;
+
+	if (block->number == 0)
+		return 0;
+	(void)snprintf(name, sizeof name, "%u", block->number);
+	(void)snprintf(next, sizeof next, ".%u", block->number);
+	(void)flock(ids->dir, LOCK_SH);
+	(void)unlinkat(ids->dir, next, 0);
+	r = make_link(ids, next, sandbox) < 0 ? -1 : renameat(ids->dir, next, ids->dir, name);
+	if (r < 0)
+		(void)error_sys(err, "claim ids for sandbox %s", sandbox);
+	(void)flock(ids->dir, LOCK_UN);
+	return r;
+}
+
+int ids_claim(struct ids *ids, const char *sandbox, struct ids_block *ret, struct error *err)
+{
+	uint32_t number;
+
+	if (ids->home->mode == HOME_ALONE) {
+		*ret = ids_block(ids->home, 0);
+		return 0;
+	}
+	/* Not while somebody sweeps: between its look and its deed a claim could be made anew. */
+	(void)flock(ids->dir, LOCK_SH);
+	for (int i = 0; i < TRIES; i++) {
+		bool is_drawn = getrandom(&number, sizeof number, 0) == sizeof number;
+
+		number = 1 + number % ids->home->ids.count;
+		if (is_drawn && try_claim(ids, number, sandbox) == 0) {
+			(void)flock(ids->dir, LOCK_UN);
+			*ret = ids_block(ids->home, number);
+			return 0;
+		}
+		if (!is_drawn || errno != EEXIST) {
+			(void)error_sys(
+			        err,
+			        "claim ids for a sandbox (ids/ in the default state directory)");
+			(void)flock(ids->dir, LOCK_UN);
+			return -1;
+		}
+	}
+	(void)flock(ids->dir, LOCK_UN);
+	return error_set(err, ERR_LIMIT,
+	                 "nearly all of the %u blocks of ids are given away: delete "
+	                 "sandboxes",
+	                 ids->home->ids.count);
+}
+
+int ids_of(const struct ids *ids, const char *sandbox, struct ids_block *ret, struct error *err)
+{
+	struct stat st;
+	uint32_t offset;
+
+	if (fstatat(ids->sandboxes, sandbox, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+		return error_set(err, ERR_NOT_FOUND, "the files of sandbox %s are gone", sandbox);
+	if (ids->home->mode == HOME_ALONE) {
+		if (st.st_uid != ids->home->uid)
+			return error_set(err, ERR_INVALID,
+			                 "sandbox %s was made as another user or with more ids",
+			                 sandbox);
+		*ret = ids_block(ids->home, 0);
+		return 0;
+	}
+	offset = st.st_uid - ids->home->ids.first;
+	if (st.st_uid < ids->home->ids.first ||
+	    offset / ids->home->ids.block >= ids->home->ids.count)
+		return error_set(err, ERR_INVALID,
+		                 "sandbox %s belongs to id %u, which is not ours to use", sandbox,
+		                 st.st_uid);
+	*ret = ids_block(ids->home, 1 + offset / ids->home->ids.block);
+	return 0;
+}
+
+/* Others' can only be judged before we moved to where their directories are not to be seen. */
+static void sweep(struct ids *ids, bool others)
+{
+	int fd = ids->dir >= 0 ? openat(ids->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *entry;
+
+	if (dir == NULL)
+		return;
+	(void)flock(ids->dir, LOCK_EX);
+	while ((entry = readdir(dir)) != NULL)
+		/* Those with a dot are half renamed; nobody renames while we have the lock. */
+		if (entry->d_name[0] == '.' ? entry->d_name[1] >= '0' && entry->d_name[1] <= '9'
+		                            : is_stale(ids, entry->d_name, others))
+			(void)unlinkat(ids->dir, entry->d_name, 0);
+	(void)flock(ids->dir, LOCK_UN);
+	(void)closedir(dir);
+}
+
+/* Another server may have removed it too, and the number may be somebody else's by now. One who
+ * died between its claim and taking the ids has no number: then they are found by their name. */
+void ids_release(struct ids *ids, const struct ids_block *block, const char *sandbox)
+{
+	char name[16], claim[4096 + SPEC_ID_LEN + 2];
+	const char *claimed;
+	ssize_t n;
+
+	if (block->number == 0) {
+		sweep(ids, false);
+		return;
+	}
+	(void)snprintf(name, sizeof name, "%u", block->number);
+	(void)flock(ids->dir, LOCK_EX);
+	n = readlinkat(ids->dir, name, claim, sizeof claim - 1);
+	claim[n > 0 ? n : 0] = '\0';
+	claimed = strrchr(claim, '|');
+	if (claimed != NULL && strlen(claimed + 1) == SPEC_ID_LEN &&
+	    strcmp(claimed + 1 + PREFIX_LEN, sandbox + PREFIX_LEN) == 0)
+		(void)unlinkat(ids->dir, name, 0);
+	(void)flock(ids->dir, LOCK_UN);
+}
+
+void ids_sweep(struct ids *ids)
+{
+	sweep(ids, true);
+}

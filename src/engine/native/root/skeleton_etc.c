@@ -1,0 +1,284 @@
+/* skeleton_etc.c - what of the host's files programs in a sandbox get to see, as copies.
+ *
+ * A row is here because something does not work without it: a loader, an interpreter, a library
+ * that reads its tables. Left out is what people put passwords, proxies and names of machines
+ * into (environment, profile, profile.d, gitconfig, npmrc, wgetrc, ssh, apt, maven's settings),
+ * what is about users and services of the host, and private keys. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "engine/native/root/skeleton_internal.h"
+
+enum {
+	DEPTH_MAX = 8,
+	ENTRIES_MAX = 20000,
+	FILE_MAX = 8 * 1024 * 1024,
+	ALL_MAX = 64 * 1024 * 1024,
+	PATH_SIZE = 1024,
+};
+
+/* With a star at the end: everything in /etc whose name begins so. */
+static const struct row {
+	const char *path, *skip; /* skip: no name below it ends so */
+} rows[] = {
+	/* the loader, and which of several programs has a name */
+	{ "etc/alternatives", ".gz" }, /* manual pages */
+	{ "etc/ld.so.cache", NULL },
+	{ "etc/ld.so.conf", NULL },
+	{ "etc/ld.so.conf.d", NULL },
+	{ "etc/ld-musl*", NULL },
+	/* whom to trust */
+	{ "etc/ca-certificates", NULL },
+	{ "etc/ca-certificates.conf", NULL },
+	{ "etc/crypto-policies", NULL },
+	{ "etc/pki/ca-trust", NULL },
+	{ "etc/pki/java", NULL },
+	{ "etc/pki/tls/cert.pem", NULL },
+	{ "etc/pki/tls/certs", NULL },
+	{ "etc/pki/tls/openssl.cnf", NULL },
+	{ "etc/ssl/cert.pem", NULL },
+	{ "etc/ssl/certs", NULL },
+	{ "etc/ssl/openssl.cnf", NULL },
+	{ "var/lib/ca-certificates", NULL },
+	/* which system this is, and where */
+	{ "etc/alpine-release", NULL },
+	{ "etc/arch-release", NULL },
+	{ "etc/debian_version", NULL },
+	{ "etc/fedora-release", NULL },
+	{ "etc/locale.alias", NULL },
+	{ "etc/localtime", NULL },
+	{ "etc/lsb-release", NULL },
+	{ "etc/os-release", NULL },
+	{ "etc/redhat-release", NULL },
+	{ "etc/system-release", NULL },
+	{ "etc/timezone", NULL },
+	/* tables of the C library and of others */
+	{ "etc/ethertypes", NULL },
+	{ "etc/gai.conf", NULL },
+	{ "etc/host.conf", NULL },
+	{ "etc/libnl*", NULL },
+	{ "etc/magic*", NULL },
+	{ "etc/mailcap*", NULL },
+	{ "etc/mime.types", NULL },
+	{ "etc/netconfig", NULL },
+	{ "etc/papersize", NULL },
+	{ "etc/paperspecs", NULL },
+	{ "etc/protocols", NULL },
+	{ "etc/rpc", NULL },
+	{ "etc/services", NULL },
+	{ "etc/sgml", NULL },
+	{ "etc/xattr.conf", NULL },
+	{ "etc/xml", NULL },
+	/* terminals, shells and editors */
+	{ "etc/DIR_COLORS*", NULL },
+	{ "etc/bash_completion*", NULL },
+	{ "etc/groff", NULL },
+	{ "etc/inputrc", NULL },
+	{ "etc/manpath.config", NULL },
+	{ "etc/nanorc", NULL },
+	{ "etc/shells", NULL },
+	{ "etc/terminfo", NULL },
+	{ "etc/vim", NULL },
+	/* languages and their tools */
+	{ "etc/R", "Renviron.site" },
+	{ "etc/ant*", NULL },
+	{ "etc/common-lisp", NULL },
+	{ "etc/dotnet", NULL },
+	{ "etc/fpc*", NULL },
+	{ "etc/gdb", NULL },
+	{ "etc/gnucobol", NULL },
+	{ "etc/gprofng.rc", NULL },
+	{ "etc/java*", NULL },
+	{ "etc/julia", NULL },
+	{ "etc/maven", "settings.xml" },
+	{ "etc/mono", NULL },
+	{ "etc/octave*", NULL },
+	{ "etc/perl", NULL },
+	{ "etc/php", "php.ini" },
+	{ "etc/python*", NULL },
+	{ "etc/sbclrc", NULL },
+	{ "etc/swi-prolog", NULL },
+	{ "etc/matplotlibrc", NULL },
+	/* fonts, pictures, documents, graphics */
+	{ "etc/ImageMagick*", NULL },
+	{ "etc/OpenCL", NULL },
+	{ "etc/X11/fonts", NULL },
+	{ "etc/X11/rgb.txt", NULL },
+	{ "etc/X11/xkb", NULL },
+	{ "etc/chromium.d", NULL },
+	{ "etc/dictionaries-common", NULL },
+	{ "etc/fonts", NULL },
+	{ "etc/ghostscript", NULL },
+	{ "etc/glvnd", NULL },
+	{ "etc/gtk-2.0", NULL },
+	{ "etc/gtk-3.0", NULL },
+	{ "etc/libreoffice", NULL },
+	{ "etc/vulkan", NULL },
+	{ "etc/xdg", "autostart" },
+	/* for a new home */
+	{ "etc/skel", NULL },
+};
+
+struct walk {
+	skeleton_visit_fn *visit;
+	void *ctx;
+	const char *skip;
+	uint64_t entries, bytes;
+	char path[PATH_SIZE];
+};
+
+static bool ends_in(const char *name, const char *end)
+{
+	size_t len = strlen(name), end_len = strlen(end);
+
+	return len >= end_len && strcmp(name + len - end_len, end) == 0;
+}
+
+static bool is_left_out(const struct walk *walk, const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "private") == 0 ||
+	       ends_in(name, ".key") || (walk->skip != NULL && ends_in(name, walk->skip));
+}
+
+/* What everybody on the host may read, and no more of it than makes sense. */
+static bool is_wanted(struct walk *walk, const struct stat *st)
+{
+	uint64_t size = (uint64_t)st->st_size;
+
+	if (S_ISDIR(st->st_mode) && (st->st_mode & 0005) != 0005)
+		return false;
+	if (S_ISREG(st->st_mode) &&
+	    ((st->st_mode & 0004) == 0 || size > FILE_MAX || size > ALL_MAX - walk->bytes))
+		return false;
+	if ((!S_ISDIR(st->st_mode) && !S_ISREG(st->st_mode) && !S_ISLNK(st->st_mode)) ||
+	    walk->entries == ENTRIES_MAX)
+		return false;
+	walk->entries++;
+	walk->bytes += S_ISREG(st->st_mode) ? size : 0;
+	return true;
+}
+
+static int walk_directory(struct walk *walk, int at, const char *name, int depth,
+                          struct error *err);
+
+/* walk->path is where it is. */
+static int walk_entry(struct walk *walk, int at, const char *name, int depth, struct error *err)
+{
+	struct stat st;
+
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !is_wanted(walk, &st))
+		return 0;
+	if (walk->visit(walk->ctx, walk->path, at, name, &st, err) < 0)
+		return -1;
+	if (!S_ISDIR(st.st_mode) || depth == DEPTH_MAX)
+		return 0;
+	return walk_directory(walk, at, name, depth + 1, err);
+}
+
+/* walk->path is where the directory is. */
+static int walk_in(struct walk *walk, DIR *dir, const char *name, int depth, struct error *err)
+{
+	size_t len = strlen(walk->path);
+	int failed;
+
+	if (is_left_out(walk, name) || len + 1 + strlen(name) >= sizeof walk->path)
+		return 0;
+	(void)snprintf(walk->path + len, sizeof walk->path - len, "/%s", name);
+	failed = walk_entry(walk, dirfd(dir), name, depth, err);
+	walk->path[len] = '\0';
+	return failed;
+}
+
+static DIR *open_directory(int at, const char *name)
+{
+	AUTO_FD int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (dir != NULL)
+		(void)TAKE_FD(fd);
+	return dir;
+}
+
+static int walk_directory(struct walk *walk, int at, const char *name, int depth, struct error *err)
+{
+	DIR *dir = open_directory(at, name);
+	const struct dirent *entry;
+	int failed = 0;
+
+	if (dir == NULL)
+		return 0;
+	while (failed == 0 && (entry = readdir(dir)) != NULL)
+		failed = walk_in(walk, dir, entry->d_name, depth, err);
+	(void)closedir(dir);
+	return failed;
+}
+
+static bool is_of_row(const char *path, const char *name)
+{
+	const char *start = path + strlen("etc/");
+
+	return ends_in(path, "*") && strncmp(name, start, strlen(start) - 1) == 0;
+}
+
+/* The rows with a star, all in one go. */
+static int walk_stars(struct walk *walk, int host, struct error *err)
+{
+	DIR *dir = open_directory(host, "etc");
+	const struct dirent *entry;
+	int failed = 0;
+
+	(void)snprintf(walk->path, sizeof walk->path, "etc");
+	walk->skip = NULL;
+	while (failed == 0 && dir != NULL && (entry = readdir(dir)) != NULL)
+		for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+			if (is_of_row(rows[i].path, entry->d_name)) {
+				failed = walk_in(walk, dir, entry->d_name, 0, err);
+				break;
+			}
+	if (dir != NULL)
+		(void)closedir(dir);
+	return failed;
+}
+
+/* The directories it is in, whatever they are on the host: links would lead elsewhere. */
+static int walk_parents(struct walk *walk, int host, const char *path, struct error *err)
+{
+	struct stat st;
+
+	if (fstatat(host, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	for (const char *end = strchr(path, '/'); end != NULL; end = strchr(end + 1, '/')) {
+		(void)snprintf(walk->path, sizeof walk->path, "%.*s", (int)(end - path), path);
+		if (fstatat(host, walk->path, &st, 0) == 0 && S_ISDIR(st.st_mode) &&
+		    walk->visit(walk->ctx, walk->path, host, walk->path, &st, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int walk_path(struct walk *walk, int host, const char *path, struct error *err)
+{
+	if (strchr(path, '/') != strrchr(path, '/') && walk_parents(walk, host, path, err) < 0)
+		return -1;
+	(void)snprintf(walk->path, sizeof walk->path, "%s", path);
+	return walk_entry(walk, host, path, 0, err);
+}
+
+int skeleton_walk(int host, skeleton_visit_fn *visit, void *ctx, struct error *err)
+{
+	struct walk walk = { .visit = visit, .ctx = ctx };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		walk.skip = rows[i].skip;
+		if (!ends_in(rows[i].path, "*") && walk_path(&walk, host, rows[i].path, err) < 0)
+			return -1;
+	}
+	return walk_stars(&walk, host, err);
+}

@@ -1,0 +1,257 @@
+/* skeleton_make.c - the tree itself: directories, links, files that are copied or written anew. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "engine/native/root/skeleton_internal.h"
+#include "engine/spec.h"
+
+/* Where everybody may make something of their own, as far as an image has a place for it:
+ * programs without privileges install things there. */
+enum { PUBLIC = 01777, USUAL = 0755, SECRET = 0700 };
+
+static const struct {
+	const char *path;
+	mode_t mode;
+} directories[] = {
+	{ "dev", USUAL },      { "etc", USUAL },        { "home", USUAL },
+	{ "media", PUBLIC },   { "mnt", PUBLIC },       { "opt", PUBLIC },
+	{ "proc", USUAL },     { "root", SECRET },      { "run", USUAL },
+	{ "skills", USUAL },   { "srv", PUBLIC },       { "sys", USUAL },
+	{ "tmp", PUBLIC },     { "tools", USUAL },      { "usr", USUAL },
+	{ "var", USUAL },      { "var/cache", PUBLIC }, { "var/lib", PUBLIC },
+	{ "var/log", PUBLIC }, { "var/tmp", PUBLIC },   { "workspace", USUAL },
+};
+
+static const struct {
+	const char *path, *target;
+} links[] = {
+	{ "etc/mtab", "/proc/mounts" },
+	{ "var/lock", "/run/lock" },
+	{ "var/run", "/run" },
+};
+
+_Static_assert(SPEC_UID == 1000 && SPEC_GID == 1000, "passwd and group say so");
+
+static const char passwd[] = "root:x:0:0:root:/root:%s\n"
+                             "belljar:x:999:999:agent:/:/usr/sbin/nologin\n"
+                             "coderunner:x:1000:1000::" SPEC_HOME ":%s\n"
+                             "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n";
+
+static const struct {
+	const char *path, *text;
+} files[] = {
+	{ "etc/bash.bashrc", "[ -z \"$PS1\" ] || PS1='\\u@\\h:\\w\\$ '\n" },
+	{ "etc/group", "root:x:0:\ntty:x:5:\nusers:x:100:\nbelljar:x:999:\ncoderunner:x:1000:\n"
+	               "nogroup:x:65534:\n" },
+	{ "etc/hostname", "sandbox\n" },
+	{ "etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost\n" },
+	{ "etc/machine-id", "" },
+	{ "etc/nsswitch.conf",
+	  "passwd: files\ngroup: files\nshadow: files\nhosts: files\nnetworks: files\n"
+	  "protocols: files\nservices: files\nethers: files\nrpc: files\n" },
+	/* Distributions forbid pip to touch their own packages; here nobody else uses them. */
+	{ "etc/pip.conf", "[global]\nbreak-system-packages = true\n" },
+	{ "etc/profile", "if [ -n \"$BASH_VERSION\" ]; then . /etc/bash.bashrc; fi\n" },
+	{ "etc/resolv.conf", "" },
+};
+
+const char *const skeleton_roots[] = { "bin", "lib", "lib32", "lib64", "libx32", "sbin", NULL };
+
+const char *const skeleton_facts[] = {
+	"sys/devices/system/cpu/online",
+	"sys/devices/system/cpu/possible",
+	"sys/devices/system/cpu/present",
+	"sys/kernel/mm/transparent_hugepage/enabled",
+	"sys/kernel/mm/transparent_hugepage/hpage_pmd_size",
+	NULL,
+};
+
+static int give(const struct skeleton_tree *tree, const char *path, struct error *err)
+{
+	if (tree->chown &&
+	    fchownat(tree->root, path, tree->owner, tree->group, AT_SYMLINK_NOFOLLOW) < 0)
+		return error_sys(err, "give /%s to %u:%u", path, tree->owner, tree->group);
+	return 0;
+}
+
+int skeleton_make_directory(const struct skeleton_tree *tree, const char *path, mode_t mode,
+                            struct error *err)
+{
+	if (mkdirat(tree->root, path, mode) < 0) {
+		if (errno == EEXIST)
+			return 0;
+		return error_sys(err, "make the directory /%s", path);
+	}
+	return give(tree, path, err);
+}
+
+int skeleton_make_link(const struct skeleton_tree *tree, const char *path, const char *target,
+                       struct error *err)
+{
+	if (symlinkat(target, tree->root, path) < 0)
+		return error_sys(err, "make the link /%s", path);
+	return give(tree, path, err);
+}
+
+int skeleton_make_file(const struct skeleton_tree *tree, const char *path, mode_t mode,
+                       struct error *err)
+{
+	AUTO_FD int fd = openat(tree->root, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+
+	if (fd < 0)
+		return error_sys(err, "make the file /%s", path);
+	return give(tree, path, err) < 0 ? -1 : TAKE_FD(fd);
+}
+
+/* --- copied -------------------------------------------------------------------------- */
+
+static int copy_file(const struct skeleton_tree *tree, const char *path, int at, const char *name,
+                     mode_t mode, struct error *err)
+{
+	static char chunk[64 * 1024];
+	AUTO_FD int from = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	AUTO_FD int to = -1;
+	ssize_t n;
+
+	if (from < 0)
+		return 0;
+	to = skeleton_make_file(tree, path, (mode & 0111) != 0 ? 0755 : 0644, err);
+	if (to < 0)
+		return -1;
+	while ((n = read(from, chunk, sizeof chunk)) > 0)
+		if (fd_write_all(to, (struct view){ chunk, (size_t)n }, err) < 0)
+			return error_wrap(err, "/%s", path);
+	return 0;
+}
+
+static int copy_link(const struct skeleton_tree *tree, const char *path, int at, const char *name,
+                     struct error *err)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlinkat(at, name, target, sizeof target);
+
+	if (n <= 0 || (size_t)n == sizeof target)
+		return 0;
+	target[n] = '\0';
+	return skeleton_make_link(tree, path, target, err);
+}
+
+static int copy(void *ctx, const char *path, int at, const char *name, const struct stat *st,
+                struct error *err)
+{
+	const struct skeleton_tree *tree = ctx;
+
+	if (S_ISDIR(st->st_mode))
+		return skeleton_make_directory(tree, path, USUAL, err);
+	if (S_ISLNK(st->st_mode))
+		return copy_link(tree, path, at, name, err);
+	return copy_file(tree, path, at, name, st->st_mode, err);
+}
+
+/* --- made ---------------------------------------------------------------------------- */
+
+static int write_file(const struct skeleton_tree *tree, const char *path, const char *text,
+                      struct error *err)
+{
+	AUTO_FD int fd = skeleton_make_file(tree, path, 0644, err);
+
+	if (fd < 0)
+		return -1;
+	if (fd_write_all(fd, view_of(text), err) < 0)
+		return error_wrap(err, "/%s", path);
+	return 0;
+}
+
+static int make_parents(const struct skeleton_tree *tree, const char *path, struct error *err)
+{
+	char above[128];
+
+	for (const char *end = strchr(path, '/'); end != NULL; end = strchr(end + 1, '/')) {
+		(void)snprintf(above, sizeof above, "%.*s", (int)(end - path), path);
+		if (skeleton_make_directory(tree, above, USUAL, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+void skeleton_fact(int host, const char *path, char out[SKELETON_FACT_SIZE])
+{
+	AUTO_FD int fd = openat(host, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, out, SKELETON_FACT_SIZE - 1);
+
+	out[n < 0 ? 0 : n] = '\0';
+}
+
+static int write_facts(const struct skeleton_tree *tree, struct error *err)
+{
+	char text[SKELETON_FACT_SIZE];
+
+	for (size_t i = 0; skeleton_facts[i] != NULL; i++) {
+		skeleton_fact(tree->host, skeleton_facts[i], text);
+		if (text[0] != '\0' && (make_parents(tree, skeleton_facts[i], err) < 0 ||
+		                        write_file(tree, skeleton_facts[i], text, err) < 0))
+			return -1;
+	}
+	return 0;
+}
+
+static int write_passwd(const struct skeleton_tree *tree, struct error *err)
+{
+	const char *shell = faccessat(tree->host, "bin/bash", X_OK, 0) == 0 ? "/bin/bash"
+	                                                                    : "/bin/sh";
+	char text[sizeof passwd + 2 * sizeof "/bin/bash"];
+
+	(void)snprintf(text, sizeof text, passwd, shell, shell);
+	return write_file(tree, "etc/passwd", text, err);
+}
+
+/* What leads to programs: a link as it is there, a directory to lay the host's over. */
+static int make_roots(const struct skeleton_tree *tree, struct error *err)
+{
+	for (size_t i = 0; skeleton_roots[i] != NULL; i++) {
+		const char *name = skeleton_roots[i];
+		struct stat st;
+
+		if (fstatat(tree->host, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (S_ISLNK(st.st_mode)
+		            ? copy_link(tree, name, tree->host, name, err) < 0
+		            : S_ISDIR(st.st_mode) &&
+		                      skeleton_make_directory(tree, name, USUAL, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int skeleton_copy(const struct skeleton_tree *tree, struct error *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(directories); i++)
+		if (skeleton_make_directory(tree, directories[i].path, directories[i].mode, err) <
+		    0)
+			return -1;
+	return skeleton_walk(tree->host, copy, (void *)(uintptr_t)tree, err);
+}
+
+int skeleton_fill(const struct skeleton_tree *tree, struct error *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(links); i++)
+		if (skeleton_make_link(tree, links[i].path, links[i].target, err) < 0)
+			return -1;
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		if (write_file(tree, files[i].path, files[i].text, err) < 0)
+			return -1;
+	if (write_passwd(tree, err) < 0 || make_roots(tree, err) < 0 || write_facts(tree, err) < 0)
+		return -1;
+	if (fchmod(tree->root, PUBLIC) < 0)
+		return error_sys(err, "set the mode of the root");
+	return tree->chown && fchown(tree->root, tree->owner, tree->group) < 0
+	               ? error_sys(err, "give the root to %u:%u", tree->owner, tree->group)
+	               : 0;
+}

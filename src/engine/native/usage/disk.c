@@ -1,0 +1,133 @@
+#include "engine/native/usage/disk.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/dqblk_xfs.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/quota.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+#ifndef PRJQUOTA
+#define PRJQUOTA 2
+#endif
+
+static const uint64_t quota_block = 1024; /* the unit of limits, whatever the file system's is */
+
+static int quota_call(int fd, int call, uint32_t project, void *data)
+{
+	return (int)syscall(SYS_quotactl_fd, fd, QCMD((unsigned)call, PRJQUOTA), project, data);
+}
+
+/* Are projects counted on this file system, and their limits kept? */
+static int check_quota(int fd, struct error *err)
+{
+	struct fs_quota_statv state = { .qs_version = FS_QSTATV_VERSION1 };
+
+	if (quota_call(fd, Q_XGETQSTATV, 0, &state) < 0)
+		return error_sys(
+		        err,
+		        "the file system has no project quotas (ext4: tune2fs -O quota,project; "
+		        "both: mount with prjquota)");
+	if ((state.qs_flags & FS_QUOTA_PDQ_ENFD) == 0)
+		return error_set(err, ERR_UNSUPPORTED, "project quotas are off");
+	return 0;
+}
+
+static int open_sandboxes(int at, struct error *err)
+{
+	int fd;
+
+	if (mkdirat(at, "sandboxes", 0700) < 0 && errno != EEXIST)
+		return error_sys(err, "make the directory sandboxes");
+	fd = openat(at, "sandboxes", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? error_sys(err, "open the directory sandboxes") : fd;
+}
+
+int disk_open(struct disk *ret, int state, bool is_root, struct error *err)
+{
+	struct error why;
+
+	*ret = (struct disk){ .kind = DISK_QUOTA, .dir = open_sandboxes(state, err) };
+	if (ret->dir < 0)
+		return -1;
+	if (!is_root)
+		(void)error_set(&why, ERR_UNSUPPORTED, "only root can set quotas");
+	if (is_root && check_quota(ret->dir, &why) == 0)
+		return 0;
+	ret->kind = DISK_WATCHED;
+	(void)snprintf(ret->why, sizeof ret->why, "%.*s", (int)sizeof ret->why - 1, why.msg);
+	return 0;
+}
+
+void disk_close(struct disk *disk)
+{
+	if (disk->dir >= 0)
+		(void)close(disk->dir);
+	disk->dir = -1;
+}
+
+static int set_limits(const struct disk *disk, uint32_t project, uint64_t blocks, uint64_t inodes)
+{
+	struct if_dqblk limits = { .dqb_bhardlimit = blocks,
+		                   .dqb_ihardlimit = inodes,
+		                   .dqb_valid = QIF_LIMITS };
+
+	return quota_call(disk->dir, Q_SETQUOTA, project, &limits);
+}
+
+int disk_limit(const struct disk *disk, int dir, uint32_t project, const struct disk_use *most,
+               struct error *err)
+{
+	uint64_t blocks = most->bytes / quota_block;
+	struct fsxattr attr;
+
+	assert(disk->kind == DISK_QUOTA && project != 0);
+	/* 0 would be no limit. */
+	if (blocks == 0 || most->inodes == 0)
+		return error_set(err, ERR_INVALID, "a quota of less than %d bytes or of no files",
+		                 (int)quota_block);
+	if (set_limits(disk, project, blocks, most->inodes) < 0)
+		return error_sys(err, "set the quota of project %u", project);
+	if (ioctl(dir, FS_IOC_FSGETXATTR, &attr) < 0)
+		return error_sys(err, "ask for the project of a directory");
+	attr.fsx_projid = project;
+	attr.fsx_xflags |= FS_XFLAG_PROJINHERIT;
+	if (ioctl(dir, FS_IOC_FSSETXATTR, &attr) < 0)
+		return error_sys(err, "make a directory part of project %u", project);
+	return 0;
+}
+
+bool disk_is_limited(const struct disk *disk, int dir, uint32_t project)
+{
+	struct fsxattr attr;
+
+	return disk->kind == DISK_QUOTA && ioctl(dir, FS_IOC_FSGETXATTR, &attr) == 0 &&
+	       attr.fsx_projid == project && (attr.fsx_xflags & FS_XFLAG_PROJINHERIT) != 0;
+}
+
+int disk_used(const struct disk *disk, uint32_t project, struct disk_use *ret, struct error *err)
+{
+	struct if_dqblk use = { 0 };
+
+	assert(disk->kind == DISK_QUOTA && project != 0);
+	/* ENOENT: xfs knows nothing of a project that has never had anything. */
+	if (quota_call(disk->dir, Q_GETQUOTA, project, &use) < 0 && errno != ENOENT)
+		return error_sys(err, "ask for the use of project %u", project);
+	*ret = (struct disk_use){ .bytes = use.dqb_curspace, .inodes = use.dqb_curinodes };
+	return 0;
+}
+
+void disk_release(const struct disk *disk, uint32_t project)
+{
+	if (disk->kind == DISK_QUOTA && project != 0)
+		(void)set_limits(disk, project, 0, 0);
+}

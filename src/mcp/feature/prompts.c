@@ -1,0 +1,57 @@
+#include <string.h>
+
+#include "base/text/utf8.h"
+#include "mcp/internal.h"
+
+static json_t *describe_arguments(const struct param *params)
+{
+	json_t *list = json_list();
+
+	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++) {
+		json_t *entry = json_obj();
+
+		json_set(entry, "name", json_str(p->name));
+		json_set_text(entry, "description", p->help);
+		json_set(entry, "required", json_boolean(p->required));
+		json_push(list, entry);
+	}
+	return list;
+}
+
+static json_t *describe_prompt(const void *record, enum mcp_revision revision)
+{
+	const struct mcp_prompt *p = record;
+	json_t *entry = json_obj();
+
+	json_set(entry, "name", json_str(p->name));
+	describe_into(entry, revision,
+	              &(struct describe){ .title = p->title, .help = p->help, .icon = p->icon });
+	json_set(entry, "arguments", describe_arguments(p->params));
+	return entry;
+}
+
+void prompts_list_method(struct mcp_call *call)
+{
+	list_reply(call, "prompts", call->server->config.prompts, describe_prompt);
+}
+
+void prompts_get_method(struct mcp_call *call)
+{
+	const struct mcp_prompt *const *prompt = call->server->config.prompts;
+	const char *name = json_text(call->params, "name");
+	json_t *arguments;
+	char shown[80];
+
+	while (*prompt != NULL && (name == NULL || strcmp((*prompt)->name, name) != 0))
+		prompt++;
+	if (*prompt == NULL) {
+		call_refuse(call, RPC_INVALID_PARAMS, NULL,
+		            "unknown prompt '%s'; prompts/list names those there are",
+		            utf8_show(view_of(name != NULL ? name : ""), shown, sizeof shown));
+		return;
+	}
+	call->record = *prompt;
+	if (call_arguments(call, &arguments))
+		call_handle(call, (*prompt)->params, (*prompt)->args_size, arguments,
+		            (*prompt)->get);
+}

@@ -1,0 +1,78 @@
+#include <string.h>
+
+#include "base/text/nearest.h"
+#include "base/text/utf8.h"
+#include "mcp/internal.h"
+
+static json_t *annotations(const struct mcp_tool *tool)
+{
+	json_t *all = json_obj();
+
+	json_set_text(all, "title", tool->title);
+	json_set(all, "readOnlyHint", json_boolean(tool->hints & MCP_READ_ONLY));
+	json_set(all, "destructiveHint", json_boolean(tool->hints & MCP_DESTRUCTIVE));
+	json_set(all, "idempotentHint", json_boolean(tool->hints & MCP_IDEMPOTENT));
+	json_set(all, "openWorldHint", json_boolean(tool->hints & MCP_OPEN_WORLD));
+	return all;
+}
+
+static json_t *describe_tool(const void *record, enum mcp_revision revision)
+{
+	const struct mcp_tool *tool = record;
+	json_t *entry = json_obj();
+
+	json_set(entry, "name", json_str(tool->name));
+	describe_into(
+	        entry, revision,
+	        &(struct describe){ .title = tool->title, .help = tool->help, .icon = tool->icon });
+	json_set(entry, "inputSchema", param_schema(tool->params, true));
+	if (tool->output != NULL && mcp_revision_has(revision, MCP_STRUCTURED))
+		json_set(entry, "outputSchema", param_schema(tool->output, false));
+	if (mcp_revision_has(revision, MCP_ANNOTATIONS))
+		json_set(entry, "annotations", annotations(tool));
+	return entry;
+}
+
+void tools_list_method(struct mcp_call *call)
+{
+	list_reply(call, "tools", call->server->config.tools, describe_tool);
+}
+
+static void refuse_name(struct mcp_call *call, const char *name)
+{
+	struct nearest best = { 0 };
+	char shown[80];
+
+	if (name == NULL) {
+		call_refuse(call, RPC_INVALID_PARAMS, NULL, "'name' must be the name of a tool");
+		return;
+	}
+	for (size_t i = 0; call->server->config.tools[i] != NULL; i++)
+		nearest_offer(&best, name, call->server->config.tools[i]->name);
+	(void)utf8_show(view_of(name), shown, sizeof shown);
+	if (best.name != NULL)
+		call_refuse(call, RPC_INVALID_PARAMS, NULL, "unknown tool '%s'; did you mean '%s'?",
+		            shown, best.name);
+	else
+		call_refuse(call, RPC_INVALID_PARAMS, NULL,
+		            "unknown tool '%s'; tools/list names those there are", shown);
+}
+
+void tools_call_method(struct mcp_call *call)
+{
+	const struct mcp_tool *const *tool = call->server->config.tools;
+	const char *name = json_text(call->params, "name");
+	json_t *arguments;
+
+	while (*tool != NULL && (name == NULL || strcmp((*tool)->name, name) != 0))
+		tool++;
+	if (*tool == NULL) {
+		refuse_name(call, name);
+		return;
+	}
+	if (!call_arguments(call, &arguments))
+		return;
+	call->is_tool = true;
+	call->record = *tool;
+	call_handle(call, (*tool)->params, (*tool)->args_size, arguments, (*tool)->call);
+}

@@ -1,0 +1,237 @@
+#include "mcp/param/param.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const words[] = {
+	[PARAM_END] = "nothing",
+	[PARAM_STRING] = "a string",
+	[PARAM_TEXT] = "a string",
+	[PARAM_ENUM] = "one of",
+	[PARAM_BOOL] = "true or false",
+	[PARAM_INT] = "an integer",
+	[PARAM_NUMBER] = "a number",
+	[PARAM_STRINGS] = "an array of strings",
+	[PARAM_MAP] = "an object with string values",
+	[PARAM_RECORD] = "an object",
+	[PARAM_RECORDS] = "an array of objects",
+	[PARAM_JSON] = "any JSON value",
+};
+
+const struct param *param_find(const struct param *params, const char *name)
+{
+	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++)
+		if (strcmp(p->name, name) == 0)
+			return p;
+	return NULL;
+}
+
+static void expects_choice(const struct param *param, char *out, size_t size)
+{
+	size_t used = (size_t)snprintf(out, size, "one of");
+
+	for (size_t i = 0; param->values[i] != NULL && used < size; i++)
+		used += (size_t)snprintf(out + used, size - used, "%s \"%s\"", i == 0 ? "" : ",",
+		                         param->values[i]);
+}
+
+const char *param_expects(const struct param *param, char *out, size_t size)
+{
+	const char *word = words[param->type];
+
+	switch (param->type) {
+	case PARAM_ENUM:
+		expects_choice(param, out, size);
+		break;
+	case PARAM_STRING:
+	case PARAM_TEXT:
+		if (param->min > 0)
+			(void)snprintf(out, size, "%s of %" PRId64 " to %" PRId64 " bytes", word,
+			               param->min, param->max);
+		else
+			(void)snprintf(out, size, "%s of at most %" PRId64 " bytes", word,
+			               param->max);
+		break;
+	case PARAM_INT:
+	case PARAM_NUMBER:
+		(void)snprintf(out, size, "%s from %" PRId64 " to %" PRId64, word, param->min,
+		               param->max);
+		break;
+	case PARAM_STRINGS:
+	case PARAM_MAP:
+	case PARAM_RECORDS:
+		if (param->min > 0)
+			(void)snprintf(out, size, "%s with %" PRId64 " to %" PRId64 " entries",
+			               word, param->min, param->max);
+		else
+			(void)snprintf(out, size, "%s with at most %" PRId64 " entries", word,
+			               param->max);
+		break;
+	case PARAM_END:
+	case PARAM_BOOL:
+	case PARAM_RECORD:
+	case PARAM_JSON:
+		(void)snprintf(out, size, "%s", word);
+		break;
+	}
+	return out;
+}
+
+/* A default that is not among what is allowed says that there is none. */
+static bool has_number(const struct param *param)
+{
+	return param->type == PARAM_INT ? param->fallback.integer >= param->min
+	                                : param->fallback.number >= (double)param->min;
+}
+
+/* The default as one would write it in JSON; empty: there is none. */
+static void fallback_text(const struct param *param, char *out, size_t size)
+{
+	out[0] = '\0';
+	if ((param->type == PARAM_STRING || param->type == PARAM_ENUM) &&
+	    param->fallback.text != NULL)
+		(void)snprintf(out, size, "\"%s\"", param->fallback.text);
+	else if (param->type == PARAM_INT && has_number(param))
+		(void)snprintf(out, size, "%" PRId64, param->fallback.integer);
+	else if (param->type == PARAM_NUMBER && has_number(param))
+		(void)snprintf(out, size, "%g", param->fallback.number);
+	else if (param->type == PARAM_BOOL)
+		(void)snprintf(out, size, "%s", param->fallback.boolean ? "true" : "false");
+}
+
+const char *param_takes(const struct param *param, char *out, size_t size)
+{
+	char expects[200], fallback[80];
+
+	(void)param_expects(param, expects, sizeof expects);
+	fallback_text(param, fallback, sizeof fallback);
+	if (param->required)
+		(void)snprintf(out, size, "%s, required", expects);
+	else if (fallback[0] != '\0')
+		(void)snprintf(out, size, "%s, default %s", expects, fallback);
+	else
+		(void)snprintf(out, size, "%s", expects);
+	return out;
+}
+
+static json_t *typed(const char *type)
+{
+	json_t *schema = json_obj();
+
+	json_set(schema, "type", json_str(type));
+	return schema;
+}
+
+static json_t *string_schema(const struct param *param)
+{
+	json_t *schema = typed("string");
+
+	if (param->min > 0)
+		json_set(schema, "minLength", json_int(1)); /* our minimum counts bytes */
+	if (param->max > 0)
+		json_set(schema, "maxLength", json_int(param->max));
+	if (param->fallback.text != NULL)
+		json_set(schema, "default", json_str(param->fallback.text));
+	return schema;
+}
+
+static json_t *enum_schema(const struct param *param)
+{
+	json_t *schema = typed("string");
+	json_t *values = json_list();
+
+	for (size_t i = 0; param->values[i] != NULL; i++)
+		json_push(values, json_str(param->values[i]));
+	json_set(schema, "enum", values);
+	if (param->fallback.text != NULL)
+		json_set(schema, "default", json_str(param->fallback.text));
+	return schema;
+}
+
+/* min == max == 0 means "no bounds", which only output tables use. */
+static json_t *number_schema(const struct param *param, bool is_input)
+{
+	bool whole = param->type == PARAM_INT;
+	json_t *schema = typed(whole ? "integer" : "number");
+
+	if (param->min != 0 || param->max != 0) {
+		json_set(schema, "minimum", json_int(param->min));
+		json_set(schema, "maximum", json_int(param->max));
+	}
+	if (is_input && !param->required && has_number(param))
+		json_set(schema, "default",
+		         whole ? json_int(param->fallback.integer)
+		               : json_num(param->fallback.number));
+	return schema;
+}
+
+static json_t *array_schema(const struct param *param, json_t *items)
+{
+	json_t *schema = typed("array");
+
+	json_set(schema, "items", items);
+	if (param->min > 0)
+		json_set(schema, "minItems", json_int(param->min));
+	if (param->max > 0)
+		json_set(schema, "maxItems", json_int(param->max));
+	return schema;
+}
+
+static json_t *one_schema(const struct param *param, bool is_input)
+{
+	json_t *schema;
+
+	switch (param->type) {
+	case PARAM_STRING:
+	case PARAM_TEXT:
+		return string_schema(param);
+	case PARAM_ENUM:
+		return enum_schema(param);
+	case PARAM_BOOL:
+		schema = typed("boolean");
+		if (is_input && !param->required)
+			json_set(schema, "default", json_boolean(param->fallback.boolean));
+		return schema;
+	case PARAM_INT:
+	case PARAM_NUMBER:
+		return number_schema(param, is_input);
+	case PARAM_STRINGS:
+		return array_schema(param, typed("string"));
+	case PARAM_MAP:
+		return typed(
+		        "object"); /* a schema of the values makes some clients drop the tool */
+	case PARAM_RECORD:
+		return param_schema(param->fields, is_input);
+	case PARAM_RECORDS:
+		return array_schema(param, param_schema(param->fields, is_input));
+	case PARAM_JSON:
+	case PARAM_END:
+		break;
+	}
+	return json_obj();
+}
+
+json_t *param_schema(const struct param *params, bool is_input)
+{
+	json_t *schema = typed("object");
+	json_t *properties = json_obj();
+	json_t *required = json_list();
+
+	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++) {
+		json_t *one = one_schema(p, is_input);
+
+		json_set_text(one, "description", p->help);
+		json_set(properties, p->name, one);
+		if (p->required)
+			json_push(required, json_str(p->name));
+	}
+	json_set(schema, "properties", properties);
+	if (json_array_size(required) != 0)
+		json_set(schema, "required", required);
+	else
+		json_decref(required);
+	if (is_input)
+		json_set(schema, "additionalProperties", json_false());
+	return schema;
+}

@@ -1,0 +1,463 @@
+#include "sandbox/channel/channel.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/mem.h"
+#include "base/text/utf8.h"
+#include "loop/input.h"
+#include "loop/loop.h"
+#include "loop/output.h"
+#include "sandbox/channel/internal.h"
+#include "wire/bytes.h"
+
+/* After writing has failed: what the agent said last may still be there to be read. */
+enum { LAST_WORDS_MS = 1000 };
+
+/* --- the end ----------------------------------------------------------------------- */
+
+static void stop(struct channel *channel)
+{
+	channel->is_stopped = true;
+	channel->input = input_free(channel->input);
+	channel->output = output_free(channel->output);
+	channel->timer = loop_timer_free(channel->timer);
+	channel->wake = loop_timer_free(channel->wake);
+	cleanup_fd(&channel->fd);
+	channel->fd = -1;
+}
+
+static struct channel_stream *any_stream(struct channel *channel)
+{
+	for (unsigned i = 0; i < CHANNEL_BUCKETS; i++)
+		if (!list_is_empty(&channel->buckets[i]))
+			return container_of(channel->buckets[i].next, struct channel_stream, node);
+	return NULL;
+}
+
+/* The socket is closed first: whatever the callbacks do, the agent is told nothing more.
+ * A callback that frees the channel has forgotten all streams, and its owner. */
+void channel_fail(struct channel *channel, const struct error *why)
+{
+	const struct channel_events *events;
+	struct channel_stream *stream;
+
+	if (channel->is_stopped)
+		return;
+	if (!channel->breaking) /* then there was a reason before this one */
+		channel->why = *why;
+	channel->why.kind = ERR_SYSTEM; /* whatever it was, it was not the caller */
+	stop(channel);
+	while ((stream = any_stream(channel)) != NULL)
+		channel_stream_fail(stream, WIRE_FAILED_LOST, &channel->why);
+	events = channel->events;
+	if (events != NULL && events->failed != NULL)
+		events->failed(channel->ctx, &channel->why);
+}
+
+static void fail_broken(struct channel *channel, struct error *err)
+{
+	(void)error_wrap(err, "the agent broke the protocol");
+	channel_fail(channel, err);
+}
+
+bool channel_is_over(const struct channel *channel)
+{
+	return channel->is_stopped || channel->breaking;
+}
+
+void channel_break(struct channel *channel, const struct error *why)
+{
+	if (channel->is_stopped || channel->breaking)
+		return;
+	channel->breaking = true;
+	channel->why = *why;
+	loop_timer_start(channel->wake, 0);
+}
+
+static void on_wake(void *ctx)
+{
+	struct channel *channel = ctx;
+
+	if (channel->breaking)
+		channel_fail(channel, &channel->why);
+	else
+		channel_give_turns(channel);
+}
+
+static void release(void *ctx)
+{
+	struct channel *channel = ctx;
+
+	buf_done(&channel->greeting);
+	buf_done(&channel->partial);
+	free(channel);
+}
+
+struct channel *channel_free(struct channel *channel)
+{
+	struct channel_stream *stream;
+
+	if (channel == NULL)
+		return NULL;
+	stop(channel);
+	while ((stream = any_stream(channel)) != NULL)
+		channel_stream_forget(stream);
+	channel->events = NULL;
+	loop_defer(channel->loop, release, channel);
+	return NULL;
+}
+
+/* --- what goes out ----------------------------------------------------------------- */
+
+void channel_queue(struct channel *channel, struct view frames)
+{
+	struct error err;
+
+	if (channel->is_stopped || output_write(channel->output, frames, &err) == 0)
+		return;
+	(void)error_set(&err, ERR_LIMIT, "the agent does not read: more than %d bytes wait for it",
+	                CHANNEL_BACKLOG_MAX);
+	channel_break(channel, &err);
+}
+
+static void on_drained(void *ctx)
+{
+	channel_give_turns(ctx);
+}
+
+/* Reading is not given up at once: REFUSED may be there, with the reason for all this. */
+static void on_write_failed(void *ctx, const struct error *why)
+{
+	struct channel *channel = ctx;
+
+	(void)why;
+	channel->is_deaf = true;
+	loop_timer_start(channel->timer, LAST_WORDS_MS);
+}
+
+static void send_ping(struct channel *channel)
+{
+	struct wire_message ping = { .type = WIRE_PING, .ping.token = channel->pings + 1 };
+	AUTO_BUF struct buf out;
+	struct error err;
+
+	buf_init(&out, WIRE_FRAME_MAX);
+	if (wire_encode(&ping, 0, 0, &out, &err) < 0)
+		return channel_break(channel, &err);
+	channel->pings++;
+	channel_queue(channel, buf_view(&out));
+}
+
+/* --- greeting and liveness --------------------------------------------------------- */
+
+static int check_version(const struct wire_frame *frame, struct error *err)
+{
+	int version = wire_hello_version(frame->payload);
+
+	if (frame->type != WIRE_HELLO || version < 0 || version == WIRE_VERSION)
+		return 0;
+	return error_set(err, ERR_UNSUPPORTED,
+	                 "the agent speaks version %d of the protocol, this server %d: they must "
+	                 "come from the same build",
+	                 version, WIRE_VERSION);
+}
+
+/* From now on the buffer holds what HELLO said, for when the agent is ready. */
+static void take_hello(struct channel *channel, struct view payload)
+{
+	struct error full;
+
+	channel_queue(channel, buf_view(&channel->greeting));
+	wire_link_put(&channel->link, WIRE_WELCOME);
+	buf_cut(&channel->greeting, 0);
+	(void)!buf_add(&channel->greeting, payload, &full); /* both are one frame at most */
+}
+
+static int take_ready(struct channel *channel, uint16_t proxy_port, struct error *err)
+{
+	struct wire_frame frame = { .type = WIRE_HELLO, .payload = buf_view(&channel->greeting) };
+	struct wire_message hello;
+
+	if (wire_decode(&frame, &hello, err) < 0)
+		return -1;
+	if (!channel->is_deaf)
+		loop_timer_start(channel->timer, channel->times.ping_ms);
+	if (channel->events->ready != NULL)
+		channel->events->ready(channel->ctx, &hello.hello, proxy_port);
+	buf_done(&channel->greeting);
+	return 0;
+}
+
+static int take_pong(struct channel *channel, uint64_t token, struct error *err)
+{
+	if (channel->pongs == channel->pings || token != channel->pongs + 1)
+		return error_set(err, ERR_SYNTAX, "PONG %" PRIu64 ", which answers no PING", token);
+	channel->pongs++;
+	return 0;
+}
+
+static void take_refused(struct channel *channel, struct view reason)
+{
+	char shown[400];
+	struct error err;
+
+	(void)error_set(&err, ERR_SYSTEM, "the agent refused: %s",
+	                utf8_show(reason, shown, sizeof shown));
+	channel_fail(channel, &err);
+}
+
+static const char *show_ms(uint64_t ms, char out[32])
+{
+	(void)snprintf(out, 32, ms % 1000 == 0 ? "%" PRIu64 " s" : "%" PRIu64 " ms",
+	               ms % 1000 == 0 ? ms / 1000 : ms);
+	return out;
+}
+
+static void fail_late(struct channel *channel)
+{
+	char time[32];
+	struct error err;
+
+	(void)error_set(&err, ERR_SYSTEM,
+	                channel->link.phase == WIRE_PHASE_HELLO
+	                        ? "the agent did not say hello within %s"
+	                        : "the agent said hello, but was not ready within %s",
+	                show_ms(channel->times.hello_ms, time));
+	channel_fail(channel, &err);
+}
+
+static void fail_deaf(struct channel *channel)
+{
+	struct error err;
+
+	(void)error_set(&err, ERR_SYSTEM, "the agent has closed its ear but goes on talking");
+	channel_fail(channel, &err);
+}
+
+static void fail_silent(struct channel *channel)
+{
+	char time[32];
+	struct error err;
+
+	(void)error_set(&err, ERR_SYSTEM, "the agent does not answer (%s)",
+	                show_ms(channel->times.ping_ms * CHANNEL_SILENT_MAX, time));
+	channel_fail(channel, &err);
+}
+
+/* The timer is set anew by each tick: if the whole server was stopped meanwhile, that is one
+ * tick, not many, and what came in the meantime is read before the next. */
+static void on_timer(void *ctx)
+{
+	struct channel *channel = ctx;
+
+	if (channel->is_deaf)
+		return fail_deaf(channel);
+	if (channel->link.phase != WIRE_PHASE_OPEN)
+		return fail_late(channel);
+	channel->silent = channel->heard ? 0 : channel->silent + 1;
+	if (channel->silent >= CHANNEL_SILENT_MAX)
+		return fail_silent(channel);
+	if (!channel->heard)
+		send_ping(channel);
+	channel->heard = false;
+	loop_timer_start(channel->timer, channel->times.ping_ms);
+}
+
+/* --- what comes in ----------------------------------------------------------------- */
+
+static int take_control(struct channel *channel, const struct wire_frame *frame, struct error *err)
+{
+	struct wire_message message;
+
+	if (wire_decode(frame, &message, err) < 0)
+		return -1;
+	switch ((int)message.type) {
+	case WIRE_HELLO:
+		take_hello(channel, frame->payload);
+		return 0;
+	case WIRE_READY:
+		return take_ready(channel, message.ready.proxy_port, err);
+	case WIRE_REFUSED:
+		take_refused(channel, message.refused.reason);
+		return 0;
+	case WIRE_PONG:
+		return take_pong(channel, message.ping.token, err);
+	case WIRE_DIAL:
+		channel_take_dial(channel, frame->stream, &message.dial);
+		return 0;
+	default:
+		return error_set(err, ERR_SYNTAX, "message %#x has no meaning here", frame->type);
+	}
+}
+
+static void take_frame(struct channel *channel, const struct wire_frame *frame)
+{
+	struct channel_stream *stream = channel_find(channel, frame->stream);
+	struct error err;
+	int r;
+
+	if (stream != NULL) {
+		if (channel_stream_take(stream, frame, &err) < 0)
+			fail_broken(channel, &err);
+		return;
+	}
+	if (channel->link.phase == WIRE_PHASE_HELLO && check_version(frame, &err) < 0)
+		return channel_fail(channel, &err);
+	r = wire_link_take(&channel->link, frame, &err);
+	if (r > 0)
+		r = take_control(channel, frame, &err);
+	if (r < 0)
+		fail_broken(channel, &err);
+}
+
+static bool goes_on(const struct channel *channel)
+{
+	return !channel->is_stopped && !channel->breaking;
+}
+
+static size_t missing(const struct buf *partial)
+{
+	size_t whole = WIRE_HEADER;
+
+	if (partial->len >= WIRE_HEADER)
+		whole += bytes_get16(partial->ptr + 2);
+	return whole - partial->len;
+}
+
+/* Completes the frame whose front is kept, with as few of the new bytes as it takes. */
+static int complete(struct channel *channel, struct view *bytes, struct wire_frame *ret,
+                    struct error *err)
+{
+	int r = 0;
+
+	while (r == 0 && bytes->len != 0) {
+		size_t wanted = missing(&channel->partial);
+		struct view more = { bytes->ptr, wanted < bytes->len ? wanted : bytes->len };
+		struct view kept;
+
+		if (buf_add(&channel->partial, more, err) < 0)
+			return -1;
+		bytes->ptr += more.len;
+		bytes->len -= more.len;
+		kept = buf_view(&channel->partial);
+		r = wire_frame_cut(&kept, ret, err);
+	}
+	return r;
+}
+
+/* A frame that lies in the chunk as a whole is not copied. Reading is never held back, though
+ * credit bounds only bytes and records: the agent may send other messages without end (CREDIT,
+ * DIAL, anything on streams of its own that are over). They take none of our memory for good:
+ * one frame in part is kept, streams are counted, answers queue up to CHANNEL_BACKLOG_MAX.
+ * And they take no more time than one chunk's in a turn of the loop: input reads no more. */
+static void on_bytes(void *ctx, struct view bytes)
+{
+	struct channel *channel = ctx;
+	struct wire_frame frame;
+	struct error err;
+	int r = 1;
+
+	channel->heard = true;
+	while (r > 0 && goes_on(channel)) {
+		bool is_kept = channel->partial.len != 0;
+
+		r = is_kept ? complete(channel, &bytes, &frame, &err)
+		            : wire_frame_cut(&bytes, &frame, &err);
+		if (r > 0)
+			take_frame(channel, &frame);
+		if (r > 0 && is_kept)
+			buf_cut(&channel->partial, 0);
+	}
+	if (!goes_on(channel))
+		return;
+	if (r == 0 && bytes.len != 0) /* then nothing was kept: see complete() */
+		r = buf_add(&channel->partial, bytes, &err);
+	if (r < 0)
+		fail_broken(channel, &err);
+}
+
+static void on_end(void *ctx, const struct error *why)
+{
+	struct channel *channel = ctx;
+	struct error err;
+
+	if (why != NULL && why->errnum != ECONNRESET) {
+		err = *why;
+		(void)error_wrap(&err, "the agent's channel");
+	} else {
+		(void)error_set(&err, ERR_SYSTEM,
+		                channel->link.phase == WIRE_PHASE_OPEN
+		                        ? "the agent ended"
+		                        : "the agent ended before it was ready");
+	}
+	channel_fail(channel, &err);
+}
+
+/* --- the beginning ----------------------------------------------------------------- */
+
+static struct channel *make(struct loop *loop, const struct channel_times *times,
+                            const struct channel_events *events, void *ctx)
+{
+	struct channel *channel = mem_new(sizeof *channel);
+
+	channel->loop = loop;
+	channel->events = events;
+	channel->ctx = ctx;
+	channel->times = *times;
+	channel->fd = -1;
+	wire_link_init(&channel->link, WIRE_SERVER);
+	buf_init(&channel->greeting, WIRE_FRAME_MAX);
+	buf_init(&channel->partial, WIRE_FRAME_MAX);
+	for (unsigned i = 0; i < CHANNEL_BUCKETS; i++)
+		list_init(&channel->buckets[i]);
+	list_init(&channel->waiting);
+	return channel;
+}
+
+static int encode_welcome(struct channel *channel, const struct wire_welcome *welcome,
+                          struct error *err)
+{
+	struct wire_message message = { .type = WIRE_WELCOME, .welcome = *welcome };
+
+	message.welcome.version = WIRE_VERSION;
+	return wire_encode(&message, 0, 0, &channel->greeting, err);
+}
+
+int channel_new_timed(struct loop *loop, int fd, const struct wire_welcome *welcome,
+                      const struct channel_times *times, const struct channel_events *events,
+                      void *ctx, struct channel **ret, struct error *err)
+{
+	static const struct input_events inward = { on_bytes, on_end };
+	static const struct output_events outward = { on_drained, on_write_failed };
+	struct channel *channel = make(loop, times, events, ctx);
+
+	/* A byte sent as urgent is a byte like any other: reads do not stop at it or skip it. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &(int){ 1 }, sizeof(int));
+	if (encode_welcome(channel, welcome, err) < 0 ||
+	    output_new(loop, fd, CHANNEL_BACKLOG_MAX, &outward, channel, &channel->output, err) <
+	            0) {
+		(void)close(fd);
+		(void)channel_free(channel);
+		return -1;
+	}
+	channel->fd = fd;
+	channel->input = input_new(loop, fd, &inward, channel);
+	channel->wake = loop_timer_new(loop, on_wake, channel);
+	channel->timer = loop_timer_new(loop, on_timer, channel);
+	loop_timer_start(channel->timer, times->hello_ms);
+	*ret = channel;
+	return 0;
+}
+
+int channel_new(struct loop *loop, int fd, const struct wire_welcome *welcome,
+                const struct channel_events *events, void *ctx, struct channel **ret,
+                struct error *err)
+{
+	static const struct channel_times times = { CHANNEL_HELLO_MS, CHANNEL_PING_MS };
+
+	return channel_new_timed(loop, fd, welcome, &times, events, ctx, ret, err);
+}

@@ -1,0 +1,499 @@
+/* channel_stream.c - the streams of a channel (declared in channel.h and internal.h). */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text/utf8.h"
+#include "loop/loop.h"
+#include "loop/output.h"
+#include "sandbox/channel/internal.h"
+
+const struct channel_stream_events channel_nobody;
+
+/* --- which there are --------------------------------------------------------------- */
+
+static struct list *bucket(struct channel *channel, uint32_t id)
+{
+	return &channel->buckets[id / 2 % CHANNEL_BUCKETS];
+}
+
+struct channel_stream *channel_find(struct channel *channel, uint32_t id)
+{
+	LIST_EACH (node, bucket(channel, id)) {
+		struct channel_stream *stream = container_of(node, struct channel_stream, node);
+
+		if (stream->wire.id == id && id != 0)
+			return stream;
+	}
+	return NULL;
+}
+
+struct channel_stream *channel_stream_add(struct channel *channel, uint32_t id, enum wire_kind kind,
+                                          bool mine)
+{
+	struct channel_stream *stream = mem_new(sizeof *stream);
+
+	stream->channel = channel;
+	stream->events = &channel_nobody;
+	wire_stream_init(&stream->wire, id, kind, mine);
+	for (unsigned i = 0; i < WIRE_CHANNELS; i++)
+		stream->window[i] = stream->wire.credit[i];
+	list_add(bucket(channel, id), &stream->node);
+	*(mine ? &channel->mine : &channel->theirs) += 1;
+	return stream;
+}
+
+/* The channel is still there: its own release was deferred later, if at all. */
+static void release(void *ctx)
+{
+	struct channel_stream *stream = ctx;
+
+	if (!stream->wire.mine)
+		stream->channel->theirs--;
+	free(stream);
+}
+
+void channel_stream_forget(struct channel_stream *stream)
+{
+	struct channel *channel = stream->channel;
+
+	if (stream->is_gone)
+		return;
+	stream->is_gone = true;
+	list_remove(&stream->node);
+	list_remove(&stream->wait);
+	if (stream->wire.mine)
+		channel->mine--;
+	loop_defer(channel->loop, release, stream);
+}
+
+void channel_stream_fail(struct channel_stream *stream, enum wire_failure failure,
+                         const struct error *why)
+{
+	channel_stream_forget(stream);
+	if (stream->events->failed != NULL)
+		stream->events->failed(stream->ctx, failure, why);
+}
+
+/* --- what goes out ----------------------------------------------------------------- */
+
+/* Encodes, checks that we may say it, and queues it. */
+static int say(struct channel_stream *stream, const struct wire_message *message, uint8_t channel,
+               struct error *err)
+{
+	AUTO_BUF struct buf out;
+	struct wire_frame frame;
+	struct view bytes;
+
+	buf_init(&out, WIRE_FRAME_MAX);
+	if (wire_encode(message, stream->wire.id, channel, &out, err) < 0)
+		return -1;
+	bytes = buf_view(&out);
+	if (wire_frame_cut(&bytes, &frame, err) < 0 ||
+	    wire_stream_put(&stream->wire, &frame, err) < 0)
+		return -1;
+	channel_queue(stream->channel, buf_view(&out));
+	return 0;
+}
+
+/* For what we know to be allowed. */
+static void say_surely(struct channel_stream *stream, const struct wire_message *message,
+                       uint8_t channel)
+{
+	struct error err;
+
+	if (say(stream, message, channel, &err) < 0) {
+		(void)error_wrap(&err, "this server broke the protocol");
+		channel_break(stream->channel, &err);
+	}
+}
+
+static bool is_silenced(const struct channel_stream *stream)
+{
+	return stream->is_gone || stream->channel->is_stopped || stream->channel->breaking;
+}
+
+static int check_queue(const struct channel *channel, struct error *err)
+{
+	size_t pending = output_pending(channel->output);
+
+	if (pending <= CHANNEL_REQUEST_MAX - WIRE_FRAME_MAX)
+		return 0;
+	return error_set(err, ERR_LIMIT,
+	                 "the agent is slow: %zu bytes wait for it; try again later", pending);
+}
+
+static int check_open(const struct channel *channel, const struct wire_message *request,
+                      struct error *err)
+{
+	const struct wire_spec *spec = wire_spec((uint8_t)request->type);
+
+	if (channel->is_stopped || channel->breaking) {
+		*err = channel->why;
+		return -1;
+	}
+	if (channel->link.phase != WIRE_PHASE_OPEN)
+		return error_set(err, ERR_INVALID, "the agent is not ready yet");
+	if (spec == NULL || spec->opens == WIRE_KIND_NONE || spec->from != WIRE_FROM_SERVER)
+		return error_set(err, ERR_INVALID, "%s does not open a stream of the server",
+		                 spec != NULL ? spec->name : "an unknown message");
+	if (channel->mine >= WIRE_STREAMS_SERVER)
+		return error_set(err, ERR_LIMIT, "%u things go on in this sandbox, no more may",
+		                 channel->mine);
+	return check_queue(channel, err);
+}
+
+static uint32_t records_allowed(const struct wire_message *request)
+{
+	switch ((int)request->type) {
+	case WIRE_STAT:
+	case WIRE_STATS:
+		return 1;
+	case WIRE_LIST:
+		return request->list.limit;
+	case WIRE_TREE:
+		return request->tree.limit;
+	case WIRE_FIND:
+		return request->find.limit;
+	case WIRE_GREP:
+		return request->grep.limit;
+	default:
+		return 0;
+	}
+}
+
+static uint64_t bytes_allowed(const struct wire_message *request)
+{
+	const struct wire_read *read = &request->read;
+
+	if (request->type == WIRE_PACK)
+		return request->pack.max;
+	if (request->type != WIRE_READ)
+		return 0;
+	return read->unit == WIRE_UNIT_BYTES && read->count < read->max ? read->count : read->max;
+}
+
+int channel_open(struct channel *channel, const struct wire_message *request,
+                 const struct channel_stream_events *events, void *ctx, struct channel_stream **ret,
+                 struct error *err)
+{
+	AUTO_BUF struct buf out;
+	struct channel_stream *stream;
+	uint32_t id = channel->link.next;
+
+	buf_init(&out, WIRE_FRAME_MAX);
+	if (check_open(channel, request, err) < 0 || wire_encode(request, id, 0, &out, err) < 0)
+		return -1;
+	if (wire_link_next(&channel->link) == 0)
+		return error_set(err, ERR_LIMIT,
+		                 "this sandbox has used up its streams: make a new one");
+	stream = channel_stream_add(channel, id, wire_spec((uint8_t)request->type)->opens, true);
+	stream->events = events;
+	stream->ctx = ctx;
+	stream->request = request->type;
+	stream->records_left = records_allowed(request);
+	stream->asked = bytes_allowed(request);
+	channel_queue(channel, buf_view(&out));
+	*ret = stream;
+	return 0;
+}
+
+static int check_tail(const struct channel_stream *stream, const struct wire_tail *tail,
+                      struct error *err)
+{
+	if (tail->channel < WIRE_CHANNELS &&
+	    stream->tails[tail->channel].count >= CHANNEL_TAILS_MAX)
+		return error_set(err, ERR_LIMIT, "TAIL: %d wait for an answer already",
+		                 CHANNEL_TAILS_MAX);
+	return check_queue(stream->channel, err);
+}
+
+static void remember_tail(struct channel_tails *tails, uint32_t max)
+{
+	tails->max[(tails->first + tails->count++) % CHANNEL_TAILS_MAX] = max;
+}
+
+/* Why nothing can be said on it any more: the channel's reason, if it has one. */
+static int check_heard(const struct channel_stream *stream, const char *name, struct error *err)
+{
+	const struct channel *channel = stream->channel;
+
+	if ((channel->is_stopped || channel->breaking) && channel->why.msg[0] != '\0') {
+		*err = channel->why;
+		return error_wrap(err, "%s", name);
+	}
+	if (is_silenced(stream))
+		return error_set(err, ERR_INVALID, "%s: the stream has ended", name);
+	if (stream->closing)
+		return error_set(err, ERR_INVALID, "%s: the stream was closed", name);
+	return 0;
+}
+
+int channel_say(struct channel_stream *stream, const struct wire_message *message,
+                struct error *err)
+{
+	const struct wire_spec *spec = wire_spec((uint8_t)message->type);
+
+	if (spec == NULL || spec->from != WIRE_FROM_OPENER || message->type == WIRE_CLOSE)
+		return error_set(err, ERR_INVALID, "%s is not said with channel_say()",
+		                 spec != NULL ? spec->name : "an unknown message");
+	/* There is always room for the few bytes that end or bound a program. */
+	if (check_heard(stream, spec->name, err) < 0 ||
+	    (message->type == WIRE_TAIL && check_tail(stream, &message->tail, err) < 0) ||
+	    say(stream, message, 0, err) < 0)
+		return -1;
+	if (message->type == WIRE_TAIL)
+		remember_tail(&stream->tails[message->tail.channel], message->tail.max);
+	return 0;
+}
+
+/* --- bytes that go out, and whose turn it is --------------------------------------- */
+
+static bool may_send(const struct channel_stream *stream, uint8_t channel)
+{
+	return !is_silenced(stream) && !stream->closing && channel < WIRE_CHANNELS &&
+	       (stream->wire.mine || stream->wire.phase == WIRE_PHASE_GOING) &&
+	       wire_stream_sends(&stream->wire, channel) &&
+	       (stream->wire.ended & 1u << channel) == 0;
+}
+
+/* A queue that is not empty will tell when it is. There is no need to wait for that once half
+ * of it is gone, and an empty one tells nothing. */
+static void wake_if_low(struct channel *channel)
+{
+	if (output_pending(channel->output) < CHANNEL_QUEUE_MAX / 2)
+		loop_timer_start(channel->wake, 0);
+}
+
+void channel_wait_turn(struct channel_stream *stream)
+{
+	struct channel *channel = stream->channel;
+
+	if (stream->wait.next == NULL)
+		list_add(&channel->waiting, &stream->wait);
+	wake_if_low(channel);
+}
+
+/* What the queue and the others leave to this stream. Who has not waited goes behind those
+ * who have. */
+static size_t share(const struct channel_stream *stream)
+{
+	const struct channel *channel = stream->channel;
+	size_t pending = output_pending(channel->output);
+	size_t room = pending < CHANNEL_QUEUE_MAX ? CHANNEL_QUEUE_MAX - pending : 0;
+
+	if (channel->turn == stream)
+		return room < channel->turn_left ? room : channel->turn_left;
+	return list_is_empty(&channel->waiting) ? room : 0;
+}
+
+static void send_piece(struct channel_stream *stream, uint8_t channel, struct view piece)
+{
+	static char out[WIRE_FRAME_MAX]; /* one thread, and the queue copies */
+	struct wire_frame frame = { WIRE_DATA, channel, stream->wire.id, piece };
+	struct error err;
+
+	if (wire_stream_put(&stream->wire, &frame, &err) < 0)
+		return channel_break(stream->channel, &err);
+	wire_frame_header(&frame, out);
+	memcpy(out + WIRE_HEADER, piece.ptr, piece.len);
+	channel_queue(stream->channel, (struct view){ out, WIRE_HEADER + piece.len });
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+size_t channel_send(struct channel_stream *stream, uint8_t channel, struct view bytes)
+{
+	size_t sent = 0;
+
+	if (!may_send(stream, channel))
+		return 0;
+	while (sent < bytes.len && !is_silenced(stream)) {
+		size_t allowed = smaller(stream->wire.credit[channel], share(stream));
+		size_t len = smaller(smaller(bytes.len - sent, WIRE_PAYLOAD_MAX), allowed);
+
+		if (len == 0)
+			break;
+		send_piece(stream, channel, (struct view){ bytes.ptr + sent, len });
+		sent += len;
+		if (stream->channel->turn == stream)
+			stream->channel->turn_left -= len;
+	}
+	if (sent == bytes.len || is_silenced(stream))
+		return sent;
+	if (stream->wire.credit[channel] == 0)
+		stream->short_of |= (uint8_t)(1u << channel);
+	else
+		channel_wait_turn(stream);
+	return sent;
+}
+
+static size_t count_waiting(const struct channel *channel)
+{
+	size_t n = 0;
+
+	LIST_EACH (node, &channel->waiting)
+		n++;
+	return n;
+}
+
+/* Alone, a stream may fill the queue. */
+static void give_turn(struct channel *channel, struct channel_stream *stream)
+{
+	list_remove(&stream->wait);
+	channel->turn = stream;
+	channel->turn_left = list_is_empty(&channel->waiting) ? CHANNEL_QUEUE_MAX : CHANNEL_TURN;
+	if (stream->events->writable != NULL)
+		stream->events->writable(stream->ctx);
+	channel->turn = NULL;
+}
+
+/* As many turns as wait now, not until nobody waits: a fast agent would keep us here. */
+void channel_give_turns(struct channel *channel)
+{
+	for (size_t turns = count_waiting(channel); turns != 0; turns--) {
+		if (list_is_empty(&channel->waiting) ||
+		    output_pending(channel->output) >= CHANNEL_QUEUE_MAX)
+			break;
+		give_turn(channel,
+		          container_of(channel->waiting.next, struct channel_stream, wait));
+		if (channel->is_stopped || channel->breaking)
+			return;
+	}
+	if (!list_is_empty(&channel->waiting))
+		wake_if_low(channel);
+}
+
+void channel_end(struct channel_stream *stream, uint8_t channel)
+{
+	static const struct wire_message end = { .type = WIRE_END };
+
+	if (may_send(stream, channel))
+		say_surely(stream, &end, channel);
+}
+
+/* --- credit ------------------------------------------------------------------------ */
+
+static bool may_receive(const struct channel_stream *stream, uint8_t channel)
+{
+	return !is_silenced(stream) && !stream->closing && channel < WIRE_CHANNELS &&
+	       !wire_stream_sends(&stream->wire, channel) &&
+	       (stream->wire.ended & 1u << channel) == 0;
+}
+
+static void give_credit(struct channel_stream *stream, uint8_t channel, uint32_t bytes)
+{
+	struct wire_message credit = { .type = WIRE_CREDIT, .credit.bytes = bytes };
+
+	say_surely(stream, &credit, channel);
+}
+
+/* Given back in large pieces: when half the window is owed, or the agent runs short. It may wait
+ * until it can send a whole piece, so there must never be less credit than that. */
+void channel_consumed(struct channel_stream *stream, uint8_t channel, size_t bytes)
+{
+	uint32_t *owed;
+	uint32_t credit;
+
+	if (!may_receive(stream, channel) || bytes == 0)
+		return;
+	owed = &stream->owed[channel];
+	credit = stream->wire.credit[channel];
+	assert(bytes <= stream->window[channel] - credit - *owed);
+	*owed += (uint32_t)bytes;
+	if (*owed < stream->window[channel] / 2 && credit >= WIRE_RECORDS_MAX)
+		return;
+	give_credit(stream, channel, *owed);
+	*owed = 0;
+}
+
+void channel_widen(struct channel_stream *stream, uint8_t channel, size_t bytes)
+{
+	uint32_t more;
+
+	if (!may_receive(stream, channel))
+		return;
+	more = (uint32_t)smaller(bytes, WIRE_CREDIT_MAX - stream->window[channel]);
+	if (more == 0)
+		return;
+	stream->window[channel] += more;
+	give_credit(stream, channel, more);
+}
+
+/* --- the end of a stream ----------------------------------------------------------- */
+
+static void say_failed(struct channel_stream *stream, enum wire_failure failure, const char *why)
+{
+	char shown[480];
+	struct wire_message failed = {
+		.type = WIRE_FAILED,
+		.failed = { .why = (uint8_t)failure,
+		            .message = view_of(utf8_show(view_of(why), shown, sizeof shown)) },
+	};
+
+	if (failed.failed.message.len == 0)
+		failed.failed.message = view_of("refused");
+	say_surely(stream, &failed, 0);
+}
+
+void channel_close(struct channel_stream *stream)
+{
+	static const struct wire_message message = { .type = WIRE_CLOSE };
+
+	if (!stream->wire.mine)
+		return channel_refuse(stream, WIRE_FAILED_CLOSED, "closed");
+	if (is_silenced(stream) || stream->closing)
+		return;
+	say_surely(stream, &message, 0);
+	stream->closing = true;
+	list_remove(&stream->wait);
+}
+
+/* What we opened is remembered until the agent has ended it: its number is still in use. */
+void channel_drop(struct channel_stream *stream)
+{
+	stream->events = &channel_nobody;
+	channel_close(stream);
+	if (is_silenced(stream))
+		channel_stream_forget(stream);
+}
+
+void channel_listen(struct channel_stream *stream, const struct channel_stream_events *events,
+                    void *ctx)
+{
+	stream->events = events;
+	stream->ctx = ctx;
+}
+
+void channel_accept(struct channel_stream *stream)
+{
+	static const struct wire_message opened = { .type = WIRE_OPENED };
+
+	if (!is_silenced(stream) && !stream->wire.mine && stream->wire.phase == WIRE_PHASE_ASKED)
+		say_surely(stream, &opened, 0);
+}
+
+void channel_refuse(struct channel_stream *stream, enum wire_failure failure, const char *why)
+{
+	if (stream->wire.mine)
+		return;
+	if (!is_silenced(stream))
+		say_failed(stream, failure, why);
+	channel_stream_forget(stream);
+}
+
+void channel_finish(struct channel_stream *stream)
+{
+	static const struct wire_message done = { .type = WIRE_DONE, .done.cursor = { "", 0 } };
+
+	if (stream->wire.mine)
+		return;
+	channel_accept(stream);
+	if (!is_silenced(stream))
+		say_surely(stream, &done, 0);
+	channel_stream_forget(stream);
+}

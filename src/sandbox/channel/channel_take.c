@@ -1,0 +1,251 @@
+/* channel_take.c - what comes in on the streams of a channel (declared in internal.h).
+ *
+ * The table says what a message may look like and when it may come. Here is the rest:
+ * whether it answers what was asked. Nobody hears of a message before all of it is checked. */
+#include <inttypes.h>
+
+#include "base/text/utf8.h"
+#include "sandbox/channel/internal.h"
+
+/* --- does it answer the question? -------------------------------------------------- */
+
+static bool is_answer(enum wire_type request, uint8_t type)
+{
+	switch (type) {
+	case WIRE_ENTRIES:
+		return request == WIRE_STAT || request == WIRE_LIST || request == WIRE_TREE ||
+		       request == WIRE_FIND;
+	case WIRE_MATCHES:
+		return request == WIRE_GREP;
+	case WIRE_STATS_ARE:
+		return request == WIRE_STATS;
+	default:
+		return true;
+	}
+}
+
+static int check_records(struct channel_stream *stream, const struct wire_message *message,
+                         struct error *err)
+{
+	bool are_entries = message->type == WIRE_ENTRIES;
+	const struct wire_record *record = are_entries ? &wire_entry_record : &wire_match_record;
+	const char *name = wire_spec((uint8_t)message->type)->name;
+	struct view rest = message->records.records;
+	union {
+		struct wire_entry entry;
+		struct wire_match match;
+	} one;
+
+	while (rest.len != 0) {
+		if (wire_record_decode(record, &rest, &one, err) < 0)
+			return error_wrap(err, "%s on stream %u", name, stream->wire.id);
+		if (stream->records_left == 0)
+			return error_set(err, ERR_LIMIT,
+			                 "%s on stream %u: more than were asked for", name,
+			                 stream->wire.id);
+		stream->records_left--;
+	}
+	return 0;
+}
+
+/* Credit says how much may be on its way, not how much was asked for in all. */
+static int check_data(struct channel_stream *stream, const struct wire_data *data,
+                      struct error *err)
+{
+	if (stream->wire.kind != WIRE_KIND_FETCH)
+		return 0;
+	if (data->bytes.len > stream->asked - stream->received)
+		return error_set(err, ERR_LIMIT,
+		                 "DATA on stream %u: more than the %" PRIu64 " bytes asked for",
+		                 stream->wire.id, stream->asked);
+	stream->received += data->bytes.len;
+	return 0;
+}
+
+static int check_tail_is(struct channel_stream *stream, const struct wire_tail_is *tail,
+                         struct error *err)
+{
+	struct channel_tails *tails = &stream->tails[tail->channel];
+
+	if (tails->count == 0)
+		return error_set(err, ERR_SYNTAX, "TAIL_IS on stream %u, which nobody asked for",
+		                 stream->wire.id);
+	if (tail->bytes.len > tails->max[tails->first])
+		return error_set(err, ERR_LIMIT,
+		                 "TAIL_IS on stream %u: more than the %u bytes asked for",
+		                 stream->wire.id, tails->max[tails->first]);
+	tails->first = (tails->first + 1) % CHANNEL_TAILS_MAX;
+	tails->count--;
+	return 0;
+}
+
+/* These two have exactly one answer: whoever asked may count on it. */
+static int check_done(const struct channel_stream *stream, struct error *err)
+{
+	if ((stream->request == WIRE_STAT || stream->request == WIRE_STATS) &&
+	    stream->records_left != 0)
+		return error_set(err, ERR_SYNTAX, "DONE on stream %u: %s was not answered",
+		                 stream->wire.id, wire_spec((uint8_t)stream->request)->name);
+	return 0;
+}
+
+static int check_meaning(struct channel_stream *stream, const struct wire_message *message,
+                         struct error *err)
+{
+	if (!is_answer(stream->request, (uint8_t)message->type))
+		return error_set(err, ERR_SYNTAX, "%s on stream %u, which asked for %s",
+		                 wire_spec((uint8_t)message->type)->name, stream->wire.id,
+		                 wire_spec((uint8_t)stream->request)->name);
+	switch ((int)message->type) {
+	case WIRE_DATA:
+		return check_data(stream, &message->data, err);
+	case WIRE_ENTRIES:
+	case WIRE_MATCHES:
+		return check_records(stream, message, err);
+	case WIRE_STATS_ARE: /* the table lets it be said once */
+		stream->records_left = 0;
+		return 0;
+	case WIRE_TAIL_IS:
+		return check_tail_is(stream, &message->tail_is, err);
+	case WIRE_DONE:
+		return check_done(stream, err);
+	default:
+		return 0;
+	}
+}
+
+/* --- handing on -------------------------------------------------------------------- */
+
+static enum error_kind kind_of(enum wire_failure failure)
+{
+	switch (failure) {
+	case WIRE_FAILED_INVALID:
+		return ERR_INVALID;
+	case WIRE_FAILED_MISSING:
+		return ERR_NOT_FOUND;
+	case WIRE_FAILED_LIMIT:
+		return ERR_LIMIT;
+	case WIRE_FAILED_DENIED:
+	case WIRE_FAILED_CLOSED:
+	case WIRE_FAILED_LOST:
+	case WIRE_FAILED_SYSTEM:
+	case WIRE_FAILED_COUNT:
+		break;
+	}
+	return ERR_SYSTEM;
+}
+
+/* The text is the agent's: it is shown, not obeyed. */
+static void hand_failed(struct channel_stream *stream, const struct wire_failed *failed)
+{
+	char shown[sizeof(((struct error *)0)->msg)];
+	struct error err;
+
+	(void)error_set(&err, kind_of(failed->why), "%s",
+	                utf8_show(failed->message, shown, sizeof shown));
+	err.errnum = (int)failed->errnum;
+	channel_stream_fail(stream, failed->why, &err);
+}
+
+static void hand_done(struct channel_stream *stream, const struct wire_done *done)
+{
+	channel_stream_forget(stream);
+	if (stream->events->done != NULL)
+		stream->events->done(stream->ctx, done);
+}
+
+/* The agent opened it and wants it no more: we owe it the last word, and say it at once. */
+static void hand_close(struct channel_stream *stream)
+{
+	struct error err;
+
+	(void)error_set(&err, ERR_SYSTEM, "the program inside closed the connection");
+	channel_refuse(stream, WIRE_FAILED_CLOSED, "closed");
+	channel_stream_fail(stream, WIRE_FAILED_CLOSED, &err);
+}
+
+static void take_credit(struct channel_stream *stream, uint8_t channel)
+{
+	uint8_t bit = (uint8_t)(1u << channel);
+
+	if ((stream->short_of & bit) == 0)
+		return;
+	stream->short_of &= (uint8_t)~bit;
+	if (!stream->closing)
+		channel_wait_turn(stream);
+}
+
+static void hand_on(struct channel_stream *stream, uint8_t channel,
+                    const struct wire_message *message)
+{
+	const struct channel_stream_events *events = stream->events;
+
+	switch ((int)message->type) {
+	case WIRE_DATA:
+		if (events->bytes != NULL)
+			events->bytes(stream->ctx, channel, message->data.bytes);
+		return;
+	case WIRE_END:
+		if (events->ended != NULL)
+			events->ended(stream->ctx, channel);
+		return;
+	case WIRE_CREDIT:
+		return take_credit(stream, channel);
+	case WIRE_CLOSE:
+		return hand_close(stream);
+	case WIRE_DONE:
+		return hand_done(stream, &message->done);
+	case WIRE_FAILED:
+		return hand_failed(stream, &message->failed);
+	default:
+		if (events->message != NULL)
+			events->message(stream->ctx, message);
+	}
+}
+
+int channel_stream_take(struct channel_stream *stream, const struct wire_frame *frame,
+                        struct error *err)
+{
+	struct wire_message message;
+
+	if (wire_decode(frame, &message, err) < 0 ||
+	    wire_stream_take(&stream->wire, frame, err) < 0 ||
+	    check_meaning(stream, &message, err) < 0)
+		return -1;
+	hand_on(stream, frame->channel, &message);
+	return 0;
+}
+
+/* --- streams the agent opens ------------------------------------------------------- */
+
+/* Nothing is remembered of it: what the agent goes on to say on it is passed over. */
+static void refuse_unseen(struct channel *channel, uint32_t id)
+{
+	static const struct wire_message failed = {
+		.type = WIRE_FAILED,
+		.failed = { .why = WIRE_FAILED_LIMIT,
+		            .message = { "too many connections",
+		                         sizeof "too many connections" - 1 } },
+	};
+	AUTO_BUF struct buf out;
+	struct error err;
+
+	buf_init(&out, WIRE_FRAME_MAX);
+	if (wire_encode(&failed, id, 0, &out, &err) < 0)
+		return channel_break(channel, &err);
+	channel_queue(channel, buf_view(&out));
+}
+
+void channel_take_dial(struct channel *channel, uint32_t id, const struct wire_dial *dial)
+{
+	struct channel_stream *stream;
+
+	if (channel->theirs >= WIRE_STREAMS_AGENT)
+		return refuse_unseen(channel, id);
+	stream = channel_stream_add(channel, id, WIRE_KIND_CONNECT, false);
+	stream->request = WIRE_DIAL;
+	if (channel->events->dial != NULL)
+		channel->events->dial(channel->ctx, stream, dial->host, dial->port);
+	if (!stream->is_gone && stream->events == &channel_nobody)
+		channel_refuse(stream, WIRE_FAILED_DENIED, "there is no way out of this sandbox");
+}

@@ -1,0 +1,325 @@
+#include "sandbox/interpreter/kernel_wire.h"
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/text/utf8.h"
+
+enum {
+	VERSION_MAX = 64,
+	MIME_MAX = 128,
+	PATH_LEN_MAX = 4096,
+	DIGITS_MAX = 20, /* of UINT64_MAX */
+	SIGNAL_MAX = 64,
+};
+
+/* --- to the interpreter --- */
+
+static void store_length(char out[4], size_t len)
+{
+	for (int i = 0; i < 4; i++)
+		out[i] = (char)(unsigned char)(len >> (8 * i));
+}
+
+static int put_length(struct buf *out, size_t len, struct error *err)
+{
+	char bytes[4];
+
+	if (len > UINT32_MAX)
+		return error_set(err, ERR_LIMIT, "%zu bytes for an interpreter: the most is %u",
+		                 len, UINT32_MAX);
+	store_length(bytes, len);
+	return buf_add(out, (struct view){ bytes, sizeof(bytes) }, err);
+}
+
+static int put_field(struct buf *out, struct view value, struct error *err)
+{
+	return put_length(out, value.len, err) < 0 || buf_add(out, value, err) < 0 ? -1 : 0;
+}
+
+static int put_text(struct buf *out, const char *text, struct error *err)
+{
+	return put_field(out, view_of(text), err);
+}
+
+static int put_number(struct buf *out, uint64_t number, struct error *err)
+{
+	char text[DIGITS_MAX + 1];
+
+	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+	return put_text(out, text, err);
+}
+
+static int put_list(struct buf *out, const char *const *list, struct error *err)
+{
+	size_t count = 0;
+
+	while (list != NULL && list[count] != NULL)
+		count++;
+	if (put_number(out, count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (put_text(out, list[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+/* A frame without fields. */
+static int put_bytes(struct buf *out, enum kernel_type type, struct view bytes, struct error *err)
+{
+	const size_t start = out->len;
+	const char name = (char)type;
+
+	if (buf_add(out, (struct view){ &name, 1 }, err) < 0 ||
+	    put_length(out, bytes.len, err) < 0 || buf_add(out, bytes, err) < 0) {
+		buf_cut(out, start);
+		return -1;
+	}
+	return 0;
+}
+
+int kernel_put_boot(struct buf *out, struct view source, struct error *err)
+{
+	return put_bytes(out, KERNEL_BOOT, source, err);
+}
+
+int kernel_put_mark(struct buf *out, const char mark[KERNEL_MARK_LEN], struct error *err)
+{
+	return put_bytes(out, KERNEL_MARK, (struct view){ mark, KERNEL_MARK_LEN }, err);
+}
+
+static int put_run_fields(struct buf *out, const struct kernel_run *run, struct error *err)
+{
+	if (put_text(out, run->is_cell ? "cell" : "fresh", err) < 0 ||
+	    put_text(out, run->name, err) < 0 || put_text(out, run->cwd, err) < 0 ||
+	    put_field(out, run->code, err) < 0 || put_number(out, run->has_stdin, err) < 0)
+		return -1;
+	if (put_field(out, run->has_stdin ? run->in : (struct view){ "", 0 }, err) < 0 ||
+	    put_number(out, run->pixels, err) < 0 || put_number(out, run->bytes, err) < 0)
+		return -1;
+	return put_list(out, run->args, err) < 0 || put_list(out, run->env, err) < 0 ? -1 : 0;
+}
+
+int kernel_put_run(struct buf *out, const struct kernel_run *run, struct error *err)
+{
+	const size_t start = out->len;
+
+	/* The length is known when the fields are there. */
+	if (put_bytes(out, KERNEL_RUN, (struct view){ "", 0 }, err) < 0)
+		return -1;
+	if (put_run_fields(out, run, err) < 0) {
+		buf_cut(out, start);
+		return -1;
+	}
+	if (out->len - start - KERNEL_HEADER > UINT32_MAX) {
+		size_t len = out->len - start - KERNEL_HEADER;
+
+		buf_cut(out, start);
+		return error_set(err, ERR_LIMIT, "%zu bytes for an interpreter: the most is %u",
+		                 len, UINT32_MAX);
+	}
+	store_length(out->ptr + start + 1, out->len - start - KERNEL_HEADER);
+	return 0;
+}
+
+/* --- from the interpreter --- */
+
+static size_t load_length(const char *bytes)
+{
+	const unsigned char *b = (const unsigned char *)bytes;
+
+	return b[0] | (size_t)b[1] << 8 | (size_t)b[2] << 16 | (size_t)b[3] << 24;
+}
+
+/* A frame that is being decoded. The first rule that is broken is what `err` tells. */
+struct taking {
+	const char *frame; /* its name in errors */
+	struct view rest;
+	struct error *err;
+};
+
+static int broken(struct taking *t, const char *field, const char *how)
+{
+	(void)error_set(t->err, ERR_SYNTAX, "%s from the interpreter: %s %s", t->frame, field, how);
+	return -1;
+}
+
+static int take_field(struct taking *t, const char *field, struct view *ret)
+{
+	size_t len;
+
+	if (t->rest.len < 4)
+		return broken(t, field, "is missing");
+	len = load_length(t->rest.ptr);
+	if (len > t->rest.len - 4)
+		return broken(t, field, "is cut off");
+	*ret = (struct view){ t->rest.ptr + 4, len };
+	t->rest.ptr += 4 + len;
+	t->rest.len -= 4 + len;
+	return 0;
+}
+
+static int take_text(struct taking *t, const char *field, size_t max, struct view *ret)
+{
+	struct view text = { "", 0 };
+
+	if (take_field(t, field, &text) < 0)
+		return -1;
+	if (text.len > max)
+		return error_set(t->err, ERR_LIMIT,
+		                 "%s from the interpreter: %s has %zu bytes, the most is %zu",
+		                 t->frame, field, text.len, max);
+	if (!utf8_valid(text))
+		return broken(t, field, "is not UTF-8");
+	*ret = text;
+	return 0;
+}
+
+/* Of what can stand in a line of an answer as it is. */
+static int take_word(struct taking *t, const char *field, size_t max, struct view *ret)
+{
+	struct view word = { "", 0 };
+
+	if (take_text(t, field, max, &word) < 0)
+		return -1;
+	if (word.len == 0)
+		return broken(t, field, "is empty");
+	for (size_t i = 0; i < word.len; i++)
+		if (word.ptr[i] <= ' ' || word.ptr[i] > '~')
+			return broken(t, field, "is not one word");
+	*ret = word;
+	return 0;
+}
+
+static int take_number(struct taking *t, const char *field, uint64_t max, uint64_t *ret)
+{
+	struct view text = { "", 0 };
+	uint64_t value = 0;
+
+	if (take_field(t, field, &text) < 0)
+		return -1;
+	if (text.len == 0 || (text.len > 1 && text.ptr[0] == '0'))
+		return broken(t, field, "is not a number");
+	for (size_t i = 0; i < text.len; i++) {
+		unsigned digit = (unsigned char)text.ptr[i] - (unsigned)'0';
+
+		if (digit > 9)
+			return broken(t, field, "is not a number");
+		if (digit > max || value > (max - digit) / 10)
+			return error_set(t->err, ERR_LIMIT,
+			                 "%s from the interpreter: %s is more than %llu", t->frame,
+			                 field, (unsigned long long)max);
+		value = value * 10 + digit;
+	}
+	*ret = value;
+	return 0;
+}
+
+static int take_ready(struct taking *t, struct kernel_said *said)
+{
+	return take_word(t, "version", VERSION_MAX, &said->ready.version);
+}
+
+static int take_shown(struct taking *t, struct kernel_said *said)
+{
+	struct view path = { "", 0 };
+
+	if (take_word(t, "mime", MIME_MAX, &said->shown.mime) < 0 ||
+	    take_text(t, "text", KERNEL_SAID_MAX, &said->shown.text) < 0 ||
+	    take_text(t, "path", PATH_LEN_MAX, &path) < 0)
+		return -1;
+	if (path.len != 0 && said->shown.text.len != 0)
+		return broken(t, "path", "stands beside text");
+	if (path.len != 0 && path.ptr[0] != '/')
+		return broken(t, "path", "does not begin with /");
+	for (size_t i = 0; i < path.len; i++)
+		if ((unsigned char)path.ptr[i] < ' ' || path.ptr[i] == 0x7f)
+			return broken(t, "path", "holds a control character");
+	said->shown.path = path;
+	return 0;
+}
+
+static int take_error(struct taking *t, struct kernel_said *said)
+{
+	if (take_text(t, "name", KERNEL_SAID_MAX, &said->error.name) < 0 ||
+	    take_text(t, "message", KERNEL_SAID_MAX, &said->error.message) < 0)
+		return -1;
+	return take_text(t, "traceback", KERNEL_SAID_MAX, &said->error.traceback);
+}
+
+static int take_ended(struct taking *t, struct kernel_said *said)
+{
+	uint64_t code = 0, signal = 0, is_exit = 0;
+
+	if (take_number(t, "code", UINT8_MAX, &code) < 0 ||
+	    take_number(t, "signal", SIGNAL_MAX, &signal) < 0 ||
+	    take_number(t, "is_exit", 1, &is_exit) < 0 ||
+	    take_number(t, "user_us", UINT64_MAX, &said->ended.user_us) < 0 ||
+	    take_number(t, "system_us", UINT64_MAX, &said->ended.system_us) < 0 ||
+	    take_number(t, "max_rss_kib", UINT64_MAX, &said->ended.max_rss_kib) < 0)
+		return -1;
+	if (code != 0 && signal != 0)
+		return broken(t, "signal", "stands beside a code");
+	said->ended.code = (uint8_t)code;
+	said->ended.signal = (uint8_t)signal;
+	said->ended.is_exit = is_exit != 0;
+	return 0;
+}
+
+struct said_type {
+	enum kernel_type type;
+	const char *name;
+	int (*take)(struct taking *t, struct kernel_said *said);
+};
+
+static const struct said_type said_types[] = {
+	{ KERNEL_READY, "READY", take_ready },
+	{ KERNEL_SHOWN, "SHOWN", take_shown },
+	{ KERNEL_ERROR, "ERROR", take_error },
+	{ KERNEL_ENDED, "ENDED", take_ended },
+};
+
+static const struct said_type *find_type(char type)
+{
+	for (size_t i = 0; i < ARRAY_LEN(said_types); i++)
+		if (type == (char)said_types[i].type)
+			return &said_types[i];
+	return NULL;
+}
+
+int kernel_take(struct view *bytes, struct kernel_said *ret, struct error *err)
+{
+	const struct said_type *type;
+	struct kernel_said said;
+	struct taking t = { .err = err };
+
+	if (bytes->len == 0)
+		return 0;
+	/* Before its length: whoever says something else is not waited for. */
+	type = find_type(bytes->ptr[0]);
+	if (type == NULL)
+		return error_set(err, ERR_SYNTAX,
+		                 "a frame from the interpreter has the type %u, which is none",
+		                 (unsigned char)bytes->ptr[0]);
+	if (bytes->len < KERNEL_HEADER)
+		return 0;
+	t.frame = type->name;
+	t.rest = (struct view){ bytes->ptr + KERNEL_HEADER, load_length(bytes->ptr + 1) };
+	if (t.rest.len > KERNEL_SAID_MAX - KERNEL_HEADER)
+		return error_set(err, ERR_LIMIT,
+		                 "%s from the interpreter is to have %zu bytes, the most is %d",
+		                 type->name, t.rest.len, KERNEL_SAID_MAX - KERNEL_HEADER);
+	if (t.rest.len > bytes->len - KERNEL_HEADER)
+		return 0;
+	said = (struct kernel_said){ .type = type->type };
+	if (type->take(&t, &said) < 0)
+		return -1;
+	if (t.rest.len != 0)
+		return error_set(err, ERR_SYNTAX, "%s from the interpreter has %zu bytes too many",
+		                 type->name, t.rest.len);
+	bytes->len -= (size_t)(t.rest.ptr - bytes->ptr);
+	bytes->ptr = t.rest.ptr;
+	*ret = said;
+	return 1;
+}

@@ -1,0 +1,232 @@
+/* porter_agent.c - an agent that can do nothing but file work below one directory. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/text/utf8.h"
+#include "engine/agent.h"
+#include "engine/filter/filter.h"
+#include "sandbox/porter/porter_internal.h"
+
+/* Landlock's rights, by the version that brought them: headers may be older. */
+enum {
+	RENAMES = 2,
+	TRUNCATES = 3,
+	CONTROLS = 5,
+	FIRST = 0x1fff,
+	REFER = 1 << 13,
+	TRUNCATE = 1 << 14,
+	IOCTL_DEV = 1 << 15,
+	LOOKING = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR,
+	NEVER = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_MAKE_CHAR |
+	        LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SOCK |
+	        LANDLOCK_ACCESS_FS_MAKE_FIFO | IOCTL_DEV,
+	EMPTY_PATH = 0x1000, /* AT_EMPTY_PATH */
+	NOBODY = 65534,
+};
+
+/* --- in the child ----------------------------------------------------------------------------- */
+
+static int allow_below(int ruleset, int directory, uint64_t rights)
+{
+	const struct landlock_path_beneath_attr rule = { rights, directory };
+
+	return (int)syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+}
+
+static int allow_path(int ruleset, const char *path, uint64_t rights)
+{
+	AUTO_FD int fd = open(path, O_PATH | O_CLOEXEC);
+
+	return fd < 0 ? -1 : allow_below(ruleset, fd, rights);
+}
+
+/* Where the kernel has no Landlock, or an old one that forbids renaming, the agent alone keeps to
+ * its root. */
+static int keep_below(int directory, struct error *err)
+{
+	long version = syscall(SYS_landlock_create_ruleset, NULL, 0,
+	                       LANDLOCK_CREATE_RULESET_VERSION);
+	uint64_t rights = FIRST | REFER | (version >= TRUNCATES ? TRUNCATE : 0) |
+	                  (version >= CONTROLS ? IOCTL_DEV : 0);
+	AUTO_FD int ruleset = -1;
+
+	if (version < RENAMES)
+		return 0;
+	ruleset = (int)syscall(SYS_landlock_create_ruleset, &rights, sizeof rights, 0);
+	/* It looks at its own processes, and opens the null device. */
+	if (ruleset < 0 || allow_below(ruleset, directory, rights & ~(uint64_t)NEVER) < 0 ||
+	    allow_path(ruleset, "/proc", LOOKING) < 0 ||
+	    allow_path(ruleset, "/dev/null",
+	               LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE) < 0 ||
+	    syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
+		return error_sys(err, "Landlock");
+	return 0;
+}
+
+#define AT(member) ((uint32_t)offsetof(struct seccomp_data, member))
+#define LOW(n)     (AT(args[n]) + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0))
+
+/* Nothing is executed but what is already open, as the agent is now: it has no such descriptor
+ * later, and starts programs by name. Other architectures' calls die in the agent's filter. */
+static int execute_nothing(struct error *err)
+{
+	static struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, AT(nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_execve, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_execveat, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LOW(4)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, EMPTY_PATH, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct view bytes = { (const char *)code, sizeof code };
+
+	if (filter_load(bytes) < 0 || filter_load(filter_for_agent()) < 0)
+		return error_sys(err, "filter system calls");
+	return 0;
+}
+
+static void become_agent(int directory, int image, int channel, unsigned user, struct error *err)
+{
+	(void)signal(SIGCHLD, SIG_DFL);
+	(void)setsid();
+	if (fchdir(directory) < 0) {
+		(void)error_sys(err, "enter it");
+		return;
+	}
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
+		(void)error_sys(err, "prctl");
+		return;
+	}
+	if (keep_below(directory, err) < 0 || execute_nothing(err) < 0)
+		return;
+	(void)agent_image_exec(image, channel, user, err);
+}
+
+/* --- in the porter ---------------------------------------------------------------------------- */
+
+/* A name in the list may lead elsewhere by now: where it really leads must be in the list too. */
+static int open_directory(const struct porter *porter, const char *path, struct error *err)
+{
+	AUTO_FD int fd = -1;
+	char link[32], real[PATH_MAX], shown[160], led[160];
+	ssize_t n;
+
+	(void)utf8_show(view_of(path), shown, sizeof shown);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return error_sys(err, "'%s'", shown);
+	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	n = readlink(link, real, sizeof real - 1);
+	if (n < 0)
+		return error_sys(err, "'%s'", shown);
+	real[n] = '\0';
+	if (!porter_has(porter, real))
+		return error_set(err, ERR_INVALID,
+		                 "'%s' leads to '%s' now, which was not allowed: start "
+		                 "belljar again if it is to be",
+		                 shown, utf8_show(view_of(real), led, sizeof led));
+	return TAKE_FD(fd);
+}
+
+/* The user's own group, never root's: a directory's may be one the user is not in. */
+static gid_t group_of(uid_t uid)
+{
+	const struct passwd *entry = getpwuid(uid);
+	gid_t gid = entry != NULL ? entry->pw_gid : (gid_t)uid;
+
+	return gid != 0 && gid != (gid_t)-1 ? gid : NOBODY;
+}
+
+/* Root does not work as root in somebody else's directory: what it makes there is theirs. */
+static int fill_user(int directory, struct host_answer *answer, struct error *err)
+{
+	struct stat st;
+	gid_t groups[HOST_GROUPS_MAX];
+	int count;
+
+	answer->uid = getuid();
+	answer->gid = getgid();
+	if (geteuid() == 0) {
+		if (fstat(directory, &st) < 0)
+			return error_sys(err, "look at it");
+		answer->uid = st.st_uid;
+		answer->gid = st.st_uid == 0 ? st.st_gid : group_of(st.st_uid);
+		return 0;
+	}
+	/* An agent without privileges keeps the groups it has. */
+	count = getgroups(HOST_GROUPS_MAX, groups);
+	if (count < 0)
+		return error_sys(err, "more than %d groups", HOST_GROUPS_MAX);
+	for (int i = 0; i < count; i++)
+		answer->groups[answer->group_count++] = groups[i];
+	return 0;
+}
+
+/* It says nothing if it became the agent: then the pipe is closed with the exec. */
+static int hear_child(int pipe, struct error *err)
+{
+	struct error why;
+	ssize_t n;
+
+	do
+		n = read(pipe, &why, sizeof why);
+	while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)sizeof why)
+		return 0;
+	*err = why;
+	return -1;
+}
+
+int porter_start_agent(const struct porter *porter, const char *path, int *image,
+                       struct host_answer *answer, struct error *err)
+{
+	AUTO_FD int directory = open_directory(porter, path, err);
+	AUTO_FD int ours = -1, theirs = -1, said = -1, says = -1;
+	int fds[2];
+	pid_t pid;
+
+	if (directory < 0 || fill_user(directory, answer, err) < 0)
+		return -1;
+	if (*image < 0)
+		*image = agent_image_open(NULL, err);
+	if (*image < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+		return error_sys(err, "a channel");
+	ours = fds[0];
+	theirs = fds[1];
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return error_sys(err, "a pipe");
+	said = fds[0];
+	says = fds[1];
+	pid = fork();
+	if (pid == 0) {
+		struct error why = { 0 };
+
+		become_agent(directory, *image, theirs, answer->uid, &why);
+		(void)!write(says, &why, sizeof why);
+		_exit(1);
+	}
+	if (pid < 0)
+		return error_sys(err, "start a process");
+	(void)close(TAKE_FD(says));
+	if (hear_child(said, err) < 0)
+		return error_wrap(err, "start an agent there");
+	return TAKE_FD(ours);
+}

@@ -1,0 +1,120 @@
+#include "sandbox/registry/history.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "loop/loop.h"
+#include "sandbox/manager_internal.h"
+#include "store/store.h"
+
+enum { WAITING_MAX = 64, LATE_MS = 500, KEPT = 20000 };
+
+/* Rows are cheap to write together and dear one by one. */
+struct history {
+	struct manager *manager;
+	struct loop_timer *timer;
+	size_t count;
+	struct history_row rows[WAITING_MAX];
+};
+
+static int write_rows(struct store *store, const struct history *history, struct error *err)
+{
+	for (size_t i = 0; i < history->count; i++) {
+		const struct history_row *row = &history->rows[i];
+
+		if (store_do(store,
+		             "INSERT INTO runs (sandbox, owner, started_s, duration_ms, what, "
+		             "outcome)"
+		             " VALUES (?, ?, ?, ?, ?, ?)",
+		             err, "ssiiss", row->sandbox, row->owner, row->started_s,
+		             (int64_t)row->duration_ms, row->what, row->outcome) < 0)
+			return -1;
+	}
+	return store_do(store,
+	                "DELETE FROM runs WHERE number <= (SELECT max(number) FROM runs) - ?", err,
+	                "i", (int64_t)KEPT);
+}
+
+static int write_all(struct store *store, const struct history *history, struct error *err)
+{
+	if (store_begin(store, err) < 0)
+		return -1;
+	if (write_rows(store, history, err) == 0)
+		return store_commit(store, err);
+	store_rollback(store);
+	return -1;
+}
+
+static void flush(void *ctx)
+{
+	struct history *history = ctx;
+	struct store *store = history->manager->store;
+	struct error err;
+
+	if (history->count == 0)
+		return;
+	if (write_all(store, history, &err) < 0)
+		log_warning("what was run is not noted: %s", err.msg);
+	history->count = 0;
+}
+
+struct history *history_new(struct manager *manager)
+{
+	struct history *history = mem_new(sizeof *history);
+
+	history->manager = manager;
+	history->timer = loop_timer_new(manager->loop, flush, history);
+	return history;
+}
+
+struct history *history_free(struct history *history)
+{
+	flush(history);
+	(void)loop_timer_free(history->timer);
+	free(history);
+	return NULL;
+}
+
+void history_add(struct manager *manager, const struct history_row *row)
+{
+	struct history *history = manager->history;
+
+	history->rows[history->count++] = *row;
+	if (history->count == WAITING_MAX)
+		flush(history);
+	else if (history->count == 1)
+		loop_timer_start(history->timer, LATE_MS);
+}
+
+struct telling {
+	bool (*each)(void *ctx, const struct history_row *row);
+	void *ctx;
+};
+
+static bool on_row(void *ctx, struct store_row *columns)
+{
+	struct telling *telling = ctx;
+	struct history_row row = { .started_s = store_int(columns, 2),
+		                   .duration_ms = (uint64_t)store_int(columns, 3) };
+
+	(void)snprintf(row.sandbox, sizeof row.sandbox, "%s", store_text(columns, 0));
+	(void)snprintf(row.owner, sizeof row.owner, "%s", store_text(columns, 1));
+	(void)snprintf(row.what, sizeof row.what, "%s", store_text(columns, 4));
+	(void)snprintf(row.outcome, sizeof row.outcome, "%s", store_text(columns, 5));
+	return telling->each(telling->ctx, &row);
+}
+
+int history_each(struct store *store, const char *owner, const char *sandbox, unsigned limit,
+                 bool (*each)(void *ctx, const struct history_row *row), void *ctx,
+                 struct error *err)
+{
+	struct telling telling = { each, ctx };
+
+	return store_each(store, on_row, &telling,
+	                  "SELECT sandbox, owner, started_s, duration_ms, what, outcome FROM runs"
+	                  " WHERE owner = ?1 AND (?2 = '' OR sandbox = ?2)"
+	                  " ORDER BY number DESC LIMIT ?3",
+	                  err, "ssi", owner, sandbox != NULL ? sandbox : "", (int64_t)limit);
+}

@@ -1,0 +1,34 @@
+/* history.h - what was run, where and how it ended: rows for people who want to look back.
+ *
+ * A row is written within a second of the end it tells of; a server that is killed loses that
+ * second. The newest 20,000 are kept. Those of a sandbox go with it; one that is thrown away has
+ * none. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "engine/spec.h"
+#include "sandbox/registry/registry.h"
+
+struct error;
+struct manager;
+struct store;
+
+enum { HISTORY_WHAT_MAX = 200, HISTORY_OUTCOME_MAX = 100 };
+
+struct history_row {
+	char sandbox[SPEC_ID_LEN + 1];
+	char owner[OWNER_MAX + 1];
+	int64_t started_s; /* wall clock */
+	uint64_t duration_ms;
+	char what[HISTORY_WHAT_MAX + 1];       /* one line */
+	char outcome[HISTORY_OUTCOME_MAX + 1]; /* "exit code 0", "timed out" */
+};
+
+void history_add(struct manager *manager, const struct history_row *row);
+/* Newest first, at most `limit`. `sandbox`: an id; NULL: all of the owner's. each() must not use
+ * the store. */
+MUST_CHECK int history_each(struct store *store, const char *owner, const char *sandbox,
+                            unsigned limit, bool (*each)(void *ctx, const struct history_row *row),
+                            void *ctx, struct error *err);

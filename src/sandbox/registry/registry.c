@@ -1,0 +1,319 @@
+#include "sandbox/registry/registry.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "sandbox/registry/registry_internal.h"
+#include "store/store.h"
+
+/* A migration is never changed once it was released: another one follows. A limit in SPEC_LIMITS
+ * needs its column here. */
+const char *const registry_migrations[] = {
+	"CREATE TABLE sandboxes ("
+	"  id TEXT NOT NULL PRIMARY KEY,"
+	"  owner TEXT NOT NULL CHECK (owner <> ''),"
+	"  name TEXT,"
+	"  engine TEXT NOT NULL,"
+	"  state TEXT NOT NULL CHECK (state IN ('creating', 'awake', 'asleep', 'deleting')),"
+	"  instance TEXT NOT NULL,"
+	"  throw_away INTEGER NOT NULL,"
+	"  created_s INTEGER NOT NULL,"
+	"  used_s INTEGER NOT NULL,"
+	"  calls TEXT NOT NULL,"
+	"  egress INTEGER NOT NULL,"
+	"  mounts TEXT NOT NULL,"
+	"  gpus INTEGER NOT NULL,"
+	"  limit_memory INTEGER NOT NULL,"
+	"  limit_swap INTEGER NOT NULL,"
+	"  limit_cpu INTEGER NOT NULL,"
+	"  limit_pids INTEGER NOT NULL,"
+	"  limit_disk INTEGER NOT NULL,"
+	"  limit_inodes INTEGER NOT NULL,"
+	"  limit_file_size INTEGER NOT NULL,"
+	"  limit_files INTEGER NOT NULL,"
+	/* What no server answers for, nobody would ever finish. */
+	"  CHECK (instance <> '' OR (state = 'asleep' AND NOT throw_away))"
+	") STRICT;"
+	"CREATE UNIQUE INDEX sandboxes_by_name ON sandboxes (owner, name)"
+	"  WHERE name IS NOT NULL AND state <> 'deleting';"
+	"CREATE INDEX sandboxes_by_instance ON sandboxes (instance) WHERE instance <> '';",
+	"ALTER TABLE sandboxes ADD COLUMN fresh INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN all_mounts INTEGER NOT NULL DEFAULT 1;"
+	"ALTER TABLE sandboxes ADD COLUMN idle_s INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN lifetime_s INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN env BLOB NOT NULL DEFAULT x'';"
+	"CREATE TABLE runs ("
+	"  number INTEGER PRIMARY KEY,"
+	"  sandbox TEXT NOT NULL,"
+	"  owner TEXT NOT NULL,"
+	"  started_s INTEGER NOT NULL,"
+	"  duration_ms INTEGER NOT NULL,"
+	"  what TEXT NOT NULL,"
+	"  outcome TEXT NOT NULL"
+	") STRICT;",
+	NULL,
+};
+
+static bool is_alphanumeric(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+bool registry_is_name(const char *text)
+{
+	size_t len;
+
+	if (!is_alphanumeric(text[0]) || spec_is_id(text))
+		return false;
+	for (len = 1; text[len] != '\0'; len++)
+		if (len == SANDBOX_NAME_MAX ||
+		    (!is_alphanumeric(text[len]) && strchr("._-", text[len]) == NULL))
+			return false;
+	return true;
+}
+
+static int no_such(const char *id, struct error *err)
+{
+	return error_set(err, ERR_NOT_FOUND, "there is no sandbox '%s'", id);
+}
+
+static int check_row(const struct sandbox_row *row, struct error *err)
+{
+	if (spec_check(&row->spec, err) < 0)
+		return -1;
+	if (row->owner[0] == '\0')
+		return error_set(err, ERR_INVALID, "a sandbox has an owner");
+	if (row->name[0] != '\0' && !registry_is_name(row->name))
+		return error_set(err, ERR_INVALID,
+		                 "a name has at most %d letters, digits and '._-', begins with a "
+		                 "letter or digit and is not an id",
+		                 SANDBOX_NAME_MAX);
+	return 0;
+}
+
+int registry_add(struct store *store, const struct sandbox_row *row, struct error *err)
+{
+	char text[REGISTRY_MOUNTS_MAX + 1] = "";
+	struct buf mounts = buf_over(text, sizeof text);
+	const struct spec *spec = &row->spec;
+
+	if (check_row(row, err) < 0)
+		return -1;
+	registry_write_mounts(spec, &mounts);
+#define PLACE(...)       ", ?"
+#define LETTER(...)      "i"
+#define VALUE(name, ...) , (int64_t)spec->limits.name
+	if (store_do(store,
+	             "INSERT INTO sandboxes (" REGISTRY_COLUMNS ")"
+	             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?" SPEC_LIMITS(
+	                     PLACE) ")"
+	                            " ON CONFLICT DO NOTHING",
+	             err, "ssssssiiisisiiiiib" SPEC_LIMITS(LETTER), spec->id, row->owner,
+	             row->name[0] != '\0' ? row->name : NULL, row->engine,
+	             registry_states[row->state], row->instance, (int64_t)row->throw_away,
+	             row->created_s, row->used_s, spec_calls_names[spec->calls],
+	             (int64_t)spec->egress, buf_text(&mounts), (int64_t)spec->gpus,
+	             (int64_t)spec->fresh, (int64_t)row->all_mounts, (int64_t)row->idle_s,
+	             (int64_t)row->lifetime_s,
+	             (struct view){ row->env, registry_env_size(row->env) } SPEC_LIMITS(VALUE)) < 0)
+		return -1;
+#undef PLACE
+#undef LETTER
+#undef VALUE
+	if (store_changed(store) == 1)
+		return 0;
+	if (row->name[0] == '\0')
+		return error_set(err, ERR_INVALID, "there is a sandbox '%s' already", spec->id);
+	(void)error_set(err, ERR_INVALID,
+	                "there is a sandbox named '%s' already: use it, delete it or choose "
+	                "another name",
+	                row->name);
+	err->errnum = EEXIST;
+	return -1;
+}
+
+struct finding {
+	struct sandbox_row *row;
+	struct error *err;
+	bool found;
+	int r;
+};
+
+static bool on_found(void *ctx, struct store_row *columns)
+{
+	struct finding *finding = ctx;
+
+	finding->found = true;
+	finding->r = registry_read_row(columns, finding->row, finding->err);
+	return false;
+}
+
+int registry_get(struct store *store, const char *id, struct sandbox_row *ret, struct error *err)
+{
+	struct finding finding = { .row = ret, .err = err };
+
+	if (store_each(store, on_found, &finding,
+	               "SELECT " REGISTRY_COLUMNS " FROM sandboxes WHERE id = ?", err, "s", id) < 0)
+		return -1;
+	return finding.found ? finding.r : no_such(id, err);
+}
+
+int registry_find(struct store *store, const char *owner, const char *id_or_name,
+                  struct sandbox_row *ret, struct error *err)
+{
+	struct finding finding = { .row = ret, .err = err };
+	const char *sql;
+
+	if (spec_is_id(id_or_name))
+		sql = "SELECT " REGISTRY_COLUMNS " FROM sandboxes WHERE owner = ? AND id = ?";
+	else if (registry_is_name(id_or_name))
+		sql = "SELECT " REGISTRY_COLUMNS " FROM sandboxes"
+		      " WHERE owner = ? AND name = ? AND state <> 'deleting'";
+	else
+		return error_set(err, ERR_NOT_FOUND,
+		                 "there is no such sandbox: an id is \"sb_\" and 26 characters of "
+		                 "a-z and 2-7, a name has at most %d letters, digits and '._-'",
+		                 SANDBOX_NAME_MAX);
+	if (store_each(store, on_found, &finding, sql, err, "ss", owner, id_or_name) < 0)
+		return -1;
+	return finding.found ? finding.r : no_such(id_or_name, err);
+}
+
+struct listing {
+	bool (*each)(void *ctx, const struct sandbox_row *row);
+	void *ctx;
+	struct error *err;
+	int r;
+};
+
+static bool on_listed(void *ctx, struct store_row *columns)
+{
+	struct listing *listing = ctx;
+	struct sandbox_row row;
+	struct error why;
+
+	if (registry_read_row(columns, &row, &why) == 0)
+		return listing->each(listing->ctx, &row);
+	if (listing->r == 0)
+		*listing->err = why;
+	listing->r = -1;
+	return true;
+}
+
+int registry_each(struct store *store, const char *owner,
+                  bool (*each)(void *ctx, const struct sandbox_row *row), void *ctx,
+                  struct error *err)
+{
+	struct listing listing = { each, ctx, err, 0 };
+
+	if (store_each(store, on_listed, &listing,
+	               "SELECT " REGISTRY_COLUMNS " FROM sandboxes WHERE owner = ?"
+	               " ORDER BY created_s DESC, rowid DESC",
+	               err, "s", owner) < 0)
+		return -1;
+	return listing.r;
+}
+
+static bool on_state(void *ctx, struct store_row *columns)
+{
+	char *state = ctx;
+
+	(void)snprintf(state, 16, "%s", store_text(columns, 0));
+	return false;
+}
+
+int registry_claim(struct store *store, const char *id, const char *instance, struct error *err)
+{
+	char state[16] = "";
+	bool mine;
+
+	/* One transaction, so that what is said about a failure is why it failed. */
+	if (store_begin(store, err) < 0)
+		return -1;
+	if (store_do(store,
+	             "UPDATE sandboxes SET state = 'awake', instance = ?1"
+	             " WHERE id = ?2 AND ((state = 'asleep' AND instance = '')"
+	             " OR (state IN ('asleep', 'awake') AND instance = ?1))",
+	             err, "ss", instance, id) < 0)
+		goto undo;
+	mine = store_changed(store) == 1;
+	if (!mine && store_each(store, on_state, state, "SELECT state FROM sandboxes WHERE id = ?",
+	                        err, "s", id) < 0)
+		goto undo;
+	if (store_commit(store, err) < 0)
+		return -1;
+	if (mine)
+		return 0;
+	if (state[0] == '\0')
+		return no_such(id, err);
+	if (strcmp(state, registry_states[SANDBOX_DELETING]) == 0)
+		return error_set(err, ERR_INVALID, "sandbox '%s' is being deleted", id);
+	(void)error_set(err, ERR_INVALID,
+	                "sandbox '%s' is %s by another server: end that one, wait for it, or make "
+	                "another sandbox",
+	                id, strcmp(state, "creating") == 0 ? "being made" : "in use");
+	err->errnum = EBUSY;
+	return -1;
+undo:
+	store_rollback(store);
+	return -1;
+}
+
+int registry_set_state(struct store *store, const char *id, enum sandbox_state state,
+                       const char *instance, struct error *err)
+{
+	assert(state < SANDBOX_STATE_COUNT);
+	if (store_do(store,
+	             "UPDATE sandboxes SET state = ?1, instance ="
+	             " CASE WHEN ?1 = 'asleep' AND NOT throw_away THEN ''"
+	             " WHEN ?2 = '' THEN instance ELSE ?2 END WHERE id = ?3",
+	             err, "sss", registry_states[state], instance, id) < 0)
+		return -1;
+	return store_changed(store) == 1 ? 0 : no_such(id, err);
+}
+
+int registry_set_fresh(struct store *store, const char *id, bool fresh, struct error *err)
+{
+	if (store_do(store, "UPDATE sandboxes SET fresh = ? WHERE id = ?", err, "is",
+	             (int64_t)fresh, id) < 0)
+		return -1;
+	return store_changed(store) == 1 ? 0 : no_such(id, err);
+}
+
+int registry_used(struct store *store, const char *id, int64_t now_s, struct error *err)
+{
+	if (store_do(store, "UPDATE sandboxes SET used_s = ? WHERE id = ?", err, "is", now_s, id) <
+	    0)
+		return -1;
+	return store_changed(store) == 1 ? 0 : no_such(id, err);
+}
+
+int registry_remove(struct store *store, const char *id, struct error *err)
+{
+	if (store_do(store, "DELETE FROM runs WHERE sandbox = ?", err, "s", id) < 0)
+		return -1;
+	return store_do(store, "DELETE FROM sandboxes WHERE id = ?", err, "s", id);
+}
+
+static bool on_known(void *ctx, struct store_row *columns)
+{
+	(void)columns;
+	*(bool *)ctx = true;
+	return false;
+}
+
+int registry_knows(struct store *store, const char *id, bool *ret, struct error *err)
+{
+	bool known = false;
+
+	if (store_each(store, on_known, &known, "SELECT 1 FROM sandboxes WHERE id = ?", err, "s",
+	               id) < 0)
+		return -1;
+	*ret = known;
+	return 0;
+}

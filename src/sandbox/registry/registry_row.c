@@ -1,0 +1,192 @@
+#include <assert.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/num.h"
+#include "base/text/utf8.h"
+#include "sandbox/registry/registry_internal.h"
+#include "store/store.h"
+
+const char *const registry_states[SANDBOX_STATE_COUNT] = {
+	[SANDBOX_CREATING] = "creating",
+	[SANDBOX_AWAKE] = "awake",
+	[SANDBOX_ASLEEP] = "asleep",
+	[SANDBOX_DELETING] = "deleting",
+};
+
+void registry_write_mounts(const struct spec *spec, struct buf *text)
+{
+	struct error err;
+	int r = 0;
+
+	for (unsigned i = 0; i < spec->mount_count && r == 0; i++)
+		r = buf_printf(text, &err, "%u %s\n", spec->mounts[i].source,
+		               spec->mounts[i].target);
+	assert(r == 0); /* REGISTRY_MOUNTS_MAX is room for all */
+	(void)r;
+}
+
+/* The text up to the next `end`, terminated, or false: there is no end or no room. */
+static bool cut(struct view *rest, char end, char *out, size_t size)
+{
+	const char *at = rest->len != 0 ? memchr(rest->ptr, end, rest->len) : NULL;
+	size_t len;
+
+	if (at == NULL)
+		return false;
+	len = (size_t)(at - rest->ptr);
+	if (len >= size || memchr(rest->ptr, '\0', len) != NULL)
+		return false;
+	memcpy(out, rest->ptr, len);
+	out[len] = '\0';
+	rest->ptr += len + 1;
+	rest->len -= len + 1;
+	return true;
+}
+
+int registry_read_mounts(struct view text, struct spec *spec, struct error *err)
+{
+	uint8_t count = 0;
+
+	for (; text.len != 0; count++) {
+		struct spec_mount *mount = &spec->mounts[count];
+		char number[6];
+		uint64_t source;
+
+		if (count == SPEC_MOUNTS_MAX)
+			return error_set(err, ERR_SYNTAX, "more than %d mounts", SPEC_MOUNTS_MAX);
+		if (!cut(&text, ' ', number, sizeof number) ||
+		    !cut(&text, '\n', mount->target, sizeof mount->target))
+			return error_set(err, ERR_SYNTAX, "mount %u is not a number and a target",
+			                 count + 1);
+		if (num_parse_u64(number, 0, UINT16_MAX, &source, err) < 0)
+			return error_wrap(err, "mount %u", count + 1);
+		mount->source = (uint16_t)source;
+	}
+	spec->mount_count = count;
+	return 0;
+}
+
+static int read_text(struct store_row *columns, int *at, const char *name, char *ret, size_t size,
+                     struct error *err)
+{
+	struct view text = store_bytes(columns, (*at)++);
+
+	if (text.len >= size || memchr(text.ptr, '\0', text.len) != NULL)
+		return error_set(err, ERR_SYSTEM, "'%s' is longer than %zu bytes or holds a zero",
+		                 name, size - 1);
+	memcpy(ret, text.ptr, text.len);
+	ret[text.len] = '\0';
+	return 0;
+}
+
+static int read_word(struct store_row *columns, int *at, const char *name,
+                     const char *const words[], int count, int *ret, struct error *err)
+{
+	const char *text = store_text(columns, (*at)++);
+	char shown[40];
+
+	for (int i = 0; i < count; i++)
+		if (strcmp(text, words[i]) == 0) {
+			*ret = i;
+			return 0;
+		}
+	return error_set(err, ERR_SYSTEM, "'%s' is '%s', which is not known", name,
+	                 utf8_show(view_of(text), shown, sizeof shown));
+}
+
+static int read_bool(struct store_row *columns, int *at, const char *name, bool *ret,
+                     struct error *err)
+{
+	int64_t value = store_int(columns, (*at)++);
+
+	if (value != 0 && value != 1)
+		return error_set(err, ERR_SYSTEM, "'%s' is neither 0 nor 1", name);
+	*ret = value == 1;
+	return 0;
+}
+
+static int read_seconds(struct store_row *columns, int *at, const char *name, uint32_t *ret,
+                        struct error *err)
+{
+	int64_t value = store_int(columns, (*at)++);
+
+	if (value < 0 || value > UINT32_MAX)
+		return error_set(err, ERR_SYSTEM, "'%s' is no number of seconds", name);
+	*ret = (uint32_t)value;
+	return 0;
+}
+
+size_t registry_env_size(const char env[SANDBOX_ENV_MAX])
+{
+	size_t size = 0;
+
+	while (env[size] != '\0')
+		size += strlen(env + size) + 1;
+	return size;
+}
+
+/* Each terminated and none empty, so that it can be walked. */
+static int read_env(struct view bytes, char env[SANDBOX_ENV_MAX], struct error *err)
+{
+	if (bytes.len >= SANDBOX_ENV_MAX || (bytes.len != 0 && bytes.ptr[bytes.len - 1] != '\0') ||
+	    (bytes.len != 0 &&
+	     (bytes.ptr[0] == '\0' || memmem(bytes.ptr, bytes.len, "\0\0", 2) != NULL)))
+		return error_set(err, ERR_SYSTEM, "'env' is not a list of variables");
+	memset(env, 0, SANDBOX_ENV_MAX);
+	if (bytes.len != 0)
+		memcpy(env, bytes.ptr, bytes.len);
+	return 0;
+}
+
+static int read_columns(struct store_row *columns, struct sandbox_row *row, struct error *err)
+{
+	int at = 0, state = 0, calls = 0;
+
+#define TEXT(field, to) read_text(columns, &at, field, (to), sizeof(to), err)
+	if (TEXT("id", row->spec.id) < 0 || TEXT("owner", row->owner) < 0 ||
+	    TEXT("name", row->name) < 0 || TEXT("engine", row->engine) < 0 ||
+	    read_word(columns, &at, "state", registry_states, SANDBOX_STATE_COUNT, &state, err) <
+	            0 ||
+	    TEXT("instance", row->instance) < 0 ||
+	    read_bool(columns, &at, "throw_away", &row->throw_away, err) < 0)
+		return -1;
+#undef TEXT
+	row->state = (enum sandbox_state)state;
+	row->created_s = store_int(columns, at++);
+	row->used_s = store_int(columns, at++);
+	if (read_word(columns, &at, "calls", spec_calls_names, SPEC_CALLS_COUNT, &calls, err) < 0 ||
+	    read_bool(columns, &at, "egress", &row->spec.egress, err) < 0)
+		return -1;
+	row->spec.calls = (enum spec_calls)calls;
+	if (registry_read_mounts(store_bytes(columns, at++), &row->spec, err) < 0)
+		return -1;
+	row->spec.gpus = (uint64_t)store_int(columns, at++);
+	if (read_bool(columns, &at, "fresh", &row->spec.fresh, err) < 0 ||
+	    read_bool(columns, &at, "all_mounts", &row->all_mounts, err) < 0 ||
+	    read_seconds(columns, &at, "idle_s", &row->idle_s, err) < 0 ||
+	    read_seconds(columns, &at, "lifetime_s", &row->lifetime_s, err) < 0 ||
+	    read_env(store_bytes(columns, at++), row->env, err) < 0)
+		return -1;
+#define X(name_, ...) row->spec.limits.name_ = (uint64_t)store_int(columns, at++);
+	SPEC_LIMITS(X)
+#undef X
+	if (row->name[0] != '\0' && !registry_is_name(row->name))
+		return error_set(err, ERR_SYSTEM, "'name' is not a name");
+	return spec_check(&row->spec, err);
+}
+
+int registry_read_row(struct store_row *columns, struct sandbox_row *ret, struct error *err)
+{
+	struct sandbox_row row = { .spec = spec_default() };
+	char shown[SPEC_ID_LEN * 2];
+
+	if (read_columns(columns, &row, err) < 0) {
+		err->kind = ERR_SYSTEM; /* not the caller's fault, whatever it is */
+		return error_wrap(err, "the row of sandbox '%s' is damaged and not used",
+		                  utf8_show(store_bytes(columns, 0), shown, sizeof shown));
+	}
+	*ret = row;
+	return 0;
+}

@@ -1,0 +1,176 @@
+#include "server/options/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "base/text/nearest.h"
+#include "base/text/utf8.h"
+
+enum { LARGEST_FILE = 1024 * 1024 };
+
+static const struct json_limits limits = { .depth = 8, .values = 10000 };
+
+static const char *absolute(const char *variable)
+{
+	const char *path = getenv(variable);
+
+	return path != NULL && path[0] == '/' ? path : NULL;
+}
+
+/* Where a file is looked for when none is named. */
+struct usual_file {
+	const char *path;     /* NULL: nowhere */
+	const char *variable; /* that led there; NULL: none did */
+};
+
+/* NULL if the environment does not tell where the user's files are. */
+static char *user_file(const char **ret_variable)
+{
+	const char *config_home = absolute("XDG_CONFIG_HOME");
+	const char *home = absolute("HOME");
+
+	*ret_variable = config_home != NULL ? "XDG_CONFIG_HOME" : "HOME";
+	if (config_home != NULL)
+		return mem_format("%s/belljar/belljar.json", config_home);
+	if (home != NULL)
+		return mem_format("%s/.config/belljar/belljar.json", home);
+	return NULL;
+}
+
+/* A file nobody named cannot be read: say who named it, and the way out. It is not passed
+ * over, because what it forbids would then be allowed. */
+static int refuse_usual(const struct usual_file *file, const struct error *why, struct error *err)
+{
+	if (file->variable != NULL)
+		(void)error_set(err, why->kind,
+		                "%s (%s led there; --config FILE, XDG_CONFIG_HOME or HOME can "
+		                "name another)",
+		                why->msg, file->variable);
+	else
+		(void)error_set(err, why->kind, "%s (--config FILE can name another)", why->msg);
+	err->errnum = why->errnum;
+	return -1;
+}
+
+/* 1: read, 0: there is no such file. */
+static int read_if_there(const struct usual_file *file, struct buf *text, struct error *err)
+{
+	struct error why;
+
+	if (file->path == NULL)
+		return 0;
+	if (fd_read_file(file->path, text, &why) == 0)
+		return 1;
+	if (why.kind == ERR_NOT_FOUND)
+		return 0;
+	return refuse_usual(file, &why, err);
+}
+
+static int find_and_read(const char *named, char **ret_path, struct buf *text, struct error *err)
+{
+	const char *variable = NULL;
+	AUTO_FREE char *own = user_file(&variable);
+	const struct usual_file files[] = {
+		{ own, variable },
+		{ "/etc/belljar/belljar.json", NULL },
+	};
+
+	if (named != NULL) {
+		if (fd_read_file(named, text, err) < 0)
+			return -1;
+		*ret_path = mem_dup(named);
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		int r = read_if_there(&files[i], text, err);
+
+		if (r < 0)
+			return -1;
+		if (r > 0) {
+			*ret_path = mem_dup(files[i].path);
+			return 0;
+		}
+	}
+	return 0;
+}
+
+static int refuse_key(const char *key, struct error *err)
+{
+	struct nearest best = { 0 };
+	char known[OPTION_COUNT][OPTION_NAME_SIZE], shown[80];
+
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (option_specs[i].in_file)
+			nearest_offer(&best, key, option_key(&option_specs[i], known[i]));
+	(void)utf8_show(view_of(key), shown, sizeof shown);
+	if (best.name != NULL)
+		return error_set(err, ERR_INVALID, "unknown key '%s'; did you mean '%s'?", shown,
+		                 best.name);
+	return error_set(err, ERR_INVALID,
+	                 "unknown key '%s'; 'belljar help serve' lists the options", shown);
+}
+
+static int read_key(const char *key, const json_t *json, struct option_layer *layer,
+                    struct error *err)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		char known[OPTION_NAME_SIZE];
+
+		if (!option_specs[i].in_file ||
+		    strcmp(key, option_key(&option_specs[i], known)) != 0)
+			continue;
+		if (option_value_read_json(&option_specs[i], json, &layer->values[i], err) < 0)
+			return error_wrap(err, "%s", known);
+		return 0;
+	}
+	return refuse_key(key, err);
+}
+
+static int read_object(struct view text, struct config *config, struct error *err)
+{
+	const char *key;
+	json_t *json;
+	char got[80];
+
+	if (json_read(text, &limits, &config->root, NULL, err) < 0)
+		return -1;
+	if (!json_is_object(config->root))
+		return error_set(err, ERR_INVALID, "expected a JSON object, got %s",
+		                 json_describe(config->root, got, sizeof got));
+	json_object_foreach (config->root, key, json)
+		if (read_key(key, json, &config->layer, err) < 0)
+			return -1;
+	return 0;
+}
+
+int config_load(struct config *ret, const char *named, struct error *err)
+{
+	struct config config = { 0 };
+	AUTO_BUF struct buf text;
+
+	buf_init(&text, LARGEST_FILE);
+	if (find_and_read(named, &config.path, &text, err) < 0)
+		return error_wrap(err, "configuration");
+	/* Blanked, not cut off: an error tells the byte of the file. */
+	if (view_starts(buf_view(&text), "\xef\xbb\xbf"))
+		memset(text.ptr, ' ', 3);
+	if (config.path != NULL && read_object(buf_view(&text), &config, err) < 0) {
+		(void)error_wrap(err, "configuration '%s'", config.path);
+		config_done(&config);
+		return -1;
+	}
+	*ret = config;
+	return 0;
+}
+
+void config_done(struct config *config)
+{
+	free(config->path);
+	json_decref(config->root);
+	*config = (struct config){ 0 };
+}

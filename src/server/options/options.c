@@ -1,0 +1,266 @@
+#include "server/options/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/text/nearest.h"
+#include "base/text/utf8.h"
+#include "server/options/config.h"
+#include "server/options/option_value.h"
+
+/* --- the command line --- */
+
+static int refuse_flag(struct view name, unsigned verb, struct error *err)
+{
+	struct nearest best = { 0 };
+	char shown[80];
+
+	(void)utf8_show(name, shown, sizeof shown);
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if ((option_specs[i].verbs & verb) != 0)
+			nearest_offer(&best, shown, option_specs[i].name);
+	if (best.name != NULL)
+		return error_set(err, ERR_INVALID, "unknown option '--%s'; did you mean '--%s'?",
+		                 shown, best.name);
+	return error_set(err, ERR_INVALID, "unknown option '--%s'", shown);
+}
+
+static int find_flag(struct view name, unsigned verb, size_t *ret, struct error *err)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if ((option_specs[i].verbs & verb) != 0 && view_is(name, option_specs[i].name)) {
+			*ret = i;
+			return 0;
+		}
+	return refuse_flag(name, verb, err);
+}
+
+/* Takes one argument that starts with "--", and *next if that is its value. Returns how
+ * many of *next it took. */
+static int take_flag(struct option_args *args, unsigned verb, const char *arg, const char *next,
+                     struct error *err)
+{
+	struct view name = { arg + 2, strcspn(arg + 2, "=") };
+	const char *value = name.ptr[name.len] == '=' ? name.ptr + name.len + 1 : NULL;
+	const struct option_spec *spec;
+	size_t i = 0;
+
+	if (find_flag(name, verb, &i, err) < 0)
+		return -1;
+	spec = &option_specs[i];
+	/* The last one wins; of directories that would silently lose the others. */
+	if (args->flags[i] != NULL && spec->word != NULL && strcmp(spec->word, "DIR:...") == 0)
+		return error_set(err, ERR_INVALID, "--%s was said before: say it once, as %s",
+		                 spec->name, spec->word);
+	if (spec->type == OPTION_TYPE_FLAG) {
+		if (value != NULL)
+			return error_set(err, ERR_INVALID, "--%s takes no value", spec->name);
+		args->flags[i] = "true";
+		return 0;
+	}
+	args->flags[i] = value;
+	if (value != NULL)
+		return 0;
+	/* A following flag is far more often a forgotten value than a value. */
+	if (next == NULL || strncmp(next, "--", 2) == 0)
+		return error_set(err, ERR_INVALID, "--%s needs a value: --%s %s", spec->name,
+		                 spec->name, spec->word);
+	args->flags[i] = next;
+	return 1;
+}
+
+static int take_arg(struct option_args *args, unsigned verb, char *const *at, struct error *err)
+{
+	const char *arg = at[0];
+	char shown[80];
+
+	if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
+		args->help = true;
+		return 0;
+	}
+	if (strncmp(arg, "--", 2) == 0)
+		return take_flag(args, verb, arg, at[1], err);
+	if (arg[0] == '-' && arg[1] != '\0')
+		return error_set(err, ERR_INVALID, "unknown option '%s'",
+		                 utf8_show(view_of(arg), shown, sizeof shown));
+	args->operands[args->operand_count++] = arg;
+	return 0;
+}
+
+int options_parse_args(struct option_args *ret, unsigned verb, char *const *args, struct error *err)
+{
+	struct option_args found = { 0 };
+	size_t count = 0;
+
+	while (args[count] != NULL)
+		count++;
+	found.operands = mem_array(count + 1, sizeof found.operands[0]);
+	for (size_t i = 0; i < count; i++) {
+		int taken;
+
+		/* What stands behind a program's or file's name is its own. */
+		if ((verb & (FOR_EXEC | FOR_RUN)) != 0 && found.operand_count != 0) {
+			found.operands[found.operand_count++] = args[i];
+			continue;
+		}
+		if (strcmp(args[i], "--") == 0) {
+			while (++i < count)
+				found.operands[found.operand_count++] = args[i];
+			break;
+		}
+		taken = take_arg(&found, verb, &args[i], err);
+		if (taken < 0) {
+			option_args_done(&found);
+			return -1;
+		}
+		i += (size_t)taken;
+	}
+	*ret = found;
+	return 0;
+}
+
+void option_args_done(struct option_args *args)
+{
+	free(args->operands);
+	*args = (struct option_args){ 0 };
+}
+
+/* --- the sources --- */
+
+static int read_flags(struct option_layer *layer, const char *const flags[OPTION_COUNT],
+                      struct error *err)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (flags[i] != NULL &&
+		    option_value_read(&option_specs[i], flags[i], &layer->values[i], err) < 0)
+			return error_wrap(err, "--%s", option_specs[i].name);
+	return 0;
+}
+
+static int refuse_variable(const char *name, struct error *err)
+{
+	struct nearest best = { 0 };
+	const size_t prefix = strlen(OPTION_VARIABLE_PREFIX);
+	char known[OPTION_COUNT][OPTION_NAME_SIZE], shown[80];
+
+	/* Compared without what all of them share: it would make any two names near. */
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (!option_specs[i].flag_only)
+			nearest_offer(&best, name + prefix,
+			              option_variable(&option_specs[i], known[i]) + prefix);
+	(void)utf8_show(view_of(name), shown, sizeof shown);
+	if (best.name != NULL)
+		return error_set(err, ERR_INVALID,
+		                 "unknown environment variable '%s'; did you mean '%s%s'?", shown,
+		                 OPTION_VARIABLE_PREFIX, best.name);
+	return error_set(err, ERR_INVALID,
+	                 "unknown environment variable '%s'; unset it (names that start with "
+	                 "%s are ours)",
+	                 shown, OPTION_VARIABLE_PREFIX);
+}
+
+static int read_variable(struct option_layer *layer, unsigned verb, const char *name,
+                         const char *value, struct error *err)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		char known[OPTION_NAME_SIZE];
+
+		if (option_specs[i].flag_only ||
+		    strcmp(name, option_variable(&option_specs[i], known)) != 0)
+			continue;
+		if ((option_specs[i].verbs & verb) == 0)
+			return 0;
+		if (option_value_read(&option_specs[i], value, &layer->values[i], err) < 0)
+			return error_wrap(err, "%s", known);
+		return 0;
+	}
+	return refuse_variable(name, err);
+}
+
+static int read_environment(struct option_layer *layer, unsigned verb, char *const *environment,
+                            struct error *err)
+{
+	for (; *environment != NULL; environment++) {
+		const char *equals = strchr(*environment, '=');
+		char *name;
+		int r;
+
+		if (strncmp(*environment, OPTION_VARIABLE_PREFIX, strlen(OPTION_VARIABLE_PREFIX)) !=
+		            0 ||
+		    equals == NULL)
+			continue;
+		name = mem_dup_len(*environment, (size_t)(equals - *environment));
+		r = read_variable(layer, verb, name, equals + 1, err);
+		free(name);
+		if (r < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void read_defaults(struct option_layer *layer)
+{
+	struct error err;
+
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (option_specs[i].fallback != NULL &&
+		    option_value_read(&option_specs[i], option_specs[i].fallback, &layer->values[i],
+		                      &err) < 0)
+			abort(); /* the table contradicts itself */
+}
+
+/* The doctor looks at the file by itself: what is wrong with it is a finding, not the end. */
+static bool reads_file(unsigned verb)
+{
+	if (verb == FOR_DOCTOR)
+		return false;
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (option_specs[i].in_file && (option_specs[i].verbs & verb) != 0)
+			return true;
+	return false;
+}
+
+int options_load(struct options *ret, unsigned verb, const char *const flags[OPTION_COUNT],
+                 char *const *environment, struct error *err)
+{
+	struct option_layer given = { 0 }, variables = { 0 }, defaults = { 0 };
+	struct config config = { 0 };
+	const struct option_layer *const layers[] = { &given, &variables, &config.layer,
+		                                      &defaults };
+	struct options options = { 0 };
+	const char *named;
+
+	if (read_flags(&given, flags, err) < 0 ||
+	    read_environment(&variables, verb, environment, err) < 0)
+		return -1;
+	named = given.values[OPTION_CONFIG].given ? given.values[OPTION_CONFIG].text
+	                                          : variables.values[OPTION_CONFIG].text;
+	if (reads_file(verb)) {
+		if (config_load(&config, named, err) < 0)
+			return -1;
+		/* What was found by searching is what the program now runs with. */
+		given.values[OPTION_CONFIG] = (struct option_value){ .given = config.path != NULL,
+			                                             .text = config.path };
+	}
+	read_defaults(&defaults);
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		options.flags |= (uint64_t)(flags[i] != NULL) << i;
+		for (size_t j = 0; j < ARRAY_LEN(layers); j++)
+			if (layers[j]->values[i].given) {
+				option_value_store(&option_specs[i], &layers[j]->values[i],
+				                   &options);
+				break;
+			}
+	}
+	config_done(&config);
+	*ret = options;
+	return 0;
+}
+
+void options_done(struct options *options)
+{
+	arena_done(&options->texts);
+	*options = (struct options){ 0 };
+}

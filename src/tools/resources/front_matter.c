@@ -1,0 +1,101 @@
+#include "tools/resources/front_matter.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/text/utf8.h"
+
+static struct view skip(struct view v, size_t n)
+{
+	return (struct view){ v.ptr + n, v.len - n };
+}
+
+static bool is_fence(struct view line)
+{
+	return view_is(view_trim(line), "---") && line.ptr[0] == '-';
+}
+
+/* Quotes around it go; within them a quote is doubled or escaped. */
+static void unquote(struct view value, struct buf *out)
+{
+	char quote = value.len >= 2 ? value.ptr[0] : '\0';
+	struct error full;
+
+	if ((quote != '"' && quote != '\'') || value.ptr[value.len - 1] != quote) {
+		(void)!buf_add(out, value, &full);
+		return;
+	}
+	value = (struct view){ value.ptr + 1, value.len - 2 };
+	for (size_t i = 0; i < value.len; i++) {
+		bool escapes = quote == '"' ? value.ptr[i] == '\\' : value.ptr[i] == '\'';
+
+		if (escapes && i + 1 < value.len)
+			i++;
+		if (buf_add(out, skip((struct view){ value.ptr, i + 1 }, i), &full) < 0)
+			return;
+	}
+}
+
+static bool is_indented(struct view line)
+{
+	return line.len != 0 && (line.ptr[0] == ' ' || line.ptr[0] == '\t');
+}
+
+/* The indented lines that follow, with a space between them. */
+static void add_more_lines(struct view *rest, struct buf *out)
+{
+	struct view line, next = *rest;
+	struct error full;
+
+	while (view_next_line(&next, &line) && (is_indented(line) || view_trim(line).len == 0)) {
+		struct view words = view_trim(line);
+
+		*rest = next;
+		if (words.len == 0)
+			continue;
+		if (out->len != 0)
+			(void)!buf_add(out, view_of(" "), &full);
+		words.len = utf8_prefix(words.ptr, words.len, out->max - out->len);
+		(void)!buf_add(out, words, &full);
+	}
+}
+
+static void read_value(struct view value, struct view *rest, char *out, size_t size)
+{
+	AUTO_BUF struct buf buf;
+
+	buf_init(&buf, 4096);
+	value = view_trim(value);
+	if (value.len != 0 && (value.ptr[0] == '>' || value.ptr[0] == '|'))
+		value.len = 0;
+	value.len = value.len == 0 ? 0 : utf8_prefix(value.ptr, value.len, 4000);
+	unquote(value, &buf);
+	add_more_lines(rest, &buf);
+	(void)utf8_show(buf_view(&buf), out, size);
+}
+
+void front_matter_read(struct view text, struct front_matter *ret)
+{
+	struct view rest = text, line;
+
+	*ret = (struct front_matter){ 0 };
+	if (view_starts(rest, "\xef\xbb\xbf"))
+		rest = skip(rest, 3);
+	if (!view_next_line(&rest, &line) || line.len == 0 || !is_fence(line))
+		return;
+	while (view_next_line(&rest, &line)) {
+		if (line.len != 0 && is_fence(line)) {
+			ret->body = (size_t)(rest.ptr - text.ptr);
+			return;
+		}
+		if (view_starts(line, "name:") && ret->name[0] == '\0')
+			read_value(skip(line, 5), &rest, ret->name, sizeof ret->name);
+		else if (view_starts(line, "description:") && ret->description[0] == '\0')
+			read_value(skip(line, 12), &rest, ret->description,
+			           sizeof ret->description);
+	}
+	/* It never ended, so it was none. */
+	*ret = (struct front_matter){ 0 };
+}

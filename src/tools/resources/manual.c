@@ -1,0 +1,114 @@
+#include "tools/resources/manual.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/text/utf8.h"
+#include "tools/catalogue.h"
+#include "tools/resources/examples.h"
+
+enum { MANUAL_MAX = 256 * 1024 };
+
+static int write_params(const struct param *params, int indent, struct buf *buf, struct error *err)
+{
+	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++) {
+		char takes[300];
+
+		if (buf_printf(buf, err, "%*s- `%s` (%s): %s\n", indent, "", p->name,
+		               param_takes(p, takes, sizeof takes), p->help) < 0 ||
+		    write_params(p->fields, indent + 2, buf, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int write_output(const struct param *params, int indent, struct buf *buf, struct error *err)
+{
+	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++)
+		if (buf_printf(buf, err, "%*s- `%s`: %s\n", indent, "", p->name, p->help) < 0 ||
+		    write_output(p->fields, indent + 2, buf, err) < 0)
+			return -1;
+	return 0;
+}
+
+static int write_examples(const char *tool, struct buf *buf, struct error *err)
+{
+	bool any = false;
+
+	for (const struct tool_example *e = tool_examples; e->tool != NULL; e++) {
+		if (strcmp(e->tool, tool) != 0)
+			continue;
+		if ((!any && buf_printf(buf, err, "\n## Examples\n") < 0) ||
+		    buf_printf(buf, err, "\n%s:\n\n    %s\n", e->what, e->arguments) < 0)
+			return -1;
+		any = true;
+	}
+	return 0;
+}
+
+int manual_write(const struct mcp_tool *tool, struct buf *buf, struct error *err)
+{
+	if (buf_printf(buf, err, "# %s\n\n%s\n", tool->name, tool->help) < 0)
+		return -1;
+	if (tool->params != NULL && (buf_printf(buf, err, "\n## Arguments\n\n") < 0 ||
+	                             write_params(tool->params, 0, buf, err) < 0))
+		return -1;
+	if (tool->output != NULL && (buf_printf(buf, err, "\n## Answer\n\n") < 0 ||
+	                             write_output(tool->output, 0, buf, err) < 0))
+		return -1;
+	return write_examples(tool->name, buf, err);
+}
+
+struct manual_args {
+	const char *name;
+};
+
+static void complete_name(void *app, const char *typed, json_t *values)
+{
+	(void)app;
+	(void)typed;
+	for (size_t i = 0; catalogue_tools[i] != NULL; i++)
+		json_push(values, json_str(catalogue_tools[i]->name));
+}
+
+static const struct param params[] = {
+	{ .name = "name",
+	  .type = PARAM_STRING,
+	  .required = true,
+	  .max = 64,
+	  .complete = complete_name,
+	  .offset = offsetof(struct manual_args, name),
+	  .help = "A tool's name." },
+	{ 0 },
+};
+
+static int read_manual(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct manual_args *a = args;
+	const struct mcp_tool *const *tool = catalogue_tools;
+	AUTO_BUF struct buf buf;
+	char shown[80];
+
+	buf_init(&buf, MANUAL_MAX);
+	while (*tool != NULL && strcmp((*tool)->name, a->name) != 0)
+		tool++;
+	if (*tool == NULL)
+		return error_set(err, ERR_NOT_FOUND, "there is no tool '%s'",
+		                 utf8_show(view_of(a->name), shown, sizeof shown));
+	if (manual_write(*tool, &buf, err) < 0)
+		return -1;
+	mcp_answer_text(call, "text/markdown", buf_view(&buf));
+	return 0;
+}
+
+const struct mcp_template template_tool_manual = {
+	.uri_template = "belljar://tools/{name}",
+	.name = "tool-manual",
+	.title = "Manual of a tool",
+	.help = "What a tool does, the arguments it takes and what it answers.",
+	.mime_type = "text/markdown",
+	.params = params,
+	.args_size = sizeof(struct manual_args),
+	.read = read_manual,
+};

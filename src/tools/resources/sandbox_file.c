@@ -1,0 +1,113 @@
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/text/utf8.h"
+#include "tools/catalogue.h"
+#include "tools/support/file_text.h"
+#include "tools/support/file_work.h"
+
+enum { CONTENTS_MAX = 1024 * 1024, SHOWN = 160 };
+
+struct sandbox_file_args {
+	const char *id, *path;
+};
+
+static const struct param params[] = {
+	{ .name = "id",
+	  .type = PARAM_STRING,
+	  .required = true,
+	  .min = 1,
+	  .max = 64,
+	  .complete = work_complete_sandbox,
+	  .offset = offsetof(struct sandbox_file_args, id),
+	  .help = "Id or name of the sandbox." },
+	{ .name = "path",
+	  .type = PARAM_STRING,
+	  .required = true,
+	  .min = 1,
+	  .max = 4094,
+	  .offset = offsetof(struct sandbox_file_args, path),
+	  .help = "Of the file, from the root of the sandbox: workspace/notes.txt." },
+	{ 0 },
+};
+
+struct looking {
+	struct file_work file;
+	char path[4096]; /* with the slash in front that the URI has no room for */
+};
+
+static void on_contents(struct file_work *file, const struct files_answer *answer,
+                        const struct error *why)
+{
+	struct mcp_call *call;
+	struct view bytes;
+	const char *mime_type;
+	char shown[SHOWN];
+
+	if (why != NULL) {
+		file_work_explain(file, why);
+		return;
+	}
+	bytes = answer->bytes.len != 0 ? answer->bytes : view_of("");
+	if ((answer->done.flags & WIRE_DONE_MORE) != 0 || answer->done.total > CONTENTS_MAX) {
+		file_work_fail(file, ERR_LIMIT,
+		               "'%s' has %" PRIu64
+		               " bytes, and a resource at most %d: use the tool "
+		               "read_file, which reads parts",
+		               utf8_show(view_of(file->path), shown, sizeof shown),
+		               answer->done.total, CONTENTS_MAX);
+		return;
+	}
+	mime_type = file_mime_type(file->path, bytes);
+	call = work_finish(&file->work);
+	if (file_is_text(&bytes, false))
+		mcp_answer_text(call, mime_type, bytes);
+	else
+		mcp_answer_blob(call, mime_type, bytes);
+}
+
+static int start(struct work *work, struct error *err)
+{
+	struct file_work *file = container_of(work, struct file_work, work);
+	const struct wire_message request = {
+		.type = WIRE_READ,
+		.read = { .unit = WIRE_UNIT_BYTES,
+		          .count = CONTENTS_MAX + 1,
+		          .max = CONTENTS_MAX,
+		          .path = view_of(file->path) },
+	};
+
+	if (turns_hold(&file->held, CONTENTS_MAX, err) < 0)
+		return -1;
+	file_work_ask(file, &request, (struct view){ 0 }, CONTENTS_MAX, on_contents);
+	return 0;
+}
+
+static const struct work_calls calls = { start, file_work_cancel, file_work_done };
+
+static int read_sandbox_file(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct sandbox_file_args *a = args;
+	struct looking *l;
+	struct work *work;
+
+	if (work_begin(call, sizeof *l, &calls, a->id, &work, err) < 0)
+		return -1;
+	l = container_of(work, struct looking, file.work);
+	(void)snprintf(l->path, sizeof l->path, "/%s", a->path);
+	l->file.path = l->path;
+	l->file.is_for_file = true;
+	return 0;
+}
+
+const struct mcp_template template_sandbox_file = {
+	.uri_template = "sandbox://{id}/{+path}",
+	.name = "sandbox-file",
+	.title = "File of a sandbox",
+	.help = "A file of one of your sandboxes, for example sandbox://ID/workspace/notes.txt: "
+	        "text, "
+	        "or bytes of at most 1 MiB. Subscribers hear when a file tool changes it.",
+	.params = params,
+	.args_size = sizeof(struct sandbox_file_args),
+	.read = read_sandbox_file,
+};

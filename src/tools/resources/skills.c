@@ -1,0 +1,140 @@
+#include "tools/resources/skills.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/tree/open_below.h"
+#include "tools/catalogue.h"
+#include "tools/resources/front_matter.h"
+#include "tools/resources/skill.h"
+
+enum { NAMES_MAX = 1000 };
+
+struct skills {
+	size_t count;
+	struct skill items[SKILLS_MAX];
+	const struct mcp_prompt *prompts[SKILLS_MAX + 1];
+	const struct mcp_resource *resources[SKILLS_MAX + 1];
+};
+
+static bool is_skill_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len != 0 && len < sizeof((struct skill){ 0 }.name) && name[0] != '.' &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
+	               len;
+}
+
+static bool read_start(int fd, struct buf *buf)
+{
+	char chunk[4096];
+	struct error full;
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	while (buf->len + sizeof chunk <= buf->max && (n = read(fd, chunk, sizeof chunk)) > 0)
+		(void)!buf_add(buf, (struct view){ chunk, (size_t)n }, &full);
+	return true;
+}
+
+/* False: there is none in it. */
+static bool read_skill_file(int above, const char *name, const char **ret_file, struct buf *buf)
+{
+	static const char *const files[] = { "SKILL.md", "Skill.md" };
+	AUTO_FD int dir = open_below(above, name, O_RDONLY | O_DIRECTORY);
+
+	for (size_t i = 0; dir >= 0 && i < ARRAY_LEN(files); i++) {
+		AUTO_FD int fd = open_below(dir, files[i], O_RDONLY);
+
+		*ret_file = files[i];
+		if (fd >= 0 && read_start(fd, buf))
+			return true;
+	}
+	return false;
+}
+
+static void add_skill(struct skills *skills, int above, const char *name)
+{
+	struct skill *skill = &skills->items[skills->count];
+	struct front_matter front;
+	AUTO_BUF struct buf text;
+	const char *file;
+
+	buf_init(&text, SKILL_BYTES_MAX);
+	if (!is_skill_name(name) || !read_skill_file(above, name, &file, &text))
+		return;
+	front_matter_read(buf_view(&text), &front);
+	skill_init(skill, name, file, &front);
+	skills->prompts[skills->count] = &skill->prompt;
+	skills->resources[skills->count] = &skill->resource;
+	skills->count++;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int skills_load(const char *directory, struct skills **ret, struct error *err)
+{
+	AUTO_FREE char **names = mem_array(NAMES_MAX, sizeof *names);
+	struct skills *skills;
+	struct dirent *entry;
+	size_t count = 0;
+	DIR *dir = opendir(directory);
+
+	if (dir == NULL)
+		return error_sys(err, "%s", directory);
+	while (count < NAMES_MAX && (entry = readdir(dir)) != NULL)
+		if (is_skill_name(entry->d_name))
+			names[count++] = mem_dup(entry->d_name);
+	qsort(names, count, sizeof *names, by_name);
+	skills = mem_new(sizeof *skills);
+	for (size_t i = 0; i < count; i++) {
+		if (skills->count < SKILLS_MAX)
+			add_skill(skills, dirfd(dir), names[i]);
+		free(names[i]);
+	}
+	(void)closedir(dir);
+	*ret = skills;
+	return 0;
+}
+
+struct skills *skills_free(struct skills *skills)
+{
+	for (size_t i = 0; skills != NULL && i < skills->count; i++)
+		skill_done(&skills->items[i]);
+	free(skills);
+	return NULL;
+}
+
+const struct mcp_prompt *const *skills_prompts(const struct skills *skills)
+{
+	return skills->prompts;
+}
+
+const struct mcp_resource *const *skills_resources(const struct skills *skills)
+{
+	return skills->resources;
+}
+
+size_t skills_count(const struct skills *skills)
+{
+	return skills->count;
+}
+
+const struct skill *skills_at(const struct skills *skills, size_t i)
+{
+	return &skills->items[i];
+}

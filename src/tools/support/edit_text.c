@@ -1,0 +1,300 @@
+#include "tools/support/edit_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/text/utf8.h"
+
+enum {
+	LINES_NAMED = 8,
+	DIFF_LINE_MAX = 200,
+	REPLACED_MAX = 100000,        /* in one call */
+	WORK_MAX = 512 * 1024 * 1024, /* bytes looked through in one call */
+};
+
+/* One edit under way. */
+struct editing {
+	size_t number, count; /* of the edits */
+	const struct edit *edit;
+	struct view text;
+	struct buf *out, *diff;
+	size_t replaced, may_replace;
+	size_t line;    /* number of the line that out's end is in */
+	size_t counted; /* bytes of out that `line` knows of */
+};
+
+/* NULL: no more of it. */
+static const char *find(struct view text, const char *from, struct view what)
+{
+	return memmem(from, (size_t)(text.ptr + text.len - from), what.ptr, what.len);
+}
+
+static size_t line_of(struct view text, const char *at)
+{
+	size_t line = 1;
+
+	for (const char *c = text.ptr; c < at && (c = memchr(c, '\n', (size_t)(at - c))) != NULL;
+	     c++)
+		line++;
+	return line;
+}
+
+/* --- why not --------------------------------------------------------------------------- */
+
+static bool is_space(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static char *without_space(struct view text, size_t *ret_len)
+{
+	char *out = mem_new(text.len + 1);
+
+	*ret_len = 0;
+	for (size_t i = 0; i < text.len; i++)
+		if (!is_space(text.ptr[i]))
+			out[(*ret_len)++] = text.ptr[i];
+	return out;
+}
+
+/* The line where the text would be found if white space did not count; 0: nowhere. */
+static size_t line_but_for_space(struct view text, struct view what)
+{
+	size_t text_len, what_len, skip;
+	AUTO_FREE char *bare = without_space(text, &text_len);
+	AUTO_FREE char *wanted = without_space(what, &what_len);
+	const char *at = what_len != 0 ? memmem(bare, text_len, wanted, what_len) : NULL;
+
+	if (at == NULL)
+		return 0;
+	skip = (size_t)(at - bare);
+	for (size_t i = 0; i < text.len; i++)
+		if (!is_space(text.ptr[i]) && skip-- == 0)
+			return line_of(text, text.ptr + i);
+	return 0;
+}
+
+static int not_found(const struct editing *e, struct error *err)
+{
+	size_t line = line_but_for_space(e->text, e->edit->old);
+	char shown[80];
+
+	(void)utf8_show(e->edit->old, shown, sizeof shown);
+	if (line != 0)
+		return error_set(err, ERR_NOT_FOUND,
+		                 "edit %zu of %zu: its old text \"%s\" was not found; line %zu "
+		                 "differs from it only in white space (indentation, tabs, line "
+		                 "ends): read the file and copy it exactly",
+		                 e->number, e->count, shown, line);
+	return error_set(err, ERR_NOT_FOUND,
+	                 "edit %zu of %zu: its old text \"%s\" was not found (0 times): read the "
+	                 "file and copy it exactly%s",
+	                 e->number, e->count, shown,
+	                 e->number > 1 ? "; edits before this one may have changed it" : "");
+}
+
+static int found_often(const struct editing *e, size_t times, struct error *err)
+{
+	const char *at = e->text.ptr;
+	char lines[120] = "", shown[80];
+	size_t used = 0;
+
+	for (size_t i = 0; i < times && i < LINES_NAMED && used < sizeof lines; i++) {
+		at = find(e->text, at, e->edit->old);
+		if (at == NULL)
+			break;
+		used += (size_t)snprintf(lines + used, sizeof lines - used, "%s%zu",
+		                         i == 0 ? "" : ", ", line_of(e->text, at));
+		at += e->edit->old.len;
+	}
+	return error_set(err, ERR_INVALID,
+	                 "edit %zu of %zu: its old text \"%s\" was found %zu times (lines %s%s): "
+	                 "add what stands around it, or set all to true",
+	                 e->number, e->count, utf8_show(e->edit->old, shown, sizeof shown), times,
+	                 lines, times > LINES_NAMED ? ", ..." : "");
+}
+
+static int check_edit(const struct editing *e, struct error *err)
+{
+	if (e->edit->old.len == 0)
+		return error_set(err, ERR_INVALID,
+		                 "edit %zu of %zu: its old text is empty; write_file makes or "
+		                 "replaces a whole file",
+		                 e->number, e->count);
+	if (e->edit->old.len == e->edit->new.len &&
+	    memcmp(e->edit->old.ptr, e->edit->new.ptr, e->edit->old.len) == 0)
+		return error_set(err, ERR_INVALID,
+		                 "edit %zu of %zu: old and new text are the same: leave it out",
+		                 e->number, e->count);
+	return 0;
+}
+
+/* --- what changed ---------------------------------------------------------------------- */
+
+static bool show_lines(struct buf *diff, char sign, struct view lines)
+{
+	struct view line;
+	struct error full;
+
+	while (view_next_line(&lines, &line)) {
+		size_t len = line.len <= DIFF_LINE_MAX
+		                     ? line.len
+		                     : utf8_prefix(line.ptr, line.len, DIFF_LINE_MAX);
+
+		if (buf_printf(diff, &full, "%c%.*s%s\n", sign, (int)len, line.ptr,
+		               len < line.len ? "..." : "") < 0)
+			return false;
+	}
+	return true;
+}
+
+/* A hunk is shown whole or not at all; the first that does not fit ends the showing. */
+static void show_hunk(struct editing *e, struct view before, size_t start)
+{
+	struct view after = { buf_text(e->out) + start, e->out->len - start };
+	size_t whole = e->diff->len;
+	struct error full;
+
+	for (; e->counted < start; e->counted++)
+		e->line += e->out->ptr[e->counted] == '\n';
+	if (e->diff->max == whole)
+		return;
+	if (buf_printf(e->diff, &full, "@@ line %zu @@\n", e->line) == 0 &&
+	    show_lines(e->diff, '-', before) && show_lines(e->diff, '+', after))
+		return;
+	buf_cut(e->diff, whole);
+	e->diff->max = whole; /* nothing more goes in */
+}
+
+/* --- the edit --------------------------------------------------------------------------- */
+
+/* Where the lines end that are different when the occurrence at `at` is replaced. */
+static const char *end_of_lines(const struct editing *e, const char *at)
+{
+	const char *behind = at + e->edit->old.len, *end = e->text.ptr + e->text.len;
+	struct view new = e->edit->new;
+	const char *newline;
+
+	if (behind[-1] == '\n' && new.len != 0 && new.ptr[new.len - 1] == '\n')
+		return behind;
+	newline = behind < end ? memchr(behind, '\n', (size_t)(end - behind)) : NULL;
+	return newline != NULL ? newline + 1 : end;
+}
+
+static int add(struct buf *out, const char *from, const char *to, struct error *err)
+{
+	return buf_add(out, (struct view){ from, (size_t)(to - from) }, err);
+}
+
+/* Replaces the occurrences that share lines with the one at `at`. *from: what is behind them. */
+static int replace_hunk(struct editing *e, const char *at, const char **from, struct error *err)
+{
+	const char *start = at, *end = end_of_lines(e, at), *rest;
+	size_t out_start;
+
+	while (start > *from && start[-1] != '\n')
+		start--;
+	if (add(e->out, *from, start, err) < 0)
+		return -1;
+	out_start = e->out->len;
+	rest = start;
+	while (at != NULL && at < end) {
+		if (at + e->edit->old.len >= end) /* else it would be found again, from here */
+			end = end_of_lines(e, at);
+		if (add(e->out, rest, at, err) < 0 || buf_add(e->out, e->edit->new, err) < 0)
+			return -1;
+		rest = at + e->edit->old.len;
+		e->replaced++;
+		at = e->edit->all ? find(e->text, rest, e->edit->old) : NULL;
+	}
+	if (add(e->out, rest, end, err) < 0)
+		return -1;
+	show_hunk(e, (struct view){ start, (size_t)(end - start) }, out_start);
+	*from = end;
+	return 0;
+}
+
+static int make_edit(struct editing *e, struct error *err)
+{
+	const char *from = e->text.ptr, *at;
+	size_t times = 0;
+
+	if (check_edit(e, err) < 0)
+		return -1;
+	for (at = from; (at = find(e->text, at, e->edit->old)) != NULL; at += e->edit->old.len)
+		if (++times > e->may_replace && e->edit->all)
+			break;
+	if (times == 0)
+		return not_found(e, err);
+	if (times > 1 && !e->edit->all)
+		return found_often(e, times, err);
+	if (times > e->may_replace)
+		return error_set(err, ERR_LIMIT,
+		                 "edit %zu of %zu: its old text is found too often: at most %d "
+		                 "replacements are made in one call; change the file with a "
+		                 "program, for example sed",
+		                 e->number, e->count, REPLACED_MAX);
+	while ((at = find(e->text, from, e->edit->old)) != NULL)
+		if (replace_hunk(e, at, &from, err) < 0)
+			return error_wrap(err, "edit %zu of %zu: the new text", e->number,
+			                  e->count);
+		else if (!e->edit->all)
+			break;
+	return add(e->out, from, e->text.ptr + e->text.len, err);
+}
+
+/* `seen`: looked through so far; each edit that is left looks through the text again. */
+static int check_work(size_t text_len, size_t seen, size_t left, struct error *err)
+{
+	if (seen <= WORK_MAX && text_len <= (WORK_MAX - seen) / left)
+		return 0;
+	return error_set(err, ERR_LIMIT,
+	                 "too many edits for a text of %zu bytes: bytes times edits may be at "
+	                 "most %d in one call; make fewer edits at once, or change the file with "
+	                 "a program, for example sed",
+	                 text_len, WORK_MAX);
+}
+
+int edit_text(struct view text, const struct edit *edits, size_t count, struct buf *ret,
+              struct buf *diff, size_t *ret_replaced, struct error *err)
+{
+	AUTO_BUF struct buf other;
+	struct buf *in = &other, *out = ret;
+	size_t replaced = 0, seen = 0;
+
+	buf_init(&other, ret->max);
+	for (size_t i = 0; i < count; i++) {
+		struct editing e = { .number = i + 1,
+			             .count = count,
+			             .edit = &edits[i],
+			             .text = text,
+			             .out = out,
+			             .diff = diff,
+			             .may_replace = REPLACED_MAX - replaced,
+			             .line = 1 };
+		struct buf *swap = in;
+
+		buf_cut(out, 0);
+		if (check_work(text.len, seen, count - i, err) < 0 || make_edit(&e, err) < 0)
+			return -1;
+		seen += text.len;
+		replaced += e.replaced;
+		text = buf_view(out);
+		if (text.ptr == NULL)
+			text.ptr = "";
+		in = out;
+		out = swap;
+	}
+	if (in == &other) {
+		struct buf result = other;
+
+		other = *ret;
+		*ret = result;
+	}
+	*ret_replaced = replaced;
+	return 0;
+}

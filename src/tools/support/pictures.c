@@ -1,0 +1,164 @@
+#include "tools/support/pictures.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "mcp/content.h"
+#include "sandbox/channel/files.h"
+#include "sandbox/sandbox.h"
+#include "tools/support/run_result.h"
+
+enum {
+	PICTURES_MAX = 8,
+	SIDE_MAX = 20000,
+	/* Of all of them: some clients refuse answers of more than a MiB, base64 included. */
+	ALL_BYTES = 700 * 1024,
+	PIXELS_MAX = 100 * 1000 * 1000,
+};
+
+static void step(struct pictures *p);
+
+static uint32_t number_at(struct view bytes, size_t at)
+{
+	const unsigned char *b = (const unsigned char *)bytes.ptr + at;
+
+	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+static bool starts(struct view bytes, const char *with, size_t len)
+{
+	return bytes.len >= len && memcmp(bytes.ptr, with, len) == 0;
+}
+
+static bool is_png(struct view bytes)
+{
+	uint32_t width, height;
+
+	if (!starts(bytes, "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16) || bytes.len < 33)
+		return false;
+	width = number_at(bytes, 16);
+	height = number_at(bytes, 20);
+	return width >= 1 && height >= 1 && width <= SIDE_MAX && height <= SIDE_MAX &&
+	       (uint64_t)width * height <= PIXELS_MAX;
+}
+
+bool pictures_is_one(const char *mime, struct view bytes)
+{
+	if (strcmp(mime, "image/png") == 0)
+		return is_png(bytes);
+	if (strcmp(mime, "image/jpeg") == 0)
+		return starts(bytes, "\xff\xd8\xff", 3);
+	if (strcmp(mime, "image/gif") == 0)
+		return starts(bytes, "GIF87a", 6) || starts(bytes, "GIF89a", 6);
+	return strcmp(mime, "image/webp") == 0 && bytes.len >= 16 && starts(bytes, "RIFF", 4) &&
+	       memcmp(bytes.ptr + 8, "WEBP", 4) == 0;
+}
+
+bool pictures_are_there(struct process *process)
+{
+	struct process_state state;
+
+	process_state(process, &state);
+	for (size_t i = 0; i < state.shown_count; i++)
+		if (run_result_is_picture(&state.shown[i]))
+			return true;
+	return false;
+}
+
+/* The same file again is not sent again. */
+static bool was_there(const struct process_state *state, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (run_result_is_picture(&state->shown[i]) &&
+		    strcmp(state->shown[i].path, state->shown[at].path) == 0)
+			return true;
+	return false;
+}
+
+static void on_read(void *ctx, const struct files_answer *answer, const struct error *why)
+{
+	struct pictures *p = ctx;
+	struct process_state state;
+	const struct process_shown *shown;
+
+	process_state(p->process, &state);
+	shown = &state.shown[p->at];
+	p->op = NULL;
+	if (why != NULL) {
+		p->unshown[p->at] = why->kind == ERR_LIMIT ? "not shown: too large"
+		                    : why->kind == ERR_NOT_FOUND
+		                            ? "not shown: the file is gone"
+		                            : "not shown: the file cannot be read";
+	} else if ((answer->done.flags & WIRE_DONE_MORE) != 0 || answer->bytes.len > p->left) {
+		p->unshown[p->at] = "not shown: too large";
+	} else if (!pictures_is_one(shown->mime, answer->bytes)) {
+		p->unshown[p->at] = "not shown: the file is no such picture";
+	} else {
+		json_push(p->blocks, mcp_image(answer->bytes, shown->mime));
+		p->left -= answer->bytes.len;
+		p->count++;
+	}
+	p->at++;
+	step(p);
+}
+
+/* True: its answer will come. */
+static bool ask(struct pictures *p, const struct process_shown *shown)
+{
+	struct channel *channel = sandbox_channel(p->sandbox);
+	uint64_t max = p->max < p->left ? p->max : p->left;
+	struct wire_message request = { .type = WIRE_READ,
+		                        .read = { .unit = WIRE_UNIT_BYTES,
+		                                  .count = max,
+		                                  .max = max,
+		                                  .path = view_of(shown->path) } };
+	struct error err;
+
+	if (channel != NULL && files_ask(channel, &request, (struct view){ 0 }, (size_t)max,
+	                                 on_read, p, &p->op, &err) == 0)
+		return true;
+	p->unshown[p->at] = "not shown: the sandbox has ended";
+	return false;
+}
+
+static void step(struct pictures *p)
+{
+	struct process_state state;
+
+	process_state(p->process, &state);
+	for (; p->at < state.shown_count && p->at < PROCESS_SHOWN_MAX; p->at++) {
+		const struct process_shown *shown = &state.shown[p->at];
+
+		if (!run_result_is_picture(shown))
+			continue;
+		if (was_there(&state, p->at))
+			p->unshown[p->at] = "see above";
+		else if (p->count >= PICTURES_MAX || p->left == 0)
+			p->unshown[p->at] = "not shown: there are too many; read_file shows it";
+		else if (ask(p, shown))
+			return;
+	}
+	p->fn(p->ctx);
+}
+
+void pictures_begin(struct pictures *p, struct sandbox *sandbox, struct process *process,
+                    uint64_t max, pictures_fn *fn, void *ctx)
+{
+	*p = (struct pictures){ .sandbox = sandbox,
+		                .process = process,
+		                .max = max,
+		                .left = max > ALL_BYTES ? max : ALL_BYTES,
+		                .blocks = json_list(),
+		                .fn = fn,
+		                .ctx = ctx };
+	step(p);
+}
+
+void pictures_done(struct pictures *p)
+{
+	if (p->op != NULL)
+		files_drop(p->op);
+	json_decref(p->blocks);
+	p->op = NULL;
+	p->blocks = NULL;
+}

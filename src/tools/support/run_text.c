@@ -1,0 +1,188 @@
+#include "tools/support/run_text.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/text/plain.h"
+#include "base/text/utf8.h"
+#include "sandbox/process/process.h"
+
+/* The longest of "... 18446744073709551615 bytes left out ...". */
+enum { GAP_MAX = 64 };
+
+static const char zero_sign[] = { '\xe2', '\x90', '\x80' }; /* U+2400 */
+
+/* Room was counted before. */
+static void add(struct buf *out, struct view bytes)
+{
+	struct error err;
+
+	if (buf_add(out, bytes, &err) < 0)
+		out->max = out->len;
+}
+
+static void add_mended(struct view text, struct buf *out)
+{
+	while (text.len != 0) {
+		size_t good = 0, n;
+
+		while (good < text.len &&
+		       (n = utf8_char((struct view){ text.ptr + good, text.len - good })) != 0)
+			good += n;
+		add(out, (struct view){ text.ptr, good });
+		text.ptr += good;
+		text.len -= good;
+		if (text.len == 0)
+			return;
+		add(out, view_of("\xef\xbf\xbd"));
+		text.ptr++;
+		text.len--;
+	}
+}
+
+/* "\r\n" to "\n", in place. */
+static size_t drop_returns(char *text, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		if (text[i] != '\r' || i + 1 == len || text[i + 1] != '\n')
+			text[n++] = text[i];
+	return n;
+}
+
+void run_text_clean(struct view bytes, struct buf *out)
+{
+	AUTO_FREE char *kept = mem_new(bytes.len * 3 + 1);
+	struct plain plain = { 0 };
+	size_t len = 0;
+
+	while (bytes.len != 0) {
+		const char *zero = memchr(bytes.ptr, '\0', bytes.len);
+		size_t n = zero != NULL ? (size_t)(zero - bytes.ptr) : bytes.len;
+
+		len += plain_filter(&plain, bytes.ptr, n, kept + len);
+		if (zero != NULL && plain.state == PLAIN_TEXT) {
+			memcpy(kept + len, zero_sign, sizeof zero_sign);
+			len += sizeof zero_sign;
+		}
+		n += zero != NULL;
+		bytes.ptr += n;
+		bytes.len -= n;
+	}
+	add_mended((struct view){ kept, drop_returns(kept, len) }, out);
+}
+
+size_t run_text_unfinished(struct view bytes)
+{
+	for (size_t back = 1; back <= 3 && back <= bytes.len; back++) {
+		unsigned char byte = (unsigned char)bytes.ptr[bytes.len - back];
+		size_t need = byte > 0xf4    ? 1
+		              : byte >= 0xf0 ? 4
+		              : byte >= 0xe0 ? 3
+		              : byte >= 0xc2 ? 2
+		                             : 1;
+
+		if ((byte & 0xc0) != 0x80)
+			return need > back ? back : 0;
+	}
+	return 0;
+}
+
+static size_t whole_start(struct view bytes)
+{
+	size_t skip = 0;
+
+	while (skip < 3 && skip < bytes.len && ((unsigned char)bytes.ptr[skip] & 0xc0) == 0x80)
+		skip++;
+	return skip;
+}
+
+/* So much of the front (or of the end) as gives at most `max` bytes of text. Returns how many
+ * bytes that took. */
+static size_t fit_part(struct view bytes, bool is_front, size_t max, struct buf *out)
+{
+	size_t start = out->len, take = bytes.len < max ? bytes.len : max;
+
+	for (;;) {
+		struct view part = { is_front ? bytes.ptr : bytes.ptr + (bytes.len - take), take };
+		size_t grown;
+
+		if (is_front)
+			part.len -= run_text_unfinished(part);
+		else if (whole_start(part) != 0)
+			part = (struct view){ part.ptr + whole_start(part),
+				              part.len - whole_start(part) };
+		run_text_clean(part, out);
+		grown = out->len - start;
+		if (grown <= max)
+			return part.len;
+		buf_cut(out, start);
+		take = part.len - (grown - max + 2) / 3;
+	}
+}
+
+static void add_gap(uint64_t missing, struct buf *out)
+{
+	char line[GAP_MAX];
+	bool is_begun = out->len != 0 && out->ptr[out->len - 1] != '\n';
+
+	(void)snprintf(line, sizeof line, "%s... %" PRIu64 " bytes left out ...\n",
+	               is_begun ? "\n" : "", missing);
+	add(out, view_of(line));
+}
+
+uint64_t run_text_fit(const struct process_stream *stream, size_t max, struct buf *out)
+{
+	size_t len = stream->head.len + stream->tail.len, start = out->len, front, back;
+	struct view head = stream->head, tail = stream->tail;
+	AUTO_FREE char *joined = NULL;
+	AUTO_BUF struct buf end;
+	uint64_t missing;
+
+	buf_init(&end, run_text_room(len));
+	if (stream->left_out == 0) { /* one piece: a character may lie on the seam */
+		joined = mem_new(len + 1);
+		if (head.len != 0)
+			memcpy(joined, head.ptr, head.len);
+		if (tail.len != 0)
+			memcpy(joined + head.len, tail.ptr, tail.len);
+		head = tail = (struct view){ joined, len };
+		run_text_clean(head, out);
+		if (out->len - start <= max)
+			return 0;
+		buf_cut(out, start);
+	}
+	front = fit_part(head, true, tail.len < max / 2 ? max - tail.len : max / 2, out);
+	if (stream->left_out == 0) {
+		tail.ptr += front;
+		tail.len -= front;
+	}
+	max -= out->len - start < max ? out->len - start : max;
+	back = fit_part(tail, false, max, &end);
+	missing = stream->left_out + (len - front - back);
+	if (missing != 0)
+		add_gap(missing, out);
+	add(out, buf_view(&end));
+	return missing;
+}
+
+const char *run_text_count(uint64_t number, char out[32])
+{
+	char digits[24];
+	size_t len = (size_t)snprintf(digits, sizeof digits, "%" PRIu64, number), n = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (i != 0 && (len - i) % 3 == 0)
+			out[n++] = ',';
+		out[n++] = digits[i];
+	}
+	out[n] = '\0';
+	return out;
+}

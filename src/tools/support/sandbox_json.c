@@ -1,0 +1,86 @@
+#include "tools/support/sandbox_json.h"
+
+#include <time.h>
+
+#include "base/mem.h"
+#include "sandbox/registry/registry.h"
+
+enum { TIME_SIZE = 32 };
+
+static const char *const states[SANDBOX_STATE_COUNT] = {
+	[SANDBOX_CREATING] = "creating",
+	[SANDBOX_AWAKE] = "ready",
+	[SANDBOX_ASLEEP] = "asleep",
+	[SANDBOX_DELETING] = "deleting",
+};
+
+static const char *show_time(int64_t seconds, char out[TIME_SIZE])
+{
+	time_t when = seconds;
+	struct tm tm;
+
+	if (gmtime_r(&when, &tm) == NULL ||
+	    strftime(out, TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+		out[0] = '\0';
+	return out;
+}
+
+json_t *sandbox_json(const struct sandbox_row *row)
+{
+	json_t *info = json_obj();
+	char when[TIME_SIZE];
+
+	json_set(info, "id", json_str(row->spec.id));
+	json_set_text(info, "name", row->name[0] != '\0' ? row->name : NULL);
+	json_set(info, "state", json_str(states[row->state]));
+	json_set(info, "created", json_str(show_time(row->created_s, when)));
+	json_set(info, "used", json_str(show_time(row->used_s, when)));
+	json_set(info, "idle_s", json_int(row->idle_s));
+	json_set(info, "lifetime_s", json_int(row->lifetime_s));
+	if (row->lifetime_s != 0)
+		json_set(info, "expires",
+		         json_str(show_time(row->created_s + (int64_t)row->lifetime_s, when)));
+	return info;
+}
+
+#define LIMIT(name_, help_)                                                                        \
+	{                                                                                          \
+		.name = name_, .type = PARAM_INT, .required = true, .help = help_                  \
+	}
+const struct param sandbox_limit_fields[] = {
+	LIMIT("memory_mb", "Memory of all its processes, in MiB."),
+	LIMIT("swap_mb", "Swap space besides."),
+	{ .name = "cpus", .type = PARAM_NUMBER, .required = true, .help = "Processors kept busy." },
+	LIMIT("disk_mb", "What its files may take."),
+	LIMIT("file_mb", "Size of a single file."),
+	LIMIT("pids", "Processes and threads."),
+	LIMIT("files", "Number of files."),
+	LIMIT("open_files", "Files one process may have open."),
+	{ 0 },
+};
+#undef LIMIT
+
+json_t *sandbox_limits_json(const struct sandbox_row *row)
+{
+	const struct spec_limits *limits = &row->spec.limits;
+	json_t *all = json_obj();
+
+	json_set(all, "memory_mb", json_int((json_int_t)(limits->memory >> 20)));
+	json_set(all, "swap_mb", json_int((json_int_t)(limits->swap >> 20)));
+	json_set(all, "cpus", json_num((double)limits->cpu / 1000));
+	json_set(all, "disk_mb", json_int((json_int_t)(limits->disk >> 20)));
+	json_set(all, "file_mb", json_int((json_int_t)(limits->file_size >> 20)));
+	json_set(all, "pids", json_int((json_int_t)limits->pids));
+	json_set(all, "files", json_int((json_int_t)limits->inodes));
+	json_set(all, "open_files", json_int((json_int_t)limits->files));
+	return all;
+}
+
+char *sandbox_line(const struct sandbox_row *row)
+{
+	char when[TIME_SIZE];
+
+	return mem_format("%s%s%s  %s, last used %s", row->spec.id,
+	                  row->name[0] != '\0' ? "  " : "", row->name, states[row->state],
+	                  show_time(row->used_s, when));
+}

@@ -1,0 +1,184 @@
+/* test_live_stats.c - the sandbox in numbers, and workers that end badly: what a stream says
+ * whose worker was killed while its last words wait for a reader. */
+#include <sys/statvfs.h>
+
+#include "unit/agent/live/live_files.h"
+
+static struct wire_stats_are ask(struct live *live)
+{
+	struct live_stream *s = LIVE_QUERY(live, .type = WIRE_STATS);
+
+	return live_check(s)->stats;
+}
+
+/* Used parts may change while others work on the same disk; totals do not. */
+static void tells_plausible_numbers(void **state)
+{
+	const uint8_t all = WIRE_STATS_MEMORY | WIRE_STATS_CPU | WIRE_STATS_PROCESSES |
+	                    WIRE_STATS_DISK;
+	struct wire_stats_are stats;
+	struct statvfs disk;
+	struct live live;
+
+	files_begin(&live, state, (struct live_options){ 0 });
+	stats = ask(&live);
+	assert_int_equal(statvfs(live.made, &disk), 0);
+	assert_int_equal(stats.known, all);
+	assert_int_equal(stats.disk_total, disk.f_blocks * disk.f_frsize);
+	assert_in_range(stats.disk_used, 1, stats.disk_total);
+	assert_int_equal(stats.files_total, disk.f_files);
+	assert_true(stats.files_used <= stats.files_total);
+	assert_true(stats.processes >= 1);
+	assert_true(stats.processes_limit == 0 || stats.processes <= stats.processes_limit);
+	assert_true(stats.memory_bytes >= 64 * 1024);
+	assert_true(stats.memory_limit == 0 || stats.memory_bytes <= stats.memory_limit);
+	live_stop(&live);
+}
+
+static void sees_work_and_processes_come_and_go(void **state)
+{
+	enum { SLEEPERS = 10 };
+	struct live_stream *sleepers[SLEEPERS], *s;
+	struct wire_stats_are before, busy;
+	struct live live;
+
+	files_begin(&live, state, (struct live_options){ 0 });
+	before = ask(&live);
+	s = live_exec(&live, "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done");
+	assert_int_equal(s->exited.code, 0);
+	for (unsigned i = 0; i < SLEEPERS; i++)
+		sleepers[i] = live_started(live_start_run(&live, LIVE_RUN(0), "sleep", "100"));
+	busy = ask(&live);
+	assert_true(busy.cpu_us >= before.cpu_us);
+	/* Others on the machine are seen too, unless the agent has a /proc of its own. */
+	if (live.hello_pid == 1)
+		assert_true(busy.processes >= before.processes + SLEEPERS);
+	for (unsigned i = 0; i < SLEEPERS; i++)
+		live_signal(sleepers[i], SIGKILL, WIRE_TARGET_TREE);
+	for (unsigned i = 0; i < SLEEPERS; i++)
+		(void)live_exited(sleepers[i]);
+	live_stop(&live);
+}
+
+/* A failure of the workspace is told, not guessed around. */
+static void fails_when_the_workspace_is_gone(void **state)
+{
+	struct live live;
+	char message[512];
+
+	files_begin(&live, state, (struct live_options){ 0 });
+	assert_int_equal(rmdir(live.made), 0);
+	(void)snprintf(message, sizeof message, "%s: No such file or directory", live.workspace);
+	LIVE_CHECK_FAILED(LIVE_QUERY(&live, .type = WIRE_STATS), WIRE_FAILED_MISSING, message);
+	live_stop(&live);
+}
+
+/* --- workers that are killed --- */
+
+enum { LARGE = 1024 * 1024 };
+
+/* A read whose worker is blocked: nobody takes what it says. */
+static struct live_stream *open_blocked_read(struct live *live)
+{
+	AUTO_FREE char *noise = files_noise(LARGE);
+	struct live_stream *s;
+
+	files_put(live, "large", (struct view){ noise, LARGE });
+	s = files_open_read(live, "large");
+	s->holds_back = true;
+	LIVE_UNTIL(live, s->bytes[WIRE_OUT] > WIRE_WINDOW / 2, LIVE_MS);
+	live_run_ms(live, 50);
+	assert_in_range(s->bytes[WIRE_OUT], 1, WIRE_WINDOW);
+	return s;
+}
+
+static void a_killed_worker_is_told_behind_its_last_bytes(void **state)
+{
+	struct live_stream *s;
+	struct live live;
+
+	files_begin(&live, state, (struct live_options){ 0 });
+	s = open_blocked_read(&live);
+	assert_int_equal(kill(files_worker(&live), SIGKILL), 0);
+	live_wait_no_descendants(&live, LIVE_MS);
+	live_run_ms(&live, 20);
+	assert_false(s->is_over);
+	s->holds_back = false;
+	channel_consumed(s->stream, WIRE_OUT, s->bytes[WIRE_OUT]);
+	LIVE_CHECK_FAILED(s, WIRE_FAILED_LOST, "the process that did it was killed");
+	assert_in_range(s->bytes[WIRE_OUT], WIRE_WINDOW + 1, LARGE - 1);
+	(void)live_check(live_read_file(&live, "large"));
+	live_stop(&live);
+}
+
+static void a_stream_whose_worker_was_killed_can_be_closed(void **state)
+{
+	struct live_stream *s;
+	struct live live;
+
+	files_begin(&live, state, (struct live_options){ 0 });
+	s = open_blocked_read(&live);
+	assert_int_equal(kill(files_worker(&live), SIGKILL), 0);
+	live_wait_no_descendants(&live, LIVE_MS);
+	channel_close(s->stream);
+	LIVE_CHECK_FAILED(live_wait_ms(s, LIVE_MS), WIRE_FAILED_CLOSED, "closed");
+	live_stop(&live);
+}
+
+static void a_stopped_worker_is_set_going_again(void **state)
+{
+	struct live_stream *s;
+	struct live live;
+
+	files_begin(&live, state, (struct live_options){ 0 });
+	s = open_blocked_read(&live);
+	assert_int_equal(kill(files_worker(&live), SIGSTOP), 0);
+	s->holds_back = false;
+	channel_consumed(s->stream, WIRE_OUT, s->bytes[WIRE_OUT]);
+	assert_int_equal(live_check(s)->bytes[WIRE_OUT], LARGE);
+	live_stop(&live);
+}
+
+/* Answers that wait for credit hold nothing but their own stream. */
+static void every_stream_but_the_blocked_one_goes_on(void **state)
+{
+	struct live_stream *blocked[32], *s;
+	struct live live;
+	uint64_t start;
+
+	files_begin(&live, state, (struct live_options){ 0 });
+	blocked[0] = open_blocked_read(&live);
+	for (unsigned i = 1; i < ARRAY_LEN(blocked); i++) {
+		blocked[i] = files_open_read(&live, "large");
+		blocked[i]->holds_back = true;
+	}
+	for (unsigned i = 0; i < ARRAY_LEN(blocked); i++)
+		LIVE_UNTIL(&live, blocked[i]->bytes[WIRE_OUT] >= WIRE_WINDOW / 2, LIVE_MS);
+	start = clock_now_ms();
+	for (unsigned i = 0; i < 20; i++) {
+		s = LIVE_QUERY(&live, .type = WIRE_STAT, .stat.path = VIEW("large"));
+		(void)live_check(s);
+	}
+	assert_in_range(clock_now_ms() - start, 0, 2000);
+	for (unsigned i = 0; i < ARRAY_LEN(blocked); i++)
+		channel_close(blocked[i]->stream);
+	for (unsigned i = 0; i < ARRAY_LEN(blocked); i++)
+		LIVE_CHECK_FAILED(blocked[i], WIRE_FAILED_CLOSED, "closed");
+	live_wait_no_descendants(&live, LIVE_MS);
+	live_stop(&live);
+}
+
+int main(void)
+{
+	const struct CMUnitTest all[] = {
+		TWICE(tells_plausible_numbers),
+		TWICE(sees_work_and_processes_come_and_go),
+		TWICE(fails_when_the_workspace_is_gone),
+		TWICE(a_killed_worker_is_told_behind_its_last_bytes),
+		TWICE(a_stream_whose_worker_was_killed_can_be_closed),
+		TWICE(a_stopped_worker_is_set_going_again),
+		TWICE(every_stream_but_the_blocked_one_goes_on),
+	};
+
+	return RUN_TESTS("live stats", all);
+}

@@ -1,0 +1,325 @@
+/* test_live_tree.c - a run is all a program has started, and its end is the end of all of it. */
+#include "unit/agent/live/live_modes.h"
+
+/* --- inside: what the shell cannot do --- */
+
+/* Forks, lets the child go on and exits, for ever: whoever is looked at is gone already. */
+static int be_a_comet(bool leaves)
+{
+	(void)!write(STDOUT_FILENO, "up\n", 3);
+	for (;;) {
+		pid_t pid = fork();
+
+		if (pid > 0)
+			_exit(0);
+		if (pid == 0 && leaves)
+			(void)setsid();
+	}
+}
+
+/* The program ends, but a descendant of it that hides as well as one can does not. */
+static int leave_a_daemon(void)
+{
+	if (fork() != 0)
+		return 9;
+	(void)setsid();
+	if (fork() != 0)
+		_exit(0);
+	for (int fd = 0; fd < 64; fd++)
+		(void)close(fd);
+	(void)chdir("/");
+	(void)signal(SIGTERM, SIG_IGN);
+	(void)signal(SIGHUP, SIG_IGN);
+	for (;;)
+		(void)pause();
+}
+
+static int be_somebody(const char *what)
+{
+	if (strcmp(what, "--comet") == 0) {
+		if (fork() != 0)
+			for (;;)
+				(void)pause();
+		return be_a_comet(false);
+	}
+	if (strcmp(what, "--leaving-comet") == 0) {
+		if (fork() != 0)
+			for (;;)
+				(void)pause();
+		return be_a_comet(true);
+	}
+	if (strcmp(what, "--comet-left") == 0)
+		return fork() != 0 ? 8 : be_a_comet(true);
+	if (strcmp(what, "--bomb") == 0) {
+		(void)signal(SIGTERM, SIG_IGN);
+		(void)!write(STDOUT_FILENO, "up\n", 3);
+		while (fork() >= -1)
+			continue;
+	}
+	if (strcmp(what, "--daemon") == 0)
+		return leave_a_daemon();
+	return 64;
+}
+
+/* --- deadlines --- */
+
+static void ends_a_program_at_its_deadline(void **state)
+{
+	struct live_stream *s;
+	struct live live;
+
+	(void)state;
+	live_begin(&live);
+	s = live_start_run(&live, LIVE_RUN(.deadline_ms = 200, .grace_ms = 5000), "sleep", "100");
+	assert_int_equal(live_exited(s)->exited.signal, SIGTERM);
+	assert_int_equal(s->exited.flags, WIRE_EXITED_TIMED_OUT);
+	assert_in_range(s->exited.wall_us, 200000, 3000000);
+	s = live_start_run(&live, LIVE_RUN(.deadline_ms = 200, .grace_ms = 300), "sh", "-c",
+	                   "trap '' TERM; while :; do sleep 1; done");
+	assert_int_equal(live_exited(s)->exited.signal, SIGKILL);
+	assert_int_equal(s->exited.flags, WIRE_EXITED_TIMED_OUT);
+	assert_in_range(s->exited.wall_us, 500000, 3000000);
+	s = live_start_run(&live, LIVE_RUN(.deadline_ms = 200), "sleep", "100");
+	assert_int_equal(live_exited(s)->exited.signal, SIGKILL);
+	assert_int_equal(s->exited.flags, WIRE_EXITED_TIMED_OUT);
+	/* Stopped, it hears SIGTERM all the same. */
+	s = live_start_run(&live, LIVE_RUN(.deadline_ms = 200, .grace_ms = 5000), "sh", "-c",
+	                   "trap 'exit 5' TERM; kill -STOP $$; sleep 1");
+	assert_int_equal(live_exited(s)->exited.code, 5);
+	/* In time. */
+	s = live_start_run(&live, LIVE_RUN(.deadline_ms = 5000), "sleep", "0.1");
+	assert_int_equal(live_exited(s)->exited.flags, 0);
+	live_wait_no_descendants(&live, LIVE_MS);
+	live_finish(&live);
+}
+
+static void set_deadline(struct live_stream *s, uint32_t deadline_ms)
+{
+	live_say(s, &(struct wire_message){
+	                    .type = WIRE_DEADLINE,
+	                    .deadline = { .deadline_ms = deadline_ms, .grace_ms = 1000 } });
+}
+
+static void changes_a_deadline(void **state)
+{
+	struct live_stream *s;
+	struct live live;
+
+	(void)state;
+	live_begin(&live);
+	s = live_start_run(&live, LIVE_RUN(.deadline_ms = 300), "sleep", "0.6");
+	set_deadline(s, 0);
+	assert_int_equal(live_exited(s)->exited.code, 0);
+	assert_int_equal(s->exited.flags, 0);
+	s = live_start_run(&live, LIVE_RUN(.deadline_ms = 300), "sleep", "0.6");
+	set_deadline(s, 9000);
+	assert_int_equal(live_exited(s)->exited.flags, 0);
+	s = live_start_run(&live, LIVE_RUN(.deadline_ms = 60000), "sleep", "100");
+	set_deadline(s, 100);
+	assert_int_equal(live_exited(s)->exited.flags, WIRE_EXITED_TIMED_OUT);
+	assert_int_equal(s->exited.signal, SIGTERM);
+	live_finish(&live);
+}
+
+/* --- what is left behind --- */
+
+static void ends_what_a_program_leaves_behind(void **state)
+{
+	static const char *const scripts[] = {
+		"sleep 100 & exit 9",
+		"trap '' TERM HUP; sleep 100 & exit 9",
+		"(setsid sleep 100 >/dev/null 2>&1 </dev/null &) ; exit 9",
+		"sleep 100 & kill -STOP $!; exit 9",
+		"for i in 1 2 3 4 5 6 7 8 9; do (sleep 100 & sleep 100) & done; exit 9",
+	};
+	struct live_stream *s;
+	struct live live;
+
+	(void)state;
+	live_begin(&live);
+	for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
+		s = live_start_run(&live, LIVE_RUN(0), "sh", "-c", scripts[i]);
+		(void)live_wait_ms(s, 2000);
+		assert_int_equal(live_exited(s)->exited.code, 9);
+		assert_int_equal(s->exited.flags, WIRE_EXITED_LEFT);
+		live_wait_no_descendants(&live, 200);
+	}
+	s = live_exec(&live, live_self(), "--daemon");
+	assert_int_equal(s->exited.code, 9);
+	assert_int_equal(s->exited.flags, WIRE_EXITED_LEFT);
+	live_wait_no_descendants(&live, 200);
+	live_finish(&live);
+}
+
+/* A process of another run has this one's stdout open. With Landlock it could not. */
+static void is_not_held_up_by_whoever_has_its_output_open(void **state)
+{
+	struct live_stream *s, *other;
+	struct live live;
+	char script[128];
+
+	(void)state;
+	live_start(&live, &(struct live_options){ .is_pid1 = live_as_pid1, .is_free = true });
+	s = live_start_run(&live, LIVE_RUN(0), "sh", "-c", "echo up; sleep 0.5; echo down");
+	live_until_bytes(s, WIRE_OUT, 3);
+	(void)snprintf(script, sizeof script, "exec 5>/proc/%u/fd/1; echo up; sleep 100", s->pid);
+	other = live_start_run(&live, LIVE_RUN(0), "sh", "-c", script);
+	live_until_bytes(other, WIRE_OUT, 3);
+	(void)live_wait_ms(s, 3000);
+	CHECK_GOT(live_exited(s), WIRE_OUT, "up\ndown\n");
+	assert_false(other->is_over);
+	live_finish(&live);
+}
+
+static void catches_a_comet(void **state)
+{
+	static const char *const kinds[] = { "--comet", "--leaving-comet" };
+	struct live_stream *s;
+	struct live live;
+	uint64_t start;
+
+	(void)state;
+	live_begin(&live);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		s = live_start_run(&live, LIVE_RUN(.deadline_ms = 500), live_self(), kinds[i]);
+		live_until_bytes(s, WIRE_OUT, 3);
+		assert_true(live_latency(&live) < 2000);
+		start = clock_now_ms();
+		assert_int_equal(live_exited(s)->exited.flags, WIRE_EXITED_TIMED_OUT);
+		assert_true(clock_now_ms() - start < 4000);
+		live_wait_no_descendants(&live, LIVE_MS);
+	}
+	s = live_exec(&live, live_self(), "--comet-left");
+	assert_int_equal(s->exited.code, 8);
+	live_wait_no_descendants(&live, LIVE_MS);
+	live_finish(&live);
+}
+
+static void survives_a_fork_bomb(void **state)
+{
+	static const struct wire_limit few = { RLIMIT_NPROC, 200, 200 };
+	struct live_stream *s;
+	struct live live;
+	uint64_t start;
+
+	(void)state;
+	live_begin_as_nobody(&live);
+	s = live_start_run(&live,
+	                   LIVE_RUN(.deadline_ms = 1500, .limits = &few, .limit_count = 1,
+	                            .counts_only = true),
+	                   live_self(), "--bomb");
+	live_until_bytes(s, WIRE_OUT, 3);
+	start = clock_now_ms();
+	while (clock_now_ms() < start + 1200) {
+		assert_true(live_latency(&live) < 2000);
+		live_run_ms(&live, 50);
+	}
+	assert_true(live_descendants(&live, NULL, 0) > 100);
+	(void)live_wait_ms(s, 4000);
+	assert_int_equal(live_exited(s)->exited.flags, WIRE_EXITED_TIMED_OUT);
+	live_wait_no_descendants(&live, LIVE_MS);
+	assert_true(clock_now_ms() - start < 1500 + 3000);
+	live_finish(&live);
+}
+
+static void reaps_10000_short_children(void **state)
+{
+	unsigned long before;
+	struct live_stream *s;
+	struct live live;
+
+	(void)state;
+	live_begin(&live);
+	(void)live_sh(&live, "true");
+	before = live_status(live.agent, "VmRSS:");
+	s = live_start_run(&live, LIVE_RUN(0), "sh", "-c",
+	                   "i=0; while [ $i -lt 10000 ]; do (:) & i=$((i+1)); "
+	                   "[ $((i % 100)) -ne 0 ] || wait; done; echo done");
+	while (!s->is_over) {
+		assert_true(live_latency(&live) < 2000);
+		live_run_ms(&live, 200);
+		assert_true(live.count < LIVE_STREAMS);
+	}
+	CHECK_GOT(live_exited(s), WIRE_OUT, "done\n");
+	assert_int_equal(live_descendants(&live, NULL, 0), 0);
+	assert_true(live_status(live.agent, "VmRSS:") <= before + 256);
+	live_finish(&live);
+}
+
+/* --- the keeper itself --- */
+
+/* The child of the agent above the run, as seen from outside: there is one run only. */
+static pid_t keeper_of(struct live *live)
+{
+	pid_t pids[16];
+	size_t n = live_descendants(live, pids, ARRAY_LEN(pids));
+
+	for (size_t i = 0; i < n && i < ARRAY_LEN(pids); i++)
+		if (live_parent(pids[i]) == live->agent)
+			return pids[i];
+	fail_msg("no keeper");
+	return 0;
+}
+
+static void tells_of_a_killed_keeper_and_ends_what_it_kept(void **state)
+{
+	static const char *const scripts[] = {
+		"trap '' TERM; sleep 100 & setsid sleep 100 & echo up; sleep 100",
+		"sleep 100 & kill -STOP $!; echo up; sleep 100",
+	};
+	struct live_stream *s;
+	struct live live;
+
+	(void)state;
+	live_begin(&live);
+	for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
+		s = live_start_run(&live, LIVE_RUN(0), "sh", "-c", scripts[i]);
+		live_until_bytes(s, WIRE_OUT, 3);
+		assert_int_equal(kill(keeper_of(&live), SIGKILL), 0);
+		LIVE_CHECK_FAILED(s, WIRE_FAILED_LOST, "the program's keeper was killed");
+		live_wait_no_descendants(&live, LIVE_MS);
+	}
+	s = live_start_run(&live, LIVE_RUN(0), live_self(), "--leaving-comet");
+	live_until_bytes(s, WIRE_OUT, 3);
+	assert_int_equal(kill(keeper_of(&live), SIGKILL), 0);
+	LIVE_CHECK_FAILED(s, WIRE_FAILED_LOST, "the program's keeper was killed");
+	live_wait_no_descendants(&live, 3000);
+	live_finish(&live);
+}
+
+static void does_not_let_a_keeper_be_stopped(void **state)
+{
+	struct live_stream *s;
+	struct live live;
+
+	(void)state;
+	live_begin(&live);
+	s = live_start_sh(&live, LIVE_RUN(.deadline_ms = 3000), "sleep 100");
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(kill(keeper_of(&live), SIGSTOP), 0);
+		live_run_ms(&live, 20);
+	}
+	(void)live_wait_ms(s, 10000);
+	assert_int_equal(live_exited(s)->exited.flags, WIRE_EXITED_TIMED_OUT);
+	live_finish(&live);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest all[] = {
+		TEST(ends_a_program_at_its_deadline),
+		TEST(changes_a_deadline),
+		TEST(ends_what_a_program_leaves_behind),
+		TEST(is_not_held_up_by_whoever_has_its_output_open),
+		TEST(catches_a_comet),
+		TEST(survives_a_fork_bomb),
+		TEST(reaps_10000_short_children),
+		TEST(tells_of_a_killed_keeper_and_ends_what_it_kept),
+		TEST(does_not_let_a_keeper_be_stopped),
+	};
+
+	if (argc == 2)
+		_exit(be_somebody(
+		        argv[1])); /* looking for leaks is not among the calls it may make */
+	return LIVE_RUN_TWICE("trees", all);
+}

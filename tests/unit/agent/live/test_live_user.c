@@ -1,0 +1,238 @@
+/* test_live_user.c - what a program may: its user, its limits, its descriptors. */
+#include <sys/resource.h>
+
+#include "unit/agent/live/live_modes.h"
+
+/* A program with everything that live_run does not tell of. */
+static struct live_stream *start_exec(struct live *live, struct wire_exec exec,
+                                      const uint32_t *groups, const char *const *argv)
+{
+	static const char *const env[] = { "PATH=/usr/bin:/bin", NULL };
+	AUTO_BUF struct buf numbers;
+	AUTO_BUF struct buf args;
+	AUTO_BUF struct buf vars;
+	struct error err;
+
+	buf_init(&numbers, WIRE_FRAME_MAX);
+	buf_init(&args, WIRE_FRAME_MAX);
+	buf_init(&vars, WIRE_FRAME_MAX);
+	for (; groups != NULL && *groups != 0; groups++)
+		CHECK_OK(wire_numbers_add(&exec.groups, &numbers, *groups, &err), err);
+	live_add_texts(&exec.argv, &args, argv);
+	live_add_texts(&exec.env, &vars, env);
+	exec.cwd = VIEW("/");
+	return live_open_exec(live, LIVE_RUN(0), &exec);
+}
+
+/* The rest of the line of /proc/self/status that starts so. */
+static const char *status_line(struct live_stream *s, const char *key)
+{
+	static char line[256];
+	const char *at = strstr(buf_text(&s->got[WIRE_OUT]), key);
+
+	assert_non_null(at);
+	at += strlen(key);
+	at += strspn(at, "\t ");
+	(void)snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
+	return line;
+}
+
+static void check_powerless(struct live_stream *s)
+{
+	assert_string_equal(status_line(s, "CapInh:"), "0000000000000000");
+	assert_string_equal(status_line(s, "CapPrm:"), "0000000000000000");
+	assert_string_equal(status_line(s, "CapEff:"), "0000000000000000");
+	assert_string_equal(status_line(s, "CapAmb:"), "0000000000000000");
+	assert_string_equal(status_line(s, "NoNewPrivs:"), "1");
+}
+
+static void becomes_the_sandboxs_user(void **state)
+{
+	struct live_stream *s;
+	struct live live;
+
+	(void)state;
+	live_begin_as_nobody(&live);
+	s = live_exec(&live, "cat", "/proc/self/status");
+	assert_string_equal(status_line(s, "Uid:"), "65534\t65534\t65534\t65534");
+	assert_string_equal(status_line(s, "Gid:"), "65534\t65534\t65534\t65534");
+	assert_string_equal(status_line(s, "Groups:"), "");
+	check_powerless(s);
+	live_finish(&live);
+}
+
+static void becomes_another_user_when_asked(void **state)
+{
+	static const uint32_t groups[] = { 7, 8, 0 };
+	struct wire_exec exec = { .umask = 077, .uid = 12345, .gid = 54321 };
+	struct live_stream *s;
+	struct live live;
+
+	(void)state;
+	live_begin_as_nobody(&live);
+	s = live_exited(start_exec(&live, exec, groups, LIVE_ARGV("cat", "/proc/self/status")));
+	assert_string_equal(status_line(s, "Uid:"), "12345\t12345\t12345\t12345");
+	assert_string_equal(status_line(s, "Gid:"), "54321\t54321\t54321\t54321");
+	assert_string_equal(status_line(s, "Groups:"), "7 8 ");
+	assert_string_equal(status_line(s, "Umask:"), "0077");
+	check_powerless(s);
+	live_finish(&live);
+}
+
+static void starts_with_no_signal_blocked_or_ignored(void **state)
+{
+	struct live_stream *s;
+	struct live live;
+
+	(void)state;
+	live_begin(&live);
+	s = live_exec(&live, "cat", "/proc/self/status");
+	assert_string_equal(status_line(s, "SigBlk:"), "0000000000000000");
+	assert_string_equal(status_line(s, "SigIgn:"), "0000000000000000");
+	assert_string_equal(status_line(s, "NoNewPrivs:"), "1");
+	assert_string_equal(status_line(s, "Umask:"), "0022");
+	live_finish(&live);
+}
+
+#define LIMITS(...)                                                                                \
+	.limits = (const struct wire_limit[]){ __VA_ARGS__ },                                      \
+	.limit_count = sizeof((const struct wire_limit[]){ __VA_ARGS__ }) /                        \
+	               sizeof(struct wire_limit)
+
+static void sets_limits(void **state)
+{
+	struct live_stream *s;
+	struct live live;
+
+	(void)state;
+	live_begin(&live);
+	s = live_start_run(&live,
+	                   LIVE_RUN(LIMITS({ RLIMIT_NOFILE, 64, 128 }, { RLIMIT_CORE, 0, 0 })),
+	                   "sh", "-c", "ulimit -n; ulimit -Hn; ulimit -c");
+	CHECK_GOT(live_exited(s), WIRE_OUT, "64\n128\n0\n");
+	s = live_start_run(&live, LIVE_RUN(LIMITS({ RLIMIT_FSIZE, 1024, 1024 })), "dd",
+	                   "if=/dev/zero", "of=big", "bs=4096", "count=1");
+	(void)live_exited(s);
+	s = live_start_run(&live, LIVE_RUN(LIMITS({ RLIMIT_FSIZE, 1024, 1024 })), "dd",
+	                   "if=/dev/zero", "of=big", "bs=1024", "count=2");
+	assert_int_equal(live_exited(s)->exited.signal, SIGXFSZ);
+	s = live_start_run(&live, LIVE_RUN(LIMITS({ RLIMIT_CPU, 1, 2 })), "sh", "-c",
+	                   "while :; do :; done");
+	assert_int_equal(live_exited(s)->exited.signal, SIGXCPU);
+	assert_in_range(s->exited.user_us + s->exited.system_us, 500000, 1900000);
+	live_finish(&live);
+}
+
+/* The agent needs some descriptors itself before the program is there. */
+static void starts_a_program_that_may_have_few_files_open(void **state)
+{
+	struct live_stream *s;
+	struct live live;
+
+	(void)state;
+	live_begin(&live);
+	s = live_start_run(&live, LIVE_RUN(LIMITS({ RLIMIT_NOFILE, 4, 4 })), "cat",
+	                   "/proc/self/limits");
+	assert_int_equal(live_exited(s)->exited.code, 0);
+	assert_non_null(strstr(buf_text(&s->got[WIRE_OUT]),
+	                       "Max open files            4                    4 "));
+	live_finish(&live);
+}
+
+static void says_which_limit_cannot_be_set(void **state)
+{
+	struct live_stream *s;
+	struct live live;
+
+	(void)state;
+	live_begin(&live);
+	s = live_start_run(&live, LIVE_RUN(LIMITS({ RLIMIT_NOFILE, 1ULL << 40, 1ULL << 40 })),
+	                   "true");
+	LIVE_CHECK_FAILED(s, WIRE_FAILED_DENIED,
+	                  "limit 7 of 1099511627776: Operation not permitted");
+	s = live_start_run(&live, LIVE_RUN(LIMITS({ RLIMIT_NOFILE, 20, 10 })), "true");
+	LIVE_CHECK_FAILED(s, WIRE_FAILED_INVALID, "limit 7 of 20: Invalid argument");
+	s = live_start_run(&live, LIVE_RUN(LIMITS({ 99, 1, 1 })), "true");
+	LIVE_CHECK_FAILED(s, WIRE_FAILED_INVALID, "limit 99 of 1: Invalid argument");
+	live_finish(&live);
+}
+
+/* The agent's own allowance is larger: it is not handed on. */
+static void hands_on_the_limit_of_files_it_was_given(void **state)
+{
+	struct rlimit files;
+	struct live live;
+	char want[32];
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	(void)snprintf(want, sizeof want, "%lu\n", (unsigned long)files.rlim_cur);
+	live_begin(&live);
+	CHECK_GOT(live_sh(&live, "ulimit -n"), WIRE_OUT, want);
+	live_finish(&live);
+}
+
+static void hands_over_three_descriptors_or_four(void **state)
+{
+	/* The shell has the directory open only while it reads it. */
+	static const char list[] = "for f in /proc/$$/fd/*; do [ -e $f ] && echo ${f##*/}; done; :";
+	static const struct {
+		uint8_t flags;
+		const char *want;
+	} rows[] = {
+		{ 0, "0\n1\n2\n" },
+		{ WIRE_EXEC_STDIN, "0\n1\n2\n" },
+		{ WIRE_EXEC_MERGE, "0\n1\n2\n" },
+		{ WIRE_EXEC_CONTROL, "0\n1\n2\n3\n" },
+		{ WIRE_EXEC_CONTROL | WIRE_EXEC_STDIN | WIRE_EXEC_MERGE, "0\n1\n2\n3\n" },
+	};
+	struct live live;
+
+	(void)state;
+	live_begin(&live);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct live_stream *s = live_start_run(&live, LIVE_RUN(.flags = rows[i].flags),
+		                                       "sh", "-c", list);
+
+		CHECK_GOT(live_exited(s), WIRE_OUT, rows[i].want);
+	}
+	live_finish(&live);
+}
+
+/* The agent and the keeper are not the user's to look into, nor to signal. */
+static void keeps_its_own_processes_to_itself(void **state)
+{
+	struct live_stream *s;
+	struct live live;
+
+	(void)state;
+	live_begin_as_nobody(&live);
+	s = live_sh(&live, "ls /proc/$PPID/fd; kill -0 $PPID; kill -9 $PPID; echo on");
+	CHECK_GOT(s, WIRE_OUT, "on\n");
+	assert_int_equal(s->exited.code, 0);
+	if (live_as_pid1) { /* elsewhere there may be strangers who are nobody too */
+		s = live_start_run(&live, LIVE_RUN(0), "sleep", "100");
+		(void)live_started(s);
+		(void)live_sh(&live, "kill -KILL -1; :");
+		assert_int_equal(live_exited(s)->exited.signal, SIGKILL);
+	}
+	assert_true(live_latency(&live) < 2000);
+	live_finish(&live);
+}
+
+int main(void)
+{
+	const struct CMUnitTest all[] = {
+		TEST(becomes_the_sandboxs_user),
+		TEST(becomes_another_user_when_asked),
+		TEST(starts_with_no_signal_blocked_or_ignored),
+		TEST(sets_limits),
+		TEST(starts_a_program_that_may_have_few_files_open),
+		TEST(says_which_limit_cannot_be_set),
+		TEST(hands_on_the_limit_of_files_it_was_given),
+		TEST(hands_over_three_descriptors_or_four),
+		TEST(keeps_its_own_processes_to_itself),
+	};
+
+	return LIVE_RUN_TWICE("a program's rights", all);
+}

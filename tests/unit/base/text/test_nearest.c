@@ -1,0 +1,102 @@
+#include "base/text/nearest.h"
+#include "unit/test.h"
+
+static const char *best_of(const char *typed, const char *const *known)
+{
+	struct nearest best = { 0 };
+
+	for (; *known != NULL; known++)
+		nearest_offer(&best, typed, *known);
+	return best.name;
+}
+
+static void finds_the_closest_name(void **state)
+{
+	static const char *const verbs[] = { "serve", "tools", "call", "completion", "help", NULL };
+	static const struct {
+		const char *typed, *want;
+	} cases[] = {
+		{ "serve", "serve" },
+		{ "serv", "serve" },   /* one missing */
+		{ "servee", "serve" }, /* one too many */
+		{ "derve", "serve" },  /* one wrong */
+		{ "hlep", "help" },    /* neighbours swapped: one edit */
+		{ "hxxp", NULL },      /* two edits of four letters: too far */
+		{ "complteoin", "completion" },
+		{ "completion-of", "completion" },
+		{ "completely", "completion" }, /* three of ten */
+		{ "compiler", NULL },
+		{ "tool", "tools" },
+		{ "cal", "call" },
+		{ "c", NULL },
+		{ "", NULL },
+		{ "something else", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *got = best_of(cases[i].typed, verbs);
+
+		if (cases[i].want == NULL && got != NULL)
+			fail_msg("'%s' is not near '%s'", got, cases[i].typed);
+		if (cases[i].want == NULL)
+			continue;
+		assert_non_null(got);
+		assert_string_equal(got, cases[i].want);
+	}
+}
+
+static void the_closest_wins_and_the_first_of_equals(void **state)
+{
+	static const char *const closer_last[] = { "abcdeXX", "abcdefX", NULL };
+	static const char *const closer_first[] = { "abcdefX", "abcdeXX", NULL };
+	static const char *const equals[] = { "abcdefX", "abcdefY", NULL };
+
+	(void)state;
+	assert_string_equal(best_of("abcdefg", closer_last), "abcdefX");
+	assert_string_equal(best_of("abcdefg", closer_first), "abcdefX");
+	assert_string_equal(best_of("abcdefg", equals), "abcdefX");
+}
+
+static void a_name_that_begins_with_what_was_typed_is_near(void **state)
+{
+	static const char *const clients[] = { "claude-code", "claude-desktop", "codex", NULL };
+	static const char *const closer[] = { "abcdefgh", "abx", NULL };
+
+	(void)state;
+	assert_string_equal(best_of("claude", clients), "claude-code");
+	assert_string_equal(best_of("claude-d", clients), "claude-desktop");
+	assert_string_equal(best_of("cla", clients), "claude-code");
+	assert_null(best_of("cl", clients));
+	assert_null(best_of("cla-", clients));
+	assert_string_equal(best_of("abc", closer), "abcdefgh"); /* both one edit away */
+	assert_string_equal(best_of("abx", closer), "abx");
+}
+
+static void names_past_64_bytes_are_left_alone(void **state)
+{
+	char typed[80], known[80];
+
+	(void)state;
+	for (size_t len = 60; len < 70; len++) {
+		struct nearest best = { 0 };
+
+		memset(typed, 'n', sizeof typed);
+		memset(known, 'n', sizeof known);
+		typed[len] = known[len] = '\0';
+		nearest_offer(&best, typed, known);
+		assert_int_equal(best.name != NULL, len <= 64);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(finds_the_closest_name),
+		TEST(the_closest_wins_and_the_first_of_equals),
+		TEST(a_name_that_begins_with_what_was_typed_is_near),
+		TEST(names_past_64_bytes_are_left_alone),
+	};
+
+	return RUN_TESTS("base/nearest", tests);
+}

@@ -1,0 +1,85 @@
+#include "base/text/plain.h"
+
+#include <string.h>
+
+#include "unit/test.h"
+
+static const struct {
+	struct view in;
+	const char *out;
+} cases[] = {
+	{ VIEW_INIT("plain text\n\tand\r\n"), "plain text\n\tand\r\n" },
+	{ VIEW_INIT("\xc3\xa4 \xe2\x82\xac \xf0\x9f\x94\x94 \xc2\xa0|"),
+	  "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x94\x94 \xc2\xa0|" },
+	{ VIEW_INIT("a\x1b[31mred\x1b[0m b"), "ared b" },
+	{ VIEW_INIT("a\x1b[6nb\x1b[?25lc\x1b[1;2 q d"), "abc d" },
+	{ VIEW_INIT("a\x1b]52;c;QUJD\x07"
+	            "b"),
+	  "ab" },
+	{ VIEW_INIT("a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\b"), "alinkb" },
+	{ VIEW_INIT("a\x1bP$qm\x1b\\b\x1b_x\x1b\\c\x1b^x\x1b\\d\x1bXx\x1b\\e"), "abcde" },
+	{ VIEW_INIT("a\x1b(Bb\x1b"
+	            "cc\x1b"
+	            "7d"),
+	  "abcd" },
+	{ VIEW_INIT("a\xc2\x9b"
+	            "6nb\xc2\x9d"
+	            "52;c;x\xc2\x9c"
+	            "c\xc2\x85"
+	            "d"),
+	  "abcd" },
+	{ VIEW_INIT("a\0b\x07"
+	            "c\x08"
+	            "d\x7f"
+	            "e\x0e"
+	            "f"),
+	  "abcdef" },
+	/* cancelled, and begun anew within another */
+	{ VIEW_INIT("a\x1b[3\x18"
+	            "b\x1b[3\x1b[31mc"),
+	  "abc" },
+	/* never ended: it hides no more than its line */
+	{ VIEW_INIT("a\x1b]0;title\nb\x1b[1\nc"), "a\nb\nc" },
+	/* a character cut off in a title */
+	{ VIEW_INIT("\x1b]0;\xc2\x07"
+	            "a\xc2\x1b[mb"),
+	  "ab" },
+};
+
+static void keeps_text_and_drops_commands(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct plain plain = { 0 };
+		char out[128];
+		size_t n = plain_filter(&plain, cases[i].in.ptr, cases[i].in.len, out);
+
+		out[n] = '\0';
+		assert_string_equal(out, cases[i].out);
+	}
+}
+
+static void does_not_mind_where_it_is_cut(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct plain plain = { 0 };
+		char out[128];
+		size_t n = 0;
+
+		for (size_t k = 0; k < cases[i].in.len; k++)
+			n += plain_filter(&plain, cases[i].in.ptr + k, 1, out + n);
+		out[n] = '\0';
+		assert_string_equal(out, cases[i].out);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keeps_text_and_drops_commands),
+		cmocka_unit_test(does_not_mind_where_it_is_cut),
+	};
+
+	return cmocka_run_group_tests_name("plain", tests, NULL, NULL);
+}

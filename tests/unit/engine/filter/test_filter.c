@@ -1,0 +1,339 @@
+/* test_filter.c - the filters, run by an interpreter over every number and many arguments. */
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "engine/filter/filter.h"
+#include "engine/filter/filter_table.h"
+#include "unit/engine/filter/filter_calls.h"
+#include "unit/engine/filter/filter_want.h"
+#include "unit/test.h"
+#include "wire/message.h"
+
+enum { NUMBERS = 600, STEPS_MAX = 160 };
+
+static const char *const names[FILTER_COUNT] = { "standard", "strict", "debug", "agent", "files" };
+
+static const struct machine {
+	const struct filter_set *set;
+	uint32_t arch;
+} machines[] = {
+	{ &filter_set_x86_64, AUDIT_ARCH_X86_64 },
+	{ &filter_set_aarch64, AUDIT_ARCH_AARCH64 },
+};
+
+/* --- the interpreter --- */
+
+static unsigned steps;    /* of the last run */
+static bool looked_at[6]; /* at which arguments */
+
+static uint32_t load(const struct seccomp_data *data, uint32_t at)
+{
+	uint32_t value;
+
+	assert_true(at % 4 == 0 && at <= sizeof *data - 4);
+	if (at >= offsetof(struct seccomp_data, args))
+		looked_at[(at - offsetof(struct seccomp_data, args)) / 8] = true;
+	memcpy(&value, (const char *)data + at, 4);
+	return value;
+}
+
+static uint32_t run(const struct filter_set *set, unsigned which, const struct seccomp_data *data)
+{
+	const struct sock_filter *code = set->filters[which].code;
+	size_t count = set->filters[which].count;
+	uint32_t a = 0;
+
+	steps = 0;
+	memset(looked_at, 0, sizeof looked_at);
+	for (size_t at = 0; at < count; at++, steps++) {
+		const struct sock_filter *i = &code[at];
+
+		switch (i->code) {
+		case BPF_LD | BPF_W | BPF_ABS:
+			a = load(data, i->k);
+			break;
+		case BPF_ALU | BPF_AND | BPF_K:
+			a &= i->k;
+			break;
+		case BPF_JMP | BPF_JA:
+			at += i->k;
+			break;
+		case BPF_JMP | BPF_JEQ | BPF_K:
+			at += a == i->k ? i->jt : i->jf;
+			break;
+		case BPF_JMP | BPF_JGE | BPF_K:
+			at += a >= i->k ? i->jt : i->jf;
+			break;
+		case BPF_RET | BPF_K:
+			return i->k;
+		default:
+			fail_msg("%s: instruction %#x", names[which], i->code);
+		}
+	}
+	fail_msg("%s, call %d: it runs off its end", names[which], data->nr);
+	return 0;
+}
+
+static uint32_t verdict(const struct machine *m, unsigned which, int nr, uint64_t a0, uint64_t a1,
+                        uint64_t a2)
+{
+	struct seccomp_data data = { .nr = nr, .arch = m->arch, .args = { a0, a1, a2 } };
+
+	return run(m->set, which, &data);
+}
+
+static bool is_allowed(uint32_t what)
+{
+	return what == SECCOMP_RET_ALLOW;
+}
+
+/* What the rules are about, and what is next to it. */
+static const uint64_t samples[] = {
+	0,
+	1,
+	2,
+	3,
+	4,
+	6,
+	10,
+	16,
+	17,
+	31,
+	35,
+	38,
+	41,
+	50,
+	64,
+	65,
+	67,
+	279,
+	0x5401,
+	0x5412,
+	0x20000,
+	0x8000,
+	S_IFCHR | 0600,
+	CLONE_NEWUSER,
+	UINT32_MAX,
+	0x100000001,
+	UINT64_MAX - 1,
+};
+
+/* For each number and what the filters look at of its arguments. */
+static void each_sample(const struct machine *m,
+                        void (*look)(const struct machine *, int, const uint64_t *))
+{
+	for (int nr = 0; nr <= NUMBERS; nr++) {
+		bool looks = false;
+
+		for (unsigned which = 0; which < FILTER_COUNT; which++) {
+			(void)verdict(m, which, nr, 0, 0, 0);
+			for (int i = 0; i < 6; i++)
+				looks = looks || looked_at[i];
+		}
+		if (!looks) {
+			look(m, nr, (uint64_t[]){ 0, 0, 0 });
+			continue;
+		}
+		for (size_t i = 0; i < ARRAY_LEN(samples); i++)
+			for (size_t j = 0; j < ARRAY_LEN(samples); j++)
+				for (size_t k = 0; k < ARRAY_LEN(samples); k++)
+					look(m, nr,
+					     (uint64_t[]){ samples[i], samples[j], samples[k] });
+	}
+}
+
+/* --- all numbers --- */
+
+static bool may_ever[FILTER_COUNT][NUMBERS + 1];
+
+static void note(const struct machine *m, int nr, const uint64_t *args)
+{
+	for (unsigned which = 0; which < FILTER_COUNT; which++)
+		if (is_allowed(verdict(m, which, nr, args[0], args[1], args[2])))
+			may_ever[which][nr] = true;
+}
+
+static bool is_within(const struct range *ranges, size_t count, int nr)
+{
+	for (size_t i = 0; i < count; i++)
+		if (nr >= ranges[i].first && nr <= ranges[i].last)
+			return true;
+	return false;
+}
+
+static void check_numbers(unsigned which, const struct range *ranges, size_t count, int total)
+{
+	int allowed = 0;
+
+	for (int nr = 0; nr <= NUMBERS; nr++) {
+		if (may_ever[which][nr] != is_within(ranges, count, nr))
+			fail_msg("%s: call %d is %s", names[which], nr,
+			         may_ever[which][nr] ? "allowed" : "refused");
+		allowed += may_ever[which][nr];
+	}
+	assert_int_equal(allowed, total);
+}
+
+#define CHECK_NUMBERS(which, ranges, total)                                                        \
+	check_numbers(which, ranges, sizeof(ranges) / sizeof(ranges)[0], total)
+
+static int count_of(unsigned which)
+{
+	int count = 0;
+
+	for (int nr = 0; nr <= NUMBERS; nr++)
+		count += may_ever[which][nr];
+	return count;
+}
+
+static void allow_the_calls_that_are_wanted_and_no_other(void **state)
+{
+	(void)state;
+	memset(may_ever, 0, sizeof may_ever);
+	each_sample(&machines[0], note);
+	CHECK_NUMBERS(SPEC_CALLS_STANDARD, standard_x86_64, 289);
+	CHECK_NUMBERS(SPEC_CALLS_STRICT, strict_x86_64, 248);
+	assert_int_equal(count_of(SPEC_CALLS_DEBUG), 289 + 3);
+	assert_int_equal(count_of(FILTER_AGENT), 289 + 3);
+	assert_int_equal(count_of(FILTER_FILES), 68);
+
+	memset(may_ever, 0, sizeof may_ever);
+	each_sample(&machines[1], note);
+	CHECK_NUMBERS(SPEC_CALLS_STANDARD, standard_aarch64, 251);
+	CHECK_NUMBERS(SPEC_CALLS_STRICT, strict_aarch64, 214);
+	assert_int_equal(count_of(SPEC_CALLS_DEBUG), 251 + 3);
+	assert_int_equal(count_of(FILTER_AGENT), 251 + 3);
+}
+
+static void check_within_agent(const struct machine *m, int nr, const uint64_t *args)
+{
+	bool agent = is_allowed(verdict(m, FILTER_AGENT, nr, args[0], args[1], args[2]));
+
+	for (unsigned which = 0; which < FILTER_AGENT; which++)
+		if (!agent && is_allowed(verdict(m, which, nr, args[0], args[1], args[2])))
+			fail_msg("%s may call %d(%#lx, %#lx, %#lx), the agent may not",
+			         names[which], nr, args[0], args[1], args[2]);
+	if (!agent && is_allowed(verdict(m, FILTER_FILES, nr, args[0], args[1], args[2])))
+		fail_msg("files: call %d", nr);
+	assert_true(steps <= STEPS_MAX);
+}
+
+static void allow_the_agent_what_they_allow_anybody(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(machines); i++)
+		each_sample(&machines[i], check_within_agent);
+}
+
+static void kill_calls_of_another_machine(void **state)
+{
+	static const uint32_t others[] = { AUDIT_ARCH_I386, AUDIT_ARCH_ARM, 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(machines); i++)
+		for (unsigned which = 0; which < FILTER_COUNT; which++) {
+			for (size_t j = 0; j < ARRAY_LEN(others); j++) {
+				struct seccomp_data data = { .arch = others[j], .nr = 1 };
+
+				assert_int_equal(run(machines[i].set, which, &data),
+				                 SECCOMP_RET_KILL_PROCESS);
+			}
+			assert_true(machines[i].set->filters[which].count * 8 <= WIRE_FILTER_MAX);
+		}
+	for (unsigned which = 0; which < FILTER_COUNT; which++) { /* x32 */
+		assert_int_equal(verdict(&machines[0], which, 0x40000000, 0, 0, 0),
+		                 SECCOMP_RET_KILL_PROCESS);
+		assert_int_equal(verdict(&machines[0], which, -2, 0, 0, 0),
+		                 SECCOMP_RET_KILL_PROCESS);
+	}
+}
+
+static void know_nothing_of_numbers_without_a_name(void **state)
+{
+	static const int numbers[] = { 472, 500, 511, 512, 600, 999, 0x3fffffff, -1 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(machines); i++)
+		for (unsigned which = 0; which < FILTER_COUNT; which++)
+			for (size_t j = 0; j < ARRAY_LEN(numbers); j++)
+				assert_int_equal(verdict(&machines[i], which, numbers[j], 0, 0, 0),
+				                 SECCOMP_RET_ERRNO | ENOSYS);
+	assert_int_equal(verdict(&machines[0], 0, 400, 0, 0, 0), SECCOMP_RET_ERRNO | ENOSYS);
+	assert_int_equal(verdict(&machines[1], 0, 335, 0, 0, 0), SECCOMP_RET_ERRNO | ENOSYS);
+}
+
+static void are_short_for_what_is_called_most(void **state)
+{
+	static const int often[] = { 0, 1, 3, 9, 202, 232, 257 }; /* of x86_64 */
+
+	(void)state;
+	for (unsigned which = 0; which < FILTER_AGENT; which++)
+		for (size_t i = 0; i < ARRAY_LEN(often); i++) {
+			(void)verdict(&machines[0], which, often[i], 0, 0, 0);
+			assert_true(steps <= 16);
+		}
+}
+
+/* --- single calls --- */
+
+static void check_call(const struct what *call, const struct machine *m, int nr, uint64_t high)
+{
+	for (unsigned which = 0; which < FILTER_COUNT; which++) {
+		int want = call->want[which];
+		uint32_t said = verdict(m, which, nr, call->args[0] | high, call->args[1] | high,
+		                        call->args[2] | (call->has_pointer ? 0 : high));
+
+		if (said != (want == OK ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | (uint32_t)want))
+			fail_msg("%s: %s (%d): %#x", names[which], call->what, nr, said);
+	}
+}
+
+/* The kernel does not look at the upper half of these arguments, so nobody may hide there. */
+static void say_what_becomes_of_a_call(void **state)
+{
+	static const uint64_t highs[] = { 0, 1ull << 32, 0xffffffffull << 32 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+		for (size_t j = 0; j < ARRAY_LEN(highs); j++) {
+			check_call(&calls[i], &machines[0], calls[i].x86_64, highs[j]);
+			if (calls[i].aarch64 != NONE)
+				check_call(&calls[i], &machines[1], calls[i].aarch64, highs[j]);
+		}
+}
+
+static void give_each_his_own(void **state)
+{
+	struct view seen[FILTER_COUNT];
+
+	(void)state;
+	for (unsigned i = 0; i < SPEC_CALLS_COUNT; i++)
+		seen[i] = filter_for_programs((enum spec_calls)i);
+	seen[FILTER_AGENT] = filter_for_agent();
+	seen[FILTER_FILES] = filter_for_files();
+	for (unsigned i = 0; i < FILTER_COUNT; i++) {
+		assert_true(seen[i].len != 0 && seen[i].len % 8 == 0);
+		for (unsigned j = 0; j < i; j++)
+			assert_false(seen[i].len == seen[j].len &&
+			             memcmp(seen[i].ptr, seen[j].ptr, seen[i].len) == 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest all[] = {
+		TEST(allow_the_calls_that_are_wanted_and_no_other),
+		TEST(allow_the_agent_what_they_allow_anybody),
+		TEST(kill_calls_of_another_machine),
+		TEST(know_nothing_of_numbers_without_a_name),
+		TEST(are_short_for_what_is_called_most),
+		TEST(say_what_becomes_of_a_call),
+		TEST(give_each_his_own),
+	};
+
+	return RUN_TESTS("filters", all);
+}

@@ -1,0 +1,285 @@
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "base/cleanup.h"
+#include "engine/native/cgroup/cgroup_internal.h"
+#include "unit/test.h"
+
+/* A file with that text; `path` names it. */
+static int file_of(const char *text, char path[64])
+{
+	int fd = memfd_create("text", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	(void)snprintf(path, 64, "/proc/self/fd/%d", fd);
+	return fd;
+}
+
+static void find_in(const char *mounts, const char *own, struct cgroup_places *ret)
+{
+	char mounts_path[64], own_path[64];
+	AUTO_FD int mounts_fd = file_of(mounts, mounts_path);
+	AUTO_FD int own_fd = file_of(own, own_path);
+
+	cgroup_find(mounts_path, own_path, ret);
+}
+
+static const struct {
+	const char *what, *mounts, *own;
+	int score;
+	const char *top, *below;
+} finds_v2[] = {
+	{ "a machine with systemd",
+	  "24 22 0:22 / /sys rw - sysfs sysfs rw\n"
+	  "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n",
+	  "0::/user.slice/user-1000.slice/a.scope\n", 4, "/sys/fs/cgroup",
+	  "user.slice/user-1000.slice/a.scope" },
+	{ "the root group", "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "0::/\n", 4,
+	  "/sys/fs/cgroup", "" },
+	{ "a part of the tree, mounted in a container",
+	  "30 24 0:26 /docker/1f /sys/fs/cgroup ro,nosuid - cgroup2 cgroup rw\n",
+	  "0::/docker/1f/inner\n", 2, "/sys/fs/cgroup", "inner" },
+	{ "exactly that part", "30 24 0:26 /docker/1f /sys/fs/cgroup rw - cgroup2 cgroup rw\n",
+	  "0::/docker/1f\n", 4, "/sys/fs/cgroup", "" },
+	{ "another part, whose name begins the same",
+	  "30 24 0:26 /docker/1f /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "0::/docker/1fa/x\n", 3,
+	  "/sys/fs/cgroup", "" },
+	{ "a group outside of the namespace",
+	  "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "0::/../other\n", 3,
+	  "/sys/fs/cgroup", "" },
+	{ "a mount from outside of the namespace",
+	  "30 24 0:26 /../.. /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "0::/\n", 3,
+	  "/sys/fs/cgroup", "" },
+	{ "a mount that can be written, after one that cannot",
+	  "30 24 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n"
+	  "31 24 0:26 / /mnt/cg rw - cgroup2 cgroup rw\n"
+	  "32 24 0:26 / /mnt/later rw - cgroup2 cgroup rw\n",
+	  "0::/a:b\n", 4, "/mnt/cg", "a:b" },
+	{ "a mount over a mount",
+	  "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n"
+	  "31 24 0:26 /x /sys/fs/cgroup rw - cgroup2 cgroup rw\n",
+	  "0::/x/y\n", 4, "/sys/fs/cgroup", "y" },
+	{ "a name with a blank and a backslash",
+	  "30 24 0:26 /a\\040b /sys/fs/c\\134g\\040 rw - cgroup2 none rw\n", "0::/a b/c\n", 4,
+	  "/sys/fs/c\\g ", "c" },
+	{ "a name that ends in half an escape", "30 24 0:26 / /sys/cg\\04 rw - cgroup2 none rw\n",
+	  "0::/\n", 4, "/sys/cg\\04", "" },
+	{ "a mount that is no path", "30 24 0:26 / net:[1] rw - cgroup2 none rw\n", "0::/\n", 0, "",
+	  "" },
+	{ "a line that stops in the middle", "30 24 0:26 / /sys/fs/cgroup rw\n30\n\n", "0::/\n", 0,
+	  "", "" },
+	{ "no line end", "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup rw", "0::/\n", 0, "",
+	  "" },
+	{ "nothing", "", "", 0, "", "" },
+};
+
+static void finds_the_v2_tree_and_our_group_in_it(void **state)
+{
+	struct cgroup_places places;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(finds_v2); i++) {
+		find_in(finds_v2[i].mounts, finds_v2[i].own, &places);
+		if (places.unified.score != finds_v2[i].score ||
+		    strcmp(places.unified.top, finds_v2[i].top) != 0 ||
+		    strcmp(places.unified.below, finds_v2[i].below) != 0)
+			fail_msg("%s: score %d, top '%s', below '%s'", finds_v2[i].what,
+			         places.unified.score, places.unified.top, places.unified.below);
+		for (size_t j = 0; j < V1_COUNT; j++)
+			assert_int_equal(places.v1[j].score, 0);
+	}
+}
+
+static void finds_v1_controllers_that_are_mounted_together(void **state)
+{
+	struct cgroup_places places;
+
+	(void)state;
+	find_in("33 25 0:28 / /sys/fs/cgroup/unified rw shared:10 - cgroup2 cgroup2 rw\n"
+	        "35 25 0:30 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,name=systemd\n"
+	        "38 25 0:33 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+	        "39 25 0:34 /lxc/a /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+	        "40 25 0:35 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n",
+	        "12:cpuset:/\n4:cpu,cpuacct:/user.slice\n3:memory:/lxc/a/b\n1:name=systemd:/x\n"
+	        "0::/user.slice/s\n",
+	        &places);
+	assert_string_equal(places.unified.top, "/sys/fs/cgroup/unified");
+	assert_string_equal(places.unified.below, "user.slice/s");
+	assert_string_equal(places.v1[V1_CPU].top, "/sys/fs/cgroup/cpu,cpuacct");
+	assert_string_equal(places.v1[V1_CPU].below, "user.slice");
+	assert_string_equal(places.v1[V1_CPUACCT].top, "/sys/fs/cgroup/cpu,cpuacct");
+	assert_string_equal(places.v1[V1_MEMORY].below, "b");
+	assert_int_equal(places.v1[V1_PIDS].score, 0);
+	assert_int_equal(places.v1[V1_FREEZER].score, 0);
+}
+
+static void skips_a_line_that_is_too_long(void **state)
+{
+	const char *good = "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+	size_t len = (size_t)2 * 16 * 1024; /* the reader's memory, twice */
+	AUTO_FREE char *text = malloc(len + 200);
+	struct cgroup_places places;
+
+	(void)state;
+	assert_non_null(text);
+	memset(text, 'x', len);
+	(void)snprintf(text + len, 200, "\n%s", good);
+	find_in(text, "0::/me\n", &places);
+	assert_string_equal(places.unified.top, "/sys/fs/cgroup");
+	/* Its end is not a line. */
+	memset(text, 'x', len);
+	(void)snprintf(text + len, 200, "%s", good);
+	find_in(text, "0::/me\n", &places);
+	assert_int_equal(places.unified.score, 0);
+	/* Nor is a path that does not fit ours. */
+	(void)snprintf(text, 200, "30 24 0:26 / /");
+	memset(text + 14, 'y', 1023);
+	(void)snprintf(text + 14 + 1023, 200, " rw - cgroup2 cgroup2 rw\n");
+	find_in(text, "0::/me\n", &places);
+	assert_int_equal(places.unified.score, 0);
+}
+
+static const struct {
+	const char *what;
+	const char *texts[COUNT_FILES];
+	struct engine_counts want;
+} counts[] = {
+	{ "version 2",
+	  { "4096\n", "8192\n", "low 0\nhigh 1\nmax 2\noom 3\noom_kill 4\noom_group_kill 5\n",
+	    "7\n", "max 9\n", "usage_usec 12345\nuser_usec 1\nsystem_usec 2\n" },
+	  { .memory_now = 4096,
+	    .memory_peak = 8192,
+	    .memory_kills = 4,
+	    .pids_now = 7,
+	    .pids_refused = 9,
+	    .cpu_us = 12345 } },
+	{ "version 2 without a peak",
+	  { "4096\n", NULL, "oom_kill 1\n", "7\n", "max 0\n", "usage_usec 5\n" },
+	  { .memory_now = 4096,
+	    .memory_peak = 4096,
+	    .memory_kills = 1,
+	    .pids_now = 7,
+	    .cpu_us = 5 } },
+	{ "version 1",
+	  { "1\n", "18446744073709551615\n", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n", "2\n",
+	    "max 1\n", "5999\n" },
+	  { .memory_now = 1,
+	    .memory_peak = UINT64_MAX,
+	    .memory_kills = 3,
+	    .pids_now = 2,
+	    .pids_refused = 1,
+	    .cpu_us = 5 } },
+	{ "nonsense",
+	  { "18446744073709551616\n", "-1\n", "oom_killer 5\noom_kill\n oom_kill 6\n", "1\n2\n",
+	    "max 1x\n", "usage_usec  5\n" },
+	  { 0 } },
+	{ "more nonsense",
+	  { "", "max\n", "oom_kill 99999999999999999999999999\n", "1 \n", "", "" },
+	  { 0 } },
+	{ "nothing", { NULL }, { 0 } },
+};
+
+static void reads_counts(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+		int fds[COUNT_FILES];
+		char path[64];
+		struct engine_counts got;
+
+		for (size_t j = 0; j < COUNT_FILES; j++)
+			fds[j] = counts[i].texts[j] != NULL ? file_of(counts[i].texts[j], path)
+			                                    : -1;
+		for (int again = 0; again < 2; again++) {
+			memset(&got, 0xff, sizeof got);
+			cgroup_count(fds, CGROUP_V2, &got);
+			if (memcmp(&got, &counts[i].want, sizeof got) != 0)
+				fail_msg("%s: memory %ju peak %ju kills %ju pids %ju refused %ju "
+				         "cpu %ju",
+				         counts[i].what, (uintmax_t)got.memory_now,
+				         (uintmax_t)got.memory_peak, (uintmax_t)got.memory_kills,
+				         (uintmax_t)got.pids_now, (uintmax_t)got.pids_refused,
+				         (uintmax_t)got.cpu_us);
+		}
+		cgroup_count(fds, CGROUP_NONE, &got);
+		assert_memory_equal(&got, &(struct engine_counts){ 0 }, sizeof got);
+		for (size_t j = 0; j < COUNT_FILES; j++)
+			cleanup_fd(&fds[j]);
+	}
+}
+
+static void without_any_tree_there_is_nothing_and_no_error(void **state)
+{
+	struct cgroup_places places = { .unified.score = 0 };
+	struct spec_limits limits = { .memory = SPEC_MIB(16) };
+	struct cgroups all;
+	struct cgroup group;
+	struct engine_counts got;
+	struct error err;
+	int fds[COUNT_FILES];
+
+	(void)state;
+	CHECK_OK(cgroups_open_in(&all, &places, "s", "i", &err), err);
+	assert_int_equal(all.kind, CGROUP_NONE);
+	assert_int_equal(all.has, 0);
+	assert_string_equal(all.why, "no limit on memory, swap, processors, processes: "
+	                             "no groups: mount -t cgroup2 none /sys/fs/cgroup");
+	CHECK_OK(cgroup_make(&all, "sb_1", &limits, &group, &err), err);
+	CHECK_OK(cgroup_enter(&group, getpid(), &err), err);
+	cgroup_freeze(&group, true);
+	cgroup_kill(&group);
+	cgroup_open_counts(&group, fds);
+	cgroup_count(fds, all.kind, &got);
+	assert_int_equal(got.pids_now, 0);
+	assert_true(cgroup_remove(&group));
+	cgroups_close(&all);
+}
+
+/* Directories that are no cgroups, whatever a list of mounts says. */
+static void takes_no_other_file_system_for_a_tree(void **state)
+{
+	struct cgroup_places places = { .unified = { .score = 4, .top = "/tmp" } };
+	struct cgroups all;
+	struct error err;
+
+	(void)state;
+	places.v1[V1_MEMORY] = places.unified;
+	CHECK_OK(cgroups_open_in(&all, &places, "s", "i", &err), err);
+	assert_int_equal(all.kind, CGROUP_NONE);
+	assert_int_equal(access("/tmp/belljar-s-i", F_OK), -1);
+	cgroups_close(&all);
+}
+
+static void refuses_names_that_are_no_words(void **state)
+{
+	struct cgroups all;
+	struct error err;
+
+	(void)state;
+	CHECK_ERROR(cgroups_open(&all, "a/b", "i", &err), err, ERR_INVALID,
+	            "group name: expected letters and digits, got 'a/b'");
+	CHECK_ERROR(cgroups_open(&all, "a", "", &err), err, ERR_INVALID,
+	            "group name: expected letters and digits, got ''");
+	CHECK_ERROR(cgroups_open(&all, "a", "i-server", &err), err, ERR_INVALID,
+	            "group name: expected letters and digits, got 'i-server'");
+	CHECK_ERROR(cgroups_open(&all, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+	                         "iiiiiiiiiiiiiiiiiiiiiiii", &err),
+	            err, ERR_LIMIT, "group name: 65 bytes, at most 63 are allowed");
+}
+
+int main(void)
+{
+	const struct CMUnitTest all[] = {
+		TEST(finds_the_v2_tree_and_our_group_in_it),
+		TEST(finds_v1_controllers_that_are_mounted_together),
+		TEST(skips_a_line_that_is_too_long),
+		TEST(reads_counts),
+		TEST(without_any_tree_there_is_nothing_and_no_error),
+		TEST(takes_no_other_file_system_for_a_tree),
+		TEST(refuses_names_that_are_no_words),
+	};
+
+	return RUN_TESTS("cgroup_text", all);
+}

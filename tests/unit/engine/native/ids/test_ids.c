@@ -1,0 +1,191 @@
+/* Ids on the host: no two sandboxes have the same, and what is left of a claim goes. */
+#include "unit/engine/native/native_test.h"
+
+#include "engine/native/ids/ids.h"
+#include "engine/native/ids/subids.h"
+
+#define TAIL  "aaaaaaaaaaaaaaaaaaaaaaaaa"
+#define KEPT  "sb_k" TAIL
+#define LOST  "sb_l" TAIL
+#define GONE  "gn_k" TAIL
+#define SPARE "sp_s" TAIL
+
+static const struct home root = { .mode = HOME_ROOT,
+	                          .ids = { 524288, 524288 + 65536, 65536, 28000 } };
+static const struct home mapped = { .mode = HOME_MAPPED, .ids = { 1, 2, 3, 21000 } };
+static const struct home alone = { .mode = HOME_ALONE, .uid = 1234, .gid = 4321 };
+
+static struct ids begin(struct place *place, const struct home *home)
+{
+	struct ids ids = { .home = home };
+
+	place_start(place);
+	assert_int_equal(mkdirat(place->fd, "ids", 0700), 0);
+	assert_int_equal(mkdirat(place->fd, "sandboxes", 0700), 0);
+	ids.dir = openat(place->fd, "ids", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ids.sandboxes = openat(place->fd, "sandboxes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	(void)snprintf(ids.state, sizeof ids.state, "%s", place->path);
+	return ids;
+}
+
+static void end(struct place *place, struct ids *ids)
+{
+	(void)close(ids->dir);
+	(void)close(ids->sandboxes);
+	place_stop(place);
+}
+
+static void maps_never_hold_an_id_of_the_host_or_the_user(void **state)
+{
+	struct ids_block block = ids_block(&root, 1);
+	char text[IDS_MAP_SIZE];
+
+	(void)state;
+	ids_map(&root, &block, false, text);
+	assert_string_equal(text, "0 524288 1\n1 589825 65534\n");
+	assert_int_equal(block.user, 589824 + 1000);
+	block = ids_block(&mapped, 2);
+	ids_map(&mapped, &block, true, text);
+	assert_string_equal(text, "0 1 1\n999 5 1\n1000 6 1\n65534 7 1\n");
+	block = ids_block(&alone, 0);
+	ids_map(&alone, &block, false, text);
+	assert_string_equal(text, "1000 1234 1\n");
+	ids_map(&alone, &block, true, text);
+	assert_string_equal(text, "1000 4321 1\n");
+}
+
+static void blocks_do_not_overlap(void **state)
+{
+	struct ids_block a = ids_block(&root, 7), b = ids_block(&root, 8);
+
+	(void)state;
+	assert_int_equal(b.agent - a.agent, 65536);
+	assert_true(a.nobody < b.agent);
+	a = ids_block(&mapped, 7);
+	b = ids_block(&mapped, 8);
+	assert_true(a.nobody < b.agent);
+}
+
+static void a_claim_is_given_once(void **state)
+{
+	struct home few = root;
+	struct ids_block block;
+	struct place place;
+	struct error err;
+	struct ids ids;
+	unsigned got = 0;
+
+	(void)state;
+	few.ids.count = 4;
+	ids = begin(&place, &few);
+	while (ids_claim(&ids, "sb_a", &block, &err) == 0)
+		got++;
+	assert_in_range(got, 1, 4);
+	assert_int_equal(err.kind, ERR_LIMIT);
+	end(&place, &ids);
+}
+
+static void claims_without_a_sandbox_are_swept(void **state)
+{
+	struct ids_block kept, lost, moved;
+	struct place place;
+	struct error err;
+	struct ids ids;
+	char name[16];
+
+	(void)state;
+	ids = begin(&place, &root);
+	assert_int_equal(mkdirat(ids.sandboxes, KEPT, 0700), 0);
+	CHECK_OK(ids_claim(&ids, KEPT, &kept, &err), err);
+	CHECK_OK(ids_claim(&ids, LOST, &lost, &err), err);
+	CHECK_OK(ids_claim(&ids, SPARE, &moved, &err), err);
+	CHECK_OK(ids_rename(&ids, &moved, KEPT, &err), err);
+	ids_sweep(&ids);
+	(void)snprintf(name, sizeof name, "%u", kept.number);
+	assert_int_equal(faccessat(ids.dir, name, F_OK, AT_SYMLINK_NOFOLLOW), 0);
+	(void)snprintf(name, sizeof name, "%u", moved.number);
+	assert_int_equal(faccessat(ids.dir, name, F_OK, AT_SYMLINK_NOFOLLOW), 0);
+	(void)snprintf(name, sizeof name, "%u", lost.number);
+	assert_int_equal(faccessat(ids.dir, name, F_OK, AT_SYMLINK_NOFOLLOW), -1);
+	ids_release(&ids, &kept, GONE);
+	(void)snprintf(name, sizeof name, "%u", kept.number);
+	assert_int_equal(faccessat(ids.dir, name, F_OK, AT_SYMLINK_NOFOLLOW), -1);
+	end(&place, &ids);
+}
+
+static void claims_of_state_directories_that_are_gone_are_swept(void **state)
+{
+	struct place place;
+	struct ids ids;
+
+	(void)state;
+	ids = begin(&place, &root);
+	assert_int_equal(symlinkat("/nonexistent/belljar|sb_x", ids.dir, "17"), 0);
+	assert_int_equal(symlinkat("/tmp|sb_x", ids.dir, "18"), 0);
+	assert_int_equal(symlinkat("nothing like a claim", ids.dir, "19"), 0);
+	ids_sweep(&ids);
+	assert_int_equal(faccessat(ids.dir, "17", F_OK, AT_SYMLINK_NOFOLLOW), -1);
+	assert_int_equal(faccessat(ids.dir, "18", F_OK, AT_SYMLINK_NOFOLLOW), 0);
+	assert_int_equal(faccessat(ids.dir, "19", F_OK, AT_SYMLINK_NOFOLLOW), -1);
+	end(&place, &ids);
+}
+
+static void the_owner_of_a_directory_tells_its_block(void **state)
+{
+	struct ids_block block;
+	struct place place;
+	struct error err;
+	struct ids ids;
+
+	(void)state;
+	if (geteuid() != 0)
+		SKIP_TEST("only root can give directories away");
+	ids = begin(&place, &root);
+	CHECK_ERROR(ids_of(&ids, "sb_a", &block, &err), err, ERR_NOT_FOUND,
+	            "the files of sandbox sb_a are gone");
+	assert_int_equal(mkdirat(ids.sandboxes, "sb_a", 0700), 0);
+	CHECK_ERROR(ids_of(&ids, "sb_a", &block, &err), err, ERR_INVALID,
+	            "sandbox sb_a belongs to id 0, which is not ours to use");
+	assert_int_equal(fchownat(ids.sandboxes, "sb_a", 524288 + 65536 * 5 + 999, 0, 0), 0);
+	CHECK_OK(ids_of(&ids, "sb_a", &block, &err), err);
+	assert_int_equal(block.number, 5);
+	end(&place, &ids);
+}
+
+static void finds_the_largest_range_of_the_user(void **state)
+{
+	char path[96], why[240] = "";
+	struct subids found;
+	struct place place;
+	int fd;
+
+	(void)state;
+	place_start(&place);
+	(void)snprintf(path, sizeof path, "%s/subuid", place.path);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	(void)!dprintf(fd, "nobody-else:1:2\nbroken\n4711:100000:10\n4711:200000:65536\n4711:x:9\n"
+	                   "4711:4294967290:100\n");
+	(void)close(fd);
+	(void)subids_find(path, 4711, 64, &found, why, sizeof why);
+	assert_int_equal(found.first, 200000);
+	assert_int_equal(found.count, 65536);
+	assert_false(subids_find(path, 4712, 64, &found, why, sizeof why));
+	assert_non_null(strstr(why, "usermod --add-subuids"));
+	place_stop(&place);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(maps_never_hold_an_id_of_the_host_or_the_user),
+		TEST(blocks_do_not_overlap),
+		TEST(a_claim_is_given_once),
+		TEST(claims_without_a_sandbox_are_swept),
+		TEST(claims_of_state_directories_that_are_gone_are_swept),
+		TEST(the_owner_of_a_directory_tells_its_block),
+		TEST(finds_the_largest_range_of_the_user),
+	};
+
+	return RUN_TESTS("engine/ids", tests);
+}

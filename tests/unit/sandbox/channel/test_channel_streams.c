@@ -1,0 +1,432 @@
+/* test_channel_streams.c - streams closed, dropped, opened by the agent; and what callbacks do
+ * to the channel they are called from. */
+#include "unit/sandbox/channel/fake_agent.h"
+
+/* --- streams that are closed, dropped, too many --- */
+
+static void tells_the_end_of_a_closed_stream_when_it_comes(void **state)
+{
+	struct wire_message signal = { .type = WIRE_SIGNAL, .signal.number = 15 };
+	struct rig_stream *s;
+	struct error err;
+	struct rig rig;
+
+	(void)state;
+	rig_greeted(&rig);
+	s = rig_exec(&rig);
+	(void)agent_expect(&rig, WIRE_EXEC, 1, 0);
+	CHECK_OK(channel_say(s->stream, &signal, &err), err);
+	assert_int_equal(agent_expect(&rig, WIRE_SIGNAL, 1, 0).signal.number, 15);
+	channel_close(s->stream);
+	channel_close(s->stream);
+	(void)agent_expect(&rig, WIRE_CLOSE, 1, 0);
+	agent_expect_nothing(&rig);
+	CHECK_ERROR(channel_say(s->stream, &signal, &err), err, ERR_INVALID,
+	            "SIGNAL: the stream was closed");
+	agent_started(&rig, 1); /* crossed */
+	rig_check(&rig, "s1:STARTED");
+	AGENT_SAY(&rig, 1, 0, .type = WIRE_FAILED,
+	          .failed = { .why = WIRE_FAILED_CLOSED, .message = VIEW("closed") });
+	rig_check(&rig, "s1:failed4(closed)");
+	rig_close(&rig);
+}
+
+static struct error said_late;
+
+static void say_late(struct rig_stream *s, const char *event)
+{
+	struct wire_message signal = { .type = WIRE_SIGNAL, .signal.number = 15 };
+
+	if (strcmp(event, "done") == 0 || strcmp(event, "failed") == 0)
+		assert_int_equal(channel_say(s->stream, &signal, &said_late), -1);
+}
+
+static void free_and_say_late(struct rig_stream *s, const char *event)
+{
+	s->rig->channel = channel_free(s->rig->channel);
+	say_late(s, event);
+}
+
+static void says_why_it_is_too_late_to_say_something(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_greeted(&rig);
+	rig_exec(&rig)->act = say_late;
+	rig_exec(&rig)->act = say_late;
+	agent_started(&rig, 1);
+	agent_done(&rig, 1);
+	rig_check(&rig, "s1:STARTED s1:done");
+	assert_int_equal(said_late.kind, ERR_INVALID);
+	assert_string_equal(said_late.msg, "SIGNAL: the stream has ended");
+	rig_hang_up(&rig);
+	rig_check(&rig, "s3:failed5(the agent ended) failed(the agent ended)");
+	assert_int_equal(said_late.kind, ERR_SYSTEM);
+	assert_string_equal(said_late.msg, "SIGNAL: the agent ended");
+	rig_close(&rig);
+	rig_greeted(&rig);
+	rig_exec(&rig)->act = free_and_say_late;
+	AGENT_SAY(&rig, 1, 0, .type = WIRE_FAILED,
+	          .failed = { .why = WIRE_FAILED_MISSING, .message = VIEW("no") });
+	rig_check(&rig, "s1:failed1(no)");
+	assert_int_equal(said_late.kind, ERR_INVALID);
+	assert_string_equal(said_late.msg, "SIGNAL: the stream has ended");
+	rig_close(&rig);
+}
+
+static void counts_dropped_streams_until_the_agent_has_ended_them(void **state)
+{
+	struct wire_message read = { .type = WIRE_READ,
+		                     .read = { .count = 7, .max = 7, .path = VIEW("f") } };
+	struct channel_stream *stream;
+	struct error err;
+	struct rig rig;
+
+	(void)state;
+	rig_greeted(&rig);
+	for (int i = 0; i < WIRE_STREAMS_SERVER; i++)
+		channel_drop(rig_open_stream(&rig, &read)->stream);
+	CHECK_ERROR(channel_open(rig.channel, &read, &rig_stream_events, NULL, &stream, &err), err,
+	            ERR_LIMIT, "256 things go on in this sandbox, no more may");
+	agent_data(&rig, 5, WIRE_OUT, VIEW("crossed")); /* nobody hears of it */
+	agent_done(&rig, 5);
+	rig_check(&rig, "");
+	(void)rig_read(&rig);
+	agent_done(&rig, 513);
+	rig_check(&rig, "s513:done");
+	rig_close(&rig);
+}
+
+static void says_only_what_is_said_so(void **state)
+{
+	struct wire_message end = { .type = WIRE_END }, close = { .type = WIRE_CLOSE };
+	struct wire_message tail = { .type = WIRE_TAIL, .tail = { .channel = WIRE_OUT } };
+	struct rig_stream *s;
+	struct error err;
+	struct rig rig;
+
+	(void)state;
+	rig_greeted(&rig);
+	s = rig_exec(&rig);
+	CHECK_ERROR(channel_say(s->stream, &end, &err), err, ERR_INVALID,
+	            "END is not said with channel_say()");
+	CHECK_ERROR(channel_say(s->stream, &close, &err), err, ERR_INVALID,
+	            "CLOSE is not said with channel_say()");
+	for (int i = 0; i < CHANNEL_TAILS_MAX; i++)
+		CHECK_OK(channel_say(s->stream, &tail, &err), err);
+	CHECK_ERROR(channel_say(s->stream, &tail, &err), err, ERR_LIMIT,
+	            "TAIL: 16 wait for an answer already");
+	agent_started(&rig, 1);
+	AGENT_SAY(&rig, 1, 0, .type = WIRE_TAIL_IS, .tail_is = { .channel = WIRE_OUT });
+	rig_check(&rig, "s1:STARTED s1:TAIL_IS");
+	CHECK_OK(channel_say(s->stream, &tail, &err), err);
+	rig_close(&rig);
+}
+
+/* --- streams the agent opens --- */
+
+static void carries_a_connection_from_inside(void **state)
+{
+	struct channel_stream *stream;
+	struct rig rig;
+
+	(void)state;
+	rig_greeted(&rig);
+	rig.listens = true;
+	agent_dial(&rig, 2);
+	agent_data(&rig, 2, WIRE_IN, VIEW("early"));
+	rig_check(&rig, "dial(a.b:443) d1:bytes0(early)");
+	stream = rig.streams[0].stream;
+	assert_int_equal(channel_send(stream, WIRE_OUT, VIEW("too early")), 0);
+	channel_accept(stream);
+	(void)agent_expect(&rig, WIRE_OPENED, 2, 0);
+	assert_int_equal(channel_send(stream, WIRE_OUT, VIEW("hi")), 2);
+	CHECK_VIEW(agent_expect(&rig, WIRE_DATA, 2, WIRE_OUT).data.bytes, "hi");
+	AGENT_SAY(&rig, 2, WIRE_IN, .type = WIRE_END);
+	rig_check(&rig, "d1:ended0");
+	channel_end(stream, WIRE_OUT);
+	channel_finish(stream);
+	(void)agent_expect(&rig, WIRE_END, 2, WIRE_OUT);
+	(void)agent_expect(&rig, WIRE_DONE, 2, 0);
+	AGENT_SAY(&rig, 2, 0, .type = WIRE_CLOSE); /* crossed: passed over */
+	rig_check(&rig, "");
+	rig_close(&rig);
+}
+
+static void ends_a_connection_the_agent_closes(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_greeted(&rig);
+	rig.listens = true;
+	agent_dial(&rig, 2);
+	AGENT_SAY(&rig, 2, 0, .type = WIRE_CLOSE);
+	rig_check(&rig, "dial(a.b:443) d1:failed4(the program inside closed the connection)");
+	assert_int_equal(agent_expect(&rig, WIRE_FAILED, 2, 0).failed.why, WIRE_FAILED_CLOSED);
+	agent_expect_nothing(&rig);
+	rig_close(&rig);
+}
+
+static void refuses_connections_nobody_listens_to(void **state)
+{
+	struct wire_message failed;
+	struct rig rig;
+
+	(void)state;
+	rig_greeted(&rig);
+	agent_dial(&rig, 2);
+	failed = agent_expect(&rig, WIRE_FAILED, 2, 0);
+	assert_int_equal(failed.failed.why, WIRE_FAILED_DENIED);
+	CHECK_VIEW(failed.failed.message, "there is no way out of this sandbox");
+	rig_close(&rig);
+}
+
+static void refuses_connections_past_the_maximum_until_one_has_ended(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_greeted(&rig);
+	rig.listens = true;
+	for (uint32_t i = 1; i <= WIRE_STREAMS_AGENT; i++)
+		agent_dial(&rig, 2 * i);
+	agent_expect_nothing(&rig);
+	agent_dial(&rig, 130);
+	assert_int_equal(agent_expect(&rig, WIRE_FAILED, 130, 0).failed.why, WIRE_FAILED_LIMIT);
+	assert_int_equal(rig.dials, WIRE_STREAMS_AGENT);
+	channel_refuse(rig.streams[3].stream, WIRE_FAILED_DENIED, "no\n");
+	CHECK_VIEW(agent_expect(&rig, WIRE_FAILED, 8, 0).failed.message, "no\\n");
+	channel_drop(rig.streams[4].stream);
+	assert_int_equal(agent_expect(&rig, WIRE_FAILED, 10, 0).failed.why, WIRE_FAILED_CLOSED);
+	agent_dial(&rig, 132);
+	agent_dial(&rig, 134);
+	agent_expect_nothing(&rig);
+	assert_int_equal(rig.dials, WIRE_STREAMS_AGENT + 2);
+	rig_close(&rig);
+}
+
+/* --- from within callbacks --- */
+
+enum deed { FREE_CHANNEL, DROP_SELF, CLOSE_SELF, DROP_ALL, OPEN_ANOTHER, SAY_AND_SEND, DEEDS };
+
+static struct {
+	const char *event;
+	enum deed deed;
+	unsigned done;
+} plan;
+
+static void drop_all(struct rig *rig)
+{
+	for (unsigned i = 0; i < rig->opened; i++)
+		if (rig->streams[i].told == 0 && rig->streams[i].stream != NULL)
+			channel_drop(TAKE_PTR(rig->streams[i].stream));
+}
+
+static void open_another(struct rig *rig)
+{
+	struct wire_message read = { .type = WIRE_READ, .read = { .path = VIEW("f") } };
+	struct channel_stream *stream;
+	struct error err;
+
+	if (rig->channel != NULL)
+		(void)!channel_open(rig->channel, &read, &channel_nobody, NULL, &stream, &err);
+}
+
+static void say_and_send(struct channel_stream *stream)
+{
+	struct wire_message signal = { .type = WIRE_SIGNAL, .signal.number = 9 };
+	struct error err;
+
+	(void)!channel_say(stream, &signal, &err);
+	(void)channel_send(stream, WIRE_IN, VIEW("x"));
+	channel_consumed(stream, WIRE_OUT, 0);
+	channel_widen(stream, WIRE_OUT, 1);
+	channel_end(stream, WIRE_IN);
+}
+
+static void do_deed(struct rig *rig, struct rig_stream *s)
+{
+	plan.done++;
+	switch (plan.deed) {
+	case FREE_CHANNEL:
+		rig->channel = channel_free(rig->channel);
+		break;
+	case DROP_SELF:
+		if (s != NULL && s->stream != NULL)
+			channel_drop(s->stream);
+		break;
+	case CLOSE_SELF:
+		if (s != NULL && s->stream != NULL)
+			channel_close(s->stream);
+		break;
+	case DROP_ALL:
+		drop_all(rig);
+		break;
+	case OPEN_ANOTHER:
+		open_another(rig);
+		break;
+	case SAY_AND_SEND:
+		if (s != NULL && s->stream != NULL)
+			say_and_send(s->stream);
+		break;
+	case DEEDS:
+		break;
+	}
+}
+
+static void stream_acts(struct rig_stream *s, const char *event)
+{
+	if (strcmp(event, plan.event) == 0 && plan.done == 0)
+		do_deed(s->rig, s);
+}
+
+static void rig_acts(struct rig *rig, const char *event)
+{
+	if (strcmp(event, plan.event) == 0 && plan.done == 0)
+		do_deed(rig, NULL);
+}
+
+/* Everything that can be called is. What the agent says is honest, whatever the deed. */
+static void play(struct rig *rig)
+{
+	rig_open(rig);
+	rig->act = rig_acts;
+	rig->listens = true;
+	agent_hello(rig);
+	rig_turn(rig);
+	agent_ready(rig);
+	rig_turn(rig);
+	if (rig->channel == NULL)
+		return;
+	(void)rig_exec(rig);
+	(void)rig_read(rig);
+	rig_write(rig)->to_send = 100000;
+	(void)rig_exec(rig);
+	for (unsigned i = 0; i < rig->opened; i++)
+		rig->streams[i].act = stream_acts;
+	rig_on_writable(&rig->streams[2]); /* waits for credit now */
+	rig_turn(rig);
+}
+
+/* OPEN_ANOTHER may have taken the first number: it is asked of the name. */
+static uint32_t number(struct rig *rig, unsigned i)
+{
+	return (uint32_t)strtoul(rig->streams[i].name + 1, NULL, 10);
+}
+
+static void answer_all(struct rig *rig)
+{
+	AUTO_BUF struct buf out;
+	struct wire_message started = { .type = WIRE_STARTED, .started.pid = 1 };
+	struct wire_message data = { .type = WIRE_DATA, .data.bytes = VIEW("x") };
+	struct wire_message end = { .type = WIRE_END };
+	struct wire_message credit = { .type = WIRE_CREDIT, .credit.bytes = 100000 };
+	struct wire_message failed = { .type = WIRE_FAILED, .failed.message = VIEW("no") };
+	struct wire_message done = { .type = WIRE_DONE, .done.cursor = VIEW("") };
+	struct wire_message dial = { .type = WIRE_DIAL, .dial = { .port = 1, .host = VIEW("x") } };
+	uint32_t run = number(rig, 0), read = number(rig, 1), write = number(rig, 2);
+	struct error err;
+
+	buf_init(&out, WIRE_FRAME_MAX);
+	if (wire_encode(&started, run, 0, &out, &err) < 0 ||
+	    wire_encode(&data, run, WIRE_OUT, &out, &err) < 0 ||
+	    wire_encode(&data, run, WIRE_OUT, &out, &err) < 0 ||
+	    wire_encode(&end, run, WIRE_ERR, &out, &err) < 0 ||
+	    wire_encode(&dial, 2, 0, &out, &err) < 0 ||
+	    wire_encode(&credit, write, WIRE_IN, &out, &err) < 0 ||
+	    wire_encode(&failed, read, 0, &out, &err) < 0 ||
+	    wire_encode(&done, run, 0, &out, &err) < 0)
+		fail_msg("%s", err.msg);
+	(void)agent_raw(rig, buf_view(&out)); /* all in one chunk */
+}
+
+static void check_deed(const char *event, enum deed deed)
+{
+	struct rig rig;
+
+	plan.event = event;
+	plan.deed = deed;
+	plan.done = 0;
+	play(&rig);
+	if (rig.channel != NULL)
+		answer_all(&rig);
+	rig_turn(&rig);
+	rig_hang_up(&rig);
+	rig_turn(&rig);
+	if (plan.done != 1)
+		fail_msg("%s was never called: %s", event, buf_text(&rig.log));
+	for (unsigned i = 0; i < rig.opened; i++)
+		assert_true(rig.streams[i].told <= 1);
+	assert_int_equal(rig.failures, deed != FREE_CHANNEL);
+	rig_close(&rig);
+}
+
+static void may_be_freed_dropped_and_used_from_every_callback(void **state)
+{
+	static const char *const events[] = { "ready", "message",  "bytes", "ended",
+		                              "dial",  "writable", "done",  "failed" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(events); i++)
+		for (enum deed deed = 0; deed < DEEDS; deed++)
+			check_deed(events[i], deed);
+}
+
+static void free_when_the_channel_fails(struct rig *rig, const char *event)
+{
+	if (strcmp(event, "failed") == 0)
+		rig->channel = channel_free(rig->channel);
+}
+
+static void may_be_freed_by_its_owner_when_it_fails(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_greeted(&rig);
+	rig.act = free_when_the_channel_fails;
+	(void)rig_exec(&rig);
+	rig_hang_up(&rig);
+	rig_check(&rig, "s1:failed5(the agent ended) failed(the agent ended)");
+	rig_close(&rig);
+}
+
+static void free_when_a_stream_fails(struct rig_stream *s, const char *event)
+{
+	if (strcmp(event, "failed") == 0)
+		s->rig->channel = channel_free(s->rig->channel);
+}
+
+static void tells_nobody_else_when_it_is_freed_while_it_fails(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_greeted(&rig);
+	for (int i = 0; i < 3; i++)
+		rig_exec(&rig)->act = free_when_a_stream_fails;
+	rig_hang_up(&rig);
+	rig_check(&rig, "s1:failed5(the agent ended)");
+	rig_close(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest all[] = {
+		TEST(tells_the_end_of_a_closed_stream_when_it_comes),
+		TEST(says_why_it_is_too_late_to_say_something),
+		TEST(counts_dropped_streams_until_the_agent_has_ended_them),
+		TEST(says_only_what_is_said_so),
+		TEST(carries_a_connection_from_inside),
+		TEST(ends_a_connection_the_agent_closes),
+		TEST(refuses_connections_nobody_listens_to),
+		TEST(refuses_connections_past_the_maximum_until_one_has_ended),
+		TEST(may_be_freed_dropped_and_used_from_every_callback),
+		TEST(may_be_freed_by_its_owner_when_it_fails),
+		TEST(tells_nobody_else_when_it_is_freed_while_it_fails),
+	};
+
+	return RUN_TESTS("channel streams", all);
+}

@@ -1,0 +1,347 @@
+/* test_files.c - one file operation at a time, against the real agent. */
+#include "sandbox/channel/files.h"
+#include "unit/agent/live/live_files.h"
+
+struct asked {
+	struct live *live;
+	struct files_op *op;
+	unsigned calls;
+	bool is_done, drops_itself;
+	struct wire_done done;
+	struct buf bytes;
+	struct error error;
+	struct asked *next; /* to be asked from within the answer: `a` is read */
+};
+
+static void ask(struct live *live, struct asked *asked, const struct wire_message *request,
+                struct view content, size_t max);
+
+static void on_answer(void *ctx, const struct files_answer *answer, const struct error *why)
+{
+	struct asked *asked = ctx;
+
+	live_poke(asked->live);
+	asked->calls++;
+	if (asked->drops_itself)
+		files_drop(asked->op);
+	if (asked->next != NULL) {
+		struct wire_message read = {
+			.type = WIRE_READ, .read = { .count = 99, .max = 99, .path = VIEW("a") }
+		};
+
+		ask(asked->live, asked->next, &read, (struct view){ 0 }, 99);
+	}
+	if (why != NULL) {
+		asked->error = *why;
+		return;
+	}
+	asked->is_done = true;
+	asked->done = answer->done;
+	CHECK_OK(buf_add(&asked->bytes, answer->bytes, &asked->error), asked->error);
+}
+
+static void ask(struct live *live, struct asked *asked, const struct wire_message *request,
+                struct view content, size_t max)
+{
+	struct error err;
+
+	asked->live = live;
+	buf_init(&asked->bytes, LIVE_KEEP_MAX);
+	CHECK_OK(
+	        files_ask(live->channel, request, content, max, on_answer, asked, &asked->op, &err),
+	        err);
+	assert_int_equal(asked->calls, 0); /* from the loop only */
+}
+
+static void wait_for(struct asked *asked)
+{
+	LIVE_UNTIL(asked->live, asked->calls != 0, LIVE_MS);
+	assert_int_equal(asked->calls, 1);
+}
+
+static void check_done(struct asked *asked)
+{
+	wait_for(asked);
+	if (!asked->is_done)
+		fail_msg("failed (%d): %s", (int)asked->error.kind, asked->error.msg);
+}
+
+#define ASK(live, asked, max, ...)                                                                 \
+	ask(live, asked, &(struct wire_message){ __VA_ARGS__ }, (struct view){ 0 }, max)
+#define READ_ALL(name)                                                                             \
+	.type = WIRE_READ, .read = { .count = UINT64_MAX, .max = UINT64_MAX, .path = VIEW(name) }
+
+/* --- bytes --- */
+
+static void writes_and_reads_more_than_a_window(void **state)
+{
+	enum { LEN = 3 * 1024 * 1024 + 17 };
+	AUTO_FREE char *noise = files_noise(LEN);
+	struct asked written = { 0 }, read = { 0 };
+	struct live live;
+
+	files_begin(&live, state, (struct live_options){ 0 });
+	ask(&live, &written,
+	    &(struct wire_message){ .type = WIRE_WRITE,
+	                            .write = { .flags = WIRE_PARENTS,
+	                                       .perm = 0600,
+	                                       .max = UINT64_MAX,
+	                                       .path = VIEW("d/f") } },
+	    (struct view){ noise, LEN }, 0);
+	check_done(&written);
+	assert_int_equal(written.done.bytes, LEN);
+	ASK(&live, &read, LEN, READ_ALL("d/f"));
+	check_done(&read);
+	assert_int_equal(read.bytes.len, LEN);
+	assert_memory_equal(read.bytes.ptr, noise, LEN);
+	buf_done(&read.bytes);
+	live_stop(&live);
+}
+
+static void writes_an_empty_file(void **state)
+{
+	struct asked written = { 0 };
+	struct live live;
+
+	files_begin(&live, state, (struct live_options){ 0 });
+	ASK(&live, &written, 0, .type = WIRE_WRITE,
+	    .write = { .perm = 0644, .max = 10, .path = VIEW("empty") });
+	check_done(&written);
+	files_check(&live, "empty", "");
+	live_stop(&live);
+}
+
+static void keeps_no_more_than_the_maximum(void **state)
+{
+	enum { LEN = 300 * 1024 };
+	AUTO_FREE char *noise = files_noise(LEN);
+	struct asked most = { 0 }, more = { 0 }, again = { 0 };
+	struct live live;
+
+	files_begin(&live, state, (struct live_options){ 0 });
+	files_put(&live, "f", (struct view){ noise, LEN });
+	ASK(&live, &more, LEN - 1, READ_ALL("f"));
+	wait_for(&more);
+	assert_false(more.is_done);
+	assert_int_equal(more.error.kind, ERR_LIMIT);
+	assert_string_equal(more.error.msg, "the answer has more than 307199 bytes, which is the "
+	                                    "maximum: ask for less");
+	ASK(&live, &most, LEN, READ_ALL("f"));
+	check_done(&most);
+	assert_int_equal(most.bytes.len, LEN);
+	live_run_ms(&live, 50);
+	assert_int_equal(more.calls, 1);
+	files_put(&live, "a", VIEW("still here"));
+	ASK(&live, &again, 99, READ_ALL("a"));
+	check_done(&again);
+	CHECK_VIEW(buf_view(&again.bytes), "still here");
+	buf_done(&most.bytes);
+	buf_done(&again.bytes);
+	live_stop(&live);
+}
+
+/* --- records --- */
+
+static void keeps_records_one_behind_the_other(void **state)
+{
+	enum { COUNT = 3000 }; /* more than a frame, and a window, can hold */
+	struct asked listed = { 0 }, found = { 0 }, one = { 0 };
+	struct wire_entry entry;
+	struct wire_match match;
+	struct live live;
+	struct view rest;
+	char name[64];
+	size_t n = 0;
+
+	files_begin(&live, state, (struct live_options){ 0 });
+	for (unsigned i = 0; i < COUNT; i++) {
+		(void)snprintf(name, sizeof name, "a-rather-long-name-of-a-file-%04u", i);
+		files_put(&live, name, VIEW("text\n"));
+	}
+	ASK(&live, &listed, 1024 * 1024, .type = WIRE_LIST,
+	    .list = { .limit = COUNT + 1, .path = VIEW("."), .cursor = VIEW("") });
+	check_done(&listed);
+	for (rest = buf_view(&listed.bytes); files_next_entry(&rest, &entry); n++) {
+		(void)snprintf(name, sizeof name, "a-rather-long-name-of-a-file-%04zu", n);
+		CHECK_VIEW(entry.path, name);
+	}
+	assert_int_equal(n, COUNT);
+	assert_int_equal(rest.len, 0);
+	ASK(&live, &found, 1024 * 1024, .type = WIRE_GREP,
+	    .grep = { .depth = 1,
+	              .limit = 2,
+	              .max = 100,
+	              .path = VIEW("."),
+	              .pattern = VIEW("ex"),
+	              .names = VIEW("") });
+	check_done(&found);
+	rest = buf_view(&found.bytes);
+	assert_true(files_next_match(&rest, &match));
+	assert_int_equal(match.column, 2);
+	assert_true(files_next_match(&rest, &match));
+	assert_false(files_next_match(&rest, &match));
+	ASK(&live, &one, 4096, .type = WIRE_STAT,
+	    .stat = { .path = VIEW("a-rather-long-name-of-a-file-0000") });
+	check_done(&one);
+	rest = buf_view(&one.bytes);
+	assert_true(files_next_entry(&rest, &entry));
+	assert_int_equal(entry.size, 5);
+	buf_done(&listed.bytes);
+	buf_done(&found.bytes);
+	buf_done(&one.bytes);
+	live_stop(&live);
+}
+
+static void makes_no_records_of_other_bytes(void **state)
+{
+	struct view rest = VIEW("\1\2\3");
+	struct wire_entry entry;
+
+	(void)state;
+	assert_false(files_next_entry(&rest, &entry));
+}
+
+/* --- failures --- */
+
+static void tells_failures_apart(void **state)
+{
+	struct asked missing = { 0 }, limit = { 0 }, invalid = { 0 }, denied = { 0 };
+	struct live live;
+
+	/* root may everything; somebody else's directory is as good as a shut one */
+	files_begin(&live, state,
+	            (struct live_options){ .uid = getuid() == 0 ? 12345 : 0,
+	                                   .gid = getuid() == 0 ? 12345 : 0 });
+	files_mkdir(&live, "d");
+	ASK(&live, &missing, 99, READ_ALL("none"));
+	wait_for(&missing);
+	assert_int_equal(missing.error.kind, ERR_NOT_FOUND);
+	assert_int_equal(missing.error.errnum, ENOENT);
+	assert_non_null(strstr(missing.error.msg, "none"));
+	ask(&live, &limit,
+	    &(struct wire_message){ .type = WIRE_WRITE,
+	                            .write = { .perm = 0644, .max = 3, .path = VIEW("w") } },
+	    VIEW("four"), 0);
+	wait_for(&limit);
+	assert_int_equal(limit.error.kind, ERR_LIMIT);
+	ASK(&live, &invalid, 99, READ_ALL("d"));
+	wait_for(&invalid);
+	assert_int_equal(invalid.error.kind, ERR_INVALID);
+	assert_int_equal(mkdir(files_at(&live, "shut"), 0500), 0);
+	ASK(&live, &denied, 0, .type = WIRE_MKDIR,
+	    .mkdir = { .perm = 0755, .path = VIEW("shut/x") });
+	wait_for(&denied);
+	assert_int_equal(denied.error.kind, ERR_INVALID);
+	assert_int_equal(denied.error.errnum, EACCES);
+	live_stop(&live);
+}
+
+static void tells_when_the_channel_is_gone(void **state)
+{
+	struct asked asked = { 0 };
+	struct files_op *op;
+	struct live live;
+	struct error err;
+
+	files_begin(&live, state, (struct live_options){ .is_free = true });
+	assert_int_equal(mkfifo(files_at(&live, "fifo"), 0666), 0);
+	ASK(&live, &asked, 99, .type = WIRE_GREP,
+	    .grep = { .depth = 1,
+	              .limit = 2,
+	              .max = 100,
+	              .path = VIEW("/"),
+	              .pattern = VIEW("x"),
+	              .names = VIEW("") });
+	channel_fail(live.channel, &(struct error){ .kind = ERR_SYSTEM, .msg = "it broke" });
+	assert_int_equal(asked.calls, 1);
+	assert_int_equal(asked.error.kind, ERR_SYSTEM);
+	assert_string_equal(asked.error.msg, "it broke");
+	CHECK_ERROR(files_ask(live.channel,
+	                      &(struct wire_message){ .type = WIRE_STAT, .stat.path = VIEW("a") },
+	                      (struct view){ 0 }, 9, on_answer, &asked, &op, &err),
+	            err, ERR_SYSTEM, "it broke");
+	live_stop(&live);
+}
+
+/* --- dropping --- */
+
+static void is_silent_once_dropped(void **state)
+{
+	enum { LEN = 1024 * 1024 };
+	AUTO_FREE char *noise = files_noise(LEN);
+	struct asked read = { 0 }, written = { 0 };
+	struct live live;
+
+	files_begin(&live, state, (struct live_options){ 0 });
+	files_put(&live, "f", (struct view){ noise, LEN });
+	ASK(&live, &read, LEN, READ_ALL("f"));
+	files_drop(read.op);
+	ask(&live, &written,
+	    &(struct wire_message){ .type = WIRE_WRITE,
+	                            .write = { .perm = 0644, .max = LEN, .path = VIEW("w") } },
+	    (struct view){ noise, LEN }, 0);
+	files_drop(written.op);
+	live_run_ms(&live, 200);
+	assert_int_equal(read.calls + written.calls, 0);
+	assert_false(files_exist(&live, "w"));
+	files_drop(NULL);
+	live_stop(&live);
+}
+
+static void may_be_dropped_by_its_own_answer(void **state)
+{
+	struct asked good = { .drops_itself = true }, bad = { .drops_itself = true },
+	             full = { .drops_itself = true };
+	struct live live;
+
+	files_begin(&live, state, (struct live_options){ 0 });
+	files_put(&live, "a", VIEW("text"));
+	ASK(&live, &good, 99, READ_ALL("a"));
+	check_done(&good);
+	CHECK_VIEW(buf_view(&good.bytes), "text");
+	ASK(&live, &bad, 99, READ_ALL("b"));
+	wait_for(&bad);
+	ASK(&live, &full, 1, READ_ALL("a"));
+	wait_for(&full);
+	buf_done(&good.bytes);
+	live_stop(&live);
+}
+
+static void starts_another_from_an_answer(void **state)
+{
+	struct asked second = { 0 }, third = { 0 };
+	struct asked first = { .next = &second }, failing = { .next = &third };
+	struct live live;
+
+	files_begin(&live, state, (struct live_options){ 0 });
+	files_put(&live, "a", VIEW("text"));
+	ASK(&live, &first, 99, READ_ALL("a"));
+	ASK(&live, &failing, 99, READ_ALL("b"));
+	check_done(&first);
+	wait_for(&failing);
+	check_done(&second);
+	check_done(&third);
+	CHECK_VIEW(buf_view(&second.bytes), "text");
+	buf_done(&first.bytes);
+	buf_done(&second.bytes);
+	buf_done(&third.bytes);
+	live_stop(&live);
+}
+
+int main(void)
+{
+	const struct CMUnitTest all[] = {
+		TWICE(writes_and_reads_more_than_a_window),
+		TWICE(writes_an_empty_file),
+		TWICE(keeps_no_more_than_the_maximum),
+		TWICE(keeps_records_one_behind_the_other),
+		cmocka_unit_test(makes_no_records_of_other_bytes),
+		TWICE(tells_failures_apart),
+		TWICE(tells_when_the_channel_is_gone),
+		TWICE(is_silent_once_dropped),
+		TWICE(may_be_dropped_by_its_own_answer),
+		TWICE(starts_another_from_an_answer),
+	};
+
+	return RUN_TESTS("files", all);
+}

@@ -1,0 +1,343 @@
+/* Interpreters that wait, in a real sandbox: fresh runs. */
+#include "unit/sandbox/process/process_rig.h"
+
+static const char *printed(struct process *process)
+{
+	static char text[RIG_HEAD + RIG_TAIL + 1];
+
+	rig_check(process, 0, NULL);
+	(void)snprintf(text, sizeof text, "%s", rig_text(process, false));
+	process_free(process);
+	return text;
+}
+
+/* Processes there are; programs of one run do not see those of another. */
+static uint64_t count_pids(void)
+{
+	struct engine_counts counts;
+
+	if (!sandbox_counts(rig.sandbox, &counts))
+		SKIP_TEST("nobody counts here");
+	return counts.pids_now;
+}
+
+/* --- fresh ------------------------------------------------------------------------------------ */
+
+static void fresh_code_is_served_by_one_that_waits(void **state)
+{
+	char first[64], second[64];
+	uint64_t start;
+
+	(void)state;
+	PYTHON_NEEDED();
+	(void)snprintf(first, sizeof first, "%s",
+	               printed(RIG_START(PYTHON("import os; print(os.getppid())"))));
+	(void)snprintf(second, sizeof second, "%s",
+	               printed(RIG_START(PYTHON("import os; print(os.getppid())"))));
+	assert_string_equal(first, second);
+	start = clock_now_ms();
+	for (int i = 0; i < 20; i++)
+		RIG_RUN(0, "2\n", PYTHON("print(1+1)"));
+	print_message("20 fresh runs: %d ms\n", (int)(clock_now_ms() - start));
+	RIG_RUN(3, "in\n['a', 'b'] /tmp x\n",
+	        PYTHON("import sys, os\nprint(sys.stdin.read())\nprint(sys.argv[1:], os.getcwd(), "
+	               "os.environ['E'])\nsys.exit(3)"),
+	        .in = VIEW("in"), .args = (const char *const[]){ "a", "b", NULL }, .cwd = "/tmp",
+	        .env = (const char *const[]){ "E=x", NULL });
+	RIG_RUN(0, "0\n", RIG_SH("ls -d /tmp/belljar-* 2>/dev/null | wc -l"));
+}
+
+static void what_is_read_at_the_start_needs_one_of_its_own(void **state)
+{
+	(void)state;
+	PYTHON_NEEDED();
+	RIG_RUN(0, "True\n", PYTHON("import sys; print(sys.flags.dont_write_bytecode == 1)"),
+	        .env = (const char *const[]){ "PYTHONDONTWRITEBYTECODE=1", NULL });
+	RIG_RUN(0, "False\n", PYTHON("import sys; print(sys.flags.dont_write_bytecode == 1)"));
+}
+
+static void several_run_at_once(void **state)
+{
+	struct process *all[4];
+	uint64_t before;
+
+	(void)state;
+	PYTHON_NEEDED();
+	RIG_RUN(0, "x\n", PYTHON("print('x')"));
+	rig_turn(100);
+	before = count_pids();
+	for (int i = 0; i < 4; i++)
+		all[i] = RIG_START(PYTHON("import time; time.sleep(0.3); print('x')"));
+	for (int i = 0; i < 4; i++)
+		process_unwatch(all[i]);
+	for (int i = 0; i < 4; i++) {
+		rig_check(all[i], 0, "x\n");
+		process_free(all[i]);
+	}
+	RIG_UNTIL(count_pids() == before, 2000); /* one is kept */
+}
+
+static void no_mark_is_ever_seen(void **state)
+{
+	static const int sizes[] = { 0,      1,      23,     24,     25,    4095,  8192,
+		                     65511,  65512,  65527,  65528,  65529, 65536, 65537,
+		                     131056, 262143, 262144, 262145, 300000 };
+	char code[256], want[64];
+
+	(void)state;
+	PYTHON_NEEDED();
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		struct process *process;
+
+		(void)snprintf(code, sizeof code,
+		               "import sys, os\nos.write(2, b'e' * %d)\nsys.stdout.write('x' * %d)",
+		               sizes[ARRAY_LEN(sizes) - 1 - i] / 2, sizes[i]);
+		process = RIG_START(.language = language_find("python"), .code = view_of(code));
+		rig_check(process, 0, NULL);
+		assert_int_equal(process_stream(process, false).total, sizes[i]);
+		assert_int_equal(process_stream(process, true).total,
+		                 sizes[ARRAY_LEN(sizes) - 1 - i] / 2);
+		process_free(process);
+	}
+	(void)snprintf(want, sizeof want, "no newline");
+	RIG_RUN(0, want, PYTHON("print('no newline', end='')"));
+}
+
+static void much_output_of_fresh_code_is_whole(void **state)
+{
+	struct process *process;
+	struct process_stream stream;
+	char command[256];
+
+	(void)state;
+	PYTHON_NEEDED();
+	process = RIG_START(
+	        PYTHON("import sys\nfor i in range(1000000): sys.stdout.write('%d\\n' % "
+	               "i)"));
+	rig_check(process, 0, NULL);
+	stream = process_stream(process, false);
+	(void)snprintf(command, sizeof command, "seq 0 999999 | cmp - %s && echo same",
+	               stream.file);
+	RIG_RUN(0, "same\n", RIG_SH(command));
+	process_free(process);
+}
+
+static void a_deadline_ends_fresh_code(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	PYTHON_NEEDED();
+	process = RIG_START(PYTHON("print('up', flush=True)\nwhile True: pass"),
+	                    .deadline_ms = 300);
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_ENDED);
+	assert_true(end.end.timed_out);
+	assert_true(end.end.wall_us >= 250000 && end.end.wall_us < 10000000);
+	assert_string_equal(rig_text(process, false), "up\n");
+	process_free(process);
+	rig_turn(200);
+	RIG_RUN(0, "again\n", PYTHON("print('again')"));
+	RIG_RUN(0, "0\n", RIG_SH("sleep 0.2; ls -d /tmp/belljar-* 2>/dev/null | wc -l"));
+}
+
+static void fresh_code_that_is_killed_says_so(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	PYTHON_NEEDED();
+	process = RIG_START(PYTHON("import os; os.kill(os.getpid(), 9)"));
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_ENDED);
+	assert_int_equal(end.end.signal, SIGKILL);
+	assert_false(end.end.out_of_memory);
+	process_free(process);
+	process = RIG_START(PYTHON("x = bytearray(600 * 1024 * 1024)\nprint(len(x))"));
+	end = rig_until_over(process);
+	assert_true(end.end.out_of_memory || end.end.code != 0);
+	print_message("memory: code %d signal %d note '%s'\n", end.end.code, end.end.signal,
+	              end.end.note);
+	process_free(process);
+	process = RIG_START(PYTHON("import time\nprint('up', flush=True)\ntime.sleep(100)"));
+	RIG_UNTIL(process_stream(process, false).total != 0, RIG_MS);
+	process_stop(process);
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_ENDED);
+	assert_int_equal(end.end.signal, SIGTERM);
+	process_free(process);
+	RIG_RUN(0, "again\n", PYTHON("print('again')"));
+}
+
+static void one_that_was_killed_while_it_waits_is_replaced(void **state)
+{
+	char command[64];
+
+	(void)state;
+	PYTHON_NEEDED();
+	(void)snprintf(command, sizeof command, "kill -9 %s",
+	               printed(RIG_START(PYTHON("import os; print(os.getppid())"))));
+	RIG_RUN(0, "", .argv = (const char *const[]){ "sh", "-c", command, NULL });
+	rig_turn(200);
+	RIG_RUN(0, "y\n", PYTHON("print('y')"));
+}
+
+static void a_freed_fresh_run_ends(void **state)
+{
+	struct process *process;
+	uint64_t idle;
+
+	(void)state;
+	PYTHON_NEEDED();
+	RIG_RUN(0, "x\n", PYTHON("print('x')"));
+	rig_turn(100);
+	idle = count_pids();
+	process = RIG_START(PYTHON("import time\nprint('up', flush=True)\ntime.sleep(100)"));
+	RIG_UNTIL(process_stream(process, false).total != 0, RIG_MS);
+	process_free(process);
+	RIG_UNTIL(count_pids() < idle, 3000);
+	process = RIG_START(PYTHON("print(1)")); /* before it has begun */
+	process_free(process);
+	rig_turn(100);
+	RIG_UNTIL(count_pids() < idle, 3000);
+	RIG_RUN(0, "0\n", RIG_SH("ls -d /tmp/belljar-* 2>/dev/null | wc -l"));
+}
+
+/* --- what stays is not the code's ------------------------------------------------------------ */
+
+static void the_memory_of_what_stays_is_closed(void **state)
+{
+	(void)state;
+	PYTHON_NEEDED();
+	RIG_RUN(0, "mem 13\nfd/3 13\n1\n",
+	        PYTHON("import os\n"
+	               "for name in 'mem', 'fd/3':\n"
+	               "    try:\n"
+	               "        os.open('/proc/%d/%s' % (os.getppid(), name), os.O_RDWR)\n"
+	               "    except OSError as error:\n"
+	               "        print(name, 13 if error.errno in (2, 13) else error)\n"
+	               "os.close(os.open('/proc/self/mem', os.O_RDWR))\n"
+	               "import ctypes\n"
+	               "print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"));
+}
+
+/* A process that is not listed, and one that is another all the time. */
+#define STRAY                                                                                      \
+	"import ctypes, os, sys, time\n"                                                           \
+	"if os.fork() == 0:\n"                                                                     \
+	"    os.setsid()\n"                                                                        \
+	"    ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n"                                             \
+	"    while True:\n"                                                                        \
+	"        open('/tmp/beat', 'a').write('.')\n"                                              \
+	"        if len(sys.argv) > 1 and os.fork(): os._exit(0)\n"                                \
+	"        time.sleep(0 if len(sys.argv) > 1 else 0.01)\n"                                   \
+	"while not os.path.exists('/tmp/beat'): time.sleep(0.01)\n"                                \
+	"print('left')"
+
+static void nothing_of_a_run_is_there_in_the_next(void **state)
+{
+	(void)state;
+	PYTHON_NEEDED();
+	for (int i = 0; i < 6; i++) {
+		const char *const args[] = { "chain", NULL };
+
+		RIG_RUN(0, "left\n", PYTHON(STRAY), .args = i % 2 ? args : NULL);
+		RIG_RUN(0, "True\n",
+		        PYTHON("import os, time\n"
+		               "size = os.path.getsize('/tmp/beat')\n"
+		               "time.sleep(0.3)\n"
+		               "print(os.path.getsize('/tmp/beat') == size)\n"
+		               "os.unlink('/tmp/beat')"));
+	}
+}
+
+#define CLEANS                                                                                     \
+	"import signal, sys, time\n"                                                               \
+	"def end(*_):\n"                                                                           \
+	"    time.sleep(0.2); print('clean'); sys.exit(7)\n"                                       \
+	"signal.signal(signal.SIGTERM, end)\n"                                                     \
+	"print('up', flush=True)\n"                                                                \
+	"time.sleep(100)"
+
+static void code_may_tidy_up_before_it_ends(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	PYTHON_NEEDED();
+	for (int i = 0; i < 2; i++) {
+		process = RIG_START(PYTHON(CLEANS), .deadline_ms = i ? 500 : 0);
+		RIG_UNTIL(process_stream(process, false).total != 0, RIG_MS);
+		if (i == 0)
+			process_stop(process);
+		end = rig_until_over(process);
+		assert_int_equal(end.phase, PROCESS_ENDED);
+		assert_int_equal(end.end.code, 7);
+		assert_int_equal(end.end.signal, 0);
+		assert_int_equal(end.end.timed_out, i);
+		assert_string_equal(rig_text(process, false), "up\nclean\n");
+		process_free(process);
+	}
+	RIG_RUN(0, "again\n", PYTHON("print('again')"));
+}
+
+static void code_that_does_not_want_to_end_is_ended(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	PYTHON_NEEDED();
+	process = RIG_START(PYTHON("import signal\n"
+	                           "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+	                           "while True: pass"),
+	                    .deadline_ms = 500);
+	end = rig_until_over(process);
+	assert_true(end.end.timed_out);
+	assert_true(end.end.wall_us < 8000000);
+	process_free(process);
+	RIG_RUN(0, "again\n", PYTHON("print('again')"));
+}
+
+/* --- Node ------------------------------------------------------------------------------------- */
+
+static void node_is_ready_again_after_each_run(void **state)
+{
+	uint64_t start;
+
+	(void)state;
+	RIG_NEEDED();
+	if (!rig_has("javascript"))
+		SKIP_TEST("no node here");
+	RIG_RUN(0, "1\n", RIG_CODE("javascript", "console.log(1)"));
+	rig_turn(500);
+	start = clock_now_ms();
+	RIG_RUN(5, "2\n", RIG_CODE("javascript", "console.log(2); process.exitCode = 5"));
+	print_message("fresh node: %d ms\n", (int)(clock_now_ms() - start));
+	RIG_RUN(0, "0\n", RIG_SH("sleep 0.3; ls -d /tmp/belljar-* 2>/dev/null | wc -l"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest all[] = {
+		TEST(fresh_code_is_served_by_one_that_waits),
+		TEST(what_is_read_at_the_start_needs_one_of_its_own),
+		TEST(several_run_at_once),
+		TEST(no_mark_is_ever_seen),
+		TEST(much_output_of_fresh_code_is_whole),
+		TEST(a_deadline_ends_fresh_code),
+		TEST(fresh_code_that_is_killed_says_so),
+		TEST(one_that_was_killed_while_it_waits_is_replaced),
+		TEST(a_freed_fresh_run_ends),
+		TEST(the_memory_of_what_stays_is_closed),
+		TEST(nothing_of_a_run_is_there_in_the_next),
+		TEST(code_may_tidy_up_before_it_ends),
+		TEST(code_that_does_not_want_to_end_is_ended),
+		TEST(node_is_ready_again_after_each_run),
+	};
+
+	return RUN_IN_RIG("interpreter", all);
+}

@@ -1,0 +1,238 @@
+/* Interpreters that do not keep to the rules: each costs its own run, and nobody else's. */
+#include "kernels/kernels.h"
+#include "unit/sandbox/process/process_rig.h"
+
+/* What every one of them can do. */
+#define COMMON                                                                                     \
+	"import os, sys, time\n"                                                                   \
+	"def take(n):\n"                                                                           \
+	"    b = b''\n"                                                                            \
+	"    while len(b) < n: b += os.read(3, n - len(b)) or os._exit(0)\n"                       \
+	"    return b\n"                                                                           \
+	"def frame():\n"                                                                           \
+	"    h = take(5)\n"                                                                        \
+	"    return h[:1], take(int.from_bytes(h[1:], 'little'))\n"                                \
+	"def say(kind, *fields):\n"                                                                \
+	"    body = b''.join(len(f).to_bytes(4, 'little') + f for f in fields)\n"                  \
+	"    data = kind + len(body).to_bytes(4, 'little') + body\n"                               \
+	"    while data: data = data[os.write(3, data):]\n"                                        \
+	"def end(code=b'0'): say(b'x', code, b'0', b'0', b'1', b'2', b'3')\n"                      \
+	"frame()\n"
+#define READY "say(b'r', b'3.0')\n"
+#define RUN   "frame()\n"
+
+/* Each is a program of its own, lest one that waits is taken for the next. */
+static struct process *start_with(const char *behaviour, const char *session)
+{
+	static struct fake {
+		const char *options[3];
+		struct kernel_program program;
+		struct language language;
+	} fakes[32];
+	static size_t count;
+	struct fake *fake = &fakes[count++ % ARRAY_LEN(fakes)];
+
+	*fake = (struct fake){ .options = { "-c", behaviour, NULL } };
+	fake->program = (struct kernel_program){ .language = "python",
+		                                 .options = fake->options,
+		                                 .text = behaviour,
+		                                 .text_end = behaviour,
+		                                 .session_prefix = "",
+		                                 .stays = true };
+	fake->language = *language_find("python");
+	fake->language.kernel = &fake->program;
+	return RIG_START(.language = &fake->language, .code = VIEW("1"), .session = session);
+}
+
+static void check_fails(const char *behaviour, const char *want)
+{
+	struct process *process = start_with(behaviour, NULL);
+	struct process_state end = rig_until_over(process);
+
+	assert_int_equal(end.phase, PROCESS_FAILED);
+	if (strstr(end.why->msg, want) == NULL)
+		fail_msg("'%s' is not in '%s'", want, end.why->msg);
+	process_free(process);
+}
+
+static bool is_possible(void)
+{
+	if (rig.sandbox == NULL)
+		return false;
+	process_look_for_languages(rig.sandbox, false, rig_hear, NULL);
+	rig_wait();
+	return process_languages(rig.sandbox)->of[language_find("python") - languages].runner >= 0;
+}
+
+#define NEEDED()                                                                                   \
+	do {                                                                                       \
+		if (!is_possible())                                                                \
+			SKIP_TEST("no sandboxes, or no python3");                                  \
+	} while (0)
+
+static void nonsense_ends_it(void **state)
+{
+	(void)state;
+	NEEDED();
+	check_fails(COMMON "os.write(3, b'garbage' * 100)\ntime.sleep(100)",
+	            "the interpreter is not to be understood: ");
+	check_fails(COMMON READY RUN "os.write(3, b'x\\xff\\xff\\xff\\xff')\ntime.sleep(100)",
+	            "the interpreter is not to be understood: ");
+	check_fails(COMMON READY READY "time.sleep(100)", "at a time when that means nothing");
+	check_fails(COMMON "end()\ntime.sleep(100)", "at a time when that means nothing");
+	check_fails(COMMON READY RUN "end()\nend()\ntime.sleep(100)",
+	            "at a time when that means nothing");
+	check_fails(COMMON READY RUN "say(b'x', b'a', b'0', b'0', b'1', b'2', b'3')\n",
+	            "the interpreter is not to be understood: ");
+}
+
+static void one_that_dies_before_it_is_ready_is_told(void **state)
+{
+	struct process *process;
+
+	(void)state;
+	NEEDED();
+	check_fails("import os; os._exit(9)",
+	            "the interpreter could not be started: it exited with code 9");
+	process = start_with("import sys; sys.exit('no library')", NULL);
+	(void)rig_until_over(process);
+	assert_string_equal(rig_text(process, true), "no library\n");
+	process_free(process);
+}
+
+static void one_that_dies_silently_ends_its_run(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	NEEDED();
+	process = start_with(COMMON READY RUN "print('some', flush=True)\nos._exit(6)", NULL);
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_ENDED);
+	assert_int_equal(end.end.code, 6);
+	assert_string_equal(rig_text(process, false), "some\n");
+	process_free(process);
+	check_fails(COMMON READY RUN "os._exit(0)", "was ended before it ran the code to its end");
+	process = start_with(COMMON READY RUN "end(b'5')\nos._exit(0)", NULL);
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_ENDED);
+	assert_int_equal(end.end.code, 5);
+	process_free(process);
+}
+
+static void one_without_a_mark_is_not_waited_for(void **state)
+{
+	struct process *process;
+	struct process_state end;
+	uint64_t start = clock_now_ms();
+
+	(void)state;
+	NEEDED();
+	process = start_with(
+	        COMMON READY RUN "print('out', flush=True)\nend(b'7')\ntime.sleep(100)", NULL);
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_ENDED);
+	assert_int_equal(end.end.code, 7);
+	assert_string_equal(end.end.note, "the interpreter did not tell where the output ends");
+	assert_string_equal(rig_text(process, false), "out\n");
+	assert_true(clock_now_ms() - start < 6000);
+	process_free(process);
+	/* Nor one that goes on printing. */
+	start = clock_now_ms();
+	process = start_with(COMMON READY RUN "end(b'0')\nwhile True: os.write(1, b'x' * 65536)",
+	                     NULL);
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_ENDED);
+	assert_true(clock_now_ms() - start < 6000);
+	assert_true(process_stream(process, false).total < 2 * 1024 * 1024);
+	process_free(process);
+	/* Nor one that does so slowly. */
+	start = clock_now_ms();
+	process = start_with(COMMON READY RUN "end(b'0')\n"
+	                                      "while True: os.write(1, b'x'); time.sleep(0.5)",
+	                     NULL);
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_ENDED);
+	assert_true(clock_now_ms() - start < 9000);
+	process_free(process);
+}
+
+static void a_flood_of_things_is_bounded(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	NEEDED();
+	process = start_with(COMMON READY RUN
+	                     "for i in range(20000): say(b'v', b'text/plain', b'x' * 1000, b'')\n"
+	                     "end()\n"
+	                     "kind, mark = frame()\n"
+	                     "os.write(1, b'behind' + mark); os.write(2, mark)\n"
+	                     "time.sleep(100)",
+	                     NULL);
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_ENDED);
+	assert_int_equal(end.shown_count, PROCESS_SHOWN_MAX);
+	assert_string_equal(rig_text(process, false), "behind");
+	assert_int_equal(end.end.user_us, 1);
+	assert_int_equal(end.end.max_rss_kib, 3);
+	process_free(process);
+	/* Frames as long as they may be, and one byte more. */
+	check_fails(COMMON READY RUN "os.write(3, b'v' + (1024 * 1024 + 1).to_bytes(4, 'little'))\n"
+	                             "time.sleep(100)",
+	            "the interpreter is not to be understood: ");
+}
+
+static void one_that_does_not_read_does_no_harm(void **state)
+{
+	struct process *process;
+
+	(void)state;
+	NEEDED();
+	process = start_with(COMMON READY "time.sleep(100)", NULL); /* never takes RUN */
+	rig_turn(300);
+	process_stop(process);
+	(void)rig_until_over(process);
+	process_free(process);
+}
+
+static void a_hostile_session_is_lost_and_told(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	NEEDED();
+	process = start_with(COMMON READY RUN "end()\ntime.sleep(100)", "bad");
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_ENDED);
+	assert_true(end.state_is_lost);
+	process_free(process);
+	process = start_with(COMMON READY RUN "os.write(3, b'garbage' * 9)\ntime.sleep(100)",
+	                     "bad");
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_FAILED);
+	assert_true(end.state_was_lost && end.state_is_lost);
+	assert_string_equal(end.why_lost, "it no longer told where its output ends");
+	process_free(process);
+	process = RIG_START(RIG_CODE("python", "print('fine')"), .session = "bad");
+	rig_check(process, 0, "fine\n");
+	process_free(process);
+}
+
+int main(void)
+{
+	const struct CMUnitTest all[] = {
+		TEST(nonsense_ends_it),
+		TEST(one_that_dies_before_it_is_ready_is_told),
+		TEST(one_that_dies_silently_ends_its_run),
+		TEST(one_without_a_mark_is_not_waited_for),
+		TEST(a_flood_of_things_is_bounded),
+		TEST(one_that_does_not_read_does_no_harm),
+		TEST(a_hostile_session_is_lost_and_told),
+	};
+
+	return RUN_IN_RIG("interpreter, hostile", all);
+}

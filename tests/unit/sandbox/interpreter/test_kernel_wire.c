@@ -1,0 +1,342 @@
+#include "base/buf.h"
+#include "sandbox/interpreter/kernel_wire.h"
+#include "unit/test.h"
+
+/* Lengths of fields. */
+#define L0 "\0\0\0\0"
+#define L1 "\1\0\0\0"
+#define L2 "\2\0\0\0"
+#define L3 "\3\0\0\0"
+#define L4 "\4\0\0\0"
+#define L5 "\5\0\0\0"
+
+static void expect_bytes(const struct buf *out, struct view want)
+{
+	assert_int_equal(out->len, want.len);
+	assert_memory_equal(out->ptr, want.ptr, want.len);
+}
+
+static void puts_boot_and_mark_as_bytes_without_fields(void **state)
+{
+	AUTO_BUF struct buf out;
+	struct error err;
+
+	(void)state;
+	buf_init(&out, 4096);
+	CHECK_OK(kernel_put_boot(&out, VIEW("a\0b"), &err), err);
+	expect_bytes(&out, VIEW("B" L3 "a\0b"));
+	buf_clear(&out);
+	CHECK_OK(kernel_put_mark(&out, "0123456789abcdefghijklmn", &err), err);
+	expect_bytes(&out, VIEW("M\x18\0\0\0"
+	                        "0123456789abcdefghijklmn"));
+}
+
+static const char *const some_args[] = { "-v", "", NULL };
+static const char *const some_env[] = { "A=1", NULL };
+
+static const struct {
+	struct kernel_run run;
+	struct view want;
+} runs[] = {
+	{ { .is_cell = false,
+	    .name = "n",
+	    .cwd = "/w",
+	    .code = VIEW_INIT("1\0+1"),
+	    .has_stdin = true,
+	    .in = VIEW_INIT("in\n"),
+	    .pixels = 12345,
+	    .bytes = 0,
+	    .args = some_args,
+	    .env = some_env },
+	  VIEW_INIT("R\x51\0\0\0" L5 "fresh" L1 "n" L2 "/w" L4 "1\0+1" L1 "1" L3 "in\n" L5
+	            "12345" L1 "0" L1 "2" L2 "-v" L0 L1 "1" L3 "A=1") },
+	/* What there is for stdin does not count if there is none. */
+	{ { .is_cell = true,
+	    .name = "",
+	    .cwd = "",
+	    .code = VIEW_INIT(""),
+	    .has_stdin = false,
+	    .in = VIEW_INIT("lost"),
+	    .pixels = 1,
+	    .bytes = 2 },
+	  VIEW_INIT("R\x31\0\0\0" L4 "cell" L0 L0 L0 L1 "0" L0 L1 "1" L1 "2" L1 "0" L1 "0") },
+};
+
+static void puts_a_run_as_fields_in_their_order(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
+		AUTO_BUF struct buf out;
+		struct error err;
+
+		buf_init(&out, 4096);
+		CHECK_OK(buf_add(&out, VIEW("before"), &err), err);
+		CHECK_OK(kernel_put_run(&out, &runs[i].run, &err), err);
+		assert_memory_equal(out.ptr, "before", 6);
+		assert_int_equal(out.len - 6, runs[i].want.len);
+		assert_memory_equal(out.ptr + 6, runs[i].want.ptr, runs[i].want.len);
+	}
+}
+
+/* Half a frame would be taken for the front of the next. */
+static void leaves_the_buffer_alone_when_it_is_too_small(void **state)
+{
+	(void)state;
+	for (size_t max = 6; max < 6 + runs[0].want.len; max++) {
+		AUTO_BUF struct buf out;
+		struct error err;
+
+		buf_init(&out, max);
+		CHECK_OK(buf_add(&out, VIEW("before"), &err), err);
+		assert_int_equal(kernel_put_run(&out, &runs[0].run, &err), -1);
+		assert_int_equal(err.kind, ERR_LIMIT);
+		expect_bytes(&out, VIEW("before"));
+	}
+	for (size_t max = 6; max < 6 + KERNEL_HEADER + 4; max++) {
+		AUTO_BUF struct buf out;
+		struct error err;
+
+		buf_init(&out, max);
+		CHECK_OK(buf_add(&out, VIEW("before"), &err), err);
+		assert_int_equal(kernel_put_boot(&out, VIEW("boot"), &err), -1);
+		expect_bytes(&out, VIEW("before"));
+	}
+}
+
+/* From a block of its own size, so that ASan sees one byte too many. */
+static int take_exactly(struct view frame, struct kernel_said *said, size_t *left,
+                        struct error *err)
+{
+	static char *exact;
+	struct view bytes;
+	int r;
+
+	free(exact); /* the views in *said are good until the next call */
+	exact = malloc(frame.len + (frame.len == 0));
+	assert_non_null(exact);
+	memcpy(exact, frame.ptr, frame.len);
+	bytes = (struct view){ exact, frame.len };
+	r = kernel_take(&bytes, said, err);
+	assert_ptr_equal(bytes.ptr + bytes.len, exact + frame.len);
+	*left = bytes.len;
+	return r;
+}
+
+static void takes_ready(void **state)
+{
+	struct kernel_said said;
+	struct error err;
+	size_t left;
+
+	(void)state;
+	assert_int_equal(take_exactly(VIEW("r\7\0\0\0" L3 "3.7rest"), &said, &left, &err), 1);
+	assert_int_equal(said.type, KERNEL_READY);
+	CHECK_VIEW(said.ready.version, "3.7");
+	assert_int_equal(left, 4);
+}
+
+static void takes_what_is_shown_as_text_or_as_a_path(void **state)
+{
+	struct kernel_said said;
+	struct error err;
+	size_t left;
+
+	(void)state;
+	assert_int_equal(
+	        take_exactly(VIEW("v\x12\0\0\0" L3 "a/b" L3 "\xe2\x82\xac" L0), &said, &left, &err),
+	        1);
+	assert_int_equal(said.type, KERNEL_SHOWN);
+	CHECK_VIEW(said.shown.mime, "a/b");
+	CHECK_VIEW(said.shown.text, "\xe2\x82\xac");
+	CHECK_VIEW(said.shown.path, "");
+	assert_int_equal(left, 0);
+	assert_int_equal(
+	        take_exactly(VIEW("v\x12\0\0\0" L3 "a/b" L0 L3 "/w\x21"), &said, &left, &err), 1);
+	CHECK_VIEW(said.shown.text, "");
+	CHECK_VIEW(said.shown.path, "/w!");
+}
+
+static void takes_an_error(void **state)
+{
+	struct kernel_said said;
+	struct error err;
+	size_t left;
+
+	(void)state;
+	assert_int_equal(
+	        take_exactly(VIEW("e\x12\0\0\0" L1 "N" L3 "a\0b" L2 "t\n"), &said, &left, &err), 1);
+	assert_int_equal(said.type, KERNEL_ERROR);
+	CHECK_VIEW(said.error.name, "N");
+	assert_int_equal(said.error.message.len, 3);
+	CHECK_VIEW(said.error.traceback, "t\n");
+}
+
+static void takes_an_end(void **state)
+{
+	struct kernel_said said;
+	struct error err;
+	size_t left;
+
+	(void)state;
+	assert_int_equal(take_exactly(VIEW("x\x33\0\0\0" L3 "255" L1 "0" L1 "1\x14\0\0\0"
+	                                   "18446744073709551615" L1 "0" L1 "7"),
+	                              &said, &left, &err),
+	                 1);
+	assert_int_equal(said.type, KERNEL_ENDED);
+	assert_int_equal(said.ended.code, 255);
+	assert_int_equal(said.ended.signal, 0);
+	assert_true(said.ended.is_exit);
+	assert_true(said.ended.user_us == UINT64_MAX);
+	assert_int_equal(said.ended.system_us, 0);
+	assert_int_equal(said.ended.max_rss_kib, 7);
+	assert_int_equal(
+	        take_exactly(VIEW("x\x1f\0\0\0" L1 "0" L2 "64" L1 "0" L1 "1" L1 "2" L1 "3"), &said,
+	                     &left, &err),
+	        1);
+	assert_int_equal(said.ended.code, 0);
+	assert_int_equal(said.ended.signal, 64);
+	assert_false(said.ended.is_exit);
+}
+
+static void asks_for_more_after_every_byte_but_the_last(void **state)
+{
+	static const struct view frame = VIEW_INIT("e\x12\0\0\0" L1 "N" L3 "a\0b" L2 "t\n");
+
+	(void)state;
+	for (size_t len = 0; len < frame.len; len++) {
+		struct kernel_said said = { .type = KERNEL_MARK };
+		struct error err;
+		size_t left;
+
+		assert_int_equal(take_exactly((struct view){ frame.ptr, len }, &said, &left, &err),
+		                 0);
+		assert_int_equal(left, len);
+		assert_int_equal(said.type, KERNEL_MARK);
+	}
+}
+
+static const struct {
+	struct view bytes;
+	enum error_kind kind;
+	const char *msg;
+} refused[] = {
+	{ VIEW_INIT("B"), ERR_SYNTAX,
+	  "a frame from the interpreter has the type 66, which is none" },
+	{ VIEW_INIT("R\0\0\0\0"), ERR_SYNTAX,
+	  "a frame from the interpreter has the type 82, which is none" },
+	{ VIEW_INIT("\0"), ERR_SYNTAX,
+	  "a frame from the interpreter has the type 0, which is none" },
+	{ VIEW_INIT("r\xfc\xff\x0f\0"), ERR_LIMIT,
+	  "READY from the interpreter is to have 1048572 bytes, the most is 1048571" },
+	{ VIEW_INIT("v\xff\xff\xff\xff"), ERR_LIMIT,
+	  "SHOWN from the interpreter is to have 4294967295 bytes, the most is 1048571" },
+	{ VIEW_INIT("r\0\0\0\0"), ERR_SYNTAX, "READY from the interpreter: version is missing" },
+	{ VIEW_INIT("r\3\0\0\0\0\0\0"), ERR_SYNTAX,
+	  "READY from the interpreter: version is missing" },
+	{ VIEW_INIT("r\6\0\0\0" L3 "3."), ERR_SYNTAX,
+	  "READY from the interpreter: version is cut off" },
+	{ VIEW_INIT("r\4\0\0\0\xff\xff\xff\xff"), ERR_SYNTAX,
+	  "READY from the interpreter: version is cut off" },
+	{ VIEW_INIT("r\4\0\0\0" L0), ERR_SYNTAX, "READY from the interpreter: version is empty" },
+	{ VIEW_INIT("r\7\0\0\0" L3 "3 7"), ERR_SYNTAX,
+	  "READY from the interpreter: version is not one word" },
+	{ VIEW_INIT("r\7\0\0\0" L3 "3\x7f"
+	            "7"),
+	  ERR_SYNTAX, "READY from the interpreter: version is not one word" },
+	{ VIEW_INIT("r\x45\0\0\0\x41\0\0\0"
+	            "00000000001111111111222222222233333333334444444444555555555566666"),
+	  ERR_LIMIT, "READY from the interpreter: version has 65 bytes, the most is 64" },
+	{ VIEW_INIT("r\x9\0\0\0" L3 "3.7xx"), ERR_SYNTAX,
+	  "READY from the interpreter has 2 bytes too many" },
+	{ VIEW_INIT("v\x0e\0\0\0" L0 L1 "t" L1 "/"), ERR_SYNTAX,
+	  "SHOWN from the interpreter: mime is empty" },
+	{ VIEW_INIT("v\x0f\0\0\0" L1 "m" L1 "t" L1 "/"), ERR_SYNTAX,
+	  "SHOWN from the interpreter: path stands beside text" },
+	{ VIEW_INIT("v\x0e\0\0\0" L1 "m" L0 L1 "w"), ERR_SYNTAX,
+	  "SHOWN from the interpreter: path does not begin with /" },
+	{ VIEW_INIT("v\x0f\0\0\0" L1 "m" L0 L2 "/\0"), ERR_SYNTAX,
+	  "SHOWN from the interpreter: path holds a control character" },
+	{ VIEW_INIT("v\x0f\0\0\0" L1 "m" L0 L2 "/\n"), ERR_SYNTAX,
+	  "SHOWN from the interpreter: path holds a control character" },
+	{ VIEW_INIT("v\x0f\0\0\0" L1 "m" L0 L2 "/\xff"), ERR_SYNTAX,
+	  "SHOWN from the interpreter: path is not UTF-8" },
+	{ VIEW_INIT("v\x0e\0\0\0" L1 "m" L1 "\xff" L0), ERR_SYNTAX,
+	  "SHOWN from the interpreter: text is not UTF-8" },
+	{ VIEW_INIT("v\x9\0\0\0" L1 "m" L0), ERR_SYNTAX,
+	  "SHOWN from the interpreter: path is missing" },
+	{ VIEW_INIT("e\x9\0\0\0" L1 "n" L0), ERR_SYNTAX,
+	  "ERROR from the interpreter: traceback is missing" },
+	{ VIEW_INIT("e\x10\0\0\0" L1 "n" L0 L3 "\xed\xa0\x80"), ERR_SYNTAX,
+	  "ERROR from the interpreter: traceback is not UTF-8" },
+	{ VIEW_INIT("x\x20\0\0\0" L3 "256" L1 "0" L1 "0" L1 "0" L1 "0" L1 "0"), ERR_LIMIT,
+	  "ENDED from the interpreter: code is more than 255" },
+	{ VIEW_INIT("x\x1f\0\0\0" L1 "0" L2 "65" L1 "0" L1 "0" L1 "0" L1 "0"), ERR_LIMIT,
+	  "ENDED from the interpreter: signal is more than 64" },
+	{ VIEW_INIT("x\x1e\0\0\0" L1 "1" L1 "9" L1 "0" L1 "0" L1 "0" L1 "0"), ERR_SYNTAX,
+	  "ENDED from the interpreter: signal stands beside a code" },
+	{ VIEW_INIT("x\x1e\0\0\0" L1 "0" L1 "0" L1 "2" L1 "0" L1 "0" L1 "0"), ERR_LIMIT,
+	  "ENDED from the interpreter: is_exit is more than 1" },
+	{ VIEW_INIT("x\x1d\0\0\0" L0 L1 "0" L1 "0" L1 "0" L1 "0" L1 "0"), ERR_SYNTAX,
+	  "ENDED from the interpreter: code is not a number" },
+	{ VIEW_INIT("x\x1f\0\0\0" L2 "00" L1 "0" L1 "0" L1 "0" L1 "0" L1 "0"), ERR_SYNTAX,
+	  "ENDED from the interpreter: code is not a number" },
+	{ VIEW_INIT("x\x1f\0\0\0" L2 "-1" L1 "0" L1 "0" L1 "0" L1 "0" L1 "0"), ERR_SYNTAX,
+	  "ENDED from the interpreter: code is not a number" },
+	{ VIEW_INIT("x\x1e\0\0\0" L1 "0" L1 "0" L1 "0" L1 ":" L1 "0" L1 "0"), ERR_SYNTAX,
+	  "ENDED from the interpreter: user_us is not a number" },
+	{ VIEW_INIT("x\x31\0\0\0" L1 "0" L1 "0" L1 "0" L1 "0" L1 "0\x14\0\0\0"
+	            "18446744073709551616"),
+	  ERR_LIMIT, "ENDED from the interpreter: max_rss_kib is more than 18446744073709551615" },
+};
+
+static void refuses_what_breaks_a_rule(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+		struct kernel_said said = { .type = KERNEL_MARK };
+		struct error err;
+		size_t left = 0;
+
+		CHECK_ERROR(take_exactly(refused[i].bytes, &said, &left, &err), err,
+		            refused[i].kind, refused[i].msg);
+		assert_int_equal(left, refused[i].bytes.len);
+		assert_int_equal(said.type, KERNEL_MARK);
+	}
+}
+
+static void takes_the_longest_frame(void **state)
+{
+	static char bytes[KERNEL_SAID_MAX];
+	const size_t text = sizeof(bytes) - KERNEL_HEADER - 3 * 4 - 1;
+	struct view rest = { bytes, sizeof(bytes) };
+	struct kernel_said said;
+	struct error err;
+
+	(void)state;
+	memset(bytes, 'a', sizeof(bytes));
+	memcpy(bytes, "v\xfb\xff\x0f\0" L1 "m", 10);
+	for (int i = 0; i < 4; i++)
+		bytes[10 + i] = (char)(unsigned char)(text >> (8 * i));
+	memset(bytes + sizeof(bytes) - 4, 0, 4);
+	assert_int_equal(kernel_take(&rest, &said, &err), 1);
+	assert_int_equal(said.shown.text.len, text);
+	assert_int_equal(rest.len, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(puts_boot_and_mark_as_bytes_without_fields),
+		TEST(puts_a_run_as_fields_in_their_order),
+		TEST(leaves_the_buffer_alone_when_it_is_too_small),
+		TEST(takes_ready),
+		TEST(takes_what_is_shown_as_text_or_as_a_path),
+		TEST(takes_an_error),
+		TEST(takes_an_end),
+		TEST(asks_for_more_after_every_byte_but_the_last),
+		TEST(refuses_what_breaks_a_rule),
+		TEST(takes_the_longest_frame),
+	};
+
+	return RUN_TESTS("kernel_wire", tests);
+}

@@ -1,0 +1,400 @@
+/* Sessions in a real sandbox: interpreters that remember. */
+/* test.h has another thing of that name. */
+#define capture stderr_capture
+#include "unit/test.h"
+#undef capture
+
+#include "sandbox/interpreter/interpreter.h"
+#include "sandbox/process/process_internal.h"
+#include "sandbox/sandbox_internal.h"
+#include "unit/sandbox/process/process_rig.h"
+
+/* --- sessions --------------------------------------------------------------------------------- */
+
+static struct process_state cell(struct process **ret, const char *session, const char *code,
+                                 uint32_t deadline_ms)
+{
+	*ret = RIG_START(.language = language_find("python"), .code = view_of(code),
+	                 .session = session, .deadline_ms = deadline_ms);
+	return rig_until_over(*ret);
+}
+
+/* It has an interpreter, which is not ready. */
+static bool is_starting(const char *name)
+{
+	LIST_EACH (node, &rig.sandbox->processes->kernels->sessions) {
+		struct session *session = container_of(node, struct session, node);
+
+		if (strcmp(session->name, name) == 0 && session->interpreter != NULL) {
+			assert_false(interpreter_is_idle(session->interpreter));
+			return true;
+		}
+	}
+	return false;
+}
+
+static void a_session_remembers(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	PYTHON_NEEDED();
+	end = cell(&process, "s", "x = 41", 0);
+	assert_int_equal(end.phase, PROCESS_ENDED);
+	assert_true(end.is_new_session && !end.state_was_lost && !end.state_is_lost);
+	process_free(process);
+	end = cell(&process, "s", "x += 1\nprint(x, end='')", 5000);
+	assert_false(end.is_new_session);
+	assert_string_equal(rig_text(process, false), "42");
+	process_free(process);
+	end = cell(&process, "other", "x", 0);
+	assert_string_equal(end.error_name, "NameError");
+	assert_non_null(strstr(end.error_traceback, "NameError"));
+	assert_int_equal(end.end.code, 1);
+	assert_false(end.state_is_lost);
+	process_free(process);
+	end = cell(&process, "s", "x", 0);
+	assert_int_equal(end.shown_count, 1);
+	assert_string_equal(end.shown[0].text, "42");
+	process_free(process);
+}
+
+static void cells_wait_for_their_turn(void **state)
+{
+	struct process *all[18];
+	struct process *process;
+	struct process_wish wish = { PYTHON("import time; time.sleep(0.05); n = n + 1; print(n)"),
+		                     .session = "q" };
+	struct error err;
+	char want[16];
+
+	(void)state;
+	PYTHON_NEEDED();
+	(void)cell(&process, "q", "n = 0", 0);
+	process_free(process);
+	for (int i = 0; i < 16; i++)
+		CHECK_OK(process_start(rig.sandbox, &wish, &all[i], &err), err);
+	assert_int_equal(process_start(rig.sandbox, &wish, &process, &err), -1);
+	assert_int_equal(err.kind, ERR_LIMIT);
+	process_stop(all[5]); /* it waits */
+	process_free(all[7]);
+	for (int i = 0, n = 1; i < 16; i++) {
+		if (i == 7)
+			continue;
+		if (i == 5) {
+			struct process_state end = rig_until_over(all[i]);
+
+			assert_int_equal(end.phase, PROCESS_FAILED);
+		} else {
+			(void)snprintf(want, sizeof want, "%d\n", n++);
+			rig_check(all[i], 0, want);
+		}
+		process_free(all[i]);
+	}
+}
+
+static void a_session_has_one_language(void **state)
+{
+	struct process *process;
+	struct error err;
+
+	(void)state;
+	PYTHON_NEEDED();
+	(void)cell(&process, "s", "pass", 0);
+	process_free(process);
+	CHECK_ERROR(
+	        process_start(rig.sandbox,
+	                      &(struct process_wish){ RIG_CODE("javascript", "1"), .session = "s" },
+	                      &process, &err),
+	        err, ERR_INVALID,
+	        "session: 's' is a session of python: use that language, or another name");
+	assert_int_equal(
+	        process_start(rig.sandbox,
+	                      &(struct process_wish){ RIG_CODE("sh", "1"), .session = "t" },
+	                      &process, &err),
+	        -1);
+	assert_int_equal(process_start(rig.sandbox,
+	                               &(struct process_wish){ PYTHON("1"), .session = "a b" },
+	                               &process, &err),
+	                 -1);
+}
+
+static void a_cell_is_interrupted_at_its_deadline(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	PYTHON_NEEDED();
+	(void)cell(&process, "s", "x = 7", 0);
+	process_free(process);
+	end = cell(&process, "s", "while True: pass", 300);
+	assert_int_equal(end.phase, PROCESS_ENDED);
+	assert_true(end.end.timed_out);
+	assert_false(end.state_is_lost);
+	process_free(process);
+	end = cell(&process, "s", "print(x)", 0);
+	assert_string_equal(rig_text(process, false), "7\n");
+	process_free(process);
+	process = RIG_START(PYTHON("print('up', flush=True)\nwhile True: pass"), .session = "s");
+	RIG_UNTIL(process_stream(process, false).total != 0, RIG_MS);
+	process_stop(process);
+	end = rig_until_over(process);
+	assert_false(end.state_is_lost || end.end.timed_out);
+	process_free(process);
+}
+
+static void one_that_does_not_heed_it_is_ended(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	PYTHON_NEEDED();
+	end = cell(&process, "deaf",
+	           "import signal\nsignal.signal(2, signal.SIG_IGN)\nprint('up')\nwhile True: pass",
+	           300);
+	assert_int_equal(end.phase, PROCESS_ENDED);
+	assert_true(end.end.timed_out && end.state_is_lost);
+	assert_int_equal(end.end.signal, SIGKILL);
+	process_free(process);
+	end = cell(&process, "deaf", "print('new')", 0);
+	assert_true(end.state_was_lost && !end.is_new_session && !end.state_is_lost);
+	assert_string_equal(end.why_lost, "it was ended after its time was over");
+	assert_string_equal(rig_text(process, false), "new\n");
+	process_free(process);
+}
+
+static void lost_state_is_told_with_its_reason(void **state)
+{
+	static const struct {
+		const char *code, *why;
+	} cases[] = {
+		{ "import os; os._exit(3)", "it exited with code 3" },
+		{ "import sys; sys.exit(4)", "it exited with code 4" },
+		{ "import os; os.kill(os.getpid(), 9)", "it was killed by signal 9" },
+	};
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	PYTHON_NEEDED();
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		end = cell(&process, "l", cases[i].code, 0);
+		if (end.phase == PROCESS_FAILED)
+			fail_msg("%s", end.why->msg);
+		assert_true(end.state_is_lost);
+		process_free(process);
+		end = cell(&process, "l", "1", 0);
+		assert_true(end.state_was_lost);
+		assert_string_equal(end.why_lost, cases[i].why);
+		process_free(process);
+		end = cell(&process, "l", "1", 0);
+		assert_false(end.state_was_lost);
+		process_free(process);
+	}
+	end = cell(&process, "m", "x = bytearray(1024 * 1024 * 1024)", 0);
+	assert_true(end.state_is_lost);
+	if (end.end.out_of_memory) {
+		process_free(process);
+		end = cell(&process, "m", "1", 0);
+		assert_string_equal(end.why_lost, "it ran out of memory");
+	}
+	process_free(process);
+}
+
+static void output_between_cells_belongs_to_the_next(void **state)
+{
+	struct process *process;
+
+	(void)state;
+	PYTHON_NEEDED();
+	(void)cell(&process, "b",
+	           "import threading, time, os\ndef later():\n  time.sleep(0.3)\n  os.write(1, "
+	           "b'late\\n')\nthreading.Thread(target=later).start()\nprint('first')",
+	           0);
+	assert_string_equal(rig_text(process, false), "first\n");
+	process_free(process);
+	rig_turn(600);
+	(void)cell(&process, "b", "print('second')", 0);
+	assert_string_equal(rig_text(process, false), "late\nsecond\n");
+	process_free(process);
+}
+
+static void count_session(void *ctx, const char *name, const char *language, bool is_busy)
+{
+	(void)is_busy;
+	(void)name;
+	assert_string_equal(language, "python");
+	++*(unsigned *)ctx;
+}
+
+static void sleep_loses_what_sessions_know(void **state)
+{
+	struct process *process, *running;
+	struct process_state end;
+	unsigned count = 0;
+
+	(void)state;
+	PYTHON_NEEDED();
+	(void)cell(&process, "z", "x = 1", 0);
+	process_free(process);
+	running = RIG_START(PYTHON("print('up', flush=True)\nwhile True: pass"), .session = "y");
+	RIG_UNTIL(process_stream(running, false).total != 0, RIG_MS);
+	process_each_session(rig.sandbox, count_session, &count);
+	assert_true(count >= 2);
+	sandbox_sleep(rig.sandbox, rig_hear, NULL);
+	end = rig_until_over(running);
+	assert_int_equal(end.phase, PROCESS_FAILED);
+	assert_true(end.state_is_lost);
+	process_free(running);
+	RIG_UNTIL(rig.is_told, RIG_MS);
+	rig.is_told = false;
+	rig_wake();
+	end = cell(&process, "z", "x", 0);
+	assert_true(end.state_was_lost);
+	print_message("lost: %s\n", end.why_lost);
+	assert_string_equal(end.error_name, "NameError");
+	process_free(process);
+}
+
+static void what_never_began_is_not_lost(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	PYTHON_NEEDED();
+	process = RIG_START(PYTHON("x = 1"), .session = "never");
+	do {
+		rig_turn(1);
+	} while (!is_starting("never"));
+	process_stop(process);
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_FAILED);
+	assert_false(end.state_is_lost);
+	process_free(process);
+	end = cell(&process, "never", "print(1)", 0);
+	assert_true(end.is_new_session && !end.state_was_lost && end.why_lost == NULL);
+	process_free(process);
+}
+
+static void a_lost_one_is_told_of_until_a_cell_begins(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	PYTHON_NEEDED();
+	(void)cell(&process, "twice", "import os; os._exit(3)", 0);
+	process_free(process);
+	process = RIG_START(PYTHON("x = 1"), .session = "twice");
+	do {
+		rig_turn(1);
+	} while (!is_starting("twice"));
+	process_stop(process);
+	end = rig_until_over(process);
+	assert_true(end.state_was_lost && !end.state_is_lost);
+	process_free(process);
+	end = cell(&process, "twice", "1", 0);
+	assert_true(end.state_was_lost && !end.is_new_session);
+	assert_string_equal(end.why_lost, "it exited with code 3");
+	process_free(process);
+}
+
+static void reset_loses_what_sessions_know(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	PYTHON_NEEDED();
+	(void)cell(&process, "r", "x = 1", 0);
+	process_free(process);
+	sandbox_reset(rig.sandbox, rig_hear, NULL);
+	rig_wait();
+	rig_wake();
+	end = cell(&process, "r", "1", 0);
+	assert_true(end.state_was_lost);
+	assert_string_equal(end.why_lost, "the sandbox was reset");
+	process_free(process);
+	(void)cell(&process, "r", "1", 0);
+	process_free(process);
+	sandbox_sleep(rig.sandbox, rig_hear, NULL);
+	rig_wait();
+	rig_wake();
+	end = cell(&process, "r", "1", 0);
+	assert_string_equal(end.why_lost, "the sandbox was put to sleep");
+	process_free(process);
+}
+
+static void sessions_are_counted(void **state)
+{
+	struct process *process;
+	struct error err;
+	char name[16];
+	int made = 0;
+
+	(void)state;
+	PYTHON_NEEDED();
+	for (; made < 20; made++) {
+		struct process_wish wish = { PYTHON("pass"), .session = name };
+
+		(void)snprintf(name, sizeof name, "many%d", made);
+		if (process_start(rig.sandbox, &wish, &process, &err) < 0)
+			break;
+		rig_check(process, 0, NULL);
+		process_free(process);
+	}
+	assert_true(made < 20);
+	assert_int_equal(err.kind, ERR_LIMIT);
+	assert_non_null(strstr(err.msg, "many0"));
+}
+
+/* --- Node ------------------------------------------------------------------------------------- */
+
+static void fresh_sandbox(void)
+{
+	sandbox_delete(rig.sandbox, rig_hear, NULL);
+	rig_wait();
+	rig_make("it");
+}
+
+static void node_sessions_remember(void **state)
+{
+	struct process *process;
+
+	(void)state;
+	RIG_NEEDED();
+	fresh_sandbox();
+	if (!rig_has("javascript"))
+		SKIP_TEST("no node here");
+	process = RIG_START(RIG_CODE("javascript", "let x = 41"), .session = "js");
+	rig_check(process, 0, NULL);
+	process_free(process);
+	process = RIG_START(RIG_CODE("javascript", "console.log(x + 1)"), .session = "js");
+	rig_check(process, 0, "42\n");
+	process_free(process);
+}
+
+int main(void)
+{
+	const struct CMUnitTest all[] = {
+		TEST(a_session_remembers),
+		TEST(cells_wait_for_their_turn),
+		TEST(a_session_has_one_language),
+		TEST(a_cell_is_interrupted_at_its_deadline),
+		TEST(one_that_does_not_heed_it_is_ended),
+		TEST(lost_state_is_told_with_its_reason),
+		TEST(output_between_cells_belongs_to_the_next),
+		TEST(sleep_loses_what_sessions_know),
+		TEST(reset_loses_what_sessions_know),
+		TEST(what_never_began_is_not_lost),
+		TEST(a_lost_one_is_told_of_until_a_cell_begins),
+		TEST(sessions_are_counted),
+		TEST(node_sessions_remember),
+	};
+
+	return RUN_IN_RIG("session", all);
+}

@@ -1,0 +1,288 @@
+/* What is kept of an output: its beginning and end, its journal, the mark behind it, and what was
+ * shown. */
+/* test.h has another thing of that name. */
+#define capture stderr_capture
+#include "unit/test.h"
+#undef capture
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/text/utf8.h"
+#include "sandbox/interpreter/kernel_wire.h"
+#include "sandbox/interpreter/mark.h"
+#include "sandbox/process/capture.h"
+#include "sandbox/process/journal.h"
+#include "sandbox/process/shown.h"
+
+/* --- beginning and end ------------------------------------------------------------------------ */
+
+static char byte_at(size_t i)
+{
+	return (char)('a' + i * 7 % 26);
+}
+
+static void check_capture(size_t head, size_t tail, size_t total, size_t piece)
+{
+	char *all = mem_new(total + 1);
+	struct capture capture;
+	struct view got;
+
+	capture_init(&capture, head, tail);
+	for (size_t i = 0; i < total; i++)
+		all[i] = byte_at(i);
+	for (size_t at = 0; at < total; at += piece) {
+		size_t len = total - at < piece ? total - at : piece;
+
+		assert_int_equal(capture_would_lose(&capture, len), at + len > head + tail);
+		capture_add(&capture, (struct view){ all + at, len });
+		if (at % 3 == 0)
+			(void)capture_tail(&capture); /* looking changes nothing */
+	}
+	assert_int_equal(capture.total, total);
+	got = capture_head(&capture);
+	assert_int_equal(got.len, total < head ? total : head);
+	assert_memory_equal(got.ptr, all, got.len);
+	got = capture_tail(&capture);
+	assert_int_equal(got.len, total <= head ? 0 : total - head < tail ? total - head : tail);
+	assert_memory_equal(got.ptr, all + total - got.len, got.len);
+	assert_int_equal(capture_left_out(&capture), total > head + tail ? total - head - tail : 0);
+	capture_done(&capture);
+	free(all);
+}
+
+static void head_and_tail_are_exact(void **state)
+{
+	static const size_t totals[] = { 0, 1, 9, 10, 11, 15, 16, 17, 18, 30, 1000, 5000 };
+	static const size_t pieces[] = { 1, 2, 3, 5, 7, 16, 17, 4096, 10000 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(totals); i++)
+		for (size_t j = 0; j < ARRAY_LEN(pieces); j++) {
+			check_capture(10, 6, totals[i], pieces[j]);
+			check_capture(10, 0, totals[i], pieces[j]);
+			check_capture(5000, 5000, 3 * totals[i], pieces[j]);
+		}
+}
+
+static const char *last_line(const char *text, size_t size)
+{
+	static char line[64];
+	struct capture capture;
+
+	capture_init(&capture, 16, 16);
+	capture_add(&capture, view_of(text));
+	assert_ptr_equal(capture_last_line(&capture, line, size), line);
+	capture_done(&capture);
+	return line;
+}
+
+static void the_last_line_is_found(void **state)
+{
+	(void)state;
+	assert_string_equal(last_line("", 64), "");
+	assert_string_equal(last_line("\n\n", 64), "");
+	assert_string_equal(last_line("one\ntwo", 64), "two");
+	assert_string_equal(last_line("one\ntwo\n \n", 64), "two");
+	assert_string_equal(last_line("10%\r50%\r", 64), "50%");
+	assert_string_equal(last_line("\033[1mbold\033[0m\n", 64), "bold");
+	assert_string_equal(last_line("a long line that has its end in the tail only\nlast", 64),
+	                    "last");
+	assert_string_equal(last_line("a\tb\xff", 64), "a\\tb\\xff");
+	assert_string_equal(last_line("0123456789abc", 8), "0123...");
+}
+
+/* --- the journal ------------------------------------------------------------------------------ */
+
+static void check_journal(const struct journal *journal, uint64_t since, size_t max,
+                          const char *out, const char *errors, uint64_t want_next,
+                          uint64_t want_lost)
+{
+	char one[256], two[256];
+	struct buf a = buf_over(one, sizeof one), b = buf_over(two, sizeof two);
+	uint64_t next = 1234, lost = 1234;
+
+	one[0] = two[0] = '\0';
+	journal_read(journal, since, max, &a, &b, &next, &lost);
+	assert_string_equal(buf_text(&a), out);
+	assert_string_equal(buf_text(&b), errors);
+	assert_int_equal(next, want_next);
+	assert_int_equal(lost, want_lost);
+}
+
+static void a_journal_has_both_streams_in_order(void **state)
+{
+	struct journal journal;
+
+	(void)state;
+	journal_init(&journal, 10);
+	journal_add(&journal, false, VIEW("not kept"));
+	check_journal(&journal, 0, 100, "", "", 8, 8);
+	journal_open(&journal);
+	check_journal(&journal, 8, 100, "", "", 8, 0);
+	journal_add(&journal, false, VIEW("abc"));
+	journal_add(&journal, true, VIEW("DE"));
+	journal_add(&journal, false, VIEW("fgh"));
+	check_journal(&journal, 8, 100, "abcfgh", "DE", 16, 0);
+	check_journal(&journal, 8, 4, "abc", "D", 12, 0);
+	check_journal(&journal, 12, 100, "fgh", "E", 16, 0);
+	check_journal(&journal, 8, 0, "", "", 8, 0);
+	journal_add(&journal, true, VIEW("IJKL")); /* 12: two are lost */
+	check_journal(&journal, 8, 100, "cfgh", "DEIJKL", 20, 2);
+	journal_add(&journal, false, VIEW("0123456789ABCDEF"));
+	check_journal(&journal, 20, 100, "6789ABCDEF", "", 36, 6);
+	journal_done(&journal);
+}
+
+static void changing_streams_costs_no_more_memory(void **state)
+{
+	struct journal journal;
+	char out[9000], errors[9000];
+	struct buf a = buf_over(out, sizeof out), b = buf_over(errors, sizeof errors);
+	uint64_t next, lost;
+
+	(void)state;
+	journal_init(&journal, 100000);
+	journal_open(&journal);
+	for (int i = 0; i < 20000; i++)
+		journal_add(&journal, i % 2, VIEW("x"));
+	journal_read(&journal, 0, 100000, &a, &b, &next, &lost);
+	assert_int_equal(next, 20000);
+	assert_int_equal(lost, 20000 - 4096);
+	assert_int_equal(a.len, 2048);
+	assert_int_equal(b.len, 2048);
+	journal_done(&journal);
+}
+
+/* --- the mark --------------------------------------------------------------------------------- */
+
+/* One that has its own beginning in it, so that a false start is one too. */
+static const char mark_bytes[KERNEL_MARK_LEN + 1] = "abababcabababdabababcxyz";
+
+static void check_mark(const char *before, const char *after, size_t piece)
+{
+	char all[256], got[256] = "", rest[256] = "";
+	size_t len = (size_t)snprintf(all, sizeof all, "%s%s%s", before, mark_bytes, after);
+	struct mark mark;
+
+	mark_init(&mark, mark_bytes);
+	for (size_t at = 0; at < len; at += piece) {
+		struct view bytes = { all + at, len - at < piece ? len - at : piece };
+		struct view out[2];
+
+		mark_find(&mark, &bytes, out);
+		(void)snprintf(got + strlen(got), sizeof got - strlen(got), "%.*s%.*s",
+		               (int)out[0].len, out[0].ptr, (int)out[1].len, out[1].ptr);
+		(void)snprintf(rest + strlen(rest), sizeof rest - strlen(rest), "%.*s",
+		               (int)bytes.len, bytes.ptr);
+	}
+	assert_true(mark.is_found);
+	assert_string_equal(got, before);
+	assert_string_equal(rest, after);
+}
+
+static void a_mark_is_found_wherever_it_is_cut(void **state)
+{
+	static const char *const before[] = { "",
+		                              "x",
+		                              "ab",
+		                              "abababcab",
+		                              "abababcabababcabababd",
+		                              "abababcabababdabababcxy",
+		                              "hello\nworld\n",
+		                              "ababababababababababababababababababc" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(before); i++)
+		for (size_t piece = 1; piece < 100; piece++) {
+			check_mark(before[i], "", piece);
+			check_mark(before[i], "behind abababc", piece);
+		}
+}
+
+/* --- what is shown ---------------------------------------------------------------------------- */
+
+static void show(struct shown *shown, const char *mime, struct view text, const char *path)
+{
+	struct kernel_said said = { .type = KERNEL_SHOWN };
+
+	said.shown.mime = view_of(mime);
+	said.shown.text = text;
+	said.shown.path = view_of(path);
+	shown_add(shown, &said);
+}
+
+static void what_is_shown_is_bounded(void **state)
+{
+	static struct shown shown;
+	size_t len = 65536 + 10;
+	char *big = mem_new(len);
+
+	(void)state;
+	memset(big, 'x', len);
+	show(&shown, "text/html", VIEW("<b>"), "");
+	show(&shown, "image/png", VIEW(""), "/workspace/.belljar/a.png");
+	show(&shown, "image/png", VIEW(""), "relative.png");
+	show(&shown, "image/png", VIEW(""), "/with\nnewline");
+	show(&shown, "bad mime", VIEW("x"), "");
+	assert_int_equal(shown.count, 2);
+	assert_string_equal(shown.items[0].text, "<b>");
+	assert_string_equal(shown.items[1].path, "/workspace/.belljar/a.png");
+	show(&shown, "text/plain", (struct view){ big, len }, "");
+	assert_int_equal(shown.count, 3);
+	assert_true(shown.items[2].text_len <= 65536);
+	assert_non_null(strstr(shown.items[2].text, "\n[... left out ...]\n"));
+	show(&shown, "text/plain", VIEW("a\xff\0b"), "");
+	assert_string_equal(shown.items[3].text, "a??b");
+	show(&shown, "text/html", (struct view){ big, len }, ""); /* half of it is none */
+	assert_int_equal(shown.count, 5);
+	assert_non_null(strstr(shown.items[4].text, "[1 more things were shown"));
+	for (int i = 0; i < 1000; i++)
+		show(&shown, "text/plain", VIEW("flood"), "");
+	assert_int_equal(shown.count, 5);
+	assert_non_null(strstr(shown.items[4].text, "[1001 more things were shown"));
+	shown_done(&shown);
+	for (int i = 0; i < 1000; i++)
+		show(&shown, "text/plain", VIEW("x"), "");
+	assert_int_equal(shown.count, PROCESS_SHOWN_MAX);
+	assert_non_null(strstr(shown.items[PROCESS_SHOWN_MAX - 1].text, "[969 more"));
+	shown_done(&shown);
+	for (int i = 0; i < 10; i++)
+		show(&shown, "application/json", (struct view){ big, 65536 }, "");
+	assert_int_equal(shown.count, 5);
+	shown_done(&shown);
+	free(big);
+}
+
+static void a_cut_text_has_whole_characters(void **state)
+{
+	char text[300];
+
+	(void)state;
+	for (size_t at = 0; at < 4; at++) {
+		char *cut;
+
+		memset(text, 'x', sizeof text);
+		for (size_t i = at; i + 2 < sizeof text; i += 2)
+			memcpy(text + i, "\xc3\xa4", 2);
+		cut = shown_text((struct view){ text, sizeof text - 1 }, 100);
+		assert_true(strlen(cut) <= 100);
+		assert_true(utf8_valid(view_of(cut)));
+		assert_non_null(strstr(cut, "[... left out ...]"));
+		free(cut);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest all[] = {
+		TEST(head_and_tail_are_exact),
+		TEST(the_last_line_is_found),
+		TEST(a_journal_has_both_streams_in_order),
+		TEST(changing_streams_costs_no_more_memory),
+		TEST(a_mark_is_found_wherever_it_is_cut),
+		TEST(what_is_shown_is_bounded),
+		TEST(a_cut_text_has_whole_characters),
+	};
+
+	return RUN_TESTS("capture", all);
+}

@@ -1,0 +1,470 @@
+/* Programs and code in a real sandbox, as the tools start them. */
+#include "unit/sandbox/process/process_rig.h"
+
+/* --- programs --------------------------------------------------------------------------------- */
+
+static void a_program_reads_and_prints(void **state)
+{
+	(void)state;
+	RIG_NEEDED();
+	RIG_RUN(0, "hello\n", RIG_SH("echo hello"));
+	RIG_RUN(3, "HELLO", RIG_SH("tr a-z A-Z; exit 3"), .in = VIEW("hello"));
+	RIG_RUN(0, "0\n", RIG_SH("wc -c"));
+	RIG_RUN(0, "/tmp x\n", RIG_SH("echo $PWD $Y"), .cwd = "/tmp",
+	        .env = (const char *const[]){ "Y=x", NULL });
+}
+
+static void what_cannot_be_started_fails(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	RIG_NEEDED();
+	process = RIG_START(.argv = (const char *const[]){ "no-such-thing", NULL });
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_FAILED);
+	assert_int_equal(end.why->kind, ERR_NOT_FOUND);
+	process_free(process);
+}
+
+static void a_deadline_ends_a_program(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	RIG_NEEDED();
+	process = RIG_START(RIG_SH("echo begun; sleep 100"), .deadline_ms = 200);
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_ENDED);
+	assert_true(end.end.timed_out);
+	assert_string_equal(rig_text(process, false), "begun\n");
+	process_free(process);
+}
+
+static void much_output_is_kept_in_a_file(void **state)
+{
+	static const char script[] =
+	        "head -c 52428800 /dev/zero | tr '\\0' x; echo end; echo e >&2";
+	struct process_stream stream;
+	struct process *process;
+	struct process_state end;
+	uint64_t start = clock_now_ms();
+	char command[256];
+
+	(void)state;
+	RIG_NEEDED();
+	process = RIG_START(RIG_SH(script));
+	end = rig_until_over(process);
+	print_message("50 MiB: %d ms\n", (int)(clock_now_ms() - start));
+	assert_int_equal(end.end.code, 0);
+	stream = process_stream(process, false);
+	assert_int_equal(stream.total, 52428804);
+	assert_int_equal(stream.head.len, RIG_HEAD);
+	assert_int_equal(stream.tail.len, RIG_TAIL);
+	assert_int_equal(stream.left_out, 52428804 - RIG_HEAD - RIG_TAIL);
+	assert_memory_equal(stream.tail.ptr + stream.tail.len - 5, "xend\n", 5);
+	assert_null(stream.file_note);
+	assert_non_null(stream.file);
+	assert_string_equal(rig_text(process, true), "e\n");
+	assert_null(process_stream(process, true).file);
+	(void)snprintf(command, sizeof command, "wc -c <%s; tr -d x <%s; rm %s", stream.file,
+	               stream.file, stream.file);
+	RIG_RUN(0, "52428804\nend\n", RIG_SH(command));
+	process_free(process);
+}
+
+static void order_and_content_of_much_output_are_kept(void **state)
+{
+	struct process *process;
+	struct process_stream stream;
+	char command[256];
+
+	(void)state;
+	RIG_NEEDED();
+	process = RIG_START(RIG_SH("seq 1 400000; seq 1 300000 >&2"));
+	rig_check(process, 0, NULL);
+	for (int i = 0; i < 2; i++) {
+		stream = process_stream(process, i);
+		assert_non_null(stream.file);
+		(void)snprintf(command, sizeof command, "seq 1 %d00000 | cmp - %s && echo same",
+		               i == 0 ? 4 : 3, stream.file);
+		RIG_RUN(0, "same\n", RIG_SH(command));
+	}
+	process_free(process);
+}
+
+static void a_file_ends_when_it_is_full(void **state)
+{
+	uint64_t *max, before;
+	struct process_stream stream;
+	struct process *process;
+	char command[256];
+
+	(void)state;
+	RIG_NEEDED();
+	max = &rig.manager->config.process.file_max;
+	before = *max;
+	*max = 100000;
+	process = RIG_START(RIG_SH("head -c 3000000 /dev/zero"));
+	rig_check(process, 0, NULL);
+	*max = before;
+	stream = process_stream(process, false);
+	assert_int_equal(stream.total, 3000000);
+	assert_string_equal(stream.file_note, "the file ends when it is full");
+	(void)snprintf(command, sizeof command, "wc -c <%s", stream.file);
+	RIG_RUN(0, "100000\n", RIG_SH(command));
+	process_free(process);
+}
+
+static void a_file_that_cannot_be_written_stops_nobody(void **state)
+{
+	struct process_stream stream;
+	struct process *process;
+
+	(void)state;
+	RIG_NEEDED();
+	RIG_RUN(0, "", RIG_SH("rm -rf .belljar && touch .belljar"));
+	process = RIG_START(RIG_SH("head -c 3000000 /dev/zero"));
+	rig_check(process, 0, NULL);
+	stream = process_stream(process, false);
+	assert_int_equal(stream.total, 3000000);
+	assert_null(stream.file);
+	assert_non_null(strstr(stream.file_note, "it could not be kept in a file: "));
+	process_free(process);
+	RIG_RUN(0, "", RIG_SH("rm -rf .belljar"));
+}
+
+static void input_may_come_later(void **state)
+{
+	struct process *process;
+	struct error err;
+	char *much = mem_new(PROCESS_INPUT);
+
+	(void)state;
+	RIG_NEEDED();
+	process = RIG_START(RIG_SH("read a; echo got $a; read b; echo got $b; cat"),
+	                    .keep_input = true, .in = VIEW("one\n"));
+	RIG_UNTIL(process_stream(process, false).total == 8, RIG_MS);
+	CHECK_OK(process_write(process, VIEW("two\n"), &err), err);
+	RIG_UNTIL(process_stream(process, false).total == 16, RIG_MS);
+	CHECK_OK(process_write(process, VIEW("rest"), &err), err);
+	CHECK_OK(process_end_input(process, &err), err);
+	assert_int_equal(process_write(process, VIEW("late"), &err), -1);
+	rig_check(process, 0, "got one\ngot two\nrest");
+	assert_int_equal(process_write(process, VIEW("late"), &err), -1);
+	process_free(process);
+
+	process = RIG_START(RIG_SH("sleep 100"), .keep_input = true);
+	CHECK_OK(process_write(process, (struct view){ much, PROCESS_INPUT }, &err), err);
+	assert_int_equal(process_write(process, (struct view){ much, PROCESS_INPUT }, &err), -1);
+	assert_int_equal(err.kind, ERR_LIMIT);
+	process_free(process);
+	process = RIG_START(RIG_SH("sleep 100"));
+	assert_int_equal(process_write(process, VIEW("x"), &err), -1);
+	assert_int_equal(err.kind, ERR_INVALID);
+	process_free(process);
+	free(much);
+}
+
+static void a_program_is_stopped(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	RIG_NEEDED();
+	process = RIG_START(
+	        RIG_SH("trap 'echo bye; exit 5' TERM; echo up; while :; do sleep 0.1; done"));
+	RIG_UNTIL(process_stream(process, false).total != 0, RIG_MS);
+	process_stop(process);
+	rig_check(process, 5, NULL);
+	process_free(process);
+	process = RIG_START(RIG_SH("trap '' TERM; echo up; while :; do sleep 0.1; done"));
+	RIG_UNTIL(process_stream(process, false).total != 0, RIG_MS);
+	process_stop(process);
+	end = rig_until_over(process);
+	assert_int_equal(end.end.signal, SIGKILL);
+	process_free(process);
+	process = RIG_START(
+	        RIG_SH("trap 'echo usr; exit 0' USR1; echo up; while :; do sleep 0.1; done"));
+	RIG_UNTIL(process_stream(process, false).total != 0, RIG_MS);
+	process_signal(process, SIGUSR1);
+	rig_check(process, 0, NULL);
+	process_free(process);
+}
+
+static void a_terminal_has_a_size(void **state)
+{
+	(void)state;
+	RIG_NEEDED();
+	RIG_RUN(0, "10 20\r\n", RIG_SH("stty size"), .terminal = true, .rows = 10, .columns = 20);
+}
+
+/* --- detached --------------------------------------------------------------------------------- */
+
+static void check_read(struct process *process, uint64_t since, size_t max, const char *out,
+                       const char *errors, uint64_t want_next, uint64_t want_lost)
+{
+	AUTO_BUF struct buf got, bad;
+	uint64_t next, lost;
+
+	buf_init(&got, 100000);
+	buf_init(&bad, 100000);
+	process_read(process, since, max, &got, &bad, &next, &lost);
+	if (out != NULL)
+		assert_string_equal(buf_text(&got), out);
+	if (errors != NULL)
+		assert_string_equal(buf_text(&bad), errors);
+	assert_int_equal(next, want_next);
+	assert_int_equal(lost, want_lost);
+}
+
+static void a_detached_one_is_read_later(void **state)
+{
+	struct process *process, *found;
+	struct error err;
+
+	(void)state;
+	RIG_NEEDED();
+	process = RIG_START(RIG_SH("echo before; read x; echo one; sleep 0.1; echo two >&2; sleep "
+	                           "0.1; echo three; read y; head -c 40000 /dev/zero"),
+	                    .keep_input = true);
+	RIG_UNTIL(process_stream(process, false).total == 7, RIG_MS);
+	process_detach(process);
+	assert_true(process_is_detached(process));
+	check_read(process, 0, 1000, "before\n", "", 7, 0); /* all there was is whole */
+	CHECK_OK(process_write(process, VIEW("\n"), &err), err);
+	RIG_UNTIL(process_stream(process, false).total == 17, RIG_MS);
+	check_read(process, 7, 1000, "one\nthree\n", "two\n", 21, 0);
+	check_read(process, 9, 4, "e\n", "tw", 13, 0);
+	check_read(process, 21, 1000, "", "", 21, 0);
+	check_read(process, 100, 1000, "", "", 21, 0);
+	CHECK_OK(process_write(process, VIEW("\n"), &err), err);
+	rig_check(process, 0, NULL);
+	check_read(process, 7, 100000, NULL, "", 40021, 40021 - 16384 - 7);
+	process_unwatch(process);
+	CHECK_OK(process_find(rig.sandbox, process_id(process), &found, &err), err);
+	assert_ptr_equal(process, found);
+	process_free(process);
+}
+
+static void only_some_detached_ones_stay(void **state)
+{
+	struct process *process, *found;
+	char first[PROCESS_ID_MAX];
+	struct error err;
+
+	(void)state;
+	RIG_NEEDED();
+	for (int i = 0; i < 4; i++) {
+		process = RIG_START(RIG_SH("echo x"), .detached = true);
+		if (i == 0)
+			(void)snprintf(first, sizeof first, "%s", process_id(process));
+		rig_check(process, 0, "x\n");
+		process_unwatch(process);
+	}
+	assert_int_equal(process_find(rig.sandbox, first, &found, &err), -1);
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	assert_non_null(strstr(err.msg, process_id(process)));
+	assert_int_equal(process_running(rig.sandbox), 0);
+}
+
+static void only_one_watches(void **state)
+{
+	struct process *process;
+	struct error err;
+
+	(void)state;
+	RIG_NEEDED();
+	process = RIG_START(RIG_SH("sleep 100"));
+	assert_int_equal(process_watch(process, rig_changed, NULL, &err), -1);
+	process_unwatch(process);
+	CHECK_OK(process_watch(process, rig_changed, NULL, &err), err);
+	process_free(process);
+}
+
+static void the_last_line_is_shown_plainly(void **state)
+{
+	struct process *process;
+	char line[80];
+
+	(void)state;
+	RIG_NEEDED();
+	process = RIG_START(RIG_SH("printf 'a\\n\\033[31m50%%\\033[0m done \\n\\n'"));
+	rig_check(process, 0, NULL);
+	assert_string_equal(process_last_line(process, line, sizeof line), "50% done");
+	process_free(process);
+}
+
+/* --- code ------------------------------------------------------------------------------------- */
+
+static void a_script_is_run_and_removed(void **state)
+{
+	(void)state;
+	RIG_NEEDED();
+	RIG_RUN(4, "a b /workspace\nin", RIG_CODE("sh", "echo $* $PWD; cat; exit 4"),
+	        .args = (const char *const[]){ "a", "b", NULL }, .in = VIEW("in"));
+	RIG_RUN(0, "0\n", RIG_SH("sleep 0.3; ls -d /tmp/belljar-* 2>/dev/null | wc -l"));
+}
+
+static void compile_errors_are_told_apart(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	RIG_NEEDED();
+	process = RIG_START(RIG_CODE("c", "int main(void) { return x; }"));
+	end = rig_until_over(process);
+	if (end.phase == PROCESS_FAILED && end.why->kind == ERR_NOT_FOUND) {
+		process_free(process);
+		SKIP_TEST("no compiler");
+	}
+	assert_true(end.compile_failed);
+	assert_int_equal(end.end.code, 1);
+	assert_non_null(strstr(rig_text(process, true), "undeclared"));
+	process_free(process);
+	process = RIG_START(RIG_CODE("c", "int main(void) { return 7; }"));
+	rig_check(process, 7, "");
+	process_state(process, &end);
+	assert_false(end.compile_failed);
+	process_free(process);
+}
+
+static void a_missing_language_is_named(void **state)
+{
+	struct process *process;
+	struct process_state end;
+	static const struct language none = { .name = "nonesuch", .title = "None", .file = "x" };
+
+	(void)state;
+	RIG_NEEDED();
+	process = RIG_START(.language = &none, .code = VIEW("1"));
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_FAILED);
+	assert_int_equal(end.why->kind, ERR_NOT_FOUND);
+	assert_non_null(strstr(end.why->msg, "there is no interpreter for nonesuch in this "
+	                                     "sandbox; available: "));
+	assert_non_null(strstr(end.why->msg, "sh"));
+	process_free(process);
+}
+
+static void files_are_written_first(void **state)
+{
+	const struct process_file files[] = { { "a/b.txt", VIEW("one\n") },
+		                              { "c", VIEW("two\n") } };
+	const struct process_file bad[] = { { "c/d", VIEW("x") } };
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	RIG_NEEDED();
+	RIG_RUN(0, "one\ntwo\n", RIG_SH("cat a/b.txt c"), .files = files, .file_count = 2);
+	process = RIG_START(RIG_SH("echo never"), .files = bad, .file_count = 1);
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_FAILED);
+	assert_non_null(strstr(end.why->msg, "c/d"));
+	process_free(process);
+}
+
+static void a_freed_one_leaves_nothing(void **state)
+{
+	struct process *process;
+	struct engine_counts counts;
+	uint64_t before;
+
+	(void)state;
+	RIG_NEEDED();
+	if (!sandbox_counts(rig.sandbox, &counts))
+		SKIP_TEST("nobody counts here");
+	before = counts.pids_now;
+	process = RIG_START(RIG_CODE("sh", "echo up; sleep 100"));
+	RIG_UNTIL(process_stream(process, false).total != 0, RIG_MS);
+	assert_true(sandbox_counts(rig.sandbox, &counts) && counts.pids_now > before);
+	process_free(process);
+	RIG_UNTIL(sandbox_counts(rig.sandbox, &counts) && counts.pids_now <= before, 5000);
+	RIG_RUN(0, "0\n", RIG_SH("sleep 0.2; ls -d /tmp/belljar-* 2>/dev/null | wc -l"));
+	process = RIG_START(RIG_SH("true")); /* before anything came of it */
+	process_free(process);
+}
+
+/* --- the sandbox goes ------------------------------------------------------------------------- */
+
+static void sleep_fails_what_runs(void **state)
+{
+	struct process *process, *detached;
+	struct process_state end;
+	struct error err;
+
+	(void)state;
+	RIG_NEEDED();
+	process = RIG_START(RIG_SH("echo up; sleep 100"));
+	detached = RIG_START(RIG_SH("sleep 100"), .detached = true);
+	RIG_UNTIL(process_stream(process, false).total != 0, RIG_MS);
+	sandbox_sleep(rig.sandbox, rig_hear, NULL);
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_FAILED);
+	print_message("told: %s\n", end.why->msg);
+	assert_true(process_is_over(detached));
+	process_unwatch(detached);
+	RIG_UNTIL(rig.is_told, RIG_MS);
+	rig.is_told = false;
+	assert_int_equal(process_start(rig.sandbox, &(struct process_wish){ RIG_SH("true") },
+	                               &detached, &err),
+	                 -1);
+	process_free(process);
+	rig_wake();
+	RIG_RUN(0, "again\n", RIG_SH("echo again"));
+}
+
+static void a_deleted_sandbox_leaves_its_processes_alone(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	RIG_NEEDED();
+	process = RIG_START(RIG_SH("sleep 100"));
+	(void)RIG_START(RIG_SH("sleep 100"), .detached = true);
+	sandbox_delete(rig.sandbox, rig_hear, NULL);
+	rig_wait();
+	rig_turn(10);
+	rig_turn(10);
+	process_state(process, &end);
+	assert_int_equal(end.phase, PROCESS_FAILED);
+	process_stop(process);
+	process_detach(process);
+	process_free(process);
+	rig_make("it");
+}
+
+int main(void)
+{
+	const struct CMUnitTest all[] = {
+		TEST(a_program_reads_and_prints),
+		TEST(what_cannot_be_started_fails),
+		TEST(a_deadline_ends_a_program),
+		TEST(much_output_is_kept_in_a_file),
+		TEST(order_and_content_of_much_output_are_kept),
+		TEST(a_file_ends_when_it_is_full),
+		TEST(a_file_that_cannot_be_written_stops_nobody),
+		TEST(input_may_come_later),
+		TEST(a_program_is_stopped),
+		TEST(a_terminal_has_a_size),
+		TEST(a_detached_one_is_read_later),
+		TEST(only_some_detached_ones_stay),
+		TEST(only_one_watches),
+		TEST(the_last_line_is_shown_plainly),
+		TEST(a_script_is_run_and_removed),
+		TEST(compile_errors_are_told_apart),
+		TEST(a_missing_language_is_named),
+		TEST(files_are_written_first),
+		TEST(a_freed_one_leaves_nothing),
+		TEST(sleep_fails_what_runs),
+		TEST(a_deleted_sandbox_leaves_its_processes_alone),
+	};
+
+	return RUN_IN_RIG("process", all);
+}

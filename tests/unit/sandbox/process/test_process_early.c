@@ -1,0 +1,198 @@
+/* What is asked of a process before its program runs: it is stopped, written to, or its time is
+ * over; and what is worth keeping of those that have ended. */
+/* test.h has another thing of that name. */
+#define capture stderr_capture
+#include "unit/test.h"
+#undef capture
+
+#include "sandbox/interpreter/interpreter.h"
+#include "sandbox/process/process_internal.h"
+#include "sandbox/sandbox_internal.h"
+#include "unit/sandbox/process/process_rig.h"
+
+#define NEEDED(language)                                                                           \
+	do {                                                                                       \
+		RIG_NEEDED();                                                                      \
+		if (path_of(language) == NULL)                                                     \
+			SKIP_TEST("no " language " here");                                         \
+	} while (0)
+
+static const char *path_of(const char *name)
+{
+	ptrdiff_t i = language_find(name) - languages;
+
+	process_look_for_languages(rig.sandbox, false, rig_hear, NULL);
+	rig_wait();
+	assert_false(rig.failed);
+	return process_languages(rig.sandbox)->of[i].runner >= 0
+	               ? process_languages(rig.sandbox)->of[i].path
+	               : NULL;
+}
+
+static enum process_phase phase_of(struct process *process)
+{
+	struct process_state state;
+
+	process_state(process, &state);
+	return state.phase;
+}
+
+/* --- compilers -------------------------------------------------------------------------------- */
+
+/* A compiler that does not come to an end by itself: it reads what nobody writes. */
+static struct process *start_compiler(uint32_t deadline_ms)
+{
+	struct process *process;
+
+	RIG_RUN(0, NULL, RIG_SH("rm -f /workspace/fifo; mkfifo /workspace/fifo"));
+	process = RIG_START(RIG_CODE("c", "#include \"/workspace/fifo\"\nint main(void) {}"),
+	                    .deadline_ms = deadline_ms);
+	RIG_UNTIL(phase_of(process) == PROCESS_COMPILING, RIG_MS);
+	return process;
+}
+
+static void a_compiler_that_is_stopped_did_not_fail(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	NEEDED("c");
+	process = start_compiler(0);
+	process_stop(process);
+	end = rig_until_over(process);
+	assert_false(end.compile_failed);
+	assert_true(end.phase == PROCESS_FAILED || end.end.signal != 0 || end.end.code != 0);
+	process_free(process);
+}
+
+static void a_compiler_whose_time_is_over_did_not_fail(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	NEEDED("c");
+	process = start_compiler(500);
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_ENDED);
+	assert_true(end.end.timed_out);
+	assert_false(end.compile_failed);
+	process_free(process);
+}
+
+/* --- input ------------------------------------------------------------------------------------ */
+
+static void input_may_come_before_it_runs(void **state)
+{
+	struct process *process;
+	struct error err;
+
+	(void)state;
+	RIG_NEEDED();
+	process = RIG_START(RIG_CODE("sh", "cat"), .in = VIEW("first "), .keep_input = true);
+	assert_int_equal(phase_of(process), PROCESS_PREPARING);
+	CHECK_OK(process_write(process, VIEW("second "), &err), err);
+	CHECK_OK(process_write(process, VIEW("third"), &err), err);
+	CHECK_OK(process_end_input(process, &err), err);
+	assert_int_equal(process_write(process, VIEW("late"), &err), -1);
+	rig_check(process, 0, "first second third");
+	process_free(process);
+}
+
+/* --- spares ----------------------------------------------------------------------------------- */
+
+static struct interpreter *borrow(const char *path)
+{
+	const struct kernel_program *program = language_find("python")->kernel;
+	struct interpreter *interpreter;
+	struct error err;
+
+	CHECK_OK(kernels_borrow(rig.sandbox->processes->kernels, program, path, NULL, &interpreter,
+	                        &err),
+	         err);
+	RIG_UNTIL(interpreter_is_idle(interpreter), RIG_MS);
+	rig_turn(10); /* it comes back */
+	return interpreter;
+}
+
+static void a_spare_serves_its_own_path_only(void **state)
+{
+	struct interpreter *spare;
+	char other[160];
+
+	(void)state;
+	NEEDED("python");
+	(void)snprintf(other, sizeof other, "/.%s", path_of("python"));
+	spare = borrow(path_of("python"));
+	assert_ptr_not_equal(borrow(other), spare);
+	assert_ptr_equal(borrow(path_of("python")), spare);
+}
+
+/* --- worth keeping ---------------------------------------------------------------------------- */
+
+static bool is_worth_keeping(void)
+{
+	return processes_worth_keeping(rig.sandbox->processes);
+}
+
+static void put_to_sleep(void)
+{
+	sandbox_sleep(rig.sandbox, rig_hear, NULL);
+	rig_wait();
+}
+
+static void lost_sessions_are_worth_keeping(void **state)
+{
+	(void)state;
+	NEEDED("python");
+	sandbox_delete(rig.sandbox, rig_hear, NULL);
+	rig_wait();
+	rig_make("it");
+	assert_false(is_worth_keeping());
+	RIG_RUN(0, NULL, RIG_CODE("python", "x = 1"), .session = "s");
+	assert_false(is_worth_keeping());
+	put_to_sleep();
+	assert_true(is_worth_keeping());
+	rig_wake();
+	RIG_RUN(0, NULL, RIG_CODE("python", "y = 1"), .session = "s");
+	assert_false(is_worth_keeping());
+}
+
+static void detached_ones_are_worth_keeping_until_read(void **state)
+{
+	AUTO_BUF struct buf out, errors;
+	struct process *process;
+	uint64_t next, lost;
+
+	(void)state;
+	RIG_NEEDED();
+	buf_init(&out, 100);
+	buf_init(&errors, 100);
+	process = RIG_START(RIG_SH("echo up; read x"), .detached = true, .keep_input = true);
+	RIG_UNTIL(process_stream(process, false).total != 0, RIG_MS);
+	process_read(process, 0, 100, &out, &errors, &next, &lost);
+	put_to_sleep();
+	process_unwatch(process);
+	assert_true(is_worth_keeping());
+	process_read(process, 0, 1, &out, &errors, &next, &lost);
+	assert_true(is_worth_keeping());
+	process_read(process, next, 100, &out, &errors, &next, &lost);
+	assert_false(is_worth_keeping());
+	process_free(process);
+	rig_wake();
+}
+
+int main(void)
+{
+	const struct CMUnitTest all[] = {
+		TEST(a_compiler_that_is_stopped_did_not_fail),
+		TEST(a_compiler_whose_time_is_over_did_not_fail),
+		TEST(input_may_come_before_it_runs),
+		TEST(a_spare_serves_its_own_path_only),
+		TEST(detached_ones_are_worth_keeping_until_read),
+		TEST(lost_sessions_are_worth_keeping),
+	};
+
+	return RUN_IN_RIG("processes that begin", all);
+}

@@ -1,0 +1,88 @@
+#include "server/options/option_value.h"
+#include "unit/test.h"
+
+static void sizes_are_shown_in_the_largest_whole_unit(void **state)
+{
+	static const struct {
+		uint64_t bytes;
+		const char *want;
+	} cases[] = {
+		{ 0, "0" },           { 1, "1" },
+		{ 1023, "1023" },     { 1024, "1K" },
+		{ 1025, "1025" },     { 10485760, "10M" },
+		{ 1073741824, "1G" }, { 1536, "1536" },
+		{ 1572864, "1536K" }, { UINT64_C(1) << 40, "1024G" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char shown[24];
+
+		assert_string_equal(option_size_text(cases[i].bytes, shown, sizeof shown),
+		                    cases[i].want);
+	}
+}
+
+static void a_flag_in_text_is_a_word(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t want;
+	} cases[] = { { "1", 1 }, { "true", 1 },  { "yes", 1 },
+		      { "0", 0 }, { "false", 0 }, { "no", 0 } };
+	const struct option_spec *spec = &option_specs[OPTION_JSON];
+	struct option_value value;
+	struct error err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CHECK_OK(option_value_read(spec, cases[i].text, &value, &err), err);
+		assert_int_equal(value.number, cases[i].want);
+	}
+	CHECK_ERROR(option_value_read(spec, "maybe", &value, &err), err, ERR_INVALID,
+	            "expected true or false, got 'maybe'");
+}
+
+static void a_flag_in_json_is_a_boolean(void **state)
+{
+	const struct option_spec *spec = &option_specs[OPTION_JSON];
+	AUTO_JSON json_t *yes = json_true();
+	AUTO_JSON json_t *word = json_str("yes");
+	struct option_value value;
+	struct error err;
+
+	(void)state;
+	CHECK_OK(option_value_read_json(spec, yes, &value, &err), err);
+	assert_true(value.given);
+	assert_int_equal(value.number, 1);
+	value.number = 7;
+	CHECK_ERROR(option_value_read_json(spec, word, &value, &err), err, ERR_INVALID,
+	            "expected true or false, got the string \"yes\"");
+	assert_int_equal(value.number, 7);
+}
+
+static void texts_are_copied_when_stored(void **state)
+{
+	char text[] = "abc";
+	struct option_value value = { .given = true, .text = text };
+	struct options options = { 0 };
+
+	(void)state;
+	option_value_store(&option_specs[OPTION_NAME], &value, &options);
+	text[0] = 'x';
+	assert_string_equal(options.name, "abc");
+	options_done(&options);
+	assert_null(options.name);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(sizes_are_shown_in_the_largest_whole_unit),
+		TEST(a_flag_in_text_is_a_word),
+		TEST(a_flag_in_json_is_a_boolean),
+		TEST(texts_are_copied_when_stored),
+	};
+
+	return RUN_TESTS("server/option_value", tests);
+}

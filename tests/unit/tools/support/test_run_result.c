@@ -1,0 +1,522 @@
+/* What a run becomes as text and as structured content; which bytes are shown, and how. */
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "tools/support/run_result.h"
+#include "tools/support/run_text.h"
+#include "unit/test.h"
+
+/* --- bytes to text --- */
+
+static void output_becomes_text_that_does_no_harm(void **state)
+{
+	static const struct {
+		struct view bytes;
+		const char *want;
+	} cases[] = {
+		{ VIEW_INIT(""), "" },
+		{ VIEW_INIT("a\tb\nc"), "a\tb\nc" },
+		{ VIEW_INIT("gr\xc3\xbcn \xe2\x82\xac \xf0\x9f\x98\x80"),
+		  "gr\xc3\xbcn \xe2\x82\xac \xf0\x9f\x98\x80" },
+		{ VIEW_INIT("a\0b"), "a\xe2\x90\x80"
+		                     "b" },
+		{ VIEW_INIT("\0\0"), "\xe2\x90\x80\xe2\x90\x80" },
+		{ VIEW_INIT("a\xff"
+		            "b\xfe"),
+		  "a\xef\xbf\xbd"
+		  "b\xef\xbf\xbd" },
+		{ VIEW_INIT("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
+		{ VIEW_INIT("\x1b[31mred\x1b[0m"), "red" },
+		{ VIEW_INIT("\x1b]0;title\x07text"), "text" },
+		{ VIEW_INIT("\x1b]52;c;cm0gLXJm\x1b\\rest"), "rest" },
+		{ VIEW_INIT("a\r\nb\r\n"), "a\nb\n" },
+		{ VIEW_INIT("10%\r20%\n"), "10%\r20%\n" },
+		{ VIEW_INIT("a\x08\x07\x7f"
+		            "b"),
+		  "ab" },
+		{ VIEW_INIT("\x1b[\0mx"), "x" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO_BUF struct buf out;
+
+		buf_init(&out, run_text_room(cases[i].bytes.len));
+		run_text_clean(cases[i].bytes, &out);
+		assert_string_equal(buf_text(&out), cases[i].want);
+	}
+}
+
+static uint64_t fit(const char *head, const char *tail, uint64_t left_out, size_t max,
+                    struct buf *out)
+{
+	const struct process_stream stream = {
+		.total = strlen(head) + strlen(tail) + left_out,
+		.head = view_of(head),
+		.tail = view_of(tail),
+		.left_out = left_out,
+	};
+
+	return run_text_fit(&stream, max, out);
+}
+
+static void what_is_too_long_is_cut_between_characters(void **state)
+{
+	static const struct {
+		const char *head, *tail;
+		uint64_t left_out;
+		size_t max;
+		const char *want;
+		uint64_t missing;
+	} cases[] = {
+		{ "abc", "", 0, 3, "abc", 0 },
+		{ "abc", "def", 0, 6, "abcdef", 0 },
+		{ "gr\xc3", "\xbcn", 0, 5, "gr\xc3\xbcn", 0 },
+		{ "abcdefgh", "", 0, 4, "ab\n... 4 bytes left out ...\ngh", 4 },
+		{ "abcd", "efgh", 0, 4, "ab\n... 4 bytes left out ...\ngh", 4 },
+		{ "ab\n", "yz", 100, 10, "ab\n... 100 bytes left out ...\nyz", 100 },
+		{ "a\xc3", "\xbcz", 7, 10, "a\n... 9 bytes left out ...\nz", 9 },
+		{ "\xe2\x82\xac\xe2\x82\xac", "\xe2\x82\xac\xe2\x82\xac", 0, 9,
+		  "\xe2\x82\xac\n... 3 bytes left out ...\n\xe2\x82\xac\xe2\x82\xac", 3 },
+		{ "", "abcdef", 5, 4, "... 7 bytes left out ...\ncdef", 7 },
+		{ "abc", "def", 1, 0, "... 7 bytes left out ...\n", 7 },
+		{ "\xff\xff\xff\xff", "", 0, 6,
+		  "\xef\xbf\xbd\n... 2 bytes left out ...\n\xef\xbf\xbd", 2 },
+		{ "\x1b[31mred\x1b[0m", "", 0, 3, "red", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO_BUF struct buf out;
+
+		buf_init(&out, 4096);
+		assert_int_equal(
+		        fit(cases[i].head, cases[i].tail, cases[i].left_out, cases[i].max, &out),
+		        cases[i].missing);
+		assert_string_equal(buf_text(&out), cases[i].want);
+	}
+}
+
+static void counts_have_commas(void **state)
+{
+	char out[32];
+
+	(void)state;
+	assert_string_equal(run_text_count(0, out), "0");
+	assert_string_equal(run_text_count(999, out), "999");
+	assert_string_equal(run_text_count(1000, out), "1,000");
+	assert_string_equal(run_text_count(52428800, out), "52,428,800");
+	assert_string_equal(run_text_count(UINT64_MAX, out), "18,446,744,073,709,551,615");
+}
+
+/* --- results --- */
+
+/* A result as a test describes it. */
+struct told {
+	struct process_state state;
+	struct run_result result;
+	char *text;
+	json_t *structured;
+};
+
+static void begin(struct told *t, const char *out, const char *errors)
+{
+	*t = (struct told){ .state = { .phase = PROCESS_ENDED, .elapsed_ms = 12 } };
+	t->result = (struct run_result){
+		.state = &t->state,
+		.out = { .total = strlen(out), .head = view_of(out) },
+		.errors = { .total = strlen(errors), .head = view_of(errors) },
+		.out_bytes = strlen(out),
+		.error_bytes = strlen(errors),
+		.max = 24000,
+	};
+}
+
+static void make(struct told *t)
+{
+	run_result_make(&t->result, &t->text, &t->structured);
+}
+
+static void end(struct told *t)
+{
+	free(t->text);
+	json_decref(t->structured);
+}
+
+static const char *json_of(struct told *t, const char *key)
+{
+	static char out[4096];
+	json_t *value = json_object_get(t->structured, key);
+	AUTO_FREE char *text = NULL;
+	size_t len;
+
+	if (value == NULL)
+		return "absent";
+	text = json_write(value, &len);
+	(void)snprintf(out, sizeof out, "%s", text);
+	return out;
+}
+
+static void a_good_run_is_its_output_and_nothing_else(void **state)
+{
+	struct told t;
+	size_t len;
+
+	(void)state;
+	begin(&t, "hello\n", "");
+	make(&t);
+	assert_string_equal(t.text, "hello\n");
+	{
+		AUTO_FREE char *all = json_write(t.structured, &len);
+
+		assert_string_equal(all,
+		                    "{\"stdout\":\"hello\\n\",\"stderr\":\"\",\"exit_code\":0,"
+		                    "\"running\":false,\"duration_ms\":12,\"timed_out\":false,"
+		                    "\"truncated\":false,\"stdout_bytes\":6,\"stderr_bytes\":0}");
+	}
+	end(&t);
+}
+
+static void the_end_is_told_when_there_is_something_to_say(void **state)
+{
+	static const struct {
+		const char *out, *errors;
+		struct run_end end;
+		bool compile_failed;
+		uint32_t timeout_ms;
+		const char *want;
+	} cases[] = {
+		{ "", "", { 0 }, false, 0, "[no output; exit code 0]" },
+		{ "a", "b", { 0 }, false, 0, "a\n[stderr]\nb" },
+		{ "", "b\n", { 0 }, false, 0, "[stderr]\nb\n" },
+		{ "", "", { .code = 3 }, false, 0, "[exit code 3]" },
+		{ "a", "", { .code = 3 }, false, 0, "a\n[exit code 3]" },
+		{ "a\n",
+		  "",
+		  { .signal = 9, .note = "memory: it used more than 512 MiB" },
+		  false,
+		  0,
+		  "a\n[killed by SIGKILL: memory: it used more than 512 MiB]" },
+		{ "",
+		  "",
+		  { .note = "processes: enough" },
+		  false,
+		  0,
+		  "[no output; exit code 0: processes: enough]" },
+		{ "a", "", { .note = "processes: enough" }, false, 0, "a\n[processes: enough]" },
+		{ "", "", { .signal = 200 }, false, 0, "[killed by signal 200]" },
+		{ "",
+		  "no ;\n",
+		  { .code = 1 },
+		  true,
+		  0,
+		  "[stderr]\nno ;\n[it does not compile: exit code 1 of the compiler]" },
+		{ "a",
+		  "",
+		  { .signal = 15, .timed_out = true },
+		  false,
+		  1500,
+		  "a\n[timed out after 1.5 s: the program and all it started were ended; what it "
+		  "printed is above]" },
+		{ "",
+		  "",
+		  { .signal = 15, .timed_out = true },
+		  false,
+		  5000,
+		  "[timed out after 5 s: the program and all it started were ended; it had printed "
+		  "nothing]" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct told t;
+
+		begin(&t, cases[i].out, cases[i].errors);
+		t.state.end = cases[i].end;
+		t.state.compile_failed = cases[i].compile_failed;
+		t.result.timeout_ms = cases[i].timeout_ms;
+		make(&t);
+		assert_string_equal(t.text, cases[i].want);
+		assert_string_equal(json_of(&t, "compile_error"),
+		                    cases[i].compile_failed ? "true" : "absent");
+		if (cases[i].end.signal != 0)
+			assert_string_equal(json_of(&t, "exit_code"), "absent");
+		else
+			assert_int_equal(
+			        json_integer_value(json_object_get(t.structured, "exit_code")),
+			        cases[i].end.code);
+		end(&t);
+	}
+}
+
+static void what_was_left_out_is_named_with_its_file(void **state)
+{
+	struct told t;
+
+	(void)state;
+	begin(&t, "head\n", "");
+	t.result.out.tail = VIEW("tail\n");
+	t.result.out.left_out = 12345668;
+	t.result.out_bytes = 12345678;
+	t.result.out.file = "/workspace/.belljar/output/p3-stdout.txt";
+	make(&t);
+	assert_string_equal(t.text,
+	                    "head\n... 12345668 bytes left out ...\ntail\n[12,345,678 bytes of "
+	                    "stdout, 12,345,668 left out in the middle; the whole is in "
+	                    "/workspace/.belljar/output/p3-stdout.txt]");
+	assert_string_equal(json_of(&t, "truncated"), "true");
+	assert_string_equal(json_of(&t, "stdout_bytes"), "12345678");
+	assert_string_equal(json_of(&t, "stdout_file"),
+	                    "\"/workspace/.belljar/output/p3-stdout.txt\"");
+	assert_string_equal(json_of(&t, "files"), "[\"/workspace/.belljar/output/p3-stdout.txt\"]");
+	end(&t);
+	begin(&t, "", "x");
+	t.result.errors.tail = VIEW("y");
+	t.result.errors.left_out = 8;
+	t.result.error_bytes = 10;
+	t.result.errors.file = "/workspace/e";
+	t.result.errors.file_note = "the disk is full";
+	make(&t);
+	assert_string_equal(t.text,
+	                    "[stderr]\nx\n... 8 bytes left out ...\ny\n[10 bytes of stderr, 8 left "
+	                    "out in the middle; /workspace/e has a part of it: the disk is full]");
+	assert_string_equal(json_of(&t, "note"), "\"the disk is full\"");
+	end(&t);
+	begin(&t, "all of it", "");
+	t.result.out.file = "/workspace/o";
+	make(&t);
+	assert_string_equal(t.text, "all of it");
+	assert_string_equal(json_of(&t, "stdout_file"), "absent");
+	end(&t);
+}
+
+static char *letters(char letter, size_t count)
+{
+	char *text = mem_new(count + 1);
+
+	memset(text, letter, count);
+	return text;
+}
+
+static size_t count_of(const char *text, char letter)
+{
+	size_t count = 0;
+
+	for (; *text != '\0'; text++)
+		count += *text == letter;
+	return count;
+}
+
+/* Each has a third for sure; what one does not need is the others'. */
+static void an_answer_is_never_longer_than_allowed(void **state)
+{
+	static const size_t sizes[] = { 0, 100, 9000, 30000, 200000 };
+	AUTO_FREE char *trace = letters('T', 100000);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		for (size_t j = 0; j < ARRAY_LEN(sizes); j++) {
+			for (size_t k = 0; k < 2; k++) {
+				AUTO_FREE char *out = letters('O', sizes[i]);
+				AUTO_FREE char *errors = letters('E', sizes[j]);
+				struct told t;
+				size_t third = (24000 - 1500) / 3 - 100;
+
+				begin(&t, out, errors);
+				t.state.error_name = k != 0 ? "ValueError" : NULL;
+				t.state.error_message = "no";
+				t.state.error_traceback = k != 0 ? trace : NULL;
+				make(&t);
+				assert_true(strlen(t.text) <= 24000);
+				assert_true(count_of(t.text, 'O') >=
+				            (sizes[i] < third ? sizes[i] : third));
+				assert_true(count_of(t.text, 'E') >=
+				            (sizes[j] < third ? sizes[j] : third));
+				assert_true(k == 0 || count_of(t.text, 'T') >= third);
+				if (sizes[i] == 0 && k == 0 && sizes[j] > 24000)
+					assert_true(count_of(t.text, 'E') > 20000);
+				if (sizes[j] == 0 && k == 0 && sizes[i] > 24000)
+					assert_true(count_of(t.text, 'O') > 20000);
+				end(&t);
+			}
+		}
+	}
+}
+
+static void a_cell_tells_values_and_exceptions(void **state)
+{
+	struct process_shown shown[] = {
+		{ .mime = "text/plain", .text = (char[]){ "42" }, .text_len = 2 },
+		{ .mime = "text/html", .text = (char[]){ "<b>x</b>" }, .text_len = 8 },
+		{ .mime = "image/png", .path = (char[]){ "/workspace/.belljar/figure-1.png" } },
+		{ .mime = "image/svg+xml", .path = (char[]){ "/workspace/.belljar/a.svg" } },
+	};
+	const char *unshown[] = { NULL, NULL, "not shown: too large", NULL };
+	struct told t;
+
+	(void)state;
+	begin(&t, "printed", "");
+	t.result.session = "s";
+	t.result.unshown = unshown;
+	t.state.shown = shown;
+	t.state.shown_count = ARRAY_LEN(shown);
+	t.state.end.code = 1;
+	t.state.error_name = "ZeroDivisionError";
+	t.state.error_message = "division by zero";
+	t.state.error_traceback = "Traceback:\n\x1b[31mZeroDivisionError\x1b[0m\n";
+	make(&t);
+	assert_string_equal(t.text,
+	                    "printed\n42\n[text/html]\n<b>x</b>\n[picture: "
+	                    "/workspace/.belljar/figure-1.png (not shown: too large)]\n[picture: "
+	                    "/workspace/.belljar/a.svg]\nTraceback:\nZeroDivisionError\n");
+	assert_string_equal(json_of(&t, "values"),
+	                    "[{\"mime\":\"text/plain\",\"text\":\"42\"},{\"mime\":\"text/html\","
+	                    "\"text\":\"<b>x</b>\"},{\"mime\":\"image/png\",\"path\":\"/workspace/"
+	                    ".belljar/figure-1.png\"},{\"mime\":\"image/svg+xml\",\"path\":\"/"
+	                    "workspace/.belljar/a.svg\"}]");
+	assert_string_equal(json_of(&t, "error"),
+	                    "{\"name\":\"ZeroDivisionError\",\"message\":\"division by zero\","
+	                    "\"traceback\":\"Traceback:\\nZeroDivisionError\\n\"}");
+	assert_string_equal(json_of(&t, "exit_code"), "1");
+	assert_string_equal(json_of(&t, "session"), "\"s\"");
+	end(&t);
+	t.result.unshown = NULL;
+	make(&t);
+	assert_non_null(strstr(t.text, "figure-1.png (read_file shows it)]"));
+	end(&t);
+}
+
+static void a_cell_without_output_says_so(void **state)
+{
+	struct told t;
+
+	(void)state;
+	begin(&t, "", "");
+	t.result.session = "s";
+	make(&t);
+	assert_string_equal(t.text, "[no output]");
+	end(&t);
+	t.state.state_is_lost = true;
+	make(&t);
+	assert_string_equal(t.text, "[no output]\n[the session's state is lost, and the next call "
+	                            "with it begins anew: its interpreter ended]");
+	assert_string_equal(json_of(&t, "state_lost"), "true");
+	assert_string_equal(json_of(&t, "note"), "\"its interpreter ended\"");
+	end(&t);
+	t.state.state_was_lost = true;
+	t.state.why_lost = "it exited with code 3";
+	t.state.end = (struct run_end){ .signal = 9, .timed_out = true };
+	t.result.timeout_ms = 2000;
+	make(&t);
+	assert_string_equal(
+	        t.text,
+	        "[timed out after 2 s: the cell did not heed an interrupt, and was killed; it had "
+	        "printed nothing]\n[the session's state was lost before this ran, and it began "
+	        "anew: "
+	        "it exited with code 3]\n[the session's state is lost, and the next call with it "
+	        "begins anew: its interpreter was killed]");
+	assert_string_equal(json_of(&t, "note"),
+	                    "\"it exited with code 3; its interpreter was killed\"");
+	end(&t);
+	t.state.state_is_lost = false;
+	t.state.end = (struct run_end){ .timed_out = true };
+	make(&t);
+	assert_string_equal(t.text,
+	                    "[timed out after 2 s: the cell was interrupted; it had printed "
+	                    "nothing]\n[the session's state was lost before this ran, and it "
+	                    "began anew: it exited with code 3]");
+	end(&t);
+}
+
+static void what_still_runs_says_how_to_go_on(void **state)
+{
+	struct told t;
+
+	(void)state;
+	begin(&t, "so far", "");
+	t.state.phase = PROCESS_RUNNING;
+	t.result.process = "p7";
+	t.result.next = 6;
+	make(&t);
+	assert_string_equal(t.text, "so far\n[running as p7: for more call process_output "
+	                            "{\"process\":\"p7\",\"since\":6,\"wait_s\":30}]");
+	assert_string_equal(json_of(&t, "running"), "true");
+	assert_string_equal(json_of(&t, "process"), "\"p7\"");
+	assert_string_equal(json_of(&t, "next"), "6");
+	assert_string_equal(json_of(&t, "exit_code"), "absent");
+	end(&t);
+	t.state.phase = PROCESS_ENDED;
+	t.result.has_more = true;
+	t.result.lost = 1000;
+	make(&t);
+	assert_string_equal(t.text,
+	                    "... 1000 bytes before this are not kept any more ...\nso far\n[p7 has "
+	                    "ended, and there is more to read: call process_output "
+	                    "{\"process\":\"p7\",\"since\":6}]");
+	assert_string_equal(json_of(&t, "more"), "true");
+	assert_string_equal(json_of(&t, "truncated"), "true");
+	end(&t);
+}
+
+static void without_an_end_the_reason_is_told(void **state)
+{
+	struct error why = { .msg = "the sandbox has ended: memory" };
+	struct told t;
+
+	(void)state;
+	begin(&t, "before", "");
+	t.state.phase = PROCESS_FAILED;
+	t.state.why = &why;
+	t.result.remark = "it had ended before";
+	make(&t);
+	assert_string_equal(t.text,
+	                    "before\n[it ended without an exit code: the sandbox has ended: "
+	                    "memory]\n[it had ended before]");
+	assert_string_equal(json_of(&t, "note"),
+	                    "\"the sandbox has ended: memory; it had ended before\"");
+	end(&t);
+}
+
+/* Every member that is ever set is in the schema. */
+static void the_table_has_every_member(void **state)
+{
+	struct process_shown shown = { .mime = "image/png", .path = (char[]){ "/x" } };
+	const char *key;
+	json_t *value;
+	struct told t;
+
+	(void)state;
+	begin(&t, "a", "b");
+	t.state.shown = &shown;
+	t.state.shown_count = 1;
+	t.state.error_name = t.state.error_message = t.state.error_traceback = "x";
+	t.state.state_is_lost = t.state.compile_failed = true;
+	t.result.out.file = t.result.errors.file = "/f";
+	t.result.process = t.result.session = t.result.sandbox = "p";
+	make(&t);
+	json_object_foreach (t.structured, key, value)
+		assert_non_null(param_find(run_result_output, key));
+	for (const struct param *p = run_result_output; p->type != PARAM_END; p++)
+		assert_true(!p->required || json_has(t.structured, p->name));
+	end(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(output_becomes_text_that_does_no_harm),
+		TEST(what_is_too_long_is_cut_between_characters),
+		TEST(counts_have_commas),
+		TEST(a_good_run_is_its_output_and_nothing_else),
+		TEST(the_end_is_told_when_there_is_something_to_say),
+		TEST(what_was_left_out_is_named_with_its_file),
+		TEST(an_answer_is_never_longer_than_allowed),
+		TEST(a_cell_tells_values_and_exceptions),
+		TEST(a_cell_without_output_says_so),
+		TEST(what_still_runs_says_how_to_go_on),
+		TEST(without_an_end_the_reason_is_told),
+		TEST(the_table_has_every_member),
+	};
+
+	return RUN_TESTS("tools/run_result", tests);
+}
