@@ -75,6 +75,8 @@ PARTS   := $(filter-out src/cli/main.c src/agent/main.c src/engine/filter/filter
 AGENT   := $(filter $(addprefix src/,agent/% wire/% base/%),$(SOURCES))
 FIXTURE := $(sort $(wildcard tests/fixture/*.c))
 UNITS   := $(sort $(shell find tests/unit -name 'test_*.c'))
+# What unit tests share; the linker takes what a test uses.
+RIGS    := $(sort $(shell find tests/unit -name '*.c' ! -name 'test_*'))
 FUZZERS := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # The conformance fixture links the protocol pillar and nothing else.
 PILLAR  := $(filter $(addprefix src/,base/% json/% loop/% mcp/% transport/%),$(PARTS))
@@ -199,7 +201,11 @@ build/%_bench: build/obj/tests/bench/%_bench.o build/parts.a
 	$(say) LINK $@
 	$(Q)$(CC) $(LINKED) $^ $(LIB_LDLIBS) -o $@
 
-build/san/unit/%: build/san/obj/tests/unit/%.o build/san/parts.a
+build/san/rigs.a: $(RIGS:%.c=build/san/obj/%.o)
+	$(say) AR $@
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+build/san/unit/%: build/san/obj/tests/unit/%.o build/san/rigs.a build/san/parts.a
 	$(say) LINK $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(SANITIZED) $^ $(LIB_LDLIBS) -lcmocka -o $@
