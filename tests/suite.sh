@@ -1,8 +1,10 @@
 #!/bin/sh
-# suite.sh SECONDS NAME COMMAND... - one suite of run.sh: its line, and its whole output if it fails.
+# suite.sh SECONDS NAME COMMAND... - runs one suite for run.sh and prints one line with its counts and
+# its time, elapsed and of the processor, or the suite's whole output if a test failed.
 #
-# The results are on the command's stdout (TAP). What was counted goes to build/suites/NAME.counts as
-# "passed failed". Everything is said in one piece, for suites run side by side.
+# The command prints TAP on stdout and is killed after SECONDS. The counts go to
+# build/suites/NAME.counts as "passed failed". The output is printed by one write, because
+# suites run side by side.
 set -u
 
 limit=$1
@@ -10,9 +12,14 @@ name=$2
 shift 2
 out=build/suites/$(echo "$name" | tr ' /' '__')
 echo 0 1 >"$out.counts"
+began=$(date +%s)
 status=0
 timeout -k 10 "$limit" "$@" >"$out.tap" 2>"$out.err" </dev/null || status=$?
 
+# The second line of `times` is that of the children: "0m1.230s 0m0.450s".
+cpu=$(times | awk 'NR == 2 { n = split($0, t, /[ms ]+/)
+  printf "%.0f", t[1] * 60 + t[2] + t[3] * 60 + t[4] }')
+took="$(($(date +%s) - began)) s, $cpu s of processor"
 # shellcheck disable=SC2046 # fields
 set -- $(awk -v status="$status" -f tests/tap.awk "$out.tap")
 passed=$1
@@ -24,7 +31,7 @@ echo "$passed $failed" >"$out.counts"
 counts="$passed passed"
 [ "$failed" -eq 0 ] || counts="$counts, $failed failed"
 [ "$skipped" -eq 0 ] || counts="$counts, $skipped SKIPPED"
-counts="$counts${*:+; the suite $*}"
+counts="$counts${*:+; the suite $*}; $took"
 {
   if [ "$failed" -gt 0 ]; then
     cat "$out.tap" "$out.err"

@@ -40,16 +40,16 @@ is 'a user runs out of memory, and is told' "$said" \
 said=$(sh tests/vm/as.sh tester "$belljar" exec cat /proc/self/cgroup)
 is 'a sandbox sees no group but its own' "$said" '0::/'
 
-unit engine/test_cgroup
-unit engine/test_cgroup_text
-unit engine/test_spawner
+unit engine/native/cgroup/test_cgroup
+unit engine/native/cgroup/test_cgroup_text
+unit engine/native/spawner/test_spawner
 
 # A file system with project quotas: here the limit is exact.
 truncate -s 200M /tmp/quota.img
 mkfs.ext4 -q -O quota,project -E quotatype=prjquota /tmp/quota.img
 mkdir -p /mnt/quota
 mount -o loop,prjquota /tmp/quota.img /mnt/quota
-BELLJAR_TEST_QUOTA=/mnt/quota unit engine/test_disk
+BELLJAR_TEST_QUOTA=/mnt/quota unit engine/native/usage/test_disk
 # shellcheck disable=SC2016 # for the shell inside
 full='head -c 100M /dev/zero >f 2>/dev/null; size=$(stat -c %s f); [ "$size" -gt 3000000 ] && [ "$size" -lt 4200000 ] && echo exact; exit 1'
 said=$(sh tests/vm/as.sh root "$belljar" exec --state-dir /mnt/quota --disk 4M sh -c "$full" 2>&1)
