@@ -36,7 +36,7 @@ void out_commit(struct out *out, const struct wire_frame *frame)
 void out_message(struct out *out, const struct wire_message *message, uint32_t stream,
                  uint8_t channel)
 {
-	struct buf buf = buf_over(out->bytes + out->end, OUT_SIZE - out->end);
+	struct buf buf = buf_fixed(out->bytes + out->end, OUT_SIZE - out->end);
 	struct error err;
 
 	if (wire_encode(message, stream, channel, &buf, &err) < 0)

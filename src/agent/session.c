@@ -42,8 +42,8 @@ void session_hello(struct agent *agent)
 {
 	char group_bytes[WIRE_GROUPS_MAX * 4 + 1];
 	char limit_bytes[WIRE_LIMITS_MAX * WIRE_LIMIT_SIZE + 1];
-	struct buf groups = buf_over(group_bytes, sizeof group_bytes);
-	struct buf limits = buf_over(limit_bytes, sizeof limit_bytes);
+	struct buf groups = buf_fixed(group_bytes, sizeof group_bytes);
+	struct buf limits = buf_fixed(limit_bytes, sizeof limit_bytes);
 	struct wire_message message = { .type = WIRE_HELLO };
 	struct utsname name = { .release = "" };
 

@@ -80,7 +80,7 @@ int buf_printf(struct buf *buf, struct error *err, const char *fmt, ...)
 	return 0;
 }
 
-void buf_cut(struct buf *buf, size_t len)
+void buf_truncate(struct buf *buf, size_t len)
 {
 	assert(len <= buf->len);
 	buf->len = len;

@@ -23,7 +23,7 @@ struct buf {
 void buf_init(struct buf *buf, size_t max);
 /* Over memory that is somebody else's, terminator included: it never grows, buf_done() is not for
  * it. */
-static inline struct buf buf_over(char *ptr, size_t size)
+static inline struct buf buf_fixed(char *ptr, size_t size)
 {
 	return (struct buf){ .ptr = ptr, .cap = size, .max = size - 1 };
 }
@@ -38,7 +38,7 @@ MUST_CHECK int buf_add(struct buf *buf, struct view bytes, struct error *err);
 MUST_CHECK int buf_printf(struct buf *buf, struct error *err, const char *fmt, ...)
         PRINTF_LIKE(3, 4);
 
-void buf_clear(struct buf *buf);           /* empty; keeps at most 64 KiB allocated */
-void buf_cut(struct buf *buf, size_t len); /* keeps the first len bytes */
+void buf_clear(struct buf *buf);                /* empty; keeps at most 64 KiB allocated */
+void buf_truncate(struct buf *buf, size_t len); /* keeps the first len bytes */
 struct view buf_view(const struct buf *buf);
 const char *buf_text(const struct buf *buf); /* terminated; "" while empty */

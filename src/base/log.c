@@ -49,7 +49,7 @@ void log_line(enum log_level level, const char *fmt, ...)
 	(void)vsnprintf(text, sizeof text, fmt, args);
 	va_end(args);
 	len = snprintf(line, sizeof line, "%s belljar %s: %s\n", clock_text(now), words[level],
-	               utf8_show(view_of(text), shown, sizeof shown));
+	               utf8_escape(view_of(text), shown, sizeof shown));
 	written = write(STDERR_FILENO, line, (size_t)len);
 	(void)written;
 }

@@ -28,7 +28,7 @@ static int refuse(const char *text, const char *what, uint64_t min, uint64_t max
 	char shown[64];
 
 	return error_set(err, ERR_INVALID, "expected %s from %" PRIu64 " to %" PRIu64 ", got '%s'",
-	                 what, min, max, utf8_show(view_of(text), shown, sizeof shown));
+	                 what, min, max, utf8_escape(view_of(text), shown, sizeof shown));
 }
 
 int num_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret, struct error *err)

@@ -102,7 +102,7 @@ static int find_outside(struct cp *cp, struct error *err)
 	bool exists;
 	char *slash, shown[256];
 
-	(void)utf8_show(view_of(cp->outside), shown, sizeof shown);
+	(void)utf8_escape(view_of(cp->outside), shown, sizeof shown);
 	exists = stat(cp->outside, &st) == 0;
 	if (!exists && (errno != ENOENT || !cp->is_out))
 		return error_sys(err, "'%s'", shown);
@@ -125,11 +125,11 @@ static void tell(const struct cp *cp, const struct copy_result *result)
 	const struct transfer_result *moved = &result->moved;
 	char to[512], first[300], directory[512];
 
-	(void)utf8_show(view_of(result->target), to, sizeof to);
+	(void)utf8_escape(view_of(result->target), to, sizeof to);
 	(void)fprintf(stderr, "belljar: %" PRIu64 " %s, %" PRIu64 " bytes, to %s%s%s\n",
 	              moved->entries, moved->entries == 1 ? "entry" : "entries", moved->bytes,
-	              cp->is_out ? utf8_show(view_of(host_use_directory(cp->use)), directory,
-	                                     sizeof directory)
+	              cp->is_out ? utf8_escape(view_of(host_use_directory(cp->use)), directory,
+	                                       sizeof directory)
 	                         : cp->name,
 	              cp->is_out ? "/" : ":", to);
 	if (moved->skipped != 0)
@@ -138,7 +138,7 @@ static void tell(const struct cp *cp, const struct copy_result *result)
 		              " skipped (links that lead out, devices, what may "
 		              "not be read), the first is '%s'\n",
 		              moved->skipped,
-		              utf8_show(view_of(moved->first_skipped), first, sizeof first));
+		              utf8_escape(view_of(moved->first_skipped), first, sizeof first));
 }
 
 static void on_copied(void *ctx, const struct copy_result *result, const struct error *why)
@@ -236,7 +236,7 @@ static int check_state(const struct cp *cp, const char *state, struct error *err
 	return error_set(
 	        err, ERR_INVALID,
 	        "'%s': belljar's own state is there, or in it: sandboxes must not get at it",
-	        utf8_show(view_of(cp->path), shown, sizeof shown));
+	        utf8_escape(view_of(cp->path), shown, sizeof shown));
 }
 
 static enum verb_result run_cp(struct cp *cp, const struct verb_call *call, struct error *err)

@@ -71,9 +71,9 @@ static void print_lines(const struct rows *rows)
 
 		(void)snprintf(took, sizeof took, "%.3f s", (double)row->duration_ms / 1000);
 		out(LINE, records_when(row->started_s, when),
-		    utf8_show(view_of(row->sandbox), id, sizeof id), took,
-		    utf8_show(view_of(row->outcome), outcome, sizeof outcome),
-		    utf8_show(view_of(row->what), what, sizeof what));
+		    utf8_escape(view_of(row->sandbox), id, sizeof id), took,
+		    utf8_escape(view_of(row->outcome), outcome, sizeof outcome),
+		    utf8_escape(view_of(row->what), what, sizeof what));
 	}
 }
 

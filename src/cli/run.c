@@ -36,8 +36,8 @@ static enum verb_result refuse_verb(const char *name, struct error *err)
 	char shown[80];
 
 	for (size_t i = 0; (known = verb_name_at(i)) != NULL; i++)
-		nearest_offer(&best, name, known);
-	(void)utf8_show(view_of(name), shown, sizeof shown);
+		nearest_consider(&best, name, known);
+	(void)utf8_escape(view_of(name), shown, sizeof shown);
 	if (best.name != NULL)
 		(void)error_set(err, ERR_INVALID, "unknown verb '%s'; did you mean '%s'?", shown,
 		                best.name);
@@ -70,9 +70,9 @@ static int refuse_operand(const struct verb *verb, const char *operand, struct e
 	char shown[80], list[160] = "";
 	size_t used = 0;
 
-	(void)utf8_show(view_of(operand), shown, sizeof shown);
+	(void)utf8_escape(view_of(operand), shown, sizeof shown);
 	for (size_t i = 0; (known = verb->operand_choice(i)) != NULL; i++) {
-		nearest_offer(&best, operand, known);
+		nearest_consider(&best, operand, known);
 		if (used < sizeof list)
 			used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
 			                         i != 0 ? ", " : "", known);
@@ -99,7 +99,7 @@ static int check_operands(const struct command *command, const struct option_arg
 	char shown[80];
 
 	if (args->operand_count > allowed && !verb->operand_rest) {
-		(void)utf8_show(view_of(args->operands[allowed]), shown, sizeof shown);
+		(void)utf8_escape(view_of(args->operands[allowed]), shown, sizeof shown);
 		if (command->bare)
 			return error_set(err, ERR_INVALID,
 			                 "unexpected argument '%s'; a verb comes first", shown);

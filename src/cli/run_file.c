@@ -58,7 +58,7 @@ static int choose_language(struct code *code, struct error *err)
 		code->language = language_find(wanted);
 		if (code->language == NULL)
 			return error_set(err, ERR_INVALID, "--language: '%s' is none of %s",
-			                 utf8_show(view_of(wanted), shown, sizeof shown), names);
+			                 utf8_escape(view_of(wanted), shown, sizeof shown), names);
 		return 0;
 	}
 	if (code->from_stdin)
@@ -71,7 +71,7 @@ static int choose_language(struct code *code, struct error *err)
 		return error_set(err, ERR_INVALID,
 		                 "'%s': the name does not tell the language: say --language, one "
 		                 "of %s",
-		                 utf8_show(view_of(file), shown, sizeof shown), names);
+		                 utf8_escape(view_of(file), shown, sizeof shown), names);
 	return 0;
 }
 
@@ -82,7 +82,7 @@ static int read_code(struct code *code, struct error *err)
 	char chunk[CHUNK], shown[120];
 	ssize_t n;
 
-	(void)utf8_show(view_of(file), shown, sizeof shown);
+	(void)utf8_escape(view_of(file), shown, sizeof shown);
 	if (!code->from_stdin) {
 		opened = open(file, O_RDONLY | O_CLOEXEC);
 		if (opened < 0)
@@ -110,7 +110,7 @@ static const char *fill(struct code *code, const char *arg)
 {
 	const struct language_place place = { code->found, code->file, code->dir, code->out };
 	char text[512] = "";
-	struct buf filled = buf_over(text, sizeof text);
+	struct buf filled = buf_fixed(text, sizeof text);
 	struct error full; /* it is large enough for what a table holds */
 
 	(void)!language_argument(arg, &place, &filled, &full);

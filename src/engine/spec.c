@@ -109,7 +109,7 @@ static bool is_clean(const char *path)
 {
 	size_t len = strlen(path);
 
-	if (path[0] != '/' || !utf8_valid(view_of(path)))
+	if (path[0] != '/' || !utf8_is_valid(view_of(path)))
 		return false;
 	for (const char *at = path; *at != '\0'; at++)
 		if ((unsigned char)*at < ' ' || *at == 0x7f)
@@ -145,7 +145,7 @@ static int check_target(const char target[SPEC_TARGET_MAX + 1], unsigned number,
 	if (memchr(target, '\0', SPEC_TARGET_MAX + 1) == NULL)
 		return error_set(err, ERR_INVALID, "the target of mount %u is longer than %d bytes",
 		                 number, SPEC_TARGET_MAX);
-	(void)utf8_show(view_of(target), shown, sizeof shown);
+	(void)utf8_escape(view_of(target), shown, sizeof shown);
 	if (!is_clean(target))
 		return error_set(err, ERR_INVALID,
 		                 "the target of mount %u, '%s', must begin with '/' and have no "

@@ -37,7 +37,7 @@ static char *mend(struct view text, size_t *ret_len)
 	char *out = mended;
 
 	while (text.len != 0) {
-		size_t n = utf8_char(text);
+		size_t n = utf8_char_len(text);
 		size_t step = n != 0 ? n : 1;
 
 		memcpy(out, n != 0 ? text.ptr : replacement, n != 0 ? n : 3);
@@ -56,7 +56,7 @@ json_t *json_str_view(struct view text)
 
 	if (text.len == 0)
 		return must(json_string(""));
-	if (utf8_valid(text))
+	if (utf8_is_valid(text))
 		return must(json_stringn_nocheck(text.ptr, text.len));
 	mended = mend(text, &len);
 	return must(json_stringn_nocheck(mended, len));

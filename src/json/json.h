@@ -38,7 +38,7 @@ MUST_CHECK int json_read(struct view text, const struct json_limits *limits, jso
 
 /* Borrowed; NULL if absent or of another type. Text with a NUL inside is no C string, and
  * counts as another type: cut short it could pass for something else. */
-const char *json_plain(const json_t *value);
+const char *json_as_text(const json_t *value);
 const char *json_text(const json_t *object, const char *key);
 json_t *json_member(const json_t *object, const char *key, json_type type);
 bool json_has(const json_t *object, const char *key);

@@ -21,7 +21,7 @@ static int refuse_parse(struct view text, const json_error_t *why, struct error 
 	enum json_error_code code = json_error_code(why);
 	char shown[160];
 
-	(void)utf8_show(view_of(why->text), shown, sizeof shown);
+	(void)utf8_escape(view_of(why->text), shown, sizeof shown);
 	if (code == json_error_duplicate_key || code == json_error_numeric_overflow ||
 	    code == json_error_null_byte_in_key)
 		return error_set(err, ERR_INVALID, "%s", shown);
@@ -68,7 +68,7 @@ json_t *json_member(const json_t *object, const char *key, json_type type)
 	return value != NULL && json_typeof(value) == type ? value : NULL;
 }
 
-const char *json_plain(const json_t *value)
+const char *json_as_text(const json_t *value)
 {
 	const char *text = json_string_value(value);
 
@@ -77,7 +77,7 @@ const char *json_plain(const json_t *value)
 
 const char *json_text(const json_t *object, const char *key)
 {
-	return json_plain(json_object_get(object, key));
+	return json_as_text(json_object_get(object, key));
 }
 
 bool json_has(const json_t *object, const char *key)
@@ -109,7 +109,7 @@ const char *json_describe(const json_t *value, char *out, size_t size)
 
 	switch (json_typeof(value)) {
 	case JSON_STRING:
-		(void)utf8_show(
+		(void)utf8_escape(
 		        (struct view){ json_string_value(value), json_string_length(value) }, shown,
 		        sizeof shown);
 		(void)snprintf(out, size, "the string \"%s\"", shown);

@@ -124,15 +124,15 @@ static void read_line(struct view line, struct language_found *ret)
 	ret->of[language].runner = (signed char)runner;
 	memcpy(ret->of[language].path, path.ptr, path.len);
 	ret->of[language].path[path.len] = '\0';
-	(void)utf8_show(view_trim(version), ret->of[language].version,
-	                sizeof(ret->of[language].version));
+	(void)utf8_escape(view_trim(version), ret->of[language].version,
+	                  sizeof(ret->of[language].version));
 }
 
 int language_missing(const struct language_found *found, const struct language *language,
                      struct error *err)
 {
 	char names[320] = "";
-	struct buf list = buf_over(names, sizeof names);
+	struct buf list = buf_fixed(names, sizeof names);
 	struct error full;
 
 	for (size_t i = 0; i < language_count; i++)

@@ -105,7 +105,7 @@ int loop_new(struct loop **ret, struct error *err)
 	return 0;
 }
 
-void loop_settle(struct loop *loop)
+void loop_run_deferred(struct loop *loop)
 {
 	while (!list_is_empty(&loop->deferred))
 		run_deferred(-1, 0, loop);
@@ -116,7 +116,7 @@ struct loop *loop_free(struct loop *loop)
 {
 	if (loop == NULL)
 		return NULL;
-	loop_settle(loop);
+	loop_run_deferred(loop);
 	event_free(loop->defer);
 	event_base_free(loop->base);
 	free(loop);

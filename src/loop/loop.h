@@ -28,7 +28,7 @@ void loop_stop(struct loop *loop); /* after the callbacks that are due now */
 void loop_defer(struct loop *loop, loop_fn *fn, void *ctx);
 /* Runs what is deferred, and what that defers, now: for whoever is about to free what the calls
  * are about. Not from within a callback. */
-void loop_settle(struct loop *loop);
+void loop_run_deferred(struct loop *loop);
 
 /* One-shot; start again to repeat. Starting a running timer moves it. */
 struct loop_timer *loop_timer_new(struct loop *loop, loop_fn *fn, void *ctx) RETURNS_NONNULL;

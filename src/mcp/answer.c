@@ -27,7 +27,7 @@ static json_t *as_text(json_t *structured)
 	return content;
 }
 
-void mcp_answer(struct mcp_call *call, json_t *content, json_t *structured)
+void mcp_respond_content(struct mcp_call *call, json_t *content, json_t *structured)
 {
 	json_t *result = json_obj();
 
@@ -41,7 +41,7 @@ void mcp_answer(struct mcp_call *call, json_t *content, json_t *structured)
 	call_reply(call, result);
 }
 
-void mcp_answer_failure(struct mcp_call *call, const struct error *err)
+void mcp_respond_tool_error(struct mcp_call *call, const struct error *err)
 {
 	json_t *result, *content;
 
@@ -74,19 +74,19 @@ static void answer_contents(struct mcp_call *call, const char *mime_type, const 
 	call_reply(call, result);
 }
 
-void mcp_answer_text(struct mcp_call *call, const char *mime_type, struct view text)
+void mcp_respond_text(struct mcp_call *call, const char *mime_type, struct view text)
 {
 	answer_contents(call, mime_type, "text", json_str_view(text));
 }
 
-void mcp_answer_blob(struct mcp_call *call, const char *mime_type, struct view bytes)
+void mcp_respond_blob(struct mcp_call *call, const char *mime_type, struct view bytes)
 {
 	AUTO_FREE char *encoded = base64_encode(bytes);
 
 	answer_contents(call, mime_type, "blob", json_str(encoded));
 }
 
-void mcp_answer_messages(struct mcp_call *call, const char *description, json_t *messages)
+void mcp_respond_messages(struct mcp_call *call, const char *description, json_t *messages)
 {
 	json_t *result = json_obj();
 	json_t *message;

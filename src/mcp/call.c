@@ -208,7 +208,7 @@ void call_handle(struct mcp_call *call, const struct param *params, size_t args_
 	call->arguments = json_incref(arguments);
 	if (param_decode(params, arguments, &call->arena, args, &err) < 0 ||
 	    handler(call, args, &err) < 0)
-		mcp_answer_failure(call, &err);
+		mcp_respond_tool_error(call, &err);
 }
 
 void mcp_call_on_cancel(struct mcp_call *call, mcp_cancel_fn *fn, void *ctx)

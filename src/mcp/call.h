@@ -49,11 +49,11 @@ void mcp_call_log(struct mcp_call *call, enum mcp_level level, const char *logge
 /* --- answering; all take over the JSON they are given --- */
 
 /* A tool's result. content: an array of blocks; NULL: the structured value as text. */
-void mcp_answer(struct mcp_call *call, json_t *content, json_t *structured);
+void mcp_respond_content(struct mcp_call *call, json_t *content, json_t *structured);
 /* A tool's own failure, as a result the model reads. */
-void mcp_answer_failure(struct mcp_call *call, const struct error *err);
+void mcp_respond_tool_error(struct mcp_call *call, const struct error *err);
 /* A resource's contents. */
-void mcp_answer_text(struct mcp_call *call, const char *mime_type, struct view text);
-void mcp_answer_blob(struct mcp_call *call, const char *mime_type, struct view bytes);
+void mcp_respond_text(struct mcp_call *call, const char *mime_type, struct view text);
+void mcp_respond_blob(struct mcp_call *call, const char *mime_type, struct view bytes);
 /* A prompt: an array of messages. */
-void mcp_answer_messages(struct mcp_call *call, const char *description, json_t *messages);
+void mcp_respond_messages(struct mcp_call *call, const char *description, json_t *messages);

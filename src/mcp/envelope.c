@@ -29,7 +29,7 @@ json_t *envelope_progress_token(const json_t *params)
 static bool version_ok(const json_t *value, struct envelope *ret)
 {
 	(void)ret;
-	return json_plain(value) != NULL;
+	return json_as_text(value) != NULL;
 }
 
 static bool capabilities_ok(const json_t *value, struct envelope *ret)
@@ -46,7 +46,7 @@ static bool client_info_ok(const json_t *value, struct envelope *ret)
 
 static bool level_ok(const json_t *value, struct envelope *ret)
 {
-	const char *name = json_plain(value);
+	const char *name = json_as_text(value);
 
 	return name != NULL && mcp_level_find(name, &ret->level);
 }

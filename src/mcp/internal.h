@@ -34,7 +34,7 @@ struct mcp_session {
 	struct list node;
 	struct mcp_server *server;
 	struct mcp_sink *sink;
-	enum mcp_revision revision; /* of the handshake; MCP_ASSUMED before it */
+	enum mcp_revision revision; /* of the handshake; MCP_DEFAULT_REVISION before it */
 	bool is_ready;              /* the handshake is over: notifications are welcome */
 	enum mcp_level level;       /* of log messages, outside the stateless era */
 	json_t *subscriptions;      /* object: the URIs are the keys */

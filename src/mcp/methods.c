@@ -67,7 +67,7 @@ static void refuse_unknown(struct mcp_call *call)
 		return;
 	}
 	call_refuse(call, RPC_METHOD_NOT_FOUND, NULL, "method '%s' is not known in revision %s",
-	            utf8_show(view_of(call->method), shown, sizeof shown),
+	            utf8_escape(view_of(call->method), shown, sizeof shown),
 	            mcp_revision_name(call->revision));
 }
 
@@ -97,7 +97,7 @@ static void refuse_version(struct mcp_call *call, const struct envelope *env)
 	                 utf8_prefix(env->version, strlen(env->version), RPC_ID_MAX) }));
 	call_refuse(call, RPC_UNSUPPORTED_VERSION, data,
 	            "protocol version '%s' is not supported without a handshake; %s is",
-	            utf8_show(view_of(env->version), shown, sizeof shown),
+	            utf8_escape(view_of(env->version), shown, sizeof shown),
 	            mcp_revision_name(MCP_FIRST_STATELESS));
 }
 

@@ -17,7 +17,8 @@ enum mcp_revision {
 	MCP_REVISIONS(X) MCP_REVISION_COUNT,
 	MCP_FIRST_STATELESS = MCP_2026_07_28,
 	MCP_LAST_HANDSHAKE = MCP_2025_11_25,
-	MCP_ASSUMED = MCP_2025_03_26, /* of a request that says nothing, before any handshake */
+	MCP_DEFAULT_REVISION =
+	        MCP_2025_03_26, /* of a request that says nothing, before any handshake */
 };
 #undef X
 

@@ -92,7 +92,7 @@ const struct mcp_limits *mcp_server_limits(const struct mcp_server *server)
 	return &server->config.limits;
 }
 
-void mcp_server_when_idle(struct mcp_server *server, void (*fn)(void *ctx), void *ctx)
+void mcp_server_on_idle(struct mcp_server *server, void (*fn)(void *ctx), void *ctx)
 {
 	if (fn != NULL && list_is_empty(&server->calls)) {
 		fn(ctx);

@@ -77,7 +77,7 @@ struct mcp_config {
 	const struct mcp_resource *const *resources;
 	const struct mcp_template *const *templates;
 	const struct mcp_prompt *const *prompts;
-	/* Whether mcp_server_changed() and mcp_server_updated() will ever be called. */
+	/* Whether mcp_server_list_changed() and mcp_server_resource_updated() will ever be called. */
 	bool lists_change, resources_change;
 	uint32_t cache_ms; /* how long a client may keep a list */
 	struct mcp_limits limits;
@@ -97,13 +97,13 @@ DEFINE_CLEANUP(mcp_server)
 enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_PROMPTS, MCP_LIST_RESOURCES, MCP_LIST_COUNT };
 
 /* Tells every client that wants to know. */
-void mcp_server_changed(struct mcp_server *server, enum mcp_list list);
-void mcp_server_updated(struct mcp_server *server, const char *uri);
+void mcp_server_list_changed(struct mcp_server *server, enum mcp_list list);
+void mcp_server_resource_updated(struct mcp_server *server, const char *uri);
 /* Any that begins like this may have changed. */
-void mcp_server_updated_below(struct mcp_server *server, const char *prefix);
+void mcp_server_resources_updated(struct mcp_server *server, const char *prefix);
 
 const struct mcp_limits *mcp_server_limits(const struct mcp_server *server);
 
 /* Calls fn once when no call is being worked on; at once if that is so now. NULL: forget
  * what was asked before. */
-void mcp_server_when_idle(struct mcp_server *server, void (*fn)(void *ctx), void *ctx);
+void mcp_server_on_idle(struct mcp_server *server, void (*fn)(void *ctx), void *ctx);

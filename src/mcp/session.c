@@ -16,7 +16,7 @@ struct mcp_session *mcp_session_new(struct mcp_server *server, struct mcp_sink *
 
 	session->server = server;
 	session->sink = sink;
-	session->revision = MCP_ASSUMED;
+	session->revision = MCP_DEFAULT_REVISION;
 	session->level = MCP_LEVEL_INFO;
 	session->subscriptions = json_obj();
 	list_init(&session->calls);
@@ -116,7 +116,7 @@ static void refuse(struct mcp_session *session, json_t *id, const struct error *
 	session_answer(session, id, rpc_error(id, code, why->msg, NULL));
 }
 
-void mcp_session_refuse(struct mcp_session *session, const struct error *why)
+void mcp_session_reject(struct mcp_session *session, const struct error *why)
 {
 	refuse(session, NULL, why);
 }

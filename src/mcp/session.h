@@ -27,7 +27,7 @@ struct mcp_session *mcp_session_new(struct mcp_server *server, struct mcp_sink *
 
 void mcp_session_receive(struct mcp_session *session, struct view text);
 /* For a message the transport could not even read whole. */
-void mcp_session_refuse(struct mcp_session *session, const struct error *why);
+void mcp_session_reject(struct mcp_session *session, const struct error *why);
 
 /* Ends listen streams with their result, cancels calls, frees. Nothing is sent after. */
 void mcp_session_close(struct mcp_session *session);

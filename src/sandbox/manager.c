@@ -99,12 +99,12 @@ struct manager *manager_free(struct manager *manager)
 	(void)manager_refuse(&err);
 	sandbox_tell_all(manager, &err);
 	forget_endings(manager);
-	loop_settle(manager->loop);
+	loop_run_deferred(manager->loop);
 	forget_endings(manager); /* of those who heard it only now */
 	sandbox_free_all(manager);
 	manager_forget_swept(manager);
 	manager->history = history_free(manager->history);
-	(void)store_free(manager->store);
+	store_close(manager->store);
 	free(manager);
 	return NULL;
 }

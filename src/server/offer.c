@@ -53,7 +53,7 @@ static void changed(void *ctx, const char *uri)
 	const struct offer *offer = ctx;
 
 	if (offer->mcp != NULL)
-		mcp_server_updated(offer->mcp, uri);
+		mcp_server_resource_updated(offer->mcp, uri);
 }
 
 static void changed_below(void *ctx, const char *uri)
@@ -63,7 +63,7 @@ static void changed_below(void *ctx, const char *uri)
 
 	if (offer->mcp == NULL || snprintf(prefix, sizeof prefix, "%s/", uri) >= (int)sizeof prefix)
 		return;
-	mcp_server_updated_below(offer->mcp, prefix);
+	mcp_server_resources_updated(offer->mcp, prefix);
 }
 
 void offer_init(struct offer *offer, const struct options *options)

@@ -92,11 +92,11 @@ static void on_ran(void *ctx, const struct sandbox_row *row)
 	char prefix[SANDBOX_NAME_MAX + 16];
 
 	(void)snprintf(prefix, sizeof prefix, "sandbox://%s/", row->spec.id);
-	mcp_server_updated_below(server->mcp, prefix);
+	mcp_server_resources_updated(server->mcp, prefix);
 	if (row->name[0] == '\0')
 		return;
 	(void)snprintf(prefix, sizeof prefix, "sandbox://%s/", row->name);
-	mcp_server_updated_below(server->mcp, prefix);
+	mcp_server_resources_updated(server->mcp, prefix);
 }
 
 static void on_roots(void *app, const char *const *paths, size_t count)
@@ -148,7 +148,7 @@ static void stop(void *ctx)
 }
 
 /* Nobody asks any more: everything sleeps. */
-static void on_ended(void *ctx, const struct error *why)
+static void on_closed(void *ctx, const struct error *why)
 {
 	struct server *server = ctx;
 
@@ -174,7 +174,7 @@ static void on_signal(void *ctx)
 		loop_stop(server->loop);
 	server->stopping = true;
 	log_info("told to end");
-	stdio_end(server->stdio);
+	stdio_close(server->stdio);
 }
 
 /* --- the sandboxes ------------------------------------------------------------------------- */
@@ -187,7 +187,7 @@ static void end_because(struct server *server, const struct error *why)
 		server->why = *why;
 	}
 	if (server->stdio != NULL)
-		stdio_end(server->stdio);
+		stdio_close(server->stdio);
 }
 
 /* Without what was required nothing is served. Otherwise the client is told by whatever it calls:
@@ -239,11 +239,11 @@ static int serve(struct server *server, struct error *err)
 		.out_fd = STDOUT_FILENO,
 		.max_queue = server->options->max_queue,
 		.grace_ms = server->options->grace_ms,
-		.ended = on_ended,
+		.closed = on_closed,
 		.ctx = server,
 	};
 
-	if (stdio_open(server->loop, server->mcp, &config, &server->stdio, err) < 0)
+	if (stdio_new(server->loop, server->mcp, &config, &server->stdio, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(ending_signals); i++)
 		server->signals[i] = loop_signal_new(server->loop, ending_signals[i], on_signal,

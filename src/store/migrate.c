@@ -12,13 +12,13 @@
 
 static bool take_int(void *ctx, struct store_row *row)
 {
-	*(int64_t *)ctx = store_int(row, 0);
+	*(int64_t *)ctx = store_row_int(row, 0);
 	return true;
 }
 
 static int ask(struct store *store, const char *sql, int64_t *ret, struct error *err)
 {
-	return store_each(store, take_int, ret, sql, err, "");
+	return store_query(store, take_int, ret, sql, err, "");
 }
 
 static int run(struct store *store, const char *sql, struct error *err)

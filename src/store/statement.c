@@ -119,7 +119,7 @@ static int run(struct store *store, bool (*each)(void *ctx, struct store_row *ro
 	return r;
 }
 
-int store_do(struct store *store, const char *sql, struct error *err, const char *types, ...)
+int store_exec(struct store *store, const char *sql, struct error *err, const char *types, ...)
 {
 	va_list args;
 	int r;
@@ -130,8 +130,8 @@ int store_do(struct store *store, const char *sql, struct error *err, const char
 	return r;
 }
 
-int store_each(struct store *store, bool (*each)(void *ctx, struct store_row *row), void *ctx,
-               const char *sql, struct error *err, const char *types, ...)
+int store_query(struct store *store, bool (*each)(void *ctx, struct store_row *row), void *ctx,
+                const char *sql, struct error *err, const char *types, ...)
 {
 	va_list args;
 	int r;
@@ -142,7 +142,7 @@ int store_each(struct store *store, bool (*each)(void *ctx, struct store_row *ro
 	return r;
 }
 
-int64_t store_changed(struct store *store)
+int64_t store_changes(struct store *store)
 {
 	return sqlite3_changes64(store->db);
 }
@@ -153,19 +153,19 @@ static sqlite3_stmt *statement_of(struct store_row *row)
 	return (sqlite3_stmt *)row;
 }
 
-const char *store_text(struct store_row *row, int column)
+const char *store_row_text(struct store_row *row, int column)
 {
 	const unsigned char *text = sqlite3_column_text(statement_of(row), column);
 
 	return text != NULL ? (const char *)text : "";
 }
 
-int64_t store_int(struct store_row *row, int column)
+int64_t store_row_int(struct store_row *row, int column)
 {
 	return sqlite3_column_int64(statement_of(row), column);
 }
 
-struct view store_bytes(struct store_row *row, int column)
+struct view store_row_bytes(struct store_row *row, int column)
 {
 	const void *bytes = sqlite3_column_blob(statement_of(row), column);
 	int len = sqlite3_column_bytes(statement_of(row), column);
@@ -177,7 +177,7 @@ struct view store_bytes(struct store_row *row, int column)
 int store_begin(struct store *store, struct error *err)
 {
 	assert(!store->in_begin);
-	if (store_do(store, "BEGIN IMMEDIATE", err, "") < 0)
+	if (store_exec(store, "BEGIN IMMEDIATE", err, "") < 0)
 		return -1;
 	store->in_begin = true;
 	return 0;
@@ -186,7 +186,7 @@ int store_begin(struct store *store, struct error *err)
 int store_commit(struct store *store, struct error *err)
 {
 	assert(store->in_begin);
-	if (store_do(store, "COMMIT", err, "") < 0) {
+	if (store_exec(store, "COMMIT", err, "") < 0) {
 		store_rollback(store);
 		return -1;
 	}
@@ -201,5 +201,5 @@ void store_rollback(struct store *store)
 	assert(store->in_begin);
 	store->in_begin = false;
 	if (!sqlite3_get_autocommit(store->db))
-		(void)!store_do(store, "ROLLBACK", &ignored, "");
+		(void)!store_exec(store, "ROLLBACK", &ignored, "");
 }

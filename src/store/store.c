@@ -156,15 +156,14 @@ int store_open(const char *path, const char *const migrations[], struct store **
 	return 0;
 }
 
-struct store *store_free(struct store *store)
+void store_close(struct store *store)
 {
 	if (store == NULL)
-		return NULL;
+		return;
 	store_forget_statements(store);
 	(void)sqlite3_close(store->db);
 	if (store->is_open)
 		keep_reserve(store->path);
 	free(store->path);
 	free(store);
-	return NULL;
 }

@@ -22,25 +22,28 @@ struct store;
  * belljar wrote is refused and left as it is; a damaged file is an error that says what to do. */
 MUST_CHECK int store_open(const char *path, const char *const migrations[], struct store **ret,
                           struct error *err);
-struct store *store_free(struct store *store);
-DEFINE_CLEANUP(store)
+void store_close(struct store *store); /* accepts NULL */
+static inline void cleanup_store(struct store **store)
+{
+	store_close(*store);
+}
 
 /* One statement. Parameters by letter: "s" const char * (NULL: null), "i" int64_t (cast what is
  * not), "b" struct view. ERR_INVALID: a constraint of the schema. */
-MUST_CHECK int store_do(struct store *store, const char *sql, struct error *err, const char *types,
-                        ...);
-/* How many rows the last store_do() changed. */
-int64_t store_changed(struct store *store);
+MUST_CHECK int store_exec(struct store *store, const char *sql, struct error *err,
+                          const char *types, ...);
+/* How many rows the last store_exec() changed. */
+int64_t store_changes(struct store *store);
 
 struct store_row;
-const char *store_text(struct store_row *row, int column); /* never NULL */
-int64_t store_int(struct store_row *row, int column);
-struct view store_bytes(struct store_row *row, int column);
+const char *store_row_text(struct store_row *row, int column); /* never NULL */
+int64_t store_row_int(struct store_row *row, int column);
+struct view store_row_bytes(struct store_row *row, int column);
 
 /* Calls each() for every row, until it returns false. What a row says lasts until each() returns;
  * each() must not use the store. */
-MUST_CHECK int store_each(struct store *store, bool (*each)(void *ctx, struct store_row *row),
-                          void *ctx, const char *sql, struct error *err, const char *types, ...);
+MUST_CHECK int store_query(struct store *store, bool (*each)(void *ctx, struct store_row *row),
+                           void *ctx, const char *sql, struct error *err, const char *types, ...);
 
 /* Everything between is done, or nothing is; no other server writes meanwhile. A transaction ends
  * with store_commit(), whatever that returns, or with store_rollback(). */

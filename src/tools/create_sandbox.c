@@ -133,9 +133,9 @@ static void on_ready(void *ctx, const struct error *why)
 	sandbox_release(creation->sandbox);
 	free(creation);
 	if (why != NULL)
-		mcp_answer_failure(call, why);
+		mcp_respond_tool_error(call, why);
 	else
-		mcp_answer(call, NULL, info);
+		mcp_respond_content(call, NULL, info);
 }
 
 static int pack_env(const struct param_map *map, char env[SANDBOX_ENV_MAX], struct error *err)

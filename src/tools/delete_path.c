@@ -44,7 +44,7 @@ static void on_removed(struct file_work *file, const struct files_answer *answer
 	json_t *structured, *content;
 	char shown[SHOWN];
 
-	(void)utf8_show(view_of(file->path), shown, sizeof shown);
+	(void)utf8_escape(view_of(file->path), shown, sizeof shown);
 	if (why != NULL && why->errnum == ENOTEMPTY) {
 		file_work_fail(file, ERR_INVALID,
 		               "'%s' is a directory that is not empty: set recursive to true to "

@@ -103,8 +103,9 @@ static void on_written(struct file_work *file, const struct files_answer *answer
 	json_push(content,
 	          mcp_text("%zu replacement%s in '%s', which has %" PRIu64 " bytes now\n%s%s",
 	                   e->replaced, e->replaced == 1 ? "" : "s",
-	                   utf8_show(view_of(file->path), shown, sizeof shown), answer->done.total,
-	                   buf_text(&e->diff), whole ? "" : "... (not all changes are shown)\n"));
+	                   utf8_escape(view_of(file->path), shown, sizeof shown),
+	                   answer->done.total, buf_text(&e->diff),
+	                   whole ? "" : "... (not all changes are shown)\n"));
 	file_work_changed(file);
 	work_answer(&file->work, content, structured);
 }
@@ -134,7 +135,7 @@ static void on_second_look(struct file_work *file, const struct files_answer *an
 		        file, ERR_INVALID,
 		        "'%s' was changed by somebody else meanwhile, so nothing was edited: "
 		        "read it again and try again",
-		        utf8_show(view_of(file->path), shown, sizeof shown));
+		        utf8_escape(view_of(file->path), shown, sizeof shown));
 		return;
 	}
 	file_work_ask(file, &request, buf_view(&e->text), 1024, on_written);
@@ -156,7 +157,7 @@ static void on_text(struct file_work *file, const struct files_answer *answer,
 	if (edit_text(text, e->args->edits.items, e->args->edits.count, &e->text, &e->diff,
 	              &e->replaced, &err) < 0) {
 		(void)error_wrap(&err, "'%s' was not changed",
-		                 utf8_show(view_of(file->path), shown, sizeof shown));
+		                 utf8_escape(view_of(file->path), shown, sizeof shown));
 		work_fail(&file->work, &err);
 		return;
 	}
@@ -183,7 +184,7 @@ static void on_look(struct file_work *file, const struct files_answer *answer,
 		file_work_fail(file, ERR_LIMIT,
 		               "'%s' has %" PRIu64 " bytes, and files of at most %d can be edited: "
 		               "change it with a program, for example sed",
-		               utf8_show(view_of(file->path), shown, sizeof shown), entry.size,
+		               utf8_escape(view_of(file->path), shown, sizeof shown), entry.size,
 		               FILE_MAX);
 		return;
 	}

@@ -50,12 +50,12 @@ static void on_done(void *ctx, const struct error *why)
 	sandbox_release(ending->sandbox);
 	free(ending);
 	if (why == NULL) {
-		mcp_answer(call, content, structured);
+		mcp_respond_content(call, content, structured);
 		return;
 	}
 	json_decref(content);
 	json_decref(structured);
-	mcp_answer_failure(call, why);
+	mcp_respond_tool_error(call, why);
 }
 
 static int end(struct mcp_call *call, const char *name,

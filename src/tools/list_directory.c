@@ -133,8 +133,8 @@ static int show_entry(const struct wire_entry *entry, const char *prefix, struct
 {
 	char name[NAME_SIZE], target[SHOWN], when[FILE_TIME_SIZE], mode[11];
 
-	(void)utf8_show(prefix != NULL ? last_name(entry->path) : entry->path, name, sizeof name);
-	(void)utf8_show(entry->target, target, sizeof target);
+	(void)utf8_escape(prefix != NULL ? last_name(entry->path) : entry->path, name, sizeof name);
+	(void)utf8_escape(entry->target, target, sizeof target);
 	(void)file_time(entry->modified_ms, when);
 	if (prefix != NULL)
 		return buf_printf(out, full, "%s%s%s%s%s  %" PRIu64 "  %s\n", prefix, name,
@@ -158,7 +158,7 @@ static json_t *describe_entry(const struct wire_entry *entry)
 	json_set(object, "mode", json_str(mode_of(entry, mode)));
 	if (entry->type == WIRE_FILE_LINK)
 		json_set(object, "target", json_str_view(entry->target));
-	if (!utf8_valid(entry->path)) {
+	if (!utf8_is_valid(entry->path)) {
 		AUTO_FREE char *exact = base64_encode(entry->path);
 
 		json_set(object, "path_base64", json_str(exact));
@@ -213,7 +213,7 @@ static size_t show_window(const struct wire_entry *window, size_t count, bool as
 		used += file_json_size(entry);
 		if (i != 0 && used > room) {
 			json_decref(entry);
-			buf_cut(out, before);
+			buf_truncate(out, before);
 			break;
 		}
 		json_push(entries, entry);
@@ -226,7 +226,7 @@ static json_t *note(const struct listing *l, size_t shown, bool more)
 	char path[SHOWN];
 	size_t next = (size_t)l->args->offset + shown;
 
-	(void)utf8_show(view_of(l->file.path), path, sizeof path);
+	(void)utf8_escape(view_of(l->file.path), path, sizeof path);
 	if (shown == 0 && l->args->offset == 0)
 		return mcp_text("[%s is empty%s]", path,
 		                l->args->hidden ? "" : ", or has only hidden names");

@@ -98,7 +98,7 @@ static int list_sandboxes(struct mcp_call *call, const void *args, struct error 
 	json_set(structured, "total", json_int(listing.total));
 	content = json_list();
 	json_push(content, as_text(text, listing.total));
-	mcp_answer(call, content, structured);
+	mcp_respond_content(call, content, structured);
 	return 0;
 }
 

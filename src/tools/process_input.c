@@ -69,7 +69,7 @@ static void answer(struct mcp_call *call, struct process *process, size_t writte
 	json_set(structured, "written", json_int((json_int_t)written));
 	json_set(structured, "closed", json_boolean(closed));
 	json_set(structured, "next", json_int((json_int_t)journal_total(process)));
-	mcp_answer(call, content, structured);
+	mcp_respond_content(call, content, structured);
 }
 
 static int process_input(struct mcp_call *call, const void *args, struct error *err)

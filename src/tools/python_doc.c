@@ -131,7 +131,7 @@ static void take_definition(struct reader *reader, const struct python_line *lin
 	struct view body = colon < text.len ? view_trim(skip(text, colon + 1))
 	                                    : (struct view){ text.ptr, 0 };
 
-	buf_cut(&reader->decorators, 0);
+	buf_truncate(&reader->decorators, 0);
 	push(reader, line->indent, item, kind == PYTHON_CLASS);
 	if (item == NONE)
 		return;
@@ -154,7 +154,7 @@ static void take_decorator(struct reader *reader, struct view text)
 	python_one_line(text, buf);
 	/* One that was cut would say something else. */
 	if (buf->len == buf->max)
-		buf_cut(buf, before);
+		buf_truncate(buf, before);
 }
 
 static void take_line(struct reader *reader, const struct python_line *line)
@@ -178,7 +178,7 @@ static void take_line(struct reader *reader, const struct python_line *line)
 	else if (!is_async && take_word(&text, "class"))
 		take_definition(reader, line, text, PYTHON_CLASS, false);
 	else
-		buf_cut(&reader->decorators, 0);
+		buf_truncate(&reader->decorators, 0);
 }
 
 struct python_doc *python_doc_read(struct view source)

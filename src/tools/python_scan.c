@@ -209,9 +209,9 @@ static void tidy(struct buf *out, char next, bool had_newline)
 	if (strchr(")]}", next) == NULL || next == '\0')
 		return;
 	if (out->len != 0 && out->ptr[out->len - 1] == ' ')
-		buf_cut(out, out->len - 1);
+		buf_truncate(out, out->len - 1);
 	if (had_newline && out->len != 0 && out->ptr[out->len - 1] == ',')
-		buf_cut(out, out->len - 1);
+		buf_truncate(out, out->len - 1);
 }
 
 void python_one_line(struct view text, struct buf *out)
@@ -405,13 +405,13 @@ static void strip(struct buf *out)
 	size_t blank = 0;
 
 	while (out->len != 0 && out->ptr[out->len - 1] == '\n')
-		buf_cut(out, out->len - 1);
+		buf_truncate(out, out->len - 1);
 	while (blank < out->len && out->ptr[blank] == '\n')
 		blank++;
 	if (blank == 0)
 		return;
 	memmove(out->ptr, out->ptr + blank, out->len - blank);
-	buf_cut(out, out->len - blank);
+	buf_truncate(out, out->len - blank);
 }
 
 bool python_docstring(struct view text, struct buf *out)

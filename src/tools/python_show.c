@@ -61,7 +61,7 @@ static int add_item(const struct python_item *item, struct view doc, struct buf 
 	               item->kind == PYTHON_CLASS ? "class " : "", item->signature) == 0 &&
 	    add_indented(text, doc, indent + 4, &full) == 0)
 		return 0;
-	buf_cut(text, before);
+	buf_truncate(text, before);
 	return -1;
 }
 

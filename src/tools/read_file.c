@@ -286,7 +286,7 @@ static int read_file(struct mcp_call *call, const void *args, struct error *err)
 	r->file.path = a->path;
 	r->file.is_for_file = true;
 	r->args = a;
-	(void)utf8_show(view_of(a->path), r->shown, sizeof r->shown);
+	(void)utf8_escape(view_of(a->path), r->shown, sizeof r->shown);
 	r->room = context->max_output > 2 * NOTE_ROOM ? context->max_output - NOTE_ROOM : NOTE_ROOM;
 	if (!is_text)
 		r->room = r->room / 4 * 3;

@@ -118,10 +118,10 @@ static int unknown_language(const char *typed, struct error *err)
 	char names[300], shown[64];
 
 	for (size_t i = 0; i < language_count; i++)
-		nearest_offer(&best, typed, languages[i].name);
+		nearest_consider(&best, typed, languages[i].name);
 	return error_set(
 	        err, ERR_INVALID, "argument 'language': \"%s\" is not known%s%s%s; there are: %s",
-	        utf8_show(view_of(typed), shown, sizeof shown),
+	        utf8_escape(view_of(typed), shown, sizeof shown),
 	        best.name != NULL ? ", did you mean \"" : "", best.name != NULL ? best.name : "",
 	        best.name != NULL ? "\"?" : "", language_names(names, sizeof names));
 }

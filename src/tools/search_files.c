@@ -128,8 +128,8 @@ static json_t *full_path(const struct searching *s, struct view found)
 
 static const char *show_path(json_t *path, char *out, size_t size)
 {
-	return utf8_show((struct view){ json_string_value(path), json_string_length(path) }, out,
-	                 size);
+	return utf8_escape((struct view){ json_string_value(path), json_string_length(path) }, out,
+	                   size);
 }
 
 /* Takes the match over, whose line the text has from `before` on. False: no room for it. */
@@ -139,7 +139,7 @@ static bool push(struct searching *s, json_t *match, size_t before)
 
 	if (size > s->room) {
 		json_decref(match);
-		buf_cut(&s->text, before);
+		buf_truncate(&s->text, before);
 		return false;
 	}
 	s->room -= size;
@@ -158,7 +158,7 @@ static bool add_match(struct searching *s, const struct wire_match *match)
 
 	if (line.len > LINE_SHOWN)
 		line.len = utf8_prefix(line.ptr, line.len, LINE_SHOWN);
-	(void)utf8_show(line, text, sizeof text);
+	(void)utf8_escape(line, text, sizeof text);
 	if (buf_printf(&s->text, &full, "%s:%" PRIu64 ":%s%s\n",
 	               show_path(path, shown, sizeof shown), match->line, text,
 	               line.len < match->text.len ? "..." : "") < 0) {

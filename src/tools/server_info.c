@@ -87,7 +87,7 @@ static int server_info(struct mcp_call *call, const void *args, struct error *er
 	const struct server_info_args *a = args;
 
 	(void)err;
-	mcp_answer(call, NULL, report(mcp_call_app(call), a->detail == details[1]));
+	mcp_respond_content(call, NULL, report(mcp_call_app(call), a->detail == details[1]));
 	return 0;
 }
 
@@ -112,7 +112,7 @@ static int read_server_info(struct mcp_call *call, const void *args, struct erro
 
 	(void)args;
 	(void)err;
-	mcp_answer_text(call, "application/json", (struct view){ text, len });
+	mcp_respond_text(call, "application/json", (struct view){ text, len });
 	return 0;
 }
 

@@ -125,7 +125,7 @@ static void fail_function(struct helping *h, const struct python_doc *doc)
 	struct nearest best = { 0 };
 
 	for (size_t i = 0; i < doc->count; i++)
-		nearest_offer(&best, h->args->function, doc->items[i].name);
+		nearest_consider(&best, h->args->function, doc->items[i].name);
 	if (best.name != NULL)
 		file_work_fail(&h->file, ERR_NOT_FOUND,
 		               "the module '%s' has no '%s'; did you mean '%s'?", h->args->module,

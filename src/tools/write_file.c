@@ -84,8 +84,8 @@ static void answer(struct writing *w)
 	                            !w->exists        ? "created"
 	                            : w->args->append ? "appended to"
 	                                              : "replaced",
-	                            utf8_show(view_of(w->file.path), shown, sizeof shown), w->bytes,
-	                            w->args->append ? " added" : "", w->size));
+	                            utf8_escape(view_of(w->file.path), shown, sizeof shown),
+	                            w->bytes, w->args->append ? " added" : "", w->size));
 	file_work_changed(&w->file);
 	work_answer(&w->file.work, content, structured);
 }
@@ -136,7 +136,7 @@ static int choose_beside(struct writing *w, const struct wire_entry *old, struct
 		return error_set(err, ERR_INVALID,
 		                 "'%s' exists and keeps its permissions when it is %s: leave "
 		                 "executable out, and run chmod +x",
-		                 utf8_show(view_of(w->file.path), shown, sizeof shown),
+		                 utf8_escape(view_of(w->file.path), shown, sizeof shown),
 		                 w->args->append ? "appended to" : "written through a link");
 	if (getrandom(&number, sizeof number, 0) != sizeof number)
 		return error_sys(err, "get a random number");

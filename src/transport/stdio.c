@@ -26,29 +26,29 @@ struct stdio {
 	struct stdio_config config;
 	struct loop *loop;
 	struct mcp_server *server;
-	struct mcp_session *session; /* NULL once ending */
+	struct mcp_session *session; /* NULL once closing */
 	struct input *input;
 	struct output *output;
 	struct line_reader lines;
 	struct loop_timer *grace;
 	struct loop_timer *give_up; /* due at once: ends the connection from the loop */
-	bool ending, idle, ended, given_up;
+	bool closing, idle, closed, given_up;
 	bool broken; /* `why` says why */
 	struct error why;
 };
 
 static void finish(struct stdio *stdio)
 {
-	if (stdio->ended)
+	if (stdio->closed)
 		return;
-	stdio->ended = true;
+	stdio->closed = true;
 	loop_timer_stop(stdio->grace);
-	stdio->config.ended(stdio->config.ctx, stdio->broken ? &stdio->why : NULL);
+	stdio->config.closed(stdio->config.ctx, stdio->broken ? &stdio->why : NULL);
 }
 
 static void finish_when_quiet(struct stdio *stdio)
 {
-	if (stdio->ending && stdio->idle && output_pending(stdio->output) == 0)
+	if (stdio->closing && stdio->idle && output_pending(stdio->output) == 0)
 		finish(stdio);
 }
 
@@ -64,28 +64,28 @@ static void on_grace_over(void *ctx)
 {
 	struct stdio *stdio = ctx;
 
-	log_warning("%s within %llu ms (grace); ending all the same",
+	log_warning("%s within %llu ms (grace); closing all the same",
 	            stdio->idle ? "the client did not read what was left for it"
 	                        : "calls did not stop",
 	            (unsigned long long)stdio->config.grace_ms);
 	finish(stdio);
 }
 
-void stdio_end(struct stdio *stdio)
+void stdio_close(struct stdio *stdio)
 {
-	if (stdio->ending)
+	if (stdio->closing)
 		return;
-	stdio->ending = true;
+	stdio->closing = true;
 	input_pause(stdio->input);
 	loop_timer_start(stdio->grace, stdio->config.grace_ms);
 	mcp_session_close(stdio->session);
 	stdio->session = NULL;
-	mcp_server_when_idle(stdio->server, on_idle, stdio);
+	mcp_server_on_idle(stdio->server, on_idle, stdio);
 }
 
 static void on_give_up(void *ctx)
 {
-	stdio_end(ctx);
+	stdio_close(ctx);
 }
 
 /* --- towards the client --- */
@@ -125,7 +125,7 @@ static void on_drained(void *ctx)
 {
 	struct stdio *stdio = ctx;
 
-	if (stdio->ending) {
+	if (stdio->closing) {
 		finish_when_quiet(stdio);
 		return;
 	}
@@ -138,7 +138,7 @@ static void end_broken(struct stdio *stdio, const struct error *why)
 {
 	stdio->broken = true;
 	stdio->why = *why;
-	stdio_end(stdio);
+	stdio_close(stdio);
 }
 
 static void on_output_failed(void *ctx, const struct error *why)
@@ -146,7 +146,7 @@ static void on_output_failed(void *ctx, const struct error *why)
 	struct stdio *stdio = ctx;
 
 	if (why->errnum == EPIPE || why->errnum == ECONNRESET)
-		stdio_end(stdio);
+		stdio_close(stdio);
 	else
 		end_broken(stdio, why);
 	finish_when_quiet(stdio);
@@ -172,7 +172,7 @@ static void on_too_long(void *ctx)
 	(void)error_set(&err, ERR_LIMIT, "a message of more than %zu bytes (max_line)",
 	                stdio->lines.max);
 	if (stdio->session != NULL)
-		mcp_session_refuse(stdio->session, &err);
+		mcp_session_reject(stdio->session, &err);
 }
 
 static const struct line_events line_events = { on_line, on_too_long };
@@ -190,15 +190,15 @@ static void on_input_end(void *ctx, const struct error *why)
 
 	line_end(&stdio->lines);
 	if (why == NULL)
-		stdio_end(stdio);
+		stdio_close(stdio);
 	else
 		end_broken(stdio, why);
 }
 
 static const struct input_events input_events = { on_bytes, on_input_end };
 
-int stdio_open(struct loop *loop, struct mcp_server *server, const struct stdio_config *config,
-               struct stdio **ret, struct error *err)
+int stdio_new(struct loop *loop, struct mcp_server *server, const struct stdio_config *config,
+              struct stdio **ret, struct error *err)
 {
 	struct stdio *stdio = mem_new(sizeof *stdio);
 
@@ -226,7 +226,7 @@ struct stdio *stdio_free(struct stdio *stdio)
 		return NULL;
 	if (stdio->session != NULL)
 		mcp_session_close(stdio->session);
-	mcp_server_when_idle(stdio->server, NULL, NULL);
+	mcp_server_on_idle(stdio->server, NULL, NULL);
 	(void)input_free(stdio->input);
 	(void)output_free(stdio->output);
 	(void)loop_timer_free(stdio->grace);

@@ -41,12 +41,12 @@ int wire_encode(const struct wire_message *message, uint32_t stream, uint8_t cha
 	if (buf_add(out, (struct view){ header, sizeof header }, err) < 0)
 		return -1;
 	if (wire_record_encode(&spec->record, (const char *)message + BODY, out, err) < 0) {
-		buf_cut(out, start);
+		buf_truncate(out, start);
 		return error_wrap(err, "%s", spec->name);
 	}
 	frame.payload.len = out->len - start - WIRE_HEADER;
 	if (frame.payload.len > WIRE_PAYLOAD_MAX) {
-		buf_cut(out, start);
+		buf_truncate(out, start);
 		return error_set(err, ERR_LIMIT, "%s: %zu bytes, at most %d fit into a message",
 		                 spec->name, frame.payload.len, WIRE_PAYLOAD_MAX);
 	}

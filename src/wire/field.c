@@ -357,7 +357,7 @@ int wire_record_encode(const struct wire_record *record, const void *in, struct 
 	for (size_t i = 0; i < record->count; i++)
 		if (encode_field(&record->fields[i], (const char *)in + record->fields[i].offset,
 		                 out, err) < 0) {
-			buf_cut(out, start);
+			buf_truncate(out, start);
 			return -1;
 		}
 	return 0;
@@ -398,7 +398,7 @@ int wire_texts_add(struct wire_texts *list, struct buf *buf, struct view text, s
 	if (text.len != 0 && memchr(text.ptr, '\0', text.len) != NULL)
 		return error_set(err, ERR_INVALID, "a text with a NUL within");
 	if (put_text(buf, text, err) < 0) {
-		buf_cut(buf, start); /* the list goes on behind its last whole item */
+		buf_truncate(buf, start); /* the list goes on behind its last whole item */
 		return -1;
 	}
 	list->count++;

@@ -8,7 +8,7 @@
 
 static void check(const char *line, size_t size)
 {
-	if (memchr(line, '\0', size) == NULL || !utf8_valid(view_of(line)) ||
+	if (memchr(line, '\0', size) == NULL || !utf8_is_valid(view_of(line)) ||
 	    strpbrk(line, "\n\r\t\x1b") != NULL)
 		abort();
 }

@@ -50,7 +50,7 @@ static void check_refusal(const struct error *err, const json_t *id)
 {
 	must(err->kind == ERR_SYNTAX || err->kind == ERR_LIMIT || err->kind == ERR_INVALID,
 	     "a refusal is of a known kind");
-	must(err->msg[0] != '\0' && utf8_valid(view_of(err->msg)), "a refusal has a reason");
+	must(err->msg[0] != '\0' && utf8_is_valid(view_of(err->msg)), "a refusal has a reason");
 	must(id == NULL || err->kind != ERR_SYNTAX, "what is not JSON has no id");
 	must(id == NULL || (!json_is_array(id) && !json_is_object(id)), "an id is a scalar");
 }
@@ -74,7 +74,7 @@ static void check_round_trip(json_t *value)
 	AUTO_JSON json_t *again = NULL;
 	struct error err;
 
-	must(utf8_valid((struct view){ text, len }), "what is written is UTF-8");
+	must(utf8_is_valid((struct view){ text, len }), "what is written is UTF-8");
 	must(memchr(text, '\n', len) == NULL, "what is written is one line");
 	must(json_read((struct view){ text, len }, &limits, &again, NULL, &err) == 0,
 	     "what is written can be read");

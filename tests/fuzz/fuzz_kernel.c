@@ -13,7 +13,7 @@ static void check_within(struct view part, struct view frame)
 	if (part.ptr < frame.ptr || part.len > frame.len ||
 	    part.ptr + part.len > frame.ptr + frame.len)
 		abort();
-	if (!utf8_valid(part))
+	if (!utf8_is_valid(part))
 		abort();
 }
 

@@ -10,7 +10,7 @@
 
 static void write_mounts(const struct spec *spec, char out[REGISTRY_MOUNTS_MAX + 1])
 {
-	struct buf text = buf_over(out, REGISTRY_MOUNTS_MAX + 1);
+	struct buf text = buf_fixed(out, REGISTRY_MOUNTS_MAX + 1);
 
 	out[0] = '\0';
 	registry_write_mounts(spec, &text);

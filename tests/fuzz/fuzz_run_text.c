@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	stream.total = size - 4 + stream.left_out;
 	missing = run_text_fit(&stream, max, &out);
 	must(missing >= stream.left_out && missing <= stream.total);
-	must(out.len <= max + GAP_MAX && utf8_valid(buf_view(&out)));
+	must(out.len <= max + GAP_MAX && utf8_is_valid(buf_view(&out)));
 	for (size_t i = 0; i < out.len; i++) {
 		unsigned char byte = (unsigned char)out.ptr[i];
 

@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	session = mcp_session_new(server, &sink);
 	while (view_next_line(&rest, &line))
 		mcp_session_receive(session, line);
-	mcp_server_changed(server, MCP_LIST_TOOLS);
+	mcp_server_list_changed(server, MCP_LIST_TOOLS);
 	mcp_session_close(session);
 	session = mcp_session_new(server, &sink);
 	mcp_session_receive(session, view_of(ping));

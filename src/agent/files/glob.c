@@ -10,7 +10,7 @@ enum { NO_CHARACTER = 0x110000 }; /* plus a byte that belongs to none */
 static uint32_t next_char(struct view *rest)
 {
 	static const uint8_t lead[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
-	size_t len = utf8_char(*rest);
+	size_t len = utf8_char_len(*rest);
 	uint32_t c = (uint8_t)rest->ptr[0];
 
 	if (len == 0) {

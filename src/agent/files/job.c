@@ -57,7 +57,7 @@ int job_send(struct job *job, struct view bytes, struct error *err)
 static int encode(struct job *job, const struct wire_record *record, const void *in,
                   struct error *err)
 {
-	struct buf out = buf_over(job->out + WIRE_HEADER, JOB_CHUNK + 1);
+	struct buf out = buf_fixed(job->out + WIRE_HEADER, JOB_CHUNK + 1);
 
 	out.len = job->pending;
 	if (wire_record_encode(record, in, &out, err) < 0)

@@ -26,7 +26,7 @@ struct full {
 
 const char *path_show(struct view path, char out[PATH_SHOW_SIZE])
 {
-	return utf8_show(path, out, PATH_SHOW_SIZE);
+	return utf8_escape(path, out, PATH_SHOW_SIZE);
 }
 
 int path_error(struct view path, struct error *err)

@@ -18,7 +18,7 @@ enum { MEMORY_MAX = 512 * 1024 * 1024, CPU_SECONDS = 600 };
 
 static void say(struct job *job, const struct wire_message *message)
 {
-	struct buf buf = buf_over(job->out, sizeof job->out);
+	struct buf buf = buf_fixed(job->out, sizeof job->out);
 	struct error err;
 
 	if (wire_encode(message, 0, 0, &buf, &err) == 0)

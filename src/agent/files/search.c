@@ -247,7 +247,7 @@ static int compile(struct search *search, struct view pattern, struct error *err
 		return 0;
 	(void)regerror(code, &search->expression, reason, sizeof reason);
 	return error_set(err, code == REG_ESPACE ? ERR_LIMIT : ERR_INVALID,
-	                 "the expression '%s': %s", utf8_show(pattern, shown, sizeof shown),
+	                 "the expression '%s': %s", utf8_escape(pattern, shown, sizeof shown),
 	                 reason);
 }
 

@@ -269,7 +269,7 @@ static void name_place(struct tar_reader *reader, const char *name)
 
 	(void)snprintf(reader->where, sizeof reader->where, "entry %llu ('%s')",
 	               (unsigned long long)reader->number,
-	               utf8_show(view_of(name), shown, sizeof shown));
+	               utf8_escape(view_of(name), shown, sizeof shown));
 }
 
 /* Whether bytes follow a header that needs none is where tar programs disagree: one would

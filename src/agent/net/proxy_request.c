@@ -468,7 +468,7 @@ void proxy_answer(unsigned status, struct view why, struct buf *out)
 	char line[PROXY_ANSWER_MAX / 2];
 	struct error full;
 
-	(void)utf8_show(why, line, sizeof line);
+	(void)utf8_escape(why, line, sizeof line);
 	(void)!buf_printf(out, &full,
 	                  "HTTP/1.1 %u %s\r\nContent-Type: text/plain; charset=utf-8\r\n"
 	                  "Content-Length: %zu\r\nConnection: close\r\n\r\nbelljar: %s\n",

@@ -38,7 +38,7 @@ static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 	return last[b_len];
 }
 
-void nearest_offer(struct nearest *best, const char *typed, const char *known)
+void nearest_consider(struct nearest *best, const char *typed, const char *known)
 {
 	size_t typed_len = strlen(typed), known_len = strlen(known);
 	size_t allowed = typed_len / 3 > 1 ? typed_len / 3 : 1;

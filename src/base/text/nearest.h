@@ -10,4 +10,4 @@ struct nearest {
 /* Offer each known name in turn, starting from a zeroed struct; keeps the closest within
  * a third of the typed name's length (at least one edit), the first among equals. A name
  * that begins with what was typed counts as one edit away, from three characters on. */
-void nearest_offer(struct nearest *best, const char *typed, const char *known);
+void nearest_consider(struct nearest *best, const char *typed, const char *known);

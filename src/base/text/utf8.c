@@ -22,7 +22,7 @@ static const struct lead *lead_of(unsigned char byte)
 	return NULL;
 }
 
-size_t utf8_char(struct view v)
+size_t utf8_char_len(struct view v)
 {
 	const unsigned char *bytes = (const unsigned char *)v.ptr;
 	const struct lead *lead;
@@ -51,11 +51,11 @@ static size_t ascii_run(struct view v)
 	return run;
 }
 
-bool utf8_valid(struct view v)
+bool utf8_is_valid(struct view v)
 {
 	while (v.len != 0) {
 		size_t run = ascii_run(v);
-		size_t n = run != 0 ? run : utf8_char(v);
+		size_t n = run != 0 ? run : utf8_char_len(v);
 
 		if (n == 0)
 			return false;
@@ -77,7 +77,7 @@ size_t utf8_prefix(const char *text, size_t len, size_t max)
 	if (start == 0 || (unsigned char)text[start - 1] < 0x80)
 		return end;
 	start--;
-	if (utf8_char((struct view){ text + start, end - start }) == 0)
+	if (utf8_char_len((struct view){ text + start, end - start }) == 0)
 		return start;
 	return end;
 }
@@ -107,7 +107,7 @@ static bool is_control(uint32_t point)
 static size_t show_one(struct view v, char *out, size_t size, size_t *consumed)
 {
 	static const char named[] = "\n\t\r", letters[] = "ntr";
-	size_t n = utf8_char(v);
+	size_t n = utf8_char_len(v);
 	const char *name;
 	uint32_t point;
 
@@ -124,7 +124,7 @@ static size_t show_one(struct view v, char *out, size_t size, size_t *consumed)
 }
 
 /* The whole text is tried first; `whole` is where it stood when "..." still fitted. */
-const char *utf8_show(struct view v, char *out, size_t size)
+const char *utf8_escape(struct view v, char *out, size_t size)
 {
 	size_t used = 0, whole = 0;
 

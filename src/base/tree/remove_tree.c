@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
-#include "base/tree/open_below.h"
+#include "base/tree/open_child.h"
 
 enum {
 	STREAMS_MAX = 32,  /* levels with a descriptor: the deepest ones */
@@ -63,8 +63,8 @@ static int fail(const struct removing *removing, const char *name, struct error 
 	int saved = errno;
 	char shown[SHOW_SIZE], shown_name[SHOW_SIZE];
 
-	(void)utf8_show(removing->path, shown, sizeof shown);
-	(void)utf8_show(view_of(name), shown_name, sizeof shown_name);
+	(void)utf8_escape(removing->path, shown, sizeof shown);
+	(void)utf8_escape(view_of(name), shown_name, sizeof shown_name);
 	if (saved == EXDEV || saved == EBUSY)
 		return error_set(err, ERR_INVALID,
 		                 "%s: '%s' is a mount point, which cannot be removed", shown,
@@ -78,7 +78,7 @@ static int fail(const struct removing *removing, const char *name, struct error 
 /* Lets the user into a directory of their own. Not by its name: that could be a link by now. */
 static int unlock(int at, const char *name)
 {
-	AUTO_FD int fd = open_below(at, name, O_PATH | O_DIRECTORY);
+	AUTO_FD int fd = open_child(at, name, O_PATH | O_DIRECTORY);
 	char by_number[32];
 	struct stat st;
 
@@ -93,10 +93,10 @@ static int unlock(int at, const char *name)
 
 static int open_in(int at, const char *name)
 {
-	int fd = open_below(at, name, O_RDONLY | O_DIRECTORY);
+	int fd = open_child(at, name, O_RDONLY | O_DIRECTORY);
 
 	if (fd < 0 && errno == EACCES && unlock(at, name) == 0)
-		fd = open_below(at, name, O_RDONLY | O_DIRECTORY);
+		fd = open_child(at, name, O_RDONLY | O_DIRECTORY);
 	return fd;
 }
 
@@ -106,7 +106,8 @@ static int remember(struct removing *removing, ino_t inode, struct error *err)
 
 	if (removing->depth == REMOVE_DEPTH_MAX)
 		return error_set(err, ERR_LIMIT, "%s: is more than %d directories deep",
-		                 utf8_show(removing->path, shown, sizeof shown), REMOVE_DEPTH_MAX);
+		                 utf8_escape(removing->path, shown, sizeof shown),
+		                 REMOVE_DEPTH_MAX);
 	if (removing->depth == removing->room) {
 		removing->room = removing->room == 0 ? FIRST_DEPTH : removing->room * 2;
 		removing->marks = mem_resize(removing->marks,
@@ -156,7 +157,7 @@ static int reopen(struct removing *removing, int below, struct error *err)
 {
 	size_t above = removing->depth - 2;
 	struct level *level = level_at(removing, above);
-	AUTO_FD int fd = open_above(below);
+	AUTO_FD int fd = open_parent(below);
 	char shown[SHOW_SIZE];
 	struct stat st;
 
@@ -164,7 +165,7 @@ static int reopen(struct removing *removing, int below, struct error *err)
 		return fail(removing, "..", err);
 	if (st.st_ino != removing->marks[above].inode)
 		return error_set(err, ERR_SYSTEM, "%s: was moved while it was being removed",
-		                 utf8_show(removing->path, shown, sizeof shown));
+		                 utf8_escape(removing->path, shown, sizeof shown));
 	if (open_stream(level, TAKE_FD(fd)) < 0)
 		return fail(removing, "..", err);
 	/* From the start it would be slow: a directory stays as long as it ever was. */

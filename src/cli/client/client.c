@@ -194,7 +194,7 @@ static int take_words(struct client *client, const char *const *operands, struct
 	for (; *operands != NULL && ((*operands)[0] != '-' || (*operands)[1] == '\0'); operands++) {
 		if (count == WORDS_MAX)
 			return error_set(err, ERR_INVALID, "client: unexpected argument '%s'",
-			                 utf8_show(view_of(*operands), shown, sizeof shown));
+			                 utf8_escape(view_of(*operands), shown, sizeof shown));
 		client->words[count++] = *operands;
 	}
 	client->flags = operands;
@@ -222,9 +222,10 @@ static int choose(struct client *client, const struct action **ret, struct error
 	                                        : 2;
 	     i < WORDS_MAX; i++)
 		if (client->words[i] != NULL)
-			return error_set(err, ERR_INVALID, "client %s: unexpected argument '%s'",
-			                 action->name,
-			                 utf8_show(view_of(client->words[i]), shown, sizeof shown));
+			return error_set(
+			        err, ERR_INVALID, "client %s: unexpected argument '%s'",
+			        action->name,
+			        utf8_escape(view_of(client->words[i]), shown, sizeof shown));
 	return action->takes_json ? read_arguments(client, err) : 0;
 }
 
@@ -237,9 +238,9 @@ static int tour(struct client *client, const json_t *server, struct error *err)
 	char shown[80];
 
 	out("A server was started, as a client would: %s",
-	    utf8_show(view_of(title != NULL ? title : "?"), shown, sizeof shown));
+	    utf8_escape(view_of(title != NULL ? title : "?"), shown, sizeof shown));
 	out(" %s. Each > is a call, and what follows its answer.\n\n",
-	    utf8_show(view_of(version != NULL ? version : "?"), shown, sizeof shown));
+	    utf8_escape(view_of(version != NULL ? version : "?"), shown, sizeof shown));
 	return tour_run(&client->link, &client->failed, err);
 }
 

@@ -202,7 +202,7 @@ static int receive(struct link *link, json_t **ret, struct error *err)
 
 	if (link->taken != 0) {
 		memmove(link->in.ptr, link->in.ptr + link->taken, link->in.len - link->taken);
-		buf_cut(&link->in, link->in.len - link->taken);
+		buf_truncate(&link->in, link->in.len - link->taken);
 		link->taken = 0;
 	}
 	for (;;) {
@@ -247,8 +247,8 @@ static int refuse(const char *method, const json_t *error, struct error *err)
 	char shown[360];
 
 	return error_set(err, ERR_INVALID, "%s was refused: %s (%lld)", method,
-	                 utf8_show(view_of(message != NULL ? message : "no reason given"), shown,
-	                           sizeof shown),
+	                 utf8_escape(view_of(message != NULL ? message : "no reason given"), shown,
+	                             sizeof shown),
 	                 (long long)json_integer_value(json_object_get(error, "code")));
 }
 

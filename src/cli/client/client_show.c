@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "base/text/plain.h"
+#include "base/text/ansi_strip.h"
 #include "base/text/utf8.h"
 #include "cli/support/out.h"
 
@@ -14,12 +14,12 @@ enum { NAME_COLUMN = 20 };
 
 static void write_line(struct view line, bool is_plain)
 {
-	struct plain plain = { 0 };
+	struct ansi_strip plain = { 0 };
 	AUTO_FREE char *text = NULL;
 
 	if (is_plain) {
 		text = mem_array(line.len + 1, 1);
-		line.len = plain_filter(&plain, line.ptr, line.len, text);
+		line.len = ansi_strip_bytes(&plain, line.ptr, line.len, text);
 		line.ptr = text;
 	}
 	(void)fwrite(line.ptr, 1, line.len, stdout);
@@ -68,7 +68,7 @@ static void show_bytes(const char *what, const json_t *object, const char *key, 
 	char kind[80];
 	const char *mime = json_text(object, "mimeType");
 
-	(void)utf8_show(view_of(mime != NULL ? mime : "of unknown kind"), kind, sizeof kind);
+	(void)utf8_escape(view_of(mime != NULL ? mime : "of unknown kind"), kind, sizeof kind);
 	out("%*s[%s %s, %zu bytes]\n", (int)indent, "", what, kind,
 	    decoded_len(text_of(object, key)));
 }
@@ -93,9 +93,9 @@ void show_block(const json_t *block, size_t indent, size_t lines)
 		show_bytes("file", resource, "blob", indent);
 	else if (strcmp(type, "resource_link") == 0)
 		out("%*s[%s]\n", (int)indent, "",
-		    utf8_show(text_of(block, "uri"), shown, sizeof shown));
+		    utf8_escape(text_of(block, "uri"), shown, sizeof shown));
 	else
-		out("%*s[%s]\n", (int)indent, "", utf8_show(view_of(type), shown, sizeof shown));
+		out("%*s[%s]\n", (int)indent, "", utf8_escape(view_of(type), shown, sizeof shown));
 }
 
 void show_content(const json_t *blocks, size_t indent, size_t lines)
@@ -115,7 +115,7 @@ static const char *first_sentence(struct view text, char *shown, size_t size)
 		len++;
 	if (len < text.len && text.ptr[len] == '.')
 		len++;
-	return utf8_show((struct view){ text.ptr, len }, shown, size);
+	return utf8_escape((struct view){ text.ptr, len }, shown, size);
 }
 
 void show_list(const json_t *list, const char *name)
@@ -125,8 +125,8 @@ void show_list(const json_t *list, const char *name)
 		char shown[200], title[120], sentence[400], line[600];
 		int len;
 
-		(void)utf8_show(text_of(entry, name), shown, sizeof shown);
-		(void)utf8_show(text_of(entry, "title"), title, sizeof title);
+		(void)utf8_escape(text_of(entry, name), shown, sizeof shown);
+		(void)utf8_escape(text_of(entry, "title"), title, sizeof title);
 		(void)first_sentence(text_of(entry, "description"), sentence, sizeof sentence);
 		(void)snprintf(line, sizeof line, "%s%s%s", title, title[0] != '\0' ? ": " : "",
 		               sentence);
@@ -153,7 +153,7 @@ void show_progress(const json_t *params)
 	char message[100] = "";
 
 	if (params != NULL)
-		(void)utf8_show(text_of(params, "message"), message, sizeof message);
+		(void)utf8_escape(text_of(params, "message"), message, sizeof message);
 	if (message[0] != '\0' || is_shown)
 		(void)fprintf(stderr, "\r\x1b[K%s", message);
 	is_shown = message[0] != '\0';

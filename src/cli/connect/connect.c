@@ -29,7 +29,7 @@ static int find_program(char **ret, struct error *err)
 	/* After an update the link names what is no longer there: "... (deleted)". */
 	if (access(path, X_OK) < 0)
 		return error_sys(err, "this program's path '%s'", path);
-	if (!utf8_valid(view_of(path)))
+	if (!utf8_is_valid(view_of(path)))
 		return error_set(err, ERR_UNSUPPORTED,
 		                 "this program's path is not UTF-8; move it elsewhere");
 	*ret = TAKE_PTR(path);

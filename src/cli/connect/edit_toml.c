@@ -283,7 +283,7 @@ struct wanted {
 
 static int check_text(struct view text, struct error *err)
 {
-	if (!utf8_valid(text) || (text.len != 0 && memchr(text.ptr, '\0', text.len) != NULL))
+	if (!utf8_is_valid(text) || (text.len != 0 && memchr(text.ptr, '\0', text.len) != NULL))
 		return error_set(err, ERR_SYNTAX, "not UTF-8 text");
 	if (text.len != 0 && (memmem(text.ptr, text.len, "\"\"\"", 3) != NULL ||
 	                      memmem(text.ptr, text.len, "'''", 3) != NULL))

@@ -13,7 +13,7 @@ static void print_params(const struct param *params)
 		out(".It Cm %s\n", p->name);
 		section_text(p->help);
 		out("Takes\n");
-		section_text(param_takes(p, takes, sizeof takes));
+		section_text(param_describe(p, takes, sizeof takes));
 		print_params(p->fields);
 	}
 	out(".El\n");

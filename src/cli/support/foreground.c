@@ -78,15 +78,15 @@ static void on_output_failed(void *ctx, const struct error *why)
 
 static int write_shown(struct foreground *fg, bool to_error, struct view bytes, struct error *err)
 {
-	char text[4096 + SCREEN_HELD_MAX];
+	char text[4096 + ANSI_FILTER_HELD_MAX];
 
 	for (size_t done = 0, left; done < bytes.len;) {
 		size_t part = bytes.len - done < 4096 ? bytes.len - done : 4096;
 
 		if (fg->wish.on_screen)
-			left = screen_filter(&fg->screen, bytes.ptr + done, part, text);
+			left = ansi_filter_bytes(&fg->screen, bytes.ptr + done, part, text);
 		else
-			left = plain_filter(&fg->plain[to_error], bytes.ptr + done, part, text);
+			left = ansi_strip_bytes(&fg->plain[to_error], bytes.ptr + done, part, text);
 		if (output_write(fg->output[to_error], (struct view){ text, left }, err) < 0)
 			return -1;
 		done += part;
@@ -170,7 +170,7 @@ static void note(struct foreground *fg, const char *outcome)
 	(void)snprintf(row.sandbox, sizeof row.sandbox, "%s", sandbox_row(sandbox)->spec.id);
 	(void)snprintf(row.owner, sizeof row.owner, "%s", sandbox_row(sandbox)->owner);
 	(void)snprintf(row.what, sizeof row.what, "%s", fg->what);
-	(void)utf8_show(view_of(outcome), row.outcome, sizeof row.outcome);
+	(void)utf8_escape(view_of(outcome), row.outcome, sizeof row.outcome);
 	history_add(session_manager(fg->session), &row);
 }
 
@@ -257,7 +257,7 @@ static void name_it(struct foreground *fg)
 			                         used != 0 ? " " : "", *arg);
 	if (used >= sizeof line)
 		used = utf8_prefix(line, sizeof line - 1, sizeof line - 1);
-	(void)utf8_show((struct view){ line, used }, fg->what, sizeof fg->what);
+	(void)utf8_escape((struct view){ line, used }, fg->what, sizeof fg->what);
 }
 
 int foreground_start(struct foreground *fg, const struct foreground_wish *wish, struct error *err)

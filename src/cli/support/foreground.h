@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 #include "base/attr.h"
-#include "base/text/plain.h"
-#include "base/text/screen.h"
+#include "base/text/ansi_filter.h"
+#include "base/text/ansi_strip.h"
 #include "base/view.h"
 #include "loop/input.h"
 #include "sandbox/process/run.h"
@@ -39,8 +39,8 @@ struct foreground {
 	struct input *input;
 	struct output *output[2]; /* stdout and stderr */
 	bool is_terminal[2];      /* that is */
-	struct plain plain[2];
-	struct screen screen;
+	struct ansi_strip plain[2];
+	struct ansi_filter screen;
 	size_t unread[2];  /* bytes of each on their way out */
 	struct view typed; /* what the program has not taken yet */
 	char typed_bytes[INPUT_CHUNK];

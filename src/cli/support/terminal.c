@@ -12,7 +12,7 @@
 #include "base/attr.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "base/text/screen.h"
+#include "base/text/ansi_filter.h"
 
 enum { STREAMS = STDERR_FILENO + 1 };
 
@@ -137,14 +137,14 @@ int terminal_lend(struct error *err)
 	return 0;
 }
 
-void terminal_give_back(struct screen *drawn)
+void terminal_give_back(struct ansi_filter *drawn)
 {
-	char reset[SCREEN_RESET_MAX];
+	char reset[ANSI_FILTER_RESET_MAX];
 	struct error ignored;
 
 	if (!is_lent)
 		return;
-	(void)!fd_write_all(STDOUT_FILENO, (struct view){ reset, screen_reset(drawn, reset) },
+	(void)!fd_write_all(STDOUT_FILENO, (struct view){ reset, ansi_filter_reset(drawn, reset) },
 	                    &ignored);
 	restore();
 }

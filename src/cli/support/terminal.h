@@ -8,12 +8,12 @@
 #include "base/attr.h"
 
 struct error;
-struct screen;
+struct ansi_filter;
 
 /* Before anything makes the standard streams non-blocking: signals put that right too. */
 void terminal_note(void);
 MUST_CHECK int terminal_lend(struct error *err);
 /* `drawn`: what the program did to the screen; that is put right too. Fine if it was not lent. */
-void terminal_give_back(struct screen *drawn);
+void terminal_give_back(struct ansi_filter *drawn);
 
 void terminal_size(uint16_t *rows, uint16_t *columns);

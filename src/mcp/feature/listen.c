@@ -56,7 +56,7 @@ static const char *fault_in(const json_t *wishes)
 	if (uris != NULL && !json_is_array(uris))
 		return "'notifications.resourceSubscriptions' must be an array of URIs";
 	json_array_foreach (uris, i, uri)
-		if (json_plain(uri) == NULL || json_string_length(uri) > MCP_URI_MAX)
+		if (json_as_text(uri) == NULL || json_string_length(uri) > MCP_URI_MAX)
 			return "'notifications.resourceSubscriptions' must hold strings of at most "
 			       "8192 bytes";
 	return NULL;
@@ -100,7 +100,7 @@ static json_t *honour(struct listen *listen, const json_t *wishes)
 	json_array_foreach (uris, i, uri) {
 		if (json_array_size(kept) >= left)
 			break;
-		json_set(listen->uris, json_plain(uri), json_true());
+		json_set(listen->uris, json_as_text(uri), json_true());
 		json_push(kept, json_incref(uri));
 	}
 	json_set(honoured, "resourceSubscriptions", kept);
@@ -162,7 +162,7 @@ void listen_method(struct mcp_call *call)
 	json_decref(honoured);
 }
 
-void mcp_server_changed(struct mcp_server *server, enum mcp_list list)
+void mcp_server_list_changed(struct mcp_server *server, enum mcp_list list)
 {
 	LIST_EACH (node, &server->listens) {
 		struct listen *listen = container_of(node, struct listen, node);
@@ -211,12 +211,12 @@ static void updated(struct mcp_server *server, const char *uri, bool below)
 	}
 }
 
-void mcp_server_updated(struct mcp_server *server, const char *uri)
+void mcp_server_resource_updated(struct mcp_server *server, const char *uri)
 {
 	updated(server, uri, false);
 }
 
-void mcp_server_updated_below(struct mcp_server *server, const char *prefix)
+void mcp_server_resources_updated(struct mcp_server *server, const char *prefix)
 {
 	updated(server, prefix, true);
 }

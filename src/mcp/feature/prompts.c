@@ -47,7 +47,7 @@ void prompts_get_method(struct mcp_call *call)
 	if (*prompt == NULL) {
 		call_refuse(call, RPC_INVALID_PARAMS, NULL,
 		            "unknown prompt '%s'; prompts/list names those there are",
-		            utf8_show(view_of(name != NULL ? name : ""), shown, sizeof shown));
+		            utf8_escape(view_of(name != NULL ? name : ""), shown, sizeof shown));
 		return;
 	}
 	call->record = *prompt;

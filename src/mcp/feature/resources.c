@@ -93,7 +93,7 @@ void resources_read_method(struct mcp_call *call)
 	if (read_resource(call))
 		return;
 	(void)error_set(&missing, ERR_NOT_FOUND, "resource '%s' not found",
-	                utf8_show(view_of(call->uri), shown, sizeof shown));
+	                utf8_escape(view_of(call->uri), shown, sizeof shown));
 	call_refuse_error(call, &missing);
 }
 

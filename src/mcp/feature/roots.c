@@ -21,7 +21,7 @@ static json_t *path_of(const char *uri)
 	if (path[0] != '/' || strlen(path) > ROOT_URI_MAX)
 		return NULL;
 	decoded = uri_percent_decode((struct view){ path, strcspn(path, "?#") });
-	if (decoded != NULL && json_plain(decoded) == NULL) {
+	if (decoded != NULL && json_as_text(decoded) == NULL) {
 		json_decref(decoded);
 		return NULL;
 	}
@@ -48,7 +48,7 @@ void roots_ask(struct mcp_session *session)
 
 bool roots_answered(struct mcp_session *session, const struct rpc_message *rpc)
 {
-	const char *id = json_plain(rpc->id);
+	const char *id = json_as_text(rpc->id);
 	AUTO_JSON json_t *held = json_list(); /* what the paths are parts of */
 	const char *paths[ROOTS_MAX];
 	size_t count = 0, i;
@@ -69,7 +69,7 @@ bool roots_answered(struct mcp_session *session, const struct rpc_message *rpc)
 			continue;
 		}
 		json_push(held, path);
-		paths[count++] = json_plain(path);
+		paths[count++] = json_as_text(path);
 	}
 	session->server->config.roots(session->server->config.app, paths, count);
 	return true;

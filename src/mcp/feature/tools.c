@@ -48,8 +48,8 @@ static void refuse_name(struct mcp_call *call, const char *name)
 		return;
 	}
 	for (size_t i = 0; call->server->config.tools[i] != NULL; i++)
-		nearest_offer(&best, name, call->server->config.tools[i]->name);
-	(void)utf8_show(view_of(name), shown, sizeof shown);
+		nearest_consider(&best, name, call->server->config.tools[i]->name);
+	(void)utf8_escape(view_of(name), shown, sizeof shown);
 	if (best.name != NULL)
 		call_refuse(call, RPC_INVALID_PARAMS, NULL, "unknown tool '%s'; did you mean '%s'?",
 		            shown, best.name);

@@ -46,7 +46,7 @@ json_t *uri_percent_decode(struct view encoded)
 		}
 		decoded[text.len++] = (char)byte;
 	}
-	return utf8_valid(text) ? json_str_view(text) : NULL;
+	return utf8_is_valid(text) ? json_str_view(text) : NULL;
 }
 
 /* How much of `uri` a variable takes: up to what follows it in the template (the last

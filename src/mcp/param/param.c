@@ -36,7 +36,7 @@ static void expects_choice(const struct param *param, char *out, size_t size)
 		                         param->values[i]);
 }
 
-const char *param_expects(const struct param *param, char *out, size_t size)
+const char *param_expected(const struct param *param, char *out, size_t size)
 {
 	const char *word = words[param->type];
 
@@ -100,11 +100,11 @@ static void fallback_text(const struct param *param, char *out, size_t size)
 		(void)snprintf(out, size, "%s", param->fallback.boolean ? "true" : "false");
 }
 
-const char *param_takes(const struct param *param, char *out, size_t size)
+const char *param_describe(const struct param *param, char *out, size_t size)
 {
 	char expects[200], fallback[80];
 
-	(void)param_expects(param, expects, sizeof expects);
+	(void)param_expected(param, expects, sizeof expects);
 	fallback_text(param, fallback, sizeof fallback);
 	if (param->required)
 		(void)snprintf(out, size, "%s, required", expects);

@@ -95,8 +95,8 @@ MUST_CHECK int param_decode(const struct param *params, json_t *object, struct a
                             void *ret, struct error *err);
 
 /* What a parameter takes, for errors: "an integer from 1 to 600". Returns out. */
-const char *param_expects(const struct param *param, char *out, size_t size);
+const char *param_expected(const struct param *param, char *out, size_t size);
 /* The same for manuals, with ", required" or ", default 30". Returns out. */
-const char *param_takes(const struct param *param, char *out, size_t size);
+const char *param_describe(const struct param *param, char *out, size_t size);
 
 const struct param *param_find(const struct param *params, const char *name);

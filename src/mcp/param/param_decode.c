@@ -26,7 +26,7 @@ static struct place member_of(const struct place *at, const char *name)
 	struct place inner;
 	char shown[64];
 
-	(void)utf8_show(view_of(name), shown, sizeof shown);
+	(void)utf8_escape(view_of(name), shown, sizeof shown);
 	(void)snprintf(inner.path, sizeof inner.path, "%.120s%s%s", at->path,
 	               at->path[0] != '\0' ? "." : "", shown);
 	return inner;
@@ -46,7 +46,7 @@ static int refuse(struct decoder *d, const struct param *param, json_t *value,
 	char expected[200], got[80];
 
 	return error_set(d->err, ERR_INVALID, "argument '%s': expected %s, got %s", at->path,
-	                 param_expects(param, expected, sizeof expected),
+	                 param_expected(param, expected, sizeof expected),
 	                 json_describe(value, got, sizeof got));
 }
 
@@ -56,7 +56,7 @@ static int refuse_size(struct decoder *d, const struct param *param, size_t size
 	char expected[200];
 
 	return error_set(d->err, ERR_LIMIT, "argument '%s': expected %s, got %zu", at->path,
-	                 param_expects(param, expected, sizeof expected), size);
+	                 param_expected(param, expected, sizeof expected), size);
 }
 
 /* A C string out of `value`: no NUL, at most max bytes. */
@@ -273,7 +273,7 @@ static int refuse_unknown(struct decoder *d, const struct param *params, const c
 	struct nearest best = { 0 };
 
 	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++)
-		nearest_offer(&best, key, p->name);
+		nearest_consider(&best, key, p->name);
 	if (best.name != NULL)
 		return error_set(d->err, ERR_INVALID,
 		                 "argument '%s' is not known; did you mean '%s'?", inner.path,
@@ -301,7 +301,7 @@ static int decode_members(struct decoder *d, const struct param *params, json_t 
 		} else if (p->required) {
 			return error_set(d->err, ERR_INVALID,
 			                 "argument '%s' is missing: expected %s", inner.path,
-			                 param_expects(p, expected, sizeof expected));
+			                 param_expected(p, expected, sizeof expected));
 		} else {
 			set_fallback(p, ret + p->offset);
 		}

@@ -173,7 +173,7 @@ static void take_hello(struct channel *channel, struct view payload)
 
 	channel_queue(channel, buf_view(&channel->greeting));
 	wire_link_put(&channel->link, WIRE_WELCOME);
-	buf_cut(&channel->greeting, 0);
+	buf_truncate(&channel->greeting, 0);
 	(void)!buf_add(&channel->greeting, payload, &full); /* both are one frame at most */
 }
 
@@ -206,7 +206,7 @@ static void take_refused(struct channel *channel, struct view reason)
 	struct error err;
 
 	(void)error_set(&err, ERR_SYSTEM, "the agent refused: %s",
-	                utf8_show(reason, shown, sizeof shown));
+	                utf8_escape(reason, shown, sizeof shown));
 	channel_fail(channel, &err);
 }
 
@@ -370,7 +370,7 @@ static void on_bytes(void *ctx, struct view bytes)
 		if (r > 0)
 			take_frame(channel, &frame);
 		if (r > 0 && is_kept)
-			buf_cut(&channel->partial, 0);
+			buf_truncate(&channel->partial, 0);
 	}
 	if (!goes_on(channel))
 		return;

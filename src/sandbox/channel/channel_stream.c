@@ -432,7 +432,7 @@ static void say_failed(struct channel_stream *stream, enum wire_failure failure,
 	struct wire_message failed = {
 		.type = WIRE_FAILED,
 		.failed = { .why = (uint8_t)failure,
-		            .message = view_of(utf8_show(view_of(why), shown, sizeof shown)) },
+		            .message = view_of(utf8_escape(view_of(why), shown, sizeof shown)) },
 	};
 
 	if (failed.failed.message.len == 0)

@@ -142,7 +142,7 @@ static void hand_failed(struct channel_stream *stream, const struct wire_failed 
 	struct error err;
 
 	(void)error_set(&err, kind_of(failed->why), "%s",
-	                utf8_show(failed->message, shown, sizeof shown));
+	                utf8_escape(failed->message, shown, sizeof shown));
 	err.errnum = (int)failed->errnum;
 	channel_stream_fail(stream, failed->why, &err);
 }

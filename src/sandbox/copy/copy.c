@@ -103,7 +103,7 @@ static void tell_broken(struct copy *copy, const struct error *why)
 		               "; what was written before, of %" PRIu64 " entries and %" PRIu64
 		               " bytes, stays in '%s'%s",
 		               entries, bytes,
-		               utf8_show(view_of(copy->target), shown, sizeof shown),
+		               utf8_escape(view_of(copy->target), shown, sizeof shown),
 		               wish->overwrite ? "" : ": set overwrite to true for another try");
 	(void)error_set(&err, why->kind, "%.*s%s%s", len, why->msg, limits, stays);
 	err.errnum = why->errnum;

@@ -80,7 +80,8 @@ static void add_skipped(struct transfer *transfer, const struct wire_done *done)
 	                          ? UINT64_MAX
 	                          : result->skipped + done->skipped;
 	if (result->first_skipped[0] == '\0')
-		(void)utf8_show(done->cursor, result->first_skipped, sizeof result->first_skipped);
+		(void)utf8_escape(done->cursor, result->first_skipped,
+		                  sizeof result->first_skipped);
 }
 
 /* --- bytes ------------------------------------------------------------------------------- */

@@ -289,7 +289,7 @@ void interpreter_on_control(void *ctx, struct view bytes)
 	}
 	if (is_joined) {
 		memmove(heard->ptr, heard->ptr + heard->len - bytes.len, bytes.len);
-		buf_cut(heard, bytes.len);
+		buf_truncate(heard, bytes.len);
 	} else if (bytes.len != 0 && buf_add(heard, bytes, &err) < 0)
 		interpreter_give_up(interpreter, &err);
 }

@@ -73,7 +73,7 @@ static int put_bytes(struct buf *out, enum kernel_type type, struct view bytes, 
 
 	if (buf_add(out, (struct view){ &name, 1 }, err) < 0 ||
 	    put_length(out, bytes.len, err) < 0 || buf_add(out, bytes, err) < 0) {
-		buf_cut(out, start);
+		buf_truncate(out, start);
 		return -1;
 	}
 	return 0;
@@ -109,13 +109,13 @@ int kernel_put_run(struct buf *out, const struct kernel_run *run, struct error *
 	if (put_bytes(out, KERNEL_RUN, (struct view){ "", 0 }, err) < 0)
 		return -1;
 	if (put_run_fields(out, run, err) < 0) {
-		buf_cut(out, start);
+		buf_truncate(out, start);
 		return -1;
 	}
 	if (out->len - start - KERNEL_HEADER > UINT32_MAX) {
 		size_t len = out->len - start - KERNEL_HEADER;
 
-		buf_cut(out, start);
+		buf_truncate(out, start);
 		return error_set(err, ERR_LIMIT, "%zu bytes for an interpreter: the most is %u",
 		                 len, UINT32_MAX);
 	}
@@ -170,7 +170,7 @@ static int take_text(struct taking *t, const char *field, size_t max, struct vie
 		return error_set(t->err, ERR_LIMIT,
 		                 "%s from the interpreter: %s has %zu bytes, the most is %zu",
 		                 t->frame, field, text.len, max);
-	if (!utf8_valid(text))
+	if (!utf8_is_valid(text))
 		return broken(t, field, "is not UTF-8");
 	*ret = text;
 	return 0;

@@ -118,7 +118,7 @@ static bool make_room(struct kernels *kernels)
 static int refuse_more(const struct kernels *kernels, struct error *err)
 {
 	char names[256];
-	struct buf list = buf_over(names, sizeof names);
+	struct buf list = buf_fixed(names, sizeof names);
 	struct error full;
 
 	names[0] = '\0';

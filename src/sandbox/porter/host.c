@@ -175,8 +175,9 @@ static int not_allowed(const struct host *host, const char *path, struct error *
 	size_t used = 0;
 
 	for (size_t i = 0; i < host_count(host); i++) {
-		int n = snprintf(list + used, sizeof list - used, "%s%s", i != 0 ? ", " : "",
-		                 utf8_show(view_of(host_directory(host, i)), shown, sizeof shown));
+		int n = snprintf(
+		        list + used, sizeof list - used, "%s%s", i != 0 ? ", " : "",
+		        utf8_escape(view_of(host_directory(host, i)), shown, sizeof shown));
 
 		if (n < 0 || (size_t)n >= sizeof list - used) {
 			(void)snprintf(list + used, sizeof list - used, ", ...");
@@ -187,7 +188,7 @@ static int not_allowed(const struct host *host, const char *path, struct error *
 	return error_set(err, ERR_INVALID,
 	                 "'%s' is not below a directory of the host that is allowed (%s): "
 	                 "belljar's option --allow-path allows more",
-	                 utf8_show(view_of(path), shown, sizeof shown), list);
+	                 utf8_escape(view_of(path), shown, sizeof shown), list);
 }
 
 /* NULL and *err: there is none. */
@@ -230,7 +231,7 @@ static void on_soon(void *ctx)
 	use->fn = NULL;
 	if (!is_open)
 		(void)error_set(&err, ERR_SYSTEM, "'%s' cannot be reached any more",
-		                utf8_show(view_of(use->full), shown, sizeof shown));
+		                utf8_escape(view_of(use->full), shown, sizeof shown));
 	fn(use->ctx, is_open ? NULL : &err);
 }
 
@@ -257,7 +258,7 @@ int host_open(struct host *host, const char *path, host_fn *fn, void *ctx, struc
 	memcpy(use->full, full, strlen(full) + 1);
 	use->path = host_path_below(place->path, use->full);
 	(void)snprintf(use->where, sizeof use->where, "in '%s' of the host",
-	               utf8_show(view_of(place->path), shown, sizeof shown));
+	               utf8_escape(view_of(place->path), shown, sizeof shown));
 	list_add(&place->uses, &use->node);
 	if (place->state == PLACE_OPEN) {
 		use->soon = loop_timer_new(host->loop, on_soon, use);

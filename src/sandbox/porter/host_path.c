@@ -11,7 +11,7 @@ int host_path_normal(const char *path, char ret[HOST_PATH_SIZE], struct error *e
 	char out[HOST_PATH_SIZE], shown[256];
 	size_t used = 0;
 
-	(void)utf8_show(view_of(path), shown, sizeof shown);
+	(void)utf8_escape(view_of(path), shown, sizeof shown);
 	if (path[0] != '/')
 		return error_set(err, ERR_INVALID, "'%s': not an absolute path", shown);
 	while (*path != '\0') {

@@ -122,7 +122,7 @@ static void fail(struct place *place, const struct error *why)
 	place->channel = channel_free(place->channel);
 	place->state = PLACE_CLOSED;
 	(void)error_wrap(&err, "'%s' cannot be reached",
-	                 utf8_show(view_of(place->path), shown, sizeof shown));
+	                 utf8_escape(view_of(place->path), shown, sizeof shown));
 	tell(place, &err);
 }
 

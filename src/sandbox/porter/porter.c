@@ -85,7 +85,7 @@ int porter_allow(struct porter *porter, const char *path, bool is_root, const ch
 	struct error ignored;
 	struct stat st;
 
-	(void)utf8_show(view_of(path), shown, sizeof shown);
+	(void)utf8_escape(view_of(path), shown, sizeof shown);
 	if (realpath(path, real) == NULL || stat(real, &st) < 0)
 		return error_sys(err, "'%s'", shown);
 	if (!S_ISDIR(st.st_mode))
@@ -136,7 +136,7 @@ static int answer_open(const struct porter *porter, const char *path, int *image
 
 	if (!porter_has(porter, path))
 		return error_set(err, ERR_INVALID, "'%s' is not a directory that is allowed",
-		                 utf8_show(view_of(path), shown, sizeof shown));
+		                 utf8_escape(view_of(path), shown, sizeof shown));
 	return porter_start_agent(porter, path, image, answer, err);
 }
 

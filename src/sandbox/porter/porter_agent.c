@@ -127,7 +127,7 @@ static int open_directory(const struct porter *porter, const char *path, struct 
 	char link[32], real[PATH_MAX], shown[160], led[160];
 	ssize_t n;
 
-	(void)utf8_show(view_of(path), shown, sizeof shown);
+	(void)utf8_escape(view_of(path), shown, sizeof shown);
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return error_sys(err, "'%s'", shown);
@@ -140,7 +140,7 @@ static int open_directory(const struct porter *porter, const char *path, struct 
 		return error_set(err, ERR_INVALID,
 		                 "'%s' leads to '%s' now, which was not allowed: start "
 		                 "belljar again if it is to be",
-		                 shown, utf8_show(view_of(real), led, sizeof led));
+		                 shown, utf8_escape(view_of(real), led, sizeof led));
 	return TAKE_FD(fd);
 }
 

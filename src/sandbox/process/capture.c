@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text/plain.h"
+#include "base/text/ansi_strip.h"
 #include "base/text/utf8.h"
 
 enum { HEAD_FIRST = 4096, LINE_LOOK = 4096 };
@@ -131,7 +131,7 @@ const char *capture_last_line(struct capture *capture, char *out, size_t size)
 {
 	struct view text = capture->tail_len != 0 ? capture_tail(capture) : capture_head(capture);
 	char plain[LINE_LOOK + 1];
-	struct plain state = { 0 };
+	struct ansi_strip state = { 0 };
 	struct view line;
 	size_t skip;
 
@@ -141,6 +141,6 @@ const char *capture_last_line(struct capture *capture, char *out, size_t size)
 	}
 	skip = text.len > LINE_LOOK ? text.len - LINE_LOOK : 0;
 	line = (struct view){ plain,
-		              plain_filter(&state, text.ptr + skip, text.len - skip, plain) };
-	return utf8_show(last_line_of(line), out, size);
+		              ansi_strip_bytes(&state, text.ptr + skip, text.len - skip, plain) };
+	return utf8_escape(last_line_of(line), out, size);
 }

@@ -87,7 +87,7 @@ static const char *fill(struct process *process, const char *arg)
 {
 	char file[128], out[64], text[FILLED_MAX + 1] = "";
 	const struct language_place place = { process->program, file, process->dir, out };
-	struct buf filled = buf_over(text, sizeof text);
+	struct buf filled = buf_fixed(text, sizeof text);
 	struct error err;
 
 	(void)snprintf(file, sizeof file, "%s/%s", process->dir, process->wish.language->file);

@@ -58,7 +58,7 @@ static void move_up(struct process *process)
 		return;
 	for (size_t i = process->in_at; i < in->len; i++)
 		in->ptr[i - process->in_at] = in->ptr[i];
-	buf_cut(in, in->len - process->in_at);
+	buf_truncate(in, in->len - process->in_at);
 	process->in_at = 0;
 }
 

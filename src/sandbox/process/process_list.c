@@ -130,7 +130,7 @@ void process_forget_oldest(struct processes *processes, const struct process *ne
 int process_find(struct sandbox *sandbox, const char *id, struct process **ret, struct error *err)
 {
 	char names[256];
-	struct buf list = buf_over(names, sizeof names);
+	struct buf list = buf_fixed(names, sizeof names);
 	struct error full;
 
 	names[0] = '\0';

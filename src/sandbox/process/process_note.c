@@ -33,9 +33,9 @@ void process_note_end(const struct process *process)
 
 	memcpy(row.sandbox, sandbox->row.spec.id, sizeof row.sandbox);
 	memcpy(row.owner, sandbox->row.owner, sizeof row.owner);
-	(void)utf8_show(view_of(process->label), row.what, sizeof row.what);
+	(void)utf8_escape(view_of(process->label), row.what, sizeof row.what);
 	tell_outcome(process, outcome, sizeof outcome);
-	(void)utf8_show(view_of(outcome), row.outcome, sizeof row.outcome);
+	(void)utf8_escape(view_of(outcome), row.outcome, sizeof row.outcome);
 	if (!sandbox->row.throw_away) /* nothing of it is to stay */
 		history_add(manager, &row);
 	if (manager->config.ran != NULL)

@@ -78,7 +78,7 @@ static void set_id(struct process *process)
 static void label_program(struct process *process)
 {
 	char words[sizeof process->label * 2];
-	struct buf text = buf_over(words, sizeof words);
+	struct buf text = buf_fixed(words, sizeof words);
 	struct error full;
 
 	words[0] = '\0';
@@ -86,7 +86,7 @@ static void label_program(struct process *process)
 		if (buf_printf(&text, &full, "%s%.100s", i != 0 ? " " : "", process->wish.argv[i]) <
 		    0)
 			break;
-	(void)utf8_show(buf_view(&text), process->label, sizeof process->label);
+	(void)utf8_escape(buf_view(&text), process->label, sizeof process->label);
 }
 
 static void label_code(struct process *process)
@@ -96,7 +96,7 @@ static void label_code(struct process *process)
 	char shown[96];
 
 	(void)view_next_line(&rest, &line);
-	(void)utf8_show(view_trim(line), shown, sizeof shown);
+	(void)utf8_escape(view_trim(line), shown, sizeof shown);
 	(void)snprintf(process->label, sizeof process->label, "%s: %s",
 	               process->wish.language->name, shown);
 }

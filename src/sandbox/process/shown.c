@@ -19,7 +19,7 @@ enum {
 static char *put_clean(char *to, struct view text)
 {
 	while (text.len != 0) {
-		size_t len = utf8_char(text);
+		size_t len = utf8_char_len(text);
 
 		if (len == 0 || text.ptr[0] == '\0') {
 			*to++ = '?';
@@ -76,7 +76,7 @@ static bool is_path(struct view path)
 	char shown[4 * SHOWN_PATH_MAX + 1];
 
 	return path.len != 0 && path.len <= SHOWN_PATH_MAX && path.ptr[0] == '/' &&
-	       strlen(utf8_show(path, shown, sizeof shown)) == path.len &&
+	       strlen(utf8_escape(path, shown, sizeof shown)) == path.len &&
 	       memcmp(shown, path.ptr, path.len) == 0;
 }
 

@@ -24,17 +24,17 @@ static int write_rows(struct store *store, const struct history *history, struct
 	for (size_t i = 0; i < history->count; i++) {
 		const struct history_row *row = &history->rows[i];
 
-		if (store_do(store,
-		             "INSERT INTO runs (sandbox, owner, started_s, duration_ms, what, "
-		             "outcome)"
-		             " VALUES (?, ?, ?, ?, ?, ?)",
-		             err, "ssiiss", row->sandbox, row->owner, row->started_s,
-		             (int64_t)row->duration_ms, row->what, row->outcome) < 0)
+		if (store_exec(store,
+		               "INSERT INTO runs (sandbox, owner, started_s, duration_ms, what, "
+		               "outcome)"
+		               " VALUES (?, ?, ?, ?, ?, ?)",
+		               err, "ssiiss", row->sandbox, row->owner, row->started_s,
+		               (int64_t)row->duration_ms, row->what, row->outcome) < 0)
 			return -1;
 	}
-	return store_do(store,
-	                "DELETE FROM runs WHERE number <= (SELECT max(number) FROM runs) - ?", err,
-	                "i", (int64_t)KEPT);
+	return store_exec(store,
+	                  "DELETE FROM runs WHERE number <= (SELECT max(number) FROM runs) - ?",
+	                  err, "i", (int64_t)KEPT);
 }
 
 static int write_all(struct store *store, const struct history *history, struct error *err)
@@ -96,13 +96,13 @@ struct telling {
 static bool on_row(void *ctx, struct store_row *columns)
 {
 	struct telling *telling = ctx;
-	struct history_row row = { .started_s = store_int(columns, 2),
-		                   .duration_ms = (uint64_t)store_int(columns, 3) };
+	struct history_row row = { .started_s = store_row_int(columns, 2),
+		                   .duration_ms = (uint64_t)store_row_int(columns, 3) };
 
-	(void)snprintf(row.sandbox, sizeof row.sandbox, "%s", store_text(columns, 0));
-	(void)snprintf(row.owner, sizeof row.owner, "%s", store_text(columns, 1));
-	(void)snprintf(row.what, sizeof row.what, "%s", store_text(columns, 4));
-	(void)snprintf(row.outcome, sizeof row.outcome, "%s", store_text(columns, 5));
+	(void)snprintf(row.sandbox, sizeof row.sandbox, "%s", store_row_text(columns, 0));
+	(void)snprintf(row.owner, sizeof row.owner, "%s", store_row_text(columns, 1));
+	(void)snprintf(row.what, sizeof row.what, "%s", store_row_text(columns, 4));
+	(void)snprintf(row.outcome, sizeof row.outcome, "%s", store_row_text(columns, 5));
 	return telling->each(telling->ctx, &row);
 }
 
@@ -112,9 +112,9 @@ int history_each(struct store *store, const char *owner, const char *sandbox, un
 {
 	struct telling telling = { each, ctx };
 
-	return store_each(store, on_row, &telling,
-	                  "SELECT sandbox, owner, started_s, duration_ms, what, outcome FROM runs"
-	                  " WHERE owner = ?1 AND (?2 = '' OR sandbox = ?2)"
-	                  " ORDER BY number DESC LIMIT ?3",
-	                  err, "ssi", owner, sandbox != NULL ? sandbox : "", (int64_t)limit);
+	return store_query(store, on_row, &telling,
+	                   "SELECT sandbox, owner, started_s, duration_ms, what, outcome FROM runs"
+	                   " WHERE owner = ?1 AND (?2 = '' OR sandbox = ?2)"
+	                   " ORDER BY number DESC LIMIT ?3",
+	                   err, "ssi", owner, sandbox != NULL ? sandbox : "", (int64_t)limit);
 }

@@ -99,7 +99,7 @@ static int check_row(const struct sandbox_row *row, struct error *err)
 int registry_add(struct store *store, const struct sandbox_row *row, struct error *err)
 {
 	char text[REGISTRY_MOUNTS_MAX + 1] = "";
-	struct buf mounts = buf_over(text, sizeof text);
+	struct buf mounts = buf_fixed(text, sizeof text);
 	const struct spec *spec = &row->spec;
 
 	if (check_row(row, err) < 0)
@@ -108,24 +108,25 @@ int registry_add(struct store *store, const struct sandbox_row *row, struct erro
 #define PLACE(...)       ", ?"
 #define LETTER(...)      "i"
 #define VALUE(name, ...) , (int64_t)spec->limits.name
-	if (store_do(store,
-	             "INSERT INTO sandboxes (" REGISTRY_COLUMNS ")"
-	             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?" SPEC_LIMITS(
-	                     PLACE) ")"
-	                            " ON CONFLICT DO NOTHING",
-	             err, "ssssssiiisisiiiiib" SPEC_LIMITS(LETTER), spec->id, row->owner,
-	             row->name[0] != '\0' ? row->name : NULL, row->engine,
-	             registry_states[row->state], row->instance, (int64_t)row->throw_away,
-	             row->created_s, row->used_s, spec_calls_names[spec->calls],
-	             (int64_t)spec->egress, buf_text(&mounts), (int64_t)spec->gpus,
-	             (int64_t)spec->fresh, (int64_t)row->all_mounts, (int64_t)row->idle_s,
-	             (int64_t)row->lifetime_s,
-	             (struct view){ row->env, registry_env_size(row->env) } SPEC_LIMITS(VALUE)) < 0)
+	if (store_exec(store,
+	               "INSERT INTO sandboxes (" REGISTRY_COLUMNS ")"
+	               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?" SPEC_LIMITS(
+	                       PLACE) ")"
+	                              " ON CONFLICT DO NOTHING",
+	               err, "ssssssiiisisiiiiib" SPEC_LIMITS(LETTER), spec->id, row->owner,
+	               row->name[0] != '\0' ? row->name : NULL, row->engine,
+	               registry_states[row->state], row->instance, (int64_t)row->throw_away,
+	               row->created_s, row->used_s, spec_calls_names[spec->calls],
+	               (int64_t)spec->egress, buf_text(&mounts), (int64_t)spec->gpus,
+	               (int64_t)spec->fresh, (int64_t)row->all_mounts, (int64_t)row->idle_s,
+	               (int64_t)row->lifetime_s,
+	               (struct view){ row->env, registry_env_size(row->env) } SPEC_LIMITS(VALUE)) <
+	    0)
 		return -1;
 #undef PLACE
 #undef LETTER
 #undef VALUE
-	if (store_changed(store) == 1)
+	if (store_changes(store) == 1)
 		return 0;
 	if (row->name[0] == '\0')
 		return error_set(err, ERR_INVALID, "there is a sandbox '%s' already", spec->id);
@@ -157,8 +158,9 @@ int registry_get(struct store *store, const char *id, struct sandbox_row *ret, s
 {
 	struct finding finding = { .row = ret, .err = err };
 
-	if (store_each(store, on_found, &finding,
-	               "SELECT " REGISTRY_COLUMNS " FROM sandboxes WHERE id = ?", err, "s", id) < 0)
+	if (store_query(store, on_found, &finding,
+	                "SELECT " REGISTRY_COLUMNS " FROM sandboxes WHERE id = ?", err, "s",
+	                id) < 0)
 		return -1;
 	return finding.found ? finding.r : no_such(id, err);
 }
@@ -179,7 +181,7 @@ int registry_find(struct store *store, const char *owner, const char *id_or_name
 		                 "there is no such sandbox: an id is \"sb_\" and 26 characters of "
 		                 "a-z and 2-7, a name has at most %d letters, digits and '._-'",
 		                 SANDBOX_NAME_MAX);
-	if (store_each(store, on_found, &finding, sql, err, "ss", owner, id_or_name) < 0)
+	if (store_query(store, on_found, &finding, sql, err, "ss", owner, id_or_name) < 0)
 		return -1;
 	return finding.found ? finding.r : no_such(id_or_name, err);
 }
@@ -211,10 +213,10 @@ int registry_each(struct store *store, const char *owner,
 {
 	struct listing listing = { each, ctx, err, 0 };
 
-	if (store_each(store, on_listed, &listing,
-	               "SELECT " REGISTRY_COLUMNS " FROM sandboxes WHERE owner = ?"
-	               " ORDER BY created_s DESC, rowid DESC",
-	               err, "s", owner) < 0)
+	if (store_query(store, on_listed, &listing,
+	                "SELECT " REGISTRY_COLUMNS " FROM sandboxes WHERE owner = ?"
+	                " ORDER BY created_s DESC, rowid DESC",
+	                err, "s", owner) < 0)
 		return -1;
 	return listing.r;
 }
@@ -223,7 +225,7 @@ static bool on_state(void *ctx, struct store_row *columns)
 {
 	char *state = ctx;
 
-	(void)snprintf(state, 16, "%s", store_text(columns, 0));
+	(void)snprintf(state, 16, "%s", store_row_text(columns, 0));
 	return false;
 }
 
@@ -235,15 +237,15 @@ int registry_claim(struct store *store, const char *id, const char *instance, st
 	/* One transaction, so that what is said about a failure is why it failed. */
 	if (store_begin(store, err) < 0)
 		return -1;
-	if (store_do(store,
-	             "UPDATE sandboxes SET state = 'awake', instance = ?1"
-	             " WHERE id = ?2 AND ((state = 'asleep' AND instance = '')"
-	             " OR (state IN ('asleep', 'awake') AND instance = ?1))",
-	             err, "ss", instance, id) < 0)
+	if (store_exec(store,
+	               "UPDATE sandboxes SET state = 'awake', instance = ?1"
+	               " WHERE id = ?2 AND ((state = 'asleep' AND instance = '')"
+	               " OR (state IN ('asleep', 'awake') AND instance = ?1))",
+	               err, "ss", instance, id) < 0)
 		goto undo;
-	mine = store_changed(store) == 1;
-	if (!mine && store_each(store, on_state, state, "SELECT state FROM sandboxes WHERE id = ?",
-	                        err, "s", id) < 0)
+	mine = store_changes(store) == 1;
+	if (!mine && store_query(store, on_state, state, "SELECT state FROM sandboxes WHERE id = ?",
+	                         err, "s", id) < 0)
 		goto undo;
 	if (store_commit(store, err) < 0)
 		return -1;
@@ -268,36 +270,36 @@ int registry_set_state(struct store *store, const char *id, enum sandbox_state s
                        const char *instance, struct error *err)
 {
 	assert(state < SANDBOX_STATE_COUNT);
-	if (store_do(store,
-	             "UPDATE sandboxes SET state = ?1, instance ="
-	             " CASE WHEN ?1 = 'asleep' AND NOT throw_away THEN ''"
-	             " WHEN ?2 = '' THEN instance ELSE ?2 END WHERE id = ?3",
-	             err, "sss", registry_states[state], instance, id) < 0)
+	if (store_exec(store,
+	               "UPDATE sandboxes SET state = ?1, instance ="
+	               " CASE WHEN ?1 = 'asleep' AND NOT throw_away THEN ''"
+	               " WHEN ?2 = '' THEN instance ELSE ?2 END WHERE id = ?3",
+	               err, "sss", registry_states[state], instance, id) < 0)
 		return -1;
-	return store_changed(store) == 1 ? 0 : no_such(id, err);
+	return store_changes(store) == 1 ? 0 : no_such(id, err);
 }
 
 int registry_set_fresh(struct store *store, const char *id, bool fresh, struct error *err)
 {
-	if (store_do(store, "UPDATE sandboxes SET fresh = ? WHERE id = ?", err, "is",
-	             (int64_t)fresh, id) < 0)
+	if (store_exec(store, "UPDATE sandboxes SET fresh = ? WHERE id = ?", err, "is",
+	               (int64_t)fresh, id) < 0)
 		return -1;
-	return store_changed(store) == 1 ? 0 : no_such(id, err);
+	return store_changes(store) == 1 ? 0 : no_such(id, err);
 }
 
 int registry_used(struct store *store, const char *id, int64_t now_s, struct error *err)
 {
-	if (store_do(store, "UPDATE sandboxes SET used_s = ? WHERE id = ?", err, "is", now_s, id) <
-	    0)
+	if (store_exec(store, "UPDATE sandboxes SET used_s = ? WHERE id = ?", err, "is", now_s,
+	               id) < 0)
 		return -1;
-	return store_changed(store) == 1 ? 0 : no_such(id, err);
+	return store_changes(store) == 1 ? 0 : no_such(id, err);
 }
 
 int registry_remove(struct store *store, const char *id, struct error *err)
 {
-	if (store_do(store, "DELETE FROM runs WHERE sandbox = ?", err, "s", id) < 0)
+	if (store_exec(store, "DELETE FROM runs WHERE sandbox = ?", err, "s", id) < 0)
 		return -1;
-	return store_do(store, "DELETE FROM sandboxes WHERE id = ?", err, "s", id);
+	return store_exec(store, "DELETE FROM sandboxes WHERE id = ?", err, "s", id);
 }
 
 static bool on_known(void *ctx, struct store_row *columns)
@@ -311,8 +313,8 @@ int registry_knows(struct store *store, const char *id, bool *ret, struct error 
 {
 	bool known = false;
 
-	if (store_each(store, on_known, &known, "SELECT 1 FROM sandboxes WHERE id = ?", err, "s",
-	               id) < 0)
+	if (store_query(store, on_known, &known, "SELECT 1 FROM sandboxes WHERE id = ?", err, "s",
+	                id) < 0)
 		return -1;
 	*ret = known;
 	return 0;

@@ -20,7 +20,7 @@ struct taking {
 static bool on_text(void *ctx, struct store_row *row)
 {
 	struct taking *taking = ctx;
-	struct view text = store_bytes(row, 0);
+	struct view text = store_row_bytes(row, 0);
 	char record[RECORD] = "";
 
 	/* Cut short it could be another's. */
@@ -33,8 +33,8 @@ static bool on_text(void *ctx, struct store_row *row)
 
 static int take(struct store *store, struct taking *taking, const char *sql, const char *instance)
 {
-	if (store_each(store, on_text, taking, sql, taking->err, instance != NULL ? "s" : "",
-	               instance) < 0)
+	if (store_query(store, on_text, taking, sql, taking->err, instance != NULL ? "s" : "",
+	                instance) < 0)
 		return -1;
 	return taking->r;
 }
@@ -46,13 +46,13 @@ static int take_over(struct store *store, const char *dead, const char *instance
 {
 	if (take(store, doomed, "SELECT id FROM sandboxes" LEFT_UNFINISHED, dead) < 0)
 		return -1;
-	if (store_do(store,
-	             "UPDATE sandboxes SET state = 'deleting', instance = ?2" LEFT_UNFINISHED,
-	             doomed->err, "ss", dead, instance) < 0)
+	if (store_exec(store,
+	               "UPDATE sandboxes SET state = 'deleting', instance = ?2" LEFT_UNFINISHED,
+	               doomed->err, "ss", dead, instance) < 0)
 		return -1;
-	return store_do(store,
-	                "UPDATE sandboxes SET state = 'asleep', instance = '' WHERE instance = ?",
-	                doomed->err, "s", dead);
+	return store_exec(store,
+	                  "UPDATE sandboxes SET state = 'asleep', instance = '' WHERE instance = ?",
+	                  doomed->err, "s", dead);
 }
 
 int registry_recover(struct store *store, const char *instance,

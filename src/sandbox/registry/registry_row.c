@@ -71,7 +71,7 @@ int registry_read_mounts(struct view text, struct spec *spec, struct error *err)
 static int read_text(struct store_row *columns, int *at, const char *name, char *ret, size_t size,
                      struct error *err)
 {
-	struct view text = store_bytes(columns, (*at)++);
+	struct view text = store_row_bytes(columns, (*at)++);
 
 	if (text.len >= size || memchr(text.ptr, '\0', text.len) != NULL)
 		return error_set(err, ERR_SYSTEM, "'%s' is longer than %zu bytes or holds a zero",
@@ -84,7 +84,7 @@ static int read_text(struct store_row *columns, int *at, const char *name, char 
 static int read_word(struct store_row *columns, int *at, const char *name,
                      const char *const words[], int count, int *ret, struct error *err)
 {
-	const char *text = store_text(columns, (*at)++);
+	const char *text = store_row_text(columns, (*at)++);
 	char shown[40];
 
 	for (int i = 0; i < count; i++)
@@ -93,13 +93,13 @@ static int read_word(struct store_row *columns, int *at, const char *name,
 			return 0;
 		}
 	return error_set(err, ERR_SYSTEM, "'%s' is '%s', which is not known", name,
-	                 utf8_show(view_of(text), shown, sizeof shown));
+	                 utf8_escape(view_of(text), shown, sizeof shown));
 }
 
 static int read_bool(struct store_row *columns, int *at, const char *name, bool *ret,
                      struct error *err)
 {
-	int64_t value = store_int(columns, (*at)++);
+	int64_t value = store_row_int(columns, (*at)++);
 
 	if (value != 0 && value != 1)
 		return error_set(err, ERR_SYSTEM, "'%s' is neither 0 nor 1", name);
@@ -110,7 +110,7 @@ static int read_bool(struct store_row *columns, int *at, const char *name, bool 
 static int read_seconds(struct store_row *columns, int *at, const char *name, uint32_t *ret,
                         struct error *err)
 {
-	int64_t value = store_int(columns, (*at)++);
+	int64_t value = store_row_int(columns, (*at)++);
 
 	if (value < 0 || value > UINT32_MAX)
 		return error_set(err, ERR_SYSTEM, "'%s' is no number of seconds", name);
@@ -154,22 +154,22 @@ static int read_columns(struct store_row *columns, struct sandbox_row *row, stru
 		return -1;
 #undef TEXT
 	row->state = (enum sandbox_state)state;
-	row->created_s = store_int(columns, at++);
-	row->used_s = store_int(columns, at++);
+	row->created_s = store_row_int(columns, at++);
+	row->used_s = store_row_int(columns, at++);
 	if (read_word(columns, &at, "calls", spec_calls_names, SPEC_CALLS_COUNT, &calls, err) < 0 ||
 	    read_bool(columns, &at, "egress", &row->spec.egress, err) < 0)
 		return -1;
 	row->spec.calls = (enum spec_calls)calls;
-	if (registry_read_mounts(store_bytes(columns, at++), &row->spec, err) < 0)
+	if (registry_read_mounts(store_row_bytes(columns, at++), &row->spec, err) < 0)
 		return -1;
-	row->spec.gpus = (uint64_t)store_int(columns, at++);
+	row->spec.gpus = (uint64_t)store_row_int(columns, at++);
 	if (read_bool(columns, &at, "fresh", &row->spec.fresh, err) < 0 ||
 	    read_bool(columns, &at, "all_mounts", &row->all_mounts, err) < 0 ||
 	    read_seconds(columns, &at, "idle_s", &row->idle_s, err) < 0 ||
 	    read_seconds(columns, &at, "lifetime_s", &row->lifetime_s, err) < 0 ||
-	    read_env(store_bytes(columns, at++), row->env, err) < 0)
+	    read_env(store_row_bytes(columns, at++), row->env, err) < 0)
 		return -1;
-#define X(name_, ...) row->spec.limits.name_ = (uint64_t)store_int(columns, at++);
+#define X(name_, ...) row->spec.limits.name_ = (uint64_t)store_row_int(columns, at++);
 	SPEC_LIMITS(X)
 #undef X
 	if (row->name[0] != '\0' && !registry_is_name(row->name))
@@ -185,7 +185,7 @@ int registry_read_row(struct store_row *columns, struct sandbox_row *ret, struct
 	if (read_columns(columns, &row, err) < 0) {
 		err->kind = ERR_SYSTEM; /* not the caller's fault, whatever it is */
 		return error_wrap(err, "the row of sandbox '%s' is damaged and not used",
-		                  utf8_show(store_bytes(columns, 0), shown, sizeof shown));
+		                  utf8_escape(store_row_bytes(columns, 0), shown, sizeof shown));
 	}
 	*ret = row;
 	return 0;

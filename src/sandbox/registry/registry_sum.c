@@ -9,9 +9,9 @@ static bool on_sums(void *ctx, struct store_row *columns)
 {
 	struct registry_sums *sums = ctx;
 
-	sums->sandboxes = (uint64_t)store_int(columns, 0);
-	sums->disk = (uint64_t)store_int(columns, 1);
-	sums->memory = (uint64_t)store_int(columns, 2);
+	sums->sandboxes = (uint64_t)store_row_int(columns, 0);
+	sums->disk = (uint64_t)store_row_int(columns, 1);
+	sums->memory = (uint64_t)store_row_int(columns, 2);
 	return false;
 }
 
@@ -19,12 +19,12 @@ int registry_sum(struct store *store, const char *owner, struct registry_sums *r
                  struct error *err)
 {
 	*ret = (struct registry_sums){ 0 };
-	return store_each(store, on_sums, ret,
-	                  "SELECT count(*), coalesce(sum(limit_disk), 0),"
-	                  " coalesce(sum(CASE WHEN state IN ('awake', 'creating')"
-	                  "  THEN limit_memory ELSE 0 END), 0)"
-	                  " FROM sandboxes WHERE owner = ? AND state <> 'deleting'",
-	                  err, "s", owner);
+	return store_query(store, on_sums, ret,
+	                   "SELECT count(*), coalesce(sum(limit_disk), 0),"
+	                   " coalesce(sum(CASE WHEN state IN ('awake', 'creating')"
+	                   "  THEN limit_memory ELSE 0 END), 0)"
+	                   " FROM sandboxes WHERE owner = ? AND state <> 'deleting'",
+	                   err, "s", owner);
 }
 
 struct expired {
@@ -38,7 +38,8 @@ static bool on_expired(void *ctx, struct store_row *columns)
 
 	if (expired->count == expired->max)
 		return false;
-	(void)snprintf(expired->ids[expired->count], SPEC_ID_LEN + 1, "%s", store_text(columns, 0));
+	(void)snprintf(expired->ids[expired->count], SPEC_ID_LEN + 1, "%s",
+	               store_row_text(columns, 0));
 	expired->count++;
 	return true;
 }
@@ -48,10 +49,10 @@ int registry_expired(struct store *store, int64_t now_s, char (*ids)[SPEC_ID_LEN
 {
 	struct expired expired = { ids, max, 0 };
 
-	if (store_each(store, on_expired, &expired,
-	               "SELECT id FROM sandboxes WHERE state = 'asleep' AND instance = ''"
-	               " AND lifetime_s <> 0 AND created_s + lifetime_s <= ?",
-	               err, "i", now_s) < 0)
+	if (store_query(store, on_expired, &expired,
+	                "SELECT id FROM sandboxes WHERE state = 'asleep' AND instance = ''"
+	                " AND lifetime_s <> 0 AND created_s + lifetime_s <= ?",
+	                err, "i", now_s) < 0)
 		return -1;
 	*count = expired.count;
 	return 0;

@@ -88,12 +88,12 @@ static int refuse_name(struct view name, struct error *err)
 
 	(void)snprintf(typed, sizeof typed, "%.*s", (int)(name.len < 60 ? name.len : 60), name.ptr);
 	for (size_t i = 0; i < ARRAY_LEN(layers); i++) {
-		nearest_offer(&best, typed, layers[i].name);
+		nearest_consider(&best, typed, layers[i].name);
 		used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
 		                         i != 0 ? ", " : "", layers[i].name);
 	}
 	return error_set(err, ERR_INVALID, "require: no layer is called '%s'%s%s%s; there are %s",
-	                 utf8_show(name, shown, sizeof shown),
+	                 utf8_escape(name, shown, sizeof shown),
 	                 best.name != NULL ? " (did you mean " : "",
 	                 best.name != NULL ? best.name : "", best.name != NULL ? "?)" : "", known);
 }

@@ -261,7 +261,7 @@ void engine_disk(const struct trial *trial, struct check *ret)
 		check_set(ret, CHECK_ON, "quota: the file system refuses what is too much");
 		return;
 	}
-	(void)utf8_show(view_of(trial->report.disk_why), why, sizeof why);
+	(void)utf8_escape(view_of(trial->report.disk_why), why, sizeof why);
 	check_set(ret, CHECK_WEAKER, "watched: who writes too much is ended, a moment later%s%s",
 	          why[0] != '\0' ? "; no quota: " : "", why);
 	check_fix(ret, "%s",

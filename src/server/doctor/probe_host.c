@@ -154,7 +154,7 @@ void probe_state_dir(const struct options *options, struct check *ret)
 		check_fix(ret, "export HOME=/home/USER, or say --state-dir DIR");
 		return;
 	}
-	(void)utf8_show(view_of(path), shown, sizeof shown);
+	(void)utf8_escape(view_of(path), shown, sizeof shown);
 	memcpy(exists, path, sizeof exists);
 	find_existing(exists);
 	if (statfs(exists, &fs) < 0 || statvfs(exists, &flags) < 0) {

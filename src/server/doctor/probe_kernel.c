@@ -84,7 +84,7 @@ void probe_kernel(UNUSED const struct options *options, struct check *ret)
 		check_fix(ret, "expected Linux %d.%d or newer", WISHED_MAJOR, WISHED_MINOR);
 		return;
 	}
-	(void)utf8_show(view_of(name.release), release, sizeof release);
+	(void)utf8_escape(view_of(name.release), release, sizeof release);
 	if (major < WISHED_MAJOR || (major == WISHED_MAJOR && minor < WISHED_MINOR)) {
 		check_set(ret, CHECK_WEAKER, "Linux %s is older than %d.%d", release, WISHED_MAJOR,
 		          WISHED_MINOR);

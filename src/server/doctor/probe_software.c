@@ -56,7 +56,7 @@ void probe_interpreters_in(const char *directories, struct check *ret)
 		}
 		found_len += (size_t)snprintf(found + found_len, sizeof found - found_len, "%s%s",
 		                              found_len != 0 ? ", " : "",
-		                              utf8_show(view_of(path), shown, sizeof shown));
+		                              utf8_escape(view_of(path), shown, sizeof shown));
 	}
 	if (missing_len == 0) {
 		check_set(ret, CHECK_ON, "%s", found);
@@ -109,7 +109,7 @@ static void report_socket(struct check *ret, const char *path, int failure)
 {
 	char shown[160];
 
-	(void)utf8_show(view_of(path), shown, sizeof shown);
+	(void)utf8_escape(view_of(path), shown, sizeof shown);
 	if (failure == 0) {
 		check_set(ret, CHECK_ON, "%s answers", shown);
 		return;
@@ -132,7 +132,7 @@ void probe_containers(UNUSED const struct options *options, struct check *ret)
 
 	if (host != NULL && host[0] != '\0' && strncmp(host, "unix://", 7) != 0) {
 		check_set(ret, CHECK_WEAKER, "DOCKER_HOST is '%s'; only unix:// is checked",
-		          utf8_show(view_of(host), shown, sizeof shown));
+		          utf8_escape(view_of(host), shown, sizeof shown));
 		check_fix(ret, "set DOCKER_HOST to unix:///PATH, or unset it");
 		return;
 	}
@@ -206,7 +206,7 @@ void probe_configuration(const struct options *options, struct check *ret)
 	}
 	if (served.config != NULL)
 		check_set(ret, CHECK_ON, "%s is valid",
-		          utf8_show(view_of(served.config), shown, sizeof shown));
+		          utf8_escape(view_of(served.config), shown, sizeof shown));
 	else
 		check_set(ret, CHECK_ON, "no file; the defaults hold");
 	options_done(&served);

@@ -106,8 +106,8 @@ static int refuse_key(const char *key, struct error *err)
 
 	for (size_t i = 0; i < OPTION_COUNT; i++)
 		if (option_specs[i].in_file)
-			nearest_offer(&best, key, option_key(&option_specs[i], known[i]));
-	(void)utf8_show(view_of(key), shown, sizeof shown);
+			nearest_consider(&best, key, option_key(&option_specs[i], known[i]));
+	(void)utf8_escape(view_of(key), shown, sizeof shown);
 	if (best.name != NULL)
 		return error_set(err, ERR_INVALID, "unknown key '%s'; did you mean '%s'?", shown,
 		                 best.name);

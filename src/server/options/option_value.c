@@ -129,7 +129,7 @@ int option_value_read(const struct option_spec *spec, const char *text, struct o
 	if (!read_value(spec, text, &value))
 		return error_set(err, ERR_INVALID, "expected %s, got '%s'",
 		                 option_expected(spec, expected),
-		                 utf8_show(view_of(text), shown, sizeof shown));
+		                 utf8_escape(view_of(text), shown, sizeof shown));
 	*ret = value;
 	return 0;
 }

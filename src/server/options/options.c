@@ -17,10 +17,10 @@ static int refuse_flag(struct view name, unsigned verb, struct error *err)
 	struct nearest best = { 0 };
 	char shown[80];
 
-	(void)utf8_show(name, shown, sizeof shown);
+	(void)utf8_escape(name, shown, sizeof shown);
 	for (size_t i = 0; i < OPTION_COUNT; i++)
 		if ((option_specs[i].verbs & verb) != 0)
-			nearest_offer(&best, shown, option_specs[i].name);
+			nearest_consider(&best, shown, option_specs[i].name);
 	if (best.name != NULL)
 		return error_set(err, ERR_INVALID, "unknown option '--%s'; did you mean '--%s'?",
 		                 shown, best.name);
@@ -84,7 +84,7 @@ static int take_arg(struct option_args *args, unsigned verb, char *const *at, st
 		return take_flag(args, verb, arg, at[1], err);
 	if (arg[0] == '-' && arg[1] != '\0')
 		return error_set(err, ERR_INVALID, "unknown option '%s'",
-		                 utf8_show(view_of(arg), shown, sizeof shown));
+		                 utf8_escape(view_of(arg), shown, sizeof shown));
 	args->operands[args->operand_count++] = arg;
 	return 0;
 }
@@ -148,9 +148,9 @@ static int refuse_variable(const char *name, struct error *err)
 	/* Compared without what all of them share: it would make any two names near. */
 	for (size_t i = 0; i < OPTION_COUNT; i++)
 		if (!option_specs[i].flag_only)
-			nearest_offer(&best, name + prefix,
-			              option_variable(&option_specs[i], known[i]) + prefix);
-	(void)utf8_show(view_of(name), shown, sizeof shown);
+			nearest_consider(&best, name + prefix,
+			                 option_variable(&option_specs[i], known[i]) + prefix);
+	(void)utf8_escape(view_of(name), shown, sizeof shown);
 	if (best.name != NULL)
 		return error_set(err, ERR_INVALID,
 		                 "unknown environment variable '%s'; did you mean '%s%s'?", shown,

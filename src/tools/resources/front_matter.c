@@ -73,7 +73,7 @@ static void read_value(struct view value, struct view *rest, char *out, size_t s
 	value.len = value.len == 0 ? 0 : utf8_prefix(value.ptr, value.len, 4000);
 	unquote(value, &buf);
 	add_more_lines(rest, &buf);
-	(void)utf8_show(buf_view(&buf), out, size);
+	(void)utf8_escape(buf_view(&buf), out, size);
 }
 
 void front_matter_read(struct view text, struct front_matter *ret)

@@ -54,7 +54,7 @@ static int getting_started(struct mcp_call *call, const void *args, struct error
 	                                 : "",
 	                         a->task != NULL ? "\n\nThe task: " : "",
 	                         a->task != NULL ? a->task : "")));
-	mcp_answer_messages(call, "How to work with Belljar", messages);
+	mcp_respond_messages(call, "How to work with Belljar", messages);
 	return 0;
 }
 

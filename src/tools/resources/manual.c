@@ -16,7 +16,7 @@ static int write_params(const struct param *params, int indent, struct buf *buf,
 		char takes[300];
 
 		if (buf_printf(buf, err, "%*s- `%s` (%s): %s\n", indent, "", p->name,
-		               param_takes(p, takes, sizeof takes), p->help) < 0 ||
+		               param_describe(p, takes, sizeof takes), p->help) < 0 ||
 		    write_params(p->fields, indent + 2, buf, err) < 0)
 			return -1;
 	}
@@ -95,10 +95,10 @@ static int read_manual(struct mcp_call *call, const void *args, struct error *er
 		tool++;
 	if (*tool == NULL)
 		return error_set(err, ERR_NOT_FOUND, "there is no tool '%s'",
-		                 utf8_show(view_of(a->name), shown, sizeof shown));
+		                 utf8_escape(view_of(a->name), shown, sizeof shown));
 	if (manual_write(*tool, &buf, err) < 0)
 		return -1;
-	mcp_answer_text(call, "text/markdown", buf_view(&buf));
+	mcp_respond_text(call, "text/markdown", buf_view(&buf));
 	return 0;
 }
 

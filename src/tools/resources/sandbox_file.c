@@ -54,16 +54,16 @@ static void on_contents(struct file_work *file, const struct files_answer *answe
 		               "'%s' has %" PRIu64
 		               " bytes, and a resource at most %d: use the tool "
 		               "read_file, which reads parts",
-		               utf8_show(view_of(file->path), shown, sizeof shown),
+		               utf8_escape(view_of(file->path), shown, sizeof shown),
 		               answer->done.total, CONTENTS_MAX);
 		return;
 	}
 	mime_type = file_mime_type(file->path, bytes);
 	call = work_finish(&file->work);
 	if (file_is_text(&bytes, false))
-		mcp_answer_text(call, mime_type, bytes);
+		mcp_respond_text(call, mime_type, bytes);
 	else
-		mcp_answer_blob(call, mime_type, bytes);
+		mcp_respond_blob(call, mime_type, bytes);
 }
 
 static int start(struct work *work, struct error *err)

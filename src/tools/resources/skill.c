@@ -37,7 +37,7 @@ static void answer_prompt(struct skill_work *w, struct view text)
 	        task != NULL ? "\n\nThe task: " : "", task != NULL ? task : "");
 
 	json_push(messages, mcp_message("user", mcp_text_view(view_of(told))));
-	mcp_answer_messages(work_finish(&w->file.work), skill->help, messages);
+	mcp_respond_messages(work_finish(&w->file.work), skill->help, messages);
 }
 
 static void on_text(struct file_work *file, const struct files_answer *answer,
@@ -62,7 +62,7 @@ static void on_text(struct file_work *file, const struct files_answer *answer,
 	else if (w->is_prompt)
 		answer_prompt(w, text);
 	else
-		mcp_answer_text(work_finish(&file->work), "text/markdown", text);
+		mcp_respond_text(work_finish(&file->work), "text/markdown", text);
 }
 
 static int start(struct work *work, struct error *err)
@@ -131,7 +131,7 @@ static const struct skill *find_skill(const struct tools_context *context, const
 		                "there are no skills here: --skills-dir says where they are");
 	else
 		(void)error_set(err, ERR_NOT_FOUND, "there is no skill '%s'; there are: %s",
-		                utf8_show(view_of(name), shown, sizeof shown), names);
+		                utf8_escape(view_of(name), shown, sizeof shown), names);
 	return NULL;
 }
 

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/tree/open_below.h"
+#include "base/tree/open_child.h"
 #include "tools/catalogue.h"
 #include "tools/resources/front_matter.h"
 #include "tools/resources/skill.h"
@@ -52,10 +52,10 @@ static bool read_start(int fd, struct buf *buf)
 static bool read_skill_file(int above, const char *name, const char **ret_file, struct buf *buf)
 {
 	static const char *const files[] = { "SKILL.md", "Skill.md" };
-	AUTO_FD int dir = open_below(above, name, O_RDONLY | O_DIRECTORY);
+	AUTO_FD int dir = open_child(above, name, O_RDONLY | O_DIRECTORY);
 
 	for (size_t i = 0; dir >= 0 && i < ARRAY_LEN(files); i++) {
-		AUTO_FD int fd = open_below(dir, files[i], O_RDONLY);
+		AUTO_FD int fd = open_child(dir, files[i], O_RDONLY);
 
 		*ret_file = files[i];
 		if (fd >= 0 && read_start(fd, buf))

@@ -55,11 +55,11 @@ static int refuse_in(const struct tools_context *context, const char *id, const 
 		return error_set(err, ERR_NOT_FOUND,
 		                 "argument 'sandbox': there is no sandbox \"%s\"; list_sandboxes "
 		                 "shows those there are",
-		                 utf8_show(view_of(name), shown, sizeof shown));
+		                 utf8_escape(view_of(name), shown, sizeof shown));
 	return error_set(err, ERR_NOT_FOUND,
 	                 "argument 'process': there is no process \"%s\" in that sandbox; "
 	                 "sandbox_info shows those there are",
-	                 utf8_show(view_of(id), sought, sizeof sought));
+	                 utf8_escape(view_of(id), sought, sizeof sought));
 }
 
 /* The manager's own words would show the id as it came. */
@@ -72,7 +72,7 @@ static int refuse(const char *id, struct error *err)
 	return error_set(err, ERR_NOT_FOUND,
 	                 "argument 'process': there is no process \"%s\"; sandbox_info lists "
 	                 "those of a sandbox, and those of one that slept or was reset are gone",
-	                 utf8_show(view_of(id), shown, sizeof shown));
+	                 utf8_escape(view_of(id), shown, sizeof shown));
 }
 
 int attend_find(const struct tools_context *context, const char *id, const char *name,
@@ -124,7 +124,7 @@ static bool look(struct waiting *w)
 	struct error err;
 
 	if (attend_find(a->context, a->process, a->sandbox, &sandbox, &process, &err) < 0) {
-		mcp_answer_failure(a->call, &err);
+		mcp_respond_tool_error(a->call, &err);
 		return true;
 	}
 	if (now >= a->until_ms || process_is_over(process) || a->is_enough(a, process)) {
@@ -144,7 +144,7 @@ static void on_timer(void *ctx)
 
 static void on_cancel(struct mcp_call *call, void *ctx)
 {
-	mcp_answer(call, json_list(), NULL);
+	mcp_respond_content(call, json_list(), NULL);
 	finish(ctx);
 }
 

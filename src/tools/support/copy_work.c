@@ -82,8 +82,8 @@ static void add_text(struct buf *text, const struct copy_result *result, const c
 	char from[SHOWN], to[SHOWN];
 	struct error full; /* it is bounded by what is put in */
 
-	(void)utf8_show(view_of(source), from, sizeof from);
-	(void)utf8_show(view_of(target), to, sizeof to);
+	(void)utf8_escape(view_of(source), from, sizeof from);
+	(void)utf8_escape(view_of(target), to, sizeof to);
 	(void)!buf_printf(text, &full, "copied '%s' to '%s': %" PRIu64 " %s, %" PRIu64 " bytes",
 	                  from, to, moved->entries, moved->entries == 1 ? "entry" : "entries",
 	                  moved->bytes);

@@ -83,7 +83,7 @@ static int not_found(const struct editing *e, struct error *err)
 	size_t line = line_but_for_space(e->text, e->edit->old);
 	char shown[80];
 
-	(void)utf8_show(e->edit->old, shown, sizeof shown);
+	(void)utf8_escape(e->edit->old, shown, sizeof shown);
 	if (line != 0)
 		return error_set(err, ERR_NOT_FOUND,
 		                 "edit %zu of %zu: its old text \"%s\" was not found; line %zu "
@@ -114,7 +114,7 @@ static int found_often(const struct editing *e, size_t times, struct error *err)
 	return error_set(err, ERR_INVALID,
 	                 "edit %zu of %zu: its old text \"%s\" was found %zu times (lines %s%s): "
 	                 "add what stands around it, or set all to true",
-	                 e->number, e->count, utf8_show(e->edit->old, shown, sizeof shown), times,
+	                 e->number, e->count, utf8_escape(e->edit->old, shown, sizeof shown), times,
 	                 lines, times > LINES_NAMED ? ", ..." : "");
 }
 
@@ -166,7 +166,7 @@ static void show_hunk(struct editing *e, struct view before, size_t start)
 	if (buf_printf(e->diff, &full, "@@ line %zu @@\n", e->line) == 0 &&
 	    show_lines(e->diff, '-', before) && show_lines(e->diff, '+', after))
 		return;
-	buf_cut(e->diff, whole);
+	buf_truncate(e->diff, whole);
 	e->diff->max = whole; /* nothing more goes in */
 }
 
@@ -278,7 +278,7 @@ int edit_text(struct view text, const struct edit *edits, size_t count, struct b
 			             .line = 1 };
 		struct buf *swap = in;
 
-		buf_cut(out, 0);
+		buf_truncate(out, 0);
 		if (check_work(text.len, seen, count - i, err) < 0 || make_edit(&e, err) < 0)
 			return -1;
 		seen += text.len;

@@ -60,7 +60,7 @@ bool file_is_text(struct view *bytes, bool is_cut)
 		return true;
 	if (is_cut)
 		bytes->len = utf8_prefix(bytes->ptr, bytes->len, bytes->len);
-	return memchr(bytes->ptr, '\0', bytes->len) == NULL && utf8_valid(*bytes);
+	return memchr(bytes->ptr, '\0', bytes->len) == NULL && utf8_is_valid(*bytes);
 }
 
 bool file_has_bom(struct view text)
@@ -87,7 +87,7 @@ static bool add_line(struct buf *out, const char *number, struct view line)
 
 	if (buf_add(out, view_of(number), &full) == 0 && buf_add(out, line, &full) == 0)
 		return true;
-	buf_cut(out, before);
+	buf_truncate(out, before);
 	return false;
 }
 

@@ -123,7 +123,7 @@ static void on_neighbours(struct file_work *file, const struct files_answer *ans
 	struct wire_entry entry;
 	size_t used = 0;
 
-	(void)utf8_show(view_of(file->path), shown, sizeof shown);
+	(void)utf8_escape(view_of(file->path), shown, sizeof shown);
 	if (why != NULL) {
 		file_work_fail(file, ERR_NOT_FOUND,
 		               "'%s' does not exist, and neither does the directory it would be in",
@@ -133,7 +133,7 @@ static void on_neighbours(struct file_work *file, const struct files_answer *ans
 	while (files_next_entry(&rest, &entry) && used < sizeof names)
 		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s%s",
 		                         used == 0 ? "" : ", ",
-		                         utf8_show(entry.path, name, sizeof name),
+		                         utf8_escape(entry.path, name, sizeof name),
 		                         entry.type == WIRE_FILE_DIRECTORY ? "/" : "");
 	file_work_fail(file, ERR_NOT_FOUND, "'%s' does not exist; %s%s%s", shown,
 	               used != 0 ? "its directory has: " : "its directory is empty", names,
@@ -162,7 +162,7 @@ static void on_kind(struct file_work *file, const struct files_answer *answer,
 {
 	char shown[SHOWN];
 
-	(void)utf8_show(view_of(file->path), shown, sizeof shown);
+	(void)utf8_escape(view_of(file->path), shown, sizeof shown);
 	if (why == NULL && file_work_entry(answer).type == WIRE_FILE_DIRECTORY)
 		file_work_fail(file, ERR_INVALID,
 		               "'%s' is a directory, not a file: use list_directory", shown);
@@ -175,7 +175,7 @@ void file_work_explain(struct file_work *file, const struct error *why)
 	char shown[SHOWN];
 
 	file->why = *why;
-	(void)utf8_show(view_of(file->path), shown, sizeof shown);
+	(void)utf8_escape(view_of(file->path), shown, sizeof shown);
 	if (why->kind == ERR_NOT_FOUND && why->errnum != ENOTDIR)
 		ask_neighbours(file);
 	else if (why->errnum == ENOTDIR)

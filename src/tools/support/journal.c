@@ -24,7 +24,7 @@ static bool swells(const struct buf *buf)
 {
 	struct view v = buf_view(buf);
 
-	return v.len != 0 && (!utf8_valid(v) || memchr(v.ptr, '\0', v.len) != NULL);
+	return v.len != 0 && (!utf8_is_valid(v) || memchr(v.ptr, '\0', v.len) != NULL);
 }
 
 struct part {
@@ -51,7 +51,7 @@ static void read_part(struct part *part, struct process *process, uint64_t since
 		rest = run_text_unfinished(buf_view(only));
 	if (rest < only->len &&
 	    (!process_is_over(process) || part->next < journal_total(process))) {
-		buf_cut(only, only->len - rest);
+		buf_truncate(only, only->len - rest);
 		part->next -= rest;
 	}
 }
@@ -63,7 +63,7 @@ static void answer(struct attend *attend, const struct run_result *result)
 
 	run_result_make(result, &text, &structured);
 	json_push(content, mcp_text_view(view_of(text)));
-	mcp_answer(attend->call, content, structured);
+	mcp_respond_content(attend->call, content, structured);
 }
 
 void journal_tell(struct attend *attend, struct sandbox *sandbox, struct process *process,

@@ -227,7 +227,7 @@ int run_call_check_env(const struct param_map *env, struct error *err)
 			return error_set(err, ERR_INVALID,
 			                 "argument 'env': \"%s\" cannot be a variable's name: it "
 			                 "has at least one character, and no '='",
-			                 utf8_show(view_of(name), shown, sizeof shown));
+			                 utf8_escape(view_of(name), shown, sizeof shown));
 	}
 	return 0;
 }

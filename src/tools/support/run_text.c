@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/text/plain.h"
+#include "base/text/ansi_strip.h"
 #include "base/text/utf8.h"
 #include "sandbox/process/process.h"
 
@@ -33,7 +33,7 @@ static void add_mended(struct view text, struct buf *out)
 		size_t good = 0, n;
 
 		while (good < text.len &&
-		       (n = utf8_char((struct view){ text.ptr + good, text.len - good })) != 0)
+		       (n = utf8_char_len((struct view){ text.ptr + good, text.len - good })) != 0)
 			good += n;
 		add(out, (struct view){ text.ptr, good });
 		text.ptr += good;
@@ -60,15 +60,15 @@ static size_t drop_returns(char *text, size_t len)
 void run_text_clean(struct view bytes, struct buf *out)
 {
 	AUTO_FREE char *kept = mem_new(bytes.len * 3 + 1);
-	struct plain plain = { 0 };
+	struct ansi_strip plain = { 0 };
 	size_t len = 0;
 
 	while (bytes.len != 0) {
 		const char *zero = memchr(bytes.ptr, '\0', bytes.len);
 		size_t n = zero != NULL ? (size_t)(zero - bytes.ptr) : bytes.len;
 
-		len += plain_filter(&plain, bytes.ptr, n, kept + len);
-		if (zero != NULL && plain.state == PLAIN_TEXT) {
+		len += ansi_strip_bytes(&plain, bytes.ptr, n, kept + len);
+		if (zero != NULL && plain.state == STRIP_TEXT) {
 			memcpy(kept + len, zero_sign, sizeof zero_sign);
 			len += sizeof zero_sign;
 		}
@@ -123,7 +123,7 @@ static size_t fit_part(struct view bytes, bool is_front, size_t max, struct buf 
 		grown = out->len - start;
 		if (grown <= max)
 			return part.len;
-		buf_cut(out, start);
+		buf_truncate(out, start);
 		take = part.len - (grown - max + 2) / 3;
 	}
 }
@@ -157,7 +157,7 @@ uint64_t run_text_fit(const struct process_stream *stream, size_t max, struct bu
 		run_text_clean(head, out);
 		if (out->len - start <= max)
 			return 0;
-		buf_cut(out, start);
+		buf_truncate(out, start);
 	}
 	front = fit_part(head, true, tail.len < max / 2 ? max - tail.len : max / 2, out);
 	if (stream->left_out == 0) {

@@ -34,7 +34,7 @@ void work_answer(struct work *work, json_t *content, json_t *structured)
 	struct mcp_call *call = work->call;
 
 	let_go(work);
-	mcp_answer(call, content, structured);
+	mcp_respond_content(call, content, structured);
 }
 
 int work_gone(struct error *err)
@@ -60,9 +60,9 @@ void work_fail(struct work *work, const struct error *why)
 	if (is_gone(work, why))
 		(void)work_gone(&kept);
 	else /* the sandbox's words have paths in them */
-		(void)utf8_show(view_of(why->msg), kept.msg, sizeof kept.msg);
+		(void)utf8_escape(view_of(why->msg), kept.msg, sizeof kept.msg);
 	let_go(work);
-	mcp_answer_failure(call, &kept);
+	mcp_respond_tool_error(call, &kept);
 }
 
 struct mcp_call *work_finish(struct work *work)
@@ -176,7 +176,7 @@ int tools_find(const struct tools_context *context, const char *name, struct san
 		return -1;
 	return error_set(err, ERR_NOT_FOUND,
 	                 "sandbox (list_sandboxes shows those there are): there is no sandbox '%s'",
-	                 utf8_show(view_of(name), shown, sizeof shown));
+	                 utf8_escape(view_of(name), shown, sizeof shown));
 }
 
 int work_begin(struct mcp_call *call, size_t size, const struct work_calls *calls,

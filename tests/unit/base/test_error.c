@@ -69,7 +69,7 @@ static void cuts_long_text_between_characters(void **state)
 			memcpy(text + len, cases[i].character, strlen(cases[i].character));
 		(void)error_set(&err, ERR_INVALID, "%s", text);
 		assert_int_equal(strlen(err.msg), cases[i].want);
-		assert_true(utf8_valid(view_of(err.msg)));
+		assert_true(utf8_is_valid(view_of(err.msg)));
 		(void)error_wrap(&err, "%s", text);
 		assert_int_equal(strlen(err.msg), cases[i].want);
 		errno = EIO;

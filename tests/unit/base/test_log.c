@@ -101,7 +101,7 @@ static void a_line_has_an_end_whatever_its_length(void **state)
 		(void)line_of(LOG_ERROR, text, out, sizeof out);
 		assert_true(strlen(out) > 1000 && strlen(out) < 1536);
 		assert_ptr_equal(strchr(out, '\n'), out + strlen(out) - 1);
-		assert_true(utf8_valid(view_of(out)));
+		assert_true(utf8_is_valid(view_of(out)));
 	}
 }
 

@@ -31,7 +31,7 @@
 static int read_nothing(struct mcp_call *call, const void *args, struct error *err)
 {
 	(void)args, (void)err;
-	mcp_answer_text(call, NULL, VIEW(""));
+	mcp_respond_text(call, NULL, VIEW(""));
 	return 0;
 }
 

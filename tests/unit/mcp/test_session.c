@@ -23,7 +23,7 @@ static void answer_text(struct mcp_call *call, const char *text)
 	json_t *content = json_list();
 
 	json_push(content, mcp_text("%s", text));
-	mcp_answer(call, content, NULL);
+	mcp_respond_content(call, content, NULL);
 }
 
 static int say_hi(struct mcp_call *call, const void *args, struct error *err)
@@ -160,10 +160,10 @@ static void tells_when_no_call_is_left(void **state)
 
 	(void)state;
 	talk_begin(&talk, &config);
-	mcp_server_when_idle(talk.server, count_idle, &idle);
+	mcp_server_on_idle(talk.server, count_idle, &idle);
 	assert_int_equal(idle, 1);
 	talk_say(&talk, CALL("1", "hold"));
-	mcp_server_when_idle(talk.server, count_idle, &idle);
+	mcp_server_on_idle(talk.server, count_idle, &idle);
 	talk_say(&talk, CANCEL("1"));
 	assert_int_equal(idle, 1); /* cancelled is not over */
 	answer_text(talk.held, "over");

@@ -44,7 +44,7 @@ static void alter(const char *path, const char *sql)
 
 static bool take_int(void *ctx, struct store_row *row)
 {
-	*(int64_t *)ctx = store_int(row, 0);
+	*(int64_t *)ctx = store_row_int(row, 0);
 	return false;
 }
 
@@ -53,7 +53,7 @@ static int64_t number(struct store *store, const char *sql)
 	int64_t value = -1;
 	struct error err;
 
-	CHECK_OK(store_each(store, take_int, &value, sql, &err, ""), err);
+	CHECK_OK(store_query(store, take_int, &value, sql, &err, ""), err);
 	return value;
 }
 
@@ -66,7 +66,7 @@ static void is_made_for_its_owner_alone_with_what_we_want_of_it(void **state)
 	(void)state;
 	(void)umask(0);
 	store = open_it();
-	CHECK_OK(store_do(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err);
+	CHECK_OK(store_exec(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err);
 	for (size_t i = 0; i < 3; i++) {
 		static const char *const files[] = { "db", "db-wal", "db-shm" };
 
@@ -86,9 +86,9 @@ static void a_file_that_others_may_read_is_shut(void **state)
 	struct stat st;
 
 	(void)state;
-	(void)store_free(open_it());
+	store_close(open_it());
 	assert_int_equal(chmod(db_path(), 0664), 0);
-	(void)store_free(open_it());
+	store_close(open_it());
 	assert_int_equal(stat(db_path(), &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 }
@@ -101,11 +101,11 @@ struct seen {
 static bool see(void *ctx, struct store_row *row)
 {
 	struct seen *seen = ctx;
-	struct view bytes = store_bytes(row, 2);
+	struct view bytes = store_row_bytes(row, 2);
 	size_t len = strlen(seen->text);
 
 	(void)snprintf(seen->text + len, sizeof seen->text - len, "%s,%lld,%zu:%02x;",
-	               store_text(row, 0), (long long)store_int(row, 1), bytes.len,
+	               store_row_text(row, 0), (long long)store_row_int(row, 1), bytes.len,
 	               bytes.len != 0 ? (unsigned char)bytes.ptr[bytes.len - 1] : 0);
 	return ++seen->rows != seen->stop_after;
 }
@@ -120,19 +120,20 @@ static void what_goes_in_comes_out(void **state)
 	struct error err;
 
 	(void)state;
-	CHECK_OK(store_do(store, insert, &err, "sib", "a';--", (int64_t)INT64_MIN, VIEW("x\0\377")),
+	CHECK_OK(store_exec(store, insert, &err, "sib", "a';--", (int64_t)INT64_MIN,
+	                    VIEW("x\0\377")),
 	         err);
-	assert_int_equal(store_changed(store), 1);
-	CHECK_OK(store_do(store, insert, &err, "sib", NULL, (int64_t)5, (struct view){ 0 }), err);
-	CHECK_OK(store_do(store, insert, &err, "sib", "", (int64_t)INT64_MAX, VIEW("")), err);
-	CHECK_OK(store_each(store, see, &all, select, &err, "i", (int64_t)INT64_MIN), err);
+	assert_int_equal(store_changes(store), 1);
+	CHECK_OK(store_exec(store, insert, &err, "sib", NULL, (int64_t)5, (struct view){ 0 }), err);
+	CHECK_OK(store_exec(store, insert, &err, "sib", "", (int64_t)INT64_MAX, VIEW("")), err);
+	CHECK_OK(store_query(store, see, &all, select, &err, "i", (int64_t)INT64_MIN), err);
 	assert_string_equal(all.text, "a';--,-9223372036854775808,3:ff;,5,0:00;"
 	                              ",9223372036854775807,0:00;");
-	CHECK_OK(store_each(store, see, &one, select, &err, "i", (int64_t)5), err);
+	CHECK_OK(store_query(store, see, &one, select, &err, "i", (int64_t)5), err);
 	assert_string_equal(one.text, ",5,0:00;");
 	assert_int_equal(number(store, "SELECT 1 FROM things WHERE name = 'b'"), -1);
-	CHECK_OK(store_do(store, "UPDATE things SET more = 8", &err, ""), err);
-	assert_int_equal(store_changed(store), 3);
+	CHECK_OK(store_exec(store, "UPDATE things SET more = 8", &err, ""), err);
+	assert_int_equal(store_changes(store), 3);
 }
 
 static void constraints_are_the_callers_fault(void **state)
@@ -141,12 +142,12 @@ static void constraints_are_the_callers_fault(void **state)
 	struct error err;
 
 	(void)state;
-	CHECK_OK(store_do(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err);
-	CHECK_ERROR(store_do(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err,
+	CHECK_OK(store_exec(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err);
+	CHECK_ERROR(store_exec(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err,
 	            ERR_INVALID, "the database refuses it: UNIQUE constraint failed: things.name");
-	CHECK_ERROR(store_do(store, "INSERT INTO others VALUES ('b')", &err, ""), err, ERR_INVALID,
-	            "the database refuses it: FOREIGN KEY constraint failed");
-	CHECK_OK(store_do(store, "INSERT INTO others VALUES ('a')", &err, ""), err);
+	CHECK_ERROR(store_exec(store, "INSERT INTO others VALUES ('b')", &err, ""), err,
+	            ERR_INVALID, "the database refuses it: FOREIGN KEY constraint failed");
+	CHECK_OK(store_exec(store, "INSERT INTO others VALUES ('a')", &err, ""), err);
 }
 
 static void a_value_has_a_maximum(void **state)
@@ -158,9 +159,9 @@ static void a_value_has_a_maximum(void **state)
 
 	(void)state;
 	assert_non_null(large);
-	CHECK_ERROR(store_do(store, insert, &err, "b", (struct view){ large, (16 << 20) + 1 }), err,
-	            ERR_LIMIT, "a value of more than 16777216 bytes for the database");
-	CHECK_OK(store_do(store, insert, &err, "b", (struct view){ large, 1 << 20 }), err);
+	CHECK_ERROR(store_exec(store, insert, &err, "b", (struct view){ large, (16 << 20) + 1 }),
+	            err, ERR_LIMIT, "a value of more than 16777216 bytes for the database");
+	CHECK_OK(store_exec(store, insert, &err, "b", (struct view){ large, 1 << 20 }), err);
 }
 
 /* More of them than are kept, each used again when it has been forgotten; a buffer that says
@@ -188,13 +189,13 @@ static void a_transaction_is_done_whole_or_not_at_all(void **state)
 
 	(void)state;
 	CHECK_OK(store_begin(store, &err), err);
-	CHECK_OK(store_do(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err);
+	CHECK_OK(store_exec(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err);
 	assert_int_equal(number(store, "SELECT count(*) FROM things"), 1);
 	assert_int_equal(number(other, "SELECT count(*) FROM things"), 0);
 	store_rollback(store);
 	assert_int_equal(number(store, "SELECT count(*) FROM things"), 0);
 	CHECK_OK(store_begin(store, &err), err);
-	CHECK_OK(store_do(store, "INSERT INTO things (name) VALUES ('b')", &err, ""), err);
+	CHECK_OK(store_exec(store, "INSERT INTO things (name) VALUES ('b')", &err, ""), err);
 	CHECK_OK(store_commit(store, &err), err);
 	assert_int_equal(number(other, "SELECT count(*) FROM things"), 1);
 }
@@ -208,12 +209,12 @@ static void nothing_is_done_in_a_transaction_that_has_failed(void **state)
 
 	(void)state;
 	(void)snprintf(want, sizeof want, "the transaction has already failed: %s", db_path());
-	CHECK_OK(store_do(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err);
+	CHECK_OK(store_exec(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err);
 	CHECK_OK(store_begin(store, &err), err);
 	assert_int_equal(
-	        store_do(store, "INSERT OR ROLLBACK INTO things (name) VALUES ('a')", &err, ""),
+	        store_exec(store, "INSERT OR ROLLBACK INTO things (name) VALUES ('a')", &err, ""),
 	        -1);
-	CHECK_ERROR(store_do(store, "INSERT INTO things (name) VALUES ('b')", &err, ""), err,
+	CHECK_ERROR(store_exec(store, "INSERT INTO things (name) VALUES ('b')", &err, ""), err,
 	            ERR_SYSTEM, want);
 	CHECK_ERROR(store_commit(store, &err), err, ERR_SYSTEM, want);
 	assert_int_equal(number(store, "SELECT count(*) FROM things"), 1);
@@ -248,9 +249,9 @@ static void an_older_one_is_brought_up_to_date(void **state)
 
 	(void)state;
 	CHECK_OK(store_open(db_path(), first_only, &old, &err), err);
-	CHECK_OK(store_do(old, "INSERT INTO things (name) VALUES ('kept')", &err, ""), err);
+	CHECK_OK(store_exec(old, "INSERT INTO things (name) VALUES ('kept')", &err, ""), err);
 	assert_int_equal(number(old, "PRAGMA user_version"), 1);
-	(void)store_free(old);
+	store_close(old);
 	store = open_it();
 	assert_int_equal(number(store, "SELECT more FROM things WHERE name = 'kept'"), 7);
 	assert_int_equal(number(store, "PRAGMA user_version"), 2);
@@ -324,8 +325,8 @@ static void fill(struct store *store)
 		char name[80];
 
 		(void)snprintf(name, sizeof name, "a name that takes some room %lld", (long long)i);
-		CHECK_OK(store_do(store, "INSERT INTO things (name, number) VALUES (?, ?)", &err,
-		                  "si", name, i),
+		CHECK_OK(store_exec(store, "INSERT INTO things (name, number) VALUES (?, ?)", &err,
+		                    "si", name, i),
 		         err);
 	}
 }
@@ -359,15 +360,16 @@ static void a_damaged_file_is_an_error_that_says_what_to_do(void **state)
 		int64_t sum = 0;
 
 		fill(store);
-		(void)store_free(store);
+		store_close(store);
 		store = NULL;
 		overwrite(db_path(), cases[i].at, cases[i].len);
 		if (store_open(db_path(), migrations, &store, &err) == 0)
-			assert_int_equal(store_each(store, take_int, &sum,
-			                            "SELECT sum(length(name) + number) FROM things",
-			                            &err, ""),
-			                 -1);
-		(void)store_free(store);
+			assert_int_equal(
+			        store_query(store, take_int, &sum,
+			                    "SELECT sum(length(name) + number) FROM things", &err,
+			                    ""),
+			        -1);
+		store_close(store);
 		if (strncmp(err.msg, "the database is damaged (", 25) != 0 ||
 		    strstr(err.msg, "): " ADVICE ": /tmp/") == NULL)
 			fail_msg("case %zu: %s", i, err.msg);
@@ -384,7 +386,7 @@ static void text_is_not_a_database_and_an_empty_file_is_a_new_one(void **state)
 
 	(void)state;
 	place_write("db", "");
-	(void)store_free(open_it());
+	store_close(open_it());
 	assert_int_equal(unlink("db"), 0);
 	place_write("db", "Dear diary, this is no database, and it is long enough to be looked at "
 	                  "as one, which takes a hundred bytes.");
@@ -427,7 +429,7 @@ static void an_attached_file_is_refused(void **state)
 	struct error err;
 
 	(void)state;
-	assert_int_equal(store_do(store, "ATTACH 'other' AS o", &err, ""), -1);
+	assert_int_equal(store_exec(store, "ATTACH 'other' AS o", &err, ""), -1);
 	assert_int_equal(access("other", F_OK), -1);
 }
 
@@ -451,12 +453,12 @@ static void several_may_open_a_new_one_at_once(void **state)
 			(void)close(go[1]);
 			(void)!read(go[0], &byte, 1);
 			if (store_open(db_path(), migrations, &store, &err) < 0 ||
-			    store_do(store, "INSERT INTO things (number) VALUES (1)", &err, "") <
+			    store_exec(store, "INSERT INTO things (number) VALUES (1)", &err, "") <
 			            0) {
 				(void)fprintf(stderr, "%s\n", err.msg);
 				_exit(1);
 			}
-			(void)store_free(store);
+			store_close(store);
 			_exit(0);
 		}
 	}

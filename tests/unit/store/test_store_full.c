@@ -34,7 +34,7 @@ static unsigned count(struct store *store)
 	unsigned rows = 0;
 	struct error err;
 
-	CHECK_OK(store_each(store, take_row, &rows, "SELECT name FROM things", &err, ""), err);
+	CHECK_OK(store_query(store, take_row, &rows, "SELECT name FROM things", &err, ""), err);
 	return rows;
 }
 
@@ -54,18 +54,18 @@ static void look_and_remove(void)
 	struct store *store = open_it();
 	struct error err;
 
-	CHECK_OK(store_do(store, "INSERT INTO things VALUES ('a'), ('b')", &err, ""), err);
-	(void)store_free(store);
+	CHECK_OK(store_exec(store, "INSERT INTO things VALUES ('a'), ('b')", &err, ""), err);
+	store_close(store);
 	fill_up();
 	for (unsigned left = 2; left != 0; left--) {
 		store = open_it();
 		assert_int_equal(count(store), left);
-		CHECK_OK(store_do(store,
-		                  "DELETE FROM things WHERE name = (SELECT max(name) FROM "
-		                  "things)",
-		                  &err, ""),
+		CHECK_OK(store_exec(store,
+		                    "DELETE FROM things WHERE name = (SELECT max(name) FROM "
+		                    "things)",
+		                    &err, ""),
 		         err);
-		(void)store_free(store);
+		store_close(store);
 	}
 }
 
@@ -82,9 +82,9 @@ static void nothing_more_fits(void)
 	               "no space is left for the database: make some, or remove a sandbox with "
 	               "'belljar rm': %s/db",
 	               place_path);
-	CHECK_ERROR(store_do(store, "INSERT INTO things VALUES (?)", &err, "s", much), err,
+	CHECK_ERROR(store_exec(store, "INSERT INTO things VALUES (?)", &err, "s", much), err,
 	            ERR_SYSTEM, want);
-	(void)store_free(store);
+	store_close(store);
 }
 
 /* On a small file system of its own. */

@@ -26,7 +26,7 @@ struct wire {
 	struct mcp_call *held;
 };
 
-static void on_ended(void *ctx, const struct error *why)
+static void on_closed(void *ctx, const struct error *why)
 {
 	struct wire *wire = ctx;
 
@@ -50,7 +50,7 @@ static int big(struct mcp_call *call, const void *args, struct error *err)
 	(void)args, (void)err;
 	memset(text, 'x', 200 * 1024);
 	json_push(content, mcp_text("%s", text));
-	mcp_answer(call, content, NULL);
+	mcp_respond_content(call, content, NULL);
 	return 0;
 }
 
@@ -67,7 +67,7 @@ static void wire_begin_on(struct wire *wire, size_t max_queue, int in_fd)
 		                     .app = wire,
 		                     .limits = mcp_default_limits };
 	struct stdio_config pipes = {
-		.max_queue = max_queue, .grace_ms = 50, .ended = on_ended, .ctx = wire
+		.max_queue = max_queue, .grace_ms = 50, .closed = on_closed, .ctx = wire
 	};
 	struct error err;
 
@@ -79,7 +79,7 @@ static void wire_begin_on(struct wire *wire, size_t max_queue, int in_fd)
 	wire->server = mcp_server_new(wire->loop, &config);
 	pipes.in_fd = in_fd >= 0 ? in_fd : wire->in[0];
 	pipes.out_fd = wire->out[1];
-	CHECK_OK(stdio_open(wire->loop, wire->server, &pipes, &wire->stdio, &err), err);
+	CHECK_OK(stdio_new(wire->loop, wire->server, &pipes, &wire->stdio, &err), err);
 }
 
 static void wire_begin(struct wire *wire, size_t max_queue)
@@ -147,7 +147,7 @@ static void waits_for_a_call_that_stops_in_time(void **state)
 	while (wire.held == NULL || !mcp_call_is_cancelled(wire.held))
 		turn(&wire);
 	assert_int_equal(wire.ended, 0);
-	mcp_answer(wire.held, content, NULL);
+	mcp_respond_content(wire.held, content, NULL);
 	assert_int_equal(wire.ended, 1);
 	wire_end(&wire);
 }
@@ -170,7 +170,8 @@ static void leaves_a_call_that_does_not_stop(void **state)
 	        strstr(log, "calls did not stop within 50 ms (grace); ending all the same"));
 	wire.stdio = stdio_free(wire.stdio);
 	wire.server = mcp_server_free(wire.server);
-	mcp_answer(wire.held, json_list(), NULL); /* too late for anybody, but not for memory */
+	mcp_respond_content(wire.held, json_list(),
+	                    NULL); /* too late for anybody, but not for memory */
 	wire_end(&wire);
 }
 
@@ -202,7 +203,7 @@ static void ends_when_the_reader_leaves_a_running_call(void **state)
 	wire.out[0] = -1;
 	while (!mcp_call_is_cancelled(wire.held))
 		turn(&wire);
-	mcp_answer(wire.held, json_list(), NULL);
+	mcp_respond_content(wire.held, json_list(), NULL);
 	assert_int_equal(wire.ended, 1);
 	assert_string_equal(wire.why, "");
 	wire_end(&wire);

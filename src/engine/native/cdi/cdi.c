@@ -50,7 +50,7 @@ static void tell(struct reading *r, const char *file, const char *what)
 	struct error ignored;
 
 	(void)!buf_printf(&r->problems, &ignored, "%s: %s\n",
-	                  utf8_show(view_of(file), shown, sizeof shown), what);
+	                  utf8_escape(view_of(file), shown, sizeof shown), what);
 }
 
 static void dispute(struct reading *r, const char *file, const char *name, struct origin *origin)
@@ -58,7 +58,7 @@ static void dispute(struct reading *r, const char *file, const char *name, struc
 	char what[CDI_PATH_MAX + 512], shown[FILE_SHOWN];
 
 	(void)snprintf(what, sizeof what, "'%s' is also in %s: neither is used", name,
-	               utf8_show(view_of(origin->file), shown, sizeof shown));
+	               utf8_escape(view_of(origin->file), shown, sizeof shown));
 	tell(r, file, what);
 	origin->disputed = true;
 }

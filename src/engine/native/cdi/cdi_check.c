@@ -9,7 +9,7 @@
 enum { ENV_MAX = 2047, VENDOR_MAX = 253, CLASS_MAX = 63, SHOWN = 160 };
 
 /* show(text): for messages; the buffer lives as long as the block it is used in. */
-#define show(text) utf8_show(view_of(text), (char[SHOWN]){ 0 }, SHOWN)
+#define show(text) utf8_escape(view_of(text), (char[SHOWN]){ 0 }, SHOWN)
 
 static bool has_control(const char *text)
 {
@@ -52,7 +52,7 @@ int cdi_check_path(const char *path, struct error *err)
 	if (strlen(path) > CDI_PATH_MAX)
 		return error_set(err, ERR_LIMIT, "'%.40s...' has more than %d bytes", show(path),
 		                 CDI_PATH_MAX);
-	if (has_control(path) || !utf8_valid(view_of(path)))
+	if (has_control(path) || !utf8_is_valid(view_of(path)))
 		return error_set(err, ERR_INVALID, "'%s' has a control character", show(path));
 	while (*part == '/') {
 		size_t len = strcspn(++part, "/");
@@ -253,7 +253,7 @@ int cdi_check_env(const char *entry, struct error *err)
 		return error_set(err, ERR_INVALID,
 		                 "'%s': a name has letters, digits and '_', no digit first",
 		                 show(entry));
-	if (has_control(entry) || !utf8_valid(view_of(entry)))
+	if (has_control(entry) || !utf8_is_valid(view_of(entry)))
 		return error_set(err, ERR_INVALID, "'%s' has a control character", show(entry));
 	if (is_ruling(name))
 		return error_set(err, ERR_INVALID, "a device may not set '%.*s'", (int)name.len,

@@ -19,7 +19,7 @@ static uint64_t bit(size_t i)
 /* "there are a, b", as many as fit. */
 static const char *list_names(const struct cdi *cdi, uint64_t among, char *out, size_t size)
 {
-	struct buf names = buf_over(out, size);
+	struct buf names = buf_fixed(out, size);
 	struct error full;
 
 	out[0] = '\0';
@@ -28,7 +28,7 @@ static const char *list_names(const struct cdi *cdi, uint64_t among, char *out, 
 			continue;
 		if (buf_printf(&names, &full, "%s'%s'", names.len == 0 ? "there is " : ", ",
 		               cdi->devices[i].name) < 0) {
-			buf_cut(&names, names.len < size - 5 ? names.len : size - 5);
+			buf_truncate(&names, names.len < size - 5 ? names.len : size - 5);
 			(void)!buf_printf(&names, &full, " ...");
 			break;
 		}
@@ -123,7 +123,7 @@ static int choose_name(const struct cdi *cdi, const char *wish, uint64_t *ret, s
 		if (strcmp(cdi->devices[i].name, wish) == 0 ||
 		    strcmp(strchr(cdi->devices[i].name, '=') + 1, wish) == 0)
 			chosen |= bit(i);
-	(void)utf8_show(view_of(wish), shown, sizeof shown);
+	(void)utf8_escape(view_of(wish), shown, sizeof shown);
 	if (chosen == 0)
 		return error_set(err, ERR_NOT_FOUND,
 		                 "gpus: no device '%s': %s ('none' and 'auto' always work)", shown,

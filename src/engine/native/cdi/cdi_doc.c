@@ -58,7 +58,7 @@ static int take_key(struct reader *r, const yaml_event_t *event)
 		if (strcmp(child->key, key) == 0)
 			return error_set(r->err, ERR_INVALID, "line %zu: the key '%s' twice",
 			                 event->start_mark.line + 1,
-			                 utf8_show(view_of(key), shown, sizeof shown));
+			                 utf8_escape(view_of(key), shown, sizeof shown));
 	r->key = arena_text(r->arena, key);
 	return 0;
 }

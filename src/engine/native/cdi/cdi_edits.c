@@ -44,7 +44,7 @@ int cdi_fields_check(const struct cdi_doc *value, const struct cdi_field *fields
 			i++;
 		if (i == count && version <= CDI_VERSION_LAST)
 			return error_set(err, ERR_UNSUPPORTED, "unknown field '%s'",
-			                 utf8_show(view_of(child->key), shown, sizeof shown));
+			                 utf8_escape(view_of(child->key), shown, sizeof shown));
 		if (i < count && fields[i].since > version)
 			return error_set(err, ERR_INVALID, "'%s' needs cdiVersion %u.%u.0",
 			                 fields[i].name, fields[i].since / 100,

@@ -45,7 +45,7 @@ static int read_version(const struct cdi_doc *value, unsigned *ret, struct error
 	if (!take_part(&rest, &major) || *rest++ != '.' || !take_part(&rest, &minor) ||
 	    *rest++ != '.' || !take_part(&rest, &patch) || *rest != '\0')
 		return error_set(err, ERR_INVALID, "'%s' is no version like 0.5.0",
-		                 utf8_show(view_of(text), shown, sizeof shown));
+		                 utf8_escape(view_of(text), shown, sizeof shown));
 	version = major * 100 + minor;
 	if (version < CDI_VERSION_FIRST || (major == 0 && minor > CDI_VERSION_ZERO_LAST) ||
 	    major > 1)

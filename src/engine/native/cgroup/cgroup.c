@@ -31,7 +31,7 @@ static int set_name(struct cgroups *all, const char *state, const char *instance
 	if (wrong != NULL)
 		return error_set(err, ERR_INVALID,
 		                 "group name: expected letters and digits, got '%s'",
-		                 utf8_show(view_of(wrong), shown, sizeof shown));
+		                 utf8_escape(view_of(wrong), shown, sizeof shown));
 	len = snprintf(all->name, sizeof all->name, "belljar-%s-%s", state, instance);
 	if (len < 0 || (size_t)len >= sizeof all->name)
 		return error_set(err, ERR_LIMIT, "group name: %d bytes, at most %zu are allowed",
@@ -146,7 +146,8 @@ int cgroup_make(const struct cgroups *all, const char *id, const struct spec_lim
 	if (len == 0 || len >= sizeof group.id || id[len] != '\0')
 		return error_set(err, ERR_INVALID,
 		                 "group id: expected 1 to %zu letters, digits, _ or -, got '%s'",
-		                 sizeof group.id - 1, utf8_show(view_of(id), shown, sizeof shown));
+		                 sizeof group.id - 1,
+		                 utf8_escape(view_of(id), shown, sizeof shown));
 	memcpy(group.id, id, len + 1);
 	for (size_t i = 0; i < V1_COUNT; i++)
 		group.v1[i] = -1;

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/tree/open_below.h"
+#include "base/tree/open_child.h"
 #include "engine/native/usage/disk.h"
 
 enum {
@@ -76,7 +76,7 @@ static bool is_gone(int errnum)
 /* Only for who has one uid and no rights beyond it: sandboxed code must not hide files so. */
 static int unlock(int at, const char *name)
 {
-	AUTO_FD int fd = open_below(at, name, O_PATH | O_DIRECTORY);
+	AUTO_FD int fd = open_child(at, name, O_PATH | O_DIRECTORY);
 	char by_number[32];
 	struct stat st;
 
@@ -91,10 +91,10 @@ static int unlock(int at, const char *name)
 
 static int open_directory(int at, const char *name, struct stat *ret)
 {
-	AUTO_FD int fd = open_below(at, name, O_RDONLY | O_DIRECTORY);
+	AUTO_FD int fd = open_child(at, name, O_RDONLY | O_DIRECTORY);
 
 	if (fd < 0 && errno == EACCES && unlock(at, name) == 0)
-		fd = open_below(at, name, O_RDONLY | O_DIRECTORY);
+		fd = open_child(at, name, O_RDONLY | O_DIRECTORY);
 	if (fd < 0 || fstat(fd, ret) < 0)
 		return -1;
 	/* Readable, but what is in it cannot be looked at. */
@@ -152,7 +152,7 @@ static int go_up(struct scan *scan, struct error *err)
 	DIR **here = stream_at(scan, scan->depth - 1);
 
 	if (scan->depth > 1 && *stream_at(scan, scan->depth - 2) == NULL) {
-		AUTO_FD int fd = open_above(dirfd(*here));
+		AUTO_FD int fd = open_parent(dirfd(*here));
 		const struct mark *above = &scan->marks[scan->depth - 2];
 		struct stat st;
 		DIR *stream;

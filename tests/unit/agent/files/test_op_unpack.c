@@ -507,7 +507,7 @@ static void says_where_an_archive_ends_too_early(void **state)
 	tar_test_end(&u.tar);
 	assert_int_equal(u.tar.len, 10 * 512);
 	for (size_t i = ARRAY_LEN(rows); i-- > 0;) {
-		buf_cut(&u.tar, rows[i].blocks * 512);
+		buf_truncate(&u.tar, rows[i].blocks * 512);
 		if (rows[i].message != NULL) {
 			CHECK_ERROR(unpack(&u), u.err, ERR_SYNTAX, rows[i].message);
 			assert_false(rows[i].blocks < 3 && job_test_exists(&u.t, "workspace/t/a"));

@@ -578,7 +578,7 @@ static void the_temporary_name_fits_however_long_the_name_is(void **state)
 		tail = strstr(temporary, ".belljar-");
 		assert_non_null(tail);
 		assert_int_equal(strlen(tail), strlen(".belljar-0123456789abcdef"));
-		assert_true(utf8_valid(view_of(temporary)));
+		assert_true(utf8_is_valid(view_of(temporary)));
 		(void)snprintf(path, sizeof path, "workspace/%s", name);
 		job_test_holds(&t, path, "text");
 		assert_int_equal(unlink(job_test_path(&t, path)), 0);

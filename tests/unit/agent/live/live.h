@@ -200,7 +200,7 @@ static inline void live_tail(struct live_stream *s, uint8_t channel, uint64_t of
 {
 	unsigned before = s->tails;
 
-	buf_cut(&s->tail, 0);
+	buf_truncate(&s->tail, 0);
 	live_say(s, &(struct wire_message){ .type = WIRE_TAIL,
 	                                    .tail = { .channel = channel,
 	                                              .flags = flags,

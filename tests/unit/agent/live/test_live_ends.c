@@ -218,7 +218,7 @@ static struct wire_message raw_hear(struct raw *raw, enum wire_type type, uint32
 			memcpy(last, frame.payload.ptr, frame.payload.len);
 			frame.payload.ptr = last;
 			memmove(raw->in.ptr, rest.ptr, rest.len);
-			buf_cut(&raw->in, rest.len);
+			buf_truncate(&raw->in, rest.len);
 			CHECK_OK(wire_decode(&frame, &message, &err), err);
 			if (message.type == type && frame.stream == stream)
 				return message;

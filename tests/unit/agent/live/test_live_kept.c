@@ -104,7 +104,7 @@ static void keeps_the_right_bytes_of_much(void **state)
 
 static void ask(struct live_stream *s, uint8_t channel, uint64_t offset, uint8_t flags)
 {
-	buf_cut(&s->tail, 0);
+	buf_truncate(&s->tail, 0);
 	live_say(s, &(struct wire_message){ .type = WIRE_TAIL,
 	                                    .tail = { .channel = channel,
 	                                              .flags = flags,

@@ -6,7 +6,7 @@ static const char *best_of(const char *typed, const char *const *known)
 	struct nearest best = { 0 };
 
 	for (; *known != NULL; known++)
-		nearest_offer(&best, typed, *known);
+		nearest_consider(&best, typed, *known);
 	return best.name;
 }
 
@@ -84,7 +84,7 @@ static void names_past_64_bytes_are_left_alone(void **state)
 		memset(typed, 'n', sizeof typed);
 		memset(known, 'n', sizeof known);
 		typed[len] = known[len] = '\0';
-		nearest_offer(&best, typed, known);
+		nearest_consider(&best, typed, known);
 		assert_int_equal(best.name != NULL, len <= 64);
 	}
 }

@@ -42,22 +42,23 @@ static void knows_well_formed_characters(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		if (utf8_char(cases[i].v) != cases[i].want)
-			fail_msg("case %zu: %zu, not %zu", i, utf8_char(cases[i].v), cases[i].want);
-		if (utf8_valid(cases[i].v) != (cases[i].want != 0 || cases[i].v.len == 0))
-			fail_msg("case %zu: utf8_valid", i);
+		if (utf8_char_len(cases[i].v) != cases[i].want)
+			fail_msg("case %zu: %zu, not %zu", i, utf8_char_len(cases[i].v),
+			         cases[i].want);
+		if (utf8_is_valid(cases[i].v) != (cases[i].want != 0 || cases[i].v.len == 0))
+			fail_msg("case %zu: utf8_is_valid", i);
 	}
 }
 
 static void a_text_is_valid_to_its_last_byte(void **state)
 {
 	(void)state;
-	assert_true(utf8_valid((struct view){ NULL, 0 }));
-	assert_true(utf8_valid(VIEW("a\0\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\x94")));
-	assert_false(utf8_valid(VIEW("abc\xc3")));
-	assert_false(utf8_valid(VIEW("\xc3\xa9\xa9")));
-	assert_false(utf8_valid(VIEW("ab\xff"
-	                             "cd")));
+	assert_true(utf8_is_valid((struct view){ NULL, 0 }));
+	assert_true(utf8_is_valid(VIEW("a\0\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\x94")));
+	assert_false(utf8_is_valid(VIEW("abc\xc3")));
+	assert_false(utf8_is_valid(VIEW("\xc3\xa9\xa9")));
+	assert_false(utf8_is_valid(VIEW("ab\xff"
+	                                "cd")));
 }
 
 static void cuts_between_characters_only(void **state)
@@ -139,7 +140,7 @@ static void shows_one_printable_line(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char out[64];
 
-		assert_ptr_equal(utf8_show(cases[i].v, out, sizeof out), out);
+		assert_ptr_equal(utf8_escape(cases[i].v, out, sizeof out), out);
 		assert_string_equal(out, cases[i].want);
 	}
 }
@@ -166,7 +167,7 @@ static void marks_what_does_not_fit(void **state)
 		char out[16];
 
 		memset(out, '#', sizeof out);
-		assert_string_equal(utf8_show(view_of(cases[i].text), out, cases[i].size),
+		assert_string_equal(utf8_escape(view_of(cases[i].text), out, cases[i].size),
 		                    cases[i].want);
 		for (size_t j = cases[i].size; j < sizeof out; j++)
 			assert_int_equal(out[j], '#');
@@ -181,8 +182,8 @@ static void shows_any_two_bytes_safely(void **state)
 		const char bytes[2] = { (char)(pair >> 8), (char)(pair & 0xff) };
 		char out[32];
 
-		(void)utf8_show((struct view){ bytes, 2 }, out, sizeof out);
-		if (!utf8_valid(view_of(out)))
+		(void)utf8_escape((struct view){ bytes, 2 }, out, sizeof out);
+		if (!utf8_is_valid(view_of(out)))
 			fail_msg("%04x is shown as something that is not UTF-8", pair);
 		for (const char *p = out; *p != '\0'; p++)
 			if ((unsigned char)*p < 0x20 || *p == 0x7f)

@@ -218,8 +218,8 @@ static void a_second_handshake_starts_over(void **state)
 	talk_say(&talk, INITIALIZED);
 	talk_say(&talk, ASK("resources/subscribe", "{\"uri\":\"r://a\"}"));
 	CHECK_NEXT(&talk, RESULT("{}"));
-	mcp_server_updated(talk.server, "r://a");
-	mcp_server_changed(talk.server, MCP_LIST_TOOLS);
+	mcp_server_resource_updated(talk.server, "r://a");
+	mcp_server_list_changed(talk.server, MCP_LIST_TOOLS);
 	CHECK_NEXT(&talk, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\","
 	                  "\"params\":{\"uri\":\"r://a\"}}");
 	CHECK_NEXT(&talk, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}");
@@ -230,14 +230,14 @@ static void a_second_handshake_starts_over(void **state)
 	                  "\"tools\":{\"listChanged\":true},"
 	                  "\"resources\":{\"listChanged\":true,\"subscribe\":true}},"
 	                  "\"serverInfo\":{\"name\":\"test\",\"version\":\"1\"}}"));
-	mcp_server_updated(talk.server, "r://a");
-	mcp_server_changed(talk.server, MCP_LIST_TOOLS);
+	mcp_server_resource_updated(talk.server, "r://a");
+	mcp_server_list_changed(talk.server, MCP_LIST_TOOLS);
 	CHECK_SILENCE(&talk);
 	talk_say(&talk, ASK("nope", "{}"));
 	CHECK_NEXT(&talk, UNKNOWN("2024-11-05"));
 	talk_say(&talk, INITIALIZED);
-	mcp_server_updated(talk.server, "r://a");
-	mcp_server_changed(talk.server, MCP_LIST_TOOLS);
+	mcp_server_resource_updated(talk.server, "r://a");
+	mcp_server_list_changed(talk.server, MCP_LIST_TOOLS);
 	CHECK_NEXT(&talk, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}");
 	CHECK_SILENCE(&talk);
 	talk_end(&talk);
@@ -348,7 +348,7 @@ static void begin_held(struct talk *talk, struct mcp_config *config)
 
 static void end_held(struct talk *talk)
 {
-	mcp_answer(talk->held, json_list(), NULL);
+	mcp_respond_content(talk->held, json_list(), NULL);
 	CHECK_NEXT(talk, "{\"jsonrpc\":\"2.0\",\"id\":\"h\",\"result\":{\"content\":[]}}");
 	talk_end(talk);
 }

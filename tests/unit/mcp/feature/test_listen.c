@@ -85,13 +85,13 @@ static void each_stream_gets_what_it_asked_for(void **state)
 	talk_say(&talk, LISTEN("\"1\"", "{\"resourceSubscriptions\":[\"u:a\"]}"));
 	(void)talk_next(&talk);
 	(void)talk_next(&talk);
-	mcp_server_changed(talk.server, MCP_LIST_PROMPTS);
-	mcp_server_updated(talk.server, "u:b");
+	mcp_server_list_changed(talk.server, MCP_LIST_PROMPTS);
+	mcp_server_resource_updated(talk.server, "u:b");
 	CHECK_SILENCE(&talk);
-	mcp_server_changed(talk.server, MCP_LIST_TOOLS);
+	mcp_server_list_changed(talk.server, MCP_LIST_TOOLS);
 	CHECK_NEXT(&talk, CHANGED("tools", "1"));
 	CHECK_SILENCE(&talk);
-	mcp_server_updated(talk.server, "u:a");
+	mcp_server_resource_updated(talk.server, "u:a");
 	CHECK_NEXT(&talk, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/"
 	                  "updated\",\"params\":{" STAMP("\"1\"") ",\"uri\":\"u:a\"}}");
 	CHECK_SILENCE(&talk);
@@ -109,13 +109,13 @@ static void cancelling_ends_it_in_silence_and_closing_with_a_result(void **state
 	(void)talk_next(&talk);
 	(void)talk_next(&talk);
 	talk_say(&talk, CANCEL("1"));
-	mcp_server_changed(talk.server, MCP_LIST_TOOLS);
+	mcp_server_list_changed(talk.server, MCP_LIST_TOOLS);
 	CHECK_NEXT(&talk, CHANGED("tools", "2"));
 	mcp_session_close(talk.session);
 	talk.session = NULL;
 	CHECK_NEXT(&talk, DONE("2"));
 	CHECK_SILENCE(&talk);
-	mcp_server_changed(talk.server, MCP_LIST_TOOLS);
+	mcp_server_list_changed(talk.server, MCP_LIST_TOOLS);
 	CHECK_SILENCE(&talk);
 	talk_end(&talk);
 }
@@ -182,14 +182,14 @@ static void a_handshake_hears_of_changes_once_it_is_over(void **state)
 
 	(void)state;
 	begin(&talk, 10);
-	mcp_server_changed(talk.server, MCP_LIST_TOOLS);
+	mcp_server_list_changed(talk.server, MCP_LIST_TOOLS);
 	CHECK_SILENCE(&talk);
 	talk_say(&talk, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\"}");
 	(void)talk_next(&talk);
-	mcp_server_changed(talk.server, MCP_LIST_TOOLS);
+	mcp_server_list_changed(talk.server, MCP_LIST_TOOLS);
 	CHECK_SILENCE(&talk);
 	talk_say(&talk, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
-	mcp_server_changed(talk.server, MCP_LIST_TOOLS);
+	mcp_server_list_changed(talk.server, MCP_LIST_TOOLS);
 	CHECK_NEXT(&talk, changed);
 	CHECK_SILENCE(&talk);
 	talk_end(&talk);

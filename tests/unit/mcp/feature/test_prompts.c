@@ -50,7 +50,7 @@ static int get(struct mcp_call *call, const void *args, struct error *err)
 	assert_ptr_equal(mcp_call_record(call), &teach);
 	json_push(messages, mcp_message("user", mcp_text("%s about %s", a->language,
 	                                                 a->topic != NULL ? a->topic : "all")));
-	mcp_answer_messages(call, "D", messages);
+	mcp_respond_messages(call, "D", messages);
 	return 0;
 }
 

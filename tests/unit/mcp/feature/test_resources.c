@@ -30,7 +30,7 @@ struct args {
 static int read_text(struct mcp_call *call, const void *args, struct error *err)
 {
 	(void)args, (void)err;
-	mcp_answer_text(call, "text/plain", VIEW("a\0b\n"));
+	mcp_respond_text(call, "text/plain", VIEW("a\0b\n"));
 	return 0;
 }
 
@@ -41,7 +41,7 @@ static int read_blob(struct mcp_call *call, const void *args, struct error *err)
 {
 	(void)args, (void)err;
 	assert_ptr_equal(mcp_call_record(call), &blob);
-	mcp_answer_blob(call, NULL, VIEW("\xff\0\xfe\x01"));
+	mcp_respond_blob(call, NULL, VIEW("\xff\0\xfe\x01"));
 	return 0;
 }
 
@@ -53,7 +53,7 @@ static int read_file(struct mcp_call *call, const void *args, struct error *err)
 	(void)err;
 	assert_ptr_equal(mcp_call_record(call), &files);
 	(void)snprintf(text, sizeof text, "%s|%s", a->user, a->path);
-	mcp_answer_text(call, NULL, view_of(text));
+	mcp_respond_text(call, NULL, view_of(text));
 	return 0;
 }
 
@@ -237,7 +237,7 @@ static void the_uri_outlives_the_message(void **state)
 	talk_begin(&talk, &config);
 	talk_say(&talk, READ("r://slow"));
 	CHECK_SILENCE(&talk);
-	mcp_answer_text(talk.held, NULL, VIEW("late"));
+	mcp_respond_text(talk.held, NULL, VIEW("late"));
 	CHECK_NEXT(&talk, RESULT("{\"contents\":[{\"uri\":\"r://slow\",\"text\":\"late\"}]}"));
 	talk_end(&talk);
 }
@@ -344,7 +344,7 @@ static void refuses_a_uri_that_is_none_or_too_long(void **state)
 		talk_say(&talk, line);
 		CHECK_NEXT(&talk, ERROR("-32602", "'uri' must be a string of at most 8192 bytes"));
 	}
-	mcp_server_updated(talk.server, uri);
+	mcp_server_resource_updated(talk.server, uri);
 	CHECK_SILENCE(&talk);
 	talk_end(&talk);
 }
@@ -366,7 +366,7 @@ static void a_uri_of_the_greatest_length_is_taken(void **state)
 	(void)snprintf(line, sizeof line, ASK("resources/subscribe", "{\"uri\":\"%s\"}"), uri);
 	talk_say(&talk, line);
 	CHECK_NEXT(&talk, RESULT("{}"));
-	mcp_server_updated(talk.server, uri);
+	mcp_server_resource_updated(talk.server, uri);
 	(void)snprintf(want, sizeof want, UPDATED("%s"), uri);
 	CHECK_NEXT(&talk, want);
 	talk_end(&talk);
@@ -400,18 +400,18 @@ static void a_subscription_lasts_until_it_is_ended(void **state)
 	talk_say(&talk, SUBSCRIBE("r://to-come"));
 	CHECK_NEXT(&talk, RESULT("{}"));
 	for (int i = 0; i < 2; i++) {
-		mcp_server_updated(talk.server, "r://text");
-		mcp_server_updated(talk.server, "r://tex");
-		mcp_server_updated(talk.server, "r://text/");
-		mcp_server_updated(talk.server, "r://to-come");
+		mcp_server_resource_updated(talk.server, "r://text");
+		mcp_server_resource_updated(talk.server, "r://tex");
+		mcp_server_resource_updated(talk.server, "r://text/");
+		mcp_server_resource_updated(talk.server, "r://to-come");
 		CHECK_NEXT(&talk, UPDATED("r://text"));
 		CHECK_NEXT(&talk, UPDATED("r://to-come"));
 		CHECK_SILENCE(&talk);
 	}
 	talk_say(&talk, UNSUBSCRIBE("r://text"));
 	CHECK_NEXT(&talk, RESULT("{}"));
-	mcp_server_updated(talk.server, "r://text");
-	mcp_server_updated(talk.server, "r://to-come");
+	mcp_server_resource_updated(talk.server, "r://text");
+	mcp_server_resource_updated(talk.server, "r://to-come");
 	CHECK_NEXT(&talk, UPDATED("r://to-come"));
 	CHECK_SILENCE(&talk);
 	talk_end(&talk);
@@ -442,9 +442,9 @@ static void subscriptions_are_bounded(void **state)
 		talk_say(&talk, steps[i].line);
 		CHECK_NEXT(&talk, steps[i].want);
 	}
-	mcp_server_updated(talk.server, "r://1");
-	mcp_server_updated(talk.server, "r://2");
-	mcp_server_updated(talk.server, "r://3");
+	mcp_server_resource_updated(talk.server, "r://1");
+	mcp_server_resource_updated(talk.server, "r://2");
+	mcp_server_resource_updated(talk.server, "r://3");
 	CHECK_NEXT(&talk, UPDATED("r://2"));
 	CHECK_NEXT(&talk, UPDATED("r://3"));
 	CHECK_SILENCE(&talk);
@@ -490,12 +490,12 @@ static void an_update_reaches_its_subscribers_and_no_one_else(void **state)
 	           LISTENED("subscriptions/acknowledged",
 	                    "\"notifications\":{\"resourceSubscriptions\":[\"r://text\"]}"));
 
-	mcp_server_updated(one.server, "r://text");
+	mcp_server_resource_updated(one.server, "r://text");
 	CHECK_NEXT(&one, UPDATED("r://text"));
 	CHECK_NEXT(&third, LISTENED("resources/updated", "\"uri\":\"r://text\""));
-	mcp_server_updated(one.server, "r://other");
+	mcp_server_resource_updated(one.server, "r://other");
 	CHECK_NEXT(&other, UPDATED("r://other"));
-	mcp_server_updated(one.server, "r://nobody");
+	mcp_server_resource_updated(one.server, "r://nobody");
 	CHECK_SILENCE(&one);
 	CHECK_SILENCE(&other);
 	CHECK_SILENCE(&third);
@@ -503,7 +503,7 @@ static void an_update_reaches_its_subscribers_and_no_one_else(void **state)
 	talk_say(&other, UNSUBSCRIBE("r://text")); /* only its own */
 	CHECK_NEXT(&other, RESULT("{}"));
 	leave(&third);
-	mcp_server_updated(one.server, "r://text");
+	mcp_server_resource_updated(one.server, "r://text");
 	CHECK_NEXT(&one, UPDATED("r://text"));
 	CHECK_SILENCE(&one);
 	CHECK_SILENCE(&other);

@@ -30,7 +30,7 @@ static int count(struct mcp_call *call, const void *args, struct error *err)
 	runs++;
 	json_set(structured, "n", json_int(a->n));
 	json_set(structured, "word", json_str(a->word));
-	mcp_answer(call, NULL, structured);
+	mcp_respond_content(call, NULL, structured);
 	return 0;
 }
 
@@ -46,7 +46,7 @@ static int media(struct mcp_call *call, const void *args, struct error *err)
 	json_push(content, mcp_embedded("r://b", NULL, "b"));
 	json_push(content, mcp_text("%s", "own text"));
 	json_set(structured, "n", json_int(5));
-	mcp_answer(call, content, structured);
+	mcp_respond_content(call, content, structured);
 	return 0;
 }
 

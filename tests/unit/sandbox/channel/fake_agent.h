@@ -281,7 +281,7 @@ static inline void rig_check(struct rig *rig, const char *want)
 {
 	rig_turn(rig);
 	assert_string_equal(buf_text(&rig->log), want);
-	buf_cut(&rig->log, 0);
+	buf_truncate(&rig->log, 0);
 }
 
 /* --- what the agent says --- */
@@ -364,7 +364,7 @@ static inline bool agent_hear(struct rig *rig, struct wire_frame *frame)
 
 	if (rig->heard == rig->in.len) {
 		rig_turn(rig);
-		buf_cut(&rig->in, 0);
+		buf_truncate(&rig->in, 0);
 		rig->heard = 0;
 		agent_read(rig);
 	}

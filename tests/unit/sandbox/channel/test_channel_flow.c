@@ -85,7 +85,7 @@ static void gets_every_byte_right_at_any_frame_size(void **state)
 		struct wire_message data = { .type = WIRE_DATA, .data.bytes = bytes };
 		struct wire_frame frame;
 
-		buf_cut(&out, 0);
+		buf_truncate(&out, 0);
 		CHECK_OK(wire_encode(&data, 1, WIRE_OUT, &out, &err), err);
 		for (size_t done = 0; done < out.len;) {
 			struct view rest = { out.ptr + done, out.len - done };
@@ -99,7 +99,7 @@ static void gets_every_byte_right_at_any_frame_size(void **state)
 			if (s->got[WIRE_OUT].ptr[i] != (char)(checked % 251))
 				fail_msg("byte %zu is wrong", checked);
 		channel_consumed(s->stream, WIRE_OUT, s->got[WIRE_OUT].len);
-		buf_cut(&s->got[WIRE_OUT], 0);
+		buf_truncate(&s->got[WIRE_OUT], 0);
 		while (agent_hear(&rig, &frame))
 			continue;
 	}
@@ -418,7 +418,7 @@ static void gives_up_an_agent_that_only_talks(void **state)
 		for (int i = 0; i < 1000; i++, id += 2)
 			CHECK_OK(wire_encode(&dial, id, 0, &out, &err), err);
 		(void)agent_raw(&rig, buf_view(&out));
-		buf_cut(&rig.log, 0);
+		buf_truncate(&rig.log, 0);
 		rig_turn(&rig);
 		if (rig.channel->output != NULL)
 			assert_true(output_pending(rig.channel->output) <= CHANNEL_BACKLOG_MAX);

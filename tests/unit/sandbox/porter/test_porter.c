@@ -182,7 +182,7 @@ static void rig_stop(struct rig *rig)
 	rig->host = host_free(rig->host);
 	porter_end(&rig->porter);
 	(void)loop_timer_free(rig->timer);
-	loop_settle(rig->loop);
+	loop_run_deferred(rig->loop);
 	(void)loop_free(rig->loop);
 	buf_done(&rig->bytes);
 }

@@ -98,7 +98,7 @@ static void check_journal(const struct journal *journal, uint64_t since, size_t 
                           uint64_t want_lost)
 {
 	char one[256], two[256];
-	struct buf a = buf_over(one, sizeof one), b = buf_over(two, sizeof two);
+	struct buf a = buf_fixed(one, sizeof one), b = buf_fixed(two, sizeof two);
 	uint64_t next = 1234, lost = 1234;
 
 	one[0] = two[0] = '\0';
@@ -137,7 +137,7 @@ static void changing_streams_costs_no_more_memory(void **state)
 {
 	struct journal journal;
 	char out[9000], errors[9000];
-	struct buf a = buf_over(out, sizeof out), b = buf_over(errors, sizeof errors);
+	struct buf a = buf_fixed(out, sizeof out), b = buf_fixed(errors, sizeof errors);
 	uint64_t next, lost;
 
 	(void)state;
@@ -266,7 +266,7 @@ static void a_cut_text_has_whole_characters(void **state)
 			memcpy(text + i, "\xc3\xa4", 2);
 		cut = shown_text((struct view){ text, sizeof text - 1 }, 100);
 		assert_true(strlen(cut) <= 100);
-		assert_true(utf8_valid(view_of(cut)));
+		assert_true(utf8_is_valid(view_of(cut)));
 		assert_non_null(strstr(cut, "[... left out ...]"));
 		free(cut);
 	}

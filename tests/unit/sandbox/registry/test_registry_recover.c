@@ -22,7 +22,7 @@ static int race(bool (*attempt)(struct store *store, const char *instance))
 				_exit(2);
 			(void)!read(go[0], &byte, 1);
 			won = attempt(store, instance);
-			(void)store_free(store);
+			store_close(store);
 			_exit(won);
 		}
 	}
@@ -77,13 +77,13 @@ static void of_several_servers_one_gets_it(void **state)
 		add(store, 'a', "me", "");
 		CHECK_OK(registry_set_state(store, id_of('a'), SANDBOX_ASLEEP, "", &err), err);
 		add(store, 'b', "me", ""); /* being made, by SELF */
-		(void)store_free(store);
+		store_close(store);
 		assert_int_equal(race(try_claim), 1);
 		assert_int_equal(race(try_recover), 1);
 		store = open_it();
 		CHECK_OK(registry_remove(store, id_of('a'), &err), err);
 		CHECK_OK(registry_remove(store, id_of('b'), &err), err);
-		(void)store_free(store);
+		store_close(store);
 	}
 }
 

@@ -37,22 +37,22 @@ static void changes_of_a_file_come_one_after_the_other(void **state)
 	turn_take(&c.turn, loop, "sb_1", "z/../x//y", go);
 	turn_take(&other.turn, loop, "sb_1", "x", go);
 	turn_take(&theirs.turn, loop, "sb_2", "x/y", go);
-	loop_settle(loop);
+	loop_run_deferred(loop);
 	assert_string_equal(order, "aot");
 	turn_end(&a.turn);
 	assert_string_equal(order, "aot"); /* not from within */
-	loop_settle(loop);
+	loop_run_deferred(loop);
 	assert_string_equal(order, "aotb");
 	turn_end(&other.turn);
 	turn_end(&theirs.turn);
-	loop_settle(loop);
+	loop_run_deferred(loop);
 	assert_string_equal(order, "aotb");
 	turn_end(&b.turn);
-	loop_settle(loop);
+	loop_run_deferred(loop);
 	assert_string_equal(order, "aotbc");
 	turn_end(&c.turn);
 	turn_end(&c.turn); /* does nothing */
-	loop_settle(loop);
+	loop_run_deferred(loop);
 }
 
 static void one_that_goes_away_hands_its_turn_on(void **state)
@@ -73,10 +73,10 @@ static void one_that_goes_away_hands_its_turn_on(void **state)
 	turn_end(&b.turn); /* while it waits */
 	turn_end(&a.turn);
 	turn_end(&c.turn); /* when it is due and has not begun */
-	loop_settle(loop);
+	loop_run_deferred(loop);
 	assert_string_equal(order, "ade");
 	turn_end(&e.turn);
-	loop_settle(loop);
+	loop_run_deferred(loop);
 }
 
 static void paths_are_read_without_links(void **state)

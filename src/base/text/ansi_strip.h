@@ -5,13 +5,20 @@
 #pragma once
 #include <stddef.h>
 
-enum plain_state { PLAIN_TEXT, PLAIN_C2, PLAIN_ESCAPE, PLAIN_CSI, PLAIN_STRING, PLAIN_STRING_C2 };
+enum ansi_strip_state {
+	STRIP_TEXT,
+	STRIP_C2,
+	STRIP_ESCAPE,
+	STRIP_CSI,
+	STRIP_STRING,
+	STRIP_STRING_C2
+};
 
 /* All zero: nothing read yet. */
-struct plain {
-	enum plain_state state;
+struct ansi_strip {
+	enum ansi_strip_state state;
 };
 
 /* Of `len` bytes, the text goes to `out`, which has room for len + 1: a byte of the last call may
  * be added. Returns how many. */
-size_t plain_filter(struct plain *plain, const char *in, size_t len, char *out);
+size_t ansi_strip_bytes(struct ansi_strip *plain, const char *in, size_t len, char *out);

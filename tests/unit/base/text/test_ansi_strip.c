@@ -1,4 +1,4 @@
-#include "base/text/plain.h"
+#include "base/text/ansi_strip.h"
 
 #include <string.h>
 
@@ -50,9 +50,9 @@ static void keeps_text_and_drops_commands(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct plain plain = { 0 };
+		struct ansi_strip plain = { 0 };
 		char out[128];
-		size_t n = plain_filter(&plain, cases[i].in.ptr, cases[i].in.len, out);
+		size_t n = ansi_strip_bytes(&plain, cases[i].in.ptr, cases[i].in.len, out);
 
 		out[n] = '\0';
 		assert_string_equal(out, cases[i].out);
@@ -63,12 +63,12 @@ static void does_not_mind_where_it_is_cut(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct plain plain = { 0 };
+		struct ansi_strip plain = { 0 };
 		char out[128];
 		size_t n = 0;
 
 		for (size_t k = 0; k < cases[i].in.len; k++)
-			n += plain_filter(&plain, cases[i].in.ptr + k, 1, out + n);
+			n += ansi_strip_bytes(&plain, cases[i].in.ptr + k, 1, out + n);
 		out[n] = '\0';
 		assert_string_equal(out, cases[i].out);
 	}

@@ -5,17 +5,17 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text/plain.h"
+#include "base/text/ansi_strip.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct plain whole = { 0 }, cut = { 0 };
+	struct ansi_strip whole = { 0 }, cut = { 0 };
 	char *once = mem_array(size + 1, 1), *twice = mem_array(size + 1, 1);
-	size_t n = plain_filter(&whole, (const char *)data, size, once), m = 0;
+	size_t n = ansi_strip_bytes(&whole, (const char *)data, size, once), m = 0;
 
 	for (size_t i = 0; i < size; i++)
-		m += plain_filter(&cut, (const char *)data + i, 1, twice + m);
+		m += ansi_strip_bytes(&cut, (const char *)data + i, 1, twice + m);
 	if (n > size || n != m || memcmp(once, twice, n) != 0)
 		abort();
 	for (size_t i = 0; i < n; i++) {

@@ -1,4 +1,4 @@
-#include "base/text/plain.h"
+#include "base/text/ansi_strip.h"
 
 #include <stdbool.h>
 
@@ -10,62 +10,62 @@ static bool is_between(unsigned char byte, unsigned char first, unsigned char la
 }
 
 /* True: the byte is printed. */
-static bool take_text(struct plain *plain, unsigned char byte)
+static bool take_text(struct ansi_strip *plain, unsigned char byte)
 {
-	plain->state = byte == ESC ? PLAIN_ESCAPE : byte == C2 ? PLAIN_C2 : PLAIN_TEXT;
-	if (plain->state != PLAIN_TEXT || byte == DEL)
+	plain->state = byte == ESC ? STRIP_ESCAPE : byte == C2 ? STRIP_C2 : STRIP_TEXT;
+	if (plain->state != STRIP_TEXT || byte == DEL)
 		return false;
 	return byte >= ' ' || byte == '\n' || byte == '\t' || byte == '\r';
 }
 
 /* What follows ESC, or stands in its place: commands of one character, or the start of a long
  * one. `kind` is the letter that would follow ESC. */
-static void take_kind(struct plain *plain, unsigned char kind)
+static void take_kind(struct ansi_strip *plain, unsigned char kind)
 {
 	switch (kind) {
 	case '[':
-		plain->state = PLAIN_CSI;
+		plain->state = STRIP_CSI;
 		break;
 	case ']':
 	case 'P':
 	case 'X':
 	case '^':
 	case '_':
-		plain->state = PLAIN_STRING;
+		plain->state = STRIP_STRING;
 		break;
 	default:
-		plain->state = is_between(kind, ' ', '/') ? PLAIN_ESCAPE : PLAIN_TEXT;
+		plain->state = is_between(kind, ' ', '/') ? STRIP_ESCAPE : STRIP_TEXT;
 		break;
 	}
 }
 
 /* A control in a command ends it and counts for itself; so does a line's end, so that what was
  * begun and never ended hides no more than its line. */
-static bool take_command(struct plain *plain, unsigned char byte)
+static bool take_command(struct ansi_strip *plain, unsigned char byte)
 {
 	if (byte < ' ' || byte >= DEL)
 		return take_text(plain, byte);
-	if (plain->state == PLAIN_ESCAPE)
+	if (plain->state == STRIP_ESCAPE)
 		take_kind(plain, byte);
 	else if (byte >= '@')
-		plain->state = PLAIN_TEXT;
+		plain->state = STRIP_TEXT;
 	return false;
 }
 
-static bool take_string(struct plain *plain, unsigned char byte)
+static bool take_string(struct ansi_strip *plain, unsigned char byte)
 {
 	if (byte == '\n' || byte == ESC)
 		return take_text(plain, byte);
 	if (byte == BELL || byte == CANCEL || byte == SUBSTITUTE)
-		plain->state = PLAIN_TEXT;
+		plain->state = STRIP_TEXT;
 	else
-		plain->state = byte == C2 ? PLAIN_STRING_C2 : PLAIN_STRING;
+		plain->state = byte == C2 ? STRIP_STRING_C2 : STRIP_STRING;
 	return false;
 }
 
 /* U+0080 to U+009F are commands too: ESC and a letter in one character. A first byte without a
  * second one is dropped, lest it find another. */
-static bool take_second(struct plain *plain, unsigned char byte, char *out, size_t *n)
+static bool take_second(struct ansi_strip *plain, unsigned char byte, char *out, size_t *n)
 {
 	if (is_between(byte, 0x80, 0x9f)) {
 		take_kind(plain, (unsigned char)(byte - 0x40));
@@ -76,7 +76,7 @@ static bool take_second(struct plain *plain, unsigned char byte, char *out, size
 	return take_text(plain, byte);
 }
 
-size_t plain_filter(struct plain *plain, const char *in, size_t len, char *out)
+size_t ansi_strip_bytes(struct ansi_strip *plain, const char *in, size_t len, char *out)
 {
 	size_t n = 0;
 
@@ -85,23 +85,23 @@ size_t plain_filter(struct plain *plain, const char *in, size_t len, char *out)
 		bool printed = false;
 
 		switch (plain->state) {
-		case PLAIN_TEXT:
+		case STRIP_TEXT:
 			printed = take_text(plain, byte);
 			break;
-		case PLAIN_C2:
+		case STRIP_C2:
 			printed = take_second(plain, byte, out, &n);
 			break;
-		case PLAIN_ESCAPE:
-		case PLAIN_CSI:
+		case STRIP_ESCAPE:
+		case STRIP_CSI:
 			printed = take_command(plain, byte);
 			break;
-		case PLAIN_STRING_C2:
+		case STRIP_STRING_C2:
 			if (is_between(byte, 0x80, 0x9f))
 				take_kind(plain, (unsigned char)(byte - 0x40));
 			else
 				printed = take_string(plain, byte);
 			break;
-		case PLAIN_STRING:
+		case STRIP_STRING:
 			printed = take_string(plain, byte);
 			break;
 		}

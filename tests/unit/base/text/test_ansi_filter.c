@@ -1,4 +1,4 @@
-#include "base/text/screen.h"
+#include "base/text/ansi_filter.h"
 
 #include <string.h>
 
@@ -67,9 +67,9 @@ static void passes_drawing_and_drops_the_rest(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct screen screen = { 0 };
-		char out[256 + SCREEN_HELD_MAX];
-		size_t n = screen_filter(&screen, cases[i].in.ptr, cases[i].in.len, out);
+		struct ansi_filter screen = { 0 };
+		char out[256 + ANSI_FILTER_HELD_MAX];
+		size_t n = ansi_filter_bytes(&screen, cases[i].in.ptr, cases[i].in.len, out);
 
 		out[n] = '\0';
 		assert_string_equal(out, cases[i].out);
@@ -80,12 +80,12 @@ static void does_not_mind_where_it_is_cut(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct screen screen = { 0 };
-		char out[256 + SCREEN_HELD_MAX];
+		struct ansi_filter screen = { 0 };
+		char out[256 + ANSI_FILTER_HELD_MAX];
 		size_t n = 0;
 
 		for (size_t k = 0; k < cases[i].in.len; k++)
-			n += screen_filter(&screen, cases[i].in.ptr + k, 1, out + n);
+			n += ansi_filter_bytes(&screen, cases[i].in.ptr + k, 1, out + n);
 		out[n] = '\0';
 		assert_string_equal(out, cases[i].out);
 	}
@@ -123,12 +123,12 @@ static void puts_back_what_was_changed_and_no_more(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(resets); i++) {
-		struct screen screen = { 0 };
-		char out[256], reset[SCREEN_RESET_MAX];
+		struct ansi_filter screen = { 0 };
+		char out[256], reset[ANSI_FILTER_RESET_MAX];
 		size_t n;
 
-		(void)screen_filter(&screen, resets[i].drawn, strlen(resets[i].drawn), out);
-		n = screen_reset(&screen, reset);
+		(void)ansi_filter_bytes(&screen, resets[i].drawn, strlen(resets[i].drawn), out);
+		n = ansi_filter_reset(&screen, reset);
 		assert_true(n < sizeof reset);
 		reset[n] = '\0';
 		assert_string_equal(reset, resets[i].reset);

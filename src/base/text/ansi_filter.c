@@ -1,4 +1,4 @@
-#include "base/text/screen.h"
+#include "base/text/ansi_filter.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static bool is_between(unsigned char byte, unsigned char first, unsigned char la
 
 /* --- commands that are whole ------------------------------------------------------------- */
 
-static void change(struct screen *screen, size_t bit, bool is_changed)
+static void change(struct ansi_filter *screen, size_t bit, bool is_changed)
 {
 	screen->changed &= ~(1U << bit);
 	screen->changed |= (unsigned)is_changed << bit;
@@ -57,7 +57,8 @@ static bool find_mode(unsigned number, size_t *ret)
 }
 
 /* CSI ? numbers h or l: all of them are known, or none is set. */
-static bool take_modes(struct screen *screen, const char *numbers, const char *end, bool is_set)
+static bool take_modes(struct ansi_filter *screen, const char *numbers, const char *end,
+                       bool is_set)
 {
 	const char *at = numbers;
 	unsigned number;
@@ -81,7 +82,7 @@ static bool has_only(const char *text, const char *end, const char *allowed)
 	return true;
 }
 
-static void forget_changes(struct screen *screen)
+static void forget_changes(struct ansi_filter *screen)
 {
 	screen->changed = 0;
 	screen->has_region = false;
@@ -93,7 +94,7 @@ static bool take_shape(const char *numbers, const char *end)
 	return end[-1] == ' ' && has_only(numbers, end - 1, "0123456789");
 }
 
-static bool take_reset(struct screen *screen, const char *numbers, const char *end)
+static bool take_reset(struct ansi_filter *screen, const char *numbers, const char *end)
 {
 	if (end[-1] != '!' || end - 1 != numbers)
 		return false;
@@ -102,7 +103,8 @@ static bool take_reset(struct screen *screen, const char *numbers, const char *e
 }
 
 /* CSI numbers h or l, without a question mark: typing inserts, or does not. */
-static bool take_insert(struct screen *screen, const char *numbers, const char *end, bool is_set)
+static bool take_insert(struct ansi_filter *screen, const char *numbers, const char *end,
+                        bool is_set)
 {
 	if (end - numbers != 1 || *numbers != '0' + INSERT_MODE)
 		return false;
@@ -111,7 +113,7 @@ static bool take_insert(struct screen *screen, const char *numbers, const char *
 }
 
 /* From "[" to the letter that ends it. */
-static bool take_csi(struct screen *screen)
+static bool take_csi(struct ansi_filter *screen)
 {
 	const char *numbers = screen->held + 2, *end = screen->held + screen->held_len - 1;
 	bool is_private = *numbers == '?', is_set = *end == 'h';
@@ -137,7 +139,7 @@ static bool take_csi(struct screen *screen)
 }
 
 /* ESC and up to two characters. */
-static bool take_escape(struct screen *screen)
+static bool take_escape(struct ansi_filter *screen)
 {
 	char first = screen->held[1];
 
@@ -152,18 +154,18 @@ static bool take_escape(struct screen *screen)
 
 /* --- byte by byte ------------------------------------------------------------------------ */
 
-static void hold(struct screen *screen, unsigned char byte)
+static void hold(struct ansi_filter *screen, unsigned char byte)
 {
-	if (screen->held_len < SCREEN_HELD_MAX)
+	if (screen->held_len < ANSI_FILTER_HELD_MAX)
 		screen->held[screen->held_len] = (char)byte;
 	screen->held_len++;
 }
 
-static size_t let_through(struct screen *screen, bool may_pass, char *out)
+static size_t let_through(struct ansi_filter *screen, bool may_pass, char *out)
 {
 	size_t len = screen->held_len;
 
-	screen->state = SCREEN_TEXT;
+	screen->state = FILTER_TEXT;
 	screen->held_len = 0;
 	if (!may_pass)
 		return 0;
@@ -171,13 +173,13 @@ static size_t let_through(struct screen *screen, bool may_pass, char *out)
 	return len;
 }
 
-static size_t take_text(struct screen *screen, unsigned char byte, char *out)
+static size_t take_text(struct ansi_filter *screen, unsigned char byte, char *out)
 {
-	screen->state = byte == ESC ? SCREEN_ESCAPE : byte == C2 ? SCREEN_C2 : SCREEN_TEXT;
+	screen->state = byte == ESC ? FILTER_ESCAPE : byte == C2 ? FILTER_C2 : FILTER_TEXT;
 	screen->held_len = 0;
 	if (byte == ESC)
 		hold(screen, byte);
-	if (screen->state != SCREEN_TEXT || byte == DEL ||
+	if (screen->state != FILTER_TEXT || byte == DEL ||
 	    (byte < ' ' && (byte == '\0' || strchr("\a\b\t\n\r\x0e\x0f", byte) == NULL)))
 		return 0;
 	*out = (char)byte;
@@ -189,44 +191,45 @@ static bool begins_string(unsigned char kind)
 	return kind == ']' || kind == 'P' || kind == 'X' || kind == '^' || kind == '_';
 }
 
-static size_t take_escaped(struct screen *screen, unsigned char byte, char *out)
+static size_t take_escaped(struct ansi_filter *screen, unsigned char byte, char *out)
 {
 	if (byte < ' ' || byte >= DEL)
 		return take_text(screen, byte, out);
 	hold(screen, byte);
 	if (screen->held_len == 2 && byte == '[')
-		screen->state = SCREEN_CSI;
+		screen->state = FILTER_CSI;
 	else if (screen->held_len == 2 && begins_string(byte))
-		screen->state = SCREEN_STRING;
+		screen->state = FILTER_STRING;
 	else if (byte >= '0')
 		return let_through(screen, take_escape(screen), out);
 	return 0;
 }
 
 /* A control in a command ends it and counts for itself, as in plain.h. */
-static size_t take_command(struct screen *screen, unsigned char byte, char *out)
+static size_t take_command(struct ansi_filter *screen, unsigned char byte, char *out)
 {
 	if (byte < ' ' || byte >= DEL)
 		return take_text(screen, byte, out);
 	hold(screen, byte);
 	if (byte < '@')
 		return 0;
-	return let_through(screen, screen->held_len <= SCREEN_HELD_MAX && take_csi(screen), out);
+	return let_through(screen, screen->held_len <= ANSI_FILTER_HELD_MAX && take_csi(screen),
+	                   out);
 }
 
 /* U+0080 to U+009F are commands in one character. Nobody needs them: they go, with what they
  * begin. */
-static void take_c1(struct screen *screen, unsigned char byte)
+static void take_c1(struct ansi_filter *screen, unsigned char byte)
 {
 	unsigned char kind = (unsigned char)(byte - 0x40);
 
-	screen->held_len = SCREEN_HELD_MAX + 1; /* never let through */
-	screen->state = kind == '['           ? SCREEN_CSI
-	                : begins_string(kind) ? SCREEN_STRING
-	                                      : SCREEN_TEXT;
+	screen->held_len = ANSI_FILTER_HELD_MAX + 1; /* never let through */
+	screen->state = kind == '['           ? FILTER_CSI
+	                : begins_string(kind) ? FILTER_STRING
+	                                      : FILTER_TEXT;
 }
 
-static size_t take_second(struct screen *screen, unsigned char byte, char *out)
+static size_t take_second(struct ansi_filter *screen, unsigned char byte, char *out)
 {
 	if (is_between(byte, 0x80, 0x9f)) {
 		take_c1(screen, byte);
@@ -238,20 +241,20 @@ static size_t take_second(struct screen *screen, unsigned char byte, char *out)
 	return 1 + take_text(screen, byte, out + 1);
 }
 
-static size_t take_string(struct screen *screen, unsigned char byte, char *out)
+static size_t take_string(struct ansi_filter *screen, unsigned char byte, char *out)
 {
 	if (byte == '\n' || byte == ESC)
 		return take_text(screen, byte, out);
-	if (screen->state == SCREEN_STRING_C2 && is_between(byte, 0x80, 0x9f))
+	if (screen->state == FILTER_STRING_C2 && is_between(byte, 0x80, 0x9f))
 		take_c1(screen, byte);
 	else if (byte == BELL || byte == CANCEL || byte == SUBSTITUTE)
-		screen->state = SCREEN_TEXT;
+		screen->state = FILTER_TEXT;
 	else
-		screen->state = byte == C2 ? SCREEN_STRING_C2 : SCREEN_STRING;
+		screen->state = byte == C2 ? FILTER_STRING_C2 : FILTER_STRING;
 	return 0;
 }
 
-size_t screen_filter(struct screen *screen, const char *in, size_t len, char *out)
+size_t ansi_filter_bytes(struct ansi_filter *screen, const char *in, size_t len, char *out)
 {
 	size_t n = 0;
 
@@ -259,20 +262,20 @@ size_t screen_filter(struct screen *screen, const char *in, size_t len, char *ou
 		unsigned char byte = (unsigned char)in[i];
 
 		switch (screen->state) {
-		case SCREEN_TEXT:
+		case FILTER_TEXT:
 			n += take_text(screen, byte, out + n);
 			break;
-		case SCREEN_C2:
+		case FILTER_C2:
 			n += take_second(screen, byte, out + n);
 			break;
-		case SCREEN_ESCAPE:
+		case FILTER_ESCAPE:
 			n += take_escaped(screen, byte, out + n);
 			break;
-		case SCREEN_CSI:
+		case FILTER_CSI:
 			n += take_command(screen, byte, out + n);
 			break;
-		case SCREEN_STRING:
-		case SCREEN_STRING_C2:
+		case FILTER_STRING:
+		case FILTER_STRING_C2:
 			n += take_string(screen, byte, out + n);
 			break;
 		}
@@ -280,20 +283,20 @@ size_t screen_filter(struct screen *screen, const char *in, size_t len, char *ou
 	return n;
 }
 
-size_t screen_reset(struct screen *screen, char out[SCREEN_RESET_MAX])
+size_t ansi_filter_reset(struct ansi_filter *screen, char out[ANSI_FILTER_RESET_MAX])
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(modes); i++)
 		if ((screen->changed >> i & 1) != 0)
-			n += (size_t)snprintf(out + n, SCREEN_RESET_MAX - n, "\x1b[?%u%c",
+			n += (size_t)snprintf(out + n, ANSI_FILTER_RESET_MAX - n, "\x1b[?%u%c",
 			                      modes[i].number, modes[i].usually ? 'h' : 'l');
 	if ((screen->changed >> INSERT_BIT & 1) != 0)
-		n += (size_t)snprintf(out + n, SCREEN_RESET_MAX - n, "\x1b[4l");
+		n += (size_t)snprintf(out + n, ANSI_FILTER_RESET_MAX - n, "\x1b[4l");
 	if (screen->has_region) /* setting it moves the cursor */
-		n += (size_t)snprintf(out + n, SCREEN_RESET_MAX - n, "\x1b%c\x1b[r\x1b%c", '7',
+		n += (size_t)snprintf(out + n, ANSI_FILTER_RESET_MAX - n, "\x1b%c\x1b[r\x1b%c", '7',
 		                      '8');
-	n += (size_t)snprintf(out + n, SCREEN_RESET_MAX - n, "\x0f\x1b(B\x1b[m\x1b>");
-	*screen = (struct screen){ 0 };
+	n += (size_t)snprintf(out + n, ANSI_FILTER_RESET_MAX - n, "\x0f\x1b(B\x1b[m\x1b>");
+	*screen = (struct ansi_filter){ 0 };
 	return n;
 }

@@ -1,4 +1,4 @@
-#include "base/tree/open_below.h"
+#include "base/tree/open_child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,12 +27,12 @@ static int step(int at, const char *name, int flags, unsigned resolve)
 	return (int)fd;
 }
 
-int open_below(int at, const char *name, int flags)
+int open_child(int at, const char *name, int flags)
 {
 	return step(at, name, flags | O_NOFOLLOW, RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH);
 }
 
-int open_above(int at)
+int open_parent(int at)
 {
 	return step(at, "..", O_RDONLY | O_DIRECTORY, 0);
 }

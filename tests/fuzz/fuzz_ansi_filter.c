@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text/screen.h"
+#include "base/text/ansi_filter.h"
 
 /* Written against what terminals do, not against the filter. */
 static void check(const char *text, size_t len)
@@ -37,20 +37,20 @@ static void check(const char *text, size_t len)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct screen whole = { 0 }, cut = { 0 }, again = { 0 };
-	size_t room = size + SCREEN_HELD_MAX;
+	struct ansi_filter whole = { 0 }, cut = { 0 }, again = { 0 };
+	size_t room = size + ANSI_FILTER_HELD_MAX;
 	char *once = mem_array(room, 1), *twice = mem_array(room, 1);
-	char *thrice = mem_array(room + SCREEN_HELD_MAX, 1), reset[SCREEN_RESET_MAX];
-	size_t n = screen_filter(&whole, (const char *)data, size, once), m = 0;
+	char *thrice = mem_array(room + ANSI_FILTER_HELD_MAX, 1), reset[ANSI_FILTER_RESET_MAX];
+	size_t n = ansi_filter_bytes(&whole, (const char *)data, size, once), m = 0;
 
 	for (size_t i = 0; i < size; i++)
-		m += screen_filter(&cut, (const char *)data + i, 1, twice + m);
+		m += ansi_filter_bytes(&cut, (const char *)data + i, 1, twice + m);
 	if (n > size || n != m || memcmp(once, twice, n) != 0)
 		abort();
 	check(once, n);
-	if (screen_filter(&again, once, n, thrice) != n || memcmp(once, thrice, n) != 0)
+	if (ansi_filter_bytes(&again, once, n, thrice) != n || memcmp(once, thrice, n) != 0)
 		abort();
-	n = screen_reset(&whole, reset);
+	n = ansi_filter_reset(&whole, reset);
 	if (n >= sizeof reset)
 		abort();
 	check(reset, n);
