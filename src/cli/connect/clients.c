@@ -23,7 +23,7 @@ static const struct client clients[] = {
 		"gemini mcp add -s user {name} {program} serve",
 		"Start Gemini CLI again; /mcp shows the server. In a folder it does not trust it "
 		"shows servers as disabled: answer its trust prompt, or use /permissions." },
-	{ "codex", "Codex", "CODEX_HOME", "/.codex", "config.toml", NULL, false,
+	{ "codex", "Codex", "CODEX_HOME", "/.codex", "config.toml", NULL /* TOML */, false,
 		"codex mcp add {name} -- {program} serve",
 		"Start Codex again; /mcp shows the server." },
 	{ "windsurf", "Windsurf", NULL, "/.codeium", "windsurf/mcp_config.json", "mcpServers",

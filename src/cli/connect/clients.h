@@ -1,6 +1,6 @@
-/* clients.h - the MCP clients we know, and what each wants to be told.
+/* clients.h - the table of MCP clients that `belljar connect` knows.
  *
- * To add one: a row in clients.c. */
+ * A client is added by a row in clients.c. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,19 +8,21 @@
 struct client {
 	const char *name;        /* "claude-code" */
 	const char *title;       /* "Claude Code" */
-	const char *base;        /* variable with the directory its files are in; or NULL */
-	const char *base_home;   /* the same below $HOME when the variable is not set */
-	const char *file;        /* below that directory */
-	const char *servers_key; /* where entries stand in its JSON; NULL: Codex's TOML */
+	const char *base;        /* variable that names the directory of its files, or NULL */
+	const char *base_home;   /* that directory below $HOME when the variable is not set */
+	const char *file;        /* its configuration file below that directory */
+	const char *servers_key; /* member of its JSON that holds the entries; NULL: the file is
+	                          * not JSON, and only `command` adds an entry */
 	bool typed;              /* entries carry "type": "stdio" */
-	const char *command;     /* how the client adds it by itself, with the {words} of
-	                          * entry_command() in cli/entry.h; or NULL */
-	const char *next;        /* what to do afterwards */
+	const char *command;     /* the client's own command that adds an entry, with the {words}
+	                          * of entry_command(); or NULL */
+	const char *next;        /* what the user does afterwards */
 };
 
-const struct client *client_at(size_t i); /* NULL behind the last */
+const struct client *client_at(size_t i); /* NULL past the last row */
 const struct client *client_find(const char *name);
 const char *client_name_at(size_t i);
 
-/* The client's usual file; NULL if neither its variable nor HOME is set. The caller frees. */
+/* The path of the client's configuration file; NULL if neither its variable nor HOME is set. The
+ * caller frees it. */
 char *client_path(const struct client *client);

@@ -15,10 +15,10 @@
 #include "cli/verb.h"
 #include "server/options/options.h"
 
-enum { LARGEST_EDIT = 17 * 1024 * 1024 }; /* a client's file and our entry */
-enum { MOST_TRIES = 5 };                  /* while the client writes its file, too */
+enum { EDIT_MAX = 17 * 1024 * 1024 }; /* bytes of the client's file with the entry in it */
+enum { TRIES_MAX = 5 };               /* when the client writes its file at the same time */
 
-/* This program's own path: what the client is to start. */
+/* The path of this program, which the client will start. */
 static int find_program(char **ret, struct error *err)
 {
 	AUTO_FREE char *path = mem_array(PATH_MAX + 1, 1);
@@ -26,7 +26,8 @@ static int find_program(char **ret, struct error *err)
 
 	if (len < 0)
 		return error_sys(err, "find this program's path");
-	/* After an update the link names what is no longer there: "... (deleted)". */
+	/* If the program was replaced while it runs, the link ends in " (deleted)" and names nothing
+	 * that a client could start. */
 	if (access(path, X_OK) < 0)
 		return error_sys(err, "this program's path '%s'", path);
 	if (!utf8_is_valid(view_of(path)))
@@ -61,31 +62,40 @@ static void print_snippet(const struct entry *entry, const char *path)
 	if (command != NULL)
 		out("%s\n\n  %s\n\n",
 		    strstr(command, "://") != NULL ? "Or open this address:"
-		                                   : "Or let the client do it:",
+		                                   : "Or run the client's own command:",
 		    command);
 }
 
-static void print_next(const struct entry *entry, const char *file)
+static enum verb_result print_instructions(const struct entry *entry, const char *path,
+                                           bool is_usual)
 {
-	if (file == NULL)
-		out("'belljar connect %s --write' edits the file for you.\n", entry->client->name);
+	if (entry->client->servers_key == NULL) {
+		AUTO_FREE char *command = entry_command(entry);
+
+		out("For %s, run its own command:\n\n  %s\n\n", entry->client->title, command);
+	} else {
+		print_snippet(entry, path);
+		if (is_usual)
+			out("'belljar connect %s --write' edits the file for you.\n",
+			    entry->client->name);
+	}
 	out("Then: %s\n", entry->client->next);
+	return VERB_DONE;
 }
 
-/* 1: done, 0: the file changed meanwhile. *ret_backup is for the caller to free. */
-static int try_entry(const struct entry *entry, const char *path, enum edit_result *ret,
+/* Returns 1 when the entry is in the file, 0 when another program changed the file meanwhile, -1 on
+ * failure. The caller frees *ret_backup. */
+static int try_write(const struct entry *entry, const char *path, enum edit_result *ret,
                      char **ret_backup, struct error *err)
 {
-	bool is_json = entry->client->servers_key != NULL;
 	struct client_file file;
 	AUTO_BUF struct buf text;
 	int r = 1;
 
-	buf_init(&text, LARGEST_EDIT);
+	buf_init(&text, EDIT_MAX);
 	if (client_file_open(&file, path, err) < 0)
 		return -1;
-	*ret = is_json ? edit_json(buf_view(&file.text), entry, &text, err)
-	               : edit_toml(buf_view(&file.text), entry, &text, err);
+	*ret = edit_json(buf_view(&file.text), entry, &text, err);
 	if (*ret == EDIT_FAILED)
 		r = error_wrap(err, "'%s' was not changed", path);
 	else if (*ret != EDIT_NOTHING)
@@ -100,8 +110,8 @@ static int write_entry(const struct entry *entry, const char *path, struct error
 	enum edit_result result = EDIT_NOTHING;
 	int r = 0;
 
-	for (int i = 0; i < MOST_TRIES && r == 0; i++)
-		r = try_entry(entry, path, &result, &backup, err);
+	for (int i = 0; i < TRIES_MAX && r == 0; i++)
+		r = try_write(entry, path, &result, &backup, err);
 	if (r == 0)
 		return error_set(err, ERR_LIMIT,
 		                 "'%s' was not changed: another program keeps writing it; quit "
@@ -110,7 +120,7 @@ static int write_entry(const struct entry *entry, const char *path, struct error
 	if (r < 0)
 		return -1;
 	if (result == EDIT_NOTHING) {
-		out("%s has this entry already: nothing to do.\n", path);
+		out("%s has this entry already; nothing was changed.\n", path);
 		return 0;
 	}
 	out("%s '%s' in %s.\n", result == EDIT_ADDED ? "Added" : "Replaced", entry->name, path);
@@ -123,6 +133,14 @@ static int write_entry(const struct entry *entry, const char *path, struct error
 static enum verb_result write_or_explain(const struct entry *entry, const char *path,
                                          struct error *err)
 {
+	if (entry->client->servers_key == NULL) {
+		AUTO_FREE char *command = entry_command(entry);
+
+		(void)error_set(err, ERR_UNSUPPORTED,
+		                "connect: belljar does not edit %s's file; run: %s",
+		                entry->client->title, command);
+		return VERB_FAILED;
+	}
 	if (path == NULL) {
 		(void)error_set(err, ERR_NOT_FOUND, "HOME is not set; name the file with --file");
 		return VERB_FAILED;
@@ -133,7 +151,7 @@ static enum verb_result write_or_explain(const struct entry *entry, const char *
 	return VERB_FAILED;
 }
 
-static enum verb_result run(const struct verb_call *call, struct error *err)
+static enum verb_result run_connect(const struct verb_call *call, struct error *err)
 {
 	const struct options *options = call->options;
 	AUTO_FREE char *program = NULL;
@@ -157,9 +175,7 @@ static enum verb_result run(const struct verb_call *call, struct error *err)
 	path = options->file != NULL ? options->file : usual;
 	if (options->write)
 		return write_or_explain(&entry, path, err);
-	print_snippet(&entry, path);
-	print_next(&entry, options->file);
-	return VERB_DONE;
+	return print_instructions(&entry, path, options->file == NULL);
 }
 
 static const struct verb_example examples[] = {
@@ -176,15 +192,15 @@ const struct verb verb_connect = {
 	.operand = "CLIENT",
 	.operand_choice = client_name_at,
 	.summary = "Show how to add belljar to an MCP client, or add it.",
-	.help = "Prints the entry for the client's configuration file and the client's own command "
-	        "if it has one. With --write the file itself is edited, after a backup was made "
-	        "beside it: everything else in it, comments too, stays as it is. Of an entry of "
-	        "the same name only the command, its arguments and the type are set; what else "
-	        "it has, such as an environment or a timeout, is kept, unless it is for a "
-	        "server at an address, which is replaced. A file that cannot be edited safely "
-	        "is left alone, and the reason told.\n\n"
-	        "Without a CLIENT the clients and their files are listed.",
+	.help = "Prints the entry for the client's configuration file, and the client's own command if it "
+	        "has one. With --write, belljar edits the file itself and keeps a backup beside it; "
+	        "comments and all other entries stay as they are. In an existing entry of the same name "
+	        "only command, args and type change, and settings such as an environment or a timeout "
+	        "are kept; an entry for a server at a URL is replaced. A file that cannot be edited "
+	        "safely is not changed, and the error says why. Codex's file is never edited: "
+	        "`codex mcp add` does it.\n\n"
+	        "Without a CLIENT, the known clients and their files are listed.",
 	.examples = examples,
 	.options = FOR_CONNECT,
-	.run = run,
+	.run = run_connect,
 };

@@ -1,7 +1,7 @@
-/* edit.h - puts our entry into the text of a client's file.
+/* edit.h - inserts belljar's entry into the text of a client's JSON file, or updates it there.
  *
- * Everything else in the text stays byte for byte as it is: order, spacing, numbers.
- * What cannot be edited safely is refused, and nothing was changed. */
+ * Every byte outside the entry stays as it is: comments, order, spacing, the form of numbers. A text
+ * that cannot be edited safely is refused with the reason. */
 #pragma once
 #include "base/view.h"
 
@@ -11,9 +11,7 @@ struct error;
 
 enum edit_result { EDIT_FAILED = -1, EDIT_ADDED, EDIT_REPLACED, EDIT_NOTHING };
 
-/* Appends the new text to *ret, unless there is nothing to do. A blank text counts as an
- * empty file. */
+/* Appends the new text to *ret; appends nothing with EDIT_NOTHING, when the entry is there already.
+ * A blank text counts as an empty file. */
 enum edit_result edit_json(struct view text, const struct entry *entry, struct buf *ret,
-                           struct error *err);
-enum edit_result edit_toml(struct view text, const struct entry *entry, struct buf *ret,
                            struct error *err);

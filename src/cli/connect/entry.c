@@ -10,11 +10,11 @@
 #include "base/text/base64.h"
 #include "cli/connect/clients.h"
 
-/* A path and what is around it, each byte escaped to six at most. */
+/* A path has at most PATH_MAX bytes, and each byte is escaped to six at most. */
 enum { TEXT_MAX = 64 * 1024 };
 
-/* All texts here are made of a bounded path and constants, so they fit. */
-static void add(struct buf *buf, struct view bytes)
+/* Cannot fail: every text here consists of a path and constants, which fit into TEXT_MAX. */
+static void add_bytes(struct buf *buf, struct view bytes)
 {
 	struct error err;
 
@@ -24,18 +24,16 @@ static void add(struct buf *buf, struct view bytes)
 
 static void add_text(struct buf *buf, const char *text)
 {
-	add(buf, view_of(text));
+	add_bytes(buf, view_of(text));
 }
 
-static char *finish(struct buf *buf)
+static char *take_text(struct buf *buf)
 {
 	char *text = mem_dup(buf_text(buf));
 
 	buf_done(buf);
 	return text;
 }
-
-/* --- JSON --- */
 
 json_t *entry_json(const struct entry *entry)
 {
@@ -50,7 +48,7 @@ json_t *entry_json(const struct entry *entry)
 	return object;
 }
 
-static char *json_snippet(const struct entry *entry)
+char *entry_snippet(const struct entry *entry)
 {
 	AUTO_JSON json_t *root = json_obj();
 	json_t *servers = json_obj();
@@ -63,78 +61,12 @@ static char *json_snippet(const struct entry *entry)
 	return mem_format("%s\n", text);
 }
 
-/* --- TOML --- */
-
-/* A basic string: quotes, backslashes and controls escaped, the rest as it is. */
-static void add_toml_string(struct buf *buf, const char *text)
-{
-	add_text(buf, "\"");
-	for (; *text != '\0'; text++) {
-		unsigned char byte = (unsigned char)*text;
-		AUTO_FREE char *escaped = NULL;
-
-		if (byte == '"' || byte == '\\')
-			escaped = mem_format("\\%c", byte);
-		else if (byte < 0x20 || byte == 0x7f)
-			escaped = mem_format("\\u%04X", byte);
-		if (escaped != NULL)
-			add_text(buf, escaped);
-		else
-			add(buf, (struct view){ text, 1 });
-	}
-	add_text(buf, "\"");
-}
-
-const char *const entry_toml_keys[ENTRY_TOML_KEYS] = {
-	[ENTRY_TOML_COMMAND] = "command",
-	[ENTRY_TOML_ARGS] = "args",
-};
-
-char *entry_toml_value(const struct entry *entry, size_t key)
-{
-	struct buf buf;
-
-	buf_init(&buf, TEXT_MAX);
-	if (key == ENTRY_TOML_COMMAND)
-		add_toml_string(&buf, entry->program);
-	else
-		add_text(&buf, "[\"serve\"]");
-	return finish(&buf);
-}
-
-char *entry_toml(const struct entry *entry, const char *newline)
-{
-	struct buf buf;
-
-	buf_init(&buf, TEXT_MAX);
-	add_text(&buf, "[mcp_servers.");
-	add_text(&buf, entry->name);
-	add_text(&buf, "]");
-	add_text(&buf, newline);
-	for (size_t i = 0; i < ENTRY_TOML_KEYS; i++) {
-		AUTO_FREE char *value = entry_toml_value(entry, i);
-
-		add_text(&buf, entry_toml_keys[i]);
-		add_text(&buf, " = ");
-		add_text(&buf, value);
-		add_text(&buf, newline);
-	}
-	return finish(&buf);
-}
-
-char *entry_snippet(const struct entry *entry)
-{
-	return entry->client->servers_key != NULL ? json_snippet(entry) : entry_toml(entry, "\n");
-}
-
-/* --- the client's own command --- */
-
 static void add_shell_word(struct buf *buf, const char *text)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	                            "0123456789_./-+:@%,";
+	static const char unquoted[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	                               "0123456789_./-+:@%,";
 
-	if (text[0] != '\0' && text[strspn(text, plain)] == '\0') {
+	if (text[0] != '\0' && text[strspn(text, unquoted)] == '\0') {
 		add_text(buf, text);
 		return;
 	}
@@ -143,7 +75,7 @@ static void add_shell_word(struct buf *buf, const char *text)
 		if (*text == '\'')
 			add_text(buf, "'\\''");
 		else
-			add(buf, (struct view){ text, 1 });
+			add_bytes(buf, (struct view){ text, 1 });
 	}
 	add_text(buf, "'");
 }
@@ -172,7 +104,8 @@ static void add_json(struct buf *buf, const struct entry *entry)
 	add_shell_word(buf, text);
 }
 
-/* Base64 of the entry; its '+', '/' and '=' mean something else in an address. */
+/* Adds the entry as Base64. Its '+', '/' and '=' have a meaning of their own in a URL's query, so
+ * they are percent-encoded. */
 static void add_link(struct buf *buf, const struct entry *entry)
 {
 	AUTO_JSON json_t *object = entry_json(entry);
@@ -190,7 +123,7 @@ static void add_link(struct buf *buf, const struct entry *entry)
 		else if (*p == '=')
 			add_text(buf, "%3D");
 		else
-			add(buf, (struct view){ p, 1 });
+			add_bytes(buf, (struct view){ p, 1 });
 }
 
 static const struct word {
@@ -210,7 +143,7 @@ static size_t add_word(struct buf *buf, const char *at, const struct entry *entr
 			words[i].add(buf, entry);
 			return strlen(words[i].text);
 		}
-	add(buf, (struct view){ at, 1 });
+	add_bytes(buf, (struct view){ at, 1 });
 	return 1;
 }
 
@@ -223,5 +156,5 @@ char *entry_command(const struct entry *entry)
 	buf_init(&buf, TEXT_MAX);
 	for (const char *p = entry->client->command; *p != '\0';)
 		p += add_word(&buf, p, entry);
-	return finish(&buf);
+	return take_text(&buf);
 }

@@ -1,7 +1,7 @@
-/* entry.h - our server entry, in the words of each client.
+/* entry.h - belljar's server entry, in the form each client expects.
  *
- * JSON or TOML for the client's file, or the command with which the client writes its file
- * by itself. Nothing here can fail: the parts are checked before. */
+ * The form is JSON for the client's file, or the client's own command line that adds the entry. These
+ * functions cannot fail: the caller has checked name and path. */
 #pragma once
 #include <stddef.h>
 
@@ -10,22 +10,15 @@
 
 struct client; /* cli/clients.h */
 
-/* One server entry in the making; everything is borrowed. */
+/* The parts of one server entry; all pointers are borrowed. */
 struct entry {
 	const struct client *client;
-	const char *name;    /* what the client calls us; plain letters, see --name */
+	const char *name;    /* the server's name in the client, checked by --name */
 	const char *program; /* absolute, UTF-8 */
 };
 
 json_t *entry_json(const struct entry *entry) RETURNS_NONNULL;
-/* The entry with all that belongs around it, as it would stand in an empty file, and the
- * client's own command (NULL if it has none). The caller frees. */
+/* The text of a file that holds this entry only. The caller frees it. */
 char *entry_snippet(const struct entry *entry) RETURNS_NONNULL;
+/* The client's own command, NULL if it has none. The caller frees it. */
 char *entry_command(const struct entry *entry);
-
-/* For Codex: [mcp_servers.NAME] and its lines, and the value of one of its keys. The caller
- * frees. */
-enum { ENTRY_TOML_COMMAND, ENTRY_TOML_ARGS, ENTRY_TOML_KEYS };
-extern const char *const entry_toml_keys[ENTRY_TOML_KEYS];
-char *entry_toml(const struct entry *entry, const char *newline) RETURNS_NONNULL;
-char *entry_toml_value(const struct entry *entry, size_t key) RETURNS_NONNULL;

@@ -5,7 +5,7 @@
 #include "cli/connect/entry.h"
 #include "unit/cli/cli.h"
 
-/* The path the program under test finds for itself: this test program's. */
+/* The path of this test program, which `belljar connect` finds for itself here. */
 static const char *own_path(void)
 {
 	static char path[PATH_MAX];
@@ -16,7 +16,7 @@ static const char *own_path(void)
 	return path;
 }
 
-static void the_clients_and_their_files_are_listed(void **state)
+static void connect_lists_clients_and_their_files(void **state)
 {
 	const struct ran *ran = RUN("connect");
 	const struct client *client;
@@ -38,7 +38,7 @@ static void the_clients_and_their_files_are_listed(void **state)
 	CHECK_HAS(RUN("connect")->out, path);
 }
 
-static void the_files_are_where_the_clients_look(void **state)
+static void client_path_follows_the_environment(void **state)
 {
 	static const struct {
 		const char *client, *want;
@@ -67,29 +67,55 @@ static void the_files_are_where_the_clients_look(void **state)
 	assert_null(client_path(client_find("cursor")));
 }
 
-static void the_entry_is_explained(void **state)
+static void connect_prints_the_entry(void **state)
 {
-	const struct ran *ran = RUN("connect", "codex", "--name", "box");
-	/* How it is quoted depends on where the tests were built; the next test is about that. */
-	struct entry entry = { client_find("codex"), "box", own_path() };
-	char *command = entry_command(&entry);
+	const struct ran *ran = RUN("connect", "zed", "--name", "box");
+	struct entry entry = { client_find("zed"), "box", own_path() };
+	char *snippet = entry_snippet(&entry);
 	char want[2 * PATH_MAX + 256];
 
 	(void)state;
 	(void)snprintf(want, sizeof want,
-	               "For Codex, add this to %s/.codex/config.toml:\n\n"
-	               "[mcp_servers.box]\ncommand = \"%s\"\nargs = [\"serve\"]\n\n"
-	               "Or let the client do it:\n\n  %s\n\n"
-	               "'belljar connect codex --write' edits the file for you.\n"
-	               "Then: Start Codex again; /mcp shows the server.\n",
-	               place_path, own_path(), command);
-	free(command);
+	               "For Zed, add this to %s/zed/settings.json:\n\n%s\n"
+	               "'belljar connect zed --write' edits the file for you.\n"
+	               "Then: Zed reads it at once; the agent panel's settings show the server.\n",
+	               place_path, snippet);
+	CHECK_HAS(snippet, "\"context_servers\"");
+	CHECK_HAS(snippet, own_path());
+	free(snippet);
 	assert_string_equal(ran->out, want);
 	assert_int_equal(ran->status, 0);
-	assert_int_equal(access(".codex", F_OK), -1);
+	assert_int_equal(access("zed", F_OK), -1);
 }
 
-static void commands_are_quoted_for_the_shell(void **state)
+/* Codex's file is TOML, which only Codex itself edits. */
+static void connect_names_the_command_of_a_client_without_json(void **state)
+{
+	struct entry entry = { client_find("codex"), "box", own_path() };
+	char *command = entry_command(&entry);
+	char want[2 * PATH_MAX + 256];
+	const struct ran *ran;
+
+	(void)state;
+	(void)snprintf(want, sizeof want,
+	               "For Codex, run its own command:\n\n  %s\n\n"
+	               "Then: Start Codex again; /mcp shows the server.\n",
+	               command);
+	ran = RUN("connect", "codex", "--name", "box");
+	assert_string_equal(ran->out, want);
+	assert_int_equal(ran->status, 0);
+
+	(void)snprintf(want, sizeof want,
+	               "belljar: connect: belljar does not edit Codex's file; run: %s\n", command);
+	ran = RUN("connect", "codex", "--name", "box", "--write");
+	assert_string_equal(ran->err, want);
+	assert_string_equal(ran->out, "");
+	assert_int_equal(ran->status, 1);
+	assert_int_equal(access(".codex", F_OK), -1);
+	free(command);
+}
+
+static void entry_command_quotes_for_the_shell(void **state)
 {
 	static const struct {
 		const char *client, *program, *want;
@@ -119,7 +145,7 @@ static void commands_are_quoted_for_the_shell(void **state)
 	assert_null(entry_command(&(struct entry){ client_find("zed"), "n", "/b" }));
 }
 
-static void a_file_is_written_once_and_then_left_alone(void **state)
+static void connect_writes_a_file_once(void **state)
 {
 	const struct ran *ran = RUN("connect", "cursor", "--write");
 	char want[256];
@@ -138,7 +164,8 @@ static void a_file_is_written_once_and_then_left_alone(void **state)
 
 	ran = RUN("connect", "cursor", "--write");
 	(void)snprintf(want, sizeof want,
-	               "%s/.cursor/mcp.json has this entry already: nothing to do.\n", place_path);
+	               "%s/.cursor/mcp.json has this entry already; nothing was changed.\n",
+	               place_path);
 	assert_string_equal(ran->out, want);
 	assert_int_equal(ran->status, 0);
 	assert_int_equal(stat(".cursor/mcp.json", &second), 0);
@@ -146,7 +173,7 @@ static void a_file_is_written_once_and_then_left_alone(void **state)
 	assert_int_equal(access(".cursor/mcp.json.belljar-backup", F_OK), -1);
 }
 
-static void another_entry_is_replaced_and_said_so(void **state)
+static void connect_replaces_an_entry_for_a_url(void **state)
 {
 	static const char old[] =
 	        "{\"z\":0.10,\"mcpServers\":{\"belljar\":{\"url\":\"u\"}},\"a\":1}";
@@ -164,7 +191,7 @@ static void another_entry_is_replaced_and_said_so(void **state)
 	                    "{\"z\":0.10,\"mcpServers\":{\"belljar\":{\"command\": \"", 46);
 }
 
-static void a_file_that_cannot_be_edited_is_left_alone_and_explained(void **state)
+static void connect_refuses_a_file_it_cannot_edit(void **state)
 {
 	static const struct {
 		const char *client, *text, *why;
@@ -174,9 +201,6 @@ static void a_file_that_cannot_be_edited_is_left_alone_and_explained(void **stat
 		  "19\n" },
 		{ "vscode", "[]",
 		  "belljar: 'f' was not changed: expected a JSON object, got an array\n" },
-		{ "codex", "mcp_servers = {}\n",
-		  "belljar: 'f' was not changed: line 1 defines mcp_servers in another form than "
-		  "[mcp_servers.x]\n" },
 	};
 
 	(void)state;
@@ -196,61 +220,51 @@ static void a_file_that_cannot_be_edited_is_left_alone_and_explained(void **stat
 
 enum { RUNS = 20 };
 
-static void run_as(int i)
+/* Runs `belljar connect cursor --write` RUNS times at once; `are_named` gives each a name of its own. */
+static void connect_in_parallel(const char *file, bool are_named)
 {
-	char name[16];
+	for (int i = 0; i < RUNS; i++) {
+		char name[16] = "belljar";
+		pid_t pid = fork();
 
-	(void)snprintf(name, sizeof name, "s%d", i);
-	_exit(RUN("connect", "cursor", "--write", "--file", "f", "--name", name)->status);
+		assert_true(pid >= 0);
+		if (are_named)
+			(void)snprintf(name, sizeof name, "s%d", i);
+		if (pid == 0)
+			_exit(RUN("connect", "cursor", "--write", "--file", file, "--name", name)
+			              ->status);
+	}
+	for (int i = 0; i < RUNS; i++) {
+		int status;
+
+		assert_true(wait(&status) > 0);
+		assert_int_equal(status, 0);
+	}
 }
 
-static void many_at_the_same_time_lose_nothing(void **state)
+static void parallel_writes_lose_no_entry(void **state)
 {
 	AUTO_JSON json_t *root = NULL;
 	const json_t *servers;
 
 	(void)state;
 	place_write("f", "{\"mcpServers\": {\"other\": {}}}\n");
-	for (int i = 0; i < RUNS; i++) {
-		pid_t pid = fork();
-
-		assert_true(pid >= 0);
-		if (pid == 0)
-			run_as(i);
-	}
-	for (int i = 0; i < RUNS; i++) {
-		int status;
-
-		assert_true(wait(&status) > 0);
-		assert_int_equal(status, 0);
-	}
+	connect_in_parallel("f", true);
 	root = json_loads(place_read("f"), JSON_REJECT_DUPLICATES, NULL);
 	servers = json_object_get(root, "mcpServers");
 	assert_int_equal(json_object_size(servers), RUNS + 1);
 	assert_int_equal(access("f.belljar-backup-20", F_OK), 0);
 }
 
-static void many_make_the_same_new_file(void **state)
+static void parallel_writes_make_one_new_file(void **state)
 {
 	(void)state;
-	for (int i = 0; i < RUNS; i++) {
-		pid_t pid = fork();
-
-		assert_true(pid >= 0);
-		if (pid == 0)
-			_exit(RUN("connect", "codex", "--write", "--file", "a/b/f")->status);
-	}
-	for (int i = 0; i < RUNS; i++) {
-		int status;
-
-		assert_true(wait(&status) > 0);
-		assert_int_equal(status, 0);
-	}
-	assert_memory_equal(place_read("a/b/f"), "[mcp_servers.belljar]\ncommand = ", 32);
+	connect_in_parallel("a/b/f", false);
+	assert_memory_equal(place_read("a/b/f"), "{\n  \"mcpServers\": {", 19);
 	assert_int_equal(access("a/b/f.belljar-backup", F_OK), -1);
 }
 
-static void a_variable_left_behind_writes_nothing(void **state)
+static void connect_rejects_write_from_the_environment(void **state)
 {
 	const struct ran *ran;
 
@@ -262,7 +276,7 @@ static void a_variable_left_behind_writes_nothing(void **state)
 	assert_int_equal(access(".cursor", F_OK), -1);
 }
 
-static void without_a_home_the_file_must_be_named(void **state)
+static void connect_without_home_wants_a_file(void **state)
 {
 	const struct ran *ran;
 
@@ -279,17 +293,18 @@ static void without_a_home_the_file_must_be_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(the_clients_and_their_files_are_listed),
-		PLACED(the_files_are_where_the_clients_look),
-		PLACED(the_entry_is_explained),
-		PLACED(commands_are_quoted_for_the_shell),
-		PLACED(a_file_is_written_once_and_then_left_alone),
-		PLACED(another_entry_is_replaced_and_said_so),
-		PLACED(a_file_that_cannot_be_edited_is_left_alone_and_explained),
-		PLACED(many_at_the_same_time_lose_nothing),
-		PLACED(many_make_the_same_new_file),
-		PLACED(a_variable_left_behind_writes_nothing),
-		PLACED(without_a_home_the_file_must_be_named),
+		PLACED(connect_lists_clients_and_their_files),
+		PLACED(client_path_follows_the_environment),
+		PLACED(connect_prints_the_entry),
+		PLACED(connect_names_the_command_of_a_client_without_json),
+		PLACED(entry_command_quotes_for_the_shell),
+		PLACED(connect_writes_a_file_once),
+		PLACED(connect_replaces_an_entry_for_a_url),
+		PLACED(connect_refuses_a_file_it_cannot_edit),
+		PLACED(parallel_writes_lose_no_entry),
+		PLACED(parallel_writes_make_one_new_file),
+		PLACED(connect_rejects_write_from_the_environment),
+		PLACED(connect_without_home_wants_a_file),
 	};
 
 	return RUN_TESTS("cli/connect", tests);
