@@ -336,7 +336,7 @@ static int start(void *ctx, struct session *session, struct error *err)
 	code->session = session;
 	if (foreground_open(&code->program, session, err) < 0)
 		return -1;
-	process_look_for_languages(session_sandbox(session), false, on_looked, code);
+	process_probe_languages(session_sandbox(session), false, on_looked, code);
 	return 0;
 }
 

@@ -113,7 +113,7 @@ int sandbox_admit_process(struct sandbox *sandbox, struct error *err)
 		struct sandbox *other = container_of(node, struct sandbox, node);
 
 		if (is_owners(other, sandbox->row.owner))
-			running += process_running(other);
+			running += process_count_running(other);
 	}
 	if (running < most)
 		return 0;

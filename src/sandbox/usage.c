@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "sandbox/channel/channel.h"
-#include "sandbox/process/run.h"
+#include "sandbox/run/sandbox_run.h"
 #include "sandbox/sandbox.h"
 
 struct usage_question {
@@ -102,7 +102,7 @@ static int walk(struct usage_question *question)
 	static const struct run_events walk_events = { .output = on_walk_output,
 		                                       .ended = on_walk_ended,
 		                                       .failed = on_walk_failed };
-	const struct run_wish wish = { .argv = argv, .deadline_ms = WALK_MS };
+	const struct run_options wish = { .argv = argv, .deadline_ms = WALK_MS };
 	struct error ignored;
 
 	return run_start(question->sandbox, &wish, &walk_events, question, &question->walk,
@@ -172,6 +172,6 @@ void usage_drop(struct usage_question *question)
 	if (question->stream != NULL)
 		channel_drop(question->stream);
 	if (question->walk != NULL)
-		run_drop(question->walk);
+		run_cancel(question->walk);
 	free(question);
 }

@@ -82,7 +82,7 @@ static int start(struct work *work, struct error *err)
 	return 0;
 }
 
-static const struct work_calls calls = { start, file_work_cancel, file_work_done };
+static const struct work_callbacks calls = { start, file_work_cancel, file_work_done };
 
 /* The agent refuses these too, by whatever name; here it costs nobody a sandbox. */
 static int check_place(const char *path, struct error *err)
@@ -105,7 +105,7 @@ static int delete_path(struct mcp_call *call, const void *args, struct error *er
 	struct work *work;
 
 	if (work_check_path(a->path, err) < 0 || check_place(a->path, err) < 0 ||
-	    work_begin(call, sizeof *d, &calls, a->sandbox, &work, err) < 0)
+	    work_start(call, sizeof *d, &calls, a->sandbox, &work, err) < 0)
 		return -1;
 	d = container_of(work, struct deleting, file.work);
 	d->file.path = a->path;

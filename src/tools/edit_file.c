@@ -225,7 +225,7 @@ static void done(struct work *work)
 	buf_done(&e->diff);
 }
 
-static const struct work_calls calls = { start, file_work_cancel, done };
+static const struct work_callbacks calls = { start, file_work_cancel, done };
 
 static int edit_file(struct mcp_call *call, const void *args, struct error *err)
 {
@@ -234,7 +234,7 @@ static int edit_file(struct mcp_call *call, const void *args, struct error *err)
 	struct work *work;
 
 	if (work_check_path(a->path, err) < 0 ||
-	    work_begin(call, sizeof *e, &calls, a->sandbox, &work, err) < 0)
+	    work_start(call, sizeof *e, &calls, a->sandbox, &work, err) < 0)
 		return -1;
 	e = container_of(work, struct editing, file.work);
 	e->file.path = a->path;

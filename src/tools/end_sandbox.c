@@ -65,7 +65,7 @@ static int end(struct mcp_call *call, const char *name,
 	struct ending *ending = mem_new(sizeof *ending);
 
 	*ending = (struct ending){ .call = call, .message = message };
-	if (tools_find(mcp_call_app(call), name, &ending->sandbox, err) < 0) {
+	if (tools_find_sandbox(mcp_call_app(call), name, &ending->sandbox, err) < 0) {
 		free(ending);
 		return -1;
 	}

@@ -291,7 +291,7 @@ static int start(struct work *work, struct error *err)
 	return 0;
 }
 
-static const struct work_calls calls = { start, file_work_cancel, file_work_done };
+static const struct work_callbacks calls = { start, file_work_cancel, file_work_done };
 
 static int list_directory(struct mcp_call *call, const void *args, struct error *err)
 {
@@ -300,7 +300,7 @@ static int list_directory(struct mcp_call *call, const void *args, struct error 
 	struct work *work;
 
 	if (work_check_path(a->path, err) < 0 ||
-	    work_begin(call, sizeof *l, &calls, a->sandbox, &work, err) < 0)
+	    work_start(call, sizeof *l, &calls, a->sandbox, &work, err) < 0)
 		return -1;
 	l = container_of(work, struct listing, file.work);
 	l->file.path = a->path;

@@ -43,7 +43,7 @@ static const struct param params[] = {
 static bool is_enough(const struct attend *attend, struct process *process)
 {
 	const struct output_args *a = attend->args;
-	uint64_t since = a->since >= 0 ? (uint64_t)a->since : process_mark(process);
+	uint64_t since = a->since >= 0 ? (uint64_t)a->since : process_read_offset(process);
 
 	return journal_total(process) > since;
 }

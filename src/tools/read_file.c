@@ -269,7 +269,7 @@ static int start(struct work *work, struct error *err)
 	return 0;
 }
 
-static const struct work_calls calls = { start, file_work_cancel, file_work_done };
+static const struct work_callbacks calls = { start, file_work_cancel, file_work_done };
 
 static int read_file(struct mcp_call *call, const void *args, struct error *err)
 {
@@ -280,7 +280,7 @@ static int read_file(struct mcp_call *call, const void *args, struct error *err)
 	struct work *work;
 
 	if (work_check_path(a->path, err) < 0 ||
-	    work_begin(call, sizeof *r, &calls, a->sandbox, &work, err) < 0)
+	    work_start(call, sizeof *r, &calls, a->sandbox, &work, err) < 0)
 		return -1;
 	r = container_of(work, struct reading, file.work);
 	r->file.path = a->path;

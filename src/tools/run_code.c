@@ -161,15 +161,15 @@ static int start_with(struct run_call *run, const struct process_file *files, st
 {
 	const struct code_args *a = run->args;
 	AUTO_LIST char **env = run_call_env(&a->env);
-	struct process_wish wish = { .language = language_find(a->language),
-		                     .code = a->code,
-		                     .session = a->session,
-		                     .args = a->args.count != 0 ? a->args.items : NULL,
-		                     .files = files,
-		                     .file_count = a->files.count,
-		                     .env = (const char *const *)env,
-		                     .cwd = a->cwd,
-		                     .in = a->in };
+	struct process_options wish = { .language = language_find(a->language),
+		                        .code = a->code,
+		                        .session = a->session,
+		                        .args = a->args.count != 0 ? a->args.items : NULL,
+		                        .files = files,
+		                        .file_count = a->files.count,
+		                        .env = (const char *const *)env,
+		                        .cwd = a->cwd,
+		                        .in = a->in };
 
 	return run_call_start(run, &wish, err);
 }
@@ -197,7 +197,7 @@ static int start(struct work *work, struct error *err)
 	return run_call_start_in(run, a->files.count == 0 ? a->cwd : NULL, start_now, err);
 }
 
-static const struct work_calls calls = {
+static const struct work_callbacks calls = {
 	.start = start,
 	.cancel = run_call_cancel,
 	.done = run_call_done,

@@ -70,10 +70,10 @@ static int start_now(struct run_call *run, struct error *err)
 	const char *const line[] = { a->command != NULL ? shell(run->work.sandbox) : NULL, "-c",
 		                     a->command, NULL };
 	AUTO_LIST char **env = run_call_env(&a->env);
-	struct process_wish wish = { .argv = a->command != NULL ? line : a->argv.items,
-		                     .env = (const char *const *)env,
-		                     .cwd = a->cwd,
-		                     .in = a->in };
+	struct process_options wish = { .argv = a->command != NULL ? line : a->argv.items,
+		                        .env = (const char *const *)env,
+		                        .cwd = a->cwd,
+		                        .in = a->in };
 
 	return run_call_start(run, &wish, err);
 }
@@ -108,11 +108,11 @@ static int start(struct work *work, struct error *err)
 
 	if (a->command == NULL || (found != NULL && found->known))
 		return start_there(run, err);
-	process_look_for_languages(work->sandbox, false, on_languages, run);
+	process_probe_languages(work->sandbox, false, on_languages, run);
 	return 0;
 }
 
-static const struct work_calls calls = {
+static const struct work_callbacks calls = {
 	.start = start,
 	.cancel = run_call_cancel,
 	.done = run_call_done,

@@ -249,7 +249,7 @@ static void on_usage(void *ctx, const struct usage *usage, const struct error *w
 		return;
 	}
 	info->usage = *usage;
-	process_look_for_languages(info->work.sandbox, true, on_languages, info);
+	process_probe_languages(info->work.sandbox, true, on_languages, info);
 }
 
 static int start(struct work *work, struct error *err)
@@ -269,11 +269,11 @@ static void done(struct work *work)
 
 static int sandbox_info(struct mcp_call *call, const void *args, struct error *err)
 {
-	static const struct work_calls calls = { .start = start, .done = done };
+	static const struct work_callbacks calls = { .start = start, .done = done };
 	const struct info_args *a = args;
 	struct work *work;
 
-	return work_begin(call, sizeof(struct info), &calls, a->sandbox, &work, err);
+	return work_start(call, sizeof(struct info), &calls, a->sandbox, &work, err);
 }
 
 const struct mcp_tool tool_sandbox_info = {

@@ -319,7 +319,7 @@ static void done(struct work *work)
 	json_decref(s->matches);
 }
 
-static const struct work_calls calls = { start, file_work_cancel, done };
+static const struct work_callbacks calls = { start, file_work_cancel, done };
 
 static int check_mode(const struct search_files_args *a, struct error *err)
 {
@@ -346,7 +346,7 @@ static int search_files(struct mcp_call *call, const void *args, struct error *e
 	struct work *work;
 
 	if (work_check_path(a->path, err) < 0 || check_mode(a, err) < 0 ||
-	    work_begin(call, sizeof *s, &calls, a->sandbox, &work, err) < 0)
+	    work_start(call, sizeof *s, &calls, a->sandbox, &work, err) < 0)
 		return -1;
 	s = container_of(work, struct searching, file.work);
 	s->file.path = a->path;

@@ -373,7 +373,7 @@ static void done(struct work *work)
 	free(h->modules);
 }
 
-static const struct work_calls calls = { start, file_work_cancel, done };
+static const struct work_callbacks calls = { start, file_work_cancel, done };
 
 static int check_names(const struct tool_help_args *a, struct error *err)
 {
@@ -402,7 +402,7 @@ static int tool_help(struct mcp_call *call, const void *args, struct error *err)
 		return error_set(err, ERR_UNSUPPORTED,
 		                 "there are no tools of the user's own here: start the server with "
 		                 "--tools-dir DIR, a directory of Python modules");
-	if (work_begin(call, sizeof(struct helping), &calls, NULL, &work, err) < 0)
+	if (work_start(call, sizeof(struct helping), &calls, NULL, &work, err) < 0)
 		return -1;
 	container_of(work, struct helping, file.work)->args = args;
 	return 0;

@@ -206,7 +206,7 @@ static void done(struct work *work)
 	free(w->beside);
 }
 
-static const struct work_calls calls = { start, file_work_cancel, done };
+static const struct work_callbacks calls = { start, file_work_cancel, done };
 
 static int write_file(struct mcp_call *call, const void *args, struct error *err)
 {
@@ -215,7 +215,7 @@ static int write_file(struct mcp_call *call, const void *args, struct error *err
 	struct work *work;
 
 	if (work_check_path(a->path, err) < 0 ||
-	    work_begin(call, sizeof *w, &calls, a->sandbox, &work, err) < 0)
+	    work_start(call, sizeof *w, &calls, a->sandbox, &work, err) < 0)
 		return -1;
 	w = container_of(work, struct writing, file.work);
 	w->file.path = a->path;

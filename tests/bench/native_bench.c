@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "engine/native/native.h"
 #include "loop/loop.h"
-#include "sandbox/process/run.h"
+#include "sandbox/run/sandbox_run.h"
 #include "sandbox/sandbox.h"
 #include "server/options/options.h"
 #include "server/owner.h"
@@ -105,7 +105,7 @@ static struct sandbox *make(struct bench *bench, const struct options *options)
 static void run_true(struct bench *bench, struct sandbox *sandbox)
 {
 	static const char *const argv[] = { "/usr/bin/true", NULL };
-	const struct run_wish wish = { .argv = argv };
+	const struct run_options wish = { .argv = argv };
 	struct run *run;
 	struct error err;
 

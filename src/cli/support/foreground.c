@@ -67,7 +67,7 @@ static void on_output_failed(void *ctx, const struct error *why)
 	fg->unread[0] = fg->unread[1] = 0;
 	fg->is_over = true;
 	if (fg->run != NULL) {
-		run_drop(fg->run);
+		run_cancel(fg->run);
 		fg->run = NULL;
 	}
 	if (why->errnum == EPIPE)
@@ -291,7 +291,7 @@ void foreground_resize(struct foreground *fg, uint16_t rows, uint16_t columns)
 void foreground_close(struct foreground *fg)
 {
 	if (fg->run != NULL)
-		run_drop(fg->run);
+		run_cancel(fg->run);
 	fg->run = NULL;
 	(void)input_free(fg->input);
 	(void)output_free(fg->output[1]);

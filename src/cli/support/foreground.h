@@ -14,13 +14,13 @@
 #include "base/text/ansi_strip.h"
 #include "base/view.h"
 #include "loop/input.h"
-#include "sandbox/process/run.h"
+#include "sandbox/run/sandbox_run.h"
 
 struct error;
 struct session;
 
 struct foreground_wish {
-	struct run_wish run;
+	struct run_options run;
 	uint64_t timeout_s; /* what its deadline was made of */
 	const char *what;   /* as the history is to call it; NULL: as it was started */
 	bool all_to_error; /* what it prints is about the program that was asked for, not its own */

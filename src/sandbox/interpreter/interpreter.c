@@ -34,7 +34,7 @@ void interpreter_drop(struct interpreter *interpreter)
 	if (interpreter == NULL)
 		return;
 	if (interpreter->run != NULL)
-		run_drop(interpreter->run);
+		run_cancel(interpreter->run);
 	release(interpreter);
 }
 
@@ -62,7 +62,7 @@ static void go(struct interpreter *interpreter, const struct run_end *end, const
 	else
 		(void)snprintf(text, sizeof text, "%s", why->msg);
 	if (interpreter->run != NULL)
-		run_drop(interpreter->run);
+		run_cancel(interpreter->run);
 	interpreter->owner->gone(interpreter->owner_ctx, text);
 	release(interpreter);
 	if (user != NULL)
@@ -164,7 +164,7 @@ int interpreter_start(struct sandbox *sandbox, const struct interpreter_wish *wi
                       struct error *err)
 {
 	const char *argv[OPTIONS_MAX + 2] = { wish->path };
-	const struct run_wish run_wish = {
+	const struct run_options run_options = {
 		.argv = argv, .env = wish->env, .deadline_ms = START_MS, .with_control = true
 	};
 	struct interpreter *interpreter = mem_new(sizeof *interpreter);
@@ -185,7 +185,8 @@ int interpreter_start(struct sandbox *sandbox, const struct interpreter_wish *wi
 	for (int i = 0; i < 2; i++)
 		buf_init(&interpreter->early[i], WIRE_WINDOW);
 	if (put_boot(&interpreter->orders, wish, err) < 0 ||
-	    run_start(sandbox, &run_wish, &run_events, interpreter, &interpreter->run, err) < 0) {
+	    run_start(sandbox, &run_options, &run_events, interpreter, &interpreter->run, err) <
+	            0) {
 		release(interpreter);
 		return -1;
 	}

@@ -13,7 +13,7 @@
 
 #include "base/attr.h"
 #include "base/view.h"
-#include "sandbox/process/run.h"
+#include "sandbox/run/sandbox_run.h"
 
 struct error;
 struct interpreter;

@@ -4,8 +4,8 @@
  *   interpreter_run.c  what it prints and says while something runs in it */
 #pragma once
 #include "base/buf.h"
+#include "sandbox/interpreter/end_mark.h"
 #include "sandbox/interpreter/interpreter.h"
-#include "sandbox/interpreter/mark.h"
 
 struct loop;
 struct loop_timer;

@@ -9,7 +9,7 @@
 #include "loop/loop.h"
 #include "sandbox/interpreter/interpreter_internal.h"
 #include "sandbox/interpreter/kernel_wire.h"
-#include "sandbox/process/run_judge.h"
+#include "sandbox/run/limit_check.h"
 
 enum {
 	MARK_MS = 2000,         /* without a byte */

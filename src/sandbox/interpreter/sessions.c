@@ -10,7 +10,7 @@
 #include "kernels/languages.h"
 #include "loop/loop.h"
 #include "sandbox/interpreter/interpreter.h"
-#include "sandbox/interpreter/kernels.h"
+#include "sandbox/interpreter/interpreter_pool.h"
 #include "sandbox/sandbox_internal.h"
 
 /* One in which no cell has begun had nothing to lose; what was lost before still is. */

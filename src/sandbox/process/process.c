@@ -68,7 +68,7 @@ void process_state(struct process *process, struct process_state *ret)
 		.state_is_lost = process->state_is_lost,
 		.why_lost = process->why_lost,
 		.shown = shown->items,
-		.shown_count = shown->count,
+		.display_count = shown->count,
 		.error_name = shown->error_name,
 		.error_message = shown->error_message,
 		.error_traceback = shown->error_traceback,
@@ -146,12 +146,12 @@ void process_read(struct process *process, uint64_t since, size_t max, struct bu
 		process->is_looked_at = true;
 }
 
-void process_set_mark(struct process *process, uint64_t offset)
+void process_set_read_offset(struct process *process, uint64_t offset)
 {
 	process->mark = offset;
 }
 
-uint64_t process_mark(const struct process *process)
+uint64_t process_read_offset(const struct process *process)
 {
 	return process->mark;
 }

@@ -17,7 +17,7 @@
 
 #include "base/attr.h"
 #include "base/view.h"
-#include "sandbox/process/run.h"
+#include "sandbox/run/sandbox_run.h"
 
 struct buf;
 struct error;
@@ -26,7 +26,7 @@ struct language_found;
 struct process;
 struct sandbox;
 
-enum { PROCESS_ID_MAX = 16, PROCESS_SHOWN_MAX = 32, SESSION_NAME_MAX = 64 };
+enum { PROCESS_ID_MAX = 16, PROCESS_DISPLAYS_MAX = 32, SESSION_NAME_MAX = 64 };
 
 /* How much is kept; of a server, the same for all. */
 struct process_limits {
@@ -42,7 +42,7 @@ struct process_file {
 	struct view content;
 };
 
-struct process_wish {
+struct process_options {
 	const char *const *argv;         /* a program; or NULL: */
 	const struct language *language; /* code */
 	struct view code;
@@ -69,7 +69,7 @@ enum process_phase {
 };
 
 /* Something it wanted to be seen. One of text and path is there. */
-struct process_shown {
+struct process_display {
 	char mime[64];
 	char *text; /* bounded, terminated, whole UTF-8 */
 	size_t text_len;
@@ -94,8 +94,8 @@ struct process_state {
 	bool state_was_lost; /* a session of this name was there, and was lost before: why_lost */
 	bool state_is_lost;  /* and is lost by this: it was killed, or ended itself */
 	const char *why_lost;
-	const struct process_shown *shown;
-	size_t shown_count;
+	const struct process_display *shown;
+	size_t display_count;
 	/* An exception of a cell; NULL: none. Bounded. */
 	const char *error_name, *error_message, *error_traceback;
 	uint64_t elapsed_ms;
@@ -103,7 +103,7 @@ struct process_state {
 };
 
 /* The sandbox is ready (sandbox_wake() said so). The wish is copied. ERR_LIMIT: a quota. */
-MUST_CHECK int process_start(struct sandbox *sandbox, const struct process_wish *wish,
+MUST_CHECK int process_start(struct sandbox *sandbox, const struct process_options *wish,
                              struct process **ret, struct error *err);
 /* fn whenever something has changed, from the loop, at most once a turn; NULL: nobody. One at a
  * time: process_unwatch() before another. */
@@ -132,8 +132,8 @@ bool process_is_detached(const struct process *process);
 void process_read(struct process *process, uint64_t since, size_t max, struct buf *out,
                   struct buf *errors, uint64_t *next, uint64_t *lost);
 /* How far it was told to whoever asks without saying where to begin; 0 at first. */
-void process_set_mark(struct process *process, uint64_t offset);
-uint64_t process_mark(const struct process *process);
+void process_set_read_offset(struct process *process, uint64_t offset);
+uint64_t process_read_offset(const struct process *process);
 
 /* What it does not take at once waits, up to 1 MiB; past it ERR_LIMIT. */
 MUST_CHECK int process_write(struct process *process, struct view bytes, struct error *err);
@@ -151,13 +151,13 @@ MUST_CHECK int process_find(struct sandbox *sandbox, const char *id, struct proc
                             struct error *err);
 void process_each(struct sandbox *sandbox, void (*each)(void *ctx, struct process *process),
                   void *ctx);
-size_t process_running(struct sandbox *sandbox); /* how many */
+size_t process_count_running(struct sandbox *sandbox); /* how many */
 
 /* --- interpreters --- */
 
 /* What a sandbox can run; fn(why NULL) when it is known: process_languages() has it. */
-void process_look_for_languages(struct sandbox *sandbox, bool with_versions,
-                                void (*fn)(void *ctx, const struct error *why), void *ctx);
+void process_probe_languages(struct sandbox *sandbox, bool with_versions,
+                             void (*fn)(void *ctx, const struct error *why), void *ctx);
 const struct language_found *process_languages(struct sandbox *sandbox);
 
 /* The sessions there are: name, language, whether a cell runs in it. */

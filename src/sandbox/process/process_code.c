@@ -20,9 +20,9 @@ enum { CODE_PERM = 0644, FILLED_MAX = 512 };
 int process_run_program(struct process *process, const char *const *argv, bool has_input,
                         uint32_t deadline_ms, const struct run_events *events, struct error *err)
 {
-	const struct process_wish *wish = &process->wish;
+	const struct process_options *wish = &process->wish;
 	bool takes_input = has_input && (wish->keep_input || wish->in.len != 0 || wish->terminal);
-	const struct run_wish run_wish = {
+	const struct run_options run_options = {
 		.argv = argv,
 		.env = wish->env,
 		.cwd = wish->cwd,
@@ -33,8 +33,8 @@ int process_run_program(struct process *process, const char *const *argv, bool h
 		.columns = wish->columns,
 	};
 
-	if (run_start(process->processes->sandbox, &run_wish, events, process, &process->run, err) <
-	    0)
+	if (run_start(process->processes->sandbox, &run_options, events, process, &process->run,
+	              err) < 0)
 		return -1;
 	process->phase = PROCESS_RUNNING;
 	process_changed(process);

@@ -20,15 +20,15 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/list.h"
-#include "sandbox/interpreter/kernels.h"
-#include "sandbox/interpreter/probe.h"
+#include "sandbox/interpreter/interpreter_pool.h"
+#include "sandbox/interpreter/language_cache.h"
 #include "sandbox/process/capture.h"
-#include "sandbox/process/journal.h"
+#include "sandbox/process/displays.h"
+#include "sandbox/process/output_log.h"
 #include "sandbox/process/process.h"
-#include "sandbox/process/run.h"
-#include "sandbox/process/run_judge.h"
-#include "sandbox/process/shown.h"
 #include "sandbox/process/spill.h"
+#include "sandbox/run/limit_check.h"
+#include "sandbox/run/sandbox_run.h"
 
 struct files_op;
 struct interpreter;
@@ -71,7 +71,7 @@ struct process {
 	char label[128];
 
 	struct arena arena; /* of the wish */
-	struct process_wish wish;
+	struct process_options wish;
 	size_t files_written;
 	struct files_op *op; /* a file that is being written */
 	struct probe_waiter languages;
@@ -90,7 +90,7 @@ struct process {
 	struct process_sink sinks[2];
 	bool is_last_stderr; /* where it printed last */
 	struct journal journal;
-	uint64_t mark; /* see process_mark() */
+	uint64_t mark; /* see process_read_offset() */
 	bool is_detached;
 	bool is_looked_at; /* it has ended, and all that is kept was read */
 	bool is_finishing; /* `end` is there; files are still being closed */
@@ -99,7 +99,7 @@ struct process {
 	struct run *run;                 /* its source; or */
 	struct interpreter *interpreter; /* this */
 	struct session_cell cell;
-	struct run_judge judge;
+	struct limit_check judge;
 	struct loop_timer *clock;
 	enum process_clock clock_for;
 	bool is_timed_out; /* of a cell */
@@ -121,7 +121,7 @@ void process_changed(struct process *process); /* whoever watches hears it from 
 
 /* --- process_start.c --- */
 
-void process_copy_wish(struct process *process, const struct process_wish *wish);
+void process_copy_wish(struct process *process, const struct process_options *wish);
 void process_prepare(struct process *process); /* files first, then what is to be run */
 
 /* --- process_output.c --- */

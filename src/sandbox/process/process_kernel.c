@@ -29,7 +29,7 @@ static void on_started(void *ctx)
 
 	process->phase = PROCESS_RUNNING;
 	process->running_ms = clock_now_ms();
-	run_judge_begin(&process->judge, process->processes->sandbox);
+	limit_check_start(&process->judge, process->processes->sandbox);
 	if (is_of_session(process))
 		session_begin(process->cell.session);
 	if (is_of_session(process) && process->wish.deadline_ms != 0)
@@ -59,7 +59,7 @@ static void on_judged(void *ctx)
 static void judge(struct process *process)
 {
 	process_set_clock(process, CLOCK_OFF, 0);
-	run_judge_end(&process->judge, &process->end, on_judged, process);
+	limit_check_finish(&process->judge, &process->end, on_judged, process);
 }
 
 /* From here on the interpreter belongs to others again: what it is owed it gets now. */
@@ -153,7 +153,7 @@ static int find_session(struct process *process, const char *path, struct interp
 static struct kernel_run make_run(struct process *process, char *name, size_t size)
 {
 	static const char *const none[] = { NULL };
-	const struct process_wish *wish = &process->wish;
+	const struct process_options *wish = &process->wish;
 	const struct process_limits *limits = &process->processes->sandbox->manager->config.process;
 	bool is_one_more = is_of_session(process);
 

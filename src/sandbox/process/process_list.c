@@ -158,7 +158,7 @@ void process_each(struct sandbox *sandbox, void (*each)(void *ctx, struct proces
 	}
 }
 
-size_t process_running(struct sandbox *sandbox)
+size_t process_count_running(struct sandbox *sandbox)
 {
 	size_t count = 0;
 
@@ -176,8 +176,8 @@ void process_each_session(struct sandbox *sandbox,
 	sessions_each(sandbox->processes->kernels, each, ctx);
 }
 
-void process_look_for_languages(struct sandbox *sandbox, bool with_versions,
-                                void (*fn)(void *ctx, const struct error *why), void *ctx)
+void process_probe_languages(struct sandbox *sandbox, bool with_versions,
+                             void (*fn)(void *ctx, const struct error *why), void *ctx)
 {
 	struct probe *probe = sandbox->processes->probe;
 	struct probe_waiter *waiter;

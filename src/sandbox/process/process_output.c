@@ -86,7 +86,7 @@ static void become_over(struct process *process, enum process_phase phase)
 	process->phase = phase;
 	process->ended_ms = clock_now_ms();
 	arena_done(&process->arena);
-	process->wish = (struct process_wish){ 0 };
+	process->wish = (struct process_options){ 0 };
 	buf_done(&process->in);
 	buf_init(&process->in, 1);
 	process_changed(process);
@@ -105,10 +105,10 @@ void process_let_go(struct process *process)
 	process->op = NULL;
 	list_remove(&process->languages.node);
 	list_remove(&process->turn.node);
-	run_judge_drop(&process->judge);
+	limit_check_cancel(&process->judge);
 	loop_timer_stop(process->clock);
 	if (process->run != NULL)
-		run_drop(process->run);
+		run_cancel(process->run);
 	process->run = NULL;
 	if (process->interpreter != NULL && process->cell.session != NULL)
 		(void)session_lose(process->cell.session,

@@ -45,10 +45,10 @@ static const char *const *copy_list(struct arena *arena, const char *const *list
 	return copy;
 }
 
-void process_copy_wish(struct process *process, const struct process_wish *wish)
+void process_copy_wish(struct process *process, const struct process_options *wish)
 {
 	struct arena *arena = &process->arena;
-	struct process_wish *copy = &process->wish;
+	struct process_options *copy = &process->wish;
 	struct process_file *files = arena_new(arena, wish->file_count + 1, sizeof *files);
 
 	*copy = *wish;
@@ -183,7 +183,7 @@ static void on_told(void *ctx)
 		process->fn(process->ctx);
 }
 
-static struct process *make(struct sandbox *sandbox, const struct process_wish *wish)
+static struct process *make(struct sandbox *sandbox, const struct process_options *wish)
 {
 	const struct process_limits *limits = &sandbox->manager->config.process;
 	struct loop *loop = sandbox->manager->loop;
@@ -209,7 +209,8 @@ static struct process *make(struct sandbox *sandbox, const struct process_wish *
 	return process;
 }
 
-static int check(const struct sandbox *sandbox, const struct process_wish *wish, struct error *err)
+static int check(const struct sandbox *sandbox, const struct process_options *wish,
+                 struct error *err)
 {
 	if (sandbox->phase != PHASE_READY)
 		return error_set(err, ERR_INVALID, "the sandbox is not awake");
@@ -224,7 +225,7 @@ static int check(const struct sandbox *sandbox, const struct process_wish *wish,
 	return 0;
 }
 
-int process_start(struct sandbox *sandbox, const struct process_wish *wish, struct process **ret,
+int process_start(struct sandbox *sandbox, const struct process_options *wish, struct process **ret,
                   struct error *err)
 {
 	struct process *process;

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "loop/loop.h"
-#include "sandbox/process/run.h"
+#include "sandbox/run/sandbox_run.h"
 #include "sandbox/sandbox.h"
 #include "server/confine.h"
 #include "server/doctor/probe_child.h"
@@ -79,7 +79,7 @@ static const struct run_events run_events = { .output = on_output,
 static void on_awake(void *ctx, const struct error *why)
 {
 	static const char *const argv[] = { "true", NULL };
-	static const struct run_wish wish = { .argv = argv, .deadline_ms = RUN_DEADLINE_MS };
+	static const struct run_options wish = { .argv = argv, .deadline_ms = RUN_DEADLINE_MS };
 	struct try *try = ctx;
 	struct error err;
 

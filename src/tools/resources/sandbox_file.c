@@ -59,7 +59,7 @@ static void on_contents(struct file_work *file, const struct files_answer *answe
 		return;
 	}
 	mime_type = file_mime_type(file->path, bytes);
-	call = work_finish(&file->work);
+	call = work_take_call(&file->work);
 	if (file_is_text(&bytes, false))
 		mcp_respond_text(call, mime_type, bytes);
 	else
@@ -83,7 +83,7 @@ static int start(struct work *work, struct error *err)
 	return 0;
 }
 
-static const struct work_calls calls = { start, file_work_cancel, file_work_done };
+static const struct work_callbacks calls = { start, file_work_cancel, file_work_done };
 
 static int read_sandbox_file(struct mcp_call *call, const void *args, struct error *err)
 {
@@ -91,7 +91,7 @@ static int read_sandbox_file(struct mcp_call *call, const void *args, struct err
 	struct looking *l;
 	struct work *work;
 
-	if (work_begin(call, sizeof *l, &calls, a->id, &work, err) < 0)
+	if (work_start(call, sizeof *l, &calls, a->id, &work, err) < 0)
 		return -1;
 	l = container_of(work, struct looking, file.work);
 	(void)snprintf(l->path, sizeof l->path, "/%s", a->path);

@@ -37,7 +37,7 @@ static void answer_prompt(struct skill_work *w, struct view text)
 	        task != NULL ? "\n\nThe task: " : "", task != NULL ? task : "");
 
 	json_push(messages, mcp_message("user", mcp_text_view(view_of(told))));
-	mcp_respond_messages(work_finish(&w->file.work), skill->help, messages);
+	mcp_respond_messages(work_take_call(&w->file.work), skill->help, messages);
 }
 
 static void on_text(struct file_work *file, const struct files_answer *answer,
@@ -62,7 +62,7 @@ static void on_text(struct file_work *file, const struct files_answer *answer,
 	else if (w->is_prompt)
 		answer_prompt(w, text);
 	else
-		mcp_respond_text(work_finish(&file->work), "text/markdown", text);
+		mcp_respond_text(work_take_call(&file->work), "text/markdown", text);
 }
 
 static int start(struct work *work, struct error *err)
@@ -81,7 +81,7 @@ static int start(struct work *work, struct error *err)
 	return 0;
 }
 
-static const struct work_calls calls = { start, file_work_cancel, file_work_done };
+static const struct work_callbacks calls = { start, file_work_cancel, file_work_done };
 
 static int tell(struct mcp_call *call, const struct skill *skill, const char *task, bool is_prompt,
                 struct error *err)
@@ -92,7 +92,7 @@ static int tell(struct mcp_call *call, const struct skill *skill, const char *ta
 
 	if (context->skills_dir == NULL)
 		return error_set(err, ERR_UNSUPPORTED, "sandboxes here do not see the skills");
-	if (work_begin(call, sizeof *w, &calls, NULL, &work, err) < 0)
+	if (work_start(call, sizeof *w, &calls, NULL, &work, err) < 0)
 		return -1;
 	w = container_of(work, struct skill_work, file.work);
 	(void)snprintf(w->path, sizeof w->path, "%s/%s/%s", context->skills_dir, skill->name,

@@ -245,7 +245,7 @@ static int start(struct work *work, struct error *err)
 	return 0;
 }
 
-static const struct work_calls calls = { start, cancel, done };
+static const struct work_callbacks calls = { start, cancel, done };
 
 /* Whatever is wrong with the paths costs nobody a sandbox. */
 int copy_work_begin(struct mcp_call *call, const struct copy_work_wish *wish, struct error *err)
@@ -262,7 +262,7 @@ int copy_work_begin(struct mcp_call *call, const struct copy_work_wish *wish, st
 		                 "--allow-path DIR");
 	if (host_check(context->host, wish->host, err) < 0)
 		return error_wrap(err, "%s", host_name(wish));
-	if (work_begin(call, sizeof *w, &calls, wish->sandbox, &work, err) < 0)
+	if (work_start(call, sizeof *w, &calls, wish->sandbox, &work, err) < 0)
 		return -1;
 	w = container_of(work, struct copy_work, work);
 	w->wish = *wish;

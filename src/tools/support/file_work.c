@@ -31,7 +31,7 @@ void file_work_ask(struct file_work *file, const struct wire_message *request, s
 	int asked;
 
 	file->next = next;
-	asked = channel == NULL ? work_gone(&err)
+	asked = channel == NULL ? work_sandbox_gone(&err)
 	                        : files_ask(channel, request, content, max, on_answer, file,
 	                                    &file->op, &err);
 	if (asked < 0)

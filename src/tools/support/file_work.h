@@ -28,7 +28,7 @@ struct file_work {
 	size_t held; /* bytes of files in memory, as far as that was asked for */
 };
 
-/* For work_calls: what every such call does. file_work_done() is also to be called by a done() of
+/* For work_callbacks: what every such call does. file_work_done() is also to be called by a done() of
  * the tool's own. */
 void file_work_cancel(struct work *work);
 void file_work_done(struct work *work);

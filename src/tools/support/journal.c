@@ -92,8 +92,9 @@ void journal_tell(struct attend *attend, struct sandbox *sandbox, struct process
 	}
 	buf_init(&part.out, limit);
 	buf_init(&part.errors, limit);
-	read_part(&part, process, since >= 0 ? (uint64_t)since : process_mark(process), limit);
-	process_set_mark(process, part.next);
+	read_part(&part, process, since >= 0 ? (uint64_t)since : process_read_offset(process),
+	          limit);
+	process_set_read_offset(process, part.next);
 	result.has_more = part.next < result.next;
 	result.next = part.next;
 	result.lost = part.lost;

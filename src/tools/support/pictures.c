@@ -59,7 +59,7 @@ bool pictures_are_there(struct process *process)
 	struct process_state state;
 
 	process_state(process, &state);
-	for (size_t i = 0; i < state.shown_count; i++)
+	for (size_t i = 0; i < state.display_count; i++)
 		if (run_result_is_picture(&state.shown[i]))
 			return true;
 	return false;
@@ -79,7 +79,7 @@ static void on_read(void *ctx, const struct files_answer *answer, const struct e
 {
 	struct pictures *p = ctx;
 	struct process_state state;
-	const struct process_shown *shown;
+	const struct process_display *shown;
 
 	process_state(p->process, &state);
 	shown = &state.shown[p->at];
@@ -103,7 +103,7 @@ static void on_read(void *ctx, const struct files_answer *answer, const struct e
 }
 
 /* True: its answer will come. */
-static bool ask(struct pictures *p, const struct process_shown *shown)
+static bool ask(struct pictures *p, const struct process_display *shown)
 {
 	struct channel *channel = sandbox_channel(p->sandbox);
 	uint64_t max = p->max < p->left ? p->max : p->left;
@@ -126,8 +126,8 @@ static void step(struct pictures *p)
 	struct process_state state;
 
 	process_state(p->process, &state);
-	for (; p->at < state.shown_count && p->at < PROCESS_SHOWN_MAX; p->at++) {
-		const struct process_shown *shown = &state.shown[p->at];
+	for (; p->at < state.display_count && p->at < PROCESS_DISPLAYS_MAX; p->at++) {
+		const struct process_display *shown = &state.shown[p->at];
 
 		if (!run_result_is_picture(shown))
 			continue;

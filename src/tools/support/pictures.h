@@ -25,7 +25,7 @@ struct pictures {
 	struct files_op *op;
 	json_t *blocks; /* of those that are there */
 	/* Why the one at this place of the process's list is not; NULL: it is, or is none. */
-	const char *unshown[PROCESS_SHOWN_MAX];
+	const char *unshown[PROCESS_DISPLAYS_MAX];
 	pictures_fn *fn;
 	void *ctx;
 };

@@ -24,14 +24,14 @@ static struct run_call *run_of(struct work *work)
 	return (struct run_call *)(void *)work;
 }
 
-int run_call_begin(struct mcp_call *call, const struct work_calls *calls,
+int run_call_begin(struct mcp_call *call, const struct work_callbacks *calls,
                    const struct run_call *like, const char *sandbox, struct error *err)
 {
 	uint64_t now = clock_now_ms();
 	struct work *work, begun;
 	struct run_call *run;
 
-	if (work_begin(call, sizeof *run, calls, sandbox, &work, err) < 0)
+	if (work_start(call, sizeof *run, calls, sandbox, &work, err) < 0)
 		return -1;
 	begun = *work;
 	run = run_of(work);
@@ -81,7 +81,7 @@ static void answer(struct run_call *run)
 	}
 	if (result.process != NULL && !run->work.is_cancelled) {
 		process_detach(run->process);
-		process_set_mark(run->process, result.next);
+		process_set_read_offset(run->process, result.next);
 		run->process = NULL;
 	}
 	work_answer(&run->work, content, structured);
@@ -120,7 +120,7 @@ static void on_followed(void *ctx, bool is_over)
 		answer(run);
 }
 
-int run_call_start(struct run_call *run, struct process_wish *wish, struct error *err)
+int run_call_start(struct run_call *run, struct process_options *wish, struct error *err)
 {
 	uint64_t until = run->began_ms + run->work.context->soft_ms;
 
@@ -129,7 +129,7 @@ int run_call_start(struct run_call *run, struct process_wish *wish, struct error
 	if (run->is_background)
 		until = clock_now_ms() + BACKGROUND_MS;
 	if (sandbox_channel(run->work.sandbox) == NULL)
-		return work_gone(err);
+		return work_sandbox_gone(err);
 	if (process_start(run->work.sandbox, wish, &run->process, err) < 0)
 		return -1;
 	return follow_begin(&run->follow, run->work.call, run->process, run->began_ms, until,

@@ -17,7 +17,7 @@
 struct error;
 struct files_op;
 struct process;
-struct process_wish;
+struct process_options;
 
 struct run_call {
 	struct work work; /* first */
@@ -36,16 +36,17 @@ struct run_call {
 	struct keep keep;
 };
 
-/* work_begin() of a run: start() is the tool's, and calls run_call_start(). */
-MUST_CHECK int run_call_begin(struct mcp_call *call, const struct work_calls *calls,
+/* work_start() of a run: start() is the tool's, and calls run_call_start(). */
+MUST_CHECK int run_call_begin(struct mcp_call *call, const struct work_callbacks *calls,
                               const struct run_call *like, const char *sandbox, struct error *err);
-MUST_CHECK int run_call_start(struct run_call *run, struct process_wish *wish, struct error *err);
+MUST_CHECK int run_call_start(struct run_call *run, struct process_options *wish,
+                              struct error *err);
 /* start() when `cwd` is known to be a directory: waiting interpreters find out only when the code
  * should run, and then it looks like the code's own failure. */
 MUST_CHECK int run_call_start_in(struct run_call *run, const char *cwd,
                                  int (*start)(struct run_call *run, struct error *err),
                                  struct error *err);
-/* For the tool's struct work_calls. */
+/* For the tool's struct work_callbacks. */
 void run_call_cancel(struct work *work);
 void run_call_done(struct work *work);
 

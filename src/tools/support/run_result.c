@@ -54,7 +54,7 @@ static void note(struct telling *t, const char *text)
 	say(&t->notes, "%s%s", t->notes.len != 0 ? "; " : "", text);
 }
 
-bool run_result_is_picture(const struct process_shown *shown)
+bool run_result_is_picture(const struct process_display *shown)
 {
 	static const char *const mimes[] = { "image/png", "image/jpeg", "image/gif", "image/webp" };
 
@@ -90,7 +90,7 @@ static size_t rich_len(const struct process_state *state)
 {
 	size_t len = state->error_traceback != NULL ? strlen(state->error_traceback) : 0;
 
-	for (size_t i = 0; i < state->shown_count; i++)
+	for (size_t i = 0; i < state->display_count; i++)
 		len += state->shown[i].text_len + 100;
 	return len;
 }
@@ -161,7 +161,7 @@ static const char *unshown_why(const struct run_result *r, size_t i)
 	return r->unshown != NULL ? r->unshown[i] : "read_file shows it";
 }
 
-static void tell_path(struct telling *t, const struct process_shown *shown, const char *unshown)
+static void tell_path(struct telling *t, const struct process_display *shown, const char *unshown)
 {
 	const char *what = strncmp(shown->mime, "image/", 6) == 0 ? "picture" : shown->mime;
 
@@ -178,8 +178,8 @@ static void tell_values(struct telling *t)
 	const struct process_state *state = t->r->state;
 	json_t *values = json_list();
 
-	for (size_t i = 0; i < state->shown_count; i++) {
-		const struct process_shown *shown = &state->shown[i];
+	for (size_t i = 0; i < state->display_count; i++) {
+		const struct process_display *shown = &state->shown[i];
 		json_t *value = json_obj();
 		size_t len;
 

@@ -49,4 +49,4 @@ void run_result_make(const struct run_result *result, char **ret_text, json_t **
 /* Of the structured value, for a tool's record. */
 extern const struct param run_result_output[];
 
-bool run_result_is_picture(const struct process_shown *shown);
+bool run_result_is_picture(const struct process_display *shown);

@@ -37,7 +37,7 @@ void work_answer(struct work *work, json_t *content, json_t *structured)
 	mcp_respond_content(call, content, structured);
 }
 
-int work_gone(struct error *err)
+int work_sandbox_gone(struct error *err)
 {
 	return error_set(err, ERR_SYSTEM,
 	                 "the sandbox was put to sleep, reset or deleted meanwhile: call again");
@@ -58,14 +58,14 @@ void work_fail(struct work *work, const struct error *why)
 	struct mcp_call *call = work->call;
 
 	if (is_gone(work, why))
-		(void)work_gone(&kept);
+		(void)work_sandbox_gone(&kept);
 	else /* the sandbox's words have paths in them */
 		(void)utf8_escape(view_of(why->msg), kept.msg, sizeof kept.msg);
 	let_go(work);
 	mcp_respond_tool_error(call, &kept);
 }
 
-struct mcp_call *work_finish(struct work *work)
+struct mcp_call *work_take_call(struct work *work)
 {
 	struct mcp_call *call = work->call;
 
@@ -85,7 +85,7 @@ static void wake_again(void *ctx)
 
 static void wait_for_it(struct work *work, const struct error *why)
 {
-	const struct sandbox_wish wish = tools_wish(work->context);
+	const struct sandbox_wish wish = tools_sandbox_options(work->context);
 	struct sandbox *other;
 	struct error err;
 
@@ -143,7 +143,7 @@ static void on_cancel(struct mcp_call *call, void *ctx)
 		work->calls->cancel(work);
 }
 
-struct sandbox_wish tools_wish(const struct tools_context *context)
+struct sandbox_wish tools_sandbox_options(const struct tools_context *context)
 {
 	return (struct sandbox_wish){ .owner = context->owner,
 		                      .spec = context->spec,
@@ -160,10 +160,10 @@ int tools_check_manager(const struct tools_context *context, struct error *err)
 	                 context->why_not != NULL ? context->why_not : "there is no engine");
 }
 
-int tools_find(const struct tools_context *context, const char *name, struct sandbox **ret,
-               struct error *err)
+int tools_find_sandbox(const struct tools_context *context, const char *name, struct sandbox **ret,
+                       struct error *err)
 {
-	const struct sandbox_wish wish = tools_wish(context);
+	const struct sandbox_wish wish = tools_sandbox_options(context);
 	char shown[80];
 
 	if (tools_check_manager(context, err) < 0)
@@ -179,14 +179,14 @@ int tools_find(const struct tools_context *context, const char *name, struct san
 	                 utf8_escape(view_of(name), shown, sizeof shown));
 }
 
-int work_begin(struct mcp_call *call, size_t size, const struct work_calls *calls,
+int work_start(struct mcp_call *call, size_t size, const struct work_callbacks *calls,
                const char *sandbox, struct work **ret, struct error *err)
 {
 	const struct tools_context *context = mcp_call_app(call);
 	struct sandbox *found;
 	struct work *work;
 
-	if (tools_find(context, sandbox, &found, err) < 0)
+	if (tools_find_sandbox(context, sandbox, &found, err) < 0)
 		return -1;
 	work = mem_new(size);
 	*work = (struct work){ .call = call,

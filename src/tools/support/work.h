@@ -1,11 +1,11 @@
 /* work.h - a call that does something in a sandbox: finding it, waking it, letting go of it.
  *
- * A tool's own struct begins with a struct work. From work_begin() on the call is answered by
+ * A tool's own struct begins with a struct work. From work_start() on the call is answered by
  * exactly one work_answer() or work_fail(), which also frees; until then the sandbox stays in
  * memory and is not put to sleep. It may still end or be deleted by somebody else: then its
  * channel is NULL, and what runs in it fails by itself.
  *
- *   work_begin -> start (the sandbox is awake) -> ... -> work_answer or work_fail
+ *   work_start -> start (the sandbox is awake) -> ... -> work_answer or work_fail
  *                     \-> cancel: stop what runs, then answer as usual, unheard */
 #pragma once
 #include <stddef.h>
@@ -20,7 +20,7 @@ struct sandbox;
 struct tools_context;
 struct work;
 
-struct work_calls {
+struct work_callbacks {
 	/* -1: it fails with *err. */
 	int (*start)(struct work *work, struct error *err);
 	/* May be NULL: nothing has to be stopped. */
@@ -32,7 +32,7 @@ struct work_calls {
 struct work {
 	struct mcp_call *call;
 	const struct tools_context *context;
-	const struct work_calls *calls;
+	const struct work_callbacks *calls;
 	struct sandbox *sandbox;  /* from start() on */
 	struct loop_timer *again; /* to ask for one that another server has */
 	unsigned tries;
@@ -42,24 +42,24 @@ struct work {
 /* Allocates `size` bytes, zeroed but for the struct work in front, which it returns. `sandbox`: id
  * or name; NULL: the caller's default one, made on first use. Arguments of the call stay valid
  * until the answer. */
-MUST_CHECK int work_begin(struct mcp_call *call, size_t size, const struct work_calls *calls,
+MUST_CHECK int work_start(struct mcp_call *call, size_t size, const struct work_callbacks *calls,
                           const char *sandbox, struct work **ret, struct error *err);
 void work_answer(struct work *work, json_t *content, json_t *structured); /* takes both over */
 void work_fail(struct work *work, const struct error *why);
 /* Frees all but the call, which the caller answers at once: for resources and prompts. */
-struct mcp_call *work_finish(struct work *work);
+struct mcp_call *work_take_call(struct work *work);
 
 /* What a call hears whose sandbox is there no more; -1. */
-int work_gone(struct error *err);
+int work_sandbox_gone(struct error *err);
 
 /* Whether anything can be run here at all. */
 MUST_CHECK int tools_check_manager(const struct tools_context *context, struct error *err);
 /* By id or name, without waking it; NULL: the default one. */
-MUST_CHECK int tools_find(const struct tools_context *context, const char *name,
-                          struct sandbox **ret, struct error *err);
+MUST_CHECK int tools_find_sandbox(const struct tools_context *context, const char *name,
+                                  struct sandbox **ret, struct error *err);
 /* What a sandbox is made with, unless its maker says otherwise. */
 struct sandbox_wish;
-struct sandbox_wish tools_wish(const struct tools_context *context);
+struct sandbox_wish tools_sandbox_options(const struct tools_context *context);
 
 /* The parameter every such tool has, for its table. */
 #define WORK_PARAM_SANDBOX(type_, member_)                                                         \

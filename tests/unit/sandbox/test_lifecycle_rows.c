@@ -1,6 +1,6 @@
 /* What the rows say while sandboxes come and go, also when they cannot be written. */
 #include "sandbox/channel/channel.h"
-#include "sandbox/process/run.h"
+#include "sandbox/run/sandbox_run.h"
 #include "unit/sandbox/lifecycle.h"
 
 static void a_row_that_could_not_be_put_to_sleep_is_ours_still(void **state)
@@ -129,7 +129,7 @@ static void waking_and_running_are_use(void **state)
 	static const char *const argv[] = { "true", NULL };
 	struct world *w = *state;
 	struct sandbox *old = old_one(w);
-	struct run_wish wish = { .argv = argv };
+	struct run_options wish = { .argv = argv };
 	unsigned ended = 0;
 	struct run *run;
 	struct rig rig;
@@ -164,7 +164,7 @@ static void who_is_lost_after_the_deadline_was_ended_by_it(void **state)
 		                                  .ended = on_overdue,
 		                                  .failed = on_run_failed };
 	static const char *const argv[] = { "bomb", NULL };
-	struct run_wish wish = { .argv = argv, .deadline_ms = 1 };
+	struct run_options wish = { .argv = argv, .deadline_ms = 1 };
 	struct world *w = *state;
 	struct sandbox *old = old_one(w);
 	unsigned ended = 0;

@@ -59,7 +59,7 @@ static bool is_possible(void)
 {
 	if (rig.sandbox == NULL)
 		return false;
-	process_look_for_languages(rig.sandbox, false, rig_hear, NULL);
+	process_probe_languages(rig.sandbox, false, rig_hear, NULL);
 	rig_wait();
 	return process_languages(rig.sandbox)->of[language_find("python") - languages].runner >= 0;
 }
@@ -174,7 +174,7 @@ static void a_flood_of_things_is_bounded(void **state)
 	                     NULL);
 	end = rig_until_over(process);
 	assert_int_equal(end.phase, PROCESS_ENDED);
-	assert_int_equal(end.shown_count, PROCESS_SHOWN_MAX);
+	assert_int_equal(end.display_count, PROCESS_DISPLAYS_MAX);
 	assert_string_equal(rig_text(process, false), "behind");
 	assert_int_equal(end.end.user_us, 1);
 	assert_int_equal(end.end.max_rss_kib, 3);

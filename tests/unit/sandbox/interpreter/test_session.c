@@ -55,7 +55,7 @@ static void a_session_remembers(void **state)
 	assert_false(end.state_is_lost);
 	process_free(process);
 	end = cell(&process, "s", "x", 0);
-	assert_int_equal(end.shown_count, 1);
+	assert_int_equal(end.display_count, 1);
 	assert_string_equal(end.shown[0].text, "42");
 	process_free(process);
 }
@@ -64,8 +64,9 @@ static void cells_wait_for_their_turn(void **state)
 {
 	struct process *all[18];
 	struct process *process;
-	struct process_wish wish = { PYTHON("import time; time.sleep(0.05); n = n + 1; print(n)"),
-		                     .session = "q" };
+	struct process_options wish = {
+		PYTHON("import time; time.sleep(0.05); n = n + 1; print(n)"), .session = "q"
+	};
 	struct error err;
 	char want[16];
 
@@ -103,19 +104,19 @@ static void a_session_has_one_language(void **state)
 	PYTHON_NEEDED();
 	(void)cell(&process, "s", "pass", 0);
 	process_free(process);
-	CHECK_ERROR(
-	        process_start(rig.sandbox,
-	                      &(struct process_wish){ RIG_CODE("javascript", "1"), .session = "s" },
-	                      &process, &err),
-	        err, ERR_INVALID,
-	        "session: 's' is a session of python: use that language, or another name");
+	CHECK_ERROR(process_start(rig.sandbox,
+	                          &(struct process_options){ RIG_CODE("javascript", "1"),
+	                                                     .session = "s" },
+	                          &process, &err),
+	            err, ERR_INVALID,
+	            "session: 's' is a session of python: use that language, or another name");
 	assert_int_equal(
 	        process_start(rig.sandbox,
-	                      &(struct process_wish){ RIG_CODE("sh", "1"), .session = "t" },
+	                      &(struct process_options){ RIG_CODE("sh", "1"), .session = "t" },
 	                      &process, &err),
 	        -1);
 	assert_int_equal(process_start(rig.sandbox,
-	                               &(struct process_wish){ PYTHON("1"), .session = "a b" },
+	                               &(struct process_options){ PYTHON("1"), .session = "a b" },
 	                               &process, &err),
 	                 -1);
 }
@@ -339,7 +340,7 @@ static void sessions_are_counted(void **state)
 	(void)state;
 	PYTHON_NEEDED();
 	for (; made < 20; made++) {
-		struct process_wish wish = { PYTHON("pass"), .session = name };
+		struct process_options wish = { PYTHON("pass"), .session = name };
 
 		(void)snprintf(name, sizeof name, "many%d", made);
 		if (process_start(rig.sandbox, &wish, &process, &err) < 0)

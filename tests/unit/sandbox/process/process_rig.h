@@ -154,7 +154,7 @@ static inline void rig_changed(void *ctx)
 	loop_stop(rig.loop);
 }
 
-static inline struct process *rig_start(const struct process_wish *wish)
+static inline struct process *rig_start(const struct process_options *wish)
 {
 	struct process *process = NULL;
 	struct error err;
@@ -164,7 +164,7 @@ static inline struct process *rig_start(const struct process_wish *wish)
 	return process;
 }
 
-#define RIG_START(...) rig_start(&(struct process_wish){ __VA_ARGS__ })
+#define RIG_START(...) rig_start(&(struct process_options){ __VA_ARGS__ })
 #define RIG_SH(script)                                                                             \
 	.argv = (const char *const[])                                                              \
 	{                                                                                          \
@@ -208,14 +208,14 @@ static inline void rig_check(struct process *process, int code, const char *out)
 		assert_string_equal(rig_text(process, false), out);
 }
 
-static inline void rig_run(const struct process_wish *wish, int code, const char *out)
+static inline void rig_run(const struct process_options *wish, int code, const char *out)
 {
 	struct process *process = rig_start(wish);
 
 	rig_check(process, code, out);
 	process_free(process);
 }
-#define RIG_RUN(code, out, ...) rig_run(&(struct process_wish){ __VA_ARGS__ }, code, out)
+#define RIG_RUN(code, out, ...) rig_run(&(struct process_options){ __VA_ARGS__ }, code, out)
 
 /* --- languages ------------------------------------------------------------------------------- */
 
@@ -230,7 +230,7 @@ static inline void rig_run(const struct process_wish *wish, int code, const char
 
 static inline bool rig_has(const char *name)
 {
-	process_look_for_languages(rig.sandbox, false, rig_hear, NULL);
+	process_probe_languages(rig.sandbox, false, rig_hear, NULL);
 	rig_wait();
 	assert_false(rig.failed);
 	return process_languages(rig.sandbox)->of[language_find(name) - languages].runner >= 0;

@@ -8,11 +8,11 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
+#include "sandbox/interpreter/end_mark.h"
 #include "sandbox/interpreter/kernel_wire.h"
-#include "sandbox/interpreter/mark.h"
 #include "sandbox/process/capture.h"
-#include "sandbox/process/journal.h"
-#include "sandbox/process/shown.h"
+#include "sandbox/process/displays.h"
+#include "sandbox/process/output_log.h"
 
 /* --- beginning and end ------------------------------------------------------------------------ */
 
@@ -243,8 +243,8 @@ static void what_is_shown_is_bounded(void **state)
 	shown_done(&shown);
 	for (int i = 0; i < 1000; i++)
 		show(&shown, "text/plain", VIEW("x"), "");
-	assert_int_equal(shown.count, PROCESS_SHOWN_MAX);
-	assert_non_null(strstr(shown.items[PROCESS_SHOWN_MAX - 1].text, "[969 more"));
+	assert_int_equal(shown.count, PROCESS_DISPLAYS_MAX);
+	assert_non_null(strstr(shown.items[PROCESS_DISPLAYS_MAX - 1].text, "[969 more"));
 	shown_done(&shown);
 	for (int i = 0; i < 10; i++)
 		show(&shown, "application/json", (struct view){ big, 65536 }, "");

@@ -268,7 +268,7 @@ static void only_some_detached_ones_stay(void **state)
 	assert_int_equal(process_find(rig.sandbox, first, &found, &err), -1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
 	assert_non_null(strstr(err.msg, process_id(process)));
-	assert_int_equal(process_running(rig.sandbox), 0);
+	assert_int_equal(process_count_running(rig.sandbox), 0);
 }
 
 static void only_one_watches(void **state)
@@ -411,7 +411,7 @@ static void sleep_fails_what_runs(void **state)
 	process_unwatch(detached);
 	RIG_UNTIL(rig.is_told, RIG_MS);
 	rig.is_told = false;
-	assert_int_equal(process_start(rig.sandbox, &(struct process_wish){ RIG_SH("true") },
+	assert_int_equal(process_start(rig.sandbox, &(struct process_options){ RIG_SH("true") },
 	                               &detached, &err),
 	                 -1);
 	process_free(process);

@@ -21,7 +21,7 @@ static const char *path_of(const char *name)
 {
 	ptrdiff_t i = language_find(name) - languages;
 
-	process_look_for_languages(rig.sandbox, false, rig_hear, NULL);
+	process_probe_languages(rig.sandbox, false, rig_hear, NULL);
 	rig_wait();
 	assert_false(rig.failed);
 	return process_languages(rig.sandbox)->of[i].runner >= 0

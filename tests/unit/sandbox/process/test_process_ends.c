@@ -60,7 +60,7 @@ static void sleep_at_any_moment_is_told_to_all(void **state)
 		rig_wait();
 		for (int k = 0; k < KINDS; k++)
 			assert_true(process_is_over(all[k]));
-		assert_int_equal(process_running(rig.sandbox), 0);
+		assert_int_equal(process_count_running(rig.sandbox), 0);
 		for (int k = 0; k < KINDS; k++)
 			process_free(all[k]);
 		rig_wake();
@@ -100,7 +100,7 @@ static void freeing_at_any_moment_ends_it(void **state)
 		for (int k = 0; k < KINDS; k++)
 			process_free(all[k]);
 	}
-	assert_int_equal(process_running(rig.sandbox), 0);
+	assert_int_equal(process_count_running(rig.sandbox), 0);
 	assert_int_equal(sandbox_row(rig.sandbox)->state, SANDBOX_AWAKE);
 	process = RIG_START(RIG_SH("echo fine"));
 	rig_check(process, 0, "fine\n");

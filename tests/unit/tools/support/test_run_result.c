@@ -345,7 +345,7 @@ static void an_answer_is_never_longer_than_allowed(void **state)
 
 static void a_cell_tells_values_and_exceptions(void **state)
 {
-	struct process_shown shown[] = {
+	struct process_display shown[] = {
 		{ .mime = "text/plain", .text = (char[]){ "42" }, .text_len = 2 },
 		{ .mime = "text/html", .text = (char[]){ "<b>x</b>" }, .text_len = 8 },
 		{ .mime = "image/png", .path = (char[]){ "/workspace/.belljar/figure-1.png" } },
@@ -359,7 +359,7 @@ static void a_cell_tells_values_and_exceptions(void **state)
 	t.result.session = "s";
 	t.result.unshown = unshown;
 	t.state.shown = shown;
-	t.state.shown_count = ARRAY_LEN(shown);
+	t.state.display_count = ARRAY_LEN(shown);
 	t.state.end.code = 1;
 	t.state.error_name = "ZeroDivisionError";
 	t.state.error_message = "division by zero";
@@ -480,7 +480,7 @@ static void without_an_end_the_reason_is_told(void **state)
 /* Every member that is ever set is in the schema. */
 static void the_table_has_every_member(void **state)
 {
-	struct process_shown shown = { .mime = "image/png", .path = (char[]){ "/x" } };
+	struct process_display shown = { .mime = "image/png", .path = (char[]){ "/x" } };
 	const char *key;
 	json_t *value;
 	struct told t;
@@ -488,7 +488,7 @@ static void the_table_has_every_member(void **state)
 	(void)state;
 	begin(&t, "a", "b");
 	t.state.shown = &shown;
-	t.state.shown_count = 1;
+	t.state.display_count = 1;
 	t.state.error_name = t.state.error_message = t.state.error_traceback = "x";
 	t.state.state_is_lost = t.state.compile_failed = true;
 	t.result.out.file = t.result.errors.file = "/f";

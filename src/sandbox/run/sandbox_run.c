@@ -1,4 +1,4 @@
-#include "sandbox/process/run.h"
+#include "sandbox/run/sandbox_run.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "engine/spec.h"
 #include "sandbox/channel/channel.h"
-#include "sandbox/process/run_judge.h"
+#include "sandbox/run/limit_check.h"
 #include "sandbox/sandbox.h"
 
 enum { GRACE_MS = 2000, LIST_MAX = 60 * 1024, UMASK = 022 };
@@ -38,7 +38,7 @@ struct run {
 	void *ctx;
 	struct channel_stream *stream;
 	uint64_t deadline; /* on the clock of clock.h, or 0 */
-	struct run_judge judge;
+	struct limit_check judge;
 	struct run_end end;
 	bool is_waiting; /* for the end of its sandbox */
 	bool is_dropped;
@@ -72,7 +72,7 @@ static void on_judged(void *ctx)
 
 static void finish(struct run *run)
 {
-	run_judge_end(&run->judge, &run->end, on_judged, run);
+	limit_check_finish(&run->judge, &run->end, on_judged, run);
 }
 
 /* --- what the agent says ------------------------------------------------------------------- */
@@ -244,7 +244,7 @@ static int add_limits(struct wire_exec *exec, struct buf *buf, const struct spec
 	return wire_limits_add(&exec->limits, buf, files, err);
 }
 
-static uint8_t flags_of(const struct run_wish *wish)
+static uint8_t flags_of(const struct run_options *wish)
 {
 	unsigned flags = 0;
 
@@ -257,7 +257,7 @@ static uint8_t flags_of(const struct run_wish *wish)
 	return (uint8_t)flags;
 }
 
-static int open_stream(struct run *run, const struct run_wish *wish, struct channel *channel,
+static int open_stream(struct run *run, const struct run_options *wish, struct channel *channel,
                        struct error *err)
 {
 	struct wire_message message = { .type = WIRE_EXEC };
@@ -287,8 +287,8 @@ static int open_stream(struct run *run, const struct run_wish *wish, struct chan
 	return channel_open(channel, &message, &stream_events, run, &run->stream, err);
 }
 
-int run_start(struct sandbox *sandbox, const struct run_wish *wish, const struct run_events *events,
-              void *ctx, struct run **ret, struct error *err)
+int run_start(struct sandbox *sandbox, const struct run_options *wish,
+              const struct run_events *events, void *ctx, struct run **ret, struct error *err)
 {
 	struct channel *channel = sandbox_channel(sandbox);
 	struct run *run;
@@ -301,7 +301,7 @@ int run_start(struct sandbox *sandbox, const struct run_wish *wish, const struct
 	run->ctx = ctx;
 	if (wish->deadline_ms != 0)
 		run->deadline = clock_now_ms() + wish->deadline_ms;
-	run_judge_begin(&run->judge, sandbox);
+	limit_check_start(&run->judge, sandbox);
 	if (open_stream(run, wish, channel, err) < 0) {
 		free(run);
 		return -1;
@@ -359,7 +359,7 @@ void run_set_deadline(struct run *run, uint32_t ms)
 
 void run_count_from_now(struct run *run)
 {
-	run_judge_begin(&run->judge, run->sandbox);
+	limit_check_start(&run->judge, run->sandbox);
 }
 
 void run_resize(struct run *run, uint16_t rows, uint16_t columns)
@@ -369,11 +369,11 @@ void run_resize(struct run *run, uint16_t rows, uint16_t columns)
 	say(run, &message);
 }
 
-void run_drop(struct run *run)
+void run_cancel(struct run *run)
 {
 	if (run->stream != NULL)
 		channel_drop(run->stream);
-	run_judge_drop(&run->judge);
+	limit_check_cancel(&run->judge);
 	run->is_dropped = true;
 	if (!run->is_waiting)
 		free(run);

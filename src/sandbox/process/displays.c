@@ -1,4 +1,4 @@
-#include "sandbox/process/shown.h"
+#include "sandbox/process/displays.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,10 +82,10 @@ static bool is_path(struct view path)
 
 static void leave_out(struct shown *shown)
 {
-	struct process_shown *last;
+	struct process_display *last;
 
 	if (shown->left_out++ == 0)
-		shown->items[shown->count++] = (struct process_shown){ .mime = "text/plain" };
+		shown->items[shown->count++] = (struct process_display){ .mime = "text/plain" };
 	last = &shown->items[shown->count - 1];
 	free(last->text);
 	last->text = mem_format("[%zu more things were shown, too many or too large to keep: save "
@@ -96,7 +96,7 @@ static void leave_out(struct shown *shown)
 
 static void add_item(struct shown *shown, struct view mime, struct view text, struct view path)
 {
-	struct process_shown *item = &shown->items[shown->count];
+	struct process_display *item = &shown->items[shown->count];
 	bool is_plain = view_is(mime, "text/plain");
 	size_t kept = text.len < TEXT_MAX ? text.len : TEXT_MAX;
 
@@ -104,12 +104,12 @@ static void add_item(struct shown *shown, struct view mime, struct view text, st
 	    (path.len != 0 && !is_path(path)))
 		return;
 	/* One place stays free for the note. Half a table or picture is none. */
-	if (shown->left_out != 0 || shown->count >= PROCESS_SHOWN_MAX - 1 ||
+	if (shown->left_out != 0 || shown->count >= PROCESS_DISPLAYS_MAX - 1 ||
 	    kept > TEXTS_MAX - shown->bytes || (text.len > TEXT_MAX && !is_plain)) {
 		leave_out(shown);
 		return;
 	}
-	*item = (struct process_shown){ 0 };
+	*item = (struct process_display){ 0 };
 	memcpy(item->mime, mime.ptr, mime.len);
 	if (path.len != 0) {
 		item->path = mem_dup_len(path.ptr, path.len);

@@ -1,4 +1,4 @@
-#include "sandbox/process/journal.h"
+#include "sandbox/process/output_log.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "sandbox/interpreter/mark.h"
+#include "sandbox/interpreter/end_mark.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
 struct kernel_said;
 
 struct shown {
-	struct process_shown items[PROCESS_SHOWN_MAX];
+	struct process_display items[PROCESS_DISPLAYS_MAX];
 	size_t count;
 	size_t bytes;    /* of all texts */
 	size_t left_out; /* how many were too much */

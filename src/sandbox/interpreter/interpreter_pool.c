@@ -1,4 +1,4 @@
-#include "sandbox/interpreter/kernels.h"
+#include "sandbox/interpreter/interpreter_pool.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "sandbox/interpreter/probe.h"
+#include "sandbox/interpreter/language_cache.h"
 
 #include <stdlib.h>
 
@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "sandbox/process/run.h"
+#include "sandbox/run/sandbox_run.h"
 #include "sandbox/sandbox_internal.h"
 
 enum {
@@ -124,7 +124,7 @@ static int start(struct probe *probe, struct error *err)
 {
 	AUTO_BUF struct buf script;
 	const char *argv[] = { "sh", "-c", NULL, NULL };
-	struct run_wish wish = { .argv = argv };
+	struct run_options wish = { .argv = argv };
 	int r;
 
 	buf_init(&script, SCRIPT_MAX);
@@ -168,7 +168,7 @@ struct probe *probe_new(struct sandbox *sandbox)
 void probe_down(struct probe *probe, const struct error *why)
 {
 	if (probe->run != NULL)
-		run_drop(probe->run);
+		run_cancel(probe->run);
 	probe->run = NULL;
 	probe->found.known = false;
 	probe->has_versions = false;
@@ -181,7 +181,7 @@ void probe_free(struct probe *probe)
 	if (probe == NULL)
 		return;
 	if (probe->run != NULL)
-		run_drop(probe->run);
+		run_cancel(probe->run);
 	while (!list_is_empty(&probe->waiters)) {
 		struct probe_waiter *waiter = container_of(probe->waiters.next, struct probe_waiter,
 		                                           node);

@@ -13,7 +13,7 @@ struct error;
 struct run;
 struct sandbox;
 
-struct run_wish {
+struct run_options {
 	const char *const *argv; /* NULL ends it */
 	const char *const *env;  /* NAME=value, over what every program gets; NULL: none */
 	const char *cwd;         /* NULL: the workspace */
@@ -47,7 +47,7 @@ struct run_events {
 };
 
 /* The sandbox is ready. The wish is copied. */
-MUST_CHECK int run_start(struct sandbox *sandbox, const struct run_wish *wish,
+MUST_CHECK int run_start(struct sandbox *sandbox, const struct run_options *wish,
                          const struct run_events *events, void *ctx, struct run **ret,
                          struct error *err);
 void run_consumed(struct run *run, bool is_stderr, size_t bytes);
@@ -60,4 +60,4 @@ void run_set_deadline(struct run *run, uint32_t ms); /* from now, instead of the
 void run_count_from_now(struct run *run);
 void run_resize(struct run *run, uint16_t rows, uint16_t columns);
 /* Ends the program and all it started; nothing more is told. */
-void run_drop(struct run *run);
+void run_cancel(struct run *run);

@@ -1,7 +1,7 @@
-/* run_judge.h - which of the sandbox's limits something met that ran in it: by the kernel's own
+/* limit_check.h - which of the sandbox's limits something met that ran in it: by the kernel's own
  * counts before and after, and by a look at the disk if it failed.
  *
- *   run_judge_begin -> run_judge_end -> fn, or run_judge_drop    (the struct is the caller's) */
+ *   limit_check_start -> limit_check_finish -> fn, or limit_check_cancel    (the struct is the caller's) */
 #pragma once
 #include <stdbool.h>
 
@@ -12,7 +12,7 @@ struct channel_stream;
 struct run_end;
 struct sandbox;
 
-struct run_judge {
+struct limit_check {
 	struct sandbox *sandbox;
 	struct engine_counts before;
 	bool is_counted;
@@ -22,10 +22,11 @@ struct run_judge {
 	void *ctx;
 };
 
-void run_judge_begin(struct run_judge *judge, struct sandbox *sandbox);
+void limit_check_start(struct limit_check *judge, struct sandbox *sandbox);
 /* Completes *end, which stays where it is; fn when it is complete, perhaps from within. */
-void run_judge_end(struct run_judge *judge, struct run_end *end, void (*fn)(void *ctx), void *ctx);
-void run_judge_drop(struct run_judge *judge); /* fn is not called any more */
+void limit_check_finish(struct limit_check *judge, struct run_end *end, void (*fn)(void *ctx),
+                        void *ctx);
+void limit_check_cancel(struct limit_check *judge); /* fn is not called any more */
 
 /* Appends to end->note. */
 void run_note(struct run_end *end, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -1,4 +1,4 @@
-#include "sandbox/process/run_judge.h"
+#include "sandbox/run/limit_check.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "sandbox/channel/channel.h"
-#include "sandbox/process/run.h"
+#include "sandbox/run/sandbox_run.h"
 #include "sandbox/sandbox.h"
 
 enum { FULL_WITHIN = 64 * 1024 };
@@ -24,13 +24,13 @@ void run_note(struct run_end *end, const char *fmt, ...)
 	va_end(args);
 }
 
-void run_judge_begin(struct run_judge *judge, struct sandbox *sandbox)
+void limit_check_start(struct limit_check *judge, struct sandbox *sandbox)
 {
-	*judge = (struct run_judge){ .sandbox = sandbox };
+	*judge = (struct limit_check){ .sandbox = sandbox };
 	judge->is_counted = sandbox_counts(sandbox, &judge->before);
 }
 
-static void compare(const struct run_judge *judge, struct run_end *end)
+static void compare(const struct limit_check *judge, struct run_end *end)
 {
 	const struct spec_limits *limits = &sandbox_row(judge->sandbox)->spec.limits;
 	struct engine_counts now;
@@ -52,7 +52,7 @@ static void compare(const struct run_judge *judge, struct run_end *end)
 
 static void on_stats(void *ctx, const struct wire_message *message)
 {
-	struct run_judge *judge = ctx;
+	struct limit_check *judge = ctx;
 	const struct wire_stats_are *stats = &message->stats_are;
 	const struct spec_limits *limits = &sandbox_row(judge->sandbox)->spec.limits;
 
@@ -70,7 +70,7 @@ static void on_stats(void *ctx, const struct wire_message *message)
 	}
 }
 
-static void tell(struct run_judge *judge)
+static void tell(struct limit_check *judge)
 {
 	judge->stats = NULL;
 	judge->fn(judge->ctx);
@@ -94,7 +94,8 @@ static const struct channel_stream_events stats_events = { .message = on_stats,
 	                                                   .failed = on_failed };
 
 /* A program that failed may have failed for want of room. */
-void run_judge_end(struct run_judge *judge, struct run_end *end, void (*fn)(void *ctx), void *ctx)
+void limit_check_finish(struct limit_check *judge, struct run_end *end, void (*fn)(void *ctx),
+                        void *ctx)
 {
 	struct channel *channel = sandbox_channel(judge->sandbox);
 	const struct wire_message stats = { .type = WIRE_STATS };
@@ -110,7 +111,7 @@ void run_judge_end(struct run_judge *judge, struct run_end *end, void (*fn)(void
 		fn(ctx);
 }
 
-void run_judge_drop(struct run_judge *judge)
+void limit_check_cancel(struct limit_check *judge)
 {
 	if (judge->stats != NULL)
 		channel_drop(judge->stats);
