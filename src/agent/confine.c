@@ -1,27 +1,12 @@
 #include "agent/confine.h"
 
-#include <fcntl.h>
-#include <linux/landlock.h>
 #include <linux/seccomp.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/error.h"
-
-/* Landlock's rights and numbers, by the version that brought them: headers may be older. */
-enum {
-	RENAMES = 2,    /* version; before it, nothing could be moved to another directory */
-	TRUNCATES = 3,  /* version */
-	CONTROLS = 5,   /* version */
-	FIRST = 0x1fff, /* rights of version 1 */
-	REFER = 1 << 13,
-	TRUNCATE = 1 << 14,
-	IOCTL_DEV = 1 << 15,
-	DEVICES = LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK,
-};
 
 /* --- what the server wants --------------------------------------------------------- */
 
@@ -36,40 +21,26 @@ static int take_filter(struct confine_filter *filter, struct view bytes, const c
 	return 0;
 }
 
-static bool allow_below(int ruleset, const char *path, uint64_t rights)
+/* Programs may do with files what their user may, except making device nodes anywhere and sending
+ * ioctl() to devices that are not below /dev, where the engine put only harmless ones. */
+static int make_ruleset(struct landlock *ret, struct error *err)
 {
-	struct landlock_path_beneath_attr rule = { rights, open(path, O_PATH | O_CLOEXEC) };
-	bool added = rule.parent_fd >= 0 && syscall(SYS_landlock_add_rule, ruleset,
-	                                            LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
+	const uint64_t everywhere = LANDLOCK_ALL &
+	                            ~(uint64_t)(LANDLOCK_MAKE_CHAR | LANDLOCK_MAKE_BLOCK |
+	                                        LANDLOCK_IOCTL_DEV);
 
-	if (rule.parent_fd >= 0)
-		(void)close(rule.parent_fd);
-	return added;
-}
-
-static int make_ruleset(int *ret, struct error *err)
-{
-	long version = syscall(SYS_landlock_create_ruleset, NULL, 0,
-	                       LANDLOCK_CREATE_RULESET_VERSION);
-	uint64_t rights = FIRST | REFER | (version >= TRUNCATES ? TRUNCATE : 0) |
-	                  (version >= CONTROLS ? IOCTL_DEV : 0);
-
-	if (version < RENAMES)
-		return 0;
-	*ret = (int)syscall(SYS_landlock_create_ruleset, &rights, sizeof rights, 0);
-	if (*ret < 0 || !allow_below(*ret, "/", rights & ~(uint64_t)(DEVICES | IOCTL_DEV)) ||
-	    (version >= CONTROLS && !allow_below(*ret, "/dev", IOCTL_DEV)))
-		return error_sys(err, "Landlock");
-	return 0;
+	if (landlock_open(ret, err) < 0 || landlock_allow_path(ret, "/", everywhere, err) < 0)
+		return -1;
+	return landlock_allow_path(ret, "/dev", LANDLOCK_IOCTL_DEV, err);
 }
 
 int confine_init(struct confine *confine, const struct wire_welcome *welcome, struct error *err)
 {
-	confine->ruleset = -1;
+	confine->landlock.ruleset = -1;
 	if (take_filter(&confine->programs, welcome->programs, "programs", err) < 0 ||
 	    take_filter(&confine->workers, welcome->workers, "workers", err) < 0)
 		return -1;
-	return welcome->flags & WIRE_WELCOME_LANDLOCK ? make_ruleset(&confine->ruleset, err) : 0;
+	return welcome->flags & WIRE_WELCOME_LANDLOCK ? make_ruleset(&confine->landlock, err) : 0;
 }
 
 /* --- in the child ------------------------------------------------------------------ */
@@ -90,8 +61,8 @@ static int load(const struct confine_filter *filter, struct error *err)
 
 int confine_program(const struct confine *confine, struct error *err)
 {
-	if (confine->ruleset >= 0 && syscall(SYS_landlock_restrict_self, confine->ruleset, 0) < 0)
-		return error_sys(err, "Landlock");
+	if (landlock_enforce(&confine->landlock, err) < 0)
+		return -1;
 	return load(&confine->programs, err);
 }
 

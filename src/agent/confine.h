@@ -9,12 +9,13 @@
 #include <stddef.h>
 
 #include "base/attr.h"
+#include "base/rights/landlock.h"
 #include "wire/message.h"
 
 struct error;
 
 struct confine {
-	int ruleset; /* of Landlock; -1: none */
+	struct landlock landlock;
 	struct confine_filter {
 		size_t count; /* 0: no filter */
 		struct sock_filter code[WIRE_FILTER_MAX / sizeof(struct sock_filter)];

@@ -74,7 +74,7 @@ static void welcome(struct agent *agent, const struct wire_message *message)
 		answer.refused.reason = view_of(err.msg);
 		agent->refused = true;
 	} else {
-		answer.ready.flags = agent->confine.ruleset >= 0 ? WIRE_READY_LANDLOCK : 0;
+		answer.ready.flags = agent->confine.landlock.ruleset >= 0 ? WIRE_READY_LANDLOCK : 0;
 		answer.ready.proxy_port = agent->proxy.port;
 	}
 	out_message(&agent->out, &answer, 0, 0);

@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/caps.h"
 #include "agent/files/path.h"
 #include "agent/net/reach.h"
 #include "agent/program/tree.h"
 #include "base/error.h"
+#include "base/rights/caps.h"
 
 enum { PRIORITY = -10 };
 
@@ -55,7 +55,7 @@ int setup_process(struct agent *agent, struct error *err)
 		return error_sys(err, "prctl");
 	if (getpid() != 1 && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return error_sys(err, "become a subreaper");
-	if (caps_keep_to_myself(err) < 0)
+	if (caps_pass_none(err) < 0)
 		return -1;
 	heed_signals();
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -90,4 +91,60 @@ int fd_write_all(int fd, struct view bytes, struct error *err)
 		bytes.len -= (size_t)n;
 	}
 	return 0;
+}
+
+/* --- descriptors of a new process ---------------------------------------------------- */
+
+/* Both ends are included. The C libraries we build with may lack a wrapper for close_range(2). */
+static int close_from_to(unsigned first, unsigned last, struct error *err)
+{
+	if (syscall(SYS_close_range, first, last, 0) < 0)
+		return error_sys(err, "close the other descriptors");
+	return 0;
+}
+
+static int least_at_least(const int *fds, size_t count, int least)
+{
+	int found = -1;
+
+	for (size_t i = 0; i < count; i++)
+		if (fds[i] >= least && (found < 0 || fds[i] < found))
+			found = fds[i];
+	return found;
+}
+
+int fd_close_others(const int *keep, size_t count, struct error *err)
+{
+	int from = STDERR_FILENO + 1, kept;
+
+	while ((kept = least_at_least(keep, count, from)) >= 0) {
+		if (kept > from && close_from_to((unsigned)from, (unsigned)kept - 1, err) < 0)
+			return -1;
+		from = kept + 1;
+	}
+	return close_from_to((unsigned)from, ~0U, err);
+}
+
+int fd_renumber(int *const keep[], size_t count, struct error *err)
+{
+	const int first = STDERR_FILENO + 1;
+	int next = first;
+
+	/* All of them move above the new numbers first: dup3() closes what has its target's number, and
+	 * that could be a descriptor that is still to be moved. */
+	for (size_t i = 0; i < count; i++) {
+		if (*keep[i] < 0)
+			continue;
+		*keep[i] = fcntl(*keep[i], F_DUPFD_CLOEXEC, first + (int)count);
+		if (*keep[i] < 0)
+			return error_sys(err, "move a descriptor");
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (*keep[i] < 0)
+			continue;
+		*keep[i] = dup3(*keep[i], next++, O_CLOEXEC);
+		if (*keep[i] < 0)
+			return error_sys(err, "move a descriptor");
+	}
+	return close_from_to((unsigned)next, ~0U, err);
 }

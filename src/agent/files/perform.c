@@ -9,10 +9,10 @@
 #include "agent/agent.h"
 #include "agent/files/ops.h"
 #include "agent/files/stats.h"
-#include "agent/program/keep_fds.h"
 #include "agent/program/launch.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/fd.h"
 
 enum { MEMORY_MAX = 512 * 1024 * 1024, CPU_SECONDS = 600 };
 
@@ -102,7 +102,9 @@ void perform(const struct agent *agent, const struct wire_message *request, int 
 	struct error err;
 	sigset_t none;
 
-	keep_fds((int *const[]){ &socket, &root }, 2);
+	/* Every other descriptor is the agent's: the channel, and what belongs to other streams. */
+	if (fd_renumber((int *const[]){ &socket, &root }, 2, &err) < 0)
+		_exit(1); /* the agent then reports the worker as lost */
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)signal(SIGXFSZ, SIG_IGN); /* an error, not the end: there is a file to undo */

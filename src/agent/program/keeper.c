@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/program/keep_fds.h"
 #include "agent/program/launch.h"
 #include "agent/program/tree.h"
 #include "base/clock.h"
+#include "base/fd.h"
 
 enum { END_MS = 2000 };
 
@@ -228,13 +228,17 @@ void keeper_main(struct program *program)
 	int *const kept[] = { &program->agent,   &program->in,
 		              &program->out,     &program->err,
 		              &program->control, &program->root,
-		              &program->proc,    &program->confine->ruleset };
+		              &program->proc,    &program->confine->landlock.ruleset };
 	struct keeper keeper = { .status = SIGKILL };
 	struct keeper_report report = { .kind = KEEPER_STARTED };
 	bool ended;
 	sigset_t set;
 
-	keep_fds(kept, ARRAY_LEN(kept));
+	/* Every other descriptor is the agent's: the channel, and what belongs to other streams. Low
+	 * numbers matter too: the program's limit of descriptors may be small, and launch() puts the
+	 * control socket on descriptor 3. */
+	if (fd_renumber(kept, ARRAY_LEN(kept), &report.err) < 0)
+		_exit(1); /* the agent then reports the keeper as lost */
 	tree_use(program->proc);
 	keeper.agent = program->agent;
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/caps.h"
 #include "agent/files/path.h"
 #include "base/error.h"
+#include "base/rights/caps.h"
 
 static int change_groups(const struct user *user)
 {

@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
 #include "sandbox/porter/host_path.h"
@@ -119,14 +120,12 @@ static int allow_listed(struct porter *porter, const struct porter_config *confi
 static int close_others(int socket)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct error err;
 
 	/* Whoever reads the server's output waits for its end, not for ours. */
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
 		return -1;
-	if (socket > STDERR_FILENO + 1 &&
-	    syscall(SYS_close_range, STDERR_FILENO + 1, socket - 1, 0) < 0)
-		return -1;
-	return (int)syscall(SYS_close_range, socket + 1, ~0U, 0);
+	return fd_close_others(&socket, 1, &err);
 }
 
 static int answer_open(const struct porter *porter, const char *path, int *image,

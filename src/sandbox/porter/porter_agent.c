@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/filter.h>
-#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <pwd.h>
 #include <signal.h>
@@ -17,65 +16,41 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/rights/landlock.h"
 #include "base/text/utf8.h"
 #include "engine/agent.h"
 #include "engine/filter/filter.h"
 #include "sandbox/porter/porter_internal.h"
 
-/* Landlock's rights, by the version that brought them: headers may be older. */
 enum {
-	RENAMES = 2,
-	TRUNCATES = 3,
-	CONTROLS = 5,
-	FIRST = 0x1fff,
-	REFER = 1 << 13,
-	TRUNCATE = 1 << 14,
-	IOCTL_DEV = 1 << 15,
-	LOOKING = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR,
-	NEVER = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_MAKE_CHAR |
-	        LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SOCK |
-	        LANDLOCK_ACCESS_FS_MAKE_FIFO | IOCTL_DEV,
+	NEVER = LANDLOCK_EXECUTE | LANDLOCK_MAKE_CHAR | LANDLOCK_MAKE_BLOCK | LANDLOCK_MAKE_SOCK |
+	        LANDLOCK_MAKE_FIFO | LANDLOCK_IOCTL_DEV,
 	EMPTY_PATH = 0x1000, /* AT_EMPTY_PATH */
 	NOBODY = 65534,
 };
 
 /* --- in the child ----------------------------------------------------------------------------- */
 
-static int allow_below(int ruleset, int directory, uint64_t rights)
-{
-	const struct landlock_path_beneath_attr rule = { rights, directory };
-
-	return (int)syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
-}
-
-static int allow_path(int ruleset, const char *path, uint64_t rights)
-{
-	AUTO_FD int fd = open(path, O_PATH | O_CLOEXEC);
-
-	return fd < 0 ? -1 : allow_below(ruleset, fd, rights);
-}
-
-/* Where the kernel has no Landlock, or an old one that forbids renaming, the agent alone keeps to
- * its root. */
+/* On a kernel without Landlock, or with version 1 of it, the agent alone keeps to its root. */
 static int keep_below(int directory, struct error *err)
 {
-	long version = syscall(SYS_landlock_create_ruleset, NULL, 0,
-	                       LANDLOCK_CREATE_RULESET_VERSION);
-	uint64_t rights = FIRST | REFER | (version >= TRUNCATES ? TRUNCATE : 0) |
-	                  (version >= CONTROLS ? IOCTL_DEV : 0);
-	AUTO_FD int ruleset = -1;
+	struct landlock landlock;
+	int r;
 
-	if (version < RENAMES)
-		return 0;
-	ruleset = (int)syscall(SYS_landlock_create_ruleset, &rights, sizeof rights, 0);
-	/* It looks at its own processes, and opens the null device. */
-	if (ruleset < 0 || allow_below(ruleset, directory, rights & ~(uint64_t)NEVER) < 0 ||
-	    allow_path(ruleset, "/proc", LOOKING) < 0 ||
-	    allow_path(ruleset, "/dev/null",
-	               LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE) < 0 ||
-	    syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
-		return error_sys(err, "Landlock");
-	return 0;
+	if (landlock_open(&landlock, err) < 0)
+		return -1;
+	r = landlock_allow(&landlock, directory, LANDLOCK_ALL & ~NEVER, err);
+	/* The agent reads the state of its own processes, and opens the null device. */
+	if (r == 0)
+		r = landlock_allow_path(&landlock, "/proc", LANDLOCK_READ_FILE | LANDLOCK_READ_DIR,
+		                        err);
+	if (r == 0)
+		r = landlock_allow_path(&landlock, "/dev/null",
+		                        LANDLOCK_READ_FILE | LANDLOCK_WRITE_FILE, err);
+	if (r == 0)
+		r = landlock_enforce(&landlock, err);
+	landlock_close(&landlock);
+	return r;
 }
 
 #define AT(member) ((uint32_t)offsetof(struct seccomp_data, member))

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <linux/filter.h>
-#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/rights/landlock.h"
 #include "base/text/utf8.h"
 #include "engine/filter/filter.h"
 #include "server/doctor/probe.h"
@@ -207,7 +207,7 @@ static void landlock_missing(struct check *ret)
 
 void probe_landlock(UNUSED const struct options *options, struct check *ret)
 {
-	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	long abi = landlock_version();
 	char lacking[200] = "";
 	size_t used = 0;
 

@@ -8,10 +8,10 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/rights/caps.h"
 #include "server/confine.h"
 #include "server/doctor/probe.h"
 #include "server/doctor/probe_child.h"
@@ -64,11 +64,10 @@ static int write_once(const char *path, const char *text)
 /* Since 5.12 mapping the host's root takes it. */
 static bool lacks_setfcap(void)
 {
-	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
-	struct __user_cap_data_struct data[2] = { { 0 } };
+	struct error err;
+	uint64_t have;
 
-	return geteuid() == 0 && syscall(SYS_capget, &head, data) == 0 &&
-	       (data[0].effective >> CAP_SETFCAP & 1) == 0;
+	return geteuid() == 0 && caps_get(&have, &err) == 0 && (have & CAPS_BIT(CAP_SETFCAP)) == 0;
 }
 
 /* A user namespace with us as its root. Each returns 0 or an errno. The engine never maps the

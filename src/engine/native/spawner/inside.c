@@ -22,12 +22,13 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/fd.h"
+#include "base/rights/caps.h"
 #include "base/view.h"
 #include "engine/agent.h"
 #include "engine/filter/filter.h"
-#include "engine/native/spawner/rights.h"
 
-enum { AGENT_ID = 999, AGENT_FILES = 4096, OWN_FIRST = 16, STAND_BACK = 10 };
+enum { AGENT_ID = 999, AGENT_FILES = 4096, STAND_BACK = 10 };
 
 /* --- a life of its own -------------------------------------------------------------- */
 
@@ -166,17 +167,16 @@ static int drop_capabilities(const struct inside *inside, struct error *err)
 	uint64_t keep = 0;
 
 	for (size_t i = 0; !alone && i < ARRAY_LEN(agent_capabilities); i++)
-		keep |= UINT64_C(1) << agent_capabilities[i];
+		keep |= CAPS_BIT(agent_capabilities[i]);
 	/* What follows needs one more for a moment. */
-	if (rights_set(keep | UINT64_C(1) << CAP_SETPCAP, true, err) < 0 ||
-	    rights_bound_none(err) < 0)
+	if (caps_set(keep | CAPS_BIT(CAP_SETPCAP), true, err) < 0 || caps_bound_none(err) < 0)
 		return -1;
 	for (size_t i = 0; !alone && i < ARRAY_LEN(agent_capabilities); i++)
 		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, agent_capabilities[i], 0, 0) < 0)
 			return error_sys(err, "keep a capability for the agent");
 	if (prctl(PR_SET_SECUREBITS, locked, 0, 0, 0) < 0)
 		return error_sys(err, "lock capabilities");
-	return rights_set(keep, true, err);
+	return caps_set(keep, true, err);
 }
 
 static int filter_calls(struct error *err)
@@ -221,31 +221,14 @@ static int no_stderr(struct error *err)
 	return 0;
 }
 
-/* The spawner's descriptors are not ours, nor are those of other sandboxes that start now. Ours
- * go out of the way of the numbers the agent's get. */
+/* Closes the spawner's descriptors and those of other sandboxes that start now. The order puts the
+ * channel and the image on the numbers that agent_image_exec() gives them, so that it overwrites
+ * neither of the two others. */
 static int keep_own(struct inside *inside, struct error *err)
 {
-	int *const own[] = { &inside->image, &inside->channel, &inside->go, &inside->report };
-	unsigned last = OWN_FIRST;
+	int *const own[] = { &inside->channel, &inside->image, &inside->go, &inside->report };
 
-	for (size_t i = 0; i < ARRAY_LEN(own); i++) {
-		*own[i] = fcntl(*own[i], F_DUPFD_CLOEXEC, OWN_FIRST);
-		if (*own[i] < 0)
-			return error_sys(err, "descriptors");
-		if ((unsigned)*own[i] > last)
-			last = (unsigned)*own[i];
-	}
-	for (unsigned fd = STDERR_FILENO + 1; fd <= last; fd++) {
-		bool is_own = false;
-
-		for (size_t i = 0; i < ARRAY_LEN(own); i++)
-			is_own = is_own || (unsigned)*own[i] == fd;
-		if (!is_own)
-			(void)close((int)fd);
-	}
-	if (syscall(SYS_close_range, last + 1, ~0U, 0) < 0)
-		return error_sys(err, "close what is the spawner's");
-	return 0;
+	return fd_renumber(own, ARRAY_LEN(own), err);
 }
 
 void inside_run(const struct inside *given)

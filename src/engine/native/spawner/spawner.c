@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,13 +13,13 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/mem.h"
-#include "engine/native/spawner/rights.h"
+#include "base/rights/caps.h"
 #include "engine/native/spawner/spare.h"
 #include "engine/native/spawner/spawner_internal.h"
 #include "engine/native/usage/watch.h"
@@ -29,32 +30,12 @@ extern char **environ;
 
 /* --- becoming ----------------------------------------------------------------------- */
 
-static int compare_ints(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
 /* Only what is named stays open; above all not the server's end of the socket. */
 static int close_others(const struct spawner_config *config, int socket, struct error *err)
 {
-	int keep[3];
-	size_t count = 0;
-	int from = STDERR_FILENO + 1;
+	const int keep[] = { socket, config->keep_fd, config->servers };
 
-	keep[count++] = socket;
-	if (config->keep_fd >= 0)
-		keep[count++] = config->keep_fd;
-	if (config->servers >= 0)
-		keep[count++] = config->servers;
-	qsort(keep, count, sizeof keep[0], compare_ints);
-	for (size_t i = 0; i < count; i++) {
-		if (keep[i] > from && syscall(SYS_close_range, from, keep[i] - 1, 0) < 0)
-			return error_sys(err, "close_range");
-		from = keep[i] + 1;
-	}
-	if (syscall(SYS_close_range, from, ~0U, 0) < 0)
-		return error_sys(err, "close_range");
-	return 0;
+	return fd_close_others(keep, ARRAY_LEN(keep), err);
 }
 
 /* Whoever reads the server's output waits for its end, not for ours. */
@@ -85,6 +66,29 @@ static int ignore_signals(struct error *err)
 	return signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* Keeps what the spawner needs as root of the host: to make namespaces and mounts, to give files
+ * away, to kill processes of other ids and to read their /proc entries. In a container some of these
+ * are missing from the start; the spawner then works with the rest. */
+static int drop_rights(struct error *err)
+{
+	const uint64_t needed = CAPS_BIT(CAP_CHOWN) | CAPS_BIT(CAP_DAC_OVERRIDE) |
+	                        CAPS_BIT(CAP_DAC_READ_SEARCH) | CAPS_BIT(CAP_FOWNER) |
+	                        CAPS_BIT(CAP_FSETID) | CAPS_BIT(CAP_KILL) | CAPS_BIT(CAP_SETUID) |
+	                        CAPS_BIT(CAP_SETGID) | CAPS_BIT(CAP_SETFCAP) |
+	                        CAPS_BIT(CAP_SYS_ADMIN) | CAPS_BIT(CAP_SYS_PTRACE) |
+	                        /* An oom_score_adj set with it cannot be lowered inside. */
+	                        CAPS_BIT(CAP_SYS_RESOURCE);
+	uint64_t have;
+
+	if (caps_get(&have, err) < 0)
+		return -1;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return error_sys(err, "refuse new privileges");
+	if (caps_bound_none(err) < 0)
+		return -1;
+	return caps_set(needed & have, false, err);
+}
+
 static int become(struct spawner *spawner, const struct spawner_config *config, struct error *err)
 {
 	struct rlimit files;
@@ -107,7 +111,7 @@ static int become(struct spawner *spawner, const struct spawner_config *config, 
 		return 0; /* what we have is worth nothing outside our namespace */
 	/* For an ordinary user this would hide our children's id maps from us. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	return rights_for_spawner(err);
+	return drop_rights(err);
 }
 
 static void tell_ready(struct spawner *spawner)

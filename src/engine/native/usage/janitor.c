@@ -9,10 +9,10 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/tree/remove_tree.h"
 #include "engine/native/usage/nameless.h"
 #include "engine/native/usage/tree_memory.h"
@@ -50,30 +50,21 @@ static int count(const struct janitor_job *job, struct disk_use *ret, struct err
 	return 0;
 }
 
-/* Sandboxes must not have to wait for us because we hold their ends of something. */
-static void keep(int *fds[], int how_many)
-{
-	for (int i = 0; i < how_many; i++)
-		*fds[i] = fcntl(*fds[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1 + how_many);
-	for (int i = 0; i < how_many; i++)
-		*fds[i] = dup2(*fds[i], STDERR_FILENO + 1 + i);
-	(void)syscall(SYS_close_range, (unsigned)(STDERR_FILENO + 1 + how_many), ~0U, 0);
-}
-
 static NORETURN void work(struct janitor_job job, int out)
 {
 	struct janitor_result result = { 0 };
-	int *fds[] = { &job.parent, &out, &job.proc };
-	int r = 0;
+	/* A sandbox's pipe that stayed open here would not reach its end when the sandbox ends. */
+	const int kept[] = { job.parent, out, job.kind == JANITOR_REMOVE ? -1 : job.proc };
+	int r;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	keep(fds, job.kind == JANITOR_REMOVE ? 2 : 3);
+	r = fd_close_others(kept, ARRAY_LEN(kept), &result.err);
 	(void)setpriority(PRIO_PROCESS, 0, 5);
-	if (job.kind == JANITOR_REMOVE)
+	if (r == 0 && job.kind == JANITOR_REMOVE)
 		r = remove_unless_awake(job.parent, job.name, &result.err);
-	else if (job.kind == JANITOR_COUNT)
+	else if (r == 0 && job.kind == JANITOR_COUNT)
 		r = count(&job, &result.use, &result.err);
-	else
+	else if (r == 0)
 		result.use.bytes = tree_memory(job.proc, job.pid);
 	result.failed = r < 0;
 	(void)!write(out, &result, sizeof result);
