@@ -16,7 +16,7 @@
 #include "sandbox/porter/porter.h"
 #include "sandbox/sandbox.h"
 #include "server/options/options.h"
-#include "server/stack.h"
+#include "server/runtime.h"
 
 struct cp {
 	bool is_out;
@@ -247,7 +247,7 @@ static enum verb_result run_cp(struct cp *cp, const struct verb_call *call, stru
 
 	if (read_operands(cp, call->operands, err) < 0)
 		return VERB_MISUSED;
-	if (find_outside(cp, err) < 0 || stack_find_state(call->options, state, err) < 0)
+	if (find_outside(cp, err) < 0 || runtime_find_state_dir(call->options, state, err) < 0)
 		return VERB_FAILED;
 	if (check_state(cp, state, err) < 0)
 		return VERB_FAILED;

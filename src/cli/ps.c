@@ -37,7 +37,7 @@ static enum sandbox_state state_of(const struct listing *listing, const struct s
 {
 	if (row->instance[0] == '\0' || instance_is_alive(listing->servers, row->instance))
 		return row->state;
-	return row->state == SANDBOX_AWAKE && !row->throw_away ? SANDBOX_ASLEEP : SANDBOX_DELETING;
+	return row->state == SANDBOX_AWAKE && !row->temporary ? SANDBOX_ASLEEP : SANDBOX_DELETING;
 }
 
 struct ages {

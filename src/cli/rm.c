@@ -8,12 +8,12 @@
 #include "server/confine.h"
 #include "server/options/options.h"
 #include "server/owner.h"
-#include "server/stack.h"
+#include "server/runtime.h"
 
 struct removal {
 	const struct verb_call *call;
 	struct loop *loop;
-	struct stack *stack;
+	struct runtime *runtime;
 	bool failed;
 	struct error why;
 };
@@ -32,7 +32,7 @@ static void on_deleted(void *ctx, const struct error *why)
 	removal->failed = why != NULL;
 	if (why != NULL)
 		removal->why = *why;
-	stack_end(removal->stack, on_ended, removal);
+	runtime_stop(removal->runtime, on_ended, removal);
 }
 
 static void on_ready(void *ctx, const struct error *why)
@@ -43,7 +43,7 @@ static void on_ready(void *ctx, const struct error *why)
 
 	if (why != NULL)
 		on_deleted(removal, why);
-	else if (sandbox_find(stack_manager(removal->stack), owner_local(),
+	else if (sandbox_find(runtime_manager(removal->runtime), owner_local(),
 	                      removal->call->operands[0], &sandbox, &err) < 0)
 		on_deleted(removal, &err);
 	else
@@ -53,20 +53,20 @@ static void on_ready(void *ctx, const struct error *why)
 static enum verb_result run(const struct verb_call *call, struct error *err)
 {
 	struct removal removal = { .call = call };
-	struct stack_base base;
+	struct runtime_base base;
 
 	log_set_level(call->options->log_level);
 	(void)owner_local();
-	if (stack_prepare(call->options, &base, err) < 0 || confine_server(err) < 0 ||
+	if (runtime_prepare(call->options, &base, err) < 0 || confine_server(err) < 0 ||
 	    loop_new(&removal.loop, err) < 0)
 		return VERB_FAILED;
-	if (stack_new(removal.loop, &base, call->options, on_ready, &removal, &removal.stack, err) <
-	    0) {
+	if (runtime_new(removal.loop, &base, call->options, on_ready, &removal, &removal.runtime,
+	                err) < 0) {
 		(void)loop_free(removal.loop);
 		return VERB_FAILED;
 	}
 	loop_run(removal.loop);
-	(void)stack_free(removal.stack);
+	(void)runtime_free(removal.runtime);
 	(void)loop_free(removal.loop);
 	if (!removal.failed)
 		return VERB_DONE;

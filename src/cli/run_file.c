@@ -159,7 +159,7 @@ static void tell_id(const struct code *code)
 		              sandbox_row(session_sandbox(code->session))->spec.id);
 }
 
-static void on_removed(void *ctx, const struct files_answer *answer, const struct error *why)
+static void on_removed(void *ctx, const struct files_reply *answer, const struct error *why)
 {
 	struct code *code = ctx;
 
@@ -180,9 +180,9 @@ static void end(struct code *code, int status)
 
 	code->status = status;
 	tell_id(code);
-	if (sandbox_row(sandbox)->throw_away || channel == NULL ||
-	    files_ask(channel, &request, (struct view){ "", 0 }, 0, on_removed, code, &code->op,
-	              &err) < 0)
+	if (sandbox_row(sandbox)->temporary || channel == NULL ||
+	    files_start(channel, &request, (struct view){ "", 0 }, 0, on_removed, code, &code->op,
+	                &err) < 0)
 		session_end(code->session, status);
 }
 
@@ -254,7 +254,7 @@ static void compile(struct code *code)
 		fail(code, &err);
 }
 
-static void on_saved(void *ctx, const struct files_answer *answer, const struct error *why)
+static void on_saved(void *ctx, const struct files_reply *answer, const struct error *why)
 {
 	struct code *code = ctx;
 	struct error err;
@@ -294,9 +294,9 @@ static void save(struct code *code)
 		                             .path = view_of(code->file) };
 	if (channel == NULL)
 		(void)error_set(&err, ERR_SYSTEM, "the sandbox ended");
-	else if (files_ask(channel, &request,
-	                   (struct view){ buf_text(&code->text), code->text.len }, 0, on_saved,
-	                   code, &code->op, &err) == 0)
+	else if (files_start(channel, &request,
+	                     (struct view){ buf_text(&code->text), code->text.len }, 0, on_saved,
+	                     code, &code->op, &err) == 0)
 		return;
 	fail(code, &err);
 }
@@ -353,7 +353,7 @@ static void stop(void *ctx)
 
 	code->is_over = true;
 	if (code->op != NULL)
-		files_drop(code->op);
+		files_cancel(code->op);
 	foreground_close(&code->program);
 }
 

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "loop/loop.h"
+#include "sandbox/internal.h"
 #include "sandbox/registry/instances.h"
-#include "sandbox/sandbox_internal.h"
 
 enum { DEFAULTS_MAX = 32 };
 
@@ -45,15 +45,15 @@ static bool find_ours(struct manager *manager, const char *owner, struct sandbox
 	return false;
 }
 
-int sandbox_default(struct manager *manager, const struct sandbox_wish *wish, bool hasty,
-                    struct sandbox **ret, struct error *err)
+int sandbox_get_default(struct manager *manager, const struct sandbox_options *wish, bool hasty,
+                        struct sandbox **ret, struct error *err)
 {
 	char text[24];
 
 	if (find_ours(manager, wish->owner, ret))
 		return 0;
 	for (int i = 1; i <= DEFAULTS_MAX; i++) {
-		struct sandbox_wish named = *wish;
+		struct sandbox_options named = *wish;
 		struct sandbox_row row;
 		struct error why;
 

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "loop/loop.h"
-#include "sandbox/sandbox_internal.h"
+#include "sandbox/internal.h"
 
 enum {
 	LOOK_MS = 1000,
@@ -59,8 +59,8 @@ static void look_at(struct sandbox *sandbox, int64_t now_s)
 	if (sandbox->phase == PHASE_READY && sandbox->row.idle_s != 0 && sandbox->holds == 0 &&
 	    sandbox_sleeps_in_s(sandbox) == 0)
 		sandbox_sleep(sandbox, NULL, NULL);
-	else if (sandbox->phase == PHASE_ASLEEP && sandbox->holds == 0 &&
-	         !sandbox->row.throw_away && waiters_none(&sandbox->waiters) &&
+	else if (sandbox->phase == PHASE_ASLEEP && sandbox->holds == 0 && !sandbox->row.temporary &&
+	         waiters_is_empty(&sandbox->waiters) &&
 	         !processes_worth_keeping(sandbox->processes) &&
 	         clock_now_ms() - sandbox->active_ms >= FORGET_MS)
 		sandbox_forget(sandbox);
@@ -75,7 +75,7 @@ static void delete_expired(struct manager *manager, int64_t now_s)
 	struct error err;
 	size_t count = 0;
 
-	if (registry_expired(manager->store, now_s, ids, EXPIRED_MAX, &count, &err) < 0)
+	if (registry_list_expired(manager->store, now_s, ids, EXPIRED_MAX, &count, &err) < 0)
 		log_warning("sandboxes whose time is over: %s", err.msg);
 	for (size_t i = 0; i < count; i++)
 		if (registry_get(manager->store, ids[i], &row, &err) == 0 &&
@@ -111,18 +111,18 @@ static void on_tick(void *ctx)
 	loop_timer_start(manager->tick, any_ready(manager) ? LOOK_MS : REST_MS);
 }
 
-void idle_begin(struct manager *manager)
+void idle_start(struct manager *manager)
 {
 	manager->tick = loop_timer_new(manager->loop, on_tick, manager);
 	loop_timer_start(manager->tick, LOOK_MS);
 }
 
-void idle_look(struct manager *manager)
+void idle_check_soon(struct manager *manager)
 {
 	loop_timer_start(manager->tick, LOOK_MS);
 }
 
-void idle_end(struct manager *manager)
+void idle_stop(struct manager *manager)
 {
 	manager->tick = loop_timer_free(manager->tick);
 }

@@ -4,7 +4,8 @@
 
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "sandbox/manager_internal.h"
+#include "sandbox/internal.h"
+#include "sandbox/registry/history.h"
 #include "store/store.h"
 
 struct ending {
@@ -42,13 +43,13 @@ int manager_new(struct loop *loop, const struct manager_config *config, struct m
 		free(manager);
 		return -1;
 	}
-	manager->history = history_new(manager);
-	idle_begin(manager);
+	manager->history = history_new(loop, manager->store);
+	idle_start(manager);
 	*ret = manager;
 	return 0;
 }
 
-int manager_refuse(struct error *err)
+int manager_stopping_error(struct error *err)
 {
 	return error_set(err, ERR_INVALID,
 	                 "belljar is ending: no sandbox is made or woken any more");
@@ -69,14 +70,14 @@ static void tell_ended(void *ctx)
 	}
 }
 
-void manager_check_ended(struct manager *manager)
+void manager_check_stopped(struct manager *manager)
 {
 	if (!list_is_empty(&manager->endings) && list_is_empty(&manager->swept) &&
 	    !sandbox_any_awake(manager))
 		loop_defer(manager->loop, tell_ended, manager);
 }
 
-void manager_end(struct manager *manager, void (*done)(void *ctx), void *ctx)
+void manager_stop(struct manager *manager, void (*done)(void *ctx), void *ctx)
 {
 	struct ending *ending = mem_new(sizeof *ending);
 
@@ -84,7 +85,7 @@ void manager_end(struct manager *manager, void (*done)(void *ctx), void *ctx)
 	list_add(&manager->endings, &ending->node);
 	manager->is_over = true;
 	sandbox_end_all(manager);
-	manager_check_ended(manager);
+	manager_check_stopped(manager);
 }
 
 /* What was deferred is about sandboxes that are there until it has run. */
@@ -95,14 +96,14 @@ struct manager *manager_free(struct manager *manager)
 	if (manager == NULL)
 		return NULL;
 	manager->is_over = true;
-	idle_end(manager);
-	(void)manager_refuse(&err);
+	idle_stop(manager);
+	(void)manager_stopping_error(&err);
 	sandbox_tell_all(manager, &err);
 	forget_endings(manager);
 	loop_run_deferred(manager->loop);
 	forget_endings(manager); /* of those who heard it only now */
 	sandbox_free_all(manager);
-	manager_forget_swept(manager);
+	manager_free_swept(manager);
 	manager->history = history_free(manager->history);
 	store_close(manager->store);
 	free(manager);

@@ -1,7 +1,7 @@
 /* manager.h - all sandboxes of one server: the registry, the engine that carries them, and what
  * is left of those whose server was killed.
  *
- *   manager_new -> (the engine is ready) manager_sweep -> sandbox calls -> manager_end -> free */
+ *   manager_new -> (the engine is ready) manager_sweep -> sandbox calls -> manager_stop -> free */
 #pragma once
 #include <stddef.h>
 
@@ -29,13 +29,12 @@ struct manager_config {
 	/* Where sandboxes see the directories the engine was told to offer, in its order. */
 	const char *const *targets;
 	size_t target_count;
-	/* What programs of such a sandbox find in their environment besides the usual. */
-	char **(*env_of)(void *ctx, const struct spec *spec);
-	void (*env_free)(char **env);
-	void *ctx;
-	/* Something ended that was run in it: its files may have changed. May be NULL. */
-	void (*ran)(void *ctx, const struct sandbox_row *row);
-	void *ran_ctx;
+	/* The variables that the devices of a sandbox need: "NAME=value" strings and a NULL behind
+	 * the last, all from malloc; the manager frees them. May be NULL. */
+	char **(*device_env)(void *ctx, const struct spec *spec);
+	/* A process of the sandbox has ended, so any of its files may have changed. May be NULL. */
+	void (*process_ended)(void *ctx, const struct sandbox_row *row);
+	void *ctx; /* of both callbacks */
 	struct process_limits process;
 	struct quota quota;
 };
@@ -46,7 +45,7 @@ MUST_CHECK int manager_new(struct loop *loop, const struct manager_config *confi
 void manager_sweep(struct manager *manager);
 /* Puts everything that is awake to sleep, or throws it away; then calls done. Nothing is made or
  * woken any more. Whoever asks again is told, too. */
-void manager_end(struct manager *manager, void (*done)(void *ctx), void *ctx);
+void manager_stop(struct manager *manager, void (*done)(void *ctx), void *ctx);
 /* Whoever still waits for a sandbox hears now that nothing comes of it; `done` is not called any
  * more. Lets the loop's deferred calls run: not to be called from one, nor from an event. */
 struct manager *manager_free(struct manager *manager);

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "loop/loop.h"
-#include "sandbox/sandbox_internal.h"
+#include "sandbox/internal.h"
 
 static bool is_owners(const struct sandbox *sandbox, const char *owner)
 {
@@ -13,7 +13,7 @@ static bool is_owners(const struct sandbox *sandbox, const char *owner)
 static bool may_sleep(const struct sandbox *sandbox, const char *owner)
 {
 	return is_owners(sandbox, owner) && sandbox->phase == PHASE_READY && sandbox->holds == 0 &&
-	       !sandbox->row.throw_away;
+	       !sandbox->row.temporary;
 }
 
 static struct sandbox *idlest(struct manager *manager, const char *owner)

@@ -12,11 +12,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text/utf8.h"
 #include "engine/filter/filter.h"
 #include "loop/loop.h"
 #include "sandbox/channel/channel.h"
+#include "sandbox/internal.h"
 #include "sandbox/reason.h"
-#include "sandbox/sandbox_internal.h"
+#include "sandbox/registry/history.h"
 
 enum { NOTE_EVERY_S = 10 }; /* seconds between two notes of its last use */
 
@@ -76,16 +78,16 @@ static void on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_p
 		return; /* it was told to end meanwhile */
 	/* One that stayed `creating` would be removed by the next start; what is thrown away is,
 	 * whatever it is. */
-	if (sandbox->row.state == SANDBOX_CREATING && !sandbox->row.throw_away &&
+	if (sandbox->row.state == SANDBOX_CREATING && !sandbox->row.temporary &&
 	    registry_set_state(manager->store, sandbox->row.spec.id, SANDBOX_AWAKE,
 	                       manager->config.instance, &err) < 0) {
-		waiters_tell(&sandbox->waiters, PHASE_READY, &err);
+		waiters_notify(&sandbox->waiters, PHASE_READY, &err);
 		sandbox_end(sandbox);
 		return;
 	}
 	if (sandbox->row.spec.fresh && sandbox->row.state != SANDBOX_CREATING &&
 	    registry_set_fresh(manager->store, sandbox->row.spec.id, false, &err) < 0) {
-		waiters_tell(&sandbox->waiters, PHASE_READY, &err);
+		waiters_notify(&sandbox->waiters, PHASE_READY, &err);
 		sandbox_end(sandbox);
 		return;
 	}
@@ -93,9 +95,9 @@ static void on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_p
 	sandbox->row.state = SANDBOX_AWAKE;
 	sandbox->row.spec.fresh = false;
 	sandbox->is_clean = false;
-	sandbox_used(sandbox);
-	idle_look(manager);
-	waiters_tell(&sandbox->waiters, PHASE_READY, NULL);
+	sandbox_touch(sandbox);
+	idle_check_soon(manager);
+	waiters_notify(&sandbox->waiters, PHASE_READY, NULL);
 }
 
 /* Without its agent there is nothing left to talk to. */
@@ -220,24 +222,24 @@ static int choose_mounts(const struct manager *manager, const char *const *targe
 /* What is thrown away is noted once, as what it will be in a moment. */
 static int add_row(struct manager *manager, struct sandbox_row row, struct error *err)
 {
-	if (row.throw_away)
+	if (row.temporary)
 		row.state = SANDBOX_AWAKE;
 	return registry_add(manager->store, &row, err);
 }
 
-int sandbox_create(struct manager *manager, const struct sandbox_wish *wish, struct sandbox **ret,
-                   struct error *err)
+int sandbox_create(struct manager *manager, const struct sandbox_options *wish,
+                   struct sandbox **ret, struct error *err)
 {
 	struct sandbox_row row = { .spec = wish->spec,
 		                   .state = SANDBOX_CREATING,
-		                   .throw_away = wish->throw_away,
+		                   .temporary = wish->temporary,
 		                   .created_s = time(NULL),
 		                   .idle_s = wish->idle_s,
 		                   .lifetime_s = wish->lifetime_s };
 	struct sandbox *sandbox;
 
 	if (manager->is_over)
-		return manager_refuse(err);
+		return manager_stopping_error(err);
 	if (strlen(wish->owner) > OWNER_MAX) /* cut short it could be another's */
 		return error_set(err, ERR_LIMIT, "owner: %zu bytes, at most %d are allowed",
 		                 strlen(wish->owner), OWNER_MAX);
@@ -301,7 +303,7 @@ static int wake(struct sandbox *sandbox, struct error *err)
 	struct manager *manager = sandbox->manager;
 
 	if (manager->is_over)
-		return manager_refuse(err);
+		return manager_stopping_error(err);
 	if (quota_admit_awake(manager, sandbox->row.owner, &sandbox->row.spec, err) < 0 ||
 	    sandbox_claim(sandbox, err) < 0)
 		return -1;
@@ -323,7 +325,7 @@ void sandbox_wake_again(struct sandbox *sandbox)
 	struct error err;
 
 	if (waiters_move(&sandbox->waiters, PHASE_MAKING, PHASE_READY) && wake(sandbox, &err) < 0)
-		waiters_tell(&sandbox->waiters, PHASE_READY, &err);
+		waiters_notify(&sandbox->waiters, PHASE_READY, &err);
 }
 
 void sandbox_wake(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
@@ -333,7 +335,7 @@ void sandbox_wake(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 	(void)error_set(&err, ERR_INVALID, "the sandbox is being deleted");
 	switch (sandbox->phase) {
 	case PHASE_READY:
-		waiters_tell_one(sandbox->manager->loop, fn, ctx, NULL);
+		waiters_notify_one(sandbox->manager->loop, fn, ctx, NULL);
 		return;
 	case PHASE_MAKING:
 	case PHASE_GREETING:
@@ -342,12 +344,12 @@ void sandbox_wake(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 	case PHASE_ASLEEP:
 		waiters_add(&sandbox->waiters, PHASE_READY, fn, ctx);
 		if (wake(sandbox, &err) < 0)
-			waiters_tell(&sandbox->waiters, PHASE_READY, &err);
+			waiters_notify(&sandbox->waiters, PHASE_READY, &err);
 		return;
 	case PHASE_ENDING:
 	case PHASE_CLEARING:
 		if (sandbox->manager->is_over)
-			(void)manager_refuse(&err);
+			(void)manager_stopping_error(&err);
 		else if (!sandbox->doomed) {
 			waiters_add(&sandbox->waiters, PHASE_MAKING, fn, ctx);
 			return;
@@ -357,21 +359,21 @@ void sandbox_wake(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 	case PHASE_DELETED:
 		break;
 	}
-	waiters_tell_one(sandbox->manager->loop, fn, ctx, &err);
+	waiters_notify_one(sandbox->manager->loop, fn, ctx, &err);
 }
 
-void sandbox_used(struct sandbox *sandbox)
+void sandbox_touch(struct sandbox *sandbox)
 {
 	int64_t now = time(NULL);
 	struct error err;
 
 	sandbox->active_ms = clock_now_ms();
 	sandbox->row.used_s = now;
-	if (sandbox->phase != PHASE_READY || sandbox->row.throw_away ||
+	if (sandbox->phase != PHASE_READY || sandbox->row.temporary ||
 	    now - sandbox->noted_s < NOTE_EVERY_S)
 		return;
 	sandbox->noted_s = now;
-	if (registry_used(sandbox->manager->store, sandbox->row.spec.id, now, &err) < 0)
+	if (registry_touch(sandbox->manager->store, sandbox->row.spec.id, now, &err) < 0)
 		log_warning("sandbox %s: %s", sandbox->row.spec.id, err.msg);
 }
 
@@ -384,20 +386,20 @@ void sandbox_release(struct sandbox *sandbox)
 {
 	sandbox->holds--;
 	if (!sandbox->is_forgotten)
-		sandbox_used(sandbox);
+		sandbox_touch(sandbox);
 	else if (sandbox->holds == 0)
 		sandbox_forget(sandbox);
 }
 
-void sandbox_when_down(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
+void sandbox_notify_end(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 {
 	if (sandbox->box == NULL)
-		waiters_tell_one(sandbox->manager->loop, fn, ctx, NULL);
+		waiters_notify_one(sandbox->manager->loop, fn, ctx, NULL);
 	else
 		waiters_add(&sandbox->waiters, PHASE_ENDING, fn, ctx);
 }
 
-struct channel *sandbox_channel(struct sandbox *sandbox)
+struct channel *sandbox_channel(const struct sandbox *sandbox)
 {
 	return sandbox->phase == PHASE_READY ? sandbox->channel : NULL;
 }
@@ -423,6 +425,42 @@ bool sandbox_counts(struct sandbox *sandbox, struct engine_counts *ret)
 {
 	*ret = (struct engine_counts){ 0 };
 	return sandbox->box != NULL && engine_counts(sandbox->manager->engine, sandbox->box, ret);
+}
+
+struct loop *sandbox_loop(const struct sandbox *sandbox)
+{
+	return sandbox->manager->loop;
+}
+
+const struct process_limits *sandbox_process_limits(const struct sandbox *sandbox)
+{
+	return &sandbox->manager->config.process;
+}
+
+struct processes *sandbox_processes(struct sandbox *sandbox)
+{
+	return sandbox->processes;
+}
+
+bool sandbox_is_resetting(const struct sandbox *sandbox)
+{
+	return sandbox->resetting || sandbox->row.spec.fresh;
+}
+
+void sandbox_record_run(struct sandbox *sandbox, int64_t started_s, uint64_t duration_ms,
+                        const char *what, const char *outcome)
+{
+	const struct manager_config *config = &sandbox->manager->config;
+	struct history_row row = { .started_s = started_s, .duration_ms = duration_ms };
+
+	memcpy(row.sandbox, sandbox->row.spec.id, sizeof row.sandbox);
+	memcpy(row.owner, sandbox->row.owner, sizeof row.owner);
+	(void)utf8_escape(view_of(what), row.what, sizeof row.what);
+	(void)utf8_escape(view_of(outcome), row.outcome, sizeof row.outcome);
+	if (!sandbox->row.temporary)
+		history_add(sandbox->manager->history, &row);
+	if (config->process_ended != NULL)
+		config->process_ended(config->ctx, &sandbox->row);
 }
 
 bool sandbox_met_limit(const struct sandbox *sandbox)

@@ -21,24 +21,24 @@ struct sandbox;
 
 typedef waiter_fn sandbox_fn; /* why NULL: it is so */
 
-struct sandbox_wish {
+struct sandbox_options {
 	const char *owner, *name; /* name NULL or "": none */
 	struct spec spec;         /* its id and its mounts are made */
 	/* Where it sees directories of those that are offered; NULL: all of them. NULL ends it. */
 	const char *const *mounts;
 	const char *env; /* as in its row; NULL: none */
 	uint32_t idle_s, lifetime_s;
-	bool throw_away; /* goes with the server, if not before */
+	bool temporary; /* goes with the server, if not before */
 };
 
 /* A new one; sandbox_wake() tells when it can be used. */
-MUST_CHECK int sandbox_create(struct manager *manager, const struct sandbox_wish *wish,
+MUST_CHECK int sandbox_create(struct manager *manager, const struct sandbox_options *wish,
                               struct sandbox **ret, struct error *err);
 /* The one an owner uses without naming it: found, or made by the wish, whose name is not used. One
  * that another server has awake may be free in a moment; whoever does not want to wait for that is
  * `hasty` and gets "default-2", and so on, which this server then goes on with. */
-MUST_CHECK int sandbox_default(struct manager *manager, const struct sandbox_wish *wish, bool hasty,
-                               struct sandbox **ret, struct error *err);
+MUST_CHECK int sandbox_get_default(struct manager *manager, const struct sandbox_options *wish,
+                                   bool hasty, struct sandbox **ret, struct error *err);
 /* One that exists, by id or name. */
 MUST_CHECK int sandbox_find(struct manager *manager, const char *owner, const char *id_or_name,
                             struct sandbox **ret, struct error *err);
@@ -53,10 +53,10 @@ void sandbox_reset(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 
 /* fn when it has ended, for whatever reason: sandbox_end_reason() tells it. It is awake now. */
-void sandbox_when_down(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
+void sandbox_notify_end(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 
 /* Somebody did something in it: its row says when that was last. */
-void sandbox_used(struct sandbox *sandbox);
+void sandbox_touch(struct sandbox *sandbox);
 
 /* While it is held it is not put to sleep for being idle, and stays in memory whatever happens to
  * it: then it has no channel. */
@@ -66,7 +66,7 @@ void sandbox_release(struct sandbox *sandbox);
 MUST_CHECK int sandbox_admit_process(struct sandbox *sandbox, struct error *err);
 
 /* As long as it is ready. */
-struct channel *sandbox_channel(struct sandbox *sandbox);
+struct channel *sandbox_channel(const struct sandbox *sandbox);
 const struct sandbox_row *sandbox_row(const struct sandbox *sandbox);
 /* What the kernel counted. False: nobody counts here, or it is not awake. */
 bool sandbox_counts(struct sandbox *sandbox, struct engine_counts *ret);
@@ -79,3 +79,20 @@ int64_t sandbox_expires_in_s(const struct sandbox *sandbox);
 /* The environment the sandbox itself brings, for its programs. NULL ends it. */
 const char *const *sandbox_env(struct sandbox *sandbox);
 struct engine_box *sandbox_box(struct sandbox *sandbox);
+
+/* --- for what runs in a sandbox: process/, interpreter/, copy/ --- */
+
+struct loop;
+struct process_limits;
+struct processes;
+
+struct loop *sandbox_loop(const struct sandbox *sandbox);
+const struct process_limits *sandbox_process_limits(const struct sandbox *sandbox);
+/* The processes of the sandbox; there from the sandbox's first moment in memory to its last. */
+struct processes *sandbox_processes(struct sandbox *sandbox);
+/* A reset was asked for and has not finished. */
+bool sandbox_is_resetting(const struct sandbox *sandbox);
+/* Reports a process that has ended: to the history, unless the sandbox is temporary, and to the
+ * callback process_ended of the manager's configuration. `what` and `outcome` are one line each. */
+void sandbox_record_run(struct sandbox *sandbox, int64_t started_s, uint64_t duration_ms,
+                        const char *what, const char *outcome);

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "sandbox/channel/channel.h"
-#include "sandbox/sandbox_internal.h"
+#include "sandbox/internal.h"
 
 /* --- life in memory ------------------------------------------------------------------ */
 
@@ -84,8 +84,8 @@ static void went_down(struct sandbox *sandbox, const struct error *why)
 		channel_fail(sandbox->channel, why != NULL ? why : &gone);
 	processes_down(sandbox->processes, why != NULL ? why : &gone);
 	sandbox->channel = channel_free(sandbox->channel);
-	waiters_tell(&sandbox->waiters, PHASE_READY, why != NULL ? why : &gone);
-	waiters_tell(&sandbox->waiters, PHASE_ENDING, NULL);
+	waiters_notify(&sandbox->waiters, PHASE_READY, why != NULL ? why : &gone);
+	waiters_notify(&sandbox->waiters, PHASE_ENDING, NULL);
 }
 
 static void no_more_sleep(struct sandbox *sandbox)
@@ -93,9 +93,9 @@ static void no_more_sleep(struct sandbox *sandbox)
 	struct error err;
 
 	(void)error_set(&err, ERR_SYSTEM, "the sandbox is being deleted");
-	waiters_tell(&sandbox->waiters, PHASE_ASLEEP, &err);
-	waiters_tell(&sandbox->waiters, PHASE_MAKING, &err);
-	waiters_tell(&sandbox->waiters, PHASE_CLEARING, &err);
+	waiters_notify(&sandbox->waiters, PHASE_ASLEEP, &err);
+	waiters_notify(&sandbox->waiters, PHASE_MAKING, &err);
+	waiters_notify(&sandbox->waiters, PHASE_CLEARING, &err);
 }
 
 static void on_erased(void *ctx, const struct error *why)
@@ -116,9 +116,9 @@ static void on_erased(void *ctx, const struct error *why)
 	else if (registry_remove(manager->store, sandbox->row.spec.id, &err) < 0)
 		log_warning("sandbox %s: %s", sandbox->row.spec.id, err.msg);
 	sandbox->phase = PHASE_DELETED;
-	waiters_tell(&sandbox->waiters, PHASE_DELETED, why);
+	waiters_notify(&sandbox->waiters, PHASE_DELETED, why);
 	sandbox_forget(sandbox);
-	manager_check_ended(manager);
+	manager_check_stopped(manager);
 }
 
 /* One that is awake goes as soon as it has ended. */
@@ -129,7 +129,7 @@ static void ask_to_erase(struct sandbox *sandbox)
 
 	sandbox->is_erased = true;
 	/* What is thrown away with its server needs no note: it would go anyway. */
-	if (!sandbox->row.throw_away)
+	if (!sandbox->row.temporary)
 		sandbox_set_state(sandbox, SANDBOX_DELETING);
 	if (engine->calls->erase(engine, sandbox->row.spec.id, on_erased, sandbox, &err) < 0)
 		on_erased(sandbox, &err);
@@ -147,11 +147,11 @@ static void fall_asleep(struct sandbox *sandbox)
 {
 	sandbox->phase = PHASE_ASLEEP;
 	sandbox_set_state(sandbox, SANDBOX_ASLEEP);
-	waiters_tell(&sandbox->waiters, PHASE_ASLEEP, NULL);
+	waiters_notify(&sandbox->waiters, PHASE_ASLEEP, NULL);
 	sandbox_wake_again(sandbox);
 	if (sandbox->phase == PHASE_ASLEEP)
 		sandbox->is_clean = false; /* another server may have it next */
-	manager_check_ended(sandbox->manager);
+	manager_check_stopped(sandbox->manager);
 }
 
 static void on_cleared(void *ctx, const struct error *why)
@@ -165,10 +165,10 @@ static void on_cleared(void *ctx, const struct error *why)
 	if (why != NULL) {
 		log_warning("sandbox %s: its files could not be removed: %s", sandbox->row.spec.id,
 		            why->msg);
-		waiters_tell(&sandbox->waiters, PHASE_MAKING, why);
+		waiters_notify(&sandbox->waiters, PHASE_MAKING, why);
 	}
 	sandbox->is_clean = why == NULL;
-	waiters_tell(&sandbox->waiters, PHASE_CLEARING, why);
+	waiters_notify(&sandbox->waiters, PHASE_CLEARING, why);
 	fall_asleep(sandbox);
 }
 
@@ -202,7 +202,7 @@ void sandbox_end(struct sandbox *sandbox)
 {
 	if (sandbox->phase == PHASE_ENDING || sandbox->box == NULL)
 		return;
-	sandbox_used(sandbox);
+	sandbox_touch(sandbox);
 	sandbox->phase = PHASE_ENDING;
 	sandbox->manager->engine->calls->kill(sandbox->box);
 }
@@ -212,12 +212,12 @@ void sandbox_sleep(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 	struct error err;
 
 	if (sandbox->phase == PHASE_ASLEEP) {
-		waiters_tell_one(sandbox->manager->loop, fn, ctx, NULL);
+		waiters_notify_one(sandbox->manager->loop, fn, ctx, NULL);
 		return;
 	}
 	if (sandbox->phase == PHASE_ERASING || sandbox->phase == PHASE_DELETED) {
 		(void)error_set(&err, ERR_INVALID, "the sandbox is being deleted");
-		waiters_tell_one(sandbox->manager->loop, fn, ctx, &err);
+		waiters_notify_one(sandbox->manager->loop, fn, ctx, &err);
 		return;
 	}
 	waiters_add(&sandbox->waiters, PHASE_ASLEEP, fn, ctx);
@@ -231,7 +231,7 @@ static int promise_reset(struct sandbox *sandbox, struct error *err)
 	const char *id = sandbox->row.spec.id;
 
 	if (manager->is_over)
-		return manager_refuse(err);
+		return manager_stopping_error(err);
 	if (sandbox->doomed || sandbox->phase == PHASE_ERASING || sandbox->phase == PHASE_DELETED)
 		return error_set(err, ERR_INVALID, "the sandbox is being deleted");
 	if (sandbox->phase == PHASE_ASLEEP && sandbox_claim(sandbox, err) < 0)
@@ -247,7 +247,7 @@ void sandbox_reset(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 	struct error err;
 
 	if (promise_reset(sandbox, &err) < 0) {
-		waiters_tell_one(sandbox->manager->loop, fn, ctx, &err);
+		waiters_notify_one(sandbox->manager->loop, fn, ctx, &err);
 		return;
 	}
 	waiters_add(&sandbox->waiters, PHASE_CLEARING, fn, ctx);
@@ -278,7 +278,7 @@ void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 		return;
 	}
 	if (sandbox_claim(sandbox, &err) < 0) {
-		waiters_tell(&sandbox->waiters, PHASE_DELETED, &err);
+		waiters_notify(&sandbox->waiters, PHASE_DELETED, &err);
 		return;
 	}
 	sandbox->doomed = true;
@@ -293,7 +293,7 @@ void sandbox_end_all(struct manager *manager)
 		struct sandbox *sandbox = container_of(node, struct sandbox, node);
 
 		node = node->next;
-		if (sandbox->row.throw_away)
+		if (sandbox->row.temporary)
 			sandbox_delete(sandbox, NULL, NULL);
 		else
 			sandbox_sleep(sandbox, NULL, NULL);
@@ -314,7 +314,7 @@ bool sandbox_any_awake(const struct manager *manager)
 void sandbox_tell_all(struct manager *manager, const struct error *why)
 {
 	LIST_EACH (node, &manager->sandboxes)
-		waiters_tell_all(&container_of(node, struct sandbox, node)->waiters, why);
+		waiters_notify_all(&container_of(node, struct sandbox, node)->waiters, why);
 }
 
 void sandbox_free_all(struct manager *manager)

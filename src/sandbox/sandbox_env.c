@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sandbox/sandbox_internal.h"
+#include "sandbox/internal.h"
 
 #define TOOLS "/tools"
 
@@ -30,8 +30,9 @@ static bool sees_tools(const struct spec *spec)
 char **sandbox_make_env(const struct sandbox *sandbox)
 {
 	const struct manager_config *config = &sandbox->manager->config;
-	char **devices = config->env_of != NULL ? config->env_of(config->ctx, &sandbox->row.spec)
-	                                        : NULL;
+	char **devices = config->device_env != NULL
+	                         ? config->device_env(config->ctx, &sandbox->row.spec)
+	                         : NULL;
 	size_t most = 2, count = 0;
 	char **env;
 
@@ -47,8 +48,7 @@ char **sandbox_make_env(const struct sandbox *sandbox)
 			env[count++] = mem_dup(devices[i]);
 	if (sees_tools(&sandbox->row.spec) && !is_named_in("PYTHONPATH=", env, count))
 		env[count++] = mem_dup("PYTHONPATH=" TOOLS);
-	if (devices != NULL)
-		config->env_free(devices);
+	sandbox_free_env(devices);
 	return env;
 }
 

@@ -9,7 +9,7 @@
 #include "sandbox/run/sandbox_run.h"
 #include "sandbox/sandbox.h"
 
-struct usage_question {
+struct usage_request {
 	struct usage usage;
 	struct sandbox *sandbox;
 	uint64_t disk_limit;
@@ -25,7 +25,7 @@ enum { WALK_MS = 2000 };
 
 static void on_message(void *ctx, const struct wire_message *message)
 {
-	struct usage_question *question = ctx;
+	struct usage_request *question = ctx;
 	struct usage *usage = &question->usage;
 	const struct wire_stats_are *stats = &message->stats_are;
 
@@ -50,7 +50,7 @@ static void on_message(void *ctx, const struct wire_message *message)
 	}
 }
 
-static void tell(struct usage_question *question, const struct error *why)
+static void tell(struct usage_request *question, const struct error *why)
 {
 	const struct usage usage = question->usage;
 	usage_fn *fn = question->fn;
@@ -64,7 +64,7 @@ static void tell(struct usage_question *question, const struct error *why)
 
 static void on_walk_output(void *ctx, bool is_stderr, struct view bytes)
 {
-	struct usage_question *question = ctx;
+	struct usage_request *question = ctx;
 	size_t room = sizeof question->said - 1 - question->said_len;
 	size_t len = bytes.len < room ? bytes.len : room;
 
@@ -78,7 +78,7 @@ static void on_walk_output(void *ctx, bool is_stderr, struct view bytes)
 /* Lines of a number of KiB and a path. */
 static void on_walk_ended(void *ctx, const struct run_end *end)
 {
-	struct usage_question *question = ctx;
+	struct usage_request *question = ctx;
 	char *line = question->said, *rest = NULL;
 
 	if (end->signal == 0 && !end->timed_out) /* 1: some directories may not be read */
@@ -96,7 +96,7 @@ static void on_walk_failed(void *ctx, const struct error *why)
 	tell(ctx, NULL);
 }
 
-static int walk(struct usage_question *question)
+static int walk(struct usage_request *question)
 {
 	static const char *const argv[] = { "du", "-skx", SPEC_WORKSPACE, SPEC_HOME, "/tmp", NULL };
 	static const struct run_events walk_events = { .output = on_walk_output,
@@ -111,7 +111,7 @@ static int walk(struct usage_question *question)
 
 static void on_done(void *ctx, const struct wire_done *done)
 {
-	struct usage_question *question = ctx;
+	struct usage_request *question = ctx;
 
 	(void)done;
 	question->stream = NULL;
@@ -144,20 +144,20 @@ static void count(struct sandbox *sandbox, struct usage *usage)
 		                 .processes = counts.pids_now };
 }
 
-int usage_ask(struct sandbox *sandbox, usage_fn *fn, void *ctx, struct usage_question **ret,
-              struct error *err)
+int usage_request_start(struct sandbox *sandbox, usage_fn *fn, void *ctx,
+                        struct usage_request **ret, struct error *err)
 {
 	const struct wire_message stats = { .type = WIRE_STATS };
 	struct channel *channel = sandbox_channel(sandbox);
-	struct usage_question *question;
+	struct usage_request *question;
 
 	if (channel == NULL)
 		return error_set(err, ERR_INVALID, "the sandbox is not awake");
 	question = mem_new(sizeof *question);
-	*question = (struct usage_question){ .sandbox = sandbox,
-		                             .disk_limit = sandbox_row(sandbox)->spec.limits.disk,
-		                             .fn = fn,
-		                             .ctx = ctx };
+	*question = (struct usage_request){ .sandbox = sandbox,
+		                            .disk_limit = sandbox_row(sandbox)->spec.limits.disk,
+		                            .fn = fn,
+		                            .ctx = ctx };
 	count(sandbox, &question->usage);
 	if (channel_open(channel, &stats, &events, question, &question->stream, err) < 0) {
 		free(question);
@@ -167,10 +167,10 @@ int usage_ask(struct sandbox *sandbox, usage_fn *fn, void *ctx, struct usage_que
 	return 0;
 }
 
-void usage_drop(struct usage_question *question)
+void usage_request_cancel(struct usage_request *question)
 {
 	if (question->stream != NULL)
-		channel_drop(question->stream);
+		channel_cancel(question->stream);
 	if (question->walk != NULL)
 		run_cancel(question->walk);
 	free(question);

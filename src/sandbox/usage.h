@@ -9,7 +9,7 @@
 
 struct error;
 struct sandbox;
-struct usage_question;
+struct usage_request;
 
 struct usage {
 	bool has_memory, has_cpu, has_processes, has_disk;
@@ -22,6 +22,6 @@ struct usage {
 typedef void usage_fn(void *ctx, const struct usage *usage, const struct error *why);
 
 /* The sandbox is ready. fn once, from the loop. */
-MUST_CHECK int usage_ask(struct sandbox *sandbox, usage_fn *fn, void *ctx,
-                         struct usage_question **ret, struct error *err);
-void usage_drop(struct usage_question *question); /* fn is not called any more */
+MUST_CHECK int usage_request_start(struct sandbox *sandbox, usage_fn *fn, void *ctx,
+                                   struct usage_request **ret, struct error *err);
+void usage_request_cancel(struct usage_request *question); /* fn is not called any more */

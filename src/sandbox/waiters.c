@@ -40,7 +40,7 @@ void waiters_done(struct waiters *waiters)
 		forget(container_of(waiters->all.next, struct waiter, node));
 }
 
-bool waiters_none(const struct waiters *waiters)
+bool waiters_is_empty(const struct waiters *waiters)
 {
 	return list_is_empty(&waiters->all);
 }
@@ -64,7 +64,7 @@ static void tell(void *ctx)
 	free(telling);
 }
 
-void waiters_tell_one(struct loop *loop, waiter_fn *fn, void *ctx, const struct error *why)
+void waiters_notify_one(struct loop *loop, waiter_fn *fn, void *ctx, const struct error *why)
 {
 	struct telling *telling;
 
@@ -79,11 +79,11 @@ void waiters_tell_one(struct loop *loop, waiter_fn *fn, void *ctx, const struct 
 
 static void tell_waiter(struct waiters *waiters, struct waiter *waiter, const struct error *why)
 {
-	waiters_tell_one(waiters->loop, waiter->fn, waiter->ctx, why);
+	waiters_notify_one(waiters->loop, waiter->fn, waiter->ctx, why);
 	forget(waiter);
 }
 
-void waiters_tell(struct waiters *waiters, int until, const struct error *why)
+void waiters_notify(struct waiters *waiters, int until, const struct error *why)
 {
 	for (struct list *node = waiters->all.next; node != &waiters->all;) {
 		struct waiter *waiter = container_of(node, struct waiter, node);
@@ -94,7 +94,7 @@ void waiters_tell(struct waiters *waiters, int until, const struct error *why)
 	}
 }
 
-void waiters_tell_all(struct waiters *waiters, const struct error *why)
+void waiters_notify_all(struct waiters *waiters, const struct error *why)
 {
 	while (!list_is_empty(&waiters->all))
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the links */

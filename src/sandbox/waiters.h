@@ -19,14 +19,14 @@ struct waiters {
 void waiters_init(struct waiters *waiters, struct loop *loop);
 void waiters_done(struct waiters *waiters); /* nobody is told */
 
-bool waiters_none(const struct waiters *waiters);
+bool waiters_is_empty(const struct waiters *waiters);
 /* `until` is a number of the caller's. A NULL fn is nobody. */
 void waiters_add(struct waiters *waiters, int until, waiter_fn *fn, void *ctx);
 /* All that wait for `until` hear it. */
-void waiters_tell(struct waiters *waiters, int until, const struct error *why);
-void waiters_tell_all(struct waiters *waiters,
-                      const struct error *why); /* whatever they wait for */
+void waiters_notify(struct waiters *waiters, int until, const struct error *why);
+void waiters_notify_all(struct waiters *waiters,
+                        const struct error *why); /* whatever they wait for */
 /* Those who wait for one thing wait for another now. False: there are none. */
 bool waiters_move(struct waiters *waiters, int from, int to);
 /* One who need not wait. */
-void waiters_tell_one(struct loop *loop, waiter_fn *fn, void *ctx, const struct error *why);
+void waiters_notify_one(struct loop *loop, waiter_fn *fn, void *ctx, const struct error *why);

@@ -14,10 +14,10 @@
 #include "sandbox/porter/host.h"
 #include "sandbox/porter/porter.h"
 #include "server/confine.h"
-#include "server/offer.h"
+#include "server/context.h"
 #include "server/options/options.h"
 #include "server/owner.h"
-#include "server/stack.h"
+#include "server/runtime.h"
 #include "tools/catalogue.h"
 #include "tools/resources/skills.h"
 #include "transport/stdio.h"
@@ -40,7 +40,7 @@ enum { PATIENCE_MS = 5000 }; /* with sandboxes that are told to end */
 struct server {
 	const struct options *options;
 	struct loop *loop;
-	struct stack *stack;         /* NULL: nothing can be run, and the offer says why */
+	struct runtime *runtime;     /* NULL: nothing can be run, and the offer says why */
 	struct skills *skills;       /* or NULL */
 	void **prompts, **resources; /* the catalogue's, then those of the skills */
 	struct porter porter;
@@ -52,7 +52,7 @@ struct server {
 	bool stopping, ending;
 	bool broken; /* `why` says why */
 	struct error why;
-	struct offer offer;
+	struct server_context context;
 };
 
 /* Two tables as one. */
@@ -82,7 +82,7 @@ static void join_skills(struct server *server)
 	server->resources = join((const void *const *)catalogue_resources,
 	                         skills != NULL ? (const void *const *)skills_resources(skills)
 	                                        : NULL);
-	server->offer.context.skills = skills;
+	server->context.tools.skills = skills;
 }
 
 /* Whatever was run may have written any file. */
@@ -131,7 +131,7 @@ static struct mcp_server *make_mcp(struct server *server, const struct options *
 			.max_subscriptions = options->max_subscriptions,
 			.page_size = options->page_size,
 		},
-		.app = &server->offer.context,
+		.app = &server->context.tools,
 		.roots = server->options->no_roots ? NULL : on_roots,
 	};
 
@@ -157,12 +157,12 @@ static void on_closed(void *ctx, const struct error *why)
 		server->broken = true;
 		server->why = *why;
 	}
-	if (server->stack == NULL) {
+	if (server->runtime == NULL) {
 		loop_stop(server->loop);
 		return;
 	}
 	loop_timer_start(server->patience, PATIENCE_MS);
-	stack_end(server->stack, stop, server);
+	runtime_stop(server->runtime, stop, server);
 }
 
 /* A second signal does not wait for anybody. */
@@ -194,7 +194,7 @@ static void end_because(struct server *server, const struct error *why)
  * it shows that, and not why a server ended. */
 static void cannot_run(struct server *server, const struct error *why)
 {
-	offer_nothing(&server->offer, why);
+	server_context_set_unavailable(&server->context, why);
 	if (server->options->require != NULL)
 		end_because(server, why);
 	else
@@ -208,7 +208,7 @@ static void on_ready(void *ctx, const struct error *why)
 	if (why != NULL)
 		cannot_run(server, why);
 	else
-		offer_report(&server->offer, stack_report(server->stack));
+		server_context_set_layers(&server->context, runtime_report(server->runtime));
 }
 
 /* Whoever started us can start us again; we cannot do that to the spawner. */
@@ -216,18 +216,18 @@ static void on_lost(void *ctx, const struct error *why)
 {
 	struct server *server = ctx;
 
-	if (!server->ending && server->offer.context.manager != NULL)
+	if (!server->ending && server->context.tools.manager != NULL)
 		end_because(server, why);
 }
 
-static int make_stack(struct server *server, struct stack_base *base, struct error *err)
+static int start_runtime(struct server *server, struct runtime_base *base, struct error *err)
 {
-	if (stack_new(server->loop, base, server->options, on_ready, server, &server->stack, err) <
-	    0)
+	if (runtime_new(server->loop, base, server->options, on_ready, server, &server->runtime,
+	                err) < 0)
 		return -1;
-	stack_when_lost(server->stack, on_lost, server);
-	stack_when_ran(server->stack, on_ran, server);
-	return offer_stack(&server->offer, server->stack, server->options, err);
+	runtime_on_lost(server->runtime, on_lost, server);
+	runtime_on_process_end(server->runtime, on_ran, server);
+	return server_context_set_runtime(&server->context, server->runtime, server->options, err);
 }
 
 /* --- serving -------------------------------------------------------------------------------- */
@@ -275,18 +275,18 @@ static int make_host(struct server *server, struct error *err)
 	             (const char *const *)porter->directories, porter->count, porter->may_add,
 	             &server->host, err) < 0)
 		return -1;
-	server->offer.context.host = server->host;
+	server->context.tools.host = server->host;
 	return 0;
 }
 
 /* Forks the spawner, then gives up what only that needs. */
-static int prepare(struct server *server, struct stack_base *base, bool *has_base,
+static int prepare(struct server *server, struct runtime_base *base, bool *has_base,
                    struct error *err)
 {
 	const struct options *options = server->options;
 	struct error why;
 
-	*has_base = stack_prepare(options, base, &why) == 0;
+	*has_base = runtime_prepare(options, base, &why) == 0;
 	if (!*has_base && options->require != NULL) {
 		*err = why;
 		return -1;
@@ -297,7 +297,7 @@ static int prepare(struct server *server, struct stack_base *base, bool *has_bas
 	    start_porter(server, *has_base ? base->state : NULL, err) < 0 ||
 	    confine_server(err) < 0 || loop_new(&server->loop, err) < 0) {
 		if (*has_base)
-			stack_abandon(base);
+			runtime_base_close(base);
 		return -1;
 	}
 	if (!*has_base)
@@ -305,18 +305,18 @@ static int prepare(struct server *server, struct stack_base *base, bool *has_bas
 	return 0;
 }
 
-static int run(struct server *server, struct stack_base *base, bool has_base, struct error *err)
+static int run(struct server *server, struct runtime_base *base, bool has_base, struct error *err)
 {
 	server->patience = loop_timer_new(server->loop, stop, server);
 	join_skills(server);
 	server->mcp = make_mcp(server, server->options);
-	server->offer.mcp = server->mcp;
+	server->context.mcp = server->mcp;
 	if (make_host(server, err) < 0) {
 		if (has_base)
-			stack_abandon(base);
+			runtime_base_close(base);
 		return -1;
 	}
-	if (has_base && make_stack(server, base, err) < 0)
+	if (has_base && start_runtime(server, base, err) < 0)
 		return -1;
 	return serve(server, err);
 }
@@ -324,7 +324,7 @@ static int run(struct server *server, struct stack_base *base, bool has_base, st
 int server_run(const struct options *options, struct error *err)
 {
 	static struct server server;
-	struct stack_base base;
+	struct runtime_base base;
 	bool has_base;
 	int r;
 
@@ -332,13 +332,13 @@ int server_run(const struct options *options, struct error *err)
 	log_set_level(options->log_level);
 	(void)signal(SIGPIPE, SIG_IGN); /* a write to a client that left is an error, not a death */
 	(void)owner_local();
-	offer_init(&server.offer, options);
+	server_context_init(&server.context, options);
 	r = prepare(&server, &base, &has_base, err);
 	if (r == 0)
 		r = run(&server, &base, has_base, err);
 	server.ending = true;
 	(void)stdio_free(server.stdio);
-	(void)stack_free(server.stack);
+	(void)runtime_free(server.runtime);
 	(void)mcp_server_free(server.mcp);
 	(void)host_free(server.host);
 	porter_end(&server.porter);

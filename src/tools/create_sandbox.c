@@ -200,7 +200,7 @@ static int create_sandbox(struct mcp_call *call, const void *args, struct error 
 {
 	const struct tools_context *context = mcp_call_app(call);
 	const struct create_args *a = args;
-	struct sandbox_wish wish = tools_sandbox_options(context);
+	struct sandbox_options wish = tools_sandbox_options(context);
 	AUTO_FREE const char **mounts = NULL;
 	char env[SANDBOX_ENV_MAX] = "";
 	struct creation *creation;

@@ -38,7 +38,7 @@ struct deleting {
 	const struct delete_path_args *args;
 };
 
-static void on_removed(struct file_work *file, const struct files_answer *answer,
+static void on_removed(struct file_work *file, const struct files_reply *answer,
                        const struct error *why)
 {
 	json_t *structured, *content;

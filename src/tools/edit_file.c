@@ -81,7 +81,7 @@ struct editing {
 	size_t replaced;
 };
 
-static void on_written(struct file_work *file, const struct files_answer *answer,
+static void on_written(struct file_work *file, const struct files_reply *answer,
                        const struct error *why)
 {
 	struct editing *e = container_of(file, struct editing, file);
@@ -111,7 +111,7 @@ static void on_written(struct file_work *file, const struct files_answer *answer
 }
 
 /* Between reading and writing others may have written: theirs is not to be lost. */
-static void on_second_look(struct file_work *file, const struct files_answer *answer,
+static void on_second_look(struct file_work *file, const struct files_reply *answer,
                            const struct error *why)
 {
 	struct editing *e = container_of(file, struct editing, file);
@@ -141,7 +141,7 @@ static void on_second_look(struct file_work *file, const struct files_answer *an
 	file_work_ask(file, &request, buf_view(&e->text), 1024, on_written);
 }
 
-static void on_text(struct file_work *file, const struct files_answer *answer,
+static void on_text(struct file_work *file, const struct files_reply *answer,
                     const struct error *why)
 {
 	struct editing *e = container_of(file, struct editing, file);
@@ -165,7 +165,7 @@ static void on_text(struct file_work *file, const struct files_answer *answer,
 		file_work_stat(file, file->path, true, on_second_look);
 }
 
-static void on_look(struct file_work *file, const struct files_answer *answer,
+static void on_look(struct file_work *file, const struct files_reply *answer,
                     const struct error *why)
 {
 	struct editing *e = container_of(file, struct editing, file);

@@ -263,7 +263,7 @@ static void answer(struct listing *l, struct view records)
 	work_answer(&l->file.work, content, structured);
 }
 
-static void on_entries(struct file_work *file, const struct files_answer *said,
+static void on_entries(struct file_work *file, const struct files_reply *said,
                        const struct error *why)
 {
 	if (why != NULL)

@@ -99,7 +99,7 @@ static int process_input(struct mcp_call *call, const void *args, struct error *
 	if ((bytes.len != 0 && process_write(process, bytes, err) < 0) ||
 	    (a->close && process_end_input(process, err) < 0))
 		return -1;
-	sandbox_used(sandbox);
+	sandbox_touch(sandbox);
 	answer(call, process, bytes.len, a->close);
 	return 0;
 }

@@ -147,7 +147,7 @@ static void refuse_binary(struct reading *r, uint64_t size)
 
 /* --- pictures -------------------------------------------------------------------------- */
 
-static void on_picture(struct file_work *file, const struct files_answer *answer,
+static void on_picture(struct file_work *file, const struct files_reply *answer,
                        const struct error *why)
 {
 	struct reading *r = container_of(file, struct reading, file);
@@ -186,7 +186,7 @@ static void ask_picture(struct reading *r, uint64_t size)
 		file_work_ask(&r->file, &request, (struct view){ 0 }, (size_t)size, on_picture);
 }
 
-static void on_text(struct file_work *file, const struct files_answer *answer,
+static void on_text(struct file_work *file, const struct files_reply *answer,
                     const struct error *why)
 {
 	struct reading *r = container_of(file, struct reading, file);
@@ -215,7 +215,7 @@ static void on_text(struct file_work *file, const struct files_answer *answer,
 
 /* --- bytes ----------------------------------------------------------------------------- */
 
-static void on_bytes(struct file_work *file, const struct files_answer *answer,
+static void on_bytes(struct file_work *file, const struct files_reply *answer,
                      const struct error *why)
 {
 	struct reading *r = container_of(file, struct reading, file);

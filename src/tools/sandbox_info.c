@@ -14,7 +14,7 @@ struct info_args {
 
 struct info {
 	struct work work; /* first */
-	struct usage_question *question;
+	struct usage_request *question;
 	struct usage usage;
 };
 
@@ -256,7 +256,7 @@ static int start(struct work *work, struct error *err)
 {
 	struct info *info = (struct info *)work;
 
-	return usage_ask(work->sandbox, on_usage, info, &info->question, err);
+	return usage_request_start(work->sandbox, on_usage, info, &info->question, err);
 }
 
 static void done(struct work *work)
@@ -264,7 +264,7 @@ static void done(struct work *work)
 	struct info *info = (struct info *)work;
 
 	if (info->question != NULL)
-		usage_drop(info->question);
+		usage_request_cancel(info->question);
 }
 
 static int sandbox_info(struct mcp_call *call, const void *args, struct error *err)

@@ -223,7 +223,7 @@ static bool add_all(struct searching *s, struct view records)
 	return all;
 }
 
-static void on_found(struct file_work *file, const struct files_answer *answer,
+static void on_found(struct file_work *file, const struct files_reply *answer,
                      const struct error *why)
 {
 	struct searching *s = container_of(file, struct searching, file);

@@ -170,7 +170,7 @@ static void answer_module(struct helping *h, const struct python_doc *doc)
 
 static void ask_source(struct helping *h);
 
-static void on_source(struct file_work *file, const struct files_answer *said,
+static void on_source(struct file_work *file, const struct files_reply *said,
                       const struct error *why)
 {
 	struct helping *h = container_of(file, struct helping, file);
@@ -255,8 +255,7 @@ static void answer_list(struct helping *h)
 
 static void ask_head(struct helping *h);
 
-static void on_head(struct file_work *file, const struct files_answer *said,
-                    const struct error *why)
+static void on_head(struct file_work *file, const struct files_reply *said, const struct error *why)
 {
 	struct helping *h = container_of(file, struct helping, file);
 	struct module *module = &h->modules[h->next++];
@@ -313,8 +312,7 @@ static char *module_name(struct view path)
 	return TAKE_PTR(name);
 }
 
-static void on_tree(struct file_work *file, const struct files_answer *said,
-                    const struct error *why)
+static void on_tree(struct file_work *file, const struct files_reply *said, const struct error *why)
 {
 	struct helping *h = container_of(file, struct helping, file);
 	struct wire_entry entry;

@@ -90,7 +90,7 @@ static void answer(struct writing *w)
 	work_answer(&w->file.work, content, structured);
 }
 
-static void on_renamed(struct file_work *file, const struct files_answer *said,
+static void on_renamed(struct file_work *file, const struct files_reply *said,
                        const struct error *why)
 {
 	(void)said;
@@ -100,7 +100,7 @@ static void on_renamed(struct file_work *file, const struct files_answer *said,
 		answer(container_of(file, struct writing, file));
 }
 
-static void on_written(struct file_work *file, const struct files_answer *said,
+static void on_written(struct file_work *file, const struct files_reply *said,
                        const struct error *why)
 {
 	struct writing *w = container_of(file, struct writing, file);
@@ -144,7 +144,7 @@ static int choose_beside(struct writing *w, const struct wire_entry *old, struct
 	return 0;
 }
 
-static void on_old(struct file_work *file, const struct files_answer *said, const struct error *why)
+static void on_old(struct file_work *file, const struct files_reply *said, const struct error *why)
 {
 	struct writing *w = container_of(file, struct writing, file);
 	struct wire_message request = { .type = WIRE_WRITE };

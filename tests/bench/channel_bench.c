@@ -249,7 +249,7 @@ static double time_channel(struct bench *bench, char *const argv[], size_t windo
 	if (channel_open(bench->channel, &request, &stream_events, bench, &bench->stream, &err) < 0)
 		die("EXEC", err.msg);
 	if (window != 0)
-		channel_widen(bench->stream, WIRE_OUT, window);
+		channel_grow_window(bench->stream, WIRE_OUT, window);
 	loop_run(bench->loop);
 	if (bench->exited.code != 0 || bench->exited.signal != 0)
 		die("a run through the channel", "did not end well");

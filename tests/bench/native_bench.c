@@ -21,7 +21,7 @@
 #include "sandbox/sandbox.h"
 #include "server/options/options.h"
 #include "server/owner.h"
-#include "server/stack.h"
+#include "server/runtime.h"
 
 #include "measure.h"
 
@@ -31,7 +31,7 @@ extern char **environ;
 
 struct bench {
 	struct loop *loop;
-	struct stack *stack;
+	struct runtime *runtime;
 	struct sandbox *sandbox;
 	unsigned waiting;
 	bool failed;
@@ -92,12 +92,12 @@ static const struct run_events run_events = { .output = on_output,
 
 static struct sandbox *make(struct bench *bench, const struct options *options)
 {
-	struct sandbox_wish wish = { .owner = owner_local(), .throw_away = true };
+	struct sandbox_options wish = { .owner = owner_local(), .temporary = true };
 	struct sandbox *sandbox;
 	struct error err;
 
-	if (stack_spec(bench->stack, options, &wish.spec, &err) < 0 ||
-	    sandbox_create(stack_manager(bench->stack), &wish, &sandbox, &err) < 0)
+	if (runtime_default_spec(bench->runtime, options, &wish.spec, &err) < 0 ||
+	    sandbox_create(runtime_manager(bench->runtime), &wish, &sandbox, &err) < 0)
 		die("create", err.msg);
 	return sandbox;
 }
@@ -291,7 +291,7 @@ int main(void)
 	char directory[] = "/tmp/belljar-bench-XXXXXX";
 	struct bench bench = { .waiting = 1 };
 	struct options options;
-	struct stack_base base;
+	struct runtime_base base;
 	struct error err;
 
 	memcpy(flags, no_flags, sizeof flags);
@@ -299,16 +299,16 @@ int main(void)
 		die("mkdtemp", "failed");
 	flags[OPTION_STATE_DIR] = directory;
 	if (options_load(&options, FOR_EXEC, flags, environ, &err) < 0 ||
-	    stack_prepare(&options, &base, &err) < 0 || loop_new(&bench.loop, &err) < 0 ||
-	    stack_new(bench.loop, &base, &options, on_done, &bench, &bench.stack, &err) < 0)
+	    runtime_prepare(&options, &base, &err) < 0 || loop_new(&bench.loop, &err) < 0 ||
+	    runtime_new(bench.loop, &base, &options, on_done, &bench, &bench.runtime, &err) < 0)
 		die("start", err.msg);
 	wait_for(&bench, "start");
 	compare_both(&bench, &options);
 	many_in_a_row(&bench, &options);
 	many_awake(&bench, &options);
-	stack_end(bench.stack, on_stopped, &bench);
+	runtime_stop(bench.runtime, on_stopped, &bench);
 	loop_run(bench.loop);
-	(void)stack_free(bench.stack);
+	(void)runtime_free(bench.runtime);
 	(void)loop_free(bench.loop);
 	options_done(&options);
 	(void)fflush(stdout);

@@ -47,7 +47,7 @@ static void must(bool is_true)
 static void drop(struct watched *w)
 {
 	w->is_dropped = true;
-	channel_drop(w->stream);
+	channel_cancel(w->stream);
 }
 
 static void meddle(struct watched *w)
@@ -176,7 +176,7 @@ static void open_streams(void)
 
 	for (size_t i = 0; i < ARRAY_LEN(requests); i++)
 		open_stream(&requests[i]);
-	if (channel_say(watched[0].stream, &tail, &err) < 0)
+	if (channel_send_message(watched[0].stream, &tail, &err) < 0)
 		abort();
 }
 

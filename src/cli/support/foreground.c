@@ -161,17 +161,8 @@ static void on_writable(void *ctx)
 
 static void note(struct foreground *fg, const char *outcome)
 {
-	struct sandbox *sandbox = session_sandbox(fg->session);
-	struct history_row row = { .started_s = fg->started_s,
-		                   .duration_ms = clock_now_ms() - fg->started_ms };
-
-	if (sandbox_row(sandbox)->throw_away) /* nothing of it is to stay */
-		return;
-	(void)snprintf(row.sandbox, sizeof row.sandbox, "%s", sandbox_row(sandbox)->spec.id);
-	(void)snprintf(row.owner, sizeof row.owner, "%s", sandbox_row(sandbox)->owner);
-	(void)snprintf(row.what, sizeof row.what, "%s", fg->what);
-	(void)utf8_escape(view_of(outcome), row.outcome, sizeof row.outcome);
-	history_add(session_manager(fg->session), &row);
+	sandbox_record_run(session_sandbox(fg->session), fg->started_s,
+	                   clock_now_ms() - fg->started_ms, fg->what, outcome);
 }
 
 static void on_ended(void *ctx, const struct run_end *end)

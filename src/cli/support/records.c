@@ -11,7 +11,7 @@
 #include "sandbox/registry/registry.h"
 #include "server/confine.h"
 #include "server/owner.h"
-#include "server/stack.h"
+#include "server/runtime.h"
 #include "store/store.h"
 
 int records_open(const struct options *options, struct store **ret, int *ret_servers,
@@ -20,7 +20,7 @@ int records_open(const struct options *options, struct store **ret, int *ret_ser
 	char state[PATH_MAX], path[PATH_MAX + 32];
 
 	*ret = NULL;
-	if (stack_find_state(options, state, err) < 0)
+	if (runtime_find_state_dir(options, state, err) < 0)
 		return -1;
 	(void)owner_local();
 	if (confine_server(err) < 0)

@@ -12,7 +12,7 @@
 #include "server/doctor/doctor.h"
 #include "server/options/options.h"
 #include "server/owner.h"
-#include "server/stack.h"
+#include "server/runtime.h"
 
 enum {
 	PATIENCE_MS = 2000,
@@ -33,7 +33,7 @@ struct session {
 	const struct session_events *events;
 	void *ctx;
 	struct loop *loop;
-	struct stack *stack;
+	struct runtime *runtime;
 	struct sandbox *sandbox;
 	struct loop_timer *patience; /* with a program that was told to end */
 	struct loop_timer *again;    /* to ask for a sandbox that another one has */
@@ -57,7 +57,7 @@ static void on_ended(void *ctx)
 static void end(struct session *session)
 {
 	session->is_ending = true;
-	stack_end(session->stack, on_ended, session);
+	runtime_stop(session->runtime, on_ended, session);
 }
 
 void session_end(struct session *session, int status)
@@ -155,12 +155,12 @@ static int check_wish(const struct session *session, const struct spec *wish, st
 static int find_or_create(struct session *session, struct error *err)
 {
 	const char *name = session->wish->sandbox;
-	struct manager *manager = stack_manager(session->stack);
-	struct sandbox_wish wish = { .owner = owner_local(),
-		                     .name = name,
-		                     .throw_away = name == NULL && !session->wish->keep };
+	struct manager *manager = runtime_manager(session->runtime);
+	struct sandbox_options wish = { .owner = owner_local(),
+		                        .name = name,
+		                        .temporary = name == NULL && !session->wish->keep };
 
-	if (stack_spec(session->stack, session->options, &wish.spec, err) < 0)
+	if (runtime_default_spec(session->runtime, session->options, &wish.spec, err) < 0)
 		return -1;
 	if (name != NULL) {
 		if (sandbox_find(manager, wish.owner, name, &session->sandbox, err) == 0)
@@ -198,13 +198,13 @@ static void on_ready(void *ctx, const struct error *why)
 
 /* --- all of it --------------------------------------------------------------------------- */
 
-static int run_loop(struct session *session, struct stack_base *base, struct error *err)
+static int run_loop(struct session *session, struct runtime_base *base, struct error *err)
 {
 	struct loop_signal *signals[ARRAY_LEN(ending_signals)];
 	struct ending endings[ARRAY_LEN(ending_signals)];
 
-	if (stack_new(session->loop, base, session->options, on_ready, session, &session->stack,
-	              err) < 0)
+	if (runtime_new(session->loop, base, session->options, on_ready, session, &session->runtime,
+	                err) < 0)
 		return -1;
 	session->patience = loop_timer_new(session->loop, on_patience_over, session);
 	session->again = loop_timer_new(session->loop, get_sandbox, session);
@@ -221,7 +221,7 @@ static int run_loop(struct session *session, struct stack_base *base, struct err
 		(void)loop_signal_free(signals[i]);
 	(void)loop_timer_free(session->patience);
 	(void)loop_timer_free(session->again);
-	(void)stack_free(session->stack);
+	(void)runtime_free(session->runtime);
 	return 0;
 }
 
@@ -230,7 +230,7 @@ enum verb_result session_run(const struct session_wish *wish, const struct sessi
 {
 	const struct options *options = wish->call->options;
 	struct session session = { .wish = wish, .options = options, .events = events, .ctx = ctx };
-	struct stack_base base;
+	struct runtime_base base;
 	int r;
 
 	log_set_level(options->log_level);
@@ -238,7 +238,7 @@ enum verb_result session_run(const struct session_wish *wish, const struct sessi
 	(void)owner_local();
 	if (doctor_require(options, DOCTOR_ENGINE_NEXT, err) < 0)
 		return err->kind == ERR_INVALID ? VERB_MISUSED : VERB_FAILED;
-	if (stack_prepare(options, &base, err) < 0 || confine_server(err) < 0 ||
+	if (runtime_prepare(options, &base, err) < 0 || confine_server(err) < 0 ||
 	    loop_new(&session.loop, err) < 0)
 		return VERB_FAILED;
 	r = run_loop(&session, &base, err);
@@ -264,7 +264,7 @@ struct loop *session_loop(struct session *session)
 
 struct manager *session_manager(struct session *session)
 {
-	return stack_manager(session->stack);
+	return runtime_manager(session->runtime);
 }
 
 struct sandbox *session_sandbox(struct session *session)

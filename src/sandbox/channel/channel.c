@@ -64,7 +64,7 @@ static void fail_broken(struct channel *channel, struct error *err)
 	channel_fail(channel, err);
 }
 
-bool channel_is_over(const struct channel *channel)
+bool channel_has_ended(const struct channel *channel)
 {
 	return channel->is_stopped || channel->breaking;
 }

@@ -61,7 +61,7 @@ DEFINE_CLEANUP(channel)
 void channel_fail(struct channel *channel, const struct error *why);
 
 /* It has ended or is about to; `failed` was or will be called. */
-bool channel_is_over(const struct channel *channel);
+bool channel_has_ended(const struct channel *channel);
 
 /* Opens a stream with its first message (EXEC, READ, PORT ...). Before `ready` it fails.
  * ERR_LIMIT: so many are open, or so much waits for the agent, that this has to come later. */
@@ -70,25 +70,25 @@ MUST_CHECK int channel_open(struct channel *channel, const struct wire_message *
                             struct channel_stream **ret, struct error *err);
 
 /* A further message of the opener: SIGNAL, RESIZE, DEADLINE, KEEP, TAIL. */
-MUST_CHECK int channel_say(struct channel_stream *stream, const struct wire_message *message,
-                           struct error *err);
+MUST_CHECK int channel_send_message(struct channel_stream *stream,
+                                    const struct wire_message *message, struct error *err);
 /* Sends as much as credit, queue and the turns of others allow; returns how much that was.
  * Whether less than all was taken or nothing: `writable` says when to go on. */
 size_t channel_send(struct channel_stream *stream, uint8_t channel, struct view bytes);
-void channel_end(struct channel_stream *stream, uint8_t channel);
+void channel_send_end(struct channel_stream *stream, uint8_t channel);
 /* So many bytes of what came (records too: on WIRE_OUT) are out of the way: the agent may send
  * as many again. */
 void channel_consumed(struct channel_stream *stream, uint8_t channel, size_t bytes);
 /* Lets so many bytes more be on their way than the 64 KiB there are at first. */
-void channel_widen(struct channel_stream *stream, uint8_t channel, size_t bytes);
+void channel_grow_window(struct channel_stream *stream, uint8_t channel, size_t bytes);
 
 /* Asks for the end; `done` or `failed` tells when it has come. */
 void channel_close(struct channel_stream *stream);
 /* The same, and nobody wants to hear of it any more: no further callback, the stream is gone. */
-void channel_drop(struct channel_stream *stream);
+void channel_cancel(struct channel_stream *stream);
 
 /* For streams the agent opened: it may send as soon as it has asked, up to 64 KiB. The last
- * two end the stream: no further callback. So does channel_close() there, like channel_drop();
+ * two end the stream: no further callback. So does channel_close() there, like channel_cancel();
  * `failed` comes if the agent closes the stream itself. */
 void channel_listen(struct channel_stream *stream, const struct channel_stream_events *events,
                     void *ctx);

@@ -230,13 +230,13 @@ static int check_heard(const struct channel_stream *stream, const char *name, st
 	return 0;
 }
 
-int channel_say(struct channel_stream *stream, const struct wire_message *message,
-                struct error *err)
+int channel_send_message(struct channel_stream *stream, const struct wire_message *message,
+                         struct error *err)
 {
 	const struct wire_spec *spec = wire_spec((uint8_t)message->type);
 
 	if (spec == NULL || spec->from != WIRE_FROM_OPENER || message->type == WIRE_CLOSE)
-		return error_set(err, ERR_INVALID, "%s is not said with channel_say()",
+		return error_set(err, ERR_INVALID, "%s is not said with channel_send_message()",
 		                 spec != NULL ? spec->name : "an unknown message");
 	/* There is always room for the few bytes that end or bound a program. */
 	if (check_heard(stream, spec->name, err) < 0 ||
@@ -368,7 +368,7 @@ void channel_give_turns(struct channel *channel)
 		wake_if_low(channel);
 }
 
-void channel_end(struct channel_stream *stream, uint8_t channel)
+void channel_send_end(struct channel_stream *stream, uint8_t channel)
 {
 	static const struct wire_message end = { .type = WIRE_END };
 
@@ -411,7 +411,7 @@ void channel_consumed(struct channel_stream *stream, uint8_t channel, size_t byt
 	*owed = 0;
 }
 
-void channel_widen(struct channel_stream *stream, uint8_t channel, size_t bytes)
+void channel_grow_window(struct channel_stream *stream, uint8_t channel, size_t bytes)
 {
 	uint32_t more;
 
@@ -454,7 +454,7 @@ void channel_close(struct channel_stream *stream)
 }
 
 /* What we opened is remembered until the agent has ended it: its number is still in use. */
-void channel_drop(struct channel_stream *stream)
+void channel_cancel(struct channel_stream *stream)
 {
 	stream->events = &channel_nobody;
 	channel_close(stream);

@@ -28,7 +28,7 @@ static struct files_op *op_free(struct files_op *op)
 /* fn may drop the operation it is told of, start another, or free the channel. */
 static void tell(struct files_op *op, const struct wire_done *done, const struct error *why)
 {
-	struct files_answer answer = { .bytes = buf_view(&op->got) };
+	struct files_reply answer = { .bytes = buf_view(&op->got) };
 
 	op->stream = NULL;
 	op->is_telling = true;
@@ -51,7 +51,7 @@ static void keep(struct files_op *op, struct view bytes)
 	(void)error_set(&err, ERR_LIMIT,
 	                "the answer has more than %zu bytes, which is the maximum: ask for less",
 	                op->max);
-	channel_drop(op->stream);
+	channel_cancel(op->stream);
 	tell(op, NULL, &err);
 }
 
@@ -96,7 +96,7 @@ static void on_writable(void *ctx)
 	if (op->content.len != 0)
 		return;
 	op->stores = false;
-	channel_end(op->stream, WIRE_IN);
+	channel_send_end(op->stream, WIRE_IN);
 }
 
 static const struct channel_stream_events stream_events = {
@@ -107,8 +107,8 @@ static const struct channel_stream_events stream_events = {
 	.failed = on_failed,
 };
 
-int files_ask(struct channel *channel, const struct wire_message *request, struct view content,
-              size_t max, files_fn *fn, void *ctx, struct files_op **ret, struct error *err)
+int files_start(struct channel *channel, const struct wire_message *request, struct view content,
+                size_t max, files_fn *fn, void *ctx, struct files_op **ret, struct error *err)
 {
 	struct files_op *op = mem_new(sizeof *op);
 
@@ -127,11 +127,11 @@ int files_ask(struct channel *channel, const struct wire_message *request, struc
 	return 0;
 }
 
-void files_drop(struct files_op *op)
+void files_cancel(struct files_op *op)
 {
 	if (op == NULL || op->is_telling)
 		return;
-	channel_drop(op->stream);
+	channel_cancel(op->stream);
 	(void)op_free(op);
 }
 

@@ -13,23 +13,23 @@ struct channel;
 struct error;
 struct files_op;
 
-struct files_answer {
+struct files_reply {
 	struct wire_done done;
 	struct view bytes; /* READ: what was read. LIST, TREE, FIND, GREP, STAT: records */
 };
 
 /* Exactly once, from the loop; `why` NULL: it is done. ERR_NOT_FOUND, ERR_LIMIT and ERR_INVALID
  * are told apart, and the message names the path. */
-typedef void files_fn(void *ctx, const struct files_answer *answer, const struct error *why);
+typedef void files_fn(void *ctx, const struct files_reply *answer, const struct error *why);
 
 /* READ, WRITE (of `content`, which must live until fn), STAT, LIST, TREE, FIND, GREP, MKDIR,
  * REMOVE, RENAME, REPLACE. At most `max` bytes of answer are kept: past it the operation fails
  * with ERR_LIMIT. The channel is a sandbox's (sandbox_channel()), or that of a directory of the
  * host (sandbox/host.h). */
-MUST_CHECK int files_ask(struct channel *channel, const struct wire_message *request,
-                         struct view content, size_t max, files_fn *fn, void *ctx,
-                         struct files_op **ret, struct error *err);
-void files_drop(struct files_op *op); /* fn is not called any more */
+MUST_CHECK int files_start(struct channel *channel, const struct wire_message *request,
+                           struct view content, size_t max, files_fn *fn, void *ctx,
+                           struct files_op **ret, struct error *err);
+void files_cancel(struct files_op *op); /* fn is not called any more */
 
 /* Records one by one: start with *rest = answer->bytes. False: there are no more. */
 bool files_next_entry(struct view *rest, struct wire_entry *ret);

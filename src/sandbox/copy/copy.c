@@ -38,7 +38,7 @@ struct copy {
 
 static void let_go(struct copy *copy)
 {
-	files_drop(copy->op);
+	files_cancel(copy->op);
 	copy->op = NULL;
 	transfer_drop(copy->transfer);
 	copy->transfer = NULL;
@@ -202,12 +202,12 @@ static void look(struct copy *copy, const struct copy_end *end, const char *path
 	struct channel *channel;
 	struct error err;
 
-	if (get(end, &channel, &err) < 0 ||
-	    files_ask(channel, &stat, (struct view){ 0 }, STAT_MAX, fn, copy, &copy->op, &err) < 0)
+	if (get(end, &channel, &err) < 0 || files_start(channel, &stat, (struct view){ 0 },
+	                                                STAT_MAX, fn, copy, &copy->op, &err) < 0)
 		fail(copy, end, &err);
 }
 
-static bool take_entry(const struct files_answer *answer, struct wire_entry *ret)
+static bool take_entry(const struct files_reply *answer, struct wire_entry *ret)
 {
 	struct view rest = answer->bytes;
 	bool found = files_next_entry(&rest, ret);
@@ -240,7 +240,7 @@ static int check_target(const struct copy *copy, const struct wire_entry *there,
 	return 0;
 }
 
-static void on_target(void *ctx, const struct files_answer *answer, const struct error *why);
+static void on_target(void *ctx, const struct files_reply *answer, const struct error *why);
 
 static void aim_below(struct copy *copy)
 {
@@ -267,7 +267,7 @@ static bool has_name(const struct copy *copy)
 	return name[0] != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-static void on_target(void *ctx, const struct files_answer *answer, const struct error *why)
+static void on_target(void *ctx, const struct files_reply *answer, const struct error *why)
 {
 	struct copy *copy = ctx;
 	bool is_file = copy->source.type == WIRE_FILE_REGULAR, ends_in_slash;
@@ -300,7 +300,7 @@ static void on_target(void *ctx, const struct files_answer *answer, const struct
 }
 
 /* A link whose end is not seen: it leads out, unless it leads to nothing. */
-static void on_missing(void *ctx, const struct files_answer *answer, const struct error *why)
+static void on_missing(void *ctx, const struct files_reply *answer, const struct error *why)
 {
 	struct copy *copy = ctx;
 	struct wire_entry entry = { 0 };
@@ -317,7 +317,7 @@ static void on_missing(void *ctx, const struct files_answer *answer, const struc
 	fail(copy, &copy->wish.from, &err);
 }
 
-static void on_source(void *ctx, const struct files_answer *answer, const struct error *why)
+static void on_source(void *ctx, const struct files_reply *answer, const struct error *why)
 {
 	struct copy *copy = ctx;
 	struct error err;
@@ -402,8 +402,8 @@ int copy_start(const struct copy_wish *wish, const struct copy_events *events, v
 	copy->events = events;
 	copy->ctx = ctx;
 	if (get(&wish->from, &channel, err) < 0 ||
-	    files_ask(channel, &stat, (struct view){ 0 }, STAT_MAX, on_source, copy, &copy->op,
-	              err) < 0) {
+	    files_start(channel, &stat, (struct view){ 0 }, STAT_MAX, on_source, copy, &copy->op,
+	                err) < 0) {
 		release(copy);
 		return -1;
 	}

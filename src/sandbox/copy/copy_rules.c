@@ -44,7 +44,7 @@ struct copy_rules *copy_rules_free(struct copy_rules *rules)
 {
 	if (rules == NULL)
 		return NULL;
-	files_drop(rules->op);
+	files_cancel(rules->op);
 	rules->op = NULL;
 	rules->is_freed = true;
 	if (!rules->is_busy)
@@ -64,7 +64,7 @@ static int ask(struct copy_rules *rules, const struct wire_message *request, siz
 
 	if (channel == NULL)
 		return error_set(err, ERR_SYSTEM, "it ended while something was copied");
-	return files_ask(channel, request, (struct view){ 0 }, max, fn, rules, &rules->op, err);
+	return files_start(channel, request, (struct view){ 0 }, max, fn, rules, &rules->op, err);
 }
 
 /* --- one after the other ------------------------------------------------------------------- */
@@ -107,7 +107,7 @@ static void go_on(struct copy_rules *rules, int r, struct error *err)
 }
 
 /* One that is gone or cannot be read says nothing, as with git. */
-static void on_read(void *ctx, const struct files_answer *answer, const struct error *why)
+static void on_read(void *ctx, const struct files_reply *answer, const struct error *why)
 {
 	struct copy_rules *rules = ctx;
 	struct error err;
@@ -148,7 +148,7 @@ static int compare_depth(const void *a, const void *b)
 }
 
 /* The texts first: they move while there are more. */
-static int keep_directories(struct copy_rules *rules, const struct files_answer *answer,
+static int keep_directories(struct copy_rules *rules, const struct files_reply *answer,
                             struct error *err)
 {
 	struct view rest = answer->bytes, text;
@@ -178,7 +178,7 @@ static int keep_directories(struct copy_rules *rules, const struct files_answer 
 	return 0;
 }
 
-static void on_found(void *ctx, const struct files_answer *answer, const struct error *why)
+static void on_found(void *ctx, const struct files_reply *answer, const struct error *why)
 {
 	struct copy_rules *rules = ctx;
 	struct error err;

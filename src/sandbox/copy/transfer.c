@@ -37,9 +37,9 @@ struct transfer {
 static void let_go(struct transfer *transfer)
 {
 	if (transfer->from != NULL)
-		channel_drop(transfer->from);
+		channel_cancel(transfer->from);
 	if (transfer->to != NULL)
-		channel_drop(transfer->to);
+		channel_cancel(transfer->to);
 	transfer->from = transfer->to = NULL;
 }
 
@@ -103,7 +103,7 @@ static void push(struct transfer *transfer)
 	}
 	transfer->owed = 0;
 	if (transfer->has_come)
-		channel_end(transfer->to, WIRE_IN);
+		channel_send_end(transfer->to, WIRE_IN);
 	else if (owed != 0 && transfer->from != NULL)
 		channel_consumed(transfer->from, WIRE_OUT, owed);
 }
@@ -272,7 +272,7 @@ int transfer_start(const struct transfer_wish *wish, const struct transfer_event
 		release(transfer);
 		return -1;
 	}
-	channel_widen(transfer->from, WIRE_OUT, WIDER);
+	channel_grow_window(transfer->from, WIRE_OUT, WIDER);
 	*ret = transfer;
 	return 0;
 }

@@ -10,7 +10,7 @@
 #include "kernels/kernels.h"
 #include "loop/loop.h"
 #include "sandbox/interpreter/interpreter_internal.h"
-#include "sandbox/sandbox_internal.h"
+#include "sandbox/sandbox.h"
 #include "wire/table.h"
 
 enum { START_MS = 20000, OPTIONS_MAX = 12 };
@@ -173,7 +173,7 @@ int interpreter_start(struct sandbox *sandbox, const struct interpreter_wish *wi
 		argv[i + 1] = wish->program->options[i];
 	interpreter->program = wish->program;
 	interpreter->is_session = wish->is_session;
-	interpreter->loop = sandbox->manager->loop;
+	interpreter->loop = sandbox_loop(sandbox);
 	interpreter->owner = owner;
 	interpreter->owner_ctx = ctx;
 	interpreter->patience = loop_timer_new(interpreter->loop, interpreter_on_impatient,

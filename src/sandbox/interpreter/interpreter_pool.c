@@ -10,7 +10,7 @@
 #include "kernels/kernels.h"
 #include "loop/loop.h"
 #include "sandbox/interpreter/interpreter.h"
-#include "sandbox/sandbox_internal.h"
+#include "sandbox/sandbox.h"
 
 enum {
 	STAYS_MS = 300000, /* without anybody who needs it */
@@ -90,7 +90,7 @@ static int start(struct kernels *kernels, const struct kernel_program *program, 
 	spare->program = program;
 	spare->path = mem_dup(path);
 	spare->is_single = env != NULL;
-	spare->expiry = loop_timer_new(kernels->sandbox->manager->loop, on_expiry, spare);
+	spare->expiry = loop_timer_new(sandbox_loop(kernels->sandbox), on_expiry, spare);
 	if (interpreter_start(kernels->sandbox, &wish, &owner, spare, &spare->interpreter, err) <
 	    0) {
 		release(spare);
@@ -236,7 +236,7 @@ struct kernels *kernels_new(struct sandbox *sandbox)
 	list_init(&kernels->spares);
 	list_init(&kernels->sessions);
 	list_init(&kernels->turns);
-	kernels->look = loop_timer_new(sandbox->manager->loop, look, kernels);
+	kernels->look = loop_timer_new(sandbox_loop(sandbox), look, kernels);
 	return kernels;
 }
 

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "sandbox/run/sandbox_run.h"
-#include "sandbox/sandbox_internal.h"
+#include "sandbox/sandbox.h"
 
 enum {
 	SCRIPT_MAX = 64 * 1024,
@@ -161,7 +161,7 @@ struct probe *probe_new(struct sandbox *sandbox)
 	probe->sandbox = sandbox;
 	list_init(&probe->waiters);
 	buf_init(&probe->text, TEXT_MAX);
-	probe->start = loop_timer_new(sandbox->manager->loop, on_start, probe);
+	probe->start = loop_timer_new(sandbox_loop(sandbox), on_start, probe);
 	return probe;
 }
 

@@ -11,7 +11,7 @@
 #include "loop/loop.h"
 #include "sandbox/interpreter/interpreter.h"
 #include "sandbox/interpreter/interpreter_pool.h"
-#include "sandbox/sandbox_internal.h"
+#include "sandbox/sandbox.h"
 
 /* One in which no cell has begun had nothing to lose; what was lost before still is. */
 static bool lost(struct session *session, const char *why)
@@ -156,7 +156,7 @@ static struct session *make(struct kernels *kernels, const char *name,
 	(void)snprintf(session->name, sizeof session->name, "%s", name);
 	(void)snprintf(session->language, sizeof session->language, "%s", language->name);
 	list_init(&session->queue);
-	session->turn = loop_timer_new(kernels->sandbox->manager->loop, on_turn, session);
+	session->turn = loop_timer_new(sandbox_loop(kernels->sandbox), on_turn, session);
 	list_add(&kernels->sessions, &session->node);
 	return session;
 }

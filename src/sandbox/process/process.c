@@ -7,7 +7,7 @@
 #include "base/text/utf8.h"
 #include "loop/loop.h"
 #include "sandbox/process/process_internal.h"
-#include "sandbox/sandbox_internal.h"
+#include "sandbox/sandbox.h"
 
 /* --- who watches ------------------------------------------------------------------------------ */
 

@@ -165,3 +165,17 @@ void process_each_session(struct sandbox *sandbox,
                           void (*each)(void *ctx, const char *name, const char *language,
                                        bool is_busy),
                           void *ctx);
+
+/* --- all processes of a sandbox: for the sandbox itself --- */
+
+struct processes;
+
+struct processes *processes_new(struct sandbox *sandbox);
+/* The sandbox has ended: fails every process with *why, and ends every session. The sandbox calls
+ * this before it frees its channel, because runs still refer to the channel's streams. */
+void processes_down(struct processes *processes, const struct error *why);
+/* Whether a later call may still ask for the output of a detached process or for the reason why a
+ * session was lost: the sandbox stays in memory for as long. */
+bool processes_worth_keeping(const struct processes *processes);
+/* Frees all processes without any callback. */
+void processes_free(struct processes *processes);

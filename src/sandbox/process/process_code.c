@@ -11,7 +11,7 @@
 #include "sandbox/channel/channel.h"
 #include "sandbox/channel/files.h"
 #include "sandbox/process/process_internal.h"
-#include "sandbox/sandbox_internal.h"
+#include "sandbox/sandbox.h"
 
 enum { CODE_PERM = 0644, FILLED_MAX = 512 };
 
@@ -164,7 +164,7 @@ static const struct run_events compile_events = { .output = on_output,
 	                                          .ended = on_compiled,
 	                                          .failed = on_failed };
 
-static void on_saved(void *ctx, const struct files_answer *answer, const struct error *why)
+static void on_saved(void *ctx, const struct files_reply *answer, const struct error *why)
 {
 	struct process *process = ctx;
 	struct error err;
@@ -215,8 +215,8 @@ static void save(struct process *process)
 		                             .path = view_of(path) };
 	if (channel == NULL)
 		(void)error_set(&err, ERR_SYSTEM, "the sandbox ended");
-	else if (files_ask(channel, &request, process->wish.code, 0, on_saved, process,
-	                   &process->op, &err) == 0)
+	else if (files_start(channel, &request, process->wish.code, 0, on_saved, process,
+	                     &process->op, &err) == 0)
 		return;
 	process_fail(process, &err);
 }

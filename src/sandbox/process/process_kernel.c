@@ -14,7 +14,7 @@
 #include "sandbox/interpreter/interpreter.h"
 #include "sandbox/interpreter/kernel_wire.h"
 #include "sandbox/process/process_internal.h"
-#include "sandbox/sandbox_internal.h"
+#include "sandbox/sandbox.h"
 
 /* --- what the interpreter tells --------------------------------------------------------------- */
 
@@ -154,7 +154,7 @@ static struct kernel_run make_run(struct process *process, char *name, size_t si
 {
 	static const char *const none[] = { NULL };
 	const struct process_options *wish = &process->wish;
-	const struct process_limits *limits = &process->processes->sandbox->manager->config.process;
+	const struct process_limits *limits = sandbox_process_limits(process->processes->sandbox);
 	bool is_one_more = is_of_session(process);
 
 	if (is_one_more)

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "sandbox/process/process_internal.h"
-#include "sandbox/sandbox_internal.h"
+#include "sandbox/sandbox.h"
 #include "sandbox/waiters.h"
 
 static struct process *process_of(struct list *node)
@@ -52,7 +52,7 @@ void processes_down(struct processes *processes, const struct error *why)
 	char text[240] = "the sandbox was put to sleep";
 	struct error err;
 
-	if (sandbox->resetting || sandbox->row.spec.fresh)
+	if (sandbox_is_resetting(sandbox))
 		(void)snprintf(text, sizeof text, "the sandbox was reset");
 	else if (reason[0] != '\0')
 		(void)snprintf(text, sizeof text, "the sandbox ended: %s", reason);
@@ -107,7 +107,7 @@ void processes_free(struct processes *processes)
 /* One somebody waits for is looked at first; so is the one that has just ended. */
 void process_forget_oldest(struct processes *processes, const struct process *newest)
 {
-	unsigned kept = processes->sandbox->manager->config.process.kept;
+	unsigned kept = sandbox_process_limits(processes->sandbox)->kept;
 	struct process *oldest = NULL;
 	unsigned count = 0;
 
@@ -134,7 +134,7 @@ int process_find(struct sandbox *sandbox, const char *id, struct process **ret, 
 	struct error full;
 
 	names[0] = '\0';
-	LIST_EACH (node, &sandbox->processes->all) {
+	LIST_EACH (node, &sandbox_processes(sandbox)->all) {
 		struct process *process = process_of(node);
 
 		if (strcmp(process->id, id) == 0) {
@@ -150,7 +150,8 @@ int process_find(struct sandbox *sandbox, const char *id, struct process **ret, 
 void process_each(struct sandbox *sandbox, void (*each)(void *ctx, struct process *process),
                   void *ctx)
 {
-	for (struct list *node = sandbox->processes->all.next; node != &sandbox->processes->all;) {
+	for (struct list *node = sandbox_processes(sandbox)->all.next;
+	     node != &sandbox_processes(sandbox)->all;) {
 		struct list *next = node->next;
 
 		each(ctx, process_of(node));
@@ -162,7 +163,7 @@ size_t process_count_running(struct sandbox *sandbox)
 {
 	size_t count = 0;
 
-	LIST_EACH (node, &sandbox->processes->all)
+	LIST_EACH (node, &sandbox_processes(sandbox)->all)
 		if (!process_is_over(process_of(node)))
 			count++;
 	return count;
@@ -173,17 +174,17 @@ void process_each_session(struct sandbox *sandbox,
                                        bool is_busy),
                           void *ctx)
 {
-	sessions_each(sandbox->processes->kernels, each, ctx);
+	sessions_each(sandbox_processes(sandbox)->kernels, each, ctx);
 }
 
 void process_probe_languages(struct sandbox *sandbox, bool with_versions,
                              void (*fn)(void *ctx, const struct error *why), void *ctx)
 {
-	struct probe *probe = sandbox->processes->probe;
+	struct probe *probe = sandbox_processes(sandbox)->probe;
 	struct probe_waiter *waiter;
 
 	if (probe_found(probe)->known && (!with_versions || probe_has_versions(probe))) {
-		waiters_tell_one(sandbox->manager->loop, fn, ctx, NULL);
+		waiters_notify_one(sandbox_loop(sandbox), fn, ctx, NULL);
 		return;
 	}
 	waiter = mem_new(sizeof *waiter);
@@ -195,5 +196,5 @@ void process_probe_languages(struct sandbox *sandbox, bool with_versions,
 
 const struct language_found *process_languages(struct sandbox *sandbox)
 {
-	return probe_found(sandbox->processes->probe);
+	return probe_found(sandbox_processes(sandbox)->probe);
 }

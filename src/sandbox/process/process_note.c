@@ -2,10 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/utf8.h"
 #include "sandbox/process/process_internal.h"
 #include "sandbox/registry/history.h"
-#include "sandbox/sandbox_internal.h"
+#include "sandbox/sandbox.h"
 
 static void tell_outcome(const struct process *process, char *out, size_t size)
 {
@@ -25,19 +24,9 @@ static void tell_outcome(const struct process *process, char *out, size_t size)
 
 void process_note_end(const struct process *process)
 {
-	const struct sandbox *sandbox = process->processes->sandbox;
-	struct manager *manager = sandbox->manager;
-	struct history_row row = { .started_s = process->started_s,
-		                   .duration_ms = process->ended_ms - process->started_ms };
 	char outcome[HISTORY_OUTCOME_MAX];
 
-	memcpy(row.sandbox, sandbox->row.spec.id, sizeof row.sandbox);
-	memcpy(row.owner, sandbox->row.owner, sizeof row.owner);
-	(void)utf8_escape(view_of(process->label), row.what, sizeof row.what);
 	tell_outcome(process, outcome, sizeof outcome);
-	(void)utf8_escape(view_of(outcome), row.outcome, sizeof row.outcome);
-	if (!sandbox->row.throw_away) /* nothing of it is to stay */
-		history_add(manager, &row);
-	if (manager->config.ran != NULL)
-		manager->config.ran(manager->config.ran_ctx, &sandbox->row);
+	sandbox_record_run(process->processes->sandbox, process->started_s,
+	                   process->ended_ms - process->started_ms, process->label, outcome);
 }

@@ -10,7 +10,7 @@
 #include "sandbox/channel/files.h"
 #include "sandbox/interpreter/interpreter.h"
 #include "sandbox/process/process_internal.h"
-#include "sandbox/sandbox_internal.h"
+#include "sandbox/sandbox.h"
 
 #define OUTPUT_DIR SPEC_WORKSPACE "/.belljar/output"
 
@@ -52,7 +52,7 @@ const char *process_file_path(const struct process *process, bool is_stderr, cha
 static void begin_file(struct process_sink *sink)
 {
 	struct sandbox *sandbox = sink->process->processes->sandbox;
-	uint64_t max = sandbox->manager->config.process.file_max;
+	uint64_t max = sandbox_process_limits(sandbox)->file_max;
 	char path[128];
 
 	if (max == 0)
@@ -101,7 +101,7 @@ static void become_over(struct process *process, enum process_phase phase)
 void process_let_go(struct process *process)
 {
 	if (process->op != NULL)
-		files_drop(process->op);
+		files_cancel(process->op);
 	process->op = NULL;
 	list_remove(&process->languages.node);
 	list_remove(&process->turn.node);

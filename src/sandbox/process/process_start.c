@@ -10,7 +10,7 @@
 #include "loop/loop.h"
 #include "sandbox/channel/files.h"
 #include "sandbox/process/process_internal.h"
-#include "sandbox/sandbox_internal.h"
+#include "sandbox/sandbox.h"
 
 enum { FILE_PERM = 0644 };
 
@@ -105,7 +105,7 @@ static void label_code(struct process *process)
 
 static void write_files(struct process *process);
 
-static void on_written(void *ctx, const struct files_answer *answer, const struct error *why)
+static void on_written(void *ctx, const struct files_reply *answer, const struct error *why)
 {
 	struct process *process = ctx;
 
@@ -156,8 +156,8 @@ static void write_files(struct process *process)
 		                             .path = view_of(file->path) };
 	if (channel == NULL)
 		(void)error_set(&err, ERR_SYSTEM, "the sandbox ended");
-	else if (files_ask(channel, &request, file->content, 0, on_written, process, &process->op,
-	                   &err) == 0)
+	else if (files_start(channel, &request, file->content, 0, on_written, process, &process->op,
+	                     &err) == 0)
 		return;
 	(void)error_wrap(&err, "files: %s", file->path);
 	process_fail(process, &err);
@@ -185,11 +185,11 @@ static void on_told(void *ctx)
 
 static struct process *make(struct sandbox *sandbox, const struct process_options *wish)
 {
-	const struct process_limits *limits = &sandbox->manager->config.process;
-	struct loop *loop = sandbox->manager->loop;
+	const struct process_limits *limits = sandbox_process_limits(sandbox);
+	struct loop *loop = sandbox_loop(sandbox);
 	struct process *process = mem_new(sizeof *process);
 
-	process->processes = sandbox->processes;
+	process->processes = sandbox_processes(sandbox);
 	process->tell = loop_timer_new(loop, on_told, process);
 	process->clock = loop_timer_new(loop, process_on_clock, process);
 	process->started_ms = clock_now_ms();
@@ -212,7 +212,7 @@ static struct process *make(struct sandbox *sandbox, const struct process_option
 static int check(const struct sandbox *sandbox, const struct process_options *wish,
                  struct error *err)
 {
-	if (sandbox->phase != PHASE_READY)
+	if (sandbox_channel(sandbox) == NULL)
 		return error_set(err, ERR_INVALID, "the sandbox is not awake");
 	if ((wish->argv == NULL) == (wish->language == NULL) ||
 	    (wish->argv != NULL && wish->argv[0] == NULL))

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "sandbox/channel/channel.h"
-#include "sandbox/sandbox_internal.h"
+#include "sandbox/sandbox.h"
 
 enum { STALLED_MS = 5000, CLOSING_MS = 20000, FILE_PERM = 0644 };
 
@@ -67,7 +67,7 @@ static void become_over(struct spill *spill)
 	size_t forgotten = spill->len;
 
 	if (spill->stream != NULL)
-		channel_drop(spill->stream);
+		channel_cancel(spill->stream);
 	spill->stream = NULL;
 	spill->is_over = true;
 	spill->len = 0;
@@ -112,7 +112,7 @@ static size_t send(struct spill *spill, struct view bytes)
 static void close_file(struct spill *spill)
 {
 	if (spill->stream != NULL && spill->is_writing)
-		channel_end(spill->stream, WIRE_IN);
+		channel_send_end(spill->stream, WIRE_IN);
 	loop_timer_start(spill->stalled, CLOSING_MS);
 }
 
@@ -239,8 +239,8 @@ struct spill *spill_new(struct sandbox *sandbox, const char *path, uint64_t max,
 	*spill = (struct spill){
 		.sandbox = sandbox, .events = events, .ctx = ctx, .path = mem_dup(path), .left = max
 	};
-	spill->stalled = loop_timer_new(sandbox->manager->loop, on_stalled, spill);
-	spill->end = loop_timer_new(sandbox->manager->loop, on_end, spill);
+	spill->stalled = loop_timer_new(sandbox_loop(sandbox), on_stalled, spill);
+	spill->end = loop_timer_new(sandbox_loop(sandbox), on_end, spill);
 	keep(spill, first);
 	keep(spill, second);
 	spill->unowed = spill->len;
@@ -290,7 +290,7 @@ void spill_stop(struct spill *spill)
 		(void)snprintf(spill->note, sizeof spill->note,
 		               "it was ended before all of it was written to the file");
 	if (spill->stream != NULL)
-		channel_drop(spill->stream);
+		channel_cancel(spill->stream);
 	spill->stream = NULL;
 	spill->is_over = true;
 	spill->len = 0;
@@ -302,7 +302,7 @@ void spill_free(struct spill *spill)
 	if (spill == NULL)
 		return;
 	if (spill->stream != NULL)
-		channel_drop(spill->stream);
+		channel_cancel(spill->stream);
 	(void)loop_timer_free(spill->stalled);
 	(void)loop_timer_free(spill->end);
 	free(spill->waiting);

@@ -3,17 +3,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "sandbox/manager_internal.h"
 #include "store/store.h"
 
 enum { WAITING_MAX = 64, LATE_MS = 500, KEPT = 20000 };
 
 /* Rows are cheap to write together and dear one by one. */
 struct history {
-	struct manager *manager;
+	struct store *store;
 	struct loop_timer *timer;
 	size_t count;
 	struct history_row rows[WAITING_MAX];
@@ -50,37 +50,36 @@ static int write_all(struct store *store, const struct history *history, struct 
 static void flush(void *ctx)
 {
 	struct history *history = ctx;
-	struct store *store = history->manager->store;
 	struct error err;
 
 	if (history->count == 0)
 		return;
-	if (write_all(store, history, &err) < 0)
+	if (write_all(history->store, history, &err) < 0)
 		log_warning("what was run is not noted: %s", err.msg);
 	history->count = 0;
 }
 
-struct history *history_new(struct manager *manager)
+struct history *history_new(struct loop *loop, struct store *store)
 {
 	struct history *history = mem_new(sizeof *history);
 
-	history->manager = manager;
-	history->timer = loop_timer_new(manager->loop, flush, history);
+	history->store = store;
+	history->timer = loop_timer_new(loop, flush, history);
 	return history;
 }
 
 struct history *history_free(struct history *history)
 {
+	if (history == NULL)
+		return NULL;
 	flush(history);
 	(void)loop_timer_free(history->timer);
 	free(history);
 	return NULL;
 }
 
-void history_add(struct manager *manager, const struct history_row *row)
+void history_add(struct history *history, const struct history_row *row)
 {
-	struct history *history = manager->history;
-
 	history->rows[history->count++] = *row;
 	if (history->count == WAITING_MAX)
 		flush(history);

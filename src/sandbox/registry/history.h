@@ -12,7 +12,8 @@
 #include "sandbox/registry/registry.h"
 
 struct error;
-struct manager;
+struct history;
+struct loop;
 struct store;
 
 enum { HISTORY_WHAT_MAX = 200, HISTORY_OUTCOME_MAX = 100 };
@@ -26,7 +27,11 @@ struct history_row {
 	char outcome[HISTORY_OUTCOME_MAX + 1]; /* "exit code 0", "timed out" */
 };
 
-void history_add(struct manager *manager, const struct history_row *row);
+/* The store must outlive the history. */
+struct history *history_new(struct loop *loop, struct store *store);
+/* Writes the rows that are still in memory. NULL is accepted. */
+struct history *history_free(struct history *history);
+void history_add(struct history *history, const struct history_row *row);
 /* Newest first, at most `limit`. `sandbox`: an id; NULL: all of the owner's. each() must not use
  * the store. */
 MUST_CHECK int history_each(struct store *store, const char *owner, const char *sandbox,

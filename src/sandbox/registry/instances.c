@@ -54,7 +54,7 @@ static int try_name(int dir, const char *name)
 	return -1;
 }
 
-int instance_begin(int dir, char name[INSTANCE_LEN + 1], struct error *err)
+int instance_add(int dir, char name[INSTANCE_LEN + 1], struct error *err)
 {
 	for (int i = 0; i < TRIES; i++) {
 		char picked[INSTANCE_LEN + 1];
@@ -75,7 +75,7 @@ int instance_begin(int dir, char name[INSTANCE_LEN + 1], struct error *err)
 	return error_sys(err, "cannot make a lock file among the servers'");
 }
 
-void instance_end(int dir, const char *name)
+void instance_remove(int dir, const char *name)
 {
 	char file[FILE_NAME_MAX];
 
@@ -120,7 +120,7 @@ static void forget(int dir, const char *file)
 		(void)unlinkat(dir, file, 0);
 }
 
-void instance_forget_dead(int dir)
+void instance_remove_dead(int dir)
 {
 	AUTO_FD int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd >= 0 ? fdopendir(fd) : NULL;

@@ -12,9 +12,10 @@ struct error;
 
 /* `dir`: servers/ in the state directory. Picks a free name and holds it; returns the fd that
  * does, close-on-exec. */
-MUST_CHECK int instance_begin(int dir, char name[INSTANCE_LEN + 1], struct error *err);
-void instance_end(int dir, const char *name); /* removes the file; closing the fd is the caller's */
+MUST_CHECK int instance_add(int dir, char name[INSTANCE_LEN + 1], struct error *err);
+void instance_remove(int dir,
+                     const char *name); /* removes the file; closing the fd is the caller's */
 /* When in doubt (no descriptor left, say) it is alive: what is dead loses its sandboxes. */
 bool instance_is_alive(int dir, const char *name);
 /* Removes the files of dead ones, after everything of them has been swept. */
-void instance_forget_dead(int dir);
+void instance_remove_dead(int dir);

@@ -115,7 +115,7 @@ int registry_add(struct store *store, const struct sandbox_row *row, struct erro
 	                              " ON CONFLICT DO NOTHING",
 	               err, "ssssssiiisisiiiiib" SPEC_LIMITS(LETTER), spec->id, row->owner,
 	               row->name[0] != '\0' ? row->name : NULL, row->engine,
-	               registry_states[row->state], row->instance, (int64_t)row->throw_away,
+	               registry_states[row->state], row->instance, (int64_t)row->temporary,
 	               row->created_s, row->used_s, spec_calls_names[spec->calls],
 	               (int64_t)spec->egress, buf_text(&mounts), (int64_t)spec->gpus,
 	               (int64_t)spec->fresh, (int64_t)row->all_mounts, (int64_t)row->idle_s,
@@ -287,7 +287,7 @@ int registry_set_fresh(struct store *store, const char *id, bool fresh, struct e
 	return store_changes(store) == 1 ? 0 : no_such(id, err);
 }
 
-int registry_used(struct store *store, const char *id, int64_t now_s, struct error *err)
+int registry_touch(struct store *store, const char *id, int64_t now_s, struct error *err)
 {
 	if (store_exec(store, "UPDATE sandboxes SET used_s = ? WHERE id = ?", err, "is", now_s,
 	               id) < 0)
@@ -309,7 +309,7 @@ static bool on_known(void *ctx, struct store_row *columns)
 	return false;
 }
 
-int registry_knows(struct store *store, const char *id, bool *ret, struct error *err)
+int registry_has(struct store *store, const char *id, bool *ret, struct error *err)
 {
 	bool known = false;
 

@@ -37,7 +37,7 @@ struct sandbox_row {
 	enum sandbox_state state;
 	char instance[INSTANCE_LEN +
 	              1];          /* the server that has it awake, or makes or deletes it; "" */
-	bool throw_away;           /* goes when its server does */
+	bool temporary;            /* goes when its server does */
 	bool all_mounts;           /* sees whatever the server that wakes it offers */
 	int64_t created_s, used_s; /* wall clock */
 	uint32_t idle_s;           /* sleeps after so long without work; 0: never */
@@ -72,7 +72,8 @@ MUST_CHECK int registry_set_state(struct store *store, const char *id, enum sand
 /* Whether its files are to be made anew: see struct sandbox_row. */
 MUST_CHECK int registry_set_fresh(struct store *store, const char *id, bool fresh,
                                   struct error *err);
-MUST_CHECK int registry_used(struct store *store, const char *id, int64_t now_s, struct error *err);
+MUST_CHECK int registry_touch(struct store *store, const char *id, int64_t now_s,
+                              struct error *err);
 /* Fine if there is none. */
 MUST_CHECK int registry_remove(struct store *store, const char *id, struct error *err);
 
@@ -92,10 +93,11 @@ struct registry_sums {
 MUST_CHECK int registry_sum(struct store *store, const char *owner, struct registry_sums *ret,
                             struct error *err);
 /* Those asleep whose lifetime is over, whoever's they are; at most `max` at a time. */
-MUST_CHECK int registry_expired(struct store *store, int64_t now_s, char (*ids)[SPEC_ID_LEN + 1],
-                                size_t max, size_t *count, struct error *err);
+MUST_CHECK int registry_list_expired(struct store *store, int64_t now_s,
+                                     char (*ids)[SPEC_ID_LEN + 1], size_t max, size_t *count,
+                                     struct error *err);
 /* Like registry_find(), of any owner: for what the server does by itself. */
 MUST_CHECK int registry_get(struct store *store, const char *id, struct sandbox_row *ret,
                             struct error *err);
 /* Whether any row, of whatever owner, has this id: directories without one are swept. */
-MUST_CHECK int registry_knows(struct store *store, const char *id, bool *ret, struct error *err);
+MUST_CHECK int registry_has(struct store *store, const char *id, bool *ret, struct error *err);

@@ -150,7 +150,7 @@ static int read_columns(struct store_row *columns, struct sandbox_row *row, stru
 	    read_word(columns, &at, "state", registry_states, SANDBOX_STATE_COUNT, &state, err) <
 	            0 ||
 	    TEXT("instance", row->instance) < 0 ||
-	    read_bool(columns, &at, "throw_away", &row->throw_away, err) < 0)
+	    read_bool(columns, &at, "throw_away", &row->temporary, err) < 0)
 		return -1;
 #undef TEXT
 	row->state = (enum sandbox_state)state;

@@ -44,8 +44,8 @@ static bool on_expired(void *ctx, struct store_row *columns)
 	return true;
 }
 
-int registry_expired(struct store *store, int64_t now_s, char (*ids)[SPEC_ID_LEN + 1], size_t max,
-                     size_t *count, struct error *err)
+int registry_list_expired(struct store *store, int64_t now_s, char (*ids)[SPEC_ID_LEN + 1],
+                          size_t max, size_t *count, struct error *err)
 {
 	struct expired expired = { ids, max, 0 };
 

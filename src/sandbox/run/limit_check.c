@@ -104,7 +104,7 @@ void limit_check_finish(struct limit_check *judge, struct run_end *end, void (*f
 	judge->end = end;
 	judge->fn = fn;
 	judge->ctx = ctx;
-	sandbox_used(judge->sandbox);
+	sandbox_touch(judge->sandbox);
 	compare(judge, end);
 	if ((end->code == 0 && end->signal == 0) || channel == NULL ||
 	    channel_open(channel, &stats, &stats_events, judge, &judge->stats, &err) < 0)
@@ -114,6 +114,6 @@ void limit_check_finish(struct limit_check *judge, struct run_end *end, void (*f
 void limit_check_cancel(struct limit_check *judge)
 {
 	if (judge->stats != NULL)
-		channel_drop(judge->stats);
+		channel_cancel(judge->stats);
 	judge->stats = NULL;
 }

@@ -156,19 +156,19 @@ static void on_failed(void *ctx, enum wire_failure failure, const struct error *
 	struct channel *channel = sandbox_channel(run->sandbox);
 
 	run->stream = NULL;
-	if (failure == WIRE_FAILED_LOST && channel != NULL && !channel_is_over(channel) &&
+	if (failure == WIRE_FAILED_LOST && channel != NULL && !channel_has_ended(channel) &&
 	    is_overdue(run)) {
 		run->end.timed_out = true;
 		run->end.signal = SIGKILL;
 		finish(run);
 		return;
 	}
-	if (failure != WIRE_FAILED_LOST || (channel != NULL && !channel_is_over(channel))) {
+	if (failure != WIRE_FAILED_LOST || (channel != NULL && !channel_has_ended(channel))) {
 		tell_failed(run, why);
 		return;
 	}
 	run->is_waiting = true;
-	sandbox_when_down(run->sandbox, on_down, run);
+	sandbox_notify_end(run->sandbox, on_down, run);
 }
 
 static const struct channel_stream_events stream_events = {
@@ -324,7 +324,7 @@ size_t run_write(struct run *run, struct view bytes)
 void run_end_input(struct run *run)
 {
 	if (run->stream != NULL)
-		channel_end(run->stream, WIRE_IN);
+		channel_send_end(run->stream, WIRE_IN);
 }
 
 size_t run_write_control(struct run *run, struct view bytes)
@@ -338,7 +338,7 @@ static void say(struct run *run, const struct wire_message *message)
 	struct error err;
 
 	if (run->stream != NULL)
-		(void)!channel_say(run->stream, message, &err);
+		(void)!channel_send_message(run->stream, message, &err);
 }
 
 void run_signal(struct run *run, int number)
@@ -372,7 +372,7 @@ void run_resize(struct run *run, uint16_t rows, uint16_t columns)
 void run_cancel(struct run *run)
 {
 	if (run->stream != NULL)
-		channel_drop(run->stream);
+		channel_cancel(run->stream);
 	limit_check_cancel(&run->judge);
 	run->is_dropped = true;
 	if (!run->is_waiting)

@@ -16,7 +16,7 @@
 #include "base/view.h"
 #include "server/doctor/probe.h"
 #include "server/options/options.h"
-#include "server/stack.h"
+#include "server/runtime.h"
 
 /* --- what is around us --- */
 
@@ -149,7 +149,7 @@ void probe_state_dir(const struct options *options, struct check *ret)
 	struct error err;
 	const char *name, *why;
 
-	if (stack_find_state(options, path, &err) < 0) {
+	if (runtime_find_state_dir(options, path, &err) < 0) {
 		check_set(ret, CHECK_OFF, "%s", err.msg);
 		check_fix(ret, "export HOME=/home/USER, or say --state-dir DIR");
 		return;

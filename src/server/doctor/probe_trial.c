@@ -12,7 +12,7 @@
 #include "server/doctor/probe_room.h"
 #include "server/options/options.h"
 #include "server/owner.h"
-#include "server/stack.h"
+#include "server/runtime.h"
 
 /* The first start of all makes a file system. */
 enum { TRIAL_DEADLINE_MS = 30000, RUN_DEADLINE_MS = 10000 };
@@ -23,7 +23,7 @@ struct
 try {
 	struct trial *trial;
 	struct loop *loop;
-	struct stack *stack;
+	struct runtime *runtime;
 	struct sandbox *sandbox;
 	struct run *run;
 	uint64_t since;
@@ -40,7 +40,7 @@ static void end(struct try *try, const struct error *why)
 {
 	if (why != NULL)
 		try->trial->why = *why;
-	stack_end(try->stack, on_ended, try);
+	runtime_stop(try->runtime, on_ended, try);
 }
 
 static void on_output(void *ctx, bool is_stderr, struct view bytes)
@@ -93,20 +93,20 @@ static void on_ready(void *ctx, const struct error *why)
 {
 	struct try *try = ctx;
 	struct trial *trial = try->trial;
-	struct sandbox_wish wish = { .owner = owner_local(), .throw_away = true };
+	struct sandbox_options wish = { .owner = owner_local(), .temporary = true };
 	struct error err;
 
 	trial->is_ready = why == NULL;
 	trial->ready_ms = (uint32_t)(clock_now_ms() - try->since);
 	if (why == NULL)
-		trial->report = *stack_report(try->stack);
+		trial->report = *runtime_report(try->runtime);
 	if (why != NULL || !trial->with_sandbox) {
 		end(try, why);
 		return;
 	}
 	try->since = clock_now_ms();
-	if (stack_spec(try->stack, trial->options, &wish.spec, &err) < 0 ||
-	    sandbox_create(stack_manager(try->stack), &wish, &try->sandbox, &err) < 0)
+	if (runtime_default_spec(try->runtime, trial->options, &wish.spec, &err) < 0 ||
+	    sandbox_create(runtime_manager(try->runtime), &wish, &try->sandbox, &err) < 0)
 		end(try, &err);
 	else
 		sandbox_wake(try->sandbox, on_awake, try);
@@ -116,21 +116,21 @@ static void try_engine(void *record)
 {
 	struct trial *trial = record;
 	struct try try = { .trial = trial, .since = clock_now_ms() };
-	struct stack_base base;
+	struct runtime_base base;
 	struct error err;
 
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)owner_local(); /* who that is cannot be asked later */
 	room_make(&room, getppid());
 	/* What it leaves in the state directory must be a server's. */
-	if (stack_prepare(trial->options, &base, &err) < 0 || confine_server(&err) < 0 ||
+	if (runtime_prepare(trial->options, &base, &err) < 0 || confine_server(&err) < 0 ||
 	    loop_new(&try.loop, &err) < 0 ||
-	    stack_new(try.loop, &base, trial->options, on_ready, &try, &try.stack, &err) < 0) {
+	    runtime_new(try.loop, &base, trial->options, on_ready, &try, &try.runtime, &err) < 0) {
 		trial->why = err;
 		return;
 	}
 	loop_run(try.loop);
-	(void)stack_free(try.stack);
+	(void)runtime_free(try.runtime);
 	(void)loop_free(try.loop);
 }
 

@@ -36,7 +36,7 @@ struct looking {
 	char path[4096]; /* with the slash in front that the URI has no room for */
 };
 
-static void on_contents(struct file_work *file, const struct files_answer *answer,
+static void on_contents(struct file_work *file, const struct files_reply *answer,
                         const struct error *why)
 {
 	struct mcp_call *call;

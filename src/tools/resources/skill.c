@@ -40,7 +40,7 @@ static void answer_prompt(struct skill_work *w, struct view text)
 	mcp_respond_messages(work_take_call(&w->file.work), skill->help, messages);
 }
 
-static void on_text(struct file_work *file, const struct files_answer *answer,
+static void on_text(struct file_work *file, const struct files_reply *answer,
                     const struct error *why)
 {
 	struct skill_work *w = container_of(file, struct skill_work, file);

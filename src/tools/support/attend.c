@@ -170,7 +170,7 @@ int attend_begin(const struct attend *like, struct error *err)
 
 	if (attend_find(like->context, like->process, like->sandbox, &sandbox, &process, err) < 0)
 		return -1;
-	sandbox_used(sandbox);
+	sandbox_touch(sandbox);
 	w = mem_new(sizeof *w);
 	w->attend = *like;
 	w->told_ms = like->began_ms;

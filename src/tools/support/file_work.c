@@ -15,7 +15,7 @@
 
 enum { NEIGHBOURS = 10, SHOWN = 160, LIST_MAX = 64 * 1024 };
 
-static void on_answer(void *ctx, const struct files_answer *answer, const struct error *why)
+static void on_answer(void *ctx, const struct files_reply *answer, const struct error *why)
 {
 	struct file_work *file = ctx;
 
@@ -32,8 +32,8 @@ void file_work_ask(struct file_work *file, const struct wire_message *request, s
 
 	file->next = next;
 	asked = channel == NULL ? work_sandbox_gone(&err)
-	                        : files_ask(channel, request, content, max, on_answer, file,
-	                                    &file->op, &err);
+	                        : files_start(channel, request, content, max, on_answer, file,
+	                                      &file->op, &err);
 	if (asked < 0)
 		next(file, NULL, &err);
 }
@@ -48,7 +48,7 @@ void file_work_stat(struct file_work *file, const char *path, bool follow, file_
 	file_work_ask(file, &request, (struct view){ 0 }, 16 * 1024, next);
 }
 
-struct wire_entry file_work_entry(const struct files_answer *answer)
+struct wire_entry file_work_entry(const struct files_reply *answer)
 {
 	struct view rest = answer->bytes;
 	struct wire_entry entry = { .type = WIRE_FILE_OTHER };
@@ -62,7 +62,7 @@ void file_work_cancel(struct work *work)
 	struct file_work *file = container_of(work, struct file_work, work);
 	struct error err;
 
-	files_drop(TAKE_PTR(file->op));
+	files_cancel(TAKE_PTR(file->op));
 	(void)error_set(&err, ERR_SYSTEM, "cancelled");
 	work_fail(work, &err);
 }
@@ -71,7 +71,7 @@ void file_work_done(struct work *work)
 {
 	struct file_work *file = container_of(work, struct file_work, work);
 
-	files_drop(TAKE_PTR(file->op));
+	files_cancel(TAKE_PTR(file->op));
 	turn_end(&file->turn);
 	turns_let_go(&file->held);
 }
@@ -115,7 +115,7 @@ void file_work_fail(struct file_work *file, enum error_kind kind, const char *fm
 
 /* --- what is wrong -------------------------------------------------------------------- */
 
-static void on_neighbours(struct file_work *file, const struct files_answer *answer,
+static void on_neighbours(struct file_work *file, const struct files_reply *answer,
                           const struct error *why)
 {
 	struct view rest = answer != NULL ? answer->bytes : (struct view){ 0 };
@@ -157,7 +157,7 @@ static void ask_neighbours(struct file_work *file)
 	file_work_ask(file, &request, (struct view){ 0 }, LIST_MAX, on_neighbours);
 }
 
-static void on_kind(struct file_work *file, const struct files_answer *answer,
+static void on_kind(struct file_work *file, const struct files_reply *answer,
                     const struct error *why)
 {
 	char shown[SHOWN];

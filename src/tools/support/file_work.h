@@ -13,7 +13,7 @@ struct buf;
 struct file_work;
 
 /* `why` NULL: it is answered; bytes are there until this returns. */
-typedef void file_work_fn(struct file_work *file, const struct files_answer *answer,
+typedef void file_work_fn(struct file_work *file, const struct files_reply *answer,
                           const struct error *why);
 
 struct file_work {
@@ -46,7 +46,7 @@ void file_work_ask(struct file_work *file, const struct wire_message *request, s
 /* The simplest and most frequent question. */
 void file_work_stat(struct file_work *file, const char *path, bool follow, file_work_fn *next);
 /* The one record of its answer. */
-struct wire_entry file_work_entry(const struct files_answer *answer);
+struct wire_entry file_work_entry(const struct files_reply *answer);
 
 /* Ends the call: what went wrong with `path`, in words that say what to do. A missing file costs
  * one more question, for what is there instead. */

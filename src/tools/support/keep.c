@@ -13,7 +13,7 @@
 
 static void step(struct keep *keep);
 
-static void on_written(void *ctx, const struct files_answer *answer, const struct error *why)
+static void on_written(void *ctx, const struct files_reply *answer, const struct error *why)
 {
 	struct keep *keep = ctx;
 	bool is_stderr = !keep->wanted[0];
@@ -49,8 +49,8 @@ static bool write_file(struct keep *keep, bool is_stderr)
 		                             .perm = 0644,
 		                             .max = len,
 		                             .path = view_of(path) };
-	return files_ask(channel, &request, (struct view){ keep->bytes, len }, 0, on_written, keep,
-	                 &keep->op, &err) == 0;
+	return files_start(channel, &request, (struct view){ keep->bytes, len }, 0, on_written,
+	                   keep, &keep->op, &err) == 0;
 }
 
 static void step(struct keep *keep)
@@ -91,7 +91,7 @@ void keep_name(const struct keep *keep, struct run_result *result)
 void keep_done(struct keep *keep)
 {
 	if (keep->op != NULL)
-		files_drop(keep->op);
+		files_cancel(keep->op);
 	keep->op = NULL;
 	free(keep->bytes);
 	keep->bytes = NULL;

@@ -75,7 +75,7 @@ static bool was_there(const struct process_state *state, size_t at)
 	return false;
 }
 
-static void on_read(void *ctx, const struct files_answer *answer, const struct error *why)
+static void on_read(void *ctx, const struct files_reply *answer, const struct error *why)
 {
 	struct pictures *p = ctx;
 	struct process_state state;
@@ -114,8 +114,8 @@ static bool ask(struct pictures *p, const struct process_display *shown)
 		                                  .path = view_of(shown->path) } };
 	struct error err;
 
-	if (channel != NULL && files_ask(channel, &request, (struct view){ 0 }, (size_t)max,
-	                                 on_read, p, &p->op, &err) == 0)
+	if (channel != NULL && files_start(channel, &request, (struct view){ 0 }, (size_t)max,
+	                                   on_read, p, &p->op, &err) == 0)
 		return true;
 	p->unshown[p->at] = "not shown: the sandbox has ended";
 	return false;
@@ -157,7 +157,7 @@ void pictures_begin(struct pictures *p, struct sandbox *sandbox, struct process 
 void pictures_done(struct pictures *p)
 {
 	if (p->op != NULL)
-		files_drop(p->op);
+		files_cancel(p->op);
 	json_decref(p->blocks);
 	p->op = NULL;
 	p->blocks = NULL;

@@ -136,7 +136,7 @@ int run_call_start(struct run_call *run, struct process_options *wish, struct er
 	                    on_followed, run, err);
 }
 
-static void on_directory(void *ctx, const struct files_answer *answer, const struct error *why)
+static void on_directory(void *ctx, const struct files_reply *answer, const struct error *why)
 {
 	struct run_call *run = ctx;
 	struct wire_entry entry;
@@ -167,7 +167,7 @@ int run_call_start_in(struct run_call *run, const char *cwd,
 	if (cwd == NULL || channel == NULL)
 		return start(run, err);
 	run->start = start;
-	return files_ask(
+	return files_start(
 	        channel,
 	        &(struct wire_message){ .type = WIRE_STAT, .stat = { .path = view_of(cwd) } },
 	        (struct view){ 0 }, 64 * 1024, on_directory, run, &run->op, err);
@@ -194,7 +194,7 @@ void run_call_done(struct work *work)
 	struct run_call *run = run_of(work);
 
 	if (run->op != NULL)
-		files_drop(run->op);
+		files_cancel(run->op);
 	follow_end(&run->follow);
 	pictures_done(&run->pictures);
 	keep_done(&run->keep);

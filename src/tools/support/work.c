@@ -85,7 +85,7 @@ static void wake_again(void *ctx)
 
 static void wait_for_it(struct work *work, const struct error *why)
 {
-	const struct sandbox_wish wish = tools_sandbox_options(work->context);
+	const struct sandbox_options wish = tools_sandbox_options(work->context);
 	struct sandbox *other;
 	struct error err;
 
@@ -100,7 +100,7 @@ static void wait_for_it(struct work *work, const struct error *why)
 		return;
 	}
 	work->is_default = false;
-	if (sandbox_default(work->context->manager, &wish, true, &other, &err) < 0) {
+	if (sandbox_get_default(work->context->manager, &wish, true, &other, &err) < 0) {
 		work_fail(work, &err);
 		return;
 	}
@@ -143,12 +143,12 @@ static void on_cancel(struct mcp_call *call, void *ctx)
 		work->calls->cancel(work);
 }
 
-struct sandbox_wish tools_sandbox_options(const struct tools_context *context)
+struct sandbox_options tools_sandbox_options(const struct tools_context *context)
 {
-	return (struct sandbox_wish){ .owner = context->owner,
-		                      .spec = context->spec,
-		                      .idle_s = context->idle_s,
-		                      .lifetime_s = context->lifetime_s };
+	return (struct sandbox_options){ .owner = context->owner,
+		                         .spec = context->spec,
+		                         .idle_s = context->idle_s,
+		                         .lifetime_s = context->lifetime_s };
 }
 
 int tools_check_manager(const struct tools_context *context, struct error *err)
@@ -163,13 +163,13 @@ int tools_check_manager(const struct tools_context *context, struct error *err)
 int tools_find_sandbox(const struct tools_context *context, const char *name, struct sandbox **ret,
                        struct error *err)
 {
-	const struct sandbox_wish wish = tools_sandbox_options(context);
+	const struct sandbox_options wish = tools_sandbox_options(context);
 	char shown[80];
 
 	if (tools_check_manager(context, err) < 0)
 		return -1;
 	if (name == NULL)
-		return sandbox_default(context->manager, &wish, false, ret, err);
+		return sandbox_get_default(context->manager, &wish, false, ret, err);
 	if (sandbox_find(context->manager, context->owner, name, ret, err) == 0)
 		return 0;
 	if (err->kind != ERR_NOT_FOUND)

@@ -58,8 +58,8 @@ MUST_CHECK int tools_check_manager(const struct tools_context *context, struct e
 MUST_CHECK int tools_find_sandbox(const struct tools_context *context, const char *name,
                                   struct sandbox **ret, struct error *err);
 /* What a sandbox is made with, unless its maker says otherwise. */
-struct sandbox_wish;
-struct sandbox_wish tools_sandbox_options(const struct tools_context *context);
+struct sandbox_options;
+struct sandbox_options tools_sandbox_options(const struct tools_context *context);
 
 /* The parameter every such tool has, for its table. */
 #define WORK_PARAM_SANDBOX(type_, member_)                                                         \

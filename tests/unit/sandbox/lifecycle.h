@@ -163,7 +163,7 @@ static inline int begin(void **state)
 	struct manager_config config = { .instance = "0123456789abcdef",
 		                         .servers = AT_FDCWD,
 		                         .engine = &world.fake.engine };
-	struct sandbox_wish wish = { .owner = "me", .name = "it", .spec = spec_default() };
+	struct sandbox_options wish = { .owner = "me", .name = "it", .spec = spec_default() };
 	struct error err;
 
 	world = (struct world){ .path = "/tmp/belljar-lifecycle-XXXXXX" };

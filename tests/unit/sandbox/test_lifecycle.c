@@ -106,7 +106,7 @@ static void the_end_waits_for_all_and_is_told_once(void **state)
 	struct world *w = *state;
 	unsigned times = 0;
 
-	manager_end(w->manager, on_ended, &times);
+	manager_stop(w->manager, on_ended, &times);
 	turn(w);
 	assert_int_equal(times, 0);
 	gone(w, ENGINE_ENDED);
@@ -120,13 +120,13 @@ static void the_end_is_told_to_all_who_asked(void **state)
 	struct world *w = *state;
 	unsigned first = 0, second = 0, late = 0;
 
-	manager_end(w->manager, on_ended, &first);
-	manager_end(w->manager, on_ended, &second);
+	manager_stop(w->manager, on_ended, &first);
+	manager_stop(w->manager, on_ended, &second);
 	gone(w, ENGINE_ENDED);
 	erased(w);
 	assert_int_equal(first, 1);
 	assert_int_equal(second, 1);
-	manager_end(w->manager, on_ended, &late);
+	manager_stop(w->manager, on_ended, &late);
 	turn(w);
 	assert_int_equal(late, 1);
 	assert_int_equal(first, 1);
@@ -135,13 +135,13 @@ static void the_end_is_told_to_all_who_asked(void **state)
 static void after_the_end_nothing_begins(void **state)
 {
 	struct world *w = *state;
-	struct sandbox_wish wish = { .owner = "me", .name = "new", .spec = spec_default() };
+	struct sandbox_options wish = { .owner = "me", .name = "new", .spec = spec_default() };
 	struct sandbox *old = old_one(w), *made;
 	struct heard woken = { 0 }, again = { 0 };
 	unsigned times = 0;
 	struct error err;
 
-	manager_end(w->manager, on_ended, &times);
+	manager_stop(w->manager, on_ended, &times);
 	CHECK_ERROR(sandbox_create(w->manager, &wish, &made, &err), err, ERR_INVALID, ENDS);
 	sandbox_wake(old, hear, &woken);
 	sandbox_wake(w->sandbox, hear, &again); /* which is ending */
@@ -161,7 +161,7 @@ static void what_is_erased_before_it_is_gone_is_heard_no_more(void **state)
 	struct error err;
 
 	sandbox_wake(w->sandbox, hear, &ready);
-	sandbox_when_down(w->sandbox, hear, &down);
+	sandbox_notify_end(w->sandbox, hear, &down);
 	sandbox_sleep(w->sandbox, hear, &asleep);
 	sandbox_delete(w->sandbox, hear, &deleted);
 	(void)error_set(&err, ERR_INVALID, "it is awake");
@@ -180,7 +180,7 @@ static void who_waits_hears_it_when_all_is_freed(void **state)
 	struct heard ready = { 0 }, down = { 0 }, asleep = { 0 }, deleted = { 0 };
 
 	sandbox_wake(w->sandbox, hear, &ready);
-	sandbox_when_down(w->sandbox, hear, &down);
+	sandbox_notify_end(w->sandbox, hear, &down);
 	sandbox_sleep(w->sandbox, hear, &asleep);
 	sandbox_delete(w->sandbox, hear, &deleted);
 	w->manager = manager_free(w->manager);
@@ -198,7 +198,7 @@ static void nothing_is_told_of_a_manager_that_was_freed(void **state)
 	sandbox_delete(w->sandbox, NULL, NULL);
 	gone(w, ENGINE_ENDED);
 	erased(w);
-	manager_end(w->manager, on_ended, &times);
+	manager_stop(w->manager, on_ended, &times);
 	w->manager = manager_free(w->manager); /* before the loop had its turn */
 	turn(w);
 	assert_int_equal(times, 0);
@@ -208,7 +208,7 @@ static void two_owners_never_share_a_name_cut_short(void **state)
 {
 	struct world *w = *state;
 	char owner[OWNER_MAX + 2];
-	struct sandbox_wish wish = { .owner = owner, .spec = spec_default() };
+	struct sandbox_options wish = { .owner = owner, .spec = spec_default() };
 	struct sandbox *made;
 	struct error err;
 

@@ -87,8 +87,8 @@ static void one_that_cannot_be_written_as_awake_is_not_made(void **state)
 static void a_throw_away_is_awake_while_it_runs(void **state)
 {
 	struct world *w = *state;
-	struct sandbox_wish wish = {
-		.owner = "me", .name = "short", .spec = spec_default(), .throw_away = true
+	struct sandbox_options wish = {
+		.owner = "me", .name = "short", .spec = spec_default(), .temporary = true
 	};
 	struct sandbox *made;
 	struct error err;

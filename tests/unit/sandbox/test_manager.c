@@ -2,7 +2,7 @@
 #include "sandbox/registry/instances.h"
 #include "unit/sandbox/lifecycle.h"
 
-static struct sandbox *make(struct world *w, const struct sandbox_wish *wish)
+static struct sandbox *make(struct world *w, const struct sandbox_options *wish)
 {
 	struct sandbox *sandbox;
 	struct error err;
@@ -139,7 +139,7 @@ static void one_deleted_during_its_reset_goes(void **state)
 static void one_that_is_idle_sleeps(void **state)
 {
 	struct world *w = *state;
-	const struct sandbox_wish wish = {
+	const struct sandbox_options wish = {
 		.owner = "me", .name = "lazy", .spec = spec_default(), .idle_s = 1
 	};
 	struct sandbox *lazy = make(w, &wish);
@@ -178,7 +178,7 @@ static void one_whose_lifetime_is_over_is_deleted(void **state)
 	for (int i = 0; i < 100 && w->fake.erased == NULL; i++)
 		run_for(w, 100);
 	erased(w);
-	CHECK_OK(registry_knows(store, row.spec.id, &known, &err), err);
+	CHECK_OK(registry_has(store, row.spec.id, &known, &err), err);
 	assert_false(known);
 	assert_true(exists(w)); /* which has no lifetime */
 }
@@ -205,7 +205,7 @@ static void one_that_is_held_stays_in_memory_when_it_is_deleted(void **state)
 static void an_owner_has_so_many_sandboxes_and_so_much_disk(void **state)
 {
 	struct world *w = *state;
-	struct sandbox_wish wish = { .owner = "me", .spec = spec_default() };
+	struct sandbox_options wish = { .owner = "me", .spec = spec_default() };
 	struct sandbox *sandbox;
 	struct error err;
 
@@ -227,7 +227,7 @@ static void an_owner_has_so_many_sandboxes_and_so_much_disk(void **state)
 static void memory_is_made_by_putting_the_idlest_to_sleep(void **state)
 {
 	struct world *w = *state;
-	struct sandbox_wish wish = { .owner = "me", .spec = spec_default() };
+	struct sandbox_options wish = { .owner = "me", .spec = spec_default() };
 	struct sandbox *old, *made;
 	struct error err;
 	int agent;
@@ -252,23 +252,23 @@ static void memory_is_made_by_putting_the_idlest_to_sleep(void **state)
 static void the_default_one_is_made_once(void **state)
 {
 	struct world *w = *state;
-	const struct sandbox_wish wish = { .owner = "me", .spec = spec_default() };
-	const struct sandbox_wish other = { .owner = "another", .spec = spec_default() };
+	const struct sandbox_options wish = { .owner = "me", .spec = spec_default() };
+	const struct sandbox_options other = { .owner = "another", .spec = spec_default() };
 	struct sandbox *first, *second, *third;
 	struct error err;
 
-	CHECK_OK(sandbox_default(w->manager, &wish, false, &first, &err), err);
-	CHECK_OK(sandbox_default(w->manager, &wish, false, &second, &err), err);
+	CHECK_OK(sandbox_get_default(w->manager, &wish, false, &first, &err), err);
+	CHECK_OK(sandbox_get_default(w->manager, &wish, false, &second, &err), err);
 	assert_ptr_equal(first, second);
 	assert_string_equal(sandbox_row(first)->name, "default");
-	CHECK_OK(sandbox_default(w->manager, &other, false, &third, &err), err);
+	CHECK_OK(sandbox_get_default(w->manager, &other, false, &third, &err), err);
 	assert_ptr_not_equal(first, third);
 }
 
 static void one_that_another_server_has_is_left_to_it(void **state)
 {
 	struct world *w = *state;
-	const struct sandbox_wish wish = { .owner = "me", .spec = spec_default() };
+	const struct sandbox_options wish = { .owner = "me", .spec = spec_default() };
 	AUTO_FD int servers = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	AUTO(store) struct store *store = NULL;
 	struct sandbox_row row = { .spec = spec_default(),
@@ -279,22 +279,22 @@ static void one_that_another_server_has_is_left_to_it(void **state)
 		                   .created_s = 1000 };
 	struct sandbox *sandbox;
 	struct error err;
-	int lock = instance_begin(servers, row.instance, &err);
+	int lock = instance_add(servers, row.instance, &err);
 
 	assert_true(lock >= 0);
 	spec_new_id(row.spec.id);
 	CHECK_OK(store_open(w->database, registry_migrations, &store, &err), err);
 	CHECK_OK(registry_add(store, &row, &err), err);
 	begin_again(w, &(struct quota){ 0 }, servers);
-	CHECK_OK(sandbox_default(w->manager, &wish, false, &sandbox, &err), err);
+	CHECK_OK(sandbox_get_default(w->manager, &wish, false, &sandbox, &err), err);
 	assert_string_equal(sandbox_row(sandbox)->name, "default"); /* it may be free soon */
-	CHECK_OK(sandbox_default(w->manager, &wish, true, &sandbox, &err), err);
+	CHECK_OK(sandbox_get_default(w->manager, &wish, true, &sandbox, &err), err);
 	assert_string_equal(sandbox_row(sandbox)->name, "default-2");
-	CHECK_OK(sandbox_default(w->manager, &wish, false, &sandbox, &err), err);
+	CHECK_OK(sandbox_get_default(w->manager, &wish, false, &sandbox, &err), err);
 	assert_string_equal(sandbox_row(sandbox)->name, "default-2"); /* we have it now */
 	sandbox_delete(sandbox, NULL, NULL);
 	(void)close(lock); /* the other one died */
-	CHECK_OK(sandbox_default(w->manager, &wish, true, &sandbox, &err), err);
+	CHECK_OK(sandbox_get_default(w->manager, &wish, true, &sandbox, &err), err);
 	assert_string_equal(sandbox_row(sandbox)->name, "default");
 	sandbox_wake(sandbox, NULL, NULL);
 	assert_string_equal(w->fake.made.id, row.spec.id);
@@ -304,7 +304,7 @@ static void its_maker_says_what_its_programs_find(void **state)
 {
 	struct world *w = *state;
 	static const char env[SANDBOX_ENV_MAX] = "A=1\0B=two words\0";
-	const struct sandbox_wish wish = {
+	const struct sandbox_options wish = {
 		.owner = "me", .name = "wordy", .spec = spec_default(), .env = env
 	};
 	const char *const *found = sandbox_env(make(w, &wish));

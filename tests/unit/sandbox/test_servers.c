@@ -1,5 +1,5 @@
 /* Two servers on one database: what one has in memory is not what the other left. */
-#include "sandbox/manager_internal.h"
+#include "sandbox/internal.h"
 #include "unit/sandbox/lifecycle.h"
 
 static struct world two;
@@ -120,7 +120,7 @@ static void who_wakes_hears_that_old_files_cannot_be_removed(void **state)
 static void sleep_makes_room_only_if_that_is_enough(void **state)
 {
 	struct world *w = *state;
-	struct sandbox_wish wish = { .owner = "me", .name = "large", .spec = spec_default() };
+	struct sandbox_options wish = { .owner = "me", .name = "large", .spec = spec_default() };
 	uint64_t one = wish.spec.limits.memory;
 	struct sandbox *large;
 	struct error err;

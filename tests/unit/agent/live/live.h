@@ -58,7 +58,7 @@ static inline void live_say(struct live_stream *s, const struct wire_message *me
 {
 	struct error err;
 
-	CHECK_OK(channel_say(s->stream, message, &err), err);
+	CHECK_OK(channel_send_message(s->stream, message, &err), err);
 }
 
 static inline struct live_stream *live_wait_ms(struct live_stream *s, int ms)

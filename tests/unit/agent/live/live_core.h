@@ -241,7 +241,7 @@ static inline void live_on_writable(void *ctx)
 		s->sent += n;
 	}
 	if (s->sent == s->to_send && !s->keeps_open && !s->said_end) {
-		channel_end(s->stream, s->sends_on);
+		channel_send_end(s->stream, s->sends_on);
 		s->said_end = true;
 	}
 }

@@ -141,7 +141,7 @@ static void what_came_before_the_end_is_delivered_after_it(void **state)
 	sent = feed_until_full(s, (struct view){ bytes, SIZE });
 	assert_true(sent > WIRE_WINDOW && sent < SIZE);
 	s->to_send = sent;
-	channel_end(s->stream, WIRE_OUT);
+	channel_send_end(s->stream, WIRE_OUT);
 	net_finish(s);
 	live_run_ms(&live, 50);
 	LIVE_UNTIL(&live, net_read(&client), LIVE_MS);

@@ -146,7 +146,7 @@ static void delivers_the_last_words_of_many_terminals_at_once(void **state)
 	}
 	flood = live_start_run(&live, LIVE_RUN(.holds_back = true, .counts_only = true), "yes");
 	(void)live_started(flood);
-	channel_widen(flood->stream, WIRE_OUT, 4 * 1024 * 1024);
+	channel_grow_window(flood->stream, WIRE_OUT, 4 * 1024 * 1024);
 	live_turn(&live, 1);
 	(void)usleep(700 * 1000);
 	for (size_t i = 0; i < ARRAY_LEN(s); i++) {

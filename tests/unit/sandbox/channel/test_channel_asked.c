@@ -61,7 +61,7 @@ static void check_fetch(const struct fetch *fetch, bool is_dropped)
 	s = rig_open_stream(&rig, &fetch->request);
 	s->keeps = true;
 	if (is_dropped)
-		channel_drop(s->stream);
+		channel_cancel(s->stream);
 	if (fetch->first.len != 0)
 		agent_data(&rig, 3, WIRE_OUT, fetch->first);
 	rig_check(&rig, "");
@@ -101,7 +101,7 @@ static void ask_tail(struct rig_stream *s, uint8_t channel, uint32_t max)
 		                     .tail = { .channel = channel, .max = max } };
 	struct error err;
 
-	CHECK_OK(channel_say(s->stream, &tail, &err), err);
+	CHECK_OK(channel_send_message(s->stream, &tail, &err), err);
 }
 
 static void say_tail(struct rig *rig, uint8_t channel, size_t len)

@@ -141,13 +141,13 @@ static void lets_more_be_on_its_way_when_widened(void **state)
 	rig_greeted(&rig);
 	s = read_much(&rig);
 	(void)agent_expect(&rig, WIRE_READ, 1, 0);
-	channel_widen(s->stream, WIRE_OUT, 1024 * 1024);
+	channel_grow_window(s->stream, WIRE_OUT, 1024 * 1024);
 	assert_int_equal(agent_expect(&rig, WIRE_CREDIT, 1, 1).credit.bytes, 1024 * 1024);
-	channel_widen(s->stream, WIRE_OUT, SIZE_MAX); /* never past the maximum */
+	channel_grow_window(s->stream, WIRE_OUT, SIZE_MAX); /* never past the maximum */
 	assert_int_equal(agent_expect(&rig, WIRE_CREDIT, 1, 1).credit.bytes,
 	                 WIRE_CREDIT_MAX - 1024 * 1024 - WIRE_WINDOW);
-	channel_widen(s->stream, WIRE_OUT, 1);
-	channel_widen(s->stream, WIRE_IN, 1); /* not ours to give */
+	channel_grow_window(s->stream, WIRE_OUT, 1);
+	channel_grow_window(s->stream, WIRE_IN, 1); /* not ours to give */
 	channel_consumed(s->stream, WIRE_OUT, 0);
 	agent_expect_nothing(&rig);
 	rig_close(&rig);
@@ -259,9 +259,9 @@ static void sends_no_more_than_the_agent_allows(void **state)
 	AGENT_SAY(&rig, 1, WIRE_IN, .type = WIRE_CREDIT, .credit.bytes = 1000 * 1000);
 	(void)agent_expect(&rig, WIRE_DATA, 1, WIRE_IN);
 	assert_int_equal(s->sent, 100 * 1024);
-	channel_end(s->stream, WIRE_IN);
+	channel_send_end(s->stream, WIRE_IN);
 	(void)agent_expect(&rig, WIRE_END, 1, WIRE_IN);
-	channel_end(s->stream, WIRE_IN); /* has no effect any more */
+	channel_send_end(s->stream, WIRE_IN); /* has no effect any more */
 	assert_int_equal(channel_send(s->stream, WIRE_IN, VIEW("x")), 0);
 	assert_int_equal(channel_send(s->stream, WIRE_OUT, VIEW("x")), 0);
 	assert_int_equal(channel_send(s->stream, 77, VIEW("x")), 0);
@@ -390,7 +390,7 @@ static void has_requests_wait_for_an_agent_that_does_not_read(void **state)
 	assert_int_equal(err.kind, ERR_LIMIT);
 	assert_non_null(strstr(err.msg, "the agent is slow: "));
 	/* What ends a program gets through all the same. */
-	CHECK_OK(channel_say(
+	CHECK_OK(channel_send_message(
 	                 stream,
 	                 &(struct wire_message){ .type = WIRE_DEADLINE, .deadline = { 100, 100 } },
 	                 &err),

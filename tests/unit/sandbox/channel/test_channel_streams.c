@@ -15,13 +15,13 @@ static void tells_the_end_of_a_closed_stream_when_it_comes(void **state)
 	rig_greeted(&rig);
 	s = rig_exec(&rig);
 	(void)agent_expect(&rig, WIRE_EXEC, 1, 0);
-	CHECK_OK(channel_say(s->stream, &signal, &err), err);
+	CHECK_OK(channel_send_message(s->stream, &signal, &err), err);
 	assert_int_equal(agent_expect(&rig, WIRE_SIGNAL, 1, 0).signal.number, 15);
 	channel_close(s->stream);
 	channel_close(s->stream);
 	(void)agent_expect(&rig, WIRE_CLOSE, 1, 0);
 	agent_expect_nothing(&rig);
-	CHECK_ERROR(channel_say(s->stream, &signal, &err), err, ERR_INVALID,
+	CHECK_ERROR(channel_send_message(s->stream, &signal, &err), err, ERR_INVALID,
 	            "SIGNAL: the stream was closed");
 	agent_started(&rig, 1); /* crossed */
 	rig_check(&rig, "s1:STARTED");
@@ -38,7 +38,7 @@ static void say_late(struct rig_stream *s, const char *event)
 	struct wire_message signal = { .type = WIRE_SIGNAL, .signal.number = 15 };
 
 	if (strcmp(event, "done") == 0 || strcmp(event, "failed") == 0)
-		assert_int_equal(channel_say(s->stream, &signal, &said_late), -1);
+		assert_int_equal(channel_send_message(s->stream, &signal, &said_late), -1);
 }
 
 static void free_and_say_late(struct rig_stream *s, const char *event)
@@ -86,7 +86,7 @@ static void counts_dropped_streams_until_the_agent_has_ended_them(void **state)
 	(void)state;
 	rig_greeted(&rig);
 	for (int i = 0; i < WIRE_STREAMS_SERVER; i++)
-		channel_drop(rig_open_stream(&rig, &read)->stream);
+		channel_cancel(rig_open_stream(&rig, &read)->stream);
 	CHECK_ERROR(channel_open(rig.channel, &read, &rig_stream_events, NULL, &stream, &err), err,
 	            ERR_LIMIT, "256 things go on in this sandbox, no more may");
 	agent_data(&rig, 5, WIRE_OUT, VIEW("crossed")); /* nobody hears of it */
@@ -109,18 +109,18 @@ static void says_only_what_is_said_so(void **state)
 	(void)state;
 	rig_greeted(&rig);
 	s = rig_exec(&rig);
-	CHECK_ERROR(channel_say(s->stream, &end, &err), err, ERR_INVALID,
-	            "END is not said with channel_say()");
-	CHECK_ERROR(channel_say(s->stream, &close, &err), err, ERR_INVALID,
-	            "CLOSE is not said with channel_say()");
+	CHECK_ERROR(channel_send_message(s->stream, &end, &err), err, ERR_INVALID,
+	            "END is not said with channel_send_message()");
+	CHECK_ERROR(channel_send_message(s->stream, &close, &err), err, ERR_INVALID,
+	            "CLOSE is not said with channel_send_message()");
 	for (int i = 0; i < CHANNEL_TAILS_MAX; i++)
-		CHECK_OK(channel_say(s->stream, &tail, &err), err);
-	CHECK_ERROR(channel_say(s->stream, &tail, &err), err, ERR_LIMIT,
+		CHECK_OK(channel_send_message(s->stream, &tail, &err), err);
+	CHECK_ERROR(channel_send_message(s->stream, &tail, &err), err, ERR_LIMIT,
 	            "TAIL: 16 wait for an answer already");
 	agent_started(&rig, 1);
 	AGENT_SAY(&rig, 1, 0, .type = WIRE_TAIL_IS, .tail_is = { .channel = WIRE_OUT });
 	rig_check(&rig, "s1:STARTED s1:TAIL_IS");
-	CHECK_OK(channel_say(s->stream, &tail, &err), err);
+	CHECK_OK(channel_send_message(s->stream, &tail, &err), err);
 	rig_close(&rig);
 }
 
@@ -145,7 +145,7 @@ static void carries_a_connection_from_inside(void **state)
 	CHECK_VIEW(agent_expect(&rig, WIRE_DATA, 2, WIRE_OUT).data.bytes, "hi");
 	AGENT_SAY(&rig, 2, WIRE_IN, .type = WIRE_END);
 	rig_check(&rig, "d1:ended0");
-	channel_end(stream, WIRE_OUT);
+	channel_send_end(stream, WIRE_OUT);
 	channel_finish(stream);
 	(void)agent_expect(&rig, WIRE_END, 2, WIRE_OUT);
 	(void)agent_expect(&rig, WIRE_DONE, 2, 0);
@@ -198,7 +198,7 @@ static void refuses_connections_past_the_maximum_until_one_has_ended(void **stat
 	assert_int_equal(rig.dials, WIRE_STREAMS_AGENT);
 	channel_refuse(rig.streams[3].stream, WIRE_FAILED_DENIED, "no\n");
 	CHECK_VIEW(agent_expect(&rig, WIRE_FAILED, 8, 0).failed.message, "no\\n");
-	channel_drop(rig.streams[4].stream);
+	channel_cancel(rig.streams[4].stream);
 	assert_int_equal(agent_expect(&rig, WIRE_FAILED, 10, 0).failed.why, WIRE_FAILED_CLOSED);
 	agent_dial(&rig, 132);
 	agent_dial(&rig, 134);
@@ -221,7 +221,7 @@ static void drop_all(struct rig *rig)
 {
 	for (unsigned i = 0; i < rig->opened; i++)
 		if (rig->streams[i].told == 0 && rig->streams[i].stream != NULL)
-			channel_drop(TAKE_PTR(rig->streams[i].stream));
+			channel_cancel(TAKE_PTR(rig->streams[i].stream));
 }
 
 static void open_another(struct rig *rig)
@@ -239,11 +239,11 @@ static void say_and_send(struct channel_stream *stream)
 	struct wire_message signal = { .type = WIRE_SIGNAL, .signal.number = 9 };
 	struct error err;
 
-	(void)!channel_say(stream, &signal, &err);
+	(void)!channel_send_message(stream, &signal, &err);
 	(void)channel_send(stream, WIRE_IN, VIEW("x"));
 	channel_consumed(stream, WIRE_OUT, 0);
-	channel_widen(stream, WIRE_OUT, 1);
-	channel_end(stream, WIRE_IN);
+	channel_grow_window(stream, WIRE_OUT, 1);
+	channel_send_end(stream, WIRE_IN);
 }
 
 static void do_deed(struct rig *rig, struct rig_stream *s)
@@ -255,7 +255,7 @@ static void do_deed(struct rig *rig, struct rig_stream *s)
 		break;
 	case DROP_SELF:
 		if (s != NULL && s->stream != NULL)
-			channel_drop(s->stream);
+			channel_cancel(s->stream);
 		break;
 	case CLOSE_SELF:
 		if (s != NULL && s->stream != NULL)

@@ -16,14 +16,14 @@ struct asked {
 static void ask(struct live *live, struct asked *asked, const struct wire_message *request,
                 struct view content, size_t max);
 
-static void on_answer(void *ctx, const struct files_answer *answer, const struct error *why)
+static void on_answer(void *ctx, const struct files_reply *answer, const struct error *why)
 {
 	struct asked *asked = ctx;
 
 	live_poke(asked->live);
 	asked->calls++;
 	if (asked->drops_itself)
-		files_drop(asked->op);
+		files_cancel(asked->op);
 	if (asked->next != NULL) {
 		struct wire_message read = {
 			.type = WIRE_READ, .read = { .count = 99, .max = 99, .path = VIEW("a") }
@@ -47,9 +47,9 @@ static void ask(struct live *live, struct asked *asked, const struct wire_messag
 
 	asked->live = live;
 	buf_init(&asked->bytes, LIVE_KEEP_MAX);
-	CHECK_OK(
-	        files_ask(live->channel, request, content, max, on_answer, asked, &asked->op, &err),
-	        err);
+	CHECK_OK(files_start(live->channel, request, content, max, on_answer, asked, &asked->op,
+	                     &err),
+	         err);
 	assert_int_equal(asked->calls, 0); /* from the loop only */
 }
 
@@ -256,9 +256,9 @@ static void tells_when_the_channel_is_gone(void **state)
 	assert_int_equal(asked.calls, 1);
 	assert_int_equal(asked.error.kind, ERR_SYSTEM);
 	assert_string_equal(asked.error.msg, "it broke");
-	CHECK_ERROR(files_ask(live.channel,
-	                      &(struct wire_message){ .type = WIRE_STAT, .stat.path = VIEW("a") },
-	                      (struct view){ 0 }, 9, on_answer, &asked, &op, &err),
+	CHECK_ERROR(files_start(live.channel,
+	                        &(struct wire_message){ .type = WIRE_STAT, .stat.path = VIEW("a") },
+	                        (struct view){ 0 }, 9, on_answer, &asked, &op, &err),
 	            err, ERR_SYSTEM, "it broke");
 	live_stop(&live);
 }
@@ -275,16 +275,16 @@ static void is_silent_once_dropped(void **state)
 	files_begin(&live, state, (struct live_options){ 0 });
 	files_put(&live, "f", (struct view){ noise, LEN });
 	ASK(&live, &read, LEN, READ_ALL("f"));
-	files_drop(read.op);
+	files_cancel(read.op);
 	ask(&live, &written,
 	    &(struct wire_message){ .type = WIRE_WRITE,
 	                            .write = { .perm = 0644, .max = LEN, .path = VIEW("w") } },
 	    (struct view){ noise, LEN }, 0);
-	files_drop(written.op);
+	files_cancel(written.op);
 	live_run_ms(&live, 200);
 	assert_int_equal(read.calls + written.calls, 0);
 	assert_false(files_exist(&live, "w"));
-	files_drop(NULL);
+	files_cancel(NULL);
 	live_stop(&live);
 }
 

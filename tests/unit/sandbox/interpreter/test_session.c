@@ -4,9 +4,9 @@
 #include "unit/test.h"
 #undef capture
 
+#include "sandbox/internal.h"
 #include "sandbox/interpreter/interpreter.h"
 #include "sandbox/process/process_internal.h"
-#include "sandbox/sandbox_internal.h"
 #include "unit/sandbox/process/process_rig.h"
 
 /* --- sessions --------------------------------------------------------------------------------- */

@@ -213,7 +213,7 @@ static struct host_use *open_use(struct rig *rig, const char *path)
 	return use;
 }
 
-static void on_answer(void *ctx, const struct files_answer *answer, const struct error *why)
+static void on_answer(void *ctx, const struct files_reply *answer, const struct error *why)
 {
 	struct rig *rig = ctx;
 	struct error err;
@@ -235,8 +235,8 @@ static void ask(struct rig *rig, struct host_use *use, const struct wire_message
 	struct files_op *op;
 	struct error err;
 
-	CHECK_OK(files_ask(host_use_channel(use), request, content, 1024 * 1024, on_answer, rig,
-	                   &op, &err),
+	CHECK_OK(files_start(host_use_channel(use), request, content, 1024 * 1024, on_answer, rig,
+	                     &op, &err),
 	         err);
 	UNTIL(rig, rig->answered != before);
 }
@@ -425,8 +425,8 @@ static void another_root_is_of_no_use(void **state)
 	CHECK_OK(channel_new(rig.loop, end, &welcome, &events, &rig, &channel, &err), err);
 	UNTIL(&rig, rig.opened + rig.failed != 0);
 	if (rig.opened != 0) {
-		CHECK_OK(files_ask(channel, &read, (struct view){ 0 }, 9, on_answer, &rig, &op,
-		                   &err),
+		CHECK_OK(files_start(channel, &read, (struct view){ 0 }, 9, on_answer, &rig, &op,
+		                     &err),
 		         err);
 		UNTIL(&rig, rig.answered != 0);
 	}

@@ -8,12 +8,12 @@
 #include "base/mem.h"
 #include "kernels/languages.h"
 #include "loop/loop.h"
-#include "sandbox/manager_internal.h"
+#include "sandbox/internal.h"
 #include "sandbox/process/process.h"
 #include "sandbox/sandbox.h"
 #include "server/options/options.h"
 #include "server/owner.h"
-#include "server/stack.h"
+#include "server/runtime.h"
 #include "unit/server/place.h"
 
 extern char **environ;
@@ -24,7 +24,7 @@ static struct {
 	struct options options;
 	struct loop *loop;
 	struct loop_timer *timer;
-	struct stack *stack;
+	struct runtime *runtime;
 	struct manager *manager;
 	struct sandbox *sandbox;
 	bool is_told, failed;
@@ -81,10 +81,10 @@ static inline void rig_wake(void)
 
 static inline void rig_make(const char *name)
 {
-	struct sandbox_wish wish = { .owner = owner_local(), .name = name };
+	struct sandbox_options wish = { .owner = owner_local(), .name = name };
 	struct error err;
 
-	CHECK_OK(stack_spec(rig.stack, &rig.options, &wish.spec, &err), err);
+	CHECK_OK(runtime_default_spec(rig.runtime, &rig.options, &wish.spec, &err), err);
 	wish.spec.limits.memory = SPEC_MIB(256);
 	CHECK_OK(sandbox_create(rig.manager, &wish, &rig.sandbox, &err), err);
 	rig_wake();
@@ -93,7 +93,7 @@ static inline void rig_make(const char *name)
 static inline int rig_begin(void **state)
 {
 	const char *flags[OPTION_COUNT] = { NULL };
-	struct stack_base base;
+	struct runtime_base base;
 	struct error err;
 
 	(void)signal(SIGPIPE, SIG_IGN); /* as main() has it */
@@ -101,16 +101,17 @@ static inline int rig_begin(void **state)
 		return -1;
 	flags[OPTION_STATE_DIR] = place_path;
 	CHECK_OK(options_load(&rig.options, FOR_EXEC, flags, environ, &err), err);
-	CHECK_OK(stack_prepare(&rig.options, &base, &err), err);
+	CHECK_OK(runtime_prepare(&rig.options, &base, &err), err);
 	CHECK_OK(loop_new(&rig.loop, &err), err);
 	rig.timer = loop_timer_new(rig.loop, rig_stop, NULL);
-	CHECK_OK(stack_new(rig.loop, &base, &rig.options, rig_hear, NULL, &rig.stack, &err), err);
+	CHECK_OK(runtime_new(rig.loop, &base, &rig.options, rig_hear, NULL, &rig.runtime, &err),
+	         err);
 	rig_wait();
 	if (rig.failed) {
 		print_message("# skipped: no sandboxes here: %s\n", rig.why.msg);
 		return 0;
 	}
-	rig.manager = stack_manager(rig.stack);
+	rig.manager = runtime_manager(rig.runtime);
 	rig.manager->config.process = (struct process_limits){ .head = RIG_HEAD,
 		                                               .tail = RIG_TAIL,
 		                                               .journal = 16 * 1024,
@@ -129,9 +130,9 @@ static inline void rig_ended(void *ctx)
 
 static inline int rig_end(void **state)
 {
-	stack_end(rig.stack, rig_ended, NULL);
+	runtime_stop(rig.runtime, rig_ended, NULL);
 	rig_wait();
-	(void)stack_free(rig.stack);
+	(void)runtime_free(rig.runtime);
 	(void)loop_timer_free(rig.timer);
 	(void)loop_free(rig.loop);
 	options_done(&rig.options);

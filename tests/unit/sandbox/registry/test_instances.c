@@ -20,7 +20,7 @@ static int servers(void)
 static int begin(int dir, char name[INSTANCE_LEN + 1])
 {
 	struct error err = { .msg = "" };
-	int fd = instance_begin(dir, name, &err);
+	int fd = instance_add(dir, name, &err);
 
 	if (fd < 0)
 		fail_msg("no instance: %s", err.msg);
@@ -61,7 +61,7 @@ static struct server start_server(int dir, bool with_spawner)
 		pid_t spawner = 0;
 
 		(void)alarm(60); /* if the test fails, nobody else ends it */
-		if (instance_begin(dir, server.name, &err) < 0)
+		if (instance_add(dir, server.name, &err) < 0)
 			_exit(1);
 		if (with_spawner) {
 			spawner = fork();
@@ -108,13 +108,13 @@ static void a_server_is_alive_until_its_file_is_closed(void **state)
 	assert_false(has(dir, name, ".new"));
 	for (int i = 0; i < 3; i++)
 		assert_true(instance_is_alive(dir, name));
-	instance_forget_dead(dir);
+	instance_remove_dead(dir);
 	assert_true(has(dir, name, ".lock"));
 	(void)close(fd);
 	for (int i = 0; i < 3; i++)
 		assert_false(instance_is_alive(dir, name));
 	assert_true(has(dir, name, ".lock"));
-	instance_forget_dead(dir);
+	instance_remove_dead(dir);
 	assert_false(has(dir, name, ".lock"));
 	assert_false(instance_is_alive(dir, name));
 }
@@ -127,7 +127,7 @@ static void a_server_that_ends_in_order_leaves_nothing(void **state)
 
 	(void)state;
 	(void)fd;
-	instance_end(dir, name);
+	instance_remove(dir, name);
 	assert_false(has(dir, name, ".lock"));
 	assert_false(instance_is_alive(dir, name));
 }
@@ -139,12 +139,12 @@ static void a_killed_server_is_dead(void **state)
 
 	(void)state;
 	assert_true(instance_is_alive(dir, server.name));
-	instance_forget_dead(dir);
+	instance_remove_dead(dir);
 	assert_true(instance_is_alive(dir, server.name));
 	assert_int_equal(kill(server.pid, SIGKILL), 0);
 	assert_int_equal(waitpid(server.pid, NULL, 0), server.pid);
 	assert_false(instance_is_alive(dir, server.name));
-	instance_forget_dead(dir);
+	instance_remove_dead(dir);
 	assert_false(has(dir, server.name, ".lock"));
 }
 
@@ -155,7 +155,7 @@ static void a_server_lives_as_long_as_its_spawner(void **state)
 
 	(void)state;
 	assert_true(instance_is_alive(dir, server.name));
-	instance_forget_dead(dir);
+	instance_remove_dead(dir);
 	assert_true(has(dir, server.name, ".lock"));
 	assert_int_equal(kill(server.pid, SIGKILL), 0);
 	for (int i = 0; i < 1000 && instance_is_alive(dir, server.name); i++)
@@ -177,7 +177,7 @@ static void names_that_nobody_can_have_are_dead(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		assert_false(instance_is_alive(dir, names[i]));
-		instance_end(dir, names[i]);
+		instance_remove(dir, names[i]);
 	}
 }
 
@@ -208,7 +208,7 @@ static void when_in_doubt_it_is_alive(void **state)
 	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = before.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	assert_true(instance_is_alive(dir, "0123456789abcdef"));
-	instance_forget_dead(dir);
+	instance_remove_dead(dir);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_true(has(dir, "0123456789abcdef", ".lock"));
 }
@@ -229,7 +229,7 @@ static void only_what_servers_leave_is_forgotten(void **state)
 	leave(dir, "00000000000000aa.lock");
 	leave(dir, "00000000000000bb.new");
 	assert_int_equal(symlinkat("readme", dir, "00000000000000cc.lock"), 0);
-	instance_forget_dead(dir);
+	instance_remove_dead(dir);
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		assert_true(has(dir, others[i], ""));
 	assert_false(has(dir, "00000000000000aa", ".lock"));
@@ -245,9 +245,9 @@ static void a_missing_directory_is_an_error(void **state)
 
 	(void)state;
 	assert_int_equal(rmdir("servers"), 0);
-	CHECK_ERROR(instance_begin(dir, name, &err), err, ERR_SYSTEM,
+	CHECK_ERROR(instance_add(dir, name, &err), err, ERR_SYSTEM,
 	            "cannot make a lock file among the servers': No such file or directory");
-	instance_forget_dead(dir);
+	instance_remove_dead(dir);
 }
 
 /* One process forgets the dead as fast as it can while others begin: whoever has begun is alive,
@@ -264,7 +264,7 @@ static void forgetting_never_hits_one_that_is_beginning(void **state)
 		if (forgetters[i] == 0) {
 			(void)alarm(60);
 			for (;;)
-				instance_forget_dead(dir);
+				instance_remove_dead(dir);
 		}
 	}
 	for (int i = 0; i < 500; i++) {
@@ -279,7 +279,7 @@ static void forgetting_never_hits_one_that_is_beginning(void **state)
 			fail_msg("round %d: begun and yet dead", i);
 		}
 		if (i % 2 == 0)
-			instance_end(dir, name);
+			instance_remove(dir, name);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(forgetters); i++) {
 		assert_int_equal(kill(forgetters[i], SIGKILL), 0);

@@ -25,7 +25,7 @@ static void a_row_comes_back_as_it_was(void **state)
 		row.spec.mounts[i].target[5] = (char)('a' + i);
 	}
 	memset(row.owner, 'o', OWNER_MAX);
-	row.throw_away = true;
+	row.temporary = true;
 	row.created_s = 5000000000;
 	row.used_s = 5000000001;
 	CHECK_OK(registry_add(store, &row, &err), err);
@@ -37,7 +37,7 @@ static void a_row_comes_back_as_it_was(void **state)
 		assert_string_equal(back.spec.mounts[i].target, row.spec.mounts[i].target);
 	}
 	assert_int_equal(back.spec.calls, SPEC_CALLS_DEBUG);
-	assert_true(back.spec.egress && back.throw_away);
+	assert_true(back.spec.egress && back.temporary);
 	assert_true(back.spec.gpus == UINT64_MAX - 1);
 	assert_string_equal(back.spec.id, row.spec.id);
 	assert_string_equal(back.owner, row.owner);
@@ -199,23 +199,23 @@ static void states_follow_each_other(void **state)
 	check_state(store, 'a', SANDBOX_AWAKE, OTHER);
 	CHECK_OK(registry_set_state(store, id_of('a'), SANDBOX_DELETING, "", &err), err);
 	check_state(store, 'a', SANDBOX_DELETING, OTHER);
-	CHECK_OK(registry_used(store, id_of('a'), 77, &err), err);
+	CHECK_OK(registry_touch(store, id_of('a'), 77, &err), err);
 	CHECK_OK(registry_find(store, "me", id_of('a'), &row, &err), err);
 	assert_int_equal(row.used_s, 77);
 	assert_int_equal(row.created_s, 1000);
-	CHECK_OK(registry_knows(store, id_of('a'), &known, &err), err);
+	CHECK_OK(registry_has(store, id_of('a'), &known, &err), err);
 	assert_true(known);
 	CHECK_OK(registry_remove(store, id_of('a'), &err), err);
 	CHECK_OK(registry_remove(store, id_of('a'), &err), err);
-	CHECK_OK(registry_knows(store, id_of('a'), &known, &err), err);
+	CHECK_OK(registry_has(store, id_of('a'), &known, &err), err);
 	assert_false(known);
 	CHECK_ERROR(registry_set_state(store, id_of('a'), SANDBOX_AWAKE, SELF, &err), err,
 	            ERR_NOT_FOUND, "there is no sandbox 'sb_aaaaaaaaaaaaaaaaaaaaaaaaaa'");
-	CHECK_ERROR(registry_used(store, id_of('a'), 1, &err), err, ERR_NOT_FOUND,
+	CHECK_ERROR(registry_touch(store, id_of('a'), 1, &err), err, ERR_NOT_FOUND,
 	            "there is no sandbox 'sb_aaaaaaaaaaaaaaaaaaaaaaaaaa'");
 	/* A throw-away stays its server's. */
 	row = make_row('t', "me", "");
-	row.throw_away = true;
+	row.temporary = true;
 	CHECK_OK(registry_add(store, &row, &err), err);
 	CHECK_OK(registry_set_state(store, id_of('t'), SANDBOX_ASLEEP, "", &err), err);
 	check_state(store, 't', SANDBOX_ASLEEP, SELF);

@@ -117,7 +117,7 @@ static void what_dead_servers_left_is_taken_over(void **state)
 		char letter;
 		enum sandbox_state was;
 		const char *instance;
-		bool throw_away;
+		bool temporary;
 		enum sandbox_state want;
 		const char *want_instance; /* NULL: doomed */
 	} cases[] = {
@@ -142,7 +142,7 @@ static void what_dead_servers_left_is_taken_over(void **state)
 		struct sandbox_row row = make_row(cases[i].letter, i % 2 ? "me" : "you", "");
 
 		row.state = cases[i].was;
-		row.throw_away = cases[i].throw_away;
+		row.temporary = cases[i].temporary;
 		(void)snprintf(row.instance, sizeof row.instance, "%s", cases[i].instance);
 		CHECK_OK(registry_add(store, &row, &err), err);
 	}

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "sandbox/manager_internal.h"
+#include "sandbox/internal.h"
 #include "sandbox/registry/instances.h"
 
 struct swept {
@@ -44,7 +44,7 @@ static void on_erased(void *ctx, const struct error *why)
 	else if (registry_remove(manager->store, swept->id, &err) < 0)
 		log_warning("sandbox %s: %s", swept->id, err.msg);
 	forget(swept);
-	manager_check_ended(manager);
+	manager_check_stopped(manager);
 }
 
 static void erase(struct manager *manager, const char *id)
@@ -71,10 +71,10 @@ static void on_listed(void *ctx, const char *id)
 	bool known = true;
 
 	if (id == NULL) {
-		instance_forget_dead(manager->config.servers);
+		instance_remove_dead(manager->config.servers);
 		return;
 	}
-	if (registry_knows(manager->store, id, &known, &err) < 0)
+	if (registry_has(manager->store, id, &known, &err) < 0)
 		log_warning("sandbox %s: %s", id, err.msg);
 	if (!known)
 		erase(manager, id);
@@ -95,7 +95,7 @@ void manager_sweep(struct manager *manager)
 	manager->engine->calls->list(manager->engine, on_listed, manager);
 }
 
-void manager_forget_swept(struct manager *manager)
+void manager_free_swept(struct manager *manager)
 {
 	while (!list_is_empty(&manager->swept))
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the links */

@@ -1,13 +1,58 @@
-/* sandbox_internal.h - what the files of a sandbox share.
+/* internal.h - what the files of src/sandbox share: the insides of struct manager and struct sandbox.
  *
- *   sandbox.c      how it is made and woken, and all that is asked of it
- *   sandbox_end.c  how it ends: asleep, deleted, or with all others */
+ * Only the state machine and what decides over it knows these structs. Everything that runs in a
+ * sandbox (process/, interpreter/, copy/) uses the accessors of sandbox.h. */
 #pragma once
 #include "base/error.h"
 #include "base/list.h"
-#include "sandbox/manager_internal.h"
+#include "engine/engine.h"
+#include "sandbox/manager.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/waiters.h"
+
+struct history;
+
+struct manager {
+	struct loop *loop;
+	struct manager_config config;
+	struct store *store;
+	struct engine *engine;
+	struct list sandboxes;   /* those in memory */
+	struct list forgotten;   /* deleted, and still held by somebody */
+	struct loop_timer *tick; /* for those that are idle or whose time is over */
+	int64_t looked_s;        /* when it was last asked whose time is over */
+	struct history *history;
+	struct list swept;   /* directories being erased that nobody owns */
+	struct list endings; /* who wants to hear when all have ended */
+	bool is_over;        /* nothing is made or woken any more */
+};
+
+/* manager.c: tells those who wait for the end if it is there. */
+void manager_check_stopped(struct manager *manager);
+/* What is asked for after the end has begun. Returns -1. */
+int manager_stopping_error(struct error *err);
+
+/* idle.c */
+void idle_start(struct manager *manager);
+void idle_check_soon(struct manager *manager); /* something was woken */
+void idle_stop(struct manager *manager);
+
+/* quota.c: whether an owner may have this one too, or have it awake. */
+MUST_CHECK int quota_admit_new(struct manager *manager, const char *owner, const struct spec *spec,
+                               struct error *err);
+MUST_CHECK int quota_admit_awake(struct manager *manager, const char *owner,
+                                 const struct spec *spec, struct error *err);
+
+/* sweep.c */
+/* The rows of servers that died meanwhile are put right. */
+void manager_recover(struct manager *manager);
+void manager_free_swept(struct manager *manager);
+
+/* sandbox_end.c */
+void sandbox_end_all(struct manager *manager);
+bool sandbox_any_awake(const struct manager *manager);
+void sandbox_tell_all(struct manager *manager, const struct error *why);
+void sandbox_free_all(struct manager *manager);
 
 enum phase {
 	PHASE_ASLEEP,
@@ -44,16 +89,6 @@ struct sandbox {
 	bool met_limit;              /* the engine said so */
 	char reason[480];            /* why it ended last */
 };
-
-/* --- process_list.c --- */
-
-struct processes *processes_new(struct sandbox *sandbox);
-/* It has ended: so has everything in it, and what its sessions knew. Before the channel goes. */
-void processes_down(struct processes *processes, const struct error *why);
-/* Somebody may still want to know which sessions were lost, or how something ended. */
-bool processes_worth_keeping(const struct processes *processes);
-/* Those that still wait hear nothing more. */
-void processes_free(struct processes *processes);
 
 /* --- sandbox.c --- */
 

@@ -1,5 +1,5 @@
 /* What stands in the way before anything is started. */
-#include "server/stack.h"
+#include "server/runtime.h"
 
 #include "server/options/options.h"
 #include "unit/server/place.h"
@@ -19,25 +19,25 @@ static void a_state_directory_is_found_from_where_we_are(void **state)
 	struct error err;
 
 	(void)state;
-	CHECK_OK(stack_find_state(&options, path, &err), err);
+	CHECK_OK(runtime_find_state_dir(&options, path, &err), err);
 	assert_string_equal(path, below("a/b"));
 	options.state_dir = "/a/b";
-	CHECK_OK(stack_find_state(&options, path, &err), err);
+	CHECK_OK(runtime_find_state_dir(&options, path, &err), err);
 	assert_string_equal(path, "/a/b");
 	memset(long_name, 'x', sizeof long_name - 1);
 	long_name[sizeof long_name - 1] = '\0';
 	options.state_dir = long_name;
-	CHECK_ERROR(stack_find_state(&options, path, &err), err, ERR_LIMIT,
+	CHECK_ERROR(runtime_find_state_dir(&options, path, &err), err, ERR_LIMIT,
 	            "the state directory's path is too long");
 }
 
 static void check_refused(const char *want)
 {
 	const struct options options = { .state_dir = "state", .no_cgroups = true };
-	struct stack_base base;
+	struct runtime_base base;
 	struct error err;
 
-	assert_int_equal(stack_prepare(&options, &base, &err), -1);
+	assert_int_equal(runtime_prepare(&options, &base, &err), -1);
 	assert_string_equal(err.msg, want);
 }
 
@@ -89,5 +89,5 @@ int main(void)
 		PLACED(sandboxes_without_their_database_are_left_alone),
 	};
 
-	return RUN_TESTS("server/stack", tests);
+	return RUN_TESTS("server/runtime", tests);
 }

@@ -1,4 +1,4 @@
-/* stack_prepare.c - the part that comes first: directories, our name among servers, the spawner.
+/* runtime_prepare.c - the part that comes first: directories, our name among servers, the spawner.
  *
  *   state/            root's, or the user's own
  *     db/             belljar.db; as root: the server's, which is nobody on the host
@@ -24,7 +24,7 @@
 #include "server/confine.h"
 #include "server/delegation.h"
 #include "server/options/options.h"
-#include "server/stack.h"
+#include "server/runtime.h"
 
 enum { GPU_DIRECTORIES_MAX = 8 };
 
@@ -47,7 +47,7 @@ static int usual_state(char out[PATH_MAX], struct error *err)
 	                    : error_set(err, ERR_LIMIT, "the state directory's path is too long");
 }
 
-int stack_find_state(const struct options *options, char out[PATH_MAX], struct error *err)
+int runtime_find_state_dir(const struct options *options, char out[PATH_MAX], struct error *err)
 {
 	const char *given = options->state_dir;
 	char here[PATH_MAX] = "";
@@ -118,11 +118,11 @@ static int check_above(const char *path, struct error *err)
 	return 0;
 }
 
-static int find_state(const struct options *options, struct stack_base *base, struct error *err)
+static int find_state(const struct options *options, struct runtime_base *base, struct error *err)
 {
 	char path[PATH_MAX];
 
-	if (stack_find_state(options, path, err) < 0)
+	if (runtime_find_state_dir(options, path, err) < 0)
 		return -1;
 	if (make_path(path, geteuid() == 0 ? 0711 : 0700, err) < 0)
 		return -1;
@@ -163,7 +163,7 @@ static bool has_sandboxes(const char *path)
 
 /* What no row knows is removed, and a new database knows nothing. There is never a sandbox before
  * there is a database, so it is looked for second: another server may be starting right now. */
-static int check_database(const struct stack_base *base, struct error *err)
+static int check_database(const struct runtime_base *base, struct error *err)
 {
 	char sandboxes[PATH_MAX + 16];
 	struct stat st;
@@ -177,7 +177,7 @@ static int check_database(const struct stack_base *base, struct error *err)
 	                 sandboxes, base->database);
 }
 
-static int take_name(struct stack_base *base, struct error *err)
+static int take_name(struct runtime_base *base, struct error *err)
 {
 	AUTO_FD int db = make_own(base->state, "db", err);
 
@@ -191,21 +191,21 @@ static int take_name(struct stack_base *base, struct error *err)
 		return error_set(err, ERR_LIMIT, "the state directory's path is too long");
 	if (check_database(base, err) < 0)
 		return -1;
-	base->lock = instance_begin(base->servers, base->instance, err);
+	base->lock = instance_add(base->servers, base->instance, err);
 	return base->lock < 0 ? -1 : 0;
 }
 
 /* --- directories to offer ------------------------------------------------------------------- */
 
-static int offer(struct stack_base *base, char **sources, const char *source, const char *target,
+static int offer(struct runtime_base *base, char **sources, const char *source, const char *target,
                  struct error *err)
 {
 	char path[PATH_MAX];
 	struct stat st;
 
-	if (base->target_count == STACK_MOUNTS_MAX)
+	if (base->target_count == RUNTIME_MOUNTS_MAX)
 		return error_set(err, ERR_LIMIT, "mounts: at most %d directories",
-		                 STACK_MOUNTS_MAX);
+		                 RUNTIME_MOUNTS_MAX);
 	if (realpath(source, path) == NULL || stat(path, &st) < 0)
 		return error_sys(err, "mounts: '%s'", source);
 	if (!S_ISDIR(st.st_mode))
@@ -216,7 +216,7 @@ static int offer(struct stack_base *base, char **sources, const char *source, co
 }
 
 /* "SOURCE:TARGET,SOURCE:TARGET" */
-static int offer_listed(struct stack_base *base, char **sources, const char *list,
+static int offer_listed(struct runtime_base *base, char **sources, const char *list,
                         struct error *err)
 {
 	AUTO_FREE char *copy = mem_dup(list);
@@ -238,7 +238,7 @@ static int offer_listed(struct stack_base *base, char **sources, const char *lis
 	return 0;
 }
 
-static int offer_all(const struct options *options, struct stack_base *base, char **sources,
+static int offer_all(const struct options *options, struct runtime_base *base, char **sources,
                      struct error *err)
 {
 	if (options->tools_dir != NULL &&
@@ -251,7 +251,7 @@ static int offer_all(const struct options *options, struct stack_base *base, cha
 }
 
 /* A description that cannot be used is told, and is no reason not to start. */
-static int read_gpus(const struct options *options, struct stack_base *base, struct error *err)
+static int read_gpus(const struct options *options, struct runtime_base *base, struct error *err)
 {
 	AUTO_FREE char *copy = mem_dup(options->cdi_dirs);
 	const char *directories[GPU_DIRECTORIES_MAX + 1] = { NULL };
@@ -276,12 +276,12 @@ static int read_gpus(const struct options *options, struct stack_base *base, str
 
 static bool is_alive(void *ctx, const char *instance)
 {
-	const struct stack_base *base = ctx;
+	const struct runtime_base *base = ctx;
 
 	return strcmp(instance, base->instance) == 0 || instance_is_alive(base->servers, instance);
 }
 
-static int start_spawner(const struct options *options, struct stack_base *base,
+static int start_spawner(const struct options *options, struct runtime_base *base,
                          char *const *sources, struct error *err)
 {
 	char claims[PATH_MAX + 8];
@@ -312,12 +312,12 @@ static int start_spawner(const struct options *options, struct stack_base *base,
 	return spawner_start(&config, &base->spawner, &base->socket, err);
 }
 
-int stack_prepare(const struct options *options, struct stack_base *ret, struct error *err)
+int runtime_prepare(const struct options *options, struct runtime_base *ret, struct error *err)
 {
-	char *sources[STACK_MOUNTS_MAX] = { NULL };
+	char *sources[RUNTIME_MOUNTS_MAX] = { NULL };
 	int r;
 
-	*ret = (struct stack_base){ .servers = -1, .lock = -1, .socket = -1 };
+	*ret = (struct runtime_base){ .servers = -1, .lock = -1, .socket = -1 };
 	if (!options->no_cgroups)
 		(void)delegation_ask(NULL);
 	if (find_state(options, ret, err) < 0 || take_name(ret, err) < 0) {
@@ -333,7 +333,7 @@ int stack_prepare(const struct options *options, struct stack_base *ret, struct 
 	for (size_t i = 0; i < ret->target_count; i++)
 		free(sources[i]);
 	if (r < 0) {
-		instance_end(ret->servers, ret->instance);
+		instance_remove(ret->servers, ret->instance);
 		(void)close(ret->lock);
 		(void)close(ret->servers);
 	} else if (options->require != NULL)

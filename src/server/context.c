@@ -1,4 +1,4 @@
-#include "server/offer.h"
+#include "server/context.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "server/owner.h"
-#include "server/stack.h"
+#include "server/runtime.h"
 
 /* The limits a caller may meet, by the names of their options. */
 static const enum option_id shown_limits[] = {
@@ -17,17 +17,17 @@ static const enum option_id shown_limits[] = {
 	OPTION_OUTPUT_FILE,     OPTION_PICTURE_PIXELS,  OPTION_PICTURE_BYTES,     OPTION_COPY_SIZE,
 	OPTION_OWNER_SANDBOXES, OPTION_OWNER_PROCESSES, OPTION_OWNER_MEMORY,      OPTION_OWNER_DISK,
 };
-_Static_assert(ARRAY_LEN(shown_limits) == OFFER_LIMITS, "room for each");
+_Static_assert(ARRAY_LEN(shown_limits) == SERVER_CONTEXT_LIMITS, "room for each");
 
 enum { TIMEOUT_MAX_S = 86400 };
 
-static void fill_limits(struct offer *offer, const struct options *options)
+static void fill_limits(struct server_context *context, const struct options *options)
 {
 	for (size_t i = 0; i < ARRAY_LEN(shown_limits); i++) {
 		const struct option_spec *spec = &option_specs[shown_limits[i]];
-		struct tools_limit *limit = &offer->limits[i];
+		struct tools_limit *limit = &context->limits[i];
 
-		limit->name = option_key(spec, offer->limit_names[i]);
+		limit->name = option_key(spec, context->limit_names[i]);
 		limit->help = spec->help;
 		memcpy(&limit->value, (const char *)options + spec->offset, sizeof limit->value);
 	}
@@ -35,44 +35,45 @@ static void fill_limits(struct offer *offer, const struct options *options)
 
 static size_t layers(void *ctx, const struct tools_layer **ret)
 {
-	const struct offer *offer = ctx;
+	const struct server_context *context = ctx;
 
-	*ret = offer->layers;
-	return offer->layer_count;
+	*ret = context->layers;
+	return context->layer_count;
 }
 
 static int choose_gpu(void *ctx, const char *wish, uint64_t *ret, struct error *err)
 {
-	const struct offer *offer = ctx;
+	const struct server_context *context = ctx;
 
-	return stack_choose_gpu(offer->stack, wish, ret, err);
+	return runtime_choose_gpu(context->runtime, wish, ret, err);
 }
 
 static void changed(void *ctx, const char *uri)
 {
-	const struct offer *offer = ctx;
+	const struct server_context *context = ctx;
 
-	if (offer->mcp != NULL)
-		mcp_server_resource_updated(offer->mcp, uri);
+	if (context->mcp != NULL)
+		mcp_server_resource_updated(context->mcp, uri);
 }
 
 static void changed_below(void *ctx, const char *uri)
 {
-	const struct offer *offer = ctx;
+	const struct server_context *context = ctx;
 	char prefix[8192];
 
-	if (offer->mcp == NULL || snprintf(prefix, sizeof prefix, "%s/", uri) >= (int)sizeof prefix)
+	if (context->mcp == NULL ||
+	    snprintf(prefix, sizeof prefix, "%s/", uri) >= (int)sizeof prefix)
 		return;
-	mcp_server_resources_updated(offer->mcp, prefix);
+	mcp_server_resources_updated(context->mcp, prefix);
 }
 
-void offer_init(struct offer *offer, const struct options *options)
+void server_context_init(struct server_context *context, const struct options *options)
 {
-	fill_limits(offer, options);
-	offer->context = (struct tools_context){
+	fill_limits(context, options);
+	context->tools = (struct tools_context){
 		.version = BELLJAR_VERSION,
 		.profile = options->profile,
-		.limits = offer->limits,
+		.limits = context->limits,
 		.limit_count = ARRAY_LEN(shown_limits),
 		.started_ms = clock_now_ms(),
 		.engine = "native",
@@ -83,7 +84,7 @@ void offer_init(struct offer *offer, const struct options *options)
 		.memory_max = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
 		.choose_gpu = choose_gpu,
 		.layers = layers,
-		.ctx = offer,
+		.ctx = context,
 		.changed = changed,
 		.changed_below = changed_below,
 		.soft_ms = (uint32_t)options->answer_ms,
@@ -97,31 +98,31 @@ void offer_init(struct offer *offer, const struct options *options)
 	};
 }
 
-int offer_stack(struct offer *offer, struct stack *stack, const struct options *options,
-                struct error *err)
+int server_context_set_runtime(struct server_context *context, struct runtime *runtime,
+                               const struct options *options, struct error *err)
 {
-	offer->stack = stack;
-	if (stack_spec(stack, options, &offer->context.spec, err) < 0)
+	context->runtime = runtime;
+	if (runtime_default_spec(runtime, options, &context->tools.spec, err) < 0)
 		return -1;
-	offer->context.manager = stack_manager(stack);
+	context->tools.manager = runtime_manager(runtime);
 	return 0;
 }
 
-void offer_report(struct offer *offer, const struct native_report *report)
+void server_context_set_layers(struct server_context *context, const struct native_report *report)
 {
-	size_t count = doctor_engine_layers(report, offer->checks);
+	size_t count = doctor_engine_layers(report, context->checks);
 
 	for (size_t i = 0; i < count; i++)
-		offer->layers[i] = (struct tools_layer){
-			offer->checks[i].name, check_status_words[offer->checks[i].status],
-			offer->checks[i].detail
+		context->layers[i] = (struct tools_layer){
+			context->checks[i].name, check_status_words[context->checks[i].status],
+			context->checks[i].detail
 		};
-	offer->layer_count = count;
+	context->layer_count = count;
 }
 
-void offer_nothing(struct offer *offer, const struct error *why)
+void server_context_set_unavailable(struct server_context *context, const struct error *why)
 {
-	(void)snprintf(offer->why_not, sizeof offer->why_not, "%s", why->msg);
-	offer->context.manager = NULL;
-	offer->context.why_not = offer->why_not;
+	(void)snprintf(context->why_not, sizeof context->why_not, "%s", why->msg);
+	context->tools.manager = NULL;
+	context->tools.why_not = context->why_not;
 }

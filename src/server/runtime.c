@@ -1,0 +1,193 @@
+#include "server/runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "engine/native/cdi/cdi.h"
+#include "engine/native/native.h"
+#include "loop/loop.h"
+#include "sandbox/manager.h"
+#include "sandbox/registry/instances.h"
+#include "server/doctor/doctor.h"
+#include "server/gpu_env.h"
+#include "server/options/options.h"
+
+enum { JOURNAL = 256 * 1024, KEPT = 32 };
+
+struct runtime {
+	struct runtime_base base;
+	struct engine *engine;
+	struct manager *manager;
+	struct native_report report;
+	runtime_ready_fn *ready;
+	void *ctx;
+	void (*lost)(void *ctx, const struct error *why);
+	void *lost_ctx;
+	void (*process_ended)(void *ctx, const struct sandbox_row *row);
+	void *process_ended_ctx;
+};
+
+static void free_base(struct runtime_base *base)
+{
+	(void)waitpid(base->spawner, NULL, 0);
+	instance_remove(base->servers, base->instance);
+	(void)close(base->lock);
+	(void)close(base->servers);
+	free(base->require);
+	for (size_t i = 0; i < base->target_count; i++)
+		free(base->targets[i]);
+	(void)cdi_free(base->gpus);
+}
+
+void runtime_base_close(struct runtime_base *base)
+{
+	(void)close(base->socket);
+	free_base(base);
+}
+
+static char **device_env(void *ctx, const struct spec *spec)
+{
+	const struct runtime *runtime = ctx;
+
+	return gpu_env(runtime->base.gpus, spec->gpus);
+}
+
+static void on_process_ended(void *ctx, const struct sandbox_row *row)
+{
+	struct runtime *runtime = ctx;
+
+	if (runtime->process_ended != NULL)
+		runtime->process_ended(runtime->process_ended_ctx, row);
+}
+
+static void on_lost(void *ctx, const struct error *why)
+{
+	struct runtime *runtime = ctx;
+
+	if (runtime->lost != NULL)
+		runtime->lost(runtime->lost_ctx, why);
+}
+
+void runtime_on_process_end(struct runtime *runtime,
+                            void (*fn)(void *ctx, const struct sandbox_row *row), void *ctx)
+{
+	runtime->process_ended = fn;
+	runtime->process_ended_ctx = ctx;
+}
+
+void runtime_on_lost(struct runtime *runtime, void (*fn)(void *ctx, const struct error *why),
+                     void *ctx)
+{
+	runtime->lost = fn;
+	runtime->lost_ctx = ctx;
+	native_when_lost(runtime->engine, on_lost, runtime);
+}
+
+static void on_ready(void *ctx, const struct native_report *report, const struct error *why)
+{
+	struct runtime *runtime = ctx;
+	struct error err;
+
+	runtime->report = *report;
+	if (why == NULL && doctor_require_engine(runtime->base.require, report, &err) < 0)
+		why = &err;
+	if (why == NULL)
+		manager_sweep(runtime->manager);
+	runtime->ready(runtime->ctx, why);
+}
+
+/* Pieces of an output in memory: a stream's beginning and its end, as much as an answer takes. */
+static struct process_limits process_limits(const struct options *options)
+{
+	return (struct process_limits){
+		.head = options->max_output / 2,
+		.tail = options->max_output / 2,
+		.journal = JOURNAL,
+		.file_max = options->output_file,
+		.pixels = options->picture_pixels,
+		.bytes = options->picture_bytes,
+		.kept = KEPT,
+	};
+}
+
+int runtime_new(struct loop *loop, struct runtime_base *base, const struct options *options,
+                runtime_ready_fn *ready, void *ctx, struct runtime **ret, struct error *err)
+{
+	struct runtime *runtime = mem_new(sizeof *runtime);
+	struct manager_config config = {
+		.database = runtime->base.database,
+		.instance = runtime->base.instance,
+		.servers = base->servers,
+		.targets = (const char *const *)runtime->base.targets,
+		.target_count = base->target_count,
+		.device_env = device_env,
+		.ctx = runtime,
+		.process_ended = on_process_ended,
+		.process = process_limits(options),
+		.quota = { options->owner.sandboxes, options->owner.processes,
+		           options->owner.memory, options->owner.disk },
+	};
+
+	runtime->base = *base;
+	runtime->ready = ready;
+	runtime->ctx = ctx;
+	runtime->engine = native_new(loop, base->socket, on_ready, runtime);
+	config.engine = runtime->engine;
+	if (manager_new(loop, &config, &runtime->manager, err) < 0) {
+		(void)runtime_free(runtime);
+		return -1;
+	}
+	*ret = runtime;
+	return 0;
+}
+
+void runtime_stop(struct runtime *runtime, void (*done)(void *ctx), void *ctx)
+{
+	manager_stop(runtime->manager, done, ctx);
+}
+
+struct runtime *runtime_free(struct runtime *runtime)
+{
+	if (runtime == NULL)
+		return NULL;
+	(void)manager_free(runtime->manager);
+	runtime->engine->calls->free(runtime->engine);
+	free_base(&runtime->base);
+	free(runtime);
+	return NULL;
+}
+
+struct manager *runtime_manager(struct runtime *runtime)
+{
+	return runtime->manager;
+}
+
+const struct native_report *runtime_report(const struct runtime *runtime)
+{
+	return &runtime->report;
+}
+
+int runtime_choose_gpu(const struct runtime *runtime, const char *wish, uint64_t *ret,
+                       struct error *err)
+{
+	*ret = 0;
+	if (strcmp(wish, "none") == 0)
+		return 0;
+	if (runtime->base.gpus == NULL)
+		return error_set(err, ERR_NOT_FOUND,
+		                 "gpu: no device is described where --cdi-dirs says");
+	return cdi_choose(runtime->base.gpus, wish, ret, err);
+}
+
+int runtime_default_spec(const struct runtime *runtime, const struct options *options,
+                         struct spec *ret, struct error *err)
+{
+	*ret = spec_default();
+	ret->limits = options->limits;
+	ret->calls = options->calls;
+	return runtime_choose_gpu(runtime, options->gpu, &ret->gpus, err);
+}
