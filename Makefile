@@ -4,6 +4,7 @@
 #   build/obj         objects of the release build
 #   build/san         the same with ASan and UBSan, and every test program (make SAN=1)
 #   build/fuzz        libFuzzer programs (clang)
+#   build/lint        stamps of the files that passed `make lint`, so that only changed files are checked again
 #   build/agent       the agent: a static program (musl) that all of the above carry as bytes
 
 VERSION  = 0.1.0
@@ -14,6 +15,8 @@ CC       = gcc
 endif
 AGENT_CC ?= musl-gcc
 FUZZ_CC ?= clang
+# Empty for a compiler that warns where ours do not.
+WERROR  ?= -Werror
 FUZZ_SECONDS ?= 60
 
 ifneq ($(V),1)
@@ -31,20 +34,20 @@ LIB_LDLIBS := $(shell pkg-config --libs $(LIBS) 2>/dev/null) -lm
 
 WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Wvla -Wformat=2 -Wcast-qual -Wswitch-enum \
 	-Wstrict-prototypes -Wmissing-prototypes -Wimplicit-fallthrough -Wundef -Wwrite-strings
-LANGUAGE = -std=gnu17 -D_GNU_SOURCE -DBELLJAR_VERSION='"$(VERSION)"' -Isrc -g $(WARNINGS)
+LANGUAGE = -std=gnu17 -D_GNU_SOURCE -DBELLJAR_VERSION='"$(VERSION)"' -Isrc -g $(WARNINGS) $(WERROR)
 COMMON = $(LANGUAGE) $(LIB_CFLAGS) -MMD -MP
 BANNED = -include src/base/banned.h
 cc_accepts = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && echo $(1))
 HARDENED := -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong \
 	-fstack-clash-protection -fPIE $(call cc_accepts,-ftrivial-auto-var-init=zero) \
 	$(call cc_accepts,-fcf-protection)
-SANITIZED = -O1 -Werror -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+SANITIZED = -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 FUZZED = -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 LINKED = -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
 
-# musl-gcc looks nowhere but in musl's folder: the kernel's headers come last, so that they
-# cannot hide musl's. It does not know -static-pie either, which is what its rcrt1.o is for;
-# without that file the agent is static at a fixed address.
+# musl-gcc searches musl's include folder only. The kernel's headers are added behind it, so that
+# they cannot hide musl's own. musl-gcc does not know -static-pie either: its rcrt1.o is linked by
+# hand, and where that file is missing the agent is static at a fixed address.
 MUSL := $(shell $(AGENT_CC) -v 2>&1 | sed -n 's,^Reading specs from \(.*\)/musl-gcc.specs$$,\1,p')
 AGENT_INCLUDES := -idirafter /usr/include \
 	-idirafter /usr/include/$(shell $(AGENT_CC) -print-multiarch 2>/dev/null)
@@ -52,7 +55,7 @@ AGENT_COMMON = $(LANGUAGE) $(AGENT_INCLUDES)
 AGENT_HARDENED := -Os $(call cc_accepts,-Oz) -ffunction-sections -fdata-sections \
 	-fvisibility=hidden -fstack-protector-strong -fstack-clash-protection \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables
-# -u: wide.o is wanted by libc.a only, which comes after parts.a.
+# -u: only libc.a refers to wide.o, and libc.a comes after parts.a on the command line.
 AGENT_LINKED = -static -Wl,--gc-sections,--build-id=none,-u,iswalpha \
 	-Wl,-z,relro,-z,now,-z,noexecstack,-z,noseparate-code
 ifneq ($(wildcard $(MUSL)/rcrt1.o),)
@@ -66,16 +69,16 @@ AGENT_HARDENED += -fno-pie
 AGENT_LINKED += -no-pie
 endif
 
-# --- what there is -----------------------------------------------------------------
+# --- sources -----------------------------------------------------------------------
 
 SOURCES := $(sort $(shell find src -name '*.c'))
 HEADERS := $(sort $(shell find src -name '*.h'))
 PARTS   := $(filter-out src/cli/main.c src/agent/main.c src/engine/filter/filter_build.c,$(SOURCES))
-# What the agent may be made of; the linker takes what it uses.
+# The linker takes from these what the agent uses.
 AGENT   := $(filter $(addprefix src/,agent/% wire/% base/%),$(SOURCES))
 FIXTURE := $(sort $(wildcard tests/fixture/*.c))
 UNITS   := $(sort $(shell find tests/unit -name 'test_*.c'))
-# What unit tests share; the linker takes what a test uses.
+# Code that unit tests share; the linker takes what a test uses.
 RIGS    := $(sort $(shell find tests/unit -name '*.c' ! -name 'test_*'))
 FUZZERS := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # The conformance fixture links the protocol pillar and nothing else.
@@ -90,7 +93,7 @@ FUZZ_PROGRAMS   := $(FUZZERS:tests/fuzz/%.c=build/fuzz/%)
 SHELLS          := bash zsh fish
 GENERATED       := build/doc/belljar.1 $(SHELLS:%=build/completions/belljar.%)
 
-.PHONY: all run test test-long bench fuzz lint install uninstall clean help test-programs format
+.PHONY: all run check test test-long bench fuzz lint lint-headers lint-sources install uninstall clean help test-programs format
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -129,12 +132,12 @@ build/agent/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(AGENT_CC) $(AGENT_COMMON) -MMD -MP $(BANNED) $(AGENT_HARDENED) -c $< -o $@
 
-# The same bytes for every build.
+# Every build embeds the same agent.
 build/agent/image.o: src/engine/agent_image.S build/agent/belljar-agent
 	$(say) AS $@
 	$(Q)$(CC) $(HARDENED) -DAGENT_IMAGE='"build/agent/belljar-agent"' -c $< -o $@
 
-# What waiting interpreters are told to run, as text.
+# The Python and JavaScript programs that interpreters run, embedded as text.
 KERNELS := $(patsubst src/%_image.S,build/%.o,$(wildcard src/kernels/*_image.S))
 
 build/kernels/%.o: src/kernels/%_image.S $(wildcard src/kernels/*.py src/kernels/*.js)
@@ -142,7 +145,7 @@ build/kernels/%.o: src/kernels/%_image.S $(wildcard src/kernels/*.py src/kernels
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(HARDENED) -c $< -o $@
 
-# Which system calls may be made inside, for each kind of machine; the linker takes the one it needs.
+# The seccomp programs, one file for each architecture; the linker takes the one it needs.
 FILTERS := build/filter/x86_64.o build/filter/aarch64.o
 
 build/filter/generate: src/engine/filter/filter_build.c src/engine/filter/filter_table.c src/engine/filter/filter_table.h src/engine/spec.h Makefile
@@ -215,7 +218,7 @@ build/san/replay/%: build/san/obj/tests/fuzz/%.o build/san/obj/tests/fuzz/replay
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(SANITIZED) $^ $(LIB_LDLIBS) -o $@
 
-# Static, so that they run in any sandbox.
+# Static: an attack program must run in a sandbox of any image.
 build/escape/%: tests/escape/programs/%.c $(wildcard tests/escape/programs/*.h) Makefile
 	$(say) LINK $@
 	@mkdir -p $(@D)
@@ -225,7 +228,7 @@ build/fuzz/%: build/fuzz/obj/tests/fuzz/%.o build/fuzz/parts.a
 	$(say) LINK $@
 	$(Q)$(FUZZ_CC) $(FUZZED) -fsanitize=fuzzer $^ $(LIB_LDLIBS) -o $@
 
-# --- documents made from the tables ------------------------------------------------
+# --- generated documents -----------------------------------------------------------
 
 build/doc/belljar.1: doc/belljar.1.in scripts/manual.sh build/belljar
 	$(say) DOC $@
@@ -249,6 +252,9 @@ run: build/belljar $(GENERATED) ##   build, then show the program at work
 
 test-programs: build/belljar $(GENERATED) build/fixture build/san/belljar build/san/fixture build/san/agent $(UNIT_PROGRAMS) $(REPLAY_PROGRAMS) $(ATTACK_PROGRAMS)
 
+check: build/belljar build/fixture $(UNIT_PROGRAMS) ## the quick test for every day: unit tests, lint of changed files, a short end-to-end test
+	@sh tests/check.sh
+
 test: test-programs ##  unit tests, fuzz corpora, end-to-end tests; ends in "N passed, M failed"
 	@sh tests/run.sh
 
@@ -263,8 +269,36 @@ fuzz: $(FUZZ_PROGRAMS) ##  fuzz each decoder for FUZZ_SECONDS (60)
 	@sh tests/fuzz/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_PROGRAMS)
 
 lint: ##  layers, sizes, lone headers, clang-format, cppcheck, clang-tidy, shellcheck
-	@AGENT_CC="$(AGENT_CC)" AGENT_INCLUDES="$(AGENT_INCLUDES)" \
-	sh scripts/lint.sh $(filter-out -MMD -MP,$(COMMON))
+	+@MAKE="$(MAKE)" sh scripts/lint.sh $(filter %.c,$(LINTED))
+
+# A source is checked again when its object was compiled again, that is when the source or a header
+# of it changed. gcc's and musl-gcc's warnings are the build's: it has -Werror.
+CHECKED = $(filter-out -MMD -MP,$(COMMON)) $(BANNED)
+
+build/lint/%.tidy: %.c build/obj/%.o .clang-tidy
+	@mkdir -p $(@D)
+	$(Q)clang -fsyntax-only $(CHECKED) $<
+	$(Q)clang-tidy --quiet $< -- $(CHECKED) >$@.out 2>&1 || { cat $@.out; exit 1; }
+	$(Q)touch $@
+
+# A header must compile alone, also in front of banned.h, which includes system headers itself. A
+# file includes it, because #pragma once in a main file is a warning of its own.
+build/lint/%.alone: %.h Makefile
+	@mkdir -p $(@D)
+	$(Q)echo '#include "$(<:src/%=%)"' | $(CC) -fsyntax-only $(LANGUAGE) $(LIB_CFLAGS) -x c -
+	$(Q)echo '#include "$(<:src/%=%)"' | $(CC) -fsyntax-only $(CHECKED) -MMD -MP -MT $@ -MF $(@:.alone=.d) -x c -
+	$(Q)touch $@
+
+# LINT=changed: only the files that differ from the last commit.
+ifeq ($(LINT),changed)
+CHANGED := $(shell git diff --name-only --diff-filter=d HEAD; git ls-files --others --exclude-standard)
+LINTED  := $(filter $(CHANGED),$(SOURCES) $(HEADERS))
+else
+LINTED  := $(SOURCES) $(HEADERS)
+endif
+
+lint-sources: $(patsubst %.c,build/lint/%.tidy,$(filter %.c,$(LINTED)))
+lint-headers: $(patsubst %.h,build/lint/%.alone,$(filter %.h,$(LINTED)))
 
 format: ## let clang-format rewrite the sources
 	clang-format -i $(SOURCES) $(HEADERS) $(shell find tests -name node_modules -prune -o -name '*.[ch]' -print)

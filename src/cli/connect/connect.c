@@ -192,13 +192,13 @@ const struct verb verb_connect = {
 	.operand = "CLIENT",
 	.operand_choice = client_name_at,
 	.summary = "Show how to add belljar to an MCP client, or add it.",
-	.help = "Prints the entry for the client's configuration file, and the client's own command if it "
-	        "has one. With --write, belljar edits the file itself and keeps a backup beside it; "
-	        "comments and all other entries stay as they are. In an existing entry of the same name "
-	        "only command, args and type change, and settings such as an environment or a timeout "
-	        "are kept; an entry for a server at a URL is replaced. A file that cannot be edited "
-	        "safely is not changed, and the error says why. Codex's file is never edited: "
-	        "`codex mcp add` does it.\n\n"
+	.help = "Prints the entry for the client's configuration file, and the client's own command "
+	        "if it has one. With --write, belljar edits the file itself and keeps a backup "
+	        "beside it; comments and all other entries stay as they are. In an existing entry "
+	        "of the same name only command, args and type change, and settings such as an "
+	        "environment or a timeout are kept; an entry for a server at a URL is replaced. A "
+	        "file that cannot be edited safely is not changed, and the error says why. Codex's "
+	        "file is never edited: `codex mcp add` does it.\n\n"
 	        "Without a CLIENT, the known clients and their files are listed.",
 	.examples = examples,
 	.options = FOR_CONNECT,

@@ -1,7 +1,7 @@
 /* edit.h - inserts belljar's entry into the text of a client's JSON file, or updates it there.
  *
- * Every byte outside the entry stays as it is: comments, order, spacing, the form of numbers. A text
- * that cannot be edited safely is refused with the reason. */
+ * Every byte outside the entry stays as it is: comments, order, spacing, the form of numbers. A
+ * text that cannot be edited safely is refused with the reason. */
 #pragma once
 #include "base/view.h"
 

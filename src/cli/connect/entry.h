@@ -1,7 +1,7 @@
 /* entry.h - belljar's server entry, in the form each client expects.
  *
- * The form is JSON for the client's file, or the client's own command line that adds the entry. These
- * functions cannot fail: the caller has checked name and path. */
+ * The form is JSON for the client's file, or the client's own command line that adds the entry.
+ * These functions cannot fail: the caller has checked name and path. */
 #pragma once
 #include <stddef.h>
 

@@ -1,0 +1,17 @@
+#!/bin/sh
+# check.sh - the quick test; `make check` calls it in the root of the tree when everything is built.
+#
+# Runs every unit test but the agent's live ones, checks the sources that changed since they were
+# checked last, and runs two end-to-end tests. `make test` runs everything.
+set -eu
+. tests/suites.sh
+
+{
+  ! install_e2e >&2 || end_to_end_suite build tests/e2e/run.test.mjs tests/e2e/files.test.mjs
+  unit_suites
+} >build/suites/list
+nice -n 19 sh tests/suite.sh 1800 'lint of changed files' sh tests/lint.sh --changed &
+lint=$!
+run_suites
+wait "$lint"
+count_results

@@ -1,0 +1,85 @@
+# shellcheck shell=sh
+# suites.sh - the lists of suites that check.sh and run.sh run, and how they are run and counted; sourced.
+#
+# A list has one suite per line: a time limit in seconds, a name, and a command that prints TAP.
+
+export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0
+export UBSAN_OPTIONS=print_stacktrace=1
+export CMOCKA_MESSAGE_OUTPUT=TAP
+seconds=900
+rm -rf build/suites
+mkdir -p build/suites
+
+# add NAME COMMAND... - prints the line of one suite. The line starts with the blank, because xargs
+# takes a blank at the end of a line for a continuation.
+add() {
+  printf ' "%s"' "$seconds" "$@"
+  echo
+}
+
+unit_suites() {
+  for source in $(find tests/unit -name 'test_*.c' | LC_ALL=C sort); do
+    name=${source#tests/unit/}
+    case $name in
+    agent/live/*) ;;
+    *) add "unit ${name%.c}" "build/san/unit/${name%.c}" ;;
+    esac
+  done
+}
+
+# live_suites - the agent's live tests, once with the released agent and once with the agent under
+# the sanitizers
+live_suites() {
+  for source in tests/unit/agent/live/test_*.c; do
+    name=$(basename "$source" .c)
+    add "unit agent/live/$name" "build/san/unit/agent/live/$name"
+    add "unit agent/live/$name with build/san/agent" \
+      env BELLJAR_AGENT="$PWD/build/san/agent" "build/san/unit/agent/live/$name"
+  done
+}
+
+corpus_suites() {
+  for source in tests/fuzz/fuzz_*.c; do
+    name=$(basename "$source" .c)
+    add "corpus ${name#fuzz_}" "build/san/replay/$name" "tests/fuzz/corpus/${name#fuzz_}"
+  done
+}
+
+script_suites() {
+  for script in tests/scripts/test_*.sh; do
+    add "$(basename "$script" .sh)" sh "$script"
+  done
+}
+
+# end_to_end_suite BUILD FILE... - end-to-end tests of the programs in BUILD
+end_to_end_suite() {
+  node=tests/e2e/node_modules/node/bin/node
+  [ -x "$node" ] || node=node
+  build=$1
+  shift
+  add "e2e with $build/belljar" env BELLJAR="$PWD/$build/belljar" FIXTURE="$PWD/$build/fixture" \
+    "$node" --test --test-reporter=tap "$@"
+}
+
+# install_e2e - installs the npm packages of the end-to-end tests; a failure counts as a failed suite
+install_e2e() {
+  [ -n "$(find tests/e2e/node_modules/.package-lock.json \
+    -newer tests/e2e/package-lock.json 2>/dev/null)" ] && return
+  (cd tests/e2e && npm ci) >build/suites/npm.log 2>&1 </dev/null && return
+  cat build/suites/npm.log
+  echo "FAILED  e2e (npm ci)"
+  echo 0 1 >build/suites/npm.counts
+  return 1
+}
+
+# run_suites - runs the suites of build/suites/list side by side: most of them wait more than they work
+run_suites() {
+  xargs -P "$(($(nproc) + 1))" -L 1 sh tests/suite.sh <build/suites/list
+}
+
+# count_results - prints the closing line "N passed, M failed", and fails if a test failed
+count_results() {
+  cat build/suites/*.counts | awk '
+    { passed += $1; failed += $2 }
+    END { print passed + 0 " passed, " failed + 0 " failed"; exit failed > 0 }'
+}
