@@ -11,11 +11,12 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/files/path.h"
+
 #include "agent/net/reach.h"
 #include "agent/program/tree.h"
 #include "base/error.h"
 #include "base/rights/caps.h"
+#include "base/tree/open_child.h"
 
 enum { PRIORITY = -10 };
 
@@ -81,8 +82,8 @@ static int open_root(const struct wire_welcome *welcome, struct error *err)
 
 	if (root < 0)
 		return error_sys(err, "root %s", welcome->root.ptr);
-	probe = path_openat(root, ".", O_PATH | O_DIRECTORY, 0,
-	                    RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	probe = open_resolved(root, ".", O_PATH | O_DIRECTORY, 0,
+	                      RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 	if (probe < 0) {
 		(void)error_sys(err, "openat2 (Linux 5.6 has it)");
 		(void)close(root);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "agent/files/worker.h"
+#include "agent/files/files.h"
 #include "agent/net/relay.h"
 #include "agent/program/run.h"
 #include "wire/stream.h"

@@ -27,7 +27,7 @@ struct cp {
 	struct porter porter;
 	struct session *session;
 	struct host *host;
-	struct host_use *use;
+	struct host_handle *use;
 	struct copy *copy;
 };
 
@@ -128,7 +128,7 @@ static void tell(const struct cp *cp, const struct copy_result *result)
 	(void)utf8_escape(view_of(result->target), to, sizeof to);
 	(void)fprintf(stderr, "belljar: %" PRIu64 " %s, %" PRIu64 " bytes, to %s%s%s\n",
 	              moved->entries, moved->entries == 1 ? "entry" : "entries", moved->bytes,
-	              cp->is_out ? utf8_escape(view_of(host_use_directory(cp->use)), directory,
+	              cp->is_out ? utf8_escape(view_of(host_handle_directory(cp->use)), directory,
 	                                       sizeof directory)
 	                         : cp->name,
 	              cp->is_out ? "/" : ":", to);
@@ -158,14 +158,14 @@ static void on_host(void *ctx, const struct error *why)
 {
 	static const struct copy_events events = { .ended = on_copied };
 	struct cp *cp = ctx;
-	const struct copy_end here = copy_end_host(cp->use, host_use_path(cp->use),
-	                                           host_use_where(cp->use));
-	const struct copy_end inside = copy_end_sandbox(session_sandbox(cp->session), cp->inside,
-	                                                "in the sandbox");
-	const struct copy_wish wish = {
+	const struct copy_endpoint here = copy_host_endpoint(cp->use, host_handle_path(cp->use),
+	                                                     host_handle_label(cp->use));
+	const struct copy_endpoint inside = copy_sandbox_endpoint(session_sandbox(cp->session),
+	                                                          cp->inside, "in the sandbox");
+	const struct copy_options wish = {
 		.from = cp->is_out ? inside : here,
 		.to = cp->is_out ? here : inside,
-		.name = cp->is_out ? copy_last_name(cp->inside) : host_use_name(cp->use),
+		.name = cp->is_out ? copy_last_name(cp->inside) : host_handle_name(cp->use),
 		.into = true,
 		.overwrite = true,
 		.max_bytes = UINT64_MAX,
@@ -202,7 +202,7 @@ static void stop(void *ctx)
 {
 	struct cp *cp = ctx;
 
-	copy_drop(cp->copy);
+	copy_cancel(cp->copy);
 	host_close(cp->use);
 	cp->host = host_free(cp->host);
 }
@@ -266,7 +266,7 @@ static enum verb_result run(const struct verb_call *call, struct error *err)
 
 	cp = (struct cp){ .outside = "", .porter.socket = -1 };
 	result = run_cp(&cp, call, err);
-	porter_end(&cp.porter);
+	porter_stop(&cp.porter);
 	free(cp.name);
 	free(cp.inside);
 	return result;

@@ -341,7 +341,7 @@ int server_run(const struct options *options, struct error *err)
 	(void)runtime_free(server.runtime);
 	(void)mcp_server_free(server.mcp);
 	(void)host_free(server.host);
-	porter_end(&server.porter);
+	porter_stop(&server.porter);
 	free(server.prompts);
 	free(server.resources);
 	(void)skills_free(server.skills);

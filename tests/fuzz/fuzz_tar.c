@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/files/archive/unpack_place.h"
 #include "agent/files/tar_read.h"
-#include "agent/files/unpack_place.h"
 #include "base/error.h"
 
 struct source {

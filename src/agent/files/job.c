@@ -1,11 +1,13 @@
 #include "agent/files/job.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/text/utf8.h"
 
 /* However the agent left, the operation hears the same. */
 static int fail(struct error *err)
@@ -43,7 +45,7 @@ int job_send(struct job *job, struct view bytes, struct error *err)
 	if (job_flush(job, err) < 0)
 		return -1;
 	while (bytes.len != 0) {
-		size_t len = bytes.len < JOB_CHUNK ? bytes.len : JOB_CHUNK;
+		size_t len = bytes.len < JOB_PACKET_MAX ? bytes.len : JOB_PACKET_MAX;
 
 		if (send_packet(job, WIRE_DATA, (struct view){ bytes.ptr, len }, err) < 0)
 			return -1;
@@ -57,7 +59,7 @@ int job_send(struct job *job, struct view bytes, struct error *err)
 static int encode(struct job *job, const struct wire_record *record, const void *in,
                   struct error *err)
 {
-	struct buf out = buf_fixed(job->out + WIRE_HEADER, JOB_CHUNK + 1);
+	struct buf out = buf_fixed(job->out + WIRE_HEADER, JOB_PACKET_MAX + 1);
 
 	out.len = job->pending;
 	if (wire_record_encode(record, in, &out, err) < 0)
@@ -125,4 +127,18 @@ int job_receive(struct job *job, struct view *ret, struct error *err)
 		return 0;
 	*ret = frame.payload;
 	return 1;
+}
+
+enum { FIRST_MAX = 255 }; /* what DONE carries */
+
+void job_skip_entry(struct wire_done *done, struct view name)
+{
+	static char first[FIRST_MAX + 1];
+	size_t len = utf8_prefix(name.ptr, name.len, FIRST_MAX);
+
+	if (done->skipped++ != 0)
+		return;
+	memcpy(first, name.ptr, len);
+	first[len] = '\0';
+	done->cursor = (struct view){ first, len };
 }

@@ -20,7 +20,7 @@
 struct error;
 
 /* The most that goes in one packet. The server never leaves a stream with less credit. */
-enum { JOB_CHUNK = WIRE_RECORDS_MAX };
+enum { JOB_PACKET_MAX = WIRE_RECORDS_MAX };
 
 struct job {
 	int fd;                /* SOCK_SEQPACKET, blocking: one packet, one frame */
@@ -28,8 +28,8 @@ struct job {
 	const char *workspace; /* absolute below root; relative paths start here */
 	size_t pending;        /* bytes of records in `out`, not sent yet */
 	enum wire_type pending_type;
-	char in[WIRE_HEADER + JOB_CHUNK];
-	char out[WIRE_HEADER + JOB_CHUNK + 1];
+	char in[WIRE_HEADER + JOB_PACKET_MAX];
+	char out[WIRE_HEADER + JOB_PACKET_MAX + 1];
 };
 
 /* Bytes to the opener (DATA), any number of them, cut into packets as needed. */
@@ -42,3 +42,7 @@ MUST_CHECK int job_flush(struct job *job, struct error *err);
 
 /* The next bytes from the opener, valid until the next call: 1, or 0 when it has said END. */
 MUST_CHECK int job_receive(struct job *job, struct view *ret, struct error *err);
+
+/* Counts an entry that an archive operation leaves out; done->cursor names the first one, cut if
+ * it is long. The name is kept in static memory: a worker process does one operation and exits. */
+void job_skip_entry(struct wire_done *done, struct view name);

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/files/move.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
@@ -21,7 +21,7 @@ enum { TAIL_SIZE = sizeof ".belljar-0123456789abcdef" };
 static int check_old(const struct new_file *file, mode_t *ret_perm, bool *ret_exists,
                      struct error *err)
 {
-	const struct path_place *place = &file->place;
+	const struct path_parent *place = &file->place;
 	struct stat st;
 
 	*ret_exists = fstatat(place->dir, place->name, &st, AT_SYMLINK_NOFOLLOW) == 0;
@@ -93,7 +93,7 @@ int new_file_open(struct new_file *file, const struct job *job, struct view path
 	file->rule = rule;
 	file->max = max;
 	if (new_file_check_name(path, err) < 0 ||
-	    path_place(job, path, rule != NEW_FILE_CREATE, &file->place, err) < 0)
+	    path_parent(job, path, rule != NEW_FILE_CREATE, &file->place, err) < 0)
 		return -1;
 	perm &= 0777;
 	if (check_old(file, &perm, &exists, err) < 0)
@@ -136,6 +136,38 @@ static int link_as(const struct new_file *file, const char *name)
 	return linkat(AT_FDCWD, by_number, file->place.dir, name, AT_SYMLINK_FOLLOW);
 }
 
+enum { NOREPLACE = 1 }; /* RENAME_NOREPLACE of linux/fs.h, which not every libc has */
+
+/* The best that is left. */
+static int look_and_rename(int from_dir, const char *from, int to_dir, const char *to)
+{
+	struct stat st;
+
+	if (fstatat(to_dir, to, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return renameat(from_dir, from, to_dir, to);
+	errno = EEXIST;
+	return -1;
+}
+
+int rename_to_free(int from_dir, const char *from, int to_dir, const char *to)
+{
+	int saved;
+
+	if (syscall(SYS_renameat2, from_dir, from, to_dir, to, NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -1;
+	if (linkat(from_dir, from, to_dir, to, 0) < 0)
+		return errno == EEXIST ? -1 : look_and_rename(from_dir, from, to_dir, to);
+	/* If somebody else took the first name away, the second may be the last. */
+	if (unlinkat(from_dir, from, 0) == 0 || errno == ENOENT)
+		return 0;
+	saved = errno;
+	(void)unlinkat(to_dir, to, 0);
+	errno = saved;
+	return -1;
+}
+
 static int appear(struct new_file *file)
 {
 	bool replaces = file->rule != NEW_FILE_CREATE;
@@ -150,7 +182,7 @@ static int appear(struct new_file *file)
 		file->named = true;
 	}
 	moved = replaces ? renameat(dir, file->temp, dir, file->place.name)
-	                 : move_to_free(dir, file->temp, dir, file->place.name);
+	                 : rename_to_free(dir, file->temp, dir, file->place.name);
 	file->named = moved < 0;
 	return moved;
 }

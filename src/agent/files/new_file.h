@@ -30,7 +30,7 @@ enum new_file_rule {
 struct new_file {
 	struct view path; /* as the client wrote it; the request's */
 	enum new_file_rule rule;
-	struct path_place place;
+	struct path_parent place;
 	int fd;                       /* of the temporary file */
 	uint64_t size;                /* written so far */
 	uint64_t max;                 /* the most that may be */
@@ -61,3 +61,9 @@ static inline void cleanup_new_file(struct new_file *file)
 
 /* fsync(2), where the file system knows how to. */
 MUST_CHECK int new_file_sync(int fd, struct view path, struct error *err);
+
+/* rename(2) to a name that must be free: EEXIST if it is not. Where the kernel cannot tell by
+ * itself, the file gets a second name, which replaces nothing either, and loses the first. What
+ * can have one name only (directories; anything, on some file systems) is renamed after a look:
+ * there a latecomer may be replaced. Returns 0, or -1 and errno. */
+MUST_CHECK int rename_to_free(int from_dir, const char *from, int to_dir, const char *to);

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/files/move.h"
+#include "agent/files/new_file.h"
 #include "agent/files/ops.h"
 #include "agent/files/path.h"
 #include "base/cleanup.h"
@@ -68,13 +68,13 @@ static int check_movable(const struct job *job, struct view path, const char *wh
 int op_mkdir(struct job *job, const struct wire_mkdir *request, struct wire_done *done,
              struct error *err)
 {
-	struct path_place place;
+	struct path_parent place;
 	AUTO_FD int dir = -1;
 
 	*done = (struct wire_done){ 0 };
 	if ((request->flags & WIRE_PARENTS) != 0)
 		return path_make_directories(job, request->path, request->perm, &done->count, err);
-	if (path_place(job, request->path, false, &place, err) < 0)
+	if (path_parent(job, request->path, false, &place, err) < 0)
 		return -1;
 	dir = place.dir;
 	if (mkdirat(dir, place.name, request->perm & 0777) < 0)
@@ -87,12 +87,12 @@ int op_remove(struct job *job, const struct wire_remove *request, struct wire_do
               struct error *err)
 {
 	char shown[PATH_SHOW_SIZE];
-	struct path_place place;
+	struct path_parent place;
 	AUTO_FD int dir = -1;
 
 	*done = (struct wire_done){ .count = 1 };
 	if (check_movable(job, request->path, "removed", err) < 0 ||
-	    path_place(job, request->path, false, &place, err) < 0)
+	    path_parent(job, request->path, false, &place, err) < 0)
 		return -1;
 	dir = place.dir;
 	if (unlinkat(dir, place.name, 0) == 0)
@@ -114,11 +114,11 @@ int op_remove(struct job *job, const struct wire_remove *request, struct wire_do
 	return -1;
 }
 
-static int rename_place(const struct path_place *from, const struct path_place *to, bool replace)
+static int rename_place(const struct path_parent *from, const struct path_parent *to, bool replace)
 {
 	if (replace)
 		return renameat(from->dir, from->name, to->dir, to->name);
-	return move_to_free(from->dir, from->name, to->dir, to->name);
+	return rename_to_free(from->dir, from->name, to->dir, to->name);
 }
 
 static int rename_failed(const struct wire_rename *request, struct error *err)
@@ -154,7 +154,7 @@ static int rename_failed(const struct wire_rename *request, struct error *err)
 }
 
 /* "a.txt" to "b/" means into b; but what is named is what it shall be called. */
-static int check_slashes(const struct wire_rename *request, const struct path_place *from,
+static int check_slashes(const struct wire_rename *request, const struct path_parent *from,
                          struct error *err)
 {
 	char shown[PATH_SHOW_SIZE];
@@ -175,15 +175,15 @@ static int check_slashes(const struct wire_rename *request, const struct path_pl
 int op_rename(struct job *job, const struct wire_rename *request, struct wire_done *done,
               struct error *err)
 {
-	struct path_place from = { .dir = -1 }, to = { .dir = -1 };
+	struct path_parent from = { .dir = -1 }, to = { .dir = -1 };
 	int r = -1;
 
 	*done = (struct wire_done){ 0 };
 	if (check_movable(job, request->from, "moved", err) < 0 ||
 	    check_movable(job, request->to, "replaced", err) < 0 ||
-	    path_place(job, request->from, false, &from, err) < 0)
+	    path_parent(job, request->from, false, &from, err) < 0)
 		return -1;
-	if (path_place(job, request->to, false, &to, err) == 0 &&
+	if (path_parent(job, request->to, false, &to, err) == 0 &&
 	    check_slashes(request, &from, err) == 0) {
 		r = rename_place(&from, &to, (request->flags & WIRE_RENAME_REPLACE) != 0);
 		if (r < 0)

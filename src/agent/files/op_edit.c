@@ -14,6 +14,7 @@
 #include "agent/files/path.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/tree/open_child.h"
 
 struct editing {
 	const struct wire_replace *request;
@@ -22,7 +23,7 @@ struct editing {
 	uint64_t size;  /* read of it */
 	uint64_t found; /* so far */
 	size_t len;     /* bytes in the window */
-	char window[WIRE_EDIT_MAX + JOB_CHUNK];
+	char window[WIRE_EDIT_MAX + JOB_PACKET_MAX];
 };
 
 /* More than asked for: only the number is of interest then. */
@@ -121,7 +122,7 @@ int op_replace(struct job *job, const struct wire_replace *request, struct wire_
 		                 request->old.len, WIRE_EDIT_MAX);
 	if (new_file_open(&file, job, request->path, NEW_FILE_EDIT, 0, request->max, err) < 0)
 		return -1;
-	fd = path_openat(file.place.dir, file.place.name, O_RDONLY | O_NOFOLLOW, 0, 0);
+	fd = open_resolved(file.place.dir, file.place.name, O_RDONLY | O_NOFOLLOW, 0, 0);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return path_error(request->path, err);
 	if (!S_ISREG(st.st_mode))

@@ -24,6 +24,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
+#include "base/tree/open_child.h"
 
 enum { TEXT_MAX = 1024, BINARY_LOOK = 8 * 1024 };
 
@@ -205,7 +206,7 @@ static int look_at_entry(struct grep *grep, const struct walk_entry *entry, stru
 	if (!S_ISREG(entry->st.st_mode) ||
 	    (grep->request->names.len != 0 && !glob_match(&grep->names, entry->path)))
 		return 0;
-	fd = path_openat(entry->dir, entry->name, O_RDONLY | O_NOFOLLOW, 0, 0);
+	fd = open_resolved(entry->dir, entry->name, O_RDONLY | O_NOFOLLOW, 0, 0);
 	if (fd < 0 || !is_wanted(grep, fd))
 		return 0;
 	grep->path = entry->path;

@@ -17,7 +17,7 @@ struct reading {
 	struct wire_done *done;
 	int fd;
 	bool line_open; /* the last line sent has no end yet */
-	char chunk[JOB_CHUNK];
+	char chunk[JOB_PACKET_MAX];
 };
 
 static uint64_t less(uint64_t a, uint64_t b)
@@ -69,7 +69,7 @@ static int read_bytes(struct reading *reading, struct error *err)
 	if (lseek(reading->fd, (off_t)request->from, SEEK_SET) < 0)
 		return errno == EINVAL ? 0 : path_error(request->path, err);
 	for (; left != 0; left -= (uint64_t)n) {
-		n = read_some(reading, (size_t)less(left, JOB_CHUNK), err);
+		n = read_some(reading, (size_t)less(left, JOB_PACKET_MAX), err);
 		if (n <= 0)
 			return (int)n;
 		if (deliver(reading, (struct view){ reading->chunk, (size_t)n }, err) < 0)
@@ -120,7 +120,7 @@ static int read_lines(struct reading *reading, struct error *err)
 
 	while (skip != 0 || left != 0) {
 		struct view lines;
-		ssize_t n = read_some(reading, JOB_CHUNK, err);
+		ssize_t n = read_some(reading, JOB_PACKET_MAX, err);
 		uint64_t room;
 
 		if (n <= 0)

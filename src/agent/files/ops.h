@@ -1,5 +1,7 @@
 /* ops.h - the file operations a worker can do; job.h says what they all have in common. */
 #pragma once
+#include <sys/stat.h>
+
 #include "agent/files/job.h"
 
 #define JOB_OP(name)                                                                               \
@@ -22,7 +24,10 @@ JOB_OP(mkdir);   /* count directories made */
 JOB_OP(remove);  /* count entries removed */
 JOB_OP(rename);  /* nothing */
 JOB_OP(replace); /* count replacements, total size */
-JOB_OP(pack);    /* count entries, bytes of the archive */
-/* count entries of the archive made, bytes of all files, skipped and the first skipped. Against
- * max_count goes every entry, and every directory made on the way to one. */
-JOB_OP(unpack);
+
+/* What stat(2) says of a file, as a record. Times before 1970 are 0. path and target are left
+ * empty. Without a file type (see walk.h) it is WIRE_FILE_OTHER. */
+struct wire_entry entry_of(const struct stat *st);
+
+/* The sandbox in numbers, as far as they can be seen from inside. */
+MUST_CHECK int op_stats(const struct job *job, struct wire_stats_are *ret, struct error *err);

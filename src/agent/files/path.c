@@ -12,9 +12,9 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/text/utf8.h"
+#include "base/tree/open_child.h"
 
 enum {
-	RACES_MAX = 64, /* the kernel gives up when something is renamed while it goes up by ".." */
 	LINKS_MAX = 40, /* as many as the kernel follows */
 };
 
@@ -52,29 +52,9 @@ int path_not_file(struct view path, mode_t mode, struct error *err)
 	                 what);
 }
 
-int path_openat(int dir, const char *name, int flags, mode_t mode, unsigned resolve)
-{
-	struct open_how how = {
-		.flags = (unsigned)flags | O_CLOEXEC,
-		.mode = (flags & O_CREAT) != 0 ? mode & 0777 : 0,
-		.resolve = resolve,
-	};
-	long fd = -1;
-
-	/* The call refuses flags that mean nothing. */
-	if ((flags & O_PATH) == 0)
-		how.flags |= O_NOCTTY | O_NONBLOCK;
-	for (int i = 0; i < RACES_MAX; i++) {
-		fd = syscall(SYS_openat2, dir, name, &how, sizeof how);
-		if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
-			break;
-	}
-	return (int)fd;
-}
-
 static int open_inside(const struct job *job, const char *text, int flags, mode_t mode)
 {
-	return path_openat(job->root, text, flags, mode, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	return open_resolved(job->root, text, flags, mode, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 }
 
 static int too_long(struct view path, struct error *err)
@@ -169,7 +149,7 @@ static size_t without_slashes(const char *text, size_t len)
 }
 
 /* Cuts the last name off *full, into ret: what remains is the directory, with its slash. */
-static int split(struct full *full, struct view path, struct path_place *ret, struct error *err)
+static int split(struct full *full, struct view path, struct path_parent *ret, struct error *err)
 {
 	char shown[PATH_SHOW_SIZE];
 	const char *name;
@@ -193,7 +173,7 @@ static int split(struct full *full, struct view path, struct path_place *ret, st
 }
 
 /* If the place is a symbolic link, *full becomes where it leads. 1: it was one. */
-static int follow_link(const struct path_place *place, struct view path, struct full *full,
+static int follow_link(const struct path_parent *place, struct view path, struct full *full,
                        struct error *err)
 {
 	char target[PATH_MAX];
@@ -211,10 +191,10 @@ static int follow_link(const struct path_place *place, struct view path, struct 
 	return 1;
 }
 
-int path_place(const struct job *job, struct view path, bool follow, struct path_place *ret,
-               struct error *err)
+int path_parent(const struct job *job, struct view path, bool follow, struct path_parent *ret,
+                struct error *err)
 {
-	struct path_place place;
+	struct path_parent place;
 	struct full full;
 
 	if (join(job, path, &full, err) < 0)
@@ -308,7 +288,7 @@ static int make_all(struct making *making, size_t len, mode_t last_mode, struct 
 int path_make_parents(const struct job *job, struct view path, struct error *err)
 {
 	struct making making = { .job = job, .path = path };
-	struct path_place unused;
+	struct path_parent unused;
 
 	if (join(job, path, &making.full, err) < 0 || split(&making.full, path, &unused, err) < 0)
 		return -1;

@@ -24,11 +24,7 @@ int path_error(struct view path, struct error *err);
 /* "notes.txt: is a directory, not a regular file". Returns -1. */
 int path_not_file(struct view path, mode_t mode, struct error *err);
 
-/* openat2(2) with O_CLOEXEC, and O_NOCTTY and O_NONBLOCK if it is more than O_PATH; tried
- * again when a rename somewhere disturbed it. Returns the descriptor or -1 and errno. */
-int path_openat(int dir, const char *name, int flags, mode_t mode, unsigned resolve);
-
-/* The same for a path as the client wrote it. Returns the descriptor or -1. */
+/* openat2(2) of a path as the client wrote it. Returns the descriptor or -1. */
 MUST_CHECK int path_open(const struct job *job, struct view path, int flags, mode_t mode,
                          struct error *err);
 
@@ -43,12 +39,12 @@ MUST_CHECK int path_open_directory(const struct job *job, struct view path, stru
  * its name there. `follow`: if the name is a symbolic link, where that leads (at most 40 of
  * them), also when nothing is there yet. Slashes at the end do not count. Refuses "/", "."
  * and "..": they are no name in a directory. */
-struct path_place {
+struct path_parent {
 	int dir; /* the caller closes it */
 	char name[PATH_NAME_MAX + 1];
 };
-MUST_CHECK int path_place(const struct job *job, struct view path, bool follow,
-                          struct path_place *ret, struct error *err);
+MUST_CHECK int path_parent(const struct job *job, struct view path, bool follow,
+                           struct path_parent *ret, struct error *err);
 
 bool path_ends_in_slash(struct view path);
 

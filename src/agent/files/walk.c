@@ -12,6 +12,7 @@
 #include "agent/files/path.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/tree/open_child.h"
 
 enum {
 	NAMES_BYTES = 8 * 1024 * 1024, /* of all levels together; each takes half of what is left */
@@ -84,7 +85,7 @@ static int open_given(const struct walk *walk, int *ret_fd, dev_t *ret_device, s
 {
 	const struct walk_level *level = &walk->levels[walk->open - 1];
 	const char *name = level->names.items[level->next - 1];
-	AUTO_FD int fd = path_openat(level->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, 0);
+	AUTO_FD int fd = open_resolved(level->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, 0);
 	struct stat st;
 
 	if (fd < 0)

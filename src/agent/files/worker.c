@@ -1,4 +1,4 @@
-#include "agent/files/worker.h"
+#include "agent/files/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/files/perform.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
@@ -166,7 +165,7 @@ static int start(struct stream *stream, const struct wire_message *message, cons
 	worker->feed.packets = true;
 	stream->pid = fork();
 	if (stream->pid == 0)
-		perform(stream->agent, message, pair[1]);
+		worker_process_run(stream->agent, message, pair[1]);
 	if (stream->pid < 0) {
 		stream->pid = 0;
 		return error_sys(err, "no room for another process in the sandbox");

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/files/job.h"
 #include "base/mem.h"
+#include "wire/table.h"
 
 /* Credit goes back in pieces worth a message, or when nothing waits any more. */
 static void give_back(struct feed *feed, size_t bytes)
@@ -44,8 +44,8 @@ static ssize_t put_packet(const struct feed *feed, enum wire_type type, struct v
 	} same = { bytes.ptr }; /* iovec has no const */
 	struct iovec parts[2];
 
-	if (bytes.len > JOB_CHUNK)
-		bytes.len = JOB_CHUNK;
+	if (bytes.len > WIRE_RECORDS_MAX)
+		bytes.len = WIRE_RECORDS_MAX;
 	frame.payload = bytes;
 	wire_frame_header(&frame, header);
 	parts[0] = (struct iovec){ header, sizeof header };

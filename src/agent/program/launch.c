@@ -13,9 +13,10 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/files/path.h"
+
 #include "base/error.h"
 #include "base/rights/caps.h"
+#include "base/tree/open_child.h"
 
 static int change_groups(const struct user *user)
 {
@@ -157,8 +158,8 @@ static int enter_directory(const struct program *program, struct error *err)
 		(void)snprintf(path, sizeof path, "%s", cwd.ptr);
 	else
 		(void)snprintf(path, sizeof path, "%s/%s", program->workspace, cwd.ptr);
-	fd = path_openat(program->root, path, O_PATH | O_DIRECTORY, 0,
-	                 RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	fd = open_resolved(program->root, path, O_PATH | O_DIRECTORY, 0,
+	                   RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 	if (fd < 0 || fchdir(fd) < 0)
 		return error_sys(err, "cwd %s", cwd.len != 0 ? cwd.ptr : program->workspace);
 	return 0;

@@ -6,17 +6,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { RACES_MAX = 64 }; /* the kernel gives up when something is renamed while it walks */
+/* openat2(2) fails with EAGAIN when a rename or mount happens anywhere while it resolves "..". */
+enum { RACES_MAX = 64 };
 
-static int step(int at, const char *name, int flags, unsigned resolve)
+int open_resolved(int at, const char *name, int flags, mode_t mode, unsigned resolve)
 {
 	struct open_how how = {
 		.flags = (unsigned)flags | O_CLOEXEC,
-		.resolve = RESOLVE_NO_XDEV | resolve,
+		.mode = (flags & O_CREAT) != 0 ? mode & 0777 : 0,
+		.resolve = resolve,
 	};
 	long fd = -1;
 
-	/* The call refuses flags that mean nothing. */
+	/* Unlike open(2), openat2(2) fails with EINVAL on flags that have no effect with O_PATH. */
 	if ((flags & O_PATH) == 0)
 		how.flags |= O_NOCTTY | O_NONBLOCK;
 	for (int i = 0; i < RACES_MAX; i++) {
@@ -29,10 +31,11 @@ static int step(int at, const char *name, int flags, unsigned resolve)
 
 int open_child(int at, const char *name, int flags)
 {
-	return step(at, name, flags | O_NOFOLLOW, RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH);
+	return open_resolved(at, name, flags | O_NOFOLLOW, 0,
+	                     RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH);
 }
 
 int open_parent(int at)
 {
-	return step(at, "..", O_RDONLY | O_DIRECTORY, 0);
+	return open_resolved(at, "..", O_RDONLY | O_DIRECTORY, 0, RESOLVE_NO_XDEV);
 }

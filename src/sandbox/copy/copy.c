@@ -18,7 +18,7 @@
 enum { STAT_MAX = 16 * 1024, CAUSE_MAX = 220 };
 
 struct copy {
-	struct copy_wish wish; /* its texts are below */
+	struct copy_options wish; /* its texts are below */
 	char *texts[5];
 	const struct copy_events *events;
 	void *ctx;
@@ -40,7 +40,7 @@ static void let_go(struct copy *copy)
 {
 	files_cancel(copy->op);
 	copy->op = NULL;
-	transfer_drop(copy->transfer);
+	transfer_cancel(copy->transfer);
 	copy->transfer = NULL;
 	copy->rules = copy_rules_free(copy->rules);
 }
@@ -62,7 +62,7 @@ static void tell(struct copy *copy, const struct copy_result *result, const stru
 	release(copy);
 }
 
-static void fail(struct copy *copy, const struct copy_end *end, const struct error *why)
+static void fail(struct copy *copy, const struct copy_endpoint *end, const struct error *why)
 {
 	struct error err = *why;
 
@@ -84,7 +84,7 @@ static void on_progress(void *ctx, uint64_t bytes)
 /* What limits there are, and what stays behind, are said with what went wrong. */
 static void tell_broken(struct copy *copy, const struct error *why)
 {
-	const struct copy_wish *wish = &copy->wish;
+	const struct copy_options *wish = &copy->wish;
 	struct error err = *why, ignored;
 	uint64_t entries = 0, bytes = 0;
 	char limits[160] = "", stays[480] = "", shown[160];
@@ -129,7 +129,7 @@ static void on_moved(void *ctx, const struct transfer_result *moved, const struc
 
 static const struct transfer_events transfer_events = { on_progress, on_moved };
 
-static int get(const struct copy_end *end, struct channel **ret, struct error *err)
+static int get(const struct copy_endpoint *end, struct channel **ret, struct error *err)
 {
 	*ret = end->channel(end->ctx);
 	return *ret != NULL ? 0 : error_set(err, ERR_SYSTEM, "it ended while something was copied");
@@ -137,8 +137,8 @@ static int get(const struct copy_end *end, struct channel **ret, struct error *e
 
 static void move(struct copy *copy)
 {
-	const struct copy_wish *wish = &copy->wish;
-	struct transfer_wish transfer = {
+	const struct copy_options *wish = &copy->wish;
+	struct transfer_options transfer = {
 		.from_path = wish->from.path,
 		.to_path = copy->target,
 		.from_where = wish->from.where,
@@ -194,8 +194,8 @@ static void go(struct copy *copy)
 
 /* --- both ends ----------------------------------------------------------------------------- */
 
-static void look(struct copy *copy, const struct copy_end *end, const char *path, uint8_t flags,
-                 files_fn *fn)
+static void look(struct copy *copy, const struct copy_endpoint *end, const char *path,
+                 uint8_t flags, files_fn *fn)
 {
 	const struct wire_message stat = { .type = WIRE_STAT,
 		                           .stat = { .flags = flags, .path = view_of(path) } };
@@ -346,7 +346,7 @@ static void on_source(void *ctx, const struct files_reply *answer, const struct 
 
 static struct channel *host_channel(void *ctx)
 {
-	return host_use_channel(ctx);
+	return host_handle_channel(ctx);
 }
 
 static struct channel *inside_channel(void *ctx)
@@ -354,16 +354,18 @@ static struct channel *inside_channel(void *ctx)
 	return sandbox_channel(ctx);
 }
 
-struct copy_end copy_end_host(struct host_use *use, const char *path, const char *where)
+struct copy_endpoint copy_host_endpoint(struct host_handle *use, const char *path,
+                                        const char *where)
 {
-	return (struct copy_end){
+	return (struct copy_endpoint){
 		.channel = host_channel, .ctx = use, .path = path, .where = where, .is_host = true
 	};
 }
 
-struct copy_end copy_end_sandbox(struct sandbox *sandbox, const char *path, const char *where)
+struct copy_endpoint copy_sandbox_endpoint(struct sandbox *sandbox, const char *path,
+                                           const char *where)
 {
-	return (struct copy_end){
+	return (struct copy_endpoint){
 		.channel = inside_channel, .ctx = sandbox, .path = path, .where = where
 	};
 }
@@ -388,7 +390,7 @@ static void keep_texts(struct copy *copy)
 			*members[i] = copy->texts[i] = mem_dup(*members[i]);
 }
 
-int copy_start(const struct copy_wish *wish, const struct copy_events *events, void *ctx,
+int copy_start(const struct copy_options *wish, const struct copy_events *events, void *ctx,
                struct copy **ret, struct error *err)
 {
 	const struct wire_message stat = { .type = WIRE_STAT,
@@ -411,7 +413,7 @@ int copy_start(const struct copy_wish *wish, const struct copy_events *events, v
 	return 0;
 }
 
-void copy_drop(struct copy *copy)
+void copy_cancel(struct copy *copy)
 {
 	if (copy == NULL || copy->is_telling)
 		return;

@@ -4,7 +4,7 @@
  * the way. Then the transfer. Of a directory what is in it goes over; an existing target keeps
  * what the source does not have.
  *
- *   copy_start -> progress ... -> ended, once; or copy_drop */
+ *   copy_start -> progress ... -> ended, once; or copy_cancel */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,13 +15,13 @@
 struct channel;
 struct copy;
 struct error;
-struct host_use;
+struct host_handle;
 struct sandbox;
 
 enum { COPY_ENTRIES_MAX = 200000 };
 #define COPY_BYTES_MAX (UINT64_C(2) << 30)
 
-struct copy_end {
+struct copy_endpoint {
 	/* Asked before each step: the channel may end meanwhile, which is NULL. */
 	struct channel *(*channel)(void *ctx);
 	void *ctx;
@@ -31,13 +31,15 @@ struct copy_end {
 };
 
 /* The texts are not copied. */
-struct copy_end copy_end_host(struct host_use *use, const char *path, const char *where);
-struct copy_end copy_end_sandbox(struct sandbox *sandbox, const char *path, const char *where);
+struct copy_endpoint copy_host_endpoint(struct host_handle *use, const char *path,
+                                        const char *where);
+struct copy_endpoint copy_sandbox_endpoint(struct sandbox *sandbox, const char *path,
+                                           const char *where);
 
 const char *copy_last_name(const char *path); /* behind the last slash */
 
-struct copy_wish {
-	struct copy_end from, to;
+struct copy_options {
+	struct copy_endpoint from, to;
 	const char *name; /* of the source: for a target that is a directory. No slash in it */
 	bool into;        /* a directory too goes into an existing one, under its name; so it does
 	                   * if the target ends in a slash */
@@ -61,6 +63,6 @@ struct copy_events {
 };
 
 /* The wish and its texts are copied. */
-MUST_CHECK int copy_start(const struct copy_wish *wish, const struct copy_events *events, void *ctx,
-                          struct copy **ret, struct error *err);
-void copy_drop(struct copy *copy);
+MUST_CHECK int copy_start(const struct copy_options *wish, const struct copy_events *events,
+                          void *ctx, struct copy **ret, struct error *err);
+void copy_cancel(struct copy *copy);

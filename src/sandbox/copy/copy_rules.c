@@ -20,7 +20,7 @@ enum {
 static const char file_name[] = ".gitignore";
 
 struct copy_rules {
-	const struct copy_end *end;
+	const struct copy_endpoint *end;
 	copy_rules_fn *fn;
 	void *ctx;
 	struct ignore *ignore;
@@ -202,7 +202,7 @@ static void on_found(void *ctx, const struct files_reply *answer, const struct e
 		release(rules);
 }
 
-int copy_rules_read(const struct copy_end *end, copy_rules_fn *fn, void *ctx,
+int copy_rules_read(const struct copy_endpoint *end, copy_rules_fn *fn, void *ctx,
                     struct copy_rules **ret, struct error *err)
 {
 	struct wire_message find = { .type = WIRE_FIND,

@@ -5,7 +5,7 @@
 #include "base/attr.h"
 #include "base/cleanup.h"
 
-struct copy_end;
+struct copy_endpoint;
 struct copy_rules;
 struct error;
 struct ignore;
@@ -14,7 +14,7 @@ struct ignore;
 typedef void copy_rules_fn(void *ctx, const struct ignore *ignore, const struct error *why);
 
 /* The end must outlive it. */
-MUST_CHECK int copy_rules_read(const struct copy_end *end, copy_rules_fn *fn, void *ctx,
+MUST_CHECK int copy_rules_read(const struct copy_endpoint *end, copy_rules_fn *fn, void *ctx,
                                struct copy_rules **ret, struct error *err);
 /* At any time, also from within fn; before fn it is not called any more. */
 struct copy_rules *copy_rules_free(struct copy_rules *rules);

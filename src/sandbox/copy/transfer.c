@@ -205,14 +205,14 @@ static const struct channel_stream_events to_events = {
 
 /* --- its start ---------------------------------------------------------------------------- */
 
-static bool leaves_out(const struct transfer_wish *wish)
+static bool leaves_out(const struct transfer_options *wish)
 {
 	return wish->filter != NULL && tar_filter_has_rules(wish->filter);
 }
 
 /* The other side bounds files and entries. Here it is what is around them, and what a stranger
  * might send behind them. In front of rules there may be any number. */
-static uint64_t archive_max(const struct transfer_wish *wish)
+static uint64_t archive_max(const struct transfer_options *wish)
 {
 	uint64_t headers = ((uint64_t)wish->max_count + 1) * HEADERS;
 
@@ -221,7 +221,7 @@ static uint64_t archive_max(const struct transfer_wish *wish)
 	return wish->max_bytes + headers;
 }
 
-static struct wire_message question(const struct transfer_wish *wish)
+static struct wire_message question(const struct transfer_options *wish)
 {
 	if (wish->is_file)
 		return (struct wire_message){ .type = WIRE_READ,
@@ -236,7 +236,7 @@ static struct wire_message question(const struct transfer_wish *wish)
 		                                .path = view_of(wish->from_path) } };
 }
 
-static struct wire_message change(const struct transfer_wish *wish)
+static struct wire_message change(const struct transfer_options *wish)
 {
 	if (wish->is_file)
 		return (struct wire_message){ .type = WIRE_WRITE,
@@ -253,7 +253,7 @@ static struct wire_message change(const struct transfer_wish *wish)
 		                                  .path = view_of(wish->to_path) } };
 }
 
-int transfer_start(const struct transfer_wish *wish, const struct transfer_events *events,
+int transfer_start(const struct transfer_options *wish, const struct transfer_events *events,
                    void *ctx, struct transfer **ret, struct error *err)
 {
 	struct transfer *transfer = mem_new(sizeof *transfer);
@@ -277,7 +277,7 @@ int transfer_start(const struct transfer_wish *wish, const struct transfer_event
 	return 0;
 }
 
-void transfer_drop(struct transfer *transfer)
+void transfer_cancel(struct transfer *transfer)
 {
 	if (transfer == NULL || transfer->is_telling)
 		return;

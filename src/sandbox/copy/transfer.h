@@ -4,7 +4,7 @@
  * bounded whatever the two do. The giving side may be hostile: what it sends is an archive for
  * the taking agent to judge, below the target only; a file is a file whatever is said.
  *
- *   transfer_start -> progress ... -> ended, once; or transfer_drop */
+ *   transfer_start -> progress ... -> ended, once; or transfer_cancel */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@ struct error;
 struct tar_filter;
 struct transfer;
 
-struct transfer_wish {
+struct transfer_options {
 	struct channel *from, *to;
 	const char *from_path, *to_path;
 	const char *from_where, *to_where; /* in front of that side's errors; not copied; or NULL */
@@ -41,8 +41,8 @@ struct transfer_events {
 };
 
 /* Both channels may fail at any time: that is told. */
-MUST_CHECK int transfer_start(const struct transfer_wish *wish,
+MUST_CHECK int transfer_start(const struct transfer_options *wish,
                               const struct transfer_events *events, void *ctx,
                               struct transfer **ret, struct error *err);
 /* Stops both sides; nothing is told any more. What was unpacked so far stays. */
-void transfer_drop(struct transfer *transfer);
+void transfer_cancel(struct transfer *transfer);

@@ -68,7 +68,7 @@ struct host *host_free(struct host *host)
 	return NULL;
 }
 
-bool host_may_add(const struct host *host)
+bool host_accepts_roots(const struct host *host)
 {
 	return host->may_add;
 }
@@ -85,7 +85,7 @@ static void add_root(struct host *host, const char *text)
 	}
 	if (find_place(host, path) != NULL)
 		return;
-	if (host_count(host) >= HOST_DIRECTORIES_MAX) {
+	if (host_directory_count(host) >= HOST_DIRECTORIES_MAX) {
 		log_warning("the client's root '%s' cannot be used: at most %d directories", path,
 		            HOST_DIRECTORIES_MAX);
 		return;
@@ -123,7 +123,7 @@ void host_set_roots(struct host *host, const char *const *paths, size_t count)
 		add_root(host, paths[i]);
 }
 
-size_t host_count(const struct host *host)
+size_t host_directory_count(const struct host *host)
 {
 	size_t n = 0;
 
@@ -174,7 +174,7 @@ static int not_allowed(const struct host *host, const char *path, struct error *
 	char list[256] = "", shown[160];
 	size_t used = 0;
 
-	for (size_t i = 0; i < host_count(host); i++) {
+	for (size_t i = 0; i < host_directory_count(host); i++) {
 		int n = snprintf(
 		        list + used, sizeof list - used, "%s%s", i != 0 ? ", " : "",
 		        utf8_escape(view_of(host_directory(host, i)), shown, sizeof shown));
@@ -212,7 +212,7 @@ static struct place *find_holder(const struct host *host, const char *path,
 	return place;
 }
 
-int host_check(const struct host *host, const char *path, struct error *err)
+int host_check_path(const struct host *host, const char *path, struct error *err)
 {
 	char full[HOST_PATH_SIZE];
 
@@ -221,8 +221,8 @@ int host_check(const struct host *host, const char *path, struct error *err)
 
 static void on_soon(void *ctx)
 {
-	struct host_use *use = ctx;
-	host_fn *fn = use->fn;
+	struct host_handle *use = ctx;
+	host_opened_fn *fn = use->fn;
 	struct error err;
 	bool is_open = use->place->channel != NULL;
 	char shown[160];
@@ -235,11 +235,11 @@ static void on_soon(void *ctx)
 	fn(use->ctx, is_open ? NULL : &err);
 }
 
-int host_open(struct host *host, const char *path, host_fn *fn, void *ctx, struct host_use **ret,
-              struct error *err)
+int host_open(struct host *host, const char *path, host_opened_fn *fn, void *ctx,
+              struct host_handle **ret, struct error *err)
 {
 	char full[HOST_PATH_SIZE], shown[160];
-	struct host_use *use;
+	struct host_handle *use;
 	struct place *place;
 
 	place = find_holder(host, path, full, err);
@@ -268,7 +268,7 @@ int host_open(struct host *host, const char *path, host_fn *fn, void *ctx, struc
 	return 0;
 }
 
-void host_close(struct host_use *use)
+void host_close(struct host_handle *use)
 {
 	if (use == NULL)
 		return;
@@ -278,32 +278,32 @@ void host_close(struct host_use *use)
 	free(use);
 }
 
-struct channel *host_use_channel(const struct host_use *use)
+struct channel *host_handle_channel(const struct host_handle *use)
 {
 	return use->place->state == PLACE_OPEN ? use->place->channel : NULL;
 }
 
-const char *host_use_path(const struct host_use *use)
+const char *host_handle_path(const struct host_handle *use)
 {
 	return use->path;
 }
 
-const char *host_use_directory(const struct host_use *use)
+const char *host_handle_directory(const struct host_handle *use)
 {
 	return use->place->path;
 }
 
-const char *host_use_full(const struct host_use *use)
+const char *host_handle_absolute(const struct host_handle *use)
 {
 	return use->full;
 }
 
-const char *host_use_where(const struct host_use *use)
+const char *host_handle_label(const struct host_handle *use)
 {
 	return use->where;
 }
 
-const char *host_use_name(const struct host_use *use)
+const char *host_handle_name(const struct host_handle *use)
 {
 	return strrchr(use->full, '/') + 1;
 }

@@ -15,7 +15,7 @@
 struct channel;
 struct error;
 struct host;
-struct host_use;
+struct host_handle;
 struct loop;
 
 /* Takes over the socket to the porter, -1 if there is none: then nothing can be opened. The
@@ -25,29 +25,29 @@ MUST_CHECK int host_new(struct loop *loop, int socket, const char *const *direct
 struct host *host_free(struct host *host); /* no use may be open */
 DEFINE_CLEANUP(host)
 
-bool host_may_add(const struct host *host);
+bool host_accepts_roots(const struct host *host);
 /* The client's roots, instead of those it had before: absolute paths. What is not fit is left out
  * and logged. */
 void host_set_roots(struct host *host, const char *const *paths, size_t count);
 
 /* How many directories are allowed, and which: those of the options first. */
-size_t host_count(const struct host *host);
+size_t host_directory_count(const struct host *host);
 const char *host_directory(const struct host *host, size_t n);
 
 /* Is there a directory for it? By its letters only. */
-MUST_CHECK int host_check(const struct host *host, const char *path, struct error *err);
+MUST_CHECK int host_check_path(const struct host *host, const char *path, struct error *err);
 
 /* `path` is absolute, or relative to the first allowed directory. fn is called once, from the loop:
  * from then on there is a channel. */
-typedef void host_fn(void *ctx, const struct error *why);
-MUST_CHECK int host_open(struct host *host, const char *path, host_fn *fn, void *ctx,
-                         struct host_use **ret, struct error *err);
+typedef void host_opened_fn(void *ctx, const struct error *why);
+MUST_CHECK int host_open(struct host *host, const char *path, host_opened_fn *fn, void *ctx,
+                         struct host_handle **ret, struct error *err);
 /* At any time, also before and within fn, which is not called any more. */
-void host_close(struct host_use *use);
+void host_close(struct host_handle *use);
 
-struct channel *host_use_channel(const struct host_use *use); /* NULL: it has ended */
-const char *host_use_path(const struct host_use *use);        /* for the agent: below its root */
-const char *host_use_directory(const struct host_use *use);   /* its root, absolute */
-const char *host_use_full(const struct host_use *use);        /* absolute, for people */
-const char *host_use_where(const struct host_use *use);       /* in front of its errors */
-const char *host_use_name(const struct host_use *use);        /* the last name of it */
+struct channel *host_handle_channel(const struct host_handle *use); /* NULL: it has ended */
+const char *host_handle_path(const struct host_handle *use); /* for the agent: below its root */
+const char *host_handle_directory(const struct host_handle *use); /* its root, absolute */
+const char *host_handle_absolute(const struct host_handle *use);  /* absolute, for people */
+const char *host_handle_label(const struct host_handle *use);     /* in front of its errors */
+const char *host_handle_name(const struct host_handle *use);      /* the last name of it */

@@ -25,10 +25,10 @@ struct place {
 	struct list uses;
 };
 
-struct host_use {
+struct host_handle {
 	struct list node; /* in place->uses */
 	struct place *place;
-	host_fn *fn; /* NULL: it has been told */
+	host_opened_fn *fn; /* NULL: it has been told */
 	void *ctx;
 	bool is_due;             /* to be told in this round */
 	struct loop_timer *soon; /* the channel was there already */

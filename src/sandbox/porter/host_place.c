@@ -70,10 +70,10 @@ void host_place_rest(struct place *place)
 		loop_timer_start(place->idle, KEEP_MS);
 }
 
-static struct host_use *next_due(struct place *place)
+static struct host_handle *next_due(struct place *place)
 {
 	LIST_EACH (node, &place->uses) {
-		struct host_use *use = container_of(node, struct host_use, node);
+		struct host_handle *use = container_of(node, struct host_handle, node);
 
 		if (use->is_due)
 			return use;
@@ -84,15 +84,15 @@ static struct host_use *next_due(struct place *place)
 /* Those who wait now hear it. Each may close itself, another, or open a new one. */
 static void tell(struct place *place, const struct error *why)
 {
-	struct host_use *use;
+	struct host_handle *use;
 
 	LIST_EACH (node, &place->uses) {
-		use = container_of(node, struct host_use, node);
+		use = container_of(node, struct host_handle, node);
 		use->is_due = use->fn != NULL && use->soon == NULL;
 	}
 	place->is_busy = true;
 	while ((use = next_due(place)) != NULL) {
-		host_fn *fn = use->fn;
+		host_opened_fn *fn = use->fn;
 
 		use->is_due = false;
 		use->fn = NULL;

@@ -256,14 +256,14 @@ int porter_start(const struct porter_config *config, struct porter *ret, struct 
 
 	if (allow_listed(&porter, config, err) < 0 ||
 	    ((porter.count != 0 || porter.may_add) && start(&porter, config->state, err) < 0)) {
-		porter_end(&porter);
+		porter_stop(&porter);
 		return -1;
 	}
 	*ret = porter;
 	return 0;
 }
 
-void porter_end(struct porter *porter)
+void porter_stop(struct porter *porter)
 {
 	cleanup_fd(&porter->socket);
 	porter->socket = -1;

@@ -38,4 +38,4 @@ struct porter {
 MUST_CHECK int porter_start(const struct porter_config *config, struct porter *ret,
                             struct error *err);
 /* Ends it, unless somebody took the socket over (-1) and closed it; waits, and frees. */
-void porter_end(struct porter *porter);
+void porter_stop(struct porter *porter);

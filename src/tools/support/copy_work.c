@@ -40,7 +40,7 @@ const struct param copy_work_output[] = {
 struct copy_work {
 	struct work work;
 	struct copy_work_wish wish;
-	struct host_use *use;
+	struct host_handle *use;
 	struct copy *copy;
 	char *host_path, *inside;
 	uint64_t told_ms; /* when the client heard of it last */
@@ -50,7 +50,7 @@ struct copy_work {
 
 static void let_go(struct copy_work *w)
 {
-	copy_drop(w->copy);
+	copy_cancel(w->copy);
 	w->copy = NULL;
 	host_close(w->use);
 	w->use = NULL;
@@ -109,11 +109,12 @@ static void answer(struct copy_work *w, const struct copy_result *result)
 {
 	const struct transfer_result *moved = &result->moved;
 	bool is_out = w->wish.is_out;
-	AUTO_FREE char *outside = mem_format(
-	        "%s%s%s", host_use_directory(w->use), strcmp(result->target, ".") == 0 ? "" : "/",
-	        strcmp(result->target, ".") == 0 ? "" : result->target);
+	AUTO_FREE char *outside = mem_format("%s%s%s", host_handle_directory(w->use),
+	                                     strcmp(result->target, ".") == 0 ? "" : "/",
+	                                     strcmp(result->target, ".") == 0 ? ""
+	                                                                      : result->target);
 	AUTO_FREE char *inside = absolute(result->target);
-	const char *source = is_out ? w->inside : host_use_full(w->use);
+	const char *source = is_out ? w->inside : host_handle_absolute(w->use);
 	const char *target = is_out ? outside : inside;
 	json_t *structured = json_obj(), *content = json_list();
 	AUTO_BUF struct buf text;
@@ -199,14 +200,15 @@ static void on_host(void *ctx, const struct error *why)
 {
 	static const struct copy_events events = { on_progress, on_ended };
 	struct copy_work *w = ctx;
-	AUTO_FREE char *where = mem_format("%s: %s", host_name(&w->wish), host_use_where(w->use));
-	const struct copy_end outside = copy_end_host(w->use, w->host_path, where);
-	const struct copy_end inside = copy_end_sandbox(w->work.sandbox, w->inside,
-	                                                "path: in the sandbox");
-	const struct copy_wish wish = {
+	AUTO_FREE char *where = mem_format("%s: %s", host_name(&w->wish),
+	                                   host_handle_label(w->use));
+	const struct copy_endpoint outside = copy_host_endpoint(w->use, w->host_path, where);
+	const struct copy_endpoint inside = copy_sandbox_endpoint(w->work.sandbox, w->inside,
+	                                                          "path: in the sandbox");
+	const struct copy_options wish = {
 		.from = w->wish.is_out ? inside : outside,
 		.to = w->wish.is_out ? outside : inside,
-		.name = w->wish.is_out ? copy_last_name(w->inside) : host_use_name(w->use),
+		.name = w->wish.is_out ? copy_last_name(w->inside) : host_handle_name(w->use),
 		.overwrite = w->wish.overwrite,
 		.gitignore = w->wish.gitignore,
 		.max_bytes = w->work.context->copy_bytes,
@@ -235,10 +237,10 @@ static int start(struct work *work, struct error *err)
 	if (host_open(work->context->host, w->wish.host, on_host, w, &w->use, err) < 0)
 		return error_wrap(err, "%s", host_name(&w->wish));
 	/* A slash at the end of a target means something. */
-	w->host_path = mem_format("%s%s", host_use_path(w->use),
+	w->host_path = mem_format("%s%s", host_handle_path(w->use),
 	                          w->wish.is_out && ends_in_slash(w->wish.host) ? "/" : "");
 	w->inside = w->wish.inside != NULL ? mem_dup(w->wish.inside)
-	                                   : mem_format("/workspace/%s", host_use_name(w->use));
+	                                   : mem_format("/workspace/%s", host_handle_name(w->use));
 	for (size_t len = strlen(w->inside);
 	     w->wish.is_out && len > 1 && w->inside[len - 1] == '/';)
 		w->inside[--len] = '\0';
@@ -260,7 +262,7 @@ int copy_work_begin(struct mcp_call *call, const struct copy_work_wish *wish, st
 		return error_set(err, ERR_UNSUPPORTED,
 		                 "no directory of the host is allowed: start belljar with "
 		                 "--allow-path DIR");
-	if (host_check(context->host, wish->host, err) < 0)
+	if (host_check_path(context->host, wish->host, err) < 0)
 		return error_wrap(err, "%s", host_name(wish));
 	if (work_start(call, sizeof *w, &calls, wish->sandbox, &work, err) < 0)
 		return -1;

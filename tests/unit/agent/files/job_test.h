@@ -90,7 +90,7 @@ static inline void *job_test_feeding(void *ctx)
 	struct job_test *t = ctx;
 
 	while (t->food.len != 0) {
-		size_t len = t->food.len < JOB_CHUNK ? t->food.len : JOB_CHUNK;
+		size_t len = t->food.len < JOB_PACKET_MAX ? t->food.len : JOB_PACKET_MAX;
 
 		job_test_packet(t, WIRE_DATA, (struct view){ t->food.ptr, len });
 		t->food.ptr += len;

@@ -4,7 +4,7 @@
 
 static void bytes_are_cut_into_packets(void **state)
 {
-	static char bytes[3 * JOB_CHUNK + 7];
+	static char bytes[3 * JOB_PACKET_MAX + 7];
 	static struct job_test t;
 	struct error err;
 
@@ -16,7 +16,7 @@ static void bytes_are_cut_into_packets(void **state)
 	CHECK_OK(job_send(&t.job, VIEW(""), &err), err);
 	job_test_finish(&t);
 	assert_int_equal(t.packets, 4);
-	assert_int_equal(t.largest, JOB_CHUNK);
+	assert_int_equal(t.largest, JOB_PACKET_MAX);
 	assert_int_equal(t.data.len, sizeof bytes);
 	assert_memory_equal(t.data.ptr, bytes, sizeof bytes);
 	job_test_stop(&t);
@@ -47,7 +47,7 @@ static void records_travel_together(void **state)
 		assert_int_equal(got.size, count++);
 	}
 	assert_int_equal(count, COUNT);
-	assert_true(t.largest <= JOB_CHUNK && t.largest > JOB_CHUNK - 100);
+	assert_true(t.largest <= JOB_PACKET_MAX && t.largest > JOB_PACKET_MAX - 100);
 	assert_int_equal(t.packets, t.records.len / t.largest + 1);
 	job_test_stop(&t);
 }
@@ -140,7 +140,7 @@ static void an_agent_that_leaves_closes_the_request(void **state)
 /* What no agent of ours says. */
 static void refuses_packets_that_are_not_bytes(void **state)
 {
-	static const char too_large[WIRE_HEADER + JOB_CHUNK + 1];
+	static const char too_large[WIRE_HEADER + JOB_PACKET_MAX + 1];
 	static const struct {
 		struct view packet;
 		const char *message;

@@ -1,7 +1,7 @@
 /* test_move.c - moving to a free name, by each of the ways there are. */
 #include "unit/agent/files/job_test.h"
 
-#include "agent/files/move.h"
+#include "agent/files/new_file.h"
 #include "unit/refuse.h"
 
 enum { BY_RENAME, BY_LINK, BY_LOOK, WAYS };
@@ -29,7 +29,7 @@ static int move(const struct job_test *t, int way, const char *from, const char 
 		int dir = open(job_test_path(t, "workspace"), O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 		leave_way(way);
-		_exit(move_to_free(dir, from, dir, to) == 0 ? 0 : errno);
+		_exit(rename_to_free(dir, from, dir, to) == 0 ? 0 : errno);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
@@ -126,7 +126,7 @@ static void a_second_name_goes_when_the_first_cannot(void **state)
 
 		leave_way(BY_LINK);
 		refuse_call_with(SYS_unlinkat, BIT, EBUSY);
-		_exit(move_to_free(dir, from, dir, names) == 0 ? 0 : errno);
+		_exit(rename_to_free(dir, from, dir, names) == 0 ? 0 : errno);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));

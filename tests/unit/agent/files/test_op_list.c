@@ -1,5 +1,4 @@
 /* STAT and LIST. */
-#include "agent/files/entry.h"
 #include "agent/files/ops.h"
 #include "unit/agent/files/look_test.h"
 

@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-#include "agent/files/ops.h"
+#include "agent/files/archive/archive.h"
 #include "unit/refuse.h"
 
 static int pack_limited(struct job_test *t, const char *path, uint64_t max, uint32_t max_count,

@@ -165,7 +165,7 @@ static void a_file_that_claims_a_terabyte_is_cut_at_the_maximum(void **state)
 		assert_int_equal(done.bytes, 100000);
 		assert_int_equal(done.total, (uint64_t)1 << 40);
 		assert_int_equal(done.flags, WIRE_DONE_MORE);
-		assert_true(t.largest <= JOB_CHUNK);
+		assert_true(t.largest <= JOB_PACKET_MAX);
 	}
 	job_test_stop(&t);
 }

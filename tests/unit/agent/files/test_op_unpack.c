@@ -1,7 +1,7 @@
 #include "unit/agent/files/job_test.h"
 #include "unit/agent/files/tar_test.h"
 
-#include "agent/files/ops.h"
+#include "agent/files/archive/archive.h"
 
 /* The target is /workspace/t; /outside has a file that must never change. */
 struct unpack_test {

@@ -483,7 +483,7 @@ static void too_many_bytes_change_nothing(void **state)
 
 static void a_request_that_is_closed_leaves_nothing(void **state)
 {
-	static char part[3 * JOB_CHUNK];
+	static char part[3 * JOB_PACKET_MAX];
 	static struct job_test t;
 	struct wire_done done;
 	struct error err;

@@ -137,7 +137,7 @@ static void paths_that_do_not_fit_are_refused(void **state)
 {
 	static char path[WIRE_PATH_MAX + 1], name[PATH_NAME_MAX + 2];
 	static struct job_test t;
-	struct path_place place;
+	struct path_parent place;
 	struct error err;
 	int fd;
 
@@ -154,7 +154,7 @@ static void paths_that_do_not_fit_are_refused(void **state)
 	assert_true(fd >= 0);
 	(void)close(fd);
 	memset(name, 'n', sizeof name - 1);
-	assert_int_equal(path_place(&t.job, view_of(name), false, &place, &err), -1);
+	assert_int_equal(path_parent(&t.job, view_of(name), false, &place, &err), -1);
 	assert_int_equal(err.errnum, ENAMETOOLONG);
 	CHECK_ERROR(path_open(&t.job, VIEW("a\0b"), O_RDONLY, 0, &err), err, ERR_INVALID,
 	            "the path has a NUL in it");
@@ -186,7 +186,7 @@ static void a_place_is_a_directory_and_a_name(void **state)
 		{ "top/new", true, "", "new" },
 	};
 	static struct job_test t;
-	struct path_place place;
+	struct path_parent place;
 	struct stat want, got;
 	struct error err;
 
@@ -194,7 +194,7 @@ static void a_place_is_a_directory_and_a_name(void **state)
 	job_test_start(&t);
 	make_traps(&t);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		CHECK_OK(path_place(&t.job, view_of(cases[i].path), cases[i].follow, &place, &err),
+		CHECK_OK(path_parent(&t.job, view_of(cases[i].path), cases[i].follow, &place, &err),
 		         err);
 		assert_string_equal(place.name, cases[i].name);
 		assert_int_equal(stat(job_test_path(&t, cases[i].dir), &want), 0);
@@ -223,14 +223,14 @@ static void what_is_no_name_is_no_place(void **state)
 		{ "notes.txt/x", ERR_SYSTEM, "notes.txt/x: Not a directory" },
 	};
 	static struct job_test t;
-	struct path_place place;
+	struct path_parent place;
 	struct error err;
 
 	(void)state;
 	job_test_start(&t);
 	make_traps(&t);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		CHECK_ERROR(path_place(&t.job, view_of(cases[i].path), true, &place, &err), err,
+		CHECK_ERROR(path_parent(&t.job, view_of(cases[i].path), true, &place, &err), err,
 		            cases[i].kind, cases[i].message);
 	job_test_stop(&t);
 }
@@ -238,7 +238,7 @@ static void what_is_no_name_is_no_place(void **state)
 static void forty_links_are_followed_and_no_more(void **state)
 {
 	static struct job_test t;
-	struct path_place place;
+	struct path_parent place;
 	struct error err;
 	char from[32], to[32];
 
@@ -249,10 +249,10 @@ static void forty_links_are_followed_and_no_more(void **state)
 		(void)snprintf(to, sizeof to, "l%d", i - 1);
 		job_test_link(&t, to, from);
 	}
-	CHECK_OK(path_place(&t.job, view_of("l40"), true, &place, &err), err);
+	CHECK_OK(path_parent(&t.job, view_of("l40"), true, &place, &err), err);
 	assert_string_equal(place.name, "l0");
 	(void)close(place.dir);
-	CHECK_ERROR(path_place(&t.job, view_of("l41"), true, &place, &err), err, ERR_SYSTEM,
+	CHECK_ERROR(path_parent(&t.job, view_of("l41"), true, &place, &err), err, ERR_SYSTEM,
 	            "l41: Too many levels of symbolic links");
 	job_test_stop(&t);
 }

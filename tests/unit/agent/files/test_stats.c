@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-#include "agent/files/stats.h"
+#include "agent/files/ops.h"
 
 #define GROUPS "/sys/fs/cgroup"
 
@@ -64,7 +64,7 @@ static int check_row(const struct job *job, const struct row *row)
 	    !put(GROUPS "/pids.current", row->pids) || !put(GROUPS "/pids.max", row->pids_max) ||
 	    !put(GROUPS "/cpu.stat", row->cpu) ||
 	    (row->without_proc && mount("none", "/proc", "tmpfs", 0, NULL) < 0) ||
-	    stats_read(job, &got, &err) < 0)
+	    op_stats(job, &got, &err) < 0)
 		return -1;
 	if (got.known == want->known && is_as_wanted(got.memory_bytes, want->memory_bytes) &&
 	    is_as_wanted(got.cpu_us, want->cpu_us) &&

@@ -23,7 +23,7 @@ static void on_progress(void *ctx, uint64_t bytes)
 	assert_true(bytes >= copying->progress);
 	copying->progress = bytes;
 	if (copying->drop_at != 0 && bytes >= copying->drop_at) {
-		copy_drop(copying->copy);
+		copy_cancel(copying->copy);
 		copying->copy = NULL;
 		copying->drop_at = 0;
 	}
@@ -37,7 +37,7 @@ static void on_ended(void *ctx, const struct copy_result *result, const struct e
 	live_poke(copying->live);
 	copying->calls++;
 	if (copying->drops_itself)
-		copy_drop(copying->copy);
+		copy_cancel(copying->copy);
 	if (why != NULL) {
 		copying->error = *why;
 		return;
@@ -56,14 +56,14 @@ static struct channel *channel_of(void *ctx)
 	return live->has_failed ? NULL : live->channel;
 }
 
-static void begin_copy(struct live *live, struct copying *copying, struct copy_wish wish,
+static void begin_copy(struct live *live, struct copying *copying, struct copy_options wish,
                        const char *from, const char *to)
 {
 	struct error err;
 
 	copying->live = live;
-	wish.from = (struct copy_end){ channel_of, live, from, "from", wish.from.is_host };
-	wish.to = (struct copy_end){ channel_of, live, to, "to", wish.to.is_host };
+	wish.from = (struct copy_endpoint){ channel_of, live, from, "from", wish.from.is_host };
+	wish.to = (struct copy_endpoint){ channel_of, live, to, "to", wish.to.is_host };
 	if (wish.name == NULL)
 		wish.name = strrchr(from, '/') != NULL ? strrchr(from, '/') + 1 : from;
 	if (wish.max_bytes == 0)
@@ -74,7 +74,7 @@ static void begin_copy(struct live *live, struct copying *copying, struct copy_w
 	assert_int_equal(copying->calls, 0);
 }
 
-static void copy(struct live *live, struct copying *copying, struct copy_wish wish,
+static void copy(struct live *live, struct copying *copying, struct copy_options wish,
                  const char *from, const char *to)
 {
 	begin_copy(live, copying, wish, from, to);
@@ -82,7 +82,7 @@ static void copy(struct live *live, struct copying *copying, struct copy_wish wi
 	assert_int_equal(copying->calls, 1);
 }
 
-static void copy_well(struct live *live, struct copying *copying, struct copy_wish wish,
+static void copy_well(struct live *live, struct copying *copying, struct copy_options wish,
                       const char *from, const char *to)
 {
 	copy(live, copying, wish, from, to);
@@ -99,8 +99,8 @@ static void copy_well(struct live *live, struct copying *copying, struct copy_wi
 		assert_int_equal(copying_.error.kind, want_kind);                                  \
 	} while (0)
 
-#define PLAIN     ((struct copy_wish){ 0 })
-#define OVERWRITE ((struct copy_wish){ .overwrite = true })
+#define PLAIN     ((struct copy_options){ 0 })
+#define OVERWRITE ((struct copy_options){ .overwrite = true })
 
 static unsigned mode_of(const struct live *live, const char *name)
 {
@@ -231,7 +231,7 @@ static void a_directory_goes_with_all_that_is_in_it(void **state)
 static void nobody_else_may_write_what_comes_to_the_host(void **state)
 {
 	struct copying tree = { 0 }, file = { 0 };
-	struct copy_wish out = { .to.is_host = true };
+	struct copy_options out = { .to.is_host = true };
 	struct live live;
 
 	files_begin(&live, state, (struct live_options){ 0 });
@@ -251,7 +251,7 @@ static void nobody_else_may_write_what_comes_to_the_host(void **state)
 static void a_directory_may_go_into_another(void **state)
 {
 	struct copying there = { 0 }, missing = { 0 }, nameless = { 0 };
-	struct copy_wish into = { .into = true };
+	struct copy_options into = { .into = true };
 	struct live live;
 
 	files_begin(&live, state, (struct live_options){ 0 });
@@ -301,7 +301,7 @@ static void many_bytes_pass_through_little_memory(void **state)
 
 static void no_more_is_copied_than_may_be(void **state)
 {
-	struct copy_wish small = { .max_bytes = 100 }, few = { .max_count = 2 };
+	struct copy_options small = { .max_bytes = 100 }, few = { .max_count = 2 };
 	struct live live;
 	struct stat st;
 	char bytes[101];
@@ -354,7 +354,7 @@ static void the_side_that_failed_is_named(void **state)
 	assert_int_equal(symlink("/none", files_at(&live, "link")), 0);
 	CHECK_FAILED(&live, PLAIN, "link", "b", ERR_NOT_FOUND,
 	             "from: link: is a link that leads to nothing");
-	CHECK_FAILED(&live, ((struct copy_wish){ .from.is_host = true }), "link", "b",
+	CHECK_FAILED(&live, ((struct copy_options){ .from.is_host = true }), "link", "b",
 	             ERR_NOT_FOUND,
 	             "from: link: is a link that leads out of the directories that may be copied "
 	             "from and to, or to nothing");
@@ -390,7 +390,7 @@ static void a_copy_may_be_dropped_at_any_time(void **state)
 	files_begin(&live, state, (struct live_options){ 0 });
 	files_put(&live, "a", (struct view){ noise, LEN });
 	begin_copy(&live, &first, PLAIN, "a", "b");
-	copy_drop(first.copy);
+	copy_cancel(first.copy);
 	begin_copy(&live, &midway, PLAIN, "a", "c");
 	LIVE_UNTIL(&live, midway.copy == NULL, LIVE_MS);
 	live_run_ms(&live, 200);
@@ -398,7 +398,7 @@ static void a_copy_may_be_dropped_at_any_time(void **state)
 	assert_int_equal(lstat(files_at(&live, "b"), &st), -1);
 	assert_int_equal(lstat(files_at(&live, "c"), &st), -1);
 	copy_well(&live, &last, PLAIN, "a", "d");
-	copy_drop(NULL);
+	copy_cancel(NULL);
 	live_stop(&live);
 }
 
@@ -409,7 +409,7 @@ static void what_git_ignores_stays_behind(void **state)
 	static const char *const kept[] = { "a.c", ".gitignore", "sub/keep.o", "sub/deep/x.c" };
 	static const char *const left[] = { "a.o", ".git", "build", "sub/b.o", "sub/deep/secret" };
 	AUTO_FREE char *noise = files_noise(IGNORE_FILE_MAX + 1);
-	struct copy_wish wish = { .gitignore = true };
+	struct copy_options wish = { .gitignore = true };
 	struct copying copying = { 0 };
 	struct live live;
 	char name[64];

@@ -129,7 +129,7 @@ static void nothing_is_started_if_nothing_is_allowed(void **state)
 	CHECK_OK(porter_start(&config, &porter, &err), err);
 	assert_int_equal(porter.pid, 0);
 	assert_int_equal(porter.socket, -1);
-	porter_end(&porter);
+	porter_stop(&porter);
 }
 
 /* --- a porter, a host, a loop --- */
@@ -180,7 +180,7 @@ static void rig_start(struct rig *rig, const char *paths, bool may_add)
 static void rig_stop(struct rig *rig)
 {
 	rig->host = host_free(rig->host);
-	porter_end(&rig->porter);
+	porter_stop(&rig->porter);
 	(void)loop_timer_free(rig->timer);
 	loop_run_deferred(rig->loop);
 	(void)loop_free(rig->loop);
@@ -200,16 +200,16 @@ static void on_open(void *ctx, const struct error *why)
 	poke(rig);
 }
 
-static struct host_use *open_use(struct rig *rig, const char *path)
+static struct host_handle *open_use(struct rig *rig, const char *path)
 {
 	unsigned before = rig->opened;
-	struct host_use *use = NULL;
+	struct host_handle *use = NULL;
 	struct error err;
 
 	CHECK_OK(host_open(rig->host, path, on_open, rig, &use, &err), err);
 	assert_int_equal(rig->opened, before); /* from the loop only */
 	UNTIL(rig, rig->opened != before);
-	assert_non_null(host_use_channel(use));
+	assert_non_null(host_handle_channel(use));
 	return use;
 }
 
@@ -228,20 +228,20 @@ static void on_answer(void *ctx, const struct files_reply *answer, const struct 
 	poke(rig);
 }
 
-static void ask(struct rig *rig, struct host_use *use, const struct wire_message *request,
+static void ask(struct rig *rig, struct host_handle *use, const struct wire_message *request,
                 struct view content)
 {
 	unsigned before = rig->answered;
 	struct files_op *op;
 	struct error err;
 
-	CHECK_OK(files_start(host_use_channel(use), request, content, 1024 * 1024, on_answer, rig,
-	                     &op, &err),
+	CHECK_OK(files_start(host_handle_channel(use), request, content, 1024 * 1024, on_answer,
+	                     rig, &op, &err),
 	         err);
 	UNTIL(rig, rig->answered != before);
 }
 
-static void read_path(struct rig *rig, struct host_use *use, const char *path)
+static void read_path(struct rig *rig, struct host_handle *use, const char *path)
 {
 	ask(rig, use,
 	    &(struct wire_message){ .type = WIRE_READ,
@@ -249,7 +249,7 @@ static void read_path(struct rig *rig, struct host_use *use, const char *path)
 	    (struct view){ 0 });
 }
 
-static void write_path(struct rig *rig, struct host_use *use, const char *path)
+static void write_path(struct rig *rig, struct host_handle *use, const char *path)
 {
 	ask(rig, use,
 	    &(struct wire_message){ .type = WIRE_WRITE,
@@ -261,7 +261,7 @@ static void write_path(struct rig *rig, struct host_use *use, const char *path)
 
 static void files_are_read_and_written_below(void **state)
 {
-	struct host_use *use;
+	struct host_handle *use;
 	struct stat st;
 	struct rig rig;
 
@@ -270,9 +270,9 @@ static void files_are_read_and_written_below(void **state)
 	place_write("allowed/a", "text");
 	rig_start(&rig, "allowed", false);
 	use = open_use(&rig, "a");
-	assert_string_equal(host_use_path(use), "a");
-	assert_string_equal(host_use_name(use), "a");
-	read_path(&rig, use, host_use_path(use));
+	assert_string_equal(host_handle_path(use), "a");
+	assert_string_equal(host_handle_name(use), "a");
+	read_path(&rig, use, host_handle_path(use));
 	CHECK_VIEW(buf_view(&rig.bytes), "text");
 	write_path(&rig, use, "b");
 	assert_string_equal(rig.why.msg, "");
@@ -294,7 +294,7 @@ static void no_link_leads_out(void **state)
 		                            "/etc/passwd",
 		                            "kernel/self/root/etc/passwd" };
 	AUTO_FREE char *outside = NULL;
-	struct host_use *use;
+	struct host_handle *use;
 	struct stat st;
 	struct rig rig;
 
@@ -418,7 +418,7 @@ static void another_root_is_of_no_use(void **state)
 	assert_int_equal(mkdir("allowed", 0755), 0);
 	rig_start(&rig, "allowed", false);
 	rig.host = host_free(rig.host);
-	porter_end(&rig.porter);
+	porter_stop(&rig.porter);
 	CHECK_OK(porter_start(&(struct porter_config){ .paths = "allowed" }, &rig.porter, &err),
 	         err);
 	end = receive_channel(rig.porter.socket);
@@ -446,7 +446,7 @@ static void another_root_is_of_no_use(void **state)
 
 static void one_agent_serves_all_uses_of_a_directory(void **state)
 {
-	struct host_use *first, *second, *nearer;
+	struct host_handle *first, *second, *nearer;
 	AUTO_FREE char *path = NULL;
 	struct rig rig;
 
@@ -458,10 +458,10 @@ static void one_agent_serves_all_uses_of_a_directory(void **state)
 	first = open_use(&rig, path);
 	second = open_use(&rig, ".");
 	nearer = open_use(&rig, "inner/y");
-	assert_ptr_equal(host_use_channel(first), host_use_channel(second));
-	assert_ptr_not_equal(host_use_channel(first), host_use_channel(nearer));
-	assert_string_equal(host_use_path(second), ".");
-	assert_string_equal(host_use_path(nearer), "y");
+	assert_ptr_equal(host_handle_channel(first), host_handle_channel(second));
+	assert_ptr_not_equal(host_handle_channel(first), host_handle_channel(nearer));
+	assert_string_equal(host_handle_path(second), ".");
+	assert_string_equal(host_handle_path(nearer), "y");
 	host_close(first);
 	host_close(second);
 	host_close(nearer);
@@ -471,7 +471,7 @@ static void one_agent_serves_all_uses_of_a_directory(void **state)
 
 static void what_is_not_allowed_says_how_to_allow_it(void **state)
 {
-	struct host_use *use;
+	struct host_handle *use;
 	struct error err;
 	struct rig rig;
 	char why[400];
@@ -504,7 +504,7 @@ static void what_is_not_allowed_says_how_to_allow_it(void **state)
 
 static void a_directory_that_leads_elsewhere_now_is_refused(void **state)
 {
-	struct host_use *use;
+	struct host_handle *use;
 	struct error err;
 	struct rig rig;
 
@@ -525,7 +525,7 @@ static void roots_of_the_client_come_and_go(void **state)
 	AUTO_FREE char *one = mem_format("%s/one", place_path);
 	AUTO_FREE char *two = mem_format("%s/two", place_path);
 	const char *const both[] = { one, two, "/", "/etc/..", "relative" };
-	struct host_use *use;
+	struct host_handle *use;
 	struct error err;
 	struct rig rig;
 
@@ -535,10 +535,10 @@ static void roots_of_the_client_come_and_go(void **state)
 	place_write("two/f", "of two");
 	rig_start(&rig, NULL, true);
 	host_set_roots(rig.host, both, ARRAY_LEN(both));
-	assert_int_equal(host_count(rig.host), 2);
+	assert_int_equal(host_directory_count(rig.host), 2);
 	use = open_use(&rig, two);
 	host_set_roots(rig.host, both, 1);
-	assert_int_equal(host_count(rig.host), 1);
+	assert_int_equal(host_directory_count(rig.host), 1);
 	read_path(&rig, use, "f"); /* what is open stays so */
 	CHECK_VIEW(buf_view(&rig.bytes), "of two");
 	host_close(use);
@@ -546,7 +546,7 @@ static void roots_of_the_client_come_and_go(void **state)
 	rig_stop(&rig);
 	rig_start(&rig, "one", false);
 	host_set_roots(rig.host, both, 2);
-	assert_int_equal(host_count(rig.host), 1);
+	assert_int_equal(host_directory_count(rig.host), 1);
 	rig_stop(&rig);
 }
 
@@ -566,12 +566,12 @@ static void many_roots_come_at_once_and_again(void **state)
 	assert_int_equal(kill(rig.porter.pid, SIGSTOP), 0);
 	for (int i = 0; i < 5; i++) {
 		host_set_roots(rig.host, (const char *const *)paths[i % 2], HOST_DIRECTORIES_MAX);
-		assert_int_equal(host_count(rig.host), HOST_DIRECTORIES_MAX);
+		assert_int_equal(host_directory_count(rig.host), HOST_DIRECTORIES_MAX);
 		if (i < 2) /* more than the socket takes */
 			continue;
 		assert_int_equal(kill(rig.porter.pid, SIGCONT), 0);
 		host_close(open_use(&rig, paths[i % 2][HOST_DIRECTORIES_MAX - 1]));
-		assert_int_equal(host_count(rig.host), HOST_DIRECTORIES_MAX);
+		assert_int_equal(host_directory_count(rig.host), HOST_DIRECTORIES_MAX);
 	}
 	rig_stop(&rig);
 	for (size_t i = 0; i < 2 * HOST_DIRECTORIES_MAX; i++)
@@ -615,13 +615,13 @@ static void a_root_that_was_taken_away_is_not_opened(void **state)
 	assert_true(is_refused(porter.socket, HOST_OPEN, link));
 	assert_false(is_refused(porter.socket, HOST_REMOVE, kept));
 	assert_false(is_refused(porter.socket, HOST_OPEN, kept));
-	porter_end(&porter);
+	porter_stop(&porter);
 }
 
 /* Root works there as whoever it belongs to, in that user's own group. */
 static void a_users_directory_is_not_worked_in_with_roots_group(void **state)
 {
-	struct host_use *use;
+	struct host_handle *use;
 	struct stat st;
 	struct rig rig;
 
@@ -644,7 +644,7 @@ static void a_users_directory_is_not_worked_in_with_roots_group(void **state)
 
 static void a_porter_that_is_gone_is_told(void **state)
 {
-	struct host_use *use;
+	struct host_handle *use;
 	struct error err;
 	struct rig rig;
 
@@ -663,7 +663,7 @@ static void a_porter_that_is_gone_is_told(void **state)
 
 static void a_use_may_be_closed_before_it_is_told(void **state)
 {
-	struct host_use *use;
+	struct host_handle *use;
 	struct error err;
 	struct rig rig;
 

@@ -9,7 +9,9 @@
 #pragma once
 #include "agent/poller.h"
 #include "agent/program/feed.h"
+#include "base/attr.h"
 
+struct agent;
 struct stream;
 struct wire_message;
 
@@ -21,3 +23,8 @@ struct worker {
 
 /* READ, WRITE, STAT ... STATS. */
 void worker_open(struct stream *stream, const struct wire_message *message);
+
+/* The worker process, in a new child of the agent: does the operation, replies over `socket` and
+ * exits. */
+NORETURN void worker_process_run(const struct agent *agent, const struct wire_message *request,
+                                 int socket);

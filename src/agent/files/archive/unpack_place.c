@@ -1,4 +1,4 @@
-#include "agent/files/unpack_place.h"
+#include "agent/files/archive/unpack_place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include "agent/files/path.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/tree/open_child.h"
 
 /* Cuts the next part off *rest; slashes do not count. False when there is none. */
 static bool next_part(const char **rest, struct view *ret)
@@ -108,7 +109,7 @@ int unpack_take(struct unpack_room *room, struct error *err)
 static int enter(int dir, const char *part, struct view path, struct unpack_room *room,
                  struct error *err)
 {
-	int fd = path_openat(dir, part, O_PATH | O_DIRECTORY, 0, NO_LINKS);
+	int fd = open_resolved(dir, part, O_PATH | O_DIRECTORY, 0, NO_LINKS);
 	char shown[PATH_SHOW_SIZE];
 
 	if (fd < 0 && errno == ENOENT && room != NULL) {
@@ -116,7 +117,7 @@ static int enter(int dir, const char *part, struct view path, struct unpack_room
 			return -1;
 		if (mkdirat(dir, part, 0777) < 0 && errno != EEXIST)
 			return error_sys(err, "make '%s'", path_show(path, shown));
-		fd = path_openat(dir, part, O_PATH | O_DIRECTORY, 0, NO_LINKS);
+		fd = open_resolved(dir, part, O_PATH | O_DIRECTORY, 0, NO_LINKS);
 	}
 	if (fd >= 0)
 		return fd;
@@ -129,7 +130,7 @@ static int enter(int dir, const char *part, struct view path, struct unpack_room
 static int walk_down(int target, const struct unpack_name *name, struct unpack_room *room,
                      struct error *err)
 {
-	AUTO_FD int dir = path_openat(target, ".", O_PATH | O_DIRECTORY, 0, NO_LINKS);
+	AUTO_FD int dir = open_resolved(target, ".", O_PATH | O_DIRECTORY, 0, NO_LINKS);
 	const char *rest = name->text;
 	struct view part;
 
@@ -161,6 +162,6 @@ int unpack_parent(int target, const struct unpack_name *name, struct unpack_room
 		memcpy(above, name->text, name->last - 1);
 		above[name->last - 1] = '\0';
 	}
-	fd = path_openat(target, above, O_PATH | O_DIRECTORY, 0, NO_LINKS);
+	fd = open_resolved(target, above, O_PATH | O_DIRECTORY, 0, NO_LINKS);
 	return fd >= 0 ? fd : walk_down(target, name, room, err);
 }

@@ -13,11 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/files/left_out.h"
-#include "agent/files/ops.h"
+#include "agent/files/archive/archive.h"
+#include "agent/files/archive/unpack_place.h"
 #include "agent/files/path.h"
 #include "agent/files/tar_read.h"
-#include "agent/files/unpack_place.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
@@ -40,7 +39,7 @@ static int receive(void *ctx, struct view *ret, struct error *err)
 
 static int skip(struct unpack *unpack)
 {
-	left_out(unpack->done, view_of(unpack->entry.name));
+	job_skip_entry(unpack->done, view_of(unpack->entry.name));
 	return 0;
 }
 

@@ -1,5 +1,3 @@
-#include "agent/files/stats.h"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,6 +6,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "agent/files/ops.h"
 #include "agent/files/path.h"
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -133,7 +132,7 @@ static int read_disk(const struct job *job, struct wire_stats_are *stats, struct
 	return 0;
 }
 
-int stats_read(const struct job *job, struct wire_stats_are *ret, struct error *err)
+int op_stats(const struct job *job, struct wire_stats_are *ret, struct error *err)
 {
 	unsigned wanted = WIRE_STATS_MEMORY | WIRE_STATS_CPU | WIRE_STATS_PROCESSES;
 

@@ -1,4 +1,4 @@
-#include "agent/files/pack_walk.h"
+#include "agent/files/archive/pack_walk.h"
 
 #include <assert.h>
 #include <errno.h>

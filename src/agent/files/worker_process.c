@@ -1,5 +1,3 @@
-#include "agent/files/perform.h"
-
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -7,8 +5,9 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/files/archive/archive.h"
+#include "agent/files/files.h"
 #include "agent/files/ops.h"
-#include "agent/files/stats.h"
 #include "agent/program/launch.h"
 #include "base/buf.h"
 #include "base/error.h"
@@ -29,7 +28,7 @@ static int answer_stats(struct job *job, struct error *err)
 {
 	struct wire_message message = { .type = WIRE_STATS_ARE };
 
-	if (stats_read(job, &message.stats_are, err) < 0)
+	if (op_stats(job, &message.stats_are, err) < 0)
 		return -1;
 	say(job, &message);
 	return 0;
@@ -94,7 +93,7 @@ static int die_with_agent(struct error *err)
 	return 0;
 }
 
-void perform(const struct agent *agent, const struct wire_message *request, int socket)
+void worker_process_run(const struct agent *agent, const struct wire_message *request, int socket)
 {
 	static struct job job;
 	struct wire_message answer = { .type = WIRE_DONE };

@@ -13,13 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/files/left_out.h"
-#include "agent/files/ops.h"
-#include "agent/files/pack_walk.h"
+#include "agent/files/archive/archive.h"
+#include "agent/files/archive/pack_walk.h"
 #include "agent/files/walk.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/tree/open_child.h"
 
 enum { TRAILER = 2 * TAR_BLOCK };
 
@@ -30,7 +30,7 @@ struct pack {
 	struct buf header;
 	struct pack_walk walk;
 	size_t used; /* bytes of out */
-	char out[JOB_CHUNK];
+	char out[JOB_PACKET_MAX];
 };
 
 /* --- bytes ------------------------------------------------------------------------- */
@@ -153,7 +153,7 @@ static struct view here(const struct pack *pack)
 
 static int skip(struct pack *pack)
 {
-	left_out(pack->done, here(pack));
+	job_skip_entry(pack->done, here(pack));
 	return 0;
 }
 
@@ -171,8 +171,8 @@ static int skip_failed(struct pack *pack, struct error *err)
 
 static int open_here(const struct pack *pack, const char *name, int flags)
 {
-	return path_openat(pack_walk_dir(&pack->walk)->fd, name, O_RDONLY | O_NOFOLLOW | flags, 0,
-	                   0);
+	return open_resolved(pack_walk_dir(&pack->walk)->fd, name, O_RDONLY | O_NOFOLLOW | flags, 0,
+	                     0);
 }
 
 static int pack_file(struct pack *pack, const char *name, struct error *err)
