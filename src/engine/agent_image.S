@@ -1,4 +1,4 @@
-/* agent_image.S - the agent's program as bytes (see engine/agent.h). AGENT_IMAGE, from the
+/* agent_image.S - the agent's program as bytes (see engine/agent_image.h). AGENT_IMAGE, from the
  * Makefile, is where it was built. */
 	.section .rodata, "a", %progbits
 	.global agent_image_bytes, agent_image_size

@@ -1,8 +1,36 @@
-/* engine.h - what carries sandboxes: the four things an engine does.
+/* engine.h - the interface of an engine: the module that creates sandboxes and ends them.
  *
- * It makes a sandbox (or wakes one whose files are there), hands over the agent's byte stream,
- * ends everything in it, and reports that it is gone. Everything else is said over the channel.
- * Calls return at once; what comes of them is told by events, never from within the call. */
+ * An engine does four things. It starts a sandbox (a new one, or a sleeping one whose files exist),
+ * hands over one end of a byte stream to the agent inside, kills everything in the sandbox, and
+ * erases its files. Everything else, from running a program to reading a file, goes over that byte
+ * stream (PROTOCOL.md) and is the same for every engine. src/engine/native is the built-in one.
+ *
+ * Life cycle of a sandbox that is awake, a "box":
+ *
+ *   start() = -1                              refused at once; no box, no event
+ *   start() = 0  -> failed                    the sandbox could not be started
+ *   start() = 0  -> started -> ended          the usual order; kill() makes `ended` come
+ *   start() = 0  -> ended                     killed before it had started
+ *   start() = 0  -> [started] -> release()    the caller wants no further event
+ *
+ * Rules every engine keeps and every caller relies on:
+ *
+ * - Each operation returns at once and never blocks. Events and completion callbacks come from the
+ *   event loop, never from within the operation that causes them.
+ * - Exactly one of `failed` and `ended` comes for each box that is not released. It is the box's
+ *   last event, and the box is invalid from the moment it is called.
+ * - The engine owns its boxes. The caller holds the pointer from start() until the last event or
+ *   release(), and passes it to no operation afterwards.
+ * - `events` and `ctx` are the caller's and stay valid until then; the spec is copied.
+ * - When `ended` is called, no process of the sandbox runs any more.
+ * - If the engine itself fails (its helper process died, its daemon is unreachable), every box ends
+ *   with ENGINE_END_ENGINE_LOST, pending erase() calls fail, and start() and erase() return -1.
+ *
+ * To add an engine: give it a folder below src/engine with a row in ARCHITECTURE.md's table,
+ * make `struct engine` the first member of its own struct, fill a `struct engine_ops`, offer one
+ * constructor that returns `struct engine *`, and have src/server choose it. Apply every field of
+ * struct spec or report why it cannot be applied: a limit that silently does not hold is a bug.
+ * Start the agent's program (agent_image.h) as PID 1 of the sandbox. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,66 +39,78 @@
 #include "engine/spec.h"
 
 struct engine;
-struct engine_box; /* one sandbox that is awake, or about to be */
+struct engine_box; /* one sandbox that is awake or being started; each engine defines its own */
 struct error;
 
 /* Why a sandbox is no longer awake. */
 enum engine_end {
-	ENGINE_ENDED,  /* it was told to */
-	ENGINE_DIED,   /* its agent ended by itself, or was killed from outside */
-	ENGINE_MEMORY, /* its agent was killed for want of memory */
-	ENGINE_DISK,   /* it wrote more than it may */
-	ENGINE_LOST,   /* the engine itself is gone */
+	ENGINE_END_KILLED,        /* kill() was called */
+	ENGINE_END_AGENT_DIED,    /* the agent exited or was killed by somebody else */
+	ENGINE_END_OUT_OF_MEMORY, /* the kernel killed the agent at the memory limit */
+	ENGINE_END_DISK_LIMIT,    /* the sandbox wrote more than its disk limit */
+	ENGINE_END_ENGINE_LOST,   /* the engine itself failed */
 };
 
-/* What the kernel counted since the sandbox is awake. */
-struct engine_counts {
-	uint64_t memory_now, memory_peak, cpu_us, pids_now;
-	uint64_t memory_kills; /* processes killed for want of memory */
-	uint64_t pids_refused; /* processes not made because there were enough */
+/* Counters of the kernel since the sandbox was started; 0 where the kernel has no such counter. */
+struct engine_counters {
+	uint64_t memory_now, memory_peak; /* bytes */
+	uint64_t cpu_us;
+	uint64_t pids_now;
+	uint64_t memory_kills; /* processes killed at the memory limit */
+	uint64_t pids_refused; /* forks that failed at the process limit */
 };
 
-/* What the agent is told in WELCOME, as far as the engine decides it. */
+/* The ids of the sandbox's user as seen inside: the agent gets them in WELCOME. */
 struct engine_user {
 	uint32_t uid, gid;
-	bool alone; /* the agent has the same ids: there was only one to be had */
+	/* The agent runs under the same ids as the programs, because the engine had only one id
+	 * to give. Signals and ptrace then do not separate the two. */
+	bool is_agent;
 };
 
 struct engine_events {
-	void (*made)(void *ctx, int channel, const struct engine_user *user); /* takes channel */
-	void (*failed)(void *ctx, const struct error *why); /* it was not made. Last call. */
-	void (*gone)(void *ctx, enum engine_end end, const char *why); /* Last call, after made. */
+	/* The agent's program is running. The callee owns `channel`, the stream socket to it. */
+	void (*started)(void *ctx, int channel, const struct engine_user *user);
+	/* The sandbox was not started; nothing of it runs. The last event. */
+	void (*failed)(void *ctx, const struct error *why);
+	/* Nothing in the sandbox runs any more. `why` is text for people. The last event. */
+	void (*ended)(void *ctx, enum engine_end end, const char *why);
 };
 
-struct engine_calls {
-	const char *name;
-	int (*make)(struct engine *engine, const struct spec *spec,
-	            const struct engine_events *events, void *ctx, struct engine_box **ret,
-	            struct error *err);
-	/* Ends everything in it; `gone` follows. */
+struct engine_ops {
+	const char *name; /* stored with each sandbox, and shown to users */
+	/* Starts the sandbox that the spec describes: creates its files if spec->fresh, else
+	 * uses those that exist. Checks the spec with spec_check(). */
+	int (*start)(struct engine *engine, const struct spec *spec,
+	             const struct engine_events *events, void *ctx, struct engine_box **ret,
+	             struct error *err);
+	/* Kills every process of the sandbox; `ended` follows. May be called more than once. */
 	void (*kill)(struct engine_box *box);
-	void (*freeze)(struct engine_box *box, bool frozen);
-	/* Cheap enough to be asked before and after every run. False: nobody counts. */
-	bool (*count)(struct engine_box *box, struct engine_counts *ret);
-	/* Nobody wants to hear of it any more: it is killed, and no further event comes. */
-	void (*drop)(struct engine_box *box);
-	/* The files of a sandbox that is not awake, or was told to end: then when it has.
-	 * done(err NULL) when none can be found any more, after `gone`. */
+	/* False if there are no counters for this box. Reads a few small files, and so is cheap
+	 * enough for before and after every run. */
+	bool (*read_counters)(struct engine_box *box, struct engine_counters *ret);
+	/* Kills the sandbox without any further event, and ends the use of `box`. */
+	void (*release)(struct engine_box *box);
+	/* Erases the files of a sandbox. If it was killed but has not ended yet, the erasing
+	 * waits for that, and done() is called after `ended`. done(ctx, NULL): no file of the
+	 * sandbox can be found under its id any more. */
 	int (*erase)(struct engine *engine, const char *id,
 	             void (*done)(void *ctx, const struct error *err), void *ctx,
 	             struct error *err);
-	/* The ids of all sandboxes that have files, one after the other; then NULL. */
+	/* Calls each() with the id of every sandbox that has files, then with NULL. The NULL
+	 * does not come if the engine is lost meanwhile: the list was incomplete. */
 	void (*list)(struct engine *engine, void (*each)(void *ctx, const char *id), void *ctx);
+	/* Kills all sandboxes and frees the engine with all boxes. No event follows. */
 	void (*free)(struct engine *engine);
 };
 
 /* The first member of every engine's own struct. */
 struct engine {
-	const struct engine_calls *calls;
+	const struct engine_ops *ops;
 };
 
-static inline bool engine_counts(struct engine *engine, struct engine_box *box,
-                                 struct engine_counts *ret)
+static inline bool engine_read_counters(struct engine *engine, struct engine_box *box,
+                                        struct engine_counters *ret)
 {
-	return engine->calls->count(box, ret);
+	return engine->ops->read_counters(box, ret);
 }

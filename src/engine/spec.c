@@ -11,42 +11,43 @@
 #include "base/view.h"
 
 const struct spec_limit spec_limits[] = {
-#define X(name_, fallback_, least_, most_, unit_, help_)                                           \
+#define X(name_, initial_, min_, max_, unit_, help_)                                               \
 	{ .name = #name_,                                                                          \
 	  .help = (help_),                                                                         \
 	  .unit = SPEC_##unit_,                                                                    \
 	  .offset = offsetof(struct spec_limits, name_),                                           \
-	  .fallback = (fallback_),                                                                 \
-	  .least = (least_),                                                                       \
-	  .most = (most_) },
+	  .initial = (initial_),                                                                   \
+	  .min = (min_),                                                                           \
+	  .max = (max_) },
 	SPEC_LIMITS(X)
 #undef X
 };
 const size_t spec_limit_count = ARRAY_LEN(spec_limits);
 _Static_assert(ARRAY_LEN(spec_limits) * sizeof(uint64_t) == sizeof(struct spec_limits),
-               "one row a limit");
+               "each limit has one row");
 
-const char *const spec_calls_names[SPEC_CALLS_COUNT] = {
-	[SPEC_CALLS_STANDARD] = "standard",
-	[SPEC_CALLS_STRICT] = "strict",
-	[SPEC_CALLS_DEBUG] = "debug",
+const char *const spec_syscalls_names[SPEC_SYSCALLS_COUNT] = {
+	[SPEC_SYSCALLS_STANDARD] = "standard",
+	[SPEC_SYSCALLS_STRICT] = "strict",
+	[SPEC_SYSCALLS_DEBUG] = "debug",
 };
 
 struct spec spec_default(void)
 {
 	struct spec spec;
 
-	/* Padding too: the struct is sent as it is. */
+	/* memset() and not an initializer: the padding is sent to the spawner too, and must not
+	 * carry bytes of the server's stack. */
 	memset(&spec, 0, sizeof spec);
 	for (size_t i = 0; i < spec_limit_count; i++)
-		memcpy((char *)&spec.limits + spec_limits[i].offset, &spec_limits[i].fallback,
-		       sizeof spec_limits[i].fallback);
-	spec.calls = SPEC_CALLS_STANDARD;
+		memcpy((char *)&spec.limits + spec_limits[i].offset, &spec_limits[i].initial,
+		       sizeof spec_limits[i].initial);
+	spec.syscalls = SPEC_SYSCALLS_STANDARD;
 	return spec;
 }
 
-/* As a person would write it: "512 MiB", "1000 bytes", "0.5", "64". */
-static const char *show_value(enum spec_unit unit, uint64_t value, char *out, size_t size)
+/* Formats a value for an error message: "512 MiB", "1000 bytes", "0.5", "64". */
+static const char *format_value(enum spec_unit unit, uint64_t value, char *out, size_t size)
 {
 	int len;
 
@@ -70,23 +71,23 @@ static int check_limits(const struct spec_limits *limits, struct error *err)
 {
 	for (size_t i = 0; i < spec_limit_count; i++) {
 		const struct spec_limit *limit = &spec_limits[i];
-		char is[40], least[40], most[40];
+		char shown[40], min[40], max[40];
 		uint64_t value;
 
 		memcpy(&value, (const char *)limits + limit->offset, sizeof value);
-		if (value >= limit->least && value <= limit->most)
+		if (value >= limit->min && value <= limit->max)
 			continue;
 		return error_set(err, ERR_INVALID, "limit '%s' (%s) is %s; it may be %s to %s",
 		                 limit->name, limit->help,
-		                 show_value(limit->unit, value, is, sizeof is),
-		                 show_value(limit->unit, limit->least, least, sizeof least),
-		                 show_value(limit->unit, limit->most, most, sizeof most));
+		                 format_value(limit->unit, value, shown, sizeof shown),
+		                 format_value(limit->unit, limit->min, min, sizeof min),
+		                 format_value(limit->unit, limit->max, max, sizeof max));
 	}
 	return 0;
 }
 
-/* The struct may be another process's bytes: a bool is looked at as the byte it is, since a bool
- * that holds 2 is both true and false to the compiler. */
+/* In the spawner the struct holds bytes that another process sent. Reading a bool that holds neither
+ * 0 nor 1 is undefined behaviour, so the byte is copied out and compared as a number. */
 static int check_bool(const bool *field, const char *name, struct error *err)
 {
 	uint8_t byte;
@@ -97,7 +98,7 @@ static int check_bool(const bool *field, const char *name, struct error *err)
 	return 0;
 }
 
-/* Whether `inner` is `outer` or below it. */
+/* True if the path `inner` is `outer` itself or lies below it. */
 static bool is_within(const char *inner, const char *outer)
 {
 	size_t len = strlen(outer);
@@ -105,6 +106,8 @@ static bool is_within(const char *inner, const char *outer)
 	return strncmp(inner, outer, len) == 0 && (inner[len] == '\0' || inner[len] == '/');
 }
 
+/* True if the path is absolute and in its shortest form, so that comparing prefixes of paths is
+ * enough to tell what lies below what: "/workspace/../etc" must not pass for a workspace path. */
 static bool is_clean(const char *path)
 {
 	size_t len = strlen(path);
@@ -120,21 +123,25 @@ static bool is_clean(const char *path)
 	       (len < 3 || strcmp(path + len - 3, "/..") != 0);
 }
 
-/* What the sandbox itself is made of: a directory over or in it would change the ground the set-up
- * and the agent stand on. */
+/* True if a mount on `path` would replace or hide a part of the sandbox's own root. A host directory
+ * mounted there could change the programs, the configuration or the device files that the set-up
+ * and the agent rely on. */
 static bool is_system(const char *path)
 {
-	static const char *const whole[] = { "/proc", "/dev", "/sys", "/run",
-		                             "/usr",  "/etc", "/bin", "/sbin" };
-	/* Nor above one of these: it would hide what is made there. */
-	static const char *const places[] = { SPEC_WORKSPACE, SPEC_HOME, "/tmp" };
+	/* Neither these directories nor anything below them may be a target. */
+	static const char *const reserved[] = { "/proc", "/dev", "/sys", "/run",
+		                                "/usr",  "/etc", "/bin", "/sbin" };
+	/* A target may be below one of these, but not the directory itself nor a parent: the mount
+	 * would hide what the set-up creates there. */
+	static const char *const parents[] = { SPEC_WORKSPACE, SPEC_HOME, "/tmp" };
 
-	for (size_t i = 0; i < ARRAY_LEN(whole); i++)
-		if (is_within(path, whole[i]))
+	for (size_t i = 0; i < ARRAY_LEN(reserved); i++)
+		if (is_within(path, reserved[i]))
 			return true;
-	for (size_t i = 0; i < ARRAY_LEN(places); i++)
-		if (is_within(places[i], path))
+	for (size_t i = 0; i < ARRAY_LEN(parents); i++)
+		if (is_within(parents[i], path))
 			return true;
+	/* /lib, /lib64, /libx32 and the like are links into /usr. */
 	return strncmp(path, "/lib", strlen("/lib")) == 0;
 }
 
@@ -184,27 +191,31 @@ int spec_check(const struct spec *spec, struct error *err)
 {
 	uint32_t calls;
 
-	_Static_assert(sizeof spec->calls == sizeof calls, "an enum is looked at as a number");
+	_Static_assert(sizeof spec->syscalls == sizeof calls,
+	               "the enum is compared as a 32-bit number");
 	if (memchr(spec->id, '\0', sizeof spec->id) == NULL || !spec_is_id(spec->id))
 		return error_set(err, ERR_INVALID,
 		                 "'id' is not \"sb_\" and 26 characters of a-z and 2-7");
 	if (check_limits(&spec->limits, err) < 0)
 		return -1;
-	memcpy(&calls, &spec->calls, sizeof calls);
-	if (calls >= SPEC_CALLS_COUNT)
-		return error_set(err, ERR_INVALID, "'calls' is %" PRIu32 "; it may be 0 to %d",
-		                 calls, SPEC_CALLS_COUNT - 1);
+	/* As for bool: the compiler may assume that an enum holds one of its values. */
+	memcpy(&calls, &spec->syscalls, sizeof calls);
+	if (calls >= SPEC_SYSCALLS_COUNT)
+		return error_set(err, ERR_INVALID, "'syscalls' is %" PRIu32 "; it may be 0 to %d",
+		                 calls, SPEC_SYSCALLS_COUNT - 1);
 	if (check_bool(&spec->egress, "egress", err) < 0 ||
 	    check_bool(&spec->fresh, "fresh", err) < 0)
 		return -1;
 	return check_mounts(spec, err);
 }
 
-/* RFC 4648 in lower case: one case on every file system, nothing to escape anywhere. */
+/* The alphabet of base 32 (RFC 4648) in lower case: ids are names of directories and cgroups, and
+ * need no escaping in paths, SQL, JSON and shells, also on file systems that ignore case. */
 static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
 static const char id_prefix[] = "sb_";
 enum { ID_PREFIX_LEN = sizeof id_prefix - 1, ID_BYTES = 16 };
-_Static_assert(ID_PREFIX_LEN + (ID_BYTES * 8 + 4) / 5 == SPEC_ID_LEN, "128 bits, 5 a digit");
+_Static_assert(ID_PREFIX_LEN + (ID_BYTES * 8 + 4) / 5 == SPEC_ID_LEN,
+               "an id has 128 bits, 5 in each digit");
 
 void spec_new_id(char id[SPEC_ID_LEN + 1])
 {
@@ -213,8 +224,9 @@ void spec_new_id(char id[SPEC_ID_LEN + 1])
 	unsigned have = 0;
 	char *to = id + ID_PREFIX_LEN;
 
-	/* So few bytes come whole and without interruption once the kernel has any. An id that
-	 * can be guessed is worse than no server. */
+	/* getrandom() returns up to 256 bytes whole and cannot be interrupted once the pool is
+	 * initialized. Abort on any other failure rather than use an id that somebody could
+	 * guess. */
 	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
 		abort();
 	memcpy(id, id_prefix, ID_PREFIX_LEN);

@@ -1,8 +1,19 @@
-/* spec.h - what a sandbox is to be, in words every engine understands.
+/* spec.h - the specification of a sandbox: its limits, its rights, and the host's directories and
+ * devices in it, in terms that every engine can apply.
  *
- * A plain value without pointers: it is copied, stored, and sent to the spawner as it is, which
- * checks it again with spec_check(). What is in here was decided by the server; nothing in it
- * comes from the sandbox. */
+ * A spec is a plain value without pointers. The server fills one (spec_default(), then the
+ * options and the arguments of a tool), checks it with spec_check(), stores it in the registry and
+ * hands it to an engine. The native engine sends the bytes to the spawner, a process with more
+ * rights than the server, which therefore calls spec_check() again. Nothing in a spec comes from
+ * inside a sandbox.
+ *
+ * To add a limit: add a row to SPEC_LIMITS, which gives it a field in struct spec_limits, a
+ * default and a range. Then add a column `limit_NAME` by a new migration in
+ * src/sandbox/registry/registry.c, an option in src/server/options/option_specs.c (a unit test
+ * compares its range with the row), the argument and the JSON field that tools show
+ * (src/tools/create_sandbox.c, src/tools/support/sandbox_json.c), and apply it in each engine:
+ * src/engine/native/cgroup if a cgroup controller enforces it, src/engine/native/spawner/inside.c
+ * if it is an rlimit, src/engine/native/usage if belljar has to measure. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,14 +28,14 @@ enum {
 	SPEC_MOUNTS_MAX = 16,
 	SPEC_TARGET_MAX = 127,
 	SPEC_GPUS_MAX = 64,
-	SPEC_UID = 1000, /* coderunner, inside */
+	SPEC_UID = 1000, /* the user "coderunner" inside the sandbox */
 	SPEC_GID = 1000,
 };
 
 #define SPEC_WORKSPACE "/workspace"
 #define SPEC_HOME      "/home/coderunner"
 
-/* name, default, least, most, unit, help */
+/* name, default, minimum, maximum, unit, help */
 #define SPEC_LIMITS(X)                                                                             \
 	X(memory, SPEC_MIB(1024), SPEC_MIB(16), SPEC_MIB(1024 * 1024), BYTES,                      \
 	  "memory of all its processes")                                                           \
@@ -48,40 +59,51 @@ struct spec_limits {
 #undef X
 };
 
-/* One row a limit, in the order of struct spec_limits. */
+/* One row of SPEC_LIMITS; the array is in the order of the fields of struct spec_limits. */
 struct spec_limit {
 	const char *name, *help;
 	enum spec_unit unit;
-	size_t offset;
-	uint64_t fallback, least, most;
+	size_t offset; /* of the field in struct spec_limits */
+	uint64_t initial, min, max;
 };
 extern const struct spec_limit spec_limits[];
 extern const size_t spec_limit_count;
 
-/* Which system calls programs inside may use. */
-enum spec_calls { SPEC_CALLS_STANDARD, SPEC_CALLS_STRICT, SPEC_CALLS_DEBUG, SPEC_CALLS_COUNT };
-extern const char *const spec_calls_names[SPEC_CALLS_COUNT];
+/* Which seccomp filter the programs inside get (engine/filter). */
+enum spec_syscalls {
+	SPEC_SYSCALLS_STANDARD,
+	SPEC_SYSCALLS_STRICT,
+	SPEC_SYSCALLS_DEBUG,
+	SPEC_SYSCALLS_COUNT
+};
+extern const char *const spec_syscalls_names[SPEC_SYSCALLS_COUNT];
 
-/* A directory of the host, by its number in the list the server was started with. */
+/* A directory of the host that is mounted in the sandbox. The spec names it by its index in the
+ * list that the server was started with: a path in here would let a server that was taken over
+ * mount any directory. */
 struct spec_mount {
 	uint16_t source;
-	char target[SPEC_TARGET_MAX + 1]; /* absolute, no "..", no "//" */
+	char target[SPEC_TARGET_MAX + 1]; /* absolute, without ".." and "//" */
 };
 
 struct spec {
 	char id[SPEC_ID_LEN + 1];
 	struct spec_limits limits;
-	enum spec_calls calls;
-	bool egress; /* a way out, for whoever decides about it: see WELCOME */
-	bool fresh;  /* to be made; otherwise its files are there and it wakes */
+	enum spec_syscalls syscalls;
+	bool egress; /* the agent offers its proxy inside; the server decides on each connection */
+	bool fresh;  /* create the sandbox's files; false: they exist, the sandbox wakes */
 	uint8_t mount_count;
 	struct spec_mount mounts[SPEC_MOUNTS_MAX];
-	uint64_t gpus; /* bit n: device n of the list the engine was started with */
+	uint64_t gpus; /* bit n: device n of the list that the engine was started with */
 };
 
-struct spec spec_default(void); /* without an id */
-/* Every field, whoever filled it. The error names the field, the value and what is allowed. */
+/* A spec with the default limits and an empty id. */
+struct spec spec_default(void);
+
+/* Checks every field, including bytes that are no valid bool or enum. The error names the field,
+ * the value and the allowed range. */
 MUST_CHECK int spec_check(const struct spec *spec, struct error *err);
 
+/* Draws a new random id: "sb_" and 26 characters of a-z and 2-7. */
 void spec_new_id(char id[SPEC_ID_LEN + 1]);
 bool spec_is_id(const char *text);

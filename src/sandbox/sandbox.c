@@ -58,7 +58,7 @@ static void on_gone(void *ctx, enum engine_end end, const char *why)
 
 	reason_tell(end, &sandbox->row.spec.limits, sandbox->reason, why, sandbox->reason,
 	            sizeof sandbox->reason);
-	sandbox->met_limit = end == ENGINE_MEMORY || end == ENGINE_DISK;
+	sandbox->met_limit = end == ENGINE_END_OUT_OF_MEMORY || end == ENGINE_END_DISK_LIMIT;
 	(void)error_set(&err, sandbox->met_limit ? ERR_LIMIT : ERR_SYSTEM, "the sandbox ended: %s",
 	                sandbox->reason[0] != '\0' ? sandbox->reason : why);
 	if (sandbox->row.state == SANDBOX_CREATING)
@@ -109,7 +109,7 @@ static void on_channel_failed(void *ctx, const struct error *why)
 		(void)snprintf(sandbox->reason, sizeof sandbox->reason, "%s", why->msg);
 	sandbox->phase = PHASE_ENDING;
 	if (sandbox->box != NULL)
-		sandbox->manager->engine->calls->kill(sandbox->box);
+		sandbox->manager->engine->ops->kill(sandbox->box);
 }
 
 static const struct channel_events channel_events = { .ready = on_ready,
@@ -128,7 +128,7 @@ static void on_made(void *ctx, int fd, const struct engine_user *user)
 		.gid = user->gid,
 		.root = view_of("/"),
 		.workspace = view_of(SPEC_WORKSPACE),
-		.programs = filter_for_programs(sandbox->row.spec.calls),
+		.programs = filter_for_programs(sandbox->row.spec.syscalls),
 		.workers = filter_for_files(),
 	};
 	struct error err;
@@ -142,7 +142,8 @@ static void on_made(void *ctx, int fd, const struct engine_user *user)
 	if (sandbox->row.spec.egress)
 		welcome.flags |= WIRE_WELCOME_EGRESS;
 	/* With one id there is no giving up the caller's groups, which have no names inside. */
-	if (user->alone && wire_numbers_add(&welcome.groups, &groups, UNMAPPED_GROUP, &err) < 0) {
+	if (user->is_agent &&
+	    wire_numbers_add(&welcome.groups, &groups, UNMAPPED_GROUP, &err) < 0) {
 		(void)close(fd);
 		on_channel_failed(sandbox, &err);
 		return;
@@ -161,7 +162,7 @@ static int start(struct sandbox *sandbox, struct error *err)
 
 	spec.fresh = spec.fresh || sandbox->row.state == SANDBOX_CREATING;
 	sandbox->reason[0] = '\0';
-	if (engine->calls->make(engine, &spec, &engine_events, sandbox, &sandbox->box, err) < 0)
+	if (engine->ops->start(engine, &spec, &engine_events, sandbox, &sandbox->box, err) < 0)
 		return -1;
 	sandbox->phase = PHASE_MAKING;
 	return 0;
@@ -255,7 +256,7 @@ int sandbox_create(struct manager *manager, const struct sandbox_options *wish,
 		memcpy(row.env, wish->env, sizeof row.env);
 	row.used_s = row.created_s;
 	(void)snprintf(row.owner, sizeof row.owner, "%s", wish->owner);
-	(void)snprintf(row.engine, sizeof row.engine, "%s", manager->engine->calls->name);
+	(void)snprintf(row.engine, sizeof row.engine, "%s", manager->engine->ops->name);
 	(void)snprintf(row.instance, sizeof row.instance, "%s", manager->config.instance);
 	if (wish->name != NULL) {
 		if (wish->name[0] != '\0' && !registry_is_name(wish->name))
@@ -421,10 +422,11 @@ struct engine_box *sandbox_box(struct sandbox *sandbox)
 	return sandbox->box;
 }
 
-bool sandbox_counts(struct sandbox *sandbox, struct engine_counts *ret)
+bool sandbox_counts(struct sandbox *sandbox, struct engine_counters *ret)
 {
-	*ret = (struct engine_counts){ 0 };
-	return sandbox->box != NULL && engine_counts(sandbox->manager->engine, sandbox->box, ret);
+	*ret = (struct engine_counters){ 0 };
+	return sandbox->box != NULL &&
+	       engine_read_counters(sandbox->manager->engine, sandbox->box, ret);
 }
 
 struct loop *sandbox_loop(const struct sandbox *sandbox)

@@ -69,7 +69,7 @@ MUST_CHECK int sandbox_admit_process(struct sandbox *sandbox, struct error *err)
 struct channel *sandbox_channel(const struct sandbox *sandbox);
 const struct sandbox_row *sandbox_row(const struct sandbox *sandbox);
 /* What the kernel counted. False: nobody counts here, or it is not awake. */
-bool sandbox_counts(struct sandbox *sandbox, struct engine_counts *ret);
+bool sandbox_counts(struct sandbox *sandbox, struct engine_counters *ret);
 /* Why it ended last, as one line: "" if it did not, or was told to. */
 const char *sandbox_end_reason(const struct sandbox *sandbox);
 bool sandbox_met_limit(const struct sandbox *sandbox); /* which ended all of it, the last time */

@@ -106,7 +106,7 @@ static void on_erased(void *ctx, const struct error *why)
 
 	/* An engine that gave up may still say `gone`, to a sandbox that is freed. */
 	if (sandbox->box != NULL) {
-		manager->engine->calls->drop(sandbox->box);
+		manager->engine->ops->release(sandbox->box);
 		went_down(sandbox, why);
 		no_more_sleep(sandbox);
 	}
@@ -131,7 +131,7 @@ static void ask_to_erase(struct sandbox *sandbox)
 	/* What is thrown away with its server needs no note: it would go anyway. */
 	if (!sandbox->row.temporary)
 		sandbox_set_state(sandbox, SANDBOX_DELETING);
-	if (engine->calls->erase(engine, sandbox->row.spec.id, on_erased, sandbox, &err) < 0)
+	if (engine->ops->erase(engine, sandbox->row.spec.id, on_erased, sandbox, &err) < 0)
 		on_erased(sandbox, &err);
 }
 
@@ -179,7 +179,7 @@ void sandbox_clear(struct sandbox *sandbox)
 
 	sandbox->resetting = false;
 	sandbox->phase = PHASE_CLEARING;
-	if (engine->calls->erase(engine, sandbox->row.spec.id, on_cleared, sandbox, &err) < 0)
+	if (engine->ops->erase(engine, sandbox->row.spec.id, on_cleared, sandbox, &err) < 0)
 		on_cleared(sandbox, &err);
 }
 
@@ -204,7 +204,7 @@ void sandbox_end(struct sandbox *sandbox)
 		return;
 	sandbox_touch(sandbox);
 	sandbox->phase = PHASE_ENDING;
-	sandbox->manager->engine->calls->kill(sandbox->box);
+	sandbox->manager->engine->ops->kill(sandbox->box);
 }
 
 void sandbox_sleep(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)

@@ -55,7 +55,7 @@ static void erase(struct manager *manager, const char *id)
 	swept->manager = manager;
 	memcpy(swept->id, id, sizeof swept->id);
 	list_add(&manager->swept, &swept->node);
-	if (manager->engine->calls->erase(manager->engine, id, on_erased, swept, &err) < 0)
+	if (manager->engine->ops->erase(manager->engine, id, on_erased, swept, &err) < 0)
 		on_erased(swept, &err);
 }
 
@@ -92,7 +92,7 @@ void manager_recover(struct manager *manager)
 void manager_sweep(struct manager *manager)
 {
 	manager_recover(manager);
-	manager->engine->calls->list(manager->engine, on_listed, manager);
+	manager->engine->ops->list(manager->engine, on_listed, manager);
 }
 
 void manager_free_swept(struct manager *manager)

@@ -131,7 +131,7 @@ static const struct channel_stream_events events = { .message = on_message,
 
 static void count(struct sandbox *sandbox, struct usage *usage)
 {
-	struct engine_counts counts;
+	struct engine_counters counts;
 
 	if (!sandbox_counts(sandbox, &counts))
 		return;

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "engine/filter/filter.h"
-#include "engine/native/ids/idmap.h"
+#include "engine/native/ids/ids.h"
 
 enum { SERVER_ID = 524289 };
 
@@ -29,7 +29,7 @@ static int leave_root(struct error *err)
 
 static int filter_calls(struct error *err)
 {
-	if (filter_load(filter_for_programs(SPEC_CALLS_STANDARD)) < 0)
+	if (filter_load(filter_for_programs(SPEC_SYSCALLS_STANDARD)) < 0)
 		return error_sys(err, "filter our own system calls");
 	return 0;
 }

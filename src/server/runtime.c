@@ -155,7 +155,7 @@ struct runtime *runtime_free(struct runtime *runtime)
 	if (runtime == NULL)
 		return NULL;
 	(void)manager_free(runtime->manager);
-	runtime->engine->calls->free(runtime->engine);
+	runtime->engine->ops->free(runtime->engine);
 	free_base(&runtime->base);
 	free(runtime);
 	return NULL;
@@ -180,7 +180,7 @@ int runtime_choose_gpu(const struct runtime *runtime, const char *wish, uint64_t
 	if (runtime->base.gpus == NULL)
 		return error_set(err, ERR_NOT_FOUND,
 		                 "gpu: no device is described where --cdi-dirs says");
-	return cdi_choose(runtime->base.gpus, wish, ret, err);
+	return cdi_select(runtime->base.gpus, wish, ret, err);
 }
 
 int runtime_default_spec(const struct runtime *runtime, const struct options *options,
@@ -188,6 +188,6 @@ int runtime_default_spec(const struct runtime *runtime, const struct options *op
 {
 	*ret = spec_default();
 	ret->limits = options->limits;
-	ret->calls = options->calls;
+	ret->syscalls = options->calls;
 	return runtime_choose_gpu(runtime, options->gpu, &ret->gpus, err);
 }

@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "engine/agent.h"
+#include "engine/agent_image.h"
 #include "loop/loop.h"
 #include "sandbox/channel/channel.h"
 

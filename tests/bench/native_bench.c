@@ -238,7 +238,7 @@ static unsigned long private_kib(pid_t pid)
 
 static uint64_t group_bytes(struct sandbox *sandbox)
 {
-	struct engine_counts counts;
+	struct engine_counters counts;
 
 	return sandbox_counts(sandbox, &counts) ? counts.memory_now : 0;
 }

@@ -75,9 +75,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		uint64_t value;
 
 		memcpy(&value, (char *)&spec.limits + spec_limits[i].offset, sizeof value);
-		want(value >= spec_limits[i].least && value <= spec_limits[i].most);
+		want(value >= spec_limits[i].min && value <= spec_limits[i].max);
 	}
-	want(spec_calls_names[spec.calls] != NULL);
+	want(spec_syscalls_names[spec.syscalls] != NULL);
 	/* UBSan looks at what a bool holds when it is read. */
 	want((spec.egress || !spec.egress) && (spec.fresh || !spec.fresh));
 	check_mounts(&spec);

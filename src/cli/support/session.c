@@ -137,7 +137,7 @@ static int check_wish(const struct session *session, const struct spec *wish, st
 
 	for (size_t i = OPTION_MEMORY; i <= OPTION_GPU; i++) {
 		size_t at = option_specs[i].offset - offsetof(struct options, limits);
-		bool same = i == OPTION_CALLS ? made->calls == wish->calls
+		bool same = i == OPTION_CALLS ? made->syscalls == wish->syscalls
 		            : i == OPTION_GPU ? made->gpus == wish->gpus
 		                              : memcmp((const char *)&made->limits + at,
 		                                       (const char *)&wish->limits + at,

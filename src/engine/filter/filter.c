@@ -19,7 +19,7 @@ static struct view bytes_of(unsigned which)
 		              HERE.filters[which].count * sizeof(struct sock_filter) };
 }
 
-struct view filter_for_programs(enum spec_calls calls)
+struct view filter_for_programs(enum spec_syscalls calls)
 {
 	return bytes_of(calls);
 }

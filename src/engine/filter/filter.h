@@ -8,7 +8,7 @@
 #include "base/view.h"
 #include "engine/spec.h"
 
-struct view filter_for_programs(enum spec_calls calls);
+struct view filter_for_programs(enum spec_syscalls calls);
 struct view filter_for_agent(void);
 /* The agent's workers for files and archives: no exec, no socket. */
 struct view filter_for_files(void);

@@ -13,13 +13,13 @@
 
 #include "engine/spec.h"
 
-/* Who a filter is for: programs, by enum spec_calls; the agent; its workers. */
-enum { FILTER_AGENT = SPEC_CALLS_COUNT, FILTER_FILES, FILTER_COUNT };
+/* Who a filter is for: programs, by enum spec_syscalls; the agent; its workers. */
+enum { FILTER_AGENT = SPEC_SYSCALLS_COUNT, FILTER_FILES, FILTER_COUNT };
 
 enum {
-	FOR_STANDARD = 1u << SPEC_CALLS_STANDARD,
-	FOR_STRICT = 1u << SPEC_CALLS_STRICT,
-	FOR_DEBUG = 1u << SPEC_CALLS_DEBUG,
+	FOR_STANDARD = 1u << SPEC_SYSCALLS_STANDARD,
+	FOR_STRICT = 1u << SPEC_SYSCALLS_STRICT,
+	FOR_DEBUG = 1u << SPEC_SYSCALLS_DEBUG,
 	FOR_AGENT = 1u << FILTER_AGENT,
 	FOR_FILES = 1u << FILTER_FILES,
 };

@@ -38,7 +38,7 @@ struct engine_box {
 	const struct engine_events *events; /* NULL: nobody wants to hear */
 	void *ctx;
 	pid_t pid;
-	int counts[COUNT_FILES];
+	int counts[CGROUP_COUNTER_FILES];
 	bool is_made;
 };
 
@@ -110,7 +110,7 @@ static struct engine_box *find_box(struct native *native, uint64_t number)
 
 static void free_box(struct engine_box *box)
 {
-	for (int i = 0; i < COUNT_FILES; i++)
+	for (int i = 0; i < CGROUP_COUNTER_FILES; i++)
 		if (box->counts[i] >= 0)
 			(void)close(box->counts[i]);
 	list_remove(&box->node);
@@ -123,11 +123,11 @@ static void tell_end(struct engine_box *box, enum engine_end end, const struct e
 	void *ctx = box->ctx;
 	bool was_made = box->is_made;
 	static const char *const words[] = {
-		[ENGINE_ENDED] = "it was told to end",
-		[ENGINE_DIED] = "its agent ended",
-		[ENGINE_MEMORY] = "it had no memory left",
-		[ENGINE_DISK] = "it wrote more than its disk limit",
-		[ENGINE_LOST] = "the spawner is gone",
+		[ENGINE_END_KILLED] = "it was told to end",
+		[ENGINE_END_AGENT_DIED] = "its agent ended",
+		[ENGINE_END_OUT_OF_MEMORY] = "it had no memory left",
+		[ENGINE_END_DISK_LIMIT] = "it wrote more than its disk limit",
+		[ENGINE_END_ENGINE_LOST] = "the spawner is gone",
 	};
 
 	free_box(box);
@@ -136,7 +136,7 @@ static void tell_end(struct engine_box *box, enum engine_end end, const struct e
 	if (!was_made && err != NULL)
 		events->failed(ctx, err);
 	else
-		events->gone(ctx, end, err != NULL ? err->msg : words[end]);
+		events->ended(ctx, end, err != NULL ? err->msg : words[end]);
 }
 
 static int make(struct engine *engine, const struct spec *spec, const struct engine_events *events,
@@ -156,7 +156,7 @@ static int make(struct engine *engine, const struct spec *spec, const struct eng
 	box->number = ++native->last;
 	box->events = events;
 	box->ctx = ctx;
-	for (int i = 0; i < COUNT_FILES; i++)
+	for (int i = 0; i < CGROUP_COUNTER_FILES; i++)
 		box->counts[i] = -1;
 	list_add(&native->boxes[box->number % BUCKETS], &box->node);
 	ask(native, REQUEST_MAKE, box->number, spec);
@@ -169,23 +169,18 @@ static void kill_box(struct engine_box *box)
 	ask(box->native, REQUEST_KILL, box->number, NULL);
 }
 
-static void freeze(struct engine_box *box, bool frozen)
-{
-	ask(box->native, frozen ? REQUEST_FREEZE : REQUEST_THAW, box->number, NULL);
-}
-
 static void drop(struct engine_box *box)
 {
 	box->events = NULL;
 	kill_box(box);
 }
 
-static bool count(struct engine_box *box, struct engine_counts *ret)
+static bool count(struct engine_box *box, struct engine_counters *ret)
 {
-	*ret = (struct engine_counts){ 0 };
+	*ret = (struct engine_counters){ 0 };
 	if (!box->is_made || box->native->groups == CGROUP_NONE)
 		return false;
-	cgroup_count(box->counts, box->native->groups, ret);
+	cgroup_read_counters(box->counts, box->native->groups, ret);
 	return true;
 }
 
@@ -236,7 +231,7 @@ static void on_made(struct native *native, const struct answer *answer, int *fds
 
 	if (box == NULL || box->is_made || count == 0)
 		return;
-	for (int i = 0; i < COUNT_FILES && used < count; i++)
+	for (int i = 0; i < CGROUP_COUNTER_FILES && used < count; i++)
 		if ((answer->counts >> i & 1) != 0) {
 			box->counts[i] = fds[used];
 			fds[used++] = -1;
@@ -245,7 +240,7 @@ static void on_made(struct native *native, const struct answer *answer, int *fds
 	box->pid = (pid_t)answer->pid;
 	if (box->events == NULL)
 		return;
-	box->events->made(box->ctx, TAKE_FD(fds[0]), &answer->user);
+	box->events->started(box->ctx, TAKE_FD(fds[0]), &answer->user);
 }
 
 static void on_gone(struct native *native, const struct answer *answer)
@@ -330,7 +325,7 @@ static void lose(struct native *native)
 	for (int i = 0; i < BUCKETS; i++)
 		while (!list_is_empty(&native->boxes[i]))
 			tell_end(container_of(native->boxes[i].next, struct engine_box, node),
-			         ENGINE_LOST, &native->why);
+			         ENGINE_END_ENGINE_LOST, &native->why);
 	while (!list_is_empty(&native->erasing)) {
 		struct erasing *erasing = container_of(native->erasing.next, struct erasing, node);
 
@@ -433,13 +428,12 @@ static void free_native(struct engine *engine)
 	free(native);
 }
 
-static const struct engine_calls calls = {
+static const struct engine_ops calls = {
 	.name = "native",
-	.make = make,
+	.start = make,
 	.kill = kill_box,
-	.freeze = freeze,
-	.count = count,
-	.drop = drop,
+	.read_counters = count,
+	.release = drop,
 	.erase = erase,
 	.list = list_ids,
 	.free = free_native,
@@ -449,7 +443,7 @@ struct engine *native_new(struct loop *loop, int socket, native_ready_fn *ready,
 {
 	struct native *native = mem_new(sizeof *native);
 
-	native->engine.calls = &calls;
+	native->engine.ops = &calls;
 	native->loop = loop;
 	native->socket = socket;
 	native->ready = ready;

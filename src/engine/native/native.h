@@ -1,6 +1,6 @@
 /* native.h - the engine that is built in, as the server sees it: the other end of the spawner.
  *
- *   spawner_start (early) -> native_new -> engine calls -> engine->calls->free */
+ *   spawner_start (early) -> native_new -> engine calls -> engine->ops->free */
 #pragma once
 #include <stdbool.h>
 #include <sys/types.h>

@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/rights/landlock.h"
 #include "base/text/utf8.h"
-#include "engine/agent.h"
+#include "engine/agent_image.h"
 #include "engine/filter/filter.h"
 #include "sandbox/porter/porter_internal.h"
 

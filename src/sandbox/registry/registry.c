@@ -116,7 +116,7 @@ int registry_add(struct store *store, const struct sandbox_row *row, struct erro
 	               err, "ssssssiiisisiiiiib" SPEC_LIMITS(LETTER), spec->id, row->owner,
 	               row->name[0] != '\0' ? row->name : NULL, row->engine,
 	               registry_states[row->state], row->instance, (int64_t)row->temporary,
-	               row->created_s, row->used_s, spec_calls_names[spec->calls],
+	               row->created_s, row->used_s, spec_syscalls_names[spec->syscalls],
 	               (int64_t)spec->egress, buf_text(&mounts), (int64_t)spec->gpus,
 	               (int64_t)spec->fresh, (int64_t)row->all_mounts, (int64_t)row->idle_s,
 	               (int64_t)row->lifetime_s,

@@ -33,7 +33,7 @@ void limit_check_start(struct limit_check *judge, struct sandbox *sandbox)
 static void compare(const struct limit_check *judge, struct run_end *end)
 {
 	const struct spec_limits *limits = &sandbox_row(judge->sandbox)->spec.limits;
-	struct engine_counts now;
+	struct engine_counters now;
 
 	if (end->signal == SIGXFSZ)
 		run_note(end, "file-size: a file was to be larger than %llu MiB",

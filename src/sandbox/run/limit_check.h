@@ -14,7 +14,7 @@ struct sandbox;
 
 struct limit_check {
 	struct sandbox *sandbox;
-	struct engine_counts before;
+	struct engine_counters before;
 	bool is_counted;
 	struct channel_stream *stats; /* what is asked when it has ended */
 	struct run_end *end;

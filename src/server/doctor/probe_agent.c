@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "engine/agent.h"
+#include "engine/agent_image.h"
 #include "server/doctor/probe.h"
 #include "wire/table.h"
 

@@ -117,7 +117,7 @@ static void try_filter(void *record)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		answer->no_new_privileges = errno;
-	if (filter_load(filter_for_programs(SPEC_CALLS_STANDARD)) < 0)
+	if (filter_load(filter_for_programs(SPEC_SYSCALLS_STANDARD)) < 0)
 		answer->filter = errno;
 }
 

@@ -18,7 +18,7 @@ static const char *const engines[] = { "native", NULL };
 _Static_assert(ARRAY_LEN(engines) == ENGINE_CHOICES + 1, "a word for each engine");
 
 static const char *const call_profiles[] = { "standard", "strict", "debug", NULL };
-_Static_assert(ARRAY_LEN(call_profiles) == SPEC_CALLS_COUNT + 1, "a word for each profile");
+_Static_assert(ARRAY_LEN(call_profiles) == SPEC_SYSCALLS_COUNT + 1, "a word for each profile");
 
 static bool is_profile(const char *text)
 {

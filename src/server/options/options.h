@@ -41,7 +41,7 @@ struct options {
 	const char *state_dir;      /* NULL: the usual one */
 	const char *tools_dir, *skills_dir, *mounts; /* directories of the host to show; or NULL */
 	struct spec_limits limits; /* of a sandbox, unless somebody says otherwise */
-	enum spec_calls calls;
+	enum spec_syscalls calls;
 	bool one_id, no_cgroups, no_quota; /* weaker than could be had */
 	const char *require;               /* layers without which nothing starts; NULL: none */
 	const char *gpu;                   /* none, auto, a number, a name */

@@ -29,7 +29,7 @@ static void the_default_needs_nothing_but_an_id(void **state)
 	CHECK_OK(spec_check(&spec, &err), err);
 	assert_int_equal(spec.limits.memory, SPEC_MIB(1024));
 	assert_int_equal(spec.limits.files, 4096);
-	assert_int_equal(spec.calls, SPEC_CALLS_STANDARD);
+	assert_int_equal(spec.syscalls, SPEC_SYSCALLS_STANDARD);
 	assert_false(spec.egress || spec.fresh);
 }
 
@@ -39,13 +39,13 @@ static void the_table_has_every_limit_in_order(void **state)
 	assert_int_equal(spec_limit_count, 8);
 	for (size_t i = 0; i < spec_limit_count; i++) {
 		assert_int_equal(spec_limits[i].offset, i * sizeof(uint64_t));
-		assert_true(spec_limits[i].least <= spec_limits[i].fallback);
-		assert_true(spec_limits[i].fallback <= spec_limits[i].most);
-		assert_true(spec_limits[i].most <= INT64_MAX); /* a column of the registry */
+		assert_true(spec_limits[i].min <= spec_limits[i].initial);
+		assert_true(spec_limits[i].initial <= spec_limits[i].max);
+		assert_true(spec_limits[i].max <= INT64_MAX); /* a column of the registry */
 	}
 	assert_string_equal(spec_limits[0].name, "memory");
 	assert_string_equal(spec_limits[7].name, "files");
-	assert_string_equal(spec_calls_names[SPEC_CALLS_DEBUG], "debug");
+	assert_string_equal(spec_syscalls_names[SPEC_SYSCALLS_DEBUG], "debug");
 }
 
 static void ids_are_new_and_known_as_ids(void **state)
@@ -118,16 +118,16 @@ static void limits_have_a_least_and_a_most(void **state)
 		                                       spec_limits[i].offset);
 		struct error err;
 
-		*value = spec_limits[i].least;
+		*value = spec_limits[i].min;
 		CHECK_OK(spec_check(&spec, &err), err);
-		*value = spec_limits[i].most;
+		*value = spec_limits[i].max;
 		CHECK_OK(spec_check(&spec, &err), err);
-		*value = spec_limits[i].most + 1;
+		*value = spec_limits[i].max + 1;
 		assert_int_equal(spec_check(&spec, &err), -1);
 		assert_non_null(strstr(err.msg, spec_limits[i].name));
 		*value = UINT64_MAX;
 		assert_int_equal(spec_check(&spec, &err), -1);
-		*value = spec_limits[i].least - 1; /* of 0: the largest number */
+		*value = spec_limits[i].min - 1; /* of 0: the largest number */
 		assert_int_equal(spec_check(&spec, &err), -1);
 	}
 }
@@ -186,7 +186,7 @@ static void bytes_that_are_no_value_of_their_type_are_refused(void **state)
 		{ offsetof(struct spec, egress), "'egress' is 2; it may be 0 or 1" },
 		{ offsetof(struct spec, fresh), "'fresh' is 2; it may be 0 or 1" },
 	};
-	static const uint32_t unknown = SPEC_CALLS_COUNT, negative = UINT32_MAX;
+	static const uint32_t unknown = SPEC_SYSCALLS_COUNT, negative = UINT32_MAX;
 	struct spec spec;
 	struct error err;
 
@@ -198,11 +198,11 @@ static void bytes_that_are_no_value_of_their_type_are_refused(void **state)
 		CHECK_ERROR(spec_check(&spec, &err), err, ERR_INVALID, cases[i].why);
 	}
 	spec = good();
-	memcpy(&spec.calls, &unknown, sizeof unknown);
-	CHECK_ERROR(spec_check(&spec, &err), err, ERR_INVALID, "'calls' is 3; it may be 0 to 2");
-	memcpy(&spec.calls, &negative, sizeof negative);
+	memcpy(&spec.syscalls, &unknown, sizeof unknown);
+	CHECK_ERROR(spec_check(&spec, &err), err, ERR_INVALID, "'syscalls' is 3; it may be 0 to 2");
+	memcpy(&spec.syscalls, &negative, sizeof negative);
 	CHECK_ERROR(spec_check(&spec, &err), err, ERR_INVALID,
-	            "'calls' is 4294967295; it may be 0 to 2");
+	            "'syscalls' is 4294967295; it may be 0 to 2");
 }
 
 static void texts_without_an_end_are_refused(void **state)

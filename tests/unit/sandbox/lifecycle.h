@@ -52,7 +52,7 @@ static inline void fake_kill(struct engine_box *box)
 	container_of(box, struct fake, box)->kills++;
 }
 
-static inline bool fake_count(struct engine_box *box, struct engine_counts *ret)
+static inline bool fake_count(struct engine_box *box, struct engine_counters *ret)
 {
 	(void)box;
 	(void)ret;
@@ -80,12 +80,12 @@ static inline int fake_erase(struct engine *engine, const char *id,
 	return 0;
 }
 
-static const struct engine_calls fake_calls = {
+static const struct engine_ops fake_calls = {
 	.name = "fake",
-	.make = fake_make,
+	.start = fake_make,
 	.kill = fake_kill,
-	.drop = fake_drop,
-	.count = fake_count,
+	.release = fake_drop,
+	.read_counters = fake_count,
 	.erase = fake_erase,
 };
 
@@ -153,7 +153,7 @@ static inline void gone(struct world *w, enum engine_end end)
 
 	w->fake.box.events = NULL; /* it is the last one */
 	if (events != NULL)
-		events->gone(w->fake.box.ctx, end, "why not");
+		events->ended(w->fake.box.ctx, end, "why not");
 	turn(w);
 }
 
@@ -167,7 +167,7 @@ static inline int begin(void **state)
 	struct error err;
 
 	world = (struct world){ .path = "/tmp/belljar-lifecycle-XXXXXX" };
-	world.fake.engine.calls = &fake_calls;
+	world.fake.engine.ops = &fake_calls;
 	assert_non_null(mkdtemp(world.path));
 	(void)snprintf(world.database, sizeof world.database, "%s/db", world.path);
 	config.database = world.database;
@@ -240,8 +240,8 @@ static inline int agent_comes(struct world *w)
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	rig = (struct rig){ .fd = ends[1] };
-	w->fake.box.events->made(w->fake.box.ctx, ends[0],
-	                         &(struct engine_user){ 1000, 1000, false });
+	w->fake.box.events->started(w->fake.box.ctx, ends[0],
+	                            &(struct engine_user){ 1000, 1000, false });
 	agent_hello(&rig);
 	agent_ready(&rig);
 	turn(w);

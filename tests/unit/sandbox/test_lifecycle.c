@@ -15,7 +15,7 @@ static void all_who_delete_hear_it_once(void **state)
 	assert_int_equal(w->fake.box.kills, 1);
 	turn(w);
 	assert_int_equal(first.times, 0);
-	gone(w, ENGINE_ENDED);
+	gone(w, ENGINE_END_KILLED);
 	sandbox_delete(w->sandbox, hear, &third); /* while its files go */
 	assert_int_equal(w->fake.erases, 1);
 	erased(w);
@@ -34,7 +34,7 @@ static void who_waits_for_one_that_is_deleted_hears_why(void **state)
 	sandbox_sleep(w->sandbox, hear, &asleep);
 	sandbox_delete(w->sandbox, hear, &deleted);
 	sandbox_wake(w->sandbox, hear, &woken);
-	gone(w, ENGINE_ENDED);
+	gone(w, ENGINE_END_KILLED);
 	check_heard(&ready, "the sandbox ended: why not");
 	check_heard(&asleep, "the sandbox is being deleted");
 	check_heard(&woken, "the sandbox is being deleted");
@@ -68,12 +68,12 @@ static void a_channel_that_comes_too_late_is_closed(void **state)
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	sandbox_delete(w->sandbox, hear, &deleted);
-	w->fake.box.events->made(w->fake.box.ctx, ends[0],
-	                         &(struct engine_user){ 1000, 1000, false });
+	w->fake.box.events->started(w->fake.box.ctx, ends[0],
+	                            &(struct engine_user){ 1000, 1000, false });
 	assert_int_equal(read(ends[1], &byte, 1), 0);
 	(void)close(ends[1]);
 	assert_null(sandbox_channel(w->sandbox));
-	gone(w, ENGINE_ENDED);
+	gone(w, ENGINE_END_KILLED);
 	erased(w);
 	check_heard(&deleted, "");
 }
@@ -87,7 +87,7 @@ static void nobody_waits_for_an_engine_that_is_lost(void **state)
 	sandbox_wake(w->sandbox, hear, &ready);
 	sandbox_delete(w->sandbox, hear, &deleted);
 	w->fake.is_lost = true;
-	gone(w, ENGINE_LOST);
+	gone(w, ENGINE_END_ENGINE_LOST);
 	check_heard(&ready, "the sandbox ended: why not");
 	/* The engine gives up what it was asked to erase, too. */
 	(void)error_set(&lost, ERR_SYSTEM, "lost");
@@ -109,7 +109,7 @@ static void the_end_waits_for_all_and_is_told_once(void **state)
 	manager_stop(w->manager, on_ended, &times);
 	turn(w);
 	assert_int_equal(times, 0);
-	gone(w, ENGINE_ENDED);
+	gone(w, ENGINE_END_KILLED);
 	assert_int_equal(times, 0); /* one that was never ready is removed */
 	erased(w);
 	assert_int_equal(times, 1);
@@ -122,7 +122,7 @@ static void the_end_is_told_to_all_who_asked(void **state)
 
 	manager_stop(w->manager, on_ended, &first);
 	manager_stop(w->manager, on_ended, &second);
-	gone(w, ENGINE_ENDED);
+	gone(w, ENGINE_END_KILLED);
 	erased(w);
 	assert_int_equal(first, 1);
 	assert_int_equal(second, 1);
@@ -149,7 +149,7 @@ static void after_the_end_nothing_begins(void **state)
 	check_heard(&woken, ENDS);
 	check_heard(&again, ENDS);
 	assert_int_equal(w->fake.makes, 1);
-	gone(w, ENGINE_ENDED);
+	gone(w, ENGINE_END_KILLED);
 	erased(w);
 	assert_int_equal(times, 1);
 }
@@ -167,7 +167,7 @@ static void what_is_erased_before_it_is_gone_is_heard_no_more(void **state)
 	(void)error_set(&err, ERR_INVALID, "it is awake");
 	erased_with(w, &err);
 	assert_int_equal(w->fake.box.drops, 1);
-	gone(w, ENGINE_DIED);
+	gone(w, ENGINE_END_AGENT_DIED);
 	check_heard(&deleted, "it is awake");
 	check_heard(&ready, "it is awake");
 	check_heard(&down, "");
@@ -196,7 +196,7 @@ static void nothing_is_told_of_a_manager_that_was_freed(void **state)
 	unsigned times = 0;
 
 	sandbox_delete(w->sandbox, NULL, NULL);
-	gone(w, ENGINE_ENDED);
+	gone(w, ENGINE_END_KILLED);
 	erased(w);
 	manager_stop(w->manager, on_ended, &times);
 	w->manager = manager_free(w->manager); /* before the loop had its turn */

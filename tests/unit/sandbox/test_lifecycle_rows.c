@@ -13,13 +13,13 @@ static void a_row_that_could_not_be_put_to_sleep_is_ours_still(void **state)
 	sandbox_wake(old, NULL, NULL);
 	assert_int_equal(w->fake.makes, 2);
 	held = hold_database(w);
-	gone(w, ENGINE_DIED);
+	gone(w, ENGINE_END_AGENT_DIED);
 	assert_int_equal(sqlite3_close(held), SQLITE_OK);
 	assert_int_equal(row_of(w, "old").state, SANDBOX_AWAKE);
 	sandbox_wake(old, NULL, NULL);
 	assert_int_equal(w->fake.makes, 3);
 	held = hold_database(w);
-	gone(w, ENGINE_DIED);
+	gone(w, ENGINE_END_AGENT_DIED);
 	assert_int_equal(sqlite3_close(held), SQLITE_OK);
 	sandbox_delete(old, hear, &deleted);
 	erased(w);
@@ -40,7 +40,7 @@ static void one_that_is_ending_wakes_afterwards(void **state)
 	sandbox_wake(old, hear, &woken);
 	turn(w);
 	assert_int_equal(woken.times, 0);
-	gone(w, ENGINE_ENDED);
+	gone(w, ENGINE_END_KILLED);
 	check_heard(&asleep, "");
 	assert_int_equal(w->fake.makes, 3);
 	assert_int_equal(row_of(w, "old").state, SANDBOX_AWAKE);
@@ -59,7 +59,7 @@ static void one_that_is_ending_and_cannot_wake_says_so(void **state)
 	sandbox_sleep(old, NULL, NULL);
 	sandbox_wake(old, hear, &woken);
 	w->fake.is_lost = true;
-	gone(w, ENGINE_ENDED);
+	gone(w, ENGINE_END_KILLED);
 	check_heard(&woken, "lost");
 	assert_int_equal(row_of(w, "old").state, SANDBOX_ASLEEP);
 }
@@ -77,7 +77,7 @@ static void one_that_cannot_be_written_as_awake_is_not_made(void **state)
 	assert_int_equal(ready.times, 1);
 	assert_non_null(strstr(ready.why, "the database is in use"));
 	assert_int_equal(w->fake.box.kills, 1);
-	gone(w, ENGINE_ENDED);
+	gone(w, ENGINE_END_KILLED);
 	erased(w);
 	assert_int_equal(ready.times, 1);
 	assert_false(exists(w));
@@ -219,7 +219,7 @@ static void streams_that_fail_find_it_down(void **state)
 	CHECK_OK(channel_open(sandbox_channel(listener.sandbox), &stats, &events, &listener,
 	                      &stream, &err),
 	         err);
-	gone(w, ENGINE_DIED);
+	gone(w, ENGINE_END_AGENT_DIED);
 	assert_int_equal(listener.times, 1);
 	assert_int_equal(w->fake.makes, 3); /* who asked in the middle of it is heard */
 	assert_int_equal(listener.woken.times, 0);

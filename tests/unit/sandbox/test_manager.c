@@ -48,7 +48,7 @@ static void a_reset_removes_the_files_and_makes_them_anew(void **state)
 	sandbox_reset(w->sandbox, hear, &reset);
 	assert_int_equal(w->fake.box.kills, 1);
 	assert_true(row_of(w, "it").spec.fresh);
-	gone(w, ENGINE_ENDED);
+	gone(w, ENGINE_END_KILLED);
 	assert_int_equal(reset.times, 0);
 	assert_int_equal(w->fake.erases, 1);
 	erased(w);
@@ -153,7 +153,7 @@ static void one_that_is_idle_sleeps(void **state)
 	for (int i = 0; i < 100 && w->fake.box.kills == 0; i++)
 		run_for(w, 100);
 	assert_int_equal(w->fake.box.kills, 1);
-	gone(w, ENGINE_ENDED);
+	gone(w, ENGINE_END_KILLED);
 	assert_int_equal(row_of(w, "lazy").state, SANDBOX_ASLEEP);
 	(void)close(agent);
 }

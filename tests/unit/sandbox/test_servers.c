@@ -15,7 +15,7 @@ static int begin_two(void **state)
 	assert_int_equal(begin(state), 0);
 	w = *state;
 	two = (struct world){ .loop = w->loop };
-	two.fake.engine.calls = &fake_calls;
+	two.fake.engine.ops = &fake_calls;
 	config.database = w->database;
 	CHECK_OK(manager_new(w->loop, &config, &two.manager, &err), err);
 	return 0;
@@ -61,7 +61,7 @@ static void what_another_made_anew_is_not_made_again(void **state)
 	(void)close(agent_comes(&two));
 	check_heard(&heard[1], "");
 	sandbox_sleep(theirs, hear, &heard[2]);
-	gone(&two, ENGINE_ENDED);
+	gone(&two, ENGINE_END_KILLED);
 	check_heard(&heard[2], "");
 	sandbox_wake(old, NULL, NULL);
 	assert_int_equal(w->fake.makes, 2);

@@ -56,5 +56,5 @@ DEFINE_CLEANUP(cdi)
 /* What a caller asks for: "none", "auto" (all), a number of devices, or a name, whole or after
  * the "=". Sets bits of spec.gpus. "auto" and a number count no device twice: other names of the
  * same nodes, and names for several devices together, are passed over. */
-MUST_CHECK int cdi_choose(const struct cdi *cdi, const char *wish, uint64_t *ret,
+MUST_CHECK int cdi_select(const struct cdi *cdi, const char *wish, uint64_t *ret,
                           struct error *err);

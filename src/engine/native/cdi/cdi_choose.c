@@ -135,7 +135,7 @@ static int choose_name(const struct cdi *cdi, const char *wish, uint64_t *ret, s
 	return 0;
 }
 
-int cdi_choose(const struct cdi *cdi, const char *wish, uint64_t *ret, struct error *err)
+int cdi_select(const struct cdi *cdi, const char *wish, uint64_t *ret, struct error *err)
 {
 	if (strcmp(wish, "none") == 0)
 		*ret = 0;

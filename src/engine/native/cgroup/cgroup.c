@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/text/utf8.h"
-#include "engine/native/cgroup/cgroup_internal.h"
+#include "engine/native/cgroup/internal.h"
 
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
@@ -136,8 +136,8 @@ static int make_dirs(const struct cgroups *all, struct cgroup *group, struct err
 	return 0;
 }
 
-int cgroup_make(const struct cgroups *all, const char *id, const struct spec_limits *limits,
-                struct cgroup *ret, struct error *err)
+int cgroup_create(const struct cgroups *all, const char *id, const struct spec_limits *limits,
+                  struct cgroup *ret, struct error *err)
 {
 	struct cgroup group = { .in = all, .unified = -1 };
 	char shown[64];

@@ -47,15 +47,15 @@ struct cgroup {
 };
 
 /* The files whose numbers are counts: open for reading, to be handed to the server, which reads
- * them with cgroup_count() whenever it likes. -1: not to be had. */
+ * them with cgroup_read_counters() whenever it likes. -1: not to be had. */
 enum {
-	COUNT_MEMORY_NOW,
-	COUNT_MEMORY_PEAK,
-	COUNT_MEMORY_EVENTS,
-	COUNT_PIDS_NOW,
-	COUNT_PIDS_EVENTS,
-	COUNT_CPU,
-	COUNT_FILES
+	CGROUP_COUNTER_MEMORY_NOW,
+	CGROUP_COUNTER_MEMORY_PEAK,
+	CGROUP_COUNTER_MEMORY_EVENTS,
+	CGROUP_COUNTER_PIDS_NOW,
+	CGROUP_COUNTER_PIDS_EVENTS,
+	CGROUP_COUNTER_CPU,
+	CGROUP_COUNTER_FILES
 };
 
 /* Finds the best there is. Nothing to be had is no error. `state` and `instance` are short
@@ -71,8 +71,9 @@ void cgroups_close(struct cgroups *all); /* and removes our directory: no group 
 void cgroups_sweep(struct cgroups *all, const char *state,
                    bool (*is_alive)(void *ctx, const char *instance), void *ctx);
 
-MUST_CHECK int cgroup_make(const struct cgroups *all, const char *id,
-                           const struct spec_limits *limits, struct cgroup *ret, struct error *err);
+MUST_CHECK int cgroup_create(const struct cgroups *all, const char *id,
+                             const struct spec_limits *limits, struct cgroup *ret,
+                             struct error *err);
 /* For what clone3() could not do: the process is waiting and not yet in the group. */
 MUST_CHECK int cgroup_enter(const struct cgroup *group, pid_t pid, struct error *err);
 /* The same for the calling process, if it has one thread and was started in `unified`: moving
@@ -84,5 +85,6 @@ void cgroup_freeze(const struct cgroup *group, bool frozen);
 /* All its processes are dead or dying. False: not yet, try again soon. */
 bool cgroup_remove(struct cgroup *group);
 
-void cgroup_open_counts(const struct cgroup *group, int fds[COUNT_FILES]);
-void cgroup_count(const int fds[COUNT_FILES], enum cgroup_kind kind, struct engine_counts *ret);
+void cgroup_open_counters(const struct cgroup *group, int fds[CGROUP_COUNTER_FILES]);
+void cgroup_read_counters(const int fds[CGROUP_COUNTER_FILES], enum cgroup_kind kind,
+                          struct engine_counters *ret);

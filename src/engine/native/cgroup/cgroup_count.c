@@ -6,24 +6,24 @@
 
 #include "base/error.h"
 #include "base/num.h"
-#include "engine/native/cgroup/cgroup_internal.h"
+#include "engine/native/cgroup/internal.h"
 
 /* Where a count is: in version 1's tree if the controller is there, or else in version 2's. */
 static const struct {
 	enum cgroup_v1 controller;
 	const char *v1, *v2;
-} files[COUNT_FILES] = {
-	[COUNT_MEMORY_NOW] = { V1_MEMORY, "memory.usage_in_bytes", "memory.current" },
-	[COUNT_MEMORY_PEAK] = { V1_MEMORY, "memory.max_usage_in_bytes", "memory.peak" },
-	[COUNT_MEMORY_EVENTS] = { V1_MEMORY, "memory.oom_control", "memory.events" },
-	[COUNT_PIDS_NOW] = { V1_PIDS, "pids.current", "pids.current" },
-	[COUNT_PIDS_EVENTS] = { V1_PIDS, "pids.events", "pids.events" },
-	[COUNT_CPU] = { V1_CPUACCT, "cpuacct.usage", "cpu.stat" },
+} files[CGROUP_COUNTER_FILES] = {
+	[CGROUP_COUNTER_MEMORY_NOW] = { V1_MEMORY, "memory.usage_in_bytes", "memory.current" },
+	[CGROUP_COUNTER_MEMORY_PEAK] = { V1_MEMORY, "memory.max_usage_in_bytes", "memory.peak" },
+	[CGROUP_COUNTER_MEMORY_EVENTS] = { V1_MEMORY, "memory.oom_control", "memory.events" },
+	[CGROUP_COUNTER_PIDS_NOW] = { V1_PIDS, "pids.current", "pids.current" },
+	[CGROUP_COUNTER_PIDS_EVENTS] = { V1_PIDS, "pids.events", "pids.events" },
+	[CGROUP_COUNTER_CPU] = { V1_CPUACCT, "cpuacct.usage", "cpu.stat" },
 };
 
-void cgroup_open_counts(const struct cgroup *group, int fds[COUNT_FILES])
+void cgroup_open_counters(const struct cgroup *group, int fds[CGROUP_COUNTER_FILES])
 {
-	for (size_t i = 0; i < COUNT_FILES; i++) {
+	for (size_t i = 0; i < CGROUP_COUNTER_FILES; i++) {
 		int v1 = group->v1[files[i].controller];
 		int dir = v1 >= 0 ? v1 : group->unified;
 
@@ -80,22 +80,23 @@ static void read_keyed(int fd, const char *key, uint64_t *ret)
 		}
 }
 
-void cgroup_count(const int fds[COUNT_FILES], enum cgroup_kind kind, struct engine_counts *ret)
+void cgroup_read_counters(const int fds[CGROUP_COUNTER_FILES], enum cgroup_kind kind,
+                          struct engine_counters *ret)
 {
-	struct engine_counts counts = { 0 };
+	struct engine_counters counts = { 0 };
 	uint64_t cpu_ns;
 
 	if (kind != CGROUP_NONE) {
-		(void)read_number(fds[COUNT_MEMORY_NOW], &counts.memory_now);
-		(void)read_number(fds[COUNT_MEMORY_PEAK], &counts.memory_peak);
-		(void)read_number(fds[COUNT_PIDS_NOW], &counts.pids_now);
-		read_keyed(fds[COUNT_MEMORY_EVENTS], "oom_kill", &counts.memory_kills);
-		read_keyed(fds[COUNT_PIDS_EVENTS], "max", &counts.pids_refused);
+		(void)read_number(fds[CGROUP_COUNTER_MEMORY_NOW], &counts.memory_now);
+		(void)read_number(fds[CGROUP_COUNTER_MEMORY_PEAK], &counts.memory_peak);
+		(void)read_number(fds[CGROUP_COUNTER_PIDS_NOW], &counts.pids_now);
+		read_keyed(fds[CGROUP_COUNTER_MEMORY_EVENTS], "oom_kill", &counts.memory_kills);
+		read_keyed(fds[CGROUP_COUNTER_PIDS_EVENTS], "max", &counts.pids_refused);
 		/* With version 1 either tree may count. Their texts cannot be mistaken. */
-		if (read_number(fds[COUNT_CPU], &cpu_ns))
+		if (read_number(fds[CGROUP_COUNTER_CPU], &cpu_ns))
 			counts.cpu_us = cpu_ns / 1000;
 		else
-			read_keyed(fds[COUNT_CPU], "usage_usec", &counts.cpu_us);
+			read_keyed(fds[CGROUP_COUNTER_CPU], "usage_usec", &counts.cpu_us);
 	}
 	/* Before Linux 5.19 version 2 keeps no peak. */
 	if (counts.memory_peak < counts.memory_now)

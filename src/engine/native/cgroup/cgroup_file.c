@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "engine/native/cgroup/cgroup_internal.h"
+#include "engine/native/cgroup/internal.h"
 
 /* --- reading and writing ----------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "engine/native/cgroup/cgroup_internal.h"
+#include "engine/native/cgroup/internal.h"
 
 /* A controller is there if its file is. */
 static const struct controller {

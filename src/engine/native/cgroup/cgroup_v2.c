@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/text/utf8.h"
-#include "engine/native/cgroup/cgroup_internal.h"
+#include "engine/native/cgroup/internal.h"
 
 static const struct controller {
 	const char *word;

@@ -1,4 +1,4 @@
-#include "engine/native/ids/idmap.h"
+#include "engine/native/ids/ids.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/num.h"
+#include "engine/native/root/home.h"
 #include "engine/spec.h"
 
 enum {
@@ -19,7 +20,7 @@ enum {
 	INSIDE_AGENT = 999,
 	INSIDE_NOBODY = 65534,
 	LAST = 65535,
-	PREFIX_LEN = sizeof IDS_GONE_PREFIX - 1
+	PREFIX_LEN = sizeof IDS_REMOVED_PREFIX - 1
 };
 
 struct ids_block ids_block(const struct home *home, uint32_t number)
@@ -75,7 +76,7 @@ static bool has_files(const struct ids *ids, const char *sandbox)
 		return true;
 	if (strlen(sandbox) != SPEC_ID_LEN)
 		return false;
-	(void)snprintf(gone, sizeof gone, "%s%s", IDS_GONE_PREFIX, sandbox + PREFIX_LEN);
+	(void)snprintf(gone, sizeof gone, "%s%s", IDS_REMOVED_PREFIX, sandbox + PREFIX_LEN);
 	return is_there(ids, gone);
 }
 
@@ -173,7 +174,8 @@ int ids_claim(struct ids *ids, const char *sandbox, struct ids_block *ret, struc
 	                 ids->home->ids.count);
 }
 
-int ids_of(const struct ids *ids, const char *sandbox, struct ids_block *ret, struct error *err)
+int ids_from_owner(const struct ids *ids, const char *sandbox, struct ids_block *ret,
+                   struct error *err)
 {
 	struct stat st;
 	uint32_t offset;

@@ -1,4 +1,4 @@
-#include "engine/native/ids/subids.h"
+#include "engine/native/ids/ids.h"
 
 #include <pwd.h>
 #include <stdio.h>

@@ -15,8 +15,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "engine/native/ids/idmap.h"
-#include "engine/native/ids/subids.h"
+#include "engine/native/ids/ids.h"
 
 const char *const home_mode_names[HOME_MODE_COUNT] = {
 	[HOME_ROOT] = "root",

@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "engine/agent.h"
+#include "engine/agent_image.h"
 #include "engine/native/root/plan.h"
 #include "engine/native/spawner/inside.h"
 #include "engine/native/spawner/verify.h"
@@ -91,7 +91,8 @@ static int make_directory(struct workshop *shop, struct box *box, struct error *
  * as the last write-back. */
 static int reopen_directory(struct workshop *shop, struct box *box, struct error *err)
 {
-	if (ids_of(&shop->ids, box->id, &box->ids, err) < 0 || open_directory(shop, box, err) < 0)
+	if (ids_from_owner(&shop->ids, box->id, &box->ids, err) < 0 ||
+	    open_directory(shop, box, err) < 0)
 		return -1;
 	/* Who owns the root may have closed it, for the next process too. */
 	if (fchmodat(box->dir, "upper", 01777, 0) < 0)
@@ -242,7 +243,7 @@ int box_start(struct workshop *shop, struct box_image *ahead, const struct reque
 		             .dir = -1,
 		             .is_fresh = request->spec.fresh,
 		             .limits = request->spec.limits,
-		             .end = ENGINE_DIED };
+		             .end = ENGINE_END_AGENT_DIED };
 	memcpy(box->id, request->spec.id, sizeof box->id);
 	box->group.unified = -1;
 	for (int i = 0; i < V1_COUNT; i++)
@@ -251,7 +252,7 @@ int box_start(struct workshop *shop, struct box_image *ahead, const struct reque
 		return -1;
 	if ((request->spec.fresh ? make_directory : reopen_directory)(shop, box, err) < 0)
 		return -1;
-	if (cgroup_make(&shop->groups, box->id, &box->limits, &box->group, err) < 0)
+	if (cgroup_create(&shop->groups, box->id, &box->limits, &box->group, err) < 0)
 		return -1;
 	image = take_image(ahead, err);
 	if (image < 0)
@@ -283,7 +284,7 @@ void box_kill(struct box *box, enum engine_end end)
 	if (box->is_dead)
 		return;
 	box->is_killed = true;
-	if (box->end == ENGINE_DIED)
+	if (box->end == ENGINE_END_AGENT_DIED)
 		box->end = end;
 	/* A frozen one would not notice. */
 	cgroup_freeze(&box->group, false);
@@ -298,7 +299,7 @@ void box_failed(struct box *box, const struct error *why)
 		box->why = *why; /* what follows from it is told too */
 	box->failed = true;
 	if (box->pid > 0)
-		box_kill(box, ENGINE_DIED);
+		box_kill(box, ENGINE_END_AGENT_DIED);
 	else
 		box->is_dead = true;
 }

@@ -18,12 +18,12 @@ void spawner_hand_over(struct spawner *spawner, struct box *box)
 		                 .pid = (uint32_t)box->pid,
 		                 .user = { SPEC_UID, SPEC_GID,
 		                           spawner->shop.home.mode == HOME_ALONE } };
-	int counts[COUNT_FILES], fds[ANSWER_FDS_MAX] = { box->channel };
+	int counts[CGROUP_COUNTER_FILES], fds[ANSWER_FDS_MAX] = { box->channel };
 	size_t used = 1;
 
 	box->channel = -1;
-	cgroup_open_counts(&box->group, counts);
-	for (unsigned i = 0; i < COUNT_FILES; i++)
+	cgroup_open_counters(&box->group, counts);
+	for (unsigned i = 0; i < CGROUP_COUNTER_FILES; i++)
 		if (counts[i] >= 0) {
 			answer.counts |= 1U << i;
 			fds[used++] = counts[i];
@@ -48,14 +48,14 @@ void spawner_started(struct spawner *spawner, struct box *box)
 
 static void count_kills(struct box *box)
 {
-	struct engine_counts counts = { 0 };
-	int fds[COUNT_FILES];
+	struct engine_counters counts = { 0 };
+	int fds[CGROUP_COUNTER_FILES];
 
 	if (box->group.in == NULL)
 		return;
-	cgroup_open_counts(&box->group, fds);
-	cgroup_count(fds, box->group.in->kind, &counts);
-	for (int i = 0; i < COUNT_FILES; i++)
+	cgroup_open_counters(&box->group, fds);
+	cgroup_read_counters(fds, box->group.in->kind, &counts);
+	for (int i = 0; i < CGROUP_COUNTER_FILES; i++)
 		if (fds[i] >= 0)
 			(void)close(fds[i]);
 	box->memory_kills = counts.memory_kills;
@@ -65,9 +65,9 @@ static void box_died(struct box *box, int status)
 {
 	box->is_dead = true;
 	count_kills(box);
-	if (box->end == ENGINE_DIED && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
-	    box->memory_kills != 0)
-		box->end = ENGINE_MEMORY;
+	if (box->end == ENGINE_END_AGENT_DIED && WIFSIGNALED(status) &&
+	    WTERMSIG(status) == SIGKILL && box->memory_kills != 0)
+		box->end = ENGINE_END_OUT_OF_MEMORY;
 }
 
 static void janitor_died(struct spawner *spawner, struct janitor *janitor)

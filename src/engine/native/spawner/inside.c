@@ -25,7 +25,7 @@
 #include "base/fd.h"
 #include "base/rights/caps.h"
 #include "base/view.h"
-#include "engine/agent.h"
+#include "engine/agent_image.h"
 #include "engine/filter/filter.h"
 
 enum { AGENT_ID = 999, AGENT_FILES = 4096, STAND_BACK = 10 };

@@ -15,11 +15,9 @@
 
 enum request_kind {
 	REQUEST_MAKE = 1,
-	REQUEST_KILL,   /* number of the MAKE */
-	REQUEST_FREEZE, /* number of the MAKE */
-	REQUEST_THAW,   /* number of the MAKE */
-	REQUEST_ERASE,  /* spec.id */
-	REQUEST_LIST,   /* all directories there are */
+	REQUEST_KILL,  /* number of the MAKE */
+	REQUEST_ERASE, /* spec.id */
+	REQUEST_LIST,  /* all directories there are */
 	REQUEST_KIND_COUNT
 };
 
@@ -48,7 +46,7 @@ struct native_report {
 	bool usr_is_whole;
 };
 
-enum { ANSWER_FDS_MAX = 1 + COUNT_FILES };
+enum { ANSWER_FDS_MAX = 1 + CGROUP_COUNTER_FILES };
 
 struct answer {
 	uint32_t kind;

@@ -91,16 +91,13 @@ static void make(struct spawner *spawner, const struct request *request)
 		box_failed(box, &err);
 }
 
-static void control(struct spawner *spawner, const struct request *request)
+static void kill_sandbox(struct spawner *spawner, const struct request *request)
 {
 	struct box *box = spawner_find(spawner, request->number);
 
 	if (box == NULL || box->is_dead)
 		return; /* it has just gone, and the answer is on its way */
-	if (request->kind == REQUEST_KILL)
-		box_kill(box, ENGINE_ENDED);
-	else
-		cgroup_freeze(&box->group, request->kind == REQUEST_FREEZE);
+	box_kill(box, ENGINE_END_KILLED);
 }
 
 /* --- files -------------------------------------------------------------------------- */
@@ -134,7 +131,7 @@ void spawner_start_erasing(struct spawner *spawner)
 		spawner->erase_first = (spawner->erase_first + 1) % ERASE_QUEUE_MAX;
 		spawner->erase_count--;
 		/* Claimed ids without a directory are swept at the next start. */
-		(void)!ids_of(&shop->ids, name, &job.ids, &err);
+		(void)!ids_from_owner(&shop->ids, name, &job.ids, &err);
 		(void)!janitor_start(janitor, &job, &err); /* else the next start finds it */
 	}
 }
@@ -160,7 +157,7 @@ static int give_other_name(struct workshop *shop, const char *id, char name[SPEC
 
 	spec_new_id(random);
 	(void)snprintf(name, SPEC_ID_LEN + 1, "%s%s", GONE_PREFIX, random + sizeof GONE_PREFIX - 1);
-	if (ids_of(&shop->ids, id, &block, err) < 0 ||
+	if (ids_from_owner(&shop->ids, id, &block, err) < 0 ||
 	    ids_rename(&shop->ids, &block, name, err) < 0)
 		return -1;
 	return renameat2(shop->disk.dir, id, shop->disk.dir, name, RENAME_NOREPLACE);
@@ -243,9 +240,7 @@ void spawner_take(struct spawner *spawner, const struct request *request)
 		make(spawner, request);
 		break;
 	case REQUEST_KILL:
-	case REQUEST_FREEZE:
-	case REQUEST_THAW:
-		control(spawner, request);
+		kill_sandbox(spawner, request);
 		break;
 	case REQUEST_ERASE:
 		erase(spawner, request);

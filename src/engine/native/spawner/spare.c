@@ -43,7 +43,7 @@ void spare_want(struct spawner *spawner, const struct request *request)
 	struct box *box = find(spawner);
 
 	if (box != NULL && !are_alike(&spawner->wanted.spec, &request->spec))
-		box_kill(box, ENGINE_ENDED);
+		box_kill(box, ENGINE_END_KILLED);
 	spawner->wanted = *request;
 	spawner->wanted_until = clock_now_ms() + KEPT_MS;
 }
@@ -57,7 +57,7 @@ bool spare_take(struct spawner *spawner, const struct request *request, struct b
 	    !are_alike(&spawner->wanted.spec, &request->spec))
 		return false;
 	if (box_name(&spawner->shop, box, request->spec.id, &err) < 0) {
-		box_kill(box, ENGINE_ENDED);
+		box_kill(box, ENGINE_END_KILLED);
 		return false;
 	}
 	box->number = request->number;
@@ -92,7 +92,7 @@ void spare_tend(struct spawner *spawner)
 	if (box == NULL && wanted && now >= spawner->asked + QUIET_MS)
 		make(spawner);
 	else if (box != NULL && !wanted)
-		box_kill(box, ENGINE_ENDED);
+		box_kill(box, ENGINE_END_KILLED);
 }
 
 int spare_interval(const struct spawner *spawner)

@@ -237,7 +237,7 @@ static void end(struct spawner *spawner)
 
 	for (size_t i = 0; i < spawner->box_top; i++)
 		if (spawner->boxes[i].number != 0)
-			box_kill(&spawner->boxes[i], ENGINE_ENDED);
+			box_kill(&spawner->boxes[i], ENGINE_END_KILLED);
 	while (busy && clock_now_ms() < until) {
 		spawner_reap(spawner);
 		(void)spawner_bury(spawner);

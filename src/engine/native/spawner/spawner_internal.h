@@ -7,7 +7,7 @@
 
 /* A directory that has no name of its own yet, and one that has none any more. */
 #define SPARE_PREFIX "sp_"
-#define GONE_PREFIX  IDS_GONE_PREFIX
+#define GONE_PREFIX  IDS_REMOVED_PREFIX
 
 enum { BOXES_MAX = 1024, JANITORS_MAX = 24, ERASE_QUEUE_MAX = 4096 };
 

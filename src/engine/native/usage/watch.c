@@ -106,7 +106,7 @@ static void disk_counted(struct box *box, const struct janitor_result *result)
 	if (result->failed) {
 		/* Once is chance: it is counted again. More often is somebody's plan. */
 		if (++box->disk.failures >= FAILURES_MAX)
-			box_kill(box, ENGINE_DISK);
+			box_kill(box, ENGINE_END_DISK_LIMIT);
 		return;
 	}
 	box->disk.failures = 0;
@@ -117,7 +117,7 @@ static void disk_counted(struct box *box, const struct janitor_result *result)
 			                   more_of(most->inodes, result->use.inodes) };
 	box->disk.is_counted = true;
 	if (result->use.bytes > most->bytes || result->use.inodes > most->inodes)
-		box_kill(box, ENGINE_DISK);
+		box_kill(box, ENGINE_END_DISK_LIMIT);
 }
 
 static void look_at_disk(struct spawner *spawner)
@@ -187,7 +187,7 @@ void watch_counted(struct spawner *spawner, uint64_t number, const struct janito
 	if (result->kind == JANITOR_COUNT)
 		disk_counted(box, result);
 	else if (!result->failed && result->use.bytes > box->limits.memory)
-		box_kill(box, ENGINE_MEMORY);
+		box_kill(box, ENGINE_END_OUT_OF_MEMORY);
 }
 
 void watch_look(struct spawner *spawner)

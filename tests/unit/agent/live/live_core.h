@@ -74,15 +74,15 @@ struct live_dial { /* a connection from inside */
 struct live_options {
 	bool is_pid1;
 	bool has_egress;
-	const char *root;      /* NULL: "/" */
-	const char *workspace; /* below root; NULL: a new directory, removed by live_stop() */
-	uint32_t uid, gid;     /* 0, 0: those of the test */
-	bool may_fail;         /* do not wait for READY */
-	enum spec_calls calls; /* what programs may */
-	bool is_free;          /* anything: no filter for anybody, */
-	bool has_landlock;     /* nor Landlock then, unless this is set */
-	struct view programs;  /* not empty: this filter, whatever it is */
-	uint32_t agent_uid;    /* not 0: the agent is this user, and may just act for another */
+	const char *root;         /* NULL: "/" */
+	const char *workspace;    /* below root; NULL: a new directory, removed by live_stop() */
+	uint32_t uid, gid;        /* 0, 0: those of the test */
+	bool may_fail;            /* do not wait for READY */
+	enum spec_syscalls calls; /* what programs may */
+	bool is_free;             /* anything: no filter for anybody, */
+	bool has_landlock;        /* nor Landlock then, unless this is set */
+	struct view programs;     /* not empty: this filter, whatever it is */
+	uint32_t agent_uid;       /* not 0: the agent is this user, and may just act for another */
 };
 
 struct live {

@@ -75,11 +75,11 @@ static void start_with(struct live *live, struct live_options options)
 static void refuses_what_nobody_needs(void **state)
 {
 	static const struct {
-		enum spec_calls calls;
+		enum spec_syscalls calls;
 		const char *splice, *ptrace;
-	} profiles[] = { { SPEC_CALLS_STANDARD, "done", "EPERM" },
-		         { SPEC_CALLS_STRICT, "EINVAL", "EPERM" },
-		         { SPEC_CALLS_DEBUG, "done", "done" } };
+	} profiles[] = { { SPEC_SYSCALLS_STANDARD, "done", "EPERM" },
+		         { SPEC_SYSCALLS_STRICT, "EINVAL", "EPERM" },
+		         { SPEC_SYSCALLS_DEBUG, "done", "done" } };
 	char want[512];
 	struct live live;
 
@@ -136,8 +136,8 @@ static void lets_the_usual_programs_work(void **state)
 	struct live live;
 
 	(void)state;
-	for (unsigned calls = 0; calls < SPEC_CALLS_COUNT; calls++) {
-		start_with(&live, (struct live_options){ .calls = (enum spec_calls)calls });
+	for (unsigned calls = 0; calls < SPEC_SYSCALLS_COUNT; calls++) {
+		start_with(&live, (struct live_options){ .calls = (enum spec_syscalls)calls });
 		for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
 			s = live_exec(&live, "sh", "-c", "command -v \"$0\"", programs[i].program);
 			if (s->exited.code != 0) {

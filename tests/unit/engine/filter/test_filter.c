@@ -195,17 +195,17 @@ static void allow_the_calls_that_are_wanted_and_no_other(void **state)
 	(void)state;
 	memset(may_ever, 0, sizeof may_ever);
 	each_sample(&machines[0], note);
-	CHECK_NUMBERS(SPEC_CALLS_STANDARD, standard_x86_64, 289);
-	CHECK_NUMBERS(SPEC_CALLS_STRICT, strict_x86_64, 248);
-	assert_int_equal(count_of(SPEC_CALLS_DEBUG), 289 + 3);
+	CHECK_NUMBERS(SPEC_SYSCALLS_STANDARD, standard_x86_64, 289);
+	CHECK_NUMBERS(SPEC_SYSCALLS_STRICT, strict_x86_64, 248);
+	assert_int_equal(count_of(SPEC_SYSCALLS_DEBUG), 289 + 3);
 	assert_int_equal(count_of(FILTER_AGENT), 289 + 3);
 	assert_int_equal(count_of(FILTER_FILES), 68);
 
 	memset(may_ever, 0, sizeof may_ever);
 	each_sample(&machines[1], note);
-	CHECK_NUMBERS(SPEC_CALLS_STANDARD, standard_aarch64, 251);
-	CHECK_NUMBERS(SPEC_CALLS_STRICT, strict_aarch64, 214);
-	assert_int_equal(count_of(SPEC_CALLS_DEBUG), 251 + 3);
+	CHECK_NUMBERS(SPEC_SYSCALLS_STANDARD, standard_aarch64, 251);
+	CHECK_NUMBERS(SPEC_SYSCALLS_STRICT, strict_aarch64, 214);
+	assert_int_equal(count_of(SPEC_SYSCALLS_DEBUG), 251 + 3);
 	assert_int_equal(count_of(FILTER_AGENT), 251 + 3);
 }
 
@@ -311,8 +311,8 @@ static void give_each_his_own(void **state)
 	struct view seen[FILTER_COUNT];
 
 	(void)state;
-	for (unsigned i = 0; i < SPEC_CALLS_COUNT; i++)
-		seen[i] = filter_for_programs((enum spec_calls)i);
+	for (unsigned i = 0; i < SPEC_SYSCALLS_COUNT; i++)
+		seen[i] = filter_for_programs((enum spec_syscalls)i);
 	seen[FILTER_AGENT] = filter_for_agent();
 	seen[FILTER_FILES] = filter_for_files();
 	for (unsigned i = 0; i < FILTER_COUNT; i++) {

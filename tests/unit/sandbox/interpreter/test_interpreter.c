@@ -14,7 +14,7 @@ static const char *printed(struct process *process)
 /* Processes there are; programs of one run do not see those of another. */
 static uint64_t count_pids(void)
 {
-	struct engine_counts counts;
+	struct engine_counters counts;
 
 	if (!sandbox_counts(rig.sandbox, &counts))
 		SKIP_TEST("nobody counts here");

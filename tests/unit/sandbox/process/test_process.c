@@ -372,7 +372,7 @@ static void files_are_written_first(void **state)
 static void a_freed_one_leaves_nothing(void **state)
 {
 	struct process *process;
-	struct engine_counts counts;
+	struct engine_counters counts;
 	uint64_t before;
 
 	(void)state;

@@ -11,10 +11,10 @@ static void a_row_comes_back_as_it_was(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < spec_limit_count; i++) {
-		value = spec_limits[i].most - i;
+		value = spec_limits[i].max - i;
 		memcpy((char *)&row.spec.limits + spec_limits[i].offset, &value, sizeof value);
 	}
-	row.spec.calls = SPEC_CALLS_DEBUG;
+	row.spec.syscalls = SPEC_SYSCALLS_DEBUG;
 	row.spec.egress = true;
 	row.spec.gpus = UINT64_MAX - 1;
 	row.spec.mount_count = SPEC_MOUNTS_MAX;
@@ -36,7 +36,7 @@ static void a_row_comes_back_as_it_was(void **state)
 		assert_int_equal(back.spec.mounts[i].source, row.spec.mounts[i].source);
 		assert_string_equal(back.spec.mounts[i].target, row.spec.mounts[i].target);
 	}
-	assert_int_equal(back.spec.calls, SPEC_CALLS_DEBUG);
+	assert_int_equal(back.spec.syscalls, SPEC_SYSCALLS_DEBUG);
 	assert_true(back.spec.egress && back.temporary);
 	assert_true(back.spec.gpus == UINT64_MAX - 1);
 	assert_string_equal(back.spec.id, row.spec.id);

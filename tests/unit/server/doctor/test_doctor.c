@@ -5,7 +5,7 @@
 #include <sys/un.h>
 
 #include "base/clock.h"
-#include "engine/agent.h"
+#include "engine/agent_image.h"
 #include "server/doctor/doctor.h"
 #include "server/doctor/probe.h"
 #include "server/doctor/probe_child.h"

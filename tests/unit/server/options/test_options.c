@@ -422,8 +422,8 @@ static void the_limits_are_those_a_sandbox_can_have(void **state)
 		       spec->offset != limits + spec_limits[i].offset)
 			spec++;
 		assert_true(spec < option_specs + OPTION_COUNT);
-		assert_int_equal(spec->min, spec_limits[i].least);
-		assert_int_equal(spec->max, spec_limits[i].most);
+		assert_int_equal(spec->min, spec_limits[i].min);
+		assert_int_equal(spec->max, spec_limits[i].max);
 		assert_int_equal(spec->type, spec_limits[i].unit == SPEC_BYTES
 		                                     ? OPTION_TYPE_SIZE
 		                                     : OPTION_TYPE_NUMBER);

@@ -811,7 +811,7 @@ static void devices_are_chosen(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		uint64_t bits = 0xffff;
 
-		CHECK_OK(cdi_choose(cdi, cases[i].wish, &bits, &err), err);
+		CHECK_OK(cdi_select(cdi, cases[i].wish, &bits, &err), err);
 		assert_int_equal(bits, cases[i].bits);
 	}
 }
@@ -823,31 +823,31 @@ static void a_wish_that_cannot_be_met_names_what_there_is(void **state)
 
 	(void)state;
 	cdi = read_here();
-	CHECK_OK(cdi_choose(cdi, "auto", &bits, &err), err);
+	CHECK_OK(cdi_select(cdi, "auto", &bits, &err), err);
 	assert_int_equal(bits, 0);
-	CHECK_ERROR(cdi_choose(cdi, "1", &bits, &err), err, ERR_LIMIT,
+	CHECK_ERROR(cdi_select(cdi, "1", &bits, &err), err, ERR_LIMIT,
 	            "gpus: 1 wanted, but there is none on this machine");
 	cdi = cdi_free(cdi);
 
 	put("a.yaml", "x");
 	place_write("b.yaml", "cdiVersion: 0.5.0\nkind: e.f/g\ndevices: [{name: d}]\n");
 	cdi = read_here();
-	CHECK_ERROR(cdi_choose(cdi, "d", &bits, &err), err, ERR_INVALID,
+	CHECK_ERROR(cdi_select(cdi, "d", &bits, &err), err, ERR_INVALID,
 	            "gpus: 'd' could be several: there is 'a/b=d', 'e.f/g=d'");
-	CHECK_ERROR(cdi_choose(cdi, "x\n", &bits, &err), err, ERR_NOT_FOUND,
+	CHECK_ERROR(cdi_select(cdi, "x\n", &bits, &err), err, ERR_NOT_FOUND,
 	            "gpus: no device 'x\\n': there is 'a/b=d', 'e.f/g=d' ('none' and 'auto' always "
 	            "work)");
-	CHECK_ERROR(cdi_choose(cdi, "", &bits, &err), err, ERR_NOT_FOUND,
+	CHECK_ERROR(cdi_select(cdi, "", &bits, &err), err, ERR_NOT_FOUND,
 	            "gpus: no device '': there is 'a/b=d', 'e.f/g=d' ('none' and 'auto' always "
 	            "work)");
-	CHECK_ERROR(cdi_choose(cdi, "3", &bits, &err), err, ERR_LIMIT,
+	CHECK_ERROR(cdi_select(cdi, "3", &bits, &err), err, ERR_LIMIT,
 	            "gpus: 3 wanted, but there is 'a/b=d', 'e.f/g=d'");
 	CHECK_ERROR(
-	        cdi_choose(cdi, "0", &bits, &err), err, ERR_INVALID,
+	        cdi_select(cdi, "0", &bits, &err), err, ERR_INVALID,
 	        "gpus: '0' must be a number from 1 to 64, 'none', 'auto' or a whole name: there "
 	        "is 'a/b=d', 'e.f/g=d'");
 	CHECK_ERROR(
-	        cdi_choose(cdi, "65", &bits, &err), err, ERR_INVALID,
+	        cdi_select(cdi, "65", &bits, &err), err, ERR_INVALID,
 	        "gpus: '65' must be a number from 1 to 64, 'none', 'auto' or a whole name: there "
 	        "is 'a/b=d', 'e.f/g=d'");
 	assert_int_equal(bits, 0);
@@ -866,9 +866,9 @@ static void a_long_list_of_names_is_cut(void **state)
 		assert_int_equal(buf_printf(&text, &err, "- name: device-%d\n", i), 0);
 	place_write("many.yaml", buf_text(&text));
 	cdi = read_here();
-	CHECK_OK(cdi_choose(cdi, "64", &bits, &err), err);
+	CHECK_OK(cdi_select(cdi, "64", &bits, &err), err);
 	assert_true(bits == UINT64_MAX);
-	assert_int_equal(cdi_choose(cdi, "x", &bits, &err), -1);
+	assert_int_equal(cdi_select(cdi, "x", &bits, &err), -1);
 	assert_non_null(strstr(err.msg, "'a.b/c=device-9', "));
 	assert_non_null(strstr(err.msg, " ... ('none' and 'auto' always work)"));
 }

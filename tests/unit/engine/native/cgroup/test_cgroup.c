@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "engine/native/cgroup/cgroup_internal.h"
+#include "engine/native/cgroup/internal.h"
 #include "unit/test.h"
 
 enum { PATIENCE_MS = 5000 };
@@ -112,7 +112,7 @@ static void make_group(struct fixture *f, const struct spec_limits *limits)
 {
 	struct error err;
 
-	CHECK_OK(cgroup_make(&f->all, "sb_1", limits, &f->group, &err), err);
+	CHECK_OK(cgroup_create(&f->all, "sb_1", limits, &f->group, &err), err);
 }
 
 typedef void (*child_fn)(void *ctx);
@@ -152,14 +152,14 @@ static int wait_for(pid_t child)
 	return -1;
 }
 
-static struct engine_counts count(const struct fixture *f)
+static struct engine_counters count(const struct fixture *f)
 {
-	struct engine_counts got;
-	int fds[COUNT_FILES];
+	struct engine_counters got;
+	int fds[CGROUP_COUNTER_FILES];
 
-	cgroup_open_counts(&f->group, fds);
-	cgroup_count(fds, f->all.kind, &got);
-	for (size_t i = 0; i < COUNT_FILES; i++)
+	cgroup_open_counters(&f->group, fds);
+	cgroup_read_counters(fds, f->all.kind, &got);
+	for (size_t i = 0; i < CGROUP_COUNTER_FILES; i++)
 		cleanup_fd(&fds[i]);
 	return got;
 }
@@ -252,12 +252,12 @@ static void refuses_an_id_that_leaves_its_place_or_is_in_use(void **state)
 	struct error err;
 
 	NEED_GROUPS(f);
-	CHECK_ERROR(cgroup_make(&f->all, "../x", &limits, &other, &err), err, ERR_INVALID,
+	CHECK_ERROR(cgroup_create(&f->all, "../x", &limits, &other, &err), err, ERR_INVALID,
 	            "group id: expected 1 to 63 letters, digits, _ or -, got '../x'");
-	CHECK_ERROR(cgroup_make(&f->all, "", &limits, &other, &err), err, ERR_INVALID,
+	CHECK_ERROR(cgroup_create(&f->all, "", &limits, &other, &err), err, ERR_INVALID,
 	            "group id: expected 1 to 63 letters, digits, _ or -, got ''");
 	make_group(f, &limits);
-	CHECK_ERROR(cgroup_make(&f->all, "sb_1", &limits, &other, &err), err, ERR_SYSTEM,
+	CHECK_ERROR(cgroup_create(&f->all, "sb_1", &limits, &other, &err), err, ERR_SYSTEM,
 	            "group sb_1 cannot be made: File exists");
 	CHECK_ERROR(cgroup_enter(&f->group, 0, &err), err, ERR_INVALID,
 	            "no process 0 to put into group sb_1");
@@ -274,7 +274,7 @@ static void a_group_that_cannot_be_limited_is_not_left(void **state)
 	NEED_GROUPS(f);
 	NEED(f->all.has & CGROUP_HAS_PIDS, "no limit on processes");
 	limits.pids = UINT64_MAX;
-	assert_int_equal(cgroup_make(&f->all, "sb_1", &limits, &f->group, &err), -1);
+	assert_int_equal(cgroup_create(&f->all, "sb_1", &limits, &f->group, &err), -1);
 	assert_string_equal(err.msg, "pids.max of group sb_1 cannot be set to "
 	                             "18446744073709551615: Numerical result out of range");
 	limits.pids = 100;
@@ -299,7 +299,7 @@ static void who_takes_too_much_memory_is_killed_and_counted(void **state)
 {
 	struct fixture *f = *state;
 	struct spec_limits limits = some_limits();
-	struct engine_counts got;
+	struct engine_counters got;
 	size_t much = SPEC_MIB(64), little = SPEC_MIB(4);
 	int status;
 
@@ -347,7 +347,7 @@ static void processes_beyond_the_limit_are_not_made_and_counted(void **state)
 	struct fixture *f = *state;
 	struct spec_limits limits = some_limits();
 	volatile struct forks *forks = shared(sizeof *forks);
-	struct engine_counts got;
+	struct engine_counters got;
 
 	NEED(f->all.has & CGROUP_HAS_PIDS, "no limit on processes");
 	limits.pids = 16;
@@ -586,7 +586,7 @@ static void sweeps_what_a_dead_server_left_and_nothing_else(void **state)
 	alive = start(&f->group, rest, NULL);
 	CHECK_OK(cgroups_open_in(&dead, &f->places, f->state, "dead", &err), err);
 	CHECK_OK(cgroups_open_in(&other, &f->places, "otherstate", "dead", &err), err);
-	CHECK_OK(cgroup_make(&dead, "sb_2", &limits, &of_dead, &err), err);
+	CHECK_OK(cgroup_create(&dead, "sb_2", &limits, &of_dead, &err), err);
 	ended = start(&of_dead, spin, turns);
 	assert_true(goes_on(turns));
 	cgroup_freeze(&of_dead, true);

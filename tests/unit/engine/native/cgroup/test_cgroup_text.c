@@ -2,7 +2,7 @@
 #include <sys/mman.h>
 
 #include "base/cleanup.h"
-#include "engine/native/cgroup/cgroup_internal.h"
+#include "engine/native/cgroup/internal.h"
 #include "unit/test.h"
 
 /* A file with that text; `path` names it. */
@@ -143,8 +143,8 @@ static void skips_a_line_that_is_too_long(void **state)
 
 static const struct {
 	const char *what;
-	const char *texts[COUNT_FILES];
-	struct engine_counts want;
+	const char *texts[CGROUP_COUNTER_FILES];
+	struct engine_counters want;
 } counts[] = {
 	{ "version 2",
 	  { "4096\n", "8192\n", "low 0\nhigh 1\nmax 2\noom 3\noom_kill 4\noom_group_kill 5\n",
@@ -185,16 +185,16 @@ static void reads_counts(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
-		int fds[COUNT_FILES];
+		int fds[CGROUP_COUNTER_FILES];
 		char path[64];
-		struct engine_counts got;
+		struct engine_counters got;
 
-		for (size_t j = 0; j < COUNT_FILES; j++)
+		for (size_t j = 0; j < CGROUP_COUNTER_FILES; j++)
 			fds[j] = counts[i].texts[j] != NULL ? file_of(counts[i].texts[j], path)
 			                                    : -1;
 		for (int again = 0; again < 2; again++) {
 			memset(&got, 0xff, sizeof got);
-			cgroup_count(fds, CGROUP_V2, &got);
+			cgroup_read_counters(fds, CGROUP_V2, &got);
 			if (memcmp(&got, &counts[i].want, sizeof got) != 0)
 				fail_msg("%s: memory %ju peak %ju kills %ju pids %ju refused %ju "
 				         "cpu %ju",
@@ -203,9 +203,9 @@ static void reads_counts(void **state)
 				         (uintmax_t)got.pids_now, (uintmax_t)got.pids_refused,
 				         (uintmax_t)got.cpu_us);
 		}
-		cgroup_count(fds, CGROUP_NONE, &got);
-		assert_memory_equal(&got, &(struct engine_counts){ 0 }, sizeof got);
-		for (size_t j = 0; j < COUNT_FILES; j++)
+		cgroup_read_counters(fds, CGROUP_NONE, &got);
+		assert_memory_equal(&got, &(struct engine_counters){ 0 }, sizeof got);
+		for (size_t j = 0; j < CGROUP_COUNTER_FILES; j++)
 			cleanup_fd(&fds[j]);
 	}
 }
@@ -216,9 +216,9 @@ static void without_any_tree_there_is_nothing_and_no_error(void **state)
 	struct spec_limits limits = { .memory = SPEC_MIB(16) };
 	struct cgroups all;
 	struct cgroup group;
-	struct engine_counts got;
+	struct engine_counters got;
 	struct error err;
-	int fds[COUNT_FILES];
+	int fds[CGROUP_COUNTER_FILES];
 
 	(void)state;
 	CHECK_OK(cgroups_open_in(&all, &places, "s", "i", &err), err);
@@ -226,12 +226,12 @@ static void without_any_tree_there_is_nothing_and_no_error(void **state)
 	assert_int_equal(all.has, 0);
 	assert_string_equal(all.why, "no limit on memory, swap, processors, processes: "
 	                             "no groups: mount -t cgroup2 none /sys/fs/cgroup");
-	CHECK_OK(cgroup_make(&all, "sb_1", &limits, &group, &err), err);
+	CHECK_OK(cgroup_create(&all, "sb_1", &limits, &group, &err), err);
 	CHECK_OK(cgroup_enter(&group, getpid(), &err), err);
 	cgroup_freeze(&group, true);
 	cgroup_kill(&group);
-	cgroup_open_counts(&group, fds);
-	cgroup_count(fds, all.kind, &got);
+	cgroup_open_counters(&group, fds);
+	cgroup_read_counters(fds, all.kind, &got);
 	assert_int_equal(got.pids_now, 0);
 	assert_true(cgroup_remove(&group));
 	cgroups_close(&all);

@@ -2,7 +2,7 @@
 #include "unit/engine/native/native_test.h"
 
 #include "engine/native/ids/ids.h"
-#include "engine/native/ids/subids.h"
+#include "engine/native/root/home.h"
 
 #define TAIL  "aaaaaaaaaaaaaaaaaaaaaaaaa"
 #define KEPT  "sb_k" TAIL
@@ -141,13 +141,13 @@ static void the_owner_of_a_directory_tells_its_block(void **state)
 	if (geteuid() != 0)
 		SKIP_TEST("only root can give directories away");
 	ids = begin(&place, &root);
-	CHECK_ERROR(ids_of(&ids, "sb_a", &block, &err), err, ERR_NOT_FOUND,
+	CHECK_ERROR(ids_from_owner(&ids, "sb_a", &block, &err), err, ERR_NOT_FOUND,
 	            "the files of sandbox sb_a are gone");
 	assert_int_equal(mkdirat(ids.sandboxes, "sb_a", 0700), 0);
-	CHECK_ERROR(ids_of(&ids, "sb_a", &block, &err), err, ERR_INVALID,
+	CHECK_ERROR(ids_from_owner(&ids, "sb_a", &block, &err), err, ERR_INVALID,
 	            "sandbox sb_a belongs to id 0, which is not ours to use");
 	assert_int_equal(fchownat(ids.sandboxes, "sb_a", 524288 + 65536 * 5 + 999, 0, 0), 0);
-	CHECK_OK(ids_of(&ids, "sb_a", &block, &err), err);
+	CHECK_OK(ids_from_owner(&ids, "sb_a", &block, &err), err);
 	assert_int_equal(block.number, 5);
 	end(&place, &ids);
 }

@@ -148,7 +148,7 @@ static void live_and_die(struct peer *peer, uint64_t number)
 	(void)close(channel);
 	assert_int_equal(answer.kind, ANSWER_GONE);
 	assert_false(answer.failed);
-	assert_int_equal(answer.end, ENGINE_ENDED);
+	assert_int_equal(answer.end, ENGINE_END_KILLED);
 	ask(peer, REQUEST_ERASE, number + 1000000, &spec);
 	answer = hear(peer);
 	assert_int_equal(answer.kind, ANSWER_ERASED);
@@ -230,7 +230,6 @@ static void stays_calm_when_shouted_at(void **state)
 		request.kind |= 0x100; /* not one of ours */
 		assert_int_equal(send(peer.socket, &request, sizeof request, 0), sizeof request);
 		ask(&peer, REQUEST_KILL, i, NULL);
-		ask(&peer, REQUEST_FREEZE, i, NULL);
 	}
 	live_and_die(&peer, 100);
 	end(&peer);

@@ -89,9 +89,10 @@ static pid_t start_process(size_t bytes)
 
 static void start_box(struct box *box, uint64_t number, size_t bytes)
 {
-	*box = (struct box){
-		.number = number, .pid = start_process(bytes), .report = -1, .end = ENGINE_DIED
-	};
+	*box = (struct box){ .number = number,
+		             .pid = start_process(bytes),
+		             .report = -1,
+		             .end = ENGINE_END_AGENT_DIED };
 	box->group.unified = -1;
 	for (size_t i = 0; i < ARRAY_LEN(box->group.v1); i++)
 		box->group.v1[i] = -1;
@@ -126,7 +127,8 @@ static void everybodys_memory_is_looked_at_in_turn(void **state)
 
 		assert_int_equal(looks[i + 1], 1);
 		assert_int_equal(box->is_killed, i % 3 == 0);
-		assert_int_equal(box->end, i % 3 == 0 ? ENGINE_MEMORY : ENGINE_DIED);
+		assert_int_equal(box->end,
+		                 i % 3 == 0 ? ENGINE_END_OUT_OF_MEMORY : ENGINE_END_AGENT_DIED);
 		(void)kill(box->pid, SIGKILL);
 		assert_int_equal(waitpid(box->pid, NULL, 0), box->pid);
 	}

@@ -1,4 +1,4 @@
-#include "engine/agent.h"
+#include "engine/agent_image.h"
 
 #include <errno.h>
 #include <fcntl.h>

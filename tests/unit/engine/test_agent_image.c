@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "engine/agent.h"
+#include "engine/agent_image.h"
 #include "unit/refuse.h"
 #include "unit/test.h"
 #include "wire/table.h"
