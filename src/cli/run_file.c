@@ -108,7 +108,7 @@ static int read_code(struct code *code, struct error *err)
 
 static const char *fill(struct code *code, const char *arg)
 {
-	const struct language_place place = { code->found, code->file, code->dir, code->out };
+	const struct language_paths place = { code->found, code->file, code->dir, code->out };
 	char text[512] = "";
 	struct buf filled = buf_fixed(text, sizeof text);
 	struct error full; /* it is large enough for what a table holds */
@@ -317,7 +317,7 @@ static void on_looked(void *ctx, const struct error *why)
 	found = process_languages(session_sandbox(code->session));
 	runner = found->of[code->language - languages].runner;
 	if (runner < 0 || runner >= LANGUAGE_RUNNERS_MAX) {
-		(void)language_missing(found, code->language, &err);
+		(void)language_not_found(found, code->language, &err);
 		fail(code, &err);
 		return;
 	}

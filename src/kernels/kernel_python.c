@@ -4,7 +4,7 @@
 extern const char kernel_python_loader[], kernel_python_text[], kernel_python_end[];
 
 static const char *const options[] = { "-c", kernel_python_loader, NULL };
-static const char *const start_env[] = {
+static const char *const startup_env[] = {
 	"PYTHON", "LC_", "LANG", "LD_", "GLIBC_", "MALLOC_", NULL
 };
 
@@ -14,6 +14,6 @@ const struct kernel_program kernel_python = {
 	.text = kernel_python_text,
 	.text_end = kernel_python_end,
 	.session_prefix = "session = True\n",
-	.start_env = start_env,
-	.stays = true,
+	.startup_env = startup_env,
+	.is_reusable = true,
 };

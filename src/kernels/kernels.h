@@ -17,10 +17,10 @@ struct kernel_program {
 	const char *session_prefix;
 	/* How names of variables begin that an interpreter reads only as it starts: a run whose
 	 * env has one of them needs an interpreter of its own. NULL ends it. */
-	const char *const *start_env;
+	const char *const *startup_env;
 	/* Python waits in a process that forks for each fresh run and stays; a Node that waited
 	 * becomes the run and ends with it. */
-	bool stays;
+	bool is_reusable;
 };
 
 extern const struct kernel_program kernel_python, kernel_node;

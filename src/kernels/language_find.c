@@ -68,7 +68,7 @@ const char *language_names(char *out, size_t size)
 	return out;
 }
 
-int language_argument(const char *argument, const struct language_place *place, struct buf *ret,
+int language_argument(const char *argument, const struct language_paths *place, struct buf *ret,
                       struct error *err)
 {
 	const struct {

@@ -52,7 +52,7 @@ static int add_runner(struct buf *script, size_t language, size_t runner, bool v
 	return buf_add(script, view_of("\n"), err);
 }
 
-static int add_script(struct buf *script, bool versions, struct error *err)
+int language_probe_script(struct buf *script, bool versions, struct error *err)
 {
 	if (buf_add(script, view_of(beginning), err) < 0 ||
 	    buf_add(script, view_of(versions ? say_version : say_path), err) < 0)
@@ -66,16 +66,6 @@ static int add_script(struct buf *script, bool versions, struct error *err)
 			return -1;
 	}
 	return buf_add(script, view_of(":\n"), err);
-}
-
-int language_probe(struct buf *script, struct error *err)
-{
-	return add_script(script, false, err);
-}
-
-int language_probe_versions(struct buf *script, struct error *err)
-{
-	return add_script(script, true, err);
 }
 
 /* Up to two digits and what stands behind them; false if that is not what is there. */
@@ -128,8 +118,8 @@ static void read_line(struct view line, struct language_found *ret)
 	                  sizeof(ret->of[language].version));
 }
 
-int language_missing(const struct language_found *found, const struct language *language,
-                     struct error *err)
+int language_not_found(const struct language_found *found, const struct language *language,
+                       struct error *err)
 {
 	char names[320] = "";
 	struct buf list = buf_fixed(names, sizeof names);
@@ -144,7 +134,7 @@ int language_missing(const struct language_found *found, const struct language *
 	                 language->name, list.len != 0 ? names : "none");
 }
 
-void language_read_probe(struct view text, struct language_found *ret)
+void language_probe_parse(struct view text, struct language_found *ret)
 {
 	struct view line;
 

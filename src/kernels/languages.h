@@ -49,11 +49,11 @@ const struct language *language_by_file(const char *path); /* by extension; or N
 const char *language_names(char *out, size_t size);
 
 /* What stands for the words in braces. */
-struct language_place {
+struct language_paths {
 	const char *program, *file, *dir, *out;
 };
 /* Adds one argument of a command line to *ret, with its words in braces replaced. */
-MUST_CHECK int language_argument(const char *argument, const struct language_place *place,
+MUST_CHECK int language_argument(const char *argument, const struct language_paths *place,
                                  struct buf *ret, struct error *err);
 
 /* What a sandbox has, by index into languages[]. */
@@ -66,13 +66,12 @@ struct language_found {
 	} of[LANGUAGES_MAX];
 };
 
-/* For `sh -c`: prints "LANGUAGE RUNNER PATH" lines, numbers in front. Fast: it starts nothing but
- * what a runner `needs`. */
-MUST_CHECK int language_probe(struct buf *script, struct error *err);
-/* For `sh -c`: prints "LANGUAGE RUNNER PATH<tab>VERSION" lines; starts each of them once. */
-MUST_CHECK int language_probe_versions(struct buf *script, struct error *err);
+/* Writes a script for `sh -c` that prints one line "LANGUAGE RUNNER PATH" for each language it finds,
+ * where the first two are indexes; with `versions` a tab and the version follow. Without versions it
+ * is fast: it starts no process but those of runners with `needs`. */
+MUST_CHECK int language_probe_script(struct buf *script, bool versions, struct error *err);
 /* ERR_NOT_FOUND: the language is not there, and which are. */
-int language_missing(const struct language_found *found, const struct language *language,
-                     struct error *err);
+int language_not_found(const struct language_found *found, const struct language *language,
+                       struct error *err);
 /* What a probe printed; the text may be anything. Lines that make no sense are passed over. */
-void language_read_probe(struct view text, struct language_found *ret);
+void language_probe_parse(struct view text, struct language_found *ret);

@@ -44,8 +44,8 @@ struct tools_context {
 	int (*choose_gpu)(void *ctx, const char *wish, uint64_t *ret, struct error *err);
 	size_t (*layers)(void *ctx, const struct tools_layer **ret);
 	void *ctx;
-	uint32_t soft_ms;   /* a call answers after so long, whatever still runs */
-	uint32_t timeout_s; /* of what was started without one */
+	uint32_t answer_within_ms; /* a call answers after so long, whatever still runs */
+	uint32_t timeout_s;        /* of what was started without one */
 	uint32_t timeout_max_s;
 	size_t max_output; /* bytes of text in one answer */
 	uint64_t picture_bytes;
@@ -53,9 +53,9 @@ struct tools_context {
 	const char *tools_dir, *skills_dir; /* where sandboxes see them ("/tools"), or NULL */
 	const struct skills *skills;        /* found there at start, or NULL */
 	/* The contents of a resource have changed; may be NULL. */
-	void (*changed)(void *ctx, const char *uri);
+	void (*resource_changed)(void *ctx, const char *uri);
 	/* And so has that of all below it: a directory was deleted; may be NULL. */
-	void (*changed_below)(void *ctx, const char *uri);
+	void (*resources_below_changed)(void *ctx, const char *uri);
 };
 
 extern const struct mcp_tool tool_run_code, tool_run_command, tool_process_output,

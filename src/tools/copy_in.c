@@ -42,11 +42,11 @@ static const struct param params[] = {
 static int copy_in(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct copy_in_args *a = args;
-	const struct copy_work_wish wish = { .sandbox = a->sandbox,
-		                             .host = a->source,
-		                             .inside = a->path,
-		                             .overwrite = a->overwrite,
-		                             .gitignore = a->gitignore };
+	const struct copy_work_options wish = { .sandbox = a->sandbox,
+		                                .host = a->source,
+		                                .inside = a->path,
+		                                .overwrite = a->overwrite,
+		                                .gitignore = a->gitignore };
 
 	return copy_work_begin(call, &wish, err);
 }

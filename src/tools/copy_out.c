@@ -37,11 +37,11 @@ static const struct param params[] = {
 static int copy_out(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct copy_out_args *a = args;
-	const struct copy_work_wish wish = { .is_out = true,
-		                             .sandbox = a->sandbox,
-		                             .host = a->target,
-		                             .inside = a->path,
-		                             .overwrite = a->overwrite };
+	const struct copy_work_options wish = { .is_out = true,
+		                                .sandbox = a->sandbox,
+		                                .host = a->target,
+		                                .inside = a->path,
+		                                .overwrite = a->overwrite };
 
 	return copy_work_begin(call, &wish, err);
 }

@@ -6,6 +6,7 @@
 #include "mcp/content.h"
 #include "tools/catalogue.h"
 #include "tools/support/file_work.h"
+#include "tools/support/params.h"
 
 enum { SHOWN = 160 };
 
@@ -15,7 +16,7 @@ struct delete_path_args {
 };
 
 static const struct param params[] = {
-	FILE_PARAM_PATH(struct delete_path_args, path, "The file, link or directory."),
+	ARG_PATH(struct delete_path_args, path, "The file, link or directory.", .required = true),
 	{ .name = "recursive",
 	  .type = PARAM_BOOL,
 	  .offset = offsetof(struct delete_path_args, recursive),
@@ -53,7 +54,7 @@ static void on_removed(struct file_work *file, const struct files_reply *answer,
 		return;
 	}
 	if (why != NULL) {
-		file_work_explain(file, why);
+		file_work_fail_path(file, why);
 		return;
 	}
 	structured = json_obj();
@@ -62,9 +63,8 @@ static void on_removed(struct file_work *file, const struct files_reply *answer,
 	json_set(structured, "deleted", json_int((json_int_t)answer->done.count));
 	json_push(content, mcp_text("deleted '%s' (%" PRIu64 " %s)", shown, answer->done.count,
 	                            answer->done.count == 1 ? "entry" : "entries"));
-	file_work_changed(file);
-	if (container_of(file, struct deleting, file)->args->recursive)
-		file_work_changed_below(file);
+	file_report_change(&file->work, file->path,
+	                   container_of(file, struct deleting, file)->args->recursive);
 	work_answer(&file->work, content, structured);
 }
 
@@ -78,7 +78,7 @@ static int start(struct work *work, struct error *err)
 	};
 
 	(void)err;
-	file_work_ask(&d->file, &request, (struct view){ 0 }, 1024, on_removed);
+	file_work_request(&d->file, &request, (struct view){ 0 }, 1024, on_removed);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "tools/catalogue.h"
 #include "tools/support/edit_text.h"
 #include "tools/support/file_work.h"
+#include "tools/support/params.h"
 
 enum {
 	FILE_MAX = 10 * 1024 * 1024,
@@ -44,7 +45,7 @@ static const struct param edit_fields[] = {
 };
 
 static const struct param params[] = {
-	FILE_PARAM_PATH(struct edit_file_args, path, "The file, which must exist."),
+	ARG_PATH(struct edit_file_args, path, "The file, which must exist.", .required = true),
 	{ .name = "edits",
 	  .type = PARAM_RECORDS,
 	  .required = true,
@@ -90,7 +91,7 @@ static void on_written(struct file_work *file, const struct files_reply *answer,
 	char shown[SHOWN];
 
 	if (why != NULL) {
-		file_work_explain(file, why);
+		file_work_fail_path(file, why);
 		return;
 	}
 	structured = json_obj();
@@ -106,7 +107,7 @@ static void on_written(struct file_work *file, const struct files_reply *answer,
 	                   utf8_escape(view_of(file->path), shown, sizeof shown),
 	                   answer->done.total, buf_text(&e->diff),
 	                   whole ? "" : "... (not all changes are shown)\n"));
-	file_work_changed(file);
+	file_report_change(&file->work, file->path, false);
 	work_answer(&file->work, content, structured);
 }
 
@@ -126,7 +127,7 @@ static void on_second_look(struct file_work *file, const struct files_reply *ans
 	char shown[SHOWN];
 
 	if (why != NULL) {
-		file_work_explain(file, why);
+		file_work_fail_path(file, why);
 		return;
 	}
 	now = file_work_entry(answer);
@@ -138,7 +139,7 @@ static void on_second_look(struct file_work *file, const struct files_reply *ans
 		        utf8_escape(view_of(file->path), shown, sizeof shown));
 		return;
 	}
-	file_work_ask(file, &request, buf_view(&e->text), 1024, on_written);
+	file_work_request(file, &request, buf_view(&e->text), 1024, on_written);
 }
 
 static void on_text(struct file_work *file, const struct files_reply *answer,
@@ -150,7 +151,7 @@ static void on_text(struct file_work *file, const struct files_reply *answer,
 	char shown[SHOWN];
 
 	if (why != NULL) {
-		file_work_explain(file, why);
+		file_work_fail_path(file, why);
 		return;
 	}
 	text = answer->bytes.len != 0 ? answer->bytes : view_of("");
@@ -161,7 +162,7 @@ static void on_text(struct file_work *file, const struct files_reply *answer,
 		work_fail(&file->work, &err);
 		return;
 	}
-	if (file_work_hold(file, e->text.cap))
+	if (file_work_reserve(file, e->text.cap))
 		file_work_stat(file, file->path, true, on_second_look);
 }
 
@@ -174,7 +175,7 @@ static void on_look(struct file_work *file, const struct files_reply *answer,
 	char shown[SHOWN];
 
 	if (why != NULL) {
-		file_work_explain(file, why);
+		file_work_fail_path(file, why);
 		return;
 	}
 	entry = file_work_entry(answer);
@@ -195,9 +196,9 @@ static void on_look(struct file_work *file, const struct files_reply *answer,
 		.max = entry.size > ODD_MAX ? entry.size : ODD_MAX,
 		.path = view_of(file->path),
 	};
-	if (file_work_hold(file, (size_t)request.read.max))
-		file_work_ask(file, &request, (struct view){ 0 }, (size_t)request.read.max,
-		              on_text);
+	if (file_work_reserve(file, (size_t)request.read.max))
+		file_work_request(file, &request, (struct view){ 0 }, (size_t)request.read.max,
+		                  on_text);
 }
 
 static void begin(struct file_work *file)
@@ -212,7 +213,7 @@ static int start(struct work *work, struct error *err)
 	(void)err;
 	buf_init(&e->text, FILE_MAX);
 	buf_init(&e->diff, DIFF_MAX);
-	file_work_in_turn(&e->file, begin);
+	file_work_lock(&e->file, begin);
 	return 0;
 }
 

@@ -267,7 +267,7 @@ static void on_entries(struct file_work *file, const struct files_reply *said,
                        const struct error *why)
 {
 	if (why != NULL)
-		file_work_explain(file, why);
+		file_work_fail_path(file, why);
 	else
 		answer(container_of(file, struct listing, file), said->bytes);
 }
@@ -278,7 +278,7 @@ static int start(struct work *work, struct error *err)
 	struct wire_message request = { .type = WIRE_TREE };
 	size_t most = (size_t)(l->args->offset + l->args->limit + 1) * ENTRY_USUAL;
 
-	if (turns_hold(&l->file.held, most < ANSWER_MAX ? most : ANSWER_MAX, err) < 0)
+	if (file_memory_reserve(&l->file.reserved, most < ANSWER_MAX ? most : ANSWER_MAX, err) < 0)
 		return -1;
 	/* One more than wanted tells whether there are more: MORE also means deeper ones. */
 	request.tree = (struct wire_tree){
@@ -287,7 +287,7 @@ static int start(struct work *work, struct error *err)
 		.limit = (uint32_t)(l->args->offset + l->args->limit + 1),
 		.path = view_of(l->file.path),
 	};
-	file_work_ask(&l->file, &request, (struct view){ 0 }, ANSWER_MAX, on_entries);
+	file_work_request(&l->file, &request, (struct view){ 0 }, ANSWER_MAX, on_entries);
 	return 0;
 }
 

@@ -60,8 +60,9 @@ static int process_output(struct mcp_call *call, const void *args, struct error 
 	const struct tools_context *context = mcp_call_app(call);
 	const struct output_args *a = args;
 	uint64_t wait_ms = (uint64_t)(a->wait_s * 1000);
-	struct attend attend = attend_of(call, a->process, a->sandbox, a,
-	                                 wait_ms < context->soft_ms ? wait_ms : context->soft_ms);
+	struct attend attend = attend_of(
+	        call, a->process, a->sandbox, a,
+	        wait_ms < context->answer_within_ms ? wait_ms : context->answer_within_ms);
 
 	attend.is_enough = is_enough;
 	attend.tell = tell;

@@ -8,6 +8,7 @@
 #include "tools/catalogue.h"
 #include "tools/support/file_text.h"
 #include "tools/support/file_work.h"
+#include "tools/support/params.h"
 
 enum {
 	LINES_DEFAULT = 2000,
@@ -25,7 +26,7 @@ struct read_file_args {
 static const char *const encodings[] = { "utf-8", "base64", NULL };
 
 static const struct param params[] = {
-	FILE_PARAM_PATH(struct read_file_args, path, "The file."),
+	ARG_PATH(struct read_file_args, path, "The file.", .required = true),
 	{ .name = "offset",
 	  .type = PARAM_INT,
 	  .max = (int64_t)1 << 53,
@@ -154,7 +155,7 @@ static void on_picture(struct file_work *file, const struct files_reply *answer,
 	json_t *content;
 
 	if (why != NULL) {
-		file_work_explain(file, why);
+		file_work_fail_path(file, why);
 		return;
 	}
 	content = json_list();
@@ -182,8 +183,8 @@ static void ask_picture(struct reading *r, uint64_t size)
 		               r->shown, r->picture, size, max);
 		return;
 	}
-	if (file_work_hold(&r->file, (size_t)size))
-		file_work_ask(&r->file, &request, (struct view){ 0 }, (size_t)size, on_picture);
+	if (file_work_reserve(&r->file, (size_t)size))
+		file_work_request(&r->file, &request, (struct view){ 0 }, (size_t)size, on_picture);
 }
 
 static void on_text(struct file_work *file, const struct files_reply *answer,
@@ -194,7 +195,7 @@ static void on_text(struct file_work *file, const struct files_reply *answer,
 	bool more, is_open;
 
 	if (why != NULL) {
-		file_work_explain(file, why);
+		file_work_fail_path(file, why);
 		return;
 	}
 	text = answer->bytes;
@@ -225,7 +226,7 @@ static void on_bytes(struct file_work *file, const struct files_reply *answer,
 	uint64_t end;
 
 	if (why != NULL) {
-		file_work_explain(file, why);
+		file_work_fail_path(file, why);
 		return;
 	}
 	structured = json_obj();
@@ -265,7 +266,8 @@ static int start(struct work *work, struct error *err)
 		.max = r->room,
 		.path = view_of(file->path),
 	};
-	file_work_ask(file, &request, (struct view){ 0 }, r->room, is_text ? on_text : on_bytes);
+	file_work_request(file, &request, (struct view){ 0 }, r->room,
+	                  is_text ? on_text : on_bytes);
 	return 0;
 }
 

@@ -232,7 +232,7 @@ static void on_found(struct file_work *file, const struct files_reply *answer,
 	bool more;
 
 	if (why != NULL) {
-		file_work_explain(file, why);
+		file_work_fail_path(file, why);
 		return;
 	}
 	more = !add_all(s, answer->bytes) || (answer->done.flags & WIRE_DONE_MORE) != 0;
@@ -287,7 +287,7 @@ static void on_late(void *ctx)
 	file_work_fail(&s->file, ERR_LIMIT,
 	               "the search was given up after %u s (answer_within): search a smaller "
 	               "directory, or only files by 'names'",
-	               s->file.work.context->soft_ms / 1000);
+	               s->file.work.context->answer_within_ms / 1000);
 }
 
 static int start(struct work *work, struct error *err)
@@ -297,14 +297,14 @@ static int start(struct work *work, struct error *err)
 	const size_t most = (size_t)s->args->limit * MATCH_USUAL;
 	struct wire_message request = request_for(s);
 
-	if (turns_hold(&s->file.held, most < ANSWER_MAX ? most : ANSWER_MAX, err) < 0)
+	if (file_memory_reserve(&s->file.reserved, most < ANSWER_MAX ? most : ANSWER_MAX, err) < 0)
 		return -1;
 	s->room = room > AROUND ? room - AROUND : 0;
 	buf_init(&s->text, room > 2 * NOTE_ROOM ? room - NOTE_ROOM : NOTE_ROOM);
 	s->matches = json_list();
 	s->late = loop_timer_new(mcp_call_loop(work->call), on_late, s);
-	loop_timer_start(s->late, work->context->soft_ms);
-	file_work_ask(&s->file, &request, (struct view){ 0 }, ANSWER_MAX, on_found);
+	loop_timer_start(s->late, work->context->answer_within_ms);
+	file_work_request(&s->file, &request, (struct view){ 0 }, ANSWER_MAX, on_found);
 	return 0;
 }
 

@@ -185,7 +185,7 @@ static void on_source(struct file_work *file, const struct files_reply *said,
 		return;
 	}
 	if (why != NULL) {
-		file_work_explain(file, why);
+		file_work_fail_path(file, why);
 		return;
 	}
 	AUTO(python_doc)
@@ -214,7 +214,7 @@ static void ask_source(struct helping *h)
 		                           .count = SOURCE_MAX,
 		                           .max = SOURCE_MAX,
 		                           .path = view_of(h->path) };
-	file_work_ask(&h->file, &request, (struct view){ 0 }, SOURCE_MAX, on_source);
+	file_work_request(&h->file, &request, (struct view){ 0 }, SOURCE_MAX, on_source);
 }
 
 /* --- all modules ------------------------------------------------------------------------ */
@@ -286,7 +286,7 @@ static void ask_head(struct helping *h)
 		                           .count = HEAD_MAX,
 		                           .max = HEAD_MAX,
 		                           .path = view_of(h->path) };
-	file_work_ask(&h->file, &request, (struct view){ 0 }, HEAD_MAX, on_head);
+	file_work_request(&h->file, &request, (struct view){ 0 }, HEAD_MAX, on_head);
 }
 
 /* geo/shapes.py is geo.shapes, geo/__init__.py is geo; NULL: it is no module for others. */
@@ -319,7 +319,7 @@ static void on_tree(struct file_work *file, const struct files_reply *said, cons
 	struct view rest;
 
 	if (why != NULL) {
-		file_work_explain(file, why);
+		file_work_fail_path(file, why);
 		return;
 	}
 	rest = said->bytes;
@@ -354,7 +354,7 @@ static int start(struct work *work, struct error *err)
 	request.tree = (struct wire_tree){ .depth = DEPTH,
 		                           .limit = ENTRIES_MAX,
 		                           .path = view_of(work->context->tools_dir) };
-	file_work_ask(&h->file, &request, (struct view){ 0 }, ANSWER_MAX, on_tree);
+	file_work_request(&h->file, &request, (struct view){ 0 }, ANSWER_MAX, on_tree);
 	return 0;
 }
 

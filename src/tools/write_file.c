@@ -8,6 +8,7 @@
 #include "mcp/content.h"
 #include "tools/catalogue.h"
 #include "tools/support/file_work.h"
+#include "tools/support/params.h"
 
 enum {
 	CONTENT_MAX = 8 * 1024 * 1024, /* max_line is 10 MiB, unless somebody says otherwise */
@@ -23,8 +24,8 @@ struct write_file_args {
 static const char *const encodings[] = { "utf-8", "base64", NULL };
 
 static const struct param params[] = {
-	FILE_PARAM_PATH(struct write_file_args, path,
-	                "The file; directories that are missing above it are made."),
+	ARG_PATH(struct write_file_args, path,
+	         "The file; directories that are missing above it are made.", .required = true),
 	{ .name = "content",
 	  .type = PARAM_TEXT,
 	  .required = true,
@@ -86,7 +87,7 @@ static void answer(struct writing *w)
 	                                              : "replaced",
 	                            utf8_escape(view_of(w->file.path), shown, sizeof shown),
 	                            w->bytes, w->args->append ? " added" : "", w->size));
-	file_work_changed(&w->file);
+	file_report_change(&w->file.work, w->file.path, false);
 	work_answer(&w->file.work, content, structured);
 }
 
@@ -95,7 +96,7 @@ static void on_renamed(struct file_work *file, const struct files_reply *said,
 {
 	(void)said;
 	if (why != NULL)
-		file_work_explain(file, why);
+		file_work_fail_path(file, why);
 	else
 		answer(container_of(file, struct writing, file));
 }
@@ -107,7 +108,7 @@ static void on_written(struct file_work *file, const struct files_reply *said,
 	struct wire_message request = { .type = WIRE_RENAME };
 
 	if (why != NULL) {
-		file_work_explain(file, why);
+		file_work_fail_path(file, why);
 		return;
 	}
 	w->bytes = said->done.bytes;
@@ -119,7 +120,7 @@ static void on_written(struct file_work *file, const struct files_reply *said,
 	request.rename = (struct wire_rename){ .flags = WIRE_RENAME_REPLACE,
 		                               .from = view_of(w->beside),
 		                               .to = view_of(file->path) };
-	file_work_ask(file, &request, (struct view){ 0 }, 1024, on_renamed);
+	file_work_request(file, &request, (struct view){ 0 }, 1024, on_renamed);
 }
 
 /* A file that is replaced keeps its permissions, so one that is to become a program is written
@@ -151,7 +152,7 @@ static void on_old(struct file_work *file, const struct files_reply *said, const
 	struct error err;
 
 	if (why != NULL && why->kind != ERR_NOT_FOUND) {
-		file_work_explain(file, why);
+		file_work_fail_path(file, why);
 		return;
 	}
 	w->exists = why == NULL;
@@ -172,7 +173,7 @@ static void on_old(struct file_work *file, const struct files_reply *said, const
 		.max = w->content.len,
 		.path = view_of(w->beside != NULL ? w->beside : file->path),
 	};
-	file_work_ask(file, &request, w->content, 1024, on_written);
+	file_work_request(file, &request, w->content, 1024, on_written);
 }
 
 static void begin(struct file_work *file)
@@ -186,14 +187,14 @@ static int start(struct work *work, struct error *err)
 	struct writing *w = container_of(file, struct writing, file);
 
 	w->content = w->args->content;
-	if (turns_hold(&file->held, w->content.len, err) < 0)
+	if (file_memory_reserve(&file->reserved, w->content.len, err) < 0)
 		return -1;
 	if (w->args->encoding == encodings[1]) {
 		if (base64_decode(w->args->content, &w->decoded, &w->content.len, err) < 0)
 			return error_wrap(err, "argument 'content'");
 		w->content.ptr = w->decoded;
 	}
-	file_work_in_turn(file, begin);
+	file_work_lock(file, begin);
 	return 0;
 }
 

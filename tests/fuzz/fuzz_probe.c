@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct language_found found;
 
-	language_read_probe((struct view){ (const char *)data, size }, &found);
+	language_probe_parse((struct view){ (const char *)data, size }, &found);
 	for (size_t i = 0; i < LANGUAGES_MAX; i++) {
 		int runner = found.of[i].runner;
 

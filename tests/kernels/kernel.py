@@ -112,7 +112,7 @@ class Kernel:
                          else os.WEXITSTATUS(status))
 
     def receive(self, result, until=None):
-        """The next frame, or output up to `until` on both streams."""
+        """Returns the next frame; with `until`, reads output until both streams end in it."""
         deadline = time.monotonic() + LIMIT_S
         while True:
             if len(self.buffer) >= 5 and until is None:
@@ -120,21 +120,44 @@ class Kernel:
                 if len(self.buffer) >= end:
                     head, self.buffer = self.buffer[:end], self.buffer[end:]
                     return head[:1], head[5:]
-            if until is not None and all(s.endswith(until) for s in result.streams.values()):
-                for fd in 1, 2:
-                    result.streams[fd] = result.streams[fd][:-len(until)]
+            if until is not None and self.take_mark(result, until):
                 return None
             readable, _, _ = select.select([self.socket, *self.pipes.values()], [], [],
                                            deadline - time.monotonic())
             assert readable, ("nothing more came", result.streams, result.error)
-            if self.socket in readable:
-                part = self.socket.recv(65536)
-                if not part:
-                    raise EOFError(result.streams)
-                self.buffer += part
-            for fd, pipe in self.pipes.items():
-                if pipe in readable:
-                    result.streams[fd] += os.read(pipe, 65536)
+            self.read_pipes(result, readable)
+            if self.socket not in readable:
+                continue
+            part = self.socket.recv(65536)
+            self.buffer += part
+            if part:
+                continue
+            # A kernel that exits writes its last output before the socket closes, but this select()
+            # may have looked at the pipes before that: read them once more before judging.
+            while self.read_pipes(result, select.select(self.pipes.values(), [], [], 0)[0]):
+                pass
+            if until is None or not self.take_mark(result, until):
+                raise EOFError(result.streams)
+            return None
+
+    def read_pipes(self, result, readable):
+        """Adds what the readable pipes hold to the result. Returns the number of bytes read."""
+        count = 0
+        for fd, pipe in self.pipes.items():
+            if pipe in readable:
+                part = os.read(pipe, 65536)
+                result.streams[fd] += part
+                count += len(part)
+        return count
+
+    @staticmethod
+    def take_mark(result, mark):
+        """Whether both streams end in the mark, which is then removed from them."""
+        if not all(stream.endswith(mark) for stream in result.streams.values()):
+            return False
+        for fd in result.streams:
+            result.streams[fd] = result.streams[fd][:-len(mark)]
+        return True
 
     def send(self, code, cwd="", stdin=None, args=(), env=(), pixels=4000000, bytes=1000000,
              name=None, is_cell=False):

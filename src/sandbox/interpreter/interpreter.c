@@ -94,7 +94,7 @@ static uint64_t less(uint64_t a, uint64_t b)
  * must not look like success. */
 static bool is_no_end(const struct interpreter *interpreter, const struct run_end *end)
 {
-	return interpreter->stage == INTERPRETER_RUNNING && interpreter->program->stays &&
+	return interpreter->stage == INTERPRETER_RUNNING && interpreter->program->is_reusable &&
 	       !interpreter->is_session && end->code == 0 && end->signal == 0 && !end->timed_out;
 }
 

@@ -56,7 +56,7 @@ static void on_expiry(void *ctx)
 
 static void wait_for_use(struct spare *spare)
 {
-	loop_timer_start(spare->expiry, spare->program->stays ? STAYS_MS : STAYS_ONCE_MS);
+	loop_timer_start(spare->expiry, spare->program->is_reusable ? STAYS_MS : STAYS_ONCE_MS);
 }
 
 /* One whose run has just ended is, though on_idle() is still to come. */
@@ -132,7 +132,7 @@ static void end_of(struct spare *spare)
 {
 	struct kernels *kernels = spare->kernels;
 	const struct kernel_program *program = spare->program;
-	bool is_used_up = !program->stays && spare->is_borrowed && !spare->is_single;
+	bool is_used_up = !program->is_reusable && spare->is_borrowed && !spare->is_single;
 	char *path = TAKE_PTR(spare->path);
 
 	release(spare);

@@ -76,7 +76,7 @@ static void finish(struct probe *probe, const struct error *why)
 
 	probe->run = NULL;
 	if (why == NULL) {
-		language_read_probe(buf_view(&probe->text), &probe->found);
+		language_probe_parse(buf_view(&probe->text), &probe->found);
 		probe->found.known = true;
 		probe->has_versions = is_slow;
 	}
@@ -125,13 +125,11 @@ static int start(struct probe *probe, struct error *err)
 	AUTO_BUF struct buf script;
 	const char *argv[] = { "sh", "-c", NULL, NULL };
 	struct run_options wish = { .argv = argv };
-	int r;
 
 	buf_init(&script, SCRIPT_MAX);
 	probe->is_slow = is_slow_wanted(probe);
 	wish.deadline_ms = probe->is_slow ? VERSIONS_MS : QUICK_MS;
-	r = probe->is_slow ? language_probe_versions(&script, err) : language_probe(&script, err);
-	if (r < 0)
+	if (language_probe_script(&script, probe->is_slow, err) < 0)
 		return -1;
 	argv[2] = buf_text(&script);
 	return run_start(probe->sandbox, &wish, &run_events, probe, &probe->run, err);

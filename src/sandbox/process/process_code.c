@@ -86,7 +86,7 @@ static const char *const none[] = { NULL };
 static const char *fill(struct process *process, const char *arg)
 {
 	char file[128], out[64], text[FILLED_MAX + 1] = "";
-	const struct language_place place = { process->program, file, process->dir, out };
+	const struct language_paths place = { process->program, file, process->dir, out };
 	struct buf filled = buf_fixed(text, sizeof text);
 	struct error err;
 
@@ -296,7 +296,7 @@ void process_run_code(struct process *process)
 
 	if (i < 0 || found->of[i].runner < 0 || found->of[i].runner >= LANGUAGE_RUNNERS_MAX) {
 		if (process->has_looked) {
-			(void)language_missing(found, language, &err);
+			(void)language_not_found(found, language, &err);
 			process_fail(process, &err);
 			return;
 		}

@@ -81,7 +81,7 @@ static void on_ended(void *ctx, const struct run_end *end, bool is_exit)
 
 	process->end = *end;
 	process->end.timed_out |= process->is_timed_out;
-	if (process->wish.language->kernel->stays)
+	if (process->wish.language->kernel->is_reusable)
 		process->dir[0] = '\0'; /* it has removed it itself */
 	let_interpreter_go(process);
 	if (is_exit)
@@ -115,8 +115,9 @@ static const struct interpreter_user user = { on_started, on_output, on_said, on
 /* What an interpreter reads when it starts cannot be told to one that has. */
 static bool is_read_at_start(const struct kernel_program *program, const char *variable)
 {
-	for (size_t i = 0; program->start_env != NULL && program->start_env[i] != NULL; i++)
-		if (strncmp(variable, program->start_env[i], strlen(program->start_env[i])) == 0)
+	for (size_t i = 0; program->startup_env != NULL && program->startup_env[i] != NULL; i++)
+		if (strncmp(variable, program->startup_env[i], strlen(program->startup_env[i])) ==
+		    0)
 			return true;
 	return false;
 }

@@ -45,7 +45,7 @@ static void on_contents(struct file_work *file, const struct files_reply *answer
 	char shown[SHOWN];
 
 	if (why != NULL) {
-		file_work_explain(file, why);
+		file_work_fail_path(file, why);
 		return;
 	}
 	bytes = answer->bytes.len != 0 ? answer->bytes : view_of("");
@@ -77,9 +77,9 @@ static int start(struct work *work, struct error *err)
 		          .path = view_of(file->path) },
 	};
 
-	if (turns_hold(&file->held, CONTENTS_MAX, err) < 0)
+	if (file_memory_reserve(&file->reserved, CONTENTS_MAX, err) < 0)
 		return -1;
-	file_work_ask(file, &request, (struct view){ 0 }, CONTENTS_MAX, on_contents);
+	file_work_request(file, &request, (struct view){ 0 }, CONTENTS_MAX, on_contents);
 	return 0;
 }
 

@@ -47,7 +47,7 @@ static void on_text(struct file_work *file, const struct files_reply *answer,
 	struct view text;
 
 	if (why != NULL) {
-		file_work_explain(file, why);
+		file_work_fail_path(file, why);
 		return;
 	}
 	text = answer->bytes.len != 0 ? answer->bytes : view_of("");
@@ -77,7 +77,7 @@ static int start(struct work *work, struct error *err)
 	};
 
 	(void)err;
-	file_work_ask(file, &request, (struct view){ 0 }, SKILL_BYTES_MAX, on_text);
+	file_work_request(file, &request, (struct view){ 0 }, SKILL_BYTES_MAX, on_text);
 	return 0;
 }
 

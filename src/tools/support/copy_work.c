@@ -17,7 +17,7 @@
 #include "tools/support/file_work.h"
 #include "tools/support/work.h"
 
-enum { SHOWN = 160, TEXT_MAX = 4096, URI_MAX = 16 * 1024, QUIET_MS = 500 };
+enum { SHOWN = 160, TEXT_MAX = 4096, QUIET_MS = 500 };
 
 const struct param copy_work_output[] = {
 	{ .name = "source", .type = PARAM_STRING, .required = true, .help = "What was copied." },
@@ -39,7 +39,7 @@ const struct param copy_work_output[] = {
 
 struct copy_work {
 	struct work work;
-	struct copy_work_wish wish;
+	struct copy_work_options wish;
 	struct host_handle *use;
 	struct copy *copy;
 	char *host_path, *inside;
@@ -134,34 +134,6 @@ static void answer(struct copy_work *w, const struct copy_result *result)
 	work_answer(&w->work, content, structured);
 }
 
-static void tell_changed_of(const struct copy_work *w, const char *sandbox, const char *target,
-                            bool is_directory)
-{
-	const struct tools_context *context = w->work.context;
-	AUTO_BUF struct buf uri;
-	struct error too_long;
-
-	buf_init(&uri, URI_MAX);
-	if (file_work_uri(sandbox, target, &uri, &too_long) < 0)
-		return;
-	if (context->changed != NULL)
-		context->changed(context->ctx, buf_text(&uri));
-	if (is_directory && context->changed_below != NULL)
-		context->changed_below(context->ctx, buf_text(&uri));
-}
-
-/* Whoever subscribed to a file inside, by either name, hears that it may be another one now. */
-static void tell_changed(const struct copy_work *w, const char *target, bool is_directory)
-{
-	const struct sandbox_row *row = sandbox_row(w->work.sandbox);
-
-	if (w->wish.is_out)
-		return;
-	tell_changed_of(w, row->spec.id, target, is_directory);
-	if (row->name[0] != '\0')
-		tell_changed_of(w, row->name, target, is_directory);
-}
-
 static void on_ended(void *ctx, const struct copy_result *result, const struct error *why)
 {
 	struct copy_work *w = ctx;
@@ -170,7 +142,8 @@ static void on_ended(void *ctx, const struct copy_result *result, const struct e
 	if (why != NULL)
 		work_fail(&w->work, why);
 	else {
-		tell_changed(w, result->target, result->is_directory);
+		if (!w->wish.is_out)
+			file_report_change(&w->work, result->target, result->is_directory);
 		answer(w, result);
 	}
 }
@@ -191,7 +164,7 @@ static void on_progress(void *ctx, uint64_t bytes)
 /* --- both sides ----------------------------------------------------------------------------- */
 
 /* The parameter. */
-static const char *host_name(const struct copy_work_wish *wish)
+static const char *host_name(const struct copy_work_options *wish)
 {
 	return wish->is_out ? "target" : "source";
 }
@@ -250,7 +223,7 @@ static int start(struct work *work, struct error *err)
 static const struct work_callbacks calls = { start, cancel, done };
 
 /* Whatever is wrong with the paths costs nobody a sandbox. */
-int copy_work_begin(struct mcp_call *call, const struct copy_work_wish *wish, struct error *err)
+int copy_work_begin(struct mcp_call *call, const struct copy_work_options *wish, struct error *err)
 {
 	const struct tools_context *context = mcp_call_app(call);
 	struct copy_work *w;

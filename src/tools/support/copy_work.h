@@ -6,7 +6,7 @@
 struct error;
 struct mcp_call;
 
-struct copy_work_wish {
+struct copy_work_options {
 	bool is_out; /* from the sandbox to the host */
 	const char *sandbox;
 	const char *host;   /* absolute, or relative to the first allowed directory */
@@ -15,7 +15,7 @@ struct copy_work_wish {
 };
 
 /* Its texts live as long as the call. */
-MUST_CHECK int copy_work_begin(struct mcp_call *call, const struct copy_work_wish *wish,
+MUST_CHECK int copy_work_begin(struct mcp_call *call, const struct copy_work_options *wish,
                                struct error *err);
 
 /* What both tools answer. */

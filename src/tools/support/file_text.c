@@ -9,6 +9,11 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/text/utf8.h"
+#include "tools/support/params.h"
+
+const char *const encoding_names[] = {
+	[ENCODING_UTF8] = "utf-8", [ENCODING_BASE64] = "base64", NULL
+};
 
 const char *file_picture(struct view head)
 {

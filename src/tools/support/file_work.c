@@ -13,9 +13,18 @@
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
 
-enum { NEIGHBOURS = 10, SHOWN = 160, LIST_MAX = 64 * 1024 };
+enum {
+	NEIGHBOURS = 10, /* names of a directory in an error */
+	SHOWN = 160,
+	STAT_MAX = 16 * 1024,
+	LIST_MAX = 64 * 1024,
+	URI_MAX = 16 * 1024,
+	MEMORY_MAX = 64 * 1024 * 1024, /* file contents in memory, of all calls together */
+};
 
-static void on_answer(void *ctx, const struct files_reply *answer, const struct error *why)
+/* --- requests --------------------------------------------------------------------------- */
+
+static void on_reply(void *ctx, const struct files_reply *answer, const struct error *why)
 {
 	struct file_work *file = ctx;
 
@@ -23,18 +32,18 @@ static void on_answer(void *ctx, const struct files_reply *answer, const struct 
 	file->next(file, answer, why);
 }
 
-void file_work_ask(struct file_work *file, const struct wire_message *request, struct view content,
-                   size_t max, file_work_fn *next)
+void file_work_request(struct file_work *file, const struct wire_message *request,
+                       struct view content, size_t max, file_work_fn *next)
 {
 	struct channel *channel = sandbox_channel(file->work.sandbox);
 	struct error err;
-	int asked;
+	int sent;
 
 	file->next = next;
-	asked = channel == NULL ? work_sandbox_gone(&err)
-	                        : files_start(channel, request, content, max, on_answer, file,
-	                                      &file->op, &err);
-	if (asked < 0)
+	sent = channel == NULL ? work_sandbox_gone(&err)
+	                       : files_start(channel, request, content, max, on_reply, file,
+	                                     &file->op, &err);
+	if (sent < 0)
 		next(file, NULL, &err);
 }
 
@@ -45,7 +54,7 @@ void file_work_stat(struct file_work *file, const char *path, bool follow, file_
 		.stat = { .flags = follow ? 0 : WIRE_NOFOLLOW, .path = view_of(path) },
 	};
 
-	file_work_ask(file, &request, (struct view){ 0 }, 16 * 1024, next);
+	file_work_request(file, &request, (struct view){ 0 }, STAT_MAX, next);
 }
 
 struct wire_entry file_work_entry(const struct files_reply *answer)
@@ -56,6 +65,8 @@ struct wire_entry file_work_entry(const struct files_reply *answer)
 	(void)files_next_entry(&rest, &entry);
 	return entry;
 }
+
+/* --- the call --------------------------------------------------------------------------- */
 
 void file_work_cancel(struct work *work)
 {
@@ -72,29 +83,51 @@ void file_work_done(struct work *work)
 	struct file_work *file = container_of(work, struct file_work, work);
 
 	files_cancel(TAKE_PTR(file->op));
-	turn_end(&file->turn);
-	turns_let_go(&file->held);
+	edit_lock_release(&file->lock);
+	file_memory_release(&file->reserved);
 }
 
-static void on_turn(struct turn *turn)
+static void on_locked(struct edit_lock *lock)
 {
-	struct file_work *file = container_of(turn, struct file_work, turn);
+	struct file_work *file = container_of(lock, struct file_work, lock);
 
-	file->begin(file);
+	file->locked(file);
 }
 
-void file_work_in_turn(struct file_work *file, void (*begin)(struct file_work *file))
+void file_work_lock(struct file_work *file, void (*locked)(struct file_work *file))
 {
-	file->begin = begin;
-	turn_take(&file->turn, mcp_call_loop(file->work.call),
-	          sandbox_row(file->work.sandbox)->spec.id, file->path, on_turn);
+	file->locked = locked;
+	edit_lock_acquire(&file->lock, mcp_call_loop(file->work.call),
+	                  sandbox_row(file->work.sandbox)->spec.id, file->path, on_locked);
 }
 
-bool file_work_hold(struct file_work *file, size_t bytes)
+static size_t memory_reserved; /* the sum of all reservations in this process */
+
+int file_memory_reserve(size_t *reserved, size_t bytes, struct error *err)
+{
+	size_t others = memory_reserved - *reserved;
+
+	if (bytes > MEMORY_MAX - others)
+		return error_set(
+		        err, ERR_LIMIT,
+		        "too many large files at once: calls under way hold %zu bytes of at most %d, and this one needs %zu; try again when they are done",
+		        others, MEMORY_MAX, bytes);
+	memory_reserved = others + bytes;
+	*reserved = bytes;
+	return 0;
+}
+
+void file_memory_release(size_t *reserved)
+{
+	memory_reserved -= *reserved;
+	*reserved = 0;
+}
+
+bool file_work_reserve(struct file_work *file, size_t bytes)
 {
 	struct error err;
 
-	if (turns_hold(&file->held, bytes, &err) == 0)
+	if (file_memory_reserve(&file->reserved, bytes, &err) == 0)
 		return true;
 	work_fail(&file->work, &err);
 	return false;
@@ -113,8 +146,9 @@ void file_work_fail(struct file_work *file, enum error_kind kind, const char *fm
 	work_fail(&file->work, &err);
 }
 
-/* --- what is wrong -------------------------------------------------------------------- */
+/* --- errors about the path -------------------------------------------------------------- */
 
+/* The reply to a LIST of the directory that the missing file would be in. */
 static void on_neighbours(struct file_work *file, const struct files_reply *answer,
                           const struct error *why)
 {
@@ -142,7 +176,7 @@ static void on_neighbours(struct file_work *file, const struct files_reply *answ
 	                       : "");
 }
 
-static void ask_neighbours(struct file_work *file)
+static void request_neighbours(struct file_work *file)
 {
 	struct wire_message request = { .type = WIRE_LIST, .list = { .limit = NEIGHBOURS } };
 	char directory[4096];
@@ -152,12 +186,12 @@ static void ask_neighbours(struct file_work *file)
 		len--;
 	while (len != 0 && file->path[len - 1] != '/')
 		len--;
-	(void)snprintf(directory, sizeof directory, "%.*s", (int)len, len != 0 ? file->path : ".");
+	(void)snprintf(directory, sizeof directory, "%.*s", (int)len, file->path);
 	request.list.path = view_of(len != 0 ? directory : ".");
-	file_work_ask(file, &request, (struct view){ 0 }, LIST_MAX, on_neighbours);
+	file_work_request(file, &request, (struct view){ 0 }, LIST_MAX, on_neighbours);
 }
 
-static void on_kind(struct file_work *file, const struct files_reply *answer,
+static void on_type(struct file_work *file, const struct files_reply *answer,
                     const struct error *why)
 {
 	char shown[SHOWN];
@@ -167,90 +201,77 @@ static void on_kind(struct file_work *file, const struct files_reply *answer,
 		file_work_fail(file, ERR_INVALID,
 		               "'%s' is a directory, not a file: use list_directory", shown);
 	else
-		work_fail(&file->work, &file->why);
+		work_fail(&file->work, &file->path_error);
 }
 
-void file_work_explain(struct file_work *file, const struct error *why)
+void file_work_fail_path(struct file_work *file, const struct error *why)
 {
 	char shown[SHOWN];
 
-	file->why = *why;
+	file->path_error = *why;
 	(void)utf8_escape(view_of(file->path), shown, sizeof shown);
 	if (why->kind == ERR_NOT_FOUND && why->errnum != ENOTDIR)
-		ask_neighbours(file);
+		request_neighbours(file);
 	else if (why->errnum == ENOTDIR)
 		file_work_fail(file, ERR_INVALID,
-		               "'%s' is not a directory, or goes through something that is none",
-		               shown);
+		               "'%s' is not a directory, or a part of its path is not one", shown);
 	else if (why->errnum == EACCES || why->errnum == EPERM || why->errnum == EROFS)
 		file_work_fail(
 		        file, ERR_INVALID,
-		        "'%s' may not be reached or changed by the sandbox's user (%s); files "
-		        "below /workspace and /tmp may",
+		        "'%s' may not be reached or changed by the sandbox's user (%s); files below /workspace and /tmp may",
 		        shown, why->msg);
 	else if (why->kind == ERR_INVALID && why->errnum == 0 && file->is_for_file)
-		file_work_stat(file, file->path, true, on_kind);
+		file_work_stat(file, file->path, true, on_type);
 	else
 		work_fail(&file->work, why);
 }
 
-/* --- resources ------------------------------------------------------------------------ */
+/* --- resources -------------------------------------------------------------------------- */
 
-/* What a path may hold in a URI as it is. */
-static bool is_plain(char c)
+/* The characters that RFC 3986 allows in a path without percent-encoding. */
+static bool is_uri_char(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 	       (c != '\0' && strchr("/-._~!$&'()*+,;=:@", c) != NULL);
 }
 
-static int add_path(const char *path, struct buf *ret, struct error *err)
+int file_uri(const char *id, const char *path, struct buf *ret, struct error *err)
 {
-	for (; *path != '\0'; path++)
-		if ((is_plain(*path) ? buf_printf(ret, err, "%c", *path)
-		                     : buf_printf(ret, err, "%%%02X", (unsigned char)*path)) < 0)
+	AUTO_FREE char *normal = normalize_path(path);
+
+	if (buf_printf(ret, err, "sandbox://%s", id) < 0)
+		return -1;
+	for (const char *c = normal; *c != '\0'; c++)
+		if (buf_printf(ret, err, is_uri_char(*c) ? "%c" : "%%%02X", (unsigned char)*c) < 0)
 			return -1;
 	return 0;
 }
 
-int file_work_uri(const char *id, const char *path, struct buf *ret, struct error *err)
-{
-	AUTO_FREE char *plain = turns_plain_path(path);
-
-	return buf_printf(ret, err, "sandbox://%s", id) < 0 ? -1 : add_path(plain, ret, err);
-}
-
-typedef void changed_fn(void *ctx, const char *uri);
-
-static void tell_changed(const struct file_work *file, changed_fn *changed, const char *sandbox)
+static void report_resource(const struct tools_context *context, const char *sandbox,
+                            const char *path, bool and_below)
 {
 	AUTO_BUF struct buf uri;
 	struct error too_long;
 
-	buf_init(&uri, 16 * 1024);
-	if (file_work_uri(sandbox, file->path, &uri, &too_long) == 0)
-		changed(file->work.context->ctx, buf_text(&uri));
-}
-
-static void tell_both(const struct file_work *file, changed_fn *changed)
-{
-	const struct sandbox_row *row = sandbox_row(file->work.sandbox);
-
-	if (changed == NULL)
+	buf_init(&uri, URI_MAX);
+	if (file_uri(sandbox, path, &uri, &too_long) < 0)
 		return;
-	tell_changed(file, changed, row->spec.id);
+	if (context->resource_changed != NULL)
+		context->resource_changed(context->ctx, buf_text(&uri));
+	if (and_below && context->resources_below_changed != NULL)
+		context->resources_below_changed(context->ctx, buf_text(&uri));
+}
+
+void file_report_change(const struct work *work, const char *path, bool and_below)
+{
+	const struct sandbox_row *row = sandbox_row(work->sandbox);
+
+	report_resource(work->context, row->spec.id, path, and_below);
 	if (row->name[0] != '\0')
-		tell_changed(file, changed, row->name);
+		report_resource(work->context, row->name, path, and_below);
 }
 
-void file_work_changed(const struct file_work *file)
-{
-	tell_both(file, file->work.context->changed);
-}
-
-void file_work_changed_below(const struct file_work *file)
-{
-	tell_both(file, file->work.context->changed_below);
-}
+/* --- parts of answers ------------------------------------------------------------------- */
 
 size_t file_json_size(json_t *value)
 {

@@ -1,78 +1,74 @@
-/* file_work.h - a call that works on the files of one sandbox: one question after the other.
+/* file_work.h - a call that works on files of one sandbox, as a sequence of requests to its agent.
  *
- * A tool's own struct begins with a struct file_work, as that begins with a struct work (work.h).
- * One question is under way at a time. */
+ * A tool's own struct begins with a struct file_work, which begins with a struct work (work.h). The
+ * call belongs to struct work; file_work adds the request that is under way (one at a time), the
+ * lock on the file (edit_lock.h) and the memory reserved for file contents. file_work_done() gives
+ * all three back. */
 #pragma once
 #include "base/attr.h"
 #include "base/error.h"
 #include "sandbox/channel/files.h"
-#include "tools/support/turns.h"
+#include "tools/support/edit_lock.h"
 #include "tools/support/work.h"
 
 struct buf;
 struct file_work;
 
-/* `why` NULL: it is answered; bytes are there until this returns. */
+/* The reply to a request. `why` NULL: it succeeded; *answer is valid until this returns. */
 typedef void file_work_fn(struct file_work *file, const struct files_reply *answer,
                           const struct error *why);
 
 struct file_work {
 	struct work work;
-	const char *path; /* as the caller wrote it; lives as long as the call */
-	bool is_for_file; /* a directory is the wrong thing */
-	struct files_op *op;
-	file_work_fn *next;
-	struct error why; /* what is being explained */
-	struct turn turn; /* of a call that changes the file */
-	void (*begin)(struct file_work *file);
-	size_t held; /* bytes of files in memory, as far as that was asked for */
+	const char *path;        /* as the caller wrote it; lives as long as the call */
+	bool is_for_file;        /* the tool takes files only, and refuses directories by name */
+	struct files_op *op;     /* the request under way, or NULL */
+	file_work_fn *next;      /* receives its reply */
+	struct error path_error; /* kept while file_work_fail_path() asks for more */
+	struct edit_lock lock;
+	void (*locked)(struct file_work *file);
+	size_t reserved; /* bytes of file_memory_reserve() */
 };
 
-/* For work_callbacks: what every such call does. file_work_done() is also to be called by a done() of
- * the tool's own. */
+/* For struct work_callbacks. A tool with a done() of its own calls file_work_done() from there. */
 void file_work_cancel(struct work *work);
 void file_work_done(struct work *work);
 
-/* Goes on with `begin` when no other call changes the file any more; it is this one's until it
- * ends. */
-void file_work_in_turn(struct file_work *file, void (*begin)(struct file_work *file));
-/* Before so many bytes of a file come into memory; takes the place of what was said before. False:
- * calls under way hold too much, and this one has ended with that. */
-MUST_CHECK bool file_work_hold(struct file_work *file, size_t bytes);
+/* Takes the lock on file->path and continues with `locked`. The lock is released when the call ends. */
+void file_work_lock(struct file_work *file, void (*locked)(struct file_work *file));
+/* Called before `bytes` of file contents are read into memory; replaces an earlier reservation of
+ * this call. False: the calls under way hold too much, and this call was answered with that error. */
+MUST_CHECK bool file_work_reserve(struct file_work *file, size_t bytes);
 
-/* Goes on with `next`. If it cannot even be asked, next hears that at once. */
-void file_work_ask(struct file_work *file, const struct wire_message *request, struct view content,
-                   size_t max, file_work_fn *next);
-/* The simplest and most frequent question. */
+/* Sends a request and continues with `next`. `content` follows a WRITE; `max` bounds the bytes of
+ * the reply. If the request cannot be sent, `next` is called with the error before this returns. */
+void file_work_request(struct file_work *file, const struct wire_message *request,
+                       struct view content, size_t max, file_work_fn *next);
 void file_work_stat(struct file_work *file, const char *path, bool follow, file_work_fn *next);
-/* The one record of its answer. */
+/* The entry in the reply to file_work_stat(). */
 struct wire_entry file_work_entry(const struct files_reply *answer);
 
-/* Ends the call: what went wrong with `path`, in words that say what to do. A missing file costs
- * one more question, for what is there instead. */
-void file_work_explain(struct file_work *file, const struct error *why);
-/* Ends the call with this. Returns nothing, so that callers can `return`. */
+/* Ends the call with an error about file->path that says what to do next. For a path that does not
+ * exist it first asks the sandbox which names its directory has. */
+void file_work_fail_path(struct file_work *file, const struct error *why);
+/* Ends the call with this error. */
 void file_work_fail(struct file_work *file, enum error_kind kind, const char *fmt, ...)
         PRINTF_LIKE(3, 4);
 
-/* Tells whoever subscribed to the file, by the id or the name of its sandbox. */
-void file_work_changed(const struct file_work *file);
-/* To files below it as well: a directory is gone. */
-void file_work_changed_below(const struct file_work *file);
-/* sandbox://ID/workspace/a%20b for a path as callers write it. */
-MUST_CHECK int file_work_uri(const char *id, const char *path, struct buf *ret, struct error *err);
+/* Reserves memory for file contents, so that many calls with large files at once cannot exhaust the
+ * server's memory. *reserved (the caller's, 0 at first) becomes `bytes`, or ERR_LIMIT. */
+MUST_CHECK int file_memory_reserve(size_t *reserved, size_t bytes, struct error *err);
+void file_memory_release(size_t *reserved);
 
-/* "2026-11-16 11:25", in UTC. Returns out. */
+/* Notifies clients that subscribed to the file's resource, by the sandbox's id or by its name.
+ * `and_below`: the path is a directory, and subscribers to files below it are notified too. */
+void file_report_change(const struct work *work, const char *path, bool and_below);
+/* Appends sandbox://ID/workspace/a%20b for a path as callers write it. */
+MUST_CHECK int file_uri(const char *id, const char *path, struct buf *ret, struct error *err);
+
+/* Writes "2026-11-16 11:25" (UTC) and returns out. */
 enum { FILE_TIME_SIZE = 24 };
 const char *file_time(uint64_t ms, char out[FILE_TIME_SIZE]);
 
-/* How many bytes `value` has in an answer, the comma behind it included. */
+/* The bytes that `value` takes in an answer as JSON, with the comma behind it. */
 size_t file_json_size(json_t *value);
-
-/* The parameter that says which file. */
-#define FILE_PARAM_PATH(type_, member_, help_)                                                     \
-	{                                                                                          \
-		.name = "path", .type = PARAM_STRING, .required = true, .min = 1, .max = 4095,     \
-		.offset = offsetof(type_, member_),                                                \
-		.help = help_ " Absolute, or relative to /workspace."                              \
-	}

@@ -122,7 +122,7 @@ static void on_followed(void *ctx, bool is_over)
 
 int run_call_start(struct run_call *run, struct process_options *wish, struct error *err)
 {
-	uint64_t until = run->began_ms + run->work.context->soft_ms;
+	uint64_t until = run->began_ms + run->work.context->answer_within_ms;
 
 	wish->deadline_ms = run->timeout_ms;
 	wish->keep_input = wish->detached = run->is_background;

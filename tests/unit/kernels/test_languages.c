@@ -178,7 +178,7 @@ static void names_are_whole_however_small_the_room(void **state)
 
 static void words_in_braces_are_replaced(void **state)
 {
-	static const struct language_place place = { "/bin/p", "/d/f", "/d", "/d/o{file}" };
+	static const struct language_paths place = { "/bin/p", "/d/f", "/d", "/d/o{file}" };
 	static const struct {
 		const char *argument, *want;
 	} cases[] = {
@@ -203,7 +203,7 @@ static void words_in_braces_are_replaced(void **state)
 
 static void an_argument_that_is_too_long_is_an_error(void **state)
 {
-	static const struct language_place place = { "p", "a long path", "d", "o" };
+	static const struct language_paths place = { "p", "a long path", "d", "o" };
 	AUTO_BUF struct buf got;
 	struct error err;
 
@@ -225,7 +225,7 @@ static void ask(bool versions, const char *path, struct language_found *ret)
 
 	buf_init(&script, 40 * 1024);
 	buf_init(&said, 64 * 1024);
-	if ((versions ? language_probe_versions : language_probe)(&script, &err) < 0)
+	if (language_probe_script(&script, versions, &err) < 0)
 		fail_msg("%s", err.msg);
 	shell = fopen(file, "w");
 	assert_non_null(shell);
@@ -238,7 +238,7 @@ static void ask(bool versions, const char *path, struct language_found *ret)
 		assert_int_equal(buf_add(&said, (struct view){ piece, n }, &err), 0);
 	assert_int_equal(pclose(shell), 0);
 	(void)remove(file);
-	language_read_probe(buf_view(&said), ret);
+	language_probe_parse(buf_view(&said), ret);
 }
 
 static void the_probe_finds_what_is_here(void **state)
@@ -293,7 +293,7 @@ static void reads_only_lines_that_make_sense(void **state)
 	               "2 0 %s\n"
 	               "3 0 /bin/bash",
 	               too_long, longest);
-	language_read_probe(view_of(text), &found);
+	language_probe_parse(view_of(text), &found);
 	assert_true(found.known);
 	assert_int_equal(found.of[0].runner, 1);
 	assert_string_equal(found.of[0].path, "/usr/bin/python");

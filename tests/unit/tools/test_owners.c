@@ -40,7 +40,7 @@ static void admit(struct guest *guest, struct world *w, const char *owner)
 		                                 .owner = owner,
 		                                 .spec = spec_default(),
 		                                 .layers = no_layers,
-		                                 .soft_ms = 45000,
+		                                 .answer_within_ms = 45000,
 		                                 .timeout_s = 60,
 		                                 .timeout_max_s = 600,
 		                                 .max_output = 24000 };

@@ -38,7 +38,7 @@ static struct process *start_with(const char *behaviour, const char *session)
 		                                 .text = behaviour,
 		                                 .text_end = behaviour,
 		                                 .session_prefix = "",
-		                                 .stays = true };
+		                                 .is_reusable = true };
 	fake->language = *language_find("python");
 	fake->language.kernel = &fake->program;
 	return RIG_START(.language = &fake->language, .code = VIEW("1"), .session = session);

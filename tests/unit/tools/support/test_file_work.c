@@ -3,7 +3,7 @@
 #include "tools/support/file_work.h"
 #include "unit/test.h"
 
-static void names_files_as_resources(void **state)
+static void file_uri_encodes_the_path(void **state)
 {
 	static const char *const rows[][2] = {
 		{ "a.txt", "sandbox://ID/workspace/a.txt" },
@@ -22,12 +22,12 @@ static void names_files_as_resources(void **state)
 		struct error err;
 
 		buf_init(&uri, 200);
-		CHECK_OK(file_work_uri("ID", rows[i][0], &uri, &err), err);
+		CHECK_OK(file_uri("ID", rows[i][0], &uri, &err), err);
 		assert_string_equal(buf_text(&uri), rows[i][1]);
 	}
 }
 
-static void shows_times_in_utc(void **state)
+static void file_time_is_in_utc(void **state)
 {
 	char out[FILE_TIME_SIZE];
 
@@ -38,11 +38,31 @@ static void shows_times_in_utc(void **state)
 	assert_string_equal(file_time((uint64_t)INT64_MAX, out), "292278994-08-17 07:12");
 }
 
+static void file_memory_of_all_calls_is_bounded(void **state)
+{
+	size_t mine = 0, yours = 0;
+	struct error err;
+
+	(void)state;
+	CHECK_OK(file_memory_reserve(&mine, 60 << 20, &err), err);
+	CHECK_ERROR(file_memory_reserve(&yours, 5 << 20, &err), err, ERR_LIMIT,
+	            "too many large files at once: calls under way hold 62914560 bytes of at most "
+	            "67108864, and this one needs 5242880; try again when they are done");
+	CHECK_OK(file_memory_reserve(&mine, 64 << 20, &err), err); /* instead of the 60 */
+	CHECK_OK(file_memory_reserve(&mine, 59 << 20, &err), err);
+	CHECK_OK(file_memory_reserve(&yours, 5 << 20, &err), err);
+	file_memory_release(&mine);
+	file_memory_release(&mine);
+	CHECK_OK(file_memory_reserve(&yours, 64 << 20, &err), err);
+	file_memory_release(&yours);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(names_files_as_resources),
-		TEST(shows_times_in_utc),
+		TEST(file_uri_encodes_the_path),
+		TEST(file_time_is_in_utc),
+		TEST(file_memory_of_all_calls_is_bounded),
 	};
 
 	return RUN_TESTS("tools/file_work", tests);
