@@ -33,7 +33,7 @@ void *arena_new(struct arena *arena, size_t count, size_t size)
 	void *ptr;
 
 	if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2)
-		abort(); /* a caller forgot its cap */
+		abort(); /* A caller did not limit a size that comes from input. */
 	bytes = (bytes + align - 1) / align * align;
 	if (arena->blocks == NULL || bytes > arena->blocks->size - arena->blocks->used)
 		(void)add_block(arena, bytes > BLOCK_SIZE ? bytes : BLOCK_SIZE);

@@ -1,7 +1,8 @@
-/* arena.h - memory that is all given back at once, with the request it belongs to.
+/* arena.h - many small allocations with one lifetime, freed together.
  *
- * The struct is the caller's: zero it, allocate, arena_done(). Pointers stay valid until
- * then. Sizes must have been capped by the caller. */
+ * The caller owns the struct: zero it, allocate from it, free everything with arena_done().
+ * Pointers into the arena stay valid until then. The caller must have checked every size that
+ * comes from input against a limit; running out of memory aborts (see mem.h). */
 #pragma once
 #include <stddef.h>
 
@@ -12,5 +13,5 @@ struct arena {
 };
 
 void *arena_new(struct arena *arena, size_t count, size_t size) RETURNS_NONNULL; /* zeroed */
-char *arena_text(struct arena *arena, const char *text) RETURNS_NONNULL;         /* a copy */
+char *arena_text(struct arena *arena, const char *text) RETURNS_NONNULL;         /* copies text */
 void arena_done(struct arena *arena);

@@ -1,4 +1,4 @@
-/* attr.h - compiler attributes and the three macros every file may use. */
+/* attr.h - compiler attributes, ARRAY_LEN() and container_of(). */
 #pragma once
 #include <stddef.h>
 
@@ -11,5 +11,5 @@
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
-/* From a pointer to a member back to the object that embeds it. */
+/* The object that embeds the member `ptr` points to. */
 #define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))

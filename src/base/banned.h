@@ -1,15 +1,18 @@
-/* banned.h - calls nobody here may make, as compile errors.
+/* banned.h - turns calls of unsafe C library functions into compile errors.
  *
- * The Makefile includes this file into every source (-include). The headers that
- * declare the banned functions come first, so that only our own calls are hit.
- * stdout belongs to the protocol: what a verb prints goes through cli/out.h. */
+ * The Makefile includes this file into every source (-include). It includes the headers that
+ * declare the banned functions first, so that the macros hit calls and not declarations.
+ *
+ * The str* functions write without a bound, ato* cannot report errors, system() and popen() start
+ * a shell, localtime() and the like return static memory. printf() and puts() are banned because
+ * MCP messages are sent on stdout: command line verbs print through cli/support/out.h. */
 #pragma once
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-/* Some are macros of the C library already, with _FORTIFY_SOURCE under clang. */
+/* With _FORTIFY_SOURCE and clang the C library defines some of these as macros. */
 #undef printf
 #undef sprintf
 #undef vsprintf

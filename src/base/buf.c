@@ -24,8 +24,8 @@ void buf_done(struct buf *buf)
 	*buf = (struct buf){ .max = buf->max };
 }
 
-/* Doubles, but never past what the maximum could need. */
-static void reserve(struct buf *buf, size_t more)
+/* Makes room for `more` bytes. The caller has checked them against the maximum. */
+static void reserve_room(struct buf *buf, size_t more)
 {
 	size_t need = buf->len + more + 1;
 	size_t cap = buf->cap != 0 ? buf->cap : FIRST_CAP;
@@ -53,7 +53,7 @@ int buf_add(struct buf *buf, struct view bytes, struct error *err)
 		return -1;
 	if (bytes.len == 0)
 		return 0;
-	reserve(buf, bytes.len);
+	reserve_room(buf, bytes.len);
 	memcpy(buf->ptr + buf->len, bytes.ptr, bytes.len);
 	buf->len += bytes.len;
 	buf->ptr[buf->len] = '\0';
@@ -72,7 +72,7 @@ int buf_printf(struct buf *buf, struct error *err, const char *fmt, ...)
 		return error_sys(err, "format text");
 	if (check_room(buf, (size_t)len, err) < 0)
 		return -1;
-	reserve(buf, (size_t)len);
+	reserve_room(buf, (size_t)len);
 	va_start(args, fmt);
 	(void)vsnprintf(buf->ptr + buf->len, (size_t)len + 1, fmt, args);
 	va_end(args);

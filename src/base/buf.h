@@ -1,10 +1,10 @@
-/* buf.h - a growing byte buffer that cannot exist without a maximum.
+/* buf.h - a byte buffer that grows up to a maximum.
  *
- * A stranger may decide how much we store, never how much we could store. Appending
- * past the maximum fails with ERR_LIMIT and leaves the contents as they were. The bytes
- * are followed by a terminator that does not count, so text can be used as a string.
+ * A buffer cannot be made without a maximum, so input can never make the process allocate without
+ * bound. Appending past the maximum fails with ERR_LIMIT and leaves the contents unchanged. A NUL
+ * that is not counted in `len` follows the bytes, so text can be used as a C string.
  *
- *   buf_init -> append, clear ... -> buf_done    (the struct is the caller's) */
+ *   buf_init() -> buf_add(), buf_clear() ... -> buf_done()    (the caller owns the struct) */
 #pragma once
 #include <stddef.h>
 
@@ -21,8 +21,8 @@ struct buf {
 };
 
 void buf_init(struct buf *buf, size_t max);
-/* Over memory that is somebody else's, terminator included: it never grows, buf_done() is not for
- * it. */
+/* A buffer over the caller's memory of `size` bytes, the terminator included. The buffer never
+ * grows; do not call buf_done() on it. */
 static inline struct buf buf_fixed(char *ptr, size_t size)
 {
 	return (struct buf){ .ptr = ptr, .cap = size, .max = size - 1 };
@@ -38,7 +38,7 @@ MUST_CHECK int buf_add(struct buf *buf, struct view bytes, struct error *err);
 MUST_CHECK int buf_printf(struct buf *buf, struct error *err, const char *fmt, ...)
         PRINTF_LIKE(3, 4);
 
-void buf_clear(struct buf *buf);                /* empty; keeps at most 64 KiB allocated */
+void buf_clear(struct buf *buf);                /* empties; keeps at most 64 KiB allocated */
 void buf_truncate(struct buf *buf, size_t len); /* keeps the first len bytes */
 struct view buf_view(const struct buf *buf);
 const char *buf_text(const struct buf *buf); /* terminated; "" while empty */

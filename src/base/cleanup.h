@@ -1,10 +1,10 @@
-/* cleanup.h - locals that own something give it back when they leave scope.
+/* cleanup.h - local variables that release what they own when they leave their scope.
  *
- *   AUTO_FD int fd = -1;             closed
- *   AUTO_FREE char *text = NULL;     freed
- *   AUTO(thing) struct thing *t;     thing_free(t)
+ *   AUTO_FD int fd = -1;                    close(fd) if fd >= 0
+ *   AUTO_FREE char *text = NULL;            free(text)
+ *   AUTO(thing) struct thing *t = NULL;     thing_free(t), after DEFINE_CLEANUP(thing)
  *
- * Hand ownership on with TAKE_FD and TAKE_PTR. */
+ * TAKE_FD and TAKE_PTR return the value and reset the variable: ownership moves to the reader. */
 #pragma once
 #include <stdlib.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ static inline void cleanup_free(void *ptr)
 		taken_;                                                                            \
 	})
 
-/* For a `struct mod *mod_free(struct mod *)` that accepts NULL. */
+/* Makes AUTO(mod) call `struct mod *mod_free(struct mod *)`, which must accept NULL. */
 #define DEFINE_CLEANUP(mod)                                                                        \
 	static inline void cleanup_##mod(struct mod **ptr)                                         \
 	{                                                                                          \

@@ -7,8 +7,8 @@
 
 #include "base/text/utf8.h"
 
-/* snprintf cuts in the middle of a character; the message goes into JSON. */
-static void trim(struct error *err)
+/* snprintf() may cut the message inside a UTF-8 character, and JSON text must be valid UTF-8. */
+static void cut_partial_char(struct error *err)
 {
 	err->msg[utf8_prefix(err->msg, strlen(err->msg), sizeof err->msg - 1)] = '\0';
 }
@@ -22,7 +22,7 @@ int error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
 	va_start(args, fmt);
 	(void)vsnprintf(err->msg, sizeof err->msg, fmt, args);
 	va_end(args);
-	trim(err);
+	cut_partial_char(err);
 	return -1;
 }
 
@@ -39,7 +39,7 @@ int error_sys(struct error *err, const char *fmt, ...)
 	va_end(args);
 	used = strlen(err->msg);
 	(void)snprintf(err->msg + used, sizeof err->msg - used, ": %s", strerror(saved));
-	trim(err);
+	cut_partial_char(err);
 	return -1;
 }
 
@@ -54,6 +54,6 @@ int error_wrap(struct error *err, const char *fmt, ...)
 	va_end(args);
 	used = strlen(err->msg);
 	(void)snprintf(err->msg + used, sizeof err->msg - used, ": %s", inner.msg);
-	trim(err);
+	cut_partial_char(err);
 	return -1;
 }

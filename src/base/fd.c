@@ -20,7 +20,8 @@ int fd_ensure_stdio(struct error *err)
 
 		if (fcntl(wanted, F_GETFD) >= 0)
 			continue;
-		/* The lowest free number, which is this one. Children need it too: no O_CLOEXEC. */
+		/* open() returns the lowest free number, which is `wanted`. Without O_CLOEXEC:
+		 * child processes need their standard descriptors open as well. */
 		fd = open("/dev/null", wanted == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 		if (fd < 0)
 			return error_sys(err, "open /dev/null");
@@ -57,7 +58,7 @@ static int read_all(int fd, struct buf *buf, struct error *err)
 
 int fd_read_file(const char *path, struct buf *buf, struct error *err)
 {
-	/* O_NONBLOCK: a FIFO in the file's place must not hang us. */
+	/* O_NONBLOCK: opening a FIFO that stands in the file's place must not block. */
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 

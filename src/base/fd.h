@@ -1,4 +1,4 @@
-/* fd.h - small things around file descriptors and whole files. */
+/* fd.h - helpers for file descriptors, and reading and writing of whole files. */
 #pragma once
 #include <sys/types.h>
 
@@ -8,19 +8,19 @@
 struct buf;
 struct error;
 
-/* Makes sure 0, 1 and 2 are open, so that nothing we open later takes a number that
- * somebody writes to by habit. What was closed fails when it is used: 0 cannot be read
- * from, 1 and 2 not be written to. */
+/* Opens /dev/null as those of the descriptors 0, 1 and 2 that are closed. Otherwise the next file
+ * or socket that belljar opens would become its stdout or stderr, and messages would be written
+ * into it. The replacements cannot be used by mistake: reading from 0 and writing to 1 and 2
+ * fail. */
 MUST_CHECK int fd_ensure_stdio(struct error *err);
 
 MUST_CHECK int fd_set_nonblocking(int fd, struct error *err);
 
-/* Reads a whole file into buf, whose maximum bounds it. A missing file is ERR_NOT_FOUND,
- * anything but a regular file ERR_INVALID. */
+/* Appends a whole file to buf; the buffer's maximum limits the file's size. ERR_NOT_FOUND: there
+ * is no such file. ERR_INVALID: the path names something other than a regular file. */
 MUST_CHECK int fd_read_file(const char *path, struct buf *buf, struct error *err);
 
-/* Writes until nothing is left; on failure part of it may be written. For descriptors that
- * block. */
+/* Writes all bytes to a blocking descriptor. On failure a part of them may have been written. */
 MUST_CHECK int fd_write_all(int fd, struct view bytes, struct error *err);
 
 /* Closes every descriptor above 2 but these; a -1 among them is passed over. For a forked process

@@ -1,7 +1,8 @@
 /* list.h - intrusive doubly linked lists.
  *
- * A node is embedded in its object; a list head is a node too, linked to itself while
- * empty. Removing an unlinked node does nothing, so destructors need not ask. */
+ * A node is embedded in its object, which container_of() (attr.h) finds again. A list head is a
+ * node that is linked to itself while the list is empty. Removing a zeroed or already removed
+ * node does nothing, so destructors need not check. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +21,8 @@ static inline bool list_is_empty(const struct list *head)
 	return head->next == head;
 }
 
-static inline void list_add(struct list *head, struct list *node) /* at the end */
+/* Appends the node at the end of the list. */
+static inline void list_add(struct list *head, struct list *node)
 {
 	node->prev = head->prev;
 	node->next = head;
@@ -30,7 +32,8 @@ static inline void list_add(struct list *head, struct list *node) /* at the end 
 
 static inline void list_remove(struct list *node)
 {
-	/* The analyser does not follow the links. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
+	/* clang's analyser loses track of list links and reports a use after free here.
+	 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 	if (node->next == NULL)
 		return;
 	node->prev->next = node->next;

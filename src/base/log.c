@@ -2,40 +2,36 @@
 
 #include <poll.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/text/utf8.h"
 
-static const char *const words[] = {
+static const char *const level_names[] = {
 #define X(name, word) word,
 	LOG_LEVELS(X)
 #undef X
 };
 
-static enum log_level most_shown = LOG_WARNING;
+static enum log_level shown_level = LOG_WARNING;
 
-void log_set_level(enum log_level most)
+void log_set_level(enum log_level most_verbose)
 {
-	most_shown = most;
+	shown_level = most_verbose;
 }
 
-bool log_wants(enum log_level level)
-{
-	return level <= most_shown;
-}
-
-/* A client that never reads our stderr leaves us a full pipe; writing would hang the loop. */
-static bool stderr_takes_a_line(void)
+/* stderr may be a pipe that the client never reads. Once it is full, write() would block the event
+ * loop. */
+static bool is_stderr_writable(void)
 {
 	struct pollfd ready = { .fd = STDERR_FILENO, .events = POLLOUT };
 
 	return poll(&ready, 1, 0) == 1 && ready.revents == POLLOUT;
 }
 
-/* One write() per line: lines of several processes on one stderr do not mix. A stderr
- * that is full or gone loses the line; there is nobody to tell. */
+/* Each line is one write(), so that the lines of several processes on one stderr do not mix. */
 void log_line(enum log_level level, const char *fmt, ...)
 {
 	char text[1024], shown[1400], line[1536], now[CLOCK_TEXT_SIZE];
@@ -43,13 +39,13 @@ void log_line(enum log_level level, const char *fmt, ...)
 	ssize_t written;
 	int len;
 
-	if (!log_wants(level) || !stderr_takes_a_line())
+	if (level > shown_level || !is_stderr_writable())
 		return;
 	va_start(args, fmt);
 	(void)vsnprintf(text, sizeof text, fmt, args);
 	va_end(args);
-	len = snprintf(line, sizeof line, "%s belljar %s: %s\n", clock_text(now), words[level],
-	               utf8_escape(view_of(text), shown, sizeof shown));
+	len = snprintf(line, sizeof line, "%s belljar %s: %s\n", clock_text(now),
+	               level_names[level], utf8_escape(view_of(text), shown, sizeof shown));
 	written = write(STDERR_FILENO, line, (size_t)len);
 	(void)written;
 }

@@ -1,11 +1,10 @@
-/* log.h - one line on stderr per event: time, level, text.
+/* log.h - the log: one line on stderr per event, with time, level and text.
  *
- * Only the state owners log (server, transport, mcp sessions); everything below returns
- * errors. Controls and broken UTF-8 in the text are escaped, so a stranger's bytes can
- * neither forge a line nor reach the terminal. Default level: warning. */
+ * Only the top layers log (server, transport, MCP sessions); all others return errors. Control
+ * characters and invalid UTF-8 in the text are escaped, so bytes from clients and sandboxes can
+ * neither forge a log line nor send commands to a terminal. A line that stderr does not take at
+ * once is lost: logging never blocks the event loop. */
 #pragma once
-#include <stdbool.h>
-
 #include "base/attr.h"
 
 #define LOG_LEVELS(X)                                                                              \
@@ -18,8 +17,7 @@
 enum log_level { LOG_LEVELS(X) LOG_LEVEL_COUNT };
 #undef X
 
-void log_set_level(enum log_level most);
-bool log_wants(enum log_level level);
+void log_set_level(enum log_level most_verbose); /* LOG_WARNING until it is called */
 void log_line(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 #define log_error(...)   log_line(LOG_ERROR, __VA_ARGS__)

@@ -34,13 +34,13 @@ void *mem_resize(void *ptr, size_t size)
 	return grown;
 }
 
-void mem_trim(size_t freed)
+void mem_trim(size_t freed_bytes)
 {
 #ifdef __GLIBC__
-	if (freed > 64 * 1024)
+	if (freed_bytes > 64 * 1024)
 		(void)malloc_trim(0);
 #else
-	(void)freed;
+	(void)freed_bytes;
 #endif
 }
 

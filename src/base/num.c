@@ -6,8 +6,9 @@
 #include "base/error.h"
 #include "base/text/utf8.h"
 
-/* Reads digits only: no sign, no spaces, no other base. Returns the rest, or NULL. */
-static const char *digits(const char *text, uint64_t *ret)
+/* Parses decimal digits; signs, spaces and other bases are not accepted. Returns what follows
+ * them, or NULL if there is no digit or the number does not fit into 64 bits. */
+static const char *parse_digits(const char *text, uint64_t *ret)
 {
 	uint64_t value = 0;
 	const char *p = text;
@@ -23,21 +24,22 @@ static const char *digits(const char *text, uint64_t *ret)
 	return p != text ? p : NULL;
 }
 
-static int refuse(const char *text, const char *what, uint64_t min, uint64_t max, struct error *err)
+static int set_range_error(const char *text, const char *expected, uint64_t min, uint64_t max,
+                           struct error *err)
 {
 	char shown[64];
 
 	return error_set(err, ERR_INVALID, "expected %s from %" PRIu64 " to %" PRIu64 ", got '%s'",
-	                 what, min, max, utf8_escape(view_of(text), shown, sizeof shown));
+	                 expected, min, max, utf8_escape(view_of(text), shown, sizeof shown));
 }
 
 int num_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret, struct error *err)
 {
 	uint64_t value;
-	const char *rest = digits(text, &value);
+	const char *rest = parse_digits(text, &value);
 
 	if (rest == NULL || *rest != '\0' || value < min || value > max)
-		return refuse(text, "a whole number", min, max, err);
+		return set_range_error(text, "a whole number", min, max, err);
 	*ret = value;
 	return 0;
 }
@@ -45,9 +47,9 @@ int num_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret, s
 int num_parse_size(const char *text, uint64_t min, uint64_t max, uint64_t *ret, struct error *err)
 {
 	static const char units[] = "KMG";
-	const char *what = "a size in bytes (K, M or G may follow)";
+	const char *expected = "a size in bytes (K, M or G may follow)";
 	uint64_t value;
-	const char *rest = digits(text, &value);
+	const char *rest = parse_digits(text, &value);
 	const char *unit;
 	unsigned shift = 0;
 
@@ -56,10 +58,10 @@ int num_parse_size(const char *text, uint64_t min, uint64_t max, uint64_t *ret, 
 		rest++;
 	}
 	if (rest == NULL || *rest != '\0' || value > (UINT64_MAX >> shift))
-		return refuse(text, what, min, max, err);
+		return set_range_error(text, expected, min, max, err);
 	value <<= shift;
 	if (value < min || value > max)
-		return refuse(text, what, min, max, err);
+		return set_range_error(text, expected, min, max, err);
 	*ret = value;
 	return 0;
 }

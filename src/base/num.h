@@ -1,4 +1,5 @@
-/* num.h - numbers from text: the whole text, in range, or an error that says why. */
+/* num.h - parses decimal numbers. The whole text must be a number from min to max; anything else
+ * is ERR_INVALID with a message that names the range and the text. */
 #pragma once
 #include <stdint.h>
 
@@ -8,6 +9,6 @@ struct error;
 
 MUST_CHECK int num_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret,
                              struct error *err);
-/* The same with an optional K, M or G (powers of 1024) behind it. */
+/* A number of bytes, which may end in K, M or G (powers of 1024). */
 MUST_CHECK int num_parse_size(const char *text, uint64_t min, uint64_t max, uint64_t *ret,
                               struct error *err);

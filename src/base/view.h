@@ -1,4 +1,5 @@
-/* view.h - bytes somebody else owns. A view never outlives what it points into. */
+/* view.h - a pointer and a length: bytes that the view does not own. A view must not be used
+ * longer than the memory it points into. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,10 +9,10 @@ struct view {
 	size_t len;
 };
 
-struct view view_of(const char *text); /* without the terminator */
+struct view view_of(const char *text); /* without the NUL at the end */
 bool view_is(struct view v, const char *text);
 bool view_starts(struct view v, const char *prefix);
-struct view view_trim(struct view v); /* spaces, tabs, CR and LF off both ends */
+struct view view_trim(struct view v); /* without spaces, tabs, CR and LF at both ends */
 
-/* Cuts the first line off *rest, without its LF. False when nothing is left. */
+/* Moves the first line of *rest to *ret, without its LF. False: *rest is empty. */
 bool view_next_line(struct view *rest, struct view *ret);

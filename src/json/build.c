@@ -14,27 +14,27 @@ static void *allocate(size_t size)
 	return mem_resize(NULL, size);
 }
 
-/* Jansson does not survive failed allocations everywhere: ours do not fail. Before main(),
- * because no value may be allocated by one allocator and freed by another. */
-static void __attribute__((constructor)) use_our_allocator(void)
+/* Jansson does not handle every failed allocation; mem_resize() aborts instead of failing. This
+ * runs before main(), so that no value is allocated by one allocator and freed by another. */
+static void __attribute__((constructor)) set_allocator(void)
 {
 	json_set_alloc_funcs(allocate, free);
 }
 
-/* Jansson returns NULL when memory runs out; so do we not. */
-static json_t *must(json_t *value)
+/* Jansson's constructors return NULL only when memory runs out. */
+static json_t *must_have(json_t *value)
 {
 	if (value == NULL)
 		abort();
 	return value;
 }
 
-/* Bytes that are not UTF-8 become U+FFFD, one for each. */
-static char *mend(struct view text, size_t *ret_len)
+/* Replaces each byte that is not part of a well-formed character by U+FFFD. */
+static char *replace_invalid(struct view text, size_t *ret_len)
 {
 	static const char replacement[] = "\xef\xbf\xbd";
-	char *mended = mem_new(text.len * 3 + 1);
-	char *out = mended;
+	char *valid = mem_new(text.len * 3 + 1);
+	char *out = valid;
 
 	while (text.len != 0) {
 		size_t n = utf8_char_len(text);
@@ -45,21 +45,21 @@ static char *mend(struct view text, size_t *ret_len)
 		text.ptr += step;
 		text.len -= step;
 	}
-	*ret_len = (size_t)(out - mended);
-	return mended;
+	*ret_len = (size_t)(out - valid);
+	return valid;
 }
 
 json_t *json_str_view(struct view text)
 {
-	AUTO_FREE char *mended = NULL;
+	AUTO_FREE char *valid = NULL;
 	size_t len;
 
 	if (text.len == 0)
-		return must(json_string(""));
+		return must_have(json_string(""));
 	if (utf8_is_valid(text))
-		return must(json_stringn_nocheck(text.ptr, text.len));
-	mended = mend(text, &len);
-	return must(json_stringn_nocheck(mended, len));
+		return must_have(json_stringn_nocheck(text.ptr, text.len));
+	valid = replace_invalid(text, &len);
+	return must_have(json_stringn_nocheck(valid, len));
 }
 
 json_t *json_str(const char *text)
@@ -80,29 +80,29 @@ json_t *json_format(const char *fmt, ...)
 
 json_t *json_obj(void)
 {
-	return must(json_object());
+	return must_have(json_object());
 }
 
 json_t *json_list(void)
 {
-	return must(json_array());
+	return must_have(json_array());
 }
 
 json_t *json_int(json_int_t value)
 {
-	return must(json_integer(value));
+	return must_have(json_integer(value));
 }
 
 json_t *json_num(double value)
 {
 	if (value == floor(value) && fabs(value) < 0x1p53)
 		return json_int((json_int_t)value);
-	return must(json_real(value));
+	return must_have(json_real(value));
 }
 
 void json_set(json_t *object, const char *key, json_t *value)
 {
-	if (json_object_set_new(object, key, must(value)) < 0)
+	if (json_object_set_new(object, key, must_have(value)) < 0)
 		abort();
 }
 
@@ -114,11 +114,12 @@ void json_set_text(json_t *object, const char *key, const char *text)
 
 void json_push(json_t *array, json_t *value)
 {
-	if (json_array_append_new(array, must(value)) < 0)
+	if (json_array_append_new(array, must_have(value)) < 0)
 		abort();
 }
 
-/* How many digits the reals in it need to be read back as they are: 0.1 is 0.1 with 15. */
+/* The smallest number of digits, at least `least`, with which every real in the value reads back
+ * as the same double. With 17 digits, which are always enough, 0.1 would be 0.10000000000000001. */
 static size_t digits_needed(json_t *value, size_t least)
 {
 	json_t *item;
@@ -143,7 +144,7 @@ static size_t digits_needed(json_t *value, size_t least)
 	return least;
 }
 
-static char *dump(json_t *value, size_t flags, size_t *ret_len)
+static char *dump_value(json_t *value, size_t flags, size_t *ret_len)
 {
 	char *text = json_dumps(value, flags | JSON_ENCODE_ANY |
 	                                       JSON_REAL_PRECISION(digits_needed(value, 15)));
@@ -156,12 +157,12 @@ static char *dump(json_t *value, size_t flags, size_t *ret_len)
 
 char *json_write(json_t *value, size_t *ret_len)
 {
-	return dump(value, JSON_COMPACT, ret_len);
+	return dump_value(value, JSON_COMPACT, ret_len);
 }
 
 char *json_write_indented(json_t *value, size_t indent, size_t *ret_len)
 {
 	if (indent > JSON_MAX_INDENT)
 		abort();
-	return dump(value, JSON_INDENT(indent), ret_len);
+	return dump_value(value, JSON_INDENT(indent), ret_len);
 }

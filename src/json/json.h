@@ -1,11 +1,11 @@
-/* json.h - Jansson, and what we add around it.
+/* json.h - Jansson with limits on input, and with constructors that cannot fail.
  *
- * This folder is the only one that includes <jansson.h>. Reading goes through
- * json_read(), which bounds depth and number of values before anything is allocated.
- * Building cannot fail: allocation failure aborts (see base/mem.h) and text that is not
- * UTF-8 is mended with U+FFFD on the way in.
+ * This folder is the only one that includes <jansson.h>. json_read() checks depth and number of
+ * values before it allocates anything. Building cannot fail: running out of memory aborts (see
+ * base/mem.h), and bytes that are not UTF-8 are replaced by U+FFFD.
  *
- * Ownership: json_set() and json_push() take over the reference they are given. */
+ * Ownership: constructors return a new reference; json_set() and json_push() take over the
+ * reference of the value they are given; everything else borrows. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
@@ -21,35 +21,33 @@ static inline void cleanup_json(json_t **value)
 }
 #define AUTO_JSON CLEANUP(cleanup_json)
 
-/* --- reading --- */
-
 struct json_limits {
-	size_t depth;  /* arrays and objects inside one another */
-	size_t values; /* values in the whole text */
+	size_t depth;  /* nested arrays and objects */
+	size_t values; /* values in the whole text, members and elements included */
 };
 
-/* One JSON text. Refused with ERR_SYNTAX: what is not JSON in UTF-8. Refused with
- * ERR_LIMIT or ERR_INVALID though it may be JSON: deeper or larger than the limits, the
- * same key twice in an object, a number no double or 64-bit integer can hold. For those
- * *ret_id, if asked for, is the value of the top level's "id" (or NULL), so that the
- * sender can be told which message was refused. */
+/* Parses one JSON text. ERR_SYNTAX: the text is not JSON in UTF-8. ERR_LIMIT: it is deeper or
+ * larger than the limits. ERR_INVALID: an object has the same key twice, or a number fits neither
+ * a double nor a 64-bit integer. With ERR_LIMIT and ERR_INVALID *ret_id, unless ret_id is NULL,
+ * is the value of "id" in the top-level object (or NULL), so that the error response can name the
+ * request. */
 MUST_CHECK int json_read(struct view text, const struct json_limits *limits, json_t **ret,
                          json_t **ret_id, struct error *err);
 
-/* Borrowed; NULL if absent or of another type. Text with a NUL inside is no C string, and
- * counts as another type: cut short it could pass for something else. */
+/* These return NULL if the value is absent or of another type. A string that contains U+0000
+ * counts as another type: as a C string it would be cut there, and could pass a check that the
+ * whole string would not pass. */
 const char *json_as_text(const json_t *value);
-const char *json_text(const json_t *object, const char *key);
+const char *json_text(const json_t *object, const char *key); /* the string member `key` */
 json_t *json_member(const json_t *object, const char *key, json_type type);
+
 bool json_has(const json_t *object, const char *key);
 
-/* True for integers, and for reals without a fraction that fit. */
+/* False if the value is neither an integer nor a real without a fraction within 62 bits. */
 bool json_as_int(const json_t *value, json_int_t *ret);
 
-/* A short description for error messages: the string "abc", the number 5, an array ... */
+/* Describes a value for error messages: the string "abc", the number 5, an array. Returns out. */
 const char *json_describe(const json_t *value, char *out, size_t size);
-
-/* --- building --- */
 
 json_t *json_str(const char *text) RETURNS_NONNULL;
 json_t *json_str_view(struct view text) RETURNS_NONNULL;
@@ -57,15 +55,15 @@ json_t *json_format(const char *fmt, ...) PRINTF_LIKE(1, 2) RETURNS_NONNULL;
 json_t *json_obj(void) RETURNS_NONNULL;
 json_t *json_list(void) RETURNS_NONNULL;
 json_t *json_int(json_int_t value) RETURNS_NONNULL;
-json_t *json_num(double value) RETURNS_NONNULL; /* whole numbers print without a fraction */
+json_t *json_num(double value) RETURNS_NONNULL; /* an integer if value is one */
 
 void json_set(json_t *object, const char *key, json_t *value);
-void json_set_text(json_t *object, const char *key, const char *text); /* NULL: leaves it out */
+void json_set_text(json_t *object, const char *key, const char *text); /* NULL: sets nothing */
 void json_push(json_t *array, json_t *value);
 
-/* One line without spaces, not terminated by a newline; the caller frees. */
+/* The value as one line without spaces and without LF; the caller frees. */
 char *json_write(json_t *value, size_t *ret_len) RETURNS_NONNULL;
 
-/* For people to read: a line for each value, `indent` (at most 31) spaces a level; 0: all on
- * one line, with spaces between. Not terminated by a newline; the caller frees. */
+/* The value as text for people: one value per line, indented by `indent` spaces (at most 31) per
+ * level. With 0 everything is on one line, with spaces. No LF at the end; the caller frees. */
 char *json_write_indented(json_t *value, size_t indent, size_t *ret_len) RETURNS_NONNULL;

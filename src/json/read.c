@@ -7,16 +7,16 @@
 #include "json/json.h"
 #include "json/scan.h"
 
-/* The sender's id out of a text that is refused as a whole. Only a scalar that stands
- * there once is an answer. */
-static json_t *refused_id(const struct json_scan *scan)
+/* The request id in a text that json_read() rejects. An id that occurs twice is ambiguous: none is
+ * returned. */
+static json_t *rejected_id(const struct json_scan *scan)
 {
 	if (scan->ids != 1 || scan->id.len == 0)
 		return NULL;
 	return json_loadb(scan->id.ptr, scan->id.len, JSON_DECODE_ANY, NULL);
 }
 
-static int refuse_parse(struct view text, const json_error_t *why, struct error *err)
+static int set_parse_error(struct view text, const json_error_t *why, struct error *err)
 {
 	enum json_error_code code = json_error_code(why);
 	char shown[160];
@@ -46,7 +46,7 @@ int json_read(struct view text, const struct json_limits *limits, json_t **ret, 
 	else if (scan.values > limits->values)
 		r = error_set(err, ERR_LIMIT, "more than %zu values (max_values)", limits->values);
 	else if (text.len != 0 && (nul = memchr(text.ptr, '\0', text.len)) != NULL)
-		/* Jansson swallows it behind a number or a word. */
+		/* Jansson ignores a NUL byte after a number or a literal. */
 		r = error_set(err, ERR_SYNTAX, "NUL byte at byte %zu",
 		              (size_t)(nul - text.ptr) + 1);
 	else if ((value = json_loadb(text.ptr != NULL ? text.ptr : "", text.len,
@@ -55,9 +55,9 @@ int json_read(struct view text, const struct json_limits *limits, json_t **ret, 
 		*ret = value;
 		return 0;
 	} else
-		r = refuse_parse(text, &why, err);
+		r = set_parse_error(text, &why, err);
 	if (ret_id != NULL)
-		*ret_id = err->kind != ERR_SYNTAX ? refused_id(&scan) : NULL;
+		*ret_id = err->kind != ERR_SYNTAX ? rejected_id(&scan) : NULL;
 	return r;
 }
 
@@ -96,7 +96,7 @@ bool json_as_int(const json_t *value, json_int_t *ret)
 	if (!json_is_real(value))
 		return false;
 	real = json_real_value(value);
-	/* cppcheck-suppress incorrectLogicOperator ; it misreads hexadecimal floats */
+	/* cppcheck-suppress incorrectLogicOperator ; cppcheck misreads hexadecimal floats */
 	if (real != floor(real) || real < -0x1p62 || real > 0x1p62)
 		return false;
 	*ret = (json_int_t)real;

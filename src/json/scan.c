@@ -4,7 +4,7 @@ struct cursor {
 	const char *at, *end;
 };
 
-/* At the opening quote; leaves the cursor behind the closing one. */
+/* Moves the cursor from the opening quote behind the closing one. Returns the text between them. */
 static struct view skip_string(struct cursor *c)
 {
 	const char *start = ++c->at;
@@ -18,7 +18,7 @@ static struct view skip_string(struct cursor *c)
 	return inside;
 }
 
-/* The text up to the comma or bracket that ends a scalar member. */
+/* The text from here to the comma or bracket that ends the member. */
 static struct view scalar_after_colon(const struct cursor *from)
 {
 	struct cursor c = *from;

@@ -17,16 +17,17 @@ struct input {
 	const struct input_events *events;
 	void *ctx;
 	int fd;
-	bool always_ready; /* a file: we wake ourselves */
+	bool always_ready; /* a regular file, which epoll does not support */
 	bool paused, ended;
 	char chunk[INPUT_CHUNK];
 };
 
 static void on_readable(evutil_socket_t fd, short what, void *ctx);
 
-/* epoll takes no file: a timer that is due at once stands in for it. Not event_active(),
- * which would run in this very round and let a long file starve the others. */
-static void watch(struct input *input)
+/* epoll_ctl() fails for regular files, which are always readable; a timer that is due at once
+ * replaces the event. event_active() would run the callback again in the same iteration of the
+ * loop, and a long file would starve other descriptors. */
+static void start_watching(struct input *input)
 {
 	static const struct timeval at_once;
 
@@ -38,14 +39,14 @@ static void watch(struct input *input)
 		(void)event_add(input->event, &at_once);
 }
 
-static void end(struct input *input, const struct error *why)
+static void end_input(struct input *input, const struct error *why)
 {
 	input->ended = true;
 	(void)event_del(input->event);
 	input->events->end(input->ctx, why);
 }
 
-/* The receiver may free the input from its callback: nothing of it is touched after. */
+/* The callbacks may free the input, so nothing uses it after them. */
 static void on_readable(evutil_socket_t fd, short what, void *ctx)
 {
 	struct input *input = ctx;
@@ -58,15 +59,15 @@ static void on_readable(evutil_socket_t fd, short what, void *ctx)
 		return;
 	n = read(input->fd, input->chunk, INPUT_CHUNK);
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
-		return watch(input);
+		return start_watching(input);
 	if (n < 0) {
 		(void)error_sys(&err, "read from descriptor %d", input->fd);
-		return end(input, &err);
+		return end_input(input, &err);
 	}
 	if (n == 0)
-		return end(input, NULL);
+		return end_input(input, NULL);
 	if (input->always_ready)
-		watch(input);
+		start_watching(input);
 	input->events->bytes(input->ctx, (struct view){ input->chunk, (size_t)n });
 }
 
@@ -78,9 +79,9 @@ struct input *input_new(struct loop *loop, int fd, const struct input_events *ev
 	input->fd = fd;
 	input->events = events;
 	input->ctx = ctx;
-	input->event = loop_must(
+	input->event = loop_must_have(
 	        event_new(loop_base(loop), fd, EV_READ | EV_PERSIST, on_readable, input));
-	watch(input);
+	start_watching(input);
 	return input;
 }
 
@@ -97,7 +98,7 @@ void input_resume(struct input *input)
 		return;
 	input->paused = false;
 	if (!input->ended)
-		watch(input);
+		start_watching(input);
 }
 
 struct input *input_free(struct input *input)

@@ -1,9 +1,10 @@
-/* input.h - bytes from a descriptor, as they come.
+/* input.h - reads a descriptor and passes the bytes to a callback as they arrive.
  *
- * One read of at most 64 KiB per wake-up, so a fast peer cannot starve the others; what
- * is kept of the bytes is the receiver's business. Works on pipes, sockets and terminals,
- * and on regular files and /dev/null, which epoll does not take. The descriptor is
- * borrowed and its flags are left alone. */
+ * Each event reads at most 64 KiB, so a fast peer cannot starve other descriptors. Pipes, sockets
+ * and terminals work, and so do regular files and /dev/null, which epoll does not support. The
+ * caller owns the descriptor, which must outlive the input; its flags are not changed.
+ *
+ *   input_new() -> bytes(), bytes() ... end() -> input_free() */
 #pragma once
 #include "base/view.h"
 
@@ -11,15 +12,15 @@ struct error;
 struct input;
 struct loop;
 
-enum { INPUT_CHUNK = 64 * 1024 }; /* the most that comes at once */
+enum { INPUT_CHUNK = 64 * 1024 }; /* most bytes of one callback */
 
 struct input_events {
 	void (*bytes)(void *ctx, struct view bytes);
-	/* Last call: NULL for the end, or why reading failed. */
+	/* The last callback. why: NULL at the end of input, or the error of read(). */
 	void (*end)(void *ctx, const struct error *why);
 };
 
 struct input *input_new(struct loop *loop, int fd, const struct input_events *events, void *ctx);
 void input_pause(struct input *input);
 void input_resume(struct input *input);
-struct input *input_free(struct input *input); /* also from within its own callback */
+struct input *input_free(struct input *input); /* may be called from its own callbacks */

@@ -1,4 +1,4 @@
-/* internal.h - what the files of this folder share: libevent's handles. */
+/* internal.h - access to libevent for the files of src/loop. */
 #pragma once
 #include "base/attr.h"
 
@@ -7,5 +7,5 @@ struct loop;
 
 struct event_base *loop_base(struct loop *loop);
 
-/* libevent reports failed allocations as NULL and nothing else it could fail with here. */
-void *loop_must(void *handle) RETURNS_NONNULL;
+/* Aborts on NULL. libevent's constructors fail only when memory runs out. */
+void *loop_must_have(void *handle) RETURNS_NONNULL;

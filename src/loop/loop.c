@@ -13,7 +13,7 @@
 
 struct loop {
 	struct event_base *base;
-	struct event *defer; /* active while `deferred` has entries */
+	struct event *defer; /* due at once while `deferred` has entries */
 	struct list deferred;
 };
 
@@ -40,24 +40,25 @@ struct event_base *loop_base(struct loop *loop)
 	return loop->base;
 }
 
-void *loop_must(void *handle)
+void *loop_must_have(void *handle)
 {
 	if (handle == NULL)
 		abort();
 	return handle;
 }
 
-/* A timer that is due at once, not event_active(): libevent would run that in this very
- * round, and calls that defer calls would keep timers and descriptors from their turn. */
-static void wake_deferred(struct loop *loop)
+/* A timer that is due at once. event_active() would run the event in the same iteration of the
+ * loop, and calls that defer calls would starve timers and descriptors. */
+static void schedule_deferred(struct loop *loop)
 {
 	static const struct timeval at_once;
 
 	(void)event_add(loop->defer, &at_once);
 }
 
-/* Runs what was there at the start; entries added meanwhile get the next round. */
-static void run_deferred(evutil_socket_t fd, short what, void *ctx)
+/* Runs the calls that were deferred before it started. Those deferred meanwhile wait for the next
+ * iteration of the loop. */
+static void on_deferred(evutil_socket_t fd, short what, void *ctx)
 {
 	struct loop *loop = ctx;
 	struct list *last = loop->deferred.prev;
@@ -73,17 +74,17 @@ static void run_deferred(evutil_socket_t fd, short what, void *ctx)
 			return;
 		was_last = node == last;
 		d = container_of(node, struct deferred, node);
-		/* The analyser does not follow the links.
+		/* clang's analyser loses track of list links and reports a use after free here.
 		 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 		list_remove(node);
 		d->fn(d->ctx);
 		free(d);
 	}
 	if (!list_is_empty(&loop->deferred))
-		wake_deferred(loop);
+		schedule_deferred(loop);
 }
 
-/* libevent would print to stderr in its own way. */
+/* By default libevent writes its messages to stderr, past the log. */
 static void on_library_message(int severity, const char *text)
 {
 	log_line(severity >= EVENT_LOG_ERR ? LOG_ERROR : LOG_DEBUG, "event loop: %s", text);
@@ -100,7 +101,7 @@ int loop_new(struct loop **ret, struct error *err)
 		free(loop);
 		return error_sys(err, "create the event loop");
 	}
-	loop->defer = loop_must(event_new(loop->base, -1, 0, run_deferred, loop));
+	loop->defer = loop_must_have(event_new(loop->base, -1, 0, on_deferred, loop));
 	*ret = loop;
 	return 0;
 }
@@ -108,10 +109,10 @@ int loop_new(struct loop **ret, struct error *err)
 void loop_run_deferred(struct loop *loop)
 {
 	while (!list_is_empty(&loop->deferred))
-		run_deferred(-1, 0, loop);
+		on_deferred(-1, 0, loop);
 }
 
-/* What is deferred still runs: it frees things. */
+/* Deferred calls still run, because they free objects. */
 struct loop *loop_free(struct loop *loop)
 {
 	if (loop == NULL)
@@ -140,7 +141,7 @@ void loop_defer(struct loop *loop, loop_fn *fn, void *ctx)
 	d->fn = fn;
 	d->ctx = ctx;
 	if (list_is_empty(&loop->deferred))
-		wake_deferred(loop);
+		schedule_deferred(loop);
 	list_add(&loop->deferred, &d->node);
 }
 
@@ -159,7 +160,7 @@ struct loop_timer *loop_timer_new(struct loop *loop, loop_fn *fn, void *ctx)
 
 	timer->fn = fn;
 	timer->ctx = ctx;
-	timer->event = loop_must(event_new(loop->base, -1, 0, on_timer, timer));
+	timer->event = loop_must_have(event_new(loop->base, -1, 0, on_timer, timer));
 	return timer;
 }
 
@@ -200,7 +201,7 @@ struct loop_signal *loop_signal_new(struct loop *loop, int signo, loop_fn *fn, v
 
 	sig->fn = fn;
 	sig->ctx = ctx;
-	sig->event = loop_must(evsignal_new(loop->base, signo, on_signal, sig));
+	sig->event = loop_must_have(evsignal_new(loop->base, signo, on_signal, sig));
 	(void)event_add(sig->event, NULL);
 	return sig;
 }

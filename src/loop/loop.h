@@ -1,9 +1,11 @@
-/* loop.h - the one event loop everything runs on.
+/* loop.h - the event loop of the process, with timers and signals.
  *
- * This folder is the only one that includes libevent. Callbacks never block. The objects of
- * this folder may be freed from their own callbacks; any other object that is still on
- * the stack is unregistered now and freed in loop_defer(). One thread: nothing here is
- * safe from another or from a signal handler. */
+ * This folder is the only one that includes libevent. Callbacks must not block. The objects of
+ * this folder (timer, signal, input, output, watch) may be freed from their own callbacks. Any
+ * other object whose functions may still be on the stack is freed with loop_defer(). There is one
+ * thread: nothing here may be called from another thread or from a signal handler.
+ *
+ * The caller frees every object before the loop. */
 #pragma once
 #include <stdint.h>
 
@@ -22,15 +24,15 @@ struct loop *loop_free(struct loop *loop);
 DEFINE_CLEANUP(loop)
 
 void loop_run(struct loop *loop);  /* until loop_stop() */
-void loop_stop(struct loop *loop); /* after the callbacks that are due now */
+void loop_stop(struct loop *loop); /* returns from loop_run() after the callbacks that are due */
 
-/* Calls fn once, after the running callback has returned. */
+/* Calls fn once, from the loop, after the current callback has returned. */
 void loop_defer(struct loop *loop, loop_fn *fn, void *ctx);
-/* Runs what is deferred, and what that defers, now: for whoever is about to free what the calls
- * are about. Not from within a callback. */
+/* Runs all deferred calls now, and those they defer. A caller uses it before it frees objects that
+ * deferred calls refer to. Must not be called from a callback. */
 void loop_run_deferred(struct loop *loop);
 
-/* One-shot; start again to repeat. Starting a running timer moves it. */
+/* A timer fires once per start. Starting a running timer replaces its deadline. */
 struct loop_timer *loop_timer_new(struct loop *loop, loop_fn *fn, void *ctx) RETURNS_NONNULL;
 void loop_timer_start(struct loop_timer *timer, uint64_t ms);
 void loop_timer_stop(struct loop_timer *timer);

@@ -18,31 +18,32 @@
 struct output {
 	struct loop *loop;
 	struct event *event;
-	struct event *departure; /* the reader went away while nothing is being written */
+	struct event *hangup; /* the reader has closed its end while nothing is written */
 	struct evbuffer *queue;
 	const struct output_events *events;
 	void *ctx;
 	size_t max;
 	int fd;
-	bool was_blocking; /* then it is again in the end */
+	bool was_blocking; /* O_NONBLOCK was clear before output_new() */
 	bool failed;
 };
 
-static void fail(struct output *output)
+static void report_failure(struct output *output)
 {
 	struct error err;
 
 	(void)error_sys(&err, "write to descriptor %d", output->fd);
 	output->failed = true;
 	(void)event_del(output->event);
-	(void)event_del(output->departure);
+	(void)event_del(output->hangup);
 	(void)evbuffer_drain(output->queue, evbuffer_get_length(output->queue));
 	output->events->failed(output->ctx, &err);
 }
 
-/* Nothing is ever read here: readable means broken, or (a socket, a terminal) that there
- * is something to read, which is not our business and ends the watch. */
-static void on_departure(evutil_socket_t fd, short what, void *ctx)
+/* epoll reports a closed reader as readable. On a socket or a terminal there may also be bytes to
+ * read, which belong to another reader of the same file: poll() tells the two apart. Bytes to
+ * read end the watch, which would fire again and again. */
+static void on_hangup(evutil_socket_t fd, short what, void *ctx)
 {
 	struct output *output = ctx;
 	struct pollfd state = { .fd = fd, .events = POLLOUT };
@@ -51,7 +52,7 @@ static void on_departure(evutil_socket_t fd, short what, void *ctx)
 	if (output->failed || poll(&state, 1, 0) < 0 || (state.revents & (POLLERR | POLLHUP)) == 0)
 		return;
 	errno = EPIPE;
-	fail(output);
+	report_failure(output);
 }
 
 static bool is_transient(int errnum)
@@ -67,14 +68,15 @@ static void on_writable(evutil_socket_t fd, short what, void *ctx)
 	(void)what;
 	if (output->failed)
 		return;
-	/* output_write() may have emptied the queue; writing nothing counts as failing. */
+	/* output_write() may have emptied the queue, and evbuffer_write() fails on an empty
+	 * queue. */
 	if (evbuffer_get_length(output->queue) != 0 &&
 	    evbuffer_write(output->queue, output->fd) < 0 && !is_transient(errno)) {
-		fail(output);
+		report_failure(output);
 		return;
 	}
 	if (evbuffer_get_length(output->queue) != 0) {
-		/* A file that took a part: no event will tell when it takes more. */
+		/* epoll does not support regular files: no event fires after a partial write. */
 		if (!event_pending(output->event, EV_WRITE, NULL))
 			event_active(output->event, EV_WRITE, 0);
 		return;
@@ -100,18 +102,17 @@ int output_new(struct loop *loop, int fd, size_t max, const struct output_events
 	output->max = max;
 	output->events = events;
 	output->ctx = ctx;
-	output->queue = loop_must(evbuffer_new());
-	output->event = loop_must(
+	output->queue = loop_must_have(evbuffer_new());
+	output->event = loop_must_have(
 	        event_new(loop_base(loop), fd, EV_WRITE | EV_PERSIST, on_writable, output));
-	output->departure = loop_must(
-	        event_new(loop_base(loop), fd, EV_READ, on_departure, output));
-	(void)event_add(output->departure, NULL); /* fails for files, which nobody leaves */
+	output->hangup = loop_must_have(event_new(loop_base(loop), fd, EV_READ, on_hangup, output));
+	(void)event_add(output->hangup, NULL); /* fails for regular files, which have no reader */
 	*ret = output;
 	return 0;
 }
 
-/* Straight to the descriptor while nothing is queued: the usual message costs one
- * system call and no trip through the loop. */
+/* Writes to the descriptor directly while the queue is empty: most messages cost one system call
+ * and no iteration of the loop. */
 static size_t write_now(struct output *output, struct view bytes)
 {
 	size_t done = 0;
@@ -128,7 +129,7 @@ static size_t write_now(struct output *output, struct view bytes)
 	return done;
 }
 
-static int refuse(const struct output *output, struct error *err)
+static int set_queue_error(const struct output *output, struct error *err)
 {
 	return error_set(err, ERR_LIMIT,
 	                 "the reader is too slow: more than %zu bytes wait for it (max_queue)",
@@ -141,17 +142,18 @@ int output_write(struct output *output, struct view bytes, struct error *err)
 
 	if (output->failed)
 		return 0;
-	/* The reader may have caught up since the loop last looked. */
+	/* The descriptor may have become writable since the last iteration of the loop. */
 	if (evbuffer_get_length(output->queue) != 0)
 		(void)evbuffer_write(output->queue, output->fd);
 	pending = evbuffer_get_length(output->queue);
 	if (pending != 0 && (bytes.len > output->max || pending > output->max - bytes.len))
-		return refuse(output, err);
+		return set_queue_error(output, err);
 	if (pending == 0)
 		done = write_now(output, bytes);
 	if (done == bytes.len)
 		return 0;
-	/* A broken descriptor is found again by on_writable(), outside the caller's stack. */
+	/* If write() failed, it fails again in on_writable(), which calls failed() from the loop:
+	 * the caller of output_write() is not prepared for callbacks. */
 	if (evbuffer_add(output->queue, bytes.ptr + done, bytes.len - done) < 0)
 		abort();
 	if (event_add(output->event, NULL) < 0)
@@ -164,9 +166,9 @@ size_t output_pending(const struct output *output)
 	return evbuffer_get_length(output->queue);
 }
 
-/* Others have the same open file. Another output of ours may be one of them, and found it set by
- * us: only who set it takes it back, in whatever order they go. */
-static void set_blocking(const struct output *output)
+/* O_NONBLOCK belongs to the open file description, which other processes share (a terminal, for
+ * example). Two outputs may share it as well: only the one that found the flag clear clears it. */
+static void restore_blocking(const struct output *output)
 {
 	int flags = fcntl(output->fd, F_GETFL);
 
@@ -180,11 +182,11 @@ struct output *output_free(struct output *output)
 		return NULL;
 	output->failed = true;
 	event_free(output->event);
-	event_free(output->departure);
-	output->event = output->departure = NULL;
+	event_free(output->hangup);
+	output->event = output->hangup = NULL;
 	evbuffer_free(output->queue);
 	output->queue = NULL;
-	set_blocking(output);
+	restore_blocking(output);
 	loop_defer(output->loop, free, output);
 	return NULL;
 }

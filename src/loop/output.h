@@ -1,8 +1,9 @@
-/* output.h - bytes to a descriptor, without ever waiting for it.
+/* output.h - writes to a descriptor without blocking; a queue holds what the reader does not take
+ * yet.
  *
- * What the peer does not take at once is queued, up to a maximum; past it the write is
- * refused whole. `drained` tells a producer that held back that it may go on. The
- * descriptor is borrowed; O_NONBLOCK is set on it and put back by output_free(). */
+ * The queue has a maximum. A write that would exceed it is rejected as a whole. The drained
+ * callback lets a producer that paused continue. The caller owns the descriptor, which must
+ * outlive the output. output_new() sets O_NONBLOCK on it and output_free() restores it. */
 #pragma once
 #include <stddef.h>
 
@@ -14,14 +15,14 @@ struct loop;
 struct output;
 
 struct output_events {
-	void (*drained)(void *ctx);                         /* the queue is empty again */
-	void (*failed)(void *ctx, const struct error *why); /* last call; EPIPE: the peer left */
+	void (*drained)(void *ctx);                         /* the queue has become empty */
+	void (*failed)(void *ctx, const struct error *why); /* last callback; EPIPE: closed */
 };
 
 MUST_CHECK int output_new(struct loop *loop, int fd, size_t max, const struct output_events *events,
                           void *ctx, struct output **ret, struct error *err);
-/* Takes all of it or none. ERR_LIMIT: the queue is not empty and would grow past its
- * maximum; one message of any length may always wait. After `failed` bytes are dropped. */
+/* Writes or queues all bytes, or none. ERR_LIMIT: the queue is not empty and would grow past its
+ * maximum; an empty queue takes one message of any length. After failed() bytes are discarded. */
 MUST_CHECK int output_write(struct output *output, struct view bytes, struct error *err);
-size_t output_pending(const struct output *output);
-struct output *output_free(struct output *output); /* also from within its own callback */
+size_t output_pending(const struct output *output); /* bytes in the queue */
+struct output *output_free(struct output *output);  /* may be called from its own callbacks */

@@ -27,9 +27,9 @@ struct loop_watch *loop_watch_new(struct loop *loop, int fd, loop_fn *fn, void *
 
 	watch->fn = fn;
 	watch->ctx = ctx;
-	watch->readable = loop_must(
+	watch->readable = loop_must_have(
 	        event_new(loop_base(loop), fd, EV_READ | EV_PERSIST, on_ready, watch));
-	watch->writable = loop_must(
+	watch->writable = loop_must_have(
 	        event_new(loop_base(loop), fd, EV_WRITE | EV_PERSIST, on_ready, watch));
 	(void)event_add(watch->readable, NULL);
 	return watch;

@@ -1,5 +1,7 @@
-/* watch.h - tells when a descriptor can be read or written. For packets and the like; streams of
- * bytes have input.h and output.h. */
+/* watch.h - calls a function while a descriptor is readable or writable.
+ *
+ * For sockets with packets, which the caller reads and writes itself. Byte streams use input.h and
+ * output.h. The caller owns the descriptor, which must outlive the watch. */
 #pragma once
 #include <stdbool.h>
 
@@ -8,10 +10,10 @@
 
 struct loop_watch;
 
-/* Calls fn as long as fd can be read. The descriptor stays the caller's. */
+/* Calls fn in every iteration of the loop in which fd is readable. */
 struct loop_watch *loop_watch_new(struct loop *loop, int fd, loop_fn *fn,
                                   void *ctx) RETURNS_NONNULL;
-/* And while it can be written, too. */
+/* Also calls fn while fd is writable, or no longer does. */
 void loop_watch_write(struct loop_watch *watch, bool wanted);
 struct loop_watch *loop_watch_free(struct loop_watch *watch);
 DEFINE_CLEANUP(loop_watch)

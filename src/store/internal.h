@@ -1,4 +1,4 @@
-/* internal.h - the connection as the files of src/store see it. */
+/* internal.h - the connection, shared by the files of src/store. */
 #pragma once
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -7,35 +7,35 @@
 #include "store/store.h"
 
 enum {
-	STORE_BUSY_MS = 2000,
-	STORE_PATH_MAX = 400, /* SQLite's own end is at 512, and it appends "-journal" */
-	STORE_KEPT_MAX = 32,  /* statements kept ready */
-	STORE_VALUE_MAX = 16 << 20,
-	STORE_RESERVE = 512 << 10,
-	STORE_ROOM = 1 << 20, /* free space: less is as good as none */
+	STORE_BUSY_MS = 2000,       /* wait for another process's lock */
+	STORE_PATH_MAX = 400,       /* SQLite's limit is 512, with "-journal" appended */
+	STORE_STATEMENTS_MAX = 32,  /* prepared statements that are cached */
+	STORE_VALUE_MAX = 16 << 20, /* bytes of one value */
+	STORE_RESERVE = 512 << 10,  /* bytes of the reserve file */
+	STORE_FREE_BYTES = 1 << 20, /* with less free space the reserve file is removed */
 };
 
-/* "bjar": what the file says it is, in its header. */
+/* "bjar" in the header of the file: PRAGMA application_id. */
 #define STORE_APPLICATION_ID 0x626a6172
 
-struct store_kept {
-	sqlite3_stmt *statement; /* NULL: free */
-	uint64_t used;           /* when, by store->clock */
+struct cached_statement {
+	sqlite3_stmt *statement; /* NULL: the entry is free */
+	uint64_t last_used;      /* value of store->uses */
 };
 
 struct store {
 	sqlite3 *db;
 	char *path;
-	struct store_kept kept[STORE_KEPT_MAX];
-	uint64_t clock;
-	bool in_each;  /* a row is being looked at */
-	bool is_open;  /* whole: what fails to open leaves nothing beside the file */
-	bool in_begin; /* between store_begin() and its end */
+	struct cached_statement statements[STORE_STATEMENTS_MAX];
+	uint64_t uses; /* counts statements; the entry with the lowest last_used is replaced */
+	bool in_query; /* a callback of store_query() is running */
+	bool in_transaction; /* between store_begin() and its end */
+	bool is_open;        /* store_open() succeeded: store_close() makes the reserve file */
 };
 
-/* What SQLite last said, in our words: what happened and what to do. Returns -1. */
-int store_fail(struct store *store, int code, struct error *err);
+/* Turns the last error of SQLite into *err: what happened, and what the user can do. Returns -1. */
+int store_set_error(struct store *store, int code, struct error *err);
 
 MUST_CHECK int store_migrate(struct store *store, const char *const migrations[],
                              struct error *err);
-void store_forget_statements(struct store *store);
+void store_finalize_statements(struct store *store);

@@ -1,4 +1,4 @@
-/* statement.c - statements that are kept ready, their parameters and their rows. */
+/* statement.c - the cache of prepared statements, their parameters and rows; transactions. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -7,45 +7,48 @@
 #include "base/error.h"
 #include "store/internal.h"
 
-void store_forget_statements(struct store *store)
+void store_finalize_statements(struct store *store)
 {
-	for (size_t i = 0; i < STORE_KEPT_MAX; i++) {
-		(void)sqlite3_finalize(store->kept[i].statement);
-		store->kept[i].statement = NULL;
+	for (size_t i = 0; i < STORE_STATEMENTS_MAX; i++) {
+		(void)sqlite3_finalize(store->statements[i].statement);
+		store->statements[i].statement = NULL;
 	}
 }
 
-/* By the text, not by where it stands: a caller's buffer may say something else next time. */
-static int prepare(struct store *store, const char *sql, sqlite3_stmt **ret, struct error *err)
+/* Finds a cached statement by comparing its text. Comparing pointers would be wrong: a caller may
+ * pass a buffer with another text next time. */
+static int prepare_statement(struct store *store, const char *sql, sqlite3_stmt **ret,
+                             struct error *err)
 {
-	struct store_kept *oldest = &store->kept[0];
+	struct cached_statement *oldest = &store->statements[0];
 	sqlite3_stmt *statement = NULL;
 	const char *rest = NULL;
 	int code;
 
-	for (size_t i = 0; i < STORE_KEPT_MAX; i++) {
-		struct store_kept *kept = &store->kept[i];
+	for (size_t i = 0; i < STORE_STATEMENTS_MAX; i++) {
+		struct cached_statement *entry = &store->statements[i];
 
-		if (kept->statement != NULL && strcmp(sqlite3_sql(kept->statement), sql) == 0) {
-			kept->used = ++store->clock;
-			*ret = kept->statement;
+		if (entry->statement != NULL && strcmp(sqlite3_sql(entry->statement), sql) == 0) {
+			entry->last_used = ++store->uses;
+			*ret = entry->statement;
 			return 0;
 		}
-		if (kept->used < oldest->used)
-			oldest = kept;
+		if (entry->last_used < oldest->last_used)
+			oldest = entry;
 	}
 	code = sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, &rest);
 	if (code != SQLITE_OK)
-		return store_fail(store, code, err);
-	assert(statement != NULL && *rest == '\0'); /* one statement */
+		return store_set_error(store, code, err);
+	assert(statement != NULL && *rest == '\0'); /* sql is exactly one statement */
 	(void)sqlite3_finalize(oldest->statement);
-	*oldest = (struct store_kept){ .statement = statement, .used = ++store->clock };
+	*oldest = (struct cached_statement){ .statement = statement, .last_used = ++store->uses };
 	*ret = statement;
 	return 0;
 }
 
-/* What is bound is the caller's, and it is unbound again before the caller gets control back. */
-static int bind_one(sqlite3_stmt *statement, int at, char type, va_list *args)
+/* SQLITE_STATIC: SQLite does not copy the value. The caller keeps it until run_statement() has
+ * cleared the bindings. */
+static int bind_value(sqlite3_stmt *statement, int at, char type, va_list *args)
 {
 	const char *text;
 	struct view bytes;
@@ -62,57 +65,59 @@ static int bind_one(sqlite3_stmt *statement, int at, char type, va_list *args)
 		return sqlite3_bind_blob64(statement, at, bytes.len != 0 ? bytes.ptr : "",
 		                           bytes.len, SQLITE_STATIC);
 	default:
-		abort(); /* no letter of ours */
+		abort(); /* an unknown letter in `types` */
 	}
 }
 
-static int bind(struct store *store, sqlite3_stmt *statement, const char *types, va_list *args,
-                struct error *err)
+static int bind_values(struct store *store, sqlite3_stmt *statement, const char *types,
+                       va_list *args, struct error *err)
 {
 	int count = (int)strlen(types);
 
 	assert(sqlite3_bind_parameter_count(statement) == count);
 	for (int i = 0; i < count; i++) {
-		int code = bind_one(statement, i + 1, types[i], args);
+		int code = bind_value(statement, i + 1, types[i], args);
 
 		if ((code & 0xff) == SQLITE_TOOBIG)
 			return error_set(err, ERR_LIMIT,
-			                 "a value of more than %d bytes for the database",
+			                 "a value for the database is larger than %d bytes",
 			                 STORE_VALUE_MAX);
 		if (code != SQLITE_OK)
-			return store_fail(store, code, err);
+			return store_set_error(store, code, err);
 	}
 	return 0;
 }
 
-/* A full disk ends a transaction by itself. What came after it would be done alone. */
-static int check_begin(const struct store *store, struct error *err)
+/* SQLite rolls a transaction back by itself on errors such as a full disk. The statements that
+ * follow would then be committed one by one. */
+static int check_transaction(const struct store *store, struct error *err)
 {
-	if (store->in_begin && sqlite3_get_autocommit(store->db))
+	if (store->in_transaction && sqlite3_get_autocommit(store->db))
 		return error_set(err, ERR_SYSTEM, "the transaction has already failed: %s",
 		                 store->path);
 	return 0;
 }
 
-static int run(struct store *store, bool (*each)(void *ctx, struct store_row *row), void *ctx,
-               const char *sql, struct error *err, const char *types, va_list *args)
+static int run_statement(struct store *store, bool (*each)(void *ctx, struct store_row *row),
+                         void *ctx, const char *sql, struct error *err, const char *types,
+                         va_list *args)
 {
 	sqlite3_stmt *statement = NULL;
 	int code = SQLITE_DONE;
 	int r;
 
-	assert(!store->in_each);
-	if (check_begin(store, err) < 0 || prepare(store, sql, &statement, err) < 0)
+	assert(!store->in_query);
+	if (check_transaction(store, err) < 0 || prepare_statement(store, sql, &statement, err) < 0)
 		return -1;
-	r = bind(store, statement, types, args, err);
+	r = bind_values(store, statement, types, args, err);
 	if (r == 0) {
-		store->in_each = true;
+		store->in_query = true;
 		while ((code = sqlite3_step(statement)) == SQLITE_ROW)
 			if (each != NULL && !each(ctx, (struct store_row *)statement))
 				break;
-		store->in_each = false;
+		store->in_query = false;
 		if (code != SQLITE_ROW && code != SQLITE_DONE)
-			r = store_fail(store, code, err);
+			r = store_set_error(store, code, err);
 	}
 	(void)sqlite3_reset(statement);
 	(void)sqlite3_clear_bindings(statement);
@@ -125,7 +130,7 @@ int store_exec(struct store *store, const char *sql, struct error *err, const ch
 	int r;
 
 	va_start(args, types);
-	r = run(store, NULL, NULL, sql, err, types, &args);
+	r = run_statement(store, NULL, NULL, sql, err, types, &args);
 	va_end(args);
 	return r;
 }
@@ -137,7 +142,7 @@ int store_query(struct store *store, bool (*each)(void *ctx, struct store_row *r
 	int r;
 
 	va_start(args, types);
-	r = run(store, each, ctx, sql, err, types, &args);
+	r = run_statement(store, each, ctx, sql, err, types, &args);
 	va_end(args);
 	return r;
 }
@@ -147,7 +152,7 @@ int64_t store_changes(struct store *store)
 	return sqlite3_changes64(store->db);
 }
 
-/* A row is its statement, which stands on it. */
+/* A struct store_row is the statement after SQLITE_ROW. */
 static sqlite3_stmt *statement_of(struct store_row *row)
 {
 	return (sqlite3_stmt *)row;
@@ -173,24 +178,25 @@ struct view store_row_bytes(struct store_row *row, int column)
 	return bytes != NULL ? (struct view){ bytes, (size_t)len } : (struct view){ "", 0 };
 }
 
-/* The write lock at once: two that read first and then want to write would shut each other out. */
+/* BEGIN IMMEDIATE takes the write lock at once. Two transactions that read first and then want to
+ * write would otherwise block each other until one of them fails. */
 int store_begin(struct store *store, struct error *err)
 {
-	assert(!store->in_begin);
+	assert(!store->in_transaction);
 	if (store_exec(store, "BEGIN IMMEDIATE", err, "") < 0)
 		return -1;
-	store->in_begin = true;
+	store->in_transaction = true;
 	return 0;
 }
 
 int store_commit(struct store *store, struct error *err)
 {
-	assert(store->in_begin);
+	assert(store->in_transaction);
 	if (store_exec(store, "COMMIT", err, "") < 0) {
 		store_rollback(store);
 		return -1;
 	}
-	store->in_begin = false;
+	store->in_transaction = false;
 	return 0;
 }
 
@@ -198,8 +204,8 @@ void store_rollback(struct store *store)
 {
 	struct error ignored;
 
-	assert(store->in_begin);
-	store->in_begin = false;
+	assert(store->in_transaction);
+	store->in_transaction = false;
 	if (!sqlite3_get_autocommit(store->db))
 		(void)!store_exec(store, "ROLLBACK", &ignored, "");
 }

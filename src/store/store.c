@@ -12,12 +12,13 @@
 #include "base/mem.h"
 #include "store/internal.h"
 
-int store_fail(struct store *store, int code, struct error *err)
+int store_set_error(struct store *store, int code, struct error *err)
 {
-	const char *said = store->db != NULL ? sqlite3_errmsg(store->db) : sqlite3_errstr(code);
+	const char *reason = store->db != NULL ? sqlite3_errmsg(store->db) : sqlite3_errstr(code);
 	int saved = store->db != NULL ? sqlite3_system_errno(store->db) : 0;
 
-	/* Some of what fails for want of space is told as a fault of the disk. */
+	/* SQLite reports some failures on a full disk as SQLITE_IOERR, such as extending the -shm
+	 * file. */
 	if ((code & 0xff) == SQLITE_IOERR && (saved == ENOSPC || saved == EDQUOT))
 		code = SQLITE_FULL;
 	switch (code & 0xff) {
@@ -25,25 +26,27 @@ int store_fail(struct store *store, int code, struct error *err)
 	case SQLITE_CORRUPT:
 		return error_set(
 		        err, ERR_SYSTEM,
-		        "the database is damaged (%s): put a copy of db/ back, whole; or move db/ "
-		        "and sandboxes/ of the state directory away, both, and start "
-		        "again: what sandboxes there were stays in what was moved: %s",
-		        said, store->path);
+		        "the database is damaged (%s): restore db/ of the state directory from "
+		        "a copy, or move both db/ and sandboxes/ elsewhere and start again "
+		        "(the files of the sandboxes stay in what you moved): %s",
+		        reason, store->path);
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
-		return error_set(err, ERR_SYSTEM,
-		                 "the database is in use: another process has kept it for %d "
-		                 "seconds; try again: %s",
-		                 STORE_BUSY_MS / 1000, store->path);
+		return error_set(
+		        err, ERR_SYSTEM,
+		        "the database is in use: another process has held its lock for %d seconds; "
+		        "try again: %s",
+		        STORE_BUSY_MS / 1000, store->path);
 	case SQLITE_FULL:
 		return error_set(err, ERR_SYSTEM,
-		                 "no space is left for the database: make some, or remove a "
-		                 "sandbox with 'belljar rm': %s",
+		                 "no space is left on the disk for the database: free some, "
+		                 "or remove a sandbox with 'belljar rm': %s",
 		                 store->path);
 	case SQLITE_CONSTRAINT:
-		return error_set(err, ERR_INVALID, "the database refuses it: %s", said);
+		return error_set(err, ERR_INVALID, "a constraint of the database is violated: %s",
+		                 reason);
 	default:
-		(void)error_set(err, ERR_SYSTEM, "database: %s%s%s: %s", said,
+		(void)error_set(err, ERR_SYSTEM, "database: %s%s%s: %s", reason,
 		                saved != 0 ? ": " : "", saved != 0 ? strerror(saved) : "",
 		                store->path);
 		err->errnum = saved;
@@ -51,10 +54,11 @@ int store_fail(struct store *store, int code, struct error *err)
 	}
 }
 
-/* The file is made by us, so that it never exists with another mode; SQLite gives its companions
- * the same. One that exists is not opened here: closing it again would drop, as POSIX has it,
- * every lock this process holds on it through another connection. */
-static int make_file(const char *path, struct error *err)
+/* Creates the file before SQLite does, so that it never exists with a mode other than 0600; SQLite
+ * gives the -wal and -shm files the same mode. A file that exists is not opened here: POSIX record
+ * locks are released when the process closes any descriptor of the file, and another connection of
+ * this process may hold some. */
+static int create_file(const char *path, struct error *err)
 {
 	AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	struct stat st;
@@ -62,22 +66,22 @@ static int make_file(const char *path, struct error *err)
 	if (fd >= 0)
 		return 0;
 	if (errno != EEXIST)
-		return error_sys(err, "cannot make the database '%s'", path);
+		return error_sys(err, "cannot create the database '%s'", path);
 	if (lstat(path, &st) < 0)
-		return error_sys(err, "cannot look at the database '%s'", path);
+		return error_sys(err, "cannot stat the database '%s'", path);
 	if (!S_ISREG(st.st_mode))
 		return error_set(err, ERR_INVALID, "the database is not a regular file: %s", path);
 	if (st.st_uid != geteuid())
-		return error_set(err, ERR_INVALID, "the database belongs to somebody else: %s",
+		return error_set(err, ERR_INVALID, "the database belongs to another user: %s",
 		                 path);
 	if ((st.st_mode & 077) != 0 && chmod(path, 0600) < 0)
-		return error_sys(err, "cannot keep others from the database '%s'", path);
+		return error_sys(err, "cannot change the mode of the database '%s' to 0600", path);
 	return 0;
 }
 
-/* Nothing in the file is to act by itself: a schema that was tampered with may name no function
- * with effects, and SQL cannot write to the file's own structure. */
-static int harden(struct store *store, struct error *err)
+/* Settings against a tampered file: its schema cannot call functions with side effects, its views
+ * and triggers are disabled, and SQL cannot write to the internal tables. */
+static int harden_connection(struct store *store, struct error *err)
 {
 	static const struct {
 		int option, value;
@@ -93,9 +97,10 @@ static int harden(struct store *store, struct error *err)
 		int code = sqlite3_db_config(store->db, options[i].option, options[i].value, &now);
 
 		if (code != SQLITE_OK || now != options[i].value)
-			return error_set(err, ERR_UNSUPPORTED,
-			                 "this SQLite (%s) does not know setting %d",
-			                 sqlite3_libversion(), options[i].option);
+			return error_set(
+			        err, ERR_UNSUPPORTED,
+			        "this SQLite (%s) does not support sqlite3_db_config option %d",
+			        sqlite3_libversion(), options[i].option);
 	}
 	(void)sqlite3_limit(store->db, SQLITE_LIMIT_ATTACHED, 0);
 	(void)sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, STORE_VALUE_MAX);
@@ -103,19 +108,20 @@ static int harden(struct store *store, struct error *err)
 	return 0;
 }
 
-/* On a full disk nobody could look, or remove anything: SQLite needs files of its own for that. So
- * some blocks are kept in a file, and given up when there are hardly any others. */
-static void give_reserve(const char *path)
+/* SQLite needs space for its -wal and -shm files even to read or delete rows, so on a full disk no
+ * sandbox could be removed. The reserve file holds some blocks, which this frees when the disk is
+ * almost full. */
+static void release_reserve(const char *path)
 {
 	char reserve[STORE_PATH_MAX + 16];
 	struct statvfs fs;
 
 	(void)snprintf(reserve, sizeof reserve, "%s-reserve", path);
-	if (statvfs(reserve, &fs) == 0 && fs.f_bavail * fs.f_frsize < STORE_ROOM)
+	if (statvfs(reserve, &fs) == 0 && fs.f_bavail * fs.f_frsize < STORE_FREE_BYTES)
 		(void)unlink(reserve);
 }
 
-static void keep_reserve(const char *path)
+static void create_reserve(const char *path)
 {
 	char reserve[STORE_PATH_MAX + 16];
 	AUTO_FD int fd = -1;
@@ -123,7 +129,7 @@ static void keep_reserve(const char *path)
 	(void)snprintf(reserve, sizeof reserve, "%s-reserve", path);
 	fd = open(reserve, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd >= 0 && posix_fallocate(fd, 0, STORE_RESERVE) != 0)
-		(void)unlink(reserve); /* another time */
+		(void)unlink(reserve); /* the next store_close() tries again */
 }
 
 int store_open(const char *path, const char *const migrations[], struct store **ret,
@@ -132,14 +138,15 @@ int store_open(const char *path, const char *const migrations[], struct store **
 	AUTO(store) struct store *store = NULL;
 	int code;
 
-	/* Other names mean something else to SQLite: "" and ":memory:". */
+	/* SQLite gives "", ":memory:" and "file:" names a meaning of their own. */
 	if (path[0] != '/' || strlen(path) > STORE_PATH_MAX)
-		return error_set(err, ERR_INVALID,
-		                 "the path of the database must begin with '/' and have at most %d "
-		                 "bytes: choose another state directory",
-		                 STORE_PATH_MAX);
-	give_reserve(path);
-	if (make_file(path, err) < 0)
+		return error_set(
+		        err, ERR_INVALID,
+		        "the path of the database must begin with '/' and have at most %d bytes: "
+		        "choose another state directory",
+		        STORE_PATH_MAX);
+	release_reserve(path);
+	if (create_file(path, err) < 0)
 		return -1;
 	store = mem_new(sizeof *store);
 	store->path = mem_dup(path);
@@ -148,8 +155,8 @@ int store_open(const char *path, const char *const migrations[], struct store **
 	                               SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE,
 	                       NULL);
 	if (code != SQLITE_OK)
-		return store_fail(store, code, err);
-	if (harden(store, err) < 0 || store_migrate(store, migrations, err) < 0)
+		return store_set_error(store, code, err);
+	if (harden_connection(store, err) < 0 || store_migrate(store, migrations, err) < 0)
 		return -1;
 	store->is_open = true;
 	*ret = TAKE_PTR(store);
@@ -160,10 +167,10 @@ void store_close(struct store *store)
 {
 	if (store == NULL)
 		return;
-	store_forget_statements(store);
+	store_finalize_statements(store);
 	(void)sqlite3_close(store->db);
 	if (store->is_open)
-		keep_reserve(store->path);
+		create_reserve(store->path);
 	free(store->path);
 	free(store);
 }

@@ -13,13 +13,13 @@
 #include "loop/output.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
-#include "transport/line.h"
+#include "transport/line_reader.h"
 
-/* With this much unread (or half the queue, if that is less) the client is slow: progress
- * is left out, input waits. */
+/* With more than this in the queue (or half of max_queue, if that is less) the client counts as
+ * slow: progress notifications are dropped and its input is not read. */
 enum { BUSY_BYTES = 1024 * 1024 };
 
-_Static_assert((int)INPUT_CHUNK <= (int)LINE_FEED_MAX, "what is read at once can be fed at once");
+_Static_assert((int)INPUT_CHUNK <= (int)LINE_READER_FEED_MAX, "one read can be fed at once");
 
 struct stdio {
 	struct mcp_sink sink;
@@ -30,26 +30,29 @@ struct stdio {
 	struct input *input;
 	struct output *output;
 	struct line_reader lines;
-	struct loop_timer *grace;
-	struct loop_timer *give_up; /* due at once: ends the connection from the loop */
-	bool closing, idle, closed, given_up;
-	bool broken; /* `why` says why */
-	struct error why;
+	struct loop_timer *grace_timer;
+	struct loop_timer *overflow_timer; /* due at once: closes after the queue has overflowed */
+	bool closing;                      /* stdio_close() was called */
+	bool idle;                         /* no call is in progress any more */
+	bool closed;                       /* closed() was called */
+	bool overflowed; /* a message did not fit into the queue; nothing more is sent */
+	bool has_error;  /* `error` ended the connection */
+	struct error error;
 };
 
-static void finish(struct stdio *stdio)
+static void report_closed(struct stdio *stdio)
 {
 	if (stdio->closed)
 		return;
 	stdio->closed = true;
-	loop_timer_stop(stdio->grace);
-	stdio->config.closed(stdio->config.ctx, stdio->broken ? &stdio->why : NULL);
+	loop_timer_stop(stdio->grace_timer);
+	stdio->config.closed(stdio->config.ctx, stdio->has_error ? &stdio->error : NULL);
 }
 
-static void finish_when_quiet(struct stdio *stdio)
+static void report_when_idle(struct stdio *stdio)
 {
 	if (stdio->closing && stdio->idle && output_pending(stdio->output) == 0)
-		finish(stdio);
+		report_closed(stdio);
 }
 
 static void on_idle(void *ctx)
@@ -57,18 +60,18 @@ static void on_idle(void *ctx)
 	struct stdio *stdio = ctx;
 
 	stdio->idle = true;
-	finish_when_quiet(stdio);
+	report_when_idle(stdio);
 }
 
 static void on_grace_over(void *ctx)
 {
 	struct stdio *stdio = ctx;
 
-	log_warning("%s within %llu ms (grace); closing all the same",
-	            stdio->idle ? "the client did not read what was left for it"
+	log_warning("%s within %llu ms (grace); closing the connection anyway",
+	            stdio->idle ? "the client did not read the queued output"
 	                        : "calls did not stop",
 	            (unsigned long long)stdio->config.grace_ms);
-	finish(stdio);
+	report_closed(stdio);
 }
 
 void stdio_close(struct stdio *stdio)
@@ -77,18 +80,18 @@ void stdio_close(struct stdio *stdio)
 		return;
 	stdio->closing = true;
 	input_pause(stdio->input);
-	loop_timer_start(stdio->grace, stdio->config.grace_ms);
+	loop_timer_start(stdio->grace_timer, stdio->config.grace_ms);
 	mcp_session_close(stdio->session);
 	stdio->session = NULL;
 	mcp_server_on_idle(stdio->server, on_idle, stdio);
 }
 
-static void on_give_up(void *ctx)
+/* Closing frees the session, which is still on the stack when on_send() finds the queue full: the
+ * timer closes from the loop. */
+static void on_overflow(void *ctx)
 {
 	stdio_close(ctx);
 }
-
-/* --- towards the client --- */
 
 static bool is_busy(struct mcp_sink *sink)
 {
@@ -104,20 +107,20 @@ static void on_send(struct mcp_sink *sink, struct view text)
 	AUTO_FREE char *line = NULL;
 	struct error err;
 
-	if (stdio->given_up)
+	if (stdio->overflowed)
 		return;
 	line = mem_resize(NULL, text.len + 1);
 	memcpy(line, text.ptr, text.len);
 	line[text.len] = '\n';
 	if (output_write(stdio->output, (struct view){ line, text.len + 1 }, &err) < 0) {
-		(void)error_wrap(&err, "client given up");
-		stdio->given_up = stdio->broken = true;
-		stdio->why = err;
-		loop_timer_start(stdio->give_up, 0);
+		(void)error_wrap(&err, "connection closed");
+		stdio->overflowed = stdio->has_error = true;
+		stdio->error = err;
+		loop_timer_start(stdio->overflow_timer, 0);
 	}
 	if (is_busy(sink)) {
 		input_pause(stdio->input);
-		line_pause(&stdio->lines);
+		line_reader_pause(&stdio->lines);
 	}
 }
 
@@ -126,18 +129,18 @@ static void on_drained(void *ctx)
 	struct stdio *stdio = ctx;
 
 	if (stdio->closing) {
-		finish_when_quiet(stdio);
+		report_when_idle(stdio);
 		return;
 	}
-	line_resume(&stdio->lines);
+	line_reader_resume(&stdio->lines);
 	if (!stdio->lines.paused)
 		input_resume(stdio->input);
 }
 
-static void end_broken(struct stdio *stdio, const struct error *why)
+static void close_with_error(struct stdio *stdio, const struct error *why)
 {
-	stdio->broken = true;
-	stdio->why = *why;
+	stdio->has_error = true;
+	stdio->error = *why;
 	stdio_close(stdio);
 }
 
@@ -148,13 +151,11 @@ static void on_output_failed(void *ctx, const struct error *why)
 	if (why->errnum == EPIPE || why->errnum == ECONNRESET)
 		stdio_close(stdio);
 	else
-		end_broken(stdio, why);
-	finish_when_quiet(stdio);
+		close_with_error(stdio, why);
+	report_when_idle(stdio);
 }
 
 static const struct output_events output_events = { on_drained, on_output_failed };
-
-/* --- from the client --- */
 
 static void on_line(void *ctx, struct view line)
 {
@@ -169,30 +170,30 @@ static void on_too_long(void *ctx)
 	struct stdio *stdio = ctx;
 	struct error err;
 
-	(void)error_set(&err, ERR_LIMIT, "a message of more than %zu bytes (max_line)",
+	(void)error_set(&err, ERR_LIMIT, "a message has more than %zu bytes (max_line)",
 	                stdio->lines.max);
 	if (stdio->session != NULL)
 		mcp_session_reject(stdio->session, &err);
 }
 
-static const struct line_events line_events = { on_line, on_too_long };
+static const struct line_reader_events line_events = { on_line, on_too_long };
 
 static void on_bytes(void *ctx, struct view bytes)
 {
 	struct stdio *stdio = ctx;
 
-	line_feed(&stdio->lines, bytes);
+	line_reader_feed(&stdio->lines, bytes);
 }
 
 static void on_input_end(void *ctx, const struct error *why)
 {
 	struct stdio *stdio = ctx;
 
-	line_end(&stdio->lines);
+	line_reader_end(&stdio->lines);
 	if (why == NULL)
 		stdio_close(stdio);
 	else
-		end_broken(stdio, why);
+		close_with_error(stdio, why);
 }
 
 static const struct input_events input_events = { on_bytes, on_input_end };
@@ -211,9 +212,9 @@ int stdio_new(struct loop *loop, struct mcp_server *server, const struct stdio_c
 		free(stdio);
 		return -1;
 	}
-	line_init(&stdio->lines, mcp_server_limits(server)->max_line, &line_events, stdio);
-	stdio->grace = loop_timer_new(loop, on_grace_over, stdio);
-	stdio->give_up = loop_timer_new(loop, on_give_up, stdio);
+	line_reader_init(&stdio->lines, mcp_server_limits(server)->max_line, &line_events, stdio);
+	stdio->grace_timer = loop_timer_new(loop, on_grace_over, stdio);
+	stdio->overflow_timer = loop_timer_new(loop, on_overflow, stdio);
 	stdio->session = mcp_session_new(server, &stdio->sink);
 	stdio->input = input_new(loop, config->in_fd, &input_events, stdio);
 	*ret = stdio;
@@ -229,9 +230,9 @@ struct stdio *stdio_free(struct stdio *stdio)
 	mcp_server_on_idle(stdio->server, NULL, NULL);
 	(void)input_free(stdio->input);
 	(void)output_free(stdio->output);
-	(void)loop_timer_free(stdio->grace);
-	(void)loop_timer_free(stdio->give_up);
-	line_done(&stdio->lines);
+	(void)loop_timer_free(stdio->grace_timer);
+	(void)loop_timer_free(stdio->overflow_timer);
+	line_reader_done(&stdio->lines);
 	free(stdio);
 	return NULL;
 }

@@ -1,10 +1,11 @@
-/* stdio.h - one client on a pair of descriptors, one JSON message a line.
+/* stdio.h - the stdio transport of MCP: one client on two descriptors, one JSON message per line.
  *
- *   OPEN --- end of input, broken output, stdio_close() ---> CLOSING --- idle, drained ---> closed()
+ *   OPEN --- end of input, output error, stdio_close() ---> CLOSING ---> closed()
  *
- * Ending closes the session, which cancels what runs; the calls then have the grace
- * period to stop, and what is already written to get out. A client that does not read is
- * not read from either, so nothing piles up on its account. */
+ * Closing closes the MCP session, which cancels all calls. The transport then waits until the
+ * calls have ended and the queued output is written, but not longer than the grace period, and
+ * calls closed(). While a client does not read its output, its input is not read either, so a
+ * client cannot make the queue grow. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -17,11 +18,11 @@ struct mcp_server;
 struct stdio;
 
 struct stdio_config {
-	int in_fd, out_fd; /* borrowed */
-	size_t max_queue;  /* bytes that may wait for the client */
-	uint64_t grace_ms;
-	/* Last call; free the transport after it, not from within. NULL: the client left or
-	 * stdio_close() was called; else why the connection could not go on. */
+	int in_fd, out_fd; /* the caller closes them, after stdio_free() */
+	size_t max_queue;  /* bytes that may be queued for the client */
+	uint64_t grace_ms; /* time for calls and queued output after the session is closed */
+	/* The last callback; the caller frees the transport after it has returned. why: NULL if the
+	 * client closed the connection or stdio_close() was called, else the error that ended it. */
 	void (*closed)(void *ctx, const struct error *why);
 	void *ctx;
 };

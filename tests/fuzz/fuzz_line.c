@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "transport/line.h"
+#include "transport/line_reader.h"
 
 enum { LINE_MAX_BYTES = 64 };
 
@@ -30,22 +30,23 @@ static void on_too_long(void *ctx)
 	add(ctx, view_of("(too long)"));
 }
 
-static const struct line_events events = { on_line, on_too_long };
+static const struct line_reader_events events = { on_line, on_too_long };
 
 static void read_lines(struct view bytes, size_t piece, struct buf *seen)
 {
 	struct line_reader reader;
 
-	line_init(&reader, LINE_MAX_BYTES, &events, seen);
+	line_reader_init(&reader, LINE_MAX_BYTES, &events, seen);
 	for (size_t at = 0; at < bytes.len; at += piece) {
 		size_t left = bytes.len - at;
 
-		line_feed(&reader, (struct view){ bytes.ptr + at, left < piece ? left : piece });
+		line_reader_feed(&reader,
+		                 (struct view){ bytes.ptr + at, left < piece ? left : piece });
 		if (reader.partial.len > LINE_MAX_BYTES + 4) /* a mark and a line end */
 			abort();
 	}
-	line_end(&reader);
-	line_done(&reader);
+	line_reader_end(&reader);
+	line_reader_done(&reader);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,15 +1,17 @@
-/* screen.h - the output of programs that draw: what they need of a terminal stays, what could be
- * turned against whoever sits there goes.
+/* ansi_filter.h - lets through only those terminal control sequences that are harmless.
  *
- * Colours, moving, erasing, scrolling, the second screen, keys and mouse as editors want them
- * stay. What sets titles, clipboards and links goes, and what makes the terminal answer as if the
- * answer had been typed, or print. Where plain.h is for text, this is for shells. */
+ * For interactive programs in a sandbox, such as shells and editors. Colours, cursor movement,
+ * erasing, scrolling, the alternate screen, and key and mouse modes stay. Sequences that set
+ * titles, the clipboard or links are removed, and so are those that make the terminal print, or
+ * send an answer that the program on the host side would read as typed input. ansi_strip.h
+ * removes all sequences. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
 enum { ANSI_FILTER_HELD_MAX = 64, ANSI_FILTER_RESET_MAX = 160 };
 
+/* What the last byte left open, as in ansi_strip.h. */
 enum ansi_filter_state {
 	FILTER_TEXT,
 	FILTER_C2,
@@ -19,17 +21,18 @@ enum ansi_filter_state {
 	FILTER_STRING_C2,
 };
 
-/* All zero: nothing read yet. */
+/* Zeroed before the first byte. */
 struct ansi_filter {
 	enum ansi_filter_state state;
-	char held[ANSI_FILTER_HELD_MAX]; /* a command, until it is whole */
-	size_t held_len;                 /* past the maximum: it is not let through */
-	unsigned changed;                /* modes that are not as they were: a bit for each */
-	bool has_region;                 /* only a part of the screen scrolls */
+	char held[ANSI_FILTER_HELD_MAX]; /* an incomplete sequence */
+	size_t held_len;                 /* above the maximum: the sequence will be removed */
+	unsigned changed; /* bit i: modes[i] of ansi_filter.c differs from its default */
+	bool has_region;  /* a scroll region is set */
 };
 
-/* Of `len` bytes, what may pass goes to `out`, which has room for len + ANSI_FILTER_HELD_MAX. Returns
- * how many. */
-size_t ansi_filter_bytes(struct ansi_filter *screen, const char *in, size_t len, char *out);
-/* What puts the terminal back, whatever was drawn. Returns how many bytes. */
-size_t ansi_filter_reset(struct ansi_filter *screen, char out[ANSI_FILTER_RESET_MAX]);
+/* Copies what may pass of `len` bytes to `out`, which has room for len + ANSI_FILTER_HELD_MAX
+ * bytes. Returns the number of bytes written. */
+size_t ansi_filter_bytes(struct ansi_filter *filter, const char *in, size_t len, char *out);
+/* Writes the sequences that undo all modes the program has set, and starts over. Returns the
+ * number of bytes written. */
+size_t ansi_filter_reset(struct ansi_filter *filter, char out[ANSI_FILTER_RESET_MAX]);

@@ -9,103 +9,107 @@ static bool is_between(unsigned char byte, unsigned char first, unsigned char la
 	return byte >= first && byte <= last;
 }
 
-/* True: the byte is printed. */
-static bool take_text(struct ansi_strip *plain, unsigned char byte)
+/* A byte outside of any sequence. Returns true if it stays. */
+static bool take_text(struct ansi_strip *strip, unsigned char byte)
 {
-	plain->state = byte == ESC ? STRIP_ESCAPE : byte == C2 ? STRIP_C2 : STRIP_TEXT;
-	if (plain->state != STRIP_TEXT || byte == DEL)
+	strip->state = byte == ESC ? STRIP_ESCAPE : byte == C2 ? STRIP_C2 : STRIP_TEXT;
+	if (strip->state != STRIP_TEXT || byte == DEL)
 		return false;
 	return byte >= ' ' || byte == '\n' || byte == '\t' || byte == '\r';
 }
 
-/* What follows ESC, or stands in its place: commands of one character, or the start of a long
- * one. `kind` is the letter that would follow ESC. */
-static void take_kind(struct ansi_strip *plain, unsigned char kind)
+/* The byte after ESC: a sequence of one character, or the beginning of a longer one. For a C1
+ * control `kind` is the character that stands after ESC in its 7-bit form. */
+static void take_kind(struct ansi_strip *strip, unsigned char kind)
 {
 	switch (kind) {
 	case '[':
-		plain->state = STRIP_CSI;
+		strip->state = STRIP_CSI;
 		break;
 	case ']':
 	case 'P':
 	case 'X':
 	case '^':
 	case '_':
-		plain->state = STRIP_STRING;
+		strip->state = STRIP_STRING;
 		break;
 	default:
-		plain->state = is_between(kind, ' ', '/') ? STRIP_ESCAPE : STRIP_TEXT;
+		strip->state = is_between(kind, ' ', '/') ? STRIP_ESCAPE : STRIP_TEXT;
 		break;
 	}
 }
 
-/* A control in a command ends it and counts for itself; so does a line's end, so that what was
- * begun and never ended hides no more than its line. */
-static bool take_command(struct ansi_strip *plain, unsigned char byte)
+/* A byte of an escape or CSI sequence. A control character ends the sequence and is handled as if
+ * it stood outside; LF too, so that a sequence that is never finished hides at most its own
+ * line. */
+static bool take_sequence(struct ansi_strip *strip, unsigned char byte)
 {
 	if (byte < ' ' || byte >= DEL)
-		return take_text(plain, byte);
-	if (plain->state == STRIP_ESCAPE)
-		take_kind(plain, byte);
+		return take_text(strip, byte);
+	if (strip->state == STRIP_ESCAPE)
+		take_kind(strip, byte);
 	else if (byte >= '@')
-		plain->state = STRIP_TEXT;
+		strip->state = STRIP_TEXT;
 	return false;
 }
 
-static bool take_string(struct ansi_strip *plain, unsigned char byte)
+/* A byte of an OSC, DCS, SOS, PM or APC string, which is removed up to its end or the line's
+ * end. */
+static bool take_string(struct ansi_strip *strip, unsigned char byte)
 {
 	if (byte == '\n' || byte == ESC)
-		return take_text(plain, byte);
+		return take_text(strip, byte);
 	if (byte == BELL || byte == CANCEL || byte == SUBSTITUTE)
-		plain->state = STRIP_TEXT;
+		strip->state = STRIP_TEXT;
 	else
-		plain->state = byte == C2 ? STRIP_STRING_C2 : STRIP_STRING;
+		strip->state = byte == C2 ? STRIP_STRING_C2 : STRIP_STRING;
 	return false;
 }
 
-/* U+0080 to U+009F are commands too: ESC and a letter in one character. A first byte without a
- * second one is dropped, lest it find another. */
-static bool take_second(struct ansi_strip *plain, unsigned char byte, char *out, size_t *n)
+/* The byte after 0xc2. U+0080 to U+009F are the C1 controls, which mean the same as ESC and a
+ * letter. A 0xc2 without a valid second byte is removed: it could form a C1 control with a byte
+ * that is printed later. */
+static bool take_after_c2(struct ansi_strip *strip, unsigned char byte, char *out, size_t *n)
 {
 	if (is_between(byte, 0x80, 0x9f)) {
-		take_kind(plain, (unsigned char)(byte - 0x40));
+		take_kind(strip, (unsigned char)(byte - 0x40));
 		return false;
 	}
 	if (is_between(byte, 0xa0, 0xbf))
 		out[(*n)++] = (char)C2;
-	return take_text(plain, byte);
+	return take_text(strip, byte);
 }
 
-size_t ansi_strip_bytes(struct ansi_strip *plain, const char *in, size_t len, char *out)
+size_t ansi_strip_bytes(struct ansi_strip *strip, const char *in, size_t len, char *out)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < len; i++) {
 		unsigned char byte = (unsigned char)in[i];
-		bool printed = false;
+		bool stays = false;
 
-		switch (plain->state) {
+		switch (strip->state) {
 		case STRIP_TEXT:
-			printed = take_text(plain, byte);
+			stays = take_text(strip, byte);
 			break;
 		case STRIP_C2:
-			printed = take_second(plain, byte, out, &n);
+			stays = take_after_c2(strip, byte, out, &n);
 			break;
 		case STRIP_ESCAPE:
 		case STRIP_CSI:
-			printed = take_command(plain, byte);
+			stays = take_sequence(strip, byte);
 			break;
 		case STRIP_STRING_C2:
 			if (is_between(byte, 0x80, 0x9f))
-				take_kind(plain, (unsigned char)(byte - 0x40));
+				take_kind(strip, (unsigned char)(byte - 0x40));
 			else
-				printed = take_string(plain, byte);
+				stays = take_string(strip, byte);
 			break;
 		case STRIP_STRING:
-			printed = take_string(plain, byte);
+			stays = take_string(strip, byte);
 			break;
 		}
-		if (printed)
+		if (stays)
 			out[n++] = (char)byte;
 	}
 	return n;

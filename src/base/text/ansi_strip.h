@@ -1,24 +1,27 @@
-/* plain.h - a program's output for somebody's terminal: text stays, commands to the terminal go.
+/* ansi_strip.h - removes terminal control sequences from the output of sandboxed programs.
  *
- * Such commands can put words into the clipboard, answer as if typed, or hide what was printed.
- * Line ends, tabs and carriage returns stay; colours go with the rest. */
+ * Escape sequences (ECMA-48) can change the clipboard, make the terminal answer as if the user had
+ * typed, or hide text that was printed before. The filter removes all of them, colours included;
+ * text, line ends, tabs and carriage returns stay. ansi_filter.h is for programs that need the
+ * terminal, such as editors. */
 #pragma once
 #include <stddef.h>
 
+/* What the last byte left open: a sequence may be split between two calls. */
 enum ansi_strip_state {
 	STRIP_TEXT,
-	STRIP_C2,
-	STRIP_ESCAPE,
-	STRIP_CSI,
-	STRIP_STRING,
-	STRIP_STRING_C2
+	STRIP_C2,        /* 0xc2: the first byte of U+0080 to U+00BF in UTF-8 */
+	STRIP_ESCAPE,    /* ESC */
+	STRIP_CSI,       /* ESC [ */
+	STRIP_STRING,    /* ESC ] and the like: text up to BEL or ESC \ */
+	STRIP_STRING_C2, /* 0xc2 within such a text */
 };
 
-/* All zero: nothing read yet. */
+/* Zeroed before the first byte. */
 struct ansi_strip {
 	enum ansi_strip_state state;
 };
 
-/* Of `len` bytes, the text goes to `out`, which has room for len + 1: a byte of the last call may
- * be added. Returns how many. */
-size_t ansi_strip_bytes(struct ansi_strip *plain, const char *in, size_t len, char *out);
+/* Copies the text among `len` bytes to `out`, which has room for len + 1 bytes: one byte may be
+ * left over from the previous call. Returns the number of bytes written. */
+size_t ansi_strip_bytes(struct ansi_strip *strip, const char *in, size_t len, char *out);

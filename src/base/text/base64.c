@@ -30,8 +30,8 @@ char *base64_encode(struct view bytes)
 	return text;
 }
 
-/* 0 to 63, or -1. */
-static int value_of(char c)
+/* The value of a base64 digit, 0 to 63, or -1. */
+static int digit_value(char c)
 {
 	if (c >= 'A' && c <= 'Z')
 		return c - 'A';
@@ -49,7 +49,7 @@ int base64_decode(struct view text, char **ret, size_t *ret_len, struct error *e
 	uint32_t group = 0;
 
 	for (size_t i = 0; i < text.len; i++) {
-		int value = value_of(text.ptr[i]);
+		int value = digit_value(text.ptr[i]);
 
 		if (text.ptr[i] == '\n' || text.ptr[i] == '\r')
 			continue;
@@ -67,7 +67,8 @@ int base64_decode(struct view text, char **ret, size_t *ret_len, struct error *e
 		}
 	}
 	if (digits % 4 == 1 || (digits + padding) % 4 != 0)
-		return error_set(err, ERR_SYNTAX, "base64 that ends too early");
+		return error_set(err, ERR_SYNTAX,
+		                 "base64 text is incomplete: its length is not a multiple of 4");
 	if (digits % 4 >= 2)
 		out[len++] = (char)(group >> (digits % 4 == 2 ? 4 : 10) & 0xff);
 	if (digits % 4 == 3)

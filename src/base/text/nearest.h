@@ -1,13 +1,14 @@
-/* nearest.h - "did you mean": the known name closest to a mistyped one. */
+/* nearest.h - finds the known name closest to a mistyped one, for "did you mean" in errors. */
 #pragma once
 #include <stddef.h>
 
 struct nearest {
-	const char *name; /* the best so far; NULL while none is close enough */
-	size_t distance;
+	const char *name; /* the closest so far; NULL if none is close enough */
+	size_t distance;  /* edits between it and the typed name */
 };
 
-/* Offer each known name in turn, starting from a zeroed struct; keeps the closest within
- * a third of the typed name's length (at least one edit), the first among equals. A name
- * that begins with what was typed counts as one edit away, from three characters on. */
+/* Compares one known name; call it for each of them with the same struct, zeroed at first. Keeps
+ * the first of the closest names that is at most a third of the typed name's length (at least one
+ * edit) away. A known name that begins with a typed text of three or more characters counts as
+ * one edit away. */
 void nearest_consider(struct nearest *best, const char *typed, const char *known);

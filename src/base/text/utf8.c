@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Lead bytes, and the range their first continuation byte must lie in. */
+#include "base/attr.h"
+
+/* Lead bytes, and the range of the byte that may follow them (Unicode, table 3-7). */
 static const struct lead {
 	unsigned char from, to, len, second_min, second_max;
 } leads[] = {
@@ -14,9 +16,9 @@ static const struct lead {
 	{ 0xf0, 0xf0, 4, 0x90, 0xbf }, { 0xf1, 0xf3, 4, 0x80, 0xbf }, { 0xf4, 0xf4, 4, 0x80, 0x8f },
 };
 
-static const struct lead *lead_of(unsigned char byte)
+static const struct lead *find_lead(unsigned char byte)
 {
-	for (size_t i = 0; i < sizeof leads / sizeof leads[0]; i++)
+	for (size_t i = 0; i < ARRAY_LEN(leads); i++)
 		if (byte >= leads[i].from && byte <= leads[i].to)
 			return &leads[i];
 	return NULL;
@@ -27,7 +29,7 @@ size_t utf8_char_len(struct view v)
 	const unsigned char *bytes = (const unsigned char *)v.ptr;
 	const struct lead *lead;
 
-	if (v.len == 0 || (lead = lead_of(bytes[0])) == NULL || lead->len > v.len)
+	if (v.len == 0 || (lead = find_lead(bytes[0])) == NULL || lead->len > v.len)
 		return 0;
 	if (lead->len > 1 && (bytes[1] < lead->second_min || bytes[1] > lead->second_max))
 		return 0;
@@ -37,7 +39,8 @@ size_t utf8_char_len(struct view v)
 	return lead->len;
 }
 
-/* How many bytes in front are ASCII, by eights: most text is. */
+/* The number of ASCII bytes at the front, in steps of eight: most text is ASCII, and this is
+ * fast. */
 static size_t ascii_run(struct view v)
 {
 	size_t run = 0;
@@ -65,8 +68,8 @@ bool utf8_is_valid(struct view v)
 	return true;
 }
 
-/* Steps back over at most three continuation bytes to the last lead byte; the cut is
- * behind that character if it is whole, before it if not. */
+/* Steps back over at most three continuation bytes to the last lead byte, and cuts before that
+ * character if it is incomplete. */
 size_t utf8_prefix(const char *text, size_t len, size_t max)
 {
 	size_t end = len < max ? len : max;
@@ -95,16 +98,18 @@ static uint32_t code_point(const char *text, size_t n)
 	return point;
 }
 
-/* What a terminal or a reader would obey instead of show: C0 and C1 controls, line and
- * paragraph separators, marks that reorder the text around them or are not seen. */
-static bool is_control(uint32_t point)
+/* Characters that a terminal or a viewer acts on instead of showing them: C0 and C1 controls,
+ * line and paragraph separators, bidirectional controls (which can make text look like another
+ * text), and the zero width no-break space. */
+static bool must_escape(uint32_t point)
 {
 	return point < 0x20 || (point >= 0x7f && point < 0xa0) ||
 	       (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) ||
 	       point == 0xfeff;
 }
 
-static size_t show_one(struct view v, char *out, size_t size, size_t *consumed)
+/* Escapes the first character of v. The longest result is \uNNNN. */
+static size_t escape_char(struct view v, char *out, size_t size, size_t *consumed)
 {
 	static const char named[] = "\n\t\r", letters[] = "ntr";
 	size_t n = utf8_char_len(v);
@@ -117,33 +122,33 @@ static size_t show_one(struct view v, char *out, size_t size, size_t *consumed)
 	point = code_point(v.ptr, n);
 	if (point != 0 && point < 0x20 && (name = strchr(named, (int)point)) != NULL)
 		return (size_t)snprintf(out, size, "\\%c", letters[name - named]);
-	if (is_control(point))
+	if (must_escape(point))
 		return (size_t)snprintf(out, size, point < 0x80 ? "\\x%02x" : "\\u%04x", point);
 	memcpy(out, v.ptr, n);
 	return n;
 }
 
-/* The whole text is tried first; `whole` is where it stood when "..." still fitted. */
+/* `cut` is the last length after which "..." still fits. */
 const char *utf8_escape(struct view v, char *out, size_t size)
 {
-	size_t used = 0, whole = 0;
+	size_t used = 0, cut = 0;
 
 	if (size < 8)
 		return "";
 	while (v.len != 0) {
 		char piece[8];
 		size_t consumed;
-		size_t n = show_one(v, piece, sizeof piece, &consumed);
+		size_t n = escape_char(v, piece, sizeof piece, &consumed);
 
 		if (n >= size - used) {
-			memcpy(out + whole, "...", 3);
-			used = whole + 3;
+			memcpy(out + cut, "...", 3);
+			used = cut + 3;
 			break;
 		}
 		memcpy(out + used, piece, n);
 		used += n;
 		if (used + sizeof "..." <= size)
-			whole = used;
+			cut = used;
 		v.ptr += consumed;
 		v.len -= consumed;
 	}

@@ -1,19 +1,19 @@
-/* utf8.h - strangers' text: is it UTF-8, where may it be cut, how is it shown safely. */
+/* utf8.h - checks, cuts and escapes text from clients, files and programs. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/view.h"
 
-/* Bytes of the well-formed character at the front of v, or 0 if there is none
- * (overlong forms, surrogates and anything past U+10FFFF are not well formed). */
+/* The length of the well-formed character at the front of v, or 0 if there is none. Overlong
+ * forms, surrogates and anything above U+10FFFF are not well formed. */
 size_t utf8_char_len(struct view v);
 bool utf8_is_valid(struct view v);
 
-/* The longest prefix of at most `max` bytes that does not end within a character. */
+/* The length of the longest prefix of at most `max` bytes that does not end inside a character. */
 size_t utf8_prefix(const char *text, size_t len, size_t max);
 
-/* Writes v into out as one printable line: controls, marks that reorder text and bytes
- * that are not UTF-8 become \n, \xNN or \uNNNN, and what does not fit ends in "...".
- * Returns out. */
+/* Writes v into out as one printable line: control characters, bidirectional and invisible marks,
+ * and bytes that are not UTF-8 become \n, \xNN or \uNNNN. A text that does not fit is cut and
+ * ends in "...". Returns out; sizes below 8 give "". */
 const char *utf8_escape(struct view v, char *out, size_t size);

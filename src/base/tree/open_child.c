@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 /* openat2(2) fails with EAGAIN when a rename or mount happens anywhere while it resolves "..". */
-enum { RACES_MAX = 64 };
+enum { ATTEMPTS_MAX = 64 };
 
 int open_resolved(int at, const char *name, int flags, mode_t mode, unsigned resolve)
 {
@@ -21,7 +21,7 @@ int open_resolved(int at, const char *name, int flags, mode_t mode, unsigned res
 	/* Unlike open(2), openat2(2) fails with EINVAL on flags that have no effect with O_PATH. */
 	if ((flags & O_PATH) == 0)
 		how.flags |= O_NOCTTY | O_NONBLOCK;
-	for (int i = 0; i < RACES_MAX; i++) {
+	for (int i = 0; i < ATTEMPTS_MAX; i++) {
 		fd = syscall(SYS_openat2, at, name, &how, sizeof how);
 		if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
 			break;

@@ -1,6 +1,7 @@
-/* open_child.h - walking a tree somebody else may be changing: one step down, one step up.
+/* open_child.h - one step down or up in a directory tree that other processes may be changing.
  *
- * No link is followed and no mount crossed, whatever is put in the way meanwhile. */
+ * Both functions are openat2(2) calls that follow no symbolic link and cross no mount point, so a
+ * sandboxed program that swaps a directory for a link cannot lead the caller out of the tree. */
 #pragma once
 #include <sys/types.h>
 
@@ -9,9 +10,10 @@
  * Returns the descriptor, or -1 and errno. */
 int open_resolved(int at, const char *name, int flags, mode_t mode, unsigned resolve);
 
-/* openat2(2) of what is in `at` under this name; O_CLOEXEC, O_NOFOLLOW and O_NONBLOCK go
- * without saying. Returns the descriptor, or -1 and errno: ELOOP or ENOTDIR for a
- * link, EXDEV for a mount. */
+/* Opens the entry `name` of the directory `at`, with O_CLOEXEC, O_NOFOLLOW, O_NOCTTY and
+ * O_NONBLOCK added to the flags. Returns the descriptor, or -1 and errno: ELOOP or ENOTDIR for a
+ * symbolic link, EXDEV for a mount point. */
 int open_child(int at, const char *name, int flags);
-/* The directory `at` is in. Only the caller can know whether it is the one it came from. */
+/* Opens the parent directory of `at`. The directory may have been moved: the caller must check
+ * that the parent is the one it expects. */
 int open_parent(int at);

@@ -18,188 +18,193 @@
 #include "base/tree/open_child.h"
 
 enum {
-	STREAMS_MAX = 32,  /* levels with a descriptor: the deepest ones */
-	AGAIN_MAX = 1000,  /* directories that were empty and then were not */
-	FIRST_DEPTH = 256, /* levels remembered before the first growth */
-	SHOW_SIZE = 256,   /* of a name in an error */
+	STREAMS_MAX = 32,   /* levels with an open descriptor: the deepest ones */
+	RETRIES_MAX = 1000, /* directories that got new entries between reading and rmdir() */
+	FIRST_DEPTH = 256,  /* levels in the first allocation of `marks` */
+	SHOW_SIZE = 256,    /* bytes of a name in an error */
 };
 
 struct level {
 	DIR *dir;                /* NULL: closed to save descriptors */
-	char name[NAME_MAX + 1]; /* of the directory in it that we went down to */
-	bool partly;             /* not read from its start: what is before that may not be gone */
+	char name[NAME_MAX + 1]; /* of the child directory on the way down */
+	bool is_partial; /* reading did not start at the beginning: entries may be left there */
 };
 
-/* What is kept of every level: all are on one mount. */
-struct mark {
+/* What is remembered of every level. The inode number identifies a directory, because the walk
+ * never leaves the file system. */
+struct level_mark {
 	ino_t inode;
-	long below; /* where in it the directory stands that we went down to */
+	long position; /* telldir() of the child directory on the way down */
 };
 
-struct removing {
+struct walk {
 	struct view path;
 	struct level levels[STREAMS_MAX]; /* level i is at i % STREAMS_MAX */
-	struct mark *marks;
-	size_t depth, room; /* levels there are, marks there is room for */
-	uint64_t count;
-	int again;
+	struct level_mark *marks;
+	size_t depth;      /* levels between the top and the current directory */
+	size_t marks_size; /* entries allocated in `marks` */
+	uint64_t count;    /* entries removed */
+	int retries;
 };
 
-static void removing_done(struct removing *removing)
+static void walk_done(struct walk *walk)
 {
 	for (size_t i = 0; i < STREAMS_MAX; i++)
-		if (removing->levels[i].dir != NULL)
-			(void)closedir(removing->levels[i].dir);
-	free(removing->marks);
+		if (walk->levels[i].dir != NULL)
+			(void)closedir(walk->levels[i].dir);
+	free(walk->marks);
 }
 
-static struct level *level_at(struct removing *removing, size_t i)
+static struct level *level_at(struct walk *walk, size_t i)
 {
-	return &removing->levels[i % STREAMS_MAX];
+	return &walk->levels[i % STREAMS_MAX];
 }
 
-static int fail(const struct removing *removing, const char *name, struct error *err)
+static int set_entry_error(const struct walk *walk, const char *name, struct error *err)
 {
 	int saved = errno;
 	char shown[SHOW_SIZE], shown_name[SHOW_SIZE];
 
-	(void)utf8_escape(removing->path, shown, sizeof shown);
+	(void)utf8_escape(walk->path, shown, sizeof shown);
 	(void)utf8_escape(view_of(name), shown_name, sizeof shown_name);
 	if (saved == EXDEV || saved == EBUSY)
 		return error_set(err, ERR_INVALID,
 		                 "%s: '%s' is a mount point, which cannot be removed", shown,
 		                 shown_name);
 	errno = saved;
-	if (removing->depth == 0)
+	if (walk->depth == 0)
 		return error_sys(err, "%s", shown);
 	return error_sys(err, "%s: '%s' in it", shown, shown_name);
 }
 
-/* Lets the user into a directory of their own. Not by its name: that could be a link by now. */
-static int unlock(int at, const char *name)
+/* Adds mode 0700 to a directory of the caller's user. chmod() by name could be led through a
+ * symbolic link that replaced the directory; /proc/self/fd names the directory that was checked. */
+static int make_accessible(int at, const char *name)
 {
 	AUTO_FD int fd = open_child(at, name, O_PATH | O_DIRECTORY);
-	char by_number[32];
+	char fd_path[32];
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -1;
-	(void)snprintf(by_number, sizeof by_number, "/proc/self/fd/%d", fd);
-	if (st.st_uid == geteuid() && chmod(by_number, (st.st_mode & 07777) | 0700) == 0)
+	(void)snprintf(fd_path, sizeof fd_path, "/proc/self/fd/%d", fd);
+	if (st.st_uid == geteuid() && chmod(fd_path, (st.st_mode & 07777) | 0700) == 0)
 		return 0;
 	errno = EACCES;
 	return -1;
 }
 
-static int open_in(int at, const char *name)
+static int open_directory(int at, const char *name)
 {
 	int fd = open_child(at, name, O_RDONLY | O_DIRECTORY);
 
-	if (fd < 0 && errno == EACCES && unlock(at, name) == 0)
+	if (fd < 0 && errno == EACCES && make_accessible(at, name) == 0)
 		fd = open_child(at, name, O_RDONLY | O_DIRECTORY);
 	return fd;
 }
 
-static int remember(struct removing *removing, ino_t inode, struct error *err)
+static int push_mark(struct walk *walk, ino_t inode, struct error *err)
 {
 	char shown[SHOW_SIZE];
 
-	if (removing->depth == REMOVE_DEPTH_MAX)
+	if (walk->depth == REMOVE_DEPTH_MAX)
 		return error_set(err, ERR_LIMIT, "%s: is more than %d directories deep",
-		                 utf8_escape(removing->path, shown, sizeof shown),
-		                 REMOVE_DEPTH_MAX);
-	if (removing->depth == removing->room) {
-		removing->room = removing->room == 0 ? FIRST_DEPTH : removing->room * 2;
-		removing->marks = mem_resize(removing->marks,
-		                             removing->room * sizeof *removing->marks);
+		                 utf8_escape(walk->path, shown, sizeof shown), REMOVE_DEPTH_MAX);
+	if (walk->depth == walk->marks_size) {
+		walk->marks_size = walk->marks_size == 0 ? FIRST_DEPTH : walk->marks_size * 2;
+		walk->marks = mem_resize(walk->marks, walk->marks_size * sizeof *walk->marks);
 	}
-	removing->marks[removing->depth++] = (struct mark){ .inode = inode };
+	walk->marks[walk->depth++] = (struct level_mark){ .inode = inode };
 	return 0;
 }
 
-/* Takes the descriptor. */
+/* Takes over the descriptor. */
 static int open_stream(struct level *level, int fd)
 {
 	level->dir = fdopendir(fd);
-	level->partly = false;
+	level->is_partial = false;
 	if (level->dir != NULL)
 		return 0;
 	(void)close(fd);
 	return -1;
 }
 
-/* 1: we are in it now; 0: it is gone. */
-static int go_down(struct removing *removing, int at, const char *name, struct error *err)
+/* Enters a directory. Returns 1 on success, 0 if it does not exist any more. */
+static int enter_child(struct walk *walk, int at, const char *name, struct error *err)
 {
-	AUTO_FD int fd = open_in(at, name);
-	struct level *level = level_at(removing, removing->depth);
+	AUTO_FD int fd = open_directory(at, name);
+	struct level *level = level_at(walk, walk->depth);
 	struct stat st;
 
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return fail(removing, name, err);
+		return set_entry_error(walk, name, err);
 	if (st.st_uid == geteuid() && (st.st_mode & 0700) != 0700)
 		(void)fchmod(fd, (st.st_mode & 07777) | 0700);
-	if (removing->depth != 0)
-		(void)snprintf(level_at(removing, removing->depth - 1)->name, sizeof level->name,
-		               "%s", name);
+	if (walk->depth != 0)
+		(void)snprintf(level_at(walk, walk->depth - 1)->name, sizeof level->name, "%s",
+		               name);
 	if (level->dir != NULL)
 		(void)closedir(level->dir);
 	level->dir = NULL;
-	if (remember(removing, st.st_ino, err) < 0)
+	if (push_mark(walk, st.st_ino, err) < 0)
 		return -1;
-	return open_stream(level, TAKE_FD(fd)) < 0 ? fail(removing, name, err) : 1;
+	return open_stream(level, TAKE_FD(fd)) < 0 ? set_entry_error(walk, name, err) : 1;
 }
 
-/* The level above was closed: finds it by "..", if that is still the one we came from. */
-static int reopen(struct removing *removing, int below, struct error *err)
+/* Opens the closed level above again through "..". If a sandboxed program has moved the current
+ * directory, ".." may lead out of the tree; the inode shows that. */
+static int reopen_parent(struct walk *walk, int below, struct error *err)
 {
-	size_t above = removing->depth - 2;
-	struct level *level = level_at(removing, above);
+	size_t above = walk->depth - 2;
+	struct level *level = level_at(walk, above);
 	AUTO_FD int fd = open_parent(below);
 	char shown[SHOW_SIZE];
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return fail(removing, "..", err);
-	if (st.st_ino != removing->marks[above].inode)
+		return set_entry_error(walk, "..", err);
+	if (st.st_ino != walk->marks[above].inode)
 		return error_set(err, ERR_SYSTEM, "%s: was moved while it was being removed",
-		                 utf8_escape(removing->path, shown, sizeof shown));
+		                 utf8_escape(walk->path, shown, sizeof shown));
 	if (open_stream(level, TAKE_FD(fd)) < 0)
-		return fail(removing, "..", err);
-	/* From the start it would be slow: a directory stays as long as it ever was. */
-	seekdir(level->dir, removing->marks[above].below);
-	level->partly = true;
+		return set_entry_error(walk, "..", err);
+	/* Continue at the remembered position: reading a large directory from its start once per
+	 * child would take quadratic time, because file systems do not shrink directories. */
+	seekdir(level->dir, walk->marks[above].position);
+	level->is_partial = true;
 	return 0;
 }
 
-/* This level is empty: back to the one above, and away with it. */
-static int go_up(struct removing *removing, struct error *err)
+/* Leaves an empty directory and removes it. */
+static int leave_child(struct walk *walk, struct error *err)
 {
-	struct level *level = level_at(removing, removing->depth - 1);
-	struct level *above = level_at(removing, removing->depth - 2);
+	struct level *level = level_at(walk, walk->depth - 1);
+	struct level *above = level_at(walk, walk->depth - 2);
 	bool reopened = above->dir == NULL;
 
-	if (reopened && reopen(removing, dirfd(level->dir), err) < 0)
+	if (reopened && reopen_parent(walk, dirfd(level->dir), err) < 0)
 		return -1;
 	(void)closedir(level->dir);
 	level->dir = NULL;
-	removing->depth--;
-	if (reopened) /* it is read from where this one stands, which comes up again, empty */
+	walk->depth--;
+	/* readdir() continues in a reopened level at the child that is empty now, and removes
+	 * it. */
+	if (reopened)
 		return 0;
 	if (unlinkat(dirfd(above->dir), above->name, AT_REMOVEDIR) == 0)
-		removing->count++;
-	else if (errno == ENOTEMPTY && removing->again++ < AGAIN_MAX)
+		walk->count++;
+	else if (errno == ENOTEMPTY && walk->retries++ < RETRIES_MAX)
 		rewinddir(above->dir);
 	else if (errno != ENOENT)
-		return fail(removing, above->name, err);
+		return set_entry_error(walk, above->name, err);
 	return 0;
 }
 
-/* 1: it is a directory, and we are in it now; 0: it is gone. */
-static int remove_entry(struct removing *removing, int at, const struct dirent *entry,
-                        struct error *err)
+/* Removes an entry, or enters it if it is a directory with entries. Returns 1 if it was entered,
+ * 0 if it is gone. */
+static int remove_entry(struct walk *walk, int at, const struct dirent *entry, struct error *err)
 {
 	bool gone = false;
 
@@ -208,64 +213,65 @@ static int remove_entry(struct removing *removing, int at, const struct dirent *
 		if (!gone && errno == ENOENT)
 			return 0;
 		if (!gone && errno != EISDIR)
-			return fail(removing, entry->d_name, err);
+			return set_entry_error(walk, entry->d_name, err);
 	}
 	if (!gone && unlinkat(at, entry->d_name, AT_REMOVEDIR) < 0) {
 		if (errno == ENOENT)
 			return 0;
 		if (errno != ENOTEMPTY && errno != EEXIST)
-			return fail(removing, entry->d_name, err);
-		return go_down(removing, at, entry->d_name, err);
+			return set_entry_error(walk, entry->d_name, err);
+		return enter_child(walk, at, entry->d_name, err);
 	}
-	removing->count++;
+	walk->count++;
 	return 0;
 }
 
-/* 1: we are one level deeper; 0: this one is empty. */
-static int clear_level(struct removing *removing, struct error *err)
+/* Removes entries of the current level. Returns 1 if the walk is one level deeper now, 0 if the
+ * level is empty. */
+static int clear_level(struct walk *walk, struct error *err)
 {
-	struct level *level = level_at(removing, removing->depth - 1);
+	struct level *level = level_at(walk, walk->depth - 1);
 	DIR *dir = level->dir;
 
 	assert(dir != NULL); /* the deepest level is always open */
 	for (;;) {
 		const struct dirent *entry;
-		int deeper;
+		int entered;
 
-		removing->marks[removing->depth - 1].below = telldir(dir);
+		walk->marks[walk->depth - 1].position = telldir(dir);
 		errno = 0;
 		entry = readdir(dir);
 		if (entry == NULL && errno != 0)
-			return fail(removing, ".", err);
-		if (entry == NULL && !level->partly)
+			return set_entry_error(walk, ".", err);
+		if (entry == NULL && !level->is_partial)
 			return 0;
 		if (entry == NULL) {
-			level->partly = false;
+			level->is_partial = false;
 			rewinddir(dir);
 			continue;
 		}
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		deeper = remove_entry(removing, dirfd(dir), entry, err);
-		if (deeper != 0)
-			return deeper;
+		entered = remove_entry(walk, dirfd(dir), entry, err);
+		if (entered != 0)
+			return entered;
 	}
 }
 
-/* Everything in it. */
-static int clear_all(struct removing *removing, int parent, const char *name, struct error *err)
+/* Removes everything in the directory, but not the directory itself. */
+static int clear_tree(struct walk *walk, int parent, const char *name, struct error *err)
 {
-	int deeper = go_down(removing, parent, name, err);
+	int deeper = enter_child(walk, parent, name, err);
 
 	if (deeper <= 0)
 		return deeper;
 	for (;;) {
-		deeper = clear_level(removing, err);
+		deeper = clear_level(walk, err);
 		if (deeper < 0)
 			return -1;
-		if (deeper == 0 && removing->depth == 1)
+		if (deeper == 0 && walk->depth == 1)
 			return 0;
-		if (deeper == 0 && go_up(removing, err) < 0)
+		if (deeper == 0 && leave_child(walk, err) < 0)
 			return -1;
 	}
 }
@@ -276,18 +282,18 @@ int remove_tree(int parent, const char *name, struct view path, uint64_t *ret_co
 	uint64_t count = 0;
 
 	for (int i = 0;; i++) {
-		struct removing removing = { .path = path };
-		int failed = clear_all(&removing, parent, name, err);
+		struct walk walk = { .path = path };
+		int failed = clear_tree(&walk, parent, name, err);
 
-		removing_done(&removing);
-		count += removing.count;
+		walk_done(&walk);
+		count += walk.count;
 		if (failed < 0)
 			return -1;
 		if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
 			break;
-		removing.depth = 0;
-		if (errno != ENOTEMPTY || i == AGAIN_MAX)
-			return fail(&removing, name, err);
+		walk.depth = 0;
+		if (errno != ENOTEMPTY || i == RETRIES_MAX)
+			return set_entry_error(&walk, name, err);
 	}
 	*ret_count = count + 1;
 	return 0;

@@ -1,9 +1,10 @@
-/* remove_tree.h - a directory and everything in it, however deep or wide it is.
+/* remove_tree.h - removes a directory tree of any depth and width.
  *
- * Goes down and up by descriptors, never by paths, and follows no link, so whatever is renamed
- * meanwhile, nothing outside is removed. A few descriptors stay open; of levels
- * further up only inode and position are remembered, to know them again on the way back. Mounts
- * are left alone. Directories of the user's own are made accessible first. */
+ * The tree may belong to a sandboxed program that renames directories while they are removed. The
+ * walk uses descriptors, never paths, and follows no symbolic link, so nothing outside the tree
+ * is removed. It keeps at most 32 descriptors open. Of levels further up it remembers only the
+ * inode and the position in the directory, and checks the inode on the way back. Mount points are
+ * an error and are left alone. Directories that belong to the caller's user get mode 0700 first. */
 #pragma once
 #include <stdint.h>
 
@@ -12,9 +13,9 @@
 
 struct error;
 
-enum { REMOVE_DEPTH_MAX = 1024 * 1024 }; /* sixteen bytes of memory each */
+enum { REMOVE_DEPTH_MAX = 1024 * 1024 }; /* levels; each takes 16 bytes of memory */
 
-/* The directory `name` in `parent`; path: how errors are to call it. Says how many entries are
- * gone, itself included. */
+/* Removes the directory `name` in the directory `parent`. Errors name it as `path`. *ret_count is
+ * the number of removed entries, the directory itself included. */
 MUST_CHECK int remove_tree(int parent, const char *name, struct view path, uint64_t *ret_count,
                            struct error *err);

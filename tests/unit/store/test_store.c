@@ -22,7 +22,7 @@ static const char *db_path(void)
 	return path;
 }
 
-static struct store *open_it(void)
+static struct store *open_store(void)
 {
 	struct store *store = NULL;
 	struct error err;
@@ -31,8 +31,8 @@ static struct store *open_it(void)
 	return store;
 }
 
-/* With SQLite itself, as somebody else would. */
-static void alter(const char *path, const char *sql)
+/* Changes a database without the store, as another program would. */
+static void run_sqlite(const char *path, const char *sql)
 {
 	sqlite3 *db = NULL;
 
@@ -48,7 +48,7 @@ static bool take_int(void *ctx, struct store_row *row)
 	return false;
 }
 
-static int64_t number(struct store *store, const char *sql)
+static int64_t query_int(struct store *store, const char *sql)
 {
 	int64_t value = -1;
 	struct error err;
@@ -57,7 +57,7 @@ static int64_t number(struct store *store, const char *sql)
 	return value;
 }
 
-static void is_made_for_its_owner_alone_with_what_we_want_of_it(void **state)
+static void new_database_has_mode_0600_and_our_settings(void **state)
 {
 	AUTO(store) struct store *store = NULL;
 	struct stat st;
@@ -65,7 +65,7 @@ static void is_made_for_its_owner_alone_with_what_we_want_of_it(void **state)
 
 	(void)state;
 	(void)umask(0);
-	store = open_it();
+	store = open_store();
 	CHECK_OK(store_exec(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err);
 	for (size_t i = 0; i < 3; i++) {
 		static const char *const files[] = { "db", "db-wal", "db-shm" };
@@ -73,50 +73,50 @@ static void is_made_for_its_owner_alone_with_what_we_want_of_it(void **state)
 		assert_int_equal(stat(files[i], &st), 0);
 		assert_int_equal(st.st_mode & 0777, 0600);
 	}
-	assert_int_equal(number(store, "PRAGMA foreign_keys"), 1);
-	assert_int_equal(number(store, "PRAGMA trusted_schema"), 0);
-	assert_int_equal(number(store, "PRAGMA synchronous"), 1);
-	assert_int_equal(number(store, "PRAGMA busy_timeout"), 2000);
-	assert_int_equal(number(store, "PRAGMA user_version"), 2);
-	assert_int_equal(number(store, "PRAGMA application_id"), 0x626a6172);
+	assert_int_equal(query_int(store, "PRAGMA foreign_keys"), 1);
+	assert_int_equal(query_int(store, "PRAGMA trusted_schema"), 0);
+	assert_int_equal(query_int(store, "PRAGMA synchronous"), 1);
+	assert_int_equal(query_int(store, "PRAGMA busy_timeout"), 2000);
+	assert_int_equal(query_int(store, "PRAGMA user_version"), 2);
+	assert_int_equal(query_int(store, "PRAGMA application_id"), 0x626a6172);
 }
 
-static void a_file_that_others_may_read_is_shut(void **state)
+static void mode_of_a_readable_database_becomes_0600(void **state)
 {
 	struct stat st;
 
 	(void)state;
-	store_close(open_it());
+	store_close(open_store());
 	assert_int_equal(chmod(db_path(), 0664), 0);
-	store_close(open_it());
+	store_close(open_store());
 	assert_int_equal(stat(db_path(), &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 }
 
-struct seen {
-	int rows, stop_after;
+struct rows {
+	int count, stop_after;
 	char text[200];
 };
 
-static bool see(void *ctx, struct store_row *row)
+static bool append_row(void *ctx, struct store_row *row)
 {
-	struct seen *seen = ctx;
+	struct rows *rows = ctx;
 	struct view bytes = store_row_bytes(row, 2);
-	size_t len = strlen(seen->text);
+	size_t len = strlen(rows->text);
 
-	(void)snprintf(seen->text + len, sizeof seen->text - len, "%s,%lld,%zu:%02x;",
+	(void)snprintf(rows->text + len, sizeof rows->text - len, "%s,%lld,%zu:%02x;",
 	               store_row_text(row, 0), (long long)store_row_int(row, 1), bytes.len,
 	               bytes.len != 0 ? (unsigned char)bytes.ptr[bytes.len - 1] : 0);
-	return ++seen->rows != seen->stop_after;
+	return ++rows->count != rows->stop_after;
 }
 
-static void what_goes_in_comes_out(void **state)
+static void values_of_every_type_are_read_back(void **state)
 {
 	static const char insert[] = "INSERT INTO things (name, number, bytes) VALUES (?, ?, ?)";
 	static const char select[] = "SELECT name, number, bytes FROM things WHERE number >= ?"
 	                             " ORDER BY number";
-	AUTO(store) struct store *store = open_it();
-	struct seen all = { 0 }, one = { .stop_after = 1 };
+	AUTO(store) struct store *store = open_store();
+	struct rows all = { 0 }, one = { .stop_after = 1 };
 	struct error err;
 
 	(void)state;
@@ -126,49 +126,52 @@ static void what_goes_in_comes_out(void **state)
 	assert_int_equal(store_changes(store), 1);
 	CHECK_OK(store_exec(store, insert, &err, "sib", NULL, (int64_t)5, (struct view){ 0 }), err);
 	CHECK_OK(store_exec(store, insert, &err, "sib", "", (int64_t)INT64_MAX, VIEW("")), err);
-	CHECK_OK(store_query(store, see, &all, select, &err, "i", (int64_t)INT64_MIN), err);
+	CHECK_OK(store_query(store, append_row, &all, select, &err, "i", (int64_t)INT64_MIN), err);
 	assert_string_equal(all.text, "a';--,-9223372036854775808,3:ff;,5,0:00;"
 	                              ",9223372036854775807,0:00;");
-	CHECK_OK(store_query(store, see, &one, select, &err, "i", (int64_t)5), err);
+	CHECK_OK(store_query(store, append_row, &one, select, &err, "i", (int64_t)5), err);
 	assert_string_equal(one.text, ",5,0:00;");
-	assert_int_equal(number(store, "SELECT 1 FROM things WHERE name = 'b'"), -1);
+	assert_int_equal(query_int(store, "SELECT 1 FROM things WHERE name = 'b'"), -1);
 	CHECK_OK(store_exec(store, "UPDATE things SET more = 8", &err, ""), err);
 	assert_int_equal(store_changes(store), 3);
 }
 
-static void constraints_are_the_callers_fault(void **state)
+static void violated_constraint_is_an_invalid_request(void **state)
 {
-	AUTO(store) struct store *store = open_it();
+	AUTO(store) struct store *store = open_store();
 	struct error err;
 
 	(void)state;
 	CHECK_OK(store_exec(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err);
-	CHECK_ERROR(store_exec(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err,
-	            ERR_INVALID, "the database refuses it: UNIQUE constraint failed: things.name");
+	CHECK_ERROR(
+	        store_exec(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err,
+	        ERR_INVALID,
+	        "a constraint of the database is violated: UNIQUE constraint failed: things.name");
 	CHECK_ERROR(store_exec(store, "INSERT INTO others VALUES ('b')", &err, ""), err,
-	            ERR_INVALID, "the database refuses it: FOREIGN KEY constraint failed");
+	            ERR_INVALID,
+	            "a constraint of the database is violated: FOREIGN KEY constraint failed");
 	CHECK_OK(store_exec(store, "INSERT INTO others VALUES ('a')", &err, ""), err);
 }
 
-static void a_value_has_a_maximum(void **state)
+static void value_above_the_maximum_is_rejected(void **state)
 {
 	static const char insert[] = "INSERT INTO things (bytes) VALUES (?)";
-	AUTO(store) struct store *store = open_it();
+	AUTO(store) struct store *store = open_store();
 	AUTO_FREE char *large = calloc(1, (16 << 20) + 1);
 	struct error err;
 
 	(void)state;
 	assert_non_null(large);
 	CHECK_ERROR(store_exec(store, insert, &err, "b", (struct view){ large, (16 << 20) + 1 }),
-	            err, ERR_LIMIT, "a value of more than 16777216 bytes for the database");
+	            err, ERR_LIMIT, "a value for the database is larger than 16777216 bytes");
 	CHECK_OK(store_exec(store, insert, &err, "b", (struct view){ large, 1 << 20 }), err);
 }
 
-/* More of them than are kept, each used again when it has been forgotten; a buffer that says
- * something else next time is another statement. */
-static void statements_are_kept_by_their_text(void **state)
+/* More statements than the cache holds, so that each is evicted and prepared again. They share one
+ * buffer: the cache must not take a buffer with a new text for the old statement. */
+static void statement_cache_compares_texts(void **state)
 {
-	AUTO(store) struct store *store = open_it();
+	AUTO(store) struct store *store = open_store();
 
 	(void)state;
 	for (int round = 0; round < 3; round++)
@@ -176,34 +179,34 @@ static void statements_are_kept_by_their_text(void **state)
 			char sql[40];
 
 			(void)snprintf(sql, sizeof sql, "SELECT %d", i);
-			assert_int_equal(number(store, sql), i);
-			assert_int_equal(number(store, sql), i);
+			assert_int_equal(query_int(store, sql), i);
+			assert_int_equal(query_int(store, sql), i);
 		}
 }
 
-static void a_transaction_is_done_whole_or_not_at_all(void **state)
+static void transaction_is_committed_or_rolled_back_as_a_whole(void **state)
 {
-	AUTO(store) struct store *store = open_it();
-	AUTO(store) struct store *other = open_it();
+	AUTO(store) struct store *store = open_store();
+	AUTO(store) struct store *other = open_store();
 	struct error err;
 
 	(void)state;
 	CHECK_OK(store_begin(store, &err), err);
 	CHECK_OK(store_exec(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err);
-	assert_int_equal(number(store, "SELECT count(*) FROM things"), 1);
-	assert_int_equal(number(other, "SELECT count(*) FROM things"), 0);
+	assert_int_equal(query_int(store, "SELECT count(*) FROM things"), 1);
+	assert_int_equal(query_int(other, "SELECT count(*) FROM things"), 0);
 	store_rollback(store);
-	assert_int_equal(number(store, "SELECT count(*) FROM things"), 0);
+	assert_int_equal(query_int(store, "SELECT count(*) FROM things"), 0);
 	CHECK_OK(store_begin(store, &err), err);
 	CHECK_OK(store_exec(store, "INSERT INTO things (name) VALUES ('b')", &err, ""), err);
 	CHECK_OK(store_commit(store, &err), err);
-	assert_int_equal(number(other, "SELECT count(*) FROM things"), 1);
+	assert_int_equal(query_int(other, "SELECT count(*) FROM things"), 1);
 }
 
-/* A conflict that rolls back ends the transaction; what follows is not done alone. */
-static void nothing_is_done_in_a_transaction_that_has_failed(void **state)
+/* INSERT OR ROLLBACK ends the transaction. The statements that follow must not be committed alone. */
+static void failed_transaction_accepts_no_statement(void **state)
 {
-	AUTO(store) struct store *store = open_it();
+	AUTO(store) struct store *store = open_store();
 	struct error err;
 	char want[200];
 
@@ -217,23 +220,24 @@ static void nothing_is_done_in_a_transaction_that_has_failed(void **state)
 	CHECK_ERROR(store_exec(store, "INSERT INTO things (name) VALUES ('b')", &err, ""), err,
 	            ERR_SYSTEM, want);
 	CHECK_ERROR(store_commit(store, &err), err, ERR_SYSTEM, want);
-	assert_int_equal(number(store, "SELECT count(*) FROM things"), 1);
+	assert_int_equal(query_int(store, "SELECT count(*) FROM things"), 1);
 	CHECK_OK(store_begin(store, &err), err);
 	CHECK_OK(store_commit(store, &err), err);
 }
 
-static void who_finds_it_in_use_waits_and_says_so(void **state)
+static void locked_database_is_reported_after_the_wait(void **state)
 {
-	AUTO(store) struct store *store = open_it();
-	AUTO(store) struct store *other = open_it();
+	AUTO(store) struct store *store = open_store();
+	AUTO(store) struct store *other = open_store();
 	struct error err;
 	char want[200];
 
 	(void)state;
-	(void)snprintf(want, sizeof want,
-	               "the database is in use: another process has kept it for 2 seconds; try "
-	               "again: %s",
-	               db_path());
+	(void)snprintf(
+	        want, sizeof want,
+	        "the database is in use: another process has held its lock for 2 seconds; try "
+	        "again: %s",
+	        db_path());
 	CHECK_OK(store_begin(store, &err), err);
 	CHECK_ERROR(store_begin(other, &err), err, ERR_SYSTEM, want);
 	CHECK_OK(store_commit(store, &err), err);
@@ -241,7 +245,7 @@ static void who_finds_it_in_use_waits_and_says_so(void **state)
 	store_rollback(other);
 }
 
-static void an_older_one_is_brought_up_to_date(void **state)
+static void older_schema_is_migrated(void **state)
 {
 	struct store *old = NULL;
 	AUTO(store) struct store *store = NULL;
@@ -250,14 +254,14 @@ static void an_older_one_is_brought_up_to_date(void **state)
 	(void)state;
 	CHECK_OK(store_open(db_path(), first_only, &old, &err), err);
 	CHECK_OK(store_exec(old, "INSERT INTO things (name) VALUES ('kept')", &err, ""), err);
-	assert_int_equal(number(old, "PRAGMA user_version"), 1);
+	assert_int_equal(query_int(old, "PRAGMA user_version"), 1);
 	store_close(old);
-	store = open_it();
-	assert_int_equal(number(store, "SELECT more FROM things WHERE name = 'kept'"), 7);
-	assert_int_equal(number(store, "PRAGMA user_version"), 2);
+	store = open_store();
+	assert_int_equal(query_int(store, "SELECT more FROM things WHERE name = 'kept'"), 7);
+	assert_int_equal(query_int(store, "PRAGMA user_version"), 2);
 }
 
-static void a_migration_that_fails_leaves_the_version_before(void **state)
+static void failed_migration_leaves_the_previous_version(void **state)
 {
 	static const char *const broken[] = {
 		FIRST,
@@ -271,20 +275,22 @@ static void a_migration_that_fails_leaves_the_version_before(void **state)
 	(void)state;
 	assert_int_equal(store_open(db_path(), broken, &store, &err), -1);
 	assert_null(store);
-	assert_int_equal(strncmp(err.msg, "to version 2: database: table half already exists", 49),
-	                 0);
+	assert_int_equal(
+	        strncmp(err.msg, "migration to version 2: database: table half already exists", 59),
+	        0);
 	CHECK_OK(store_open(db_path(), first_only, &old, &err), err);
-	assert_int_equal(number(old, "SELECT count(*) FROM sqlite_schema WHERE name = 'half'"), 0);
+	assert_int_equal(query_int(old, "SELECT count(*) FROM sqlite_schema WHERE name = 'half'"),
+	                 0);
 }
 
 #define FOREIGN                                                                                    \
-	"this is a database of another program; belljar leaves it alone: choose another state "    \
-	"directory: "
+	"this is the database of another program, which belljar does not change: "                 \
+	"choose another state directory: "
 #define NEWER(version)                                                                             \
 	"the database has version " version " and this belljar knows 2: use the newer belljar "    \
 	"that wrote it: "
 
-static void a_newer_one_and_another_programs_are_left_alone(void **state)
+static void newer_and_foreign_databases_are_not_changed(void **state)
 {
 	static const struct {
 		const char *sql, *why;
@@ -295,10 +301,7 @@ static void a_newer_one_and_another_programs_are_left_alone(void **state)
 		{ "PRAGMA user_version = 1; CREATE TABLE a (b)", FOREIGN, ERR_INVALID },
 		{ "PRAGMA application_id = 0x626a6172; PRAGMA user_version = 3", NEWER("3"),
 		  ERR_UNSUPPORTED },
-		{ "PRAGMA application_id = 0x626a6172; PRAGMA user_version = -1",
-		  "the database has version -1 and this belljar knows 2: use the newer belljar "
-		  "that "
-		  "wrote it: ",
+		{ "PRAGMA application_id = 0x626a6172; PRAGMA user_version = -1", NEWER("-1"),
 		  ERR_UNSUPPORTED },
 	};
 
@@ -310,7 +313,7 @@ static void a_newer_one_and_another_programs_are_left_alone(void **state)
 
 		(void)snprintf(path, sizeof path, "%s/db%zu", place_path, i);
 		(void)snprintf(want, sizeof want, "%s%s", cases[i].why, path);
-		alter(path, cases[i].sql);
+		run_sqlite(path, cases[i].sql);
 		memcpy(before, place_read(path), sizeof before);
 		CHECK_ERROR(store_open(path, migrations, &store, &err), err, cases[i].kind, want);
 		assert_memory_equal(before, place_read(path), sizeof before);
@@ -342,11 +345,12 @@ static void overwrite(const char *path, long at, size_t len)
 	assert_int_equal(fclose(file), 0);
 }
 
-#define ADVICE                                                                                     \
-	"put a copy of db/ back, whole; or move db/ and sandboxes/ of the state directory away, "  \
-	"both, and start again: what sandboxes there were stays in what was moved"
-/* Wherever it is damaged: never a crash. */
-static void a_damaged_file_is_an_error_that_says_what_to_do(void **state)
+#define ADVICE                                                                                       \
+	"restore db/ of the state directory from a copy, or move both db/ and sandboxes/ elsewhere " \
+	"and start again (the files of the sandboxes stay in what you moved)"
+
+/* Damage in the header, in the schema and in data pages. */
+static void damaged_database_is_reported_with_advice(void **state)
 {
 	static const struct {
 		long at;
@@ -355,7 +359,7 @@ static void a_damaged_file_is_an_error_that_says_what_to_do(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct store *store = open_it();
+		struct store *store = open_store();
 		struct error err = { .msg = "" };
 		int64_t sum = 0;
 
@@ -378,7 +382,7 @@ static void a_damaged_file_is_an_error_that_says_what_to_do(void **state)
 	}
 }
 
-static void text_is_not_a_database_and_an_empty_file_is_a_new_one(void **state)
+static void text_file_is_rejected_and_empty_file_is_initialized(void **state)
 {
 	struct store *store = NULL;
 	struct error err;
@@ -386,7 +390,7 @@ static void text_is_not_a_database_and_an_empty_file_is_a_new_one(void **state)
 
 	(void)state;
 	place_write("db", "");
-	store_close(open_it());
+	store_close(open_store());
 	assert_int_equal(unlink("db"), 0);
 	place_write("db", "Dear diary, this is no database, and it is long enough to be looked at "
 	                  "as one, which takes a hundred bytes.");
@@ -399,22 +403,22 @@ static void text_is_not_a_database_and_an_empty_file_is_a_new_one(void **state)
 #define BAD_PATH                                                                                   \
 	"the path of the database must begin with '/' and have at most 400 bytes: choose another " \
 	"state directory"
-static void odd_paths_are_refused(void **state)
+static void unsuitable_paths_are_rejected(void **state)
 {
 	struct store *store = NULL;
 	struct error err;
 	char path[500], want[600];
 
 	(void)state;
-	CHECK_ERROR(store_open("", migrations, &store, &err), err, ERR_INVALID, BAD_PATH);
-	CHECK_ERROR(store_open(":memory:", migrations, &store, &err), err, ERR_INVALID, BAD_PATH);
-	CHECK_ERROR(store_open("db", migrations, &store, &err), err, ERR_INVALID, BAD_PATH);
 	memset(path, '/', sizeof path);
 	path[401] = '\0';
-	CHECK_ERROR(store_open(path, migrations, &store, &err), err, ERR_INVALID, BAD_PATH);
+	for (size_t i = 0; i < 4; i++)
+		CHECK_ERROR(store_open((const char *[]){ "", ":memory:", "db", path }[i],
+		                       migrations, &store, &err),
+		            err, ERR_INVALID, BAD_PATH);
 	(void)snprintf(path, sizeof path, "%s/none/db", place_path);
 	(void)snprintf(want, sizeof want,
-	               "cannot make the database '%s': No such file or directory", path);
+	               "cannot create the database '%s': No such file or directory", path);
 	CHECK_ERROR(store_open(path, migrations, &store, &err), err, ERR_SYSTEM, want);
 	place_write("target", "");
 	assert_int_equal(symlink("target", "link"), 0);
@@ -423,9 +427,9 @@ static void odd_paths_are_refused(void **state)
 	CHECK_ERROR(store_open(path, migrations, &store, &err), err, ERR_INVALID, want);
 }
 
-static void an_attached_file_is_refused(void **state)
+static void attach_statement_is_rejected(void **state)
 {
-	AUTO(store) struct store *store = open_it();
+	AUTO(store) struct store *store = open_store();
 	struct error err;
 
 	(void)state;
@@ -433,8 +437,8 @@ static void an_attached_file_is_refused(void **state)
 	assert_int_equal(access("other", F_OK), -1);
 }
 
-/* All start at once on a file that does not exist, as servers do. */
-static void several_may_open_a_new_one_at_once(void **state)
+/* Several servers may start at the same time on a new state directory. */
+static void eight_processes_open_a_new_database_at_once(void **state)
 {
 	enum { MANY = 8 };
 	AUTO(store) struct store *store = NULL;
@@ -470,8 +474,8 @@ static void several_may_open_a_new_one_at_once(void **state)
 		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
 		assert_int_equal(status, 0);
 	}
-	store = open_it();
-	assert_int_equal(number(store, "SELECT count(*) FROM things"), MANY);
+	store = open_store();
+	assert_int_equal(query_int(store, "SELECT count(*) FROM things"), MANY);
 }
 
 #define PLACED(name) cmocka_unit_test_setup_teardown(name, place_make, place_remove)
@@ -479,23 +483,23 @@ static void several_may_open_a_new_one_at_once(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		PLACED(is_made_for_its_owner_alone_with_what_we_want_of_it),
-		PLACED(a_file_that_others_may_read_is_shut),
-		PLACED(what_goes_in_comes_out),
-		PLACED(constraints_are_the_callers_fault),
-		PLACED(a_value_has_a_maximum),
-		PLACED(statements_are_kept_by_their_text),
-		PLACED(a_transaction_is_done_whole_or_not_at_all),
-		PLACED(nothing_is_done_in_a_transaction_that_has_failed),
-		PLACED(who_finds_it_in_use_waits_and_says_so),
-		PLACED(an_older_one_is_brought_up_to_date),
-		PLACED(a_migration_that_fails_leaves_the_version_before),
-		PLACED(a_newer_one_and_another_programs_are_left_alone),
-		PLACED(a_damaged_file_is_an_error_that_says_what_to_do),
-		PLACED(text_is_not_a_database_and_an_empty_file_is_a_new_one),
-		PLACED(odd_paths_are_refused),
-		PLACED(an_attached_file_is_refused),
-		PLACED(several_may_open_a_new_one_at_once),
+		PLACED(new_database_has_mode_0600_and_our_settings),
+		PLACED(mode_of_a_readable_database_becomes_0600),
+		PLACED(values_of_every_type_are_read_back),
+		PLACED(violated_constraint_is_an_invalid_request),
+		PLACED(value_above_the_maximum_is_rejected),
+		PLACED(statement_cache_compares_texts),
+		PLACED(transaction_is_committed_or_rolled_back_as_a_whole),
+		PLACED(failed_transaction_accepts_no_statement),
+		PLACED(locked_database_is_reported_after_the_wait),
+		PLACED(older_schema_is_migrated),
+		PLACED(failed_migration_leaves_the_previous_version),
+		PLACED(newer_and_foreign_databases_are_not_changed),
+		PLACED(damaged_database_is_reported_with_advice),
+		PLACED(text_file_is_rejected_and_empty_file_is_initialized),
+		PLACED(unsuitable_paths_are_rejected),
+		PLACED(attach_statement_is_rejected),
+		PLACED(eight_processes_open_a_new_database_at_once),
 	};
 
 	return RUN_TESTS("store", tests);

@@ -1,4 +1,4 @@
-/* A disk without room: what is there can be read, and removed. */
+/* The store on a full disk: rows can still be read and deleted, thanks to the reserve file. */
 #include <errno.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -8,9 +8,9 @@
 
 static const char *const migrations[] = { "CREATE TABLE things (name TEXT UNIQUE) STRICT", NULL };
 
-enum { NOT_HERE = 77 };
+enum { NO_MOUNT = 77 };
 
-static void fill_up(void)
+static void fill_disk(void)
 {
 	static const char block[4096];
 	int fd = open("filler", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -29,7 +29,7 @@ static bool take_row(void *ctx, struct store_row *row)
 	return true;
 }
 
-static unsigned count(struct store *store)
+static unsigned count_rows(struct store *store)
 {
 	unsigned rows = 0;
 	struct error err;
@@ -38,7 +38,7 @@ static unsigned count(struct store *store)
 	return rows;
 }
 
-static struct store *open_it(void)
+static struct store *open_store(void)
 {
 	struct store *store = NULL;
 	char path[100];
@@ -49,46 +49,46 @@ static struct store *open_it(void)
 	return store;
 }
 
-static void look_and_remove(void)
+static void read_and_delete(void)
 {
-	struct store *store = open_it();
+	struct store *store = open_store();
 	struct error err;
 
 	CHECK_OK(store_exec(store, "INSERT INTO things VALUES ('a'), ('b')", &err, ""), err);
 	store_close(store);
-	fill_up();
+	fill_disk();
 	for (unsigned left = 2; left != 0; left--) {
-		store = open_it();
-		assert_int_equal(count(store), left);
+		store = open_store();
+		assert_int_equal(count_rows(store), left);
 		CHECK_OK(store_exec(store,
-		                    "DELETE FROM things WHERE name = (SELECT max(name) FROM "
-		                    "things)",
+		                    "DELETE FROM things"
+		                    " WHERE name = (SELECT max(name) FROM things)",
 		                    &err, ""),
 		         err);
 		store_close(store);
 	}
 }
 
-static void nothing_more_fits(void)
+static void insert_too_much(void)
 {
-	struct store *store = open_it();
+	struct store *store = open_store();
 	static char much[3 << 20];
 	struct error err;
 	char want[200];
 
-	fill_up();
+	fill_disk();
 	memset(much, 'x', sizeof much - 1);
 	(void)snprintf(want, sizeof want,
-	               "no space is left for the database: make some, or remove a sandbox with "
-	               "'belljar rm': %s/db",
+	               "no space is left on the disk for the database: free some, "
+	               "or remove a sandbox with 'belljar rm': %s/db",
 	               place_path);
 	CHECK_ERROR(store_exec(store, "INSERT INTO things VALUES (?)", &err, "s", much), err,
 	            ERR_SYSTEM, want);
 	store_close(store);
 }
 
-/* On a small file system of its own. */
-static void on_little(void (*fn)(void))
+/* Runs fn in a child process with a tmpfs of 4 MiB. */
+static void run_on_small_disk(void (*fn)(void))
 {
 	int ended = -1;
 	pid_t child = fork();
@@ -97,33 +97,33 @@ static void on_little(void (*fn)(void))
 		if (unshare(CLONE_NEWNS) < 0 ||
 		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 		    mount("none", place_path, "tmpfs", 0, "size=4m") < 0 || chdir(place_path) < 0)
-			_exit(NOT_HERE);
+			_exit(NO_MOUNT);
 		fn();
 		_exit(0);
 	}
 	assert_int_equal(waitpid(child, &ended, 0), child);
-	if (WIFEXITED(ended) && WEXITSTATUS(ended) == NOT_HERE)
-		SKIP_TEST("nothing can be mounted here");
+	if (WIFEXITED(ended) && WEXITSTATUS(ended) == NO_MOUNT)
+		SKIP_TEST("mounting a tmpfs is not permitted here");
 	assert_int_equal(ended, 0);
 }
 
-static void on_a_full_disk_one_can_look_and_remove(void **state)
+static void rows_are_read_and_deleted_on_a_full_disk(void **state)
 {
 	(void)state;
-	on_little(look_and_remove);
+	run_on_small_disk(read_and_delete);
 }
 
-static void what_does_not_fit_is_told_as_that(void **state)
+static void full_disk_is_reported(void **state)
 {
 	(void)state;
-	on_little(nothing_more_fits);
+	run_on_small_disk(insert_too_much);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(on_a_full_disk_one_can_look_and_remove),
-		PLACED(what_does_not_fit_is_told_as_that),
+		PLACED(rows_are_read_and_deleted_on_a_full_disk),
+		PLACED(full_disk_is_reported),
 	};
 
 	return RUN_TESTS("store/full", tests);

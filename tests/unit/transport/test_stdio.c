@@ -166,8 +166,8 @@ static void leaves_a_call_that_does_not_stop(void **state)
 	loop_run(wire.loop);
 	(void)capture_end(&c, log, sizeof log);
 	assert_int_equal(wire.ended, 1);
-	assert_non_null(
-	        strstr(log, "calls did not stop within 50 ms (grace); ending all the same"));
+	assert_non_null(strstr(
+	        log, "calls did not stop within 50 ms (grace); closing the connection anyway"));
 	wire.stdio = stdio_free(wire.stdio);
 	wire.server = mcp_server_free(wire.server);
 	mcp_respond_content(wire.held, json_list(),
@@ -219,7 +219,7 @@ static void gives_up_a_client_that_lets_answers_pile_up(void **state)
 		say(&wire, CALL("big"));
 	loop_run(wire.loop);
 	assert_int_equal(wire.ended, 1);
-	assert_string_equal(wire.why, "client given up: the reader is too slow: more than 307200 "
+	assert_string_equal(wire.why, "connection closed: the reader is too slow: more than 307200 "
 	                              "bytes wait for it (max_queue)");
 	wire_end(&wire);
 }

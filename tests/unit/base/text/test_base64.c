@@ -2,6 +2,8 @@
 #include "base/text/base64.h"
 #include "unit/test.h"
 
+#define INCOMPLETE "base64 text is incomplete: its length is not a multiple of 4"
+
 static void encodes_as_rfc_4648_says(void **state)
 {
 	static const struct {
@@ -83,11 +85,16 @@ static void refuses_what_is_not_base64(void **state)
 	static const struct {
 		const char *text, *want;
 	} cases[] = {
-		{ "Z", "base64 that ends too early" },   { "Zg", "base64 that ends too early" },
-		{ "Zg=", "base64 that ends too early" }, { "Zm9vY", "base64 that ends too early" },
-		{ "Zg===", "not base64 at byte 4" },     { "=", "not base64 at byte 0" },
-		{ "Zm9v=", "not base64 at byte 4" },     { "Zg==Zg==", "not base64 at byte 4" },
-		{ "Zm9v Zg==", "not base64 at byte 4" }, { "Zm-_", "not base64 at byte 2" },
+		{ "Z", INCOMPLETE },
+		{ "Zg", INCOMPLETE },
+		{ "Zg=", INCOMPLETE },
+		{ "Zm9vY", INCOMPLETE },
+		{ "Zg===", "not base64 at byte 4" },
+		{ "=", "not base64 at byte 0" },
+		{ "Zm9v=", "not base64 at byte 4" },
+		{ "Zg==Zg==", "not base64 at byte 4" },
+		{ "Zm9v Zg==", "not base64 at byte 4" },
+		{ "Zm-_", "not base64 at byte 2" },
 	};
 	struct error err;
 

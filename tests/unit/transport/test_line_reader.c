@@ -1,5 +1,5 @@
 #include "base/buf.h"
-#include "transport/line.h"
+#include "transport/line_reader.h"
 #include "unit/test.h"
 
 /* Lines and complaints, one after the other: "a|b|!|". */
@@ -18,7 +18,7 @@ static void on_too_long(void *ctx)
 	CHECK_OK(buf_add(ctx, view_of("!|"), &err), err);
 }
 
-static const struct line_events events = { on_line, on_too_long };
+static const struct line_reader_events events = { on_line, on_too_long };
 
 static const struct {
 	struct view bytes;
@@ -48,16 +48,17 @@ static void finds_the_same_lines_in_any_pieces(void **state)
 			struct line_reader reader;
 
 			buf_init(&seen, 1000);
-			line_init(&reader, 8, &events, &seen);
+			line_reader_init(&reader, 8, &events, &seen);
 			for (size_t at = 0; at < cases[i].bytes.len; at += piece) {
 				size_t left = cases[i].bytes.len - at;
 
-				line_feed(&reader, (struct view){ cases[i].bytes.ptr + at,
-				                                  left < piece ? left : piece });
+				line_reader_feed(&reader,
+				                 (struct view){ cases[i].bytes.ptr + at,
+				                                left < piece ? left : piece });
 			}
-			line_end(&reader);
+			line_reader_end(&reader);
 			assert_string_equal(buf_text(&seen), cases[i].want);
-			line_done(&reader);
+			line_reader_done(&reader);
 		}
 	}
 }
@@ -71,16 +72,16 @@ static void an_endless_line_takes_no_more_than_the_maximum(void **state)
 	(void)state;
 	memset(chunk, 'x', sizeof chunk);
 	buf_init(&seen, 1000);
-	line_init(&reader, 1024 * 1024, &events, &seen);
+	line_reader_init(&reader, 1024 * 1024, &events, &seen);
 	for (int i = 0; i < 1000; i++) {
-		line_feed(&reader, (struct view){ chunk, sizeof chunk });
+		line_reader_feed(&reader, (struct view){ chunk, sizeof chunk });
 		assert_true(reader.partial.cap <= 1024 * 1024 + 8);
 	}
 	assert_string_equal(buf_text(&seen), "!|");
 	assert_int_equal(reader.partial.cap, 0);
-	line_feed(&reader, VIEW("\nnext\n"));
+	line_reader_feed(&reader, VIEW("\nnext\n"));
 	assert_string_equal(buf_text(&seen), "!|next|");
-	line_done(&reader);
+	line_reader_done(&reader);
 }
 
 struct pausing {
@@ -93,10 +94,10 @@ static void on_pausing_line(void *ctx, struct view line)
 	struct pausing *p = ctx;
 
 	on_line(&p->seen, line);
-	line_pause(&p->reader);
+	line_reader_pause(&p->reader);
 }
 
-static const struct line_events pausing_events = { on_pausing_line, on_too_long };
+static const struct line_reader_events pausing_events = { on_pausing_line, on_too_long };
 
 static void a_paused_reader_holds_the_rest(void **state)
 {
@@ -104,16 +105,16 @@ static void a_paused_reader_holds_the_rest(void **state)
 
 	(void)state;
 	buf_init(&p.seen, 1000);
-	line_init(&p.reader, 8, &pausing_events, &p);
-	line_feed(&p.reader, VIEW("a\nb\nc"));
+	line_reader_init(&p.reader, 8, &pausing_events, &p);
+	line_reader_feed(&p.reader, VIEW("a\nb\nc"));
 	assert_string_equal(buf_text(&p.seen), "a|");
-	line_resume(&p.reader);
+	line_reader_resume(&p.reader);
 	assert_string_equal(buf_text(&p.seen), "a|b|");
-	line_resume(&p.reader);
+	line_reader_resume(&p.reader);
 	assert_false(p.reader.paused);
-	line_feed(&p.reader, VIEW("d\n"));
+	line_reader_feed(&p.reader, VIEW("d\n"));
 	assert_string_equal(buf_text(&p.seen), "a|b|cd|");
-	line_done(&p.reader);
+	line_reader_done(&p.reader);
 	buf_done(&p.seen);
 }
 

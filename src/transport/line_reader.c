@@ -1,0 +1,105 @@
+#include "transport/line_reader.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* Bytes of a line that do not count: a byte order byte_order_mark (3) and a CR. */
+enum { UNCOUNTED_MAX = 4 };
+
+void line_reader_init(struct line_reader *reader, size_t max,
+                      const struct line_reader_events *events, void *ctx)
+{
+	*reader = (struct line_reader){ .max = max, .events = events, .ctx = ctx };
+	buf_init(&reader->partial, max + UNCOUNTED_MAX);
+	buf_init(&reader->held, LINE_READER_FEED_MAX);
+}
+
+void line_reader_done(struct line_reader *reader)
+{
+	buf_done(&reader->partial);
+	buf_done(&reader->held);
+}
+
+static void deliver_line(struct line_reader *reader, struct view line)
+{
+	static const char byte_order_mark[] = "\xef\xbb\xbf";
+
+	if (view_starts(line, byte_order_mark)) {
+		line.ptr += strlen(byte_order_mark);
+		line.len -= strlen(byte_order_mark);
+	}
+	line = view_trim(line);
+	if (line.len > reader->max)
+		reader->events->too_long(reader->ctx);
+	else if (line.len != 0)
+		reader->events->line(reader->ctx, line);
+}
+
+/* Appends to the partial line, or begins to discard it if it gets too long. */
+static void append_partial(struct line_reader *reader, struct view bytes)
+{
+	struct error full;
+
+	if (reader->skipping || buf_add(&reader->partial, bytes, &full) == 0)
+		return;
+	reader->skipping = true;
+	buf_clear(&reader->partial);
+	reader->events->too_long(reader->ctx);
+}
+
+/* Ends a line: `last` is its part in the current chunk. A line that lies in the chunk as a whole
+ * is delivered without copying. */
+static void finish_line(struct line_reader *reader, struct view last)
+{
+	if (reader->partial.len == 0 && !reader->skipping && last.len <= reader->partial.max) {
+		deliver_line(reader, last);
+		return;
+	}
+	append_partial(reader, last);
+	if (!reader->skipping)
+		deliver_line(reader, buf_view(&reader->partial));
+	reader->skipping = false;
+	buf_clear(&reader->partial);
+}
+
+void line_reader_feed(struct line_reader *reader, struct view bytes)
+{
+	const char *end;
+	struct error full;
+
+	assert(!reader->paused && reader->held.len == 0 && bytes.len <= LINE_READER_FEED_MAX);
+	while (!reader->paused && bytes.len != 0 &&
+	       (end = memchr(bytes.ptr, '\n', bytes.len)) != NULL) {
+		size_t len = (size_t)(end - bytes.ptr);
+
+		finish_line(reader, (struct view){ bytes.ptr, len });
+		bytes.ptr += len + 1;
+		bytes.len -= len + 1;
+	}
+	if (reader->paused)
+		(void)!buf_add(&reader->held, bytes, &full); /* cannot fail: see the assertion */
+	else if (bytes.len != 0)
+		append_partial(reader, bytes);
+}
+
+void line_reader_pause(struct line_reader *reader)
+{
+	reader->paused = true;
+}
+
+void line_reader_resume(struct line_reader *reader)
+{
+	struct buf held = reader->held;
+
+	reader->paused = false;
+	buf_init(&reader->held, LINE_READER_FEED_MAX);
+	line_reader_feed(reader, buf_view(&held));
+	buf_done(&held);
+}
+
+void line_reader_end(struct line_reader *reader)
+{
+	finish_line(reader, (struct view){ "", 0 });
+}
