@@ -1,4 +1,5 @@
-/* default.c - the sandbox of those who name none. */
+/* default.c - the sandbox that calls use when they name none: "default", or "default-2" and so on where
+ * another server of the same owner has the earlier ones awake. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,14 +11,15 @@
 
 enum { DEFAULTS_MAX = 32 };
 
-/* By a server that lives. What a dead one left awake is put right when it is claimed. */
-static bool is_anothers(const struct manager *manager, const struct sandbox_row *row)
+/* Whether another server has the sandbox awake. A row that names a dead server does not count:
+ * sandbox_claim() recovers it. */
+static bool is_used_elsewhere(const struct manager *manager, const struct sandbox_row *row)
 {
 	return row->instance[0] != '\0' && strcmp(row->instance, manager->config.instance) != 0 &&
 	       instance_is_alive(manager->config.servers, row->instance);
 }
 
-static const char *name_of(int number, char out[24])
+static const char *default_name(int number, char out[24])
 {
 	if (number == 1)
 		return "default";
@@ -25,8 +27,9 @@ static const char *name_of(int number, char out[24])
 	return out;
 }
 
-/* The one this server has awake, if there is one. */
-static bool find_ours(struct manager *manager, const char *owner, struct sandbox **ret)
+/* Finds the default sandbox that this server already has awake, whatever its number: calls of one
+ * server must all reach the same one. */
+static bool find_awake(struct manager *manager, const char *owner, struct sandbox **ret)
 {
 	char text[24];
 
@@ -34,10 +37,10 @@ static bool find_ours(struct manager *manager, const char *owner, struct sandbox
 		struct sandbox *sandbox = container_of(node, struct sandbox, node);
 
 		if (strcmp(sandbox->row.owner, owner) != 0 || sandbox->phase == PHASE_ASLEEP ||
-		    sandbox->doomed)
+		    sandbox->delete_pending)
 			continue;
 		for (int i = 1; i <= DEFAULTS_MAX; i++)
-			if (strcmp(sandbox->row.name, name_of(i, text)) == 0) {
+			if (strcmp(sandbox->row.name, default_name(i, text)) == 0) {
 				*ret = sandbox;
 				return true;
 			}
@@ -45,33 +48,34 @@ static bool find_ours(struct manager *manager, const char *owner, struct sandbox
 	return false;
 }
 
-int sandbox_get_default(struct manager *manager, const struct sandbox_options *wish, bool hasty,
-                        struct sandbox **ret, struct error *err)
+int sandbox_get_default(struct manager *manager, const struct sandbox_options *options,
+                        bool skip_busy, struct sandbox **ret, struct error *err)
 {
 	char text[24];
 
-	if (find_ours(manager, wish->owner, ret))
+	if (find_awake(manager, options->owner, ret))
 		return 0;
 	for (int i = 1; i <= DEFAULTS_MAX; i++) {
-		struct sandbox_options named = *wish;
+		struct sandbox_options named = *options;
 		struct sandbox_row row;
 		struct error why;
 
-		named.name = name_of(i, text);
-		if (registry_find(manager->store, wish->owner, named.name, &row, &why) == 0) {
-			if (!hasty || !is_anothers(manager, &row))
-				return sandbox_find(manager, wish->owner, row.spec.id, ret, err);
+		named.name = default_name(i, text);
+		if (registry_find(manager->store, options->owner, named.name, &row, &why) == 0) {
+			if (!skip_busy || !is_used_elsewhere(manager, &row))
+				return sandbox_find(manager, options->owner, row.spec.id, ret, err);
 			continue;
 		}
 		if (why.kind == ERR_NOT_FOUND && sandbox_create(manager, &named, ret, &why) == 0)
 			return 0;
+		/* EEXIST: another server has created one of this name since we looked. */
 		if (why.errnum != EEXIST) {
 			*err = why;
 			return -1;
 		}
 	}
 	return error_set(err, ERR_LIMIT,
-	                 "there are %d default sandboxes, and other servers use all of them: name "
-	                 "one with 'sandbox'",
+	                 "all %d default sandboxes are in use by other servers: name a sandbox "
+	                 "with the argument 'sandbox'",
 	                 DEFAULTS_MAX);
 }

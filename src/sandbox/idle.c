@@ -1,7 +1,7 @@
-/* idle.c - sandboxes nobody uses sleep, and those whose time is over go.
+/* idle.c - puts idle sandboxes to sleep and deletes those whose lifetime is over.
  *
- * One timer for all: it looks every second while something is awake that may become idle, else
- * once a minute for lifetimes. */
+ * One timer serves all sandboxes. It fires every second while a sandbox is ready and may become idle,
+ * else once a minute, for lifetimes. */
 #include <string.h>
 #include <time.h>
 
@@ -11,14 +11,14 @@
 #include "sandbox/internal.h"
 
 enum {
-	LOOK_MS = 1000,
-	REST_MS = 60 * 1000,
-	LIFETIMES_S = 60,
-	EXPIRED_MAX = 64,           /* of those asleep, deleted in one look */
-	FORGET_MS = 10 * 60 * 1000, /* one that sleeps so long need not be in memory */
+	CHECK_MS = 1000,
+	RELAXED_MS = 60 * 1000,
+	EXPIRY_CHECK_S = 60,
+	EXPIRED_MAX = 64,           /* sleeping sandboxes that one check deletes */
+	UNLOAD_MS = 10 * 60 * 1000, /* of sleep, after which the struct is freed */
 };
 
-static bool is_over(const struct sandbox *sandbox, int64_t now_s)
+static bool is_expired(const struct sandbox *sandbox, int64_t now_s)
 {
 	return sandbox->row.lifetime_s != 0 &&
 	       sandbox->row.created_s + (int64_t)sandbox->row.lifetime_s <= now_s;
@@ -45,13 +45,14 @@ int64_t sandbox_sleeps_in_s(const struct sandbox *sandbox)
 	return idle_ms < most_ms ? (int64_t)((most_ms - idle_ms) / 1000) : 0;
 }
 
-static void look_at(struct sandbox *sandbox, int64_t now_s)
+static void check_sandbox(struct sandbox *sandbox, int64_t now_s)
 {
-	if (is_over(sandbox, now_s)) {
-		/* Asleep it is found in its row, unless another server has it awake. */
-		if (!sandbox->doomed && sandbox->phase != PHASE_ASLEEP) {
-			log_info("sandbox %s: its lifetime of %u s is over", sandbox->row.spec.id,
-			         sandbox->row.lifetime_s);
+	if (is_expired(sandbox, now_s)) {
+		/* A sleeping sandbox may be awake in another server: delete_expired() goes by its
+		 * row. */
+		if (!sandbox->delete_pending && sandbox->phase != PHASE_ASLEEP) {
+			log_info("sandbox %s: its lifetime of %u s is over, it is deleted",
+			         sandbox->row.spec.id, sandbox->row.lifetime_s);
 			sandbox_delete(sandbox, NULL, NULL);
 		}
 		return;
@@ -62,11 +63,12 @@ static void look_at(struct sandbox *sandbox, int64_t now_s)
 	else if (sandbox->phase == PHASE_ASLEEP && sandbox->holds == 0 && !sandbox->row.temporary &&
 	         waiters_is_empty(&sandbox->waiters) &&
 	         !processes_worth_keeping(sandbox->processes) &&
-	         clock_now_ms() - sandbox->active_ms >= FORGET_MS)
-		sandbox_forget(sandbox);
+	         clock_now_ms() - sandbox->active_ms >= UNLOAD_MS)
+		sandbox_unload(sandbox);
 }
 
-/* Whoever of the servers comes first deletes them. */
+/* Every server that shares the database does this; registry_claim() in sandbox_delete() lets one of
+ * them win. */
 static void delete_expired(struct manager *manager, int64_t now_s)
 {
 	static char ids[EXPIRED_MAX][SPEC_ID_LEN + 1];
@@ -76,7 +78,7 @@ static void delete_expired(struct manager *manager, int64_t now_s)
 	size_t count = 0;
 
 	if (registry_list_expired(manager->store, now_s, ids, EXPIRED_MAX, &count, &err) < 0)
-		log_warning("sandboxes whose time is over: %s", err.msg);
+		log_warning("cannot look for expired sandboxes: %s", err.msg);
 	for (size_t i = 0; i < count; i++)
 		if (registry_get(manager->store, ids[i], &row, &err) == 0 &&
 		    sandbox_find(manager, row.owner, ids[i], &sandbox, &err) == 0)
@@ -91,38 +93,39 @@ static bool any_ready(const struct manager *manager)
 	return false;
 }
 
-static void on_tick(void *ctx)
+static void on_timer(void *ctx)
 {
 	struct manager *manager = ctx;
 	int64_t now_s = time(NULL);
 
-	if (manager->is_over)
+	if (manager->is_stopping)
 		return;
-	if (now_s - manager->looked_s >= LIFETIMES_S || now_s < manager->looked_s) {
-		manager->looked_s = now_s;
+	if (now_s - manager->expiry_checked_s >= EXPIRY_CHECK_S ||
+	    now_s < manager->expiry_checked_s) {
+		manager->expiry_checked_s = now_s;
 		delete_expired(manager, now_s);
 	}
 	for (struct list *node = manager->sandboxes.next; node != &manager->sandboxes;) {
 		struct sandbox *sandbox = container_of(node, struct sandbox, node);
 
 		node = node->next;
-		look_at(sandbox, now_s);
+		check_sandbox(sandbox, now_s);
 	}
-	loop_timer_start(manager->tick, any_ready(manager) ? LOOK_MS : REST_MS);
+	loop_timer_start(manager->timer, any_ready(manager) ? CHECK_MS : RELAXED_MS);
 }
 
 void idle_start(struct manager *manager)
 {
-	manager->tick = loop_timer_new(manager->loop, on_tick, manager);
-	loop_timer_start(manager->tick, LOOK_MS);
+	manager->timer = loop_timer_new(manager->loop, on_timer, manager);
+	loop_timer_start(manager->timer, CHECK_MS);
 }
 
 void idle_check_soon(struct manager *manager)
 {
-	loop_timer_start(manager->tick, LOOK_MS);
+	loop_timer_start(manager->timer, CHECK_MS);
 }
 
 void idle_stop(struct manager *manager)
 {
-	manager->tick = loop_timer_free(manager->tick);
+	manager->timer = loop_timer_free(manager->timer);
 }

@@ -1,7 +1,12 @@
-/* internal.h - what the files of src/sandbox share: the insides of struct manager and struct sandbox.
+/* internal.h - the insides of struct manager and struct sandbox, for the files of src/sandbox.
  *
- * Only the state machine and what decides over it knows these structs. Everything that runs in a
- * sandbox (process/, interpreter/, copy/) uses the accessors of sandbox.h. */
+ *   manager.c        the manager's life, and the end of all sandboxes
+ *   sandbox.c        creating, finding and waking a sandbox; accessors
+ *   sandbox_end.c    putting a sandbox to sleep, resetting and deleting it
+ *   sandbox_setup.c  the mounts and the environment of a sandbox
+ *   default.c idle.c quota.c sweep.c   policies over all sandboxes
+ *
+ * Code that runs things in a sandbox uses the accessors of sandbox.h instead. */
 #pragma once
 #include "base/error.h"
 #include "base/list.h"
@@ -17,100 +22,118 @@ struct manager {
 	struct manager_config config;
 	struct store *store;
 	struct engine *engine;
-	struct list sandboxes;   /* those in memory */
-	struct list forgotten;   /* deleted, and still held by somebody */
-	struct loop_timer *tick; /* for those that are idle or whose time is over */
-	int64_t looked_s;        /* when it was last asked whose time is over */
+	struct list sandboxes;    /* in memory and known to the registry */
+	struct list unloaded;     /* no longer in `sandboxes`, freed when no caller holds them */
+	struct loop_timer *timer; /* for idle time-outs and lifetimes: idle.c */
+	int64_t expiry_checked_s; /* when the registry was last searched for expired rows */
 	struct history *history;
-	struct list swept;   /* directories being erased that nobody owns */
-	struct list endings; /* who wants to hear when all have ended */
-	bool is_over;        /* nothing is made or woken any more */
+	struct list sweeps;       /* directories without an owner that the engine is removing */
+	struct list stop_waiters; /* callers of manager_stop() */
+	bool is_stopping;         /* no sandbox is created or woken any more */
 };
 
-/* manager.c: tells those who wait for the end if it is there. */
+enum phase {
+	PHASE_ASLEEP,
+	PHASE_STARTING,  /* the engine is making the sandbox */
+	PHASE_HANDSHAKE, /* the agent runs, but has not said READY */
+	PHASE_READY,
+	PHASE_ENDING,   /* the engine was told to kill it */
+	PHASE_CLEARING, /* the engine removes the files; the sandbox stays */
+	PHASE_ERASING,  /* the engine removes the files; the row follows */
+	PHASE_DELETED,
+};
+
+/* What callers wait for: see waiters.h. */
+enum sandbox_event {
+	EVENT_READY,
+	EVENT_ENDED, /* nothing runs any more; sandbox_notify_end() */
+	EVENT_ASLEEP,
+	EVENT_RESET, /* the files are gone */
+	EVENT_DELETED,
+	/* The sandbox is ending, and these callers want it awake: they become waiters for
+	 * EVENT_READY as soon as it is asleep. */
+	EVENT_WAKE_AGAIN,
+};
+
+struct sandbox {
+	struct list node; /* in manager->sandboxes or manager->unloaded */
+	struct manager *manager;
+	struct sandbox_row row;
+	enum phase phase;
+	struct engine_box *box;  /* from PHASE_STARTING to the engine's last event */
+	struct channel *channel; /* from PHASE_HANDSHAKE on */
+	struct waiters waiters;  /* by enum sandbox_event */
+	struct processes *processes;
+	unsigned holds;       /* see sandbox_hold() */
+	uint64_t active_ms;   /* last use, on the monotonic clock */
+	int64_t saved_used_s; /* last use as written to the row, wall clock */
+	char **env;           /* of its programs; NULL: not computed yet */
+	bool is_unloaded;     /* in manager->unloaded */
+	bool is_clean;        /* a reset has just removed the files: waking need not do it again */
+	bool reset_pending;   /* to be cleared as soon as it has ended */
+	bool delete_pending;  /* to be deleted as soon as it has ended */
+	bool erase_requested; /* the engine was asked to remove the files for good */
+	bool met_limit;       /* the last end was a memory or disk limit */
+	char reason[480];     /* why it ended last */
+};
+
+/* --- manager.c --- */
+
+/* Calls the waiters of manager_stop() if nothing is awake and no sweep is running. */
 void manager_check_stopped(struct manager *manager);
-/* What is asked for after the end has begun. Returns -1. */
+/* Sets the error for requests that come after manager_stop(). Returns -1. */
 int manager_stopping_error(struct error *err);
 
-/* idle.c */
+/* --- idle.c --- */
+
 void idle_start(struct manager *manager);
-void idle_check_soon(struct manager *manager); /* something was woken */
+void idle_check_soon(struct manager *manager); /* a sandbox became ready */
 void idle_stop(struct manager *manager);
 
-/* quota.c: whether an owner may have this one too, or have it awake. */
+/* --- quota.c: fail with ERR_LIMIT, naming the quota --- */
+
 MUST_CHECK int quota_admit_new(struct manager *manager, const char *owner, const struct spec *spec,
                                struct error *err);
 MUST_CHECK int quota_admit_awake(struct manager *manager, const char *owner,
                                  const struct spec *spec, struct error *err);
 
-/* sweep.c */
-/* The rows of servers that died meanwhile are put right. */
+/* --- sweep.c --- */
+
+/* Takes over the rows of servers that have died since the last look. */
 void manager_recover(struct manager *manager);
-void manager_free_swept(struct manager *manager);
-
-/* sandbox_end.c */
-void sandbox_end_all(struct manager *manager);
-bool sandbox_any_awake(const struct manager *manager);
-void sandbox_tell_all(struct manager *manager, const struct error *why);
-void sandbox_free_all(struct manager *manager);
-
-enum phase {
-	PHASE_ASLEEP,
-	PHASE_MAKING,   /* the engine makes it */
-	PHASE_GREETING, /* the agent is there, and not yet ready */
-	PHASE_READY,
-	PHASE_ENDING,   /* it was told to end */
-	PHASE_CLEARING, /* its files go, and it stays */
-	PHASE_ERASING,  /* its files go */
-	PHASE_DELETED,
-};
-
-struct processes;
-
-struct sandbox {
-	struct list node;
-	struct manager *manager;
-	struct sandbox_row row;
-	enum phase phase;
-	struct engine_box *box;
-	struct channel *channel;
-	/* For READY, ENDING (it is over), ASLEEP or DELETED; MAKING: to wake when it is over. */
-	struct waiters waiters;
-	struct processes *processes; /* what was started in it; see process.h */
-	unsigned holds;              /* see sandbox_hold() */
-	uint64_t active_ms;          /* when it was held last, on the clock of clock.h */
-	int64_t noted_s;             /* what the row says of its last use */
-	char **env;                  /* of its programs; NULL: not asked for yet */
-	bool is_forgotten;           /* freed when nobody holds it any more */
-	bool is_clean;               /* its files were removed just now, to be made anew */
-	bool resetting;              /* to be cleared as soon as it has ended */
-	bool is_erased;              /* or will be: the engine has been asked */
-	bool doomed;                 /* to be deleted as soon as it has ended */
-	bool met_limit;              /* the engine said so */
-	char reason[480];            /* why it ended last */
-};
+void manager_free_sweeps(struct manager *manager);
 
 /* --- sandbox.c --- */
 
-/* Those who asked for it while it was ending get it now. */
+/* Wakes a sandbox that has just fallen asleep, if callers asked for it meanwhile. */
 void sandbox_wake_again(struct sandbox *sandbox);
 
 /* --- sandbox_end.c --- */
 
-/* A row that could not be written is put right by the next start. */
+/* Writes the state to the row. A failure is only logged: the row then names this server in a state
+ * that recovery corrects once this server is dead. */
 void sandbox_set_state(struct sandbox *sandbox, enum sandbox_state state);
-/* Makes it this server's; then its row is as it is in the registry. */
+/* Makes the sandbox this server's in the registry and reads the row again. */
 MUST_CHECK int sandbox_claim(struct sandbox *sandbox, struct error *err);
-void sandbox_end(struct sandbox *sandbox);
-/* The engine has nothing of it any more. */
-void sandbox_is_down(struct sandbox *sandbox, const struct error *why);
-/* Takes it out of the manager; its memory goes with the next turn of the loop, or when nobody holds
- * it any more. */
-void sandbox_forget(struct sandbox *sandbox);
-/* Removes its files; then it is asleep and will be made anew. */
+void sandbox_kill(struct sandbox *sandbox);
+/* The engine has reported its last event: nothing of the sandbox runs any more. */
+void sandbox_handle_end(struct sandbox *sandbox, const struct error *why);
+/* Removes the sandbox from the manager's list. Its memory is freed in the next turn of the loop, or
+ * when the last holder releases it. */
+void sandbox_unload(struct sandbox *sandbox);
+/* Starts removing the files for a reset. */
 void sandbox_clear(struct sandbox *sandbox);
+void sandbox_stop_all(struct manager *manager);
+bool sandbox_any_awake(const struct manager *manager);
+void sandbox_notify_all(struct manager *manager, const struct error *why);
+void sandbox_free_all(struct manager *manager);
 
-/* --- sandbox_env.c --- */
+/* --- sandbox_setup.c --- */
 
+/* Records in *row which shared directories the options ask for. */
+MUST_CHECK int sandbox_choose_mounts(const struct manager *manager, const char *const *targets,
+                                     struct sandbox_row *row, struct error *err);
+/* Fills row->spec.mounts by the shared directories that this server has now. */
+void sandbox_fill_mounts(const struct manager *manager, struct sandbox_row *row);
 char **sandbox_make_env(const struct sandbox *sandbox);
 void sandbox_free_env(char **env);

@@ -8,23 +8,24 @@
 #include "sandbox/registry/history.h"
 #include "store/store.h"
 
-struct ending {
+struct stop_waiter {
 	struct list node;
 	void (*done)(void *ctx);
 	void *ctx;
 };
 
-static void forget_ending(struct ending *ending)
+static void free_stop_waiter(struct stop_waiter *waiter)
 {
-	list_remove(&ending->node);
-	free(ending);
+	list_remove(&waiter->node);
+	free(waiter);
 }
 
-static void forget_endings(struct manager *manager)
+static void free_stop_waiters(struct manager *manager)
 {
-	while (!list_is_empty(&manager->endings))
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the links */
-		forget_ending(container_of(manager->endings.next, struct ending, node));
+	while (!list_is_empty(&manager->stop_waiters))
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyzer does not follow list links */
+		free_stop_waiter(
+		        container_of(manager->stop_waiters.next, struct stop_waiter, node));
 }
 
 int manager_new(struct loop *loop, const struct manager_config *config, struct manager **ret,
@@ -36,9 +37,9 @@ int manager_new(struct loop *loop, const struct manager_config *config, struct m
 	manager->config = *config;
 	manager->engine = config->engine;
 	list_init(&manager->sandboxes);
-	list_init(&manager->forgotten);
-	list_init(&manager->swept);
-	list_init(&manager->endings);
+	list_init(&manager->unloaded);
+	list_init(&manager->sweeps);
+	list_init(&manager->stop_waiters);
 	if (store_open(config->database, registry_migrations, &manager->store, err) < 0) {
 		free(manager);
 		return -1;
@@ -52,67 +53,63 @@ int manager_new(struct loop *loop, const struct manager_config *config, struct m
 int manager_stopping_error(struct error *err)
 {
 	return error_set(err, ERR_INVALID,
-	                 "belljar is ending: no sandbox is made or woken any more");
+	                 "belljar is shutting down: no sandbox is created or woken any more");
 }
 
-static void tell_ended(void *ctx)
+static void notify_stopped(void *ctx)
 {
 	struct manager *manager = ctx;
 
-	while (!list_is_empty(&manager->endings)) {
-		struct ending *ending = container_of(manager->endings.next, struct ending, node);
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the links */
-		void (*done)(void *) = ending->done;
-		void *done_ctx = ending->ctx;
+	while (!list_is_empty(&manager->stop_waiters)) {
+		struct stop_waiter *waiter = container_of(manager->stop_waiters.next,
+		                                          struct stop_waiter, node);
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyzer does not follow list links */
+		void (*done)(void *) = waiter->done;
+		void *done_ctx = waiter->ctx;
 
-		forget_ending(ending);
+		free_stop_waiter(waiter);
 		done(done_ctx);
 	}
 }
 
 void manager_check_stopped(struct manager *manager)
 {
-	if (!list_is_empty(&manager->endings) && list_is_empty(&manager->swept) &&
+	if (!list_is_empty(&manager->stop_waiters) && list_is_empty(&manager->sweeps) &&
 	    !sandbox_any_awake(manager))
-		loop_defer(manager->loop, tell_ended, manager);
+		loop_defer(manager->loop, notify_stopped, manager);
 }
 
 void manager_stop(struct manager *manager, void (*done)(void *ctx), void *ctx)
 {
-	struct ending *ending = mem_new(sizeof *ending);
+	struct stop_waiter *waiter = mem_new(sizeof *waiter);
 
-	*ending = (struct ending){ .done = done, .ctx = ctx };
-	list_add(&manager->endings, &ending->node);
-	manager->is_over = true;
-	sandbox_end_all(manager);
+	*waiter = (struct stop_waiter){ .done = done, .ctx = ctx };
+	list_add(&manager->stop_waiters, &waiter->node);
+	manager->is_stopping = true;
+	sandbox_stop_all(manager);
 	manager_check_stopped(manager);
 }
 
-/* What was deferred is about sandboxes that are there until it has run. */
+/* Deferred calls refer to sandboxes, so they must run before the sandboxes are freed. */
 struct manager *manager_free(struct manager *manager)
 {
 	struct error err;
 
 	if (manager == NULL)
 		return NULL;
-	manager->is_over = true;
+	manager->is_stopping = true;
 	idle_stop(manager);
 	(void)manager_stopping_error(&err);
-	sandbox_tell_all(manager, &err);
-	forget_endings(manager);
+	sandbox_notify_all(manager, &err);
+	free_stop_waiters(manager);
 	loop_run_deferred(manager->loop);
-	forget_endings(manager); /* of those who heard it only now */
+	free_stop_waiters(manager); /* a deferred call may have called manager_stop() */
 	sandbox_free_all(manager);
-	manager_free_swept(manager);
+	manager_free_sweeps(manager);
 	manager->history = history_free(manager->history);
 	store_close(manager->store);
 	free(manager);
 	return NULL;
-}
-
-struct loop *manager_loop(const struct manager *manager)
-{
-	return manager->loop;
 }
 
 int manager_each(struct manager *manager, const char *owner,

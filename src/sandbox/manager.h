@@ -1,7 +1,10 @@
-/* manager.h - all sandboxes of one server: the registry, the engine that carries them, and what
- * is left of those whose server was killed.
+/* manager.h - all sandboxes of one server, the registry they are recorded in, and the recovery of
+ * sandboxes whose server was killed.
  *
- *   manager_new -> (the engine is ready) manager_sweep -> sandbox calls -> manager_stop -> free */
+ *   manager_new -> (the engine is ready) manager_sweep -> sandbox calls -> manager_stop -> free
+ *
+ * The manager owns the registry's connection and every struct sandbox. The engine is the caller's
+ * and must outlive the manager. */
 #pragma once
 #include <stddef.h>
 
@@ -14,19 +17,23 @@ struct engine;
 struct error;
 struct loop;
 struct manager;
+struct process;
+struct sandbox;
 
-/* What one owner may have at a time; 0: as much as there is. */
+/* What one owner may have at a time; 0: no limit. */
 struct quota {
 	uint64_t sandboxes, processes;
-	uint64_t memory, disk; /* bytes: of those awake; of all, by their limits */
+	uint64_t memory; /* bytes: the sum of the limits of all sandboxes that are awake */
+	uint64_t disk;   /* bytes: the sum of the limits of all sandboxes */
 };
 
 struct manager_config {
 	const char *database; /* path */
-	const char *instance; /* our name among the servers that share it */
-	int servers;          /* the directory of their locks: see instances.h */
+	const char *instance; /* this server's name among those that share the database */
+	int servers;          /* the directory of their lock files: see registry/instances.h */
 	struct engine *engine;
-	/* Where sandboxes see the directories the engine was told to offer, in its order. */
+	/* Where sandboxes see the shared directories of the host. A mount's number is an index into
+	 * this list and into the engine's list of the same directories. */
 	const char *const *targets;
 	size_t target_count;
 	/* The variables that the devices of a sandbox need: "NAME=value" strings and a NULL behind
@@ -39,25 +46,24 @@ struct manager_config {
 	struct quota quota;
 };
 
+/* The texts and lists in the configuration must outlive the manager. */
 MUST_CHECK int manager_new(struct loop *loop, const struct manager_config *config,
                            struct manager **ret, struct error *err);
-/* Finishes what dead servers began and removes what nobody owns. */
+/* Takes over the rows of servers that are dead, and removes directories that have no row. */
 void manager_sweep(struct manager *manager);
-/* Puts everything that is awake to sleep, or throws it away; then calls done. Nothing is made or
- * woken any more. Whoever asks again is told, too. */
+/* Puts every sandbox that is awake to sleep, deletes the temporary ones, then calls done. From now
+ * on no sandbox is created or woken. May be called several times; each `done` is called. */
 void manager_stop(struct manager *manager, void (*done)(void *ctx), void *ctx);
-/* Whoever still waits for a sandbox hears now that nothing comes of it; `done` is not called any
- * more. Lets the loop's deferred calls run: not to be called from one, nor from an event. */
+/* Fails every waiter; a `done` that is still pending is not called. Runs the loop's deferred calls,
+ * so it must not be called from a deferred call or from an event. */
 struct manager *manager_free(struct manager *manager);
 DEFINE_CLEANUP(manager)
 
-struct process;
-struct sandbox;
-/* A process of any of the owner's sandboxes that are awake here, or were. */
+/* Finds a process in any of the owner's sandboxes that are in memory. */
 MUST_CHECK int manager_find_process(struct manager *manager, const char *owner, const char *id,
                                     struct sandbox **ret_sandbox, struct process **ret,
                                     struct error *err);
-struct loop *manager_loop(const struct manager *manager);
+/* Calls each() for the owner's sandboxes: see registry_each(). */
 MUST_CHECK int manager_each(struct manager *manager, const char *owner,
                             bool (*each)(void *ctx, const struct sandbox_row *row), void *ctx,
                             struct error *err);

@@ -1,22 +1,25 @@
-/* quota.c - what one owner may have at a time. */
+/* quota.c - limits on what one owner may have at a time (struct quota).
+ *
+ * Sandboxes, disk and memory are summed over the registry's rows, so they hold over all servers that
+ * share the database. Processes are counted in this server only. */
 #include <string.h>
 
 #include "base/error.h"
 #include "loop/loop.h"
 #include "sandbox/internal.h"
 
-static bool is_owners(const struct sandbox *sandbox, const char *owner)
+static bool belongs_to(const struct sandbox *sandbox, const char *owner)
 {
 	return strcmp(sandbox->row.owner, owner) == 0;
 }
 
 static bool may_sleep(const struct sandbox *sandbox, const char *owner)
 {
-	return is_owners(sandbox, owner) && sandbox->phase == PHASE_READY && sandbox->holds == 0 &&
+	return belongs_to(sandbox, owner) && sandbox->phase == PHASE_READY && sandbox->holds == 0 &&
 	       !sandbox->row.temporary;
 }
 
-static struct sandbox *idlest(struct manager *manager, const char *owner)
+static struct sandbox *find_idlest(struct manager *manager, const char *owner)
 {
 	struct sandbox *oldest = NULL;
 
@@ -30,47 +33,48 @@ static struct sandbox *idlest(struct manager *manager, const char *owner)
 	return oldest;
 }
 
-/* Those that have been idle longest make room, if that is enough; else none of them. */
-static bool make_room(struct manager *manager, const char *owner, uint64_t wanted)
+/* Puts the sandboxes that have been idle longest to sleep until `wanted` bytes are free. If all of
+ * them together would not be enough, none is put to sleep. */
+static bool free_memory(struct manager *manager, const char *owner, uint64_t wanted)
 {
-	uint64_t could = 0, done = 0;
+	uint64_t available = 0, freed = 0;
 
 	LIST_EACH (node, &manager->sandboxes) {
 		const struct sandbox *sandbox = container_of(node, struct sandbox, node);
 
 		if (may_sleep(sandbox, owner))
-			could += sandbox->row.spec.limits.memory;
+			available += sandbox->row.spec.limits.memory;
 	}
-	while (could >= wanted && done < wanted) {
-		struct sandbox *sandbox = idlest(manager, owner);
+	while (available >= wanted && freed < wanted) {
+		struct sandbox *sandbox = find_idlest(manager, owner);
 
-		done += sandbox->row.spec.limits.memory;
+		freed += sandbox->row.spec.limits.memory;
 		sandbox_sleep(sandbox, NULL, NULL);
 	}
-	return could >= wanted;
+	return available >= wanted;
 }
 
 int quota_admit_awake(struct manager *manager, const char *owner, const struct spec *spec,
                       struct error *err)
 {
-	uint64_t most = manager->config.quota.memory;
+	uint64_t max = manager->config.quota.memory;
 	struct registry_sums sums;
 
-	if (most == 0)
+	if (max == 0)
 		return 0;
 	if (registry_sum(manager->store, owner, &sums, err) < 0)
 		return -1;
-	if (sums.memory + spec->limits.memory <= most ||
-	    (spec->limits.memory <= most &&
-	     make_room(manager, owner, sums.memory + spec->limits.memory - most)))
+	if (sums.memory + spec->limits.memory <= max ||
+	    (spec->limits.memory <= max &&
+	     free_memory(manager, owner, sums.memory + spec->limits.memory - max)))
 		return 0;
-	return error_set(err, ERR_LIMIT,
-	                 "owner-memory: sandboxes of %llu MiB are awake and this one has %llu MiB, "
-	                 "at most %llu MiB may be: wait until one is idle, delete one, or make "
-	                 "smaller ones",
-	                 (unsigned long long)(sums.memory >> 20),
-	                 (unsigned long long)(spec->limits.memory >> 20),
-	                 (unsigned long long)(most >> 20));
+	return error_set(
+	        err, ERR_LIMIT,
+	        "owner-memory: the sandboxes awake may use %llu MiB and this one %llu MiB, "
+	        "at most %llu MiB are allowed together: wait until one is idle, delete one, "
+	        "or create smaller ones",
+	        (unsigned long long)(sums.memory >> 20),
+	        (unsigned long long)(spec->limits.memory >> 20), (unsigned long long)(max >> 20));
 }
 
 int quota_admit_new(struct manager *manager, const char *owner, const struct spec *spec,
@@ -86,15 +90,14 @@ int quota_admit_new(struct manager *manager, const char *owner, const struct spe
 	if (quota->sandboxes != 0 && sums.sandboxes >= quota->sandboxes)
 		return error_set(
 		        err, ERR_LIMIT,
-		        "owner-sandboxes: there are %llu sandboxes, and no more are allowed: "
-		        "delete one that is no longer needed",
+		        "owner-sandboxes: there are %llu sandboxes, and no more are allowed: delete "
+		        "one that is no longer needed",
 		        (unsigned long long)sums.sandboxes);
 	if (quota->disk != 0 && sums.disk + spec->limits.disk > quota->disk)
 		return error_set(
 		        err, ERR_LIMIT,
-		        "owner-disk: the sandboxes there are may write %llu MiB and this one "
-		        "%llu MiB, at most %llu MiB are allowed together: delete one, or ask "
-		        "for a smaller disk",
+		        "owner-disk: the existing sandboxes may write %llu MiB and this one %llu MiB, "
+		        "at most %llu MiB are allowed together: delete one, or ask for a smaller disk",
 		        (unsigned long long)(sums.disk >> 20),
 		        (unsigned long long)(spec->limits.disk >> 20),
 		        (unsigned long long)(quota->disk >> 20));
@@ -104,23 +107,24 @@ int quota_admit_new(struct manager *manager, const char *owner, const struct spe
 int sandbox_admit_process(struct sandbox *sandbox, struct error *err)
 {
 	struct manager *manager = sandbox->manager;
-	uint64_t most = manager->config.quota.processes;
+	uint64_t max = manager->config.quota.processes;
 	uint64_t running = 0;
 
-	if (most == 0)
+	if (max == 0)
 		return 0;
 	LIST_EACH (node, &manager->sandboxes) {
 		struct sandbox *other = container_of(node, struct sandbox, node);
 
-		if (is_owners(other, sandbox->row.owner))
+		if (belongs_to(other, sandbox->row.owner))
 			running += process_count_running(other);
 	}
-	if (running < most)
+	if (running < max)
 		return 0;
-	return error_set(err, ERR_LIMIT,
-	                 "owner-processes: %llu are running, and no more are allowed: wait for one "
-	                 "to end, or stop one with process_stop",
-	                 (unsigned long long)running);
+	return error_set(
+	        err, ERR_LIMIT,
+	        "owner-processes: %llu processes are running, and no more are allowed: wait "
+	        "for one to end, or stop one with process_stop",
+	        (unsigned long long)running);
 }
 
 int manager_find_process(struct manager *manager, const char *owner, const char *id,
@@ -129,13 +133,13 @@ int manager_find_process(struct manager *manager, const char *owner, const char 
 	LIST_EACH (node, &manager->sandboxes) {
 		struct sandbox *sandbox = container_of(node, struct sandbox, node);
 
-		if (is_owners(sandbox, owner) && process_find(sandbox, id, ret, err) == 0) {
+		if (belongs_to(sandbox, owner) && process_find(sandbox, id, ret, err) == 0) {
 			*ret_sandbox = sandbox;
 			return 0;
 		}
 	}
 	return error_set(err, ERR_NOT_FOUND,
 	                 "process: there is no '%.40s'; sandbox_info lists the processes of a "
-	                 "sandbox. Those of a sandbox that slept or was reset are gone",
+	                 "sandbox. Processes end when their sandbox sleeps or is reset",
 	                 id);
 }

@@ -1,3 +1,4 @@
+/* sandbox.c - creating, finding and waking a sandbox (see internal.h). */
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
@@ -17,12 +18,12 @@
 #include "loop/loop.h"
 #include "sandbox/channel/channel.h"
 #include "sandbox/internal.h"
-#include "sandbox/reason.h"
 #include "sandbox/registry/history.h"
 
-enum { NOTE_EVERY_S = 10 }; /* seconds between two notes of its last use */
-
-/* --- life in memory ------------------------------------------------------------------ */
+enum {
+	SAVE_USED_EVERY_S = 10, /* at most one write of the time of last use per so many seconds */
+	UNMAPPED_GROUP = 65534, /* what the kernel shows for a group without a mapping */
+};
 
 static struct sandbox *add_sandbox(struct manager *manager, const struct sandbox_row *row)
 {
@@ -30,7 +31,7 @@ static struct sandbox *add_sandbox(struct manager *manager, const struct sandbox
 
 	sandbox->manager = manager;
 	sandbox->row = *row;
-	sandbox->noted_s = row->used_s;
+	sandbox->saved_used_s = row->used_s;
 	sandbox->active_ms = clock_now_ms();
 	sandbox->processes = processes_new(sandbox);
 	waiters_init(&sandbox->waiters, manager->loop);
@@ -38,57 +39,97 @@ static struct sandbox *add_sandbox(struct manager *manager, const struct sandbox
 	return sandbox;
 }
 
-/* --- what the engine and the agent say ------------------------------------------------- */
+/* --- events of the engine and of the channel --- */
 
-static void on_failed(void *ctx, const struct error *why)
+static void set_reason(struct sandbox *sandbox, const char *text)
+{
+	(void)snprintf(sandbox->reason, sizeof sandbox->reason, "%s", text);
+}
+
+static void on_start_failed(void *ctx, const struct error *why)
 {
 	struct sandbox *sandbox = ctx;
 
-	/* What could not be made has nothing worth keeping. */
+	/* A sandbox that could not even be created has no files: its row must not stay. */
 	if (sandbox->row.state == SANDBOX_CREATING)
-		sandbox->doomed = true;
-	(void)snprintf(sandbox->reason, sizeof sandbox->reason, "%s", why->msg);
-	sandbox_is_down(sandbox, why);
+		sandbox->delete_pending = true;
+	set_reason(sandbox, why->msg);
+	sandbox_handle_end(sandbox, why);
 }
 
-static void on_gone(void *ctx, enum engine_end end, const char *why)
+/* Names the limit and its value where a limit ended the sandbox. For a dead agent the channel's
+ * reason, set before, may say more than the engine's (a broken protocol, say), so it is kept. */
+static void explain_end(struct sandbox *sandbox, enum engine_end end, const char *why)
+{
+	const struct spec_limits *limits = &sandbox->row.spec.limits;
+
+	switch (end) {
+	case ENGINE_END_OUT_OF_MEMORY:
+		(void)snprintf(sandbox->reason, sizeof sandbox->reason,
+		               "memory: it used more than %llu MiB",
+		               (unsigned long long)(limits->memory >> 20));
+		return;
+	case ENGINE_END_DISK_LIMIT:
+		(void)snprintf(sandbox->reason, sizeof sandbox->reason,
+		               "disk: it wrote more than %llu MiB or %llu files",
+		               (unsigned long long)(limits->disk >> 20),
+		               (unsigned long long)limits->inodes);
+		return;
+	case ENGINE_END_KILLED:
+		return;
+	case ENGINE_END_AGENT_DIED:
+		if (sandbox->reason[0] == '\0')
+			set_reason(sandbox, why);
+		return;
+	case ENGINE_END_ENGINE_LOST:
+		set_reason(sandbox, why);
+		return;
+	}
+}
+
+static void on_ended(void *ctx, enum engine_end end, const char *why)
 {
 	struct sandbox *sandbox = ctx;
 	struct error err;
 
-	reason_tell(end, &sandbox->row.spec.limits, sandbox->reason, why, sandbox->reason,
-	            sizeof sandbox->reason);
+	explain_end(sandbox, end, why);
 	sandbox->met_limit = end == ENGINE_END_OUT_OF_MEMORY || end == ENGINE_END_DISK_LIMIT;
 	(void)error_set(&err, sandbox->met_limit ? ERR_LIMIT : ERR_SYSTEM, "the sandbox ended: %s",
 	                sandbox->reason[0] != '\0' ? sandbox->reason : why);
 	if (sandbox->row.state == SANDBOX_CREATING)
-		sandbox->doomed = true;
-	sandbox_is_down(sandbox, &err);
+		sandbox->delete_pending = true;
+	sandbox_handle_end(sandbox, &err);
+}
+
+/* Records in the row what READY means: the sandbox exists, and its files are the new ones. Nothing
+ * runs in the sandbox before this is written. A row that stayed CREATING would be deleted by the
+ * next recovery, with all files; one that stayed `fresh` would be cleared by the next wake. The row
+ * of a temporary sandbox needs neither: recovery deletes it in any state. */
+static int record_ready(struct sandbox *sandbox, struct error *err)
+{
+	struct manager *manager = sandbox->manager;
+	const char *id = sandbox->row.spec.id;
+
+	if (sandbox->row.state == SANDBOX_CREATING)
+		return sandbox->row.temporary
+		               ? 0
+		               : registry_set_state(manager->store, id, SANDBOX_AWAKE,
+		                                    manager->config.instance, err);
+	return sandbox->row.spec.fresh ? registry_set_fresh(manager->store, id, false, err) : 0;
 }
 
 static void on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_port)
 {
 	struct sandbox *sandbox = ctx;
-	struct manager *manager = sandbox->manager;
 	struct error err;
 
 	(void)hello;
 	(void)proxy_port;
-	if (sandbox->phase != PHASE_GREETING)
-		return; /* it was told to end meanwhile */
-	/* One that stayed `creating` would be removed by the next start; what is thrown away is,
-	 * whatever it is. */
-	if (sandbox->row.state == SANDBOX_CREATING && !sandbox->row.temporary &&
-	    registry_set_state(manager->store, sandbox->row.spec.id, SANDBOX_AWAKE,
-	                       manager->config.instance, &err) < 0) {
-		waiters_notify(&sandbox->waiters, PHASE_READY, &err);
-		sandbox_end(sandbox);
-		return;
-	}
-	if (sandbox->row.spec.fresh && sandbox->row.state != SANDBOX_CREATING &&
-	    registry_set_fresh(manager->store, sandbox->row.spec.id, false, &err) < 0) {
-		waiters_notify(&sandbox->waiters, PHASE_READY, &err);
-		sandbox_end(sandbox);
+	if (sandbox->phase != PHASE_HANDSHAKE)
+		return; /* the sandbox was killed meanwhile; the engine's last event follows */
+	if (record_ready(sandbox, &err) < 0) {
+		waiters_notify(&sandbox->waiters, EVENT_READY, &err);
+		sandbox_kill(sandbox);
 		return;
 	}
 	sandbox->phase = PHASE_READY;
@@ -96,17 +137,17 @@ static void on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_p
 	sandbox->row.spec.fresh = false;
 	sandbox->is_clean = false;
 	sandbox_touch(sandbox);
-	idle_check_soon(manager);
-	waiters_notify(&sandbox->waiters, PHASE_READY, NULL);
+	idle_check_soon(sandbox->manager);
+	waiters_notify(&sandbox->waiters, EVENT_READY, NULL);
 }
 
-/* Without its agent there is nothing left to talk to. */
+/* Without its agent the sandbox cannot be used: kill the rest. The engine reports when it is gone. */
 static void on_channel_failed(void *ctx, const struct error *why)
 {
 	struct sandbox *sandbox = ctx;
 
 	if (sandbox->reason[0] == '\0' && sandbox->phase != PHASE_ENDING)
-		(void)snprintf(sandbox->reason, sizeof sandbox->reason, "%s", why->msg);
+		set_reason(sandbox, why->msg);
 	sandbox->phase = PHASE_ENDING;
 	if (sandbox->box != NULL)
 		sandbox->manager->engine->ops->kill(sandbox->box);
@@ -115,11 +156,9 @@ static void on_channel_failed(void *ctx, const struct error *why)
 static const struct channel_events channel_events = { .ready = on_ready,
 	                                              .failed = on_channel_failed };
 
-enum { UNMAPPED_GROUP = 65534 };
-
-static void on_made(void *ctx, int fd, const struct engine_user *user)
+static int open_channel(struct sandbox *sandbox, int fd, const struct engine_user *user,
+                        struct error *err)
 {
-	struct sandbox *sandbox = ctx;
 	AUTO_BUF struct buf groups;
 	struct wire_welcome welcome = {
 		.version = WIRE_VERSION,
@@ -131,31 +170,38 @@ static void on_made(void *ctx, int fd, const struct engine_user *user)
 		.programs = filter_for_programs(sandbox->row.spec.syscalls),
 		.workers = filter_for_files(),
 	};
-	struct error err;
 
 	buf_init(&groups, sizeof(uint32_t));
-	if (sandbox->phase != PHASE_MAKING) {
-		(void)close(fd); /* it was told to end meanwhile */
-		return;
-	}
-	sandbox->phase = PHASE_GREETING;
 	if (sandbox->row.spec.egress)
 		welcome.flags |= WIRE_WELCOME_EGRESS;
-	/* With one id there is no giving up the caller's groups, which have no names inside. */
-	if (user->is_agent &&
-	    wire_numbers_add(&welcome.groups, &groups, UNMAPPED_GROUP, &err) < 0) {
+	/* In a user namespace with a single id setgroups() is denied, so the programs keep the
+	 * server's supplementary groups. They have no mapping inside and appear as 65534; the agent
+	 * must not mistake that for a failure to drop them. */
+	if (user->is_agent && wire_numbers_add(&welcome.groups, &groups, UNMAPPED_GROUP, err) < 0) {
 		(void)close(fd);
-		on_channel_failed(sandbox, &err);
+		return -1;
+	}
+	return channel_new(sandbox->manager->loop, fd, &welcome, &channel_events, sandbox,
+	                   &sandbox->channel, err);
+}
+
+static void on_started(void *ctx, int fd, const struct engine_user *user)
+{
+	struct sandbox *sandbox = ctx;
+	struct error err;
+
+	if (sandbox->phase != PHASE_STARTING) {
+		(void)close(fd); /* the sandbox was killed meanwhile */
 		return;
 	}
-	if (channel_new(sandbox->manager->loop, fd, &welcome, &channel_events, sandbox,
-	                &sandbox->channel, &err) < 0)
+	sandbox->phase = PHASE_HANDSHAKE;
+	if (open_channel(sandbox, fd, user, &err) < 0)
 		on_channel_failed(sandbox, &err);
 }
 
-static const struct engine_events engine_events = { on_made, on_failed, on_gone };
+static const struct engine_events engine_events = { on_started, on_start_failed, on_ended };
 
-static int start(struct sandbox *sandbox, struct error *err)
+static int start_sandbox(struct sandbox *sandbox, struct error *err)
 {
 	struct engine *engine = sandbox->manager->engine;
 	struct spec spec = sandbox->row.spec;
@@ -164,63 +210,56 @@ static int start(struct sandbox *sandbox, struct error *err)
 	sandbox->reason[0] = '\0';
 	if (engine->ops->start(engine, &spec, &engine_events, sandbox, &sandbox->box, err) < 0)
 		return -1;
-	sandbox->phase = PHASE_MAKING;
+	sandbox->phase = PHASE_STARTING;
 	return 0;
 }
 
-/* --- calls ----------------------------------------------------------------------------- */
+/* --- create and find --- */
 
-static bool is_among(const char *target, const struct spec *spec)
+static int set_names(struct manager *manager, const struct sandbox_options *options,
+                     struct sandbox_row *row, struct error *err)
 {
-	for (unsigned i = 0; i < spec->mount_count; i++)
-		if (strcmp(spec->mounts[i].target, target) == 0)
-			return true;
-	return false;
-}
+	const char *name = options->name != NULL ? options->name : "";
 
-/* Of what this server offers: all, or those the sandbox was made with. Their numbers may have
- * changed since. */
-static void add_mounts(struct manager *manager, struct sandbox_row *row)
-{
-	const struct spec before = row->spec;
-	struct spec *spec = &row->spec;
-
-	spec->mount_count = 0;
-	for (size_t i = 0; i < manager->config.target_count && i < SPEC_MOUNTS_MAX; i++) {
-		struct spec_mount *mount = &spec->mounts[spec->mount_count];
-
-		if (!row->all_mounts && !is_among(manager->config.targets[i], &before))
-			continue;
-		*mount = (struct spec_mount){ .source = (uint16_t)i };
-		(void)snprintf(mount->target, sizeof mount->target, "%s",
-		               manager->config.targets[i]);
-		spec->mount_count++;
-	}
-}
-
-static int choose_mounts(const struct manager *manager, const char *const *targets,
-                         struct sandbox_row *row, struct error *err)
-{
-	row->all_mounts = targets == NULL;
-	row->spec.mount_count = 0;
-	for (size_t i = 0; targets != NULL && targets[i] != NULL; i++) {
-		struct spec_mount *mount = &row->spec.mounts[row->spec.mount_count];
-		bool offered = false;
-
-		for (size_t j = 0; j < manager->config.target_count; j++)
-			offered = offered || strcmp(manager->config.targets[j], targets[i]) == 0;
-		if (!offered || i == SPEC_MOUNTS_MAX)
-			return error_set(err, ERR_INVALID,
-			                 "mounts: '%.80s' is not among the directories this server "
-			                 "offers (--tools-dir, --skills-dir, --mounts)",
-			                 targets[i]);
-		(void)snprintf(mount->target, sizeof mount->target, "%s", targets[i]);
-		row->spec.mount_count++;
-	}
+	/* A truncated owner could be the name of another owner. */
+	if (strlen(options->owner) > OWNER_MAX)
+		return error_set(err, ERR_LIMIT, "owner: %zu bytes, at most %d are allowed",
+		                 strlen(options->owner), OWNER_MAX);
+	if (name[0] != '\0' && !registry_is_name(name))
+		return error_set(err, ERR_INVALID,
+		                 "name: letters, digits and . _ - only, at most %d, not starting "
+		                 "with . _ or -",
+		                 SANDBOX_NAME_MAX);
+	(void)snprintf(row->owner, sizeof row->owner, "%s", options->owner);
+	(void)snprintf(row->name, sizeof row->name, "%s", name);
+	(void)snprintf(row->engine, sizeof row->engine, "%s", manager->engine->ops->name);
+	(void)snprintf(row->instance, sizeof row->instance, "%s", manager->config.instance);
 	return 0;
 }
 
-/* What is thrown away is noted once, as what it will be in a moment. */
+static int make_row(struct manager *manager, const struct sandbox_options *options,
+                    struct sandbox_row *row, struct error *err)
+{
+	*row = (struct sandbox_row){ .spec = options->spec,
+		                     .state = SANDBOX_CREATING,
+		                     .temporary = options->temporary,
+		                     .created_s = time(NULL),
+		                     .idle_s = options->idle_s,
+		                     .lifetime_s = options->lifetime_s };
+	row->used_s = row->created_s;
+	spec_new_id(row->spec.id);
+	row->spec.fresh = false;
+	if (options->env != NULL)
+		memcpy(row->env, options->env, sizeof row->env);
+	if (set_names(manager, options, row, err) < 0 ||
+	    sandbox_choose_mounts(manager, options->mounts, row, err) < 0)
+		return -1;
+	sandbox_fill_mounts(manager, row);
+	return spec_check(&row->spec, err);
+}
+
+/* A temporary sandbox is inserted directly as AWAKE: one write instead of two, and recovery deletes
+ * it in either state. */
 static int add_row(struct manager *manager, struct sandbox_row row, struct error *err)
 {
 	if (row.temporary)
@@ -228,58 +267,32 @@ static int add_row(struct manager *manager, struct sandbox_row row, struct error
 	return registry_add(manager->store, &row, err);
 }
 
-int sandbox_create(struct manager *manager, const struct sandbox_options *wish,
+int sandbox_create(struct manager *manager, const struct sandbox_options *options,
                    struct sandbox **ret, struct error *err)
 {
-	struct sandbox_row row = { .spec = wish->spec,
-		                   .state = SANDBOX_CREATING,
-		                   .temporary = wish->temporary,
-		                   .created_s = time(NULL),
-		                   .idle_s = wish->idle_s,
-		                   .lifetime_s = wish->lifetime_s };
+	struct sandbox_row row;
 	struct sandbox *sandbox;
 
-	if (manager->is_over)
+	if (manager->is_stopping)
 		return manager_stopping_error(err);
-	if (strlen(wish->owner) > OWNER_MAX) /* cut short it could be another's */
-		return error_set(err, ERR_LIMIT, "owner: %zu bytes, at most %d are allowed",
-		                 strlen(wish->owner), OWNER_MAX);
-	spec_new_id(row.spec.id);
-	row.spec.fresh = false;
-	if (choose_mounts(manager, wish->mounts, &row, err) < 0)
-		return -1;
-	add_mounts(manager, &row);
-	if (spec_check(&row.spec, err) < 0 ||
-	    quota_admit_new(manager, wish->owner, &row.spec, err) < 0)
-		return -1;
-	if (wish->env != NULL)
-		memcpy(row.env, wish->env, sizeof row.env);
-	row.used_s = row.created_s;
-	(void)snprintf(row.owner, sizeof row.owner, "%s", wish->owner);
-	(void)snprintf(row.engine, sizeof row.engine, "%s", manager->engine->ops->name);
-	(void)snprintf(row.instance, sizeof row.instance, "%s", manager->config.instance);
-	if (wish->name != NULL) {
-		if (wish->name[0] != '\0' && !registry_is_name(wish->name))
-			return error_set(err, ERR_INVALID,
-			                 "name: letters, digits and . _ - only, at most %d, not "
-			                 "starting with . _ or -",
-			                 SANDBOX_NAME_MAX);
-		(void)snprintf(row.name, sizeof row.name, "%s", wish->name);
-	}
-	if (add_row(manager, row, err) < 0)
+	if (make_row(manager, options, &row, err) < 0 ||
+	    quota_admit_new(manager, options->owner, &row.spec, err) < 0 ||
+	    add_row(manager, row, err) < 0)
 		return -1;
 	sandbox = add_sandbox(manager, &row);
-	if (start(sandbox, err) < 0) {
+	if (start_sandbox(sandbox, err) < 0) {
 		struct error ignored;
 
 		(void)!registry_remove(manager->store, row.spec.id, &ignored);
-		sandbox_forget(sandbox);
+		sandbox_unload(sandbox);
 		return -1;
 	}
 	*ret = sandbox;
 	return 0;
 }
 
+/* The registry is asked first even for a sandbox in memory: it decides who owns the sandbox, and
+ * another server may have deleted it. */
 int sandbox_find(struct manager *manager, const char *owner, const char *id_or_name,
                  struct sandbox **ret, struct error *err)
 {
@@ -299,22 +312,26 @@ int sandbox_find(struct manager *manager, const char *owner, const char *id_or_n
 	return 0;
 }
 
-static int wake(struct sandbox *sandbox, struct error *err)
+/* --- wake --- */
+
+static int wake_sandbox(struct sandbox *sandbox, struct error *err)
 {
 	struct manager *manager = sandbox->manager;
 
-	if (manager->is_over)
+	if (manager->is_stopping)
 		return manager_stopping_error(err);
 	if (quota_admit_awake(manager, sandbox->row.owner, &sandbox->row.spec, err) < 0 ||
 	    sandbox_claim(sandbox, err) < 0)
 		return -1;
-	if (sandbox->row.spec.fresh && !sandbox->is_clean) { /* a reset was cut short */
-		waiters_move(&sandbox->waiters, PHASE_READY, PHASE_MAKING);
+	/* A server died in the middle of a reset: remove the old files before anything may see them,
+	 * then wake. */
+	if (sandbox->row.spec.fresh && !sandbox->is_clean) {
+		waiters_move(&sandbox->waiters, EVENT_READY, EVENT_WAKE_AGAIN);
 		sandbox_clear(sandbox);
 		return 0;
 	}
-	add_mounts(manager, &sandbox->row);
-	if (start(sandbox, err) < 0) {
+	sandbox_fill_mounts(manager, &sandbox->row);
+	if (start_sandbox(sandbox, err) < 0) {
 		sandbox_set_state(sandbox, SANDBOX_ASLEEP);
 		return -1;
 	}
@@ -325,8 +342,9 @@ void sandbox_wake_again(struct sandbox *sandbox)
 {
 	struct error err;
 
-	if (waiters_move(&sandbox->waiters, PHASE_MAKING, PHASE_READY) && wake(sandbox, &err) < 0)
-		waiters_notify(&sandbox->waiters, PHASE_READY, &err);
+	if (waiters_move(&sandbox->waiters, EVENT_WAKE_AGAIN, EVENT_READY) &&
+	    wake_sandbox(sandbox, &err) < 0)
+		waiters_notify(&sandbox->waiters, EVENT_READY, &err);
 }
 
 void sandbox_wake(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
@@ -338,21 +356,21 @@ void sandbox_wake(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 	case PHASE_READY:
 		waiters_notify_one(sandbox->manager->loop, fn, ctx, NULL);
 		return;
-	case PHASE_MAKING:
-	case PHASE_GREETING:
-		waiters_add(&sandbox->waiters, PHASE_READY, fn, ctx);
+	case PHASE_STARTING:
+	case PHASE_HANDSHAKE:
+		waiters_add(&sandbox->waiters, EVENT_READY, fn, ctx);
 		return;
 	case PHASE_ASLEEP:
-		waiters_add(&sandbox->waiters, PHASE_READY, fn, ctx);
-		if (wake(sandbox, &err) < 0)
-			waiters_notify(&sandbox->waiters, PHASE_READY, &err);
+		waiters_add(&sandbox->waiters, EVENT_READY, fn, ctx);
+		if (wake_sandbox(sandbox, &err) < 0)
+			waiters_notify(&sandbox->waiters, EVENT_READY, &err);
 		return;
 	case PHASE_ENDING:
 	case PHASE_CLEARING:
-		if (sandbox->manager->is_over)
+		if (sandbox->manager->is_stopping)
 			(void)manager_stopping_error(&err);
-		else if (!sandbox->doomed) {
-			waiters_add(&sandbox->waiters, PHASE_MAKING, fn, ctx);
+		else if (!sandbox->delete_pending) {
+			waiters_add(&sandbox->waiters, EVENT_WAKE_AGAIN, fn, ctx);
 			return;
 		}
 		break;
@@ -363,6 +381,8 @@ void sandbox_wake(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 	waiters_notify_one(sandbox->manager->loop, fn, ctx, &err);
 }
 
+/* --- use --- */
+
 void sandbox_touch(struct sandbox *sandbox)
 {
 	int64_t now = time(NULL);
@@ -371,9 +391,9 @@ void sandbox_touch(struct sandbox *sandbox)
 	sandbox->active_ms = clock_now_ms();
 	sandbox->row.used_s = now;
 	if (sandbox->phase != PHASE_READY || sandbox->row.temporary ||
-	    now - sandbox->noted_s < NOTE_EVERY_S)
+	    now - sandbox->saved_used_s < SAVE_USED_EVERY_S)
 		return;
-	sandbox->noted_s = now;
+	sandbox->saved_used_s = now;
 	if (registry_touch(sandbox->manager->store, sandbox->row.spec.id, now, &err) < 0)
 		log_warning("sandbox %s: %s", sandbox->row.spec.id, err.msg);
 }
@@ -386,10 +406,10 @@ void sandbox_hold(struct sandbox *sandbox)
 void sandbox_release(struct sandbox *sandbox)
 {
 	sandbox->holds--;
-	if (!sandbox->is_forgotten)
+	if (!sandbox->is_unloaded)
 		sandbox_touch(sandbox);
 	else if (sandbox->holds == 0)
-		sandbox_forget(sandbox);
+		sandbox_unload(sandbox);
 }
 
 void sandbox_notify_end(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
@@ -397,8 +417,10 @@ void sandbox_notify_end(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 	if (sandbox->box == NULL)
 		waiters_notify_one(sandbox->manager->loop, fn, ctx, NULL);
 	else
-		waiters_add(&sandbox->waiters, PHASE_ENDING, fn, ctx);
+		waiters_add(&sandbox->waiters, EVENT_ENDED, fn, ctx);
 }
+
+/* --- accessors --- */
 
 struct channel *sandbox_channel(const struct sandbox *sandbox)
 {
@@ -446,7 +468,7 @@ struct processes *sandbox_processes(struct sandbox *sandbox)
 
 bool sandbox_is_resetting(const struct sandbox *sandbox)
 {
-	return sandbox->resetting || sandbox->row.spec.fresh;
+	return sandbox->reset_pending || sandbox->row.spec.fresh;
 }
 
 void sandbox_record_run(struct sandbox *sandbox, int64_t started_s, uint64_t duration_ms,

@@ -1,11 +1,14 @@
-/* sandbox.h - one sandbox: from a wish to files that sleep on disk, and back.
+/* sandbox.h - one sandbox over its whole life: created, awake, asleep on disk, deleted.
  *
- *   creating -> ready <-> asleep -> deleted
+ *   creating -> awake <-> asleep -> deleted
  *                 \-- reset --^
  *
- * Every change of state is written to the registry before it happens. Calls return at once; what
- * they lead to is told by a callback, never from within the call. A sandbox is in memory while
- * it is awake or somebody waits for it. */
+ * Every change of state is written to the registry before it takes effect. Calls return at once;
+ * their result is reported by a callback from the loop, never from within the call.
+ *
+ * The manager owns every struct sandbox. One is in memory while it is awake, while a caller waits
+ * for it or holds it, and for some minutes afterwards. A caller that keeps a pointer across turns of
+ * the loop must hold the sandbox (sandbox_hold). */
 #pragma once
 #include <stdbool.h>
 
@@ -16,83 +19,84 @@
 
 struct channel;
 struct error;
+struct loop;
 struct manager;
+struct process_limits;
+struct processes;
 struct sandbox;
 
-typedef waiter_fn sandbox_fn; /* why NULL: it is so */
+typedef waiter_fn sandbox_fn; /* why NULL: success */
 
 struct sandbox_options {
-	const char *owner, *name; /* name NULL or "": none */
-	struct spec spec;         /* its id and its mounts are made */
-	/* Where it sees directories of those that are offered; NULL: all of them. NULL ends it. */
+	const char *owner, *name; /* name NULL or "": the sandbox has none */
+	struct spec spec;         /* sandbox_create() fills in the id and the mounts */
+	/* Targets of the shared directories to mount, NULL behind the last; NULL: all of them. */
 	const char *const *mounts;
-	const char *env; /* as in its row; NULL: none */
+	const char *env; /* in the format of sandbox_row.env; NULL: none */
 	uint32_t idle_s, lifetime_s;
-	bool temporary; /* goes with the server, if not before */
+	bool temporary; /* deleted when the server exits, if not before */
 };
 
-/* A new one; sandbox_wake() tells when it can be used. */
-MUST_CHECK int sandbox_create(struct manager *manager, const struct sandbox_options *wish,
+/* Creates a sandbox and starts it; sandbox_wake() reports when it is ready. */
+MUST_CHECK int sandbox_create(struct manager *manager, const struct sandbox_options *options,
                               struct sandbox **ret, struct error *err);
-/* The one an owner uses without naming it: found, or made by the wish, whose name is not used. One
- * that another server has awake may be free in a moment; whoever does not want to wait for that is
- * `hasty` and gets "default-2", and so on, which this server then goes on with. */
-MUST_CHECK int sandbox_get_default(struct manager *manager, const struct sandbox_options *wish,
-                                   bool hasty, struct sandbox **ret, struct error *err);
-/* One that exists, by id or name. */
+/* Finds or creates the sandbox that calls of this owner use when they name none. options->name is
+ * ignored: the name is "default". With `skip_busy`, a default sandbox that another server has awake
+ * is skipped and "default-2", "default-3" ... is used; this server then keeps using that one.
+ * Without it the busy one is returned, and waking it fails until the other server lets it sleep. */
+MUST_CHECK int sandbox_get_default(struct manager *manager, const struct sandbox_options *options,
+                                   bool skip_busy, struct sandbox **ret, struct error *err);
+/* Finds an existing sandbox of this owner by id or name. */
 MUST_CHECK int sandbox_find(struct manager *manager, const char *owner, const char *id_or_name,
                             struct sandbox **ret, struct error *err);
 
-/* fn when it is ready; asleep ones are woken, one that is ending as soon as it has ended. */
+/* Wakes the sandbox if it is asleep; a sandbox that is ending is woken after it has ended. Calls fn
+ * when the sandbox is ready. */
 void sandbox_wake(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
-/* Ends everything in it; fn when it is asleep: its files stay. */
+/* Kills everything inside; the files stay. Calls fn when the sandbox is asleep. */
 void sandbox_sleep(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
-/* Ends everything in it; fn when it is asleep, as if it had just been made. */
+/* Kills everything inside and removes the files. Calls fn when the sandbox is asleep and empty. */
 void sandbox_reset(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
-/* Ends everything in it and removes its files; fn when nothing is left. Then it is freed. */
+/* Kills everything inside, removes the files and the row. Calls fn when all are gone; after that
+ * the sandbox is freed as soon as no caller holds it. */
 void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
-
-/* fn when it has ended, for whatever reason: sandbox_end_reason() tells it. It is awake now. */
+/* Calls fn when a sandbox that is awake has ended, for whatever reason: sandbox_end_reason(). */
 void sandbox_notify_end(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 
-/* Somebody did something in it: its row says when that was last. */
+/* Restarts the idle time-out and updates the row's time of last use. */
 void sandbox_touch(struct sandbox *sandbox);
-
-/* While it is held it is not put to sleep for being idle, and stays in memory whatever happens to
- * it: then it has no channel. */
+/* A held sandbox does not go to sleep for being idle, and its struct stays in memory even if it is
+ * deleted meanwhile; sandbox_channel() is NULL then. */
 void sandbox_hold(struct sandbox *sandbox);
 void sandbox_release(struct sandbox *sandbox);
-/* Whether its owner may start one process more; ERR_LIMIT names the quota. */
+/* Fails with ERR_LIMIT, naming the quota, if the owner may not start another process. */
 MUST_CHECK int sandbox_admit_process(struct sandbox *sandbox, struct error *err);
 
-/* As long as it is ready. */
+/* NULL unless the sandbox is ready. */
 struct channel *sandbox_channel(const struct sandbox *sandbox);
 const struct sandbox_row *sandbox_row(const struct sandbox *sandbox);
-/* What the kernel counted. False: nobody counts here, or it is not awake. */
+/* Reads the cgroup's counters. False: there is no cgroup, or the sandbox is not awake. */
 bool sandbox_counts(struct sandbox *sandbox, struct engine_counters *ret);
-/* Why it ended last, as one line: "" if it did not, or was told to. */
+/* Why the sandbox ended last, as one line; "" if it never did, or ended on request. */
 const char *sandbox_end_reason(const struct sandbox *sandbox);
-bool sandbox_met_limit(const struct sandbox *sandbox); /* which ended all of it, the last time */
-/* When it will be put to sleep or deleted if nothing happens, in seconds from now; -1: never. */
+/* Whether the last end was the engine's answer to a memory or disk limit. */
+bool sandbox_met_limit(const struct sandbox *sandbox);
+/* Seconds until the sandbox is put to sleep or deleted if nothing happens; -1: never. */
 int64_t sandbox_sleeps_in_s(const struct sandbox *sandbox);
 int64_t sandbox_expires_in_s(const struct sandbox *sandbox);
-/* The environment the sandbox itself brings, for its programs. NULL ends it. */
+/* The variables that the sandbox adds to its programs' environment; NULL behind the last. */
 const char *const *sandbox_env(struct sandbox *sandbox);
 struct engine_box *sandbox_box(struct sandbox *sandbox);
 
-/* --- for what runs in a sandbox: process/, interpreter/, copy/ --- */
-
-struct loop;
-struct process_limits;
-struct processes;
+/* --- for the code that runs things in a sandbox: process/, interpreter/, run/ --- */
 
 struct loop *sandbox_loop(const struct sandbox *sandbox);
 const struct process_limits *sandbox_process_limits(const struct sandbox *sandbox);
-/* The processes of the sandbox; there from the sandbox's first moment in memory to its last. */
+/* The list of the sandbox's processes, which lives as long as the struct sandbox. */
 struct processes *sandbox_processes(struct sandbox *sandbox);
-/* A reset was asked for and has not finished. */
+/* Whether a reset was requested and has not finished. */
 bool sandbox_is_resetting(const struct sandbox *sandbox);
-/* Reports a process that has ended: to the history, unless the sandbox is temporary, and to the
- * callback process_ended of the manager's configuration. `what` and `outcome` are one line each. */
+/* Reports a finished process: to the history, unless the sandbox is temporary, and to the manager's
+ * process_ended callback. `what` and `outcome` are one line each. */
 void sandbox_record_run(struct sandbox *sandbox, int64_t started_s, uint64_t duration_ms,
                         const char *what, const char *outcome);

@@ -1,4 +1,5 @@
-/* sandbox_end.c - how a sandbox ends: put to sleep, deleted, or because the engine says so. */
+/* sandbox_end.c - how a sandbox ends: put to sleep, reset, deleted, or because the engine or the agent
+ * failed (see internal.h). */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -7,13 +8,12 @@
 #include "sandbox/channel/channel.h"
 #include "sandbox/internal.h"
 
-/* --- life in memory ------------------------------------------------------------------ */
-
-static void free_now(void *ctx)
+static void free_sandbox(void *ctx)
 {
 	struct sandbox *sandbox = ctx;
 
-	sandbox->holds++; /* whoever lets go of it now is not the last */
+	/* Freeing the processes may release the sandbox once more; that must not free it again. */
+	sandbox->holds++;
 	list_remove(&sandbox->node);
 	processes_free(sandbox->processes);
 	waiters_done(&sandbox->waiters);
@@ -22,45 +22,42 @@ static void free_now(void *ctx)
 	free(sandbox);
 }
 
-void sandbox_forget(struct sandbox *sandbox)
+void sandbox_unload(struct sandbox *sandbox)
 {
 	list_remove(&sandbox->node);
-	list_add(&sandbox->manager->forgotten, &sandbox->node);
-	sandbox->is_forgotten = true;
+	list_add(&sandbox->manager->unloaded, &sandbox->node);
+	sandbox->is_unloaded = true;
 	if (sandbox->holds == 0)
-		loop_defer(sandbox->manager->loop, free_now, sandbox);
+		loop_defer(sandbox->manager->loop, free_sandbox, sandbox);
 }
 
 void sandbox_set_state(struct sandbox *sandbox, enum sandbox_state state)
 {
 	struct manager *manager = sandbox->manager;
-	bool ours = state != SANDBOX_ASLEEP;
+	bool is_ours = state != SANDBOX_ASLEEP;
 	struct error err;
 
 	if (registry_set_state(manager->store, sandbox->row.spec.id, state,
-	                       ours ? manager->config.instance : "", &err) < 0)
+	                       is_ours ? manager->config.instance : "", &err) < 0)
 		log_warning("sandbox %s: %s", sandbox->row.spec.id, err.msg);
 	sandbox->row.state = state;
 }
 
-/* The server that had it may have died since we started. What another one did to it in between is
- * in its row, not in our memory. */
+/* EBUSY means that another server has the sandbox. That server may have died since this one last
+ * looked, so recover the rows of dead servers and try once more. `fresh` is read again because a
+ * server that had the sandbox in between may have begun a reset. */
 int sandbox_claim(struct sandbox *sandbox, struct error *err)
 {
 	struct manager *manager = sandbox->manager;
 	const char *id = sandbox->row.spec.id, *instance = manager->config.instance;
 	struct sandbox_row row;
-	struct error why;
 
-	if (registry_claim(manager->store, id, instance, &why) < 0) {
-		if (why.errnum == EBUSY) {
-			manager_recover(manager);
-			if (registry_claim(manager->store, id, instance, err) < 0)
-				return -1;
-		} else {
-			*err = why;
+	if (registry_claim(manager->store, id, instance, err) < 0) {
+		if (err->errnum != EBUSY)
 			return -1;
-		}
+		manager_recover(manager);
+		if (registry_claim(manager->store, id, instance, err) < 0)
+			return -1;
 	}
 	if (registry_get(manager->store, id, &row, err) < 0)
 		return -1;
@@ -69,88 +66,104 @@ int sandbox_claim(struct sandbox *sandbox, struct error *err)
 	return 0;
 }
 
-/* --- the end -------------------------------------------------------------------------- */
+/* --- what follows when nothing runs in the sandbox any more --- */
 
-/* Whoever hears of it here may ask for it again: it is still ending. */
-static void went_down(struct sandbox *sandbox, const struct error *why)
+/* Notified callers may ask for the sandbox again at once; in PHASE_ENDING they become waiters for
+ * EVENT_WAKE_AGAIN. */
+static void disconnect_sandbox(struct sandbox *sandbox, const struct error *why)
 {
-	struct error gone;
+	struct error requested;
 
+	if (why == NULL) {
+		(void)error_set(&requested, ERR_SYSTEM,
+		                "the sandbox was put to sleep or deleted meanwhile");
+		why = &requested;
+	}
 	sandbox->phase = PHASE_ENDING;
 	sandbox->box = NULL;
-	(void)error_set(&gone, ERR_SYSTEM, "the sandbox was put to sleep or deleted meanwhile");
-	/* The engine may know before the channel does, and its streams wait for an end. */
+	/* The engine may report the end before the channel's socket does. Fail the channel now, so
+	 * that its streams do not wait for an end of file. */
 	if (sandbox->channel != NULL)
-		channel_fail(sandbox->channel, why != NULL ? why : &gone);
-	processes_down(sandbox->processes, why != NULL ? why : &gone);
+		channel_fail(sandbox->channel, why);
+	processes_down(sandbox->processes, why);
 	sandbox->channel = channel_free(sandbox->channel);
-	waiters_notify(&sandbox->waiters, PHASE_READY, why != NULL ? why : &gone);
-	waiters_notify(&sandbox->waiters, PHASE_ENDING, NULL);
+	waiters_notify(&sandbox->waiters, EVENT_READY, why);
+	waiters_notify(&sandbox->waiters, EVENT_ENDED, NULL);
 }
 
-static void no_more_sleep(struct sandbox *sandbox)
+/* Fails those who wait for anything but the deletion. */
+static void notify_deletion(struct sandbox *sandbox)
 {
 	struct error err;
 
 	(void)error_set(&err, ERR_SYSTEM, "the sandbox is being deleted");
-	waiters_notify(&sandbox->waiters, PHASE_ASLEEP, &err);
-	waiters_notify(&sandbox->waiters, PHASE_MAKING, &err);
-	waiters_notify(&sandbox->waiters, PHASE_CLEARING, &err);
+	waiters_notify(&sandbox->waiters, EVENT_ASLEEP, &err);
+	waiters_notify(&sandbox->waiters, EVENT_WAKE_AGAIN, &err);
+	waiters_notify(&sandbox->waiters, EVENT_RESET, &err);
 }
 
+static void log_unremoved(const struct sandbox *sandbox, const struct error *why)
+{
+	log_warning("sandbox %s: its files could not be removed: %s", sandbox->row.spec.id,
+	            why->msg);
+}
+
+/* The row goes only after the files: if removing them failed, the row stays DELETING, and recovery
+ * by a later server tries again. */
 static void on_erased(void *ctx, const struct error *why)
 {
 	struct sandbox *sandbox = ctx;
 	struct manager *manager = sandbox->manager;
 	struct error err;
 
-	/* An engine that gave up may still say `gone`, to a sandbox that is freed. */
+	/* An engine that failed reports this before its last event on the box. Release the
+	 * box, or that event would reach a sandbox that is already freed. */
 	if (sandbox->box != NULL) {
 		manager->engine->ops->release(sandbox->box);
-		went_down(sandbox, why);
-		no_more_sleep(sandbox);
+		disconnect_sandbox(sandbox, why);
+		notify_deletion(sandbox);
 	}
 	if (why != NULL)
-		log_warning("sandbox %s: its files could not be removed: %s", sandbox->row.spec.id,
-		            why->msg);
+		log_unremoved(sandbox, why);
 	else if (registry_remove(manager->store, sandbox->row.spec.id, &err) < 0)
 		log_warning("sandbox %s: %s", sandbox->row.spec.id, err.msg);
 	sandbox->phase = PHASE_DELETED;
-	waiters_notify(&sandbox->waiters, PHASE_DELETED, why);
-	sandbox_forget(sandbox);
+	waiters_notify(&sandbox->waiters, EVENT_DELETED, why);
+	sandbox_unload(sandbox);
 	manager_check_stopped(manager);
 }
 
-/* One that is awake goes as soon as it has ended. */
-static void ask_to_erase(struct sandbox *sandbox)
+/* The engine removes the files of a sandbox that is still ending as soon as it has ended. */
+static void request_erase(struct sandbox *sandbox)
 {
 	struct engine *engine = sandbox->manager->engine;
 	struct error err;
 
-	sandbox->is_erased = true;
-	/* What is thrown away with its server needs no note: it would go anyway. */
+	sandbox->erase_requested = true;
+	/* Written before the first file goes, so that a half-removed sandbox is never woken. The row
+	 * of a temporary sandbox needs no such write: recovery deletes it in any state. */
 	if (!sandbox->row.temporary)
 		sandbox_set_state(sandbox, SANDBOX_DELETING);
 	if (engine->ops->erase(engine, sandbox->row.spec.id, on_erased, sandbox, &err) < 0)
 		on_erased(sandbox, &err);
 }
 
-static void erase(struct sandbox *sandbox)
+static void erase_sandbox(struct sandbox *sandbox)
 {
 	sandbox->phase = PHASE_ERASING;
-	no_more_sleep(sandbox);
-	if (!sandbox->is_erased)
-		ask_to_erase(sandbox);
+	notify_deletion(sandbox);
+	if (!sandbox->erase_requested)
+		request_erase(sandbox);
 }
 
 static void fall_asleep(struct sandbox *sandbox)
 {
 	sandbox->phase = PHASE_ASLEEP;
 	sandbox_set_state(sandbox, SANDBOX_ASLEEP);
-	waiters_notify(&sandbox->waiters, PHASE_ASLEEP, NULL);
+	waiters_notify(&sandbox->waiters, EVENT_ASLEEP, NULL);
 	sandbox_wake_again(sandbox);
 	if (sandbox->phase == PHASE_ASLEEP)
-		sandbox->is_clean = false; /* another server may have it next */
+		sandbox->is_clean = false; /* another server may wake it and leave files */
 	manager_check_stopped(sandbox->manager);
 }
 
@@ -158,17 +171,16 @@ static void on_cleared(void *ctx, const struct error *why)
 {
 	struct sandbox *sandbox = ctx;
 
-	if (sandbox->doomed) {
-		erase(sandbox);
+	if (sandbox->delete_pending) {
+		erase_sandbox(sandbox);
 		return;
 	}
 	if (why != NULL) {
-		log_warning("sandbox %s: its files could not be removed: %s", sandbox->row.spec.id,
-		            why->msg);
-		waiters_notify(&sandbox->waiters, PHASE_MAKING, why);
+		log_unremoved(sandbox, why);
+		waiters_notify(&sandbox->waiters, EVENT_WAKE_AGAIN, why);
 	}
 	sandbox->is_clean = why == NULL;
-	waiters_notify(&sandbox->waiters, PHASE_CLEARING, why);
+	waiters_notify(&sandbox->waiters, EVENT_RESET, why);
 	fall_asleep(sandbox);
 }
 
@@ -177,28 +189,31 @@ void sandbox_clear(struct sandbox *sandbox)
 	struct engine *engine = sandbox->manager->engine;
 	struct error err;
 
-	sandbox->resetting = false;
+	sandbox->reset_pending = false;
 	sandbox->phase = PHASE_CLEARING;
 	if (engine->ops->erase(engine, sandbox->row.spec.id, on_cleared, sandbox, &err) < 0)
 		on_cleared(sandbox, &err);
 }
 
-void sandbox_is_down(struct sandbox *sandbox, const struct error *why)
+void sandbox_handle_end(struct sandbox *sandbox, const struct error *why)
 {
-	went_down(sandbox, why);
-	if (sandbox->doomed) {
-		erase(sandbox);
-		return;
-	}
-	if (sandbox->resetting)
+	disconnect_sandbox(sandbox, why);
+	if (sandbox->delete_pending)
+		erase_sandbox(sandbox);
+	else if (sandbox->reset_pending)
 		sandbox_clear(sandbox);
 	else
 		fall_asleep(sandbox);
 }
 
-/* --- calls ----------------------------------------------------------------------------- */
+/* --- requests --- */
 
-void sandbox_end(struct sandbox *sandbox)
+static bool is_being_deleted(const struct sandbox *sandbox)
+{
+	return sandbox->phase == PHASE_ERASING || sandbox->phase == PHASE_DELETED;
+}
+
+void sandbox_kill(struct sandbox *sandbox)
 {
 	if (sandbox->phase == PHASE_ENDING || sandbox->box == NULL)
 		return;
@@ -215,28 +230,28 @@ void sandbox_sleep(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 		waiters_notify_one(sandbox->manager->loop, fn, ctx, NULL);
 		return;
 	}
-	if (sandbox->phase == PHASE_ERASING || sandbox->phase == PHASE_DELETED) {
+	if (is_being_deleted(sandbox)) {
 		(void)error_set(&err, ERR_INVALID, "the sandbox is being deleted");
 		waiters_notify_one(sandbox->manager->loop, fn, ctx, &err);
 		return;
 	}
-	waiters_add(&sandbox->waiters, PHASE_ASLEEP, fn, ctx);
-	sandbox_end(sandbox);
+	waiters_add(&sandbox->waiters, EVENT_ASLEEP, fn, ctx);
+	sandbox_kill(sandbox);
 }
 
-/* The row says so first: whatever happens now, the old files are not shown again. */
-static int promise_reset(struct sandbox *sandbox, struct error *err)
+/* Marks the row `fresh` before anything is killed or removed: if this server dies during the reset,
+ * the next wake removes the old files first. */
+static int record_reset(struct sandbox *sandbox, struct error *err)
 {
 	struct manager *manager = sandbox->manager;
-	const char *id = sandbox->row.spec.id;
 
-	if (manager->is_over)
+	if (manager->is_stopping)
 		return manager_stopping_error(err);
-	if (sandbox->doomed || sandbox->phase == PHASE_ERASING || sandbox->phase == PHASE_DELETED)
+	if (sandbox->delete_pending || is_being_deleted(sandbox))
 		return error_set(err, ERR_INVALID, "the sandbox is being deleted");
 	if (sandbox->phase == PHASE_ASLEEP && sandbox_claim(sandbox, err) < 0)
 		return -1;
-	if (registry_set_fresh(manager->store, id, true, err) < 0)
+	if (registry_set_fresh(manager->store, sandbox->row.spec.id, true, err) < 0)
 		return -1;
 	sandbox->row.spec.fresh = true;
 	return 0;
@@ -246,16 +261,16 @@ void sandbox_reset(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 {
 	struct error err;
 
-	if (promise_reset(sandbox, &err) < 0) {
+	if (record_reset(sandbox, &err) < 0) {
 		waiters_notify_one(sandbox->manager->loop, fn, ctx, &err);
 		return;
 	}
-	waiters_add(&sandbox->waiters, PHASE_CLEARING, fn, ctx);
+	waiters_add(&sandbox->waiters, EVENT_RESET, fn, ctx);
 	if (sandbox->phase == PHASE_ASLEEP) {
 		sandbox_clear(sandbox);
 	} else if (sandbox->phase != PHASE_CLEARING) {
-		sandbox->resetting = true;
-		sandbox_end(sandbox);
+		sandbox->reset_pending = true;
+		sandbox_kill(sandbox);
 	}
 }
 
@@ -263,31 +278,31 @@ void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 {
 	struct error err;
 
-	waiters_add(&sandbox->waiters, PHASE_DELETED, fn, ctx);
-	if (sandbox->doomed)
+	waiters_add(&sandbox->waiters, EVENT_DELETED, fn, ctx);
+	if (sandbox->delete_pending)
 		return;
 	if (sandbox->phase == PHASE_CLEARING) {
-		sandbox->doomed = true;
+		sandbox->delete_pending = true; /* on_cleared() goes on */
 		return;
 	}
 	if (sandbox->phase != PHASE_ASLEEP) {
-		sandbox->doomed = true;
-		sandbox_end(sandbox);
-		if (sandbox->phase == PHASE_ENDING && !sandbox->is_erased)
-			ask_to_erase(sandbox);
+		sandbox->delete_pending = true;
+		sandbox_kill(sandbox);
+		if (sandbox->phase == PHASE_ENDING && !sandbox->erase_requested)
+			request_erase(sandbox);
 		return;
 	}
 	if (sandbox_claim(sandbox, &err) < 0) {
-		waiters_notify(&sandbox->waiters, PHASE_DELETED, &err);
+		waiters_notify(&sandbox->waiters, EVENT_DELETED, &err);
 		return;
 	}
-	sandbox->doomed = true;
-	erase(sandbox);
+	sandbox->delete_pending = true;
+	erase_sandbox(sandbox);
 }
 
-/* --- for the manager -------------------------------------------------------------------- */
+/* --- for the manager --- */
 
-void sandbox_end_all(struct manager *manager)
+void sandbox_stop_all(struct manager *manager)
 {
 	for (struct list *node = manager->sandboxes.next; node != &manager->sandboxes;) {
 		struct sandbox *sandbox = container_of(node, struct sandbox, node);
@@ -311,7 +326,7 @@ bool sandbox_any_awake(const struct manager *manager)
 	return false;
 }
 
-void sandbox_tell_all(struct manager *manager, const struct error *why)
+void sandbox_notify_all(struct manager *manager, const struct error *why)
 {
 	LIST_EACH (node, &manager->sandboxes)
 		waiters_notify_all(&container_of(node, struct sandbox, node)->waiters, why);
@@ -320,9 +335,9 @@ void sandbox_tell_all(struct manager *manager, const struct error *why)
 void sandbox_free_all(struct manager *manager)
 {
 	while (!list_is_empty(&manager->sandboxes))
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the links */
-		free_now(container_of(manager->sandboxes.next, struct sandbox, node));
-	while (!list_is_empty(&manager->forgotten))
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the same */
-		free_now(container_of(manager->forgotten.next, struct sandbox, node));
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyzer does not follow list links */
+		free_sandbox(container_of(manager->sandboxes.next, struct sandbox, node));
+	while (!list_is_empty(&manager->unloaded))
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): as above */
+		free_sandbox(container_of(manager->unloaded.next, struct sandbox, node));
 }

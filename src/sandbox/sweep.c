@@ -1,8 +1,9 @@
-/* sweep.c - what servers that were killed left behind.
+/* sweep.c - removes what servers that were killed left behind.
  *
- * Rows come before files and go after them. So: what dead servers were making, deleting or had to
- * throw away is deleted; what they had awake sleeps; and a directory without a row, whoever
- * left it, is nobody's. Processes and groups are the engine's: it swept them when it began. */
+ * A row is inserted before the first file of its sandbox and deleted after the last one. So after a
+ * crash: rows of a dead server that say CREATING or DELETING, or that are temporary, are deleted with
+ * their files; rows that say AWAKE become ASLEEP; and a directory without a row belongs to no sandbox
+ * and is removed. Processes and cgroups of dead servers were killed by the engine when it started. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 #include "sandbox/internal.h"
 #include "sandbox/registry/instances.h"
 
-struct swept {
+struct sweep {
 	struct list node;
 	struct manager *manager;
 	char id[SPEC_ID_LEN + 1];
@@ -26,67 +27,67 @@ static bool is_alive(void *ctx, const char *instance)
 	       instance_is_alive(manager->config.servers, instance);
 }
 
-static void forget(struct swept *swept)
+static void free_sweep(struct sweep *sweep)
 {
-	list_remove(&swept->node);
-	free(swept);
+	list_remove(&sweep->node);
+	free(sweep);
 }
 
 static void on_erased(void *ctx, const struct error *why)
 {
-	struct swept *swept = ctx;
-	struct manager *manager = swept->manager;
+	struct sweep *sweep = ctx;
+	struct manager *manager = sweep->manager;
 	struct error err;
 
 	if (why != NULL)
-		log_warning("sandbox %s: what is left of it could not be removed: %s", swept->id,
+		log_warning("sandbox %s: its remaining files could not be removed: %s", sweep->id,
 		            why->msg);
-	else if (registry_remove(manager->store, swept->id, &err) < 0)
-		log_warning("sandbox %s: %s", swept->id, err.msg);
-	forget(swept);
+	else if (registry_remove(manager->store, sweep->id, &err) < 0)
+		log_warning("sandbox %s: %s", sweep->id, err.msg);
+	free_sweep(sweep);
 	manager_check_stopped(manager);
 }
 
-static void erase(struct manager *manager, const char *id)
+static void erase_leftover(struct manager *manager, const char *id)
 {
-	struct swept *swept = mem_new(sizeof *swept);
+	struct sweep *sweep = mem_new(sizeof *sweep);
 	struct error err;
 
-	swept->manager = manager;
-	memcpy(swept->id, id, sizeof swept->id);
-	list_add(&manager->swept, &swept->node);
-	if (manager->engine->ops->erase(manager->engine, id, on_erased, swept, &err) < 0)
-		on_erased(swept, &err);
+	sweep->manager = manager;
+	memcpy(sweep->id, id, sizeof sweep->id);
+	list_add(&manager->sweeps, &sweep->node);
+	if (manager->engine->ops->erase(manager->engine, id, on_erased, sweep, &err) < 0)
+		on_erased(sweep, &err);
 }
 
-static void doomed(void *ctx, const char *id)
+static void on_unfinished(void *ctx, const char *id)
 {
-	erase(ctx, id);
+	erase_leftover(ctx, id);
 }
 
 static void on_listed(void *ctx, const char *id)
 {
 	struct manager *manager = ctx;
 	struct error err;
-	bool known = true;
+	bool has_row = true; /* when in doubt the files stay */
 
-	if (id == NULL) {
+	if (id == NULL) { /* end of the list: nothing of the dead servers is left */
 		instance_remove_dead(manager->config.servers);
 		return;
 	}
-	if (registry_has(manager->store, id, &known, &err) < 0)
+	if (registry_has(manager->store, id, &has_row, &err) < 0)
 		log_warning("sandbox %s: %s", id, err.msg);
-	if (!known)
-		erase(manager, id);
+	if (!has_row)
+		erase_leftover(manager, id);
 }
 
 void manager_recover(struct manager *manager)
 {
 	struct error err;
 
-	if (registry_recover(manager->store, manager->config.instance, is_alive, doomed, manager,
-	                     &err) < 0)
-		log_warning("what other servers left is not swept: %s", err.msg);
+	if (registry_recover(manager->store, manager->config.instance, is_alive, on_unfinished,
+	                     manager, &err) < 0)
+		log_warning("sandboxes of dead servers are not recovered: %s", err.msg);
 }
 
 void manager_sweep(struct manager *manager)
@@ -95,9 +96,9 @@ void manager_sweep(struct manager *manager)
 	manager->engine->ops->list(manager->engine, on_listed, manager);
 }
 
-void manager_free_swept(struct manager *manager)
+void manager_free_sweeps(struct manager *manager)
 {
-	while (!list_is_empty(&manager->swept))
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the links */
-		forget(container_of(manager->swept.next, struct swept, node));
+	while (!list_is_empty(&manager->sweeps))
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyzer does not follow list links */
+		free_sweep(container_of(manager->sweeps.next, struct sweep, node));
 }

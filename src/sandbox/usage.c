@@ -13,20 +13,20 @@ struct usage_request {
 	struct usage usage;
 	struct sandbox *sandbox;
 	uint64_t disk_limit;
-	struct channel_stream *stream; /* until it has answered; */
-	struct run *walk;              /* then this counts files */
-	char said[1024];               /* by it */
-	size_t said_len;
+	struct channel_stream *stream; /* of STATS; NULL once the agent has replied */
+	struct run *du;                /* started after that, if disk is not known yet */
+	char output[1024];             /* of du */
+	size_t output_len;
 	usage_fn *fn;
 	void *ctx;
 };
 
-enum { WALK_MS = 2000 };
+enum { DU_DEADLINE_MS = 2000 };
 
 static void on_message(void *ctx, const struct wire_message *message)
 {
-	struct usage_request *question = ctx;
-	struct usage *usage = &question->usage;
+	struct usage_request *request = ctx;
+	struct usage *usage = &request->usage;
 	const struct wire_stats_are *stats = &message->stats_are;
 
 	if (message->type != WIRE_STATS_ARE)
@@ -43,93 +43,92 @@ static void on_message(void *ctx, const struct wire_message *message)
 		usage->has_processes = true;
 		usage->processes = stats->processes;
 	}
-	/* Without a quota these are the numbers of the whole file system. */
-	if ((stats->known & WIRE_STATS_DISK) != 0 && stats->disk_total <= question->disk_limit) {
+	/* statfs() reports the whole file system unless a project quota limits the sandbox. */
+	if ((stats->known & WIRE_STATS_DISK) != 0 && stats->disk_total <= request->disk_limit) {
 		usage->has_disk = true;
 		usage->disk_bytes = stats->disk_used;
 	}
 }
 
-static void tell(struct usage_request *question, const struct error *why)
+static void report_usage(struct usage_request *request, const struct error *why)
 {
-	const struct usage usage = question->usage;
-	usage_fn *fn = question->fn;
-	void *ctx = question->ctx;
+	const struct usage usage = request->usage;
+	usage_fn *fn = request->fn;
+	void *ctx = request->ctx;
 
-	free(question);
+	free(request);
 	fn(ctx, why == NULL ? &usage : NULL, why);
 }
 
-/* --- counting files by walking them ----------------------------------------------------------- */
+/* --- disk usage by du, where there is no quota --- */
 
-static void on_walk_output(void *ctx, bool is_stderr, struct view bytes)
+static void on_du_output(void *ctx, bool is_stderr, struct view bytes)
 {
-	struct usage_request *question = ctx;
-	size_t room = sizeof question->said - 1 - question->said_len;
+	struct usage_request *request = ctx;
+	size_t room = sizeof request->output - 1 - request->output_len;
 	size_t len = bytes.len < room ? bytes.len : room;
 
-	run_consumed(question->walk, is_stderr, bytes.len);
+	run_consumed(request->du, is_stderr, bytes.len);
 	if (is_stderr)
 		return;
-	memcpy(question->said + question->said_len, bytes.ptr, len);
-	question->said_len += len;
+	memcpy(request->output + request->output_len, bytes.ptr, len);
+	request->output_len += len;
 }
 
-/* Lines of a number of KiB and a path. */
-static void on_walk_ended(void *ctx, const struct run_end *end)
+/* Each line of output is a number of KiB and a path. */
+static void on_du_ended(void *ctx, const struct run_end *end)
 {
-	struct usage_request *question = ctx;
-	char *line = question->said, *rest = NULL;
+	struct usage_request *request = ctx;
+	char *line = request->output, *rest = NULL;
 
-	if (end->signal == 0 && !end->timed_out) /* 1: some directories may not be read */
+	if (end->signal == 0 && !end->timed_out) /* exit code 1: some were unreadable */
 		for (line = strtok_r(line, "\n", &rest); line != NULL;
 		     line = strtok_r(NULL, "\n", &rest)) {
-			question->usage.has_disk = true;
-			question->usage.disk_bytes += strtoull(line, NULL, 10) * 1024;
+			request->usage.has_disk = true;
+			request->usage.disk_bytes += strtoull(line, NULL, 10) * 1024;
 		}
-	tell(question, NULL);
+	report_usage(request, NULL);
 }
 
-static void on_walk_failed(void *ctx, const struct error *why)
+static void on_du_failed(void *ctx, const struct error *why)
 {
-	(void)why; /* the rest can be told without it */
-	tell(ctx, NULL);
+	(void)why; /* everything but disk is known: report that */
+	report_usage(ctx, NULL);
 }
 
-static int walk(struct usage_request *question)
+static int start_du(struct usage_request *request)
 {
 	static const char *const argv[] = { "du", "-skx", SPEC_WORKSPACE, SPEC_HOME, "/tmp", NULL };
-	static const struct run_events walk_events = { .output = on_walk_output,
-		                                       .ended = on_walk_ended,
-		                                       .failed = on_walk_failed };
-	const struct run_options wish = { .argv = argv, .deadline_ms = WALK_MS };
+	static const struct run_events du_events = { .output = on_du_output,
+		                                     .ended = on_du_ended,
+		                                     .failed = on_du_failed };
+	const struct run_options options = { .argv = argv, .deadline_ms = DU_DEADLINE_MS };
 	struct error ignored;
 
-	return run_start(question->sandbox, &wish, &walk_events, question, &question->walk,
-	                 &ignored);
+	return run_start(request->sandbox, &options, &du_events, request, &request->du, &ignored);
 }
 
 static void on_done(void *ctx, const struct wire_done *done)
 {
-	struct usage_request *question = ctx;
+	struct usage_request *request = ctx;
 
 	(void)done;
-	question->stream = NULL;
-	if (question->usage.has_disk || walk(question) < 0)
-		tell(question, NULL);
+	request->stream = NULL;
+	if (request->usage.has_disk || start_du(request) < 0)
+		report_usage(request, NULL);
 }
 
 static void on_failed(void *ctx, enum wire_failure failure, const struct error *why)
 {
 	(void)failure;
-	tell(ctx, why);
+	report_usage(ctx, why);
 }
 
 static const struct channel_stream_events events = { .message = on_message,
 	                                             .done = on_done,
 	                                             .failed = on_failed };
 
-static void count(struct sandbox *sandbox, struct usage *usage)
+static void read_counters(struct sandbox *sandbox, struct usage *usage)
 {
 	struct engine_counters counts;
 
@@ -149,29 +148,29 @@ int usage_request_start(struct sandbox *sandbox, usage_fn *fn, void *ctx,
 {
 	const struct wire_message stats = { .type = WIRE_STATS };
 	struct channel *channel = sandbox_channel(sandbox);
-	struct usage_request *question;
+	struct usage_request *request;
 
 	if (channel == NULL)
 		return error_set(err, ERR_INVALID, "the sandbox is not awake");
-	question = mem_new(sizeof *question);
-	*question = (struct usage_request){ .sandbox = sandbox,
-		                            .disk_limit = sandbox_row(sandbox)->spec.limits.disk,
-		                            .fn = fn,
-		                            .ctx = ctx };
-	count(sandbox, &question->usage);
-	if (channel_open(channel, &stats, &events, question, &question->stream, err) < 0) {
-		free(question);
+	request = mem_new(sizeof *request);
+	*request = (struct usage_request){ .sandbox = sandbox,
+		                           .disk_limit = sandbox_row(sandbox)->spec.limits.disk,
+		                           .fn = fn,
+		                           .ctx = ctx };
+	read_counters(sandbox, &request->usage);
+	if (channel_open(channel, &stats, &events, request, &request->stream, err) < 0) {
+		free(request);
 		return -1;
 	}
-	*ret = question;
+	*ret = request;
 	return 0;
 }
 
-void usage_request_cancel(struct usage_request *question)
+void usage_request_cancel(struct usage_request *request)
 {
-	if (question->stream != NULL)
-		channel_cancel(question->stream);
-	if (question->walk != NULL)
-		run_cancel(question->walk);
-	free(question);
+	if (request->stream != NULL)
+		channel_cancel(request->stream);
+	if (request->du != NULL)
+		run_cancel(request->du);
+	free(request);
 }

@@ -1,6 +1,10 @@
-/* usage.h - what a sandbox uses now: as the kernel counts it from outside where it does, else as
- * its agent sees it from inside. Files are counted by the file system where it keeps a quota, else
- * by walking them, if that takes no more than two seconds. */
+/* usage.h - what a sandbox uses at this moment: memory, processor time, processes, disk.
+ *
+ * Memory, time and processes come from the sandbox's cgroup where there is one, else from the agent,
+ * which sees only what programs inside let it see. Disk comes from the file system's quota where
+ * there is one, else from `du`, which is killed after two seconds: then disk is not reported.
+ *
+ *   usage_request_start -> fn, or usage_request_cancel */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +17,7 @@ struct usage_request;
 
 struct usage {
 	bool has_memory, has_cpu, has_processes, has_disk;
-	uint64_t memory_bytes, memory_peak_bytes; /* peak 0: nobody counted */
+	uint64_t memory_bytes, memory_peak_bytes; /* peak 0: not known */
 	uint64_t cpu_us;
 	uint64_t processes;
 	uint64_t disk_bytes;
@@ -21,7 +25,7 @@ struct usage {
 
 typedef void usage_fn(void *ctx, const struct usage *usage, const struct error *why);
 
-/* The sandbox is ready. fn once, from the loop. */
+/* The sandbox must be ready. fn is called once, from the loop; the request is freed by then. */
 MUST_CHECK int usage_request_start(struct sandbox *sandbox, usage_fn *fn, void *ctx,
                                    struct usage_request **ret, struct error *err);
-void usage_request_cancel(struct usage_request *question); /* fn is not called any more */
+void usage_request_cancel(struct usage_request *request); /* fn is not called */

@@ -9,12 +9,13 @@
 
 struct waiter {
 	struct list node;
-	int until;
+	int event;
 	waiter_fn *fn;
 	void *ctx;
 };
 
-struct telling {
+/* A call that loop_defer() carries out. */
+struct notification {
 	waiter_fn *fn;
 	void *ctx;
 	bool failed;
@@ -27,7 +28,7 @@ void waiters_init(struct waiters *waiters, struct loop *loop)
 	list_init(&waiters->all);
 }
 
-static void forget(struct waiter *waiter)
+static void remove_waiter(struct waiter *waiter)
 {
 	list_remove(&waiter->node);
 	free(waiter);
@@ -36,8 +37,8 @@ static void forget(struct waiter *waiter)
 void waiters_done(struct waiters *waiters)
 {
 	while (!list_is_empty(&waiters->all))
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the links */
-		forget(container_of(waiters->all.next, struct waiter, node));
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyzer does not follow list links */
+		remove_waiter(container_of(waiters->all.next, struct waiter, node));
 }
 
 bool waiters_is_empty(const struct waiters *waiters)
@@ -45,60 +46,60 @@ bool waiters_is_empty(const struct waiters *waiters)
 	return list_is_empty(&waiters->all);
 }
 
-void waiters_add(struct waiters *waiters, int until, waiter_fn *fn, void *ctx)
+void waiters_add(struct waiters *waiters, int event, waiter_fn *fn, void *ctx)
 {
 	struct waiter *waiter;
 
 	if (fn == NULL)
 		return;
 	waiter = mem_new(sizeof *waiter);
-	*waiter = (struct waiter){ .until = until, .fn = fn, .ctx = ctx };
+	*waiter = (struct waiter){ .event = event, .fn = fn, .ctx = ctx };
 	list_add(&waiters->all, &waiter->node);
 }
 
-static void tell(void *ctx)
+static void deliver(void *ctx)
 {
-	struct telling *telling = ctx;
+	struct notification *notification = ctx;
 
-	telling->fn(telling->ctx, telling->failed ? &telling->why : NULL);
-	free(telling);
+	notification->fn(notification->ctx, notification->failed ? &notification->why : NULL);
+	free(notification);
 }
 
 void waiters_notify_one(struct loop *loop, waiter_fn *fn, void *ctx, const struct error *why)
 {
-	struct telling *telling;
+	struct notification *notification;
 
 	if (fn == NULL)
 		return;
-	telling = mem_new(sizeof *telling);
-	*telling = (struct telling){ .fn = fn, .ctx = ctx, .failed = why != NULL };
+	notification = mem_new(sizeof *notification);
+	*notification = (struct notification){ .fn = fn, .ctx = ctx, .failed = why != NULL };
 	if (why != NULL)
-		telling->why = *why;
-	loop_defer(loop, tell, telling);
+		notification->why = *why;
+	loop_defer(loop, deliver, notification);
 }
 
-static void tell_waiter(struct waiters *waiters, struct waiter *waiter, const struct error *why)
+static void notify_waiter(struct waiters *waiters, struct waiter *waiter, const struct error *why)
 {
 	waiters_notify_one(waiters->loop, waiter->fn, waiter->ctx, why);
-	forget(waiter);
+	remove_waiter(waiter);
 }
 
-void waiters_notify(struct waiters *waiters, int until, const struct error *why)
+void waiters_notify(struct waiters *waiters, int event, const struct error *why)
 {
 	for (struct list *node = waiters->all.next; node != &waiters->all;) {
 		struct waiter *waiter = container_of(node, struct waiter, node);
 
 		node = node->next;
-		if (waiter->until == until)
-			tell_waiter(waiters, waiter, why);
+		if (waiter->event == event)
+			notify_waiter(waiters, waiter, why);
 	}
 }
 
 void waiters_notify_all(struct waiters *waiters, const struct error *why)
 {
 	while (!list_is_empty(&waiters->all))
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the links */
-		tell_waiter(waiters, container_of(waiters->all.next, struct waiter, node), why);
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyzer does not follow list links */
+		notify_waiter(waiters, container_of(waiters->all.next, struct waiter, node), why);
 }
 
 bool waiters_move(struct waiters *waiters, int from, int to)
@@ -108,9 +109,9 @@ bool waiters_move(struct waiters *waiters, int from, int to)
 	LIST_EACH (node, &waiters->all) {
 		struct waiter *waiter = container_of(node, struct waiter, node);
 
-		if (waiter->until != from)
+		if (waiter->event != from)
 			continue;
-		waiter->until = to;
+		waiter->event = to;
 		any = true;
 	}
 	return any;

@@ -1,6 +1,8 @@
-/* waiters.h - those who want to hear when something has come true.
+/* waiters.h - callbacks that wait for an event.
  *
- * A waiter is told once, from the loop, never from within the call that made it true. */
+ * Each waiter is called exactly once, from the loop (loop_defer), never from within the call that
+ * caused the event: the caller may be in the middle of changing the object. waiters_done() frees
+ * those that are left without calling them. */
 #pragma once
 #include <stdbool.h>
 
@@ -9,7 +11,7 @@
 struct error;
 struct loop;
 
-typedef void waiter_fn(void *ctx, const struct error *why); /* why NULL: it is so */
+typedef void waiter_fn(void *ctx, const struct error *why); /* why NULL: the event happened */
 
 struct waiters {
 	struct loop *loop;
@@ -17,16 +19,16 @@ struct waiters {
 };
 
 void waiters_init(struct waiters *waiters, struct loop *loop);
-void waiters_done(struct waiters *waiters); /* nobody is told */
+void waiters_done(struct waiters *waiters);
 
 bool waiters_is_empty(const struct waiters *waiters);
-/* `until` is a number of the caller's. A NULL fn is nobody. */
-void waiters_add(struct waiters *waiters, int until, waiter_fn *fn, void *ctx);
-/* All that wait for `until` hear it. */
-void waiters_notify(struct waiters *waiters, int until, const struct error *why);
-void waiters_notify_all(struct waiters *waiters,
-                        const struct error *why); /* whatever they wait for */
-/* Those who wait for one thing wait for another now. False: there are none. */
+/* `event` is a number the caller chooses. A NULL fn adds nothing. */
+void waiters_add(struct waiters *waiters, int event, waiter_fn *fn, void *ctx);
+/* Calls and removes all waiters for this event. */
+void waiters_notify(struct waiters *waiters, int event, const struct error *why);
+/* Calls and removes all waiters, for whatever event. */
+void waiters_notify_all(struct waiters *waiters, const struct error *why);
+/* Makes those that wait for event `from` wait for `to`. Returns whether there were any. */
 bool waiters_move(struct waiters *waiters, int from, int to);
-/* One who need not wait. */
+/* Calls fn from the loop, like a waiter whose event has already happened. NULL is accepted. */
 void waiters_notify_one(struct loop *loop, waiter_fn *fn, void *ctx, const struct error *why);

@@ -141,7 +141,7 @@ test('quotas', async (t) => {
   const { sandboxes } = structuredOf(await toolsOf(async () => own).list_sandboxes());
   const sandbox = sandboxes[0].id;
   for (let i = 0; i < 2; i++) structuredOf(await run_command({ command: 'sleep 50', background: true, sandbox }));
-  refused(await run_command({ command: 'true', sandbox }), /^owner-processes: 2 are running, and no more are allowed/);
+  refused(await run_command({ command: 'true', sandbox }), /^owner-processes: 2 processes are running, and no more are allowed/);
 });
 
 test('two servers of one user have a default sandbox each', async (t) => {

@@ -1,99 +1,97 @@
-/* Calls in a bad order: whoever waits hears exactly once how it went. */
+/* Calls in unusual orders: every callback is called exactly once, with the right result. */
 #include "unit/sandbox/lifecycle.h"
 
-#define ENDS "belljar is ending: no sandbox is made or woken any more"
+#define SHUTTING_DOWN "belljar is shutting down: no sandbox is created or woken any more"
 
-/* --- tests ------------------------------------------------------------------------------ */
-
-static void all_who_delete_hear_it_once(void **state)
+static void every_delete_caller_is_notified_once(void **state)
 {
 	struct world *w = *state;
-	struct heard first = { 0 }, second = { 0 }, third = { 0 };
+	struct result first = { 0 }, second = { 0 }, third = { 0 };
 
-	sandbox_delete(w->sandbox, hear, &first);
-	sandbox_delete(w->sandbox, hear, &second);
+	sandbox_delete(w->sandbox, on_result, &first);
+	sandbox_delete(w->sandbox, on_result, &second);
 	assert_int_equal(w->fake.box.kills, 1);
-	turn(w);
+	run_turns(w);
 	assert_int_equal(first.times, 0);
-	gone(w, ENGINE_END_KILLED);
-	sandbox_delete(w->sandbox, hear, &third); /* while its files go */
+	report_ended(w, ENGINE_END_KILLED);
+	sandbox_delete(w->sandbox, on_result, &third); /* while its files are removed */
 	assert_int_equal(w->fake.erases, 1);
-	erased(w);
-	check_heard(&first, "");
-	check_heard(&second, "");
-	check_heard(&third, "");
-	assert_false(exists(w));
+	report_erased(w);
+	assert_result(&first, "");
+	assert_result(&second, "");
+	assert_result(&third, "");
+	assert_false(sandbox_exists(w));
 }
 
-static void who_waits_for_one_that_is_deleted_hears_why(void **state)
+static void deletion_fails_other_waiters(void **state)
 {
 	struct world *w = *state;
-	struct heard ready = { 0 }, asleep = { 0 }, late = { 0 }, deleted = { 0 }, woken = { 0 };
+	struct result ready = { 0 }, asleep = { 0 }, late = { 0 }, deleted = { 0 }, woken = { 0 };
 
-	sandbox_wake(w->sandbox, hear, &ready);
-	sandbox_sleep(w->sandbox, hear, &asleep);
-	sandbox_delete(w->sandbox, hear, &deleted);
-	sandbox_wake(w->sandbox, hear, &woken);
-	gone(w, ENGINE_END_KILLED);
-	check_heard(&ready, "the sandbox ended: why not");
-	check_heard(&asleep, "the sandbox is being deleted");
-	check_heard(&woken, "the sandbox is being deleted");
-	sandbox_sleep(w->sandbox, hear, &late);
-	erased(w);
-	check_heard(&late, "the sandbox is being deleted");
-	check_heard(&deleted, "");
+	sandbox_wake(w->sandbox, on_result, &ready);
+	sandbox_sleep(w->sandbox, on_result, &asleep);
+	sandbox_delete(w->sandbox, on_result, &deleted);
+	sandbox_wake(w->sandbox, on_result, &woken);
+	report_ended(w, ENGINE_END_KILLED);
+	assert_result(&ready, "the sandbox ended: why not");
+	assert_result(&asleep, "the sandbox is being deleted");
+	assert_result(&woken, "the sandbox is being deleted");
+	sandbox_sleep(w->sandbox, on_result, &late);
+	report_erased(w);
+	assert_result(&late, "the sandbox is being deleted");
+	assert_result(&deleted, "");
 }
 
-static void what_was_never_made_is_deleted(void **state)
+static void sandbox_that_failed_to_start_is_deleted(void **state)
 {
 	struct world *w = *state;
-	struct heard asleep = { 0 };
+	struct result asleep = { 0 };
 	struct error err;
 
-	sandbox_sleep(w->sandbox, hear, &asleep);
+	sandbox_sleep(w->sandbox, on_result, &asleep);
 	(void)error_set(&err, ERR_SYSTEM, "no room");
 	w->fake.box.events->failed(w->fake.box.ctx, &err);
-	turn(w);
-	check_heard(&asleep, "the sandbox is being deleted");
-	erased(w);
-	assert_false(exists(w));
+	run_turns(w);
+	assert_result(&asleep, "the sandbox is being deleted");
+	report_erased(w);
+	assert_false(sandbox_exists(w));
 }
 
-static void a_channel_that_comes_too_late_is_closed(void **state)
+static void channel_of_killed_sandbox_is_closed(void **state)
 {
 	struct world *w = *state;
-	struct heard deleted = { 0 };
+	struct result deleted = { 0 };
 	int ends[2];
 	char byte;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-	sandbox_delete(w->sandbox, hear, &deleted);
+	sandbox_delete(w->sandbox, on_result, &deleted);
 	w->fake.box.events->started(w->fake.box.ctx, ends[0],
 	                            &(struct engine_user){ 1000, 1000, false });
 	assert_int_equal(read(ends[1], &byte, 1), 0);
 	(void)close(ends[1]);
 	assert_null(sandbox_channel(w->sandbox));
-	gone(w, ENGINE_END_KILLED);
-	erased(w);
-	check_heard(&deleted, "");
+	report_ended(w, ENGINE_END_KILLED);
+	report_erased(w);
+	assert_result(&deleted, "");
 }
 
-static void nobody_waits_for_an_engine_that_is_lost(void **state)
+static void lost_engine_fails_all_waiters(void **state)
 {
 	struct world *w = *state;
-	struct heard deleted = { 0 }, ready = { 0 };
+	struct result deleted = { 0 }, ready = { 0 };
 	struct error lost;
 
-	sandbox_wake(w->sandbox, hear, &ready);
-	sandbox_delete(w->sandbox, hear, &deleted);
+	sandbox_wake(w->sandbox, on_result, &ready);
+	sandbox_delete(w->sandbox, on_result, &deleted);
 	w->fake.is_lost = true;
-	gone(w, ENGINE_END_ENGINE_LOST);
-	check_heard(&ready, "the sandbox ended: why not");
-	/* The engine gives up what it was asked to erase, too. */
+	report_ended(w, ENGINE_END_ENGINE_LOST);
+	assert_result(&ready, "the sandbox ended: why not");
+	/* A lost engine also fails the pending erase. */
 	(void)error_set(&lost, ERR_SYSTEM, "lost");
 	w->fake.erased(w->fake.erased_ctx, &lost);
-	turn(w);
-	check_heard(&deleted, "lost");
+	run_turns(w);
+	assert_result(&deleted, "lost");
 }
 
 static void on_ended(void *ctx)
@@ -101,138 +99,139 @@ static void on_ended(void *ctx)
 	++*(unsigned *)ctx;
 }
 
-static void the_end_waits_for_all_and_is_told_once(void **state)
+static void manager_stop_waits_for_all_sandboxes(void **state)
 {
 	struct world *w = *state;
 	unsigned times = 0;
 
 	manager_stop(w->manager, on_ended, &times);
-	turn(w);
+	run_turns(w);
 	assert_int_equal(times, 0);
-	gone(w, ENGINE_END_KILLED);
+	report_ended(w, ENGINE_END_KILLED);
 	assert_int_equal(times, 0); /* one that was never ready is removed */
-	erased(w);
+	report_erased(w);
 	assert_int_equal(times, 1);
 }
 
-static void the_end_is_told_to_all_who_asked(void **state)
+static void every_manager_stop_caller_is_notified(void **state)
 {
 	struct world *w = *state;
 	unsigned first = 0, second = 0, late = 0;
 
 	manager_stop(w->manager, on_ended, &first);
 	manager_stop(w->manager, on_ended, &second);
-	gone(w, ENGINE_END_KILLED);
-	erased(w);
+	report_ended(w, ENGINE_END_KILLED);
+	report_erased(w);
 	assert_int_equal(first, 1);
 	assert_int_equal(second, 1);
 	manager_stop(w->manager, on_ended, &late);
-	turn(w);
+	run_turns(w);
 	assert_int_equal(late, 1);
 	assert_int_equal(first, 1);
 }
 
-static void after_the_end_nothing_begins(void **state)
+static void stopping_manager_refuses_create_and_wake(void **state)
 {
 	struct world *w = *state;
-	struct sandbox_options wish = { .owner = "me", .name = "new", .spec = spec_default() };
-	struct sandbox *old = old_one(w), *made;
-	struct heard woken = { 0 }, again = { 0 };
+	struct sandbox_options options = { .owner = "me", .name = "new", .spec = spec_default() };
+	struct sandbox *old = add_sleeping_sandbox(w), *made;
+	struct result woken = { 0 }, again = { 0 };
 	unsigned times = 0;
 	struct error err;
 
 	manager_stop(w->manager, on_ended, &times);
-	CHECK_ERROR(sandbox_create(w->manager, &wish, &made, &err), err, ERR_INVALID, ENDS);
-	sandbox_wake(old, hear, &woken);
-	sandbox_wake(w->sandbox, hear, &again); /* which is ending */
-	turn(w);
-	check_heard(&woken, ENDS);
-	check_heard(&again, ENDS);
+	CHECK_ERROR(sandbox_create(w->manager, &options, &made, &err), err, ERR_INVALID,
+	            SHUTTING_DOWN);
+	sandbox_wake(old, on_result, &woken);
+	sandbox_wake(w->sandbox, on_result, &again); /* which is ending */
+	run_turns(w);
+	assert_result(&woken, SHUTTING_DOWN);
+	assert_result(&again, SHUTTING_DOWN);
 	assert_int_equal(w->fake.makes, 1);
-	gone(w, ENGINE_END_KILLED);
-	erased(w);
+	report_ended(w, ENGINE_END_KILLED);
+	report_erased(w);
 	assert_int_equal(times, 1);
 }
 
-static void what_is_erased_before_it_is_gone_is_heard_no_more(void **state)
+static void box_erased_before_its_end_is_released(void **state)
 {
 	struct world *w = *state;
-	struct heard deleted = { 0 }, ready = { 0 }, down = { 0 }, asleep = { 0 };
+	struct result deleted = { 0 }, ready = { 0 }, down = { 0 }, asleep = { 0 };
 	struct error err;
 
-	sandbox_wake(w->sandbox, hear, &ready);
-	sandbox_notify_end(w->sandbox, hear, &down);
-	sandbox_sleep(w->sandbox, hear, &asleep);
-	sandbox_delete(w->sandbox, hear, &deleted);
+	sandbox_wake(w->sandbox, on_result, &ready);
+	sandbox_notify_end(w->sandbox, on_result, &down);
+	sandbox_sleep(w->sandbox, on_result, &asleep);
+	sandbox_delete(w->sandbox, on_result, &deleted);
 	(void)error_set(&err, ERR_INVALID, "it is awake");
-	erased_with(w, &err);
-	assert_int_equal(w->fake.box.drops, 1);
-	gone(w, ENGINE_END_AGENT_DIED);
-	check_heard(&deleted, "it is awake");
-	check_heard(&ready, "it is awake");
-	check_heard(&down, "");
-	check_heard(&asleep, "the sandbox is being deleted");
+	report_erase_result(w, &err);
+	assert_int_equal(w->fake.box.releases, 1);
+	report_ended(w, ENGINE_END_AGENT_DIED);
+	assert_result(&deleted, "it is awake");
+	assert_result(&ready, "it is awake");
+	assert_result(&down, "");
+	assert_result(&asleep, "the sandbox is being deleted");
 }
 
-static void who_waits_hears_it_when_all_is_freed(void **state)
+static void manager_free_fails_all_waiters(void **state)
 {
 	struct world *w = *state;
-	struct heard ready = { 0 }, down = { 0 }, asleep = { 0 }, deleted = { 0 };
+	struct result ready = { 0 }, down = { 0 }, asleep = { 0 }, deleted = { 0 };
 
-	sandbox_wake(w->sandbox, hear, &ready);
-	sandbox_notify_end(w->sandbox, hear, &down);
-	sandbox_sleep(w->sandbox, hear, &asleep);
-	sandbox_delete(w->sandbox, hear, &deleted);
+	sandbox_wake(w->sandbox, on_result, &ready);
+	sandbox_notify_end(w->sandbox, on_result, &down);
+	sandbox_sleep(w->sandbox, on_result, &asleep);
+	sandbox_delete(w->sandbox, on_result, &deleted);
 	w->manager = manager_free(w->manager);
-	check_heard(&ready, ENDS);
-	check_heard(&down, ENDS);
-	check_heard(&asleep, ENDS);
-	check_heard(&deleted, ENDS);
+	assert_result(&ready, SHUTTING_DOWN);
+	assert_result(&down, SHUTTING_DOWN);
+	assert_result(&asleep, SHUTTING_DOWN);
+	assert_result(&deleted, SHUTTING_DOWN);
 }
 
-static void nothing_is_told_of_a_manager_that_was_freed(void **state)
+static void freed_manager_calls_no_stop_callback(void **state)
 {
 	struct world *w = *state;
 	unsigned times = 0;
 
 	sandbox_delete(w->sandbox, NULL, NULL);
-	gone(w, ENGINE_END_KILLED);
-	erased(w);
+	report_ended(w, ENGINE_END_KILLED);
+	report_erased(w);
 	manager_stop(w->manager, on_ended, &times);
-	w->manager = manager_free(w->manager); /* before the loop had its turn */
-	turn(w);
+	w->manager = manager_free(w->manager); /* before the loop had its run_turns */
+	run_turns(w);
 	assert_int_equal(times, 0);
 }
 
-static void two_owners_never_share_a_name_cut_short(void **state)
+static void overlong_owner_is_refused(void **state)
 {
 	struct world *w = *state;
 	char owner[OWNER_MAX + 2];
-	struct sandbox_options wish = { .owner = owner, .spec = spec_default() };
+	struct sandbox_options options = { .owner = owner, .spec = spec_default() };
 	struct sandbox *made;
 	struct error err;
 
 	memset(owner, 'o', sizeof owner - 1);
 	owner[sizeof owner - 1] = '\0';
-	CHECK_ERROR(sandbox_create(w->manager, &wish, &made, &err), err, ERR_LIMIT,
+	CHECK_ERROR(sandbox_create(w->manager, &options, &made, &err), err, ERR_LIMIT,
 	            "owner: 256 bytes, at most 255 are allowed");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_WORLD(all_who_delete_hear_it_once),
-		IN_WORLD(who_waits_for_one_that_is_deleted_hears_why),
-		IN_WORLD(what_was_never_made_is_deleted),
-		IN_WORLD(a_channel_that_comes_too_late_is_closed),
-		IN_WORLD(nobody_waits_for_an_engine_that_is_lost),
-		IN_WORLD(the_end_waits_for_all_and_is_told_once),
-		IN_WORLD(the_end_is_told_to_all_who_asked),
-		IN_WORLD(after_the_end_nothing_begins),
-		IN_WORLD(what_is_erased_before_it_is_gone_is_heard_no_more),
-		IN_WORLD(who_waits_hears_it_when_all_is_freed),
-		IN_WORLD(nothing_is_told_of_a_manager_that_was_freed),
-		IN_WORLD(two_owners_never_share_a_name_cut_short),
+		IN_WORLD(every_delete_caller_is_notified_once),
+		IN_WORLD(deletion_fails_other_waiters),
+		IN_WORLD(sandbox_that_failed_to_start_is_deleted),
+		IN_WORLD(channel_of_killed_sandbox_is_closed),
+		IN_WORLD(lost_engine_fails_all_waiters),
+		IN_WORLD(manager_stop_waits_for_all_sandboxes),
+		IN_WORLD(every_manager_stop_caller_is_notified),
+		IN_WORLD(stopping_manager_refuses_create_and_wake),
+		IN_WORLD(box_erased_before_its_end_is_released),
+		IN_WORLD(manager_free_fails_all_waiters),
+		IN_WORLD(freed_manager_calls_no_stop_callback),
+		IN_WORLD(overlong_owner_is_refused),
 	};
 
 	return RUN_TESTS("lifecycle", tests);

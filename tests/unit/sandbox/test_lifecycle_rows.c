@@ -1,103 +1,103 @@
-/* What the rows say while sandboxes come and go, also when they cannot be written. */
+/* The rows of the registry while sandboxes change state, also when the database cannot be written. */
 #include "sandbox/channel/channel.h"
 #include "sandbox/run/sandbox_run.h"
 #include "unit/sandbox/lifecycle.h"
 
-static void a_row_that_could_not_be_put_to_sleep_is_ours_still(void **state)
+static void row_not_written_asleep_stays_claimed(void **state)
 {
 	struct world *w = *state;
-	struct sandbox *old = old_one(w);
-	struct heard deleted = { 0 };
+	struct sandbox *old = add_sleeping_sandbox(w);
+	struct result deleted = { 0 };
 	sqlite3 *held;
 
 	sandbox_wake(old, NULL, NULL);
 	assert_int_equal(w->fake.makes, 2);
-	held = hold_database(w);
-	gone(w, ENGINE_END_AGENT_DIED);
+	held = lock_database(w);
+	report_ended(w, ENGINE_END_AGENT_DIED);
 	assert_int_equal(sqlite3_close(held), SQLITE_OK);
-	assert_int_equal(row_of(w, "old").state, SANDBOX_AWAKE);
+	assert_int_equal(read_row(w, "old").state, SANDBOX_AWAKE);
 	sandbox_wake(old, NULL, NULL);
 	assert_int_equal(w->fake.makes, 3);
-	held = hold_database(w);
-	gone(w, ENGINE_END_AGENT_DIED);
+	held = lock_database(w);
+	report_ended(w, ENGINE_END_AGENT_DIED);
 	assert_int_equal(sqlite3_close(held), SQLITE_OK);
-	sandbox_delete(old, hear, &deleted);
-	erased(w);
-	check_heard(&deleted, "");
+	sandbox_delete(old, on_result, &deleted);
+	report_erased(w);
+	assert_result(&deleted, "");
 }
 
-static void one_that_is_ending_wakes_afterwards(void **state)
+static void ending_sandbox_wakes_after_its_end(void **state)
 {
 	struct world *w = *state;
-	struct sandbox *old = old_one(w);
-	struct heard asleep = { 0 }, woken = { 0 }, first = { 0 };
+	struct sandbox *old = add_sleeping_sandbox(w);
+	struct result asleep = { 0 }, woken = { 0 }, first = { 0 };
 	int agent;
 
-	sandbox_wake(old, hear, &first);
-	(void)close(agent_comes(w));
-	check_heard(&first, "");
-	sandbox_sleep(old, hear, &asleep);
-	sandbox_wake(old, hear, &woken);
-	turn(w);
+	sandbox_wake(old, on_result, &first);
+	(void)close(connect_agent(w));
+	assert_result(&first, "");
+	sandbox_sleep(old, on_result, &asleep);
+	sandbox_wake(old, on_result, &woken);
+	run_turns(w);
 	assert_int_equal(woken.times, 0);
-	gone(w, ENGINE_END_KILLED);
-	check_heard(&asleep, "");
+	report_ended(w, ENGINE_END_KILLED);
+	assert_result(&asleep, "");
 	assert_int_equal(w->fake.makes, 3);
-	assert_int_equal(row_of(w, "old").state, SANDBOX_AWAKE);
-	agent = agent_comes(w);
-	check_heard(&woken, "");
+	assert_int_equal(read_row(w, "old").state, SANDBOX_AWAKE);
+	agent = connect_agent(w);
+	assert_result(&woken, "");
 	(void)close(agent);
 }
 
-static void one_that_is_ending_and_cannot_wake_says_so(void **state)
+static void failed_wake_after_end_is_reported(void **state)
 {
 	struct world *w = *state;
-	struct sandbox *old = old_one(w);
-	struct heard woken = { 0 };
+	struct sandbox *old = add_sleeping_sandbox(w);
+	struct result woken = { 0 };
 
 	sandbox_wake(old, NULL, NULL);
 	sandbox_sleep(old, NULL, NULL);
-	sandbox_wake(old, hear, &woken);
+	sandbox_wake(old, on_result, &woken);
 	w->fake.is_lost = true;
-	gone(w, ENGINE_END_KILLED);
-	check_heard(&woken, "lost");
-	assert_int_equal(row_of(w, "old").state, SANDBOX_ASLEEP);
+	report_ended(w, ENGINE_END_KILLED);
+	assert_result(&woken, "lost");
+	assert_int_equal(read_row(w, "old").state, SANDBOX_ASLEEP);
 }
 
-static void one_that_cannot_be_written_as_awake_is_not_made(void **state)
+static void sandbox_is_killed_if_its_row_cannot_be_written(void **state)
 {
 	struct world *w = *state;
-	struct heard ready = { 0 };
-	sqlite3 *held = hold_database(w);
+	struct result ready = { 0 };
+	sqlite3 *held = lock_database(w);
 	int agent;
 
-	sandbox_wake(w->sandbox, hear, &ready);
-	agent = agent_comes(w);
+	sandbox_wake(w->sandbox, on_result, &ready);
+	agent = connect_agent(w);
 	assert_int_equal(sqlite3_close(held), SQLITE_OK);
 	assert_int_equal(ready.times, 1);
 	assert_non_null(strstr(ready.why, "the database is in use"));
 	assert_int_equal(w->fake.box.kills, 1);
-	gone(w, ENGINE_END_KILLED);
-	erased(w);
+	report_ended(w, ENGINE_END_KILLED);
+	report_erased(w);
 	assert_int_equal(ready.times, 1);
-	assert_false(exists(w));
+	assert_false(sandbox_exists(w));
 	(void)close(agent);
 }
 
-static void a_throw_away_is_awake_while_it_runs(void **state)
+static void temporary_sandbox_row_is_awake(void **state)
 {
 	struct world *w = *state;
-	struct sandbox_options wish = {
+	struct sandbox_options options = {
 		.owner = "me", .name = "short", .spec = spec_default(), .temporary = true
 	};
 	struct sandbox *made;
 	struct error err;
 	int agent;
 
-	CHECK_OK(sandbox_create(w->manager, &wish, &made, &err), err);
-	agent = agent_comes(w);
-	assert_int_equal(row_of(w, "short").state, SANDBOX_AWAKE);
-	assert_string_equal(row_of(w, "short").instance, "0123456789abcdef");
+	CHECK_OK(sandbox_create(w->manager, &options, &made, &err), err);
+	agent = connect_agent(w);
+	assert_int_equal(read_row(w, "short").state, SANDBOX_AWAKE);
+	assert_string_equal(read_row(w, "short").instance, "0123456789abcdef");
 	(void)close(agent);
 }
 
@@ -124,27 +124,27 @@ static const struct run_events run_events = { .output = on_output,
 	                                      .ended = on_run_ended,
 	                                      .failed = on_run_failed };
 
-static void waking_and_running_are_use(void **state)
+static void wake_and_run_update_last_use(void **state)
 {
 	static const char *const argv[] = { "true", NULL };
 	struct world *w = *state;
-	struct sandbox *old = old_one(w);
-	struct run_options wish = { .argv = argv };
+	struct sandbox *old = add_sleeping_sandbox(w);
+	struct run_options options = { .argv = argv };
 	unsigned ended = 0;
 	struct run *run;
 	struct rig rig;
 	struct error err;
 
 	sandbox_wake(old, NULL, NULL);
-	rig.fd = agent_comes(w);
-	assert_true(row_of(w, "old").used_s > 1000);
-	CHECK_OK(run_start(old, &wish, &run_events, &ended, &run, &err), err);
+	rig.fd = connect_agent(w);
+	assert_true(read_row(w, "old").used_s > 1000);
+	CHECK_OK(run_start(old, &options, &run_events, &ended, &run, &err), err);
 	((struct sandbox_row *)(uintptr_t)sandbox_row(old))->used_s =
-	        0; /* the row is written rarely */
+	        0; /* the registry is written at most every 10 s */
 	agent_started(&rig, 1);
 	AGENT_SAY(&rig, 1, 0, .type = WIRE_EXITED, .exited.code = 0);
 	agent_done(&rig, 1);
-	turn(w);
+	run_turns(w);
 	assert_int_equal(ended, 1);
 	assert_true(sandbox_row(old)->used_s > 1000);
 	(void)close(rig.fd);
@@ -157,32 +157,32 @@ static void on_overdue(void *ctx, const struct run_end *end)
 	++*(unsigned *)ctx;
 }
 
-/* Its keeper had to be killed because it did not get done: that is the deadline's doing. */
-static void who_is_lost_after_the_deadline_was_ended_by_it(void **state)
+/* The agent kills a keeper that does not finish after the deadline: that is a time-out, not an error. */
+static void keeper_killed_after_deadline_counts_as_timeout(void **state)
 {
 	static const struct run_events events = { .output = on_output,
 		                                  .ended = on_overdue,
 		                                  .failed = on_run_failed };
 	static const char *const argv[] = { "bomb", NULL };
-	struct run_options wish = { .argv = argv, .deadline_ms = 1 };
+	struct run_options options = { .argv = argv, .deadline_ms = 1 };
 	struct world *w = *state;
-	struct sandbox *old = old_one(w);
+	struct sandbox *old = add_sleeping_sandbox(w);
 	unsigned ended = 0;
 	struct run *run;
 	struct rig rig;
 	struct error err;
 
 	sandbox_wake(old, NULL, NULL);
-	rig.fd = agent_comes(w);
-	CHECK_OK(run_start(old, &wish, &events, &ended, &run, &err), err);
+	rig.fd = connect_agent(w);
+	CHECK_OK(run_start(old, &options, &events, &ended, &run, &err), err);
 	agent_started(&rig, 1);
 	(void)usleep(2000);
 	AGENT_SAY(&rig, 1, 0, .type = WIRE_FAILED, .failed.why = WIRE_FAILED_LOST,
 	          .failed.message = VIEW_INIT("the program's keeper was killed"));
-	turn(w);
+	run_turns(w);
 	AGENT_SAY(&rig, 3, 0, .type = WIRE_FAILED, .failed.why = WIRE_FAILED_INVALID,
 	          .failed.message = VIEW_INIT("no"));
-	turn(w);
+	run_turns(w);
 	assert_int_equal(ended, 1);
 	(void)close(rig.fd);
 }
@@ -190,7 +190,7 @@ static void who_is_lost_after_the_deadline_was_ended_by_it(void **state)
 struct listener {
 	struct sandbox *sandbox;
 	unsigned times;
-	struct heard woken;
+	struct result woken;
 };
 
 static void on_stream_failed(void *ctx, enum wire_failure failure, const struct error *why)
@@ -201,44 +201,44 @@ static void on_stream_failed(void *ctx, enum wire_failure failure, const struct 
 	(void)why;
 	listener->times++;
 	assert_null(sandbox_channel(listener->sandbox));
-	sandbox_wake(listener->sandbox, hear, &listener->woken);
+	sandbox_wake(listener->sandbox, on_result, &listener->woken);
 }
 
-static void streams_that_fail_find_it_down(void **state)
+static void failing_stream_may_wake_the_sandbox_again(void **state)
 {
 	static const struct channel_stream_events events = { .failed = on_stream_failed };
 	static const struct wire_message stats = { .type = WIRE_STATS };
 	struct world *w = *state;
-	struct listener listener = { .sandbox = old_one(w) };
+	struct listener listener = { .sandbox = add_sleeping_sandbox(w) };
 	struct channel_stream *stream;
 	struct error err;
 	int agent;
 
 	sandbox_wake(listener.sandbox, NULL, NULL);
-	agent = agent_comes(w);
+	agent = connect_agent(w);
 	CHECK_OK(channel_open(sandbox_channel(listener.sandbox), &stats, &events, &listener,
 	                      &stream, &err),
 	         err);
-	gone(w, ENGINE_END_AGENT_DIED);
+	report_ended(w, ENGINE_END_AGENT_DIED);
 	assert_int_equal(listener.times, 1);
-	assert_int_equal(w->fake.makes, 3); /* who asked in the middle of it is heard */
+	assert_int_equal(w->fake.makes, 3); /* the wake requested by on_stream_failed() */
 	assert_int_equal(listener.woken.times, 0);
 	(void)close(agent);
-	(void)close(agent_comes(w));
-	check_heard(&listener.woken, "");
+	(void)close(connect_agent(w));
+	assert_result(&listener.woken, "");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_WORLD(a_row_that_could_not_be_put_to_sleep_is_ours_still),
-		IN_WORLD(one_that_is_ending_wakes_afterwards),
-		IN_WORLD(one_that_is_ending_and_cannot_wake_says_so),
-		IN_WORLD(one_that_cannot_be_written_as_awake_is_not_made),
-		IN_WORLD(a_throw_away_is_awake_while_it_runs),
-		IN_WORLD(waking_and_running_are_use),
-		IN_WORLD(who_is_lost_after_the_deadline_was_ended_by_it),
-		IN_WORLD(streams_that_fail_find_it_down),
+		IN_WORLD(row_not_written_asleep_stays_claimed),
+		IN_WORLD(ending_sandbox_wakes_after_its_end),
+		IN_WORLD(failed_wake_after_end_is_reported),
+		IN_WORLD(sandbox_is_killed_if_its_row_cannot_be_written),
+		IN_WORLD(temporary_sandbox_row_is_awake),
+		IN_WORLD(wake_and_run_update_last_use),
+		IN_WORLD(keeper_killed_after_deadline_counts_as_timeout),
+		IN_WORLD(failing_stream_may_wake_the_sandbox_again),
 	};
 
 	return RUN_TESTS("lifecycle and rows", tests);

@@ -1,28 +1,27 @@
-/* What sandboxes go through over time: reset, idle, too old, too many, and those nobody names. */
+/* Reset, idle time-out, lifetime, quotas, the default sandbox and the environment. */
 #include "sandbox/registry/instances.h"
 #include "unit/sandbox/lifecycle.h"
 
-static struct sandbox *make(struct world *w, const struct sandbox_options *wish)
+static struct sandbox *make(struct world *w, const struct sandbox_options *options)
 {
 	struct sandbox *sandbox;
 	struct error err;
 
-	CHECK_OK(sandbox_create(w->manager, wish, &sandbox, &err), err);
+	CHECK_OK(sandbox_create(w->manager, options, &sandbox, &err), err);
 	return sandbox;
 }
 
-/* Lets the loop run for so long. */
 static void run_for(struct world *w, uint64_t ms)
 {
-	struct loop_timer *timer = loop_timer_new(w->loop, stop, w->loop);
+	struct loop_timer *timer = loop_timer_new(w->loop, stop_loop, w->loop);
 
 	loop_timer_start(timer, ms);
 	loop_run(w->loop);
 	(void)loop_timer_free(timer);
 }
 
-/* The manager with other settings: what it had is still in the database. */
-static void begin_again(struct world *w, const struct quota *quota, int servers)
+/* Makes a new manager with other settings over the same database. */
+static void restart_manager(struct world *w, const struct quota *quota, int servers)
 {
 	struct manager_config config = { .instance = "0123456789abcdef",
 		                         .servers = servers,
@@ -35,130 +34,130 @@ static void begin_again(struct world *w, const struct quota *quota, int servers)
 	CHECK_OK(manager_new(w->loop, &config, &w->manager, &err), err);
 }
 
-/* --- reset ----------------------------------------------------------------------------------- */
+/* --- reset --- */
 
-static void a_reset_removes_the_files_and_makes_them_anew(void **state)
+static void reset_removes_the_files(void **state)
 {
 	struct world *w = *state;
-	struct heard reset = { 0 }, woken = { 0 };
+	struct result reset = { 0 }, woken = { 0 };
 	char id[SPEC_ID_LEN + 1];
-	int agent = agent_comes(w);
+	int agent = connect_agent(w);
 
 	memcpy(id, sandbox_row(w->sandbox)->spec.id, sizeof id);
-	sandbox_reset(w->sandbox, hear, &reset);
+	sandbox_reset(w->sandbox, on_result, &reset);
 	assert_int_equal(w->fake.box.kills, 1);
-	assert_true(row_of(w, "it").spec.fresh);
-	gone(w, ENGINE_END_KILLED);
+	assert_true(read_row(w, "it").spec.fresh);
+	report_ended(w, ENGINE_END_KILLED);
 	assert_int_equal(reset.times, 0);
 	assert_int_equal(w->fake.erases, 1);
-	erased(w);
-	check_heard(&reset, "");
-	assert_int_equal(row_of(w, "it").state, SANDBOX_ASLEEP);
+	report_erased(w);
+	assert_result(&reset, "");
+	assert_int_equal(read_row(w, "it").state, SANDBOX_ASLEEP);
 	(void)close(agent);
 
-	sandbox_wake(w->sandbox, hear, &woken);
-	erased(w); /* another server may have been there since */
+	sandbox_wake(w->sandbox, on_result, &woken);
+	report_erased(w); /* removed again: another server may have left files since */
 	assert_true(w->fake.made.fresh);
 	assert_string_equal(w->fake.made.id, id);
-	agent = agent_comes(w);
-	check_heard(&woken, "");
-	assert_false(row_of(w, "it").spec.fresh);
+	agent = connect_agent(w);
+	assert_result(&woken, "");
+	assert_false(read_row(w, "it").spec.fresh);
 	(void)close(agent);
 }
 
-static void a_reset_of_one_that_sleeps_needs_no_waking(void **state)
+static void reset_of_sleeping_sandbox_does_not_wake_it(void **state)
 {
 	struct world *w = *state;
-	struct sandbox *old = old_one(w);
-	struct heard reset = { 0 };
+	struct sandbox *old = add_sleeping_sandbox(w);
+	struct result reset = { 0 };
 
-	sandbox_reset(old, hear, &reset);
+	sandbox_reset(old, on_result, &reset);
 	assert_int_equal(w->fake.makes, 1);
-	erased(w);
-	check_heard(&reset, "");
-	assert_true(row_of(w, "old").spec.fresh);
+	report_erased(w);
+	assert_result(&reset, "");
+	assert_true(read_row(w, "old").spec.fresh);
 }
 
-static void who_asks_during_a_reset_gets_the_new_one(void **state)
+static void wake_during_reset_waits_for_new_files(void **state)
 {
 	struct world *w = *state;
-	struct sandbox *old = old_one(w);
-	struct heard reset = { 0 }, woken = { 0 };
+	struct sandbox *old = add_sleeping_sandbox(w);
+	struct result reset = { 0 }, woken = { 0 };
 
-	sandbox_reset(old, hear, &reset);
-	sandbox_wake(old, hear, &woken);
-	turn(w);
+	sandbox_reset(old, on_result, &reset);
+	sandbox_wake(old, on_result, &woken);
+	run_turns(w);
 	assert_int_equal(woken.times, 0);
-	erased(w);
-	check_heard(&reset, "");
+	report_erased(w);
+	assert_result(&reset, "");
 	assert_true(w->fake.made.fresh);
-	(void)close(agent_comes(w));
-	check_heard(&woken, "");
+	(void)close(connect_agent(w));
+	assert_result(&woken, "");
 }
 
-static void a_reset_that_was_cut_short_is_finished_before_it_wakes(void **state)
+static void interrupted_reset_is_finished_by_next_wake(void **state)
 {
 	struct world *w = *state;
-	struct sandbox *old = old_one(w);
-	struct heard woken = { 0 };
+	struct sandbox *old = add_sleeping_sandbox(w);
+	struct result woken = { 0 };
 	AUTO(store) struct store *store = NULL;
 	struct error err;
 
 	CHECK_OK(store_open(w->database, registry_migrations, &store, &err), err);
 	CHECK_OK(registry_set_fresh(store, sandbox_row(old)->spec.id, true, &err), err);
-	begin_again(w, &(struct quota){ 0 }, AT_FDCWD);
+	restart_manager(w, &(struct quota){ 0 }, AT_FDCWD);
 	CHECK_OK(sandbox_find(w->manager, "me", "old", &old, &err), err);
-	sandbox_wake(old, hear, &woken);
+	sandbox_wake(old, on_result, &woken);
 	assert_int_equal(w->fake.makes, 1);
-	erased(w);
+	report_erased(w);
 	assert_int_equal(w->fake.makes, 2);
 	assert_true(w->fake.made.fresh);
-	(void)close(agent_comes(w));
-	check_heard(&woken, "");
+	(void)close(connect_agent(w));
+	assert_result(&woken, "");
 }
 
-static void one_deleted_during_its_reset_goes(void **state)
+static void sandbox_deleted_during_reset_is_removed(void **state)
 {
 	struct world *w = *state;
-	struct sandbox *old = old_one(w);
-	struct heard reset = { 0 }, deleted = { 0 };
+	struct sandbox *old = add_sleeping_sandbox(w);
+	struct result reset = { 0 }, deleted = { 0 };
 	struct sandbox *found;
 	struct error err;
 
-	sandbox_reset(old, hear, &reset);
-	sandbox_delete(old, hear, &deleted);
-	erased(w);
-	erased(w);
-	check_heard(&reset, "the sandbox is being deleted");
-	check_heard(&deleted, "");
+	sandbox_reset(old, on_result, &reset);
+	sandbox_delete(old, on_result, &deleted);
+	report_erased(w);
+	report_erased(w);
+	assert_result(&reset, "the sandbox is being deleted");
+	assert_result(&deleted, "");
 	assert_int_equal(sandbox_find(w->manager, "me", "old", &found, &err), -1);
 }
 
-/* --- idle and old ------------------------------------------------------------------------------ */
+/* --- idle time-out and lifetime --- */
 
-static void one_that_is_idle_sleeps(void **state)
+static void idle_sandbox_sleeps(void **state)
 {
 	struct world *w = *state;
-	const struct sandbox_options wish = {
+	const struct sandbox_options options = {
 		.owner = "me", .name = "lazy", .spec = spec_default(), .idle_s = 1
 	};
-	struct sandbox *lazy = make(w, &wish);
-	int agent = agent_comes(w);
+	struct sandbox *lazy = make(w, &options);
+	int agent = connect_agent(w);
 
 	sandbox_hold(lazy);
 	run_for(w, 2200);
-	assert_int_equal(w->fake.box.kills, 0); /* somebody works in it */
+	assert_int_equal(w->fake.box.kills, 0); /* it is held */
 	assert_int_equal(sandbox_sleeps_in_s(lazy), 1);
 	sandbox_release(lazy);
 	for (int i = 0; i < 100 && w->fake.box.kills == 0; i++)
 		run_for(w, 100);
 	assert_int_equal(w->fake.box.kills, 1);
-	gone(w, ENGINE_END_KILLED);
-	assert_int_equal(row_of(w, "lazy").state, SANDBOX_ASLEEP);
+	report_ended(w, ENGINE_END_KILLED);
+	assert_int_equal(read_row(w, "lazy").state, SANDBOX_ASLEEP);
 	(void)close(agent);
 }
 
-static void one_whose_lifetime_is_over_is_deleted(void **state)
+static void expired_sandbox_is_deleted(void **state)
 {
 	struct world *w = *state;
 	AUTO(store) struct store *store = NULL;
@@ -174,101 +173,101 @@ static void one_whose_lifetime_is_over_is_deleted(void **state)
 	spec_new_id(row.spec.id);
 	CHECK_OK(store_open(w->database, registry_migrations, &store, &err), err);
 	CHECK_OK(registry_add(store, &row, &err), err);
-	begin_again(w, &(struct quota){ 0 }, AT_FDCWD);
+	restart_manager(w, &(struct quota){ 0 }, AT_FDCWD);
 	for (int i = 0; i < 100 && w->fake.erased == NULL; i++)
 		run_for(w, 100);
-	erased(w);
+	report_erased(w);
 	CHECK_OK(registry_has(store, row.spec.id, &known, &err), err);
 	assert_false(known);
-	assert_true(exists(w)); /* which has no lifetime */
+	assert_true(sandbox_exists(w)); /* the other sandbox has no lifetime */
 }
 
-static void one_that_is_held_stays_in_memory_when_it_is_deleted(void **state)
+static void held_sandbox_stays_in_memory_when_deleted(void **state)
 {
 	struct world *w = *state;
-	struct sandbox *old = old_one(w);
-	struct heard deleted = { 0 };
+	struct sandbox *old = add_sleeping_sandbox(w);
+	struct result deleted = { 0 };
 
 	sandbox_hold(old);
-	sandbox_delete(old, hear, &deleted);
-	erased(w);
-	check_heard(&deleted, "");
-	turn(w);
+	sandbox_delete(old, on_result, &deleted);
+	report_erased(w);
+	assert_result(&deleted, "");
+	run_turns(w);
 	assert_null(sandbox_channel(old));
 	assert_string_equal(sandbox_row(old)->name, "old");
 	sandbox_release(old);
-	turn(w);
+	run_turns(w);
 }
 
-/* --- how many ------------------------------------------------------------------------------------ */
+/* --- quotas --- */
 
-static void an_owner_has_so_many_sandboxes_and_so_much_disk(void **state)
+static void owner_quota_limits_sandboxes_and_disk(void **state)
 {
 	struct world *w = *state;
-	struct sandbox_options wish = { .owner = "me", .spec = spec_default() };
+	struct sandbox_options options = { .owner = "me", .spec = spec_default() };
 	struct sandbox *sandbox;
 	struct error err;
 
-	begin_again(w, &(struct quota){ .sandboxes = 2 }, AT_FDCWD);
-	CHECK_OK(sandbox_create(w->manager, &wish, &sandbox, &err), err);
+	restart_manager(w, &(struct quota){ .sandboxes = 2 }, AT_FDCWD);
+	CHECK_OK(sandbox_create(w->manager, &options, &sandbox, &err), err);
 	CHECK_ERROR(
-	        sandbox_create(w->manager, &wish, &sandbox, &err), err, ERR_LIMIT,
+	        sandbox_create(w->manager, &options, &sandbox, &err), err, ERR_LIMIT,
 	        "owner-sandboxes: there are 2 sandboxes, and no more are allowed: delete one that "
 	        "is no longer needed");
-	wish.owner = "another";
-	CHECK_OK(sandbox_create(w->manager, &wish, &sandbox, &err), err);
-	begin_again(w, &(struct quota){ .disk = SPEC_MIB(5000) }, AT_FDCWD);
-	wish.owner = "me";
-	assert_int_equal(sandbox_create(w->manager, &wish, &sandbox, &err), -1);
+	options.owner = "another";
+	CHECK_OK(sandbox_create(w->manager, &options, &sandbox, &err), err);
+	restart_manager(w, &(struct quota){ .disk = SPEC_MIB(5000) }, AT_FDCWD);
+	options.owner = "me";
+	assert_int_equal(sandbox_create(w->manager, &options, &sandbox, &err), -1);
 	assert_int_equal(err.kind, ERR_LIMIT);
 	assert_memory_equal(err.msg, "owner-disk: ", 12);
 }
 
-static void memory_is_made_by_putting_the_idlest_to_sleep(void **state)
+static void idlest_sandbox_sleeps_to_free_memory(void **state)
 {
 	struct world *w = *state;
-	struct sandbox_options wish = { .owner = "me", .spec = spec_default() };
+	struct sandbox_options options = { .owner = "me", .spec = spec_default() };
 	struct sandbox *old, *made;
 	struct error err;
 	int agent;
 
-	begin_again(w, &(struct quota){ .memory = SPEC_MIB(3072) }, AT_FDCWD);
-	old = old_one(w);
+	restart_manager(w, &(struct quota){ .memory = SPEC_MIB(3072) }, AT_FDCWD);
+	old = add_sleeping_sandbox(w);
 	sandbox_wake(old, NULL, NULL);
-	agent = agent_comes(w);
-	wish.spec.limits.memory = SPEC_MIB(1500);
+	agent = connect_agent(w);
+	options.spec.limits.memory = SPEC_MIB(1500);
 	sandbox_hold(old);
-	assert_int_equal(sandbox_create(w->manager, &wish, &made, &err), -1);
+	assert_int_equal(sandbox_create(w->manager, &options, &made, &err), -1);
 	assert_memory_equal(err.msg, "owner-memory: ", 14);
 	sandbox_release(old);
 	assert_int_equal(w->fake.box.kills, 0);
-	CHECK_OK(sandbox_create(w->manager, &wish, &made, &err), err);
+	CHECK_OK(sandbox_create(w->manager, &options, &made, &err), err);
 	assert_int_equal(w->fake.kills, 1);
 	(void)close(agent);
 }
 
-/* --- those nobody names ---------------------------------------------------------------------------- */
+/* --- the default sandbox --- */
 
-static void the_default_one_is_made_once(void **state)
+static void default_sandbox_is_created_once(void **state)
 {
 	struct world *w = *state;
-	const struct sandbox_options wish = { .owner = "me", .spec = spec_default() };
+	const struct sandbox_options options = { .owner = "me", .spec = spec_default() };
 	const struct sandbox_options other = { .owner = "another", .spec = spec_default() };
 	struct sandbox *first, *second, *third;
 	struct error err;
 
-	CHECK_OK(sandbox_get_default(w->manager, &wish, false, &first, &err), err);
-	CHECK_OK(sandbox_get_default(w->manager, &wish, false, &second, &err), err);
+	CHECK_OK(sandbox_get_default(w->manager, &options, false, &first, &err), err);
+	CHECK_OK(sandbox_get_default(w->manager, &options, false, &second, &err), err);
 	assert_ptr_equal(first, second);
 	assert_string_equal(sandbox_row(first)->name, "default");
 	CHECK_OK(sandbox_get_default(w->manager, &other, false, &third, &err), err);
 	assert_ptr_not_equal(first, third);
 }
 
-static void one_that_another_server_has_is_left_to_it(void **state)
+static void default_sandbox_of_live_server_is_skipped(void **state)
 {
 	struct world *w = *state;
-	const struct sandbox_options wish = { .owner = "me", .spec = spec_default() };
+	const struct sandbox_options options = { .owner = "me", .spec = spec_default() };
 	AUTO_FD int servers = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	AUTO(store) struct store *store = NULL;
 	struct sandbox_row row = { .spec = spec_default(),
@@ -285,52 +284,52 @@ static void one_that_another_server_has_is_left_to_it(void **state)
 	spec_new_id(row.spec.id);
 	CHECK_OK(store_open(w->database, registry_migrations, &store, &err), err);
 	CHECK_OK(registry_add(store, &row, &err), err);
-	begin_again(w, &(struct quota){ 0 }, servers);
-	CHECK_OK(sandbox_get_default(w->manager, &wish, false, &sandbox, &err), err);
-	assert_string_equal(sandbox_row(sandbox)->name, "default"); /* it may be free soon */
-	CHECK_OK(sandbox_get_default(w->manager, &wish, true, &sandbox, &err), err);
+	restart_manager(w, &(struct quota){ 0 }, servers);
+	CHECK_OK(sandbox_get_default(w->manager, &options, false, &sandbox, &err), err);
+	assert_string_equal(sandbox_row(sandbox)->name, "default"); /* with skip_busy false */
+	CHECK_OK(sandbox_get_default(w->manager, &options, true, &sandbox, &err), err);
 	assert_string_equal(sandbox_row(sandbox)->name, "default-2");
-	CHECK_OK(sandbox_get_default(w->manager, &wish, false, &sandbox, &err), err);
-	assert_string_equal(sandbox_row(sandbox)->name, "default-2"); /* we have it now */
+	CHECK_OK(sandbox_get_default(w->manager, &options, false, &sandbox, &err), err);
+	assert_string_equal(sandbox_row(sandbox)->name, "default-2"); /* this server has it awake */
 	sandbox_delete(sandbox, NULL, NULL);
-	(void)close(lock); /* the other one died */
-	CHECK_OK(sandbox_get_default(w->manager, &wish, true, &sandbox, &err), err);
+	(void)close(lock); /* as if the other server had died */
+	CHECK_OK(sandbox_get_default(w->manager, &options, true, &sandbox, &err), err);
 	assert_string_equal(sandbox_row(sandbox)->name, "default");
 	sandbox_wake(sandbox, NULL, NULL);
 	assert_string_equal(w->fake.made.id, row.spec.id);
 }
 
-static void its_maker_says_what_its_programs_find(void **state)
+static void creator_sets_environment(void **state)
 {
 	struct world *w = *state;
 	static const char env[SANDBOX_ENV_MAX] = "A=1\0B=two words\0";
-	const struct sandbox_options wish = {
+	const struct sandbox_options options = {
 		.owner = "me", .name = "wordy", .spec = spec_default(), .env = env
 	};
-	const char *const *found = sandbox_env(make(w, &wish));
+	const char *const *found = sandbox_env(make(w, &options));
 
 	assert_string_equal(found[0], "A=1");
 	assert_string_equal(found[1], "B=two words");
 	assert_null(found[2]);
-	assert_memory_equal(row_of(w, "wordy").env, env, 20);
+	assert_memory_equal(read_row(w, "wordy").env, env, 20);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_WORLD(a_reset_removes_the_files_and_makes_them_anew),
-		IN_WORLD(a_reset_of_one_that_sleeps_needs_no_waking),
-		IN_WORLD(who_asks_during_a_reset_gets_the_new_one),
-		IN_WORLD(a_reset_that_was_cut_short_is_finished_before_it_wakes),
-		IN_WORLD(one_deleted_during_its_reset_goes),
-		IN_WORLD(one_that_is_idle_sleeps),
-		IN_WORLD(one_whose_lifetime_is_over_is_deleted),
-		IN_WORLD(one_that_is_held_stays_in_memory_when_it_is_deleted),
-		IN_WORLD(an_owner_has_so_many_sandboxes_and_so_much_disk),
-		IN_WORLD(memory_is_made_by_putting_the_idlest_to_sleep),
-		IN_WORLD(the_default_one_is_made_once),
-		IN_WORLD(one_that_another_server_has_is_left_to_it),
-		IN_WORLD(its_maker_says_what_its_programs_find),
+		IN_WORLD(reset_removes_the_files),
+		IN_WORLD(reset_of_sleeping_sandbox_does_not_wake_it),
+		IN_WORLD(wake_during_reset_waits_for_new_files),
+		IN_WORLD(interrupted_reset_is_finished_by_next_wake),
+		IN_WORLD(sandbox_deleted_during_reset_is_removed),
+		IN_WORLD(idle_sandbox_sleeps),
+		IN_WORLD(expired_sandbox_is_deleted),
+		IN_WORLD(held_sandbox_stays_in_memory_when_deleted),
+		IN_WORLD(owner_quota_limits_sandboxes_and_disk),
+		IN_WORLD(idlest_sandbox_sleeps_to_free_memory),
+		IN_WORLD(default_sandbox_is_created_once),
+		IN_WORLD(default_sandbox_of_live_server_is_skipped),
+		IN_WORLD(creator_sets_environment),
 	};
 
 	return RUN_TESTS("sandbox/manager", tests);

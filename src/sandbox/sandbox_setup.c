@@ -1,0 +1,113 @@
+/* sandbox_setup.c - what a sandbox is made with: which shared directories of the host it sees, and
+ * which variables its programs find in their environment. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sandbox/internal.h"
+
+#define TOOLS_TARGET "/tools"
+
+/* --- mounts --- */
+
+static bool has_mount(const struct spec *spec, const char *target)
+{
+	for (unsigned i = 0; i < spec->mount_count; i++)
+		if (strcmp(spec->mounts[i].target, target) == 0)
+			return true;
+	return false;
+}
+
+/* A row stores targets, and mounts are numbered by the server's own list: the server that wakes a
+ * sandbox may have been started with other directories than the one that created it. */
+void sandbox_fill_mounts(const struct manager *manager, struct sandbox_row *row)
+{
+	const struct spec before = row->spec;
+	struct spec *spec = &row->spec;
+
+	spec->mount_count = 0;
+	for (size_t i = 0; i < manager->config.target_count && i < SPEC_MOUNTS_MAX; i++) {
+		struct spec_mount *mount = &spec->mounts[spec->mount_count];
+
+		if (!row->all_mounts && !has_mount(&before, manager->config.targets[i]))
+			continue;
+		*mount = (struct spec_mount){ .source = (uint16_t)i };
+		(void)snprintf(mount->target, sizeof mount->target, "%s",
+		               manager->config.targets[i]);
+		spec->mount_count++;
+	}
+}
+
+static bool is_shared(const struct manager *manager, const char *target)
+{
+	for (size_t i = 0; i < manager->config.target_count; i++)
+		if (strcmp(manager->config.targets[i], target) == 0)
+			return true;
+	return false;
+}
+
+int sandbox_choose_mounts(const struct manager *manager, const char *const *targets,
+                          struct sandbox_row *row, struct error *err)
+{
+	row->all_mounts = targets == NULL;
+	row->spec.mount_count = 0;
+	for (size_t i = 0; targets != NULL && targets[i] != NULL; i++) {
+		struct spec_mount *mount = &row->spec.mounts[row->spec.mount_count];
+
+		if (i == SPEC_MOUNTS_MAX || !is_shared(manager, targets[i]))
+			return error_set(err, ERR_INVALID,
+			                 "mounts: '%.80s' is not among the directories this server "
+			                 "offers (--tools-dir, --skills-dir, --mounts)",
+			                 targets[i]);
+		(void)snprintf(mount->target, sizeof mount->target, "%s", targets[i]);
+		row->spec.mount_count++;
+	}
+	return 0;
+}
+
+/* --- environment --- */
+
+static bool has_variable(const char *variable, char *const *env, size_t count)
+{
+	size_t len = strcspn(variable, "=") + 1;
+
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(env[i], variable, len) == 0)
+			return true;
+	return false;
+}
+
+/* What the sandbox's creator set wins over what its devices need, and both over PYTHONPATH. */
+char **sandbox_make_env(const struct sandbox *sandbox)
+{
+	const struct manager_config *config = &sandbox->manager->config;
+	char **devices = config->device_env != NULL
+	                         ? config->device_env(config->ctx, &sandbox->row.spec)
+	                         : NULL;
+	size_t max = 2, count = 0; /* PYTHONPATH and the NULL */
+	char **env;
+
+	for (const char *at = sandbox->row.env; *at != '\0'; at += strlen(at) + 1)
+		max++;
+	for (size_t i = 0; devices != NULL && devices[i] != NULL; i++)
+		max++;
+	env = mem_new(max * sizeof *env);
+	for (const char *at = sandbox->row.env; *at != '\0'; at += strlen(at) + 1)
+		env[count++] = mem_dup(at);
+	for (size_t i = 0; devices != NULL && devices[i] != NULL; i++)
+		if (!has_variable(devices[i], env, count))
+			env[count++] = mem_dup(devices[i]);
+	/* Modules in the user's tools directory can be imported without further ado. */
+	if (has_mount(&sandbox->row.spec, TOOLS_TARGET) && !has_variable("PYTHONPATH=", env, count))
+		env[count++] = mem_dup("PYTHONPATH=" TOOLS_TARGET);
+	sandbox_free_env(devices);
+	return env;
+}
+
+void sandbox_free_env(char **env)
+{
+	for (size_t i = 0; env != NULL && env[i] != NULL; i++)
+		free(env[i]);
+	free(env);
+}
