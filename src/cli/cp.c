@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
-#include "cli/support/session.h"
+#include "cli/support/attachment.h"
 #include "sandbox/copy/copy.h"
 #include "sandbox/porter/host.h"
 #include "sandbox/porter/host_path.h"
@@ -20,20 +20,21 @@
 
 struct cp {
 	bool is_out;
-	char *name;                               /* of the sandbox */
-	char *inside;                             /* the path there */
-	const char *outside;                      /* the path here, as it was typed */
-	char directory[PATH_MAX], path[PATH_MAX]; /* what is allowed, and what is copied */
+	char *name;          /* the sandbox, by name or id */
+	char *inside;        /* the path in the sandbox */
+	const char *outside; /* the path on the host, as it was typed */
+	char directory[PATH_MAX],
+	        path[PATH_MAX]; /* the directory the porter may use; the path to copy */
 	struct porter porter;
-	struct session *session;
+	struct attachment *attachment;
 	struct host *host;
 	struct host_handle *use;
 	struct copy *copy;
 };
 
-/* --- which is which ---------------------------------------------------------------------- */
+/* --- which is which --- */
 
-/* "NAME:PATH": the colon comes before any slash, so "./a:b" is a file. */
+/* In "NAME:PATH" the colon comes before any slash; "./a:b" is a file of the host. */
 static bool is_inside(const char *operand)
 {
 	size_t len = strcspn(operand, ":/");
@@ -48,19 +49,18 @@ static int read_operands(struct cp *cp, const char *const *operands, struct erro
 
 	if (operands[0] == NULL || operands[1] == NULL || operands[2] != NULL)
 		return error_set(err, ERR_INVALID,
-		                 "cp takes two paths, SOURCE and TARGET (options stand in front of "
-		                 "them)");
+		                 "cp takes two paths, SOURCE and TARGET (options come first)");
 	if (is_inside(operands[0]) == is_inside(operands[1]))
 		return error_set(err, ERR_INVALID,
-		                 "one of the two paths must be in a sandbox, SANDBOX:PATH, and the "
-		                 "other one here (./a:b is a file with a colon in its name)");
+		                 "exactly one of the two paths must be in a sandbox, SANDBOX:PATH "
+		                 "(write ./a:b for a file with a colon in its name)");
 	cp->is_out = is_inside(operands[0]);
 	inside = operands[cp->is_out ? 0 : 1];
 	cp->outside = operands[cp->is_out ? 1 : 0];
 	cp->name = mem_dup_len(inside, strcspn(inside, ":"));
 	inside += strlen(cp->name) + 1;
 	len = strlen(inside);
-	/* At the end of a source it means nothing; its name is what is in front. */
+	/* A slash at the end of a source is dropped: the copy is named after what precedes it. */
 	while (cp->is_out && len > 1 && inside[len - 1] == '/')
 		len--;
 	cp->inside = len != 0 ? mem_dup_len(inside, len) : mem_dup(SPEC_WORKSPACE);
@@ -69,7 +69,7 @@ static int read_operands(struct cp *cp, const char *const *operands, struct erro
 	return 0;
 }
 
-/* The directory something is in, really, and it with its name behind. */
+/* Sets directory to the real path of the parent of `outside`, and path to that with the name. */
 static int use_parent(struct cp *cp, const char *shown, struct error *err)
 {
 	AUTO_FREE char *copy = mem_dup(cp->outside);
@@ -89,13 +89,13 @@ static int use_parent(struct cp *cp, const char *shown, struct error *err)
 	if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return error_set(err, ERR_INVALID, "'%s' does not end in a name", shown);
 	if (realpath(above, cp->directory) == NULL)
-		return error_sys(err, "the directory '%s' is to be in", shown);
+		return error_sys(err, "the parent directory of '%s'", shown);
 	n = snprintf(cp->path, sizeof cp->path, "%s/%s", cp->directory, name);
 	return n < (int)sizeof cp->path ? 0 : error_set(err, ERR_LIMIT, "the path is too long");
 }
 
-/* What is allowed is the directory that is copied from or to; of a file the one it is in. All of
- * this is done with the caller's rights, and believed: it is what was typed. */
+/* The porter may use the directory that is copied from or to, or the directory of the file. Links
+ * in the path are followed here, with the caller's rights: the user typed the path. */
 static int find_outside(struct cp *cp, struct error *err)
 {
 	struct stat st;
@@ -118,9 +118,9 @@ static int find_outside(struct cp *cp, struct error *err)
 	return 0;
 }
 
-/* --- the copy ------------------------------------------------------------------------------- */
+/* --- the copy --- */
 
-static void tell(const struct cp *cp, const struct copy_result *result)
+static void print_result(const struct cp *cp, const struct copy_result *result)
 {
 	const struct transfer_result *moved = &result->moved;
 	char to[512], first[300], directory[512];
@@ -147,11 +147,11 @@ static void on_copied(void *ctx, const struct copy_result *result, const struct 
 
 	cp->copy = NULL;
 	if (why != NULL) {
-		session_fail(cp->session, why);
+		attachment_fail(cp->attachment, why);
 		return;
 	}
-	tell(cp, result);
-	session_end(cp->session, 0);
+	print_result(cp, result);
+	attachment_stop(cp->attachment, 0);
 }
 
 static void on_host(void *ctx, const struct error *why)
@@ -160,8 +160,8 @@ static void on_host(void *ctx, const struct error *why)
 	struct cp *cp = ctx;
 	const struct copy_endpoint here = copy_host_endpoint(cp->use, host_handle_path(cp->use),
 	                                                     host_handle_label(cp->use));
-	const struct copy_endpoint inside = copy_sandbox_endpoint(session_sandbox(cp->session),
-	                                                          cp->inside, "in the sandbox");
+	const struct copy_endpoint inside = copy_sandbox_endpoint(
+	        attachment_sandbox(cp->attachment), cp->inside, "in the sandbox");
 	const struct copy_options wish = {
 		.from = cp->is_out ? inside : here,
 		.to = cp->is_out ? here : inside,
@@ -174,31 +174,31 @@ static void on_host(void *ctx, const struct error *why)
 	struct error err;
 
 	if (why != NULL)
-		session_fail(cp->session, why);
+		attachment_fail(cp->attachment, why);
 	else if (copy_start(&wish, &events, cp, &cp->copy, &err) < 0)
-		session_fail(cp->session, &err);
+		attachment_fail(cp->attachment, &err);
 }
 
-static int start(void *ctx, struct session *session, struct error *err)
+static int start_copy(void *ctx, struct attachment *attachment, struct error *err)
 {
 	struct cp *cp = ctx;
 
-	cp->session = session;
-	if (host_new(session_loop(session), TAKE_FD(cp->porter.socket),
+	cp->attachment = attachment;
+	if (host_new(attachment_loop(attachment), TAKE_FD(cp->porter.socket),
 	             (const char *const *)cp->porter.directories, cp->porter.count, false,
 	             &cp->host, err) < 0)
 		return -1;
 	return host_open(cp->host, cp->path, on_host, cp, &cp->use, err);
 }
 
-static bool on_signal(void *ctx, int number)
+static bool ignore_signal(void *ctx, int number)
 {
 	(void)ctx;
 	(void)number;
 	return false;
 }
 
-static void stop(void *ctx)
+static void close_copy(void *ctx)
 {
 	struct cp *cp = ctx;
 
@@ -207,9 +207,9 @@ static void stop(void *ctx)
 	cp->host = host_free(cp->host);
 }
 
-/* --- the verb --------------------------------------------------------------------------------- */
+/* --- the verb --- */
 
-/* What comes into this directory gets a name there, under which the state is not. */
+/* True if the copy gets a name in the target directory under which the state directory is not. */
 static bool goes_beside(const struct cp *cp, const char *state)
 {
 	const char *name = copy_last_name(cp->inside);
@@ -222,8 +222,8 @@ static bool goes_beside(const struct cp *cp, const char *state)
 	       (host_path_below(real, state) == NULL && host_path_below(state, real) == NULL);
 }
 
-/* A home has the state directory in it, and is a fine place for what comes out of a sandbox. But
- * nothing of the state itself is read or written, and what holds it is not copied into it. */
+/* Refuses a copy that would read or write the state directory. A directory that contains it, such
+ * as the user's home, may be a target but not a source. */
 static int check_state(const struct cp *cp, const char *state, struct error *err)
 {
 	char real[PATH_MAX], shown[256];
@@ -235,13 +235,13 @@ static int check_state(const struct cp *cp, const char *state, struct error *err
 		return 0;
 	return error_set(
 	        err, ERR_INVALID,
-	        "'%s': belljar's own state is there, or in it: sandboxes must not get at it",
+	        "'%s' is, or contains, belljar's state directory, which sandboxes must not reach",
 	        utf8_escape(view_of(cp->path), shown, sizeof shown));
 }
 
-static enum verb_result run_cp(struct cp *cp, const struct verb_call *call, struct error *err)
+static enum verb_result copy_files(struct cp *cp, const struct verb_call *call, struct error *err)
 {
-	static const struct session_events events = { start, on_signal, stop };
+	static const struct attachment_events events = { start_copy, ignore_signal, close_copy };
 	char state[PATH_MAX];
 	struct porter_config config = { .directory = cp->directory };
 
@@ -253,19 +253,19 @@ static enum verb_result run_cp(struct cp *cp, const struct verb_call *call, stru
 		return VERB_FAILED;
 	if (porter_start(&config, &cp->porter, err) < 0)
 		return VERB_FAILED;
-	return session_run(&(struct session_wish){ .call = call,
-	                                           .sandbox = cp->name,
-	                                           .must_exist = cp->is_out },
-	                   &events, cp, err);
+	return attachment_run(&(struct attachment_options){ .call = call,
+	                                                    .sandbox = cp->name,
+	                                                    .must_exist = cp->is_out },
+	                      &events, cp, err);
 }
 
-static enum verb_result run(const struct verb_call *call, struct error *err)
+static enum verb_result run_cp(const struct verb_call *call, struct error *err)
 {
 	static struct cp cp;
 	enum verb_result result;
 
 	cp = (struct cp){ .outside = "", .porter.socket = -1 };
-	result = run_cp(&cp, call, err);
+	result = copy_files(&cp, call, err);
 	porter_stop(&cp.porter);
 	free(cp.name);
 	free(cp.inside);
@@ -274,7 +274,7 @@ static enum verb_result run(const struct verb_call *call, struct error *err)
 
 static const struct verb_example examples[] = {
 	{ "belljar cp project work:", "Copy a directory into the sandbox's workspace." },
-	{ "belljar cp data.csv work:/tmp/", "Copy a file somewhere else in it." },
+	{ "belljar cp data.csv work:/tmp/", "Copy a file to another directory of it." },
 	{ "belljar cp work:results .", "Copy results back." },
 	{ NULL, NULL },
 };
@@ -285,18 +285,14 @@ const struct verb verb_cp = {
 	.operand_needed = true,
 	.operand_rest = true,
 	.summary = "Copy files between this machine and a sandbox.",
-	.help = "One of the two is SANDBOX:PATH, by the sandbox's name or id; a relative path "
-	        "there "
-	        "starts in /workspace. Files and whole directories are copied, with their "
-	        "permissions "
-	        "and links; links that lead out of the directory, devices and sockets are left "
-	        "out. "
-	        "What is copied goes into TARGET if that is a directory, else it gets that name; "
-	        "files that are there are replaced.\n\n"
-	        "A sandbox is made if there is none of that name and something is to be copied "
-	        "into "
-	        "it. If another belljar has it awake, cp waits up to 5 seconds.",
+	.help = "One of the two paths is SANDBOX:PATH, with the sandbox's name or id; a relative "
+	        "PATH starts in /workspace. Files and whole directories are copied, with their "
+	        "permissions and links; links that lead out of the directory, devices and sockets "
+	        "are left out. If TARGET is a directory, the copy goes into it, else it gets that "
+	        "name; existing files are replaced.\n\n"
+	        "Copying into a sandbox that does not exist creates it. If another belljar has "
+	        "the sandbox awake, cp waits up to 5 seconds.",
 	.examples = examples,
 	.options = FOR_CP,
-	.run = run,
+	.run = run_cp,
 };

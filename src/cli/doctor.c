@@ -12,7 +12,7 @@
 
 enum { NAME_COLUMN = 8, DETAIL_COLUMN = 26, FIX_COLUMN = 4 };
 
-/* A line that starts with two blanks is to be copied as it stands; others are wrapped. */
+/* A line that starts with two blanks is a command to copy, so it is not wrapped. */
 static void print_fix(const char *fix)
 {
 	struct view rest = view_of(fix), line;
@@ -33,7 +33,7 @@ static void print_fixes(const struct check *checks, size_t count)
 	size_t printed = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		/* "see 'x'": that one is told. */
+		/* "see 'x'" refers to the fix of another check, which is printed itself. */
 		if (checks[i].fix[0] == '\0' || view_starts(view_of(checks[i].fix), "see '"))
 			continue;
 		if (printed++ == 0)
@@ -82,7 +82,7 @@ static void print_json(const struct check *checks, size_t count)
 	out("%s\n", text);
 }
 
-static enum verb_result run(const struct verb_call *call, struct error *err)
+static enum verb_result run_doctor(const struct verb_call *call, struct error *err)
 {
 	struct check checks[DOCTOR_CHECKS_MAX];
 	size_t count;
@@ -97,9 +97,9 @@ static enum verb_result run(const struct verb_call *call, struct error *err)
 }
 
 static const struct verb_example examples[] = {
-	{ "belljar doctor", "The report, and what would improve it." },
+	{ "belljar doctor", "Print the report, and how to improve the result." },
 	{ "belljar doctor --json | jq '.checks[] | select(.status != \"on\")'",
-	  "What is not fully there, for a script." },
+	  "List the layers that are weaker or off, for a script." },
 	{ "belljar doctor --require cgroups,ids", "Fail if one of these is not on." },
 	{ NULL, NULL },
 };
@@ -107,15 +107,14 @@ static const struct verb_example examples[] = {
 const struct verb verb_doctor = {
 	.name = "doctor",
 	.summary = "Report what this machine offers for sandboxes.",
-	.help = "Lists each layer of isolation and each thing belljar builds on as on, weaker "
-	        "(there, but less than it could be) or off, with what was found and, where "
-	        "something can be done, the step that helps. The engine itself is started once, in "
-	        "the state directory, and makes a sandbox; nothing else is changed.\n\n"
-	        "The exit status is 0 whatever the findings are, unless layers are required: then "
-	        "it is 1 if one of them is not on. 'belljar serve' and 'belljar exec' take the "
-	        "same "
-	        "--require, and refuse to start.",
+	.help = "Lists each layer of isolation, and each program and kernel feature belljar uses, "
+	        "as on, weaker (it works, but protects less than it could) or off, with what was "
+	        "found and the step that improves it. The engine is started once, in the state "
+	        "directory, and creates a sandbox; nothing else is changed.\n\n"
+	        "The exit status is 0, unless a layer named with --require is not on: then it is "
+	        "1. 'belljar serve' and 'belljar exec' take the same --require and then refuse to "
+	        "start.",
 	.examples = examples,
 	.options = FOR_DOCTOR,
-	.run = run,
+	.run = run_doctor,
 };

@@ -1,12 +1,12 @@
 #include "base/error.h"
+#include "cli/support/attachment.h"
 #include "cli/support/foreground.h"
-#include "cli/support/session.h"
 #include "cli/verb.h"
 #include "server/options/options.h"
 
 struct exec {
 	const struct verb_call *call;
-	struct session *session;
+	struct attachment *attachment;
 	struct foreground program;
 };
 
@@ -14,13 +14,13 @@ static void on_ended(void *ctx, int status)
 {
 	struct exec *exec = ctx;
 
-	session_end(exec->session, status);
+	attachment_stop(exec->attachment, status);
 }
 
-static int start(void *ctx, struct session *session, struct error *err)
+static int start_program(void *ctx, struct attachment *attachment, struct error *err)
 {
 	struct exec *exec = ctx;
-	const struct foreground_wish wish = {
+	const struct foreground_options options = {
 		.run = { .argv = exec->call->operands,
 		         .deadline_ms = (uint32_t)(exec->call->options->timeout_s * 1000),
 		         .with_stdin = true },
@@ -29,43 +29,45 @@ static int start(void *ctx, struct session *session, struct error *err)
 		.ctx = exec,
 	};
 
-	exec->session = session;
-	if (foreground_open(&exec->program, session, err) < 0)
+	exec->attachment = attachment;
+	if (foreground_open(&exec->program, attachment, err) < 0)
 		return -1;
-	return foreground_start(&exec->program, &wish, err);
+	return foreground_start(&exec->program, &options, err);
 }
 
-static bool on_signal(void *ctx, int number)
+static bool pass_signal(void *ctx, int number)
 {
 	struct exec *exec = ctx;
 
 	return foreground_signal(&exec->program, number);
 }
 
-static void stop(void *ctx)
+static void close_program(void *ctx)
 {
 	struct exec *exec = ctx;
 
 	foreground_close(&exec->program);
 }
 
-static const struct session_events session_events = { start, on_signal, stop };
+static const struct attachment_events attachment_events = { start_program, pass_signal,
+	                                                    close_program };
 
-static enum verb_result run(const struct verb_call *call, struct error *err)
+static enum verb_result run_exec(const struct verb_call *call, struct error *err)
 {
 	static struct exec exec;
-	const struct session_wish wish = { .call = call, .sandbox = call->options->sandbox };
+	const struct attachment_options options = { .call = call,
+		                                    .sandbox = call->options->sandbox };
 
 	exec = (struct exec){ .call = call };
-	return session_run(&wish, &session_events, &exec, err);
+	return attachment_run(&options, &attachment_events, &exec, err);
 }
 
 static const struct verb_example examples[] = {
 	{ "belljar exec python3 -c 'print(6 * 7)'", "Run a program in a new sandbox." },
-	{ "echo hello | belljar exec wc -c", "It reads what belljar reads." },
-	{ "belljar exec --sandbox work sh -c 'echo data > kept'", "Make a sandbox, and keep it." },
-	{ "belljar exec --sandbox work cat kept", "Use it again: the files are there." },
-	{ "belljar exec --memory 256M --timeout 10 ./job", "With limits." },
+	{ "echo hello | belljar exec wc -c", "The program reads belljar's standard input." },
+	{ "belljar exec --sandbox work sh -c 'echo data > kept'", "Create a sandbox and keep it." },
+	{ "belljar exec --sandbox work cat kept", "Use the same sandbox again, with its files." },
+	{ "belljar exec --memory 256M --timeout 10 ./job", "Set limits." },
 	{ NULL, NULL },
 };
 
@@ -75,20 +77,17 @@ const struct verb verb_exec = {
 	.operand_needed = true,
 	.operand_rest = true,
 	.summary = "Run a program in a sandbox.",
-	.help = "Makes a sandbox, runs the program in it, passes input and output through, and "
-	        "removes "
-	        "the sandbox. With --sandbox the sandbox is kept: it sleeps afterwards, as "
-	        "files only, and wakes with the next call, with the limits it was made with. If "
-	        "another "
-	        "belljar has it awake, exec waits up to 5 seconds. What stands behind the "
-	        "program's name is passed to it.\n\n"
-	        "The exit status is the program's; 124 if its time was up, 128 and the signal's "
-	        "number if a signal ended it, 137 too if a limit ended the sandbox; 127 if there "
-	        "is no such program, 126 if it cannot be run. 1 means that belljar itself "
-	        "failed.\n\n"
-	        "On a terminal, output is shown without what would command the terminal, colours "
-	        "too. Arguments may have 60 KiB in all.",
+	.help = "Creates a sandbox, runs the program in it with this command's standard input and "
+	        "output, and removes the sandbox. With --sandbox the sandbox is kept: afterwards "
+	        "it sleeps (its files stay, no process runs), and the next call wakes it with the "
+	        "limits it was created with. If another belljar has it awake, exec waits up to 5 "
+	        "seconds. Arguments after PROGRAM are passed to it, 60 KiB in all at most.\n\n"
+	        "The exit status is the program's; 124 if its time-out expired; 128 plus the "
+	        "number of the signal that killed it; 137 if a limit ended the sandbox; 127 if "
+	        "there is no such program, 126 if it cannot be executed. 1 can also mean that "
+	        "belljar itself failed.\n\n"
+	        "On a terminal, escape sequences are removed from the output, colours included.",
 	.examples = examples,
 	.options = FOR_EXEC,
-	.run = run,
+	.run = run_exec,
 };

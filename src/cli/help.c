@@ -1,7 +1,7 @@
 #include "cli/support/usage.h"
 #include "cli/verb.h"
 
-static enum verb_result run(const struct verb_call *call, struct error *err)
+static enum verb_result run_help(const struct verb_call *call, struct error *err)
 {
 	(void)err;
 	if (call->operands[0] == NULL)
@@ -16,5 +16,5 @@ const struct verb verb_help = {
 	.operand = "VERB",
 	.operand_choice = verb_name_at,
 	.summary = "Explain a verb, or list them all.",
-	.run = run,
+	.run = run_help,
 };

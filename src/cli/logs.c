@@ -19,11 +19,11 @@ enum { SHOWN_MAX = 1000 };
 #define LINE "%-20s  %-29s %-10s  %-16s  %s\n"
 
 struct rows {
-	struct history_row *row; /* the newest first */
+	struct history_row *row; /* newest first */
 	size_t count;
 };
 
-static bool keep(void *ctx, const struct history_row *row)
+static bool keep_row(void *ctx, const struct history_row *row)
 {
 	struct rows *rows = ctx;
 
@@ -31,7 +31,8 @@ static bool keep(void *ctx, const struct history_row *row)
 	return rows->count < SHOWN_MAX;
 }
 
-/* The history has rows of sandboxes that are gone: an id need not exist, a name must. */
+/* The history may have rows of sandboxes that were deleted, so an id is used as it is. A name must
+ * belong to a sandbox. */
 static int find_id(struct store *store, const char *wanted, const char **ret,
                    struct sandbox_row *room, struct error *err)
 {
@@ -56,10 +57,10 @@ static int read_rows(const struct verb_call *call, struct rows *rows, struct err
 		return 0;
 	if (find_id(store, call->operands[0], &id, room, err) < 0)
 		return -1;
-	return history_each(store, owner_local(), id, SHOWN_MAX, keep, rows, err);
+	return history_each(store, owner_local(), id, SHOWN_MAX, keep_row, rows, err);
 }
 
-/* Rows were written by others: what they say is shown as text. */
+/* The rows hold text that came from clients and programs: escape it for the terminal. */
 static void print_lines(const struct rows *rows)
 {
 	if (rows->count != 0)
@@ -101,7 +102,7 @@ static void print_json(const struct rows *rows)
 	out("%s\n", text);
 }
 
-static enum verb_result run(const struct verb_call *call, struct error *err)
+static enum verb_result run_logs(const struct verb_call *call, struct error *err)
 {
 	struct rows rows = { .row = mem_array(SHOWN_MAX, sizeof *rows.row) };
 	int r = read_rows(call, &rows, err);
@@ -115,10 +116,10 @@ static enum verb_result run(const struct verb_call *call, struct error *err)
 }
 
 static const struct verb_example examples[] = {
-	{ "belljar logs", "What was run lately." },
-	{ "belljar logs work", "The same, in one sandbox." },
+	{ "belljar logs", "Show the latest runs." },
+	{ "belljar logs work", "Show those of one sandbox." },
 	{ "belljar logs --json | jq '.runs[] | select(.outcome != \"exit code 0\")'",
-	  "What did not end well." },
+	  "Show those that failed." },
 	{ NULL, NULL },
 };
 
@@ -126,11 +127,10 @@ const struct verb verb_logs = {
 	.name = "logs",
 	.operand = "SANDBOX",
 	.summary = "Show what was run, and how it ended.",
-	.help = "One line for each program, piece of code and cell that has ended, the newest "
-	        "last: "
-	        "at most 1000 of them. SANDBOX is a name or an id. They go with their sandbox. "
-	        "What was printed is not kept.",
+	.help = "Prints one line for each program, piece of code and session cell that has ended, "
+	        "at most 1000, the newest last. SANDBOX is a name or an id. The lines of a "
+	        "sandbox are deleted with it. The output of programs is not kept.",
 	.examples = examples,
 	.options = FOR_LOGS,
-	.run = run,
+	.run = run_logs,
 };

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "cli/run.h"
+#include "cli/cli.h"
 
 int main(int argc, char **argv)
 {

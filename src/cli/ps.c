@@ -21,18 +21,18 @@ static const char *const state_words[] = {
 };
 _Static_assert(ARRAY_LEN(state_words) == SANDBOX_STATE_COUNT, "a word for each state");
 
-/* A name may be longer than its column. */
+/* A name that is longer than its column shifts the rest of its line. */
 #define LINE "%-29s %-15s %-9s %-9s %-9s %-9s %s\n"
 
 struct listing {
-	json_t *list; /* NULL: lines */
+	json_t *list; /* NULL: lines are printed */
 	size_t count;
 	int servers;
 	int64_t now_s;
 };
 
-/* What a killed server had awake sleeps, and what it was making or had to throw away goes: the next
- * one will write so. */
+/* Rows of a server that was killed still say what it was doing. The next server to start marks them
+ * asleep, or deletes them if they were temporary or half made; show them as such already. */
 static enum sandbox_state state_of(const struct listing *listing, const struct sandbox_row *row)
 {
 	if (row->instance[0] == '\0' || instance_is_alive(listing->servers, row->instance))
@@ -42,7 +42,7 @@ static enum sandbox_state state_of(const struct listing *listing, const struct s
 
 struct ages {
 	enum sandbox_state state;
-	int64_t sleeps_s, expires_s; /* from now; -1: never */
+	int64_t sleeps_s, expires_s; /* seconds from now; -1: never */
 };
 
 static struct ages ages_of(const struct listing *listing, const struct sandbox_row *row)
@@ -58,7 +58,7 @@ static struct ages ages_of(const struct listing *listing, const struct sandbox_r
 	return ages;
 }
 
-static const char *left(int64_t seconds, char out[RECORDS_TEXT_SIZE])
+static const char *time_left(int64_t seconds, char out[RECORDS_TEXT_SIZE])
 {
 	return seconds < 0 ? "-" : records_span(seconds, out);
 }
@@ -73,11 +73,11 @@ static void show_line(struct listing *listing, const struct sandbox_row *row,
 		out(LINE, "SANDBOX", "NAME", "STATE", "AGE", "UNUSED", "SLEEPS", "EXPIRES");
 	out(LINE, row->spec.id, row->name[0] != '\0' ? row->name : "-", state_words[ages->state],
 	    records_span(listing->now_s - row->created_s, age),
-	    records_span(listing->now_s - row->used_s, used), left(ages->sleeps_s, sleeps),
-	    left(ages->expires_s, expires));
+	    records_span(listing->now_s - row->used_s, used), time_left(ages->sleeps_s, sleeps),
+	    time_left(ages->expires_s, expires));
 }
 
-static bool show(void *ctx, const struct sandbox_row *row)
+static bool show_sandbox(void *ctx, const struct sandbox_row *row)
 {
 	struct listing *listing = ctx;
 	const struct ages ages = ages_of(listing, row);
@@ -102,16 +102,16 @@ static bool show(void *ctx, const struct sandbox_row *row)
 	return true;
 }
 
-static int list(const struct options *options, struct listing *listing, struct error *err)
+static int list_sandboxes(const struct options *options, struct listing *listing, struct error *err)
 {
 	AUTO(store) struct store *store = NULL;
 
 	if (records_open(options, &store, &listing->servers, err) < 0)
 		return -1;
-	return store != NULL ? registry_each(store, owner_local(), show, listing, err) : 0;
+	return store != NULL ? registry_each(store, owner_local(), show_sandbox, listing, err) : 0;
 }
 
-static enum verb_result run(const struct verb_call *call, struct error *err)
+static enum verb_result run_ps(const struct verb_call *call, struct error *err)
 {
 	AUTO_JSON json_t *report = NULL;
 	struct listing listing = { .servers = -1, .now_s = (int64_t)time(NULL) };
@@ -124,7 +124,7 @@ static enum verb_result run(const struct verb_call *call, struct error *err)
 		listing.list = json_list();
 		json_set(report, "sandboxes", listing.list);
 	}
-	r = list(call->options, &listing, err);
+	r = list_sandboxes(call->options, &listing, err);
 	if (listing.servers >= 0)
 		(void)close(listing.servers);
 	if (r < 0)
@@ -137,18 +137,17 @@ static enum verb_result run(const struct verb_call *call, struct error *err)
 }
 
 static const struct verb_example examples[] = {
-	{ "belljar ps", "The sandboxes there are." },
+	{ "belljar ps", "List your sandboxes." },
 	{ NULL, NULL },
 };
 
 const struct verb verb_ps = {
 	.name = "ps",
 	.summary = "List your sandboxes.",
-	.help = "Shows each sandbox that is kept, its name, whether it is awake, how old it is and "
-	        "how long it has not been used; and when it goes to sleep and when it is deleted "
-	        "if "
-	        "nothing happens. One that sleeps is files only: no process, no memory.",
+	.help = "Shows each sandbox with its name, its state, its age and the time since it was "
+	        "used last, and the time until it goes to sleep and until it is deleted if it "
+	        "stays unused. A sandbox that is asleep has files only: no process, no memory.",
 	.examples = examples,
 	.options = FOR_PS,
-	.run = run,
+	.run = run_ps,
 };

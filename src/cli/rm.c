@@ -18,7 +18,7 @@ struct removal {
 	struct error why;
 };
 
-static void on_ended(void *ctx)
+static void on_runtime_stopped(void *ctx)
 {
 	struct removal *removal = ctx;
 
@@ -32,7 +32,7 @@ static void on_deleted(void *ctx, const struct error *why)
 	removal->failed = why != NULL;
 	if (why != NULL)
 		removal->why = *why;
-	runtime_stop(removal->runtime, on_ended, removal);
+	runtime_stop(removal->runtime, on_runtime_stopped, removal);
 }
 
 static void on_ready(void *ctx, const struct error *why)
@@ -50,7 +50,7 @@ static void on_ready(void *ctx, const struct error *why)
 		sandbox_delete(sandbox, on_deleted, removal);
 }
 
-static enum verb_result run(const struct verb_call *call, struct error *err)
+static enum verb_result run_rm(const struct verb_call *call, struct error *err)
 {
 	struct removal removal = { .call = call };
 	struct runtime_base base;
@@ -84,8 +84,9 @@ const struct verb verb_rm = {
 	.operand = "SANDBOX",
 	.operand_needed = true,
 	.summary = "Remove a sandbox and all its files.",
-	.help = "Takes its name or id. One that is awake in a server is that server's to remove.",
+	.help = "SANDBOX is a name or an id. A sandbox that a server has awake can be removed "
+	        "only by that server.",
 	.examples = examples,
 	.options = FOR_RM,
-	.run = run,
+	.run = run_rm,
 };

@@ -1,181 +1,420 @@
-#include "cli/run.h"
-
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
-#include "base/attr.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
-#include "base/text/nearest.h"
 #include "base/text/utf8.h"
-#include "cli/support/out.h"
-#include "cli/support/usage.h"
+#include "cli/support/attachment.h"
+#include "cli/support/foreground.h"
 #include "cli/verb.h"
+#include "kernels/languages.h"
+#include "sandbox/channel/files.h"
+#include "sandbox/process/process.h"
+#include "sandbox/sandbox.h"
 #include "server/options/options.h"
 
-/* What is run, and with which arguments. */
-struct command {
-	const struct verb *verb;
-	char *const *args; /* behind the verb */
-	bool bare;         /* no verb was given */
+enum { CODE_MAX = 5 * 1024 * 1024, CODE_PERM = 0644, NAME_MAX_LEN = 100, CHUNK = 64 * 1024 };
+
+/* Python block-buffers standard output on a pipe; unbuffered, its output appears as it is
+ * printed. */
+static const char *const environment[] = { "PYTHONUNBUFFERED=1", NULL };
+
+struct code {
+	const struct verb_call *call;
+	const struct language *language;
+	const struct language_runner *runner;
+	struct buf text;
+	bool from_stdin;
+	struct attachment *attachment;
+	struct foreground program;
+	struct arena arena;  /* arguments */
+	struct files_op *op; /* a file operation under way */
+	char dir[48];        /* the directory of the code in the sandbox */
+	char file[48 + NAME_MAX_LEN + 2];
+	char out[64];         /* the compiled program */
+	char found[128];      /* the interpreter or compiler */
+	char what[160];       /* the description for the history */
+	uint64_t deadline_at; /* for compiling and running together; 0: none */
+	int status;
+	bool is_closed;
 };
 
-static const struct alias {
-	const char *flag;
-	const struct verb *verb;
-} aliases[] = {
-	{ "-h", &verb_help },
-	{ "--help", &verb_help },
-	{ "--version", &verb_version },
-};
+/* --- before there is a sandbox --- */
 
-static enum verb_result refuse_verb(const char *name, struct error *err)
+static int choose_language(struct code *code, struct error *err)
 {
-	struct nearest best = { 0 };
-	const char *known;
-	char shown[80];
+	const char *file = code->call->operands[0], *wanted = code->call->options->language;
+	char names[320], shown[80];
 
-	for (size_t i = 0; (known = verb_name_at(i)) != NULL; i++)
-		nearest_consider(&best, name, known);
-	(void)utf8_escape(view_of(name), shown, sizeof shown);
-	if (best.name != NULL)
-		(void)error_set(err, ERR_INVALID, "unknown verb '%s'; did you mean '%s'?", shown,
-		                best.name);
-	else
-		(void)error_set(err, ERR_INVALID, "unknown verb '%s'", shown);
-	return VERB_MISUSED;
-}
-
-/* Without a verb a terminal gets the help, and a client, which can only start us with a
- * pipe, is served. An unknown verb is NULL. */
-static struct command find_command(char *const *args)
-{
-	static char *const none[] = { NULL };
-
-	if (args[0] == NULL || args[1] == NULL)
-		return (struct command){ isatty(STDIN_FILENO) ? &verb_help : &verb_serve, none,
-			                 .bare = true };
-	for (size_t i = 0; i < ARRAY_LEN(aliases); i++)
-		if (strcmp(args[1], aliases[i].flag) == 0)
-			return (struct command){ aliases[i].verb, args + 2, .bare = false };
-	if (args[1][0] == '-')
-		return (struct command){ &verb_serve, args + 1, .bare = true };
-	return (struct command){ verb_find(args[1]), args + 2, .bare = false };
-}
-
-static int refuse_operand(const struct verb *verb, const char *operand, struct error *err)
-{
-	struct nearest best = { 0 };
-	const char *known;
-	char shown[80], list[160] = "";
-	size_t used = 0;
-
-	(void)utf8_escape(view_of(operand), shown, sizeof shown);
-	for (size_t i = 0; (known = verb->operand_choice(i)) != NULL; i++) {
-		nearest_consider(&best, operand, known);
-		if (used < sizeof list)
-			used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
-			                         i != 0 ? ", " : "", known);
-	}
-	if (best.name != NULL)
-		return error_set(err, ERR_INVALID, "%s: unknown %s '%s'; did you mean '%s'?",
-		                 verb->name, verb->operand, shown, best.name);
-	return error_set(err, ERR_INVALID, "%s: unknown %s '%s'; expected one of %s", verb->name,
-	                 verb->operand, shown, list);
-}
-
-/* Flags behind "--" that a verb passes on, before any operand of its own. */
-static bool is_for_another(const struct verb *verb, const char *operand)
-{
-	return verb->operand_rest && operand[0] == '-';
-}
-
-static int check_operands(const struct command *command, const struct option_args *args,
-                          struct error *err)
-{
-	const struct verb *verb = command->verb;
-	size_t allowed = verb->operand != NULL ? 1 : 0;
-	const char *known;
-	char shown[80];
-
-	if (args->operand_count > allowed && !verb->operand_rest) {
-		(void)utf8_escape(view_of(args->operands[allowed]), shown, sizeof shown);
-		if (command->bare)
-			return error_set(err, ERR_INVALID,
-			                 "unexpected argument '%s'; a verb comes first", shown);
-		return error_set(err, ERR_INVALID, "%s: unexpected argument '%s'", verb->name,
-		                 shown);
-	}
-	if (args->operand_count == 0) {
-		if (verb->operand_needed)
-			return error_set(err, ERR_INVALID, "%s: the %s is missing", verb->name,
-			                 verb->operand);
+	(void)language_names(names, sizeof names);
+	if (wanted != NULL) {
+		code->language = language_find(wanted);
+		if (code->language == NULL)
+			return error_set(err, ERR_INVALID, "--language: '%s' is none of %s",
+			                 utf8_escape(view_of(wanted), shown, sizeof shown), names);
 		return 0;
 	}
-	if (verb->operand_choice == NULL || is_for_another(verb, args->operands[0]))
-		return 0;
-	for (size_t i = 0; (known = verb->operand_choice(i)) != NULL; i++)
-		if (strcmp(known, args->operands[0]) == 0)
+	if (code->from_stdin)
+		return error_set(
+		        err, ERR_INVALID,
+		        "code from standard input has no file name that tells its language; "
+		        "give --language, one of %s",
+		        names);
+	code->language = language_by_file(file);
+	if (code->language == NULL)
+		return error_set(err, ERR_INVALID,
+		                 "'%s': the file name does not tell the language; give --language, "
+		                 "one of %s",
+		                 utf8_escape(view_of(file), shown, sizeof shown), names);
+	return 0;
+}
+
+static int read_code(struct code *code, struct error *err)
+{
+	const char *file = code->call->operands[0];
+	AUTO_FD int opened = -1;
+	char chunk[CHUNK], shown[120];
+	ssize_t n;
+
+	(void)utf8_escape(view_of(file), shown, sizeof shown);
+	if (!code->from_stdin) {
+		opened = open(file, O_RDONLY | O_CLOEXEC);
+		if (opened < 0)
+			return error_sys(err, "'%s'", shown);
+	}
+	for (;;) {
+		n = read(code->from_stdin ? STDIN_FILENO : opened, chunk, sizeof chunk);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return error_sys(err, "read '%s'", shown);
+		if (n == 0)
 			return 0;
-	return refuse_operand(verb, args->operands[0], err);
+		if (buf_add(&code->text, (struct view){ chunk, (size_t)n }, err) < 0)
+			return error_set(
+			        err, ERR_LIMIT,
+			        "'%s': code may have at most %d MiB; copy data into a sandbox with "
+			        "'belljar cp'",
+			        shown, CODE_MAX >> 20);
+	}
 }
 
-static enum verb_result run_loaded(const struct command *command, const struct option_args *args,
-                                   char *const *environment, int *status, struct error *err)
+/* --- arguments --- */
+
+static const char *fill_argument(struct code *code, const char *arg)
 {
-	struct options options = { 0 };
-	struct verb_call call = { &options, args->operands, status };
+	const struct language_paths place = { code->found, code->file, code->dir, code->out };
+	char text[512] = "";
+	struct buf filled = buf_fixed(text, sizeof text);
+	struct error full; /* cannot happen: `text` is larger than any argument of the table */
+
+	(void)!language_argument(arg, &place, &filled, &full);
+	return arena_text(&code->arena, text);
+}
+
+static const char *const *fill_arguments(struct code *code, const char *const *args,
+                                         const char *const *more)
+{
+	size_t count = 0, extra = 0;
+	const char **argv;
+
+	while (count < LANGUAGE_ARGS_MAX && args[count] != NULL)
+		count++;
+	while (more != NULL && more[extra] != NULL)
+		extra++;
+	argv = arena_new(&code->arena, count + extra + 1, sizeof *argv);
+	for (size_t i = 0; i < count; i++)
+		argv[i] = fill_argument(code, args[i]);
+	for (size_t i = 0; i < extra; i++)
+		argv[count + i] = more[i];
+	return argv;
+}
+
+/* The file keeps its name inside, because error messages show it and some compilers depend on it. A
+ * name that could be taken for an option, or that needs quoting in a shell, is replaced. */
+static const char *name_inside(const struct code *code)
+{
+	const char *file = code->call->operands[0], *slash = strrchr(file, '/');
+	const char *name = slash != NULL ? slash + 1 : file;
+	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	                          "0123456789._+-");
+
+	if (code->from_stdin || name[len] != '\0' || len == 0 || len > NAME_MAX_LEN ||
+	    name[0] == '-' || name[0] == '.' || language_by_file(name) != code->language)
+		return code->language->file;
+	return name;
+}
+
+/* --- the end --- */
+
+static void print_id(const struct code *code)
+{
+	if (code->call->options->keep && code->call->options->sandbox == NULL)
+		(void)fprintf(stderr, "belljar: the sandbox is kept: %s\n",
+		              sandbox_row(attachment_sandbox(code->attachment))->spec.id);
+}
+
+static void on_removed(void *ctx, const struct files_reply *answer, const struct error *why)
+{
+	struct code *code = ctx;
+
+	(void)answer;
+	(void)why; /* the program may have removed the directory itself */
+	code->op = NULL;
+	attachment_stop(code->attachment, code->status);
+}
+
+/* A sandbox that is kept does not keep the directory of the code: the user did not put it there. */
+static void finish_run(struct code *code, int status)
+{
+	struct sandbox *sandbox = attachment_sandbox(code->attachment);
+	struct channel *channel = sandbox_channel(sandbox);
+	const struct wire_message request = { .type = WIRE_REMOVE,
+		                              .remove = { WIRE_RECURSIVE, view_of(code->dir) } };
+	struct error err;
+
+	code->status = status;
+	print_id(code);
+	if (sandbox_row(sandbox)->temporary || channel == NULL ||
+	    files_start(channel, &request, (struct view){ "", 0 }, 0, on_removed, code, &code->op,
+	                &err) < 0)
+		attachment_stop(code->attachment, status);
+}
+
+static void fail_run(struct code *code, const struct error *why)
+{
+	print_id(code);
+	attachment_fail(code->attachment, why);
+}
+
+/* --- the steps --- */
+
+static void on_ended(void *ctx, int status)
+{
+	finish_run(ctx, status);
+}
+
+/* After the deadline 1 ms is left, not 0, which would mean no deadline. */
+static uint32_t time_left(const struct code *code)
+{
+	uint64_t now = clock_now_ms();
+
+	if (code->deadline_at == 0)
+		return 0;
+	return now < code->deadline_at ? (uint32_t)(code->deadline_at - now) : 1;
+}
+
+static void run_program(struct code *code)
+{
+	const struct foreground_options options = {
+		.run = { .argv = fill_arguments(code, code->runner->run, code->call->operands + 1),
+		         .env = environment,
+		         .deadline_ms = time_left(code),
+		         .with_stdin = !code->from_stdin },
+		.what = code->what,
+		.timeout_s = code->call->options->timeout_s,
+		.ended = on_ended,
+		.ctx = code,
+	};
+	struct error err;
+
+	if (foreground_start(&code->program, &options, &err) < 0)
+		fail_run(code, &err);
+}
+
+static void on_compiled(void *ctx, int status)
+{
+	if (status == 0)
+		run_program(ctx);
+	else
+		finish_run(ctx, status);
+}
+
+static void compile_program(struct code *code)
+{
+	char what[sizeof code->what + 16];
+	const struct foreground_options options = {
+		.run = { .argv = fill_arguments(code, code->runner->compile, NULL),
+		         .deadline_ms = time_left(code) },
+		.what = what,
+		.timeout_s = code->call->options->timeout_s,
+		.all_to_error = true,
+		.ended = on_compiled,
+		.ctx = code,
+	};
+	struct error err;
+
+	(void)snprintf(what, sizeof what, "compile: %s", code->what);
+	if (foreground_start(&code->program, &options, &err) < 0)
+		fail_run(code, &err);
+}
+
+static void on_saved(void *ctx, const struct files_reply *answer, const struct error *why)
+{
+	struct code *code = ctx;
+	struct error err;
+
+	(void)answer;
+	code->op = NULL;
+	if (why != NULL) {
+		err = *why;
+		(void)error_wrap(&err, "the code cannot be saved in the sandbox");
+		fail_run(code, &err);
+		return;
+	}
+	if (code->call->options->timeout_s != 0)
+		code->deadline_at = clock_now_ms() + code->call->options->timeout_s * 1000;
+	if (code->runner->compile[0] != NULL)
+		compile_program(code);
+	else
+		run_program(code);
+}
+
+static void save_code(struct code *code)
+{
+	struct channel *channel = sandbox_channel(attachment_sandbox(code->attachment));
+	struct wire_message request = { .type = WIRE_WRITE };
+	struct error err;
+	uint32_t number;
+
+	if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+		abort();
+	(void)snprintf(code->dir, sizeof code->dir, "/tmp/belljar-%u", number);
+	(void)snprintf(code->file, sizeof code->file, "%s/%s", code->dir, name_inside(code));
+	(void)snprintf(code->out, sizeof code->out, "%s/program", code->dir);
+	request.write = (struct wire_write){ .mode = WIRE_WRITE_REPLACE,
+		                             .flags = WIRE_PARENTS,
+		                             .perm = CODE_PERM,
+		                             .max = code->text.len,
+		                             .path = view_of(code->file) };
+	if (channel == NULL)
+		(void)error_set(&err, ERR_SYSTEM, "the sandbox ended");
+	else if (files_start(channel, &request,
+	                     (struct view){ buf_text(&code->text), code->text.len }, 0, on_saved,
+	                     code, &code->op, &err) == 0)
+		return;
+	fail_run(code, &err);
+}
+
+static void on_languages(void *ctx, const struct error *why)
+{
+	struct code *code = ctx;
+	const struct language_found *found;
+	struct error err;
+	signed char runner;
+
+	if (code->is_closed)
+		return;
+	if (why != NULL) {
+		fail_run(code, why);
+		return;
+	}
+	found = process_languages(attachment_sandbox(code->attachment));
+	runner = found->of[code->language - languages].runner;
+	if (runner < 0 || runner >= LANGUAGE_RUNNERS_MAX) {
+		(void)language_not_found(found, code->language, &err);
+		fail_run(code, &err);
+		return;
+	}
+	code->runner = &code->language->runners[runner];
+	(void)snprintf(code->found, sizeof code->found, "%s",
+	               found->of[code->language - languages].path);
+	save_code(code);
+}
+
+/* --- the verb --- */
+
+static int start_run(void *ctx, struct attachment *attachment, struct error *err)
+{
+	struct code *code = ctx;
+
+	code->attachment = attachment;
+	if (foreground_open(&code->program, attachment, err) < 0)
+		return -1;
+	process_probe_languages(attachment_sandbox(attachment), false, on_languages, code);
+	return 0;
+}
+
+static bool pass_signal(void *ctx, int number)
+{
+	struct code *code = ctx;
+
+	return foreground_signal(&code->program, number);
+}
+
+static void close_run(void *ctx)
+{
+	struct code *code = ctx;
+
+	code->is_closed = true;
+	if (code->op != NULL)
+		files_cancel(code->op);
+	foreground_close(&code->program);
+}
+
+static const struct attachment_events attachment_events = { start_run, pass_signal, close_run };
+
+static enum verb_result run_code_file(const struct verb_call *call, struct error *err)
+{
+	static struct code code;
+	const struct attachment_options options = { .call = call,
+		                                    .sandbox = call->options->sandbox,
+		                                    .keep = call->options->keep };
 	enum verb_result result;
 
-	/* Verbs without options must work whatever the environment says: help above all. */
-	if (command->verb->options != 0 &&
-	    options_load(&options, command->verb->options, args->flags, environment, err) < 0)
-		return VERB_MISUSED;
-	result = command->verb->run(&call, err);
-	options_done(&options);
-	return result;
-}
-
-static enum verb_result run_command(const struct command *command, char *const *environment,
-                                    int *status, struct error *err)
-{
-	struct option_args args;
-	enum verb_result result = VERB_DONE;
-
-	if (options_parse_args(&args, command->verb->options, command->args, err) < 0)
-		return VERB_MISUSED;
-	if (args.help)
-		usage_verb(command->verb);
-	else if (check_operands(command, &args, err) < 0)
+	code = (struct code){ .call = call, .from_stdin = strcmp(call->operands[0], "-") == 0 };
+	buf_init(&code.text, CODE_MAX);
+	(void)snprintf(code.what, sizeof code.what, "run %s", call->operands[0]);
+	if (choose_language(&code, err) < 0)
 		result = VERB_MISUSED;
+	else if (read_code(&code, err) < 0)
+		result = VERB_FAILED;
 	else
-		result = run_loaded(command, &args, environment, status, err);
-	option_args_done(&args);
+		result = attachment_run(&options, &attachment_events, &code, err);
+	buf_done(&code.text);
+	arena_done(&code.arena);
 	return result;
 }
 
-int cli_run(char *const *args, char *const *environment)
-{
-	struct command command = find_command(args);
-	enum verb_result result;
-	struct error err, unwritten;
-	int status = 0;
+static const struct verb_example examples[] = {
+	{ "belljar run plot.py",
+	  "Run a file in a temporary sandbox; its name tells the language." },
+	{ "belljar run sort.py --reverse <data.txt", "Pass arguments and input." },
+	{ "echo 'console.log(6 * 7)' | belljar run --language javascript -",
+	  "Read the code from standard input." },
+	{ "belljar run --timeout 10 --memory 256M main.c", "Compile and run, with limits." },
+	{ "belljar run --keep job.py", "Keep the sandbox, to look at its files." },
+	{ NULL, NULL },
+};
 
-	if (command.verb != NULL)
-		result = run_command(&command, environment, &status, &err);
-	else
-		result = refuse_verb(args[1], &err);
-	if (out_finish(&unwritten) < 0 && result == VERB_DONE) {
-		err = unwritten;
-		result = VERB_FAILED;
-	}
-	if (result != VERB_DONE)
-		(void)fprintf(stderr, "belljar: %s\n", err.msg);
-	if (result == VERB_MISUSED) {
-		bool named = command.verb != NULL && !command.verb->hidden;
-
-		(void)fprintf(stderr, "Try 'belljar help%s%s'.\n", named ? " " : "",
-		              named ? command.verb->name : "");
-	}
-	return result == VERB_DONE ? status : (int)result;
-}
+const struct verb verb_run = {
+	.name = "run",
+	.operand = "FILE",
+	.operand_needed = true,
+	.operand_rest = true,
+	.summary = "Run a file of code in a sandbox.",
+	.help = "Creates a sandbox, copies FILE into it, runs it with this command's standard "
+	        "input and output, and removes the sandbox. FILE has at most 5 MiB, and files "
+	        "beside it are not visible inside. With - the code is read from standard input, "
+	        "and --language is needed. Compiled languages are compiled first. Arguments after "
+	        "FILE are passed to the program.\n\n"
+	        "With --keep the sandbox is kept, and its id is printed on standard error: use it "
+	        "with 'belljar exec --sandbox ID' and 'belljar cp'. With --sandbox the code runs "
+	        "in that sandbox, which is kept anyway.\n\n"
+	        "The exit status is the program's, or the compiler's if that failed, whose "
+	        "messages go to standard error; 124 if the time-out expired; 128 plus the number "
+	        "of the signal that killed the program. 1 can also mean that belljar itself "
+	        "failed, 2 that its arguments are wrong. On a terminal, output is shown as by "
+	        "'belljar exec'.",
+	.examples = examples,
+	.options = FOR_RUN,
+	.run = run_code_file,
+};

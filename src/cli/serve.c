@@ -4,7 +4,7 @@
 #include "server/options/options.h"
 #include "server/server.h"
 
-static enum verb_result run(const struct verb_call *call, struct error *err)
+static enum verb_result run_serve(const struct verb_call *call, struct error *err)
 {
 	if (doctor_require(call->options, DOCTOR_ENGINE_TRIED, err) < 0)
 		return err->kind == ERR_INVALID ? VERB_MISUSED : VERB_FAILED;
@@ -13,9 +13,9 @@ static enum verb_result run(const struct verb_call *call, struct error *err)
 
 static const struct verb_example examples[] = {
 	{ "belljar serve", "Serve, as an MCP client would start it." },
-	{ "belljar serve --log-level debug 2>belljar.log", "The same, with a full log." },
-	{ "belljar serve --require cgroups,seccomp", "The same, or not at all without these." },
-	{ "BELLJAR_MAX_LINE=1M belljar serve", "The same, taking messages of at most 1 MiB." },
+	{ "belljar serve --log-level debug 2>belljar.log", "Write a full log to a file." },
+	{ "belljar serve --require cgroups,seccomp", "Refuse to start without these layers." },
+	{ "BELLJAR_MAX_LINE=1M belljar serve", "Accept messages of at most 1 MiB." },
 	{ NULL, NULL },
 };
 
@@ -23,9 +23,9 @@ const struct verb verb_serve = {
 	.name = "serve",
 	.summary = "Serve MCP on standard input and output.",
 	.help = "Reads one JSON-RPC message per line from standard input and answers on standard "
-	        "output until the input ends. Standard error gets the log. An MCP client starts "
-	        "this by itself; 'belljar connect' prints what to tell it.",
+	        "output until the input ends. The log goes to standard error. An MCP client starts "
+	        "this by itself; 'belljar connect' prints the entry for its configuration.",
 	.examples = examples,
 	.options = FOR_SERVE,
-	.run = run,
+	.run = run_serve,
 };

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "cli/support/attachment.h"
 #include "cli/support/foreground.h"
-#include "cli/support/session.h"
 #include "cli/support/terminal.h"
 #include "cli/verb.h"
 #include "loop/loop.h"
@@ -16,7 +16,7 @@ static const char script[] = "command -v bash >/dev/null 2>&1 && exec bash; PS1=
 
 struct shell {
 	const struct verb_call *call;
-	struct session *session;
+	struct attachment *attachment;
 	struct foreground program;
 	struct loop_signal *resized;
 	char term[80];
@@ -26,7 +26,7 @@ static void on_ended(void *ctx, int status)
 {
 	struct shell *shell = ctx;
 
-	session_end(shell->session, status);
+	attachment_stop(shell->attachment, status);
 }
 
 static void on_resized(void *ctx)
@@ -38,7 +38,8 @@ static void on_resized(void *ctx)
 	foreground_resize(&shell->program, rows, columns);
 }
 
-/* The kind of terminal, which programs inside look up in their own tables. */
+/* TERM names an entry of terminfo, which programs look up inside the sandbox. The value is checked,
+ * because a program may use it as a file name. */
 static void name_terminal(struct shell *shell)
 {
 	const char *term = getenv("TERM");
@@ -51,7 +52,7 @@ static void name_terminal(struct shell *shell)
 	(void)snprintf(shell->term, sizeof shell->term, "TERM=%s", term);
 }
 
-static int start(void *ctx, struct session *session, struct error *err)
+static int start_shell(void *ctx, struct attachment *attachment, struct error *err)
 {
 	struct shell *shell = ctx;
 	const char *name = shell->call->operands[0];
@@ -59,7 +60,7 @@ static int start(void *ctx, struct session *session, struct error *err)
 		"sh", "-c", script, "sh", name != NULL ? name : "belljar", NULL
 	};
 	const char *const env[] = { shell->term, NULL };
-	struct foreground_wish wish = {
+	struct foreground_options options = {
 		.run = { .argv = argv, .env = env, .with_stdin = true, .terminal = true },
 		.what = "shell",
 		.on_screen = true,
@@ -67,59 +68,59 @@ static int start(void *ctx, struct session *session, struct error *err)
 		.ctx = shell,
 	};
 
-	shell->session = session;
+	shell->attachment = attachment;
 	name_terminal(shell);
-	terminal_size(&wish.run.rows, &wish.run.columns);
-	if (foreground_open(&shell->program, session, err) < 0)
+	terminal_size(&options.run.rows, &options.run.columns);
+	if (foreground_open(&shell->program, attachment, err) < 0)
 		return -1;
-	shell->resized = loop_signal_new(session_loop(session), SIGWINCH, on_resized, shell);
-	if (terminal_lend(err) < 0)
+	shell->resized = loop_signal_new(attachment_loop(attachment), SIGWINCH, on_resized, shell);
+	if (terminal_set_raw(err) < 0)
 		return -1;
-	return foreground_start(&shell->program, &wish, err);
+	return foreground_start(&shell->program, &options, err);
 }
 
-static bool on_signal(void *ctx, int number)
+static bool pass_signal(void *ctx, int number)
 {
 	struct shell *shell = ctx;
 
 	return foreground_signal(&shell->program, number);
 }
 
-static void stop(void *ctx)
+static void close_shell(void *ctx)
 {
 	struct shell *shell = ctx;
 
 	(void)loop_signal_free(shell->resized);
 	foreground_close(&shell->program);
-	terminal_give_back(&shell->program.screen);
+	terminal_restore(&shell->program.screen);
 }
 
-static const struct session_events session_events = { start, on_signal, stop };
+static const struct attachment_events attachment_events = { start_shell, pass_signal, close_shell };
 
-static enum verb_result run(const struct verb_call *call, struct error *err)
+static enum verb_result run_shell(const struct verb_call *call, struct error *err)
 {
 	static struct shell shell;
-	const struct session_wish wish = { .call = call, .sandbox = call->operands[0] };
+	const struct attachment_options options = { .call = call, .sandbox = call->operands[0] };
 
 	shell = (struct shell){ .call = call };
 	if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1) {
 		(void)error_set(err, ERR_INVALID,
-		                "shell: standard input and output are not a terminal; programs "
-		                "are run without one by 'belljar exec'");
+		                "shell: standard input and output must be a terminal; use 'belljar "
+		                "exec' to run a program without one");
 		return VERB_MISUSED;
 	}
-	if (wish.sandbox != NULL && !option_specs[OPTION_SANDBOX].accepts(wish.sandbox)) {
+	if (options.sandbox != NULL && !option_specs[OPTION_SANDBOX].accepts(options.sandbox)) {
 		(void)error_set(err, ERR_INVALID, "shell: the sandbox must be %s",
 		                option_specs[OPTION_SANDBOX].expected);
 		return VERB_MISUSED;
 	}
-	terminal_note();
-	return session_run(&wish, &session_events, &shell, err);
+	terminal_save_flags();
+	return attachment_run(&options, &attachment_events, &shell, err);
 }
 
 static const struct verb_example examples[] = {
-	{ "belljar shell", "A shell in a new sandbox, which goes when the shell ends." },
-	{ "belljar shell work", "A shell in the sandbox of that name, which is kept." },
+	{ "belljar shell", "Open a shell in a temporary sandbox." },
+	{ "belljar shell work", "Open a shell in the sandbox 'work', which is kept." },
 	{ NULL, NULL },
 };
 
@@ -127,13 +128,14 @@ const struct verb verb_shell = {
 	.name = "shell",
 	.operand = "SANDBOX",
 	.summary = "Open a shell in a sandbox.",
-	.help = "Runs bash, or sh if there is none, on a terminal of its own in a sandbox, by name "
-	        "or id: it is made if there is none of that name, and kept. Without one a new "
-	        "sandbox is made and thrown away. All keys go to the shell; it ends with 'exit' "
-	        "or Ctrl-D. The exit status is the shell's.\n\n"
-	        "Programs may draw on the terminal, but not set its title or the clipboard, nor "
-	        "make it answer.",
+	.help = "Runs bash, or sh where bash is missing, on a terminal of its own in a sandbox. "
+	        "SANDBOX is a name or an id; a sandbox with a new name is created and kept. "
+	        "Without SANDBOX a temporary sandbox is created, and removed when the shell exits. "
+	        "All keys go to the shell; leave it with 'exit' or Ctrl-D. The exit status is the "
+	        "shell's.\n\n"
+	        "Programs may draw on the terminal. Escape sequences that set the title or the "
+	        "clipboard, or that make the terminal reply, are filtered out.",
 	.examples = examples,
 	.options = FOR_SHELL,
-	.run = run,
+	.run = run_shell,
 };

@@ -1,7 +1,7 @@
-/* verb.h - what the program can be told to do: one verb, one file, one record.
+/* verb.h - the verbs of the command line: one verb, one file, one record.
  *
- * A record drives the dispatch, the help, the manual page and the completions. To add a
- * verb: its file with `const struct verb verb_x`, a line below, a line in verbs.c. */
+ * A record drives the dispatch, the help, the manual page and the completions. A verb is added by a
+ * file with `const struct verb verb_x`, a declaration below and a row in verbs.c. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,13 +9,13 @@
 struct error;
 struct options;
 
-/* Also the program's exit status. */
+/* Each value is also the exit status of the program. */
 enum verb_result { VERB_DONE = 0, VERB_FAILED = 1, VERB_MISUSED = 2 };
 
 struct verb_call {
 	const struct options *options; /* loaded for this verb */
-	const char *const *operands;   /* NULL-terminated, their number checked */
-	int *status;                   /* the exit status of VERB_DONE, if not 0 */
+	const char *const *operands;   /* NULL-terminated; their number is checked */
+	int *status; /* set by a verb that is VERB_DONE with a status other than 0 */
 };
 
 /* Fills *err when the result is not VERB_DONE. */
@@ -27,15 +27,15 @@ struct verb_example {
 
 struct verb {
 	const char *name;
-	const char *operand;                   /* "CLIENT"; NULL: takes none */
-	bool operand_needed;                   /* else it may be left out */
-	bool operand_rest;                     /* any number may follow */
-	const char *(*operand_choice)(size_t); /* the i-th known operand, NULL behind the last */
+	const char *operand;                   /* such as "CLIENT"; NULL: the verb takes none */
+	bool operand_needed;                   /* false: the operand may be left out */
+	bool operand_rest;                     /* any number of operands may follow */
+	const char *(*operand_choice)(size_t); /* the i-th known operand, NULL past the last */
 	const char *summary;                   /* one sentence */
 	const char *help;                      /* paragraphs, an empty line between two */
-	const struct verb_example *examples;   /* ends with a NULL command */
+	const struct verb_example *examples;   /* the last one has a NULL command */
 	unsigned options;                      /* an option_verb bit, or 0 */
-	bool hidden;                           /* not in help and completions */
+	bool hidden;                           /* left out of help and completions */
 	verb_fn *run;
 };
 
@@ -43,7 +43,8 @@ extern const struct verb verb_serve, verb_connect, verb_doctor, verb_completion,
         verb_version, verb_generate, verb_exec, verb_ps, verb_rm, verb_run, verb_shell, verb_logs,
         verb_client, verb_cp;
 
-/* In the order of the help; NULL behind the last. */
+/* The i-th verb in the order of the help; NULL past the last. */
 const struct verb *verb_at(size_t i);
-const struct verb *verb_find(const char *name); /* NULL if there is none */
-const char *verb_name_at(size_t i);             /* without the hidden ones */
+const struct verb *verb_find(const char *name); /* NULL: there is no such verb */
+/* The name of the i-th verb that is not hidden; NULL past the last. */
+const char *verb_name_at(size_t i);

@@ -3,7 +3,7 @@
 #include "base/attr.h"
 #include "cli/verb.h"
 
-/* The hidden ones stand last: verb_name_at() stops there. */
+/* Hidden verbs come last, because verb_name_at() stops at the first of them. */
 static const struct verb *const verbs[] = {
 	&verb_serve,  &verb_connect,    &verb_run,  &verb_exec,    &verb_shell,
 	&verb_ps,     &verb_logs,       &verb_cp,   &verb_rm,      &verb_client,

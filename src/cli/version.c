@@ -2,7 +2,7 @@
 #include "cli/verb.h"
 #include "mcp/revision.h"
 
-static enum verb_result run(const struct verb_call *call, struct error *err)
+static enum verb_result run_version(const struct verb_call *call, struct error *err)
 {
 	(void)call;
 	(void)err;
@@ -14,5 +14,5 @@ static enum verb_result run(const struct verb_call *call, struct error *err)
 const struct verb verb_version = {
 	.name = "version",
 	.summary = "Print the version, and the MCP revisions it speaks.",
-	.run = run,
+	.run = run_version,
 };

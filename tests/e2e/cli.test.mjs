@@ -76,7 +76,7 @@ describe('run', () => {
 
   test('the time is up', () => {
     const result = verb('run', ['--timeout', '1', file('sleep.sh', 'sleep 60')]);
-    assert.deepEqual([result.status, result.stderr], [124, 'belljar: the program was ended after 1 s\n']);
+    assert.deepEqual([result.status, result.stderr], [124, 'belljar: the program was killed after its time-out of 1 s\n']);
   });
 
   test('a language that is not there: those that are', (t) => {

@@ -10,28 +10,26 @@
 #include "cli/client/client_link.h"
 #include "cli/client/client_show.h"
 #include "cli/client/client_tour.h"
+#include "cli/support/attachment.h"
 #include "cli/support/out.h"
-#include "cli/support/session.h"
 #include "cli/verb.h"
 #include "server/options/options.h"
 
 enum { WORDS_MAX = 3, ARGUMENTS_MAX = 10 * 1024 * 1024, CHUNK = 64 * 1024 };
 
 struct client {
-	const char *words[WORDS_MAX]; /* what to do, and with what; NULL where there is none */
-	const char *const *flags;     /* for the server */
+	const char *words[WORDS_MAX]; /* the action and its operands, then NULL */
+	const char *const *flags;     /* flags for the server */
 	bool as_json;
-	json_t *arguments; /* read before there is a server */
+	json_t *arguments; /* of the tool or prompt */
 	struct link link;
-	bool failed; /* a tool's answer was an error */
+	bool failed; /* the result of a tool was an error */
 };
 
 typedef int action_fn(struct client *client, struct error *err);
 
-/* --- what can be done ------------------------------------------------------------------------- */
-
-static int list(struct client *client, const char *method, const char *key, const char *name,
-                struct error *err)
+static int print_list(struct client *client, const char *method, const char *key, const char *name,
+                      struct error *err)
 {
 	AUTO_JSON json_t *entries = NULL;
 
@@ -46,25 +44,26 @@ static int list(struct client *client, const char *method, const char *key, cons
 
 static int list_tools(struct client *client, struct error *err)
 {
-	return list(client, "tools/list", "tools", "name", err);
+	return print_list(client, "tools/list", "tools", "name", err);
 }
 
 static int list_prompts(struct client *client, struct error *err)
 {
-	return list(client, "prompts/list", "prompts", "name", err);
+	return print_list(client, "prompts/list", "prompts", "name", err);
 }
 
 static int list_resources(struct client *client, struct error *err)
 {
-	if (list(client, "resources/list", "resources", "uri", err) < 0)
+	if (print_list(client, "resources/list", "resources", "uri", err) < 0)
 		return -1;
 	if (client->as_json)
 		return 0;
-	return list(client, "resources/templates/list", "resourceTemplates", "uriTemplate", err);
+	return print_list(client, "resources/templates/list", "resourceTemplates", "uriTemplate",
+	                  err);
 }
 
-static int ask(struct client *client, const char *method, json_t *params, json_t **ret,
-               struct error *err)
+static int request_result(struct client *client, const char *method, json_t *params, json_t **ret,
+                          struct error *err)
 {
 	if (link_request(&client->link, method, params, ret, err) < 0)
 		return -1;
@@ -86,7 +85,7 @@ static int call_tool(struct client *client, struct error *err)
 {
 	AUTO_JSON json_t *result = NULL;
 
-	if (ask(client, "tools/call", named_params(client), &result, err) < 0)
+	if (request_result(client, "tools/call", named_params(client), &result, err) < 0)
 		return -1;
 	if (!client->as_json)
 		show_content(json_object_get(result, "content"), 0, 0);
@@ -99,7 +98,7 @@ static int get_prompt(struct client *client, struct error *err)
 	AUTO_JSON json_t *result = NULL;
 	const json_t *messages;
 
-	if (ask(client, "prompts/get", named_params(client), &result, err) < 0)
+	if (request_result(client, "prompts/get", named_params(client), &result, err) < 0)
 		return -1;
 	messages = json_object_get(result, "messages");
 	for (size_t i = 0; !client->as_json && i < json_array_size(messages); i++)
@@ -114,7 +113,7 @@ static int read_resource(struct client *client, struct error *err)
 	const json_t *contents;
 
 	json_set_text(params, "uri", client->words[1]);
-	if (ask(client, "resources/read", params, &result, err) < 0)
+	if (request_result(client, "resources/read", params, &result, err) < 0)
 		return -1;
 	contents = json_object_get(result, "contents");
 	for (size_t i = 0; !client->as_json && i < json_array_size(contents); i++) {
@@ -129,9 +128,8 @@ static int read_resource(struct client *client, struct error *err)
 
 static const struct action {
 	const char *name;
-	const char *operand; /* what stands behind it; NULL: nothing */
-	bool takes_json;     /* and then arguments */
-
+	const char *operand; /* NULL: the action takes none */
+	bool takes_json;     /* arguments may follow the operand */
 	action_fn *act;
 } actions[] = {
 	{ "tools", NULL, false, list_tools },         { "call", "TOOL", true, call_tool },
@@ -143,8 +141,6 @@ static const char *action_name_at(size_t i)
 {
 	return i < ARRAY_LEN(actions) ? actions[i].name : NULL;
 }
-
-/* --- what was said --------------------------------------------------------------------------- */
 
 static int read_stdin(struct buf *buf, struct error *err)
 {
@@ -185,7 +181,7 @@ static int read_arguments(struct client *client, struct error *err)
 	return 0;
 }
 
-/* Flags for the server are the first word with a hyphen, and what is behind it. */
+/* The first word that starts with a hyphen, and all after it, are flags for the server. */
 static int take_words(struct client *client, const char *const *operands, struct error *err)
 {
 	size_t count = 0;
@@ -201,7 +197,7 @@ static int take_words(struct client *client, const char *const *operands, struct
 	return 0;
 }
 
-static int choose(struct client *client, const struct action **ret, struct error *err)
+static int choose_action(struct client *client, const struct action **ret, struct error *err)
 {
 	char shown[80];
 	const struct action *action = NULL;
@@ -229,42 +225,41 @@ static int choose(struct client *client, const struct action **ret, struct error
 	return action->takes_json ? read_arguments(client, err) : 0;
 }
 
-/* --- the verb -------------------------------------------------------------------------------- */
-
-static int tour(struct client *client, const json_t *server, struct error *err)
+static int run_tour(struct client *client, const json_t *server, struct error *err)
 {
 	const json_t *info = json_object_get(server, "serverInfo");
 	const char *title = json_text(info, "title"), *version = json_text(info, "version");
 	char shown[80];
 
-	out("A server was started, as a client would: %s",
+	out("Started a server, as an MCP client does: %s",
 	    utf8_escape(view_of(title != NULL ? title : "?"), shown, sizeof shown));
-	out(" %s. Each > is a call, and what follows its answer.\n\n",
+	out(" %s. Each line with > is a tool call; its result follows.\n\n",
 	    utf8_escape(view_of(version != NULL ? version : "?"), shown, sizeof shown));
 	return tour_run(&client->link, &client->failed, err);
 }
 
-static int converse(struct client *client, const struct action *action, struct error *err)
+static int run_action(struct client *client, const struct action *action, struct error *err)
 {
 	AUTO_JSON json_t *server = NULL;
 
 	if (link_open(&client->link, client->flags, &server, err) < 0)
 		return -1;
 	client->link.with_progress = isatty(STDERR_FILENO) == 1;
-	return action != NULL ? action->act(client, err) : tour(client, server, err);
+	return action != NULL ? action->act(client, err) : run_tour(client, server, err);
 }
 
-static enum verb_result run(const struct verb_call *call, struct error *err)
+static enum verb_result run_client(const struct verb_call *call, struct error *err)
 {
 	struct client client = { .as_json = call->options->json };
 	const struct action *action;
 	int r;
 
-	if (take_words(&client, call->operands, err) < 0 || choose(&client, &action, err) < 0) {
+	if (take_words(&client, call->operands, err) < 0 ||
+	    choose_action(&client, &action, err) < 0) {
 		json_decref(client.arguments);
 		return VERB_MISUSED;
 	}
-	r = converse(&client, action, err);
+	r = run_action(&client, action, err);
 	link_close(&client.link);
 	json_decref(client.arguments);
 	if (r < 0 && client.link.is_cancelled) {
@@ -276,14 +271,14 @@ static enum verb_result run(const struct verb_call *call, struct error *err)
 }
 
 static const struct verb_example examples[] = {
-	{ "belljar client", "A walk through the tools." },
-	{ "belljar client tools", "What can be called." },
+	{ "belljar client", "Take a tour of the tools." },
+	{ "belljar client tools", "List the tools." },
 	{ "belljar client call run_code '{\"language\": \"python\", \"code\": \"print(1)\"}'",
-	  "Call a tool and print its answer." },
+	  "Call a tool and print its result." },
 	{ "belljar client call --json run_command - <arguments.json",
-	  "Arguments from standard input, the whole answer as JSON." },
-	{ "belljar client read belljar://tools/run_code", "The manual of a tool." },
-	{ "belljar client tools -- --state-dir /tmp/try", "With flags for the server." },
+	  "Read the arguments from standard input and print the whole result as JSON." },
+	{ "belljar client read belljar://tools/run_code", "Print the manual of a tool." },
+	{ "belljar client tools -- --state-dir /tmp/try", "Pass flags to the server." },
 	{ NULL, NULL },
 };
 
@@ -292,17 +287,17 @@ const struct verb verb_client = {
 	.operand = "ACTION",
 	.operand_rest = true,
 	.operand_choice = action_name_at,
-	.summary = "Talk to a server as an MCP client does, to try things and for scripts.",
-	.help = "Starts a server ('belljar serve', with the flags that stand behind --), does one "
-	        "thing, and lets it end. Without an ACTION it walks through the tools: it makes a "
-	        "sandbox, uses it and deletes it, and prints what was said.\n\n"
-	        "tools, prompts and resources list what there is. 'call TOOL JSON' calls a tool "
-	        "with these arguments, 'prompt NAME JSON' fetches a prompt; JSON may be left out, "
-	        "and - reads it from standard input. 'read URI' reads a resource. Text is printed "
-	        "as it is, of pictures only their size; --json prints the whole result.\n\n"
-	        "The exit status is 1 if a tool's answer is an error. The first Ctrl-C cancels the "
-	        "call, a second one does not wait for the server either.",
+	.summary = "Call tools from the command line, as an MCP client does.",
+	.help = "Starts a server ('belljar serve', with the flags after --), performs one action, "
+	        "and stops the server. Without an ACTION it takes a tour of the tools: it creates "
+	        "a sandbox, uses it, deletes it, and prints each call and its result.\n\n"
+	        "'tools', 'prompts' and 'resources' print a list. 'call TOOL JSON' calls a tool "
+	        "with these arguments, 'prompt NAME JSON' gets a prompt; JSON may be left out, and "
+	        "- reads it from standard input. 'read URI' reads a resource. Text is printed as "
+	        "it is, pictures as a line with their size; --json prints the whole result.\n\n"
+	        "The exit status is 1 if the result of a tool is an error. The first Ctrl-C "
+	        "cancels the call; the second one also stops waiting for the server to exit.",
 	.examples = examples,
 	.options = FOR_CLIENT,
-	.run = run,
+	.run = run_client,
 };

@@ -22,8 +22,8 @@ enum {
 	CHUNK = 64 * 1024,
 	FLAGS_MAX = 100,
 	PAGES_MAX = 1000,
-	PATIENCE_MS = 10000,
-	METHOD_MISSING = -32601,
+	EXIT_WAIT_MS = 10000,
+	METHOD_NOT_FOUND = -32601,
 };
 
 static const struct json_limits limits = { .depth = 200, .values = 5000000 };
@@ -36,9 +36,8 @@ static void on_interrupt(int number)
 	interrupts++;
 }
 
-/* --- its life ------------------------------------------------------------------------------- */
-
-/* In a group of its own: Ctrl-C is for us. It sees our end when its input ends. */
+/* The server gets a process group of its own, so that Ctrl-C reaches this process only. If this
+ * process dies, the server sees the end of its input and exits. */
 static void become_server(const char *const *flags, const int in[2], const int out[2])
 {
 	char *argv[FLAGS_MAX + 3] = { mem_dup("belljar"), mem_dup("serve") };
@@ -84,10 +83,10 @@ static int start_server(struct link *link, const char *const *flags, struct erro
 	return error_sys(err, "fork");
 }
 
-/* True: it has ended. */
-static bool wait_for_end(pid_t pid)
+/* Returns true if the process has exited in time. */
+static bool wait_for_exit(pid_t pid)
 {
-	uint64_t until = clock_now_ms() + PATIENCE_MS;
+	uint64_t until = clock_now_ms() + EXIT_WAIT_MS;
 	int before = interrupts;
 
 	while (waitpid(pid, NULL, WNOHANG) == 0) {
@@ -104,7 +103,7 @@ void link_close(struct link *link)
 		(void)close(link->to);
 	if (link->from >= 0)
 		(void)close(link->from);
-	if (link->pid > 0 && !wait_for_end(link->pid)) {
+	if (link->pid > 0 && !wait_for_exit(link->pid)) {
 		(void)kill(link->pid, SIGKILL);
 		(void)waitpid(link->pid, NULL, 0);
 	}
@@ -112,8 +111,6 @@ void link_close(struct link *link)
 	link->pid = 0;
 	link->to = link->from = -1;
 }
-
-/* --- messages ------------------------------------------------------------------------------- */
 
 /* Takes over the message. */
 static int send_message(struct link *link, json_t *message, struct error *err)
@@ -126,7 +123,7 @@ static int send_message(struct link *link, json_t *message, struct error *err)
 	json_decref(message);
 	text[len] = '\n'; /* in place of the terminator */
 	if (fd_write_all(link->to, (struct view){ text, len + 1 }, err) < 0)
-		return error_wrap(err, "the server has ended");
+		return error_wrap(err, "the server has exited");
 	return 0;
 }
 
@@ -141,8 +138,8 @@ static int send_notification(struct link *link, const char *method, json_t *para
 	return send_message(link, message, err);
 }
 
-/* The first Ctrl-C. The server does not answer what was cancelled: nobody waits for it. */
-static int cancel(struct link *link, struct error *err)
+/* Handles the first Ctrl-C. A server sends no response to a cancelled request. */
+static int cancel_request(struct link *link, struct error *err)
 {
 	json_t *params = json_obj();
 
@@ -154,8 +151,8 @@ static int cancel(struct link *link, struct error *err)
 	return error_set(err, ERR_INVALID, "interrupted: the call was cancelled");
 }
 
-/* Waits until the server says something. The signal is let in only while waiting, so that none is
- * missed between looking and waiting. */
+/* Waits until the server writes. SIGINT is unblocked only inside ppoll(), so that a signal between
+ * the check of `interrupts` and the wait is not missed. */
 static int wait_for_bytes(struct link *link, struct error *err)
 {
 	struct pollfd fd = { .fd = link->from, .events = POLLIN };
@@ -168,7 +165,7 @@ static int wait_for_bytes(struct link *link, struct error *err)
 	r = interrupts == 0 ? ppoll(&fd, 1, NULL, &open) : -1;
 	(void)sigprocmask(SIG_SETMASK, &open, NULL);
 	if (interrupts != 0)
-		return cancel(link, err);
+		return cancel_request(link, err);
 	if (r < 0 && errno != EINTR)
 		return error_sys(err, "wait for the server");
 	return 0;
@@ -187,14 +184,14 @@ static int read_more(struct link *link, struct error *err)
 	if (n < 0)
 		return error_sys(err, "read from the server");
 	if (n == 0)
-		return error_set(err, ERR_SYSTEM, "the server has ended without an answer");
+		return error_set(err, ERR_SYSTEM, "the server exited without a response");
 	if (buf_add(&link->in, (struct view){ chunk, (size_t)n }, err) < 0)
-		return error_wrap(err, "the server's answer");
+		return error_wrap(err, "response of the server");
 	return 0;
 }
 
-/* The next message; the caller frees. */
-static int receive(struct link *link, json_t **ret, struct error *err)
+/* Reads the next message; the caller frees it. */
+static int receive_message(struct link *link, json_t **ret, struct error *err)
 {
 	AUTO_JSON json_t *message = NULL;
 	size_t seen = 0;
@@ -217,15 +214,16 @@ static int receive(struct link *link, json_t **ret, struct error *err)
 	link->taken = (size_t)(end - link->in.ptr) + 1;
 	if (json_read((struct view){ link->in.ptr, link->taken - 1 }, &limits, &message, NULL,
 	              err) < 0)
-		return error_wrap(err, "what the server said");
+		return error_wrap(err, "message of the server");
 	if (!json_is_object(message))
-		return error_set(err, ERR_SYNTAX, "what the server said is not a message");
+		return error_set(err, ERR_SYNTAX, "message of the server: not a JSON object");
 	*ret = TAKE_PTR(message);
 	return 0;
 }
 
-/* What the server asks of us: only whether we are there. */
-static int answer(struct link *link, const json_t *message, const char *method, struct error *err)
+/* Answers a request of the server: this client supports `ping` only. */
+static int answer_request(struct link *link, const json_t *message, const char *method,
+                          struct error *err)
 {
 	json_t *reply = json_obj(), *error;
 
@@ -234,14 +232,14 @@ static int answer(struct link *link, const json_t *message, const char *method, 
 		json_set(reply, "result", json_obj());
 	else {
 		error = json_obj();
-		json_set(error, "code", json_int(METHOD_MISSING));
-		json_set_text(error, "message", "this client offers nothing of that kind");
+		json_set(error, "code", json_int(METHOD_NOT_FOUND));
+		json_set_text(error, "message", "this client does not support the method");
 		json_set(reply, "error", error);
 	}
 	return send_message(link, reply, err);
 }
 
-static int refuse(const char *method, const json_t *error, struct error *err)
+static int set_rpc_error(const char *method, const json_t *error, struct error *err)
 {
 	const char *message = json_text(error, "message");
 	char shown[360];
@@ -252,9 +250,10 @@ static int refuse(const char *method, const json_t *error, struct error *err)
 	                 (long long)json_integer_value(json_object_get(error, "code")));
 }
 
-/* True: the message answers the request; *ret is its result, or NULL and err is filled. */
-static bool is_answer(const struct link *link, const char *method, json_t *message, json_t **ret,
-                      struct error *err)
+/* Returns true if the message is the response to the last request. *ret is its result; NULL with
+ * *err filled if the response is an error. */
+static bool is_response(const struct link *link, const char *method, json_t *message, json_t **ret,
+                        struct error *err)
 {
 	const json_t *id = json_object_get(message, "id");
 	json_t *error = json_object_get(message, "error");
@@ -264,9 +263,9 @@ static bool is_answer(const struct link *link, const char *method, json_t *messa
 		return false;
 	*ret = NULL;
 	if (error != NULL)
-		(void)refuse(method, error, err);
+		(void)set_rpc_error(method, error, err);
 	else if (!json_has(message, "result"))
-		(void)error_set(err, ERR_SYNTAX, "%s: the answer has no result", method);
+		(void)error_set(err, ERR_SYNTAX, "%s: the response has no result", method);
 	else
 		*ret = json_incref(json_object_get(message, "result"));
 	return true;
@@ -294,11 +293,12 @@ int link_request(struct link *link, const char *method, json_t *params, json_t *
 		AUTO_JSON json_t *message = NULL;
 		const char *said;
 
-		if (receive(link, &message, err) < 0)
+		if (receive_message(link, &message, err) < 0)
 			return -1;
 		said = json_text(message, "method");
-		answered = is_answer(link, method, message, ret, err);
-		if (said != NULL && json_has(message, "id") && answer(link, message, said, err) < 0)
+		answered = is_response(link, method, message, ret, err);
+		if (said != NULL && json_has(message, "id") &&
+		    answer_request(link, message, said, err) < 0)
 			return -1;
 		if (said != NULL && link->with_progress &&
 		    strcmp(said, "notifications/progress") == 0)
@@ -352,7 +352,7 @@ int link_list(struct link *link, const char *method, const char *key, json_t **r
 			return -1;
 		entries = json_member(page, key, JSON_ARRAY);
 		if (entries == NULL)
-			return error_set(err, ERR_SYNTAX, "%s: the answer has no '%s'", method,
+			return error_set(err, ERR_SYNTAX, "%s: the response has no '%s'", method,
 			                 key);
 		(void)json_array_extend(all, entries);
 		next = json_text(page, "nextCursor");

@@ -1,10 +1,10 @@
-/* client_link.h - a server of our own at the other end of two pipes, and the conversation with it.
+/* client_link.h - a `belljar serve` process connected by two pipes, and the requests to it.
  *
  *   link_open -> link_request ... -> link_close
  *
- * One request at a time, and everything blocks: this is a client. What the server says is bounded
- * and checked as anybody's. Its standard error is ours. Ctrl-C cancels the request; when it comes
- * again nobody waits for the server any more. */
+ * All calls block, and one request is made at a time. Messages of the server are bounded and
+ * checked like those of any server. The server inherits standard error. The first Ctrl-C cancels
+ * the request; the second one also stops waiting for the server to exit. */
 #pragma once
 #include <stdbool.h>
 #include <sys/types.h>
@@ -16,24 +16,25 @@
 struct error;
 
 struct link {
-	pid_t pid;     /* 0: there is no server */
-	int to, from;  /* its standard input and output */
-	struct buf in; /* what was read of it */
-	size_t taken;  /* of that, by the last message */
+	pid_t pid;     /* 0: no server is running */
+	int to, from;  /* the server's standard input and output */
+	struct buf in; /* bytes that were read from it */
+	size_t taken;  /* how many of them the last message has */
 	json_int_t last_id;
 	bool is_cancelled;  /* by Ctrl-C */
 	bool with_progress; /* shown on standard error */
 };
 
-/* Starts this program as a server with these flags; then who is who. *ret_server: the result of
- * initialize. On failure link_close() is still to be called. */
+/* Starts this program as a server with these flags and initializes the connection. *ret_server is
+ * the result of `initialize`. The caller calls link_close() after a failure too. */
 MUST_CHECK int link_open(struct link *link, const char *const *flags, json_t **ret_server,
                          struct error *err);
-/* Takes over `params`, which may be NULL. What the server refuses is an error with its words. */
+/* Takes over `params`, which may be NULL. A JSON-RPC error becomes an error with the server's
+ * text. */
 MUST_CHECK int link_request(struct link *link, const char *method, json_t *params, json_t **ret,
                             struct error *err);
-/* Every page of a list: "tools/list" and "tools". *ret: an array. */
+/* Requests every page of a list, such as "tools/list" with the key "tools". *ret is an array. */
 MUST_CHECK int link_list(struct link *link, const char *method, const char *key, json_t **ret,
                          struct error *err);
-/* Lets the server end, and makes it if it does not within 10 seconds. */
+/* Closes the server's input, waits up to 10 seconds for it to exit, then kills it. */
 void link_close(struct link *link);

@@ -53,7 +53,7 @@ static struct view text_of(const json_t *object, const char *key)
 	                    : (struct view){ "", 0 };
 }
 
-/* How many bytes this base64 stands for. */
+/* The number of bytes that this Base64 text encodes. */
 static size_t decoded_len(struct view base64)
 {
 	size_t padding = 0;
@@ -63,7 +63,7 @@ static size_t decoded_len(struct view base64)
 	return base64.len / 4 * 3 - (base64.len >= 4 ? padding : 0);
 }
 
-static void show_bytes(const char *what, const json_t *object, const char *key, size_t indent)
+static void show_size(const char *what, const json_t *object, const char *key, size_t indent)
 {
 	char kind[80];
 	const char *mime = json_text(object, "mimeType");
@@ -84,13 +84,13 @@ void show_block(const json_t *block, size_t indent, size_t lines)
 	if (strcmp(type, "text") == 0)
 		show_text(text_of(block, "text"), indent, lines);
 	else if (strcmp(type, "image") == 0)
-		show_bytes("picture", block, "data", indent);
+		show_size("picture", block, "data", indent);
 	else if (strcmp(type, "audio") == 0)
-		show_bytes("sound", block, "data", indent);
+		show_size("sound", block, "data", indent);
 	else if (strcmp(type, "resource") == 0 && json_has(resource, "text"))
 		show_text(text_of(resource, "text"), indent, lines);
 	else if (strcmp(type, "resource") == 0)
-		show_bytes("file", resource, "blob", indent);
+		show_size("file", resource, "blob", indent);
 	else if (strcmp(type, "resource_link") == 0)
 		out("%*s[%s]\n", (int)indent, "",
 		    utf8_escape(text_of(block, "uri"), shown, sizeof shown));
@@ -104,7 +104,7 @@ void show_content(const json_t *blocks, size_t indent, size_t lines)
 		show_block(json_array_get(blocks, i), indent, lines);
 }
 
-/* Up to the first full stop that ends a sentence, as one printable line. */
+/* Copies the first sentence of the text as one escaped line. */
 static const char *first_sentence(struct view text, char *shown, size_t size)
 {
 	size_t len = 0;

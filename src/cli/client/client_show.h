@@ -1,5 +1,5 @@
-/* client_show.h - what a server answered, for people. Text is a stranger's: on a terminal, commands
- * to the terminal are left out of it. */
+/* client_show.h - prints results of a server for people. The text is untrusted: on a terminal,
+ * escape sequences are removed from it. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -7,15 +7,16 @@
 #include "base/view.h"
 #include "json/json.h"
 
-/* Lines of text, each behind `indent` spaces, at most `lines` of them (0: all). */
+/* Prints at most `lines` lines of text (0: all), each indented by `indent` spaces. */
 void show_text(struct view text, size_t indent, size_t lines);
-/* The blocks of a result of tools/call. */
+/* Prints the content blocks of a tools/call result. */
 void show_content(const json_t *blocks, size_t indent, size_t lines);
-/* One block: text, a picture, a resource. */
+/* Prints one content block: text, or a line that describes a picture, a sound or a file. */
 void show_block(const json_t *block, size_t indent, size_t lines);
-/* Names with what they are for: tools, prompts, resources. `name` is the key of the former. */
+/* Prints a list of tools, prompts or resources with their descriptions; `name` is the member that
+ * names an entry. */
 void show_list(const json_t *list, const char *name);
-/* The value on one line. */
+/* Prints the value on one line. */
 void show_json(json_t *value);
-/* On standard error, over what was shown there before; NULL: wipes it. */
+/* Shows a progress message on standard error, in place of the one before; NULL clears the line. */
 void show_progress(const json_t *params);

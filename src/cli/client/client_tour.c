@@ -19,26 +19,26 @@ enum { LINES_SHOWN = 14, INDENT = 4 };
 	"print('Python', platform.python_version(), 'says hello')\\n"                              \
 	"print('six times seven is', 6 * 7)\\n"
 
-/* The sandbox, or the name of it, is added to each. */
+/* `key` is the argument that takes the name of the tour's sandbox. */
 static const struct step {
 	const char *what, *tool, *arguments;
-	const char *key; /* the sandbox's */
+	const char *key;
 } steps[] = {
-	{ "A sandbox is made", "create_sandbox", "{}", "name" },
-	{ "A file is written", "write_file", "{\"path\":\"hello.py\",\"content\":\"" PROGRAM "\"}",
+	{ "Create a sandbox", "create_sandbox", "{}", "name" },
+	{ "Write a file", "write_file", "{\"path\":\"hello.py\",\"content\":\"" PROGRAM "\"}",
 	  "sandbox" },
-	{ "The file is run", "run_command", "{\"command\":\"python3 hello.py\"}", "sandbox" },
-	{ "A session remembers", "run_code",
+	{ "Run the file", "run_command", "{\"command\":\"python3 hello.py\"}", "sandbox" },
+	{ "Set a variable in a session", "run_code",
 	  "{\"language\":\"python\",\"session\":\"tour\",\"code\":\"x = 41\"}", "sandbox" },
-	{ "what was said before", "run_code",
+	{ "Use the variable in the next call", "run_code",
 	  "{\"language\":\"python\",\"session\":\"tour\",\"code\":\"x + 1\"}", "sandbox" },
-	{ "What is there", "list_directory", "{\"path\":\".\"}", "sandbox" },
-	{ "The file is read", "read_file", "{\"path\":\"hello.py\"}", "sandbox" },
-	{ "The sandbox is deleted, with all that is in it", "delete_sandbox", "{}", "sandbox" },
+	{ "List the files", "list_directory", "{\"path\":\".\"}", "sandbox" },
+	{ "Read the file", "read_file", "{\"path\":\"hello.py\"}", "sandbox" },
+	{ "Delete the sandbox with its files", "delete_sandbox", "{}", "sandbox" },
 };
 
-static int take_step(struct link *link, const struct step *step, const char *sandbox,
-                     bool *ret_failed, struct error *err)
+static int run_step(struct link *link, const struct step *step, const char *sandbox,
+                    bool *ret_failed, struct error *err)
 {
 	static const struct json_limits limits = { .depth = 8, .values = 64 };
 	AUTO_JSON json_t *result = NULL;
@@ -60,7 +60,7 @@ static int take_step(struct link *link, const struct step *step, const char *san
 		return -1;
 	show_content(json_object_get(result, "content"), INDENT, LINES_SHOWN);
 	if (json_is_true(json_object_get(result, "isError"))) {
-		out("  That did not work.\n");
+		out("  The tool reported an error.\n");
 		*ret_failed = true;
 	}
 	out("  (%llu ms)\n\n", (unsigned long long)(clock_now_ms() - began));
@@ -73,7 +73,7 @@ int tour_run(struct link *link, bool *ret_failed, struct error *err)
 
 	(void)snprintf(sandbox, sizeof sandbox, "tour-%d", (int)getpid());
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
-		if (take_step(link, &steps[i], sandbox, ret_failed, err) < 0)
+		if (run_step(link, &steps[i], sandbox, ret_failed, err) < 0)
 			return -1;
 	return 0;
 }

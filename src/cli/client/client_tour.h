@@ -1,4 +1,5 @@
-/* client_tour.h - a walk through the tools, as a client sees them. */
+/* client_tour.h - a guided tour: calls the main tools one after the other and prints the
+ * results. */
 #pragma once
 #include <stdbool.h>
 
@@ -7,5 +8,5 @@
 struct error;
 struct link;
 
-/* *ret_failed: a tool answered with an error on the way. */
+/* *ret_failed becomes true if the result of a tool was an error. */
 MUST_CHECK int tour_run(struct link *link, bool *ret_failed, struct error *err);

@@ -18,7 +18,7 @@ static const char *shell_name_at(size_t i)
 	return i < ARRAY_LEN(shells) ? shells[i].name : NULL;
 }
 
-static enum verb_result run(const struct verb_call *call, struct error *err)
+static enum verb_result run_completion(const struct verb_call *call, struct error *err)
 {
 	(void)err;
 	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
@@ -28,9 +28,11 @@ static enum verb_result run(const struct verb_call *call, struct error *err)
 }
 
 static const struct verb_example examples[] = {
-	{ "source <(belljar completion bash)", "For this shell; in ~/.bashrc for every one." },
-	{ "belljar completion zsh >~/.zfunc/_belljar", "Into a directory of your $fpath." },
-	{ "belljar completion fish >~/.config/fish/completions/belljar.fish", "For fish." },
+	{ "source <(belljar completion bash)",
+	  "Load it into this shell; in ~/.bashrc, into every shell." },
+	{ "belljar completion zsh >~/.zfunc/_belljar", "Install it in a directory of $fpath." },
+	{ "belljar completion fish >~/.config/fish/completions/belljar.fish",
+	  "Install it for fish." },
 	{ NULL, NULL },
 };
 
@@ -41,5 +43,5 @@ const struct verb verb_completion = {
 	.operand_choice = shell_name_at,
 	.summary = "Print a completion script for a shell.",
 	.examples = examples,
-	.run = run,
+	.run = run_completion,
 };

@@ -1,4 +1,4 @@
-/* completion.h - completion scripts made from the verbs and options. */
+/* completion.h - completion scripts for shells, generated from the tables of verbs and options. */
 #pragma once
 #include <stdbool.h>
 

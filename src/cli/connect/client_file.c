@@ -16,13 +16,11 @@
 #include "base/fd.h"
 #include "base/mem.h"
 
-enum { LARGEST_FILE = 16 * 1024 * 1024, MOST_BACKUPS = 1000 };
+enum { FILE_MAX = 16 * 1024 * 1024, BACKUPS_MAX = 1000 };
 enum { LOCK_WAIT_MS = 5000, LOCK_PAUSE_MS = 10 };
 
-/* --- opening --- */
-
-/* 1: there is a file, 0: there is none yet. */
-static int resolve(const char *path, char **ret, struct stat *ret_st, struct error *err)
+/* Returns 1 if the file exists, 0 if it does not. */
+static int resolve_path(const char *path, char **ret, struct stat *ret_st, struct error *err)
 {
 	struct stat st;
 	char *target;
@@ -60,7 +58,7 @@ static int make_directories(const char *path, struct error *err)
 	return 0;
 }
 
-/* The caller frees. */
+/* The caller frees the result. */
 static char *directory_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -70,8 +68,8 @@ static char *directory_of(const char *path)
 	return slash == path ? mem_dup("/") : mem_dup_len(path, (size_t)(slash - path));
 }
 
-/* A file system that knows no such locks (NFS) leaves us the check before the file is
- * replaced, which is why failing to lock is not an error. */
+/* Some file systems, such as NFS, have no flock(). A failure to lock is not an error then: the
+ * check right before the file is replaced still detects most changes. */
 static int wait_for_lock(int fd, const char *directory, struct error *err)
 {
 	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_MS * 1000000L };
@@ -103,20 +101,20 @@ static int lock_directory(const char *path, int *ret, struct error *err)
 	return 0;
 }
 
-/* The path is resolved first to know which directory to lock, and by the caller again when
- * nobody else of us can change it any more. */
-static int lock_for(const char *path, int *ret, struct error *err)
+/* The path is resolved here to know which directory to lock. The caller resolves it again under the
+ * lock, because another belljar may have replaced the file meanwhile. */
+static int lock_file(const char *path, int *ret, struct error *err)
 {
 	AUTO_FREE char *target = NULL;
 	struct stat st;
-	int there = resolve(path, &target, &st, err);
+	int there = resolve_path(path, &target, &st, err);
 
 	if (there < 0 || (there == 0 && make_directories(path, err) < 0))
 		return -1;
 	return lock_directory(target != NULL ? target : path, ret, err);
 }
 
-/* Replacing gives the file to whoever replaces it; only root can give it back. */
+/* rename() leaves a file that belongs to this user; only root could give it back to its owner. */
 static int check_owner(const struct client_file *file, struct error *err)
 {
 	if (geteuid() != 0 && file->st.st_uid != geteuid())
@@ -126,7 +124,7 @@ static int check_owner(const struct client_file *file, struct error *err)
 
 static int read_target(struct client_file *file, struct error *err)
 {
-	int there = resolve(file->path, &file->target, &file->st, err);
+	int there = resolve_path(file->path, &file->target, &file->st, err);
 
 	if (there <= 0)
 		return there;
@@ -139,9 +137,9 @@ int client_file_open(struct client_file *ret, const char *path, struct error *er
 {
 	struct client_file file = { .path = path, .lock = -1 };
 
-	if (lock_for(path, &file.lock, err) < 0)
+	if (lock_file(path, &file.lock, err) < 0)
 		return -1;
-	buf_init(&file.text, LARGEST_FILE);
+	buf_init(&file.text, FILE_MAX);
 	if (read_target(&file, err) < 0) {
 		client_file_close(&file);
 		return -1;
@@ -159,9 +157,7 @@ void client_file_close(struct client_file *file)
 	file->lock = -1;
 }
 
-/* --- writing --- */
-
-/* With the mode and, if we may, the owner of the file that was read. */
+/* Writes the text with the mode and, as root, the owner of the file that was read. */
 static int write_like(int fd, const struct client_file *file, struct view text, struct error *err)
 {
 	bool fresh = file->target == NULL;
@@ -169,18 +165,18 @@ static int write_like(int fd, const struct client_file *file, struct view text, 
 	if (fd_write_all(fd, text, err) < 0)
 		return -1;
 	if (!fresh && geteuid() == 0 && fchown(fd, file->st.st_uid, file->st.st_gid) < 0)
-		return error_sys(err, "give it back to its owner");
+		return error_sys(err, "change the owner");
 	if (fchmod(fd, fresh ? 0600 : file->st.st_mode & 0777) < 0 || fsync(fd) < 0)
-		return error_sys(err, "finish");
+		return error_sys(err, "sync");
 	return 0;
 }
 
 static int make_backup(const struct client_file *file, char **ret, struct error *err)
 {
-	for (int i = 1; i <= MOST_BACKUPS; i++) {
+	for (int i = 1; i <= BACKUPS_MAX; i++) {
 		char *path = i == 1 ? mem_format("%s.belljar-backup", file->path)
 		                    : mem_format("%s.belljar-backup-%d", file->path, i);
-		/* O_EXCL: never over an earlier backup, never through a link. */
+		/* O_EXCL: neither overwrites an earlier backup nor follows a link. */
 		AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 		if (fd >= 0 && write_like(fd, file, buf_view(&file->text), err) == 0) {
@@ -200,18 +196,16 @@ static int make_backup(const struct client_file *file, char **ret, struct error 
 		return -1;
 	}
 	return error_set(err, ERR_LIMIT, "'%s' has %d backups already; remove some", file->path,
-	                 MOST_BACKUPS);
+	                 BACKUPS_MAX);
 }
 
-/* --- replacing --- */
-
-/* 1: it holds what was read, 0: it does not, or is gone. */
+/* Returns 1 if the file still has the text that was read, 0 if not. */
 static int is_unchanged(const struct client_file *file, struct error *err)
 {
 	AUTO_BUF struct buf now;
 	struct error why;
 
-	buf_init(&now, LARGEST_FILE);
+	buf_init(&now, FILE_MAX);
 	if (fd_read_file(file->target, &now, &why) < 0) {
 		if (why.kind == ERR_NOT_FOUND || why.kind == ERR_LIMIT)
 			return 0;
@@ -222,34 +216,36 @@ static int is_unchanged(const struct client_file *file, struct error *err)
 	       (now.len == 0 || memcmp(now.ptr, file->text.ptr, now.len) == 0);
 }
 
-/* 1: put there, 0: there is a file by now. */
-static int put_new(const char *temporary, const char *path, struct error *err)
+/* Returns 1 when the file is in place, 0 if another program created it meanwhile. */
+static int rename_new(const char *temporary, const char *path, struct error *err)
 {
 	if (renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
 		return 1;
 	if (errno == EEXIST)
 		return 0;
-	/* Not every file system knows the flag. */
+	/* EINVAL: this file system does not support RENAME_NOREPLACE. */
 	if (errno == EINVAL && access(path, F_OK) < 0 && rename(temporary, path) == 0)
 		return 1;
 	return error_sys(err, "rename to '%s'", path);
 }
 
-/* 1: replaced, 0: it changed. */
-static int put_in_place(const struct client_file *file, const char *temporary, struct error *err)
+/* Returns 1 when the file is replaced, 0 if it changed since it was read. */
+static int rename_into_place(const struct client_file *file, const char *temporary,
+                             struct error *err)
 {
 	int r;
 
 	if (file->target == NULL)
-		return put_new(temporary, file->path, err);
+		return rename_new(temporary, file->path, err);
 	r = is_unchanged(file, err);
 	if (r > 0 && rename(temporary, file->target) < 0)
 		return error_sys(err, "rename to '%s'", file->target);
 	return r;
 }
 
-/* The new text is complete on disk before it takes the file's place. */
-static int write_and_put(const struct client_file *file, struct view text, struct error *err)
+/* The new text is on disk, by fsync(), before it replaces the file: a crash leaves the old file or
+ * the new one, never a part. */
+static int write_and_rename(const struct client_file *file, struct view text, struct error *err)
 {
 	const char *path = file->target != NULL ? file->target : file->path;
 	AUTO_FREE char *temporary = mem_format("%s.XXXXXX", path);
@@ -262,7 +258,7 @@ static int write_and_put(const struct client_file *file, struct view text, struc
 	if (r < 0)
 		(void)error_wrap(err, "write '%s'", temporary);
 	else
-		r = put_in_place(file, temporary, err);
+		r = rename_into_place(file, temporary, err);
 	if (r <= 0)
 		(void)unlink(temporary);
 	return r;
@@ -276,7 +272,7 @@ int client_file_replace(const struct client_file *file, struct view text, char *
 
 	if (file->target != NULL && make_backup(file, &backup, err) < 0)
 		return -1;
-	r = write_and_put(file, text, err);
+	r = write_and_rename(file, text, err);
 	if (r > 0) {
 		*ret_backup = backup;
 		return r;

@@ -1,12 +1,12 @@
-/* client_file.h - a client's file, read and replaced with care.
+/* client_file.h - reads and atomically replaces a client's configuration file.
  *
- * A link is followed to its target, so that dotfile managers keep working. The old file
- * stays as FILE.belljar-backup (-2, -3 ... if there are some already); its mode and owner
- * are kept. A new file is 0600, and missing directories are made for us alone.
+ * A symbolic link is followed to its target, because dotfile managers use links. The old file stays
+ * as FILE.belljar-backup (-2, -3 ... if that exists); the new file gets its mode and owner. A file
+ * that did not exist gets mode 0600, and missing directories get 0700.
  *
- * From open to close the target's directory is locked, so that no two of us edit at the same
- * time. The client itself does not know of the lock: right before the file is replaced it
- * must still hold what was read, and if not, the caller starts over.
+ * From open to close the target's directory is locked with flock(), so that two belljar processes
+ * do not edit at the same time. The client does not take the lock: if the file changed since it was
+ * read, client_file_replace() returns 0 and the caller starts again.
  *
  *   client_file_open -> edit the text -> client_file_replace -> client_file_close */
 #pragma once
@@ -18,19 +18,19 @@
 struct error;
 
 struct client_file {
-	const char *path; /* as the user names it; borrowed */
-	char *target;     /* what it resolves to; NULL if there is no file yet */
+	const char *path; /* as the user gave it; borrowed */
+	char *target;     /* the real path; NULL if the file does not exist yet */
 	struct stat st;   /* of the target */
-	struct buf text;  /* empty if there is no file yet */
-	int lock;         /* the directory; closing it unlocks */
+	struct buf text;  /* empty if the file does not exist yet */
+	int lock;         /* descriptor of the directory; closing it unlocks */
 };
 
 /* Waits up to five seconds for the lock. */
 MUST_CHECK int client_file_open(struct client_file *ret, const char *path, struct error *err);
 void client_file_close(struct client_file *file);
 
-/* 1: done; *ret_backup is the backup's path, or NULL if there was nothing to keep. The
- * caller frees it. 0: the file is no longer what was read; open it again. On 0 and on -1
- * the file is as it was, and no backup stays behind. */
+/* Returns 1 when the file is replaced; *ret_backup is the path of the backup, which the caller
+ * frees, or NULL for a new file. Returns 0 if the file changed since it was opened. On 0 and -1 the
+ * file is not changed and no backup is left. */
 MUST_CHECK int client_file_replace(const struct client_file *file, struct view text,
                                    char **ret_backup, struct error *err);

@@ -26,8 +26,8 @@ static int find_program(char **ret, struct error *err)
 
 	if (len < 0)
 		return error_sys(err, "find this program's path");
-	/* If the program was replaced while it runs, the link ends in " (deleted)" and names nothing
-	 * that a client could start. */
+	/* If the program was replaced while it runs, the link ends in " (deleted)" and names
+	 * nothing that a client could start. */
 	if (access(path, X_OK) < 0)
 		return error_sys(err, "this program's path '%s'", path);
 	if (!utf8_is_valid(view_of(path)))
@@ -192,13 +192,13 @@ const struct verb verb_connect = {
 	.operand = "CLIENT",
 	.operand_choice = client_name_at,
 	.summary = "Show how to add belljar to an MCP client, or add it.",
-	.help = "Prints the entry for the client's configuration file, and the client's own command "
-	        "if it has one. With --write, belljar edits the file itself and keeps a backup "
-	        "beside it; comments and all other entries stay as they are. In an existing entry "
-	        "of the same name only command, args and type change, and settings such as an "
-	        "environment or a timeout are kept; an entry for a server at a URL is replaced. A "
-	        "file that cannot be edited safely is not changed, and the error says why. Codex's "
-	        "file is never edited: `codex mcp add` does it.\n\n"
+	.help = "Prints the entry for the client's configuration file, and the client's own "
+	        "command if it has one. With --write, belljar edits the file itself and keeps a "
+	        "backup beside it; comments and all other entries stay as they are. In an existing "
+	        "entry of the same name only command, args and type change, and settings such as "
+	        "an environment or a timeout are kept; an entry for a server at a URL is replaced. "
+	        "A file that cannot be edited safely is not changed, and the error says why. "
+	        "Codex's file is never edited: `codex mcp add` does it.\n\n"
 	        "Without a CLIENT, the known clients and their files are listed.",
 	.examples = examples,
 	.options = FOR_CONNECT,

@@ -1,6 +1,6 @@
-/* The text is walked in a copy whose comments are blanked (jsonc.h), and spliced in the
- * original: both have the same offsets. New members go behind the comments that follow the
- * last one, so that a remark stays with what it is about. */
+/* The edit is found in a copy of the text whose comments are blanked (jsonc.h) and is made in the
+ * original: both have the same offsets. A new member goes after the comments that follow the last
+ * one, so that a comment stays with the member it is about. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -17,14 +17,12 @@
 
 static const struct json_limits limits = { .depth = 200, .values = 1000000 };
 
-/* --- writing in the file's own manner --- */
-
 struct writer {
 	struct view text;     /* the old text */
 	struct view plain;    /* the same without comments */
 	struct buf *out;      /* the new one */
-	const char *line_end; /* as the file has it */
-	const char *newline;  /* line_end, or "" where all is on one line */
+	const char *line_end; /* the file's line end */
+	const char *newline;  /* line_end, or "" where the object is on one line */
 	struct view unit;     /* one level of indentation */
 };
 
@@ -38,7 +36,7 @@ static bool has_newline(struct view text, size_t from, size_t to)
 	return to > from && memchr(text.ptr + from, '\n', to - from) != NULL;
 }
 
-/* The spaces and tabs at an offset. */
+/* The run of spaces and tabs at an offset. */
 static struct view blanks_at(struct view text, size_t at)
 {
 	size_t end = at;
@@ -48,7 +46,7 @@ static struct view blanks_at(struct view text, size_t at)
 	return (struct view){ text.ptr + at, end - at };
 }
 
-/* The indentation of the line that `to` is on, if that line begins behind `from`. */
+/* The indentation of the line with offset `to`, if that line begins after `from`. */
 static struct view indent_between(const struct writer *writer, size_t from, size_t to)
 {
 	for (size_t i = to; i > from; i--)
@@ -83,7 +81,7 @@ static int put_text(const struct writer *writer, const char *text, struct error 
 	return buf_add(writer->out, view_of(text), err);
 }
 
-/* The old text from one offset up to another. */
+/* Copies the old text from one offset to another. */
 static int put_old(const struct writer *writer, size_t from, size_t to, struct error *err)
 {
 	return buf_add(writer->out, (struct view){ writer->text.ptr + from, to - from }, err);
@@ -100,7 +98,7 @@ static int put_break(const struct writer *writer, struct view indent, size_t dep
 	return 0;
 }
 
-/* The value, its inner lines indented below `indent`. */
+/* Writes the value, with its inner lines indented below `indent`. */
 static int put_value(const struct writer *writer, json_t *value, struct view indent,
                      struct error *err)
 {
@@ -133,13 +131,11 @@ static int put_member(const struct writer *writer, const char *key, json_t *valu
 	return put_value(writer, value, indent, err);
 }
 
-/* --- one member --- */
-
-/* What stands between the last member, or the opening brace, and the closing brace. */
+/* The text between the last member, or the opening brace, and the closing brace. */
 struct tail {
-	size_t start, end; /* trailing comma and comments; the same: there are none */
+	size_t start, end; /* a trailing comma and comments; equal: there are none */
 	bool comma;
-	bool breaks; /* a line ends behind it: the last comment may reach up to there */
+	bool breaks; /* a newline follows, which may end a line comment */
 };
 
 static struct tail tail_of(const struct writer *writer, const struct json_place *object)
@@ -156,7 +152,7 @@ static struct tail tail_of(const struct writer *writer, const struct json_place 
 	return tail;
 }
 
-/* Behind the last member, set off as the first one is. */
+/* Adds a member after the last one, separated as the first one is. */
 static int append_member(struct writer writer, const struct json_place *object, const char *key,
                          json_t *value, struct error *err)
 {
@@ -182,7 +178,7 @@ static int append_member(struct writer writer, const struct json_place *object, 
 	return put_old(&writer, tail.end, writer.text.len, err);
 }
 
-/* Into an empty object, whose own line is indented by `outer`. */
+/* Adds a member to an empty object, whose own line is indented by `outer`. */
 static int fill_object(struct writer writer, const struct json_place *object, const char *key,
                        json_t *value, struct view outer, struct error *err)
 {
@@ -210,7 +206,7 @@ static int replace_value(struct writer writer, const struct json_place *object, 
 	return put_old(&writer, object->behind, writer.text.len, err);
 }
 
-/* `object` was walked for `key`; its own line is indented by `outer`. */
+/* `object` is the result of json_walk() for `key`; its own line is indented by `outer`. */
 static int set_member(const struct writer *writer, const struct json_place *object, const char *key,
                       json_t *value, struct view outer, struct error *err)
 {
@@ -221,22 +217,21 @@ static int set_member(const struct writer *writer, const struct json_place *obje
 	return fill_object(*writer, object, key, value, outer, err);
 }
 
-/* --- the entry --- */
+/* Members of an entry for a server at a URL. A client prefers the URL to a command, so such an
+ * entry is replaced as a whole. */
+static const char *const url_keys[] = { "url", "httpUrl", "serverUrl" };
 
-/* An entry with one of these is for a server at an address. The client would still go
- * there, whatever else the entry says. */
-static const char *const addresses[] = { "url", "httpUrl", "serverUrl" };
-
-static bool has_address(const json_t *entry)
+static bool has_url(const json_t *entry)
 {
-	for (size_t i = 0; i < ARRAY_LEN(addresses); i++)
-		if (json_has(entry, addresses[i]))
+	for (size_t i = 0; i < ARRAY_LEN(url_keys); i++)
+		if (json_has(entry, url_keys[i]))
 			return true;
 	return false;
 }
 
-/* What the user added to the entry, such as "env", does not make it another one. */
-static bool covers(const json_t *old, json_t *wanted)
+/* True if the entry has all wanted members; members the user added, such as "env", do not
+ * matter. */
+static bool has_members(const json_t *old, json_t *wanted)
 {
 	const char *key;
 	json_t *value;
@@ -247,15 +242,15 @@ static bool covers(const json_t *old, json_t *wanted)
 	return true;
 }
 
-/* Where a step goes: servers, the entry in it, or one member of the entry. */
+/* One change: the entry as a whole, or one member of it. */
 struct step {
 	const char *servers_key, *name;
 	const char *key; /* NULL: the whole entry */
 	json_t *value;   /* borrowed */
 };
 
-/* Each step works on a text that passed check_text(). */
-static int take_step(struct view text, const struct step *step, struct buf *ret, struct error *err)
+/* The text has passed check_text(). */
+static int apply_step(struct view text, const struct step *step, struct buf *ret, struct error *err)
 {
 	AUTO_BUF struct buf plain;
 	struct json_place root, servers, entry;
@@ -281,9 +276,9 @@ static int take_step(struct view text, const struct step *step, struct buf *ret,
 	                  err);
 }
 
-/* Sets our members in an entry that is an object already, one after the other. */
-static int merge(struct view text, const json_t *old, json_t *wanted, struct step step,
-                 struct buf *ret, struct error *err)
+/* Sets the wanted members in an existing entry, one after the other. */
+static int merge_members(struct view text, const json_t *old, json_t *wanted, struct step step,
+                         struct buf *ret, struct error *err)
 {
 	AUTO_BUF struct buf now;
 
@@ -296,7 +291,7 @@ static int merge(struct view text, const json_t *old, json_t *wanted, struct ste
 		if (json_equal(json_object_get(old, step.key), step.value))
 			continue;
 		buf_init(&next, ret->max);
-		if (take_step(buf_view(&now), &step, &next, err) < 0) {
+		if (apply_step(buf_view(&now), &step, &next, err) < 0) {
 			buf_done(&next);
 			return -1;
 		}
@@ -315,21 +310,19 @@ static enum edit_result edit_checked(struct view text, const json_t *parsed,
 	struct step step = { entry->client->servers_key, entry->name, NULL, wanted };
 	int r;
 
-	if (!json_is_object(old) || has_address(old)) {
-		r = take_step(text, &step, ret, err);
+	if (!json_is_object(old) || has_url(old)) {
+		r = apply_step(text, &step, ret, err);
 	} else {
-		if (json_has(old, "type")) /* "sse" would be the truth no longer */
+		if (json_has(old, "type")) /* an old "sse" would be wrong now */
 			json_set_text(wanted, "type", "stdio");
-		if (covers(old, wanted))
+		if (has_members(old, wanted))
 			return EDIT_NOTHING;
-		r = merge(text, old, wanted, step, ret, err);
+		r = merge_members(text, old, wanted, step, ret, err);
 	}
 	if (r < 0)
 		return EDIT_FAILED;
 	return old != NULL ? EDIT_REPLACED : EDIT_ADDED;
 }
-
-/* --- the text --- */
 
 static int check_text(struct view plain, const char *servers_key, json_t **ret, struct error *err)
 {
@@ -350,8 +343,8 @@ static int check_text(struct view plain, const char *servers_key, json_t **ret, 
 	return 0;
 }
 
-/* An empty file, or one that holds nothing but comments, gets its braces. */
-static int complete(struct buf *whole, struct buf *plain, struct error *err)
+/* Adds braces to a file that is empty or has comments only. */
+static int add_braces(struct buf *whole, struct buf *plain, struct error *err)
 {
 	struct view text = buf_view(whole);
 
@@ -382,7 +375,7 @@ enum edit_result edit_json(struct view text, const struct entry *entry, struct b
 		(void)error_wrap(err, "not JSON");
 		return EDIT_FAILED;
 	}
-	if (complete(&whole, &plain, err) < 0 ||
+	if (add_braces(&whole, &plain, err) < 0 ||
 	    check_text(buf_view(&plain), entry->client->servers_key, &parsed, err) < 0)
 		return EDIT_FAILED;
 	return edit_checked(buf_view(&whole), parsed, entry, ret, err);

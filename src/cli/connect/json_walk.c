@@ -36,7 +36,7 @@ static size_t skip_value(struct view text, size_t at)
 			continue;
 		}
 		if (depth == 0 && strchr(",]} \t\r\n", c) != NULL)
-			return at; /* behind a number or a word */
+			return at; /* the end of a number, true, false or null */
 		if (c == '{' || c == '[')
 			depth++;
 		if ((c == '}' || c == ']') && --depth == 0)
@@ -46,7 +46,7 @@ static size_t skip_value(struct view text, size_t at)
 	return at;
 }
 
-/* Keys may be written with escapes. */
+/* Compares after parsing, because a key may be written with escapes. */
 static bool key_is(struct view text, size_t at, size_t end, const char *key)
 {
 	AUTO_JSON json_t *name = NULL;

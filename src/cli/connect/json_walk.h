@@ -1,7 +1,6 @@
-/* json_walk.h - where an object's members stand in a JSON text.
+/* json_walk.h - finds the offsets of an object's members in a JSON text, to edit the text in place.
  *
- * For editing a text without writing it anew. The text must have passed json_read(): the
- * walk only looks for where things begin and end, and trusts that it is well formed. */
+ * The text must have passed json_read(): json_walk() relies on its syntax being right. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,17 +9,17 @@
 
 /* Offsets into the text. */
 struct json_place {
-	size_t open, close;   /* of its braces */
-	size_t first_key;     /* of the first member; 0: the object is empty */
-	size_t last_end;      /* behind the last member's value */
-	bool found;           /* the member that was looked for */
-	size_t before_key;    /* behind the brace or comma before it */
+	size_t open, close;   /* the object's braces */
+	size_t first_key;     /* the first member's key; 0: the object is empty */
+	size_t last_end;      /* the first byte after the last member's value */
+	bool found;           /* the object has the wanted member; the rest is about it */
+	size_t before_key;    /* the first byte after the brace or comma before it */
 	size_t key;           /* its key */
-	size_t value, behind; /* its value, and the first byte behind that */
+	size_t value, behind; /* its value, and the first byte after that */
 };
 
-/* The first byte that is not blank. */
+/* The offset of the first byte that is not blank. */
 size_t json_walk_start(struct view text);
 
-/* The object whose brace is at `open`, and its member `key` if it has one. */
+/* Walks the object whose brace is at `open`, looking for the member `key`. */
 struct json_place json_walk(struct view text, size_t open, const char *key);

@@ -6,18 +6,18 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-static const char mark[] = "\xef\xbb\xbf";
+static const char byte_order_mark[] = "\xef\xbb\xbf";
 
-/* One pass, a byte at a time; nothing is nested here. */
+/* The state of one pass over the text. */
 struct blanking {
 	char *copy; /* the text, blanked up to `at` */
 	size_t len, at;
-	char before;  /* the last byte that counts before `at`, '\0' in front */
-	bool closes;  /* that byte is a comma, and a value stands before it */
-	size_t comma; /* where that comma is */
+	char before;  /* the last byte before `at` that is neither blank nor comment; '\0': none */
+	bool closes;  /* that byte is a comma, and it follows a value */
+	size_t comma; /* the offset of that comma */
 };
 
-static int refuse(size_t at, const char *what, struct error *err)
+static int set_syntax_error(size_t at, const char *what, struct error *err)
 {
 	return error_set(err, ERR_SYNTAX, "%s at byte %zu", what, at + 1);
 }
@@ -43,7 +43,8 @@ static int blank_line_comment(struct blanking *b, struct error *err)
 		end--;
 	lone = memchr(b->copy + b->at, '\r', end - b->at);
 	if (lone != NULL)
-		return refuse((size_t)(lone - b->copy), "a carriage return inside a comment", err);
+		return set_syntax_error((size_t)(lone - b->copy),
+		                        "a carriage return inside a comment", err);
 	blank_until(b, end);
 	return 0;
 }
@@ -56,7 +57,7 @@ static int blank_comment(struct blanking *b, struct error *err)
 		return blank_line_comment(b, err);
 	if (b->len - b->at < 4 ||
 	    (end = memmem(b->copy + b->at + 2, b->len - b->at - 2, "*/", 2)) == NULL)
-		return refuse(b->at, "a comment that does not end", err);
+		return set_syntax_error(b->at, "a comment that does not end", err);
 	blank_until(b, (size_t)(end - b->copy) + 2);
 	return 0;
 }
@@ -92,8 +93,8 @@ static int blank_next(struct blanking *b, struct error *err)
 		skip_string(b);
 	else if (is_next(b, "//") || is_next(b, "/*"))
 		return blank_comment(b, err);
-	else if (is_next(b, mark))
-		return refuse(b->at, "a byte order mark inside the text", err);
+	else if (is_next(b, byte_order_mark))
+		return set_syntax_error(b->at, "a byte order mark inside the text", err);
 	else if (c == ' ' || c == '\t' || c == '\r' || c == '\n')
 		b->at++;
 	else
@@ -111,8 +112,8 @@ int jsonc_blank(struct view text, struct buf *ret, struct error *err)
 	if (buf_add(ret, text, err) < 0)
 		return -1;
 	b.copy = ret->ptr + start;
-	if (is_next(&b, mark))
-		blank_until(&b, strlen(mark));
+	if (is_next(&b, byte_order_mark))
+		blank_until(&b, strlen(byte_order_mark));
 	while (b.at < b.len)
 		if (blank_next(&b, err) < 0)
 			return -1;

@@ -20,7 +20,7 @@ static const char *section_name_at(size_t i)
 	return i < ARRAY_LEN(sections) ? sections[i].name : NULL;
 }
 
-static enum verb_result run(const struct verb_call *call, struct error *err)
+static enum verb_result run_generate(const struct verb_call *call, struct error *err)
 {
 	(void)err;
 	for (size_t i = 0; i < ARRAY_LEN(sections); i++)
@@ -29,7 +29,7 @@ static enum verb_result run(const struct verb_call *call, struct error *err)
 	return VERB_DONE;
 }
 
-/* For scripts/manual.sh only. */
+/* Used by scripts/manual.sh only, so it is hidden. */
 const struct verb verb_generate = {
 	.name = "generate",
 	.operand = "SECTION",
@@ -37,5 +37,5 @@ const struct verb verb_generate = {
 	.operand_choice = section_name_at,
 	.summary = "Print a part of the manual page.",
 	.hidden = true,
-	.run = run,
+	.run = run_generate,
 };

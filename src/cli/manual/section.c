@@ -12,7 +12,7 @@
 
 enum { SOURCE_WIDTH = 70 }; /* leaves room for escapes below 80 */
 
-/* Characters that roff prints as others, or reads as commands. */
+/* Characters that roff would print as others or read as commands. */
 static const struct escape {
 	char character;
 	const char *roff;
@@ -21,7 +21,7 @@ static const struct escape {
 	{ '`', "\\(ga" }, { '^', "\\(ha" }, { '~', "\\(ti" },
 };
 
-static const char *escape(char c, char plain[2])
+static const char *escape_char(char c, char plain[2])
 {
 	for (size_t i = 0; i < ARRAY_LEN(escapes); i++)
 		if (escapes[i].character == c)
@@ -31,14 +31,14 @@ static const char *escape(char c, char plain[2])
 	return plain;
 }
 
-/* Returns how many columns of the source it took. */
+/* Returns the number of columns printed. */
 static size_t print_word(const char *word, size_t len)
 {
 	size_t columns = 0;
 
 	for (size_t i = 0; i < len; i++) {
 		char plain[2];
-		const char *roff = escape(word[i], plain);
+		const char *roff = escape_char(word[i], plain);
 
 		out("%s", roff);
 		columns += strlen(roff);
@@ -46,7 +46,7 @@ static size_t print_word(const char *word, size_t len)
 	return columns;
 }
 
-/* A sentence ends with this word: roff wants the next one on its own line. */
+/* True if a sentence ends with this word: mdoc wants each sentence on its own line. */
 static bool ends_sentence(const char *word, size_t len)
 {
 	return strchr(".?!", word[len - 1]) != NULL && word[len] == ' ' &&
@@ -83,7 +83,7 @@ void section_text(const char *text)
 	out("\n");
 }
 
-/* The option as mdoc writes it; every hyphen is one to type. */
+/* Prints the option as mdoc; hyphens are escaped so that they can be copied. */
 static void print_flag(const struct option_spec *spec)
 {
 	out("Fl \\-");
@@ -151,7 +151,7 @@ void section_environment(void)
 	out(".El\n");
 }
 
-/* What JSON value a key takes. */
+/* The kind of JSON value that the option takes in the configuration file. */
 static const char *json_kind(const struct option_spec *spec)
 {
 	switch (spec->type) {

@@ -1,13 +1,13 @@
-/* section.h - parts of the manual page made from the tables, in mdoc.
+/* section.h - sections of the manual page, generated from the tables as mdoc.
  *
- * doc/belljar.1.in has a line @name@ where the section of that name goes. To add one: a
- * function here, a row in generate.c, the line in the page. */
+ * doc/belljar.1.in has a line @name@ in the place of each section. A section is added by a function
+ * here, a row in generate.c and the line in doc/belljar.1.in. */
 #pragma once
 
 typedef void section_fn(void);
 
 section_fn section_verbs, section_options, section_environment, section_config, section_tools;
 
-/* A text as lines of mdoc: what roff would take for its own is escaped, each sentence
- * begins a line, an empty line becomes a paragraph. */
+/* Prints a text as mdoc: roff's special characters are escaped, each sentence begins a new line,
+ * and an empty line becomes a paragraph. */
 void section_text(const char *text);

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text/utf8.h"
-#include "cli/support/session.h"
+#include "cli/support/attachment.h"
 #include "loop/loop.h"
 #include "loop/output.h"
 #include "sandbox/registry/history.h"
@@ -20,29 +20,27 @@ enum { QUEUE_MAX = 256 * 1024 };
 
 /* --- its output -------------------------------------------------------------------------- */
 
-/* What it printed may still be on its way out. */
 static void end_when_written(struct foreground *fg)
 {
-	if (fg->run != NULL || fg->is_over || fg->unread[0] != 0 || fg->unread[1] != 0)
+	if (fg->run != NULL || fg->is_over || fg->unwritten[0] != 0 || fg->unwritten[1] != 0)
 		return;
 	fg->is_over = true;
-	fg->wish.ended(fg->wish.ctx, fg->status);
+	fg->options.ended(fg->options.ctx, fg->status);
 }
 
-/* Where a stream goes. */
 static bool goes_to_error(const struct foreground *fg, bool is_stderr)
 {
-	return is_stderr || fg->wish.all_to_error;
+	return is_stderr || fg->options.all_to_error;
 }
 
-static void give_back(struct foreground *fg, bool to_error)
+static void return_credit(struct foreground *fg, bool to_error)
 {
 	for (int i = 0; i < 2; i++) {
-		size_t bytes = fg->unread[i];
+		size_t bytes = fg->unwritten[i];
 
 		if (goes_to_error(fg, i != 0) != to_error || bytes == 0)
 			continue;
-		fg->unread[i] = 0;
+		fg->unwritten[i] = 0;
 		if (fg->run != NULL)
 			run_consumed(fg->run, i != 0, bytes);
 	}
@@ -51,39 +49,40 @@ static void give_back(struct foreground *fg, bool to_error)
 
 static void on_drained_out(void *ctx)
 {
-	give_back(ctx, false);
+	return_credit(ctx, false);
 }
 
 static void on_drained_err(void *ctx)
 {
-	give_back(ctx, true);
+	return_credit(ctx, true);
 }
 
-/* Nobody reads any more: the program would not know, so it is ended. */
+/* The program inside cannot see that its output has no reader, so it is killed. */
 static void on_output_failed(void *ctx, const struct error *why)
 {
 	struct foreground *fg = ctx;
 
-	fg->unread[0] = fg->unread[1] = 0;
+	fg->unwritten[0] = fg->unwritten[1] = 0;
 	fg->is_over = true;
 	if (fg->run != NULL) {
 		run_cancel(fg->run);
 		fg->run = NULL;
 	}
 	if (why->errnum == EPIPE)
-		session_end(fg->session, STATUS_SIGNAL + SIGPIPE);
+		attachment_stop(fg->attachment, STATUS_SIGNAL + SIGPIPE);
 	else
-		session_fail(fg->session, why);
+		attachment_fail(fg->attachment, why);
 }
 
-static int write_shown(struct foreground *fg, bool to_error, struct view bytes, struct error *err)
+static int write_filtered(struct foreground *fg, bool to_error, struct view bytes,
+                          struct error *err)
 {
 	char text[4096 + ANSI_FILTER_HELD_MAX];
 
 	for (size_t done = 0, left; done < bytes.len;) {
 		size_t part = bytes.len - done < 4096 ? bytes.len - done : 4096;
 
-		if (fg->wish.on_screen)
+		if (fg->options.on_screen)
 			left = ansi_filter_bytes(&fg->screen, bytes.ptr + done, part, text);
 		else
 			left = ansi_strip_bytes(&fg->plain[to_error], bytes.ptr + done, part, text);
@@ -101,15 +100,15 @@ static void on_output(void *ctx, bool is_stderr, struct view bytes)
 	struct error err;
 	int r;
 
-	fg->unread[is_stderr] += bytes.len;
+	fg->unwritten[is_stderr] += bytes.len;
 	if (fg->is_terminal[to_error])
-		r = write_shown(fg, to_error, bytes, &err);
+		r = write_filtered(fg, to_error, bytes, &err);
 	else
 		r = output_write(fg->output[to_error], bytes, &err);
 	if (r < 0)
 		on_output_failed(fg, &err);
 	else if (output_pending(fg->output[to_error]) == 0)
-		give_back(fg, to_error);
+		return_credit(fg, to_error);
 }
 
 /* --- its input --------------------------------------------------------------------------- */
@@ -159,9 +158,9 @@ static void on_writable(void *ctx)
 
 /* --- its end ----------------------------------------------------------------------------- */
 
-static void note(struct foreground *fg, const char *outcome)
+static void record_run(struct foreground *fg, const char *outcome)
 {
-	sandbox_record_run(session_sandbox(fg->session), fg->started_s,
+	sandbox_record_run(attachment_sandbox(fg->attachment), fg->started_s,
 	                   clock_now_ms() - fg->started_ms, fg->what, outcome);
 }
 
@@ -174,8 +173,9 @@ static void on_ended(void *ctx, const struct run_end *end)
 	if (end->timed_out) {
 		fg->status = STATUS_TIMED_OUT;
 		(void)snprintf(outcome, sizeof outcome, "timed out");
-		(void)fprintf(stderr, "belljar: the program was ended after %llu s\n",
-		              (unsigned long long)fg->wish.timeout_s);
+		(void)fprintf(stderr,
+		              "belljar: the program was killed after its time-out of %llu s\n",
+		              (unsigned long long)fg->options.timeout_s);
 	} else if (end->signal != 0) {
 		fg->status = STATUS_SIGNAL + end->signal;
 		(void)snprintf(outcome, sizeof outcome, "signal %d", end->signal);
@@ -185,11 +185,11 @@ static void on_ended(void *ctx, const struct run_end *end)
 	}
 	if (end->note[0] != '\0')
 		(void)fprintf(stderr, "belljar: %s\n", end->note);
-	note(fg, outcome);
+	record_run(fg, outcome);
 	end_when_written(fg);
 }
 
-static int status_of(const struct error *why)
+static int status_for_error(const struct error *why)
 {
 	if (why->kind == ERR_NOT_FOUND)
 		return STATUS_MISSING;
@@ -203,12 +203,12 @@ static void on_failed(void *ctx, const struct error *why)
 	struct foreground *fg = ctx;
 
 	fg->run = NULL;
-	fg->status = session_told(fg->session);
-	if (fg->status == 0) { /* else we ended it ourselves */
-		fg->status = status_of(why);
+	fg->status = attachment_signal_status(fg->attachment);
+	if (fg->status == 0) { /* otherwise a signal of this process ended the program */
+		fg->status = status_for_error(why);
 		(void)fprintf(stderr, "belljar: %s\n", why->msg);
 	}
-	note(fg, why->msg);
+	record_run(fg, why->msg);
 	end_when_written(fg);
 }
 
@@ -221,11 +221,11 @@ static const struct input_events input_events = { on_typed, on_input_end };
 static const struct output_events output_events[2] = { { on_drained_out, on_output_failed },
 	                                               { on_drained_err, on_output_failed } };
 
-int foreground_open(struct foreground *fg, struct session *session, struct error *err)
+int foreground_open(struct foreground *fg, struct attachment *attachment, struct error *err)
 {
-	fg->session = session;
+	fg->attachment = attachment;
 	for (int i = 0; i < 2; i++) {
-		if (output_new(session_loop(session), STDOUT_FILENO + i, QUEUE_MAX,
+		if (output_new(attachment_loop(attachment), STDOUT_FILENO + i, QUEUE_MAX,
 		               &output_events[i], fg, &fg->output[i], err) < 0)
 			return -1;
 		fg->is_terminal[i] = isatty(STDOUT_FILENO + i) == 1;
@@ -233,17 +233,17 @@ int foreground_open(struct foreground *fg, struct session *session, struct error
 	return 0;
 }
 
-/* One line for the history. */
-static void name_it(struct foreground *fg)
+/* Makes the description for the history: one line, escaped. */
+static void describe_program(struct foreground *fg)
 {
 	char line[sizeof fg->what];
 	size_t used = 0;
 
-	if (fg->wish.what != NULL)
-		used = (size_t)snprintf(line, sizeof line, "%s", fg->wish.what);
+	if (fg->options.what != NULL)
+		used = (size_t)snprintf(line, sizeof line, "%s", fg->options.what);
 	else
-		for (const char *const *arg = fg->wish.run.argv; *arg != NULL && used < sizeof line;
-		     arg++)
+		for (const char *const *arg = fg->options.run.argv;
+		     *arg != NULL && used < sizeof line; arg++)
 			used += (size_t)snprintf(line + used, sizeof line - used, "%s%s",
 			                         used != 0 ? " " : "", *arg);
 	if (used >= sizeof line)
@@ -251,17 +251,20 @@ static void name_it(struct foreground *fg)
 	(void)utf8_escape((struct view){ line, used }, fg->what, sizeof fg->what);
 }
 
-int foreground_start(struct foreground *fg, const struct foreground_wish *wish, struct error *err)
+int foreground_start(struct foreground *fg, const struct foreground_options *options,
+                     struct error *err)
 {
-	fg->wish = *wish;
+	fg->options = *options;
 	fg->is_over = false;
 	fg->started_s = (int64_t)time(NULL);
 	fg->started_ms = clock_now_ms();
-	name_it(fg);
-	if (run_start(session_sandbox(fg->session), &wish->run, &run_events, fg, &fg->run, err) < 0)
+	describe_program(fg);
+	if (run_start(attachment_sandbox(fg->attachment), &options->run, &run_events, fg, &fg->run,
+	              err) < 0)
 		return -1;
-	if (wish->run.with_stdin && fg->input == NULL)
-		fg->input = input_new(session_loop(fg->session), STDIN_FILENO, &input_events, fg);
+	if (options->run.with_stdin && fg->input == NULL)
+		fg->input = input_new(attachment_loop(fg->attachment), STDIN_FILENO, &input_events,
+		                      fg);
 	return 0;
 }
 

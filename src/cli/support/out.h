@@ -1,7 +1,7 @@
-/* out.h - what verbs print on standard output.
+/* out.h - printing of the verbs on standard output.
  *
- * Buffered; out_finish() at the end tells whether all of it arrived, so that a full disk
- * is not a success. Never used while serving: there standard output is the protocol's. */
+ * The output is buffered. out_finish() reports a write error at the end, so that a full disk is not
+ * taken for success. Serving never uses these functions: standard output then carries MCP. */
 #pragma once
 #include <stddef.h>
 
@@ -11,9 +11,8 @@ struct error;
 
 void out(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
-/* The text broken into lines of at most 80 columns, each behind `indent` spaces; the
- * cursor stands at `column` already. Ends with a newline. An empty line in the text
- * stays one. */
+/* Prints the text in lines of at most 80 columns, each indented by `indent` spaces, with a newline
+ * at the end. The current line already has `column` columns. Newlines in the text are kept. */
 void out_wrapped(size_t indent, size_t column, const char *text);
 
 MUST_CHECK int out_finish(struct error *err);

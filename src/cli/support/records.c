@@ -30,7 +30,7 @@ int records_open(const struct options *options, struct store **ret, int *ret_ser
 		*ret_servers = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
 	(void)snprintf(path, sizeof path, "%s/db/belljar.db", state);
-	if (access(path, F_OK) < 0) /* ENOENT: nothing has ever been made here */
+	if (access(path, F_OK) < 0) /* ENOENT: no sandbox was ever created here */
 		return errno == ENOENT ? 0 : error_sys(err, "'%s'", path);
 	return store_open(path, registry_migrations, ret, err);
 }

@@ -1,4 +1,4 @@
-/* records.h - looking at what servers wrote down, without being one. */
+/* records.h - reading the registry and the history from a verb that runs no server. */
 #pragma once
 #include <stdint.h>
 
@@ -8,14 +8,14 @@ struct error;
 struct options;
 struct store;
 
-/* Gives up our rights on the way. *ret is NULL if nothing has ever been made here. *ret_servers,
- * if asked for: the directory of their locks (see sandbox/instances.h), or -1; the caller closes
- * it. */
+/* Opens the database, after giving up this process's privileges. *ret is NULL if no sandbox was
+ * ever created in this state directory. *ret_servers, unless it is NULL, becomes the directory with
+ * the servers' locks, or -1; the caller closes it. */
 MUST_CHECK int records_open(const struct options *options, struct store **ret, int *ret_servers,
                             struct error *err);
 
 enum { RECORDS_TEXT_SIZE = 32 };
-/* A moment as 2026-01-31T23:59:59Z. Returns out. */
+/* Formats a time as 2026-01-31T23:59:59Z. Returns out. */
 const char *records_when(int64_t seconds, char out[RECORDS_TEXT_SIZE]);
-/* A time as people say it, "5 min"; less than none is none. Returns out. */
+/* Formats a duration, such as "5 min"; a negative one counts as 0. Returns out. */
 const char *records_span(int64_t seconds, char out[RECORDS_TEXT_SIZE]);

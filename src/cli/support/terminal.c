@@ -17,136 +17,140 @@
 enum { STREAMS = STDERR_FILENO + 1 };
 
 static struct termios before, raw;
-static int flags[STREAMS], lent_flags[STREAMS]; /* of open files we share with who started us */
-static volatile sig_atomic_t is_noted, is_lent;
+/* The flags of open files that are shared with the parent process: as found, and as used here. */
+static int flags[STREAMS], raw_flags[STREAMS];
+static volatile sig_atomic_t is_saved, is_raw;
 
 static void set_flags(const int wanted[STREAMS])
 {
-	for (int fd = 0; is_noted && fd < STREAMS; fd++)
+	for (int fd = 0; is_saved && fd < STREAMS; fd++)
 		if (wanted[fd] >= 0)
 			(void)fcntl(fd, F_SETFL, wanted[fd]);
 }
 
-static void restore(void)
+static void restore_mode(void)
 {
-	if (is_lent)
+	if (is_raw)
 		(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
-	is_lent = false;
+	is_raw = false;
 }
 
-/* It waits for nobody to read what is on its way: that might be forever. */
-static void give_back_now(void)
+/* Runs in a signal handler. TCSANOW, because TCSADRAIN waits for the output to be read, which may
+ * never happen. */
+static void restore_at_once(void)
 {
-	if (!is_lent)
+	if (!is_raw)
 		return;
 	(void)tcsetattr(STDIN_FILENO, TCSANOW, &before);
 	for (int fd = 0; fd < STREAMS; fd++)
-		lent_flags[fd] = fcntl(fd, F_GETFL);
+		raw_flags[fd] = fcntl(fd, F_GETFL);
 	set_flags(flags);
 }
 
-/* The handler is gone with its first call. What a fault was is one again; what somebody sent comes
- * once more, with the usual consequences. */
-static void on_end(int number)
+/* SA_RESETHAND has removed this handler. A fault happens again when the handler returns; a signal
+ * that was sent is raised again. Both then have their default effect. */
+static void on_fatal_signal(int number)
 {
-	give_back_now();
-	is_lent = false;
+	restore_at_once();
+	is_raw = false;
 	if (number != SIGSEGV && number != SIGBUS && number != SIGILL && number != SIGFPE)
 		(void)raise(number);
 }
 
-static void lend_again(void)
+static void set_raw_again(void)
 {
 	while (tcsetattr(STDIN_FILENO, TCSANOW, &raw) < 0 && errno == EINTR)
 		continue;
 }
 
-/* Also after a SIGSTOP, of which nobody hears: whoever had the terminal meanwhile set it. */
+/* After SIGSTOP, which cannot be handled, the shell has changed the terminal's mode: set it
+ * again. */
 static void on_continued(int number)
 {
 	int kept = errno;
 
 	(void)number;
-	if (is_lent)
-		lend_again();
+	if (is_raw)
+		set_raw_again();
 	errno = kept;
 }
 
-/* Stops in here, with the terminal given back, and goes on from here. */
+/* Restores the terminal, stops this process with the default action of SIGTSTP, and returns to raw
+ * mode after SIGCONT. */
 static void on_stop(int number)
 {
-	struct sigaction usual = { .sa_handler = SIG_DFL }, ours;
-	sigset_t only, all_of_before;
+	struct sigaction standard = { .sa_handler = SIG_DFL }, ours;
+	sigset_t only, old_mask;
 	int kept = errno;
 
-	give_back_now();
-	(void)sigaction(number, &usual, &ours);
+	restore_at_once();
+	(void)sigaction(number, &standard, &ours);
 	(void)sigemptyset(&only);
 	(void)sigaddset(&only, number);
 	(void)raise(number);
-	(void)sigprocmask(SIG_UNBLOCK, &only, &all_of_before);
-	(void)sigprocmask(SIG_SETMASK, &all_of_before, NULL);
+	(void)sigprocmask(SIG_UNBLOCK, &only, &old_mask);
+	(void)sigprocmask(SIG_SETMASK, &old_mask, NULL);
 	(void)sigaction(number, &ours, NULL);
-	if (is_lent) {
-		set_flags(lent_flags);
-		lend_again();
+	if (is_raw) {
+		set_flags(raw_flags);
+		set_raw_again();
 	}
 	errno = kept;
 }
 
-void terminal_note(void)
+void terminal_save_flags(void)
 {
 	for (int fd = 0; fd < STREAMS; fd++)
 		flags[fd] = fcntl(fd, F_GETFL);
-	is_noted = true;
+	is_saved = true;
 }
 
-static void handle_signals(void)
+static void install_handlers(void)
 {
 	static const int ends[] = {
 		SIGABRT, SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,    SIGQUIT, SIGUSR1,
 		SIGUSR2, SIGALRM, SIGXCPU, SIGXFSZ, SIGVTALRM, SIGPROF, SIGSYS
 	};
-	struct sigaction end = { .sa_handler = on_end, .sa_flags = (int)SA_RESETHAND };
+	struct sigaction end = { .sa_handler = on_fatal_signal, .sa_flags = (int)SA_RESETHAND };
 	struct sigaction stop = { .sa_handler = on_stop, .sa_flags = SA_RESTART };
-	struct sigaction go_on = { .sa_handler = on_continued, .sa_flags = SA_RESTART };
+	struct sigaction resumed = { .sa_handler = on_continued, .sa_flags = SA_RESTART };
 
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
 		(void)sigaction(ends[i], &end, NULL);
 	(void)sigaction(SIGTSTP, &stop, NULL);
-	(void)sigaction(SIGCONT, &go_on, NULL);
-	(void)atexit(restore);
+	(void)sigaction(SIGCONT, &resumed, NULL);
+	(void)atexit(restore_mode);
 }
 
-int terminal_lend(struct error *err)
+int terminal_set_raw(struct error *err)
 {
 	static bool is_prepared;
 
 	if (tcgetattr(STDIN_FILENO, &before) < 0)
-		return error_sys(err, "look at the terminal");
+		return error_sys(err, "read the terminal's mode");
 	raw = before;
 	cfmakeraw(&raw);
 	if (!is_prepared)
-		handle_signals();
+		install_handlers();
 	is_prepared = true;
-	is_lent = true;
+	is_raw = true;
 	if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) < 0) {
-		is_lent = false;
-		return error_sys(err, "set the terminal");
+		is_raw = false;
+		return error_sys(err, "set the terminal's mode");
 	}
 	return 0;
 }
 
-void terminal_give_back(struct ansi_filter *drawn)
+void terminal_restore(struct ansi_filter *drawn)
 {
 	char reset[ANSI_FILTER_RESET_MAX];
 	struct error ignored;
 
-	if (!is_lent)
+	if (!is_raw)
 		return;
 	(void)!fd_write_all(STDOUT_FILENO, (struct view){ reset, ansi_filter_reset(drawn, reset) },
 	                    &ignored);
-	restore();
+	restore_mode();
 }
 
 void terminal_size(uint16_t *rows, uint16_t *columns)

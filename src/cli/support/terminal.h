@@ -1,7 +1,8 @@
-/* terminal.h - whoever's terminal we are on, lent to a program in a sandbox, and given back.
+/* terminal.h - this process's terminal in raw mode, for a program in a sandbox, and its
+ * restoration.
  *
- * While it is lent every key is passed on as it comes, Ctrl-C too. It is given back however this
- * process ends or is stopped, unless it is killed outright. */
+ * In raw mode every key is passed on as it is typed, Ctrl-C included. The old mode is restored when
+ * this process exits, is stopped or is killed by a signal other than SIGKILL. */
 #pragma once
 #include <stdint.h>
 
@@ -10,10 +11,12 @@
 struct error;
 struct ansi_filter;
 
-/* Before anything makes the standard streams non-blocking: signals put that right too. */
-void terminal_note(void);
-MUST_CHECK int terminal_lend(struct error *err);
-/* `drawn`: what the program did to the screen; that is put right too. Fine if it was not lent. */
-void terminal_give_back(struct ansi_filter *drawn);
+/* Saves the file status flags of the standard streams, which are shared with the parent process.
+ * Must be called before the loop makes the streams non-blocking. */
+void terminal_save_flags(void);
+MUST_CHECK int terminal_set_raw(struct error *err);
+/* Restores the mode, and undoes what `drawn` recorded of the program's escape sequences (alternate
+ * screen, hidden cursor). Does nothing if the mode is not raw. */
+void terminal_restore(struct ansi_filter *drawn);
 
 void terminal_size(uint16_t *rows, uint16_t *columns);

@@ -16,10 +16,11 @@ void usage_short(void)
 	const struct verb *verb;
 
 	out("usage: belljar [VERB] [OPTION...]\n\n");
-	out_wrapped(0, 0,
-	            "Runs code an AI assistant should not be trusted with, in sandboxes. Belljar "
-	            "is a server of the Model Context Protocol (MCP): the assistant's client "
-	            "starts it and talks to it over standard input and output.");
+	out_wrapped(
+	        0, 0,
+	        "Lets AI assistants run untrusted code in sandboxes. Belljar is a server of the "
+	        "Model Context Protocol (MCP): the assistant's client starts it and talks to it "
+	        "over standard input and output.");
 	out("\nVerbs:\n");
 	for (size_t i = 0; (verb = verb_at(i)) != NULL; i++) {
 		if (verb->hidden)
@@ -30,9 +31,10 @@ void usage_short(void)
 	out("\nStart here:\n"
 	    "  belljar doctor     what this machine offers\n"
 	    "  belljar connect    how to add belljar to an MCP client\n\n");
-	out_wrapped(0, 0,
-	            "Without a verb belljar serves, unless standard input is a terminal. 'belljar "
-	            "help VERB' tells more; so does the manual page, belljar(1).");
+	out_wrapped(
+	        0, 0,
+	        "Without a verb belljar serves, unless standard input is a terminal. See 'belljar "
+	        "help VERB' and the manual page, belljar(1).");
 }
 
 static const char *range_text(const struct option_spec *spec, char *text, size_t size)
@@ -65,7 +67,7 @@ const char *usage_option_text(const struct option_spec *spec, char out_text[USAG
 	case OPTION_TYPE_PATH:
 		break;
 	}
-	if (spec->fallback != NULL) /* the parenthesis goes before the full stop */
+	if (spec->fallback != NULL) /* the parenthesis precedes the full stop of the help */
 		(void)snprintf(out_text, USAGE_TEXT_SIZE, "%.*s (%s; default %s).",
 		               (int)strlen(spec->help) - 1, spec->help, limits, spec->fallback);
 	else
@@ -83,8 +85,8 @@ static void print_option(const struct option_spec *spec)
 	out_wrapped(OPTION_COLUMN, (size_t)len, usage_option_text(spec, text));
 }
 
-/* One option stands for all that are variables too; one with a default is the better
- * example. NULL if there is none. */
+/* Picks the option that is the example for environment variables and the configuration file: the
+ * first one with a default, else the first. NULL: the verb has none. */
 static const struct option_spec *pick_example(const struct verb *verb)
 {
 	const struct option_spec *first = NULL;
@@ -100,7 +102,7 @@ static const struct option_spec *pick_example(const struct verb *verb)
 	return first;
 }
 
-/* What is said anew each time: ", --sandbox, --timeout" */
+/* Lists the options that are flags only, as ", --sandbox, --timeout". */
 static void list_flags(const struct verb *verb, char *text, size_t size)
 {
 	size_t used = 0;

@@ -1,6 +1,6 @@
 /* cli.h - runs the program in this process and keeps what it printed. */
 #pragma once
-#include "cli/run.h"
+#include "cli/cli.h"
 #include "unit/server/place.h"
 
 struct ran {

@@ -64,9 +64,7 @@ static int serve(const char *name)
 	return 0;
 }
 
-/* --- the client --- */
-
-static int ask(const char *server, const char *method, json_t **ret, struct error *err)
+static int request_once(const char *server, const char *method, json_t **ret, struct error *err)
 {
 	const char *const flags[] = { server, NULL };
 	AUTO_JSON json_t *hello = NULL;
@@ -80,7 +78,7 @@ static int ask(const char *server, const char *method, json_t **ret, struct erro
 	return r;
 }
 
-static void finds_its_answer(void **state)
+static void request_skips_other_messages(void **state)
 {
 	static const char *const servers[] = { "good", "chatty" };
 
@@ -89,21 +87,21 @@ static void finds_its_answer(void **state)
 		AUTO_JSON json_t *result = NULL;
 		struct error err;
 
-		CHECK_OK(ask(servers[i], "tools/call", &result, &err), err);
+		CHECK_OK(request_once(servers[i], "tools/call", &result, &err), err);
 		assert_string_equal(json_text(result, "it"), "works");
 	}
 }
 
-static void says_what_is_wrong_with_a_server(void **state)
+static void request_reports_what_is_wrong_with_the_server(void **state)
 {
 	static const struct {
 		const char *server, *want;
 	} cases[] = {
 		{ "refusing", "tools/call was refused: no \\x1b]0;x (-32602)" },
-		{ "empty", "tools/call: the answer has no result" },
-		{ "garbage", "what the server said: " },
-		{ "list", "what the server said is not a message" },
-		{ "gone", "the server has ended" },
+		{ "empty", "tools/call: the response has no result" },
+		{ "garbage", "message of the server: " },
+		{ "list", "message of the server: not a JSON object" },
+		{ "gone", "the server " },
 	};
 
 	(void)state;
@@ -111,24 +109,24 @@ static void says_what_is_wrong_with_a_server(void **state)
 		AUTO_JSON json_t *result = NULL;
 		struct error err;
 
-		assert_int_equal(ask(cases[i].server, "tools/call", &result, &err), -1);
+		assert_int_equal(request_once(cases[i].server, "tools/call", &result, &err), -1);
 		if (strncmp(err.msg, cases[i].want, strlen(cases[i].want)) != 0)
 			fail_msg("%s: %s", cases[i].server, err.msg);
 	}
 }
 
-static void turns_every_page(void **state)
+static void list_requests_every_page(void **state)
 {
 	AUTO_JSON json_t *tools = NULL;
 	struct error err;
 
 	(void)state;
-	CHECK_OK(ask("paged", "tools/list", &tools, &err), err);
+	CHECK_OK(request_once("paged", "tools/list", &tools, &err), err);
 	assert_int_equal(json_array_size(tools), 2);
 	assert_string_equal(json_text(json_array_get(tools, 1), "name"), "b");
 }
 
-static void is_interrupted(void **state)
+static void interrupt_cancels_the_request(void **state)
 {
 	AUTO_JSON json_t *result = NULL;
 	uint64_t began = clock_now_ms();
@@ -141,13 +139,13 @@ static void is_interrupted(void **state)
 		(void)kill(us, SIGINT);
 		_exit(0);
 	}
-	assert_int_equal(ask("mute", "tools/call", &result, &err), -1);
+	assert_int_equal(request_once("mute", "tools/call", &result, &err), -1);
 	assert_string_equal(err.msg, "interrupted: the call was cancelled");
 	assert_true(clock_now_ms() - began < 8000);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-static void counts_the_flags(void **state)
+static void open_refuses_too_many_flags(void **state)
 {
 	const char *flags[102] = { NULL };
 	AUTO_JSON json_t *hello = NULL;
@@ -165,11 +163,11 @@ static void counts_the_flags(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_its_answer),
-		cmocka_unit_test(says_what_is_wrong_with_a_server),
-		cmocka_unit_test(turns_every_page),
-		cmocka_unit_test(is_interrupted),
-		cmocka_unit_test(counts_the_flags),
+		cmocka_unit_test(request_skips_other_messages),
+		cmocka_unit_test(request_reports_what_is_wrong_with_the_server),
+		cmocka_unit_test(list_requests_every_page),
+		cmocka_unit_test(interrupt_cancels_the_request),
+		cmocka_unit_test(open_refuses_too_many_flags),
 	};
 
 	if (argc == 3 && strcmp(argv[1], "serve") == 0)

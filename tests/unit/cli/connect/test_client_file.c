@@ -25,7 +25,7 @@ static mode_t mode_of(const char *path)
 	return st.st_mode & 07777;
 }
 
-static void a_new_file_is_private_and_so_are_its_directories(void **state)
+static void new_file_and_its_directories_are_private(void **state)
 {
 	struct client_file file;
 
@@ -41,7 +41,7 @@ static void a_new_file_is_private_and_so_are_its_directories(void **state)
 	assert_int_equal(access("a/b/f.belljar-backup", F_OK), -1);
 }
 
-static void the_mode_is_kept_and_the_old_text_backed_up(void **state)
+static void replace_keeps_the_mode_and_makes_a_backup(void **state)
 {
 	char *backup;
 
@@ -78,7 +78,7 @@ static void backups_are_numbered_and_never_overwritten(void **state)
 	assert_string_equal(place_read("f"), "text 3");
 }
 
-static void a_backup_does_not_follow_a_planted_link(void **state)
+static void backup_does_not_follow_a_planted_link(void **state)
 {
 	char *backup;
 
@@ -92,7 +92,7 @@ static void a_backup_does_not_follow_a_planted_link(void **state)
 	free(backup);
 }
 
-static void a_link_is_followed_and_stays_a_link(void **state)
+static void replace_follows_a_link_and_keeps_it(void **state)
 {
 	struct stat st;
 	char *backup;
@@ -110,7 +110,7 @@ static void a_link_is_followed_and_stays_a_link(void **state)
 	free(backup);
 }
 
-static void files_we_should_not_touch_are_refused(void **state)
+static void open_refuses_directories_and_files_of_others(void **state)
 {
 	struct client_file file = { .path = "before" };
 
@@ -134,7 +134,7 @@ static void files_we_should_not_touch_are_refused(void **state)
 	assert_string_equal(file.path, "before");
 }
 
-static void a_failed_write_leaves_everything_as_it_was(void **state)
+static void failed_write_changes_nothing(void **state)
 {
 	struct client_file file;
 	struct rlimit all, small = { 2, RLIM_INFINITY };
@@ -156,8 +156,8 @@ static void a_failed_write_leaves_everything_as_it_was(void **state)
 	assert_int_equal(access("f.belljar-backup", F_OK), -1);
 }
 
-/* A client that rewrites its file does not ask us. */
-static void a_file_that_changed_meanwhile_is_left_alone(void **state)
+/* A client rewrites its file without taking the lock. */
+static void replace_detects_a_changed_file(void **state)
 {
 	struct client_file file;
 	char *backup = place_path;
@@ -184,7 +184,7 @@ static void a_file_that_changed_meanwhile_is_left_alone(void **state)
 	assert_int_equal(mkdir(place_path, 0700) | chdir(place_path), 0);
 }
 
-static void one_waits_for_the_other_but_not_for_ever(void **state)
+static void open_waits_for_the_lock_for_a_limited_time(void **state)
 {
 	struct client_file file, second = { .path = "before" };
 	uint64_t start = clock_now_ms();
@@ -208,15 +208,15 @@ static void one_waits_for_the_other_but_not_for_ever(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(a_new_file_is_private_and_so_are_its_directories),
-		PLACED(the_mode_is_kept_and_the_old_text_backed_up),
+		PLACED(new_file_and_its_directories_are_private),
+		PLACED(replace_keeps_the_mode_and_makes_a_backup),
 		PLACED(backups_are_numbered_and_never_overwritten),
-		PLACED(a_backup_does_not_follow_a_planted_link),
-		PLACED(a_link_is_followed_and_stays_a_link),
-		PLACED(files_we_should_not_touch_are_refused),
-		PLACED(a_file_that_changed_meanwhile_is_left_alone),
-		PLACED(one_waits_for_the_other_but_not_for_ever),
-		PLACED(a_failed_write_leaves_everything_as_it_was),
+		PLACED(backup_does_not_follow_a_planted_link),
+		PLACED(replace_follows_a_link_and_keeps_it),
+		PLACED(open_refuses_directories_and_files_of_others),
+		PLACED(replace_detects_a_changed_file),
+		PLACED(open_waits_for_the_lock_for_a_limited_time),
+		PLACED(failed_write_changes_nothing),
 	};
 
 	return RUN_TESTS("cli/client_file", tests);

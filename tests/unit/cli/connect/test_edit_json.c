@@ -17,7 +17,7 @@ static enum edit_result edit(const char *client, const char *program, const char
 	return edit_json(view_of(text), &entry, ret, &err);
 }
 
-static void an_entry_is_added_in_the_files_own_manner(void **state)
+static void edit_json_adds_an_entry_in_the_style_of_the_file(void **state)
 {
 	static const struct {
 		const char *text, *want;
@@ -87,7 +87,7 @@ static void an_entry_is_added_in_the_files_own_manner(void **state)
 	"    \"belljar\": {\n      \"command\": \"/b\",\n      \"args\": [\n        \"serve\"\n"   \
 	"      ]\n    }"
 
-static void comments_and_trailing_commas_stay(void **state)
+static void edit_json_keeps_comments_and_trailing_commas(void **state)
 {
 	static const struct {
 		const char *text, *want;
@@ -144,7 +144,7 @@ static void comments_and_trailing_commas_stay(void **state)
 	}
 }
 
-static void what_the_user_added_to_an_entry_is_kept(void **state)
+static void edit_json_keeps_members_the_user_added(void **state)
 {
 	static const struct {
 		const char *client, *text, *want;
@@ -193,7 +193,7 @@ static void what_the_user_added_to_an_entry_is_kept(void **state)
 	}
 }
 
-static void another_entry_of_that_name_is_replaced(void **state)
+static void edit_json_replaces_an_entry_of_the_same_name(void **state)
 {
 	static const struct {
 		const char *text, *want;
@@ -222,7 +222,7 @@ static void another_entry_of_that_name_is_replaced(void **state)
 	}
 }
 
-static void an_entry_that_is_there_needs_nothing(void **state)
+static void edit_json_leaves_a_complete_entry_alone(void **state)
 {
 	static const char *const texts[] = {
 		"{\"mcpServers\":{\"belljar\":{\"args\":[\"serve\"],\"command\":\"/b\"}}}",
@@ -239,7 +239,7 @@ static void an_entry_that_is_there_needs_nothing(void **state)
 	}
 }
 
-static void a_second_edit_finds_the_first(void **state)
+static void second_edit_changes_nothing(void **state)
 {
 	static const char *const texts[] = { "", "{\"a\":1}", "{\n  \"servers\": {}\n}",
 		                             "{\n  \"servers\": {\n    \"x\": 1\n  }\n}" };
@@ -255,7 +255,7 @@ static void a_second_edit_finds_the_first(void **state)
 	}
 }
 
-static void what_cannot_be_edited_is_refused_and_said_why(void **state)
+static void edit_json_refuses_a_text_it_cannot_edit(void **state)
 {
 	static const struct {
 		const char *text;
@@ -304,7 +304,7 @@ static void what_cannot_be_edited_is_refused_and_said_why(void **state)
 	}
 }
 
-static void each_client_gets_its_own_shape(void **state)
+static void entry_has_the_form_of_its_client(void **state)
 {
 	static const struct {
 		const char *client, *want;
@@ -329,14 +329,14 @@ static void each_client_gets_its_own_shape(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(an_entry_is_added_in_the_files_own_manner),
-		TEST(comments_and_trailing_commas_stay),
-		TEST(what_the_user_added_to_an_entry_is_kept),
-		TEST(another_entry_of_that_name_is_replaced),
-		TEST(an_entry_that_is_there_needs_nothing),
-		TEST(a_second_edit_finds_the_first),
-		TEST(what_cannot_be_edited_is_refused_and_said_why),
-		TEST(each_client_gets_its_own_shape),
+		TEST(edit_json_adds_an_entry_in_the_style_of_the_file),
+		TEST(edit_json_keeps_comments_and_trailing_commas),
+		TEST(edit_json_keeps_members_the_user_added),
+		TEST(edit_json_replaces_an_entry_of_the_same_name),
+		TEST(edit_json_leaves_a_complete_entry_alone),
+		TEST(second_edit_changes_nothing),
+		TEST(edit_json_refuses_a_text_it_cannot_edit),
+		TEST(entry_has_the_form_of_its_client),
 	};
 
 	return RUN_TESTS("cli/edit_json", tests);

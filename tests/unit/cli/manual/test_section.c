@@ -16,7 +16,7 @@ static const char *text_of(const char *text)
 	return got;
 }
 
-static void what_roff_would_take_for_its_own_is_escaped(void **state)
+static void section_text_escapes_roff_characters(void **state)
 {
 	static const struct {
 		const char *text, *want;
@@ -39,7 +39,7 @@ static void what_roff_would_take_for_its_own_is_escaped(void **state)
 		assert_string_equal(text_of(cases[i].text), cases[i].want);
 }
 
-static void the_sections_hold_every_row(void **state)
+static void sections_have_every_option(void **state)
 {
 	char name[OPTION_NAME_SIZE], want[OPTION_NAME_SIZE + 8];
 	char *options = strdup(RUN("generate", "options")->out);
@@ -70,7 +70,7 @@ static void the_sections_hold_every_row(void **state)
 	free(config);
 }
 
-static void the_verbs_are_all_there_but_the_hidden_one(void **state)
+static void verbs_section_leaves_out_hidden_verbs(void **state)
 {
 	const struct ran *ran = RUN("generate", "verbs");
 
@@ -83,9 +83,9 @@ static void the_verbs_are_all_there_but_the_hidden_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(what_roff_would_take_for_its_own_is_escaped),
-		PLACED(the_sections_hold_every_row),
-		PLACED(the_verbs_are_all_there_but_the_hidden_one),
+		PLACED(section_text_escapes_roff_characters),
+		PLACED(sections_have_every_option),
+		PLACED(verbs_section_leaves_out_hidden_verbs),
 	};
 
 	return RUN_TESTS("cli/section", tests);

@@ -1,7 +1,7 @@
 #include "cli/support/out.h"
 #include "unit/cli/cli.h"
 
-static void text_is_broken_into_lines_of_80_columns(void **state)
+static void out_wrapped_breaks_lines_at_80_columns(void **state)
 {
 	static const struct {
 		size_t indent, column;
@@ -38,7 +38,7 @@ static void text_is_broken_into_lines_of_80_columns(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(text_is_broken_into_lines_of_80_columns),
+		TEST(out_wrapped_breaks_lines_at_80_columns),
 	};
 
 	return RUN_TESTS("cli/out", tests);

@@ -17,7 +17,7 @@ static void check_layout(const char *text)
 	}
 }
 
-static void misuse_exits_2_with_a_hint(void **state)
+static void wrong_arguments_exit_with_2_and_a_hint(void **state)
 {
 	static const struct {
 		const char *args[5], *err;
@@ -92,7 +92,7 @@ static void misuse_exits_2_with_a_hint(void **state)
 	}
 }
 
-static void the_version_names_the_revisions(void **state)
+static void version_names_the_mcp_revisions(void **state)
 {
 	static const char *const spellings[] = { "version", "--version" };
 
@@ -106,7 +106,7 @@ static void the_version_names_the_revisions(void **state)
 	}
 }
 
-static void the_short_help_lists_the_verbs(void **state)
+static void short_help_lists_the_verbs(void **state)
 {
 	static const char *const spellings[] = { "help", "--help", "-h" };
 	const char *name;
@@ -125,7 +125,7 @@ static void the_short_help_lists_the_verbs(void **state)
 	}
 }
 
-static void each_verb_explains_itself_in_three_ways(void **state)
+static void verb_help_is_printed_in_three_ways(void **state)
 {
 	const char *name;
 
@@ -147,7 +147,7 @@ static void each_verb_explains_itself_in_three_ways(void **state)
 	}
 }
 
-static void the_help_of_serve_shows_ranges_defaults_and_sources(void **state)
+static void serve_help_shows_ranges_defaults_and_sources(void **state)
 {
 	const char *text = RUN("help", "serve")->out;
 
@@ -162,7 +162,7 @@ static void the_help_of_serve_shows_ranges_defaults_and_sources(void **state)
 	CHECK_HAS(text, "Examples:\n  belljar serve\n");
 }
 
-static void help_names_the_variables_there_are(void **state)
+static void help_names_environment_variables(void **state)
 {
 	(void)state;
 	CHECK_HAS(RUN("help", "doctor")->out,
@@ -171,7 +171,7 @@ static void help_names_the_variables_there_are(void **state)
 	CHECK_HAS(RUN("help", "serve")->out, "Each option is also an environment variable");
 }
 
-static void the_help_names_only_what_a_verb_takes(void **state)
+static void help_names_only_options_of_the_verb(void **state)
 {
 	(void)state;
 	CHECK_HAS(RUN("help", "exec")->out, "usage: belljar exec [OPTION...] PROGRAM [ARG...]\n");
@@ -189,21 +189,22 @@ static void the_help_names_only_what_a_verb_takes(void **state)
 	assert_int_equal(RUN("rm", "--json", "x")->status, 2);
 }
 
-static void code_whose_language_nobody_tells_is_refused(void **state)
+static void run_refuses_code_of_unknown_language(void **state)
 {
 	static const struct {
 		const char *args[4], *err;
 	} cases[] = {
 		{ { "run", "-" },
-		  "belljar: code from standard input has no name to tell its language: say "
+		  "belljar: code from standard input has no file name that tells its language; give "
 		  "--language, one of python, javascript, " },
 		{ { "run", "a\x1b.nonesuch" },
-		  "belljar: 'a\\x1b.nonesuch': the name does not tell the language: say "
+		  "belljar: 'a\\x1b.nonesuch': the file name does not tell the language; give "
 		  "--language, one of python, " },
 		{ { "run", "--language", "klingon", "x.py" },
 		  "belljar: --language: 'klingon' is none of python, javascript, " },
-		/* not the verb's any more */
-		{ { "run", "-", "--nonsense" }, "belljar: code from standard input has no name" },
+		/* --nonsense is an argument of the code. */
+		{ { "run", "-", "--nonsense" },
+		  "belljar: code from standard input has no file name" },
 	};
 
 	(void)state;
@@ -218,30 +219,31 @@ static void code_whose_language_nobody_tells_is_refused(void **state)
 	                    "belljar: '/nonexistent/x.py': No such file or directory\n");
 }
 
-static void a_file_of_code_has_a_largest_size(void **state)
+static void run_refuses_a_file_over_5_mib(void **state)
 {
 	static char code[5 * 1024 * 1024 + 2];
 
 	(void)state;
 	memset(code, '#', sizeof code - 1);
 	place_write("x.py", code);
-	assert_string_equal(RUN("run", "x.py")->err,
-	                    "belljar: 'x.py': code may have 5 MiB; put data into a sandbox with "
-	                    "'belljar cp'\n");
+	assert_string_equal(
+	        RUN("run", "x.py")->err,
+	        "belljar: 'x.py': code may have at most 5 MiB; copy data into a sandbox with "
+	        "'belljar cp'\n");
 	assert_int_equal(RUN("run", "x.py")->status, 1);
 }
 
-static void a_shell_needs_a_terminal(void **state)
+static void shell_needs_a_terminal(void **state)
 {
 	(void)state;
 	assert_string_equal(RUN("shell")->err,
-	                    "belljar: shell: standard input and output are not a terminal; "
-	                    "programs are run without one by 'belljar exec'\n"
+	                    "belljar: shell: standard input and output must be a terminal; "
+	                    "use 'belljar exec' to run a program without one\n"
 	                    "Try 'belljar help shell'.\n");
 }
 
-/* In a child: it gives up its rights. */
-static void a_place_that_cannot_be_looked_at_is_not_an_empty_one(void **state)
+/* Runs in a child process, because records_open() gives up its privileges. */
+static void unreadable_state_directory_is_an_error(void **state)
 {
 	int ended = -1;
 	pid_t child;
@@ -262,7 +264,7 @@ static void a_place_that_cannot_be_looked_at_is_not_an_empty_one(void **state)
 	assert_int_equal(ended, 0);
 }
 
-static void help_works_whatever_the_environment_says(void **state)
+static void help_ignores_a_broken_environment(void **state)
 {
 	(void)state;
 	assert_int_equal(setenv("BELLJAR_NONSENSE", "1", 1), 0);
@@ -273,7 +275,7 @@ static void help_works_whatever_the_environment_says(void **state)
 	assert_int_equal(unsetenv("BELLJAR_NONSENSE"), 0);
 }
 
-static void a_terminal_without_a_verb_gets_the_help(void **state)
+static void terminal_without_a_verb_prints_the_help(void **state)
 {
 	static const char *const none[] = { NULL };
 	int terminal = posix_openpt(O_RDWR | O_NOCTTY), saved = dup(STDIN_FILENO), slave;
@@ -292,7 +294,7 @@ static void a_terminal_without_a_verb_gets_the_help(void **state)
 	CHECK_HAS(ran->out, "usage: belljar [VERB]");
 }
 
-static void output_that_cannot_be_written_is_a_failure(void **state)
+static void write_error_on_stdout_is_a_failure(void **state)
 {
 	char *argv[] = { (char[]){ "belljar" }, (char[]){ "version" }, NULL };
 	int full = open("/dev/full", O_WRONLY), saved = dup(STDOUT_FILENO), status;
@@ -313,7 +315,8 @@ static void output_that_cannot_be_written_is_a_failure(void **state)
 	assert_string_equal(text, "belljar: write to standard output: No space left on device\n");
 }
 
-/* The engine is tried in a directory of the test's; as root its server is somebody else. */
+/* doctor starts the engine in a state directory of the test. As root the server runs under another
+ * uid, so the directory is open to it. */
 static void keep_state_here(void)
 {
 	char state[100];
@@ -323,7 +326,7 @@ static void keep_state_here(void)
 	assert_int_equal(setenv("BELLJAR_STATE_DIR", state, 1), 0);
 }
 
-static void the_json_of_the_doctor_has_the_promised_shape(void **state)
+static void doctor_json_has_the_documented_members(void **state)
 {
 	static const struct json_limits limits = { .depth = 3, .values = 200 };
 	AUTO_JSON json_t *report = NULL;
@@ -351,7 +354,7 @@ static void the_json_of_the_doctor_has_the_promised_shape(void **state)
 	assert_int_equal(unsetenv("BELLJAR_STATE_DIR"), 0);
 }
 
-static void the_doctor_prints_lines_or_json(void **state)
+static void doctor_prints_lines_or_json(void **state)
 {
 	const struct ran *ran;
 
@@ -374,7 +377,7 @@ static void the_doctor_prints_lines_or_json(void **state)
 	assert_int_equal(setenv("DOCKER_HOST", "tcp://h", 1), 0);
 	CHECK_HAS(RUN("doctor")->out, "\nweaker  docker            DOCKER_HOST is 'tcp://h'");
 	assert_int_equal(unsetenv("DOCKER_HOST"), 0);
-	CHECK_HAS(RUN("help", "doctor")->out, "as on, weaker\n(there");
+	CHECK_HAS(RUN("help", "doctor")->out, "weaker (it works");
 	ran = RUN("doctor", "--no-cgroups", "--require", "cgroups");
 	assert_int_equal(ran->status, 1);
 	CHECK_HAS(ran->out, "  kernel            Linux ");
@@ -387,22 +390,22 @@ static void the_doctor_prints_lines_or_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(misuse_exits_2_with_a_hint),
-		PLACED(the_version_names_the_revisions),
-		PLACED(the_short_help_lists_the_verbs),
-		PLACED(each_verb_explains_itself_in_three_ways),
-		PLACED(the_help_of_serve_shows_ranges_defaults_and_sources),
-		PLACED(help_names_the_variables_there_are),
-		PLACED(help_works_whatever_the_environment_says),
-		PLACED(the_help_names_only_what_a_verb_takes),
-		PLACED(code_whose_language_nobody_tells_is_refused),
-		PLACED(a_file_of_code_has_a_largest_size),
-		PLACED(a_shell_needs_a_terminal),
-		PLACED(a_place_that_cannot_be_looked_at_is_not_an_empty_one),
-		PLACED(a_terminal_without_a_verb_gets_the_help),
-		PLACED(output_that_cannot_be_written_is_a_failure),
-		PLACED(the_json_of_the_doctor_has_the_promised_shape),
-		PLACED(the_doctor_prints_lines_or_json),
+		PLACED(wrong_arguments_exit_with_2_and_a_hint),
+		PLACED(version_names_the_mcp_revisions),
+		PLACED(short_help_lists_the_verbs),
+		PLACED(verb_help_is_printed_in_three_ways),
+		PLACED(serve_help_shows_ranges_defaults_and_sources),
+		PLACED(help_names_environment_variables),
+		PLACED(help_ignores_a_broken_environment),
+		PLACED(help_names_only_options_of_the_verb),
+		PLACED(run_refuses_code_of_unknown_language),
+		PLACED(run_refuses_a_file_over_5_mib),
+		PLACED(shell_needs_a_terminal),
+		PLACED(unreadable_state_directory_is_an_error),
+		PLACED(terminal_without_a_verb_prints_the_help),
+		PLACED(write_error_on_stdout_is_a_failure),
+		PLACED(doctor_json_has_the_documented_members),
+		PLACED(doctor_prints_lines_or_json),
 	};
 
 	return RUN_TESTS("cli/run", tests);
