@@ -1,13 +1,12 @@
-/* fuzz_cdi.c - any bytes in a device's description are refused with a reason, or make devices
- * whose every path and variable a second, dumber look finds harmless. */
+/* fuzz_cdi.c - a CDI file of any bytes, read as YAML and as JSON, is either refused with a reason or
+ * gives devices whose paths and variables pass a second, simpler check. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "engine/native/cdi/cdi_edits.h"
-#include "engine/native/cdi/cdi_spec.h"
+#include "engine/native/cdi/internal.h"
 
 static void must(bool holds)
 {
@@ -61,19 +60,27 @@ static void check_device(const struct cdi_device *device)
 		check_env(device->env[i]);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void read_as(struct view bytes, enum cdi_syntax syntax)
 {
 	struct error err = { .msg = "" };
 	struct cdi_spec spec;
 
-	if (cdi_spec_read((struct view){ (const char *)data, size }, &spec, &err) < 0) {
+	if (cdi_spec_read(bytes, syntax, &spec, &err) < 0) {
 		must(err.msg[0] != '\0');
-		return 0;
+		return;
 	}
 	must(spec.count >= 1 && spec.count <= CDI_SPEC_DEVICES_MAX);
 	for (size_t i = 0; i < spec.count; i++)
 		check_device(&spec.devices[i]);
 	cdi_spec_done(&spec);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct view bytes = { (const char *)data, size };
+
+	read_as(bytes, CDI_YAML);
+	read_as(bytes, CDI_JSON);
 	return 0;
 }

@@ -1,16 +1,19 @@
-/* cdi.h - graphics processors and the like, as the machine's owner describes them: the Container
- * Device Interface.
+/* cdi.h - graphics processors and other devices that sandboxes may get, as described by the machine's
+ * administrator in files of the Container Device Interface (CDI).
  *
- * Reads the specifications in /etc/cdi and /var/run/cdi (JSON and YAML, versions 0.3 to 1.x)
- * into a list of devices: nodes to show, files to mount read-only, environment to set. They are
- * the owner's files, but they are checked as strictly as a stranger's: what is not understood
- * makes that file unusable, with a reason. Hooks are never run: what they do (the loader's
- * cache) is told to the program by LD_LIBRARY_PATH, and by mounts under the short names the host
- * has for a library.
+ * cdi_read() reads the specifications in /etc/cdi and /var/run/cdi (JSON and YAML, versions 0.3 to
+ * 1.x) into a list of devices: device nodes, files to mount read-only, environment variables. The
+ * files are written by root, but they are parsed and checked like any other input: a file with
+ * something that is not understood is skipped as a whole, and the reason is kept in `problems`.
+ * Hooks are never run, because a hook is a program of the host that runs as root. The only hook
+ * that matters in practice updates the loader's cache; LD_LIBRARY_PATH and extra mounts under a
+ * library's short names take its place.
  *
- * What a path leads to is not checked here. Whoever mounts must: a mount's host_path has to be
- * a regular file or a directory, never a socket or a pipe; a node's has to be a device with the
- * type and the numbers given here. */
+ * Nothing here looks at what a path leads to. The code that mounts has to check on the open file
+ * that a mount's host_path is a regular file or a directory (a socket would lead to a process of
+ * the host), and that a node's host_path is a device of the type and the numbers given here.
+ *
+ *   cdi_read -> cdi_select ... -> cdi_free      The caller owns the list. */
 #pragma once
 #include <stdint.h>
 
@@ -22,14 +25,15 @@ struct error;
 enum { CDI_DEVICES_MAX = 64, CDI_PATH_MAX = 511 };
 
 struct cdi_node {
-	char path[CDI_PATH_MAX + 1];      /* inside */
-	char host_path[CDI_PATH_MAX + 1]; /* outside */
-	char type;                        /* 'c', 'b', or 0: as it is */
-	int64_t major, minor;             /* -1: as it is */
+	char path[CDI_PATH_MAX + 1]; /* in the sandbox */
+	char host_path[CDI_PATH_MAX + 1];
+	char type;            /* 'c', 'b', or 0 if the file does not say */
+	int64_t major, minor; /* -1 if the file does not say */
 };
 
 struct cdi_mount {
-	char host_path[CDI_PATH_MAX + 1], path[CDI_PATH_MAX + 1];
+	char host_path[CDI_PATH_MAX + 1];
+	char path[CDI_PATH_MAX + 1]; /* in the sandbox */
 };
 
 struct cdi_device {
@@ -45,16 +49,18 @@ struct cdi_device {
 struct cdi {
 	struct cdi_device devices[CDI_DEVICES_MAX];
 	size_t count;
-	char *problems; /* one line a file that could not be used, or not all of it; NULL: none */
+	char *problems; /* one line for each file that was skipped or used in part, or NULL */
 };
 
-/* Directories later in the list win over earlier ones. A missing one is no error. */
+/* Reads all specifications in `directories`, a list that ends with NULL. A device in a later
+ * directory replaces one of the same name in an earlier one. A missing directory is no error. */
 MUST_CHECK int cdi_read(const char *const directories[], struct cdi **ret, struct error *err);
 struct cdi *cdi_free(struct cdi *cdi);
 DEFINE_CLEANUP(cdi)
 
-/* What a caller asks for: "none", "auto" (all), a number of devices, or a name, whole or after
- * the "=". Sets bits of spec.gpus. "auto" and a number count no device twice: other names of the
- * same nodes, and names for several devices together, are passed over. */
-MUST_CHECK int cdi_select(const struct cdi *cdi, const char *wish, uint64_t *ret,
+/* Turns what a user asks for into bits of spec.gpus: "none", "auto" (all devices), a number of
+ * devices, or a device's name, whole or only the part after "=". For "auto" and a number each
+ * physical device counts once: further names for the same nodes, and names for several devices
+ * together, are skipped. */
+MUST_CHECK int cdi_select(const struct cdi *cdi, const char *request, uint64_t *ret,
                           struct error *err);

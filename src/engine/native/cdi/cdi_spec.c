@@ -1,16 +1,11 @@
-#include "engine/native/cdi/cdi_spec.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
-#include "engine/native/cdi/cdi_check.h"
-#include "engine/native/cdi/cdi_doc.h"
-#include "engine/native/cdi/cdi_edits.h"
+#include "engine/native/cdi/internal.h"
 
 void cdi_spec_done(struct cdi_spec *spec)
 {
@@ -20,8 +15,8 @@ void cdi_spec_done(struct cdi_spec *spec)
 	*spec = (struct cdi_spec){ 0 };
 }
 
-/* The next number of a version, at most two digits. */
-static bool take_part(const char **text, unsigned *ret)
+/* Reads the next number of a version, of at most two digits. */
+static bool read_version_part(const char **text, unsigned *ret)
 {
 	size_t len = strspn(*text, "0123456789");
 
@@ -33,52 +28,55 @@ static bool take_part(const char **text, unsigned *ret)
 	return true;
 }
 
-static int read_version(const struct cdi_doc *value, unsigned *ret, struct error *err)
+static int read_version(json_t *value, unsigned *ret, struct error *err)
 {
+	static const struct cdi_field version_field = { .type = CDI_TEXT };
 	const char *text, *rest;
 	unsigned major, minor, patch, version;
 	char shown[64];
 
-	if (cdi_doc_text(value, &text, err) < 0)
+	if (cdi_check_value(value, &version_field, err) < 0)
 		return -1;
-	rest = text;
-	if (!take_part(&rest, &major) || *rest++ != '.' || !take_part(&rest, &minor) ||
-	    *rest++ != '.' || !take_part(&rest, &patch) || *rest != '\0')
-		return error_set(err, ERR_INVALID, "'%s' is no version like 0.5.0",
+	rest = text = json_as_text(value);
+	if (!read_version_part(&rest, &major) || *rest++ != '.' ||
+	    !read_version_part(&rest, &minor) || *rest++ != '.' ||
+	    !read_version_part(&rest, &patch) || *rest != '\0')
+		return error_set(err, ERR_INVALID, "'%s' is not a version such as 0.5.0",
 		                 utf8_escape(view_of(text), shown, sizeof shown));
 	version = major * 100 + minor;
 	if (version < CDI_VERSION_FIRST || (major == 0 && minor > CDI_VERSION_ZERO_LAST) ||
 	    major > 1)
 		return error_set(err, ERR_UNSUPPORTED,
-		                 "'%s' is not understood: 0.%d to 0.%d and 1.x are", text,
+		                 "'%s' is not supported; 0.%d to 0.%d and 1.x are", text,
 		                 CDI_VERSION_FIRST, CDI_VERSION_ZERO_LAST);
 	*ret = version;
 	return 0;
 }
 
-static int check_annotations(const struct cdi_doc *map, struct error *err)
+/* Annotations are free text that nothing here uses. */
+static int check_annotations(json_t *object, struct error *err)
 {
-	const struct cdi_doc *value = cdi_doc_member(map, "annotations");
-	const char *text;
+	static const struct cdi_field text = { .type = CDI_TEXT };
+	json_t *annotations = json_object_get(object, "annotations"), *item;
+	const char *key;
 
-	if (value == NULL)
-		return 0;
-	if (cdi_doc_is(value, CDI_DOC_MAP, err) < 0)
-		return error_wrap(err, "annotations");
-	for (const struct cdi_doc *child = value->first; child != NULL; child = child->next)
-		if (cdi_doc_text(child, &text, err) < 0)
+	if (json_object_size(annotations) > CDI_ANNOTATIONS_MAX)
+		return error_set(err, ERR_LIMIT, "annotations: more than %d", CDI_ANNOTATIONS_MAX);
+	json_object_foreach (annotations, key, item)
+		if (cdi_check_value(item, &text, err) < 0)
 			return error_wrap(err, "annotations");
 	return 0;
 }
 
-/* A newer version may add to containerEdits what changes nothing for who does not know it. What
- * it adds here could change what a device is. */
-static int check_fields(const struct cdi_doc *value, const struct cdi_field *fields, size_t count,
+/* Unknown fields of a later version are ignored only inside containerEdits, where each field adds
+ * something on its own. An unknown field here could change what a device is, so the version counts
+ * as the last known one. */
+static int check_fields(json_t *value, const struct cdi_field *fields, size_t count,
                         unsigned version, struct error *err)
 {
 	unsigned known = version <= CDI_VERSION_LAST ? version : CDI_VERSION_LAST;
 
-	if (cdi_fields_check(value, fields, count, known, err) < 0)
+	if (cdi_check_fields(value, fields, count, known, err) < 0)
 		return -1;
 	return check_annotations(value, err);
 }
@@ -86,105 +84,121 @@ static int check_fields(const struct cdi_doc *value, const struct cdi_field *fie
 struct file {
 	const char *kind;
 	unsigned version;
-	const struct cdi_doc *edits; /* for every device; NULL: none */
+	json_t *edits; /* apply to every device; or NULL */
 };
 
-static int name_device(const struct cdi_spec *spec, const struct file *file,
-                       const struct cdi_doc *value, struct cdi_device *device, struct error *err)
+static int name_device(const struct cdi_spec *spec, const struct file *file, json_t *value,
+                       struct cdi_device *device, struct error *err)
 {
-	const char *name;
+	const char *name = json_text(value, "name");
 	int len;
 
-	if (cdi_doc_text(cdi_doc_member(value, "name"), &name, err) < 0 ||
-	    cdi_check_name(name, err) < 0)
+	if (cdi_check_name(name, err) < 0)
 		return error_wrap(err, "name");
 	len = snprintf(device->name, sizeof device->name, "%s=%s", file->kind, name);
 	if (len < 0 || (size_t)len >= sizeof device->name)
 		return error_set(err, ERR_LIMIT,
-		                 "name: with the kind in front it has more than %zu bytes",
+		                 "name: together with the kind it has more than %zu bytes",
 		                 sizeof device->name - 1);
 	for (size_t i = 0; i < spec->count; i++)
 		if (strcmp(spec->devices[i].name, device->name) == 0)
-			return error_set(err, ERR_INVALID, "name: '%s' is there already", name);
+			return error_set(err, ERR_INVALID, "name: '%s' is the name of two devices",
+			                 name);
 	return 0;
 }
 
-static int read_device(struct cdi_spec *spec, const struct file *file, const struct cdi_doc *value,
+static int read_device(struct cdi_spec *spec, const struct file *file, json_t *value,
                        struct error *err)
 {
 	static const struct cdi_field fields[] = {
-		{ "name", 0 },
-		{ "annotations", 6 },
-		{ "containerEdits", 0 },
+		{ "name", .type = CDI_TEXT, .is_required = true },
+		{ "annotations", .type = CDI_OBJECT, .since = 6 },
+		{ "containerEdits", .type = CDI_OBJECT },
 	};
-	CLEANUP(cleanup_cdi_edits) struct cdi_edits edits = { 0 };
-	const struct cdi_doc *own;
+	CLEANUP(cleanup_cdi_edits) struct cdi_edits edits = { .version = file->version };
+	json_t *own;
 
 	if (check_fields(value, fields, ARRAY_LEN(fields), file->version, err) < 0 ||
 	    name_device(spec, file, value, &edits.device, err) < 0)
 		return -1;
-	if (file->edits != NULL && cdi_edits_add(&edits, file->edits, file->version, err) < 0)
+	if (file->edits != NULL && cdi_edits_add(&edits, file->edits, err) < 0)
 		return error_wrap(err, "containerEdits of the file");
-	own = cdi_doc_member(value, "containerEdits");
-	if (own != NULL && cdi_edits_add(&edits, own, file->version, err) < 0)
+	own = cdi_field(value, "containerEdits");
+	if (own != NULL && cdi_edits_add(&edits, own, err) < 0)
 		return error_wrap(err, "containerEdits");
-	if (edits.left_out_count != 0 && spec->left_out_count == 0) {
-		spec->left_out_count = edits.left_out_count;
-		memcpy(spec->left_out, edits.left_out, sizeof spec->left_out);
+	/* The edits of the file come with every device: counting the first device is enough to
+	 * report the mounts that are skipped. */
+	if (edits.skipped_mounts != 0 && spec->skipped_mounts == 0) {
+		spec->skipped_mounts = edits.skipped_mounts;
+		memcpy(spec->skipped_mount, edits.skipped_mount, sizeof spec->skipped_mount);
 	}
 	cdi_edits_finish(&edits, &spec->devices[spec->count]);
 	spec->count++;
 	return 0;
 }
 
-static int read_devices(struct cdi_spec *spec, const struct file *file, const struct cdi_doc *list,
+static int read_devices(struct cdi_spec *spec, const struct file *file, json_t *list,
                         struct error *err)
 {
-	if (cdi_doc_is(list, CDI_DOC_LIST, err) < 0)
-		return error_wrap(err, "devices");
-	if (list->count == 0)
-		return error_set(err, ERR_INVALID, "devices: there is none");
-	if (list->count > CDI_SPEC_DEVICES_MAX)
+	json_t *item;
+	size_t i;
+
+	if (json_array_size(list) == 0)
+		return error_set(err, ERR_INVALID, "devices: the list is empty");
+	if (json_array_size(list) > CDI_SPEC_DEVICES_MAX)
 		return error_set(err, ERR_LIMIT, "devices: more than %d", CDI_SPEC_DEVICES_MAX);
-	spec->devices = mem_array(list->count, sizeof *spec->devices);
-	for (const struct cdi_doc *item = list->first; item != NULL; item = item->next)
+	spec->devices = mem_array(json_array_size(list), sizeof *spec->devices);
+	json_array_foreach (list, i, item)
 		if (read_device(spec, file, item, err) < 0)
-			return error_wrap(err, "devices[%zu]", spec->count);
+			return error_wrap(err, "devices[%zu]", i);
 	return 0;
 }
 
-static int read_spec(struct cdi_spec *spec, const struct cdi_doc *root, struct error *err)
+static int read_spec(struct cdi_spec *spec, json_t *root, struct error *err)
 {
 	static const struct cdi_field fields[] = {
-		{ "cdiVersion", 0 }, { "kind", 0 },           { "annotations", 6 },
-		{ "devices", 0 },    { "containerEdits", 0 },
+		{ "cdiVersion", .type = CDI_TEXT },
+		{ "kind", .type = CDI_TEXT, .is_required = true },
+		{ "annotations", .type = CDI_OBJECT, .since = 6 },
+		{ "devices", .type = CDI_ARRAY, .is_required = true },
+		{ "containerEdits", .type = CDI_OBJECT },
 	};
 	struct file file = { 0 };
 
-	if (cdi_doc_is(root, CDI_DOC_MAP, err) < 0)
-		return error_wrap(err, "the whole");
-	if (read_version(cdi_doc_member(root, "cdiVersion"), &file.version, err) < 0)
+	if (!json_is_object(root))
+		return error_set(err, ERR_INVALID, "the file must hold an object");
+	if (read_version(cdi_field(root, "cdiVersion"), &file.version, err) < 0)
 		return error_wrap(err, "cdiVersion");
 	if (check_fields(root, fields, ARRAY_LEN(fields), file.version, err) < 0)
 		return -1;
-	if (cdi_doc_text(cdi_doc_member(root, "kind"), &file.kind, err) < 0 ||
-	    cdi_check_kind(file.kind, err) < 0)
+	file.kind = json_text(root, "kind");
+	file.edits = cdi_field(root, "containerEdits");
+	if (cdi_check_kind(file.kind, err) < 0)
 		return error_wrap(err, "kind");
-	file.edits = cdi_doc_member(root, "containerEdits");
-	return read_devices(spec, &file, cdi_doc_member(root, "devices"), err);
+	return read_devices(spec, &file, json_object_get(root, "devices"), err);
 }
 
-int cdi_spec_read(struct view bytes, struct cdi_spec *ret, struct error *err)
+static int parse_text(struct view bytes, enum cdi_syntax syntax, json_t **ret, struct error *err)
+{
+	static const struct json_limits limits = { .depth = CDI_DEPTH_MAX,
+		                                   .values = CDI_VALUES_MAX };
+
+	if (bytes.len > CDI_BYTES_MAX)
+		return error_set(err, ERR_LIMIT, "more than %d bytes", CDI_BYTES_MAX);
+	if (syntax == CDI_YAML)
+		return cdi_yaml_read(bytes, ret, err);
+	if (json_read(bytes, &limits, ret, NULL, err) < 0)
+		return err->kind == ERR_SYNTAX ? error_wrap(err, "not JSON") : -1;
+	return 0;
+}
+
+int cdi_spec_read(struct view bytes, enum cdi_syntax syntax, struct cdi_spec *ret,
+                  struct error *err)
 {
 	CLEANUP(cleanup_cdi_spec) struct cdi_spec spec = { 0 };
-	struct arena arena = { 0 };
-	const struct cdi_doc *root;
-	int done = cdi_doc_read(bytes, &arena, &root, err);
+	AUTO_JSON json_t *root = NULL;
 
-	if (done == 0)
-		done = read_spec(&spec, root, err);
-	arena_done(&arena);
-	if (done < 0)
+	if (parse_text(bytes, syntax, &root, err) < 0 || read_spec(&spec, root, err) < 0)
 		return -1;
 	*ret = spec;
 	spec = (struct cdi_spec){ 0 };

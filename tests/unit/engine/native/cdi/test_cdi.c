@@ -4,14 +4,12 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "engine/native/cdi/cdi_doc.h"
-#include "engine/native/cdi/cdi_edits.h"
-#include "engine/native/cdi/cdi_spec.h"
+#include "engine/native/cdi/internal.h"
 #include "unit/server/place.h"
 
 static struct error err;
 
-/* As nvidia-ctk writes it, shortened. */
+/* Written by nvidia-ctk, shortened. */
 static const char nvidia[] = "---\n"
                              "cdiVersion: 0.5.0\n"
                              "containerEdits:\n"
@@ -123,11 +121,11 @@ static const struct cdi_device *find(const struct cdi *cdi, const char *name)
 	for (size_t i = 0; i < cdi->count; i++)
 		if (strcmp(cdi->devices[i].name, name) == 0)
 			return &cdi->devices[i];
-	fail_msg("there is no '%s'", name);
+	fail_msg("no device '%s'", name);
 	return NULL;
 }
 
-static void what_nvidia_ctk_writes_is_read(void **state)
+static void file_of_nvidia_ctk_is_read(void **state)
 {
 	AUTO(cdi) struct cdi *cdi = NULL;
 	const struct cdi_device *first, *second;
@@ -151,7 +149,7 @@ static void what_nvidia_ctk_writes_is_read(void **state)
 	assert_int_equal(second->nodes[4].minor, 1);
 	assert_int_equal(find(cdi, "nvidia.com/gpu=all")->node_count, 7);
 
-	assert_int_equal(first->mount_count, 3); /* no socket, no firmware */
+	assert_int_equal(first->mount_count, 3); /* the socket and the firmware are left out */
 	assert_string_equal(first->mounts[0].path, "/usr/bin/nvidia-smi");
 	assert_string_equal(first->mounts[1].path,
 	                    "/usr/lib/x86_64-linux-gnu/libcuda.so.535.161.07");
@@ -161,13 +159,14 @@ static void what_nvidia_ctk_writes_is_read(void **state)
 	assert_string_equal(first->env[0], "NVIDIA_VISIBLE_DEVICES=void");
 	assert_string_equal(first->env[1], "LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu:"
 	                                   "/usr/lib/x86_64-linux-gnu/vdpau");
-	assert_string_equal(cdi->problems,
-	                    "./nvidia.yaml: note: 2 of its mounts are left out, the first is "
-	                    "'/run/nvidia-persistenced/socket' (sockets and firmware are not for "
-	                    "programs inside)");
+	assert_string_equal(
+	        cdi->problems,
+	        "./nvidia.yaml: note: 2 of its mounts are left out, the first is "
+	        "'/run/nvidia-persistenced/socket' (sockets and firmware are of no use in "
+	        "a sandbox)");
 }
 
-static void json_is_read_too(void **state)
+static void json_file_is_read(void **state)
 {
 	AUTO(cdi) struct cdi *cdi = NULL;
 	const struct cdi_device *zero, *null;
@@ -192,100 +191,107 @@ static void json_is_read_too(void **state)
 	assert_string_equal(null->env[1], "NOTHING=here");
 }
 
-static void check_refused(const char *text, enum error_kind kind, const char *why)
+static void check_refused_as(enum cdi_syntax syntax, const char *text, enum error_kind kind,
+                             const char *why)
 {
 	struct cdi_spec spec;
 
 	err = (struct error){ .kind = ERR_KIND_COUNT };
-	if (cdi_spec_read(view_of(text), &spec, &err) == 0) {
+	if (cdi_spec_read(view_of(text), syntax, &spec, &err) == 0) {
 		cdi_spec_done(&spec);
-		fail_msg("taken: %s", text);
+		fail_msg("accepted: %s", text);
 	}
 	if (strcmp(err.msg, why) != 0 || err.kind != kind)
 		fail_msg("for %s\nwanted %s (%d)\ngot    %s (%d)", text, why, kind, err.msg,
 		         err.kind);
 }
 
+static void check_refused(const char *text, enum error_kind kind, const char *why)
+{
+	check_refused_as(CDI_YAML, text, kind, why);
+}
+
 #define HEAD "cdiVersion: 0.6.0\nkind: a.b/c\n"
 #define TAIL "\ndevices: [{name: d}]\n"
 
-static void wrong_files_are_refused_and_said_why(void **state)
+static void malformed_yaml_is_refused_with_a_reason(void **state)
 {
 	static const struct {
 		const char *text;
 		enum error_kind kind;
 		const char *why;
 	} cases[] = {
-		{ "", ERR_SYNTAX, "empty" },
-		{ "# nothing\n", ERR_SYNTAX, "empty" },
-		{ "{", ERR_SYNTAX,
-		  "neither YAML nor JSON: line 2: did not find expected node content" },
-		{ "a: \xff\n", ERR_SYNTAX,
-		  "neither YAML nor JSON: byte 4: invalid leading UTF-8 octet" },
-		{ "a: &x 1\n", ERR_UNSUPPORTED, "line 1: an anchor (&); write the value out" },
-		{ "a: &x [1]\n", ERR_UNSUPPORTED, "line 1: an anchor (&); write the value out" },
-		{ "a: 1\nb: *x\n", ERR_UNSUPPORTED, "line 2: an alias (*); write the value out" },
-		{ "a: !!str 1\n", ERR_UNSUPPORTED, "line 1: a tag (!); leave it out" },
-		{ "a: !x {}\n", ERR_UNSUPPORTED, "line 1: a tag (!); leave it out" },
-		{ "a: 1\n---\nb: 1\n", ERR_UNSUPPORTED, "line 2: a second document in the file" },
-		{ "{\"a\": 1,\n\"a\": 2}", ERR_INVALID, "line 2: the key 'a' twice" },
-		{ "? [a]\n: b\n", ERR_INVALID, "line 1: a key that is no text" },
-		{ "a: \"x\\0y\"\n", ERR_INVALID, "line 1: text with a NUL character" },
+		{ "", ERR_SYNTAX, "the file is empty" },
+		{ "# nothing\n", ERR_SYNTAX, "the file is empty" },
+		{ "{", ERR_SYNTAX, "not YAML: line 2: did not find expected node content" },
+		{ "a: \xff\n", ERR_SYNTAX, "not YAML: byte 4: invalid leading UTF-8 octet" },
+		{ "a: &x 1\n", ERR_UNSUPPORTED,
+		  "line 1: anchors (&) are not supported; write the value out" },
+		{ "a: &x [1]\n", ERR_UNSUPPORTED,
+		  "line 1: anchors (&) are not supported; write the value out" },
+		{ "a: 1\nb: *x\n", ERR_UNSUPPORTED,
+		  "line 2: aliases (*) are not supported; write the value out" },
+		{ "a: !!str 1\n", ERR_UNSUPPORTED,
+		  "line 1: tags (!) are not supported; leave the tag out" },
+		{ "a: !x {}\n", ERR_UNSUPPORTED,
+		  "line 1: tags (!) are not supported; leave the tag out" },
+		{ "a: 1\n---\nb: 1\n", ERR_UNSUPPORTED,
+		  "line 2: a second document; a file may have one" },
+		{ "{\"a\": 1,\n\"a\": 2}", ERR_INVALID, "line 2: the key 'a' appears twice" },
+		{ "? [a]\n: b\n", ERR_INVALID, "line 1: a key must be text" },
+		{ "a: \"x\\0y\"\n", ERR_INVALID, "line 1: text contains a NUL character" },
 		{ "[[[[[[[[[[[[[1]]]]]]]]]]]]]", ERR_LIMIT,
 		  "line 1: nested deeper than 12 levels" },
 		{ "%TAG ! x\n---\na: 1\n", ERR_UNSUPPORTED,
-		  "line 1: a directive (%); leave it out" },
+		  "line 1: directives (%) are not supported" },
 		{ "# x\n\xc2\x85%YAML 1.1\n---\na: 1\n", ERR_UNSUPPORTED,
-		  "line 2: a directive (%); leave it out" },
-		{ "[]", ERR_INVALID, "the whole: must be an object, not a list" },
-		{ "text", ERR_INVALID, "the whole: must be an object, not text" },
-		{ "kind: a/b\n", ERR_INVALID, "cdiVersion: must be text, not missing" },
+		  "line 2: directives (%) are not supported" },
+		{ "[]", ERR_INVALID, "the file must hold an object" },
+		{ "text", ERR_INVALID, "the file must hold an object" },
+		{ "kind: a/b\n", ERR_INVALID, "cdiVersion: is missing" },
 		{ "cdiVersion: 1.0\n", ERR_INVALID,
-		  "cdiVersion: must be text, not a number (put it in quotes)" },
+		  "cdiVersion: must be text, not the number 1 (put it in quotes)" },
 		{ "cdiVersion: yes\n", ERR_INVALID,
-		  "cdiVersion: must be text, not a truth value (put it in quotes)" },
+		  "cdiVersion: must be text, not the boolean true (put it in quotes)" },
 		{ "cdiVersion: \"1.0\"\n", ERR_INVALID,
-		  "cdiVersion: '1.0' is no version like 0.5.0" },
+		  "cdiVersion: '1.0' is not a version such as 0.5.0" },
 		{ "cdiVersion: 0.05.0\n", ERR_INVALID,
-		  "cdiVersion: '0.05.0' is no version like 0.5.0" },
+		  "cdiVersion: '0.05.0' is not a version such as 0.5.0" },
 		{ "cdiVersion: 0.5.0-rc\n", ERR_INVALID,
-		  "cdiVersion: '0.5.0-rc' is no version like 0.5.0" },
+		  "cdiVersion: '0.5.0-rc' is not a version such as 0.5.0" },
 		{ "cdiVersion: 0.2.0\n", ERR_UNSUPPORTED,
-		  "cdiVersion: '0.2.0' is not understood: 0.3 to 0.8 and 1.x are" },
+		  "cdiVersion: '0.2.0' is not supported; 0.3 to 0.8 and 1.x are" },
 		{ "cdiVersion: 0.9.0\n", ERR_UNSUPPORTED,
-		  "cdiVersion: '0.9.0' is not understood: 0.3 to 0.8 and 1.x are" },
+		  "cdiVersion: '0.9.0' is not supported; 0.3 to 0.8 and 1.x are" },
 		{ "cdiVersion: 2.0.0\n", ERR_UNSUPPORTED,
-		  "cdiVersion: '2.0.0' is not understood: 0.3 to 0.8 and 1.x are" },
+		  "cdiVersion: '2.0.0' is not supported; 0.3 to 0.8 and 1.x are" },
 		{ HEAD "extra: 1" TAIL, ERR_UNSUPPORTED, "unknown field 'extra'" },
 		{ "cdiVersion: 1.7.0\nkind: a/b\nextra: 1" TAIL, ERR_UNSUPPORTED,
 		  "unknown field 'extra'" },
 		{ "cdiVersion: 0.5.0\nkind: a/b\nannotations: {}" TAIL, ERR_INVALID,
 		  "'annotations' needs cdiVersion 0.6.0" },
 		{ HEAD "annotations: [a]" TAIL, ERR_INVALID,
-		  "annotations: must be an object, not a list" },
+		  "annotations: must be an object, not an array" },
 		{ HEAD "annotations: {a: 1}" TAIL, ERR_INVALID,
-		  "annotations: must be text, not a number (put it in quotes)" },
-		{ "cdiVersion: 0.6.0\ndevices: []\n", ERR_INVALID,
-		  "kind: must be text, not missing" },
-		{ HEAD, ERR_INVALID, "devices: must be a list, not missing" },
-		{ HEAD "devices: {}\n", ERR_INVALID, "devices: must be a list, not an object" },
-		{ HEAD "devices: []\n", ERR_INVALID, "devices: there is none" },
-		{ HEAD "devices: [d]\n", ERR_INVALID, "devices[0]: must be an object, not text" },
-		{ HEAD "devices: [{}]\n", ERR_INVALID,
-		  "devices[0]: name: must be text, not missing" },
+		  "annotations: must be text, not the number 1 (put it in quotes)" },
+		{ "cdiVersion: 0.6.0\ndevices: []\n", ERR_INVALID, "kind: is missing" },
+		{ HEAD, ERR_INVALID, "devices: is missing" },
+		{ HEAD "devices: {}\n", ERR_INVALID, "devices: must be an array, not an object" },
+		{ HEAD "devices: []\n", ERR_INVALID, "devices: the list is empty" },
+		{ HEAD "devices: [d]\n", ERR_INVALID,
+		  "devices[0]: must be an object, not the string \"d\"" },
+		{ HEAD "devices: [{}]\n", ERR_INVALID, "devices[0]: name: is missing" },
 		{ HEAD "devices: [{name: 0}]\n", ERR_INVALID,
-		  "devices[0]: name: must be text, not a number (put it in quotes)" },
-		{ HEAD "devices: [{name: ~}]\n", ERR_INVALID,
-		  "devices[0]: name: must be text, not missing" },
+		  "devices[0]: name: must be text, not the number 0 (put it in quotes)" },
+		{ HEAD "devices: [{name: ~}]\n", ERR_INVALID, "devices[0]: name: is missing" },
 		{ HEAD "devices: [{name: a}, {name: a}]\n", ERR_INVALID,
-		  "devices[1]: name: 'a' is there already" },
+		  "devices[1]: name: 'a' is the name of two devices" },
 		{ HEAD "devices: [{name: a, more: b}]\n", ERR_UNSUPPORTED,
 		  "devices[0]: unknown field 'more'" },
 		{ HEAD "devices: [{name: a, containerEdits: []}]\n", ERR_INVALID,
-		  "devices[0]: containerEdits: must be an object, not a list" },
+		  "devices[0]: containerEdits: must be an object, not an array" },
 		{ HEAD "containerEdits: {env: [1]}" TAIL, ERR_INVALID,
-		  "devices[0]: containerEdits of the file: env[0]: must be text, not a number (put "
-		  "it in quotes)" },
+		  "devices[0]: containerEdits of the file: env[0]: must be text, not the number 1 (put it in quotes)" },
 	};
 
 	(void)state;
@@ -293,7 +299,29 @@ static void wrong_files_are_refused_and_said_why(void **state)
 		check_refused(cases[i].text, cases[i].kind, cases[i].why);
 }
 
-static void names_have_their_characters(void **state)
+static void malformed_json_is_refused_with_a_reason(void **state)
+{
+	static const struct {
+		const char *text;
+		enum error_kind kind;
+		const char *why;
+	} cases[] = {
+		{ "", ERR_SYNTAX, "not JSON: empty text" },
+		{ "cdiVersion: 0.6.0\n", ERR_SYNTAX,
+		  "not JSON: invalid token near 'cdiVersion' at byte 10" },
+		{ "{\"a\": 1, \"a\": 2}", ERR_INVALID, "duplicate object key near '\"a\"'" },
+		{ "{\"cdiVersion\": \"1.0.0\\u0000\"}", ERR_INVALID,
+		  "cdiVersion: must be text, not the string \"1.0.0\\x00\"" },
+		{ "[[[[[[[[[[[[[1]]]]]]]]]]]]]", ERR_LIMIT,
+		  "nested deeper than 12 levels (max_depth)" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		check_refused_as(CDI_JSON, cases[i].text, cases[i].kind, cases[i].why);
+}
+
+static void kinds_and_names_are_checked(void **state)
 {
 	static const char *const good[] = { "a/b", "vendor.com/x-y_z.1", "A9/b" };
 	static const char *const bad[] = { "a",    "a/",  "/b",    "a/b/c", "1a/b",
@@ -307,7 +335,7 @@ static void names_have_their_characters(void **state)
 		(void)snprintf(text, sizeof text,
 		               "cdiVersion: 0.6.0\nkind: %s\ndevices: [{name: \"0:1\"}]\n",
 		               good[i]);
-		CHECK_OK(cdi_spec_read(view_of(text), &spec, &err), err);
+		CHECK_OK(cdi_spec_read(view_of(text), CDI_YAML, &spec, &err), err);
 		cdi_spec_done(&spec);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -316,8 +344,8 @@ static void names_have_their_characters(void **state)
 		(void)snprintf(text, sizeof text, "cdiVersion: 0.6.0\nkind: %s" TAIL, bad[i]);
 		(void)snprintf(
 		        why, sizeof why,
-		        "kind: '%s' must be vendor/class, like nvidia.com/gpu: letters, digits, "
-		        "and '-', '_', '.' between them, letters first",
+		        "kind: '%s' must be vendor/class, like nvidia.com/gpu: each starts with a letter "
+		        "and consists of letters and digits, with '-', '_' or '.' between them",
 		        bad[i]);
 		check_refused(text, ERR_INVALID, why);
 	}
@@ -327,19 +355,19 @@ static void names_have_their_characters(void **state)
 		(void)snprintf(text, sizeof text, HEAD "devices: [{name: \"%s\"}]\n", bad_names[i]);
 		(void)snprintf(
 		        why, sizeof why,
-		        "devices[0]: name: '%s' must be letters and digits, with '-', '_', '.' "
+		        "devices[0]: name: '%s' must consist of letters and digits, with '-', '_', '.' "
 		        "or ':' between them",
 		        bad_names[i]);
 		check_refused(text, ERR_INVALID, why);
 	}
 }
 
-static void wrong_edits_are_refused_and_said_why(void **state)
+static void wrong_edits_are_refused_with_a_reason(void **state)
 {
 #define NODE(more)        "deviceNodes: [{" more "}]"
 #define MOUNT(host, path) "mounts: [{hostPath: \"" host "\", containerPath: \"" path "\"}]"
 #define PLACE                                                                                      \
-	" is no place for a driver's files (below /usr, /lib*, /opt, /etc/vulkan and the like)"
+	" is not a place for driver files; they go below /usr, /lib*, /opt, /etc/vulkan and the like"
 	static const struct {
 		const char *edits;
 		enum error_kind kind;
@@ -347,13 +375,13 @@ static void wrong_edits_are_refused_and_said_why(void **state)
 	} cases[] = {
 		{ "future: 1", ERR_UNSUPPORTED, "unknown field 'future'" },
 		{ "additionalGids: [1]", ERR_INVALID, "'additionalGids' needs cdiVersion 0.7.0" },
-		{ "env: x", ERR_INVALID, "env: must be a list, not text" },
-		{ "env: [[]]", ERR_INVALID, "env[0]: must be text, not a list" },
+		{ "env: x", ERR_INVALID, "env: must be an array, not the string \"x\"" },
+		{ "env: [[]]", ERR_INVALID, "env[0]: must be text, not an array" },
 		{ "env: [A=1, B]", ERR_INVALID, "env[1]: 'B' must be NAME=value" },
 		{ "env: [\"=x\"]", ERR_INVALID,
-		  "env[0]: '=x': a name has letters, digits and '_', no digit first" },
+		  "env[0]: '=x': a name consists of letters, digits and '_' and does not start with a digit" },
 		{ "env: [1A=x]", ERR_INVALID,
-		  "env[0]: '1A=x': a name has letters, digits and '_', no digit first" },
+		  "env[0]: '1A=x': a name consists of letters, digits and '_' and does not start with a digit" },
 		{ "env: [\"A=x\\ny\"]", ERR_INVALID, "env[0]: 'A=x\\ny' has a control character" },
 		{ "env: [LD_PRELOAD=/x]", ERR_INVALID,
 		  "env[0]: a device may not set 'LD_PRELOAD'" },
@@ -364,25 +392,19 @@ static void wrong_edits_are_refused_and_said_why(void **state)
 		  "env[0]: a device may not set 'PYTHONPATH'" },
 		{ "env: [LD_LIBRARY_PATH=x]", ERR_INVALID, "env[0]: 'x' is not an absolute path" },
 		{ "env: [LD_LIBRARY_PATH=/a;/b]", ERR_INVALID,
-		  "env[0]: '/a;/b': the loader cannot search a folder with ':', ';' or '$' in its "
-		  "name" },
-		{ "deviceNodes: {}", ERR_INVALID, "deviceNodes: must be a list, not an object" },
-		{ NODE("type: c"), ERR_INVALID, "deviceNodes[0]: path: must be text, not missing" },
+		  "env[0]: '/a;/b': a library directory must not have ':', ';' or '$' in its name" },
+		{ "deviceNodes: {}", ERR_INVALID, "deviceNodes: must be an array, not an object" },
+		{ NODE("type: c"), ERR_INVALID, "deviceNodes[0]: path: is missing" },
 		{ NODE("path: dev/x"), ERR_INVALID,
 		  "deviceNodes[0]: path: 'dev/x' is not an absolute path" },
 		{ NODE("path: /dev/../x"), ERR_INVALID,
-		  "deviceNodes[0]: path: '/dev/../x' is not clean (no '.', '..', '//' or '/' at "
-		  "the "
-		  "end)" },
+		  "deviceNodes[0]: path: '/dev/../x' must not have '.', '..', '//' or a '/' at its end" },
 		{ NODE("path: /dev//x"), ERR_INVALID,
-		  "deviceNodes[0]: path: '/dev//x' is not clean (no '.', '..', '//' or '/' at the "
-		  "end)" },
+		  "deviceNodes[0]: path: '/dev//x' must not have '.', '..', '//' or a '/' at its end" },
 		{ NODE("path: /dev/x/"), ERR_INVALID,
-		  "deviceNodes[0]: path: '/dev/x/' is not clean (no '.', '..', '//' or '/' at the "
-		  "end)" },
+		  "deviceNodes[0]: path: '/dev/x/' must not have '.', '..', '//' or a '/' at its end" },
 		{ NODE("path: /dev/./x"), ERR_INVALID,
-		  "deviceNodes[0]: path: '/dev/./x' is not clean (no '.', '..', '//' or '/' at the "
-		  "end)" },
+		  "deviceNodes[0]: path: '/dev/./x' must not have '.', '..', '//' or a '/' at its end" },
 		{ NODE("path: \"/dev/\\ex\""), ERR_INVALID,
 		  "deviceNodes[0]: path: '/dev/\\x1bx' has a control character" },
 		{ NODE("path: /dev"), ERR_INVALID,
@@ -390,51 +412,48 @@ static void wrong_edits_are_refused_and_said_why(void **state)
 		{ NODE("path: /etc/x"), ERR_INVALID,
 		  "deviceNodes[0]: path: '/etc/x' is not below /dev" },
 		{ NODE("path: /dev/shm/x"), ERR_INVALID,
-		  "deviceNodes[0]: path: '/dev/shm/x' is the sandbox's own" },
+		  "deviceNodes[0]: path: '/dev/shm/x' is reserved for the sandbox" },
 		{ NODE("path: /dev/null, hostPath: /dev/sda"), ERR_INVALID,
-		  "deviceNodes[0]: path: '/dev/null' is the sandbox's own" },
+		  "deviceNodes[0]: path: '/dev/null' is reserved for the sandbox" },
 		{ NODE("path: /dev/x, hostPath: /proc/kcore"), ERR_INVALID,
-		  "deviceNodes[0]: path: no device is at '/proc/kcore'" },
+		  "deviceNodes[0]: path: '/proc/kcore' cannot be a device node" },
 		{ NODE("path: /dev/x, hostPath: x"), ERR_INVALID,
 		  "deviceNodes[0]: hostPath: 'x' is not an absolute path" },
 		{ NODE("path: /dev/x, type: p"), ERR_INVALID,
 		  "deviceNodes[0]: type: must be 'b', 'c' or 'u'" },
 		{ NODE("path: /dev/x, type: 5"), ERR_INVALID,
-		  "deviceNodes[0]: type: must be text, not a number (put it in quotes)" },
+		  "deviceNodes[0]: type: must be text, not the number 5 (put it in quotes)" },
 		{ NODE("path: /dev/x, major: x"), ERR_INVALID,
-		  "deviceNodes[0]: major: must be a whole number, not text" },
+		  "deviceNodes[0]: major: must be a whole number from 0 to 4095, not the string \"x\"" },
 		{ NODE("path: /dev/x, major: \"1\""), ERR_INVALID,
-		  "deviceNodes[0]: major: must be a whole number, not text" },
+		  "deviceNodes[0]: major: must be a whole number from 0 to 4095, not the string \"1\"" },
 		{ NODE("path: /dev/x, major: -1"), ERR_INVALID,
-		  "deviceNodes[0]: major: must be a whole number, not '-1'" },
+		  "deviceNodes[0]: major: must be a whole number from 0 to 4095, not the number -1" },
 		{ NODE("path: /dev/x, minor: 1.5"), ERR_INVALID,
-		  "deviceNodes[0]: minor: must be a whole number, not '1.5'" },
+		  "deviceNodes[0]: minor: must be a whole number from 0 to 1048575, not the number 1.5" },
 		{ NODE("path: /dev/x, major: 4096"), ERR_INVALID,
-		  "deviceNodes[0]: major: '4096' is more than 4095" },
+		  "deviceNodes[0]: major: must be a whole number from 0 to 4095, not the number 4096" },
 		{ NODE("path: /dev/x, minor: 99999999999999999999999"), ERR_INVALID,
-		  "deviceNodes[0]: minor: '99999999999999999999999' is more than 1048575" },
+		  "deviceNodes[0]: minor: must be a whole number from 0 to 1048575, not the string \"99999999999999999999999\"" },
 		{ NODE("path: /dev/x, fileMode: 010000"), ERR_INVALID,
-		  "deviceNodes[0]: fileMode: '010000' is more than 4095" },
+		  "deviceNodes[0]: fileMode: must be a whole number from 0 to 4095, not the number 4096" },
 		{ NODE("path: /dev/x, uid: []"), ERR_INVALID,
-		  "deviceNodes[0]: uid: must be a whole number, not a list" },
+		  "deviceNodes[0]: uid: must be a whole number from 0 to 4294967295, not an array" },
 		{ NODE("path: /dev/x, permissions: rx"), ERR_INVALID,
-		  "deviceNodes[0]: permissions: must be made of 'r', 'w' and 'm'" },
+		  "deviceNodes[0]: permissions: must consist of 'r', 'w' and 'm'" },
 		{ NODE("path: /dev/x, permissions: r"), ERR_UNSUPPORTED,
 		  "deviceNodes[0]: permissions: 'r' cannot be enforced here; 'rw' can" },
 		{ NODE("path: /dev/x, mode: 1"), ERR_UNSUPPORTED,
 		  "deviceNodes[0]: unknown field 'mode'" },
-		{ "mounts: [{hostPath: /x}]", ERR_INVALID,
-		  "mounts[0]: containerPath: must be text, not missing" },
+		{ "mounts: [{hostPath: /x}]", ERR_INVALID, "mounts[0]: containerPath: is missing" },
 		{ "mounts: [{containerPath: /usr/lib/x}]", ERR_INVALID,
-		  "mounts[0]: hostPath: must be text, not missing" },
+		  "mounts[0]: hostPath: is missing" },
 		{ MOUNT("tmpfs", "/usr/lib/x"), ERR_INVALID,
 		  "mounts[0]: hostPath: 'tmpfs' is not an absolute path" },
 		{ MOUNT("/a/..", "/usr/lib/x"), ERR_INVALID,
-		  "mounts[0]: hostPath: '/a/..' is not clean (no '.', '..', '//' or '/' at the "
-		  "end)" },
+		  "mounts[0]: hostPath: '/a/..' must not have '.', '..', '//' or a '/' at its end" },
 		{ MOUNT("/x", "/"), ERR_INVALID,
-		  "mounts[0]: containerPath: '/' is not clean (no '.', '..', '//' or '/' at the "
-		  "end)" },
+		  "mounts[0]: containerPath: '/' must not have '.', '..', '//' or a '/' at its end" },
 		{ MOUNT("/x", "/proc/x"), ERR_INVALID,
 		  "mounts[0]: containerPath: '/proc/x'" PLACE },
 		{ MOUNT("/x", "/sys/x"), ERR_INVALID, "mounts[0]: containerPath: '/sys/x'" PLACE },
@@ -448,30 +467,26 @@ static void wrong_edits_are_refused_and_said_why(void **state)
 		{ MOUNT("/x", "/workspace/x"), ERR_INVALID,
 		  "mounts[0]: containerPath: '/workspace/x'" PLACE },
 		{ MOUNT("/root/x", "/usr/lib/x"), ERR_INVALID,
-		  "mounts[0]: containerPath: '/root/x' holds no driver's files" },
+		  "mounts[0]: containerPath: '/root/x' is not a place of driver files" },
 		{ MOUNT("/proc", "/opt/x"), ERR_INVALID,
-		  "mounts[0]: containerPath: '/proc' holds no driver's files" },
+		  "mounts[0]: containerPath: '/proc' is not a place of driver files" },
 		{ MOUNT("/a:b/libx.so", "/opt/a:b/libx.so"), ERR_INVALID,
-		  "mounts[0]: '/opt/a:b': the loader cannot search a folder with ':', ';' or '$' "
-		  "in "
-		  "its name" },
+		  "mounts[0]: '/opt/a:b': a library directory must not have ':', ';' or '$' in its name" },
 		{ "mounts: [{hostPath: /x, containerPath: /usr/lib/x, type: tmpfs}]",
-		  ERR_UNSUPPORTED, "mounts[0]: type: only 'bind' and 'none' are mounted" },
+		  ERR_UNSUPPORTED, "mounts[0]: type: must be 'bind' or 'none'" },
 		{ "mounts: [{hostPath: /x, containerPath: /usr/lib/x, options: ro}]", ERR_INVALID,
-		  "mounts[0]: options: must be a list, not text" },
+		  "mounts[0]: options: must be an array, not the string \"ro\"" },
 		{ "mounts: [{hostPath: /x, containerPath: /usr/lib/x, options: [1]}]", ERR_INVALID,
-		  "mounts[0]: options: [0]: must be text, not a number (put it in quotes)" },
-		{ "hooks: [x]", ERR_INVALID, "hooks[0]: must be an object, not text" },
-		{ "hooks: [{path: /x}]", ERR_INVALID,
-		  "hooks[0]: hookName: must be text, not missing" },
-		{ "hooks: [{hookName: x}]", ERR_INVALID,
-		  "hooks[0]: path: must be text, not missing" },
+		  "mounts[0]: options[0]: must be text, not the number 1 (put it in quotes)" },
+		{ "hooks: [x]", ERR_INVALID, "hooks[0]: must be an object, not the string \"x\"" },
+		{ "hooks: [{path: /x}]", ERR_INVALID, "hooks[0]: hookName: is missing" },
+		{ "hooks: [{hookName: x}]", ERR_INVALID, "hooks[0]: path: is missing" },
 		{ "hooks: [{hookName: x, path: /x, timeout: x}]", ERR_INVALID,
-		  "hooks[0]: timeout: must be a whole number, not text" },
+		  "hooks[0]: timeout: must be a whole number from 0 to 2147483647, not the string \"x\"" },
 		{ "hooks: [{hookName: x, path: /x, args: x}]", ERR_INVALID,
-		  "hooks[0]: args: must be a list, not text" },
+		  "hooks[0]: args: must be an array, not the string \"x\"" },
 		{ "hooks: [{hookName: x, path: /x, env: [{}]}]", ERR_INVALID,
-		  "hooks[0]: env: [0]: must be text, not an object" },
+		  "hooks[0]: env[0]: must be text, not an object" },
 		{ "hooks: [{hookName: x, path: /x, args: [update-ldcache, --folder, a]}]",
 		  ERR_INVALID, "hooks[0]: args: 'a' is not an absolute path" },
 	};
@@ -487,7 +502,7 @@ static void wrong_edits_are_refused_and_said_why(void **state)
 	}
 }
 
-static void newer_edits_need_a_newer_version(void **state)
+static void field_of_a_later_version_is_refused(void **state)
 {
 #define AT(version, edits)                                                                         \
 	"cdiVersion: " version "\nkind: a/b\ndevices: [{name: d, containerEdits: {" edits "}}]\n"
@@ -509,13 +524,13 @@ static void newer_edits_need_a_newer_version(void **state)
 		{ AT("1.0.0", "intelRdt: {schemata: []}"),
 		  "intelRdt: 'schemata' needs cdiVersion 1.1.0" },
 		{ AT("1.0.0", "additionalGids: [x]"),
-		  "additionalGids[0]: must be a whole number, not text" },
+		  "additionalGids[0]: must be a whole number from 0 to 4294967295, not the string \"x\"" },
 	};
 	struct cdi_spec spec;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
-		CHECK_OK(cdi_spec_read(view_of(good[i]), &spec, &err), err);
+		CHECK_OK(cdi_spec_read(view_of(good[i]), CDI_YAML, &spec, &err), err);
 		assert_int_equal(spec.count, 1);
 		cdi_spec_done(&spec);
 	}
@@ -526,11 +541,11 @@ static void newer_edits_need_a_newer_version(void **state)
 		check_refused(bad[i][0], ERR_INVALID, why);
 	}
 	check_refused(AT("1.1.0", "netDevices: [{hostInterfaceName: eth0}]"), ERR_UNSUPPORTED,
-	              "devices[0]: containerEdits: netDevices[0]: a sandbox gets no network "
-	              "interfaces");
+	              "devices[0]: containerEdits: netDevices[0]: network interfaces are "
+	              "not supported in sandboxes");
 }
 
-/* head, then `item` so many times with its number in it, then tail. */
+/* Reads a text of `head`, then `count` times `item` with its index in place of "#", then `tail`. */
 static void check_many(const char *head, const char *item, size_t count, const char *tail,
                        const char *why)
 {
@@ -548,19 +563,20 @@ static void check_many(const char *head, const char *item, size_t count, const c
 	}
 	assert_int_equal(buf_add(&text, view_of(tail), &err), 0);
 	if (why != NULL) {
-		CHECK_ERROR(cdi_spec_read(buf_view(&text), &spec, &err), err, ERR_LIMIT, why);
+		CHECK_ERROR(cdi_spec_read(buf_view(&text), CDI_YAML, &spec, &err), err, ERR_LIMIT,
+		            why);
 	} else {
-		CHECK_OK(cdi_spec_read(buf_view(&text), &spec, &err), err);
+		CHECK_OK(cdi_spec_read(buf_view(&text), CDI_YAML, &spec, &err), err);
 		cdi_spec_done(&spec);
 	}
 }
 
-static void everything_has_a_limit(void **state)
+static void every_list_has_a_limit(void **state)
 {
 #define EDITS HEAD "devices: [{name: d, containerEdits: {"
 	static const struct {
 		const char *head, *item;
-		size_t most;
+		size_t max;
 		const char *tail, *why;
 	} cases[] = {
 		{ HEAD "devices: [", "{name: d#}, ", 128, "]\n", "devices: more than 128" },
@@ -570,17 +586,17 @@ static void everything_has_a_limit(void **state)
 		  "devices[0]: containerEdits: mounts[256]: more than 256 mounts" },
 		{ EDITS "mounts: [", "{hostPath: /x, containerPath: /opt/#/liba.so}, ", 64,
 		  "]}}]\n",
-		  "devices[0]: containerEdits: mounts[64]: libraries in more than 64 folders" },
+		  "devices[0]: containerEdits: mounts[64]: libraries in more than 64 directories" },
 		{ EDITS "env: [", "A#=x, ", 64, "]}}]\n",
 		  "devices[0]: containerEdits: env[64]: more than 64 variables" },
 		{ HEAD "devices: [{name: d}]\nannotations: {", "a#: x, ", 64, "}\n",
-		  "line 4: more than 64 keys in an object" },
+		  "annotations: more than 64" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		check_many(cases[i].head, cases[i].item, cases[i].most, cases[i].tail, NULL);
-		check_many(cases[i].head, cases[i].item, cases[i].most + 1, cases[i].tail,
+		check_many(cases[i].head, cases[i].item, cases[i].max, cases[i].tail, NULL);
+		check_many(cases[i].head, cases[i].item, cases[i].max + 1, cases[i].tail,
 		           cases[i].why);
 	}
 	check_many("[", "#, ", 50000, "]", "more than 50000 values");
@@ -592,7 +608,7 @@ static void everything_has_a_limit(void **state)
 	           "devices[0]: containerEdits: deviceNodes[0]: path: '/dev/0001020304050607080901"
 	           "0011012013014...' has more than 511 bytes");
 	check_many(HEAD "devices: [{name: ", "x#", 100, "}]\n",
-	           "devices[0]: name: with the kind in front it has more than 255 bytes");
+	           "devices[0]: name: together with the kind it has more than 255 bytes");
 }
 
 static void put(const char *path, const char *node)
@@ -606,7 +622,7 @@ static void put(const char *path, const char *node)
 	place_write(path, text);
 }
 
-static void a_later_directory_wins(void **state)
+static void later_directory_replaces_a_device(void **state)
 {
 	static const char *const directories[] = { "missing", "one", "two", NULL };
 	AUTO(cdi) struct cdi *cdi = NULL;
@@ -621,7 +637,7 @@ static void a_later_directory_wins(void **state)
 	assert_string_equal(cdi->devices[0].nodes[0].path, "/dev/second");
 }
 
-static void two_of_a_name_in_one_directory_are_both_unusable(void **state)
+static void device_in_two_files_of_a_directory_is_not_used(void **state)
 {
 	static const char *const directories[] = { ".", "two", NULL };
 	AUTO(cdi) struct cdi *cdi = NULL;
@@ -636,7 +652,7 @@ static void two_of_a_name_in_one_directory_are_both_unusable(void **state)
 	assert_int_equal(cdi->count, 2);
 	assert_string_equal(cdi->devices[0].name, "example.org/plain=zero");
 
-	/* A third, that goes before both, settles it. */
+	/* A third file in a later directory replaces both. */
 	cdi = cdi_free(cdi);
 	assert_int_equal(mkdir("two", 0755), 0);
 	put("two/c.yaml", "third");
@@ -644,7 +660,7 @@ static void two_of_a_name_in_one_directory_are_both_unusable(void **state)
 	assert_string_equal(find(cdi, "a/b=d")->nodes[0].path, "/dev/third");
 }
 
-static void one_bad_file_spoils_no_other(void **state)
+static void bad_file_does_not_affect_others(void **state)
 {
 	AUTO(cdi) struct cdi *cdi = NULL;
 
@@ -661,17 +677,16 @@ static void one_bad_file_spoils_no_other(void **state)
 	assert_int_equal(symlink("real", "good.json"), 0);
 	cdi = read_here();
 	assert_int_equal(cdi->count, 2);
-	assert_string_equal(
-	        cdi->problems,
-	        "./bad.json: cdiVersion: must be text, not missing\n"
-	        "./folder.json: './folder.json' is not a regular file\n"
-	        "./huge.json: './huge.json': more than 1048576 bytes\n"
-	        "./lost.json: open './lost.json': No such file or directory\n"
-	        "./pipe.json: './pipe.json' is not a regular file\n"
-	        "./worse.yaml: neither YAML nor JSON: line 2: did not find expected node content");
+	assert_string_equal(cdi->problems,
+	                    "./bad.json: cdiVersion: is missing\n"
+	                    "./folder.json: './folder.json' is not a regular file\n"
+	                    "./huge.json: './huge.json': more than 1048576 bytes\n"
+	                    "./lost.json: open './lost.json': No such file or directory\n"
+	                    "./pipe.json: './pipe.json' is not a regular file\n"
+	                    "./worse.yaml: not YAML: line 2: did not find expected node content");
 }
 
-static void a_directory_that_cannot_be_read_is_an_error(void **state)
+static void unreadable_directory_is_an_error(void **state)
 {
 	static const char *const closed[] = { "closed", NULL };
 	struct cdi *cdi = NULL;
@@ -689,7 +704,7 @@ static void a_directory_that_cannot_be_read_is_an_error(void **state)
 	assert_null(cdi);
 }
 
-static void more_devices_than_there_is_room_for_are_left_out(void **state)
+static void devices_beyond_the_limit_are_left_out(void **state)
 {
 	AUTO(cdi) struct cdi *cdi = NULL;
 	AUTO_BUF struct buf text;
@@ -702,11 +717,12 @@ static void more_devices_than_there_is_room_for_are_left_out(void **state)
 	place_write("many.yaml", buf_text(&text));
 	cdi = read_here();
 	assert_int_equal(cdi->count, CDI_DEVICES_MAX);
-	assert_string_equal(cdi->problems, "./many.yaml: 6 of its devices are left out: 64 are the "
-	                                   "most there can be");
+	assert_string_equal(cdi->problems,
+	                    "./many.yaml: 6 of its devices are left out: there can be "
+	                    "at most 64");
 }
 
-static void a_library_has_its_short_names_too(void **state)
+static void library_is_mounted_under_its_links_names_too(void **state)
 {
 	AUTO(cdi) struct cdi *cdi = NULL;
 	const struct cdi_device *device;
@@ -733,7 +749,7 @@ static void a_library_has_its_short_names_too(void **state)
 	assert_string_equal(device->env[0], "LD_LIBRARY_PATH=/usr/lib64");
 }
 
-static void a_device_says_more_than_its_file(void **state)
+static void edits_of_a_device_replace_those_of_its_file(void **state)
 {
 	static const char text[] =
 	        "cdiVersion: 0.6.0\nkind: a/b\n"
@@ -747,7 +763,7 @@ static void a_device_says_more_than_its_file(void **state)
 	const struct cdi_device *device;
 
 	(void)state;
-	CHECK_OK(cdi_spec_read(VIEW(text), &spec, &err), err);
+	CHECK_OK(cdi_spec_read(VIEW(text), CDI_YAML, &spec, &err), err);
 	device = &spec.devices[0];
 	assert_int_equal(device->env_count, 3);
 	assert_string_equal(device->env[0], "A=device");
@@ -759,7 +775,7 @@ static void a_device_says_more_than_its_file(void **state)
 	assert_string_equal(device->mounts[0].host_path, "/two");
 }
 
-static void what_does_not_help_inside_is_left_out(void **state)
+static void sockets_and_firmware_are_not_mounted(void **state)
 {
 	static const char *const pairs[][2] = {
 		{ "/run/x/socket", "/run/x/socket" },
@@ -778,18 +794,19 @@ static void what_does_not_help_inside_is_left_out(void **state)
 		               HEAD "devices: [{name: d, containerEdits: {mounts: [{hostPath: %s, "
 		                    "containerPath: %s}]}}]\n",
 		               pairs[i][0], pairs[i][1]);
-		CHECK_OK(cdi_spec_read(view_of(text), &spec, &err), err);
+		CHECK_OK(cdi_spec_read(view_of(text), CDI_YAML, &spec, &err), err);
 		assert_int_equal(spec.devices[0].mount_count, 0);
-		assert_int_equal(spec.left_out_count, 1);
-		assert_string_equal(spec.left_out, pairs[i][1]);
+		assert_int_equal(spec.skipped_mounts, 1);
+		assert_string_equal(spec.skipped_mount, pairs[i][1]);
 	}
 }
 
-static void devices_are_chosen(void **state)
+static void devices_are_selected(void **state)
 {
-	/* Here: nvidia 0, 1, GPU-... (0 again), all; then plain zero and null. */
+	/* Bits 0 to 3 are nvidia 0, 1, GPU-... (the same nodes as 0) and all; 4 and 5 are plain zero
+	 * and null. */
 	static const struct {
-		const char *wish;
+		const char *request;
 		uint64_t bits;
 	} cases[] = {
 		{ "none", 0 },
@@ -811,12 +828,12 @@ static void devices_are_chosen(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		uint64_t bits = 0xffff;
 
-		CHECK_OK(cdi_select(cdi, cases[i].wish, &bits, &err), err);
+		CHECK_OK(cdi_select(cdi, cases[i].request, &bits, &err), err);
 		assert_int_equal(bits, cases[i].bits);
 	}
 }
 
-static void a_wish_that_cannot_be_met_names_what_there_is(void **state)
+static void failed_selection_names_the_devices(void **state)
 {
 	AUTO(cdi) struct cdi *cdi = NULL;
 	uint64_t bits = 7;
@@ -853,7 +870,7 @@ static void a_wish_that_cannot_be_met_names_what_there_is(void **state)
 	assert_int_equal(bits, 0);
 }
 
-static void a_long_list_of_names_is_cut(void **state)
+static void long_list_of_names_is_cut(void **state)
 {
 	AUTO(cdi) struct cdi *cdi = NULL;
 	AUTO_BUF struct buf text;
@@ -876,24 +893,25 @@ static void a_long_list_of_names_is_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(what_nvidia_ctk_writes_is_read),
-		PLACED(json_is_read_too),
-		TEST(wrong_files_are_refused_and_said_why),
-		TEST(names_have_their_characters),
-		TEST(wrong_edits_are_refused_and_said_why),
-		TEST(newer_edits_need_a_newer_version),
-		TEST(everything_has_a_limit),
-		PLACED(a_later_directory_wins),
-		PLACED(two_of_a_name_in_one_directory_are_both_unusable),
-		PLACED(one_bad_file_spoils_no_other),
-		PLACED(a_directory_that_cannot_be_read_is_an_error),
-		PLACED(more_devices_than_there_is_room_for_are_left_out),
-		PLACED(a_library_has_its_short_names_too),
-		TEST(a_device_says_more_than_its_file),
-		TEST(what_does_not_help_inside_is_left_out),
-		PLACED(devices_are_chosen),
-		PLACED(a_wish_that_cannot_be_met_names_what_there_is),
-		PLACED(a_long_list_of_names_is_cut),
+		PLACED(file_of_nvidia_ctk_is_read),
+		PLACED(json_file_is_read),
+		TEST(malformed_yaml_is_refused_with_a_reason),
+		TEST(malformed_json_is_refused_with_a_reason),
+		TEST(kinds_and_names_are_checked),
+		TEST(wrong_edits_are_refused_with_a_reason),
+		TEST(field_of_a_later_version_is_refused),
+		TEST(every_list_has_a_limit),
+		PLACED(later_directory_replaces_a_device),
+		PLACED(device_in_two_files_of_a_directory_is_not_used),
+		PLACED(bad_file_does_not_affect_others),
+		PLACED(unreadable_directory_is_an_error),
+		PLACED(devices_beyond_the_limit_are_left_out),
+		PLACED(library_is_mounted_under_its_links_names_too),
+		TEST(edits_of_a_device_replace_those_of_its_file),
+		TEST(sockets_and_firmware_are_not_mounted),
+		PLACED(devices_are_selected),
+		PLACED(failed_selection_names_the_devices),
+		PLACED(long_list_of_names_is_cut),
 	};
 
 	return RUN_TESTS("engine/cdi", tests);

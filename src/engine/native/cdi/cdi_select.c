@@ -7,16 +7,16 @@
 #include "base/text/utf8.h"
 #include "engine/native/cdi/cdi.h"
 
-_Static_assert(CDI_DEVICES_MAX <= 64, "one bit a device");
+_Static_assert(CDI_DEVICES_MAX <= 64, "each device has a bit in spec.gpus");
 
-enum { NAMES_SHOWN = 320, WISH_SHOWN = 64 };
+enum { NAMES_SHOWN = 320, REQUEST_SHOWN = 64 };
 
-static uint64_t bit(size_t i)
+static uint64_t bit_of(size_t i)
 {
 	return UINT64_C(1) << i;
 }
 
-/* "there are a, b", as many as fit. */
+/* "there is 'a', 'b'" for an error message, with as many names as fit. */
 static const char *list_names(const struct cdi *cdi, uint64_t among, char *out, size_t size)
 {
 	struct buf names = buf_fixed(out, size);
@@ -24,7 +24,7 @@ static const char *list_names(const struct cdi *cdi, uint64_t among, char *out, 
 
 	out[0] = '\0';
 	for (size_t i = 0; i < cdi->count; i++) {
-		if ((among & bit(i)) == 0)
+		if ((among & bit_of(i)) == 0)
 			continue;
 		if (buf_printf(&names, &full, "%s'%s'", names.len == 0 ? "there is " : ", ",
 		               cdi->devices[i].name) < 0) {
@@ -59,10 +59,11 @@ static bool has_all_of(const struct cdi_device *device, const struct cdi_device 
 	return is_same_kind(device, part);
 }
 
-/* Generators give one processor several names (its number, its serial number), and one name to
- * all of them together. Whoever counts wants each once: a device is passed over if an earlier
- * one has the same nodes, or if smaller ones have all of its nodes between them. */
-static bool is_another(const struct cdi *cdi, size_t n)
+/* True if device n stands for hardware of its own. Generators give one processor several names (its
+ * index, its serial number) and one name, "all", to all of them together. A device is a repetition
+ * if an earlier one has the same nodes, or if other devices with fewer nodes cover all of its nodes
+ * between them. */
+static bool is_distinct(const struct cdi *cdi, size_t n)
 {
 	const struct cdi_device *device = &cdi->devices[n];
 	size_t covered = 0;
@@ -83,68 +84,70 @@ static bool is_another(const struct cdi *cdi, size_t n)
 	return covered < device->node_count;
 }
 
-static uint64_t every_one(const struct cdi *cdi, uint64_t at_most)
+static uint64_t select_distinct(const struct cdi *cdi, uint64_t max)
 {
-	uint64_t chosen = 0;
+	uint64_t selected = 0;
 
-	for (size_t i = 0; i < cdi->count && at_most != 0; i++)
-		if (is_another(cdi, i)) {
-			chosen |= bit(i);
-			at_most--;
+	for (size_t i = 0; i < cdi->count && max != 0; i++)
+		if (is_distinct(cdi, i)) {
+			selected |= bit_of(i);
+			max--;
 		}
-	return chosen;
+	return selected;
 }
 
-static int choose_number(const struct cdi *cdi, const char *wish, uint64_t *ret, struct error *err)
+static int select_number(const struct cdi *cdi, const char *request, uint64_t *ret,
+                         struct error *err)
 {
 	char names[NAMES_SHOWN];
-	uint64_t wanted, chosen;
+	uint64_t wanted, selected;
 
-	if (num_parse_u64(wish, 1, CDI_DEVICES_MAX, &wanted, err) < 0)
+	if (num_parse_u64(request, 1, CDI_DEVICES_MAX, &wanted, err) < 0)
 		return error_set(err, ERR_INVALID,
 		                 "gpus: '%.20s' must be a number from 1 to %d, 'none', 'auto' or a "
 		                 "whole name: %s",
-		                 wish, CDI_DEVICES_MAX,
+		                 request, CDI_DEVICES_MAX,
 		                 list_names(cdi, UINT64_MAX, names, sizeof names));
-	chosen = every_one(cdi, wanted);
-	if ((uint64_t)__builtin_popcountll(chosen) < wanted)
+	selected = select_distinct(cdi, wanted);
+	if ((uint64_t)__builtin_popcountll(selected) < wanted)
 		return error_set(err, ERR_LIMIT, "gpus: %d wanted, but %s", (int)wanted,
-		                 list_names(cdi, chosen, names, sizeof names));
-	*ret = chosen;
+		                 list_names(cdi, selected, names, sizeof names));
+	*ret = selected;
 	return 0;
 }
 
-static int choose_name(const struct cdi *cdi, const char *wish, uint64_t *ret, struct error *err)
+static int select_name(const struct cdi *cdi, const char *request, uint64_t *ret, struct error *err)
 {
-	char names[NAMES_SHOWN], shown[WISH_SHOWN];
-	uint64_t chosen = 0;
+	char names[NAMES_SHOWN], shown[REQUEST_SHOWN];
+	uint64_t selected = 0;
 
 	for (size_t i = 0; i < cdi->count; i++)
-		if (strcmp(cdi->devices[i].name, wish) == 0 ||
-		    strcmp(strchr(cdi->devices[i].name, '=') + 1, wish) == 0)
-			chosen |= bit(i);
-	(void)utf8_escape(view_of(wish), shown, sizeof shown);
-	if (chosen == 0)
+		if (strcmp(cdi->devices[i].name, request) == 0 ||
+		    strcmp(strchr(cdi->devices[i].name, '=') + 1, request) == 0)
+			selected |= bit_of(i);
+	(void)utf8_escape(view_of(request), shown, sizeof shown);
+	if (selected == 0)
 		return error_set(err, ERR_NOT_FOUND,
 		                 "gpus: no device '%s': %s ('none' and 'auto' always work)", shown,
 		                 list_names(cdi, UINT64_MAX, names, sizeof names));
-	if ((chosen & (chosen - 1)) != 0)
+	if ((selected & (selected - 1)) != 0)
 		return error_set(err, ERR_INVALID, "gpus: '%s' could be several: %s", shown,
-		                 list_names(cdi, chosen, names, sizeof names));
-	*ret = chosen;
+		                 list_names(cdi, selected, names, sizeof names));
+	*ret = selected;
 	return 0;
 }
 
-int cdi_select(const struct cdi *cdi, const char *wish, uint64_t *ret, struct error *err)
+int cdi_select(const struct cdi *cdi, const char *request, uint64_t *ret, struct error *err)
 {
-	if (strcmp(wish, "none") == 0)
+	if (strcmp(request, "none") == 0)
 		*ret = 0;
-	else if (strcmp(wish, "auto") == 0)
-		*ret = every_one(cdi, CDI_DEVICES_MAX);
-	/* Names of nothing but digits are usual ("0"): whole they can be asked for. */
-	else if (wish[0] != '\0' && strspn(wish, "0123456789") == strlen(wish))
-		return choose_number(cdi, wish, ret, err);
+	else if (strcmp(request, "auto") == 0)
+		*ret = select_distinct(cdi, CDI_DEVICES_MAX);
+	/* Generators name devices "0", "1" ...: digits alone are a number of devices, and such a
+	 * device can be had by its whole name. */
+	else if (request[0] != '\0' && strspn(request, "0123456789") == strlen(request))
+		return select_number(cdi, request, ret, err);
 	else
-		return choose_name(cdi, wish, ret, err);
+		return select_name(cdi, request, ret, err);
 	return 0;
 }
