@@ -323,7 +323,7 @@ struct wire_match {
 struct wire_pack {
 	uint64_t max;       /* bytes of the archive */
 	uint32_t max_count; /* entries */
-	struct view path;   /* a directory: what is in it; a file: itself */
+	struct view path;   /* a directory, which is not an entry itself */
 };
 
 struct wire_unpack {

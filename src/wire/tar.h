@@ -1,12 +1,11 @@
-/* tar.h - one entry of a tar archive, out of and into blocks of 512 bytes.
+/* tar.h - the archives that PACK writes and UNPACK reads.
  *
- * Plain values, nothing is allocated that outlives a call. Decoding understands v7, ustar
- * and GNU headers and believes none of them; what extended headers add is put together in
- * tar_read.h. Encoding writes ustar, with a pax header in front only where ustar is too
- * narrow, so every tar program reads it. Times are whole seconds from 1970 to the year 9999;
- * user and group names are neither written nor read. */
+ * Both ends of a copy are Belljar's agents, so one dialect is enough: ustar, with one pax extended
+ * header ('x') in front of an entry whose path, link target, size or time does not fit into the
+ * ustar fields. Every tar program reads such an archive; tar_parser.h reads nothing else. Times
+ * are whole seconds from 1970 to the year 9999. Owners are not recorded: UNPACK creates every file
+ * as the user of the sandbox or of the host directory. */
 #pragma once
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/attr.h"
@@ -18,49 +17,61 @@ struct error;
 enum {
 	TAR_BLOCK = 512,
 	TAR_NAME_MAX = 4095,
-	TAR_LONG_MAX = TAR_NAME_MAX + 1,  /* of a GNU long name, terminator included */
-	TAR_PAX_MAX = 64 * 1024,          /* of one pax header's records */
-	TAR_ENCODED_MAX = 24 * TAR_BLOCK, /* of what tar_encode() appends */
+	/* One pax header block, its records (two names, two numbers), one ustar header block. */
+	TAR_HEAD_MAX = 20 * TAR_BLOCK,
+	TAR_TRAILER = 2 * TAR_BLOCK, /* zeros that end an archive */
 };
 #define TAR_TIME_MAX INT64_C(253402300799)
-#define TAR_SIZE_MAX (UINT64_MAX >> 2) /* rounding it up cannot overflow */
+#define TAR_SIZE_MAX (UINT64_MAX >> 2) /* rounding it up to a block cannot overflow */
 
-/* Bytes that follow size bytes of data up to the next block. */
+/* Zeros that follow `size` bytes of data, up to the next block. */
 static inline uint64_t tar_padding(uint64_t size)
 {
 	return (TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK;
 }
 
-enum { TAR_FIELD_NAME = 100, TAR_FIELD_PREFIX = 155 };
-
-struct tar_header { /* one block, as it stands there */
-	char type;
-	bool sparse_more; /* type S: another block of its map follows */
-	unsigned mode;    /* permissions only: 0777 */
-	uint64_t size;
-	int64_t mtime;
-	char name[TAR_FIELD_PREFIX + 1 + TAR_FIELD_NAME + 1];
-	char link[TAR_FIELD_NAME + 1];
-};
-
-/* Of a block that was decoded, checksum too. */
-void tar_set_mode(char block[TAR_BLOCK], unsigned mode);
-
-/* 1: a header; 0: a block of zeros; -1: neither (ERR_SYNTAX). */
-MUST_CHECK int tar_decode(const char block[TAR_BLOCK], struct tar_header *ret, struct error *err);
-
-enum tar_type { TAR_FILE, TAR_DIRECTORY, TAR_SYMLINK, TAR_HARDLINK, TAR_OTHER };
+enum tar_type { TAR_FILE, TAR_DIRECTORY, TAR_SYMLINK };
 
 struct tar_entry {
 	enum tar_type type;
-	unsigned mode;
-	uint64_t uid, gid; /* written, not read */
-	uint64_t size;     /* of the data that follows */
+	unsigned mode; /* permissions only: 0777 */
+	uint64_t size; /* of the data that follows; 0 unless it is a file */
 	int64_t mtime;
-	const char *name; /* at most TAR_NAME_MAX bytes */
-	const char *link; /* where a link leads; "" otherwise */
+	const char *name; /* at most TAR_NAME_MAX bytes; a directory's has no slash at its end */
+	const char *link; /* the target of a symbolic link; "" otherwise */
 };
 
-/* Appends the entry's header, at most TAR_ENCODED_MAX bytes; data and padding follow. The
- * name of a directory gets its slash here. */
+/* The ustar header as it stands in the archive. */
+struct tar_block {
+	char name[100];
+	char mode[8];
+	char uid[8];
+	char gid[8];
+	char size[12];
+	char mtime[12];
+	char checksum[8];
+	char type;
+	char link[100];
+	char magic[8]; /* with the version */
+	char user[32];
+	char group[32];
+	char major[8];
+	char minor[8];
+	char prefix[155];
+	char rest[12];
+};
+_Static_assert(sizeof(struct tar_block) == TAR_BLOCK, "a header is one block");
+
+#define TAR_MAGIC                                                                                  \
+	"ustar\0"                                                                                  \
+	"00"
+
+/* The letter of a type in a header; 'x' is the pax header in front of an entry. */
+extern const char tar_type_letters[TAR_SYMLINK + 1];
+enum { TAR_PAX_LETTER = 'x' };
+
+/* Computes the checksum and writes it into the block. */
+void tar_set_checksum(struct tar_block *block);
+
+/* Appends the entry's head, at most TAR_HEAD_MAX bytes; the caller appends data and padding. */
 MUST_CHECK int tar_encode(const struct tar_entry *entry, struct buf *out, struct error *err);

@@ -147,9 +147,7 @@ static void on_from_done(void *ctx, const struct wire_done *done)
 		(void)error_set(&err, ERR_LIMIT,
 		                "the file has more than the %llu bytes that may be copied",
 		                (unsigned long long)done->bytes);
-	else if (transfer->filter != NULL && !tar_filter_is_done(transfer->filter))
-		(void)error_set(&err, ERR_SYNTAX, "the archive ended too early");
-	else {
+	else if (transfer->filter == NULL || tar_filter_check_end(transfer->filter, &err) == 0) {
 		pass_on(transfer);
 		return;
 	}

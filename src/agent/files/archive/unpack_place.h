@@ -1,40 +1,40 @@
-/* unpack_place.h - where an entry of an archive may go: strictly beneath the target.
+/* unpack_place.h - where an entry of an archive may be created: strictly beneath the target.
  *
- * A name is taken apart once, by unpack_name(); from then on only single names are used, in
- * directories that were entered without following a link. So nothing in an archive, and
- * nobody who changes the tree meanwhile, leads out of the target. */
+ * A name is checked once, by unpack_name(). From then on it is used one component at a time, in
+ * directories that were opened without following a symbolic link. So neither a name or a link in
+ * the archive, nor a process that renames directories or plants links meanwhile, leads out of the
+ * target. */
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "wire/tar.h"
+#include "base/attr.h"
 
 struct error;
 
 struct unpack_name {
-	size_t depth;                /* directories above it, beneath the target */
-	size_t last;                 /* where its last part starts */
-	size_t len;                  /* 0: the target itself */
-	char text[TAR_NAME_MAX + 1]; /* no '.', no '..', no slash too many */
+	const char *text; /* the archive's; valid as long as it is there */
+	size_t depth;     /* directories above it, beneath the target */
+	size_t last;      /* where its last component starts */
 };
 
-/* Leading slashes and '.' fall away; '..' anywhere is refused, an empty name too. */
-MUST_CHECK int unpack_name(const char *given, struct unpack_name *ret, struct error *err);
+/* Fails unless the name is as PACK writes it: relative, no empty, '.' or '..' component. */
+MUST_CHECK int unpack_name(const char *text, struct unpack_name *ret, struct error *err);
 
-/* May a link that is `depth` directories deep lead there? Only to a relative place, upwards
- * first if at all, and no further than to the target. As no entry is put below a link, every link
- * then stays beneath the target, through whichever other links it leads. */
+/* Whether a symbolic link `depth` directories beneath the target may lead to `to`: a relative path
+ * that goes up first, if at all, and no further than to the target. No entry is created below a
+ * link, so every such link stays beneath the target, through whichever other links it leads. */
 bool unpack_link_stays(const char *to, size_t depth);
 
-/* What may be made yet, of what may be made at all. */
-struct unpack_room {
+/* How many entries may still be created, of how many in all. */
+struct unpack_quota {
 	uint32_t left, max;
 };
-/* Takes one. ERR_LIMIT when none is left. */
-MUST_CHECK int unpack_take(struct unpack_room *room, struct error *err);
+/* Takes one. ERR_LIMIT if none is left. */
+MUST_CHECK int unpack_quota_take(struct unpack_quota *quota, struct error *err);
 
-/* Opens the directory the name is in (O_PATH), from `target` on, one by one. Those that are
- * missing are made, each taken from `room`; NULL: none is made. A link or a file on the way is
- * ERR_INVALID. */
-MUST_CHECK int unpack_parent(int target, const struct unpack_name *name, struct unpack_room *room,
-                             struct error *err);
+/* Opens the directory that the name is in (O_PATH). Missing directories are created, each taken
+ * from the quota. A symbolic link or a file on the way is ERR_INVALID. */
+MUST_CHECK int unpack_open_parent(int target, const struct unpack_name *name,
+                                  struct unpack_quota *quota, struct error *err);

@@ -1,7 +1,7 @@
 /* test_live_archive.c - trees through the real agent as tar streams: what is packed is unpacked
  * as it was, what is hostile lands nowhere, and a reader who sleeps holds up nobody. */
-#include "unit/agent/files/tar_test.h"
 #include "unit/agent/live/live_files.h"
+#include "unit/wire/tar_test.h"
 
 enum { PACKED_MAX = 16 * 1024 * 1024 };
 
@@ -90,24 +90,17 @@ static void a_tree_comes_back_as_it_was(void **state)
 	live_stop(&live);
 }
 
-/* The other programs' archives, and ours to them. */
-static void tar_understands_us_and_we_understand_tar(void **state)
+static void tar_program_extracts_what_pack_writes(void **state)
 {
 	struct live_stream *packed;
-	AUTO_BUF struct buf tar;
 	struct live live;
 
-	buf_init(&tar, TAR_TEST_MAX);
 	files_begin(&live, state, (struct live_options){ 0 });
 	make_tree(&live);
 	packed = live_check(pack(&live, "from"));
 	files_put(&live, "ours.tar", buf_view(&packed->got[WIRE_OUT]));
 	tar_test_run(live.made, "mkdir by-tar && tar -xpf ours.tar -C by-tar");
 	check_same(&live, "from", "by-tar");
-	tar_test_run(live.made, "tar -cf theirs.tar -C from .");
-	tar_test_read(&tar, files_at(&live, "theirs.tar"));
-	(void)live_check(unpack(&live, "by-us", buf_view(&tar)));
-	check_same(&live, "from", "by-us");
 	live_stop(&live);
 }
 
@@ -133,7 +126,11 @@ static const struct attack {
 	  "entry 2 ('a/../../../../outside/x'): its name has '..' in it",
 	  0,
 	  NULL },
-	{ "absolute", { { '0', "/outside/x", "", "evil" } }, NULL, 0, "outside/x" },
+	{ "absolute",
+	  { { '0', "/outside/x", "", "evil" } },
+	  "entry 1 ('/outside/x'): its name is not a plain relative path",
+	  0,
+	  NULL },
 	{ "through a link up",
 	  { { '2', "l", "../../../outside", "" }, { '0', "l/x", "", "evil" } },
 	  NULL,
@@ -155,29 +152,26 @@ static const struct attack {
 	  "entry 1 ('planted-dir/x'): 'planted-dir' on the way is a symbolic link",
 	  0,
 	  NULL },
-	{ "a second name for a file outside",
+	{ "a hard link to a file outside",
 	  { { '1', "h", "../../../outside/data", "" } },
-	  "entry 1 ('h'): what it links to: its name has '..' in it",
+	  "entry 1: of type 0x31, which is no file, directory or symbolic link",
 	  0,
 	  NULL },
-	{ "a second name by way of a link",
-	  { { '1', "h", "planted", "" }, { '0', "ok", "", "evil" } },
-	  NULL,
-	  1,
-	  "ok" },
-	{ "devices and a FIFO",
-	  { { '3', "null", "", "" },
-	    { '4', "disk", "", "" },
-	    { '6', "fifo", "", "" },
-	    { '0', "ok", "", "evil" } },
-	  NULL,
-	  3,
-	  "ok" },
+	{ "a device",
+	  { { '3', "null", "", "" } },
+	  "entry 1: of type 0x33, which is no file, directory or symbolic link",
+	  0,
+	  NULL },
+	{ "a FIFO",
+	  { { '6', "fifo", "", "" } },
+	  "entry 1: of type 0x36, which is no file, directory or symbolic link",
+	  0,
+	  NULL },
 };
 
 static void make_archive(const struct attack *attack, struct buf *tar)
 {
-	tar_test_start(tar);
+	tar_test_init(tar);
 	for (size_t i = 0; i < ARRAY_LEN(attack->entries); i++)
 		if (attack->entries[i].type != '\0')
 			tar_test_add(tar, attack->entries[i].type, attack->entries[i].name,
@@ -243,8 +237,8 @@ static const struct ending {
 	const char *message;
 	size_t names; /* that are there afterwards */
 } endings[] = {
-	{ "too many entries", 1000, 1, WIRE_FAILED_LIMIT, "the archive has more than 1 entries",
-	  1 },
+	{ "too many entries", 1000, 1, WIRE_FAILED_LIMIT,
+	  "entry 2 ('b'): more than 1 entries, counting the directories on the way to them", 1 },
 	{ "too many bytes", 5, 10, WIRE_FAILED_LIMIT,
 	  "entry 2 ('b'): its 4 bytes are too many: all files together may have 5", 1 },
 };
@@ -254,7 +248,7 @@ static void an_archive_past_its_limits_ends_where_it_is(void **state)
 	struct live live;
 	AUTO_BUF struct buf tar;
 
-	tar_test_start(&tar);
+	tar_test_init(&tar);
 	tar_test_file(&tar, "a", "aaaa");
 	tar_test_file(&tar, "b", "bbbb");
 	tar_test_end(&tar);
@@ -281,7 +275,7 @@ static void an_unpack_closed_half_way_leaves_no_half_file(void **state)
 	struct live live;
 	AUTO_BUF struct buf tar;
 
-	tar_test_start(&tar);
+	tar_test_init(&tar);
 	tar_test_file(&tar, "whole", "text");
 	tar_test_header(&tar, '0', "half", "", 1000000);
 	tar_test_data(&tar, VIEW("the beginning"));
@@ -340,7 +334,7 @@ int main(void)
 {
 	const struct CMUnitTest all[] = {
 		TWICE(a_tree_comes_back_as_it_was),
-		TWICE(tar_understands_us_and_we_understand_tar),
+		TWICE(tar_program_extracts_what_pack_writes),
 		TWICE(hostile_archives_land_nowhere),
 		TWICE(an_archive_past_its_limits_ends_where_it_is),
 		TWICE(an_unpack_closed_half_way_leaves_no_half_file),

@@ -4,9 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "sandbox/copy/ignore.h"
-#include "sandbox/copy/tar_filter.h"
 #include "unit/test.h"
-#include "wire/tar.h"
 
 static const struct verdict {
 	const char *rules, *path; /* a slash at the end: a directory */
@@ -275,145 +273,6 @@ static void remembers_directories_rightly(void **state)
 	assert_false(is_left_out(ignore, "a/out/z"));
 }
 
-/* --- in a tar stream --- */
-
-static const char long_name[] = "a/directory/with/a/long/name/"
-                                "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-                                "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-                                "xxxxxxxxxxxxxxxxxxxxxxxxxxx"
-                                "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
-
-static void put_entry(struct buf *out, enum tar_type type, const char *name, struct view data)
-{
-	static const char zeros[TAR_BLOCK];
-	struct tar_entry entry = {
-		.type = type, .mode = 0644, .size = data.len, .name = name, .link = ""
-	};
-	struct error err;
-
-	if (type == TAR_SYMLINK)
-		entry.link = "where";
-	CHECK_OK(tar_encode(&entry, out, &err), err);
-	CHECK_OK(buf_add(out, data, &err), err);
-	CHECK_OK(buf_add(out, (struct view){ zeros, tar_padding(data.len) }, &err), err);
-}
-
-static void put_end(struct buf *out)
-{
-	static const char zeros[2 * TAR_BLOCK];
-	struct error err;
-
-	CHECK_OK(buf_add(out, (struct view){ zeros, sizeof zeros }, &err), err);
-}
-
-static void put_archive(struct buf *out, bool whole)
-{
-	char data[1500];
-
-	memset(data, 'd', sizeof data);
-	put_entry(out, TAR_FILE, "a.c", VIEW("source"));
-	if (whole) {
-		put_entry(out, TAR_FILE, "a.o", (struct view){ data, sizeof data });
-		put_entry(out, TAR_DIRECTORY, ".git", VIEW(""));
-		put_entry(out, TAR_FILE, ".git/HEAD", VIEW("ref"));
-		put_entry(out, TAR_SYMLINK, "link.o", VIEW(""));
-	}
-	put_entry(out, TAR_DIRECTORY, "d", VIEW(""));
-	put_entry(out, TAR_SYMLINK, "d/link", VIEW(""));
-	put_entry(out, TAR_FILE, long_name, (struct view){ data, TAR_BLOCK });
-	if (whole) {
-		AUTO_FREE char *object = mem_format("%s.o", long_name);
-
-		put_entry(out, TAR_FILE, object, VIEW("object"));
-	}
-	put_entry(out, TAR_FILE, "empty", VIEW(""));
-	put_end(out);
-}
-
-static void leaves_entries_out_of_an_archive(void **state)
-{
-	AUTO(ignore) struct ignore *ignore = ignore_new();
-	AUTO_BUF struct buf whole, want;
-	struct error err;
-
-	(void)state;
-	buf_init(&whole, 1024 * 1024);
-	buf_init(&want, 1024 * 1024);
-	put_archive(&whole, true);
-	put_archive(&want, false);
-	CHECK_OK(ignore_add(ignore, VIEW(""), VIEW("*.o"), &err), err);
-	for (size_t piece = 1; piece < 3000; piece = piece * 3 + 1) {
-		AUTO(tar_filter) struct tar_filter *filter = tar_filter_new(ignore);
-		AUTO_BUF struct buf got;
-
-		buf_init(&got, 1024 * 1024);
-		for (size_t at = 0; at < whole.len; at += piece) {
-			size_t len = whole.len - at < piece ? whole.len - at : piece;
-
-			assert_int_equal(tar_filter_is_done(filter),
-			                 at > whole.len - 2 * TAR_BLOCK + TAR_BLOCK - 1);
-			CHECK_OK(tar_filter_take(filter, (struct view){ whole.ptr + at, len }, &got,
-			                         &err),
-			         err);
-		}
-		assert_true(tar_filter_is_done(filter));
-		assert_int_equal(tar_filter_left_out(filter), 5);
-		assert_int_equal(got.len, want.len);
-		assert_memory_equal(got.ptr, want.ptr, want.len);
-	}
-}
-
-static void masks_modes(void **state)
-{
-	AUTO(tar_filter) struct tar_filter *filter = tar_filter_new(NULL);
-	AUTO_BUF struct buf bytes, out;
-	struct tar_header header;
-	struct error err;
-
-	(void)state;
-	buf_init(&bytes, 1024 * 1024);
-	buf_init(&out, 1024 * 1024);
-	put_entry(&bytes, TAR_FILE, "a", VIEW("text"));
-	put_entry(&bytes, TAR_FILE, long_name, VIEW(""));
-	tar_set_mode(bytes.ptr, 06777);
-	tar_set_mode(bytes.ptr + bytes.len - TAR_BLOCK, 0666);
-	put_end(&bytes);
-	tar_filter_mask_modes(filter);
-	CHECK_OK(tar_filter_take(filter, buf_view(&bytes), &out, &err), err);
-	assert_int_equal(out.len, bytes.len);
-	assert_int_equal(tar_decode(out.ptr, &header, &err), 1);
-	assert_int_equal(header.mode, 0755);
-	assert_memory_equal(out.ptr + 100, "0000755", 8);
-	assert_int_equal(tar_decode(out.ptr + out.len - 3 * TAR_BLOCK, &header, &err), 1);
-	assert_int_equal(header.mode, 0644);
-}
-
-static void refuses_what_our_agent_does_not_say(void **state)
-{
-	static const struct {
-		size_t at;
-		char byte;
-		const char *why;
-	} rows[] = {
-		{ 0, 'z', "not a tar header" }, { 156, 'g', "not a tar header" }, /* the checksum */
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		AUTO(ignore) struct ignore *ignore = ignore_new();
-		AUTO(tar_filter) struct tar_filter *filter = tar_filter_new(ignore);
-		AUTO_BUF struct buf bytes, out;
-		struct error err;
-
-		buf_init(&bytes, 1024 * 1024);
-		buf_init(&out, 1024 * 1024);
-		put_archive(&bytes, true);
-		bytes.ptr[rows[i].at] = rows[i].byte;
-		CHECK_ERROR(tar_filter_take(filter, buf_view(&bytes), &out, &err), err, ERR_SYNTAX,
-		            rows[i].why);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest all[] = {
@@ -424,9 +283,6 @@ int main(void)
 		cmocka_unit_test(gives_up_when_rules_cost_too_much),
 		cmocka_unit_test(has_steps_enough_for_a_project),
 		cmocka_unit_test(remembers_directories_rightly),
-		cmocka_unit_test(masks_modes),
-		cmocka_unit_test(leaves_entries_out_of_an_archive),
-		cmocka_unit_test(refuses_what_our_agent_does_not_say),
 	};
 
 	return RUN_TESTS("ignore", all);

@@ -1,0 +1,46 @@
+/* dir_stack.h - the directories between the start of a walk and the one that is being read.
+ *
+ * A walk pushes each directory that it enters, reads the top one, and pops it at its end. However
+ * deep the walk is, only the innermost directories hold a descriptor; of those above, device,
+ * inode and reading position are remembered. Popping back into a closed directory opens it again
+ * through ".." and compares device and inode, so a directory that another process moved meanwhile
+ * does not lead the walk elsewhere.
+ *
+ *   zeroed -> dir_stack_push, dir_stack_read, dir_stack_pop ... -> dir_stack_done
+ *
+ * The struct is the caller's; it owns the descriptors. */
+#pragma once
+#include <dirent.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "base/attr.h"
+
+enum { DIR_STACK_OPEN_MAX = 16 }; /* directories that hold a descriptor */
+
+struct dir_level {
+	DIR *stream; /* NULL: closed to save descriptors */
+	dev_t device;
+	ino_t inode;
+	long next; /* where reading goes on when the directory is on top again */
+};
+
+struct dir_stack {
+	struct dir_level *levels;
+	size_t depth, room;
+};
+
+/* Takes over `fd`, a directory open for reading, also on failure; st is its fstat(). Returns 0, or
+ * -1 and errno. */
+MUST_CHECK int dir_stack_push(struct dir_stack *stack, int fd, const struct stat *st);
+
+/* The next entry of the top directory, never "." or "..". NULL: errno is 0 at its end. */
+const struct dirent *dir_stack_read(struct dir_stack *stack);
+
+/* Closes the top directory. -1 and errno if the one above cannot be opened again; ESTALE: it is
+ * not the directory it was, because something was moved. */
+MUST_CHECK int dir_stack_pop(struct dir_stack *stack);
+
+const struct dir_level *dir_stack_top(const struct dir_stack *stack);
+int dir_stack_fd(const struct dir_stack *stack); /* of the top directory */
+void dir_stack_done(struct dir_stack *stack);
