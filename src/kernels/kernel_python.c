@@ -1,19 +1,22 @@
 #include "kernels/kernels.h"
 
-/* python_image.S */
+/* From python_image.S. */
 extern const char kernel_python_loader[], kernel_python_text[], kernel_python_end[];
-
-static const char *const options[] = { "-c", kernel_python_loader, NULL };
-static const char *const startup_env[] = {
-	"PYTHON", "LC_", "LANG", "LD_", "GLIBC_", "MALLOC_", NULL
-};
+extern const char python_modules_text[], python_modules_end[];
 
 const struct kernel_program kernel_python = {
 	.language = "python",
-	.options = options,
+	.options = (const char *const[]){ "-c", kernel_python_loader, NULL },
 	.text = kernel_python_text,
 	.text_end = kernel_python_end,
 	.session_prefix = "session = True\n",
-	.startup_env = startup_env,
+	.startup_env = (const char *const[]){ "PYTHON", "LC_", "LANG", "LD_", "GLIBC_", "MALLOC_",
+	                                      NULL },
 	.is_reusable = true,
 };
+
+struct view python_modules_source(void)
+{
+	return (struct view){ python_modules_text,
+		              (size_t)(python_modules_end - python_modules_text) };
+}

@@ -1,7 +1,8 @@
-/* kernels.h - the interpreters' sides of the conversation in sandbox/kernel_wire.h, as text.
+/* kernels.h - programs that run inside a sandbox, carried by the server as text.
  *
- * An interpreter is started with a loader on its command line that reads BOOT from descriptor 3
- * and runs what is in it. The loader is all that `ps` shows of it. */
+ * A kernel is the interpreter's side of the protocol in sandbox/interpreter/kernel_wire.h. The
+ * interpreter is started with a short loader on its command line. The loader reads the BOOT frame
+ * from descriptor 3 and runs the text in it, so `ps` shows the loader and not the kernel. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,23 +11,26 @@
 
 struct kernel_program {
 	const char *language;        /* a row of languages.h: "python", "javascript" */
-	const char *const *options;  /* the loader, behind the interpreter's path; NULL ends it */
-	const char *text, *text_end; /* X_image.S; see kernel_source() */
-	/* What BOOT begins with for a process that is to run cells; "" if that makes no
-	 * difference. */
+	const char *const *options;  /* the loader, behind the interpreter's path; ends in NULL */
+	const char *text, *text_end; /* from X_image.S; see kernel_source() */
+	/* Text in front of the kernel in the BOOT frame of a process that is to run cells. */
 	const char *session_prefix;
-	/* How names of variables begin that an interpreter reads only as it starts: a run whose
-	 * env has one of them needs an interpreter of its own. NULL ends it. */
+	/* Prefixes of environment variables that the interpreter reads only when it starts. A run
+	 * that sets one of them cannot use a waiting interpreter. Ends in NULL. */
 	const char *const *startup_env;
-	/* Python waits in a process that forks for each fresh run and stays; a Node that waited
-	 * becomes the run and ends with it. */
+	/* The waiting process forks a child for each fresh run and serves the next one after it
+	 * (Python). Otherwise the waiting process becomes the run and exits with it (Node). */
 	bool is_reusable;
 };
 
 extern const struct kernel_program kernel_python, kernel_node;
 
-/* For BOOT, behind the prefix. */
+/* The text for the BOOT frame, behind the prefix. */
 static inline struct view kernel_source(const struct kernel_program *program)
 {
 	return (struct view){ program->text, (size_t)(program->text_end - program->text) };
 }
+
+/* python_modules.py: prints as JSON what Python modules offer. Not a kernel, but code for a fresh
+ * run. */
+struct view python_modules_source(void);

@@ -1,5 +1,5 @@
-/* node_image.S - the Node kernel as text for BOOT: an expression that makes a function of the
- * loader's import. */
+/* node_image.S - the Node kernel as text for BOOT: an expression whose value is a function. The loader
+ * calls it with its own import(), which only code from the command line can use. */
 	.section .rodata, "a", %progbits
 	.global kernel_node_text, kernel_node_end
 	.hidden kernel_node_text, kernel_node_end
@@ -14,7 +14,7 @@ kernel_node_text:
 kernel_node_end:
 
 	.section .note.GNU-stack, "", %progbits
-/* One object without the mark would take it from the whole program. */
+/* The linker keeps the CET property only if every object has it. */
 #ifdef __CET__
 #include <cet.h>
 #endif

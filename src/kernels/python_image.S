@@ -1,8 +1,10 @@
-/* python_image.S - the Python kernel as text: the loader for the command line; then, for BOOT,
- * python.py and behind it, as strings, what not every process needs. */
+/* python_image.S - Python programs as text: the loader for the command line; for BOOT, python.py and
+ * behind it, as strings, the parts that not every process needs; and the program of tool_help. */
 	.section .rodata, "a", %progbits
 	.global kernel_python_loader, kernel_python_text, kernel_python_end
 	.hidden kernel_python_loader, kernel_python_text, kernel_python_end
+	.global python_modules_text, python_modules_end
+	.hidden python_modules_text, python_modules_end
 kernel_python_loader:
 	.incbin "src/kernels/python_loader.py"
 	.byte 0
@@ -16,9 +18,12 @@ kernel_python_text:
 	.incbin "src/kernels/python_rich.py"
 	.ascii "'''\n"
 kernel_python_end:
+python_modules_text:
+	.incbin "src/kernels/python_modules.py"
+python_modules_end:
 
 	.section .note.GNU-stack, "", %progbits
-/* One object without the mark would take it from the whole program. */
+/* The linker keeps the CET property only if every object has it. */
 #ifdef __CET__
 #include <cet.h>
 #endif

@@ -1,25 +1,33 @@
+/* tool_help.c - the tool tool_help: which Python modules are in the directory of tools, and how their
+ * functions are called.
+ *
+ * A Python program (kernels/python_modules.py) runs in the sandbox, parses the modules with `ast` and
+ * prints what it found as one JSON object. The sandbox is hostile: any program in it may have written
+ * that output. It is therefore bounded by the capture of the process, read with limits, decoded by
+ * the tables below, and only then made into an answer. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
-#include "base/mem.h"
-#include "base/text/nearest.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text/utf8.h"
+#include "kernels/kernels.h"
+#include "kernels/languages.h"
 #include "mcp/content.h"
+#include "sandbox/process/process.h"
 #include "tools/catalogue.h"
-#include "tools/python_doc.h"
-#include "tools/python_show.h"
-#include "tools/support/file_work.h"
+#include "tools/support/follow.h"
+#include "tools/support/params.h"
+#include "tools/support/work.h"
 
 enum {
-	SOURCE_MAX = 1024 * 1024,
-	HEAD_MAX = 8 * 1024, /* of a module, for the first line of its docstring */
-	HEADS_MAX = 64,      /* modules whose docstring is looked at for the list */
-	MODULES_MAX = 500,
-	ENTRIES_MAX = 5000,
-	DEPTH = 6,
-	ANSWER_MAX = 8 * 1024 * 1024,
-	NOTE_ROOM = 600,
 	NAME_MAX_BYTES = 200,
+	TEXT_MAX = 64 * 1024, /* one string of the reply */
+	RECORDS_MAX = 1000,
+	NOTE_ROOM = 600, /* bytes of an answer for the note behind the text */
+	DEADLINE_MS = 30000,
 };
 
 struct tool_help_args {
@@ -27,87 +35,102 @@ struct tool_help_args {
 };
 
 static const struct param params[] = {
-	{ .name = "module",
-	  .type = PARAM_STRING,
-	  .min = 1,
-	  .max = NAME_MAX_BYTES,
-	  .offset = offsetof(struct tool_help_args, module),
-	  .help = "A module, as one imports it: \"shapes\" or \"geo.shapes\". Leave it out for the "
-	          "list of all." },
-	{ .name = "function",
-	  .type = PARAM_STRING,
-	  .min = 1,
-	  .max = NAME_MAX_BYTES,
-	  .offset = offsetof(struct tool_help_args, function),
-	  .help = "A function, class or method of the module (\"area\", \"Shape.area\"), for its "
-	          "whole documentation." },
+	ARG(struct tool_help_args, module, STRING,
+	    "A module as Python imports it: \"shapes\" or \"geo.shapes\". Without it: a list of all.",
+	    .min = 1, .max = NAME_MAX_BYTES),
+	ARG(struct tool_help_args, function, STRING,
+	    "A function, class or method of the module (\"area\", \"Shape.area\"), for all of its "
+	    "documentation.",
+	    .min = 1, .max = NAME_MAX_BYTES),
 	{ 0 },
 };
 
 static const struct param module_fields[] = {
-	{ .name = "name", .type = PARAM_STRING, .required = true, .help = "For import." },
-	{ .name = "summary", .type = PARAM_STRING, .required = true, .help = "In one line." },
+	FIELD("name", STRING, "The name to import."),
+	FIELD("summary", STRING, "The first line of its docstring."),
 	{ 0 },
 };
 
 static const struct param item_fields[] = {
-	{ .name = "name",
-	  .type = PARAM_STRING,
-	  .required = true,
-	  .help = "Class.name of methods." },
-	{ .name = "kind", .type = PARAM_STRING, .required = true, .help = "function or class." },
-	{ .name = "signature", .type = PARAM_STRING, .required = true, .help = "How to call it." },
-	{ .name = "decorators", .type = PARAM_STRING, .help = "If it has some." },
-	{ .name = "doc",
-	  .type = PARAM_STRING,
-	  .required = true,
-	  .help = "Docstring: its first line, or all of it if the function was named." },
+	FIELD("name", STRING, "\"area\"; for a method \"Class.name\"."),
+	FIELD("kind", STRING, "function or class."),
+	FIELD("signature", STRING, "How to call it."),
+	FIELD_OPTIONAL("decorators", STRING, "Its decorators."),
+	FIELD("doc", STRING, "Its docstring: the first line, or all of it with 'function'."),
 	{ 0 },
 };
 
 static const struct param output[] = {
-	{ .name = "modules",
-	  .type = PARAM_RECORDS,
-	  .fields = module_fields,
-	  .help = "What there is (no module was named)." },
-	{ .name = "module", .type = PARAM_STRING, .help = "The one that was named." },
-	{ .name = "doc", .type = PARAM_STRING, .help = "The module's docstring." },
-	{ .name = "functions", .type = PARAM_RECORDS, .fields = item_fields, .help = "In it." },
-	{ .name = "note", .type = PARAM_STRING, .required = true, .help = "What to do next." },
+	FIELD_OPTIONAL("modules", RECORDS, "All modules (without 'module').",
+	               .fields = module_fields),
+	FIELD_OPTIONAL("module", STRING, "The module that was asked for."),
+	FIELD_OPTIONAL("doc", STRING, "The module's docstring."),
+	FIELD_OPTIONAL("functions", RECORDS, "Its functions, classes and methods.",
+	               .fields = item_fields),
+	FIELD("note", STRING, "How much was shown, and what to do next."),
 	{ 0 },
 };
 
-struct module {
-	char *name, *path; /* the path is relative to the directory of tools */
-	char *summary;
-};
-
-struct helping {
-	struct file_work file;
+struct tool_help {
+	struct work work;
 	const struct tool_help_args *args;
-	char path[512];     /* of the file under way */
-	bool tried_package; /* __init__.py was tried */
-	struct module *modules;
-	size_t count, next;
-	bool more;
+	struct process *process;
+	struct follow follow;
 };
 
-static void fail_missing(struct helping *h)
-{
-	file_work_fail(&h->file, ERR_NOT_FOUND,
-	               "there is no module '%s' below %s; tool_help without arguments lists those "
-	               "there are",
-	               h->args->module, h->file.work.context->tools_dir);
-}
+/* --- the program's reply ----------------------------------------------------------------- */
 
-static size_t room_for(const struct helping *h)
+struct module_record {
+	const char *name, *summary;
+};
+
+struct item_record {
+	const char *name, *kind, *signature, *decorators, *doc;
+};
+
+struct reply {
+	const char *missing, *nearest, *problem, *doc;
+	struct param_records modules, functions;
+	int64_t total;
+};
+
+#define TEXT(struct_, member_) ARG_REQUIRED(struct_, member_, STRING, "", .max = TEXT_MAX)
+static const struct param module_table[] = {
+	TEXT(struct module_record, name),
+	TEXT(struct module_record, summary),
+	{ 0 },
+};
+
+static const struct param item_table[] = {
+	TEXT(struct item_record, name),      TEXT(struct item_record, kind),
+	TEXT(struct item_record, signature), TEXT(struct item_record, decorators),
+	TEXT(struct item_record, doc),       { 0 },
+};
+#undef TEXT
+
+static const struct param reply_table[] = {
+	ARG(struct reply, missing, STRING, "", .max = TEXT_MAX),
+	ARG(struct reply, nearest, STRING, "", .max = TEXT_MAX),
+	ARG(struct reply, problem, STRING, "", .max = TEXT_MAX),
+	ARG(struct reply, doc, STRING, "", .max = TEXT_MAX),
+	ARG(struct reply, modules, RECORDS, "", .max = RECORDS_MAX, .fields = module_table,
+	    .record_size = sizeof(struct module_record)),
+	ARG(struct reply, functions, RECORDS, "", .max = RECORDS_MAX, .fields = item_table,
+	    .record_size = sizeof(struct item_record)),
+	ARG(struct reply, total, INT, "", .max = 1000000),
+	{ 0 },
+};
+
+/* --- answers ----------------------------------------------------------------------------- */
+
+static size_t text_room(const struct tool_help *h)
 {
-	const size_t room = h->file.work.context->max_output;
+	const size_t room = h->work.context->max_output;
 
 	return room > 2 * NOTE_ROOM ? room - NOTE_ROOM : NOTE_ROOM;
 }
 
-static void answer(struct helping *h, struct view text, const char *note, json_t *structured)
+static void answer(struct tool_help *h, struct view text, const char *note, json_t *structured)
 {
 	json_t *content = json_list();
 
@@ -115,274 +138,290 @@ static void answer(struct helping *h, struct view text, const char *note, json_t
 		json_push(content, mcp_text_view(text));
 	json_push(content, mcp_text("[%s]", note));
 	json_set(structured, "note", json_str(note));
-	work_answer(&h->file.work, content, structured);
+	work_answer(&h->work, content, structured);
 }
 
-/* --- one module ------------------------------------------------------------------------- */
-
-static void fail_function(struct helping *h, const struct python_doc *doc)
+static void answer_list(struct tool_help *h, const struct reply *reply)
 {
-	struct nearest best = { 0 };
-
-	for (size_t i = 0; i < doc->count; i++)
-		nearest_consider(&best, h->args->function, doc->items[i].name);
-	if (best.name != NULL)
-		file_work_fail(&h->file, ERR_NOT_FOUND,
-		               "the module '%s' has no '%s'; did you mean '%s'?", h->args->module,
-		               h->args->function, best.name);
-	else
-		file_work_fail(
-		        &h->file, ERR_NOT_FOUND,
-		        "the module '%s' has no '%s'; tool_help with module alone lists what "
-		        "it has",
-		        h->args->module, h->args->function);
-}
-
-static void answer_module(struct helping *h, const struct python_doc *doc)
-{
-	const char *only = h->args->function;
-	json_t *structured, *functions = json_list();
-	size_t count, left_out;
-	AUTO_BUF struct buf text;
-	struct error full;
-	char note[NOTE_ROOM];
-
-	buf_init(&text, room_for(h));
-	if (only == NULL && doc->doc[0] != '\0')
-		(void)!buf_printf(&text, &full, "%s\n\n", doc->doc);
-	left_out = python_show(doc, only, &text, functions, &count);
-	if (only != NULL && count == 0) {
-		json_decref(functions);
-		fail_function(h, doc);
-		return;
-	}
-	structured = json_obj();
-	json_set(structured, "module", json_str(h->args->module));
-	if (only == NULL)
-		json_set(structured, "doc", json_str(doc->doc));
-	json_set(structured, "functions", functions);
-	(void)snprintf(note, sizeof note, "%s: %zu of %zu shown%s%s", h->args->module,
-	               count - left_out, count,
-	               left_out != 0 ? "; name a function for one of the rest" : "",
-	               only == NULL ? "; with function: its whole documentation" : "");
-	answer(h, buf_view(&text), note, structured);
-}
-
-static void ask_source(struct helping *h);
-
-static void on_source(struct file_work *file, const struct files_reply *said,
-                      const struct error *why)
-{
-	struct helping *h = container_of(file, struct helping, file);
-
-	if (why != NULL && why->kind == ERR_NOT_FOUND) {
-		if (h->tried_package) {
-			fail_missing(h);
-			return;
-		}
-		h->tried_package = true;
-		ask_source(h);
-		return;
-	}
-	if (why != NULL) {
-		file_work_fail_path(file, why);
-		return;
-	}
-	AUTO(python_doc)
-	struct python_doc *doc = python_doc_read(said->bytes.len != 0 ? said->bytes : view_of(""));
-
-	answer_module(h, doc);
-}
-
-/* a.b is a/b.py or a/b/__init__.py. The name was checked: it leads nowhere else. */
-static void ask_source(struct helping *h)
-{
-	struct wire_message request = { .type = WIRE_READ };
-	size_t start;
-
-	(void)snprintf(h->path, sizeof h->path, "%s/", h->file.work.context->tools_dir);
-	start = strlen(h->path);
-	(void)snprintf(h->path + start, sizeof h->path - start, "%s", h->args->module);
-	for (char *c = h->path + start; *c != '\0'; c++)
-		if (*c == '.')
-			*c = '/';
-	start = strlen(h->path);
-	(void)snprintf(h->path + start, sizeof h->path - start, "%s",
-	               h->tried_package ? "/__init__.py" : ".py");
-	h->file.path = h->path;
-	request.read = (struct wire_read){ .unit = WIRE_UNIT_BYTES,
-		                           .count = SOURCE_MAX,
-		                           .max = SOURCE_MAX,
-		                           .path = view_of(h->path) };
-	file_work_request(&h->file, &request, (struct view){ 0 }, SOURCE_MAX, on_source);
-}
-
-/* --- all modules ------------------------------------------------------------------------ */
-
-static void answer_list(struct helping *h)
-{
+	const struct module_record *records = reply->modules.items;
+	const char *directory = h->work.context->tools_dir;
 	json_t *structured = json_obj(), *modules = json_list();
 	AUTO_BUF struct buf text;
 	size_t shown = 0;
 	struct error full;
 	char note[NOTE_ROOM];
 
-	buf_init(&text, room_for(h));
-	for (; shown < h->count; shown++) {
-		const struct module *module = &h->modules[shown];
-		const char *summary = module->summary != NULL ? module->summary : "";
-		json_t *object;
+	buf_init(&text, text_room(h));
+	for (; shown < reply->modules.count; shown++) {
+		const struct module_record *record = &records[shown];
+		json_t *module;
 
-		if (buf_printf(&text, &full, "%s%s%s\n", module->name,
-		               summary[0] != '\0' ? ": " : "", summary) < 0)
+		if (buf_printf(&text, &full, "%s%s%s\n", record->name,
+		               record->summary[0] != '\0' ? ": " : "", record->summary) < 0)
 			break;
-		object = json_obj();
-		json_set(object, "name", json_str(module->name));
-		json_set(object, "summary", json_str(summary));
-		json_push(modules, object);
+		module = json_obj();
+		json_set(module, "name", json_str(record->name));
+		json_set(module, "summary", json_str(record->summary));
+		json_push(modules, module);
 	}
 	json_set(structured, "modules", modules);
-	if (h->count == 0)
+	if (reply->total == 0)
 		(void)snprintf(note, sizeof note, "there are no Python modules below %s",
-		               h->file.work.context->tools_dir);
+		               directory);
 	else
-		(void)snprintf(note, sizeof note,
-		               "%zu module%s below %s%s; with module: what is in it", shown,
-		               shown == 1 ? "" : "s", h->file.work.context->tools_dir,
-		               shown < h->count || h->more ? ", and more that are not shown" : "");
+		(void)snprintf(
+		        note, sizeof note, "%zu module%s below %s%s; with module: what is in it",
+		        shown, shown == 1 ? "" : "s", directory,
+		        (json_int_t)shown < reply->total ? ", and more that are not shown" : "");
 	answer(h, buf_view(&text), note, structured);
 }
 
-static void ask_head(struct helping *h);
-
-static void on_head(struct file_work *file, const struct files_reply *said, const struct error *why)
+/* Adds each line behind `indent` spaces. */
+static int add_indented(struct buf *text, struct view lines, int indent, struct error *full)
 {
-	struct helping *h = container_of(file, struct helping, file);
-	struct module *module = &h->modules[h->next++];
+	struct view line;
 
-	/* One that cannot be read is still there. */
-	if (why == NULL) {
-		AUTO(python_doc)
-		struct python_doc *doc = python_doc_read(said->bytes.len != 0 ? said->bytes
-		                                                              : view_of(""));
-		struct view summary = python_summary(doc->doc);
-
-		module->summary = mem_dup_len(summary.ptr, summary.len);
-	}
-	ask_head(h);
-}
-
-static void ask_head(struct helping *h)
-{
-	struct wire_message request = { .type = WIRE_READ };
-
-	if (h->next == h->count || h->next == HEADS_MAX) {
-		answer_list(h);
-		return;
-	}
-	(void)snprintf(h->path, sizeof h->path, "%s/%s", h->file.work.context->tools_dir,
-	               h->modules[h->next].path);
-	request.read = (struct wire_read){ .unit = WIRE_UNIT_BYTES,
-		                           .count = HEAD_MAX,
-		                           .max = HEAD_MAX,
-		                           .path = view_of(h->path) };
-	file_work_request(&h->file, &request, (struct view){ 0 }, HEAD_MAX, on_head);
-}
-
-/* geo/shapes.py is geo.shapes, geo/__init__.py is geo; NULL: it is no module for others. */
-static char *module_name(struct view path)
-{
-	AUTO_FREE char *name = NULL;
-
-	if (path.len < 4 || path.len > NAME_MAX_BYTES ||
-	    memcmp(path.ptr + path.len - 3, ".py", 3) != 0)
-		return NULL;
-	path.len -= 3;
-	if (path.len > 9 && memcmp(path.ptr + path.len - 9, "/__init__", 9) == 0)
-		path.len -= 9;
-	name = mem_dup_len(path.ptr, path.len);
-	/* A dot in a name would pass for a directory. */
-	if (strchr(name, '.') != NULL)
-		return NULL;
-	for (char *c = name; *c != '\0'; c++)
-		if (*c == '/')
-			*c = '.';
-	if (!python_is_name(name, true) || name[0] == '_' || strstr(name, "._") != NULL)
-		return NULL;
-	return TAKE_PTR(name);
-}
-
-static void on_tree(struct file_work *file, const struct files_reply *said, const struct error *why)
-{
-	struct helping *h = container_of(file, struct helping, file);
-	struct wire_entry entry;
-	struct view rest;
-
-	if (why != NULL) {
-		file_work_fail_path(file, why);
-		return;
-	}
-	rest = said->bytes;
-	h->modules = mem_array(MODULES_MAX, sizeof *h->modules);
-	while (files_next_entry(&rest, &entry)) {
-		char *name = entry.type == WIRE_FILE_REGULAR ? module_name(entry.path) : NULL;
-
-		if (name == NULL)
-			continue;
-		if (h->count == MODULES_MAX) {
-			h->more = true;
-			free(name);
-			break;
-		}
-		h->modules[h->count].name = name;
-		h->modules[h->count++].path = mem_dup_len(entry.path.ptr, entry.path.len);
-	}
-	ask_head(h);
-}
-
-static int start(struct work *work, struct error *err)
-{
-	struct helping *h = container_of(work, struct helping, file.work);
-	struct wire_message request = { .type = WIRE_TREE };
-
-	(void)err;
-	h->file.path = work->context->tools_dir;
-	if (h->args->module != NULL) {
-		ask_source(h);
-		return 0;
-	}
-	request.tree = (struct wire_tree){ .depth = DEPTH,
-		                           .limit = ENTRIES_MAX,
-		                           .path = view_of(work->context->tools_dir) };
-	file_work_request(&h->file, &request, (struct view){ 0 }, ANSWER_MAX, on_tree);
+	while (view_next_line(&lines, &line))
+		if (buf_printf(text, full, "%*s%.*s\n", line.len != 0 ? indent : 0, "",
+		               (int)line.len, line.ptr) < 0)
+			return -1;
 	return 0;
 }
 
-static void done(struct work *work)
+/* Adds an item as text, a method indented below its class. False: no room for all of it. */
+static bool add_item(const struct item_record *item, struct buf *text)
 {
-	struct helping *h = container_of(work, struct helping, file.work);
+	int indent = strchr(item->name, '.') != NULL ? 4 : 0;
+	size_t before = text->len;
+	struct error full;
 
-	file_work_done(work);
-	for (size_t i = 0; i < h->count; i++) {
-		free(h->modules[i].name);
-		free(h->modules[i].path);
-		free(h->modules[i].summary);
-	}
-	free(h->modules);
+	if ((item->decorators[0] == '\0' ||
+	     buf_printf(text, &full, "%*s%s\n", indent, "", item->decorators) == 0) &&
+	    buf_printf(text, &full, "%*s%s%s\n", indent, "",
+	               strcmp(item->kind, "class") == 0 ? "class " : "", item->signature) == 0 &&
+	    add_indented(text, view_of(item->doc), indent + 4, &full) == 0)
+		return true;
+	buf_truncate(text, before);
+	return false;
 }
 
-static const struct work_callbacks calls = { start, file_work_cancel, done };
+static json_t *item_json(const struct item_record *item)
+{
+	json_t *object = json_obj();
+
+	json_set(object, "name", json_str(item->name));
+	json_set(object, "kind", json_str(item->kind));
+	json_set(object, "signature", json_str(item->signature));
+	if (item->decorators[0] != '\0')
+		json_set(object, "decorators", json_str(item->decorators));
+	json_set(object, "doc", json_str(item->doc));
+	return object;
+}
+
+static void answer_module(struct tool_help *h, const struct reply *reply)
+{
+	const struct item_record *items = reply->functions.items;
+	const char *module = h->args->module, *doc = reply->doc != NULL ? reply->doc : "";
+	bool is_one = h->args->function != NULL;
+	json_t *structured = json_obj(), *functions = json_list();
+	AUTO_BUF struct buf text;
+	struct error full;
+	char note[NOTE_ROOM];
+	size_t shown = 0;
+
+	buf_init(&text, text_room(h));
+	if (!is_one && doc[0] != '\0')
+		(void)!buf_printf(&text, &full, "%s\n\n", doc);
+	while (shown < reply->functions.count && add_item(&items[shown], &text))
+		json_push(functions, item_json(&items[shown++]));
+	json_set(structured, "module", json_str(module));
+	if (!is_one)
+		json_set(structured, "doc", json_str(doc));
+	json_set(structured, "functions", functions);
+	if (reply->problem != NULL)
+		(void)snprintf(note, sizeof note, "%s is not valid Python: %.200s", module,
+		               reply->problem);
+	else
+		(void)snprintf(note, sizeof note, "%s: %zu of %lld shown%s%s", module, shown,
+		               (long long)reply->total,
+		               (json_int_t)shown < reply->total
+		                       ? "; name a function for one of the rest"
+		                       : "",
+		               is_one ? "" : "; with function: its whole documentation");
+	answer(h, buf_view(&text), note, structured);
+}
+
+/* Nothing was found under the names of the arguments. -1. */
+static int set_missing(const struct tool_help *h, const struct reply *reply, struct error *err)
+{
+	const char *module = h->args->module, *function = h->args->function;
+
+	if (function == NULL || strcmp(reply->missing, "module") == 0)
+		return error_set(err, ERR_NOT_FOUND,
+		                 "there is no module '%s' below %s; tool_help without arguments "
+		                 "lists those there are",
+		                 module, h->work.context->tools_dir);
+	if (reply->nearest != NULL)
+		return error_set(err, ERR_NOT_FOUND,
+		                 "the module '%s' has no '%s'; did you mean '%.100s'?", module,
+		                 function, reply->nearest);
+	return error_set(err, ERR_NOT_FOUND,
+	                 "the module '%s' has no '%s'; tool_help with module alone lists what it "
+	                 "has",
+	                 module, function);
+}
+
+static int answer_reply(struct tool_help *h, const struct reply *reply, struct error *err)
+{
+	if (h->args->module == NULL)
+		answer_list(h, reply);
+	else if (reply->missing != NULL)
+		return set_missing(h, reply, err);
+	else if (reply->problem != NULL && h->args->function != NULL)
+		return error_set(err, ERR_INVALID,
+		                 "the module '%s' is not valid Python: %.200s; read_file shows "
+		                 "its source",
+		                 h->args->module, reply->problem);
+	else
+		answer_module(h, reply);
+	return 0;
+}
+
+/* --- the program ------------------------------------------------------------------------- */
+
+static int check_end(struct tool_help *h, struct error *err)
+{
+	struct process_state state;
+	char line[160];
+
+	process_state(h->process, &state);
+	if (state.phase == PROCESS_FAILED && state.why->kind == ERR_NOT_FOUND)
+		return error_set(err, ERR_UNSUPPORTED,
+		                 "there is no Python in the sandbox, which tool_help reads modules "
+		                 "with: install python3 on this machine, or look at the files in "
+		                 "%s with read_file",
+		                 h->work.context->tools_dir);
+	if (state.phase == PROCESS_FAILED) {
+		*err = *state.why;
+		return -1;
+	}
+	if (state.end.timed_out)
+		return error_set(err, ERR_LIMIT,
+		                 "reading the modules took more than %d s; name a module",
+		                 DEADLINE_MS / 1000);
+	if (state.end.code != 0 || state.end.signal != 0)
+		return error_set(err, ERR_SYSTEM, "the program that reads the modules failed: %s%s",
+		                 process_last_line(h->process, line, sizeof line), state.end.note);
+	return 0;
+}
+
+/* The program keeps to the bytes it was given, which the capture holds whole. Output with a gap in
+ * the middle is another program's. */
+static int read_reply(struct tool_help *h, struct arena *arena, json_t **ret_json,
+                      struct reply *ret, struct error *err)
+{
+	static const struct json_limits limits = { .depth = 4, .values = 8 * RECORDS_MAX };
+	const struct process_stream stream = process_stream(h->process, false);
+	AUTO_BUF struct buf text;
+
+	buf_init(&text, stream.head.len + stream.tail.len + 1);
+	if (stream.left_out != 0 || buf_add(&text, stream.head, err) < 0 ||
+	    buf_add(&text, stream.tail, err) < 0 ||
+	    json_read(buf_view(&text), &limits, ret_json, NULL, err) < 0 ||
+	    param_decode(reply_table, *ret_json, arena, ret, err) < 0)
+		return error_set(err, ERR_SYSTEM,
+		                 "the program that reads the modules printed something else than "
+		                 "its reply; call again, or read the modules with read_file");
+	return 0;
+}
+
+static void on_end(void *ctx, bool is_over)
+{
+	struct tool_help *h = ctx;
+	AUTO_JSON json_t *json = NULL;
+	struct arena arena = { 0 };
+	struct reply reply = { 0 };
+	struct error err;
+
+	(void)is_over;
+	if (check_end(h, &err) < 0 || read_reply(h, &arena, &json, &reply, &err) < 0 ||
+	    answer_reply(h, &reply, &err) < 0)
+		work_fail(&h->work, &err);
+	arena_done(&arena);
+}
+
+static int start_program(struct work *work, struct error *err)
+{
+	struct tool_help *h = container_of(work, struct tool_help, work);
+	const uint64_t now = clock_now_ms();
+	char room[24];
+	const char *const args[] = { work->context->tools_dir,
+		                     h->args->module != NULL ? h->args->module : "",
+		                     h->args->function != NULL ? h->args->function : "", room,
+		                     NULL };
+	const struct process_options options = { .language = language_find("python"),
+		                                 .code = python_modules_source(),
+		                                 .args = args,
+		                                 .deadline_ms = DEADLINE_MS };
+
+	/* One half is kept of the beginning and one of the end; an odd byte is in neither. */
+	(void)snprintf(room, sizeof room, "%zu", work->context->max_output / 2 * 2 - 1);
+	if (process_start(work->sandbox, &options, &h->process, err) < 0)
+		return -1;
+	return follow_begin(&h->follow, work->call, h->process, now, UINT64_MAX, on_end, h, err);
+}
+
+static void cancel(struct work *work)
+{
+	struct error err;
+
+	(void)error_set(&err, ERR_SYSTEM, "cancelled");
+	work_fail(work, &err);
+}
+
+static void free_program(struct work *work)
+{
+	struct tool_help *h = container_of(work, struct tool_help, work);
+
+	follow_end(&h->follow);
+	if (h->process != NULL)
+		process_free(h->process);
+}
+
+static const struct work_callbacks callbacks = { start_program, cancel, free_program };
+
+/* --- the call ---------------------------------------------------------------------------- */
+
+/* Names in ASCII with dots between them, as in an import. */
+static bool is_dotted_name(const char *text)
+{
+	bool is_start = true; /* of a part */
+
+	for (; *text != '\0'; text++) {
+		bool is_letter = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
+		                 *text == '_';
+
+		if (*text == '.' && !is_start) {
+			is_start = true;
+			continue;
+		}
+		if (!is_letter && (is_start || *text < '0' || *text > '9'))
+			return false;
+		is_start = false;
+	}
+	return !is_start;
+}
 
 static int check_names(const struct tool_help_args *a, struct error *err)
 {
 	if (a->module == NULL && a->function != NULL)
 		return error_set(err, ERR_INVALID,
 		                 "argument 'function': name the module it is in too");
-	if (a->module != NULL && !python_is_name(a->module, true))
+	if (a->module != NULL && !is_dotted_name(a->module))
 		return error_set(err, ERR_INVALID,
 		                 "argument 'module': expected names with dots between, as in an "
 		                 "import, for example \"geo.shapes\"");
-	if (a->function != NULL && !python_is_name(a->function, true))
+	if (a->function != NULL && !is_dotted_name(a->function))
 		return error_set(err, ERR_INVALID,
 		                 "argument 'function': expected a name, for example \"area\" or "
 		                 "\"Shape.area\"");
@@ -400,9 +439,9 @@ static int tool_help(struct mcp_call *call, const void *args, struct error *err)
 		return error_set(err, ERR_UNSUPPORTED,
 		                 "there are no tools of the user's own here: start the server with "
 		                 "--tools-dir DIR, a directory of Python modules");
-	if (work_start(call, sizeof(struct helping), &calls, NULL, &work, err) < 0)
+	if (work_start(call, sizeof(struct tool_help), &callbacks, NULL, &work, err) < 0)
 		return -1;
-	container_of(work, struct helping, file.work)->args = args;
+	container_of(work, struct tool_help, work)->args = args;
 	return 0;
 }
 
@@ -412,7 +451,7 @@ const struct mcp_tool tool_tool_help = {
 	.help = "See which Python modules the user has put into /tools for code in the sandbox to "
 	        "import, before you write such code yourself. Without arguments: all modules; with "
 	        "module: its functions and classes with signatures; with function: the whole "
-	        "documentation. Read from the source, nothing is run.",
+	        "documentation. The source is only parsed: nothing in the modules is run.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct tool_help_args),

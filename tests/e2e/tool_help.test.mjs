@@ -76,7 +76,7 @@ class Circle
   assert.deepEqual(functions.map((f) => f.name), ['area', 'Circle', 'Circle.__init__', 'Circle.size']);
   assert.match(textOf(await tool_help({ module: 'geo.maps' })), /^async fetch\(url\)\n {4}Get a map\.\n$/);
   assert.equal(structuredOf(await tool_help({ module: 'geo' })).doc, 'Geography.');
-  structuredOf(await tool_help({ module: 'broken' }));
+  assert.match(structuredOf(await tool_help({ module: 'broken' })).note, /^broken is not valid Python: /);
 });
 
 test('with function: all of its documentation', async () => {
@@ -91,6 +91,7 @@ test('what is not there says so', async () => {
   refused(await tool_help({ module: 'nope' }), /^there is no module 'nope' below \/tools; tool_help without arguments lists/);
   refused(await tool_help({ module: 'shapes', function: 'aera' }), /^the module 'shapes' has no 'aera'; did you mean 'area'\?$/);
   refused(await tool_help({ module: 'shapes', function: 'zzzzzz' }), /tool_help with module alone lists what it has$/);
+  refused(await tool_help({ module: 'broken', function: 'f' }), /^the module 'broken' is not valid Python: .*; read_file shows its source$/);
   refused(await tool_help({ function: 'area' }), /^argument 'function': name the module it is in too$/);
   for (const module of ['../etc/passwd', 'a/b', '.a', 'a..b', '1a', 'a b', 'ü'])
     refused(await tool_help({ module }), /^argument 'module': expected names with dots between/);
