@@ -1,8 +1,8 @@
 #!/bin/sh
-# check-sizes.sh [SRC] - nothing below SRC (src) outgrows a screen or a reader's patience.
+# check-sizes.sh [SRC] - checks the sizes of functions, files and lines below SRC (src).
 #
-# Functions (a body opened and closed at column 0, braces included) 100 lines, files 500
-# lines, lines 100 columns with tabs of 8.
+# A function (its body opens and closes at column 0, braces included) has at most 100 lines, a file 500
+# lines, a line 100 columns with tabs of 8.
 set -eu
 src=${1:-src}
 

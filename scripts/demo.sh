@@ -1,27 +1,27 @@
 #!/bin/sh
-# demo.sh PROGRAM - what belljar is for, on this machine: Python in a sandbox, the same asked for
-# by a client, then how to connect a real one. `make run` calls it.
+# demo.sh PROGRAM - demonstrates belljar on this machine: runs Python in a sandbox, calls a tool as an
+# MCP client does, and prints how to connect a real client. `make run` calls it.
 set -eu
 program=$1
 
 work=$(mktemp -d)
-chmod 755 "$work" # as root, belljar serves as another user
+chmod 755 "$work" # as root, the server runs under another uid
 state="$work/state"
 
-# The files of a sandbox may be closed even to us: belljar opens them.
+# Files of a sandbox may belong to other uids, which rm(1) cannot remove: belljar removes them.
 clean() {
   "$program" rm --state-dir "$state" default >/dev/null 2>&1 || :
   rm -rf "$work"
 }
 trap clean EXIT
 
-# All the user sees of a failure is what is said here.
+# missing - reports why no sandbox can be made
 missing() {
   echo
-  echo "No sandbox can be made here:"
+  echo "Belljar cannot make a sandbox on this machine:"
   sed 's/^/  /' "$work/errors"
   echo
-  echo "What this machine offers, and what helps:"
+  echo "What is missing, and how to get it:"
   echo
   "$program" doctor --state-dir "$state" 2>&1 | grep -v '^on ' | sed 's/^/  /' || :
   exit 1
@@ -46,14 +46,14 @@ print("My networks:", [name for _, name in socket.if_nameindex()])
 CODE
 
 echo
-echo "$("$program" version | head -n 1). Some Python nobody should trust:"
+echo "$("$program" version | head -n 1). This Python program runs in a sandbox:"
 echo
 sed 's/^/  | /' "$work/hello.py"
 echo
 home=${HOME:-/root}
 echo "  \$ $program run hello.py $home"
 
-# Into files first: a program that fails must not hide in a pipeline.
+# The output goes to files first, because a pipeline would hide a failure.
 "$program" exec --state-dir "$state" true 2>"$work/errors" || missing
 began=$(date +%s%N)
 if "$program" run --state-dir "$state" "$work/hello.py" "$home" \
@@ -61,26 +61,26 @@ if "$program" run --state-dir "$state" "$work/hello.py" "$home" \
   took=$((($(date +%s%N) - began) / 1000000))
   sed 's/^/  /' "$work/printed"
   echo
-  echo "  ($took ms: a sandbox made, the code run, the sandbox removed)"
+  echo "  ($took ms to create the sandbox, run the code and remove the sandbox)"
 else
   sed 's/^/  /' "$work/printed" "$work/errors"
   echo
-  echo "  (that did not work)"
+  echo "  (the run failed)"
 fi
 
 echo
-echo "The same through MCP, as an assistant would ask:"
+echo "The same through MCP, as an assistant does it:"
 echo
 code='{"language": "python", "code": "print(sum(range(101)))"}'
 echo "  \$ $program client call run_code '$code'"
 "$program" client call run_code "$code" -- --state-dir "$state" >"$work/printed" 2>&1 || :
 sed 's/^/  /' "$work/printed"
 echo
-echo "More of that:  $program client        a walk through the tools"
+echo "More:          $program client        a tour of the tools"
 echo "               $program shell         a shell in a sandbox"
-echo "               $program doctor        what isolates it on this machine"
+echo "               $program doctor        the layers of isolation on this machine"
 echo
-echo "To connect a client (each command prints what goes where; --write puts it there):"
+echo "To connect a client (each command prints the entry and its file; --write adds it):"
 echo
 for client in claude-code claude-desktop cursor vscode gemini codex windsurf zed; do
   echo "  $program connect $client"

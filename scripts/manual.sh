@@ -1,8 +1,6 @@
 #!/bin/sh
-# Writes the manual page to standard output: the page with each line @name@ replaced by
-# what `belljar generate name` prints.
-#
-#   sh scripts/manual.sh build/belljar doc/belljar.1.in >belljar.1
+# manual.sh BELLJAR PAGE - prints the manual page: PAGE, with each line @name@ replaced by the output of
+# `belljar generate name`.
 set -eu
 
 if [ $# -ne 2 ]; then
@@ -17,7 +15,7 @@ while IFS= read -r line; do
   @*@)
     name=${line#@}
     name=${name%@}
-    # A section that is not there must not go missing silently.
+    # An unknown section is an error, not an empty one.
     "$belljar" generate -- "$name" || {
       echo "manual.sh: $page: cannot fill in $line" >&2
       exit 1

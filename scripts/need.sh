@@ -1,8 +1,8 @@
 #!/bin/sh
 # need.sh PACKAGE... - installs the Debian packages that are missing.
 #
-# Quiet when nothing is missing. Where it cannot install (another system, or neither root
-# nor sudo) it says what is needed and goes on: the build then tells what it really lacks.
+# Prints nothing if all are installed. Where packages cannot be installed (another system, or neither
+# root nor sudo), the script names them and exits with 0: the build then shows what is really missing.
 set -eu
 
 is_installed() {
@@ -16,7 +16,7 @@ done
 [ -n "$missing" ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
-  echo "need: no apt-get here; please see to it that these are installed:$missing" >&2
+  echo "need: no apt-get here; please install:$missing" >&2
   exit 0
 fi
 if [ "$(id -u)" -eq 0 ]; then

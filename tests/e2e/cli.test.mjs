@@ -209,7 +209,7 @@ print(json.dumps(seen))
   test('without a terminal it says what to use', () => {
     const result = verb('shell', []);
     assert.equal(result.status, 2);
-    assert.match(result.stderr, /not a terminal; programs are run without one by 'belljar exec'/);
+    assert.match(result.stderr, /must be a terminal; use 'belljar exec' to run a program without one/);
   });
 });
 
@@ -281,7 +281,7 @@ describe('client', () => {
   test('flags the server does not know', () => {
     const result = run(['client', 'tools', '--', '--nonsense']);
     assert.equal(result.status, 1);
-    assert.match(result.stderr, /unknown option '--nonsense'\n[^]*belljar: the server has ended without an answer\n$/);
+    assert.match(result.stderr, /unknown option '--nonsense'\n[^]*belljar: the server exited without a response\n$/);
   });
 });
 
