@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "sandbox/registry/registry_internal.h"
+#include "sandbox/registry/internal.h"
 
 static void write_mounts(const struct spec *spec, char out[REGISTRY_MOUNTS_MAX + 1])
 {

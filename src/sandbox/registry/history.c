@@ -9,14 +9,14 @@
 #include "loop/loop.h"
 #include "store/store.h"
 
-enum { WAITING_MAX = 64, LATE_MS = 500, KEPT = 20000 };
+enum { PENDING_MAX = 64, WRITE_DELAY_MS = 500, ROWS_MAX = 20000 };
 
-/* Rows are cheap to write together and dear one by one. */
+/* Each commit waits for the disk, so rows are written in batches. */
 struct history {
 	struct store *store;
 	struct loop_timer *timer;
 	size_t count;
-	struct history_row rows[WAITING_MAX];
+	struct history_row rows[PENDING_MAX];
 };
 
 static int write_rows(struct store *store, const struct history *history, struct error *err)
@@ -34,7 +34,7 @@ static int write_rows(struct store *store, const struct history *history, struct
 	}
 	return store_exec(store,
 	                  "DELETE FROM runs WHERE number <= (SELECT max(number) FROM runs) - ?",
-	                  err, "i", (int64_t)KEPT);
+	                  err, "i", (int64_t)ROWS_MAX);
 }
 
 static int write_all(struct store *store, const struct history *history, struct error *err)
@@ -47,7 +47,7 @@ static int write_all(struct store *store, const struct history *history, struct 
 	return -1;
 }
 
-static void flush(void *ctx)
+static void flush_history(void *ctx)
 {
 	struct history *history = ctx;
 	struct error err;
@@ -55,7 +55,7 @@ static void flush(void *ctx)
 	if (history->count == 0)
 		return;
 	if (write_all(history->store, history, &err) < 0)
-		log_warning("what was run is not noted: %s", err.msg);
+		log_warning("the history of runs could not be written: %s", err.msg);
 	history->count = 0;
 }
 
@@ -64,7 +64,7 @@ struct history *history_new(struct loop *loop, struct store *store)
 	struct history *history = mem_new(sizeof *history);
 
 	history->store = store;
-	history->timer = loop_timer_new(loop, flush, history);
+	history->timer = loop_timer_new(loop, flush_history, history);
 	return history;
 }
 
@@ -72,7 +72,7 @@ struct history *history_free(struct history *history)
 {
 	if (history == NULL)
 		return NULL;
-	flush(history);
+	flush_history(history);
 	(void)loop_timer_free(history->timer);
 	free(history);
 	return NULL;
@@ -81,20 +81,20 @@ struct history *history_free(struct history *history)
 void history_add(struct history *history, const struct history_row *row)
 {
 	history->rows[history->count++] = *row;
-	if (history->count == WAITING_MAX)
-		flush(history);
+	if (history->count == PENDING_MAX)
+		flush_history(history);
 	else if (history->count == 1)
-		loop_timer_start(history->timer, LATE_MS);
+		loop_timer_start(history->timer, WRITE_DELAY_MS);
 }
 
-struct telling {
+struct listing {
 	bool (*each)(void *ctx, const struct history_row *row);
 	void *ctx;
 };
 
 static bool on_row(void *ctx, struct store_row *columns)
 {
-	struct telling *telling = ctx;
+	struct listing *listing = ctx;
 	struct history_row row = { .started_s = store_row_int(columns, 2),
 		                   .duration_ms = (uint64_t)store_row_int(columns, 3) };
 
@@ -102,16 +102,16 @@ static bool on_row(void *ctx, struct store_row *columns)
 	(void)snprintf(row.owner, sizeof row.owner, "%s", store_row_text(columns, 1));
 	(void)snprintf(row.what, sizeof row.what, "%s", store_row_text(columns, 4));
 	(void)snprintf(row.outcome, sizeof row.outcome, "%s", store_row_text(columns, 5));
-	return telling->each(telling->ctx, &row);
+	return listing->each(listing->ctx, &row);
 }
 
 int history_each(struct store *store, const char *owner, const char *sandbox, unsigned limit,
                  bool (*each)(void *ctx, const struct history_row *row), void *ctx,
                  struct error *err)
 {
-	struct telling telling = { each, ctx };
+	struct listing listing = { each, ctx };
 
-	return store_query(store, on_row, &telling,
+	return store_query(store, on_row, &listing,
 	                   "SELECT sandbox, owner, started_s, duration_ms, what, outcome FROM runs"
 	                   " WHERE owner = ?1 AND (?2 = '' OR sandbox = ?2)"
 	                   " ORDER BY number DESC LIMIT ?3",

@@ -1,8 +1,9 @@
-/* history.h - what was run, where and how it ended: rows for people who want to look back.
+/* history.h - what was run in which sandbox and how it ended, for `belljar logs`.
  *
- * A row is written within a second of the end it tells of; a server that is killed loses that
- * second. The newest 20,000 are kept. Those of a sandbox go with it; one that is thrown away has
- * none. */
+ *   history_new -> history_add ... -> history_free
+ *
+ * Rows are collected and written together within half a second; a server that is killed loses those.
+ * The newest 20,000 rows of all sandboxes are kept. The rows of a sandbox are deleted with it. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,8 +33,8 @@ struct history *history_new(struct loop *loop, struct store *store);
 /* Writes the rows that are still in memory. NULL is accepted. */
 struct history *history_free(struct history *history);
 void history_add(struct history *history, const struct history_row *row);
-/* Newest first, at most `limit`. `sandbox`: an id; NULL: all of the owner's. each() must not use
- * the store. */
+/* Calls each() for at most `limit` rows, newest first, until it returns false. `sandbox` is an id, or
+ * NULL for all sandboxes of the owner. each() must not use the store. */
 MUST_CHECK int history_each(struct store *store, const char *owner, const char *sandbox,
                             unsigned limit, bool (*each)(void *ctx, const struct history_row *row),
                             void *ctx, struct error *err);

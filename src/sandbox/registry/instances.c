@@ -1,9 +1,9 @@
-/* instances.c - a file servers/NAME.lock that is locked for as long as its server lives.
+/* instances.c - one file servers/NAME.lock per server, locked with flock() while the server lives.
  *
- * A file gets its real name when it is locked already (NAME.new before), so whoever finds a
- * NAME.lock without a lock knows that its server is dead. Those who look take the lock shared: they
- * are not in each other's way, and a server that finds a looker on its NAME.new takes another
- * name. */
+ * The file is created as NAME.new, locked, and only then renamed to NAME.lock. So a NAME.lock without
+ * a lock always means a dead server, never one that is just starting. Checks take the lock shared:
+ * they do not disturb each other, and a starting server whose NAME.new is being checked fails to get
+ * the exclusive lock and tries another name. */
 #include "sandbox/registry/instances.h"
 
 #include <dirent.h>
@@ -32,8 +32,8 @@ static void file_name(const char *name, const char *ending, char file[FILE_NAME_
 	(void)snprintf(file, FILE_NAME_MAX, "%.*s%s", INSTANCE_LEN, name, ending);
 }
 
-/* -1 with errno EEXIST or EWOULDBLOCK: try another name. */
-static int try_name(int dir, const char *name)
+/* Returns -1 with errno EEXIST or EWOULDBLOCK if another name should be tried. */
+static int lock_name(int dir, const char *name)
 {
 	AUTO_FD int fd = -1;
 	char made[FILE_NAME_MAX], final[FILE_NAME_MAX];
@@ -41,14 +41,16 @@ static int try_name(int dir, const char *name)
 
 	file_name(name, ".new", made);
 	file_name(name, ".lock", final);
-	/* Root makes it, and servers that are nobody look at it. */
+	/* Root creates the file before it gives up its rights; servers that already run under the
+	 * unprivileged id must be able to open it for reading. */
 	fd = openat(dir, made, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -1;
 	if (fchmod(fd, 0644) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
 	    renameat2(dir, made, dir, final, RENAME_NOREPLACE) == 0)
 		return TAKE_FD(fd);
-	saved = errno == ENOENT ? EWOULDBLOCK : errno; /* a looker has removed it */
+	saved = errno == ENOENT ? EWOULDBLOCK
+	                        : errno; /* instance_remove_dead() of another server removed it */
 	(void)unlinkat(dir, made, 0);
 	errno = saved;
 	return -1;
@@ -62,9 +64,9 @@ int instance_add(int dir, char name[INSTANCE_LEN + 1], struct error *err)
 		int fd;
 
 		if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
-			return error_sys(err, "cannot get random numbers");
+			return error_sys(err, "getrandom");
 		(void)snprintf(picked, sizeof picked, "%016" PRIx64, number);
-		fd = try_name(dir, picked);
+		fd = lock_name(dir, picked);
 		if (fd >= 0) {
 			memcpy(name, picked, sizeof picked);
 			return fd;
@@ -72,7 +74,7 @@ int instance_add(int dir, char name[INSTANCE_LEN + 1], struct error *err)
 		if (errno != EEXIST && errno != EWOULDBLOCK)
 			break;
 	}
-	return error_sys(err, "cannot make a lock file among the servers'");
+	return error_sys(err, "cannot create a lock file in servers/");
 }
 
 void instance_remove(int dir, const char *name)
@@ -85,20 +87,20 @@ void instance_remove(int dir, const char *name)
 	(void)unlinkat(dir, file, 0);
 }
 
-enum found { HELD, LEFT, MISSING };
+enum lock_state { LOCK_HELD, LOCK_FREE, LOCK_MISSING };
 
-/* An open file of its own: the lock of another one, even of this process, stands against it.
- * LEFT: nobody holds it, and ret_fd keeps it so until it is closed. */
-static enum found look(int dir, const char *file, int *ret_fd)
+/* LOCK_FREE: no server holds the lock, and *ret_fd keeps it so until it is closed. flock() locks belong
+ * to open file descriptions, so even a lock of this process conflicts with the one tried here. */
+static enum lock_state check_lock(int dir, const char *file, int *ret_fd)
 {
 	AUTO_FD int fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0)
-		return errno == ENOENT ? MISSING : HELD;
+		return errno == ENOENT ? LOCK_MISSING : LOCK_HELD;
 	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
-		return HELD;
+		return LOCK_HELD;
 	*ret_fd = TAKE_FD(fd);
-	return LEFT;
+	return LOCK_FREE;
 }
 
 bool instance_is_alive(int dir, const char *name)
@@ -107,16 +109,17 @@ bool instance_is_alive(int dir, const char *name)
 	char file[FILE_NAME_MAX];
 
 	if (!is_instance(name, strlen(name)))
-		return false; /* nobody can have this name */
+		return false; /* no server can have this name */
 	file_name(name, ".lock", file);
-	return look(dir, file, &fd) == HELD;
+	return check_lock(dir, file, &fd) == LOCK_HELD;
 }
 
-static void forget(int dir, const char *file)
+/* The shared lock is held while the file is removed: a server cannot be starting under this name. */
+static void remove_if_free(int dir, const char *file)
 {
 	AUTO_FD int fd = -1;
 
-	if (look(dir, file, &fd) == LEFT)
+	if (check_lock(dir, file, &fd) == LOCK_FREE)
 		(void)unlinkat(dir, file, 0);
 }
 
@@ -134,7 +137,7 @@ void instance_remove_dead(int dir)
 
 		if (dot != NULL && is_instance(entry->d_name, (size_t)(dot - entry->d_name)) &&
 		    (strcmp(dot, ".lock") == 0 || strcmp(dot, ".new") == 0))
-			forget(dir, entry->d_name);
+			remove_if_free(dir, entry->d_name);
 	}
 	(void)closedir(list);
 }

@@ -1,7 +1,8 @@
 /* instances.h - the servers that share a state directory, and which of them are alive.
  *
- * Each holds a lock on a file of its own for as long as it or its spawner lives: the lock is in
- * the open file, which both share. Nothing of a dead one is needed, no pid can be mistaken. */
+ * Each server holds flock() on a file of its own. The lock belongs to the open file description, which
+ * the server shares with its spawner, so the kernel releases it when both have exited, however they
+ * ended. A pid in a file would not do: pids are reused. */
 #pragma once
 #include <stdbool.h>
 
@@ -10,12 +11,12 @@
 
 struct error;
 
-/* `dir`: servers/ in the state directory. Picks a free name and holds it; returns the fd that
- * does, close-on-exec. */
+/* Chooses a free random name and locks its file. `dir` is servers/ in the state directory. Returns the
+ * descriptor that holds the lock, close-on-exec. */
 MUST_CHECK int instance_add(int dir, char name[INSTANCE_LEN + 1], struct error *err);
-void instance_remove(int dir,
-                     const char *name); /* removes the file; closing the fd is the caller's */
-/* When in doubt (no descriptor left, say) it is alive: what is dead loses its sandboxes. */
+void instance_remove(int dir, const char *name); /* the caller closes the descriptor */
+/* In doubt (EMFILE, say) the answer is yes: the sandboxes of a server that is taken for dead are taken
+ * over or deleted. */
 bool instance_is_alive(int dir, const char *name);
-/* Removes the files of dead ones, after everything of them has been swept. */
+/* Removes the lock files of dead servers. Call it only after their sandboxes were taken over. */
 void instance_remove_dead(int dir);

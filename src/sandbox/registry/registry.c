@@ -8,11 +8,11 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "sandbox/registry/registry_internal.h"
+#include "sandbox/registry/internal.h"
 #include "store/store.h"
 
-/* A migration is never changed once it was released: another one follows. A limit in SPEC_LIMITS
- * needs its column here. */
+/* One text per version of the schema. A released migration is never edited, because it has already
+ * run on users' databases: add another one. A new limit in SPEC_LIMITS needs a column here. */
 const char *const registry_migrations[] = {
 	"CREATE TABLE sandboxes ("
 	"  id TEXT NOT NULL PRIMARY KEY,"
@@ -36,7 +36,8 @@ const char *const registry_migrations[] = {
 	"  limit_inodes INTEGER NOT NULL,"
 	"  limit_file_size INTEGER NOT NULL,"
 	"  limit_files INTEGER NOT NULL,"
-	/* What no server answers for, nobody would ever finish. */
+	/* Recovery goes by the instance: a row without one that is not asleep would never be
+	 * finished or deleted. */
 	"  CHECK (instance <> '' OR (state = 'asleep' AND NOT throw_away))"
 	") STRICT;"
 	"CREATE UNIQUE INDEX sandboxes_by_name ON sandboxes (owner, name)"
@@ -77,7 +78,7 @@ bool registry_is_name(const char *text)
 	return true;
 }
 
-static int no_such(const char *id, struct error *err)
+static int set_not_found(const char *id, struct error *err)
 {
 	return error_set(err, ERR_NOT_FOUND, "there is no sandbox '%s'", id);
 }
@@ -87,11 +88,11 @@ static int check_row(const struct sandbox_row *row, struct error *err)
 	if (spec_check(&row->spec, err) < 0)
 		return -1;
 	if (row->owner[0] == '\0')
-		return error_set(err, ERR_INVALID, "a sandbox has an owner");
+		return error_set(err, ERR_INVALID, "owner: it must not be empty");
 	if (row->name[0] != '\0' && !registry_is_name(row->name))
 		return error_set(err, ERR_INVALID,
-		                 "a name has at most %d letters, digits and '._-', begins with a "
-		                 "letter or digit and is not an id",
+		                 "name: at most %d letters, digits and '._-', beginning with a "
+		                 "letter or digit, and not of the form of an id",
 		                 SANDBOX_NAME_MAX);
 	return 0;
 }
@@ -129,7 +130,8 @@ int registry_add(struct store *store, const struct sandbox_row *row, struct erro
 	if (store_changes(store) == 1)
 		return 0;
 	if (row->name[0] == '\0')
-		return error_set(err, ERR_INVALID, "there is a sandbox '%s' already", spec->id);
+		return error_set(err, ERR_INVALID, "a sandbox with the id '%s' exists already",
+		                 spec->id);
 	(void)error_set(err, ERR_INVALID,
 	                "there is a sandbox named '%s' already: use it, delete it or choose "
 	                "another name",
@@ -138,7 +140,7 @@ int registry_add(struct store *store, const struct sandbox_row *row, struct erro
 	return -1;
 }
 
-struct finding {
+struct lookup {
 	struct sandbox_row *row;
 	struct error *err;
 	bool found;
@@ -147,28 +149,28 @@ struct finding {
 
 static bool on_found(void *ctx, struct store_row *columns)
 {
-	struct finding *finding = ctx;
+	struct lookup *lookup = ctx;
 
-	finding->found = true;
-	finding->r = registry_read_row(columns, finding->row, finding->err);
+	lookup->found = true;
+	lookup->r = registry_read_row(columns, lookup->row, lookup->err);
 	return false;
 }
 
 int registry_get(struct store *store, const char *id, struct sandbox_row *ret, struct error *err)
 {
-	struct finding finding = { .row = ret, .err = err };
+	struct lookup lookup = { .row = ret, .err = err };
 
-	if (store_query(store, on_found, &finding,
+	if (store_query(store, on_found, &lookup,
 	                "SELECT " REGISTRY_COLUMNS " FROM sandboxes WHERE id = ?", err, "s",
 	                id) < 0)
 		return -1;
-	return finding.found ? finding.r : no_such(id, err);
+	return lookup.found ? lookup.r : set_not_found(id, err);
 }
 
 int registry_find(struct store *store, const char *owner, const char *id_or_name,
                   struct sandbox_row *ret, struct error *err)
 {
-	struct finding finding = { .row = ret, .err = err };
+	struct lookup lookup = { .row = ret, .err = err };
 	const char *sql;
 
 	if (spec_is_id(id_or_name))
@@ -181,9 +183,9 @@ int registry_find(struct store *store, const char *owner, const char *id_or_name
 		                 "there is no such sandbox: an id is \"sb_\" and 26 characters of "
 		                 "a-z and 2-7, a name has at most %d letters, digits and '._-'",
 		                 SANDBOX_NAME_MAX);
-	if (store_query(store, on_found, &finding, sql, err, "ss", owner, id_or_name) < 0)
+	if (store_query(store, on_found, &lookup, sql, err, "ss", owner, id_or_name) < 0)
 		return -1;
-	return finding.found ? finding.r : no_such(id_or_name, err);
+	return lookup.found ? lookup.r : set_not_found(id_or_name, err);
 }
 
 struct listing {
@@ -232,9 +234,10 @@ static bool on_state(void *ctx, struct store_row *columns)
 int registry_claim(struct store *store, const char *id, const char *instance, struct error *err)
 {
 	char state[16] = "";
-	bool mine;
+	bool is_ours;
 
-	/* One transaction, so that what is said about a failure is why it failed. */
+	/* The UPDATE alone decides who gets the sandbox. The transaction makes the SELECT see the same
+	 * row, so that the message gives the real reason for the refusal. */
 	if (store_begin(store, err) < 0)
 		return -1;
 	if (store_exec(store,
@@ -243,22 +246,22 @@ int registry_claim(struct store *store, const char *id, const char *instance, st
 	               " OR (state IN ('asleep', 'awake') AND instance = ?1))",
 	               err, "ss", instance, id) < 0)
 		goto undo;
-	mine = store_changes(store) == 1;
-	if (!mine && store_query(store, on_state, state, "SELECT state FROM sandboxes WHERE id = ?",
-	                         err, "s", id) < 0)
+	is_ours = store_changes(store) == 1;
+	if (!is_ours && store_query(store, on_state, state,
+	                            "SELECT state FROM sandboxes WHERE id = ?", err, "s", id) < 0)
 		goto undo;
 	if (store_commit(store, err) < 0)
 		return -1;
-	if (mine)
+	if (is_ours)
 		return 0;
 	if (state[0] == '\0')
-		return no_such(id, err);
+		return set_not_found(id, err);
 	if (strcmp(state, registry_states[SANDBOX_DELETING]) == 0)
 		return error_set(err, ERR_INVALID, "sandbox '%s' is being deleted", id);
 	(void)error_set(err, ERR_INVALID,
-	                "sandbox '%s' is %s by another server: end that one, wait for it, or make "
-	                "another sandbox",
-	                id, strcmp(state, "creating") == 0 ? "being made" : "in use");
+	                "sandbox '%s' is %s by another server: stop that server, wait until it has "
+	                "finished, or create another sandbox",
+	                id, strcmp(state, "creating") == 0 ? "being created" : "in use");
 	err->errnum = EBUSY;
 	return -1;
 undo:
@@ -276,7 +279,7 @@ int registry_set_state(struct store *store, const char *id, enum sandbox_state s
 	               " WHEN ?2 = '' THEN instance ELSE ?2 END WHERE id = ?3",
 	               err, "sss", registry_states[state], instance, id) < 0)
 		return -1;
-	return store_changes(store) == 1 ? 0 : no_such(id, err);
+	return store_changes(store) == 1 ? 0 : set_not_found(id, err);
 }
 
 int registry_set_fresh(struct store *store, const char *id, bool fresh, struct error *err)
@@ -284,7 +287,7 @@ int registry_set_fresh(struct store *store, const char *id, bool fresh, struct e
 	if (store_exec(store, "UPDATE sandboxes SET fresh = ? WHERE id = ?", err, "is",
 	               (int64_t)fresh, id) < 0)
 		return -1;
-	return store_changes(store) == 1 ? 0 : no_such(id, err);
+	return store_changes(store) == 1 ? 0 : set_not_found(id, err);
 }
 
 int registry_touch(struct store *store, const char *id, int64_t now_s, struct error *err)
@@ -292,7 +295,7 @@ int registry_touch(struct store *store, const char *id, int64_t now_s, struct er
 	if (store_exec(store, "UPDATE sandboxes SET used_s = ? WHERE id = ?", err, "is", now_s,
 	               id) < 0)
 		return -1;
-	return store_changes(store) == 1 ? 0 : no_such(id, err);
+	return store_changes(store) == 1 ? 0 : set_not_found(id, err);
 }
 
 int registry_remove(struct store *store, const char *id, struct error *err)
@@ -302,7 +305,7 @@ int registry_remove(struct store *store, const char *id, struct error *err)
 	return store_exec(store, "DELETE FROM sandboxes WHERE id = ?", err, "s", id);
 }
 
-static bool on_known(void *ctx, struct store_row *columns)
+static bool on_has_row(void *ctx, struct store_row *columns)
 {
 	(void)columns;
 	*(bool *)ctx = true;
@@ -311,11 +314,66 @@ static bool on_known(void *ctx, struct store_row *columns)
 
 int registry_has(struct store *store, const char *id, bool *ret, struct error *err)
 {
-	bool known = false;
+	bool found = false;
 
-	if (store_query(store, on_known, &known, "SELECT 1 FROM sandboxes WHERE id = ?", err, "s",
+	if (store_query(store, on_has_row, &found, "SELECT 1 FROM sandboxes WHERE id = ?", err, "s",
 	                id) < 0)
 		return -1;
-	*ret = known;
+	*ret = found;
+	return 0;
+}
+
+/* --- over several rows --- */
+
+static bool on_sums(void *ctx, struct store_row *columns)
+{
+	struct registry_sums *sums = ctx;
+
+	sums->sandboxes = (uint64_t)store_row_int(columns, 0);
+	sums->disk = (uint64_t)store_row_int(columns, 1);
+	sums->memory = (uint64_t)store_row_int(columns, 2);
+	return false;
+}
+
+int registry_sum(struct store *store, const char *owner, struct registry_sums *ret,
+                 struct error *err)
+{
+	*ret = (struct registry_sums){ 0 };
+	return store_query(store, on_sums, ret,
+	                   "SELECT count(*), coalesce(sum(limit_disk), 0),"
+	                   " coalesce(sum(CASE WHEN state IN ('awake', 'creating')"
+	                   "  THEN limit_memory ELSE 0 END), 0)"
+	                   " FROM sandboxes WHERE owner = ? AND state <> 'deleting'",
+	                   err, "s", owner);
+}
+
+struct expired {
+	char (*ids)[SPEC_ID_LEN + 1];
+	size_t max, count;
+};
+
+static bool on_expired(void *ctx, struct store_row *columns)
+{
+	struct expired *expired = ctx;
+
+	if (expired->count == expired->max)
+		return false;
+	(void)snprintf(expired->ids[expired->count], SPEC_ID_LEN + 1, "%s",
+	               store_row_text(columns, 0));
+	expired->count++;
+	return true;
+}
+
+int registry_list_expired(struct store *store, int64_t now_s, char (*ids)[SPEC_ID_LEN + 1],
+                          size_t max, size_t *count, struct error *err)
+{
+	struct expired expired = { ids, max, 0 };
+
+	if (store_query(store, on_expired, &expired,
+	                "SELECT id FROM sandboxes WHERE state = 'asleep' AND instance = ''"
+	                " AND lifetime_s <> 0 AND created_s + lifetime_s <= ?",
+	                err, "i", now_s) < 0)
+		return -1;
+	*count = expired.count;
 	return 0;
 }

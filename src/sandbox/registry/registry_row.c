@@ -1,3 +1,5 @@
+/* registry_row.c - reads the columns of a row into a struct, and checks every one of them (see
+ * internal.h). */
 #include <assert.h>
 #include <string.h>
 
@@ -5,7 +7,7 @@
 #include "base/error.h"
 #include "base/num.h"
 #include "base/text/utf8.h"
-#include "sandbox/registry/registry_internal.h"
+#include "sandbox/registry/internal.h"
 #include "store/store.h"
 
 const char *const registry_states[SANDBOX_STATE_COUNT] = {
@@ -23,12 +25,13 @@ void registry_write_mounts(const struct spec *spec, struct buf *text)
 	for (unsigned i = 0; i < spec->mount_count && r == 0; i++)
 		r = buf_printf(text, &err, "%u %s\n", spec->mounts[i].source,
 		               spec->mounts[i].target);
-	assert(r == 0); /* REGISTRY_MOUNTS_MAX is room for all */
+	assert(r == 0); /* REGISTRY_MOUNTS_MAX bytes hold the largest list */
 	(void)r;
 }
 
-/* The text up to the next `end`, terminated, or false: there is no end or no room. */
-static bool cut(struct view *rest, char end, char *out, size_t size)
+/* Copies the text up to the next `end` into `out`. False if there is no such byte, the text does not
+ * fit, or it contains a zero byte. */
+static bool cut_text(struct view *rest, char end, char *out, size_t size)
 {
 	const char *at = rest->len != 0 ? memchr(rest->ptr, end, rest->len) : NULL;
 	size_t len;
@@ -56,8 +59,8 @@ int registry_read_mounts(struct view text, struct spec *spec, struct error *err)
 
 		if (count == SPEC_MOUNTS_MAX)
 			return error_set(err, ERR_SYNTAX, "more than %d mounts", SPEC_MOUNTS_MAX);
-		if (!cut(&text, ' ', number, sizeof number) ||
-		    !cut(&text, '\n', mount->target, sizeof mount->target))
+		if (!cut_text(&text, ' ', number, sizeof number) ||
+		    !cut_text(&text, '\n', mount->target, sizeof mount->target))
 			return error_set(err, ERR_SYNTAX, "mount %u is not a number and a target",
 			                 count + 1);
 		if (num_parse_u64(number, 0, UINT16_MAX, &source, err) < 0)
@@ -92,7 +95,7 @@ static int read_word(struct store_row *columns, int *at, const char *name,
 			*ret = i;
 			return 0;
 		}
-	return error_set(err, ERR_SYSTEM, "'%s' is '%s', which is not known", name,
+	return error_set(err, ERR_SYSTEM, "'%s' has the unknown value '%s'", name,
 	                 utf8_escape(view_of(text), shown, sizeof shown));
 }
 
@@ -113,7 +116,7 @@ static int read_seconds(struct store_row *columns, int *at, const char *name, ui
 	int64_t value = store_row_int(columns, (*at)++);
 
 	if (value < 0 || value > UINT32_MAX)
-		return error_set(err, ERR_SYSTEM, "'%s' is no number of seconds", name);
+		return error_set(err, ERR_SYSTEM, "'%s' is not a number of seconds", name);
 	*ret = (uint32_t)value;
 	return 0;
 }
@@ -127,7 +130,8 @@ size_t registry_env_size(const char env[SANDBOX_ENV_MAX])
 	return size;
 }
 
-/* Each terminated and none empty, so that it can be walked. */
+/* Every string must have its zero byte and none may be empty: code that walks the list relies on
+ * both. */
 static int read_env(struct view bytes, char env[SANDBOX_ENV_MAX], struct error *err)
 {
 	if (bytes.len >= SANDBOX_ENV_MAX || (bytes.len != 0 && bytes.ptr[bytes.len - 1] != '\0') ||
@@ -174,7 +178,7 @@ static int read_columns(struct store_row *columns, struct sandbox_row *row, stru
 	SPEC_LIMITS(X)
 #undef X
 	if (row->name[0] != '\0' && !registry_is_name(row->name))
-		return error_set(err, ERR_SYSTEM, "'name' is not a name");
+		return error_set(err, ERR_SYSTEM, "'name' is not a valid name");
 	return spec_check(&row->spec, err);
 }
 
@@ -184,8 +188,9 @@ int registry_read_row(struct store_row *columns, struct sandbox_row *ret, struct
 	char shown[SPEC_ID_LEN * 2];
 
 	if (read_columns(columns, &row, err) < 0) {
-		err->kind = ERR_SYSTEM; /* not the caller's fault, whatever it is */
-		return error_wrap(err, "the row of sandbox '%s' is damaged and not used",
+		err->kind = ERR_SYSTEM; /* whatever is wrong, it is not the caller's argument */
+		return error_wrap(err,
+		                  "the row of sandbox '%s' in the database is damaged and not used",
 		                  utf8_escape(store_row_bytes(columns, 0), shown, sizeof shown));
 	}
 	*ret = row;

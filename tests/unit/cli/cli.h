@@ -1,7 +1,7 @@
 /* cli.h - runs the program in this process and keeps what it printed. */
 #pragma once
 #include "cli/cli.h"
-#include "unit/server/place.h"
+#include "unit/scratch.h"
 
 struct ran {
 	int status;

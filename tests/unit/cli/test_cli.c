@@ -225,7 +225,7 @@ static void run_refuses_a_file_over_5_mib(void **state)
 
 	(void)state;
 	memset(code, '#', sizeof code - 1);
-	place_write("x.py", code);
+	scratch_write("x.py", code);
 	assert_string_equal(
 	        RUN("run", "x.py")->err,
 	        "belljar: 'x.py': code may have at most 5 MiB; copy data into a sandbox with "
@@ -249,8 +249,8 @@ static void unreadable_state_directory_is_an_error(void **state)
 	pid_t child;
 
 	(void)state;
-	place_write("file", "");
-	assert_int_equal(chmod(place_path, 0755), 0);
+	scratch_write("file", "");
+	assert_int_equal(chmod(scratch_path, 0755), 0);
 	child = fork();
 	if (child == 0) {
 		const struct ran *ran = RUN("ps", "--state-dir", "file");
@@ -321,8 +321,8 @@ static void keep_state_here(void)
 {
 	char state[100];
 
-	(void)snprintf(state, sizeof state, "%s/state", place_path);
-	assert_int_equal(chmod(place_path, 0711), 0);
+	(void)snprintf(state, sizeof state, "%s/state", scratch_path);
+	assert_int_equal(chmod(scratch_path, 0711), 0);
 	assert_int_equal(setenv("BELLJAR_STATE_DIR", state, 1), 0);
 }
 
@@ -390,22 +390,22 @@ static void doctor_prints_lines_or_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(wrong_arguments_exit_with_2_and_a_hint),
-		PLACED(version_names_the_mcp_revisions),
-		PLACED(short_help_lists_the_verbs),
-		PLACED(verb_help_is_printed_in_three_ways),
-		PLACED(serve_help_shows_ranges_defaults_and_sources),
-		PLACED(help_names_environment_variables),
-		PLACED(help_ignores_a_broken_environment),
-		PLACED(help_names_only_options_of_the_verb),
-		PLACED(run_refuses_code_of_unknown_language),
-		PLACED(run_refuses_a_file_over_5_mib),
-		PLACED(shell_needs_a_terminal),
-		PLACED(unreadable_state_directory_is_an_error),
-		PLACED(terminal_without_a_verb_prints_the_help),
-		PLACED(write_error_on_stdout_is_a_failure),
-		PLACED(doctor_json_has_the_documented_members),
-		PLACED(doctor_prints_lines_or_json),
+		IN_SCRATCH(wrong_arguments_exit_with_2_and_a_hint),
+		IN_SCRATCH(version_names_the_mcp_revisions),
+		IN_SCRATCH(short_help_lists_the_verbs),
+		IN_SCRATCH(verb_help_is_printed_in_three_ways),
+		IN_SCRATCH(serve_help_shows_ranges_defaults_and_sources),
+		IN_SCRATCH(help_names_environment_variables),
+		IN_SCRATCH(help_ignores_a_broken_environment),
+		IN_SCRATCH(help_names_only_options_of_the_verb),
+		IN_SCRATCH(run_refuses_code_of_unknown_language),
+		IN_SCRATCH(run_refuses_a_file_over_5_mib),
+		IN_SCRATCH(shell_needs_a_terminal),
+		IN_SCRATCH(unreadable_state_directory_is_an_error),
+		IN_SCRATCH(terminal_without_a_verb_prints_the_help),
+		IN_SCRATCH(write_error_on_stdout_is_a_failure),
+		IN_SCRATCH(doctor_json_has_the_documented_members),
+		IN_SCRATCH(doctor_prints_lines_or_json),
 	};
 
 	return RUN_TESTS("cli/run", tests);

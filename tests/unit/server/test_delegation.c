@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-#include "unit/server/place.h"
+#include "unit/scratch.h"
 
 enum { USER = 65534, REFUSED = 10, GIVEN = 11, NOT_HERE = 77 };
 #define TREE "/sys/fs/cgroup"
@@ -23,7 +23,7 @@ static void make_world(void)
 {
 	char path[100];
 
-	if (chmod(place_path, 0777) < 0 || unshare(CLONE_NEWNS) < 0 ||
+	if (chmod(scratch_path, 0777) < 0 || unshare(CLONE_NEWNS) < 0 ||
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("none", TREE, "tmpfs", 0, "mode=755") < 0 || mkdir(TREE "/old", 0755) < 0 ||
 	    mkdir(TREE "/new", 0755) < 0)
@@ -50,8 +50,8 @@ static void check(const char *script, const char *bus, bool given)
 	int ended = -1;
 	pid_t child;
 
-	(void)snprintf(busctl, sizeof busctl, "%s/busctl", place_path);
-	(void)snprintf(text, sizeof text, "#!/bin/sh\necho \"$*\" >%s/asked\n%s\n", place_path,
+	(void)snprintf(busctl, sizeof busctl, "%s/busctl", scratch_path);
+	(void)snprintf(text, sizeof text, "#!/bin/sh\necho \"$*\" >%s/asked\n%s\n", scratch_path,
 	               script);
 	child = fork();
 	if (child == 0) {
@@ -79,7 +79,7 @@ static void check(const char *script, const char *bus, bool given)
 	               "belljar-%d.scope fail 3 PIDs au 1 %d Delegate b true CollectMode s "
 	               "inactive-or-failed 0\n",
 	               child, child);
-	assert_string_equal(place_read("asked"), text);
+	assert_string_equal(scratch_read("asked"), text);
 }
 
 static void a_session_gives_a_group(void **state)
@@ -87,7 +87,8 @@ static void a_session_gives_a_group(void **state)
 	char script[120];
 
 	(void)state;
-	(void)snprintf(script, sizeof script, "(sleep 0.05; echo 0::/new >%s/group) &", place_path);
+	(void)snprintf(script, sizeof script, "(sleep 0.05; echo 0::/new >%s/group) &",
+	               scratch_path);
 	check(script, "unix:path=/none", true);
 }
 
@@ -102,7 +103,7 @@ static void a_session_that_refuses_is_no_harm(void **state)
 	char script[120];
 
 	(void)state;
-	(void)snprintf(script, sizeof script, "echo 0::/new >%s/group; exit 1", place_path);
+	(void)snprintf(script, sizeof script, "echo 0::/new >%s/group; exit 1", scratch_path);
 	check(script, "unix:path=/none", false);
 	check("kill -9 $$", "unix:path=/none", false);
 }
@@ -118,7 +119,7 @@ static void root_asks_nobody(void **state)
 	(void)state;
 	if (geteuid() != 0)
 		SKIP_TEST("we are not root");
-	place_write("busctl", "#!/bin/sh\ntouch asked\n");
+	scratch_write("busctl", "#!/bin/sh\ntouch asked\n");
 	assert_int_equal(chmod("busctl", 0755), 0);
 	assert_int_equal(setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/none", 1), 0);
 	assert_false(delegation_ask("./busctl"));
@@ -129,11 +130,11 @@ static void root_asks_nobody(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(a_session_gives_a_group),
-		PLACED(without_a_session_nobody_is_asked),
-		PLACED(a_session_that_refuses_is_no_harm),
-		PLACED(an_answer_without_a_group_is_not_believed),
-		PLACED(root_asks_nobody),
+		IN_SCRATCH(a_session_gives_a_group),
+		IN_SCRATCH(without_a_session_nobody_is_asked),
+		IN_SCRATCH(a_session_that_refuses_is_no_harm),
+		IN_SCRATCH(an_answer_without_a_group_is_not_believed),
+		IN_SCRATCH(root_asks_nobody),
 	};
 
 	return RUN_TESTS("server/delegation", tests);

@@ -2,13 +2,13 @@
 #include "server/runtime.h"
 
 #include "server/options/options.h"
-#include "unit/server/place.h"
+#include "unit/scratch.h"
 
 static const char *below(const char *name)
 {
 	static char path[100];
 
-	(void)snprintf(path, sizeof path, "%s/%s", place_path, name);
+	(void)snprintf(path, sizeof path, "%s/%s", scratch_path, name);
 	return path;
 }
 
@@ -43,7 +43,7 @@ static void check_refused(const char *want)
 
 static void make_state(void)
 {
-	assert_int_equal(chmod(place_path, 0755), 0);
+	assert_int_equal(chmod(scratch_path, 0755), 0);
 	assert_int_equal(mkdir("state", 0711), 0);
 }
 
@@ -73,9 +73,9 @@ static void sandboxes_without_their_database_are_left_alone(void **state)
 	               "state directory: there are sandboxes in '%s/state/sandboxes', but the "
 	               "database that knows them is gone: put '%s/state/db/belljar.db' back; or "
 	               "move the sandboxes away, and start without them",
-	               place_path, place_path);
+	               scratch_path, scratch_path);
 	check_refused(want);
-	place_write("state/db/belljar.db", "");
+	scratch_write("state/db/belljar.db", "");
 	check_refused(want);
 	assert_int_equal(access(id, F_OK), 0);
 	assert_int_equal(access("state/servers", F_OK), 0);
@@ -84,9 +84,9 @@ static void sandboxes_without_their_database_are_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(a_state_directory_is_found_from_where_we_are),
-		PLACED(what_is_no_directory_is_named),
-		PLACED(sandboxes_without_their_database_are_left_alone),
+		IN_SCRATCH(a_state_directory_is_found_from_where_we_are),
+		IN_SCRATCH(what_is_no_directory_is_named),
+		IN_SCRATCH(sandboxes_without_their_database_are_left_alone),
 	};
 
 	return RUN_TESTS("server/runtime", tests);

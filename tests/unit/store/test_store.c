@@ -2,7 +2,7 @@
 
 #include <sqlite3.h>
 
-#include "unit/server/place.h"
+#include "unit/scratch.h"
 
 #define FIRST "CREATE TABLE things (name TEXT UNIQUE, number INTEGER, bytes BLOB) STRICT"
 
@@ -18,7 +18,7 @@ static const char *db_path(void)
 {
 	static char path[100];
 
-	(void)snprintf(path, sizeof path, "%s/db", place_path);
+	(void)snprintf(path, sizeof path, "%s/db", scratch_path);
 	return path;
 }
 
@@ -311,12 +311,12 @@ static void newer_and_foreign_databases_are_not_changed(void **state)
 		char path[100], before[40000], want[400];
 		struct error err;
 
-		(void)snprintf(path, sizeof path, "%s/db%zu", place_path, i);
+		(void)snprintf(path, sizeof path, "%s/db%zu", scratch_path, i);
 		(void)snprintf(want, sizeof want, "%s%s", cases[i].why, path);
 		run_sqlite(path, cases[i].sql);
-		memcpy(before, place_read(path), sizeof before);
+		memcpy(before, scratch_read(path), sizeof before);
 		CHECK_ERROR(store_open(path, migrations, &store, &err), err, cases[i].kind, want);
-		assert_memory_equal(before, place_read(path), sizeof before);
+		assert_memory_equal(before, scratch_read(path), sizeof before);
 	}
 }
 
@@ -389,11 +389,12 @@ static void text_file_is_rejected_and_empty_file_is_initialized(void **state)
 	char want[400];
 
 	(void)state;
-	place_write("db", "");
+	scratch_write("db", "");
 	store_close(open_store());
 	assert_int_equal(unlink("db"), 0);
-	place_write("db", "Dear diary, this is no database, and it is long enough to be looked at "
-	                  "as one, which takes a hundred bytes.");
+	scratch_write("db",
+	              "Dear diary, this is no database, and it is long enough to be looked at "
+	              "as one, which takes a hundred bytes.");
 	(void)snprintf(want, sizeof want,
 	               "the database is damaged (file is not a database): " ADVICE ": %s",
 	               db_path());
@@ -416,13 +417,13 @@ static void unsuitable_paths_are_rejected(void **state)
 		CHECK_ERROR(store_open((const char *[]){ "", ":memory:", "db", path }[i],
 		                       migrations, &store, &err),
 		            err, ERR_INVALID, BAD_PATH);
-	(void)snprintf(path, sizeof path, "%s/none/db", place_path);
+	(void)snprintf(path, sizeof path, "%s/none/db", scratch_path);
 	(void)snprintf(want, sizeof want,
 	               "cannot create the database '%s': No such file or directory", path);
 	CHECK_ERROR(store_open(path, migrations, &store, &err), err, ERR_SYSTEM, want);
-	place_write("target", "");
+	scratch_write("target", "");
 	assert_int_equal(symlink("target", "link"), 0);
-	(void)snprintf(path, sizeof path, "%s/link", place_path);
+	(void)snprintf(path, sizeof path, "%s/link", scratch_path);
 	(void)snprintf(want, sizeof want, "the database is not a regular file: %s", path);
 	CHECK_ERROR(store_open(path, migrations, &store, &err), err, ERR_INVALID, want);
 }
@@ -478,28 +479,26 @@ static void eight_processes_open_a_new_database_at_once(void **state)
 	assert_int_equal(query_int(store, "SELECT count(*) FROM things"), MANY);
 }
 
-#define PLACED(name) cmocka_unit_test_setup_teardown(name, place_make, place_remove)
-
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		PLACED(new_database_has_mode_0600_and_our_settings),
-		PLACED(mode_of_a_readable_database_becomes_0600),
-		PLACED(values_of_every_type_are_read_back),
-		PLACED(violated_constraint_is_an_invalid_request),
-		PLACED(value_above_the_maximum_is_rejected),
-		PLACED(statement_cache_compares_texts),
-		PLACED(transaction_is_committed_or_rolled_back_as_a_whole),
-		PLACED(failed_transaction_accepts_no_statement),
-		PLACED(locked_database_is_reported_after_the_wait),
-		PLACED(older_schema_is_migrated),
-		PLACED(failed_migration_leaves_the_previous_version),
-		PLACED(newer_and_foreign_databases_are_not_changed),
-		PLACED(damaged_database_is_reported_with_advice),
-		PLACED(text_file_is_rejected_and_empty_file_is_initialized),
-		PLACED(unsuitable_paths_are_rejected),
-		PLACED(attach_statement_is_rejected),
-		PLACED(eight_processes_open_a_new_database_at_once),
+		IN_SCRATCH(new_database_has_mode_0600_and_our_settings),
+		IN_SCRATCH(mode_of_a_readable_database_becomes_0600),
+		IN_SCRATCH(values_of_every_type_are_read_back),
+		IN_SCRATCH(violated_constraint_is_an_invalid_request),
+		IN_SCRATCH(value_above_the_maximum_is_rejected),
+		IN_SCRATCH(statement_cache_compares_texts),
+		IN_SCRATCH(transaction_is_committed_or_rolled_back_as_a_whole),
+		IN_SCRATCH(failed_transaction_accepts_no_statement),
+		IN_SCRATCH(locked_database_is_reported_after_the_wait),
+		IN_SCRATCH(older_schema_is_migrated),
+		IN_SCRATCH(failed_migration_leaves_the_previous_version),
+		IN_SCRATCH(newer_and_foreign_databases_are_not_changed),
+		IN_SCRATCH(damaged_database_is_reported_with_advice),
+		IN_SCRATCH(text_file_is_rejected_and_empty_file_is_initialized),
+		IN_SCRATCH(unsuitable_paths_are_rejected),
+		IN_SCRATCH(attach_statement_is_rejected),
+		IN_SCRATCH(eight_processes_open_a_new_database_at_once),
 	};
 
 	return RUN_TESTS("store", tests);

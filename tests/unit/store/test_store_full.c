@@ -4,7 +4,7 @@
 #include <sys/mount.h>
 
 #include "store/store.h"
-#include "unit/server/place.h"
+#include "unit/scratch.h"
 
 static const char *const migrations[] = { "CREATE TABLE things (name TEXT UNIQUE) STRICT", NULL };
 
@@ -44,7 +44,7 @@ static struct store *open_store(void)
 	char path[100];
 	struct error err;
 
-	(void)snprintf(path, sizeof path, "%s/db", place_path);
+	(void)snprintf(path, sizeof path, "%s/db", scratch_path);
 	CHECK_OK(store_open(path, migrations, &store, &err), err);
 	return store;
 }
@@ -81,7 +81,7 @@ static void insert_too_much(void)
 	(void)snprintf(want, sizeof want,
 	               "no space is left on the disk for the database: free some, "
 	               "or remove a sandbox with 'belljar rm': %s/db",
-	               place_path);
+	               scratch_path);
 	CHECK_ERROR(store_exec(store, "INSERT INTO things VALUES (?)", &err, "s", much), err,
 	            ERR_SYSTEM, want);
 	store_close(store);
@@ -96,7 +96,8 @@ static void run_on_small_disk(void (*fn)(void))
 	if (child == 0) {
 		if (unshare(CLONE_NEWNS) < 0 ||
 		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-		    mount("none", place_path, "tmpfs", 0, "size=4m") < 0 || chdir(place_path) < 0)
+		    mount("none", scratch_path, "tmpfs", 0, "size=4m") < 0 ||
+		    chdir(scratch_path) < 0)
 			_exit(NO_MOUNT);
 		fn();
 		_exit(0);
@@ -122,8 +123,8 @@ static void full_disk_is_reported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(rows_are_read_and_deleted_on_a_full_disk),
-		PLACED(full_disk_is_reported),
+		IN_SCRATCH(rows_are_read_and_deleted_on_a_full_disk),
+		IN_SCRATCH(full_disk_is_reported),
 	};
 
 	return RUN_TESTS("store/full", tests);

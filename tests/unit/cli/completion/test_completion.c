@@ -33,7 +33,7 @@ static void shells_accept_their_completion_scripts(void **state)
 		char command[64];
 
 		assert_int_equal(ran->status, 0);
-		place_write("script", ran->out);
+		scratch_write("script", ran->out);
 		(void)snprintf(command, sizeof command, "%s -n script 2>&1", shells[i]);
 		if (!has_program(shells[i])) {
 			print_message("# %s is not installed: its script is not checked\n",
@@ -98,9 +98,9 @@ static void bash_completes_verbs_and_options(void **state)
 	(void)state;
 	if (!has_program("bash"))
 		SKIP_TEST("there is no bash");
-	place_write("script", RUN("completion", "bash")->out);
-	place_write("my file", "");
-	place_write("myother", "");
+	scratch_write("script", RUN("completion", "bash")->out);
+	scratch_write("my file", "");
+	scratch_write("myother", "");
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char command[512];
 
@@ -133,7 +133,7 @@ static void fish_completes_verbs_and_options(void **state)
 	(void)state;
 	if (!has_program("fish"))
 		SKIP_TEST("there is no fish");
-	place_write("script", RUN("completion", "fish")->out);
+	scratch_write("script", RUN("completion", "fish")->out);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char command[256];
 
@@ -147,10 +147,10 @@ static void fish_completes_verbs_and_options(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(shells_accept_their_completion_scripts),
-		PLACED(completion_leaves_out_hidden_verbs),
-		PLACED(bash_completes_verbs_and_options),
-		PLACED(fish_completes_verbs_and_options),
+		IN_SCRATCH(shells_accept_their_completion_scripts),
+		IN_SCRATCH(completion_leaves_out_hidden_verbs),
+		IN_SCRATCH(bash_completes_verbs_and_options),
+		IN_SCRATCH(fish_completes_verbs_and_options),
 	};
 
 	return RUN_TESTS("cli/completion", tests);

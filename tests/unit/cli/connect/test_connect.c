@@ -31,10 +31,10 @@ static void connect_lists_clients_and_their_files(void **state)
 		CHECK_HAS(ran->out, file);
 		free(file);
 	}
-	(void)snprintf(path, sizeof path, "%s/.claude.json\n", place_path);
+	(void)snprintf(path, sizeof path, "%s/.claude.json\n", scratch_path);
 	CHECK_HAS(ran->out, path);
-	place_write(".claude.json", "{}");
-	(void)snprintf(path, sizeof path, "%s/.claude.json  (exists)\n", place_path);
+	scratch_write(".claude.json", "{}");
+	(void)snprintf(path, sizeof path, "%s/.claude.json  (exists)\n", scratch_path);
 	CHECK_HAS(RUN("connect")->out, path);
 }
 
@@ -79,7 +79,7 @@ static void connect_prints_the_entry(void **state)
 	               "For Zed, add this to %s/zed/settings.json:\n\n%s\n"
 	               "'belljar connect zed --write' edits the file for you.\n"
 	               "Then: Zed reads it at once; the agent panel's settings show the server.\n",
-	               place_path, snippet);
+	               scratch_path, snippet);
 	CHECK_HAS(snippet, "\"context_servers\"");
 	CHECK_HAS(snippet, own_path());
 	free(snippet);
@@ -155,17 +155,17 @@ static void connect_writes_a_file_once(void **state)
 	(void)snprintf(want, sizeof want,
 	               "Added 'belljar' in %s/.cursor/mcp.json.\n"
 	               "Then: Switch the server on in Cursor's settings, under MCP.\n",
-	               place_path);
+	               scratch_path);
 	assert_string_equal(ran->out, want);
 	assert_int_equal(ran->status, 0);
-	CHECK_HAS(place_read(".cursor/mcp.json"), own_path());
+	CHECK_HAS(scratch_read(".cursor/mcp.json"), own_path());
 	assert_int_equal(stat(".cursor/mcp.json", &first), 0);
 	assert_int_equal(first.st_mode & 0777, 0600);
 
 	ran = RUN("connect", "cursor", "--write");
 	(void)snprintf(want, sizeof want,
 	               "%s/.cursor/mcp.json has this entry already; nothing was changed.\n",
-	               place_path);
+	               scratch_path);
 	assert_string_equal(ran->out, want);
 	assert_int_equal(ran->status, 0);
 	assert_int_equal(stat(".cursor/mcp.json", &second), 0);
@@ -180,14 +180,14 @@ static void connect_replaces_an_entry_for_a_url(void **state)
 	const struct ran *ran;
 
 	(void)state;
-	place_write("f", old);
+	scratch_write("f", old);
 	ran = RUN("connect", "windsurf", "--write", "--file", "f");
 	assert_string_equal(ran->out,
 	                    "Replaced 'belljar' in f.\nThe file as it was: f.belljar-backup\n"
 	                    "Then: Refresh the list of MCP servers in Windsurf's settings.\n");
 	assert_int_equal(ran->status, 0);
-	assert_string_equal(place_read("f.belljar-backup"), old);
-	assert_memory_equal(place_read("f"),
+	assert_string_equal(scratch_read("f.belljar-backup"), old);
+	assert_memory_equal(scratch_read("f"),
 	                    "{\"z\":0.10,\"mcpServers\":{\"belljar\":{\"command\": \"", 46);
 }
 
@@ -207,13 +207,13 @@ static void connect_refuses_a_file_it_cannot_edit(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct ran *ran;
 
-		place_write("f", cases[i].text);
+		scratch_write("f", cases[i].text);
 		ran = RUN("connect", cases[i].client, "--write", "--file=f");
 		assert_int_equal(ran->status, 1);
 		assert_string_equal(ran->err, cases[i].why);
 		CHECK_HAS(ran->out, "add this to f:\n\n");
 		CHECK_HAS(ran->out, "belljar");
-		assert_string_equal(place_read("f"), cases[i].text);
+		assert_string_equal(scratch_read("f"), cases[i].text);
 		assert_int_equal(access("f.belljar-backup", F_OK), -1);
 	}
 }
@@ -248,9 +248,9 @@ static void parallel_writes_lose_no_entry(void **state)
 	const json_t *servers;
 
 	(void)state;
-	place_write("f", "{\"mcpServers\": {\"other\": {}}}\n");
+	scratch_write("f", "{\"mcpServers\": {\"other\": {}}}\n");
 	connect_in_parallel("f", true);
-	root = json_loads(place_read("f"), JSON_REJECT_DUPLICATES, NULL);
+	root = json_loads(scratch_read("f"), JSON_REJECT_DUPLICATES, NULL);
 	servers = json_object_get(root, "mcpServers");
 	assert_int_equal(json_object_size(servers), RUNS + 1);
 	assert_int_equal(access("f.belljar-backup-20", F_OK), 0);
@@ -260,7 +260,7 @@ static void parallel_writes_make_one_new_file(void **state)
 {
 	(void)state;
 	connect_in_parallel("a/b/f", false);
-	assert_memory_equal(place_read("a/b/f"), "{\n  \"mcpServers\": {", 19);
+	assert_memory_equal(scratch_read("a/b/f"), "{\n  \"mcpServers\": {", 19);
 	assert_int_equal(access("a/b/f.belljar-backup", F_OK), -1);
 }
 
@@ -293,18 +293,18 @@ static void connect_without_home_wants_a_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(connect_lists_clients_and_their_files),
-		PLACED(client_path_follows_the_environment),
-		PLACED(connect_prints_the_entry),
-		PLACED(connect_names_the_command_of_a_client_without_json),
-		PLACED(entry_command_quotes_for_the_shell),
-		PLACED(connect_writes_a_file_once),
-		PLACED(connect_replaces_an_entry_for_a_url),
-		PLACED(connect_refuses_a_file_it_cannot_edit),
-		PLACED(parallel_writes_lose_no_entry),
-		PLACED(parallel_writes_make_one_new_file),
-		PLACED(connect_rejects_write_from_the_environment),
-		PLACED(connect_without_home_wants_a_file),
+		IN_SCRATCH(connect_lists_clients_and_their_files),
+		IN_SCRATCH(client_path_follows_the_environment),
+		IN_SCRATCH(connect_prints_the_entry),
+		IN_SCRATCH(connect_names_the_command_of_a_client_without_json),
+		IN_SCRATCH(entry_command_quotes_for_the_shell),
+		IN_SCRATCH(connect_writes_a_file_once),
+		IN_SCRATCH(connect_replaces_an_entry_for_a_url),
+		IN_SCRATCH(connect_refuses_a_file_it_cannot_edit),
+		IN_SCRATCH(parallel_writes_lose_no_entry),
+		IN_SCRATCH(parallel_writes_make_one_new_file),
+		IN_SCRATCH(connect_rejects_write_from_the_environment),
+		IN_SCRATCH(connect_without_home_wants_a_file),
 	};
 
 	return RUN_TESTS("cli/connect", tests);

@@ -83,9 +83,9 @@ static void verbs_section_leaves_out_hidden_verbs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(section_text_escapes_roff_characters),
-		PLACED(sections_have_every_option),
-		PLACED(verbs_section_leaves_out_hidden_verbs),
+		IN_SCRATCH(section_text_escapes_roff_characters),
+		IN_SCRATCH(sections_have_every_option),
+		IN_SCRATCH(verbs_section_leaves_out_hidden_verbs),
 	};
 
 	return RUN_TESTS("cli/section", tests);

@@ -18,7 +18,7 @@
 #include "sandbox/channel/files.h"
 #include "sandbox/porter/host.h"
 #include "sandbox/porter/host_path.h"
-#include "unit/server/place.h"
+#include "unit/scratch.h"
 
 enum { PATIENCE_MS = 10000 };
 
@@ -96,7 +96,7 @@ static void what_must_not_be_given_away_is_refused(void **state)
 	(void)state;
 	assert_int_equal(symlink("/", "to-root"), 0);
 	assert_int_equal(mkdir("fine", 0755), 0);
-	place_write("file", "x");
+	scratch_write("file", "x");
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
 		const struct porter_config config = { .paths = refused[i].paths };
 
@@ -104,8 +104,8 @@ static void what_must_not_be_given_away_is_refused(void **state)
 		assert_string_equal(err.msg, refused[i].why);
 	}
 	for (int i = 0; i < 2; i++) {
-		AUTO_FREE char *inner = mem_format("%s/fine/state", place_path);
-		AUTO_FREE char *outer = mem_format("%s/fine", place_path);
+		AUTO_FREE char *inner = mem_format("%s/fine/state", scratch_path);
+		AUTO_FREE char *outer = mem_format("%s/fine", scratch_path);
 		const struct porter_config config = { .paths = i == 0 ? outer : inner,
 			                              .state = i == 0 ? inner : outer };
 
@@ -267,7 +267,7 @@ static void files_are_read_and_written_below(void **state)
 
 	(void)state;
 	assert_int_equal(mkdir("allowed", 0755), 0);
-	place_write("allowed/a", "text");
+	scratch_write("allowed/a", "text");
 	rig_start(&rig, "allowed", false);
 	use = open_use(&rig, "a");
 	assert_string_equal(host_handle_path(use), "a");
@@ -302,8 +302,8 @@ static void no_link_leads_out(void **state)
 	assert_int_equal(mkdir("allowed", 0755), 0);
 	assert_int_equal(mkdir("outside", 0777), 0);
 	assert_int_equal(chmod("outside", 0777), 0);
-	place_write("outside/secret", "secret");
-	outside = mem_format("%s/outside", place_path);
+	scratch_write("outside/secret", "secret");
+	outside = mem_format("%s/outside", scratch_path);
 	assert_int_equal(symlink(outside, "allowed/absolute"), 0);
 	assert_int_equal(symlink("../outside", "allowed/up"), 0);
 	assert_int_equal(symlink("/proc", "allowed/kernel"), 0);
@@ -371,7 +371,7 @@ static int receive_channel(int socket)
 		                  .msg_controllen = sizeof control };
 	int fd = -1;
 
-	(void)snprintf(question.path, sizeof question.path, "%s/allowed", place_path);
+	(void)snprintf(question.path, sizeof question.path, "%s/allowed", scratch_path);
 	assert_int_equal(send(socket, &question, sizeof question, 0), sizeof question);
 	assert_int_equal(recvmsg(socket, &message, MSG_CMSG_CLOEXEC), sizeof answer);
 	assert_int_equal(answer.failed, 0);
@@ -454,7 +454,7 @@ static void one_agent_serves_all_uses_of_a_directory(void **state)
 	assert_int_equal(mkdir("allowed", 0755), 0);
 	assert_int_equal(mkdir("allowed/inner", 0755), 0);
 	rig_start(&rig, "allowed:allowed/inner", false);
-	path = mem_format("%s/allowed//./x", place_path);
+	path = mem_format("%s/allowed//./x", scratch_path);
 	first = open_use(&rig, path);
 	second = open_use(&rig, ".");
 	nearer = open_use(&rig, "inner/y");
@@ -482,13 +482,13 @@ static void what_is_not_allowed_says_how_to_allow_it(void **state)
 	(void)snprintf(why, sizeof why,
 	               "'/etc/passwd' is not below a directory of the host that is allowed "
 	               "(%s/allowed): belljar's option --allow-path allows more",
-	               place_path);
+	               scratch_path);
 	CHECK_ERROR(host_open(rig.host, "/etc/passwd", on_open, &rig, &use, &err), err, ERR_INVALID,
 	            why);
 	CHECK_ERROR(host_open(rig.host, "../x", on_open, &rig, &use, &err), err, ERR_INVALID,
 	            (snprintf(why, sizeof why,
 	                      "'%s/allowed/../x': '..' cannot be used in paths of the host",
-	                      place_path),
+	                      scratch_path),
 	             why));
 	rig_stop(&rig);
 	rig_start(&rig, NULL, false);
@@ -522,8 +522,8 @@ static void a_directory_that_leads_elsewhere_now_is_refused(void **state)
 
 static void roots_of_the_client_come_and_go(void **state)
 {
-	AUTO_FREE char *one = mem_format("%s/one", place_path);
-	AUTO_FREE char *two = mem_format("%s/two", place_path);
+	AUTO_FREE char *one = mem_format("%s/one", scratch_path);
+	AUTO_FREE char *two = mem_format("%s/two", scratch_path);
 	const char *const both[] = { one, two, "/", "/etc/..", "relative" };
 	struct host_handle *use;
 	struct error err;
@@ -532,7 +532,7 @@ static void roots_of_the_client_come_and_go(void **state)
 	(void)state;
 	assert_int_equal(mkdir("one", 0755), 0);
 	assert_int_equal(mkdir("two", 0755), 0);
-	place_write("two/f", "of two");
+	scratch_write("two/f", "of two");
 	rig_start(&rig, NULL, true);
 	host_set_roots(rig.host, both, ARRAY_LEN(both));
 	assert_int_equal(host_directory_count(rig.host), 2);
@@ -559,7 +559,7 @@ static void many_roots_come_at_once_and_again(void **state)
 	for (size_t i = 0; i < 2 * HOST_DIRECTORIES_MAX; i++) {
 		char **path = &paths[i / HOST_DIRECTORIES_MAX][i % HOST_DIRECTORIES_MAX];
 
-		*path = mem_format("%s/root%0200zu", place_path, i); /* packets take room */
+		*path = mem_format("%s/root%0200zu", scratch_path, i); /* packets take room */
 		assert_int_equal(mkdir(*path, 0755), 0);
 	}
 	rig_start(&rig, NULL, true);
@@ -593,9 +593,9 @@ static bool is_refused(int socket, uint32_t kind, const char *path)
 static void a_root_that_was_taken_away_is_not_opened(void **state)
 {
 	const struct porter_config config = { .paths = "kept", .may_add = true };
-	AUTO_FREE char *one = mem_format("%s/one", place_path);
-	AUTO_FREE char *link = mem_format("%s/link", place_path);
-	AUTO_FREE char *kept = mem_format("%s/kept", place_path);
+	AUTO_FREE char *one = mem_format("%s/one", scratch_path);
+	AUTO_FREE char *link = mem_format("%s/link", scratch_path);
+	AUTO_FREE char *kept = mem_format("%s/kept", scratch_path);
 	struct porter porter;
 	struct error err;
 
@@ -684,20 +684,20 @@ int main(void)
 	const struct CMUnitTest all[] = {
 		cmocka_unit_test(paths_are_made_normal),
 		cmocka_unit_test(what_is_below_is_decided_by_names),
-		PLACED(what_must_not_be_given_away_is_refused),
-		PLACED(nothing_is_started_if_nothing_is_allowed),
-		PLACED(files_are_read_and_written_below),
-		PLACED(no_link_leads_out),
-		PLACED(another_root_is_of_no_use),
-		PLACED(one_agent_serves_all_uses_of_a_directory),
-		PLACED(what_is_not_allowed_says_how_to_allow_it),
-		PLACED(a_directory_that_leads_elsewhere_now_is_refused),
-		PLACED(roots_of_the_client_come_and_go),
-		PLACED(many_roots_come_at_once_and_again),
-		PLACED(a_root_that_was_taken_away_is_not_opened),
-		PLACED(a_users_directory_is_not_worked_in_with_roots_group),
-		PLACED(a_porter_that_is_gone_is_told),
-		PLACED(a_use_may_be_closed_before_it_is_told),
+		IN_SCRATCH(what_must_not_be_given_away_is_refused),
+		IN_SCRATCH(nothing_is_started_if_nothing_is_allowed),
+		IN_SCRATCH(files_are_read_and_written_below),
+		IN_SCRATCH(no_link_leads_out),
+		IN_SCRATCH(another_root_is_of_no_use),
+		IN_SCRATCH(one_agent_serves_all_uses_of_a_directory),
+		IN_SCRATCH(what_is_not_allowed_says_how_to_allow_it),
+		IN_SCRATCH(a_directory_that_leads_elsewhere_now_is_refused),
+		IN_SCRATCH(roots_of_the_client_come_and_go),
+		IN_SCRATCH(many_roots_come_at_once_and_again),
+		IN_SCRATCH(a_root_that_was_taken_away_is_not_opened),
+		IN_SCRATCH(a_users_directory_is_not_worked_in_with_roots_group),
+		IN_SCRATCH(a_porter_that_is_gone_is_told),
+		IN_SCRATCH(a_use_may_be_closed_before_it_is_told),
 	};
 
 	return RUN_TESTS("porter", all);

@@ -14,7 +14,7 @@
 #include "server/options/options.h"
 #include "server/owner.h"
 #include "server/runtime.h"
-#include "unit/server/place.h"
+#include "unit/scratch.h"
 
 extern char **environ;
 
@@ -97,9 +97,9 @@ static inline int rig_begin(void **state)
 	struct error err;
 
 	(void)signal(SIGPIPE, SIG_IGN); /* as main() has it */
-	if (place_make(state) != 0 || chmod(place_path, 0755) != 0)
+	if (scratch_make(state) != 0 || chmod(scratch_path, 0755) != 0)
 		return -1;
-	flags[OPTION_STATE_DIR] = place_path;
+	flags[OPTION_STATE_DIR] = scratch_path;
 	CHECK_OK(options_load(&rig.options, FOR_EXEC, flags, environ, &err), err);
 	CHECK_OK(runtime_prepare(&rig.options, &base, &err), err);
 	CHECK_OK(loop_new(&rig.loop, &err), err);
@@ -136,7 +136,7 @@ static inline int rig_end(void **state)
 	(void)loop_timer_free(rig.timer);
 	(void)loop_free(rig.loop);
 	options_done(&rig.options);
-	return place_remove(state);
+	return scratch_remove(state);
 }
 
 #define RIG_NEEDED()                                                                               \

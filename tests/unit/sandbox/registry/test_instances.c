@@ -5,9 +5,9 @@
 #include <sys/file.h>
 
 #include "base/cleanup.h"
-#include "unit/server/place.h"
+#include "unit/scratch.h"
 
-static int servers(void)
+static int open_servers(void)
 {
 	int dir;
 
@@ -17,7 +17,7 @@ static int servers(void)
 	return dir;
 }
 
-static int begin(int dir, char name[INSTANCE_LEN + 1])
+static int add_instance(int dir, char name[INSTANCE_LEN + 1])
 {
 	struct error err = { .msg = "" };
 	int fd = instance_add(dir, name, &err);
@@ -27,7 +27,7 @@ static int begin(int dir, char name[INSTANCE_LEN + 1])
 	return fd;
 }
 
-static bool has(int dir, const char *name, const char *ending)
+static bool file_exists(int dir, const char *name, const char *ending)
 {
 	char file[40];
 
@@ -35,14 +35,15 @@ static bool has(int dir, const char *name, const char *ending)
 	return faccessat(dir, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-static void leave(int dir, const char *file)
+static void create_file(int dir, const char *file)
 {
 	AUTO_FD int fd = openat(dir, file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
 	assert_true(fd >= 0);
 }
 
-/* A process that has an instance, and says its name. */
+/* A process that holds an instance. With a spawner, the server itself is already killed, and `pid` is
+ * its child, which shares the lock. */
 struct server {
 	pid_t pid;
 	char name[INSTANCE_LEN + 1];
@@ -60,7 +61,7 @@ static struct server start_server(int dir, bool with_spawner)
 		struct error err;
 		pid_t spawner = 0;
 
-		(void)alarm(60); /* if the test fails, nobody else ends it */
+		(void)alarm(60); /* should the test fail before it kills this process */
 		if (instance_add(dir, server.name, &err) < 0)
 			_exit(1);
 		if (with_spawner) {
@@ -80,7 +81,6 @@ static struct server start_server(int dir, bool with_spawner)
 	if (with_spawner) {
 		pid_t spawner;
 
-		/* The spawner is what is left to be ended by the test. */
 		assert_int_equal(read(said[0], &spawner, sizeof spawner), sizeof spawner);
 		assert_int_equal(kill(server.pid, SIGKILL), 0);
 		assert_int_equal(waitpid(server.pid, NULL, 0), server.pid);
@@ -91,11 +91,11 @@ static struct server start_server(int dir, bool with_spawner)
 	return server;
 }
 
-static void a_server_is_alive_until_its_file_is_closed(void **state)
+static void server_is_alive_until_its_lock_is_closed(void **state)
 {
-	AUTO_FD int dir = servers();
+	AUTO_FD int dir = open_servers();
 	char name[INSTANCE_LEN + 1];
-	int fd = begin(dir, name);
+	int fd = add_instance(dir, name);
 	struct stat st;
 
 	(void)state;
@@ -104,37 +104,37 @@ static void a_server_is_alive_until_its_file_is_closed(void **state)
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0644);
-	assert_true(has(dir, name, ".lock"));
-	assert_false(has(dir, name, ".new"));
+	assert_true(file_exists(dir, name, ".lock"));
+	assert_false(file_exists(dir, name, ".new"));
 	for (int i = 0; i < 3; i++)
 		assert_true(instance_is_alive(dir, name));
 	instance_remove_dead(dir);
-	assert_true(has(dir, name, ".lock"));
+	assert_true(file_exists(dir, name, ".lock"));
 	(void)close(fd);
 	for (int i = 0; i < 3; i++)
 		assert_false(instance_is_alive(dir, name));
-	assert_true(has(dir, name, ".lock"));
+	assert_true(file_exists(dir, name, ".lock"));
 	instance_remove_dead(dir);
-	assert_false(has(dir, name, ".lock"));
+	assert_false(file_exists(dir, name, ".lock"));
 	assert_false(instance_is_alive(dir, name));
 }
 
-static void a_server_that_ends_in_order_leaves_nothing(void **state)
+static void removed_instance_leaves_no_file(void **state)
 {
-	AUTO_FD int dir = servers();
+	AUTO_FD int dir = open_servers();
 	char name[INSTANCE_LEN + 1];
-	AUTO_FD int fd = begin(dir, name);
+	AUTO_FD int fd = add_instance(dir, name);
 
 	(void)state;
 	(void)fd;
 	instance_remove(dir, name);
-	assert_false(has(dir, name, ".lock"));
+	assert_false(file_exists(dir, name, ".lock"));
 	assert_false(instance_is_alive(dir, name));
 }
 
-static void a_killed_server_is_dead(void **state)
+static void killed_server_is_dead(void **state)
 {
-	AUTO_FD int dir = servers();
+	AUTO_FD int dir = open_servers();
 	struct server server = start_server(dir, false);
 
 	(void)state;
@@ -145,25 +145,25 @@ static void a_killed_server_is_dead(void **state)
 	assert_int_equal(waitpid(server.pid, NULL, 0), server.pid);
 	assert_false(instance_is_alive(dir, server.name));
 	instance_remove_dead(dir);
-	assert_false(has(dir, server.name, ".lock"));
+	assert_false(file_exists(dir, server.name, ".lock"));
 }
 
-static void a_server_lives_as_long_as_its_spawner(void **state)
+static void server_is_alive_while_its_spawner_runs(void **state)
 {
-	AUTO_FD int dir = servers();
+	AUTO_FD int dir = open_servers();
 	struct server server = start_server(dir, true);
 
 	(void)state;
 	assert_true(instance_is_alive(dir, server.name));
 	instance_remove_dead(dir);
-	assert_true(has(dir, server.name, ".lock"));
+	assert_true(file_exists(dir, server.name, ".lock"));
 	assert_int_equal(kill(server.pid, SIGKILL), 0);
-	for (int i = 0; i < 1000 && instance_is_alive(dir, server.name); i++)
+	for (int i = 0; i < 10000 && instance_is_alive(dir, server.name); i++)
 		(void)usleep(1000);
 	assert_false(instance_is_alive(dir, server.name));
 }
 
-static void names_that_nobody_can_have_are_dead(void **state)
+static void malformed_name_is_dead(void **state)
 {
 	static const char *const names[] = { "",
 		                             "..",
@@ -172,7 +172,7 @@ static void names_that_nobody_can_have_are_dead(void **state)
 		                             "0123456789abcdeF",
 		                             "0123456789abcdef0",
 		                             "/etc/passwd/abcd" };
-	AUTO_FD int dir = servers();
+	AUTO_FD int dir = open_servers();
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -181,27 +181,26 @@ static void names_that_nobody_can_have_are_dead(void **state)
 	}
 }
 
-/* Whoever looks does not stand in the way of others who look. */
-static void two_that_look_at_once_both_see_a_dead_one(void **state)
+static void concurrent_checks_both_see_a_dead_server(void **state)
 {
-	AUTO_FD int dir = servers();
-	AUTO_FD int looker = -1;
+	AUTO_FD int dir = open_servers();
+	AUTO_FD int checker = -1;
 	const char *name = "0123456789abcdef";
 
 	(void)state;
-	leave(dir, "0123456789abcdef.lock");
-	looker = openat(dir, "0123456789abcdef.lock", O_RDONLY | O_CLOEXEC);
-	assert_int_equal(flock(looker, LOCK_SH | LOCK_NB), 0);
+	create_file(dir, "0123456789abcdef.lock");
+	checker = openat(dir, "0123456789abcdef.lock", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(flock(checker, LOCK_SH | LOCK_NB), 0);
 	assert_false(instance_is_alive(dir, name));
 }
 
-static void when_in_doubt_it_is_alive(void **state)
+static void unreadable_lock_counts_as_alive(void **state)
 {
-	AUTO_FD int dir = servers();
+	AUTO_FD int dir = open_servers();
 	struct rlimit before, none;
 
 	(void)state;
-	leave(dir, "0123456789abcdef.lock");
+	create_file(dir, "0123456789abcdef.lock");
 	assert_int_equal(symlinkat("0123456789abcdef.lock", dir, "fedcba9876543210.lock"), 0);
 	assert_true(instance_is_alive(dir, "fedcba9876543210"));
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -210,10 +209,10 @@ static void when_in_doubt_it_is_alive(void **state)
 	assert_true(instance_is_alive(dir, "0123456789abcdef"));
 	instance_remove_dead(dir);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	assert_true(has(dir, "0123456789abcdef", ".lock"));
+	assert_true(file_exists(dir, "0123456789abcdef", ".lock"));
 }
 
-static void only_what_servers_leave_is_forgotten(void **state)
+static void only_lock_files_of_dead_servers_are_removed(void **state)
 {
 	static const char *const others[] = { "0123456789abcdef",
 		                              "0123456789abcdef.lock.old",
@@ -221,47 +220,47 @@ static void only_what_servers_leave_is_forgotten(void **state)
 		                              "readme",
 		                              ".lock",
 		                              "0123456789ABCDEF.lock" };
-	AUTO_FD int dir = servers();
+	AUTO_FD int dir = open_servers();
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
-		leave(dir, others[i]);
-	leave(dir, "00000000000000aa.lock");
-	leave(dir, "00000000000000bb.new");
+		create_file(dir, others[i]);
+	create_file(dir, "00000000000000aa.lock");
+	create_file(dir, "00000000000000bb.new");
 	assert_int_equal(symlinkat("readme", dir, "00000000000000cc.lock"), 0);
 	instance_remove_dead(dir);
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
-		assert_true(has(dir, others[i], ""));
-	assert_false(has(dir, "00000000000000aa", ".lock"));
-	assert_false(has(dir, "00000000000000bb", ".new"));
-	assert_true(has(dir, "00000000000000cc", ".lock"));
+		assert_true(file_exists(dir, others[i], ""));
+	assert_false(file_exists(dir, "00000000000000aa", ".lock"));
+	assert_false(file_exists(dir, "00000000000000bb", ".new"));
+	assert_true(file_exists(dir, "00000000000000cc", ".lock"));
 }
 
-static void a_missing_directory_is_an_error(void **state)
+static void missing_directory_is_an_error(void **state)
 {
-	AUTO_FD int dir = servers();
+	AUTO_FD int dir = open_servers();
 	char name[INSTANCE_LEN + 1];
 	struct error err;
 
 	(void)state;
 	assert_int_equal(rmdir("servers"), 0);
 	CHECK_ERROR(instance_add(dir, name, &err), err, ERR_SYSTEM,
-	            "cannot make a lock file among the servers': No such file or directory");
+	            "cannot create a lock file in servers/: No such file or directory");
 	instance_remove_dead(dir);
 }
 
-/* One process forgets the dead as fast as it can while others begin: whoever has begun is alive,
- * to everybody, until its end. */
-static void forgetting_never_hits_one_that_is_beginning(void **state)
+/* Two processes remove dead lock files as fast as they can while servers start: a server that has
+ * started is alive until its end. */
+static void starting_server_is_never_removed(void **state)
 {
-	AUTO_FD int dir = servers();
-	pid_t forgetters[2];
+	AUTO_FD int dir = open_servers();
+	pid_t removers[2];
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(forgetters); i++) {
-		forgetters[i] = fork();
-		assert_true(forgetters[i] >= 0);
-		if (forgetters[i] == 0) {
+	for (size_t i = 0; i < ARRAY_LEN(removers); i++) {
+		removers[i] = fork();
+		assert_true(removers[i] >= 0);
+		if (removers[i] == 0) {
 			(void)alarm(60);
 			for (;;)
 				instance_remove_dead(dir);
@@ -269,39 +268,37 @@ static void forgetting_never_hits_one_that_is_beginning(void **state)
 	}
 	for (int i = 0; i < 500; i++) {
 		char name[INSTANCE_LEN + 1];
-		AUTO_FD int fd = begin(dir, name);
+		AUTO_FD int fd = add_instance(dir, name);
 		bool alive = instance_is_alive(dir, name);
 
 		(void)sched_yield();
 		if (!alive || !instance_is_alive(dir, name) || fd < 0) {
-			for (size_t k = 0; k < ARRAY_LEN(forgetters); k++)
-				(void)kill(forgetters[k], SIGKILL);
-			fail_msg("round %d: begun and yet dead", i);
+			for (size_t k = 0; k < ARRAY_LEN(removers); k++)
+				(void)kill(removers[k], SIGKILL);
+			fail_msg("round %d: started and yet dead", i);
 		}
 		if (i % 2 == 0)
 			instance_remove(dir, name);
 	}
-	for (size_t i = 0; i < ARRAY_LEN(forgetters); i++) {
-		assert_int_equal(kill(forgetters[i], SIGKILL), 0);
-		assert_int_equal(waitpid(forgetters[i], NULL, 0), forgetters[i]);
+	for (size_t i = 0; i < ARRAY_LEN(removers); i++) {
+		assert_int_equal(kill(removers[i], SIGKILL), 0);
+		assert_int_equal(waitpid(removers[i], NULL, 0), removers[i]);
 	}
 }
-
-#define PLACED(name) cmocka_unit_test_setup_teardown(name, place_make, place_remove)
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		PLACED(a_server_is_alive_until_its_file_is_closed),
-		PLACED(a_server_that_ends_in_order_leaves_nothing),
-		PLACED(a_killed_server_is_dead),
-		PLACED(a_server_lives_as_long_as_its_spawner),
-		PLACED(names_that_nobody_can_have_are_dead),
-		PLACED(two_that_look_at_once_both_see_a_dead_one),
-		PLACED(when_in_doubt_it_is_alive),
-		PLACED(only_what_servers_leave_is_forgotten),
-		PLACED(a_missing_directory_is_an_error),
-		PLACED(forgetting_never_hits_one_that_is_beginning),
+		IN_SCRATCH(server_is_alive_until_its_lock_is_closed),
+		IN_SCRATCH(removed_instance_leaves_no_file),
+		IN_SCRATCH(killed_server_is_dead),
+		IN_SCRATCH(server_is_alive_while_its_spawner_runs),
+		IN_SCRATCH(malformed_name_is_dead),
+		IN_SCRATCH(concurrent_checks_both_see_a_dead_server),
+		IN_SCRATCH(unreadable_lock_counts_as_alive),
+		IN_SCRATCH(only_lock_files_of_dead_servers_are_removed),
+		IN_SCRATCH(missing_directory_is_an_error),
+		IN_SCRATCH(starting_server_is_never_removed),
 	};
 
 	return RUN_TESTS("instances", tests);

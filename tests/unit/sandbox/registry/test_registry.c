@@ -1,11 +1,11 @@
 #include <errno.h>
 
-#include "unit/sandbox/registry/registry_test.h"
+#include "unit/sandbox/registry/registry_rig.h"
 
-static void a_row_comes_back_as_it_was(void **state)
+static void row_is_read_as_it_was_written(void **state)
 {
-	AUTO(store) struct store *store = open_it();
-	struct sandbox_row row = make_row('a', "me", "first"), back;
+	AUTO(store) struct store *store = open_registry();
+	struct sandbox_row row = row_for('a', "me", "first"), back;
 	struct error err;
 	uint64_t value = 5;
 
@@ -49,33 +49,34 @@ static void a_row_comes_back_as_it_was(void **state)
 	assert_int_equal(back.used_s, 5000000001);
 }
 
-static void what_is_added_is_checked(void **state)
+static void invalid_row_is_not_added(void **state)
 {
-	AUTO(store) struct store *store = open_it();
+	AUTO(store) struct store *store = open_registry();
 	struct sandbox_row row;
 	struct error err;
 
 	(void)state;
-	row = make_row('a', "me", "");
+	row = row_for('a', "me", "");
 	row.spec.limits.pids = 1;
 	CHECK_ERROR(registry_add(store, &row, &err), err, ERR_INVALID,
 	            "limit 'pids' (processes and threads) is 1; it may be 16 to 65536");
-	row = make_row('a', "", "");
-	CHECK_ERROR(registry_add(store, &row, &err), err, ERR_INVALID, "a sandbox has an owner");
-	row = make_row('a', "me", "a/b");
+	row = row_for('a', "", "");
 	CHECK_ERROR(registry_add(store, &row, &err), err, ERR_INVALID,
-	            "a name has at most 64 letters, digits and '._-', begins with a letter or "
-	            "digit and is not an id");
-	row = make_row('a', "me", "");
+	            "owner: it must not be empty");
+	row = row_for('a', "me", "a/b");
+	CHECK_ERROR(registry_add(store, &row, &err), err, ERR_INVALID,
+	            "name: at most 64 letters, digits and '._-', beginning with a letter or digit, "
+	            "and not of the form of an id");
+	row = row_for('a', "me", "");
 	row.instance[0] = '\0';
 	assert_int_equal(registry_add(store, &row, &err), -1);
 	row.state = SANDBOX_ASLEEP;
 	CHECK_OK(registry_add(store, &row, &err), err);
 	CHECK_ERROR(registry_add(store, &row, &err), err, ERR_INVALID,
-	            "there is a sandbox 'sb_aaaaaaaaaaaaaaaaaaaaaaaaaa' already");
+	            "a sandbox with the id 'sb_aaaaaaaaaaaaaaaaaaaaaaaaaa' exists already");
 }
 
-static void names_have_a_form(void **state)
+static void name_form_is_checked(void **state)
 {
 	static const struct {
 		const char *text;
@@ -103,46 +104,46 @@ static void names_have_a_form(void **state)
 			fail_msg("'%s'", cases[i].text);
 }
 
-static void a_name_is_one_sandbox_of_its_owner(void **state)
+static void name_is_unique_per_owner(void **state)
 {
-	AUTO(store) struct store *store = open_it();
-	struct sandbox_row row = make_row('b', "me", "box");
+	AUTO(store) struct store *store = open_registry();
+	struct sandbox_row row = row_for('b', "me", "box");
 	struct error err;
 
 	(void)state;
-	add(store, 'a', "me", "box");
+	add_row(store, 'a', "me", "box");
 	CHECK_ERROR(registry_add(store, &row, &err), err, ERR_INVALID,
 	            "there is a sandbox named 'box' already: use it, delete it or choose another "
 	            "name");
-	add(store, 'c', "you", "box");
-	add(store, 'd', "me", "");
-	add(store, 'e', "me", "");
-	/* What is being deleted is not in the way. */
-	CHECK_OK(registry_set_state(store, id_of('a'), SANDBOX_DELETING, SELF, &err), err);
+	add_row(store, 'c', "you", "box");
+	add_row(store, 'd', "me", "");
+	add_row(store, 'e', "me", "");
+	/* A sandbox that is being deleted does not keep its name. */
+	CHECK_OK(registry_set_state(store, id_for('a'), SANDBOX_DELETING, SELF, &err), err);
 	CHECK_ERROR(registry_find(store, "me", "box", &row, &err), err, ERR_NOT_FOUND,
 	            "there is no sandbox 'box'");
-	add(store, 'b', "me", "box");
+	add_row(store, 'b', "me", "box");
 	CHECK_OK(registry_find(store, "me", "box", &row, &err), err);
-	assert_string_equal(row.spec.id, id_of('b'));
-	check_state(store, 'a', SANDBOX_DELETING, SELF);
+	assert_string_equal(row.spec.id, id_for('b'));
+	assert_row_state(store, 'a', SANDBOX_DELETING, SELF);
 }
 
-static void anothers_id_is_as_unknown_as_one_that_is_not(void **state)
+static void id_of_another_owner_looks_unknown(void **state)
 {
-	AUTO(store) struct store *store = open_it();
+	AUTO(store) struct store *store = open_registry();
 	struct sandbox_row row;
 	struct error theirs, unknown;
 
 	(void)state;
-	add(store, 'a', "you", "theirs");
-	CHECK_ERROR(registry_find(store, "me", id_of('a'), &row, &theirs), theirs, ERR_NOT_FOUND,
+	add_row(store, 'a', "you", "theirs");
+	CHECK_ERROR(registry_find(store, "me", id_for('a'), &row, &theirs), theirs, ERR_NOT_FOUND,
 	            "there is no sandbox 'sb_aaaaaaaaaaaaaaaaaaaaaaaaaa'");
-	alter("DELETE FROM sandboxes");
-	assert_int_equal(registry_find(store, "me", id_of('a'), &row, &unknown), -1);
+	run_sql("DELETE FROM sandboxes");
+	assert_int_equal(registry_find(store, "me", id_for('a'), &row, &unknown), -1);
 	assert_string_equal(theirs.msg, unknown.msg);
 	assert_int_equal(theirs.kind, unknown.kind);
 	assert_int_equal(theirs.errnum, unknown.errnum);
-	add(store, 'a', "you", "theirs");
+	add_row(store, 'a', "you", "theirs");
 	CHECK_ERROR(registry_find(store, "me", "theirs", &row, &theirs), theirs, ERR_NOT_FOUND,
 	            "there is no sandbox 'theirs'");
 	CHECK_ERROR(registry_find(store, "me", "' OR 1 --", &row, &theirs), theirs, ERR_NOT_FOUND,
@@ -163,95 +164,97 @@ static bool on_listed(void *ctx, const struct sandbox_row *row)
 	return list->count != list->stop_after;
 }
 
-static void an_owners_sandboxes_are_listed_newest_first(void **state)
+static void owners_sandboxes_are_listed_newest_first(void **state)
 {
-	AUTO(store) struct store *store = open_it();
-	struct sandbox_row late = make_row('a', "me", "");
+	AUTO(store) struct store *store = open_registry();
+	struct sandbox_row late = row_for('a', "me", "");
 	struct list all = { 0 }, two = { .stop_after = 2 };
 	struct error err;
 
 	(void)state;
 	late.created_s = 2000;
 	CHECK_OK(registry_add(store, &late, &err), err);
-	add(store, 'c', "me", "");
-	add(store, 'b', "me", "");
-	add(store, 'd', "you", "");
+	add_row(store, 'c', "me", "");
+	add_row(store, 'b', "me", "");
+	add_row(store, 'd', "you", "");
 	CHECK_OK(registry_each(store, "me", on_listed, &all, &err), err);
 	assert_string_equal(all.letters, "abc");
 	CHECK_OK(registry_each(store, "me", on_listed, &two, &err), err);
 	assert_string_equal(two.letters, "ab");
 }
 
-static void states_follow_each_other(void **state)
+static void state_changes_are_written(void **state)
 {
-	AUTO(store) struct store *store = open_it();
-	struct sandbox_row row = make_row('t', "me", "");
+	AUTO(store) struct store *store = open_registry();
+	struct sandbox_row row = row_for('t', "me", "");
 	struct error err;
-	bool known;
+	bool found;
 
 	(void)state;
-	add(store, 'a', "me", "");
-	CHECK_OK(registry_set_state(store, id_of('a'), SANDBOX_AWAKE, SELF, &err), err);
-	check_state(store, 'a', SANDBOX_AWAKE, SELF);
-	CHECK_OK(registry_set_state(store, id_of('a'), SANDBOX_ASLEEP, SELF, &err), err);
-	check_state(store, 'a', SANDBOX_ASLEEP, "");
-	CHECK_OK(registry_claim(store, id_of('a'), OTHER, &err), err);
-	check_state(store, 'a', SANDBOX_AWAKE, OTHER);
-	CHECK_OK(registry_set_state(store, id_of('a'), SANDBOX_DELETING, "", &err), err);
-	check_state(store, 'a', SANDBOX_DELETING, OTHER);
-	CHECK_OK(registry_touch(store, id_of('a'), 77, &err), err);
-	CHECK_OK(registry_find(store, "me", id_of('a'), &row, &err), err);
+	add_row(store, 'a', "me", "");
+	CHECK_OK(registry_set_state(store, id_for('a'), SANDBOX_AWAKE, SELF, &err), err);
+	assert_row_state(store, 'a', SANDBOX_AWAKE, SELF);
+	CHECK_OK(registry_set_state(store, id_for('a'), SANDBOX_ASLEEP, SELF, &err), err);
+	assert_row_state(store, 'a', SANDBOX_ASLEEP, "");
+	CHECK_OK(registry_claim(store, id_for('a'), OTHER, &err), err);
+	assert_row_state(store, 'a', SANDBOX_AWAKE, OTHER);
+	CHECK_OK(registry_set_state(store, id_for('a'), SANDBOX_DELETING, "", &err), err);
+	assert_row_state(store, 'a', SANDBOX_DELETING, OTHER);
+	CHECK_OK(registry_touch(store, id_for('a'), 77, &err), err);
+	CHECK_OK(registry_find(store, "me", id_for('a'), &row, &err), err);
 	assert_int_equal(row.used_s, 77);
 	assert_int_equal(row.created_s, 1000);
-	CHECK_OK(registry_has(store, id_of('a'), &known, &err), err);
-	assert_true(known);
-	CHECK_OK(registry_remove(store, id_of('a'), &err), err);
-	CHECK_OK(registry_remove(store, id_of('a'), &err), err);
-	CHECK_OK(registry_has(store, id_of('a'), &known, &err), err);
-	assert_false(known);
-	CHECK_ERROR(registry_set_state(store, id_of('a'), SANDBOX_AWAKE, SELF, &err), err,
+	CHECK_OK(registry_has(store, id_for('a'), &found, &err), err);
+	assert_true(found);
+	CHECK_OK(registry_remove(store, id_for('a'), &err), err);
+	CHECK_OK(registry_remove(store, id_for('a'), &err), err);
+	CHECK_OK(registry_has(store, id_for('a'), &found, &err), err);
+	assert_false(found);
+	CHECK_ERROR(registry_set_state(store, id_for('a'), SANDBOX_AWAKE, SELF, &err), err,
 	            ERR_NOT_FOUND, "there is no sandbox 'sb_aaaaaaaaaaaaaaaaaaaaaaaaaa'");
-	CHECK_ERROR(registry_touch(store, id_of('a'), 1, &err), err, ERR_NOT_FOUND,
+	CHECK_ERROR(registry_touch(store, id_for('a'), 1, &err), err, ERR_NOT_FOUND,
 	            "there is no sandbox 'sb_aaaaaaaaaaaaaaaaaaaaaaaaaa'");
-	/* A throw-away stays its server's. */
-	row = make_row('t', "me", "");
+	/* A temporary sandbox keeps its instance when it sleeps. */
+	row = row_for('t', "me", "");
 	row.temporary = true;
 	CHECK_OK(registry_add(store, &row, &err), err);
-	CHECK_OK(registry_set_state(store, id_of('t'), SANDBOX_ASLEEP, "", &err), err);
-	check_state(store, 't', SANDBOX_ASLEEP, SELF);
-	assert_int_equal(registry_claim(store, id_of('t'), OTHER, &err), -1);
-	CHECK_OK(registry_claim(store, id_of('t'), SELF, &err), err);
+	CHECK_OK(registry_set_state(store, id_for('t'), SANDBOX_ASLEEP, "", &err), err);
+	assert_row_state(store, 't', SANDBOX_ASLEEP, SELF);
+	assert_int_equal(registry_claim(store, id_for('t'), OTHER, &err), -1);
+	CHECK_OK(registry_claim(store, id_for('t'), SELF, &err), err);
 }
 
-static void a_sandbox_is_claimed_once(void **state)
+static void sandbox_is_claimed_by_one_server(void **state)
 {
-	AUTO(store) struct store *store = open_it();
+	AUTO(store) struct store *store = open_registry();
 	struct error err;
 
 	(void)state;
-	add(store, 'a', "me", "");
-	CHECK_ERROR(registry_claim(store, id_of('a'), SELF, &err), err, ERR_INVALID,
-	            "sandbox 'sb_aaaaaaaaaaaaaaaaaaaaaaaaaa' is being made by another server: end "
-	            "that one, wait for it, or make another sandbox");
+	add_row(store, 'a', "me", "");
+	CHECK_ERROR(registry_claim(store, id_for('a'), SELF, &err), err, ERR_INVALID,
+	            "sandbox 'sb_aaaaaaaaaaaaaaaaaaaaaaaaaa' is being created by another server: "
+	            "stop that server, wait until it has finished, or create another sandbox");
 	assert_int_equal(err.errnum, EBUSY);
-	CHECK_OK(registry_set_state(store, id_of('a'), SANDBOX_ASLEEP, "", &err), err);
-	CHECK_OK(registry_claim(store, id_of('a'), OTHER, &err), err);
-	CHECK_OK(registry_claim(store, id_of('a'), OTHER, &err), err); /* which is its own */
-	CHECK_ERROR(registry_claim(store, id_of('a'), SELF, &err), err, ERR_INVALID,
-	            "sandbox 'sb_aaaaaaaaaaaaaaaaaaaaaaaaaa' is in use by another server: end that "
-	            "one, wait for it, or make another sandbox");
+	CHECK_OK(registry_set_state(store, id_for('a'), SANDBOX_ASLEEP, "", &err), err);
+	CHECK_OK(registry_claim(store, id_for('a'), OTHER, &err), err);
+	CHECK_OK(registry_claim(store, id_for('a'), OTHER, &err),
+	         err); /* again, by the same server */
+	CHECK_ERROR(registry_claim(store, id_for('a'), SELF, &err), err, ERR_INVALID,
+	            "sandbox 'sb_aaaaaaaaaaaaaaaaaaaaaaaaaa' is in use by another server: stop "
+	            "that server, wait until it has finished, or create another sandbox");
 	assert_int_equal(err.errnum, EBUSY);
-	check_state(store, 'a', SANDBOX_AWAKE, OTHER);
-	CHECK_OK(registry_set_state(store, id_of('a'), SANDBOX_DELETING, OTHER, &err), err);
-	CHECK_ERROR(registry_claim(store, id_of('a'), SELF, &err), err, ERR_INVALID,
+	assert_row_state(store, 'a', SANDBOX_AWAKE, OTHER);
+	CHECK_OK(registry_set_state(store, id_for('a'), SANDBOX_DELETING, OTHER, &err), err);
+	CHECK_ERROR(registry_claim(store, id_for('a'), SELF, &err), err, ERR_INVALID,
 	            "sandbox 'sb_aaaaaaaaaaaaaaaaaaaaaaaaaa' is being deleted");
-	CHECK_ERROR(registry_claim(store, id_of('b'), SELF, &err), err, ERR_NOT_FOUND,
+	CHECK_ERROR(registry_claim(store, id_for('b'), SELF, &err), err, ERR_NOT_FOUND,
 	            "there is no sandbox 'sb_bbbbbbbbbbbbbbbbbbbbbbbbbb'");
 }
 
-#define DAMAGED "the row of sandbox 'sb_bbbbbbbbbbbbbbbbbbbbbbbbbb' is damaged and not used: "
+#define DAMAGED                                                                                    \
+	"the row of sandbox 'sb_bbbbbbbbbbbbbbbbbbbbbbbbbb' in the database is damaged and not used: "
 
-static void a_damaged_row_is_reported_and_not_used(void **state)
+static void damaged_row_is_reported_and_not_used(void **state)
 {
 	static const struct {
 		const char *set, *why;
@@ -264,14 +267,14 @@ static void a_damaged_row_is_reported_and_not_used(void **state)
 		  "0.01 to 1024" },
 		{ "egress = 2", "'egress' is neither 0 nor 1" },
 		{ "throw_away = -1", "'throw_away' is neither 0 nor 1" },
-		{ "calls = 'all'", "'calls' is 'all', which is not known" },
+		{ "calls = 'all'", "'calls' has the unknown value 'all'" },
 		{ "engine = 'sixteen letters!'",
 		  "'engine' is longer than 15 bytes or holds a zero" },
 		{ "engine = 'a' || char(0) || 'b'",
 		  "'engine' is longer than 15 bytes or holds a zero" },
 		{ "instance = 'much too long for one'",
 		  "'instance' is longer than 16 bytes or holds a zero" },
-		{ "name = '../x'", "'name' is not a name" },
+		{ "name = '../x'", "'name' is not a valid name" },
 		{ "mounts = '0 /etc' || char(10)", "the target of mount 1, '/etc', belongs to "
 		                                   "the sandbox itself; choose a directory "
 		                                   "such as /workspace/data" },
@@ -282,45 +285,43 @@ static void a_damaged_row_is_reported_and_not_used(void **state)
 		{ "mounts = replace(hex(zeroblob(17)), '00', '0 /a' || char(10))",
 		  "more than 16 mounts" },
 	};
-	AUTO(store) struct store *store = open_it();
+	AUTO(store) struct store *store = open_registry();
 
 	(void)state;
-	add(store, 'a', "me", "");
-	add(store, 'c', "me", "");
+	add_row(store, 'a', "me", "");
+	add_row(store, 'c', "me", "");
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct sandbox_row row;
 		struct list list = { 0 };
 		struct error err;
 		char sql[300], want[480];
 
-		add(store, 'b', "me", "");
+		add_row(store, 'b', "me", "");
 		(void)snprintf(sql, sizeof sql, "UPDATE sandboxes SET %s WHERE id LIKE 'sb_b%%'",
 		               cases[i].set);
 		(void)snprintf(want, sizeof want, DAMAGED "%s", cases[i].why);
-		alter(sql);
-		CHECK_ERROR(registry_find(store, "me", id_of('b'), &row, &err), err, ERR_SYSTEM,
+		run_sql(sql);
+		CHECK_ERROR(registry_find(store, "me", id_for('b'), &row, &err), err, ERR_SYSTEM,
 		            want);
 		CHECK_ERROR(registry_each(store, "me", on_listed, &list, &err), err, ERR_SYSTEM,
 		            want);
 		assert_string_equal(list.letters, "ca");
-		CHECK_OK(registry_remove(store, id_of('b'), &err), err);
+		CHECK_OK(registry_remove(store, id_for('b'), &err), err);
 	}
 }
-
-#define PLACED(name) cmocka_unit_test_setup_teardown(name, place_make, place_remove)
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		PLACED(a_row_comes_back_as_it_was),
-		PLACED(what_is_added_is_checked),
-		TEST(names_have_a_form),
-		PLACED(a_name_is_one_sandbox_of_its_owner),
-		PLACED(anothers_id_is_as_unknown_as_one_that_is_not),
-		PLACED(an_owners_sandboxes_are_listed_newest_first),
-		PLACED(states_follow_each_other),
-		PLACED(a_sandbox_is_claimed_once),
-		PLACED(a_damaged_row_is_reported_and_not_used),
+		IN_SCRATCH(row_is_read_as_it_was_written),
+		IN_SCRATCH(invalid_row_is_not_added),
+		TEST(name_form_is_checked),
+		IN_SCRATCH(name_is_unique_per_owner),
+		IN_SCRATCH(id_of_another_owner_looks_unknown),
+		IN_SCRATCH(owners_sandboxes_are_listed_newest_first),
+		IN_SCRATCH(state_changes_are_written),
+		IN_SCRATCH(sandbox_is_claimed_by_one_server),
+		IN_SCRATCH(damaged_row_is_reported_and_not_used),
 	};
 
 	return RUN_TESTS("registry", tests);

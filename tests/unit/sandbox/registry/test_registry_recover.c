@@ -1,14 +1,14 @@
-#include "unit/sandbox/registry/registry_test.h"
+#include "unit/sandbox/registry/registry_rig.h"
 
-/* Whether each of so many processes, which start together, gets it; the number that did. */
-static int race(bool (*attempt)(struct store *store, const char *instance))
+/* Runs attempt() in several processes that start at the same moment; returns how many succeeded. */
+static int count_winners(bool (*attempt)(struct store *store, const char *instance))
 {
-	enum { MANY = 6 };
-	pid_t children[MANY];
-	int go[2], won = 0;
+	enum { RACERS = 6 };
+	pid_t children[RACERS];
+	int gate[2], won = 0;
 
-	assert_int_equal(pipe(go), 0);
-	for (int i = 0; i < MANY; i++) {
+	assert_int_equal(pipe(gate), 0);
+	for (int i = 0; i < RACERS; i++) {
 		children[i] = fork();
 		assert_true(children[i] >= 0);
 		if (children[i] == 0) {
@@ -16,19 +16,19 @@ static int race(bool (*attempt)(struct store *store, const char *instance))
 			struct error err;
 			char byte, instance[INSTANCE_LEN + 1];
 
-			(void)close(go[1]);
+			(void)close(gate[1]);
 			(void)snprintf(instance, sizeof instance, "%016x", (unsigned)i + 1);
-			if (store_open(path, registry_migrations, &store, &err) < 0)
+			if (store_open(registry_path, registry_migrations, &store, &err) < 0)
 				_exit(2);
-			(void)!read(go[0], &byte, 1);
+			(void)!read(gate[0], &byte, 1);
 			won = attempt(store, instance);
 			store_close(store);
 			_exit(won);
 		}
 	}
-	(void)close(go[0]);
-	(void)close(go[1]);
-	for (int i = 0; i < MANY; i++) {
+	(void)close(gate[0]);
+	(void)close(gate[1]);
+	for (int i = 0; i < RACERS; i++) {
 		int status = -1;
 
 		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
@@ -42,16 +42,16 @@ static bool try_claim(struct store *store, const char *instance)
 {
 	struct error err;
 
-	return registry_claim(store, id_of('a'), instance, &err) == 0;
+	return registry_claim(store, id_for('a'), instance, &err) == 0;
 }
 
-static bool nobody_but_racers(void *ctx, const char *instance)
+static bool only_racers_are_alive(void *ctx, const char *instance)
 {
 	(void)ctx;
-	return strncmp(instance, "000000000000000", 15) == 0; /* those of race() */
+	return strncmp(instance, "000000000000000", 15) == 0; /* see count_winners() */
 }
 
-static void count_doomed(void *ctx, const char *id)
+static void count_unfinished(void *ctx, const char *id)
 {
 	(void)id;
 	++*(int *)ctx;
@@ -60,36 +60,37 @@ static void count_doomed(void *ctx, const char *id)
 static bool try_recover(struct store *store, const char *instance)
 {
 	struct error err;
-	int doomed = 0;
+	int unfinished = 0;
 
-	if (registry_recover(store, instance, nobody_but_racers, count_doomed, &doomed, &err) < 0)
+	if (registry_recover(store, instance, only_racers_are_alive, count_unfinished, &unfinished,
+	                     &err) < 0)
 		_exit(3);
-	return doomed == 1;
+	return unfinished == 1;
 }
 
-static void of_several_servers_one_gets_it(void **state)
+static void one_of_several_servers_gets_a_row(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 10; i++) {
-		struct store *store = open_it();
+		struct store *store = open_registry();
 		struct error err;
 
-		add(store, 'a', "me", "");
-		CHECK_OK(registry_set_state(store, id_of('a'), SANDBOX_ASLEEP, "", &err), err);
-		add(store, 'b', "me", ""); /* being made, by SELF */
+		add_row(store, 'a', "me", "");
+		CHECK_OK(registry_set_state(store, id_for('a'), SANDBOX_ASLEEP, "", &err), err);
+		add_row(store, 'b', "me", ""); /* being created, by SELF */
 		store_close(store);
-		assert_int_equal(race(try_claim), 1);
-		assert_int_equal(race(try_recover), 1);
-		store = open_it();
-		CHECK_OK(registry_remove(store, id_of('a'), &err), err);
-		CHECK_OK(registry_remove(store, id_of('b'), &err), err);
+		assert_int_equal(count_winners(try_claim), 1);
+		assert_int_equal(count_winners(try_recover), 1);
+		store = open_registry();
+		CHECK_OK(registry_remove(store, id_for('a'), &err), err);
+		CHECK_OK(registry_remove(store, id_for('b'), &err), err);
 		store_close(store);
 	}
 }
 
 struct recovery {
 	struct store *store;
-	char doomed[20], asked[200];
+	char unfinished[20], asked[200];
 };
 
 static bool third_is_alive(void *ctx, const char *instance)
@@ -101,17 +102,17 @@ static bool third_is_alive(void *ctx, const char *instance)
 	return strcmp(instance, THIRD) == 0;
 }
 
-/* The store may be used: all is written already. */
-static void on_doomed(void *ctx, const char *id)
+/* Called after the commit, so the store may be used. */
+static void on_unfinished(void *ctx, const char *id)
 {
 	struct recovery *recovery = ctx;
 	struct error err;
 
-	recovery->doomed[strlen(recovery->doomed)] = id[3];
+	recovery->unfinished[strlen(recovery->unfinished)] = id[3];
 	CHECK_OK(registry_remove(recovery->store, id, &err), err);
 }
 
-static void what_dead_servers_left_is_taken_over(void **state)
+static void rows_of_dead_servers_are_taken_over(void **state)
 {
 	static const struct {
 		char letter;
@@ -119,7 +120,7 @@ static void what_dead_servers_left_is_taken_over(void **state)
 		const char *instance;
 		bool temporary;
 		enum sandbox_state want;
-		const char *want_instance; /* NULL: doomed */
+		const char *want_instance; /* NULL: unfinished */
 	} cases[] = {
 		{ 'a', SANDBOX_CREATING, OTHER, false, SANDBOX_DELETING, NULL },
 		{ 'b', SANDBOX_AWAKE, OTHER, false, SANDBOX_ASLEEP, "" },
@@ -133,25 +134,26 @@ static void what_dead_servers_left_is_taken_over(void **state)
 		{ 'j', SANDBOX_DELETING, SELF, true, SANDBOX_DELETING, SELF },
 		{ 'k', SANDBOX_DELETING, "00000000000000dd", true, SANDBOX_DELETING, NULL },
 	};
-	AUTO(store) struct store *store = open_it();
+	AUTO(store) struct store *store = open_registry();
 	struct recovery recovery = { .store = store }, again = { .store = store };
 	struct error err;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct sandbox_row row = make_row(cases[i].letter, i % 2 ? "me" : "you", "");
+		struct sandbox_row row = row_for(cases[i].letter, i % 2 ? "me" : "you", "");
 
 		row.state = cases[i].was;
 		row.temporary = cases[i].temporary;
 		(void)snprintf(row.instance, sizeof row.instance, "%s", cases[i].instance);
 		CHECK_OK(registry_add(store, &row, &err), err);
 	}
-	CHECK_OK(registry_recover(store, SELF, third_is_alive, on_doomed, &recovery, &err), err);
-	assert_string_equal(recovery.doomed, "acdek");
+	CHECK_OK(registry_recover(store, SELF, third_is_alive, on_unfinished, &recovery, &err),
+	         err);
+	assert_string_equal(recovery.unfinished, "acdek");
 	assert_string_equal(recovery.asked, OTHER " " THIRD " 00000000000000dd ");
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct sandbox_row row;
-		int r = registry_find(store, i % 2 ? "me" : "you", id_of(cases[i].letter), &row,
+		int r = registry_find(store, i % 2 ? "me" : "you", id_for(cases[i].letter), &row,
 		                      &err);
 
 		assert_int_equal(r, cases[i].want_instance != NULL ? 0 : -1);
@@ -160,34 +162,35 @@ static void what_dead_servers_left_is_taken_over(void **state)
 		assert_int_equal(row.state, cases[i].want);
 		assert_string_equal(row.instance, cases[i].want_instance);
 	}
-	CHECK_OK(registry_recover(store, SELF, third_is_alive, on_doomed, &again, &err), err);
-	assert_string_equal(again.doomed, "");
+	CHECK_OK(registry_recover(store, SELF, third_is_alive, on_unfinished, &again, &err), err);
+	assert_string_equal(again.unfinished, "");
 }
 
-static void ignore_doomed(void *ctx, const char *id)
+static void ignore_unfinished(void *ctx, const char *id)
 {
 	(void)ctx;
 	(void)id;
 }
 
-/* Killed between taking them over and deleting them, the next one finds them again. */
-static void what_is_doomed_is_this_servers_to_delete(void **state)
+/* If this server is killed before it has removed the files, the next one finds the row again. */
+static void unfinished_row_names_the_recovering_server(void **state)
 {
-	AUTO(store) struct store *store = open_it();
+	AUTO(store) struct store *store = open_registry();
 	struct recovery recovery = { .store = store };
 	struct error err;
 
 	(void)state;
-	add(store, 'a', "me", "");
-	CHECK_OK(registry_recover(store, OTHER, third_is_alive, ignore_doomed, &recovery, &err),
+	add_row(store, 'a', "me", "");
+	CHECK_OK(registry_recover(store, OTHER, third_is_alive, ignore_unfinished, &recovery, &err),
 	         err);
-	check_state(store, 'a', SANDBOX_DELETING, OTHER);
-	CHECK_OK(registry_recover(store, THIRD, third_is_alive, on_doomed, &recovery, &err), err);
-	assert_string_equal(recovery.doomed, "a");
+	assert_row_state(store, 'a', SANDBOX_DELETING, OTHER);
+	CHECK_OK(registry_recover(store, THIRD, third_is_alive, on_unfinished, &recovery, &err),
+	         err);
+	assert_string_equal(recovery.unfinished, "a");
 }
 
-/* An id becomes a path of what is deleted. */
-static void an_id_that_is_none_is_not_handed_out(void **state)
+/* The engine removes the path that an id names. */
+static void damaged_id_is_not_handed_out(void **state)
 {
 	static const char *const sets[] = {
 		"id = '../../../etc'",
@@ -198,39 +201,40 @@ static void an_id_that_is_none_is_not_handed_out(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
-		AUTO(store) struct store *store = open_it();
+		AUTO(store) struct store *store = open_registry();
 		struct recovery recovery = { .store = store };
 		char sql[100];
 		struct error err;
 
-		alter("DELETE FROM sandboxes");
-		add(store, 'b', "me", "");
+		run_sql("DELETE FROM sandboxes");
+		add_row(store, 'b', "me", "");
 		(void)snprintf(sql, sizeof sql, "UPDATE sandboxes SET %s", sets[i]);
-		alter(sql);
-		CHECK_OK(registry_recover(store, OTHER, third_is_alive, on_doomed, &recovery, &err),
+		run_sql(sql);
+		CHECK_OK(registry_recover(store, OTHER, third_is_alive, on_unfinished, &recovery,
+		                          &err),
 		         err);
-		assert_string_equal(recovery.doomed, "");
+		assert_string_equal(recovery.unfinished, "");
 	}
 }
 
 static void add_and_be_killed(void)
 {
-	struct store *store = open_it();
+	struct store *store = open_registry();
 	struct error err;
 
-	add(store, 'a', "me", "");
+	add_row(store, 'a', "me", "");
 	CHECK_OK(store_begin(store, &err), err);
-	add(store, 'b', "me", "");
+	add_row(store, 'b', "me", "");
 	(void)raise(SIGKILL);
 }
 
-static void a_server_that_is_killed_loses_no_row(void **state)
+static void killed_server_loses_no_committed_row(void **state)
 {
 	AUTO(store) struct store *store = NULL;
 	struct sandbox_row row;
 	struct error err;
 	int status = 0;
-	pid_t child = fork(); /* before there is a connection, which no child may inherit */
+	pid_t child = fork(); /* before the connection is opened: a child must not inherit one */
 
 	(void)state;
 	assert_true(child >= 0);
@@ -240,23 +244,21 @@ static void a_server_that_is_killed_loses_no_row(void **state)
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFSIGNALED(status));
-	store = open_it();
-	check_state(store, 'a', SANDBOX_CREATING, SELF);
-	CHECK_ERROR(registry_find(store, "me", id_of('b'), &row, &err), err, ERR_NOT_FOUND,
+	store = open_registry();
+	assert_row_state(store, 'a', SANDBOX_CREATING, SELF);
+	CHECK_ERROR(registry_find(store, "me", id_for('b'), &row, &err), err, ERR_NOT_FOUND,
 	            "there is no sandbox 'sb_bbbbbbbbbbbbbbbbbbbbbbbbbb'");
-	add(store, 'c', "me", ""); /* the lock went with it */
+	add_row(store, 'c', "me", ""); /* the write lock was released by the kernel */
 }
-
-#define PLACED(name) cmocka_unit_test_setup_teardown(name, place_make, place_remove)
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		PLACED(of_several_servers_one_gets_it),
-		PLACED(what_dead_servers_left_is_taken_over),
-		PLACED(what_is_doomed_is_this_servers_to_delete),
-		PLACED(an_id_that_is_none_is_not_handed_out),
-		PLACED(a_server_that_is_killed_loses_no_row),
+		IN_SCRATCH(one_of_several_servers_gets_a_row),
+		IN_SCRATCH(rows_of_dead_servers_are_taken_over),
+		IN_SCRATCH(unfinished_row_names_the_recovering_server),
+		IN_SCRATCH(damaged_id_is_not_handed_out),
+		IN_SCRATCH(killed_server_loses_no_committed_row),
 	};
 
 	return RUN_TESTS("registry_recover", tests);

@@ -11,7 +11,7 @@
 #include "server/doctor/probe_child.h"
 #include "server/options/options.h"
 #include "unit/refuse.h"
-#include "unit/server/place.h"
+#include "unit/scratch.h"
 
 static const struct options none;
 
@@ -21,8 +21,8 @@ static struct options here(void)
 {
 	static char state[100];
 
-	(void)snprintf(state, sizeof state, "%s/state", place_path);
-	assert_int_equal(chmod(place_path, 0711), 0);
+	(void)snprintf(state, sizeof state, "%s/state", scratch_path);
+	assert_int_equal(chmod(scratch_path, 0711), 0);
 	return (struct options){ .state_dir = state };
 }
 
@@ -96,7 +96,7 @@ static void an_engine_that_cannot_start_is_told_once(void **state)
 	size_t count = 0;
 
 	(void)state;
-	place_write("state", "not a directory");
+	scratch_write("state", "not a directory");
 	CHECK_OK(doctor_examine(&options, checks, &count, &err), err);
 	assert_int_equal(find(checks, "sandbox")->status, CHECK_OFF);
 	assert_non_null(strstr(find(checks, "sandbox")->detail, "is not a directory"));
@@ -142,7 +142,7 @@ static void the_configuration_is_checked(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct check check = { 0 };
 
-		place_write("c.json", cases[i].text);
+		scratch_write("c.json", cases[i].text);
 		probe_configuration(&options, &check);
 		if (cases[i].detail != NULL)
 			assert_string_equal(check.detail, cases[i].detail);
@@ -160,13 +160,13 @@ static void a_configuration_that_cannot_be_opened_gets_its_own_fix(void **state)
 	probe_configuration(&missing, &check);
 	assert_string_equal(check.detail, "open 'missing': No such file or directory");
 	assert_string_equal(check.fix, "create it, or name another with --config");
-	place_write("closed", "{}");
+	scratch_write("closed", "{}");
 	assert_int_equal(chmod("closed", 0), 0);
-	if (place_give_up_root() < 0)
+	if (scratch_drop_root() < 0)
 		SKIP_TEST("root cannot become nobody here");
 	check = (struct check){ 0 };
 	probe_configuration(&closed, &check);
-	place_be_root_again();
+	scratch_regain_root();
 	assert_string_equal(check.detail, "open 'closed': Permission denied");
 	assert_string_equal(check.fix, "make it readable, or name another with --config");
 }
@@ -178,11 +178,11 @@ static void interpreters_are_those_of_sandboxes(void **state)
 	char *path = strdup(getenv("PATH"));
 
 	(void)state;
-	place_write("python3", "#!");
+	scratch_write("python3", "#!");
 	assert_int_equal(chmod("python3", 0755), 0);
-	assert_int_equal(setenv("PATH", place_path, 1), 0);
+	assert_int_equal(setenv("PATH", scratch_path, 1), 0);
 	probe_interpreters(&none, &check);
-	assert_null(strstr(check.detail, place_path));
+	assert_null(strstr(check.detail, scratch_path));
 	assert_non_null(strstr(check.detail, "/bin/bash"));
 	assert_int_equal(setenv("PATH", path, 1), 0);
 	free(path);
@@ -198,11 +198,11 @@ static void missing_interpreters_are_named(void **state)
 	assert_string_equal(check.detail, "missing: python3 nodejs bash");
 	assert_string_equal(check.fix, "apt install python3 nodejs bash");
 
-	place_write("bash", "#!");
+	scratch_write("bash", "#!");
 	assert_int_equal(chmod("bash", 0755), 0);
-	place_write("node", "not executable");
+	scratch_write("node", "not executable");
 	check = (struct check){ 0 };
-	probe_interpreters_in(place_path, &check);
+	probe_interpreters_in(scratch_path, &check);
 	assert_int_equal(check.status, CHECK_WEAKER);
 	assert_memory_equal(check.detail, "missing: python3 nodejs; found: /tmp/", 36);
 }
@@ -236,7 +236,7 @@ static void the_socket_of_docker_is_tried(void **state)
 	int fd;
 
 	(void)state;
-	(void)snprintf(path, sizeof path, "%s/docker.sock", place_path);
+	(void)snprintf(path, sizeof path, "%s/docker.sock", scratch_path);
 	(void)snprintf(host, sizeof host, "unix://%s", path);
 	check_docker_host(host, CHECK_OFF, "no socket of Docker or Podman");
 	fd = listen_at(path);
@@ -259,9 +259,9 @@ static void a_socket_below_the_runtime_directory_is_found(void **state)
 	(void)unsetenv("DOCKER_HOST");
 	if (access("/var/run/docker.sock", F_OK) == 0)
 		SKIP_TEST("there is a Docker here");
-	assert_int_equal(setenv("XDG_RUNTIME_DIR", place_path, 1), 0);
+	assert_int_equal(setenv("XDG_RUNTIME_DIR", scratch_path, 1), 0);
 	assert_int_equal(mkdir("podman", 0700), 0);
-	(void)snprintf(path, sizeof path, "%s/podman/podman.sock", place_path);
+	(void)snprintf(path, sizeof path, "%s/podman/podman.sock", scratch_path);
 	fd = listen_at(path);
 	probe_containers(&none, &check);
 	assert_int_equal(check.status, CHECK_ON);
@@ -396,15 +396,15 @@ static void lines_of_the_kernel_are_read_without_their_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(the_checks_come_in_their_order_and_are_complete),
-		PLACED(an_engine_that_cannot_start_is_told_once),
-		PLACED(what_the_spawner_refuses_is_told),
-		PLACED(the_configuration_is_checked),
-		PLACED(a_configuration_that_cannot_be_opened_gets_its_own_fix),
-		PLACED(interpreters_are_those_of_sandboxes),
-		PLACED(missing_interpreters_are_named),
-		PLACED(the_socket_of_docker_is_tried),
-		PLACED(a_socket_below_the_runtime_directory_is_found),
+		IN_SCRATCH(the_checks_come_in_their_order_and_are_complete),
+		IN_SCRATCH(an_engine_that_cannot_start_is_told_once),
+		IN_SCRATCH(what_the_spawner_refuses_is_told),
+		IN_SCRATCH(the_configuration_is_checked),
+		IN_SCRATCH(a_configuration_that_cannot_be_opened_gets_its_own_fix),
+		IN_SCRATCH(interpreters_are_those_of_sandboxes),
+		IN_SCRATCH(missing_interpreters_are_named),
+		IN_SCRATCH(the_socket_of_docker_is_tried),
+		IN_SCRATCH(a_socket_below_the_runtime_directory_is_found),
 		TEST(the_agent_is_started_and_says_hello),
 		TEST(an_agent_that_cannot_start_as_wished_gets_a_fix),
 		TEST(a_child_hands_its_record_over),

@@ -8,7 +8,7 @@
 #include "server/doctor/probe.h"
 #include "server/options/options.h"
 #include "unit/refuse.h"
-#include "unit/server/place.h"
+#include "unit/scratch.h"
 
 static const struct options none;
 
@@ -49,8 +49,8 @@ static void apparmor_gets_a_ready_profile_for_this_program(void **state)
 	struct check check;
 
 	(void)state;
-	place_write("apparmor_restrict_unprivileged_userns", "1\n");
-	check = ask_where(place_path);
+	scratch_write("apparmor_restrict_unprivileged_userns", "1\n");
+	check = ask_where(scratch_path);
 	assert_string_equal(check.detail, "AppArmor restricts unprivileged user namespaces");
 	assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
 	(void)snprintf(line, sizeof line, "\n    'profile belljar %s flags=(unconfined) {' \\\n",
@@ -64,9 +64,9 @@ static void a_setting_that_forbids_them_is_blamed_first(void **state)
 	struct check check;
 
 	(void)state;
-	place_write("apparmor_restrict_unprivileged_userns", "1\n");
-	place_write("unprivileged_userns_clone", "0\n");
-	check = ask_where(place_path);
+	scratch_write("apparmor_restrict_unprivileged_userns", "1\n");
+	scratch_write("unprivileged_userns_clone", "0\n");
+	check = ask_where(scratch_path);
 	assert_string_equal(check.detail, "kernel.unprivileged_userns_clone is 0");
 	assert_non_null(strstr(check.fix, "\n  sudo sysctl -w kernel.unprivileged_userns_clone=1"));
 }
@@ -99,7 +99,7 @@ static void check_place(const char *dir, enum check_status status, const char *d
 	struct check check = { 0 };
 	char want[200];
 
-	(void)snprintf(want, sizeof want, "%s%s%s", dir[0] == '/' ? "" : place_path,
+	(void)snprintf(want, sizeof want, "%s%s%s", dir[0] == '/' ? "" : scratch_path,
 	               dir[0] == '/' ? "" : "/", detail);
 	probe_state_dir(&options, &check);
 	assert_string_equal(check.detail, want);
@@ -110,7 +110,7 @@ static void the_state_directory_need_not_be_there_yet(void **state)
 {
 	(void)state;
 	check_place("a/b", CHECK_ON, "a/b");
-	place_write("a", "a file");
+	scratch_write("a", "a file");
 	check_place("a/b", CHECK_OFF, "a/b: Not a directory");
 	check_place("a", CHECK_OFF, "a: not a directory");
 }
@@ -123,22 +123,22 @@ static void a_state_directory_that_would_be_refused_is_not_on(void **state)
 	assert_int_equal(chmod("open", 0777), 0);
 	check_place("open", CHECK_OFF, "open: others may write to it");
 	assert_int_equal(mkdir("roots", 0755), 0);
-	if (geteuid() != 0 || place_give_up_root() < 0)
+	if (geteuid() != 0 || scratch_drop_root() < 0)
 		return;
 	check_place("roots", CHECK_OFF, "roots: it belongs to user 0");
 	check_place("roots/below", CHECK_OFF, "roots/below: Permission denied");
-	place_be_root_again();
+	scratch_regain_root();
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(apparmor_gets_a_ready_profile_for_this_program),
-		PLACED(a_setting_that_forbids_them_is_blamed_first),
+		IN_SCRATCH(apparmor_gets_a_ready_profile_for_this_program),
+		IN_SCRATCH(a_setting_that_forbids_them_is_blamed_first),
 		TEST(a_filter_around_us_is_named),
 		TEST(a_pod_is_known_by_its_environment),
-		PLACED(the_state_directory_need_not_be_there_yet),
-		PLACED(a_state_directory_that_would_be_refused_is_not_on),
+		IN_SCRATCH(the_state_directory_need_not_be_there_yet),
+		IN_SCRATCH(a_state_directory_that_would_be_refused_is_not_on),
 	};
 
 	return RUN_TESTS("server/doctor_host", tests);

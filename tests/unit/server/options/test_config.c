@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "unit/server/place.h"
+#include "unit/scratch.h"
 
 static struct error err;
 
@@ -23,9 +23,9 @@ static void every_kind_of_value_is_read(void **state)
 	struct config config;
 
 	(void)state;
-	place_write("c.json",
-	            "{\"log_level\": \"info\", \"max_line\": \"4K\", \"max_queue\": 1048576,"
-	            " \"max_depth\": 9, \"grace\": 1e3}");
+	scratch_write("c.json",
+	              "{\"log_level\": \"info\", \"max_line\": \"4K\", \"max_queue\": 1048576,"
+	              " \"max_depth\": 9, \"grace\": 1e3}");
 	CHECK_OK(config_load(&config, "c.json", &err), err);
 	assert_string_equal(config.path, "c.json");
 	assert_int_equal(config.layer.values[OPTION_LOG_LEVEL].number, LOG_INFO);
@@ -93,13 +93,13 @@ static void wrong_files_are_refused_and_said_why(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct config config = { .path = place_path };
+		struct config config = { .path = scratch_path };
 		char why[300];
 
-		place_write("c.json", cases[i].text);
+		scratch_write("c.json", cases[i].text);
 		(void)snprintf(why, sizeof why, "configuration 'c.json': %s", cases[i].why);
 		CHECK_ERROR(config_load(&config, "c.json", &err), err, cases[i].kind, why);
-		assert_ptr_equal(config.path, place_path);
+		assert_ptr_equal(config.path, scratch_path);
 	}
 }
 
@@ -119,7 +119,7 @@ static void a_huge_file_is_refused(void **state)
 	struct config config;
 
 	(void)state;
-	place_write("c.json", "{}");
+	scratch_write("c.json", "{}");
 	assert_int_equal(truncate("c.json", 1024 * 1024 + 1), 0);
 	CHECK_ERROR(config_load(&config, "c.json", &err), err, ERR_LIMIT,
 	            "configuration: 'c.json': more than 1048576 bytes");
@@ -134,14 +134,14 @@ static void the_usual_places_are_searched_in_order(void **state)
 	assert_int_equal(mkdir("home", 0700) | mkdir("home/.config", 0700) |
 	                         mkdir("home/.config/belljar", 0700) | mkdir("belljar", 0700),
 	                 0);
-	(void)snprintf(path, sizeof path, "%s/home", place_path);
+	(void)snprintf(path, sizeof path, "%s/home", scratch_path);
 	assert_int_equal(setenv("HOME", path, 1), 0);
-	place_write("home/.config/belljar/belljar.json", "{\"max_calls\":1}");
-	place_write("belljar/belljar.json", "{\"max_calls\":2}");
+	scratch_write("home/.config/belljar/belljar.json", "{\"max_calls\":1}");
+	scratch_write("belljar/belljar.json", "{\"max_calls\":2}");
 
 	CHECK_OK(config_load(&config, NULL, &err), err); /* XDG_CONFIG_HOME first */
 	assert_int_equal(config.layer.values[OPTION_MAX_CALLS].number, 2);
-	(void)snprintf(path, sizeof path, "%s/belljar/belljar.json", place_path);
+	(void)snprintf(path, sizeof path, "%s/belljar/belljar.json", scratch_path);
 	assert_string_equal(config.path, path);
 	config_done(&config);
 
@@ -158,9 +158,9 @@ static void a_broken_usual_file_is_not_passed_over(void **state)
 
 	(void)state;
 	assert_int_equal(mkdir("belljar", 0700), 0);
-	place_write("belljar/belljar.json", "{");
+	scratch_write("belljar/belljar.json", "{");
 	assert_int_equal(config_load(&config, NULL, &err), -1);
-	(void)snprintf(why, sizeof why, "configuration '%s/belljar/belljar.json': ", place_path);
+	(void)snprintf(why, sizeof why, "configuration '%s/belljar/belljar.json': ", scratch_path);
 	assert_memory_equal(err.msg, why, strlen(why));
 }
 
@@ -179,16 +179,16 @@ static void an_unreadable_usual_file_is_refused_with_the_way_out(void **state)
 		char why[400];
 		int r;
 
-		place_write(paths[i], "{}");
+		scratch_write(paths[i], "{}");
 		assert_int_equal(chmod(paths[i], 0), 0);
-		if (place_give_up_root() < 0)
+		if (scratch_drop_root() < 0)
 			SKIP_TEST("root cannot become nobody here");
 		r = config_load(&config, NULL, &err);
-		place_be_root_again();
+		scratch_regain_root();
 		(void)snprintf(why, sizeof why,
 		               "configuration: open '%s/%s': Permission denied (%s led there; "
 		               "--config FILE, XDG_CONFIG_HOME or HOME can name another)",
-		               place_path, paths[i], variables[i]);
+		               scratch_path, paths[i], variables[i]);
 		assert_int_equal(r, -1);
 		assert_string_equal(err.msg, why);
 		assert_int_equal(err.errnum, EACCES);
@@ -201,11 +201,11 @@ static void a_byte_order_mark_may_come_first(void **state)
 	struct config config;
 
 	(void)state;
-	place_write("c.json", "\xef\xbb\xbf{\"max_calls\":2}");
+	scratch_write("c.json", "\xef\xbb\xbf{\"max_calls\":2}");
 	CHECK_OK(config_load(&config, "c.json", &err), err);
 	assert_int_equal(config.layer.values[OPTION_MAX_CALLS].number, 2);
 	config_done(&config);
-	place_write("c.json", "\xef\xbb\xbf{,}");
+	scratch_write("c.json", "\xef\xbb\xbf{,}");
 	CHECK_ERROR(config_load(&config, "c.json", &err), err, ERR_SYNTAX,
 	            "configuration 'c.json': string or '}' expected near ',' at byte 5");
 }
@@ -215,7 +215,7 @@ static void the_current_directory_is_never_searched(void **state)
 	struct config config;
 
 	(void)state;
-	place_write("belljar.json", "{\"max_calls\":1}");
+	scratch_write("belljar.json", "{\"max_calls\":1}");
 	assert_int_equal(unsetenv("HOME") | unsetenv("XDG_CONFIG_HOME"), 0);
 	CHECK_OK(config_load(&config, NULL, &err), err);
 	assert_null(config.path);
@@ -225,16 +225,16 @@ static void the_current_directory_is_never_searched(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(no_file_anywhere_is_fine),
-		PLACED(every_kind_of_value_is_read),
-		PLACED(wrong_files_are_refused_and_said_why),
-		PLACED(a_named_file_must_be_there),
-		PLACED(a_huge_file_is_refused),
-		PLACED(the_usual_places_are_searched_in_order),
-		PLACED(a_broken_usual_file_is_not_passed_over),
-		PLACED(an_unreadable_usual_file_is_refused_with_the_way_out),
-		PLACED(a_byte_order_mark_may_come_first),
-		PLACED(the_current_directory_is_never_searched),
+		IN_SCRATCH(no_file_anywhere_is_fine),
+		IN_SCRATCH(every_kind_of_value_is_read),
+		IN_SCRATCH(wrong_files_are_refused_and_said_why),
+		IN_SCRATCH(a_named_file_must_be_there),
+		IN_SCRATCH(a_huge_file_is_refused),
+		IN_SCRATCH(the_usual_places_are_searched_in_order),
+		IN_SCRATCH(a_broken_usual_file_is_not_passed_over),
+		IN_SCRATCH(an_unreadable_usual_file_is_refused_with_the_way_out),
+		IN_SCRATCH(a_byte_order_mark_may_come_first),
+		IN_SCRATCH(the_current_directory_is_never_searched),
 	};
 
 	return RUN_TESTS("server/config", tests);

@@ -1,5 +1,5 @@
 #include "server/options/options.h"
-#include "unit/server/place.h"
+#include "unit/scratch.h"
 
 #define ARGS(...)                                                                                  \
 	(char *const[])                                                                            \
@@ -356,7 +356,7 @@ static void a_flag_wins_over_environment_over_file_over_default(void **state)
 	struct options options;
 
 	(void)state;
-	place_write("c.json", "{\"max_calls\":2,\"max_batch\":2,\"max_depth\":10}");
+	scratch_write("c.json", "{\"max_calls\":2,\"max_batch\":2,\"max_depth\":10}");
 	CHECK_OK(options_load(&options, FOR_SERVE, flags,
 	                      ARGS(A("BELLJAR_MAX_CALLS=3"), A("BELLJAR_MAX_BATCH=3"),
 	                           A("BELLJAR_CONFIG=/nonexistent")),
@@ -386,7 +386,7 @@ static void the_environment_can_name_the_file(void **state)
 	struct options options;
 
 	(void)state;
-	place_write("c.json", "{\"max_calls\":2}");
+	scratch_write("c.json", "{\"max_calls\":2}");
 	CHECK_OK(
 	        options_load(&options, FOR_SERVE, NO_FLAGS, ARGS(A("BELLJAR_CONFIG=c.json")), &err),
 	        err);
@@ -448,23 +448,23 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(every_row_of_the_table_is_whole),
 		TEST(names_are_spelled_for_their_source),
-		PLACED(the_defaults_are_the_documented_ones),
+		IN_SCRATCH(the_defaults_are_the_documented_ones),
 		TEST(flags_and_operands_are_told_apart),
 		TEST(the_last_of_two_equal_flags_wins),
 		TEST(of_two_lists_neither_is_lost),
 		TEST(help_is_known_everywhere),
 		TEST(wrong_arguments_are_refused_and_said_why),
-		PLACED(values_are_read_by_their_type),
-		PLACED(wrong_values_name_the_flag_and_the_limit),
-		PLACED(a_path_that_is_too_long_is_refused),
-		PLACED(the_environment_is_read),
-		PLACED(what_to_do_this_once_is_not_taken_from_the_environment),
-		PLACED(wrong_variables_are_refused_and_said_why),
-		PLACED(another_verbs_variables_do_not_matter),
-		PLACED(a_flag_wins_over_environment_over_file_over_default),
-		PLACED(a_wrong_value_counts_even_where_a_better_source_wins),
-		PLACED(the_environment_can_name_the_file),
-		PLACED(the_file_is_not_read_for_verbs_without_use_for_it),
+		IN_SCRATCH(values_are_read_by_their_type),
+		IN_SCRATCH(wrong_values_name_the_flag_and_the_limit),
+		IN_SCRATCH(a_path_that_is_too_long_is_refused),
+		IN_SCRATCH(the_environment_is_read),
+		IN_SCRATCH(what_to_do_this_once_is_not_taken_from_the_environment),
+		IN_SCRATCH(wrong_variables_are_refused_and_said_why),
+		IN_SCRATCH(another_verbs_variables_do_not_matter),
+		IN_SCRATCH(a_flag_wins_over_environment_over_file_over_default),
+		IN_SCRATCH(a_wrong_value_counts_even_where_a_better_source_wins),
+		IN_SCRATCH(the_environment_can_name_the_file),
+		IN_SCRATCH(the_file_is_not_read_for_verbs_without_use_for_it),
 		TEST(the_limits_are_those_a_sandbox_can_have),
 		TEST(what_was_said_on_the_command_line_is_remembered),
 	};

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "engine/native/cdi/internal.h"
-#include "unit/server/place.h"
+#include "unit/scratch.h"
 
 static struct error err;
 
@@ -131,7 +131,7 @@ static void file_of_nvidia_ctk_is_read(void **state)
 	const struct cdi_device *first, *second;
 
 	(void)state;
-	place_write("nvidia.yaml", nvidia);
+	scratch_write("nvidia.yaml", nvidia);
 	cdi = read_here();
 	assert_int_equal(cdi->count, 4);
 	first = find(cdi, "nvidia.com/gpu=0");
@@ -172,7 +172,7 @@ static void json_file_is_read(void **state)
 	const struct cdi_device *zero, *null;
 
 	(void)state;
-	place_write("plain.json", plain);
+	scratch_write("plain.json", plain);
 	cdi = read_here();
 	assert_null(cdi->problems);
 	assert_int_equal(cdi->count, 2);
@@ -619,7 +619,7 @@ static void put(const char *path, const char *node)
 	               "cdiVersion: 0.5.0\nkind: a/b\ndevices: [{name: d, containerEdits: "
 	               "{deviceNodes: [{path: /dev/%s}]}}]\n",
 	               node);
-	place_write(path, text);
+	scratch_write(path, text);
 }
 
 static void later_directory_replaces_a_device(void **state)
@@ -645,7 +645,7 @@ static void device_in_two_files_of_a_directory_is_not_used(void **state)
 	(void)state;
 	put("a.yaml", "first");
 	put("b.yaml", "second");
-	place_write("c.json", plain);
+	scratch_write("c.json", plain);
 	cdi = read_here();
 	assert_string_equal(cdi->problems,
 	                    "./b.yaml: 'a/b=d' is also in ./a.yaml: neither is used");
@@ -665,15 +665,15 @@ static void bad_file_does_not_affect_others(void **state)
 	AUTO(cdi) struct cdi *cdi = NULL;
 
 	(void)state;
-	place_write("bad.json", "{}");
-	place_write("worse.yaml", "a: [");
+	scratch_write("bad.json", "{}");
+	scratch_write("worse.yaml", "a: [");
 	assert_int_equal(mkdir("folder.json", 0755) | mkfifo("pipe.json", 0644), 0);
 	assert_int_equal(symlink("nowhere", "lost.json"), 0);
-	place_write("huge.json", "{}");
+	scratch_write("huge.json", "{}");
 	assert_int_equal(truncate("huge.json", 1024 * 1024 + 1), 0);
-	place_write("ignored.txt", "no");
-	place_write(".json", "no");
-	place_write("real", plain);
+	scratch_write("ignored.txt", "no");
+	scratch_write(".json", "no");
+	scratch_write("real", plain);
 	assert_int_equal(symlink("real", "good.json"), 0);
 	cdi = read_here();
 	assert_int_equal(cdi->count, 2);
@@ -694,10 +694,10 @@ static void unreadable_directory_is_an_error(void **state)
 
 	(void)state;
 	assert_int_equal(mkdir("closed", 0), 0);
-	if (place_give_up_root() < 0)
+	if (scratch_drop_root() < 0)
 		SKIP_TEST("root cannot become nobody here");
 	r = cdi_read(closed, &cdi, &err);
-	place_be_root_again();
+	scratch_regain_root();
 	assert_int_equal(r, -1);
 	assert_int_equal(err.errnum, EACCES);
 	assert_string_equal(err.msg, "read the directory 'closed': Permission denied");
@@ -714,7 +714,7 @@ static void devices_beyond_the_limit_are_left_out(void **state)
 	assert_int_equal(buf_printf(&text, &err, HEAD "devices:\n"), 0);
 	for (int i = 0; i < 70; i++)
 		assert_int_equal(buf_printf(&text, &err, "- name: d%d\n", i), 0);
-	place_write("many.yaml", buf_text(&text));
+	scratch_write("many.yaml", buf_text(&text));
 	cdi = read_here();
 	assert_int_equal(cdi->count, CDI_DEVICES_MAX);
 	assert_string_equal(cdi->problems,
@@ -729,22 +729,22 @@ static void library_is_mounted_under_its_links_names_too(void **state)
 	char text[1024];
 
 	(void)state;
-	place_write("libx.so.535.1", "x");
-	place_write("libx.so.2", "another");
+	scratch_write("libx.so.535.1", "x");
+	scratch_write("libx.so.2", "another");
 	assert_int_equal(symlink("libx.so.535.1", "libx.so.1"), 0);
 	assert_int_equal(symlink("libx.so.1", "libx.so"), 0);
 	(void)snprintf(text, sizeof text,
 	               HEAD "devices: [{name: d, containerEdits: {mounts: [{hostPath: "
 	                    "%s/libx.so.535.1, containerPath: /usr/lib64/libx.so.535.1}]}}]\n",
-	               place_path);
-	place_write("x.yaml", text);
+	               scratch_path);
+	scratch_write("x.yaml", text);
 	cdi = read_here();
 	assert_null(cdi->problems);
 	device = find(cdi, "a.b/c=d");
 	assert_int_equal(device->mount_count, 3);
 	assert_string_equal(device->mounts[1].path, "/usr/lib64/libx.so");
 	assert_string_equal(device->mounts[2].path, "/usr/lib64/libx.so.1");
-	(void)snprintf(text, sizeof text, "%s/libx.so.535.1", place_path);
+	(void)snprintf(text, sizeof text, "%s/libx.so.535.1", scratch_path);
 	assert_string_equal(device->mounts[2].host_path, text);
 	assert_string_equal(device->env[0], "LD_LIBRARY_PATH=/usr/lib64");
 }
@@ -822,8 +822,8 @@ static void devices_are_selected(void **state)
 	AUTO(cdi) struct cdi *cdi = NULL;
 
 	(void)state;
-	place_write("a.yaml", nvidia);
-	place_write("b.json", plain);
+	scratch_write("a.yaml", nvidia);
+	scratch_write("b.json", plain);
 	cdi = read_here();
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		uint64_t bits = 0xffff;
@@ -847,7 +847,7 @@ static void failed_selection_names_the_devices(void **state)
 	cdi = cdi_free(cdi);
 
 	put("a.yaml", "x");
-	place_write("b.yaml", "cdiVersion: 0.5.0\nkind: e.f/g\ndevices: [{name: d}]\n");
+	scratch_write("b.yaml", "cdiVersion: 0.5.0\nkind: e.f/g\ndevices: [{name: d}]\n");
 	cdi = read_here();
 	CHECK_ERROR(cdi_select(cdi, "d", &bits, &err), err, ERR_INVALID,
 	            "gpus: 'd' could be several: there is 'a/b=d', 'e.f/g=d'");
@@ -881,7 +881,7 @@ static void long_list_of_names_is_cut(void **state)
 	assert_int_equal(buf_printf(&text, &err, HEAD "devices:\n"), 0);
 	for (int i = 0; i < 64; i++)
 		assert_int_equal(buf_printf(&text, &err, "- name: device-%d\n", i), 0);
-	place_write("many.yaml", buf_text(&text));
+	scratch_write("many.yaml", buf_text(&text));
 	cdi = read_here();
 	CHECK_OK(cdi_select(cdi, "64", &bits, &err), err);
 	assert_true(bits == UINT64_MAX);
@@ -893,25 +893,25 @@ static void long_list_of_names_is_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(file_of_nvidia_ctk_is_read),
-		PLACED(json_file_is_read),
+		IN_SCRATCH(file_of_nvidia_ctk_is_read),
+		IN_SCRATCH(json_file_is_read),
 		TEST(malformed_yaml_is_refused_with_a_reason),
 		TEST(malformed_json_is_refused_with_a_reason),
 		TEST(kinds_and_names_are_checked),
 		TEST(wrong_edits_are_refused_with_a_reason),
 		TEST(field_of_a_later_version_is_refused),
 		TEST(every_list_has_a_limit),
-		PLACED(later_directory_replaces_a_device),
-		PLACED(device_in_two_files_of_a_directory_is_not_used),
-		PLACED(bad_file_does_not_affect_others),
-		PLACED(unreadable_directory_is_an_error),
-		PLACED(devices_beyond_the_limit_are_left_out),
-		PLACED(library_is_mounted_under_its_links_names_too),
+		IN_SCRATCH(later_directory_replaces_a_device),
+		IN_SCRATCH(device_in_two_files_of_a_directory_is_not_used),
+		IN_SCRATCH(bad_file_does_not_affect_others),
+		IN_SCRATCH(unreadable_directory_is_an_error),
+		IN_SCRATCH(devices_beyond_the_limit_are_left_out),
+		IN_SCRATCH(library_is_mounted_under_its_links_names_too),
 		TEST(edits_of_a_device_replace_those_of_its_file),
 		TEST(sockets_and_firmware_are_not_mounted),
-		PLACED(devices_are_selected),
-		PLACED(failed_selection_names_the_devices),
-		PLACED(long_list_of_names_is_cut),
+		IN_SCRATCH(devices_are_selected),
+		IN_SCRATCH(failed_selection_names_the_devices),
+		IN_SCRATCH(long_list_of_names_is_cut),
 	};
 
 	return RUN_TESTS("engine/cdi", tests);

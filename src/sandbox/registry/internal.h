@@ -1,4 +1,8 @@
-/* registry_internal.h - one row of the registry, as columns and as a struct. */
+/* internal.h - one row of the registry: its columns in the database, and reading it into a struct.
+ *
+ *   registry.c          statements on single rows and sums
+ *   registry_row.c      reading and checking the columns of a row
+ *   registry_recover.c  taking over the rows of dead servers */
 #pragma once
 #include "base/attr.h"
 #include "base/view.h"
@@ -11,7 +15,8 @@ struct store_row;
 
 enum { REGISTRY_MOUNTS_MAX = SPEC_MOUNTS_MAX * (SPEC_TARGET_MAX + 10) };
 
-/* In the order registry_read_row() expects. Limits are columns of their own, by name. */
+/* The columns of every SELECT and INSERT, in the order that registry_read_row() reads them. Each limit
+ * of SPEC_LIMITS has a column of its own. */
 #define REGISTRY_COLUMNS                                                                           \
 	"id, owner, name, engine, state, instance, throw_away, created_s, used_s, calls, egress, " \
 	"mounts, gpus, fresh, all_mounts, idle_s, lifetime_s, "                                    \
@@ -20,15 +25,15 @@ enum { REGISTRY_MOUNTS_MAX = SPEC_MOUNTS_MAX * (SPEC_TARGET_MAX + 10) };
 
 extern const char *const registry_states[SANDBOX_STATE_COUNT];
 
-/* Bytes that matter of such a list, without the empty one at its end. */
+/* The bytes of an environment list without the empty string that ends it. */
 size_t registry_env_size(const char env[SANDBOX_ENV_MAX]);
 
 MUST_CHECK int registry_read_row(struct store_row *columns, struct sandbox_row *ret,
                                  struct error *err);
 
-/* One line a mount: the source's number, "ro" or "rw", the target. A target has no line end in it:
+/* Writes one line per mount: the number of the source and the target. A target contains no line end:
  * see spec_check(). */
 void registry_write_mounts(const struct spec *spec, struct buf *text);
-/* Fills the mounts of `spec`. The text may be anything; what the lines say is left to
- * spec_check(). */
+/* Parses such lines into the mounts of `spec`; the text may be anything. Whether the targets are valid
+ * is checked by spec_check() later. */
 MUST_CHECK int registry_read_mounts(struct view text, struct spec *spec, struct error *err);
