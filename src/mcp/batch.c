@@ -1,9 +1,8 @@
-/* batch.c - the answers to one array of messages go back as one array.
+/* batch.c - collects the responses to a JSON-RPC batch and sends them as one array.
  *
- * Notifications are sent as they come; only answers wait for each other, as the text they
- * will be sent as. All of it fits into one message: an answer that would be too much is
- * replaced by an error that says so. The batch is gone when the last expected answer has
- * settled. */
+ * Notifications are sent at once. Responses are encoded and kept until the last one has arrived.
+ * The array is one message and must not exceed max_line: a response that does not fit is replaced
+ * by an error. The batch is freed with its last response. */
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -11,18 +10,18 @@
 #include "base/mem.h"
 #include "mcp/internal.h"
 
-/* What a refusal takes at most, its id escaped. */
-enum { REFUSAL_MAX = 8 * RPC_ID_MAX };
+/* Bytes of an error response at most. A byte of the id takes up to six when it is escaped. */
+enum { ERROR_MAX = 8 * RPC_ID_MAX };
 
 struct mcp_batch {
-	struct mcp_session *session; /* NULL: nobody is left to answer */
-	struct buf text;
+	struct mcp_session *session; /* NULL after it is closed */
+	struct buf text;             /* the array so far, without "]" */
 	size_t max;
-	size_t expected;
+	size_t expected; /* responses that have not arrived */
 };
 
-/* Expects one answer too many until batch_ready(), so that answers given at once do not
- * complete the batch before all of it was read. */
+/* `expected` is one too high until batch_finish_requests(): a request may be responded to at
+ * once, and must not complete the batch before the others have been read. */
 struct mcp_batch *batch_new(struct mcp_session *session)
 {
 	const struct mcp_limits *limits = &session->server->config.limits;
@@ -31,44 +30,45 @@ struct mcp_batch *batch_new(struct mcp_session *session)
 	batch->session = session;
 	batch->max = limits->max_line;
 	batch->expected = 1;
-	buf_init(&batch->text, limits->max_line + limits->max_batch * REFUSAL_MAX);
+	buf_init(&batch->text, limits->max_line + limits->max_batch * ERROR_MAX);
 	return batch;
 }
 
-void batch_expect(struct mcp_batch *batch)
+void batch_add_request(struct mcp_batch *batch)
 {
 	batch->expected++;
 }
 
-static void add(struct mcp_batch *batch, struct view text)
+static void append_text(struct mcp_batch *batch, struct view text)
 {
 	struct error err;
 
 	if (buf_add(&batch->text, view_of(batch->text.len == 0 ? "[" : ","), &err) < 0 ||
 	    buf_add(&batch->text, text, &err) < 0)
-		abort(); /* the maximum was not thought through */
+		abort(); /* ERROR_MAX is too small */
 }
 
-static void add_answer(struct mcp_batch *batch, json_t *id, json_t *answer)
+static void append_response(struct mcp_batch *batch, json_t *id, json_t *response)
 {
 	size_t len;
-	AUTO_FREE char *text = session_text(batch->session, id, answer, &len);
+	AUTO_FREE char *text = session_encode_response(batch->session, id, response, &len);
 
 	if (len + 2 <= batch->max && batch->text.len <= batch->max - len - 2) {
-		add(batch, (struct view){ text, len });
+		append_text(batch, (struct view){ text, len });
 		return;
 	}
 	free(text);
-	text = session_text(batch->session, id,
-	                    rpc_error(id, RPC_INTERNAL_ERROR,
-	                              "the answers to this batch are together too long to be sent "
-	                              "(max_line); ask for less at once",
-	                              NULL),
-	                    &len);
-	add(batch, (struct view){ text, len });
+	text = session_encode_response(
+	        batch->session, id,
+	        rpc_error(id, RPC_INTERNAL_ERROR,
+	                  "the answers to this batch are together too long to be sent "
+	                  "(max_line); send fewer requests at once",
+	                  NULL),
+	        &len);
+	append_text(batch, (struct view){ text, len });
 }
 
-static void settle(struct mcp_batch *batch)
+static void count_response(struct mcp_batch *batch)
 {
 	if (--batch->expected != 0)
 		return;
@@ -83,21 +83,21 @@ static void settle(struct mcp_batch *batch)
 	free(batch);
 }
 
-void batch_settle(struct mcp_batch *batch, json_t *id, json_t *answer)
+void batch_add_response(struct mcp_batch *batch, json_t *id, json_t *response)
 {
-	if (answer != NULL && batch->session != NULL)
-		add_answer(batch, id, answer);
+	if (response != NULL && batch->session != NULL)
+		append_response(batch, id, response);
 	else
-		json_decref(answer);
-	settle(batch);
+		json_decref(response);
+	count_response(batch);
 }
 
-void batch_ready(struct mcp_batch *batch)
+void batch_finish_requests(struct mcp_batch *batch)
 {
-	settle(batch);
+	count_response(batch);
 }
 
-void batch_abandon(struct mcp_batch *batch)
+void batch_detach_session(struct mcp_batch *batch)
 {
 	batch->session = NULL;
 }

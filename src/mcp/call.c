@@ -11,11 +11,11 @@
 #include "base/mem.h"
 #include "base/text/utf8.h"
 #include "loop/loop.h"
-#include "mcp/envelope.h"
 #include "mcp/internal.h"
+#include "mcp/request_meta.h"
 
-/* Progress: a burst of this many at once, then one in a hundred milliseconds. */
-enum { PROGRESS_BURST = 10, PROGRESS_EVERY_MS = 100, PROGRESS_TEXT_MAX = 200 };
+/* The token bucket of notifications/progress: a burst, then one notification per interval. */
+enum { PROGRESS_BURST = 10, PROGRESS_INTERVAL_MS = 100, PROGRESS_TEXT_MAX = 200 };
 
 struct mcp_call *call_new(struct mcp_session *session, struct mcp_batch *batch,
                           const struct rpc_message *rpc)
@@ -32,15 +32,15 @@ struct mcp_call *call_new(struct mcp_session *session, struct mcp_batch *batch,
 	call->params = rpc->params;
 	call->revision = session->revision;
 	call->level = session->level;
-	call->progress_token = json_incref(envelope_progress_token(rpc->params));
-	call->progress_sent = -1;
-	call->progress_budget = PROGRESS_BURST;
+	call->progress_token = json_incref(request_meta_progress_token(rpc->params));
+	call->last_progress = -1;
+	call->progress_allowance = PROGRESS_BURST;
 	call->progress_at_ms = clock_now_ms();
-	list_add(&session->server->calls, &call->node);
-	list_add(&session->calls, &call->in_session);
+	list_add(&session->server->calls, &call->server_node);
+	list_add(&session->calls, &call->session_node);
 	session->call_count++;
 	if (batch != NULL)
-		batch_expect(batch);
+		batch_add_request(batch);
 	return call;
 }
 
@@ -56,50 +56,50 @@ static void free_call(void *ctx)
 	free(call);
 }
 
-static void end(struct mcp_call *call)
+static void end_call(struct mcp_call *call)
 {
 	struct mcp_server *server = call->server;
 
 	if (call->session != NULL)
-		session_end_call(call->session, call);
-	list_remove(&call->node);
+		session_remove_call(call->session, call);
+	list_remove(&call->server_node);
 	loop_defer(call->loop, free_call, call);
-	if (server != NULL && list_is_empty(&server->calls) && server->idle != NULL) {
-		void (*idle)(void *) = server->idle;
+	if (server != NULL && list_is_empty(&server->calls) && server->on_idle != NULL) {
+		void (*on_idle)(void *) = server->on_idle;
 
-		server->idle = NULL;
-		idle(server->idle_ctx);
+		server->on_idle = NULL;
+		on_idle(server->idle_ctx);
 	}
 }
 
-/* The only way out: `answer` is NULL when nobody is to hear it. */
-static void answer_with(struct mcp_call *call, json_t *answer)
+/* Every call ends here. `response`: NULL if none is sent. */
+static void send_response(struct mcp_call *call, json_t *response)
 {
-	assert(!call->answered); /* a handler answered twice, or answered and returned -1 */
-	call->answered = true;
+	assert(!call->responded); /* a handler responded twice, or responded and returned -1 */
+	call->responded = true;
 	if (call->cancelled)
-		json_decref(answer);
+		json_decref(response);
 	else if (call->batch != NULL)
-		batch_settle(call->batch, call->id, answer);
-	else if (answer != NULL)
-		session_answer(call->session, call->id, answer);
-	end(call);
+		batch_add_response(call->batch, call->id, response);
+	else if (response != NULL)
+		session_respond(call->session, call->id, response);
+	end_call(call);
 }
 
-void call_drop(struct mcp_call *call)
+void call_end_without_response(struct mcp_call *call)
 {
-	answer_with(call, NULL);
+	send_response(call, NULL);
 }
 
-void call_orphan(struct mcp_call *call)
+void call_detach_server(struct mcp_call *call)
 {
 	assert(call->session == NULL);
-	list_remove(&call->node);
+	list_remove(&call->server_node);
 	call->server = NULL;
 }
 
-/* A result of the stateless era says that it is one, and whose. */
-static void stamp(const struct mcp_call *call, json_t *result)
+/* Results of the stateless era carry resultType and the server's info. */
+static void set_stateless_fields(const struct mcp_call *call, json_t *result)
 {
 	json_t *meta = json_member(result, "_meta", JSON_OBJECT);
 
@@ -113,14 +113,15 @@ static void stamp(const struct mcp_call *call, json_t *result)
 	json_set(meta, MCP_META_SERVER_INFO, describe_server(call->server, call->revision, true));
 }
 
-void call_reply(struct mcp_call *call, json_t *result)
+void call_respond(struct mcp_call *call, json_t *result)
 {
 	if (!call->cancelled)
-		stamp(call, result);
-	answer_with(call, rpc_result(call->id, result));
+		set_stateless_fields(call, result);
+	send_response(call, rpc_result(call->id, result));
 }
 
-void call_refuse(struct mcp_call *call, enum rpc_code code, json_t *data, const char *fmt, ...)
+void call_respond_error(struct mcp_call *call, enum rpc_code code, json_t *data, const char *fmt,
+                        ...)
 {
 	char text[512];
 	va_list args;
@@ -128,10 +129,10 @@ void call_refuse(struct mcp_call *call, enum rpc_code code, json_t *data, const 
 	va_start(args, fmt);
 	(void)vsnprintf(text, sizeof text, fmt, args);
 	va_end(args);
-	answer_with(call, rpc_error(call->id, code, text, data));
+	send_response(call, rpc_error(call->id, code, text, data));
 }
 
-void call_refuse_error(struct mcp_call *call, const struct error *err)
+void call_respond_failure(struct mcp_call *call, const struct error *err)
 {
 	bool missing = err->kind == ERR_NOT_FOUND && call->uri != NULL;
 	enum rpc_code code = err->kind == ERR_SYSTEM ? RPC_INTERNAL_ERROR : RPC_INVALID_PARAMS;
@@ -143,49 +144,51 @@ void call_refuse_error(struct mcp_call *call, const struct error *err)
 		if (!mcp_revision_has(call->revision, MCP_STATELESS))
 			code = RPC_RESOURCE_NOT_FOUND;
 	}
-	call_refuse(call, code, data, "%s", err->msg);
+	call_respond_error(call, code, data, "%s", err->msg);
 }
 
-/* The handler hears of it last: it may answer, and so end the call, from within. Until it
- * does, the call counts as one in progress, or cancelling would be a way around limits. */
+/* on_cancel is called last, because it may respond and so end the call. Until the handler
+ * responds, the call counts against max_calls: otherwise a client could start any number of calls
+ * by cancelling. */
 void call_cancel(struct mcp_call *call)
 {
 	if (call->cancelled)
 		return;
 	call->cancelled = true;
 	if (call->batch != NULL)
-		batch_settle(call->batch, call->id, NULL);
+		batch_add_response(call->batch, call->id, NULL);
 	if (call->on_cancel != NULL)
 		call->on_cancel(call, call->cancel_ctx);
 }
 
-bool call_arguments(struct mcp_call *call, json_t **ret)
+bool call_get_arguments(struct mcp_call *call, json_t **ret)
 {
 	json_t *arguments = json_object_get(call->params, "arguments");
 
 	if (arguments != NULL && !json_is_object(arguments) && !json_is_null(arguments)) {
-		call_refuse(call, RPC_INVALID_PARAMS, NULL, "'arguments' must be an object");
+		call_respond_error(call, RPC_INVALID_PARAMS, NULL, "'arguments' must be an object");
 		return false;
 	}
 	*ret = json_is_object(arguments) ? arguments : NULL;
 	return true;
 }
 
-/* One more call in progress, if the session has room for it and for its message. */
-static bool take_place(struct mcp_call *call)
+/* Counts the request against max_calls and max_held. Returns false if it has sent an error
+ * instead. */
+static bool reserve_limits(struct mcp_call *call)
 {
 	const struct mcp_limits *limits = &call->server->config.limits;
 	struct mcp_session *session = call->session;
 
 	if (session->call_count > limits->max_calls) {
-		call_refuse(
+		call_respond_error(
 		        call, RPC_INTERNAL_ERROR, NULL,
 		        "%zu calls are in progress (max_calls); wait for one to end or cancel it",
 		        limits->max_calls);
 		return false;
 	}
 	if (session->message_bytes > limits->max_held - session->held_bytes) {
-		call_refuse(
+		call_respond_error(
 		        call, RPC_INTERNAL_ERROR, NULL,
 		        "the messages of calls in progress have more than %zu bytes (max_held); "
 		        "wait for one to end or cancel it",
@@ -197,13 +200,13 @@ static bool take_place(struct mcp_call *call)
 	return true;
 }
 
-void call_handle(struct mcp_call *call, const struct param *params, size_t args_size,
-                 json_t *arguments, mcp_handler_fn *handler)
+void call_run_handler(struct mcp_call *call, const struct param *params, size_t args_size,
+                      json_t *arguments, mcp_handler_fn *handler)
 {
 	void *args = arena_new(&call->arena, 1, args_size);
 	struct error err;
 
-	if (!take_place(call))
+	if (!reserve_limits(call))
 		return;
 	call->arguments = json_incref(arguments);
 	if (param_decode(params, arguments, &call->arena, args, &err) < 0 ||
@@ -238,22 +241,23 @@ const void *mcp_call_record(const struct mcp_call *call)
 	return call->record;
 }
 
-/* A bucket that fills with time, so that short bursts get through. */
-static bool take_progress_budget(struct mcp_call *call)
+/* A token bucket limits the rate: bursts pass, the average does not exceed the limit. */
+static bool take_progress_allowance(struct mcp_call *call)
 {
 	uint64_t now = clock_now_ms();
 
-	call->progress_budget += (double)(now - call->progress_at_ms) / PROGRESS_EVERY_MS;
+	call->progress_allowance += (double)(now - call->progress_at_ms) / PROGRESS_INTERVAL_MS;
 	call->progress_at_ms = now;
-	if (call->progress_budget > PROGRESS_BURST)
-		call->progress_budget = PROGRESS_BURST;
-	if (call->progress_budget < 1)
+	if (call->progress_allowance > PROGRESS_BURST)
+		call->progress_allowance = PROGRESS_BURST;
+	if (call->progress_allowance < 1)
 		return false;
-	call->progress_budget -= 1;
+	call->progress_allowance -= 1;
 	return true;
 }
 
-static bool is_heard(const struct mcp_call *call)
+/* Progress and log messages are dropped when the client reads too slowly. */
+static bool accepts_notifications(const struct mcp_call *call)
 {
 	return !call->cancelled && !call->session->sink->is_busy(call->session->sink);
 }
@@ -264,10 +268,10 @@ void mcp_call_progress(struct mcp_call *call, double progress, double total, con
 	json_t *params;
 	va_list args;
 
-	if (call->progress_token == NULL || !is_heard(call) || !isfinite(progress) ||
-	    progress <= call->progress_sent || !take_progress_budget(call))
+	if (call->progress_token == NULL || !accepts_notifications(call) || !isfinite(progress) ||
+	    progress <= call->last_progress || !take_progress_allowance(call))
 		return;
-	call->progress_sent = progress;
+	call->last_progress = progress;
 	va_start(args, fmt);
 	(void)vsnprintf(text, sizeof text, fmt, args);
 	va_end(args);
@@ -277,10 +281,10 @@ void mcp_call_progress(struct mcp_call *call, double progress, double total, con
 	if (total > 0 && isfinite(total))
 		json_set(params, "total", json_num(total));
 	if (text[0] != '\0' && mcp_revision_has(call->revision, MCP_PROGRESS_MESSAGES)) {
-		struct view shown = view_of(text);
+		struct view cut = view_of(text);
 
-		shown.len = utf8_prefix(text, shown.len, PROGRESS_TEXT_MAX);
-		json_set(params, "message", json_str_view(shown));
+		cut.len = utf8_prefix(text, cut.len, PROGRESS_TEXT_MAX);
+		json_set(params, "message", json_str_view(cut));
 	}
 	session_notify(call->session, "notifications/progress", params);
 }
@@ -292,8 +296,8 @@ void mcp_call_log(struct mcp_call *call, enum mcp_level level, const char *logge
 	json_t *params;
 	va_list args;
 
-	/* A handshake's level may have changed since the call began. */
-	if (!is_heard(call) ||
+	/* In the handshake era logging/setLevel may have changed the level since the call began. */
+	if (!accepts_notifications(call) ||
 	    level < (mcp_revision_has(call->revision, MCP_STATELESS) ? call->level
 	                                                             : call->session->level))
 		return;

@@ -1,15 +1,13 @@
-/* call.h - one request that a handler works on.
+/* call.h - one request of a client while a handler works on it.
  *
- * A handler gets the call and its decoded arguments. It may answer at once or keep the
- * pointer and answer later from the loop. The one rule: every call is answered exactly
- * once, by one of the answering functions below, also after it was cancelled (the
- * answer then goes nowhere). Answering ends the call; the pointer is dead afterwards.
+ * A handler gets the call and its decoded arguments. It responds at once, or keeps the pointer and
+ * responds later from the event loop. Every call must be responded to exactly once, by one of the
+ * mcp_respond_*() functions, even after it was cancelled (the response is then discarded).
+ * Responding ends the call: the pointer and the arguments must not be used afterwards.
  *
- *   handler ---- answer ------------------------------------> gone
- *      \--- keep --- progress, log ... --- answer -----------> gone
- *             \--- on_cancel: stop the work, then answer ----> gone
- *
- * Arguments stay valid until the answer. Loop thread only. */
+ *   handler --- respond -----------------------------------------> freed
+ *      \--- keep the pointer --- progress, log --- respond ------> freed
+ *             \--- on_cancel: stop the work, then respond -------> freed */
 #pragma once
 #include <stdbool.h>
 
@@ -21,39 +19,40 @@ struct error;
 struct loop;
 struct mcp_call;
 
-/* 0: answered, or will be. -1: refused; the core answers with *err (for a tool a result
- * with isError, else a JSON-RPC error). */
+/* Returns 0 if it has responded or will. Returns -1 to respond with *err: a tool's result with
+ * isError, for other methods a JSON-RPC error. */
 typedef int mcp_handler_fn(struct mcp_call *call, const void *args, struct error *err);
 
-/* The client cancelled the call or went away. May answer from within. */
+/* The client has sent notifications/cancelled for the call, or the session is closed. The
+ * function may respond. */
 typedef void mcp_cancel_fn(struct mcp_call *call, void *ctx);
 
-/* At most one; without it a cancelled call simply runs to its unheard answer. */
+/* Can be set once. Without it the handler's work goes on after a cancellation. */
 void mcp_call_on_cancel(struct mcp_call *call, mcp_cancel_fn *fn, void *ctx);
 bool mcp_call_is_cancelled(const struct mcp_call *call);
 
-void *mcp_call_app(const struct mcp_call *call); /* what the server was made with */
+void *mcp_call_app(const struct mcp_call *call); /* mcp_config.app */
 struct loop *mcp_call_loop(const struct mcp_call *call);
-/* The struct mcp_tool, mcp_resource, mcp_template or mcp_prompt it is for: records that are part
- * of something larger lead to it. */
+/* The struct mcp_tool, mcp_resource, mcp_template or mcp_prompt that was called. Where the record
+ * is a member of a larger struct, container_of() finds that. */
 const void *mcp_call_record(const struct mcp_call *call);
 
-/* Sent only if the client asked for progress, only while it grows, and at most ten a
- * second on average. total 0: unknown. */
+/* Sends notifications/progress if the request has a progress token. Values that do not increase
+ * are dropped, and so is everything above ten messages a second on average. total 0: unknown. */
 void mcp_call_progress(struct mcp_call *call, double progress, double total, const char *fmt, ...)
         PRINTF_LIKE(4, 5);
-/* A log message to this client, if it wants that severity. */
+/* Sends notifications/message if the client wants messages of this level. */
 void mcp_call_log(struct mcp_call *call, enum mcp_level level, const char *logger, const char *fmt,
                   ...) PRINTF_LIKE(4, 5);
 
-/* --- answering; all take over the JSON they are given --- */
+/* The functions that respond take over the references of the JSON values they are given. */
 
-/* A tool's result. content: an array of blocks; NULL: the structured value as text. */
+/* The result of tools/call. content: an array of content blocks; NULL: `structured` as text. */
 void mcp_respond_content(struct mcp_call *call, json_t *content, json_t *structured);
-/* A tool's own failure, as a result the model reads. */
+/* The result of a tool that failed, with isError: the model reads the message. */
 void mcp_respond_tool_error(struct mcp_call *call, const struct error *err);
-/* A resource's contents. */
+/* The contents of resources/read. */
 void mcp_respond_text(struct mcp_call *call, const char *mime_type, struct view text);
 void mcp_respond_blob(struct mcp_call *call, const char *mime_type, struct view bytes);
-/* A prompt: an array of messages. */
+/* The result of prompts/get: an array of messages. */
 void mcp_respond_messages(struct mcp_call *call, const char *description, json_t *messages);

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/text/base64.h"
 
-static json_t *block(const char *type)
+static json_t *new_block(const char *type)
 {
 	json_t *b = json_obj();
 
@@ -17,7 +17,7 @@ static json_t *block(const char *type)
 
 json_t *mcp_text_view(struct view text)
 {
-	json_t *b = block("text");
+	json_t *b = new_block("text");
 
 	json_set(b, "text", json_str_view(text));
 	return b;
@@ -34,10 +34,10 @@ json_t *mcp_text(const char *fmt, ...)
 	return mcp_text_view(view_of(text));
 }
 
-static json_t *media(const char *type, struct view bytes, const char *mime_type)
+static json_t *media_block(const char *type, struct view bytes, const char *mime_type)
 {
 	AUTO_FREE char *encoded = base64_encode(bytes);
-	json_t *b = block(type);
+	json_t *b = new_block(type);
 
 	json_set(b, "data", json_str(encoded));
 	json_set(b, "mimeType", json_str(mime_type));
@@ -46,17 +46,17 @@ static json_t *media(const char *type, struct view bytes, const char *mime_type)
 
 json_t *mcp_image(struct view bytes, const char *mime_type)
 {
-	return media("image", bytes, mime_type);
+	return media_block("image", bytes, mime_type);
 }
 
 json_t *mcp_audio(struct view bytes, const char *mime_type)
 {
-	return media("audio", bytes, mime_type);
+	return media_block("audio", bytes, mime_type);
 }
 
 json_t *mcp_embedded(const char *uri, const char *mime_type, const char *text)
 {
-	json_t *b = block("resource");
+	json_t *b = new_block("resource");
 	json_t *resource = json_obj();
 
 	json_set(resource, "uri", json_str(uri));
@@ -68,7 +68,7 @@ json_t *mcp_embedded(const char *uri, const char *mime_type, const char *text)
 
 json_t *mcp_link(const char *uri, const char *name, const char *mime_type)
 {
-	json_t *b = block("resource_link");
+	json_t *b = new_block("resource_link");
 
 	json_set(b, "uri", json_str(uri));
 	json_set(b, "name", json_str(name));
@@ -88,15 +88,15 @@ json_t *mcp_message(const char *role, json_t *content)
 json_t *mcp_block_for(enum mcp_revision revision, json_t *b)
 {
 	const char *type = json_text(b, "type");
-	json_t *stand_in = NULL;
+	json_t *replacement = NULL;
 
 	if (strcmp(type, "audio") == 0 && !mcp_revision_has(revision, MCP_AUDIO))
-		stand_in = mcp_text("[%s audio: this protocol revision cannot carry it]",
-		                    json_text(b, "mimeType"));
+		replacement = mcp_text("[%s audio: this protocol revision cannot carry it]",
+		                       json_text(b, "mimeType"));
 	else if (strcmp(type, "resource_link") == 0 && !mcp_revision_has(revision, MCP_LINKS))
-		stand_in = mcp_text("%s: %s", json_text(b, "name"), json_text(b, "uri"));
-	if (stand_in == NULL)
+		replacement = mcp_text("%s: %s", json_text(b, "name"), json_text(b, "uri"));
+	if (replacement == NULL)
 		return b;
 	json_decref(b);
-	return stand_in;
+	return replacement;
 }

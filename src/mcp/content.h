@@ -1,7 +1,7 @@
-/* content.h - the blocks results and prompt messages are made of.
+/* content.h - content blocks, of which tool results and prompt messages consist.
  *
- * Each function returns a new block. Blocks that a client's revision does not know yet
- * are turned into text when the result is sent. */
+ * Each function returns a new block. A block that the client's revision does not have is sent as
+ * text. */
 #pragma once
 #include "base/view.h"
 #include "mcp/revision.h"
@@ -14,8 +14,8 @@ json_t *mcp_audio(struct view bytes, const char *mime_type);
 json_t *mcp_embedded(const char *uri, const char *mime_type, const char *text);
 json_t *mcp_link(const char *uri, const char *name, const char *mime_type);
 
-/* A prompt's message: role is "user" or "assistant"; takes over the block. */
+/* A message of a prompt. role: "user" or "assistant". Takes over the block. */
 json_t *mcp_message(const char *role, json_t *block);
 
-/* The block as `revision` can carry it. Takes over and returns it or its stand-in. */
+/* Takes over a block. Returns it, or a text block if the revision does not have its type. */
 json_t *mcp_block_for(enum mcp_revision revision, json_t *block);

@@ -1,11 +1,11 @@
-/* internal.h - what the files of this folder know of each other's objects.
+/* internal.h - server, session and call, as the files of src/mcp share them.
  *
  *   server --- sessions --- calls        a call in a batch also belongs to the batch
- *          \-- listens (calls that stay open and carry notifications)
+ *          \-- listens: calls of subscriptions/listen, which stay open and carry notifications
  *
- * A call ends when its handler answers. A cancelled one lives on until then, counted but
- * unheard; one whose session or server goes away lives on without it. Of its message a call keeps
- * what it needs and no more: what a client adds beside that costs nothing for long. */
+ * A call ends when its handler responds. A cancelled call lives on until then and counts against
+ * max_calls. A call whose session is closed or whose server is freed lives on without them. A call
+ * keeps only the parts of its message that it needs; the rest is freed after the dispatch. */
 #pragma once
 #include "base/arena.h"
 #include "base/list.h"
@@ -25,8 +25,8 @@ struct mcp_server {
 	struct mcp_config config;
 	struct list sessions;
 	struct list listens;
-	struct list calls; /* every call that waits for its handler's answer */
-	void (*idle)(void *ctx);
+	struct list calls;          /* every call in progress */
+	void (*on_idle)(void *ctx); /* of mcp_server_on_idle(), or NULL */
 	void *idle_ctx;
 };
 
@@ -35,90 +35,92 @@ struct mcp_session {
 	struct mcp_server *server;
 	struct mcp_sink *sink;
 	enum mcp_revision revision; /* of the handshake; MCP_DEFAULT_REVISION before it */
-	bool is_ready;              /* the handshake is over: notifications are welcome */
-	enum mcp_level level;       /* of log messages, outside the stateless era */
-	json_t *subscriptions;      /* object: the URIs are the keys */
+	bool is_ready;              /* notifications/initialized was received */
+	enum mcp_level level;       /* of log messages, in the handshake era */
+	json_t *subscriptions;      /* object whose keys are URIs */
 	struct list calls;
-	size_t call_count;
+	size_t call_count; /* without listen requests */
 	size_t listen_count;
-	bool has_roots;       /* the client can be asked for them */
-	unsigned roots_asked; /* how often */
-	char roots_id[24];    /* of the question that waits for an answer; "" */
-	size_t message_bytes; /* of the message being received */
-	size_t held_bytes;    /* of the messages whose calls are in progress */
+	bool has_roots;          /* the client has the roots capability */
+	unsigned roots_requests; /* roots/list requests sent so far */
+	char roots_id[24];       /* id of the roots/list request without a response yet; "" */
+	size_t message_bytes;    /* bytes of the message being received */
+	size_t held_bytes;       /* bytes of the requests of calls in progress */
 };
 
 struct mcp_call {
-	struct list node;            /* of the server's calls */
-	struct list in_session;      /* of the session's calls */
-	struct mcp_session *session; /* NULL once that is closed */
-	struct mcp_server *server;   /* NULL once that is freed */
+	struct list server_node;     /* in mcp_server.calls */
+	struct list session_node;    /* in mcp_session.calls */
+	struct mcp_session *session; /* NULL after the session is closed */
+	struct mcp_server *server;   /* NULL after the server is freed */
 	struct loop *loop;
 	void *app;
-	const void *record;      /* what it is for */
-	struct mcp_batch *batch; /* NULL: answered by itself */
-	json_t *id;              /* owned, like the token and the arguments */
+	const void *record;      /* the mcp_tool, mcp_resource, mcp_template or mcp_prompt */
+	struct mcp_batch *batch; /* NULL: the request is not part of a batch */
+	json_t *id;              /* owned */
 	const char *method;
-	json_t *params; /* borrowed, while the message is being dispatched only; or NULL */
-	json_t *arguments;
-	size_t held_bytes; /* of the message, while its call is in progress */
+	json_t *params;    /* borrowed during the dispatch, then NULL */
+	json_t *arguments; /* owned */
+	size_t held_bytes; /* bytes of the request that count against max_held */
 	enum mcp_revision revision;
-	json_t *progress_token;
+	json_t *progress_token; /* owned; NULL: none */
 	enum mcp_level level;
-	bool answered, cancelled;
-	bool is_tool;    /* failures are results, not JSON-RPC errors */
-	bool is_listen;  /* stays open; does not count as a call in progress */
-	const char *uri; /* resources/read: what was asked for */
+	bool responded, cancelled;
+	bool is_tool;    /* failures are results with isError, not JSON-RPC errors */
+	bool is_listen;  /* subscriptions/listen: does not count against max_calls */
+	const char *uri; /* of resources/read */
 	mcp_cancel_fn *on_cancel;
 	void *cancel_ctx;
-	double progress_sent; /* and the budget of further progress messages */
-	double progress_budget;
-	uint64_t progress_at_ms;
+	double last_progress;      /* value in the last notification; -1: none was sent */
+	double progress_allowance; /* notifications that may be sent now: a token bucket */
+	uint64_t progress_at_ms;   /* time of the last refill of the bucket */
 	struct arena arena;
 };
 
 /* call.c */
 struct mcp_call *call_new(struct mcp_session *session, struct mcp_batch *batch,
                           const struct rpc_message *rpc);
-void call_reply(struct mcp_call *call, json_t *result); /* any method's result */
-void call_refuse(struct mcp_call *call, enum rpc_code code, json_t *data, const char *fmt, ...)
-        PRINTF_LIKE(4, 5);
-void call_refuse_error(struct mcp_call *call, const struct error *err);
-void call_drop(struct mcp_call *call); /* answered, but nobody is to hear it */
+/* The functions that respond end the call. They take over result and data. */
+void call_respond(struct mcp_call *call, json_t *result);
+void call_respond_error(struct mcp_call *call, enum rpc_code code, json_t *data, const char *fmt,
+                        ...) PRINTF_LIKE(4, 5);
+void call_respond_failure(struct mcp_call *call, const struct error *err);
+void call_end_without_response(struct mcp_call *call);
 void call_cancel(struct mcp_call *call);
-void call_orphan(struct mcp_call *call); /* its server goes away before it is answered */
-/* What a request gives its handler (NULL: nothing). False: it was refused for giving no
- * object. */
-bool call_arguments(struct mcp_call *call, json_t **ret);
-/* Decodes the arguments and runs the handler, unless too many are running: only what has a
- * handler can take long, so a ping is always answered. */
-void call_handle(struct mcp_call *call, const struct param *params, size_t args_size,
-                 json_t *arguments, mcp_handler_fn *handler);
+void call_detach_server(struct mcp_call *call); /* the server is being freed */
+/* Gets params.arguments, or NULL if absent. Returns false if they are no object; the error
+ * response has then been sent. */
+bool call_get_arguments(struct mcp_call *call, json_t **ret);
+/* Decodes the arguments and runs the handler, unless the session has too many calls in progress.
+ * Methods without a handler, such as ping, respond at once and need no limit. */
+void call_run_handler(struct mcp_call *call, const struct param *params, size_t args_size,
+                      json_t *arguments, mcp_handler_fn *handler);
 
 /* batch.c */
 struct mcp_batch *batch_new(struct mcp_session *session);
-void batch_expect(struct mcp_batch *batch); /* one more answer will come */
-/* The answer to one of them, taken over; NULL: it will not come. */
-void batch_settle(struct mcp_batch *batch, json_t *id, json_t *answer);
-void batch_ready(struct mcp_batch *batch);   /* all requests are in */
-void batch_abandon(struct mcp_batch *batch); /* the session goes away */
+void batch_add_request(struct mcp_batch *batch); /* one more response is expected */
+/* Takes over the response to one request; NULL: the request was cancelled. */
+void batch_add_response(struct mcp_batch *batch, json_t *id, json_t *response);
+void batch_finish_requests(struct mcp_batch *batch); /* all requests have been added */
+void batch_detach_session(struct mcp_batch *batch);  /* the session is being closed */
 
 /* session.c */
 void session_send(struct mcp_session *session, struct view text);
-/* The answer to a request as it can be sent: if it is too long for clients, an error that
- * says so. Takes over the answer; the caller frees. */
-char *session_text(const struct mcp_session *session, json_t *id, json_t *answer, size_t *ret_len);
-void session_answer(struct mcp_session *session, json_t *id, json_t *answer);
+/* Encodes a response as text, or an error response if it is longer than max_line. Takes over the
+ * response; the caller frees the text. */
+char *session_encode_response(const struct mcp_session *session, json_t *id, json_t *response,
+                              size_t *ret_len);
+void session_respond(struct mcp_session *session, json_t *id, json_t *response);
 void session_notify(struct mcp_session *session, const char *method, json_t *params);
-void session_end_call(struct mcp_session *session, struct mcp_call *call);
-/* The call in progress with that id; NULL if there is none, or it was cancelled. */
+void session_remove_call(struct mcp_session *session, struct mcp_call *call);
+/* The call with this id; NULL if there is none or it was cancelled. */
 struct mcp_call *session_find_call(const struct mcp_session *session, const json_t *id);
 
 /* methods.c */
-void methods_dispatch(struct mcp_call *call);
-void methods_notified(struct mcp_session *session, const struct rpc_message *rpc);
+void methods_dispatch_request(struct mcp_call *call);
+void methods_dispatch_notification(struct mcp_session *session, const struct rpc_message *rpc);
 
-/* The methods, one file per feature. Each answers the call. */
+/* The methods, in one file per feature. Each responds to the call or gives it to a handler. */
 typedef void method_fn(struct mcp_call *call);
 method_fn initialize_method, discover_method, ping_method, set_level_method;
 method_fn tools_list_method, tools_call_method;
@@ -128,40 +130,43 @@ method_fn prompts_list_method, prompts_get_method;
 method_fn complete_method;
 method_fn listen_method;
 
-/* describe.c: what a server offers, by the tables it was given. */
-enum offer {
-	OFFER_ALWAYS,
-	OFFER_TOOLS,
-	OFFER_PROMPTS,
-	OFFER_RESOURCES,
-	OFFER_SUBSCRIPTIONS, /* to resources that change */
-	OFFER_COMPLETIONS,
+/* describe.c: the capabilities of a server, which follow from its tables. */
+enum capability {
+	CAPABILITY_ALWAYS,
+	CAPABILITY_TOOLS,
+	CAPABILITY_PROMPTS,
+	CAPABILITY_RESOURCES,
+	CAPABILITY_SUBSCRIPTIONS, /* resources.subscribe */
+	CAPABILITY_COMPLETIONS,
 };
-bool server_offers(const struct mcp_server *server, enum offer offer);
-/* The parts of a thing's description its revision knows. */
-struct describe {
+bool server_has_capability(const struct mcp_server *server, enum capability capability);
+/* title, description and icons, which tools, resources and prompts have in common. Members that
+ * the revision does not have are left out. */
+struct base_metadata {
 	const char *title, *help;
 	const struct mcp_icon *icon;
 };
-void describe_into(json_t *object, enum mcp_revision revision, const struct describe *what);
+void set_base_metadata(json_t *object, enum mcp_revision revision,
+                       const struct base_metadata *metadata);
 json_t *describe_server(const struct mcp_server *server, enum mcp_revision revision, bool brief);
 json_t *describe_capabilities(const struct mcp_server *server, enum mcp_revision revision);
 
 /* roots.c */
-void roots_ask(struct mcp_session *session); /* if the client has any */
-/* Whether it is the answer to that. */
-bool roots_answered(struct mcp_session *session, const struct rpc_message *rpc);
+/* Sends roots/list if the client has the roots capability. */
+void roots_request(struct mcp_session *session);
+/* Returns false if the message is not the response to that request. */
+bool roots_receive_response(struct mcp_session *session, const struct rpc_message *rpc);
 
 /* listen.c */
-void listen_finish(struct mcp_call *call); /* the server ends the stream */
+void listen_end(struct mcp_call *call); /* responds to subscriptions/listen */
 
-/* list.c: answers with the page of a table (an array of records ending in NULL, or NULL)
- * that the request asks for, under the key `what`. */
+/* list.c: responds with one page of a table (an array of records that ends in NULL, or NULL), as
+ * the member `key` of the result. */
 typedef json_t *describe_fn(const void *record, enum mcp_revision revision);
-void list_reply(struct mcp_call *call, const char *what, const void *table, describe_fn *describe);
-void cache_hints(const struct mcp_call *call, json_t *result, uint32_t ms);
+void list_respond(struct mcp_call *call, const char *key, const void *table, describe_fn *describe);
+void set_cache_hints(const struct mcp_call *call, json_t *result, uint32_t ms);
 
-/* uri_template.c: what %41 and the like stand for, as a string; NULL if that is no UTF-8. */
+/* uri_template.c: the text with its %41 escapes decoded; NULL if the result is not UTF-8. */
 json_t *uri_percent_decode(struct view encoded);
-/* the variables of a URI, as an object; NULL if it does not match. */
+/* The variables of a URI as an object; NULL if the URI does not match the template. */
 json_t *uri_template_match(const char *uri_template, const char *uri);

@@ -1,4 +1,4 @@
-/* level.h - the protocol's eight severities of log messages (RFC 5424's). */
+/* level.h - the severities of MCP log messages, which are those of RFC 5424. */
 #pragma once
 #include <stdbool.h>
 
@@ -15,7 +15,7 @@
 #define MCP_LEVEL_LIST "debug, info, notice, warning, error, critical, alert, emergency"
 
 #define X(id, name) MCP_LEVEL_##id,
-enum mcp_level { MCP_LEVELS(X) MCP_LEVEL_NONE /* above all messages: none is sent */ };
+enum mcp_level { MCP_LEVELS(X) MCP_LEVEL_NONE /* above all levels: nothing is sent */ };
 #undef X
 
 const char *mcp_level_name(enum mcp_level level);

@@ -1,89 +1,91 @@
-/* methods.c - which method means what, in which era.
+/* methods.c - the table of methods, and the dispatch of requests and notifications.
  *
- * Theory of operation. Each request is routed on its own evidence:
+ * The _meta of each request decides which methods it can call:
  *
- *   _meta claims a version --- envelope broken ---------------> -32602, names the member
- *                          \-- version not ours -------------> -32022, lists ours
- *                           \- else --------------------------> stateless method
- *   no claim ------------------------------------------------> method of the handshake era
+ *   _meta has a version --- _meta is invalid ---------------> error -32602, names the member
+ *                       \-- version is not supported -------> error -32022, lists those that are
+ *                        \- else --------------------------> methods of the stateless era
+ *   _meta has no version -----------------------------------> methods of the handshake era
  *
- * except that an `initialize` whose claim does not hold is an ordinary handshake. A
- * method of a feature that is not offered is as unknown as one that does not exist. */
+ * An `initialize` with an invalid _meta or with a version of the handshake era is an ordinary
+ * handshake. A method of a capability that the server does not have is an unknown method. */
 #include <string.h>
 
 #include "base/log.h"
 #include "base/text/utf8.h"
-#include "mcp/envelope.h"
 #include "mcp/internal.h"
+#include "mcp/request_meta.h"
 
 enum era { HANDSHAKE = 1 << 0, STATELESS = 1 << 1, BOTH = HANDSHAKE | STATELESS };
 
 static const struct method {
 	const char *name;
 	enum era eras;
-	enum offer needs;
+	enum capability needs;
 	method_fn *run;
 } methods[] = {
-	{ "initialize", HANDSHAKE, OFFER_ALWAYS, initialize_method },
-	{ "ping", HANDSHAKE, OFFER_ALWAYS, ping_method },
-	{ "logging/setLevel", HANDSHAKE, OFFER_ALWAYS, set_level_method },
-	{ "server/discover", STATELESS, OFFER_ALWAYS, discover_method },
-	{ "subscriptions/listen", STATELESS, OFFER_ALWAYS, listen_method },
-	{ "tools/list", BOTH, OFFER_TOOLS, tools_list_method },
-	{ "tools/call", BOTH, OFFER_TOOLS, tools_call_method },
-	{ "resources/list", BOTH, OFFER_RESOURCES, resources_list_method },
-	{ "resources/templates/list", BOTH, OFFER_RESOURCES, templates_list_method },
-	{ "resources/read", BOTH, OFFER_RESOURCES, resources_read_method },
-	{ "resources/subscribe", HANDSHAKE, OFFER_SUBSCRIPTIONS, resources_subscribe_method },
-	{ "resources/unsubscribe", HANDSHAKE, OFFER_SUBSCRIPTIONS, resources_unsubscribe_method },
-	{ "prompts/list", BOTH, OFFER_PROMPTS, prompts_list_method },
-	{ "prompts/get", BOTH, OFFER_PROMPTS, prompts_get_method },
-	{ "completion/complete", BOTH, OFFER_COMPLETIONS, complete_method },
+	{ "initialize", HANDSHAKE, CAPABILITY_ALWAYS, initialize_method },
+	{ "ping", HANDSHAKE, CAPABILITY_ALWAYS, ping_method },
+	{ "logging/setLevel", HANDSHAKE, CAPABILITY_ALWAYS, set_level_method },
+	{ "server/discover", STATELESS, CAPABILITY_ALWAYS, discover_method },
+	{ "subscriptions/listen", STATELESS, CAPABILITY_ALWAYS, listen_method },
+	{ "tools/list", BOTH, CAPABILITY_TOOLS, tools_list_method },
+	{ "tools/call", BOTH, CAPABILITY_TOOLS, tools_call_method },
+	{ "resources/list", BOTH, CAPABILITY_RESOURCES, resources_list_method },
+	{ "resources/templates/list", BOTH, CAPABILITY_RESOURCES, templates_list_method },
+	{ "resources/read", BOTH, CAPABILITY_RESOURCES, resources_read_method },
+	{ "resources/subscribe", HANDSHAKE, CAPABILITY_SUBSCRIPTIONS, resources_subscribe_method },
+	{ "resources/unsubscribe", HANDSHAKE, CAPABILITY_SUBSCRIPTIONS,
+	  resources_unsubscribe_method },
+	{ "prompts/list", BOTH, CAPABILITY_PROMPTS, prompts_list_method },
+	{ "prompts/get", BOTH, CAPABILITY_PROMPTS, prompts_get_method },
+	{ "completion/complete", BOTH, CAPABILITY_COMPLETIONS, complete_method },
 };
 
-static const struct method *find(const struct mcp_call *call, enum era era)
+static const struct method *find_method(const struct mcp_call *call, enum era era)
 {
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
 		const struct method *m = &methods[i];
 
 		if ((m->eras & era) == 0 || strcmp(m->name, call->method) != 0)
 			continue;
-		if (server_offers(call->server, m->needs))
+		if (server_has_capability(call->server, m->needs))
 			return m;
 	}
 	return NULL;
 }
 
-static void refuse_unknown(struct mcp_call *call)
+static void respond_unknown_method(struct mcp_call *call)
 {
 	char shown[80];
 
-	/* The one stateless method that clients send to find out about the era. */
+	/* Clients send this method to find out whether the server has the stateless era. */
 	if (!mcp_revision_has(call->revision, MCP_STATELESS) &&
 	    strcmp(call->method, "server/discover") == 0) {
-		call_refuse(call, RPC_INVALID_PARAMS, NULL,
-		            "'server/discover' needs params._meta with '" MCP_META_VERSION
-		            "' and '" MCP_META_CAPABILITIES "'");
+		call_respond_error(call, RPC_INVALID_PARAMS, NULL,
+		                   "'server/discover' needs params._meta with '" MCP_META_VERSION
+		                   "' and '" MCP_META_CAPABILITIES "'");
 		return;
 	}
-	call_refuse(call, RPC_METHOD_NOT_FOUND, NULL, "method '%s' is not known in revision %s",
-	            utf8_escape(view_of(call->method), shown, sizeof shown),
-	            mcp_revision_name(call->revision));
+	call_respond_error(call, RPC_METHOD_NOT_FOUND, NULL,
+	                   "method '%s' is not known in revision %s",
+	                   utf8_escape(view_of(call->method), shown, sizeof shown),
+	                   mcp_revision_name(call->revision));
 }
 
-static void refuse_envelope(struct mcp_call *call, const struct envelope *env)
+static void respond_invalid_meta(struct mcp_call *call, const struct request_meta *meta)
 {
 	json_t *data = json_obj();
-	json_t *envelope = json_obj();
+	json_t *member = json_obj();
 
-	json_set(envelope, "key", json_str(env->bad_key));
-	json_set(envelope, "problem", json_str(env->problem));
-	json_set(data, "envelope", envelope);
-	call_refuse(call, RPC_INVALID_PARAMS, data, "params._meta: '%s' %s", env->bad_key,
-	            env->problem);
+	json_set(member, "key", json_str(meta->bad_key));
+	json_set(member, "problem", json_str(meta->problem));
+	json_set(data, "envelope", member);
+	call_respond_error(call, RPC_INVALID_PARAMS, data, "params._meta: '%s' %s", meta->bad_key,
+	                   meta->problem);
 }
 
-static void refuse_version(struct mcp_call *call, const struct envelope *env)
+static void respond_unsupported_version(struct mcp_call *call, const struct request_meta *meta)
 {
 	json_t *data = json_obj();
 	json_t *supported = json_list();
@@ -93,60 +95,60 @@ static void refuse_version(struct mcp_call *call, const struct envelope *env)
 	json_set(data, "supported", supported);
 	json_set(data, "requested",
 	         json_str_view((struct view){
-	                 env->version,
-	                 utf8_prefix(env->version, strlen(env->version), RPC_ID_MAX) }));
-	call_refuse(call, RPC_UNSUPPORTED_VERSION, data,
-	            "protocol version '%s' is not supported without a handshake; %s is",
-	            utf8_escape(view_of(env->version), shown, sizeof shown),
-	            mcp_revision_name(MCP_FIRST_STATELESS));
+	                 meta->version,
+	                 utf8_prefix(meta->version, strlen(meta->version), RPC_ID_MAX) }));
+	call_respond_error(call, RPC_UNSUPPORTED_VERSION, data,
+	                   "protocol version '%s' is not supported without a handshake; use %s",
+	                   utf8_escape(view_of(meta->version), shown, sizeof shown),
+	                   mcp_revision_name(MCP_FIRST_STATELESS));
 }
 
-static void dispatch(struct mcp_call *call, enum era era)
+static void dispatch_in_era(struct mcp_call *call, enum era era)
 {
-	const struct method *method = find(call, era);
+	const struct method *method = find_method(call, era);
 
 	if (method == NULL) {
-		refuse_unknown(call);
+		respond_unknown_method(call);
 		return;
 	}
-	call->method = method->name; /* outlives the message */
+	call->method = method->name; /* the message is freed after the dispatch */
 	method->run(call);
 }
 
-static void dispatch_claim(struct mcp_call *call)
+static void dispatch_with_version(struct mcp_call *call)
 {
-	struct envelope env;
-	bool valid = envelope_read(call->params, &env);
+	struct request_meta meta;
+	bool valid = request_meta_read(call->params, &meta);
 	enum mcp_revision revision;
 
 	if (strcmp(call->method, "initialize") == 0 &&
-	    !(valid && mcp_revision_is_stateless(env.version))) {
-		dispatch(call, HANDSHAKE);
+	    !(valid && mcp_revision_is_stateless(meta.version))) {
+		dispatch_in_era(call, HANDSHAKE);
 		return;
 	}
 	if (!valid) {
-		refuse_envelope(call, &env);
+		respond_invalid_meta(call, &meta);
 		return;
 	}
-	if (!mcp_revision_find(env.version, &revision) ||
+	if (!mcp_revision_find(meta.version, &revision) ||
 	    !mcp_revision_has(revision, MCP_STATELESS)) {
-		refuse_version(call, &env);
+		respond_unsupported_version(call, &meta);
 		return;
 	}
 	call->revision = revision;
-	call->level = env.level;
-	dispatch(call, STATELESS);
+	call->level = meta.level;
+	dispatch_in_era(call, STATELESS);
 }
 
-void methods_dispatch(struct mcp_call *call)
+void methods_dispatch_request(struct mcp_call *call)
 {
-	if (envelope_is_claimed(call->params))
-		dispatch_claim(call);
+	if (request_meta_has_version(call->params))
+		dispatch_with_version(call);
 	else
-		dispatch(call, HANDSHAKE);
+		dispatch_in_era(call, HANDSHAKE);
 }
 
-static void cancelled(struct mcp_session *session, const json_t *params)
+static void receive_cancelled(struct mcp_session *session, const json_t *params)
 {
 	struct mcp_call *call = session_find_call(session, json_object_get(params, "requestId"));
 
@@ -156,16 +158,16 @@ static void cancelled(struct mcp_session *session, const json_t *params)
 	call_cancel(call);
 }
 
-/* Notifications are never answered, so what is unknown or malformed is let go. */
-void methods_notified(struct mcp_session *session, const struct rpc_message *rpc)
+/* A notification has no response, so unknown and malformed ones are ignored. */
+void methods_dispatch_notification(struct mcp_session *session, const struct rpc_message *rpc)
 {
 	if (strcmp(rpc->method, "notifications/cancelled") == 0)
-		cancelled(session, rpc->params);
+		receive_cancelled(session, rpc->params);
 	else if (strcmp(rpc->method, "notifications/initialized") == 0) {
 		session->is_ready = true;
-		roots_ask(session);
+		roots_request(session);
 	} else if (strcmp(rpc->method, "notifications/roots/list_changed") == 0)
-		roots_ask(session);
+		roots_request(session);
 	else
-		log_debug("notification '%s'", rpc->method);
+		log_debug("notification '%s' is ignored", rpc->method);
 }

@@ -1,7 +1,8 @@
-/* revision.h - the protocol's revisions, and what came with which.
+/* revision.h - the revisions of MCP, and the features of each.
  *
- * Four revisions begin with a handshake and keep state per connection; from 2026-07-28 on
- * each request stands alone. The enum is in order of time, so "since" is a comparison. */
+ * There are two eras. The four revisions of the handshake era begin with `initialize` and keep
+ * state per connection. In the stateless era, from 2026-07-28 on, each request names its version
+ * in _meta. The enum is in order of time, so that revisions can be compared with < and >=. */
 #pragma once
 #include <stdbool.h>
 
@@ -17,22 +18,21 @@ enum mcp_revision {
 	MCP_REVISIONS(X) MCP_REVISION_COUNT,
 	MCP_FIRST_STATELESS = MCP_2026_07_28,
 	MCP_LAST_HANDSHAKE = MCP_2025_11_25,
-	MCP_DEFAULT_REVISION =
-	        MCP_2025_03_26, /* of a request that says nothing, before any handshake */
+	MCP_DEFAULT_REVISION = MCP_2025_03_26, /* before any handshake */
 };
 #undef X
 
 enum mcp_feature {
-	MCP_BATCHES,           /* arrays of messages */
-	MCP_ANNOTATIONS,       /* hints on tools */
-	MCP_AUDIO,             /* audio blocks */
-	MCP_COMPLETIONS,       /* a capability of their own */
-	MCP_PROGRESS_MESSAGES, /* text beside the numbers */
-	MCP_TITLES,            /* names for people */
+	MCP_BATCHES,           /* JSON arrays of messages */
+	MCP_ANNOTATIONS,       /* annotations of tools */
+	MCP_AUDIO,             /* audio content blocks */
+	MCP_COMPLETIONS,       /* the completions capability */
+	MCP_PROGRESS_MESSAGES, /* `message` in notifications/progress */
+	MCP_TITLES,            /* `title` */
 	MCP_STRUCTURED,        /* outputSchema and structuredContent */
-	MCP_LINKS,             /* resource_link blocks */
-	MCP_ICONS,             /* pictures, descriptions and web sites of things */
-	MCP_STATELESS,         /* resultType, caching hints, server info on each result */
+	MCP_LINKS,             /* resource_link content blocks */
+	MCP_ICONS,             /* `icons`; description and websiteUrl of the server */
+	MCP_STATELESS,         /* resultType, cache hints and server info in each result */
 	MCP_FEATURE_COUNT
 };
 
@@ -40,6 +40,6 @@ const char *mcp_revision_name(enum mcp_revision revision);
 bool mcp_revision_find(const char *name, enum mcp_revision *ret);
 bool mcp_revision_has(enum mcp_revision revision, enum mcp_feature feature);
 
-/* Whether a version string belongs to the stateless era, known or not: later dates and
- * junk such as "v999" do, so that they are refused as unsupported and not as malformed. */
+/* True if a version string belongs to the stateless era, whether it is known or not. Later dates
+ * and strings such as "v999" belong to it: the error for them is "unsupported version". */
 bool mcp_revision_is_stateless(const char *name);

@@ -11,7 +11,7 @@ bool rpc_is_id(const json_t *value)
 	return json_is_number(value);
 }
 
-static int refuse_id(const json_t *id, struct error *err)
+static int set_id_error(const json_t *id, struct error *err)
 {
 	char shown[80];
 
@@ -48,7 +48,7 @@ int rpc_decode(const json_t *value, struct rpc_message *ret, struct error *err)
 	} else if (msg.id == NULL) {
 		msg.kind = RPC_NOTIFICATION;
 	} else if (!rpc_is_id(msg.id)) {
-		return refuse_id(msg.id, err);
+		return set_id_error(msg.id, err);
 	}
 	if (!json_is_object(msg.params)) {
 		msg.bad_params = msg.params != NULL && !json_is_null(msg.params);
@@ -58,7 +58,7 @@ int rpc_decode(const json_t *value, struct rpc_message *ret, struct error *err)
 	return 0;
 }
 
-static json_t *message(void)
+static json_t *new_message(void)
 {
 	json_t *msg = json_obj();
 
@@ -73,7 +73,7 @@ static void set_id(json_t *msg, json_t *id)
 
 json_t *rpc_result(json_t *id, json_t *result)
 {
-	json_t *msg = message();
+	json_t *msg = new_message();
 
 	set_id(msg, id);
 	json_set(msg, "result", result);
@@ -82,7 +82,7 @@ json_t *rpc_result(json_t *id, json_t *result)
 
 json_t *rpc_error(json_t *id, enum rpc_code code, const char *text, json_t *data)
 {
-	json_t *msg = message();
+	json_t *msg = new_message();
 	json_t *error = json_obj();
 
 	set_id(msg, id);
@@ -96,7 +96,7 @@ json_t *rpc_error(json_t *id, enum rpc_code code, const char *text, json_t *data
 
 json_t *rpc_notification(const char *method, json_t *params)
 {
-	json_t *msg = message();
+	json_t *msg = new_message();
 
 	json_set(msg, "method", json_str(method));
 	if (params != NULL)

@@ -1,5 +1,4 @@
-/* rpc.h - the JSON-RPC 2.0 envelope: what kind of message is this, and the building of
- * ours. Knows nothing of methods. */
+/* rpc.h - JSON-RPC 2.0 messages: decodes those of the client and builds those of the server. */
 #pragma once
 #include "base/attr.h"
 #include "json/json.h"
@@ -18,25 +17,25 @@ enum rpc_code {
 
 enum rpc_kind { RPC_REQUEST, RPC_NOTIFICATION, RPC_RESPONSE };
 
-enum { RPC_ID_MAX = 1024 }; /* bytes of a string id: it is stored and echoed */
+enum { RPC_ID_MAX = 1024 }; /* bytes of a string id, which is stored and repeated in the response */
 
-/* All borrowed from the decoded value. */
+/* A decoded message. All pointers are borrowed from the JSON value. */
 struct rpc_message {
 	enum rpc_kind kind;
 	json_t *id; /* a string or a number; NULL in a notification */
 	const char *method;
 	json_t *params;  /* an object, or NULL if absent or null */
-	bool bad_params; /* present, but no object */
+	bool bad_params; /* `params` is present, but neither an object nor null */
 	json_t *result;  /* of a response: an object, or NULL */
 };
 
-/* Refuses what is neither request, notification nor response. */
+/* ERR_INVALID, or ERR_LIMIT for a long id: the value is no request, notification or response. */
 MUST_CHECK int rpc_decode(const json_t *value, struct rpc_message *ret, struct error *err);
 
-/* Whether a value can be a request's id. */
+/* True if the value can be the id of a request. */
 bool rpc_is_id(const json_t *value);
 
-/* These take over result, params and data; id is borrowed, NULL becomes null. */
+/* These take over result, params and data. They borrow id; NULL becomes null. */
 json_t *rpc_result(json_t *id, json_t *result);
 json_t *rpc_error(json_t *id, enum rpc_code code, const char *message, json_t *data);
 json_t *rpc_notification(const char *method, json_t *params);

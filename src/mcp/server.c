@@ -17,7 +17,7 @@ const struct mcp_limits mcp_default_limits = {
 	.page_size = 100,
 };
 
-/* The strictest of the clients' rules for names. */
+/* Names that every client accepts: some allow only these characters. */
 static void check_name(const char *name)
 {
 	assert(name != NULL && name[0] != '\0' && strlen(name) <= 40);
@@ -25,7 +25,8 @@ static void check_name(const char *name)
 	       strlen(name));
 }
 
-/* Arguments are bounded by their tables, so a table without bounds is our bug. */
+/* Every parameter must have its limits, because they bound what a client can make the server
+ * store. */
 static void check_params(const struct param *params, size_t args_size)
 {
 	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++) {
@@ -82,7 +83,7 @@ struct mcp_server *mcp_server_free(struct mcp_server *server)
 		return NULL;
 	assert(list_is_empty(&server->sessions));
 	while (!list_is_empty(&server->calls))
-		call_orphan(container_of(server->calls.next, struct mcp_call, node));
+		call_detach_server(container_of(server->calls.next, struct mcp_call, server_node));
 	free(server);
 	return NULL;
 }
@@ -98,6 +99,6 @@ void mcp_server_on_idle(struct mcp_server *server, void (*fn)(void *ctx), void *
 		fn(ctx);
 		return;
 	}
-	server->idle = fn;
+	server->on_idle = fn;
 	server->idle_ctx = ctx;
 }

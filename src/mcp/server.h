@@ -1,7 +1,10 @@
-/* server.h - what a server offers: tables handed over once, and served to any number of
- * sessions. Knows no transport and no sandbox.
+/* server.h - an MCP server: tables of tools, resources and prompts, served to any number of
+ * sessions.
  *
- * Tables and everything they point to must outlive the server. */
+ * The server knows no transport and no sandbox. The caller owns the tables and everything they
+ * point to, and keeps them until the server is freed.
+ *
+ *   mcp_server_new() -> mcp_session_new() ... mcp_session_close() -> mcp_server_free() */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,19 +20,21 @@ struct mcp_icon {
 	const char *src, *mime_type, *sizes;
 };
 
-enum mcp_hint { /* what a tool may do; clients ask the user accordingly */
-	        MCP_READ_ONLY = 1 << 0,
-	        MCP_DESTRUCTIVE = 1 << 1,
-	        MCP_IDEMPOTENT = 1 << 2,
-	        MCP_OPEN_WORLD = 1 << 3,
+/* The annotations of a tool (readOnlyHint and so on), by which clients decide when to ask the
+ * user. */
+enum mcp_hint {
+	MCP_READ_ONLY = 1 << 0,
+	MCP_DESTRUCTIVE = 1 << 1,
+	MCP_IDEMPOTENT = 1 << 2,
+	MCP_OPEN_WORLD = 1 << 3,
 };
 
 struct mcp_tool {
 	const char *name, *title, *help;
-	uint32_t hints;
+	uint32_t hints;             /* enum mcp_hint */
 	const struct param *params; /* NULL: takes no arguments */
 	size_t args_size;
-	const struct param *output; /* of structuredContent; NULL: none */
+	const struct param *output; /* outputSchema of structuredContent; NULL: none */
 	const struct mcp_icon *icon;
 	mcp_handler_fn *call;
 };
@@ -40,8 +45,8 @@ struct mcp_resource {
 	mcp_handler_fn *read;
 };
 
-/* {name} stands for text up to the next '/', {+name} for any text; both are percent-
- * decoded and land in the arguments through `params` (strings only). */
+/* A resource template. {name} matches text up to the next '/', {+name} any text. Both are
+ * percent-decoded and become arguments by `params`, which are all strings. */
 struct mcp_template {
 	const char *uri_template, *name, *title, *help, *mime_type;
 	const struct mcp_icon *icon;
@@ -60,50 +65,51 @@ struct mcp_prompt {
 
 struct mcp_limits {
 	struct json_limits json;
-	size_t max_line;          /* bytes of one message, in and out */
+	size_t max_line;          /* bytes of one message, in either direction */
 	size_t max_batch;         /* messages in a batch */
-	size_t max_calls;         /* unanswered calls of one session */
-	size_t max_held;          /* bytes of their messages */
-	size_t max_subscriptions; /* and open listen streams, of one session */
-	size_t page_size;         /* entries of a list sent at once */
+	size_t max_calls;         /* calls in progress in one session */
+	size_t max_held;          /* bytes of the requests of these calls */
+	size_t max_subscriptions; /* subscriptions of one session, and its listen requests */
+	size_t page_size;         /* entries in one page of a list */
 };
 extern const struct mcp_limits mcp_default_limits;
 
 struct mcp_config {
 	const char *name, *title, *version, *help, *website, *instructions;
 	const struct mcp_icon *icon;
-	/* Arrays of pointers that end in NULL, or NULL altogether: the feature is not offered. */
+	/* Arrays of pointers that end in NULL. NULL instead of an array: the server does not have
+	 * the capability. */
 	const struct mcp_tool *const *tools;
 	const struct mcp_resource *const *resources;
 	const struct mcp_template *const *templates;
 	const struct mcp_prompt *const *prompts;
-	/* Whether mcp_server_list_changed() and mcp_server_resource_updated() will ever be called. */
+	/* True if mcp_server_list_changed() and mcp_server_resource_updated() may be called. */
 	bool lists_change, resources_change;
-	uint32_t cache_ms; /* how long a client may keep a list */
+	uint32_t cache_ms; /* ttlMs of lists: how long a client may cache them */
 	struct mcp_limits limits;
-	void *app;
-	/* The directories a client says are its own, all of them, whenever it tells; absolute
-	 * paths. NULL: clients are not asked. */
+	void *app; /* for the handlers: mcp_call_app() */
+	/* Called with all roots of a client, as absolute paths, whenever the client sends them.
+	 * NULL: clients are not asked for their roots. */
 	void (*roots)(void *app, const char *const *paths, size_t count);
 };
 
-/* Copies *config, not what it points to. Asserts that the tables make sense. */
+/* Copies *config, but not the tables. Asserts that the tables are consistent. */
 struct mcp_server *mcp_server_new(struct loop *loop, const struct mcp_config *config);
-/* All sessions must be closed. Calls still being worked on live on until their handlers
- * answer; what the handlers reach through mcp_call_app() must live as long. */
+/* All sessions must be closed. A call whose handler has not responded yet lives on without the
+ * server; mcp_call_app() must stay valid until then. */
 struct mcp_server *mcp_server_free(struct mcp_server *server);
 DEFINE_CLEANUP(mcp_server)
 
 enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_PROMPTS, MCP_LIST_RESOURCES, MCP_LIST_COUNT };
 
-/* Tells every client that wants to know. */
+/* Notify every client that has subscribed. */
 void mcp_server_list_changed(struct mcp_server *server, enum mcp_list list);
 void mcp_server_resource_updated(struct mcp_server *server, const char *uri);
-/* Any that begins like this may have changed. */
+/* All resources whose URI begins with `prefix` may have changed. */
 void mcp_server_resources_updated(struct mcp_server *server, const char *prefix);
 
 const struct mcp_limits *mcp_server_limits(const struct mcp_server *server);
 
-/* Calls fn once when no call is being worked on; at once if that is so now. NULL: forget
- * what was asked before. */
+/* Calls fn once, as soon as no call is in progress, which may be now. NULL: cancels the previous
+ * request. */
 void mcp_server_on_idle(struct mcp_server *server, void (*fn)(void *ctx), void *ctx);

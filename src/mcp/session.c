@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "mcp/envelope.h"
 #include "mcp/internal.h"
+#include "mcp/request_meta.h"
 
 struct mcp_session *mcp_session_new(struct mcp_server *server, struct mcp_sink *sink)
 {
@@ -26,26 +26,26 @@ struct mcp_session *mcp_session_new(struct mcp_server *server, struct mcp_sink *
 
 static struct mcp_call *first_call(const struct mcp_session *session)
 {
-	return container_of(session->calls.next, struct mcp_call, in_session);
+	return container_of(session->calls.next, struct mcp_call, session_node);
 }
 
-/* A call may be answered from its own cancellation, so it leaves the session first. */
+/* on_cancel may respond, which ends the call, so the call is removed from the session first. */
 void mcp_session_close(struct mcp_session *session)
 {
 	LIST_EACH (node, &session->calls) {
-		struct mcp_call *call = container_of(node, struct mcp_call, in_session);
+		struct mcp_call *call = container_of(node, struct mcp_call, session_node);
 
 		if (call->batch != NULL && !call->cancelled)
-			batch_abandon(call->batch);
+			batch_detach_session(call->batch);
 	}
 	while (!list_is_empty(&session->calls)) {
 		struct mcp_call *call = first_call(session);
 
 		if (call->is_listen) {
-			listen_finish(call);
+			listen_end(call);
 			continue;
 		}
-		session_end_call(session, call);
+		session_remove_call(session, call);
 		call->session = NULL;
 		call_cancel(call);
 	}
@@ -54,9 +54,9 @@ void mcp_session_close(struct mcp_session *session)
 	free(session);
 }
 
-void session_end_call(struct mcp_session *session, struct mcp_call *call)
+void session_remove_call(struct mcp_session *session, struct mcp_call *call)
 {
-	list_remove(&call->in_session);
+	list_remove(&call->session_node);
 	session->held_bytes -= call->held_bytes;
 	if (call->is_listen)
 		session->listen_count--;
@@ -69,33 +69,34 @@ void session_send(struct mcp_session *session, struct view text)
 	session->sink->send(session->sink, text);
 }
 
-char *session_text(const struct mcp_session *session, json_t *id, json_t *answer, size_t *ret_len)
+char *session_encode_response(const struct mcp_session *session, json_t *id, json_t *response,
+                              size_t *ret_len)
 {
 	const size_t max = session->server->config.limits.max_line;
-	char *text = json_write(answer, ret_len);
-	AUTO_JSON json_t *refusal = NULL;
+	char *text = json_write(response, ret_len);
+	AUTO_JSON json_t *error = NULL;
 	char why[160];
 
-	json_decref(answer);
+	json_decref(response);
 	if (*ret_len <= max)
 		return text;
 	(void)snprintf(why, sizeof why,
 	               "the answer has %zu bytes; at most %zu can be sent (max_line)", *ret_len,
 	               max);
 	free(text);
-	refusal = rpc_error(id, RPC_INTERNAL_ERROR, why, NULL);
-	return json_write(refusal, ret_len);
+	error = rpc_error(id, RPC_INTERNAL_ERROR, why, NULL);
+	return json_write(error, ret_len);
 }
 
-void session_answer(struct mcp_session *session, json_t *id, json_t *answer)
+void session_respond(struct mcp_session *session, json_t *id, json_t *response)
 {
 	size_t len;
-	AUTO_FREE char *text = session_text(session, id, answer, &len);
+	AUTO_FREE char *text = session_encode_response(session, id, response, &len);
 
 	session_send(session, (struct view){ text, len });
 }
 
-/* Nobody waits for a notification, so one that cannot be sent is let go. */
+/* A notification has no response, so one that is too long is only logged. */
 void session_notify(struct mcp_session *session, const char *method, json_t *params)
 {
 	AUTO_JSON json_t *message = rpc_notification(method, params);
@@ -103,28 +104,28 @@ void session_notify(struct mcp_session *session, const char *method, json_t *par
 	AUTO_FREE char *text = json_write(message, &len);
 
 	if (len > session->server->config.limits.max_line)
-		log_warning("a notification of %zu bytes was left out (max_line)", len);
+		log_warning("a notification of %zu bytes was not sent (max_line)", len);
 	else
 		session_send(session, (struct view){ text, len });
 }
 
-static void refuse(struct mcp_session *session, json_t *id, const struct error *why)
+static void respond_invalid(struct mcp_session *session, json_t *id, const struct error *why)
 {
 	enum rpc_code code = why->kind == ERR_SYNTAX ? RPC_PARSE_ERROR : RPC_INVALID_REQUEST;
 
 	log_info("message refused: %s", why->msg);
-	session_answer(session, id, rpc_error(id, code, why->msg, NULL));
+	session_respond(session, id, rpc_error(id, code, why->msg, NULL));
 }
 
 void mcp_session_reject(struct mcp_session *session, const struct error *why)
 {
-	refuse(session, NULL, why);
+	respond_invalid(session, NULL, why);
 }
 
 struct mcp_call *session_find_call(const struct mcp_session *session, const json_t *id)
 {
 	LIST_EACH (node, &session->calls) {
-		struct mcp_call *call = container_of(node, struct mcp_call, in_session);
+		struct mcp_call *call = container_of(node, struct mcp_call, session_node);
 
 		if (!call->cancelled && json_equal(call->id, id))
 			return call;
@@ -139,16 +140,16 @@ static void receive_request(struct mcp_session *session, struct mcp_batch *batch
 	struct mcp_call *call = call_new(session, batch, rpc);
 
 	if (id_taken)
-		call_refuse(call, RPC_INVALID_REQUEST, NULL,
-		            "'id' is in use by a request that is not answered yet");
+		call_respond_error(call, RPC_INVALID_REQUEST, NULL,
+		                   "'id' is in use by a request that is not answered yet");
 	else if (rpc->bad_params)
-		call_refuse(call, RPC_INVALID_PARAMS, NULL, "'params' must be an object");
+		call_respond_error(call, RPC_INVALID_PARAMS, NULL, "'params' must be an object");
 	else
-		methods_dispatch(call);
-	call->params = NULL; /* an answered call is freed from the loop, so it is still there */
+		methods_dispatch_request(call);
+	call->params = NULL; /* valid: a call that has ended is freed later, by loop_defer() */
 }
 
-static void receive_decoded(struct mcp_session *session, struct mcp_batch *batch,
+static void receive_message(struct mcp_session *session, struct mcp_batch *batch,
                             const struct rpc_message *rpc)
 {
 	switch (rpc->kind) {
@@ -156,16 +157,16 @@ static void receive_decoded(struct mcp_session *session, struct mcp_batch *batch
 		receive_request(session, batch, rpc);
 		break;
 	case RPC_NOTIFICATION:
-		methods_notified(session, rpc);
+		methods_dispatch_notification(session, rpc);
 		break;
 	case RPC_RESPONSE:
-		if (!roots_answered(session, rpc))
-			log_debug("a response to nothing we asked is ignored");
+		if (!roots_receive_response(session, rpc))
+			log_debug("a response without a request is ignored");
 		break;
 	}
 }
 
-/* Whether each element may stand in a batch; the first that may not spoils all. */
+/* Checks every message of a batch. One invalid message makes the whole batch an error. */
 static int check_batch(const struct mcp_session *session, const json_t *messages, struct error *err)
 {
 	const size_t max = session->server->config.limits.max_batch;
@@ -178,14 +179,14 @@ static int check_batch(const struct mcp_session *session, const json_t *messages
 		                 "revision %s has no batches: send one message a line",
 		                 mcp_revision_name(session->revision));
 	if (json_array_size(messages) == 0)
-		return error_set(err, ERR_INVALID, "an empty batch");
+		return error_set(err, ERR_INVALID, "an empty batch is not allowed");
 	if (json_array_size(messages) > max)
 		return error_set(err, ERR_LIMIT, "more than %zu messages in a batch (max_batch)",
 		                 max);
 	json_array_foreach (messages, i, message) {
 		if (rpc_decode(message, &rpc, err) < 0)
 			return error_wrap(err, "message %zu of the batch", i + 1);
-		if (envelope_is_claimed(rpc.params))
+		if (request_meta_has_version(rpc.params))
 			return error_set(
 			        err, ERR_INVALID,
 			        "message %zu of the batch: stateless revisions have no batches",
@@ -207,19 +208,19 @@ static void receive_batch(struct mcp_session *session, json_t *messages)
 	size_t i;
 
 	if (check_batch(session, messages, &err) < 0) {
-		refuse(session, NULL, &err);
+		respond_invalid(session, NULL, &err);
 		return;
 	}
 	batch = batch_new(session);
-	session->message_bytes /= json_array_size(messages); /* each has its share */
+	session->message_bytes /= json_array_size(messages); /* an equal share for each message */
 	json_array_foreach (messages, i, message) {
 		if (rpc_decode(message, &rpc, &err) == 0)
-			receive_decoded(session, batch, &rpc);
+			receive_message(session, batch, &rpc);
 	}
-	batch_ready(batch);
+	batch_finish_requests(batch);
 }
 
-static void receive(struct mcp_session *session, struct view text)
+static void receive_text(struct mcp_session *session, struct view text)
 {
 	AUTO_JSON json_t *message = NULL;
 	AUTO_JSON json_t *id = NULL;
@@ -227,20 +228,20 @@ static void receive(struct mcp_session *session, struct view text)
 	struct error err;
 
 	if (json_read(text, &session->server->config.limits.json, &message, &id, &err) < 0) {
-		refuse(session, id != NULL && rpc_is_id(id) ? id : NULL, &err);
+		respond_invalid(session, id != NULL && rpc_is_id(id) ? id : NULL, &err);
 		return;
 	}
 	if (json_is_array(message))
 		receive_batch(session, message);
 	else if (rpc_decode(message, &rpc, &err) < 0)
-		refuse(session, NULL, &err);
+		respond_invalid(session, NULL, &err);
 	else
-		receive_decoded(session, NULL, &rpc);
+		receive_message(session, NULL, &rpc);
 }
 
 void mcp_session_receive(struct mcp_session *session, struct view text)
 {
 	session->message_bytes = text.len;
-	receive(session, text);
+	receive_text(session, text);
 	mem_trim(text.len);
 }

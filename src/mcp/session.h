@@ -1,11 +1,12 @@
-/* session.h - one client's connection, whichever transport carries it.
+/* session.h - the MCP session of one connection, independent of the transport.
  *
- * The transport hands in each message as text and gets each answer through the sink. A
- * session decides per message how to read it: a request that claims the stateless era
- * stands alone, any other belongs to the connection's handshake, and one session serves
- * both.
+ * The transport passes each received message to the session, which sends its messages through the
+ * sink. Each request is handled by itself: one with a protocol version in its _meta belongs to the
+ * stateless era, any other to the handshake of the connection. One session serves both.
  *
- *   new --- receive ... --- close (cancels what runs) --- gone */
+ *   mcp_session_new() -> mcp_session_receive() ... -> mcp_session_close()
+ *
+ * The transport owns the sink, which must outlive the session. */
 #pragma once
 #include <stdbool.h>
 
@@ -15,19 +16,20 @@ struct error;
 struct mcp_server;
 struct mcp_session;
 
-/* Embedded in the transport's object. */
+/* Where the session sends messages. The transport embeds it in its own object. */
 struct mcp_sink {
-	/* One message, without line end. The text is the session's. */
+	/* Sends one message. The text has no line end and is valid until send() returns. */
 	void (*send)(struct mcp_sink *sink, struct view text);
-	/* The client does not keep up: what may be left out, is. */
+	/* True if the client reads too slowly: progress and log messages are then dropped. */
 	bool (*is_busy)(struct mcp_sink *sink);
 };
 
 struct mcp_session *mcp_session_new(struct mcp_server *server, struct mcp_sink *sink);
 
 void mcp_session_receive(struct mcp_session *session, struct view text);
-/* For a message the transport could not even read whole. */
+/* Sends an error response for a message that the transport could not read completely. */
 void mcp_session_reject(struct mcp_session *session, const struct error *why);
 
-/* Ends listen streams with their result, cancels calls, frees. Nothing is sent after. */
+/* Ends listen requests with a result, cancels all calls and frees the session. Nothing is sent
+ * after. */
 void mcp_session_close(struct mcp_session *session);

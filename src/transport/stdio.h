@@ -21,8 +21,9 @@ struct stdio_config {
 	int in_fd, out_fd; /* the caller closes them, after stdio_free() */
 	size_t max_queue;  /* bytes that may be queued for the client */
 	uint64_t grace_ms; /* time for calls and queued output after the session is closed */
-	/* The last callback; the caller frees the transport after it has returned. why: NULL if the
-	 * client closed the connection or stdio_close() was called, else the error that ended it. */
+	/* The last callback; the caller frees the transport after it has returned. why: NULL if
+	 * the client closed the connection or stdio_close() was called, else the error that ended
+	 * it. */
 	void (*closed)(void *ctx, const struct error *why);
 	void *ctx;
 };

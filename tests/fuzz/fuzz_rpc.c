@@ -4,17 +4,17 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "mcp/envelope.h"
+#include "mcp/request_meta.h"
 #include "mcp/rpc.h"
 #include "json/json.h"
 
 static void check_envelope(const json_t *params)
 {
-	struct envelope env;
+	struct request_meta env;
 
-	if (!envelope_is_claimed(params))
+	if (!request_meta_has_version(params))
 		return;
-	if (envelope_read(params, &env) ? env.version == NULL : env.problem == NULL)
+	if (request_meta_read(params, &env) ? env.version == NULL : env.problem == NULL)
 		abort();
 }
 

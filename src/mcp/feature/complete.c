@@ -1,12 +1,13 @@
-/* complete.c - suggestions for the arguments of prompts and resource templates. */
+/* complete.c - completion/complete: suggests values for arguments of prompts and resource
+ * templates. */
 #include <string.h>
 
 #include "mcp/internal.h"
 
-enum { VALUES_MAX = 100 };
+enum { VALUES_MAX = 100 }; /* in one result, by the specification */
 
-static const struct param *params_of_prompt(const struct mcp_config *config, const char *name,
-                                            bool *found)
+static const struct param *find_prompt_params(const struct mcp_config *config, const char *name,
+                                              bool *found)
 {
 	for (size_t i = 0; config->prompts != NULL && config->prompts[i] != NULL; i++) {
 		if (strcmp(config->prompts[i]->name, name) != 0)
@@ -17,8 +18,8 @@ static const struct param *params_of_prompt(const struct mcp_config *config, con
 	return NULL;
 }
 
-static const struct param *params_of_template(const struct mcp_config *config, const char *uri,
-                                              bool *found)
+static const struct param *find_template_params(const struct mcp_config *config, const char *uri,
+                                                bool *found)
 {
 	for (size_t i = 0; config->templates != NULL && config->templates[i] != NULL; i++) {
 		if (strcmp(config->templates[i]->uri_template, uri) != 0)
@@ -29,8 +30,9 @@ static const struct param *params_of_template(const struct mcp_config *config, c
 	return NULL;
 }
 
-/* What is referred to; *found stays false when there is no such thing. */
-static const struct param *params_of_ref(const struct mcp_call *call, bool *found)
+/* The parameters of the prompt or template that params.ref names. They may be NULL, so *found says
+ * whether it exists. */
+static const struct param *find_ref_params(const struct mcp_call *call, bool *found)
 {
 	const json_t *ref = json_member(call->params, "ref", JSON_OBJECT);
 	const char *type = json_text(ref, "type");
@@ -39,24 +41,25 @@ static const struct param *params_of_ref(const struct mcp_call *call, bool *foun
 
 	*found = false;
 	if (type != NULL && strcmp(type, "ref/prompt") == 0 && name != NULL)
-		return params_of_prompt(&call->server->config, name, found);
+		return find_prompt_params(&call->server->config, name, found);
 	if (type != NULL && strcmp(type, "ref/resource") == 0 && uri != NULL)
-		return params_of_template(&call->server->config, uri, found);
+		return find_template_params(&call->server->config, uri, found);
 	return NULL;
 }
 
-static json_t *candidates(const struct mcp_call *call, const struct param *param, const char *typed)
+static json_t *list_candidates(const struct mcp_call *call, const struct param *param,
+                               const char *typed)
 {
-	json_t *all = json_list();
+	json_t *candidates = json_list();
 
 	for (size_t i = 0; param->values != NULL && param->values[i] != NULL; i++)
-		json_push(all, json_str(param->values[i]));
+		json_push(candidates, json_str(param->values[i]));
 	if (param->complete != NULL)
-		param->complete(call->server->config.app, typed, all);
-	return all;
+		param->complete(call->server->config.app, typed, candidates);
+	return candidates;
 }
 
-static void reply_matching(struct mcp_call *call, const json_t *all, const char *typed)
+static void respond_matching(struct mcp_call *call, const json_t *candidates, const char *typed)
 {
 	json_t *result = json_obj();
 	json_t *completion = json_obj();
@@ -65,7 +68,7 @@ static void reply_matching(struct mcp_call *call, const json_t *all, const char 
 	json_t *value;
 	size_t i;
 
-	json_array_foreach (all, i, value) {
+	json_array_foreach (candidates, i, value) {
 		if (strncmp(json_string_value(value), typed, strlen(typed)) != 0)
 			continue;
 		if (total++ < VALUES_MAX)
@@ -75,7 +78,7 @@ static void reply_matching(struct mcp_call *call, const json_t *all, const char 
 	json_set(completion, "total", json_int(total));
 	json_set(completion, "hasMore", json_boolean(total > VALUES_MAX));
 	json_set(result, "completion", completion);
-	call_reply(call, result);
+	call_respond(call, result);
 }
 
 void complete_method(struct mcp_call *call)
@@ -86,19 +89,20 @@ void complete_method(struct mcp_call *call)
 	const struct param *param;
 	bool found;
 
-	param = params_of_ref(call, &found);
+	param = find_ref_params(call, &found);
 	if (!found) {
-		call_refuse(call, RPC_INVALID_PARAMS, NULL,
-		            "'ref' names no prompt and no resource template of this server");
+		call_respond_error(call, RPC_INVALID_PARAMS, NULL,
+		                   "'ref' names no prompt and no resource template of this server");
 		return;
 	}
 	param = name != NULL ? param_find(param, name) : NULL;
 	if (param == NULL || typed == NULL) {
-		call_refuse(call, RPC_INVALID_PARAMS, NULL,
-		            "'argument' must hold the name of an argument and a string 'value'");
+		call_respond_error(
+		        call, RPC_INVALID_PARAMS, NULL,
+		        "'argument' must hold the name of an argument and a string 'value'");
 		return;
 	}
-	AUTO_JSON json_t *all = candidates(call, param, typed);
+	AUTO_JSON json_t *candidates = list_candidates(call, param, typed);
 
-	reply_matching(call, all, typed);
+	respond_matching(call, candidates, typed);
 }

@@ -1,32 +1,34 @@
+/* describe.c - server info, capabilities, and the metadata that all kinds of records share. */
 #include "mcp/internal.h"
 
-static json_t *icons(const struct mcp_icon *icon)
+static json_t *icon_list(const struct mcp_icon *icon)
 {
 	json_t *list = json_list();
-	json_t *one = json_obj();
+	json_t *entry = json_obj();
 
-	json_set(one, "src", json_str(icon->src));
-	json_set_text(one, "mimeType", icon->mime_type);
+	json_set(entry, "src", json_str(icon->src));
+	json_set_text(entry, "mimeType", icon->mime_type);
 	if (icon->sizes != NULL) {
 		json_t *sizes = json_list();
 
 		json_push(sizes, json_str(icon->sizes));
-		json_set(one, "sizes", sizes);
+		json_set(entry, "sizes", sizes);
 	}
-	json_push(list, one);
+	json_push(list, entry);
 	return list;
 }
 
-void describe_into(json_t *object, enum mcp_revision revision, const struct describe *what)
+void set_base_metadata(json_t *object, enum mcp_revision revision,
+                       const struct base_metadata *metadata)
 {
 	if (mcp_revision_has(revision, MCP_TITLES))
-		json_set_text(object, "title", what->title);
-	json_set_text(object, "description", what->help);
-	if (what->icon != NULL && mcp_revision_has(revision, MCP_ICONS))
-		json_set(object, "icons", icons(what->icon));
+		json_set_text(object, "title", metadata->title);
+	json_set_text(object, "description", metadata->help);
+	if (metadata->icon != NULL && mcp_revision_has(revision, MCP_ICONS))
+		json_set(object, "icons", icon_list(metadata->icon));
 }
 
-/* Brief is for the stamp on each stateless result. */
+/* brief: for the _meta of each stateless result. */
 json_t *describe_server(const struct mcp_server *server, enum mcp_revision revision, bool brief)
 {
 	const struct mcp_config *config = &server->config;
@@ -41,27 +43,27 @@ json_t *describe_server(const struct mcp_server *server, enum mcp_revision revis
 	json_set_text(info, "description", config->help);
 	json_set_text(info, "websiteUrl", config->website);
 	if (config->icon != NULL)
-		json_set(info, "icons", icons(config->icon));
+		json_set(info, "icons", icon_list(config->icon));
 	return info;
 }
 
-bool server_offers(const struct mcp_server *server, enum offer offer)
+bool server_has_capability(const struct mcp_server *server, enum capability capability)
 {
 	const struct mcp_config *config = &server->config;
 	bool resources = config->resources != NULL || config->templates != NULL;
 
-	switch (offer) {
-	case OFFER_ALWAYS:
+	switch (capability) {
+	case CAPABILITY_ALWAYS:
 		return true;
-	case OFFER_TOOLS:
+	case CAPABILITY_TOOLS:
 		return config->tools != NULL;
-	case OFFER_PROMPTS:
+	case CAPABILITY_PROMPTS:
 		return config->prompts != NULL;
-	case OFFER_RESOURCES:
+	case CAPABILITY_RESOURCES:
 		return resources;
-	case OFFER_SUBSCRIPTIONS:
+	case CAPABILITY_SUBSCRIPTIONS:
 		return resources && config->resources_change;
-	case OFFER_COMPLETIONS:
+	case CAPABILITY_COMPLETIONS:
 		return config->prompts != NULL || config->templates != NULL;
 	}
 	return false;
@@ -81,15 +83,16 @@ json_t *describe_capabilities(const struct mcp_server *server, enum mcp_revision
 	json_t *all = json_obj();
 
 	json_set(all, "logging", json_obj());
-	if (server_offers(server, OFFER_TOOLS))
+	if (server_has_capability(server, CAPABILITY_TOOLS))
 		json_set(all, "tools", list_capability(server));
-	if (server_offers(server, OFFER_PROMPTS))
+	if (server_has_capability(server, CAPABILITY_PROMPTS))
 		json_set(all, "prompts", list_capability(server));
-	if (server_offers(server, OFFER_RESOURCES))
+	if (server_has_capability(server, CAPABILITY_RESOURCES))
 		json_set(all, "resources", list_capability(server));
-	if (server_offers(server, OFFER_SUBSCRIPTIONS))
+	if (server_has_capability(server, CAPABILITY_SUBSCRIPTIONS))
 		json_set(json_object_get(all, "resources"), "subscribe", json_true());
-	if (server_offers(server, OFFER_COMPLETIONS) && mcp_revision_has(revision, MCP_COMPLETIONS))
+	if (server_has_capability(server, CAPABILITY_COMPLETIONS) &&
+	    mcp_revision_has(revision, MCP_COMPLETIONS))
 		json_set(all, "completions", json_obj());
 	return all;
 }

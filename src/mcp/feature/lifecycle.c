@@ -1,3 +1,4 @@
+/* lifecycle.c - initialize, server/discover, ping and logging/setLevel. */
 #include "mcp/internal.h"
 
 static void set_instructions(const struct mcp_call *call, json_t *result)
@@ -5,16 +6,17 @@ static void set_instructions(const struct mcp_call *call, json_t *result)
 	json_set_text(result, "instructions", call->server->config.instructions);
 }
 
-/* Asked for a revision we do not have, we offer our newest; the client decides. A second
- * handshake on one connection starts over. */
+/* If the server does not have the requested revision, it names its newest one, and the client
+ * decides whether to go on. A second handshake on one connection resets the session. */
 void initialize_method(struct mcp_call *call)
 {
 	struct mcp_session *session = call->session;
-	const char *asked = json_text(call->params, "protocolVersion");
+	const char *requested = json_text(call->params, "protocolVersion");
 	enum mcp_revision revision;
 	json_t *result = json_obj();
 
-	if (asked == NULL || !mcp_revision_find(asked, &revision) || revision > MCP_LAST_HANDSHAKE)
+	if (requested == NULL || !mcp_revision_find(requested, &revision) ||
+	    revision > MCP_LAST_HANDSHAKE)
 		revision = MCP_LAST_HANDSHAKE;
 	session->revision = call->revision = revision;
 	session->is_ready = false; /* until notifications/initialized */
@@ -27,7 +29,7 @@ void initialize_method(struct mcp_call *call)
 	json_set(result, "capabilities", describe_capabilities(call->server, revision));
 	json_set(result, "serverInfo", describe_server(call->server, revision, false));
 	set_instructions(call, result);
-	call_reply(call, result);
+	call_respond(call, result);
 }
 
 void discover_method(struct mcp_call *call)
@@ -39,13 +41,13 @@ void discover_method(struct mcp_call *call)
 	json_set(result, "supportedVersions", versions);
 	json_set(result, "capabilities", describe_capabilities(call->server, call->revision));
 	set_instructions(call, result);
-	cache_hints(call, result, call->server->config.cache_ms);
-	call_reply(call, result);
+	set_cache_hints(call, result, call->server->config.cache_ms);
+	call_respond(call, result);
 }
 
 void ping_method(struct mcp_call *call)
 {
-	call_reply(call, json_obj());
+	call_respond(call, json_obj());
 }
 
 void set_level_method(struct mcp_call *call)
@@ -54,10 +56,10 @@ void set_level_method(struct mcp_call *call)
 	enum mcp_level level;
 
 	if (name == NULL || !mcp_level_find(name, &level)) {
-		call_refuse(call, RPC_INVALID_PARAMS, NULL,
-		            "'level' must be one of " MCP_LEVEL_LIST);
+		call_respond_error(call, RPC_INVALID_PARAMS, NULL,
+		                   "'level' must be one of " MCP_LEVEL_LIST);
 		return;
 	}
 	call->session->level = level;
-	call_reply(call, json_obj());
+	call_respond(call, json_obj());
 }

@@ -1,5 +1,7 @@
-/* list.c - tables as lists, the long ones in pieces. A cursor names the list and the entry
- * to go on with; it is checked like any other input. */
+/* list.c - the list methods: one page of a table per request.
+ *
+ * A cursor is the name of the list and the index of the next entry, such as "tools.100". Clients
+ * may send any cursor, so it is checked. */
 #include <string.h>
 
 #include "base/error.h"
@@ -10,7 +12,7 @@ struct page {
 	size_t from, to;
 };
 
-static size_t count_of(const void *table)
+static size_t count_records(const void *table)
 {
 	const void *const *entries = table;
 	size_t count = 0;
@@ -20,13 +22,13 @@ static size_t count_of(const void *table)
 	return count;
 }
 
-static bool read_cursor(const char *cursor, const char *what, size_t count, size_t *ret)
+static bool read_cursor(const char *cursor, const char *key, size_t count, size_t *ret)
 {
-	size_t prefix = strlen(what);
+	size_t prefix = strlen(key);
 	struct error ignored;
 	uint64_t from;
 
-	if (strncmp(cursor, what, prefix) != 0 || cursor[prefix] != '.' || count < 2)
+	if (strncmp(cursor, key, prefix) != 0 || cursor[prefix] != '.' || count < 2)
 		return false;
 	if (num_parse_u64(cursor + prefix + 1, 1, count - 1, &from, &ignored) < 0)
 		return false;
@@ -34,8 +36,8 @@ static bool read_cursor(const char *cursor, const char *what, size_t count, size
 	return true;
 }
 
-/* An absent, null or empty cursor is the beginning: some clients send them. */
-static bool find_page(struct mcp_call *call, const char *what, size_t count, struct page *ret)
+/* An absent, null or empty cursor means the first page: some clients send null or "". */
+static bool find_page(struct mcp_call *call, const char *key, size_t count, struct page *ret)
 {
 	const size_t size = call->server->config.limits.page_size;
 	const json_t *given = json_object_get(call->params, "cursor");
@@ -43,17 +45,17 @@ static bool find_page(struct mcp_call *call, const char *what, size_t count, str
 	size_t from = 0;
 
 	if (given != NULL && !json_is_null(given) && (cursor == NULL || cursor[0] != '\0') &&
-	    (cursor == NULL || !read_cursor(cursor, what, count, &from))) {
-		call_refuse(
+	    (cursor == NULL || !read_cursor(cursor, key, count, &from))) {
+		call_respond_error(
 		        call, RPC_INVALID_PARAMS, NULL,
-		        "'cursor' is not one this server gave out; leave it away to start anew");
+		        "'cursor' was not returned by this server; omit it to get the first page");
 		return false;
 	}
 	*ret = (struct page){ .from = from, .to = count - from > size ? from + size : count };
 	return true;
 }
 
-void cache_hints(const struct mcp_call *call, json_t *result, uint32_t ms)
+void set_cache_hints(const struct mcp_call *call, json_t *result, uint32_t ms)
 {
 	if (!mcp_revision_has(call->revision, MCP_STATELESS))
 		return;
@@ -61,22 +63,22 @@ void cache_hints(const struct mcp_call *call, json_t *result, uint32_t ms)
 	json_set(result, "cacheScope", json_str("private"));
 }
 
-void list_reply(struct mcp_call *call, const char *what, const void *table, describe_fn *describe)
+void list_respond(struct mcp_call *call, const char *key, const void *table, describe_fn *describe)
 {
 	const void *const *records = table;
-	size_t count = count_of(table);
+	size_t count = count_records(table);
 	json_t *result, *entries;
 	struct page page;
 
-	if (!find_page(call, what, count, &page))
+	if (!find_page(call, key, count, &page))
 		return;
 	entries = json_list();
 	for (size_t i = page.from; i < page.to; i++)
 		json_push(entries, describe(records[i], call->revision));
 	result = json_obj();
-	json_set(result, what, entries);
+	json_set(result, key, entries);
 	if (page.to < count)
-		json_set(result, "nextCursor", json_format("%s.%zu", what, page.to));
-	cache_hints(call, result, call->server->config.cache_ms);
-	call_reply(call, result);
+		json_set(result, "nextCursor", json_format("%s.%zu", key, page.to));
+	set_cache_hints(call, result, call->server->config.cache_ms);
+	call_respond(call, result);
 }

@@ -1,34 +1,37 @@
-/* listen.c - subscriptions/listen: a request that stays open and carries notifications.
+/* listen.c - subscriptions/listen: a request that stays open and carries notifications; and the
+ * notifications of both eras.
  *
- * The first message on it acknowledges what is honoured; each later one bears the
- * request's id, so that several can share a connection. The client ends it by
- * cancelling, the server by answering. */
+ * The server first sends notifications/subscriptions/acknowledged with the part of the filter
+ * that it supports. Each notification carries the id of the request as its subscription id. The
+ * client ends the request with notifications/cancelled, the server with a response. */
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "mcp/envelope.h"
 #include "mcp/internal.h"
+#include "mcp/request_meta.h"
 
 struct listen {
 	struct list node;
 	struct mcp_call *call;
 	bool lists[MCP_LIST_COUNT];
-	json_t *uris; /* object: the URIs are the keys */
+	json_t *uris; /* object whose keys are URIs */
 };
 
 static const struct {
-	enum offer needs;
-	const char *wish, *notification;
+	enum capability needs;
+	const char *filter_key, *notification;
 } lists[] = {
-	[MCP_LIST_TOOLS] = { OFFER_TOOLS, "toolsListChanged", "notifications/tools/list_changed" },
-	[MCP_LIST_PROMPTS] = { OFFER_PROMPTS, "promptsListChanged",
+	[MCP_LIST_TOOLS] = { CAPABILITY_TOOLS, "toolsListChanged",
+	                     "notifications/tools/list_changed" },
+	[MCP_LIST_PROMPTS] = { CAPABILITY_PROMPTS, "promptsListChanged",
 	                       "notifications/prompts/list_changed" },
-	[MCP_LIST_RESOURCES] = { OFFER_RESOURCES, "resourcesListChanged",
+	[MCP_LIST_RESOURCES] = { CAPABILITY_RESOURCES, "resourcesListChanged",
 	                         "notifications/resources/list_changed" },
 };
-_Static_assert(ARRAY_LEN(lists) == MCP_LIST_COUNT, "a wish for each list");
+_Static_assert(ARRAY_LEN(lists) == MCP_LIST_COUNT, "every list has a row");
 
-static json_t *stamped(const struct mcp_call *call)
+/* A new object with the subscription id in its _meta. */
+static json_t *new_with_subscription_id(const struct mcp_call *call)
 {
 	json_t *object = json_obj();
 	json_t *meta = json_obj();
@@ -38,20 +41,20 @@ static json_t *stamped(const struct mcp_call *call)
 	return object;
 }
 
-/* What is wrong with the wishes; NULL: nothing. What we do not know is let be. */
-static const char *fault_in(const json_t *wishes)
+/* What is wrong with params.notifications, or NULL. Unknown members are allowed. */
+static const char *find_filter_problem(const json_t *filter)
 {
-	const json_t *uris = json_object_get(wishes, "resourceSubscriptions");
+	const json_t *uris = json_object_get(filter, "resourceSubscriptions");
 	json_t *uri;
 	size_t i;
 
-	if (!json_is_object(wishes))
+	if (!json_is_object(filter))
 		return "'notifications' must be an object";
 	for (size_t list = 0; list < MCP_LIST_COUNT; list++) {
-		const json_t *wish = json_object_get(wishes, lists[list].wish);
+		const json_t *value = json_object_get(filter, lists[list].filter_key);
 
-		if (wish != NULL && !json_is_boolean(wish))
-			return "'notifications': a wish for list changes must be true or false";
+		if (value != NULL && !json_is_boolean(value))
+			return "'notifications': the members for list changes must be true or false";
 	}
 	if (uris != NULL && !json_is_array(uris))
 		return "'notifications.resourceSubscriptions' must be an array of URIs";
@@ -62,8 +65,8 @@ static const char *fault_in(const json_t *wishes)
 	return NULL;
 }
 
-/* All listen streams of a session share one allowance of URIs. */
-static size_t uris_listened_to(const struct mcp_session *session)
+/* max_subscriptions limits the URIs of all listen requests of a session together. */
+static size_t count_listened_uris(const struct mcp_session *session)
 {
 	size_t count = 0;
 
@@ -76,26 +79,27 @@ static size_t uris_listened_to(const struct mcp_session *session)
 	return count;
 }
 
-/* Keeps the wishes that can come true, and returns them as the client is told. */
-static json_t *honour(struct listen *listen, const json_t *wishes)
+/* Stores the part of the filter that the server supports, and returns it for the
+ * acknowledgement. */
+static json_t *accept_filter(struct listen *listen, const json_t *filter)
 {
 	const struct mcp_server *server = listen->call->server;
-	const json_t *uris = json_object_get(wishes, "resourceSubscriptions");
+	const json_t *uris = json_object_get(filter, "resourceSubscriptions");
 	size_t left = server->config.limits.max_subscriptions -
-	              uris_listened_to(listen->call->session);
-	json_t *honoured = json_obj();
+	              count_listened_uris(listen->call->session);
+	json_t *accepted = json_obj();
 	json_t *kept, *uri;
 	size_t i;
 
 	for (size_t list = 0; list < MCP_LIST_COUNT; list++) {
 		listen->lists[list] = server->config.lists_change &&
-		                      server_offers(server, lists[list].needs) &&
-		                      json_is_true(json_object_get(wishes, lists[list].wish));
+		                      server_has_capability(server, lists[list].needs) &&
+		                      json_is_true(json_object_get(filter, lists[list].filter_key));
 		if (listen->lists[list])
-			json_set(honoured, lists[list].wish, json_true());
+			json_set(accepted, lists[list].filter_key, json_true());
 	}
-	if (!server_offers(server, OFFER_SUBSCRIPTIONS) || json_array_size(uris) == 0)
-		return honoured;
+	if (!server_has_capability(server, CAPABILITY_SUBSCRIPTIONS) || json_array_size(uris) == 0)
+		return accepted;
 	kept = json_list();
 	json_array_foreach (uris, i, uri) {
 		if (json_array_size(kept) >= left)
@@ -103,8 +107,8 @@ static json_t *honour(struct listen *listen, const json_t *wishes)
 		json_set(listen->uris, json_as_text(uri), json_true());
 		json_push(kept, json_incref(uri));
 	}
-	json_set(honoured, "resourceSubscriptions", kept);
-	return honoured;
+	json_set(accepted, "resourceSubscriptions", kept);
+	return accepted;
 }
 
 static void free_listen(struct listen *listen)
@@ -114,34 +118,34 @@ static void free_listen(struct listen *listen)
 	free(listen);
 }
 
-static void stopped(struct mcp_call *call, void *ctx)
+static void on_listen_cancelled(struct mcp_call *call, void *ctx)
 {
 	free_listen(ctx);
-	call_drop(call);
+	call_end_without_response(call);
 }
 
-void listen_finish(struct mcp_call *call)
+void listen_end(struct mcp_call *call)
 {
 	free_listen(call->cancel_ctx);
-	call_reply(call, stamped(call));
+	call_respond(call, new_with_subscription_id(call));
 }
 
 void listen_method(struct mcp_call *call)
 {
 	const size_t max = call->server->config.limits.max_subscriptions;
-	const json_t *wishes = json_object_get(call->params, "notifications");
-	const char *fault = fault_in(wishes);
+	const json_t *filter = json_object_get(call->params, "notifications");
+	const char *problem = find_filter_problem(filter);
 	struct listen *listen;
-	json_t *acknowledged, *honoured;
+	json_t *acknowledgement, *accepted;
 
-	if (fault != NULL) {
-		call_refuse(call, RPC_INVALID_PARAMS, NULL, "%s", fault);
+	if (problem != NULL) {
+		call_respond_error(call, RPC_INVALID_PARAMS, NULL, "%s", problem);
 		return;
 	}
 	if (call->session->listen_count >= max) {
-		call_refuse(call, RPC_INTERNAL_ERROR, NULL,
-		            "%zu listen streams are open (max_subscriptions); cancel one first",
-		            max);
+		call_respond_error(
+		        call, RPC_INTERNAL_ERROR, NULL,
+		        "%zu listen streams are open (max_subscriptions); cancel one first", max);
 		return;
 	}
 	listen = mem_new(sizeof *listen);
@@ -151,15 +155,15 @@ void listen_method(struct mcp_call *call)
 	call->is_listen = true;
 	call->session->call_count--;
 	call->session->listen_count++;
-	mcp_call_on_cancel(call, stopped, listen);
+	mcp_call_on_cancel(call, on_listen_cancelled, listen);
 
-	honoured = honour(listen, wishes);
-	acknowledged = stamped(call);
-	json_set(acknowledged, "notifications", json_incref(honoured));
-	session_notify(call->session, "notifications/subscriptions/acknowledged", acknowledged);
-	if (json_object_size(honoured) == 0)
-		listen_finish(call);
-	json_decref(honoured);
+	accepted = accept_filter(listen, filter);
+	acknowledgement = new_with_subscription_id(call);
+	json_set(acknowledgement, "notifications", json_incref(accepted));
+	session_notify(call->session, "notifications/subscriptions/acknowledged", acknowledgement);
+	if (json_object_size(accepted) == 0)
+		listen_end(call);
+	json_decref(accepted);
 }
 
 void mcp_server_list_changed(struct mcp_server *server, enum mcp_list list)
@@ -169,7 +173,7 @@ void mcp_server_list_changed(struct mcp_server *server, enum mcp_list list)
 
 		if (listen->lists[list])
 			session_notify(listen->call->session, lists[list].notification,
-			               stamped(listen->call));
+			               new_with_subscription_id(listen->call));
 	}
 	LIST_EACH (node, &server->sessions) {
 		struct mcp_session *session = container_of(node, struct mcp_session, node);
@@ -179,44 +183,46 @@ void mcp_server_list_changed(struct mcp_server *server, enum mcp_list list)
 	}
 }
 
-/* `below`: every URI that begins so counts, else this very one. */
-static void tell_updated(struct mcp_session *session, json_t *uris, const struct mcp_call *listen,
-                         const char *uri, bool below)
+/* Sends notifications/resources/updated for each subscribed URI that equals `uri`, or begins with
+ * it if `is_prefix`. */
+static void notify_updated(struct mcp_session *session, json_t *uris, const struct mcp_call *listen,
+                           const char *uri, bool is_prefix)
 {
-	const char *wanted;
-	json_t *ignored;
+	const char *subscribed;
+	json_t *unused;
 
-	json_object_foreach (uris, wanted, ignored) {
+	json_object_foreach (uris, subscribed, unused) {
 		json_t *params;
 
-		if (below ? strncmp(wanted, uri, strlen(uri)) != 0 : strcmp(wanted, uri) != 0)
+		if (is_prefix ? strncmp(subscribed, uri, strlen(uri)) != 0
+		              : strcmp(subscribed, uri) != 0)
 			continue;
-		params = listen != NULL ? stamped(listen) : json_obj();
-		json_set(params, "uri", json_str(wanted));
+		params = listen != NULL ? new_with_subscription_id(listen) : json_obj();
+		json_set(params, "uri", json_str(subscribed));
 		session_notify(session, "notifications/resources/updated", params);
 	}
 }
 
-static void updated(struct mcp_server *server, const char *uri, bool below)
+static void notify_all_updated(struct mcp_server *server, const char *uri, bool is_prefix)
 {
 	LIST_EACH (node, &server->listens) {
 		const struct listen *listen = container_of(node, struct listen, node);
 
-		tell_updated(listen->call->session, listen->uris, listen->call, uri, below);
+		notify_updated(listen->call->session, listen->uris, listen->call, uri, is_prefix);
 	}
 	LIST_EACH (node, &server->sessions) {
 		struct mcp_session *session = container_of(node, struct mcp_session, node);
 
-		tell_updated(session, session->subscriptions, NULL, uri, below);
+		notify_updated(session, session->subscriptions, NULL, uri, is_prefix);
 	}
 }
 
 void mcp_server_resource_updated(struct mcp_server *server, const char *uri)
 {
-	updated(server, uri, false);
+	notify_all_updated(server, uri, false);
 }
 
 void mcp_server_resources_updated(struct mcp_server *server, const char *prefix)
 {
-	updated(server, prefix, true);
+	notify_all_updated(server, prefix, true);
 }

@@ -1,3 +1,4 @@
+/* prompts.c - prompts/list and prompts/get. */
 #include <string.h>
 
 #include "base/text/utf8.h"
@@ -24,15 +25,16 @@ static json_t *describe_prompt(const void *record, enum mcp_revision revision)
 	json_t *entry = json_obj();
 
 	json_set(entry, "name", json_str(p->name));
-	describe_into(entry, revision,
-	              &(struct describe){ .title = p->title, .help = p->help, .icon = p->icon });
+	set_base_metadata(
+	        entry, revision,
+	        &(struct base_metadata){ .title = p->title, .help = p->help, .icon = p->icon });
 	json_set(entry, "arguments", describe_arguments(p->params));
 	return entry;
 }
 
 void prompts_list_method(struct mcp_call *call)
 {
-	list_reply(call, "prompts", call->server->config.prompts, describe_prompt);
+	list_respond(call, "prompts", call->server->config.prompts, describe_prompt);
 }
 
 void prompts_get_method(struct mcp_call *call)
@@ -45,13 +47,14 @@ void prompts_get_method(struct mcp_call *call)
 	while (*prompt != NULL && (name == NULL || strcmp((*prompt)->name, name) != 0))
 		prompt++;
 	if (*prompt == NULL) {
-		call_refuse(call, RPC_INVALID_PARAMS, NULL,
-		            "unknown prompt '%s'; prompts/list names those there are",
-		            utf8_escape(view_of(name != NULL ? name : ""), shown, sizeof shown));
+		call_respond_error(
+		        call, RPC_INVALID_PARAMS, NULL,
+		        "unknown prompt '%s'; prompts/list returns all names",
+		        utf8_escape(view_of(name != NULL ? name : ""), shown, sizeof shown));
 		return;
 	}
 	call->record = *prompt;
-	if (call_arguments(call, &arguments))
-		call_handle(call, (*prompt)->params, (*prompt)->args_size, arguments,
-		            (*prompt)->get);
+	if (call_get_arguments(call, &arguments))
+		call_run_handler(call, (*prompt)->params, (*prompt)->args_size, arguments,
+		                 (*prompt)->get);
 }

@@ -1,3 +1,4 @@
+/* resources.c - resources/list, templates/list, read, subscribe and unsubscribe. */
 #include <string.h>
 
 #include "base/error.h"
@@ -11,8 +12,9 @@ static json_t *describe_resource(const void *record, enum mcp_revision revision)
 
 	json_set(entry, "uri", json_str(r->uri));
 	json_set(entry, "name", json_str(r->name));
-	describe_into(entry, revision,
-	              &(struct describe){ .title = r->title, .help = r->help, .icon = r->icon });
+	set_base_metadata(
+	        entry, revision,
+	        &(struct base_metadata){ .title = r->title, .help = r->help, .icon = r->icon });
 	json_set_text(entry, "mimeType", r->mime_type);
 	return entry;
 }
@@ -24,35 +26,37 @@ static json_t *describe_template(const void *record, enum mcp_revision revision)
 
 	json_set(entry, "uriTemplate", json_str(t->uri_template));
 	json_set(entry, "name", json_str(t->name));
-	describe_into(entry, revision,
-	              &(struct describe){ .title = t->title, .help = t->help, .icon = t->icon });
+	set_base_metadata(
+	        entry, revision,
+	        &(struct base_metadata){ .title = t->title, .help = t->help, .icon = t->icon });
 	json_set_text(entry, "mimeType", t->mime_type);
 	return entry;
 }
 
 void resources_list_method(struct mcp_call *call)
 {
-	list_reply(call, "resources", call->server->config.resources, describe_resource);
+	list_respond(call, "resources", call->server->config.resources, describe_resource);
 }
 
 void templates_list_method(struct mcp_call *call)
 {
-	list_reply(call, "resourceTemplates", call->server->config.templates, describe_template);
+	list_respond(call, "resourceTemplates", call->server->config.templates, describe_template);
 }
 
-/* The URI a request names; NULL when it was refused for having none. */
-static const char *uri_of(struct mcp_call *call)
+/* params.uri, or NULL if it is invalid; the error response has then been sent. */
+static const char *get_uri(struct mcp_call *call)
 {
 	const char *uri = json_text(call->params, "uri");
 
 	if (uri == NULL || strlen(uri) > MCP_URI_MAX) {
-		call_refuse(call, RPC_INVALID_PARAMS, NULL,
-		            "'uri' must be a string of at most %d bytes", MCP_URI_MAX);
+		call_respond_error(call, RPC_INVALID_PARAMS, NULL,
+		                   "'uri' must be a string of at most %d bytes", MCP_URI_MAX);
 		return NULL;
 	}
 	return uri;
 }
 
+/* Returns false if the URI does not match the template. */
 static bool read_template(struct mcp_call *call, const struct mcp_template *t)
 {
 	AUTO_JSON json_t *variables = uri_template_match(t->uri_template, call->uri);
@@ -60,10 +64,11 @@ static bool read_template(struct mcp_call *call, const struct mcp_template *t)
 	if (variables == NULL)
 		return false;
 	call->record = t;
-	call_handle(call, t->params, t->args_size, variables, t->read);
+	call_run_handler(call, t->params, t->args_size, variables, t->read);
 	return true;
 }
 
+/* Returns false if no resource and no template has the URI. */
 static bool read_resource(struct mcp_call *call)
 {
 	const struct mcp_config *config = &call->server->config;
@@ -72,7 +77,7 @@ static bool read_resource(struct mcp_call *call)
 		if (strcmp(config->resources[i]->uri, call->uri) != 0)
 			continue;
 		call->record = config->resources[i];
-		call_handle(call, NULL, 0, NULL, config->resources[i]->read);
+		call_run_handler(call, NULL, 0, NULL, config->resources[i]->read);
 		return true;
 	}
 	for (size_t i = 0; config->templates != NULL && config->templates[i] != NULL; i++)
@@ -83,7 +88,7 @@ static bool read_resource(struct mcp_call *call)
 
 void resources_read_method(struct mcp_call *call)
 {
-	const char *uri = uri_of(call);
+	const char *uri = get_uri(call);
 	struct error missing;
 	char shown[160];
 
@@ -94,34 +99,34 @@ void resources_read_method(struct mcp_call *call)
 		return;
 	(void)error_set(&missing, ERR_NOT_FOUND, "resource '%s' not found",
 	                utf8_escape(view_of(call->uri), shown, sizeof shown));
-	call_refuse_error(call, &missing);
+	call_respond_failure(call, &missing);
 }
 
 void resources_subscribe_method(struct mcp_call *call)
 {
 	const size_t max = call->server->config.limits.max_subscriptions;
 	json_t *subscriptions = call->session->subscriptions;
-	const char *uri = uri_of(call);
+	const char *uri = get_uri(call);
 
 	if (uri == NULL)
 		return;
 	if (json_object_size(subscriptions) >= max && !json_has(subscriptions, uri)) {
-		call_refuse(
+		call_respond_error(
 		        call, RPC_INTERNAL_ERROR, NULL,
 		        "%zu resources are subscribed (max_subscriptions); unsubscribe one first",
 		        max);
 		return;
 	}
 	json_set(subscriptions, uri, json_true());
-	call_reply(call, json_obj());
+	call_respond(call, json_obj());
 }
 
 void resources_unsubscribe_method(struct mcp_call *call)
 {
-	const char *uri = uri_of(call);
+	const char *uri = get_uri(call);
 
 	if (uri == NULL)
 		return;
 	(void)json_object_del(call->session->subscriptions, uri);
-	call_reply(call, json_obj());
+	call_respond(call, json_obj());
 }

@@ -1,5 +1,5 @@
-/* roots.c - the directories a client says are its own: asked for after the handshake, and again
- * when it says they changed. The server is told of paths, never of anything else a URI can be. */
+/* roots.c - roots/list: requests the roots of the client, after the handshake and again after
+ * notifications/roots/list_changed. Only file: URIs of this machine are passed on, as paths. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 
 enum { ROOTS_MAX = 64, ROOT_URI_MAX = 3 * 4096 };
 
-/* The path of a file: URI of this machine, as a JSON string; NULL if it is none. */
-static json_t *path_of(const char *uri)
+/* The path of a file: URI of this machine as a JSON string, or NULL for other URIs. */
+static json_t *path_from_uri(const char *uri)
 {
 	const char *path = uri + strlen("file://");
 	json_t *decoded;
@@ -28,8 +28,9 @@ static json_t *path_of(const char *uri)
 	return decoded;
 }
 
-/* With a number, so that an answer to an earlier question is not taken for this one's. */
-void roots_ask(struct mcp_session *session)
+/* The id has a number, so that a late response to an earlier request is not taken for this
+ * one's. */
+void roots_request(struct mcp_session *session)
 {
 	char id[sizeof session->roots_id];
 	AUTO_JSON json_t *message = NULL;
@@ -38,7 +39,7 @@ void roots_ask(struct mcp_session *session)
 
 	if (!session->has_roots)
 		return;
-	(void)snprintf(id, sizeof id, "roots-%u", ++session->roots_asked);
+	(void)snprintf(id, sizeof id, "roots-%u", ++session->roots_requests);
 	memcpy(session->roots_id, id, sizeof id);
 	message = rpc_notification("roots/list", NULL);
 	json_set(message, "id", json_str(id));
@@ -46,10 +47,10 @@ void roots_ask(struct mcp_session *session)
 	session_send(session, (struct view){ text, len });
 }
 
-bool roots_answered(struct mcp_session *session, const struct rpc_message *rpc)
+bool roots_receive_response(struct mcp_session *session, const struct rpc_message *rpc)
 {
 	const char *id = json_as_text(rpc->id);
-	AUTO_JSON json_t *held = json_list(); /* what the paths are parts of */
+	AUTO_JSON json_t *owners = json_list(); /* keeps the strings of `paths` */
 	const char *paths[ROOTS_MAX];
 	size_t count = 0, i;
 	json_t *list, *root;
@@ -60,15 +61,15 @@ bool roots_answered(struct mcp_session *session, const struct rpc_message *rpc)
 	list = json_member(rpc->result, "roots", JSON_ARRAY);
 	json_array_foreach (list, i, root) {
 		const char *uri = json_text(root, "uri");
-		json_t *path = uri != NULL && count < ROOTS_MAX ? path_of(uri) : NULL;
+		json_t *path = uri != NULL && count < ROOTS_MAX ? path_from_uri(uri) : NULL;
 
 		if (path == NULL) {
-			log_info("a root of the client is left out: it is no directory of this "
+			log_info("a root of the client is ignored: it is no file: URI of this "
 			         "machine, or there are more than %d",
 			         ROOTS_MAX);
 			continue;
 		}
-		json_push(held, path);
+		json_push(owners, path);
 		paths[count++] = json_as_text(path);
 	}
 	session->server->config.roots(session->server->config.app, paths, count);

@@ -1,10 +1,11 @@
+/* tools.c - tools/list and tools/call. */
 #include <string.h>
 
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
 #include "mcp/internal.h"
 
-static json_t *annotations(const struct mcp_tool *tool)
+static json_t *describe_annotations(const struct mcp_tool *tool)
 {
 	json_t *all = json_obj();
 
@@ -22,40 +23,41 @@ static json_t *describe_tool(const void *record, enum mcp_revision revision)
 	json_t *entry = json_obj();
 
 	json_set(entry, "name", json_str(tool->name));
-	describe_into(
-	        entry, revision,
-	        &(struct describe){ .title = tool->title, .help = tool->help, .icon = tool->icon });
+	set_base_metadata(entry, revision,
+	                  &(struct base_metadata){
+	                          .title = tool->title, .help = tool->help, .icon = tool->icon });
 	json_set(entry, "inputSchema", param_schema(tool->params, true));
 	if (tool->output != NULL && mcp_revision_has(revision, MCP_STRUCTURED))
 		json_set(entry, "outputSchema", param_schema(tool->output, false));
 	if (mcp_revision_has(revision, MCP_ANNOTATIONS))
-		json_set(entry, "annotations", annotations(tool));
+		json_set(entry, "annotations", describe_annotations(tool));
 	return entry;
 }
 
 void tools_list_method(struct mcp_call *call)
 {
-	list_reply(call, "tools", call->server->config.tools, describe_tool);
+	list_respond(call, "tools", call->server->config.tools, describe_tool);
 }
 
-static void refuse_name(struct mcp_call *call, const char *name)
+static void respond_unknown_tool(struct mcp_call *call, const char *name)
 {
 	struct nearest best = { 0 };
 	char shown[80];
 
 	if (name == NULL) {
-		call_refuse(call, RPC_INVALID_PARAMS, NULL, "'name' must be the name of a tool");
+		call_respond_error(call, RPC_INVALID_PARAMS, NULL,
+		                   "'name' must be the name of a tool");
 		return;
 	}
 	for (size_t i = 0; call->server->config.tools[i] != NULL; i++)
 		nearest_consider(&best, name, call->server->config.tools[i]->name);
 	(void)utf8_escape(view_of(name), shown, sizeof shown);
 	if (best.name != NULL)
-		call_refuse(call, RPC_INVALID_PARAMS, NULL, "unknown tool '%s'; did you mean '%s'?",
-		            shown, best.name);
+		call_respond_error(call, RPC_INVALID_PARAMS, NULL,
+		                   "unknown tool '%s'; did you mean '%s'?", shown, best.name);
 	else
-		call_refuse(call, RPC_INVALID_PARAMS, NULL,
-		            "unknown tool '%s'; tools/list names those there are", shown);
+		call_respond_error(call, RPC_INVALID_PARAMS, NULL,
+		                   "unknown tool '%s'; tools/list returns all names", shown);
 }
 
 void tools_call_method(struct mcp_call *call)
@@ -67,12 +69,12 @@ void tools_call_method(struct mcp_call *call)
 	while (*tool != NULL && (name == NULL || strcmp((*tool)->name, name) != 0))
 		tool++;
 	if (*tool == NULL) {
-		refuse_name(call, name);
+		respond_unknown_tool(call, name);
 		return;
 	}
-	if (!call_arguments(call, &arguments))
+	if (!call_get_arguments(call, &arguments))
 		return;
 	call->is_tool = true;
 	call->record = *tool;
-	call_handle(call, (*tool)->params, (*tool)->args_size, arguments, (*tool)->call);
+	call_run_handler(call, (*tool)->params, (*tool)->args_size, arguments, (*tool)->call);
 }

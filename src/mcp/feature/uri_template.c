@@ -1,4 +1,4 @@
-/* uri_template.c - the part of RFC 6570 resource templates use: {name} and {+name}. */
+/* uri_template.c - matches URIs with the part of RFC 6570 that is supported: {name} and {+name}. */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -17,8 +17,8 @@ static int hex_digit(char c)
 	return -1;
 }
 
-/* The byte behind a '%', or -1. */
-static int escaped_byte(struct view rest)
+/* The byte that "%41" stands for, or -1 if the escape is invalid. */
+static int decode_escape(struct view rest)
 {
 	int high, low;
 
@@ -29,7 +29,6 @@ static int escaped_byte(struct view rest)
 	return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/* NULL: a broken escape, or bytes that are no text. */
 json_t *uri_percent_decode(struct view encoded)
 {
 	AUTO_FREE char *decoded = mem_new(encoded.len + 1);
@@ -39,7 +38,7 @@ json_t *uri_percent_decode(struct view encoded)
 		int byte = (unsigned char)encoded.ptr[i];
 
 		if (byte == '%') {
-			byte = escaped_byte((struct view){ encoded.ptr + i, encoded.len - i });
+			byte = decode_escape((struct view){ encoded.ptr + i, encoded.len - i });
 			if (byte < 0)
 				return NULL;
 			i += 2;
@@ -49,9 +48,10 @@ json_t *uri_percent_decode(struct view encoded)
 	return utf8_is_valid(text) ? json_str_view(text) : NULL;
 }
 
-/* How much of `uri` a variable takes: up to what follows it in the template (the last
- * literal stands at the very end), and past a '/' only if it is a {+name}. 0: no match. */
-static size_t extent(const char *uri, const char *after, bool crosses_slashes)
+/* The number of bytes of `uri` that a variable matches: up to the next literal of the template,
+ * which is `after`. The last literal must be at the end of the URI. Only {+name} matches '/'. 0:
+ * no match. */
+static size_t match_variable(const char *uri, const char *after, bool crosses_slashes)
 {
 	size_t most = crosses_slashes ? strlen(uri) : strcspn(uri, "/");
 	size_t literal = strcspn(after, "{");
@@ -91,7 +91,7 @@ json_t *uri_template_match(const char *uri_template, const char *uri)
 		t += crosses_slashes ? 2 : 1;
 		name = mem_dup_len(t, (size_t)(close - t));
 		t = close + 1;
-		len = extent(uri, t, crosses_slashes);
+		len = match_variable(uri, t, crosses_slashes);
 		value = len != 0 ? uri_percent_decode((struct view){ uri, len }) : NULL;
 		if (value == NULL)
 			return NULL;

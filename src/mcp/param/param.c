@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const words[] = {
+static const char *const type_names[] = {
 	[PARAM_END] = "nothing",
 	[PARAM_STRING] = "a string",
 	[PARAM_TEXT] = "a string",
@@ -27,7 +27,7 @@ const struct param *param_find(const struct param *params, const char *name)
 	return NULL;
 }
 
-static void expects_choice(const struct param *param, char *out, size_t size)
+static void list_values(const struct param *param, char *out, size_t size)
 {
 	size_t used = (size_t)snprintf(out, size, "one of");
 
@@ -38,24 +38,24 @@ static void expects_choice(const struct param *param, char *out, size_t size)
 
 const char *param_expected(const struct param *param, char *out, size_t size)
 {
-	const char *word = words[param->type];
+	const char *name = type_names[param->type];
 
 	switch (param->type) {
 	case PARAM_ENUM:
-		expects_choice(param, out, size);
+		list_values(param, out, size);
 		break;
 	case PARAM_STRING:
 	case PARAM_TEXT:
 		if (param->min > 0)
-			(void)snprintf(out, size, "%s of %" PRId64 " to %" PRId64 " bytes", word,
+			(void)snprintf(out, size, "%s of %" PRId64 " to %" PRId64 " bytes", name,
 			               param->min, param->max);
 		else
-			(void)snprintf(out, size, "%s of at most %" PRId64 " bytes", word,
+			(void)snprintf(out, size, "%s of at most %" PRId64 " bytes", name,
 			               param->max);
 		break;
 	case PARAM_INT:
 	case PARAM_NUMBER:
-		(void)snprintf(out, size, "%s from %" PRId64 " to %" PRId64, word, param->min,
+		(void)snprintf(out, size, "%s from %" PRId64 " to %" PRId64, name, param->min,
 		               param->max);
 		break;
 	case PARAM_STRINGS:
@@ -63,38 +63,38 @@ const char *param_expected(const struct param *param, char *out, size_t size)
 	case PARAM_RECORDS:
 		if (param->min > 0)
 			(void)snprintf(out, size, "%s with %" PRId64 " to %" PRId64 " entries",
-			               word, param->min, param->max);
+			               name, param->min, param->max);
 		else
-			(void)snprintf(out, size, "%s with at most %" PRId64 " entries", word,
+			(void)snprintf(out, size, "%s with at most %" PRId64 " entries", name,
 			               param->max);
 		break;
 	case PARAM_END:
 	case PARAM_BOOL:
 	case PARAM_RECORD:
 	case PARAM_JSON:
-		(void)snprintf(out, size, "%s", word);
+		(void)snprintf(out, size, "%s", name);
 		break;
 	}
 	return out;
 }
 
-/* A default that is not among what is allowed says that there is none. */
-static bool has_number(const struct param *param)
+/* A numeric default below the minimum means that there is no default. */
+static bool has_default_number(const struct param *param)
 {
 	return param->type == PARAM_INT ? param->fallback.integer >= param->min
 	                                : param->fallback.number >= (double)param->min;
 }
 
-/* The default as one would write it in JSON; empty: there is none. */
-static void fallback_text(const struct param *param, char *out, size_t size)
+/* The default as JSON; empty if there is none. */
+static void format_default(const struct param *param, char *out, size_t size)
 {
 	out[0] = '\0';
 	if ((param->type == PARAM_STRING || param->type == PARAM_ENUM) &&
 	    param->fallback.text != NULL)
 		(void)snprintf(out, size, "\"%s\"", param->fallback.text);
-	else if (param->type == PARAM_INT && has_number(param))
+	else if (param->type == PARAM_INT && has_default_number(param))
 		(void)snprintf(out, size, "%" PRId64, param->fallback.integer);
-	else if (param->type == PARAM_NUMBER && has_number(param))
+	else if (param->type == PARAM_NUMBER && has_default_number(param))
 		(void)snprintf(out, size, "%g", param->fallback.number);
 	else if (param->type == PARAM_BOOL)
 		(void)snprintf(out, size, "%s", param->fallback.boolean ? "true" : "false");
@@ -102,20 +102,20 @@ static void fallback_text(const struct param *param, char *out, size_t size)
 
 const char *param_describe(const struct param *param, char *out, size_t size)
 {
-	char expects[200], fallback[80];
+	char expected[200], fallback[80];
 
-	(void)param_expected(param, expects, sizeof expects);
-	fallback_text(param, fallback, sizeof fallback);
+	(void)param_expected(param, expected, sizeof expected);
+	format_default(param, fallback, sizeof fallback);
 	if (param->required)
-		(void)snprintf(out, size, "%s, required", expects);
+		(void)snprintf(out, size, "%s, required", expected);
 	else if (fallback[0] != '\0')
-		(void)snprintf(out, size, "%s, default %s", expects, fallback);
+		(void)snprintf(out, size, "%s, default %s", expected, fallback);
 	else
-		(void)snprintf(out, size, "%s", expects);
+		(void)snprintf(out, size, "%s", expected);
 	return out;
 }
 
-static json_t *typed(const char *type)
+static json_t *new_schema(const char *type)
 {
 	json_t *schema = json_obj();
 
@@ -125,10 +125,11 @@ static json_t *typed(const char *type)
 
 static json_t *string_schema(const struct param *param)
 {
-	json_t *schema = typed("string");
+	json_t *schema = new_schema("string");
 
 	if (param->min > 0)
-		json_set(schema, "minLength", json_int(1)); /* our minimum counts bytes */
+		json_set(schema, "minLength",
+		         json_int(1)); /* `min` counts bytes, minLength characters */
 	if (param->max > 0)
 		json_set(schema, "maxLength", json_int(param->max));
 	if (param->fallback.text != NULL)
@@ -138,7 +139,7 @@ static json_t *string_schema(const struct param *param)
 
 static json_t *enum_schema(const struct param *param)
 {
-	json_t *schema = typed("string");
+	json_t *schema = new_schema("string");
 	json_t *values = json_list();
 
 	for (size_t i = 0; param->values[i] != NULL; i++)
@@ -149,17 +150,17 @@ static json_t *enum_schema(const struct param *param)
 	return schema;
 }
 
-/* min == max == 0 means "no bounds", which only output tables use. */
+/* Output tables may leave min and max 0: no limits. */
 static json_t *number_schema(const struct param *param, bool is_input)
 {
 	bool whole = param->type == PARAM_INT;
-	json_t *schema = typed(whole ? "integer" : "number");
+	json_t *schema = new_schema(whole ? "integer" : "number");
 
 	if (param->min != 0 || param->max != 0) {
 		json_set(schema, "minimum", json_int(param->min));
 		json_set(schema, "maximum", json_int(param->max));
 	}
-	if (is_input && !param->required && has_number(param))
+	if (is_input && !param->required && has_default_number(param))
 		json_set(schema, "default",
 		         whole ? json_int(param->fallback.integer)
 		               : json_num(param->fallback.number));
@@ -168,7 +169,7 @@ static json_t *number_schema(const struct param *param, bool is_input)
 
 static json_t *array_schema(const struct param *param, json_t *items)
 {
-	json_t *schema = typed("array");
+	json_t *schema = new_schema("array");
 
 	json_set(schema, "items", items);
 	if (param->min > 0)
@@ -178,7 +179,7 @@ static json_t *array_schema(const struct param *param, json_t *items)
 	return schema;
 }
 
-static json_t *one_schema(const struct param *param, bool is_input)
+static json_t *param_value_schema(const struct param *param, bool is_input)
 {
 	json_t *schema;
 
@@ -189,7 +190,7 @@ static json_t *one_schema(const struct param *param, bool is_input)
 	case PARAM_ENUM:
 		return enum_schema(param);
 	case PARAM_BOOL:
-		schema = typed("boolean");
+		schema = new_schema("boolean");
 		if (is_input && !param->required)
 			json_set(schema, "default", json_boolean(param->fallback.boolean));
 		return schema;
@@ -197,10 +198,10 @@ static json_t *one_schema(const struct param *param, bool is_input)
 	case PARAM_NUMBER:
 		return number_schema(param, is_input);
 	case PARAM_STRINGS:
-		return array_schema(param, typed("string"));
+		return array_schema(param, new_schema("string"));
 	case PARAM_MAP:
-		return typed(
-		        "object"); /* a schema of the values makes some clients drop the tool */
+		/* Some clients drop a tool whose schema describes the values of a map. */
+		return new_schema("object");
 	case PARAM_RECORD:
 		return param_schema(param->fields, is_input);
 	case PARAM_RECORDS:
@@ -214,15 +215,15 @@ static json_t *one_schema(const struct param *param, bool is_input)
 
 json_t *param_schema(const struct param *params, bool is_input)
 {
-	json_t *schema = typed("object");
+	json_t *schema = new_schema("object");
 	json_t *properties = json_obj();
 	json_t *required = json_list();
 
 	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++) {
-		json_t *one = one_schema(p, is_input);
+		json_t *property = param_value_schema(p, is_input);
 
-		json_set_text(one, "description", p->help);
-		json_set(properties, p->name, one);
+		json_set_text(property, "description", p->help);
+		json_set(properties, p->name, property);
 		if (p->required)
 			json_push(required, json_str(p->name));
 	}

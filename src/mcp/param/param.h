@@ -1,9 +1,9 @@
-/* param.h - parameters as a table: schema, checking, decoding and manual from one record.
+/* param.h - tables of parameters, from which schema, checks, decoding and manual are made.
  *
- * A table is an array of struct param ending in { 0 }. Each row names a member of the
- * JSON object and where its value goes in the caller's struct:
+ * A table is an array of struct param that ends in { 0 }. Each row names a member of a JSON object
+ * and the field of the caller's struct that its value is stored in:
  *
- *   type            lands as                  min and max bound
+ *   type            field                     min and max limit
  *   PARAM_STRING    const char *              bytes; no NUL inside
  *   PARAM_TEXT      struct view               bytes; any character
  *   PARAM_ENUM      const char *              one of `values`, the table's own pointer
@@ -16,8 +16,8 @@
  *   PARAM_RECORDS   struct param_records      entries, each described by `fields`
  *   PARAM_JSON      json_t * (borrowed)
  *
- * An absent or null optional member yields `fallback` (or zero, NULL, empty). Strings
- * point into the decoded JSON, lists into the arena. */
+ * An optional member that is absent or null gives `fallback` (or zero, NULL, empty). Strings point
+ * into the JSON value, lists into the arena: both must outlive the struct. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,7 +43,8 @@ enum param_type {
 	PARAM_JSON,
 };
 
-/* Appends candidates for a value that begins like `typed`; others are dropped later. */
+/* Appends strings to `values` as candidates for completion. The caller drops those that do not
+ * begin with `typed`. */
 typedef void param_complete_fn(void *app, const char *typed, json_t *values);
 
 struct param {
@@ -51,19 +52,19 @@ struct param {
 	const char *help;
 	enum param_type type;
 	bool required;
-	int64_t min, max;
-	size_t item_max;
+	int64_t min, max; /* see the table above */
+	size_t item_max;  /* bytes of one string in STRINGS and MAP */
 	union {
 		const char *text; /* STRING, ENUM */
 		int64_t integer;  /* INT */
 		double number;    /* NUMBER */
 		bool boolean;     /* BOOL */
 	} fallback;
-	const char *const *values;   /* ENUM: ends in NULL. STRING: suggestions */
-	param_complete_fn *complete; /* STRING: suggestions made on demand */
+	const char *const *values;   /* ends in NULL; ENUM: all values, STRING: suggestions */
+	param_complete_fn *complete; /* STRING: more suggestions */
 	const struct param *fields;  /* RECORD, RECORDS */
-	size_t record_size;          /* RECORDS */
-	size_t offset;
+	size_t record_size;          /* RECORDS: bytes of one entry's struct */
+	size_t offset;               /* of the field in the caller's struct */
 };
 
 struct param_strings {
@@ -85,18 +86,18 @@ struct param_records {
 	void *items;
 };
 
-/* A JSON Schema of type object. An input schema refuses members it does not list; an
- * output schema leaves room for later ones. */
+/* A JSON Schema of type object. An input schema forbids members that the table does not list; an
+ * output schema allows them, so that later versions can add some. */
 json_t *param_schema(const struct param *params, bool is_input);
 
-/* Checks `object` (NULL counts as {}) against the table and fills `ret`, which must be
- * zeroed. The error names the argument, what was expected and what came. */
+/* Checks `object` (NULL counts as {}) against the table and fills `ret`, which must be zeroed.
+ * The error names the argument, what was expected and what was found. */
 MUST_CHECK int param_decode(const struct param *params, json_t *object, struct arena *arena,
                             void *ret, struct error *err);
 
-/* What a parameter takes, for errors: "an integer from 1 to 600". Returns out. */
+/* What a parameter accepts, for errors: "an integer from 1 to 600". Returns out. */
 const char *param_expected(const struct param *param, char *out, size_t size);
-/* The same for manuals, with ", required" or ", default 30". Returns out. */
+/* The same for the manual, with ", required" or ", default 30". Returns out. */
 const char *param_describe(const struct param *param, char *out, size_t size);
 
 const struct param *param_find(const struct param *params, const char *name);

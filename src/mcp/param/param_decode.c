@@ -7,8 +7,7 @@
 #include "base/text/utf8.h"
 #include "mcp/param/param.h"
 
-/* Where in the arguments we are, for messages: "edits[3].old". Held on the stack of the
- * decoders, so the depth of the tables bounds it. */
+/* The position of a value in the arguments, for messages: "edits[3].old". */
 struct place {
 	char path[200];
 };
@@ -21,7 +20,7 @@ struct decoder {
 static int decode_members(struct decoder *d, const struct param *params, json_t *object,
                           const struct place *at, char *ret);
 
-static struct place member_of(const struct place *at, const char *name)
+static struct place place_of_member(const struct place *at, const char *name)
 {
 	struct place inner;
 	char shown[64];
@@ -32,7 +31,7 @@ static struct place member_of(const struct place *at, const char *name)
 	return inner;
 }
 
-static struct place entry_of(const struct place *at, size_t index)
+static struct place place_of_entry(const struct place *at, size_t index)
 {
 	struct place inner;
 
@@ -40,8 +39,8 @@ static struct place entry_of(const struct place *at, size_t index)
 	return inner;
 }
 
-static int refuse(struct decoder *d, const struct param *param, json_t *value,
-                  const struct place *at)
+static int set_type_error(struct decoder *d, const struct param *param, json_t *value,
+                          const struct place *at)
 {
 	char expected[200], got[80];
 
@@ -50,8 +49,8 @@ static int refuse(struct decoder *d, const struct param *param, json_t *value,
 	                 json_describe(value, got, sizeof got));
 }
 
-static int refuse_size(struct decoder *d, const struct param *param, size_t size,
-                       const struct place *at)
+static int set_size_error(struct decoder *d, const struct param *param, size_t size,
+                          const struct place *at)
 {
 	char expected[200];
 
@@ -59,9 +58,9 @@ static int refuse_size(struct decoder *d, const struct param *param, size_t size
 	                 param_expected(param, expected, sizeof expected), size);
 }
 
-/* A C string out of `value`: no NUL, at most max bytes. */
-static int plain_string(struct decoder *d, json_t *value, size_t max, const struct place *at,
-                        const char **ret)
+/* A string of at most max bytes without NUL. */
+static int decode_c_string(struct decoder *d, json_t *value, size_t max, const struct place *at,
+                           const char **ret)
 {
 	const char *text = json_string_value(value);
 	size_t len = json_string_length(value);
@@ -88,10 +87,10 @@ static int decode_string(struct decoder *d, const struct param *param, json_t *v
 	size_t len = json_string_length(value);
 
 	if (!json_is_string(value))
-		return refuse(d, param, value, at);
+		return set_type_error(d, param, value, at);
 	if (len < (size_t)param->min)
-		return refuse_size(d, param, len, at);
-	return plain_string(d, value, (size_t)param->max, at, ret);
+		return set_size_error(d, param, len, at);
+	return decode_c_string(d, value, (size_t)param->max, at, ret);
 }
 
 static int decode_text(struct decoder *d, const struct param *param, json_t *value,
@@ -100,9 +99,9 @@ static int decode_text(struct decoder *d, const struct param *param, json_t *val
 	size_t len = json_string_length(value);
 
 	if (!json_is_string(value))
-		return refuse(d, param, value, at);
+		return set_type_error(d, param, value, at);
 	if (len < (size_t)param->min || len > (size_t)param->max)
-		return refuse_size(d, param, len, at);
+		return set_size_error(d, param, len, at);
 	*(struct view *)ret = (struct view){ json_string_value(value), len };
 	return 0;
 }
@@ -118,14 +117,14 @@ static int decode_enum(struct decoder *d, const struct param *param, json_t *val
 		*(const char **)ret = param->values[i];
 		return 0;
 	}
-	return refuse(d, param, value, at);
+	return set_type_error(d, param, value, at);
 }
 
 static int decode_bool(struct decoder *d, const struct param *param, json_t *value,
                        const struct place *at, void *ret)
 {
 	if (!json_is_boolean(value))
-		return refuse(d, param, value, at);
+		return set_type_error(d, param, value, at);
 	*(bool *)ret = json_is_true(value);
 	return 0;
 }
@@ -136,7 +135,7 @@ static int decode_int(struct decoder *d, const struct param *param, json_t *valu
 	json_int_t number;
 
 	if (!json_as_int(value, &number) || number < param->min || number > param->max)
-		return refuse(d, param, value, at);
+		return set_type_error(d, param, value, at);
 	*(int64_t *)ret = number;
 	return 0;
 }
@@ -147,7 +146,7 @@ static int decode_number(struct decoder *d, const struct param *param, json_t *v
 	double number = json_number_value(value);
 
 	if (!json_is_number(value) || number < (double)param->min || number > (double)param->max)
-		return refuse(d, param, value, at);
+		return set_type_error(d, param, value, at);
 	*(double *)ret = number;
 	return 0;
 }
@@ -159,15 +158,15 @@ static int decode_strings(struct decoder *d, const struct param *param, json_t *
 	size_t count = json_array_size(value);
 
 	if (!json_is_array(value))
-		return refuse(d, param, value, at);
+		return set_type_error(d, param, value, at);
 	if (count > (size_t)param->max || count < (size_t)param->min)
-		return refuse_size(d, param, count, at);
+		return set_size_error(d, param, count, at);
 	list->items = arena_new(d->arena, count + 1, sizeof *list->items);
 	for (; list->count < count; list->count++) {
-		struct place entry = entry_of(at, list->count);
+		struct place entry = place_of_entry(at, list->count);
 
-		if (plain_string(d, json_array_get(value, list->count), param->item_max, &entry,
-		                 &list->items[list->count]) < 0)
+		if (decode_c_string(d, json_array_get(value, list->count), param->item_max, &entry,
+		                    &list->items[list->count]) < 0)
 			return -1;
 	}
 	return 0;
@@ -182,12 +181,12 @@ static int decode_map(struct decoder *d, const struct param *param, json_t *valu
 	json_t *item;
 
 	if (!json_is_object(value))
-		return refuse(d, param, value, at);
+		return set_type_error(d, param, value, at);
 	if (count > (size_t)param->max || count < (size_t)param->min)
-		return refuse_size(d, param, count, at);
+		return set_size_error(d, param, count, at);
 	map->items = arena_new(d->arena, count + 1, sizeof *map->items);
 	json_object_foreach (value, key, item) {
-		struct place entry = member_of(at, key);
+		struct place entry = place_of_member(at, key);
 		struct param_pair *pair = &map->items[map->count++];
 
 		if (strlen(key) > param->item_max)
@@ -195,7 +194,7 @@ static int decode_map(struct decoder *d, const struct param *param, json_t *valu
 			                 "argument '%s': its name is longer than %zu bytes",
 			                 entry.path, param->item_max);
 		pair->name = key;
-		if (plain_string(d, item, param->item_max, &entry, &pair->value) < 0)
+		if (decode_c_string(d, item, param->item_max, &entry, &pair->value) < 0)
 			return -1;
 	}
 	return 0;
@@ -205,7 +204,7 @@ static int decode_record(struct decoder *d, const struct param *param, json_t *v
                          const struct place *at, void *ret)
 {
 	if (!json_is_object(value))
-		return refuse(d, param, value, at);
+		return set_type_error(d, param, value, at);
 	return decode_members(d, param->fields, value, at, ret);
 }
 
@@ -213,17 +212,17 @@ static int decode_records(struct decoder *d, const struct param *param, json_t *
                           const struct place *at, void *ret)
 {
 	struct param_records *list = ret;
-	struct param one = *param; /* what each entry is, for its messages */
+	struct param one = *param; /* describes one entry in error messages */
 	size_t count = json_array_size(value);
 
 	if (!json_is_array(value))
-		return refuse(d, param, value, at);
+		return set_type_error(d, param, value, at);
 	if (count > (size_t)param->max || count < (size_t)param->min)
-		return refuse_size(d, param, count, at);
+		return set_size_error(d, param, count, at);
 	one.type = PARAM_RECORD;
 	list->items = arena_new(d->arena, count + 1, param->record_size);
 	for (; list->count < count; list->count++) {
-		struct place entry = entry_of(at, list->count);
+		struct place entry = place_of_entry(at, list->count);
 		char *item = (char *)list->items + list->count * param->record_size;
 
 		if (decode_record(d, &one, json_array_get(value, list->count), &entry, item) < 0)
@@ -266,10 +265,10 @@ static void set_fallback(const struct param *param, void *ret)
 		*(bool *)ret = param->fallback.boolean;
 }
 
-static int refuse_unknown(struct decoder *d, const struct param *params, const char *key,
-                          const struct place *at)
+static int set_unknown_error(struct decoder *d, const struct param *params, const char *key,
+                             const struct place *at)
 {
-	struct place inner = member_of(at, key);
+	struct place inner = place_of_member(at, key);
 	struct nearest best = { 0 };
 
 	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++)
@@ -289,10 +288,10 @@ static int decode_members(struct decoder *d, const struct param *params, json_t 
 
 	json_object_foreach (object, key, item)
 		if (param_find(params, key) == NULL)
-			return refuse_unknown(d, params, key, at);
+			return set_unknown_error(d, params, key, at);
 	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++) {
 		json_t *value = json_object_get(object, p->name);
-		struct place inner = member_of(at, p->name);
+		struct place inner = place_of_member(at, p->name);
 		char expected[200];
 
 		if (value != NULL && (!json_is_null(value) || p->type == PARAM_JSON)) {

@@ -196,7 +196,7 @@ static void a_version_that_is_not_ours_is_refused_with_those_that_are(void **sta
 			               "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32022,"
 			               "\"message\":"
 			               "\"protocol version '%s' is not supported without a "
-			               "handshake; 2026-07-28 is\",\"data\":{"
+			               "handshake; use 2026-07-28\",\"data\":{"
 			               "\"supported\":[\"2026-07-28\"],\"requested\":\"%s\"}}}",
 			               versions[i], versions[i]);
 			check(line, want);
@@ -216,7 +216,7 @@ static void a_long_version_is_not_echoed_whole(void **state)
 	(void)snprintf(want, sizeof want,
 	               "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32022,\"message\":"
 	               "\"protocol version '%.60s...' is not supported without a handshake; "
-	               "2026-07-28 is\",\"data\":{\"supported\":[\"2026-07-28\"],"
+	               "use 2026-07-28\",\"data\":{\"supported\":[\"2026-07-28\"],"
 	               "\"requested\":\"%.1023s\"}}}",
 	               version, version);
 	check(line, want);
@@ -259,7 +259,7 @@ static void an_initialize_whose_claim_holds_is_no_handshake(void **state)
 	talk_say(&talk, ASK("initialize", CLAIM_OF("\"2027-01-01\"")));
 	CHECK_NEXT(&talk, "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32022,\"message\":"
 	                  "\"protocol version '2027-01-01' is not supported without a handshake; "
-	                  "2026-07-28 is\",\"data\":{\"supported\":[\"2026-07-28\"],"
+	                  "use 2026-07-28\",\"data\":{\"supported\":[\"2026-07-28\"],"
 	                  "\"requested\":\"2027-01-01\"}}}");
 	talk_say(&talk, ASK("nope", "{}"));
 	CHECK_NEXT(&talk, UNKNOWN("nope", "2025-03-26"));

@@ -102,8 +102,7 @@ static void an_unknown_tool_is_an_error_with_a_suggestion(void **state)
 	talk_say(&talk, CALL("1", "hodl"));
 	CHECK_NEXT(&talk, ERROR("1", "-32602", "unknown tool 'hodl'; did you mean 'hold'?"));
 	talk_say(&talk, CALL("1", "zzz"));
-	CHECK_NEXT(&talk,
-	           ERROR("1", "-32602", "unknown tool 'zzz'; tools/list names those there are"));
+	CHECK_NEXT(&talk, ERROR("1", "-32602", "unknown tool 'zzz'; tools/list returns all names"));
 	talk_end(&talk);
 }
 
@@ -249,7 +248,7 @@ static void answering_twice_is_a_bug_that_stops_us(void **state)
 	char said[4096];
 
 	(void)state;
-	assert_non_null(strstr(must_abort(answer_twice, said, sizeof said), "answered"));
+	assert_non_null(strstr(must_abort(answer_twice, said, sizeof said), "responded"));
 }
 
 /* The handler answers when everything around it is gone. */
@@ -315,7 +314,7 @@ static void a_notification_too_long_is_let_go(void **state)
 	capture_start(&c);
 	mcp_call_log(talk.held, MCP_LEVEL_ERROR, NULL, "%s", long_text);
 	(void)capture_end(&c, log, sizeof log);
-	assert_non_null(strstr(log, "a notification of 686 bytes was left out (max_line)"));
+	assert_non_null(strstr(log, "a notification of 686 bytes was not sent (max_line)"));
 	CHECK_SILENCE(&talk);
 	answer_text(talk.held, "x");
 	talk_end(&talk);
@@ -341,10 +340,11 @@ static void refuses_cursors_it_did_not_give_out(void **state)
 		        "\"cursor\":%s}}",
 		        cursors[i]);
 		talk_say(&talk, line);
-		CHECK_NEXT(&talk,
-		           ERROR("1", "-32602",
-		                 "'cursor' is not one this server gave out; leave it away to start "
-		                 "anew"));
+		CHECK_NEXT(
+		        &talk,
+		        ERROR("1", "-32602",
+		              "'cursor' was not returned by this server; omit it to get the first "
+		              "page"));
 	}
 	talk_end(&talk);
 }
@@ -411,7 +411,7 @@ static void refuses_batches_and_says_why(void **state)
 	static const struct {
 		const char *line, *why;
 	} cases[] = {
-		{ "[]", "an empty batch" },
+		{ "[]", "an empty batch is not allowed" },
 		{ "[" PING("1") ",5]", "message 2 of the batch: a message is a JSON object" },
 		{ "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\"}]",
 		  "message 1 of the batch: 'initialize' must stand alone" },
@@ -505,7 +505,7 @@ static void a_batch_too_long_says_so_for_what_does_not_fit(void **state)
 	CHECK_NEXT(&talk,
 	           "[" PONG("2") "," ERROR("1", "-32603",
 	                                   "the answers to this batch are together too long to be "
-	                                   "sent (max_line); ask for less at once") "]");
+	                                   "sent (max_line); send fewer requests at once") "]");
 	talk_end(&talk);
 }
 

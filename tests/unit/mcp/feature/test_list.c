@@ -231,8 +231,8 @@ static void a_list_without_entries_has_no_cursors(void **state)
 			CHECK_NEXT(&talk,
 			           "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32602,"
 			           "\"message\":"
-			           "\"'cursor' is not one this server gave out; leave it away to "
-			           "start anew\"}}");
+			           "\"'cursor' was not returned by this server; omit it to get the "
+			           "first page\"}}");
 		}
 		talk_end(&talk);
 	}
@@ -295,8 +295,8 @@ static void each_list_has_its_own_name_and_cursors(void **state)
 		ask(&talk, cases[i].method, cases[(i + 1) % ARRAY_LEN(cases)].cursor, "");
 		CHECK_NEXT(&talk,
 		           "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32602,\"message\":"
-		           "\"'cursor' is not one this server gave out; leave it away to "
-		           "start anew\"}}");
+		           "\"'cursor' was not returned by this server; omit it to get the "
+		           "first page\"}}");
 	}
 	talk_end(&talk);
 }

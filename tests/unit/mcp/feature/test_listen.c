@@ -149,7 +149,7 @@ static void refuses_wishes_it_cannot_read(void **state)
 		{ LISTEN("1", "5"), "'notifications' must be an object" },
 		{ LISTEN("1", "null"), "'notifications' must be an object" },
 		{ LISTEN("1", "{\"toolsListChanged\":\"yes\"}"),
-		  "'notifications': a wish for list changes must be true or false" },
+		  "'notifications': the members for list changes must be true or false" },
 		{ LISTEN("1", "{\"resourceSubscriptions\":{}}"),
 		  "'notifications.resourceSubscriptions' must be an array of URIs" },
 		{ LISTEN("1", "{\"resourceSubscriptions\":[5]}"),

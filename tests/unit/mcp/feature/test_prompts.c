@@ -102,10 +102,9 @@ static void fills_a_prompt(void **state)
 static void refuses_bad_prompts_with_an_error(void **state)
 {
 	(void)state;
-	check(ASK("prompts/get", "{}"),
-	      ERROR("unknown prompt ''; prompts/list names those there are"));
+	check(ASK("prompts/get", "{}"), ERROR("unknown prompt ''; prompts/list returns all names"));
 	check(ASK("prompts/get", "{\"name\":\"teahc\"}"),
-	      ERROR("unknown prompt 'teahc'; prompts/list names those there are"));
+	      ERROR("unknown prompt 'teahc'; prompts/list returns all names"));
 	check(ASK("prompts/get", "{\"name\":\"teach\"}"),
 	      ERROR("argument 'language' is missing: expected a string of at most 10 bytes"));
 	check(ASK("prompts/get", "{\"name\":\"teach\",\"arguments\":[]}"),

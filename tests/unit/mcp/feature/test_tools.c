@@ -351,7 +351,7 @@ static void a_call_must_name_its_tool(void **state)
 		check(lines[i], ERROR("'name' must be the name of a tool"));
 	check(CALL("Media", ",\"arguments\":[]"),
 	      ERROR("unknown tool 'Media'; did you mean 'media'?"));
-	check(CALL("", ""), ERROR("unknown tool ''; tools/list names those there are"));
+	check(CALL("", ""), ERROR("unknown tool ''; tools/list returns all names"));
 }
 
 int main(void)

@@ -1,23 +1,23 @@
-
+/* respond.c - the results of tools, resources and prompts. */
 #include "base/error.h"
 #include "base/text/base64.h"
 #include "mcp/call.h"
 #include "mcp/content.h"
 #include "mcp/internal.h"
 
-static json_t *content_for(const struct mcp_call *call, json_t *content)
+static json_t *convert_content(const struct mcp_call *call, json_t *content)
 {
-	json_t *fitting = json_list();
+	json_t *converted = json_list();
 	json_t *block;
 	size_t i;
 
 	json_array_foreach (content, i, block)
-		json_push(fitting, mcp_block_for(call->revision, json_incref(block)));
+		json_push(converted, mcp_block_for(call->revision, json_incref(block)));
 	json_decref(content);
-	return fitting;
+	return converted;
 }
 
-static json_t *as_text(json_t *structured)
+static json_t *text_content(json_t *structured)
 {
 	json_t *content = json_list();
 	size_t len;
@@ -32,13 +32,13 @@ void mcp_respond_content(struct mcp_call *call, json_t *content, json_t *structu
 	json_t *result = json_obj();
 
 	if (content == NULL)
-		content = as_text(structured);
-	json_set(result, "content", content_for(call, content));
+		content = text_content(structured);
+	json_set(result, "content", convert_content(call, content));
 	if (structured != NULL && mcp_revision_has(call->revision, MCP_STRUCTURED))
 		json_set(result, "structuredContent", structured);
 	else
 		json_decref(structured);
-	call_reply(call, result);
+	call_respond(call, result);
 }
 
 void mcp_respond_tool_error(struct mcp_call *call, const struct error *err)
@@ -46,7 +46,7 @@ void mcp_respond_tool_error(struct mcp_call *call, const struct error *err)
 	json_t *result, *content;
 
 	if (!call->is_tool) {
-		call_refuse_error(call, err);
+		call_respond_failure(call, err);
 		return;
 	}
 	result = json_obj();
@@ -54,36 +54,36 @@ void mcp_respond_tool_error(struct mcp_call *call, const struct error *err)
 	json_push(content, mcp_text("%s", err->msg));
 	json_set(result, "content", content);
 	json_set(result, "isError", json_true());
-	call_reply(call, result);
+	call_respond(call, result);
 }
 
-/* One piece of contents, under the URI that was asked for. */
-static void answer_contents(struct mcp_call *call, const char *mime_type, const char *key,
-                            json_t *value)
+/* Responds to resources/read. `key` is "text" or "blob". */
+static void respond_contents(struct mcp_call *call, const char *mime_type, const char *key,
+                             json_t *value)
 {
 	json_t *result = json_obj();
 	json_t *contents = json_list();
-	json_t *one = json_obj();
+	json_t *entry = json_obj();
 
-	json_set(one, "uri", json_str(call->uri));
-	json_set_text(one, "mimeType", mime_type);
-	json_set(one, key, value);
-	json_push(contents, one);
+	json_set(entry, "uri", json_str(call->uri));
+	json_set_text(entry, "mimeType", mime_type);
+	json_set(entry, key, value);
+	json_push(contents, entry);
 	json_set(result, "contents", contents);
-	cache_hints(call, result, 0);
-	call_reply(call, result);
+	set_cache_hints(call, result, 0);
+	call_respond(call, result);
 }
 
 void mcp_respond_text(struct mcp_call *call, const char *mime_type, struct view text)
 {
-	answer_contents(call, mime_type, "text", json_str_view(text));
+	respond_contents(call, mime_type, "text", json_str_view(text));
 }
 
 void mcp_respond_blob(struct mcp_call *call, const char *mime_type, struct view bytes)
 {
 	AUTO_FREE char *encoded = base64_encode(bytes);
 
-	answer_contents(call, mime_type, "blob", json_str(encoded));
+	respond_contents(call, mime_type, "blob", json_str(encoded));
 }
 
 void mcp_respond_messages(struct mcp_call *call, const char *description, json_t *messages)
@@ -99,5 +99,5 @@ void mcp_respond_messages(struct mcp_call *call, const char *description, json_t
 	}
 	json_set_text(result, "description", description);
 	json_set(result, "messages", messages);
-	call_reply(call, result);
+	call_respond(call, result);
 }

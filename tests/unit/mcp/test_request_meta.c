@@ -1,4 +1,4 @@
-#include "mcp/envelope.h"
+#include "mcp/request_meta.h"
 #include "unit/test.h"
 
 #define V "\"" MCP_META_VERSION "\":\"2026-07-28\""
@@ -31,11 +31,11 @@ static void a_claim_is_the_presence_of_a_version(void **state)
 	};
 
 	(void)state;
-	assert_false(envelope_is_claimed(NULL));
+	assert_false(request_meta_has_version(NULL));
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_JSON json_t *params = params_with(cases[i].meta);
 
-		assert_int_equal(envelope_is_claimed(params), cases[i].claimed);
+		assert_int_equal(request_meta_has_version(params), cases[i].claimed);
 	}
 }
 
@@ -64,9 +64,9 @@ static void names_the_member_that_is_wrong(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_JSON json_t *params = params_with(cases[i].meta);
-		struct envelope env;
+		struct request_meta env;
 
-		assert_false(envelope_read(params, &env));
+		assert_false(request_meta_read(params, &env));
 		assert_string_equal(env.bad_key, cases[i].key);
 		assert_string_equal(env.problem, cases[i].problem);
 	}
@@ -76,10 +76,10 @@ static void reads_what_a_valid_claim_says(void **state)
 {
 	AUTO_JSON json_t *params = params_with("{" V "," C ",\"" MCP_META_LOG_LEVEL
 	                                       "\":\"notice\",\"progressToken\":3,\"other\":1}");
-	struct envelope env;
+	struct request_meta env;
 
 	(void)state;
-	assert_true(envelope_read(params, &env));
+	assert_true(request_meta_read(params, &env));
 	assert_string_equal(env.version, "2026-07-28");
 	assert_int_equal(env.level, MCP_LEVEL_NOTICE);
 	assert_int_equal(json_integer_value(env.progress_token), 3);
@@ -88,10 +88,10 @@ static void reads_what_a_valid_claim_says(void **state)
 static void wants_no_log_messages_unless_asked(void **state)
 {
 	AUTO_JSON json_t *params = params_with("{" V "," C "}");
-	struct envelope env;
+	struct request_meta env;
 
 	(void)state;
-	assert_true(envelope_read(params, &env));
+	assert_true(request_meta_read(params, &env));
 	assert_int_equal(env.level, MCP_LEVEL_NONE);
 	assert_null(env.progress_token);
 }
@@ -102,9 +102,9 @@ static void without_a_claim_an_odd_progress_token_is_none(void **state)
 	AUTO_JSON json_t *good = params_with("{\"progressToken\":\"t\"}");
 
 	(void)state;
-	assert_null(envelope_progress_token(NULL));
-	assert_null(envelope_progress_token(odd));
-	assert_string_equal(json_string_value(envelope_progress_token(good)), "t");
+	assert_null(request_meta_progress_token(NULL));
+	assert_null(request_meta_progress_token(odd));
+	assert_string_equal(json_string_value(request_meta_progress_token(good)), "t");
 }
 
 int main(void)
