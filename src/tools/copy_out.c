@@ -1,5 +1,6 @@
 #include "tools/catalogue.h"
 #include "tools/support/copy_work.h"
+#include "tools/support/params.h"
 #include "tools/support/work.h"
 
 struct copy_out_args {
@@ -8,28 +9,17 @@ struct copy_out_args {
 };
 
 static const struct param params[] = {
-	{ .name = "path",
-	  .type = PARAM_STRING,
-	  .required = true,
-	  .min = 1,
-	  .max = 4095,
-	  .offset = offsetof(struct copy_out_args, path),
-	  .help = "A file or directory of the sandbox: absolute, or relative to /workspace." },
-	{ .name = "target",
-	  .type = PARAM_STRING,
-	  .required = true,
-	  .min = 1,
-	  .max = 4095,
-	  .offset = offsetof(struct copy_out_args, target),
-	  .help = "Where it is to be on the host: absolute, or relative to the first directory "
-	          "that "
-	          "is allowed. A file goes into a directory that is there; with a slash at the end "
-	          "a directory does too." },
-	{ .name = "overwrite",
-	  .type = PARAM_BOOL,
-	  .offset = offsetof(struct copy_out_args, overwrite),
-	  .help = "Replace what is there; of a directory, the files of the same names. Without it "
-	          "nothing is copied when the target exists." },
+	ARG_PATH(struct copy_out_args, path, "The file or directory of the sandbox.",
+	         .required = true),
+	ARG_REQUIRED(
+	        struct copy_out_args, target, STRING,
+	        "The target on the host: absolute, or relative to the first allowed directory. "
+	        "If it is an existing directory, a file is copied into it; a directory is "
+	        "copied into it if the target ends with a slash.",
+	        .min = 1, .max = TOOL_PATH_MAX),
+	ARG(struct copy_out_args, overwrite, BOOL,
+	    "Replace existing files; in a directory, those of the same names. If false, nothing is "
+	    "copied when the target exists."),
 	WORK_PARAM_SANDBOX(struct copy_out_args, sandbox),
 	{ 0 },
 };
@@ -37,23 +27,22 @@ static const struct param params[] = {
 static int copy_out(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct copy_out_args *a = args;
-	const struct copy_work_options wish = { .is_out = true,
-		                                .sandbox = a->sandbox,
-		                                .host = a->target,
-		                                .inside = a->path,
-		                                .overwrite = a->overwrite };
+	const struct copy_work_options options = { .is_out = true,
+		                                   .sandbox = a->sandbox,
+		                                   .host = a->target,
+		                                   .inside = a->path,
+		                                   .overwrite = a->overwrite };
 
-	return copy_work_begin(call, &wish, err);
+	return copy_work_start(call, &options, err);
 }
 
 const struct mcp_tool tool_copy_out = {
 	.name = "copy_out",
 	.title = "Copy files out of the sandbox",
 	.help = "Copy a file or a whole directory from the sandbox to the host, such as results "
-	        "the "
-	        "user wants to keep. Only into directories that belljar was started with "
-	        "(--allow-path) or that are the client's roots. What is there already is not "
-	        "overwritten unless you say so.",
+	        "the user wants to keep. Only into directories that belljar was started with "
+	        "(--allow-path) or that are the client's roots. Existing files are not replaced "
+	        "unless overwrite is true.",
 	.hints = MCP_DESTRUCTIVE,
 	.params = params,
 	.args_size = sizeof(struct copy_out_args),

@@ -8,6 +8,7 @@
 #include "mcp/content.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
+#include "tools/support/params.h"
 #include "tools/support/sandbox_json.h"
 #include "tools/support/work.h"
 
@@ -24,102 +25,53 @@ struct create_args {
 static const char *const images[] = { "host", NULL };
 static const char *const networks[] = { "none", NULL };
 
-#define AT(member) .offset = offsetof(struct create_args, member)
 static const struct param params[] = {
-	{ .name = "name",
-	  .type = PARAM_STRING,
-	  .max = SANDBOX_NAME_MAX,
-	  AT(name),
-	  .help = "A name to use instead of the id, unique among your sandboxes: letters, digits, "
-	          ". _ -" },
-	{ .name = "image",
-	  .type = PARAM_STRING,
-	  .max = 255,
-	  .values = images,
-	  AT(image),
-	  .help = "Where its programs come from. \"host\": this machine's own, read-only." },
-	{ .name = "memory_mb",
-	  .type = PARAM_INT,
-	  .min = 16,
-	  .max = 1024 * 1024,
-	  AT(memory_mb),
-	  .help = "Memory of all its processes, in MiB." },
-	{ .name = "cpus",
-	  .type = PARAM_NUMBER,
-	  .min = 0,
-	  .max = 1024,
-	  AT(cpus),
-	  .help = "Processors it may keep busy; 0.5 is half of one." },
-	{ .name = "disk_mb",
-	  .type = PARAM_INT,
-	  .min = 1,
-	  .max = 16 * 1024 * 1024,
-	  AT(disk_mb),
-	  .help = "What its files may take, in MiB." },
-	{ .name = "pids",
-	  .type = PARAM_INT,
-	  .min = 16,
-	  .max = 65536,
-	  AT(pids),
-	  .help = "Processes and threads it may have." },
-	{ .name = "network",
-	  .type = PARAM_STRING,
-	  .max = 255,
-	  .values = networks,
-	  AT(network),
-	  .help = "What it may reach. \"none\": nothing but itself." },
-	{ .name = "gpu",
-	  .type = PARAM_STRING,
-	  .max = 255,
-	  AT(gpu),
-	  .help = "Graphics processors it may use: none, auto for all, a number, or a name." },
-	{ .name = "env",
-	  .type = PARAM_MAP,
-	  .max = 100,
-	  .item_max = SANDBOX_ENV_MAX,
-	  AT(env),
-	  .help = "Variables in the environment of everything that runs in it." },
-	{ .name = "mounts",
-	  .type = PARAM_STRINGS,
-	  .max = SPEC_MOUNTS_MAX,
-	  .item_max = SPEC_TARGET_MAX,
-	  AT(mounts),
-	  .help = "Of the directories this server shows to sandboxes (/tools, /skills ...), those "
-	          "it sees; leave it out for all of them." },
-	{ .name = "idle_s",
-	  .type = PARAM_INT,
-	  .min = 0,
-	  .max = IDLE_MAX_S,
-	  .fallback.integer = -1,
-	  AT(idle_s),
-	  .help = "It sleeps after so many seconds without work; 0 is never." },
-	{ .name = "lifetime_s",
-	  .type = PARAM_INT,
-	  .min = 0,
-	  .max = LIFETIME_MAX_S,
-	  .fallback.integer = -1,
-	  AT(lifetime_s),
-	  .help = "It is deleted, files and all, so many seconds after it was made; 0 is never." },
+	ARG(struct create_args, name, STRING,
+	    "A name to use instead of the id, unique among your sandboxes: letters, digits, . _ -",
+	    .max = SANDBOX_NAME_MAX),
+	ARG(struct create_args, image, STRING,
+	    "Where its programs come from. \"host\": this machine's own, read-only.", .max = 255,
+	    .values = images),
+	ARG(struct create_args, memory_mb, INT, "Memory of all its processes together, in MiB.",
+	    .min = 16, .max = 1024 * 1024),
+	ARG(struct create_args, cpus, NUMBER, "Processors it may keep busy; 0.5 is half of one.",
+	    .max = 1024),
+	ARG(struct create_args, disk_mb, INT, "Disk space of its files, in MiB.", .min = 1,
+	    .max = 16 * 1024 * 1024),
+	ARG(struct create_args, pids, INT, "Number of its processes and threads.", .min = 16,
+	    .max = 65536),
+	ARG(struct create_args, network, STRING,
+	    "What it may connect to. \"none\": nothing but itself.", .max = 255,
+	    .values = networks),
+	ARG(struct create_args, gpu, STRING,
+	    "Graphics processors it may use: none, auto for all, a number, or a name.", .max = 255),
+	ARG(struct create_args, env, MAP, "Environment variables of everything that runs in it.",
+	    .max = 100, .item_max = SANDBOX_ENV_MAX),
+	ARG(struct create_args, mounts, STRINGS,
+	    "Which of the directories that this server shares with sandboxes (/tools, /skills ...) "
+	    "it sees. Without it: all of them.",
+	    .max = SPEC_MOUNTS_MAX, .item_max = SPEC_TARGET_MAX),
+	ARG(struct create_args, idle_s, INT,
+	    "Seconds without work after which it sleeps; 0: it never does.", .max = IDLE_MAX_S,
+	    .fallback.integer = -1),
+	ARG(struct create_args, lifetime_s, INT,
+	    "Seconds after its creation when it is deleted with all its files; 0: it never is.",
+	    .max = LIFETIME_MAX_S, .fallback.integer = -1),
 	{ 0 },
 };
-#undef AT
 
 static const struct param output[] = {
 	SANDBOX_FIELDS,
-	{ .name = "limits",
-	  .type = PARAM_RECORD,
-	  .required = true,
-	  .fields = sandbox_limit_fields,
-	  .help = "What it may use." },
+	FIELD("limits", RECORD, "What it may use.", .fields = sandbox_limit_fields),
 	{ 0 },
 };
 
 struct creation {
 	struct mcp_call *call;
-	struct sandbox *sandbox;
+	struct sandbox *sandbox; /* held until it is awake */
 };
 
-static void on_ready(void *ctx, const struct error *why)
+static void on_awake(void *ctx, const struct error *why)
 {
 	struct creation *creation = ctx;
 	struct mcp_call *call = creation->call;
@@ -138,6 +90,7 @@ static void on_ready(void *ctx, const struct error *why)
 		mcp_respond_content(call, NULL, info);
 }
 
+/* Writes NAME=value of each variable, with a zero behind each, as struct sandbox_options takes it. */
 static int pack_env(const struct param_map *map, char env[SANDBOX_ENV_MAX], struct error *err)
 {
 	size_t used = 0;
@@ -147,12 +100,13 @@ static int pack_env(const struct param_map *map, char env[SANDBOX_ENV_MAX], stru
 		size_t len = strlen(pair->name) + 1 + strlen(pair->value) + 1;
 
 		if (pair->name[0] == '\0' || strchr(pair->name, '=') != NULL)
-			return error_set(
-			        err, ERR_INVALID,
-			        "env: a variable's name is not empty and has no '=' in it");
+			return error_set(err, ERR_INVALID,
+			                 "env: a variable's name must not be empty and must not "
+			                 "contain '='");
 		if (used + len + 1 > SANDBOX_ENV_MAX)
 			return error_set(err, ERR_LIMIT,
-			                 "env: names and values have more than %d bytes together",
+			                 "env: names and values have more than %d bytes together: "
+			                 "pass fewer variables, or write them to a file",
 			                 SANDBOX_ENV_MAX - 1);
 		(void)snprintf(env + used, SANDBOX_ENV_MAX - used, "%s=%s", pair->name,
 		               pair->value);
@@ -161,14 +115,13 @@ static int pack_env(const struct param_map *map, char env[SANDBOX_ENV_MAX], stru
 	return 0;
 }
 
-/* What is not there is not given silently in another way. */
+/* An image or network that this server does not have is refused, never replaced by another. */
 static int check_kind(const struct create_args *a, struct error *err)
 {
 	if (a->image != NULL && strcmp(a->image, "host") != 0)
 		return error_set(
 		        err, ERR_UNSUPPORTED,
-		        "image: the native engine of this server has \"host\" only: leave it "
-		        "out");
+		        "image: the native engine of this server has \"host\" only: leave it out");
 	if (a->network != NULL && strcmp(a->network, "none") != 0)
 		return error_set(err, ERR_UNSUPPORTED,
 		                 "network: sandboxes of this server have none: leave it out");
@@ -200,46 +153,46 @@ static int create_sandbox(struct mcp_call *call, const void *args, struct error 
 {
 	const struct tools_context *context = mcp_call_app(call);
 	const struct create_args *a = args;
-	struct sandbox_options wish = tools_sandbox_options(context);
+	struct sandbox_options options = tools_sandbox_options(context);
 	AUTO_FREE const char **mounts = NULL;
 	char env[SANDBOX_ENV_MAX] = "";
 	struct creation *creation;
 
 	if (tools_check_manager(context, err) < 0 || check_kind(a, err) < 0 ||
-	    pack_env(&a->env, env, err) < 0 || set_limits(context, a, &wish.spec.limits, err) < 0)
+	    pack_env(&a->env, env, err) < 0 ||
+	    set_limits(context, a, &options.spec.limits, err) < 0)
 		return -1;
-	if (a->gpu != NULL && context->choose_gpu(context->ctx, a->gpu, &wish.spec.gpus, err) < 0)
+	if (a->gpu != NULL &&
+	    context->choose_gpu(context->ctx, a->gpu, &options.spec.gpus, err) < 0)
 		return -1;
-	wish.name = a->name;
-	wish.env = env;
+	options.name = a->name;
+	options.env = env;
 	if (a->idle_s >= 0)
-		wish.idle_s = (uint32_t)a->idle_s;
+		options.idle_s = (uint32_t)a->idle_s;
 	if (a->lifetime_s >= 0)
-		wish.lifetime_s = (uint32_t)a->lifetime_s;
+		options.lifetime_s = (uint32_t)a->lifetime_s;
 	if (a->mounts.items != NULL) {
 		mounts = mem_array(a->mounts.count + 1, sizeof *mounts);
 		memcpy(mounts, a->mounts.items, a->mounts.count * sizeof *mounts);
-		wish.mounts = mounts;
+		options.mounts = mounts;
 	}
 	creation = mem_new(sizeof *creation);
 	creation->call = call;
-	if (sandbox_create(context->manager, &wish, &creation->sandbox, err) < 0) {
+	if (sandbox_create(context->manager, &options, &creation->sandbox, err) < 0) {
 		free(creation);
 		return -1;
 	}
 	sandbox_hold(creation->sandbox);
-	sandbox_wake(creation->sandbox, on_ready, creation);
+	sandbox_wake(creation->sandbox, on_awake, creation);
 	return 0;
 }
 
 const struct mcp_tool tool_create_sandbox = {
 	.name = "create_sandbox",
 	.title = "Create a sandbox",
-	.help = "Make a further sandbox, when one task must not see another's files, or needs "
-	        "other "
-	        "limits. Without it everything runs in your default sandbox, so it is rarely "
-	        "needed. Answers with the id to pass as 'sandbox'. A sandbox sleeps when it is "
-	        "idle "
+	.help = "Make a further sandbox, when one task must not see another's files, or needs other "
+	        "limits. Without it everything runs in your default sandbox, so it is rarely needed. "
+	        "Answers with the id to pass as 'sandbox'. A sandbox sleeps when it is idle "
 	        "(processes end, files stay) and is deleted when its lifetime is over.",
 	.params = params,
 	.args_size = sizeof(struct create_args),

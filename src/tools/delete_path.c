@@ -8,7 +8,7 @@
 #include "tools/support/file_work.h"
 #include "tools/support/params.h"
 
-enum { SHOWN = 160 };
+enum { SHOWN = 160, REPLY_MAX = 1024 };
 
 struct delete_path_args {
 	const char *path, *sandbox;
@@ -17,24 +17,18 @@ struct delete_path_args {
 
 static const struct param params[] = {
 	ARG_PATH(struct delete_path_args, path, "The file, link or directory.", .required = true),
-	{ .name = "recursive",
-	  .type = PARAM_BOOL,
-	  .offset = offsetof(struct delete_path_args, recursive),
-	  .help = "Delete a directory with all that is in it." },
+	ARG(struct delete_path_args, recursive, BOOL, "Delete a directory with everything in it."),
 	WORK_PARAM_SANDBOX(struct delete_path_args, sandbox),
 	{ 0 },
 };
 
 static const struct param output[] = {
-	{ .name = "path", .type = PARAM_STRING, .required = true, .help = "As it was given." },
-	{ .name = "deleted",
-	  .type = PARAM_INT,
-	  .required = true,
-	  .help = "Files and directories that are gone." },
+	FIELD_PATH,
+	FIELD("deleted", INT, "Files and directories that were deleted."),
 	{ 0 },
 };
 
-struct deleting {
+struct delete_path {
 	struct file_work file;
 	const struct delete_path_args *args;
 };
@@ -49,7 +43,7 @@ static void on_removed(struct file_work *file, const struct files_reply *answer,
 	if (why != NULL && why->errnum == ENOTEMPTY) {
 		file_work_fail(file, ERR_INVALID,
 		               "'%s' is a directory that is not empty: set recursive to true to "
-		               "delete all that is in it",
+		               "delete everything in it",
 		               shown);
 		return;
 	}
@@ -64,13 +58,13 @@ static void on_removed(struct file_work *file, const struct files_reply *answer,
 	json_push(content, mcp_text("deleted '%s' (%" PRIu64 " %s)", shown, answer->done.count,
 	                            answer->done.count == 1 ? "entry" : "entries"));
 	file_report_change(&file->work, file->path,
-	                   container_of(file, struct deleting, file)->args->recursive);
+	                   container_of(file, struct delete_path, file)->args->recursive);
 	work_answer(&file->work, content, structured);
 }
 
-static int start(struct work *work, struct error *err)
+static int start_removal(struct work *work, struct error *err)
 {
-	struct deleting *d = container_of(work, struct deleting, file.work);
+	struct delete_path *d = container_of(work, struct delete_path, file.work);
 	const struct wire_message request = {
 		.type = WIRE_REMOVE,
 		.remove = { .flags = d->args->recursive ? WIRE_RECURSIVE : 0,
@@ -78,14 +72,15 @@ static int start(struct work *work, struct error *err)
 	};
 
 	(void)err;
-	file_work_request(&d->file, &request, (struct view){ 0 }, 1024, on_removed);
+	file_work_request(&d->file, &request, (struct view){ 0 }, REPLY_MAX, on_removed);
 	return 0;
 }
 
-static const struct work_callbacks calls = { start, file_work_cancel, file_work_done };
+static const struct work_callbacks callbacks = { start_removal, file_work_cancel, file_work_done };
 
-/* The agent refuses these too, by whatever name; here it costs nobody a sandbox. */
-static int check_place(const char *path, struct error *err)
+/* The agent refuses to delete these directories under any name. Refusing the common names here saves
+ * making or waking a sandbox. */
+static int check_deletable(const char *path, struct error *err)
 {
 	static const char *const kept[] = { "/", ".", "./", "/workspace", "/workspace/" };
 
@@ -101,13 +96,13 @@ static int check_place(const char *path, struct error *err)
 static int delete_path(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct delete_path_args *a = args;
-	struct deleting *d;
+	struct delete_path *d;
 	struct work *work;
 
-	if (work_check_path(a->path, err) < 0 || check_place(a->path, err) < 0 ||
-	    work_start(call, sizeof *d, &calls, a->sandbox, &work, err) < 0)
+	if (work_check_path(a->path, err) < 0 || check_deletable(a->path, err) < 0 ||
+	    work_start(call, sizeof *d, &callbacks, a->sandbox, &work, err) < 0)
 		return -1;
-	d = container_of(work, struct deleting, file.work);
+	d = container_of(work, struct delete_path, file.work);
 	d->file.path = a->path;
 	d->args = a;
 	return 0;
@@ -117,8 +112,8 @@ const struct mcp_tool tool_delete_path = {
 	.name = "delete_path",
 	.title = "Delete a file or directory",
 	.help = "Delete a file, a link or a directory of the sandbox for good. A directory that is "
-	        "not empty needs recursive. Links are deleted, never what they lead to; the "
-	        "workspace itself stays (reset_sandbox empties it).",
+	        "not empty needs recursive. A link is deleted, never the file it leads to; "
+	        "/workspace itself stays (reset_sandbox empties it).",
 	.hints = MCP_DESTRUCTIVE | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct delete_path_args),

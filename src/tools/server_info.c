@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "mcp/revision.h"
 #include "tools/catalogue.h"
+#include "tools/support/params.h"
 
 struct server_info_args {
 	const char *detail;
@@ -9,43 +10,31 @@ struct server_info_args {
 static const char *const details[] = { "brief", "full", NULL };
 
 static const struct param params[] = {
-	{ .name = "detail",
-	  .type = PARAM_ENUM,
-	  .values = details,
-	  .fallback.text = "brief",
-	  .offset = offsetof(struct server_info_args, detail),
-	  .help = "\"full\" adds each limit in force." },
+	ARG(struct server_info_args, detail, ENUM, "\"full\" adds every limit in force.",
+	    .values = details, .fallback.text = "brief"),
 	{ 0 },
 };
 
 static const struct param limit_fields[] = {
-	{ .name = "name", .type = PARAM_STRING, .required = true, .help = "As in the manual." },
-	{ .name = "value", .type = PARAM_INT, .required = true, .help = "What is in force." },
-	{ .name = "help", .type = PARAM_STRING, .required = true, .help = "What it bounds." },
+	FIELD("name", STRING, "The name of the option that sets it."),
+	FIELD("value", INT, "The value in force."),
+	FIELD("help", STRING, "What the limit bounds."),
 	{ 0 },
 };
 
 static const struct param output[] = {
-	{ .name = "version", .type = PARAM_STRING, .required = true, .help = "Of this server." },
-	{ .name = "revisions",
-	  .type = PARAM_STRINGS,
-	  .required = true,
-	  .help = "Protocol revisions it speaks." },
-	{ .name = "profile", .type = PARAM_STRING, .required = true, .help = "The set of tools." },
-	{ .name = "engines",
-	  .type = PARAM_STRINGS,
-	  .required = true,
-	  .help = "What carries sandboxes here; empty: no code can be run." },
-	{ .name = "why_not", .type = PARAM_STRING, .help = "Why no code can be run." },
-	{ .name = "uptime_s", .type = PARAM_INT, .required = true, .help = "Seconds since start." },
-	{ .name = "limits",
-	  .type = PARAM_RECORDS,
-	  .fields = limit_fields,
-	  .help = "Each limit in force (detail: full)." },
+	FIELD("version", STRING, "The version of this server."),
+	FIELD("revisions", STRINGS, "The protocol revisions it speaks."),
+	FIELD("profile", STRING, "The set of tools it offers."),
+	FIELD("engines", STRINGS, "The engines that run sandboxes; empty: no code can be run."),
+	FIELD_OPTIONAL("why_not", STRING, "Why no code can be run."),
+	FIELD("uptime_s", INT, "Seconds since the server started."),
+	FIELD_OPTIONAL("limits", RECORDS, "Every limit in force (detail: full).",
+	               .fields = limit_fields),
 	{ 0 },
 };
 
-static json_t *limits(const struct tools_context *context)
+static json_t *limits_json(const struct tools_context *context)
 {
 	json_t *list = json_list();
 
@@ -61,7 +50,7 @@ static json_t *limits(const struct tools_context *context)
 	return list;
 }
 
-static json_t *report(const struct tools_context *context, bool full)
+static json_t *info_json(const struct tools_context *context, bool full)
 {
 	json_t *info = json_obj();
 	json_t *revisions = json_list(), *engines = json_list();
@@ -78,7 +67,7 @@ static json_t *report(const struct tools_context *context, bool full)
 	json_set(info, "uptime_s",
 	         json_int((json_int_t)((clock_now_ms() - context->started_ms) / 1000)));
 	if (full)
-		json_set(info, "limits", limits(context));
+		json_set(info, "limits", limits_json(context));
 	return info;
 }
 
@@ -87,16 +76,15 @@ static int server_info(struct mcp_call *call, const void *args, struct error *er
 	const struct server_info_args *a = args;
 
 	(void)err;
-	mcp_respond_content(call, NULL, report(mcp_call_app(call), a->detail == details[1]));
+	mcp_respond_content(call, NULL, info_json(mcp_call_app(call), a->detail == details[1]));
 	return 0;
 }
 
 const struct mcp_tool tool_server_info = {
 	.name = "server_info",
 	.title = "Server information",
-	.help = "Tell what this server is: version, protocol revisions, profile, sandbox engines "
-	        "and "
-	        "limits. Use it when a limit is hit, or to find out why nothing runs.",
+	.help = "Show what this server is: version, protocol revisions, profile, sandbox engines and "
+	        "limits. Use it when a call met a limit, or to find out why no code can be run.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct server_info_args),
@@ -106,7 +94,7 @@ const struct mcp_tool tool_server_info = {
 
 static int read_server_info(struct mcp_call *call, const void *args, struct error *err)
 {
-	AUTO_JSON json_t *info = report(mcp_call_app(call), true);
+	AUTO_JSON json_t *info = info_json(mcp_call_app(call), true);
 	size_t len;
 	AUTO_FREE char *text = json_write(info, &len);
 

@@ -1,4 +1,4 @@
-/* copy_work.h - a call that copies between the host and a sandbox; which way is the tool's. */
+/* copy_work.h - a call that copies between the host and a sandbox: what copy_in and copy_out share. */
 #pragma once
 #include "base/attr.h"
 #include "mcp/param/param.h"
@@ -10,13 +10,13 @@ struct copy_work_options {
 	bool is_out; /* from the sandbox to the host */
 	const char *sandbox;
 	const char *host;   /* absolute, or relative to the first allowed directory */
-	const char *inside; /* NULL: in the workspace, under the same name */
+	const char *inside; /* NULL: in /workspace, under the name of the host's path */
 	bool overwrite, gitignore;
 };
 
-/* Its texts live as long as the call. */
-MUST_CHECK int copy_work_begin(struct mcp_call *call, const struct copy_work_options *wish,
+/* Copies *options; the strings in it must live as long as the call. */
+MUST_CHECK int copy_work_start(struct mcp_call *call, const struct copy_work_options *options,
                                struct error *err);
 
-/* What both tools answer. */
+/* The output table of both tools. */
 extern const struct param copy_work_output[];

@@ -1,0 +1,34 @@
+#include "tools/catalogue.h"
+#include "tools/support/params.h"
+#include "tools/support/sandbox_end.h"
+#include "tools/support/work.h"
+
+struct delete_args {
+	const char *sandbox;
+};
+
+static const struct param params[] = {
+	ARG_REQUIRED(struct delete_args, sandbox, STRING, "Id or name of the sandbox.", .max = 64,
+	             .complete = work_complete_sandbox),
+	{ 0 },
+};
+
+static int delete_sandbox(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct delete_args *a = args;
+
+	return sandbox_end_start(call, a->sandbox, sandbox_delete, "deleted, with all its files",
+	                         err);
+}
+
+const struct mcp_tool tool_delete_sandbox = {
+	.name = "delete_sandbox",
+	.title = "Delete a sandbox",
+	.help = "Delete a sandbox that is no longer needed: its processes end, its files are removed "
+	        "for good. Copy out first what you want to keep.",
+	.hints = MCP_DESTRUCTIVE,
+	.params = params,
+	.args_size = sizeof(struct delete_args),
+	.output = sandbox_end_output,
+	.call = delete_sandbox,
+};

@@ -1,0 +1,33 @@
+#include "tools/catalogue.h"
+#include "tools/support/sandbox_end.h"
+#include "tools/support/work.h"
+
+struct reset_args {
+	const char *sandbox;
+};
+
+static const struct param params[] = { WORK_PARAM_SANDBOX(struct reset_args, sandbox), { 0 } };
+
+static int reset_sandbox(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct reset_args *a = args;
+
+	return sandbox_end_start(
+	        call, a->sandbox, sandbox_reset,
+	        "everything in it was ended and its files removed; it is as it was "
+	        "when it was made",
+	        err);
+}
+
+const struct mcp_tool tool_reset_sandbox = {
+	.name = "reset_sandbox",
+	.title = "Reset a sandbox",
+	.help = "Delete everything in a sandbox and start again: all processes end, all files and "
+	        "installed packages are removed; its id, name and limits stay. Use it when the state "
+	        "of the sandbox is beyond repair.",
+	.hints = MCP_DESTRUCTIVE | MCP_IDEMPOTENT,
+	.params = params,
+	.args_size = sizeof(struct reset_args),
+	.output = sandbox_end_output,
+	.call = reset_sandbox,
+};

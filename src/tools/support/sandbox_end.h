@@ -1,0 +1,19 @@
+/* sandbox_end.h - a call that ends everything in a sandbox: what reset_sandbox and delete_sandbox
+ * share. The sandbox is held until the call is answered, and is not woken. */
+#pragma once
+#include "base/attr.h"
+#include "mcp/param/param.h"
+#include "sandbox/sandbox.h"
+
+struct error;
+struct mcp_call;
+
+/* sandbox_reset() or sandbox_delete(). */
+typedef void sandbox_end_fn(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
+
+/* `name`: id or name, NULL for the default sandbox. `message` is the answer when `end` succeeded. */
+MUST_CHECK int sandbox_end_start(struct mcp_call *call, const char *name, sandbox_end_fn *end,
+                                 const char *message, struct error *err);
+
+/* The output table of both tools. */
+extern const struct param sandbox_end_output[];
