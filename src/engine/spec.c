@@ -86,8 +86,8 @@ static int check_limits(const struct spec_limits *limits, struct error *err)
 	return 0;
 }
 
-/* In the spawner the struct holds bytes that another process sent. Reading a bool that holds neither
- * 0 nor 1 is undefined behaviour, so the byte is copied out and compared as a number. */
+/* In the spawner the struct holds bytes that another process sent. Reading a bool that holds
+ * neither 0 nor 1 is undefined behaviour, so the byte is copied out and compared as a number. */
 static int check_bool(const bool *field, const char *name, struct error *err)
 {
 	uint8_t byte;
@@ -123,9 +123,9 @@ static bool is_clean(const char *path)
 	       (len < 3 || strcmp(path + len - 3, "/..") != 0);
 }
 
-/* True if a mount on `path` would replace or hide a part of the sandbox's own root. A host directory
- * mounted there could change the programs, the configuration or the device files that the set-up
- * and the agent rely on. */
+/* True if a mount on `path` would replace or hide a part of the sandbox's own root. A host
+ * directory mounted there could change the programs, the configuration or the device files that the
+ * set-up and the agent rely on. */
 static bool is_system(const char *path)
 {
 	/* Neither these directories nor anything below them may be a target. */

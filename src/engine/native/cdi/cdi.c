@@ -75,7 +75,8 @@ static void add_short_names_of(struct cdi_device *device, const struct cdi_mount
 	const char *host_name = strrchr(of->host_path, '/') + 1;
 	const char *so = strstr(name, ".so.");
 
-	/* If the mount renames the file, the links beside it on the host do not fit the new name. */
+	/* If the mount renames the file, the links beside it on the host do not fit the new
+	 * name. */
 	if (strncmp(name, "lib", 3) != 0 || so == NULL || strcmp(name, host_name) != 0)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {

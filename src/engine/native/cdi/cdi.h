@@ -1,5 +1,5 @@
-/* cdi.h - graphics processors and other devices that sandboxes may get, as described by the machine's
- * administrator in files of the Container Device Interface (CDI).
+/* cdi.h - graphics processors and other devices that sandboxes may get, as described by the
+ * machine's administrator in files of the Container Device Interface (CDI).
  *
  * cdi_read() reads the specifications in /etc/cdi and /var/run/cdi (JSON and YAML, versions 0.3 to
  * 1.x) into a list of devices: device nodes, files to mount read-only, environment variables. The

@@ -258,7 +258,7 @@ int cdi_check_env(const char *entry, struct error *err)
 	if (name.len == 0)
 		return error_set(
 		        err, ERR_INVALID,
-		        "'%s': a name consists of letters, digits and '_' and does not start with a digit",
+		        "'%s': a name has letters, digits and '_', and no digit at its start",
 		        show(entry));
 	if (has_control(entry) || !utf8_is_valid(view_of(entry)))
 		return error_set(err, ERR_INVALID, "'%s' has a control character", show(entry));
@@ -291,8 +291,8 @@ int cdi_check_kind(const char *kind, struct error *err)
 	if (!is_word(vendor, "-_.", true) || !is_word(class, "-_.", true))
 		return error_set(
 		        err, ERR_INVALID,
-		        "'%s' must be vendor/class, like nvidia.com/gpu: each starts with a letter and consists "
-		        "of letters and digits, with '-', '_' or '.' between them",
+		        "'%s' must be vendor/class, like nvidia.com/gpu: each starts with a letter "
+		        "and consists of letters and digits, with '-', '_' or '.' between them",
 		        show(kind));
 	if (vendor.len > VENDOR_MAX || class.len > CLASS_MAX)
 		return error_set(err, ERR_LIMIT,
@@ -304,9 +304,9 @@ int cdi_check_kind(const char *kind, struct error *err)
 int cdi_check_name(const char *name, struct error *err)
 {
 	if (!is_word(view_of(name), "-_.:", false))
-		return error_set(
-		        err, ERR_INVALID,
-		        "'%s' must consist of letters and digits, with '-', '_', '.' or ':' between them",
-		        show(name));
+		return error_set(err, ERR_INVALID,
+		                 "'%s' must consist of letters and digits, with "
+		                 "'-', '_', '.' or ':' between them",
+		                 show(name));
 	return 0;
 }

@@ -11,13 +11,11 @@
 #include "base/text/utf8.h"
 #include "engine/native/cgroup/internal.h"
 
-#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-
-/* --- all groups -------------------------------------------------------------------- */
+#define LETTERS_AND_DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 static bool is_word(const char *text)
 {
-	size_t len = strspn(text, PLAIN);
+	size_t len = strspn(text, LETTERS_AND_DIGITS);
 
 	return len != 0 && text[len] == '\0';
 }
@@ -30,17 +28,17 @@ static int set_name(struct cgroups *all, const char *state, const char *instance
 
 	if (wrong != NULL)
 		return error_set(err, ERR_INVALID,
-		                 "group name: expected letters and digits, got '%s'",
+		                 "cgroup name: expected letters and digits, got '%s'",
 		                 utf8_escape(view_of(wrong), shown, sizeof shown));
 	len = snprintf(all->name, sizeof all->name, "belljar-%s-%s", state, instance);
 	if (len < 0 || (size_t)len >= sizeof all->name)
-		return error_set(err, ERR_LIMIT, "group name: %d bytes, at most %zu are allowed",
+		return error_set(err, ERR_LIMIT, "cgroup name: %d bytes, at most %zu are allowed",
 		                 len, sizeof all->name - 1);
 	return 0;
 }
 
-/* What does not hold, and what would help. */
-static void say_why(struct cgroups *all, const struct cgroup_reason *why)
+/* Writes all->why: the limits that do not hold and what the administrator can do. */
+static void describe_missing_limits(struct cgroups *all, const struct cgroup_reason *why)
 {
 	static const struct {
 		unsigned bit;
@@ -60,9 +58,9 @@ static void say_why(struct cgroups *all, const struct cgroup_reason *why)
 			used += (size_t)snprintf(all->why + used, size - used, "%s%s",
 			                         used == 0 ? "no limit on " : ", ", limits[i].name);
 	if (used == 0 && all->kind == CGROUP_V1)
-		(void)snprintf(all->why, size,
-		               "version 1: boot with "
-		               "systemd.unified_cgroup_hierarchy=1 for version 2");
+		(void)snprintf(
+		        all->why, size,
+		        "version 1: boot with systemd.unified_cgroup_hierarchy=1 for version 2");
 	else if (all->has == (every & ~(unsigned)CGROUP_HAS_SWAP))
 		(void)snprintf(all->why + used, size - used, ": boot with swapaccount=1");
 	else if (used != 0)
@@ -71,39 +69,40 @@ static void say_why(struct cgroups *all, const struct cgroup_reason *why)
 	all->why[utf8_prefix(all->why, strlen(all->why), size - 1)] = '\0';
 }
 
-int cgroups_open_in(struct cgroups *ret, const struct cgroup_places *places, const char *state,
+int cgroups_open_in(struct cgroups *ret, const struct cgroup_hierarchies *trees, const char *state,
                     const char *instance, struct error *err)
 {
 	struct cgroup_reason in_v2 = { "" }, in_v1 = { "" }, none = { "" };
 	struct cgroups all = { .unified = -1, .unified_parent = -1 };
-	bool v1 = false, mounted = places->unified.score != 0;
+	bool has_v1 = false, has_v2 = trees->unified.score != 0;
 
 	if (set_name(&all, state, instance, err) < 0)
 		return -1;
 	for (size_t i = 0; i < V1_COUNT; i++) {
 		all.v1[i] = all.v1_parent[i] = -1;
-		v1 = v1 || places->v1[i].score != 0;
+		has_v1 = has_v1 || trees->v1[i].score != 0;
 	}
-	cgroup_v2_open(&all, &places->unified, &in_v2);
-	cgroup_v1_open(&all, places, &in_v1);
+	cgroup_v2_open(&all, &trees->unified, &in_v2);
+	cgroup_v1_open(&all, trees, &in_v1);
 	all.kind = all.unified >= 0 ? CGROUP_V2 : CGROUP_NONE;
 	for (size_t i = 0; i < V1_COUNT; i++)
 		if (all.v1[i] >= 0)
 			all.kind = CGROUP_V1;
-	if (!v1 && !mounted)
-		cgroup_reason(&none, "no groups: mount -t cgroup2 none /sys/fs/cgroup");
-	/* Where version 1 has the controllers, what is wrong there counts. */
-	say_why(&all, !v1 && !mounted ? &none : v1 ? &in_v1 : &in_v2);
+	if (!has_v1 && !has_v2)
+		cgroup_reason_set(&none, "no cgroups: mount -t cgroup2 none /sys/fs/cgroup");
+	/* A controller is either in version 1 or in the unified hierarchy. Where version 1 is
+	 * mounted, the controllers are there, and so is the reason for a missing limit. */
+	describe_missing_limits(&all, !has_v1 && !has_v2 ? &none : has_v1 ? &in_v1 : &in_v2);
 	*ret = all;
 	return 0;
 }
 
 int cgroups_open(struct cgroups *ret, const char *state, const char *instance, struct error *err)
 {
-	struct cgroup_places places;
+	struct cgroup_hierarchies trees;
 
-	cgroup_find("/proc/self/mountinfo", "/proc/self/cgroup", &places);
-	return cgroups_open_in(ret, &places, state, instance, err);
+	cgroup_find_hierarchies("/proc/self/mountinfo", "/proc/self/cgroup", &trees);
+	return cgroups_open_in(ret, &trees, state, instance, err);
 }
 
 void cgroups_close(struct cgroups *all)
@@ -114,24 +113,27 @@ void cgroups_close(struct cgroups *all)
 	all->has = 0;
 }
 
-/* --- one group --------------------------------------------------------------------- */
+/* --- the cgroup of one sandbox --- */
 
-static int make_dir(int at, const char *id, bool is_there, int *ret, struct error *err)
+static int create_dir(int at, const char *id, bool exists, int *ret, struct error *err)
 {
-	/* One that is there belongs to another sandbox, or to the last life of this one. */
-	if (!is_there && mkdirat(at, id, 0755) < 0)
-		return error_sys(err, "group %s cannot be made", id);
-	*ret = cgroup_dir(at, id);
-	return *ret < 0 ? error_sys(err, "group %s cannot be opened", id) : 0;
+	/* EEXIST is an error: the directory would belong to a sandbox that still has processes, and
+	 * its counters and limits would be mixed with ours. */
+	if (!exists && mkdirat(at, id, 0755) < 0)
+		return error_sys(err, "create cgroup %s", id);
+	*ret = cgroup_open_dir(at, id);
+	return *ret < 0 ? error_sys(err, "open cgroup %s", id) : 0;
 }
 
-static int make_dirs(const struct cgroups *all, struct cgroup *group, struct error *err)
+static int create_dirs(const struct cgroups *all, struct cgroup *group, struct error *err)
 {
-	if (all->unified >= 0 && make_dir(all->unified, group->id, false, &group->unified, err) < 0)
+	if (all->unified >= 0 &&
+	    create_dir(all->unified, group->id, false, &group->unified, err) < 0)
 		return -1;
 	for (size_t i = 0; i < V1_COUNT; i++)
-		if (all->v1[i] >= 0 && make_dir(all->v1[i], group->id, cgroup_v1_is_twin(all, i),
-		                                &group->v1[i], err) < 0)
+		if (all->v1[i] >= 0 &&
+		    create_dir(all->v1[i], group->id, cgroup_v1_is_shared(all, i), &group->v1[i],
+		               err) < 0)
 			return -1;
 	return 0;
 }
@@ -141,17 +143,17 @@ int cgroup_create(const struct cgroups *all, const char *id, const struct spec_l
 {
 	struct cgroup group = { .in = all, .unified = -1 };
 	char shown[64];
-	size_t len = strspn(id, PLAIN "_-");
+	size_t len = strspn(id, LETTERS_AND_DIGITS "_-");
 
 	if (len == 0 || len >= sizeof group.id || id[len] != '\0')
 		return error_set(err, ERR_INVALID,
-		                 "group id: expected 1 to %zu letters, digits, _ or -, got '%s'",
+		                 "cgroup id: expected 1 to %zu letters, digits, _ or -, got '%s'",
 		                 sizeof group.id - 1,
 		                 utf8_escape(view_of(id), shown, sizeof shown));
 	memcpy(group.id, id, len + 1);
 	for (size_t i = 0; i < V1_COUNT; i++)
 		group.v1[i] = -1;
-	if (make_dirs(all, &group, err) < 0 || cgroup_v2_limit(&group, limits, err) < 0 ||
+	if (create_dirs(all, &group, err) < 0 || cgroup_v2_limit(&group, limits, err) < 0 ||
 	    cgroup_v1_limit(&group, limits, err) < 0) {
 		(void)cgroup_remove(&group);
 		return -1;
@@ -160,32 +162,19 @@ int cgroup_create(const struct cgroups *all, const char *id, const struct spec_l
 	return 0;
 }
 
-int cgroup_enter(const struct cgroup *group, pid_t pid, struct error *err)
-{
-	int dirs[V1_COUNT + 1] = { group->unified };
-
-	if (pid <= 0) /* 0 would be ourselves */
-		return error_set(err, ERR_INVALID, "no process %d to put into group %s", (int)pid,
-		                 group->id);
-	memcpy(dirs + 1, group->v1, sizeof group->v1);
-	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
-		if (dirs[i] >= 0 && cgroup_write_number(dirs[i], "cgroup.procs", (uint64_t)pid) < 0)
-			return error_sys(err, "process %d cannot be put into group %s (%s)",
-			                 (int)pid, group->id,
-			                 i == 0 ? "version 2" : cgroup_v1_words[i - 1]);
-	return 0;
-}
-
 int cgroup_enter_self(const struct cgroup *group, struct error *err)
 {
 	for (size_t i = 0; i < V1_COUNT; i++)
+		/* "tasks" moves one thread, here all there are; 0 stands for the caller. */
 		if (group->v1[i] >= 0 && cgroup_write_number(group->v1[i], "tasks", 0) < 0)
-			return error_sys(err, "enter group %s (%s)", group->id, cgroup_v1_words[i]);
+			return error_sys(err, "enter cgroup %s (%s)", group->id,
+			                 cgroup_v1_names[i]);
 	return 0;
 }
 
-/* Where to end and to freeze: the v2 tree, or else where version 1 can freeze, or else anywhere. */
-static int acting_dir(const struct cgroup *group)
+/* The directory whose cgroup.procs lists the sandbox's processes: that of the unified hierarchy,
+ * else that of the v1 freezer, else that of any controller. */
+static int process_dir(const struct cgroup *group)
 {
 	if (group->unified >= 0)
 		return group->unified;
@@ -194,31 +183,33 @@ static int acting_dir(const struct cgroup *group)
 			return group->v1[i];
 	return -1;
 }
-_Static_assert(V1_FREEZER == V1_COUNT - 1, "the freezer is looked at first");
+_Static_assert(V1_FREEZER == V1_COUNT - 1, "the loop above finds the freezer first");
 
 void cgroup_kill(const struct cgroup *group)
 {
-	int dir = acting_dir(group);
+	int dir = process_dir(group);
 
 	if (dir < 0)
 		return;
 	cgroup_dir_kill(dir);
-	/* Before Linux 5.2 the v2 tree does not freeze, and version 1 did. */
+	/* Kernels before 5.2 have no freezer in version 2, so that the processes may be frozen by
+	 * version 1. */
 	if (group->v1[V1_FREEZER] >= 0 && dir != group->v1[V1_FREEZER])
 		cgroup_dir_kill(group->v1[V1_FREEZER]);
 }
 
 void cgroup_freeze(const struct cgroup *group, bool frozen)
 {
-	int dir = group->v1[V1_FREEZER] >= 0 ? group->v1[V1_FREEZER] : acting_dir(group);
+	int dir = group->v1[V1_FREEZER] >= 0 ? group->v1[V1_FREEZER] : process_dir(group);
 
 	if (dir >= 0)
 		cgroup_dir_freeze(dir, frozen);
 }
 
-static bool drop(int parent, int *dir, const char *id)
+/* True if the directory is removed and *dir closed. */
+static bool remove_dir(int parent, int *dir, const char *id)
 {
-	if (*dir >= 0 && cgroup_drop_dir(parent, id)) {
+	if (*dir >= 0 && cgroup_remove_dir(parent, id)) {
 		(void)close(*dir);
 		*dir = -1;
 	}
@@ -228,12 +219,14 @@ static bool drop(int parent, int *dir, const char *id)
 bool cgroup_remove(struct cgroup *group)
 {
 	const struct cgroups *all = group->in;
-	bool gone = all == NULL || drop(all->unified, &group->unified, group->id);
+	bool is_removed = all == NULL || remove_dir(all->unified, &group->unified, group->id);
 
 	for (size_t i = 0; i < V1_COUNT; i++)
-		if (all != NULL && !drop(all->v1[i], &group->v1[i], group->id))
-			gone = false;
-	if (!gone) /* what is dying can only die awake */
+		if (all != NULL && !remove_dir(all->v1[i], &group->v1[i], group->id))
+			is_removed = false;
+	/* A task frozen by version 1 cannot handle SIGKILL, so thaw the cgroup before waiting for
+	 * it to empty. */
+	if (!is_removed)
 		cgroup_freeze(group, false);
-	return gone;
+	return is_removed;
 }

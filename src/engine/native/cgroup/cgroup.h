@@ -1,13 +1,23 @@
-/* cgroup.h - the kernel's groups of processes: where the limits of a sandbox are enforced.
+/* cgroup.h - control groups: where the kernel enforces the limits of a sandbox on memory,
+ * processors and processes.
  *
- * One group a sandbox, made with all its limits before anything runs in it. Version 2 if its
- * controllers can be had, version 1 otherwise (then with a group of the bare v2 tree beside it,
- * if there is one, for ending, freezing and starting in it), and nothing if neither can: then
- * rlimits have to do. Which it is, and why not better, is told.
+ * Each sandbox has one cgroup, created with all of its limits before any process is in it, so that
+ * no process ever runs without them. Its directory is <parent>/belljar-<state>-<instance>/<id>:
+ * `state` tells servers with different state directories apart, `instance` is this server's.
  *
- * Groups are named <base>/belljar-<state>-<instance>/<id>: `state` tells servers with other
- * state directories apart, `instance` is the server's. Used by the spawner alone: nothing here
- * allocates. */
+ * Three kinds, the best available one is taken:
+ *   CGROUP_V2    the controllers memory, cpu and pids of the unified hierarchy.
+ *   CGROUP_V1    controllers of version 1. If the unified hierarchy is mounted as well (a "hybrid"
+ *                machine), the sandbox also has a cgroup there without controllers, because only
+ *                version 2 has CLONE_INTO_CGROUP, cgroup.kill and a freezer that can be killed.
+ *   CGROUP_NONE  neither can be used: only rlimits hold.
+ * `has` says which limits hold and `why` says what keeps the machine from better ones.
+ *
+ *   cgroups_open -> cgroups_sweep -> (cgroup_create -> cgroup_kill -> cgroup_remove) ...
+ *                -> cgroups_close
+ *
+ * Only the spawner uses this module, except for cgroup_read_counters(). Both structs are the
+ * caller's and own descriptors of directories. Nothing here allocates memory. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,31 +33,32 @@ enum cgroup_v1 { V1_MEMORY, V1_PIDS, V1_CPU, V1_CPUACCT, V1_FREEZER, V1_COUNT };
 
 enum { CGROUP_NAME_SIZE = 64 };
 
-/* What limits hold: bits of struct cgroups.has. */
+/* The limits that hold: bits of struct cgroups.has. */
 enum { CGROUP_HAS_MEMORY = 1, CGROUP_HAS_SWAP = 2, CGROUP_HAS_CPU = 4, CGROUP_HAS_PIDS = 8 };
 
+/* The directories of this server, in which the cgroups of its sandboxes are created. */
 struct cgroups {
 	enum cgroup_kind kind;
-	unsigned has;                /* the limits that hold, whatever the kind */
-	int unified;                 /* our directory in the v2 tree, or -1 */
-	int v1[V1_COUNT];            /* our directories in the v1 trees, or -1 */
-	char name[CGROUP_NAME_SIZE]; /* of our directory */
-	char why[240];               /* why it is no better: empty if it is the best there is */
-	/* For removing our directory at the end: the directories it is in. */
+	unsigned has;                /* CGROUP_HAS_*, whatever the kind */
+	int unified;                 /* our directory in the unified hierarchy, or -1 */
+	int v1[V1_COUNT];            /* our directory in each hierarchy of version 1, or -1 */
+	char name[CGROUP_NAME_SIZE]; /* of our directory, the same everywhere */
+	char why[240];               /* what is missing and what would help; "" if nothing is */
+	/* The parents of our directories, in which they are removed at the end. */
 	int unified_parent, v1_parent[V1_COUNT];
-	bool moved; /* server and spawner were put into <name>-server, to make room */
+	bool is_moved; /* server and spawner were moved into the cgroup <name>-server */
 };
 
-/* A group of one sandbox. All fds -1 if there is none. */
+/* The cgroup of one sandbox. All descriptors are -1 if kind is CGROUP_NONE. */
 struct cgroup {
 	const struct cgroups *in;
 	char id[CGROUP_NAME_SIZE];
-	int unified; /* for CLONE_INTO_CGROUP */
+	int unified; /* for clone3() with CLONE_INTO_CGROUP */
 	int v1[V1_COUNT];
 };
 
-/* The files whose numbers are counts: open for reading, to be handed to the server, which reads
- * them with cgroup_read_counters() whenever it likes. -1: not to be had. */
+/* Files with the kernel's counters. The spawner opens them and passes the descriptors to the
+ * server, which has no access to the cgroup file system itself. -1: there is no such file. */
 enum {
 	CGROUP_COUNTER_MEMORY_NOW,
 	CGROUP_COUNTER_MEMORY_PEAK,
@@ -58,31 +69,36 @@ enum {
 	CGROUP_COUNTER_FILES
 };
 
-/* Finds the best there is. Nothing to be had is no error. `state` and `instance` are short
- * words of letters and digits. Opens directories by absolute path: before the spawner gives the
- * host's tree up. May move this process and its parent into a group of their own, for version 2
- * has no limits below a group with processes: nobody else may be ours yet. */
+/* Creates this server's directories in the best hierarchies there are; having none is no error.
+ * `state` and `instance` are short words of letters and digits. To be called before the spawner
+ * leaves the host's mount tree, and before it has other children: version 2 allows no controllers
+ * below a cgroup that has processes itself, so this may move the calling process and its parent
+ * into a cgroup of their own. */
 MUST_CHECK int cgroups_open(struct cgroups *ret, const char *state, const char *instance,
                             struct error *err);
-void cgroups_close(struct cgroups *all); /* and removes our directory: no group is left in it */
+/* Removes this server's directories and moves the two processes back. All cgroups in them must
+ * have been removed. */
+void cgroups_close(struct cgroups *all);
 
-/* Ends and removes every group of the same `state` whose instance is not alive, wherever this
- * server would have made it. Waits for them to end, two seconds at most. */
+/* Kills and removes what servers of the same `state` left behind whose instance is not alive. Looks
+ * wherever this server could have created its own directories. Waits for the killed processes, two
+ * seconds at most. */
 void cgroups_sweep(struct cgroups *all, const char *state,
                    bool (*is_alive)(void *ctx, const char *instance), void *ctx);
 
 MUST_CHECK int cgroup_create(const struct cgroups *all, const char *id,
                              const struct spec_limits *limits, struct cgroup *ret,
                              struct error *err);
-/* For what clone3() could not do: the process is waiting and not yet in the group. */
-MUST_CHECK int cgroup_enter(const struct cgroup *group, pid_t pid, struct error *err);
-/* The same for the calling process, if it has one thread and was started in `unified`: moving
- * oneself takes microseconds, being moved takes milliseconds. */
+/* Moves the calling process, which was cloned into `unified` and has one thread, into the cgroups
+ * of version 1. A single thread that moves itself takes microseconds. Moving another process takes
+ * the kernel's lock cgroup_threadgroup_rwsem for writing, which waits milliseconds for RCU. */
 MUST_CHECK int cgroup_enter_self(const struct cgroup *group, struct error *err);
+/* Sends SIGKILL to all processes of the cgroup. They exit some time after this returns. */
 void cgroup_kill(const struct cgroup *group);
-/* Returns before all is frozen. */
+/* Freezes or thaws all processes. They may still run for a moment after this returns. */
 void cgroup_freeze(const struct cgroup *group, bool frozen);
-/* All its processes are dead or dying. False: not yet, try again soon. */
+/* Removes the cgroup and closes its descriptors. False: killed processes have not exited yet, so
+ * that the kernel answers EBUSY; call again. */
 bool cgroup_remove(struct cgroup *group);
 
 void cgroup_open_counters(const struct cgroup *group, int fds[CGROUP_COUNTER_FILES]);

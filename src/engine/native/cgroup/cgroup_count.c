@@ -8,7 +8,8 @@
 #include "base/num.h"
 #include "engine/native/cgroup/internal.h"
 
-/* Where a count is: in version 1's tree if the controller is there, or else in version 2's. */
+/* The file of each counter: in the hierarchy of version 1 if the controller is mounted there, else
+ * in the unified one. */
 static const struct {
 	enum cgroup_v1 controller;
 	const char *v1, *v2;
@@ -33,9 +34,9 @@ void cgroup_open_counters(const struct cgroup *group, int fds[CGROUP_COUNTER_FIL
 	}
 }
 
-/* --- reading them ------------------------------------------------------------------ */
-
-static struct view read_text(int fd, char *out, size_t size)
+/* pread() at 0 makes the kernel write the file anew, so that one descriptor serves many
+ * readings. */
+static struct view read_counter_file(int fd, char *out, size_t size)
 {
 	ssize_t n;
 
@@ -45,7 +46,7 @@ static struct view read_text(int fd, char *out, size_t size)
 	return (struct view){ out, n > 0 ? (size_t)n : 0 };
 }
 
-static bool parse(struct view text, uint64_t *ret)
+static bool parse_number(struct view text, uint64_t *ret)
 {
 	char digits[24];
 	struct error err;
@@ -57,25 +58,26 @@ static bool parse(struct view text, uint64_t *ret)
 	return num_parse_u64(digits, 0, UINT64_MAX, ret, &err) == 0;
 }
 
-/* The only line. */
+/* Reads a file that has one number and nothing else. */
 static bool read_number(int fd, uint64_t *ret)
 {
 	char bytes[64];
-	struct view text = read_text(fd, bytes, sizeof bytes), line;
+	struct view text = read_counter_file(fd, bytes, sizeof bytes), line;
 
-	return view_next_line(&text, &line) && text.len == 0 && parse(line, ret);
+	return view_next_line(&text, &line) && text.len == 0 && parse_number(line, ret);
 }
 
-/* The line "key number". */
+/* Reads the number of the line "key number". */
 static void read_keyed(int fd, const char *key, uint64_t *ret)
 {
 	char bytes[2048];
-	struct view text = read_text(fd, bytes, sizeof bytes), line;
+	struct view text = read_counter_file(fd, bytes, sizeof bytes), line;
 	size_t len = strlen(key);
 
 	while (view_next_line(&text, &line))
 		if (line.len > len && view_starts(line, key) && line.ptr[len] == ' ') {
-			(void)parse((struct view){ line.ptr + len + 1, line.len - len - 1 }, ret);
+			(void)parse_number((struct view){ line.ptr + len + 1, line.len - len - 1 },
+			                   ret);
 			return;
 		}
 }
@@ -92,13 +94,14 @@ void cgroup_read_counters(const int fds[CGROUP_COUNTER_FILES], enum cgroup_kind 
 		(void)read_number(fds[CGROUP_COUNTER_PIDS_NOW], &counts.pids_now);
 		read_keyed(fds[CGROUP_COUNTER_MEMORY_EVENTS], "oom_kill", &counts.memory_kills);
 		read_keyed(fds[CGROUP_COUNTER_PIDS_EVENTS], "max", &counts.pids_refused);
-		/* With version 1 either tree may count. Their texts cannot be mistaken. */
+		/* cpuacct.usage of version 1 is a single number of nanoseconds, cpu.stat of version
+		 * 2 has lines with keys. Which of the two is open can be seen from the text. */
 		if (read_number(fds[CGROUP_COUNTER_CPU], &cpu_ns))
 			counts.cpu_us = cpu_ns / 1000;
 		else
 			read_keyed(fds[CGROUP_COUNTER_CPU], "usage_usec", &counts.cpu_us);
 	}
-	/* Before Linux 5.19 version 2 keeps no peak. */
+	/* memory.peak exists since Linux 5.19. */
 	if (counts.memory_peak < counts.memory_now)
 		counts.memory_peak = counts.memory_now;
 	*ret = counts;

@@ -13,21 +13,19 @@
 #include "base/cleanup.h"
 #include "engine/native/cgroup/internal.h"
 
-/* --- reading and writing ----------------------------------------------------------- */
-
-int cgroup_dir(int at, const char *path)
+int cgroup_open_dir(int at, const char *path)
 {
 	return openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-int cgroup_make_dir(int at, const char *name)
+int cgroup_create_dir(int at, const char *name)
 {
 	if (mkdirat(at, name, 0755) < 0 && errno != EEXIST)
 		return -1;
-	return cgroup_dir(at, name);
+	return cgroup_open_dir(at, name);
 }
 
-bool cgroup_drop_dir(int at, const char *name)
+bool cgroup_remove_dir(int at, const char *name)
 {
 	return unlinkat(at, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
 }
@@ -73,7 +71,7 @@ int cgroup_write_number(int dir, const char *name, uint64_t number)
 	return cgroup_write(dir, name, text);
 }
 
-void cgroup_reason(struct cgroup_reason *why, const char *fmt, ...)
+void cgroup_reason_set(struct cgroup_reason *why, const char *fmt, ...)
 {
 	va_list args;
 
@@ -84,7 +82,7 @@ void cgroup_reason(struct cgroup_reason *why, const char *fmt, ...)
 	va_end(args);
 }
 
-/* --- processes --------------------------------------------------------------------- */
+/* --- the processes of a cgroup --- */
 
 bool cgroup_each_pid(int dir, cgroup_pid_fn fn, void *ctx)
 {
@@ -109,8 +107,9 @@ bool cgroup_each_pid(int dir, cgroup_pid_fn fn, void *ctx)
 	return true;
 }
 
-/* Neither us nor our parent ever is in a sandbox's group; 0 would be all of our own. */
-static bool kill_one(void *ctx, pid_t pid)
+/* kill(0) would signal our own process group. The spawner and the server are never in a sandbox's
+ * cgroup; the check keeps a mistake from killing them. */
+static bool kill_process(void *ctx, pid_t pid)
 {
 	bool *any = ctx;
 
@@ -125,7 +124,7 @@ void cgroup_dir_freeze(int dir, bool frozen)
 		(void)cgroup_write(dir, "freezer.state", frozen ? "FROZEN" : "THAWED");
 }
 
-static void nap(void)
+static void sleep_1ms(void)
 {
 	(void)nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
@@ -139,8 +138,11 @@ static bool is_frozen(int dir)
 	return strstr(cgroup_read(dir, "cgroup.events", text, sizeof text), "frozen 1") != NULL;
 }
 
-/* Without cgroup.kill, which came with Linux 5.14: frozen, so that nobody forks between being
- * listed and being killed. A frozen process dies when it thaws. */
+/* A fork bomb can outrun a loop over cgroup.procs: a child forked after the list was read is not in
+ * it. So freeze first, kill what is listed, then thaw: a task frozen by version 1 handles the
+ * pending SIGKILL only when it is thawed. Freezing is not immediate (a task in an uninterruptible
+ * system call enters the freezer when the call returns), so the rounds are repeated until the list
+ * is empty. */
 void cgroup_dir_kill_each(int dir)
 {
 	enum { ROUNDS = 8, NAPS = 20 };
@@ -152,8 +154,8 @@ void cgroup_dir_kill_each(int dir)
 
 		cgroup_dir_freeze(dir, true);
 		for (int i = 0; freezes && i < NAPS && !is_frozen(dir); i++)
-			nap();
-		(void)cgroup_each_pid(dir, kill_one, &any);
+			sleep_1ms();
+		(void)cgroup_each_pid(dir, kill_process, &any);
 		cgroup_dir_freeze(dir, false);
 		if (!any)
 			return;
@@ -165,5 +167,7 @@ void cgroup_dir_kill(int dir)
 	if (cgroup_write(dir, "cgroup.kill", "1") < 0)
 		cgroup_dir_kill_each(dir);
 	else
+		/* Version 2 kills frozen tasks as well. Thaw all the same: no task that is about to
+		 * exit shall wait for a freezer. */
 		cgroup_dir_freeze(dir, false);
 }

@@ -7,33 +7,34 @@
 #include "base/cleanup.h"
 #include "engine/native/cgroup/internal.h"
 
-const char *const cgroup_v1_words[V1_COUNT] = {
+const char *const cgroup_v1_names[V1_COUNT] = {
 	[V1_MEMORY] = "memory",   [V1_PIDS] = "pids",       [V1_CPU] = "cpu",
 	[V1_CPUACCT] = "cpuacct", [V1_FREEZER] = "freezer",
 };
 
-bool cgroup_go_up(char below[CGROUP_PATH_SIZE])
+bool cgroup_path_up(char path[CGROUP_PATH_SIZE])
 {
-	char *slash = strrchr(below, '/');
+	char *slash = strrchr(path, '/');
 
-	if (below[0] == '\0')
+	if (path[0] == '\0')
 		return false;
-	*(slash != NULL ? slash : below) = '\0';
+	*(slash != NULL ? slash : path) = '\0';
 	return true;
 }
 
-/* --- lines of a file, without allocating ------------------------------------------- */
+/* --- lines of a file, without allocating --- */
 
-/* Mount options make lines of some thousand bytes. Longer ones are skipped: no mount of a cgroup
- * looks like that. */
+/* An overlay mount with many layers has a line of some thousand bytes in mountinfo. Lines that do
+ * not fit are skipped: no mount of a cgroup is that long. */
 struct lines {
 	int fd;
 	size_t start, len;
-	bool skipping, ended;
+	bool is_skipping; /* the rest of a line that did not fit */
+	bool is_at_end;
 	char bytes[16 * 1024];
 };
 
-static void refill(struct lines *l)
+static void refill_lines(struct lines *l)
 {
 	ssize_t n;
 
@@ -45,7 +46,7 @@ static void refill(struct lines *l)
 	if (n > 0)
 		l->len += (size_t)n;
 	else
-		l->ended = true;
+		l->is_at_end = true;
 }
 
 static bool next_line(struct lines *l, struct view *ret)
@@ -53,30 +54,31 @@ static bool next_line(struct lines *l, struct view *ret)
 	for (;;) {
 		const char *from = l->bytes + l->start;
 		const char *end = memchr(from, '\n', l->len);
-		bool whole = !l->skipping;
+		bool whole = !l->is_skipping;
 
 		if (end != NULL) {
 			*ret = (struct view){ from, (size_t)(end - from) };
 			l->start += ret->len + 1;
 			l->len -= ret->len + 1;
-			l->skipping = false;
+			l->is_skipping = false;
 			if (whole)
 				return true;
 			continue;
 		}
-		if (l->ended)
+		if (l->is_at_end)
 			return false;
 		if (l->len == sizeof l->bytes) {
-			l->skipping = true;
+			l->is_skipping = true;
 			l->len = 0;
 		}
-		refill(l);
+		refill_lines(l);
 	}
 }
 
-static struct view cut(struct view *rest, char mark)
+/* Cuts the part before `separator` off the front of *rest. */
+static struct view cut_field(struct view *rest, char separator)
 {
-	const char *end = rest->len != 0 ? memchr(rest->ptr, mark, rest->len) : NULL;
+	const char *end = rest->len != 0 ? memchr(rest->ptr, separator, rest->len) : NULL;
 	struct view field = { rest->ptr, end != NULL ? (size_t)(end - rest->ptr) : rest->len };
 	size_t used = field.len + (end != NULL);
 
@@ -85,21 +87,21 @@ static struct view cut(struct view *rest, char mark)
 	return field;
 }
 
-bool cgroup_has_word(struct view text, char mark, const char *word)
+bool cgroup_list_has(struct view list, char separator, const char *word)
 {
-	while (text.len != 0)
-		if (view_is(view_trim(cut(&text, mark)), word))
+	while (list.len != 0)
+		if (view_is(view_trim(cut_field(&list, separator)), word))
 			return true;
 	return false;
 }
 
-/* --- our own groups ---------------------------------------------------------------- */
+/* --- the cgroups of this process --- */
 
 struct own {
 	char unified[CGROUP_PATH_SIZE], v1[V1_COUNT][CGROUP_PATH_SIZE];
 };
 
-static bool keep(struct view text, char out[CGROUP_PATH_SIZE])
+static bool copy_path(struct view text, char out[CGROUP_PATH_SIZE])
 {
 	if (text.len >= CGROUP_PATH_SIZE)
 		return false;
@@ -108,8 +110,9 @@ static bool keep(struct view text, char out[CGROUP_PATH_SIZE])
 	return true;
 }
 
-/* "4:cpu,cpuacct:/path", and "0::/path" for version 2. */
-static void read_own(const char *path, struct own *ret)
+/* Reads /proc/self/cgroup: "4:cpu,cpuacct:/path" for each hierarchy of version 1, "0::/path" for
+ * the unified one. */
+static void read_own_cgroups(const char *path, struct own *ret)
 {
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct lines lines = { .fd = fd };
@@ -117,19 +120,19 @@ static void read_own(const char *path, struct own *ret)
 
 	memset(ret, 0, sizeof *ret);
 	while (fd >= 0 && next_line(&lines, &line)) {
-		struct view number = cut(&line, ':'), words = cut(&line, ':');
+		struct view number = cut_field(&line, ':'), words = cut_field(&line, ':');
 
 		if (view_is(number, "0") && words.len == 0)
-			(void)keep(line, ret->unified);
+			(void)copy_path(line, ret->unified);
 		for (size_t i = 0; i < V1_COUNT; i++)
-			if (cgroup_has_word(words, ',', cgroup_v1_words[i]))
-				(void)keep(line, ret->v1[i]);
+			if (cgroup_list_has(words, ',', cgroup_v1_names[i]))
+				(void)copy_path(line, ret->v1[i]);
 	}
 }
 
-/* --- where they are mounted -------------------------------------------------------- */
+/* --- where the hierarchies are mounted --- */
 
-/* The kernel writes blanks and backslashes as \ooo. */
+/* The kernel writes blanks, line breaks and backslashes in mountinfo as \ooo. */
 static bool unescape(struct view text, char out[CGROUP_PATH_SIZE])
 {
 	size_t used = 0;
@@ -152,6 +155,8 @@ static bool unescape(struct view text, char out[CGROUP_PATH_SIZE])
 	return used != 0 && out[0] == '/';
 }
 
+/* True if the path leads above the root of our cgroup namespace, which the kernel shows as
+ * "/..". */
 static bool has_dots(const char *path)
 {
 	size_t len = strlen(path);
@@ -159,9 +164,10 @@ static bool has_dots(const char *path)
 	return strstr(path, "/../") != NULL || (len >= 3 && strcmp(path + len - 3, "/..") == 0);
 }
 
-/* What is mounted may be a part of the tree, and our group may be outside of it or outside of
- * our namespace: then it is not seen from here. */
-static bool find_below(const char *own, const char *root, char ret[CGROUP_PATH_SIZE])
+/* The path of our cgroup from the mount point. In a container only a part of the hierarchy may be
+ * mounted, with `root` as its root. False: our cgroup is outside of that part, or outside of our
+ * cgroup namespace. */
+static bool find_own_path(const char *own, const char *root, char ret[CGROUP_PATH_SIZE])
 {
 	size_t len = strcmp(root, "/") == 0 ? 0 : strlen(root);
 
@@ -169,51 +175,55 @@ static bool find_below(const char *own, const char *root, char ret[CGROUP_PATH_S
 	if (own[0] != '/' || has_dots(own) || has_dots(root) || strncmp(own, root, len) != 0 ||
 	    (own[len] != '/' && own[len] != '\0'))
 		return false;
-	return keep(view_of(own + len + (own[len] == '/')), ret);
+	return copy_path(view_of(own + len + (own[len] == '/')), ret);
 }
 
 struct mount {
-	char root[CGROUP_PATH_SIZE], top[CGROUP_PATH_SIZE];
-	bool writable;
+	char root[CGROUP_PATH_SIZE], mount_point[CGROUP_PATH_SIZE];
+	bool is_writable;
 	struct view type, words;
 };
 
 static bool read_mount(struct view line, struct mount *ret)
 {
-	struct view root, top, options;
+	struct view root, mount_point, options;
 
-	for (int i = 0; i < 3; i++) /* two numbers and a device */
-		(void)cut(&line, ' ');
-	root = cut(&line, ' ');
-	top = cut(&line, ' ');
-	options = cut(&line, ' ');
-	while (line.len != 0 && !view_is(cut(&line, ' '), "-"))
+	for (int i = 0; i < 3; i++) /* mount id, parent id, device */
+		(void)cut_field(&line, ' ');
+	root = cut_field(&line, ' ');
+	mount_point = cut_field(&line, ' ');
+	options = cut_field(&line, ' ');
+	while (line.len != 0 && !view_is(cut_field(&line, ' '), "-"))
 		continue;
-	ret->type = cut(&line, ' ');
-	(void)cut(&line, ' ');
-	ret->words = cut(&line, ' ');
-	ret->writable = !cgroup_has_word(options, ',', "ro") &&
-	                !cgroup_has_word(ret->words, ',', "ro");
+	ret->type = cut_field(&line, ' ');
+	(void)cut_field(&line, ' ');
+	ret->words = cut_field(&line, ' ');
+	ret->is_writable = !cgroup_list_has(options, ',', "ro") &&
+	                   !cgroup_list_has(ret->words, ',', "ro");
 	return (view_is(ret->type, "cgroup2") || view_is(ret->type, "cgroup")) &&
-	       unescape(root, ret->root) && unescape(top, ret->top);
+	       unescape(root, ret->root) && unescape(mount_point, ret->mount_point);
 }
 
-/* Of several mounts of a tree: one that can be written, then one that shows our own group, then
- * the first; but what is mounted over it hides it. */
-static void offer(struct cgroup_place *place, const struct mount *mount, const char *own)
+/* Takes the mount if it is better than the one found before: writable counts most, then showing our
+ * own cgroup. Of equals the first is kept, unless the later one is mounted on the same directory
+ * and so hides the first. */
+static void consider_mount(struct cgroup_hierarchy *tree, const struct mount *mount,
+                           const char *own)
 {
-	char below[CGROUP_PATH_SIZE];
-	bool seen = find_below(own, mount->root, below);
-	int score = 1 + 2 * mount->writable + seen;
+	char own_path[CGROUP_PATH_SIZE];
+	bool is_seen = find_own_path(own, mount->root, own_path);
+	int score = 1 + 2 * mount->is_writable + is_seen;
 
-	if (score < place->score || (score == place->score && strcmp(place->top, mount->top) != 0))
+	if (score < tree->score ||
+	    (score == tree->score && strcmp(tree->mount_point, mount->mount_point) != 0))
 		return;
-	place->score = score;
-	(void)keep(view_of(mount->top), place->top);
-	(void)keep(view_of(below), place->below);
+	tree->score = score;
+	(void)copy_path(view_of(mount->mount_point), tree->mount_point);
+	(void)copy_path(view_of(own_path), tree->own_path);
 }
 
-void cgroup_find(const char *mountinfo, const char *own_path, struct cgroup_places *ret)
+void cgroup_find_hierarchies(const char *mountinfo, const char *own_path,
+                             struct cgroup_hierarchies *ret)
 {
 	AUTO_FD int fd = open(mountinfo, O_RDONLY | O_CLOEXEC);
 	struct lines lines = { .fd = fd };
@@ -222,15 +232,15 @@ void cgroup_find(const char *mountinfo, const char *own_path, struct cgroup_plac
 	struct view line;
 
 	memset(ret, 0, sizeof *ret);
-	read_own(own_path, &own);
+	read_own_cgroups(own_path, &own);
 	while (fd >= 0 && next_line(&lines, &line)) {
 		if (!read_mount(line, &mount))
 			continue;
 		if (view_is(mount.type, "cgroup2"))
-			offer(&ret->unified, &mount, own.unified);
+			consider_mount(&ret->unified, &mount, own.unified);
 		else
 			for (size_t i = 0; i < V1_COUNT; i++)
-				if (cgroup_has_word(mount.words, ',', cgroup_v1_words[i]))
-					offer(&ret->v1[i], &mount, own.v1[i]);
+				if (cgroup_list_has(mount.words, ',', cgroup_v1_names[i]))
+					consider_mount(&ret->v1[i], &mount, own.v1[i]);
 	}
 }

@@ -1,3 +1,4 @@
+/* cgroup_sweep.c - removes the cgroups that killed servers left behind. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
@@ -15,19 +16,18 @@ struct sweep {
 	const char *state;
 	bool (*is_alive)(void *ctx, const char *instance);
 	void *ctx;
-	bool left; /* something that was ended is not gone yet */
+	bool is_unfinished; /* a directory could not be removed yet: EBUSY */
 };
-
-/* --- directories in a directory ---------------------------------------------------- */
 
 typedef void (*dir_fn)(struct sweep *sweep, int parent, const char *name);
 
-/* Without opendir(), which allocates. A second fd: the first one's position is not ours. What is
- * removed meanwhile may hide others: the next pass finds them. */
+/* Calls fn for each subdirectory. Without opendir(), which allocates memory, and on a descriptor of
+ * its own, because descriptors share the position in a directory. Removing entries while reading
+ * may skip others; the next pass finds them. */
 static void each_dir(struct sweep *sweep, int dir, dir_fn fn)
 {
 	_Alignas(struct dirent64) char bytes[4096];
-	AUTO_FD int fd = cgroup_dir(dir, ".");
+	AUTO_FD int fd = cgroup_open_dir(dir, ".");
 	ssize_t n;
 
 	while (fd >= 0 && (n = getdents64(fd, bytes, sizeof bytes)) > 0)
@@ -40,11 +40,9 @@ static void each_dir(struct sweep *sweep, int dir, dir_fn fn)
 		}
 }
 
-/* --- what is dead ------------------------------------------------------------------ */
-
-/* belljar-<state>-<instance>, or that and "-server". */
+/* Splits belljar-<state>-<instance>, with or without "-server" at the end. */
 static bool split_name(const struct sweep *sweep, const char *name, char instance[CGROUP_NAME_SIZE],
-                       bool *server)
+                       bool *ret_is_server)
 {
 	struct view rest = view_of(name);
 	size_t len = strlen(sweep->state);
@@ -57,7 +55,7 @@ static bool split_name(const struct sweep *sweep, const char *name, char instanc
 		return false;
 	rest = (struct view){ rest.ptr + len + 1, rest.len - len - 1 };
 	end = memchr(rest.ptr, '-', rest.len);
-	*server = end != NULL;
+	*ret_is_server = end != NULL;
 	if (end != NULL && strcmp(end, "-server") != 0)
 		return false;
 	if (end != NULL)
@@ -69,83 +67,85 @@ static bool split_name(const struct sweep *sweep, const char *name, char instanc
 	return true;
 }
 
-static void end_group(struct sweep *sweep, int parent, const char *name)
+static void remove_cgroup(struct sweep *sweep, int parent, const char *name)
 {
-	AUTO_FD int dir = cgroup_dir(parent, name);
+	AUTO_FD int dir = cgroup_open_dir(parent, name);
 
 	if (dir >= 0)
 		cgroup_dir_kill(dir);
-	if (!cgroup_drop_dir(parent, name))
-		sweep->left = true;
+	if (!cgroup_remove_dir(parent, name))
+		sweep->is_unfinished = true;
 }
 
-static void end_instance(struct sweep *sweep, int parent, const char *name)
+static void remove_instance(struct sweep *sweep, int parent, const char *name)
 {
 	char instance[CGROUP_NAME_SIZE];
-	bool server;
+	bool is_server;
 	AUTO_FD int dir = -1;
 
-	if (!split_name(sweep, name, instance, &server) || strcmp(name, sweep->all->name) == 0 ||
+	if (!split_name(sweep, name, instance, &is_server) || strcmp(name, sweep->all->name) == 0 ||
 	    sweep->is_alive(sweep->ctx, instance))
 		return;
-	/* It may hold what started the server, which is not ours to end. */
-	if (server) {
-		(void)cgroup_drop_dir(parent, name);
+	/* <name>-server holds no sandbox, but the dead server's parents if it was moved there with
+	 * them: remove the directory only if it is empty. */
+	if (is_server) {
+		(void)cgroup_remove_dir(parent, name);
 		return;
 	}
-	dir = cgroup_dir(parent, name);
+	dir = cgroup_open_dir(parent, name);
 	if (dir >= 0)
-		each_dir(sweep, dir, end_group);
-	if (!cgroup_drop_dir(parent, name))
-		sweep->left = true;
+		each_dir(sweep, dir, remove_cgroup);
+	if (!cgroup_remove_dir(parent, name))
+		sweep->is_unfinished = true;
 }
 
-/* --- where to look ----------------------------------------------------------------- */
-
-/* The tree's top, our own group, the one that is in, and one more: we may have moved down. */
-static void sweep_place(struct sweep *sweep, const struct cgroup_place *place)
+/* Looks at the mount point and at three levels from our own cgroup upwards: an earlier server used
+ * its own cgroup or the one above, and this server may have been moved one level down. */
+static void sweep_hierarchy(struct sweep *sweep, const struct cgroup_hierarchy *tree)
 {
 	enum { LEVELS = 3 };
-	AUTO_FD int top = place->score != 0 ? cgroup_dir(AT_FDCWD, place->top) : -1;
-	char below[CGROUP_PATH_SIZE];
+	AUTO_FD int mount_point = tree->score != 0 ? cgroup_open_dir(AT_FDCWD, tree->mount_point)
+	                                           : -1;
+	char path[CGROUP_PATH_SIZE];
 
-	if (top < 0)
+	if (mount_point < 0)
 		return;
-	each_dir(sweep, top, end_instance);
-	memcpy(below, place->below, sizeof below);
-	for (int level = 0; level < LEVELS && below[0] != '\0'; level++) {
-		AUTO_FD int dir = cgroup_dir(top, below);
+	each_dir(sweep, mount_point, remove_instance);
+	memcpy(path, tree->own_path, sizeof path);
+	for (int level = 0; level < LEVELS && path[0] != '\0'; level++) {
+		AUTO_FD int dir = cgroup_open_dir(mount_point, path);
 
 		if (dir >= 0)
-			each_dir(sweep, dir, end_instance);
-		(void)cgroup_go_up(below);
+			each_dir(sweep, dir, remove_instance);
+		(void)cgroup_path_up(path);
 	}
 }
 
-static void sweep_once(struct sweep *sweep, const struct cgroup_places *places)
+static void sweep_once(struct sweep *sweep, const struct cgroup_hierarchies *trees)
 {
 	const struct cgroups *all = sweep->all;
 
-	sweep->left = false;
+	sweep->is_unfinished = false;
 	if (all->unified_parent >= 0)
-		each_dir(sweep, all->unified_parent, end_instance);
+		each_dir(sweep, all->unified_parent, remove_instance);
 	for (size_t i = 0; i < V1_COUNT; i++)
 		if (all->v1_parent[i] >= 0)
-			each_dir(sweep, all->v1_parent[i], end_instance);
-	sweep_place(sweep, &places->unified);
+			each_dir(sweep, all->v1_parent[i], remove_instance);
+	sweep_hierarchy(sweep, &trees->unified);
 	for (size_t i = 0; i < V1_COUNT; i++)
-		sweep_place(sweep, &places->v1[i]);
+		sweep_hierarchy(sweep, &trees->v1[i]);
 }
 
-void cgroups_sweep_in(struct cgroups *all, const struct cgroup_places *places, const char *state,
-                      bool (*is_alive)(void *ctx, const char *instance), void *ctx)
+void cgroups_sweep_in(struct cgroups *all, const struct cgroup_hierarchies *trees,
+                      const char *state, bool (*is_alive)(void *ctx, const char *instance),
+                      void *ctx)
 {
 	struct sweep sweep = { .all = all, .state = state, .is_alive = is_alive, .ctx = ctx };
 	uint64_t until = clock_now_ms() + SWEEP_MS;
 
 	for (;;) {
-		sweep_once(&sweep, places);
-		if (!sweep.left || clock_now_ms() >= until)
+		sweep_once(&sweep, trees);
+		if (!sweep.is_unfinished || clock_now_ms() >= until)
 			return;
 		(void)nanosleep(&(struct timespec){ .tv_nsec = SWEEP_NAP_MS * 1000000L }, NULL);
 	}
@@ -154,8 +154,8 @@ void cgroups_sweep_in(struct cgroups *all, const struct cgroup_places *places, c
 void cgroups_sweep(struct cgroups *all, const char *state,
                    bool (*is_alive)(void *ctx, const char *instance), void *ctx)
 {
-	struct cgroup_places places;
+	struct cgroup_hierarchies trees;
 
-	cgroup_find("/proc/self/mountinfo", "/proc/self/cgroup", &places);
-	cgroups_sweep_in(all, &places, state, is_alive, ctx);
+	cgroup_find_hierarchies("/proc/self/mountinfo", "/proc/self/cgroup", &trees);
+	cgroups_sweep_in(all, &trees, state, is_alive, ctx);
 }

@@ -1,3 +1,4 @@
+/* cgroup_v1.c - version 1: each controller is mounted on its own, or two of them together. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,7 +13,8 @@
 #include "base/error.h"
 #include "engine/native/cgroup/internal.h"
 
-/* A controller is there if its file is. */
+/* A mounted controller may lack a limit that the kernel was built without; its file is then
+ * missing. */
 static const struct controller {
 	const char *file;
 	unsigned bit;
@@ -24,9 +26,8 @@ static const struct controller {
 	[V1_FREEZER] = { "freezer.state", 0 },
 };
 
-/* --- our directories --------------------------------------------------------------- */
-
-/* The v2 tree, bare as it may be, counts processor time and freezes. */
+/* True if the controller is still needed. Every cgroup of version 2 has cgroup.freeze and cpu.stat,
+ * also without controllers, so that cpuacct and the freezer are only needed without version 2. */
 static bool is_wanted(const struct cgroups *all, size_t i)
 {
 	if (i == V1_CPUACCT || i == V1_FREEZER)
@@ -36,23 +37,25 @@ static bool is_wanted(const struct cgroups *all, size_t i)
 	return (all->has & controllers[i].bit) == 0;
 }
 
-static int open_own(const struct cgroup_place *place)
+/* Our own cgroup in the hierarchy. The type of the file system is checked because mountinfo only
+ * tells what was mounted at some time, not what the path leads to. */
+static int open_own_cgroup(const struct cgroup_hierarchy *tree)
 {
 	struct statfs fs;
-	AUTO_FD int top = cgroup_dir(AT_FDCWD, place->top);
+	AUTO_FD int mount_point = cgroup_open_dir(AT_FDCWD, tree->mount_point);
 
-	if (top < 0)
+	if (mount_point < 0)
 		return -1;
-	if (fstatfs(top, &fs) < 0 || fs.f_type != CGROUP_SUPER_MAGIC) {
+	if (fstatfs(mount_point, &fs) < 0 || fs.f_type != CGROUP_SUPER_MAGIC) {
 		errno = ENOTDIR;
 		return -1;
 	}
-	return cgroup_dir(top, place->below[0] != '\0' ? place->below : ".");
+	return cgroup_open_dir(mount_point, tree->own_path[0] != '\0' ? tree->own_path : ".");
 }
 
-bool cgroup_v1_is_twin(const struct cgroups *all, size_t controller)
+bool cgroup_v1_is_shared(const struct cgroups *all, size_t controller)
 {
-	struct stat one, other;
+	struct stat one, other; /* each hierarchy is a file system with a device number */
 
 	if (fstat(all->v1_parent[controller], &one) < 0)
 		return false;
@@ -63,33 +66,33 @@ bool cgroup_v1_is_twin(const struct cgroups *all, size_t controller)
 	return false;
 }
 
-static void drop(struct cgroups *all, size_t i)
+static void close_controller(struct cgroups *all, size_t i)
 {
-	if (!cgroup_v1_is_twin(all, i))
-		(void)cgroup_drop_dir(all->v1_parent[i], all->name);
+	if (!cgroup_v1_is_shared(all, i))
+		(void)cgroup_remove_dir(all->v1_parent[i], all->name);
 	cleanup_fd(&all->v1[i]);
 	cleanup_fd(&all->v1_parent[i]);
 	all->v1[i] = all->v1_parent[i] = -1;
 }
 
-static void open_one(struct cgroups *all, const struct cgroup_place *place, size_t i,
-                     struct cgroup_reason *why)
+static void open_controller(struct cgroups *all, const struct cgroup_hierarchy *tree, size_t i,
+                            struct cgroup_reason *why)
 {
-	all->v1_parent[i] = open_own(place);
+	all->v1_parent[i] = open_own_cgroup(tree);
 	if (all->v1_parent[i] >= 0)
-		all->v1[i] = cgroup_make_dir(all->v1_parent[i], all->name);
+		all->v1[i] = cgroup_create_dir(all->v1_parent[i], all->name);
 	if (all->v1[i] < 0) {
-		cgroup_reason(why, "no group can be made in version 1's %s: %s: %s",
-		              cgroup_v1_words[i], strerror(errno),
-		              geteuid() != 0 ? "start belljar as root, or boot with version 2"
-		                             : "mount it writable");
+		cgroup_reason_set(why, "no cgroup can be created for version 1's %s: %s: %s",
+		                  cgroup_v1_names[i], strerror(errno),
+		                  geteuid() != 0 ? "start belljar as root, or boot with version 2"
+		                                 : "mount it writable");
 		cleanup_fd(&all->v1_parent[i]);
 		all->v1_parent[i] = -1;
 		return;
 	}
 	if (!cgroup_has_file(all->v1[i], controllers[i].file)) {
-		cgroup_reason(why, "the kernel was built without %s", controllers[i].file);
-		drop(all, i);
+		cgroup_reason_set(why, "the kernel was built without %s", controllers[i].file);
+		close_controller(all, i);
 		return;
 	}
 	all->has |= controllers[i].bit;
@@ -97,30 +100,30 @@ static void open_one(struct cgroups *all, const struct cgroup_place *place, size
 		all->has |= CGROUP_HAS_SWAP;
 }
 
-void cgroup_v1_open(struct cgroups *all, const struct cgroup_places *places,
+void cgroup_v1_open(struct cgroups *all, const struct cgroup_hierarchies *trees,
                     struct cgroup_reason *why)
 {
 	for (size_t i = 0; i < V1_COUNT; i++)
-		if (places->v1[i].score != 0 && is_wanted(all, i))
-			open_one(all, &places->v1[i], i, why);
+		if (trees->v1[i].score != 0 && is_wanted(all, i))
+			open_controller(all, &trees->v1[i], i, why);
 }
 
-/* Backwards: a twin comes after the one whose directory it has. */
+/* Backwards: a directory that two controllers share is removed by the first one, which must come
+ * last. */
 void cgroup_v1_close(struct cgroups *all)
 {
 	for (size_t i = V1_COUNT; i-- != 0;)
 		if (all->v1[i] >= 0)
-			drop(all, i);
+			close_controller(all, i);
 }
 
-/* --- the limits of one sandbox ----------------------------------------------------- */
+/* --- the limits of one sandbox --- */
 
-static int set(const struct cgroup *group, enum cgroup_v1 controller, const char *file,
-               uint64_t value, struct error *err)
+static int set_limit(const struct cgroup *group, enum cgroup_v1 controller, const char *file,
+                     uint64_t value, struct error *err)
 {
 	if (cgroup_write_number(group->v1[controller], file, value) < 0)
-		return error_sys(err, "%s of group %s cannot be set to %" PRIu64, file, group->id,
-		                 value);
+		return error_sys(err, "set %s of cgroup %s to %" PRIu64, file, group->id, value);
 	return 0;
 }
 
@@ -129,12 +132,16 @@ static int limit_memory(const struct cgroup *group, const struct spec_limits *li
 {
 	uint64_t swap = limits->swap < UINT64_MAX - limits->memory ? limits->swap : 0;
 
-	if (set(group, V1_MEMORY, "memory.limit_in_bytes", limits->memory, err) < 0)
+	/* In this order: the kernel refuses (EINVAL) a memsw limit, which is memory plus swap,
+	 * below the memory limit, and both begin without a limit. */
+	if (set_limit(group, V1_MEMORY, "memory.limit_in_bytes", limits->memory, err) < 0)
 		return -1;
 	if (group->in->has & CGROUP_HAS_SWAP)
-		return set(group, V1_MEMORY, "memory.memsw.limit_in_bytes", limits->memory + swap,
-		           err);
-	if (swap == 0) /* not a limit, but the kernel tries */
+		return set_limit(group, V1_MEMORY, "memory.memsw.limit_in_bytes",
+		                 limits->memory + swap, err);
+	/* Without swap accounting there is no limit. A swappiness of 0 makes the kernel avoid swap
+	 * as long as it can. */
+	if (swap == 0)
 		(void)cgroup_write(group->v1[V1_MEMORY], "memory.swappiness", "0");
 	return 0;
 }
@@ -144,10 +151,10 @@ static int limit_cpu(const struct cgroup *group, const struct spec_limits *limit
 {
 	uint64_t quota = limits->cpu * (CGROUP_CPU_PERIOD_US / 1000);
 
-	if (set(group, V1_CPU, "cpu.cfs_period_us", CGROUP_CPU_PERIOD_US, err) < 0)
+	if (set_limit(group, V1_CPU, "cpu.cfs_period_us", CGROUP_CPU_PERIOD_US, err) < 0)
 		return -1;
-	/* EINVAL: a group above has less than that, which holds for this one as well. */
-	if (set(group, V1_CPU, "cpu.cfs_quota_us", quota, err) < 0 && err->errnum != EINVAL)
+	/* EINVAL: a parent cgroup has a smaller quota, which limits this one as well. */
+	if (set_limit(group, V1_CPU, "cpu.cfs_quota_us", quota, err) < 0 && err->errnum != EINVAL)
 		return -1;
 	return 0;
 }
@@ -156,7 +163,7 @@ int cgroup_v1_limit(const struct cgroup *group, const struct spec_limits *limits
 {
 	if (group->v1[V1_MEMORY] >= 0 && limit_memory(group, limits, err) < 0)
 		return -1;
-	if (group->v1[V1_PIDS] >= 0 && set(group, V1_PIDS, "pids.max", limits->pids, err) < 0)
+	if (group->v1[V1_PIDS] >= 0 && set_limit(group, V1_PIDS, "pids.max", limits->pids, err) < 0)
 		return -1;
 	if (group->v1[V1_CPU] >= 0 && limit_cpu(group, limits, err) < 0)
 		return -1;

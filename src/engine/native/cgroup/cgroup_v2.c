@@ -1,3 +1,5 @@
+/* cgroup_v2.c - version 2: one hierarchy for all controllers, which a cgroup passes on to its
+ * children by cgroup.subtree_control. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,7 +15,7 @@
 #include "engine/native/cgroup/internal.h"
 
 static const struct controller {
-	const char *word;
+	const char *name;
 	unsigned bit;
 } controllers[] = {
 	{ "memory", CGROUP_HAS_MEMORY },
@@ -21,8 +23,8 @@ static const struct controller {
 	{ "cpu", CGROUP_HAS_CPU },
 };
 
-/* --- controllers of a directory ---------------------------------------------------- */
-
+/* `file` is cgroup.controllers (available here) or cgroup.subtree_control (passed on to
+ * children). */
 static unsigned read_controllers(int dir, const char *file)
 {
 	char text[512];
@@ -30,7 +32,7 @@ static unsigned read_controllers(int dir, const char *file)
 	unsigned bits = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		if (cgroup_has_word(words, ' ', controllers[i].word))
+		if (cgroup_list_has(words, ' ', controllers[i].name))
 			bits |= controllers[i].bit;
 	return bits;
 }
@@ -39,16 +41,17 @@ static void switch_controllers(int dir, unsigned bits, char sign)
 {
 	char text[16];
 
-	/* One by one: cpu may be refused where there are real-time processes, and is no reason
-	 * to go without the others. */
+	/* One write for each: the kernel applies a list as a whole or not at all, and it refuses
+	 * cpu while real-time processes run, which is no reason to go without the others. */
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
 		if (bits & controllers[i].bit) {
-			(void)snprintf(text, sizeof text, "%c%s", sign, controllers[i].word);
+			(void)snprintf(text, sizeof text, "%c%s", sign, controllers[i].name);
 			(void)cgroup_write(dir, "cgroup.subtree_control", text);
 		}
 }
 
-static unsigned enable(int dir, unsigned bits)
+/* Passes the controllers on to child cgroups. Returns those that are passed on. */
+static unsigned enable_controllers(int dir, unsigned bits)
 {
 	unsigned on = read_controllers(dir, "cgroup.subtree_control");
 
@@ -56,121 +59,132 @@ static unsigned enable(int dir, unsigned bits)
 	return bits & read_controllers(dir, "cgroup.subtree_control");
 }
 
-/* The only group that may have processes and controllers for what is below. */
+/* The root cgroup has no cgroup.events. It is the only cgroup that may have both processes and
+ * controllers for its children. */
 static bool is_root(int dir)
 {
 	return !cgroup_has_file(dir, "cgroup.events");
 }
 
-/* --- making room ------------------------------------------------------------------- */
+/* --- moving our own processes out of the way --- */
 
-/* The server, its spawner, and what a container was started with, if that is in our group. */
-static bool is_ours(UNUSED void *ctx, pid_t pid)
+/* The spawner, the server, and the init process of a container in which the server was started. */
+static bool is_own_process(UNUSED void *ctx, pid_t pid)
 {
 	return pid != 0 && (pid == getpid() || pid == getppid() || pid == 1);
 }
 
-static bool is_nobody(UNUSED void *ctx, UNUSED pid_t pid)
+static bool stop_at_first(UNUSED void *ctx, UNUSED pid_t pid)
 {
 	return false;
 }
 
-static bool move_to(void *ctx, pid_t pid)
+static bool move_process(void *ctx, pid_t pid)
 {
 	const int *dir = ctx;
 
-	if (pid == 0) /* to the kernel that would be us */
+	/* 0 is a process of another pid namespace; written to cgroup.procs, 0 means the caller. */
+	if (pid == 0)
 		return true;
 	return cgroup_write_number(*dir, "cgroup.procs", (uint64_t)pid) == 0 || errno == ESRCH;
 }
 
+/* The cgroup into which server and spawner are moved. */
 static void leaf_name(const struct cgroups *all, char out[CGROUP_NAME_SIZE + 8])
 {
 	(void)snprintf(out, CGROUP_NAME_SIZE + 8, "%s-server", all->name);
 }
 
-static void move_back(struct cgroups *all, int base, unsigned enabled)
+/* Undoes move_to_leaf(). The controllers that were enabled for the children have to be disabled
+ * first: the kernel refuses (EBUSY) to move a process into a cgroup that passes controllers on. */
+static void move_back(struct cgroups *all, int parent, unsigned enabled)
 {
 	char name[CGROUP_NAME_SIZE + 8];
 	AUTO_FD int leaf = -1;
 
 	leaf_name(all, name);
-	leaf = cgroup_dir(base, name);
-	switch_controllers(base, enabled, '-');
+	leaf = cgroup_open_dir(parent, name);
+	switch_controllers(parent, enabled, '-');
 	if (leaf >= 0)
-		(void)cgroup_each_pid(leaf, move_to, &base);
-	(void)cgroup_drop_dir(base, name);
-	all->moved = false;
+		(void)cgroup_each_pid(leaf, move_process, &parent);
+	(void)cgroup_remove_dir(parent, name);
+	all->is_moved = false;
 }
 
-/* Controllers cannot be had below a group that has processes itself. If they are only ours, they
- * go one down. */
-static bool make_room(struct cgroups *all, int base, struct cgroup_reason *why)
+/* The "no internal processes" rule of version 2: a cgroup other than the root either has processes
+ * or passes controllers on to its children. If all processes of `parent` are ours, moves them into
+ * a child of their own. Processes of others are left alone: they may be in a cgroup for a
+ * reason. */
+static bool move_to_leaf(struct cgroups *all, int parent, struct cgroup_reason *why)
 {
 	char name[CGROUP_NAME_SIZE + 8];
 	AUTO_FD int leaf = -1;
 
-	if (is_root(base) || cgroup_each_pid(base, is_nobody, NULL))
+	if (is_root(parent) || cgroup_each_pid(parent, stop_at_first, NULL))
 		return true;
-	if (!cgroup_each_pid(base, is_ours, NULL)) {
-		cgroup_reason(why,
-		              "other processes are in our group: start belljar with "
-		              "systemd-run %s--scope -p Delegate=yes",
-		              geteuid() != 0 ? "--user " : "");
+	if (!cgroup_each_pid(parent, is_own_process, NULL)) {
+		cgroup_reason_set(why,
+		                  "other processes are in our cgroup: start belljar with "
+		                  "systemd-run %s--scope -p Delegate=yes",
+		                  geteuid() != 0 ? "--user " : "");
 		return false;
 	}
 	leaf_name(all, name);
-	leaf = cgroup_make_dir(base, name);
+	leaf = cgroup_create_dir(parent, name);
 	if (leaf < 0) {
-		cgroup_reason(why, "no group can be made in ours: %s", strerror(errno));
+		cgroup_reason_set(why, "no cgroup can be created in ours: %s", strerror(errno));
 		return false;
 	}
-	all->moved = true;
-	if (cgroup_each_pid(base, move_to, &leaf))
+	all->is_moved = true;
+	if (cgroup_each_pid(parent, move_process, &leaf))
 		return true;
-	cgroup_reason(why, "we cannot be moved one group down: %s", strerror(errno));
-	move_back(all, base, 0);
+	cgroup_reason_set(why, "belljar cannot be moved into a cgroup of its own: %s",
+	                  strerror(errno));
+	move_back(all, parent, 0);
 	return false;
 }
 
-/* --- our directory ----------------------------------------------------------------- */
+/* --- the directory of this server --- */
 
-static bool check_writable(int base, struct cgroup_reason *why)
+static bool check_writable(int parent, struct cgroup_reason *why)
 {
-	if (cgroup_can_write(base, ".") && cgroup_can_write(base, "cgroup.procs") &&
-	    cgroup_can_write(base, "cgroup.subtree_control"))
+	if (cgroup_can_write(parent, ".") && cgroup_can_write(parent, "cgroup.procs") &&
+	    cgroup_can_write(parent, "cgroup.subtree_control"))
 		return true;
 	if (errno == EROFS)
-		cgroup_reason(why, "it is mounted read-only: give the container "
-		                   "--cgroupns=private and a writable /sys/fs/cgroup");
+		cgroup_reason_set(why,
+		                  "mounted read-only: give the container --cgroupns=private and a "
+		                  "writable /sys/fs/cgroup");
 	else
-		cgroup_reason(why, "our group is not ours to write: start belljar with "
-		                   "systemd-run --user --scope -p Delegate=yes");
+		cgroup_reason_set(why, "our cgroup is not writable: start belljar with "
+		                       "systemd-run --user --scope -p Delegate=yes");
 	return false;
 }
 
-static bool try_base(struct cgroups *all, int base, unsigned wanted, struct cgroup_reason *why)
+/* Creates our directory in `parent` with the controllers `wanted`, or at least one of them. */
+static bool try_parent(struct cgroups *all, int parent, unsigned wanted, struct cgroup_reason *why)
 {
-	unsigned had = read_controllers(base, "cgroup.subtree_control"), have;
+	unsigned had = read_controllers(parent, "cgroup.subtree_control"), have;
 	AUTO_FD int dir = -1;
 
-	if (!check_writable(base, why) || ((wanted & ~had) != 0 && !make_room(all, base, why)))
+	if (!check_writable(parent, why) ||
+	    ((wanted & ~had) != 0 && !move_to_leaf(all, parent, why)))
 		return false;
-	have = enable(base, wanted);
+	have = enable_controllers(parent, wanted);
 	if (have != 0 || wanted == 0) {
-		dir = cgroup_make_dir(base, all->name);
+		dir = cgroup_create_dir(parent, all->name);
 		if (dir >= 0)
-			have = enable(dir, have);
+			have = enable_controllers(dir, have);
 	}
 	if (dir < 0 || (have == 0 && wanted != 0)) {
-		cgroup_reason(why, "controllers cannot be switched on: %s", strerror(errno));
+		cgroup_reason_set(why, "controllers cannot be enabled: %s", strerror(errno));
 		if (dir >= 0)
-			(void)cgroup_drop_dir(base, all->name);
-		if (all->moved)
-			move_back(all, base, wanted & ~had);
+			(void)cgroup_remove_dir(parent, all->name);
+		if (all->is_moved)
+			move_back(all, parent, wanted & ~had);
 		return false;
 	}
-	/* Built without bandwidth control, the kernel has a cpu controller that limits nothing. */
+	/* A kernel built without CONFIG_CFS_BANDWIDTH has a cpu controller without cpu.max. */
 	if (!cgroup_has_file(dir, "cpu.max"))
 		have &= ~(unsigned)CGROUP_HAS_CPU;
 	if ((have & CGROUP_HAS_MEMORY) && cgroup_has_file(dir, "memory.swap.max"))
@@ -180,39 +194,40 @@ static bool try_base(struct cgroups *all, int base, unsigned wanted, struct cgro
 	return true;
 }
 
-/* --- where it may be --------------------------------------------------------------- */
+/* --- which cgroup can be the parent --- */
 
-enum { OWN, TOP, PARENT, BASES };
+enum { OWN, ROOT, ABOVE, PARENTS };
 
-static bool is_leaf_of_ours(const char *below)
+static bool is_server_leaf(const char *path)
 {
-	const char *slash = strrchr(below, '/');
-	const char *name = slash != NULL ? slash + 1 : below;
+	const char *slash = strrchr(path, '/');
+	const char *name = slash != NULL ? slash + 1 : path;
 	size_t len = strlen(name);
 
 	return strncmp(name, "belljar-", 8) == 0 && len > 7 &&
 	       strcmp(name + len - 7, "-server") == 0;
 }
 
-/* Our own group, the root of all groups (which nobody but root can write), and the group that
- * ours is in: a user's service manager owns that as well. */
-static void open_bases(const struct cgroup_place *place, int bases[BASES])
+/* Three cgroups in which our directory can be created: our own, the root cgroup (writable for root
+ * only), and the one above ours, which belongs to us too if a user's systemd started us. */
+static void open_parents(const struct cgroup_hierarchy *tree, int parents[PARENTS])
 {
-	char below[CGROUP_PATH_SIZE];
+	char path[CGROUP_PATH_SIZE];
 	struct statfs fs;
-	AUTO_FD int top = cgroup_dir(AT_FDCWD, place->top);
+	AUTO_FD int mount_point = cgroup_open_dir(AT_FDCWD, tree->mount_point);
 
-	if (top < 0 || fstatfs(top, &fs) < 0 || fs.f_type != CGROUP2_SUPER_MAGIC)
+	if (mount_point < 0 || fstatfs(mount_point, &fs) < 0 || fs.f_type != CGROUP2_SUPER_MAGIC)
 		return;
-	(void)snprintf(below, sizeof below, "%s", place->below);
-	/* Left there by a server that did not come to move its parents back. */
-	if (is_leaf_of_ours(below))
-		(void)cgroup_go_up(below);
-	bases[OWN] = cgroup_dir(top, below[0] != '\0' ? below : ".");
-	if (cgroup_go_up(below))
-		bases[PARENT] = cgroup_dir(top, below[0] != '\0' ? below : ".");
-	if (is_root(top))
-		bases[TOP] = TAKE_FD(top);
+	(void)snprintf(path, sizeof path, "%s", tree->own_path);
+	/* An earlier server moved the shell that started us, and was killed before it moved it
+	 * back. */
+	if (is_server_leaf(path))
+		(void)cgroup_path_up(path);
+	parents[OWN] = cgroup_open_dir(mount_point, path[0] != '\0' ? path : ".");
+	if (cgroup_path_up(path))
+		parents[ABOVE] = cgroup_open_dir(mount_point, path[0] != '\0' ? path : ".");
+	if (is_root(mount_point))
+		parents[ROOT] = TAKE_FD(mount_point);
 }
 
 static int count_bits(unsigned bits)
@@ -220,65 +235,68 @@ static int count_bits(unsigned bits)
 	return __builtin_popcount(bits);
 }
 
-/* What the root has not got, the kernel has not got. */
-static void say_missing(unsigned missing, unsigned kernel, struct cgroup_reason *why)
+/* A controller that the root cgroup lacks is missing in the kernel; another one was not
+ * delegated. */
+static void explain_missing(unsigned missing, unsigned kernel, struct cgroup_reason *why)
 {
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
 		if ((missing & ~kernel & controllers[i].bit) != 0)
-			cgroup_reason(why,
-			              "the kernel has no %s controller: boot with "
-			              "cgroup_enable=%s",
-			              controllers[i].word, controllers[i].word);
+			cgroup_reason_set(
+			        why, "the kernel has no %s controller: boot with cgroup_enable=%s",
+			        controllers[i].name, controllers[i].name);
 	if (missing != 0)
-		cgroup_reason(why, "not delegated to us: add Delegate=cpu memory pids to the %s",
-		              geteuid() != 0 ? "unit user@.service" : "unit");
+		cgroup_reason_set(why,
+		                  "not delegated to us: add Delegate=cpu memory pids to the %s",
+		                  geteuid() != 0 ? "unit user@.service" : "unit");
 }
 
-void cgroup_v2_open(struct cgroups *all, const struct cgroup_place *place,
+void cgroup_v2_open(struct cgroups *all, const struct cgroup_hierarchy *tree,
                     struct cgroup_reason *why)
 {
 	const unsigned every = CGROUP_HAS_MEMORY | CGROUP_HAS_PIDS | CGROUP_HAS_CPU;
-	int bases[BASES] = { -1, -1, -1 };
-	unsigned can[BASES] = { 0 };
-	bool has_top;
+	int parents[PARENTS] = { -1, -1, -1 };
+	unsigned can[PARENTS] = { 0 };
+	bool has_root;
 
-	if (place->score == 0)
+	if (tree->score == 0)
 		return;
-	open_bases(place, bases);
-	has_top = bases[TOP] >= 0;
-	for (size_t i = 0; i < BASES; i++)
-		if (bases[i] >= 0)
-			can[i] = read_controllers(bases[i], "cgroup.controllers");
-	/* The most controllers first; in the end none, which is enough to end and to freeze. */
+	open_parents(tree, parents);
+	has_root = parents[ROOT] >= 0;
+	for (size_t i = 0; i < PARENTS; i++)
+		if (parents[i] >= 0)
+			can[i] = read_controllers(parents[i], "cgroup.controllers");
+	/* The parent with the most controllers first. In the end one without any: its children can
+	 * still be killed and frozen. */
 	for (int count = count_bits(every); count >= 0; count--)
-		for (size_t i = 0; i < BASES && all->unified < 0; i++)
-			if (bases[i] >= 0 && (count == 0 || count_bits(can[i]) == count) &&
-			    try_base(all, bases[i], count != 0 ? can[i] : 0, why))
-				all->unified_parent = TAKE_FD(bases[i]);
-	say_missing(every & ~all->has, has_top ? can[TOP] : every, why);
-	for (size_t i = 0; i < BASES; i++)
-		cleanup_fd(&bases[i]);
+		for (size_t i = 0; i < PARENTS && all->unified < 0; i++)
+			if (parents[i] >= 0 && (count == 0 || count_bits(can[i]) == count) &&
+			    try_parent(all, parents[i], count != 0 ? can[i] : 0, why))
+				all->unified_parent = TAKE_FD(parents[i]);
+	explain_missing(every & ~all->has, has_root ? can[ROOT] : every, why);
+	for (size_t i = 0; i < PARENTS; i++)
+		cleanup_fd(&parents[i]);
 }
 
 void cgroup_v2_close(struct cgroups *all)
 {
 	if (all->unified >= 0) {
 		(void)close(TAKE_FD(all->unified));
-		(void)cgroup_drop_dir(all->unified_parent, all->name);
+		(void)cgroup_remove_dir(all->unified_parent, all->name);
 	}
-	if (all->moved)
+	if (all->is_moved)
 		move_back(all, all->unified_parent,
 		          CGROUP_HAS_MEMORY | CGROUP_HAS_PIDS | CGROUP_HAS_CPU);
 	cleanup_fd(&all->unified_parent);
 	all->unified_parent = -1;
 }
 
-/* --- the limits of one sandbox ----------------------------------------------------- */
+/* --- the limits of one sandbox --- */
 
-static int set(const struct cgroup *group, const char *file, const char *value, struct error *err)
+static int set_file(const struct cgroup *group, const char *file, const char *value,
+                    struct error *err)
 {
 	if (cgroup_write(group->unified, file, value) < 0)
-		return error_sys(err, "%s of group %s cannot be set to %s", file, group->id, value);
+		return error_sys(err, "set %s of cgroup %s to %s", file, group->id, value);
 	return 0;
 }
 
@@ -288,11 +306,11 @@ static int set_number(const struct cgroup *group, const char *file, uint64_t val
 	char text[24];
 
 	(void)snprintf(text, sizeof text, "%" PRIu64, value);
-	return set(group, file, text, err);
+	return set_file(group, file, text, err);
 }
 
-/* What version 1 has is limited there. */
-static bool has(const struct cgroup *group, unsigned bit, enum cgroup_v1 controller)
+/* True if this limit is enforced in version 2: on a hybrid machine version 1 may have it. */
+static bool is_enforced_here(const struct cgroup *group, unsigned bit, enum cgroup_v1 controller)
 {
 	return group->unified >= 0 && (group->in->has & bit) != 0 && group->v1[controller] < 0;
 }
@@ -303,25 +321,28 @@ int cgroup_v2_limit(const struct cgroup *group, const struct spec_limits *limits
 
 	if (group->unified < 0)
 		return 0;
-	/* Nobody inside sees this tree. If somebody did, no further groups. */
+	/* The cgroup file system is not mounted in the sandbox. If a process reached it all the
+	 * same, it could not create child cgroups and hide processes or memory in them. */
 	(void)cgroup_write(group->unified, "cgroup.max.descendants", "0");
 	(void)cgroup_write(group->unified, "cgroup.max.depth", "0");
-	if (has(group, CGROUP_HAS_MEMORY, V1_MEMORY)) {
+	if (is_enforced_here(group, CGROUP_HAS_MEMORY, V1_MEMORY)) {
 		if (set_number(group, "memory.max", limits->memory, err) < 0)
 			return -1;
-		/* The agent has to survive, to tell of it. */
+		/* oom.group would kill the agent along with the offender; the agent has to survive
+		 * to report the kill. zswap would hold compressed pages beyond the swap limit. */
 		(void)cgroup_write(group->unified, "memory.oom.group", "0");
 		(void)cgroup_write(group->unified, "memory.zswap.max", "0");
 	}
-	if (has(group, CGROUP_HAS_SWAP, V1_MEMORY) &&
+	if (is_enforced_here(group, CGROUP_HAS_SWAP, V1_MEMORY) &&
 	    set_number(group, "memory.swap.max", limits->swap, err) < 0)
 		return -1;
-	if (has(group, CGROUP_HAS_PIDS, V1_PIDS) &&
+	if (is_enforced_here(group, CGROUP_HAS_PIDS, V1_PIDS) &&
 	    set_number(group, "pids.max", limits->pids, err) < 0)
 		return -1;
 	(void)snprintf(text, sizeof text, "%" PRIu64 " %d",
 	               limits->cpu * (CGROUP_CPU_PERIOD_US / 1000), CGROUP_CPU_PERIOD_US);
-	if (has(group, CGROUP_HAS_CPU, V1_CPU) && set(group, "cpu.max", text, err) < 0)
+	if (is_enforced_here(group, CGROUP_HAS_CPU, V1_CPU) &&
+	    set_file(group, "cpu.max", text, err) < 0)
 		return -1;
 	return 0;
 }

@@ -67,8 +67,8 @@ static int ignore_signals(struct error *err)
 }
 
 /* Keeps what the spawner needs as root of the host: to make namespaces and mounts, to give files
- * away, to kill processes of other ids and to read their /proc entries. In a container some of these
- * are missing from the start; the spawner then works with the rest. */
+ * away, to kill processes of other ids and to read their /proc entries. In a container some of
+ * these are missing from the start; the spawner then works with the rest. */
 static int drop_rights(struct error *err)
 {
 	const uint64_t needed = CAPS_BIT(CAP_CHOWN) | CAPS_BIT(CAP_DAC_OVERRIDE) |

@@ -1,3 +1,5 @@
+/* test_cgroup_text.c - parsing of mountinfo, /proc/self/cgroup and counter files, from made-up
+ * texts. */
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -5,8 +7,8 @@
 #include "engine/native/cgroup/internal.h"
 #include "unit/test.h"
 
-/* A file with that text; `path` names it. */
-static int file_of(const char *text, char path[64])
+/* A memfd with that text, and a path to it. */
+static int create_text_file(const char *text, char path[64])
 {
 	int fd = memfd_create("text", MFD_CLOEXEC);
 
@@ -17,19 +19,19 @@ static int file_of(const char *text, char path[64])
 	return fd;
 }
 
-static void find_in(const char *mounts, const char *own, struct cgroup_places *ret)
+static void find_hierarchies(const char *mounts, const char *own, struct cgroup_hierarchies *ret)
 {
 	char mounts_path[64], own_path[64];
-	AUTO_FD int mounts_fd = file_of(mounts, mounts_path);
-	AUTO_FD int own_fd = file_of(own, own_path);
+	AUTO_FD int mounts_fd = create_text_file(mounts, mounts_path);
+	AUTO_FD int own_fd = create_text_file(own, own_path);
 
-	cgroup_find(mounts_path, own_path, ret);
+	cgroup_find_hierarchies(mounts_path, own_path, ret);
 }
 
 static const struct {
 	const char *what, *mounts, *own;
 	int score;
-	const char *top, *below;
+	const char *mount_point, *own_path;
 } finds_v2[] = {
 	{ "a machine with systemd",
 	  "24 22 0:22 / /sys rw - sysfs sysfs rw\n"
@@ -75,70 +77,72 @@ static const struct {
 	{ "nothing", "", "", 0, "", "" },
 };
 
-static void finds_the_v2_tree_and_our_group_in_it(void **state)
+static void unified_hierarchy_and_own_cgroup_are_found(void **state)
 {
-	struct cgroup_places places;
+	struct cgroup_hierarchies trees;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(finds_v2); i++) {
-		find_in(finds_v2[i].mounts, finds_v2[i].own, &places);
-		if (places.unified.score != finds_v2[i].score ||
-		    strcmp(places.unified.top, finds_v2[i].top) != 0 ||
-		    strcmp(places.unified.below, finds_v2[i].below) != 0)
-			fail_msg("%s: score %d, top '%s', below '%s'", finds_v2[i].what,
-			         places.unified.score, places.unified.top, places.unified.below);
+		find_hierarchies(finds_v2[i].mounts, finds_v2[i].own, &trees);
+		if (trees.unified.score != finds_v2[i].score ||
+		    strcmp(trees.unified.mount_point, finds_v2[i].mount_point) != 0 ||
+		    strcmp(trees.unified.own_path, finds_v2[i].own_path) != 0)
+			fail_msg("%s: score %d, mount point '%s', own path '%s'", finds_v2[i].what,
+			         trees.unified.score, trees.unified.mount_point,
+			         trees.unified.own_path);
 		for (size_t j = 0; j < V1_COUNT; j++)
-			assert_int_equal(places.v1[j].score, 0);
+			assert_int_equal(trees.v1[j].score, 0);
 	}
 }
 
-static void finds_v1_controllers_that_are_mounted_together(void **state)
+static void v1_controllers_mounted_together_are_found(void **state)
 {
-	struct cgroup_places places;
+	struct cgroup_hierarchies trees;
 
 	(void)state;
-	find_in("33 25 0:28 / /sys/fs/cgroup/unified rw shared:10 - cgroup2 cgroup2 rw\n"
+	find_hierarchies(
+	        "33 25 0:28 / /sys/fs/cgroup/unified rw shared:10 - cgroup2 cgroup2 rw\n"
 	        "35 25 0:30 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,name=systemd\n"
 	        "38 25 0:33 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
 	        "39 25 0:34 /lxc/a /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 	        "40 25 0:35 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n",
 	        "12:cpuset:/\n4:cpu,cpuacct:/user.slice\n3:memory:/lxc/a/b\n1:name=systemd:/x\n"
 	        "0::/user.slice/s\n",
-	        &places);
-	assert_string_equal(places.unified.top, "/sys/fs/cgroup/unified");
-	assert_string_equal(places.unified.below, "user.slice/s");
-	assert_string_equal(places.v1[V1_CPU].top, "/sys/fs/cgroup/cpu,cpuacct");
-	assert_string_equal(places.v1[V1_CPU].below, "user.slice");
-	assert_string_equal(places.v1[V1_CPUACCT].top, "/sys/fs/cgroup/cpu,cpuacct");
-	assert_string_equal(places.v1[V1_MEMORY].below, "b");
-	assert_int_equal(places.v1[V1_PIDS].score, 0);
-	assert_int_equal(places.v1[V1_FREEZER].score, 0);
+	        &trees);
+	assert_string_equal(trees.unified.mount_point, "/sys/fs/cgroup/unified");
+	assert_string_equal(trees.unified.own_path, "user.slice/s");
+	assert_string_equal(trees.v1[V1_CPU].mount_point, "/sys/fs/cgroup/cpu,cpuacct");
+	assert_string_equal(trees.v1[V1_CPU].own_path, "user.slice");
+	assert_string_equal(trees.v1[V1_CPUACCT].mount_point, "/sys/fs/cgroup/cpu,cpuacct");
+	assert_string_equal(trees.v1[V1_MEMORY].own_path, "b");
+	assert_int_equal(trees.v1[V1_PIDS].score, 0);
+	assert_int_equal(trees.v1[V1_FREEZER].score, 0);
 }
 
-static void skips_a_line_that_is_too_long(void **state)
+static void too_long_line_of_mountinfo_is_skipped(void **state)
 {
 	const char *good = "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
-	size_t len = (size_t)2 * 16 * 1024; /* the reader's memory, twice */
+	size_t len = (size_t)2 * 16 * 1024; /* twice the reader's buffer */
 	AUTO_FREE char *text = malloc(len + 200);
-	struct cgroup_places places;
+	struct cgroup_hierarchies trees;
 
 	(void)state;
 	assert_non_null(text);
 	memset(text, 'x', len);
 	(void)snprintf(text + len, 200, "\n%s", good);
-	find_in(text, "0::/me\n", &places);
-	assert_string_equal(places.unified.top, "/sys/fs/cgroup");
-	/* Its end is not a line. */
+	find_hierarchies(text, "0::/me\n", &trees);
+	assert_string_equal(trees.unified.mount_point, "/sys/fs/cgroup");
+	/* The rest of a skipped line is not a line of its own. */
 	memset(text, 'x', len);
 	(void)snprintf(text + len, 200, "%s", good);
-	find_in(text, "0::/me\n", &places);
-	assert_int_equal(places.unified.score, 0);
-	/* Nor is a path that does not fit ours. */
+	find_hierarchies(text, "0::/me\n", &trees);
+	assert_int_equal(trees.unified.score, 0);
+	/* A mount point longer than CGROUP_PATH_SIZE is skipped. */
 	(void)snprintf(text, 200, "30 24 0:26 / /");
 	memset(text + 14, 'y', 1023);
 	(void)snprintf(text + 14 + 1023, 200, " rw - cgroup2 cgroup2 rw\n");
-	find_in(text, "0::/me\n", &places);
-	assert_int_equal(places.unified.score, 0);
+	find_hierarchies(text, "0::/me\n", &trees);
+	assert_int_equal(trees.unified.score, 0);
 }
 
 static const struct {
@@ -171,17 +175,17 @@ static const struct {
 	    .pids_now = 2,
 	    .pids_refused = 1,
 	    .cpu_us = 5 } },
-	{ "nonsense",
+	{ "malformed numbers",
 	  { "18446744073709551616\n", "-1\n", "oom_killer 5\noom_kill\n oom_kill 6\n", "1\n2\n",
 	    "max 1x\n", "usage_usec  5\n" },
 	  { 0 } },
-	{ "more nonsense",
+	{ "too large numbers and empty files",
 	  { "", "max\n", "oom_kill 99999999999999999999999999\n", "1 \n", "", "" },
 	  { 0 } },
 	{ "nothing", { NULL }, { 0 } },
 };
 
-static void reads_counts(void **state)
+static void counters_of_both_versions_are_read(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
@@ -190,8 +194,9 @@ static void reads_counts(void **state)
 		struct engine_counters got;
 
 		for (size_t j = 0; j < CGROUP_COUNTER_FILES; j++)
-			fds[j] = counts[i].texts[j] != NULL ? file_of(counts[i].texts[j], path)
-			                                    : -1;
+			fds[j] = counts[i].texts[j] != NULL
+			                 ? create_text_file(counts[i].texts[j], path)
+			                 : -1;
 		for (int again = 0; again < 2; again++) {
 			memset(&got, 0xff, sizeof got);
 			cgroup_read_counters(fds, CGROUP_V2, &got);
@@ -210,9 +215,9 @@ static void reads_counts(void **state)
 	}
 }
 
-static void without_any_tree_there_is_nothing_and_no_error(void **state)
+static void machine_without_cgroups_is_no_error(void **state)
 {
-	struct cgroup_places places = { .unified.score = 0 };
+	struct cgroup_hierarchies trees = { .unified.score = 0 };
 	struct spec_limits limits = { .memory = SPEC_MIB(16) };
 	struct cgroups all;
 	struct cgroup group;
@@ -221,13 +226,13 @@ static void without_any_tree_there_is_nothing_and_no_error(void **state)
 	int fds[CGROUP_COUNTER_FILES];
 
 	(void)state;
-	CHECK_OK(cgroups_open_in(&all, &places, "s", "i", &err), err);
+	CHECK_OK(cgroups_open_in(&all, &trees, "s", "i", &err), err);
 	assert_int_equal(all.kind, CGROUP_NONE);
 	assert_int_equal(all.has, 0);
 	assert_string_equal(all.why, "no limit on memory, swap, processors, processes: "
-	                             "no groups: mount -t cgroup2 none /sys/fs/cgroup");
+	                             "no cgroups: mount -t cgroup2 none /sys/fs/cgroup");
 	CHECK_OK(cgroup_create(&all, "sb_1", &limits, &group, &err), err);
-	CHECK_OK(cgroup_enter(&group, getpid(), &err), err);
+	CHECK_OK(cgroup_enter_self(&group, &err), err);
 	cgroup_freeze(&group, true);
 	cgroup_kill(&group);
 	cgroup_open_counters(&group, fds);
@@ -237,48 +242,48 @@ static void without_any_tree_there_is_nothing_and_no_error(void **state)
 	cgroups_close(&all);
 }
 
-/* Directories that are no cgroups, whatever a list of mounts says. */
-static void takes_no_other_file_system_for_a_tree(void **state)
+/* mountinfo may name a directory that another file system covers. */
+static void directory_of_another_file_system_is_not_used(void **state)
 {
-	struct cgroup_places places = { .unified = { .score = 4, .top = "/tmp" } };
+	struct cgroup_hierarchies trees = { .unified = { .score = 4, .mount_point = "/tmp" } };
 	struct cgroups all;
 	struct error err;
 
 	(void)state;
-	places.v1[V1_MEMORY] = places.unified;
-	CHECK_OK(cgroups_open_in(&all, &places, "s", "i", &err), err);
+	trees.v1[V1_MEMORY] = trees.unified;
+	CHECK_OK(cgroups_open_in(&all, &trees, "s", "i", &err), err);
 	assert_int_equal(all.kind, CGROUP_NONE);
 	assert_int_equal(access("/tmp/belljar-s-i", F_OK), -1);
 	cgroups_close(&all);
 }
 
-static void refuses_names_that_are_no_words(void **state)
+static void open_refuses_names_with_other_characters(void **state)
 {
 	struct cgroups all;
 	struct error err;
 
 	(void)state;
 	CHECK_ERROR(cgroups_open(&all, "a/b", "i", &err), err, ERR_INVALID,
-	            "group name: expected letters and digits, got 'a/b'");
+	            "cgroup name: expected letters and digits, got 'a/b'");
 	CHECK_ERROR(cgroups_open(&all, "a", "", &err), err, ERR_INVALID,
-	            "group name: expected letters and digits, got ''");
+	            "cgroup name: expected letters and digits, got ''");
 	CHECK_ERROR(cgroups_open(&all, "a", "i-server", &err), err, ERR_INVALID,
-	            "group name: expected letters and digits, got 'i-server'");
+	            "cgroup name: expected letters and digits, got 'i-server'");
 	CHECK_ERROR(cgroups_open(&all, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 	                         "iiiiiiiiiiiiiiiiiiiiiiii", &err),
-	            err, ERR_LIMIT, "group name: 65 bytes, at most 63 are allowed");
+	            err, ERR_LIMIT, "cgroup name: 65 bytes, at most 63 are allowed");
 }
 
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(finds_the_v2_tree_and_our_group_in_it),
-		TEST(finds_v1_controllers_that_are_mounted_together),
-		TEST(skips_a_line_that_is_too_long),
-		TEST(reads_counts),
-		TEST(without_any_tree_there_is_nothing_and_no_error),
-		TEST(takes_no_other_file_system_for_a_tree),
-		TEST(refuses_names_that_are_no_words),
+		TEST(unified_hierarchy_and_own_cgroup_are_found),
+		TEST(v1_controllers_mounted_together_are_found),
+		TEST(too_long_line_of_mountinfo_is_skipped),
+		TEST(counters_of_both_versions_are_read),
+		TEST(machine_without_cgroups_is_no_error),
+		TEST(directory_of_another_file_system_is_not_used),
+		TEST(open_refuses_names_with_other_characters),
 	};
 
 	return RUN_TESTS("cgroup_text", all);
