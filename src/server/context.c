@@ -108,7 +108,7 @@ int server_context_set_runtime(struct server_context *context, struct runtime *r
 	return 0;
 }
 
-void server_context_set_layers(struct server_context *context, const struct native_report *report)
+void server_context_set_layers(struct server_context *context, const struct spawner_report *report)
 {
 	size_t count = doctor_engine_layers(report, context->checks);
 

@@ -5,7 +5,7 @@
 #include "server/options/options.h"
 #include "tools/catalogue.h"
 
-struct native_report;
+struct spawner_report;
 struct runtime;
 
 enum { SERVER_CONTEXT_LIMITS = 20 };
@@ -28,6 +28,6 @@ void server_context_init(struct server_context *context, const struct options *o
 /* Sandboxes can be asked for. */
 MUST_CHECK int server_context_set_runtime(struct server_context *context, struct runtime *runtime,
                                           const struct options *options, struct error *err);
-void server_context_set_layers(struct server_context *context, const struct native_report *report);
+void server_context_set_layers(struct server_context *context, const struct spawner_report *report);
 /* Nothing can be run, because of this. */
 void server_context_set_unavailable(struct server_context *context, const struct error *why);

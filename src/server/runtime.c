@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "engine/native/cdi/cdi.h"
 #include "engine/native/native.h"
+#include "engine/native/spawner/spawner.h"
 #include "loop/loop.h"
 #include "sandbox/manager.h"
 #include "sandbox/registry/instances.h"
@@ -22,7 +23,7 @@ struct runtime {
 	struct runtime_base base;
 	struct engine *engine;
 	struct manager *manager;
-	struct native_report report;
+	struct spawner_report report;
 	runtime_ready_fn *ready;
 	void *ctx;
 	void (*lost)(void *ctx, const struct error *why);
@@ -84,10 +85,10 @@ void runtime_on_lost(struct runtime *runtime, void (*fn)(void *ctx, const struct
 {
 	runtime->lost = fn;
 	runtime->lost_ctx = ctx;
-	native_when_lost(runtime->engine, on_lost, runtime);
+	native_on_lost(runtime->engine, on_lost, runtime);
 }
 
-static void on_ready(void *ctx, const struct native_report *report, const struct error *why)
+static void on_ready(void *ctx, const struct spawner_report *report, const struct error *why)
 {
 	struct runtime *runtime = ctx;
 	struct error err;
@@ -166,7 +167,7 @@ struct manager *runtime_manager(struct runtime *runtime)
 	return runtime->manager;
 }
 
-const struct native_report *runtime_report(const struct runtime *runtime)
+const struct spawner_report *runtime_report(const struct runtime *runtime)
 {
 	return &runtime->report;
 }

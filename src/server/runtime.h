@@ -15,7 +15,7 @@ struct cdi;
 struct error;
 struct loop;
 struct manager;
-struct native_report;
+struct spawner_report;
 struct options;
 struct runtime;
 
@@ -51,7 +51,7 @@ struct runtime *runtime_free(struct runtime *runtime);
 DEFINE_CLEANUP(runtime)
 
 struct manager *runtime_manager(struct runtime *runtime);
-const struct native_report *runtime_report(const struct runtime *runtime); /* once it is ready */
+const struct spawner_report *runtime_report(const struct runtime *runtime); /* once it is ready */
 
 /* Calls fn whenever something ended that was run in a sandbox. Before any is used. */
 void runtime_on_process_end(struct runtime *runtime,

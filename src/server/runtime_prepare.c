@@ -286,18 +286,18 @@ static int start_spawner(const struct options *options, struct runtime_base *bas
 {
 	char claims[PATH_MAX + 8];
 	struct error ignored;
-	struct spawner_config config = {
+	struct spawner_options spawner = {
 		.state = base->state,
 		.claims = claims,
 		.instance = base->instance,
 		.mounts = (const char *const *)sources,
 		.mount_count = base->target_count,
-		.alone = options->one_id,
-		.no_groups = options->no_cgroups,
-		.watched = options->no_quota,
+		.single_id = options->one_id,
+		.no_cgroups = options->no_cgroups,
+		.no_quota = options->no_quota,
 		.gpus = base->gpus,
-		.keep_fd = base->lock,
-		.servers = base->servers,
+		.instance_lock = base->lock,
+		.instances = base->servers,
 		.is_alive = is_alive,
 		.ctx = base,
 	};
@@ -309,7 +309,7 @@ static int start_spawner(const struct options *options, struct runtime_base *bas
 	/* Who has one id claims none. The others will hear of it from the spawner. */
 	(void)!make_path(claims, geteuid() == 0 ? 0711 : 0700, &ignored);
 	(void)snprintf(claims + strlen(claims), 8, "/ids");
-	return spawner_start(&config, &base->spawner, &base->socket, err);
+	return spawner_start(&spawner, &base->spawner, &base->socket, err);
 }
 
 int runtime_prepare(const struct options *options, struct runtime_base *ret, struct error *err)

@@ -6,96 +6,101 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "engine/native/spawner/spawner.h"
 #include "loop/loop.h"
 #include "loop/watch.h"
 
-enum { BUCKETS = 64, TURN = 64 /* answers at a time */ };
+enum { BUCKETS = 64, REPLIES_AT_A_TIME = 64 };
 
 struct native {
 	struct engine engine; /* first */
-	struct loop *loop;
 	int socket;
 	struct loop_watch *watch;
 	native_ready_fn *ready;
 	void *ready_ctx;
-	uint64_t last; /* number of the latest request */
-	struct list boxes[BUCKETS], erasing, listing;
-	struct list outgoing; /* what the spawner has not read yet */
-	enum cgroup_kind groups;
+	uint64_t last_number;       /* of the latest request */
+	struct list boxes[BUCKETS]; /* hash table by number */
+	struct list erases, lists;  /* requests without a reply */
+	struct list queue;          /* requests that the socket has not taken yet */
+	enum cgroup_kind cgroups;
 	void (*lost)(void *ctx, const struct error *why);
 	void *lost_ctx;
-	bool is_told; /* whether it is ready */
+	bool is_ready_reported;
 	bool is_lost;
-	struct error why;
+	struct error why; /* set when lost */
 };
 
 struct engine_box {
 	struct list node;
 	struct native *native;
 	uint64_t number;
-	const struct engine_events *events; /* NULL: nobody wants to hear */
+	const struct engine_events *events; /* NULL: released */
 	void *ctx;
 	pid_t pid;
-	int counts[CGROUP_COUNTER_FILES];
-	bool is_made;
+	int counters[CGROUP_COUNTER_FILES];
+	bool is_started;
 };
 
-struct erasing {
+struct pending_erase {
 	struct list node;
 	uint64_t number;
 	void (*done)(void *ctx, const struct error *err);
 	void *ctx;
 };
 
-struct listing {
+struct pending_list {
 	struct list node;
 	uint64_t number;
 	void (*each)(void *ctx, const char *id);
 	void *ctx;
 };
 
-struct outgoing {
+struct queued_request {
 	struct list node;
-	struct request request;
+	struct spawner_request request;
 };
 
-/* --- to the spawner ------------------------------------------------------------------ */
+/* --- requests ------------------------------------------------------------------------- */
 
-static void flush(struct native *native)
+/* An error other than a full socket means that the spawner is gone. It is not handled here:
+ * receive_reply() sees the end of file. */
+static void flush_requests(struct native *native)
 {
-	while (!list_is_empty(&native->outgoing)) {
-		struct outgoing *first = container_of(native->outgoing.next, struct outgoing, node);
+	while (!list_is_empty(&native->queue)) {
+		struct queued_request *first = container_of(native->queue.next,
+		                                            struct queued_request, node);
 
 		if (send(native->socket, &first->request, sizeof first->request,
 		         MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
 		    (errno == EAGAIN || errno == EINTR || errno == ENOBUFS))
 			break;
-		/* Any other failure is the end, which is read too. */
 		list_remove(&first->node);
 		free(first);
 	}
-	loop_watch_write(native->watch, !list_is_empty(&native->outgoing));
+	loop_watch_write(native->watch, !list_is_empty(&native->queue));
 }
 
-static void ask(struct native *native, enum request_kind kind, uint64_t number,
-                const struct spec *spec)
+static void send_request(struct native *native, enum spawner_request_kind kind, uint64_t number,
+                         const struct spec *spec)
 {
-	struct outgoing *outgoing;
+	struct queued_request *queued;
 
 	if (native->is_lost)
 		return;
-	outgoing = mem_new(sizeof *outgoing);
-	outgoing->request.kind = kind;
-	outgoing->request.number = number;
+	queued = mem_new(sizeof *queued);
+	queued->request.kind = kind;
+	queued->request.number = number;
 	if (spec != NULL)
-		outgoing->request.spec = *spec;
-	list_add(&native->outgoing, &outgoing->node);
-	flush(native);
+		queued->request.spec = *spec;
+	list_add(&native->queue, &queued->node);
+	flush_requests(native);
 }
 
-/* --- boxes --------------------------------------------------------------------------- */
+/* --- boxes ---------------------------------------------------------------------------- */
 
 static struct engine_box *find_box(struct native *native, uint64_t number)
 {
@@ -111,36 +116,38 @@ static struct engine_box *find_box(struct native *native, uint64_t number)
 static void free_box(struct engine_box *box)
 {
 	for (int i = 0; i < CGROUP_COUNTER_FILES; i++)
-		if (box->counts[i] >= 0)
-			(void)close(box->counts[i]);
+		if (box->counters[i] >= 0)
+			(void)close(box->counters[i]);
 	list_remove(&box->node);
 	free(box);
 }
 
-static void tell_end(struct engine_box *box, enum engine_end end, const struct error *err)
+/* The box is freed before the event: the callback may start a sandbox or free the engine. */
+static void report_end(struct engine_box *box, enum engine_end end, const struct error *err)
 {
+	static const char *const reasons[] = {
+		[ENGINE_END_KILLED] = "it was killed on request",
+		[ENGINE_END_AGENT_DIED] = "its agent exited",
+		[ENGINE_END_OUT_OF_MEMORY] = "it reached its memory limit",
+		[ENGINE_END_DISK_LIMIT] = "it wrote more than its disk limit",
+		[ENGINE_END_ENGINE_LOST] = "the spawner exited",
+	};
 	const struct engine_events *events = box->events;
 	void *ctx = box->ctx;
-	bool was_made = box->is_made;
-	static const char *const words[] = {
-		[ENGINE_END_KILLED] = "it was told to end",
-		[ENGINE_END_AGENT_DIED] = "its agent ended",
-		[ENGINE_END_OUT_OF_MEMORY] = "it had no memory left",
-		[ENGINE_END_DISK_LIMIT] = "it wrote more than its disk limit",
-		[ENGINE_END_ENGINE_LOST] = "the spawner is gone",
-	};
+	bool was_started = box->is_started;
 
 	free_box(box);
 	if (events == NULL)
 		return;
-	if (!was_made && err != NULL)
+	if (!was_started && err != NULL)
 		events->failed(ctx, err);
 	else
-		events->ended(ctx, end, err != NULL ? err->msg : words[end]);
+		events->ended(ctx, end, err != NULL ? err->msg : reasons[end]);
 }
 
-static int make(struct engine *engine, const struct spec *spec, const struct engine_events *events,
-                void *ctx, struct engine_box **ret, struct error *err)
+static int start_box(struct engine *engine, const struct spec *spec,
+                     const struct engine_events *events, void *ctx, struct engine_box **ret,
+                     struct error *err)
 {
 	struct native *native = container_of(engine, struct native, engine);
 	struct engine_box *box;
@@ -153,34 +160,34 @@ static int make(struct engine *engine, const struct spec *spec, const struct eng
 		return -1;
 	box = mem_new(sizeof *box);
 	box->native = native;
-	box->number = ++native->last;
+	box->number = ++native->last_number;
 	box->events = events;
 	box->ctx = ctx;
 	for (int i = 0; i < CGROUP_COUNTER_FILES; i++)
-		box->counts[i] = -1;
+		box->counters[i] = -1;
 	list_add(&native->boxes[box->number % BUCKETS], &box->node);
-	ask(native, REQUEST_MAKE, box->number, spec);
+	send_request(native, REQUEST_START, box->number, spec);
 	*ret = box;
 	return 0;
 }
 
 static void kill_box(struct engine_box *box)
 {
-	ask(box->native, REQUEST_KILL, box->number, NULL);
+	send_request(box->native, REQUEST_KILL, box->number, NULL);
 }
 
-static void drop(struct engine_box *box)
+static void release_box(struct engine_box *box)
 {
 	box->events = NULL;
 	kill_box(box);
 }
 
-static bool count(struct engine_box *box, struct engine_counters *ret)
+static bool read_box_counters(struct engine_box *box, struct engine_counters *ret)
 {
 	*ret = (struct engine_counters){ 0 };
-	if (!box->is_made || box->native->groups == CGROUP_NONE)
+	if (!box->is_started || box->native->cgroups == CGROUP_NONE)
 		return false;
-	cgroup_read_counters(box->counts, box->native->groups, ret);
+	cgroup_read_counters(box->counters, box->native->cgroups, ret);
 	return true;
 }
 
@@ -189,14 +196,15 @@ pid_t native_pid(const struct engine_box *box)
 	return box->pid;
 }
 
-/* --- files --------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------------------- */
 
-static int erase(struct engine *engine, const char *id,
-                 void (*done)(void *ctx, const struct error *err), void *ctx, struct error *err)
+static int erase_files(struct engine *engine, const char *id,
+                       void (*done)(void *ctx, const struct error *err), void *ctx,
+                       struct error *err)
 {
 	struct native *native = container_of(engine, struct native, engine);
 	struct spec spec = { 0 };
-	struct erasing *erasing;
+	struct pending_erase *erase;
 
 	if (native->is_lost) {
 		*err = native->why;
@@ -205,148 +213,163 @@ static int erase(struct engine *engine, const char *id,
 	if (!spec_is_id(id))
 		return error_set(err, ERR_INVALID, "'%s' is not the id of a sandbox", id);
 	memcpy(spec.id, id, sizeof spec.id);
-	erasing = mem_new(sizeof *erasing);
-	*erasing = (struct erasing){ .number = ++native->last, .done = done, .ctx = ctx };
-	list_add(&native->erasing, &erasing->node);
-	ask(native, REQUEST_ERASE, erasing->number, &spec);
+	erase = mem_new(sizeof *erase);
+	erase->number = ++native->last_number;
+	erase->done = done;
+	erase->ctx = ctx;
+	list_add(&native->erases, &erase->node);
+	send_request(native, REQUEST_ERASE, erase->number, &spec);
 	return 0;
 }
 
 static void list_ids(struct engine *engine, void (*each)(void *ctx, const char *id), void *ctx)
 {
 	struct native *native = container_of(engine, struct native, engine);
-	struct listing *listing = mem_new(sizeof *listing);
+	struct pending_list *list = mem_new(sizeof *list);
 
-	*listing = (struct listing){ .number = ++native->last, .each = each, .ctx = ctx };
-	list_add(&native->listing, &listing->node);
-	ask(native, REQUEST_LIST, listing->number, NULL);
+	list->number = ++native->last_number;
+	list->each = each;
+	list->ctx = ctx;
+	list_add(&native->lists, &list->node);
+	send_request(native, REQUEST_LIST, list->number, NULL);
 }
 
-/* --- from the spawner ---------------------------------------------------------------- */
+/* --- replies -------------------------------------------------------------------------- */
 
-static void on_made(struct native *native, const struct answer *answer, int *fds, size_t count)
+/* Descriptors that are taken over become -1 in fds; receive_reply() closes the others. */
+static void on_started(struct native *native, const struct spawner_reply *reply, int *fds,
+                       size_t count)
 {
-	struct engine_box *box = find_box(native, answer->number);
+	struct engine_box *box = find_box(native, reply->number);
 	size_t used = 1;
 
-	if (box == NULL || box->is_made || count == 0)
+	if (box == NULL || box->is_started || count == 0)
 		return;
 	for (int i = 0; i < CGROUP_COUNTER_FILES && used < count; i++)
-		if ((answer->counts >> i & 1) != 0) {
-			box->counts[i] = fds[used];
-			fds[used++] = -1;
+		if ((reply->counters >> i & 1) != 0) {
+			box->counters[i] = TAKE_FD(fds[used]);
+			used++;
 		}
-	box->is_made = true;
-	box->pid = (pid_t)answer->pid;
+	box->is_started = true;
+	box->pid = (pid_t)reply->pid;
 	if (box->events == NULL)
 		return;
-	box->events->started(box->ctx, TAKE_FD(fds[0]), &answer->user);
+	box->events->started(box->ctx, TAKE_FD(fds[0]), &reply->user);
 }
 
-static void on_gone(struct native *native, const struct answer *answer)
+static void on_ended(struct native *native, const struct spawner_reply *reply)
 {
-	struct engine_box *box = find_box(native, answer->number);
+	struct engine_box *box = find_box(native, reply->number);
 
 	if (box != NULL)
-		tell_end(box, answer->end, answer->failed ? &answer->err : NULL);
+		report_end(box, reply->end, reply->failed ? &reply->err : NULL);
 }
 
-static void on_erased(struct native *native, const struct answer *answer)
+static void on_erased(struct native *native, const struct spawner_reply *reply)
 {
-	LIST_EACH (node, &native->erasing) {
-		struct erasing *erasing = container_of(node, struct erasing, node);
+	LIST_EACH (node, &native->erases) {
+		struct pending_erase *erase = container_of(node, struct pending_erase, node);
 
-		if (erasing->number != answer->number)
+		if (erase->number != reply->number)
 			continue;
 		list_remove(node);
-		erasing->done(erasing->ctx, answer->failed ? &answer->err : NULL);
-		free(erasing);
+		erase->done(erase->ctx, reply->failed ? &reply->err : NULL);
+		free(erase);
 		return;
 	}
 }
 
-static void on_listed(struct native *native, const struct answer *answer)
+static void on_listed(struct native *native, const struct spawner_reply *reply)
 {
-	LIST_EACH (node, &native->listing) {
-		struct listing *listing = container_of(node, struct listing, node);
-		bool is_last = answer->id[0] == '\0';
+	bool is_last = reply->id[0] == '\0';
 
-		if (listing->number != answer->number)
+	LIST_EACH (node, &native->lists) {
+		struct pending_list *list = container_of(node, struct pending_list, node);
+
+		if (list->number != reply->number)
 			continue;
 		if (is_last)
 			list_remove(node);
-		listing->each(listing->ctx, is_last ? NULL : answer->id);
+		list->each(list->ctx, is_last ? NULL : reply->id);
 		if (is_last)
-			free(listing);
+			free(list);
 		return;
 	}
 }
 
-static void on_answer(struct native *native, const struct answer *answer, int *fds, size_t count)
+static void on_ready(struct native *native, const struct spawner_reply *reply)
 {
-	switch (answer->kind) {
-	case ANSWER_READY:
-		native->groups = answer->report.groups;
-		if (answer->failed)
-			native->why = answer->err;
-		native->is_told = true;
-		native->ready(native->ready_ctx, &answer->report,
-		              answer->failed ? &answer->err : NULL);
+	native->cgroups = reply->report.groups;
+	if (reply->failed)
+		native->why = reply->err;
+	native->is_ready_reported = true;
+	native->ready(native->ready_ctx, &reply->report, reply->failed ? &reply->err : NULL);
+}
+
+static void handle_reply(struct native *native, const struct spawner_reply *reply, int *fds,
+                         size_t count)
+{
+	switch (reply->kind) {
+	case REPLY_READY:
+		on_ready(native, reply);
 		break;
-	case ANSWER_MADE:
-		on_made(native, answer, fds, count);
+	case REPLY_STARTED:
+		on_started(native, reply, fds, count);
 		break;
-	case ANSWER_GONE:
-		on_gone(native, answer);
+	case REPLY_ENDED:
+		on_ended(native, reply);
 		break;
-	case ANSWER_ERASED:
-		on_erased(native, answer);
+	case REPLY_ERASED:
+		on_erased(native, reply);
 		break;
-	case ANSWER_LISTED:
-		on_listed(native, answer);
+	case REPLY_LISTED:
+		on_listed(native, reply);
 		break;
 	default:
 		break;
 	}
 }
 
-/* Everything that waits for an answer gets this one. */
-static void lose(struct native *native)
+/* The spawner is gone: every box ends, every pending erase fails, and the lost callback fires. */
+static void fail_all(struct native *native)
 {
 	native->is_lost = true;
 	native->watch = loop_watch_free(native->watch);
 	if (native->why.msg[0] == '\0')
-		(void)error_set(&native->why, ERR_SYSTEM,
-		                "the process that makes sandboxes is gone: restart belljar");
-	if (!native->is_told) {
-		native->is_told = true;
-		native->ready(native->ready_ctx, &(struct native_report){ 0 }, &native->why);
+		(void)error_set(
+		        &native->why, ERR_SYSTEM,
+		        "the spawner, the process that starts sandboxes, has exited: restart belljar");
+	if (!native->is_ready_reported) {
+		native->is_ready_reported = true;
+		native->ready(native->ready_ctx, &(struct spawner_report){ 0 }, &native->why);
 	}
 	for (int i = 0; i < BUCKETS; i++)
 		while (!list_is_empty(&native->boxes[i]))
-			tell_end(container_of(native->boxes[i].next, struct engine_box, node),
-			         ENGINE_END_ENGINE_LOST, &native->why);
-	while (!list_is_empty(&native->erasing)) {
-		struct erasing *erasing = container_of(native->erasing.next, struct erasing, node);
+			report_end(container_of(native->boxes[i].next, struct engine_box, node),
+			           ENGINE_END_ENGINE_LOST, &native->why);
+	while (!list_is_empty(&native->erases)) {
+		struct pending_erase *erase = container_of(native->erases.next,
+		                                           struct pending_erase, node);
 
-		list_remove(&erasing->node);
-		erasing->done(erasing->ctx, &native->why);
-		free(erasing);
+		list_remove(&erase->node);
+		erase->done(erase->ctx, &native->why);
+		free(erase);
 	}
 	if (native->lost != NULL)
 		native->lost(native->lost_ctx, &native->why);
 }
 
-void native_when_lost(struct engine *engine, void (*fn)(void *ctx, const struct error *why),
-                      void *ctx)
+void native_on_lost(struct engine *engine, void (*fn)(void *ctx, const struct error *why),
+                    void *ctx)
 {
-	struct native *native = (struct native *)engine;
+	struct native *native = container_of(engine, struct native, engine);
 
 	native->lost = fn;
 	native->lost_ctx = ctx;
 }
 
-static size_t take_fds(struct msghdr *message, int fds[ANSWER_FDS_MAX])
+/* The control buffer has room for REPLY_FDS_MAX descriptors, so the kernel installs no more. */
+static size_t take_fds(struct msghdr *message, int fds[REPLY_FDS_MAX])
 {
 	size_t count = 0;
 
@@ -358,31 +381,31 @@ static size_t take_fds(struct msghdr *message, int fds[ANSWER_FDS_MAX])
 	return count;
 }
 
-/* True: there may be more. */
-static bool receive(struct native *native)
+/* True: there may be another reply. */
+static bool receive_reply(struct native *native)
 {
-	struct answer answer;
-	struct iovec part = { &answer, sizeof answer };
+	struct spawner_reply reply;
+	struct iovec part = { &reply, sizeof reply };
 	union {
 		struct cmsghdr head;
-		char room[CMSG_SPACE(ANSWER_FDS_MAX * sizeof(int))];
+		char room[CMSG_SPACE(REPLY_FDS_MAX * sizeof(int))];
 	} control;
 	struct msghdr message = { .msg_iov = &part,
 		                  .msg_iovlen = 1,
 		                  .msg_control = &control,
 		                  .msg_controllen = sizeof control };
 	ssize_t n = recvmsg(native->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	int fds[ANSWER_FDS_MAX];
+	int fds[REPLY_FDS_MAX];
 	size_t count;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
-	if (n != (ssize_t)sizeof answer) {
-		lose(native);
+	if (n != (ssize_t)sizeof reply) {
+		fail_all(native);
 		return false;
 	}
 	count = take_fds(&message, fds);
-	on_answer(native, &answer, fds, count);
+	handle_reply(native, &reply, fds, count);
 	for (size_t i = 0; i < count; i++)
 		if (fds[i] >= 0)
 			(void)close(fds[i]);
@@ -393,18 +416,19 @@ static void on_socket(void *ctx)
 {
 	struct native *native = ctx;
 
-	flush(native);
-	for (int i = 0; i < TURN; i++)
-		if (!receive(native))
+	flush_requests(native);
+	for (int i = 0; i < REPLIES_AT_A_TIME; i++)
+		if (!receive_reply(native))
 			return;
 }
 
-/* --- life ---------------------------------------------------------------------------- */
+/* --- life cycle ----------------------------------------------------------------------- */
 
+/* The node is the first member of each entry. */
 static void free_list(struct list *list)
 {
 	while (!list_is_empty(list)) {
-		struct list *node = list->next; /* the first member of each */
+		struct list *node = list->next;
 
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 		list_remove(node);
@@ -412,7 +436,7 @@ static void free_list(struct list *list)
 	}
 }
 
-/* The spawner sees the end of its socket and ends everything. */
+/* Closing the socket makes the spawner kill all sandboxes and exit. */
 static void free_native(struct engine *engine)
 {
 	struct native *native = container_of(engine, struct native, engine);
@@ -420,21 +444,21 @@ static void free_native(struct engine *engine)
 	for (int i = 0; i < BUCKETS; i++)
 		while (!list_is_empty(&native->boxes[i]))
 			free_box(container_of(native->boxes[i].next, struct engine_box, node));
-	free_list(&native->erasing);
-	free_list(&native->listing);
-	free_list(&native->outgoing);
+	free_list(&native->erases);
+	free_list(&native->lists);
+	free_list(&native->queue);
 	(void)loop_watch_free(native->watch);
 	(void)close(native->socket);
 	free(native);
 }
 
-static const struct engine_ops calls = {
+static const struct engine_ops native_ops = {
 	.name = "native",
-	.start = make,
+	.start = start_box,
 	.kill = kill_box,
-	.read_counters = count,
-	.release = drop,
-	.erase = erase,
+	.read_counters = read_box_counters,
+	.release = release_box,
+	.erase = erase_files,
 	.list = list_ids,
 	.free = free_native,
 };
@@ -443,16 +467,15 @@ struct engine *native_new(struct loop *loop, int socket, native_ready_fn *ready,
 {
 	struct native *native = mem_new(sizeof *native);
 
-	native->engine.ops = &calls;
-	native->loop = loop;
+	native->engine.ops = &native_ops;
 	native->socket = socket;
 	native->ready = ready;
 	native->ready_ctx = ctx;
 	for (int i = 0; i < BUCKETS; i++)
 		list_init(&native->boxes[i]);
-	list_init(&native->erasing);
-	list_init(&native->listing);
-	list_init(&native->outgoing);
+	list_init(&native->erases);
+	list_init(&native->lists);
+	list_init(&native->queue);
 	native->watch = loop_watch_new(loop, socket, on_socket, native);
 	return &native->engine;
 }

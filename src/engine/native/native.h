@@ -1,27 +1,27 @@
-/* native.h - the engine that is built in, as the server sees it: the other end of the spawner.
+/* native.h - the built-in engine, as the server sees it: the other end of the spawner's socket.
  *
- *   spawner_start (early) -> native_new -> engine calls -> engine->ops->free */
+ *   spawner_start (before the loop exists) -> native_new -> engine->ops ... -> engine->ops->free
+ *
+ * The engine owns the socket. Requests are queued and sent by the loop; nothing here blocks. */
 #pragma once
-#include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/attr.h"
 #include "engine/engine.h"
-#include "engine/native/spawner/request.h"
 
 struct error;
 struct loop;
+struct spawner_report;
 
-/* What came of the spawner's start: once, first. `why` NULL: it is ready. */
-typedef void native_ready_fn(void *ctx, const struct native_report *report,
+/* Called once, before any other event: the spawner is set up (`why` is NULL), or could not be. */
+typedef void native_ready_fn(void *ctx, const struct spawner_report *report,
                              const struct error *why);
 
-/* Takes over the socket. Sandboxes can be asked for at once. */
+/* Takes over the socket. Sandboxes may be started before `ready` is called. */
 struct engine *native_new(struct loop *loop, int socket, native_ready_fn *ready, void *ctx);
 
-/* fn when the spawner is gone after it was ready: the engine can do nothing any more. */
-void native_when_lost(struct engine *engine, void (*fn)(void *ctx, const struct error *why),
-                      void *ctx);
+/* Sets the callback for the loss of the spawner. From then on every operation fails. */
+void native_on_lost(struct engine *engine, void (*fn)(void *ctx, const struct error *why),
+                    void *ctx);
 
-/* The host's number of a sandbox's first process, for tests and for people; 0: none yet. */
+/* The pid of the sandbox's first process on the host, for benchmarks; 0: not started yet. */
 pid_t native_pid(const struct engine_box *box);

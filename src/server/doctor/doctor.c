@@ -226,7 +226,7 @@ int doctor_require(const struct options *options, enum doctor_engine engine, str
 	return doctor_judge(checks, count, err);
 }
 
-int doctor_require_engine(const char *list, const struct native_report *report, struct error *err)
+int doctor_require_engine(const char *list, const struct spawner_report *report, struct error *err)
 {
 	const struct trial trial = { .is_ready = true, .has_run = true, .report = *report };
 	struct check checks[DOCTOR_CHECKS_MAX];
@@ -253,7 +253,8 @@ static const struct {
 	{ "no-new-privileges", "setuid programs give nothing" },
 };
 
-size_t doctor_engine_layers(const struct native_report *report, struct check ret[DOCTOR_CHECKS_MAX])
+size_t doctor_engine_layers(const struct spawner_report *report,
+                            struct check ret[DOCTOR_CHECKS_MAX])
 {
 	const struct trial trial = { .is_ready = true, .has_run = true, .report = *report };
 	size_t count = 0;

@@ -36,7 +36,7 @@ MUST_CHECK int doctor_examine(const struct options *options, struct check ret[DO
 /* Fails if a check that is required is not on: the error says which, why and what helps. */
 MUST_CHECK int doctor_judge(const struct check *checks, size_t count, struct error *err);
 
-struct native_report;
+struct spawner_report;
 
 /* Only what is required is looked at, before anything is started. ERR_INVALID: there is no such
  * layer. What only the engine can tell is left to doctor_require_engine() if the caller will
@@ -45,10 +45,10 @@ enum doctor_engine { DOCTOR_ENGINE_NEXT, DOCTOR_ENGINE_TRIED };
 MUST_CHECK int doctor_require(const struct options *options, enum doctor_engine engine,
                               struct error *err);
 /* The rest, by what the engine says of itself once it is ready: `list` is options->require. */
-MUST_CHECK int doctor_require_engine(const char *list, const struct native_report *report,
+MUST_CHECK int doctor_require_engine(const char *list, const struct spawner_report *report,
                                      struct error *err);
 /* Everything the engine tells of itself, as checks. Returns how many. */
-size_t doctor_engine_layers(const struct native_report *report,
+size_t doctor_engine_layers(const struct spawner_report *report,
                             struct check ret[DOCTOR_CHECKS_MAX]);
 /* Are these layers, with commas between them? NULL: none are asked for. */
 MUST_CHECK int doctor_check_names(const char *list, struct error *err);

@@ -86,15 +86,15 @@ void engine_ids(const struct trial *trial, struct check *ret)
 	if (!is_started(trial, ret))
 		return;
 	switch (trial->report.mode) {
-	case HOME_ROOT:
+	case USERNS_ROOT:
 		check_set(ret, CHECK_ON, "root: each sandbox has 65536 ids of its own");
 		return;
-	case HOME_MAPPED:
+	case USERNS_MAPPED:
 		check_set(ret, CHECK_ON, "mapped: each sandbox has subordinate ids of its own%s%s",
 		          trial->report.mode_why[0] != '\0' ? "; " : "", trial->report.mode_why);
 		return;
-	case HOME_ALONE:
-	case HOME_MODE_COUNT:
+	case USERNS_SINGLE_ID:
+	case USERNS_MODE_COUNT:
 		break;
 	}
 	split_why(ret, CHECK_WEAKER, "alone: agent and code share the user's own id",
@@ -133,7 +133,7 @@ void engine_groups(const struct trial *trial, struct check *ret)
 
 	if (!is_started(trial, ret))
 		return;
-	if (trial->report.mode != HOME_ALONE) {
+	if (trial->report.mode != USERNS_SINGLE_ID) {
 		check_set(ret, CHECK_ON, "sandboxes have none of the caller's");
 		return;
 	}
@@ -153,7 +153,7 @@ void engine_programs(const struct trial *trial, struct check *ret)
 {
 	if (!is_started(trial, ret))
 		return;
-	if (trial->report.usr_is_whole) {
+	if (trial->report.usr_is_single_mount) {
 		check_set(ret, CHECK_ON, "/usr, read-only and through an overlay");
 		return;
 	}
@@ -176,11 +176,11 @@ static const struct limit {
 };
 
 /* By then the server may be somebody else: the mode tells who started it. */
-static const char *group_fix(const struct native_report *report)
+static const char *group_fix(const struct spawner_report *report)
 {
 	if (strcmp(report->groups_why, "--no-cgroups") == 0)
 		return "do without --no-cgroups";
-	if (report->mode == HOME_ROOT)
+	if (report->mode == USERNS_ROOT)
 		return "systemd-run --scope -p Delegate=yes -- belljar serve";
 	return "systemd-run --user --scope -p Delegate=yes -- belljar serve; and, for groups that "
 	       "stay after logging out: loginctl enable-linger";
@@ -193,7 +193,7 @@ void engine_cgroups(const struct trial *trial, struct check *ret)
 		[CGROUP_V1] = "version 1",
 		[CGROUP_V2] = "version 2",
 	};
-	const struct native_report *report = &trial->report;
+	const struct spawner_report *report = &trial->report;
 	char held[64] = "";
 	size_t holding = 0;
 
@@ -265,7 +265,7 @@ void engine_disk(const struct trial *trial, struct check *ret)
 	check_set(ret, CHECK_WEAKER, "watched: who writes too much is ended, a moment later%s%s",
 	          why[0] != '\0' ? "; no quota: " : "", why);
 	check_fix(ret, "%s",
-	          trial->report.mode != HOME_ROOT
+	          trial->report.mode != USERNS_ROOT
 	                  ? "run belljar as root, which can set quotas"
 	                  : "put the state directory on ext4 or xfs mounted with prjquota; do "
 	                    "without --no-quota");

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "engine/native/spawner/request.h"
+#include "engine/native/spawner/spawner.h"
 #include "server/doctor/probe.h"
 
 struct trial {
@@ -13,7 +13,7 @@ struct trial {
 	bool is_ready;     /* it started: the report holds */
 	bool has_run;      /* the program ended well */
 	uint32_t ready_ms, run_ms;
-	struct native_report report;
+	struct spawner_report report;
 	struct error why; /* of what is not so */
 	const struct options *options;
 };

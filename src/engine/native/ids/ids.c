@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/num.h"
-#include "engine/native/root/home.h"
+#include "engine/native/root/root.h"
 #include "engine/spec.h"
 
 enum {
@@ -23,41 +23,41 @@ enum {
 	PREFIX_LEN = sizeof IDS_REMOVED_PREFIX - 1
 };
 
-struct ids_block ids_block(const struct home *home, uint32_t number)
+struct ids_block ids_block(const struct userns *userns, uint32_t number)
 {
-	uint32_t first = home->ids.first + (number - 1) * home->ids.block;
+	uint32_t first = userns->ids.first + (number - 1) * userns->ids.block;
 
-	switch (home->mode) {
-	case HOME_ROOT:
+	switch (userns->mode) {
+	case USERNS_ROOT:
 		return (struct ids_block){ number, first + INSIDE_AGENT, first + SPEC_UID,
 			                   first + INSIDE_NOBODY };
-	case HOME_MAPPED:
+	case USERNS_MAPPED:
 		return (struct ids_block){ number, first, first + 1, first + 2 };
-	case HOME_ALONE:
-	case HOME_MODE_COUNT:
+	case USERNS_SINGLE_ID:
+	case USERNS_MODE_COUNT:
 		break;
 	}
-	return (struct ids_block){ 0, home->uid, home->uid, home->uid };
+	return (struct ids_block){ 0, userns->uid, userns->uid, userns->uid };
 }
 
-void ids_map(const struct home *home, const struct ids_block *block, bool gids,
+void ids_map(const struct userns *userns, const struct ids_block *block, bool gids,
              char out[IDS_MAP_SIZE])
 {
-	switch (home->mode) {
-	case HOME_ROOT:
-		(void)snprintf(out, IDS_MAP_SIZE, "0 %u 1\n1 %u %d\n", home->ids.files,
+	switch (userns->mode) {
+	case USERNS_ROOT:
+		(void)snprintf(out, IDS_MAP_SIZE, "0 %u 1\n1 %u %d\n", userns->ids.files,
 		               block->agent - INSIDE_AGENT + 1, LAST - 1);
 		return;
-	case HOME_MAPPED:
+	case USERNS_MAPPED:
 		(void)snprintf(out, IDS_MAP_SIZE, "0 %u 1\n%d %u 1\n%d %u 1\n%d %u 1\n",
-		               home->ids.files, INSIDE_AGENT, block->agent, SPEC_UID, block->user,
+		               userns->ids.files, INSIDE_AGENT, block->agent, SPEC_UID, block->user,
 		               INSIDE_NOBODY, block->nobody);
 		return;
-	case HOME_ALONE:
-	case HOME_MODE_COUNT:
+	case USERNS_SINGLE_ID:
+	case USERNS_MODE_COUNT:
 		break;
 	}
-	(void)snprintf(out, IDS_MAP_SIZE, "%d %u 1\n", SPEC_UID, gids ? home->gid : home->uid);
+	(void)snprintf(out, IDS_MAP_SIZE, "%d %u 1\n", SPEC_UID, gids ? userns->gid : userns->uid);
 }
 
 static bool is_there(const struct ids *ids, const char *name)
@@ -144,8 +144,8 @@ int ids_claim(struct ids *ids, const char *sandbox, struct ids_block *ret, struc
 {
 	uint32_t number;
 
-	if (ids->home->mode == HOME_ALONE) {
-		*ret = ids_block(ids->home, 0);
+	if (ids->userns->mode == USERNS_SINGLE_ID) {
+		*ret = ids_block(ids->userns, 0);
 		return 0;
 	}
 	/* Not while somebody sweeps: between its look and its deed a claim could be made anew. */
@@ -153,10 +153,10 @@ int ids_claim(struct ids *ids, const char *sandbox, struct ids_block *ret, struc
 	for (int i = 0; i < TRIES; i++) {
 		bool is_drawn = getrandom(&number, sizeof number, 0) == sizeof number;
 
-		number = 1 + number % ids->home->ids.count;
+		number = 1 + number % ids->userns->ids.count;
 		if (is_drawn && try_claim(ids, number, sandbox) == 0) {
 			(void)flock(ids->dir, LOCK_UN);
-			*ret = ids_block(ids->home, number);
+			*ret = ids_block(ids->userns, number);
 			return 0;
 		}
 		if (!is_drawn || errno != EEXIST) {
@@ -171,7 +171,7 @@ int ids_claim(struct ids *ids, const char *sandbox, struct ids_block *ret, struc
 	return error_set(err, ERR_LIMIT,
 	                 "nearly all of the %u blocks of ids are given away: delete "
 	                 "sandboxes",
-	                 ids->home->ids.count);
+	                 ids->userns->ids.count);
 }
 
 int ids_from_owner(const struct ids *ids, const char *sandbox, struct ids_block *ret,
@@ -182,21 +182,21 @@ int ids_from_owner(const struct ids *ids, const char *sandbox, struct ids_block 
 
 	if (fstatat(ids->sandboxes, sandbox, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
 		return error_set(err, ERR_NOT_FOUND, "the files of sandbox %s are gone", sandbox);
-	if (ids->home->mode == HOME_ALONE) {
-		if (st.st_uid != ids->home->uid)
+	if (ids->userns->mode == USERNS_SINGLE_ID) {
+		if (st.st_uid != ids->userns->uid)
 			return error_set(err, ERR_INVALID,
 			                 "sandbox %s was made as another user or with more ids",
 			                 sandbox);
-		*ret = ids_block(ids->home, 0);
+		*ret = ids_block(ids->userns, 0);
 		return 0;
 	}
-	offset = st.st_uid - ids->home->ids.first;
-	if (st.st_uid < ids->home->ids.first ||
-	    offset / ids->home->ids.block >= ids->home->ids.count)
+	offset = st.st_uid - ids->userns->ids.first;
+	if (st.st_uid < ids->userns->ids.first ||
+	    offset / ids->userns->ids.block >= ids->userns->ids.count)
 		return error_set(err, ERR_INVALID,
 		                 "sandbox %s belongs to id %u, which is not ours to use", sandbox,
 		                 st.st_uid);
-	*ret = ids_block(ids->home, 1 + offset / ids->home->ids.block);
+	*ret = ids_block(ids->userns, 1 + offset / ids->userns->ids.block);
 	return 0;
 }
 

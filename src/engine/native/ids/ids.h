@@ -18,25 +18,25 @@
 #include "base/attr.h"
 
 struct error;
-struct home;
+struct userns;
 
 /* A sandbox's directory that is being removed has this prefix instead of "sb_". */
 #define IDS_REMOVED_PREFIX "gn_"
 
 struct ids {
-	const struct home *home;
-	int dir;          /* ids/, or -1 in the mode HOME_ALONE, which has no blocks */
+	const struct userns *userns;
+	int dir;          /* ids/, or -1 in the mode USERNS_SINGLE_ID, which has no blocks */
 	int sandboxes;    /* the directory of all sandboxes of this state directory */
 	char state[4096]; /* absolute path of the state directory, as it stands in claims */
 };
 
 /* The host ids of one sandbox, as numbered in the spawner's user namespace. */
 struct ids_block {
-	uint32_t number; /* counted from 1; 0 in the mode HOME_ALONE */
+	uint32_t number; /* counted from 1; 0 in the mode USERNS_SINGLE_ID */
 	uint32_t agent, user, nobody;
 };
 
-struct ids_block ids_block(const struct home *home, uint32_t number);
+struct ids_block ids_block(const struct userns *userns, uint32_t number);
 
 /* Claims a random free block for a sandbox whose directory exists and has no owner from a block. */
 MUST_CHECK int ids_claim(struct ids *ids, const char *sandbox, struct ids_block *ret,
@@ -57,7 +57,7 @@ void ids_sweep(struct ids *ids);
 
 /* The text for /proc/PID/uid_map or gid_map of the sandbox's user namespace. */
 enum { IDS_MAP_SIZE = 160 };
-void ids_map(const struct home *home, const struct ids_block *block, bool gids,
+void ids_map(const struct userns *userns, const struct ids_block *block, bool gids,
              char out[IDS_MAP_SIZE]);
 
 /* --- ids of this process's own user namespace: /proc/self/uid_map and gid_map (idmap.c) --- */

@@ -1,5 +1,4 @@
-#include "engine/native/root/skeleton.h"
-
+/* skeleton.c - finds, makes, locks and removes skeletons. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,12 +12,12 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/tree/remove_tree.h"
-#include "engine/native/root/skeleton_internal.h"
+#include "engine/native/root/internal.h"
 
 enum {
-	FORMAT = 1, /* of what is made: another number, another skeleton */
+	FORMAT = 1, /* part of the name: increase it when the content of a skeleton changes */
 	TRIES_MAX = 20,
-	SWEEP_MAX = 64, /* at a time: the rest next time */
+	SWEEP_MAX = 64, /* removed by one start; the next start removes more */
 };
 
 #define PREFIX     "skeleton-"
@@ -26,53 +25,54 @@ enum {
 #define FNV_OFFSET 0xcbf29ce484222325ULL
 #define FNV_PRIME  0x100000001b3ULL
 
-/* --- the name: which state of the host's files it is --------------------------------- */
+/* --- the name: a hash of the host's files ------------------------------------------- */
 
-static uint64_t add_text(uint64_t hash, const char *text)
+static uint64_t hash_text(uint64_t hash, const char *text)
 {
 	for (; *text != '\0'; text++)
 		hash = (hash ^ (unsigned char)*text) * FNV_PRIME;
-	return hash * FNV_PRIME; /* its end counts too */
+	return hash * FNV_PRIME; /* "ab","c" and "a","bc" hash differently */
 }
 
-static uint64_t add_number(uint64_t hash, uint64_t number)
+static uint64_t hash_number(uint64_t hash, uint64_t number)
 {
 	for (; number != 0; number >>= 8)
 		hash = (hash ^ (number & 0xff)) * FNV_PRIME;
 	return hash * FNV_PRIME;
 }
 
-/* A sum of hashes of the parts: directories may be read in any order. Nobody gains anything by
- * finding two states of the same sum. */
+/* The sum of the entries' hashes does not depend on the order in which readdir(3) returns them. A
+ * collision only makes a sandbox use an older copy of the host's /etc, so the hash need not be
+ * cryptographic. */
 static int mix_entry(void *ctx, const char *path, int at, const char *name, const struct stat *st,
                      struct error *err)
 {
 	const uint64_t numbers[] = { st->st_mode, (uint64_t)st->st_size, st->st_ino,
 		                     (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec };
-	uint64_t *sum = ctx, hash = add_text(FNV_OFFSET, path);
+	uint64_t *sum = ctx, hash = hash_text(FNV_OFFSET, path);
 
 	(void)at;
 	(void)name;
 	(void)err;
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		hash = add_number(hash, numbers[i]);
+		hash = hash_number(hash, numbers[i]);
 	*sum += hash ^ hash >> 29;
 	return 0;
 }
 
 static void mix_text(uint64_t *sum, const char *name, const char *text)
 {
-	uint64_t hash = add_text(add_text(FNV_OFFSET, name), text);
+	uint64_t hash = hash_text(hash_text(FNV_OFFSET, name), text);
 
 	*sum += hash ^ hash >> 29;
 }
 
-/* The number of the boot is part of it: what was made before a power cut may be incomplete,
- * and waiting for the disk every time would take longer than making it again. */
-static int fingerprint(int host, uid_t owner, gid_t group, char name[SKELETON_NAME_SIZE],
-                       struct error *err)
+/* The boot id is part of the name: after a power cut the files of an older skeleton may be empty,
+ * and an fsync(2) per file would take longer than making a new skeleton after each boot. */
+static int hash_host(int host, uid_t owner, gid_t group, char name[SKELETON_NAME_SIZE],
+                     struct error *err)
 {
-	char text[SKELETON_FACT_SIZE];
+	char text[SKELETON_SYSFS_SIZE];
 	uint64_t sum = 0;
 	struct stat st;
 
@@ -80,14 +80,14 @@ static int fingerprint(int host, uid_t owner, gid_t group, char name[SKELETON_NA
 	mix_text(&sum, "for", text);
 	if (skeleton_walk(host, mix_entry, &sum, err) < 0)
 		return -1;
-	for (size_t i = 0; skeleton_roots[i] != NULL; i++)
-		if (fstatat(host, skeleton_roots[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
-			(void)mix_entry(&sum, skeleton_roots[i], host, "", &st, err);
-	for (size_t i = 0; skeleton_facts[i] != NULL; i++) {
-		skeleton_fact(host, skeleton_facts[i], text);
-		mix_text(&sum, skeleton_facts[i], text);
+	for (size_t i = 0; skeleton_program_dirs[i] != NULL; i++)
+		if (fstatat(host, skeleton_program_dirs[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
+			(void)mix_entry(&sum, skeleton_program_dirs[i], host, "", &st, err);
+	for (size_t i = 0; skeleton_sysfs_files[i] != NULL; i++) {
+		skeleton_read_host(host, skeleton_sysfs_files[i], text);
+		mix_text(&sum, skeleton_sysfs_files[i], text);
 	}
-	skeleton_fact(host, "proc/sys/kernel/random/boot_id", text);
+	skeleton_read_host(host, "proc/sys/kernel/random/boot_id", text);
 	mix_text(&sum, "boot", text);
 	mix_text(&sum, "bash", faccessat(host, "bin/bash", X_OK, 0) == 0 ? "yes" : "no");
 	(void)snprintf(name, SKELETON_NAME_SIZE, PREFIX "%016llx", (unsigned long long)sum);
@@ -96,7 +96,7 @@ static int fingerprint(int host, uid_t owner, gid_t group, char name[SKELETON_NA
 
 /* --- finding and locking ------------------------------------------------------------- */
 
-static bool is_at(int parent, const char *name, int fd)
+static bool is_still_named(int parent, const char *name, int fd)
 {
 	struct stat here, there;
 
@@ -104,30 +104,31 @@ static bool is_at(int parent, const char *name, int fd)
 	       here.st_ino == there.st_ino && here.st_dev == there.st_dev;
 }
 
-/* Opens and locks it, if it is still there by then. Returns -1 and errno. */
+/* Between open(2) and flock(2) another server may have renamed or removed the directory: the lock
+ * counts only if the name still leads to the locked inode. Returns -1 with errno. */
 static int open_locked(int parent, const char *name, int lock)
 {
 	AUTO_FD int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0 || flock(fd, lock | LOCK_NB) < 0)
 		return -1;
-	if (is_at(parent, name, fd))
+	if (is_still_named(parent, name, fd))
 		return TAKE_FD(fd);
 	errno = ENOENT;
 	return -1;
 }
 
-static int choose_temporary(char name[SKELETON_NAME_SIZE], struct error *err)
+static int make_temporary_name(char name[SKELETON_NAME_SIZE], struct error *err)
 {
 	uint64_t random;
 
 	if (getrandom(&random, sizeof random, 0) != sizeof random)
-		return error_sys(err, "ask for random numbers");
+		return error_sys(err, "getrandom");
 	(void)snprintf(name, SKELETON_NAME_SIZE, TEMPORARY "%016llx", (unsigned long long)random);
 	return 0;
 }
 
-static bool is_ours(const char *name)
+static bool is_skeleton_name(const char *name)
 {
 	size_t prefix = strncmp(name, PREFIX, strlen(PREFIX)) == 0         ? strlen(PREFIX)
 	                : strncmp(name, TEMPORARY, strlen(TEMPORARY)) == 0 ? strlen(TEMPORARY)
@@ -137,8 +138,9 @@ static bool is_ours(const char *name)
 	       strspn(name + prefix, "0123456789abcdef") == 16;
 }
 
-/* Nobody has a lock on it. It gets another name first: who looks for it finds all of it, or
- * nothing. What cannot be removed stays for the next time. */
+/* The exclusive lock fails while any server uses the skeleton. The directory is renamed first, so a
+ * server that starts meanwhile finds a complete skeleton or none. Failures are ignored: the next
+ * start tries again. */
 static void remove_unused(int parent, const char *name)
 {
 	AUTO_FD int fd = open_locked(parent, name, LOCK_EX);
@@ -146,13 +148,13 @@ static void remove_unused(int parent, const char *name)
 	struct error ignored;
 	uint64_t count;
 
-	if (fd < 0 || choose_temporary(temporary, &ignored) < 0 ||
+	if (fd < 0 || make_temporary_name(temporary, &ignored) < 0 ||
 	    renameat(parent, name, parent, temporary) < 0)
 		return;
 	(void)!remove_tree(parent, temporary, view_of(temporary), &count, &ignored);
 }
 
-static void sweep(int parent, const char *keep)
+static void remove_all_unused(int parent, const char *keep)
 {
 	char names[SWEEP_MAX][SKELETON_NAME_SIZE];
 	int fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -166,7 +168,7 @@ static void sweep(int parent, const char *keep)
 		return;
 	}
 	while (count < SWEEP_MAX && (entry = readdir(dir)) != NULL)
-		if (is_ours(entry->d_name) && strcmp(entry->d_name, keep) != 0)
+		if (is_skeleton_name(entry->d_name) && strcmp(entry->d_name, keep) != 0)
 			(void)snprintf(names[count++], SKELETON_NAME_SIZE, "%.*s",
 			               SKELETON_NAME_SIZE - 1, entry->d_name);
 	(void)closedir(dir);
@@ -176,7 +178,7 @@ static void sweep(int parent, const char *keep)
 
 /* --- making -------------------------------------------------------------------------- */
 
-static int fill(int host, int root, uid_t owner, gid_t group, struct error *err)
+static int fill_skeleton(int host, int root, uid_t owner, gid_t group, struct error *err)
 {
 	struct skeleton_tree tree = { .host = host, .root = root, .owner = owner, .group = group };
 	struct stat st;
@@ -187,27 +189,29 @@ static int fill(int host, int root, uid_t owner, gid_t group, struct error *err)
 		return error_sys(err, "look at a new directory");
 	tree.chown = st.st_uid != owner || st.st_gid != group;
 	old = umask(0);
-	failed = skeleton_copy(&tree, err) < 0 || skeleton_fill(&tree, err) < 0 ? -1 : 0;
+	failed = skeleton_copy(&tree, err) < 0 || skeleton_generate(&tree, err) < 0 ? -1 : 0;
 	(void)umask(old);
 	return failed;
 }
 
-/* Returns the new directory, locked, under its name. 0 tries: somebody else was faster. */
-static int make(int host, int parent, const char *name, uid_t owner, gid_t group, struct error *err)
+/* Builds the skeleton under a temporary name and renames it, so that no other server sees a partial
+ * one. rename(2) fails if another server was faster. Returns the locked directory. */
+static int make_skeleton(int host, int parent, const char *name, uid_t owner, gid_t group,
+                         struct error *err)
 {
 	char temporary[SKELETON_NAME_SIZE];
 	AUTO_FD int fd = -1;
 	struct error ignored;
 	uint64_t count;
 
-	if (choose_temporary(temporary, err) < 0)
+	if (make_temporary_name(temporary, err) < 0)
 		return -1;
 	if (mkdirat(parent, temporary, 0700) < 0)
 		return error_sys(err, "make a directory for the skeleton");
 	fd = open_locked(parent, temporary, LOCK_SH);
 	if (fd < 0)
 		return error_sys(err, "lock a directory for the skeleton");
-	if (fill(host, fd, owner, group, err) == 0) {
+	if (fill_skeleton(host, fd, owner, group, err) == 0) {
 		if (renameat(parent, temporary, parent, name) == 0)
 			return TAKE_FD(fd);
 		(void)error_sys(err, "rename the skeleton");
@@ -216,23 +220,23 @@ static int make(int host, int parent, const char *name, uid_t owner, gid_t group
 	return -1;
 }
 
-static bool is_worth_another_try(const struct error *err)
+static bool is_race(const struct error *err)
 {
-	/* Taken by another server, made or swept by one. */
+	/* Another server made the same skeleton, or removed the temporary directory. */
 	return err->errnum == EEXIST || err->errnum == ENOTEMPTY || err->errnum == ENOENT ||
 	       err->errnum == EWOULDBLOCK;
 }
 
-static void find_over(int host, struct skeleton *skeleton)
+static void find_program_dirs(int host, struct skeleton *skeleton)
 {
 	size_t count = 0;
 	struct stat st;
 
-	for (size_t i = 0; skeleton_roots[i] != NULL; i++)
-		if (fstatat(host, skeleton_roots[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	for (size_t i = 0; skeleton_program_dirs[i] != NULL; i++)
+		if (fstatat(host, skeleton_program_dirs[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISDIR(st.st_mode))
-			skeleton->over[count++] = skeleton_roots[i];
-	skeleton->over[count] = NULL;
+			skeleton->program_dirs[count++] = skeleton_program_dirs[i];
+	skeleton->program_dirs[count] = NULL;
 }
 
 int skeleton_open_from(int host, int parent, uid_t owner, gid_t group, struct skeleton *ret,
@@ -240,21 +244,21 @@ int skeleton_open_from(int host, int parent, uid_t owner, gid_t group, struct sk
 {
 	struct skeleton found = { .dir = -1 };
 
-	if (fingerprint(host, owner, group, found.name, err) < 0)
+	if (hash_host(host, owner, group, found.name, err) < 0)
 		return -1;
-	find_over(host, &found);
+	find_program_dirs(host, &found);
 	for (int i = 0; found.dir < 0 && i < TRIES_MAX; i++) {
 		found.dir = open_locked(parent, found.name, LOCK_SH);
 		if (found.dir < 0 && errno != ENOENT && errno != EWOULDBLOCK)
 			return error_sys(err, "open %s", found.name);
 		if (found.dir < 0)
-			found.dir = make(host, parent, found.name, owner, group, err);
-		if (found.dir < 0 && !is_worth_another_try(err))
+			found.dir = make_skeleton(host, parent, found.name, owner, group, err);
+		if (found.dir < 0 && !is_race(err))
 			return -1;
 	}
 	if (found.dir < 0)
 		return -1;
-	sweep(parent, found.name);
+	remove_all_unused(parent, found.name);
 	*ret = found;
 	return 0;
 }

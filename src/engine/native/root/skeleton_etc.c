@@ -1,9 +1,9 @@
-/* skeleton_etc.c - what of the host's files programs in a sandbox get to see, as copies.
+/* skeleton_etc.c - the list of host files that a skeleton holds copies of.
  *
- * A row is here because something does not work without it: a loader, an interpreter, a library
- * that reads its tables. Left out is what people put passwords, proxies and names of machines
- * into (environment, profile, profile.d, gitconfig, npmrc, wgetrc, ssh, apt, maven's settings),
- * what is about users and services of the host, and private keys. */
+ * Each row is here because a loader, an interpreter or a library does not work without it. Files in
+ * which people keep passwords, proxies or names of machines are not in the list (environment,
+ * profile, profile.d, gitconfig, npmrc, wgetrc, ssh, apt, maven's settings), nor are files about
+ * the host's users and services, nor private keys. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "engine/native/root/skeleton_internal.h"
+#include "engine/native/root/internal.h"
 
 enum {
 	DEPTH_MAX = 8,
@@ -24,17 +24,17 @@ enum {
 	PATH_SIZE = 1024,
 };
 
-/* With a star at the end: everything in /etc whose name begins so. */
+/* A path that ends in "*" stands for all names in /etc with that beginning. */
 static const struct row {
-	const char *path, *skip; /* skip: no name below it ends so */
+	const char *path, *skip; /* names below `path` that end in `skip` are not copied */
 } rows[] = {
-	/* the loader, and which of several programs has a name */
+	/* the loader, and the alternatives system */
 	{ "etc/alternatives", ".gz" }, /* manual pages */
 	{ "etc/ld.so.cache", NULL },
 	{ "etc/ld.so.conf", NULL },
 	{ "etc/ld.so.conf.d", NULL },
 	{ "etc/ld-musl*", NULL },
-	/* whom to trust */
+	/* certificates */
 	{ "etc/ca-certificates", NULL },
 	{ "etc/ca-certificates.conf", NULL },
 	{ "etc/crypto-policies", NULL },
@@ -47,7 +47,7 @@ static const struct row {
 	{ "etc/ssl/certs", NULL },
 	{ "etc/ssl/openssl.cnf", NULL },
 	{ "var/lib/ca-certificates", NULL },
-	/* which system this is, and where */
+	/* distribution, language, time zone */
 	{ "etc/alpine-release", NULL },
 	{ "etc/arch-release", NULL },
 	{ "etc/debian_version", NULL },
@@ -122,7 +122,7 @@ static const struct row {
 	{ "etc/libreoffice", NULL },
 	{ "etc/vulkan", NULL },
 	{ "etc/xdg", "autostart" },
-	/* for a new home */
+	/* for new home directories */
 	{ "etc/skel", NULL },
 };
 
@@ -141,14 +141,15 @@ static bool ends_in(const char *name, const char *end)
 	return len >= end_len && strcmp(name + len - end_len, end) == 0;
 }
 
-static bool is_left_out(const struct walk *walk, const char *name)
+static bool is_excluded(const struct walk *walk, const char *name)
 {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "private") == 0 ||
 	       ends_in(name, ".key") || (walk->skip != NULL && ends_in(name, walk->skip));
 }
 
-/* What everybody on the host may read, and no more of it than makes sense. */
-static bool is_wanted(struct walk *walk, const struct stat *st)
+/* The spawner may be root. Only files that every user of the host may read are copied, because a
+ * sandbox must not see more than its user could; the limits bound a strange /etc. */
+static bool is_allowed(struct walk *walk, const struct stat *st)
 {
 	uint64_t size = (uint64_t)st->st_size;
 
@@ -168,12 +169,12 @@ static bool is_wanted(struct walk *walk, const struct stat *st)
 static int walk_directory(struct walk *walk, int at, const char *name, int depth,
                           struct error *err);
 
-/* walk->path is where it is. */
+/* walk->path is the path of the entry. */
 static int walk_entry(struct walk *walk, int at, const char *name, int depth, struct error *err)
 {
 	struct stat st;
 
-	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !is_wanted(walk, &st))
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !is_allowed(walk, &st))
 		return 0;
 	if (walk->visit(walk->ctx, walk->path, at, name, &st, err) < 0)
 		return -1;
@@ -182,13 +183,13 @@ static int walk_entry(struct walk *walk, int at, const char *name, int depth, st
 	return walk_directory(walk, at, name, depth + 1, err);
 }
 
-/* walk->path is where the directory is. */
-static int walk_in(struct walk *walk, DIR *dir, const char *name, int depth, struct error *err)
+/* walk->path is the path of the directory, and is so again afterwards. */
+static int walk_child(struct walk *walk, DIR *dir, const char *name, int depth, struct error *err)
 {
 	size_t len = strlen(walk->path);
 	int failed;
 
-	if (is_left_out(walk, name) || len + 1 + strlen(name) >= sizeof walk->path)
+	if (is_excluded(walk, name) || len + 1 + strlen(name) >= sizeof walk->path)
 		return 0;
 	(void)snprintf(walk->path + len, sizeof walk->path - len, "/%s", name);
 	failed = walk_entry(walk, dirfd(dir), name, depth, err);
@@ -215,19 +216,19 @@ static int walk_directory(struct walk *walk, int at, const char *name, int depth
 	if (dir == NULL)
 		return 0;
 	while (failed == 0 && (entry = readdir(dir)) != NULL)
-		failed = walk_in(walk, dir, entry->d_name, depth, err);
+		failed = walk_child(walk, dir, entry->d_name, depth, err);
 	(void)closedir(dir);
 	return failed;
 }
 
-static bool is_of_row(const char *path, const char *name)
+static bool matches_star(const char *path, const char *name)
 {
 	const char *start = path + strlen("etc/");
 
 	return ends_in(path, "*") && strncmp(name, start, strlen(start) - 1) == 0;
 }
 
-/* The rows with a star, all in one go. */
+/* One pass over /etc for all rows with a star. */
 static int walk_stars(struct walk *walk, int host, struct error *err)
 {
 	DIR *dir = open_directory(host, "etc");
@@ -238,8 +239,8 @@ static int walk_stars(struct walk *walk, int host, struct error *err)
 	walk->skip = NULL;
 	while (failed == 0 && dir != NULL && (entry = readdir(dir)) != NULL)
 		for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-			if (is_of_row(rows[i].path, entry->d_name)) {
-				failed = walk_in(walk, dir, entry->d_name, 0, err);
+			if (matches_star(rows[i].path, entry->d_name)) {
+				failed = walk_child(walk, dir, entry->d_name, 0, err);
 				break;
 			}
 	if (dir != NULL)
@@ -247,7 +248,8 @@ static int walk_stars(struct walk *walk, int host, struct error *err)
 	return failed;
 }
 
-/* The directories it is in, whatever they are on the host: links would lead elsewhere. */
+/* Directories above a row are made as directories even if they are links on the host: a copied link
+ * would lead out of the copied files. */
 static int walk_parents(struct walk *walk, int host, const char *path, struct error *err)
 {
 	struct stat st;

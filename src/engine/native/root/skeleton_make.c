@@ -1,4 +1,4 @@
-/* skeleton_make.c - the tree itself: directories, links, files that are copied or written anew. */
+/* skeleton_make.c - fills a new skeleton: directories, links, copied and generated files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,11 +9,11 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "engine/native/root/skeleton_internal.h"
+#include "engine/native/root/internal.h"
 #include "engine/spec.h"
 
-/* Where everybody may make something of their own, as far as an image has a place for it:
- * programs without privileges install things there. */
+/* PUBLIC directories are where programs install things; no program inside is root, so every user
+ * may write there. */
 enum { PUBLIC = 01777, USUAL = 0755, SECRET = 0700 };
 
 static const struct {
@@ -37,7 +37,8 @@ static const struct {
 	{ "var/run", "/run" },
 };
 
-_Static_assert(SPEC_UID == 1000 && SPEC_GID == 1000, "passwd and group say so");
+_Static_assert(SPEC_UID == 1000 && SPEC_GID == 1000,
+               "the texts of passwd and group contain these ids");
 
 static const char passwd[] = "root:x:0:0:root:/root:%s\n"
                              "belljar:x:999:999:agent:/:/usr/sbin/nologin\n"
@@ -56,15 +57,18 @@ static const struct {
 	{ "etc/nsswitch.conf",
 	  "passwd: files\ngroup: files\nshadow: files\nhosts: files\nnetworks: files\n"
 	  "protocols: files\nservices: files\nethers: files\nrpc: files\n" },
-	/* Distributions forbid pip to touch their own packages; here nobody else uses them. */
+	/* Distributions mark their Python as externally managed, and pip then refuses to install.
+	 * Here the installation belongs to one sandbox. */
 	{ "etc/pip.conf", "[global]\nbreak-system-packages = true\n" },
 	{ "etc/profile", "if [ -n \"$BASH_VERSION\" ]; then . /etc/bash.bashrc; fi\n" },
 	{ "etc/resolv.conf", "" },
 };
 
-const char *const skeleton_roots[] = { "bin", "lib", "lib32", "lib64", "libx32", "sbin", NULL };
+const char *const skeleton_program_dirs[] = {
+	"bin", "lib", "lib32", "lib64", "libx32", "sbin", NULL
+};
 
-const char *const skeleton_facts[] = {
+const char *const skeleton_sysfs_files[] = {
 	"sys/devices/system/cpu/online",
 	"sys/devices/system/cpu/possible",
 	"sys/devices/system/cpu/present",
@@ -73,7 +77,7 @@ const char *const skeleton_facts[] = {
 	NULL,
 };
 
-static int give(const struct skeleton_tree *tree, const char *path, struct error *err)
+static int set_owner(const struct skeleton_tree *tree, const char *path, struct error *err)
 {
 	if (tree->chown &&
 	    fchownat(tree->root, path, tree->owner, tree->group, AT_SYMLINK_NOFOLLOW) < 0)
@@ -81,48 +85,51 @@ static int give(const struct skeleton_tree *tree, const char *path, struct error
 	return 0;
 }
 
-int skeleton_make_directory(const struct skeleton_tree *tree, const char *path, mode_t mode,
-                            struct error *err)
+static int make_directory(const struct skeleton_tree *tree, const char *path, mode_t mode,
+                          struct error *err)
 {
 	if (mkdirat(tree->root, path, mode) < 0) {
 		if (errno == EEXIST)
 			return 0;
 		return error_sys(err, "make the directory /%s", path);
 	}
-	return give(tree, path, err);
+	return set_owner(tree, path, err);
 }
 
-int skeleton_make_link(const struct skeleton_tree *tree, const char *path, const char *target,
-                       struct error *err)
+static int make_link(const struct skeleton_tree *tree, const char *path, const char *target,
+                     struct error *err)
 {
 	if (symlinkat(target, tree->root, path) < 0)
 		return error_sys(err, "make the link /%s", path);
-	return give(tree, path, err);
+	return set_owner(tree, path, err);
 }
 
-int skeleton_make_file(const struct skeleton_tree *tree, const char *path, mode_t mode,
-                       struct error *err)
+static int make_file(const struct skeleton_tree *tree, const char *path, mode_t mode,
+                     struct error *err)
 {
 	AUTO_FD int fd = openat(tree->root, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 
 	if (fd < 0)
 		return error_sys(err, "make the file /%s", path);
-	return give(tree, path, err) < 0 ? -1 : TAKE_FD(fd);
+	return set_owner(tree, path, err) < 0 ? -1 : TAKE_FD(fd);
 }
 
-/* --- copied -------------------------------------------------------------------------- */
+/* --- copies -------------------------------------------------------------------------- */
 
+/* setuid bits are not copied, and every file becomes readable. */
 static int copy_file(const struct skeleton_tree *tree, const char *path, int at, const char *name,
                      mode_t mode, struct error *err)
 {
 	static char chunk[64 * 1024];
+	/* O_NOFOLLOW and O_NONBLOCK: the entry may have become a link or a FIFO since
+	 * fstatat(2). */
 	AUTO_FD int from = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	AUTO_FD int to = -1;
 	ssize_t n;
 
 	if (from < 0)
 		return 0;
-	to = skeleton_make_file(tree, path, (mode & 0111) != 0 ? 0755 : 0644, err);
+	to = make_file(tree, path, (mode & 0111) != 0 ? 0755 : 0644, err);
 	if (to < 0)
 		return -1;
 	while ((n = read(from, chunk, sizeof chunk)) > 0)
@@ -140,27 +147,27 @@ static int copy_link(const struct skeleton_tree *tree, const char *path, int at,
 	if (n <= 0 || (size_t)n == sizeof target)
 		return 0;
 	target[n] = '\0';
-	return skeleton_make_link(tree, path, target, err);
+	return make_link(tree, path, target, err);
 }
 
-static int copy(void *ctx, const char *path, int at, const char *name, const struct stat *st,
-                struct error *err)
+static int copy_entry(void *ctx, const char *path, int at, const char *name, const struct stat *st,
+                      struct error *err)
 {
 	const struct skeleton_tree *tree = ctx;
 
 	if (S_ISDIR(st->st_mode))
-		return skeleton_make_directory(tree, path, USUAL, err);
+		return make_directory(tree, path, USUAL, err);
 	if (S_ISLNK(st->st_mode))
 		return copy_link(tree, path, at, name, err);
 	return copy_file(tree, path, at, name, st->st_mode, err);
 }
 
-/* --- made ---------------------------------------------------------------------------- */
+/* --- generated files -------------------------------------------------------------------------- */
 
 static int write_file(const struct skeleton_tree *tree, const char *path, const char *text,
                       struct error *err)
 {
-	AUTO_FD int fd = skeleton_make_file(tree, path, 0644, err);
+	AUTO_FD int fd = make_file(tree, path, 0644, err);
 
 	if (fd < 0)
 		return -1;
@@ -175,28 +182,28 @@ static int make_parents(const struct skeleton_tree *tree, const char *path, stru
 
 	for (const char *end = strchr(path, '/'); end != NULL; end = strchr(end + 1, '/')) {
 		(void)snprintf(above, sizeof above, "%.*s", (int)(end - path), path);
-		if (skeleton_make_directory(tree, above, USUAL, err) < 0)
+		if (make_directory(tree, above, USUAL, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-void skeleton_fact(int host, const char *path, char out[SKELETON_FACT_SIZE])
+void skeleton_read_host(int host, const char *path, char out[SKELETON_SYSFS_SIZE])
 {
 	AUTO_FD int fd = openat(host, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, out, SKELETON_FACT_SIZE - 1);
+	ssize_t n = fd < 0 ? 0 : read(fd, out, SKELETON_SYSFS_SIZE - 1);
 
 	out[n < 0 ? 0 : n] = '\0';
 }
 
-static int write_facts(const struct skeleton_tree *tree, struct error *err)
+static int write_sysfs_files(const struct skeleton_tree *tree, struct error *err)
 {
-	char text[SKELETON_FACT_SIZE];
+	char text[SKELETON_SYSFS_SIZE];
 
-	for (size_t i = 0; skeleton_facts[i] != NULL; i++) {
-		skeleton_fact(tree->host, skeleton_facts[i], text);
-		if (text[0] != '\0' && (make_parents(tree, skeleton_facts[i], err) < 0 ||
-		                        write_file(tree, skeleton_facts[i], text, err) < 0))
+	for (size_t i = 0; skeleton_sysfs_files[i] != NULL; i++) {
+		skeleton_read_host(tree->host, skeleton_sysfs_files[i], text);
+		if (text[0] != '\0' && (make_parents(tree, skeleton_sysfs_files[i], err) < 0 ||
+		                        write_file(tree, skeleton_sysfs_files[i], text, err) < 0))
 			return -1;
 	}
 	return 0;
@@ -212,42 +219,42 @@ static int write_passwd(const struct skeleton_tree *tree, struct error *err)
 	return write_file(tree, "etc/passwd", text, err);
 }
 
-/* What leads to programs: a link as it is there, a directory to lay the host's over. */
-static int make_roots(const struct skeleton_tree *tree, struct error *err)
+/* With a merged /usr these are links, which are copied; otherwise directories, which become mount
+ * points for the host's. */
+static int make_program_dirs(const struct skeleton_tree *tree, struct error *err)
 {
-	for (size_t i = 0; skeleton_roots[i] != NULL; i++) {
-		const char *name = skeleton_roots[i];
+	for (size_t i = 0; skeleton_program_dirs[i] != NULL; i++) {
+		const char *name = skeleton_program_dirs[i];
 		struct stat st;
 
 		if (fstatat(tree->host, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		if (S_ISLNK(st.st_mode)
 		            ? copy_link(tree, name, tree->host, name, err) < 0
-		            : S_ISDIR(st.st_mode) &&
-		                      skeleton_make_directory(tree, name, USUAL, err) < 0)
+		            : S_ISDIR(st.st_mode) && make_directory(tree, name, USUAL, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-int skeleton_copy(const struct skeleton_tree *tree, struct error *err)
+int skeleton_copy(struct skeleton_tree *tree, struct error *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(directories); i++)
-		if (skeleton_make_directory(tree, directories[i].path, directories[i].mode, err) <
-		    0)
+		if (make_directory(tree, directories[i].path, directories[i].mode, err) < 0)
 			return -1;
-	return skeleton_walk(tree->host, copy, (void *)(uintptr_t)tree, err);
+	return skeleton_walk(tree->host, copy_entry, tree, err);
 }
 
-int skeleton_fill(const struct skeleton_tree *tree, struct error *err)
+int skeleton_generate(const struct skeleton_tree *tree, struct error *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(links); i++)
-		if (skeleton_make_link(tree, links[i].path, links[i].target, err) < 0)
+		if (make_link(tree, links[i].path, links[i].target, err) < 0)
 			return -1;
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		if (write_file(tree, files[i].path, files[i].text, err) < 0)
 			return -1;
-	if (write_passwd(tree, err) < 0 || make_roots(tree, err) < 0 || write_facts(tree, err) < 0)
+	if (write_passwd(tree, err) < 0 || make_program_dirs(tree, err) < 0 ||
+	    write_sysfs_files(tree, err) < 0)
 		return -1;
 	if (fchmod(tree->root, PUBLIC) < 0)
 		return error_sys(err, "set the mode of the root");

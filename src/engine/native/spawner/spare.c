@@ -1,32 +1,20 @@
-#include "engine/native/spawner/spare.h"
-
-#include <dirent.h>
-#include <fcntl.h>
+/* spare.c - the sandbox that is started ahead of its request. */
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
-#include "engine/native/spawner/spawner_internal.h"
+#include "base/error.h"
+#include "engine/native/spawner/internal.h"
 
-enum { KEPT_MS = 60000, QUIET_MS = 10, LOOK_MS = 5000 };
+enum { KEPT_MS = 60000, QUIET_MS = 10, CHECK_MS = 5000 };
 
-static bool is_spare(const struct box *box)
+static struct spawner_sandbox *find_spare(struct spawner *spawner)
 {
-	return box->number == SPARE_NUMBER;
+	return spawner_find_sandbox(spawner, SPARE_NUMBER);
 }
 
-static struct box *find(struct spawner *spawner)
-{
-	for (size_t i = 0; i < spawner->box_top; i++)
-		if (is_spare(&spawner->boxes[i]))
-			return &spawner->boxes[i];
-	return NULL;
-}
-
-/* What is decided when it is made. The rest is the agent's, told later. */
-static bool are_alike(const struct spec *a, const struct spec *b)
+/* Compares what is decided at the start of a sandbox. Everything else of the spec is sent to the
+ * agent later. */
+static bool is_alike(const struct spec *a, const struct spec *b)
 {
 	if (memcmp(&a->limits, &b->limits, sizeof a->limits) != 0 || a->gpus != b->gpus ||
 	    a->mount_count != b->mount_count)
@@ -38,90 +26,66 @@ static bool are_alike(const struct spec *a, const struct spec *b)
 	return true;
 }
 
-void spare_want(struct spawner *spawner, const struct request *request)
+void spare_note_request(struct spawner *spawner, const struct spawner_request *request)
 {
-	struct box *box = find(spawner);
+	struct spawner_sandbox *spare = find_spare(spawner);
 
-	if (box != NULL && !are_alike(&spawner->wanted.spec, &request->spec))
-		box_kill(box, ENGINE_END_KILLED);
-	spawner->wanted = *request;
-	spawner->wanted_until = clock_now_ms() + KEPT_MS;
+	if (spare != NULL && !is_alike(&spawner->spare_request.spec, &request->spec))
+		spawner_sandbox_kill(spare, ENGINE_END_KILLED);
+	spawner->spare_request = *request;
+	spawner->spare_until_ms = clock_now_ms() + KEPT_MS;
 }
 
-bool spare_take(struct spawner *spawner, const struct request *request, struct box **ret)
+/* Only a spare that is completely set up and confined is given away, and never back: a sandbox that
+ * one owner has used is not another's. */
+struct spawner_sandbox *spare_take(struct spawner *spawner, const struct spawner_request *request)
 {
-	struct box *box = find(spawner);
+	struct spawner_sandbox *spare = find_spare(spawner);
 	struct error err;
 
-	if (box == NULL || box->is_dead || box->failed || box->report >= 0 || box->is_killed ||
-	    !are_alike(&spawner->wanted.spec, &request->spec))
-		return false;
-	if (box_name(&spawner->shop, box, request->spec.id, &err) < 0) {
-		box_kill(box, ENGINE_END_KILLED);
-		return false;
+	if (spare == NULL || spare->is_dead || spare->failed || spare->setup_pipe >= 0 ||
+	    spare->is_killed || !is_alike(&spawner->spare_request.spec, &request->spec))
+		return NULL;
+	if (sandbox_dir_rename(&spawner->host, spare, request->spec.id, &err) < 0) {
+		spawner_sandbox_kill(spare, ENGINE_END_KILLED);
+		return NULL;
 	}
-	box->number = request->number;
-	*ret = box;
-	return true;
+	spare->number = request->number;
+	return spare;
 }
 
-static void make(struct spawner *spawner)
+static void start_spare(struct spawner *spawner)
 {
-	struct request *request = &spawner->wanted;
-	struct box *box = spawner_free_box(spawner);
+	struct spawner_request *request = &spawner->spare_request;
+	struct spawner_sandbox *spare = spawner_free_sandbox_slot(spawner);
 	struct error err;
 
-	if (box == NULL)
+	if (spare == NULL)
 		return;
 	request->number = SPARE_NUMBER;
 	spec_new_id(request->spec.id);
 	memcpy(request->spec.id, SPARE_PREFIX, sizeof SPARE_PREFIX - 1);
-	if (box_start(&spawner->shop, &spawner->image, request, box, &err) == 0)
+	if (spawner_sandbox_start(&spawner->host, &spawner->next_image, request, spare, &err) == 0)
 		return;
-	/* Whoever asks next will hear why. */
-	spawner->wanted_until = 0;
-	box_failed(box, &err);
+	spawner->spare_until_ms = 0;
+	spawner_sandbox_fail(spare, &err);
 }
 
-void spare_tend(struct spawner *spawner)
+void spare_update(struct spawner *spawner)
 {
-	struct box *box = find(spawner);
+	struct spawner_sandbox *spare = find_spare(spawner);
 	uint64_t now = clock_now_ms();
-	bool wanted = now < spawner->wanted_until;
+	bool is_wanted = now < spawner->spare_until_ms;
 
-	if (box == NULL && wanted && now >= spawner->asked + QUIET_MS)
-		make(spawner);
-	else if (box != NULL && !wanted)
-		box_kill(box, ENGINE_END_KILLED);
+	if (spare == NULL && is_wanted && now >= spawner->last_request_ms + QUIET_MS)
+		start_spare(spawner);
+	else if (spare != NULL && !is_wanted)
+		spawner_sandbox_kill(spare, ENGINE_END_KILLED);
 }
 
-int spare_interval(const struct spawner *spawner)
+int spare_timeout_ms(const struct spawner *spawner)
 {
-	if (spawner->wanted_until == 0)
+	if (spawner->spare_until_ms == 0)
 		return -1;
-	return clock_now_ms() < spawner->asked + QUIET_MS ? QUIET_MS : LOOK_MS;
-}
-
-/* Another server's has a lock. */
-static bool is_nobodys(int all, const char *name)
-{
-	AUTO_FD int dir = openat(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	return dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) == 0;
-}
-
-void spare_sweep(struct spawner *spawner)
-{
-	int fd = openat(spawner->shop.disk.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	const struct dirent *entry;
-
-	while (dir != NULL && (entry = readdir(dir)) != NULL)
-		if (strlen(entry->d_name) == SPEC_ID_LEN &&
-		    (strncmp(entry->d_name, SPARE_PREFIX, sizeof SPARE_PREFIX - 1) == 0 ||
-		     strncmp(entry->d_name, GONE_PREFIX, sizeof GONE_PREFIX - 1) == 0) &&
-		    is_nobodys(fd, entry->d_name))
-			spawner_remove(spawner, entry->d_name);
-	if (dir != NULL)
-		(void)closedir(dir);
+	return clock_now_ms() < spawner->last_request_ms + QUIET_MS ? QUIET_MS : CHECK_MS;
 }

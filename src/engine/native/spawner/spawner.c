@@ -1,3 +1,4 @@
+/* spawner.c - the spawner process: its start, its loop and its end. */
 #include "engine/native/spawner/spawner.h"
 
 #include <errno.h>
@@ -20,26 +21,34 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/rights/caps.h"
-#include "engine/native/spawner/spare.h"
-#include "engine/native/spawner/spawner_internal.h"
-#include "engine/native/usage/watch.h"
+#include "engine/agent_image.h"
+#include "engine/native/spawner/internal.h"
 
-enum { BUSY_MS = 2, END_MS = 10000, FIRST_POLLED = 2, ANSWERS_MANY = 1024 };
+enum {
+	BUSY_MS = 2,     /* between two attempts to remove a cgroup */
+	STOP_MS = 10000, /* for the removals that are under way at the end */
+	REQUESTS_AT_A_TIME = 64,
+	POLL_SOCKET = 0,
+	POLL_SIGNALS = 1,
+	POLL_SANDBOXES = 2, /* from here on: set-up pipes */
+};
 
 extern char **environ;
 
-/* --- becoming ----------------------------------------------------------------------- */
+/* --- the start ------------------------------------------------------------------------ */
 
-/* Only what is named stays open; above all not the server's end of the socket. */
-static int close_others(const struct spawner_config *config, int socket, struct error *err)
+/* The server's end of the socket must not stay open here: the spawner learns of the server's death
+ * by the end of file on its own end. */
+static int close_inherited_fds(const struct spawner_options *options, int socket, struct error *err)
 {
-	const int keep[] = { socket, config->keep_fd, config->servers };
+	const int keep[] = { socket, options->instance_lock, options->instances };
 
 	return fd_close_others(keep, ARRAY_LEN(keep), err);
 }
 
-/* Whoever reads the server's output waits for its end, not for ours. */
-static int leave_standard_streams(struct error *err)
+/* A client that reads the server's output until end of file must not wait for the spawner too.
+ * Standard error stays, for warnings. */
+static int replace_stdio(struct error *err)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -50,11 +59,13 @@ static int leave_standard_streams(struct error *err)
 	return 0;
 }
 
-/* The server's end tells us when to go, not a terminal. */
-static int ignore_signals(struct error *err)
+/* A Ctrl-C in the terminal reaches the server and the spawner. The server then ends its sandboxes
+ * in order; the spawner goes on until the socket is closed. Returns a signalfd for SIGCHLD. */
+static int set_up_signals(struct error *err)
 {
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
 	sigset_t children;
+	int fd;
 
 	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
 		(void)signal(ignored[i], SIG_IGN);
@@ -63,13 +74,14 @@ static int ignore_signals(struct error *err)
 	(void)sigaddset(&children, SIGCHLD);
 	if (sigprocmask(SIG_SETMASK, &children, NULL) < 0)
 		return error_sys(err, "block SIGCHLD");
-	return signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+	fd = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd >= 0 ? fd : error_sys(err, "signalfd");
 }
 
-/* Keeps what the spawner needs as root of the host: to make namespaces and mounts, to give files
- * away, to kill processes of other ids and to read their /proc entries. In a container some of
- * these are missing from the start; the spawner then works with the rest. */
-static int drop_rights(struct error *err)
+/* Keeps the capabilities that the spawner needs as root of the host: to make namespaces and mounts,
+ * to give files away, to kill processes of other ids and to read their /proc entries. In a
+ * container some of these are missing from the start; the spawner then works with the rest. */
+static int drop_capabilities(struct error *err)
 {
 	const uint64_t needed = CAPS_BIT(CAP_CHOWN) | CAPS_BIT(CAP_DAC_OVERRIDE) |
 	                        CAPS_BIT(CAP_DAC_READ_SEARCH) | CAPS_BIT(CAP_FOWNER) |
@@ -83,62 +95,71 @@ static int drop_rights(struct error *err)
 	if (caps_get(&have, err) < 0)
 		return -1;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return error_sys(err, "refuse new privileges");
+		return error_sys(err, "set no_new_privs");
 	if (caps_bound_none(err) < 0)
 		return -1;
 	return caps_set(needed & have, false, err);
 }
 
-static int become(struct spawner *spawner, const struct spawner_config *config, struct error *err)
+/* In the other modes the spawner's capabilities are worth nothing outside its user namespace. It
+ * also stays dumpable there: children inherit the flag, a non-dumpable process's /proc entry
+ * belongs to root, and an ordinary user could then not write their id maps. */
+static int confine_spawner(const struct spawner *spawner, struct error *err)
+{
+	if (spawner->host.userns.mode != USERNS_ROOT)
+		return 0;
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	return drop_capabilities(err);
+}
+
+static int set_up_spawner(struct spawner *spawner, const struct spawner_options *options,
+                          struct error *err)
 {
 	struct rlimit files;
 
-	if (close_others(config, spawner->socket, err) < 0 || leave_standard_streams(err) < 0)
+	if (close_inherited_fds(options, spawner->socket, err) < 0 || replace_stdio(err) < 0)
 		return -1;
+	/* The server's environment may hold tokens, and children inherit it. */
 	environ = NULL;
 	(void)umask(077);
 	(void)prctl(PR_SET_NAME, "belljar-spawner", 0, 0, 0);
+	/* Each running sandbox takes several descriptors here. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
-	spawner->signals = ignore_signals(err);
-	if (spawner->signals < 0)
-		return error_sys(err, "signalfd");
-	if (workshop_open(&spawner->shop, config, err) < 0)
+	spawner->signals = set_up_signals(err);
+	if (spawner->signals < 0 || host_resources_open(&spawner->host, options, err) < 0)
 		return -1;
-	if (spawner->shop.home.mode != HOME_ROOT)
-		return 0; /* what we have is worth nothing outside our namespace */
-	/* For an ordinary user this would hide our children's id maps from us. */
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	return drop_rights(err);
+	return confine_spawner(spawner, err);
 }
 
-static void tell_ready(struct spawner *spawner)
+static void report_ready(struct spawner *spawner)
 {
-	const struct workshop *shop = &spawner->shop;
-	struct answer answer = { .kind = ANSWER_READY };
-	struct native_report *report = &answer.report;
+	const struct host_resources *host = &spawner->host;
+	struct spawner_reply reply = { .kind = REPLY_READY };
+	struct spawner_report *report = &reply.report;
 
-	report->mode = shop->home.mode;
-	report->groups = shop->groups.kind;
-	report->has = shop->groups.has;
-	report->disk = shop->disk.kind;
-	report->usr_is_whole = shop->home.usr_is_whole;
-	(void)snprintf(report->mode_why, sizeof report->mode_why, "%s", shop->home.why);
-	(void)snprintf(report->groups_why, sizeof report->groups_why, "%s", shop->groups.why);
-	(void)snprintf(report->disk_why, sizeof report->disk_why, "%s", shop->disk.why);
-	answers_add(&spawner->answers, &answer, NULL, 0);
+	report->mode = host->userns.mode;
+	report->groups = host->cgroups.kind;
+	report->has = host->cgroups.has;
+	report->disk = host->disk.kind;
+	report->usr_is_single_mount = host->tree.usr_is_single_mount;
+	(void)snprintf(report->mode_why, sizeof report->mode_why, "%s", host->userns.why);
+	(void)snprintf(report->groups_why, sizeof report->groups_why, "%s", host->cgroups.why);
+	(void)snprintf(report->disk_why, sizeof report->disk_why, "%s", host->disk.why);
+	replies_add(&spawner->replies, &reply);
 }
 
-/* --- the loop ----------------------------------------------------------------------- */
+/* --- the loop ------------------------------------------------------------------------- */
 
-/* False: the server is gone. */
-static bool take_requests(struct spawner *spawner)
+/* MSG_TRUNC returns the real length of a packet: one that is longer than a request is not one.
+ * False: the server has closed its end. */
+static bool receive_requests(struct spawner *spawner)
 {
-	static struct request request;
+	static struct spawner_request request;
 
-	for (int i = 0; i < 64; i++) {
+	for (int i = 0; i < REQUESTS_AT_A_TIME; i++) {
 		ssize_t n = recv(spawner->socket, &request, sizeof request,
 		                 MSG_DONTWAIT | MSG_TRUNC);
 
@@ -147,40 +168,44 @@ static bool take_requests(struct spawner *spawner)
 		if (n == 0)
 			return false;
 		if (n == (ssize_t)sizeof request) {
-			spawner->asked = clock_now_ms();
-			spawner_take(spawner, &request);
+			spawner->last_request_ms = clock_now_ms();
+			spawner_handle_request(spawner, &request);
 		}
 	}
 	return true;
 }
 
-static int time_out(const struct spawner *spawner, bool busy)
+static int poll_timeout_ms(const struct spawner *spawner, bool busy)
 {
-	const int wishes[] = { watch_interval(spawner), spare_interval(spawner),
-		               busy ? BUSY_MS : -1 };
+	const int timeouts[] = { limit_watch_timeout_ms(spawner), spare_timeout_ms(spawner),
+		                 busy ? BUSY_MS : -1 };
 	int least = -1;
 
-	for (size_t i = 0; i < ARRAY_LEN(wishes); i++)
-		if (wishes[i] >= 0 && (least < 0 || wishes[i] < least))
-			least = wishes[i];
+	for (size_t i = 0; i < ARRAY_LEN(timeouts); i++)
+		if (timeouts[i] >= 0 && (least < 0 || timeouts[i] < least))
+			least = timeouts[i];
 	return least;
 }
 
-static size_t fill_polled(struct spawner *spawner, struct pollfd *polled, struct box **boxes)
+static size_t fill_polled(struct spawner *spawner, struct pollfd *polled,
+                          struct spawner_sandbox **sandboxes)
 {
-	size_t count = FIRST_POLLED;
+	size_t count = POLL_SANDBOXES;
 
-	polled[0] = (struct pollfd){ spawner->socket, 0, 0 };
-	if (spawner->answers.count < ANSWERS_MANY)
-		polled[0].events |= POLLIN;
-	if (spawner->answers.count != 0)
-		polled[0].events |= POLLOUT;
-	polled[1] = (struct pollfd){ spawner->signals, POLLIN, 0 };
-	for (size_t i = 0; i < spawner->box_top; i++)
-		if (spawner->boxes[i].number != 0 && spawner->boxes[i].report >= 0) {
-			boxes[count] = &spawner->boxes[i];
-			polled[count++] = (struct pollfd){ spawner->boxes[i].report, POLLIN, 0 };
-		}
+	polled[POLL_SOCKET] = (struct pollfd){ spawner->socket, 0, 0 };
+	if (spawner->replies.count < REPLIES_MANY)
+		polled[POLL_SOCKET].events |= POLLIN;
+	if (spawner->replies.count != 0)
+		polled[POLL_SOCKET].events |= POLLOUT;
+	polled[POLL_SIGNALS] = (struct pollfd){ spawner->signals, POLLIN, 0 };
+	for (size_t i = 0; i < spawner->sandbox_top; i++) {
+		struct spawner_sandbox *sandbox = &spawner->sandboxes[i];
+
+		if (sandbox->number == 0 || sandbox->setup_pipe < 0)
+			continue;
+		sandboxes[count] = sandbox;
+		polled[count++] = (struct pollfd){ sandbox->setup_pipe, POLLIN, 0 };
+	}
 	return count;
 }
 
@@ -192,96 +217,111 @@ static void drain_signals(struct spawner *spawner)
 		;
 }
 
-static void serve(struct spawner *spawner)
+/* Copying the agent's program into a memfd takes longer than starting a sandbox, so the next copy
+ * is made while no request waits. */
+static void prepare_image(struct spawner *spawner)
 {
-	static struct pollfd polled[FIRST_POLLED + BOXES_MAX];
-	static struct box *boxes[FIRST_POLLED + BOXES_MAX];
+	struct error err;
+
+	if (spawner->next_image < 0)
+		spawner->next_image = agent_image_open(NULL, &err);
+}
+
+/* Returns when the server has closed its end. */
+static void run_loop(struct spawner *spawner)
+{
+	static struct pollfd polled[POLL_SANDBOXES + SANDBOXES_MAX];
+	static struct spawner_sandbox *sandboxes[POLL_SANDBOXES + SANDBOXES_MAX];
 	bool busy = false;
 
 	for (;;) {
-		size_t count = fill_polled(spawner, polled, boxes);
-		int n = poll(polled, count, time_out(spawner, busy));
+		size_t count = fill_polled(spawner, polled, sandboxes);
+		int n = poll(polled, count, poll_timeout_ms(spawner, busy));
 
 		if (n < 0 && errno != EINTR)
 			return;
-		for (size_t i = FIRST_POLLED; n > 0 && i < count; i++)
+		for (size_t i = POLL_SANDBOXES; n > 0 && i < count; i++)
 			if (polled[i].revents != 0)
-				spawner_started(spawner, boxes[i]);
-		if (n > 0 && polled[1].revents != 0)
+				spawner_check_started(spawner, sandboxes[i]);
+		if (n > 0 && polled[POLL_SIGNALS].revents != 0)
 			drain_signals(spawner);
 		spawner_reap(spawner);
-		if (n > 0 && (polled[0].revents & ~POLLOUT) != 0 && !take_requests(spawner))
+		if (n > 0 && (polled[POLL_SOCKET].revents & ~POLLOUT) != 0 &&
+		    !receive_requests(spawner))
 			return;
-		busy = spawner_bury(spawner);
-		watch_look(spawner);
-		if (!answers_flush(&spawner->answers))
+		busy = spawner_finish_dead(spawner);
+		limit_watch_check(spawner);
+		if (!replies_flush(&spawner->replies))
 			return;
-		spare_tend(spawner);
-		box_prepare(&spawner->image);
+		spare_update(spawner);
+		prepare_image(spawner);
 	}
 }
+
+/* --- the end -------------------------------------------------------------------------- */
 
 static bool is_removing(const struct spawner *spawner)
 {
 	for (size_t i = 0; i < JANITORS_MAX; i++)
 		if (spawner->janitors[i].pid != 0)
 			return true;
-	return spawner->erase_count != 0;
+	return spawner->removal_count != 0;
 }
 
-/* The server is gone. So is everything it asked for, and nothing is left half removed. */
-static void end(struct spawner *spawner)
+/* Kills all sandboxes and waits until their cgroups are empty and removals are done, STOP_MS at
+ * most: the next start sweeps what is left. */
+static void stop_all(struct spawner *spawner)
 {
-	uint64_t until = clock_now_ms() + END_MS;
+	uint64_t deadline = clock_now_ms() + STOP_MS;
 	bool busy = true;
 
-	for (size_t i = 0; i < spawner->box_top; i++)
-		if (spawner->boxes[i].number != 0)
-			box_kill(&spawner->boxes[i], ENGINE_END_KILLED);
-	while (busy && clock_now_ms() < until) {
+	for (size_t i = 0; i < spawner->sandbox_top; i++)
+		if (spawner->sandboxes[i].number != 0)
+			spawner_sandbox_kill(&spawner->sandboxes[i], ENGINE_END_KILLED);
+	while (busy && clock_now_ms() < deadline) {
 		spawner_reap(spawner);
-		(void)spawner_bury(spawner);
-		busy = spawner->box_top != 0 || is_removing(spawner);
+		(void)spawner_finish_dead(spawner);
+		busy = spawner->sandbox_top != 0 || is_removing(spawner);
 		if (busy)
 			(void)poll(&(struct pollfd){ spawner->signals, POLLIN, 0 }, 1, BUSY_MS);
 		drain_signals(spawner);
 	}
-	workshop_close(&spawner->shop);
+	host_resources_close(&spawner->host);
 }
 
-static NORETURN void run(const struct spawner_config *config, int socket)
+static NORETURN void run_spawner(const struct spawner_options *options, int socket)
 {
 	struct spawner *spawner = mem_new(sizeof *spawner);
-	struct answer answer = { .kind = ANSWER_READY, .failed = true };
+	struct error err;
 
 	spawner->socket = socket;
-	spawner->image.fd = -1;
-	answers_init(&spawner->answers, socket);
-	if (become(spawner, config, &answer.err) < 0) {
-		answers_add(&spawner->answers, &answer, NULL, 0);
-		(void)answers_flush(&spawner->answers);
+	spawner->next_image = -1;
+	replies_init(&spawner->replies, socket);
+	if (set_up_spawner(spawner, options, &err) < 0) {
+		replies_add_failure(&spawner->replies, REPLY_READY, 0, &err);
+		(void)replies_flush(&spawner->replies);
 		_exit(1);
 	}
-	tell_ready(spawner);
-	spare_sweep(spawner);
-	box_prepare(&spawner->image);
-	serve(spawner);
-	end(spawner);
+	report_ready(spawner);
+	sandbox_dirs_sweep(spawner);
+	prepare_image(spawner);
+	run_loop(spawner);
+	stop_all(spawner);
 	_exit(0);
 }
 
-int spawner_start(const struct spawner_config *config, pid_t *pid, int *socket, struct error *err)
+int spawner_start(const struct spawner_options *options, pid_t *pid, int *socket, struct error *err)
 {
 	int fds[2];
 
-	if (config->mount_count > HOME_MOUNTS_MAX)
+	if (options->mount_count > BASE_TREE_MOUNTS_MAX)
 		return error_set(err, ERR_LIMIT, "%zu directories to mount: at most %d",
-		                 config->mount_count, HOME_MOUNTS_MAX);
+		                 options->mount_count, BASE_TREE_MOUNTS_MAX);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
 		return error_sys(err, "a socket for the spawner");
 	*pid = fork();
 	if (*pid == 0)
-		run(config, fds[1]);
+		run_spawner(options, fds[1]);
 	(void)close(fds[1]);
 	if (*pid < 0) {
 		(void)error_sys(err, "start the spawner");

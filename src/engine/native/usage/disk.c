@@ -1,5 +1,4 @@
-#include "engine/native/usage/disk.h"
-
+/* disk.c - the directory of all sandboxes' files, and project quotas. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,28 +14,28 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "engine/native/usage/usage.h"
 
 #ifndef PRJQUOTA
 #define PRJQUOTA 2
 #endif
 
-static const uint64_t quota_block = 1024; /* the unit of limits, whatever the file system's is */
+static const uint64_t quota_block = 1024; /* unit of if_dqblk limits on every file system */
 
 static int quota_call(int fd, int call, uint32_t project, void *data)
 {
 	return (int)syscall(SYS_quotactl_fd, fd, QCMD((unsigned)call, PRJQUOTA), project, data);
 }
 
-/* Are projects counted on this file system, and their limits kept? */
+/* Accounting alone (mount option without enforcement) would let a sandbox fill the disk. */
 static int check_quota(int fd, struct error *err)
 {
 	struct fs_quota_statv state = { .qs_version = FS_QSTATV_VERSION1 };
 
 	if (quota_call(fd, Q_XGETQSTATV, 0, &state) < 0)
-		return error_sys(
-		        err,
-		        "the file system has no project quotas (ext4: tune2fs -O quota,project; "
-		        "both: mount with prjquota)");
+		return error_sys(err,
+		                 "the file system has no project quotas "
+		                 "(ext4: tune2fs -O quota,project; both: mount with prjquota)");
 	if ((state.qs_flags & FS_QUOTA_PDQ_ENFD) == 0)
 		return error_set(err, ERR_UNSUPPORTED, "project quotas are off");
 	return 0;
@@ -52,16 +51,16 @@ static int open_sandboxes(int at, struct error *err)
 	return fd < 0 ? error_sys(err, "open the directory sandboxes") : fd;
 }
 
-int disk_open(struct disk *ret, int state, bool is_root, struct error *err)
+int disk_open(struct disk *ret, int state, bool quota, struct error *err)
 {
 	struct error why;
 
 	*ret = (struct disk){ .kind = DISK_QUOTA, .dir = open_sandboxes(state, err) };
 	if (ret->dir < 0)
 		return -1;
-	if (!is_root)
+	if (!quota)
 		(void)error_set(&why, ERR_UNSUPPORTED, "only root can set quotas");
-	if (is_root && check_quota(ret->dir, &why) == 0)
+	if (quota && check_quota(ret->dir, &why) == 0)
 		return 0;
 	ret->kind = DISK_WATCHED;
 	(void)snprintf(ret->why, sizeof ret->why, "%.*s", (int)sizeof ret->why - 1, why.msg);
@@ -84,21 +83,23 @@ static int set_limits(const struct disk *disk, uint32_t project, uint64_t blocks
 	return quota_call(disk->dir, Q_SETQUOTA, project, &limits);
 }
 
-int disk_limit(const struct disk *disk, int dir, uint32_t project, const struct disk_use *most,
-               struct error *err)
+int disk_set_quota(const struct disk *disk, int dir, uint32_t project,
+                   const struct disk_usage *limit, struct error *err)
 {
-	uint64_t blocks = most->bytes / quota_block;
+	uint64_t blocks = limit->bytes / quota_block;
 	struct fsxattr attr;
 
 	assert(disk->kind == DISK_QUOTA && project != 0);
-	/* 0 would be no limit. */
-	if (blocks == 0 || most->inodes == 0)
+	/* The kernel takes a limit of 0 as none. */
+	if (blocks == 0 || limit->inodes == 0)
 		return error_set(err, ERR_INVALID, "a quota of less than %d bytes or of no files",
 		                 (int)quota_block);
-	if (set_limits(disk, project, blocks, most->inodes) < 0)
+	/* The limits come before the inheritance flag: there is no moment in which files count as
+	 * the project without a limit. */
+	if (set_limits(disk, project, blocks, limit->inodes) < 0)
 		return error_sys(err, "set the quota of project %u", project);
 	if (ioctl(dir, FS_IOC_FSGETXATTR, &attr) < 0)
-		return error_sys(err, "ask for the project of a directory");
+		return error_sys(err, "read the project of a directory");
 	attr.fsx_projid = project;
 	attr.fsx_xflags |= FS_XFLAG_PROJINHERIT;
 	if (ioctl(dir, FS_IOC_FSSETXATTR, &attr) < 0)
@@ -106,7 +107,7 @@ int disk_limit(const struct disk *disk, int dir, uint32_t project, const struct 
 	return 0;
 }
 
-bool disk_is_limited(const struct disk *disk, int dir, uint32_t project)
+bool disk_has_quota(const struct disk *disk, int dir, uint32_t project)
 {
 	struct fsxattr attr;
 
@@ -114,19 +115,7 @@ bool disk_is_limited(const struct disk *disk, int dir, uint32_t project)
 	       attr.fsx_projid == project && (attr.fsx_xflags & FS_XFLAG_PROJINHERIT) != 0;
 }
 
-int disk_used(const struct disk *disk, uint32_t project, struct disk_use *ret, struct error *err)
-{
-	struct if_dqblk use = { 0 };
-
-	assert(disk->kind == DISK_QUOTA && project != 0);
-	/* ENOENT: xfs knows nothing of a project that has never had anything. */
-	if (quota_call(disk->dir, Q_GETQUOTA, project, &use) < 0 && errno != ENOENT)
-		return error_sys(err, "ask for the use of project %u", project);
-	*ret = (struct disk_use){ .bytes = use.dqb_curspace, .inodes = use.dqb_curinodes };
-	return 0;
-}
-
-void disk_release(const struct disk *disk, uint32_t project)
+void disk_clear_quota(const struct disk *disk, uint32_t project)
 {
 	if (disk->kind == DISK_QUOTA && project != 0)
 		(void)set_limits(disk, project, 0, 0);

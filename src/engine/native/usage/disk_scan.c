@@ -1,7 +1,9 @@
-/* disk_scan.c - counting what a sandbox has written, while it may be writing more.
+/* disk_scan.c - measures the files of a sandbox, which may be changing them meanwhile.
  *
- * By descriptors, as remove_tree does it: a few of the deepest levels are open, of those above
- * only inode and position are known. */
+ * The walk goes by descriptors and never by paths, so a directory that is exchanged for a link
+ * leads nowhere. A path may be deeper than a process can have descriptors: only the deepest levels
+ * are open, and of the levels above, inode and position are kept to recognize them on the way
+ * up. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,31 +16,33 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/tree/open_child.h"
-#include "engine/native/usage/disk.h"
+#include "engine/native/usage/internal.h"
 
 enum {
 	STREAMS_MAX = 32,        /* levels with a descriptor */
-	DEPTH_MAX = 1024 * 1024, /* as deep as can be removed */
+	DEPTH_MAX = 1024 * 1024, /* remove_tree() has the same limit */
 	FIRST_DEPTH = 256,
-	TRIES_MAX = 3,  /* when directories are moved away under us */
-	PART = 1 << 20, /* of a file: what one of its names counts is a fraction */
-	BLOCK = 512,    /* of st_blocks */
+	TRIES_MAX = 3,  /* after a directory was moved during the walk */
+	PART = 1 << 20, /* fractions of a file: each of its hard links counts PART / st_nlink */
+	BLOCK = 512,    /* unit of st_blocks */
 };
 
-static const uint64_t spare_looks = 100000; /* at what is gone before it can be counted */
+/* Entries that vanish before they are counted and are allowed besides the limit of inodes. A
+ * program that creates and removes files all the time would otherwise keep the walk going. */
+static const uint64_t extra_entries = 100000;
 
 struct mark {
 	ino_t inode;
-	long next; /* where to read on */
+	long next; /* telldir(3) position to continue from */
 };
 
 struct scan {
-	const struct disk_use *enough;
+	const struct disk_usage *limit;
 	DIR *streams[STREAMS_MAX]; /* level i is at i % STREAMS_MAX */
 	struct mark *marks;
 	size_t depth, room;
-	uint64_t bytes, parts, looks;
-	bool moved;
+	uint64_t bytes, parts, entries;
+	bool moved; /* a directory was not where the walk had come from */
 };
 
 static void cleanup_scan(struct scan *scan)
@@ -54,7 +58,7 @@ static DIR **stream_at(struct scan *scan, size_t level)
 	return &scan->streams[level % STREAMS_MAX];
 }
 
-static void count(struct scan *scan, const struct stat *st)
+static void count_file(struct scan *scan, const struct stat *st)
 {
 	uint64_t names = S_ISDIR(st->st_mode) || st->st_nlink == 0 ? 1 : st->st_nlink;
 
@@ -62,19 +66,22 @@ static void count(struct scan *scan, const struct stat *st)
 	scan->parts += (PART + names - 1) / names;
 }
 
-static bool is_enough(const struct scan *scan)
+static bool is_over_limit(const struct scan *scan)
 {
-	return scan->bytes > scan->enough->bytes || scan->parts / PART > scan->enough->inodes;
+	return scan->bytes > scan->limit->bytes || scan->parts / PART > scan->limit->inodes;
 }
 
-/* What is not there any more, not what it was, or not of this file system: does not count. */
+/* Errors of an entry that was removed or replaced since readdir(3), or is a mount point: such an
+ * entry is not counted. */
 static bool is_gone(int errnum)
 {
 	return errnum == ENOENT || errnum == ELOOP || errnum == ENOTDIR || errnum == EXDEV;
 }
 
-/* Only for who has one uid and no rights beyond it: sandboxed code must not hide files so. */
-static int unlock(int at, const char *name)
+/* With a single id the spawner is an ordinary user, and a program could hide files from it in a
+ * directory without permissions. The chmod(2) goes through /proc/self/fd, because by its name the
+ * directory could be a link by now, and fchmod(2) refuses O_PATH descriptors. */
+static int make_readable(int at, const char *name)
 {
 	AUTO_FD int fd = open_child(at, name, O_PATH | O_DIRECTORY);
 	char by_number[32];
@@ -93,22 +100,22 @@ static int open_directory(int at, const char *name, struct stat *ret)
 {
 	AUTO_FD int fd = open_child(at, name, O_RDONLY | O_DIRECTORY);
 
-	if (fd < 0 && errno == EACCES && unlock(at, name) == 0)
+	if (fd < 0 && errno == EACCES && make_readable(at, name) == 0)
 		fd = open_child(at, name, O_RDONLY | O_DIRECTORY);
 	if (fd < 0 || fstat(fd, ret) < 0)
 		return -1;
-	/* Readable, but what is in it cannot be looked at. */
+	/* With the r bit alone the names can be read, but stat(2) of the entries fails. */
 	if ((ret->st_mode & 0500) != 0500 && ret->st_uid == geteuid())
 		(void)fchmod(fd, (ret->st_mode & 07777) | 0500);
 	return TAKE_FD(fd);
 }
 
-static int too_fast(struct error *err)
+static int changing_error(struct error *err)
 {
 	return error_set(err, ERR_SYSTEM, "the files change faster than they can be counted");
 }
 
-/* Takes the descriptor. NULL and *err if it cannot be read. */
+/* Closes the descriptor in any case. Returns NULL and *err if the directory cannot be read. */
 static DIR *set_stream(struct scan *scan, size_t level, int fd, struct error *err)
 {
 	DIR **stream = stream_at(scan, level);
@@ -123,7 +130,7 @@ static DIR *set_stream(struct scan *scan, size_t level, int fd, struct error *er
 	return *stream;
 }
 
-static int go_down(struct scan *scan, int at, const char *name, struct error *err)
+static int enter_directory(struct scan *scan, int at, const char *name, struct error *err)
 {
 	struct stat st;
 	AUTO_FD int fd = open_directory(at, name, &st);
@@ -134,7 +141,7 @@ static int go_down(struct scan *scan, int at, const char *name, struct error *er
 		return error_sys(err, "open a directory");
 	if (scan->depth == DEPTH_MAX)
 		return error_set(err, ERR_LIMIT, "more than %d directories deep", DEPTH_MAX);
-	count(scan, &st);
+	count_file(scan, &st);
 	if (scan->depth != 0)
 		scan->marks[scan->depth - 1].next = telldir(*stream_at(scan, scan->depth - 1));
 	if (scan->depth == scan->room) {
@@ -147,7 +154,9 @@ static int go_down(struct scan *scan, int at, const char *name, struct error *er
 	return 0;
 }
 
-static int go_up(struct scan *scan, struct error *err)
+/* Returns to the level above. If its stream was closed to save descriptors, ".." leads there,
+ * unless a program has moved the directory since: then ".." is another directory. */
+static int leave_directory(struct scan *scan, struct error *err)
 {
 	DIR **here = stream_at(scan, scan->depth - 1);
 
@@ -159,7 +168,7 @@ static int go_up(struct scan *scan, struct error *err)
 
 		scan->moved = fd < 0 || fstat(fd, &st) < 0 || st.st_ino != above->inode;
 		if (scan->moved)
-			return too_fast(err);
+			return changing_error(err);
 		stream = set_stream(scan, scan->depth - 2, TAKE_FD(fd), err);
 		if (stream == NULL)
 			return -1;
@@ -171,25 +180,25 @@ static int go_up(struct scan *scan, struct error *err)
 	return 0;
 }
 
-static int look(struct scan *scan, int at, const struct dirent *entry, struct error *err)
+static int scan_entry(struct scan *scan, int at, const struct dirent *entry, struct error *err)
 {
 	struct stat st;
 
 	if (entry->d_type == DT_DIR)
-		return go_down(scan, at, entry->d_name, err);
+		return enter_directory(scan, at, entry->d_name, err);
 	if (fstatat(at, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return is_gone(errno) ? 0 : error_sys(err, "look at a file");
+		return is_gone(errno) ? 0 : error_sys(err, "stat of a file");
 	if (S_ISDIR(st.st_mode))
-		return go_down(scan, at, entry->d_name, err);
-	count(scan, &st);
+		return enter_directory(scan, at, entry->d_name, err);
+	count_file(scan, &st);
 	return 0;
 }
 
-static int scan_all(struct scan *scan, int parent, const char *name, struct error *err)
+static int scan_tree(struct scan *scan, int parent, const char *name, struct error *err)
 {
-	if (go_down(scan, parent, name, err) < 0)
+	if (enter_directory(scan, parent, name, err) < 0)
 		return -1;
-	while (scan->depth != 0 && !is_enough(scan)) {
+	while (scan->depth != 0 && !is_over_limit(scan)) {
 		DIR *dir = *stream_at(scan, scan->depth - 1);
 		const struct dirent *entry;
 
@@ -198,31 +207,31 @@ static int scan_all(struct scan *scan, int parent, const char *name, struct erro
 		if (entry == NULL && errno != 0)
 			return error_sys(err, "read a directory");
 		if (entry == NULL) {
-			if (go_up(scan, err) < 0)
+			if (leave_directory(scan, err) < 0)
 				return -1;
 			continue;
 		}
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		if (scan->looks++ > spare_looks && scan->looks / 2 > scan->enough->inodes)
-			return too_fast(err);
-		if (look(scan, dirfd(dir), entry, err) < 0)
+		if (scan->entries++ > extra_entries && scan->entries / 2 > scan->limit->inodes)
+			return changing_error(err);
+		if (scan_entry(scan, dirfd(dir), entry, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-int disk_scan(int parent, const char *name, const struct disk_use *enough, struct disk_use *ret,
+int disk_scan(int parent, const char *name, const struct disk_usage *limit, struct disk_usage *ret,
               struct error *err)
 {
 	bool moved = true;
 
 	for (int i = 0; moved && i < TRIES_MAX; i++) {
-		CLEANUP(cleanup_scan) struct scan scan = { .enough = enough };
+		CLEANUP(cleanup_scan) struct scan scan = { .limit = limit };
 
-		if (scan_all(&scan, parent, name, err) == 0) {
-			*ret = (struct disk_use){ .bytes = scan.bytes,
-				                  .inodes = scan.parts / PART };
+		if (scan_tree(&scan, parent, name, err) == 0) {
+			*ret = (struct disk_usage){ .bytes = scan.bytes,
+				                    .inodes = scan.parts / PART };
 			return 0;
 		}
 		moved = scan.moved;

@@ -1,5 +1,4 @@
-#include "engine/native/usage/janitor.h"
-
+/* janitor.c - one process per piece of slow work. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -14,10 +13,10 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/tree/remove_tree.h"
-#include "engine/native/usage/nameless.h"
-#include "engine/native/usage/tree_memory.h"
+#include "engine/native/usage/internal.h"
 
-/* Another server may have it. Gone already is as good as removed. */
+/* Another server that shares the state directory holds a lock on each directory it uses. A missing
+ * directory is as good as a removed one. */
 static int remove_unless_awake(int parent, const char *name, struct error *err)
 {
 	uint64_t count;
@@ -30,27 +29,27 @@ static int remove_unless_awake(int parent, const char *name, struct error *err)
 	return remove_tree(parent, name, view_of(name), &count, err);
 }
 
-/* Names, and files that have none any more. */
-static int count(const struct janitor_job *job, struct disk_use *ret, struct error *err)
+/* Files with a name, then unlinked files that processes still hold. */
+static int measure_disk(const struct janitor_job *job, struct disk_usage *ret, struct error *err)
 {
-	struct nameless_where where = { .type = OVERLAYFS_SUPER_MAGIC };
-	struct disk_use nameless;
+	struct unlinked_filter filter = { .type = OVERLAYFS_SUPER_MAGIC };
+	struct disk_usage unlinked;
 	struct stat st;
 
-	if (disk_scan(job->parent, job->name, &job->enough, ret, err) < 0)
+	if (disk_scan(job->parent, job->name, &job->limit, ret, err) < 0)
 		return -1;
-	if (ret->bytes > job->enough.bytes || ret->inodes > job->enough.inodes)
+	if (ret->bytes > job->limit.bytes || ret->inodes > job->limit.inodes)
 		return 0;
 	if (fstat(job->parent, &st) < 0)
-		return error_sys(err, "look at the directory of sandboxes");
-	where.below = st.st_dev;
-	nameless = nameless_files(job->proc, job->pid, &where);
-	ret->bytes += nameless.bytes;
-	ret->inodes += nameless.inodes;
+		return error_sys(err, "stat of the directory of sandboxes");
+	filter.below = st.st_dev;
+	unlinked = unlinked_files_usage(job->proc, job->pid, &filter);
+	ret->bytes += unlinked.bytes;
+	ret->inodes += unlinked.inodes;
 	return 0;
 }
 
-static NORETURN void work(struct janitor_job job, int out)
+static NORETURN void run_janitor(struct janitor_job job, int out)
 {
 	struct janitor_result result = { 0 };
 	/* A sandbox's pipe that stayed open here would not reach its end when the sandbox ends. */
@@ -59,13 +58,14 @@ static NORETURN void work(struct janitor_job job, int out)
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	r = fd_close_others(kept, ARRAY_LEN(kept), &result.err);
+	/* Sandboxes that are being started come first. */
 	(void)setpriority(PRIO_PROCESS, 0, 5);
 	if (r == 0 && job.kind == JANITOR_REMOVE)
 		r = remove_unless_awake(job.parent, job.name, &result.err);
-	else if (r == 0 && job.kind == JANITOR_COUNT)
-		r = count(&job, &result.use, &result.err);
+	else if (r == 0 && job.kind == JANITOR_DISK)
+		r = measure_disk(&job, &result.usage, &result.err);
 	else if (r == 0)
-		result.use.bytes = tree_memory(job.proc, job.pid);
+		result.usage.bytes = process_tree_memory(job.proc, job.pid);
 	result.failed = r < 0;
 	(void)!write(out, &result, sizeof result);
 	_exit(0);
@@ -83,7 +83,7 @@ int janitor_start(struct janitor *janitor, const struct janitor_job *job, struct
 		                     .ids = job->ids,
 		                     .result = fds[0] };
 	if (janitor->pid == 0)
-		work(*job, fds[1]);
+		run_janitor(*job, fds[1]);
 	(void)close(fds[1]);
 	(void)snprintf(janitor->name, sizeof janitor->name, "%s", job->name);
 	if (janitor->pid > 0)
@@ -94,13 +94,13 @@ int janitor_start(struct janitor *janitor, const struct janitor_job *job, struct
 	return -1;
 }
 
-struct janitor_result janitor_end(struct janitor *janitor)
+struct janitor_result janitor_finish(struct janitor *janitor)
 {
 	struct janitor_result result;
 
 	if (read(janitor->result, &result, sizeof result) != (ssize_t)sizeof result) {
 		result = (struct janitor_result){ .failed = true };
-		(void)error_set(&result.err, ERR_SYSTEM, "the process that does the work died");
+		(void)error_set(&result.err, ERR_SYSTEM, "the janitor process was killed");
 	}
 	(void)close(janitor->result);
 	janitor->pid = 0;

@@ -18,27 +18,27 @@ static void the_report_is_read(void **state)
 {
 	static const struct {
 		engine_fn *read;
-		struct native_report report;
+		struct spawner_report report;
 		enum check_status status;
 		const char *detail, *fix;
 	} cases[] = {
 		{ engine_ids,
-		  { .mode = HOME_ROOT },
+		  { .mode = USERNS_ROOT },
 		  CHECK_ON,
 		  "root: each sandbox has 65536 ids of its own",
 		  "" },
 		{ engine_ids,
-		  { .mode = HOME_MAPPED },
+		  { .mode = USERNS_MAPPED },
 		  CHECK_ON,
 		  "mapped: each sandbox has subordinate ids of its own",
 		  "" },
 		{ engine_ids,
-		  { .mode = HOME_ALONE, .mode_why = "--one-id" },
+		  { .mode = USERNS_SINGLE_ID, .mode_why = "--one-id" },
 		  CHECK_WEAKER,
 		  "alone: agent and code share the user's own id: --one-id",
 		  "do without --one-id" },
 		{ engine_groups,
-		  { .mode = HOME_MAPPED },
+		  { .mode = USERNS_MAPPED },
 		  CHECK_ON,
 		  "sandboxes have none of the caller's",
 		  "" },
@@ -63,7 +63,7 @@ static void the_report_is_read(void **state)
 		  "boot with cgroup_enable=memory" },
 		/* What the system said of it is no step to take. */
 		{ engine_cgroups,
-		  { .mode = HOME_ROOT,
+		  { .mode = USERNS_ROOT,
 		    .groups_why = "controllers cannot be switched on: Device or resource busy" },
 		  CHECK_OFF,
 		  "none to be had: controllers cannot be switched on: Device or resource busy",
@@ -105,7 +105,7 @@ static void the_report_is_read(void **state)
 		  "quota: the file system refuses what is too much",
 		  "" },
 		{ engine_disk,
-		  { .mode = HOME_ALONE, .disk = DISK_WATCHED, .disk_why = "only root can" },
+		  { .mode = USERNS_SINGLE_ID, .disk = DISK_WATCHED, .disk_why = "only root can" },
 		  CHECK_WEAKER,
 		  "watched: who writes too much is ended, a moment later; no quota: only root can",
 		  "run belljar as root, which can set quotas" },
@@ -173,8 +173,8 @@ static void only_layers_can_be_required(void **state)
 
 static void what_is_required_and_missing_is_refused(void **state)
 {
-	const struct native_report none = { .mode = HOME_ROOT, .groups_why = "--no-cgroups" };
-	const struct native_report full = { .groups = CGROUP_V2, .has = ALL, .disk = DISK_QUOTA };
+	const struct spawner_report none = { .mode = USERNS_ROOT, .groups_why = "--no-cgroups" };
+	const struct spawner_report full = { .groups = CGROUP_V2, .has = ALL, .disk = DISK_QUOTA };
 	struct error err;
 
 	(void)state;

@@ -1,8 +1,8 @@
 /* Ids on the host: no two sandboxes have the same, and what is left of a claim goes. */
-#include "unit/engine/native/native_test.h"
+#include "unit/engine/native/rig.h"
 
 #include "engine/native/ids/ids.h"
-#include "engine/native/root/home.h"
+#include "engine/native/root/root.h"
 
 #define TAIL  "aaaaaaaaaaaaaaaaaaaaaaaaa"
 #define KEPT  "sb_k" TAIL
@@ -10,16 +10,16 @@
 #define GONE  "gn_k" TAIL
 #define SPARE "sp_s" TAIL
 
-static const struct home root = { .mode = HOME_ROOT,
-	                          .ids = { 524288, 524288 + 65536, 65536, 28000 } };
-static const struct home mapped = { .mode = HOME_MAPPED, .ids = { 1, 2, 3, 21000 } };
-static const struct home alone = { .mode = HOME_ALONE, .uid = 1234, .gid = 4321 };
+static const struct userns root = { .mode = USERNS_ROOT,
+	                            .ids = { 524288, 524288 + 65536, 65536, 28000 } };
+static const struct userns mapped = { .mode = USERNS_MAPPED, .ids = { 1, 2, 3, 21000 } };
+static const struct userns alone = { .mode = USERNS_SINGLE_ID, .uid = 1234, .gid = 4321 };
 
-static struct ids begin(struct place *place, const struct home *home)
+static struct ids begin(struct test_dir *place, const struct userns *userns)
 {
-	struct ids ids = { .home = home };
+	struct ids ids = { .userns = userns };
 
-	place_start(place);
+	test_dir_open(place);
 	assert_int_equal(mkdirat(place->fd, "ids", 0700), 0);
 	assert_int_equal(mkdirat(place->fd, "sandboxes", 0700), 0);
 	ids.dir = openat(place->fd, "ids", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -28,11 +28,11 @@ static struct ids begin(struct place *place, const struct home *home)
 	return ids;
 }
 
-static void end(struct place *place, struct ids *ids)
+static void end(struct test_dir *place, struct ids *ids)
 {
 	(void)close(ids->dir);
 	(void)close(ids->sandboxes);
-	place_stop(place);
+	test_dir_remove(place);
 }
 
 static void maps_never_hold_an_id_of_the_host_or_the_user(void **state)
@@ -68,9 +68,9 @@ static void blocks_do_not_overlap(void **state)
 
 static void a_claim_is_given_once(void **state)
 {
-	struct home few = root;
+	struct userns few = root;
 	struct ids_block block;
-	struct place place;
+	struct test_dir place;
 	struct error err;
 	struct ids ids;
 	unsigned got = 0;
@@ -88,7 +88,7 @@ static void a_claim_is_given_once(void **state)
 static void claims_without_a_sandbox_are_swept(void **state)
 {
 	struct ids_block kept, lost, moved;
-	struct place place;
+	struct test_dir place;
 	struct error err;
 	struct ids ids;
 	char name[16];
@@ -115,7 +115,7 @@ static void claims_without_a_sandbox_are_swept(void **state)
 
 static void claims_of_state_directories_that_are_gone_are_swept(void **state)
 {
-	struct place place;
+	struct test_dir place;
 	struct ids ids;
 
 	(void)state;
@@ -133,7 +133,7 @@ static void claims_of_state_directories_that_are_gone_are_swept(void **state)
 static void the_owner_of_a_directory_tells_its_block(void **state)
 {
 	struct ids_block block;
-	struct place place;
+	struct test_dir place;
 	struct error err;
 	struct ids ids;
 
@@ -156,11 +156,11 @@ static void finds_the_largest_range_of_the_user(void **state)
 {
 	char path[96], why[240] = "";
 	struct subids found;
-	struct place place;
+	struct test_dir place;
 	int fd;
 
 	(void)state;
-	place_start(&place);
+	test_dir_open(&place);
 	(void)snprintf(path, sizeof path, "%s/subuid", place.path);
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
@@ -172,7 +172,7 @@ static void finds_the_largest_range_of_the_user(void **state)
 	assert_int_equal(found.count, 65536);
 	assert_false(subids_find(path, 4712, 64, &found, why, sizeof why));
 	assert_non_null(strstr(why, "usermod --add-subuids"));
-	place_stop(&place);
+	test_dir_remove(&place);
 }
 
 int main(void)

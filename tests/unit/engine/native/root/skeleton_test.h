@@ -1,14 +1,14 @@
-/* skeleton_test.h - a host, and what a skeleton of it holds. */
+/* skeleton_test.h - the files of a made-up host, and those its skeleton must have. */
 #pragma once
 #include <stddef.h>
 #include <sys/stat.h>
 
-/* In the order of making. Of a link: what it leads to; of a file: what is in it. */
+/* In the order of creation. `text` is the target of a link or the content of a file. */
 static const struct {
 	const char *path;
 	mode_t mode;
 	const char *text;
-} on_host[] = {
+} host_files[] = {
 	{ "bin", S_IFLNK, "usr/bin" },
 	{ "usr", S_IFDIR | 0755, NULL },
 	{ "usr/bin", S_IFDIR | 0755, NULL },
@@ -57,12 +57,12 @@ static const struct {
 	{ "sys/devices/system/cpu/cpufreq", S_IFREG | 0444, "x" },
 };
 
-/* text NULL: not looked at. */
+/* `text` NULL: the content is not checked. */
 static const struct {
 	const char *path;
 	mode_t mode;
 	const char *text;
-} inside[] = {
+} expected[] = {
 	{ "", S_IFDIR | 01777, NULL },
 	{ "bin", S_IFLNK | 0777, "usr/bin" },
 	{ "dev", S_IFDIR | 0755, NULL },

@@ -1,0 +1,71 @@
+/* internal.h - what the files of root/ share: the mount system calls, and the parts of a
+ * skeleton. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/attr.h"
+#include "engine/native/root/root.h"
+
+struct error;
+
+/* --- mount system calls (mount.c) ---
+ *
+ * A mount is a descriptor first and is attached last, so no path is resolved twice and no other
+ * process can exchange a path between check and use. Each returns a descriptor or 0, else -1. */
+
+/* A new file system (fsopen, fsconfig, fsmount), not attached. `options`: "key=value,flag" or
+ * NULL. */
+MUST_CHECK int mount_create(const char *type, const char *options, uint32_t attrs,
+                            struct error *err);
+/* A copy of the mount at `path` below `dir` (open_tree), not attached. `dir` -1: an absolute path;
+ * `path` "": `dir` itself. */
+MUST_CHECK int mount_clone(int dir, const char *path, bool recursive, uint32_t attrs,
+                           struct error *err);
+MUST_CHECK int mount_attach(int mount, int dir, const char *path, struct error *err);
+MUST_CHECK int mount_set_attrs(int mount, bool recursive, uint32_t attrs, struct error *err);
+/* pivot_root(2) to `dir`; the old root is unmounted. */
+MUST_CHECK int mount_pivot_root(int dir, struct error *err);
+
+/* --- skeleton: what is copied from the host (skeleton_etc.c) --- */
+
+/* One entry of the host: a directory, a link or a file that every user may read. `path` is from the
+ * root, without a leading slash; `name` in the directory `at` is where to open it. */
+typedef int skeleton_visit_fn(void *ctx, const char *path, int at, const char *name,
+                              const struct stat *st, struct error *err);
+
+/* Calls visit for each entry, a directory before its content, until a call fails. Entries that
+ * cannot be read or exceed a limit are skipped. */
+MUST_CHECK int skeleton_walk(int host, skeleton_visit_fn *visit, void *ctx, struct error *err);
+
+/* --- skeleton: the new tree (skeleton_make.c) --- */
+
+/* Names in the host's root that lead to programs, links or directories. NULL ends the list. */
+extern const char *const skeleton_program_dirs[];
+
+/* A tree under construction. The umask is 0. */
+struct skeleton_tree {
+	int host, root;
+	uid_t owner;
+	gid_t group;
+	bool chown; /* new files do not belong to owner:group by themselves */
+};
+
+/* First the copies, then the generated files. `root` is empty before. */
+MUST_CHECK int skeleton_copy(struct skeleton_tree *tree, struct error *err);
+MUST_CHECK int skeleton_generate(const struct skeleton_tree *tree, struct error *err);
+
+/* Small files of sysfs that programs read to learn the number of processors; sysfs itself is not
+ * mounted in a sandbox. NULL ends the list. */
+extern const char *const skeleton_sysfs_files[];
+enum { SKELETON_SYSFS_SIZE = 1024 };
+/* The content of a small file of the host, or "". */
+void skeleton_read_host(int host, const char *path, char out[SKELETON_SYSFS_SIZE]);
+
+/* --- skeleton: the whole (skeleton.c) --- */
+
+/* skeleton_open() with the host's root as a parameter, for tests. */
+MUST_CHECK int skeleton_open_from(int host, int parent, uid_t owner, gid_t group,
+                                  struct skeleton *ret, struct error *err);

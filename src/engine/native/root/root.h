@@ -1,0 +1,161 @@
+/* root.h - the spawner's own namespaces, and the root file system of a sandbox.
+ *
+ * The spawner calls, once and in this order:
+ *
+ *   userns_enter      it becomes root of a user namespace and enters a mount namespace
+ *   skeleton_open     the lowest layer of every sandbox's root exists and is locked
+ *   base_tree_enter   its mount tree holds only what sandboxes are made of
+ *
+ * For each sandbox it then calls mount_plan_make(), and the sandbox's first process, in its new
+ * namespaces, calls mount_plan_apply(). The structs belong to the caller; descriptors in them stay
+ * open until the spawner exits. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/attr.h"
+#include "engine/native/cdi/cdi.h"
+#include "engine/spec.h"
+
+struct error;
+
+/* --- user namespace (userns.c) --- */
+
+/* Which ids the spawner can give to sandboxes. In the first two modes the agent and the programs
+ * run under different ids, and neither is an id of the host or of the user who started belljar. */
+enum userns_mode {
+	USERNS_ROOT,      /* root of the host: 65536 ids for each sandbox */
+	USERNS_MAPPED,    /* a user with subordinate ids, or root of a container: three ids each */
+	USERNS_SINGLE_ID, /* a user without: agent and programs have the user's own id */
+	USERNS_MODE_COUNT
+};
+
+/* All ids are as the spawner's own user namespace sees them. */
+struct userns_ids {
+	uint32_t files; /* owns the skeleton and every root; no process has it. Inside: 0 */
+	uint32_t first, block,
+	        count; /* for sandboxes: `count` blocks of `block` ids from `first` */
+};
+
+struct userns {
+	enum userns_mode mode;
+	char why[240]; /* the reason for not having a better mode; empty for USERNS_ROOT */
+	struct userns_ids ids;
+	uid_t uid; /* USERNS_SINGLE_ID: the user's own ids */
+	gid_t gid;
+	int proc; /* O_PATH descriptor of the host's /proc, checked to be a procfs */
+};
+
+/* Enters the best mode that can be had; `single_id` asks for USERNS_SINGLE_ID. unshare(2) of a user
+ * namespace works only in a process with one thread. */
+MUST_CHECK int userns_enter(struct userns *userns, bool single_id, struct error *err);
+
+/* --- skeleton (skeleton.c) --- */
+
+enum { SKELETON_NAME_SIZE = 40 };
+
+/* The lowest layer of a sandbox's root with the host's programs: mount points, the symbolic links
+ * of the host's root (/bin, /lib ...), and an /etc of files that are either copies from a fixed
+ * list (alternatives, certificates, fonts, the loader's configuration ...) or generated (passwd,
+ * group, hosts ...). It shares no inode with the host, and nothing of the host's /etc gets in that
+ * the list does not name.
+ *
+ * There is one skeleton for each state of the host's files. All sandboxes use it read-only, below
+ * an overlay. A shared flock(2) on `dir` keeps other servers from removing it. */
+struct skeleton {
+	int dir;
+	char name[SKELETON_NAME_SIZE]; /* of `dir` in its parent */
+	/* Names in the host's root, besides usr, that are directories and not links into /usr. Each
+	 * gets a mount of its own, like /usr. NULL ends the list. */
+	const char *program_dirs[8];
+};
+
+/* Finds or makes the skeleton for the host's files as they are now, owned by owner:group, in the
+ * directory `parent`, and removes skeletons that no server has locked. Reads the host's tree, so it
+ * comes before base_tree_enter(). */
+MUST_CHECK int skeleton_open(int parent, uid_t owner, gid_t group, struct skeleton *ret,
+                             struct error *err);
+
+/* --- base tree (base_tree.c) --- */
+
+enum { BASE_TREE_MOUNTS_MAX = 64 };
+#define BASE_TREE_SANDBOXES "/sandboxes"
+
+/* The spawner's own mount tree. Every sandbox starts as a copy of it, so it is small (copying a
+ * mount namespace takes time per mount) and holds nothing of the host that a sandbox must not see:
+ *
+ *   /usr /bin ...     the host's programs, read-only (those that are real directories)
+ *   /skeleton         the lowest layer of every root
+ *   /sandboxes        the sandboxes' own files
+ *   /dev              six device nodes
+ *   /mounts/N         the host directories that sandboxes may be given
+ *   /gpu/D/N          device nodes of graphics processor D
+ *   /gpu/D/fN         files of graphics processor D
+ *   /proc             the host's, for id maps and for checks from outside
+ *   /tmp              for the agent's program where memory cannot be executed
+ *   /new /empty       mount point for the root under construction; an empty directory */
+struct base_tree {
+	bool usr_is_single_mount; /* no other file system is mounted below the host's /usr */
+	uint64_t gpus;            /* bit n: device n of the CDI list is usable */
+};
+
+/* Everything was opened after userns_enter(): a mount of another mount namespace cannot be cloned
+ * into this one. */
+struct base_tree_sources {
+	const char *state;         /* the state directory; the new tree is first mounted on it */
+	int sandboxes;             /* the directory of the sandboxes' files */
+	int proc;                  /* the host's /proc */
+	const char *const *mounts; /* host directories that sandboxes may be given */
+	size_t mount_count;
+	const struct skeleton *skeleton;
+	const struct cdi *gpus; /* or NULL */
+};
+
+/* Makes the base tree the root; the host's tree is unmounted. */
+MUST_CHECK int base_tree_enter(struct base_tree *ret, const struct base_tree_sources *sources,
+                               struct error *err);
+
+/* --- mount plan (mount_plan.c, mount_plan_apply.c) --- */
+
+enum mount_step_kind {
+	STEP_MOUNT,     /* a new file system; `source` is its type */
+	STEP_BIND,      /* bind mount of a directory of the base tree */
+	STEP_BIND_FILE, /* bind mount of a file or node on an empty file that is created for it */
+	STEP_SYMLINK,   /* a symbolic link to `source` */
+	STEP_USER_DIR,  /* a directory owned by the sandbox's user, unless the name exists */
+	STEP_MASK,      /* if present: a file is covered by /dev/null, a directory by /empty */
+	STEP_BIND_READONLY, /* if present: bound on itself, read-only */
+	STEP_SET_READONLY,  /* the mount at `target` becomes read-only */
+	STEP_WRITE,         /* if present: `source` is written to the file after all other steps */
+	STEP_KIND_COUNT
+};
+
+enum { MOUNT_PLAN_MAX = 224 };
+
+struct mount_step {
+	enum mount_step_kind kind;
+	const char *target; /* without the leading "/"; "" is the root, which is the first step */
+	const char *source;
+	const char *options; /* STEP_MOUNT: "key=value,flag" */
+	uint32_t attrs;      /* MOUNT_ATTR_... */
+	bool recursive;      /* STEP_BIND: with the mounts below it */
+};
+
+/* A sandbox's root as a list of steps. Steps point into `text` or to constants. */
+struct mount_plan {
+	size_t count;
+	struct mount_step steps[MOUNT_PLAN_MAX];
+	size_t text_used;
+	char text[32 * 1024];
+};
+
+/* Decides all steps without a system call, so that tests see the whole plan. */
+MUST_CHECK int mount_plan_make(enum userns_mode mode, const struct base_tree *tree,
+                               const struct skeleton *skeleton, const struct cdi *gpus,
+                               const struct spec *spec, struct mount_plan *ret, struct error *err);
+/* Called in the sandbox's namespaces with its directory as the current one: assembles the root at
+ * /new, makes it the root and unmounts the base tree. No target is resolved through a symbolic
+ * link, because a woken sandbox's files are the work of untrusted programs. */
+MUST_CHECK int mount_plan_apply(const struct mount_plan *plan, struct error *err);

@@ -1,0 +1,233 @@
+/* internal.h - the state of the spawner, and what its files call of one another.
+ *
+ * struct spawner owns everything. It has fixed tables of sandboxes and janitors, so the spawner
+ * allocates nothing per request but the queue of replies, which is bounded. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/attr.h"
+#include "base/list.h"
+#include "engine/native/cgroup/cgroup.h"
+#include "engine/native/ids/ids.h"
+#include "engine/native/root/root.h"
+#include "engine/native/spawner/spawner.h"
+#include "engine/native/usage/usage.h"
+
+enum { SANDBOXES_MAX = 1024, JANITORS_MAX = 24, REMOVALS_MAX = 4096 };
+
+/* The prefix of a spare's directory instead of "sb_"; a directory that is being removed has
+ * IDS_REMOVED_PREFIX. Neither is an id that a request can name. */
+#define SPARE_PREFIX "sp_"
+#define SPARE_NUMBER UINT64_MAX /* of a spare, which no request has asked for */
+
+/* --- resources of the host (host_resources.c) --- */
+
+/* What the spawner starts sandboxes with. Opened once; stays the same until the spawner exits. */
+struct host_resources {
+	struct userns userns;
+	struct base_tree tree;
+	struct cgroups cgroups;
+	struct skeleton skeleton;
+	struct disk disk;
+	struct ids ids;
+	const struct cdi *gpus; /* or NULL */
+	size_t mount_count;
+};
+
+/* Opens everything that needs the host's mount tree, then leaves that tree for the base tree. */
+MUST_CHECK int host_resources_open(struct host_resources *host,
+                                   const struct spawner_options *options, struct error *err);
+void host_resources_close(struct host_resources *host);
+
+/* --- one sandbox (spawner_sandbox.c) ---
+ *
+ *   spawner_sandbox_start -> spawner_sandbox_check_started -> spawner_sandbox_kill
+ *   -> (its process is reaped) -> spawner_sandbox_finish */
+
+struct disk_watch {
+	struct disk_usage used;        /* when measured last */
+	struct disk_usage free_before; /* free space of the file system at that time */
+	struct disk_usage free_next;   /* free space at the start of the measuring under way */
+	struct disk_usage limit; /* the spec's, or what the sandbox woke with if that is more */
+	bool is_watched;         /* no quota limits this sandbox */
+	bool is_measured;        /* since it started */
+	bool is_measuring;       /* a janitor is at it, and the cgroup is frozen */
+	unsigned failures;       /* of measurings, one after the other */
+};
+
+struct spawner_sandbox {
+	uint64_t number; /* of the REQUEST_START; SPARE_NUMBER; 0: this slot is free */
+	char id[SPEC_ID_LEN + 1];
+	pid_t pid;      /* or -1: there is no process yet */
+	int setup_pipe; /* end of file: the agent runs; a struct error: set-up failed. Then -1 */
+	int dir;        /* the sandbox's directory, locked by flock(2) */
+	int channel;    /* the server's end, until it is sent; then -1 */
+	struct cgroup cgroup;
+	struct ids_block ids;
+	struct spec_limits limits;
+	struct disk_watch disk;
+	uint64_t erase_number; /* of a REQUEST_ERASE that waits for the end; or 0 */
+	bool failed;           /* it was not started; `why` is sent when it is finished */
+	struct error why;
+	bool is_fresh; /* its files were created by this start */
+	bool is_killed;
+	bool is_dead;        /* its first process is reaped; others may still be in the cgroup */
+	enum engine_end end; /* the reason to report if it ends now */
+};
+
+/* Starts the sandbox of the request in the free slot `sandbox`. *image is a copy of the agent's
+ * program made ahead, or -1; it is used up. After a failure the caller calls
+ * spawner_sandbox_fail(): a process and a cgroup may exist already. */
+MUST_CHECK int spawner_sandbox_start(struct host_resources *host, int *image,
+                                     const struct spawner_request *request,
+                                     struct spawner_sandbox *sandbox, struct error *err);
+/* Reads the set-up pipe. 1: the agent runs and is confined. 0: not yet. -1: it failed. */
+int spawner_sandbox_check_started(const struct host_resources *host,
+                                  struct spawner_sandbox *sandbox, struct error *err);
+void spawner_sandbox_kill(struct spawner_sandbox *sandbox, enum engine_end end);
+/* Records why the sandbox could not be started, and kills it. */
+void spawner_sandbox_fail(struct spawner_sandbox *sandbox, const struct error *why);
+/* Releases everything of a sandbox whose process was reaped. False: its cgroup is not empty yet;
+ * call again. */
+bool spawner_sandbox_finish(struct spawner_sandbox *sandbox);
+
+/* --- its first process (child_setup.c) --- */
+
+struct child_setup {
+	enum userns_mode mode;
+	const struct mount_plan *plan;
+	const struct spec *spec;
+	bool limit_memory;   /* by rlimit, because no cgroup does */
+	bool lower_priority; /* because no cgroup limits processor time */
+	const struct cgroup *cgroup;
+	int image; /* the agent's program */
+	int channel;
+	int maps_written; /* one byte comes when the parent has written the id maps */
+	int setup_pipe;   /* close-on-exec; a struct error is written to it on failure */
+};
+
+/* Runs in the new process, which clone3() put into new namespaces with all capabilities in them.
+ * Sets up the sandbox, gives up its rights step by step, and executes the agent. Each step succeeds
+ * or the process exits: there is no weaker sandbox. */
+NORETURN void child_setup_run(const struct child_setup *given);
+
+/* --- directories of sandboxes (sandbox_dirs.c) --- */
+
+struct spawner;
+
+/* Creates the directory of a new sandbox, claims its ids and sets its quota; or opens the directory
+ * of a sandbox that wakes. Both lock it: sandbox->dir. */
+MUST_CHECK int sandbox_dir_create(struct host_resources *host, struct spawner_sandbox *sandbox,
+                                  struct error *err);
+MUST_CHECK int sandbox_dir_wake(struct host_resources *host, struct spawner_sandbox *sandbox,
+                                struct error *err);
+MUST_CHECK int sandbox_dir_rename(struct host_resources *host, struct spawner_sandbox *sandbox,
+                                  const char *id, struct error *err);
+void sandbox_dir_close(struct spawner_sandbox *sandbox);
+/* Renames the directory of a sandbox that is not running, so that its id is free at once, and
+ * queues the removal of its files. Succeeds if there is none. */
+MUST_CHECK int sandbox_dir_erase(struct spawner *spawner, const char *id, struct error *err);
+/* Queues the removal of a directory that no sandbox uses. */
+void sandbox_dirs_remove(struct spawner *spawner, const char *name);
+/* Starts janitors for queued removals as far as there are free slots. */
+void sandbox_dirs_start_removals(struct spawner *spawner);
+/* Queues what a killed spawner left: spares, and directories that were being removed. */
+void sandbox_dirs_sweep(struct spawner *spawner);
+/* A REPLY_LISTED for each sandbox. */
+void sandbox_dirs_list(struct spawner *spawner, uint64_t number);
+
+/* --- replies (replies.c) --- */
+
+/* Replies that the socket has not taken yet: the spawner never waits for the server to read. While
+ * REPLIES_MANY are queued no requests are read, which bounds the queue. */
+enum { REPLIES_MANY = 1024 };
+
+struct replies {
+	int socket;
+	struct list queue;
+	size_t count;
+};
+
+void replies_init(struct replies *replies, int socket);
+void replies_add(struct replies *replies, const struct spawner_reply *reply);
+/* REPLY_STARTED, with the channel and the counter files of the sandbox's cgroup. */
+void replies_add_started(struct replies *replies, const struct host_resources *host,
+                         struct spawner_sandbox *sandbox);
+void replies_add_failure(struct replies *replies, enum spawner_reply_kind kind, uint64_t number,
+                         const struct error *err);
+/* Sends as many as the socket takes. False: the server has closed its end. */
+bool replies_flush(struct replies *replies);
+
+/* --- the spawner (spawner.c) --- */
+
+struct spawner {
+	struct host_resources host;
+	struct replies replies;
+	int socket;
+	int signals; /* signalfd for SIGCHLD */
+	struct spawner_sandbox sandboxes[SANDBOXES_MAX];
+	size_t sandbox_top; /* no slot at or above this index is in use */
+	struct janitor janitors[JANITORS_MAX];
+	char removals[REMOVALS_MAX][SPEC_ID_LEN + 1]; /* ring of directories to remove */
+	size_t removal_first, removal_count;
+	int next_image;                       /* the agent's program for the next sandbox; or -1 */
+	struct spawner_request spare_request; /* the latest request for a new sandbox */
+	uint64_t spare_until_ms;              /* a spare is kept until then; 0: none is wanted */
+	uint64_t last_request_ms;
+	uint64_t disk_due_ms, memory_due_ms; /* next check of limit_watch.c */
+	size_t memory_next;                  /* index of the sandbox whose memory is checked next */
+};
+
+/* The sandbox of a REQUEST_START, or NULL. */
+struct spawner_sandbox *spawner_find_sandbox(struct spawner *spawner, uint64_t number);
+struct spawner_sandbox *spawner_free_sandbox_slot(struct spawner *spawner); /* or NULL */
+/* Or NULL. Each kind of work has slots of its own, so removals do not delay measurings. */
+struct janitor *spawner_free_janitor_slot(struct spawner *spawner, enum janitor_kind kind);
+
+/* requests.c */
+void spawner_handle_request(struct spawner *spawner, const struct spawner_request *request);
+/* Erases the files of a sandbox that is not running, and replies to REQUEST_ERASE `number`. */
+void spawner_erase(struct spawner *spawner, const char *id, uint64_t number);
+
+/* --- children that started or exited (reap.c) --- */
+
+/* The set-up pipe of the sandbox is readable. */
+void spawner_check_started(struct spawner *spawner, struct spawner_sandbox *sandbox);
+/* Reaps all child processes that have exited. */
+void spawner_reap(struct spawner *spawner);
+/* Finishes sandboxes whose process was reaped. True: the cgroup of one is not empty yet. */
+bool spawner_finish_dead(struct spawner *spawner);
+
+/* --- the spare (spare.c) ---
+ *
+ * A spare is a sandbox that is started ahead of the request for it. After each new sandbox, another
+ * with the same limits and mounts is started without an id; its directory is called sp_... and is
+ * no sandbox's yet. The next request that fits gets it, once. It is killed if no request comes for
+ * a while. */
+
+/* A new sandbox was requested: keeps or starts a spare like it. */
+void spare_note_request(struct spawner *spawner, const struct spawner_request *request);
+/* Gives the spare to the request, under its id and number; NULL if there is none that fits. */
+struct spawner_sandbox *spare_take(struct spawner *spawner, const struct spawner_request *request);
+/* Starts or kills the spare. To be called when nothing else is to do; it does not start one right
+ * after a request, whose program would have to share the processors with it. */
+void spare_update(struct spawner *spawner);
+/* Milliseconds until spare_update() should be called; -1: no need. */
+int spare_timeout_ms(const struct spawner *spawner);
+
+/* --- limits that the kernel does not enforce (limit_watch.c) ---
+ *
+ * Disk, without quotas: the free space of the file system is read, which costs one system call. Only
+ * when so much is gone since the last measuring that the sandbox could be over its limit, a janitor
+ * measures its files. Memory, without cgroups: a janitor adds up the processes' memory. A sandbox
+ * over a limit is killed. */
+
+void limit_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox);
+/* Milliseconds until the next check; -1: nothing to watch. */
+int limit_watch_timeout_ms(const struct spawner *spawner);
+void limit_watch_check(struct spawner *spawner);
+/* A janitor has measured the sandbox of REQUEST_START `number`. */
+void limit_watch_result(struct spawner *spawner, uint64_t number,
+                        const struct janitor_result *result);

@@ -1,0 +1,217 @@
+/* limit_watch.c - limits on disk and memory that the kernel does not enforce here. */
+#include <sys/statvfs.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "engine/native/spawner/internal.h"
+
+enum { DISK_MS = 20, MEMORY_MS = 250, FAILURES_MAX = 5 };
+
+static struct disk_usage read_free_space(const struct host_resources *host)
+{
+	struct statvfs fs;
+
+	if (fstatvfs(host->disk.dir, &fs) < 0)
+		return (struct disk_usage){ 0 };
+	return (struct disk_usage){ (uint64_t)fs.f_bfree * fs.f_frsize, fs.f_ffree };
+}
+
+static bool is_running(const struct spawner_sandbox *sandbox)
+{
+	return sandbox->number != 0 && sandbox->number != SPARE_NUMBER && !sandbox->is_dead &&
+	       sandbox->setup_pipe < 0;
+}
+
+static bool has_watched_disk(const struct spawner_sandbox *sandbox)
+{
+	return is_running(sandbox) && sandbox->disk.is_watched;
+}
+
+static bool watches_memory(const struct spawner *spawner)
+{
+	return (spawner->host.cgroups.has & CGROUP_HAS_MEMORY) == 0;
+}
+
+/* How much a woken sandbox holds is unknown. It is taken as full, so its first write leads to a
+ * measuring. */
+void limit_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox)
+{
+	struct disk_watch *disk = &sandbox->disk;
+
+	disk->is_watched = !disk_has_quota(&host->disk, sandbox->dir, sandbox->ids.number);
+	disk->free_before = read_free_space(host);
+	disk->limit = (struct disk_usage){ sandbox->limits.disk, sandbox->limits.inodes };
+	if (!sandbox->is_fresh)
+		disk->used = disk->limit;
+}
+
+int limit_watch_timeout_ms(const struct spawner *spawner)
+{
+	bool is_any_running = false;
+
+	for (size_t i = 0; i < spawner->sandbox_top; i++) {
+		if (has_watched_disk(&spawner->sandboxes[i]))
+			return DISK_MS;
+		is_any_running = is_any_running || is_running(&spawner->sandboxes[i]);
+	}
+	return is_any_running && watches_memory(spawner) ? MEMORY_MS : -1;
+}
+
+/* --- disk ---------------------------------------------------------------------------- */
+
+/* Everything that left the free space since the last measuring could be this sandbox's. When other
+ * processes free space, the mark follows: otherwise their deletions would hide its writes. */
+static bool could_be_over(uint64_t used, uint64_t *free_before, uint64_t free_now, uint64_t limit)
+{
+	if (free_now > *free_before)
+		*free_before = free_now;
+	return used + (*free_before - free_now) > limit;
+}
+
+/* A sandbox that was killed at its disk limit must be able to wake and delete files, so the first
+ * measuring after a wake raises the limit to what is there. */
+static bool is_first_after_wake(const struct spawner_sandbox *sandbox)
+{
+	return !sandbox->is_fresh && !sandbox->disk.is_measured;
+}
+
+/* The cgroup is frozen meanwhile: files written behind the janitor's position would not be counted,
+ * and a program could move its files around it. */
+static void start_measuring(struct spawner *spawner, struct spawner_sandbox *sandbox,
+                            const struct disk_usage *free_now)
+{
+	static const struct disk_usage no_limit = { UINT64_MAX, UINT64_MAX };
+	const struct janitor_job job = { .kind = JANITOR_DISK,
+		                         .parent = spawner->host.disk.dir,
+		                         .name = sandbox->id,
+		                         .number = sandbox->number,
+		                         .limit = is_first_after_wake(sandbox)
+		                                          ? no_limit
+		                                          : sandbox->disk.limit,
+		                         .proc = spawner->host.userns.proc,
+		                         .pid = sandbox->pid };
+	struct janitor *janitor = spawner_free_janitor_slot(spawner, JANITOR_DISK);
+	struct error err;
+
+	if (janitor == NULL || janitor_start(janitor, &job, &err) < 0)
+		return; /* the next check tries again */
+	sandbox->disk.is_measuring = true;
+	sandbox->disk.free_next = *free_now;
+	cgroup_freeze(&sandbox->cgroup, true);
+}
+
+static uint64_t max_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void apply_disk_result(struct spawner_sandbox *sandbox, const struct janitor_result *result)
+{
+	struct disk_watch *disk = &sandbox->disk;
+
+	disk->is_measuring = false;
+	cgroup_freeze(&sandbox->cgroup, false);
+	if (result->failed) {
+		/* Without a cgroup nothing is frozen, and files may change while they are measured.
+		 * Once may be chance; several times in a row is a program that hides its files. */
+		if (++disk->failures >= FAILURES_MAX)
+			spawner_sandbox_kill(sandbox, ENGINE_END_DISK_LIMIT);
+		return;
+	}
+	disk->failures = 0;
+	disk->used = result->usage;
+	disk->free_before = disk->free_next;
+	if (is_first_after_wake(sandbox))
+		disk->limit = (struct disk_usage){ max_of(disk->limit.bytes, result->usage.bytes),
+			                           max_of(disk->limit.inodes,
+			                                  result->usage.inodes) };
+	disk->is_measured = true;
+	if (result->usage.bytes > disk->limit.bytes || result->usage.inodes > disk->limit.inodes)
+		spawner_sandbox_kill(sandbox, ENGINE_END_DISK_LIMIT);
+}
+
+static void check_disk(struct spawner *spawner)
+{
+	struct disk_usage free_now = read_free_space(&spawner->host);
+
+	for (size_t i = 0; i < spawner->sandbox_top; i++) {
+		struct spawner_sandbox *sandbox = &spawner->sandboxes[i];
+		struct disk_watch *disk = &sandbox->disk;
+
+		if (!has_watched_disk(sandbox) || disk->is_measuring)
+			continue;
+		if (could_be_over(disk->used.bytes, &disk->free_before.bytes, free_now.bytes,
+		                  disk->limit.bytes) ||
+		    could_be_over(disk->used.inodes, &disk->free_before.inodes, free_now.inodes,
+		                  disk->limit.inodes))
+			start_measuring(spawner, sandbox, &free_now);
+	}
+}
+
+/* --- memory -------------------------------------------------------------------------- */
+
+static bool is_memory_measured(const struct spawner *spawner, uint64_t number)
+{
+	for (size_t i = 0; i < JANITORS_MAX; i++) {
+		const struct janitor *janitor = &spawner->janitors[i];
+
+		if (janitor->pid != 0 && janitor->kind == JANITOR_MEMORY &&
+		    janitor->number == number)
+			return true;
+	}
+	return false;
+}
+
+static bool start_memory_janitor(struct spawner *spawner, const struct spawner_sandbox *sandbox)
+{
+	const struct janitor_job job = { .kind = JANITOR_MEMORY,
+		                         .parent = spawner->host.disk.dir,
+		                         .name = sandbox->id,
+		                         .number = sandbox->number,
+		                         .proc = spawner->host.userns.proc,
+		                         .pid = sandbox->pid };
+	struct janitor *janitor = spawner_free_janitor_slot(spawner, JANITOR_MEMORY);
+	struct error err;
+
+	return janitor != NULL && janitor_start(janitor, &job, &err) == 0;
+}
+
+/* There are fewer janitors than sandboxes. A check that finds no free slot continues with the same
+ * sandbox next time, so each has its turn. Returns false in that case. */
+static bool check_memory(struct spawner *spawner)
+{
+	for (; spawner->memory_next < spawner->sandbox_top; spawner->memory_next++) {
+		const struct spawner_sandbox *sandbox = &spawner->sandboxes[spawner->memory_next];
+
+		if (is_running(sandbox) && !is_memory_measured(spawner, sandbox->number) &&
+		    !start_memory_janitor(spawner, sandbox))
+			return false;
+	}
+	spawner->memory_next = 0;
+	return true;
+}
+
+void limit_watch_result(struct spawner *spawner, uint64_t number,
+                        const struct janitor_result *result)
+{
+	struct spawner_sandbox *sandbox = spawner_find_sandbox(spawner, number);
+
+	if (sandbox == NULL || sandbox->is_dead)
+		return;
+	if (result->kind == JANITOR_DISK)
+		apply_disk_result(sandbox, result);
+	else if (!result->failed && result->usage.bytes > sandbox->limits.memory)
+		spawner_sandbox_kill(sandbox, ENGINE_END_OUT_OF_MEMORY);
+}
+
+void limit_watch_check(struct spawner *spawner)
+{
+	uint64_t now = clock_now_ms();
+
+	if (now >= spawner->disk_due_ms) {
+		check_disk(spawner);
+		spawner->disk_due_ms = now + DISK_MS;
+	}
+	if (watches_memory(spawner) && now >= spawner->memory_due_ms && check_memory(spawner))
+		spawner->memory_due_ms = now + MEMORY_MS;
+}

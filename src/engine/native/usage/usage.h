@@ -1,0 +1,88 @@
+/* usage.h - how much disk and memory sandboxes use, and the limits on their files.
+ *
+ * struct disk is the directory of all sandboxes' files, opened once by the spawner. A janitor is a
+ * child process of the spawner that measures or removes the files of one sandbox:
+ *
+ *   disk_open -> disk_set_quota per sandbox -> disk_clear_quota -> disk_close
+ *   janitor_start -> (SIGCHLD, waitpid) -> janitor_finish */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+#include "engine/native/ids/ids.h"
+#include "engine/spec.h"
+
+/* --- disk (disk.c) --- */
+
+/* DISK_QUOTA: the file system enforces the limits, by project quotas (ext4 or xfs mounted with
+ * prjquota); only root of the host can set them.
+ * DISK_WATCHED: the spawner polls the free space of the file system and measures a sandbox's files
+ * when it could be over its limit (spawner/limit_watch.c). A sandbox can exceed its limit by the
+ * amount it writes in one interval. */
+enum disk_kind { DISK_WATCHED, DISK_QUOTA };
+
+struct disk_usage {
+	uint64_t bytes, inodes;
+};
+
+struct disk {
+	enum disk_kind kind;
+	int dir;       /* sandboxes/, with one directory per sandbox */
+	char why[240]; /* the reason for not being DISK_QUOTA */
+};
+
+/* Opens, or creates, sandboxes/ below the directory `state`. `quota`: use quotas if the file system
+ * has them; the caller is root of the host. */
+MUST_CHECK int disk_open(struct disk *ret, int state, bool quota, struct error *err);
+void disk_close(struct disk *disk);
+
+/* DISK_QUOTA only. The empty directory `dir` and all files that will be made below it count as
+ * `project`, which must not be 0. */
+MUST_CHECK int disk_set_quota(const struct disk *disk, int dir, uint32_t project,
+                              const struct disk_usage *limit, struct error *err);
+/* Whether disk_set_quota() was called for `dir`; a sandbox may be older than the quotas. */
+bool disk_has_quota(const struct disk *disk, int dir, uint32_t project);
+/* Removes the limits of `project` after its last file. Does nothing for 0, the project of all other
+ * files on the file system: a sandbox whose creation failed early has no project. */
+void disk_clear_quota(const struct disk *disk, uint32_t project);
+
+/* --- janitor (janitor.c) --- */
+
+/* Each piece of work has a process of its own: a sandbox may have millions of files and
+ * descriptors, and the spawner must go on answering meanwhile. */
+enum janitor_kind { JANITOR_REMOVE, JANITOR_DISK, JANITOR_MEMORY, JANITOR_KIND_COUNT };
+
+struct janitor_job {
+	enum janitor_kind kind;
+	int parent;              /* the directory that `name` is in */
+	const char *name;        /* the sandbox's directory */
+	uint64_t number;         /* of the request that created the sandbox; JANITOR_REMOVE: 0 */
+	struct ids_block ids;    /* JANITOR_REMOVE: released after the removal */
+	struct disk_usage limit; /* JANITOR_DISK: the measuring stops above this */
+	int proc;                /* JANITOR_DISK, JANITOR_MEMORY: the host's /proc */
+	pid_t pid;               /* JANITOR_DISK, JANITOR_MEMORY: the sandbox's first process */
+};
+
+struct janitor {
+	pid_t pid; /* 0: this slot is free */
+	enum janitor_kind kind;
+	uint64_t number;
+	struct ids_block ids;
+	char name[SPEC_ID_LEN + 1];
+	int result; /* pipe on which the process writes one struct janitor_result */
+};
+
+struct janitor_result {
+	bool failed;
+	struct error err;
+	enum janitor_kind kind;
+	struct disk_usage usage; /* JANITOR_DISK; JANITOR_MEMORY: only bytes */
+};
+
+MUST_CHECK int janitor_start(struct janitor *janitor, const struct janitor_job *job,
+                             struct error *err);
+/* Reads the result after the process was reaped, and frees the slot. */
+struct janitor_result janitor_finish(struct janitor *janitor);

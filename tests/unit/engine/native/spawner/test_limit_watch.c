@@ -1,0 +1,147 @@
+/* Every sandbox is measured in turn, whatever else the janitors have to do. */
+#include "unit/engine/native/rig.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "engine/native/spawner/internal.h"
+
+enum { COUNT = 11, MIB = 1024 * 1024, LIMIT = 24 * MIB, TAKEN = 64 * MIB };
+
+static struct spawner *spawner_new(void)
+{
+	struct spawner *spawner = calloc(1, sizeof *spawner);
+
+	assert_non_null(spawner);
+	spawner->host.disk = (struct disk){ .kind = DISK_QUOTA, .dir = -1 };
+	spawner->host.ids.sandboxes = -1;
+	spawner->host.userns.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return spawner;
+}
+
+/* Waits for one janitor; *was is its slot as it was before. */
+static bool wait_for_janitor(struct spawner *spawner, struct janitor *was,
+                             struct janitor_result *result)
+{
+	for (size_t i = 0; i < JANITORS_MAX; i++)
+		if (spawner->janitors[i].pid != 0) {
+			*was = spawner->janitors[i];
+			assert_int_equal(waitpid(was->pid, NULL, 0), was->pid);
+			*result = janitor_finish(&spawner->janitors[i]);
+			return true;
+		}
+	return false;
+}
+
+static void removals_leave_slots_for_measuring(void **state)
+{
+	struct spawner *spawner = spawner_new();
+	struct janitor_result result;
+	struct janitor was;
+	size_t removed = 0;
+
+	(void)state;
+	spawner->removal_count = 3 * JANITORS_MAX;
+	for (size_t i = 0; i < spawner->removal_count; i++)
+		(void)snprintf(spawner->removals[i], sizeof spawner->removals[i], "gn_%zu", i);
+	sandbox_dirs_start_removals(spawner);
+	assert_in_range(spawner->removal_count, 1, 3 * JANITORS_MAX - 8);
+	assert_null(spawner_free_janitor_slot(spawner, JANITOR_REMOVE));
+	assert_non_null(spawner_free_janitor_slot(spawner, JANITOR_DISK));
+	assert_non_null(spawner_free_janitor_slot(spawner, JANITOR_MEMORY));
+	/* A janitor that has finished makes room for the next. */
+	while (wait_for_janitor(spawner, &was, &result)) {
+		assert_int_equal(was.kind, JANITOR_REMOVE);
+		removed++;
+		sandbox_dirs_start_removals(spawner);
+	}
+	assert_int_equal(removed, 3 * JANITORS_MAX);
+	assert_int_equal(close(spawner->host.userns.proc), 0);
+	free(spawner);
+}
+
+/* A process with `bytes` of private memory. */
+static pid_t start_process(size_t bytes)
+{
+	int fds[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		char *taken = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE,
+		                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		for (size_t i = 0; taken != MAP_FAILED && i <= bytes; i += 4096)
+			taken[i] = 1;
+		(void)!write(fds[1], "", 1);
+		(void)pause();
+		_exit(0);
+	}
+	(void)close(fds[1]);
+	assert_int_equal(read(fds[0], &byte, 1), 1);
+	(void)close(fds[0]);
+	return pid;
+}
+
+static void start_sandbox(struct spawner_sandbox *sandbox, uint64_t number, size_t bytes)
+{
+	*sandbox = (struct spawner_sandbox){ .number = number,
+		                             .pid = start_process(bytes),
+		                             .setup_pipe = -1,
+		                             .end = ENGINE_END_AGENT_DIED };
+	sandbox->cgroup.unified = -1;
+	for (size_t i = 0; i < ARRAY_LEN(sandbox->cgroup.v1); i++)
+		sandbox->cgroup.v1[i] = -1;
+	sandbox->limits.memory = LIMIT;
+}
+
+/* There are more sandboxes than janitor slots for memory. Every third is over its limit. */
+static void memory_of_every_sandbox_is_measured_in_turn(void **state)
+{
+	struct spawner *spawner = spawner_new();
+	struct janitor_result result;
+	struct janitor was;
+	unsigned measured[COUNT + 1] = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT; i++)
+		start_sandbox(&spawner->sandboxes[i], i + 1, i % 3 == 0 ? TAKEN : 0);
+	spawner->sandbox_top = COUNT;
+	limit_watch_check(spawner);
+	assert_int_not_equal(spawner->memory_next, 0);
+	while (wait_for_janitor(spawner, &was, &result)) {
+		assert_int_equal(was.kind, JANITOR_MEMORY);
+		assert_false(result.failed);
+		assert_in_range(was.number, 1, COUNT);
+		measured[was.number]++;
+		limit_watch_result(spawner, was.number, &result);
+		if (spawner->memory_next != 0)
+			limit_watch_check(spawner);
+	}
+	for (size_t i = 0; i < COUNT; i++) {
+		const struct spawner_sandbox *sandbox = &spawner->sandboxes[i];
+
+		assert_int_equal(measured[i + 1], 1);
+		assert_int_equal(sandbox->is_killed, i % 3 == 0);
+		assert_int_equal(sandbox->end,
+		                 i % 3 == 0 ? ENGINE_END_OUT_OF_MEMORY : ENGINE_END_AGENT_DIED);
+		(void)kill(sandbox->pid, SIGKILL);
+		assert_int_equal(waitpid(sandbox->pid, NULL, 0), sandbox->pid);
+	}
+	assert_int_equal(close(spawner->host.userns.proc), 0);
+	free(spawner);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(removals_leave_slots_for_measuring),
+		TEST(memory_of_every_sandbox_is_measured_in_turn),
+	};
+
+	return RUN_TESTS("engine/limit_watch", tests);
+}
