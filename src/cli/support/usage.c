@@ -51,8 +51,8 @@ static const char *range_text(const struct option_spec *spec, char *text, size_t
 
 const char *usage_option_text(const struct option_spec *spec, char out_text[USAGE_TEXT_SIZE])
 {
-	char expected[OPTION_TEXT_SIZE];
-	const char *limits = "";
+	char expected[OPTION_TEXT_SIZE], buffer[OPTION_TEXT_SIZE];
+	const char *initial = option_default_text(spec, buffer), *limits = "";
 
 	switch (spec->type) {
 	case OPTION_TYPE_NUMBER:
@@ -67,9 +67,9 @@ const char *usage_option_text(const struct option_spec *spec, char out_text[USAG
 	case OPTION_TYPE_PATH:
 		break;
 	}
-	if (spec->fallback != NULL) /* the parenthesis precedes the full stop of the help */
+	if (initial != NULL) /* the parenthesis precedes the full stop of the help */
 		(void)snprintf(out_text, USAGE_TEXT_SIZE, "%.*s (%s; default %s).",
-		               (int)strlen(spec->help) - 1, spec->help, limits, spec->fallback);
+		               (int)strlen(spec->help) - 1, spec->help, limits, initial);
 	else
 		(void)snprintf(out_text, USAGE_TEXT_SIZE, "%s", spec->help);
 	return out_text;
@@ -90,11 +90,12 @@ static void print_option(const struct option_spec *spec)
 static const struct option_spec *pick_example(const struct verb *verb)
 {
 	const struct option_spec *first = NULL;
+	char initial[OPTION_TEXT_SIZE];
 
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		if ((option_specs[i].verbs & verb->options) == 0 || option_specs[i].flag_only)
 			continue;
-		if (option_specs[i].fallback != NULL)
+		if (option_default_text(&option_specs[i], initial) != NULL)
 			return &option_specs[i];
 		if (first == NULL)
 			first = &option_specs[i];

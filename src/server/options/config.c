@@ -11,28 +11,29 @@
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
 
-enum { LARGEST_FILE = 1024 * 1024 };
+enum { FILE_SIZE_MAX = 1024 * 1024 };
 
 static const struct json_limits limits = { .depth = 8, .values = 10000 };
 
-static const char *absolute(const char *variable)
+/* Relative paths in these variables are invalid by the XDG specification. */
+static const char *get_absolute(const char *variable)
 {
 	const char *path = getenv(variable);
 
 	return path != NULL && path[0] == '/' ? path : NULL;
 }
 
-/* Where a file is looked for when none is named. */
+/* A place where the file is looked for when none is named. */
 struct usual_file {
-	const char *path;     /* NULL: nowhere */
-	const char *variable; /* that led there; NULL: none did */
+	const char *path;     /* NULL: the environment names none */
+	const char *variable; /* that the path was built from; NULL: none */
 };
 
-/* NULL if the environment does not tell where the user's files are. */
+/* Returns the path of the user's own file, or NULL if neither variable is set. */
 static char *user_file(const char **ret_variable)
 {
-	const char *config_home = absolute("XDG_CONFIG_HOME");
-	const char *home = absolute("HOME");
+	const char *config_home = get_absolute("XDG_CONFIG_HOME");
+	const char *home = get_absolute("HOME");
 
 	*ret_variable = config_home != NULL ? "XDG_CONFIG_HOME" : "HOME";
 	if (config_home != NULL)
@@ -42,23 +43,22 @@ static char *user_file(const char **ret_variable)
 	return NULL;
 }
 
-/* A file nobody named cannot be read: say who named it, and the way out. It is not passed
- * over, because what it forbids would then be allowed. */
-static int refuse_usual(const struct usual_file *file, const struct error *why, struct error *err)
+/* A file that exists but cannot be read is an error: without it, restrictions that it sets would
+ * silently not hold. The message says how the path came about and how to choose another one. */
+static int set_unreadable(const struct usual_file *file, const struct error *why, struct error *err)
 {
 	if (file->variable != NULL)
 		(void)error_set(err, why->kind,
-		                "%s (%s led there; --config FILE, XDG_CONFIG_HOME or HOME can "
-		                "name another)",
+		                "%s (the path comes from %s; --config FILE names another file)",
 		                why->msg, file->variable);
 	else
-		(void)error_set(err, why->kind, "%s (--config FILE can name another)", why->msg);
+		(void)error_set(err, why->kind, "%s (--config FILE names another file)", why->msg);
 	err->errnum = why->errnum;
 	return -1;
 }
 
-/* 1: read, 0: there is no such file. */
-static int read_if_there(const struct usual_file *file, struct buf *text, struct error *err)
+/* Returns 1 if the file was read, 0 if it does not exist. */
+static int read_if_exists(const struct usual_file *file, struct buf *text, struct error *err)
 {
 	struct error why;
 
@@ -68,7 +68,7 @@ static int read_if_there(const struct usual_file *file, struct buf *text, struct
 		return 1;
 	if (why.kind == ERR_NOT_FOUND)
 		return 0;
-	return refuse_usual(file, &why, err);
+	return set_unreadable(file, &why, err);
 }
 
 static int find_and_read(const char *named, char **ret_path, struct buf *text, struct error *err)
@@ -87,7 +87,7 @@ static int find_and_read(const char *named, char **ret_path, struct buf *text, s
 		return 0;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		int r = read_if_there(&files[i], text, err);
+		int r = read_if_exists(&files[i], text, err);
 
 		if (r < 0)
 			return -1;
@@ -99,7 +99,7 @@ static int find_and_read(const char *named, char **ret_path, struct buf *text, s
 	return 0;
 }
 
-static int refuse_key(const char *key, struct error *err)
+static int set_unknown_key(const char *key, struct error *err)
 {
 	struct nearest best = { 0 };
 	char known[OPTION_COUNT][OPTION_NAME_SIZE], shown[80];
@@ -128,7 +128,7 @@ static int read_key(const char *key, const json_t *json, struct option_layer *la
 			return error_wrap(err, "%s", known);
 		return 0;
 	}
-	return refuse_key(key, err);
+	return set_unknown_key(key, err);
 }
 
 static int read_object(struct view text, struct config *config, struct error *err)
@@ -153,10 +153,10 @@ int config_load(struct config *ret, const char *named, struct error *err)
 	struct config config = { 0 };
 	AUTO_BUF struct buf text;
 
-	buf_init(&text, LARGEST_FILE);
+	buf_init(&text, FILE_SIZE_MAX);
 	if (find_and_read(named, &config.path, &text, err) < 0)
 		return error_wrap(err, "configuration");
-	/* Blanked, not cut off: an error tells the byte of the file. */
+	/* A byte order mark is overwritten, not removed: errors name the byte offset in the file. */
 	if (view_starts(buf_view(&text), "\xef\xbb\xbf"))
 		memset(text.ptr, ' ', 3);
 	if (config.path != NULL && read_object(buf_view(&text), &config, err) < 0) {

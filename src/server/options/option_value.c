@@ -1,6 +1,7 @@
 #include "server/options/option_value.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "base/num.h"
 #include "base/text/utf8.h"
 
-enum { LONGEST_TEXT = 4095 }; /* PATH_MAX without the terminator */
+enum { TEXT_MAX = PATH_MAX - 1 };
 
 const char *option_size_text(uint64_t bytes, char *out, size_t size)
 {
@@ -48,7 +49,7 @@ const char *option_expected(const struct option_spec *spec, char out[OPTION_TEXT
 		(void)snprintf(out, OPTION_TEXT_SIZE, "%s", spec->expected);
 		break;
 	case OPTION_TYPE_PATH:
-		(void)snprintf(out, OPTION_TEXT_SIZE, "a path of 1 to %d bytes", LONGEST_TEXT);
+		(void)snprintf(out, OPTION_TEXT_SIZE, "a path of 1 to %d bytes", TEXT_MAX);
 		break;
 	case OPTION_TYPE_CHOICE:
 		list_choices(spec->choices, out, OPTION_TEXT_SIZE);
@@ -64,6 +65,16 @@ const char *option_expected(const struct option_spec *spec, char out[OPTION_TEXT
 		               option_size_text(spec->max, max, sizeof max));
 		break;
 	}
+	return out;
+}
+
+const char *option_default_text(const struct option_spec *spec, char out[OPTION_TEXT_SIZE])
+{
+	if (spec->type == OPTION_TYPE_SIZE)
+		return option_size_text(spec->initial, out, OPTION_TEXT_SIZE);
+	if (spec->type != OPTION_TYPE_NUMBER)
+		return spec->initial_text;
+	(void)snprintf(out, OPTION_TEXT_SIZE, "%" PRIu64, spec->initial);
 	return out;
 }
 
@@ -96,12 +107,12 @@ static bool read_text(const struct option_spec *spec, const char *text)
 {
 	size_t len = strlen(text);
 
-	return len != 0 && len <= LONGEST_TEXT && (spec->accepts == NULL || spec->accepts(text));
+	return len != 0 && len <= TEXT_MAX && (spec->accepts == NULL || spec->accepts(text));
 }
 
 static bool read_value(const struct option_spec *spec, const char *text, struct option_value *ret)
 {
-	struct error ignored; /* our own message names the option's words for it */
+	struct error ignored; /* option_value_read() says what was expected */
 
 	switch (spec->type) {
 	case OPTION_TYPE_FLAG:
@@ -164,7 +175,7 @@ static bool read_json(const struct option_spec *spec, const json_t *json, struct
 	case OPTION_TYPE_CHOICE:
 		break;
 	}
-	/* A NUL inside would hide what follows it from every C string function. */
+	/* C string functions would not see what follows a zero byte. */
 	return json_is_string(json) &&
 	       strlen(json_string_value(json)) == json_string_length(json) &&
 	       read_value(spec, json_string_value(json), ret);

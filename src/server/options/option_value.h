@@ -1,4 +1,4 @@
-/* option_value.h - one option's value: read, checked, stored, described. */
+/* option_value.h - one option's value: reading from text or JSON, checking, storing, describing. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 struct option_value {
 	bool given;
 	uint64_t number;  /* numbers, sizes, flags (0, 1), choices (the index) */
-	const char *text; /* texts and paths; borrowed from the source */
+	const char *text; /* texts and paths; belongs to the source */
 };
 
 /* All values from one source: the flags, the environment, the file, the defaults. */
@@ -26,7 +26,9 @@ void option_value_store(const struct option_spec *spec, const struct option_valu
                         struct options *options);
 
 enum { OPTION_TEXT_SIZE = 160 };
-/* "a size from 1K to 64M", "one of error, warning, ..." Returns out. */
+/* Describes the allowed values: "one of error, warning, ...". Returns out. */
 const char *option_expected(const struct option_spec *spec, char out[OPTION_TEXT_SIZE]);
-/* 10M for 10485760. Returns out. */
+/* The default as a user would write it, in `out` or static; NULL: there is none. */
+const char *option_default_text(const struct option_spec *spec, char out[OPTION_TEXT_SIZE]);
+/* Writes 10485760 as "10M". Returns out. */
 const char *option_size_text(uint64_t bytes, char *out, size_t size);

@@ -12,7 +12,7 @@
 
 /* --- the command line --- */
 
-static int refuse_flag(struct view name, unsigned verb, struct error *err)
+static int set_unknown_flag(struct view name, unsigned verb, struct error *err)
 {
 	struct nearest best = { 0 };
 	char shown[80];
@@ -34,11 +34,11 @@ static int find_flag(struct view name, unsigned verb, size_t *ret, struct error 
 			*ret = i;
 			return 0;
 		}
-	return refuse_flag(name, verb, err);
+	return set_unknown_flag(name, verb, err);
 }
 
-/* Takes one argument that starts with "--", and *next if that is its value. Returns how
- * many of *next it took. */
+/* Reads one argument that starts with "--", and `next` if that is its value. Returns 1 if `next`
+ * was used, else 0. */
 static int take_flag(struct option_args *args, unsigned verb, const char *arg, const char *next,
                      struct error *err)
 {
@@ -50,9 +50,10 @@ static int take_flag(struct option_args *args, unsigned verb, const char *arg, c
 	if (find_flag(name, verb, &i, err) < 0)
 		return -1;
 	spec = &option_specs[i];
-	/* The last one wins; of directories that would silently lose the others. */
+	/* Of other options the last one wins. For a list of directories that would silently drop
+	 * the earlier ones. */
 	if (args->flags[i] != NULL && spec->word != NULL && strcmp(spec->word, "DIR:...") == 0)
-		return error_set(err, ERR_INVALID, "--%s was said before: say it once, as %s",
+		return error_set(err, ERR_INVALID, "--%s is given twice: give it once, as %s",
 		                 spec->name, spec->word);
 	if (spec->type == OPTION_TYPE_FLAG) {
 		if (value != NULL)
@@ -63,7 +64,7 @@ static int take_flag(struct option_args *args, unsigned verb, const char *arg, c
 	args->flags[i] = value;
 	if (value != NULL)
 		return 0;
-	/* A following flag is far more often a forgotten value than a value. */
+	/* "--a --b" is more often a forgotten value of --a than the value "--b". */
 	if (next == NULL || strncmp(next, "--", 2) == 0)
 		return error_set(err, ERR_INVALID, "--%s needs a value: --%s %s", spec->name,
 		                 spec->name, spec->word);
@@ -100,7 +101,7 @@ int options_parse_args(struct option_args *ret, unsigned verb, char *const *args
 	for (size_t i = 0; i < count; i++) {
 		int taken;
 
-		/* What stands behind a program's or file's name is its own. */
+		/* Arguments behind the program's or file's name belong to that program. */
 		if ((verb & (FOR_EXEC | FOR_RUN)) != 0 && found.operand_count != 0) {
 			found.operands[found.operand_count++] = args[i];
 			continue;
@@ -139,13 +140,13 @@ static int read_flags(struct option_layer *layer, const char *const flags[OPTION
 	return 0;
 }
 
-static int refuse_variable(const char *name, struct error *err)
+static int set_unknown_variable(const char *name, struct error *err)
 {
 	struct nearest best = { 0 };
 	const size_t prefix = strlen(OPTION_VARIABLE_PREFIX);
 	char known[OPTION_COUNT][OPTION_NAME_SIZE], shown[80];
 
-	/* Compared without what all of them share: it would make any two names near. */
+	/* The common prefix is left out of the comparison: it would make any two names similar. */
 	for (size_t i = 0; i < OPTION_COUNT; i++)
 		if (!option_specs[i].flag_only)
 			nearest_consider(&best, name + prefix,
@@ -155,10 +156,11 @@ static int refuse_variable(const char *name, struct error *err)
 		return error_set(err, ERR_INVALID,
 		                 "unknown environment variable '%s'; did you mean '%s%s'?", shown,
 		                 OPTION_VARIABLE_PREFIX, best.name);
-	return error_set(err, ERR_INVALID,
-	                 "unknown environment variable '%s'; unset it (names that start with "
-	                 "%s are ours)",
-	                 shown, OPTION_VARIABLE_PREFIX);
+	return error_set(
+	        err, ERR_INVALID,
+	        "unknown environment variable '%s'; unset it (names that start with %s are "
+	        "reserved for belljar's options)",
+	        shown, OPTION_VARIABLE_PREFIX);
 }
 
 static int read_variable(struct option_layer *layer, unsigned verb, const char *name,
@@ -176,7 +178,7 @@ static int read_variable(struct option_layer *layer, unsigned verb, const char *
 			return error_wrap(err, "%s", known);
 		return 0;
 	}
-	return refuse_variable(name, err);
+	return set_unknown_variable(name, err);
 }
 
 static int read_environment(struct option_layer *layer, unsigned verb, char *const *environment,
@@ -202,16 +204,19 @@ static int read_environment(struct option_layer *layer, unsigned verb, char *con
 
 static void read_defaults(struct option_layer *layer)
 {
+	char buffer[OPTION_TEXT_SIZE];
 	struct error err;
 
-	for (size_t i = 0; i < OPTION_COUNT; i++)
-		if (option_specs[i].fallback != NULL &&
-		    option_value_read(&option_specs[i], option_specs[i].fallback, &layer->values[i],
-		                      &err) < 0)
-			abort(); /* the table contradicts itself */
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		const char *text = option_default_text(&option_specs[i], buffer);
+
+		if (text != NULL &&
+		    option_value_read(&option_specs[i], text, &layer->values[i], &err) < 0)
+			abort(); /* the table's default is outside the table's range */
+	}
 }
 
-/* The doctor looks at the file by itself: what is wrong with it is a finding, not the end. */
+/* The doctor reads the file by itself, to report its errors as one finding among others. */
 static bool reads_file(unsigned verb)
 {
 	if (verb == FOR_DOCTOR)
@@ -240,7 +245,7 @@ int options_load(struct options *ret, unsigned verb, const char *const flags[OPT
 	if (reads_file(verb)) {
 		if (config_load(&config, named, err) < 0)
 			return -1;
-		/* What was found by searching is what the program now runs with. */
+		/* options.config is the file that was read, also if it was found by searching. */
 		given.values[OPTION_CONFIG] = (struct option_value){ .given = config.path != NULL,
 			                                             .text = config.path };
 	}

@@ -4,8 +4,9 @@
  * (BELLJAR_MAX_LINE), the configuration file (max_line), the help, the manual page and
  * the completions. To add an option: a member of struct options, an id, a row.
  *
- * Settings may come from anywhere. What says what to do this once (write, json) comes
- * from flags only: a variable left behind must not make `connect` edit a file.
+ * Most options may come from any of these sources. Options that are part of one command (write,
+ * json, keep) are flags only: an environment variable left over from earlier must not make
+ * `connect` edit a file.
  *
  *   options_parse_args -> options_load -> use -> options_done, option_args_done
  *
@@ -26,7 +27,7 @@ struct error;
 enum engine_choice { ENGINE_NATIVE, ENGINE_CHOICES };
 
 struct options {
-	const char *config; /* the file that was read; NULL: there is none */
+	const char *config; /* the file that was read; NULL: none */
 	enum log_level log_level;
 	uint64_t max_line;          /* bytes of one message */
 	uint64_t max_depth;         /* JSON nesting of a message */
@@ -35,39 +36,40 @@ struct options {
 	uint64_t max_calls;         /* calls in progress per client */
 	uint64_t max_held;          /* bytes of messages whose calls are in progress */
 	uint64_t max_subscriptions; /* subscriptions and listen streams per client */
-	uint64_t max_queue;         /* bytes waiting for a client that does not read */
+	uint64_t max_queue;         /* bytes queued for a client that does not read */
 	uint64_t page_size;         /* entries per page of a list */
-	uint64_t grace_ms;          /* for running calls, when client or server end */
-	const char *state_dir;      /* NULL: the usual one */
-	const char *tools_dir, *skills_dir, *mounts; /* directories of the host to show; or NULL */
-	struct spec_limits limits; /* of a sandbox, unless somebody says otherwise */
+	uint64_t grace_ms;          /* for running calls, when the client or the server ends */
+	const char *state_dir;      /* NULL: the default one */
+	const char *tools_dir, *skills_dir, *mounts; /* shared directories of the host; or NULL */
+	struct spec_limits limits; /* of a sandbox, unless its creator sets others */
 	enum spec_syscalls calls;
-	bool one_id, no_cgroups, no_quota; /* weaker than could be had */
-	const char *require;               /* layers without which nothing starts; NULL: none */
-	const char *gpu;                   /* none, auto, a number, a name */
-	const char *cdi_dirs;              /* ":" between */
+	bool one_id, no_cgroups, no_quota; /* do not use what is available: weaker */
+	const char *require;  /* layers without which the server does not start; NULL: none */
+	const char *gpu;      /* none, auto, a number, a name */
+	const char *cdi_dirs; /* separated by ":" */
 	enum engine_choice engine;
-	const char *profile;         /* the set of tools */
-	const char *allow_path;      /* directories to copy from and to, ":" between; or NULL */
-	bool no_roots;               /* directories the client names do not count */
-	uint64_t idle_s, lifetime_s; /* of a sandbox, unless somebody says otherwise; 0: never */
+	const char *profile;    /* the set of tools */
+	const char *allow_path; /* directories to copy from and to, separated by ":"; or NULL */
+	bool no_roots;          /* ignore the directories that the client declares */
+	uint64_t idle_s, lifetime_s; /* of a sandbox, unless its creator sets others; 0: never */
 	struct {
 		uint64_t sandboxes, processes, memory, disk;
-	} owner;                          /* what one owner may have; 0: as much as there is */
-	uint64_t answer_ms;               /* a call answers after so long, whatever still runs */
-	uint64_t run_timeout_s;           /* of what was started without one */
-	uint64_t max_output, output_file; /* bytes: of text in an answer, of a file that has all */
+	} owner;                /* quotas of one owner; 0: no limit */
+	uint64_t answer_ms;     /* soft deadline of a call */
+	uint64_t run_timeout_s; /* deadline of programs started without one */
+	uint64_t max_output,
+	        output_file; /* bytes: of text in a result, of the file with all of it */
 	uint64_t picture_pixels, picture_bytes;
 	uint64_t copy_size;   /* bytes of one copy */
-	const char *language; /* run; NULL: by the file's name */
+	const char *language; /* run; NULL: derived from the file name */
 	bool keep;            /* run */
-	const char *sandbox;  /* exec; NULL: a new one, for this once */
+	const char *sandbox;  /* exec; NULL: a new temporary one */
 	uint64_t timeout_s;   /* exec; 0: none */
 	bool json;            /* doctor */
 	bool write;           /* connect */
 	const char *name;     /* connect */
 	const char *file;     /* connect; NULL: the client's usual file */
-	uint64_t flags;       /* bit OPTION_X: said on the command line, this once */
+	uint64_t flags;       /* bit OPTION_X: given on the command line */
 
 	struct arena texts;
 };
@@ -131,9 +133,9 @@ enum option_id {
 	OPTION_FILE,
 	OPTION_COUNT,
 };
-_Static_assert(OPTION_COUNT <= 64, "a bit for each");
+_Static_assert(OPTION_COUNT <= 64, "options.flags has a bit for each option");
 
-/* The verbs that take options at all, as bits. */
+/* The verbs that take options, as bits. */
 enum option_verb {
 	FOR_SERVE = 1 << 0,
 	FOR_DOCTOR = 1 << 1,
@@ -150,26 +152,26 @@ enum option_verb {
 
 enum option_type {
 	OPTION_TYPE_FLAG,   /* bool */
-	OPTION_TYPE_TEXT,   /* const char *, held against `accepts` */
+	OPTION_TYPE_TEXT,   /* const char *, checked by `accepts` */
 	OPTION_TYPE_PATH,   /* const char * */
 	OPTION_TYPE_CHOICE, /* an enum: the index into `choices` */
 	OPTION_TYPE_NUMBER, /* uint64_t */
-	OPTION_TYPE_SIZE,   /* uint64_t, written with K, M or G if wanted */
+	OPTION_TYPE_SIZE,   /* uint64_t; K, M or G may follow */
 };
 
 struct option_spec {
 	const char *name; /* "max-line" */
 	enum option_type type;
-	unsigned verbs;             /* option_verb bits */
+	unsigned verbs;             /* enum option_verb bits */
 	bool in_file;               /* may stand in the configuration file */
-	bool flag_only;             /* not from the environment either */
+	bool flag_only;             /* neither in the file nor in the environment */
 	size_t offset;              /* in struct options */
-	const char *word;           /* what the help calls the value; NULL for flags */
-	const char *fallback;       /* the default as one would write it; NULL: none */
-	uint64_t min, max;          /* numbers and sizes */
+	const char *word;           /* placeholder of the value in the help; NULL for flags */
+	const char *initial_text;   /* the default of texts, paths and choices; NULL: none */
+	uint64_t initial, min, max; /* of numbers and sizes; `initial` is the default */
 	const char *const *choices; /* NULL-terminated */
 	bool (*accepts)(const char *text);
-	const char *expected; /* what `accepts` wants, for the error message */
+	const char *expected; /* what `accepts` accepts, for the error message */
 	const char *help;     /* one sentence */
 };
 
@@ -177,11 +179,11 @@ extern const struct option_spec option_specs[OPTION_COUNT];
 
 #define OPTION_VARIABLE_PREFIX "BELLJAR_"
 enum { OPTION_NAME_SIZE = 64 };
-/* BELLJAR_MAX_LINE and max_line from max-line. Both return out. */
+/* Convert "max-line" to "BELLJAR_MAX_LINE" and to "max_line". Both return out. */
 const char *option_variable(const struct option_spec *spec, char out[OPTION_NAME_SIZE]);
 const char *option_key(const struct option_spec *spec, char out[OPTION_NAME_SIZE]);
 
-/* What the command line said behind the verb; the strings are argv's. */
+/* The command line behind the verb; the strings are argv's. */
 struct option_args {
 	const char *flags[OPTION_COUNT]; /* the value's text ("true" for flags), or NULL */
 	bool help;                       /* --help or -h */
@@ -194,8 +196,8 @@ MUST_CHECK int options_parse_args(struct option_args *ret, unsigned verb, char *
                                   struct error *err);
 void option_args_done(struct option_args *args);
 
-/* Everything from its source, checked. The file is read only for verbs that take an
- * option that may stand in it; for others `config` is the file that was named, if any. */
+/* Reads all options from their sources and checks them. The file is read only for verbs that take
+ * an option that may stand in it; for the others `config` is the file that was named, if any. */
 MUST_CHECK int options_load(struct options *ret, unsigned verb,
                             const char *const flags[OPTION_COUNT], char *const *environment,
                             struct error *err);

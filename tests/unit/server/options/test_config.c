@@ -6,7 +6,7 @@
 
 static struct error err;
 
-static void no_file_anywhere_is_fine(void **state)
+static void missing_file_is_accepted(void **state)
 {
 	struct config config;
 
@@ -18,7 +18,7 @@ static void no_file_anywhere_is_fine(void **state)
 	config_done(&config);
 }
 
-static void every_kind_of_value_is_read(void **state)
+static void file_may_set_every_type_of_value(void **state)
 {
 	struct config config;
 
@@ -37,7 +37,7 @@ static void every_kind_of_value_is_read(void **state)
 	config_done(&config);
 }
 
-static void wrong_files_are_refused_and_said_why(void **state)
+static void malformed_file_is_refused_with_the_reason(void **state)
 {
 	static const struct {
 		const char *text;
@@ -103,7 +103,7 @@ static void wrong_files_are_refused_and_said_why(void **state)
 	}
 }
 
-static void a_named_file_must_be_there(void **state)
+static void named_file_must_exist(void **state)
 {
 	struct config config;
 
@@ -114,7 +114,7 @@ static void a_named_file_must_be_there(void **state)
 	            "configuration: '/' is not a regular file");
 }
 
-static void a_huge_file_is_refused(void **state)
+static void oversized_file_is_refused(void **state)
 {
 	struct config config;
 
@@ -125,7 +125,7 @@ static void a_huge_file_is_refused(void **state)
 	            "configuration: 'c.json': more than 1048576 bytes");
 }
 
-static void the_usual_places_are_searched_in_order(void **state)
+static void default_paths_are_searched_in_order(void **state)
 {
 	char path[128];
 	struct config config;
@@ -151,7 +151,7 @@ static void the_usual_places_are_searched_in_order(void **state)
 	config_done(&config);
 }
 
-static void a_broken_usual_file_is_not_passed_over(void **state)
+static void malformed_default_file_is_not_skipped(void **state)
 {
 	struct config config;
 	char why[160];
@@ -164,7 +164,7 @@ static void a_broken_usual_file_is_not_passed_over(void **state)
 	assert_memory_equal(err.msg, why, strlen(why));
 }
 
-static void an_unreadable_usual_file_is_refused_with_the_way_out(void **state)
+static void unreadable_default_file_is_refused(void **state)
 {
 	static const char *const variables[] = { "XDG_CONFIG_HOME", "HOME" };
 	static const char *const paths[] = { "belljar/belljar.json",
@@ -186,8 +186,8 @@ static void an_unreadable_usual_file_is_refused_with_the_way_out(void **state)
 		r = config_load(&config, NULL, &err);
 		scratch_regain_root();
 		(void)snprintf(why, sizeof why,
-		               "configuration: open '%s/%s': Permission denied (%s led there; "
-		               "--config FILE, XDG_CONFIG_HOME or HOME can name another)",
+		               "configuration: open '%s/%s': Permission denied (the path comes "
+		               "from %s; --config FILE names another file)",
 		               scratch_path, paths[i], variables[i]);
 		assert_int_equal(r, -1);
 		assert_string_equal(err.msg, why);
@@ -196,7 +196,7 @@ static void an_unreadable_usual_file_is_refused_with_the_way_out(void **state)
 	}
 }
 
-static void a_byte_order_mark_may_come_first(void **state)
+static void byte_order_mark_is_accepted(void **state)
 {
 	struct config config;
 
@@ -210,7 +210,7 @@ static void a_byte_order_mark_may_come_first(void **state)
 	            "configuration 'c.json': string or '}' expected near ',' at byte 5");
 }
 
-static void the_current_directory_is_never_searched(void **state)
+static void current_directory_is_not_searched(void **state)
 {
 	struct config config;
 
@@ -225,16 +225,16 @@ static void the_current_directory_is_never_searched(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_SCRATCH(no_file_anywhere_is_fine),
-		IN_SCRATCH(every_kind_of_value_is_read),
-		IN_SCRATCH(wrong_files_are_refused_and_said_why),
-		IN_SCRATCH(a_named_file_must_be_there),
-		IN_SCRATCH(a_huge_file_is_refused),
-		IN_SCRATCH(the_usual_places_are_searched_in_order),
-		IN_SCRATCH(a_broken_usual_file_is_not_passed_over),
-		IN_SCRATCH(an_unreadable_usual_file_is_refused_with_the_way_out),
-		IN_SCRATCH(a_byte_order_mark_may_come_first),
-		IN_SCRATCH(the_current_directory_is_never_searched),
+		IN_SCRATCH(missing_file_is_accepted),
+		IN_SCRATCH(file_may_set_every_type_of_value),
+		IN_SCRATCH(malformed_file_is_refused_with_the_reason),
+		IN_SCRATCH(named_file_must_exist),
+		IN_SCRATCH(oversized_file_is_refused),
+		IN_SCRATCH(default_paths_are_searched_in_order),
+		IN_SCRATCH(malformed_default_file_is_not_skipped),
+		IN_SCRATCH(unreadable_default_file_is_refused),
+		IN_SCRATCH(byte_order_mark_is_accepted),
+		IN_SCRATCH(current_directory_is_not_searched),
 	};
 
 	return RUN_TESTS("server/config", tests);

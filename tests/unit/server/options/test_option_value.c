@@ -1,7 +1,7 @@
 #include "server/options/option_value.h"
 #include "unit/test.h"
 
-static void sizes_are_shown_in_the_largest_whole_unit(void **state)
+static void size_is_shown_in_the_largest_whole_unit(void **state)
 {
 	static const struct {
 		uint64_t bytes;
@@ -23,7 +23,7 @@ static void sizes_are_shown_in_the_largest_whole_unit(void **state)
 	}
 }
 
-static void a_flag_in_text_is_a_word(void **state)
+static void flag_in_text_is_a_word(void **state)
 {
 	static const struct {
 		const char *text;
@@ -43,7 +43,7 @@ static void a_flag_in_text_is_a_word(void **state)
 	            "expected true or false, got 'maybe'");
 }
 
-static void a_flag_in_json_is_a_boolean(void **state)
+static void flag_in_json_is_a_boolean(void **state)
 {
 	const struct option_spec *spec = &option_specs[OPTION_JSON];
 	AUTO_JSON json_t *yes = json_true();
@@ -61,7 +61,7 @@ static void a_flag_in_json_is_a_boolean(void **state)
 	assert_int_equal(value.number, 7);
 }
 
-static void texts_are_copied_when_stored(void **state)
+static void text_is_copied_when_stored(void **state)
 {
 	char text[] = "abc";
 	struct option_value value = { .given = true, .text = text };
@@ -78,10 +78,10 @@ static void texts_are_copied_when_stored(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(sizes_are_shown_in_the_largest_whole_unit),
-		TEST(a_flag_in_text_is_a_word),
-		TEST(a_flag_in_json_is_a_boolean),
-		TEST(texts_are_copied_when_stored),
+		TEST(size_is_shown_in_the_largest_whole_unit),
+		TEST(flag_in_text_is_a_word),
+		TEST(flag_in_json_is_a_boolean),
+		TEST(text_is_copied_when_stored),
 	};
 
 	return RUN_TESTS("server/option_value", tests);

@@ -18,7 +18,7 @@ static struct error err;
 /* Writable copies, as argv's strings are. */
 #define A(text) ((char[]){ text })
 
-static void every_row_of_the_table_is_whole(void **state)
+static void table_row_is_complete(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
@@ -38,7 +38,7 @@ static void every_row_of_the_table_is_whole(void **state)
 	}
 }
 
-static void names_are_spelled_for_their_source(void **state)
+static void option_name_is_converted_per_source(void **state)
 {
 	char name[OPTION_NAME_SIZE];
 
@@ -48,7 +48,7 @@ static void names_are_spelled_for_their_source(void **state)
 	assert_string_equal(option_key(&option_specs[OPTION_MAX_LINE], name), "max_line");
 }
 
-static void the_defaults_are_the_documented_ones(void **state)
+static void defaults_are_the_documented_ones(void **state)
 {
 	struct options options;
 
@@ -73,7 +73,7 @@ static void the_defaults_are_the_documented_ones(void **state)
 	options_done(&options);
 }
 
-static void flags_and_operands_are_told_apart(void **state)
+static void flags_are_separated_from_operands(void **state)
 {
 	char *const list[] = { A("one"), A("--write"), A("--name"),  A("n"),  A("--file=f"),
 		               A("-"),   A("--"),      A("--write"), A("-h"), NULL };
@@ -95,7 +95,7 @@ static void flags_and_operands_are_told_apart(void **state)
 	option_args_done(&args);
 }
 
-static void the_last_of_two_equal_flags_wins(void **state)
+static void last_of_two_equal_flags_wins(void **state)
 {
 	char *const list[] = { A("--grace=1"), A("--grace"), A("2"), A("--grace=3=4"), NULL };
 	struct option_args args;
@@ -106,17 +106,17 @@ static void the_last_of_two_equal_flags_wins(void **state)
 	option_args_done(&args);
 }
 
-static void of_two_lists_neither_is_lost(void **state)
+static void repeated_list_flag_is_refused(void **state)
 {
 	char *const list[] = { A("--allow-path=a"), A("--allow-path"), A("b"), NULL };
 	struct option_args args;
 
 	(void)state;
 	CHECK_ERROR(options_parse_args(&args, FOR_SERVE, list, &err), err, ERR_INVALID,
-	            "--allow-path was said before: say it once, as DIR:...");
+	            "--allow-path is given twice: give it once, as DIR:...");
 }
 
-static void help_is_known_everywhere(void **state)
+static void every_verb_accepts_help(void **state)
 {
 	char *const spellings[] = { (char[]){ "--help" }, (char[]){ "-h" } };
 
@@ -130,7 +130,7 @@ static void help_is_known_everywhere(void **state)
 	}
 }
 
-static void wrong_arguments_are_refused_and_said_why(void **state)
+static void invalid_argument_is_refused_with_the_reason(void **state)
 {
 	static const struct {
 		unsigned verb;
@@ -170,7 +170,7 @@ static void wrong_arguments_are_refused_and_said_why(void **state)
 	}
 }
 
-static void values_are_read_by_their_type(void **state)
+static void value_is_read_by_its_type(void **state)
 {
 	const char *flags[OPTION_COUNT] = {
 		[OPTION_LOG_LEVEL] = "debug",
@@ -189,7 +189,7 @@ static void values_are_read_by_their_type(void **state)
 	options_done(&options);
 }
 
-static void wrong_values_name_the_flag_and_the_limit(void **state)
+static void invalid_value_names_the_flag_and_the_limit(void **state)
 {
 	static const struct {
 		enum option_id id;
@@ -240,7 +240,7 @@ static void wrong_values_name_the_flag_and_the_limit(void **state)
 	}
 }
 
-static void a_path_that_is_too_long_is_refused(void **state)
+static void overlong_path_is_refused(void **state)
 {
 	char path[5000];
 	const char *flags[OPTION_COUNT] = { [OPTION_FILE] = path };
@@ -257,7 +257,7 @@ static void a_path_that_is_too_long_is_refused(void **state)
 	options_done(&options);
 }
 
-static void the_environment_is_read(void **state)
+static void environment_is_read(void **state)
 {
 	struct options options;
 
@@ -272,8 +272,8 @@ static void the_environment_is_read(void **state)
 	options_done(&options);
 }
 
-/* A variable somebody left behind must not make a plain `connect` edit a file. */
-static void what_to_do_this_once_is_not_taken_from_the_environment(void **state)
+/* A variable left over from earlier must not make a plain `connect` edit a file. */
+static void flag_only_options_are_not_read_from_the_environment(void **state)
 {
 	static const struct {
 		unsigned verb;
@@ -300,7 +300,7 @@ static void what_to_do_this_once_is_not_taken_from_the_environment(void **state)
 	}
 }
 
-static void wrong_variables_are_refused_and_said_why(void **state)
+static void invalid_variable_is_refused_with_the_reason(void **state)
 {
 	static const struct {
 		unsigned verb;
@@ -311,16 +311,16 @@ static void wrong_variables_are_refused_and_said_why(void **state)
 		  "'BELLJAR_MAX_LINE'?" },
 		{ FOR_SERVE, "BELLJAR_=1",
 		  "unknown environment variable 'BELLJAR_'; unset it (names that start with "
-		  "BELLJAR_ are ours)" },
+		  "BELLJAR_ are reserved for belljar's options)" },
 		{ FOR_CONNECT, "BELLJAR_X\nY=1",
 		  "unknown environment variable 'BELLJAR_X\\nY'; unset it (names that start with "
-		  "BELLJAR_ are ours)" },
+		  "BELLJAR_ are reserved for belljar's options)" },
 		{ FOR_SERVE, "BELLJAR_MAX_DEPTH=",
 		  "BELLJAR_MAX_DEPTH: expected a whole number from 8 to 512, got ''" },
-		/* not near to anything but for what all names share */
+		/* similar to other names only by the common prefix */
 		{ FOR_SERVE, "BELLJAR_FOO=1",
 		  "unknown environment variable 'BELLJAR_FOO'; unset it (names that start with "
-		  "BELLJAR_ are ours)" },
+		  "BELLJAR_ are reserved for belljar's options)" },
 		{ FOR_SERVE, "BELLJAR_MAX_SUB=1",
 		  "unknown environment variable 'BELLJAR_MAX_SUB'; did you mean "
 		  "'BELLJAR_MAX_SUBSCRIPTIONS'?" },
@@ -338,7 +338,7 @@ static void wrong_variables_are_refused_and_said_why(void **state)
 	}
 }
 
-static void another_verbs_variables_do_not_matter(void **state)
+static void variables_of_other_verbs_are_ignored(void **state)
 {
 	struct options options;
 
@@ -350,7 +350,7 @@ static void another_verbs_variables_do_not_matter(void **state)
 	options_done(&options);
 }
 
-static void a_flag_wins_over_environment_over_file_over_default(void **state)
+static void flag_wins_over_environment_over_file_over_default(void **state)
 {
 	const char *flags[OPTION_COUNT] = { [OPTION_CONFIG] = "c.json", [OPTION_MAX_CALLS] = "4" };
 	struct options options;
@@ -370,7 +370,7 @@ static void a_flag_wins_over_environment_over_file_over_default(void **state)
 	options_done(&options);
 }
 
-static void a_wrong_value_counts_even_where_a_better_source_wins(void **state)
+static void invalid_variable_is_refused_even_if_a_flag_wins(void **state)
 {
 	const char *flags[OPTION_COUNT] = { [OPTION_MAX_CALLS] = "4" };
 	struct options options;
@@ -381,7 +381,7 @@ static void a_wrong_value_counts_even_where_a_better_source_wins(void **state)
 	            "BELLJAR_MAX_CALLS: expected a whole number from 1 to 10000, got 'x'");
 }
 
-static void the_environment_can_name_the_file(void **state)
+static void environment_may_name_the_file(void **state)
 {
 	struct options options;
 
@@ -394,7 +394,7 @@ static void the_environment_can_name_the_file(void **state)
 	options_done(&options);
 }
 
-static void the_file_is_not_read_for_verbs_without_use_for_it(void **state)
+static void doctor_does_not_read_the_file(void **state)
 {
 	const char *flags[OPTION_COUNT] = { [OPTION_CONFIG] = "/nonexistent" };
 	struct options options;
@@ -405,7 +405,7 @@ static void the_file_is_not_read_for_verbs_without_use_for_it(void **state)
 	options_done(&options);
 }
 
-static void the_limits_are_those_a_sandbox_can_have(void **state)
+static void limit_options_match_the_limits_of_a_sandbox(void **state)
 {
 	const size_t limits = offsetof(struct options, limits);
 	struct spec wanted = spec_default();
@@ -415,6 +415,8 @@ static void the_limits_are_those_a_sandbox_can_have(void **state)
 	CHECK_OK(options_load(&options, FOR_EXEC, NO_FLAGS, empty, &err), err);
 	assert_memory_equal(&options.limits, &wanted.limits, sizeof wanted.limits);
 	options_done(&options);
+	for (size_t i = 0; i < SPEC_SYSCALLS_COUNT; i++)
+		assert_string_equal(option_specs[OPTION_CALLS].choices[i], spec_syscalls_names[i]);
 	for (size_t i = 0; i < spec_limit_count; i++) {
 		const struct option_spec *spec = option_specs;
 
@@ -430,7 +432,7 @@ static void the_limits_are_those_a_sandbox_can_have(void **state)
 	}
 }
 
-static void what_was_said_on_the_command_line_is_remembered(void **state)
+static void flags_given_on_the_command_line_are_recorded(void **state)
 {
 	char *const environment[] = { A("BELLJAR_PIDS=99"), NULL };
 	static const char *const flags[OPTION_COUNT] = { [OPTION_MEMORY] = "64M" };
@@ -446,27 +448,27 @@ static void what_was_said_on_the_command_line_is_remembered(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(every_row_of_the_table_is_whole),
-		TEST(names_are_spelled_for_their_source),
-		IN_SCRATCH(the_defaults_are_the_documented_ones),
-		TEST(flags_and_operands_are_told_apart),
-		TEST(the_last_of_two_equal_flags_wins),
-		TEST(of_two_lists_neither_is_lost),
-		TEST(help_is_known_everywhere),
-		TEST(wrong_arguments_are_refused_and_said_why),
-		IN_SCRATCH(values_are_read_by_their_type),
-		IN_SCRATCH(wrong_values_name_the_flag_and_the_limit),
-		IN_SCRATCH(a_path_that_is_too_long_is_refused),
-		IN_SCRATCH(the_environment_is_read),
-		IN_SCRATCH(what_to_do_this_once_is_not_taken_from_the_environment),
-		IN_SCRATCH(wrong_variables_are_refused_and_said_why),
-		IN_SCRATCH(another_verbs_variables_do_not_matter),
-		IN_SCRATCH(a_flag_wins_over_environment_over_file_over_default),
-		IN_SCRATCH(a_wrong_value_counts_even_where_a_better_source_wins),
-		IN_SCRATCH(the_environment_can_name_the_file),
-		IN_SCRATCH(the_file_is_not_read_for_verbs_without_use_for_it),
-		TEST(the_limits_are_those_a_sandbox_can_have),
-		TEST(what_was_said_on_the_command_line_is_remembered),
+		TEST(table_row_is_complete),
+		TEST(option_name_is_converted_per_source),
+		IN_SCRATCH(defaults_are_the_documented_ones),
+		TEST(flags_are_separated_from_operands),
+		TEST(last_of_two_equal_flags_wins),
+		TEST(repeated_list_flag_is_refused),
+		TEST(every_verb_accepts_help),
+		TEST(invalid_argument_is_refused_with_the_reason),
+		IN_SCRATCH(value_is_read_by_its_type),
+		IN_SCRATCH(invalid_value_names_the_flag_and_the_limit),
+		IN_SCRATCH(overlong_path_is_refused),
+		IN_SCRATCH(environment_is_read),
+		IN_SCRATCH(flag_only_options_are_not_read_from_the_environment),
+		IN_SCRATCH(invalid_variable_is_refused_with_the_reason),
+		IN_SCRATCH(variables_of_other_verbs_are_ignored),
+		IN_SCRATCH(flag_wins_over_environment_over_file_over_default),
+		IN_SCRATCH(invalid_variable_is_refused_even_if_a_flag_wins),
+		IN_SCRATCH(environment_may_name_the_file),
+		IN_SCRATCH(doctor_does_not_read_the_file),
+		TEST(limit_options_match_the_limits_of_a_sandbox),
+		TEST(flags_given_on_the_command_line_are_recorded),
 	};
 
 	return RUN_TESTS("server/options", tests);
