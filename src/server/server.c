@@ -19,7 +19,7 @@
 #include "server/owner.h"
 #include "server/runtime.h"
 #include "tools/catalogue.h"
-#include "tools/resources/skills.h"
+#include "tools/resources/resources.h"
 #include "transport/stdio.h"
 
 static const char icon_svg[] =

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/text/utf8.h"
-#include "tools/resources/front_matter.h"
+#include "tools/resources/internal.h"
 
 static void check(const char *line, size_t size)
 {

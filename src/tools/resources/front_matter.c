@@ -1,4 +1,4 @@
-#include "tools/resources/front_matter.h"
+#include "tools/resources/internal.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static bool is_fence(struct view line)
 	return view_is(view_trim(line), "---") && line.ptr[0] == '-';
 }
 
-/* Quotes around it go; within them a quote is doubled or escaped. */
+/* Adds the value without the quotes around it. A quote inside is doubled ("'") or escaped ('"'). */
 static void unquote(struct view value, struct buf *out)
 {
 	char quote = value.len >= 2 ? value.ptr[0] : '\0';
@@ -43,8 +43,8 @@ static bool is_indented(struct view line)
 	return line.len != 0 && (line.ptr[0] == ' ' || line.ptr[0] == '\t');
 }
 
-/* The indented lines that follow, with a space between them. */
-static void add_more_lines(struct view *rest, struct buf *out)
+/* Adds the indented lines that follow, joined by single spaces, and takes them off *rest. */
+static void add_indented_lines(struct view *rest, struct buf *out)
 {
 	struct view line, next = *rest;
 	struct error full;
@@ -72,7 +72,7 @@ static void read_value(struct view value, struct view *rest, char *out, size_t s
 		value.len = 0;
 	value.len = value.len == 0 ? 0 : utf8_prefix(value.ptr, value.len, 4000);
 	unquote(value, &buf);
-	add_more_lines(rest, &buf);
+	add_indented_lines(rest, &buf);
 	(void)utf8_escape(buf_view(&buf), out, size);
 }
 
@@ -96,6 +96,6 @@ void front_matter_read(struct view text, struct front_matter *ret)
 			read_value(skip(line, 12), &rest, ret->description,
 			           sizeof ret->description);
 	}
-	/* It never ended, so it was none. */
+	/* Without a closing "---" the text is no front matter. */
 	*ret = (struct front_matter){ 0 };
 }

@@ -17,19 +17,19 @@ static const struct param params[] = {
 static const char guide[] =
         "You are connected to Belljar, which runs code in a sandbox: a small Linux system of your "
         "own that cannot reach this machine's files. How to work here:\n"
-        "- Run code with run_code; give it a session name when variables are to survive until the "
-        "next call. Run programs with run_command; what takes long goes on as a process: "
-        "process_output, process_input and process_stop deal with it.\n"
+        "- Run code with run_code; give it a session name to keep variables until the next call. "
+        "Run programs with run_command. A program that takes long goes on as a process, which "
+        "process_output, process_input and process_stop work on.\n"
         "- Your files are in /workspace and stay between calls. Use read_file, write_file, "
-        "edit_file, list_directory, search_files and delete_path rather than shell commands: they "
-        "are bounded and say what went wrong.\n"
-        "- Figures come back as pictures by themselves. Save what the user wants to keep, and hand "
-        "it over with copy_out; copy_in fetches the user's files.\n"
+        "edit_file, list_directory, search_files and delete_path rather than shell commands: "
+        "their answers are bounded, and their errors say what to do.\n"
+        "- Figures come back as pictures by themselves. Give the user files to keep with "
+        "copy_out; copy_in brings the user's files into the sandbox.\n"
         "- The first call makes the sandbox. Leave `sandbox` out unless you need several; "
         "reset_sandbox starts afresh.\n"
-        "- Large outputs are cut: the answer says where the whole is, or with which offset to go "
-        "on.\n"
-        "- When something is refused, the error names the limit and the way out; server_info and "
+        "- Large outputs are cut: the answer says which file has all of it, or with which offset "
+        "to continue.\n"
+        "- When a call is refused, the error names the limit and what to do; server_info and "
         "sandbox_info show what is in force.";
 
 static int getting_started(struct mcp_call *call, const void *args, struct error *err)
@@ -46,10 +46,10 @@ static int getting_started(struct mcp_call *call, const void *args, struct error
 	                mcp_text("%s%s%s%s%s", guide,
 	                         context->tools_dir != NULL
 	                                 ? "\n- Python modules of the user's own can be imported: "
-	                                   "tool_help tells what they offer."
+	                                   "tool_help shows what they offer."
 	                                 : "",
 	                         context->skills_dir != NULL
-	                                 ? "\n- Skills, which tell how to do something well, are "
+	                                 ? "\n- Skills, which say how to do something well, are "
 	                                   "in /skills: read a SKILL.md before you begin."
 	                                 : "",
 	                         a->task != NULL ? "\n\nThe task: " : "",

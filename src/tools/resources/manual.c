@@ -1,4 +1,4 @@
-#include "tools/resources/manual.h"
+#include "tools/resources/internal.h"
 
 #include <string.h>
 
@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/text/utf8.h"
 #include "tools/catalogue.h"
-#include "tools/resources/examples.h"
 
 enum { MANUAL_MAX = 256 * 1024 };
 
@@ -23,6 +22,7 @@ static int write_params(const struct param *params, int indent, struct buf *buf,
 	return 0;
 }
 
+/* The rows of an output table take nothing, so only their help is shown. */
 static int write_output(const struct param *params, int indent, struct buf *buf, struct error *err)
 {
 	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++)
@@ -79,7 +79,7 @@ static const struct param params[] = {
 	  .max = 64,
 	  .complete = complete_name,
 	  .offset = offsetof(struct manual_args, name),
-	  .help = "A tool's name." },
+	  .help = "The name of the tool." },
 	{ 0 },
 };
 
@@ -94,7 +94,7 @@ static int read_manual(struct mcp_call *call, const void *args, struct error *er
 	while (*tool != NULL && strcmp((*tool)->name, a->name) != 0)
 		tool++;
 	if (*tool == NULL)
-		return error_set(err, ERR_NOT_FOUND, "there is no tool '%s'",
+		return error_set(err, ERR_NOT_FOUND, "there is no tool '%s'; tools/list shows all",
 		                 utf8_escape(view_of(a->name), shown, sizeof shown));
 	if (manual_write(*tool, &buf, err) < 0)
 		return -1;
@@ -106,7 +106,7 @@ const struct mcp_template template_tool_manual = {
 	.uri_template = "belljar://tools/{name}",
 	.name = "tool-manual",
 	.title = "Manual of a tool",
-	.help = "What a tool does, the arguments it takes and what it answers.",
+	.help = "What a tool does, its arguments, its answer and examples.",
 	.mime_type = "text/markdown",
 	.params = params,
 	.args_size = sizeof(struct manual_args),

@@ -27,13 +27,13 @@ static const struct param params[] = {
 	  .min = 1,
 	  .max = 4094,
 	  .offset = offsetof(struct sandbox_file_args, path),
-	  .help = "Of the file, from the root of the sandbox: workspace/notes.txt." },
+	  .help = "The file's path from the root of the sandbox: workspace/notes.txt." },
 	{ 0 },
 };
 
-struct looking {
+struct sandbox_file {
 	struct file_work file;
-	char path[4096]; /* with the slash in front that the URI has no room for */
+	char path[4096]; /* the URI's path, which has no slash in front, behind a slash */
 };
 
 static void on_contents(struct file_work *file, const struct files_reply *answer,
@@ -66,7 +66,7 @@ static void on_contents(struct file_work *file, const struct files_reply *answer
 		mcp_respond_blob(call, mime_type, bytes);
 }
 
-static int start(struct work *work, struct error *err)
+static int request_contents(struct work *work, struct error *err)
 {
 	struct file_work *file = container_of(work, struct file_work, work);
 	const struct wire_message request = {
@@ -83,17 +83,17 @@ static int start(struct work *work, struct error *err)
 	return 0;
 }
 
-static const struct work_callbacks calls = { start, file_work_cancel, file_work_done };
+static const struct work_callbacks calls = { request_contents, file_work_cancel, file_work_done };
 
 static int read_sandbox_file(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct sandbox_file_args *a = args;
-	struct looking *l;
+	struct sandbox_file *l;
 	struct work *work;
 
 	if (work_start(call, sizeof *l, &calls, a->id, &work, err) < 0)
 		return -1;
-	l = container_of(work, struct looking, file.work);
+	l = container_of(work, struct sandbox_file, file.work);
 	(void)snprintf(l->path, sizeof l->path, "/%s", a->path);
 	l->file.path = l->path;
 	l->file.is_for_file = true;
@@ -104,9 +104,9 @@ const struct mcp_template template_sandbox_file = {
 	.uri_template = "sandbox://{id}/{+path}",
 	.name = "sandbox-file",
 	.title = "File of a sandbox",
-	.help = "A file of one of your sandboxes, for example sandbox://ID/workspace/notes.txt: "
-	        "text, "
-	        "or bytes of at most 1 MiB. Subscribers hear when a file tool changes it.",
+	.help = "A file of one of your sandboxes, at most 1 MiB of text or bytes, for example "
+	        "sandbox://ID/workspace/notes.txt. Subscribers are notified when a file tool changes "
+	        "it.",
 	.params = params,
 	.args_size = sizeof(struct sandbox_file_args),
 	.read = read_sandbox_file,

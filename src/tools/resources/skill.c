@@ -1,4 +1,4 @@
-#include "tools/resources/skill.h"
+#include "tools/resources/internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,12 +9,11 @@
 #include "base/text/utf8.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"
-#include "tools/resources/front_matter.h"
-#include "tools/resources/skills.h"
+#include "tools/resources/resources.h"
 #include "tools/support/file_text.h"
 #include "tools/support/file_work.h"
 
-/* --- a text, read inside ---------------------------------------------------------------- */
+/* --- the text of a skill, read inside a sandbox ------------------------------------------ */
 
 struct skill_work {
 	struct file_work file;
@@ -30,9 +29,8 @@ static void answer_prompt(struct skill_work *w, struct view text)
 	const char *task = w->task;
 	json_t *messages = json_list();
 	AUTO_FREE char *told = mem_format(
-	        "Follow the skill '%s' below. Its files are in %s/%s in every sandbox: read_file "
-	        "and "
-	        "run_command reach them there.\n\n%.*s%s%s",
+	        "Follow the skill '%s' below. Its files are in %s/%s in every sandbox, for read_file "
+	        "and run_command.\n\n%.*s%s%s",
 	        skill->name, w->file.work.context->skills_dir, skill->name, (int)text.len, text.ptr,
 	        task != NULL ? "\n\nThe task: " : "", task != NULL ? task : "");
 
@@ -65,7 +63,7 @@ static void on_text(struct file_work *file, const struct files_reply *answer,
 		mcp_respond_text(work_take_call(&file->work), "text/markdown", text);
 }
 
-static int start(struct work *work, struct error *err)
+static int request_text(struct work *work, struct error *err)
 {
 	struct file_work *file = container_of(work, struct file_work, work);
 	const struct wire_message request = {
@@ -81,17 +79,19 @@ static int start(struct work *work, struct error *err)
 	return 0;
 }
 
-static const struct work_callbacks calls = { start, file_work_cancel, file_work_done };
+static const struct work_callbacks calls = { request_text, file_work_cancel, file_work_done };
 
-static int tell(struct mcp_call *call, const struct skill *skill, const char *task, bool is_prompt,
-                struct error *err)
+static int start_skill_work(struct mcp_call *call, const struct skill *skill, const char *task,
+                            bool is_prompt, struct error *err)
 {
 	const struct tools_context *context = mcp_call_app(call);
 	struct skill_work *w;
 	struct work *work;
 
 	if (context->skills_dir == NULL)
-		return error_set(err, ERR_UNSUPPORTED, "sandboxes here do not see the skills");
+		return error_set(
+		        err, ERR_UNSUPPORTED,
+		        "sandboxes of this server have no skills: start it with --skills-dir DIR");
 	if (work_start(call, sizeof *w, &calls, NULL, &work, err) < 0)
 		return -1;
 	w = container_of(work, struct skill_work, file.work);
@@ -104,13 +104,13 @@ static int tell(struct mcp_call *call, const struct skill *skill, const char *ta
 	return 0;
 }
 
-/* --- by name ---------------------------------------------------------------------------- */
+/* --- skill://{name} and use_skill: the skill is an argument ------------------------------ */
 
 struct skill_args {
 	const char *name, *task;
 };
 
-/* NULL: there is none, and *err says which there are. */
+/* NULL: there is no such skill, and *err names those there are. */
 static const struct skill *find_skill(const struct tools_context *context, const char *name,
                                       struct error *err)
 {
@@ -128,7 +128,7 @@ static const struct skill *find_skill(const struct tools_context *context, const
 	}
 	if (count == 0)
 		(void)error_set(err, ERR_NOT_FOUND,
-		                "there are no skills here: --skills-dir says where they are");
+		                "there are no skills here: start the server with --skills-dir DIR");
 	else
 		(void)error_set(err, ERR_NOT_FOUND, "there is no skill '%s'; there are: %s",
 		                utf8_escape(view_of(name), shown, sizeof shown), names);
@@ -148,7 +148,7 @@ static void complete_name(void *app, const char *typed, json_t *values)
 	{                                                                                          \
 		.name = "name", .type = PARAM_STRING, .required = true, .min = 1, .max = 64,       \
 		.complete = complete_name, .offset = offsetof(struct skill_args, name),            \
-		.help = "Of the skill."                                                            \
+		.help = "The name of the skill."                                                   \
 	}
 #define PARAM_TASK                                                                                 \
 	{                                                                                          \
@@ -166,7 +166,7 @@ static int read_by_name(struct mcp_call *call, const void *args, struct error *e
 	const struct skill_args *a = args;
 	const struct skill *skill = find_skill(mcp_call_app(call), a->name, err);
 
-	return skill == NULL ? -1 : tell(call, skill, NULL, false, err);
+	return skill == NULL ? -1 : start_skill_work(call, skill, NULL, false, err);
 }
 
 static int get_by_name(struct mcp_call *call, const void *args, struct error *err)
@@ -174,14 +174,14 @@ static int get_by_name(struct mcp_call *call, const void *args, struct error *er
 	const struct skill_args *a = args;
 	const struct skill *skill = find_skill(mcp_call_app(call), a->name, err);
 
-	return skill == NULL ? -1 : tell(call, skill, a->task, true, err);
+	return skill == NULL ? -1 : start_skill_work(call, skill, a->task, true, err);
 }
 
 const struct mcp_template template_skill = {
 	.uri_template = "skill://{name}",
 	.name = "skill",
 	.title = "Skill",
-	.help = "The text of a skill: how to do something well with what is in the sandbox.",
+	.help = "The text of a skill: how to do something well in a sandbox.",
 	.mime_type = "text/markdown",
 	.params = name_params,
 	.args_size = sizeof(struct skill_args),
@@ -191,33 +191,34 @@ const struct mcp_template template_skill = {
 const struct mcp_prompt prompt_use_skill = {
 	.name = "use_skill",
 	.title = "Use a skill",
-	.help = "Do a task the way one of the installed skills tells.",
+	.help = "Do a task as one of the installed skills describes.",
 	.params = both_params,
 	.args_size = sizeof(struct skill_args),
 	.get = get_by_name,
 };
 
-/* --- one record for each ---------------------------------------------------------------- */
+/* --- a prompt and a resource for each skill ---------------------------------------------- */
 
-static const struct skill *skill_of(const void *record, size_t at)
+/* The skill that a record is embedded in. container_of() would cast the const away. */
+static const struct skill *skill_of(const void *record, size_t offset)
 {
-	return (const void *)((const char *)record - at);
+	return (const void *)((const char *)record - offset);
 }
 
 static int read_record(struct mcp_call *call, const void *args, struct error *err)
 {
-	const size_t at = offsetof(struct skill, resource);
+	const size_t offset = offsetof(struct skill, resource);
 
 	(void)args;
-	return tell(call, skill_of(mcp_call_record(call), at), NULL, false, err);
+	return start_skill_work(call, skill_of(mcp_call_record(call), offset), NULL, false, err);
 }
 
 static int get_record(struct mcp_call *call, const void *args, struct error *err)
 {
-	const size_t at = offsetof(struct skill, prompt);
+	const size_t offset = offsetof(struct skill, prompt);
 	const struct skill_args *a = args;
 
-	return tell(call, skill_of(mcp_call_record(call), at), a->task, true, err);
+	return start_skill_work(call, skill_of(mcp_call_record(call), offset), a->task, true, err);
 }
 
 void skill_init(struct skill *skill, const char *name, const char *file,

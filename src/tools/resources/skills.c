@@ -1,4 +1,4 @@
-#include "tools/resources/skills.h"
+#include "tools/resources/resources.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,10 +13,9 @@
 #include "base/mem.h"
 #include "base/tree/open_child.h"
 #include "tools/catalogue.h"
-#include "tools/resources/front_matter.h"
-#include "tools/resources/skill.h"
+#include "tools/resources/internal.h"
 
-enum { NAMES_MAX = 1000 };
+enum { NAMES_MAX = 1000 }; /* directory entries that are looked at */
 
 struct skills {
 	size_t count;
@@ -34,6 +33,7 @@ static bool is_skill_name(const char *name)
 	               len;
 }
 
+/* Reads as much of a regular file as fits. A FIFO or a device is refused. */
 static bool read_start(int fd, struct buf *buf)
 {
 	char chunk[4096];
@@ -48,7 +48,7 @@ static bool read_start(int fd, struct buf *buf)
 	return true;
 }
 
-/* False: there is none in it. */
+/* Opens SKILL.md below a directory without following links. False: there is none. */
 static bool read_skill_file(int above, const char *name, const char **ret_file, struct buf *buf)
 {
 	static const char *const files[] = { "SKILL.md", "Skill.md" };

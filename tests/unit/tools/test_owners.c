@@ -3,7 +3,7 @@
 #include <ctype.h>
 
 #include "tools/catalogue.h"
-#include "tools/resources/examples.h"
+#include "tools/resources/internal.h"
 #include "unit/mcp/talk.h"
 #include "unit/sandbox/lifecycle.h"
 

@@ -3,11 +3,10 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "tools/catalogue.h"
-#include "tools/resources/examples.h"
-#include "tools/resources/manual.h"
+#include "tools/resources/internal.h"
 #include "unit/test.h"
 
-static void writes_a_manual_from_the_record(void **state)
+static void manual_is_written_from_the_record(void **state)
 {
 	AUTO_BUF struct buf buf;
 	struct error err;
@@ -15,19 +14,19 @@ static void writes_a_manual_from_the_record(void **state)
 	(void)state;
 	buf_init(&buf, 10000);
 	CHECK_OK(manual_write(&tool_delete_sandbox, &buf, &err), err);
-	assert_string_equal(buf_text(&buf), "# delete_sandbox\n\n"
-	                                    "Delete a sandbox that is no longer needed: its "
-	                                    "processes end, its files are removed "
-	                                    "for good. Copy out what you want to keep first.\n\n"
-	                                    "## Arguments\n\n"
-	                                    "- `sandbox` (a string of at most 64 bytes, required): "
-	                                    "Id or name of the sandbox.\n\n"
-	                                    "## Answer\n\n"
-	                                    "- `id`: Of the sandbox.\n"
-	                                    "- `message`: What was done.\n\n"
-	                                    "## Examples\n\n"
-	                                    "Remove it:\n\n"
-	                                    "    {\"sandbox\": \"untrusted\"}\n");
+	assert_string_equal(
+	        buf_text(&buf),
+	        "# delete_sandbox\n\n"
+	        "Delete a sandbox that is no longer needed: its processes end, its files are removed "
+	        "for good. Copy out first what you want to keep.\n\n"
+	        "## Arguments\n\n"
+	        "- `sandbox` (a string of at most 64 bytes, required): Id or name of the sandbox.\n\n"
+	        "## Answer\n\n"
+	        "- `id`: The sandbox's id.\n"
+	        "- `message`: What was done.\n\n"
+	        "## Examples\n\n"
+	        "Delete a sandbox:\n\n"
+	        "    {\"sandbox\": \"untrusted\"}\n");
 }
 
 static const struct mcp_tool *tool_of(const char *name)
@@ -39,7 +38,7 @@ static const struct mcp_tool *tool_of(const char *name)
 	return NULL;
 }
 
-static void examples_are_what_the_tools_take(void **state)
+static void tables_accept_the_examples(void **state)
 {
 	const struct json_limits limits = { .depth = 10, .values = 100 };
 
@@ -66,7 +65,7 @@ static void every_tool_has_an_example(void **state)
 		while (e->tool != NULL && strcmp(e->tool, catalogue_tools[i]->name) != 0)
 			e++;
 		if (e->tool == NULL)
-			fail_msg("%s has none", catalogue_tools[i]->name);
+			fail_msg("%s has no example", catalogue_tools[i]->name);
 	}
 }
 
@@ -85,7 +84,7 @@ static void every_tool_has_a_manual_that_names_its_arguments(void **state)
 	}
 }
 
-static void a_manual_that_does_not_fit_is_an_error(void **state)
+static void manual_that_does_not_fit_is_an_error(void **state)
 {
 	AUTO_BUF struct buf buf;
 	struct error err;
@@ -99,11 +98,11 @@ static void a_manual_that_does_not_fit_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(writes_a_manual_from_the_record),
-		TEST(examples_are_what_the_tools_take),
+		TEST(manual_is_written_from_the_record),
+		TEST(tables_accept_the_examples),
 		TEST(every_tool_has_an_example),
 		TEST(every_tool_has_a_manual_that_names_its_arguments),
-		TEST(a_manual_that_does_not_fit_is_an_error),
+		TEST(manual_that_does_not_fit_is_an_error),
 	};
 
 	return RUN_TESTS("tools/manual", tests);

@@ -1,4 +1,4 @@
-/* What a SKILL.md says of itself, and which skills a directory has. */
+/* The front matter of a SKILL.md, and the skills that a directory has. */
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -6,11 +6,11 @@
 #include "base/mem.h"
 #include "base/tree/remove_tree.h"
 #include "mcp/server.h"
-#include "tools/resources/front_matter.h"
-#include "tools/resources/skills.h"
+#include "tools/resources/internal.h"
+#include "tools/resources/resources.h"
 #include "unit/test.h"
 
-static void reads_name_and_description(void **state)
+static void front_matter_has_name_and_description(void **state)
 {
 	static const struct {
 		const char *text, *name, *description, *body;
@@ -26,7 +26,7 @@ static void reads_name_and_description(void **state)
 		{ "---\nname: a\x1b[31m\n---\nB", "a\\x1b[31m", "", "B" },
 		{ "---\n name: a\nnames: b\n---\nB", "", "", "B" },
 		{ "---\nname:\n---\nB", "", "", "B" },
-		/* none, or none that ends */
+		/* Text without front matter, or without its end. */
 		{ "", "", "", "" },
 		{ "# Title\nname: a\n", "", "", "# Title\nname: a\n" },
 		{ "---\nname: a\n", "", "", "---\nname: a\n" },
@@ -44,7 +44,7 @@ static void reads_name_and_description(void **state)
 	}
 }
 
-static void long_values_are_cut(void **state)
+static void front_matter_cuts_long_values(void **state)
 {
 	AUTO_FREE char *text = mem_format("---\nname: %0100d\ndescription: %05000d\n---\n", 1, 2);
 	struct front_matter front;
@@ -56,62 +56,62 @@ static void long_values_are_cut(void **state)
 	assert_int_equal(strlen(front.description), sizeof front.description - 1);
 }
 
-/* --- a directory of them --- */
+/* --- a directory of skills --- */
 
-struct place {
+struct skills_dir {
 	char path[64];
 	int fd;
 };
 
-static void begin(struct place *place)
+static void make_dir(struct skills_dir *dir)
 {
-	(void)snprintf(place->path, sizeof place->path, "/tmp/belljar-skills-XXXXXX");
-	assert_non_null(mkdtemp(place->path));
-	place->fd = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(place->fd >= 0);
+	(void)snprintf(dir->path, sizeof dir->path, "/tmp/belljar-skills-XXXXXX");
+	assert_non_null(mkdtemp(dir->path));
+	dir->fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(dir->fd >= 0);
 }
 
-static void end(struct place *place)
+static void remove_dir(struct skills_dir *dir)
 {
 	AUTO_FD int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	uint64_t count = 0;
 	struct error err;
 
-	(void)close(place->fd);
-	CHECK_OK(
-	        remove_tree(tmp, place->path + strlen("/tmp/"), view_of(place->path), &count, &err),
-	        err);
+	(void)close(dir->fd);
+	CHECK_OK(remove_tree(tmp, dir->path + strlen("/tmp/"), view_of(dir->path), &count, &err),
+	         err);
 }
 
-static void put(const struct place *place, const char *dir, const char *file, const char *text)
+static void put_file(const struct skills_dir *dir, const char *name, const char *file,
+                     const char *text)
 {
-	AUTO_FREE char *path = mem_format("%s/%s", dir, file);
+	AUTO_FREE char *path = mem_format("%s/%s", name, file);
 	int fd;
 
-	(void)mkdirat(place->fd, dir, 0755);
-	fd = openat(place->fd, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	(void)mkdirat(dir->fd, name, 0755);
+	fd = openat(dir->fd, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	(void)close(fd);
 }
 
-static void finds_skills_by_name(void **state)
+static void load_finds_skills_by_name(void **state)
 {
 	AUTO(skills) struct skills *skills = NULL;
-	struct place place;
+	struct skills_dir dir;
 	struct error err;
 
 	(void)state;
-	begin(&place);
-	put(&place, "zeta", "SKILL.md", "No front matter.");
-	put(&place, "alpha", "Skill.md", "---\nname: Alpha!\ndescription: The first.\n---\n");
-	put(&place, "empty", "README.md", "");
-	put(&place, ".hidden", "SKILL.md", "");
-	put(&place, "bad name", "SKILL.md", "");
-	assert_int_equal(symlinkat("zeta", place.fd, "link"), 0);
-	(void)mkdirat(place.fd, "linked", 0755);
-	assert_int_equal(symlinkat("/etc/passwd", place.fd, "linked/SKILL.md"), 0);
-	CHECK_OK(skills_load(place.path, &skills, &err), err);
+	make_dir(&dir);
+	put_file(&dir, "zeta", "SKILL.md", "No front matter.");
+	put_file(&dir, "alpha", "Skill.md", "---\nname: Alpha!\ndescription: The first.\n---\n");
+	put_file(&dir, "empty", "README.md", "");
+	put_file(&dir, ".hidden", "SKILL.md", "");
+	put_file(&dir, "bad name", "SKILL.md", "");
+	assert_int_equal(symlinkat("zeta", dir.fd, "link"), 0);
+	(void)mkdirat(dir.fd, "linked", 0755);
+	assert_int_equal(symlinkat("/etc/passwd", dir.fd, "linked/SKILL.md"), 0);
+	CHECK_OK(skills_load(dir.path, &skills, &err), err);
 	assert_int_equal(skills_count(skills), 2);
 	assert_string_equal(skills_prompts(skills)[0]->name, "skill_alpha");
 	assert_string_equal(skills_prompts(skills)[0]->title, "Alpha!");
@@ -122,29 +122,29 @@ static void finds_skills_by_name(void **state)
 	assert_null(skills_prompts(skills)[2]);
 	assert_string_equal(skills_resources(skills)[0]->uri, "skill://alpha");
 	assert_null(skills_resources(skills)[2]);
-	end(&place);
+	remove_dir(&dir);
 }
 
-static void takes_so_many_and_no_more(void **state)
+static void load_stops_at_the_maximum(void **state)
 {
 	AUTO(skills) struct skills *skills = NULL;
-	struct place place;
+	struct skills_dir dir;
 	struct error err;
 
 	(void)state;
-	begin(&place);
+	make_dir(&dir);
 	for (int i = 0; i < SKILLS_MAX + 3; i++) {
 		char name[16];
 
 		(void)snprintf(name, sizeof name, "s%03d", i);
-		put(&place, name, "SKILL.md", "x");
+		put_file(&dir, name, "SKILL.md", "x");
 	}
-	CHECK_OK(skills_load(place.path, &skills, &err), err);
+	CHECK_OK(skills_load(dir.path, &skills, &err), err);
 	assert_int_equal(skills_count(skills), SKILLS_MAX);
-	end(&place);
+	remove_dir(&dir);
 }
 
-static void a_missing_directory_is_an_error(void **state)
+static void missing_directory_is_an_error(void **state)
 {
 	struct skills *skills;
 	struct error err;
@@ -158,11 +158,11 @@ static void a_missing_directory_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(reads_name_and_description),
-		TEST(long_values_are_cut),
-		TEST(finds_skills_by_name),
-		TEST(takes_so_many_and_no_more),
-		TEST(a_missing_directory_is_an_error),
+		TEST(front_matter_has_name_and_description),
+		TEST(front_matter_cuts_long_values),
+		TEST(load_finds_skills_by_name),
+		TEST(load_stops_at_the_maximum),
+		TEST(missing_directory_is_an_error),
 	};
 
 	return RUN_TESTS("tools/skills", tests);

@@ -1,0 +1,53 @@
+/* internal.h - what the files of this folder share: skills, their front matter, manuals of tools. */
+#pragma once
+#include <stddef.h>
+
+#include "base/attr.h"
+#include "base/view.h"
+#include "mcp/server.h"
+
+struct buf;
+struct error;
+struct skills;
+
+/* --- front matter ------------------------------------------------------------------------ */
+
+/* What a SKILL.md says about itself between two lines of "---". */
+struct front_matter {
+	char name[65];          /* one printable line, or "" */
+	char description[1025]; /* one printable line, or ""; a longer one ends in "..." */
+	size_t body;            /* offset of the text behind the front matter */
+};
+
+/* Understands the YAML that skills use: `key: value` with plain or quoted text, and blocks of lines
+ * behind `>` or `|`. Everything else is passed over, so any text is accepted. */
+void front_matter_read(struct view text, struct front_matter *ret);
+
+/* --- skills ------------------------------------------------------------------------------ */
+
+struct skill {
+	char name[65];    /* of its directory */
+	const char *file; /* "SKILL.md" or "Skill.md" */
+	char *uri, *title, *help, *prompt_name;
+	struct mcp_prompt prompt;
+	struct mcp_resource resource;
+};
+
+void skill_init(struct skill *skill, const char *name, const char *file,
+                const struct front_matter *front);
+void skill_done(struct skill *skill);
+
+const struct skill *skills_at(const struct skills *skills, size_t i);
+
+/* --- manuals ----------------------------------------------------------------------------- */
+
+struct tool_example {
+	const char *tool, *what;
+	const char *arguments; /* JSON; a unit test decodes it with the tool's table */
+};
+
+/* The examples of one tool stand together. A NULL tool ends the array. */
+extern const struct tool_example tool_examples[];
+
+/* Writes the manual of a tool as Markdown: description, arguments, answer, examples. */
+MUST_CHECK int manual_write(const struct mcp_tool *tool, struct buf *buf, struct error *err);
