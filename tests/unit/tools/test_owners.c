@@ -67,7 +67,7 @@ static char *ask(struct guest *guest, struct world *w, const char *method, json_
 
 	talk_say(&guest->talk, line);
 	for (int i = 0; i < 10 && json_array_size(guest->talk.sent) == 0; i++)
-		turn(w);
+		run_turns(w);
 	answer = strdup(talk_next(&guest->talk));
 	for (at = answer; (at = strstr(at, name)) != NULL; at++) /* as a word of its own */
 		if (!isalnum((unsigned char)at[-1]) && !isalnum((unsigned char)at[strlen(name)]))
