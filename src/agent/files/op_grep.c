@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/files/glob.h"
 #include "agent/files/ops.h"
 #include "agent/files/path.h"
 #include "agent/files/search.h"
@@ -23,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/text/glob.h"
 #include "base/text/utf8.h"
 #include "base/tree/open_child.h"
 
@@ -204,7 +204,7 @@ static int look_at_entry(struct grep *grep, const struct walk_entry *entry, stru
 	AUTO_FD int fd = -1;
 
 	if (!S_ISREG(entry->st.st_mode) ||
-	    (grep->request->names.len != 0 && !glob_match(&grep->names, entry->path)))
+	    (grep->request->names.len != 0 && !glob_match_path(&grep->names, entry->path)))
 		return 0;
 	fd = open_resolved(entry->dir, entry->name, O_RDONLY | O_NOFOLLOW, 0, 0);
 	if (fd < 0 || !is_wanted(grep, fd))
@@ -256,8 +256,8 @@ int op_grep(struct job *job, const struct wire_grep *request, struct wire_done *
 
 	grep->job = job;
 	grep->request = request;
-	if (search_init(&grep->search, request->pattern, request->flags, err) < 0 ||
-	    glob_init(&grep->names, request->names, false, err) < 0)
+	glob_set(&grep->names, request->names, 0);
+	if (search_init(&grep->search, request->pattern, request->flags, err) < 0)
 		return -1;
 	/* If this fails it is a file, or opening it as one says what is wrong. */
 	dir = path_open_directory(job, request->path, &ignored);

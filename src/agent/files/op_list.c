@@ -10,13 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/files/glob.h"
 #include "agent/files/names.h"
 #include "agent/files/ops.h"
 #include "agent/files/path.h"
 #include "agent/files/walk.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/text/glob.h"
 
 static uint8_t type_of(mode_t mode)
 {
@@ -176,7 +176,7 @@ static int send_entries(struct job *job, struct walk *walk, struct glob *glob, u
 	int got;
 
 	while ((got = walk_next(walk, &entry, err)) > 0) {
-		if (glob != NULL && !glob_match(glob, entry.path))
+		if (glob != NULL && !glob_match_path(glob, entry.path))
 			continue;
 		if (done->count == limit) {
 			done->flags |= WIRE_DONE_MORE;
@@ -227,11 +227,10 @@ int op_find(struct job *job, const struct wire_find *request, struct wire_done *
 {
 	AUTO_WALK struct walk walk = { 0 };
 	struct wire_done answer = { 0 };
-	struct glob glob;
+	struct glob glob = { 0 };
 
-	if (glob_init(&glob, request->pattern, (request->flags & WIRE_WALK_IGNORE_CASE) != 0, err) <
-	    0)
-		return -1;
+	glob_set(&glob, request->pattern,
+	         (request->flags & WIRE_WALK_IGNORE_CASE) != 0 ? GLOB_IGNORE_CASE : 0);
 	if (start(job, request->path, request->depth, (request->flags & WIRE_WALK_HIDDEN) != 0,
 	          &walk, err) < 0)
 		return -1;

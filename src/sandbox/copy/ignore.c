@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "sandbox/copy/ignore_glob.h"
+#include "base/text/glob.h"
 #include "wire/tar.h"
 
 struct rule {
@@ -30,6 +30,7 @@ struct memory {
 	bool is_spent;   /* there were too few */
 	struct buf kept; /* the last directory that is not left out, nor any above it */
 	struct buf gone; /* the last one that is */
+	struct glob glob;
 };
 
 struct ignore {
@@ -214,7 +215,8 @@ int ignore_add(struct ignore *ignore, struct view directory, struct view text, s
 
 /* --- asking ---------------------------------------------------------------------------- */
 
-static bool fits(const struct rule *rule, struct view path, bool is_directory, uint64_t *steps)
+static bool rule_matches(const struct rule *rule, struct glob *glob, struct view path,
+                         bool is_directory, uint64_t *steps)
 {
 	const char *slash;
 
@@ -222,7 +224,8 @@ static bool fits(const struct rule *rule, struct view path, bool is_directory, u
 		return false;
 	if (!rule->is_anchored && (slash = memrchr(path.ptr, '/', path.len)) != NULL)
 		path = (struct view){ slash + 1, path.len - (size_t)(slash + 1 - path.ptr) };
-	return ignore_glob(rule->pattern, path, steps);
+	glob_set(glob, view_of(rule->pattern), GLOB_GIT);
+	return glob_match(glob, path, steps);
 }
 
 static bool is_git(struct view path)
@@ -247,7 +250,8 @@ static bool is_left_out(const struct ignore *ignore, struct view path, bool is_d
 		for (size_t j = file->rule_count; j-- > 0 && *steps != 0;) {
 			struct view below = { path.ptr + above, path.len - above };
 
-			if (fits(&file->rules[j], below, is_directory, steps))
+			if (rule_matches(&file->rules[j], &ignore->memory->glob, below,
+			                 is_directory, steps))
 				return !file->rules[j].takes_back;
 		}
 	}

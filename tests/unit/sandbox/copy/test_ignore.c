@@ -1,5 +1,5 @@
-/* test_ignore.c - .gitignore as git reads it, and what it does to a tar stream. The verdicts of
- * the first table are those of `git check-ignore`. */
+/* test_ignore.c - .gitignore as git reads it. The verdicts of the first table are those of
+ * `git check-ignore`. */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -40,6 +40,7 @@ static const struct verdict {
 	{ "b/a/", "b/a/", true },
 	{ "a//", "a/", false },
 	{ "b//a", "b/a", false },
+	{ "./a", "a", false },
 	{ "[b/a]/x", "a/x", true },
 	{ "a\\/b", "a/b", true },
 	/* any number of directories */
@@ -90,7 +91,7 @@ static const struct verdict {
 	{ "*.o\n!keep.o", "keep.o", false },
 	{ "*.o\n!keep.o", "b/keep.o", false },
 	{ "!keep.o\n*.o", "keep.o", true },
-	{ "a\n!a/b", "a/b", true }, /* it is below what is left out */
+	{ "a\n!a/b", "a/b", true }, /* below a directory that is left out */
 	{ "a/*\n!a/b", "a/b", false },
 	{ "a/*\n!a/b", "a/c", true },
 	/* always */
@@ -111,7 +112,7 @@ static bool is_left_out(const struct ignore *ignore, const char *text)
 	return ignore_has(ignore, path, is_directory);
 }
 
-static void judges_as_git_does(void **state)
+static void ignore_judges_as_git_does(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(verdicts); i++) {
@@ -125,7 +126,7 @@ static void judges_as_git_does(void **state)
 	}
 }
 
-static void lets_deeper_files_win(void **state)
+static void deeper_gitignore_wins(void **state)
 {
 	AUTO(ignore) struct ignore *ignore = ignore_new();
 	struct error err;
@@ -147,7 +148,7 @@ static void lets_deeper_files_win(void **state)
 	assert_false(is_left_out(ignore, "ab/y"));
 }
 
-static void takes_no_more_than_there_may_be(void **state)
+static void ignore_refuses_more_than_its_limits(void **state)
 {
 	AUTO(ignore) struct ignore *ignore = ignore_new();
 	AUTO_BUF struct buf text;
@@ -159,9 +160,9 @@ static void takes_no_more_than_there_may_be(void **state)
 		CHECK_OK(buf_add(&text, VIEW("#\nx\n"), &err), err);
 	CHECK_OK(ignore_add(ignore, VIEW(""), buf_view(&text), &err), err);
 	CHECK_OK(ignore_add(ignore, VIEW("a"), VIEW("# none\n"), &err), err);
-	CHECK_ERROR(ignore_add(ignore, VIEW("b"), VIEW("y"), &err), err, ERR_LIMIT,
-	            "all .gitignore files together have more than 10000 rules, which is the "
-	            "maximum: copy a directory further down, or without gitignore");
+	CHECK_ERROR(
+	        ignore_add(ignore, VIEW("b"), VIEW("y"), &err), err, ERR_LIMIT,
+	        "all .gitignore files together have more than 10000 rules, which is the maximum: copy a directory further down, or without gitignore");
 	while (text.len < text.max)
 		CHECK_OK(buf_add(&text, VIEW("#"), &err), err);
 	CHECK_ERROR(ignore_add(ignore, VIEW("b"), buf_view(&text), &err), err, ERR_LIMIT,
@@ -172,8 +173,8 @@ static void takes_no_more_than_there_may_be(void **state)
 	            "more than 1000 .gitignore files, which is the maximum");
 }
 
-/* Each star would be tried with each place of each other one. */
-static void is_not_kept_busy_by_a_pattern(void **state)
+/* Backtracking would try each star with each place of each other one. */
+static void hostile_pattern_takes_no_longer(void **state)
 {
 	AUTO(ignore) struct ignore *ignore = ignore_new();
 	AUTO_BUF struct buf rule, path;
@@ -191,13 +192,12 @@ static void is_not_kept_busy_by_a_pattern(void **state)
 	assert_false(is_left_out(ignore, buf_text(&path)));
 }
 
-static void gives_up_when_rules_cost_too_much(void **state)
+static void ignore_gives_up_when_rules_cost_too_much(void **state)
 {
-	static const char *const rules[] = { "**/**/**/**/**/**/**/**/**/**/*a*a*a*a*a*a*b\n",
+	static const char *const rules[] = { "**/**/**/**/**/**/**/**/**/**/*a*a*a*a*a*a*b*\n",
 		                             "[[[[[[[[\n" };
 	static const char why[] =
-	        "the .gitignore rules are too costly: copy without gitignore, or a "
-	        "smaller directory";
+	        "the .gitignore rules are too costly: copy without gitignore, or a smaller directory";
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
@@ -221,12 +221,12 @@ static void gives_up_when_rules_cost_too_much(void **state)
 			(void)ignore_has(ignore, buf_view(&path), false);
 		}
 		CHECK_ERROR(ignore_check(ignore, &err), err, ERR_LIMIT, why);
-		assert_true(clock_now_ms() - started < 2000);
+		assert_true(clock_now_ms() - started < 60000); /* without the limit: hours */
 	}
 }
 
-/* A project's rules and very many files: no limit is in the way. */
-static void has_steps_enough_for_a_project(void **state)
+/* 400 rules and 20000 files stay below the limit of steps. */
+static void steps_suffice_for_a_large_project(void **state)
 {
 	AUTO(ignore) struct ignore *ignore = ignore_new();
 	AUTO_BUF struct buf text;
@@ -248,8 +248,8 @@ static void has_steps_enough_for_a_project(void **state)
 	}
 }
 
-/* What is known of directories must not be taken for what is known of others. */
-static void remembers_directories_rightly(void **state)
+/* The cached verdict of one directory must not be used for another one. */
+static void cached_directories_are_not_confused(void **state)
 {
 	static const struct {
 		const char *path;
@@ -276,13 +276,13 @@ static void remembers_directories_rightly(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		cmocka_unit_test(judges_as_git_does),
-		cmocka_unit_test(lets_deeper_files_win),
-		cmocka_unit_test(takes_no_more_than_there_may_be),
-		cmocka_unit_test(is_not_kept_busy_by_a_pattern),
-		cmocka_unit_test(gives_up_when_rules_cost_too_much),
-		cmocka_unit_test(has_steps_enough_for_a_project),
-		cmocka_unit_test(remembers_directories_rightly),
+		TEST(ignore_judges_as_git_does),
+		TEST(deeper_gitignore_wins),
+		TEST(ignore_refuses_more_than_its_limits),
+		TEST(hostile_pattern_takes_no_longer),
+		TEST(ignore_gives_up_when_rules_cost_too_much),
+		TEST(steps_suffice_for_a_large_project),
+		TEST(cached_directories_are_not_confused),
 	};
 
 	return RUN_TESTS("ignore", all);
