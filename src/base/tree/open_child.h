@@ -1,8 +1,9 @@
 /* open_child.h - one step down or up in a directory tree that other processes may be changing.
  *
- * Both functions are openat2(2) calls that follow no symbolic link and cross no mount point, so a
+ * All functions are openat2(2) calls that follow no symbolic link and cross no mount point, so a
  * sandboxed program that swaps a directory for a link cannot lead the caller out of the tree. */
 #pragma once
+#include <sys/stat.h>
 #include <sys/types.h>
 
 /* openat2(2) with O_CLOEXEC, and with O_NOCTTY and O_NONBLOCK unless flags has O_PATH. EAGAIN and
@@ -14,6 +15,10 @@ int open_resolved(int at, const char *name, int flags, mode_t mode, unsigned res
  * O_NONBLOCK added to the flags. Returns the descriptor, or -1 and errno: ELOOP or ENOTDIR for a
  * symbolic link, EXDEV for a mount point. */
 int open_child(int at, const char *name, int flags);
+/* Opens the directory `name` of the directory `at` for reading, and *ret is its fstat(2). If it
+ * belongs to the caller's user, it gets the permission bits `need` first: its owner may have
+ * removed them to hide what is in it. */
+int open_child_dir(int at, const char *name, mode_t need, struct stat *ret);
 /* Opens the parent directory of `at`. The directory may have been moved: the caller must check
  * that the parent is the one it expects. */
 int open_parent(int at);

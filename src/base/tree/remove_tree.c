@@ -77,32 +77,6 @@ static int set_entry_error(const struct walk *walk, const char *name, struct err
 	return error_sys(err, "%s: '%s' in it", shown, shown_name);
 }
 
-/* Adds mode 0700 to a directory of the caller's user. chmod() by name could be led through a
- * symbolic link that replaced the directory; /proc/self/fd names the directory that was checked. */
-static int make_accessible(int at, const char *name)
-{
-	AUTO_FD int fd = open_child(at, name, O_PATH | O_DIRECTORY);
-	char fd_path[32];
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -1;
-	(void)snprintf(fd_path, sizeof fd_path, "/proc/self/fd/%d", fd);
-	if (st.st_uid == geteuid() && chmod(fd_path, (st.st_mode & 07777) | 0700) == 0)
-		return 0;
-	errno = EACCES;
-	return -1;
-}
-
-static int open_directory(int at, const char *name)
-{
-	int fd = open_child(at, name, O_RDONLY | O_DIRECTORY);
-
-	if (fd < 0 && errno == EACCES && make_accessible(at, name) == 0)
-		fd = open_child(at, name, O_RDONLY | O_DIRECTORY);
-	return fd;
-}
-
 static int push_mark(struct walk *walk, ino_t inode, struct error *err)
 {
 	char shown[SHOW_SIZE];
@@ -132,16 +106,14 @@ static int open_stream(struct level *level, int fd)
 /* Enters a directory. Returns 1 on success, 0 if it does not exist any more. */
 static int enter_child(struct walk *walk, int at, const char *name, struct error *err)
 {
-	AUTO_FD int fd = open_directory(at, name);
-	struct level *level = level_at(walk, walk->depth);
 	struct stat st;
+	AUTO_FD int fd = open_child_dir(at, name, 0700, &st);
+	struct level *level = level_at(walk, walk->depth);
 
 	if (fd < 0 && errno == ENOENT)
 		return 0;
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0)
 		return set_entry_error(walk, name, err);
-	if (st.st_uid == geteuid() && (st.st_mode & 0700) != 0700)
-		(void)fchmod(fd, (st.st_mode & 07777) | 0700);
 	if (walk->depth != 0)
 		(void)snprintf(level_at(walk, walk->depth - 1)->name, sizeof level->name, "%s",
 		               name);

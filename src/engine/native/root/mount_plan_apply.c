@@ -10,23 +10,19 @@
 #include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/tree/open_child.h"
 #include "engine/native/root/internal.h"
 
 enum { TARGET_MAX = 1024, WRITES_MAX = 16 };
 
-static int open_target(int root, const char *path, uint64_t flags)
+static int open_target(int root, const char *path, int flags)
 {
-	const struct open_how how = {
-		.flags = flags | O_CLOEXEC,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-	};
-
-	return (int)syscall(SYS_openat2, root, path[0] != '\0' ? path : ".", &how, sizeof how);
+	return open_resolved(root, path[0] != '\0' ? path : ".", flags, 0,
+	                     RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 }
 
 /* Opens the directory that `path` is in, making directories that are missing; *last is the name in

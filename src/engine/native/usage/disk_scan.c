@@ -78,38 +78,6 @@ static bool is_gone(int errnum)
 	return errnum == ENOENT || errnum == ELOOP || errnum == ENOTDIR || errnum == EXDEV;
 }
 
-/* With a single id the spawner is an ordinary user, and a program could hide files from it in a
- * directory without permissions. The chmod(2) goes through /proc/self/fd, because by its name the
- * directory could be a link by now, and fchmod(2) refuses O_PATH descriptors. */
-static int make_readable(int at, const char *name)
-{
-	AUTO_FD int fd = open_child(at, name, O_PATH | O_DIRECTORY);
-	char by_number[32];
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -1;
-	(void)snprintf(by_number, sizeof by_number, "/proc/self/fd/%d", fd);
-	if (st.st_uid == geteuid() && chmod(by_number, (st.st_mode & 07777) | 0500) == 0)
-		return 0;
-	errno = EACCES;
-	return -1;
-}
-
-static int open_directory(int at, const char *name, struct stat *ret)
-{
-	AUTO_FD int fd = open_child(at, name, O_RDONLY | O_DIRECTORY);
-
-	if (fd < 0 && errno == EACCES && make_readable(at, name) == 0)
-		fd = open_child(at, name, O_RDONLY | O_DIRECTORY);
-	if (fd < 0 || fstat(fd, ret) < 0)
-		return -1;
-	/* With the r bit alone the names can be read, but stat(2) of the entries fails. */
-	if ((ret->st_mode & 0500) != 0500 && ret->st_uid == geteuid())
-		(void)fchmod(fd, (ret->st_mode & 07777) | 0500);
-	return TAKE_FD(fd);
-}
-
 static int changing_error(struct error *err)
 {
 	return error_set(err, ERR_SYSTEM, "the files change faster than they can be counted");
@@ -133,7 +101,9 @@ static DIR *set_stream(struct scan *scan, size_t level, int fd, struct error *er
 static int enter_directory(struct scan *scan, int at, const char *name, struct error *err)
 {
 	struct stat st;
-	AUTO_FD int fd = open_directory(at, name, &st);
+	/* With a single id the spawner is an ordinary user, and a program could hide files from it
+	 * in a directory without permissions. */
+	AUTO_FD int fd = open_child_dir(at, name, 0500, &st);
 
 	if (fd < 0 && is_gone(errno) && scan->depth != 0)
 		return 0;
