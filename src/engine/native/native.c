@@ -336,9 +336,8 @@ static void fail_all(struct native *native)
 	native->is_lost = true;
 	native->watch = loop_watch_free(native->watch);
 	if (native->why.msg[0] == '\0')
-		(void)error_set(
-		        &native->why, ERR_SYSTEM,
-		        "the spawner, the process that starts sandboxes, has exited: restart belljar");
+		(void)error_set(&native->why, ERR_SYSTEM,
+		                "the process that starts sandboxes has exited: restart belljar");
 	if (!native->is_ready_reported) {
 		native->is_ready_reported = true;
 		native->ready(native->ready_ctx, &(struct spawner_report){ 0 }, &native->why);

@@ -69,8 +69,8 @@ static void mix_text(uint64_t *sum, const char *name, const char *text)
 
 /* The boot id is part of the name: after a power cut the files of an older skeleton may be empty,
  * and an fsync(2) per file would take longer than making a new skeleton after each boot. */
-static int hash_host(int host, uid_t owner, gid_t group, char name[SKELETON_NAME_SIZE],
-                     struct error *err)
+static int make_skeleton_name(int host, uid_t owner, gid_t group, char name[SKELETON_NAME_SIZE],
+                              struct error *err)
 {
 	char text[SKELETON_SYSFS_SIZE];
 	uint64_t sum = 0;
@@ -154,6 +154,8 @@ static void remove_unused(int parent, const char *name)
 	(void)!remove_tree(parent, temporary, view_of(temporary), &count, &ignored);
 }
 
+/* The names are read first: readdir(3) while entries of the directory are renamed may return an
+ * entry twice or not at all. */
 static void remove_all_unused(int parent, const char *keep)
 {
 	char names[SWEEP_MAX][SKELETON_NAME_SIZE];
@@ -178,6 +180,7 @@ static void remove_all_unused(int parent, const char *keep)
 
 /* --- making -------------------------------------------------------------------------- */
 
+/* umask 0: the modes of the tables are meant exactly, and the spawner's umask is 077. */
 static int fill_skeleton(int host, int root, uid_t owner, gid_t group, struct error *err)
 {
 	struct skeleton_tree tree = { .host = host, .root = root, .owner = owner, .group = group };
@@ -186,7 +189,7 @@ static int fill_skeleton(int host, int root, uid_t owner, gid_t group, struct er
 	int failed;
 
 	if (fstat(root, &st) < 0)
-		return error_sys(err, "look at a new directory");
+		return error_sys(err, "stat of a new directory");
 	tree.chown = st.st_uid != owner || st.st_gid != group;
 	old = umask(0);
 	failed = skeleton_copy(&tree, err) < 0 || skeleton_generate(&tree, err) < 0 ? -1 : 0;
@@ -244,7 +247,7 @@ int skeleton_open_from(int host, int parent, uid_t owner, gid_t group, struct sk
 {
 	struct skeleton found = { .dir = -1 };
 
-	if (hash_host(host, owner, group, found.name, err) < 0)
+	if (make_skeleton_name(host, owner, group, found.name, err) < 0)
 		return -1;
 	find_program_dirs(host, &found);
 	for (int i = 0; found.dir < 0 && i < TRIES_MAX; i++) {

@@ -141,6 +141,7 @@ static bool ends_in(const char *name, const char *end)
 	return len >= end_len && strcmp(name + len - end_len, end) == 0;
 }
 
+/* Private keys of a web server are sometimes readable for everyone by mistake. */
 static bool is_excluded(const struct walk *walk, const char *name)
 {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "private") == 0 ||

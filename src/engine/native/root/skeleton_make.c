@@ -40,6 +40,7 @@ static const struct {
 _Static_assert(SPEC_UID == 1000 && SPEC_GID == 1000,
                "the texts of passwd and group contain these ids");
 
+/* The host's own passwd and group would tell the names of its users. */
 static const char passwd[] = "root:x:0:0:root:/root:%s\n"
                              "belljar:x:999:999:agent:/:/usr/sbin/nologin\n"
                              "coderunner:x:1000:1000::" SPEC_HOME ":%s\n"
@@ -85,6 +86,7 @@ static int set_owner(const struct skeleton_tree *tree, const char *path, struct 
 	return 0;
 }
 
+/* A directory may be made twice: as a parent of one row and as a row of its own. */
 static int make_directory(const struct skeleton_tree *tree, const char *path, mode_t mode,
                           struct error *err)
 {
@@ -138,6 +140,8 @@ static int copy_file(const struct skeleton_tree *tree, const char *path, int at,
 	return 0;
 }
 
+/* The target is copied as text and resolved inside the sandbox, where only the sandbox's own tree
+ * is visible. */
 static int copy_link(const struct skeleton_tree *tree, const char *path, int at, const char *name,
                      struct error *err)
 {
@@ -162,7 +166,7 @@ static int copy_entry(void *ctx, const char *path, int at, const char *name, con
 	return copy_file(tree, path, at, name, st->st_mode, err);
 }
 
-/* --- generated files -------------------------------------------------------------------------- */
+/* --- generated files ----------------------------------------------------------------- */
 
 static int write_file(const struct skeleton_tree *tree, const char *path, const char *text,
                       struct error *err)
@@ -188,6 +192,7 @@ static int make_parents(const struct skeleton_tree *tree, const char *path, stru
 	return 0;
 }
 
+/* In the host's tree a link or a FIFO under this name must not lead elsewhere or block. */
 void skeleton_read_host(int host, const char *path, char out[SKELETON_SYSFS_SIZE])
 {
 	AUTO_FD int fd = openat(host, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -79,6 +79,8 @@ static int open_files(struct host_resources *host, const struct spawner_options 
 	if (disk_open(&host->disk, state, host->userns.mode == USERNS_ROOT && !options->no_quota,
 	              err) < 0)
 		return -1;
+	if (options->no_quota)
+		(void)snprintf(host->disk.why, sizeof host->disk.why, "--no-quota");
 	/* A sandbox's first process has ids of its own and must reach its own directory. Search
 	 * permission without read permission: it cannot list the others, and an id has 128 random
 	 * bits. */

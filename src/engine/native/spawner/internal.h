@@ -219,7 +219,7 @@ int spare_timeout_ms(const struct spawner *spawner);
 
 /* --- limits that the kernel does not enforce (limit_watch.c) ---
  *
- * Disk, without quotas: the free space of the file system is read, which costs one system call. Only
+ * Disk, without quotas: the free space of the file system is read, which is one system call. Only
  * when so much is gone since the last measuring that the sandbox could be over its limit, a janitor
  * measures its files. Memory, without cgroups: a janitor adds up the processes' memory. A sandbox
  * over a limit is killed. */

@@ -88,6 +88,8 @@ static ssize_t send_reply(int socket, struct queued_reply *queued)
 	return sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/* A failed sendmsg(2) sends nothing of a SEQPACKET packet, so the reply stays first in the
+ * queue. */
 bool replies_flush(struct replies *replies)
 {
 	while (!list_is_empty(&replies->queue)) {

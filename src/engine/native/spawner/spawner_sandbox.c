@@ -56,8 +56,9 @@ static int write_id_map(const struct host_resources *host, const struct spawner_
 }
 
 /* The kernel lets any process of a user namespace write its projid_map once, without a capability.
- * A program inside could map another project and move its files there, out of its quota. In the
- * other modes the spawner's own namespace has no projects mapped, so none can be mapped below. */
+ * Written here, it maps only the sandbox's own project: a program inside can name no other, whose
+ * quota is another sandbox's. In the other modes the spawner's own namespace has no project mapped,
+ * so none can be mapped below it. */
 static int write_project_map(const struct host_resources *host,
                              const struct spawner_sandbox *sandbox, struct error *err)
 {

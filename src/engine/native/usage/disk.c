@@ -51,6 +51,7 @@ static int open_sandboxes(int at, struct error *err)
 	return fd < 0 ? error_sys(err, "open the directory sandboxes") : fd;
 }
 
+/* Missing quotas are no error: the spawner watches the disk instead. */
 int disk_open(struct disk *ret, int state, bool quota, struct error *err)
 {
 	struct error why;
@@ -100,6 +101,9 @@ int disk_set_quota(const struct disk *disk, int dir, uint32_t project,
 		return error_sys(err, "set the quota of project %u", project);
 	if (ioctl(dir, FS_IOC_FSGETXATTR, &attr) < 0)
 		return error_sys(err, "read the project of a directory");
+	/* With PROJINHERIT new files get the directory's project, and link(2) and rename(2) from
+	 * another project fail. In a user namespace the kernel refuses to change project and flag,
+	 * so a program inside cannot leave its quota. */
 	attr.fsx_projid = project;
 	attr.fsx_xflags |= FS_XFLAG_PROJINHERIT;
 	if (ioctl(dir, FS_IOC_FSSETXATTR, &attr) < 0)
@@ -107,6 +111,7 @@ int disk_set_quota(const struct disk *disk, int dir, uint32_t project,
 	return 0;
 }
 
+/* A sandbox that was created while the file system had no quotas has no project. */
 bool disk_has_quota(const struct disk *disk, int dir, uint32_t project)
 {
 	struct fsxattr attr;

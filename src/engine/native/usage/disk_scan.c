@@ -31,6 +31,7 @@ enum {
  * program that creates and removes files all the time would otherwise keep the walk going. */
 static const uint64_t extra_entries = 100000;
 
+/* What is kept of a level whose stream is closed. */
 struct mark {
 	ino_t inode;
 	long next; /* telldir(3) position to continue from */
@@ -58,6 +59,8 @@ static DIR **stream_at(struct scan *scan, size_t level)
 	return &scan->streams[level % STREAMS_MAX];
 }
 
+/* Each of n hard links counts one n-th of the file, rounded up: a file counts once in the end,
+ * without a table of all inodes, and no number of links makes it vanish from the sum. */
 static void count_file(struct scan *scan, const struct stat *st)
 {
 	uint64_t names = S_ISDIR(st->st_mode) || st->st_nlink == 0 ? 1 : st->st_nlink;
@@ -150,6 +153,7 @@ static int leave_directory(struct scan *scan, struct error *err)
 	return 0;
 }
 
+/* d_type is DT_UNKNOWN on some file systems, and may be outdated when the entry is opened. */
 static int scan_entry(struct scan *scan, int at, const struct dirent *entry, struct error *err)
 {
 	struct stat st;

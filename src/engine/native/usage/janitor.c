@@ -29,7 +29,8 @@ static int remove_unless_awake(int parent, const char *name, struct error *err)
 	return remove_tree(parent, name, view_of(name), &count, err);
 }
 
-/* Files with a name, then unlinked files that processes still hold. */
+/* Files with a name, then unlinked files that processes still hold: unlink(2) of a large open file
+ * would otherwise hide it. */
 static int measure_disk(const struct janitor_job *job, struct disk_usage *ret, struct error *err)
 {
 	struct unlinked_filter filter = { .type = OVERLAYFS_SUPER_MAGIC };
@@ -56,6 +57,7 @@ static NORETURN void run_janitor(struct janitor_job job, int out)
 	const int kept[] = { job.parent, out, job.kind == JANITOR_REMOVE ? -1 : job.proc };
 	int r;
 
+	/* Without the spawner nobody would read the result or reap this process. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	r = fd_close_others(kept, ARRAY_LEN(kept), &result.err);
 	/* Sandboxes that are being started come first. */
@@ -71,6 +73,7 @@ static NORETURN void run_janitor(struct janitor_job job, int out)
 	_exit(0);
 }
 
+/* fork(2) copies the job, so the caller's pointers need not outlive this call. */
 int janitor_start(struct janitor *janitor, const struct janitor_job *job, struct error *err)
 {
 	int fds[2];
@@ -94,6 +97,8 @@ int janitor_start(struct janitor *janitor, const struct janitor_job *job, struct
 	return -1;
 }
 
+/* A missing result is a failure and never a usage of 0: a program that gets the janitor killed, by
+ * using up the machine's memory, must not escape its limit. */
 struct janitor_result janitor_finish(struct janitor *janitor)
 {
 	struct janitor_result result;

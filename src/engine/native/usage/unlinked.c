@@ -24,6 +24,7 @@ enum { SEEN_BITS = 16, SEEN_MAX = 3 << (SEEN_BITS - 2), ENTRIES_MAX = 1 << 20 };
 static const uint64_t mapped_max = 1ULL << 43;
 static const struct disk_usage over_any_limit = { 1ULL << 62, 1ULL << 62 };
 
+/* A file that was counted already. */
 struct seen {
 	dev_t dev;
 	ino_t ino;      /* 0: this slot is free */
@@ -42,6 +43,7 @@ struct search {
 	pid_t last[KCMP_TYPES]; /* the thread whose descriptors or memory were searched last */
 };
 
+/* The slot of the file, or a free one: at most three quarters of the table are ever used. */
 static struct seen *find_seen(struct search *search, dev_t dev, ino_t ino)
 {
 	size_t at = (size_t)((ino * search->seed) >> (64 - SEEN_BITS));
@@ -105,15 +107,17 @@ static bool check_held_file(struct search *search, int dir, const char *name)
 	return true;
 }
 
-static bool check_proc_dir(struct search *search, pid_t thread, const char *place)
+/* All entries of /proc/TID/fd or /proc/TID/map_files. Returns false if the kernel refuses to show
+ * them. */
+static bool check_proc_dir(struct search *search, pid_t thread, const char *name)
 {
 	char path[32];
 	const struct dirent *entry;
-	bool may = true;
+	bool is_allowed = true;
 	DIR *dir;
 	int fd;
 
-	(void)snprintf(path, sizeof path, "%d/%s", thread, place);
+	(void)snprintf(path, sizeof path, "%d/%s", thread, name);
 	fd = openat(search->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	dir = fd >= 0 ? fdopendir(fd) : NULL;
 	if (dir == NULL) {
@@ -121,11 +125,11 @@ static bool check_proc_dir(struct search *search, pid_t thread, const char *plac
 			(void)close(fd);
 		return false;
 	}
-	while (may && (entry = readdir(dir)) != NULL && search->entries++ < ENTRIES_MAX)
+	while (is_allowed && (entry = readdir(dir)) != NULL && search->entries++ < ENTRIES_MAX)
 		if (entry->d_name[0] != '.')
-			may = check_held_file(search, fd, entry->d_name);
+			is_allowed = check_held_file(search, fd, entry->d_name);
 	(void)closedir(dir);
-	return may;
+	return is_allowed;
 }
 
 /* A line of /proc/PID/maps: FROM-TO RIGHTS OFFSET MAJOR:MINOR INODE NAME. A program can name a file
