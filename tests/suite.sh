@@ -16,9 +16,10 @@ began=$(date +%s)
 status=0
 timeout -k 10 "$limit" "$@" >"$out.tap" 2>"$out.err" </dev/null || status=$?
 
-# The second line of `times` is that of the children: "0m1.230s 0m0.450s".
-cpu=$(times | awk 'NR == 2 { n = split($0, t, /[ms ]+/)
-  printf "%.0f", t[1] * 60 + t[2] + t[3] * 60 + t[4] }')
+# The second line of `times` counts the children of this shell, not of a subshell: "0m1.230s 0m0.450s".
+times >"$out.times"
+cpu=$(awk 'NR == 2 { split($0, t, /[ms ]+/)
+  printf "%.0f", t[1] * 60 + t[2] + t[3] * 60 + t[4] }' "$out.times")
 took="$(($(date +%s) - began)) s, $cpu s of processor"
 # shellcheck disable=SC2046 # fields
 set -- $(awk -v status="$status" -f tests/tap.awk "$out.tap")
