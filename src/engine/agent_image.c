@@ -20,7 +20,7 @@
 #define MFD_EXEC 0x0010U
 #endif
 
-/* agent_image.S */
+/* Defined in agent_image.S. */
 extern const char agent_image_bytes[];
 extern const uint64_t agent_image_size;
 
@@ -35,7 +35,8 @@ static int create_memfd(void)
 {
 	int fd = memfd_create("belljar-agent", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
 
-	if (fd < 0 && errno == EINVAL) /* before 6.3 all of them were executable */
+	/* Kernels before 6.3 do not know MFD_EXEC; every memfd is executable there. */
+	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create("belljar-agent", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	return fd;
 }
@@ -48,19 +49,22 @@ static int open_memfd(struct error *err)
 		return error_sys(err, "create a memfd");
 	if (fd_write_all(fd, agent_image(), err) < 0)
 		return -1;
+	/* Whoever can open /proc/PID/exe of the agent for writing would otherwise change the
+	 * program of every sandbox started later. F_SEAL_SEAL makes the seals final. */
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
 		return error_sys(err, "seal a memfd");
 	return TAKE_FD(fd);
 }
 
-/* The one that is executed must be open for reading only, or the kernel says it is busy. */
+/* Writes the program and returns a second descriptor, for reading only: execve() fails with ETXTBSY
+ * while a file is open for writing. */
 static int fill_and_reopen(const char *path, int writer, struct error *err)
 {
 	AUTO_FD int reader = -1;
 	struct statvfs fs;
 
 	if (fstatvfs(writer, &fs) < 0)
-		return error_sys(err, "look at '%s'", path);
+		return error_sys(err, "fstatvfs '%s'", path);
 	if ((fs.f_flag & ST_NOEXEC) != 0)
 		return error_set(err, ERR_UNSUPPORTED, "'%s' is mounted noexec", path);
 	if (fd_write_all(writer, agent_image(), err) < 0)
@@ -101,8 +105,8 @@ static int open_file(struct error *err)
 
 int agent_image_open(bool *sealed, struct error *err)
 {
-	struct error in_memory;
-	int fd = open_memfd(&in_memory);
+	struct error memfd_error;
+	int fd = open_memfd(&memfd_error);
 
 	if (sealed != NULL)
 		*sealed = fd >= 0;
@@ -110,32 +114,34 @@ int agent_image_open(bool *sealed, struct error *err)
 		return fd;
 	fd = open_file(err);
 	if (fd < 0)
-		return error_wrap(err, "make room for the agent's program (%s)", in_memory.msg);
+		return error_wrap(err, "store the agent's program (memfd: %s)", memfd_error.msg);
 	return fd;
 }
 
-/* Nothing here allocates or takes a lock: the process was forked, perhaps from one with
- * threads. */
+/* Allocates nothing and takes no lock: the process may have been forked from one with threads,
+ * whose locks stay locked for ever in the child. */
 static int move_descriptors(int image, int channel, struct error *err)
 {
 	if (image == CHANNEL_FD)
 		image = fcntl(image, F_DUPFD_CLOEXEC, IMAGE_FD);
 	if (image < 0)
 		return error_sys(err, "move the agent's program");
-	/* dup2() clears close-on-exec, but not where there is nothing to copy. */
+	/* dup2() clears close-on-exec, except if both numbers are equal. */
 	if (channel == CHANNEL_FD ? fcntl(channel, F_SETFD, 0) < 0 : dup2(channel, CHANNEL_FD) < 0)
 		return error_sys(err, "move the agent's channel");
 	if (image == IMAGE_FD ? fcntl(image, F_SETFD, FD_CLOEXEC) < 0
 	                      : dup3(image, IMAGE_FD, O_CLOEXEC) < 0)
 		return error_sys(err, "move the agent's program");
-	/* By exec, so that its failure can still be told to somebody. */
+	/* Close-on-exec instead of closing now: if execveat() fails, the caller still needs a
+	 * descriptor to report the failure. */
 	if (syscall(SYS_close_range, IMAGE_FD + 1U, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
 		return error_sys(err, "close all other descriptors (Linux 5.11 or newer can)");
 	return 0;
 }
 
-/* Ours may be the client's: what is written to 1 would be read as the protocol. What is opened
- * here may get one of the two numbers itself, if that was closed; other numbers end with exec. */
+/* Descriptor 1 may be the server's connection to its client, who would take output of the agent for
+ * MCP messages. open() may itself return 0 or 1 if that number was closed; any other number is
+ * close-on-exec. */
 static int empty_standard_streams(struct error *err)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -1,8 +1,12 @@
-/* agent.h - the agent's program, which this one carries as bytes.
+/* agent_image.h - the agent's program, which is embedded in belljar as bytes, and how it is
+ * executed.
  *
- * It is started from a copy in memory that nobody can write to any more (a sealed memfd):
- * no path is looked up, and nothing running inside can reach a file of the host through it.
- * Where the kernel forbids executing from memory, from an unlinked file. */
+ *   agent_image_open -> fork or clone3 -> agent_image_exec in the child
+ *
+ * The program is executed from a sealed memfd: no path is looked up that somebody could replace,
+ * and nothing inside a sandbox can write to the host's copy through /proc/PID/exe (CVE-2019-5736,
+ * runc). Where executing from a memfd is forbidden (vm.memfd_noexec=2), an unlinked temporary file
+ * takes its place. The caller owns the descriptor. */
 #pragma once
 #include <stdbool.h>
 
@@ -13,11 +17,12 @@ struct error;
 
 struct view agent_image(void);
 
-/* A descriptor to execute, close-on-exec. `sealed` (may be NULL) tells whether it is a memfd. */
+/* A descriptor of the program, close-on-exec. `sealed` (may be NULL) tells whether it is a
+ * memfd. */
 MUST_CHECK int agent_image_open(bool *sealed, struct error *err);
 
-/* In the child, after fork: becomes the agent. The channel gets descriptor 3; 0 and 1 are
- * /dev/null, 2 stays, everything else is closed; the environment is empty. `user`: whose programs
- * it will probably start, so that it can prepare for it; 0: not known. Returns only if that
- * failed. */
+/* Executes the agent in the calling process, a child after fork. The channel becomes descriptor 3,
+ * 0 and 1 become /dev/null, 2 stays, all other descriptors are closed; the environment is empty.
+ * `user` is the id whose programs the agent will probably start, so that it can prepare for that,
+ * or 0. Returns only if executing failed. */
 int agent_image_exec(int image, int channel, unsigned user, struct error *err);

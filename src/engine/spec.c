@@ -169,8 +169,8 @@ static int check_target(const char target[SPEC_TARGET_MAX + 1], unsigned number,
 static int check_mounts(const struct spec *spec, struct error *err)
 {
 	if (spec->mount_count > SPEC_MOUNTS_MAX)
-		return error_set(err, ERR_INVALID, "%u mounts; there may be %d", spec->mount_count,
-		                 SPEC_MOUNTS_MAX);
+		return error_set(err, ERR_INVALID, "%u mounts; at most %d are allowed",
+		                 spec->mount_count, SPEC_MOUNTS_MAX);
 	for (unsigned i = 0; i < spec->mount_count; i++) {
 		const struct spec_mount *mount = &spec->mounts[i];
 

@@ -168,7 +168,7 @@ static int open_channel(struct sandbox *sandbox, int fd, const struct engine_use
 		.root = view_of("/"),
 		.workspace = view_of(SPEC_WORKSPACE),
 		.programs = filter_for_programs(sandbox->row.spec.syscalls),
-		.workers = filter_for_files(),
+		.workers = filter_for_workers(),
 	};
 
 	buf_init(&groups, sizeof(uint32_t));

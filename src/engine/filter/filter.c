@@ -6,32 +6,32 @@
 
 #include "engine/filter/filter_table.h"
 
-/* On any other machine every call would be one of another machine, and the caller killed. */
+/* A filter for another architecture would kill the process at its first system call. */
 #ifdef __aarch64__
-#define HERE filter_set_aarch64
+#define FILTER_SET filter_set_aarch64
 #else
-#define HERE filter_set_x86_64
+#define FILTER_SET filter_set_x86_64
 #endif
 
-static struct view bytes_of(unsigned which)
+static struct view filter_bytes(unsigned which)
 {
-	return (struct view){ (const char *)HERE.filters[which].code,
-		              HERE.filters[which].count * sizeof(struct sock_filter) };
+	return (struct view){ (const char *)FILTER_SET.filters[which].code,
+		              FILTER_SET.filters[which].count * sizeof(struct sock_filter) };
 }
 
 struct view filter_for_programs(enum spec_syscalls calls)
 {
-	return bytes_of(calls);
+	return filter_bytes(calls);
 }
 
 struct view filter_for_agent(void)
 {
-	return bytes_of(FILTER_AGENT);
+	return filter_bytes(FILTER_AGENT);
 }
 
-struct view filter_for_files(void)
+struct view filter_for_workers(void)
 {
-	return bytes_of(FILTER_FILES);
+	return filter_bytes(FILTER_WORKERS);
 }
 
 int filter_load(struct view code)
@@ -39,7 +39,7 @@ int filter_load(struct view code)
 	union {
 		const char *in;
 		struct sock_filter *out;
-	} same = { code.ptr }; /* the kernel leaves it alone */
+	} same = { code.ptr }; /* struct sock_fprog has no const, but the kernel only reads */
 	const struct sock_fprog program = { (unsigned short)(code.len / sizeof *same.out),
 		                            same.out };
 

@@ -1,18 +1,18 @@
-/* filter.h - which system calls may be made inside: seccomp programs, ready to be loaded.
+/* filter.h - seccomp filters: which system calls the processes of a sandbox may make.
  *
- * Made when belljar is built, from one table (filter_table.c) and with libseccomp, and carried
- * as bytes: loading one takes no library, no allocation and no time. The bytes are an array of
- * struct sock_filter. Filters add up: a process has the rights that all of its filters leave it,
- * so the agent's allows all that a program's allows. */
+ * The filters are compiled when belljar is built, from one table (filter_table.c), and embedded as
+ * arrays of struct sock_filter. Loading one needs no library and no allocation, and so works
+ * between fork and exec. Filters of a process add up: a call must be allowed by all of them. A
+ * program inherits the agent's filter, so the agent's allows everything that a program's allows. */
 #pragma once
 #include "base/view.h"
 #include "engine/spec.h"
 
 struct view filter_for_programs(enum spec_syscalls calls);
 struct view filter_for_agent(void);
-/* The agent's workers for files and archives: no exec, no socket. */
-struct view filter_for_files(void);
+/* For the agent's workers, which do file operations: no exec and no new socket. */
+struct view filter_for_workers(void);
 
-/* From now on, for the calling process and all below it; it has given new privileges up. Returns
- * -1 with errno. */
+/* Loads a filter for the calling process and all its later children. The process must have set
+ * PR_SET_NO_NEW_PRIVS. Returns -1 with errno. */
 int filter_load(struct view code);

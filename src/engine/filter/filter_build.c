@@ -1,10 +1,12 @@
-/* filter_build.c - a program of the build: makes seccomp programs of filter_table.c.
+/* filter_build.c - a program that runs during the build and compiles filter_table.c to seccomp
+ * filters, which are programs of classic BPF.
  *
- *   filter_build x86_64|aarch64   the filters, as C
- *   filter_build check            names of calls that libseccomp knows and the table does not
+ *   filter_build x86_64|aarch64   writes the filters as C source
+ *   filter_build check            lists system calls that libseccomp knows and the table does not
  *
- * libseccomp tells the numbers. The programs are not made by it, since what it makes has one
- * answer for all that no rule fits: here it is ENOSYS, EPERM or another, by the call. */
+ * libseccomp is used for the numbers of system calls only. Filters that libseccomp compiles have
+ * one answer for all calls without a rule; here the answer depends on the call (ENOSYS, EPERM,
+ * ...). */
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/audit.h>
@@ -20,10 +22,10 @@
 
 enum {
 	CALLS = 512,
-	COMMON = 424, /* from here on numbers are the same everywhere */
+	COMMON = 424, /* from here on numbers are the same on all architectures */
 	X32 = 0x40000000,
-	NEAR = 255, /* as far as a condition jumps */
-	NAME = 64,
+	JUMP_MAX = 255, /* of a conditional jump, whose offsets have 8 bits */
+	NAME_SIZE = 64,
 };
 
 struct machine {
@@ -37,7 +39,7 @@ static const struct machine machines[] = {
 };
 
 struct call {
-	char name[NAME]; /* "": there is none of this number */
+	char name[NAME_SIZE]; /* "" if no call has this number */
 	const struct filter_class *class;
 };
 
@@ -52,14 +54,14 @@ static NORETURN void fail(const char *what, const char *name)
 	exit(1);
 }
 
-/* --- numbers ----------------------------------------------------------------------- */
+/* --- numbers of system calls --- */
 
-/* Takes a word off the front of *rest. */
-static bool next_word(const char **rest, char word[NAME])
+/* Cuts a word off the front of *rest. */
+static bool next_word(const char **rest, char word[NAME_SIZE])
 {
 	size_t len = strcspn(*rest, " ");
 
-	if (len >= NAME)
+	if (len >= NAME_SIZE)
 		fail("too long", *rest);
 	memcpy(word, *rest, len);
 	word[len] = '\0';
@@ -68,8 +70,8 @@ static bool next_word(const char **rest, char word[NAME])
 	return len != 0;
 }
 
-/* -1: not on this machine. Cuts the number off the name. */
-static int number_of(const struct machine *machine, char *word)
+/* The number of a call, -1 if the architecture has no such call. Cuts "=NUMBER" off the word. */
+static int call_number(const struct machine *machine, char *word)
 {
 	char *given = strchr(word, '=');
 	int number;
@@ -77,7 +79,7 @@ static int number_of(const struct machine *machine, char *word)
 	if (given == NULL) {
 		number = seccomp_syscall_resolve_name_arch(machine->seccomp, word);
 		if (number == __NR_SCMP_ERROR)
-			fail("libseccomp does not know it", word);
+			fail("unknown to libseccomp", word);
 		return number < 0 ? -1 : number;
 	}
 	*given = '\0';
@@ -89,18 +91,18 @@ static void read_class(const struct machine *machine, const struct filter_class 
                        struct call calls[CALLS])
 {
 	const char *rest = class->calls;
-	char word[NAME];
+	char word[NAME_SIZE];
 
 	while (next_word(&rest, word)) {
-		int number = number_of(machine, word);
+		int number = call_number(machine, word);
 
 		if (number < 0)
 			continue;
 		if (number >= CALLS)
-			fail("its number is too large", word);
+			fail("the number is too large", word);
 		if (calls[number].class != NULL)
-			fail("it is there twice", word);
-		memcpy(calls[number].name, word, NAME);
+			fail("in the table twice", word);
+		memcpy(calls[number].name, word, NAME_SIZE);
 		calls[number].class = class;
 	}
 }
@@ -111,9 +113,9 @@ static void read_table(const struct machine *machine, struct call calls[CALLS])
 		read_class(machine, &filter_classes[i], calls);
 }
 
-static bool is_anywhere(const char *name)
+static bool is_in_table(const char *name)
 {
-	char word[NAME];
+	char word[NAME_SIZE];
 
 	for (size_t i = 0; i < filter_class_count; i++)
 		for (const char *rest = filter_classes[i].calls; next_word(&rest, word);) {
@@ -127,52 +129,57 @@ static bool is_anywhere(const char *name)
 static void check_rules(void)
 {
 	for (size_t i = 0; i < filter_rule_count; i++)
-		if (!is_anywhere(filter_rules[i].call))
-			fail("a rule for a call that is in no class", filter_rules[i].call);
+		if (!is_in_table(filter_rules[i].call))
+			fail("has a rule but is in no class", filter_rules[i].call);
 }
 
-/* --- code -------------------------------------------------------------------------- */
+/* --- instructions --- */
 
-static void add(struct code *code, unsigned op, size_t yes, size_t no, uint32_t k)
+static void add_instruction(struct code *code, unsigned op, size_t if_true, size_t if_false,
+                            uint32_t k)
 {
-	if (code->len == BPF_MAXINSNS || yes > NEAR || no > NEAR)
-		fail("too long", "a filter");
-	code->at[code->len++] = (struct sock_filter){ (uint16_t)op, (uint8_t)yes, (uint8_t)no, k };
+	if (code->len == BPF_MAXINSNS || if_true > JUMP_MAX || if_false > JUMP_MAX)
+		fail("too long for BPF", "a filter");
+	code->at[code->len++] = (struct sock_filter){ (uint16_t)op, (uint8_t)if_true,
+		                                      (uint8_t)if_false, k };
 }
 
 static void add_verdict(struct code *code, int verdict)
 {
-	add(code, BPF_RET | BPF_K, 0, 0,
-	    verdict == FILTER_ALLOW ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | (uint32_t)verdict);
+	add_instruction(code, BPF_RET | BPF_K, 0, 0,
+	                verdict == FILTER_ALLOW ? SECCOMP_RET_ALLOW
+	                                        : SECCOMP_RET_ERRNO | (uint32_t)verdict);
 }
 
+/* In instructions. */
 static size_t test_len(const struct filter_test *test)
 {
 	return test->mask == 0 ? 0 : test->mask == UINT32_MAX ? 2 : 3;
 }
 
-/* Both kinds of machine are little endian: the low half of an argument comes first. */
-static void add_test(struct code *code, const struct filter_test *test, size_t left)
+/* If the test fails, jumps over the next `skip` instructions. Both architectures are little endian:
+ * the low half of an argument comes first. */
+static void add_test(struct code *code, const struct filter_test *test, size_t skip)
 {
 	size_t at = offsetof(struct seccomp_data, args) + 8u * test->arg + 4u * test->high;
 
 	if (test->mask == 0)
 		return;
-	add(code, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)at);
+	add_instruction(code, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)at);
 	if (test->mask != UINT32_MAX)
-		add(code, BPF_ALU | BPF_AND | BPF_K, 0, 0, test->mask);
-	add(code, BPF_JMP | BPF_JEQ | BPF_K, 0, left, test->value);
+		add_instruction(code, BPF_ALU | BPF_AND | BPF_K, 0, 0, test->mask);
+	add_instruction(code, BPF_JMP | BPF_JEQ | BPF_K, 0, skip, test->value);
 }
 
 static void add_rule(struct code *code, const struct filter_rule *rule)
 {
-	size_t left = 1;
+	size_t rest = 1; /* instructions up to the end of the rule */
 
 	for (int i = 0; i < FILTER_TESTS; i++)
-		left += test_len(&rule->tests[i]);
+		rest += test_len(&rule->tests[i]);
 	for (int i = 0; i < FILTER_TESTS; i++) {
-		left -= test_len(&rule->tests[i]);
-		add_test(code, &rule->tests[i], left);
+		rest -= test_len(&rule->tests[i]);
+		add_test(code, &rule->tests[i], rest);
 	}
 	add_verdict(code, rule->verdict);
 }
@@ -203,7 +210,7 @@ static void add_call(struct code *code, const struct call *call, unsigned who)
 			continue;
 		add_rule(code, rule);
 		if (rule->tests[0].mask == 0)
-			return; /* what follows would never be reached */
+			return; /* a rule without tests decides: later ones are unreachable */
 	}
 	add_verdict(code, FILTER_ALLOW);
 }
@@ -215,15 +222,15 @@ static int verdict_of(const struct call *call, unsigned who)
 	return call->class->who & who ? FILTER_ALLOW : call->class->otherwise;
 }
 
-/* Neighbours that are treated alike. */
-static bool is_like_last(const struct call *call, unsigned who)
+/* True if this number needs no branch of its own, because it is treated like the one before. */
+static bool is_like_previous(const struct call *call, unsigned who)
 {
 	return !has_rules(call, who) && !has_rules(call - 1, who) &&
 	       verdict_of(call, who) == verdict_of(call - 1, who);
 }
 
-/* A tree over starts[from .. to): half of them on each side of every question. The number of the
- * call is in the accumulator. */
+/* Adds a binary search over starts[from .. to), the first numbers of ranges that are treated alike.
+ * The accumulator holds the call's number. A linear list would cost every call of every program. */
 static void add_tree(struct code *code, const struct call *calls, unsigned who,
                      const unsigned *starts, size_t from, size_t to)
 {
@@ -232,13 +239,15 @@ static void add_tree(struct code *code, const struct call *calls, unsigned who,
 
 	if (to - from == 1)
 		return add_call(code, &calls[starts[from]], who);
-	add(code, BPF_JMP | BPF_JGE | BPF_K, 0, 0, starts[middle]);
+	add_instruction(code, BPF_JMP | BPF_JGE | BPF_K, 0, 0, starts[middle]);
 	add_tree(code, calls, who, starts, from, middle);
 	len = code->len - at - 1;
-	if (len <= NEAR) {
+	if (len <= JUMP_MAX) {
 		code->at[at].jt = (uint8_t)len;
-	} else { /* a long jump, which has no condition: all inside are relative, and move along */
-		add(code, BPF_JMP | BPF_JA, 0, 0, 0);
+	} else {
+		/* Too far for a conditional jump: insert an unconditional one, which has 32 bits.
+		 * The branch behind moves by one; jumps inside it are relative and stay right. */
+		add_instruction(code, BPF_JMP | BPF_JA, 0, 0, 0);
 		memmove(&code->at[at + 2], &code->at[at + 1], len * sizeof code->at[0]);
 		code->at[at].jf = 1;
 		code->at[at + 1] = (struct sock_filter){ BPF_JMP | BPF_JA, 0, 0, (uint32_t)len };
@@ -253,22 +262,25 @@ static void add_filter(struct code *code, const struct machine *machine, const s
 	size_t count = 0;
 
 	for (unsigned i = 0; i < CALLS; i++)
-		if (i == 0 || !is_like_last(&calls[i], who))
+		if (i == 0 || !is_like_previous(&calls[i], who))
 			starts[count++] = i;
-	add(code, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, arch));
-	add(code, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, machine->audit);
-	add(code, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
-	add(code, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
+	add_instruction(code, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, arch));
+	/* A 32-bit program of the same machine has other numbers for its calls. */
+	add_instruction(code, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, machine->audit);
+	add_instruction(code, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
+	add_instruction(code, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
 	if (machine->seccomp == SCMP_ARCH_X86_64) {
-		/* x32: the same calls by other numbers. -1 is nobody's call, not one of these. */
-		add(code, BPF_JMP | BPF_JGE | BPF_K, 0, 2, X32);
-		add(code, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, UINT32_MAX);
-		add(code, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
+		/* x32 calls are other numbers for the same calls, and would pass a filter that only
+		 * knows the usual numbers. The number -1 is not x32: ptrace uses it to skip a
+		 * call. */
+		add_instruction(code, BPF_JMP | BPF_JGE | BPF_K, 0, 2, X32);
+		add_instruction(code, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, UINT32_MAX);
+		add_instruction(code, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
 	}
 	add_tree(code, calls, who, starts, 0, count);
 }
 
-/* --- text -------------------------------------------------------------------------- */
+/* --- output --- */
 
 static void write_filters(const struct machine *machine)
 {
@@ -276,8 +288,9 @@ static void write_filters(const struct machine *machine)
 	static struct code code;
 
 	read_table(machine, calls);
-	(void)fprintf(stdout,
-	              "/* Made by filter_build.c. */\n#include \"engine/filter/filter_table.h\"\n");
+	(void)fprintf(
+	        stdout,
+	        "/* Generated by filter_build.c. */\n#include \"engine/filter/filter_table.h\"\n");
 	for (unsigned i = 0; i < FILTER_COUNT; i++) {
 		code.len = 0;
 		add_filter(&code, machine, calls, 1u << i);
@@ -296,12 +309,12 @@ static void write_filters(const struct machine *machine)
 	(void)fprintf(stdout, "} };\n");
 }
 
-static void write_forgotten(const struct machine *machine)
+static void list_unlisted(const struct machine *machine)
 {
 	for (int i = 0; i < CALLS; i++) {
 		char *name = seccomp_syscall_resolve_num_arch(machine->seccomp, i);
 
-		if (name != NULL && !is_anywhere(name))
+		if (name != NULL && !is_in_table(name))
 			(void)fprintf(stdout, "%s: %s=%d\n", machine->name, name, i);
 		free(name);
 	}
@@ -309,19 +322,19 @@ static void write_forgotten(const struct machine *machine)
 
 int main(int argc, char **argv)
 {
-	bool checks = argc == 2 && strcmp(argv[1], "check") == 0, found = false;
+	bool is_check = argc == 2 && strcmp(argv[1], "check") == 0, is_known = is_check;
 
 	check_rules();
 	for (size_t i = 0; argc == 2 && i < ARRAY_LEN(machines); i++) {
-		if (checks)
-			write_forgotten(&machines[i]);
+		if (is_check)
+			list_unlisted(&machines[i]);
 		else if (strcmp(argv[1], machines[i].name) == 0)
 			write_filters(&machines[i]);
 		else
 			continue;
-		found = true;
+		is_known = true;
 	}
-	if (!found)
+	if (!is_known)
 		fail("x86_64, aarch64 or check", "usage");
 	return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -1,11 +1,14 @@
-/* filter_table.h - the table that filters are made of, and how the made ones are found.
+/* filter_table.h - the table of system calls that the seccomp filters are compiled from, and the
+ * compiled filters.
  *
- * A class names system calls and says who may make them, and what the others are told instead.
- * A rule narrows a call that its class allows, by the arguments: of those for the caller and the
- * call the first that fits decides, and if none does the call is allowed. Calls that are in no
- * class do not exist (ENOSYS), so that the C library falls back to what does.
+ * A class is a group of system calls with those who may make them, and the errno that the others
+ * get. A rule restricts a call that its class allows by the call's arguments: of the rules for a
+ * caller and a call the first whose tests hold decides, and if none does, the call is allowed. A
+ * call that is in no class fails with ENOSYS, as on a kernel that is too old for it, so that C
+ * libraries fall back to an older call.
  *
- * filter_build.c makes programs of it, for each kind of machine. */
+ * filter_build.c compiles the table for each processor architecture. To allow or deny a call, move
+ * its name to another class, and change the numbers that tests/unit/engine/filter expects. */
 #pragma once
 #include <linux/filter.h>
 #include <stddef.h>
@@ -13,33 +16,36 @@
 
 #include "engine/spec.h"
 
-/* Who a filter is for: programs, by enum spec_syscalls; the agent; its workers. */
-enum { FILTER_AGENT = SPEC_SYSCALLS_COUNT, FILTER_FILES, FILTER_COUNT };
+/* The filters: one for programs of each enum spec_syscalls, the agent's, and its workers'. */
+enum { FILTER_AGENT = SPEC_SYSCALLS_COUNT, FILTER_WORKERS, FILTER_COUNT };
 
 enum {
 	FOR_STANDARD = 1u << SPEC_SYSCALLS_STANDARD,
 	FOR_STRICT = 1u << SPEC_SYSCALLS_STRICT,
 	FOR_DEBUG = 1u << SPEC_SYSCALLS_DEBUG,
 	FOR_AGENT = 1u << FILTER_AGENT,
-	FOR_FILES = 1u << FILTER_FILES,
+	FOR_WORKERS = 1u << FILTER_WORKERS,
 };
 
-enum { FILTER_ALLOW = -1 }; /* other verdicts are an errno; 0: nothing happens, and it went well */
+/* Other verdicts are an errno; 0 makes the call return success without doing anything. */
+enum { FILTER_ALLOW = -1 };
 
 struct filter_class {
-	uint8_t who;
-	int16_t otherwise; /* what everybody else is told */
-	/* Separated by a space. NAME=NUMBER if libseccomp might not know it: the newer calls have
-	 * the same number on every machine, and those below 424 are of x86_64 only. */
+	uint8_t who;       /* FOR_*: who may make these calls */
+	int16_t otherwise; /* the errno for everybody else */
+	/* Names with a space between them. NAME=NUMBER for calls that libseccomp may be too old to
+	 * know: from 424 on, calls have the same number on every architecture, and those below are
+	 * of x86_64 only. */
 	const char *calls;
 };
 extern const struct filter_class filter_classes[];
 extern const size_t filter_class_count;
 
-/* Half an argument, masked. The kernel looks at no more of those that are tested here, except of
- * pointers; a test of all 64 bits would be fooled by a bit that means nothing. */
+/* Compares 32 bits of an argument. Of the arguments that are tested here the kernel itself uses
+ * only the low 32 bits, except of pointers: a test of all 64 bits could be evaded by setting a high
+ * bit that the kernel ignores. */
 struct filter_test {
-	uint8_t arg, high;
+	uint8_t arg, high;    /* the argument's number; whether its high half is compared */
 	uint32_t mask, value; /* mask 0: no test */
 };
 
@@ -53,7 +59,7 @@ struct filter_rule {
 extern const struct filter_rule filter_rules[];
 extern const size_t filter_rule_count;
 
-/* What came of it. */
+/* The compiled filters of one architecture, as filter_build.c writes them. */
 struct filter_set {
 	struct {
 		const struct sock_filter *code;

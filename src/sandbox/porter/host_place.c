@@ -143,8 +143,8 @@ static int greet(struct place *place, const struct host_answer *answer, int fd, 
 		.gid = answer->gid,
 		.root = view_of("."),
 		.workspace = view_of("/"),
-		.programs = filter_for_files(), /* which may not even be executed */
-		.workers = filter_for_files(),
+		.programs = filter_for_workers(), /* which may not even be executed */
+		.workers = filter_for_workers(),
 	};
 
 	buf_init(&groups, HOST_GROUPS_MAX * sizeof(uint32_t));

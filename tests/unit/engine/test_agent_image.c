@@ -1,3 +1,5 @@
+/* test_agent_image.c - the embedded program, its sealed copy, the fall-back to a file, and
+ * executing it with any arrangement of descriptors. */
 #include <dirent.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -17,9 +19,9 @@
 #define MFD_EXEC 0x0010U
 #endif
 
-enum { PATIENCE_MS = 5000 };
+enum { TIMEOUT_MS = 30000 };
 
-/* Each test gets an empty directory of its own, and is in it. */
+/* Each test runs in an empty directory of its own. */
 static int make_directory(void **state)
 {
 	char *path = strdup("/tmp/belljar-test-agent-XXXXXX");
@@ -52,7 +54,7 @@ static size_t count_entries(const char *path)
 
 /* --- the image --- */
 
-static void the_image_is_a_static_program_for_this_machine(void **state)
+static void image_is_a_static_program_for_this_architecture(void **state)
 {
 	struct view image = agent_image();
 	Elf64_Ehdr ours, theirs;
@@ -83,7 +85,7 @@ static void check_contents(int fd)
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
 }
 
-static void the_copy_in_memory_can_be_changed_by_nobody(void **state)
+static void sealed_copy_cannot_be_changed(void **state)
 {
 	bool sealed = false;
 	struct error err;
@@ -110,7 +112,7 @@ static void the_copy_in_memory_can_be_changed_by_nobody(void **state)
 		(void)close(again);
 }
 
-static void whether_it_is_sealed_need_not_be_asked(void **state)
+static void open_accepts_null_for_sealed(void **state)
 {
 	struct error err;
 	AUTO_FD int fd = agent_image_open(NULL, &err);
@@ -119,16 +121,16 @@ static void whether_it_is_sealed_need_not_be_asked(void **state)
 	assert_true(fd >= 0);
 }
 
-/* --- other kernels, in a child --- */
+/* --- kernels without memfds or without MFD_EXEC, simulated in a child --- */
 
-/* The child's checks end it with the line that failed; 0: all held. */
-#define HOLDS(condition)                                                                           \
+/* A check in a child: exits with the line as the status if the condition does not hold. */
+#define CHILD_CHECK(condition)                                                                     \
 	do {                                                                                       \
 		if (!(condition))                                                                  \
 			_exit(__LINE__ % 251 + 1);                                                 \
 	} while (0)
 
-static void in_child(void (*fn)(const char *place), const char *place)
+static void run_in_child(void (*fn)(const char *place), const char *place)
 {
 	pid_t child = fork();
 	int status = -1;
@@ -141,20 +143,20 @@ static void in_child(void (*fn)(const char *place), const char *place)
 	assert_int_equal(status, 0);
 }
 
-static void before_exec_flag(const char *place)
+static void open_without_mfd_exec(const char *place)
 {
 	bool sealed = false;
 	struct error err;
 
 	(void)place;
 	refuse_call_with(SYS_memfd_create, MFD_EXEC, EINVAL);
-	HOLDS(agent_image_open(&sealed, &err) >= 0);
-	HOLDS(sealed);
+	CHILD_CHECK(agent_image_open(&sealed, &err) >= 0);
+	CHILD_CHECK(sealed);
 }
 
-static void a_kernel_without_the_exec_flag_is_asked_again(void **state)
+static void open_works_on_kernels_without_mfd_exec(void **state)
 {
-	in_child(before_exec_flag, *state);
+	run_in_child(open_without_mfd_exec, *state);
 }
 
 static void file_in_runtime_directory(const char *place)
@@ -165,19 +167,20 @@ static void file_in_runtime_directory(const char *place)
 	int fd;
 
 	refuse_call(SYS_memfd_create, EACCES);
-	HOLDS(setenv("XDG_RUNTIME_DIR", place, 1) == 0);
+	CHILD_CHECK(setenv("XDG_RUNTIME_DIR", place, 1) == 0);
 	fd = agent_image_open(&sealed, &err);
-	HOLDS(fd >= 0 && !sealed);
-	HOLDS(fstat(fd, &st) == 0 && stat(place, &here) == 0);
-	HOLDS(st.st_dev == here.st_dev && st.st_nlink == 0);
-	HOLDS((st.st_mode & 07777) == 0555 && (size_t)st.st_size == agent_image().len);
-	HOLDS((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY && fcntl(fd, F_GETFD) == FD_CLOEXEC);
-	HOLDS(write(fd, "x", 1) < 0);
+	CHILD_CHECK(fd >= 0 && !sealed);
+	CHILD_CHECK(fstat(fd, &st) == 0 && stat(place, &here) == 0);
+	CHILD_CHECK(st.st_dev == here.st_dev && st.st_nlink == 0);
+	CHILD_CHECK((st.st_mode & 07777) == 0555 && (size_t)st.st_size == agent_image().len);
+	CHILD_CHECK((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY &&
+	            fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	CHILD_CHECK(write(fd, "x", 1) < 0);
 }
 
-static void without_memfds_an_unlinked_file_is_used(void **state)
+static void unlinked_file_is_used_without_memfd(void **state)
 {
-	in_child(file_in_runtime_directory, *state);
+	run_in_child(file_in_runtime_directory, *state);
 	assert_int_equal(count_entries(*state), 0);
 }
 
@@ -188,23 +191,23 @@ static void file_in_tmp(const char *place)
 
 	(void)place;
 	refuse_call(SYS_memfd_create, ENOSYS);
-	HOLDS(setenv("XDG_RUNTIME_DIR", "/proc", 1) == 0); /* nothing can be created there */
-	HOLDS(agent_image_open(&sealed, &err) >= 0 && !sealed);
-	HOLDS(setenv("XDG_RUNTIME_DIR", "relative", 1) == 0);
-	HOLDS(agent_image_open(&sealed, &err) >= 0 && !sealed);
-	HOLDS(unsetenv("XDG_RUNTIME_DIR") == 0);
-	HOLDS(agent_image_open(&sealed, &err) >= 0 && !sealed);
+	CHILD_CHECK(setenv("XDG_RUNTIME_DIR", "/proc", 1) == 0); /* nothing can be created there */
+	CHILD_CHECK(agent_image_open(&sealed, &err) >= 0 && !sealed);
+	CHILD_CHECK(setenv("XDG_RUNTIME_DIR", "relative", 1) == 0);
+	CHILD_CHECK(agent_image_open(&sealed, &err) >= 0 && !sealed);
+	CHILD_CHECK(unsetenv("XDG_RUNTIME_DIR") == 0);
+	CHILD_CHECK(agent_image_open(&sealed, &err) >= 0 && !sealed);
 }
 
-static void where_the_runtime_directory_will_not_do_tmp_does(void **state)
+static void tmp_is_used_without_a_runtime_directory(void **state)
 {
-	in_child(file_in_tmp, *state);
+	run_in_child(file_in_tmp, *state);
 }
 
-static void nowhere(const char *place)
+static void fail_everywhere(const char *place)
 {
 	static const char start_of_message[] =
-	        "make room for the agent's program (create a memfd: Permission denied): "
+	        "store the agent's program (memfd: create a memfd: Permission denied): "
 	        "make '/tmp/belljar-agent-";
 	struct error err;
 
@@ -212,25 +215,25 @@ static void nowhere(const char *place)
 	refuse_call(SYS_memfd_create, EACCES);
 	refuse_call(SYS_fchmod, EPERM);
 	(void)unsetenv("XDG_RUNTIME_DIR");
-	HOLDS(agent_image_open(NULL, &err) == -1);
-	HOLDS(strncmp(err.msg, start_of_message, strlen(start_of_message)) == 0);
-	HOLDS(strstr(err.msg, "' executable: Operation not permitted") != NULL);
-	HOLDS(err.errnum == EPERM);
+	CHILD_CHECK(agent_image_open(NULL, &err) == -1);
+	CHILD_CHECK(strncmp(err.msg, start_of_message, strlen(start_of_message)) == 0);
+	CHILD_CHECK(strstr(err.msg, "' executable: Operation not permitted") != NULL);
+	CHILD_CHECK(err.errnum == EPERM);
 }
 
-static void where_nothing_will_do_both_reasons_are_told(void **state)
+static void failed_open_reports_both_reasons(void **state)
 {
-	in_child(nowhere, *state);
+	run_in_child(fail_everywhere, *state);
 }
 
-/* --- starting it --- */
+/* --- executing the agent --- */
 
-struct places {
+struct arrangement {
 	int image, channel;
-	unsigned closed; /* mask of 1 << descriptor: nothing is open there */
+	unsigned closed; /* mask of 1 << descriptor: standard streams that are closed */
 };
 
-static pid_t start(int image, const struct places *at, int ends[2])
+static pid_t start_agent(int image, const struct arrangement *at, int ends[2])
 {
 	pid_t child;
 
@@ -239,17 +242,17 @@ static pid_t start(int image, const struct places *at, int ends[2])
 	assert_true(child >= 0);
 	if (child == 0) {
 		struct error err;
-		/* Out of the way first: the two may want each other's place. */
+		/* Move both out of the way first: each may get the other's number. */
 		int from = fcntl(image, F_DUPFD, 50), to = fcntl(ends[1], F_DUPFD, 50);
 
-		for (int fd = 3; fd < 12; fd++) /* what must not be inherited */
-			HOLDS(dup2(STDIN_FILENO, fd) == fd);
+		for (int fd = 3; fd < 12; fd++) /* descriptors that must not be inherited */
+			CHILD_CHECK(dup2(STDIN_FILENO, fd) == fd);
 		for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 			if (at->closed & 1u << fd)
 				(void)close(fd);
-		HOLDS(dup2(from, at->image) == at->image);
-		HOLDS(dup3(to, at->channel, O_CLOEXEC) == at->channel);
-		(void)alarm(PATIENCE_MS / 1000);
+		CHILD_CHECK(dup2(from, at->image) == at->image);
+		CHILD_CHECK(dup3(to, at->channel, O_CLOEXEC) == at->channel);
+		(void)alarm(TIMEOUT_MS / 1000);
 		(void)agent_image_exec(at->image, at->channel, 0, &err);
 		_exit(err.errnum);
 	}
@@ -257,28 +260,28 @@ static pid_t start(int image, const struct places *at, int ends[2])
 	return child;
 }
 
-/* All that is said until the channel is closed, or until `enough` bytes have come. */
-static size_t listen_to(int fd, char *out, size_t size, size_t enough)
+/* Reads until the channel is closed or `enough` bytes have come. */
+static size_t read_until(int fd, char *out, size_t size, size_t enough)
 {
 	struct pollfd wanted = { .fd = fd, .events = POLLIN };
 	size_t len = 0;
 	ssize_t n = 1;
 
-	while (n > 0 && len < enough && poll(&wanted, 1, PATIENCE_MS) > 0) {
+	while (n > 0 && len < enough && poll(&wanted, 1, TIMEOUT_MS) > 0) {
 		n = read(fd, out + len, size - len);
 		len += n > 0 ? (size_t)n : 0;
 	}
 	return len;
 }
 
-static const struct places places[] = {
+static const struct arrangement arrangements[] = {
 	{ 3, 4, 0 }, { 4, 3, 0 }, { 5, 3, 0 },   { 3, 5, 0 }, { 4, 5, 0 },
 	{ 5, 4, 0 }, { 6, 7, 0 }, { 40, 41, 0 }, { 0, 1, 0 }, { 1, 0, 0 },
 	{ 6, 7, 1 }, { 6, 7, 2 }, { 6, 7, 3 },   { 6, 7, 4 }, { 6, 7, 7 },
 };
 
-/* A shell in the agent's place: `sh 3` runs the file "3" in the current directory. */
-static void it_inherits_the_channel_and_nothing_else(void **state)
+/* Executes a shell instead of the agent: `sh 3` runs the file "3" in the current directory. */
+static void program_inherits_the_channel_and_nothing_else(void **state)
 {
 	static const char script[] = "streams=$(readlink /proc/$$/fd/0; readlink /proc/$$/fd/1)\n"
 	                             "exec >&3\n"
@@ -294,13 +297,13 @@ static void it_inherits_the_channel_and_nothing_else(void **state)
 	assert_non_null(file);
 	assert_true(fputs(script, file) >= 0);
 	assert_int_equal(fclose(file), 0);
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(arrangements); i++) {
 		AUTO_FD int shell = open("/bin/sh", O_RDONLY | O_CLOEXEC);
 		char said[256];
 		int ends[2], status = -1;
-		pid_t child = start(shell, &places[i], ends);
+		pid_t child = start_agent(shell, &arrangements[i], ends);
 
-		said[listen_to(ends[0], said, sizeof said - 1, sizeof said - 1)] = '\0';
+		said[read_until(ends[0], said, sizeof said - 1, sizeof said - 1)] = '\0';
 		(void)close(ends[0]);
 		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_string_equal(said, "/dev/null /dev/null\nbelljar-agent 3 0\n3\n");
@@ -319,7 +322,7 @@ static bool is_hello(struct view said)
 	       message.hello.uid == getuid() && (message.hello.flags & WIRE_HELLO_PID1) == 0;
 }
 
-/* Only root can look: the agent shows its descriptors to nobody else. */
+/* Only root can read the descriptors of the agent, which is not dumpable. */
 static void check_standard_streams(pid_t agent)
 {
 	for (int fd = STDIN_FILENO; fd <= STDOUT_FILENO && geteuid() == 0; fd++) {
@@ -331,22 +334,22 @@ static void check_standard_streams(pid_t agent)
 	}
 }
 
-static void the_agent_says_hello_and_ends_with_its_channel(void **state)
+static void agent_sends_hello_and_exits_with_its_channel(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(arrangements); i++) {
 		struct error err;
 		AUTO_FD int image = agent_image_open(NULL, &err);
 		char said[1024];
 		int ends[2], status = -1;
-		pid_t child = start(image, &places[i], ends);
+		pid_t child = start_agent(image, &arrangements[i], ends);
 
 		assert_true(
-		        is_hello((struct view){ said, listen_to(ends[0], said, sizeof said, 1) }));
+		        is_hello((struct view){ said, read_until(ends[0], said, sizeof said, 1) }));
 		check_standard_streams(child);
 		(void)close(ends[0]);
 		assert_int_equal(waitpid(child, &status, 0), child);
-		assert_true(WIFEXITED(status)); /* not by the alarm */
+		assert_true(WIFEXITED(status)); /* it was not killed by the alarm */
 	}
 }
 
@@ -361,19 +364,19 @@ static void agent_from_file(const char *place)
 	(void)place;
 	refuse_call(SYS_memfd_create, EACCES);
 	image = agent_image_open(&sealed, &err);
-	HOLDS(image >= 0 && !sealed);
-	child = start(image, &(struct places){ 8, 9, 0 }, ends);
-	HOLDS(is_hello((struct view){ said, listen_to(ends[0], said, sizeof said, 1) }));
+	CHILD_CHECK(image >= 0 && !sealed);
+	child = start_agent(image, &(struct arrangement){ 8, 9, 0 }, ends);
+	CHILD_CHECK(is_hello((struct view){ said, read_until(ends[0], said, sizeof said, 1) }));
 	(void)close(ends[0]);
-	HOLDS(waitpid(child, NULL, 0) == child);
+	CHILD_CHECK(waitpid(child, NULL, 0) == child);
 }
 
-static void it_starts_from_a_file_as_well(void **state)
+static void agent_starts_from_a_file(void **state)
 {
-	in_child(agent_from_file, *state);
+	run_in_child(agent_from_file, *state);
 }
 
-static void what_cannot_be_executed_is_an_error(void **state)
+static void failed_exec_is_reported(void **state)
 {
 	static const struct {
 		const char *path;
@@ -397,15 +400,16 @@ static void what_cannot_be_executed_is_an_error(void **state)
 		if (child == 0) {
 			struct error err;
 
-			/* Descriptor 2 is the way back: all others will be closed. */
-			HOLDS(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
-			HOLDS(dup2(open(cases[i].path, O_RDONLY), 8) == 8 && dup2(0, 9) == 9);
-			HOLDS(agent_image_exec(cases[i].image, cases[i].channel, 0, &err) == -1);
-			HOLDS(write(STDERR_FILENO, err.msg, strlen(err.msg)) > 0);
+			/* Only descriptor 2 stays open: report over it. */
+			CHILD_CHECK(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
+			CHILD_CHECK(dup2(open(cases[i].path, O_RDONLY), 8) == 8 && dup2(0, 9) == 9);
+			CHILD_CHECK(agent_image_exec(cases[i].image, cases[i].channel, 0, &err) ==
+			            -1);
+			CHILD_CHECK(write(STDERR_FILENO, err.msg, strlen(err.msg)) > 0);
 			_exit(0);
 		}
 		(void)close(ends[1]);
-		said[listen_to(ends[0], said, sizeof said - 1, sizeof said - 1)] = '\0';
+		said[read_until(ends[0], said, sizeof said - 1, sizeof said - 1)] = '\0';
 		(void)close(ends[0]);
 		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_string_equal(said, cases[i].message);
@@ -416,17 +420,17 @@ static void what_cannot_be_executed_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_image_is_a_static_program_for_this_machine),
-		TEST(the_copy_in_memory_can_be_changed_by_nobody),
-		TEST(whether_it_is_sealed_need_not_be_asked),
-		PLACED(a_kernel_without_the_exec_flag_is_asked_again),
-		PLACED(without_memfds_an_unlinked_file_is_used),
-		PLACED(where_the_runtime_directory_will_not_do_tmp_does),
-		PLACED(where_nothing_will_do_both_reasons_are_told),
-		PLACED(it_inherits_the_channel_and_nothing_else),
-		TEST(the_agent_says_hello_and_ends_with_its_channel),
-		PLACED(it_starts_from_a_file_as_well),
-		TEST(what_cannot_be_executed_is_an_error),
+		TEST(image_is_a_static_program_for_this_architecture),
+		TEST(sealed_copy_cannot_be_changed),
+		TEST(open_accepts_null_for_sealed),
+		PLACED(open_works_on_kernels_without_mfd_exec),
+		PLACED(unlinked_file_is_used_without_memfd),
+		PLACED(tmp_is_used_without_a_runtime_directory),
+		PLACED(failed_open_reports_both_reasons),
+		PLACED(program_inherits_the_channel_and_nothing_else),
+		TEST(agent_sends_hello_and_exits_with_its_channel),
+		PLACED(agent_starts_from_a_file),
+		TEST(failed_exec_is_reported),
 	};
 
 	return RUN_TESTS("engine/agent", tests);

@@ -1,10 +1,11 @@
+/* test_spec.c - defaults, ids, and what spec_check() accepts and refuses. */
 #include "engine/spec.h"
 
 #include "unit/test.h"
 
 #define ID "sb_abcdefghijklmnopqrstuvwx23"
 
-static struct spec good(void)
+static struct spec valid_spec(void)
 {
 	struct spec spec = spec_default();
 
@@ -12,12 +13,12 @@ static struct spec good(void)
 	return spec;
 }
 
-static void add(struct spec *spec, const char *target)
+static void add_mount(struct spec *spec, const char *target)
 {
 	(void)snprintf(spec->mounts[spec->mount_count++].target, SPEC_TARGET_MAX + 1, "%s", target);
 }
 
-static void the_default_needs_nothing_but_an_id(void **state)
+static void default_spec_is_valid_except_for_its_id(void **state)
 {
 	struct spec spec = spec_default();
 	struct error err;
@@ -33,7 +34,7 @@ static void the_default_needs_nothing_but_an_id(void **state)
 	assert_false(spec.egress || spec.fresh);
 }
 
-static void the_table_has_every_limit_in_order(void **state)
+static void table_of_limits_is_in_the_order_of_the_struct(void **state)
 {
 	(void)state;
 	assert_int_equal(spec_limit_count, 8);
@@ -48,7 +49,7 @@ static void the_table_has_every_limit_in_order(void **state)
 	assert_string_equal(spec_syscalls_names[SPEC_SYSCALLS_DEBUG], "debug");
 }
 
-static void ids_are_new_and_known_as_ids(void **state)
+static void new_ids_are_valid_and_different(void **state)
 {
 	char seen[200][SPEC_ID_LEN + 1];
 
@@ -64,8 +65,7 @@ static void ids_are_new_and_known_as_ids(void **state)
 	}
 }
 
-/* Every digit appears at every place: no bit is lost on the way. */
-static void ids_use_all_their_bits(void **state)
+static void new_ids_use_every_digit_in_every_position(void **state)
 {
 	bool seen[SPEC_ID_LEN][128] = { 0 };
 
@@ -86,7 +86,7 @@ static void ids_use_all_their_bits(void **state)
 	}
 }
 
-static void other_texts_are_no_ids(void **state)
+static void malformed_ids_are_refused(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -106,14 +106,14 @@ static void other_texts_are_no_ids(void **state)
 	assert_true(spec_is_id(ID));
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if (spec_is_id(texts[i]))
-			fail_msg("'%s' is taken for an id", texts[i]);
+			fail_msg("'%s' is accepted as an id", texts[i]);
 }
 
-static void limits_have_a_least_and_a_most(void **state)
+static void every_limit_has_a_minimum_and_a_maximum(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < spec_limit_count; i++) {
-		struct spec spec = good();
+		struct spec spec = valid_spec();
 		uint64_t *value = (uint64_t *)(void *)((char *)&spec.limits +
 		                                       spec_limits[i].offset);
 		struct error err;
@@ -127,12 +127,12 @@ static void limits_have_a_least_and_a_most(void **state)
 		assert_non_null(strstr(err.msg, spec_limits[i].name));
 		*value = UINT64_MAX;
 		assert_int_equal(spec_check(&spec, &err), -1);
-		*value = spec_limits[i].min - 1; /* of 0: the largest number */
+		*value = spec_limits[i].min - 1; /* a minimum of 0 wraps to UINT64_MAX */
 		assert_int_equal(spec_check(&spec, &err), -1);
 	}
 }
 
-static void a_limit_is_refused_with_its_name_value_and_range(void **state)
+static void error_names_limit_value_and_range(void **state)
 {
 	static const struct {
 		size_t offset;
@@ -155,7 +155,7 @@ static void a_limit_is_refused_with_its_name_value_and_range(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct spec spec = good();
+		struct spec spec = valid_spec();
 		struct error err;
 
 		memcpy((char *)&spec.limits + cases[i].offset, &cases[i].value,
@@ -164,9 +164,9 @@ static void a_limit_is_refused_with_its_name_value_and_range(void **state)
 	}
 }
 
-static void a_file_may_be_as_large_as_the_disk_is_not(void **state)
+static void file_size_may_exceed_the_disk_limit(void **state)
 {
-	struct spec spec = good();
+	struct spec spec = valid_spec();
 	struct error err;
 
 	(void)state;
@@ -176,8 +176,8 @@ static void a_file_may_be_as_large_as_the_disk_is_not(void **state)
 	CHECK_OK(spec_check(&spec, &err), err);
 }
 
-/* As another process might send it. */
-static void bytes_that_are_no_value_of_their_type_are_refused(void **state)
+/* The spawner checks bytes that another process sent. */
+static void invalid_bytes_of_bool_and_enum_are_refused(void **state)
 {
 	static const struct {
 		size_t offset;
@@ -192,12 +192,12 @@ static void bytes_that_are_no_value_of_their_type_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		spec = good();
-		add(&spec, "/data");
+		spec = valid_spec();
+		add_mount(&spec, "/data");
 		memset((char *)&spec + cases[i].offset, 2, 1);
 		CHECK_ERROR(spec_check(&spec, &err), err, ERR_INVALID, cases[i].why);
 	}
-	spec = good();
+	spec = valid_spec();
 	memcpy(&spec.syscalls, &unknown, sizeof unknown);
 	CHECK_ERROR(spec_check(&spec, &err), err, ERR_INVALID, "'syscalls' is 3; it may be 0 to 2");
 	memcpy(&spec.syscalls, &negative, sizeof negative);
@@ -205,17 +205,17 @@ static void bytes_that_are_no_value_of_their_type_are_refused(void **state)
 	            "'syscalls' is 4294967295; it may be 0 to 2");
 }
 
-static void texts_without_an_end_are_refused(void **state)
+static void unterminated_texts_are_refused(void **state)
 {
-	struct spec spec = good();
+	struct spec spec = valid_spec();
 	struct error err;
 
 	(void)state;
 	memset(spec.id + 3, 'a', sizeof spec.id - 3);
 	CHECK_ERROR(spec_check(&spec, &err), err, ERR_INVALID,
 	            "'id' is not \"sb_\" and 26 characters of a-z and 2-7");
-	spec = good();
-	add(&spec, "/data");
+	spec = valid_spec();
+	add_mount(&spec, "/data");
 	memset(spec.mounts[0].target + 1, 'a', SPEC_TARGET_MAX - 1);
 	CHECK_OK(spec_check(&spec, &err), err);
 	spec.mounts[0].target[SPEC_TARGET_MAX] = 'a';
@@ -230,10 +230,10 @@ static void texts_without_an_end_are_refused(void **state)
 	"the target of mount 1, '" target "', belongs to the sandbox itself; choose a directory "  \
 	"such as /workspace/data"
 
-static void targets_are_clean_and_leave_the_system_alone(void **state)
+static void mount_targets_are_checked(void **state)
 {
 	static const struct {
-		const char *target, *why; /* why NULL: fine */
+		const char *target, *why; /* why is NULL if the target is valid */
 	} cases[] = {
 		{ "/data", NULL },
 		{ "/data/a b/.hidden/..x/x..", NULL },
@@ -281,10 +281,10 @@ static void targets_are_clean_and_leave_the_system_alone(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct spec spec = good();
+		struct spec spec = valid_spec();
 		struct error err = { .msg = "" };
 
-		add(&spec, cases[i].target);
+		add_mount(&spec, cases[i].target);
 		if (cases[i].why == NULL)
 			CHECK_OK(spec_check(&spec, &err), err);
 		else
@@ -292,11 +292,11 @@ static void targets_are_clean_and_leave_the_system_alone(void **state)
 	}
 }
 
-static void targets_are_not_within_each_other(void **state)
+static void nested_mount_targets_are_refused(void **state)
 {
 	static const struct {
 		const char *first, *third;
-		bool fine;
+		bool is_valid;
 	} cases[] = {
 		{ "/data", "/data2", true },     { "/data2", "/data", true },
 		{ "/data", "/data", false },     { "/data", "/data/a/b", false },
@@ -305,13 +305,13 @@ static void targets_are_not_within_each_other(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct spec spec = good();
+		struct spec spec = valid_spec();
 		struct error err;
 
-		add(&spec, cases[i].first);
-		add(&spec, "/opt");
-		add(&spec, cases[i].third);
-		if (cases[i].fine)
+		add_mount(&spec, cases[i].first);
+		add_mount(&spec, "/opt");
+		add_mount(&spec, cases[i].third);
+		if (cases[i].is_valid)
 			CHECK_OK(spec_check(&spec, &err), err);
 		else
 			CHECK_ERROR(spec_check(&spec, &err), err, ERR_INVALID,
@@ -320,9 +320,9 @@ static void targets_are_not_within_each_other(void **state)
 	}
 }
 
-static void mounts_are_counted(void **state)
+static void too_many_mounts_are_refused(void **state)
 {
-	struct spec spec = good();
+	struct spec spec = valid_spec();
 	struct error err;
 
 	(void)state;
@@ -330,31 +330,32 @@ static void mounts_are_counted(void **state)
 		char target[20];
 
 		(void)snprintf(target, sizeof target, "/data/%d", i);
-		add(&spec, target);
+		add_mount(&spec, target);
 	}
 	CHECK_OK(spec_check(&spec, &err), err);
 	spec.mount_count = SPEC_MOUNTS_MAX + 1;
-	CHECK_ERROR(spec_check(&spec, &err), err, ERR_INVALID, "17 mounts; there may be 16");
+	CHECK_ERROR(spec_check(&spec, &err), err, ERR_INVALID, "17 mounts; at most 16 are allowed");
 	spec.mount_count = UINT8_MAX;
-	CHECK_ERROR(spec_check(&spec, &err), err, ERR_INVALID, "255 mounts; there may be 16");
+	CHECK_ERROR(spec_check(&spec, &err), err, ERR_INVALID,
+	            "255 mounts; at most 16 are allowed");
 }
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(the_default_needs_nothing_but_an_id),
-		TEST(the_table_has_every_limit_in_order),
-		TEST(ids_are_new_and_known_as_ids),
-		TEST(ids_use_all_their_bits),
-		TEST(other_texts_are_no_ids),
-		TEST(limits_have_a_least_and_a_most),
-		TEST(a_limit_is_refused_with_its_name_value_and_range),
-		TEST(a_file_may_be_as_large_as_the_disk_is_not),
-		TEST(bytes_that_are_no_value_of_their_type_are_refused),
-		TEST(texts_without_an_end_are_refused),
-		TEST(targets_are_clean_and_leave_the_system_alone),
-		TEST(targets_are_not_within_each_other),
-		TEST(mounts_are_counted),
+		TEST(default_spec_is_valid_except_for_its_id),
+		TEST(table_of_limits_is_in_the_order_of_the_struct),
+		TEST(new_ids_are_valid_and_different),
+		TEST(new_ids_use_every_digit_in_every_position),
+		TEST(malformed_ids_are_refused),
+		TEST(every_limit_has_a_minimum_and_a_maximum),
+		TEST(error_names_limit_value_and_range),
+		TEST(file_size_may_exceed_the_disk_limit),
+		TEST(invalid_bytes_of_bool_and_enum_are_refused),
+		TEST(unterminated_texts_are_refused),
+		TEST(mount_targets_are_checked),
+		TEST(nested_mount_targets_are_refused),
+		TEST(too_many_mounts_are_refused),
 	};
 
 	return RUN_TESTS("spec", tests);

@@ -1,3 +1,4 @@
+/* idmap.c - the maps of this process's user namespace. */
 #include "engine/native/ids/ids.h"
 
 #include <stdio.h>
@@ -7,8 +8,8 @@
 
 static const char *const maps[] = { "/proc/self/uid_map", "/proc/self/gid_map" };
 
-/* "inside outside count", as the kernel writes it. How many from `id` on the line has. */
-static uint64_t rest_in(const char *line, uint64_t id)
+/* A line is "inside outside count". How many ids from `id` on it maps. */
+static uint64_t count_in_line(const char *line, uint64_t id)
 {
 	char *at;
 	uint64_t inside = strtoull(line, &at, 10), count;
@@ -18,36 +19,37 @@ static uint64_t rest_in(const char *line, uint64_t id)
 	return id >= inside && id - inside < count ? count - (id - inside) : 0;
 }
 
-/* Lines may go on where others end, in any order. */
-static uint64_t rest_from(const char *map, uint64_t id)
+/* How many ids from `id` on are mapped without a gap. A line may continue where another ends, in
+ * any order, so the lines are read again until nothing is added. */
+static uint64_t count_from(const char *map, uint64_t id)
 {
 	FILE *in = fopen(map, "re");
 	char line[128];
-	uint64_t rest = 0, before;
+	uint64_t count = 0, before;
 
 	do {
-		before = rest;
+		before = count;
 		while (in != NULL && fgets(line, sizeof line, in) != NULL)
-			rest += rest_in(line, id + rest);
+			count += count_in_line(line, id + count);
 		if (in != NULL)
 			rewind(in);
-	} while (rest != before);
+	} while (count != before);
 	if (in != NULL)
 		(void)fclose(in);
-	return rest;
+	return count;
 }
 
 bool idmap_has(uint64_t id)
 {
 	for (size_t i = 0; i < ARRAY_LEN(maps); i++)
-		if (rest_from(maps[i], id) == 0)
+		if (count_from(maps[i], id) == 0)
 			return false;
 	return true;
 }
 
 uint64_t idmap_count(void)
 {
-	uint64_t uids = rest_from(maps[0], 0), gids = rest_from(maps[1], 0);
+	uint64_t uids = count_from(maps[0], 0), gids = count_from(maps[1], 0);
 
 	return uids < gids ? uids : gids;
 }

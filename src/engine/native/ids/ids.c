@@ -17,9 +17,10 @@
 
 enum {
 	TRIES = 256,
+	/* Ids inside a sandbox; its user has SPEC_UID. */
 	INSIDE_AGENT = 999,
 	INSIDE_NOBODY = 65534,
-	LAST = 65535,
+	INSIDE_LAST = 65535,
 	PREFIX_LEN = sizeof IDS_REMOVED_PREFIX - 1
 };
 
@@ -46,7 +47,7 @@ void ids_map(const struct userns *userns, const struct ids_block *block, bool gi
 	switch (userns->mode) {
 	case USERNS_ROOT:
 		(void)snprintf(out, IDS_MAP_SIZE, "0 %u 1\n1 %u %d\n", userns->ids.files,
-		               block->agent - INSIDE_AGENT + 1, LAST - 1);
+		               block->agent - INSIDE_AGENT + 1, INSIDE_LAST - 1);
 		return;
 	case USERNS_MAPPED:
 		(void)snprintf(out, IDS_MAP_SIZE, "0 %u 1\n%d %u 1\n%d %u 1\n%d %u 1\n",
@@ -60,27 +61,31 @@ void ids_map(const struct userns *userns, const struct ids_block *block, bool gi
 	(void)snprintf(out, IDS_MAP_SIZE, "%d %u 1\n", SPEC_UID, gids ? userns->gid : userns->uid);
 }
 
-static bool is_there(const struct ids *ids, const char *name)
+/* Errors other than ENOENT count as existing: a claim is removed only if its files are surely
+ * gone. */
+static bool dir_exists(const struct ids *ids, const char *name)
 {
 	struct stat st;
 
 	return fstatat(ids->sandboxes, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
-/* While they are being removed they have another name. */
+/* True if the sandbox has a directory under its own name or, while it is being removed, under the
+ * name with IDS_REMOVED_PREFIX. */
 static bool has_files(const struct ids *ids, const char *sandbox)
 {
-	char gone[SPEC_ID_LEN + 1];
+	char removed[SPEC_ID_LEN + 1];
 
-	if (is_there(ids, sandbox))
+	if (dir_exists(ids, sandbox))
 		return true;
 	if (strlen(sandbox) != SPEC_ID_LEN)
 		return false;
-	(void)snprintf(gone, sizeof gone, "%s%s", IDS_REMOVED_PREFIX, sandbox + PREFIX_LEN);
-	return is_there(ids, gone);
+	(void)snprintf(removed, sizeof removed, "%s%s", IDS_REMOVED_PREFIX, sandbox + PREFIX_LEN);
+	return dir_exists(ids, removed);
 }
 
-/* A claim reads "<state directory>|<sandbox>". */
+/* True if the claim `name` belongs to a sandbox without files. The link's target is
+ * "<state directory>|<sandbox>". */
 static bool is_stale(const struct ids *ids, const char *name, bool others)
 {
 	char claim[4096 + SPEC_ID_LEN + 2];
@@ -97,11 +102,12 @@ static bool is_stale(const struct ids *ids, const char *name, bool others)
 	*sandbox++ = '\0';
 	if (strcmp(claim, ids->state) == 0)
 		return !has_files(ids, sandbox);
-	/* Somebody else's. We cannot look into it, but it may be gone as a whole. */
+	/* A claim of another state directory. Its sandboxes may be unreadable for us, but if the
+	 * whole directory does not exist, neither do they. */
 	return others && lstat(claim, &st) < 0 && errno == ENOENT;
 }
 
-static int make_link(struct ids *ids, const char *name, const char *sandbox)
+static int write_claim(struct ids *ids, const char *name, const char *sandbox)
 {
 	char claim[4096 + SPEC_ID_LEN + 2];
 
@@ -112,15 +118,18 @@ static int make_link(struct ids *ids, const char *name, const char *sandbox)
 	return symlinkat(claim, ids->dir, name);
 }
 
-static int try_claim(struct ids *ids, uint32_t number, const char *sandbox)
+static int claim_block(struct ids *ids, uint32_t number, const char *sandbox)
 {
 	char name[16];
 
 	(void)snprintf(name, sizeof name, "%u", number);
-	return make_link(ids, name, sandbox);
+	return write_claim(ids, name, sandbox);
 }
 
-/* The claim first: a directory without one is only ever a spare's, which nobody misses. */
+/* The claim is rewritten before the directory is renamed. If the server dies in between, the claim
+ * names a sandbox without files and is swept, and the directory is that of an unused spare, which
+ * the next start removes. renameat() replaces the link without a moment in which the block is
+ * free. */
 int ids_rename(struct ids *ids, const struct ids_block *block, const char *sandbox,
                struct error *err)
 {
@@ -133,7 +142,7 @@ int ids_rename(struct ids *ids, const struct ids_block *block, const char *sandb
 	(void)snprintf(next, sizeof next, ".%u", block->number);
 	(void)flock(ids->dir, LOCK_SH);
 	(void)unlinkat(ids->dir, next, 0);
-	r = make_link(ids, next, sandbox) < 0 ? -1 : renameat(ids->dir, next, ids->dir, name);
+	r = write_claim(ids, next, sandbox) < 0 ? -1 : renameat(ids->dir, next, ids->dir, name);
 	if (r < 0)
 		(void)error_sys(err, "claim ids for sandbox %s", sandbox);
 	(void)flock(ids->dir, LOCK_UN);
@@ -148,29 +157,31 @@ int ids_claim(struct ids *ids, const char *sandbox, struct ids_block *ret, struc
 		*ret = ids_block(ids->userns, 0);
 		return 0;
 	}
-	/* Not while somebody sweeps: between its look and its deed a claim could be made anew. */
+	/* A sweep holds the lock exclusively: between its check that a claim is stale and its
+	 * unlink the same number could be claimed anew, and the sweep would remove the new
+	 * claim. */
 	(void)flock(ids->dir, LOCK_SH);
 	for (int i = 0; i < TRIES; i++) {
 		bool is_drawn = getrandom(&number, sizeof number, 0) == sizeof number;
 
+		/* Random instead of the lowest free number: a search from 1 would take longer with
+		 * every sandbox, and servers would compete for the same number. */
 		number = 1 + number % ids->userns->ids.count;
-		if (is_drawn && try_claim(ids, number, sandbox) == 0) {
+		if (is_drawn && claim_block(ids, number, sandbox) == 0) {
 			(void)flock(ids->dir, LOCK_UN);
 			*ret = ids_block(ids->userns, number);
 			return 0;
 		}
 		if (!is_drawn || errno != EEXIST) {
 			(void)error_sys(
-			        err,
-			        "claim ids for a sandbox (ids/ in the default state directory)");
+			        err, "claim a block of ids (ids/ in the default state directory)");
 			(void)flock(ids->dir, LOCK_UN);
 			return -1;
 		}
 	}
 	(void)flock(ids->dir, LOCK_UN);
 	return error_set(err, ERR_LIMIT,
-	                 "nearly all of the %u blocks of ids are given away: delete "
-	                 "sandboxes",
+	                 "nearly all of the %u blocks of ids are in use: delete sandboxes",
 	                 ids->userns->ids.count);
 }
 
@@ -185,7 +196,7 @@ int ids_from_owner(const struct ids *ids, const char *sandbox, struct ids_block 
 	if (ids->userns->mode == USERNS_SINGLE_ID) {
 		if (st.st_uid != ids->userns->uid)
 			return error_set(err, ERR_INVALID,
-			                 "sandbox %s was made as another user or with more ids",
+			                 "sandbox %s was created by another user or with more ids",
 			                 sandbox);
 		*ret = ids_block(ids->userns, 0);
 		return 0;
@@ -194,14 +205,15 @@ int ids_from_owner(const struct ids *ids, const char *sandbox, struct ids_block 
 	if (st.st_uid < ids->userns->ids.first ||
 	    offset / ids->userns->ids.block >= ids->userns->ids.count)
 		return error_set(err, ERR_INVALID,
-		                 "sandbox %s belongs to id %u, which is not ours to use", sandbox,
-		                 st.st_uid);
+		                 "sandbox %s belongs to id %u, which is not in this server's range",
+		                 sandbox, st.st_uid);
 	*ret = ids_block(ids->userns, 1 + offset / ids->userns->ids.block);
 	return 0;
 }
 
-/* Others' can only be judged before we moved to where their directories are not to be seen. */
-static void sweep(struct ids *ids, bool others)
+/* Removes stale claims. `others`: also those of other state directories, which are visible only
+ * before the spawner enters its own mount tree. */
+static void sweep_claims(struct ids *ids, bool others)
 {
 	int fd = ids->dir >= 0 ? openat(ids->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -211,7 +223,8 @@ static void sweep(struct ids *ids, bool others)
 		return;
 	(void)flock(ids->dir, LOCK_EX);
 	while ((entry = readdir(dir)) != NULL)
-		/* Those with a dot are half renamed; nobody renames while we have the lock. */
+		/* ".N" is left by an ids_rename() that was interrupted by a kill: no rename is in
+		 * progress while the lock is held exclusively. */
 		if (entry->d_name[0] == '.' ? entry->d_name[1] >= '0' && entry->d_name[1] <= '9'
 		                            : is_stale(ids, entry->d_name, others))
 			(void)unlinkat(ids->dir, entry->d_name, 0);
@@ -219,8 +232,8 @@ static void sweep(struct ids *ids, bool others)
 	(void)closedir(dir);
 }
 
-/* Another server may have removed it too, and the number may be somebody else's by now. One who
- * died between its claim and taking the ids has no number: then they are found by their name. */
+/* The claim is removed only if it still names this sandbox: another server may have removed the
+ * same sandbox, and a third may have claimed the number since. */
 void ids_release(struct ids *ids, const struct ids_block *block, const char *sandbox)
 {
 	char name[16], claim[4096 + SPEC_ID_LEN + 2];
@@ -228,7 +241,7 @@ void ids_release(struct ids *ids, const struct ids_block *block, const char *san
 	ssize_t n;
 
 	if (block->number == 0) {
-		sweep(ids, false);
+		sweep_claims(ids, false);
 		return;
 	}
 	(void)snprintf(name, sizeof name, "%u", block->number);
@@ -244,5 +257,5 @@ void ids_release(struct ids *ids, const struct ids_block *block, const char *san
 
 void ids_sweep(struct ids *ids)
 {
-	sweep(ids, true);
+	sweep_claims(ids, true);
 }

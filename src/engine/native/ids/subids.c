@@ -1,3 +1,5 @@
+/* subids.c - the ids that /etc/subuid and /etc/subgid let a user give away. newuidmap and
+ * newgidmap, which are set-user-id programs, write them into the maps of a user namespace. */
 #include "engine/native/ids/ids.h"
 
 #include <pwd.h>
@@ -8,7 +10,7 @@
 #include "base/error.h"
 #include "base/num.h"
 
-/* "name:first:count" */
+/* A line is "name:first:count", with a name or a number for the user. */
 static bool parse_line(char *line, const char *name, const char *number, struct subids *ret)
 {
 	char *first = strchr(line, ':'), *count = first != NULL ? strchr(first + 1, ':') : NULL;
@@ -29,11 +31,11 @@ static bool parse_line(char *line, const char *name, const char *number, struct 
 	return true;
 }
 
-bool subids_find(const char *file, uid_t uid, uint32_t least, struct subids *ret, char *why,
+bool subids_find(const char *file, uid_t uid, uint32_t min, struct subids *ret, char *why,
                  size_t why_size)
 {
-	bool are_users = strstr(file, "subuid") != NULL;
-	const char *helper = are_users ? "/usr/bin/newuidmap" : "/usr/bin/newgidmap";
+	bool is_uid = strstr(file, "subuid") != NULL;
+	const char *helper = is_uid ? "/usr/bin/newuidmap" : "/usr/bin/newgidmap";
 	const struct passwd *entry = getpwuid(uid);
 	const char *name = entry != NULL ? entry->pw_name : NULL;
 	char number[16], line[512];
@@ -49,11 +51,11 @@ bool subids_find(const char *file, uid_t uid, uint32_t least, struct subids *ret
 	}
 	if (in != NULL)
 		(void)fclose(in);
-	if (ret->count < least)
+	if (ret->count < min)
 		(void)snprintf(why, why_size,
 		               "%s has no range of %u ids for %s: sudo usermod --add-sub%ss "
 		               "100000-165535 %s",
-		               file, least, name != NULL ? name : number, are_users ? "uid" : "gid",
+		               file, min, name != NULL ? name : number, is_uid ? "uid" : "gid",
 		               name != NULL ? name : number);
 	else if (access(helper, X_OK) < 0)
 		(void)snprintf(why, why_size, "%s is missing: sudo apt install uidmap", helper);

@@ -525,7 +525,7 @@ static inline void live_confine(struct wire_welcome *welcome, const struct live_
 		return;
 	welcome->programs = options->programs.len != 0 ? options->programs
 	                                               : filter_for_programs(options->calls);
-	welcome->workers = filter_for_files();
+	welcome->workers = filter_for_workers();
 }
 
 static inline void live_start(struct live *live, const struct live_options *options)

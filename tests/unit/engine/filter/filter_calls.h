@@ -1,4 +1,4 @@
-/* filter_calls.h - single calls with their arguments, and what each kind of caller is told. */
+/* filter_calls.h - system calls with arguments, and the verdict that each filter must give. */
 #pragma once
 #include <errno.h>
 #include <linux/prctl.h>
@@ -14,12 +14,12 @@
 
 enum { OK = -1, NONE = -1 };
 
-struct what {
+struct call_case {
 	const char *what;
-	int x86_64, aarch64; /* numbers; NONE: there is no such call */
+	int x86_64, aarch64; /* the call's number, or NONE */
 	uint64_t args[3];
 	int want[FILTER_COUNT]; /* OK or an errno */
-	bool has_pointer;       /* as the third argument */
+	bool has_pointer;       /* the third argument is a pointer, of which all 64 bits count */
 };
 
 #define EVERYBODY(e)                                                                               \
@@ -38,7 +38,7 @@ struct what {
 	{                                                                                          \
 		EPERM, EPERM, OK, OK, EPERM                                                        \
 	}
-#define ALL_AND_FILES(e)                                                                           \
+#define ALL_AND_WORKERS(e)                                                                         \
 	{                                                                                          \
 		e, e, e, e, e                                                                      \
 	}
@@ -72,7 +72,7 @@ struct what {
 		what, 259, 33, { 3, 0, mode }, EVERYBODY(e), false                                 \
 	}
 
-static const struct what calls[] = {
+static const struct call_case calls[] = {
 	{ "fallocate",
 	  285,
 	  47,
@@ -86,10 +86,10 @@ static const struct what calls[] = {
 	  { EOPNOTSUPP, EOPNOTSUPP, EOPNOTSUPP, OK, EPERM },
 	  false },
 	{ "fallocate, punch a hole", 285, 47, { 3, 3, 0 }, { OK, OK, OK, OK, EPERM }, false },
-	{ "read", 0, 63, { 0 }, ALL_AND_FILES(OK), false },
-	{ "openat2", 437, 437, { 0 }, ALL_AND_FILES(OK), false },
-	{ "fchmodat2", 452, 452, { 0 }, ALL_AND_FILES(OK), false },
-	{ "renameat2", 316, 276, { 0 }, ALL_AND_FILES(OK), false },
+	{ "read", 0, 63, { 0 }, ALL_AND_WORKERS(OK), false },
+	{ "openat2", 437, 437, { 0 }, ALL_AND_WORKERS(OK), false },
+	{ "fchmodat2", 452, 452, { 0 }, ALL_AND_WORKERS(OK), false },
+	{ "renameat2", 316, 276, { 0 }, ALL_AND_WORKERS(OK), false },
 	{ "execve", 59, 221, { 0 }, EVERYBODY(OK), false },
 	{ "execveat", 322, 281, { 0 }, EVERYBODY(OK), false },
 	{ "fork", 57, NONE, { 0 }, EVERYBODY(OK), false },
@@ -100,7 +100,7 @@ static const struct what calls[] = {
 	{ "set_robust_list", 273, 99, { 0 }, EVERYBODY(OK), false },
 	{ "membarrier", 324, 283, { 0 }, EVERYBODY(OK), false },
 	{ "getcpu", 309, 168, { 0 }, EVERYBODY(OK), false },
-	{ "statx", 332, 291, { 0 }, ALL_AND_FILES(OK), false },
+	{ "statx", 332, 291, { 0 }, ALL_AND_WORKERS(OK), false },
 	{ "setgroups", 116, 159, { 0 }, EVERYBODY(OK), false },
 	{ "setresuid", 117, 147, { 0 }, EVERYBODY(OK), false },
 	{ "landlock_restrict_self", 446, 446, { 0 }, BUT_STRICT(EPERM), false },
@@ -112,26 +112,26 @@ static const struct what calls[] = {
 	{ "vmsplice", 278, 75, { 0 }, BUT_STRICT(EINVAL), false },
 	{ "ptrace", 101, 117, { 0 }, TO_DEBUG, false },
 	{ "process_vm_writev", 311, 271, { 0 }, TO_DEBUG, false },
-	{ "sync", 162, 81, { 0 }, ALL_AND_FILES(0), false },
-	{ "syncfs", 306, 267, { 0 }, ALL_AND_FILES(0), false },
-	{ "clone3", 435, 435, { 0 }, ALL_AND_FILES(ENOSYS), false },
-	{ "io_uring_setup", 425, 425, { 0 }, ALL_AND_FILES(ENOSYS), false },
-	{ "keyctl", 250, 219, { 0 }, ALL_AND_FILES(ENOSYS), false },
-	{ "userfaultfd", 323, 282, { 0 }, ALL_AND_FILES(ENOSYS), false },
-	{ "cachestat", 451, 451, { 0 }, ALL_AND_FILES(ENOSYS), false },
-	{ "mount", 165, 40, { 0 }, ALL_AND_FILES(EPERM), false },
-	{ "umount2", 166, 39, { 0 }, ALL_AND_FILES(EPERM), false },
-	{ "unshare", 272, 97, { 0 }, ALL_AND_FILES(EPERM), false },
-	{ "setns", 308, 268, { 0 }, ALL_AND_FILES(EPERM), false },
-	{ "fsopen", 430, 430, { 0 }, ALL_AND_FILES(EPERM), false },
-	{ "open_tree_attr", 467, 467, { 0 }, ALL_AND_FILES(EPERM), false },
-	{ "statmount", 457, 457, { 0 }, ALL_AND_FILES(EPERM), false },
-	{ "file_setattr", 469, 469, { 0 }, ALL_AND_FILES(EPERM), false },
-	{ "bpf", 321, 280, { 0 }, ALL_AND_FILES(EPERM), false },
-	{ "perf_event_open", 298, 241, { 0 }, ALL_AND_FILES(EPERM), false },
-	{ "pidfd_getfd", 438, 438, { 0 }, ALL_AND_FILES(EPERM), false },
-	{ "open_by_handle_at", 304, 265, { 0 }, ALL_AND_FILES(EPERM), false },
-	{ "chroot", 161, 51, { 0 }, ALL_AND_FILES(EPERM), false },
+	{ "sync", 162, 81, { 0 }, ALL_AND_WORKERS(0), false },
+	{ "syncfs", 306, 267, { 0 }, ALL_AND_WORKERS(0), false },
+	{ "clone3", 435, 435, { 0 }, ALL_AND_WORKERS(ENOSYS), false },
+	{ "io_uring_setup", 425, 425, { 0 }, ALL_AND_WORKERS(ENOSYS), false },
+	{ "keyctl", 250, 219, { 0 }, ALL_AND_WORKERS(ENOSYS), false },
+	{ "userfaultfd", 323, 282, { 0 }, ALL_AND_WORKERS(ENOSYS), false },
+	{ "cachestat", 451, 451, { 0 }, ALL_AND_WORKERS(ENOSYS), false },
+	{ "mount", 165, 40, { 0 }, ALL_AND_WORKERS(EPERM), false },
+	{ "umount2", 166, 39, { 0 }, ALL_AND_WORKERS(EPERM), false },
+	{ "unshare", 272, 97, { 0 }, ALL_AND_WORKERS(EPERM), false },
+	{ "setns", 308, 268, { 0 }, ALL_AND_WORKERS(EPERM), false },
+	{ "fsopen", 430, 430, { 0 }, ALL_AND_WORKERS(EPERM), false },
+	{ "open_tree_attr", 467, 467, { 0 }, ALL_AND_WORKERS(EPERM), false },
+	{ "statmount", 457, 457, { 0 }, ALL_AND_WORKERS(EPERM), false },
+	{ "file_setattr", 469, 469, { 0 }, ALL_AND_WORKERS(EPERM), false },
+	{ "bpf", 321, 280, { 0 }, ALL_AND_WORKERS(EPERM), false },
+	{ "perf_event_open", 298, 241, { 0 }, ALL_AND_WORKERS(EPERM), false },
+	{ "pidfd_getfd", 438, 438, { 0 }, ALL_AND_WORKERS(EPERM), false },
+	{ "open_by_handle_at", 304, 265, { 0 }, ALL_AND_WORKERS(EPERM), false },
+	{ "chroot", 161, 51, { 0 }, ALL_AND_WORKERS(EPERM), false },
 
 	SOCKET("a Unix socket", AF_UNIX, SOCK_SEQPACKET, 0, OK),
 	SOCKET("TCP", AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0, OK),
@@ -227,7 +227,7 @@ static const struct what calls[] = {
 	PRCTL("PR_SET_IO_FLUSHER", 57, EPERM),
 	PRCTL("PR_SCHED_CORE", 62, EPERM),
 	PRCTL("PR_SET_MEMORY_MERGE", 67, EPERM),
-	{ "memory", 9, 222, { 0, 4096, 3 }, ALL_AND_FILES(OK), false },
+	{ "memory", 9, 222, { 0, 4096, 3 }, ALL_AND_WORKERS(OK), false },
 	{ "code", 9, 222, { 0, 4096, 5 }, { OK, OK, OK, OK, EPERM }, false },
 	{ "memory becomes code", 10, 226, { 0, 4096, 5 }, { OK, OK, OK, OK, EPERM }, false },
 };

@@ -1,5 +1,5 @@
-/* filter_want.h - the numbers of the system calls that programs may make, as ranges: written down
- * apart from the table that filters are made of, to be compared with what came of it. */
+/* filter_want.h - the numbers of the system calls that programs may make, as ranges. They are
+ * written down independently of filter_table.c, so that a mistake there is found. */
 #pragma once
 
 struct range {

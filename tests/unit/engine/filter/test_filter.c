@@ -1,4 +1,4 @@
-/* test_filter.c - the filters, run by an interpreter over every number and many arguments. */
+/* test_filter.c - interprets the compiled filters for every call number and many arguments. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/sched.h>
@@ -15,46 +15,48 @@
 
 enum { NUMBERS = 600, STEPS_MAX = 160 };
 
-static const char *const names[FILTER_COUNT] = { "standard", "strict", "debug", "agent", "files" };
+static const char *const names[FILTER_COUNT] = { "standard", "strict", "debug", "agent",
+	                                         "workers" };
 
-static const struct machine {
+static const struct architecture {
 	const struct filter_set *set;
 	uint32_t arch;
-} machines[] = {
+} architectures[] = {
 	{ &filter_set_x86_64, AUDIT_ARCH_X86_64 },
 	{ &filter_set_aarch64, AUDIT_ARCH_AARCH64 },
 };
 
 /* --- the interpreter --- */
 
-static unsigned steps;    /* of the last run */
-static bool looked_at[6]; /* at which arguments */
+static unsigned steps; /* instructions of the last run */
+static bool loaded[6]; /* the arguments that the last run loaded */
 
-static uint32_t load(const struct seccomp_data *data, uint32_t at)
+static uint32_t load_word(const struct seccomp_data *data, uint32_t at)
 {
 	uint32_t value;
 
 	assert_true(at % 4 == 0 && at <= sizeof *data - 4);
 	if (at >= offsetof(struct seccomp_data, args))
-		looked_at[(at - offsetof(struct seccomp_data, args)) / 8] = true;
+		loaded[(at - offsetof(struct seccomp_data, args)) / 8] = true;
 	memcpy(&value, (const char *)data + at, 4);
 	return value;
 }
 
-static uint32_t run(const struct filter_set *set, unsigned which, const struct seccomp_data *data)
+static uint32_t run_filter(const struct filter_set *set, unsigned which,
+                           const struct seccomp_data *data)
 {
 	const struct sock_filter *code = set->filters[which].code;
 	size_t count = set->filters[which].count;
 	uint32_t a = 0;
 
 	steps = 0;
-	memset(looked_at, 0, sizeof looked_at);
+	memset(loaded, 0, sizeof loaded);
 	for (size_t at = 0; at < count; at++, steps++) {
 		const struct sock_filter *i = &code[at];
 
 		switch (i->code) {
 		case BPF_LD | BPF_W | BPF_ABS:
-			a = load(data, i->k);
+			a = load_word(data, i->k);
 			break;
 		case BPF_ALU | BPF_AND | BPF_K:
 			a &= i->k;
@@ -71,89 +73,89 @@ static uint32_t run(const struct filter_set *set, unsigned which, const struct s
 		case BPF_RET | BPF_K:
 			return i->k;
 		default:
-			fail_msg("%s: instruction %#x", names[which], i->code);
+			fail_msg("%s: unknown instruction %#x", names[which], i->code);
 		}
 	}
-	fail_msg("%s, call %d: it runs off its end", names[which], data->nr);
+	fail_msg("%s, call %d: the filter ends without a verdict", names[which], data->nr);
 	return 0;
 }
 
-static uint32_t verdict(const struct machine *m, unsigned which, int nr, uint64_t a0, uint64_t a1,
-                        uint64_t a2)
+static uint32_t judge(const struct architecture *m, unsigned which, int nr, uint64_t a0,
+                      uint64_t a1, uint64_t a2)
 {
 	struct seccomp_data data = { .nr = nr, .arch = m->arch, .args = { a0, a1, a2 } };
 
-	return run(m->set, which, &data);
+	return run_filter(m->set, which, &data);
 }
 
-static bool is_allowed(uint32_t what)
+static bool is_allowed(uint32_t verdict)
 {
-	return what == SECCOMP_RET_ALLOW;
+	return verdict == SECCOMP_RET_ALLOW;
 }
 
-/* What the rules are about, and what is next to it. */
-static const uint64_t samples[] = {
-	0,
-	1,
-	2,
-	3,
-	4,
-	6,
-	10,
-	16,
-	17,
-	31,
-	35,
-	38,
-	41,
-	50,
-	64,
-	65,
-	67,
-	279,
-	0x5401,
-	0x5412,
-	0x20000,
-	0x8000,
-	S_IFCHR | 0600,
-	CLONE_NEWUSER,
-	UINT32_MAX,
-	0x100000001,
-	UINT64_MAX - 1,
-};
+/* Values that rules test, and their neighbours. */
+static const uint64_t samples[] = { 0,
+	                            1,
+	                            2,
+	                            3,
+	                            4,
+	                            6,
+	                            10,
+	                            16,
+	                            17,
+	                            31,
+	                            35,
+	                            38,
+	                            41,
+	                            50,
+	                            64,
+	                            65,
+	                            67,
+	                            279,
+	                            0x5401,
+	                            0x5412,
+	                            0x20000,
+	                            0x8000,
+	                            S_IFCHR | 0600,
+	                            CLONE_NEWUSER,
+	                            UINT32_MAX,
+	                            0x100000001,
+	                            UINT64_MAX - 1 };
 
-/* For each number and what the filters look at of its arguments. */
-static void each_sample(const struct machine *m,
-                        void (*look)(const struct machine *, int, const uint64_t *))
+/* Calls check() for each number: with all samples for the arguments if any filter loads an
+ * argument, else once. */
+static void each_sample(const struct architecture *m,
+                        void (*check)(const struct architecture *, int, const uint64_t *))
 {
 	for (int nr = 0; nr <= NUMBERS; nr++) {
-		bool looks = false;
+		bool is_by_arguments = false;
 
 		for (unsigned which = 0; which < FILTER_COUNT; which++) {
-			(void)verdict(m, which, nr, 0, 0, 0);
+			(void)judge(m, which, nr, 0, 0, 0);
 			for (int i = 0; i < 6; i++)
-				looks = looks || looked_at[i];
+				is_by_arguments = is_by_arguments || loaded[i];
 		}
-		if (!looks) {
-			look(m, nr, (uint64_t[]){ 0, 0, 0 });
+		if (!is_by_arguments) {
+			check(m, nr, (uint64_t[]){ 0, 0, 0 });
 			continue;
 		}
 		for (size_t i = 0; i < ARRAY_LEN(samples); i++)
 			for (size_t j = 0; j < ARRAY_LEN(samples); j++)
 				for (size_t k = 0; k < ARRAY_LEN(samples); k++)
-					look(m, nr,
-					     (uint64_t[]){ samples[i], samples[j], samples[k] });
+					check(m, nr,
+					      (uint64_t[]){ samples[i], samples[j], samples[k] });
 	}
 }
 
 /* --- all numbers --- */
 
+/* Whether the call is allowed with any of the samples. */
 static bool may_ever[FILTER_COUNT][NUMBERS + 1];
 
-static void note(const struct machine *m, int nr, const uint64_t *args)
+static void note_allowed(const struct architecture *m, int nr, const uint64_t *args)
 {
 	for (unsigned which = 0; which < FILTER_COUNT; which++)
-		if (is_allowed(verdict(m, which, nr, args[0], args[1], args[2])))
+		if (is_allowed(judge(m, which, nr, args[0], args[1], args[2])))
 			may_ever[which][nr] = true;
 }
 
@@ -190,123 +192,128 @@ static int count_of(unsigned which)
 	return count;
 }
 
-static void allow_the_calls_that_are_wanted_and_no_other(void **state)
+static void each_filter_allows_exactly_the_expected_calls(void **state)
 {
 	(void)state;
 	memset(may_ever, 0, sizeof may_ever);
-	each_sample(&machines[0], note);
+	each_sample(&architectures[0], note_allowed);
 	CHECK_NUMBERS(SPEC_SYSCALLS_STANDARD, standard_x86_64, 289);
 	CHECK_NUMBERS(SPEC_SYSCALLS_STRICT, strict_x86_64, 248);
 	assert_int_equal(count_of(SPEC_SYSCALLS_DEBUG), 289 + 3);
 	assert_int_equal(count_of(FILTER_AGENT), 289 + 3);
-	assert_int_equal(count_of(FILTER_FILES), 68);
+	assert_int_equal(count_of(FILTER_WORKERS), 68);
 
 	memset(may_ever, 0, sizeof may_ever);
-	each_sample(&machines[1], note);
+	each_sample(&architectures[1], note_allowed);
 	CHECK_NUMBERS(SPEC_SYSCALLS_STANDARD, standard_aarch64, 251);
 	CHECK_NUMBERS(SPEC_SYSCALLS_STRICT, strict_aarch64, 214);
 	assert_int_equal(count_of(SPEC_SYSCALLS_DEBUG), 251 + 3);
 	assert_int_equal(count_of(FILTER_AGENT), 251 + 3);
 }
 
-static void check_within_agent(const struct machine *m, int nr, const uint64_t *args)
+static void check_within_agent(const struct architecture *m, int nr, const uint64_t *args)
 {
-	bool agent = is_allowed(verdict(m, FILTER_AGENT, nr, args[0], args[1], args[2]));
+	bool agent = is_allowed(judge(m, FILTER_AGENT, nr, args[0], args[1], args[2]));
 
 	for (unsigned which = 0; which < FILTER_AGENT; which++)
-		if (!agent && is_allowed(verdict(m, which, nr, args[0], args[1], args[2])))
+		if (!agent && is_allowed(judge(m, which, nr, args[0], args[1], args[2])))
 			fail_msg("%s may call %d(%#lx, %#lx, %#lx), the agent may not",
 			         names[which], nr, args[0], args[1], args[2]);
-	if (!agent && is_allowed(verdict(m, FILTER_FILES, nr, args[0], args[1], args[2])))
-		fail_msg("files: call %d", nr);
+	if (!agent && is_allowed(judge(m, FILTER_WORKERS, nr, args[0], args[1], args[2])))
+		fail_msg("workers may call %d, the agent may not", nr);
 	assert_true(steps <= STEPS_MAX);
 }
 
-static void allow_the_agent_what_they_allow_anybody(void **state)
+static void agent_filter_allows_what_any_other_allows(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(machines); i++)
-		each_sample(&machines[i], check_within_agent);
+	for (size_t i = 0; i < ARRAY_LEN(architectures); i++)
+		each_sample(&architectures[i], check_within_agent);
 }
 
-static void kill_calls_of_another_machine(void **state)
+static void calls_of_another_architecture_kill_the_process(void **state)
 {
 	static const uint32_t others[] = { AUDIT_ARCH_I386, AUDIT_ARCH_ARM, 0 };
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(machines); i++)
+	for (size_t i = 0; i < ARRAY_LEN(architectures); i++)
 		for (unsigned which = 0; which < FILTER_COUNT; which++) {
 			for (size_t j = 0; j < ARRAY_LEN(others); j++) {
 				struct seccomp_data data = { .arch = others[j], .nr = 1 };
 
-				assert_int_equal(run(machines[i].set, which, &data),
+				assert_int_equal(run_filter(architectures[i].set, which, &data),
 				                 SECCOMP_RET_KILL_PROCESS);
 			}
-			assert_true(machines[i].set->filters[which].count * 8 <= WIRE_FILTER_MAX);
+			assert_true(architectures[i].set->filters[which].count * 8 <=
+			            WIRE_FILTER_MAX);
 		}
 	for (unsigned which = 0; which < FILTER_COUNT; which++) { /* x32 */
-		assert_int_equal(verdict(&machines[0], which, 0x40000000, 0, 0, 0),
+		assert_int_equal(judge(&architectures[0], which, 0x40000000, 0, 0, 0),
 		                 SECCOMP_RET_KILL_PROCESS);
-		assert_int_equal(verdict(&machines[0], which, -2, 0, 0, 0),
+		assert_int_equal(judge(&architectures[0], which, -2, 0, 0, 0),
 		                 SECCOMP_RET_KILL_PROCESS);
 	}
 }
 
-static void know_nothing_of_numbers_without_a_name(void **state)
+static void unknown_numbers_fail_with_enosys(void **state)
 {
 	static const int numbers[] = { 472, 500, 511, 512, 600, 999, 0x3fffffff, -1 };
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(machines); i++)
+	for (size_t i = 0; i < ARRAY_LEN(architectures); i++)
 		for (unsigned which = 0; which < FILTER_COUNT; which++)
 			for (size_t j = 0; j < ARRAY_LEN(numbers); j++)
-				assert_int_equal(verdict(&machines[i], which, numbers[j], 0, 0, 0),
-				                 SECCOMP_RET_ERRNO | ENOSYS);
-	assert_int_equal(verdict(&machines[0], 0, 400, 0, 0, 0), SECCOMP_RET_ERRNO | ENOSYS);
-	assert_int_equal(verdict(&machines[1], 0, 335, 0, 0, 0), SECCOMP_RET_ERRNO | ENOSYS);
+				assert_int_equal(
+				        judge(&architectures[i], which, numbers[j], 0, 0, 0),
+				        SECCOMP_RET_ERRNO | ENOSYS);
+	assert_int_equal(judge(&architectures[0], 0, 400, 0, 0, 0), SECCOMP_RET_ERRNO | ENOSYS);
+	assert_int_equal(judge(&architectures[1], 0, 335, 0, 0, 0), SECCOMP_RET_ERRNO | ENOSYS);
 }
 
-static void are_short_for_what_is_called_most(void **state)
+static void frequent_calls_take_few_instructions(void **state)
 {
 	static const int often[] = { 0, 1, 3, 9, 202, 232, 257 }; /* of x86_64 */
 
 	(void)state;
 	for (unsigned which = 0; which < FILTER_AGENT; which++)
 		for (size_t i = 0; i < ARRAY_LEN(often); i++) {
-			(void)verdict(&machines[0], which, often[i], 0, 0, 0);
+			(void)judge(&architectures[0], which, often[i], 0, 0, 0);
 			assert_true(steps <= 16);
 		}
 }
 
 /* --- single calls --- */
 
-static void check_call(const struct what *call, const struct machine *m, int nr, uint64_t high)
+static void check_call(const struct call_case *call, const struct architecture *m, int nr,
+                       uint64_t high)
 {
 	for (unsigned which = 0; which < FILTER_COUNT; which++) {
 		int want = call->want[which];
-		uint32_t said = verdict(m, which, nr, call->args[0] | high, call->args[1] | high,
-		                        call->args[2] | (call->has_pointer ? 0 : high));
+		uint32_t said = judge(m, which, nr, call->args[0] | high, call->args[1] | high,
+		                      call->args[2] | (call->has_pointer ? 0 : high));
 
 		if (said != (want == OK ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | (uint32_t)want))
 			fail_msg("%s: %s (%d): %#x", names[which], call->what, nr, said);
 	}
 }
 
-/* The kernel does not look at the upper half of these arguments, so nobody may hide there. */
-static void say_what_becomes_of_a_call(void **state)
+/* The kernel ignores the upper half of these arguments, so setting bits there must not change the
+ * verdict. */
+static void calls_get_the_expected_verdict(void **state)
 {
 	static const uint64_t highs[] = { 0, 1ull << 32, 0xffffffffull << 32 };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
 		for (size_t j = 0; j < ARRAY_LEN(highs); j++) {
-			check_call(&calls[i], &machines[0], calls[i].x86_64, highs[j]);
+			check_call(&calls[i], &architectures[0], calls[i].x86_64, highs[j]);
 			if (calls[i].aarch64 != NONE)
-				check_call(&calls[i], &machines[1], calls[i].aarch64, highs[j]);
+				check_call(&calls[i], &architectures[1], calls[i].aarch64,
+				           highs[j]);
 		}
 }
 
-static void give_each_his_own(void **state)
+static void every_filter_is_different(void **state)
 {
 	struct view seen[FILTER_COUNT];
 
@@ -314,7 +321,7 @@ static void give_each_his_own(void **state)
 	for (unsigned i = 0; i < SPEC_SYSCALLS_COUNT; i++)
 		seen[i] = filter_for_programs((enum spec_syscalls)i);
 	seen[FILTER_AGENT] = filter_for_agent();
-	seen[FILTER_FILES] = filter_for_files();
+	seen[FILTER_WORKERS] = filter_for_workers();
 	for (unsigned i = 0; i < FILTER_COUNT; i++) {
 		assert_true(seen[i].len != 0 && seen[i].len % 8 == 0);
 		for (unsigned j = 0; j < i; j++)
@@ -326,13 +333,13 @@ static void give_each_his_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(allow_the_calls_that_are_wanted_and_no_other),
-		TEST(allow_the_agent_what_they_allow_anybody),
-		TEST(kill_calls_of_another_machine),
-		TEST(know_nothing_of_numbers_without_a_name),
-		TEST(are_short_for_what_is_called_most),
-		TEST(say_what_becomes_of_a_call),
-		TEST(give_each_his_own),
+		TEST(each_filter_allows_exactly_the_expected_calls),
+		TEST(agent_filter_allows_what_any_other_allows),
+		TEST(calls_of_another_architecture_kill_the_process),
+		TEST(unknown_numbers_fail_with_enosys),
+		TEST(frequent_calls_take_few_instructions),
+		TEST(calls_get_the_expected_verdict),
+		TEST(every_filter_is_different),
 	};
 
 	return RUN_TESTS("filters", all);

@@ -1,4 +1,4 @@
-/* Ids on the host: no two sandboxes have the same, and what is left of a claim goes. */
+/* test_ids.c - blocks of ids: maps, claims, sweeping, and ranges of /etc/subuid. */
 #include "unit/engine/native/rig.h"
 
 #include "engine/native/ids/ids.h"
@@ -15,7 +15,7 @@ static const struct userns root = { .mode = USERNS_ROOT,
 static const struct userns mapped = { .mode = USERNS_MAPPED, .ids = { 1, 2, 3, 21000 } };
 static const struct userns alone = { .mode = USERNS_SINGLE_ID, .uid = 1234, .gid = 4321 };
 
-static struct ids begin(struct test_dir *place, const struct userns *userns)
+static struct ids open_ids(struct test_dir *place, const struct userns *userns)
 {
 	struct ids ids = { .userns = userns };
 
@@ -28,14 +28,14 @@ static struct ids begin(struct test_dir *place, const struct userns *userns)
 	return ids;
 }
 
-static void end(struct test_dir *place, struct ids *ids)
+static void close_ids(struct test_dir *place, struct ids *ids)
 {
 	(void)close(ids->dir);
 	(void)close(ids->sandboxes);
 	test_dir_remove(place);
 }
 
-static void maps_never_hold_an_id_of_the_host_or_the_user(void **state)
+static void id_maps_have_the_expected_ranges(void **state)
 {
 	struct ids_block block = ids_block(&root, 1);
 	char text[IDS_MAP_SIZE];
@@ -66,7 +66,7 @@ static void blocks_do_not_overlap(void **state)
 	assert_true(a.nobody < b.agent);
 }
 
-static void a_claim_is_given_once(void **state)
+static void no_block_is_claimed_twice(void **state)
 {
 	struct userns few = root;
 	struct ids_block block;
@@ -77,15 +77,15 @@ static void a_claim_is_given_once(void **state)
 
 	(void)state;
 	few.ids.count = 4;
-	ids = begin(&place, &few);
+	ids = open_ids(&place, &few);
 	while (ids_claim(&ids, "sb_a", &block, &err) == 0)
 		got++;
 	assert_in_range(got, 1, 4);
 	assert_int_equal(err.kind, ERR_LIMIT);
-	end(&place, &ids);
+	close_ids(&place, &ids);
 }
 
-static void claims_without_a_sandbox_are_swept(void **state)
+static void sweep_removes_claims_of_missing_sandboxes(void **state)
 {
 	struct ids_block kept, lost, moved;
 	struct test_dir place;
@@ -94,7 +94,7 @@ static void claims_without_a_sandbox_are_swept(void **state)
 	char name[16];
 
 	(void)state;
-	ids = begin(&place, &root);
+	ids = open_ids(&place, &root);
 	assert_int_equal(mkdirat(ids.sandboxes, KEPT, 0700), 0);
 	CHECK_OK(ids_claim(&ids, KEPT, &kept, &err), err);
 	CHECK_OK(ids_claim(&ids, LOST, &lost, &err), err);
@@ -110,16 +110,16 @@ static void claims_without_a_sandbox_are_swept(void **state)
 	ids_release(&ids, &kept, GONE);
 	(void)snprintf(name, sizeof name, "%u", kept.number);
 	assert_int_equal(faccessat(ids.dir, name, F_OK, AT_SYMLINK_NOFOLLOW), -1);
-	end(&place, &ids);
+	close_ids(&place, &ids);
 }
 
-static void claims_of_state_directories_that_are_gone_are_swept(void **state)
+static void sweep_removes_claims_of_missing_state_directories(void **state)
 {
 	struct test_dir place;
 	struct ids ids;
 
 	(void)state;
-	ids = begin(&place, &root);
+	ids = open_ids(&place, &root);
 	assert_int_equal(symlinkat("/nonexistent/belljar|sb_x", ids.dir, "17"), 0);
 	assert_int_equal(symlinkat("/tmp|sb_x", ids.dir, "18"), 0);
 	assert_int_equal(symlinkat("nothing like a claim", ids.dir, "19"), 0);
@@ -127,10 +127,10 @@ static void claims_of_state_directories_that_are_gone_are_swept(void **state)
 	assert_int_equal(faccessat(ids.dir, "17", F_OK, AT_SYMLINK_NOFOLLOW), -1);
 	assert_int_equal(faccessat(ids.dir, "18", F_OK, AT_SYMLINK_NOFOLLOW), 0);
 	assert_int_equal(faccessat(ids.dir, "19", F_OK, AT_SYMLINK_NOFOLLOW), -1);
-	end(&place, &ids);
+	close_ids(&place, &ids);
 }
 
-static void the_owner_of_a_directory_tells_its_block(void **state)
+static void block_is_found_from_the_directorys_owner(void **state)
 {
 	struct ids_block block;
 	struct test_dir place;
@@ -140,19 +140,19 @@ static void the_owner_of_a_directory_tells_its_block(void **state)
 	(void)state;
 	if (geteuid() != 0)
 		SKIP_TEST("only root can give directories away");
-	ids = begin(&place, &root);
+	ids = open_ids(&place, &root);
 	CHECK_ERROR(ids_from_owner(&ids, "sb_a", &block, &err), err, ERR_NOT_FOUND,
 	            "the files of sandbox sb_a are gone");
 	assert_int_equal(mkdirat(ids.sandboxes, "sb_a", 0700), 0);
 	CHECK_ERROR(ids_from_owner(&ids, "sb_a", &block, &err), err, ERR_INVALID,
-	            "sandbox sb_a belongs to id 0, which is not ours to use");
+	            "sandbox sb_a belongs to id 0, which is not in this server's range");
 	assert_int_equal(fchownat(ids.sandboxes, "sb_a", 524288 + 65536 * 5 + 999, 0, 0), 0);
 	CHECK_OK(ids_from_owner(&ids, "sb_a", &block, &err), err);
 	assert_int_equal(block.number, 5);
-	end(&place, &ids);
+	close_ids(&place, &ids);
 }
 
-static void finds_the_largest_range_of_the_user(void **state)
+static void largest_subordinate_range_is_found(void **state)
 {
 	char path[96], why[240] = "";
 	struct subids found;
@@ -178,13 +178,13 @@ static void finds_the_largest_range_of_the_user(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(maps_never_hold_an_id_of_the_host_or_the_user),
+		TEST(id_maps_have_the_expected_ranges),
 		TEST(blocks_do_not_overlap),
-		TEST(a_claim_is_given_once),
-		TEST(claims_without_a_sandbox_are_swept),
-		TEST(claims_of_state_directories_that_are_gone_are_swept),
-		TEST(the_owner_of_a_directory_tells_its_block),
-		TEST(finds_the_largest_range_of_the_user),
+		TEST(no_block_is_claimed_twice),
+		TEST(sweep_removes_claims_of_missing_sandboxes),
+		TEST(sweep_removes_claims_of_missing_state_directories),
+		TEST(block_is_found_from_the_directorys_owner),
+		TEST(largest_subordinate_range_is_found),
 	};
 
 	return RUN_TESTS("engine/ids", tests);
