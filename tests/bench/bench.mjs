@@ -1,6 +1,5 @@
-// bench.mjs - belljar beside a minimal server on the official SDK, in one run: start-up to the
-// first answer, one empty tool call, memory. Medians; the two take turns, so that whatever else
-// the machine does hits both.
+// bench.mjs - belljar beside a minimal server on the official SDK: start-up to the first answer, one
+// empty tool call, memory. Medians; the two alternate, so that load on the machine affects both.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +17,7 @@ const program = existsSync(belljar[0]) ? belljar : fixture;
 const ownTool = program === belljar ? 'server_info' : 'test_simple_text';
 
 const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
-const rounds = (values) => Object.fromEntries(Object.entries(values).map(([k, v]) => [k, median(v)]));
+const medians = (values) => Object.fromEntries(Object.entries(values).map(([k, v]) => [k, median(v)]));
 
 async function timed(work) {
   const from = process.hrtime.bigint();
@@ -29,8 +28,8 @@ async function timed(work) {
   return ms;
 }
 
-/** From the decision to start it to the first answer. */
-async function startUp(command, first) {
+/** Milliseconds from the spawning of the server to its first answer. */
+async function timeStart(command, first) {
   let client;
   const ms = await timed(() => {
     client = new Client(command);
@@ -43,14 +42,14 @@ async function startUp(command, first) {
 async function measureStarts() {
   const ms = { initialize: [], discover: [], sdk: [] };
   for (let i = 0; i < STARTS; i++) {
-    ms.initialize.push(await startUp(program, INITIALIZE));
-    ms.sdk.push(await startUp(sdk, INITIALIZE));
-    ms.discover.push(await startUp(program, DISCOVER));
+    ms.initialize.push(await timeStart(program, INITIALIZE));
+    ms.sdk.push(await timeStart(sdk, INITIALIZE));
+    ms.discover.push(await timeStart(program, DISCOVER));
   }
-  return rounds(ms);
+  return medians(ms);
 }
 
-/** All servers at once, one call to each in turn; then what they have grown to. */
+/** All servers run at once and get one call each in turn; then their memory is read. */
 async function measureCalls() {
   const subjects = {
     fixture: { client: new Client(fixture), line: call('test_simple_text') },
@@ -69,7 +68,7 @@ async function measureCalls() {
     memory[name] = client.memory();
     await client.close();
   }
-  return { ms: rounds(ms), memory };
+  return { ms: medians(ms), memory };
 }
 
 const inMs = (ms) => `${ms.toFixed(ms < 1 ? 3 : 1)} ms`;

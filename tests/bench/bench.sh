@@ -1,9 +1,8 @@
 #!/bin/sh
-# bench.sh - measures runs through the tools beside bare ones, sandboxes beside bubblewrap, the way
-# into one, then the server beside the official SDK's (which it installs if it is missing);
-# `make bench` calls it when all is built.
-# BENCH_RUNS, BENCH_ROW, BENCH_AWAKE, BENCH_MIB, BENCH_STARTS and BENCH_CALLS make it longer or
-# shorter.
+# bench.sh - runs all benchmarks: tool calls beside bare programs, sandboxes beside bubblewrap, the
+# channel beside a bare pipe, and the server beside one on the official SDK, which is installed if it
+# is missing. `make bench` calls it after the build. BENCH_RUNS, BENCH_ROW, BENCH_AWAKE, BENCH_MIB,
+# BENCH_STARTS and BENCH_CALLS set how often each thing is measured.
 set -eu
 cd "$(dirname "$0")"
 

@@ -1,7 +1,7 @@
-/* channel_bench.c - the way into a sandbox beside none at all, in one run: a program started
- * through the channel and by a bare fork and exec; output through the channel and through a
- * bare pipe; what the agent takes. The two take turns, so that whatever else the machine
- * does hits both. BENCH_RUNS and BENCH_MIB make it longer or shorter. */
+/* channel_bench.c - the cost of the channel: a program started through the channel beside a bare
+ * fork and exec; output through the channel beside a bare pipe; the agent's memory and size. The
+ * two alternate, so that load on the machine affects both. BENCH_RUNS and BENCH_MIB set the
+ * numbers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -28,28 +28,11 @@ enum { WARM_UP = 20, BULK_ROUNDS = 3, WINDOW = 1024 * 1024, PIPE_READ = 64 * 102
 struct bench {
 	struct loop *loop;
 	struct channel *channel;
-	struct channel_stream *stream; /* of the run that is going on */
+	struct channel_stream *stream; /* of the current run */
 	pid_t agent;
-	uint64_t bytes; /* that came out of it */
+	uint64_t bytes; /* of its output */
 	struct wire_exited exited;
 };
-
-static size_t resident_kib(pid_t pid)
-{
-	char path[64], line[128];
-	size_t kib = 0;
-	FILE *file;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-	file = fopen(path, "re");
-	while (file != NULL && fgets(line, sizeof line, file) != NULL)
-		if (strncmp(line, "VmRSS:", 6) == 0)
-			kib = strtoul(line + 6, NULL, 10);
-	if (file == NULL || kib == 0)
-		die(path, "does not tell VmRSS");
-	(void)fclose(file);
-	return kib;
-}
 
 /* --- without the channel --- */
 
@@ -69,7 +52,7 @@ static pid_t start_bare(char *const argv[], int out)
 	return child;
 }
 
-static void await_bare(pid_t child)
+static void wait_bare(pid_t child)
 {
 	int status = -1;
 
@@ -83,7 +66,7 @@ static double time_bare(char *const argv[])
 {
 	double from = now_us();
 
-	await_bare(start_bare(argv, -1));
+	wait_bare(start_bare(argv, -1));
 	return now_us() - from;
 }
 
@@ -102,14 +85,14 @@ static double time_bare_bulk(char *const argv[], uint64_t want)
 	(void)close(ends[1]);
 	while ((n = read(ends[0], bytes, sizeof bytes)) > 0)
 		got += (uint64_t)n;
-	await_bare(child);
+	wait_bare(child);
 	(void)close(ends[0]);
 	if (got != want)
 		die("a bare pipe", "lost bytes");
 	return now_us() - from;
 }
 
-/* --- through it --- */
+/* --- through the channel --- */
 
 static void on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_port)
 {
@@ -131,7 +114,7 @@ static const struct channel_events channel_events = {
 	.failed = on_channel_failed,
 };
 
-/* An agent without privileges cannot give up the groups it was started with. */
+/* An agent without privileges cannot drop its supplementary groups, so it is told to keep them. */
 static void keep_groups(struct wire_welcome *welcome, struct buf *buf)
 {
 	gid_t groups[64];
@@ -226,7 +209,7 @@ static const struct channel_stream_events stream_events = {
 	.failed = on_stream_failed,
 };
 
-/* `window`: bytes that may be on their way besides the 64 KiB there are at first. */
+/* `window`: bytes of credit that the agent gets in addition to the initial 64 KiB. */
 static double time_channel(struct bench *bench, char *const argv[], size_t window)
 {
 	struct wire_message request = { .type = WIRE_EXEC };
@@ -256,7 +239,7 @@ static double time_channel(struct bench *bench, char *const argv[], size_t windo
 	return now_us() - from;
 }
 
-/* --- the report --- */
+/* --- figures --- */
 
 struct figures {
 	size_t runs, mib;
@@ -309,12 +292,12 @@ static void measure_bulk(struct bench *bench, struct figures *f)
 	f->mib_s = (double)f->mib * 1e6 / median(wide, BULK_ROUNDS);
 }
 
-static void row(const char *what, const char *ours, const char *bare, const char *ratio)
+static void print_row(const char *what, const char *ours, const char *bare, const char *ratio)
 {
 	(void)printf("  %-40s  |  %12s  |  %12s  |  %5s\n", what, ours, bare, ratio);
 }
 
-static const char *show(char out[32], double number, int decimals, const char *unit)
+static const char *format_number(char out[32], double number, int decimals, const char *unit)
 {
 	(void)snprintf(out, 32, "%.*f%s", decimals, number, unit);
 	return out;
@@ -324,21 +307,25 @@ static void print_table(const struct figures *f)
 {
 	char a[32], b[32], c[32];
 
-	row("what", "channel", "bare", "ratio");
+	print_row("what", "channel", "bare", "ratio");
 	(void)printf("  %.40s--|--%.12s--|--%.12s--|--%.5s\n",
 	             "----------------------------------------", "------------", "------------",
 	             "-----");
-	row("one run of true", show(a, f->channel_us / 1e3, 3, " ms"),
-	    show(b, f->bare_us / 1e3, 3, " ms"), show(c, f->channel_us / f->bare_us, 1, "x"));
-	row("output, 64 KiB on their way", show(a, f->first_mib_s, 0, " MiB/s"),
-	    show(b, f->bare_mib_s, 0, " MiB/s"), show(c, f->bare_mib_s / f->first_mib_s, 1, "x"));
-	row("output, 1 MiB on its way", show(a, f->mib_s, 0, " MiB/s"),
-	    show(b, f->bare_mib_s, 0, " MiB/s"), show(c, f->bare_mib_s / f->mib_s, 1, "x"));
-	row("the agent's memory, resident, idle", show(a, (double)f->idle_kib, 0, " KiB"), "-",
-	    "-");
-	row("the agent's memory after all of it", show(a, (double)f->after_kib, 0, " KiB"), "-",
-	    "-");
-	row("the agent's size", show(a, (double)f->size / 1024, 0, " KiB"), "-", "-");
+	print_row("one run of true", format_number(a, f->channel_us / 1e3, 3, " ms"),
+	          format_number(b, f->bare_us / 1e3, 3, " ms"),
+	          format_number(c, f->channel_us / f->bare_us, 1, "x"));
+	print_row("output, 64 KiB on their way", format_number(a, f->first_mib_s, 0, " MiB/s"),
+	          format_number(b, f->bare_mib_s, 0, " MiB/s"),
+	          format_number(c, f->bare_mib_s / f->first_mib_s, 1, "x"));
+	print_row("output, 1 MiB on its way", format_number(a, f->mib_s, 0, " MiB/s"),
+	          format_number(b, f->bare_mib_s, 0, " MiB/s"),
+	          format_number(c, f->bare_mib_s / f->mib_s, 1, "x"));
+	print_row("the agent's memory, resident, idle",
+	          format_number(a, (double)f->idle_kib, 0, " KiB"), "-", "-");
+	print_row("the agent's memory after all of it",
+	          format_number(a, (double)f->after_kib, 0, " KiB"), "-", "-");
+	print_row("the agent's size", format_number(a, (double)f->size / 1024, 0, " KiB"), "-",
+	          "-");
 }
 
 static void print_budget(const char *what, int met)
@@ -356,10 +343,10 @@ int main(void)
 	struct bench bench = { 0 };
 
 	start_agent(&bench);
-	f.idle_kib = resident_kib(bench.agent);
+	f.idle_kib = read_proc_kib(bench.agent, "status", "VmRSS:");
 	measure_runs(&bench, &f);
 	measure_bulk(&bench, &f);
-	f.after_kib = resident_kib(bench.agent);
+	f.after_kib = read_proc_kib(bench.agent, "status", "VmRSS:");
 	stop_agent(&bench);
 
 	(void)printf("medians of %zu runs, and of %d times %zu MiB of output\n", f.runs,

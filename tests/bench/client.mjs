@@ -1,5 +1,5 @@
-// client.mjs - one request after the other over a pipe, with as little of our own as possible:
-// the same client measures both servers.
+// client.mjs - sends one request after the other over a pipe. The same client measures both servers,
+// and does as little work as possible itself.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -21,14 +21,14 @@ export class Client {
     });
   }
 
-  /** The line that answers this line. */
+  /** Sends a line and resolves to the line that answers it. */
   ask(line) {
     const answer = new Promise((resolve) => (this.#answered = resolve));
     this.child.stdin.write(line);
     return answer;
   }
 
-  /** Bytes: resident, and the proportional share of what is shared (0 if not told). */
+  /** Bytes of resident memory, and of the proportional share (0 if the kernel does not report it). */
   memory() {
     const of = (file, key) => {
       const text = readFileSync(`/proc/${this.child.pid}/${file}`, 'latin1');
@@ -38,7 +38,7 @@ export class Client {
     try {
       pss = of('smaps_rollup', 'Pss');
     } catch {
-      // an older kernel, or not allowed
+      // an older kernel, or no permission
     }
     return { rss: of('status', 'VmRSS'), pss };
   }

@@ -1,7 +1,7 @@
-/* native_bench.c - sandboxes of our own beside bubblewrap, in one run: make one, run `true` in it
- * and remove it, against `bwrap --unshare-all` running `true` on the same /usr. The two take
- * turns, so that whatever else the machine does hits both. Then many in a row, and many at once
- * with the memory they take. BENCH_RUNS, BENCH_ROW and BENCH_AWAKE make it longer or shorter. */
+/* native_bench.c - the native engine beside bubblewrap: a sandbox is made, runs `true` and is
+ * removed, against `bwrap --unshare-all` running `true` on the same /usr. The two alternate, so
+ * that load on the machine affects both. Then many sandboxes one after the other, and many at once
+ * with the memory they use. BENCH_RUNS, BENCH_ROW and BENCH_AWAKE set the numbers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -25,7 +25,7 @@
 
 #include "measure.h"
 
-enum { WARM_UP = 5, LINE = 512, REST_US = 20000 };
+enum { WARM_UP = 5, CLEANUP_US = 20000 };
 
 extern char **environ;
 
@@ -38,14 +38,15 @@ struct bench {
 	struct error why;
 };
 
-static double at(double *sorted, size_t count, double part)
+static double percentile(const double *sorted, size_t count, double part)
 {
 	return sorted[(size_t)((double)(count - 1) * part)];
 }
 
-/* --- one of ours --- */
+/* --- one sandbox of belljar --- */
 
-static void settle(struct bench *bench, const struct error *why)
+/* Counts one awaited callback; the loop stops after the last. */
+static void finish_one(struct bench *bench, const struct error *why)
 {
 	if (why != NULL) {
 		bench->failed = true;
@@ -57,7 +58,7 @@ static void settle(struct bench *bench, const struct error *why)
 
 static void on_done(void *ctx, const struct error *why)
 {
-	settle(ctx, why);
+	finish_one(ctx, why);
 }
 
 static void wait_for(struct bench *bench, const char *what)
@@ -79,25 +80,25 @@ static void on_ended(void *ctx, const struct run_end *end)
 	struct error err;
 
 	if (end->code == 0 && end->signal == 0) {
-		settle(ctx, NULL);
+		finish_one(ctx, NULL);
 		return;
 	}
 	(void)error_set(&err, ERR_SYSTEM, "true ended with %d", end->code);
-	settle(ctx, &err);
+	finish_one(ctx, &err);
 }
 
 static const struct run_events run_events = { .output = on_output,
 	                                      .ended = on_ended,
 	                                      .failed = on_done };
 
-static struct sandbox *make(struct bench *bench, const struct options *options)
+static struct sandbox *create_sandbox(struct bench *bench, const struct options *options)
 {
-	struct sandbox_options wish = { .owner = owner_local(), .temporary = true };
+	struct sandbox_options create = { .owner = owner_local(), .temporary = true };
 	struct sandbox *sandbox;
 	struct error err;
 
-	if (runtime_default_spec(bench->runtime, options, &wish.spec, &err) < 0 ||
-	    sandbox_create(runtime_manager(bench->runtime), &wish, &sandbox, &err) < 0)
+	if (runtime_default_spec(bench->runtime, options, &create.spec, &err) < 0 ||
+	    sandbox_create(runtime_manager(bench->runtime), &create, &sandbox, &err) < 0)
 		die("create", err.msg);
 	return sandbox;
 }
@@ -105,12 +106,12 @@ static struct sandbox *make(struct bench *bench, const struct options *options)
 static void run_true(struct bench *bench, struct sandbox *sandbox)
 {
 	static const char *const argv[] = { "/usr/bin/true", NULL };
-	const struct run_options wish = { .argv = argv };
+	const struct run_options run_true_options = { .argv = argv };
 	struct run *run;
 	struct error err;
 
 	bench->waiting = 1;
-	if (run_start(sandbox, &wish, &run_events, bench, &run, &err) < 0)
+	if (run_start(sandbox, &run_true_options, &run_events, bench, &run, &err) < 0)
 		die("run", err.msg);
 	wait_for(bench, "run");
 }
@@ -119,10 +120,10 @@ struct times {
 	double made, ran, removed;
 };
 
-static struct times one_of_ours(struct bench *bench, const struct options *options)
+static struct times time_belljar(struct bench *bench, const struct options *options)
 {
 	double begin = now_us(), made, ran;
-	struct sandbox *sandbox = make(bench, options);
+	struct sandbox *sandbox = create_sandbox(bench, options);
 
 	bench->waiting = 1;
 	sandbox_wake(sandbox, on_done, bench);
@@ -136,9 +137,9 @@ static struct times one_of_ours(struct bench *bench, const struct options *optio
 	return (struct times){ made - begin, ran - made, now_us() - ran };
 }
 
-/* --- one of theirs: the same /usr, the same links, /proc, /dev and a /tmp --- */
+/* --- one sandbox of bubblewrap: the same /usr and links, /proc, /dev and a /tmp --- */
 
-static double one_of_theirs(void)
+static double time_bwrap(void)
 {
 	static const char *const argv[] = {
 		"bwrap",     "--unshare-all", "--ro-bind",     "/usr",    "/usr",  "--symlink",
@@ -149,7 +150,7 @@ static double one_of_theirs(void)
 	union {
 		const char *const *in;
 		char *const *out;
-	} same = { argv }; /* it leaves them alone */
+	} same = { argv }; /* posix_spawnp() does not change them */
 	double begin = now_us();
 	int status;
 	pid_t pid;
@@ -161,10 +162,11 @@ static double one_of_theirs(void)
 	return now_us() - begin;
 }
 
-/* What one leaves to the kernel to clean up must not be paid by the other; nor what we make ahead. */
-static void rest(void)
+/* The kernel cleans up after a sandbox in the background, and the spawner starts a spare: neither
+ * must fall into the next measurement. */
+static void wait_for_cleanup(void)
 {
-	(void)usleep(REST_US);
+	(void)usleep(CLEANUP_US);
 }
 
 static void compare_both(struct bench *bench, const struct options *options)
@@ -177,10 +179,10 @@ static void compare_both(struct bench *bench, const struct options *options)
 		struct times times;
 		double other;
 
-		rest();
-		times = one_of_ours(bench, options);
-		rest();
-		other = one_of_theirs();
+		wait_for_cleanup();
+		times = time_belljar(bench, options);
+		wait_for_cleanup();
+		other = time_bwrap();
 
 		if (i < WARM_UP)
 			continue;
@@ -190,60 +192,49 @@ static void compare_both(struct bench *bench, const struct options *options)
 		sum.ran += times.ran;
 		sum.removed += times.removed;
 	}
-	qsort(ours, runs, sizeof *ours, compare);
-	qsort(theirs, runs, sizeof *theirs, compare);
+	qsort(ours, runs, sizeof *ours, compare_doubles);
+	qsort(theirs, runs, sizeof *theirs, compare_doubles);
 	(void)printf("make, run true, remove   %6.2f ms (p95 %.2f; make %.2f, run %.2f, remove "
 	             "%.2f)\n",
-	             at(ours, runs, 0.5) / 1e3, at(ours, runs, 0.95) / 1e3,
+	             percentile(ours, runs, 0.5) / 1e3, percentile(ours, runs, 0.95) / 1e3,
 	             sum.made / (double)runs / 1e3, sum.ran / (double)runs / 1e3,
 	             sum.removed / (double)runs / 1e3);
-	(void)printf("bwrap --unshare-all true %6.2f ms (p95 %.2f)\n", at(theirs, runs, 0.5) / 1e3,
-	             at(theirs, runs, 0.95) / 1e3);
+	(void)printf("bwrap --unshare-all true %6.2f ms (p95 %.2f)\n",
+	             percentile(theirs, runs, 0.5) / 1e3, percentile(theirs, runs, 0.95) / 1e3);
 	(void)printf("ratio                    %6.2f    (budget 0.80)\n",
-	             at(ours, runs, 0.5) / at(theirs, runs, 0.5));
+	             percentile(ours, runs, 0.5) / percentile(theirs, runs, 0.5));
 	free(ours);
 	free(theirs);
 }
 
-/* --- many --- */
+/* --- many sandboxes --- */
 
-static void many_in_a_row(struct bench *bench, const struct options *options)
+static void time_many_in_a_row(struct bench *bench, const struct options *options)
 {
 	size_t count = setting("BENCH_ROW", 1000);
 	double begin = now_us();
 
 	for (size_t i = 0; i < count; i++)
-		(void)one_of_ours(bench, options);
+		(void)time_belljar(bench, options);
 	(void)printf("%zu in a row             %6.2f s, %.2f ms each\n", count,
 	             (now_us() - begin) / 1e6, (now_us() - begin) / 1e3 / (double)count);
 }
 
-/* Kilobytes that are this process's alone. */
+/* Memory that the process shares with no other. */
 static unsigned long private_kib(pid_t pid)
 {
-	char path[64], line[LINE];
-	unsigned long sum = 0, value;
-	FILE *in;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/smaps_rollup", pid);
-	in = fopen(path, "re");
-	while (in != NULL && fgets(line, sizeof line, in) != NULL)
-		if (sscanf(line, "Private_Clean: %lu", &value) == 1 ||
-		    sscanf(line, "Private_Dirty: %lu", &value) == 1)
-			sum += value;
-	if (in != NULL)
-		(void)fclose(in);
-	return sum;
+	return read_proc_kib(pid, "smaps_rollup", "Private_Clean:") +
+	       read_proc_kib(pid, "smaps_rollup", "Private_Dirty:");
 }
 
-static uint64_t group_bytes(struct sandbox *sandbox)
+static uint64_t cgroup_bytes(struct sandbox *sandbox)
 {
 	struct engine_counters counts;
 
 	return sandbox_counts(sandbox, &counts) ? counts.memory_now : 0;
 }
 
-static void many_awake(struct bench *bench, const struct options *options)
+static void measure_many_awake(struct bench *bench, const struct options *options)
 {
 	size_t count = setting("BENCH_AWAKE", 200);
 	struct sandbox **all = mem_array(count, sizeof(struct sandbox *));
@@ -253,7 +244,7 @@ static void many_awake(struct bench *bench, const struct options *options)
 
 	bench->waiting = (unsigned)count;
 	for (size_t i = 0; i < count; i++) {
-		all[i] = make(bench, options);
+		all[i] = create_sandbox(bench, options);
 		sandbox_wake(all[i], on_done, bench);
 	}
 	wait_for(bench, "make many");
@@ -262,7 +253,7 @@ static void many_awake(struct bench *bench, const struct options *options)
 		run_true(bench, all[i]);
 	for (size_t i = 0; i < count; i++) {
 		kib += private_kib(native_pid(sandbox_box(all[i])));
-		bytes += group_bytes(all[i]);
+		bytes += cgroup_bytes(all[i]);
 	}
 	(void)printf(
 	        "%zu awake at once        %6.2f s to make, all answer; each: agent %lu KiB, cgroup "
@@ -277,7 +268,7 @@ static void many_awake(struct bench *bench, const struct options *options)
 	free(all);
 }
 
-/* --- all of it --- */
+/* --- the program --- */
 
 static void on_stopped(void *ctx)
 {
@@ -304,8 +295,8 @@ int main(void)
 		die("start", err.msg);
 	wait_for(&bench, "start");
 	compare_both(&bench, &options);
-	many_in_a_row(&bench, &options);
-	many_awake(&bench, &options);
+	time_many_in_a_row(&bench, &options);
+	measure_many_awake(&bench, &options);
 	runtime_stop(bench.runtime, on_stopped, &bench);
 	loop_run(bench.loop);
 	(void)runtime_free(bench.runtime);

@@ -1,5 +1,5 @@
-// sdk-server.mjs - the smallest server the official TypeScript SDK 1.x makes, with the one tool
-// that is measured. Imported by path: node_modules belongs to tests/e2e.
+// sdk-server.mjs - the smallest server on the official TypeScript SDK 1.x, with the one tool that is
+// measured. The SDK is imported by path, because node_modules belongs to tests/e2e.
 import { McpServer } from '../e2e/node_modules/@modelcontextprotocol/sdk/dist/esm/server/mcp.js';
 import { StdioServerTransport } from '../e2e/node_modules/@modelcontextprotocol/sdk/dist/esm/server/stdio.js';
 

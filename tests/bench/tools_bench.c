@@ -1,8 +1,8 @@
-/* tools_bench.c - whole round trips through `belljar serve` on stdin and stdout, beside what they
+/* tools_bench.c - round trips through `belljar serve` on stdin and stdout, beside what they
  * replace: run_code beside `python3 -c` on the bare machine, run_command beside fork and exec of
- * `true`. The two take turns, one call right after the other, so that whatever else the machine
- * does hits both. Then a plot, eight clients at once, and memory. BENCH_CALLS (200) makes it longer
- * or shorter; BELLJAR names the program. A budget that is missed is listed as missed. */
+ * `true`. The two alternate call by call, so that load on the machine affects both. Then a plot,
+ * eight clients at once, and memory. BENCH_CALLS (200) sets the number of calls; BELLJAR names the
+ * program. A budget that is missed is listed as missed. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -29,8 +29,7 @@ struct server {
 	pid_t pid;
 	int in, out;
 	char *line;
-	size_t len; /* bytes of the next line that are there */
-	unsigned last;
+	unsigned last_id;
 };
 
 static char state[] = "/tmp/belljar-bench-XXXXXX";
@@ -38,7 +37,7 @@ static unsigned missed;
 
 /* --- a client --- */
 
-static struct server start(void)
+static struct server start_server(void)
 {
 	const char *program = getenv("BELLJAR") != NULL ? getenv("BELLJAR") : "../../build/belljar";
 	char *const argv[] = { (char *)(size_t)program, (char *)(size_t) "serve",
@@ -70,12 +69,12 @@ static void send_line(const struct server *server, const char *text)
 		ssize_t n = write(server->in, text + done, len - done);
 
 		if (n <= 0)
-			die("server", "it does not read");
+			die("server", "stopped reading");
 		done += (size_t)n;
 	}
 }
 
-/* One whole line, terminated, in server->line. */
+/* Reads one line into server->line, with a terminating zero. */
 static void read_line(struct server *server)
 {
 	size_t len = 0;
@@ -84,7 +83,7 @@ static void read_line(struct server *server)
 		ssize_t n = read(server->out, server->line + len, LINE_MAX_BYTES - 1 - len);
 
 		if (n <= 0)
-			die("server", "it has ended");
+			die("server", "exited");
 		len += (size_t)n;
 		if (server->line[len - 1] == '\n')
 			break;
@@ -92,26 +91,26 @@ static void read_line(struct server *server)
 	server->line[len] = '\0';
 }
 
-static void ask(struct server *server, const char *method, const char *params)
+static void send_request(struct server *server, const char *method, const char *params)
 {
 	static char text[64 * 1024];
 
 	(void)snprintf(text, sizeof text,
 	               "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"%s\",\"params\":%s}\n",
-	               ++server->last, method, params);
+	               ++server->last_id, method, params);
 	send_line(server, text);
 }
 
-static void call(struct server *server, const char *tool, const char *arguments)
+static void call_tool(struct server *server, const char *tool, const char *arguments)
 {
 	static char params[48 * 1024];
 
 	(void)snprintf(params, sizeof params, "{\"name\":\"%s\",\"arguments\":%s}", tool,
 	               arguments);
-	ask(server, "tools/call", params);
+	send_request(server, "tools/call", params);
 }
 
-static void must_say(const struct server *server, const char *what)
+static void check_answer(const struct server *server, const char *what)
 {
 	if (strstr(server->line, what) == NULL ||
 	    strstr(server->line, "\"isError\":true") != NULL) {
@@ -120,16 +119,16 @@ static void must_say(const struct server *server, const char *what)
 	}
 }
 
-static void greet(struct server *server)
+static void initialize(struct server *server)
 {
-	ask(server, "initialize",
-	    "{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},"
-	    "\"clientInfo\":{\"name\":\"bench\",\"version\":\"1\"}}");
+	send_request(server, "initialize",
+	             "{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},"
+	             "\"clientInfo\":{\"name\":\"bench\",\"version\":\"1\"}}");
 	read_line(server);
 	send_line(server, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
 }
 
-static void stop(struct server *server)
+static void stop_server(struct server *server)
 {
 	(void)close(server->in);
 	(void)waitpid(server->pid, NULL, 0);
@@ -137,9 +136,9 @@ static void stop(struct server *server)
 	free(server->line);
 }
 
-/* --- what it is compared with --- */
+/* --- programs outside of a sandbox --- */
 
-static double bare(char *const argv[])
+static double time_bare(char *const argv[])
 {
 	posix_spawn_file_actions_t actions;
 	double from = now_us();
@@ -155,14 +154,15 @@ static double bare(char *const argv[])
 	return now_us() - from;
 }
 
-struct contest {
-	const char *name, *tool, *arguments, *says;
+/* A tool call, and the bare program it is compared with. */
+struct comparison {
+	const char *name, *tool, *arguments, *expected;
 	char *const *argv;
 	const char *beside;
-	double budget; /* of our time by theirs; 0: none */
+	double budget; /* highest ratio of the tool's time to the program's; 0: none */
 };
 
-static void judge(const char *name, double ratio, double budget)
+static void check_budget(const char *name, double ratio, double budget)
 {
 	if (budget > 0 && ratio > budget) {
 		missed++;
@@ -171,7 +171,8 @@ static void judge(const char *name, double ratio, double budget)
 	}
 }
 
-static void compete(struct server *server, const struct contest *contest, size_t calls)
+static void time_comparison(struct server *server, const struct comparison *comparison,
+                            size_t calls)
 {
 	double *ours = calloc(calls, sizeof *ours), *theirs = calloc(calls, sizeof *theirs);
 	double us, them;
@@ -181,52 +182,52 @@ static void compete(struct server *server, const struct contest *contest, size_t
 	for (size_t i = 0; i < calls + WARM_UP; i++) {
 		double from = now_us(), took;
 
-		call(server, contest->tool, contest->arguments);
+		call_tool(server, comparison->tool, comparison->arguments);
 		read_line(server);
 		took = now_us() - from;
-		must_say(server, contest->says);
+		check_answer(server, comparison->expected);
 		if (i < WARM_UP)
 			continue;
 		ours[i - WARM_UP] = took;
-		theirs[i - WARM_UP] = bare(contest->argv);
+		theirs[i - WARM_UP] = time_bare(comparison->argv);
 	}
 	us = median(ours, calls);
 	them = median(theirs, calls);
-	(void)printf("  %-34s %8.2f ms  %-28s %8.2f ms  ratio %.2f", contest->name, us / 1000,
-	             contest->beside, them / 1000, us / them);
-	(void)printf("  (budget %.2f)\n", contest->budget);
-	judge(contest->name, us / them, contest->budget);
+	(void)printf("  %-34s %8.2f ms  %-28s %8.2f ms  ratio %.2f", comparison->name, us / 1000,
+	             comparison->beside, them / 1000, us / them);
+	(void)printf("  (budget %.2f)\n", comparison->budget);
+	check_budget(comparison->name, us / them, comparison->budget);
 	free(ours);
 	free(theirs);
 }
 
-/* One call right behind the other: the next interpreter has to be ready in time. */
-static void in_a_row(struct server *server, size_t calls, double beside_us)
+/* Without a pause between calls, the next interpreter has to be ready in time. */
+static void time_without_pause(struct server *server, size_t calls, double beside_us)
 {
 	double from = now_us(), each;
 
 	for (size_t i = 0; i < calls; i++) {
-		call(server, "run_code", "{\"code\":\"print(1)\"}");
+		call_tool(server, "run_code", "{\"code\":\"print(1)\"}");
 		read_line(server);
-		must_say(server, "1\\n");
+		check_answer(server, "1\\n");
 	}
 	each = (now_us() - from) / (double)calls;
 	(void)printf("  %-34s %8.2f ms  %-28s %8.2f ms  ratio %.2f  (budget 0.40)\n",
 	             "the same without a pause", each / 1000, "", beside_us / 1000,
 	             each / beside_us);
-	judge("run_code without a pause", each / beside_us, 0.4);
+	check_budget("run_code without a pause", each / beside_us, 0.4);
 }
 
-static double python_alone(char *const argv[])
+static double time_bare_python(char *const argv[])
 {
 	double times[31];
 
 	for (size_t i = 0; i < 31; i++)
-		times[i] = bare(argv);
+		times[i] = time_bare(argv);
 	return median(times, 31);
 }
 
-static void plot(struct server *server)
+static void time_plot(struct server *server)
 {
 	static const char code[] =
 	        "{\"session\":\"plot\",\"code\":\"import matplotlib.pyplot as plt\\n"
@@ -236,105 +237,94 @@ static void plot(struct server *server)
 	for (size_t i = 0; i < 12; i++) {
 		double from = now_us();
 
-		call(server, "run_code", code);
+		call_tool(server, "run_code", code);
 		read_line(server);
 		if (strstr(server->line, "No module named") != NULL) {
 			(void)printf(
 			        "  a plot: no matplotlib here (apt install python3-matplotlib)\n");
 			return;
 		}
-		must_say(server, "image/png");
+		check_answer(server, "image/png");
 		if (i > 0)
 			times[i - 1] = now_us() - from;
 	}
 	(void)printf("  %-34s %8.2f ms\n", "a plot in a session", median(times, 11) / 1000);
 }
 
-/* Eight servers of one user, a call in each at a time. */
-static void side_by_side(size_t calls)
+/* Eight servers of one user, with one call under way in each. */
+static void time_parallel_clients(size_t calls)
 {
 	struct server servers[CLIENTS];
 	double from;
 
 	for (int i = 0; i < CLIENTS; i++) {
-		servers[i] = start();
-		greet(&servers[i]);
-		call(&servers[i], "run_code", "{\"code\":\"print(1)\"}");
+		servers[i] = start_server();
+		initialize(&servers[i]);
+		call_tool(&servers[i], "run_code", "{\"code\":\"print(1)\"}");
 		read_line(&servers[i]);
 	}
 	from = now_us();
 	for (size_t n = 0; n < calls; n++) {
 		for (int i = 0; i < CLIENTS; i++)
-			call(&servers[i], "run_code", "{\"code\":\"print(1)\"}");
+			call_tool(&servers[i], "run_code", "{\"code\":\"print(1)\"}");
 		for (int i = 0; i < CLIENTS; i++) {
 			read_line(&servers[i]);
-			must_say(&servers[i], "1\\n");
+			check_answer(&servers[i], "1\\n");
 		}
 	}
 	(void)printf("  %-34s %8.0f runs of Python a second\n", "8 clients in parallel",
 	             (double)calls * CLIENTS / ((now_us() - from) / 1e6));
 	for (int i = 0; i < CLIENTS; i++)
-		stop(&servers[i]);
+		stop_server(&servers[i]);
 }
 
 /* --- start and memory --- */
 
-static void first_answer(void)
+static void time_start(void)
 {
 	double times[21];
 
 	for (size_t i = 0; i < 21; i++) {
 		double from = now_us();
-		struct server server = start();
+		struct server server = start_server();
 
-		greet(&server);
+		initialize(&server);
 		times[i] = now_us() - from;
-		stop(&server);
+		stop_server(&server);
 	}
 	(void)printf("  %-34s %8.2f ms  (budget 50 ms)\n", "start to the first answer",
 	             median(times, 21) / 1000);
-	judge("start in ms", median(times, 21) / 1000, 50);
+	check_budget("start in ms", median(times, 21) / 1000, 50);
 }
 
-static void first_run(void)
+static void time_first_run(void)
 {
 	double times[11];
 
 	for (size_t i = 0; i < 11; i++) {
-		struct server server = start();
+		struct server server = start_server();
 		double from;
 
-		greet(&server);
+		initialize(&server);
 		from = now_us();
-		call(&server, "run_code", "{\"code\":\"print(1)\"}");
+		call_tool(&server, "run_code", "{\"code\":\"print(1)\"}");
 		read_line(&server);
-		must_say(&server, "1\\n");
+		check_answer(&server, "1\\n");
 		times[i] = now_us() - from;
-		call(&server, "delete_sandbox", "{\"sandbox\":\"default\"}");
+		call_tool(&server, "delete_sandbox", "{\"sandbox\":\"default\"}");
 		read_line(&server);
-		stop(&server);
+		stop_server(&server);
 	}
 	(void)printf("  %-34s %8.2f ms\n", "first run_code, sandbox included",
 	             median(times, 11) / 1000);
 }
 
-static double resident_mib(pid_t pid)
+static double proportional_mib(pid_t pid)
 {
-	char path[64], line[256];
-	double kib = 0;
-	FILE *file;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/smaps_rollup", pid);
-	file = fopen(path, "re");
-	while (file != NULL && fgets(line, sizeof line, file) != NULL)
-		if (strncmp(line, "Pss:", 4) == 0)
-			kib = strtod(line + 4, NULL);
-	if (file != NULL)
-		(void)fclose(file);
-	return kib / 1024;
+	return (double)read_proc_kib(pid, "smaps_rollup", "Pss:") / 1024;
 }
 
-static void clean_up(void)
+static void remove_state(void)
 {
 	int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	const char *name = strrchr(state, '/') + 1;
@@ -351,7 +341,7 @@ int main(void)
 	char *const python[] = { (char *)(size_t) "/usr/bin/python3", (char *)(size_t) "-c",
 		                 (char *)(size_t) "print(1)", NULL };
 	char *const nothing[] = { (char *)(size_t) "/bin/true", NULL };
-	const struct contest contests[] = {
+	const struct comparison comparisons[] = {
 		{ "run_code, fresh Python", "run_code", "{\"code\":\"print(1)\"}", "1\\n", python,
 		  "python3 -c, bare", 0.4 },
 		{ "run_code, session", "run_code", "{\"session\":\"s\",\"code\":\"print(1)\"}",
@@ -366,23 +356,23 @@ int main(void)
 	if (mkdtemp(state) == NULL || chmod(state, 0711) < 0)
 		die("mkdtemp", "failed");
 	(void)printf("Round trips over stdio, medians of %zu\n", calls);
-	server = start();
-	greet(&server);
-	for (size_t i = 0; i < sizeof contests / sizeof *contests; i++)
-		compete(&server, &contests[i], calls);
-	in_a_row(&server, calls, python_alone(python));
-	plot(&server);
+	server = start_server();
+	initialize(&server);
+	for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++)
+		time_comparison(&server, &comparisons[i], calls);
+	time_without_pause(&server, calls, time_bare_python(python));
+	time_plot(&server);
 	(void)printf("  %-34s %8.1f MiB  (budget 20)\n", "memory of the server",
-	             resident_mib(server.pid));
-	judge("memory of the server in MiB", resident_mib(server.pid), 20);
-	stop(&server);
-	first_answer();
-	first_run();
-	side_by_side(calls / 4);
+	             proportional_mib(server.pid));
+	check_budget("memory of the server in MiB", proportional_mib(server.pid), 20);
+	stop_server(&server);
+	time_start();
+	time_first_run();
+	time_parallel_clients(calls / 4);
 	if (missed != 0)
 		(void)printf("%u budgets missed\n", missed);
 	else
 		(void)printf("All budgets kept\n");
-	clean_up();
+	remove_state();
 	return 0;
 }
