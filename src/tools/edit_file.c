@@ -12,10 +12,11 @@
 enum {
 	FILE_MAX = 10 * 1024 * 1024,
 	EDITS_MAX = 100,
-	ODD_MAX = 64 * 1024, /* of what is no file and tells no size */
+	UNSIZED_MAX = 64 * 1024, /* read of files that report a size of 0, as in /proc */
 	TEXT_MAX = 1024 * 1024,
 	DIFF_MAX = 6000,
 	SHOWN = 160,
+	REPLY_MAX = 1024,
 };
 
 struct edit_file_args {
@@ -24,68 +25,47 @@ struct edit_file_args {
 };
 
 static const struct param edit_fields[] = {
-	{ .name = "old",
-	  .type = PARAM_TEXT,
-	  .required = true,
-	  .max = TEXT_MAX,
-	  .offset = offsetof(struct edit, old),
-	  .help = "Text that is there now, exactly, with its white space and without line "
-	          "numbers." },
-	{ .name = "new",
-	  .type = PARAM_TEXT,
-	  .required = true,
-	  .max = TEXT_MAX,
-	  .offset = offsetof(struct edit, new),
-	  .help = "What to put in its place; \"\" removes it." },
-	{ .name = "all",
-	  .type = PARAM_BOOL,
-	  .offset = offsetof(struct edit, all),
-	  .help = "Replace it wherever it is found, not just the only one." },
+	ARG_REQUIRED(struct edit, old, TEXT,
+	             "The text to replace, exactly as it is in the file, with its white space and "
+	             "without line numbers.",
+	             .max = TEXT_MAX),
+	ARG_REQUIRED(struct edit, new, TEXT, "The text to put in its place; \"\" removes it.",
+	             .max = TEXT_MAX),
+	ARG(struct edit, all, BOOL, "Replace every occurrence, instead of the only one."),
 	{ 0 },
 };
 
 static const struct param params[] = {
 	ARG_PATH(struct edit_file_args, path, "The file, which must exist.", .required = true),
-	{ .name = "edits",
-	  .type = PARAM_RECORDS,
-	  .required = true,
-	  .min = 1,
-	  .max = EDITS_MAX,
-	  .fields = edit_fields,
-	  .record_size = sizeof(struct edit),
-	  .offset = offsetof(struct edit_file_args, edits),
-	  .help = "Made one after the other; if one of them does not match, none is made." },
+	ARG_REQUIRED(struct edit_file_args, edits, RECORDS,
+	             "Made one after the other; if one of them does not match, none is made.",
+	             .min = 1, .max = EDITS_MAX, .fields = edit_fields,
+	             .record_size = sizeof(struct edit)),
 	WORK_PARAM_SANDBOX(struct edit_file_args, sandbox),
 	{ 0 },
 };
 
 static const struct param output[] = {
-	{ .name = "path", .type = PARAM_STRING, .required = true, .help = "As it was given." },
-	{ .name = "replacements", .type = PARAM_INT, .required = true, .help = "How many." },
-	{ .name = "size", .type = PARAM_INT, .required = true, .help = "Of the file now." },
-	{ .name = "diff",
-	  .type = PARAM_STRING,
-	  .required = true,
-	  .help = "Lines before (-) and after (+), as many as fit." },
-	{ .name = "diff_is_whole",
-	  .type = PARAM_BOOL,
-	  .required = true,
-	  .help = "Every change is in it." },
+	FIELD_PATH,
+	FIELD("replacements", INT, "How many replacements were made."),
+	FIELD("size", INT, "Bytes of the file now."),
+	FIELD("diff", STRING, "Changed lines before (-) and after (+), as many as fit."),
+	FIELD("diff_is_whole", BOOL, "The diff has every change."),
 	{ 0 },
 };
 
-struct editing {
+struct edit_file {
 	struct file_work file;
 	const struct edit_file_args *args;
-	uint64_t size, modified_ms; /* when it was looked at */
+	uint64_t size, modified_ms; /* from the stat before the file was read */
 	struct buf text, diff;
 	size_t replaced;
 };
 
-static void on_written(struct file_work *file, const struct files_reply *answer,
+static void on_written(struct file_work *file, const struct files_reply *reply,
                        const struct error *why)
 {
-	struct editing *e = container_of(file, struct editing, file);
+	struct edit_file *e = container_of(file, struct edit_file, file);
 	bool whole = e->diff.max == DIFF_MAX;
 	json_t *structured, *content;
 	char shown[SHOWN];
@@ -98,24 +78,24 @@ static void on_written(struct file_work *file, const struct files_reply *answer,
 	content = json_list();
 	json_set(structured, "path", json_str(file->path));
 	json_set(structured, "replacements", json_int((json_int_t)e->replaced));
-	json_set(structured, "size", json_int((json_int_t)answer->done.total));
+	json_set(structured, "size", json_int((json_int_t)reply->done.total));
 	json_set(structured, "diff", json_str_view(buf_view(&e->diff)));
 	json_set(structured, "diff_is_whole", json_boolean(whole));
 	json_push(content,
 	          mcp_text("%zu replacement%s in '%s', which has %" PRIu64 " bytes now\n%s%s",
 	                   e->replaced, e->replaced == 1 ? "" : "s",
-	                   utf8_escape(view_of(file->path), shown, sizeof shown),
-	                   answer->done.total, buf_text(&e->diff),
-	                   whole ? "" : "... (not all changes are shown)\n"));
+	                   utf8_escape(view_of(file->path), shown, sizeof shown), reply->done.total,
+	                   buf_text(&e->diff), whole ? "" : "... (not all changes are shown)\n"));
 	file_report_change(&file->work, file->path, false);
 	work_answer(&file->work, content, structured);
 }
 
-/* Between reading and writing others may have written: theirs is not to be lost. */
-static void on_second_look(struct file_work *file, const struct files_reply *answer,
+/* The edit lock does not stop programs in the sandbox: one may have written the file since it was
+ * read. Writing now would undo that, so size and time must still be the same. */
+static void on_second_stat(struct file_work *file, const struct files_reply *reply,
                            const struct error *why)
 {
-	struct editing *e = container_of(file, struct editing, file);
+	struct edit_file *e = container_of(file, struct edit_file, file);
 	const struct wire_message request = {
 		.type = WIRE_WRITE,
 		.write = { .mode = WIRE_WRITE_REPLACE,
@@ -130,22 +110,22 @@ static void on_second_look(struct file_work *file, const struct files_reply *ans
 		file_work_fail_path(file, why);
 		return;
 	}
-	now = file_work_entry(answer);
+	now = file_work_entry(reply);
 	if (now.size != e->size || now.modified_ms != e->modified_ms) {
 		file_work_fail(
 		        file, ERR_INVALID,
-		        "'%s' was changed by somebody else meanwhile, so nothing was edited: "
+		        "'%s' was changed by another program meanwhile, so nothing was edited: "
 		        "read it again and try again",
 		        utf8_escape(view_of(file->path), shown, sizeof shown));
 		return;
 	}
-	file_work_request(file, &request, buf_view(&e->text), 1024, on_written);
+	file_work_request(file, &request, buf_view(&e->text), REPLY_MAX, on_written);
 }
 
-static void on_text(struct file_work *file, const struct files_reply *answer,
+static void on_text(struct file_work *file, const struct files_reply *reply,
                     const struct error *why)
 {
-	struct editing *e = container_of(file, struct editing, file);
+	struct edit_file *e = container_of(file, struct edit_file, file);
 	struct view text;
 	struct error err;
 	char shown[SHOWN];
@@ -154,7 +134,7 @@ static void on_text(struct file_work *file, const struct files_reply *answer,
 		file_work_fail_path(file, why);
 		return;
 	}
-	text = answer->bytes.len != 0 ? answer->bytes : view_of("");
+	text = reply->bytes.len != 0 ? reply->bytes : view_of("");
 	if (edit_text(text, e->args->edits.items, e->args->edits.count, &e->text, &e->diff,
 	              &e->replaced, &err) < 0) {
 		(void)error_wrap(&err, "'%s' was not changed",
@@ -163,13 +143,13 @@ static void on_text(struct file_work *file, const struct files_reply *answer,
 		return;
 	}
 	if (file_work_reserve(file, e->text.cap))
-		file_work_stat(file, file->path, true, on_second_look);
+		file_work_stat(file, file->path, true, on_second_stat);
 }
 
-static void on_look(struct file_work *file, const struct files_reply *answer,
+static void on_stat(struct file_work *file, const struct files_reply *reply,
                     const struct error *why)
 {
-	struct editing *e = container_of(file, struct editing, file);
+	struct edit_file *e = container_of(file, struct edit_file, file);
 	struct wire_message request = { .type = WIRE_READ };
 	struct wire_entry entry;
 	char shown[SHOWN];
@@ -178,7 +158,7 @@ static void on_look(struct file_work *file, const struct files_reply *answer,
 		file_work_fail_path(file, why);
 		return;
 	}
-	entry = file_work_entry(answer);
+	entry = file_work_entry(reply);
 	e->size = entry.size;
 	e->modified_ms = entry.modified_ms;
 	if (entry.type == WIRE_FILE_REGULAR && entry.size > FILE_MAX) {
@@ -189,11 +169,11 @@ static void on_look(struct file_work *file, const struct files_reply *answer,
 		               FILE_MAX);
 		return;
 	}
-	/* If it has grown meanwhile, the second look sees it. */
+	/* If the file grows before it is read, the second stat shows it. */
 	request.read = (struct wire_read){
 		.unit = WIRE_UNIT_BYTES,
-		.count = entry.size > ODD_MAX ? entry.size : ODD_MAX,
-		.max = entry.size > ODD_MAX ? entry.size : ODD_MAX,
+		.count = entry.size > UNSIZED_MAX ? entry.size : UNSIZED_MAX,
+		.max = entry.size > UNSIZED_MAX ? entry.size : UNSIZED_MAX,
 		.path = view_of(file->path),
 	};
 	if (file_work_reserve(file, (size_t)request.read.max))
@@ -201,43 +181,43 @@ static void on_look(struct file_work *file, const struct files_reply *answer,
 		                  on_text);
 }
 
-static void begin(struct file_work *file)
+static void on_locked(struct file_work *file)
 {
-	file_work_stat(file, file->path, true, on_look);
+	file_work_stat(file, file->path, true, on_stat);
 }
 
-static int start(struct work *work, struct error *err)
+static int lock_file(struct work *work, struct error *err)
 {
-	struct editing *e = container_of(work, struct editing, file.work);
+	struct edit_file *e = container_of(work, struct edit_file, file.work);
 
 	(void)err;
 	buf_init(&e->text, FILE_MAX);
 	buf_init(&e->diff, DIFF_MAX);
-	file_work_lock(&e->file, begin);
+	file_work_lock(&e->file, on_locked);
 	return 0;
 }
 
-static void done(struct work *work)
+static void free_edit(struct work *work)
 {
-	struct editing *e = container_of(work, struct editing, file.work);
+	struct edit_file *e = container_of(work, struct edit_file, file.work);
 
 	file_work_done(work);
 	buf_done(&e->text);
 	buf_done(&e->diff);
 }
 
-static const struct work_callbacks calls = { start, file_work_cancel, done };
+static const struct work_callbacks callbacks = { lock_file, file_work_cancel, free_edit };
 
 static int edit_file(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct edit_file_args *a = args;
-	struct editing *e;
+	struct edit_file *e;
 	struct work *work;
 
 	if (work_check_path(a->path, err) < 0 ||
-	    work_start(call, sizeof *e, &calls, a->sandbox, &work, err) < 0)
+	    work_start(call, sizeof *e, &callbacks, a->sandbox, &work, err) < 0)
 		return -1;
-	e = container_of(work, struct editing, file.work);
+	e = container_of(work, struct edit_file, file.work);
 	e->file.path = a->path;
 	e->file.is_for_file = true;
 	e->args = a;
@@ -248,10 +228,9 @@ const struct mcp_tool tool_edit_file = {
 	.name = "edit_file",
 	.title = "Edit a file",
 	.help = "Change parts of a text file in the sandbox: each edit replaces one exact text by "
-	        "another. All edits are made or none; the answer shows the changed lines, an error "
-	        "says which edit did not match, how often it was found, and where. An old text "
-	        "must "
-	        "be unique in the file unless all is true. Read the file first.",
+	        "another. All edits are made or none. The answer shows the changed lines; an error "
+	        "says which edit did not match, how often its text was found, and where. An old text "
+	        "must be unique in the file unless all is true. Read the file first.",
 	.hints = MCP_DESTRUCTIVE,
 	.params = params,
 	.args_size = sizeof(struct edit_file_args),

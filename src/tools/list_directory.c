@@ -9,21 +9,21 @@
 #include "mcp/content.h"
 #include "tools/catalogue.h"
 #include "tools/support/file_work.h"
-#include "tools/support/tree_draw.h"
+#include "tools/support/params.h"
 
 enum {
 	DEPTH_MAX = 10,
 	LIMIT_DEFAULT = 500,
 	LIMIT_MAX = 10000,
-	OFFSET_MAX = 80000, /* with LIMIT_MAX still less than a sandbox tells at once */
-	ANSWER_MAX = 16 * 1024 * 1024,
+	OFFSET_MAX = 80000, /* with LIMIT_MAX less than the agent sends in one reply */
+	REPLY_MAX = 16 * 1024 * 1024,
 	NOTE_ROOM = 600,
-	AROUND = 60,       /* the JSON around path and entries */
-	ENTRY_USUAL = 256, /* bytes of a record */
-	NAME_SIZE = 1100,  /* every byte of a name escaped */
+	AROUND = 60,       /* bytes of JSON around the path and the entries */
+	ENTRY_USUAL = 256, /* bytes of a record in the reply */
+	NAME_SIZE = 1100,  /* a name of 255 bytes with each byte escaped as \xNN */
 	SHOWN = 160,
+	PREFIX_SIZE = DEPTH_MAX * 10 + 1, /* four columns a level, in UTF-8 */
 };
-_Static_assert((int)DEPTH_MAX <= (int)TREE_DEPTH_MAX, "a tree must be drawable");
 
 struct list_directory_args {
 	const char *path, *sandbox;
@@ -32,69 +32,38 @@ struct list_directory_args {
 };
 
 static const struct param params[] = {
-	{ .name = "path",
-	  .type = PARAM_STRING,
-	  .min = 1,
-	  .max = 4095,
-	  .fallback.text = ".",
-	  .offset = offsetof(struct list_directory_args, path),
-	  .help = "The directory. Absolute, or relative to /workspace." },
-	{ .name = "depth",
-	  .type = PARAM_INT,
-	  .min = 1,
-	  .max = DEPTH_MAX,
-	  .fallback.integer = 1,
-	  .offset = offsetof(struct list_directory_args, depth),
-	  .help = "How many levels; more than 1 draws a tree." },
-	{ .name = "hidden",
-	  .type = PARAM_BOOL,
-	  .offset = offsetof(struct list_directory_args, hidden),
-	  .help = "Show names that start with a dot too." },
-	{ .name = "limit",
-	  .type = PARAM_INT,
-	  .min = 1,
-	  .max = LIMIT_MAX,
-	  .fallback.integer = LIMIT_DEFAULT,
-	  .offset = offsetof(struct list_directory_args, limit),
-	  .help = "How many entries at most." },
-	{ .name = "offset",
-	  .type = PARAM_INT,
-	  .max = OFFSET_MAX,
-	  .offset = offsetof(struct list_directory_args, offset),
-	  .help = "Leave out so many entries in front: what an earlier answer gave as "
-	          "next_offset." },
+	ARG_PATH(struct list_directory_args, path, "The directory.", .fallback.text = "."),
+	ARG(struct list_directory_args, depth, INT, "How many levels; more than 1 draws a tree.",
+	    .min = 1, .max = DEPTH_MAX, .fallback.integer = 1),
+	ARG(struct list_directory_args, hidden, BOOL, "Also list names that start with a dot."),
+	ARG(struct list_directory_args, limit, INT, "How many entries to list at most.", .min = 1,
+	    .max = LIMIT_MAX, .fallback.integer = LIMIT_DEFAULT),
+	ARG(struct list_directory_args, offset, INT,
+	    "How many entries to leave out: next_offset of an earlier answer.", .max = OFFSET_MAX),
 	WORK_PARAM_SANDBOX(struct list_directory_args, sandbox),
 	{ 0 },
 };
 
 static const struct param entry_fields[] = {
-	{ .name = "path", .type = PARAM_STRING, .required = true, .help = "Below the directory." },
-	{ .name = "type",
-	  .type = PARAM_STRING,
-	  .required = true,
-	  .help = "\"file\", \"directory\", \"link\" or \"other\"." },
-	{ .name = "size", .type = PARAM_INT, .required = true, .help = "Bytes." },
-	{ .name = "modified", .type = PARAM_STRING, .required = true, .help = "UTC." },
-	{ .name = "mode", .type = PARAM_STRING, .required = true, .help = "As ls shows it." },
-	{ .name = "target", .type = PARAM_STRING, .help = "Where a link leads." },
-	{ .name = "path_base64",
-	  .type = PARAM_STRING,
-	  .help = "The exact bytes of a path that is not UTF-8." },
+	FIELD("path", STRING, "The path below the directory."),
+	FIELD("type", STRING, "\"file\", \"directory\", \"link\" or \"other\"."),
+	FIELD("size", INT, "Bytes."),
+	FIELD("modified", STRING, "When it was changed last (UTC)."),
+	FIELD("mode", STRING, "The permissions as ls shows them."),
+	FIELD_OPTIONAL("target", STRING, "Where a link leads."),
+	FIELD_OPTIONAL("path_base64", STRING, "The exact bytes of a path that is not UTF-8."),
 	{ 0 },
 };
 
 static const struct param output[] = {
-	{ .name = "path", .type = PARAM_STRING, .required = true, .help = "As it was given." },
-	{ .name = "entries",
-	  .type = PARAM_RECORDS,
-	  .required = true,
-	  .fields = entry_fields,
-	  .help = "By name, each directory before what is in it." },
-	{ .name = "next_offset", .type = PARAM_INT, .help = "There are more: go on with this." },
+	FIELD_PATH,
+	FIELD("entries", RECORDS, "Sorted by name; a directory stands before what is in it.",
+	      .fields = entry_fields),
+	FIELD_OPTIONAL("next_offset", INT, "There are more entries: the offset for the next call."),
 	{ 0 },
 };
 
-struct listing {
+struct list_directory {
 	struct file_work file;
 	const struct list_directory_args *args;
 };
@@ -106,6 +75,7 @@ static const char *const type_names[WIRE_FILE_TYPE_COUNT] = {
 	[WIRE_FILE_OTHER] = "other",
 };
 
+/* "-rwxr-xr-x" */
 static const char *mode_of(const struct wire_entry *entry, char out[11])
 {
 	static const char letters[] = "rwxrwxrwx";
@@ -128,6 +98,7 @@ static struct view last_name(struct view path)
 	return (struct view){ path.ptr + above, path.len - above };
 }
 
+/* One line of text; `prefix` is the tree in front of a name, NULL: no tree. */
 static int show_entry(const struct wire_entry *entry, const char *prefix, struct buf *out,
                       struct error *full)
 {
@@ -146,7 +117,7 @@ static int show_entry(const struct wire_entry *entry, const char *prefix, struct
 	                  entry->type == WIRE_FILE_LINK ? " -> " : "", target);
 }
 
-static json_t *describe_entry(const struct wire_entry *entry)
+static json_t *entry_json(const struct wire_entry *entry)
 {
 	json_t *object = json_obj();
 	char when[FILE_TIME_SIZE], mode[11];
@@ -166,7 +137,7 @@ static json_t *describe_entry(const struct wire_entry *entry)
 	return object;
 }
 
-/* The entries that were asked for. Returns how many; the caller frees them. */
+/* Takes `limit` entries from `offset` on. Returns how many there are; the caller frees *ret. */
 static size_t take_window(const struct list_directory_args *args, struct view records,
                           struct wire_entry **ret, bool *ret_more)
 {
@@ -188,28 +159,72 @@ static size_t take_window(const struct list_directory_args *args, struct view re
 	return count;
 }
 
-/* As many as fit into both; returns how many that were. `room`: of JSON. An entry that alone is
- * more than that is told nevertheless: nobody could go on behind it otherwise. */
+/* --- the tree ---------------------------------------------------------------------------- */
+
+/* 1: directly below the directory. */
+static unsigned depth_of(const struct wire_entry *entry)
+{
+	unsigned depth = 1;
+
+	for (size_t i = 0; i < entry->path.len; i++)
+		depth += entry->path.ptr[i] == '/';
+	return depth < DEPTH_MAX ? depth : DEPTH_MAX;
+}
+
+/* Finds out which entries are the last of their directory. The list is depth first, so it is read
+ * from its end: an entry is the last if no sibling came since the list left their directory. */
+static void mark_last(const struct wire_entry *window, size_t count, bool *is_last)
+{
+	bool has_sibling[DEPTH_MAX + 2] = { false };
+
+	for (size_t i = count; i-- > 0;) {
+		unsigned depth = depth_of(&window[i]);
+
+		is_last[i] = !has_sibling[depth];
+		has_sibling[depth] = true;
+		for (unsigned deeper = depth + 1; deeper <= DEPTH_MAX; deeper++)
+			has_sibling[deeper] = false;
+	}
+}
+
+/* Draws the lines in front of an entry. open[d]: the line at depth d goes on below it; entries are
+ * drawn in order. */
+static const char *draw_prefix(unsigned depth, bool is_last, bool open[DEPTH_MAX + 1],
+                               char out[PREFIX_SIZE])
+{
+	size_t used = 0;
+
+	for (unsigned above = 1; above < depth; above++)
+		used += (size_t)snprintf(out + used, PREFIX_SIZE - used, "%s",
+		                         open[above] ? "│   " : "    ");
+	(void)snprintf(out + used, PREFIX_SIZE - used, "%s", is_last ? "└── " : "├── ");
+	open[depth] = !is_last;
+	return out;
+}
+
+/* --- the answer -------------------------------------------------------------------------- */
+
+/* Adds the entries as text and as JSON, as many as fit into both. Returns how many that were. The
+ * first entry is added even if its JSON is longer than `room`: otherwise a caller could never get
+ * past it. */
 static size_t show_window(const struct wire_entry *window, size_t count, bool as_tree,
                           struct buf *out, json_t *entries, size_t room)
 {
-	AUTO_FREE struct tree_node *nodes = mem_array(count + 1, sizeof *nodes);
-	struct tree_lines lines = { 0 };
+	AUTO_FREE bool *is_last = mem_array(count + 1, sizeof *is_last);
+	bool open[DEPTH_MAX + 1] = { false };
 	size_t i, used = 0;
 
-	for (i = 0; i < count; i++)
-		nodes[i].depth = tree_depth(window[i].path);
-	tree_mark_last(nodes, count);
+	mark_last(window, count, is_last);
 	for (i = 0; i < count; i++) {
 		const size_t before = out->len;
-		char prefix[TREE_PREFIX_SIZE];
+		char prefix[PREFIX_SIZE];
 		struct error full;
 		json_t *entry;
 
-		if (show_entry(&window[i], as_tree ? tree_prefix(&lines, &nodes[i], prefix) : NULL,
-		               out, &full) < 0)
+		(void)draw_prefix(depth_of(&window[i]), is_last[i], open, prefix);
+		if (show_entry(&window[i], as_tree ? prefix : NULL, out, &full) < 0)
 			break;
-		entry = describe_entry(&window[i]);
+		entry = entry_json(&window[i]);
 		used += file_json_size(entry);
 		if (i != 0 && used > room) {
 			json_decref(entry);
@@ -221,7 +236,8 @@ static size_t show_window(const struct wire_entry *window, size_t count, bool as
 	return i;
 }
 
-static json_t *note(const struct listing *l, size_t shown, bool more)
+/* How much was listed, and how to go on. */
+static json_t *note_of(const struct list_directory *l, size_t shown, bool more)
 {
 	char path[SHOWN];
 	size_t next = (size_t)l->args->offset + shown;
@@ -238,7 +254,7 @@ static json_t *note(const struct listing *l, size_t shown, bool more)
 	                l->args->offset != 0 ? ", the last" : "");
 }
 
-static void answer(struct listing *l, struct view records)
+static void answer_entries(struct list_directory *l, struct view records)
 {
 	const size_t room = l->file.work.context->max_output;
 	json_t *structured = json_obj(), *entries = json_list(), *content = json_list();
@@ -259,50 +275,52 @@ static void answer(struct listing *l, struct view records)
 		json_set(structured, "next_offset", json_int(l->args->offset + (json_int_t)shown));
 	if (shown != 0)
 		json_push(content, mcp_text_view(buf_view(&text)));
-	json_push(content, note(l, shown, more));
+	json_push(content, note_of(l, shown, more));
 	work_answer(&l->file.work, content, structured);
 }
 
-static void on_entries(struct file_work *file, const struct files_reply *said,
+static void on_entries(struct file_work *file, const struct files_reply *reply,
                        const struct error *why)
 {
 	if (why != NULL)
 		file_work_fail_path(file, why);
 	else
-		answer(container_of(file, struct listing, file), said->bytes);
+		answer_entries(container_of(file, struct list_directory, file), reply->bytes);
 }
 
-static int start(struct work *work, struct error *err)
+static int request_entries(struct work *work, struct error *err)
 {
-	struct listing *l = container_of(work, struct listing, file.work);
+	struct list_directory *l = container_of(work, struct list_directory, file.work);
 	struct wire_message request = { .type = WIRE_TREE };
 	size_t most = (size_t)(l->args->offset + l->args->limit + 1) * ENTRY_USUAL;
 
-	if (file_memory_reserve(&l->file.reserved, most < ANSWER_MAX ? most : ANSWER_MAX, err) < 0)
+	if (file_memory_reserve(&l->file.reserved, most < REPLY_MAX ? most : REPLY_MAX, err) < 0)
 		return -1;
-	/* One more than wanted tells whether there are more: MORE also means deeper ones. */
+	/* One entry more than wanted shows whether there are more. The flag MORE of the reply does
+	 * not: it is also set for entries that are deeper than `depth`. */
 	request.tree = (struct wire_tree){
 		.flags = l->args->hidden ? WIRE_WALK_HIDDEN : 0,
 		.depth = (uint16_t)l->args->depth,
 		.limit = (uint32_t)(l->args->offset + l->args->limit + 1),
 		.path = view_of(l->file.path),
 	};
-	file_work_request(&l->file, &request, (struct view){ 0 }, ANSWER_MAX, on_entries);
+	file_work_request(&l->file, &request, (struct view){ 0 }, REPLY_MAX, on_entries);
 	return 0;
 }
 
-static const struct work_callbacks calls = { start, file_work_cancel, file_work_done };
+static const struct work_callbacks callbacks = { request_entries, file_work_cancel,
+	                                         file_work_done };
 
 static int list_directory(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct list_directory_args *a = args;
-	struct listing *l;
+	struct list_directory *l;
 	struct work *work;
 
 	if (work_check_path(a->path, err) < 0 ||
-	    work_start(call, sizeof *l, &calls, a->sandbox, &work, err) < 0)
+	    work_start(call, sizeof *l, &callbacks, a->sandbox, &work, err) < 0)
 		return -1;
-	l = container_of(work, struct listing, file.work);
+	l = container_of(work, struct list_directory, file.work);
 	l->file.path = a->path;
 	l->args = a;
 	return 0;
@@ -311,10 +329,9 @@ static int list_directory(struct mcp_call *call, const void *args, struct error 
 const struct mcp_tool tool_list_directory = {
 	.name = "list_directory",
 	.title = "List a directory",
-	.help = "See what is in a directory of the sandbox: names, kinds, sizes and times; with "
-	        "depth "
-	        "a tree. Links are shown, not followed. To find a file by name or by what is in it "
-	        "use search_files.",
+	.help = "List a directory of the sandbox: names, types, sizes and times; with depth as a "
+	        "tree. Links are shown, not followed. To find a file by its name or its content use "
+	        "search_files.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct list_directory_args),

@@ -13,7 +13,7 @@
 enum {
 	LINES_DEFAULT = 2000,
 	LIMIT_MAX = 10 * 1000 * 1000,
-	NOTE_ROOM = 600, /* bytes of an answer for what is said about the text */
+	NOTE_ROOM = 600, /* bytes of an answer for the note about the text */
 	SHOWN = 160,
 };
 
@@ -23,46 +23,38 @@ struct read_file_args {
 	bool numbers;
 };
 
-static const char *const encodings[] = { "utf-8", "base64", NULL };
-
 static const struct param params[] = {
 	ARG_PATH(struct read_file_args, path, "The file.", .required = true),
-	{ .name = "offset",
-	  .type = PARAM_INT,
-	  .max = (int64_t)1 << 53,
-	  .offset = offsetof(struct read_file_args, offset),
-	  .help = "First line to read, counted from 1; with base64 the first byte, counted from 0. "
-	          "0: from the beginning." },
-	{ .name = "limit",
-	  .type = PARAM_INT,
-	  .max = LIMIT_MAX,
-	  .offset = offsetof(struct read_file_args, limit),
-	  .help = "How many lines at most (with base64: bytes). 0: 2000 lines, or as many bytes as "
-	          "one answer holds." },
-	{ .name = "numbers",
-	  .type = PARAM_BOOL,
-	  .offset = offsetof(struct read_file_args, numbers),
-	  .help = "Put its number and a tab in front of each line." },
-	{ .name = "encoding",
-	  .type = PARAM_ENUM,
-	  .values = encodings,
-	  .fallback.text = "utf-8",
-	  .offset = offsetof(struct read_file_args, encoding),
-	  .help = "\"base64\" for bytes of any file." },
+	ARG(struct read_file_args, offset, INT,
+	    "First line to read, counted from 1; with base64 the first byte, counted from 0. 0: from "
+	    "the beginning.",
+	    .max = (int64_t)1 << 53),
+	ARG(struct read_file_args, limit, INT,
+	    "How many lines at most (with base64: bytes). 0: 2000 lines, or as many bytes as one "
+	    "answer holds.",
+	    .max = LIMIT_MAX),
+	ARG(struct read_file_args, numbers, BOOL,
+	    "Put its number and a tab in front of each line."),
+	ARG_ENCODING(struct read_file_args, encoding, "\"base64\" reads the bytes of any file."),
 	WORK_PARAM_SANDBOX(struct read_file_args, sandbox),
 	{ 0 },
 };
 
-struct reading {
+struct read_file {
 	struct file_work file;
 	const struct read_file_args *args;
-	uint64_t from, count;
-	size_t room; /* bytes of text in the answer */
-	char shown[SHOWN];
-	const char *picture; /* its MIME type, once it is known to be one */
+	uint64_t from, count; /* in lines or bytes */
+	size_t room;          /* bytes of text in the answer */
+	char shown[SHOWN];    /* the path, escaped */
+	const char *picture;  /* the MIME type of a picture; NULL: it is none, or not known yet */
 };
 
-/* The text, and what there is to say about it in a block of its own, so that the first is exact. */
+static bool reads_text(const struct read_file_args *args)
+{
+	return args->encoding == encoding_names[ENCODING_UTF8];
+}
+
+/* The text and the note are two blocks, so that the first has nothing but the file's text. */
 static json_t *content_of(struct view text, const char *note)
 {
 	json_t *content = json_list();
@@ -75,8 +67,8 @@ static json_t *content_of(struct view text, const char *note)
 
 /* --- text ------------------------------------------------------------------------------ */
 
-/* What of the file this is. */
-static void note_text(const struct reading *r, const struct file_lines *lines, bool more,
+/* Which lines of the file were read, and how to go on. */
+static void note_text(const struct read_file *r, const struct file_lines *lines, bool more,
                       uint64_t size, bool has_bom, char *out, size_t out_size)
 {
 	uint64_t last = r->from + lines->count - 1;
@@ -111,7 +103,9 @@ static void note_text(const struct reading *r, const struct file_lines *lines, b
 		               "; there is more: go on with offset %" PRIu64, last + 1);
 }
 
-static void answer_text(struct reading *r, struct view text, bool is_open, bool more, uint64_t size)
+/* `is_open`: the last line of `text` is cut. `more`: the file goes on behind the text. */
+static void answer_text(struct read_file *r, struct view text, bool is_open, bool more,
+                        uint64_t size)
 {
 	AUTO_BUF struct buf shown;
 	struct file_lines lines;
@@ -137,7 +131,7 @@ static void answer_text(struct reading *r, struct view text, bool is_open, bool 
 	work_answer(&r->file.work, content_of(buf_view(&shown), note), structured);
 }
 
-static void refuse_binary(struct reading *r, uint64_t size)
+static void fail_binary(struct read_file *r, uint64_t size)
 {
 	file_work_fail(&r->file, ERR_INVALID,
 	               "'%s' is binary, not UTF-8 text (%" PRIu64
@@ -148,10 +142,10 @@ static void refuse_binary(struct reading *r, uint64_t size)
 
 /* --- pictures -------------------------------------------------------------------------- */
 
-static void on_picture(struct file_work *file, const struct files_reply *answer,
+static void on_picture(struct file_work *file, const struct files_reply *reply,
                        const struct error *why)
 {
-	struct reading *r = container_of(file, struct reading, file);
+	struct read_file *r = container_of(file, struct read_file, file);
 	json_t *content;
 
 	if (why != NULL) {
@@ -159,12 +153,12 @@ static void on_picture(struct file_work *file, const struct files_reply *answer,
 		return;
 	}
 	content = json_list();
-	json_push(content, mcp_text("%s: %s, %zu bytes", r->shown, r->picture, answer->bytes.len));
-	json_push(content, mcp_image(answer->bytes, r->picture));
+	json_push(content, mcp_text("%s: %s, %zu bytes", r->shown, r->picture, reply->bytes.len));
+	json_push(content, mcp_image(reply->bytes, r->picture));
 	work_answer(&file->work, content, NULL);
 }
 
-static void ask_picture(struct reading *r, uint64_t size)
+static void request_picture(struct read_file *r, uint64_t size)
 {
 	const uint64_t max = r->file.work.context->picture_bytes;
 	const struct wire_message request = {
@@ -187,10 +181,10 @@ static void ask_picture(struct reading *r, uint64_t size)
 		file_work_request(&r->file, &request, (struct view){ 0 }, (size_t)size, on_picture);
 }
 
-static void on_text(struct file_work *file, const struct files_reply *answer,
+static void on_text(struct file_work *file, const struct files_reply *reply,
                     const struct error *why)
 {
-	struct reading *r = container_of(file, struct reading, file);
+	struct read_file *r = container_of(file, struct read_file, file);
 	struct view text;
 	bool more, is_open;
 
@@ -198,28 +192,28 @@ static void on_text(struct file_work *file, const struct files_reply *answer,
 		file_work_fail_path(file, why);
 		return;
 	}
-	text = answer->bytes;
+	text = reply->bytes;
 	if (text.ptr == NULL)
 		text.ptr = "";
 	r->picture = r->from == 1 ? file_picture(text) : NULL;
 	if (r->picture != NULL) {
-		ask_picture(r, answer->done.total);
+		request_picture(r, reply->done.total);
 		return;
 	}
-	more = (answer->done.flags & WIRE_DONE_MORE) != 0;
+	more = (reply->done.flags & WIRE_DONE_MORE) != 0;
 	is_open = more && text.len == r->room && text.ptr[text.len - 1] != '\n';
 	if (!file_is_text(&text, is_open))
-		refuse_binary(r, answer->done.total);
+		fail_binary(r, reply->done.total);
 	else
-		answer_text(r, text, is_open, more, answer->done.total);
+		answer_text(r, text, is_open, more, reply->done.total);
 }
 
 /* --- bytes ----------------------------------------------------------------------------- */
 
-static void on_bytes(struct file_work *file, const struct files_reply *answer,
+static void on_bytes(struct file_work *file, const struct files_reply *reply,
                      const struct error *why)
 {
-	struct reading *r = container_of(file, struct reading, file);
+	struct read_file *r = container_of(file, struct read_file, file);
 	json_t *structured;
 	AUTO_FREE char *text = NULL;
 	char note[NOTE_ROOM];
@@ -230,17 +224,17 @@ static void on_bytes(struct file_work *file, const struct files_reply *answer,
 		return;
 	}
 	structured = json_obj();
-	end = r->from + answer->bytes.len;
-	text = base64_encode(answer->bytes);
+	end = r->from + reply->bytes.len;
+	text = base64_encode(reply->bytes);
 	(void)snprintf(note, sizeof note,
 	               "%s: %zu bytes from %" PRIu64 " on, %" PRIu64 " bytes in all", r->shown,
-	               answer->bytes.len, r->from, answer->done.total);
+	               reply->bytes.len, r->from, reply->done.total);
 	json_set(structured, "path", json_str(file->path));
 	json_set(structured, "base64", json_str(text));
 	json_set(structured, "first_byte", json_int((json_int_t)r->from));
-	json_set(structured, "bytes", json_int((json_int_t)answer->bytes.len));
-	json_set(structured, "size", json_int((json_int_t)answer->done.total));
-	if (end < answer->done.total) {
+	json_set(structured, "bytes", json_int((json_int_t)reply->bytes.len));
+	json_set(structured, "size", json_int((json_int_t)reply->done.total));
+	if (end < reply->done.total) {
 		size_t used = strlen(note);
 
 		(void)snprintf(note + used, sizeof note - used,
@@ -251,11 +245,11 @@ static void on_bytes(struct file_work *file, const struct files_reply *answer,
 	work_answer(&file->work, content_of(view_of(text), note), structured);
 }
 
-static int start(struct work *work, struct error *err)
+static int request_file(struct work *work, struct error *err)
 {
 	struct file_work *file = container_of(work, struct file_work, work);
-	struct reading *r = container_of(file, struct reading, file);
-	bool is_text = r->args->encoding == encodings[0];
+	struct read_file *r = container_of(file, struct read_file, file);
+	bool is_text = reads_text(r->args);
 	struct wire_message request = { .type = WIRE_READ };
 
 	(void)err;
@@ -271,26 +265,26 @@ static int start(struct work *work, struct error *err)
 	return 0;
 }
 
-static const struct work_callbacks calls = { start, file_work_cancel, file_work_done };
+static const struct work_callbacks callbacks = { request_file, file_work_cancel, file_work_done };
 
 static int read_file(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct read_file_args *a = args;
 	const struct tools_context *context = mcp_call_app(call);
-	bool is_text = a->encoding == encodings[0];
-	struct reading *r;
+	bool is_text = reads_text(a);
+	struct read_file *r;
 	struct work *work;
 
 	if (work_check_path(a->path, err) < 0 ||
-	    work_start(call, sizeof *r, &calls, a->sandbox, &work, err) < 0)
+	    work_start(call, sizeof *r, &callbacks, a->sandbox, &work, err) < 0)
 		return -1;
-	r = container_of(work, struct reading, file.work);
+	r = container_of(work, struct read_file, file.work);
 	r->file.path = a->path;
 	r->file.is_for_file = true;
 	r->args = a;
 	(void)utf8_escape(view_of(a->path), r->shown, sizeof r->shown);
 	r->room = context->max_output > 2 * NOTE_ROOM ? context->max_output - NOTE_ROOM : NOTE_ROOM;
-	if (!is_text)
+	if (!is_text) /* Base64 makes four characters of three bytes. */
 		r->room = r->room / 4 * 3;
 	r->from = (uint64_t)a->offset;
 	if (is_text && r->from == 0)
@@ -299,18 +293,16 @@ static int read_file(struct mcp_call *call, const void *args, struct error *err)
 	return 0;
 }
 
-/* There is no output schema: a picture comes without structured content, because clients that feed
- * only that to the model would drop the picture, and a schema would demand it. */
+/* There is no output schema: a schema would require structured content in every answer, and clients
+ * that give only structured content to the model would drop the picture beside it. */
 const struct mcp_tool tool_read_file = {
 	.name = "read_file",
 	.title = "Read a file",
 	.help = "Read a file of the sandbox: text by lines, a picture (PNG, JPEG, GIF, WebP) as an "
 	        "image, any bytes as base64. Long files come in parts: the answer says with which "
-	        "offset to go on. Set numbers to see line numbers, and leave them out when you "
-	        "copy "
-	        "text for edit_file. Whatever the sandbox's user may read can be read, also "
-	        "outside "
-	        "/workspace.",
+	        "offset to continue. Set numbers to see line numbers, and leave them out when you "
+	        "copy text for edit_file. Any file that the sandbox's user may read can be read, "
+	        "also outside /workspace.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct read_file_args),

@@ -5,6 +5,7 @@
 #include "sandbox/sandbox.h"
 #include "sandbox/usage.h"
 #include "tools/catalogue.h"
+#include "tools/support/params.h"
 #include "tools/support/sandbox_json.h"
 #include "tools/support/work.h"
 
@@ -12,103 +13,77 @@ struct info_args {
 	const char *sandbox;
 };
 
-struct info {
-	struct work work; /* first */
-	struct usage_request *question;
+struct sandbox_info {
+	struct work work;
+	struct usage_request *request; /* NULL: not under way */
 	struct usage usage;
 };
 
 static const struct param params[] = { WORK_PARAM_SANDBOX(struct info_args, sandbox), { 0 } };
 
 static const struct param layer_fields[] = {
-	{ .name = "layer", .type = PARAM_STRING, .required = true, .help = "What is kept apart." },
-	{ .name = "state", .type = PARAM_STRING, .required = true, .help = "on, weaker or off." },
-	{ .name = "detail", .type = PARAM_STRING, .required = true, .help = "How." },
+	FIELD("layer", STRING, "The name of the layer."),
+	FIELD("state", STRING, "on, weaker or off."),
+	FIELD("detail", STRING, "How it isolates the sandbox."),
 	{ 0 },
 };
 
 static const struct param language_fields[] = {
-	{ .name = "language", .type = PARAM_STRING, .required = true, .help = "For run_code." },
-	{ .name = "program", .type = PARAM_STRING, .required = true, .help = "What runs it." },
-	{ .name = "version", .type = PARAM_STRING, .help = "As it says itself." },
-	{ .name = "sessions", .type = PARAM_BOOL, .help = "State can be kept between calls." },
+	FIELD("language", STRING, "The name for run_code."),
+	FIELD("program", STRING, "The program that runs it."),
+	FIELD_OPTIONAL("version", STRING, "The version that the program prints."),
+	FIELD_OPTIONAL("sessions", BOOL, "State can be kept between calls."),
 	{ 0 },
 };
 
 static const struct param process_fields[] = {
-	{ .name = "process",
-	  .type = PARAM_STRING,
-	  .required = true,
-	  .help = "For process_output." },
-	{ .name = "what", .type = PARAM_STRING, .required = true, .help = "Its first line." },
-	{ .name = "state", .type = PARAM_STRING, .required = true, .help = "running or ended." },
-	{ .name = "elapsed_s", .type = PARAM_NUMBER, .required = true, .help = "Since its start." },
+	FIELD("process", STRING, "The name for process_output."),
+	FIELD("what", STRING, "The first line of the command or code."),
+	FIELD("state", STRING, "running or ended."),
+	FIELD("elapsed_s", NUMBER, "Seconds since its start."),
 	{ 0 },
 };
 
 static const struct param session_fields[] = {
-	{ .name = "session", .type = PARAM_STRING, .required = true, .help = "For run_code." },
-	{ .name = "language", .type = PARAM_STRING, .required = true, .help = "Of its code." },
-	{ .name = "busy", .type = PARAM_BOOL, .required = true, .help = "A call runs in it." },
+	FIELD("session", STRING, "The name for run_code."),
+	FIELD("language", STRING, "The language of its code."),
+	FIELD("busy", BOOL, "A call runs in it."),
 	{ 0 },
 };
 
 static const struct param usage_fields[] = {
-	{ .name = "memory_mb", .type = PARAM_NUMBER, .help = "Memory, in MiB." },
-	{ .name = "memory_peak_mb", .type = PARAM_NUMBER, .help = "The most it ever was." },
-	{ .name = "cpu_s", .type = PARAM_NUMBER, .help = "Processor time since it is awake." },
-	{ .name = "processes", .type = PARAM_INT, .help = "Processes and threads." },
-	{ .name = "disk_mb", .type = PARAM_NUMBER, .help = "Files it has written." },
+	FIELD_OPTIONAL("memory_mb", NUMBER, "Memory in use, in MiB."),
+	FIELD_OPTIONAL("memory_peak_mb", NUMBER, "The most memory that was ever in use, in MiB."),
+	FIELD_OPTIONAL("cpu_s", NUMBER, "Seconds of processor time since it woke."),
+	FIELD_OPTIONAL("processes", INT, "Processes and threads."),
+	FIELD_OPTIONAL("disk_mb", NUMBER, "Disk space of its files, in MiB."),
 	{ 0 },
 };
 
 static const struct param output[] = {
 	SANDBOX_FIELDS,
-	{ .name = "sleeps_in_s", .type = PARAM_INT, .help = "If nothing happens." },
-	{ .name = "expires_in_s", .type = PARAM_INT, .help = "Then it is deleted." },
-	{ .name = "engine", .type = PARAM_STRING, .required = true, .help = "What carries it." },
-	{ .name = "image", .type = PARAM_STRING, .required = true, .help = "Its programs." },
-	{ .name = "network", .type = PARAM_STRING, .required = true, .help = "What it reaches." },
-	{ .name = "limits",
-	  .type = PARAM_RECORD,
-	  .required = true,
-	  .fields = sandbox_limit_fields,
-	  .help = "What it may use." },
-	{ .name = "usage",
-	  .type = PARAM_RECORD,
-	  .required = true,
-	  .fields = usage_fields,
-	  .help = "What it uses now, as far as that is known." },
-	{ .name = "isolation",
-	  .type = PARAM_RECORDS,
-	  .required = true,
-	  .fields = layer_fields,
-	  .help = "What really keeps it apart from this machine." },
-	{ .name = "interpreters",
-	  .type = PARAM_RECORDS,
-	  .required = true,
-	  .fields = language_fields,
-	  .help = "Languages run_code can run in it." },
-	{ .name = "processes",
-	  .type = PARAM_RECORDS,
-	  .required = true,
-	  .fields = process_fields,
-	  .help = "Started by calls, and not forgotten yet." },
-	{ .name = "sessions",
-	  .type = PARAM_RECORDS,
-	  .required = true,
-	  .fields = session_fields,
-	  .help = "Interpreters that keep state." },
-	{ .name = "mounts",
-	  .type = PARAM_STRINGS,
-	  .required = true,
-	  .help = "Directories of this machine it sees, read-only." },
+	FIELD_OPTIONAL("sleeps_in_s", INT, "Seconds until it sleeps, if nothing happens."),
+	FIELD_OPTIONAL("expires_in_s", INT, "Seconds until it is deleted."),
+	FIELD("engine", STRING, "The engine that runs it."),
+	FIELD("image", STRING, "Where its programs come from."),
+	FIELD("network", STRING, "What it can connect to."),
+	FIELD("limits", RECORD, "What it may use.", .fields = sandbox_limit_fields),
+	FIELD("usage", RECORD, "What it uses now, as far as that is known.",
+	      .fields = usage_fields),
+	FIELD("isolation", RECORDS, "The layers that isolate it from this machine, as tested.",
+	      .fields = layer_fields),
+	FIELD("interpreters", RECORDS, "Languages that run_code can run in it.",
+	      .fields = language_fields),
+	FIELD("processes", RECORDS, "Processes that calls started and that are still known.",
+	      .fields = process_fields),
+	FIELD("sessions", RECORDS, "Interpreters that keep state.", .fields = session_fields),
+	FIELD("mounts", STRINGS, "Directories of this machine that it sees, read-only."),
 	{ 0 },
 };
 
 /* --- the parts ------------------------------------------------------------------------------ */
 
-/* With one digit behind the point. */
+/* MiB with one decimal. */
 static double mib(uint64_t bytes)
 {
 	return (double)((bytes * 10) >> 20) / 10;
@@ -202,7 +177,7 @@ static json_t *mounts_json(const struct spec *spec)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-static json_t *tell(struct info *info)
+static json_t *info_json(struct sandbox_info *info)
 {
 	struct sandbox *sandbox = info->work.sandbox;
 	const struct sandbox_row *row = sandbox_row(sandbox);
@@ -230,20 +205,20 @@ static json_t *tell(struct info *info)
 
 static void on_languages(void *ctx, const struct error *why)
 {
-	struct info *info = ctx;
+	struct sandbox_info *info = ctx;
 
-	/* Without them there is still much to tell. */
+	/* If only the languages could not be found, the rest is still worth an answer. */
 	if (why != NULL && sandbox_channel(info->work.sandbox) == NULL)
 		work_fail(&info->work, why);
 	else
-		work_answer(&info->work, NULL, tell(info));
+		work_answer(&info->work, NULL, info_json(info));
 }
 
 static void on_usage(void *ctx, const struct usage *usage, const struct error *why)
 {
-	struct info *info = ctx;
+	struct sandbox_info *info = ctx;
 
-	info->question = NULL;
+	info->request = NULL;
 	if (why != NULL) {
 		work_fail(&info->work, why);
 		return;
@@ -252,38 +227,38 @@ static void on_usage(void *ctx, const struct usage *usage, const struct error *w
 	process_probe_languages(info->work.sandbox, true, on_languages, info);
 }
 
-static int start(struct work *work, struct error *err)
+static int request_usage(struct work *work, struct error *err)
 {
-	struct info *info = (struct info *)work;
+	struct sandbox_info *info = container_of(work, struct sandbox_info, work);
 
-	return usage_request_start(work->sandbox, on_usage, info, &info->question, err);
+	return usage_request_start(work->sandbox, on_usage, info, &info->request, err);
 }
 
-static void done(struct work *work)
+static void cancel_request(struct work *work)
 {
-	struct info *info = (struct info *)work;
+	struct sandbox_info *info = container_of(work, struct sandbox_info, work);
 
-	if (info->question != NULL)
-		usage_request_cancel(info->question);
+	if (info->request != NULL)
+		usage_request_cancel(info->request);
 }
 
 static int sandbox_info(struct mcp_call *call, const void *args, struct error *err)
 {
-	static const struct work_callbacks calls = { .start = start, .done = done };
+	static const struct work_callbacks callbacks = { .start = request_usage,
+		                                         .done = cancel_request };
 	const struct info_args *a = args;
 	struct work *work;
 
-	return work_start(call, sizeof(struct info), &calls, a->sandbox, &work, err);
+	return work_start(call, sizeof(struct sandbox_info), &callbacks, a->sandbox, &work, err);
 }
 
 const struct mcp_tool tool_sandbox_info = {
 	.name = "sandbox_info",
 	.title = "Look at a sandbox",
-	.help = "Tell what a sandbox has and uses: limits, memory, disk, the languages it can run "
-	        "with "
-	        "their versions, running processes and sessions, when it sleeps and expires, and "
-	        "what really isolates it. Use it before relying on a language, or when a limit is "
-	        "met.",
+	.help = "Show what a sandbox has and uses: limits, memory, disk, the languages it can run "
+	        "with their versions, running processes and sessions, when it sleeps and expires, "
+	        "and which layers isolate it. Use it before you rely on a language, or when a call "
+	        "met a limit.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct info_args),

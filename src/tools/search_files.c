@@ -8,17 +8,18 @@
 #include "mcp/content.h"
 #include "tools/catalogue.h"
 #include "tools/support/file_work.h"
+#include "tools/support/params.h"
 #include "wire/table.h"
 
 enum {
 	LIMIT_DEFAULT = 100,
 	LIMIT_MAX = 1000,
-	FILE_MAX = 16 * 1024 * 1024, /* larger ones are passed over */
-	ANSWER_MAX = 8 * 1024 * 1024,
+	FILE_MAX = 16 * 1024 * 1024, /* larger files are not searched */
+	REPLY_MAX = 8 * 1024 * 1024,
 	NOTE_ROOM = 600,
 	LINE_SHOWN = 400,  /* bytes of a matching line */
-	PATH_SHOWN = 4096, /* whole, as far as paths are not mostly escapes: it is to be used */
-	AROUND = 60,       /* the JSON around the matches */
+	PATH_SHOWN = 4096, /* a path is to be used in other calls, so it is shown whole */
+	AROUND = 60,       /* bytes of JSON around the matches */
 	MATCH_USUAL = 4096,
 };
 
@@ -28,94 +29,60 @@ struct search_files_args {
 	bool regex, ignore_case, hidden;
 };
 
-static const char *const modes[] = { "content", "name", NULL };
+enum { MODE_CONTENT, MODE_NAME };
+static const char *const modes[] = { [MODE_CONTENT] = "content", [MODE_NAME] = "name", NULL };
 
 static const struct param params[] = {
-	{ .name = "pattern",
-	  .type = PARAM_STRING,
-	  .required = true,
-	  .min = 1,
-	  .max = WIRE_PATTERN_MAX - 2,
-	  .offset = offsetof(struct search_files_args, pattern),
-	  .help = "Text to look for in the lines of files; with mode \"name\" a glob (*, ?, [a-z], "
-	          "**/), or a part of the name." },
-	{ .name = "path",
-	  .type = PARAM_STRING,
-	  .min = 1,
-	  .max = 4095,
-	  .fallback.text = ".",
-	  .offset = offsetof(struct search_files_args, path),
-	  .help = "The directory to look below, or one file. Absolute, or relative to "
-	          "/workspace." },
-	{ .name = "mode",
-	  .type = PARAM_ENUM,
-	  .values = modes,
-	  .fallback.text = "content",
-	  .offset = offsetof(struct search_files_args, mode),
-	  .help = "What to look at: what is in files, or what they are called." },
-	{ .name = "regex",
-	  .type = PARAM_BOOL,
-	  .offset = offsetof(struct search_files_args, regex),
-	  .help = "The pattern is a POSIX extended regular expression (content only)." },
-	{ .name = "ignore_case",
-	  .type = PARAM_BOOL,
-	  .offset = offsetof(struct search_files_args, ignore_case),
-	  .help = "a is also A." },
-	{ .name = "names",
-	  .type = PARAM_STRING,
-	  .max = WIRE_PATTERN_MAX,
-	  .offset = offsetof(struct search_files_args, names),
-	  .help = "Only in files with such names, for example *.py (content only)." },
-	{ .name = "hidden",
-	  .type = PARAM_BOOL,
-	  .offset = offsetof(struct search_files_args, hidden),
-	  .help = "Look at names that start with a dot too." },
-	{ .name = "limit",
-	  .type = PARAM_INT,
-	  .min = 1,
-	  .max = LIMIT_MAX,
-	  .fallback.integer = LIMIT_DEFAULT,
-	  .offset = offsetof(struct search_files_args, limit),
-	  .help = "How many matches at most." },
+	ARG_REQUIRED(struct search_files_args, pattern, STRING,
+	             "Text to look for in the lines of files; with mode \"name\" a glob (*, ?, "
+	             "[a-z], **/), or a part of the name.",
+	             .min = 1, .max = WIRE_PATTERN_MAX - 2),
+	ARG_PATH(struct search_files_args, path, "The directory to search, or one file.",
+	         .fallback.text = "."),
+	ARG(struct search_files_args, mode, ENUM, "Search the contents of files, or their names.",
+	    .values = modes, .fallback.text = "content"),
+	ARG(struct search_files_args, regex, BOOL,
+	    "The pattern is a POSIX extended regular expression (content only)."),
+	ARG(struct search_files_args, ignore_case, BOOL, "Treat a and A as the same."),
+	ARG(struct search_files_args, names, STRING,
+	    "Search only files with names like this glob, for example *.py (content only).",
+	    .max = WIRE_PATTERN_MAX),
+	ARG(struct search_files_args, hidden, BOOL, "Also search names that start with a dot."),
+	ARG(struct search_files_args, limit, INT, "How many matches at most.", .min = 1,
+	    .max = LIMIT_MAX, .fallback.integer = LIMIT_DEFAULT),
 	WORK_PARAM_SANDBOX(struct search_files_args, sandbox),
 	{ 0 },
 };
 
 static const struct param match_fields[] = {
-	{ .name = "path", .type = PARAM_STRING, .required = true, .help = "For read_file." },
-	{ .name = "line", .type = PARAM_INT, .help = "From 1 (content)." },
-	{ .name = "column", .type = PARAM_INT, .help = "Byte in the line, from 1 (content)." },
-	{ .name = "text", .type = PARAM_STRING, .help = "The line, perhaps cut (content)." },
-	{ .name = "type", .type = PARAM_STRING, .help = "file, directory, link, other (name)." },
-	{ .name = "size", .type = PARAM_INT, .help = "Bytes (name)." },
+	FIELD("path", STRING, "The path, for read_file."),
+	FIELD_OPTIONAL("line", INT, "The line, counted from 1 (content)."),
+	FIELD_OPTIONAL("column", INT, "The byte in the line, counted from 1 (content)."),
+	FIELD_OPTIONAL("text", STRING, "The line, cut if it is long (content)."),
+	FIELD_OPTIONAL("type", STRING, "file, directory, link or other (name)."),
+	FIELD_OPTIONAL("size", INT, "Bytes (name)."),
 	{ 0 },
 };
 
 static const struct param output[] = {
-	{ .name = "matches",
-	  .type = PARAM_RECORDS,
-	  .required = true,
-	  .fields = match_fields,
-	  .help = "In the order of paths." },
-	{ .name = "more",
-	  .type = PARAM_BOOL,
-	  .required = true,
-	  .help = "There were more than limit, or than fit." },
+	FIELD("matches", RECORDS, "Sorted by path.", .fields = match_fields),
+	FIELD("more", BOOL, "There are more matches than `limit`, or than fit into the answer."),
 	{ 0 },
 };
 
-struct searching {
+struct search_files {
 	struct file_work file;
 	const struct search_files_args *args;
 	char pattern[WIRE_PATTERN_MAX + 1];
 	struct buf text;
 	json_t *matches;
-	size_t room;             /* bytes of JSON that `matches` may still grow by */
-	struct loop_timer *late; /* the client does not wait for ever */
+	size_t room;                 /* bytes of JSON that `matches` may still grow by */
+	struct loop_timer *deadline; /* ends the search before the client gives up on the call */
 };
 
-/* Paths come from below the one asked for; given back they lead there from anywhere. */
-static json_t *full_path(const struct searching *s, struct view found)
+/* The agent names files relative to the searched directory. Answers have the path in front, so that
+ * other calls can use them. */
+static json_t *full_path(const struct search_files *s, struct view found)
 {
 	const char *base = s->args->path;
 	size_t len = strlen(base);
@@ -132,8 +99,9 @@ static const char *show_path(json_t *path, char *out, size_t size)
 	                   size);
 }
 
-/* Takes the match over, whose line the text has from `before` on. False: no room for it. */
-static bool push(struct searching *s, json_t *match, size_t before)
+/* Adds a match, which it owns from now on. Its text begins at `before`, and is removed again if the
+ * JSON has no room for it; false then. */
+static bool push_match(struct search_files *s, json_t *match, size_t before)
 {
 	size_t size = file_json_size(match);
 
@@ -147,8 +115,8 @@ static bool push(struct searching *s, json_t *match, size_t before)
 	return true;
 }
 
-/* False: no room for it. */
-static bool add_match(struct searching *s, const struct wire_match *match)
+/* Adds a line with the pattern in it. False: no room. */
+static bool add_line(struct search_files *s, const struct wire_match *match)
 {
 	json_t *path = full_path(s, match->path), *object;
 	struct view line = match->text;
@@ -170,10 +138,11 @@ static bool add_match(struct searching *s, const struct wire_match *match)
 	json_set(object, "line", json_int((json_int_t)match->line));
 	json_set(object, "column", json_int((json_int_t)match->column));
 	json_set(object, "text", json_str_view(line));
-	return push(s, object, before);
+	return push_match(s, object, before);
 }
 
-static bool add_name(struct searching *s, const struct wire_entry *entry)
+/* Adds a file whose name matches. False: no room. */
+static bool add_name(struct search_files *s, const struct wire_entry *entry)
 {
 	static const char *const types[] = { "file", "directory", "link", "other" };
 	json_t *path = full_path(s, entry->path), *object;
@@ -190,18 +159,19 @@ static bool add_name(struct searching *s, const struct wire_entry *entry)
 	json_set(object, "path", path);
 	json_set(object, "type", json_str(types[entry->type]));
 	json_set(object, "size", json_int((json_int_t)entry->size));
-	return push(s, object, before);
+	return push_match(s, object, before);
 }
 
-static bool add_next(struct searching *s, struct view *records, bool *ret_fits)
+/* Adds the next record of the reply. False: there are no more. */
+static bool add_next(struct search_files *s, struct view *records, bool *ret_fits)
 {
 	struct wire_match match;
 	struct wire_entry entry;
 
-	if (s->args->mode == modes[0]) {
+	if (s->args->mode == modes[MODE_CONTENT]) {
 		if (!files_next_match(records, &match))
 			return false;
-		*ret_fits = add_match(s, &match);
+		*ret_fits = add_line(s, &match);
 		return true;
 	}
 	if (!files_next_entry(records, &entry))
@@ -210,8 +180,9 @@ static bool add_next(struct searching *s, struct view *records, bool *ret_fits)
 	return true;
 }
 
-/* False: not all of them fit. One that alone is too much does not hide those behind it. */
-static bool add_all(struct searching *s, struct view records)
+/* Adds the records that fit. False: some do not. A first record that alone is too large is skipped, so
+ * that it does not hide the others. */
+static bool add_all(struct search_files *s, struct view records)
 {
 	bool fits, all = true;
 
@@ -223,10 +194,10 @@ static bool add_all(struct searching *s, struct view records)
 	return all;
 }
 
-static void on_found(struct file_work *file, const struct files_reply *answer,
+static void on_found(struct file_work *file, const struct files_reply *reply,
                      const struct error *why)
 {
-	struct searching *s = container_of(file, struct searching, file);
+	struct search_files *s = container_of(file, struct search_files, file);
 	json_t *structured, *content;
 	size_t count;
 	bool more;
@@ -235,7 +206,7 @@ static void on_found(struct file_work *file, const struct files_reply *answer,
 		file_work_fail_path(file, why);
 		return;
 	}
-	more = !add_all(s, answer->bytes) || (answer->done.flags & WIRE_DONE_MORE) != 0;
+	more = !add_all(s, reply->bytes) || (reply->done.flags & WIRE_DONE_MORE) != 0;
 	count = json_array_size(s->matches);
 	structured = json_obj();
 	content = json_list();
@@ -252,14 +223,14 @@ static void on_found(struct file_work *file, const struct files_reply *answer,
 	work_answer(&file->work, content, structured);
 }
 
-static struct wire_message request_for(const struct searching *s)
+static struct wire_message make_request(const struct search_files *s)
 {
 	const struct search_files_args *a = s->args;
 	uint8_t flags = (uint8_t)((a->hidden ? WIRE_WALK_HIDDEN : 0) |
 	                          (a->ignore_case ? WIRE_WALK_IGNORE_CASE : 0));
 	struct wire_message request = { .type = WIRE_FIND };
 
-	if (a->mode == modes[1]) {
+	if (a->mode == modes[MODE_NAME]) {
 		request.find = (struct wire_find){ .flags = flags,
 			                           .depth = WIRE_DEPTH_MAX,
 			                           .limit = (uint32_t)a->limit,
@@ -280,50 +251,51 @@ static struct wire_message request_for(const struct searching *s)
 	return request;
 }
 
-static void on_late(void *ctx)
+static void on_deadline(void *ctx)
 {
-	struct searching *s = ctx;
+	struct search_files *s = ctx;
 
 	file_work_fail(&s->file, ERR_LIMIT,
-	               "the search was given up after %u s (answer_within): search a smaller "
+	               "the search was stopped after %u s (answer_within): search a smaller "
 	               "directory, or only files by 'names'",
 	               s->file.work.context->answer_within_ms / 1000);
 }
 
-static int start(struct work *work, struct error *err)
+static int start_search(struct work *work, struct error *err)
 {
-	struct searching *s = container_of(work, struct searching, file.work);
+	struct search_files *s = container_of(work, struct search_files, file.work);
 	const size_t room = work->context->max_output;
 	const size_t most = (size_t)s->args->limit * MATCH_USUAL;
-	struct wire_message request = request_for(s);
+	struct wire_message request = make_request(s);
 
-	if (file_memory_reserve(&s->file.reserved, most < ANSWER_MAX ? most : ANSWER_MAX, err) < 0)
+	if (file_memory_reserve(&s->file.reserved, most < REPLY_MAX ? most : REPLY_MAX, err) < 0)
 		return -1;
 	s->room = room > AROUND ? room - AROUND : 0;
 	buf_init(&s->text, room > 2 * NOTE_ROOM ? room - NOTE_ROOM : NOTE_ROOM);
 	s->matches = json_list();
-	s->late = loop_timer_new(mcp_call_loop(work->call), on_late, s);
-	loop_timer_start(s->late, work->context->answer_within_ms);
-	file_work_request(&s->file, &request, (struct view){ 0 }, ANSWER_MAX, on_found);
+	s->deadline = loop_timer_new(mcp_call_loop(work->call), on_deadline, s);
+	loop_timer_start(s->deadline, work->context->answer_within_ms);
+	file_work_request(&s->file, &request, (struct view){ 0 }, REPLY_MAX, on_found);
 	return 0;
 }
 
-static void done(struct work *work)
+static void free_search(struct work *work)
 {
-	struct searching *s = container_of(work, struct searching, file.work);
+	struct search_files *s = container_of(work, struct search_files, file.work);
 
 	file_work_done(work);
-	if (s->late != NULL)
-		(void)loop_timer_free(s->late);
+	if (s->deadline != NULL)
+		(void)loop_timer_free(s->deadline);
 	buf_done(&s->text);
 	json_decref(s->matches);
 }
 
-static const struct work_callbacks calls = { start, file_work_cancel, done };
+static const struct work_callbacks callbacks = { start_search, file_work_cancel, free_search };
 
+/* Arguments that mean nothing in a mode are refused, so that no search does less than it seems to. */
 static int check_mode(const struct search_files_args *a, struct error *err)
 {
-	if (a->mode == modes[0])
+	if (a->mode == modes[MODE_CONTENT])
 		return 0;
 	if (a->regex)
 		return error_set(err, ERR_INVALID,
@@ -340,15 +312,15 @@ static int check_mode(const struct search_files_args *a, struct error *err)
 static int search_files(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct search_files_args *a = args;
-	/* A part of a name means any name with it. */
-	bool is_part = a->mode == modes[1] && strpbrk(a->pattern, "*?[/\\") == NULL;
-	struct searching *s;
+	/* A pattern without wildcards matches any name that contains it. */
+	bool is_part = a->mode == modes[MODE_NAME] && strpbrk(a->pattern, "*?[/\\") == NULL;
+	struct search_files *s;
 	struct work *work;
 
 	if (work_check_path(a->path, err) < 0 || check_mode(a, err) < 0 ||
-	    work_start(call, sizeof *s, &calls, a->sandbox, &work, err) < 0)
+	    work_start(call, sizeof *s, &callbacks, a->sandbox, &work, err) < 0)
 		return -1;
-	s = container_of(work, struct searching, file.work);
+	s = container_of(work, struct search_files, file.work);
 	s->file.path = a->path;
 	s->args = a;
 	(void)snprintf(s->pattern, sizeof s->pattern, "%s%s%s", is_part ? "*" : "", a->pattern,
@@ -360,9 +332,8 @@ const struct mcp_tool tool_search_files = {
 	.name = "search_files",
 	.title = "Search files",
 	.help = "Find lines that contain a text or match an expression, or files by name, below a "
-	        "directory of the sandbox. Answers path:line:text. Faster than reading files one "
-	        "by "
-	        "one; binary files and files larger than 16 MiB are passed over, links are not "
+	        "directory of the sandbox. Answers path:line:text. Faster than reading files one by "
+	        "one. Binary files and files larger than 16 MiB are not searched, links are not "
 	        "followed.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,

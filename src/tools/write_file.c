@@ -11,8 +11,9 @@
 #include "tools/support/params.h"
 
 enum {
-	CONTENT_MAX = 8 * 1024 * 1024, /* max_line is 10 MiB, unless somebody says otherwise */
+	CONTENT_MAX = 8 * 1024 * 1024, /* a request of more than max_line (10 MiB) is refused */
 	SHOWN = 160,
+	REPLY_MAX = 1024,
 };
 
 struct write_file_args {
@@ -21,57 +22,39 @@ struct write_file_args {
 	bool append, executable;
 };
 
-static const char *const encodings[] = { "utf-8", "base64", NULL };
-
 static const struct param params[] = {
 	ARG_PATH(struct write_file_args, path,
-	         "The file; directories that are missing above it are made.", .required = true),
-	{ .name = "content",
-	  .type = PARAM_TEXT,
-	  .required = true,
-	  .max = CONTENT_MAX,
-	  .offset = offsetof(struct write_file_args, content),
-	  .help = "All of the new content (with append: what is added)." },
-	{ .name = "encoding",
-	  .type = PARAM_ENUM,
-	  .values = encodings,
-	  .fallback.text = "utf-8",
-	  .offset = offsetof(struct write_file_args, encoding),
-	  .help = "\"base64\": content is decoded first, for bytes that are not text." },
-	{ .name = "append",
-	  .type = PARAM_BOOL,
-	  .offset = offsetof(struct write_file_args, append),
-	  .help = "Add to the end of the file instead of replacing it." },
-	{ .name = "executable",
-	  .type = PARAM_BOOL,
-	  .offset = offsetof(struct write_file_args, executable),
-	  .help = "Make it a program that can be started." },
+	         "The file; missing directories above it are created.", .required = true),
+	ARG_REQUIRED(struct write_file_args, content, TEXT,
+	             "All of the new content (with append: what is added).", .max = CONTENT_MAX),
+	ARG_ENCODING(struct write_file_args, encoding,
+	             "\"base64\": content is decoded first, for bytes that are not text."),
+	ARG(struct write_file_args, append, BOOL,
+	    "Add to the end of the file instead of replacing it."),
+	ARG(struct write_file_args, executable, BOOL, "Make it a program that can be started."),
 	WORK_PARAM_SANDBOX(struct write_file_args, sandbox),
 	{ 0 },
 };
 
 static const struct param output[] = {
-	{ .name = "path", .type = PARAM_STRING, .required = true, .help = "As it was given." },
-	{ .name = "bytes", .type = PARAM_INT, .required = true, .help = "Written." },
-	{ .name = "size", .type = PARAM_INT, .required = true, .help = "Of the file now." },
-	{ .name = "created",
-	  .type = PARAM_BOOL,
-	  .required = true,
-	  .help = "It was not there before." },
+	FIELD_PATH,
+	FIELD("bytes", INT, "Bytes that were written."),
+	FIELD("size", INT, "Bytes of the file now."),
+	FIELD("created", BOOL, "The file did not exist before."),
 	{ 0 },
 };
 
-struct writing {
+struct write_file {
 	struct file_work file;
 	const struct write_file_args *args;
 	struct view content;
-	char *decoded; /* what `content` points to, if it was base64 */
-	char *beside;  /* where it is written before it is renamed, or NULL */
+	char *decoded;   /* what `content` points to, if it was Base64 */
+	char *temporary; /* the path that is written first and then renamed, or NULL */
 	bool exists;
 	uint64_t bytes, size;
 };
 
-static void answer(struct writing *w)
+static void answer_write(struct write_file *w)
 {
 	json_t *structured = json_obj();
 	json_t *content = json_list();
@@ -91,41 +74,43 @@ static void answer(struct writing *w)
 	work_answer(&w->file.work, content, structured);
 }
 
-static void on_renamed(struct file_work *file, const struct files_reply *said,
+static void on_renamed(struct file_work *file, const struct files_reply *reply,
                        const struct error *why)
 {
-	(void)said;
+	(void)reply;
 	if (why != NULL)
 		file_work_fail_path(file, why);
 	else
-		answer(container_of(file, struct writing, file));
+		answer_write(container_of(file, struct write_file, file));
 }
 
-static void on_written(struct file_work *file, const struct files_reply *said,
+static void on_written(struct file_work *file, const struct files_reply *reply,
                        const struct error *why)
 {
-	struct writing *w = container_of(file, struct writing, file);
+	struct write_file *w = container_of(file, struct write_file, file);
 	struct wire_message request = { .type = WIRE_RENAME };
 
 	if (why != NULL) {
 		file_work_fail_path(file, why);
 		return;
 	}
-	w->bytes = said->done.bytes;
-	w->size = said->done.total;
-	if (w->beside == NULL) {
-		answer(w);
+	w->bytes = reply->done.bytes;
+	w->size = reply->done.total;
+	if (w->temporary == NULL) {
+		answer_write(w);
 		return;
 	}
 	request.rename = (struct wire_rename){ .flags = WIRE_RENAME_REPLACE,
-		                               .from = view_of(w->beside),
+		                               .from = view_of(w->temporary),
 		                               .to = view_of(file->path) };
-	file_work_request(file, &request, (struct view){ 0 }, 1024, on_renamed);
+	file_work_request(file, &request, (struct view){ 0 }, REPLY_MAX, on_renamed);
 }
 
-/* A file that is replaced keeps its permissions, so one that is to become a program is written
- * beside the old one and takes its place. Through a link that would replace the link. */
-static int choose_beside(struct writing *w, const struct wire_entry *old, struct error *err)
+/* The agent keeps the permissions of a file that it replaces. A file that is to become executable is
+ * therefore written under a new name beside the old one and renamed over it. For a symbolic link
+ * that would replace the link itself, and an appended file would lose its old content: both are
+ * refused. */
+static int choose_temporary(struct write_file *w, const struct wire_entry *old, struct error *err)
 {
 	uint32_t number;
 	char shown[SHOWN];
@@ -141,13 +126,14 @@ static int choose_beside(struct writing *w, const struct wire_entry *old, struct
 		                 w->args->append ? "appended to" : "written through a link");
 	if (getrandom(&number, sizeof number, 0) != sizeof number)
 		return error_sys(err, "get a random number");
-	w->beside = mem_format("%s.%08" PRIx32, w->file.path, number);
+	w->temporary = mem_format("%s.%08" PRIx32, w->file.path, number);
 	return 0;
 }
 
-static void on_old(struct file_work *file, const struct files_reply *said, const struct error *why)
+static void on_stat(struct file_work *file, const struct files_reply *reply,
+                    const struct error *why)
 {
-	struct writing *w = container_of(file, struct writing, file);
+	struct write_file *w = container_of(file, struct write_file, file);
 	struct wire_message request = { .type = WIRE_WRITE };
 	struct error err;
 
@@ -157,68 +143,68 @@ static void on_old(struct file_work *file, const struct files_reply *said, const
 	}
 	w->exists = why == NULL;
 	if (w->exists) {
-		const struct wire_entry old = file_work_entry(said);
+		const struct wire_entry old = file_work_entry(reply);
 
-		if (choose_beside(w, &old, &err) < 0) {
+		if (choose_temporary(w, &old, &err) < 0) {
 			work_fail(&file->work, &err);
 			return;
 		}
 	}
 	request.write = (struct wire_write){
-		.mode = w->beside != NULL ? WIRE_WRITE_CREATE
-		        : w->args->append ? WIRE_WRITE_APPEND
-		                          : WIRE_WRITE_REPLACE,
+		.mode = w->temporary != NULL ? WIRE_WRITE_CREATE
+		        : w->args->append    ? WIRE_WRITE_APPEND
+		                             : WIRE_WRITE_REPLACE,
 		.flags = WIRE_PARENTS,
 		.perm = w->args->executable ? 0755 : 0644,
 		.max = w->content.len,
-		.path = view_of(w->beside != NULL ? w->beside : file->path),
+		.path = view_of(w->temporary != NULL ? w->temporary : file->path),
 	};
-	file_work_request(file, &request, w->content, 1024, on_written);
+	file_work_request(file, &request, w->content, REPLY_MAX, on_written);
 }
 
-static void begin(struct file_work *file)
+static void on_locked(struct file_work *file)
 {
-	file_work_stat(file, file->path, false, on_old);
+	file_work_stat(file, file->path, false, on_stat);
 }
 
-static int start(struct work *work, struct error *err)
+static int lock_file(struct work *work, struct error *err)
 {
 	struct file_work *file = container_of(work, struct file_work, work);
-	struct writing *w = container_of(file, struct writing, file);
+	struct write_file *w = container_of(file, struct write_file, file);
 
 	w->content = w->args->content;
 	if (file_memory_reserve(&file->reserved, w->content.len, err) < 0)
 		return -1;
-	if (w->args->encoding == encodings[1]) {
+	if (w->args->encoding == encoding_names[ENCODING_BASE64]) {
 		if (base64_decode(w->args->content, &w->decoded, &w->content.len, err) < 0)
 			return error_wrap(err, "argument 'content'");
 		w->content.ptr = w->decoded;
 	}
-	file_work_lock(file, begin);
+	file_work_lock(file, on_locked);
 	return 0;
 }
 
-static void done(struct work *work)
+static void free_write(struct work *work)
 {
-	struct writing *w = container_of(work, struct writing, file.work);
+	struct write_file *w = container_of(work, struct write_file, file.work);
 
 	file_work_done(work);
 	free(w->decoded);
-	free(w->beside);
+	free(w->temporary);
 }
 
-static const struct work_callbacks calls = { start, file_work_cancel, done };
+static const struct work_callbacks callbacks = { lock_file, file_work_cancel, free_write };
 
 static int write_file(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct write_file_args *a = args;
-	struct writing *w;
+	struct write_file *w;
 	struct work *work;
 
 	if (work_check_path(a->path, err) < 0 ||
-	    work_start(call, sizeof *w, &calls, a->sandbox, &work, err) < 0)
+	    work_start(call, sizeof *w, &callbacks, a->sandbox, &work, err) < 0)
 		return -1;
-	w = container_of(work, struct writing, file.work);
+	w = container_of(work, struct write_file, file.work);
 	w->file.path = a->path;
 	w->file.is_for_file = true;
 	w->args = a;
@@ -228,10 +214,9 @@ static int write_file(struct mcp_call *call, const void *args, struct error *err
 const struct mcp_tool tool_write_file = {
 	.name = "write_file",
 	.title = "Write a file",
-	.help = "Make a file in the sandbox, or replace all of it, or append to it. Missing "
-	        "directories are made, and a file is replaced whole or not at all. For small "
-	        "changes "
-	        "to a file that exists use edit_file; for files of the host use copy_in.",
+	.help = "Create a file in the sandbox, replace all of it, or append to it. Missing "
+	        "directories are created, and a file is replaced whole or not at all. For small "
+	        "changes to an existing file use edit_file; for files of the host use copy_in.",
 	.hints = MCP_DESTRUCTIVE,
 	.params = params,
 	.args_size = sizeof(struct write_file_args),

@@ -136,7 +136,7 @@ test('what cannot be read says why', async () => {
     /^'d\/zz' does not exist; its directory has: broken, fifo, loop, sub\/, x, y$/);
   refused(await read_file({ path: 'no/such/dir' }),
     /^'no\/such\/dir' does not exist, and neither does the directory it would be in$/);
-  refused(await read_file({ path: 'd/x/y' }), /^'d\/x\/y' is not a directory, or goes through something that is none$/);
+  refused(await read_file({ path: 'd/x/y' }), /^'d\/x\/y' is not a directory, or a part of its path is not one$/);
   refused(await read_file({ path: 'd/fifo' }), /is a FIFO, not a regular file/);
   refused(await read_file({ path: 'd/loop' }), /Too many levels of symbolic links|Symbolic link loop/);
   refused(await read_file({ path: '/etc/shadow' }), /may not be reached|does not exist/);
@@ -179,7 +179,7 @@ test('what cannot be written says why', async () => {
   await sh('mkdir -p wd; touch wf');
   refused(await write_file({ path: 'wd', content: '' }), /^'wd' is a directory, not a file/);
   refused(await write_file({ path: 'wn/', content: '' }), /^wn\/: the name of a file does not end in a slash$/);
-  refused(await write_file({ path: 'wf/x', content: '' }), /^'wf\/x' is not a directory, or goes through/);
+  refused(await write_file({ path: 'wf/x', content: '' }), /^'wf\/x' is not a directory, or a part/);
   refused(await write_file({ path: 'x', content: '%%', encoding: 'base64' }), /^argument 'content': not base64 at byte 0$/);
   refused(await write_file({ path: 'x' }), /^argument 'content' is missing/);
   refused(await write_file({ path: 'n'.repeat(256), content: '' }), /nnn\.\.\.: Filename too long$/);
@@ -243,8 +243,8 @@ while True:
   for (let i = 0; i < 30; i++) {
     const result = await edit_file({ path: 'busy', edits: [{ old: 'x', new: 'y' }] });
     if (result.isError) {
-      refused(result, /^'busy' was (changed by somebody else meanwhile, so nothing was edited: read it again and try again|not changed: )/);
-      lost += /somebody else/.test(textOf(result)) ? 1 : 0;
+      refused(result, /^'busy' was (changed by another program meanwhile, so nothing was edited: read it again and try again|not changed: )/);
+      lost += /another program/.test(textOf(result)) ? 1 : 0;
     }
   }
   assert.ok(lost > 0, 'nothing was noticed');
@@ -279,6 +279,17 @@ test('a directory, flat and as a tree', async () => {
   assert.deepEqual(all.map((e) => e.path), ['.h', 'a', 'l', 'z']);
   await sh('mkdir t/none');
   assert.equal(textOf(await list_directory({ path: 't/none' })), '[t/none is empty, or has only hidden names]');
+});
+
+test('a tree has lines between what belongs together, down to the deepest level', async () => {
+  const names = async (path, depth) => textOf(await list_directory({ path, depth })).split('\n').map((line) => line.replace(/\/? {2}\d+ {2}.*/, ''));
+  await sh('mkdir -p tree/a/x tree/b tree/c; touch tree/a/x/1 tree/a/y tree/c/z');
+  assert.deepEqual(await names('tree', 3), [
+    '├── a', '│   ├── x', '│   │   └── 1', '│   └── y', '├── b', '└── c', '    └── z', '',
+  ]);
+  await sh('mkdir -p deep/1/2/3/4/5/6/7/8/9/10/11');
+  const deep = await names('deep', 10);
+  assert.deepEqual([deep.length, deep[9]], [11, `${' '.repeat(36)}└── 10`]);
 });
 
 test('10,000 entries come in parts', async () => {

@@ -127,6 +127,6 @@ test('skills are prompts, one each, and one for all', async () => {
 test('getting_started tells how to work here', async () => {
   const { messages } = await client.getPrompt({ name: 'getting_started', arguments: { task: 'Sort.' } });
   assert.match(messages[0].content.text, /run_code.*session/s);
-  assert.match(messages[0].content.text, /Skills, which tell/);
+  assert.match(messages[0].content.text, /Skills, which say/);
   assert.match(messages[0].content.text, /\n\nThe task: Sort\.$/);
 });

@@ -12,7 +12,6 @@
 
 #include "mcp/param/param.h"
 
-/* clang-format off: one line for each row of a table. */
 #define ARG(args_, member_, type_, help_, ...)                                                     \
 	{                                                                                          \
 		.name = #member_, .type = PARAM_##type_, .offset = offsetof(args_, member_),       \
@@ -38,7 +37,6 @@
 		.name = name_, .type = PARAM_##type_, .help = help_, __VA_ARGS__                   \
 	}
 #define FIELD_PATH FIELD("path", STRING, "The path as it was given.")
-/* clang-format on */
 
 enum { TOOL_PATH_MAX = 4095 }; /* bytes of a path: PATH_MAX without its terminating zero */
 

@@ -7,14 +7,14 @@
 
 enum { TIME_SIZE = 32 };
 
-static const char *const states[SANDBOX_STATE_COUNT] = {
+static const char *const state_names[SANDBOX_STATE_COUNT] = {
 	[SANDBOX_CREATING] = "creating",
 	[SANDBOX_AWAKE] = "ready",
 	[SANDBOX_ASLEEP] = "asleep",
 	[SANDBOX_DELETING] = "deleting",
 };
 
-static const char *show_time(int64_t seconds, char out[TIME_SIZE])
+static const char *format_time(int64_t seconds, char out[TIME_SIZE])
 {
 	time_t when = seconds;
 	struct tm tm;
@@ -32,33 +32,28 @@ json_t *sandbox_json(const struct sandbox_row *row)
 
 	json_set(info, "id", json_str(row->spec.id));
 	json_set_text(info, "name", row->name[0] != '\0' ? row->name : NULL);
-	json_set(info, "state", json_str(states[row->state]));
-	json_set(info, "created", json_str(show_time(row->created_s, when)));
-	json_set(info, "used", json_str(show_time(row->used_s, when)));
+	json_set(info, "state", json_str(state_names[row->state]));
+	json_set(info, "created", json_str(format_time(row->created_s, when)));
+	json_set(info, "used", json_str(format_time(row->used_s, when)));
 	json_set(info, "idle_s", json_int(row->idle_s));
 	json_set(info, "lifetime_s", json_int(row->lifetime_s));
 	if (row->lifetime_s != 0)
 		json_set(info, "expires",
-		         json_str(show_time(row->created_s + (int64_t)row->lifetime_s, when)));
+		         json_str(format_time(row->created_s + (int64_t)row->lifetime_s, when)));
 	return info;
 }
 
-#define LIMIT(name_, help_)                                                                        \
-	{                                                                                          \
-		.name = name_, .type = PARAM_INT, .required = true, .help = help_                  \
-	}
 const struct param sandbox_limit_fields[] = {
-	LIMIT("memory_mb", "Memory of all its processes, in MiB."),
-	LIMIT("swap_mb", "Swap space besides."),
-	{ .name = "cpus", .type = PARAM_NUMBER, .required = true, .help = "Processors kept busy." },
-	LIMIT("disk_mb", "What its files may take."),
-	LIMIT("file_mb", "Size of a single file."),
-	LIMIT("pids", "Processes and threads."),
-	LIMIT("files", "Number of files."),
-	LIMIT("open_files", "Files one process may have open."),
+	FIELD("memory_mb", INT, "Memory of all its processes together, in MiB."),
+	FIELD("swap_mb", INT, "Swap space in addition, in MiB."),
+	FIELD("cpus", NUMBER, "Processors it may keep busy."),
+	FIELD("disk_mb", INT, "Disk space of its files, in MiB."),
+	FIELD("file_mb", INT, "Size of a single file, in MiB."),
+	FIELD("pids", INT, "Processes and threads."),
+	FIELD("files", INT, "Number of files."),
+	FIELD("open_files", INT, "Files that one process may have open."),
 	{ 0 },
 };
-#undef LIMIT
 
 json_t *sandbox_limits_json(const struct sandbox_row *row)
 {
@@ -81,6 +76,6 @@ char *sandbox_line(const struct sandbox_row *row)
 	char when[TIME_SIZE];
 
 	return mem_format("%s%s%s  %s, last used %s", row->spec.id,
-	                  row->name[0] != '\0' ? "  " : "", row->name, states[row->state],
-	                  show_time(row->used_s, when));
+	                  row->name[0] != '\0' ? "  " : "", row->name, state_names[row->state],
+	                  format_time(row->used_s, when));
 }

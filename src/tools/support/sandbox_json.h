@@ -1,47 +1,29 @@
-/* sandbox_json.h - a sandbox as answers describe it: its row as members, and as one line. */
+/* sandbox_json.h - a sandbox in answers: its row of the registry as JSON, and as a line. */
 #pragma once
-#include "mcp/param/param.h"
+#include "tools/support/params.h"
 #include "json/json.h"
 
-struct buf;
 struct sandbox_row;
 
-/* The rows of an output table that describe it, for the tables of tools: without the end. */
+/* The rows of an output table that describe sandbox_json(); the table adds its own and the end. */
 #define SANDBOX_FIELDS                                                                             \
-	{ .name = "id",                                                                            \
-	  .type = PARAM_STRING,                                                                    \
-	  .required = true,                                                                        \
-	  .help = "For 'sandbox' in calls." },                                                     \
-	        { .name = "name", .type = PARAM_STRING, .help = "Works as well as the id." },      \
-	        { .name = "state",                                                                 \
-		  .type = PARAM_STRING,                                                            \
-		  .required = true,                                                                \
-		  .help = "creating, ready, asleep (its files stay; the next call wakes it) or "   \
-		          "deleting." },                                                           \
-	        { .name = "created",                                                               \
-		  .type = PARAM_STRING,                                                            \
-		  .required = true,                                                                \
-		  .help = "When, in UTC." },                                                       \
-	        { .name = "used",                                                                  \
-		  .type = PARAM_STRING,                                                            \
-		  .required = true,                                                                \
-		  .help = "Last, in UTC." },                                                       \
-	        { .name = "idle_s",                                                                \
-		  .type = PARAM_INT,                                                               \
-		  .required = true,                                                                \
-		  .help = "It sleeps after so long without work; 0 is never." },                   \
-	        { .name = "lifetime_s",                                                            \
-		  .type = PARAM_INT,                                                               \
-		  .required = true,                                                                \
-		  .help = "It is deleted so long after it was made; 0 is never." },                \
-	{                                                                                          \
-		.name = "expires", .type = PARAM_STRING, .help = "When that is, in UTC."           \
-	}
+	FIELD("id", STRING, "The id, for 'sandbox' in calls."),                                    \
+	        FIELD_OPTIONAL("name", STRING, "The name, which can be used instead of the id."),  \
+	        FIELD("state", STRING,                                                             \
+	              "creating, ready, asleep (its files stay; the next call "                    \
+	              "wakes it) or deleting."),                                                   \
+	        FIELD("created", STRING, "When it was created (UTC)."),                            \
+	        FIELD("used", STRING, "When it was used last (UTC)."),                             \
+	        FIELD("idle_s", INT,                                                               \
+	              "Seconds without work after which it sleeps; 0: it never does."),            \
+	        FIELD("lifetime_s", INT,                                                           \
+	              "Seconds after its creation when it is deleted; 0: it never is."),           \
+	        FIELD_OPTIONAL("expires", STRING, "When it is deleted (UTC).")
 
-/* The members of "limits". */
+/* The fields of sandbox_limits_json(). */
 extern const struct param sandbox_limit_fields[];
 
 json_t *sandbox_json(const struct sandbox_row *row);
-/* "sb_... work ready, used 2026-01-02 03:04:05" without a line end. */
 json_t *sandbox_limits_json(const struct sandbox_row *row);
-char *sandbox_line(const struct sandbox_row *row); /* the caller frees */
+/* "sb_1a2b  work  ready, last used 2026-01-02T03:04:05Z"; the caller frees. */
+char *sandbox_line(const struct sandbox_row *row);
