@@ -262,7 +262,7 @@ static int start_porter(struct server *server, const char *state, struct error *
 {
 	const struct porter_config config = { .paths = server->options->allow_path,
 		                              .state = state,
-		                              .may_add = !server->options->no_roots };
+		                              .accepts_roots = !server->options->no_roots };
 
 	return porter_start(&config, &server->porter, err);
 }
@@ -272,7 +272,7 @@ static int make_host(struct server *server, struct error *err)
 	struct porter *porter = &server->porter;
 
 	if (host_new(server->loop, TAKE_FD(porter->socket),
-	             (const char *const *)porter->directories, porter->count, porter->may_add,
+	             (const char *const *)porter->directories, porter->count, porter->accepts_roots,
 	             &server->host, err) < 0)
 		return -1;
 	server->context.tools.host = server->host;

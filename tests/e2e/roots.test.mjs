@@ -38,11 +38,11 @@ test('directories that cannot be allowed keep the server from starting', () => {
     assert.notEqual(result.status, 0, path);
     return result.stderr;
   };
-  assert.match(start('/'), /'\/': all of the host is too much: name a directory/);
-  assert.match(start('/proc/self'), /no files are there, but what the kernel shows of itself/);
+  assert.match(start('/'), /'\/': the whole host cannot be allowed: name a directory/);
+  assert.match(start('/proc/self'), /is an interface of the kernel, not a directory of files/);
   assert.match(start(join(top, 'nowhere')), /nowhere/);
   assert.match(start('relative'), /relative/);
-  assert.match(start(dirname(serverEnv().BELLJAR_STATE_DIR)), /belljar's own state directory is '.*': sandboxes must not get at it/);
+  assert.match(start(dirname(serverEnv().BELLJAR_STATE_DIR)), /belljar's own state directory is '.*', which copies must not reach/);
 });
 
 describe('the client\'s roots', () => {
@@ -52,7 +52,7 @@ describe('the client\'s roots', () => {
   put(two, '2');
   put(join(roots, 'configured'), 'c');
   put(other, 'not yours');
-  const outside = /is not below a directory of the host that is allowed/;
+  const outside = /is not below an allowed directory of the host/;
 
   test('they count, change, and go', async (t) => {
     const own = await openWithRoots(t, [one]);

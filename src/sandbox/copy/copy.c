@@ -34,7 +34,7 @@ struct copy {
 	bool is_telling;
 };
 
-/* --- its end --------------------------------------------------------------------------- */
+/* --- its end ----------------------------------------------------------------------- */
 
 static void let_go(struct copy *copy)
 {
@@ -71,7 +71,7 @@ static void fail(struct copy *copy, const struct copy_endpoint *end, const struc
 	tell(copy, NULL, &err);
 }
 
-/* --- the bytes ----------------------------------------------------------------------------- */
+/* --- the bytes --------------------------------------------------------------------- */
 
 static void on_progress(void *ctx, uint64_t bytes)
 {
@@ -192,7 +192,7 @@ static void go(struct copy *copy)
 		fail(copy, &copy->wish.from, &err);
 }
 
-/* --- both ends ----------------------------------------------------------------------------- */
+/* --- both ends --------------------------------------------------------------------- */
 
 static void look(struct copy *copy, const struct copy_endpoint *end, const char *path,
                  uint8_t flags, files_fn *fn)
@@ -342,7 +342,7 @@ static void on_source(void *ctx, const struct files_reply *answer, const struct 
 	look(copy, &copy->wish.to, copy->target, 0, on_target);
 }
 
-/* --- the usual ends -------------------------------------------------------------------------- */
+/* --- the usual ends ---------------------------------------------------------------- */
 
 static struct channel *host_channel(void *ctx)
 {
@@ -377,7 +377,7 @@ const char *copy_last_name(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
-/* --- its start ----------------------------------------------------------------------------- */
+/* --- its start --------------------------------------------------------------------- */
 
 static void keep_texts(struct copy *copy)
 {

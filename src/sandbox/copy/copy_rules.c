@@ -67,7 +67,7 @@ static int ask(struct copy_rules *rules, const struct wire_message *request, siz
 	return files_start(channel, request, (struct view){ 0 }, max, fn, rules, &rules->op, err);
 }
 
-/* --- one after the other ------------------------------------------------------------------- */
+/* --- one after the other ----------------------------------------------------------- */
 
 static files_fn on_read;
 
@@ -129,7 +129,7 @@ static void on_read(void *ctx, const struct files_reply *answer, const struct er
 		release(rules);
 }
 
-/* --- which there are ----------------------------------------------------------------------- */
+/* --- which there are --------------------------------------------------------------- */
 
 static size_t depth_of(const struct view *path)
 {

@@ -66,7 +66,7 @@ struct ignore *ignore_free(struct ignore *ignore)
 	return NULL;
 }
 
-/* --- reading --------------------------------------------------------------------------- */
+/* --- reading ----------------------------------------------------------------------- */
 
 /* Spaces at the end do not count, unless a backslash is in front of them. */
 static size_t without_spaces(const char *line, size_t len)
@@ -213,7 +213,7 @@ int ignore_add(struct ignore *ignore, struct view directory, struct view text, s
 	return 0;
 }
 
-/* --- asking ---------------------------------------------------------------------------- */
+/* --- asking ------------------------------------------------------------------------ */
 
 static bool rule_matches(const struct rule *rule, struct glob *glob, struct view path,
                          bool is_directory, uint64_t *steps)

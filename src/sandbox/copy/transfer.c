@@ -32,7 +32,7 @@ struct transfer {
 	struct transfer_result result;
 };
 
-/* --- its end --------------------------------------------------------------------------- */
+/* --- its end ----------------------------------------------------------------------- */
 
 static void let_go(struct transfer *transfer)
 {
@@ -84,7 +84,7 @@ static void add_skipped(struct transfer *transfer, const struct wire_done *done)
 		                  sizeof result->first_skipped);
 }
 
-/* --- bytes ------------------------------------------------------------------------------- */
+/* --- bytes ------------------------------------------------------------------------- */
 
 /* Hands on what can be. The giving side gets its credit back when nothing waits any more. */
 static void push(struct transfer *transfer)
@@ -201,7 +201,7 @@ static const struct channel_stream_events to_events = {
 	.failed = on_to_failed,
 };
 
-/* --- its start ---------------------------------------------------------------------------- */
+/* --- its start --------------------------------------------------------------------- */
 
 static bool leaves_out(const struct transfer_options *wish)
 {

@@ -11,43 +11,42 @@
 #include "base/text/utf8.h"
 #include "loop/loop.h"
 #include "loop/watch.h"
-#include "sandbox/porter/host_internal.h"
-#include "sandbox/porter/host_path.h"
+#include "sandbox/porter/internal.h"
 
-/* --- which directories there are ----------------------------------------------------- */
+/* --- allowed directories ----------------------------------------------------------- */
 
-static struct place *find_place(const struct host *host, const char *path)
+static struct host_dir *find_dir(const struct host *host, const char *path)
 {
-	LIST_EACH (node, &host->places) {
-		struct place *place = container_of(node, struct place, node);
+	LIST_EACH (node, &host->dirs) {
+		struct host_dir *dir = container_of(node, struct host_dir, node);
 
-		if (!place->is_gone && strcmp(place->path, path) == 0)
-			return place;
+		if (!dir->is_removed && strcmp(dir->path, path) == 0)
+			return dir;
 	}
 	return NULL;
 }
 
 int host_new(struct loop *loop, int socket, const char *const *directories, size_t count,
-             bool may_add, struct host **ret, struct error *err)
+             bool accepts_roots, struct host **ret, struct error *err)
 {
 	AUTO(host) struct host *host = mem_new(sizeof *host);
 	char path[HOST_PATH_SIZE];
 
 	host->loop = loop;
 	host->socket = socket;
-	host->may_add = may_add && socket >= 0;
-	list_init(&host->places);
-	list_init(&host->questions);
+	host->accepts_roots = accepts_roots && socket >= 0;
+	list_init(&host->dirs);
+	list_init(&host->requests);
 	if (socket >= 0) {
 		if (fd_set_nonblocking(socket, err) < 0)
 			return -1;
-		host->watch = loop_watch_new(loop, socket, host_on_ready, host);
+		host->watch = loop_watch_new(loop, socket, host_on_socket, host);
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (host_path_normal(directories[i], path, err) < 0)
 			return -1;
-		if (find_place(host, path) == NULL)
-			(void)host_place_new(host, path, false);
+		if (find_dir(host, path) == NULL)
+			(void)host_dir_new(host, path, false);
 	}
 	*ret = TAKE_PTR(host);
 	return 0;
@@ -57,10 +56,11 @@ struct host *host_free(struct host *host)
 {
 	if (host == NULL)
 		return NULL;
-	while (!list_is_empty(&host->places))
-		host_place_free(container_of(host->places.next, struct place, node));
-	while (!list_is_empty(&host->questions)) {
-		host_question_free(container_of(host->questions.next, struct question, node));
+	while (!list_is_empty(&host->dirs))
+		host_dir_free(container_of(host->dirs.next, struct host_dir, node));
+	while (!list_is_empty(&host->requests)) {
+		pending_request_free(
+		        container_of(host->requests.next, struct pending_request, node));
 	}
 	(void)loop_watch_free(host->watch);
 	cleanup_fd(&host->socket);
@@ -68,32 +68,27 @@ struct host *host_free(struct host *host)
 	return NULL;
 }
 
-bool host_accepts_roots(const struct host *host)
-{
-	return host->may_add;
-}
-
 static void add_root(struct host *host, const char *text)
 {
 	char path[HOST_PATH_SIZE];
-	struct place *place;
+	struct host_dir *dir;
 	struct error err;
 
 	if (host_path_normal(text, path, &err) < 0 || host_path_check(path, NULL, &err) < 0) {
 		log_warning("a root of the client cannot be used: %s", err.msg);
 		return;
 	}
-	if (find_place(host, path) != NULL)
+	if (find_dir(host, path) != NULL)
 		return;
-	if (host_directory_count(host) >= HOST_DIRECTORIES_MAX) {
+	if (host_directory_count(host) >= PORTER_DIRECTORIES_MAX) {
 		log_warning("the client's root '%s' cannot be used: at most %d directories", path,
-		            HOST_DIRECTORIES_MAX);
+		            PORTER_DIRECTORIES_MAX);
 		return;
 	}
-	place = host_place_new(host, path, true);
-	if (host_ask(host, HOST_ADD, place, &err) < 0) {
+	dir = host_dir_new(host, path, true);
+	if (host_request(host, PORTER_ADD_ROOT, dir, &err) < 0) {
 		log_warning("the client's root '%s' cannot be used: %s", path, err.msg);
-		host_drop_root(place);
+		host_dir_remove(dir);
 	}
 }
 
@@ -110,14 +105,14 @@ static bool is_among(const char *path, const char *const *paths, size_t count)
 
 void host_set_roots(struct host *host, const char *const *paths, size_t count)
 {
-	if (!host->may_add)
+	if (!host->accepts_roots)
 		return;
-	for (struct list *node = host->places.next, *next; node != &host->places; node = next) {
-		struct place *place = container_of(node, struct place, node);
+	for (struct list *node = host->dirs.next, *next; node != &host->dirs; node = next) {
+		struct host_dir *dir = container_of(node, struct host_dir, node);
 
 		next = node->next;
-		if (place->is_root && !place->is_gone && !is_among(place->path, paths, count))
-			host_drop_root(place);
+		if (dir->is_root && !dir->is_removed && !is_among(dir->path, paths, count))
+			host_dir_remove(dir);
 	}
 	for (size_t i = 0; i < count; i++)
 		add_root(host, paths[i]);
@@ -127,49 +122,49 @@ size_t host_directory_count(const struct host *host)
 {
 	size_t n = 0;
 
-	LIST_EACH (node, &host->places)
-		n += !container_of(node, struct place, node)->is_gone;
+	LIST_EACH (node, &host->dirs)
+		n += !container_of(node, struct host_dir, node)->is_removed;
 	return n;
 }
 
 const char *host_directory(const struct host *host, size_t n)
 {
-	LIST_EACH (node, &host->places) {
-		struct place *place = container_of(node, struct place, node);
+	LIST_EACH (node, &host->dirs) {
+		struct host_dir *dir = container_of(node, struct host_dir, node);
 
-		if (!place->is_gone && n-- == 0)
-			return place->path;
+		if (!dir->is_removed && n-- == 0)
+			return dir->path;
 	}
 	return NULL;
 }
 
-/* --- using one ------------------------------------------------------------------------------ */
+/* --- handles ----------------------------------------------------------------------- */
 
-/* The one that is nearest: its links may lead less far. */
-static struct place *holder(const struct host *host, const char *path)
+/* The innermost allowed directory: links below it lead less far than links below an outer one. */
+static struct host_dir *nearest_dir(const struct host *host, const char *path)
 {
-	struct place *best = NULL;
+	struct host_dir *best = NULL;
 
-	LIST_EACH (node, &host->places) {
-		struct place *place = container_of(node, struct place, node);
+	LIST_EACH (node, &host->dirs) {
+		struct host_dir *dir = container_of(node, struct host_dir, node);
 
-		if (!place->is_gone && host_path_below(place->path, path) != NULL &&
-		    (best == NULL || strlen(place->path) > strlen(best->path)))
-			best = place;
+		if (!dir->is_removed && host_path_below(dir->path, path) != NULL &&
+		    (best == NULL || strlen(dir->path) > strlen(best->path)))
+			best = dir;
 	}
 	return best;
 }
 
-static int no_directory(const struct host *host, struct error *err)
+static int fail_without_directories(const struct host *host, struct error *err)
 {
-	return error_set(err, ERR_INVALID,
-	                 "no directory of the host is allowed: start belljar with --allow-path "
-	                 "DIR%s",
-	                 host->may_add ? ", or use a client that declares roots in the handshake"
-	                               : "");
+	return error_set(
+	        err, ERR_INVALID,
+	        "no directory of the host is allowed: start belljar with --allow-path DIR%s",
+	        host->accepts_roots ? ", or use a client that declares roots in the handshake"
+	                            : "");
 }
 
-static int not_allowed(const struct host *host, const char *path, struct error *err)
+static int fail_not_allowed(const struct host *host, const char *path, struct error *err)
 {
 	char list[256] = "", shown[160];
 	size_t used = 0;
@@ -185,125 +180,127 @@ static int not_allowed(const struct host *host, const char *path, struct error *
 		}
 		used += (size_t)n;
 	}
-	return error_set(err, ERR_INVALID,
-	                 "'%s' is not below a directory of the host that is allowed (%s): "
-	                 "belljar's option --allow-path allows more",
-	                 utf8_escape(view_of(path), shown, sizeof shown), list);
+	return error_set(
+	        err, ERR_INVALID,
+	        "'%s' is not below an allowed directory of the host (%s): belljar's option --allow-path allows more",
+	        utf8_escape(view_of(path), shown, sizeof shown), list);
 }
 
-/* NULL and *err: there is none. */
-static struct place *find_holder(const struct host *host, const char *path,
-                                 char full[HOST_PATH_SIZE], struct error *err)
+/* The allowed directory that the path is in; `full` becomes the absolute path. NULL and *err if
+ * there is none. */
+static struct host_dir *find_allowed(const struct host *host, const char *path,
+                                     char full[HOST_PATH_SIZE], struct error *err)
 {
 	const char *first = host_directory(host, 0);
 	AUTO_FREE char *joined = NULL;
-	struct place *place;
+	struct host_dir *dir;
 
 	if (first == NULL) {
-		(void)no_directory(host, err);
+		(void)fail_without_directories(host, err);
 		return NULL;
 	}
 	joined = path[0] == '/' ? mem_dup(path) : mem_format("%s/%s", first, path);
 	if (host_path_normal(joined, full, err) < 0)
 		return NULL;
-	place = holder(host, full);
-	if (place == NULL)
-		(void)not_allowed(host, full, err);
-	return place;
+	dir = nearest_dir(host, full);
+	if (dir == NULL)
+		(void)fail_not_allowed(host, full, err);
+	return dir;
 }
 
 int host_check_path(const struct host *host, const char *path, struct error *err)
 {
 	char full[HOST_PATH_SIZE];
 
-	return find_holder(host, path, full, err) != NULL ? 0 : -1;
+	return find_allowed(host, path, full, err) != NULL ? 0 : -1;
 }
 
-static void on_soon(void *ctx)
+static void on_deferred(void *ctx)
 {
-	struct host_handle *use = ctx;
-	host_opened_fn *fn = use->fn;
+	struct host_handle *handle = ctx;
+	host_opened_fn *fn = handle->fn;
 	struct error err;
-	bool is_open = use->place->channel != NULL;
+	bool is_open = handle->dir->channel != NULL;
 	char shown[160];
 
-	use->soon = loop_timer_free(use->soon);
-	use->fn = NULL;
+	handle->deferred = loop_timer_free(handle->deferred);
+	handle->fn = NULL;
 	if (!is_open)
-		(void)error_set(&err, ERR_SYSTEM, "'%s' cannot be reached any more",
-		                utf8_escape(view_of(use->full), shown, sizeof shown));
-	fn(use->ctx, is_open ? NULL : &err);
+		(void)error_set(&err, ERR_SYSTEM,
+		                "'%s': the process that reads it has ended: try again",
+		                utf8_escape(view_of(handle->absolute), shown, sizeof shown));
+	fn(handle->ctx, is_open ? NULL : &err);
 }
 
 int host_open(struct host *host, const char *path, host_opened_fn *fn, void *ctx,
               struct host_handle **ret, struct error *err)
 {
 	char full[HOST_PATH_SIZE], shown[160];
-	struct host_handle *use;
-	struct place *place;
+	struct host_handle *handle;
+	struct host_dir *dir;
 
-	place = find_holder(host, path, full, err);
-	if (place == NULL)
+	dir = find_allowed(host, path, full, err);
+	if (dir == NULL)
 		return -1;
-	if (place->state == PLACE_CLOSED) {
-		if (host_ask(host, HOST_OPEN, place, err) < 0)
+	if (dir->state == HOST_DIR_CLOSED) {
+		if (host_request(host, PORTER_OPEN_DIRECTORY, dir, err) < 0)
 			return -1;
-		place->state = PLACE_ASKED;
+		dir->state = HOST_DIR_REQUESTED;
 	}
-	loop_timer_stop(place->idle);
-	use = mem_new(sizeof *use);
-	use->place = place;
-	use->fn = fn;
-	use->ctx = ctx;
-	memcpy(use->full, full, strlen(full) + 1);
-	use->path = host_path_below(place->path, use->full);
-	(void)snprintf(use->where, sizeof use->where, "in '%s' of the host",
-	               utf8_escape(view_of(place->path), shown, sizeof shown));
-	list_add(&place->uses, &use->node);
-	if (place->state == PLACE_OPEN) {
-		use->soon = loop_timer_new(host->loop, on_soon, use);
-		loop_timer_start(use->soon, 0);
+	loop_timer_stop(dir->idle);
+	handle = mem_new(sizeof *handle);
+	handle->dir = dir;
+	handle->fn = fn;
+	handle->ctx = ctx;
+	memcpy(handle->absolute, full, strlen(full) + 1);
+	handle->path = host_path_below(dir->path, handle->absolute);
+	(void)snprintf(handle->label, sizeof handle->label, "in '%s' of the host",
+	               utf8_escape(view_of(dir->path), shown, sizeof shown));
+	list_add(&dir->handles, &handle->node);
+	if (dir->state == HOST_DIR_OPEN) {
+		handle->deferred = loop_timer_new(host->loop, on_deferred, handle);
+		loop_timer_start(handle->deferred, 0);
 	}
-	*ret = use;
+	*ret = handle;
 	return 0;
 }
 
-void host_close(struct host_handle *use)
+void host_close(struct host_handle *handle)
 {
-	if (use == NULL)
+	if (handle == NULL)
 		return;
-	list_remove(&use->node);
-	(void)loop_timer_free(use->soon);
-	host_place_rest(use->place);
-	free(use);
+	list_remove(&handle->node);
+	(void)loop_timer_free(handle->deferred);
+	host_dir_release(handle->dir);
+	free(handle);
 }
 
-struct channel *host_handle_channel(const struct host_handle *use)
+struct channel *host_handle_channel(const struct host_handle *handle)
 {
-	return use->place->state == PLACE_OPEN ? use->place->channel : NULL;
+	return handle->dir->state == HOST_DIR_OPEN ? handle->dir->channel : NULL;
 }
 
-const char *host_handle_path(const struct host_handle *use)
+const char *host_handle_path(const struct host_handle *handle)
 {
-	return use->path;
+	return handle->path;
 }
 
-const char *host_handle_directory(const struct host_handle *use)
+const char *host_handle_directory(const struct host_handle *handle)
 {
-	return use->place->path;
+	return handle->dir->path;
 }
 
-const char *host_handle_absolute(const struct host_handle *use)
+const char *host_handle_absolute(const struct host_handle *handle)
 {
-	return use->full;
+	return handle->absolute;
 }
 
-const char *host_handle_label(const struct host_handle *use)
+const char *host_handle_label(const struct host_handle *handle)
 {
-	return use->where;
+	return handle->label;
 }
 
-const char *host_handle_name(const struct host_handle *use)
+const char *host_handle_name(const struct host_handle *handle)
 {
-	return strrchr(use->full, '/') + 1;
+	return strrchr(handle->absolute, '/') + 1;
 }

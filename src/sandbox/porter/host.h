@@ -1,10 +1,15 @@
-/* host.h - directories of the host, for copying: served by agents of ours, one for each.
+/* host.h - the server's access to directories of the host, for copies.
  *
- * The server may not have the user's rights, and does not look at files itself. A process that has
- * them, the porter, starts an agent whose root is an allowed directory; what is asked of it goes
- * through a channel like that of a sandbox. Channels are kept while in use and for a while after.
+ * The server has no rights on the user's files and opens none itself. The porter (porter.h), a
+ * process that kept the user's rights, starts an agent whose root is one allowed directory. File
+ * operations go to that agent through a channel like the one of a sandbox, so a hostile path or
+ * symbolic link leads no further than that directory. An agent is started on first use and kept
+ * while in use and for 30 seconds after.
  *
- *   host_new -> host_open ... host_close -> host_free */
+ *   host_new -> host_open ... host_close -> host_free
+ *
+ * struct host owns the socket to the porter, the channels and the handles' directories; the caller
+ * owns each handle until host_close(). */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,36 +23,38 @@ struct host;
 struct host_handle;
 struct loop;
 
-/* Takes over the socket to the porter, -1 if there is none: then nothing can be opened. The
- * directories are those the porter was given, and copied. may_add: the client's roots count too. */
+/* Takes over the socket to the porter; -1 if there is none: then nothing can be opened. The
+ * directories are those the porter was given, and are copied. accepts_roots: the directories that
+ * the client declares as its roots are allowed too. */
 MUST_CHECK int host_new(struct loop *loop, int socket, const char *const *directories, size_t count,
-                        bool may_add, struct host **ret, struct error *err);
-struct host *host_free(struct host *host); /* no use may be open */
+                        bool accepts_roots, struct host **ret, struct error *err);
+struct host *host_free(struct host *host); /* every handle must be closed */
 DEFINE_CLEANUP(host)
 
-bool host_accepts_roots(const struct host *host);
-/* The client's roots, instead of those it had before: absolute paths. What is not fit is left out
- * and logged. */
+/* Replaces the client's roots, which are absolute paths. A root that cannot be allowed is left out
+ * and logged. A removed root stays usable for the handles that are open. */
 void host_set_roots(struct host *host, const char *const *paths, size_t count);
 
-/* How many directories are allowed, and which: those of the options first. */
+/* The allowed directories; those of the options come first. */
 size_t host_directory_count(const struct host *host);
 const char *host_directory(const struct host *host, size_t n);
 
-/* Is there a directory for it? By its letters only. */
+/* Fails unless the path's text is below an allowed directory. Does not access any file. */
 MUST_CHECK int host_check_path(const struct host *host, const char *path, struct error *err);
 
-/* `path` is absolute, or relative to the first allowed directory. fn is called once, from the loop:
- * from then on there is a channel. */
+/* Opens a path that is absolute, or relative to the first allowed directory. fn is called once,
+ * from the loop, when the channel is ready; `why` says why it is not. */
 typedef void host_opened_fn(void *ctx, const struct error *why);
 MUST_CHECK int host_open(struct host *host, const char *path, host_opened_fn *fn, void *ctx,
                          struct host_handle **ret, struct error *err);
-/* At any time, also before and within fn, which is not called any more. */
-void host_close(struct host_handle *use);
+/* May be called at any time, also before fn, which is not called then, and from within fn. */
+void host_close(struct host_handle *handle);
 
-struct channel *host_handle_channel(const struct host_handle *use); /* NULL: it has ended */
-const char *host_handle_path(const struct host_handle *use); /* for the agent: below its root */
-const char *host_handle_directory(const struct host_handle *use); /* its root, absolute */
-const char *host_handle_absolute(const struct host_handle *use);  /* absolute, for people */
-const char *host_handle_label(const struct host_handle *use);     /* in front of its errors */
-const char *host_handle_name(const struct host_handle *use);      /* the last name of it */
+struct channel *host_handle_channel(const struct host_handle *handle); /* NULL: it has failed */
+/* The path for the agent: relative to its root. */
+const char *host_handle_path(const struct host_handle *handle);
+const char *host_handle_directory(
+        const struct host_handle *handle);                          /* the agent's root, absolute */
+const char *host_handle_absolute(const struct host_handle *handle); /* the path on the host */
+const char *host_handle_label(const struct host_handle *handle);    /* a prefix for errors */
+const char *host_handle_name(const struct host_handle *handle);     /* the path's last component */

@@ -21,6 +21,8 @@ int host_path_normal(const char *path, char ret[HOST_PATH_SIZE], struct error *e
 		path = name + len;
 		if (len == 0 || (len == 1 && name[0] == '.'))
 			continue;
+		/* If "a" is a link, the kernel's "a/.." is the parent of the link's target. Cutting
+		 * both off the text would check one directory and open another. */
 		if (len == 2 && name[0] == '.' && name[1] == '.')
 			return error_set(err, ERR_INVALID,
 			                 "'%s': '..' cannot be used in paths of the host", shown);
@@ -40,23 +42,27 @@ int host_path_normal(const char *path, char ret[HOST_PATH_SIZE], struct error *e
 
 int host_path_check(const char *path, const char *state, struct error *err)
 {
-	static const char *const own[] = { "/proc", "/sys", "/dev" };
+	static const char *const kernel_dirs[] = { "/proc", "/sys", "/dev" };
 
 	if (strcmp(path, "/") == 0)
 		return error_set(err, ERR_INVALID,
-		                 "'/': all of the host is too much: name a directory");
-	for (size_t i = 0; i < ARRAY_LEN(own); i++)
-		if (host_path_below(own[i], path) != NULL)
-			return error_set(err, ERR_INVALID,
-			                 "'%s': no files are there, but what the kernel shows of "
-			                 "itself",
-			                 path);
+		                 "'/': the whole host cannot be allowed: name a directory");
+	/* Files there are interfaces of the kernel: writing one changes the machine, and below
+	 * /proc/PID/root are the files of other processes. */
+	for (size_t i = 0; i < ARRAY_LEN(kernel_dirs); i++)
+		if (host_path_below(kernel_dirs[i], path) != NULL)
+			return error_set(
+			        err, ERR_INVALID,
+			        "'%s': is an interface of the kernel, not a directory of files",
+			        path);
+	/* The state directory holds the database and the files of all sandboxes: whoever writes
+	 * there owns every sandbox. */
 	if (state != NULL &&
 	    (host_path_below(path, state) != NULL || host_path_below(state, path) != NULL))
-		return error_set(err, ERR_INVALID,
-		                 "'%s': belljar's own state directory is '%s': sandboxes must not "
-		                 "get at it",
-		                 path, state);
+		return error_set(
+		        err, ERR_INVALID,
+		        "'%s': belljar's own state directory is '%s', which copies must not reach",
+		        path, state);
 	return 0;
 }
 
@@ -70,5 +76,5 @@ const char *host_path_below(const char *directory, const char *path)
 		return NULL;
 	if (path[len] == '\0')
 		return ".";
-	return path[len] == '/' ? path + len + 1 : NULL;
+	return path[len] == '/' ? path + len + 1 : NULL; /* "/home/ab" is not below "/home/a" */
 }

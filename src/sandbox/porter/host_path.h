@@ -1,23 +1,21 @@
-/* host_path.h - paths of the host as texts: nothing here looks at a disk.
+/* host_path.h - paths of the host as text. Nothing here accesses a file.
  *
- * Which directory a path belongs to is decided by its letters. What is on the way below that
- * directory, links too, is for the agent there to find out, and it never leaves it. */
+ * The text alone decides which allowed directory a path belongs to. Symbolic links below that
+ * directory are resolved by the agent there, which never leaves it. */
 #pragma once
-#include <stdbool.h>
-
 #include "base/attr.h"
-#include "sandbox/porter/host_wire.h"
 
 struct error;
 
-/* Absolute, each name once, no '.' and no slash at the end. Refuses '..': what it means depends on
- * links. */
+enum { HOST_PATH_SIZE = 4096 }; /* terminator included */
+
+/* Makes a path absolute text without '.', double slashes and a slash at its end. Refuses '..':
+ * behind a symbolic link it is not the directory that the text suggests. */
 MUST_CHECK int host_path_normal(const char *path, char ret[HOST_PATH_SIZE], struct error *err);
 
-/* May this normal path be given away at all? Not the root, not what the kernel shows of itself, and
- * nothing that holds, or is in, the state directory. */
+/* Fails if this normal path must not be allowed: the root directory, /proc, /sys and /dev, and a
+ * directory that contains, or is in, the state directory (NULL: not known). */
 MUST_CHECK int host_path_check(const char *path, const char *state, struct error *err);
 
-/* Is it the directory or below it? What is left (without slash, "." for the directory itself), or
- * NULL. */
+/* The part of the path below the directory, "." for the directory itself; NULL if it is not. */
 const char *host_path_below(const char *directory, const char *path);

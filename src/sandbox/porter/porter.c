@@ -19,12 +19,11 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
-#include "sandbox/porter/host_path.h"
-#include "sandbox/porter/porter_internal.h"
+#include "sandbox/porter/internal.h"
 
-enum { END_S = 3 };
+enum { EXIT_SECONDS = 3 };
 
-/* --- the list ------------------------------------------------------------------------------- */
+/* --- the list of directories ------------------------------------------------------- */
 
 bool porter_has(const struct porter *porter, const char *path)
 {
@@ -34,8 +33,9 @@ bool porter_has(const struct porter *porter, const char *path)
 	return false;
 }
 
-/* For one of the options counts what they brought; for a root also what it brought itself. */
-static bool has_for(const struct porter *porter, const char *path, const char *root)
+/* Whether the list has the path for good or, given a root, for as long as that root. An entry that
+ * another root brought does not count, because it is removed with that root. */
+static bool has_entry(const struct porter *porter, const char *path, const char *root)
 {
 	for (size_t i = 0; i < porter->count; i++)
 		if (strcmp(porter->directories[i], path) == 0 &&
@@ -45,7 +45,7 @@ static bool has_for(const struct porter *porter, const char *path, const char *r
 	return false;
 }
 
-void porter_remove_root(struct porter *porter, const char *path)
+static void remove_root(struct porter *porter, const char *path)
 {
 	size_t kept = 0;
 
@@ -60,26 +60,27 @@ void porter_remove_root(struct porter *porter, const char *path)
 	porter->count = kept;
 }
 
-static int add(struct porter *porter, const char *path, const char *root, const char *state,
-               struct error *err)
+static int add_entry(struct porter *porter, const char *path, const char *root, const char *state,
+                     struct error *err)
 {
 	char normal[HOST_PATH_SIZE];
 
 	if (host_path_normal(path, normal, err) < 0 || host_path_check(normal, state, err) < 0)
 		return -1;
-	if (has_for(porter, normal, root))
+	if (has_entry(porter, normal, root))
 		return 0;
-	if (porter->count == (root != NULL ? PORTER_ENTRIES_MAX : HOST_DIRECTORIES_MAX))
+	if (porter->count == (root != NULL ? PORTER_ENTRIES_MAX : PORTER_DIRECTORIES_MAX))
 		return error_set(err, ERR_LIMIT, "at most %d directories can be allowed",
-		                 HOST_DIRECTORIES_MAX);
+		                 PORTER_DIRECTORIES_MAX);
 	porter->roots[porter->count] = root != NULL ? mem_dup(root) : NULL;
 	porter->directories[porter->count++] = mem_dup(normal);
 	return 0;
 }
 
-/* A name with '..' in it is told by its real one only. */
-int porter_allow(struct porter *porter, const char *path, bool is_root, const char *state,
-                 struct error *err)
+/* Adds the directory as it was named and as realpath(3) tells it: the server may use either. A path
+ * with '..' in it, which host_path_normal() refuses, is added by its real path only. */
+static int allow_directory(struct porter *porter, const char *path, bool is_root, const char *state,
+                           struct error *err)
 {
 	char real[PATH_MAX], shown[256];
 	const char *root = is_root ? path : NULL;
@@ -95,69 +96,71 @@ int porter_allow(struct porter *porter, const char *path, bool is_root, const ch
 		return -1;
 	if (path[0] == '/' && strlen(path) < HOST_PATH_SIZE &&
 	    host_path_normal(path, (char[HOST_PATH_SIZE]){ 0 }, &ignored) == 0 &&
-	    add(porter, path, root, state, err) < 0)
+	    add_entry(porter, path, root, state, err) < 0)
 		return -1;
-	return add(porter, real, root, state, err);
+	return add_entry(porter, real, root, state, err);
 }
 
-static int allow_listed(struct porter *porter, const struct porter_config *config,
-                        struct error *err)
+static int allow_options(struct porter *porter, const struct porter_config *config,
+                         struct error *err)
 {
 	AUTO_FREE char *copy = mem_dup(config->paths != NULL ? config->paths : "");
 	char *save = NULL;
 
 	for (char *path = strtok_r(copy, ":", &save); path != NULL;
 	     path = strtok_r(NULL, ":", &save))
-		if (porter_allow(porter, path, false, config->state, err) < 0)
+		if (allow_directory(porter, path, false, config->state, err) < 0)
 			return error_wrap(err, "allow-path");
 	return config->directory != NULL
-	               ? porter_allow(porter, config->directory, false, config->state, err)
+	               ? allow_directory(porter, config->directory, false, config->state, err)
 	               : 0;
 }
 
-/* --- the process ---------------------------------------------------------------------------- */
+/* --- the process ------------------------------------------------------------------- */
 
-static int close_others(int socket)
+/* The porter outlives requests that take long: it must not hold open the server's output, whose
+ * reader waits for end of file, nor the database, locks and channels of the server. */
+static int close_server_descriptors(int socket)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	struct error err;
 
-	/* Whoever reads the server's output waits for its end, not for ours. */
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
 		return -1;
 	return fd_close_others(&socket, 1, &err);
 }
 
-static int answer_open(const struct porter *porter, const char *path, int *image,
-                       struct host_answer *answer, struct error *err)
+/* The server may have been taken over: only paths of the list are opened, compared byte by byte. */
+static int open_listed(const struct porter *porter, const char *path, int *image,
+                       struct porter_reply *reply, struct error *err)
 {
 	char shown[160];
 
 	if (!porter_has(porter, path))
 		return error_set(err, ERR_INVALID, "'%s' is not a directory that is allowed",
 		                 utf8_escape(view_of(path), shown, sizeof shown));
-	return porter_start_agent(porter, path, image, answer, err);
+	return porter_start_agent(porter, path, image, reply, err);
 }
 
-static int answer_add(struct porter *porter, const char *path, const char *state, struct error *err)
+static int add_root(struct porter *porter, const char *path, const char *state, struct error *err)
 {
-	if (!porter->may_add)
+	if (!porter->accepts_roots)
 		return error_set(err, ERR_INVALID,
 		                 "the client's roots do not count here (--no-roots)");
-	if (porter_allow(porter, path, true, state, err) == 0)
+	if (allow_directory(porter, path, true, state, err) == 0)
 		return 0;
-	porter_remove_root(porter, path);
+	remove_root(porter, path); /* one of its two entries may have been added */
 	return -1;
 }
 
-/* False: the server is gone. */
-static bool say(int socket, struct host_answer *answer, int fd)
+/* False: the server has closed its end. */
+static bool send_reply(int socket, struct porter_reply *reply, int fd)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
 	} control = { .bytes = { 0 } };
-	struct iovec part = { answer, sizeof *answer };
+	struct iovec part = { reply, sizeof *reply };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 	ssize_t n;
 
@@ -175,70 +178,86 @@ static bool say(int socket, struct host_answer *answer, int fd)
 	return n >= 0;
 }
 
-/* The channels are closed by now, or will be with the server: nobody is left behind for others to
- * bury. One that is stuck in a dead file system is. */
-static NORETURN void leave(void)
+/* Waits for the agents, which exit when the server closes their channels, so that no process is left
+ * behind. An agent that hangs in a file system that does not reply is given EXIT_SECONDS. */
+static NORETURN void exit_after_agents(void)
 {
-	(void)alarm(END_S);
+	(void)alarm(EXIT_SECONDS);
 	while (wait(NULL) >= 0 || errno == EINTR)
 		continue;
 	_exit(0);
 }
 
-static NORETURN void serve(struct porter *porter, int socket, const char *state)
+/* Handles one request of `len` bytes. Returns the descriptor for the reply, or -1. */
+static int handle_request(struct porter *porter, const struct porter_request *request, size_t len,
+                          const char *state, struct porter_reply *reply)
 {
-	static struct host_question question;
-	static struct host_answer answer;
-	int image = -1;
+	static int image = -1;
+	int fd = -1, r = 0;
+
+	/* A path without a terminator would be read beyond the bytes that arrived. */
+	if (memchr(request->path, '\0', len - offsetof(struct porter_request, path)) == NULL)
+		r = error_set(&reply->err, ERR_INVALID, "the request has no path");
+	else if (request->kind == PORTER_OPEN_DIRECTORY)
+		r = fd = open_listed(porter, request->path, &image, reply, &reply->err);
+	else if (request->kind == PORTER_REMOVE_ROOT)
+		remove_root(porter, request->path);
+	else
+		r = add_root(porter, request->path, state, &reply->err);
+	reply->failed = r < 0;
+	return fd;
+}
+
+/* Returns only by exiting: when the server has closed its end, or sends no valid request. */
+static NORETURN void serve_requests(struct porter *porter, int socket, const char *state)
+{
+	static struct porter_request request;
+	static struct porter_reply reply;
 
 	for (;;) {
-		ssize_t n = recv(socket, &question, sizeof question, MSG_TRUNC);
-		const ssize_t least = (ssize_t)offsetof(struct host_question, path) + 1;
+		const ssize_t least = (ssize_t)offsetof(struct porter_request, path) + 1;
+		/* MSG_TRUNC: the length that the packet had, so that a longer one is noticed. */
+		ssize_t n = recv(socket, &request, sizeof request, MSG_TRUNC);
 		AUTO_FD int fd = -1;
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < least || n > (ssize_t)sizeof question)
-			leave();
-		answer = (struct host_answer){ 0 };
-		if (memchr(question.path, '\0', (size_t)(n - least) + 1) == NULL)
-			answer.failed = error_set(&answer.err, ERR_INVALID, "no path") < 0;
-		else if (question.kind == HOST_OPEN)
-			fd = answer_open(porter, question.path, &image, &answer, &answer.err);
-		else if (question.kind == HOST_REMOVE)
-			porter_remove_root(porter, question.path);
-		else
-			answer.failed = answer_add(porter, question.path, state, &answer.err) < 0;
-		answer.failed |= question.kind == HOST_OPEN && fd < 0;
-		if (!say(socket, &answer, fd))
-			leave();
+		if (n < least || n > (ssize_t)sizeof request)
+			exit_after_agents();
+		reply = (struct porter_reply){ 0 };
+		fd = handle_request(porter, &request, (size_t)n, state, &reply);
+		if (!send_reply(socket, &reply, fd))
+			exit_after_agents();
 	}
 }
 
-static NORETURN void run(struct porter *porter, int socket, const char *state)
+static NORETURN void run_porter(struct porter *porter, int socket, const char *state)
 {
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
 
 	(void)prctl(PR_SET_NAME, "belljar-porter", 0, 0, 0);
+	/* Not dumpable: a process of the same user, such as a sandbox's in mode "alone", can neither
+	 * attach with ptrace() nor open /proc/PID/fd. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	/* The server's end tells us when to go, not a terminal. Nobody waits for the agents. */
+	/* Ctrl-C reaches the whole foreground group, but a copy under way is the server's to stop:
+	 * the porter exits when the server closes the socket. */
 	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
 		(void)signal(ignored[i], SIG_IGN);
-	(void)signal(SIGCHLD, SIG_IGN);
-	if (close_others(socket) < 0)
+	(void)signal(SIGCHLD, SIG_IGN); /* the kernel reaps the agents */
+	if (close_server_descriptors(socket) < 0)
 		_exit(1);
-	serve(porter, socket, state);
+	serve_requests(porter, socket, state);
 }
 
-static int start(struct porter *porter, const char *state, struct error *err)
+static int fork_porter(struct porter *porter, const char *state, struct error *err)
 {
 	int fds[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
-		return error_sys(err, "a socket for the porter");
+		return error_sys(err, "create the socket of the porter");
 	porter->pid = fork();
 	if (porter->pid == 0)
-		run(porter, fds[1], state);
+		run_porter(porter, fds[1], state);
 	(void)close(fds[1]);
 	if (porter->pid < 0) {
 		porter->pid = 0;
@@ -252,10 +271,11 @@ static int start(struct porter *porter, const char *state, struct error *err)
 
 int porter_start(const struct porter_config *config, struct porter *ret, struct error *err)
 {
-	struct porter porter = { .socket = -1, .may_add = config->may_add };
+	struct porter porter = { .socket = -1, .accepts_roots = config->accepts_roots };
 
-	if (allow_listed(&porter, config, err) < 0 ||
-	    ((porter.count != 0 || porter.may_add) && start(&porter, config->state, err) < 0)) {
+	if (allow_options(&porter, config, err) < 0 ||
+	    ((porter.count != 0 || porter.accepts_roots) &&
+	     fork_porter(&porter, config->state, err) < 0)) {
 		porter_stop(&porter);
 		return -1;
 	}

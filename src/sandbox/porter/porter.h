@@ -1,17 +1,21 @@
-/* porter.h - the process that opens directories of the host for copying.
+/* porter.h - the process that opens directories of the host for copies.
  *
- * Forked before the server gives its rights up, it keeps the caller's. All it does is start an
- * agent in a directory that is in its list, exactly as it stands there, and hand over the channel
- * (sandbox/host.h is the other end). The list is what the options allow and, if they say so, what
- * the client names as its roots, as long as it does. The agent may do nothing but file work below
- * that directory: Landlock and filters of system calls see to it, whatever the server asks. */
+ * The porter is forked before the server gives up its rights, and keeps those of the user who
+ * started belljar. On request of the server (host.h) it starts an agent in a directory of its list
+ * and passes back the channel's descriptor; it does nothing else. The list holds the directories
+ * that the options allow and, if the options say so, the client's roots. The server is not trusted:
+ * the porter checks every request against the list, and Landlock and seccomp confine the agent to
+ * file operations below that directory, whatever the server asks for.
+ *
+ *   porter_start -> the socket goes to host_new() -> porter_stop
+ *
+ * The struct is the caller's; it owns the texts and, until someone takes it, the socket. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 #include "base/attr.h"
-#include "sandbox/porter/host_wire.h"
 
 struct error;
 
@@ -19,23 +23,27 @@ struct porter_config {
 	const char *paths;     /* "DIR:DIR", absolute or relative to where we are; NULL: none */
 	const char *directory; /* one more, which may have a colon in its name; or NULL */
 	const char *state;     /* the state directory, as realpath(3) tells it; NULL: none */
-	bool may_add;          /* the client's roots count too */
+	bool accepts_roots;    /* the client's roots are allowed too */
 };
 
-/* Each may be called otherwise than it really is. */
-enum { PORTER_ENTRIES_MAX = 2 * HOST_DIRECTORIES_MAX };
+enum {
+	PORTER_DIRECTORIES_MAX = 64,
+	/* Each directory may be known by two paths: as it was named, and as realpath(3) tells it. */
+	PORTER_ENTRIES_MAX = 2 * PORTER_DIRECTORIES_MAX,
+};
 
 struct porter {
-	pid_t pid;  /* 0: there is none, as nothing is allowed */
-	int socket; /* the server's end, close-on-exec; -1: none */
-	bool may_add;
+	pid_t pid;  /* 0: there is no process, because nothing is allowed */
+	int socket; /* the server's end, close-on-exec; -1: none, or taken over */
+	bool accepts_roots;
 	size_t count;
 	char *directories[PORTER_ENTRIES_MAX];
-	char *roots[PORTER_ENTRIES_MAX]; /* the client's that brought it, or NULL: it stays */
+	char *roots[PORTER_ENTRIES_MAX]; /* the client's root that an entry came with; NULL: none */
 };
 
-/* Before there is a loop or a thread. ERR_INVALID: the option is wrong, and why. */
+/* Must be called before there is a loop or a thread. ERR_INVALID: the options are wrong. */
 MUST_CHECK int porter_start(const struct porter_config *config, struct porter *ret,
                             struct error *err);
-/* Ends it, unless somebody took the socket over (-1) and closed it; waits, and frees. */
+/* Closes the socket if it is still here, waits for the process, which exits when the last copy of
+ * the socket is closed, and frees the lists. */
 void porter_stop(struct porter *porter);

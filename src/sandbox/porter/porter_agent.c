@@ -1,4 +1,10 @@
-/* porter_agent.c - an agent that can do nothing but file work below one directory. */
+/* porter_agent.c - starts an agent that can do nothing but file operations below one directory.
+ *
+ * The agent is the same program as in a sandbox, but runs on the host with the user's rights. What
+ * it is asked to do comes from the server, and the archives it unpacks come from sandboxes. Three
+ * walls stand around it: its own path resolution (openat2 with RESOLVE_IN_ROOT), Landlock, which
+ * denies files outside of the directory even if that resolution has a bug, and seccomp, which
+ * denies execve() and everything that file operations do not need. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,19 +26,22 @@
 #include "base/text/utf8.h"
 #include "engine/agent_image.h"
 #include "engine/filter/filter.h"
-#include "sandbox/porter/porter_internal.h"
+#include "sandbox/porter/internal.h"
 
 enum {
+	/* Rights that no copy needs: running a file that a sandbox wrote, and creating devices,
+	 * sockets and FIFOs, which another process of the host might open. */
 	NEVER = LANDLOCK_EXECUTE | LANDLOCK_MAKE_CHAR | LANDLOCK_MAKE_BLOCK | LANDLOCK_MAKE_SOCK |
 	        LANDLOCK_MAKE_FIFO | LANDLOCK_IOCTL_DEV,
 	EMPTY_PATH = 0x1000, /* AT_EMPTY_PATH */
 	NOBODY = 65534,
 };
 
-/* --- in the child ----------------------------------------------------------------------------- */
+/* --- in the child ------------------------------------------------------------------ */
 
-/* On a kernel without Landlock, or with version 1 of it, the agent alone keeps to its root. */
-static int keep_below(int directory, struct error *err)
+/* On a kernel without Landlock, or with version 1 of it, the agent's path resolution alone keeps it
+ * below its root. */
+static int confine_files(int directory, struct error *err)
 {
 	struct landlock landlock;
 	int r;
@@ -56,9 +65,11 @@ static int keep_below(int directory, struct error *err)
 #define AT(member) ((uint32_t)offsetof(struct seccomp_data, member))
 #define LOW(n)     (AT(args[n]) + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0))
 
-/* Nothing is executed but what is already open, as the agent is now: it has no such descriptor
- * later, and starts programs by name. Other architectures' calls die in the agent's filter. */
-static int execute_nothing(struct error *err)
+/* Denies execve() and every execveat() but that of an open descriptor (AT_EMPTY_PATH), which is how
+ * the agent itself is started in a moment. The agent has no descriptor of an executable file later,
+ * and the filter for workers, which it loads then, denies the rest. System calls of another
+ * architecture, whose numbers differ, are killed by filter_for_agent(). */
+static int deny_exec(struct error *err)
 {
 	static struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, AT(nr)),
@@ -79,23 +90,27 @@ static int execute_nothing(struct error *err)
 static void become_agent(int directory, int image, int channel, unsigned user, struct error *err)
 {
 	(void)signal(SIGCHLD, SIG_DFL);
-	(void)setsid();
+	(void)setsid(); /* a terminal's signals are for the server, not for a copy under way */
 	if (fchdir(directory) < 0) {
-		(void)error_sys(err, "enter it");
+		(void)error_sys(err, "enter the directory");
 		return;
 	}
+	/* Landlock and seccomp demand it: a set-user-id program would run with a filter that its
+	 * author did not expect. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
 		(void)error_sys(err, "prctl");
 		return;
 	}
-	if (keep_below(directory, err) < 0 || execute_nothing(err) < 0)
+	if (confine_files(directory, err) < 0 || deny_exec(err) < 0)
 		return;
 	(void)agent_image_exec(image, channel, user, err);
 }
 
-/* --- in the porter ---------------------------------------------------------------------------- */
+/* --- in the porter ----------------------------------------------------------------- */
 
-/* A name in the list may lead elsewhere by now: where it really leads must be in the list too. */
+/* A path of the list may have become a link, or a directory above it may have been replaced, since
+ * it was allowed. So the directory is opened first, and the path that the kernel tells for the
+ * descriptor must be in the list too: after that no rename matters. */
 static int open_directory(const struct porter *porter, const char *path, struct error *err)
 {
 	AUTO_FD int fd = -1;
@@ -112,14 +127,15 @@ static int open_directory(const struct porter *porter, const char *path, struct 
 		return error_sys(err, "'%s'", shown);
 	real[n] = '\0';
 	if (!porter_has(porter, real))
-		return error_set(err, ERR_INVALID,
-		                 "'%s' leads to '%s' now, which was not allowed: start "
-		                 "belljar again if it is to be",
-		                 shown, utf8_escape(view_of(real), led, sizeof led));
+		return error_set(
+		        err, ERR_INVALID,
+		        "'%s' leads to '%s' now, which was not allowed: start belljar again to allow it",
+		        shown, utf8_escape(view_of(real), led, sizeof led));
 	return TAKE_FD(fd);
 }
 
-/* The user's own group, never root's: a directory's may be one the user is not in. */
+/* The user's own group from the password file, never root's. The directory's group is no choice: the
+ * user may not be a member of it. */
 static gid_t group_of(uid_t uid)
 {
 	const struct passwd *entry = getpwuid(uid);
@@ -128,33 +144,35 @@ static gid_t group_of(uid_t uid)
 	return gid != 0 && gid != (gid_t)-1 ? gid : NOBODY;
 }
 
-/* Root does not work as root in somebody else's directory: what it makes there is theirs. */
-static int fill_user(int directory, struct host_answer *answer, struct error *err)
+/* Whose rights the agent's workers get. If belljar runs as root, they are those of the directory's
+ * owner: files that a copy creates belong to that user, and a link planted by that user leads root's
+ * rights nowhere. */
+static int fill_user(int directory, struct porter_reply *reply, struct error *err)
 {
 	struct stat st;
-	gid_t groups[HOST_GROUPS_MAX];
+	gid_t groups[PORTER_GROUPS_MAX];
 	int count;
 
-	answer->uid = getuid();
-	answer->gid = getgid();
+	reply->uid = getuid();
+	reply->gid = getgid();
 	if (geteuid() == 0) {
 		if (fstat(directory, &st) < 0)
-			return error_sys(err, "look at it");
-		answer->uid = st.st_uid;
-		answer->gid = st.st_uid == 0 ? st.st_gid : group_of(st.st_uid);
+			return error_sys(err, "stat the directory");
+		reply->uid = st.st_uid;
+		reply->gid = st.st_uid == 0 ? st.st_gid : group_of(st.st_uid);
 		return 0;
 	}
-	/* An agent without privileges keeps the groups it has. */
-	count = getgroups(HOST_GROUPS_MAX, groups);
+	/* Without privileges the agent cannot change its groups; it is told which it has. */
+	count = getgroups(PORTER_GROUPS_MAX, groups);
 	if (count < 0)
-		return error_sys(err, "more than %d groups", HOST_GROUPS_MAX);
+		return error_sys(err, "more than %d groups", PORTER_GROUPS_MAX);
 	for (int i = 0; i < count; i++)
-		answer->groups[answer->group_count++] = groups[i];
+		reply->groups[reply->group_count++] = groups[i];
 	return 0;
 }
 
-/* It says nothing if it became the agent: then the pipe is closed with the exec. */
-static int hear_child(int pipe, struct error *err)
+/* Reads why the child failed. If it became the agent, exec closed the pipe: end of file. */
+static int read_child_error(int pipe, struct error *err)
 {
 	struct error why;
 	ssize_t n;
@@ -169,39 +187,39 @@ static int hear_child(int pipe, struct error *err)
 }
 
 int porter_start_agent(const struct porter *porter, const char *path, int *image,
-                       struct host_answer *answer, struct error *err)
+                       struct porter_reply *reply, struct error *err)
 {
 	AUTO_FD int directory = open_directory(porter, path, err);
-	AUTO_FD int ours = -1, theirs = -1, said = -1, says = -1;
+	AUTO_FD int ours = -1, theirs = -1, error_read = -1, error_write = -1;
 	int fds[2];
 	pid_t pid;
 
-	if (directory < 0 || fill_user(directory, answer, err) < 0)
+	if (directory < 0 || fill_user(directory, reply, err) < 0)
 		return -1;
 	if (*image < 0)
 		*image = agent_image_open(NULL, err);
 	if (*image < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
-		return error_sys(err, "a channel");
+		return error_sys(err, "create the channel");
 	ours = fds[0];
 	theirs = fds[1];
 	if (pipe2(fds, O_CLOEXEC) < 0)
-		return error_sys(err, "a pipe");
-	said = fds[0];
-	says = fds[1];
+		return error_sys(err, "create a pipe");
+	error_read = fds[0];
+	error_write = fds[1];
 	pid = fork();
 	if (pid == 0) {
 		struct error why = { 0 };
 
-		become_agent(directory, *image, theirs, answer->uid, &why);
-		(void)!write(says, &why, sizeof why);
+		become_agent(directory, *image, theirs, reply->uid, &why);
+		(void)!write(error_write, &why, sizeof why);
 		_exit(1);
 	}
 	if (pid < 0)
-		return error_sys(err, "start a process");
-	(void)close(TAKE_FD(says));
-	if (hear_child(said, err) < 0)
+		return error_sys(err, "fork");
+	(void)close(TAKE_FD(error_write));
+	if (read_child_error(error_read, err) < 0)
 		return error_wrap(err, "start an agent there");
 	return TAKE_FD(ours);
 }

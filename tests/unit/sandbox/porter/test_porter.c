@@ -1,7 +1,5 @@
-/* test_porter.c - directories of the host: which may be given away, and what the agents there can
+/* test_porter.c - directories of the host: which may be allowed, and what the agents there can
  * reach. */
-#include "sandbox/porter/porter.h"
-
 #include <errno.h>
 #include <linux/landlock.h>
 #include <signal.h>
@@ -16,13 +14,12 @@
 #include "loop/loop.h"
 #include "sandbox/channel/channel.h"
 #include "sandbox/channel/files.h"
-#include "sandbox/porter/host.h"
-#include "sandbox/porter/host_path.h"
+#include "sandbox/porter/internal.h"
 #include "unit/scratch.h"
 
-enum { PATIENCE_MS = 10000 };
+enum { DEADLINE_MS = 60000 };
 
-/* --- paths as texts --- */
+/* --- paths as text --- */
 
 static const struct {
 	const char *path, *normal; /* NULL: refused, */
@@ -39,7 +36,7 @@ static const struct {
 	{ "", NULL, "'': not an absolute path" },
 };
 
-static void paths_are_made_normal(void **state)
+static void host_path_is_made_normal(void **state)
 {
 	char normal[HOST_PATH_SIZE], path[HOST_PATH_SIZE + 8];
 	struct error err;
@@ -62,7 +59,7 @@ static void paths_are_made_normal(void **state)
 	assert_int_equal(err.kind, ERR_LIMIT);
 }
 
-static void what_is_below_is_decided_by_names(void **state)
+static void host_path_below_compares_whole_names(void **state)
 {
 	(void)state;
 	assert_string_equal(host_path_below("/a", "/a/b/c"), "b/c");
@@ -71,23 +68,23 @@ static void what_is_below_is_decided_by_names(void **state)
 	assert_null(host_path_below("/a/b", "/a"));
 }
 
-/* --- which directories --- */
+/* --- allowed directories --- */
 
 static const struct {
 	const char *paths, *why;
 } refused[] = {
-	{ "/", "allow-path: '/': all of the host is too much: name a directory" },
-	{ "//.", "allow-path: '/': all of the host is too much: name a directory" },
-	{ "/proc", "allow-path: '/proc': no files are there, but what the kernel shows of itself" },
-	{ "/sys/fs", "allow-path: '/sys/fs': no files are there, but what the kernel shows of "
-	             "itself" },
-	{ "/dev", "allow-path: '/dev': no files are there, but what the kernel shows of itself" },
-	{ "to-root", "allow-path: '/': all of the host is too much: name a directory" },
+	{ "/", "allow-path: '/': the whole host cannot be allowed: name a directory" },
+	{ "//.", "allow-path: '/': the whole host cannot be allowed: name a directory" },
+	{ "/proc", "allow-path: '/proc': is an interface of the kernel, not a directory of files" },
+	{ "/sys/fs",
+	  "allow-path: '/sys/fs': is an interface of the kernel, not a directory of files" },
+	{ "/dev", "allow-path: '/dev': is an interface of the kernel, not a directory of files" },
+	{ "to-root", "allow-path: '/': the whole host cannot be allowed: name a directory" },
 	{ "missing", "allow-path: 'missing': No such file or directory" },
 	{ "fine:file", "allow-path: 'file': is not a directory" },
 };
 
-static void what_must_not_be_given_away_is_refused(void **state)
+static void porter_refuses_dangerous_directories(void **state)
 {
 	struct porter porter;
 	struct error err;
@@ -111,15 +108,15 @@ static void what_must_not_be_given_away_is_refused(void **state)
 
 		(void)mkdir(inner, 0755);
 		assert_int_equal(porter_start(&config, &porter, &err), -1);
-		(void)snprintf(why, sizeof why,
-		               "allow-path: '%s': belljar's own state directory is '%s': "
-		               "sandboxes must not get at it",
-		               config.paths, config.state);
+		(void)snprintf(
+		        why, sizeof why,
+		        "allow-path: '%s': belljar's own state directory is '%s', which copies must not reach",
+		        config.paths, config.state);
 		assert_string_equal(err.msg, why);
 	}
 }
 
-static void nothing_is_started_if_nothing_is_allowed(void **state)
+static void porter_is_not_started_without_directories(void **state)
 {
 	const struct porter_config config = { 0 };
 	struct porter porter;
@@ -144,14 +141,14 @@ struct rig {
 	struct buf bytes;
 };
 
-static void poke(void *ctx)
+static void stop_loop(void *ctx)
 {
 	loop_stop(((struct rig *)ctx)->loop);
 }
 
 #define UNTIL(rig, condition)                                                                      \
 	do {                                                                                       \
-		uint64_t end_ = clock_now_ms() + PATIENCE_MS;                                      \
+		uint64_t end_ = clock_now_ms() + DEADLINE_MS;                                      \
 		while (!(condition)) {                                                             \
 			if (clock_now_ms() >= end_)                                                \
 				fail_msg("not in time: %s (%s)", #condition, (rig)->why.msg);      \
@@ -160,9 +157,9 @@ static void poke(void *ctx)
 		}                                                                                  \
 	} while (0)
 
-static void rig_start(struct rig *rig, const char *paths, bool may_add)
+static void rig_start(struct rig *rig, const char *paths, bool accepts_roots)
 {
-	const struct porter_config config = { .paths = paths, .may_add = may_add };
+	const struct porter_config config = { .paths = paths, .accepts_roots = accepts_roots };
 	struct error err;
 
 	*rig = (struct rig){ 0 };
@@ -170,10 +167,10 @@ static void rig_start(struct rig *rig, const char *paths, bool may_add)
 	buf_init(&rig->bytes, 1024 * 1024);
 	CHECK_OK(porter_start(&config, &rig->porter, &err), err);
 	CHECK_OK(loop_new(&rig->loop, &err), err);
-	rig->timer = loop_timer_new(rig->loop, poke, rig);
+	rig->timer = loop_timer_new(rig->loop, stop_loop, rig);
 	CHECK_OK(host_new(rig->loop, TAKE_FD(rig->porter.socket),
-	                  (const char *const *)rig->porter.directories, rig->porter.count, may_add,
-	                  &rig->host, &err),
+	                  (const char *const *)rig->porter.directories, rig->porter.count,
+	                  accepts_roots, &rig->host, &err),
 	         err);
 }
 
@@ -197,20 +194,20 @@ static void on_open(void *ctx, const struct error *why)
 		rig->failed++;
 		rig->why = *why;
 	}
-	poke(rig);
+	stop_loop(rig);
 }
 
-static struct host_handle *open_use(struct rig *rig, const char *path)
+static struct host_handle *open_handle(struct rig *rig, const char *path)
 {
 	unsigned before = rig->opened;
-	struct host_handle *use = NULL;
+	struct host_handle *handle = NULL;
 	struct error err;
 
-	CHECK_OK(host_open(rig->host, path, on_open, rig, &use, &err), err);
+	CHECK_OK(host_open(rig->host, path, on_open, rig, &handle, &err), err);
 	assert_int_equal(rig->opened, before); /* from the loop only */
 	UNTIL(rig, rig->opened != before);
-	assert_non_null(host_handle_channel(use));
-	return use;
+	assert_non_null(host_handle_channel(handle));
+	return handle;
 }
 
 static void on_answer(void *ctx, const struct files_reply *answer, const struct error *why)
@@ -225,43 +222,45 @@ static void on_answer(void *ctx, const struct files_reply *answer, const struct 
 		rig->why = *why;
 	else
 		CHECK_OK(buf_add(&rig->bytes, answer->bytes, &err), err);
-	poke(rig);
+	stop_loop(rig);
 }
 
-static void ask(struct rig *rig, struct host_handle *use, const struct wire_message *request,
-                struct view content)
+static void run_operation(struct rig *rig, struct host_handle *handle,
+                          const struct wire_message *request, struct view content)
 {
 	unsigned before = rig->answered;
 	struct files_op *op;
 	struct error err;
 
-	CHECK_OK(files_start(host_handle_channel(use), request, content, 1024 * 1024, on_answer,
+	CHECK_OK(files_start(host_handle_channel(handle), request, content, 1024 * 1024, on_answer,
 	                     rig, &op, &err),
 	         err);
 	UNTIL(rig, rig->answered != before);
 }
 
-static void read_path(struct rig *rig, struct host_handle *use, const char *path)
+static void read_path(struct rig *rig, struct host_handle *handle, const char *path)
 {
-	ask(rig, use,
-	    &(struct wire_message){ .type = WIRE_READ,
-	                            .read = { .count = 4096, .max = 4096, .path = view_of(path) } },
-	    (struct view){ 0 });
+	run_operation(rig, handle,
+	              &(struct wire_message){
+	                      .type = WIRE_READ,
+	                      .read = { .count = 4096, .max = 4096, .path = view_of(path) } },
+	              (struct view){ 0 });
 }
 
-static void write_path(struct rig *rig, struct host_handle *use, const char *path)
+static void write_path(struct rig *rig, struct host_handle *handle, const char *path)
 {
-	ask(rig, use,
-	    &(struct wire_message){ .type = WIRE_WRITE,
-	                            .write = { .perm = 0644, .max = 4096, .path = view_of(path) } },
-	    VIEW("written"));
+	run_operation(rig, handle,
+	              &(struct wire_message){
+	                      .type = WIRE_WRITE,
+	                      .write = { .perm = 0644, .max = 4096, .path = view_of(path) } },
+	              VIEW("written"));
 }
 
-/* --- what an agent there does --- */
+/* --- what an agent can reach --- */
 
-static void files_are_read_and_written_below(void **state)
+static void agent_reads_and_writes_below_its_directory(void **state)
 {
-	struct host_handle *use;
+	struct host_handle *handle;
 	struct stat st;
 	struct rig rig;
 
@@ -269,22 +268,22 @@ static void files_are_read_and_written_below(void **state)
 	assert_int_equal(mkdir("allowed", 0755), 0);
 	scratch_write("allowed/a", "text");
 	rig_start(&rig, "allowed", false);
-	use = open_use(&rig, "a");
-	assert_string_equal(host_handle_path(use), "a");
-	assert_string_equal(host_handle_name(use), "a");
-	read_path(&rig, use, host_handle_path(use));
+	handle = open_handle(&rig, "a");
+	assert_string_equal(host_handle_path(handle), "a");
+	assert_string_equal(host_handle_name(handle), "a");
+	read_path(&rig, handle, host_handle_path(handle));
 	CHECK_VIEW(buf_view(&rig.bytes), "text");
-	write_path(&rig, use, "b");
+	write_path(&rig, handle, "b");
 	assert_string_equal(rig.why.msg, "");
 	assert_int_equal(stat("allowed/b", &st), 0);
 	assert_int_equal(st.st_uid, getuid());
 	assert_int_equal(st.st_size, 7);
-	host_close(use);
+	host_close(handle);
 	rig_stop(&rig);
 }
 
-/* Each of these is a way out that must lead nowhere, or back inside. */
-static void no_link_leads_out(void **state)
+/* Each of these ways out must lead nowhere, or back inside. */
+static void no_path_or_link_leads_out_of_the_directory(void **state)
 {
 	static const char *const ways[] = { "absolute/secret",
 		                            "up/secret",
@@ -294,7 +293,7 @@ static void no_link_leads_out(void **state)
 		                            "/etc/passwd",
 		                            "kernel/self/root/etc/passwd" };
 	AUTO_FREE char *outside = NULL;
-	struct host_handle *use;
+	struct host_handle *handle;
 	struct stat st;
 	struct rig rig;
 
@@ -310,17 +309,17 @@ static void no_link_leads_out(void **state)
 	assert_int_equal(symlink("../outside/secret", "allowed/file"), 0);
 	assert_int_equal(symlink("../outside/new", "allowed/dangling"), 0);
 	rig_start(&rig, "allowed", false);
-	use = open_use(&rig, ".");
+	handle = open_handle(&rig, ".");
 	for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
-		read_path(&rig, use, ways[i]);
+		read_path(&rig, handle, ways[i]);
 		if (rig.why.kind != ERR_NOT_FOUND || rig.bytes.len != 0)
 			fail_msg("%s: %s %s", ways[i], rig.why.msg, buf_text(&rig.bytes));
 	}
-	write_path(&rig, use, "dangling");
-	write_path(&rig, use, "../outside/new");
-	write_path(&rig, use, "up/new");
+	write_path(&rig, handle, "dangling");
+	write_path(&rig, handle, "../outside/new");
+	write_path(&rig, handle, "up/new");
 	assert_int_equal(lstat("outside/new", &st), -1);
-	host_close(use);
+	host_close(handle);
 	rig_stop(&rig);
 }
 
@@ -331,7 +330,7 @@ static void on_exec_failed(void *ctx, enum wire_failure failure, const struct er
 	(void)failure;
 	rig->why = *why;
 	rig->answered++;
-	poke(rig);
+	stop_loop(rig);
 }
 
 static void on_exec_done(void *ctx, const struct wire_done *done)
@@ -341,7 +340,7 @@ static void on_exec_done(void *ctx, const struct wire_done *done)
 	(void)done;
 	(void)snprintf(rig->why.msg, sizeof rig->why.msg, "it ran");
 	rig->answered++;
-	poke(rig);
+	stop_loop(rig);
 }
 
 static void on_channel_ready(void *ctx, const struct wire_hello *hello, uint16_t port)
@@ -358,23 +357,23 @@ static void on_channel_failed(void *ctx, const struct error *why)
 
 static int receive_channel(int socket)
 {
-	struct host_question question = { .kind = HOST_OPEN };
-	struct host_answer answer;
+	struct porter_request request = { .kind = PORTER_OPEN_DIRECTORY };
+	struct porter_reply reply;
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
 	} control;
-	struct iovec part = { &answer, sizeof answer };
+	struct iovec part = { &reply, sizeof reply };
 	struct msghdr message = { .msg_iov = &part,
 		                  .msg_iovlen = 1,
 		                  .msg_control = &control,
 		                  .msg_controllen = sizeof control };
 	int fd = -1;
 
-	(void)snprintf(question.path, sizeof question.path, "%s/allowed", scratch_path);
-	assert_int_equal(send(socket, &question, sizeof question, 0), sizeof question);
-	assert_int_equal(recvmsg(socket, &message, MSG_CMSG_CLOEXEC), sizeof answer);
-	assert_int_equal(answer.failed, 0);
+	(void)snprintf(request.path, sizeof request.path, "%s/allowed", scratch_path);
+	assert_int_equal(send(socket, &request, sizeof request, 0), sizeof request);
+	assert_int_equal(recvmsg(socket, &message, MSG_CMSG_CLOEXEC), sizeof reply);
+	assert_int_equal(reply.failed, 0);
 	memcpy(&fd, CMSG_DATA(&control.align), sizeof fd);
 	return fd;
 }
@@ -384,9 +383,9 @@ static bool has_landlock(void)
 	return syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) >= 2;
 }
 
-/* A server that has been taken over must not get further than into the directory: whatever root it
- * names, and without filters of its own, the kernel says no. */
-static void another_root_is_of_no_use(void **state)
+/* A server that was taken over gets no further than the directory: it may name any root and send no
+ * filters, Landlock and seccomp still deny. */
+static void hostile_server_gets_no_further_than_the_directory(void **state)
 {
 	static const struct channel_stream_events exec_events = { .done = on_exec_done,
 		                                                  .failed = on_exec_failed };
@@ -442,9 +441,9 @@ static void another_root_is_of_no_use(void **state)
 	rig_stop(&rig);
 }
 
-/* --- who is asked for what --- */
+/* --- handles and roots --- */
 
-static void one_agent_serves_all_uses_of_a_directory(void **state)
+static void one_agent_serves_all_handles_of_a_directory(void **state)
 {
 	struct host_handle *first, *second, *nearer;
 	AUTO_FREE char *path = NULL;
@@ -455,9 +454,9 @@ static void one_agent_serves_all_uses_of_a_directory(void **state)
 	assert_int_equal(mkdir("allowed/inner", 0755), 0);
 	rig_start(&rig, "allowed:allowed/inner", false);
 	path = mem_format("%s/allowed//./x", scratch_path);
-	first = open_use(&rig, path);
-	second = open_use(&rig, ".");
-	nearer = open_use(&rig, "inner/y");
+	first = open_handle(&rig, path);
+	second = open_handle(&rig, ".");
+	nearer = open_handle(&rig, "inner/y");
 	assert_ptr_equal(host_handle_channel(first), host_handle_channel(second));
 	assert_ptr_not_equal(host_handle_channel(first), host_handle_channel(nearer));
 	assert_string_equal(host_handle_path(second), ".");
@@ -465,13 +464,13 @@ static void one_agent_serves_all_uses_of_a_directory(void **state)
 	host_close(first);
 	host_close(second);
 	host_close(nearer);
-	host_close(open_use(&rig, "z"));
+	host_close(open_handle(&rig, "z"));
 	rig_stop(&rig);
 }
 
-static void what_is_not_allowed_says_how_to_allow_it(void **state)
+static void error_says_how_to_allow_a_directory(void **state)
 {
-	struct host_handle *use;
+	struct host_handle *handle;
 	struct error err;
 	struct rig rig;
 	char why[400];
@@ -479,32 +478,32 @@ static void what_is_not_allowed_says_how_to_allow_it(void **state)
 	(void)state;
 	assert_int_equal(mkdir("allowed", 0755), 0);
 	rig_start(&rig, "allowed", false);
-	(void)snprintf(why, sizeof why,
-	               "'/etc/passwd' is not below a directory of the host that is allowed "
-	               "(%s/allowed): belljar's option --allow-path allows more",
-	               scratch_path);
-	CHECK_ERROR(host_open(rig.host, "/etc/passwd", on_open, &rig, &use, &err), err, ERR_INVALID,
-	            why);
-	CHECK_ERROR(host_open(rig.host, "../x", on_open, &rig, &use, &err), err, ERR_INVALID,
+	(void)snprintf(
+	        why, sizeof why,
+	        "'/etc/passwd' is not below an allowed directory of the host (%s/allowed): belljar's option --allow-path allows more",
+	        scratch_path);
+	CHECK_ERROR(host_open(rig.host, "/etc/passwd", on_open, &rig, &handle, &err), err,
+	            ERR_INVALID, why);
+	CHECK_ERROR(host_open(rig.host, "../x", on_open, &rig, &handle, &err), err, ERR_INVALID,
 	            (snprintf(why, sizeof why,
 	                      "'%s/allowed/../x': '..' cannot be used in paths of the host",
 	                      scratch_path),
 	             why));
 	rig_stop(&rig);
 	rig_start(&rig, NULL, false);
-	CHECK_ERROR(host_open(rig.host, "x", on_open, &rig, &use, &err), err, ERR_INVALID,
+	CHECK_ERROR(host_open(rig.host, "x", on_open, &rig, &handle, &err), err, ERR_INVALID,
 	            "no directory of the host is allowed: start belljar with --allow-path DIR");
 	rig_stop(&rig);
 	rig_start(&rig, NULL, true);
-	CHECK_ERROR(host_open(rig.host, "x", on_open, &rig, &use, &err), err, ERR_INVALID,
-	            "no directory of the host is allowed: start belljar with --allow-path DIR, or "
-	            "use a client that declares roots in the handshake");
+	CHECK_ERROR(
+	        host_open(rig.host, "x", on_open, &rig, &handle, &err), err, ERR_INVALID,
+	        "no directory of the host is allowed: start belljar with --allow-path DIR, or use a client that declares roots in the handshake");
 	rig_stop(&rig);
 }
 
-static void a_directory_that_leads_elsewhere_now_is_refused(void **state)
+static void directory_replaced_by_a_link_is_refused(void **state)
 {
-	struct host_handle *use;
+	struct host_handle *handle;
 	struct error err;
 	struct rig rig;
 
@@ -513,19 +512,19 @@ static void a_directory_that_leads_elsewhere_now_is_refused(void **state)
 	rig_start(&rig, "allowed", false);
 	assert_int_equal(rmdir("allowed"), 0);
 	assert_int_equal(symlink("/etc", "allowed"), 0);
-	CHECK_OK(host_open(rig.host, ".", on_open, &rig, &use, &err), err);
+	CHECK_OK(host_open(rig.host, ".", on_open, &rig, &handle, &err), err);
 	UNTIL(&rig, rig.failed != 0);
 	assert_non_null(strstr(rig.why.msg, "leads to '/etc' now, which was not allowed"));
-	host_close(use);
+	host_close(handle);
 	rig_stop(&rig);
 }
 
-static void roots_of_the_client_come_and_go(void **state)
+static void client_roots_are_added_and_removed(void **state)
 {
 	AUTO_FREE char *one = mem_format("%s/one", scratch_path);
 	AUTO_FREE char *two = mem_format("%s/two", scratch_path);
 	const char *const both[] = { one, two, "/", "/etc/..", "relative" };
-	struct host_handle *use;
+	struct host_handle *handle;
 	struct error err;
 	struct rig rig;
 
@@ -536,13 +535,13 @@ static void roots_of_the_client_come_and_go(void **state)
 	rig_start(&rig, NULL, true);
 	host_set_roots(rig.host, both, ARRAY_LEN(both));
 	assert_int_equal(host_directory_count(rig.host), 2);
-	use = open_use(&rig, two);
+	handle = open_handle(&rig, two);
 	host_set_roots(rig.host, both, 1);
 	assert_int_equal(host_directory_count(rig.host), 1);
-	read_path(&rig, use, "f"); /* what is open stays so */
+	read_path(&rig, handle, "f"); /* an open handle stays usable */
 	CHECK_VIEW(buf_view(&rig.bytes), "of two");
-	host_close(use);
-	assert_int_equal(host_open(rig.host, two, on_open, &rig, &use, &err), -1);
+	host_close(handle);
+	assert_int_equal(host_open(rig.host, two, on_open, &rig, &handle, &err), -1);
 	rig_stop(&rig);
 	rig_start(&rig, "one", false);
 	host_set_roots(rig.host, both, 2);
@@ -550,14 +549,14 @@ static void roots_of_the_client_come_and_go(void **state)
 	rig_stop(&rig);
 }
 
-static void many_roots_come_at_once_and_again(void **state)
+static void many_roots_fill_the_socket_and_arrive(void **state)
 {
-	char *paths[2][HOST_DIRECTORIES_MAX];
+	char *paths[2][PORTER_DIRECTORIES_MAX];
 	struct rig rig;
 
 	(void)state;
-	for (size_t i = 0; i < 2 * HOST_DIRECTORIES_MAX; i++) {
-		char **path = &paths[i / HOST_DIRECTORIES_MAX][i % HOST_DIRECTORIES_MAX];
+	for (size_t i = 0; i < 2 * PORTER_DIRECTORIES_MAX; i++) {
+		char **path = &paths[i / PORTER_DIRECTORIES_MAX][i % PORTER_DIRECTORIES_MAX];
 
 		*path = mem_format("%s/root%0200zu", scratch_path, i); /* packets take room */
 		assert_int_equal(mkdir(*path, 0755), 0);
@@ -565,34 +564,34 @@ static void many_roots_come_at_once_and_again(void **state)
 	rig_start(&rig, NULL, true);
 	assert_int_equal(kill(rig.porter.pid, SIGSTOP), 0);
 	for (int i = 0; i < 5; i++) {
-		host_set_roots(rig.host, (const char *const *)paths[i % 2], HOST_DIRECTORIES_MAX);
-		assert_int_equal(host_directory_count(rig.host), HOST_DIRECTORIES_MAX);
+		host_set_roots(rig.host, (const char *const *)paths[i % 2], PORTER_DIRECTORIES_MAX);
+		assert_int_equal(host_directory_count(rig.host), PORTER_DIRECTORIES_MAX);
 		if (i < 2) /* more than the socket takes */
 			continue;
 		assert_int_equal(kill(rig.porter.pid, SIGCONT), 0);
-		host_close(open_use(&rig, paths[i % 2][HOST_DIRECTORIES_MAX - 1]));
-		assert_int_equal(host_directory_count(rig.host), HOST_DIRECTORIES_MAX);
+		host_close(open_handle(&rig, paths[i % 2][PORTER_DIRECTORIES_MAX - 1]));
+		assert_int_equal(host_directory_count(rig.host), PORTER_DIRECTORIES_MAX);
 	}
 	rig_stop(&rig);
-	for (size_t i = 0; i < 2 * HOST_DIRECTORIES_MAX; i++)
-		free(paths[i / HOST_DIRECTORIES_MAX][i % HOST_DIRECTORIES_MAX]);
+	for (size_t i = 0; i < 2 * PORTER_DIRECTORIES_MAX; i++)
+		free(paths[i / PORTER_DIRECTORIES_MAX][i % PORTER_DIRECTORIES_MAX]);
 }
 
 static bool is_refused(int socket, uint32_t kind, const char *path)
 {
-	struct host_question question = { .kind = kind };
-	struct host_answer answer;
+	struct porter_request request = { .kind = kind };
+	struct porter_reply reply;
 
-	(void)snprintf(question.path, sizeof question.path, "%s", path);
-	assert_int_equal(send(socket, &question, sizeof question, 0), sizeof question);
-	assert_int_equal(recv(socket, &answer, sizeof answer, 0), sizeof answer);
-	return answer.failed != 0;
+	(void)snprintf(request.path, sizeof request.path, "%s", path);
+	assert_int_equal(send(socket, &request, sizeof request, 0), sizeof request);
+	assert_int_equal(recv(socket, &reply, sizeof reply, 0), sizeof reply);
+	return reply.failed != 0;
 }
 
-/* Whatever the server says later: the porter itself does not open it any more. */
-static void a_root_that_was_taken_away_is_not_opened(void **state)
+/* The server is not trusted: the porter itself refuses a root that was removed. */
+static void porter_does_not_open_a_removed_root(void **state)
 {
-	const struct porter_config config = { .paths = "kept", .may_add = true };
+	const struct porter_config config = { .paths = "kept", .accepts_roots = true };
 	AUTO_FREE char *one = mem_format("%s/one", scratch_path);
 	AUTO_FREE char *link = mem_format("%s/link", scratch_path);
 	AUTO_FREE char *kept = mem_format("%s/kept", scratch_path);
@@ -604,24 +603,25 @@ static void a_root_that_was_taken_away_is_not_opened(void **state)
 	assert_int_equal(mkdir("kept", 0755), 0);
 	assert_int_equal(symlink("one", "link"), 0);
 	CHECK_OK(porter_start(&config, &porter, &err), err);
-	assert_false(is_refused(porter.socket, HOST_ADD, one));
-	assert_false(is_refused(porter.socket, HOST_ADD, link));
-	assert_false(is_refused(porter.socket, HOST_ADD, kept));
-	assert_false(is_refused(porter.socket, HOST_OPEN, one));
-	assert_false(is_refused(porter.socket, HOST_REMOVE, one));
-	assert_false(is_refused(porter.socket, HOST_OPEN, one)); /* where the link leads */
-	assert_false(is_refused(porter.socket, HOST_REMOVE, link));
-	assert_true(is_refused(porter.socket, HOST_OPEN, one));
-	assert_true(is_refused(porter.socket, HOST_OPEN, link));
-	assert_false(is_refused(porter.socket, HOST_REMOVE, kept));
-	assert_false(is_refused(porter.socket, HOST_OPEN, kept));
+	assert_false(is_refused(porter.socket, PORTER_ADD_ROOT, one));
+	assert_false(is_refused(porter.socket, PORTER_ADD_ROOT, link));
+	assert_false(is_refused(porter.socket, PORTER_ADD_ROOT, kept));
+	assert_false(is_refused(porter.socket, PORTER_OPEN_DIRECTORY, one));
+	assert_false(is_refused(porter.socket, PORTER_REMOVE_ROOT, one));
+	assert_false(
+	        is_refused(porter.socket, PORTER_OPEN_DIRECTORY, one)); /* where the link leads */
+	assert_false(is_refused(porter.socket, PORTER_REMOVE_ROOT, link));
+	assert_true(is_refused(porter.socket, PORTER_OPEN_DIRECTORY, one));
+	assert_true(is_refused(porter.socket, PORTER_OPEN_DIRECTORY, link));
+	assert_false(is_refused(porter.socket, PORTER_REMOVE_ROOT, kept));
+	assert_false(is_refused(porter.socket, PORTER_OPEN_DIRECTORY, kept));
 	porter_stop(&porter);
 }
 
-/* Root works there as whoever it belongs to, in that user's own group. */
-static void a_users_directory_is_not_worked_in_with_roots_group(void **state)
+/* Run as root, file operations have the rights of the directory's owner and that user's own group. */
+static void agent_of_root_has_the_owners_user_and_group(void **state)
 {
-	struct host_handle *use;
+	struct host_handle *handle;
 	struct stat st;
 	struct rig rig;
 
@@ -632,19 +632,19 @@ static void a_users_directory_is_not_worked_in_with_roots_group(void **state)
 	assert_int_equal(chown("allowed", 12345, 0), 0);
 	assert_int_equal(chmod(".", 0755), 0);
 	rig_start(&rig, "allowed", false);
-	use = open_use(&rig, "a");
-	write_path(&rig, use, "b");
+	handle = open_handle(&rig, "a");
+	write_path(&rig, handle, "b");
 	assert_string_equal(rig.why.msg, "");
 	assert_int_equal(stat("allowed/b", &st), 0);
 	assert_int_equal(st.st_uid, 12345);
 	assert_int_equal(st.st_gid, 12345);
-	host_close(use);
+	host_close(handle);
 	rig_stop(&rig);
 }
 
-static void a_porter_that_is_gone_is_told(void **state)
+static void dead_porter_fails_the_request(void **state)
 {
-	struct host_handle *use;
+	struct host_handle *handle;
 	struct error err;
 	struct rig rig;
 
@@ -652,52 +652,52 @@ static void a_porter_that_is_gone_is_told(void **state)
 	assert_int_equal(mkdir("allowed", 0755), 0);
 	rig_start(&rig, "allowed", false);
 	assert_int_equal(kill(rig.porter.pid, SIGSTOP), 0);
-	CHECK_OK(host_open(rig.host, ".", on_open, &rig, &use, &err), err);
+	CHECK_OK(host_open(rig.host, ".", on_open, &rig, &handle, &err), err);
 	assert_int_equal(kill(rig.porter.pid, SIGKILL), 0);
 	UNTIL(&rig, rig.failed == 1);
-	assert_non_null(strstr(rig.why.msg, "is gone: start belljar again"));
-	host_close(use);
-	assert_int_equal(host_open(rig.host, ".", on_open, &rig, &use, &err), -1);
+	assert_non_null(strstr(rig.why.msg, "has ended: start belljar again"));
+	host_close(handle);
+	assert_int_equal(host_open(rig.host, ".", on_open, &rig, &handle, &err), -1);
 	rig_stop(&rig);
 }
 
-static void a_use_may_be_closed_before_it_is_told(void **state)
+static void handle_may_be_closed_before_its_callback(void **state)
 {
-	struct host_handle *use;
+	struct host_handle *handle;
 	struct error err;
 	struct rig rig;
 
 	(void)state;
 	assert_int_equal(mkdir("allowed", 0755), 0);
 	rig_start(&rig, "allowed", false);
-	CHECK_OK(host_open(rig.host, ".", on_open, &rig, &use, &err), err);
-	host_close(use);
-	host_close(open_use(&rig, "."));
+	CHECK_OK(host_open(rig.host, ".", on_open, &rig, &handle, &err), err);
+	host_close(handle);
+	host_close(open_handle(&rig, "."));
 	assert_int_equal(rig.opened, 1);
-	CHECK_OK(host_open(rig.host, ".", on_open, &rig, &use, &err), err);
-	host_close(use);
+	CHECK_OK(host_open(rig.host, ".", on_open, &rig, &handle, &err), err);
+	host_close(handle);
 	rig_stop(&rig);
 }
 
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		cmocka_unit_test(paths_are_made_normal),
-		cmocka_unit_test(what_is_below_is_decided_by_names),
-		IN_SCRATCH(what_must_not_be_given_away_is_refused),
-		IN_SCRATCH(nothing_is_started_if_nothing_is_allowed),
-		IN_SCRATCH(files_are_read_and_written_below),
-		IN_SCRATCH(no_link_leads_out),
-		IN_SCRATCH(another_root_is_of_no_use),
-		IN_SCRATCH(one_agent_serves_all_uses_of_a_directory),
-		IN_SCRATCH(what_is_not_allowed_says_how_to_allow_it),
-		IN_SCRATCH(a_directory_that_leads_elsewhere_now_is_refused),
-		IN_SCRATCH(roots_of_the_client_come_and_go),
-		IN_SCRATCH(many_roots_come_at_once_and_again),
-		IN_SCRATCH(a_root_that_was_taken_away_is_not_opened),
-		IN_SCRATCH(a_users_directory_is_not_worked_in_with_roots_group),
-		IN_SCRATCH(a_porter_that_is_gone_is_told),
-		IN_SCRATCH(a_use_may_be_closed_before_it_is_told),
+		TEST(host_path_is_made_normal),
+		TEST(host_path_below_compares_whole_names),
+		IN_SCRATCH(porter_refuses_dangerous_directories),
+		IN_SCRATCH(porter_is_not_started_without_directories),
+		IN_SCRATCH(agent_reads_and_writes_below_its_directory),
+		IN_SCRATCH(no_path_or_link_leads_out_of_the_directory),
+		IN_SCRATCH(hostile_server_gets_no_further_than_the_directory),
+		IN_SCRATCH(one_agent_serves_all_handles_of_a_directory),
+		IN_SCRATCH(error_says_how_to_allow_a_directory),
+		IN_SCRATCH(directory_replaced_by_a_link_is_refused),
+		IN_SCRATCH(client_roots_are_added_and_removed),
+		IN_SCRATCH(many_roots_fill_the_socket_and_arrive),
+		IN_SCRATCH(porter_does_not_open_a_removed_root),
+		IN_SCRATCH(agent_of_root_has_the_owners_user_and_group),
+		IN_SCRATCH(dead_porter_fails_the_request),
+		IN_SCRATCH(handle_may_be_closed_before_its_callback),
 	};
 
 	return RUN_TESTS("porter", all);
