@@ -85,7 +85,7 @@ static void disconnect_sandbox(struct sandbox *sandbox, const struct error *why)
 	 * that its streams do not wait for an end of file. */
 	if (sandbox->channel != NULL)
 		channel_fail(sandbox->channel, why);
-	processes_down(sandbox->processes, why);
+	processes_stop(sandbox->processes, why);
 	sandbox->channel = channel_free(sandbox->channel);
 	waiters_notify(&sandbox->waiters, EVENT_READY, why);
 	waiters_notify(&sandbox->waiters, EVENT_ENDED, NULL);

@@ -7,8 +7,7 @@
 #include "sandbox/process/process.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
-#include "tools/support/attend.h"
-#include "tools/support/journal.h"
+#include "tools/support/process_call.h"
 #include "tools/support/work.h"
 
 enum { INPUT_MOST = 1024 * 1024 };
@@ -22,7 +21,7 @@ struct input_args {
 };
 
 static const struct param params[] = {
-	JOURNAL_PARAM_PROCESS(struct input_args, process),
+	PROCESS_CALL_PARAM(struct input_args, process),
 	{ .name = "stdin",
 	  .type = PARAM_TEXT,
 	  .max = INPUT_MOST,
@@ -56,7 +55,8 @@ static const struct param output[] = {
 	{ 0 },
 };
 
-static void answer(struct mcp_call *call, struct process *process, size_t written, bool closed)
+static void answer_input(struct mcp_call *call, struct process *process, size_t written,
+                         bool closed)
 {
 	const char *id = process_id(process);
 	json_t *content = json_list(), *structured = json_obj();
@@ -68,7 +68,7 @@ static void answer(struct mcp_call *call, struct process *process, size_t writte
 	json_set(structured, "process", json_str(id));
 	json_set(structured, "written", json_int((json_int_t)written));
 	json_set(structured, "closed", json_boolean(closed));
-	json_set(structured, "next", json_int((json_int_t)journal_total(process)));
+	json_set(structured, "next", json_int((json_int_t)process_call_total(process)));
 	mcp_respond_content(call, content, structured);
 }
 
@@ -89,7 +89,8 @@ static int process_input(struct mcp_call *call, const void *args, struct error *
 		return error_set(err, ERR_INVALID,
 		                 "argument 'stdin' is empty: give text, or close: true to end the "
 		                 "program's input");
-	if (attend_find(mcp_call_app(call), a->process, a->sandbox, &sandbox, &process, err) < 0)
+	if (process_call_find(mcp_call_app(call), a->process, a->sandbox, &sandbox, &process, err) <
+	    0)
 		return -1;
 	if (process_is_over(process))
 		return error_set(
@@ -100,7 +101,7 @@ static int process_input(struct mcp_call *call, const void *args, struct error *
 	    (a->close && process_end_input(process, err) < 0))
 		return -1;
 	sandbox_touch(sandbox);
-	answer(call, process, bytes.len, a->close);
+	answer_input(call, process, bytes.len, a->close);
 	return 0;
 }
 
@@ -111,8 +112,7 @@ const struct mcp_tool tool_process_input = {
 	        "debugger, a program that asks. The process must come from run_command with "
 	        "`background`: true; others had their input whole at the start. What it answers is "
 	        "read with process_output and `wait_s`. It has no terminal, so programs may print "
-	        "only when their buffer is full or their input ends: python3 -u and stdbuf -oL "
-	        "help.",
+	        "only when their buffer is full or their input ends: python3 -u and stdbuf -oL help.",
 	.params = params,
 	.args_size = sizeof(struct input_args),
 	.output = output,

@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "sandbox/process/process.h"
 #include "tools/catalogue.h"
-#include "tools/support/attend.h"
-#include "tools/support/journal.h"
+#include "tools/support/process_call.h"
+#include "tools/support/run_result.h"
 #include "tools/support/work.h"
 
 struct output_args {
@@ -14,22 +14,20 @@ struct output_args {
 };
 
 static const struct param params[] = {
-	JOURNAL_PARAM_PROCESS(struct output_args, process),
+	PROCESS_CALL_PARAM(struct output_args, process),
 	{ .name = "since",
 	  .type = PARAM_INT,
-	  .min = JOURNAL_SINCE_LAST,
+	  .min = PROCESS_CALL_SINCE_LAST,
 	  .max = INT64_C(1) << 53,
-	  .fallback.integer = JOURNAL_SINCE_LAST,
+	  .fallback.integer = PROCESS_CALL_SINCE_LAST,
 	  .offset = offsetof(struct output_args, since),
-	  .help = "Byte to begin at, counted over both streams: `next` of an earlier answer; 0: "
-	          "the "
+	  .help = "Byte to begin at, counted over both streams: `next` of an earlier answer; 0: the "
 	          "beginning. -1: where the last answer about this process ended." },
 	{ .name = "wait_s",
 	  .type = PARAM_NUMBER,
 	  .max = 3600,
 	  .offset = offsetof(struct output_args, wait_s),
-	  .help = "Seconds to wait until there is something new or it ends. Answers sooner if a "
-	          "call "
+	  .help = "Seconds to wait until there is something new or it ends. Answers sooner if a call "
 	          "may not take so long." },
 	{ .name = "limit",
 	  .type = PARAM_INT,
@@ -40,40 +38,28 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-static bool is_enough(const struct attend *attend, struct process *process)
-{
-	const struct output_args *a = attend->args;
-	uint64_t since = a->since >= 0 ? (uint64_t)a->since : process_read_offset(process);
-
-	return journal_total(process) > since;
-}
-
-static void tell(struct attend *attend, struct sandbox *sandbox, struct process *process)
-{
-	const struct output_args *a = attend->args;
-
-	journal_tell(attend, sandbox, process, a->since, (size_t)a->limit, NULL);
-}
-
 static int process_output(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct tools_context *context = mcp_call_app(call);
 	const struct output_args *a = args;
 	uint64_t wait_ms = (uint64_t)(a->wait_s * 1000);
-	struct attend attend = attend_of(
-	        call, a->process, a->sandbox, a,
-	        wait_ms < context->answer_within_ms ? wait_ms : context->answer_within_ms);
+	const struct process_call_options options = {
+		.process = a->process,
+		.sandbox = a->sandbox,
+		.wait_ms = wait_ms < context->answer_within_ms ? (uint32_t)wait_ms
+		                                               : context->answer_within_ms,
+		.until_output = true,
+		.since = a->since,
+		.limit = (size_t)a->limit,
+	};
 
-	attend.is_enough = is_enough;
-	attend.tell = tell;
-	return attend_begin(&attend, err);
+	return process_call_start(call, &options, err);
 }
 
 const struct mcp_tool tool_process_output = {
 	.name = "process_output",
 	.title = "Read a process's output",
-	.help = "Use this to see what a process in the background has printed since you looked "
-	        "last, "
+	.help = "Use this to see what a process in the background has printed since you looked last, "
 	        "whether it still runs, and how it ended. With `wait_s` it waits for something new "
 	        "or for the end, which is better than asking again and again. Processes come from "
 	        "run_command with `background`, and from calls that took too long. Old output of a "

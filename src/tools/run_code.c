@@ -8,9 +8,12 @@
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
 #include "kernels/languages.h"
+#include "sandbox/interpreter/interpreter_pool.h"
 #include "sandbox/process/process.h"
 #include "tools/catalogue.h"
-#include "tools/support/run_call.h"
+#include "tools/support/process_work.h"
+#include "tools/support/run_params.h"
+#include "tools/support/work.h"
 
 enum { CODE_MOST = 5 * 1024 * 1024, FILES_MOST = 100 };
 
@@ -23,12 +26,11 @@ struct file_arg {
 };
 
 struct code_args {
-	const char *language, *session, *cwd, *sandbox;
-	struct view code, in;
+	const char *language, *session, *sandbox;
+	struct view code;
 	struct param_strings args;
 	struct param_records files;
-	struct param_map env;
-	double timeout_s;
+	struct run_params run;
 };
 
 static const struct param file_fields[] = {
@@ -83,10 +85,9 @@ static const struct param params[] = {
 	  .min = 1,
 	  .max = SESSION_NAME_MAX,
 	  .offset = offsetof(struct code_args, session),
-	  .help = "Any name without spaces: variables, imports and functions of "
-	          "earlier calls with the same name "
-	          "are there, and the last expression's value is answered. Python and JavaScript. "
-	          "Without it the code runs in a new process." },
+	  .help = "Any name without spaces: variables, imports and functions of earlier calls with "
+	          "the same name are there, and the last expression's value is answered. Python and "
+	          "JavaScript. Without it the code runs in a new process." },
 	{ .name = "args",
 	  .type = PARAM_STRINGS,
 	  .max = 1000,
@@ -100,14 +101,10 @@ static const struct param params[] = {
 	  .record_size = sizeof(struct file_arg),
 	  .offset = offsetof(struct code_args, files),
 	  .help = "Written before it starts; they stay." },
-	RUN_PARAM_STDIN(struct code_args, in),
-	RUN_PARAM_ENV(struct code_args, env),
-	RUN_PARAM_CWD(struct code_args, cwd),
-	{ .name = "timeout_s",
-	  .type = PARAM_NUMBER,
-	  .max = RUN_TIMEOUT_MOST_S,
-	  .offset = offsetof(struct code_args, timeout_s),
-	  .help = "Seconds until it is ended; 0: as the server is set up." },
+	RUN_PARAM_STDIN(struct code_args, run),
+	RUN_PARAM_ENV(struct code_args, run),
+	RUN_PARAM_CWD(struct code_args, run),
+	RUN_PARAM_TIMEOUT(struct code_args, run),
 	WORK_PARAM_SANDBOX(struct code_args, sandbox),
 	{ 0 },
 };
@@ -115,13 +112,13 @@ static const struct param params[] = {
 static int unknown_language(const char *typed, struct error *err)
 {
 	struct nearest best = { 0 };
-	char names[300], shown[64];
+	char names[300], printable[64];
 
 	for (size_t i = 0; i < language_count; i++)
 		nearest_consider(&best, typed, languages[i].name);
 	return error_set(
 	        err, ERR_INVALID, "argument 'language': \"%s\" is not known%s%s%s; there are: %s",
-	        utf8_escape(view_of(typed), shown, sizeof shown),
+	        utf8_escape(view_of(typed), printable, sizeof printable),
 	        best.name != NULL ? ", did you mean \"" : "", best.name != NULL ? best.name : "",
 	        best.name != NULL ? "\"?" : "", language_names(names, sizeof names));
 }
@@ -137,109 +134,74 @@ static int check_session(const struct language *language, const char *session, s
 	        language->title);
 }
 
-/* The files as the process takes them. What base64 stood for is in *decoded, by the same index. */
-static int list_files(const struct param_records *records, struct process_file *files,
-                      char **decoded, struct error *err)
+/* Puts the files into the options. Decoded content is allocated in the options' arena. */
+static int list_files(const struct param_records *records, struct process_work_options *ret,
+                      struct error *err)
 {
 	const struct file_arg *args = records->items;
+	struct process_file *files = arena_new(&ret->arena, records->count + 1, sizeof *files);
 
 	for (size_t i = 0; i < records->count; i++) {
-		struct process_file *file = &files[i];
+		AUTO_FREE char *decoded = NULL;
+		char *content;
+		size_t len;
 
-		file->path = args[i].path;
-		file->content = args[i].content;
+		files[i] = (struct process_file){ args[i].path, args[i].content };
 		if (args[i].encoding != encodings[1])
 			continue;
-		if (base64_decode(args[i].content, &decoded[i], &file->content.len, err) < 0)
+		if (base64_decode(args[i].content, &decoded, &len, err) < 0)
 			return error_wrap(err, "argument 'files[%zu].content'", i);
-		file->content.ptr = decoded[i];
+		content = arena_new(&ret->arena, len + 1, 1);
+		memcpy(content, decoded, len);
+		files[i].content = (struct view){ content, len };
 	}
+	ret->process.files = files;
+	ret->process.file_count = records->count;
 	return 0;
 }
-
-static int start_with(struct run_call *run, const struct process_file *files, struct error *err)
-{
-	const struct code_args *a = run->args;
-	AUTO_LIST char **env = run_call_env(&a->env);
-	struct process_options wish = { .language = language_find(a->language),
-		                        .code = a->code,
-		                        .session = a->session,
-		                        .args = a->args.count != 0 ? a->args.items : NULL,
-		                        .files = files,
-		                        .file_count = a->files.count,
-		                        .env = (const char *const *)env,
-		                        .cwd = a->cwd,
-		                        .in = a->in };
-
-	return run_call_start(run, &wish, err);
-}
-
-static int start_now(struct run_call *run, struct error *err)
-{
-	const struct code_args *a = run->args;
-	AUTO_FREE struct process_file *files = mem_array(a->files.count + 1, sizeof *files);
-	AUTO_FREE char **decoded = mem_array(a->files.count + 1, sizeof *decoded);
-	int result = list_files(&a->files, files, decoded, err);
-
-	if (result == 0)
-		result = start_with(run, files, err);
-	for (size_t i = 0; i < a->files.count; i++)
-		free(decoded[i]);
-	return result;
-}
-
-/* A directory may be made by one of its files. */
-static int start(struct work *work, struct error *err)
-{
-	struct run_call *run = (struct run_call *)(void *)work;
-	const struct code_args *a = run->args;
-
-	return run_call_start_in(run, a->files.count == 0 ? a->cwd : NULL, start_now, err);
-}
-
-static const struct work_callbacks calls = {
-	.start = start,
-	.cancel = run_call_cancel,
-	.done = run_call_done,
-};
 
 static int run_code(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct tools_context *context = mcp_call_app(call);
 	const struct code_args *a = args;
 	const struct language *language = language_find(a->language);
-	struct run_call run = { .args = a, .session = a->session, .takes_pictures = true };
+	struct process_work_options options = {
+		.process = { .language = language,
+		             .code = a->code,
+		             .session = a->session,
+		             .args = a->args.count != 0 ? a->args.items : NULL },
+		.sandbox = a->sandbox,
+		.takes_pictures = true,
+	};
 
 	if (language == NULL)
 		return unknown_language(a->language, err);
-	if (check_session(language, a->session, err) < 0 || run_call_check_cwd(a->cwd, err) < 0 ||
-	    run_call_check_env(&a->env, err) < 0 ||
-	    run_call_timeout(context, a->timeout_s, context->timeout_s * 1000, &run.timeout_ms,
-	                     err) < 0)
+	if (check_session(language, a->session, err) < 0 ||
+	    run_params_apply(&a->run, context, context->timeout_s * 1000, &options.arena,
+	                     &options.process, err) < 0 ||
+	    list_files(&a->files, &options, err) < 0) {
+		arena_done(&options.arena);
 		return -1;
-	return run_call_begin(call, &calls, &run, a->sandbox, err);
+	}
+	return process_work_start(call, &options, err);
 }
 
-/* No output schema: an answer with pictures has no structured content, because clients then drop
- * the pictures, and where there is a schema the official client refuses an answer without. */
+/* There is no output schema, because an answer with pictures has no structured content (clients drop
+ * the pictures if there is any), and the official client rejects an answer without structured content
+ * if the tool has a schema. */
 const struct mcp_tool tool_run_code = {
 	.name = "run_code",
 	.title = "Run code",
 	.help = "Use this to run a piece of code, compute something or draw a plot: Python unless "
-	        "`language` says otherwise. It runs in a sandbox, apart from the user's machine, "
-	        "in "
+	        "`language` says otherwise. It runs in a sandbox, apart from the user's machine, in "
 	        "/workspace, whose files stay from call to call; usually there is no network. With "
-	        "`session` variables stay too, the last expression's value is answered, and "
-	        "figures "
+	        "`session` variables stay too, the last expression's value is answered, and figures "
 	        "(matplotlib, PIL) come back as pictures, also without show(). The answer has "
-	        "stdout, "
-	        "stderr and the exit code; long output is cut in the middle, and kept whole in a "
-	        "file "
-	        "that is named. What takes longer than a client waits goes on as a process: read "
-	        "on "
-	        "with process_output. Memory, time, processes and disk are limited, and a sandbox "
-	        "nobody uses sleeps, which ends sessions but keeps files: sandbox_info has the "
-	        "numbers. For a shell line use run_command.",
+	        "stdout, stderr and the exit code; long output is cut in the middle, and kept whole "
+	        "in a file that is named. What takes longer than a client waits goes on as a "
+	        "process: read on with process_output. Memory, time, processes and disk are limited, "
+	        "and a sandbox nobody uses sleeps, which ends sessions but keeps files: sandbox_info "
+	        "has the numbers. For a shell line use run_command.",
 	.params = params,
 	.args_size = sizeof(struct code_args),
 	.call = run_code,

@@ -18,8 +18,8 @@
 #include "mcp/content.h"
 #include "sandbox/process/process.h"
 #include "tools/catalogue.h"
-#include "tools/support/follow.h"
 #include "tools/support/params.h"
+#include "tools/support/wait_process.h"
 #include "tools/support/work.h"
 
 enum {
@@ -75,7 +75,7 @@ struct tool_help {
 	struct work work;
 	const struct tool_help_args *args;
 	struct process *process;
-	struct follow follow;
+	struct wait_process wait;
 };
 
 /* --- the program's reply ----------------------------------------------------------------- */
@@ -335,7 +335,7 @@ static int read_reply(struct tool_help *h, struct arena *arena, json_t **ret_jso
 	return 0;
 }
 
-static void on_end(void *ctx, bool is_over)
+static void on_end(void *ctx)
 {
 	struct tool_help *h = ctx;
 	AUTO_JSON json_t *json = NULL;
@@ -343,7 +343,6 @@ static void on_end(void *ctx, bool is_over)
 	struct reply reply = { 0 };
 	struct error err;
 
-	(void)is_over;
 	if (check_end(h, &err) < 0 || read_reply(h, &arena, &json, &reply, &err) < 0 ||
 	    answer_reply(h, &reply, &err) < 0)
 		work_fail(&h->work, &err);
@@ -353,7 +352,11 @@ static void on_end(void *ctx, bool is_over)
 static int start_program(struct work *work, struct error *err)
 {
 	struct tool_help *h = container_of(work, struct tool_help, work);
-	const uint64_t now = clock_now_ms();
+	const struct wait_options wait = { .call = work->call,
+		                           .began_ms = clock_now_ms(),
+		                           .until_ms = UINT64_MAX,
+		                           .fn = on_end,
+		                           .ctx = h };
 	char room[24];
 	const char *const args[] = { work->context->tools_dir,
 		                     h->args->module != NULL ? h->args->module : "",
@@ -368,7 +371,8 @@ static int start_program(struct work *work, struct error *err)
 	(void)snprintf(room, sizeof room, "%zu", work->context->max_output / 2 * 2 - 1);
 	if (process_start(work->sandbox, &options, &h->process, err) < 0)
 		return -1;
-	return follow_begin(&h->follow, work->call, h->process, now, UINT64_MAX, on_end, h, err);
+	wait_process_start(&h->wait, h->process, &wait);
+	return 0;
 }
 
 static void cancel(struct work *work)
@@ -383,9 +387,8 @@ static void free_program(struct work *work)
 {
 	struct tool_help *h = container_of(work, struct tool_help, work);
 
-	follow_end(&h->follow);
-	if (h->process != NULL)
-		process_free(h->process);
+	wait_process_stop(&h->wait);
+	process_free(h->process);
 }
 
 static const struct work_callbacks callbacks = { start_program, cancel, free_program };

@@ -17,7 +17,7 @@ static void check_within(struct view part, struct view frame)
 		abort();
 }
 
-static void check_shown(const struct kernel_said *said, struct view frame)
+static void check_shown(const struct kernel_message *said, struct view frame)
 {
 	check_within(said->shown.mime, frame);
 	check_within(said->shown.text, frame);
@@ -32,7 +32,7 @@ static void check_shown(const struct kernel_said *said, struct view frame)
 		abort();
 }
 
-static void check_said(const struct kernel_said *said, struct view frame)
+static void check_said(const struct kernel_message *said, struct view frame)
 {
 	switch ((int)said->type) {
 	case KERNEL_READY:
@@ -62,7 +62,7 @@ static void check_edges(struct view frame)
 {
 	struct view shorter = { frame.ptr, frame.len - 1 };
 	struct view exact = frame;
-	struct kernel_said said;
+	struct kernel_message said;
 	struct error err;
 
 	if (kernel_take(&shorter, &said, &err) != 0 || shorter.len != frame.len - 1)
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct view rest = { (const char *)data, size };
-	struct kernel_said said;
+	struct kernel_message said;
 	struct error err;
 
 	for (;;) {
@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (r != 1) {
 			if (rest.ptr != before.ptr || rest.len != before.len)
 				abort();
-			if (r == 0 && rest.len >= KERNEL_SAID_MAX)
+			if (r == 0 && rest.len >= KERNEL_MESSAGE_MAX)
 				abort(); /* a whole frame always fits into so much */
 			return 0;
 		}

@@ -2,29 +2,23 @@
 
 #include <string.h>
 
-void mark_init(struct mark *mark, const char bytes[KERNEL_MARK_LEN])
+void end_mark_init(struct end_mark *mark, const char bytes[KERNEL_MARK_LEN])
 {
 	memcpy(mark->bytes, bytes, KERNEL_MARK_LEN);
 	mark->held = 0;
 	mark->is_found = false;
 }
 
-static void cut(struct view *bytes, size_t len)
-{
-	bytes->ptr += len;
-	bytes->len -= len;
-}
-
-/* How much of the end of `bytes`, behind `held` bytes of the mark, is the mark's beginning: the
- * whole mark if that is there first. *used: bytes that were looked at. */
-static size_t follow(const struct mark *mark, struct view bytes, size_t *used)
+/* Returns how many bytes at the end of `bytes`, behind the `held` ones, are a prefix of the mark:
+ * KERNEL_MARK_LEN if all of it is there. *used: how many bytes of the chunk were examined. */
+static size_t match_prefix(const struct end_mark *mark, struct view bytes, size_t *used)
 {
 	size_t at = mark->held;
 	size_t i = 0;
 
 	for (; i < bytes.len && at < KERNEL_MARK_LEN; i++) {
-		/* What came so far is the mark's beginning: go on from the longest end of it
-		 * that is one too. */
+		/* After a mismatch continue with the longest suffix of what has matched that is a
+		 * prefix of the mark as well, as in the Knuth-Morris-Pratt search. */
 		while (at != 0 && bytes.ptr[i] != mark->bytes[at]) {
 			size_t shorter = at - 1;
 
@@ -40,18 +34,19 @@ static size_t follow(const struct mark *mark, struct view bytes, size_t *used)
 	return at;
 }
 
-void mark_find(struct mark *mark, struct view *bytes, struct view before[2])
+void end_mark_search(struct end_mark *mark, struct view *bytes, struct view before[2])
 {
-	size_t was_held = mark->held, used, at, all;
+	size_t was_held = mark->held, used, at, output;
 
 	before[0] = before[1] = (struct view){ mark->bytes, 0 };
 	if (mark->is_found)
 		return;
-	at = follow(mark, *bytes, &used);
-	all = was_held + used - at; /* bytes of the run */
-	before[0].len = all < was_held ? all : was_held;
-	before[1] = (struct view){ bytes->ptr, all - before[0].len };
+	at = match_prefix(mark, *bytes, &used);
+	output = was_held + used - at;
+	before[0].len = output < was_held ? output : was_held;
+	before[1] = (struct view){ bytes->ptr, output - before[0].len };
 	mark->held = at;
 	mark->is_found = at == KERNEL_MARK_LEN;
-	cut(bytes, used);
+	bytes->ptr += used;
+	bytes->len -= used;
 }

@@ -1,20 +1,22 @@
-/* mark.h - finds the bytes that stand behind all output of a run, wherever they were cut.
+/* end_mark.h - finds the mark that an interpreter writes behind the last byte of an execution's
+ * output, wherever the stream was cut into chunks.
  *
- * Bytes that may be the beginning of the mark are held back until it is known. */
+ * Bytes that may be the beginning of the mark are held back until the next chunk decides. */
 #pragma once
 #include <stdbool.h>
 
 #include "base/view.h"
 #include "sandbox/interpreter/kernel_wire.h"
 
-struct mark {
+struct end_mark {
 	char bytes[KERNEL_MARK_LEN];
-	size_t held; /* so many bytes of it came last */
+	size_t held; /* so many of the last bytes are the beginning of the mark */
 	bool is_found;
 };
 
-void mark_init(struct mark *mark, const char bytes[KERNEL_MARK_LEN]);
+void end_mark_init(struct end_mark *mark, const char bytes[KERNEL_MARK_LEN]);
 
-/* Goes through *bytes: before[] are bytes that belong in front of the mark, in their order (the
- * first view is of what was held back), *bytes is what stands behind the mark. */
-void mark_find(struct mark *mark, struct view *bytes, struct view before[2]);
+/* Searches a chunk. before[] gets the bytes in front of the mark in their order: first those that
+ * were held back (a view into mark->bytes), then those of this chunk. *bytes becomes what stands
+ * behind the mark. */
+void end_mark_search(struct end_mark *mark, struct view *bytes, struct view before[2]);

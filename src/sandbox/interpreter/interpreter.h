@@ -1,12 +1,16 @@
-/* interpreter.h - one waiting interpreter: a program inside that is told what to run over its
- * descriptor 3, and says there how that went (kernel_wire.h).
+/* interpreter.h - one waiting interpreter: a program in the sandbox that receives code over its
+ * descriptor 3 and reports there how the code ended (kernel_wire.h).
  *
- *   interpreter_start -> (idle -> interpreter_run -> ended) ... -> gone, or interpreter_drop
+ *   interpreter_start -> (idle -> interpreter_execute -> ended) ... -> gone, or interpreter_kill
  *
- * Its owner keeps it and hears when it is idle or gone; whoever has something to run borrows it
- * until `ended` or `gone`. Output belongs to the one that runs. What comes while nothing runs is
- * kept for the next one of a session (there is not more of it than the first 64 KiB of each
- * stream), and dropped otherwise. It is hostile: what it says that breaks a rule ends it. */
+ * The owner (the pool or a session) keeps the interpreter and learns when it is idle or gone. A user
+ * borrows it for one execution, until `ended` or `gone`. Output belongs to the execution during
+ * which it arrives. Output that arrives while nothing executes is kept for the next cell of a
+ * session (at most the first 64 KiB of each stream, because no credit is returned for it), and
+ * discarded otherwise.
+ *
+ * The interpreter is hostile, because the code it executes can write to descriptor 3 itself: the
+ * first message that breaks a rule kills it. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,52 +21,58 @@
 
 struct error;
 struct interpreter;
+struct kernel_message;
 struct kernel_program;
 struct kernel_run;
-struct kernel_said;
 struct sandbox;
 
-/* To whom it belongs. */
-struct interpreter_owner {
-	void (*idle)(void *ctx); /* also the first time */
-	/* Last call: by itself. In words what was the matter: "it exited with code 3". */
+/* Callbacks of the owner. */
+struct interpreter_owner_events {
+	void (*idle)(void *ctx); /* ready for code; also after the start */
+	/* Last event: the program ended by itself or broke the protocol, and the interpreter is freed
+	 * after this call. `why` is a clause: "it exited with code 3". */
 	void (*gone)(void *ctx, const char *why);
 };
 
-/* Who has something running in it. */
-struct interpreter_user {
-	void (*started)(void *ctx);                                   /* RUN was sent */
-	void (*output)(void *ctx, bool is_stderr, struct view bytes); /* interpreter_consumed() */
-	void (*said)(void *ctx, const struct kernel_said *said);      /* SHOWN, ERROR */
-	void (*ended)(void *ctx, const struct run_end *end, bool is_exit); /* last call */
-	/* Last call: the interpreter ended with it. `end` or `why`, the other is NULL. */
+/* Callbacks of the user. */
+struct interpreter_user_events {
+	void (*started)(void *ctx); /* RUN was sent */
+	/* Returned with interpreter_consumed(). */
+	void (*output)(void *ctx, bool is_stderr, struct view bytes);
+	void (*display)(void *ctx, const struct kernel_message *message); /* SHOWN or ERROR */
+	/* Last event: the code ended. is_exit: a cell asked its whole session to end. */
+	void (*ended)(void *ctx, const struct run_end *end, bool is_exit);
+	/* Last event: the interpreter ended with the code. Either `end` or `why` is not NULL. */
 	void (*gone)(void *ctx, const struct run_end *end, const struct error *why);
 };
 
-struct interpreter_wish {
+struct interpreter_options {
 	const struct kernel_program *program;
-	const char *path;       /* of the interpreter's own program */
-	const char *const *env; /* over what every program gets; or NULL */
+	const char *path;       /* of the interpreter's executable */
+	const char *const *env; /* overrides the default environment; or NULL */
 	bool is_session;
 };
 
-MUST_CHECK int interpreter_start(struct sandbox *sandbox, const struct interpreter_wish *wish,
-                                 const struct interpreter_owner *owner, void *ctx,
+MUST_CHECK int interpreter_start(struct sandbox *sandbox, const struct interpreter_options *options,
+                                 const struct interpreter_owner_events *owner, void *ctx,
                                  struct interpreter **ret, struct error *err);
-/* Ends it; nobody hears of it. NULL is fine. */
-void interpreter_drop(struct interpreter *interpreter);
+/* Kills the program and frees the interpreter without any event. NULL is allowed. */
+void interpreter_kill(struct interpreter *interpreter);
 
-/* As soon as it is idle; nothing else runs in it. A deadline of 0: none. Its limit is kept inside
- * and ends the interpreter too. ERR_LIMIT: what is to be run is too large. */
-MUST_CHECK int interpreter_run(struct interpreter *interpreter, const struct kernel_run *run,
-                               uint32_t deadline_ms, const struct interpreter_user *user, void *ctx,
-                               struct error *err);
+/* Executes code as soon as the interpreter is idle; nothing else is executing. deadline_ms 0: none.
+ * The agent enforces the deadline and kills the interpreter too. ERR_LIMIT: the code is too long.
+ * `started` and `output` may come from within. */
+MUST_CHECK int interpreter_execute(struct interpreter *interpreter, const struct kernel_run *run,
+                                   uint32_t deadline_ms, const struct interpreter_user_events *user,
+                                   void *ctx, struct error *err);
 void interpreter_consumed(struct interpreter *interpreter, bool is_stderr, size_t bytes);
+/* Sends SIGINT, as Ctrl-C in a terminal would. */
 void interpreter_interrupt(struct interpreter *interpreter);
-void interpreter_signal(struct interpreter *interpreter, int number); /* to all of it */
+/* Sends a signal to the interpreter and all its descendants. A spare is not used again. */
+void interpreter_signal(struct interpreter *interpreter, int number);
 
-bool interpreter_is_up(const struct interpreter *interpreter); /* it has started */
+bool interpreter_is_started(const struct interpreter *interpreter); /* READY has arrived */
 bool interpreter_is_idle(const struct interpreter *interpreter);
-/* It may serve once more: nobody has told it to end, no deadline was close. */
-bool interpreter_is_sound(const struct interpreter *interpreter);
-const struct kernel_program *interpreter_program(const struct interpreter *interpreter);
+/* Whether another execution may follow: no signal was sent, no deadline was near, the end mark
+ * arrived. */
+bool interpreter_is_reusable(const struct interpreter *interpreter);

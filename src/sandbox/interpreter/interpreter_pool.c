@@ -1,6 +1,6 @@
+/* interpreter_pool.c - the spare interpreters of a sandbox (see internal.h). */
 #include "sandbox/interpreter/interpreter_pool.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,33 +9,35 @@
 #include "base/mem.h"
 #include "kernels/kernels.h"
 #include "loop/loop.h"
-#include "sandbox/interpreter/interpreter.h"
+#include "sandbox/interpreter/internal.h"
 #include "sandbox/sandbox.h"
 
 enum {
-	STAYS_MS = 300000, /* without anybody who needs it */
-	STAYS_ONCE_MS = 60000,
-	STARTING_MAX = 2, /* at a time */
-	SPARES_MAX = 32,  /* of a sandbox, borrowed ones too */
-	LOOK_MS = 10,
+	/* An unused spare is killed after so long. One that serves a single run (Node) costs as
+	 * much to replace as it saves, so it waits less long. */
+	EXPIRY_MS = 300000,
+	SINGLE_RUN_EXPIRY_MS = 60000,
+	STARTING_MAX = 2, /* spares that start at the same time */
+	SPARES_MAX = 32,  /* of a sandbox, borrowed ones included */
+	WAIT_MS = 10,     /* how often waiting runs look for a spare */
 };
 
 struct spare {
 	struct list node;
-	struct kernels *kernels;
+	struct interpreter_pool *pool;
 	const struct kernel_program *program;
 	char *path;
 	struct interpreter *interpreter;
 	bool is_borrowed;
-	bool is_single;            /* it has an environment of its own */
-	struct loop_timer *expiry; /* nobody needs it */
+	bool has_own_env;          /* started with the environment of one run */
+	struct loop_timer *expiry; /* kills it after a time without use */
 };
 
-static const struct interpreter_owner owner;
+static const struct interpreter_owner_events spare_events;
 
-/* --- spares ----------------------------------------------------------------------------------- */
+/* --- one spare -------------------------------------------------------------------------------- */
 
-static void release(struct spare *spare)
+static void free_spare(struct spare *spare)
 {
 	list_remove(&spare->node);
 	(void)loop_timer_free(spare->expiry);
@@ -43,118 +45,128 @@ static void release(struct spare *spare)
 	free(spare);
 }
 
-static void drop(struct spare *spare)
+static void kill_spare(struct spare *spare)
 {
-	interpreter_drop(spare->interpreter);
-	release(spare);
+	interpreter_kill(spare->interpreter);
+	free_spare(spare);
 }
 
 static void on_expiry(void *ctx)
 {
-	drop(ctx);
+	kill_spare(ctx);
 }
 
-static void wait_for_use(struct spare *spare)
+static void start_expiry(struct spare *spare)
 {
-	loop_timer_start(spare->expiry, spare->program->is_reusable ? STAYS_MS : STAYS_ONCE_MS);
+	loop_timer_start(spare->expiry,
+	                 spare->program->is_reusable ? EXPIRY_MS : SINGLE_RUN_EXPIRY_MS);
 }
 
-/* One whose run has just ended is, though on_idle() is still to come. */
+/* A spare whose execution has just ended is free as well, though its idle event, which clears
+ * is_borrowed, comes with the next turn of the loop. */
 static bool is_free(const struct spare *spare)
 {
 	return !spare->is_borrowed || (interpreter_is_idle(spare->interpreter) &&
-	                               interpreter_is_sound(spare->interpreter));
+	                               interpreter_is_reusable(spare->interpreter));
 }
 
-static struct spare *find_waiting(struct kernels *kernels, const struct kernel_program *program,
-                                  const char *path, const struct spare *but)
+static struct spare *find_free_spare(struct interpreter_pool *pool,
+                                     const struct kernel_program *program, const char *path,
+                                     const struct spare *except)
 {
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it does not follow the links */
-	LIST_EACH (node, &kernels->spares) {
+	LIST_EACH (node, &pool->spares) {
 		struct spare *spare = container_of(node, struct spare, node);
 
-		if (spare != but && spare->program == program && strcmp(spare->path, path) == 0 &&
-		    is_free(spare) && !spare->is_single)
+		if (spare != except && spare->program == program &&
+		    strcmp(spare->path, path) == 0 && is_free(spare) && !spare->has_own_env)
 			return spare;
 	}
 	return NULL;
 }
 
-static int start(struct kernels *kernels, const struct kernel_program *program, const char *path,
-                 const char *const *env, struct spare **ret, struct error *err)
+static int start_spare(struct interpreter_pool *pool, const struct kernel_program *program,
+                       const char *path, const char *const *env, struct spare **ret,
+                       struct error *err)
 {
-	const struct interpreter_wish wish = { .program = program, .path = path, .env = env };
+	const struct interpreter_options options = { .program = program, .path = path, .env = env };
 	struct spare *spare = mem_new(sizeof *spare);
 
-	spare->kernels = kernels;
+	spare->pool = pool;
 	spare->program = program;
 	spare->path = mem_dup(path);
-	spare->is_single = env != NULL;
-	spare->expiry = loop_timer_new(sandbox_loop(kernels->sandbox), on_expiry, spare);
-	if (interpreter_start(kernels->sandbox, &wish, &owner, spare, &spare->interpreter, err) <
-	    0) {
-		release(spare);
+	spare->has_own_env = env != NULL;
+	spare->expiry = loop_timer_new(sandbox_loop(pool->sandbox), on_expiry, spare);
+	if (interpreter_start(pool->sandbox, &options, &spare_events, spare, &spare->interpreter,
+	                      err) < 0) {
+		free_spare(spare);
 		return -1;
 	}
-	list_add(&kernels->spares, &spare->node);
+	list_add(&pool->spares, &spare->node);
 	*ret = spare;
 	return 0;
 }
 
-/* For one that is gone with its run. Whether it works out is seen when somebody needs it. */
-static void replace(struct kernels *kernels, const struct kernel_program *program, const char *path)
+/* Starts a spare ahead of the next run. A failure is found again by the run that needs it. */
+static void replace_spare(struct interpreter_pool *pool, const struct kernel_program *program,
+                          const char *path)
 {
 	struct spare *spare;
 	struct error err;
 
-	if (sandbox_channel(kernels->sandbox) != NULL &&
-	    find_waiting(kernels, program, path, NULL) == NULL &&
-	    start(kernels, program, path, NULL, &spare, &err) == 0)
-		wait_for_use(spare);
+	if (sandbox_channel(pool->sandbox) != NULL &&
+	    find_free_spare(pool, program, path, NULL) == NULL &&
+	    start_spare(pool, program, path, NULL, &spare, &err) == 0)
+		start_expiry(spare);
 }
 
-/* It was lent, and has come back; or it was made ahead. */
+/* A borrowed spare has come back, or a new one is ready. One free spare of a kind is enough. */
 static void on_idle(void *ctx)
 {
 	struct spare *spare = ctx;
-	bool is_surplus = find_waiting(spare->kernels, spare->program, spare->path, spare) != NULL;
+	bool is_surplus = find_free_spare(spare->pool, spare->program, spare->path, spare) != NULL;
 
 	spare->is_borrowed = false;
-	if (!list_is_empty(&spare->kernels->turns))
-		loop_timer_start(spare->kernels->look, 0);
-	if (spare->is_single || !interpreter_is_sound(spare->interpreter) || is_surplus)
-		drop(spare);
+	if (!list_is_empty(&spare->pool->waiters))
+		loop_timer_start(spare->pool->wait_timer, 0);
+	if (spare->has_own_env || !interpreter_is_reusable(spare->interpreter) || is_surplus)
+		kill_spare(spare);
 	else
-		wait_for_use(spare);
+		start_expiry(spare);
 }
 
-static void end_of(struct spare *spare)
+/* Frees a spare whose interpreter is gone. An interpreter that ends with its run (Node) is replaced
+ * at once, so that the next run finds one. */
+static void remove_spare(struct spare *spare)
 {
-	struct kernels *kernels = spare->kernels;
+	struct interpreter_pool *pool = spare->pool;
 	const struct kernel_program *program = spare->program;
-	bool is_used_up = !program->is_reusable && spare->is_borrowed && !spare->is_single;
+	bool is_used_up = !program->is_reusable && spare->is_borrowed && !spare->has_own_env;
 	char *path = TAKE_PTR(spare->path);
 
-	release(spare);
+	free_spare(spare);
 	if (is_used_up)
-		replace(kernels, program, path);
+		replace_spare(pool, program, path);
 	free(path);
 }
 
 static void on_gone(void *ctx, const char *why)
 {
 	(void)why;
-	end_of(ctx);
+	remove_spare(ctx);
 }
 
-static const struct interpreter_owner owner = { on_idle, on_gone };
+static const struct interpreter_owner_events spare_events = { on_idle, on_gone };
 
-int kernels_borrow(struct kernels *kernels, const struct kernel_program *program, const char *path,
-                   const char *const *env, struct interpreter **ret, struct error *err)
+/* --- borrowing -------------------------------------------------------------------------------- */
+
+int pool_borrow(struct interpreter_pool *pool, const struct kernel_program *program,
+                const char *path, const char *const *env, struct interpreter **ret,
+                struct error *err)
 {
-	struct spare *spare = env == NULL ? find_waiting(kernels, program, path, NULL) : NULL;
+	struct spare *spare = env == NULL ? find_free_spare(pool, program, path, NULL) : NULL;
 
-	if (spare == NULL && start(kernels, program, path, env, &spare, err) < 0)
+	if (spare == NULL && start_spare(pool, program, path, env, &spare, err) < 0)
 		return -1;
 	spare->is_borrowed = true;
 	loop_timer_stop(spare->expiry);
@@ -162,103 +174,110 @@ int kernels_borrow(struct kernels *kernels, const struct kernel_program *program
 	return 0;
 }
 
-bool kernels_have_one(struct kernels *kernels, const struct kernel_program *program,
-                      const char *path)
+bool pool_has_capacity(struct interpreter_pool *pool, const struct kernel_program *program,
+                       const char *path)
 {
 	unsigned starting = 0, all = 0;
 
-	if (find_waiting(kernels, program, path, NULL) != NULL)
+	if (find_free_spare(pool, program, path, NULL) != NULL)
 		return true;
-	LIST_EACH (node, &kernels->spares) {
+	LIST_EACH (node, &pool->spares) {
 		all++;
-		if (!interpreter_is_up(container_of(node, struct spare, node)->interpreter))
+		if (!interpreter_is_started(container_of(node, struct spare, node)->interpreter))
 			starting++;
 	}
 	return starting < STARTING_MAX && all < SPARES_MAX;
 }
 
-/* Whoever is first takes one, or waits again. */
-static void look(void *ctx)
+/* Gives every waiting run, in the order of arrival, a chance to borrow; those that find no capacity
+ * wait again. */
+static void wake_waiters(void *ctx)
 {
-	struct kernels *kernels = ctx;
+	struct interpreter_pool *pool = ctx;
 	struct list waiting;
 
 	list_init(&waiting);
-	while (!list_is_empty(&kernels->turns)) {
-		struct list *first = kernels->turns.next;
+	while (!list_is_empty(&pool->waiters)) {
+		struct list *first = pool->waiters.next;
 
 		list_remove(first);
 		list_add(&waiting, first);
 	}
 	while (!list_is_empty(&waiting)) {
-		struct kernels_turn *turn = container_of(waiting.next, struct kernels_turn, node);
+		struct pool_waiter *waiter = container_of(waiting.next, struct pool_waiter, node);
 
-		list_remove(&turn->node);
-		turn->begin(turn->ctx);
+		list_remove(&waiter->node);
+		waiter->fn(waiter->ctx);
 	}
-	if (!list_is_empty(&kernels->turns))
-		loop_timer_start(kernels->look, LOOK_MS);
+	if (!list_is_empty(&pool->waiters))
+		loop_timer_start(pool->wait_timer, WAIT_MS);
 }
 
-void kernels_wait(struct kernels *kernels, struct kernels_turn *turn)
+void pool_wait(struct interpreter_pool *pool, struct pool_waiter *waiter)
 {
-	list_add(&kernels->turns, &turn->node);
-	loop_timer_start(kernels->look, LOOK_MS);
+	list_add(&pool->waiters, &waiter->node);
+	loop_timer_start(pool->wait_timer, WAIT_MS);
 }
 
-void kernels_discard(struct kernels *kernels, struct interpreter *interpreter)
+void pool_discard(struct interpreter_pool *pool, struct interpreter *interpreter)
 {
-	LIST_EACH (node, &kernels->spares) {
+	LIST_EACH (node, &pool->spares) {
 		struct spare *spare = container_of(node, struct spare, node);
 
 		if (spare->interpreter != interpreter)
 			continue;
-		interpreter_drop(interpreter);
-		end_of(spare);
+		interpreter_kill(interpreter);
+		remove_spare(spare);
 		return;
 	}
 }
 
-/* --- all of them ------------------------------------------------------------------------------ */
+/* --- the pool --------------------------------------------------------------------------------- */
 
-static void drop_spares(struct kernels *kernels)
+static void kill_all_spares(struct interpreter_pool *pool)
 {
-	while (!list_is_empty(&kernels->spares))
+	while (!list_is_empty(&pool->spares))
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the links */
-		drop(container_of(kernels->spares.next, struct spare, node));
+		kill_spare(container_of(pool->spares.next, struct spare, node));
 }
 
-struct kernels *kernels_new(struct sandbox *sandbox)
+struct interpreter_pool *interpreter_pool_new(struct sandbox *sandbox)
 {
-	struct kernels *kernels = mem_new(sizeof *kernels);
+	struct interpreter_pool *pool = mem_new(sizeof *pool);
 
-	kernels->sandbox = sandbox;
-	list_init(&kernels->spares);
-	list_init(&kernels->sessions);
-	list_init(&kernels->turns);
-	kernels->look = loop_timer_new(sandbox_loop(sandbox), look, kernels);
-	return kernels;
+	pool->sandbox = sandbox;
+	list_init(&pool->spares);
+	list_init(&pool->sessions);
+	list_init(&pool->waiters);
+	pool->wait_timer = loop_timer_new(sandbox_loop(sandbox), wake_waiters, pool);
+	return pool;
 }
 
-void kernels_down(struct kernels *kernels, const char *why)
+void interpreter_pool_set_loss_reason(struct interpreter_pool *pool, const char *why)
 {
-	drop_spares(kernels);
-	LIST_EACH (node, &kernels->sessions) {
+	pool->loss_reason = why;
+}
+
+void interpreter_pool_stop(struct interpreter_pool *pool, const char *why)
+{
+	pool->loss_reason = NULL;
+	kill_all_spares(pool);
+	LIST_EACH (node, &pool->sessions) {
 		struct session *session = container_of(node, struct session, node);
 
 		if (session->interpreter != NULL)
-			(void)session_lose(session, why);
+			(void)session_kill(session, why);
 	}
 }
 
-void kernels_free(struct kernels *kernels)
+void interpreter_pool_free(struct interpreter_pool *pool)
 {
-	if (kernels == NULL)
+	if (pool == NULL)
 		return;
-	drop_spares(kernels);
-	(void)loop_timer_free(kernels->look);
-	while (!list_is_empty(&kernels->sessions))
+	kill_all_spares(pool);
+	(void)loop_timer_free(pool->wait_timer);
+	while (!list_is_empty(&pool->sessions))
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the links */
-		session_free(container_of(kernels->sessions.next, struct session, node));
-	free(kernels);
+		session_free(container_of(pool->sessions.next, struct session, node));
+	free(pool);
 }

@@ -14,7 +14,7 @@ enum {
 	SIGNAL_MAX = 64,
 };
 
-/* --- to the interpreter --- */
+/* --- messages to the interpreter ------------------------------------------------------------- */
 
 static void store_length(char out[4], size_t len)
 {
@@ -65,8 +65,8 @@ static int put_list(struct buf *out, const char *const *list, struct error *err)
 	return 0;
 }
 
-/* A frame without fields. */
-static int put_bytes(struct buf *out, enum kernel_type type, struct view bytes, struct error *err)
+/* A message without fields. */
+static int put_message(struct buf *out, enum kernel_type type, struct view bytes, struct error *err)
 {
 	const size_t start = out->len;
 	const char name = (char)type;
@@ -81,12 +81,12 @@ static int put_bytes(struct buf *out, enum kernel_type type, struct view bytes, 
 
 int kernel_put_boot(struct buf *out, struct view source, struct error *err)
 {
-	return put_bytes(out, KERNEL_BOOT, source, err);
+	return put_message(out, KERNEL_BOOT, source, err);
 }
 
 int kernel_put_mark(struct buf *out, const char mark[KERNEL_MARK_LEN], struct error *err)
 {
-	return put_bytes(out, KERNEL_MARK, (struct view){ mark, KERNEL_MARK_LEN }, err);
+	return put_message(out, KERNEL_MARK, (struct view){ mark, KERNEL_MARK_LEN }, err);
 }
 
 static int put_run_fields(struct buf *out, const struct kernel_run *run, struct error *err)
@@ -105,8 +105,8 @@ int kernel_put_run(struct buf *out, const struct kernel_run *run, struct error *
 {
 	const size_t start = out->len;
 
-	/* The length is known when the fields are there. */
-	if (put_bytes(out, KERNEL_RUN, (struct view){ "", 0 }, err) < 0)
+	/* The length is stored when all fields are in the buffer. */
+	if (put_message(out, KERNEL_RUN, (struct view){ "", 0 }, err) < 0)
 		return -1;
 	if (put_run_fields(out, run, err) < 0) {
 		buf_truncate(out, start);
@@ -123,7 +123,7 @@ int kernel_put_run(struct buf *out, const struct kernel_run *run, struct error *
 	return 0;
 }
 
-/* --- from the interpreter --- */
+/* --- messages from the interpreter ----------------------------------------------------------- */
 
 static size_t load_length(const char *bytes)
 {
@@ -132,83 +132,83 @@ static size_t load_length(const char *bytes)
 	return b[0] | (size_t)b[1] << 8 | (size_t)b[2] << 16 | (size_t)b[3] << 24;
 }
 
-/* A frame that is being decoded. The first rule that is broken is what `err` tells. */
-struct taking {
-	const char *frame; /* its name in errors */
+/* A message that is being decoded. `err` gets the first rule that is broken. */
+struct decoder {
+	const char *name; /* of the message, for errors */
 	struct view rest;
 	struct error *err;
 };
 
-static int broken(struct taking *t, const char *field, const char *how)
+static int rule_broken(struct decoder *d, const char *field, const char *how)
 {
-	(void)error_set(t->err, ERR_SYNTAX, "%s from the interpreter: %s %s", t->frame, field, how);
+	(void)error_set(d->err, ERR_SYNTAX, "%s from the interpreter: %s %s", d->name, field, how);
 	return -1;
 }
 
-static int take_field(struct taking *t, const char *field, struct view *ret)
+static int take_field(struct decoder *d, const char *field, struct view *ret)
 {
 	size_t len;
 
-	if (t->rest.len < 4)
-		return broken(t, field, "is missing");
-	len = load_length(t->rest.ptr);
-	if (len > t->rest.len - 4)
-		return broken(t, field, "is cut off");
-	*ret = (struct view){ t->rest.ptr + 4, len };
-	t->rest.ptr += 4 + len;
-	t->rest.len -= 4 + len;
+	if (d->rest.len < 4)
+		return rule_broken(d, field, "is missing");
+	len = load_length(d->rest.ptr);
+	if (len > d->rest.len - 4)
+		return rule_broken(d, field, "is cut off");
+	*ret = (struct view){ d->rest.ptr + 4, len };
+	d->rest.ptr += 4 + len;
+	d->rest.len -= 4 + len;
 	return 0;
 }
 
-static int take_text(struct taking *t, const char *field, size_t max, struct view *ret)
+static int take_text(struct decoder *d, const char *field, size_t max, struct view *ret)
 {
 	struct view text = { "", 0 };
 
-	if (take_field(t, field, &text) < 0)
+	if (take_field(d, field, &text) < 0)
 		return -1;
 	if (text.len > max)
-		return error_set(t->err, ERR_LIMIT,
+		return error_set(d->err, ERR_LIMIT,
 		                 "%s from the interpreter: %s has %zu bytes, the most is %zu",
-		                 t->frame, field, text.len, max);
+		                 d->name, field, text.len, max);
 	if (!utf8_is_valid(text))
-		return broken(t, field, "is not UTF-8");
+		return rule_broken(d, field, "is not UTF-8");
 	*ret = text;
 	return 0;
 }
 
-/* Of what can stand in a line of an answer as it is. */
-static int take_word(struct taking *t, const char *field, size_t max, struct view *ret)
+/* A word of printable ASCII, which can stand in a line of an answer without escaping. */
+static int take_word(struct decoder *d, const char *field, size_t max, struct view *ret)
 {
 	struct view word = { "", 0 };
 
-	if (take_text(t, field, max, &word) < 0)
+	if (take_text(d, field, max, &word) < 0)
 		return -1;
 	if (word.len == 0)
-		return broken(t, field, "is empty");
+		return rule_broken(d, field, "is empty");
 	for (size_t i = 0; i < word.len; i++)
 		if (word.ptr[i] <= ' ' || word.ptr[i] > '~')
-			return broken(t, field, "is not one word");
+			return rule_broken(d, field, "is not one word");
 	*ret = word;
 	return 0;
 }
 
-static int take_number(struct taking *t, const char *field, uint64_t max, uint64_t *ret)
+static int take_number(struct decoder *d, const char *field, uint64_t max, uint64_t *ret)
 {
 	struct view text = { "", 0 };
 	uint64_t value = 0;
 
-	if (take_field(t, field, &text) < 0)
+	if (take_field(d, field, &text) < 0)
 		return -1;
 	if (text.len == 0 || (text.len > 1 && text.ptr[0] == '0'))
-		return broken(t, field, "is not a number");
+		return rule_broken(d, field, "is not a number");
 	for (size_t i = 0; i < text.len; i++) {
 		unsigned digit = (unsigned char)text.ptr[i] - (unsigned)'0';
 
 		if (digit > 9)
-			return broken(t, field, "is not a number");
+			return rule_broken(d, field, "is not a number");
 		if (digit > max || value > (max - digit) / 10)
-			return error_set(t->err, ERR_LIMIT,
-			                 "%s from the interpreter: %s is more than %llu", t->frame,
+			return error_set(d->err, ERR_LIMIT,
+			                 "%s from the interpreter: %s is more than %llu", d->name,
 			                 field, (unsigned long long)max);
 		value = value * 10 + digit;
 	}
@@ -216,87 +216,87 @@ static int take_number(struct taking *t, const char *field, uint64_t max, uint64
 	return 0;
 }
 
-static int take_ready(struct taking *t, struct kernel_said *said)
+static int take_ready(struct decoder *d, struct kernel_message *message)
 {
-	return take_word(t, "version", VERSION_MAX, &said->ready.version);
+	return take_word(d, "version", VERSION_MAX, &message->ready.version);
 }
 
-static int take_shown(struct taking *t, struct kernel_said *said)
+static int take_shown(struct decoder *d, struct kernel_message *message)
 {
 	struct view path = { "", 0 };
 
-	if (take_word(t, "mime", MIME_MAX, &said->shown.mime) < 0 ||
-	    take_text(t, "text", KERNEL_SAID_MAX, &said->shown.text) < 0 ||
-	    take_text(t, "path", PATH_LEN_MAX, &path) < 0)
+	if (take_word(d, "mime", MIME_MAX, &message->shown.mime) < 0 ||
+	    take_text(d, "text", KERNEL_MESSAGE_MAX, &message->shown.text) < 0 ||
+	    take_text(d, "path", PATH_LEN_MAX, &path) < 0)
 		return -1;
-	if (path.len != 0 && said->shown.text.len != 0)
-		return broken(t, "path", "stands beside text");
+	if (path.len != 0 && message->shown.text.len != 0)
+		return rule_broken(d, "path", "stands beside text");
 	if (path.len != 0 && path.ptr[0] != '/')
-		return broken(t, "path", "does not begin with /");
+		return rule_broken(d, "path", "does not begin with /");
 	for (size_t i = 0; i < path.len; i++)
 		if ((unsigned char)path.ptr[i] < ' ' || path.ptr[i] == 0x7f)
-			return broken(t, "path", "holds a control character");
-	said->shown.path = path;
+			return rule_broken(d, "path", "holds a control character");
+	message->shown.path = path;
 	return 0;
 }
 
-static int take_error(struct taking *t, struct kernel_said *said)
+static int take_error(struct decoder *d, struct kernel_message *message)
 {
-	if (take_text(t, "name", KERNEL_SAID_MAX, &said->error.name) < 0 ||
-	    take_text(t, "message", KERNEL_SAID_MAX, &said->error.message) < 0)
+	if (take_text(d, "name", KERNEL_MESSAGE_MAX, &message->error.name) < 0 ||
+	    take_text(d, "message", KERNEL_MESSAGE_MAX, &message->error.message) < 0)
 		return -1;
-	return take_text(t, "traceback", KERNEL_SAID_MAX, &said->error.traceback);
+	return take_text(d, "traceback", KERNEL_MESSAGE_MAX, &message->error.traceback);
 }
 
-static int take_ended(struct taking *t, struct kernel_said *said)
+static int take_ended(struct decoder *d, struct kernel_message *message)
 {
 	uint64_t code = 0, signal = 0, is_exit = 0;
 
-	if (take_number(t, "code", UINT8_MAX, &code) < 0 ||
-	    take_number(t, "signal", SIGNAL_MAX, &signal) < 0 ||
-	    take_number(t, "is_exit", 1, &is_exit) < 0 ||
-	    take_number(t, "user_us", UINT64_MAX, &said->ended.user_us) < 0 ||
-	    take_number(t, "system_us", UINT64_MAX, &said->ended.system_us) < 0 ||
-	    take_number(t, "max_rss_kib", UINT64_MAX, &said->ended.max_rss_kib) < 0)
+	if (take_number(d, "code", UINT8_MAX, &code) < 0 ||
+	    take_number(d, "signal", SIGNAL_MAX, &signal) < 0 ||
+	    take_number(d, "is_exit", 1, &is_exit) < 0 ||
+	    take_number(d, "user_us", UINT64_MAX, &message->ended.user_us) < 0 ||
+	    take_number(d, "system_us", UINT64_MAX, &message->ended.system_us) < 0 ||
+	    take_number(d, "max_rss_kib", UINT64_MAX, &message->ended.max_rss_kib) < 0)
 		return -1;
 	if (code != 0 && signal != 0)
-		return broken(t, "signal", "stands beside a code");
-	said->ended.code = (uint8_t)code;
-	said->ended.signal = (uint8_t)signal;
-	said->ended.is_exit = is_exit != 0;
+		return rule_broken(d, "signal", "stands beside a code");
+	message->ended.code = (uint8_t)code;
+	message->ended.signal = (uint8_t)signal;
+	message->ended.is_exit = is_exit != 0;
 	return 0;
 }
 
-struct said_type {
+struct message_type {
 	enum kernel_type type;
 	const char *name;
-	int (*take)(struct taking *t, struct kernel_said *said);
+	int (*take)(struct decoder *d, struct kernel_message *message);
 };
 
-static const struct said_type said_types[] = {
+static const struct message_type message_types[] = {
 	{ KERNEL_READY, "READY", take_ready },
 	{ KERNEL_SHOWN, "SHOWN", take_shown },
 	{ KERNEL_ERROR, "ERROR", take_error },
 	{ KERNEL_ENDED, "ENDED", take_ended },
 };
 
-static const struct said_type *find_type(char type)
+static const struct message_type *find_type(char type)
 {
-	for (size_t i = 0; i < ARRAY_LEN(said_types); i++)
-		if (type == (char)said_types[i].type)
-			return &said_types[i];
+	for (size_t i = 0; i < ARRAY_LEN(message_types); i++)
+		if (type == (char)message_types[i].type)
+			return &message_types[i];
 	return NULL;
 }
 
-int kernel_take(struct view *bytes, struct kernel_said *ret, struct error *err)
+int kernel_take(struct view *bytes, struct kernel_message *ret, struct error *err)
 {
-	const struct said_type *type;
-	struct kernel_said said;
-	struct taking t = { .err = err };
+	const struct message_type *type;
+	struct kernel_message message;
+	struct decoder d = { .err = err };
 
 	if (bytes->len == 0)
 		return 0;
-	/* Before its length: whoever says something else is not waited for. */
+	/* The type is checked before the length: the rest of an unknown message is not waited for. */
 	type = find_type(bytes->ptr[0]);
 	if (type == NULL)
 		return error_set(err, ERR_SYNTAX,
@@ -304,22 +304,22 @@ int kernel_take(struct view *bytes, struct kernel_said *ret, struct error *err)
 		                 (unsigned char)bytes->ptr[0]);
 	if (bytes->len < KERNEL_HEADER)
 		return 0;
-	t.frame = type->name;
-	t.rest = (struct view){ bytes->ptr + KERNEL_HEADER, load_length(bytes->ptr + 1) };
-	if (t.rest.len > KERNEL_SAID_MAX - KERNEL_HEADER)
+	d.name = type->name;
+	d.rest = (struct view){ bytes->ptr + KERNEL_HEADER, load_length(bytes->ptr + 1) };
+	if (d.rest.len > KERNEL_MESSAGE_MAX - KERNEL_HEADER)
 		return error_set(err, ERR_LIMIT,
 		                 "%s from the interpreter is to have %zu bytes, the most is %d",
-		                 type->name, t.rest.len, KERNEL_SAID_MAX - KERNEL_HEADER);
-	if (t.rest.len > bytes->len - KERNEL_HEADER)
+		                 type->name, d.rest.len, KERNEL_MESSAGE_MAX - KERNEL_HEADER);
+	if (d.rest.len > bytes->len - KERNEL_HEADER)
 		return 0;
-	said = (struct kernel_said){ .type = type->type };
-	if (type->take(&t, &said) < 0)
+	message = (struct kernel_message){ .type = type->type };
+	if (type->take(&d, &message) < 0)
 		return -1;
-	if (t.rest.len != 0)
+	if (d.rest.len != 0)
 		return error_set(err, ERR_SYNTAX, "%s from the interpreter has %zu bytes too many",
-		                 type->name, t.rest.len);
-	bytes->len -= (size_t)(t.rest.ptr - bytes->ptr);
-	bytes->ptr = t.rest.ptr;
-	*ret = said;
+		                 type->name, d.rest.len);
+	bytes->len -= (size_t)(d.rest.ptr - bytes->ptr);
+	bytes->ptr = d.rest.ptr;
+	*ret = message;
 	return 1;
 }

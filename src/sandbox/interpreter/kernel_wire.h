@@ -1,21 +1,21 @@
-/* kernel_wire.h - what the server and a waiting interpreter say to each other, over the
- * interpreter's descriptor 3.
+/* kernel_wire.h - the protocol between the server and a waiting interpreter, over the interpreter's
+ * descriptor 3.
  *
- * The interpreter may be Python or Node; the code it runs may speak in its place. So what comes
- * from it is hostile: bounded, decoded into a struct, and believed only as far as it concerns
- * this interpreter's own runs.
+ * The interpreter may be Python or Node, and the code it executes can write to the same descriptor.
+ * So every message from it is hostile: its size is bounded, its fields are checked, and it can only
+ * affect the executions of this one interpreter.
  *
  *   server                      interpreter
- *   BOOT source            ->   runs the source: it is the rest of the interpreter's side
+ *   BOOT source            ->   executes the source, which is the rest of the interpreter's side
  *                          <-   READY version
- *   RUN fresh or cell      ->   a new process of its own, or one more cell of a session
+ *   RUN fresh or cell      ->   executes code in a new process, or as one more cell of a session
  *                          <-   SHOWN ... a figure, a table, a value; ERROR (cells only)
  *                          <-   ENDED
  *   MARK nonce             ->   writes the nonce to its descriptors 1 and 2, behind all output
  *
- * A frame is a type (1 byte), a length (4 bytes, the lowest first) and so many bytes. Those are
- * fields: a length (4 bytes) and so many bytes each. A number is decimal text. A list is a number
- * that says how many fields follow. BOOT and MARK are bytes without fields. */
+ * A message is a type (1 byte), a length (4 bytes, little endian) and so many bytes of fields. A
+ * field is a length (4 bytes) and so many bytes. A number is decimal text. A list is a number that
+ * says how many fields follow. The bytes of BOOT and MARK are not divided into fields. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,42 +39,42 @@ enum kernel_type {
 
 enum {
 	KERNEL_HEADER = 5,
-	KERNEL_SAID_MAX = 1024 * 1024, /* bytes of a frame from the interpreter */
+	KERNEL_MESSAGE_MAX = 1024 * 1024, /* bytes of a message from the interpreter */
 	KERNEL_MARK_LEN = 24,
 };
 
-/* Fields in this order. */
+/* RUN; its fields are in this order. */
 struct kernel_run {
 	bool is_cell;     /* "fresh" or "cell" */
-	const char *name; /* fresh: the directory to make for its file; cell: for tracebacks */
-	const char *cwd;  /* "": it stays where it is */
+	const char *name; /* fresh: the directory to create for its file; cell: for tracebacks */
+	const char *cwd;  /* "": unchanged */
 	struct view code;
-	bool has_stdin;          /* "0": it is empty */
-	struct view in;          /* all that can be read from it */
-	uint64_t pixels, bytes;  /* the most of a picture */
-	const char *const *args; /* list, behind the file's name; NULL ends it */
-	/* List of NAME=value, over what it was started with; NULL ends it. A cell has it for
-	 * itself: afterwards each is what it was, unless the code has set it meanwhile. */
+	bool has_stdin;          /* "0": stdin is empty */
+	struct view in;          /* all of stdin */
+	uint64_t pixels, bytes;  /* largest picture that is saved */
+	const char *const *args; /* list: sys.argv[1:]; ends with NULL */
+	/* List of NAME=value, ends with NULL; overrides the interpreter's environment. After a cell
+	 * each variable gets its old value back, unless the code has changed it. */
 	const char *const *env;
 };
 
-/* What an interpreter said, decoded. Views point into the frame. */
-struct kernel_said {
+/* A decoded message from the interpreter. Views point into the received bytes. */
+struct kernel_message {
 	enum kernel_type type;
 	union {
 		struct {
 			struct view version; /* "3.11.2" */
 		} ready;
-		/* Either `text` or the `path` of a file that was written; never both. A drawing
-		 * (image/svg+xml) is shown as text and then as the file it was saved to. */
+		/* Either `text` or the `path` of a file with the content is set. A drawing
+		 * (image/svg+xml) is sent twice: as text, and as the file it was saved to. */
 		struct {
 			struct view mime, text, path;
 		} shown;
 		struct {
 			struct view name, message, traceback;
 		} error;
-		/* fresh: how its process ended; a cell: code 0, or 1 if there was an ERROR,
-		 * and is_exit if the code asked the whole session to end. */
+		/* fresh: how the process of the code ended. Cell: code 0, or 1 after an ERROR;
+		 * is_exit if the code asked the whole session to end. */
 		struct {
 			uint8_t code, signal;
 			bool is_exit;
@@ -88,6 +88,7 @@ MUST_CHECK int kernel_put_run(struct buf *out, const struct kernel_run *run, str
 MUST_CHECK int kernel_put_mark(struct buf *out, const char mark[KERNEL_MARK_LEN],
                                struct error *err);
 
-/* Takes the first whole frame off the front of *bytes: 1 and *ret; 0: it is not whole yet; -1: it
- * breaks a rule, and the interpreter is not worth talking to any more. */
-MUST_CHECK int kernel_take(struct view *bytes, struct kernel_said *ret, struct error *err);
+/* Takes the first complete message off the front of *bytes. 1: *ret is set, and its views point into
+ * the bytes. 0: the message is not complete yet. -1: it breaks a rule, and the interpreter is to be
+ * killed. */
+MUST_CHECK int kernel_take(struct view *bytes, struct kernel_message *ret, struct error *err);

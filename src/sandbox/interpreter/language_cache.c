@@ -13,77 +13,81 @@ enum {
 	SCRIPT_MAX = 64 * 1024,
 	TEXT_MAX = 64 * 1024,
 	QUICK_MS = 10000,
-	VERSIONS_MS = 60000, /* some compilers take a second to say theirs */
+	VERSIONS_MS = 60000, /* some compilers take a second to print their version */
 };
 
-struct probe {
+struct language_cache {
 	struct sandbox *sandbox;
 	struct language_found found;
 	bool has_versions;
-	struct list waiters;
-	struct run *run;
-	bool is_slow; /* this one asks for versions too */
-	struct buf text;
-	struct loop_timer *start; /* due at once: whoever asked has returned */
+	struct list requests;
+	struct run *run;    /* of the script; NULL: none */
+	bool with_versions; /* this script prints versions too */
+	struct buf text;    /* its output */
+	struct loop_timer
+	        *start_timer; /* due at once: starts the script after the caller returned */
 };
 
-static void tell(struct probe_waiter *waiter, const struct error *why)
+static void answer_request(struct language_request *request, const struct error *why)
 {
-	void (*fn)(void *, const struct error *) = waiter->fn;
-	void *ctx = waiter->ctx;
+	void (*fn)(void *, const struct error *) = request->fn;
+	void *ctx = request->ctx;
 
-	list_remove(&waiter->node);
-	if (waiter->is_owned)
-		free(waiter);
+	list_remove(&request->node);
+	if (request->is_owned)
+		free(request);
 	fn(ctx, why);
 }
 
-/* Those who ask again from within wait for the next one. */
-static void tell_all(struct probe *probe, bool with_versions, const struct error *why)
+/* Answers the requests that this result satisfies. They are moved to a list of their own first, so
+ * that a request made from a callback waits for the next script. */
+static void answer_requests(struct language_cache *cache, bool with_versions,
+                            const struct error *why)
 {
-	struct list told;
+	struct list answered;
 
-	list_init(&told);
-	for (struct list *node = probe->waiters.next; node != &probe->waiters;) {
+	list_init(&answered);
+	for (struct list *node = cache->requests.next; node != &cache->requests;) {
 		struct list *next = node->next;
 
-		if (!container_of(node, struct probe_waiter, node)->with_versions ||
-		    with_versions) {
+		if (with_versions ||
+		    !container_of(node, struct language_request, node)->with_versions) {
 			list_remove(node);
-			list_add(&told, node);
+			list_add(&answered, node);
 		}
 		node = next;
 	}
-	while (!list_is_empty(&told))
-		tell(container_of(told.next, struct probe_waiter, node), why);
+	while (!list_is_empty(&answered))
+		answer_request(container_of(answered.next, struct language_request, node), why);
 }
 
-/* --- the run ---------------------------------------------------------------------------------- */
+/* --- the script ------------------------------------------------------------------------------- */
 
 static void on_output(void *ctx, bool is_stderr, struct view bytes)
 {
-	struct probe *probe = ctx;
+	struct language_cache *cache = ctx;
 	struct error err;
 
-	run_consumed(probe->run, is_stderr, bytes.len);
-	if (!is_stderr) /* what is too much makes no sense anyway */
-		(void)!buf_add(&probe->text, bytes, &err);
+	run_consumed(cache->run, is_stderr, bytes.len);
+	/* A shell that prints more than the buffer takes is not ours; its text is ignored. */
+	if (!is_stderr)
+		(void)!buf_add(&cache->text, bytes, &err);
 }
 
-static void finish(struct probe *probe, const struct error *why)
+static void finish_script(struct language_cache *cache, const struct error *why)
 {
-	bool is_slow = probe->is_slow;
+	bool with_versions = cache->with_versions;
 
-	probe->run = NULL;
+	cache->run = NULL;
 	if (why == NULL) {
-		language_probe_parse(buf_view(&probe->text), &probe->found);
-		probe->found.known = true;
-		probe->has_versions = is_slow;
+		language_probe_parse(buf_view(&cache->text), &cache->found);
+		cache->found.known = true;
+		cache->has_versions = with_versions;
 	}
-	buf_clear(&probe->text);
-	tell_all(probe, is_slow, why);
-	if (!list_is_empty(&probe->waiters))
-		loop_timer_start(probe->start, 0);
+	buf_clear(&cache->text);
+	answer_requests(cache, with_versions, why);
+	if (!list_is_empty(&cache->requests))
+		loop_timer_start(cache->start_timer, 0);
 }
 
 static void on_ended(void *ctx, const struct run_end *end)
@@ -91,13 +95,13 @@ static void on_ended(void *ctx, const struct run_end *end)
 	struct error err;
 
 	if (!end->timed_out && end->signal == 0) {
-		finish(ctx, NULL);
+		finish_script(ctx, NULL);
 		return;
 	}
 	(void)error_set(&err, ERR_SYSTEM, "looking for interpreters in the sandbox %s%s%s",
 	                end->timed_out ? "took too long" : "failed: its shell was killed",
 	                end->note[0] != '\0' ? ": " : "", end->note);
-	finish(ctx, &err);
+	finish_script(ctx, &err);
 }
 
 static void on_failed(void *ctx, const struct error *why)
@@ -105,100 +109,101 @@ static void on_failed(void *ctx, const struct error *why)
 	struct error err = *why;
 
 	(void)error_wrap(&err, "looking for interpreters in the sandbox");
-	finish(ctx, &err);
+	finish_script(ctx, &err);
 }
 
-static const struct run_events run_events = { .output = on_output,
-	                                      .ended = on_ended,
-	                                      .failed = on_failed };
+static const struct run_events script_events = { .output = on_output,
+	                                         .ended = on_ended,
+	                                         .failed = on_failed };
 
-static bool is_slow_wanted(const struct probe *probe)
+/* A request that needs no versions must not wait for the slow script. */
+static bool all_want_versions(const struct language_cache *cache)
 {
-	LIST_EACH (node, &probe->waiters)
-		if (!container_of(node, struct probe_waiter, node)->with_versions)
-			return false; /* the quick ones first */
+	LIST_EACH (node, &cache->requests)
+		if (!container_of(node, struct language_request, node)->with_versions)
+			return false;
 	return true;
 }
 
-static int start(struct probe *probe, struct error *err)
+static int start_script(struct language_cache *cache, struct error *err)
 {
 	AUTO_BUF struct buf script;
 	const char *argv[] = { "sh", "-c", NULL, NULL };
-	struct run_options wish = { .argv = argv };
+	struct run_options options = { .argv = argv };
 
 	buf_init(&script, SCRIPT_MAX);
-	probe->is_slow = is_slow_wanted(probe);
-	wish.deadline_ms = probe->is_slow ? VERSIONS_MS : QUICK_MS;
-	if (language_probe_script(&script, probe->is_slow, err) < 0)
+	cache->with_versions = all_want_versions(cache);
+	options.deadline_ms = cache->with_versions ? VERSIONS_MS : QUICK_MS;
+	if (language_probe_script(&script, cache->with_versions, err) < 0)
 		return -1;
 	argv[2] = buf_text(&script);
-	return run_start(probe->sandbox, &wish, &run_events, probe, &probe->run, err);
+	return run_start(cache->sandbox, &options, &script_events, cache, &cache->run, err);
 }
 
-static void on_start(void *ctx)
+static void on_start_timer(void *ctx)
 {
-	struct probe *probe = ctx;
+	struct language_cache *cache = ctx;
 	struct error err;
 
-	if (probe->run == NULL && !list_is_empty(&probe->waiters) && start(probe, &err) < 0)
-		tell_all(probe, true, &err);
+	if (cache->run == NULL && !list_is_empty(&cache->requests) && start_script(cache, &err) < 0)
+		answer_requests(cache, true, &err);
 }
 
-/* --- calls ------------------------------------------------------------------------------------ */
+/* --- the cache -------------------------------------------------------------------------------- */
 
-void probe_ask(struct probe *probe, struct probe_waiter *waiter)
+void language_cache_request(struct language_cache *cache, struct language_request *request)
 {
-	list_add(&probe->waiters, &waiter->node);
-	loop_timer_start(probe->start, 0);
+	list_add(&cache->requests, &request->node);
+	loop_timer_start(cache->start_timer, 0);
 }
 
-struct probe *probe_new(struct sandbox *sandbox)
+struct language_cache *language_cache_new(struct sandbox *sandbox)
 {
-	struct probe *probe = mem_new(sizeof *probe);
+	struct language_cache *cache = mem_new(sizeof *cache);
 
-	probe->sandbox = sandbox;
-	list_init(&probe->waiters);
-	buf_init(&probe->text, TEXT_MAX);
-	probe->start = loop_timer_new(sandbox_loop(sandbox), on_start, probe);
-	return probe;
+	cache->sandbox = sandbox;
+	list_init(&cache->requests);
+	buf_init(&cache->text, TEXT_MAX);
+	cache->start_timer = loop_timer_new(sandbox_loop(sandbox), on_start_timer, cache);
+	return cache;
 }
 
-void probe_down(struct probe *probe, const struct error *why)
+void language_cache_stop(struct language_cache *cache, const struct error *why)
 {
-	if (probe->run != NULL)
-		run_cancel(probe->run);
-	probe->run = NULL;
-	probe->found.known = false;
-	probe->has_versions = false;
-	buf_clear(&probe->text);
-	tell_all(probe, true, why);
+	if (cache->run != NULL)
+		run_cancel(cache->run);
+	cache->run = NULL;
+	cache->found.known = false;
+	cache->has_versions = false;
+	buf_clear(&cache->text);
+	answer_requests(cache, true, why);
 }
 
-void probe_free(struct probe *probe)
+void language_cache_free(struct language_cache *cache)
 {
-	if (probe == NULL)
+	if (cache == NULL)
 		return;
-	if (probe->run != NULL)
-		run_cancel(probe->run);
-	while (!list_is_empty(&probe->waiters)) {
-		struct probe_waiter *waiter = container_of(probe->waiters.next, struct probe_waiter,
-		                                           node);
+	if (cache->run != NULL)
+		run_cancel(cache->run);
+	while (!list_is_empty(&cache->requests)) {
+		struct language_request *request = container_of(cache->requests.next,
+		                                                struct language_request, node);
 
-		list_remove(&waiter->node);
-		if (waiter->is_owned)
-			free(waiter);
+		list_remove(&request->node);
+		if (request->is_owned)
+			free(request);
 	}
-	(void)loop_timer_free(probe->start);
-	buf_done(&probe->text);
-	free(probe);
+	(void)loop_timer_free(cache->start_timer);
+	buf_done(&cache->text);
+	free(cache);
 }
 
-const struct language_found *probe_found(const struct probe *probe)
+const struct language_found *language_cache_get(const struct language_cache *cache)
 {
-	return &probe->found;
+	return &cache->found;
 }
 
-bool probe_has_versions(const struct probe *probe)
+bool language_cache_has_versions(const struct language_cache *cache)
 {
-	return probe->has_versions;
+	return cache->has_versions;
 }

@@ -1,4 +1,10 @@
-/* probe.h - which languages a sandbox has, found out by asking its shell, and kept. */
+/* language_cache.h - which languages a sandbox has.
+ *
+ * A shell script made from the table of languages (kernels/languages.h) is run in the sandbox, and
+ * its result is kept until the sandbox ends or a request asks again. The quick script only looks
+ * for executables; the slow one also starts each of them for its version.
+ *
+ * A cache belongs to the sandbox's struct processes. */
 #pragma once
 #include <stdbool.h>
 
@@ -7,23 +13,25 @@
 #include "kernels/languages.h"
 
 struct error;
-struct probe;
+struct language_cache;
 struct sandbox;
 
-struct probe_waiter { /* all zero: does not wait */
+struct language_request { /* zeroed: not pending */
 	struct list node;
 	bool with_versions;
-	bool is_owned; /* by the probe: it frees it */
-	void (*fn)(void *ctx, const struct error *why);
+	bool is_owned; /* by the cache, which frees it after the callback */
+	void (*fn)(void *ctx, const struct error *why); /* why NULL: language_cache_get() has it */
 	void *ctx;
 };
 
-struct probe *probe_new(struct sandbox *sandbox);
-void probe_free(struct probe *probe);
-/* What was known is not, and those who wait hear why. */
-void probe_down(struct probe *probe, const struct error *why);
+struct language_cache *language_cache_new(struct sandbox *sandbox);
+/* Frees the cache; pending requests get no callback. */
+void language_cache_free(struct language_cache *cache);
+/* The sandbox has ended: clears the result and fails every pending request with *why. */
+void language_cache_stop(struct language_cache *cache, const struct error *why);
 
-/* Asks again whatever is known; fn from the loop. list_remove(&waiter->node): no more. */
-void probe_ask(struct probe *probe, struct probe_waiter *waiter);
-const struct language_found *probe_found(const struct probe *probe);
-bool probe_has_versions(const struct probe *probe);
+/* Runs the script, also if a result is known. fn is called from the loop.
+ * list_remove(&request->node) cancels. */
+void language_cache_request(struct language_cache *cache, struct language_request *request);
+const struct language_found *language_cache_get(const struct language_cache *cache);
+bool language_cache_has_versions(const struct language_cache *cache);

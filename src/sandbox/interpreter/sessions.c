@@ -1,4 +1,5 @@
-/* sessions.c - interpreters that remember, and whose turn it is in each (declared in kernels.h). */
+/* sessions.c - interpreters that keep state from cell to cell, and the queues of their cells (see
+ * internal.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,48 +10,50 @@
 #include "kernels/kernels.h"
 #include "kernels/languages.h"
 #include "loop/loop.h"
-#include "sandbox/interpreter/interpreter.h"
-#include "sandbox/interpreter/interpreter_pool.h"
+#include "sandbox/interpreter/internal.h"
 #include "sandbox/sandbox.h"
 
-/* One in which no cell has begun had nothing to lose; what was lost before still is. */
-static bool lost(struct session *session, const char *why)
+/* --- state ------------------------------------------------------------------------------------ */
+
+/* Notes that the interpreter is gone. Returns whether state was lost: an interpreter in which no
+ * cell was started had none, and an earlier loss that was not reported yet stays noted. */
+static bool lose_state(struct session *session, const char *why)
 {
-	bool knew = session->knows;
+	bool had_state = session->has_state;
 
 	session->interpreter = NULL;
-	session->knows = false;
-	if (!knew)
+	session->has_state = false;
+	if (!had_state)
 		return false;
 	session->is_lost = true;
 	(void)snprintf(session->why_lost, sizeof session->why_lost, "%s", why);
 	return true;
 }
 
-bool session_lose(struct session *session, const char *why)
+bool session_kill(struct session *session, const char *why)
 {
-	interpreter_drop(session->interpreter);
-	return lost(session, why);
+	interpreter_kill(session->interpreter);
+	return lose_state(session, why);
 }
 
-void session_begin(struct session *session)
+void session_cell_started(struct session *session)
 {
 	session->cells++;
-	session->knows = true;
+	session->has_state = true;
 	session->is_lost = false;
 }
 
 void session_free(struct session *session)
 {
-	interpreter_drop(session->interpreter);
+	interpreter_kill(session->interpreter);
 	list_remove(&session->node);
-	(void)loop_timer_free(session->turn);
+	(void)loop_timer_free(session->turn_timer);
 	free(session);
 }
 
-/* --- whose turn it is ------------------------------------------------------------------------- */
+/* --- the queue -------------------------------------------------------------------------------- */
 
-static void on_turn(void *ctx)
+static void on_turn_timer(void *ctx)
 {
 	struct session *session = ctx;
 	struct session_cell *cell;
@@ -61,26 +64,26 @@ static void on_turn(void *ctx)
 	list_remove(&cell->node);
 	session->waiting--;
 	session->current = cell;
-	cell->begin(cell->ctx);
+	cell->turn(cell->ctx);
 }
 
 static void on_idle(void *ctx)
 {
-	(void)ctx; /* whoever ran in it says so itself: session_leave() */
+	(void)ctx; /* the next cell's turn comes with session_leave() of this one */
 }
 
 static void on_gone(void *ctx, const char *why)
 {
-	(void)lost(ctx, why);
+	(void)lose_state(ctx, why);
 }
 
-static const struct interpreter_owner owner = { on_idle, on_gone };
+static const struct interpreter_owner_events session_events = { on_idle, on_gone };
 
-/* --- which there are -------------------------------------------------------------------------- */
+/* --- the sessions of a pool ------------------------------------------------------------------- */
 
-static struct session *find(struct kernels *kernels, const char *name)
+static struct session *find_session(struct interpreter_pool *pool, const char *name)
 {
-	LIST_EACH (node, &kernels->sessions) {
+	LIST_EACH (node, &pool->sessions) {
 		struct session *session = container_of(node, struct session, node);
 
 		if (strcmp(session->name, name) == 0)
@@ -89,25 +92,26 @@ static struct session *find(struct kernels *kernels, const char *name)
 	return NULL;
 }
 
-static bool is_used(const struct session *session)
+static bool is_in_use(const struct session *session)
 {
 	return session->interpreter != NULL || session->current != NULL || session->waiting != 0;
 }
 
-/* Of one that was lost there is only the name left: the oldest makes room. */
-static bool make_room(struct kernels *kernels)
+/* At the maximum the oldest session that has neither an interpreter nor cells is freed: only its
+ * name and the reason of its loss are left. Returns false if all are in use. */
+static bool make_room(struct interpreter_pool *pool)
 {
 	size_t count = 0;
 
 	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the links */
-	LIST_EACH (node, &kernels->sessions)
+	LIST_EACH (node, &pool->sessions)
 		count++;
 	if (count < SESSIONS_MAX)
 		return true;
-	LIST_EACH (node, &kernels->sessions) {
+	LIST_EACH (node, &pool->sessions) {
 		struct session *session = container_of(node, struct session, node);
 
-		if (!is_used(session)) {
+		if (!is_in_use(session)) {
 			session_free(session);
 			return true;
 		}
@@ -115,24 +119,24 @@ static bool make_room(struct kernels *kernels)
 	return false;
 }
 
-static int refuse_more(const struct kernels *kernels, struct error *err)
+static int too_many_sessions(const struct interpreter_pool *pool, struct error *err)
 {
 	char names[256];
 	struct buf list = buf_fixed(names, sizeof names);
 	struct error full;
 
 	names[0] = '\0';
-	LIST_EACH (node, &kernels->sessions)
+	LIST_EACH (node, &pool->sessions)
 		(void)!buf_printf(&list, &full, "%s%s", list.len != 0 ? ", " : "",
 		                  container_of(node, struct session, node)->name);
 	return error_set(
 	        err, ERR_LIMIT,
-	        "session: a sandbox has at most %d of them: go on in one of %s, or end one by "
-	        "running exit() in it",
+	        "session: a sandbox has at most %d of them: go on in one of %s, or end one "
+	        "by running exit() in it",
 	        SESSIONS_MAX, names);
 }
 
-static int check_name(const char *name, struct error *err)
+static int check_session_name(const char *name, struct error *err)
 {
 	size_t len = strlen(name);
 
@@ -140,53 +144,54 @@ static int check_name(const char *name, struct error *err)
 		if (name[i] <= ' ' || name[i] > '~')
 			len = 0;
 	if (len == 0 || len > SESSION_NAME_MAX)
-		return error_set(err, ERR_INVALID,
-		                 "session: a name of 1 to %d letters, digits and signs, without "
-		                 "spaces",
-		                 SESSION_NAME_MAX);
+		return error_set(
+		        err, ERR_INVALID,
+		        "session: a name of 1 to %d letters, digits and signs, without spaces",
+		        SESSION_NAME_MAX);
 	return 0;
 }
 
-static struct session *make(struct kernels *kernels, const char *name,
-                            const struct language *language)
+static struct session *new_session(struct interpreter_pool *pool, const char *name,
+                                   const struct language *language)
 {
 	struct session *session = mem_new(sizeof *session);
 
-	session->kernels = kernels;
+	session->pool = pool;
 	(void)snprintf(session->name, sizeof session->name, "%s", name);
 	(void)snprintf(session->language, sizeof session->language, "%s", language->name);
 	list_init(&session->queue);
-	session->turn = loop_timer_new(sandbox_loop(kernels->sandbox), on_turn, session);
-	list_add(&kernels->sessions, &session->node);
+	session->turn_timer = loop_timer_new(sandbox_loop(pool->sandbox), on_turn_timer, session);
+	list_add(&pool->sessions, &session->node);
 	return session;
 }
 
-int session_join(struct kernels *kernels, const char *name, const struct language *language,
+int session_join(struct interpreter_pool *pool, const char *name, const struct language *language,
                  struct session_cell *cell, struct error *err)
 {
-	struct session *session = find(kernels, name);
+	struct session *session = find_session(pool, name);
 
 	if (language->kernel == NULL)
 		return error_set(
 		        err, ERR_INVALID,
 		        "session: %s keeps no state between runs; python and javascript do",
 		        language->title);
-	if (check_name(name, err) < 0)
+	if (check_session_name(name, err) < 0)
 		return -1;
-	if (session != NULL && session->cells == 0 && !is_used(session)) {
-		session_free(session); /* it never was one */
+	/* A session whose only cells were cancelled before they started may change its language. */
+	if (session != NULL && session->cells == 0 && !is_in_use(session)) {
+		session_free(session);
 		session = NULL;
 	}
 	if (session == NULL) {
-		if (!make_room(kernels))
-			return refuse_more(kernels, err);
-		session = make(kernels, name, language);
+		if (!make_room(pool))
+			return too_many_sessions(pool, err);
+		session = new_session(pool, name, language);
 	}
 	if (strcmp(session->language, language->name) != 0)
-		return error_set(err, ERR_INVALID,
-		                 "session: '%s' is a session of %s: use that language, or another "
-		                 "name",
-		                 name, session->language);
+		return error_set(
+		        err, ERR_INVALID,
+		        "session: '%s' is a session of %s: use that language, or another name",
+		        name, session->language);
 	if (session->waiting >= SESSION_QUEUE_MAX)
 		return error_set(err, ERR_LIMIT,
 		                 "session: %d cells wait in '%s' already: wait for some to end",
@@ -194,7 +199,7 @@ int session_join(struct kernels *kernels, const char *name, const struct languag
 	cell->session = session;
 	list_add(&session->queue, &cell->node);
 	session->waiting++;
-	loop_timer_start(session->turn, 0);
+	loop_timer_start(session->turn_timer, 0);
 	return 0;
 }
 
@@ -207,7 +212,7 @@ void session_leave(struct session_cell *cell)
 	cell->session = NULL;
 	if (session->current == cell) {
 		session->current = NULL;
-		loop_timer_start(session->turn, 0);
+		loop_timer_start(session->turn_timer, 0);
 		return;
 	}
 	list_remove(&cell->node);
@@ -217,33 +222,34 @@ void session_leave(struct session_cell *cell)
 int session_interpreter(struct session *session, const struct kernel_program *program,
                         const char *path, struct interpreter **ret, struct error *err)
 {
-	const struct interpreter_wish wish = { .program = program,
-		                               .path = path,
-		                               .is_session = true };
+	const struct interpreter_options options = { .program = program,
+		                                     .path = path,
+		                                     .is_session = true };
 
 	if (session->interpreter == NULL &&
-	    interpreter_start(session->kernels->sandbox, &wish, &owner, session,
+	    interpreter_start(session->pool->sandbox, &options, &session_events, session,
 	                      &session->interpreter, err) < 0)
 		return -1;
 	*ret = session->interpreter;
 	return 0;
 }
 
-void sessions_each(struct kernels *kernels,
-                   void (*each)(void *ctx, const char *name, const char *language, bool is_busy),
-                   void *ctx)
+void interpreter_pool_each_session(struct interpreter_pool *pool,
+                                   void (*each)(void *ctx, const char *name, const char *language,
+                                                bool is_busy),
+                                   void *ctx)
 {
-	LIST_EACH (node, &kernels->sessions) {
+	LIST_EACH (node, &pool->sessions) {
 		const struct session *session = container_of(node, struct session, node);
 
-		if (is_used(session))
+		if (is_in_use(session))
 			each(ctx, session->name, session->language, session->current != NULL);
 	}
 }
 
-bool sessions_any_lost(const struct kernels *kernels)
+bool interpreter_pool_has_lost_session(const struct interpreter_pool *pool)
 {
-	LIST_EACH (node, &kernels->sessions)
+	LIST_EACH (node, &pool->sessions)
 		if (container_of(node, struct session, node)->is_lost)
 			return true;
 	return false;

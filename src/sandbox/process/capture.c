@@ -27,7 +27,7 @@ static size_t smaller(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Doubles, so that many small pieces cost little. */
+/* The room doubles, so that many small pieces are not copied again and again. */
 static void add_to_head(struct capture *capture, struct view bytes)
 {
 	size_t want = capture->head_len + bytes.len;
@@ -91,38 +91,38 @@ struct view capture_head(const struct capture *capture)
 	return (struct view){ capture->head != NULL ? capture->head : "", capture->head_len };
 }
 
-/* One that has wrapped is put in order first. */
+/* Rotates a ring that has wrapped, so that one view covers it. */
 struct view capture_tail(struct capture *capture)
 {
 	size_t first = capture->tail_max - capture->tail_at;
-	char *straight;
+	char *ordered;
 
 	if (capture->tail_at + capture->tail_len > capture->tail_max) {
-		straight = mem_new(capture->tail_max);
-		memcpy(straight, capture->tail + capture->tail_at, first);
-		memcpy(straight + first, capture->tail, capture->tail_len - first);
+		ordered = mem_new(capture->tail_max);
+		memcpy(ordered, capture->tail + capture->tail_at, first);
+		memcpy(ordered + first, capture->tail, capture->tail_len - first);
 		free(capture->tail);
-		capture->tail = straight;
+		capture->tail = ordered;
 		capture->tail_at = 0;
 	}
 	return (struct view){ capture->tail != NULL ? capture->tail + capture->tail_at : "",
 		              capture->tail_len };
 }
 
-static bool is_end(char c)
+static bool is_line_end(char c)
 {
 	return c == '\n' || c == '\r';
 }
 
-static struct view last_line_of(struct view text)
+static struct view find_last_line(struct view text)
 {
 	size_t end = text.len, start;
 
-	while (end != 0 &&
-	       (is_end(text.ptr[end - 1]) || text.ptr[end - 1] == ' ' || text.ptr[end - 1] == '\t'))
+	while (end != 0 && (is_line_end(text.ptr[end - 1]) || text.ptr[end - 1] == ' ' ||
+	                    text.ptr[end - 1] == '\t'))
 		end--;
 	start = end;
-	while (start != 0 && !is_end(text.ptr[start - 1]))
+	while (start != 0 && !is_line_end(text.ptr[start - 1]))
 		start--;
 	return (struct view){ text.ptr + start, end - start };
 }
@@ -142,5 +142,5 @@ const char *capture_last_line(struct capture *capture, char *out, size_t size)
 	skip = text.len > LINE_LOOK ? text.len - LINE_LOOK : 0;
 	line = (struct view){ plain,
 		              ansi_strip_bytes(&state, text.ptr + skip, text.len - skip, plain) };
-	return utf8_escape(last_line_of(line), out, size);
+	return utf8_escape(find_last_line(line), out, size);
 }

@@ -13,9 +13,10 @@ enum {
 	TEXTS_MAX = 256 * 1024,
 	ERROR_NAME_MAX = 256,
 	MESSAGE_MAX = 8 * 1024,
-	SHOWN_PATH_MAX = 255,
+	DISPLAY_PATH_MAX = 255,
 };
 
+/* Appends text, with '?' for every byte that is not UTF-8 or is NUL. Returns the new end. */
 static char *put_clean(char *to, struct view text)
 {
 	while (text.len != 0) {
@@ -34,12 +35,12 @@ static char *put_clean(char *to, struct view text)
 	return to;
 }
 
-static bool is_inside_char(char c)
+static bool is_continuation_byte(char c)
 {
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-char *shown_text(struct view text, size_t max)
+char *displays_copy_text(struct view text, size_t max)
 {
 	static const char gap[] = "\n[... left out ...]\n";
 	char *out = mem_new((text.len < max ? text.len : max) + sizeof gap);
@@ -53,7 +54,7 @@ char *shown_text(struct view text, size_t max)
 	max -= sizeof gap - 1;
 	head = utf8_prefix(text.ptr, text.len, max / 3);
 	tail = max - max / 3;
-	while (tail != 0 && is_inside_char(text.ptr[text.len - tail]))
+	while (tail != 0 && is_continuation_byte(text.ptr[text.len - tail]))
 		tail--;
 	to = put_clean(to, (struct view){ text.ptr, head });
 	memcpy(to, gap, sizeof gap - 1);
@@ -70,43 +71,48 @@ static bool is_printable(struct view text)
 	return text.len != 0;
 }
 
-/* A name that cannot be printed would not survive the way to whoever reads it. */
-static bool is_path(struct view path)
+/* Paths appear unescaped in answers and are read back by tools, so only printable ones are kept. */
+static bool is_valid_path(struct view path)
 {
-	char shown[4 * SHOWN_PATH_MAX + 1];
+	char printable[4 * DISPLAY_PATH_MAX + 1];
 
-	return path.len != 0 && path.len <= SHOWN_PATH_MAX && path.ptr[0] == '/' &&
-	       strlen(utf8_escape(path, shown, sizeof shown)) == path.len &&
-	       memcmp(shown, path.ptr, path.len) == 0;
+	return path.len != 0 && path.len <= DISPLAY_PATH_MAX && path.ptr[0] == '/' &&
+	       strlen(utf8_escape(path, printable, sizeof printable)) == path.len &&
+	       memcmp(printable, path.ptr, path.len) == 0;
 }
 
-static void leave_out(struct shown *shown)
+/* Counts a display that is not kept. The last item is a note with their number. */
+static void leave_out(struct displays *displays)
 {
 	struct process_display *last;
 
-	if (shown->left_out++ == 0)
-		shown->items[shown->count++] = (struct process_display){ .mime = "text/plain" };
-	last = &shown->items[shown->count - 1];
+	if (displays->left_out++ == 0)
+		displays->items[displays->count++] = (struct process_display){
+			.mime = "text/plain"
+		};
+	last = &displays->items[displays->count - 1];
 	free(last->text);
 	last->text = mem_format("[%zu more things were shown, too many or too large to keep: save "
 	                        "them to files]",
-	                        shown->left_out);
+	                        displays->left_out);
 	last->text_len = strlen(last->text);
 }
 
-static void add_item(struct shown *shown, struct view mime, struct view text, struct view path)
+static void add_item(struct displays *displays, struct view mime, struct view text,
+                     struct view path)
 {
-	struct process_display *item = &shown->items[shown->count];
+	struct process_display *item = &displays->items[displays->count];
 	bool is_plain = view_is(mime, "text/plain");
 	size_t kept = text.len < TEXT_MAX ? text.len : TEXT_MAX;
 
 	if (!is_printable(mime) || mime.len >= sizeof item->mime ||
-	    (path.len != 0 && !is_path(path)))
+	    (path.len != 0 && !is_valid_path(path)))
 		return;
-	/* One place stays free for the note. Half a table or picture is none. */
-	if (shown->left_out != 0 || shown->count >= PROCESS_DISPLAYS_MAX - 1 ||
-	    kept > TEXTS_MAX - shown->bytes || (text.len > TEXT_MAX && !is_plain)) {
-		leave_out(shown);
+	/* The last place stays free for the note. Only plain text can be cut: a part of a table
+	 * or of a drawing is of no use. */
+	if (displays->left_out != 0 || displays->count >= PROCESS_DISPLAYS_MAX - 1 ||
+	    kept > TEXTS_MAX - displays->bytes || (text.len > TEXT_MAX && !is_plain)) {
+		leave_out(displays);
 		return;
 	}
 	*item = (struct process_display){ 0 };
@@ -114,38 +120,38 @@ static void add_item(struct shown *shown, struct view mime, struct view text, st
 	if (path.len != 0) {
 		item->path = mem_dup_len(path.ptr, path.len);
 	} else {
-		item->text = shown_text(text, TEXT_MAX);
+		item->text = displays_copy_text(text, TEXT_MAX);
 		item->text_len = strlen(item->text);
-		shown->bytes += item->text_len;
+		displays->bytes += item->text_len;
 	}
-	shown->count++;
+	displays->count++;
 }
 
-static void set_text(char **to, struct view text, size_t max)
+static void replace_text(char **to, struct view text, size_t max)
 {
 	free(*to);
-	*to = shown_text(text, max);
+	*to = displays_copy_text(text, max);
 }
 
-void shown_add(struct shown *shown, const struct kernel_said *said)
+void displays_add(struct displays *displays, const struct kernel_message *message)
 {
-	if (said->type == KERNEL_SHOWN)
-		add_item(shown, said->shown.mime, said->shown.text, said->shown.path);
-	if (said->type != KERNEL_ERROR)
+	if (message->type == KERNEL_SHOWN)
+		add_item(displays, message->shown.mime, message->shown.text, message->shown.path);
+	if (message->type != KERNEL_ERROR)
 		return;
-	set_text(&shown->error_name, said->error.name, ERROR_NAME_MAX);
-	set_text(&shown->error_message, said->error.message, MESSAGE_MAX);
-	set_text(&shown->error_traceback, said->error.traceback, TEXT_MAX);
+	replace_text(&displays->error_name, message->error.name, ERROR_NAME_MAX);
+	replace_text(&displays->error_message, message->error.message, MESSAGE_MAX);
+	replace_text(&displays->error_traceback, message->error.traceback, TEXT_MAX);
 }
 
-void shown_done(struct shown *shown)
+void displays_done(struct displays *displays)
 {
-	for (size_t i = 0; i < shown->count; i++) {
-		free(shown->items[i].text);
-		free(shown->items[i].path);
+	for (size_t i = 0; i < displays->count; i++) {
+		free(displays->items[i].text);
+		free(displays->items[i].path);
 	}
-	free(shown->error_name);
-	free(shown->error_message);
-	free(shown->error_traceback);
-	*shown = (struct shown){ 0 };
+	free(displays->error_name);
+	free(displays->error_message);
+	free(displays->error_traceback);
+	*displays = (struct displays){ 0 };
 }

@@ -1,6 +1,9 @@
-/* shown.h - what an interpreter wanted to be seen, and the exception it told of, bounded.
+/* displays.h - the values, tables and pictures that code displayed, and the exception it raised.
  *
- * It comes from whoever wrote the code: every text is cut, made whole UTF-8, and counted. */
+ * All of them come from untrusted code: every text is cut to a maximum, made valid UTF-8, and
+ * counted against a total.
+ *
+ *   (zeroed) -> displays_add ... -> displays_done    (the struct belongs to the caller) */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,19 +11,20 @@
 #include "base/view.h"
 #include "sandbox/process/process.h"
 
-struct kernel_said;
+struct kernel_message;
 
-struct shown {
+struct displays {
 	struct process_display items[PROCESS_DISPLAYS_MAX];
 	size_t count;
 	size_t bytes;    /* of all texts */
-	size_t left_out; /* how many were too much */
+	size_t left_out; /* how many were too many or too large */
 	char *error_name, *error_message, *error_traceback;
 };
 
-void shown_add(struct shown *shown, const struct kernel_said *said); /* SHOWN or ERROR */
-void shown_done(struct shown *shown);
+void displays_add(struct displays *displays,
+                  const struct kernel_message *message); /* SHOWN, ERROR */
+void displays_done(struct displays *displays);
 
-/* At most `max` bytes: of a longer text the beginning and the end. What is not UTF-8 becomes '?'.
- * The caller frees it. */
-char *shown_text(struct view text, size_t max);
+/* A copy of at most `max` bytes: of a longer text the beginning and the end. Bytes that are not
+ * UTF-8 become '?'. The caller frees it. */
+char *displays_copy_text(struct view text, size_t max);

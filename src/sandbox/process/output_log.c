@@ -7,107 +7,106 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* A program that changes streams with every byte loses the oldest parts sooner. */
+/* A program that alternates between stdout and stderr with every byte fills the parts before the
+ * ring, and its oldest bytes are lost sooner. */
 enum { PARTS_MAX = 4096 };
 
-void journal_init(struct journal *journal, size_t size)
+void output_log_init(struct output_log *log, size_t size)
 {
-	*journal = (struct journal){ .size = size };
+	*log = (struct output_log){ .size = size };
 }
 
-void journal_done(struct journal *journal)
+void output_log_done(struct output_log *log)
 {
-	free(journal->ring);
-	free(journal->parts);
-	journal->ring = NULL;
-	journal->parts = NULL;
-	journal->is_open = false;
+	free(log->ring);
+	free(log->parts);
+	log->ring = NULL;
+	log->parts = NULL;
+	log->is_open = false;
 }
 
-void journal_open(struct journal *journal)
+void output_log_open(struct output_log *log)
 {
-	journal->is_open = true;
-	journal->start = journal->end;
+	log->is_open = true;
+	log->start = log->end;
 }
 
-static struct journal_part *part(const struct journal *journal, size_t n)
+static struct output_part *nth_part(const struct output_log *log, size_t n)
 {
-	return &journal->parts[(journal->part_first + n) % PARTS_MAX];
+	return &log->parts[(log->part_first + n) % PARTS_MAX];
 }
 
-static void drop_oldest_part(struct journal *journal)
+static void discard_oldest_part(struct output_log *log)
 {
-	journal->part_first = (journal->part_first + 1) % PARTS_MAX;
-	journal->part_count--;
-	journal->start = part(journal, 0)->at;
+	log->part_first = (log->part_first + 1) % PARTS_MAX;
+	log->part_count--;
+	log->start = nth_part(log, 0)->at;
 }
 
-static void begin_part(struct journal *journal, bool is_stderr)
+static void begin_part(struct output_log *log, bool is_stderr)
 {
-	if (journal->part_count != 0 &&
-	    part(journal, journal->part_count - 1)->is_stderr == is_stderr)
+	if (log->part_count != 0 && nth_part(log, log->part_count - 1)->is_stderr == is_stderr)
 		return;
-	if (journal->part_count == PARTS_MAX)
-		drop_oldest_part(journal);
-	*part(journal, journal->part_count++) = (struct journal_part){ journal->end, is_stderr };
+	if (log->part_count == PARTS_MAX)
+		discard_oldest_part(log);
+	*nth_part(log, log->part_count++) = (struct output_part){ log->end, is_stderr };
 }
 
-/* Whole parts that are no longer kept are forgotten. */
-static void forget_before(struct journal *journal, uint64_t start)
+static void discard_before(struct output_log *log, uint64_t start)
 {
-	if (start <= journal->start)
+	if (start <= log->start)
 		return;
-	while (journal->part_count > 1 && part(journal, 1)->at <= start)
-		drop_oldest_part(journal);
-	journal->start = start;
+	while (log->part_count > 1 && nth_part(log, 1)->at <= start)
+		discard_oldest_part(log);
+	log->start = start;
 }
 
-void journal_add(struct journal *journal, bool is_stderr, struct view bytes)
+void output_log_add(struct output_log *log, bool is_stderr, struct view bytes)
 {
 	size_t at, first, skip;
 
-	if (!journal->is_open || journal->size == 0) {
-		journal->start = journal->end += bytes.len;
+	if (!log->is_open || log->size == 0) {
+		log->start = log->end += bytes.len;
 		return;
 	}
-	if (journal->ring == NULL) {
-		journal->ring = mem_new(journal->size);
-		journal->parts = mem_array(PARTS_MAX, sizeof *journal->parts);
+	if (log->ring == NULL) {
+		log->ring = mem_new(log->size);
+		log->parts = mem_array(PARTS_MAX, sizeof *log->parts);
 	}
-	begin_part(journal, is_stderr);
-	skip = bytes.len > journal->size ? bytes.len - journal->size : 0;
-	journal->end += bytes.len;
+	begin_part(log, is_stderr);
+	skip = bytes.len > log->size ? bytes.len - log->size : 0;
+	log->end += bytes.len;
 	bytes.ptr += skip;
 	bytes.len -= skip;
-	at = (size_t)((journal->end - bytes.len) % journal->size);
-	first = bytes.len < journal->size - at ? bytes.len : journal->size - at;
-	memcpy(journal->ring + at, bytes.ptr, first);
-	memcpy(journal->ring, bytes.ptr + first, bytes.len - first);
-	if (journal->end - journal->start > journal->size)
-		forget_before(journal, journal->end - journal->size);
+	at = (size_t)((log->end - bytes.len) % log->size);
+	first = bytes.len < log->size - at ? bytes.len : log->size - at;
+	memcpy(log->ring + at, bytes.ptr, first);
+	memcpy(log->ring, bytes.ptr + first, bytes.len - first);
+	if (log->end - log->start > log->size)
+		discard_before(log, log->end - log->size);
 }
 
-/* What does not fit into a buffer was more than its owner wanted. */
-static void copy(const struct journal *journal, uint64_t from, uint64_t to, struct buf *into)
+/* Bytes that exceed the buffer's maximum are left out: the caller has chosen that maximum. */
+static void copy_bytes(const struct output_log *log, uint64_t from, uint64_t to, struct buf *into)
 {
 	struct error err;
 
 	while (from < to) {
-		size_t at = (size_t)(from % journal->size);
-		size_t len = journal->size - at;
+		size_t at = (size_t)(from % log->size);
+		size_t len = log->size - at;
 
 		if (len > to - from)
 			len = (size_t)(to - from);
-		(void)!buf_add(into, (struct view){ journal->ring + at, len }, &err);
+		(void)!buf_add(into, (struct view){ log->ring + at, len }, &err);
 		from += len;
 	}
 }
 
-void journal_read(const struct journal *journal, uint64_t since, size_t max, struct buf *out,
-                  struct buf *errors, uint64_t *next, uint64_t *lost)
+void output_log_read(const struct output_log *log, uint64_t since, size_t max, struct buf *out,
+                     struct buf *errors, uint64_t *next, uint64_t *lost)
 {
-	uint64_t from = since < journal->start ? journal->start : since;
-	uint64_t end = journal->end;
+	uint64_t from = since < log->start ? log->start : since;
+	uint64_t end = log->end;
 
 	*lost = from - since;
 	if (from >= end) {
@@ -116,14 +115,14 @@ void journal_read(const struct journal *journal, uint64_t since, size_t max, str
 	}
 	if (end - from > max)
 		end = from + max;
-	for (size_t i = 0; i < journal->part_count; i++) {
-		uint64_t at = part(journal, i)->at;
-		uint64_t to = i + 1 < journal->part_count ? part(journal, i + 1)->at : journal->end;
+	for (size_t i = 0; i < log->part_count; i++) {
+		uint64_t at = nth_part(log, i)->at;
+		uint64_t to = i + 1 < log->part_count ? nth_part(log, i + 1)->at : log->end;
 
 		at = at < from ? from : at;
 		to = to > end ? end : to;
 		if (at < to)
-			copy(journal, at, to, part(journal, i)->is_stderr ? errors : out);
+			copy_bytes(log, at, to, nth_part(log, i)->is_stderr ? errors : out);
 	}
 	*next = end;
 }

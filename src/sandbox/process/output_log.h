@@ -1,10 +1,12 @@
-/* journal.h - the last bytes of two streams in the order they came, for somebody who asks now and
- * then.
+/* output_log.h - the most recent bytes of stdout and stderr in the order of their arrival, for calls
+ * that read the output of a detached process.
  *
- * Offsets count the bytes of both streams together, from the first one there was; those that came
- * before the journal was opened are counted, not kept.
+ * Offsets count the bytes of both streams together, from the first byte of the process on. Bytes that
+ * arrive before output_log_open() are counted and not kept.
  *
- *   journal_init -> journal_open -> journal_add ... -> journal_done */
+ *   output_log_init -> output_log_open -> output_log_add ... -> output_log_done
+ *
+ * The struct belongs to the caller. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,25 +16,25 @@
 
 struct buf;
 
-/* From `at` on the bytes are of one stream. */
-struct journal_part {
+/* A stretch of bytes of one stream, from offset `at` to the next part. */
+struct output_part {
 	uint64_t at;
 	bool is_stderr;
 };
 
-struct journal {
-	size_t size; /* of the ring */
-	char *ring;  /* NULL until it is open and there is something */
+struct output_log {
+	size_t size; /* bytes of the ring */
+	char *ring;  /* NULL until the first byte that is kept */
 	bool is_open;
-	uint64_t start, end; /* what is kept */
-	struct journal_part *parts;
+	uint64_t start, end; /* offsets of what is kept */
+	struct output_part *parts;
 	size_t part_first, part_count;
 };
 
-void journal_init(struct journal *journal, size_t size);
-void journal_done(struct journal *journal);
-void journal_open(struct journal *journal);
-void journal_add(struct journal *journal, bool is_stderr, struct view bytes);
+void output_log_init(struct output_log *log, size_t size);
+void output_log_done(struct output_log *log);
+void output_log_open(struct output_log *log);
+void output_log_add(struct output_log *log, bool is_stderr, struct view bytes);
 /* Appends at most `max` bytes from `since` on; see process_read(). */
-void journal_read(const struct journal *journal, uint64_t since, size_t max, struct buf *out,
-                  struct buf *errors, uint64_t *next, uint64_t *lost);
+void output_log_read(const struct output_log *log, uint64_t since, size_t max, struct buf *out,
+                     struct buf *errors, uint64_t *next, uint64_t *lost);

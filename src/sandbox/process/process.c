@@ -1,42 +1,47 @@
-/* process.c - what is asked of a process (see process_internal.h). */
+/* process.c - a process as its callers see it (see internal.h). */
 #include "sandbox/process/process.h"
 
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/text/utf8.h"
 #include "loop/loop.h"
-#include "sandbox/process/process_internal.h"
+#include "sandbox/process/internal.h"
 #include "sandbox/sandbox.h"
 
-/* --- who watches ------------------------------------------------------------------------------ */
+/* --- watches ---------------------------------------------------------------------------------- */
 
 void process_changed(struct process *process)
 {
-	if (process->fn != NULL)
-		loop_timer_start(process->tell, 0);
+	if (!list_is_empty(&process->watches))
+		loop_timer_start(process->notify_timer, 0);
 }
 
-int process_watch(struct process *process, void (*fn)(void *ctx), void *ctx, struct error *err)
+void process_watch(struct process *process, struct process_watch *watch)
 {
-	if (fn != NULL && process->fn != NULL)
-		return error_set(err, ERR_INVALID,
-		                 "another call waits for %s already: let it end first",
-		                 process->id);
-	process->fn = fn;
-	process->ctx = ctx;
-	if (fn != NULL && process_is_over(process))
-		process_changed(process); /* it will not change any more */
-	return 0;
+	watch->process = process;
+	list_add(&process->watches, &watch->node);
+	if (process_is_over(process))
+		process_changed(process); /* no other change will come */
 }
 
-void process_unwatch(struct process *process)
+void process_unwatch(struct process_watch *watch)
 {
-	process->fn = NULL;
-	loop_timer_stop(process->tell);
+	list_remove(&watch->node);
+	watch->process = NULL;
 }
 
-/* --- what there is to tell -------------------------------------------------------------------- */
+static void end_watches(struct process *process)
+{
+	while (!list_is_empty(&process->watches)) {
+		struct process_watch *watch = container_of(process->watches.next,
+		                                           struct process_watch, node);
+
+		process_unwatch(watch);
+		watch->fn(watch->ctx);
+	}
+}
+
+/* --- state and output ------------------------------------------------------------------------- */
 
 const char *process_id(const struct process *process)
 {
@@ -55,23 +60,23 @@ bool process_is_over(const struct process *process)
 
 void process_state(struct process *process, struct process_state *ret)
 {
-	const struct shown *shown = &process->shown;
+	const struct displays *displays = &process->displays;
+	const struct session_report *session = &process->session;
 	uint64_t until = process_is_over(process) ? process->ended_ms : clock_now_ms();
 
 	*ret = (struct process_state){
 		.phase = process->phase,
 		.end = process->end,
 		.why = process->phase == PROCESS_FAILED ? &process->why : NULL,
-		.compile_failed = process->compile_failed,
-		.is_new_session = process->is_new_session,
-		.state_was_lost = process->state_was_lost,
-		.state_is_lost = process->state_is_lost,
-		.why_lost = process->why_lost,
-		.shown = shown->items,
-		.display_count = shown->count,
-		.error_name = shown->error_name,
-		.error_message = shown->error_message,
-		.error_traceback = shown->error_traceback,
+		.is_new_session = session->is_new,
+		.state_was_lost = session->was_lost,
+		.state_is_lost = session->is_lost,
+		.why_lost = session->was_lost ? session->why_lost : NULL,
+		.displays = displays->items,
+		.display_count = displays->count,
+		.error_name = displays->error_name,
+		.error_message = displays->error_message,
+		.error_traceback = displays->error_traceback,
 		.elapsed_ms = until - process->started_ms,
 		.started_s = process->started_s,
 	};
@@ -91,7 +96,8 @@ struct process_stream process_stream(struct process *process, bool is_stderr)
 	};
 }
 
-/* The contract's const is about what others see: a ring is put in order on the way. */
+/* capture_last_line() may rotate the ring of a capture, which callers cannot see: the process is
+ * const for them. sinks[0].process is the same process without const. */
 const char *process_last_line(const struct process *process, char *out, size_t size)
 {
 	struct process *self = process->sinks[0].process;
@@ -103,24 +109,24 @@ const char *process_last_line(const struct process *process, char *out, size_t s
 	return out;
 }
 
-/* --- detached --------------------------------------------------------------------------------- */
+/* --- detached processes ----------------------------------------------------------------------- */
 
-/* With all there was, as long as that is still whole: one stream behind the other, as the order
- * between them is forgotten. */
-static void open_journal(struct process *process)
+/* The log begins with the output so far, if the captures still have all of it: stdout first, then
+ * stderr, because the order between the two is not known any more. */
+static void open_log(struct process *process)
 {
 	struct capture *out = &process->sinks[0].capture, *errors = &process->sinks[1].capture;
 
 	if (capture_left_out(out) != 0 || capture_left_out(errors) != 0) {
-		journal_open(&process->journal);
+		output_log_open(&process->log);
 		return;
 	}
-	process->journal.end = 0;
-	journal_open(&process->journal);
-	journal_add(&process->journal, false, capture_head(out));
-	journal_add(&process->journal, false, capture_tail(out));
-	journal_add(&process->journal, true, capture_head(errors));
-	journal_add(&process->journal, true, capture_tail(errors));
+	process->log.end = 0;
+	output_log_open(&process->log);
+	output_log_add(&process->log, false, capture_head(out));
+	output_log_add(&process->log, false, capture_tail(out));
+	output_log_add(&process->log, true, capture_head(errors));
+	output_log_add(&process->log, true, capture_tail(errors));
 }
 
 void process_detach(struct process *process)
@@ -128,9 +134,9 @@ void process_detach(struct process *process)
 	if (process->is_detached)
 		return;
 	process->is_detached = true;
-	open_journal(process);
+	open_log(process);
 	if (process_is_over(process) && process->processes != NULL)
-		process_forget_oldest(process->processes, process);
+		process_free_oldest(process->processes, process);
 }
 
 bool process_is_detached(const struct process *process)
@@ -141,41 +147,40 @@ bool process_is_detached(const struct process *process)
 void process_read(struct process *process, uint64_t since, size_t max, struct buf *out,
                   struct buf *errors, uint64_t *next, uint64_t *lost)
 {
-	journal_read(&process->journal, since, max, out, errors, next, lost);
-	if (process_is_over(process) && *next == process->journal.end)
-		process->is_looked_at = true;
+	output_log_read(&process->log, since, max, out, errors, next, lost);
+	if (process_is_over(process) && *next == process->log.end)
+		process->is_read = true;
 }
 
 void process_set_read_offset(struct process *process, uint64_t offset)
 {
-	process->mark = offset;
+	process->read_offset = offset;
 }
 
 uint64_t process_read_offset(const struct process *process)
 {
-	return process->mark;
+	return process->read_offset;
 }
 
-/* --- its end in memory ------------------------------------------------------------------------ */
+/* --- the end of the struct -------------------------------------------------------------------- */
 
 void process_free(struct process *process)
 {
 	if (process == NULL)
 		return;
-	process_let_go(process);
+	process_release(process);
 	if (!process_is_over(process) && process->processes != NULL)
 		sandbox_release(process->processes->sandbox);
 	list_remove(&process->node);
+	end_watches(process);
 	for (int i = 0; i < 2; i++) {
 		capture_done(&process->sinks[i].capture);
 		spill_free(process->sinks[i].spill);
 	}
-	journal_done(&process->journal);
-	shown_done(&process->shown);
-	(void)loop_timer_free(process->tell);
-	(void)loop_timer_free(process->clock);
+	output_log_done(&process->log);
+	displays_done(&process->displays);
+	(void)loop_timer_free(process->notify_timer);
 	arena_done(&process->arena);
 	buf_done(&process->in);
-	free(process->why_lost);
 	free(process);
 }

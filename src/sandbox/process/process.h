@@ -1,21 +1,26 @@
-/* process.h - what was started in a sandbox, from its first byte to what can be said of its end:
- * a program, a piece of code in some language, or one more cell of a session.
+/* process.h - a process: what a call starts in a sandbox. It is a program, a shell command, code in
+ * some language, or one cell of a session.
  *
- * A process has a name ("p7", never used again while the server lives) under which the calls of
- * other requests find it. What it prints is kept as beginning and end of each stream, with exact
- * counts; what does not fit there is written to a file inside, whole. A process that was detached
- * (a call that took too long, or a background one) keeps a bounded journal of what it prints,
- * for whoever asks later.
+ * A process has an id ("p7", unique for the life of the server) by which later calls find it. The
+ * beginning and the end of each output stream are kept in memory with exact byte counts; a stream
+ * that does not fit is written completely to a file in the sandbox. A detached process (one that
+ * took too long for its call, or that was started in the background) also keeps a bounded log of
+ * its recent output for later calls.
  *
- *   process_start -> running -> ended -> process_free
+ *   process_start -> PREPARING -> [COMPILING] -> RUNNING -> ENDED or FAILED -> process_free
  *
- * Code goes: into a file of its own below /tmp, through a compiler if its language has one, to
- * its end, away. Python's goes to an interpreter that waits for it. */
+ * Ownership: whoever called process_start() frees the process, until it calls process_detach(). A
+ * detached process belongs to its sandbox, which frees it when newer ones have ended, or with
+ * itself. A process that was not detached survives its sandbox as FAILED.
+ *
+ * While preparing, the process writes its files, checks its directory and finds out which program
+ * runs its language; then everything else is the matter of one struct run (sandbox_run.h). */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/attr.h"
+#include "base/list.h"
 #include "base/view.h"
 #include "sandbox/run/sandbox_run.h"
 
@@ -26,156 +31,168 @@ struct language_found;
 struct process;
 struct sandbox;
 
-enum { PROCESS_ID_MAX = 16, PROCESS_DISPLAYS_MAX = 32, SESSION_NAME_MAX = 64 };
+enum { PROCESS_ID_MAX = 16, PROCESS_DISPLAYS_MAX = 32 };
 
-/* How much is kept; of a server, the same for all. */
+/* How much is kept of each process; the same for all of a server. */
 struct process_limits {
 	size_t head, tail;      /* bytes of each stream in memory: its beginning, its end */
-	size_t journal;         /* bytes of a detached one */
-	uint64_t file_max;      /* bytes of the file that keeps a stream whole */
-	uint64_t pixels, bytes; /* of a picture */
-	unsigned kept;          /* detached ones that have ended, in a sandbox: the oldest goes */
+	size_t journal;         /* bytes of the log of a detached process */
+	uint64_t file_max;      /* bytes of the file that keeps a stream completely; 0: no file */
+	uint64_t pixels, bytes; /* largest picture */
+	unsigned kept;          /* detached processes of a sandbox that have ended */
 };
 
 struct process_file {
-	const char *path; /* as the file tools take it */
+	const char *path; /* absolute, or relative to the workspace */
 	struct view content;
 };
 
+/* Exactly one of argv, command and language is set. */
 struct process_options {
-	const char *const *argv;         /* a program; or NULL: */
-	const struct language *language; /* code */
+	const char *const *argv;         /* a program and its arguments; ends with NULL */
+	const char *command;             /* a line for bash, or for sh where bash is missing */
+	const struct language *language; /* of `code` */
 	struct view code;
-	const char *session;              /* a cell of it; NULL: none */
+	const char *session;              /* the code is a cell of this session; NULL: none */
 	const char *const *args;          /* of the code; NULL: none */
-	const struct process_file *files; /* written before it starts */
+	const struct process_file *files; /* written before the start */
 	size_t file_count;
 	const char *const *env; /* NAME=value; NULL: none */
-	const char *cwd;        /* NULL: the workspace; of a session: where it is */
-	struct view in;         /* its stdin */
-	bool keep_input;        /* more may be written, process_write() and process_end_input() */
-	bool terminal;
+	const char *cwd;        /* NULL: the workspace; in a session: unchanged */
+	struct view in;         /* the first bytes of stdin */
+	bool keep_input;        /* stdin stays open for process_write() */
+	bool terminal;          /* of rows x columns */
 	uint16_t rows, columns;
 	uint32_t deadline_ms; /* 0: none */
 	bool detached;        /* from the start */
 };
 
 enum process_phase {
-	PROCESS_PREPARING, /* files are written, an interpreter starts */
+	PROCESS_PREPARING, /* files are written, or an interpreter starts, or a cell waits */
 	PROCESS_COMPILING,
 	PROCESS_RUNNING,
 	PROCESS_ENDED,  /* `end` says how */
-	PROCESS_FAILED, /* `why` says why: there is no end to tell */
+	PROCESS_FAILED, /* `why` says why; there is no exit status */
 };
 
-/* Something it wanted to be seen. One of text and path is there. */
+/* A value, a table or a picture that the code displayed. Either text or path is set. */
 struct process_display {
 	char mime[64];
-	char *text; /* bounded, terminated, whole UTF-8 */
+	char *text; /* bounded, terminated, valid UTF-8 */
 	size_t text_len;
-	char *path; /* of a file inside, absolute */
+	char *path; /* of a file in the sandbox, absolute */
 };
 
-/* One stream of output, as far as it is kept. */
+/* What is kept of one output stream. */
 struct process_stream {
 	uint64_t total;         /* bytes printed */
-	struct view head, tail; /* tail is empty if head is all of it */
+	struct view head, tail; /* tail is empty if head is everything */
 	uint64_t left_out;      /* bytes between the two */
-	const char *file;       /* inside, with all of it; NULL: there is none */
-	const char *file_note;  /* why the file has not all of it; NULL: it has */
+	const char *file;       /* in the sandbox, with the complete stream; NULL: none */
+	const char *file_note;  /* why the file is not complete; NULL: it is */
 };
 
 struct process_state {
 	enum process_phase phase;
 	struct run_end end;
-	const struct error *why;
-	bool compile_failed; /* it was the compiler that ended so */
-	bool is_new_session; /* it was the first cell */
-	bool state_was_lost; /* a session of this name was there, and was lost before: why_lost */
-	bool state_is_lost;  /* and is lost by this: it was killed, or ended itself */
-	const char *why_lost;
-	const struct process_display *shown;
+	const struct error *why; /* if FAILED; else NULL */
+	bool is_new_session;     /* the cell was the first one of its session */
+	bool state_was_lost;     /* the session's state was lost before this cell: why_lost */
+	bool state_is_lost;      /* this cell's end has lost the session's state */
+	const char *why_lost;    /* or NULL */
+	const struct process_display *displays;
 	size_t display_count;
-	/* An exception of a cell; NULL: none. Bounded. */
+	/* The exception that ended a cell; NULL: none. Bounded. */
 	const char *error_name, *error_message, *error_traceback;
 	uint64_t elapsed_ms;
 	int64_t started_s; /* wall clock */
 };
 
-/* The sandbox is ready (sandbox_wake() said so). The wish is copied. ERR_LIMIT: a quota. */
-MUST_CHECK int process_start(struct sandbox *sandbox, const struct process_options *wish,
+/* Starts a process in a sandbox that is awake. The options are copied. ERR_LIMIT: a quota, or too
+ * many cells wait in the session. */
+MUST_CHECK int process_start(struct sandbox *sandbox, const struct process_options *options,
                              struct process **ret, struct error *err);
-/* fn whenever something has changed, from the loop, at most once a turn; NULL: nobody. One at a
- * time: process_unwatch() before another. */
-MUST_CHECK int process_watch(struct process *process, void (*fn)(void *ctx), void *ctx,
-                             struct error *err);
-void process_unwatch(struct process *process);
+/* Kills the process if it still runs, and frees it. Files it has written stay. NULL is allowed. */
+void process_free(struct process *process);
+
+/* A subscription to changes of a process; the struct belongs to the subscriber. */
+struct process_watch {
+	struct list node;
+	struct process *process; /* NULL: not subscribed, or the process was freed */
+	/* Called from the loop, at most once a turn, when there is new output or a new phase. Called
+	 * once more from within process_free(), with process NULL. Must not free the process. */
+	void (*fn)(void *ctx);
+	void *ctx;
+};
+/* Subscribes. If the process has ended already, one call follows. */
+void process_watch(struct process *process, struct process_watch *watch);
+void process_unwatch(struct process_watch *watch);
 
 const char *process_id(const struct process *process);
 const char *process_label(const struct process *process); /* one line: what was started */
-void process_state(struct process *process,
-                   struct process_state *ret); /* valid until the next turn */
+bool process_is_over(const struct process *process);      /* ENDED or FAILED */
+/* Pointers in *ret are valid until the next turn of the loop. */
+void process_state(struct process *process, struct process_state *ret);
 struct process_stream process_stream(struct process *process, bool is_stderr);
-/* Where a file that keeps a stream whole is, or would be. Returns out. */
+/* The path of the file that keeps a stream completely, whether it exists or not. Returns out. */
 const char *process_file_path(const struct process *process, bool is_stderr, char *out,
                               size_t size);
-/* The last whole or partial line, without terminal escapes; "" if there is none. */
+/* The last line that was printed, without terminal escapes; "" if there is none. Returns out. */
 const char *process_last_line(const struct process *process, char *out, size_t size);
-bool process_is_over(const struct process *process);
 
-/* From now on its output is kept for process_read(), and it stays when it has ended. */
+/* Hands the process over to its sandbox, and keeps its output for process_read() from now on. */
 void process_detach(struct process *process);
 bool process_is_detached(const struct process *process);
-/* What was printed since byte `since` of both streams together, in the order it came: appended to
- * the two buffers, at most `max` bytes. *next: where to go on; *lost: bytes that are no longer
- * kept between `since` and the first one here. */
+/* Appends output from byte `since` on, counted over both streams in the order of arrival, to the two
+ * buffers: at most `max` bytes. *next: the offset to continue at. *lost: how many bytes between
+ * `since` and the first one returned are no longer kept. */
 void process_read(struct process *process, uint64_t since, size_t max, struct buf *out,
                   struct buf *errors, uint64_t *next, uint64_t *lost);
-/* How far it was told to whoever asks without saying where to begin; 0 at first. */
+/* The offset up to which output has been reported to callers that do not say where to begin. */
 void process_set_read_offset(struct process *process, uint64_t offset);
 uint64_t process_read_offset(const struct process *process);
 
-/* What it does not take at once waits, up to 1 MiB; past it ERR_LIMIT. */
+/* Queues bytes for stdin. ERR_LIMIT: more than 1 MiB would wait. ERR_INVALID: the process has ended,
+ * or its stdin is not open. */
 MUST_CHECK int process_write(struct process *process, struct view bytes, struct error *err);
 MUST_CHECK int process_end_input(struct process *process, struct error *err);
 void process_resize(struct process *process, uint16_t rows, uint16_t columns);
+/* Sends a signal to the process and all its descendants. */
 void process_signal(struct process *process, int number);
-/* A cell is interrupted, and its session killed if it does not heed that in time; anything else
- * is told to end (SIGTERM), then killed. It ends soon. */
+/* Asks the process to end and kills it if it does not; see run_stop(). */
 void process_stop(struct process *process);
-/* Ends it at once if it still runs; nothing of it is left but files. */
-void process_free(struct process *process);
 
-/* Of a sandbox, whether detached or not. ERR_NOT_FOUND names those there are. */
+/* --- the processes of a sandbox --- */
+
+/* ERR_NOT_FOUND lists the ids there are. */
 MUST_CHECK int process_find(struct sandbox *sandbox, const char *id, struct process **ret,
                             struct error *err);
 void process_each(struct sandbox *sandbox, void (*each)(void *ctx, struct process *process),
                   void *ctx);
-size_t process_count_running(struct sandbox *sandbox); /* how many */
+size_t process_count_running(struct sandbox *sandbox);
 
-/* --- interpreters --- */
-
-/* What a sandbox can run; fn(why NULL) when it is known: process_languages() has it. */
+/* Finds out which languages the sandbox has, unless that is known. fn is called from the loop; with
+ * why NULL, process_languages() has the result. */
 void process_probe_languages(struct sandbox *sandbox, bool with_versions,
                              void (*fn)(void *ctx, const struct error *why), void *ctx);
 const struct language_found *process_languages(struct sandbox *sandbox);
 
-/* The sessions there are: name, language, whether a cell runs in it. */
+/* Calls each() for every session. is_busy: a cell runs in it. */
 void process_each_session(struct sandbox *sandbox,
                           void (*each)(void *ctx, const char *name, const char *language,
                                        bool is_busy),
                           void *ctx);
 
-/* --- all processes of a sandbox: for the sandbox itself --- */
+/* --- for the sandbox itself --- */
 
 struct processes;
 
 struct processes *processes_new(struct sandbox *sandbox);
 /* The sandbox has ended: fails every process with *why, and ends every session. The sandbox calls
  * this before it frees its channel, because runs still refer to the channel's streams. */
-void processes_down(struct processes *processes, const struct error *why);
+void processes_stop(struct processes *processes, const struct error *why);
 /* Whether a later call may still ask for the output of a detached process or for the reason why a
  * session was lost: the sandbox stays in memory for as long. */
 bool processes_worth_keeping(const struct processes *processes);
-/* Frees all processes without any callback. */
+/* Frees all detached processes; the others become FAILED and stay with their owners. */
 void processes_free(struct processes *processes);

@@ -1,4 +1,4 @@
-/* process_start.c - from a wish to the first thing that runs (see process_internal.h). */
+/* process_start.c - from the options of a process to its run (see internal.h). */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -9,12 +9,12 @@
 #include "kernels/languages.h"
 #include "loop/loop.h"
 #include "sandbox/channel/files.h"
-#include "sandbox/process/process_internal.h"
+#include "sandbox/process/internal.h"
 #include "sandbox/sandbox.h"
 
-enum { FILE_PERM = 0644 };
+enum { FILE_PERM = 0644, STAT_MAX = 64 * 1024 };
 
-/* --- the wish, copied ------------------------------------------------------------------------- */
+/* --- a copy of the options -------------------------------------------------------------------- */
 
 static const char *copy_text(struct arena *arena, const char *text)
 {
@@ -45,28 +45,29 @@ static const char *const *copy_list(struct arena *arena, const char *const *list
 	return copy;
 }
 
-void process_copy_wish(struct process *process, const struct process_options *wish)
+static void copy_options(struct process *process, const struct process_options *options)
 {
 	struct arena *arena = &process->arena;
-	struct process_options *copy = &process->wish;
-	struct process_file *files = arena_new(arena, wish->file_count + 1, sizeof *files);
+	struct process_options *copy = &process->options;
+	struct process_file *files = arena_new(arena, options->file_count + 1, sizeof *files);
 
-	*copy = *wish;
-	copy->argv = copy_list(arena, wish->argv);
-	copy->code = copy_bytes(arena, wish->code);
-	copy->session = copy_text(arena, wish->session);
-	copy->args = copy_list(arena, wish->args);
-	for (size_t i = 0; i < wish->file_count; i++) {
-		files[i].path = copy_text(arena, wish->files[i].path);
-		files[i].content = copy_bytes(arena, wish->files[i].content);
+	*copy = *options;
+	copy->argv = copy_list(arena, options->argv);
+	copy->command = copy_text(arena, options->command);
+	copy->code = copy_bytes(arena, options->code);
+	copy->session = copy_text(arena, options->session);
+	copy->args = copy_list(arena, options->args);
+	for (size_t i = 0; i < options->file_count; i++) {
+		files[i].path = copy_text(arena, options->files[i].path);
+		files[i].content = copy_bytes(arena, options->files[i].content);
 	}
 	copy->files = files;
-	copy->env = copy_list(arena, wish->env);
-	copy->cwd = copy_text(arena, wish->cwd);
-	copy->in = copy_bytes(arena, wish->in);
+	copy->env = copy_list(arena, options->env);
+	copy->cwd = copy_text(arena, options->cwd);
+	copy->in = copy_bytes(arena, options->in);
 }
 
-/* --- its name --------------------------------------------------------------------------------- */
+/* --- id and label ----------------------------------------------------------------------------- */
 
 static void set_id(struct process *process)
 {
@@ -82,34 +83,264 @@ static void label_program(struct process *process)
 	struct error full;
 
 	words[0] = '\0';
-	for (size_t i = 0; process->wish.argv[i] != NULL; i++)
-		if (buf_printf(&text, &full, "%s%.100s", i != 0 ? " " : "", process->wish.argv[i]) <
-		    0)
+	for (size_t i = 0; process->options.argv[i] != NULL; i++)
+		if (buf_printf(&text, &full, "%s%.100s", i != 0 ? " " : "",
+		               process->options.argv[i]) < 0)
 			break;
 	(void)utf8_escape(buf_view(&text), process->label, sizeof process->label);
 }
 
 static void label_code(struct process *process)
 {
-	struct view rest = view_trim(process->wish.code);
+	struct view rest = view_trim(process->options.code);
 	struct view line = { "", 0 };
-	char shown[96];
+	char printable[96];
 
 	(void)view_next_line(&rest, &line);
-	(void)utf8_escape(view_trim(line), shown, sizeof shown);
+	(void)utf8_escape(view_trim(line), printable, sizeof printable);
 	(void)snprintf(process->label, sizeof process->label, "%s: %s",
-	               process->wish.language->name, shown);
+	               process->options.language->name, printable);
 }
 
-/* --- files first ------------------------------------------------------------------------------ */
+/* --- the run ---------------------------------------------------------------------------------- */
 
-static void write_files(struct process *process);
+static struct run_options run_options_of(const struct process *process)
+{
+	const struct process_options *options = &process->options;
 
-static void on_written(void *ctx, const struct files_reply *answer, const struct error *why)
+	return (struct run_options){
+		.argv = options->argv,
+		.env = options->env,
+		.cwd = options->cwd,
+		.deadline_ms = options->deadline_ms,
+		.with_stdin = options->keep_input || options->in.len != 0 || options->terminal,
+		.terminal = options->terminal,
+		.rows = options->rows,
+		.columns = options->columns,
+	};
+}
+
+static void start_program(struct process *process)
+{
+	const struct run_options options = run_options_of(process);
+	struct error err;
+
+	if (run_start(process->processes->sandbox, &options, &process_run_events, process,
+	              &process->run, &err) < 0)
+		process_fail(process, &err);
+	else
+		process_started(process);
+}
+
+static void start_saved_code(struct process *process, const struct language_runner *runner,
+                             const char *program)
+{
+	const struct process_options *options = &process->options;
+	const struct run_options run_options = run_options_of(process);
+	const struct saved_code_options code = { .language = options->language,
+		                                 .runner = runner,
+		                                 .program = program,
+		                                 .code = options->code,
+		                                 .args = options->args,
+		                                 .run = &run_options };
+
+	process->run = saved_code_new(process->processes->sandbox, &code, &process_run_events,
+	                              process);
+	saved_code_begin(process->run);
+}
+
+static void start_in_interpreter(struct process *process, const char *path)
+{
+	const struct process_options *options = &process->options;
+	const struct process_limits *limits = sandbox_process_limits(process->processes->sandbox);
+	const struct code_options code = {
+		.program = options->language->kernel,
+		.path = path,
+		.code = options->code,
+		.in = options->in,
+		.args = options->args,
+		.env = options->env,
+		.cwd = options->cwd,
+		.deadline_ms = options->deadline_ms,
+		.picture_pixels = limits->pixels,
+		.picture_bytes = limits->bytes,
+		.cell = process->cell.session != NULL ? &process->cell : NULL,
+		.report = &process->session,
+	};
+
+	process->run = code_run_new(process->processes->interpreters, &code, &process_run_events,
+	                            process);
+	code_run_begin(process->run);
+}
+
+/* --- which program runs a language ------------------------------------------------------------ */
+
+static void start_code(struct process *process);
+
+static void on_languages(void *ctx, const struct error *why)
+{
+	if (why != NULL)
+		process_fail(ctx, why);
+	else
+		start_code(ctx);
+}
+
+static void request_languages(struct process *process,
+                              void (*fn)(void *ctx, const struct error *why))
+{
+	process->has_probed = true;
+	process->language_request.fn = fn;
+	process->language_request.ctx = process;
+	language_cache_request(process->processes->languages, &process->language_request);
+}
+
+static int language_index(const struct language *language)
+{
+	for (size_t i = 0; i < language_count; i++)
+		if (strcmp(languages[i].name, language->name) == 0)
+			return (int)i;
+	return -1;
+}
+
+/* A waiting interpreter exists for the first runner of a language only, whether its program is
+ * called python3 or python, and gets all of stdin at once. */
+static bool can_use_interpreter(const struct process_options *options, const char *program)
+{
+	const struct language *language = options->language;
+
+	return language->kernel != NULL && !options->terminal && !options->keep_input &&
+	       strncmp(language->runners[0].program, program, strlen(program)) == 0;
+}
+
+static void fail_without_interpreter(struct process *process, const char *path)
+{
+	const struct language *language = process->options.language;
+	struct error err;
+
+	(void)error_set(&err, ERR_NOT_FOUND,
+	                "session: %s keeps state with %s only, which this sandbox does not have; "
+	                "without a session it is run by %s",
+	                language->title, language->runners[0].program, path);
+	process_fail(process, &err);
+}
+
+static void start_code(struct process *process)
+{
+	const struct language *language = process->options.language;
+	const struct language_found *found = language_cache_get(process->processes->languages);
+	int i = language_index(language);
+	const struct language_runner *runner;
+	const char *path;
+	struct error err;
+
+	if (i < 0 || found->of[i].runner < 0 || found->of[i].runner >= LANGUAGE_RUNNERS_MAX) {
+		/* The language may have been installed since the last look. */
+		if (!process->has_probed) {
+			request_languages(process, on_languages);
+			return;
+		}
+		(void)language_not_found(found, language, &err);
+		process_fail(process, &err);
+		return;
+	}
+	runner = &language->runners[found->of[i].runner];
+	path = arena_text(&process->arena, found->of[i].path);
+	if (can_use_interpreter(&process->options, runner->program))
+		start_in_interpreter(process, path);
+	else if (process->options.session != NULL)
+		fail_without_interpreter(process, path);
+	else
+		start_saved_code(process, runner, path);
+}
+
+/* --- which shell runs a command --------------------------------------------------------------- */
+
+/* Users expect bash; some images have only sh. */
+static void choose_shell(struct process *process)
+{
+	const struct language_found *found = language_cache_get(process->processes->languages);
+	const struct language *bash = language_find("bash");
+	bool has_bash = found->known && bash != NULL && found->of[bash - languages].runner >= 0;
+	const char **argv = arena_new(&process->arena, 4, sizeof *argv);
+
+	argv[0] = has_bash ? "bash" : "/bin/sh";
+	argv[1] = "-c";
+	argv[2] = process->options.command;
+	process->options.argv = argv;
+	label_program(process);
+}
+
+/* If the languages could not be looked up, there is still /bin/sh. */
+static void on_shells(void *ctx, const struct error *why)
+{
+	(void)why;
+	choose_shell(ctx);
+	start_program(ctx);
+}
+
+/* --- preparation: files, then the directory --------------------------------------------------- */
+
+static void start_run(struct process *process)
+{
+	bool is_known = language_cache_get(process->processes->languages)->known;
+
+	if (process->options.language != NULL && is_known)
+		start_code(process);
+	else if (process->options.language != NULL)
+		request_languages(process, on_languages);
+	else if (process->options.command != NULL && !is_known)
+		request_languages(process, on_shells);
+	else
+		start_program(process);
+}
+
+static void on_cwd(void *ctx, const struct files_reply *reply, const struct error *why)
+{
+	struct process *process = ctx;
+	struct wire_entry entry;
+	struct error err;
+	struct view rest;
+
+	process->op = NULL;
+	if (why != NULL) {
+		err = *why;
+		(void)error_wrap(&err, "argument 'cwd'");
+		process_fail(process, &err);
+		return;
+	}
+	rest = reply->bytes;
+	if (files_next_entry(&rest, &entry) && entry.type == WIRE_FILE_DIRECTORY) {
+		start_run(process);
+		return;
+	}
+	(void)error_set(&err, ERR_INVALID, "argument 'cwd': it is no directory");
+	process_fail(process, &err);
+}
+
+/* A waiting interpreter changes its directory only when the code is about to run, and a failure
+ * there would look like a failure of the code. So the directory is checked first. */
+static void check_cwd(struct process *process)
+{
+	struct channel *channel = sandbox_channel(process->processes->sandbox);
+	struct wire_message request = { .type = WIRE_STAT };
+	struct error err;
+
+	request.stat.path = view_of(process->options.cwd);
+	if (channel == NULL)
+		(void)error_set(&err, ERR_SYSTEM, "the sandbox ended");
+	else if (files_start(channel, &request, (struct view){ 0 }, STAT_MAX, on_cwd, process,
+	                     &process->op, &err) == 0)
+		return;
+	process_fail(process, &err);
+}
+
+static void write_next_file(struct process *process);
+
+static void on_written(void *ctx, const struct files_reply *reply, const struct error *why)
 {
 	struct process *process = ctx;
 
-	(void)answer;
+	(void)reply;
 	process->op = NULL;
 	if (why != NULL) {
 		struct error err = *why;
@@ -119,36 +350,19 @@ static void on_written(void *ctx, const struct files_reply *answer, const struct
 		return;
 	}
 	process->files_written++;
-	write_files(process);
-}
-
-static void start_what_was_wished(struct process *process)
-{
-	struct error err;
-
-	if (process->wish.argv != NULL) {
-		if (process_run_program(process, process->wish.argv, true,
-		                        process->wish.deadline_ms, &process_run_events, &err) < 0)
-			process_fail(process, &err);
-		return;
-	}
-	if (probe_found(process->processes->probe)->known)
-		process_run_code(process);
+	if (process->files_written < process->options.file_count)
+		write_next_file(process);
 	else
-		process_look(process);
+		start_run(process);
 }
 
-static void write_files(struct process *process)
+static void write_next_file(struct process *process)
 {
-	const struct process_file *file = &process->wish.files[process->files_written];
+	const struct process_file *file = &process->options.files[process->files_written];
 	struct wire_message request = { .type = WIRE_WRITE };
 	struct channel *channel = sandbox_channel(process->processes->sandbox);
 	struct error err;
 
-	if (process->files_written == process->wish.file_count) {
-		start_what_was_wished(process);
-		return;
-	}
 	request.write = (struct wire_write){ .mode = WIRE_WRITE_REPLACE,
 		                             .flags = WIRE_PARENTS,
 		                             .perm = FILE_PERM,
@@ -163,88 +377,102 @@ static void write_files(struct process *process)
 	process_fail(process, &err);
 }
 
+/* With files the directory is not checked: one of them may create it. */
 void process_prepare(struct process *process)
 {
-	write_files(process);
+	if (process->options.file_count != 0)
+		write_next_file(process);
+	else if (process->options.cwd != NULL)
+		check_cwd(process);
+	else
+		start_run(process);
 }
 
-/* --- calls ------------------------------------------------------------------------------------ */
+/* --- the start -------------------------------------------------------------------------------- */
 
 static void on_turn(void *ctx)
 {
 	process_prepare(ctx);
 }
 
-static void on_told(void *ctx)
+static void on_notify_timer(void *ctx)
 {
 	struct process *process = ctx;
 
-	if (process->fn != NULL)
-		process->fn(process->ctx);
+	for (struct list *node = process->watches.next; node != &process->watches;) {
+		struct process_watch *watch = container_of(node, struct process_watch, node);
+
+		node = node->next; /* a callback may end its own watch */
+		watch->fn(watch->ctx);
+	}
 }
 
-static struct process *make(struct sandbox *sandbox, const struct process_options *wish)
+static struct process *new_process(struct sandbox *sandbox, const struct process_options *options)
 {
 	const struct process_limits *limits = sandbox_process_limits(sandbox);
-	struct loop *loop = sandbox_loop(sandbox);
 	struct process *process = mem_new(sizeof *process);
 
 	process->processes = sandbox_processes(sandbox);
-	process->tell = loop_timer_new(loop, on_told, process);
-	process->clock = loop_timer_new(loop, process_on_clock, process);
+	list_init(&process->watches);
+	process->notify_timer = loop_timer_new(sandbox_loop(sandbox), on_notify_timer, process);
 	process->started_ms = clock_now_ms();
 	process->started_s = time(NULL);
-	process_copy_wish(process, wish);
+	copy_options(process, options);
 	for (int i = 0; i < 2; i++) {
 		process->sinks[i].process = process;
 		process->sinks[i].is_stderr = i;
 		capture_init(&process->sinks[i].capture, limits->head, limits->tail);
 	}
-	journal_init(&process->journal, limits->journal);
-	buf_init(&process->in, wish->in.len + PROCESS_INPUT_MAX);
-	if (wish->argv != NULL)
+	output_log_init(&process->log, limits->journal);
+	buf_init(&process->in, options->in.len + PROCESS_INPUT_MAX);
+	process->cell = (struct session_cell){ .turn = on_turn, .ctx = process };
+	if (options->command != NULL)
+		choose_shell(process);
+	else if (options->argv != NULL)
 		label_program(process);
 	else
 		label_code(process);
 	return process;
 }
 
-static int check(const struct sandbox *sandbox, const struct process_options *wish,
-                 struct error *err)
+static int check_options(const struct sandbox *sandbox, const struct process_options *options,
+                         struct error *err)
 {
+	int kinds = (options->argv != NULL) + (options->command != NULL) +
+	            (options->language != NULL);
+
 	if (sandbox_channel(sandbox) == NULL)
 		return error_set(err, ERR_INVALID, "the sandbox is not awake");
-	if ((wish->argv == NULL) == (wish->language == NULL) ||
-	    (wish->argv != NULL && wish->argv[0] == NULL))
+	if (kinds != 1 || (options->argv != NULL && options->argv[0] == NULL))
 		return error_set(err, ERR_INVALID, "either a program or code is to be run");
-	if (wish->session != NULL && wish->language == NULL)
+	if (options->session != NULL && options->language == NULL)
 		return error_set(err, ERR_INVALID, "session: it is for code, not for programs");
-	if (wish->session != NULL && (wish->terminal || wish->keep_input))
+	if (options->session != NULL && (options->terminal || options->keep_input))
 		return error_set(err, ERR_INVALID,
 		                 "session: its cells have neither a terminal nor input to come");
 	return 0;
 }
 
-int process_start(struct sandbox *sandbox, const struct process_options *wish, struct process **ret,
-                  struct error *err)
+int process_start(struct sandbox *sandbox, const struct process_options *options,
+                  struct process **ret, struct error *err)
 {
 	struct process *process;
 
-	if (check(sandbox, wish, err) < 0 || sandbox_admit_process(sandbox, err) < 0)
+	if (check_options(sandbox, options, err) < 0 || sandbox_admit_process(sandbox, err) < 0)
 		return -1;
-	process = make(sandbox, wish);
+	process = new_process(sandbox, options);
 	list_add(&process->processes->all, &process->node);
 	sandbox_hold(sandbox);
-	if (wish->detached)
+	if (options->detached)
 		process_detach(process);
-	process->cell = (struct session_cell){ .begin = on_turn, .ctx = process };
-	if (wish->session != NULL && session_join(process->processes->kernels, wish->session,
-	                                          wish->language, &process->cell, err) < 0) {
+	if (options->session != NULL &&
+	    session_join(process->processes->interpreters, options->session, options->language,
+	                 &process->cell, err) < 0) {
 		process_free(process);
 		return -1;
 	}
 	set_id(process);
-	if (wish->session == NULL)
+	if (options->session == NULL)
 		process_prepare(process);
 	*ret = process;
 	return 0;

@@ -10,97 +10,102 @@
 #include "sandbox/channel/channel.h"
 #include "sandbox/sandbox.h"
 
-enum { STALLED_MS = 5000, CLOSING_MS = 20000, FILE_PERM = 0644 };
+enum {
+	STALLED_MS = 5000,  /* without progress the file is given up */
+	CLOSING_MS = 20000, /* the agent may have to wait for the disk before it closes the file */
+	FILE_PERM = 0644,
+};
 
 struct spill {
 	struct sandbox *sandbox;
 	const struct spill_events *events;
 	void *ctx;
 	char *path;
-	struct channel_stream *stream; /* of the REMOVE, then of the WRITE */
-	struct loop_timer *stalled;    /* nothing has gone for so long */
-	struct loop_timer *end;        /* due at once: it is over */
-	bool is_writing;               /* the WRITE has been asked for */
-	bool is_ended;                 /* no more is added */
-	bool is_over;                  /* the file is closed, or given up */
-	bool is_full;                  /* as long as it may be */
+	struct channel_stream *stream; /* of REMOVE, then of WRITE */
+	struct loop_timer *stall_timer;
+	struct loop_timer *closed_timer; /* due at once: calls `closed` */
+	bool is_writing;                 /* WRITE was requested */
+	bool is_ended;                   /* spill_end() was called */
+	bool is_closed;                  /* the file is closed, or given up */
+	bool is_full;                    /* the file has `max` bytes */
 	bool is_given_up;
-	uint64_t left; /* bytes it may still get */
-	size_t unowed; /* of those that wait: nobody is told when they go */
-	char *waiting; /* bytes from `at` on */
+	uint64_t left;    /* bytes the file may still get */
+	size_t uncounted; /* bytes at the front of the queue that `taken` does not report */
+	char *queue;      /* bytes from `at` on */
 	size_t at, len, room;
 	char note[560];
 };
 
 /* --- the queue -------------------------------------------------------------------------------- */
 
-/* So much is at most the first bytes and one window of credit. */
-static void keep(struct spill *spill, struct view bytes)
+/* The queue holds at most the output so far and one window of credit. */
+static void queue_bytes(struct spill *spill, struct view bytes)
 {
 	if (bytes.len == 0)
 		return;
 	if (spill->at != 0) {
-		memmove(spill->waiting, spill->waiting + spill->at, spill->len);
+		memmove(spill->queue, spill->queue + spill->at, spill->len);
 		spill->at = 0;
 	}
 	if (spill->len + bytes.len > spill->room) {
 		spill->room = 2 * (spill->len + bytes.len);
-		spill->waiting = mem_resize(spill->waiting, spill->room);
+		spill->queue = mem_resize(spill->queue, spill->room);
 	}
-	memcpy(spill->waiting + spill->len, bytes.ptr, bytes.len);
+	memcpy(spill->queue + spill->len, bytes.ptr, bytes.len);
 	spill->len += bytes.len;
 }
 
-static void tell_taken(struct spill *spill, size_t bytes)
+static void report_taken(struct spill *spill, size_t bytes)
 {
-	size_t silent = bytes < spill->unowed ? bytes : spill->unowed;
+	size_t uncounted = bytes < spill->uncounted ? bytes : spill->uncounted;
 
-	spill->unowed -= silent;
-	if (bytes > silent)
-		spill->events->taken(spill->ctx, bytes - silent);
+	spill->uncounted -= uncounted;
+	if (bytes > uncounted)
+		spill->events->taken(spill->ctx, bytes - uncounted);
 }
 
-/* --- its end ---------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
-static void become_over(struct spill *spill)
+/* The file is closed or given up. Bytes that were not sent count as taken. */
+static void set_closed(struct spill *spill)
 {
-	size_t forgotten = spill->len;
+	size_t discarded = spill->len;
 
 	if (spill->stream != NULL)
 		channel_cancel(spill->stream);
 	spill->stream = NULL;
-	spill->is_over = true;
+	spill->is_closed = true;
 	spill->len = 0;
-	loop_timer_stop(spill->stalled);
+	loop_timer_stop(spill->stall_timer);
 	if (spill->is_ended)
-		loop_timer_start(spill->end, 0);
-	tell_taken(spill, forgotten);
+		loop_timer_start(spill->closed_timer, 0);
+	report_taken(spill, discarded);
 }
 
-/* The agent takes back what it has appended when something goes wrong; what is left is empty. */
+/* When a WRITE fails the agent truncates the file to what it was before, so nothing is in it. */
 static void give_up(struct spill *spill, const char *why)
 {
 	spill->is_given_up = true;
 	(void)snprintf(spill->note, sizeof spill->note, "it could not be kept in a file: %.480s",
 	               why);
-	become_over(spill);
+	set_closed(spill);
 }
 
-static void on_stalled(void *ctx)
+static void on_stall_timer(void *ctx)
 {
 	give_up(ctx, "writing it took too long");
 }
 
-static void on_end(void *ctx)
+static void on_closed_timer(void *ctx)
 {
 	struct spill *spill = ctx;
 
-	spill->events->over(spill->ctx);
+	spill->events->closed(spill->ctx);
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static size_t send(struct spill *spill, struct view bytes)
+static size_t send_bytes(struct spill *spill, struct view bytes)
 {
 	size_t sent = channel_send(spill->stream, WIRE_IN, bytes);
 
@@ -108,53 +113,55 @@ static size_t send(struct spill *spill, struct view bytes)
 	return sent;
 }
 
-/* What was written may have to reach the disk first, which takes its time. */
 static void close_file(struct spill *spill)
 {
 	if (spill->stream != NULL && spill->is_writing)
 		channel_send_end(spill->stream, WIRE_IN);
-	loop_timer_start(spill->stalled, CLOSING_MS);
+	loop_timer_start(spill->stall_timer, CLOSING_MS);
 }
 
-static void fill_up(struct spill *spill)
+/* The file has reached its maximum: closes it and discards the rest. */
+static void set_full(struct spill *spill)
 {
-	size_t forgotten = spill->len;
+	size_t discarded = spill->len;
 
 	spill->is_full = true;
 	spill->len = 0;
 	(void)snprintf(spill->note, sizeof spill->note, "the file ends when it is full");
 	close_file(spill);
-	tell_taken(spill, forgotten);
+	report_taken(spill, discarded);
 }
 
-static void push(struct spill *spill)
+/* Sends what the agent accepts, and closes the file behind the last byte. */
+static void send_queue(struct spill *spill)
 {
 	size_t sent = 0;
 
-	if (!spill->is_writing || spill->is_over || spill->is_full)
+	if (!spill->is_writing || spill->is_closed || spill->is_full)
 		return;
 	if (spill->len != 0) {
 		size_t len = spill->len < spill->left ? spill->len : (size_t)spill->left;
 
-		sent = len != 0 ? send(spill, (struct view){ spill->waiting + spill->at, len }) : 0;
+		sent = len != 0 ? send_bytes(spill, (struct view){ spill->queue + spill->at, len })
+		                : 0;
 		spill->at += sent;
 		spill->len -= sent;
 	}
 	if (spill->len == 0)
-		loop_timer_stop(spill->stalled);
+		loop_timer_stop(spill->stall_timer);
 	else if (sent != 0)
-		loop_timer_start(spill->stalled, STALLED_MS);
+		loop_timer_start(spill->stall_timer, STALLED_MS);
 	if (spill->left == 0 && spill->len != 0)
-		fill_up(spill);
+		set_full(spill);
 	else if (spill->len == 0 && spill->is_ended)
 		close_file(spill);
 	if (sent != 0)
-		tell_taken(spill, sent);
+		report_taken(spill, sent);
 }
 
 static void on_writable(void *ctx)
 {
-	push(ctx);
+	send_queue(ctx);
 }
 
 static void on_written(void *ctx, const struct wire_done *done)
@@ -163,7 +170,7 @@ static void on_written(void *ctx, const struct wire_done *done)
 
 	(void)done;
 	spill->stream = NULL;
-	become_over(spill);
+	set_closed(spill);
 }
 
 static void on_write_failed(void *ctx, enum wire_failure failure, const struct error *why)
@@ -179,8 +186,8 @@ static const struct channel_stream_events write_events = { .writable = on_writab
 	                                                   .done = on_written,
 	                                                   .failed = on_write_failed };
 
-static void ask(struct spill *spill, const struct wire_message *request,
-                const struct channel_stream_events *events)
+static void open_stream(struct spill *spill, const struct wire_message *request,
+                        const struct channel_stream_events *events)
 {
 	struct channel *channel = sandbox_channel(spill->sandbox);
 	struct error err;
@@ -201,9 +208,9 @@ static void start_writing(struct spill *spill)
 		                                         .path = view_of(spill->path) } };
 
 	spill->stream = NULL;
-	ask(spill, &request, &write_events);
-	spill->is_writing = !spill->is_over;
-	push(spill);
+	open_stream(spill, &request, &write_events);
+	spill->is_writing = !spill->is_closed;
+	send_queue(spill);
 }
 
 static void on_removed(void *ctx, const struct wire_done *done)
@@ -212,7 +219,7 @@ static void on_removed(void *ctx, const struct wire_done *done)
 	start_writing(ctx);
 }
 
-/* Most often there was none. Anything else WRITE will tell. */
+/* Usually there was no old file. Any other problem makes the WRITE fail as well. */
 static void on_not_removed(void *ctx, enum wire_failure failure, const struct error *why)
 {
 	struct spill *spill = ctx;
@@ -228,10 +235,10 @@ static void on_not_removed(void *ctx, enum wire_failure failure, const struct er
 static const struct channel_stream_events remove_events = { .done = on_removed,
 	                                                    .failed = on_not_removed };
 
-/* --- calls ------------------------------------------------------------------------------------ */
+/* --- for the process -------------------------------------------------------------------------- */
 
-struct spill *spill_new(struct sandbox *sandbox, const char *path, uint64_t max, struct view first,
-                        struct view second, const struct spill_events *events, void *ctx)
+struct spill *spill_new(struct sandbox *sandbox, const char *path, uint64_t max, struct view head,
+                        struct view tail, const struct spill_events *events, void *ctx)
 {
 	struct spill *spill = mem_new(sizeof *spill);
 	struct wire_message request = { .type = WIRE_REMOVE };
@@ -239,15 +246,15 @@ struct spill *spill_new(struct sandbox *sandbox, const char *path, uint64_t max,
 	*spill = (struct spill){
 		.sandbox = sandbox, .events = events, .ctx = ctx, .path = mem_dup(path), .left = max
 	};
-	spill->stalled = loop_timer_new(sandbox_loop(sandbox), on_stalled, spill);
-	spill->end = loop_timer_new(sandbox_loop(sandbox), on_end, spill);
-	keep(spill, first);
-	keep(spill, second);
-	spill->unowed = spill->len;
+	spill->stall_timer = loop_timer_new(sandbox_loop(sandbox), on_stall_timer, spill);
+	spill->closed_timer = loop_timer_new(sandbox_loop(sandbox), on_closed_timer, spill);
+	queue_bytes(spill, head);
+	queue_bytes(spill, tail);
+	spill->uncounted = spill->len;
 	request.remove.path = view_of(spill->path);
-	ask(spill, &request, &remove_events);
-	if (!spill->is_over)
-		loop_timer_start(spill->stalled, STALLED_MS);
+	open_stream(spill, &request, &remove_events);
+	if (!spill->is_closed)
+		loop_timer_start(spill->stall_timer, STALLED_MS);
 	return spill;
 }
 
@@ -255,46 +262,46 @@ void spill_add(struct spill *spill, struct view bytes)
 {
 	size_t sent = 0;
 
-	if (spill->is_over || spill->is_full) {
-		tell_taken(spill, bytes.len);
+	if (spill->is_closed || spill->is_full) {
+		report_taken(spill, bytes.len);
 		return;
 	}
-	/* As a rule it is taken as it comes. */
+	/* The usual case: the queue is empty, and the agent accepts the bytes without a copy. */
 	if (spill->is_writing && spill->len == 0 && bytes.len <= spill->left)
-		sent = send(spill, bytes);
+		sent = send_bytes(spill, bytes);
 	if (sent < bytes.len && spill->len == 0)
-		loop_timer_start(spill->stalled, STALLED_MS);
-	keep(spill, (struct view){ bytes.ptr + sent, bytes.len - sent });
+		loop_timer_start(spill->stall_timer, STALLED_MS);
+	queue_bytes(spill, (struct view){ bytes.ptr + sent, bytes.len - sent });
 	if (sent != 0)
-		tell_taken(spill, sent);
+		report_taken(spill, sent);
 	if (spill->len != 0)
-		push(spill);
+		send_queue(spill);
 }
 
 void spill_end(struct spill *spill)
 {
 	spill->is_ended = true;
-	if (spill->is_over)
-		loop_timer_start(spill->end, 0);
+	if (spill->is_closed)
+		loop_timer_start(spill->closed_timer, 0);
 	else if (spill->is_full)
-		loop_timer_start(spill->stalled, CLOSING_MS);
+		loop_timer_start(spill->stall_timer, CLOSING_MS);
 	else
-		push(spill);
+		send_queue(spill);
 }
 
 void spill_stop(struct spill *spill)
 {
-	if (spill->is_over)
-		loop_timer_stop(spill->end);
+	if (spill->is_closed)
+		loop_timer_stop(spill->closed_timer);
 	else
 		(void)snprintf(spill->note, sizeof spill->note,
 		               "it was ended before all of it was written to the file");
 	if (spill->stream != NULL)
 		channel_cancel(spill->stream);
 	spill->stream = NULL;
-	spill->is_over = true;
+	spill->is_closed = true;
 	spill->len = 0;
-	loop_timer_stop(spill->stalled);
+	loop_timer_stop(spill->stall_timer);
 }
 
 void spill_free(struct spill *spill)
@@ -303,9 +310,9 @@ void spill_free(struct spill *spill)
 		return;
 	if (spill->stream != NULL)
 		channel_cancel(spill->stream);
-	(void)loop_timer_free(spill->stalled);
-	(void)loop_timer_free(spill->end);
-	free(spill->waiting);
+	(void)loop_timer_free(spill->stall_timer);
+	(void)loop_timer_free(spill->closed_timer);
+	free(spill->queue);
 	free(spill->path);
 	free(spill);
 }

@@ -1,7 +1,12 @@
-/* limit_check.h - which of the sandbox's limits something met that ran in it: by the kernel's own
- * counts before and after, and by a look at the disk if it failed.
+/* limit_check.h - finds out which limits of the sandbox a run met.
  *
- *   limit_check_start -> limit_check_finish -> fn, or limit_check_cancel    (the struct is the caller's) */
+ * The kernel's counters (processes killed for memory, forks refused) are read before and after the
+ * run. The agent is asked about disk space only if the run failed, because that costs a round
+ * trip. This is the only place that judges limits.
+ *
+ *   limit_check_start -> limit_check_finish -> fn, or limit_check_cancel
+ *
+ * The struct belongs to the caller; zeroed, it is inactive. */
 #pragma once
 #include <stdbool.h>
 
@@ -15,18 +20,20 @@ struct sandbox;
 struct limit_check {
 	struct sandbox *sandbox;
 	struct engine_counters before;
-	bool is_counted;
-	struct channel_stream *stats; /* what is asked when it has ended */
+	bool has_counters;            /* false: this machine has no cgroups to count with */
+	struct channel_stream *stats; /* the request for disk usage, while it is pending */
 	struct run_end *end;
 	void (*fn)(void *ctx);
 	void *ctx;
 };
 
-void limit_check_start(struct limit_check *judge, struct sandbox *sandbox);
-/* Completes *end, which stays where it is; fn when it is complete, perhaps from within. */
-void limit_check_finish(struct limit_check *judge, struct run_end *end, void (*fn)(void *ctx),
+/* Reads the counters before the run. */
+void limit_check_start(struct limit_check *check, struct sandbox *sandbox);
+/* Adds the limits that were met to *end, which must stay valid until fn is called. fn may be called
+ * from within. */
+void limit_check_finish(struct limit_check *check, struct run_end *end, void (*fn)(void *ctx),
                         void *ctx);
-void limit_check_cancel(struct limit_check *judge); /* fn is not called any more */
+void limit_check_cancel(struct limit_check *check); /* fn is not called any more */
 
-/* Appends to end->note. */
-void run_note(struct run_end *end, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Appends to end->note, separated by "; ". */
+void run_end_add_note(struct run_end *end, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -1,174 +1,165 @@
+/* sandbox_run.c - the run of a program: one EXEC stream of the sandbox's channel. */
 #include "sandbox/run/sandbox_run.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "engine/spec.h"
-#include "sandbox/channel/channel.h"
+#include "loop/loop.h"
+#include "sandbox/run/internal.h"
 #include "sandbox/run/limit_check.h"
 #include "sandbox/sandbox.h"
 
-enum { GRACE_MS = 2000, LIST_MAX = 60 * 1024, UMASK = 022 };
-
-/* What every program gets. A wish may say otherwise. */
-static const char *const usual_env[] = {
-	"PATH=" SPEC_HOME
-	"/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-	"HOME=" SPEC_HOME,
-	"USER=coderunner",
-	"LOGNAME=coderunner",
-	"SHELL=/bin/sh",
-	"LANG=C.UTF-8",
-	"TERM=dumb",
-	"NPM_CONFIG_PREFIX=" SPEC_HOME "/.local", /* npm -g without rights to /usr */
-	"MPLBACKEND=Agg",                         /* there is no screen to draw on */
-	NULL,
-};
-
-struct run {
+struct program {
+	struct run run;
 	struct sandbox *sandbox;
 	const struct run_events *events;
 	void *ctx;
-	struct channel_stream *stream;
-	uint64_t deadline; /* on the clock of clock.h, or 0 */
-	struct limit_check judge;
+	struct channel_stream *stream; /* NULL: the agent has reported the end */
+	uint64_t deadline;             /* on the clock of clock.h; 0: none */
+	struct limit_check limits;
 	struct run_end end;
-	bool is_waiting; /* for the end of its sandbox */
-	bool is_dropped;
+	struct loop_timer *kill_timer; /* runs from run_stop() on; NULL: not stopped */
+	bool waits_for_sandbox;        /* sandbox_notify_end() has a pointer to this run */
+	bool is_cancelled;
 };
 
-/* --- its end ----------------------------------------------------------------------------- */
+static const struct run_ops program_ops;
 
-static void tell_end(struct run *run)
+static struct program *program_of(struct run *run)
 {
-	const struct run_events *events = run->events;
-	void *ctx = run->ctx;
-	struct run_end end = run->end;
-
-	free(run);
-	events->ended(ctx, &end);
+	return container_of(run, struct program, run);
 }
 
-static void tell_failed(struct run *run, const struct error *why)
+static void free_program(struct program *program)
 {
-	const struct run_events *events = run->events;
-	void *ctx = run->ctx;
-
-	free(run);
-	events->failed(ctx, why);
+	if (program->kill_timer != NULL)
+		(void)loop_timer_free(program->kill_timer);
+	free(program);
 }
 
-static void on_judged(void *ctx)
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void report_end(void *ctx)
 {
-	tell_end(ctx);
+	struct program *program = ctx;
+	const struct run_events *events = program->events;
+	void *owner = program->ctx;
+	struct run_end end = program->end;
+
+	free_program(program);
+	events->ended(owner, &end);
 }
 
-static void finish(struct run *run)
+static void report_failure(struct program *program, const struct error *why)
 {
-	limit_check_finish(&run->judge, &run->end, on_judged, run);
+	const struct run_events *events = program->events;
+	void *owner = program->ctx;
+
+	free_program(program);
+	events->failed(owner, why);
 }
 
-/* --- what the agent says ------------------------------------------------------------------- */
+static void check_limits(struct program *program)
+{
+	limit_check_finish(&program->limits, &program->end, report_end, program);
+}
+
+/* --- what the agent sends --------------------------------------------------------------------- */
 
 static void on_message(void *ctx, const struct wire_message *message)
 {
-	struct run *run = ctx;
+	struct program *program = ctx;
 	const struct wire_exited *exited = &message->exited;
 
 	if (message->type != WIRE_EXITED)
 		return;
-	run->end.code = exited->code;
-	run->end.signal = exited->signal;
-	run->end.timed_out = (exited->flags & WIRE_EXITED_TIMED_OUT) != 0;
-	run->end.wall_us = exited->wall_us;
-	run->end.user_us = exited->user_us;
-	run->end.system_us = exited->system_us;
-	run->end.max_rss_kib = exited->max_rss_kib;
+	program->end.code = exited->code;
+	program->end.signal = exited->signal;
+	program->end.timed_out = (exited->flags & WIRE_EXITED_TIMED_OUT) != 0;
+	program->end.wall_us = exited->wall_us;
+	program->end.user_us = exited->user_us;
+	program->end.system_us = exited->system_us;
+	program->end.max_rss_kib = exited->max_rss_kib;
 }
 
 static void on_bytes(void *ctx, uint8_t channel, struct view bytes)
 {
-	struct run *run = ctx;
+	struct program *program = ctx;
 
 	if (channel != WIRE_CONTROL_OUT) {
-		run->events->output(run->ctx, channel == WIRE_ERR, bytes);
+		program->events->output(program->ctx, channel == WIRE_ERR, bytes);
 		return;
 	}
-	/* First: whoever hears it may drop the run. */
-	channel_consumed(run->stream, WIRE_CONTROL_OUT, bytes.len);
-	if (run->events->control != NULL)
-		run->events->control(run->ctx, bytes);
+	/* The credit goes back before the callback, because the callback may cancel the run. */
+	channel_consumed(program->stream, WIRE_CONTROL_OUT, bytes.len);
+	if (program->events->control != NULL)
+		program->events->control(program->ctx, bytes);
 }
 
 static void on_writable(void *ctx)
 {
-	struct run *run = ctx;
+	struct program *program = ctx;
 
-	if (run->events->writable != NULL)
-		run->events->writable(run->ctx);
+	if (program->events->writable != NULL)
+		program->events->writable(program->ctx);
 }
 
 static void on_done(void *ctx, const struct wire_done *done)
 {
-	struct run *run = ctx;
+	struct program *program = ctx;
 
 	(void)done;
-	run->stream = NULL;
-	finish(run);
+	program->stream = NULL;
+	check_limits(program);
 }
 
-static void on_down(void *ctx, const struct error *why)
+static void on_sandbox_end(void *ctx, const struct error *why)
 {
-	struct run *run = ctx;
+	struct program *program = ctx;
+	const char *reason = sandbox_end_reason(program->sandbox);
 	struct error err;
 
 	(void)why;
-	if (run->is_dropped) {
-		free(run);
+	if (program->is_cancelled) {
+		free_program(program);
 		return;
 	}
-	(void)error_set(&err, sandbox_met_limit(run->sandbox) ? ERR_LIMIT : ERR_SYSTEM,
-	                "the sandbox ended: %s",
-	                sandbox_end_reason(run->sandbox)[0] != '\0'
-	                        ? sandbox_end_reason(run->sandbox)
-	                        : "it was told to");
-	tell_failed(run, &err);
+	(void)error_set(&err, sandbox_met_limit(program->sandbox) ? ERR_LIMIT : ERR_SYSTEM,
+	                "the sandbox ended: %s", reason[0] != '\0' ? reason : "it was told to");
+	report_failure(program, &err);
 }
 
-/* A keeper that could not end a program in time, with so many processes as there were, was ended
- * itself. */
-static bool is_overdue(const struct run *run)
+static bool is_past_deadline(const struct program *program)
 {
-	return run->deadline != 0 && clock_now_ms() >= run->deadline;
+	return program->deadline != 0 && clock_now_ms() >= program->deadline;
 }
 
-/* If the whole sandbox went, whoever ended it knows why, and says so in a moment. */
 static void on_failed(void *ctx, enum wire_failure failure, const struct error *why)
 {
-	struct run *run = ctx;
-	struct channel *channel = sandbox_channel(run->sandbox);
+	struct program *program = ctx;
+	struct channel *channel = sandbox_channel(program->sandbox);
+	bool is_sandbox_up = channel != NULL && !channel_has_ended(channel);
 
-	run->stream = NULL;
-	if (failure == WIRE_FAILED_LOST && channel != NULL && !channel_has_ended(channel) &&
-	    is_overdue(run)) {
-		run->end.timed_out = true;
-		run->end.signal = SIGKILL;
-		finish(run);
+	program->stream = NULL;
+	/* A keeper that cannot kill all processes of a program in time (a fork bomb, for example)
+	 * is killed by the agent, and the run is LOST. Past the deadline that is a time-out. */
+	if (failure == WIRE_FAILED_LOST && is_sandbox_up && is_past_deadline(program)) {
+		program->end.timed_out = true;
+		program->end.signal = SIGKILL;
+		check_limits(program);
 		return;
 	}
-	if (failure != WIRE_FAILED_LOST || (channel != NULL && !channel_has_ended(channel))) {
-		tell_failed(run, why);
+	if (failure != WIRE_FAILED_LOST || is_sandbox_up) {
+		report_failure(program, why);
 		return;
 	}
-	run->is_waiting = true;
-	sandbox_notify_end(run->sandbox, on_down, run);
+	/* The whole sandbox ended. The sandbox learns the reason (a memory limit, for example) from
+	 * the engine a moment later than this stream fails, so wait for it. */
+	program->waits_for_sandbox = true;
+	sandbox_notify_end(program->sandbox, on_sandbox_end, program);
 }
 
 static const struct channel_stream_events stream_events = {
@@ -179,202 +170,147 @@ static const struct channel_stream_events stream_events = {
 	.failed = on_failed,
 };
 
-/* --- its start ------------------------------------------------------------------------------ */
+/* --- the start -------------------------------------------------------------------------------- */
 
-static bool is_named_in(const char *variable, const char *const *env)
-{
-	size_t len = strcspn(variable, "=") + 1;
-
-	for (size_t i = 0; env != NULL && env[i] != NULL; i++)
-		if (strncmp(env[i], variable, len) == 0)
-			return true;
-	return false;
-}
-
-/* What neither of two other lists names. */
-static int add_list(struct wire_exec *exec, struct buf *buf, const char *const *list,
-                    const char *const *over, const char *const *above, struct error *err)
-{
-	for (size_t i = 0; list != NULL && list[i] != NULL; i++)
-		if (!is_named_in(list[i], over) && !is_named_in(list[i], above) &&
-		    wire_texts_add(&exec->env, buf, view_of(list[i]), err) < 0)
-			return -1;
-	return 0;
-}
-
-/* Java takes a quarter of the machine's memory for its own, whatever the limit is. */
-static const char *tell_java(const struct spec_limits *limits, char *out, size_t size)
-{
-	(void)snprintf(out, size, "JAVA_TOOL_OPTIONS=-XX:MaxRAM=%llu -XX:MaxRAMPercentage=50",
-	               (unsigned long long)limits->memory);
-	return out;
-}
-
-static int add_env(struct wire_exec *exec, struct buf *buf, const char *const *env,
-                   struct sandbox *sandbox, struct error *err)
-{
-	const char *const *of_sandbox = sandbox_env(sandbox);
-	char java[96];
-	const char *const of_limits[] = {
-		tell_java(&sandbox_row(sandbox)->spec.limits, java, sizeof java), NULL
-	};
-
-	if (add_list(exec, buf, usual_env, of_sandbox, env, err) < 0 ||
-	    add_list(exec, buf, of_limits, of_sandbox, env, err) < 0 ||
-	    add_list(exec, buf, of_sandbox, env, NULL, err) < 0)
-		return -1;
-	return add_list(exec, buf, env, NULL, NULL, err);
-}
-
-static int add_argv(struct wire_exec *exec, struct buf *buf, const char *const *argv,
-                    struct error *err)
-{
-	for (size_t i = 0; argv[i] != NULL; i++)
-		if (wire_texts_add(&exec->argv, buf, view_of(argv[i]), err) < 0)
-			return -1;
-	return 0;
-}
-
-/* The agent needs more descriptors than a program may have. */
-static int add_limits(struct wire_exec *exec, struct buf *buf, const struct spec *spec,
-                      struct error *err)
-{
-	const struct wire_limit files = { RLIMIT_NOFILE, spec->limits.files, spec->limits.files };
-
-	return wire_limits_add(&exec->limits, buf, files, err);
-}
-
-static uint8_t flags_of(const struct run_options *wish)
-{
-	unsigned flags = 0;
-
-	if (wish->terminal)
-		flags |= WIRE_EXEC_PTY;
-	else if (wish->with_stdin)
-		flags |= WIRE_EXEC_STDIN;
-	if (wish->with_control)
-		flags |= WIRE_EXEC_CONTROL;
-	return (uint8_t)flags;
-}
-
-static int open_stream(struct run *run, const struct run_options *wish, struct channel *channel,
-                       struct error *err)
-{
-	struct wire_message message = { .type = WIRE_EXEC };
-	struct wire_exec *exec = &message.exec;
-	AUTO_BUF struct buf argv, env, limits;
-
-	buf_init(&argv, LIST_MAX);
-	buf_init(&env, LIST_MAX);
-	buf_init(&limits, LIST_MAX);
-	*exec = (struct wire_exec){
-		.flags = flags_of(wish),
-		.umask = UMASK,
-		.rows = wish->rows,
-		.columns = wish->columns,
-		.uid = WIRE_SAME_ID,
-		.gid = WIRE_SAME_ID,
-		.deadline_ms = wish->deadline_ms,
-		.grace_ms = GRACE_MS,
-		.cwd = view_of(wish->cwd != NULL ? wish->cwd : ""),
-	};
-	if (add_argv(exec, &argv, wish->argv, err) < 0)
-		return error_wrap(err, "argv");
-	if (add_env(exec, &env, wish->env, run->sandbox, err) < 0)
-		return error_wrap(err, "env");
-	if (add_limits(exec, &limits, &sandbox_row(run->sandbox)->spec, err) < 0)
-		return -1;
-	return channel_open(channel, &message, &stream_events, run, &run->stream, err);
-}
-
-int run_start(struct sandbox *sandbox, const struct run_options *wish,
+int run_start(struct sandbox *sandbox, const struct run_options *options,
               const struct run_events *events, void *ctx, struct run **ret, struct error *err)
 {
 	struct channel *channel = sandbox_channel(sandbox);
-	struct run *run;
+	struct program *program;
 
 	if (channel == NULL)
 		return error_set(err, ERR_INVALID, "the sandbox is not awake");
-	run = mem_new(sizeof *run);
-	run->sandbox = sandbox;
-	run->events = events;
-	run->ctx = ctx;
-	if (wish->deadline_ms != 0)
-		run->deadline = clock_now_ms() + wish->deadline_ms;
-	limit_check_start(&run->judge, sandbox);
-	if (open_stream(run, wish, channel, err) < 0) {
-		free(run);
+	program = mem_new(sizeof *program);
+	program->run.ops = &program_ops;
+	program->sandbox = sandbox;
+	program->events = events;
+	program->ctx = ctx;
+	if (options->deadline_ms != 0)
+		program->deadline = clock_now_ms() + options->deadline_ms;
+	limit_check_start(&program->limits, sandbox);
+	if (exec_request_open(sandbox, channel, options, &stream_events, program, &program->stream,
+	                      err) < 0) {
+		free_program(program);
 		return -1;
 	}
-	*ret = run;
+	*ret = &program->run;
 	return 0;
 }
 
-void run_consumed(struct run *run, bool is_stderr, size_t bytes)
+/* --- operations ------------------------------------------------------------------------------- */
+
+static void program_consumed(struct run *run, bool is_stderr, size_t bytes)
 {
-	if (run->stream != NULL)
-		channel_consumed(run->stream, is_stderr ? WIRE_ERR : WIRE_OUT, bytes);
+	struct program *program = program_of(run);
+
+	if (program->stream != NULL)
+		channel_consumed(program->stream, is_stderr ? WIRE_ERR : WIRE_OUT, bytes);
 }
 
-size_t run_write(struct run *run, struct view bytes)
+/* After the program's end input is accepted and discarded, as a pipe without a reader would
+ * discard it. */
+static size_t send_bytes(struct program *program, uint8_t channel, struct view bytes)
 {
-	return run->stream != NULL ? channel_send(run->stream, WIRE_IN, bytes) : bytes.len;
+	return program->stream != NULL ? channel_send(program->stream, channel, bytes) : bytes.len;
 }
 
-void run_end_input(struct run *run)
+static size_t program_write(struct run *run, struct view bytes)
 {
-	if (run->stream != NULL)
-		channel_send_end(run->stream, WIRE_IN);
+	return send_bytes(program_of(run), WIRE_IN, bytes);
 }
 
 size_t run_write_control(struct run *run, struct view bytes)
 {
-	return run->stream != NULL ? channel_send(run->stream, WIRE_CONTROL_IN, bytes) : bytes.len;
+	return send_bytes(program_of(run), WIRE_CONTROL_IN, bytes);
 }
 
-/* A message that cannot be sent now concerns a program that is about to end anyway. */
-static void say(struct run *run, const struct wire_message *message)
+static void program_end_input(struct run *run)
+{
+	struct program *program = program_of(run);
+
+	if (program->stream != NULL)
+		channel_send_end(program->stream, WIRE_IN);
+}
+
+/* The channel refuses a message only if it is about to end, and the program with it. */
+static void send_message(struct program *program, const struct wire_message *message)
 {
 	struct error err;
 
-	if (run->stream != NULL)
-		(void)!channel_send_message(run->stream, message, &err);
+	if (program->stream != NULL)
+		(void)!channel_send_message(program->stream, message, &err);
 }
 
-void run_signal(struct run *run, int number)
+static void program_signal(struct run *run, int number)
 {
 	const struct wire_message message = { .type = WIRE_SIGNAL,
 		                              .signal = { (uint8_t)number, WIRE_TARGET_TREE } };
 
-	say(run, &message);
+	send_message(program_of(run), &message);
+}
+
+static void on_kill_timer(void *ctx)
+{
+	struct program *program = ctx;
+
+	program_signal(&program->run, SIGKILL);
+}
+
+static void program_stop(struct run *run)
+{
+	struct program *program = program_of(run);
+
+	if (program->kill_timer != NULL)
+		return;
+	program->kill_timer = loop_timer_new(sandbox_loop(program->sandbox), on_kill_timer,
+	                                     program);
+	loop_timer_start(program->kill_timer, RUN_GRACE_MS);
+	program_signal(run, SIGTERM);
 }
 
 void run_set_deadline(struct run *run, uint32_t ms)
 {
-	const struct wire_message message = { .type = WIRE_DEADLINE, .deadline = { ms, GRACE_MS } };
+	const struct wire_message message = { .type = WIRE_DEADLINE,
+		                              .deadline = { ms, RUN_GRACE_MS } };
+	struct program *program = program_of(run);
 
-	run->deadline = ms != 0 ? clock_now_ms() + ms : 0;
-	say(run, &message);
+	program->deadline = ms != 0 ? clock_now_ms() + ms : 0;
+	send_message(program, &message);
 }
 
-void run_count_from_now(struct run *run)
+void run_restart_limit_check(struct run *run)
 {
-	limit_check_start(&run->judge, run->sandbox);
+	struct program *program = program_of(run);
+
+	limit_check_start(&program->limits, program->sandbox);
 }
 
-void run_resize(struct run *run, uint16_t rows, uint16_t columns)
+static void program_resize(struct run *run, uint16_t rows, uint16_t columns)
 {
 	const struct wire_message message = { .type = WIRE_RESIZE, .resize = { rows, columns } };
 
-	say(run, &message);
+	send_message(program_of(run), &message);
 }
 
-void run_cancel(struct run *run)
+static void program_cancel(struct run *run)
 {
-	if (run->stream != NULL)
-		channel_cancel(run->stream);
-	limit_check_cancel(&run->judge);
-	run->is_dropped = true;
-	if (!run->is_waiting)
-		free(run);
+	struct program *program = program_of(run);
+
+	if (program->stream != NULL)
+		channel_cancel(program->stream);
+	program->stream = NULL;
+	limit_check_cancel(&program->limits);
+	program->is_cancelled = true;
+	if (!program->waits_for_sandbox)
+		free_program(program);
 }
+
+static const struct run_ops program_ops = {
+	.write = program_write,
+	.end_input = program_end_input,
+	.consumed = program_consumed,
+	.resize = program_resize,
+	.signal = program_signal,
+	.stop = program_stop,
+	.cancel = program_cancel,
+};

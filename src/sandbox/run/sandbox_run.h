@@ -1,7 +1,18 @@
-/* run.h - one program in a sandbox, from its start to what can be said of its end.
+/* sandbox_run.h - a run: one execution in a sandbox, from its start to its exit status.
  *
- * The agent tells how the program ended; which of the sandbox's limits it met on the way is
- * told by the kernel's own counts, taken before and after. */
+ * struct run is an interface. Three kinds implement it, each with a struct of its own that embeds a
+ * struct run:
+ *
+ *   run_start()      a program                                        (sandbox_run.c)
+ *   saved_code_new() code saved to a file, compiled and then executed (process/saved_code.c)
+ *   code_run_new()   code executed by a waiting interpreter           (interpreter/code_run.c)
+ *
+ * Life cycle: the owner of a run gets events until exactly one of `ended` and `failed`, or until it
+ * calls run_cancel(). The run frees itself before that last event and in run_cancel(), so the
+ * owner's pointer is dead from then on.
+ *
+ * Flow control: at most 64 KiB of each stream are delivered that the owner has not returned with
+ * run_consumed(). A program whose owner returns nothing blocks in write(2). */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,54 +21,122 @@
 #include "base/view.h"
 
 struct error;
+struct kernel_message;
 struct run;
 struct sandbox;
 
-struct run_options {
-	const char *const *argv; /* NULL ends it */
-	const char *const *env;  /* NAME=value, over what every program gets; NULL: none */
-	const char *cwd;         /* NULL: the workspace */
-	uint32_t deadline_ms;    /* 0: none */
-	bool with_stdin;
-	bool with_control; /* its descriptor 3 is a socket to us */
-	bool terminal;     /* of its own, with so many rows and columns */
-	uint16_t rows, columns;
-};
-
+/* How a run ended. */
 struct run_end {
-	int code;   /* if signal is 0 */
-	int signal; /* that ended it */
-	bool timed_out;
-	bool out_of_memory; /* processes were killed for want of memory */
-	bool out_of_pids;   /* processes were refused because there were enough */
-	bool out_of_disk;   /* there is no room left for files */
+	int code;            /* exit status, if signal is 0 */
+	int signal;          /* that killed the program; 0: none */
+	bool timed_out;      /* the deadline passed */
+	bool compile_failed; /* the compiler ended like this; the program was never started */
+	bool out_of_memory;  /* the kernel killed processes at the memory limit */
+	bool out_of_pids;    /* the kernel refused a fork at the limit of processes */
+	bool out_of_disk;    /* no bytes or no inodes are left */
 	uint64_t wall_us, user_us, system_us, max_rss_kib;
 	char note[240]; /* the limits that were met, as one line; or "" */
 };
 
+/* Callbacks, all from the loop. Members other than `output`, `ended` and `failed` may be NULL. */
 struct run_events {
-	/* Give it back with run_consumed(): no more than 64 KiB are under way without. */
+	void (*compiling)(void *ctx); /* the compiler has been started */
+	void (*started)(void *ctx);   /* the code runs now; not sent by run_start() */
 	void (*output)(void *ctx, bool is_stderr, struct view bytes);
-	/* After a run_write() or run_write_control() that did not take all; may be NULL. */
+	/* There is room again after a run_write() or run_write_control() that took less than all. */
 	void (*writable)(void *ctx);
-	/* From its descriptor 3: dealt with when this returns. NULL without with_control. */
+	/* Bytes from the program's descriptor 3, which need no run_consumed(); see `control`. */
 	void (*control)(void *ctx, struct view bytes);
-	void (*ended)(void *ctx, const struct run_end *end); /* last call */
-	void (*failed)(void *ctx, const struct error *why); /* last call: there is no end to tell */
+	/* The interpreter displayed a value or reported an exception. Views end with the call. */
+	void (*display)(void *ctx, const struct kernel_message *message);
+	void (*ended)(void *ctx, const struct run_end *end); /* last event */
+	void (*failed)(void *ctx,
+	               const struct error *why); /* last event: no exit status is known */
 };
 
-/* The sandbox is ready. The wish is copied. */
-MUST_CHECK int run_start(struct sandbox *sandbox, const struct run_options *wish,
+struct run_ops {
+	size_t (*write)(struct run *run, struct view bytes);
+	void (*end_input)(struct run *run);
+	void (*consumed)(struct run *run, bool is_stderr, size_t bytes);
+	void (*resize)(struct run *run, uint16_t rows, uint16_t columns);
+	void (*signal)(struct run *run, int number);
+	void (*stop)(struct run *run);
+	void (*cancel)(struct run *run);
+};
+
+struct run {
+	const struct run_ops *ops;
+};
+
+/* Sends bytes to stdin. Returns how many were accepted; `writable` announces room for the rest. */
+static inline size_t run_write(struct run *run, struct view bytes)
+{
+	return run->ops->write(run, bytes);
+}
+
+static inline void run_end_input(struct run *run)
+{
+	run->ops->end_input(run);
+}
+
+/* Returns `bytes` of flow-control credit to the program. */
+static inline void run_consumed(struct run *run, bool is_stderr, size_t bytes)
+{
+	run->ops->consumed(run, is_stderr, bytes);
+}
+
+/* Sets the size of the program's terminal, if it has one. */
+static inline void run_resize(struct run *run, uint16_t rows, uint16_t columns)
+{
+	run->ops->resize(run, rows, columns);
+}
+
+/* Sends a signal to the program and all its descendants. */
+static inline void run_signal(struct run *run, int number)
+{
+	run->ops->signal(run, number);
+}
+
+/* Asks the run to end, with SIGTERM or, for a cell of a session, with SIGINT, and kills it if it
+ * has not ended RUN_GRACE_MS later. The end is reported as usual. */
+static inline void run_stop(struct run *run)
+{
+	run->ops->stop(run);
+}
+
+/* Kills the run at once and frees it, without any further event. */
+static inline void run_cancel(struct run *run)
+{
+	run->ops->cancel(run);
+}
+
+enum { RUN_GRACE_MS = 2000 }; /* between the request to end and SIGKILL */
+
+/* --- programs --- */
+
+struct run_options {
+	const char *const *argv; /* ends with NULL */
+	const char *const *env;  /* NAME=value, overrides the default environment; NULL: none */
+	const char *cwd;         /* NULL: the workspace */
+	uint32_t deadline_ms;    /* 0: none */
+	bool with_stdin;         /* false: stdin is empty */
+	bool with_control;       /* descriptor 3 of the program is a socket to the server */
+	bool terminal;           /* stdin, stdout and stderr are a terminal of rows x columns */
+	uint16_t rows, columns;
+};
+
+/* Starts a program in a sandbox that is awake. The options are copied; the events are not. No
+ * event comes before this returns. */
+MUST_CHECK int run_start(struct sandbox *sandbox, const struct run_options *options,
                          const struct run_events *events, void *ctx, struct run **ret,
                          struct error *err);
-void run_consumed(struct run *run, bool is_stderr, size_t bytes);
-size_t run_write(struct run *run, struct view bytes); /* how much it took */
-void run_end_input(struct run *run);
-size_t run_write_control(struct run *run, struct view bytes); /* how much it took */
-void run_signal(struct run *run, int number);                 /* to all of it */
-void run_set_deadline(struct run *run, uint32_t ms); /* from now, instead of the one there was; 0 */
-/* The limits it is said to have met are those it meets from now on. */
-void run_count_from_now(struct run *run);
-void run_resize(struct run *run, uint16_t rows, uint16_t columns);
-/* Ends the program and all it started; nothing more is told. */
-void run_cancel(struct run *run);
+
+/* The remaining functions are for runs of run_start() only. */
+
+/* Sends bytes to descriptor 3. Returns how many were accepted. */
+size_t run_write_control(struct run *run, struct view bytes);
+/* Replaces the deadline by one `ms` from now; 0: none. */
+void run_set_deadline(struct run *run, uint32_t ms);
+/* Limits that were met before this call are not reported at the end: an interpreter that has
+ * waited for hours starts to execute a user's code now. */
+void run_restart_limit_check(struct run *run);

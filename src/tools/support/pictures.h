@@ -1,7 +1,11 @@
-/* pictures.h - the pictures a process left in its sandbox, as blocks for an answer.
+/* pictures.h - reads the pictures that a process displayed out of its sandbox, as content blocks.
  *
- * They are files that sandboxed code has written, so they may be anything: each is read within
- * bounds and sent only if it begins like what it claims to be. */
+ * The files were written by untrusted code and may be anything: each one is read up to a maximum, and
+ * sent only if it begins like a picture of its type. A client would otherwise decode a bomb.
+ *
+ *   pictures_start -> fn -> pictures_done, which also cancels
+ *
+ * The struct belongs to the caller; zeroed, it is inactive. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,27 +18,27 @@
 struct files_op;
 struct sandbox;
 
-typedef void pictures_fn(void *ctx);
-
-/* Zeroed: there is none. */
 struct pictures {
 	struct sandbox *sandbox;
 	struct process *process; /* has ended */
-	uint64_t max, left;      /* bytes: of one, of all that are still to come */
-	size_t at, count;
+	uint64_t max, left;      /* bytes: of one picture, and left for all */
+	size_t at;               /* index of the display that is being read */
+	size_t count;            /* of blocks */
 	struct files_op *op;
-	json_t *blocks; /* of those that are there */
-	/* Why the one at this place of the process's list is not; NULL: it is, or is none. */
+	json_t *blocks; /* NULL: pictures_start() was not called */
+	/* For each display of the process: why its picture is not in blocks; NULL: it is, or the
+	 * display is no picture. */
 	const char *unshown[PROCESS_DISPLAYS_MAX];
-	pictures_fn *fn;
+	void (*fn)(void *ctx);
 	void *ctx;
 };
 
-bool pictures_are_there(struct process *process);
-/* fn when all were looked at, from the loop or from within; never after pictures_done(). */
-void pictures_begin(struct pictures *pictures, struct sandbox *sandbox, struct process *process,
-                    uint64_t max, pictures_fn *fn, void *ctx);
+bool pictures_has_any(struct process *process);
+/* `max`: bytes of one picture. fn is called when all were read, perhaps from within, and not after
+ * pictures_done(). */
+void pictures_start(struct pictures *pictures, struct sandbox *sandbox, struct process *process,
+                    uint64_t max, void (*fn)(void *ctx), void *ctx);
 void pictures_done(struct pictures *pictures);
 
-/* Whether the bytes begin like a picture of this type, and one of a size that can be shown. */
-bool pictures_is_one(const char *mime, struct view bytes);
+/* Whether the bytes begin like a picture of this type and, for PNG, have a reasonable size. */
+bool pictures_is_valid(const char *mime, struct view bytes);

@@ -1,14 +1,17 @@
-/* run_result.h - the end or the state of a process as an answer: text for people and models, and
- * the same as structured content. Some clients show only the one, some only the other, so
- * nothing is in one of them alone.
+/* run_result.h - the state or the end of a process as the answer of a call: text for people and
+ * models, and the same as structured content. Some clients show only the one, some only the other,
+ * so each of them has everything.
  *
- * Text: stdout; stderr behind a line "[stderr]"; what the code wanted to be seen; the traceback of
- * a cell; then a line in brackets for each thing there is to say. */
+ *   (fill in a struct run_result) -> run_result_fit -> run_result_make -> run_fit_done
+ *
+ * The text has stdout; stderr behind a line "[stderr]"; displayed values; the traceback of a cell;
+ * then status lines in brackets. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/attr.h"
+#include "base/buf.h"
 #include "mcp/param/param.h"
 #include "sandbox/process/process.h"
 #include "json/json.h"
@@ -16,22 +19,29 @@
 struct run_result {
 	const struct process_state *state;
 	struct process_stream out, errors;
-	uint64_t out_bytes, error_bytes; /* in all, of the process */
-	const char *process;             /* its name, if it can be asked for again; or NULL */
-	uint64_t next;                   /* `since` of the next question; with `process` */
-	bool has_more;                   /* printed already, beyond what is told here */
-	uint64_t lost;                   /* bytes before this that are not kept any more */
-	const char *session;             /* NULL: it is no cell */
-	const char *sandbox;             /* NULL: the caller knows which */
-	const char *remark;              /* one more line; or NULL */
-	uint32_t timeout_ms;             /* 0: unknown, or none */
-	size_t max;                      /* bytes of text */
-	/* Of each of state->shown, why it is not beside the text though it is a picture; or
-	 * NULL. NULL altogether: none is. */
+	uint64_t out_bytes, error_bytes; /* printed by the process in all */
+	const char *process;             /* id, if later calls can ask for it; or NULL */
+	uint64_t next;                   /* with `process`: `since` of the next process_output */
+	bool has_more;                   /* there is output behind what this answer has */
+	uint64_t lost;       /* bytes in front of this answer that are not kept any more */
+	const char *session; /* NULL: not a cell */
+	const char *sandbox; /* id, if the caller has named one; or NULL */
+	const char *remark;  /* one more status line; or NULL */
+	uint32_t timeout_ms; /* 0: unknown or none */
+	size_t max;          /* bytes of text */
+	/* For each of state->displays: why its picture is not sent beside the text, or NULL. NULL
+	 * altogether: no pictures are sent. */
 	const char *const *unshown;
 };
 
-/* The streams of a process and their totals, filled in. */
+/* Output that was cut to the limit of an answer. This is the only place where output is fitted. */
+struct run_fit {
+	struct buf out, errors;               /* as text */
+	uint64_t out_missing, errors_missing; /* bytes of output that are left out */
+	size_t display_room;                  /* bytes for displays and the traceback */
+};
+
+/* Sets the streams of a process and their totals. */
 static inline void run_result_streams(struct run_result *result, struct process *process)
 {
 	result->out = process_stream(process, false);
@@ -40,13 +50,17 @@ static inline void run_result_streams(struct run_result *result, struct process 
 	result->error_bytes = result->errors.total;
 }
 
-/* Whether some of stdout and of stderr would be left out. */
-void run_result_cuts(const struct run_result *result, bool ret[2]);
+/* Fits the output into result->max. The fit stays valid as long as state, streams and max do not
+ * change, so it can be made before the other fields of the result are known. */
+void run_result_fit(const struct run_result *result, struct run_fit *ret);
+void run_fit_done(struct run_fit *fit); /* zeroed is allowed */
 
-/* A new text, and the structured value. */
-void run_result_make(const struct run_result *result, char **ret_text, json_t **ret_structured);
+/* Makes a new text and the structured content. */
+void run_result_make(const struct run_result *result, const struct run_fit *fit, char **ret_text,
+                     json_t **ret_structured);
 
-/* Of the structured value, for a tool's record. */
+/* The schema of the structured content, for a tool's record (run_result_schema.c). */
 extern const struct param run_result_output[];
 
-bool run_result_is_picture(const struct process_display *shown);
+/* Whether a display is a picture in a file that clients can show. */
+bool run_result_is_picture(const struct process_display *display);

@@ -13,13 +13,14 @@
 #include "base/text/utf8.h"
 #include "sandbox/process/process.h"
 
-/* The longest of "... 18446744073709551615 bytes left out ...". */
+/* Enough for "... 18446744073709551615 bytes left out ...". */
 enum { GAP_MAX = 64 };
 
-static const char zero_sign[] = { '\xe2', '\x90', '\x80' }; /* U+2400 */
+static const char nul_symbol[] = { '\xe2', '\x90', '\x80' }; /* U+2400 */
 
-/* Room was counted before. */
-static void add(struct buf *out, struct view bytes)
+/* The caller has counted the room. If that was wrong, the buffer is closed rather than filled with
+ * later pieces behind a gap. */
+static void append(struct buf *out, struct view bytes)
 {
 	struct error err;
 
@@ -27,7 +28,8 @@ static void add(struct buf *out, struct view bytes)
 		out->max = out->len;
 }
 
-static void add_mended(struct view text, struct buf *out)
+/* Appends text with U+FFFD for every byte that is not UTF-8. */
+static void append_valid(struct view text, struct buf *out)
 {
 	while (text.len != 0) {
 		size_t good = 0, n;
@@ -35,19 +37,19 @@ static void add_mended(struct view text, struct buf *out)
 		while (good < text.len &&
 		       (n = utf8_char_len((struct view){ text.ptr + good, text.len - good })) != 0)
 			good += n;
-		add(out, (struct view){ text.ptr, good });
+		append(out, (struct view){ text.ptr, good });
 		text.ptr += good;
 		text.len -= good;
 		if (text.len == 0)
 			return;
-		add(out, view_of("\xef\xbf\xbd"));
+		append(out, view_of("\xef\xbf\xbd"));
 		text.ptr++;
 		text.len--;
 	}
 }
 
-/* "\r\n" to "\n", in place. */
-static size_t drop_returns(char *text, size_t len)
+/* Turns "\r\n" into "\n" in place. Returns the new length. */
+static size_t remove_returns(char *text, size_t len)
 {
 	size_t n = 0;
 
@@ -69,14 +71,14 @@ void run_text_clean(struct view bytes, struct buf *out)
 
 		len += ansi_strip_bytes(&plain, bytes.ptr, n, kept + len);
 		if (zero != NULL && plain.state == STRIP_TEXT) {
-			memcpy(kept + len, zero_sign, sizeof zero_sign);
-			len += sizeof zero_sign;
+			memcpy(kept + len, nul_symbol, sizeof nul_symbol);
+			len += sizeof nul_symbol;
 		}
 		n += zero != NULL;
 		bytes.ptr += n;
 		bytes.len -= n;
 	}
-	add_mended((struct view){ kept, drop_returns(kept, len) }, out);
+	append_valid((struct view){ kept, remove_returns(kept, len) }, out);
 }
 
 size_t run_text_unfinished(struct view bytes)
@@ -95,7 +97,8 @@ size_t run_text_unfinished(struct view bytes)
 	return 0;
 }
 
-static size_t whole_start(struct view bytes)
+/* How many bytes at the beginning belong to a character that was cut. */
+static size_t continuation_bytes(struct view bytes)
 {
 	size_t skip = 0;
 
@@ -104,8 +107,8 @@ static size_t whole_start(struct view bytes)
 	return skip;
 }
 
-/* So much of the front (or of the end) as gives at most `max` bytes of text. Returns how many
- * bytes that took. */
+/* Appends as much of the beginning (or of the end) as becomes at most `max` bytes of text. Returns
+ * how many bytes of output that is. */
 static size_t fit_part(struct view bytes, bool is_front, size_t max, struct buf *out)
 {
 	size_t start = out->len, take = bytes.len < max ? bytes.len : max;
@@ -116,9 +119,9 @@ static size_t fit_part(struct view bytes, bool is_front, size_t max, struct buf 
 
 		if (is_front)
 			part.len -= run_text_unfinished(part);
-		else if (whole_start(part) != 0)
-			part = (struct view){ part.ptr + whole_start(part),
-				              part.len - whole_start(part) };
+		else if (continuation_bytes(part) != 0)
+			part = (struct view){ part.ptr + continuation_bytes(part),
+				              part.len - continuation_bytes(part) };
 		run_text_clean(part, out);
 		grown = out->len - start;
 		if (grown <= max)
@@ -128,14 +131,14 @@ static size_t fit_part(struct view bytes, bool is_front, size_t max, struct buf 
 	}
 }
 
-static void add_gap(uint64_t missing, struct buf *out)
+static void append_gap(uint64_t missing, struct buf *out)
 {
 	char line[GAP_MAX];
 	bool is_begun = out->len != 0 && out->ptr[out->len - 1] != '\n';
 
 	(void)snprintf(line, sizeof line, "%s... %" PRIu64 " bytes left out ...\n",
 	               is_begun ? "\n" : "", missing);
-	add(out, view_of(line));
+	append(out, view_of(line));
 }
 
 uint64_t run_text_fit(const struct process_stream *stream, size_t max, struct buf *out)
@@ -147,7 +150,7 @@ uint64_t run_text_fit(const struct process_stream *stream, size_t max, struct bu
 	uint64_t missing;
 
 	buf_init(&end, run_text_room(len));
-	if (stream->left_out == 0) { /* one piece: a character may lie on the seam */
+	if (stream->left_out == 0) { /* joined, because a character may lie across the border */
 		joined = mem_new(len + 1);
 		if (head.len != 0)
 			memcpy(joined, head.ptr, head.len);
@@ -168,8 +171,8 @@ uint64_t run_text_fit(const struct process_stream *stream, size_t max, struct bu
 	back = fit_part(tail, false, max, &end);
 	missing = stream->left_out + (len - front - back);
 	if (missing != 0)
-		add_gap(missing, out);
-	add(out, buf_view(&end));
+		append_gap(missing, out);
+	append(out, buf_view(&end));
 	return missing;
 }
 

@@ -1,8 +1,8 @@
-/* run_text.h - what a program printed, as text for an answer.
+/* run_text.h - output of a program as text for an answer.
  *
- * Bytes that are not UTF-8 become U+FFFD and a zero becomes U+2400, so that they can be seen.
- * Commands to a terminal (colours with them) and other controls vanish; tabs and line ends stay, a
- * carriage return before a line end goes. */
+ * Bytes that are not UTF-8 become U+FFFD, and NUL becomes U+2400, so that they are visible. Terminal
+ * escapes (colours among them) and other control characters are removed. Tabs and line ends stay; a
+ * carriage return in front of a line end is removed. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -12,22 +12,22 @@
 struct buf;
 struct process_stream;
 
-/* As much room as `len` bytes may need. */
+/* The most bytes of text that `len` bytes of output can become. */
 static inline size_t run_text_room(size_t len)
 {
 	return len * 3 + 8;
 }
 
-/* Appends it as text; the buffer has the room. */
+/* Appends output as text to a buffer that has room for it. */
 void run_text_clean(struct view bytes, struct buf *out);
 
-/* Appends at most `max` bytes of text (and a short line that says how much is missing): the
- * beginning and the end, cut between characters. Returns how many of the stream's bytes were left
- * out, those counted that are not kept any more. */
+/* Appends the beginning and the end of a stream, cut between characters, as at most `max` bytes of
+ * text, with a line between them that says how much is missing. Returns how many bytes of the stream
+ * were left out, including those that are not kept any more. */
 uint64_t run_text_fit(const struct process_stream *stream, size_t max, struct buf *out);
 
-/* How many bytes at the end are the beginning of a character whose rest is missing. */
+/* How many bytes at the end are the beginning of an incomplete UTF-8 character. */
 size_t run_text_unfinished(struct view bytes);
 
-/* "12,345,678". Returns out, which has 32 bytes. */
+/* Formats a number as "12,345,678". Returns out. */
 const char *run_text_count(uint64_t number, char out[32]);

@@ -69,7 +69,7 @@ static void several_run_at_once(void **state)
 	for (int i = 0; i < 4; i++)
 		all[i] = RIG_START(PYTHON("import time; time.sleep(0.3); print('x')"));
 	for (int i = 0; i < 4; i++)
-		process_unwatch(all[i]);
+		rig_unwatch(all[i]);
 	for (int i = 0; i < 4; i++) {
 		rig_check(all[i], 0, "x\n");
 		process_free(all[i]);

@@ -104,7 +104,7 @@ static void leaves_the_buffer_alone_when_it_is_too_small(void **state)
 }
 
 /* From a block of its own size, so that ASan sees one byte too many. */
-static int take_exactly(struct view frame, struct kernel_said *said, size_t *left,
+static int take_exactly(struct view frame, struct kernel_message *said, size_t *left,
                         struct error *err)
 {
 	static char *exact;
@@ -124,7 +124,7 @@ static int take_exactly(struct view frame, struct kernel_said *said, size_t *lef
 
 static void takes_ready(void **state)
 {
-	struct kernel_said said;
+	struct kernel_message said;
 	struct error err;
 	size_t left;
 
@@ -137,7 +137,7 @@ static void takes_ready(void **state)
 
 static void takes_what_is_shown_as_text_or_as_a_path(void **state)
 {
-	struct kernel_said said;
+	struct kernel_message said;
 	struct error err;
 	size_t left;
 
@@ -158,7 +158,7 @@ static void takes_what_is_shown_as_text_or_as_a_path(void **state)
 
 static void takes_an_error(void **state)
 {
-	struct kernel_said said;
+	struct kernel_message said;
 	struct error err;
 	size_t left;
 
@@ -173,7 +173,7 @@ static void takes_an_error(void **state)
 
 static void takes_an_end(void **state)
 {
-	struct kernel_said said;
+	struct kernel_message said;
 	struct error err;
 	size_t left;
 
@@ -204,7 +204,7 @@ static void asks_for_more_after_every_byte_but_the_last(void **state)
 
 	(void)state;
 	for (size_t len = 0; len < frame.len; len++) {
-		struct kernel_said said = { .type = KERNEL_MARK };
+		struct kernel_message said = { .type = KERNEL_MARK };
 		struct error err;
 		size_t left;
 
@@ -293,7 +293,7 @@ static void refuses_what_breaks_a_rule(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
-		struct kernel_said said = { .type = KERNEL_MARK };
+		struct kernel_message said = { .type = KERNEL_MARK };
 		struct error err;
 		size_t left = 0;
 
@@ -306,10 +306,10 @@ static void refuses_what_breaks_a_rule(void **state)
 
 static void takes_the_longest_frame(void **state)
 {
-	static char bytes[KERNEL_SAID_MAX];
+	static char bytes[KERNEL_MESSAGE_MAX];
 	const size_t text = sizeof(bytes) - KERNEL_HEADER - 3 * 4 - 1;
 	struct view rest = { bytes, sizeof(bytes) };
-	struct kernel_said said;
+	struct kernel_message said;
 	struct error err;
 
 	(void)state;

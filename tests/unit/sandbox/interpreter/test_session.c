@@ -5,8 +5,8 @@
 #undef capture
 
 #include "sandbox/internal.h"
-#include "sandbox/interpreter/interpreter.h"
-#include "sandbox/process/process_internal.h"
+#include "sandbox/interpreter/internal.h"
+#include "sandbox/process/internal.h"
 #include "unit/sandbox/process/process_rig.h"
 
 /* --- sessions --------------------------------------------------------------------------------- */
@@ -22,7 +22,7 @@ static struct process_state cell(struct process **ret, const char *session, cons
 /* It has an interpreter, which is not ready. */
 static bool is_starting(const char *name)
 {
-	LIST_EACH (node, &rig.sandbox->processes->kernels->sessions) {
+	LIST_EACH (node, &rig.sandbox->processes->interpreters->sessions) {
 		struct session *session = container_of(node, struct session, node);
 
 		if (strcmp(session->name, name) == 0 && session->interpreter != NULL) {
@@ -56,7 +56,7 @@ static void a_session_remembers(void **state)
 	process_free(process);
 	end = cell(&process, "s", "x", 0);
 	assert_int_equal(end.display_count, 1);
-	assert_string_equal(end.shown[0].text, "42");
+	assert_string_equal(end.displays[0].text, "42");
 	process_free(process);
 }
 

@@ -29,7 +29,6 @@ static struct {
 	struct sandbox *sandbox;
 	bool is_told, failed;
 	struct error why;
-	unsigned changes; /* of what was watched */
 } rig;
 
 static inline void rig_stop(void *ctx)
@@ -148,20 +147,43 @@ static inline int rig_end(void **state)
 
 /* --- processes --- */
 
+/* A process that is freed calls this too, outside of the loop: stopping the loop then would end the
+ * next rig_turn() at once. */
 static inline void rig_changed(void *ctx)
 {
-	(void)ctx;
-	rig.changes++;
-	loop_stop(rig.loop);
+	const struct process_watch *watch = ctx;
+
+	if (watch->process != NULL)
+		loop_stop(rig.loop);
 }
 
-static inline struct process *rig_start(const struct process_options *wish)
+/* A watch for each process that rig_start() has started. */
+static inline struct process_watch *rig_watch(const struct process *process)
+{
+	static struct process_watch watches[64];
+
+	for (size_t i = 0; i < ARRAY_LEN(watches); i++)
+		if (watches[i].process == process)
+			return &watches[i];
+	return NULL;
+}
+
+static inline void rig_unwatch(struct process *process)
+{
+	process_unwatch(rig_watch(process));
+}
+
+static inline struct process *rig_start(const struct process_options *options)
 {
 	struct process *process = NULL;
 	struct error err;
 
-	CHECK_OK(process_start(rig.sandbox, wish, &process, &err), err);
-	CHECK_OK(process_watch(process, rig_changed, NULL, &err), err);
+	struct process_watch *watch = rig_watch(NULL);
+
+	assert_non_null(watch);
+	*watch = (struct process_watch){ .fn = rig_changed, .ctx = watch };
+	CHECK_OK(process_start(rig.sandbox, options, &process, &err), err);
+	process_watch(process, watch);
 	return process;
 }
 
@@ -209,9 +231,9 @@ static inline void rig_check(struct process *process, int code, const char *out)
 		assert_string_equal(rig_text(process, false), out);
 }
 
-static inline void rig_run(const struct process_options *wish, int code, const char *out)
+static inline void rig_run(const struct process_options *options, int code, const char *out)
 {
-	struct process *process = rig_start(wish);
+	struct process *process = rig_start(options);
 
 	rig_check(process, code, out);
 	process_free(process);

@@ -93,7 +93,7 @@ static void the_last_line_is_found(void **state)
 
 /* --- the journal ------------------------------------------------------------------------------ */
 
-static void check_journal(const struct journal *journal, uint64_t since, size_t max,
+static void check_journal(const struct output_log *journal, uint64_t since, size_t max,
                           const char *out, const char *errors, uint64_t want_next,
                           uint64_t want_lost)
 {
@@ -102,7 +102,7 @@ static void check_journal(const struct journal *journal, uint64_t since, size_t 
 	uint64_t next = 1234, lost = 1234;
 
 	one[0] = two[0] = '\0';
-	journal_read(journal, since, max, &a, &b, &next, &lost);
+	output_log_read(journal, since, max, &a, &b, &next, &lost);
 	assert_string_equal(buf_text(&a), out);
 	assert_string_equal(buf_text(&b), errors);
 	assert_int_equal(next, want_next);
@@ -111,46 +111,46 @@ static void check_journal(const struct journal *journal, uint64_t since, size_t 
 
 static void a_journal_has_both_streams_in_order(void **state)
 {
-	struct journal journal;
+	struct output_log journal;
 
 	(void)state;
-	journal_init(&journal, 10);
-	journal_add(&journal, false, VIEW("not kept"));
+	output_log_init(&journal, 10);
+	output_log_add(&journal, false, VIEW("not kept"));
 	check_journal(&journal, 0, 100, "", "", 8, 8);
-	journal_open(&journal);
+	output_log_open(&journal);
 	check_journal(&journal, 8, 100, "", "", 8, 0);
-	journal_add(&journal, false, VIEW("abc"));
-	journal_add(&journal, true, VIEW("DE"));
-	journal_add(&journal, false, VIEW("fgh"));
+	output_log_add(&journal, false, VIEW("abc"));
+	output_log_add(&journal, true, VIEW("DE"));
+	output_log_add(&journal, false, VIEW("fgh"));
 	check_journal(&journal, 8, 100, "abcfgh", "DE", 16, 0);
 	check_journal(&journal, 8, 4, "abc", "D", 12, 0);
 	check_journal(&journal, 12, 100, "fgh", "E", 16, 0);
 	check_journal(&journal, 8, 0, "", "", 8, 0);
-	journal_add(&journal, true, VIEW("IJKL")); /* 12: two are lost */
+	output_log_add(&journal, true, VIEW("IJKL")); /* 12: two are lost */
 	check_journal(&journal, 8, 100, "cfgh", "DEIJKL", 20, 2);
-	journal_add(&journal, false, VIEW("0123456789ABCDEF"));
+	output_log_add(&journal, false, VIEW("0123456789ABCDEF"));
 	check_journal(&journal, 20, 100, "6789ABCDEF", "", 36, 6);
-	journal_done(&journal);
+	output_log_done(&journal);
 }
 
 static void changing_streams_costs_no_more_memory(void **state)
 {
-	struct journal journal;
+	struct output_log journal;
 	char out[9000], errors[9000];
 	struct buf a = buf_fixed(out, sizeof out), b = buf_fixed(errors, sizeof errors);
 	uint64_t next, lost;
 
 	(void)state;
-	journal_init(&journal, 100000);
-	journal_open(&journal);
+	output_log_init(&journal, 100000);
+	output_log_open(&journal);
 	for (int i = 0; i < 20000; i++)
-		journal_add(&journal, i % 2, VIEW("x"));
-	journal_read(&journal, 0, 100000, &a, &b, &next, &lost);
+		output_log_add(&journal, i % 2, VIEW("x"));
+	output_log_read(&journal, 0, 100000, &a, &b, &next, &lost);
 	assert_int_equal(next, 20000);
 	assert_int_equal(lost, 20000 - 4096);
 	assert_int_equal(a.len, 2048);
 	assert_int_equal(b.len, 2048);
-	journal_done(&journal);
+	output_log_done(&journal);
 }
 
 /* --- the mark --------------------------------------------------------------------------------- */
@@ -162,14 +162,14 @@ static void check_mark(const char *before, const char *after, size_t piece)
 {
 	char all[256], got[256] = "", rest[256] = "";
 	size_t len = (size_t)snprintf(all, sizeof all, "%s%s%s", before, mark_bytes, after);
-	struct mark mark;
+	struct end_mark mark;
 
-	mark_init(&mark, mark_bytes);
+	end_mark_init(&mark, mark_bytes);
 	for (size_t at = 0; at < len; at += piece) {
 		struct view bytes = { all + at, len - at < piece ? len - at : piece };
 		struct view out[2];
 
-		mark_find(&mark, &bytes, out);
+		end_mark_search(&mark, &bytes, out);
 		(void)snprintf(got + strlen(got), sizeof got - strlen(got), "%.*s%.*s",
 		               (int)out[0].len, out[0].ptr, (int)out[1].len, out[1].ptr);
 		(void)snprintf(rest + strlen(rest), sizeof rest - strlen(rest), "%.*s",
@@ -201,19 +201,19 @@ static void a_mark_is_found_wherever_it_is_cut(void **state)
 
 /* --- what is shown ---------------------------------------------------------------------------- */
 
-static void show(struct shown *shown, const char *mime, struct view text, const char *path)
+static void show(struct displays *shown, const char *mime, struct view text, const char *path)
 {
-	struct kernel_said said = { .type = KERNEL_SHOWN };
+	struct kernel_message said = { .type = KERNEL_SHOWN };
 
 	said.shown.mime = view_of(mime);
 	said.shown.text = text;
 	said.shown.path = view_of(path);
-	shown_add(shown, &said);
+	displays_add(shown, &said);
 }
 
 static void what_is_shown_is_bounded(void **state)
 {
-	static struct shown shown;
+	static struct displays shown;
 	size_t len = 65536 + 10;
 	char *big = mem_new(len);
 
@@ -240,16 +240,16 @@ static void what_is_shown_is_bounded(void **state)
 		show(&shown, "text/plain", VIEW("flood"), "");
 	assert_int_equal(shown.count, 5);
 	assert_non_null(strstr(shown.items[4].text, "[1001 more things were shown"));
-	shown_done(&shown);
+	displays_done(&shown);
 	for (int i = 0; i < 1000; i++)
 		show(&shown, "text/plain", VIEW("x"), "");
 	assert_int_equal(shown.count, PROCESS_DISPLAYS_MAX);
 	assert_non_null(strstr(shown.items[PROCESS_DISPLAYS_MAX - 1].text, "[969 more"));
-	shown_done(&shown);
+	displays_done(&shown);
 	for (int i = 0; i < 10; i++)
 		show(&shown, "application/json", (struct view){ big, 65536 }, "");
 	assert_int_equal(shown.count, 5);
-	shown_done(&shown);
+	displays_done(&shown);
 	free(big);
 }
 
@@ -264,7 +264,7 @@ static void a_cut_text_has_whole_characters(void **state)
 		memset(text, 'x', sizeof text);
 		for (size_t i = at; i + 2 < sizeof text; i += 2)
 			memcpy(text + i, "\xc3\xa4", 2);
-		cut = shown_text((struct view){ text, sizeof text - 1 }, 100);
+		cut = displays_copy_text((struct view){ text, sizeof text - 1 }, 100);
 		assert_true(strlen(cut) <= 100);
 		assert_true(utf8_is_valid(view_of(cut)));
 		assert_non_null(strstr(cut, "[... left out ...]"));

@@ -244,7 +244,7 @@ static void a_detached_one_is_read_later(void **state)
 	CHECK_OK(process_write(process, VIEW("\n"), &err), err);
 	rig_check(process, 0, NULL);
 	check_read(process, 7, 100000, NULL, "", 40021, 40021 - 16384 - 7);
-	process_unwatch(process);
+	rig_unwatch(process);
 	CHECK_OK(process_find(rig.sandbox, process_id(process), &found, &err), err);
 	assert_ptr_equal(process, found);
 	process_free(process);
@@ -263,7 +263,7 @@ static void only_some_detached_ones_stay(void **state)
 		if (i == 0)
 			(void)snprintf(first, sizeof first, "%s", process_id(process));
 		rig_check(process, 0, "x\n");
-		process_unwatch(process);
+		rig_unwatch(process);
 	}
 	assert_int_equal(process_find(rig.sandbox, first, &found, &err), -1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
@@ -271,18 +271,31 @@ static void only_some_detached_ones_stay(void **state)
 	assert_int_equal(process_count_running(rig.sandbox), 0);
 }
 
-static void only_one_watches(void **state)
+static void count_change(void *ctx)
 {
+	++*(unsigned *)ctx;
+}
+
+static void every_watch_hears_of_changes_and_of_the_end(void **state)
+{
+	unsigned changes[2] = { 0, 0 };
+	struct process_watch watches[2] = { { .fn = count_change, .ctx = &changes[0] },
+		                            { .fn = count_change, .ctx = &changes[1] } };
 	struct process *process;
-	struct error err;
+	unsigned before;
 
 	(void)state;
 	RIG_NEEDED();
-	process = RIG_START(RIG_SH("sleep 100"));
-	assert_int_equal(process_watch(process, rig_changed, NULL, &err), -1);
-	process_unwatch(process);
-	CHECK_OK(process_watch(process, rig_changed, NULL, &err), err);
+	process = RIG_START(RIG_SH("echo up; sleep 100"));
+	for (int i = 0; i < 2; i++)
+		process_watch(process, &watches[i]);
+	RIG_UNTIL(process_stream(process, false).total != 0, RIG_MS);
+	RIG_UNTIL(changes[0] != 0 && changes[1] != 0, RIG_MS);
+	before = changes[1];
+	process_unwatch(&watches[0]);
 	process_free(process);
+	assert_null(watches[1].process);
+	assert_int_equal(changes[1], before + 1);
 }
 
 static void the_last_line_is_shown_plainly(void **state)
@@ -322,14 +335,14 @@ static void compile_errors_are_told_apart(void **state)
 		process_free(process);
 		SKIP_TEST("no compiler");
 	}
-	assert_true(end.compile_failed);
+	assert_true(end.end.compile_failed);
 	assert_int_equal(end.end.code, 1);
 	assert_non_null(strstr(rig_text(process, true), "undeclared"));
 	process_free(process);
 	process = RIG_START(RIG_CODE("c", "int main(void) { return 7; }"));
 	rig_check(process, 7, "");
 	process_state(process, &end);
-	assert_false(end.compile_failed);
+	assert_false(end.end.compile_failed);
 	process_free(process);
 }
 
@@ -408,7 +421,7 @@ static void sleep_fails_what_runs(void **state)
 	assert_int_equal(end.phase, PROCESS_FAILED);
 	print_message("told: %s\n", end.why->msg);
 	assert_true(process_is_over(detached));
-	process_unwatch(detached);
+	rig_unwatch(detached);
 	RIG_UNTIL(rig.is_told, RIG_MS);
 	rig.is_told = false;
 	assert_int_equal(process_start(rig.sandbox, &(struct process_options){ RIG_SH("true") },
@@ -455,7 +468,7 @@ int main(void)
 		TEST(a_terminal_has_a_size),
 		TEST(a_detached_one_is_read_later),
 		TEST(only_some_detached_ones_stay),
-		TEST(only_one_watches),
+		TEST(every_watch_hears_of_changes_and_of_the_end),
 		TEST(the_last_line_is_shown_plainly),
 		TEST(a_script_is_run_and_removed),
 		TEST(compile_errors_are_told_apart),

@@ -6,8 +6,8 @@
 #undef capture
 
 #include "sandbox/internal.h"
-#include "sandbox/interpreter/interpreter.h"
-#include "sandbox/process/process_internal.h"
+#include "sandbox/interpreter/internal.h"
+#include "sandbox/process/internal.h"
 #include "unit/sandbox/process/process_rig.h"
 
 #define NEEDED(language)                                                                           \
@@ -61,7 +61,7 @@ static void a_compiler_that_is_stopped_did_not_fail(void **state)
 	process = start_compiler(0);
 	process_stop(process);
 	end = rig_until_over(process);
-	assert_false(end.compile_failed);
+	assert_false(end.end.compile_failed);
 	assert_true(end.phase == PROCESS_FAILED || end.end.signal != 0 || end.end.code != 0);
 	process_free(process);
 }
@@ -77,7 +77,7 @@ static void a_compiler_whose_time_is_over_did_not_fail(void **state)
 	end = rig_until_over(process);
 	assert_int_equal(end.phase, PROCESS_ENDED);
 	assert_true(end.end.timed_out);
-	assert_false(end.compile_failed);
+	assert_false(end.end.compile_failed);
 	process_free(process);
 }
 
@@ -108,8 +108,8 @@ static struct interpreter *borrow(const char *path)
 	struct interpreter *interpreter;
 	struct error err;
 
-	CHECK_OK(kernels_borrow(rig.sandbox->processes->kernels, program, path, NULL, &interpreter,
-	                        &err),
+	CHECK_OK(pool_borrow(rig.sandbox->processes->interpreters, program, path, NULL,
+	                     &interpreter, &err),
 	         err);
 	RIG_UNTIL(interpreter_is_idle(interpreter), RIG_MS);
 	rig_turn(10); /* it comes back */
@@ -173,7 +173,7 @@ static void detached_ones_are_worth_keeping_until_read(void **state)
 	RIG_UNTIL(process_stream(process, false).total != 0, RIG_MS);
 	process_read(process, 0, 100, &out, &errors, &next, &lost);
 	put_to_sleep();
-	process_unwatch(process);
+	rig_unwatch(process);
 	assert_true(is_worth_keeping());
 	process_read(process, 0, 1, &out, &errors, &next, &lost);
 	assert_true(is_worth_keeping());

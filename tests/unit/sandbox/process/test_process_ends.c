@@ -35,7 +35,7 @@ static void start_all(struct process *all[KINDS])
 {
 	for (int i = 0; i < KINDS; i++) {
 		all[i] = start_kind(i);
-		process_unwatch(all[i]);
+		rig_unwatch(all[i]);
 	}
 }
 

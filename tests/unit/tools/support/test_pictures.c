@@ -38,7 +38,7 @@ static void a_picture_begins_like_one(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		if (pictures_is_one(cases[i].mime, cases[i].bytes) != cases[i].want)
+		if (pictures_is_valid(cases[i].mime, cases[i].bytes) != cases[i].want)
 			fail_msg("case %zu, %s: expected %d", i, cases[i].mime, cases[i].want);
 }
 

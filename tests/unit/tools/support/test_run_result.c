@@ -134,7 +134,11 @@ static void begin(struct told *t, const char *out, const char *errors)
 
 static void make(struct told *t)
 {
-	run_result_make(&t->result, &t->text, &t->structured);
+	struct run_fit fit;
+
+	run_result_fit(&t->result, &fit);
+	run_result_make(&t->result, &fit, &t->text, &t->structured);
+	run_fit_done(&fit);
 }
 
 static void end(struct told *t)
@@ -233,7 +237,7 @@ static void the_end_is_told_when_there_is_something_to_say(void **state)
 
 		begin(&t, cases[i].out, cases[i].errors);
 		t.state.end = cases[i].end;
-		t.state.compile_failed = cases[i].compile_failed;
+		t.state.end.compile_failed = cases[i].compile_failed;
 		t.result.timeout_ms = cases[i].timeout_ms;
 		make(&t);
 		assert_string_equal(t.text, cases[i].want);
@@ -358,7 +362,7 @@ static void a_cell_tells_values_and_exceptions(void **state)
 	begin(&t, "printed", "");
 	t.result.session = "s";
 	t.result.unshown = unshown;
-	t.state.shown = shown;
+	t.state.displays = shown;
 	t.state.display_count = ARRAY_LEN(shown);
 	t.state.end.code = 1;
 	t.state.error_name = "ZeroDivisionError";
@@ -487,10 +491,10 @@ static void the_table_has_every_member(void **state)
 
 	(void)state;
 	begin(&t, "a", "b");
-	t.state.shown = &shown;
+	t.state.displays = &shown;
 	t.state.display_count = 1;
 	t.state.error_name = t.state.error_message = t.state.error_traceback = "x";
-	t.state.state_is_lost = t.state.compile_failed = true;
+	t.state.state_is_lost = t.state.end.compile_failed = true;
 	t.result.out.file = t.result.errors.file = "/f";
 	t.result.process = t.result.session = t.result.sandbox = "p";
 	make(&t);

@@ -1,11 +1,11 @@
-/* process_list.c - all processes of a sandbox (see process_internal.h). */
+/* processes.c - all processes of a sandbox (see internal.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "sandbox/process/process_internal.h"
+#include "sandbox/process/internal.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/waiters.h"
 
@@ -20,46 +20,37 @@ struct processes *processes_new(struct sandbox *sandbox)
 
 	processes->sandbox = sandbox;
 	list_init(&processes->all);
-	processes->kernels = kernels_new(sandbox);
-	processes->probe = probe_new(sandbox);
+	processes->interpreters = interpreter_pool_new(sandbox);
+	processes->languages = language_cache_new(sandbox);
 	return processes;
 }
 
-static void fail_all(struct processes *processes, const struct error *why, const char *lost)
+static struct process *find_running(struct processes *processes)
 {
-	for (struct list *node = processes->all.next; node != &processes->all;) {
-		struct process *process = process_of(node);
-		struct list *next = node->next;
-
-		/* `kept` may let others go, never one that runs. */
-		if (!process_is_over(process)) {
-			if (process->interpreter != NULL && process->cell.session != NULL) {
-				process->state_is_lost = session_lose(process->cell.session, lost);
-				process->interpreter = NULL;
-			}
-			process_fail(process, why);
-			next = processes->all.next;
-		}
-		node = next;
-	}
+	LIST_EACH (node, &processes->all)
+		if (!process_is_over(process_of(node)))
+			return process_of(node);
+	return NULL;
 }
 
-/* In the order of who needs whom. */
-void processes_down(struct processes *processes, const struct error *why)
+/* Processes first, because they use interpreters and the cache of languages. */
+void processes_stop(struct processes *processes, const struct error *why)
 {
 	const struct sandbox *sandbox = processes->sandbox;
 	const char *reason = sandbox_end_reason(sandbox);
 	char text[240] = "the sandbox was put to sleep";
-	struct error err;
+	struct process *process;
 
 	if (sandbox_is_resetting(sandbox))
 		(void)snprintf(text, sizeof text, "the sandbox was reset");
 	else if (reason[0] != '\0')
 		(void)snprintf(text, sizeof text, "the sandbox ended: %s", reason);
-	(void)error_set(&err, ERR_SYSTEM, "%s", text);
-	fail_all(processes, why != NULL ? why : &err, text);
-	probe_down(processes->probe, why != NULL ? why : &err);
-	kernels_down(processes->kernels, text);
+	interpreter_pool_set_loss_reason(processes->interpreters, text);
+	/* A process that ends may free other processes that have ended, so search anew each time. */
+	while ((process = find_running(processes)) != NULL)
+		process_fail(process, why);
+	language_cache_stop(processes->languages, why);
+	interpreter_pool_stop(processes->interpreters, text);
 }
 
 bool processes_worth_keeping(const struct processes *processes)
@@ -67,22 +58,22 @@ bool processes_worth_keeping(const struct processes *processes)
 	LIST_EACH (node, &processes->all) {
 		const struct process *process = process_of(node);
 
-		if (process->is_detached && !process->is_looked_at)
+		if (process->is_detached && !process->is_read)
 			return true;
 	}
-	return sessions_any_lost(processes->kernels);
+	return interpreter_pool_has_lost_session(processes->interpreters);
 }
 
-/* Those that were not detached belong to whoever started them. */
-static void orphan(struct process *process)
+/* A process that was not detached belongs to its caller and survives the sandbox as FAILED. */
+static void orphan_process(struct process *process)
 {
-	process_unwatch(process);
 	if (!process_is_over(process)) {
 		(void)error_set(&process->why, ERR_SYSTEM, "the sandbox is gone");
-		process_let_go(process);
+		process_release(process);
 		process->phase = PROCESS_FAILED;
 		process->ended_ms = process->started_ms;
 	}
+	process_changed(process);
 	list_remove(&process->node);
 	process->processes = NULL;
 }
@@ -97,15 +88,15 @@ void processes_free(struct processes *processes)
 		if (process->is_detached)
 			process_free(process);
 		else
-			orphan(process);
+			orphan_process(process);
 	}
-	probe_free(processes->probe);
-	kernels_free(processes->kernels);
+	language_cache_free(processes->languages);
+	interpreter_pool_free(processes->interpreters);
 	free(processes);
 }
 
-/* One somebody waits for is looked at first; so is the one that has just ended. */
-void process_forget_oldest(struct processes *processes, const struct process *newest)
+/* A process with a watch, and the one that has just ended, stay: a call is about to read them. */
+void process_free_oldest(struct processes *processes, const struct process *newest)
 {
 	unsigned kept = sandbox_process_limits(processes->sandbox)->kept;
 	struct process *oldest = NULL;
@@ -117,7 +108,7 @@ void process_forget_oldest(struct processes *processes, const struct process *ne
 		if (!process->is_detached || !process_is_over(process))
 			continue;
 		count++;
-		if (process != newest && process->fn == NULL &&
+		if (process != newest && list_is_empty(&process->watches) &&
 		    (oldest == NULL || process->ended_ms < oldest->ended_ms))
 			oldest = process;
 	}
@@ -125,7 +116,7 @@ void process_forget_oldest(struct processes *processes, const struct process *ne
 		process_free(oldest);
 }
 
-/* --- calls ------------------------------------------------------------------------------------ */
+/* --- for callers ------------------------------------------------------------------------------ */
 
 int process_find(struct sandbox *sandbox, const char *id, struct process **ret, struct error *err)
 {
@@ -174,27 +165,28 @@ void process_each_session(struct sandbox *sandbox,
                                        bool is_busy),
                           void *ctx)
 {
-	sessions_each(sandbox_processes(sandbox)->kernels, each, ctx);
+	interpreter_pool_each_session(sandbox_processes(sandbox)->interpreters, each, ctx);
 }
 
 void process_probe_languages(struct sandbox *sandbox, bool with_versions,
                              void (*fn)(void *ctx, const struct error *why), void *ctx)
 {
-	struct probe *probe = sandbox_processes(sandbox)->probe;
-	struct probe_waiter *waiter;
+	struct language_cache *cache = sandbox_processes(sandbox)->languages;
+	struct language_request *request;
 
-	if (probe_found(probe)->known && (!with_versions || probe_has_versions(probe))) {
+	if (language_cache_get(cache)->known &&
+	    (!with_versions || language_cache_has_versions(cache))) {
 		waiters_notify_one(sandbox_loop(sandbox), fn, ctx, NULL);
 		return;
 	}
-	waiter = mem_new(sizeof *waiter);
-	*waiter = (struct probe_waiter){
+	request = mem_new(sizeof *request);
+	*request = (struct language_request){
 		.with_versions = with_versions, .is_owned = true, .fn = fn, .ctx = ctx
 	};
-	probe_ask(probe, waiter);
+	language_cache_request(cache, request);
 }
 
 const struct language_found *process_languages(struct sandbox *sandbox)
 {
-	return probe_found(sandbox_processes(sandbox)->probe);
+	return language_cache_get(sandbox_processes(sandbox)->languages);
 }

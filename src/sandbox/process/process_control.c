@@ -1,10 +1,7 @@
-/* process_input.c - what is said to a process: its stdin, signals, that it should end (see
- * process_internal.h). */
-#include <signal.h>
+/* process_control.c - stdin, signals, and the request to end (see internal.h). */
+#include <string.h>
 
-#include "loop/loop.h"
-#include "sandbox/interpreter/interpreter.h"
-#include "sandbox/process/process_internal.h"
+#include "sandbox/process/internal.h"
 
 /* --- stdin ------------------------------------------------------------------------------------ */
 
@@ -13,7 +10,7 @@ int process_put_first_input(struct process *process, struct error *err)
 	if (process->has_first_input)
 		return 0;
 	process->has_first_input = true;
-	return buf_add(&process->in, process->wish.in, err);
+	return buf_add(&process->in, process->options.in, err);
 }
 
 void process_feed(struct process *process)
@@ -34,30 +31,31 @@ void process_feed(struct process *process)
 		run_end_input(process->run);
 }
 
-static int check_input(const struct process *process, struct error *err)
+static int check_input_open(const struct process *process, struct error *err)
 {
 	if (process_is_over(process))
 		return error_set(err, ERR_INVALID, "%s has ended: it reads nothing any more",
 		                 process->id);
-	if (!process->wish.keep_input)
-		return error_set(err, ERR_INVALID,
-		                 "%s was started without input to come: its stdin was all there "
-		                 "when it started",
-		                 process->id);
+	if (!process->options.keep_input)
+		return error_set(
+		        err, ERR_INVALID,
+		        "%s was started without input to come: its stdin was all there when "
+		        "it started",
+		        process->id);
 	if (process->in_ended)
 		return error_set(err, ERR_INVALID, "the input of %s has been ended", process->id);
 	return 0;
 }
 
-/* What was sent makes room at the front first. */
-static void move_up(struct process *process)
+/* Removes the bytes at the front that the run has accepted, so that the buffer's maximum holds for
+ * the bytes that wait. */
+static void remove_sent_input(struct process *process)
 {
 	struct buf *in = &process->in;
 
 	if (process->in_at == 0)
 		return;
-	for (size_t i = process->in_at; i < in->len; i++)
-		in->ptr[i - process->in_at] = in->ptr[i];
+	memmove(in->ptr, in->ptr + process->in_at, in->len - process->in_at);
 	buf_truncate(in, in->len - process->in_at);
 	process->in_at = 0;
 }
@@ -66,7 +64,7 @@ int process_write(struct process *process, struct view bytes, struct error *err)
 {
 	size_t waiting;
 
-	if (check_input(process, err) < 0 || process_put_first_input(process, err) < 0)
+	if (check_input_open(process, err) < 0 || process_put_first_input(process, err) < 0)
 		return -1;
 	waiting = process->in.len - process->in_at;
 	if (waiting > PROCESS_INPUT_MAX || bytes.len > PROCESS_INPUT_MAX - waiting)
@@ -74,7 +72,7 @@ int process_write(struct process *process, struct view bytes, struct error *err)
 		                 "%zu bytes of input wait for %s to read them, and at most %d may: "
 		                 "write less, or later",
 		                 waiting, process->id, PROCESS_INPUT_MAX);
-	move_up(process);
+	remove_sent_input(process);
 	if (buf_add(&process->in, bytes, err) < 0)
 		return -1;
 	process_feed(process);
@@ -83,7 +81,7 @@ int process_write(struct process *process, struct view bytes, struct error *err)
 
 int process_end_input(struct process *process, struct error *err)
 {
-	if (check_input(process, err) < 0)
+	if (check_input_open(process, err) < 0)
 		return -1;
 	process->in_ended = true;
 	process_feed(process);
@@ -98,66 +96,23 @@ void process_resize(struct process *process, uint16_t rows, uint16_t columns)
 		run_resize(process->run, rows, columns);
 }
 
-static bool runs_as_cell(const struct process *process)
-{
-	return process->interpreter != NULL && process->cell.session != NULL;
-}
-
 void process_signal(struct process *process, int number)
 {
 	if (process->run != NULL)
 		run_signal(process->run, number);
-	else if (runs_as_cell(process) && number == SIGINT)
-		interpreter_interrupt(process->interpreter);
-	else if (process->interpreter != NULL)
-		interpreter_signal(process->interpreter, number);
 }
 
-void process_set_clock(struct process *process, enum process_clock what, uint64_t ms)
-{
-	process->clock_for = what;
-	if (what == CLOCK_OFF)
-		loop_timer_stop(process->clock);
-	else
-		loop_timer_start(process->clock, ms);
-}
-
-static void interrupt(struct process *process)
-{
-	interpreter_interrupt(process->interpreter);
-	process_set_clock(process, CLOCK_GRACE, PROCESS_GRACE_MS);
-}
-
-void process_on_clock(void *ctx)
-{
-	struct process *process = ctx;
-
-	if (process->clock_for == CLOCK_DEADLINE) {
-		process->is_timed_out = true;
-		interrupt(process);
-	} else if (runs_as_cell(process))
-		process_end_cell_by_force(process);
-	else
-		process_signal(process, SIGKILL);
-}
-
-/* Of one whose end is being told already there is nothing to stop. */
 void process_stop(struct process *process)
 {
-	bool has_begun = process->phase == PROCESS_RUNNING || process->phase == PROCESS_COMPILING;
 	struct error err;
 
 	if (process_is_over(process) || process->is_stopped)
 		return;
 	process->is_stopped = true;
-	if (!has_begun) {
+	if (process->phase == PROCESS_PREPARING) {
 		(void)error_set(&err, ERR_SYSTEM, "it was stopped before it began");
 		process_fail(process, &err);
-	} else if (runs_as_cell(process)) {
-		if (process->clock_for != CLOCK_GRACE)
-			interrupt(process);
-	} else if (process->run != NULL || process->interpreter != NULL) {
-		process_signal(process, SIGTERM);
-		process_set_clock(process, CLOCK_GRACE, PROCESS_GRACE_MS);
+	} else if (process->run != NULL) {
+		run_stop(process->run);
 	}
 }

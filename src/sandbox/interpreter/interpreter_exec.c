@@ -1,0 +1,310 @@
+/* interpreter_exec.c - one execution in an interpreter (see internal.h).
+ *
+ * The server cannot see where the output of one execution ends in a pipe that outlives it. So after
+ * ENDED the server sends a random mark, the interpreter writes the mark to stdout and stderr, and
+ * what arrives in front of the mark belongs to the execution. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "loop/loop.h"
+#include "sandbox/interpreter/internal.h"
+#include "sandbox/interpreter/kernel_wire.h"
+#include "sandbox/run/limit_check.h"
+
+enum {
+	/* Longest wait for the mark without a byte of output. A session waits longer, because on a
+	 * busy machine giving up too early loses its state. */
+	MARK_MS = 2000,
+	SESSION_MARK_MS = 5000,
+	/* Longest wait for the mark in all: code may print for ever. */
+	MARK_ALL_MS = 5000,
+	SESSION_MARK_ALL_MS = 10000,
+	/* Most output between ENDED and the mark: more than the pipes and the window can hold. */
+	MARK_BYTES = 1024 * 1024,
+	/* Closer to its deadline than this, an execution may already have got the agent's SIGTERM. */
+	NEAR_MS = 250,
+};
+
+uint64_t interpreter_now_us(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+void interpreter_send(struct interpreter *interpreter)
+{
+	struct view rest = buf_view(&interpreter->out);
+
+	rest.ptr += interpreter->sent;
+	rest.len -= interpreter->sent;
+	if (rest.len != 0)
+		interpreter->sent += run_write_control(interpreter->run, rest);
+	if (interpreter->sent == interpreter->out.len) {
+		/* A RUN message may be megabytes, and an idle interpreter may wait for hours. */
+		buf_done(&interpreter->out);
+		buf_init(&interpreter->out, INTERPRETER_OUT_MAX);
+		interpreter->sent = 0;
+	}
+}
+
+/* --- output ----------------------------------------------------------------------------------- */
+
+static void deliver_output(struct interpreter *interpreter, bool is_stderr, struct view bytes)
+{
+	if (bytes.len != 0 && interpreter->user != NULL)
+		interpreter->user->output(interpreter->user_ctx, is_stderr, bytes);
+}
+
+/* Keeps output that a session prints between two cells, from a thread for example, for the next
+ * cell. No credit is returned for it, so it cannot grow beyond one window. */
+static void keep_early_output(struct interpreter *interpreter, bool is_stderr, struct view bytes)
+{
+	struct error err;
+
+	if (bytes.len == 0)
+		return;
+	if (!interpreter->is_session || buf_add(&interpreter->early[is_stderr], bytes, &err) < 0)
+		run_consumed(interpreter->run, is_stderr, bytes.len);
+}
+
+static void finish_if_marked(struct interpreter *interpreter);
+
+static void start_mark_timer(struct interpreter *interpreter)
+{
+	uint64_t ms = interpreter->is_session ? SESSION_MARK_MS : MARK_MS;
+	uint64_t now = clock_now_ms();
+	uint64_t left = interpreter->mark_deadline > now ? interpreter->mark_deadline - now : 0;
+
+	if (interpreter->bytes_since_end > MARK_BYTES)
+		left = 0;
+	loop_timer_start(interpreter->mark_timer, ms < left ? ms : left);
+}
+
+static void search_mark(struct interpreter *interpreter, bool is_stderr, struct view bytes)
+{
+	struct end_mark *mark = &interpreter->marks[is_stderr];
+	bool was_found = mark->is_found;
+	struct view before[2];
+	char held[KERNEL_MARK_LEN];
+
+	interpreter->bytes_since_end += bytes.len;
+	start_mark_timer(interpreter);
+	end_mark_search(mark, &bytes, before);
+	memcpy(held, before[0].ptr, before[0].len);
+	deliver_output(interpreter, is_stderr, (struct view){ held, before[0].len });
+	deliver_output(interpreter, is_stderr, before[1]);
+	if (mark->is_found && !was_found)
+		run_consumed(interpreter->run, is_stderr, KERNEL_MARK_LEN);
+	keep_early_output(interpreter, is_stderr, bytes);
+	finish_if_marked(interpreter);
+}
+
+void interpreter_on_output(void *ctx, bool is_stderr, struct view bytes)
+{
+	struct interpreter *interpreter = ctx;
+
+	switch (interpreter->stage) {
+	case INTERPRETER_STARTING: /* messages about a failed start belong to the waiting user */
+		if (interpreter->user != NULL)
+			deliver_output(interpreter, is_stderr, bytes);
+		else
+			run_consumed(interpreter->run, is_stderr, bytes.len);
+		return;
+	case INTERPRETER_IDLE:
+		keep_early_output(interpreter, is_stderr, bytes);
+		return;
+	case INTERPRETER_RUNNING:
+		deliver_output(interpreter, is_stderr, bytes);
+		return;
+	case INTERPRETER_MARKING:
+		search_mark(interpreter, is_stderr, bytes);
+		return;
+	}
+}
+
+/* --- start and end of an execution ------------------------------------------------------------ */
+
+void interpreter_begin_pending(struct interpreter *interpreter)
+{
+	buf_done(&interpreter->out);
+	interpreter->out = interpreter->pending;
+	buf_init(&interpreter->pending, INTERPRETER_OUT_MAX);
+	interpreter->stage = INTERPRETER_RUNNING;
+	interpreter->started_us = interpreter_now_us();
+	interpreter->deadline_at = 0;
+	run_restart_limit_check(interpreter->run);
+	if (interpreter->deadline_ms != 0) {
+		interpreter->deadline_at = clock_now_ms() + interpreter->deadline_ms;
+		run_set_deadline(interpreter->run, interpreter->deadline_ms);
+	}
+	interpreter_send(interpreter);
+	interpreter->user->started(interpreter->user_ctx);
+	for (int i = 0; i < 2; i++) {
+		deliver_output(interpreter, i, buf_view(&interpreter->early[i]));
+		buf_clear(&interpreter->early[i]);
+	}
+}
+
+/* The owner may kill an idle interpreter, so it is told from a timer, when no function of the
+ * interpreter is on the stack. */
+void interpreter_on_idle_timer(void *ctx)
+{
+	struct interpreter *interpreter = ctx;
+
+	if (interpreter->stage == INTERPRETER_IDLE)
+		interpreter->owner->idle(interpreter->owner_ctx);
+}
+
+static void report_ended(struct interpreter *interpreter)
+{
+	const struct interpreter_user_events *user = interpreter->user;
+	void *ctx = interpreter->user_ctx;
+	struct run_end end = interpreter->end;
+	bool is_exit = interpreter->is_exit;
+
+	loop_timer_stop(interpreter->mark_timer);
+	interpreter->user_us += end.user_us;
+	interpreter->system_us += end.system_us;
+	interpreter->stage = INTERPRETER_IDLE;
+	interpreter->user = NULL;
+	loop_timer_start(interpreter->idle_timer, 0);
+	user->ended(ctx, &end, is_exit);
+}
+
+static bool is_near_deadline(const struct interpreter *interpreter, uint64_t within)
+{
+	return interpreter->deadline_at != 0 && clock_now_ms() + within >= interpreter->deadline_at;
+}
+
+static void finish_if_marked(struct interpreter *interpreter)
+{
+	if (!interpreter->marks[0].is_found || !interpreter->marks[1].is_found)
+		return;
+	/* The deadline is lifted only now, and not at ENDED: code that gets hold of descriptor 3 can
+	 * send a false ENDED and run on without a deadline. */
+	if (is_near_deadline(interpreter, NEAR_MS))
+		interpreter->is_spent = true;
+	else if (interpreter->deadline_at != 0)
+		run_set_deadline(interpreter->run, 0);
+	report_ended(interpreter);
+}
+
+void interpreter_on_mark_timeout(void *ctx)
+{
+	struct interpreter *interpreter = ctx;
+
+	interpreter->is_spent = true;
+	run_end_add_note(&interpreter->end, "the interpreter did not tell where the output ends");
+	report_ended(interpreter);
+}
+
+/* --- messages from the interpreter ------------------------------------------------------------ */
+
+static void receive_ended(struct interpreter *interpreter, const struct kernel_message *message)
+{
+	char bytes[KERNEL_MARK_LEN];
+	struct error err;
+
+	interpreter->end = (struct run_end){
+		.code = message->ended.code,
+		.signal = message->ended.signal,
+		.timed_out = is_near_deadline(interpreter, 0),
+		.wall_us = interpreter_now_us() - interpreter->started_us,
+		.user_us = message->ended.user_us,
+		.system_us = message->ended.system_us,
+		.max_rss_kib = message->ended.max_rss_kib,
+	};
+	interpreter->is_exit = message->ended.is_exit;
+	if (is_near_deadline(interpreter, NEAR_MS) || interpreter->is_exit)
+		interpreter->is_spent = true;
+	/* The mark is random, so that code cannot print it ahead of time. Code that guessed it could
+	 * only cut its own output short. */
+	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+		abort();
+	for (int i = 0; i < 2; i++)
+		end_mark_init(&interpreter->marks[i], bytes);
+	interpreter->bytes_since_end = 0;
+	interpreter->mark_deadline = clock_now_ms() +
+	                             (interpreter->is_session ? SESSION_MARK_ALL_MS : MARK_ALL_MS);
+	interpreter->stage = INTERPRETER_MARKING;
+	start_mark_timer(interpreter);
+	if (kernel_put_mark(&interpreter->out, bytes, &err) < 0)
+		loop_timer_start(interpreter->mark_timer, 0);
+	interpreter_send(interpreter);
+}
+
+static int receive_ready(struct interpreter *interpreter, struct error *err)
+{
+	/* READY before all of BOOT was sent cannot come from the code in BOOT. */
+	if (interpreter->out.len != 0)
+		return error_set(err, ERR_SYNTAX, "it is ready before it can be");
+	run_set_deadline(interpreter->run, 0);
+	interpreter->stage = INTERPRETER_IDLE;
+	if (interpreter->pending.len != 0)
+		interpreter_begin_pending(interpreter);
+	else
+		loop_timer_start(interpreter->idle_timer, 0);
+	return 0;
+}
+
+static int receive_message(struct interpreter *interpreter, const struct kernel_message *message,
+                           struct error *err)
+{
+	bool is_running = interpreter->stage == INTERPRETER_RUNNING;
+
+	if (interpreter->stage == INTERPRETER_STARTING && message->type == KERNEL_READY)
+		return receive_ready(interpreter, err);
+	if (is_running && (message->type == KERNEL_SHOWN || message->type == KERNEL_ERROR)) {
+		interpreter->user->display(interpreter->user_ctx, message);
+		return 0;
+	}
+	if (is_running && message->type == KERNEL_ENDED) {
+		receive_ended(interpreter, message);
+		return 0;
+	}
+	return error_set(err, ERR_SYNTAX, "it said '%c' at a time when that means nothing",
+	                 (char)message->type);
+}
+
+/* Users and owners do not kill the interpreter from the callbacks that are called here. */
+static int receive_all(struct interpreter *interpreter, struct view *bytes, struct error *err)
+{
+	struct kernel_message message;
+	int r;
+
+	while ((r = kernel_take(bytes, &message, err)) == 1)
+		if (receive_message(interpreter, &message, err) < 0)
+			return -1;
+	return r;
+}
+
+void interpreter_on_control(void *ctx, struct view bytes)
+{
+	struct interpreter *interpreter = ctx;
+	struct buf *in = &interpreter->in;
+	bool has_partial = in->len != 0;
+	struct error err;
+
+	if (has_partial) {
+		if (buf_add(in, bytes, &err) < 0) {
+			interpreter_fail(interpreter, &err);
+			return;
+		}
+		bytes = buf_view(in);
+	}
+	if (receive_all(interpreter, &bytes, &err) < 0) {
+		interpreter_fail(interpreter, &err);
+		return;
+	}
+	if (has_partial) {
+		memmove(in->ptr, in->ptr + in->len - bytes.len, bytes.len);
+		buf_truncate(in, bytes.len);
+	} else if (bytes.len != 0 && buf_add(in, bytes, &err) < 0)
+		interpreter_fail(interpreter, &err);
+}

@@ -1,0 +1,350 @@
+/* saved_code.c - the run of code that is saved, compiled, executed and removed (see internal.h). */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "kernels/languages.h"
+#include "sandbox/channel/channel.h"
+#include "sandbox/channel/files.h"
+#include "sandbox/process/internal.h"
+#include "sandbox/run/code_dir.h"
+#include "sandbox/sandbox.h"
+
+enum { CODE_PERM = 0644, ARGUMENT_MAX = 512 };
+
+struct saved_code {
+	struct run run;
+	struct sandbox *sandbox;
+	struct saved_code_options options;
+	struct run_options run_options;
+	const struct run_events *events;
+	void *ctx;
+	struct arena arena; /* of the arguments */
+	struct code_dir dir;
+	struct files_op *op;  /* the file is being written */
+	struct run *step;     /* the compiler, then the program; NULL: neither */
+	bool is_compiling;    /* the step is the compiler */
+	bool is_stopped;      /* run_stop() was called */
+	uint64_t deadline_at; /* of all steps together; 0: none */
+	size_t unconsumed[2]; /* output of the current step that was not returned */
+	size_t discarded[2];  /* credit that comes back for the compiler, which has ended */
+};
+
+static const struct run_ops saved_code_ops;
+
+static struct saved_code *saved_code_of(struct run *run)
+{
+	return container_of(run, struct saved_code, run);
+}
+
+static void free_saved_code(struct saved_code *code)
+{
+	code_dir_remove(&code->dir, code->sandbox);
+	arena_done(&code->arena);
+	free(code);
+}
+
+static void report_end(struct saved_code *code, const struct run_end *end)
+{
+	const struct run_events *events = code->events;
+	void *owner = code->ctx;
+
+	free_saved_code(code);
+	events->ended(owner, end);
+}
+
+static void report_failure(struct saved_code *code, const struct error *why)
+{
+	const struct run_events *events = code->events;
+	void *owner = code->ctx;
+
+	free_saved_code(code);
+	events->failed(owner, why);
+}
+
+/* --- command lines ---------------------------------------------------------------------------- */
+
+static const char *const no_args[] = { NULL };
+
+static const char *fill_argument(struct saved_code *code, const char *arg)
+{
+	char file[128], out[64], text[ARGUMENT_MAX + 1] = "";
+	const struct language_paths place = { code->options.program, file, code->dir.path, out };
+	struct buf filled = buf_fixed(text, sizeof text);
+	struct error err;
+
+	(void)snprintf(file, sizeof file, "%s/%s", code->dir.path, code->options.language->file);
+	(void)snprintf(out, sizeof out, "%s/program", code->dir.path);
+	/* The buffer is large enough for every argument of the table of languages. */
+	(void)!language_argument(arg, &place, &filled, &err);
+	return arena_text(&code->arena, text);
+}
+
+/* A command line of the table of languages, with `more` arguments behind it. */
+static const char *const *fill_command(struct saved_code *code, const char *const *args,
+                                       const char *const *more)
+{
+	const char **argv;
+	size_t count = 0, extra = 0;
+
+	while (count < LANGUAGE_ARGS_MAX && args[count] != NULL)
+		count++;
+	while (more[extra] != NULL)
+		extra++;
+	argv = arena_new(&code->arena, count + extra + 1, sizeof *argv);
+	for (size_t i = 0; i < count; i++)
+		argv[i] = fill_argument(code, args[i]);
+	for (size_t i = 0; i < extra; i++)
+		argv[count + i] = more[i];
+	return argv;
+}
+
+/* --- steps ------------------------------------------------------------------------------------ */
+
+/* If the deadline has passed between two steps, the next step gets one millisecond, so that its end
+ * is reported as a time-out. */
+static uint32_t time_left(const struct saved_code *code)
+{
+	uint64_t now = clock_now_ms();
+
+	if (code->deadline_at == 0)
+		return 0;
+	return now < code->deadline_at ? (uint32_t)(code->deadline_at - now) : 1;
+}
+
+static void on_output(void *ctx, bool is_stderr, struct view bytes)
+{
+	struct saved_code *code = ctx;
+
+	code->unconsumed[is_stderr] += bytes.len;
+	code->events->output(code->ctx, is_stderr, bytes);
+}
+
+static void on_writable(void *ctx)
+{
+	struct saved_code *code = ctx;
+
+	if (code->events->writable != NULL)
+		code->events->writable(code->ctx);
+}
+
+static void on_failed(void *ctx, const struct error *why)
+{
+	struct saved_code *code = ctx;
+
+	code->step = NULL;
+	report_failure(code, why);
+}
+
+static void on_ended(void *ctx, const struct run_end *end)
+{
+	struct saved_code *code = ctx;
+
+	code->step = NULL;
+	report_end(code, end);
+}
+
+static const struct run_events program_events = {
+	.output = on_output, .writable = on_writable, .ended = on_ended, .failed = on_failed
+};
+
+static void start_program(struct saved_code *code)
+{
+	const char *const *args = code->options.args != NULL ? code->options.args : no_args;
+	struct run_options options = *code->options.run;
+	struct error err;
+
+	options.argv = fill_command(code, code->options.runner->run, args);
+	options.deadline_ms = time_left(code);
+	if (run_start(code->sandbox, &options, &program_events, code, &code->step, &err) < 0) {
+		report_failure(code, &err);
+		return;
+	}
+	code->events->started(code->ctx);
+}
+
+static void on_compiled(void *ctx, const struct run_end *compiler_end)
+{
+	struct saved_code *code = ctx;
+	struct run_end end = *compiler_end;
+	bool is_compiled = end.code == 0 && end.signal == 0 && !end.timed_out;
+	struct error err;
+
+	code->step = NULL;
+	code->is_compiling = false;
+	for (int i = 0; i < 2; i++) {
+		code->discarded[i] = code->unconsumed[i];
+		code->unconsumed[i] = 0;
+	}
+	if (is_compiled && code->is_stopped) {
+		(void)error_set(&err, ERR_SYSTEM, "it was stopped before it began");
+		report_failure(code, &err);
+		return;
+	}
+	if (is_compiled) {
+		start_program(code);
+		return;
+	}
+	end.compile_failed = !end.timed_out && !code->is_stopped;
+	report_end(code, &end);
+}
+
+static const struct run_events compiler_events = { .output = on_output,
+	                                           .ended = on_compiled,
+	                                           .failed = on_failed };
+
+static void start_compiler(struct saved_code *code)
+{
+	const struct run_options options = {
+		.argv = fill_command(code, code->options.runner->compile, no_args),
+		.env = code->options.run->env,
+		.cwd = code->options.run->cwd,
+		.deadline_ms = time_left(code),
+	};
+	struct error err;
+
+	if (run_start(code->sandbox, &options, &compiler_events, code, &code->step, &err) < 0) {
+		report_failure(code, &err);
+		return;
+	}
+	code->is_compiling = true;
+	code->events->compiling(code->ctx);
+}
+
+static void on_saved(void *ctx, const struct files_reply *reply, const struct error *why)
+{
+	struct saved_code *code = ctx;
+	struct error err;
+
+	(void)reply;
+	code->op = NULL;
+	if (why != NULL) {
+		err = *why;
+		(void)error_wrap(&err, "the code cannot be saved");
+		report_failure(code, &err);
+		return;
+	}
+	if (code->options.run->deadline_ms != 0)
+		code->deadline_at = clock_now_ms() + code->options.run->deadline_ms;
+	if (code->options.runner->compile[0] != NULL)
+		start_compiler(code);
+	else
+		start_program(code);
+}
+
+void saved_code_begin(struct run *run)
+{
+	struct saved_code *code = saved_code_of(run);
+	struct channel *channel = sandbox_channel(code->sandbox);
+	struct wire_message request = { .type = WIRE_WRITE };
+	char path[128];
+	struct error err;
+
+	code_dir_choose(&code->dir);
+	(void)snprintf(path, sizeof path, "%s/%s", code->dir.path, code->options.language->file);
+	request.write = (struct wire_write){ .mode = WIRE_WRITE_REPLACE,
+		                             .flags = WIRE_PARENTS,
+		                             .perm = CODE_PERM,
+		                             .max = code->options.code.len,
+		                             .path = view_of(path) };
+	if (channel == NULL)
+		(void)error_set(&err, ERR_SYSTEM, "the sandbox ended");
+	else if (files_start(channel, &request, code->options.code, 0, on_saved, code, &code->op,
+	                     &err) == 0)
+		return;
+	report_failure(code, &err);
+}
+
+struct run *saved_code_new(struct sandbox *sandbox, const struct saved_code_options *options,
+                           const struct run_events *events, void *ctx)
+{
+	struct saved_code *code = mem_new(sizeof *code);
+
+	code->run.ops = &saved_code_ops;
+	code->sandbox = sandbox;
+	code->options = *options;
+	code->run_options = *options->run;
+	code->options.run = &code->run_options;
+	code->events = events;
+	code->ctx = ctx;
+	return &code->run;
+}
+
+/* --- operations ------------------------------------------------------------------------------- */
+
+/* The program; NULL while there is none. The compiler gets neither input nor a terminal. */
+static struct run *program_of(struct run *run)
+{
+	struct saved_code *code = saved_code_of(run);
+
+	return code->is_compiling ? NULL : code->step;
+}
+
+static size_t saved_code_write(struct run *run, struct view bytes)
+{
+	return program_of(run) != NULL ? run_write(program_of(run), bytes) : 0;
+}
+
+static void saved_code_end_input(struct run *run)
+{
+	if (program_of(run) != NULL)
+		run_end_input(program_of(run));
+}
+
+static void saved_code_resize(struct run *run, uint16_t rows, uint16_t columns)
+{
+	if (program_of(run) != NULL)
+		run_resize(program_of(run), rows, columns);
+}
+
+/* Credit for the compiler's output may come back while the program runs, because that output had to
+ * reach its file first. It comes back first, and the program must not get it. */
+static void saved_code_consumed(struct run *run, bool is_stderr, size_t bytes)
+{
+	struct saved_code *code = saved_code_of(run);
+	size_t late = bytes < code->discarded[is_stderr] ? bytes : code->discarded[is_stderr];
+
+	code->discarded[is_stderr] -= late;
+	code->unconsumed[is_stderr] -= bytes - late;
+	if (code->step != NULL)
+		run_consumed(code->step, is_stderr, bytes - late);
+}
+
+static void saved_code_signal(struct run *run, int number)
+{
+	struct saved_code *code = saved_code_of(run);
+
+	if (code->step != NULL)
+		run_signal(code->step, number);
+}
+
+static void saved_code_stop(struct run *run)
+{
+	struct saved_code *code = saved_code_of(run);
+
+	code->is_stopped = true;
+	if (code->step != NULL)
+		run_stop(code->step);
+}
+
+static void saved_code_cancel(struct run *run)
+{
+	struct saved_code *code = saved_code_of(run);
+
+	if (code->op != NULL)
+		files_cancel(code->op);
+	if (code->step != NULL)
+		run_cancel(code->step);
+	free_saved_code(code);
+}
+
+static const struct run_ops saved_code_ops = {
+	.write = saved_code_write,
+	.end_input = saved_code_end_input,
+	.consumed = saved_code_consumed,
+	.resize = saved_code_resize,
+	.signal = saved_code_signal,
+	.stop = saved_code_stop,
+	.cancel = saved_code_cancel,
+};

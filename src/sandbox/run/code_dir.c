@@ -1,0 +1,34 @@
+#include "sandbox/run/code_dir.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/error.h"
+#include "sandbox/channel/channel.h"
+#include "sandbox/sandbox.h"
+
+void code_dir_choose(struct code_dir *dir)
+{
+	uint32_t number;
+
+	if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+		abort();
+	(void)snprintf(dir->path, sizeof dir->path, "/tmp/belljar-%u", number);
+}
+
+void code_dir_remove(struct code_dir *dir, struct sandbox *sandbox)
+{
+	static const struct channel_stream_events no_events;
+	struct channel *channel = dir->path[0] != '\0' ? sandbox_channel(sandbox) : NULL;
+	struct wire_message request = { .type = WIRE_REMOVE };
+	struct channel_stream *stream;
+	struct error err;
+
+	if (channel != NULL) {
+		request.remove = (struct wire_remove){ WIRE_RECURSIVE, view_of(dir->path) };
+		(void)!channel_open(channel, &request, &no_events, NULL, &stream, &err);
+	}
+	dir->path[0] = '\0';
+}

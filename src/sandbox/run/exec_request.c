@@ -1,0 +1,130 @@
+/* exec_request.c - the EXEC message that starts a program (see internal.h). */
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "engine/spec.h"
+#include "sandbox/run/internal.h"
+#include "sandbox/sandbox.h"
+
+enum { LIST_MAX = 60 * 1024, UMASK = 022 };
+
+/* The environment of every program, unless the sandbox or the options override a variable. */
+static const char *const default_env[] = {
+	"PATH=" SPEC_HOME
+	"/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+	"HOME=" SPEC_HOME,
+	"USER=coderunner",
+	"LOGNAME=coderunner",
+	"SHELL=/bin/sh",
+	"LANG=C.UTF-8",
+	"TERM=dumb",
+	"NPM_CONFIG_PREFIX=" SPEC_HOME "/.local", /* npm -g without write access to /usr */
+	"MPLBACKEND=Agg",                         /* matplotlib without a display server */
+	NULL,
+};
+
+static bool has_variable(const char *const *env, const char *variable)
+{
+	size_t len = strcspn(variable, "=") + 1;
+
+	for (size_t i = 0; env != NULL && env[i] != NULL; i++)
+		if (strncmp(env[i], variable, len) == 0)
+			return true;
+	return false;
+}
+
+/* Adds the variables of `list` that neither of two lists of higher priority sets. */
+static int add_variables(struct wire_exec *exec, struct buf *buf, const char *const *list,
+                         const char *const *higher, const char *const *highest, struct error *err)
+{
+	for (size_t i = 0; list != NULL && list[i] != NULL; i++)
+		if (!has_variable(higher, list[i]) && !has_variable(highest, list[i]) &&
+		    wire_texts_add(&exec->env, buf, view_of(list[i]), err) < 0)
+			return -1;
+	return 0;
+}
+
+static int add_env(struct wire_exec *exec, struct buf *buf, const char *const *env,
+                   struct sandbox *sandbox, struct error *err)
+{
+	const char *const *sandbox_vars = sandbox_env(sandbox);
+	char java[96];
+	const char *const limit_vars[] = { java, NULL };
+
+	/* Without this variable Java sizes its heap by the machine's memory, not by the cgroup's
+	 * limit, and is killed. */
+	(void)snprintf(java, sizeof java,
+	               "JAVA_TOOL_OPTIONS=-XX:MaxRAM=%llu -XX:MaxRAMPercentage=50",
+	               (unsigned long long)sandbox_row(sandbox)->spec.limits.memory);
+	if (add_variables(exec, buf, default_env, sandbox_vars, env, err) < 0 ||
+	    add_variables(exec, buf, limit_vars, sandbox_vars, env, err) < 0 ||
+	    add_variables(exec, buf, sandbox_vars, env, NULL, err) < 0)
+		return -1;
+	return add_variables(exec, buf, env, NULL, NULL, err);
+}
+
+static int add_argv(struct wire_exec *exec, struct buf *buf, const char *const *argv,
+                    struct error *err)
+{
+	for (size_t i = 0; argv[i] != NULL; i++)
+		if (wire_texts_add(&exec->argv, buf, view_of(argv[i]), err) < 0)
+			return -1;
+	return 0;
+}
+
+/* RLIMIT_NOFILE is set per program and not for the whole sandbox, because the agent itself needs
+ * more descriptors than a program may have. */
+static int add_limits(struct wire_exec *exec, struct buf *buf, const struct spec *spec,
+                      struct error *err)
+{
+	const struct wire_limit files = { RLIMIT_NOFILE, spec->limits.files, spec->limits.files };
+
+	return wire_limits_add(&exec->limits, buf, files, err);
+}
+
+static uint8_t exec_flags(const struct run_options *options)
+{
+	unsigned flags = 0;
+
+	if (options->terminal)
+		flags |= WIRE_EXEC_PTY;
+	else if (options->with_stdin)
+		flags |= WIRE_EXEC_STDIN;
+	if (options->with_control)
+		flags |= WIRE_EXEC_CONTROL;
+	return (uint8_t)flags;
+}
+
+int exec_request_open(struct sandbox *sandbox, struct channel *channel,
+                      const struct run_options *options, const struct channel_stream_events *events,
+                      void *ctx, struct channel_stream **ret, struct error *err)
+{
+	struct wire_message message = { .type = WIRE_EXEC };
+	struct wire_exec *exec = &message.exec;
+	AUTO_BUF struct buf argv, env, limits;
+
+	buf_init(&argv, LIST_MAX);
+	buf_init(&env, LIST_MAX);
+	buf_init(&limits, LIST_MAX);
+	*exec = (struct wire_exec){
+		.flags = exec_flags(options),
+		.umask = UMASK,
+		.rows = options->rows,
+		.columns = options->columns,
+		.uid = WIRE_SAME_ID,
+		.gid = WIRE_SAME_ID,
+		.deadline_ms = options->deadline_ms,
+		.grace_ms = RUN_GRACE_MS,
+		.cwd = view_of(options->cwd != NULL ? options->cwd : ""),
+	};
+	if (add_argv(exec, &argv, options->argv, err) < 0)
+		return error_wrap(err, "argv");
+	if (add_env(exec, &env, options->env, sandbox, err) < 0)
+		return error_wrap(err, "env");
+	if (add_limits(exec, &limits, &sandbox_row(sandbox)->spec, err) < 0)
+		return -1;
+	return channel_open(channel, &message, events, ctx, ret, err);
+}

@@ -1,0 +1,282 @@
+#include "tools/support/process_call.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/text/utf8.h"
+#include "mcp/call.h"
+#include "mcp/content.h"
+#include "sandbox/manager.h"
+#include "sandbox/sandbox.h"
+#include "tools/catalogue.h"
+#include "tools/support/run_result.h"
+#include "tools/support/run_text.h"
+#include "tools/support/wait_process.h"
+
+/* Bytes of an answer for everything besides output, and the fewest bytes of output in it. */
+enum { STATUS_ROOM = 2000, OUTPUT_MIN = 256 };
+
+struct process_call {
+	struct mcp_call *call;
+	const struct tools_context *context;
+	struct process_call_options options;
+	struct wait_process wait;
+};
+
+/* --- finding the process ---------------------------------------------------------------------- */
+
+struct sandbox_search {
+	const char *name;
+	bool is_found;
+};
+
+static bool has_name(const struct sandbox_row *row, const char *name)
+{
+	return strcmp(row->spec.id, name) == 0 ||
+	       (row->name[0] != '\0' && strcmp(row->name, name) == 0);
+}
+
+static bool compare_sandbox(void *ctx, const struct sandbox_row *row)
+{
+	struct sandbox_search *search = ctx;
+
+	search->is_found = has_name(row, search->name);
+	return !search->is_found;
+}
+
+/* Sets the error for a process that is not in the sandbox of this name: perhaps there is no such
+ * sandbox either. */
+static int not_in_sandbox(const struct tools_context *context, const char *id, const char *name,
+                          struct error *err)
+{
+	struct sandbox_search search = { .name = name };
+	char printable_name[80], printable_id[40];
+
+	if (manager_each(context->manager, context->owner, compare_sandbox, &search, err) < 0)
+		return -1;
+	if (!search.is_found)
+		return error_set(err, ERR_NOT_FOUND,
+		                 "argument 'sandbox': there is no sandbox \"%s\"; list_sandboxes "
+		                 "shows those there are",
+		                 utf8_escape(view_of(name), printable_name, sizeof printable_name));
+	return error_set(err, ERR_NOT_FOUND,
+	                 "argument 'process': there is no process \"%s\" in that sandbox; "
+	                 "sandbox_info shows those there are",
+	                 utf8_escape(view_of(id), printable_id, sizeof printable_id));
+}
+
+static int not_found(const char *id, struct error *err)
+{
+	char printable[40];
+
+	if (err->kind != ERR_NOT_FOUND)
+		return -1;
+	return error_set(err, ERR_NOT_FOUND,
+	                 "argument 'process': there is no process \"%s\"; sandbox_info lists those "
+	                 "of a sandbox, and those of one that slept or was reset are gone",
+	                 utf8_escape(view_of(id), printable, sizeof printable));
+}
+
+int process_call_find(const struct tools_context *context, const char *id, const char *name,
+                      struct sandbox **ret_sandbox, struct process **ret, struct error *err)
+{
+	struct sandbox *sandbox;
+	struct process *process;
+
+	if (context->manager == NULL)
+		return error_set(err, ERR_UNSUPPORTED, "nothing can be run here: %s",
+		                 context->why_not != NULL ? context->why_not
+		                                          : "the server is still starting");
+	if (manager_find_process(context->manager, context->owner, id, &sandbox, &process, err) < 0)
+		return name != NULL ? not_in_sandbox(context, id, name, err) : not_found(id, err);
+	if (name != NULL && !has_name(sandbox_row(sandbox), name))
+		return not_in_sandbox(context, id, name, err);
+	*ret_sandbox = sandbox;
+	*ret = process;
+	return 0;
+}
+
+/* --- the answer ------------------------------------------------------------------------------- */
+
+uint64_t process_call_total(struct process *process)
+{
+	return process_stream(process, false).total + process_stream(process, true).total;
+}
+
+/* Output of a process from some offset on. */
+struct output_part {
+	struct buf out, errors;
+	uint64_t next, lost;
+};
+
+/* Whether run_text_clean() replaces bytes by characters of up to three bytes. */
+static bool grows_as_text(const struct buf *buf)
+{
+	struct view v = buf_view(buf);
+
+	return v.len != 0 && (!utf8_is_valid(v) || memchr(v.ptr, '\0', v.len) != NULL);
+}
+
+static void read_output(struct output_part *part, struct process *process, uint64_t since,
+                        size_t limit)
+{
+	struct buf *only;
+	size_t rest = 0;
+
+	process_read(process, since, limit, &part->out, &part->errors, &part->next, &part->lost);
+	if ((grows_as_text(&part->out) || grows_as_text(&part->errors)) &&
+	    limit / 3 >= OUTPUT_MIN) {
+		buf_clear(&part->out);
+		buf_clear(&part->errors);
+		process_read(process, since, limit / 3, &part->out, &part->errors, &part->next,
+		             &part->lost);
+	}
+	/* The beginning of a character whose other bytes are still to come is left for the next
+	 * call. Offsets count both streams together, so that works only if one of them is empty. */
+	only = part->out.len != 0 ? &part->out : &part->errors;
+	if (part->out.len == 0 || part->errors.len == 0)
+		rest = run_text_unfinished(buf_view(only));
+	if (rest < only->len &&
+	    (!process_is_over(process) || part->next < process_call_total(process))) {
+		buf_truncate(only, only->len - rest);
+		part->next -= rest;
+	}
+}
+
+static void send_answer(struct process_call *pc, const struct run_result *result)
+{
+	json_t *content = json_list(), *structured;
+	AUTO_FREE char *text = NULL;
+	struct run_fit fit;
+
+	run_result_fit(result, &fit);
+	run_result_make(result, &fit, &text, &structured);
+	run_fit_done(&fit);
+	json_push(content, mcp_text_view(view_of(text)));
+	mcp_respond_content(pc->call, content, structured);
+}
+
+static void answer_with_log(struct process_call *pc, struct process *process,
+                            struct run_result *result)
+{
+	size_t max = result->max > STATUS_ROOM + OUTPUT_MIN ? result->max - STATUS_ROOM
+	                                                    : OUTPUT_MIN;
+	size_t limit = pc->options.limit == 0 || pc->options.limit > max ? max : pc->options.limit;
+	uint64_t since = pc->options.since >= 0 ? (uint64_t)pc->options.since
+	                                        : process_read_offset(process);
+	struct output_part part = { .lost = 0 };
+
+	buf_init(&part.out, limit);
+	buf_init(&part.errors, limit);
+	read_output(&part, process, since, limit);
+	process_set_read_offset(process, part.next);
+	result->has_more = part.next < result->next;
+	result->next = part.next;
+	result->lost = part.lost;
+	result->out.head = buf_view(&part.out);
+	result->errors.head = buf_view(&part.errors);
+	result->out.tail = result->errors.tail = (struct view){ NULL, 0 };
+	result->out.left_out = result->errors.left_out = 0;
+	/* The read offset has moved behind this output, so nothing of it may be cut now. */
+	result->max = (run_text_room(limit) + STATUS_ROOM) * 3;
+	send_answer(pc, result);
+	buf_done(&part.out);
+	buf_done(&part.errors);
+}
+
+static void answer(struct process_call *pc, struct sandbox *sandbox, struct process *process)
+{
+	struct process_state state;
+	struct run_result result = { .state = &state,
+		                     .process = process_id(process),
+		                     .remark = pc->options.remark,
+		                     .max = pc->context->max_output };
+
+	if (!process_is_over(process) && pc->options.running_remark != NULL)
+		result.remark = pc->options.running_remark;
+	process_state(process, &state);
+	run_result_streams(&result, process);
+	result.next = result.out_bytes + result.error_bytes;
+	if (pc->options.sandbox != NULL)
+		result.sandbox = sandbox_row(sandbox)->spec.id;
+	/* A process that its own call still waits for has no log; all that is kept is answered. */
+	if (process_is_detached(process))
+		answer_with_log(pc, process, &result);
+	else
+		send_answer(pc, &result);
+}
+
+/* --- waiting ---------------------------------------------------------------------------------- */
+
+static void free_process_call(struct process_call *pc)
+{
+	wait_process_stop(&pc->wait);
+	free(pc);
+}
+
+static bool has_new_output(void *ctx, struct process *process)
+{
+	struct process_call *pc = ctx;
+	uint64_t since = pc->options.since >= 0 ? (uint64_t)pc->options.since
+	                                        : process_read_offset(process);
+
+	return pc->options.until_output && process_call_total(process) > since;
+}
+
+static void on_waited(void *ctx)
+{
+	struct process_call *pc = ctx;
+	struct sandbox *sandbox = NULL;
+	struct process *process = NULL;
+	struct error err;
+
+	if (process_call_find(pc->context, pc->options.process, pc->options.sandbox, &sandbox,
+	                      &process, &err) < 0)
+		mcp_respond_tool_error(pc->call, &err);
+	else
+		answer(pc, sandbox, process);
+	free_process_call(pc);
+}
+
+static void on_cancel(struct mcp_call *call, void *ctx)
+{
+	mcp_respond_content(call, json_list(), NULL);
+	free_process_call(ctx);
+}
+
+int process_call_start(struct mcp_call *call, const struct process_call_options *options,
+                       struct error *err)
+{
+	uint64_t now = clock_now_ms();
+	struct process_call *pc;
+	struct sandbox *sandbox = NULL;
+	struct process *process = NULL;
+	struct wait_options wait = { .call = call,
+		                     .began_ms = now,
+		                     .until_ms = now + options->wait_ms,
+		                     .is_enough = has_new_output,
+		                     .fn = on_waited };
+
+	if (process_call_find(mcp_call_app(call), options->process, options->sandbox, &sandbox,
+	                      &process, err) < 0)
+		return -1;
+	sandbox_touch(sandbox);
+	pc = mem_new(sizeof *pc);
+	pc->call = call;
+	pc->context = mcp_call_app(call);
+	pc->options = *options;
+	if (options->wait_ms == 0 || process_is_over(process) || has_new_output(pc, process)) {
+		answer(pc, sandbox, process);
+		free_process_call(pc);
+		return 0;
+	}
+	wait.ctx = pc;
+	wait_process_start(&pc->wait, process, &wait);
+	mcp_call_on_cancel(call, on_cancel, pc);
+	return 0;
+}

@@ -1,0 +1,201 @@
+#include "tools/support/process_work.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "mcp/content.h"
+#include "sandbox/sandbox.h"
+#include "tools/catalogue.h"
+#include "tools/support/pictures.h"
+#include "tools/support/run_result.h"
+#include "tools/support/save_output.h"
+#include "tools/support/wait_process.h"
+#include "tools/support/work.h"
+
+/* A call in the background waits so long, to report a program that fails at once. */
+enum { BACKGROUND_MS = 200 };
+
+struct process_work {
+	struct work work;
+	struct process_work_options options;
+	uint64_t began_ms;
+	struct process *process; /* NULL: not started, or detached */
+	struct wait_process wait;
+	struct pictures pictures;
+	struct run_fit fit; /* of the output, made once for the answer */
+	bool is_fitted;
+	struct save_output saved;
+};
+
+static struct process_work *process_work_of(struct work *work)
+{
+	return container_of(work, struct process_work, work);
+}
+
+/* --- the answer ------------------------------------------------------------------------------- */
+
+static struct run_result make_result(struct process_work *run, struct process_state *state)
+{
+	struct run_result result = { .state = state,
+		                     .session = run->options.process.session,
+		                     .timeout_ms = run->options.process.deadline_ms,
+		                     .max = run->work.context->max_output };
+
+	process_state(run->process, state);
+	run_result_streams(&result, run->process);
+	if (!run->is_fitted)
+		run_result_fit(&result, &run->fit);
+	run->is_fitted = true;
+	return result;
+}
+
+static json_t *make_content(const struct process_work *run, const char *text, bool *ret_pictures)
+{
+	json_t *content = json_list(), *block;
+	size_t i;
+
+	json_push(content, mcp_text_view(view_of(text)));
+	json_array_foreach (run->pictures.blocks, i, block)
+		json_push(content, json_incref(block));
+	*ret_pictures = i != 0;
+	return content;
+}
+
+static void answer(struct process_work *run)
+{
+	struct process_state state;
+	struct run_result result = make_result(run, &state);
+	AUTO_FREE char *text = NULL;
+	json_t *content, *structured;
+	bool has_pictures;
+
+	save_output_set_files(&run->saved, &result);
+	if (run->options.sandbox != NULL)
+		result.sandbox = sandbox_row(run->work.sandbox)->spec.id;
+	if (run->pictures.blocks != NULL)
+		result.unshown = run->pictures.unshown;
+	if (!process_is_over(run->process) || run->options.is_background) {
+		result.process = process_id(run->process);
+		result.next = result.out_bytes + result.error_bytes;
+	}
+	run_result_make(&result, &run->fit, &text, &structured);
+	content = make_content(run, text, &has_pictures);
+	if (has_pictures) { /* many clients drop the blocks if there is structured content */
+		json_decref(structured);
+		structured = NULL;
+	}
+	if (result.process != NULL && !run->work.is_cancelled) {
+		process_detach(run->process);
+		process_set_read_offset(run->process, result.next);
+		run->process = NULL;
+	}
+	work_answer(&run->work, content, structured);
+}
+
+static void on_saved(void *ctx)
+{
+	answer(ctx);
+}
+
+static void save_long_output(void *ctx)
+{
+	struct process_work *run = ctx;
+	struct process_state state;
+	struct run_result result = make_result(run, &state);
+
+	save_output_start(&run->saved, run->work.sandbox, run->process, &result, &run->fit,
+	                  on_saved, run);
+}
+
+static void on_waited(void *ctx)
+{
+	struct process_work *run = ctx;
+	bool is_over = process_is_over(run->process);
+	struct process_state state;
+
+	process_state(run->process, &state);
+	if (state.phase == PROCESS_FAILED && process_stream(run->process, false).total == 0 &&
+	    process_stream(run->process, true).total == 0)
+		work_fail(&run->work, state.why);
+	else if (is_over && run->options.takes_pictures && !run->work.is_cancelled &&
+	         pictures_has_any(run->process))
+		pictures_start(&run->pictures, run->work.sandbox, run->process,
+		               run->work.context->picture_bytes, save_long_output, run);
+	else if (is_over && !run->work.is_cancelled && !run->options.is_background)
+		save_long_output(run);
+	else
+		answer(run);
+}
+
+/* --- the process ------------------------------------------------------------------------------ */
+
+static int start_process(struct work *work, struct error *err)
+{
+	struct process_work *run = process_work_of(work);
+	struct process_options *options = &run->options.process;
+	struct wait_options wait = { .call = work->call,
+		                     .began_ms = run->began_ms,
+		                     .until_ms = run->began_ms + work->context->answer_within_ms,
+		                     .fn = on_waited,
+		                     .ctx = run };
+
+	options->keep_input = options->detached = run->options.is_background;
+	if (run->options.is_background)
+		wait.until_ms = clock_now_ms() + BACKGROUND_MS;
+	if (sandbox_channel(work->sandbox) == NULL)
+		return work_sandbox_gone(err);
+	if (process_start(work->sandbox, options, &run->process, err) < 0)
+		return -1;
+	wait_process_start(&run->wait, run->process, &wait);
+	return 0;
+}
+
+/* A cell is interrupted and waited for, because its session goes on. Anything else is killed when
+ * the work is freed. */
+static void cancel_process(struct work *work)
+{
+	struct process_work *run = process_work_of(work);
+
+	if (run->options.process.session != NULL && !process_is_over(run->process)) {
+		process_stop(run->process);
+		wait_process_set_endless(&run->wait);
+		return;
+	}
+	work_answer(work, json_list(), NULL);
+}
+
+static void free_process_work(struct work *work)
+{
+	struct process_work *run = process_work_of(work);
+
+	wait_process_stop(&run->wait);
+	pictures_done(&run->pictures);
+	save_output_done(&run->saved);
+	run_fit_done(&run->fit);
+	process_free(run->process);
+	arena_done(&run->options.arena);
+}
+
+static const struct work_callbacks process_work_callbacks = {
+	.start = start_process,
+	.cancel = cancel_process,
+	.done = free_process_work,
+};
+
+int process_work_start(struct mcp_call *call, struct process_work_options *options,
+                       struct error *err)
+{
+	uint64_t now = clock_now_ms();
+	struct process_work *run;
+	struct work *work;
+
+	if (work_start(call, sizeof *run, &process_work_callbacks, options->sandbox, &work, err) <
+	    0) {
+		arena_done(&options->arena);
+		return -1;
+	}
+	run = process_work_of(work);
+	run->options = *options;
+	run->began_ms = now;
+	return 0;
+}

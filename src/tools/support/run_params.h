@@ -1,0 +1,55 @@
+/* run_params.h - the parameters that run_code and run_command have in common. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "mcp/param/param.h"
+
+struct arena;
+struct error;
+struct process_options;
+struct tools_context;
+
+enum { RUN_TIMEOUT_MOST_S = 7 * 24 * 3600, RUN_INPUT_MOST = 5 * 1024 * 1024, RUN_ENV_MOST = 256 };
+
+struct run_params {
+	const char *cwd; /* or NULL */
+	struct param_map env;
+	struct view in;
+	double timeout_s; /* 0: absent */
+};
+
+/* Checks the arguments and puts them into the options. default_ms is the deadline if timeout_s is
+ * absent. The list of variables is allocated in the arena. */
+MUST_CHECK int run_params_apply(const struct run_params *params,
+                                const struct tools_context *context, uint32_t default_ms,
+                                struct arena *arena, struct process_options *ret,
+                                struct error *err);
+
+/* Rows for the tool's table; member_ is a struct run_params. */
+#define RUN_PARAM_STDIN(type_, member_)                                                            \
+	{                                                                                          \
+		.name = "stdin", .type = PARAM_TEXT, .max = RUN_INPUT_MOST,                        \
+		.offset = offsetof(type_, member_.in),                                             \
+		.help = "What it can read from its standard input; without it that is empty."      \
+	}
+#define RUN_PARAM_ENV(type_, member_)                                                              \
+	{                                                                                          \
+		.name = "env", .type = PARAM_MAP, .max = RUN_ENV_MOST, .item_max = 32 * 1024,      \
+		.offset = offsetof(type_, member_.env),                                            \
+		.help = "Environment variables, over those every program gets."                    \
+	}
+#define RUN_PARAM_CWD(type_, member_)                                                              \
+	{                                                                                          \
+		.name = "cwd", .type = PARAM_STRING, .max = 4095,                                  \
+		.offset = offsetof(type_, member_.cwd),                                            \
+		.help = "Directory to start in: absolute, or below /workspace, which is the "      \
+		        "default."                                                                 \
+	}
+#define RUN_PARAM_TIMEOUT(type_, member_)                                                          \
+	{                                                                                          \
+		.name = "timeout_s", .type = PARAM_NUMBER, .max = RUN_TIMEOUT_MOST_S,              \
+		.offset = offsetof(type_, member_.timeout_s),                                      \
+		.help = "Seconds until it is ended; 0: as the server is set up."                   \
+	}

@@ -1,0 +1,39 @@
+/* wait_process.h - waits for a process within a call, and meanwhile sends progress once a second.
+ *
+ *   wait_process_start -> fn, or wait_process_stop at any time before
+ *
+ * The wait ends when the process is over or was freed, when is_enough() says so, or when the time is
+ * up. The struct belongs to the call; zeroed, it is inactive. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sandbox/process/process.h"
+
+struct loop_timer;
+struct mcp_call;
+
+struct wait_options {
+	struct mcp_call *call;
+	uint64_t began_ms,
+	        until_ms; /* of clock_now_ms(); the time in messages counts from began_ms */
+	/* Whether the call can answer before the process is over; NULL: it cannot. */
+	bool (*is_enough)(void *ctx, struct process *process);
+	/* From the loop, once. The process may be freed from within. */
+	void (*fn)(void *ctx);
+	void *ctx;
+};
+
+struct wait_process {
+	struct wait_options options;
+	struct process_watch watch;
+	struct loop_timer *timer; /* NULL: inactive */
+	bool is_checking;         /* the timer is due soon because the process has changed */
+	uint64_t progress_ms;     /* when progress was sent last */
+};
+
+void wait_process_start(struct wait_process *wait, struct process *process,
+                        const struct wait_options *options);
+/* From now on only the end of the process ends the wait. */
+void wait_process_set_endless(struct wait_process *wait);
+void wait_process_stop(struct wait_process *wait);
