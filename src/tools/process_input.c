@@ -26,32 +26,33 @@ static const struct param params[] = {
 	  .type = PARAM_TEXT,
 	  .max = INPUT_MOST,
 	  .offset = offsetof(struct input_args, in),
-	  .help = "What it is to read. Most programs wait for a line: end it with \\n." },
+	  .help = "Bytes for the program's standard input. Most programs wait for a line: end it "
+	          "with \\n." },
 	{ .name = "encoding",
 	  .type = PARAM_ENUM,
 	  .values = encodings,
 	  .fallback.text = "utf-8",
 	  .offset = offsetof(struct input_args, encoding),
-	  .help = "\"base64\" if `stdin` is bytes written so." },
+	  .help = "\"base64\" if `stdin` is encoded in Base64." },
 	{ .name = "close",
 	  .type = PARAM_BOOL,
 	  .offset = offsetof(struct input_args, close),
-	  .help = "Nothing more will come: the program sees the end of its input." },
+	  .help = "Close the program's standard input behind these bytes." },
 	WORK_PARAM_SANDBOX(struct input_args, sandbox),
 	{ 0 },
 };
 
 static const struct param output[] = {
-	{ .name = "process", .type = PARAM_STRING, .required = true, .help = "Its name." },
+	{ .name = "process", .type = PARAM_STRING, .required = true, .help = "Its id." },
 	{ .name = "written",
 	  .type = PARAM_INT,
 	  .required = true,
-	  .help = "Bytes on their way to it." },
-	{ .name = "closed", .type = PARAM_BOOL, .required = true, .help = "Its input has ended." },
+	  .help = "Bytes that were queued for the program." },
+	{ .name = "closed", .type = PARAM_BOOL, .required = true, .help = "Its stdin was closed." },
 	{ .name = "next",
 	  .type = PARAM_INT,
 	  .required = true,
-	  .help = "`since` for process_output, to see only what it prints from now on." },
+	  .help = "`since` for process_output, to read only what is printed from now on." },
 	{ 0 },
 };
 
@@ -108,11 +109,12 @@ static int process_input(struct mcp_call *call, const void *args, struct error *
 const struct mcp_tool tool_process_input = {
 	.name = "process_input",
 	.title = "Write to a process",
-	.help = "Use this to type into a program that runs in the background: an interpreter, a "
-	        "debugger, a program that asks. The process must come from run_command with "
-	        "`background`: true; others had their input whole at the start. What it answers is "
-	        "read with process_output and `wait_s`. It has no terminal, so programs may print "
-	        "only when their buffer is full or their input ends: python3 -u and stdbuf -oL help.",
+	.help = "Use this to write to the standard input of a program that runs in the "
+	        "background: an interpreter, a debugger, an interactive program. The process "
+	        "must come from run_command with `background`: true; all others got their "
+	        "complete input at the start. Read the reply with process_output and `wait_s`. "
+	        "The program has no terminal, so it may print only when its buffer is full or "
+	        "its input ends: python3 -u and stdbuf -oL help.",
 	.params = params,
 	.args_size = sizeof(struct input_args),
 	.output = output,

@@ -21,19 +21,19 @@ static const struct param params[] = {
 	  .max = INT64_C(1) << 53,
 	  .fallback.integer = PROCESS_CALL_SINCE_LAST,
 	  .offset = offsetof(struct output_args, since),
-	  .help = "Byte to begin at, counted over both streams: `next` of an earlier answer; 0: the "
-	          "beginning. -1: where the last answer about this process ended." },
+	  .help = "First byte to read, counted over both streams: `next` of an earlier answer; 0: "
+	          "the beginning; -1: where the last answer about this process ended." },
 	{ .name = "wait_s",
 	  .type = PARAM_NUMBER,
 	  .max = 3600,
 	  .offset = offsetof(struct output_args, wait_s),
-	  .help = "Seconds to wait until there is something new or it ends. Answers sooner if a call "
-	          "may not take so long." },
+	  .help = "Seconds to wait for new output or for the end. The answer comes sooner if a "
+	          "call may not take so long." },
 	{ .name = "limit",
 	  .type = PARAM_INT,
 	  .max = 1024 * 1024,
 	  .offset = offsetof(struct output_args, limit),
-	  .help = "The most bytes to answer; 0: what fits into an answer." },
+	  .help = "Most bytes of output in the answer; 0: as many as fit." },
 	WORK_PARAM_SANDBOX(struct output_args, sandbox),
 	{ 0 },
 };
@@ -59,12 +59,13 @@ static int process_output(struct mcp_call *call, const void *args, struct error 
 const struct mcp_tool tool_process_output = {
 	.name = "process_output",
 	.title = "Read a process's output",
-	.help = "Use this to see what a process in the background has printed since you looked last, "
-	        "whether it still runs, and how it ended. With `wait_s` it waits for something new "
-	        "or for the end, which is better than asking again and again. Processes come from "
-	        "run_command with `background`, and from calls that took too long. Old output of a "
-	        "process that prints much is not kept for ever: the answer says how many bytes are "
-	        "missing. Processes end when their sandbox sleeps.",
+	.help = "Use this to read what a background process has printed since the last answer "
+	        "about it, whether it still runs, and how it ended. With `wait_s` the call waits "
+	        "for new output or for the end, which is better than calling again and again. "
+	        "Processes come from run_command with `background`, and from calls that took too "
+	        "long. The oldest output of a process that prints much is dropped; the answer "
+	        "says how many bytes are missing. Processes end when their sandbox is put to "
+	        "sleep.",
 	.hints = MCP_READ_ONLY,
 	.params = params,
 	.args_size = sizeof(struct output_args),

@@ -40,19 +40,19 @@ static const struct param file_fields[] = {
 	  .min = 1,
 	  .max = 4095,
 	  .offset = offsetof(struct file_arg, path),
-	  .help = "Absolute, or below /workspace." },
+	  .help = "Absolute, or relative to /workspace." },
 	{ .name = "content",
 	  .type = PARAM_TEXT,
 	  .required = true,
 	  .max = CODE_MOST,
 	  .offset = offsetof(struct file_arg, content),
-	  .help = "What it will have." },
+	  .help = "Content of the file." },
 	{ .name = "encoding",
 	  .type = PARAM_ENUM,
 	  .values = encodings,
 	  .fallback.text = "utf-8",
 	  .offset = offsetof(struct file_arg, encoding),
-	  .help = "\"base64\" if `content` is bytes written so." },
+	  .help = "\"base64\" if `content` is encoded in Base64." },
 	{ 0 },
 };
 
@@ -71,7 +71,7 @@ static const struct param params[] = {
 	  .min = 1,
 	  .max = CODE_MOST,
 	  .offset = offsetof(struct code_args, code),
-	  .help = "The source text, whole." },
+	  .help = "The complete source text." },
 	{ .name = "language",
 	  .type = PARAM_STRING,
 	  .max = 32,
@@ -85,9 +85,9 @@ static const struct param params[] = {
 	  .min = 1,
 	  .max = SESSION_NAME_MAX,
 	  .offset = offsetof(struct code_args, session),
-	  .help = "Any name without spaces: variables, imports and functions of earlier calls with "
-	          "the same name are there, and the last expression's value is answered. Python and "
-	          "JavaScript. Without it the code runs in a new process." },
+	  .help = "A name without spaces. Code with the same session name shares variables, "
+	          "imports and functions, and the value of the last expression is answered. Python "
+	          "and JavaScript only. Without a session the code runs in a new process." },
 	{ .name = "args",
 	  .type = PARAM_STRINGS,
 	  .max = 1000,
@@ -100,7 +100,7 @@ static const struct param params[] = {
 	  .fields = file_fields,
 	  .record_size = sizeof(struct file_arg),
 	  .offset = offsetof(struct code_args, files),
-	  .help = "Written before it starts; they stay." },
+	  .help = "Files to write before the code starts. They stay." },
 	RUN_PARAM_STDIN(struct code_args, run),
 	RUN_PARAM_ENV(struct code_args, run),
 	RUN_PARAM_CWD(struct code_args, run),
@@ -186,22 +186,23 @@ static int run_code(struct mcp_call *call, const void *args, struct error *err)
 	return process_work_start(call, &options, err);
 }
 
-/* There is no output schema, because an answer with pictures has no structured content (clients drop
- * the pictures if there is any), and the official client rejects an answer without structured content
- * if the tool has a schema. */
+/* There is no output schema, because an answer with pictures has no structured content (clients
+ * drop the pictures if there is any), and the official client rejects an answer without structured
+ * content if the tool has a schema. */
 const struct mcp_tool tool_run_code = {
 	.name = "run_code",
 	.title = "Run code",
-	.help = "Use this to run a piece of code, compute something or draw a plot: Python unless "
-	        "`language` says otherwise. It runs in a sandbox, apart from the user's machine, in "
-	        "/workspace, whose files stay from call to call; usually there is no network. With "
-	        "`session` variables stay too, the last expression's value is answered, and figures "
-	        "(matplotlib, PIL) come back as pictures, also without show(). The answer has "
-	        "stdout, stderr and the exit code; long output is cut in the middle, and kept whole "
-	        "in a file that is named. What takes longer than a client waits goes on as a "
-	        "process: read on with process_output. Memory, time, processes and disk are limited, "
-	        "and a sandbox nobody uses sleeps, which ends sessions but keeps files: sandbox_info "
-	        "has the numbers. For a shell line use run_command.",
+	.help = "Use this to run a piece of code, compute something or draw a plot: Python "
+	        "unless `language` says otherwise. The code runs in a sandbox, isolated from the "
+	        "user's machine, in /workspace, whose files stay from call to call; usually "
+	        "there is no network. With `session` variables stay too, the value of the last "
+	        "expression is answered, and figures (matplotlib, PIL) are returned as pictures, "
+	        "also without show(). The answer has stdout, stderr and the exit code; long "
+	        "output is cut in the middle, and the answer names a file with all of it. Code "
+	        "that runs longer than a client waits goes on as a process: read its output with "
+	        "process_output. Memory, time, processes and disk are limited. An unused sandbox "
+	        "is put to sleep, which ends sessions and keeps files; sandbox_info has the "
+	        "numbers. For a shell command use run_command.",
 	.params = params,
 	.args_size = sizeof(struct code_args),
 	.call = run_code,

@@ -25,20 +25,20 @@ static const struct param params[] = {
 	  .min = 1,
 	  .max = COMMAND_MOST,
 	  .offset = offsetof(struct command_args, command),
-	  .help = "A shell line, for bash (sh where there is none); a longer script goes to "
-	          "run_code. Or give `argv`." },
+	  .help = "A command line for bash (for sh, if the sandbox has no bash); use run_code for "
+	          "a longer script. Or give `argv`." },
 	{ .name = "argv",
 	  .type = PARAM_STRINGS,
 	  .max = 1000,
 	  .item_max = COMMAND_MOST,
 	  .offset = offsetof(struct command_args, argv),
-	  .help = "A program and its arguments, without a shell: nothing needs quoting." },
+	  .help = "A program and its arguments, run without a shell: nothing needs quoting." },
 	{ .name = "background",
 	  .type = PARAM_BOOL,
 	  .offset = offsetof(struct command_args, background),
-	  .help = "Answer at once and let it run: for servers, watchers and programs that are talked "
-	          "to. See process_output, process_input, process_stop. It has no time limit but "
-	          "`timeout_s`, and ends with the sandbox's sleep." },
+	  .help = "Answer at once while the program goes on: for servers, watchers and interactive "
+	          "programs. See process_output, process_input, process_stop. It has no time limit "
+	          "unless `timeout_s` is given, and ends when the sandbox is put to sleep." },
 	RUN_PARAM_STDIN(struct command_args, run),
 	RUN_PARAM_ENV(struct command_args, run),
 	RUN_PARAM_CWD(struct command_args, run),
@@ -88,17 +88,18 @@ static int run_command(struct mcp_call *call, const void *args, struct error *er
 const struct mcp_tool tool_run_command = {
 	.name = "run_command",
 	.title = "Run a command",
-	.help = "Use this to run a shell line or a program in the sandbox: builds, tests, git, "
-	        "package tools, anything installed there. It starts in /workspace, whose files stay "
-	        "from call to call; usually there is no network, and nothing of the user's machine "
-	        "is in reach. Each call is a shell of its own: use `cwd` and `env`, or one line with "
-	        "&&. With `background` it answers at once with a process to ask later: for servers "
-	        "and programs that wait for input. The answer has stdout, stderr and the exit code; "
-	        "an exit code other than 0 is an answer, not an error. Long output is cut in the "
-	        "middle, and kept whole in a file that is named. What takes longer than a client "
-	        "waits goes on as a process: read on with process_output. Memory, time, processes "
-	        "and disk are limited, and a sandbox nobody uses sleeps, which ends its processes "
-	        "but keeps files: sandbox_info has the numbers.",
+	.help = "Use this to run a shell command or a program in the sandbox: builds, tests, "
+	        "git, package managers, anything installed there. It starts in /workspace, whose "
+	        "files stay from call to call; usually there is no network, and the user's "
+	        "machine cannot be reached. Each call has a shell of its own: use `cwd` and "
+	        "`env`, or one line with &&. With `background` the call answers at once with the "
+	        "id of a process: for servers and programs that wait for input. The answer has "
+	        "stdout, stderr and the exit code; an exit code other than 0 is an answer, not "
+	        "an error. Long output is cut in the middle, and the answer names a file with "
+	        "all of it. A program that runs longer than a client waits goes on as a process: "
+	        "read its output with process_output. Memory, time, processes and disk are "
+	        "limited. An unused sandbox is put to sleep, which ends its processes and keeps "
+	        "files; sandbox_info has the numbers.",
 	.params = params,
 	.args_size = sizeof(struct command_args),
 	.output = run_result_output,

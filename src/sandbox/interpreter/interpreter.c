@@ -90,8 +90,9 @@ static uint64_t subtract(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* A Python spare forks for each execution and stays (kernel_program.is_reusable). Its own exit with code 0
- * in the middle of an execution says nothing about the code, and must not look like success. */
+/* A Python spare forks for each execution and stays (kernel_program.is_reusable). Its own exit with
+ * code 0 in the middle of an execution says nothing about the code, and must not look like
+ * success. */
 static bool is_exit_unrelated(const struct interpreter *interpreter, const struct run_end *end)
 {
 	return interpreter->stage == INTERPRETER_RUNNING && interpreter->program->is_reusable &&

@@ -3,10 +3,10 @@
  *
  *   interpreter_start -> (idle -> interpreter_execute -> ended) ... -> gone, or interpreter_kill
  *
- * The owner (the pool or a session) keeps the interpreter and learns when it is idle or gone. A user
- * borrows it for one execution, until `ended` or `gone`. Output belongs to the execution during
- * which it arrives. Output that arrives while nothing executes is kept for the next cell of a
- * session (at most the first 64 KiB of each stream, because no credit is returned for it), and
+ * The owner (the pool or a session) keeps the interpreter and learns when it is idle or gone. A
+ * user borrows it for one execution, until `ended` or `gone`. Output belongs to the execution
+ * during which it arrives. Output that arrives while nothing executes is kept for the next cell of
+ * a session (at most the first 64 KiB of each stream, because no credit is returned for it), and
  * discarded otherwise.
  *
  * The interpreter is hostile, because the code it executes can write to descriptor 3 itself: the
@@ -29,8 +29,8 @@ struct sandbox;
 /* Callbacks of the owner. */
 struct interpreter_owner_events {
 	void (*idle)(void *ctx); /* ready for code; also after the start */
-	/* Last event: the program ended by itself or broke the protocol, and the interpreter is freed
-	 * after this call. `why` is a clause: "it exited with code 3". */
+	/* Last event: the program ended by itself or broke the protocol, and the interpreter is
+	 * freed after this call. `why` is a clause: "it exited with code 3". */
 	void (*gone)(void *ctx, const char *why);
 };
 

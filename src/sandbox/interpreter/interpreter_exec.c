@@ -25,7 +25,8 @@ enum {
 	SESSION_MARK_ALL_MS = 10000,
 	/* Most output between ENDED and the mark: more than the pipes and the window can hold. */
 	MARK_BYTES = 1024 * 1024,
-	/* Closer to its deadline than this, an execution may already have got the agent's SIGTERM. */
+	/* Closer to its deadline than this, an execution may already have got the agent's
+	 * SIGTERM. */
 	NEAR_MS = 250,
 };
 
@@ -186,8 +187,8 @@ static void finish_if_marked(struct interpreter *interpreter)
 {
 	if (!interpreter->marks[0].is_found || !interpreter->marks[1].is_found)
 		return;
-	/* The deadline is lifted only now, and not at ENDED: code that gets hold of descriptor 3 can
-	 * send a false ENDED and run on without a deadline. */
+	/* The deadline is lifted only now, and not at ENDED: code that gets hold of descriptor 3
+	 * can send a false ENDED and run on without a deadline. */
 	if (is_near_deadline(interpreter, NEAR_MS))
 		interpreter->is_spent = true;
 	else if (interpreter->deadline_at != 0)
@@ -223,8 +224,8 @@ static void receive_ended(struct interpreter *interpreter, const struct kernel_m
 	interpreter->is_exit = message->ended.is_exit;
 	if (is_near_deadline(interpreter, NEAR_MS) || interpreter->is_exit)
 		interpreter->is_spent = true;
-	/* The mark is random, so that code cannot print it ahead of time. Code that guessed it could
-	 * only cut its own output short. */
+	/* The mark is random, so that code cannot print it ahead of time. Code that guessed it
+	 * could only cut its own output short. */
 	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
 		abort();
 	for (int i = 0; i < 2; i++)

@@ -296,7 +296,8 @@ int kernel_take(struct view *bytes, struct kernel_message *ret, struct error *er
 
 	if (bytes->len == 0)
 		return 0;
-	/* The type is checked before the length: the rest of an unknown message is not waited for. */
+	/* The type is checked before the length: the rest of an unknown message is not waited
+	 * for. */
 	type = find_type(bytes->ptr[0]);
 	if (type == NULL)
 		return error_set(err, ERR_SYNTAX,

@@ -88,7 +88,7 @@ MUST_CHECK int kernel_put_run(struct buf *out, const struct kernel_run *run, str
 MUST_CHECK int kernel_put_mark(struct buf *out, const char mark[KERNEL_MARK_LEN],
                                struct error *err);
 
-/* Takes the first complete message off the front of *bytes. 1: *ret is set, and its views point into
- * the bytes. 0: the message is not complete yet. -1: it breaks a rule, and the interpreter is to be
- * killed. */
+/* Takes the first complete message off the front of *bytes. 1: *ret is set, and its views point
+ * into the bytes. 0: the message is not complete yet. -1: it breaks a rule, and the interpreter is
+ * to be killed. */
 MUST_CHECK int kernel_take(struct view *bytes, struct kernel_message *ret, struct error *err);

@@ -1,5 +1,5 @@
-/* capture.h - what is kept of one output stream in memory: its beginning, its end, and the number of
- * bytes.
+/* capture.h - what is kept of one output stream in memory: its beginning, its end, and the number
+ * of bytes.
  *
  *   capture_init -> capture_add ... -> capture_done    (the struct belongs to the caller) */
 #pragma once
@@ -27,5 +27,6 @@ uint64_t capture_left_out(const struct capture *capture);
 struct view capture_head(const struct capture *capture);
 struct view capture_tail(struct capture *capture); /* valid until the next capture_add() */
 
-/* The last line that is not blank, without terminal escapes, cut to the size of out. Returns out. */
+/* The last line that is not blank, without terminal escapes, cut to the size of out. Returns
+ * out. */
 const char *capture_last_line(struct capture *capture, char *out, size_t size);

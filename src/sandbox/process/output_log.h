@@ -1,8 +1,8 @@
-/* output_log.h - the most recent bytes of stdout and stderr in the order of their arrival, for calls
- * that read the output of a detached process.
+/* output_log.h - the most recent bytes of stdout and stderr in the order of their arrival, for
+ * calls that read the output of a detached process.
  *
- * Offsets count the bytes of both streams together, from the first byte of the process on. Bytes that
- * arrive before output_log_open() are counted and not kept.
+ * Offsets count the bytes of both streams together, from the first byte of the process on. Bytes
+ * that arrive before output_log_open() are counted and not kept.
  *
  *   output_log_init -> output_log_open -> output_log_add ... -> output_log_done
  *

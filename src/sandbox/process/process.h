@@ -119,8 +119,9 @@ void process_free(struct process *process);
 struct process_watch {
 	struct list node;
 	struct process *process; /* NULL: not subscribed, or the process was freed */
-	/* Called from the loop, at most once a turn, when there is new output or a new phase. Called
-	 * once more from within process_free(), with process NULL. Must not free the process. */
+	/* Called from the loop, at most once a turn, when there is new output or a new phase.
+	 * Called once more from within process_free(), with process NULL. Must not free the
+	 * process. */
 	void (*fn)(void *ctx);
 	void *ctx;
 };
@@ -143,8 +144,8 @@ const char *process_last_line(const struct process *process, char *out, size_t s
 /* Hands the process over to its sandbox, and keeps its output for process_read() from now on. */
 void process_detach(struct process *process);
 bool process_is_detached(const struct process *process);
-/* Appends output from byte `since` on, counted over both streams in the order of arrival, to the two
- * buffers: at most `max` bytes. *next: the offset to continue at. *lost: how many bytes between
+/* Appends output from byte `since` on, counted over both streams in the order of arrival, to the
+ * two buffers: at most `max` bytes. *next: the offset to continue at. *lost: how many bytes between
  * `since` and the first one returned are no longer kept. */
 void process_read(struct process *process, uint64_t since, size_t max, struct buf *out,
                   struct buf *errors, uint64_t *next, uint64_t *lost);
@@ -152,8 +153,8 @@ void process_read(struct process *process, uint64_t since, size_t max, struct bu
 void process_set_read_offset(struct process *process, uint64_t offset);
 uint64_t process_read_offset(const struct process *process);
 
-/* Queues bytes for stdin. ERR_LIMIT: more than 1 MiB would wait. ERR_INVALID: the process has ended,
- * or its stdin is not open. */
+/* Queues bytes for stdin. ERR_LIMIT: more than 1 MiB would wait. ERR_INVALID: the process has
+ * ended, or its stdin is not open. */
 MUST_CHECK int process_write(struct process *process, struct view bytes, struct error *err);
 MUST_CHECK int process_end_input(struct process *process, struct error *err);
 void process_resize(struct process *process, uint16_t rows, uint16_t columns);

@@ -92,8 +92,8 @@ static void describe_outcome(const struct process *process, char *out, size_t si
 		(void)snprintf(out, size, "exit code %d", end->code);
 }
 
-/* The only place where a process becomes ENDED or FAILED while its sandbox exists: frees the options,
- * notifies the watches, and records the end in the history. */
+/* The only place where a process becomes ENDED or FAILED while its sandbox exists: frees the
+ * options, notifies the watches, and records the end in the history. */
 static void report_end(struct process *process, enum process_phase phase)
 {
 	char outcome[HISTORY_OUTCOME_MAX];

@@ -46,7 +46,8 @@ void processes_stop(struct processes *processes, const struct error *why)
 	else if (reason[0] != '\0')
 		(void)snprintf(text, sizeof text, "the sandbox ended: %s", reason);
 	interpreter_pool_set_loss_reason(processes->interpreters, text);
-	/* A process that ends may free other processes that have ended, so search anew each time. */
+	/* A process that ends may free other processes that have ended, so search anew each
+	 * time. */
 	while ((process = find_running(processes)) != NULL)
 		process_fail(process, why);
 	language_cache_stop(processes->languages, why);

@@ -43,7 +43,8 @@ struct run_events {
 	void (*compiling)(void *ctx); /* the compiler has been started */
 	void (*started)(void *ctx);   /* the code runs now; not sent by run_start() */
 	void (*output)(void *ctx, bool is_stderr, struct view bytes);
-	/* There is room again after a run_write() or run_write_control() that took less than all. */
+	/* There is room again after a run_write() or run_write_control() that took less than
+	 * all. */
 	void (*writable)(void *ctx);
 	/* Bytes from the program's descriptor 3, which need no run_consumed(); see `control`. */
 	void (*control)(void *ctx, struct view bytes);

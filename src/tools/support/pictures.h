@@ -1,7 +1,7 @@
 /* pictures.h - reads the pictures that a process displayed out of its sandbox, as content blocks.
  *
- * The files were written by untrusted code and may be anything: each one is read up to a maximum, and
- * sent only if it begins like a picture of its type. A client would otherwise decode a bomb.
+ * The files were written by untrusted code and may be anything: each one is read up to a maximum,
+ * and sent only if it begins like a picture of its type. A client would otherwise decode a bomb.
  *
  *   pictures_start -> fn -> pictures_done, which also cancels
  *

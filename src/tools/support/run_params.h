@@ -32,24 +32,24 @@ MUST_CHECK int run_params_apply(const struct run_params *params,
 	{                                                                                          \
 		.name = "stdin", .type = PARAM_TEXT, .max = RUN_INPUT_MOST,                        \
 		.offset = offsetof(type_, member_.in),                                             \
-		.help = "What it can read from its standard input; without it that is empty."      \
+		.help = "Standard input of the program. Without it the input is empty."            \
 	}
 #define RUN_PARAM_ENV(type_, member_)                                                              \
 	{                                                                                          \
 		.name = "env", .type = PARAM_MAP, .max = RUN_ENV_MOST, .item_max = 32 * 1024,      \
 		.offset = offsetof(type_, member_.env),                                            \
-		.help = "Environment variables, over those every program gets."                    \
+		.help = "Environment variables; they override the default ones."                   \
 	}
 #define RUN_PARAM_CWD(type_, member_)                                                              \
 	{                                                                                          \
 		.name = "cwd", .type = PARAM_STRING, .max = 4095,                                  \
 		.offset = offsetof(type_, member_.cwd),                                            \
-		.help = "Directory to start in: absolute, or below /workspace, which is the "      \
-		        "default."                                                                 \
+		.help = "Directory to start in: absolute, or relative to /workspace, which is "    \
+		        "the default."                                                             \
 	}
 #define RUN_PARAM_TIMEOUT(type_, member_)                                                          \
 	{                                                                                          \
 		.name = "timeout_s", .type = PARAM_NUMBER, .max = RUN_TIMEOUT_MOST_S,              \
 		.offset = offsetof(type_, member_.timeout_s),                                      \
-		.help = "Seconds until it is ended; 0: as the server is set up."                   \
+		.help = "Seconds until the program is ended; 0: the server's default."             \
 	}

@@ -106,8 +106,8 @@ void run_result_fit(const struct run_result *r, struct run_fit *ret)
 	*ret = (struct run_fit){ 0 };
 	buf_init(&ret->out, run_text_room(out) + GAP_ROOM);
 	buf_init(&ret->errors, run_text_room(kept_len(&r->errors)) + GAP_ROOM);
-	/* As text, output may be shorter or longer than its bytes. Text that is longer is cut to its
-	 * share; room that shorter text leaves stays unused. */
+	/* As text, output may be shorter or longer than its bytes. Text that is longer is cut to
+	 * its share; room that shorter text leaves stays unused. */
 	ret->display_room = min_of(displays, max_of(third, subtract(room, out + errors)));
 	errors = max_of(errors, third);
 	ret->errors_missing = run_text_fit(&r->errors, errors, &ret->errors);

@@ -1,8 +1,8 @@
 /* run_text.h - output of a program as text for an answer.
  *
- * Bytes that are not UTF-8 become U+FFFD, and NUL becomes U+2400, so that they are visible. Terminal
- * escapes (colours among them) and other control characters are removed. Tabs and line ends stay; a
- * carriage return in front of a line end is removed. */
+ * Bytes that are not UTF-8 become U+FFFD, and NUL becomes U+2400, so that they are visible.
+ * Terminal escapes (colours among them) and other control characters are removed. Tabs and line
+ * ends stay; a carriage return in front of a line end is removed. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -22,8 +22,8 @@ static inline size_t run_text_room(size_t len)
 void run_text_clean(struct view bytes, struct buf *out);
 
 /* Appends the beginning and the end of a stream, cut between characters, as at most `max` bytes of
- * text, with a line between them that says how much is missing. Returns how many bytes of the stream
- * were left out, including those that are not kept any more. */
+ * text, with a line between them that says how much is missing. Returns how many bytes of the
+ * stream were left out, including those that are not kept any more. */
 uint64_t run_text_fit(const struct process_stream *stream, size_t max, struct buf *out);
 
 /* How many bytes at the end are the beginning of an incomplete UTF-8 character. */

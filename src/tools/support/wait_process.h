@@ -2,8 +2,8 @@
  *
  *   wait_process_start -> fn, or wait_process_stop at any time before
  *
- * The wait ends when the process is over or was freed, when is_enough() says so, or when the time is
- * up. The struct belongs to the call; zeroed, it is inactive. */
+ * The wait ends when the process is over or was freed, when is_enough() says so, or when the time
+ * is up. The struct belongs to the call; zeroed, it is inactive. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

@@ -14,18 +14,19 @@
 
 enum {
 	PATH_MOST = 4095,
-	TRIES = 20, /* to get a sandbox that another server has */
-	AGAIN_MS = 50,
+	/* How often, and after how long, a sandbox is tried again that another server has awake. */
+	TRIES = 20,
+	RETRY_MS = 50,
 };
 
-static void let_go(struct work *work)
+static void free_work(struct work *work)
 {
-	if (work->calls->done != NULL)
-		work->calls->done(work);
+	if (work->callbacks->done != NULL)
+		work->callbacks->done(work);
 	if (work->sandbox != NULL)
 		sandbox_release(work->sandbox);
-	if (work->again != NULL)
-		(void)loop_timer_free(work->again);
+	if (work->retry_timer != NULL)
+		(void)loop_timer_free(work->retry_timer);
 	free(work);
 }
 
@@ -33,7 +34,7 @@ void work_answer(struct work *work, json_t *content, json_t *structured)
 {
 	struct mcp_call *call = work->call;
 
-	let_go(work);
+	free_work(work);
 	mcp_respond_content(call, content, structured);
 }
 
@@ -43,9 +44,10 @@ int work_sandbox_gone(struct error *err)
 	                 "the sandbox was put to sleep, reset or deleted meanwhile: call again");
 }
 
-/* Each part that loses its sandbox has its own words for that; a sandbox that ended by itself has
- * a reason. */
-static bool is_gone(const struct work *work, const struct error *why)
+/* Whether the work failed because another call ended the sandbox. Every module reports that in its
+ * own words; callers get one message. A sandbox that ended by itself has a reason, which is
+ * kept. */
+static bool is_sandbox_gone(const struct work *work, const struct error *why)
 {
 	return work->is_started && why->kind == ERR_SYSTEM &&
 	       sandbox_channel(work->sandbox) == NULL &&
@@ -54,14 +56,14 @@ static bool is_gone(const struct work *work, const struct error *why)
 
 void work_fail(struct work *work, const struct error *why)
 {
-	struct error kept = *why; /* it may be in what is let go */
+	struct error kept = *why; /* *why may be a part of the work, which is freed */
 	struct mcp_call *call = work->call;
 
-	if (is_gone(work, why))
+	if (is_sandbox_gone(work, why))
 		(void)work_sandbox_gone(&kept);
-	else /* the sandbox's words have paths in them */
+	else /* errors from the sandbox have paths in them, which untrusted code has chosen */
 		(void)utf8_escape(view_of(why->msg), kept.msg, sizeof kept.msg);
-	let_go(work);
+	free_work(work);
 	mcp_respond_tool_error(call, &kept);
 }
 
@@ -69,30 +71,33 @@ struct mcp_call *work_take_call(struct work *work)
 {
 	struct mcp_call *call = work->call;
 
-	let_go(work);
+	free_work(work);
 	return call;
 }
 
 static void on_awake(void *ctx, const struct error *why);
 
-/* Our own predecessor may be about to let go of it. */
-static void wake_again(void *ctx)
+static void wake_sandbox(void *ctx)
 {
 	struct work *work = ctx;
 
 	sandbox_wake(work->sandbox, on_awake, work);
 }
 
-static void wait_for_it(struct work *work, const struct error *why)
+/* Another server has the sandbox awake. A client that restarts its server starts the new one before
+ * the old one has put its sandboxes to sleep, so wait a moment. After that a call without a named
+ * sandbox gets the next default sandbox. */
+static void retry_wake(struct work *work, const struct error *why)
 {
-	const struct sandbox_options wish = tools_sandbox_options(work->context);
+	const struct sandbox_options options = tools_sandbox_options(work->context);
 	struct sandbox *other;
 	struct error err;
 
 	if (++work->tries < TRIES) {
-		if (work->again == NULL)
-			work->again = loop_timer_new(mcp_call_loop(work->call), wake_again, work);
-		loop_timer_start(work->again, AGAIN_MS);
+		if (work->retry_timer == NULL)
+			work->retry_timer = loop_timer_new(mcp_call_loop(work->call), wake_sandbox,
+			                                   work);
+		loop_timer_start(work->retry_timer, RETRY_MS);
 		return;
 	}
 	if (!work->is_default) {
@@ -100,14 +105,14 @@ static void wait_for_it(struct work *work, const struct error *why)
 		return;
 	}
 	work->is_default = false;
-	if (sandbox_get_default(work->context->manager, &wish, true, &other, &err) < 0) {
+	if (sandbox_get_default(work->context->manager, &options, true, &other, &err) < 0) {
 		work_fail(work, &err);
 		return;
 	}
 	sandbox_hold(other);
 	sandbox_release(work->sandbox);
 	work->sandbox = other;
-	wake_again(work);
+	wake_sandbox(work);
 }
 
 static void on_awake(void *ctx, const struct error *why)
@@ -120,7 +125,7 @@ static void on_awake(void *ctx, const struct error *why)
 		why = &err;
 	}
 	if (why != NULL && why->errnum == EBUSY && !work->is_cancelled) {
-		wait_for_it(work, why);
+		retry_wake(work, why);
 		return;
 	}
 	if (why != NULL) {
@@ -128,19 +133,19 @@ static void on_awake(void *ctx, const struct error *why)
 		return;
 	}
 	work->is_started = true;
-	if (work->calls->start(work, &err) < 0)
+	if (work->callbacks->start(work, &err) < 0)
 		work_fail(work, &err);
 }
 
-/* Before it has started there is nothing to stop: on_awake() finds out. */
+/* Before start() there is nothing to stop: on_awake() fails the call. */
 static void on_cancel(struct mcp_call *call, void *ctx)
 {
 	struct work *work = ctx;
 
 	(void)call;
 	work->is_cancelled = true;
-	if (work->is_started && work->calls->cancel != NULL)
-		work->calls->cancel(work);
+	if (work->is_started && work->callbacks->cancel != NULL)
+		work->callbacks->cancel(work);
 }
 
 struct sandbox_options tools_sandbox_options(const struct tools_context *context)
@@ -163,23 +168,23 @@ int tools_check_manager(const struct tools_context *context, struct error *err)
 int tools_find_sandbox(const struct tools_context *context, const char *name, struct sandbox **ret,
                        struct error *err)
 {
-	const struct sandbox_options wish = tools_sandbox_options(context);
-	char shown[80];
+	const struct sandbox_options options = tools_sandbox_options(context);
+	char printable[80];
 
 	if (tools_check_manager(context, err) < 0)
 		return -1;
 	if (name == NULL)
-		return sandbox_get_default(context->manager, &wish, false, ret, err);
+		return sandbox_get_default(context->manager, &options, false, ret, err);
 	if (sandbox_find(context->manager, context->owner, name, ret, err) == 0)
 		return 0;
 	if (err->kind != ERR_NOT_FOUND)
 		return -1;
 	return error_set(err, ERR_NOT_FOUND,
 	                 "sandbox (list_sandboxes shows those there are): there is no sandbox '%s'",
-	                 utf8_escape(view_of(name), shown, sizeof shown));
+	                 utf8_escape(view_of(name), printable, sizeof printable));
 }
 
-int work_start(struct mcp_call *call, size_t size, const struct work_callbacks *calls,
+int work_start(struct mcp_call *call, size_t size, const struct work_callbacks *callbacks,
                const char *sandbox, struct work **ret, struct error *err)
 {
 	const struct tools_context *context = mcp_call_app(call);
@@ -191,7 +196,7 @@ int work_start(struct mcp_call *call, size_t size, const struct work_callbacks *
 	work = mem_new(size);
 	*work = (struct work){ .call = call,
 		               .context = context,
-		               .calls = calls,
+		               .callbacks = callbacks,
 		               .sandbox = found,
 		               .is_default = sandbox == NULL };
 	sandbox_hold(found);
@@ -201,7 +206,7 @@ int work_start(struct mcp_call *call, size_t size, const struct work_callbacks *
 	return 0;
 }
 
-static bool add_names(void *ctx, const struct sandbox_row *row)
+static bool add_sandbox_name(void *ctx, const struct sandbox_row *row)
 {
 	json_push(ctx, json_str(row->name[0] != '\0' ? row->name : row->spec.id));
 	return true;
@@ -214,7 +219,8 @@ void work_complete_sandbox(void *app, const char *typed, json_t *values)
 
 	(void)typed;
 	if (context->manager != NULL)
-		(void)!manager_each(context->manager, context->owner, add_names, values, &err);
+		(void)!manager_each(context->manager, context->owner, add_sandbox_name, values,
+		                    &err);
 }
 
 int work_check_path(const char *path, struct error *err)

@@ -1,12 +1,12 @@
-/* work.h - a call that does something in a sandbox: finding it, waking it, letting go of it.
+/* work.h - the work of a call in a sandbox: finds the sandbox, wakes it, holds it until the answer.
  *
- * A tool's own struct begins with a struct work. From work_start() on the call is answered by
- * exactly one work_answer() or work_fail(), which also frees; until then the sandbox stays in
- * memory and is not put to sleep. It may still end or be deleted by somebody else: then its
- * channel is NULL, and what runs in it fails by itself.
+ *   work_start -> start() (the sandbox is awake) -> ... -> work_answer or work_fail
+ *                     \-> cancel(): stop what runs, then answer as usual, unheard
  *
- *   work_start -> start (the sandbox is awake) -> ... -> work_answer or work_fail
- *                     \-> cancel: stop what runs, then answer as usual, unheard */
+ * A tool has a struct of its own that begins with a struct work. After work_start() has returned 0,
+ * the call is answered by exactly one work_answer(), work_fail() or work_take_call(), which also
+ * frees the struct. Until then the sandbox stays in memory and is not put to sleep for being idle.
+ * Another call may still end or delete it: then its channel is NULL, and operations in it fail. */
 #pragma once
 #include <stddef.h>
 
@@ -21,57 +21,60 @@ struct tools_context;
 struct work;
 
 struct work_callbacks {
-	/* -1: it fails with *err. */
+	/* The sandbox is awake. -1: the call fails with *err. */
 	int (*start)(struct work *work, struct error *err);
-	/* May be NULL: nothing has to be stopped. */
+	/* The call was cancelled after start(). NULL: there is nothing to stop. */
 	void (*cancel)(struct work *work);
-	/* Drops what still runs and frees what the struct holds, not the struct; may be NULL. */
+	/* Cancels what still runs and frees what the struct owns, but not the struct; may be
+	 * NULL. */
 	void (*done)(struct work *work);
 };
 
 struct work {
 	struct mcp_call *call;
 	const struct tools_context *context;
-	const struct work_callbacks *calls;
-	struct sandbox *sandbox;  /* from start() on */
-	struct loop_timer *again; /* to ask for one that another server has */
-	unsigned tries;
-	bool is_default, is_started, is_cancelled;
+	const struct work_callbacks *callbacks;
+	struct sandbox *sandbox;        /* held */
+	struct loop_timer *retry_timer; /* another server has the sandbox awake; NULL: not needed */
+	unsigned tries;                 /* to wake the sandbox */
+	bool is_default;                /* the caller has named no sandbox */
+	bool is_started, is_cancelled;
 };
 
-/* Allocates `size` bytes, zeroed but for the struct work in front, which it returns. `sandbox`: id
- * or name; NULL: the caller's default one, made on first use. Arguments of the call stay valid
- * until the answer. */
-MUST_CHECK int work_start(struct mcp_call *call, size_t size, const struct work_callbacks *calls,
-                          const char *sandbox, struct work **ret, struct error *err);
+/* Allocates `size` bytes, zeroed except for the struct work in front, which it returns. `sandbox`:
+ * id or name; NULL: the caller's default sandbox, created at the first use. start() is never called
+ * from within. The arguments of the call stay valid until the answer. */
+MUST_CHECK int work_start(struct mcp_call *call, size_t size,
+                          const struct work_callbacks *callbacks, const char *sandbox,
+                          struct work **ret, struct error *err);
 void work_answer(struct work *work, json_t *content, json_t *structured); /* takes both over */
 void work_fail(struct work *work, const struct error *why);
-/* Frees all but the call, which the caller answers at once: for resources and prompts. */
+/* Frees the work and returns its call, which the caller answers at once: for resources and
+ * prompts. */
 struct mcp_call *work_take_call(struct work *work);
 
-/* What a call hears whose sandbox is there no more; -1. */
+/* Sets the error of a call whose sandbox was ended by another call. Returns -1. */
 int work_sandbox_gone(struct error *err);
 
-/* Whether anything can be run here at all. */
+/* Fails with the reason if no engine is available. */
 MUST_CHECK int tools_check_manager(const struct tools_context *context, struct error *err);
-/* By id or name, without waking it; NULL: the default one. */
+/* Finds a sandbox by id or name without waking it; NULL: the default sandbox. */
 MUST_CHECK int tools_find_sandbox(const struct tools_context *context, const char *name,
                                   struct sandbox **ret, struct error *err);
-/* What a sandbox is made with, unless its maker says otherwise. */
+/* The options of a new sandbox, unless the caller overrides them. */
 struct sandbox_options;
 struct sandbox_options tools_sandbox_options(const struct tools_context *context);
 
-/* The parameter every such tool has, for its table. */
+/* The parameter `sandbox`, for a tool's table. */
 #define WORK_PARAM_SANDBOX(type_, member_)                                                         \
 	{                                                                                          \
 		.name = "sandbox", .type = PARAM_STRING, .max = 64,                                \
 		.complete = work_complete_sandbox, .offset = offsetof(type_, member_),             \
-		.help = "Id or name of the sandbox. Leave it out for your default one, which is "  \
-		        "made "                                                                    \
-		        "when it is first needed."                                                 \
+		.help = "Id or name of the sandbox. Without it your default sandbox is used, "     \
+		        "which is created at the first use."                                       \
 	}
 param_complete_fn work_complete_sandbox;
 
-/* A path as callers write it: absolute, or relative to /workspace. Refuses what is empty, too long
- * or holds a zero; everything else is for the sandbox to resolve. */
+/* Checks a path argument: absolute, or relative to /workspace, not empty and not too long. The
+ * agent resolves the path and checks everything else. */
 MUST_CHECK int work_check_path(const char *path, struct error *err);
