@@ -66,8 +66,8 @@ struct queued_request {
 
 /* --- requests ------------------------------------------------------------------------- */
 
-/* An error other than a full socket means that the spawner is gone. It is not handled here:
- * receive_reply() sees the end of file. */
+/* An error other than a full socket means that the spawner has exited. receive_reply() handles that
+ * when it reads the end of file. */
 static void flush_requests(struct native *native)
 {
 	while (!list_is_empty(&native->queue)) {
@@ -330,7 +330,7 @@ static void handle_reply(struct native *native, const struct spawner_reply *repl
 	}
 }
 
-/* The spawner is gone: every box ends, every pending erase fails, and the lost callback fires. */
+/* The spawner has exited: every box ends, every pending erase fails, and the lost callback fires. */
 static void fail_all(struct native *native)
 {
 	native->is_lost = true;

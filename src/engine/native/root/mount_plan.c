@@ -76,7 +76,7 @@ static const struct mount_step proc_hiding_agent = MOUNT("proc", "proc",
 static const struct mount_step proc_single_id = MOUNT("proc", "proc", NULL, SAFEST);
 
 /* In the order of the list: nested namespaces are forbidden, because most privilege escalations in
- * the kernel start from the capabilities of a new user namespace; files that tell about the
+ * the kernel start from the capabilities of a new user namespace; files with facts about the
  * machine, its kernel addresses or its other users are covered; files that change the kernel's
  * settings become read-only. */
 static const struct mount_step proc[] = {

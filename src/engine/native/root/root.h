@@ -2,9 +2,9 @@
  *
  * The spawner calls, once and in this order:
  *
- *   userns_enter      it becomes root of a user namespace and enters a mount namespace
- *   skeleton_open     the lowest layer of every sandbox's root exists and is locked
- *   base_tree_enter   its mount tree holds only what sandboxes are made of
+ *   userns_enter      enters its user and mount namespace; decides which ids sandboxes get
+ *   skeleton_open     finds or makes the lowest layer of every sandbox's root
+ *   base_tree_enter   replaces the host's mount tree by what sandboxes are made of
  *
  * For each sandbox it then calls mount_plan_make(), and the sandbox's first process, in its new
  * namespaces, calls mount_plan_apply(). The structs belong to the caller; descriptors in them stay
@@ -23,20 +23,20 @@ struct error;
 
 /* --- user namespace (userns.c) --- */
 
-/* Which ids the spawner can give to sandboxes. In the first two modes the agent and the programs
+/* How many ids the spawner can give to sandboxes. In the first two modes the agent and the programs
  * run under different ids, and neither is an id of the host or of the user who started belljar. */
 enum userns_mode {
 	USERNS_ROOT,      /* root of the host: 65536 ids for each sandbox */
 	USERNS_MAPPED,    /* a user with subordinate ids, or root of a container: three ids each */
-	USERNS_SINGLE_ID, /* a user without: agent and programs have the user's own id */
+	USERNS_SINGLE_ID, /* other users: agent and programs have the user's own id */
 	USERNS_MODE_COUNT
 };
 
 /* All ids are as the spawner's own user namespace sees them. */
 struct userns_ids {
 	uint32_t files; /* owns the skeleton and every root; no process has it. Inside: 0 */
-	uint32_t first, block,
-	        count; /* for sandboxes: `count` blocks of `block` ids from `first` */
+	/* For sandboxes: `count` blocks of `block` ids each, from `first` on. */
+	uint32_t first, block, count;
 };
 
 struct userns {
@@ -83,9 +83,9 @@ MUST_CHECK int skeleton_open(int parent, uid_t owner, gid_t group, struct skelet
 enum { BASE_TREE_MOUNTS_MAX = 64 };
 #define BASE_TREE_SANDBOXES "/sandboxes"
 
-/* The spawner's own mount tree. Every sandbox starts as a copy of it, so it is small (copying a
- * mount namespace takes time per mount) and holds nothing of the host that a sandbox must not see:
- *
+/* The spawner's own mount tree. Every sandbox starts as a copy of it and leaves it for a root of
+ * its own. It is small, because copying a mount namespace takes time per mount, and because a
+ * mistake in the set-up of a sandbox reaches only what is in it:
  *   /usr /bin ...     the host's programs, read-only (those that are real directories)
  *   /skeleton         the lowest layer of every root
  *   /sandboxes        the sandboxes' own files
@@ -95,7 +95,7 @@ enum { BASE_TREE_MOUNTS_MAX = 64 };
  *   /gpu/D/fN         files of graphics processor D
  *   /proc             the host's, for id maps and for checks from outside
  *   /tmp              for the agent's program where memory cannot be executed
- *   /new /empty       mount point for the root under construction; an empty directory */
+ *   /new /empty       mount point for the root under construction; an empty directory  */
 struct base_tree {
 	bool usr_is_single_mount; /* no other file system is mounted below the host's /usr */
 	uint64_t gpus;            /* bit n: device n of the CDI list is usable */

@@ -40,7 +40,7 @@ static const struct {
 _Static_assert(SPEC_UID == 1000 && SPEC_GID == 1000,
                "the texts of passwd and group contain these ids");
 
-/* The host's own passwd and group would tell the names of its users. */
+/* Generated, because the host's own passwd and group name its users. */
 static const char passwd[] = "root:x:0:0:root:/root:%s\n"
                              "belljar:x:999:999:agent:/:/usr/sbin/nologin\n"
                              "coderunner:x:1000:1000::" SPEC_HOME ":%s\n"

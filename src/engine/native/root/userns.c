@@ -45,7 +45,7 @@ static int open_proc(struct error *err)
 	return fd;
 }
 
-/* One write(2) for the whole text: the kernel accepts a map once, and a partial one would stay. */
+/* The kernel accepts only one write(2) to a map, so the whole text is written at once. */
 static int write_own_proc(const char *name, const char *text, struct error *err)
 {
 	char path[64];

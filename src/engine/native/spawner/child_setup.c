@@ -50,7 +50,8 @@ static int close_inherited_fds(struct child_setup *setup, struct error *err)
 
 /* The sandbox must not outlive the spawner. If the spawner died before the prctl(2), no signal
  * comes, but then read(2) returns end of file: close_inherited_fds() has closed this process's copy
- * of the writing end. getppid(2) would not tell, it is 0 across pid namespaces. */
+ * of the writing end. getppid(2) is no help: it returns 0 for a parent in another pid
+ * namespace. */
 static int wait_for_maps(const struct child_setup *setup, struct error *err)
 {
 	char byte;
@@ -58,7 +59,7 @@ static int wait_for_maps(const struct child_setup *setup, struct error *err)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return error_sys(err, "set the parent-death signal");
 	if (read(setup->maps_written, &byte, 1) != 1)
-		return error_set(err, ERR_SYSTEM, "the spawner is gone");
+		return error_set(err, ERR_SYSTEM, "the spawner has exited");
 	/* The cgroup this process is in now is the root of the new namespace, so /proc/self/cgroup
 	 * inside shows "/" and not where the sandbox is on the host. */
 	if (unshare(CLONE_NEWCGROUP) < 0)

@@ -24,7 +24,8 @@ enum { SANDBOXES_MAX = 1024, JANITORS_MAX = 24, REMOVALS_MAX = 4096 };
 
 /* --- resources of the host (host_resources.c) --- */
 
-/* What the spawner starts sandboxes with. Opened once; stays the same until the spawner exits. */
+/* Everything of the host that the spawner starts sandboxes with. Opened once, and not changed until
+ * the spawner exits. */
 struct host_resources {
 	struct userns userns;
 	struct base_tree tree;
@@ -53,7 +54,7 @@ struct disk_watch {
 	struct disk_usage limit; /* the spec's, or what the sandbox woke with if that is more */
 	bool is_watched;         /* no quota limits this sandbox */
 	bool is_measured;        /* since it started */
-	bool is_measuring;       /* a janitor is at it, and the cgroup is frozen */
+	bool is_measuring;       /* a janitor runs for it, and the cgroup is frozen */
 	unsigned failures;       /* of measurings, one after the other */
 };
 
@@ -117,14 +118,17 @@ NORETURN void child_setup_run(const struct child_setup *given);
 
 struct spawner;
 
-/* Creates the directory of a new sandbox, claims its ids and sets its quota; or opens the directory
- * of a sandbox that wakes. Both lock it: sandbox->dir. */
+/* Creates the directory of a new sandbox, claims its ids and sets its quota. sandbox->dir is the
+ * locked directory. */
 MUST_CHECK int sandbox_dir_create(struct host_resources *host, struct spawner_sandbox *sandbox,
                                   struct error *err);
+/* Opens and locks the directory of a sandbox that wakes. */
 MUST_CHECK int sandbox_dir_wake(struct host_resources *host, struct spawner_sandbox *sandbox,
                                 struct error *err);
+/* The spare becomes the sandbox `id`. */
 MUST_CHECK int sandbox_dir_rename(struct host_resources *host, struct spawner_sandbox *sandbox,
                                   const char *id, struct error *err);
+/* Unlocks the directory; its files stay. */
 void sandbox_dir_close(struct spawner_sandbox *sandbox);
 /* Renames the directory of a sandbox that is not running, so that its id is free at once, and
  * queues the removal of its files. Succeeds if there is none. */
@@ -133,9 +137,10 @@ MUST_CHECK int sandbox_dir_erase(struct spawner *spawner, const char *id, struct
 void sandbox_dirs_remove(struct spawner *spawner, const char *name);
 /* Starts janitors for queued removals as far as there are free slots. */
 void sandbox_dirs_start_removals(struct spawner *spawner);
-/* Queues what a killed spawner left: spares, and directories that were being removed. */
+/* Queues the removal of directories that a killed spawner left: spares, and those it was
+ * removing. */
 void sandbox_dirs_sweep(struct spawner *spawner);
-/* A REPLY_LISTED for each sandbox. */
+/* Queues a REPLY_LISTED for each sandbox that has files, and the one that ends the list. */
 void sandbox_dirs_list(struct spawner *spawner, uint64_t number);
 
 /* --- replies (replies.c) --- */
@@ -145,12 +150,11 @@ void sandbox_dirs_list(struct spawner *spawner, uint64_t number);
 enum { REPLIES_MANY = 1024 };
 
 struct replies {
-	int socket;
 	struct list queue;
 	size_t count;
 };
 
-void replies_init(struct replies *replies, int socket);
+void replies_init(struct replies *replies);
 void replies_add(struct replies *replies, const struct spawner_reply *reply);
 /* REPLY_STARTED, with the channel and the counter files of the sandbox's cgroup. */
 void replies_add_started(struct replies *replies, const struct host_resources *host,
@@ -158,14 +162,14 @@ void replies_add_started(struct replies *replies, const struct host_resources *h
 void replies_add_failure(struct replies *replies, enum spawner_reply_kind kind, uint64_t number,
                          const struct error *err);
 /* Sends as many as the socket takes. False: the server has closed its end. */
-bool replies_flush(struct replies *replies);
+bool replies_flush(struct replies *replies, int socket);
 
-/* --- the spawner (spawner.c) --- */
+/* --- the spawner (spawner.c, requests.c) --- */
 
 struct spawner {
 	struct host_resources host;
 	struct replies replies;
-	int socket;
+	int socket;  /* the spawner's end */
 	int signals; /* signalfd for SIGCHLD */
 	struct spawner_sandbox sandboxes[SANDBOXES_MAX];
 	size_t sandbox_top; /* no slot at or above this index is in use */
@@ -183,10 +187,10 @@ struct spawner {
 /* The sandbox of a REQUEST_START, or NULL. */
 struct spawner_sandbox *spawner_find_sandbox(struct spawner *spawner, uint64_t number);
 struct spawner_sandbox *spawner_free_sandbox_slot(struct spawner *spawner); /* or NULL */
-/* Or NULL. Each kind of work has slots of its own, so removals do not delay measurings. */
+/* NULL if all slots of this kind are in use. Each kind of work has slots of its own, so removals do
+ * not delay measurings. */
 struct janitor *spawner_free_janitor_slot(struct spawner *spawner, enum janitor_kind kind);
 
-/* requests.c */
 void spawner_handle_request(struct spawner *spawner, const struct spawner_request *request);
 /* Erases the files of a sandbox that is not running, and replies to REQUEST_ERASE `number`. */
 void spawner_erase(struct spawner *spawner, const char *id, uint64_t number);
@@ -220,9 +224,9 @@ int spare_timeout_ms(const struct spawner *spawner);
 /* --- limits that the kernel does not enforce (limit_watch.c) ---
  *
  * Disk, without quotas: the free space of the file system is read, which is one system call. Only
- * when so much is gone since the last measuring that the sandbox could be over its limit, a janitor
- * measures its files. Memory, without cgroups: a janitor adds up the processes' memory. A sandbox
- * over a limit is killed. */
+ * when it has shrunk so much since the last measuring that the sandbox could be over its limit, a
+ * janitor measures its files. Memory, without cgroups: a janitor adds up the processes' memory. A
+ * sandbox over a limit is killed. */
 
 void limit_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox);
 /* Milliseconds until the next check; -1: nothing to watch. */

@@ -78,8 +78,8 @@ bool spawner_finish_dead(struct spawner *spawner)
 
 		if (sandbox->number == 0 || !sandbox->is_dead)
 			continue;
-		/* It exited before the set-up pipe was read: REPLY_STARTED or the error of the
-		 * set-up comes before REPLY_ENDED. */
+		/* The process exited before its set-up pipe was read: REPLY_STARTED or the error of
+		 * the set-up comes before REPLY_ENDED. */
 		if (sandbox->setup_pipe >= 0)
 			spawner_check_started(spawner, sandbox);
 		if (!spawner_sandbox_finish(sandbox)) {

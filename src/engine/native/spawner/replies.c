@@ -17,9 +17,8 @@ struct queued_reply {
 	int fds[REPLY_FDS_MAX]; /* closed when they are sent */
 };
 
-void replies_init(struct replies *replies, int socket)
+void replies_init(struct replies *replies)
 {
-	replies->socket = socket;
 	replies->count = 0;
 	list_init(&replies->queue);
 }
@@ -90,7 +89,7 @@ static ssize_t send_reply(int socket, struct queued_reply *queued)
 
 /* A failed sendmsg(2) sends nothing of a SEQPACKET packet, so the reply stays first in the
  * queue. */
-bool replies_flush(struct replies *replies)
+bool replies_flush(struct replies *replies, int socket)
 {
 	while (!list_is_empty(&replies->queue)) {
 		struct queued_reply *first = container_of(replies->queue.next, struct queued_reply,
@@ -98,7 +97,7 @@ bool replies_flush(struct replies *replies)
 
 		/* The analyser does not follow the links.
 		 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
-		if (send_reply(replies->socket, first) < 0) {
+		if (send_reply(socket, first) < 0) {
 			if (errno == EINTR)
 				continue;
 			return errno == EAGAIN || errno == ENOBUFS;

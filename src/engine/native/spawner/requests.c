@@ -126,7 +126,7 @@ void spawner_erase(struct spawner *spawner, const char *id, uint64_t number)
 	replies_add(&spawner->replies, &reply);
 }
 
-/* A sandbox that was killed is erased when its last process is gone. */
+/* A sandbox that was killed is erased after its last process has exited. */
 static int defer_erase(struct spawner_sandbox *sandbox, uint64_t number, struct error *err)
 {
 	if ((!sandbox->is_killed && !sandbox->is_dead) || sandbox->erase_number != 0 || number == 0)
@@ -170,6 +170,6 @@ void spawner_handle_request(struct spawner *spawner, const struct spawner_reques
 		sandbox_dirs_list(spawner, request->number);
 		break;
 	default:
-		break; /* no request of ours: there is no kind of reply for it */
+		break; /* an unknown kind of request has no kind of reply */
 	}
 }

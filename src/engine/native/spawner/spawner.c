@@ -251,7 +251,7 @@ static void run_loop(struct spawner *spawner)
 			return;
 		busy = spawner_finish_dead(spawner);
 		limit_watch_check(spawner);
-		if (!replies_flush(&spawner->replies))
+		if (!replies_flush(&spawner->replies, spawner->socket))
 			return;
 		spare_update(spawner);
 		prepare_image(spawner);
@@ -296,10 +296,10 @@ static NORETURN void run_spawner(const struct spawner_options *options, int sock
 
 	spawner->socket = socket;
 	spawner->next_image = -1;
-	replies_init(&spawner->replies, socket);
+	replies_init(&spawner->replies);
 	if (set_up_spawner(spawner, options, &err) < 0) {
 		replies_add_failure(&spawner->replies, REPLY_READY, 0, &err);
-		(void)replies_flush(&spawner->replies);
+		(void)replies_flush(&spawner->replies, spawner->socket);
 		_exit(1);
 	}
 	report_ready(spawner);

@@ -40,7 +40,7 @@ struct spawner_options {
 	bool no_quota;          /* behave as on a file system without quotas */
 	const struct cdi *gpus; /* graphics processors that sandboxes may be given; or NULL */
 	int instance_lock; /* kept open: the lock that shows that this server is alive; or -1 */
-	int instances;     /* kept open: the directory is_alive() looks into; or -1 */
+	int instances;     /* kept open: the directory that is_alive() reads; or -1 */
 	/* Whether the server `instance` runs; its cgroups are removed if not. */
 	bool (*is_alive)(void *ctx, const char *instance);
 	void *ctx;
@@ -77,7 +77,7 @@ enum spawner_reply_kind {
 	REPLY_KIND_COUNT
 };
 
-/* What isolation and which limits this machine allows, for doctor and server_info. */
+/* The isolation and the limits that this machine allows, for doctor and server_info. */
 struct spawner_report {
 	enum userns_mode mode;
 	enum cgroup_kind groups;

@@ -31,7 +31,7 @@ enum {
  * program that creates and removes files all the time would otherwise keep the walk going. */
 static const uint64_t extra_entries = 100000;
 
-/* What is kept of a level whose stream is closed. */
+/* The record of a level, from which a closed stream is found again. */
 struct mark {
 	ino_t inode;
 	long next; /* telldir(3) position to continue from */

@@ -32,8 +32,8 @@ struct unlinked_filter {
 	dev_t below;
 };
 
-/* `proc`: a procfs that shows the processes to this caller. With more descriptors than one call can
- * look at, the result is larger than any limit. */
+/* `proc`: a procfs that shows the processes to this caller. With more descriptors than one call
+ * reads, the result is larger than any limit. */
 struct disk_usage unlinked_files_usage(int proc, pid_t pid, const struct unlinked_filter *filter);
 
 /* --- processes (process_tree.c) --- */

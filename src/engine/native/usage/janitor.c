@@ -57,7 +57,7 @@ static NORETURN void run_janitor(struct janitor_job job, int out)
 	const int kept[] = { job.parent, out, job.kind == JANITOR_REMOVE ? -1 : job.proc };
 	int r;
 
-	/* Without the spawner nobody would read the result or reap this process. */
+	/* Without the spawner no process reads the result or reaps this one. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	r = fd_close_others(kept, ARRAY_LEN(kept), &result.err);
 	/* Sandboxes that are being started come first. */

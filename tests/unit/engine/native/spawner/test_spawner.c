@@ -165,7 +165,7 @@ static void spawner_starts_and_erases_sandboxes(void **state)
 	stop_spawner(&peer);
 }
 
-/* --- requests that no server of ours sends ------------------------------------------- */
+/* --- invalid requests ---------------------------------------------------------------- */
 
 static void set_path_as_id(struct spec *spec)
 {
