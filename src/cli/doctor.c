@@ -93,7 +93,7 @@ static enum verb_result run_doctor(const struct verb_call *call, struct error *e
 		print_json(checks, count);
 	else
 		print_lines(checks, count);
-	return doctor_judge(checks, count, err) < 0 ? VERB_FAILED : VERB_DONE;
+	return doctor_check_required(checks, count, err) < 0 ? VERB_FAILED : VERB_DONE;
 }
 
 static const struct verb_example examples[] = {

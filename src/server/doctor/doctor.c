@@ -8,8 +8,7 @@
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
 #include "base/view.h"
-#include "server/doctor/probe.h"
-#include "server/doctor/probe_engine.h"
+#include "server/doctor/internal.h"
 #include "server/options/options.h"
 
 const char *const check_status_words[] = {
@@ -19,45 +18,48 @@ const char *const check_status_words[] = {
 };
 _Static_assert(ARRAY_LEN(check_status_words) == CHECK_STATUS_COUNT, "a word for each status");
 
-/* Either a question to the machine, or one to what the engine said of itself. */
+/* One of the three functions is set: */
 static const struct layer {
 	const char *name, *purpose;
-	probe_fn *ask;
-	engine_fn *read;
+	probe_fn *probe;  /* examines the machine */
+	trial_fn *trial;  /* reads what the trial sandbox proved */
+	trial_fn *report; /* reads what the engine reports when it has started */
 } layers[] = {
-	{ "kernel", "the features below", probe_kernel, NULL },
-	{ "host", "nothing around belljar that takes away what it needs", probe_host, NULL },
-	{ "user-namespaces", "sandboxes without root", probe_user_namespaces, NULL },
-	{ "namespaces", "a sandbox's own files, processes and network", probe_namespaces, NULL },
-	{ "network", "a network with nobody else in it", probe_network, NULL },
-	{ "proc", "seeing no processes but one's own", probe_proc, NULL },
-	{ "overlayfs", "a writable view of read-only files", probe_overlayfs, NULL },
-	{ "state-dir", "the files of sandboxes", probe_state_dir, NULL },
-	{ "seccomp", "keeping system calls from the code", probe_seccomp, NULL },
-	{ "landlock", "a second fence around files", probe_landlock, NULL },
-	{ "no-new-privileges", "setuid programs that give nothing", probe_no_new_privileges, NULL },
-	{ "agent", "running anything in a sandbox", probe_agent, NULL },
-	{ "sandbox", "all of it together", NULL, engine_sandbox },
-	{ "ids", "separate users for agent and code", NULL, engine_ids },
-	{ "groups", "code without the groups of the caller", NULL, engine_groups },
-	{ "programs", "the machine's programs and nothing else of it", NULL, engine_programs },
-	{ "cgroups", "limits the kernel enforces", NULL, engine_cgroups },
-	{ "memory", "a limit on memory", NULL, engine_memory },
-	{ "swap", "a limit on swap space", NULL, engine_swap },
-	{ "cpu", "a limit on processors", NULL, engine_cpu },
-	{ "processes", "a limit on processes", NULL, engine_processes },
-	{ "disk", "a limit on files", NULL, engine_disk },
-	{ "hardening", "a host that is hard to attack from within", probe_hardening, NULL },
-	{ "mounts", "sandboxes that start fast", probe_mounts, NULL },
-	{ "interpreters", "running code without an image", probe_interpreters, NULL },
-	{ "docker", "the docker engine", probe_containers, NULL },
-	{ "configuration", "belljar serve", probe_configuration, NULL },
+	{ "kernel", "the features below", .probe = probe_kernel },
+	{ "host", "nothing around belljar that takes away what it needs", .probe = probe_host },
+	{ "user-namespaces", "sandboxes without root", .trial = isolation_user_namespaces },
+	{ "namespaces", "a sandbox's own files, processes and network",
+	  .trial = isolation_namespaces },
+	{ "network", "a network of its own for each sandbox", .trial = isolation_network },
+	{ "proc", "seeing no processes of others", .trial = isolation_proc },
+	{ "overlayfs", "a writable view of read-only files", .trial = isolation_overlayfs },
+	{ "state-dir", "the files of sandboxes", .probe = probe_state_dir },
+	{ "seccomp", "refusing system calls of the code", .trial = isolation_seccomp },
+	{ "landlock", "a second fence around files", .probe = probe_landlock },
+	{ "no-new-privileges", "setuid programs that give no rights",
+	  .trial = isolation_no_new_privileges },
+	{ "agent", "running anything in a sandbox", .trial = isolation_agent },
+	{ "sandbox", "all of it together", .trial = report_sandbox },
+	{ "ids", "separate users for agent and code", .report = report_ids },
+	{ "groups", "code without the groups of the caller", .report = report_groups },
+	{ "programs", "the machine's programs and nothing else of it", .report = report_programs },
+	{ "cgroups", "limits the kernel enforces", .report = report_cgroups },
+	{ "memory", "a limit on memory", .report = report_memory },
+	{ "swap", "a limit on swap space", .report = report_swap },
+	{ "cpu", "a limit on processors", .report = report_cpu },
+	{ "processes", "a limit on processes", .report = report_processes },
+	{ "disk", "a limit on files", .report = report_disk },
+	{ "hardening", "a host that is hard to attack from within", .probe = probe_hardening },
+	{ "mounts", "sandboxes that start fast", .probe = probe_mounts },
+	{ "interpreters", "running code without an image", .probe = probe_interpreters },
+	{ "docker", "the docker engine", .probe = probe_containers },
+	{ "configuration", "belljar serve", .probe = probe_configuration },
 };
 _Static_assert(ARRAY_LEN(layers) <= DOCTOR_CHECKS_MAX, "room for each check");
 
 /* --- names --- */
 
-/* The next name of the list; false: there is none. */
+/* Cuts the next name off the list. False: there is none. */
 static bool next_name(const char **list, struct view *ret)
 {
 	size_t len;
@@ -80,7 +82,7 @@ static bool is_named(const char *list, const char *layer)
 	return false;
 }
 
-static int refuse_name(struct view name, struct error *err)
+static int set_unknown_layer(struct view name, struct error *err)
 {
 	char typed[64], shown[80], known[360] = "";
 	struct nearest best = { 0 };
@@ -108,38 +110,36 @@ int doctor_check_names(const char *list, struct error *err)
 		for (size_t i = 0; i < ARRAY_LEN(layers) && !known; i++)
 			known = view_is(name, layers[i].name);
 		if (!known)
-			return refuse_name(name, err);
+			return set_unknown_layer(name, err);
 	}
 	return 0;
 }
 
 /* --- the examination --- */
 
-static struct check begin(const struct layer *layer, const char *require)
+static struct check make_check(const struct layer *layer, const char *require)
 {
 	return (struct check){ .name = layer->name,
 		               .purpose = layer->purpose,
 		               .required = is_named(require, layer->name) };
 }
 
-static size_t examine(const struct options *options, struct check *ret)
+static struct check examine_layer(const struct layer *layer, const struct options *options,
+                                  const struct trial *trial)
 {
-	struct trial trial = { .with_sandbox = true };
+	struct check check = make_check(layer, options->require);
 
-	trial_run(options, &trial);
-	for (size_t i = 0; i < ARRAY_LEN(layers); i++) {
-		ret[i] = begin(&layers[i], options->require);
-		if (layers[i].ask != NULL)
-			layers[i].ask(options, &ret[i]);
-		else
-			layers[i].read(&trial, &ret[i]);
-	}
-	return ARRAY_LEN(layers);
+	if (layer->probe != NULL)
+		layer->probe(options, &check);
+	else
+		(layer->trial != NULL ? layer->trial : layer->report)(trial, &check);
+	return check;
 }
 
-/* What the file says holds here as it does for `serve`; what is wrong with it is one of the
- * findings, and then it says nothing. The texts stay file's and given's. */
-static struct options settle(const struct options *given, struct options *file)
+/* Adds the settings of the configuration file to those given on the command line, as `serve` would. A
+ * file that cannot be read is one of the findings, and sets nothing. The texts stay file's and
+ * given's. */
+static struct options add_file_settings(const struct options *given, struct options *file)
 {
 	const char *flags[OPTION_COUNT] = { [OPTION_CONFIG] = given->config };
 	struct options all;
@@ -163,17 +163,22 @@ static struct options settle(const struct options *given, struct options *file)
 int doctor_examine(const struct options *options, struct check ret[DOCTOR_CHECKS_MAX],
                    size_t *ret_count, struct error *err)
 {
+	struct trial trial = { .with_sandbox = true };
 	struct options file;
-	struct options settled = settle(options, &file);
-	int r = doctor_check_names(settled.require, err);
+	struct options all = add_file_settings(options, &file);
+	int r = doctor_check_names(all.require, err);
 
-	if (r == 0)
-		*ret_count = examine(&settled, ret);
+	if (r == 0) {
+		trial_run(&all, &trial);
+		for (size_t i = 0; i < ARRAY_LEN(layers); i++)
+			ret[i] = examine_layer(&layers[i], &all, &trial);
+		*ret_count = ARRAY_LEN(layers);
+	}
 	options_done(&file);
 	return r;
 }
 
-int doctor_judge(const struct check *checks, size_t count, struct error *err)
+int doctor_check_required(const struct check *checks, size_t count, struct error *err)
 {
 	static const char elsewhere[] = "see belljar doctor";
 	const struct check *first = NULL;
@@ -188,7 +193,7 @@ int doctor_judge(const struct check *checks, size_t count, struct error *err)
 		return 0;
 	if (missing > 1)
 		(void)snprintf(more, sizeof more, " (and %zu more)", missing - 1);
-	/* Half a command is worse than none. */
+	/* A command that is cut off would do something else: name the place of the whole fix. */
 	fix = strlen(first->detail) + strlen(first->fix) + 120 < sizeof err->msg &&
 	                      strchr(first->fix, '\n') == NULL
 	              ? first->fix
@@ -207,56 +212,54 @@ int doctor_require(const struct options *options, enum doctor_engine engine, str
 	if (doctor_check_names(options->require, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(layers); i++) {
-		if (!is_named(options->require, layers[i].name))
+		const struct layer *layer = &layers[i];
+		bool has_to_try = layer->trial == report_sandbox || engine == DOCTOR_ENGINE_TRIED;
+
+		if (!is_named(options->require, layer->name) ||
+		    (layer->report != NULL && engine == DOCTOR_ENGINE_NEXT))
 			continue;
-		/* A start makes no sandbox: that has to be tried in any case. */
-		if (layers[i].read != NULL && layers[i].read != engine_sandbox &&
-		    engine == DOCTOR_ENGINE_NEXT)
-			continue;
-		checks[count] = begin(&layers[i], options->require);
-		if (layers[i].ask != NULL) {
-			layers[i].ask(options, &checks[count++]);
-			continue;
-		}
-		if (!is_tried)
+		if (layer->probe == NULL && has_to_try && !is_tried) {
 			trial_run(options, &trial);
-		is_tried = true;
-		layers[i].read(&trial, &checks[count++]);
+			is_tried = true;
+		}
+		/* Without a trial, the layers of a sandbox count as working: the engine that the
+		 * caller starts next makes no sandbox without them. */
+		checks[count++] = examine_layer(layer, options, &trial);
 	}
-	return doctor_judge(checks, count, err);
+	return doctor_check_required(checks, count, err);
 }
 
 int doctor_require_engine(const char *list, const struct spawner_report *report, struct error *err)
 {
-	const struct trial trial = { .is_ready = true, .has_run = true, .report = *report };
+	const struct trial trial = { .is_ready = true, .report = *report };
 	struct check checks[DOCTOR_CHECKS_MAX];
 	size_t count = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(layers); i++) {
-		if (layers[i].read == NULL || !is_named(list, layers[i].name))
+		if (layers[i].report == NULL || !is_named(list, layers[i].name))
 			continue;
-		checks[count] = begin(&layers[i], list);
-		layers[i].read(&trial, &checks[count++]);
+		checks[count] = make_check(&layers[i], list);
+		layers[i].report(&trial, &checks[count++]);
 	}
-	return doctor_judge(checks, count, err);
+	return doctor_check_required(checks, count, err);
 }
 
-/* What every sandbox has or is not made: the spawner makes sure of it each time. */
+/* The spawner checks each of these for every sandbox, and makes none without. */
 static const struct {
 	const char *name, *detail;
 } always[] = {
 	{ "namespaces",
 	  "its own users, processes, files, network, host name, semaphores and groups" },
-	{ "network", "its own, with nobody else in it" },
+	{ "network", "its own, shared with no other sandbox" },
 	{ "seccomp", "system calls are filtered" },
 	{ "capabilities", "none" },
-	{ "no-new-privileges", "setuid programs give nothing" },
+	{ "no-new-privileges", "setuid programs give no rights" },
 };
 
 size_t doctor_engine_layers(const struct spawner_report *report,
                             struct check ret[DOCTOR_CHECKS_MAX])
 {
-	const struct trial trial = { .is_ready = true, .has_run = true, .report = *report };
+	const struct trial trial = { .is_ready = true, .report = *report };
 	size_t count = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(always); i++) {
@@ -264,10 +267,10 @@ size_t doctor_engine_layers(const struct spawner_report *report,
 		check_set(&ret[count++], CHECK_ON, "%s", always[i].detail);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(layers); i++) {
-		if (layers[i].read == NULL || layers[i].read == engine_sandbox)
+		if (layers[i].report == NULL)
 			continue;
-		ret[count] = begin(&layers[i], NULL);
-		layers[i].read(&trial, &ret[count++]);
+		ret[count] = make_check(&layers[i], NULL);
+		layers[i].report(&trial, &ret[count++]);
 	}
 	return count;
 }

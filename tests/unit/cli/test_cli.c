@@ -364,7 +364,7 @@ static void doctor_prints_lines_or_json(void **state)
 	assert_int_equal(ran->status, 0);
 	check_layout(ran->out);
 	CHECK_HAS(ran->out, "  kernel            Linux ");
-	CHECK_HAS(ran->out, "on      configuration     no file; the defaults hold\n");
+	CHECK_HAS(ran->out, "on      configuration     no file; the defaults apply\n");
 	ran = RUN("doctor", "--json");
 	assert_int_equal(ran->status, 0);
 	assert_memory_equal(ran->out, "{\"checks\":[{\"name\":\"kernel\",\"status\":\"", 38);

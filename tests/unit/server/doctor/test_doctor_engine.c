@@ -1,12 +1,11 @@
-/* What the doctor makes of the engine's own report, and of what is required. */
+/* How the doctor reads the engine's report, and what it requires. */
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "server/doctor/doctor.h"
-#include "server/doctor/probe_engine.h"
-#include "server/doctor/probe_room.h"
+#include "server/doctor/internal.h"
 #include "server/options/options.h"
 #include "unit/test.h"
 
@@ -14,45 +13,45 @@ enum {
 	ALL = CGROUP_HAS_MEMORY | CGROUP_HAS_SWAP | CGROUP_HAS_CPU | CGROUP_HAS_PIDS,
 };
 
-static void the_report_is_read(void **state)
+static void report_of_the_engine_is_read(void **state)
 {
 	static const struct {
-		engine_fn *read;
+		trial_fn *read;
 		struct spawner_report report;
 		enum check_status status;
 		const char *detail, *fix;
 	} cases[] = {
-		{ engine_ids,
+		{ report_ids,
 		  { .mode = USERNS_ROOT },
 		  CHECK_ON,
 		  "root: each sandbox has 65536 ids of its own",
 		  "" },
-		{ engine_ids,
+		{ report_ids,
 		  { .mode = USERNS_MAPPED },
 		  CHECK_ON,
 		  "mapped: each sandbox has subordinate ids of its own",
 		  "" },
-		{ engine_ids,
+		{ report_ids,
 		  { .mode = USERNS_SINGLE_ID, .mode_why = "--one-id" },
 		  CHECK_WEAKER,
 		  "alone: agent and code share the user's own id: --one-id",
 		  "do without --one-id" },
-		{ engine_groups,
+		{ report_groups,
 		  { .mode = USERNS_MAPPED },
 		  CHECK_ON,
 		  "sandboxes have none of the caller's",
 		  "" },
-		{ engine_cgroups,
+		{ report_cgroups,
 		  { .groups = CGROUP_V2, .has = ALL },
 		  CHECK_ON,
 		  "version 2, with: memory, swap, cpu, processes",
 		  "" },
-		{ engine_cgroups,
+		{ report_cgroups,
 		  { .groups = CGROUP_V1, .has = ALL, .groups_why = "version 1: boot with x" },
 		  CHECK_ON,
 		  "version 1, with: memory, swap, cpu, processes",
 		  "" },
-		{ engine_cgroups,
+		{ report_cgroups,
 		  { .groups = CGROUP_V2,
 		    .has = CGROUP_HAS_PIDS,
 		    .groups_why =
@@ -61,53 +60,53 @@ static void the_report_is_read(void **state)
 		  CHECK_WEAKER,
 		  "version 2: no limit on memory: the kernel has no memory controller",
 		  "boot with cgroup_enable=memory" },
-		/* What the system said of it is no step to take. */
-		{ engine_cgroups,
+		/* An error text of the system behind the colon is not a step to take. */
+		{ report_cgroups,
 		  { .mode = USERNS_ROOT,
 		    .groups_why = "controllers cannot be switched on: Device or resource busy" },
 		  CHECK_OFF,
-		  "none to be had: controllers cannot be switched on: Device or resource busy",
+		  "none available: controllers cannot be switched on: Device or resource busy",
 		  "systemd-run --scope -p Delegate=yes -- belljar serve" },
-		{ engine_cgroups,
+		{ report_cgroups,
 		  { .groups_why = "--no-cgroups" },
 		  CHECK_OFF,
-		  "none to be had: --no-cgroups",
+		  "none available: --no-cgroups",
 		  "do without --no-cgroups" },
-		{ engine_memory,
+		{ report_memory,
 		  { .has = CGROUP_HAS_MEMORY },
 		  CHECK_ON,
-		  "kept by the kernel, for all processes together",
+		  "enforced by the kernel, for all processes together",
 		  "" },
-		{ engine_memory,
+		{ report_memory,
 		  { .has = 0 },
 		  CHECK_WEAKER,
-		  "each process is limited; what all use is added up four times a second, and who "
-		  "is over is ended",
+		  "each process is limited; the sum is checked four times a second, and a sandbox "
+		  "over its limit is killed",
 		  "see 'cgroups'" },
-		{ engine_swap,
+		{ report_swap,
 		  { .has = CGROUP_HAS_MEMORY },
 		  CHECK_OFF,
 		  "not limited",
 		  "see 'cgroups'" },
-		{ engine_cpu,
+		{ report_cpu,
 		  { .has = CGROUP_HAS_CPU },
 		  CHECK_ON,
-		  "kept by the kernel, for all processes together",
+		  "enforced by the kernel, for all processes together",
 		  "" },
-		{ engine_processes,
+		{ report_processes,
 		  { .has = 0 },
 		  CHECK_WEAKER,
-		  "limited for each id of a sandbox, not for all of it",
+		  "limited for each user id of a sandbox, not for the whole sandbox",
 		  "see 'cgroups'" },
-		{ engine_disk,
+		{ report_disk,
 		  { .disk = DISK_QUOTA },
 		  CHECK_ON,
-		  "quota: the file system refuses what is too much",
+		  "quota: the file system enforces the limit",
 		  "" },
-		{ engine_disk,
+		{ report_disk,
 		  { .mode = USERNS_SINGLE_ID, .disk = DISK_WATCHED, .disk_why = "only root can" },
 		  CHECK_WEAKER,
-		  "watched: who writes too much is ended, a moment later; no quota: only root can",
+		  "watched: a sandbox over its limit is killed a moment later; no quota: only root can",
 		  "run belljar as root, which can set quotas" },
 	};
 
@@ -123,25 +122,25 @@ static void the_report_is_read(void **state)
 	}
 }
 
-static void an_engine_that_starts_and_makes_nothing_is_off(void **state)
+static void engine_without_a_working_sandbox_is_off(void **state)
 {
 	struct trial trial = { .is_ready = true, .why = { .msg = "no room" } };
 	struct check check = { 0 };
 
 	(void)state;
-	engine_sandbox(&trial, &check);
+	report_sandbox(&trial, &check);
 	assert_int_equal(check.status, CHECK_OFF);
 	assert_string_equal(check.detail, "tried: no room");
 	trial.has_run = true;
 	trial.ready_ms = 5;
 	trial.run_ms = 7;
 	check = (struct check){ 0 };
-	engine_sandbox(&trial, &check);
+	report_sandbox(&trial, &check);
 	assert_int_equal(check.status, CHECK_ON);
 	assert_string_equal(check.detail, "tried: engine ready in 5 ms, 'true' ran in 7 ms");
 }
 
-static void only_layers_can_be_required(void **state)
+static void unknown_layer_cannot_be_required(void **state)
 {
 	static const char *const good[] = { NULL, "cgroups", "cgroups,ids", " cgroups , ids " };
 	static const struct {
@@ -167,11 +166,11 @@ static void only_layers_can_be_required(void **state)
 		assert_int_equal(doctor_require(&options, DOCTOR_ENGINE_TRIED, &err), -1);
 		assert_int_equal(err.kind, ERR_INVALID);
 	}
-	/* The last layer is named too: the list fits the message. */
+	/* The message has room for the names of all layers. */
 	assert_non_null(strstr(err.msg, ", configuration"));
 }
 
-static void what_is_required_and_missing_is_refused(void **state)
+static void missing_required_layer_is_refused(void **state)
 {
 	const struct spawner_report none = { .mode = USERNS_ROOT, .groups_why = "--no-cgroups" };
 	const struct spawner_report full = { .groups = CGROUP_V2, .has = ALL, .disk = DISK_QUOTA };
@@ -182,15 +181,14 @@ static void what_is_required_and_missing_is_refused(void **state)
 	CHECK_OK(doctor_require_engine("ids,seccomp,kernel", &none, &err), err);
 	CHECK_OK(doctor_require_engine("cgroups,memory,cpu,disk", &full, &err), err);
 	CHECK_ERROR(doctor_require_engine("cgroups", &none, &err), err, ERR_UNSUPPORTED,
-	            "required layer 'cgroups' is off: none to be had: --no-cgroups; what helps: do "
+	            "required layer 'cgroups' is off: none available: --no-cgroups; what helps: do "
 	            "without --no-cgroups");
 	CHECK_ERROR(doctor_require_engine("swap,ids,cpu", &none, &err), err, ERR_UNSUPPORTED,
 	            "required layer 'swap' is off: not limited (and 1 more); what helps: see "
 	            "'cgroups'");
 }
 
-/* Half a command is worse than none. */
-static void a_long_fix_is_not_cut(void **state)
+static void long_fix_is_not_cut_off(void **state)
 {
 	struct check check = { .name = "x", .required = true, .status = CHECK_WEAKER };
 	struct error err;
@@ -198,17 +196,17 @@ static void a_long_fix_is_not_cut(void **state)
 	(void)state;
 	(void)snprintf(check.detail, sizeof check.detail, "found");
 	(void)snprintf(check.fix, sizeof check.fix, "with:\n  two lines");
-	CHECK_ERROR(doctor_judge(&check, 1, &err), err, ERR_UNSUPPORTED,
+	CHECK_ERROR(doctor_check_required(&check, 1, &err), err, ERR_UNSUPPORTED,
 	            "required layer 'x' is weaker: found; what helps: see belljar doctor");
 	memset(check.fix, 'y', 600);
 	check.fix[600] = '\0';
-	CHECK_ERROR(doctor_judge(&check, 1, &err), err, ERR_UNSUPPORTED,
+	CHECK_ERROR(doctor_check_required(&check, 1, &err), err, ERR_UNSUPPORTED,
 	            "required layer 'x' is weaker: found; what helps: see belljar doctor");
 	check.required = false;
-	CHECK_OK(doctor_judge(&check, 1, &err), err);
+	CHECK_OK(doctor_check_required(&check, 1, &err), err);
 }
 
-static void kernels_with_holes_are_known(void **state)
+static void vulnerable_kernel_is_recognized(void **state)
 {
 	static const struct {
 		const char *release, *built;
@@ -220,7 +218,7 @@ static void kernels_with_holes_are_known(void **state)
 		{ "6.18.29", "", false },
 		{ "7.0.5-arch1", "", true },
 		{ "7.1.0", "#1 SMP Thu Jan 1 00:00:00 UTC 2025", false },
-		/* Numbers that say nothing: when it was built does. */
+		/* Versions that do not decide it: the build year does. */
 		{ "6.8.0-51-generic", "#52-Ubuntu SMP Thu Dec  5 13:09:44 UTC 2024", true },
 		{ "6.1.0-38-amd64", "#1 SMP Debian 6.1.147-1 (2025-08-02)", true },
 		{ "6.1.0-60-amd64", "#1 SMP Debian 6.1.200-1 (2026-08-02)", false },
@@ -231,11 +229,11 @@ static void kernels_with_holes_are_known(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		if (probe_kernel_has_holes(cases[i].release, cases[i].built) != cases[i].has)
+		if (probe_kernel_is_vulnerable(cases[i].release, cases[i].built) != cases[i].has)
 			fail_msg("%s", cases[i].release);
 }
 
-/* --- stepping aside --- */
+/* --- moving out of the way in the cgroup --- */
 
 #define UNIFIED "/sys/fs/cgroup/unified"
 
@@ -250,7 +248,7 @@ static void write_line(const char *group, const char *file, const char *text)
 		_exit(90);
 }
 
-static const char *own_group(void)
+static const char *read_own_group(void)
 {
 	static char line[400];
 	FILE *in = fopen("/proc/self/cgroup", "r");
@@ -264,33 +262,33 @@ static const char *own_group(void)
 	return line + 3;
 }
 
-/* In a process that is alone in `group`; its parent checks the status. */
-NORETURN static void step_aside(const char *group, const char *name)
+/* Runs in a process that is alone in `group`; its parent checks the exit status. */
+NORETURN static void move_aside(const char *group, const char *name)
 {
-	static struct room room;
+	static struct cgroup_move move;
 	char want[200];
 	int status = 1;
 	pid_t child;
 
 	write_line(group, "cgroup.procs", "0");
-	room_plan(&room, UNIFIED);
-	if (strcmp(room.group, group) != 0)
+	cgroup_move_plan(&move, UNIFIED);
+	if (strcmp(move.group, group) != 0)
 		_exit(91);
 	child = fork();
 	if (child == 0) {
-		room_make(&room, getppid());
-		_exit(strcmp(own_group(), name) == 0 ? 0 : 92);
+		cgroup_move_parent(&move, getppid());
+		_exit(strcmp(read_own_group(), name) == 0 ? 0 : 92);
 	}
 	(void)snprintf(want, sizeof want, "%s/belljar-doctor-%d", name, getpid());
 	if (waitpid(child, &status, 0) != child || status != 0)
 		_exit(93);
-	if (strcmp(own_group(), want) != 0)
+	if (strcmp(read_own_group(), want) != 0)
 		_exit(94);
-	room_leave(&room);
-	_exit(strcmp(own_group(), name) == 0 && access(room.aside, F_OK) < 0 ? 0 : 95);
+	cgroup_move_back(&move);
+	_exit(strcmp(read_own_group(), name) == 0 && access(move.aside, F_OK) < 0 ? 0 : 95);
 }
 
-static void the_doctor_steps_aside_for_its_trial(void **state)
+static void doctor_moves_out_of_its_cgroup_for_the_trial(void **state)
 {
 	char group[160], name[80];
 	int status = -1;
@@ -303,17 +301,17 @@ static void the_doctor_steps_aside_for_its_trial(void **state)
 		SKIP_TEST("no cgroup can be made at " UNIFIED);
 	child = fork();
 	if (child == 0)
-		step_aside(group, name);
+		move_aside(group, name);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(rmdir(group), 0);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* With a second process in the group. */
-NORETURN static void stay(const char *group)
+/* Runs with a second process in the group. */
+NORETURN static void plan_with_company(const char *group)
 {
-	static struct room room;
+	static struct cgroup_move move;
 	pid_t child;
 
 	write_line(group, "cgroup.procs", "0");
@@ -321,13 +319,13 @@ NORETURN static void stay(const char *group)
 	if (child == 0)
 		for (;;)
 			(void)pause();
-	room_plan(&room, UNIFIED);
+	cgroup_move_plan(&move, UNIFIED);
 	(void)kill(child, SIGKILL);
 	(void)waitpid(child, NULL, 0);
-	_exit(room.group[0] == '\0' ? 0 : 96);
+	_exit(move.group[0] == '\0' ? 0 : 96);
 }
 
-static void who_is_not_alone_stays(void **state)
+static void doctor_stays_if_the_cgroup_has_other_processes(void **state)
 {
 	char group[160];
 	int status = -1;
@@ -339,35 +337,35 @@ static void who_is_not_alone_stays(void **state)
 		SKIP_TEST("no cgroup can be made at " UNIFIED);
 	child = fork();
 	if (child == 0)
-		stay(group);
+		plan_with_company(group);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(rmdir(group), 0);
 	assert_int_equal(status, 0);
 }
 
-static void without_version_2_nobody_steps_aside(void **state)
+static void doctor_stays_without_cgroup_version_2(void **state)
 {
-	static struct room room;
+	static struct cgroup_move move;
 
 	(void)state;
-	room_plan(&room, "/nonexistent");
-	assert_string_equal(room.group, "");
-	room_plan(&room, "/tmp");
-	assert_string_equal(room.group, "");
+	cgroup_move_plan(&move, "/nonexistent");
+	assert_string_equal(move.group, "");
+	cgroup_move_plan(&move, "/tmp");
+	assert_string_equal(move.group, "");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_report_is_read),
-		TEST(an_engine_that_starts_and_makes_nothing_is_off),
-		TEST(only_layers_can_be_required),
-		TEST(what_is_required_and_missing_is_refused),
-		TEST(a_long_fix_is_not_cut),
-		TEST(kernels_with_holes_are_known),
-		TEST(the_doctor_steps_aside_for_its_trial),
-		TEST(who_is_not_alone_stays),
-		TEST(without_version_2_nobody_steps_aside),
+		TEST(report_of_the_engine_is_read),
+		TEST(engine_without_a_working_sandbox_is_off),
+		TEST(unknown_layer_cannot_be_required),
+		TEST(missing_required_layer_is_refused),
+		TEST(long_fix_is_not_cut_off),
+		TEST(vulnerable_kernel_is_recognized),
+		TEST(doctor_moves_out_of_its_cgroup_for_the_trial),
+		TEST(doctor_stays_if_the_cgroup_has_other_processes),
+		TEST(doctor_stays_without_cgroup_version_2),
 	};
 
 	return RUN_TESTS("server/doctor_engine", tests);

@@ -1,3 +1,4 @@
+/* doctor_software.c - interpreters, Docker and the configuration file (see internal.h). */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,9 +10,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/error.h"
 #include "base/text/utf8.h"
-#include "server/doctor/probe.h"
+#include "server/doctor/internal.h"
 #include "server/options/options.h"
 
 /* --- interpreters --- */
@@ -24,15 +24,14 @@ static const struct interpreter {
 	{ "bash", "bash" },
 };
 
-/* A relative entry would find what the current directory happens to hold. */
-static int find_program(const char *directories, const char *name, char out[PROBE_PATH_SIZE])
+/* Relative directories are skipped: they would depend on the current directory. */
+static int find_program(const char *directories, const char *name, char out[PATH_MAX])
 {
 	for (const char *at = directories; *at != '\0'; at += *at == ':') {
 		int len = (int)strcspn(at, ":");
 		struct stat st;
 
-		if (*at == '/' &&
-		    snprintf(out, PROBE_PATH_SIZE, "%.*s/%s", len, at, name) < PROBE_PATH_SIZE &&
+		if (*at == '/' && snprintf(out, PATH_MAX, "%.*s/%s", len, at, name) < PATH_MAX &&
 		    stat(out, &st) == 0 && S_ISREG(st.st_mode) && access(out, X_OK) == 0)
 			return 0;
 		at += len;
@@ -46,7 +45,7 @@ void probe_interpreters_in(const char *directories, struct check *ret)
 	size_t found_len = 0, missing_len = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(interpreters); i++) {
-		char path[PROBE_PATH_SIZE], shown[80];
+		char path[PATH_MAX], shown[80];
 
 		if (find_program(directories, interpreters[i].program, path) < 0) {
 			missing_len += (size_t)snprintf(missing + missing_len,
@@ -67,7 +66,7 @@ void probe_interpreters_in(const char *directories, struct check *ret)
 	check_fix(ret, "apt install%s", missing);
 }
 
-/* What is elsewhere, in a home for instance, is not in sandboxes. */
+/* These are the directories that sandboxes have; interpreters in a home directory are not inside. */
 void probe_interpreters(UNUSED const struct options *options, struct check *ret)
 {
 	probe_interpreters_in("/usr/local/bin:/usr/bin:/bin", ret);
@@ -78,18 +77,18 @@ void probe_interpreters(UNUSED const struct options *options, struct check *ret)
 enum { SOCKET_CANDIDATES = 5 };
 
 struct socket_paths {
-	char paths[SOCKET_CANDIDATES][PROBE_PATH_SIZE];
+	char paths[SOCKET_CANDIDATES][PATH_MAX];
 	size_t count;
 };
 
 static void add_socket(struct socket_paths *sockets, const char *dir, const char *name)
 {
 	if (dir != NULL && sockets->count < SOCKET_CANDIDATES)
-		(void)snprintf(sockets->paths[sockets->count++], PROBE_PATH_SIZE, "%s%s", dir,
-		               name);
+		(void)snprintf(sockets->paths[sockets->count++], PATH_MAX, "%s%s", dir, name);
 }
 
-/* 0 if somebody answers, else an errno. Connecting to a full backlog does not wait. */
+/* Returns 0 if a process accepts connections, else an errno. The socket is non-blocking, so a full
+ * backlog does not block. */
 static int try_socket(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -111,13 +110,14 @@ static void report_socket(struct check *ret, const char *path, int failure)
 
 	(void)utf8_escape(view_of(path), shown, sizeof shown);
 	if (failure == 0) {
-		check_set(ret, CHECK_ON, "%s answers", shown);
+		check_set(ret, CHECK_ON, "%s accepts connections", shown);
 		return;
 	}
 	check_set(ret, CHECK_OFF, "%s: %s", shown, strerror(failure));
 	if (failure == EACCES || failure == EPERM)
-		check_fix(ret, "usermod --append --groups docker USER, then log in again (members "
-		               "of that group are as good as root)");
+		check_fix(ret,
+		          "usermod --append --groups docker USER, then log in again (members of "
+		          "that group can become root)");
 	else
 		check_fix(ret, "start the daemon: systemctl start docker, or podman.socket");
 }
@@ -164,10 +164,10 @@ void probe_containers(UNUSED const struct options *options, struct check *ret)
 	check_fix(ret, "apt install docker.io, or podman (only needed for the docker engine)");
 }
 
-/* --- our own settings --- */
+/* --- the configuration file --- */
 
-/* The check's name says "configuration" already. */
-static const char *without_topic(const char *message)
+/* The check is called "configuration" already, so the message need not begin with it. */
+static const char *skip_topic(const char *message)
 {
 	static const char topic[] = "configuration";
 
@@ -177,7 +177,7 @@ static const char *without_topic(const char *message)
 	return message + strspn(message, ": ");
 }
 
-static const char *configuration_fix(const struct error *err)
+static const char *fix_for_configuration(const struct error *err)
 {
 	if (err->errnum == EACCES || err->errnum == EPERM)
 		return "make it readable, or name another with --config";
@@ -194,13 +194,13 @@ void probe_configuration(const struct options *options, struct check *ret)
 	char shown[200];
 
 	if (options_load(&served, FOR_SERVE, flags, environ, &err) < 0) {
-		check_set(ret, CHECK_OFF, "%s", without_topic(err.msg));
-		check_fix(ret, "%s", configuration_fix(&err));
+		check_set(ret, CHECK_OFF, "%s", skip_topic(err.msg));
+		check_fix(ret, "%s", fix_for_configuration(&err));
 		return;
 	}
 	if (doctor_check_names(served.require, &err) < 0) {
 		check_set(ret, CHECK_OFF, "%s", err.msg);
-		check_fix(ret, "%s", configuration_fix(&err));
+		check_fix(ret, "%s", fix_for_configuration(&err));
 		options_done(&served);
 		return;
 	}
@@ -208,6 +208,6 @@ void probe_configuration(const struct options *options, struct check *ret)
 		check_set(ret, CHECK_ON, "%s is valid",
 		          utf8_escape(view_of(served.config), shown, sizeof shown));
 	else
-		check_set(ret, CHECK_ON, "no file; the defaults hold");
+		check_set(ret, CHECK_ON, "no file; the defaults apply");
 	options_done(&served);
 }

@@ -1,5 +1,5 @@
-#include "server/doctor/probe_engine.h"
-
+/* doctor_report.c - the layers that the engine reports about itself when it has started (see
+ * internal.h). */
 #include <grp.h>
 #include <pwd.h>
 #include <string.h>
@@ -9,8 +9,10 @@
 
 #include "base/text/utf8.h"
 #include "base/view.h"
+#include "server/doctor/internal.h"
 
-/* The engine's reasons may end in what helps: "what is wrong: what to do". */
+/* The engine's reasons may end in a step that helps: "what is wrong: what to do". Returns where that
+ * step begins. */
 static const char *find_step(const char *why)
 {
 	static const char *const steps[] = {
@@ -24,8 +26,9 @@ static const char *find_step(const char *why)
 	return NULL;
 }
 
-static void split_why(struct check *ret, enum check_status status, const char *what,
-                      const char *why, const char *otherwise)
+/* Splits a reason into the detail and the fix. */
+static void set_from_reason(struct check *ret, enum check_status status, const char *what,
+                            const char *why, const char *otherwise)
 {
 	const char *step = find_step(why);
 
@@ -34,8 +37,8 @@ static void split_why(struct check *ret, enum check_status status, const char *w
 	check_fix(ret, "%s", step != NULL ? step + 2 : otherwise);
 }
 
-/* True: there is a report to be read. */
-static bool is_started(const struct trial *trial, struct check *ret)
+/* Whether there is a report. If not, the check says so. */
+static bool has_report(const struct trial *trial, struct check *ret)
 {
 	if (trial->is_ready)
 		return true;
@@ -44,7 +47,7 @@ static bool is_started(const struct trial *trial, struct check *ret)
 	return false;
 }
 
-void engine_sandbox(const struct trial *trial, struct check *ret)
+void report_sandbox(const struct trial *trial, struct check *ret)
 {
 	if (trial->has_run) {
 		check_set(ret, CHECK_ON, "tried: engine ready in %u ms, 'true' ran in %u ms",
@@ -53,12 +56,13 @@ void engine_sandbox(const struct trial *trial, struct check *ret)
 	}
 	check_set(ret, CHECK_OFF, "tried: %s%s",
 	          trial->is_ready ? "" : "the engine does not start: ", trial->why.msg);
-	check_fix(ret, "mend what else belljar doctor lists as off, and try again");
+	check_fix(ret, "fix the other layers that are off, and try again");
 }
 
-/* --- who the code is --- */
+/* --- users and groups --- */
 
-/* A helper that is there and can do nothing: its rights were lost, by a copy or a container. */
+/* Whether the helper is installed but has neither the setuid bit nor file capabilities: copying files
+ * and some container images lose them. */
 static bool is_powerless(const char *program)
 {
 	struct stat st;
@@ -67,23 +71,21 @@ static bool is_powerless(const char *program)
 	       getxattr(program, "security.capability", NULL, 0) <= 0;
 }
 
-void engine_ids(const struct trial *trial, struct check *ret)
+void report_ids(const struct trial *trial, struct check *ret)
 {
-	static const char fix[] = "sudo apt install uidmap; then "
-	                          "sudo usermod --add-subuids 100000-165535 "
-	                          "--add-subgids 100000-165535 ";
+	static const char fix[] = "sudo apt install uidmap; then sudo usermod "
+	                          "--add-subuids 100000-165535 --add-subgids 100000-165535 ";
 	const struct passwd *entry = getpwuid(getuid());
 
 	if (!trial->is_ready && geteuid() != 0 &&
 	    (is_powerless("/usr/bin/newuidmap") || is_powerless("/usr/bin/newgidmap"))) {
 		check_set(ret, CHECK_OFF,
-		          "newuidmap or newgidmap is neither setuid nor has "
-		          "capabilities: %.200s",
+		          "newuidmap or newgidmap is neither setuid nor has capabilities: %.200s",
 		          trial->why.msg);
 		check_fix(ret, "sudo chmod u+s /usr/bin/newuidmap /usr/bin/newgidmap");
 		return;
 	}
-	if (!is_started(trial, ret))
+	if (!has_report(trial, ret))
 		return;
 	switch (trial->report.mode) {
 	case USERNS_ROOT:
@@ -97,21 +99,21 @@ void engine_ids(const struct trial *trial, struct check *ret)
 	case USERNS_MODE_COUNT:
 		break;
 	}
-	split_why(ret, CHECK_WEAKER, "alone: agent and code share the user's own id",
-	          trial->report.mode_why, "");
+	set_from_reason(ret, CHECK_WEAKER, "alone: agent and code share the user's own id",
+	                trial->report.mode_why, "");
 	if (strcmp(trial->report.mode_why, "--one-id") == 0)
 		check_fix(ret, "do without --one-id");
 	else
 		check_fix(ret, "%s%s", fix, entry != NULL ? entry->pw_name : "USER");
 }
 
-/* Members of these are as good as root, or read and write what is root's. */
+/* Members of these groups can become root, or read and write what belongs to root. */
 static const char *const dangerous_groups[] = {
 	"root", "disk",  "docker", "kmem", "kvm",   "libvirt",
 	"lxd",  "incus", "shadow", "sudo", "wheel",
 };
 
-enum { GROUPS_LOOKED_AT = 256 };
+enum { GROUPS_MAX = 256 };
 
 static bool is_member(const char *name, const gid_t *gids, int count)
 {
@@ -124,14 +126,15 @@ static bool is_member(const char *name, const gid_t *gids, int count)
 	return false;
 }
 
-/* A user namespace with one id cannot drop supplementary groups. */
-void engine_groups(const struct trial *trial, struct check *ret)
+/* In a user namespace with a single id setgroups() is denied, so the code keeps the caller's
+ * supplementary groups. */
+void report_groups(const struct trial *trial, struct check *ret)
 {
-	gid_t gids[GROUPS_LOOKED_AT];
-	int count = getgroups(GROUPS_LOOKED_AT, gids);
+	gid_t gids[GROUPS_MAX];
+	int count = getgroups(GROUPS_MAX, gids);
 	char found[160] = "";
 
-	if (!is_started(trial, ret))
+	if (!has_report(trial, ret))
 		return;
 	if (trial->report.mode != USERNS_SINGLE_ID) {
 		check_set(ret, CHECK_ON, "sandboxes have none of the caller's");
@@ -143,23 +146,24 @@ void engine_groups(const struct trial *trial, struct check *ret)
 	if (count < 0 || found[0] != '\0') {
 		check_set(ret, CHECK_WEAKER, "code keeps the caller's groups: %s",
 		          count < 0 ? "more than can be read" : found);
-		check_fix(ret, "get subordinate ids (see 'ids'), or run belljar as a user "
-		               "who is in none of them");
+		check_fix(ret,
+		          "get subordinate ids (see 'ids'), or run belljar as a user who is in "
+		          "none of them");
 	} else
-		check_set(ret, CHECK_ON, "the caller is in none that gives anything away");
+		check_set(ret, CHECK_ON, "the caller is in no group with special rights");
 }
 
-void engine_programs(const struct trial *trial, struct check *ret)
+void report_programs(const struct trial *trial, struct check *ret)
 {
-	if (!is_started(trial, ret))
+	if (!has_report(trial, ret))
 		return;
 	if (trial->report.usr_is_single_mount) {
 		check_set(ret, CHECK_ON, "/usr, read-only and through an overlay");
 		return;
 	}
 	check_set(ret, CHECK_WEAKER,
-	          "something is mounted below /usr: sandboxes see it as it is, its sockets and "
-	          "locks too");
+	          "a file system is mounted below /usr: sandboxes see it without an overlay, with "
+	          "its sockets and locks");
 	check_fix(ret, "findmnt --submounts /usr shows it: unmount it, or start belljar as root");
 }
 
@@ -175,8 +179,8 @@ static const struct limit {
 	{ CGROUP_HAS_PIDS, "processes" },
 };
 
-/* By then the server may be somebody else: the mode tells who started it. */
-static const char *group_fix(const struct spawner_report *report)
+/* The server has changed its user id by now: the mode tells who started it. */
+static const char *fix_for_cgroups(const struct spawner_report *report)
 {
 	if (strcmp(report->groups_why, "--no-cgroups") == 0)
 		return "do without --no-cgroups";
@@ -186,40 +190,40 @@ static const char *group_fix(const struct spawner_report *report)
 	       "stay after logging out: loginctl enable-linger";
 }
 
-void engine_cgroups(const struct trial *trial, struct check *ret)
+void report_cgroups(const struct trial *trial, struct check *ret)
 {
 	static const char *const versions[] = {
-		[CGROUP_NONE] = "none to be had",
+		[CGROUP_NONE] = "none available",
 		[CGROUP_V1] = "version 1",
 		[CGROUP_V2] = "version 2",
 	};
 	const struct spawner_report *report = &trial->report;
-	char held[64] = "";
-	size_t holding = 0;
+	char limited[64] = "";
+	size_t count = 0;
 
-	if (!is_started(trial, ret))
+	if (!has_report(trial, ret))
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
 		if ((report->has & limits[i].bit) != 0) {
-			probe_list_add(held, sizeof held, limits[i].name);
-			holding++;
+			probe_list_add(limited, sizeof limited, limits[i].name);
+			count++;
 		}
-	if (holding == ARRAY_LEN(limits)) {
-		check_set(ret, CHECK_ON, "%s, with: %s", versions[report->groups], held);
+	if (count == ARRAY_LEN(limits)) {
+		check_set(ret, CHECK_ON, "%s, with: %s", versions[report->groups], limited);
 		return;
 	}
-	split_why(ret, holding != 0 ? CHECK_WEAKER : CHECK_OFF, versions[report->groups],
-	          report->groups_why, group_fix(report));
+	set_from_reason(ret, count != 0 ? CHECK_WEAKER : CHECK_OFF, versions[report->groups],
+	                report->groups_why, fix_for_cgroups(report));
 }
 
-/* One limit: `instead` is what there is without the kernel's groups; NULL: nothing. */
-static void read_limit(const struct trial *trial, unsigned bit, const char *instead,
-                       struct check *ret)
+/* Reports one limit. `instead` says what limits it without a cgroup; NULL: nothing does. */
+static void report_limit(const struct trial *trial, unsigned bit, const char *instead,
+                         struct check *ret)
 {
-	if (!is_started(trial, ret))
+	if (!has_report(trial, ret))
 		return;
 	if ((trial->report.has & bit) != 0) {
-		check_set(ret, CHECK_ON, "kept by the kernel, for all processes together");
+		check_set(ret, CHECK_ON, "enforced by the kernel, for all processes together");
 		return;
 	}
 	check_set(ret, instead != NULL ? CHECK_WEAKER : CHECK_OFF, "%s",
@@ -227,42 +231,44 @@ static void read_limit(const struct trial *trial, unsigned bit, const char *inst
 	check_fix(ret, "see 'cgroups'");
 }
 
-void engine_memory(const struct trial *trial, struct check *ret)
+void report_memory(const struct trial *trial, struct check *ret)
 {
-	read_limit(trial, CGROUP_HAS_MEMORY,
-	           "each process is limited; what all use is added up four times a second, and "
-	           "who is over is ended",
-	           ret);
+	report_limit(
+	        trial, CGROUP_HAS_MEMORY,
+	        "each process is limited; the sum is checked four times a second, and a sandbox "
+	        "over its limit is killed",
+	        ret);
 }
 
-void engine_swap(const struct trial *trial, struct check *ret)
+void report_swap(const struct trial *trial, struct check *ret)
 {
-	read_limit(trial, CGROUP_HAS_SWAP, NULL, ret);
+	report_limit(trial, CGROUP_HAS_SWAP, NULL, ret);
 }
 
-void engine_cpu(const struct trial *trial, struct check *ret)
+void report_cpu(const struct trial *trial, struct check *ret)
 {
-	read_limit(trial, CGROUP_HAS_CPU, NULL, ret);
+	report_limit(trial, CGROUP_HAS_CPU, NULL, ret);
 }
 
-void engine_processes(const struct trial *trial, struct check *ret)
+void report_processes(const struct trial *trial, struct check *ret)
 {
-	read_limit(trial, CGROUP_HAS_PIDS, "limited for each id of a sandbox, not for all of it",
-	           ret);
+	report_limit(trial, CGROUP_HAS_PIDS,
+	             "limited for each user id of a sandbox, not for the whole sandbox", ret);
 }
 
-void engine_disk(const struct trial *trial, struct check *ret)
+void report_disk(const struct trial *trial, struct check *ret)
 {
 	char why[240];
 
-	if (!is_started(trial, ret))
+	if (!has_report(trial, ret))
 		return;
 	if (trial->report.disk == DISK_QUOTA) {
-		check_set(ret, CHECK_ON, "quota: the file system refuses what is too much");
+		check_set(ret, CHECK_ON, "quota: the file system enforces the limit");
 		return;
 	}
 	(void)utf8_escape(view_of(trial->report.disk_why), why, sizeof why);
-	check_set(ret, CHECK_WEAKER, "watched: who writes too much is ended, a moment later%s%s",
+	check_set(ret, CHECK_WEAKER,
+	          "watched: a sandbox over its limit is killed a moment later%s%s",
 	          why[0] != '\0' ? "; no quota: " : "", why);
 	check_fix(ret, "%s",
 	          trial->report.mode != USERNS_ROOT
