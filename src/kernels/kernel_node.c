@@ -1,9 +1,10 @@
-/* kernel_node.c - Node: the loader, and where its text is (node_image.S). */
+/* kernel_node.c - the Node kernel: its loader. Its text is in node_image.S. */
 #include "kernels/kernels.h"
 
 extern const char kernel_node_text[], kernel_node_end[];
 
-/* In a block, as the top level of -e is where the code's own names will be. */
+/* The braces keep the loader's variables out of the global scope, which is that of the user's
+ * code. */
 static const char loader[] =
         "{const f=require('fs'),r=(n)=>{const b=Buffer.alloc(n);for(let i=0,k;i<n;i+=k)"
         "if(!(k=f.readSync(3,b,i,n-i,null)))process.exit();return b};"

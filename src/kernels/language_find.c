@@ -1,4 +1,5 @@
-/* language_find.c - languages by name and by file, and the words in braces of their commands. */
+/* language_find.c - finds languages by name and by file; replaces the words in braces of their
+ * commands. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,8 +8,8 @@
 #include "base/error.h"
 #include "kernels/languages.h"
 
-/* " word " in small letters, as it stands in the table's lists; false if it cannot be there. */
-static bool as_listed(const char *word, char *out, size_t size)
+/* Writes " word " in lower case, as it stands in the lists of the table. False: no list has it. */
+static bool make_listed(const char *word, char *out, size_t size)
 {
 	size_t len = strlen(word);
 
@@ -24,7 +25,7 @@ const struct language *language_find(const char *name)
 {
 	char listed[32];
 
-	if (!as_listed(name, listed, sizeof(listed)))
+	if (!make_listed(name, listed, sizeof(listed)))
 		return NULL;
 	for (size_t i = 0; i < language_count; i++) {
 		struct view wanted = { listed + 1, strlen(listed) - 2 };
@@ -42,7 +43,7 @@ const struct language *language_by_file(const char *path)
 	const char *dot = strrchr(slash != NULL ? slash : path, '.');
 	char listed[32];
 
-	if (dot == NULL || !as_listed(dot + 1, listed, sizeof(listed)))
+	if (dot == NULL || !make_listed(dot + 1, listed, sizeof(listed)))
 		return NULL;
 	for (size_t i = 0; i < language_count; i++)
 		if (strstr(languages[i].extensions, listed) != NULL)
@@ -60,7 +61,7 @@ const char *language_names(char *out, size_t size)
 		                 languages[i].name);
 
 		if (n < 0 || (size_t)n >= size - len) {
-			out[len] = '\0'; /* whole names only */
+			out[len] = '\0'; /* the name did not fit */
 			break;
 		}
 		len += (size_t)n;
@@ -68,16 +69,16 @@ const char *language_names(char *out, size_t size)
 	return out;
 }
 
-int language_argument(const char *argument, const struct language_paths *place, struct buf *ret,
+int language_argument(const char *argument, const struct language_paths *paths, struct buf *ret,
                       struct error *err)
 {
 	const struct {
 		const char *word, *value;
 	} words[] = {
-		{ "{program}", place->program },
-		{ "{file}", place->file },
-		{ "{dir}", place->dir },
-		{ "{out}", place->out },
+		{ "{program}", paths->program },
+		{ "{file}", paths->file },
+		{ "{dir}", paths->dir },
+		{ "{out}", paths->out },
 	};
 
 	while (*argument != '\0') {

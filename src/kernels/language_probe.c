@@ -1,6 +1,8 @@
-/* language_probe.c - what of the table is there: a shell script that looks, and what it printed.
+/* language_probe.c - the probe for languages: a shell script that looks for their programs, and the
+ * decoder of its output.
  *
- * The script starts no process to look for a program: it walks PATH itself. */
+ * The script walks PATH itself instead of calling `which`: no process is started for a program that
+ * is not there. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -8,9 +10,9 @@
 #include "base/text/utf8.h"
 #include "kernels/languages.h"
 
-/* find NAME: the program's path is in P. has NAME: it is there. said NUMBERS ARGUMENTS...: a line.
- */
-static const char beginning[] = "set -f\n"
+/* find NAME puts the program's path into P; has NAME succeeds if there is one; said NUMBERS
+ * ARGUMENTS... prints the line of a language. */
+static const char functions[] = "set -f\n"
                                 "IFS=:\n"
                                 "find() {\n"
                                 "  for D in $PATH; do\n"
@@ -24,15 +26,15 @@ static const char beginning[] = "set -f\n"
                                 "  find \"$1\" || { P=$Q; return 1; }\n"
                                 "  P=$Q\n"
                                 "}\n";
-static const char say_path[] = "said() { printf '%s %s\\n' \"$1\" \"$P\"; }\n";
-/* The first line that is not empty. */
-static const char say_version[] = "said() {\n"
-                                  "  N=$1 V=\n"
-                                  "  shift\n"
-                                  "  [ $# -eq 0 ] || V=$(\"$P\" \"$@\" 2>&1 </dev/null)\n"
-                                  "  V=${V#\"${V%%[!\n ]*}\"}\n"
-                                  "  printf '%s %s\\t%s\\n' \"$N\" \"$P\" \"${V%%\n*}\"\n"
-                                  "}\n";
+static const char print_path[] = "said() { printf '%s %s\\n' \"$1\" \"$P\"; }\n";
+/* Perl and others begin with an empty line: the version is the first line that is not empty. */
+static const char print_version[] = "said() {\n"
+                                    "  N=$1 V=\n"
+                                    "  shift\n"
+                                    "  [ $# -eq 0 ] || V=$(\"$P\" \"$@\" 2>&1 </dev/null)\n"
+                                    "  V=${V#\"${V%%[!\n ]*}\"}\n"
+                                    "  printf '%s %s\\t%s\\n' \"$N\" \"$P\" \"${V%%\n*}\"\n"
+                                    "}\n";
 
 static int add_runner(struct buf *script, size_t language, size_t runner, bool versions,
                       struct error *err)
@@ -54,8 +56,8 @@ static int add_runner(struct buf *script, size_t language, size_t runner, bool v
 
 int language_probe_script(struct buf *script, bool versions, struct error *err)
 {
-	if (buf_add(script, view_of(beginning), err) < 0 ||
-	    buf_add(script, view_of(versions ? say_version : say_path), err) < 0)
+	if (buf_add(script, view_of(functions), err) < 0 ||
+	    buf_add(script, view_of(versions ? print_version : print_path), err) < 0)
 		return -1;
 	for (size_t i = 0; i < language_count; i++) {
 		for (size_t j = 0; j < LANGUAGE_RUNNERS_MAX; j++)
@@ -68,7 +70,7 @@ int language_probe_script(struct buf *script, bool versions, struct error *err)
 	return buf_add(script, view_of(":\n"), err);
 }
 
-/* Up to two digits and what stands behind them; false if that is not what is there. */
+/* Takes up to two digits and the character behind them off *rest. False: the text is different. */
 static bool take_number(struct view *rest, char behind, size_t *ret)
 {
 	size_t n = 0, i = 0;
@@ -82,6 +84,7 @@ static bool take_number(struct view *rest, char behind, size_t *ret)
 	return true;
 }
 
+/* An absolute path in printable ASCII that fits into `size` bytes. */
 static bool is_path(struct view path, size_t size)
 {
 	if (path.len < 2 || path.len >= size || path.ptr[0] != '/')
@@ -92,7 +95,7 @@ static bool is_path(struct view path, size_t size)
 	return true;
 }
 
-static void read_line(struct view line, struct language_found *ret)
+static void parse_line(struct view line, struct language_found *ret)
 {
 	size_t language, runner;
 	const char *tab;
@@ -142,5 +145,5 @@ void language_probe_parse(struct view text, struct language_found *ret)
 	for (size_t i = 0; i < LANGUAGES_MAX; i++)
 		ret->of[i].runner = -1;
 	while (view_next_line(&text, &line))
-		read_line(line, ret);
+		parse_line(line, ret);
 }

@@ -22,8 +22,8 @@ static const struct param params[] = {
 	ARG(struct copy_in_args, gitignore, BOOL,
 	    "Leave out .git and everything that .gitignore files in the directory name."),
 	ARG(struct copy_in_args, overwrite, BOOL,
-	    "Replace existing files; other files of the directory stay. If false, nothing is copied "
-	    "when the target exists.",
+	    "Replace existing files; other files of the directory stay. If false, nothing is "
+	    "copied when the target exists.",
 	    .fallback.boolean = true),
 	WORK_PARAM_SANDBOX(struct copy_in_args, sandbox),
 	{ 0 },
@@ -44,10 +44,10 @@ static int copy_in(struct mcp_call *call, const void *args, struct error *err)
 const struct mcp_tool tool_copy_in = {
 	.name = "copy_in",
 	.title = "Copy files into the sandbox",
-	.help = "Copy a file or a whole directory from the host into the sandbox, so that code can "
-	        "work on it there. Only from directories that belljar was started with "
-	        "(--allow-path) or that are the client's roots; links out of them are not followed. "
-	        "The host's files are not changed: bring results back with copy_out.",
+	.help = "Copy a file or a whole directory from the host into the sandbox, so that code "
+	        "can work on it there. Only from directories that belljar was started with "
+	        "(--allow-path) or that are the client's roots; links out of them are not "
+	        "followed. The host's files are not changed: bring results back with copy_out.",
 	.hints = MCP_DESTRUCTIVE | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct copy_in_args),

@@ -90,7 +90,8 @@ static void on_awake(void *ctx, const struct error *why)
 		mcp_respond_content(call, NULL, info);
 }
 
-/* Writes NAME=value of each variable, with a zero behind each, as struct sandbox_options takes it. */
+/* Writes NAME=value of each variable, with a zero behind each, as struct sandbox_options takes
+ * it. */
 static int pack_env(const struct param_map *map, char env[SANDBOX_ENV_MAX], struct error *err)
 {
 	size_t used = 0;
@@ -190,10 +191,10 @@ static int create_sandbox(struct mcp_call *call, const void *args, struct error 
 const struct mcp_tool tool_create_sandbox = {
 	.name = "create_sandbox",
 	.title = "Create a sandbox",
-	.help = "Make a further sandbox, when one task must not see another's files, or needs other "
-	        "limits. Without it everything runs in your default sandbox, so it is rarely needed. "
-	        "Answers with the id to pass as 'sandbox'. A sandbox sleeps when it is idle "
-	        "(processes end, files stay) and is deleted when its lifetime is over.",
+	.help = "Make a further sandbox, when one task must not see another's files, or needs "
+	        "other limits. Without it everything runs in your default sandbox, so it is "
+	        "rarely needed. Answers with the id to pass as 'sandbox'. A sandbox sleeps when "
+	        "it is idle (processes end, files stay) and is deleted when its lifetime is over.",
 	.params = params,
 	.args_size = sizeof(struct create_args),
 	.output = output,

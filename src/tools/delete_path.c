@@ -78,8 +78,8 @@ static int start_removal(struct work *work, struct error *err)
 
 static const struct work_callbacks callbacks = { start_removal, file_work_cancel, file_work_done };
 
-/* The agent refuses to delete these directories under any name. Refusing the common names here saves
- * making or waking a sandbox. */
+/* The agent refuses to delete these directories under any name. Refusing the common names here
+ * saves making or waking a sandbox. */
 static int check_deletable(const char *path, struct error *err)
 {
 	static const char *const kept[] = { "/", ".", "./", "/workspace", "/workspace/" };

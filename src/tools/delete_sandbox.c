@@ -24,8 +24,8 @@ static int delete_sandbox(struct mcp_call *call, const void *args, struct error 
 const struct mcp_tool tool_delete_sandbox = {
 	.name = "delete_sandbox",
 	.title = "Delete a sandbox",
-	.help = "Delete a sandbox that is no longer needed: its processes end, its files are removed "
-	        "for good. Copy out first what you want to keep.",
+	.help = "Delete a sandbox that is no longer needed: its processes end, its files are "
+	        "removed for good. Copy out first what you want to keep.",
 	.hints = MCP_DESTRUCTIVE,
 	.params = params,
 	.args_size = sizeof(struct delete_args),

@@ -228,9 +228,9 @@ const struct mcp_tool tool_edit_file = {
 	.name = "edit_file",
 	.title = "Edit a file",
 	.help = "Change parts of a text file in the sandbox: each edit replaces one exact text by "
-	        "another. All edits are made or none. The answer shows the changed lines; an error "
-	        "says which edit did not match, how often its text was found, and where. An old text "
-	        "must be unique in the file unless all is true. Read the file first.",
+	        "another. All edits are made or none. The answer shows the changed lines; an "
+	        "error says which edit did not match, how often its text was found, and where. An "
+	        "old text must be unique in the file unless all is true. Read the file first.",
 	.hints = MCP_DESTRUCTIVE,
 	.params = params,
 	.args_size = sizeof(struct edit_file_args),

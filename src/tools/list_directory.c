@@ -330,8 +330,8 @@ const struct mcp_tool tool_list_directory = {
 	.name = "list_directory",
 	.title = "List a directory",
 	.help = "List a directory of the sandbox: names, types, sizes and times; with depth as a "
-	        "tree. Links are shown, not followed. To find a file by its name or its content use "
-	        "search_files.",
+	        "tree. Links are shown, not followed. To find a file by its name or its content "
+	        "use search_files.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct list_directory_args),

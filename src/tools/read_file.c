@@ -26,8 +26,8 @@ struct read_file_args {
 static const struct param params[] = {
 	ARG_PATH(struct read_file_args, path, "The file.", .required = true),
 	ARG(struct read_file_args, offset, INT,
-	    "First line to read, counted from 1; with base64 the first byte, counted from 0. 0: from "
-	    "the beginning.",
+	    "First line to read, counted from 1; with base64 the first byte, counted from 0. 0: "
+	    "from the beginning.",
 	    .max = (int64_t)1 << 53),
 	ARG(struct read_file_args, limit, INT,
 	    "How many lines at most (with base64: bytes). 0: 2000 lines, or as many bytes as one "

@@ -23,8 +23,8 @@ const struct mcp_tool tool_reset_sandbox = {
 	.name = "reset_sandbox",
 	.title = "Reset a sandbox",
 	.help = "Delete everything in a sandbox and start again: all processes end, all files and "
-	        "installed packages are removed; its id, name and limits stay. Use it when the state "
-	        "of the sandbox is beyond repair.",
+	        "installed packages are removed; its id, name and limits stay. Use it when the "
+	        "state of the sandbox is beyond repair.",
 	.hints = MCP_DESTRUCTIVE | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct reset_args),

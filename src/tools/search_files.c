@@ -180,8 +180,8 @@ static bool add_next(struct search_files *s, struct view *records, bool *ret_fit
 	return true;
 }
 
-/* Adds the records that fit. False: some do not. A first record that alone is too large is skipped, so
- * that it does not hide the others. */
+/* Adds the records that fit. False: some do not. A first record that alone is too large is skipped,
+ * so that it does not hide the others. */
 static bool add_all(struct search_files *s, struct view records)
 {
 	bool fits, all = true;
@@ -292,7 +292,8 @@ static void free_search(struct work *work)
 
 static const struct work_callbacks callbacks = { start_search, file_work_cancel, free_search };
 
-/* Arguments that mean nothing in a mode are refused, so that no search does less than it seems to. */
+/* Arguments that mean nothing in a mode are refused, so that no search does less than it seems
+ * to. */
 static int check_mode(const struct search_files_args *a, struct error *err)
 {
 	if (a->mode == modes[MODE_CONTENT])
@@ -332,9 +333,9 @@ const struct mcp_tool tool_search_files = {
 	.name = "search_files",
 	.title = "Search files",
 	.help = "Find lines that contain a text or match an expression, or files by name, below a "
-	        "directory of the sandbox. Answers path:line:text. Faster than reading files one by "
-	        "one. Binary files and files larger than 16 MiB are not searched, links are not "
-	        "followed.",
+	        "directory of the sandbox. Answers path:line:text. Faster than reading files one "
+	        "by one. Binary files and files larger than 16 MiB are not searched, links are "
+	        "not followed.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct search_files_args),

@@ -1,10 +1,10 @@
-/* tool_help.c - the tool tool_help: which Python modules are in the directory of tools, and how their
- * functions are called.
+/* tool_help.c - the tool tool_help: which Python modules are in the directory of tools, and how
+ * their functions are called.
  *
- * A Python program (kernels/python_modules.py) runs in the sandbox, parses the modules with `ast` and
- * prints what it found as one JSON object. The sandbox is hostile: any program in it may have written
- * that output. It is therefore bounded by the capture of the process, read with limits, decoded by
- * the tables below, and only then made into an answer. */
+ * A Python program (kernels/python_modules.py) runs in the sandbox, parses the modules with `ast`
+ * and prints what it found as one JSON object. The sandbox is hostile: any program in it may have
+ * written that output. It is therefore bounded by the capture of the process, read with limits,
+ * decoded by the tables below, and only then made into an answer. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +36,8 @@ struct tool_help_args {
 
 static const struct param params[] = {
 	ARG(struct tool_help_args, module, STRING,
-	    "A module as Python imports it: \"shapes\" or \"geo.shapes\". Without it: a list of all.",
+	    "A module as Python imports it: \"shapes\" or \"geo.shapes\". Without it: a list of "
+	    "all.",
 	    .min = 1, .max = NAME_MAX_BYTES),
 	ARG(struct tool_help_args, function, STRING,
 	    "A function, class or method of the module (\"area\", \"Shape.area\"), for all of its "

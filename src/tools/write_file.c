@@ -106,8 +106,8 @@ static void on_written(struct file_work *file, const struct files_reply *reply,
 	file_work_request(file, &request, (struct view){ 0 }, REPLY_MAX, on_renamed);
 }
 
-/* The agent keeps the permissions of a file that it replaces. A file that is to become executable is
- * therefore written under a new name beside the old one and renamed over it. For a symbolic link
+/* The agent keeps the permissions of a file that it replaces. A file that is to become executable
+ * is therefore written under a new name beside the old one and renamed over it. For a symbolic link
  * that would replace the link itself, and an appended file would lose its old content: both are
  * refused. */
 static int choose_temporary(struct write_file *w, const struct wire_entry *old, struct error *err)

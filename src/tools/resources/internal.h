@@ -1,4 +1,5 @@
-/* internal.h - what the files of this folder share: skills, their front matter, manuals of tools. */
+/* internal.h - what the files of this folder share: skills, their front matter, manuals of
+ * tools. */
 #pragma once
 #include <stddef.h>
 

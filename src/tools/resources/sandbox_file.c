@@ -105,8 +105,8 @@ const struct mcp_template template_sandbox_file = {
 	.name = "sandbox-file",
 	.title = "File of a sandbox",
 	.help = "A file of one of your sandboxes, at most 1 MiB of text or bytes, for example "
-	        "sandbox://ID/workspace/notes.txt. Subscribers are notified when a file tool changes "
-	        "it.",
+	        "sandbox://ID/workspace/notes.txt. Subscribers are notified when a file tool "
+	        "changes it.",
 	.params = params,
 	.args_size = sizeof(struct sandbox_file_args),
 	.read = read_sandbox_file,

@@ -29,8 +29,8 @@ static void answer_prompt(struct skill_work *w, struct view text)
 	const char *task = w->task;
 	json_t *messages = json_list();
 	AUTO_FREE char *told = mem_format(
-	        "Follow the skill '%s' below. Its files are in %s/%s in every sandbox, for read_file "
-	        "and run_command.\n\n%.*s%s%s",
+	        "Follow the skill '%s' below. Its files are in %s/%s in every sandbox, for "
+	        "read_file and run_command.\n\n%.*s%s%s",
 	        skill->name, w->file.work.context->skills_dir, skill->name, (int)text.len, text.ptr,
 	        task != NULL ? "\n\nThe task: " : "", task != NULL ? task : "");
 

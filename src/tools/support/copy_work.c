@@ -26,8 +26,8 @@ const struct param copy_work_output[] = {
 	FIELD("entries", INT, "Files, directories and links that were written."),
 	FIELD("bytes", INT, "Bytes in the files."),
 	FIELD("skipped", INT,
-	      "Entries left out: links that lead out of the directory, devices, sockets, files that "
-	      "may not be read."),
+	      "Entries left out: links that lead out of the directory, devices, sockets, files "
+	      "that may not be read."),
 	FIELD_OPTIONAL("first_skipped", STRING, "The first entry that was left out."),
 	FIELD_OPTIONAL("ignored", INT, "Entries left out because of .gitignore."),
 	{ 0 },

@@ -1,4 +1,5 @@
-/* copy_work.h - a call that copies between the host and a sandbox: what copy_in and copy_out share. */
+/* copy_work.h - a call that copies between the host and a sandbox: the common part of copy_in and
+ * copy_out. */
 #pragma once
 #include "base/attr.h"
 #include "mcp/param/param.h"

@@ -39,8 +39,9 @@ static struct edit_lock *find_untold_owner(void)
 	return NULL;
 }
 
-/* Runs from loop_defer(). The lock that became the owner may have been released since, so the owners
- * are looked up now; and each callback may change the list, so the search starts again after it. */
+/* Runs from loop_defer(). The lock that became the owner may have been released since, so the
+ * owners are looked up now; and each callback may change the list, so the search starts again after
+ * it. */
 static void tell_new_owners(void *ctx)
 {
 	struct edit_lock *lock;

@@ -1,11 +1,11 @@
 /* edit_lock.h - a lock on one file of a sandbox, so that calls that change it run one at a time.
  *
- * edit_file reads a file, edits the text in memory and writes it back. Two such calls at once on one
- * file would lose the changes of the first. Calls that change a file therefore take its lock first;
- * they get it in the order in which they asked.
+ * edit_file reads a file, edits the text in memory and writes it back. Two such calls at once on
+ * one file would lose the changes of the first. Calls that change a file therefore take its lock
+ * first; they get it in the order in which they asked.
  *
- * The lock's key is the sandbox's id and the normalized path. No request goes to the sandbox for it,
- * so two paths that lead to one file (a symbolic link, a hard link) are two locks.
+ * The lock's key is the sandbox's id and the normalized path. No request goes to the sandbox for
+ * it, so two paths that lead to one file (a symbolic link, a hard link) are two locks.
  *
  *   edit_lock_acquire -> acquired(), at once or later -> edit_lock_release
  *
@@ -30,14 +30,14 @@ struct edit_lock {
 	bool is_told;           /* the callback was called */
 };
 
-/* Calls acquired() before it returns if no other lock has this key; else when the locks before it are
- * released. `path` is absolute, or relative to /workspace. */
+/* Calls acquired() before it returns if no other lock has this key; else when the locks before it
+ * are released. `path` is absolute, or relative to /workspace. */
 void edit_lock_acquire(struct edit_lock *lock, struct loop *loop, const char *sandbox,
                        const char *path, edit_lock_fn *acquired);
-/* Also valid for a lock that still waits, and for one that was never acquired. The next waiting lock
- * is told from the loop, never from within this call. */
+/* Also valid for a lock that still waits, and for one that was never acquired. The next waiting
+ * lock is told from the loop, never from within this call. */
 void edit_lock_release(struct edit_lock *lock);
 
-/* The path as absolute text without ".", ".." and empty parts. Symbolic links are not looked at. The
- * caller frees. */
+/* The path as absolute text without ".", ".." and empty parts. Symbolic links are not looked at.
+ * The caller frees. */
 char *normalize_path(const char *path) RETURNS_NONNULL;

@@ -12,23 +12,23 @@
 enum {
 	LINES_NAMED = 8,
 	DIFF_LINE_MAX = 200,
-	REPLACED_MAX = 100000,        /* in one call */
-	WORK_MAX = 512 * 1024 * 1024, /* bytes looked through in one call */
+	REPLACED_MAX = 100000,          /* replacements in one call */
+	SEARCH_MAX = 512 * 1024 * 1024, /* bytes searched in one call: a second or less */
 };
 
-/* One edit under way. */
-struct editing {
-	size_t number, count; /* of the edits */
+/* One edit of a call. */
+struct edit_state {
+	size_t number, count; /* this edit, counted from 1, of so many */
 	const struct edit *edit;
 	struct view text;
 	struct buf *out, *diff;
 	size_t replaced, may_replace;
-	size_t line;    /* number of the line that out's end is in */
-	size_t counted; /* bytes of out that `line` knows of */
+	size_t line; /* the line of `out` that byte `counted` is in */
+	size_t counted;
 };
 
-/* NULL: no more of it. */
-static const char *find(struct view text, const char *from, struct view what)
+/* The next occurrence from `from` on, or NULL. */
+static const char *find_next(struct view text, const char *from, struct view what)
 {
 	return memmem(from, (size_t)(text.ptr + text.len - from), what.ptr, what.len);
 }
@@ -43,7 +43,7 @@ static size_t line_of(struct view text, const char *at)
 	return line;
 }
 
-/* --- why not --------------------------------------------------------------------------- */
+/* --- errors ---------------------------------------------------------------------------- */
 
 static bool is_space(char c)
 {
@@ -61,8 +61,8 @@ static char *without_space(struct view text, size_t *ret_len)
 	return out;
 }
 
-/* The line where the text would be found if white space did not count; 0: nowhere. */
-static size_t line_but_for_space(struct view text, struct view what)
+/* The line where `what` is found if white space is ignored in both; 0: nowhere. */
+static size_t find_ignoring_space(struct view text, struct view what)
 {
 	size_t text_len, what_len, skip;
 	AUTO_FREE char *bare = without_space(text, &text_len);
@@ -78,9 +78,9 @@ static size_t line_but_for_space(struct view text, struct view what)
 	return 0;
 }
 
-static int not_found(const struct editing *e, struct error *err)
+static int set_not_found(const struct edit_state *e, struct error *err)
 {
-	size_t line = line_but_for_space(e->text, e->edit->old);
+	size_t line = find_ignoring_space(e->text, e->edit->old);
 	char shown[80];
 
 	(void)utf8_escape(e->edit->old, shown, sizeof shown);
@@ -97,14 +97,14 @@ static int not_found(const struct editing *e, struct error *err)
 	                 e->number > 1 ? "; edits before this one may have changed it" : "");
 }
 
-static int found_often(const struct editing *e, size_t times, struct error *err)
+static int set_ambiguous(const struct edit_state *e, size_t times, struct error *err)
 {
 	const char *at = e->text.ptr;
 	char lines[120] = "", shown[80];
 	size_t used = 0;
 
 	for (size_t i = 0; i < times && i < LINES_NAMED && used < sizeof lines; i++) {
-		at = find(e->text, at, e->edit->old);
+		at = find_next(e->text, at, e->edit->old);
 		if (at == NULL)
 			break;
 		used += (size_t)snprintf(lines + used, sizeof lines - used, "%s%zu",
@@ -118,7 +118,7 @@ static int found_often(const struct editing *e, size_t times, struct error *err)
 	                 lines, times > LINES_NAMED ? ", ..." : "");
 }
 
-static int check_edit(const struct editing *e, struct error *err)
+static int check_edit(const struct edit_state *e, struct error *err)
 {
 	if (e->edit->old.len == 0)
 		return error_set(err, ERR_INVALID,
@@ -133,7 +133,7 @@ static int check_edit(const struct editing *e, struct error *err)
 	return 0;
 }
 
-/* --- what changed ---------------------------------------------------------------------- */
+/* --- the diff -------------------------------------------------------------------------- */
 
 static bool show_lines(struct buf *diff, char sign, struct view lines)
 {
@@ -152,8 +152,9 @@ static bool show_lines(struct buf *diff, char sign, struct view lines)
 	return true;
 }
 
-/* A hunk is shown whole or not at all; the first that does not fit ends the showing. */
-static void show_hunk(struct editing *e, struct view before, size_t start)
+/* Adds a hunk to the diff, whole or not at all. The first that does not fit ends the diff: its
+ * maximum becomes its length, which also tells the caller that it is not complete. */
+static void show_hunk(struct edit_state *e, struct view before, size_t start)
 {
 	struct view after = { buf_text(e->out) + start, e->out->len - start };
 	size_t whole = e->diff->len;
@@ -167,13 +168,13 @@ static void show_hunk(struct editing *e, struct view before, size_t start)
 	    show_lines(e->diff, '-', before) && show_lines(e->diff, '+', after))
 		return;
 	buf_truncate(e->diff, whole);
-	e->diff->max = whole; /* nothing more goes in */
+	e->diff->max = whole;
 }
 
 /* --- the edit --------------------------------------------------------------------------- */
 
-/* Where the lines end that are different when the occurrence at `at` is replaced. */
-static const char *end_of_lines(const struct editing *e, const char *at)
+/* The end of the lines that change when the occurrence at `at` is replaced. */
+static const char *end_of_lines(const struct edit_state *e, const char *at)
 {
 	const char *behind = at + e->edit->old.len, *end = e->text.ptr + e->text.len;
 	struct view new = e->edit->new;
@@ -185,103 +186,104 @@ static const char *end_of_lines(const struct editing *e, const char *at)
 	return newline != NULL ? newline + 1 : end;
 }
 
-static int add(struct buf *out, const char *from, const char *to, struct error *err)
+static int add_range(struct buf *out, const char *from, const char *to, struct error *err)
 {
 	return buf_add(out, (struct view){ from, (size_t)(to - from) }, err);
 }
 
-/* Replaces the occurrences that share lines with the one at `at`. *from: what is behind them. */
-static int replace_hunk(struct editing *e, const char *at, const char **from, struct error *err)
+/* Replaces the occurrence at `at` and those that share lines with it. *from moves behind them. */
+static int replace_hunk(struct edit_state *e, const char *at, const char **from, struct error *err)
 {
 	const char *start = at, *end = end_of_lines(e, at), *rest;
 	size_t out_start;
 
 	while (start > *from && start[-1] != '\n')
 		start--;
-	if (add(e->out, *from, start, err) < 0)
+	if (add_range(e->out, *from, start, err) < 0)
 		return -1;
 	out_start = e->out->len;
 	rest = start;
 	while (at != NULL && at < end) {
-		if (at + e->edit->old.len >= end) /* else it would be found again, from here */
+		if (at + e->edit->old.len >= end) /* this occurrence reaches into further lines */
 			end = end_of_lines(e, at);
-		if (add(e->out, rest, at, err) < 0 || buf_add(e->out, e->edit->new, err) < 0)
+		if (add_range(e->out, rest, at, err) < 0 || buf_add(e->out, e->edit->new, err) < 0)
 			return -1;
 		rest = at + e->edit->old.len;
 		e->replaced++;
-		at = e->edit->all ? find(e->text, rest, e->edit->old) : NULL;
+		at = e->edit->all ? find_next(e->text, rest, e->edit->old) : NULL;
 	}
-	if (add(e->out, rest, end, err) < 0)
+	if (add_range(e->out, rest, end, err) < 0)
 		return -1;
 	show_hunk(e, (struct view){ start, (size_t)(end - start) }, out_start);
 	*from = end;
 	return 0;
 }
 
-static int make_edit(struct editing *e, struct error *err)
+static int make_edit(struct edit_state *e, struct error *err)
 {
 	const char *from = e->text.ptr, *at;
 	size_t times = 0;
 
 	if (check_edit(e, err) < 0)
 		return -1;
-	for (at = from; (at = find(e->text, at, e->edit->old)) != NULL; at += e->edit->old.len)
+	for (at = from; (at = find_next(e->text, at, e->edit->old)) != NULL; at += e->edit->old.len)
 		if (++times > e->may_replace && e->edit->all)
 			break;
 	if (times == 0)
-		return not_found(e, err);
+		return set_not_found(e, err);
 	if (times > 1 && !e->edit->all)
-		return found_often(e, times, err);
+		return set_ambiguous(e, times, err);
 	if (times > e->may_replace)
 		return error_set(err, ERR_LIMIT,
 		                 "edit %zu of %zu: its old text is found too often: at most %d "
 		                 "replacements are made in one call; change the file with a "
 		                 "program, for example sed",
 		                 e->number, e->count, REPLACED_MAX);
-	while ((at = find(e->text, from, e->edit->old)) != NULL)
+	while ((at = find_next(e->text, from, e->edit->old)) != NULL)
 		if (replace_hunk(e, at, &from, err) < 0)
 			return error_wrap(err, "edit %zu of %zu: the new text", e->number,
 			                  e->count);
 		else if (!e->edit->all)
 			break;
-	return add(e->out, from, e->text.ptr + e->text.len, err);
+	return add_range(e->out, from, e->text.ptr + e->text.len, err);
 }
 
-/* `seen`: looked through so far; each edit that is left looks through the text again. */
-static int check_work(size_t text_len, size_t seen, size_t left, struct error *err)
+/* Each edit searches the whole text, so a call with many edits of a large file could block the
+ * loop. `searched`: bytes so far; `left`: edits that are still to be made. */
+static int check_search(size_t text_len, size_t searched, size_t left, struct error *err)
 {
-	if (seen <= WORK_MAX && text_len <= (WORK_MAX - seen) / left)
+	if (searched <= SEARCH_MAX && text_len <= (SEARCH_MAX - searched) / left)
 		return 0;
 	return error_set(err, ERR_LIMIT,
 	                 "too many edits for a text of %zu bytes: bytes times edits may be at "
 	                 "most %d in one call; make fewer edits at once, or change the file with "
 	                 "a program, for example sed",
-	                 text_len, WORK_MAX);
+	                 text_len, SEARCH_MAX);
 }
 
 int edit_text(struct view text, const struct edit *edits, size_t count, struct buf *ret,
               struct buf *diff, size_t *ret_replaced, struct error *err)
 {
-	AUTO_BUF struct buf other;
+	AUTO_BUF struct buf other; /* edits read one of the two buffers and write the other */
 	struct buf *in = &other, *out = ret;
-	size_t replaced = 0, seen = 0;
+	size_t replaced = 0, searched = 0;
 
 	buf_init(&other, ret->max);
 	for (size_t i = 0; i < count; i++) {
-		struct editing e = { .number = i + 1,
-			             .count = count,
-			             .edit = &edits[i],
-			             .text = text,
-			             .out = out,
-			             .diff = diff,
-			             .may_replace = REPLACED_MAX - replaced,
-			             .line = 1 };
+		struct edit_state e = { .number = i + 1,
+			                .count = count,
+			                .edit = &edits[i],
+			                .text = text,
+			                .out = out,
+			                .diff = diff,
+			                .may_replace = REPLACED_MAX - replaced,
+			                .line = 1 };
 		struct buf *swap = in;
 
 		buf_truncate(out, 0);
-		if (check_work(text.len, seen, count - i, err) < 0 || make_edit(&e, err) < 0)
+		if (check_search(text.len, searched, count - i, err) < 0 || make_edit(&e, err) < 0)
 			return -1;
-		seen += text.len;
+		searched += text.len;
 		replaced += e.replaced;
 		text = buf_view(out);
 		if (text.ptr == NULL)

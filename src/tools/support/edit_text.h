@@ -1,7 +1,7 @@
-/* edit_text.h - exact replacements in a text: all of them, or none and the reason why.
+/* edit_text.h - exact replacements in a text: all of them are made, or none.
  *
- * Each edit is made in what the one before it left. The text looked for must be there once, or at
- * least once with `all`; occurrences do not overlap. */
+ * Each edit works on the result of the one before it. Its old text must occur exactly once, or at
+ * least once with `all`. Occurrences do not overlap. */
 #pragma once
 #include <stdbool.h>
 
@@ -16,9 +16,9 @@ struct edit {
 	bool all;
 };
 
-/* The new text goes into `ret`, whose maximum bounds it, and into `diff` the lines that changed, as
- * many as fit: "-" before, "+" after, "@@ line 7 @@" where in the text as that edit left it.
- * Errors number the edits from 1; ERR_LIMIT: more than 100000 replacements, or too many edits for
- * so long a text. */
+/* Writes the new text to `ret`, whose maximum bounds it, and the changed lines to `diff`, as many
+ * hunks as fit: "-" before, "+" after, "@@ line 7 @@" for the line in the text as that edit left
+ * it. If hunks are missing, diff->max is smaller afterwards. Errors number the edits from 1.
+ * ERR_LIMIT: more than 100000 replacements, or too many edits for a text of this length. */
 MUST_CHECK int edit_text(struct view text, const struct edit *edits, size_t count, struct buf *ret,
                          struct buf *diff, size_t *ret_replaced, struct error *err);

@@ -73,8 +73,8 @@ bool file_has_bom(struct view text)
 	return view_starts(text, "\xef\xbb\xbf");
 }
 
-/* The next line with its end, if it has one. */
-static struct view next_line(struct view *rest)
+/* Takes the next line, with its line end, off *rest. */
+static struct view take_line(struct view *rest)
 {
 	const char *end = memchr(rest->ptr, '\n', rest->len);
 	struct view line = { rest->ptr, end != NULL ? (size_t)(end - rest->ptr) + 1 : rest->len };
@@ -84,7 +84,7 @@ static struct view next_line(struct view *rest)
 	return line;
 }
 
-/* All of it or nothing. */
+/* Adds the whole line, or nothing. */
 static bool add_line(struct buf *out, const char *number, struct view line)
 {
 	struct error full;
@@ -103,7 +103,7 @@ void file_lines_show(struct view text, bool is_open, uint64_t first, bool number
 
 	*ret = (struct file_lines){ 0 };
 	while (rest.len != 0) {
-		struct view line = next_line(&rest);
+		struct view line = take_line(&rest);
 		bool is_last_open = is_open && rest.len == 0;
 		char number[32] = "";
 
@@ -117,7 +117,7 @@ void file_lines_show(struct view text, bool is_open, uint64_t first, bool number
 		ret->is_full = true;
 		if (ret->count != 0)
 			return;
-		/* It would never fit: its beginning has to do. */
+		/* A first line that does not fit is cut: otherwise no call could get past it. */
 		line.len = out->max - out->len > strlen(number)
 		                   ? out->max - out->len - strlen(number)
 		                   : 0;

@@ -110,7 +110,8 @@ int file_memory_reserve(size_t *reserved, size_t bytes, struct error *err)
 	if (bytes > MEMORY_MAX - others)
 		return error_set(
 		        err, ERR_LIMIT,
-		        "too many large files at once: calls under way hold %zu bytes of at most %d, and this one needs %zu; try again when they are done",
+		        "too many large files at once: calls under way hold %zu bytes of at most "
+		        "%d, and this one needs %zu; try again when they are done",
 		        others, MEMORY_MAX, bytes);
 	memory_reserved = others + bytes;
 	*reserved = bytes;
@@ -218,7 +219,8 @@ void file_work_fail_path(struct file_work *file, const struct error *why)
 	else if (why->errnum == EACCES || why->errnum == EPERM || why->errnum == EROFS)
 		file_work_fail(
 		        file, ERR_INVALID,
-		        "'%s' may not be reached or changed by the sandbox's user (%s); files below /workspace and /tmp may",
+		        "'%s' may not be reached or changed by the sandbox's user (%s); files "
+		        "below /workspace and /tmp may",
 		        shown, why->msg);
 	else if (why->kind == ERR_INVALID && why->errnum == 0 && file->is_for_file)
 		file_work_stat(file, file->path, true, on_type);

@@ -34,10 +34,12 @@ struct file_work {
 void file_work_cancel(struct work *work);
 void file_work_done(struct work *work);
 
-/* Takes the lock on file->path and continues with `locked`. The lock is released when the call ends. */
+/* Takes the lock on file->path and continues with `locked`. The lock is released when the call
+ * ends. */
 void file_work_lock(struct file_work *file, void (*locked)(struct file_work *file));
 /* Called before `bytes` of file contents are read into memory; replaces an earlier reservation of
- * this call. False: the calls under way hold too much, and this call was answered with that error. */
+ * this call. False: the calls under way hold too much, and this call was answered with that
+ * error. */
 MUST_CHECK bool file_work_reserve(struct file_work *file, size_t bytes);
 
 /* Sends a request and continues with `next`. `content` follows a WRITE; `max` bounds the bytes of

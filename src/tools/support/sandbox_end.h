@@ -11,7 +11,8 @@ struct mcp_call;
 /* sandbox_reset() or sandbox_delete(). */
 typedef void sandbox_end_fn(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 
-/* `name`: id or name, NULL for the default sandbox. `message` is the answer when `end` succeeded. */
+/* `name`: id or name, NULL for the default sandbox. `message` is the answer when `end`
+ * succeeded. */
 MUST_CHECK int sandbox_end_start(struct mcp_call *call, const char *name, sandbox_end_fn *end,
                                  const char *message, struct error *err);
 

@@ -15,8 +15,8 @@ static void add_file(struct buf *out, const char *path)
 	(void)fclose(file);
 }
 
-/* tests/kernels/kernel.py puts it together in the same way. */
-static void carries_the_sources_as_they_are(void **state)
+/* tests/kernels/kernel.py joins the same files. */
+static void kernel_text_is_its_sources(void **state)
 {
 	const struct view got = kernel_source(&kernel_python);
 	AUTO_BUF struct buf want;
@@ -36,7 +36,7 @@ static void carries_the_sources_as_they_are(void **state)
 	assert_memory_equal(got.ptr, want.ptr, want.len);
 }
 
-static void starts_with_the_loader(void **state)
+static void kernel_options_are_the_loader(void **state)
 {
 	AUTO_BUF struct buf want;
 
@@ -48,8 +48,8 @@ static void starts_with_the_loader(void **state)
 	assert_null(kernel_python.options[2]);
 }
 
-/* Else the text would end where they stand. */
-static void holds_three_quotes_only_around_its_parts(void **state)
+/* Three quotes within a part would end the string that the part is embedded as. */
+static void parts_contain_no_triple_quotes(void **state)
 {
 	const struct view text = kernel_source(&kernel_python);
 	size_t count = 0;
@@ -63,9 +63,9 @@ static void holds_three_quotes_only_around_its_parts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(carries_the_sources_as_they_are),
-		TEST(starts_with_the_loader),
-		TEST(holds_three_quotes_only_around_its_parts),
+		TEST(kernel_text_is_its_sources),
+		TEST(kernel_options_are_the_loader),
+		TEST(parts_contain_no_triple_quotes),
 	};
 
 	return RUN_TESTS("kernel_python", tests);

@@ -22,7 +22,7 @@ static void check_list(const char *list, const char *of)
 			fail_msg("\"%s\" of %s has capital letters", list, of);
 }
 
-static void every_row_of_the_table_is_whole(void **state)
+static void every_language_is_complete(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < language_count; i++) {
@@ -32,8 +32,8 @@ static void every_row_of_the_table_is_whole(void **state)
 		check_list(l->extensions, l->name);
 		assert_non_null(l->title);
 		assert_non_null(strchr(l->file, '.'));
-		if (strcasecmp(strchr(l->file, '.') + 1, l->extension) != 0)
-			fail_msg("%s: %s is not called *.%s", l->name, l->file, l->extension);
+		if (strcmp(l->extensions, " ") != 0 && language_by_file(l->file) != l)
+			fail_msg("%s: %s has the extension of another language", l->name, l->file);
 		if (language_find(l->name) != l)
 			fail_msg("%s is an alias of %s", l->name, language_find(l->name)->name);
 		assert_non_null(l->runners[0].program);
@@ -52,7 +52,7 @@ static void check_command(const char *const *command, const struct language *l)
 		fail_msg("%s: a command of %zu words without an end", l->name, n);
 }
 
-static void every_runner_runs_the_file_or_what_was_made_of_it(void **state)
+static void every_runner_runs_the_file_or_the_compiled_program(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < language_count; i++) {
@@ -74,7 +74,7 @@ static void every_runner_runs_the_file_or_what_was_made_of_it(void **state)
 	}
 }
 
-static void no_alias_and_no_extension_is_there_twice(void **state)
+static void aliases_and_extensions_are_unique(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < language_count; i++) {
@@ -98,7 +98,7 @@ static void no_alias_and_no_extension_is_there_twice(void **state)
 	}
 }
 
-static void finds_languages_by_name(void **state)
+static void language_find_takes_names_and_aliases(void **state)
 {
 	static const struct {
 		const char *name, *want;
@@ -135,7 +135,7 @@ static void finds_languages_by_name(void **state)
 	}
 }
 
-static void finds_languages_by_file(void **state)
+static void language_by_file_takes_extensions(void **state)
 {
 	static const struct {
 		const char *path, *want;
@@ -164,7 +164,7 @@ static void finds_languages_by_file(void **state)
 	}
 }
 
-static void names_are_whole_however_small_the_room(void **state)
+static void language_names_writes_whole_names(void **state)
 {
 	char all[1024], some[20], none[3];
 
@@ -176,9 +176,9 @@ static void names_are_whole_however_small_the_room(void **state)
 	assert_string_equal(language_names(none, sizeof(none)), "");
 }
 
-static void words_in_braces_are_replaced(void **state)
+static void language_argument_replaces_words_in_braces(void **state)
 {
-	static const struct language_paths place = { "/bin/p", "/d/f", "/d", "/d/o{file}" };
+	static const struct language_paths paths = { "/bin/p", "/d/f", "/d", "/d/o{file}" };
 	static const struct {
 		const char *argument, *want;
 	} cases[] = {
@@ -196,24 +196,25 @@ static void words_in_braces_are_replaced(void **state)
 		struct error err;
 
 		buf_init(&got, 100);
-		assert_int_equal(language_argument(cases[i].argument, &place, &got, &err), 0);
+		assert_int_equal(language_argument(cases[i].argument, &paths, &got, &err), 0);
 		assert_string_equal(buf_text(&got), cases[i].want);
 	}
 }
 
-static void an_argument_that_is_too_long_is_an_error(void **state)
+static void language_argument_refuses_too_long_text(void **state)
 {
-	static const struct language_paths place = { "p", "a long path", "d", "o" };
+	static const struct language_paths paths = { "p", "a long path", "d", "o" };
 	AUTO_BUF struct buf got;
 	struct error err;
 
 	(void)state;
 	buf_init(&got, 8);
-	assert_int_equal(language_argument("{file}", &place, &got, &err), -1);
+	assert_int_equal(language_argument("{file}", &paths, &got, &err), -1);
 	assert_int_equal(err.kind, ERR_LIMIT);
 }
 
-static void ask(bool versions, const char *path, struct language_found *ret)
+/* Runs the probe with this PATH. */
+static void run_probe(bool versions, const char *path, struct language_found *ret)
 {
 	AUTO_BUF struct buf script;
 	AUTO_BUF struct buf said;
@@ -241,12 +242,12 @@ static void ask(bool versions, const char *path, struct language_found *ret)
 	language_probe_parse(buf_view(&said), ret);
 }
 
-static void the_probe_finds_what_is_here(void **state)
+static void probe_finds_installed_languages(void **state)
 {
 	struct language_found found;
 
 	(void)state;
-	ask(false, "relative:/nowhere:/usr/bin:/bin", &found);
+	run_probe(false, "relative:/nowhere:/usr/bin:/bin", &found);
 	assert_true(found.known);
 	assert_int_equal(found.of[index_of("sh")].runner, 0);
 	assert_string_equal(found.of[index_of("sh")].path, "/usr/bin/sh");
@@ -254,17 +255,17 @@ static void the_probe_finds_what_is_here(void **state)
 	assert_string_equal(found.of[index_of("bash")].version, "");
 	assert_int_equal(found.of[index_of("c")].runner, 0);
 
-	ask(false, "/nowhere::.", &found);
+	run_probe(false, "/nowhere::.", &found);
 	for (size_t i = 0; i < LANGUAGES_MAX; i++)
 		assert_int_equal(found.of[i].runner, -1);
 }
 
-static void the_probe_asks_for_versions(void **state)
+static void probe_finds_versions(void **state)
 {
 	struct language_found found;
 
 	(void)state;
-	ask(true, "/usr/bin:/bin", &found);
+	run_probe(true, "/usr/bin:/bin", &found);
 	assert_string_equal(found.of[index_of("sh")].path, "/usr/bin/sh");
 	assert_string_equal(found.of[index_of("sh")].version, "");
 	assert_memory_equal(found.of[index_of("bash")].version, "GNU bash, version ", 18);
@@ -272,7 +273,7 @@ static void the_probe_asks_for_versions(void **state)
 	assert_memory_equal(found.of[index_of("perl")].version, "This is perl ", 13);
 }
 
-static void reads_only_lines_that_make_sense(void **state)
+static void probe_parser_ignores_malformed_lines(void **state)
 {
 	struct language_found found;
 	char text[4096];
@@ -307,7 +308,7 @@ static void reads_only_lines_that_make_sense(void **state)
 		assert_int_equal(found.of[i].runner, -1);
 }
 
-static void the_kernels_have_their_text(void **state)
+static void kernels_carry_their_text(void **state)
 {
 	static const struct kernel_program *const all[] = { &kernel_python, &kernel_node };
 
@@ -321,18 +322,18 @@ static void the_kernels_have_their_text(void **state)
 int main(void)
 {
 	static const struct CMUnitTest all[] = {
-		TEST(every_row_of_the_table_is_whole),
-		TEST(every_runner_runs_the_file_or_what_was_made_of_it),
-		TEST(no_alias_and_no_extension_is_there_twice),
-		TEST(finds_languages_by_name),
-		TEST(finds_languages_by_file),
-		TEST(names_are_whole_however_small_the_room),
-		TEST(words_in_braces_are_replaced),
-		TEST(an_argument_that_is_too_long_is_an_error),
-		TEST(the_probe_finds_what_is_here),
-		TEST(the_probe_asks_for_versions),
-		TEST(reads_only_lines_that_make_sense),
-		TEST(the_kernels_have_their_text),
+		TEST(every_language_is_complete),
+		TEST(every_runner_runs_the_file_or_the_compiled_program),
+		TEST(aliases_and_extensions_are_unique),
+		TEST(language_find_takes_names_and_aliases),
+		TEST(language_by_file_takes_extensions),
+		TEST(language_names_writes_whole_names),
+		TEST(language_argument_replaces_words_in_braces),
+		TEST(language_argument_refuses_too_long_text),
+		TEST(probe_finds_installed_languages),
+		TEST(probe_finds_versions),
+		TEST(probe_parser_ignores_malformed_lines),
+		TEST(kernels_carry_their_text),
 	};
 
 	return RUN_TESTS("languages", all);

@@ -1,5 +1,5 @@
-/* One owner's sandboxes do not exist for another, whichever tool, resource or completion is asked
- * and however well the id is guessed: the answer is the same as for an id nobody has. */
+/* Sandboxes of one owner do not exist for another owner. Every tool, resource and completion gives
+ * the same answer for another owner's id as for an id that no sandbox has. */
 #include <ctype.h>
 
 #include "tools/catalogue.h"
@@ -9,8 +9,8 @@
 
 static const char unknown[] = "sb_aaaaaaaaaaaaaaaaaaaaaaaaaa";
 
-/* A session of somebody on the same manager. */
-struct guest {
+/* A session of one owner; all sessions share one manager. */
+struct owner_session {
 	struct tools_context context;
 	struct talk talk;
 };
@@ -22,7 +22,7 @@ static size_t no_layers(void *ctx, const struct tools_layer **ret)
 	return 0;
 }
 
-static void admit(struct guest *guest, struct world *w, const char *owner)
+static void open_session(struct owner_session *session, struct world *w, const char *owner)
 {
 	struct mcp_config config = { .name = "test",
 		                     .version = "1",
@@ -31,45 +31,46 @@ static void admit(struct guest *guest, struct world *w, const char *owner)
 		                     .templates = catalogue_templates,
 		                     .prompts = catalogue_prompts,
 		                     .limits = mcp_default_limits,
-		                     .app = &guest->context };
+		                     .app = &session->context };
 
-	guest->context = (struct tools_context){ .version = "1",
-		                                 .profile = "default",
-		                                 .manager = w->manager,
-		                                 .engine = "fake",
-		                                 .owner = owner,
-		                                 .spec = spec_default(),
-		                                 .layers = no_layers,
-		                                 .answer_within_ms = 45000,
-		                                 .timeout_s = 60,
-		                                 .timeout_max_s = 600,
-		                                 .max_output = 24000 };
-	guest->talk = (struct talk){ .sink = { talk_on_send, talk_is_busy }, .loop = w->loop };
-	guest->talk.sent = json_list();
-	guest->talk.server = mcp_server_new(w->loop, &config);
-	guest->talk.session = mcp_session_new(guest->talk.server, &guest->talk.sink);
+	session->context = (struct tools_context){ .version = "1",
+		                                   .profile = "default",
+		                                   .manager = w->manager,
+		                                   .engine = "fake",
+		                                   .owner = owner,
+		                                   .spec = spec_default(),
+		                                   .layers = no_layers,
+		                                   .answer_within_ms = 45000,
+		                                   .timeout_s = 60,
+		                                   .timeout_max_s = 600,
+		                                   .max_output = 24000 };
+	session->talk = (struct talk){ .sink = { talk_on_send, talk_is_busy }, .loop = w->loop };
+	session->talk.sent = json_list();
+	session->talk.server = mcp_server_new(w->loop, &config);
+	session->talk.session = mcp_session_new(session->talk.server, &session->talk.sink);
 }
 
-static void dismiss(struct guest *guest)
+static void close_session(struct owner_session *session)
 {
-	mcp_session_close(guest->talk.session);
-	(void)mcp_server_free(guest->talk.server);
-	json_decref(guest->talk.sent);
+	mcp_session_close(session->talk.session);
+	(void)mcp_server_free(session->talk.server);
+	json_decref(session->talk.sent);
 }
 
-/* The answer as text, with the name that was asked for left out of it. The caller frees. */
-static char *ask(struct guest *guest, struct world *w, const char *method, json_t *params,
-                 const char *name)
+/* Sends a request. Returns the response as text without the sandbox's name in it, so that responses
+ * for two names can be compared. The caller frees. */
+static char *send_request(struct owner_session *session, struct world *w, const char *method,
+                          json_t *params, const char *name)
 {
 	json_t *message = json_pack("{ss si ss so}", "jsonrpc", "2.0", "id", 1, "method", method,
 	                            "params", params);
 	char *line = json_dumps(message, JSON_COMPACT), *answer, *at;
 
-	talk_say(&guest->talk, line);
-	for (int i = 0; i < 10 && json_array_size(guest->talk.sent) == 0; i++)
+	talk_say(&session->talk, line);
+	for (int i = 0; i < 10 && json_array_size(session->talk.sent) == 0; i++)
 		run_turns(w);
-	answer = strdup(talk_next(&guest->talk));
-	for (at = answer; (at = strstr(at, name)) != NULL; at++) /* as a word of its own */
+	answer = strdup(talk_next(&session->talk));
+	for (at = answer; (at = strstr(at, name)) != NULL; at++) /* only whole words */
 		if (!isalnum((unsigned char)at[-1]) && !isalnum((unsigned char)at[strlen(name)]))
 			memmove(at, at + strlen(name), strlen(at + strlen(name)) + 1);
 	free(line);
@@ -77,15 +78,16 @@ static char *ask(struct guest *guest, struct world *w, const char *method, json_
 	return answer;
 }
 
-static char *call(struct guest *guest, struct world *w, const struct tool_example *example,
-                  const char *sandbox)
+static char *call_tool(struct owner_session *session, struct world *w,
+                       const struct tool_example *example, const char *sandbox)
 {
 	json_t *arguments = json_loads(example->arguments, 0, NULL);
 
 	assert_non_null(arguments);
 	assert_int_equal(json_object_set_new(arguments, "sandbox", json_string(sandbox)), 0);
-	return ask(guest, w, "tools/call",
-	           json_pack("{ss so}", "name", example->tool, "arguments", arguments), sandbox);
+	return send_request(session, w, "tools/call",
+	                    json_pack("{ss so}", "name", example->tool, "arguments", arguments),
+	                    sandbox);
 }
 
 static bool takes_sandbox(const char *tool)
@@ -97,21 +99,21 @@ static bool takes_sandbox(const char *tool)
 	return false;
 }
 
-static void no_tool_reaches_anothers_sandbox(void **state)
+static void tools_do_not_reach_sandboxes_of_other_owners(void **state)
 {
 	struct world *w = *state;
 	const char *const names[] = { sandbox_row(w->sandbox)->spec.id, "it" };
-	struct guest guest;
+	struct owner_session session;
 	unsigned asked = 0;
 
-	admit(&guest, w, "them");
+	open_session(&session, w, "them");
 	for (const struct tool_example *e = tool_examples; e->tool != NULL; e++) {
 		if (!takes_sandbox(e->tool))
 			continue;
 		asked++;
 		for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-			char *theirs = call(&guest, w, e, names[i]);
-			char *nobodys = call(&guest, w, e, i == 0 ? unknown : "un");
+			char *theirs = call_tool(&session, w, e, names[i]);
+			char *nobodys = call_tool(&session, w, e, i == 0 ? unknown : "un");
 
 			assert_string_equal(theirs, nobodys);
 			assert_non_null(strstr(theirs, "\"isError\":true"));
@@ -123,16 +125,16 @@ static void no_tool_reaches_anothers_sandbox(void **state)
 	assert_int_equal(w->fake.makes, 1); /* the one of "me" */
 	assert_int_equal(w->fake.box.kills, 0);
 	assert_int_equal(w->fake.erases, 0);
-	dismiss(&guest);
+	close_session(&session);
 }
 
-static void no_resource_does_either(void **state)
+static void resources_do_not_reach_sandboxes_of_other_owners(void **state)
 {
 	struct world *w = *state;
 	const char *const names[] = { sandbox_row(w->sandbox)->spec.id, "it" };
-	struct guest guest;
+	struct owner_session session;
 
-	admit(&guest, w, "them");
+	open_session(&session, w, "them");
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		char uri[80], other[80];
 		const char *nobody = i == 0 ? unknown : "un";
@@ -140,49 +142,53 @@ static void no_resource_does_either(void **state)
 
 		(void)snprintf(uri, sizeof uri, "sandbox://%s/workspace/x", names[i]);
 		(void)snprintf(other, sizeof other, "sandbox://%s/workspace/x", nobody);
-		theirs = ask(&guest, w, "resources/read", json_pack("{ss}", "uri", uri), names[i]);
-		nobodys = ask(&guest, w, "resources/read", json_pack("{ss}", "uri", other), nobody);
+		theirs = send_request(&session, w, "resources/read", json_pack("{ss}", "uri", uri),
+		                      names[i]);
+		nobodys = send_request(&session, w, "resources/read",
+		                       json_pack("{ss}", "uri", other), nobody);
 		assert_string_equal(theirs, nobodys);
 		assert_non_null(strstr(theirs, "\"error\""));
 		free(theirs);
 		free(nobodys);
 	}
-	dismiss(&guest);
+	close_session(&session);
 }
 
-static void lists_and_completions_have_ones_own_only(void **state)
+static void lists_and_completions_name_own_sandboxes_only(void **state)
 {
 	struct world *w = *state;
 	const char *id = sandbox_row(w->sandbox)->spec.id;
-	struct guest them, me;
+	struct owner_session them, me;
 	char *text;
 
-	admit(&them, w, "them");
-	admit(&me, w, "me");
-	text = ask(&them, w, "tools/call", json_pack("{ss}", "name", "list_sandboxes"), "-");
+	open_session(&them, w, "them");
+	open_session(&me, w, "me");
+	text = send_request(&them, w, "tools/call", json_pack("{ss}", "name", "list_sandboxes"),
+	                    "-");
 	assert_non_null(strstr(text, "0 sandboxes"));
 	assert_null(strstr(text, id));
 	free(text);
-	text = ask(&me, w, "tools/call", json_pack("{ss}", "name", "list_sandboxes"), "-");
+	text = send_request(&me, w, "tools/call", json_pack("{ss}", "name", "list_sandboxes"), "-");
 	assert_non_null(strstr(text, "1 sandbox"));
 	assert_non_null(strstr(text, id));
 	free(text);
-	text = ask(&them, w, "completion/complete",
-	           json_pack("{s{ss ss} s{ss ss}}", "ref", "type", "ref/resource", "uri",
-	                     "sandbox://{id}/{+path}", "argument", "name", "id", "value", ""),
-	           "-");
+	text = send_request(&them, w, "completion/complete",
+	                    json_pack("{s{ss ss} s{ss ss}}", "ref", "type", "ref/resource", "uri",
+	                              "sandbox://{id}/{+path}", "argument", "name", "id", "value",
+	                              ""),
+	                    "-");
 	assert_non_null(strstr(text, "\"values\":[]"));
 	free(text);
-	dismiss(&them);
-	dismiss(&me);
+	close_session(&them);
+	close_session(&me);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_WORLD(no_tool_reaches_anothers_sandbox),
-		IN_WORLD(no_resource_does_either),
-		IN_WORLD(lists_and_completions_have_ones_own_only),
+		IN_WORLD(tools_do_not_reach_sandboxes_of_other_owners),
+		IN_WORLD(resources_do_not_reach_sandboxes_of_other_owners),
+		IN_WORLD(lists_and_completions_name_own_sandboxes_only),
 	};
 
 	return RUN_TESTS("tools/owners", tests);

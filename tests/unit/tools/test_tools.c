@@ -10,8 +10,8 @@
 
 static const struct tools_limit limits[] = { { "max_line", "Bytes.", 10 } };
 
-/* The catalogue in place of the talk's own tables. */
-static void begin(struct talk *talk)
+/* Starts a session whose server has the catalogue instead of the test's own tables. */
+static void begin_talk(struct talk *talk)
 {
 	static struct tools_context context;
 	struct mcp_config config = { .tools = catalogue_tools,
@@ -47,12 +47,12 @@ static const char *text_of(struct talk *talk)
 	"\"2026-07-28\"],\"profile\":\"default\",\"engines\":[],\"why_not\":\"there is no "        \
 	"kernel for it\",\"uptime_s\":0"
 
-static void server_info_tells_what_is_in_force(void **state)
+static void server_info_shows_limits_in_force(void **state)
 {
 	struct talk talk;
 
 	(void)state;
-	begin(&talk);
+	begin_talk(&talk);
 	talk_say(&talk, CALL("1", "server_info", "{}"));
 	assert_string_equal(text_of(&talk), BRIEF "}");
 	(void)talk_next(&talk);
@@ -63,13 +63,13 @@ static void server_info_tells_what_is_in_force(void **state)
 	talk_end(&talk);
 }
 
-/* An engine that could not be had is told by whatever needs it, in the words of its start. */
-static void without_an_engine_tools_say_why(void **state)
+/* Every tool that needs an engine fails with the reason why there is none. */
+static void tools_fail_with_the_reason_without_an_engine(void **state)
 {
 	struct talk talk;
 
 	(void)state;
-	begin(&talk);
+	begin_talk(&talk);
 	talk_say(&talk, CALL("1", "run_command", "{\"command\":\"true\"}"));
 	assert_string_equal(text_of(&talk), "nothing can be run here: there is no kernel for it. "
 	                                    "'belljar doctor' tells more");
@@ -79,19 +79,20 @@ static void without_an_engine_tools_say_why(void **state)
 	talk_end(&talk);
 }
 
-static void the_manual_of_a_tool_is_a_resource(void **state)
+static void tool_manual_is_a_resource(void **state)
 {
 	struct talk talk;
 
 	(void)state;
-	begin(&talk);
+	begin_talk(&talk);
 	talk_say(&talk, ASK("1", "resources/read", "{\"uri\":\"belljar://tools/server_info\"}"));
 	assert_non_null(
-	        strstr(talk_next(&talk), "\"text\":\"# server_info\\n\\nTell what this server is"));
+	        strstr(talk_next(&talk), "\"text\":\"# server_info\\n\\nShow what this server is"));
 	talk_say(&talk, ASK("1", "resources/read", "{\"uri\":\"belljar://tools/nothing\"}"));
-	CHECK_NEXT(&talk, "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32002,\"message\":"
-	                  "\"there is no tool "
-	                  "'nothing'\",\"data\":{\"uri\":\"belljar://tools/nothing\"}}}");
+	CHECK_NEXT(&talk,
+	           "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32002,\"message\":\"there "
+	           "is no tool 'nothing'; tools/list shows "
+	           "all\",\"data\":{\"uri\":\"belljar://tools/nothing\"}}}");
 	talk_say(&talk,
 	         ASK("1", "completion/complete",
 	             "{\"ref\":{\"type\":\"ref/resource\",\"uri\":\"belljar://tools/{name}\"},"
@@ -102,12 +103,12 @@ static void the_manual_of_a_tool_is_a_resource(void **state)
 	talk_end(&talk);
 }
 
-static void getting_started_may_name_a_task(void **state)
+static void getting_started_takes_a_task(void **state)
 {
 	struct talk talk;
 
 	(void)state;
-	begin(&talk);
+	begin_talk(&talk);
 	talk_say(&talk, ASK("1", "prompts/get", "{\"name\":\"getting_started\"}"));
 	assert_null(strstr(talk_next(&talk), "The task: "));
 	talk_say(&talk, ASK("1", "prompts/get",
@@ -119,10 +120,10 @@ static void getting_started_may_name_a_task(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(server_info_tells_what_is_in_force),
-		TEST(without_an_engine_tools_say_why),
-		TEST(the_manual_of_a_tool_is_a_resource),
-		TEST(getting_started_may_name_a_task),
+		TEST(server_info_shows_limits_in_force),
+		TEST(tools_fail_with_the_reason_without_an_engine),
+		TEST(tool_manual_is_a_resource),
+		TEST(getting_started_takes_a_task),
 	};
 
 	return RUN_TESTS("tools/tools", tests);

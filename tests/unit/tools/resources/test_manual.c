@@ -16,17 +16,12 @@ static void manual_is_written_from_the_record(void **state)
 	CHECK_OK(manual_write(&tool_delete_sandbox, &buf, &err), err);
 	assert_string_equal(
 	        buf_text(&buf),
-	        "# delete_sandbox\n\n"
-	        "Delete a sandbox that is no longer needed: its processes end, its files are removed "
-	        "for good. Copy out first what you want to keep.\n\n"
-	        "## Arguments\n\n"
-	        "- `sandbox` (a string of at most 64 bytes, required): Id or name of the sandbox.\n\n"
-	        "## Answer\n\n"
-	        "- `id`: The sandbox's id.\n"
-	        "- `message`: What was done.\n\n"
-	        "## Examples\n\n"
-	        "Delete a sandbox:\n\n"
-	        "    {\"sandbox\": \"untrusted\"}\n");
+	        "# delete_sandbox\n\nDelete a sandbox that is no longer needed: its processes "
+	        "end, its files are removed for good. Copy out first what you want to "
+	        "keep.\n\n## Arguments\n\n- `sandbox` (a string of at most 64 bytes, required): "
+	        "Id or name of the sandbox.\n\n## Answer\n\n- `id`: The sandbox's id.\n- "
+	        "`message`: What was done.\n\n## Examples\n\nDelete a sandbox:\n\n    "
+	        "{\"sandbox\": \"untrusted\"}\n");
 }
 
 static const struct mcp_tool *tool_of(const char *name)

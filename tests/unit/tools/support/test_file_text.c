@@ -2,7 +2,7 @@
 #include "tools/support/file_text.h"
 #include "unit/test.h"
 
-static void knows_pictures_by_how_they_begin(void **state)
+static void file_picture_knows_the_first_bytes(void **state)
 {
 	static const struct {
 		struct view head;
@@ -30,7 +30,7 @@ static void knows_pictures_by_how_they_begin(void **state)
 	}
 }
 
-static void names_what_a_file_is(void **state)
+static void file_mime_type_looks_at_name_and_bytes(void **state)
 {
 	(void)state;
 	assert_string_equal(file_mime_type("/a/b.MD", VIEW("x")), "text/markdown");
@@ -41,7 +41,7 @@ static void names_what_a_file_is(void **state)
 	assert_string_equal(file_mime_type("a.pdf", VIEW("%PDF-1.7\n\xff\x00")), "application/pdf");
 }
 
-static void tells_text_from_other_bytes(void **state)
+static void file_is_text_accepts_utf8_without_nul(void **state)
 {
 	static const struct {
 		struct view bytes;
@@ -52,7 +52,7 @@ static void tells_text_from_other_bytes(void **state)
 		{ VIEW_INIT("h\xc3\xa9"), false, true, 3 },
 		{ VIEW_INIT("h\xc3"), false, false, 2 },
 		{ VIEW_INIT("h\xc3"), true, true, 1 },
-		{ VIEW_INIT("h\xff"), true, true, 1 }, /* nobody can know yet */
+		{ VIEW_INIT("h\xff"), true, true, 1 }, /* may be the start of a character */
 		{ VIEW_INIT("\xff"
 		            "hh"),
 		  true, false, 3 },
@@ -69,7 +69,7 @@ static void tells_text_from_other_bytes(void **state)
 	}
 }
 
-static void shows_lines_with_and_without_numbers(void **state)
+static void file_lines_show_fits_whole_lines(void **state)
 {
 	static const struct {
 		const char *text;
@@ -85,7 +85,7 @@ static void shows_lines_with_and_without_numbers(void **state)
 		{ "aa\nbb\ncc\n", false, false, 6, "aa\nbb\n", { 2, true, false } },
 		{ "aa\nbb\ncc\n", false, false, 8, "aa\nbb\n", { 2, true, false } },
 		{ "aa\nbb\n", false, true, 15, "     7\taa\n", { 1, true, false } },
-		/* the last line is not whole */
+		/* The last line goes on behind the text. */
 		{ "aa\nbb", true, false, 5, "aa\n", { 1, true, false } },
 		{ "aabb", true, false, 4, "aabb", { 1, true, true } },
 		{ "aabb", true, true, 9, "     7\taa", { 1, true, true } },
@@ -111,10 +111,10 @@ static void shows_lines_with_and_without_numbers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(knows_pictures_by_how_they_begin),
-		TEST(names_what_a_file_is),
-		TEST(tells_text_from_other_bytes),
-		TEST(shows_lines_with_and_without_numbers),
+		TEST(file_picture_knows_the_first_bytes),
+		TEST(file_mime_type_looks_at_name_and_bytes),
+		TEST(file_is_text_accepts_utf8_without_nul),
+		TEST(file_lines_show_fits_whole_lines),
 	};
 
 	return RUN_TESTS("tools/file_text", tests);
