@@ -1,5 +1,5 @@
 #!/bin/sh
-# Plants violations in a small tree and compares what check-layers.sh and check-sizes.sh print.
+# Plants violations and compares what check-layers.sh, check-sizes.sh and check-documents.sh print.
 set -u
 . tests/scripts/tap.sh
 root=$(mktemp -d)
@@ -141,5 +141,13 @@ src/base/a.c:3: 101 columns (at most 100)'
 
 mkdir -p "$root/src"
 sizes 'no sources at all' '1 src: no sources'
+
+cat >"$root/page.md" <<'END'
+`src/base/buf.h`, `base/buf.c: buf_add()`, `buf.h` and `tests/unit/FOLDER/test_X.c`
+`base/nonesuch.c` and `nonesuch.h`
+END
+said=$(sh scripts/check-documents.sh "$root/page.md" 2>&1)
+is 'documents: names of files that do not exist' "$? $said" "1 $root/page.md:2: there is no file base/nonesuch.c
+$root/page.md:2: there is no file nonesuch.h"
 
 finish
