@@ -1,5 +1,5 @@
-/* default.c - the sandbox that calls use when they name none: "default", or "default-2" and so on where
- * another server of the same owner has the earlier ones awake. */
+/* default.c - the sandbox that calls use when they name none: "default", or "default-2" and so on
+ * where another server of the same owner has the earlier ones awake. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -23,7 +23,7 @@ static void free_stop_waiter(struct stop_waiter *waiter)
 static void free_stop_waiters(struct manager *manager)
 {
 	while (!list_is_empty(&manager->stop_waiters))
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyzer does not follow list links */
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): list links are not followed */
 		free_stop_waiter(
 		        container_of(manager->stop_waiters.next, struct stop_waiter, node));
 }
@@ -63,7 +63,7 @@ static void notify_stopped(void *ctx)
 	while (!list_is_empty(&manager->stop_waiters)) {
 		struct stop_waiter *waiter = container_of(manager->stop_waiters.next,
 		                                          struct stop_waiter, node);
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyzer does not follow list links */
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): list links are not followed */
 		void (*done)(void *) = waiter->done;
 		void *done_ctx = waiter->ctx;
 

@@ -1,7 +1,7 @@
 /* quota.c - limits on what one owner may have at a time (struct quota).
  *
- * Sandboxes, disk and memory are summed over the registry's rows, so they hold over all servers that
- * share the database. Processes are counted in this server only. */
+ * Sandboxes, disk and memory are summed over the registry's rows, so they hold over all servers
+ * that share the database. Processes are counted in this server only. */
 #include <string.h>
 
 #include "base/error.h"
@@ -90,14 +90,15 @@ int quota_admit_new(struct manager *manager, const char *owner, const struct spe
 	if (quota->sandboxes != 0 && sums.sandboxes >= quota->sandboxes)
 		return error_set(
 		        err, ERR_LIMIT,
-		        "owner-sandboxes: there are %llu sandboxes, and no more are allowed: delete "
-		        "one that is no longer needed",
+		        "owner-sandboxes: there are %llu sandboxes, and no more are allowed: "
+		        "delete one that is no longer needed",
 		        (unsigned long long)sums.sandboxes);
 	if (quota->disk != 0 && sums.disk + spec->limits.disk > quota->disk)
 		return error_set(
 		        err, ERR_LIMIT,
-		        "owner-disk: the existing sandboxes may write %llu MiB and this one %llu MiB, "
-		        "at most %llu MiB are allowed together: delete one, or ask for a smaller disk",
+		        "owner-disk: the existing sandboxes may write %llu MiB and this one %llu "
+		        "MiB, at most %llu MiB are allowed together: delete one, or ask for a "
+		        "smaller disk",
 		        (unsigned long long)(sums.disk >> 20),
 		        (unsigned long long)(spec->limits.disk >> 20),
 		        (unsigned long long)(quota->disk >> 20));

@@ -141,7 +141,8 @@ static void on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_p
 	waiters_notify(&sandbox->waiters, EVENT_READY, NULL);
 }
 
-/* Without its agent the sandbox cannot be used: kill the rest. The engine reports when it is gone. */
+/* Without its agent the sandbox cannot be used: kill the rest. The engine reports when it is
+ * gone. */
 static void on_channel_failed(void *ctx, const struct error *why)
 {
 	struct sandbox *sandbox = ctx;
@@ -323,8 +324,8 @@ static int wake_sandbox(struct sandbox *sandbox, struct error *err)
 	if (quota_admit_awake(manager, sandbox->row.owner, &sandbox->row.spec, err) < 0 ||
 	    sandbox_claim(sandbox, err) < 0)
 		return -1;
-	/* A server died in the middle of a reset: remove the old files before anything may see them,
-	 * then wake. */
+	/* A server died in the middle of a reset: remove the old files before anything may see
+	 * them, then wake. */
 	if (sandbox->row.spec.fresh && !sandbox->is_clean) {
 		waiters_move(&sandbox->waiters, EVENT_READY, EVENT_WAKE_AGAIN);
 		sandbox_clear(sandbox);

@@ -7,8 +7,8 @@
  * their result is reported by a callback from the loop, never from within the call.
  *
  * The manager owns every struct sandbox. One is in memory while it is awake, while a caller waits
- * for it or holds it, and for some minutes afterwards. A caller that keeps a pointer across turns of
- * the loop must hold the sandbox (sandbox_hold). */
+ * for it or holds it, and for some minutes afterwards. A caller that keeps a pointer across turns
+ * of the loop must hold the sandbox (sandbox_hold). */
 #pragma once
 #include <stdbool.h>
 

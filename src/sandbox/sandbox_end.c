@@ -1,5 +1,5 @@
-/* sandbox_end.c - how a sandbox ends: put to sleep, reset, deleted, or because the engine or the agent
- * failed (see internal.h). */
+/* sandbox_end.c - how a sandbox ends: put to sleep, reset, deleted, or because the engine or the
+ * agent failed (see internal.h). */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -140,8 +140,8 @@ static void request_erase(struct sandbox *sandbox)
 	struct error err;
 
 	sandbox->erase_requested = true;
-	/* Written before the first file goes, so that a half-removed sandbox is never woken. The row
-	 * of a temporary sandbox needs no such write: recovery deletes it in any state. */
+	/* Written before the first file goes, so that a half-removed sandbox is never woken. The
+	 * row of a temporary sandbox needs no such write: recovery deletes it in any state. */
 	if (!sandbox->row.temporary)
 		sandbox_set_state(sandbox, SANDBOX_DELETING);
 	if (engine->ops->erase(engine, sandbox->row.spec.id, on_erased, sandbox, &err) < 0)
@@ -335,7 +335,7 @@ void sandbox_notify_all(struct manager *manager, const struct error *why)
 void sandbox_free_all(struct manager *manager)
 {
 	while (!list_is_empty(&manager->sandboxes))
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyzer does not follow list links */
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): list links are not followed */
 		free_sandbox(container_of(manager->sandboxes.next, struct sandbox, node));
 	while (!list_is_empty(&manager->unloaded))
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): as above */

@@ -1,9 +1,10 @@
 /* sweep.c - removes what servers that were killed left behind.
  *
  * A row is inserted before the first file of its sandbox and deleted after the last one. So after a
- * crash: rows of a dead server that say CREATING or DELETING, or that are temporary, are deleted with
- * their files; rows that say AWAKE become ASLEEP; and a directory without a row belongs to no sandbox
- * and is removed. Processes and cgroups of dead servers were killed by the engine when it started. */
+ * crash: rows of a dead server that say CREATING or DELETING, or that are temporary, are deleted
+ * with their files; rows that say AWAKE become ASLEEP; and a directory without a row belongs to no
+ * sandbox and is removed. Processes and cgroups of dead servers were killed by the engine when it
+ * started. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,6 +100,6 @@ void manager_sweep(struct manager *manager)
 void manager_free_sweeps(struct manager *manager)
 {
 	while (!list_is_empty(&manager->sweeps))
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyzer does not follow list links */
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): list links are not followed */
 		free_sweep(container_of(manager->sweeps.next, struct sweep, node));
 }

@@ -37,7 +37,7 @@ static void remove_waiter(struct waiter *waiter)
 void waiters_done(struct waiters *waiters)
 {
 	while (!list_is_empty(&waiters->all))
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyzer does not follow list links */
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): list links are not followed */
 		remove_waiter(container_of(waiters->all.next, struct waiter, node));
 }
 
@@ -98,7 +98,7 @@ void waiters_notify(struct waiters *waiters, int event, const struct error *why)
 void waiters_notify_all(struct waiters *waiters, const struct error *why)
 {
 	while (!list_is_empty(&waiters->all))
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyzer does not follow list links */
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): list links are not followed */
 		notify_waiter(waiters, container_of(waiters->all.next, struct waiter, node), why);
 }
 

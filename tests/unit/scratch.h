@@ -16,8 +16,8 @@ void scratch_write(const char *path, const char *text);
 /* The file's text; static until the next call. */
 const char *scratch_read(const char *path);
 
-/* Root may read every file. Changes the effective user to 65534 if the test runs as root. Returns -1
- * if that fails: then file permissions cannot be tested. */
+/* Root may read every file. Changes the effective user to 65534 if the test runs as root. Returns
+ * -1 if that fails: then file permissions cannot be tested. */
 int scratch_drop_root(void);
 void scratch_regain_root(void);
 

@@ -2,8 +2,9 @@
  *
  *   history_new -> history_add ... -> history_free
  *
- * Rows are collected and written together within half a second; a server that is killed loses those.
- * The newest 20,000 rows of all sandboxes are kept. The rows of a sandbox are deleted with it. */
+ * Rows are collected and written together within half a second; a server that is killed loses
+ * those. The newest 20,000 rows of all sandboxes are kept. The rows of a sandbox are deleted with
+ * it. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,8 +34,8 @@ struct history *history_new(struct loop *loop, struct store *store);
 /* Writes the rows that are still in memory. NULL is accepted. */
 struct history *history_free(struct history *history);
 void history_add(struct history *history, const struct history_row *row);
-/* Calls each() for at most `limit` rows, newest first, until it returns false. `sandbox` is an id, or
- * NULL for all sandboxes of the owner. each() must not use the store. */
+/* Calls each() for at most `limit` rows, newest first, until it returns false. `sandbox` is an id,
+ * or NULL for all sandboxes of the owner. each() must not use the store. */
 MUST_CHECK int history_each(struct store *store, const char *owner, const char *sandbox,
                             unsigned limit, bool (*each)(void *ctx, const struct history_row *row),
                             void *ctx, struct error *err);

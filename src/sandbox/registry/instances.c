@@ -1,9 +1,9 @@
 /* instances.c - one file servers/NAME.lock per server, locked with flock() while the server lives.
  *
- * The file is created as NAME.new, locked, and only then renamed to NAME.lock. So a NAME.lock without
- * a lock always means a dead server, never one that is just starting. Checks take the lock shared:
- * they do not disturb each other, and a starting server whose NAME.new is being checked fails to get
- * the exclusive lock and tries another name. */
+ * The file is created as NAME.new, locked, and only then renamed to NAME.lock. So a NAME.lock
+ * without a lock always means a dead server, never one that is just starting. Checks take the lock
+ * shared: they do not disturb each other, and a starting server whose NAME.new is being checked
+ * fails to get the exclusive lock and tries another name. */
 #include "sandbox/registry/instances.h"
 
 #include <dirent.h>
@@ -89,8 +89,9 @@ void instance_remove(int dir, const char *name)
 
 enum lock_state { LOCK_HELD, LOCK_FREE, LOCK_MISSING };
 
-/* LOCK_FREE: no server holds the lock, and *ret_fd keeps it so until it is closed. flock() locks belong
- * to open file descriptions, so even a lock of this process conflicts with the one tried here. */
+/* LOCK_FREE: no server holds the lock, and *ret_fd keeps it so until it is closed. flock() locks
+ * belong to open file descriptions, so even a lock of this process conflicts with the one tried
+ * here. */
 static enum lock_state check_lock(int dir, const char *file, int *ret_fd)
 {
 	AUTO_FD int fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -114,7 +115,8 @@ bool instance_is_alive(int dir, const char *name)
 	return check_lock(dir, file, &fd) == LOCK_HELD;
 }
 
-/* The shared lock is held while the file is removed: a server cannot be starting under this name. */
+/* The shared lock is held while the file is removed: a server cannot be starting under this
+ * name. */
 static void remove_if_free(int dir, const char *file)
 {
 	AUTO_FD int fd = -1;

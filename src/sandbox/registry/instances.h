@@ -1,8 +1,8 @@
 /* instances.h - the servers that share a state directory, and which of them are alive.
  *
- * Each server holds flock() on a file of its own. The lock belongs to the open file description, which
- * the server shares with its spawner, so the kernel releases it when both have exited, however they
- * ended. A pid in a file would not do: pids are reused. */
+ * Each server holds flock() on a file of its own. The lock belongs to the open file description,
+ * which the server shares with its spawner, so the kernel releases it when both have exited,
+ * however they ended. A pid in a file would not do: pids are reused. */
 #pragma once
 #include <stdbool.h>
 
@@ -11,12 +11,12 @@
 
 struct error;
 
-/* Chooses a free random name and locks its file. `dir` is servers/ in the state directory. Returns the
- * descriptor that holds the lock, close-on-exec. */
+/* Chooses a free random name and locks its file. `dir` is servers/ in the state directory. Returns
+ * the descriptor that holds the lock, close-on-exec. */
 MUST_CHECK int instance_add(int dir, char name[INSTANCE_LEN + 1], struct error *err);
 void instance_remove(int dir, const char *name); /* the caller closes the descriptor */
-/* In doubt (EMFILE, say) the answer is yes: the sandboxes of a server that is taken for dead are taken
- * over or deleted. */
+/* In doubt (EMFILE, say) the answer is yes: the sandboxes of a server that is taken for dead are
+ * taken over or deleted. */
 bool instance_is_alive(int dir, const char *name);
 /* Removes the lock files of dead servers. Call it only after their sandboxes were taken over. */
 void instance_remove_dead(int dir);

@@ -15,8 +15,8 @@ struct store_row;
 
 enum { REGISTRY_MOUNTS_MAX = SPEC_MOUNTS_MAX * (SPEC_TARGET_MAX + 10) };
 
-/* The columns of every SELECT and INSERT, in the order that registry_read_row() reads them. Each limit
- * of SPEC_LIMITS has a column of its own. */
+/* The columns of every SELECT and INSERT, in the order that registry_read_row() reads them. Each
+ * limit of SPEC_LIMITS has a column of its own. */
 #define REGISTRY_COLUMNS                                                                           \
 	"id, owner, name, engine, state, instance, throw_away, created_s, used_s, calls, egress, " \
 	"mounts, gpus, fresh, all_mounts, idle_s, lifetime_s, "                                    \
@@ -31,9 +31,9 @@ size_t registry_env_size(const char env[SANDBOX_ENV_MAX]);
 MUST_CHECK int registry_read_row(struct store_row *columns, struct sandbox_row *ret,
                                  struct error *err);
 
-/* Writes one line per mount: the number of the source and the target. A target contains no line end:
- * see spec_check(). */
+/* Writes one line per mount: the number of the source and the target. A target contains no line
+ * end: see spec_check(). */
 void registry_write_mounts(const struct spec *spec, struct buf *text);
-/* Parses such lines into the mounts of `spec`; the text may be anything. Whether the targets are valid
- * is checked by spec_check() later. */
+/* Parses such lines into the mounts of `spec`; the text may be anything. Whether the targets are
+ * valid is checked by spec_check() later. */
 MUST_CHECK int registry_read_mounts(struct view text, struct spec *spec, struct error *err);

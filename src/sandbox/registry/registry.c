@@ -236,8 +236,8 @@ int registry_claim(struct store *store, const char *id, const char *instance, st
 	char state[16] = "";
 	bool is_ours;
 
-	/* The UPDATE alone decides who gets the sandbox. The transaction makes the SELECT see the same
-	 * row, so that the message gives the real reason for the refusal. */
+	/* The UPDATE alone decides who gets the sandbox. The transaction makes the SELECT see the
+	 * same row, so that the message gives the real reason for the refusal. */
 	if (store_begin(store, err) < 0)
 		return -1;
 	if (store_exec(store,

@@ -5,7 +5,8 @@
  * moment a server is killed, the rows tell the next server what to finish (registry_recover).
  *
  * A row belongs to an owner, and names the server (instance) that has the sandbox awake, creates it
- * or deletes it. Several servers share the database; statements that decide between them are atomic.
+ * or deletes it. Several servers share the database; statements that decide between them are
+ * atomic.
  *
  * Rows are checked when they are read, because the file may have been damaged or edited. A damaged
  * row is an ERR_SYSTEM that names it, and is never used. */
@@ -54,26 +55,26 @@ extern const char *const registry_migrations[];
  * digit, and not of the form of an id. */
 bool registry_is_name(const char *text);
 
-/* ERR_INVALID with errnum EEXIST: the owner has a sandbox of that name. The name of a sandbox that is
- * being deleted is free again. */
+/* ERR_INVALID with errnum EEXIST: the owner has a sandbox of that name. The name of a sandbox that
+ * is being deleted is free again. */
 MUST_CHECK int registry_add(struct store *store, const struct sandbox_row *row, struct error *err);
 /* Finds a row by id or name. ERR_NOT_FOUND has the same text for an id that does not exist and for
  * one that belongs to another owner, so that ids of others cannot be probed. */
 MUST_CHECK int registry_find(struct store *store, const char *owner, const char *id_or_name,
                              struct sandbox_row *ret, struct error *err);
-/* Calls each() for the owner's rows, newest first, until it returns false. Damaged rows are skipped;
- * the error of the first one is returned at the end. each() must not use the store. */
+/* Calls each() for the owner's rows, newest first, until it returns false. Damaged rows are
+ * skipped; the error of the first one is returned at the end. each() must not use the store. */
 MUST_CHECK int registry_each(struct store *store, const char *owner,
                              bool (*each)(void *ctx, const struct sandbox_row *row), void *ctx,
                              struct error *err);
-/* Changes ASLEEP to AWAKE for this instance, atomically. ERR_INVALID with errnum EBUSY: another server
- * has the sandbox. A row that is already AWAKE for this instance is accepted: the sandbox may have
- * ended while the row could not be written. This and the functions below fail with ERR_NOT_FOUND if
- * there is no such row. */
+/* Changes ASLEEP to AWAKE for this instance, atomically. ERR_INVALID with errnum EBUSY: another
+ * server has the sandbox. A row that is already AWAKE for this instance is accepted: the sandbox
+ * may have ended while the row could not be written. This and the functions below fail with
+ * ERR_NOT_FOUND if there is no such row. */
 MUST_CHECK int registry_claim(struct store *store, const char *id, const char *instance,
                               struct error *err);
-/* `instance` "" leaves the row's instance as it is. ASLEEP clears the instance, except of a temporary
- * sandbox: that one stays its server's, so that it is deleted when the server exits. */
+/* `instance` "" leaves the row's instance as it is. ASLEEP clears the instance, except of a
+ * temporary sandbox: that one stays its server's, so that it is deleted when the server exits. */
 MUST_CHECK int registry_set_state(struct store *store, const char *id, enum sandbox_state state,
                                   const char *instance, struct error *err);
 /* Sets spec.fresh: see struct sandbox_row. */
@@ -85,10 +86,10 @@ MUST_CHECK int registry_touch(struct store *store, const char *id, int64_t now_s
 /* Deletes the row and its history; no error if there is no such row. */
 MUST_CHECK int registry_remove(struct store *store, const char *id, struct error *err);
 
-/* Takes over the rows of dead servers. Rows that are CREATING, DELETING or temporary become DELETING
- * for this instance and are passed to unfinished(), which removes their files; the others become
- * ASLEEP. All in one transaction, so that of two servers that do this at once only one gets each
- * row. unfinished() is called after the commit and may use the store; is_alive() may not. */
+/* Takes over the rows of dead servers. Rows that are CREATING, DELETING or temporary become
+ * DELETING for this instance and are passed to unfinished(), which removes their files; the others
+ * become ASLEEP. All in one transaction, so that of two servers that do this at once only one gets
+ * each row. unfinished() is called after the commit and may use the store; is_alive() may not. */
 MUST_CHECK int registry_recover(struct store *store, const char *instance,
                                 bool (*is_alive)(void *ctx, const char *instance),
                                 void (*unfinished)(void *ctx, const char *id), void *ctx,

@@ -29,8 +29,8 @@ void registry_write_mounts(const struct spec *spec, struct buf *text)
 	(void)r;
 }
 
-/* Copies the text up to the next `end` into `out`. False if there is no such byte, the text does not
- * fit, or it contains a zero byte. */
+/* Copies the text up to the next `end` into `out`. False if there is no such byte, the text does
+ * not fit, or it contains a zero byte. */
 static bool cut_text(struct view *rest, char end, char *out, size_t size)
 {
 	const char *at = rest->len != 0 ? memchr(rest->ptr, end, rest->len) : NULL;

@@ -136,8 +136,8 @@ static struct check examine_layer(const struct layer *layer, const struct option
 	return check;
 }
 
-/* Adds the settings of the configuration file to those given on the command line, as `serve` would. A
- * file that cannot be read is one of the findings, and sets nothing. The texts stay file's and
+/* Adds the settings of the configuration file to those given on the command line, as `serve` would.
+ * A file that cannot be read is one of the findings, and sets nothing. The texts stay file's and
  * given's. */
 static struct options add_file_settings(const struct options *given, struct options *file)
 {

@@ -1,8 +1,9 @@
-/* doctor.h - which layers of isolation this machine offers for sandboxes, and how to get the others.
+/* doctor.h - which layers of isolation this machine offers for sandboxes, and how to get the
+ * others.
  *
- * A layer has a short name, which the option `require` uses. What can be tried is tried, not concluded
- * from version numbers: the engine is started, makes a sandbox, runs a program in it and reports what
- * is in force. */
+ * A layer has a short name, which the option `require` uses. What can be tried is tried, not
+ * concluded from version numbers: the engine is started, makes a sandbox, runs a program in it and
+ * reports what is in force. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,9 +29,9 @@ struct check {
 
 enum { DOCTOR_CHECKS_MAX = 32 };
 
-/* Examines all layers in a fixed order, with the configuration that `belljar serve` would use. Forks
- * children and waits for them: half a second, at worst half a minute. Fails only if a required name
- * is not a layer. */
+/* Examines all layers in a fixed order, with the configuration that `belljar serve` would use.
+ * Forks children and waits for them: half a second, at worst half a minute. Fails only if a
+ * required name is not a layer. */
 MUST_CHECK int doctor_examine(const struct options *options, struct check ret[DOCTOR_CHECKS_MAX],
                               size_t *ret_count, struct error *err);
 /* Fails if a required layer is not on. The error says which one, why, and what helps. */
@@ -51,6 +52,6 @@ MUST_CHECK int doctor_require_engine(const char *list, const struct spawner_repo
 /* Converts the report of the started engine to checks. Returns how many. */
 size_t doctor_engine_layers(const struct spawner_report *report,
                             struct check ret[DOCTOR_CHECKS_MAX]);
-/* Fails with ERR_INVALID unless the list consists of names of layers, separated by commas. NULL is an
- * empty list. */
+/* Fails with ERR_INVALID unless the list consists of names of layers, separated by commas. NULL is
+ * an empty list. */
 MUST_CHECK int doctor_check_names(const char *list, struct error *err);

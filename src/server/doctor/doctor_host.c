@@ -1,5 +1,5 @@
-/* doctor_host.c - layers of the machine that a trial of the engine does not show: the kernel's version,
- * Landlock, containers, the state directory, settings of the host (see internal.h). */
+/* doctor_host.c - layers of the machine that a trial of the engine does not show: the kernel's
+ * version, Landlock, containers, the state directory, settings of the host (see internal.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -31,8 +31,8 @@ struct version {
 };
 
 /* The first version of each series without known bugs that let a program write to the page cache,
- * which all sandboxes share: CVE-2026-31431 (AF_ALG), -43284 (ESP), -43500 (RxRPC). The seccomp filter
- * refuses the calls that all three need; the check is for other ways to the same bugs. */
+ * which all sandboxes share: CVE-2026-31431 (AF_ALG), -43284 (ESP), -43500 (RxRPC). The seccomp
+ * filter refuses the calls that all three need; the check is for other ways to the same bugs. */
 static const struct version fixed_versions[] = {
 	{ 6, 6, 138 }, { 6, 12, 87 }, { 6, 18, 29 }, { 6, 19, 12 }, { 7, 0, 6 },
 };
@@ -315,8 +315,8 @@ void probe_state_dir(const struct options *options, struct check *ret)
 
 /* --- settings --- */
 
-/* Settings that make attacks from inside the host harder. Sandboxes do not depend on them: each is a
- * second line of defence. */
+/* Settings that make attacks from inside the host harder. Sandboxes do not depend on them: each is
+ * a second line of defence. */
 static const struct setting {
 	const char *path; /* below /proc/sys */
 	long min;         /* 0: must be 0; else at least this */
@@ -402,8 +402,7 @@ void probe_mounts(UNUSED const struct options *options, struct check *ret)
 	check_set(ret, count > MOUNTS_MANY ? CHECK_WEAKER : CHECK_ON, "%zu%s", count,
 	          count > MOUNTS_MANY ? ": belljar starts slowly with so many" : " on this host");
 	if (count > MOUNTS_MANY)
-		check_fix(
-		        ret,
-		        "unmount what is not needed, or run belljar in a mount namespace with less: "
-		        "systemd-run -p PrivateMounts=yes");
+		check_fix(ret,
+		          "unmount what is not needed, or run belljar in a mount namespace with "
+		          "less: systemd-run -p PrivateMounts=yes");
 }

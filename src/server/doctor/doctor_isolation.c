@@ -1,5 +1,5 @@
-/* doctor_isolation.c - the layers that every sandbox has: namespaces, mounts, filters, the agent (see
- * internal.h).
+/* doctor_isolation.c - the layers that every sandbox has: namespaces, mounts, filters, the agent
+ * (see internal.h).
  *
  * A sandbox in which a program ran proves them all, so nothing is tried a second time. Only if the
  * trial failed are its steps tried one by one, in one child, to find out which layer is missing and
@@ -145,8 +145,8 @@ static void try_steps(void *record)
 	steps->map_user = steps->user_namespace != 0 ? steps->user_namespace : map_root(uid, gid);
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		steps->kinds[i] = unshare(kinds[i].flag) < 0 ? errno : 0;
-	/* Each of these changes the host itself if its namespace was not made: root would mount over
-	 * the host's /tmp and /proc. */
+	/* Each of these changes the host itself if its namespace was not made: root would mount
+	 * over the host's /tmp and /proc. */
 	if (steps->map_user == 0 && steps->kinds[KIND_NET] == 0)
 		steps->loopback = raise_loopback();
 	if (steps->map_user == 0 && steps->kinds[KIND_MOUNT] == 0) {
@@ -277,7 +277,8 @@ void isolation_user_namespaces(const struct trial *trial, struct check *ret)
 
 	if (!has_steps(trial, ret))
 		return;
-	/* AppArmor lets unshare() succeed and removes the capabilities: only the next step fails. */
+	/* AppArmor lets unshare() succeed and removes the capabilities: only the next step
+	 * fails. */
 	if (failure == 0) {
 		check_set(ret, CHECK_ON, "tried: made one and mapped users into it");
 		return;
@@ -424,8 +425,8 @@ static const char *fix_for_agent(const struct error *err)
 {
 	if (err->errnum == EACCES || err->errnum == EPERM)
 		return "let belljar execute what it carries: sysctl -w vm.memfd_noexec=1, or a "
-		       "$XDG_RUNTIME_DIR or /tmp that is not mounted noexec; see also the audit log "
-		       "of SELinux or AppArmor";
+		       "$XDG_RUNTIME_DIR or /tmp that is not mounted noexec; see also the audit "
+		       "log of SELinux or AppArmor";
 	if (err->errnum == ENOSYS)
 		return "update the kernel to 5.13 or newer";
 	if (err->kind == ERR_UNSUPPORTED)

@@ -11,8 +11,8 @@
 #include "base/view.h"
 #include "server/doctor/internal.h"
 
-/* The engine's reasons may end in a step that helps: "what is wrong: what to do". Returns where that
- * step begins. */
+/* The engine's reasons may end in a step that helps: "what is wrong: what to do". Returns where
+ * that step begins. */
 static const char *find_step(const char *why)
 {
 	static const char *const steps[] = {
@@ -61,8 +61,8 @@ void report_sandbox(const struct trial *trial, struct check *ret)
 
 /* --- users and groups --- */
 
-/* Whether the helper is installed but has neither the setuid bit nor file capabilities: copying files
- * and some container images lose them. */
+/* Whether the helper is installed but has neither the setuid bit nor file capabilities: copying
+ * files and some container images lose them. */
 static bool is_powerless(const char *program)
 {
 	struct stat st;

@@ -1,5 +1,5 @@
-/* doctor_trial.c - starts the engine in a child process, as a server would, runs `true` in a sandbox,
- * and removes everything again (see internal.h). */
+/* doctor_trial.c - starts the engine in a child process, as a server would, runs `true` in a
+ * sandbox, and removes everything again (see internal.h). */
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* internal.h - what the files of the doctor share.
  *
  *   doctor.c            the table of layers, and what is required
- *   doctor_trial.c      starts the engine in a child, as a server would, and runs `true` in a sandbox
- *   doctor_isolation.c  layers that the trial sandbox proves; if it failed, finds out which is missing
+ *   doctor_trial.c      starts the engine in a child and runs `true` in a sandbox
+ *   doctor_isolation.c  layers that the trial sandbox proves, or which of them failed
  *   doctor_report.c     layers that the engine reports about itself
  *   doctor_host.c       layers of the machine: kernel, container, state directory, settings
  *   doctor_software.c   interpreters, Docker, the configuration file
@@ -29,7 +29,8 @@ void check_set(struct check *check, enum check_status status, const char *fmt, .
         PRINTF_LIKE(3, 4);
 void check_fix(struct check *check, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* The first line of a file in /proc or /sys without its newline; "" if there is none. Returns out. */
+/* The first line of a file in /proc or /sys without its newline; "" if there is none. Returns
+ * out. */
 const char *probe_read_line(const char *path, char *out, size_t size);
 /* Appends to a list with commas, as far as there is room. */
 void probe_list_add(char *list, size_t size, const char *word);
@@ -39,9 +40,9 @@ typedef void probe_child_fn(void *record);
 
 enum { PROBE_RECORD_MAX = 4096, PROBE_DEADLINE_MS = 10000 };
 
-/* Runs fn in a forked child and copies the record back. The child is killed at the deadline and when
- * this process exits, so that a probe can neither hang nor outlive its caller. The record is at most
- * PROBE_RECORD_MAX bytes, and is written only on success. */
+/* Runs fn in a forked child and copies the record back. The child is killed at the deadline and
+ * when this process exits, so that a probe can neither hang nor outlive its caller. The record is
+ * at most PROBE_RECORD_MAX bytes, and is written only on success. */
 MUST_CHECK int probe_child_run(probe_child_fn *fn, void *record, size_t size, unsigned deadline_ms,
                                struct error *err);
 
@@ -72,9 +73,10 @@ struct trial {
 /* Takes as long as the start of a server, and some milliseconds for the sandbox. */
 void trial_run(const struct options *options, struct trial *trial);
 
-/* A cgroup of version 2 can limit groups below it only while it has no processes of its own. A server
- * therefore moves itself one group down, if no other process is in its group. The doctor waits for
- * its trial in that same group and would be in the way: it moves to a group of its own meanwhile. */
+/* A cgroup of version 2 can limit groups below it only while it has no processes of its own. A
+ * server therefore moves itself one group down, if no other process is in its group. The doctor
+ * waits for its trial in that same group and would be in the way: it moves to a group of its own
+ * meanwhile. */
 struct cgroup_move {
 	char group[PATH_MAX]; /* the present group; "": nothing is to be done */
 	char aside[PATH_MAX + 32];
@@ -87,7 +89,8 @@ void cgroup_move_parent(const struct cgroup_move *move, pid_t parent);
 /* Called by the parent when the child has exited. */
 void cgroup_move_back(const struct cgroup_move *move);
 
-/* --- the layers: each function sets status, detail and fix of a check in which they are empty --- */
+/* --- the layers: each function sets status, detail and fix of a check in which they are empty
+ * --- */
 
 typedef void probe_fn(const struct options *options, struct check *ret);
 typedef void trial_fn(const struct trial *trial, struct check *ret);

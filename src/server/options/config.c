@@ -156,7 +156,8 @@ int config_load(struct config *ret, const char *named, struct error *err)
 	buf_init(&text, FILE_SIZE_MAX);
 	if (find_and_read(named, &config.path, &text, err) < 0)
 		return error_wrap(err, "configuration");
-	/* A byte order mark is overwritten, not removed: errors name the byte offset in the file. */
+	/* A byte order mark is overwritten, not removed: errors name the byte offset in the
+	 * file. */
 	if (view_starts(buf_view(&text), "\xef\xbb\xbf"))
 		memset(text.ptr, ' ', 3);
 	if (config.path != NULL && read_object(buf_view(&text), &config, err) < 0) {

@@ -110,20 +110,20 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.help = "Entries per page of a list." },
 	[OPTION_GRACE] = { "grace", NUMBER(grace_ms), SETTING, .word = "MS",
 		RANGE(2000, 0, 60000),
-		.help = "Milliseconds that running calls get to stop when the client disconnects or the "
-			"server shuts down." },
+		.help = "Milliseconds that running calls get to stop when the client disconnects "
+			"or the server shuts down." },
 	[OPTION_STATE_DIR] = { "state-dir", PATH(state_dir), .in_file = true, .word = "DIR",
 		.verbs = SANDBOXES | FOR_PS | FOR_RM | FOR_LOGS | FOR_DOCTOR,
-		.help = "The directory that holds sandboxes and their database, instead of the usual "
-			"one." },
+		.help = "The directory that holds sandboxes and their database, instead of the "
+			"usual one." },
 	[OPTION_TOOLS_DIR] = { "tools-dir", PATH(tools_dir), .verbs = SANDBOXES, .in_file = true,
 		.word = "DIR", .help = "A directory that sandboxes see read-only as /tools." },
 	[OPTION_SKILLS_DIR] = { "skills-dir", PATH(skills_dir), .verbs = SANDBOXES, .in_file = true,
 		.word = "DIR", .help = "A directory that sandboxes see read-only as /skills." },
 	[OPTION_MOUNTS] = { "mounts", TEXT(mounts), .verbs = SANDBOXES, .in_file = true,
 		.word = "SOURCE:TARGET,...", .accepts = is_any, .expected = "a list",
-		.help = "More directories that sandboxes see read-only: SOURCE on this machine, TARGET "
-			"inside." },
+		.help = "More directories that sandboxes see read-only: SOURCE on this machine, "
+			"TARGET inside." },
 	[OPTION_MEMORY] = { "memory", SIZE(limits.memory), LIMIT(memory), .word = "SIZE",
 		.help = "Most memory that all processes of a sandbox use together." },
 	[OPTION_SWAP] = { "swap", SIZE(limits.swap), LIMIT(swap), .word = "SIZE",
@@ -142,13 +142,13 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.help = "Most files that a process in a sandbox has open." },
 	[OPTION_CALLS] = { "calls", CHOICE(calls), .verbs = SANDBOXES, .in_file = true,
 		.word = "PROFILE", .initial_text = "standard", .choices = call_profiles,
-		.help = "The system calls that programs may make: strict leaves out those that are rarely "
-			"needed, debug adds those of debuggers." },
+		.help = "The system calls that programs may make: strict leaves out those that are "
+			"rarely needed, debug adds those of debuggers." },
 	[OPTION_GPU] = { "gpu", TEXT(gpu), .verbs = SANDBOXES, .in_file = true, .word = "WHICH",
 		.initial_text = "none", .accepts = is_any,
 		.expected = "none, auto, a number or a name",
-		.help = "Graphics processors that a sandbox may use: none, auto for all, a number of "
-			"them, or one by its name." },
+		.help = "Graphics processors that a sandbox may use: none, auto for all, a number "
+			"of them, or one by its name." },
 	[OPTION_CDI_DIRS] = { "cdi-dirs", TEXT(cdi_dirs), .verbs = SANDBOXES, .in_file = true,
 		.word = "DIR:...", .initial_text = "/etc/cdi:/var/run/cdi", .accepts = is_any,
 		.expected = "directories with : between",
@@ -166,7 +166,8 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_REQUIRE] = { "require", TEXT(require), .verbs = SANDBOXES | FOR_DOCTOR,
 		.in_file = true, .word = "LAYER,...", .accepts = is_any,
 		.expected = "names of layers",
-		.help = "Refuse to start unless these layers are on; 'belljar doctor' lists them." },
+		.help = "Refuse to start unless these layers are on; 'belljar doctor' lists "
+			"them." },
 	[OPTION_ENGINE] = { "engine", CHOICE(engine), .verbs = SANDBOXES, .in_file = true,
 		.word = "ENGINE", .initial_text = "native", .choices = engines,
 		.help = "What creates sandboxes: native is belljar itself." },
@@ -176,14 +177,15 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.help = "The set of tools that clients get." },
 	[OPTION_ALLOW_PATH] = { "allow-path", TEXT(allow_path), SETTING, .word = "DIR:...",
 		.accepts = is_any, .expected = "directories with : between",
-		.help = "Directories of this machine that copy_in may read and copy_out may write." },
+		.help = "Directories of this machine that copy_in may read and copy_out may "
+			"write." },
 	[OPTION_NO_ROOTS] = { "no-roots", FLAG(no_roots), SETTING,
-		.help = "Do not let copy_in and copy_out use the directories that a client declares as "
-			"its roots." },
+		.help = "Do not let copy_in and copy_out use the directories that a client "
+			"declares as its roots." },
 	[OPTION_IDLE] = { "idle", NUMBER(idle_s), SETTING, .word = "SECONDS",
 		RANGE(900, 0, 31536000),
-		.help = "Seconds without use after which a sandbox sleeps: its processes end, its files "
-			"stay; 0 is never." },
+		.help = "Seconds without use after which a sandbox sleeps: its processes end, its "
+			"files stay; 0 is never." },
 	[OPTION_LIFETIME] = { "lifetime", NUMBER(lifetime_s), SETTING, .word = "SECONDS",
 		RANGE(2592000, 0, 315360000),
 		.help = "Seconds after its creation when a sandbox is deleted; 0 is never." },
@@ -192,19 +194,20 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.help = "Most sandboxes of one owner; 0 is no limit." },
 	[OPTION_OWNER_PROCESSES] = { "owner-processes", NUMBER(owner.processes), SETTING,
 		.word = "N", RANGE(256, 0, 1000000),
-		.help = "Most runs and background processes of one owner at a time; 0 is no limit." },
+		.help = "Most runs and background processes of one owner at a time; 0 is no "
+			"limit." },
 	[OPTION_OWNER_MEMORY] = { "owner-memory", SIZE(owner.memory), SETTING, .word = "SIZE",
 		RANGE(0, 0, 65536ULL * GIB),
-		.help = "Most memory of all awake sandboxes of one owner, added up by their limits; 0 is "
-			"no limit." },
+		.help = "Most memory of all awake sandboxes of one owner, added up by their "
+			"limits; 0 is no limit." },
 	[OPTION_OWNER_DISK] = { "owner-disk", SIZE(owner.disk), SETTING, .word = "SIZE",
 		RANGE(0, 0, 1048576ULL * GIB),
-		.help = "Most disk space of all sandboxes of one owner, added up by their limits; 0 is no "
-			"limit." },
+		.help = "Most disk space of all sandboxes of one owner, added up by their limits; "
+			"0 is no limit." },
 	[OPTION_ANSWER_WITHIN] = { "answer-within", NUMBER(answer_ms), SETTING, .word = "MS",
 		RANGE(45000, 100, 86400000),
-		.help = "Milliseconds after which a call returns; a program that still runs continues, "
-			"and process_output reads its output." },
+		.help = "Milliseconds after which a call returns; a program that still runs "
+			"continues, and process_output reads its output." },
 	[OPTION_RUN_TIMEOUT] = { "run-timeout", NUMBER(run_timeout_s), SETTING, .word = "SECONDS",
 		RANGE(300, 1, 86400),
 		.help = "Seconds after which a program started without timeout_s is killed." },
@@ -232,8 +235,9 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_SANDBOX] = { "sandbox", TEXT(sandbox), .verbs = FOR_EXEC | FOR_RUN,
 		.flag_only = true, .word = "NAME", .accepts = is_sandbox,
 		.expected = "a name of letters, digits, . _ -",
-		.help = "The sandbox to use, by name or id. If there is none of that name it is created "
-			"and kept. Without this option a new one is created and deleted afterwards." },
+		.help = "The sandbox to use, by name or id. If there is none of that name it is "
+			"created and kept. Without this option a new one is created and deleted "
+			"afterwards." },
 	[OPTION_TIMEOUT] = { "timeout", NUMBER(timeout_s), .verbs = FOR_EXEC | FOR_RUN,
 		.flag_only = true, .word = "SECONDS", RANGE(0, 0, 1000000),
 		.help = "Seconds after which the program is killed; 0 is never." },

@@ -1,5 +1,5 @@
-/* lifecycle.h - a manager with one sandbox over a fake engine. The fake records what it is asked to do;
- * the test decides when it reports an event (report_ended, report_erased, connect_agent). */
+/* lifecycle.h - a manager with one sandbox over a fake engine. The fake records what it is asked to
+ * do; the test decides when it reports an event (report_ended, report_erased, connect_agent). */
 #pragma once
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -64,8 +64,8 @@ struct sandbox_row read_row(struct world *w, const char *name);
 /* Adds the row of a sandbox named "old" that an earlier server created, and finds it. */
 struct sandbox *add_sleeping_sandbox(struct world *w);
 
-/* Reports that the engine made the sandbox, and plays its agent up to READY. Returns the agent's end
- * of the channel, which the caller closes. */
+/* Reports that the engine made the sandbox, and plays its agent up to READY. Returns the agent's
+ * end of the channel, which the caller closes. */
 int connect_agent(struct world *w);
 
 /* Takes the write lock of the database until the connection is closed. */

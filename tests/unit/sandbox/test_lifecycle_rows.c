@@ -1,4 +1,5 @@
-/* The rows of the registry while sandboxes change state, also when the database cannot be written. */
+/* The rows of the registry while sandboxes change state, also when the database cannot be
+ * written. */
 #include "sandbox/channel/channel.h"
 #include "sandbox/run/sandbox_run.h"
 #include "unit/sandbox/lifecycle.h"
@@ -157,7 +158,8 @@ static void on_overdue(void *ctx, const struct run_end *end)
 	++*(unsigned *)ctx;
 }
 
-/* The agent kills a keeper that does not finish after the deadline: that is a time-out, not an error. */
+/* The agent kills a keeper that does not finish after the deadline: that is a time-out, not an
+ * error. */
 static void keeper_killed_after_deadline_counts_as_timeout(void **state)
 {
 	static const struct run_events events = { .output = on_output,

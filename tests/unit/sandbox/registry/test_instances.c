@@ -42,8 +42,8 @@ static void create_file(int dir, const char *file)
 	assert_true(fd >= 0);
 }
 
-/* A process that holds an instance. With a spawner, the server itself is already killed, and `pid` is
- * its child, which shares the lock. */
+/* A process that holds an instance. With a spawner, the server itself is already killed, and `pid`
+ * is its child, which shares the lock. */
 struct server {
 	pid_t pid;
 	char name[INSTANCE_LEN + 1];

@@ -106,7 +106,8 @@ static void report_of_the_engine_is_read(void **state)
 		{ report_disk,
 		  { .mode = USERNS_SINGLE_ID, .disk = DISK_WATCHED, .disk_why = "only root can" },
 		  CHECK_WEAKER,
-		  "watched: a sandbox over its limit is killed a moment later; no quota: only root can",
+		  "watched: a sandbox over its limit is killed a moment later; no quota: only root "
+		  "can",
 		  "run belljar as root, which can set quotas" },
 	};
 

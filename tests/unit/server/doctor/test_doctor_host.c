@@ -12,8 +12,8 @@
 
 static const struct options none;
 
-/* Examines user namespaces where unshare() is refused. /proc/sys/kernel is replaced by the directory
- * `settings`, if that is given. */
+/* Examines user namespaces where unshare() is refused. /proc/sys/kernel is replaced by the
+ * directory `settings`, if that is given. */
 static struct check check_refused_unshare(const char *settings)
 {
 	struct check *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
