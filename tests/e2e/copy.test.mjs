@@ -129,7 +129,7 @@ test('all that is allowed at once, and into the workspace itself', async (t) => 
     assert.equal(structuredOf(await mine.copy_in({ source })).target, '/workspace/whole');
   assert.equal(structuredOf(await mine.copy_in({ source: '.', path: '.' })).entries, 2);
   assert.equal(textOf(await mine.run_command({ command: 'cat whole/x/y x/y' })), 'zz');
-  refused(await mine.copy_out({ path: '.', target: '.' }), /is there already: set overwrite to true to put the new files over those in it$/);
+  refused(await mine.copy_out({ path: '.', target: '.' }), /exists already: set overwrite to true to put the new files over those in it$/);
   structuredOf(await mine.copy_out({ path: '/workspace', target: '.', overwrite: true }));
   assert.deepEqual(tree(dir), ['whole', 'whole/x', 'whole/x/y', 'x', 'x/y']);
 });
@@ -161,14 +161,14 @@ test('what is there: replaced, kept, refused', async () => {
   put({ 'ow/f': 'new', 'ow/g': 'new' });
   await sh('mkdir -p ow; echo old > ow/f; echo mine > ow/h; chmod 600 ow/f');
   refused(await copy_in({ source: 'ow', overwrite: false }),
-    /^path: in the sandbox: \/workspace\/ow: is there already: set overwrite to true to put the new files over those in it$/);
+    /^path: in the sandbox: \/workspace\/ow: exists already: set overwrite to true to put the new files over those in it$/);
   refused(await copy_in({ source: 'ow/f', path: 'ow/f', overwrite: false }),
-    /^path: in the sandbox: ow\/f: is there already: set overwrite to true to replace it$/);
+    /^path: in the sandbox: ow\/f: exists already: set overwrite to true to replace it$/);
   assert.equal(await sh('cat ow/*'), 'old\nmine\n');
   await copy_in({ source: 'ow' });
   assert.equal(await sh('cat ow/*'), 'newnewmine\n');
-  refused(await copy_out({ path: 'ow', target: 'ow' }), /of the host: ow: is there already: set overwrite to true to put the new files over those in it$/);
-  refused(await copy_out({ path: 'ow/h', target: 'ow/f' }), /of the host: ow\/f: is there already: set overwrite to true to replace it$/);
+  refused(await copy_out({ path: 'ow', target: 'ow' }), /of the host: ow: exists already: set overwrite to true to put the new files over those in it$/);
+  refused(await copy_out({ path: 'ow/h', target: 'ow/f' }), /of the host: ow\/f: exists already: set overwrite to true to replace it$/);
   put({ 'ow/own': 'stays' });
   await copy_out({ path: 'ow', target: 'ow', overwrite: true });
   assert.deepEqual(tree(join(allowed, 'ow')), ['f', 'g', 'h', 'own']);
@@ -179,11 +179,11 @@ test('files and directories in each other\'s place', async () => {
   put({ 'fd/x': 'file', 'dd/x/y': 'below' });
   await copy_in({ source: 'fd' });
   refused(await copy_in({ source: 'dd/x', path: 'fd/x' }),
-    /^path: in the sandbox: fd\/x: is not a directory, and a directory is to be put there: remove it, or name another target$/);
+    /^path: in the sandbox: fd\/x: is not a directory, but the source is one: remove it, or name another target$/);
   await sh('mkdir -p dx/x; echo f > x');
   refused(await copy_out({ path: 'dx', target: 'fd/x', overwrite: true }), /of the host: fd\/x: is not a directory, and a directory/);
-  refused(await copy_in({ source: 'fd/x', path: 'dx' }), /^path: in the sandbox: dx\/x: is a directory, and a file is to be put there/);
-  refused(await copy_out({ path: 'x', target: 'dd', overwrite: true }), /of the host: dd\/x: is a directory, and a file is to be put there/);
+  refused(await copy_in({ source: 'fd/x', path: 'dx' }), /^path: in the sandbox: dx\/x: is a directory, but the source is a file/);
+  refused(await copy_out({ path: 'x', target: 'dd', overwrite: true }), /of the host: dd\/x: is a directory, but the source is a file/);
   assert.equal(get('fd/x') + get('dd/x/y'), 'filebelow');
 });
 
@@ -218,7 +218,7 @@ test('links of the host that lead out are not followed, in', async () => {
   assert.equal(moved.skipped, 4, JSON.stringify(moved));
   assert.equal(await sh('cd l; cat fine; ls -A'), 'minefine\nown\n');
   for (const source of ['l/absolute', 'l/relative', 'l/dir', 'l/dir/secret', join(allowed, 'l/dir/secret')])
-    refused(await copy_in({ source, path: 'leak' }), /^source: in '.*allowed' of the host: l\/.*: (No such file or directory|is a link that leads out of the directories that may be copied from and to, or to nothing)$/);
+    refused(await copy_in({ source, path: 'leak' }), /^source: in '.*allowed' of the host: l\/.*: (No such file or directory|is a link that leads out of the allowed directories, or to nothing)$/);
   await sh('! test -e leak');
 });
 

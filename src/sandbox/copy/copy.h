@@ -1,10 +1,12 @@
-/* copy.h - a file or a directory from one agent's files to another's, as one would say it.
+/* copy.h - copies a file or a directory between the host and a sandbox.
  *
- * Looks at both ends first: what the source is, where it is to be, and whether something is in
- * the way. Then the transfer. Of a directory what is in it goes over; an existing target keeps
- * what the source does not have.
+ * A copy first asks both ends: what the source is, what the target is, and whether something is in
+ * the way. Then a transfer (transfer.h) moves the bytes. The contents of a source directory are
+ * merged into an existing target directory; files that only the target has stay.
  *
- *   copy_start -> progress ... -> ended, once; or copy_cancel */
+ *   copy_start -> progress ... -> ended, once; or copy_cancel
+ *
+ * The copy is freed after `ended` returned, or by copy_cancel(). */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,30 +23,31 @@ struct sandbox;
 enum { COPY_ENTRIES_MAX = 200000 };
 #define COPY_BYTES_MAX (UINT64_C(2) << 30)
 
+/* One end of a copy: an agent and a path in its file system. */
 struct copy_endpoint {
-	/* Asked before each step: the channel may end meanwhile, which is NULL. */
+	/* Called before each step, because the channel may fail meanwhile: NULL then. */
 	struct channel *(*channel)(void *ctx);
 	void *ctx;
-	const char *path;  /* for its agent to resolve */
-	const char *where; /* in front of its errors; or NULL */
-	bool is_host;      /* what comes here gets no rights for others than its owner to write */
+	const char *path;  /* resolved by the agent */
+	const char *where; /* a prefix for errors of this end; or NULL */
+	bool is_host;      /* new files get no write permission for group and others */
 };
 
-/* The texts are not copied. */
-struct copy_endpoint copy_host_endpoint(struct host_handle *use, const char *path,
+/* Neither copies the texts. */
+struct copy_endpoint copy_host_endpoint(struct host_handle *handle, const char *path,
                                         const char *where);
 struct copy_endpoint copy_sandbox_endpoint(struct sandbox *sandbox, const char *path,
                                            const char *where);
 
-const char *copy_last_name(const char *path); /* behind the last slash */
+const char *copy_last_name(const char *path); /* the part behind the last slash */
 
 struct copy_options {
 	struct copy_endpoint from, to;
-	const char *name; /* of the source: for a target that is a directory. No slash in it */
-	bool into;        /* a directory too goes into an existing one, under its name; so it does
-	                   * if the target ends in a slash */
-	bool overwrite;   /* what is there is replaced, a directory merged; else refused */
-	bool gitignore;   /* leave out what the .gitignore files of the source say */
+	const char *name; /* the source's name, for a target that is a directory; without slashes */
+	bool into;        /* copy a directory into an existing one, under its name; a target that
+	                   * ends in a slash means the same */
+	bool overwrite;   /* replace a file, merge a directory; otherwise both are refused */
+	bool gitignore;   /* leave out the files that .gitignore files of the source name */
 	uint64_t max_bytes;
 	uint32_t max_count;
 };
@@ -52,17 +55,18 @@ struct copy_options {
 struct copy_result {
 	struct transfer_result moved;
 	uint64_t ignored;   /* entries left out by .gitignore */
-	bool is_directory;  /* the source */
-	const char *target; /* where it is now, for the agent there */
+	bool is_directory;  /* the source is one */
+	const char *target; /* the path of the copy, for the agent there */
 };
 
 struct copy_events {
 	void (*progress)(void *ctx, uint64_t bytes); /* may be NULL */
-	/* Last call, from the loop; `why` NULL: it is there. */
+	/* The last call, from the loop. `why` is NULL on success, otherwise `result` is. */
 	void (*ended)(void *ctx, const struct copy_result *result, const struct error *why);
 };
 
-/* The wish and its texts are copied. */
-MUST_CHECK int copy_start(const struct copy_options *wish, const struct copy_events *events,
+/* The options and their texts are copied. */
+MUST_CHECK int copy_start(const struct copy_options *options, const struct copy_events *events,
                           void *ctx, struct copy **ret, struct error *err);
+/* Stops the copy; no event is called afterwards. Does nothing from within `ended`. */
 void copy_cancel(struct copy *copy);

@@ -10,10 +10,10 @@
 #include "wire/tar.h"
 
 struct rule {
-	const char *pattern; /* without '!' and the slashes around it */
-	bool takes_back;     /* it began with '!' */
-	bool directories;    /* it ended in '/' */
-	bool is_anchored;    /* of the whole path below its directory, not of a name anywhere */
+	const char *pattern;    /* without '!' and the slashes around it */
+	bool is_negated;        /* began with '!': includes a path again */
+	bool is_directory_only; /* ended in '/' */
+	bool is_anchored;       /* matched with the path below its directory, not with a name */
 };
 
 struct file {
@@ -24,29 +24,29 @@ struct file {
 	struct rule *rules;
 };
 
-/* What asking has cost, and has found. The rules do not change by it. */
-struct memory {
-	uint64_t steps;  /* that are left */
-	bool is_spent;   /* there were too few */
-	struct buf kept; /* the last directory that is not left out, nor any above it */
-	struct buf gone; /* the last one that is */
+/* State of matching, apart from the rules: ignore_has() does not change those. */
+struct matching {
+	uint64_t steps;      /* that are left */
+	bool is_spent;       /* a match was given up */
+	struct buf included; /* the last directory that is not left out, nor any above it */
+	struct buf left_out; /* the last directory that is left out */
 	struct glob glob;
 };
 
 struct ignore {
 	struct file files[IGNORE_FILES_MAX]; /* those above before those below */
 	size_t file_count, rule_count, text_bytes;
-	struct memory *memory;
+	struct matching *matching;
 };
 
 struct ignore *ignore_new(void)
 {
 	struct ignore *ignore = mem_new(sizeof *ignore);
 
-	ignore->memory = mem_new(sizeof *ignore->memory);
-	ignore->memory->steps = IGNORE_STEPS;
-	buf_init(&ignore->memory->kept, TAR_NAME_MAX);
-	buf_init(&ignore->memory->gone, TAR_NAME_MAX);
+	ignore->matching = mem_new(sizeof *ignore->matching);
+	ignore->matching->steps = IGNORE_STEPS;
+	buf_init(&ignore->matching->included, TAR_NAME_MAX);
+	buf_init(&ignore->matching->left_out, TAR_NAME_MAX);
 	return ignore;
 }
 
@@ -58,17 +58,17 @@ struct ignore *ignore_free(struct ignore *ignore)
 		free(ignore->files[i].rules);
 	}
 	if (ignore != NULL) {
-		buf_done(&ignore->memory->kept);
-		buf_done(&ignore->memory->gone);
-		free(ignore->memory);
+		buf_done(&ignore->matching->included);
+		buf_done(&ignore->matching->left_out);
+		free(ignore->matching);
 	}
 	free(ignore);
 	return NULL;
 }
 
-/* --- reading ----------------------------------------------------------------------- */
+/* --- reading rules ----------------------------------------------------------------- */
 
-/* Spaces at the end do not count, unless a backslash is in front of them. */
+/* The length without spaces at the end; a space behind a backslash stays. */
 static size_t without_spaces(const char *line, size_t len)
 {
 	while (len > 0 && line[len - 1] == ' ') {
@@ -83,7 +83,7 @@ static size_t without_spaces(const char *line, size_t len)
 	return len;
 }
 
-/* One line, which becomes a string of its own. False: there is no rule in it. */
+/* Reads one line and terminates it in place. False: the line has no rule. */
 static bool read_rule(char *line, size_t len, struct rule *ret)
 {
 	*ret = (struct rule){ 0 };
@@ -94,12 +94,12 @@ static bool read_rule(char *line, size_t len, struct rule *ret)
 		return false;
 	len = without_spaces(line, len);
 	if (len > 0 && line[0] == '!') {
-		ret->takes_back = true;
+		ret->is_negated = true;
 		line++;
 		len--;
 	}
 	if (len > 0 && line[len - 1] == '/') {
-		ret->directories = true;
+		ret->is_directory_only = true;
 		len--;
 	}
 	if (len > 0 && line[0] == '/') {
@@ -110,7 +110,8 @@ static bool read_rule(char *line, size_t len, struct rule *ret)
 	line[len] = '\0';
 	ret->is_anchored |= memchr(line, '/', len) != NULL;
 	ret->pattern = line;
-	return len != 0 && line[len - 1] != '/'; /* no name ends in a slash */
+	return len != 0 &&
+	       line[len - 1] != '/'; /* "a//" matches nothing: no name ends in a slash */
 }
 
 static size_t count_lines(struct view text)
@@ -135,11 +136,10 @@ static int read_rules(struct file *file, size_t len, size_t room, struct error *
 
 		if (read_rule(line, line_len, &rule)) {
 			if (file->rule_count == room)
-				return error_set(err, ERR_LIMIT,
-				                 "all .gitignore files together have more than %d "
-				                 "rules, which is the maximum: copy a directory "
-				                 "further down, or without gitignore",
-				                 IGNORE_RULES_MAX);
+				return error_set(
+				        err, ERR_LIMIT,
+				        "all .gitignore files together have more than %d rules, which is the maximum: copy a directory further down, or without gitignore",
+				        IGNORE_RULES_MAX);
 			file->rules[file->rule_count++] = rule;
 		}
 		line += line_len + 1;
@@ -150,18 +150,20 @@ static int read_rules(struct file *file, size_t len, size_t room, struct error *
 static int check_room(const struct ignore *ignore, struct view text, struct error *err)
 {
 	if (ignore->file_count == IGNORE_FILES_MAX)
-		return error_set(err, ERR_LIMIT,
-		                 "more than %d .gitignore files, which is the maximum",
-		                 IGNORE_FILES_MAX);
+		return error_set(
+		        err, ERR_LIMIT,
+		        "more than %d .gitignore files, which is the maximum: copy without gitignore",
+		        IGNORE_FILES_MAX);
 	if (text.len > IGNORE_FILE_MAX)
-		return error_set(err, ERR_LIMIT,
-		                 "a .gitignore of more than %d bytes, which is the maximum",
-		                 IGNORE_FILE_MAX);
+		return error_set(
+		        err, ERR_LIMIT,
+		        "a .gitignore of more than %d bytes, which is the maximum: copy without gitignore",
+		        IGNORE_FILE_MAX);
 	if (text.len > IGNORE_TEXT_MAX - ignore->text_bytes)
-		return error_set(err, ERR_LIMIT,
-		                 "all .gitignore files together have more than %d bytes, which is "
-		                 "the maximum",
-		                 IGNORE_TEXT_MAX);
+		return error_set(
+		        err, ERR_LIMIT,
+		        "all .gitignore files together have more than %d bytes, which is the maximum: copy without gitignore",
+		        IGNORE_TEXT_MAX);
 	return 0;
 }
 
@@ -174,8 +176,8 @@ static size_t count_slashes(struct view path)
 	return n;
 }
 
-/* Behind all that are not deeper. */
-static void insert(struct ignore *ignore, const struct file *file)
+/* Inserts a file behind all that are not deeper. */
+static void insert_file(struct ignore *ignore, const struct file *file)
 {
 	size_t at = ignore->file_count++;
 
@@ -207,20 +209,20 @@ int ignore_add(struct ignore *ignore, struct view directory, struct view text, s
 		return -1;
 	}
 	ignore->text_bytes += text.len;
-	insert(ignore, &file);
-	buf_clear(&ignore->memory->kept);
-	buf_clear(&ignore->memory->gone);
+	insert_file(ignore, &file);
+	buf_clear(&ignore->matching->included);
+	buf_clear(&ignore->matching->left_out);
 	return 0;
 }
 
-/* --- asking ------------------------------------------------------------------------ */
+/* --- matching paths ---------------------------------------------------------------- */
 
 static bool rule_matches(const struct rule *rule, struct glob *glob, struct view path,
                          bool is_directory, uint64_t *steps)
 {
 	const char *slash;
 
-	if (rule->directories && !is_directory)
+	if (rule->is_directory_only && !is_directory)
 		return false;
 	if (!rule->is_anchored && (slash = memrchr(path.ptr, '/', path.len)) != NULL)
 		path = (struct view){ slash + 1, path.len - (size_t)(slash + 1 - path.ptr) };
@@ -234,8 +236,8 @@ static bool is_git(struct view path)
 	       (path.len > 5 && memcmp(path.ptr + path.len - 5, "/.git", 5) == 0);
 }
 
-/* Of this path alone, whatever is decided of the directories above it. */
-static bool is_left_out(const struct ignore *ignore, struct view path, bool is_directory,
+/* Whether the rules leave out this path, apart from the directories above it. */
+static bool match_rules(const struct ignore *ignore, struct view path, bool is_directory,
                         uint64_t *steps)
 {
 	if (is_git(path))
@@ -250,9 +252,9 @@ static bool is_left_out(const struct ignore *ignore, struct view path, bool is_d
 		for (size_t j = file->rule_count; j-- > 0 && *steps != 0;) {
 			struct view below = { path.ptr + above, path.len - above };
 
-			if (rule_matches(&file->rules[j], &ignore->memory->glob, below,
+			if (rule_matches(&file->rules[j], &ignore->matching->glob, below,
 			                 is_directory, steps))
-				return !file->rules[j].takes_back;
+				return !file->rules[j].is_negated;
 		}
 	}
 	return false;
@@ -264,22 +266,22 @@ static bool is_below(struct view path, struct view directory)
 	       memcmp(path.ptr, directory.ptr, directory.len) == 0;
 }
 
-/* How much of the path is known to be kept: up to a slash, or none. */
-static size_t known(const struct ignore *ignore, struct view path)
+/* How much of the path, up to a slash, is cached as included. */
+static size_t known_prefix(const struct ignore *ignore, struct view path)
 {
-	struct view kept = buf_view(&ignore->memory->kept);
+	struct view included = buf_view(&ignore->matching->included);
 	size_t n = 0, at = 0;
 
-	while (n < kept.len && n < path.len && kept.ptr[n] == path.ptr[n]) {
-		if (kept.ptr[n] == '/')
+	while (n < included.len && n < path.len && included.ptr[n] == path.ptr[n]) {
+		if (included.ptr[n] == '/')
 			at = n;
 		n++;
 	}
-	return n == kept.len && is_below(path, kept) ? n : at;
+	return n == included.len && is_below(path, included) ? n : at;
 }
 
-/* A longer path than there are is decided each time anew. */
-static void keep(struct buf *buf, struct view path)
+/* Caches a directory. A path that is too long is not cached, and matched again each time. */
+static void cache_directory(struct buf *buf, struct view path)
 {
 	struct error too_long;
 
@@ -287,52 +289,53 @@ static void keep(struct buf *buf, struct view path)
 	(void)!buf_add(buf, path, &too_long);
 }
 
-static bool look(const struct ignore *ignore, struct view path, bool is_directory, uint64_t *steps)
+static bool match_path(const struct ignore *ignore, struct view path, bool is_directory,
+                       uint64_t *steps)
 {
-	size_t from = known(ignore, path), last = from;
+	size_t from = known_prefix(ignore, path), last = from;
 
-	if (is_below(path, buf_view(&ignore->memory->gone)))
+	if (is_below(path, buf_view(&ignore->matching->left_out)))
 		return true;
 	for (size_t i = from + 1; i < path.len && *steps != 0; i++) {
 		const struct view above = { path.ptr, i };
 
 		if (path.ptr[i] != '/')
 			continue;
-		if (is_left_out(ignore, above, true, steps)) {
-			keep(&ignore->memory->gone, above);
+		if (match_rules(ignore, above, true, steps)) {
+			cache_directory(&ignore->matching->left_out, above);
 			return true;
 		}
 		last = i;
 	}
 	if (last != from)
-		keep(&ignore->memory->kept, (struct view){ path.ptr, last });
-	return path.len != 0 && is_left_out(ignore, path, is_directory, steps);
+		cache_directory(&ignore->matching->included, (struct view){ path.ptr, last });
+	return path.len != 0 && match_rules(ignore, path, is_directory, steps);
 }
 
 bool ignore_has(const struct ignore *ignore, struct view path, bool is_directory)
 {
-	struct memory *memory = ignore->memory;
-	uint64_t had = memory->steps < IGNORE_LOOK_STEPS ? memory->steps : IGNORE_LOOK_STEPS;
+	struct matching *matching = ignore->matching;
+	uint64_t had = matching->steps < IGNORE_LOOK_STEPS ? matching->steps : IGNORE_LOOK_STEPS;
 	uint64_t left = had;
-	bool found = !memory->is_spent && look(ignore, path, is_directory, &left);
+	bool found = !matching->is_spent && match_path(ignore, path, is_directory, &left);
 
-	memory->steps -= had - left;
-	memory->is_spent |= left == 0;
+	matching->steps -= had - left;
+	matching->is_spent |= left == 0;
 	return found;
 }
 
 int ignore_check(const struct ignore *ignore, struct error *err)
 {
-	if (!ignore->memory->is_spent)
+	if (!ignore->matching->is_spent)
 		return 0;
-	return error_set(err, ERR_LIMIT,
-	                 "the .gitignore rules are too costly: copy without gitignore, or a "
-	                 "smaller directory");
+	return error_set(
+	        err, ERR_LIMIT,
+	        "the .gitignore rules are too costly: copy without gitignore, or a smaller directory");
 }
 
 void ignore_credit(const struct ignore *ignore)
 {
-	ignore->memory->steps += IGNORE_ENTRY_STEPS;
-	if (ignore->memory->steps > IGNORE_STEPS)
-		ignore->memory->steps = IGNORE_STEPS;
+	ignore->matching->steps += IGNORE_ENTRY_STEPS;
+	if (ignore->matching->steps > IGNORE_STEPS)
+		ignore->matching->steps = IGNORE_STEPS;
 }

@@ -11,9 +11,9 @@
 #include "sandbox/copy/tar_filter.h"
 
 enum {
-	WIDER = 192 * 1024, /* on their way beyond the 64 KiB there are at first */
-	HEADERS = 4096,     /* bytes of an archive for each entry, on average */
-	WAITING_MAX = WIRE_WINDOW + WIDER + TAR_FILTER_MORE,
+	EXTRA_WINDOW = 192 * 1024, /* credit beyond WIRE_WINDOW: more bytes on their way */
+	HEADS = 4096,              /* bytes of an archive for each entry, on average */
+	QUEUE_MAX = WIRE_WINDOW + EXTRA_WINDOW + TAR_FILTER_MORE,
 };
 
 struct transfer {
@@ -23,18 +23,18 @@ struct transfer {
 	struct tar_filter *filter;
 	const char *from_where, *to_where;
 	bool is_file;
-	struct buf waiting; /* for the taking side, from `sent` on */
+	struct buf queue; /* bytes for the receiving agent, from `sent` on */
 	size_t sent;
-	size_t owed;     /* bytes that came and were not given back as credit */
-	uint64_t passed; /* bytes handed on so far */
-	bool has_come;   /* all of it */
-	bool is_telling;
+	size_t owed;     /* bytes that arrived and were not given back as credit */
+	uint64_t passed; /* bytes sent so far */
+	bool has_all;    /* the sending agent has finished */
+	bool is_ending;  /* `ended` is being called: transfer_cancel() does nothing */
 	struct transfer_result result;
 };
 
-/* --- its end ----------------------------------------------------------------------- */
+/* --- the end ----------------------------------------------------------------------- */
 
-static void let_go(struct transfer *transfer)
+static void cancel_streams(struct transfer *transfer)
 {
 	if (transfer->from != NULL)
 		channel_cancel(transfer->from);
@@ -43,31 +43,31 @@ static void let_go(struct transfer *transfer)
 	transfer->from = transfer->to = NULL;
 }
 
-static void release(struct transfer *transfer)
+static void free_transfer(struct transfer *transfer)
 {
-	buf_done(&transfer->waiting);
+	buf_done(&transfer->queue);
 	free(transfer);
 }
 
-/* The one who is told may drop it, or free both channels. */
-static void tell(struct transfer *transfer, const struct error *why)
+/* The callback may call transfer_cancel(), or free both channels. */
+static void report_end(struct transfer *transfer, const struct error *why)
 {
-	let_go(transfer);
-	transfer->is_telling = true;
+	cancel_streams(transfer);
+	transfer->is_ending = true;
 	transfer->events->ended(transfer->ctx, why == NULL ? &transfer->result : NULL, why);
-	release(transfer);
+	free_transfer(transfer);
 }
 
-static void tell_failed(struct transfer *transfer, enum wire_failure failure,
-                        const struct error *why, const char *where)
+static void report_failure(struct transfer *transfer, enum wire_failure failure,
+                           const struct error *why, const char *where)
 {
 	struct error err = *why;
 
 	if (failure == WIRE_FAILED_DENIED)
-		err.kind = ERR_INVALID; /* as files.h has it */
+		err.kind = ERR_INVALID; /* as sandbox/channel/files.h reports it */
 	if (where != NULL)
 		(void)error_wrap(&err, "%s", where);
-	tell(transfer, &err);
+	report_end(transfer, &err);
 }
 
 static void add_skipped(struct transfer *transfer, const struct wire_done *done)
@@ -86,32 +86,33 @@ static void add_skipped(struct transfer *transfer, const struct wire_done *done)
 
 /* --- bytes ------------------------------------------------------------------------- */
 
-/* Hands on what can be. The giving side gets its credit back when nothing waits any more. */
-static void push(struct transfer *transfer)
+/* Sends what the receiving agent has given credit for. The sending agent gets its credit back when
+ * the queue is empty: a receiver that does not read stops the sender, not our memory. */
+static void send_queue(struct transfer *transfer)
 {
-	size_t left = transfer->waiting.len - transfer->sent, owed = transfer->owed, n;
+	size_t left = transfer->queue.len - transfer->sent, owed = transfer->owed, n;
 
 	if (left != 0) {
 		n = channel_send(transfer->to, WIRE_IN,
-		                 (struct view){ transfer->waiting.ptr + transfer->sent, left });
+		                 (struct view){ transfer->queue.ptr + transfer->sent, left });
 		transfer->sent += n;
 		transfer->passed += n;
 		if (n != left)
 			return;
-		buf_clear(&transfer->waiting);
+		buf_clear(&transfer->queue);
 		transfer->sent = 0;
 	}
 	transfer->owed = 0;
-	if (transfer->has_come)
+	if (transfer->has_all)
 		channel_send_end(transfer->to, WIRE_IN);
 	else if (owed != 0 && transfer->from != NULL)
 		channel_consumed(transfer->from, WIRE_OUT, owed);
 }
 
-/* Nothing of it is touched any more afterwards: it may have been dropped. */
+/* The progress callback may cancel the transfer: nothing of it is used afterwards. */
 static void pass_on(struct transfer *transfer)
 {
-	push(transfer);
+	send_queue(transfer);
 	if (transfer->events->progress != NULL)
 		transfer->events->progress(transfer->ctx, transfer->passed);
 }
@@ -125,11 +126,11 @@ static void on_bytes(void *ctx, uint8_t channel, struct view bytes)
 	(void)channel;
 	transfer->owed += bytes.len;
 	if (transfer->filter != NULL)
-		r = tar_filter_take(transfer->filter, bytes, &transfer->waiting, &err);
+		r = tar_filter_take(transfer->filter, bytes, &transfer->queue, &err);
 	else
-		r = buf_add(&transfer->waiting, bytes, &err);
+		r = buf_add(&transfer->queue, bytes, &err);
 	if (r < 0) {
-		tell(transfer, &err);
+		report_end(transfer, &err);
 		return;
 	}
 	pass_on(transfer);
@@ -141,7 +142,7 @@ static void on_from_done(void *ctx, const struct wire_done *done)
 	struct error err;
 
 	transfer->from = NULL;
-	transfer->has_come = true;
+	transfer->has_all = true;
 	add_skipped(transfer, done);
 	if (transfer->is_file && (done->flags & WIRE_DONE_MORE) != 0)
 		(void)error_set(&err, ERR_LIMIT,
@@ -151,14 +152,15 @@ static void on_from_done(void *ctx, const struct wire_done *done)
 		pass_on(transfer);
 		return;
 	}
-	tell(transfer, &err); /* the other side undoes what is half done */
+	report_end(transfer, &err); /* closing the stream makes the receiver undo a partial file */
 }
 
 static void on_from_failed(void *ctx, enum wire_failure failure, const struct error *why)
 {
 	struct transfer *transfer = ctx;
+
 	transfer->from = NULL;
-	tell_failed(transfer, failure, why, transfer->from_where);
+	report_failure(transfer, failure, why, transfer->from_where);
 }
 
 static void on_writable(void *ctx)
@@ -172,22 +174,23 @@ static void on_to_done(void *ctx, const struct wire_done *done)
 	struct error err;
 
 	transfer->to = NULL;
-	if (!transfer->has_come || transfer->waiting.len != 0) {
-		(void)error_set(&err, ERR_SYSTEM, "the target ended before all was written");
-		tell(transfer, &err);
+	if (!transfer->has_all || transfer->queue.len != 0) {
+		(void)error_set(&err, ERR_SYSTEM, "the target ended before everything was written");
+		report_end(transfer, &err);
 		return;
 	}
 	transfer->result.entries = transfer->is_file ? 1 : done->count;
 	transfer->result.bytes = done->bytes;
 	add_skipped(transfer, done);
-	tell(transfer, NULL);
+	report_end(transfer, NULL);
 }
 
 static void on_to_failed(void *ctx, enum wire_failure failure, const struct error *why)
 {
 	struct transfer *transfer = ctx;
+
 	transfer->to = NULL;
-	tell_failed(transfer, failure, why, transfer->to_where);
+	report_failure(transfer, failure, why, transfer->to_where);
 }
 
 static const struct channel_stream_events from_events = {
@@ -201,84 +204,85 @@ static const struct channel_stream_events to_events = {
 	.failed = on_to_failed,
 };
 
-/* --- its start --------------------------------------------------------------------- */
+/* --- the start --------------------------------------------------------------------- */
 
-static bool leaves_out(const struct transfer_options *wish)
+static bool has_rules(const struct transfer_options *options)
 {
-	return wish->filter != NULL && tar_filter_has_rules(wish->filter);
+	return options->filter != NULL && tar_filter_has_rules(options->filter);
 }
 
-/* The other side bounds files and entries. Here it is what is around them, and what a stranger
- * might send behind them. In front of rules there may be any number. */
-static uint64_t archive_max(const struct transfer_options *wish)
+/* UNPACK limits files and entries; this limits the whole archive, heads included. With .gitignore
+ * rules PACK may send any number of entries that the filter then leaves out. */
+static uint64_t archive_max(const struct transfer_options *options)
 {
-	uint64_t headers = ((uint64_t)wish->max_count + 1) * HEADERS;
+	uint64_t headers = ((uint64_t)options->max_count + 1) * HEADS;
 
-	if (leaves_out(wish) || wish->max_bytes > UINT64_MAX - headers)
+	if (has_rules(options) || options->max_bytes > UINT64_MAX - headers)
 		return UINT64_MAX;
-	return wish->max_bytes + headers;
+	return options->max_bytes + headers;
 }
 
-static struct wire_message question(const struct transfer_options *wish)
+static struct wire_message source_request(const struct transfer_options *options)
 {
-	if (wish->is_file)
+	if (options->is_file)
 		return (struct wire_message){ .type = WIRE_READ,
 			                      .read = { .unit = WIRE_UNIT_BYTES,
 			                                .count = UINT64_MAX,
-			                                .max = wish->max_bytes,
-			                                .path = view_of(wish->from_path) } };
-	return (struct wire_message){ .type = WIRE_PACK,
-		                      .pack = { .max = archive_max(wish),
-		                                .max_count = leaves_out(wish) ? UINT32_MAX
-		                                                              : wish->max_count,
-		                                .path = view_of(wish->from_path) } };
+			                                .max = options->max_bytes,
+			                                .path = view_of(options->from_path) } };
+	return (struct wire_message){
+		.type = WIRE_PACK,
+		.pack = { .max = archive_max(options),
+		          .max_count = has_rules(options) ? UINT32_MAX : options->max_count,
+		          .path = view_of(options->from_path) }
+	};
 }
 
-static struct wire_message change(const struct transfer_options *wish)
+static struct wire_message target_request(const struct transfer_options *options)
 {
-	if (wish->is_file)
+	if (options->is_file)
 		return (struct wire_message){ .type = WIRE_WRITE,
-			                      .write = { .mode = wish->must_be_new
+			                      .write = { .mode = options->must_be_new
 			                                                 ? WIRE_WRITE_CREATE
 			                                                 : WIRE_WRITE_REPLACE,
 			                                 .flags = WIRE_PARENTS,
-			                                 .perm = wish->perm,
-			                                 .max = wish->max_bytes,
-			                                 .path = view_of(wish->to_path) } };
+			                                 .perm = options->perm,
+			                                 .max = options->max_bytes,
+			                                 .path = view_of(options->to_path) } };
 	return (struct wire_message){ .type = WIRE_UNPACK,
-		                      .unpack = { .max = wish->max_bytes,
-		                                  .max_count = wish->max_count,
-		                                  .path = view_of(wish->to_path) } };
+		                      .unpack = { .max = options->max_bytes,
+		                                  .max_count = options->max_count,
+		                                  .path = view_of(options->to_path) } };
 }
 
-int transfer_start(const struct transfer_options *wish, const struct transfer_events *events,
+int transfer_start(const struct transfer_options *options, const struct transfer_events *events,
                    void *ctx, struct transfer **ret, struct error *err)
 {
 	struct transfer *transfer = mem_new(sizeof *transfer);
-	struct wire_message from = question(wish), to = change(wish);
+	struct wire_message from = source_request(options), to = target_request(options);
 
 	transfer->events = events;
 	transfer->ctx = ctx;
-	transfer->filter = wish->filter;
-	transfer->from_where = wish->from_where;
-	transfer->to_where = wish->to_where;
-	transfer->is_file = wish->is_file;
-	buf_init(&transfer->waiting, WAITING_MAX);
-	if (channel_open(wish->from, &from, &from_events, transfer, &transfer->from, err) < 0 ||
-	    channel_open(wish->to, &to, &to_events, transfer, &transfer->to, err) < 0) {
-		let_go(transfer);
-		release(transfer);
+	transfer->filter = options->filter;
+	transfer->from_where = options->from_where;
+	transfer->to_where = options->to_where;
+	transfer->is_file = options->is_file;
+	buf_init(&transfer->queue, QUEUE_MAX);
+	if (channel_open(options->from, &from, &from_events, transfer, &transfer->from, err) < 0 ||
+	    channel_open(options->to, &to, &to_events, transfer, &transfer->to, err) < 0) {
+		cancel_streams(transfer);
+		free_transfer(transfer);
 		return -1;
 	}
-	channel_grow_window(transfer->from, WIRE_OUT, WIDER);
+	channel_grow_window(transfer->from, WIRE_OUT, EXTRA_WINDOW);
 	*ret = transfer;
 	return 0;
 }
 
 void transfer_cancel(struct transfer *transfer)
 {
-	if (transfer == NULL || transfer->is_telling)
+	if (transfer == NULL || transfer->is_ending)
 		return;
-	let_go(transfer);
-	release(transfer);
+	cancel_streams(transfer);
+	free_transfer(transfer);
 }

@@ -1,10 +1,13 @@
-/* transfer.h - bytes from one agent to another: a whole directory as an archive, or one file.
+/* transfer.h - moves bytes from one agent to another: a directory as an archive, or one file.
  *
- * Passes on as much as the taking side has room for and asks for no more meanwhile, so memory is
- * bounded whatever the two do. The giving side may be hostile: what it sends is an archive for
- * the taking agent to judge, below the target only; a file is a file whatever is said.
+ * Bytes are passed on as far as the receiving agent has given credit, and the sending agent gets
+ * new credit only when they are gone, so memory is bounded however fast or slow the two are.
+ * Either agent may have been taken over by code in its sandbox: the archive passes the filter,
+ * which refuses every other format, and the receiving agent creates files below the target only.
  *
- *   transfer_start -> progress ... -> ended, once; or transfer_cancel */
+ *   transfer_start -> progress ... -> ended, once; or transfer_cancel
+ *
+ * The transfer is freed after `ended` returned, or by transfer_cancel(). */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,13 +23,13 @@ struct transfer;
 struct transfer_options {
 	struct channel *from, *to;
 	const char *from_path, *to_path;
-	const char *from_where, *to_where; /* in front of that side's errors; not copied; or NULL */
-	bool is_file;       /* READ to WRITE; else PACK to UNPACK: what is in the directory */
-	bool must_be_new;   /* of a file: fail if something is there */
-	uint16_t perm;      /* of a file */
-	uint64_t max_bytes; /* of all files */
-	uint32_t max_count; /* entries */
-	struct tar_filter *filter; /* NULL: everything; must outlive the transfer */
+	const char *from_where, *to_where; /* prefixes for errors, not copied; or NULL */
+	bool is_file;              /* READ to WRITE; otherwise PACK to UNPACK of a directory */
+	bool must_be_new;          /* of a file: fail if the target exists */
+	uint16_t perm;             /* of a file */
+	uint64_t max_bytes;        /* of all files */
+	uint32_t max_count;        /* entries */
+	struct tar_filter *filter; /* of a directory; must outlive the transfer */
 };
 
 struct transfer_result {
@@ -35,14 +38,14 @@ struct transfer_result {
 };
 
 struct transfer_events {
-	void (*progress)(void *ctx, uint64_t bytes); /* of what went over so far; may be NULL */
-	/* Last call, from the loop; `why` NULL: all is there. */
+	void (*progress)(void *ctx, uint64_t bytes); /* bytes passed on so far; may be NULL */
+	/* The last call, from the loop. `why` is NULL on success, otherwise `result` is. */
 	void (*ended)(void *ctx, const struct transfer_result *result, const struct error *why);
 };
 
-/* Both channels may fail at any time: that is told. */
-MUST_CHECK int transfer_start(const struct transfer_options *wish,
+/* A channel that fails ends the transfer with an error. */
+MUST_CHECK int transfer_start(const struct transfer_options *options,
                               const struct transfer_events *events, void *ctx,
                               struct transfer **ret, struct error *err);
-/* Stops both sides; nothing is told any more. What was unpacked so far stays. */
+/* Stops both agents; no event is called afterwards. Files that were unpacked so far stay. */
 void transfer_cancel(struct transfer *transfer);

@@ -165,12 +165,14 @@ static void ignore_refuses_more_than_its_limits(void **state)
 	        "all .gitignore files together have more than 10000 rules, which is the maximum: copy a directory further down, or without gitignore");
 	while (text.len < text.max)
 		CHECK_OK(buf_add(&text, VIEW("#"), &err), err);
-	CHECK_ERROR(ignore_add(ignore, VIEW("b"), buf_view(&text), &err), err, ERR_LIMIT,
-	            "a .gitignore of more than 262144 bytes, which is the maximum");
+	CHECK_ERROR(
+	        ignore_add(ignore, VIEW("b"), buf_view(&text), &err), err, ERR_LIMIT,
+	        "a .gitignore of more than 262144 bytes, which is the maximum: copy without gitignore");
 	for (int i = 2; i < IGNORE_FILES_MAX; i++)
 		CHECK_OK(ignore_add(ignore, VIEW("c"), VIEW(""), &err), err);
-	CHECK_ERROR(ignore_add(ignore, VIEW("c"), VIEW(""), &err), err, ERR_LIMIT,
-	            "more than 1000 .gitignore files, which is the maximum");
+	CHECK_ERROR(
+	        ignore_add(ignore, VIEW("c"), VIEW(""), &err), err, ERR_LIMIT,
+	        "more than 1000 .gitignore files, which is the maximum: copy without gitignore");
 }
 
 /* Backtracking would try each star with each place of each other one. */

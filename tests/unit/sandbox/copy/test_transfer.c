@@ -1,5 +1,4 @@
-/* test_transfer.c - copies from one place of the real agent's files to another, through the server
- * as if there were two of them. */
+/* test_transfer.c - copies between two directories of one real agent, as if there were two agents. */
 #include "sandbox/channel/files.h"
 #include "sandbox/copy/copy.h"
 #include "sandbox/copy/ignore.h"
@@ -9,8 +8,8 @@ struct copying {
 	struct live *live;
 	struct copy *copy;
 	unsigned calls;
-	bool is_done, drops_itself;
-	uint64_t progress, drop_at; /* bytes */
+	bool is_done, cancels_itself;
+	uint64_t progress, cancel_at; /* bytes */
 	struct copy_result result;
 	char target[4096];
 	struct error error;
@@ -22,10 +21,10 @@ static void on_progress(void *ctx, uint64_t bytes)
 
 	assert_true(bytes >= copying->progress);
 	copying->progress = bytes;
-	if (copying->drop_at != 0 && bytes >= copying->drop_at) {
+	if (copying->cancel_at != 0 && bytes >= copying->cancel_at) {
 		copy_cancel(copying->copy);
 		copying->copy = NULL;
-		copying->drop_at = 0;
+		copying->cancel_at = 0;
 	}
 	live_poke(copying->live);
 }
@@ -36,7 +35,7 @@ static void on_ended(void *ctx, const struct copy_result *result, const struct e
 
 	live_poke(copying->live);
 	copying->calls++;
-	if (copying->drops_itself)
+	if (copying->cancels_itself)
 		copy_cancel(copying->copy);
 	if (why != NULL) {
 		copying->error = *why;
@@ -56,44 +55,45 @@ static struct channel *channel_of(void *ctx)
 	return live->has_failed ? NULL : live->channel;
 }
 
-static void begin_copy(struct live *live, struct copying *copying, struct copy_options wish,
+static void start_copy(struct live *live, struct copying *copying, struct copy_options options,
                        const char *from, const char *to)
 {
 	struct error err;
 
 	copying->live = live;
-	wish.from = (struct copy_endpoint){ channel_of, live, from, "from", wish.from.is_host };
-	wish.to = (struct copy_endpoint){ channel_of, live, to, "to", wish.to.is_host };
-	if (wish.name == NULL)
-		wish.name = strrchr(from, '/') != NULL ? strrchr(from, '/') + 1 : from;
-	if (wish.max_bytes == 0)
-		wish.max_bytes = COPY_BYTES_MAX;
-	if (wish.max_count == 0)
-		wish.max_count = COPY_ENTRIES_MAX;
-	CHECK_OK(copy_start(&wish, &events, copying, &copying->copy, &err), err);
+	options.from = (struct copy_endpoint){ channel_of, live, from, "from",
+		                               options.from.is_host };
+	options.to = (struct copy_endpoint){ channel_of, live, to, "to", options.to.is_host };
+	if (options.name == NULL)
+		options.name = strrchr(from, '/') != NULL ? strrchr(from, '/') + 1 : from;
+	if (options.max_bytes == 0)
+		options.max_bytes = COPY_BYTES_MAX;
+	if (options.max_count == 0)
+		options.max_count = COPY_ENTRIES_MAX;
+	CHECK_OK(copy_start(&options, &events, copying, &copying->copy, &err), err);
 	assert_int_equal(copying->calls, 0);
 }
 
-static void copy(struct live *live, struct copying *copying, struct copy_options wish,
+static void copy(struct live *live, struct copying *copying, struct copy_options options,
                  const char *from, const char *to)
 {
-	begin_copy(live, copying, wish, from, to);
+	start_copy(live, copying, options, from, to);
 	LIVE_UNTIL(live, copying->calls != 0, LIVE_MS);
 	assert_int_equal(copying->calls, 1);
 }
 
-static void copy_well(struct live *live, struct copying *copying, struct copy_options wish,
+static void copy_well(struct live *live, struct copying *copying, struct copy_options options,
                       const char *from, const char *to)
 {
-	copy(live, copying, wish, from, to);
+	copy(live, copying, options, from, to);
 	if (!copying->is_done)
 		fail_msg("%s to %s: %s", from, to, copying->error.msg);
 }
 
-#define CHECK_FAILED(live, wish, from, to, want_kind, want)                                        \
+#define CHECK_FAILED(live, options, from, to, want_kind, want)                                     \
 	do {                                                                                       \
 		struct copying copying_ = { 0 };                                                   \
-		copy(live, &copying_, wish, from, to);                                             \
+		copy(live, &copying_, options, from, to);                                          \
 		assert_false(copying_.is_done);                                                    \
 		assert_string_equal(copying_.error.msg, want);                                     \
 		assert_int_equal(copying_.error.kind, want_kind);                                  \
@@ -112,7 +112,7 @@ static unsigned mode_of(const struct live *live, const char *name)
 
 /* --- files --- */
 
-static void a_file_keeps_its_bytes_and_its_mode(void **state)
+static void copied_file_keeps_bytes_and_mode(void **state)
 {
 	enum { LEN = 5 * 1024 * 1024 + 3 };
 	AUTO_FREE char *noise = files_noise(LEN);
@@ -137,7 +137,7 @@ static void a_file_keeps_its_bytes_and_its_mode(void **state)
 	live_stop(&live);
 }
 
-static void a_file_goes_into_a_directory_under_its_name(void **state)
+static void file_is_copied_into_directory_under_its_name(void **state)
 {
 	struct copying there = { 0 }, slash = { 0 }, missing = { 0 }, dot = { 0 };
 	struct live live;
@@ -158,7 +158,7 @@ static void a_file_goes_into_a_directory_under_its_name(void **state)
 	live_stop(&live);
 }
 
-static void what_is_there_is_not_overwritten_unless_told(void **state)
+static void existing_target_is_kept_unless_overwrite_is_set(void **state)
 {
 	struct copying over = { 0 }, merged = { 0 };
 	struct live live;
@@ -174,20 +174,19 @@ static void what_is_there_is_not_overwritten_unless_told(void **state)
 	files_put(&live, "f/a", VIEW("old"));
 	files_put(&live, "f/other", VIEW("kept"));
 	CHECK_FAILED(&live, PLAIN, "a", "b", ERR_INVALID,
-	             "to: b: is there already: set overwrite to true to replace it");
+	             "to: b: exists already: set overwrite to true to replace it");
 	files_check(&live, "b", "old");
 	CHECK_FAILED(&live, PLAIN, "a", "d", ERR_INVALID,
-	             "to: d/a: is there already: set overwrite to true to replace it");
+	             "to: d/a: exists already: set overwrite to true to replace it");
 	CHECK_FAILED(
 	        &live, PLAIN, "d", "f", ERR_INVALID,
-	        "to: f: is there already: set overwrite to true to put the new files over those "
-	        "in it");
-	CHECK_FAILED(&live, OVERWRITE, "a", "e", ERR_INVALID,
-	             "to: e/a: is a directory, and a file is to be put there: remove it, or name "
-	             "another target");
-	CHECK_FAILED(&live, OVERWRITE, "d", "b", ERR_INVALID,
-	             "to: b: is not a directory, and a directory is to be put there: remove it, or "
-	             "name another target");
+	        "to: f: exists already: set overwrite to true to put the new files over those in it");
+	CHECK_FAILED(
+	        &live, OVERWRITE, "a", "e", ERR_INVALID,
+	        "to: e/a: is a directory, but the source is a file: remove it, or name another target");
+	CHECK_FAILED(
+	        &live, OVERWRITE, "d", "b", ERR_INVALID,
+	        "to: b: is not a directory, but the source is one: remove it, or name another target");
 	copy_well(&live, &over, OVERWRITE, "a", "b");
 	files_check(&live, "b", "new");
 	copy_well(&live, &merged, OVERWRITE, "d", "f");
@@ -198,7 +197,7 @@ static void what_is_there_is_not_overwritten_unless_told(void **state)
 
 /* --- directories --- */
 
-static void a_directory_goes_with_all_that_is_in_it(void **state)
+static void directory_is_copied_with_its_contents(void **state)
 {
 	struct copying copying = { 0 };
 	struct stat st;
@@ -227,8 +226,8 @@ static void a_directory_goes_with_all_that_is_in_it(void **state)
 	live_stop(&live);
 }
 
-/* What code in a sandbox says of its files must not let others change them here. */
-static void nobody_else_may_write_what_comes_to_the_host(void **state)
+/* The modes that code in a sandbox gives its files must not let other users of the host write. */
+static void copy_to_host_masks_write_permissions(void **state)
 {
 	struct copying tree = { 0 }, file = { 0 };
 	struct copy_options out = { .to.is_host = true };
@@ -248,7 +247,7 @@ static void nobody_else_may_write_what_comes_to_the_host(void **state)
 	live_stop(&live);
 }
 
-static void a_directory_may_go_into_another(void **state)
+static void directory_is_copied_into_another(void **state)
 {
 	struct copying there = { 0 }, missing = { 0 }, nameless = { 0 };
 	struct copy_options into = { .into = true };
@@ -264,14 +263,14 @@ static void a_directory_may_go_into_another(void **state)
 	copy_well(&live, &missing, into, "d", "g");
 	files_check(&live, "g/f", "text");
 	into.overwrite = true;
-	into.name = "."; /* it has no name to be put under */
+	into.name = "."; /* a source without a name */
 	copy_well(&live, &nameless, into, "d", "e");
 	assert_string_equal(nameless.target, "e");
 	files_check(&live, "e/f", "text");
 	live_stop(&live);
 }
 
-static void many_bytes_pass_through_little_memory(void **state)
+static void large_copy_passes_through_bounded_memory(void **state)
 {
 	enum { LEN = 24 * 1024 * 1024, COUNT = 3 };
 	AUTO_FREE char *noise = files_noise(LEN);
@@ -286,7 +285,7 @@ static void many_bytes_pass_through_little_memory(void **state)
 		(void)snprintf(name, sizeof name, "d/%d", i);
 		files_put(&live, name, (struct view){ noise, LEN });
 	}
-	begin_copy(&live, &copying, PLAIN, "d", "e");
+	start_copy(&live, &copying, PLAIN, "d", "e");
 	LIVE_UNTIL(&live, copying.calls != 0, 6 * LIVE_MS);
 	if (!copying.is_done)
 		fail_msg("%s", copying.error.msg);
@@ -297,9 +296,9 @@ static void many_bytes_pass_through_little_memory(void **state)
 	live_stop(&live);
 }
 
-/* --- limits, and what goes wrong --- */
+/* --- limits and failures --- */
 
-static void no_more_is_copied_than_may_be(void **state)
+static void copy_keeps_to_its_limits(void **state)
 {
 	struct copy_options small = { .max_bytes = 100 }, few = { .max_count = 2 };
 	struct live live;
@@ -323,26 +322,25 @@ static void no_more_is_copied_than_may_be(void **state)
 		assert_int_equal(copying.error.kind, ERR_LIMIT);
 		assert_non_null(strstr(copying.error.msg,
 		                       "bytes are too many: all files together may have 100"));
-		assert_non_null(strstr(copying.error.msg,
-		                       " (a copy has at most 100 bytes, which belljar's option "
-		                       "--copy-size sets, and 200000 entries); what was written "
-		                       "before, of 2 entries and "));
-		assert_non_null(strstr(copying.error.msg, " bytes, stays in 'g': set overwrite to "
-		                                          "true for another try"));
+		assert_non_null(strstr(
+		        copying.error.msg,
+		        " (a copy has at most 100 bytes, which belljar's option --copy-size sets, and 200000 entries); what was written before, of 2 entries and "));
+		assert_non_null(
+		        strstr(copying.error.msg,
+		               " bytes, stays in 'g': set overwrite to true for another try"));
 	}
-	CHECK_FAILED(&live, few, "e", "h", ERR_LIMIT,
-	             "from: more than 2 entries: pack a directory further down (a copy has at "
-	             "most 2147483648 bytes, which belljar's option --copy-size sets, and 2 "
-	             "entries)");
-	CHECK_FAILED(&live, small, "f", "i", ERR_LIMIT,
-	             "the file has more than the 100 bytes that may be copied (a copy has at most "
-	             "100 bytes, which belljar's option --copy-size sets, and 200000 entries)");
+	CHECK_FAILED(
+	        &live, few, "e", "h", ERR_LIMIT,
+	        "from: more than 2 entries: pack a directory further down (a copy has at most 2147483648 bytes, which belljar's option --copy-size sets, and 2 entries)");
+	CHECK_FAILED(
+	        &live, small, "f", "i", ERR_LIMIT,
+	        "the file has more than the 100 bytes that may be copied (a copy has at most 100 bytes, which belljar's option --copy-size sets, and 200000 entries)");
 	live_run_ms(&live, 100);
 	assert_int_equal(lstat(files_at(&live, "i"), &st), -1);
 	live_stop(&live);
 }
 
-static void the_side_that_failed_is_named(void **state)
+static void error_names_the_end_that_failed(void **state)
 {
 	struct live live;
 
@@ -354,44 +352,43 @@ static void the_side_that_failed_is_named(void **state)
 	assert_int_equal(symlink("/none", files_at(&live, "link")), 0);
 	CHECK_FAILED(&live, PLAIN, "link", "b", ERR_NOT_FOUND,
 	             "from: link: is a link that leads to nothing");
-	CHECK_FAILED(&live, ((struct copy_options){ .from.is_host = true }), "link", "b",
-	             ERR_NOT_FOUND,
-	             "from: link: is a link that leads out of the directories that may be copied "
-	             "from and to, or to nothing");
+	CHECK_FAILED(
+	        &live, ((struct copy_options){ .from.is_host = true }), "link", "b", ERR_NOT_FOUND,
+	        "from: link: is a link that leads out of the allowed directories, or to nothing");
 	CHECK_FAILED(&live, PLAIN, "fifo", "b", ERR_INVALID,
 	             "from: fifo: is neither a file nor a directory");
 	CHECK_FAILED(&live, PLAIN, "a", "a/b", ERR_NOT_FOUND, "to: a/b: Not a directory");
 	live_stop(&live);
 }
 
-static void a_lost_channel_ends_a_copy(void **state)
+static void failed_channel_ends_the_copy(void **state)
 {
 	struct copying at_once = { 0 };
 	struct live live;
 
 	files_begin(&live, state, (struct live_options){ 0 });
 	files_put(&live, "a", VIEW("text"));
-	begin_copy(&live, &at_once, PLAIN, "a", "b");
+	start_copy(&live, &at_once, PLAIN, "a", "b");
 	channel_fail(live.channel, &(struct error){ .kind = ERR_SYSTEM, .msg = "it broke" });
 	assert_int_equal(at_once.calls, 1);
 	assert_string_equal(at_once.error.msg, "from: it broke");
 	live_stop(&live);
 }
 
-static void a_copy_may_be_dropped_at_any_time(void **state)
+static void copy_may_be_cancelled_at_any_time(void **state)
 {
 	enum { LEN = 4 * 1024 * 1024 };
 	AUTO_FREE char *noise = files_noise(LEN);
-	struct copying first = { 0 }, midway = { .drop_at = LEN / 4 },
-	               last = { .drops_itself = true };
+	struct copying first = { 0 }, midway = { .cancel_at = LEN / 4 },
+	               last = { .cancels_itself = true };
 	struct stat st;
 	struct live live;
 
 	files_begin(&live, state, (struct live_options){ 0 });
 	files_put(&live, "a", (struct view){ noise, LEN });
-	begin_copy(&live, &first, PLAIN, "a", "b");
+	start_copy(&live, &first, PLAIN, "a", "b");
 	copy_cancel(first.copy);
-	begin_copy(&live, &midway, PLAIN, "a", "c");
+	start_copy(&live, &midway, PLAIN, "a", "c");
 	LIVE_UNTIL(&live, midway.copy == NULL, LIVE_MS);
 	live_run_ms(&live, 200);
 	assert_int_equal(first.calls + midway.calls, 0);
@@ -404,12 +401,12 @@ static void a_copy_may_be_dropped_at_any_time(void **state)
 
 /* --- .gitignore --- */
 
-static void what_git_ignores_stays_behind(void **state)
+static void copy_leaves_out_what_git_ignores(void **state)
 {
 	static const char *const kept[] = { "a.c", ".gitignore", "sub/keep.o", "sub/deep/x.c" };
 	static const char *const left[] = { "a.o", ".git", "build", "sub/b.o", "sub/deep/secret" };
 	AUTO_FREE char *noise = files_noise(IGNORE_FILE_MAX + 1);
-	struct copy_options wish = { .gitignore = true };
+	struct copy_options options = { .gitignore = true };
 	struct copying copying = { 0 };
 	struct live live;
 	char name[64];
@@ -422,7 +419,7 @@ static void what_git_ignores_stays_behind(void **state)
 	files_mkdir(&live, "d/sub/deep");
 	files_mkdir(&live, "d/.cache");
 	files_put(&live, "d/.gitignore", VIEW("*.o\n/build/\n/.cache/\n"));
-	/* Found first, and too long: nobody is to read it. */
+	/* FIND lists it first, and it is too long: reading it would fail the copy. */
 	files_put(&live, "d/.cache/.gitignore", (struct view){ noise, IGNORE_FILE_MAX + 1 });
 	files_put(&live, "d/build/.gitignore", VIEW("!*\n"));
 	files_put(&live, "d/sub/.gitignore", VIEW("!keep.o\nsecret\n"));
@@ -434,7 +431,7 @@ static void what_git_ignores_stays_behind(void **state)
 	files_put(&live, "d/sub/b.o", VIEW("text"));
 	files_put(&live, "d/sub/deep/x.c", VIEW("text"));
 	files_put(&live, "d/sub/deep/secret", VIEW("text"));
-	copy_well(&live, &copying, wish, "d", "e");
+	copy_well(&live, &copying, options, "d", "e");
 	for (size_t i = 0; i < ARRAY_LEN(kept) + ARRAY_LEN(left); i++) {
 		bool want = i < ARRAY_LEN(kept);
 
@@ -451,18 +448,18 @@ static void what_git_ignores_stays_behind(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TWICE(a_file_keeps_its_bytes_and_its_mode),
-		TWICE(a_file_goes_into_a_directory_under_its_name),
-		TWICE(what_is_there_is_not_overwritten_unless_told),
-		TWICE(a_directory_goes_with_all_that_is_in_it),
-		TWICE(nobody_else_may_write_what_comes_to_the_host),
-		TWICE(a_directory_may_go_into_another),
-		TWICE(many_bytes_pass_through_little_memory),
-		TWICE(no_more_is_copied_than_may_be),
-		TWICE(the_side_that_failed_is_named),
-		TWICE(a_lost_channel_ends_a_copy),
-		TWICE(a_copy_may_be_dropped_at_any_time),
-		TWICE(what_git_ignores_stays_behind),
+		TWICE(copied_file_keeps_bytes_and_mode),
+		TWICE(file_is_copied_into_directory_under_its_name),
+		TWICE(existing_target_is_kept_unless_overwrite_is_set),
+		TWICE(directory_is_copied_with_its_contents),
+		TWICE(copy_to_host_masks_write_permissions),
+		TWICE(directory_is_copied_into_another),
+		TWICE(large_copy_passes_through_bounded_memory),
+		TWICE(copy_keeps_to_its_limits),
+		TWICE(error_names_the_end_that_failed),
+		TWICE(failed_channel_ends_the_copy),
+		TWICE(copy_may_be_cancelled_at_any_time),
+		TWICE(copy_leaves_out_what_git_ignores),
 	};
 
 	return RUN_TESTS("transfer", all);
