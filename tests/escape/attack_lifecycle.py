@@ -481,7 +481,7 @@ def other_limits(box):
     for other in (("--memory", "128M"), ("--pids", "99"), ("--calls", "strict")):
         refused = box.exec("true", options=other, sandbox="small")
         assert refused.code == 1 and refused.err.startswith(
-            f"belljar: {other[0]}: sandbox 'small' was made with another value"), refused
+            f"belljar: {other[0]}: sandbox 'small' was created with another value"), refused
 
 
 @test("LC-24", "ps tells what is awake, when it was used, and takes the same directories as exec")

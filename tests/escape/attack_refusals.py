@@ -151,7 +151,7 @@ def statuses(box):
             (["/etc/passwd"], (), 126, "Permission denied"),
             (["sh", "-c", "exit 41"], (), 41, ""),
             (["sh", "-c", "kill -TERM $$"], (), 128 + 15, ""),
-            (["sleep", "100"], ("--timeout", "1"), 124, "ended after 1 s"),
+            (["sleep", "100"], ("--timeout", "1"), 124, "time-out of 1 s"),
             (["dd", "if=/dev/zero", "of=f", "bs=1M", "count=5"], ("--file-size", "2M"), 128 + 25, "file-size"),
             (["sh", "-c", "cat /dev/zero >f; sleep 5"], ("--disk", "8M"), 137, "disk")):
         found = box.exec(*argv, options=options)

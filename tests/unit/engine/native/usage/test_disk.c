@@ -78,6 +78,7 @@ static bool open_quota_dir(struct test_dir *temporary, struct disk *disk)
 	const char *below = getenv("BELLJAR_TEST_QUOTA");
 	struct error err;
 
+	*disk = (struct disk){ .dir = -1 };
 	if (geteuid() != 0) {
 		print_message("# skipped: only root can set quotas\n");
 		return false;
