@@ -11,7 +11,7 @@ static void check(json_t *block, const char *want)
 	json_decref(block);
 }
 
-static void builds_each_kind_of_block(void **state)
+static void every_type_of_block_is_built(void **state)
 {
 	(void)state;
 	check(mcp_text("%d apples", 3), "{\"type\":\"text\",\"text\":\"3 apples\"}");
@@ -28,7 +28,7 @@ static void builds_each_kind_of_block(void **state)
 	      "{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"q\"}}");
 }
 
-static void old_revisions_get_text_in_place_of_new_blocks(void **state)
+static void old_revisions_get_text_instead_of_new_blocks(void **state)
 {
 	(void)state;
 	check(mcp_block_for(MCP_2024_11_05, mcp_audio(VIEW("h"), "audio/wav")),
@@ -45,8 +45,8 @@ static void old_revisions_get_text_in_place_of_new_blocks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(builds_each_kind_of_block),
-		TEST(old_revisions_get_text_in_place_of_new_blocks),
+		TEST(every_type_of_block_is_built),
+		TEST(old_revisions_get_text_instead_of_new_blocks),
 	};
 
 	return RUN_TESTS("mcp/content", tests);

@@ -15,11 +15,11 @@ static json_t *params_with(const char *meta)
 	return params;
 }
 
-static void a_claim_is_the_presence_of_a_version(void **state)
+static void any_version_member_counts(void **state)
 {
 	static const struct {
 		const char *meta;
-		bool claimed;
+		bool has_version;
 	} cases[] = {
 		{ "{}", false },
 		{ "5", false },
@@ -35,11 +35,11 @@ static void a_claim_is_the_presence_of_a_version(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_JSON json_t *params = params_with(cases[i].meta);
 
-		assert_int_equal(request_meta_has_version(params), cases[i].claimed);
+		assert_int_equal(request_meta_has_version(params), cases[i].has_version);
 	}
 }
 
-static void names_the_member_that_is_wrong(void **state)
+static void invalid_member_is_named(void **state)
 {
 	static const struct {
 		const char *meta, *key, *problem;
@@ -64,39 +64,39 @@ static void names_the_member_that_is_wrong(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_JSON json_t *params = params_with(cases[i].meta);
-		struct request_meta env;
+		struct request_meta read;
 
-		assert_false(request_meta_read(params, &env));
-		assert_string_equal(env.bad_key, cases[i].key);
-		assert_string_equal(env.problem, cases[i].problem);
+		assert_false(request_meta_read(params, &read));
+		assert_string_equal(read.bad_key, cases[i].key);
+		assert_string_equal(read.problem, cases[i].problem);
 	}
 }
 
-static void reads_what_a_valid_claim_says(void **state)
+static void valid_meta_is_read(void **state)
 {
 	AUTO_JSON json_t *params = params_with("{" V "," C ",\"" MCP_META_LOG_LEVEL
 	                                       "\":\"notice\",\"progressToken\":3,\"other\":1}");
-	struct request_meta env;
+	struct request_meta read;
 
 	(void)state;
-	assert_true(request_meta_read(params, &env));
-	assert_string_equal(env.version, "2026-07-28");
-	assert_int_equal(env.level, MCP_LEVEL_NOTICE);
-	assert_int_equal(json_integer_value(env.progress_token), 3);
+	assert_true(request_meta_read(params, &read));
+	assert_string_equal(read.version, "2026-07-28");
+	assert_int_equal(read.level, MCP_LEVEL_NOTICE);
+	assert_int_equal(json_integer_value(read.progress_token), 3);
 }
 
-static void wants_no_log_messages_unless_asked(void **state)
+static void log_level_is_none_by_default(void **state)
 {
 	AUTO_JSON json_t *params = params_with("{" V "," C "}");
-	struct request_meta env;
+	struct request_meta read;
 
 	(void)state;
-	assert_true(request_meta_read(params, &env));
-	assert_int_equal(env.level, MCP_LEVEL_NONE);
-	assert_null(env.progress_token);
+	assert_true(request_meta_read(params, &read));
+	assert_int_equal(read.level, MCP_LEVEL_NONE);
+	assert_null(read.progress_token);
 }
 
-static void without_a_claim_an_odd_progress_token_is_none(void **state)
+static void invalid_progress_token_is_ignored_without_version(void **state)
 {
 	AUTO_JSON json_t *odd = params_with("{\"progressToken\":true}");
 	AUTO_JSON json_t *good = params_with("{\"progressToken\":\"t\"}");
@@ -110,12 +110,12 @@ static void without_a_claim_an_odd_progress_token_is_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_claim_is_the_presence_of_a_version),
-		TEST(names_the_member_that_is_wrong),
-		TEST(reads_what_a_valid_claim_says),
-		TEST(wants_no_log_messages_unless_asked),
-		TEST(without_a_claim_an_odd_progress_token_is_none),
+		TEST(any_version_member_counts),
+		TEST(invalid_member_is_named),
+		TEST(valid_meta_is_read),
+		TEST(log_level_is_none_by_default),
+		TEST(invalid_progress_token_is_ignored_without_version),
 	};
 
-	return RUN_TESTS("mcp/envelope", tests);
+	return RUN_TESTS("mcp/request_meta", tests);
 }

@@ -2,7 +2,7 @@
 #include "mcp/revision.h"
 #include "unit/test.h"
 
-static void knows_the_five_revisions_by_name(void **state)
+static void five_revisions_are_found_by_name(void **state)
 {
 	static const char *const names[] = { "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25",
 		                             "2026-07-28" };
@@ -18,7 +18,7 @@ static void knows_the_five_revisions_by_name(void **state)
 	}
 }
 
-static void an_unknown_name_leaves_the_output_alone(void **state)
+static void unknown_name_does_not_change_the_output(void **state)
 {
 	static const char *const names[] = { "", "2024-10-07", "2025-06-1", "2025-06-180",
 		                             "latest" };
@@ -32,7 +32,7 @@ static void an_unknown_name_leaves_the_output_alone(void **state)
 	}
 }
 
-static void features_begin_and_end_with_their_revisions(void **state)
+static void features_belong_to_their_revisions(void **state)
 {
 	static const struct {
 		enum mcp_feature feature;
@@ -52,7 +52,7 @@ static void features_begin_and_end_with_their_revisions(void **state)
 			                 cases[i].in[r]);
 }
 
-static void later_dates_and_junk_count_as_stateless(void **state)
+static void later_dates_and_other_text_count_as_stateless(void **state)
 {
 	(void)state;
 	assert_true(mcp_revision_is_stateless("2026-07-28"));
@@ -79,10 +79,10 @@ static void levels_are_in_order_of_severity(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(knows_the_five_revisions_by_name),
-		TEST(an_unknown_name_leaves_the_output_alone),
-		TEST(features_begin_and_end_with_their_revisions),
-		TEST(later_dates_and_junk_count_as_stateless),
+		TEST(five_revisions_are_found_by_name),
+		TEST(unknown_name_does_not_change_the_output),
+		TEST(features_belong_to_their_revisions),
+		TEST(later_dates_and_other_text_count_as_stateless),
 		TEST(levels_are_in_order_of_severity),
 	};
 

@@ -10,7 +10,7 @@ static json_t *parse(const char *text)
 	return value;
 }
 
-static void tells_requests_notifications_and_responses_apart(void **state)
+static void requests_notifications_and_responses_are_decoded(void **state)
 {
 	static const struct {
 		const char *text;
@@ -50,7 +50,7 @@ static void tells_requests_notifications_and_responses_apart(void **state)
 	}
 }
 
-static void refuses_what_is_no_message_and_says_why(void **state)
+static void invalid_message_is_an_error_with_the_reason(void **state)
 {
 	static const struct {
 		const char *text, *why;
@@ -90,7 +90,7 @@ static void refuses_what_is_no_message_and_says_why(void **state)
 	}
 }
 
-static void bounds_the_id(void **state)
+static void long_id_is_rejected(void **state)
 {
 	char text[RPC_ID_MAX + 2] = "";
 	struct rpc_message rpc;
@@ -111,7 +111,7 @@ static void bounds_the_id(void **state)
 	}
 }
 
-static void builds_answers_that_echo_the_id(void **state)
+static void responses_repeat_the_id(void **state)
 {
 	AUTO_JSON json_t *id = json_str("a");
 	AUTO_JSON json_t *result = rpc_result(id, json_obj());
@@ -130,10 +130,10 @@ static void builds_answers_that_echo_the_id(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(tells_requests_notifications_and_responses_apart),
-		TEST(refuses_what_is_no_message_and_says_why),
-		TEST(bounds_the_id),
-		TEST(builds_answers_that_echo_the_id),
+		TEST(requests_notifications_and_responses_are_decoded),
+		TEST(invalid_message_is_an_error_with_the_reason),
+		TEST(long_id_is_rejected),
+		TEST(responses_repeat_the_id),
 	};
 
 	return RUN_TESTS("mcp/rpc", tests);

@@ -4,7 +4,7 @@
 
 #include "tools/catalogue.h"
 #include "tools/resources/internal.h"
-#include "unit/mcp/talk.h"
+#include "unit/mcp/fake_client.h"
 #include "unit/sandbox/lifecycle.h"
 
 static const char unknown[] = "sb_aaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -12,7 +12,7 @@ static const char unknown[] = "sb_aaaaaaaaaaaaaaaaaaaaaaaaaa";
 /* A session of one owner; all sessions share one manager. */
 struct owner_session {
 	struct tools_context context;
-	struct talk talk;
+	struct peer peer;
 };
 
 static size_t no_layers(void *ctx, const struct tools_layer **ret)
@@ -44,17 +44,17 @@ static void open_session(struct owner_session *session, struct world *w, const c
 		                                   .timeout_s = 60,
 		                                   .timeout_max_s = 600,
 		                                   .max_output = 24000 };
-	session->talk = (struct talk){ .sink = { talk_on_send, talk_is_busy }, .loop = w->loop };
-	session->talk.sent = json_list();
-	session->talk.server = mcp_server_new(w->loop, &config);
-	session->talk.session = mcp_session_new(session->talk.server, &session->talk.sink);
+	session->peer = (struct peer){ .sink = { talk_on_send, talk_is_busy }, .loop = w->loop };
+	session->peer.sent = json_list();
+	session->peer.server = mcp_server_new(w->loop, &config);
+	session->peer.session = mcp_session_new(session->peer.server, &session->peer.sink);
 }
 
 static void close_session(struct owner_session *session)
 {
-	mcp_session_close(session->talk.session);
-	(void)mcp_server_free(session->talk.server);
-	json_decref(session->talk.sent);
+	mcp_session_close(session->peer.session);
+	(void)mcp_server_free(session->peer.server);
+	json_decref(session->peer.sent);
 }
 
 /* Sends a request. Returns the response as text without the sandbox's name in it, so that responses
@@ -66,10 +66,10 @@ static char *send_request(struct owner_session *session, struct world *w, const 
 	                            "params", params);
 	char *line = json_dumps(message, JSON_COMPACT), *answer, *at;
 
-	talk_say(&session->talk, line);
-	for (int i = 0; i < 10 && json_array_size(session->talk.sent) == 0; i++)
+	peer_send(&session->peer, line);
+	for (int i = 0; i < 10 && json_array_size(session->peer.sent) == 0; i++)
 		run_turns(w);
-	answer = strdup(talk_next(&session->talk));
+	answer = strdup(peer_next(&session->peer));
 	for (at = answer; (at = strstr(at, name)) != NULL; at++) /* only whole words */
 		if (!isalnum((unsigned char)at[-1]) && !isalnum((unsigned char)at[strlen(name)]))
 			memmove(at, at + strlen(name), strlen(at + strlen(name)) + 1);

@@ -1,11 +1,5 @@
-/* Prompts, and the completion of their arguments and of templates' variables. */
-#include "unit/mcp/talk.h"
-
-#define ASK(method, params)                                                                        \
-	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"" method "\",\"params\":" params "}"
-#define RESULT(result) "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":" result "}"
-#define ERROR(text)                                                                                \
-	"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32602,\"message\":\"" text "\"}}"
+/* prompts/list, prompts/get and completion/complete. */
+#include "unit/mcp/fake_client.h"
 
 struct args {
 	const char *language, *topic;
@@ -70,57 +64,53 @@ static const struct mcp_template *const templates[] = { &about, NULL };
 
 static void check(const char *line, const char *want)
 {
-	struct mcp_config config = { .prompts = prompts, .templates = templates };
-	struct talk talk;
-
-	talk_begin(&talk, &config);
-	talk_say(&talk, line);
-	CHECK_NEXT(&talk, want);
-	CHECK_SILENCE(&talk);
-	talk_end(&talk);
+	peer_check(&(struct mcp_config){ .prompts = prompts, .templates = templates }, line, want);
 }
 
-static void lists_prompts_with_their_arguments(void **state)
+static void prompts_are_listed_with_their_arguments(void **state)
 {
 	(void)state;
-	check(ASK("prompts/list", "{}"),
+	check(REQUEST("prompts/list", "{}"),
 	      RESULT("{\"prompts\":[{\"name\":\"teach\",\"description\":\"Teaches.\",\"arguments\":"
 	             "["
 	             "{\"name\":\"language\",\"description\":\"Which.\",\"required\":true},"
 	             "{\"name\":\"topic\",\"description\":\"What.\",\"required\":false}]}]}"));
 }
 
-static void fills_a_prompt(void **state)
+static void prompt_is_filled_with_arguments(void **state)
 {
 	(void)state;
-	check(ASK("prompts/get", "{\"name\":\"teach\",\"arguments\":{\"language\":\"perl\"}}"),
+	check(REQUEST("prompts/get", "{\"name\":\"teach\",\"arguments\":{\"language\":\"perl\"}}"),
 	      RESULT("{\"description\":\"D\",\"messages\":[{\"role\":\"user\",\"content\":{"
 	             "\"type\":\"text\","
 	             "\"text\":\"perl about all\"}}]}"));
 }
 
-static void refuses_bad_prompts_with_an_error(void **state)
+static void invalid_prompt_requests_are_errors(void **state)
 {
 	(void)state;
-	check(ASK("prompts/get", "{}"), ERROR("unknown prompt ''; prompts/list returns all names"));
-	check(ASK("prompts/get", "{\"name\":\"teahc\"}"),
-	      ERROR("unknown prompt 'teahc'; prompts/list returns all names"));
-	check(ASK("prompts/get", "{\"name\":\"teach\"}"),
-	      ERROR("argument 'language' is missing: expected a string of at most 10 bytes"));
-	check(ASK("prompts/get", "{\"name\":\"teach\",\"arguments\":[]}"),
-	      ERROR("'arguments' must be an object"));
-	check(ASK("prompts/get", "{\"name\":\"teach\",\"arguments\":{\"language\":5}}"),
-	      ERROR("argument 'language': expected a string of at most 10 bytes, got the number "
-	            "5"));
+	check(REQUEST("prompts/get", "{}"),
+	      INVALID_PARAMS("unknown prompt ''; prompts/list returns all names"));
+	check(REQUEST("prompts/get", "{\"name\":\"teahc\"}"),
+	      INVALID_PARAMS("unknown prompt 'teahc'; prompts/list returns all names"));
+	check(REQUEST("prompts/get", "{\"name\":\"teach\"}"),
+	      INVALID_PARAMS(
+	              "argument 'language' is missing: expected a string of at most 10 bytes"));
+	check(REQUEST("prompts/get", "{\"name\":\"teach\",\"arguments\":[]}"),
+	      INVALID_PARAMS("'arguments' must be an object"));
+	check(REQUEST("prompts/get", "{\"name\":\"teach\",\"arguments\":{\"language\":5}}"),
+	      INVALID_PARAMS(
+	              "argument 'language': expected a string of at most 10 bytes, got the number "
+	              "5"));
 }
 
 #define COMPLETE(ref, name, value)                                                                 \
-	ASK("completion/complete",                                                                 \
-	    "{\"ref\":" ref ",\"argument\":{\"name\":\"" name "\",\"value\":" value "}}")
+	REQUEST("completion/complete",                                                             \
+	        "{\"ref\":" ref ",\"argument\":{\"name\":\"" name "\",\"value\":" value "}}")
 #define PROMPT   "{\"type\":\"ref/prompt\",\"name\":\"teach\"}"
 #define TEMPLATE "{\"type\":\"ref/resource\",\"uri\":\"a://{language}\"}"
 
-static void completes_from_a_table_by_prefix(void **state)
+static void completion_finds_values_by_prefix(void **state)
 {
 	(void)state;
 	check(COMPLETE(PROMPT, "language", "\"p\""),
@@ -133,24 +123,24 @@ static void completes_from_a_table_by_prefix(void **state)
 	      RESULT("{\"completion\":{\"values\":[],\"total\":0,\"hasMore\":false}}"));
 }
 
-static void completes_no_more_than_a_hundred(void **state)
+static void completion_returns_at_most_a_hundred_values(void **state)
 {
 	struct mcp_config config = { .prompts = prompts };
 	const json_t *completion;
-	struct talk talk;
+	struct peer peer;
 
 	(void)state;
-	talk_begin(&talk, &config);
-	talk_say(&talk, COMPLETE(PROMPT, "topic", "\"topic\""));
-	completion = json_object_get(json_object_get(json_array_get(talk.sent, 0), "result"),
+	peer_open(&peer, &config);
+	peer_send(&peer, COMPLETE(PROMPT, "topic", "\"topic\""));
+	completion = json_object_get(json_object_get(json_array_get(peer.sent, 0), "result"),
 	                             "completion");
 	assert_int_equal(json_array_size(json_object_get(completion, "values")), 100);
 	assert_int_equal(json_integer_value(json_object_get(completion, "total")), 150);
 	assert_true(json_is_true(json_object_get(completion, "hasMore")));
-	talk_end(&talk);
+	peer_close(&peer);
 }
 
-static void refuses_to_complete_what_there_is_not(void **state)
+static void completion_of_unknown_references_and_arguments_is_an_error(void **state)
 {
 	static const char *const refs[] = { "5", "{}", "{\"type\":\"ref/prompt\",\"name\":\"x\"}",
 		                            "{\"type\":\"ref/resource\",\"uri\":\"a://b\"}",
@@ -161,25 +151,27 @@ static void refuses_to_complete_what_there_is_not(void **state)
 		char line[300];
 
 		(void)snprintf(line, sizeof line, COMPLETE("%s", "language", "\"\""), refs[i]);
-		check(line, ERROR("'ref' names no prompt and no resource template of this server"));
+		check(line,
+		      INVALID_PARAMS(
+		              "'ref' names no prompt and no resource template of this server"));
 	}
 	check(COMPLETE(PROMPT, "nothing", "\"\""),
-	      ERROR("'argument' must hold the name of an argument and a string 'value'"));
+	      INVALID_PARAMS("'argument' must hold the name of an argument and a string 'value'"));
 	check(COMPLETE(PROMPT, "language", "5"),
-	      ERROR("'argument' must hold the name of an argument and a string 'value'"));
-	check(ASK("completion/complete", "{\"ref\":" PROMPT "}"),
-	      ERROR("'argument' must hold the name of an argument and a string 'value'"));
+	      INVALID_PARAMS("'argument' must hold the name of an argument and a string 'value'"));
+	check(REQUEST("completion/complete", "{\"ref\":" PROMPT "}"),
+	      INVALID_PARAMS("'argument' must hold the name of an argument and a string 'value'"));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(lists_prompts_with_their_arguments),
-		TEST(fills_a_prompt),
-		TEST(refuses_bad_prompts_with_an_error),
-		TEST(completes_from_a_table_by_prefix),
-		TEST(completes_no_more_than_a_hundred),
-		TEST(refuses_to_complete_what_there_is_not),
+		TEST(prompts_are_listed_with_their_arguments),
+		TEST(prompt_is_filled_with_arguments),
+		TEST(invalid_prompt_requests_are_errors),
+		TEST(completion_finds_values_by_prefix),
+		TEST(completion_returns_at_most_a_hundred_values),
+		TEST(completion_of_unknown_references_and_arguments_is_an_error),
 	};
 
 	return RUN_TESTS("mcp/prompts", tests);

@@ -1,24 +1,11 @@
-/* Resources: listed, read, not found, and told about when they change. */
-#include "mcp/call.h"
-#include "unit/mcp/talk.h"
+/* resources/list, templates/list, read, subscribe and unsubscribe; notifications of updates. */
+#include "unit/mcp/fake_client.h"
 
-#define ASK(method, params)                                                                        \
-	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"" method "\",\"params\":" params "}"
-#define READ(uri) ASK("resources/read", "{\"uri\":\"" uri "\"}")
-#define CLAIM                                                                                      \
-	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                   \
-	"\"io.modelcontextprotocol/clientCapabilities\":{}}"
-#define READ_CLAIMED(uri) ASK("resources/read", "{\"uri\":\"" uri "\"," CLAIM "}")
-#define RESULT(result)    "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":" result "}"
-#define ERROR(code, text)                                                                          \
-	"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":" code ",\"message\":\"" text "\"}}"
+#define READ(uri)           REQUEST("resources/read", "{\"uri\":\"" uri "\"}")
+#define READ_STATELESS(uri) REQUEST("resources/read", "{\"uri\":\"" uri "\"," STATELESS_META "}")
 #define MISSING(code, text, uri)                                                                   \
 	"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":" code ",\"message\":\"" text           \
 	"\",\"data\":{\"uri\":\"" uri "\"}}}"
-#define STAMP                                                                                      \
-	"\"_meta\":{\"io.modelcontextprotocol/"                                                    \
-	"serverInfo\":{\"name\":\"test\",\"version\":\"1\"}},"                                     \
-	"\"resultType\":\"complete\""
 #define UPDATED(uri)                                                                               \
 	"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/"                               \
 	"updated\",\"params\":{\"uri\":\"" uri "\"}}"
@@ -57,31 +44,22 @@ static int read_file(struct mcp_call *call, const void *args, struct error *err)
 	return 0;
 }
 
-static int break_down(struct mcp_call *call, const void *args, struct error *err)
+static int fail_system(struct mcp_call *call, const void *args, struct error *err)
 {
 	(void)call, (void)args;
 	return error_set(err, ERR_SYSTEM, "the disk is gone");
 }
 
-static int lose(struct mcp_call *call, const void *args, struct error *err)
+static int fail_not_found(struct mcp_call *call, const void *args, struct error *err)
 {
 	(void)call, (void)args;
 	return error_set(err, ERR_NOT_FOUND, "it was here yesterday");
 }
 
-static int refuse(struct mcp_call *call, const void *args, struct error *err)
+static int fail_invalid(struct mcp_call *call, const void *args, struct error *err)
 {
 	(void)call, (void)args;
 	return error_set(err, ERR_INVALID, "not like this");
-}
-
-static int hold(struct mcp_call *call, const void *args, struct error *err)
-{
-	struct talk *talk = mcp_call_app(call);
-
-	(void)args, (void)err;
-	talk->held = call;
-	return 0;
 }
 
 static const struct param params[] = {
@@ -106,10 +84,10 @@ static const struct mcp_resource text = { .uri = "r://text",
 	                                  .icon = &icon,
 	                                  .read = read_text };
 static const struct mcp_resource blob = { .uri = "f://u/blob", .name = "blob", .read = read_blob };
-static const struct mcp_resource broken = { .uri = "r://broken", .name = "b", .read = break_down };
-static const struct mcp_resource lost = { .uri = "r://lost", .name = "l", .read = lose };
-static const struct mcp_resource refused = { .uri = "r://no", .name = "n", .read = refuse };
-static const struct mcp_resource slow = { .uri = "r://slow", .name = "s", .read = hold };
+static const struct mcp_resource broken = { .uri = "r://broken", .name = "b", .read = fail_system };
+static const struct mcp_resource lost = { .uri = "r://lost", .name = "l", .read = fail_not_found };
+static const struct mcp_resource refused = { .uri = "r://no", .name = "n", .read = fail_invalid };
+static const struct mcp_resource slow = { .uri = "r://slow", .name = "s", .read = peer_hold };
 static const struct mcp_resource *const two[] = { &text, &blob, NULL };
 static const struct mcp_resource *const all[] = { &text,    &blob, &broken, &lost,
 	                                          &refused, &slow, NULL };
@@ -126,22 +104,15 @@ static const struct mcp_template fallen = { .uri_template = "g://{user}",
 	                                    .name = "fallen",
 	                                    .params = params,
 	                                    .args_size = sizeof(struct args),
-	                                    .read = lose };
+	                                    .read = fail_not_found };
 static const struct mcp_template *const templates[] = { &files, &fallen, NULL };
 
 static void check(const char *line, const char *want)
 {
-	struct mcp_config config = { .resources = all, .templates = templates };
-	struct talk talk;
-
-	talk_begin(&talk, &config);
-	talk_say(&talk, line);
-	CHECK_NEXT(&talk, want);
-	CHECK_SILENCE(&talk);
-	talk_end(&talk);
+	peer_check(&(struct mcp_config){ .resources = all, .templates = templates }, line, want);
 }
 
-static void resources_and_templates_are_listed_as_the_revision_knows(void **state)
+static void lists_have_the_members_of_the_revision(void **state)
 {
 #define NAMED(key, uri, name) "{\"" key "\":\"" uri "\",\"name\":\"" name "\""
 #define TEXT                  NAMED("uri", "r://text", "text")
@@ -178,34 +149,37 @@ static void resources_and_templates_are_listed_as_the_revision_knows(void **stat
 		         "," FALLEN "]}") },
 	};
 	struct mcp_config config = { .resources = two, .templates = templates, .cache_ms = 7 };
-	struct talk talk;
+	struct peer peer;
 
 	(void)state;
-	talk_begin(&talk, &config);
+	peer_open(&peer, &config);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char line[200];
 
-		(void)snprintf(line, sizeof line, ASK("initialize", "{\"protocolVersion\":\"%s\"}"),
+		(void)snprintf(line, sizeof line,
+		               REQUEST("initialize", "{\"protocolVersion\":\"%s\"}"),
 		               cases[i].revision);
-		talk_say(&talk, line);
-		(void)talk_next(&talk);
-		talk_say(&talk, ASK("resources/list", "{}"));
-		CHECK_NEXT(&talk, cases[i].resources);
-		talk_say(&talk, ASK("resources/templates/list", "{}"));
-		CHECK_NEXT(&talk, cases[i].templates);
+		peer_send(&peer, line);
+		(void)peer_next(&peer);
+		peer_send(&peer, REQUEST("resources/list", "{}"));
+		CHECK_NEXT(&peer, cases[i].resources);
+		peer_send(&peer, REQUEST("resources/templates/list", "{}"));
+		CHECK_NEXT(&peer, cases[i].templates);
 	}
-	talk_say(&talk, ASK("resources/list", "{" CLAIM "}"));
-	CHECK_NEXT(&talk, RESULT("{\"resources\":[" TEXT
-	                         ",\"title\":\"Text\",\"description\":\"Some text.\"," ICONS MIME
-	                         "," BLOB "],\"ttlMs\":7,\"cacheScope\":\"private\"," STAMP "}"));
-	talk_say(&talk, ASK("resources/templates/list", "{" CLAIM "}"));
-	CHECK_NEXT(&talk, RESULT("{\"resourceTemplates\":[" FILES
+	peer_send(&peer, REQUEST("resources/list", "{" STATELESS_META "}"));
+	CHECK_NEXT(&peer,
+	           RESULT("{\"resources\":[" TEXT
+	                  ",\"title\":\"Text\",\"description\":\"Some text.\"," ICONS MIME "," BLOB
+	                  "],\"ttlMs\":7,\"cacheScope\":\"private\"," STATELESS_FIELDS "}"));
+	peer_send(&peer, REQUEST("resources/templates/list", "{" STATELESS_META "}"));
+	CHECK_NEXT(&peer, RESULT("{\"resourceTemplates\":[" FILES
 	                         ",\"title\":\"Files\",\"description\":\"All files.\"," ICONS MIME
-	                         "," FALLEN "],\"ttlMs\":7,\"cacheScope\":\"private\"," STAMP "}"));
-	talk_end(&talk);
+	                         "," FALLEN
+	                         "],\"ttlMs\":7,\"cacheScope\":\"private\"," STATELESS_FIELDS "}"));
+	peer_close(&peer);
 }
 
-static void reads_text_and_bytes(void **state)
+static void text_and_blob_are_read(void **state)
 {
 	(void)state;
 	check(READ("r://text"),
@@ -215,34 +189,33 @@ static void reads_text_and_bytes(void **state)
 	      RESULT("{\"contents\":[{\"uri\":\"f://u/blob\",\"blob\":\"/wD+AQ==\"}]}"));
 }
 
-/* Unlike a list: a resource's contents may change at any time. */
-static void contents_are_stale_at_once_in_the_stateless_era(void **state)
+static void contents_have_cache_hints_of_zero_in_the_stateless_era(void **state)
 {
 	(void)state;
-	check(READ_CLAIMED("r://text"),
+	check(READ_STATELESS("r://text"),
 	      RESULT("{\"contents\":[{\"uri\":\"r://text\",\"mimeType\":\"text/plain\","
-	             "\"text\":\"a\\u0000b\\n\"}],\"ttlMs\":0,\"cacheScope\":\"private\"," STAMP
+	             "\"text\":\"a\\u0000b\\n\"}],\"ttlMs\":0,\"cacheScope\":\"private\"," STATELESS_FIELDS
 	             "}"));
-	check(READ_CLAIMED("f://u/blob"),
+	check(READ_STATELESS("f://u/blob"),
 	      RESULT("{\"contents\":[{\"uri\":\"f://u/blob\",\"blob\":\"/wD+AQ==\"}],\"ttlMs\":0,"
-	             "\"cacheScope\":\"private\"," STAMP "}"));
+	             "\"cacheScope\":\"private\"," STATELESS_FIELDS "}"));
 }
 
-static void the_uri_outlives_the_message(void **state)
+static void late_response_has_the_uri(void **state)
 {
 	struct mcp_config config = { .resources = all };
-	struct talk talk;
+	struct peer peer;
 
 	(void)state;
-	talk_begin(&talk, &config);
-	talk_say(&talk, READ("r://slow"));
-	CHECK_SILENCE(&talk);
-	mcp_respond_text(talk.held, NULL, VIEW("late"));
-	CHECK_NEXT(&talk, RESULT("{\"contents\":[{\"uri\":\"r://slow\",\"text\":\"late\"}]}"));
-	talk_end(&talk);
+	peer_open(&peer, &config);
+	peer_send(&peer, READ("r://slow"));
+	CHECK_NOTHING_SENT(&peer);
+	mcp_respond_text(peer.held, NULL, VIEW("late"));
+	CHECK_NEXT(&peer, RESULT("{\"contents\":[{\"uri\":\"r://slow\",\"text\":\"late\"}]}"));
+	peer_close(&peer);
 }
 
-static void a_template_gets_its_variables_decoded(void **state)
+static void variables_of_a_template_are_decoded(void **state)
 {
 	static const struct {
 		const char *uri, *text;
@@ -250,7 +223,7 @@ static void a_template_gets_its_variables_decoded(void **state)
 		{ "f://ann/notes", "ann|notes" },
 		{ "f://ann/a/b", "ann|a/b" },
 		{ "f://a%2Fb/c%20d/%c3%A9", "a/b|c d/é" },
-		{ "f://100%25/%2541", "100%|%41" }, /* once */
+		{ "f://100%25/%2541", "100%|%41" }, /* decoded once */
 	};
 
 	(void)state;
@@ -265,7 +238,7 @@ static void a_template_gets_its_variables_decoded(void **state)
 	}
 }
 
-static void a_variable_is_checked_like_an_argument(void **state)
+static void variable_is_checked_like_an_argument(void **state)
 {
 	(void)state;
 	check(READ("f://abcdefghij/x"),
@@ -276,7 +249,7 @@ static void a_variable_is_checked_like_an_argument(void **state)
 	check(READ("f://a%00b/x"), ERROR("-32602", "argument 'user': contains a NUL character"));
 }
 
-static void what_is_not_there_is_not_found(void **state)
+static void unknown_uri_is_not_found(void **state)
 {
 	static const char *const uris[] = {
 		"r://nope",  "r://text/",   "R://text",    "", "f://ann", "f://ann/", "f:///x",
@@ -292,7 +265,7 @@ static void what_is_not_there_is_not_found(void **state)
 		               MISSING("-32002", "resource '%s' not found", "%s"), uris[i],
 		               uris[i]);
 		check(line, want);
-		(void)snprintf(line, sizeof line, READ_CLAIMED("%s"), uris[i]);
+		(void)snprintf(line, sizeof line, READ_STATELESS("%s"), uris[i]);
 		(void)snprintf(want, sizeof want,
 		               MISSING("-32602", "resource '%s' not found", "%s"), uris[i],
 		               uris[i]);
@@ -300,26 +273,26 @@ static void what_is_not_there_is_not_found(void **state)
 	}
 }
 
-static void what_is_not_there_is_shown_on_one_line(void **state)
+static void unknown_uri_is_escaped_in_the_error(void **state)
 {
 	(void)state;
 	check(READ("a\\nb"), MISSING("-32002", "resource 'a\\\\nb' not found", "a\\nb"));
 }
 
-static void a_handlers_failure_is_an_error_by_its_kind(void **state)
+static void error_code_depends_on_the_kind_of_failure(void **state)
 {
 	(void)state;
 	check(READ("r://broken"), ERROR("-32603", "the disk is gone"));
-	check(READ_CLAIMED("r://broken"), ERROR("-32603", "the disk is gone"));
+	check(READ_STATELESS("r://broken"), ERROR("-32603", "the disk is gone"));
 	check(READ("r://no"), ERROR("-32602", "not like this"));
-	check(READ_CLAIMED("r://no"), ERROR("-32602", "not like this"));
+	check(READ_STATELESS("r://no"), ERROR("-32602", "not like this"));
 	check(READ("r://lost"), MISSING("-32002", "it was here yesterday", "r://lost"));
-	check(READ_CLAIMED("r://lost"), MISSING("-32602", "it was here yesterday", "r://lost"));
+	check(READ_STATELESS("r://lost"), MISSING("-32602", "it was here yesterday", "r://lost"));
 	check(READ("g://%61"), MISSING("-32002", "it was here yesterday", "g://%61"));
-	check(READ_CLAIMED("g://%61"), MISSING("-32602", "it was here yesterday", "g://%61"));
+	check(READ_STATELESS("g://%61"), MISSING("-32602", "it was here yesterday", "g://%61"));
 }
 
-static void refuses_a_uri_that_is_none_or_too_long(void **state)
+static void missing_or_long_uri_is_an_error(void **state)
 {
 	static const char *const methods[] = { "resources/read", "resources/subscribe",
 		                               "resources/unsubscribe" };
@@ -328,96 +301,97 @@ static void refuses_a_uri_that_is_none_or_too_long(void **state)
 		                           "{\"uri\":\"r://text\\u0000\"}" };
 	struct mcp_config config = { .resources = all, .resources_change = true };
 	char uri[8194] = "", line[8400];
-	struct talk talk;
+	struct peer peer;
 
 	(void)state;
 	memset(uri, 'x', 8193);
-	talk_begin(&talk, &config);
+	peer_open(&peer, &config);
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
 		for (size_t j = 0; j < ARRAY_LEN(bad); j++) {
-			(void)snprintf(line, sizeof line, ASK("%s", "%s"), methods[i], bad[j]);
-			talk_say(&talk, line);
-			CHECK_NEXT(&talk,
+			(void)snprintf(line, sizeof line, REQUEST("%s", "%s"), methods[i], bad[j]);
+			peer_send(&peer, line);
+			CHECK_NEXT(&peer,
 			           ERROR("-32602", "'uri' must be a string of at most 8192 bytes"));
 		}
-		(void)snprintf(line, sizeof line, ASK("%s", "{\"uri\":\"%s\"}"), methods[i], uri);
-		talk_say(&talk, line);
-		CHECK_NEXT(&talk, ERROR("-32602", "'uri' must be a string of at most 8192 bytes"));
+		(void)snprintf(line, sizeof line, REQUEST("%s", "{\"uri\":\"%s\"}"), methods[i],
+		               uri);
+		peer_send(&peer, line);
+		CHECK_NEXT(&peer, ERROR("-32602", "'uri' must be a string of at most 8192 bytes"));
 	}
-	mcp_server_resource_updated(talk.server, uri);
-	CHECK_SILENCE(&talk);
-	talk_end(&talk);
+	mcp_server_resource_updated(peer.server, uri);
+	CHECK_NOTHING_SENT(&peer);
+	peer_close(&peer);
 }
 
-static void a_uri_of_the_greatest_length_is_taken(void **state)
+static void uri_of_maximum_length_is_accepted(void **state)
 {
 	struct mcp_config config = { .resources = all, .resources_change = true };
 	char uri[8193] = "", line[8400], want[8600];
-	struct talk talk;
+	struct peer peer;
 
 	(void)state;
 	memset(uri, 'x', 8192);
-	talk_begin(&talk, &config);
+	peer_open(&peer, &config);
 	(void)snprintf(line, sizeof line, READ("%s"), uri);
-	talk_say(&talk, line);
+	peer_send(&peer, line);
 	(void)snprintf(want, sizeof want, MISSING("-32002", "resource '%.156s...' not found", "%s"),
 	               uri, uri);
-	CHECK_NEXT(&talk, want);
-	(void)snprintf(line, sizeof line, ASK("resources/subscribe", "{\"uri\":\"%s\"}"), uri);
-	talk_say(&talk, line);
-	CHECK_NEXT(&talk, RESULT("{}"));
-	mcp_server_resource_updated(talk.server, uri);
+	CHECK_NEXT(&peer, want);
+	(void)snprintf(line, sizeof line, REQUEST("resources/subscribe", "{\"uri\":\"%s\"}"), uri);
+	peer_send(&peer, line);
+	CHECK_NEXT(&peer, RESULT("{}"));
+	mcp_server_resource_updated(peer.server, uri);
 	(void)snprintf(want, sizeof want, UPDATED("%s"), uri);
-	CHECK_NEXT(&talk, want);
-	talk_end(&talk);
+	CHECK_NEXT(&peer, want);
+	peer_close(&peer);
 }
 
-#define SUBSCRIBE(uri)   ASK("resources/subscribe", "{\"uri\":\"" uri "\"}")
-#define UNSUBSCRIBE(uri) ASK("resources/unsubscribe", "{\"uri\":\"" uri "\"}")
+#define SUBSCRIBE(uri)   REQUEST("resources/subscribe", "{\"uri\":\"" uri "\"}")
+#define UNSUBSCRIBE(uri) REQUEST("resources/unsubscribe", "{\"uri\":\"" uri "\"}")
 
-static void begin_changing(struct talk *talk, size_t max_subscriptions)
+static void open_with_updates(struct peer *peer, size_t max_subscriptions)
 {
 	struct mcp_config config = { .resources = two,
 		                     .resources_change = true,
 		                     .limits = mcp_default_limits };
 
 	config.limits.max_subscriptions = max_subscriptions;
-	talk_begin(talk, &config);
+	peer_open(peer, &config);
 }
 
-static void a_subscription_lasts_until_it_is_ended(void **state)
+static void subscription_lasts_until_unsubscribe(void **state)
 {
-	struct talk talk;
+	struct peer peer;
 
 	(void)state;
-	begin_changing(&talk, 10);
-	talk_say(&talk, UNSUBSCRIBE("r://text")); /* never was */
-	CHECK_NEXT(&talk, RESULT("{}"));
-	talk_say(&talk, SUBSCRIBE("r://text"));
-	CHECK_NEXT(&talk, RESULT("{}"));
-	talk_say(&talk, SUBSCRIBE("r://text")); /* twice is once */
-	CHECK_NEXT(&talk, RESULT("{}"));
-	talk_say(&talk, SUBSCRIBE("r://to-come"));
-	CHECK_NEXT(&talk, RESULT("{}"));
+	open_with_updates(&peer, 10);
+	peer_send(&peer, UNSUBSCRIBE("r://text")); /* was not subscribed */
+	CHECK_NEXT(&peer, RESULT("{}"));
+	peer_send(&peer, SUBSCRIBE("r://text"));
+	CHECK_NEXT(&peer, RESULT("{}"));
+	peer_send(&peer, SUBSCRIBE("r://text")); /* has no effect */
+	CHECK_NEXT(&peer, RESULT("{}"));
+	peer_send(&peer, SUBSCRIBE("r://to-come"));
+	CHECK_NEXT(&peer, RESULT("{}"));
 	for (int i = 0; i < 2; i++) {
-		mcp_server_resource_updated(talk.server, "r://text");
-		mcp_server_resource_updated(talk.server, "r://tex");
-		mcp_server_resource_updated(talk.server, "r://text/");
-		mcp_server_resource_updated(talk.server, "r://to-come");
-		CHECK_NEXT(&talk, UPDATED("r://text"));
-		CHECK_NEXT(&talk, UPDATED("r://to-come"));
-		CHECK_SILENCE(&talk);
+		mcp_server_resource_updated(peer.server, "r://text");
+		mcp_server_resource_updated(peer.server, "r://tex");
+		mcp_server_resource_updated(peer.server, "r://text/");
+		mcp_server_resource_updated(peer.server, "r://to-come");
+		CHECK_NEXT(&peer, UPDATED("r://text"));
+		CHECK_NEXT(&peer, UPDATED("r://to-come"));
+		CHECK_NOTHING_SENT(&peer);
 	}
-	talk_say(&talk, UNSUBSCRIBE("r://text"));
-	CHECK_NEXT(&talk, RESULT("{}"));
-	mcp_server_resource_updated(talk.server, "r://text");
-	mcp_server_resource_updated(talk.server, "r://to-come");
-	CHECK_NEXT(&talk, UPDATED("r://to-come"));
-	CHECK_SILENCE(&talk);
-	talk_end(&talk);
+	peer_send(&peer, UNSUBSCRIBE("r://text"));
+	CHECK_NEXT(&peer, RESULT("{}"));
+	mcp_server_resource_updated(peer.server, "r://text");
+	mcp_server_resource_updated(peer.server, "r://to-come");
+	CHECK_NEXT(&peer, UPDATED("r://to-come"));
+	CHECK_NOTHING_SENT(&peer);
+	peer_close(&peer);
 }
 
-static void subscriptions_are_bounded(void **state)
+static void subscriptions_are_limited(void **state)
 {
 	static const struct {
 		const char *line, *want;
@@ -427,65 +401,51 @@ static void subscriptions_are_bounded(void **state)
 		{ SUBSCRIBE("r://3"),
 		  ERROR("-32603",
 		        "2 resources are subscribed (max_subscriptions); unsubscribe one first") },
-		{ SUBSCRIBE("r://2"), RESULT("{}") }, /* adds nothing */
+		{ SUBSCRIBE("r://2"), RESULT("{}") }, /* already subscribed */
 		{ UNSUBSCRIBE("r://1"), RESULT("{}") },
 		{ SUBSCRIBE("r://3"), RESULT("{}") },
 		{ SUBSCRIBE("r://1"),
 		  ERROR("-32603",
 		        "2 resources are subscribed (max_subscriptions); unsubscribe one first") },
 	};
-	struct talk talk;
+	struct peer peer;
 
 	(void)state;
-	begin_changing(&talk, 2);
+	open_with_updates(&peer, 2);
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-		talk_say(&talk, steps[i].line);
-		CHECK_NEXT(&talk, steps[i].want);
+		peer_send(&peer, steps[i].line);
+		CHECK_NEXT(&peer, steps[i].want);
 	}
-	mcp_server_resource_updated(talk.server, "r://1");
-	mcp_server_resource_updated(talk.server, "r://2");
-	mcp_server_resource_updated(talk.server, "r://3");
-	CHECK_NEXT(&talk, UPDATED("r://2"));
-	CHECK_NEXT(&talk, UPDATED("r://3"));
-	CHECK_SILENCE(&talk);
-	talk_end(&talk);
-}
-
-/* A second client of the same server. */
-static void join(struct talk *other, const struct talk *talk)
-{
-	*other = (struct talk){ .sink = { talk_on_send, talk_is_busy } };
-	other->sent = json_list();
-	other->session = mcp_session_new(talk->server, &other->sink);
-}
-
-static void leave(struct talk *other)
-{
-	mcp_session_close(other->session);
-	json_decref(other->sent);
+	mcp_server_resource_updated(peer.server, "r://1");
+	mcp_server_resource_updated(peer.server, "r://2");
+	mcp_server_resource_updated(peer.server, "r://3");
+	CHECK_NEXT(&peer, UPDATED("r://2"));
+	CHECK_NEXT(&peer, UPDATED("r://3"));
+	CHECK_NOTHING_SENT(&peer);
+	peer_close(&peer);
 }
 
 #define LISTEN(uri)                                                                                \
 	"{\"jsonrpc\":\"2.0\",\"id\":\"L\",\"method\":\"subscriptions/"                            \
 	"listen\",\"params\":{\"notifications\":{"                                                 \
-	"\"resourceSubscriptions\":[\"" uri "\"]}," CLAIM "}}"
+	"\"resourceSubscriptions\":[\"" uri "\"]}," STATELESS_META "}}"
 #define LISTENED(method, more)                                                                     \
 	"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/" method "\",\"params\":{\"_meta\":{"     \
 	"\"io.modelcontextprotocol/subscriptionId\":\"L\"}," more "}}"
 
-static void an_update_reaches_its_subscribers_and_no_one_else(void **state)
+static void update_is_sent_to_subscribers_only(void **state)
 {
-	struct talk one, other, third;
+	struct peer one, other, third;
 
 	(void)state;
-	begin_changing(&one, 10);
-	join(&other, &one);
-	join(&third, &one);
-	talk_say(&one, SUBSCRIBE("r://text"));
+	open_with_updates(&one, 10);
+	peer_join(&other, one.server);
+	peer_join(&third, one.server);
+	peer_send(&one, SUBSCRIBE("r://text"));
 	CHECK_NEXT(&one, RESULT("{}"));
-	talk_say(&other, SUBSCRIBE("r://other"));
+	peer_send(&other, SUBSCRIBE("r://other"));
 	CHECK_NEXT(&other, RESULT("{}"));
-	talk_say(&third, LISTEN("r://text"));
+	peer_send(&third, LISTEN("r://text"));
 	CHECK_NEXT(&third,
 	           LISTENED("subscriptions/acknowledged",
 	                    "\"notifications\":{\"resourceSubscriptions\":[\"r://text\"]}"));
@@ -496,22 +456,22 @@ static void an_update_reaches_its_subscribers_and_no_one_else(void **state)
 	mcp_server_resource_updated(one.server, "r://other");
 	CHECK_NEXT(&other, UPDATED("r://other"));
 	mcp_server_resource_updated(one.server, "r://nobody");
-	CHECK_SILENCE(&one);
-	CHECK_SILENCE(&other);
-	CHECK_SILENCE(&third);
+	CHECK_NOTHING_SENT(&one);
+	CHECK_NOTHING_SENT(&other);
+	CHECK_NOTHING_SENT(&third);
 
-	talk_say(&other, UNSUBSCRIBE("r://text")); /* only its own */
+	peer_send(&other, UNSUBSCRIBE("r://text")); /* of its own session only */
 	CHECK_NEXT(&other, RESULT("{}"));
-	leave(&third);
+	peer_leave(&third);
 	mcp_server_resource_updated(one.server, "r://text");
 	CHECK_NEXT(&one, UPDATED("r://text"));
-	CHECK_SILENCE(&one);
-	CHECK_SILENCE(&other);
-	leave(&other);
-	talk_end(&one);
+	CHECK_NOTHING_SENT(&one);
+	CHECK_NOTHING_SENT(&other);
+	peer_leave(&other);
+	peer_close(&one);
 }
 
-static void resources_that_do_not_change_cannot_be_subscribed_to(void **state)
+static void server_without_updates_has_no_subscribe_method(void **state)
 {
 	(void)state;
 	check(SUBSCRIBE("r://text"),
@@ -524,21 +484,21 @@ static void resources_that_do_not_change_cannot_be_subscribed_to(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(resources_and_templates_are_listed_as_the_revision_knows),
-		TEST(reads_text_and_bytes),
-		TEST(contents_are_stale_at_once_in_the_stateless_era),
-		TEST(the_uri_outlives_the_message),
-		TEST(a_template_gets_its_variables_decoded),
-		TEST(a_variable_is_checked_like_an_argument),
-		TEST(what_is_not_there_is_not_found),
-		TEST(what_is_not_there_is_shown_on_one_line),
-		TEST(a_handlers_failure_is_an_error_by_its_kind),
-		TEST(refuses_a_uri_that_is_none_or_too_long),
-		TEST(a_uri_of_the_greatest_length_is_taken),
-		TEST(a_subscription_lasts_until_it_is_ended),
-		TEST(subscriptions_are_bounded),
-		TEST(an_update_reaches_its_subscribers_and_no_one_else),
-		TEST(resources_that_do_not_change_cannot_be_subscribed_to),
+		TEST(lists_have_the_members_of_the_revision),
+		TEST(text_and_blob_are_read),
+		TEST(contents_have_cache_hints_of_zero_in_the_stateless_era),
+		TEST(late_response_has_the_uri),
+		TEST(variables_of_a_template_are_decoded),
+		TEST(variable_is_checked_like_an_argument),
+		TEST(unknown_uri_is_not_found),
+		TEST(unknown_uri_is_escaped_in_the_error),
+		TEST(error_code_depends_on_the_kind_of_failure),
+		TEST(missing_or_long_uri_is_an_error),
+		TEST(uri_of_maximum_length_is_accepted),
+		TEST(subscription_lasts_until_unsubscribe),
+		TEST(subscriptions_are_limited),
+		TEST(update_is_sent_to_subscribers_only),
+		TEST(server_without_updates_has_no_subscribe_method),
 	};
 
 	return RUN_TESTS("mcp/resources", tests);

@@ -1,18 +1,10 @@
-/* Tools as each revision describes them, their arguments and their answers. */
-#include "mcp/call.h"
-#include "unit/mcp/talk.h"
+/* tools/list and tools/call in every revision. */
+#include "unit/mcp/fake_client.h"
 
-#define RESULT(result) "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":" result "}"
 #define CALL(name, more)                                                                           \
 	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"" name     \
 	"\"" more "}}"
-#define ERROR(text)                                                                                \
-	"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32602,\"message\":\"" text "\"}}"
 #define FAILURE(text) "{\"content\":[{\"type\":\"text\",\"text\":\"" text "\"}],\"isError\":true"
-#define STAMP                                                                                      \
-	"\"_meta\":{\"io.modelcontextprotocol/"                                                    \
-	"serverInfo\":{\"name\":\"test\",\"version\":\"1\"}},"                                     \
-	"\"resultType\":\"complete\""
 
 struct args {
 	int64_t n;
@@ -89,8 +81,9 @@ static const char *const revisions[] = { "2024-11-05", "2025-03-26", "2025-06-18
 	                                 "2026-07-28" };
 enum { REVISIONS = ARRAY_LEN(revisions), STATELESS = REVISIONS - 1 };
 
-/* Asks in revisions[i]: after its handshake, or with its claim. more begins with a comma. */
-static void ask(struct talk *talk, size_t i, const char *method, const char *more)
+/* Sends a request in revisions[i]: after a handshake, or with a version in _meta. `more` begins
+ * with a comma. */
+static void request_in_revision(struct peer *peer, size_t i, const char *method, const char *more)
 {
 	char line[600];
 
@@ -100,8 +93,8 @@ static void ask(struct talk *talk, size_t i, const char *method, const char *mor
 		        "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{"
 		        "\"protocolVersion\":\"%s\"}}",
 		        revisions[i]);
-		talk_say(talk, line);
-		(void)talk_next(talk);
+		peer_send(peer, line);
+		(void)peer_next(peer);
 		(void)snprintf(line, sizeof line,
 		               "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":{\"_"
 		               "meta\":{}%s}}",
@@ -114,34 +107,27 @@ static void ask(struct talk *talk, size_t i, const char *method, const char *mor
 		        "\"io.modelcontextprotocol/clientCapabilities\":{}}%s}}",
 		        method, revisions[i], more);
 	}
-	talk_say(talk, line);
+	peer_send(peer, line);
 }
 
-/* want: the result in each revision. */
+/* Compares the result in each revision. */
 static void check_all(const char *method, const char *more, const char *const want[REVISIONS])
 {
 	struct mcp_config config = { .tools = strcmp(method, "tools/list") == 0 ? tools : both };
-	struct talk talk;
+	struct peer peer;
 
-	talk_begin(&talk, &config);
+	peer_open(&peer, &config);
 	for (size_t i = 0; i < REVISIONS; i++) {
-		ask(&talk, i, method, more);
-		CHECK_NEXT(&talk, want[i]);
-		CHECK_SILENCE(&talk);
+		request_in_revision(&peer, i, method, more);
+		CHECK_NEXT(&peer, want[i]);
+		CHECK_NOTHING_SENT(&peer);
 	}
-	talk_end(&talk);
+	peer_close(&peer);
 }
 
 static void check(const char *line, const char *want)
 {
-	struct mcp_config config = { .tools = both };
-	struct talk talk;
-
-	talk_begin(&talk, &config);
-	talk_say(&talk, line);
-	CHECK_NEXT(&talk, want);
-	CHECK_SILENCE(&talk);
-	talk_end(&talk);
+	peer_check(&(struct mcp_config){ .tools = both }, line, want);
 }
 
 #define INPUT                                                                                      \
@@ -159,7 +145,7 @@ static void check(const char *line, const char *want)
 	"\"idempotentHint\":true,\"openWorldHint\":true}"
 #define ICONS "\"icons\":[{\"src\":\"data:,x\",\"mimeType\":\"image/png\",\"sizes\":[\"1x1\"]}]"
 
-static void a_tool_is_described_as_the_revision_knows(void **state)
+static void tool_description_has_the_members_of_the_revision(void **state)
 {
 	static const char *const want[REVISIONS] = {
 		RESULT("{\"tools\":[{\"name\":\"count\",\"description\":\"Counts.\"," INPUT "}]}"),
@@ -171,14 +157,14 @@ static void a_tool_is_described_as_the_revision_knows(void **state)
 		       "\"Counts.\"," ICONS "," INPUT "," OUTPUT "," HINTS "}]}"),
 		RESULT("{\"tools\":[{\"name\":\"count\",\"title\":\"Count\",\"description\":"
 		       "\"Counts.\"," ICONS "," INPUT "," OUTPUT "," HINTS
-		       "}],\"ttlMs\":0,\"cacheScope\":\"private\"," STAMP "}"),
+		       "}],\"ttlMs\":0,\"cacheScope\":\"private\"," STATELESS_FIELDS "}"),
 	};
 
 	(void)state;
 	check_all("tools/list", "", want);
 }
 
-static void each_hint_is_told_true_or_false(void **state)
+static void each_hint_is_true_or_false(void **state)
 {
 	static const struct {
 		uint32_t hints;
@@ -203,36 +189,39 @@ static void each_hint_is_told_true_or_false(void **state)
 		};
 		const struct mcp_tool *const one[] = { &tool, NULL };
 		struct mcp_config config = { .tools = one };
-		struct talk talk;
+		struct peer peer;
 		char want[400];
 
-		talk_begin(&talk, &config);
-		talk_say(&talk, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+		peer_open(&peer, &config);
+		peer_send(&peer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
 		(void)snprintf(want, sizeof want,
 		               RESULT("{\"tools\":[{\"name\":\"t\",\"description\":\"T.\","
 		                      "\"inputSchema\":{"
 		                      "\"type\":\"object\",\"properties\":{},"
 		                      "\"additionalProperties\":false},\"annotations\":%s}]}"),
 		               cases[i].want);
-		CHECK_NEXT(&talk, want);
-		talk_end(&talk);
+		CHECK_NEXT(&peer, want);
+		peer_close(&peer);
 	}
 }
 
-static void a_structured_answer_is_text_too(void **state)
+static void structured_result_has_text_too(void **state)
 {
 #define TEXT "\"content\":[{\"type\":\"text\",\"text\":\"{\\\"n\\\":7,\\\"word\\\":\\\"é\\\"}\"}]"
 #define BOTH TEXT ",\"structuredContent\":{\"n\":7,\"word\":\"é\"}"
 	static const char *const want[REVISIONS] = {
-		RESULT("{" TEXT "}"), RESULT("{" TEXT "}"),           RESULT("{" BOTH "}"),
-		RESULT("{" BOTH "}"), RESULT("{" BOTH "," STAMP "}"),
+		RESULT("{" TEXT "}"),
+		RESULT("{" TEXT "}"),
+		RESULT("{" BOTH "}"),
+		RESULT("{" BOTH "}"),
+		RESULT("{" BOTH "," STATELESS_FIELDS "}"),
 	};
 
 	(void)state;
 	check_all("tools/call", ",\"name\":\"count\",\"arguments\":{\"n\":7,\"word\":\"é\"}", want);
 }
 
-static void blocks_the_revision_cannot_carry_become_text(void **state)
+static void blocks_that_the_revision_lacks_become_text(void **state)
 {
 #define AUDIO "{\"type\":\"audio\",\"data\":\"YWJj\",\"mimeType\":\"audio/wav\"}"
 #define NO_AUDIO                                                                                   \
@@ -253,7 +242,8 @@ static void blocks_the_revision_cannot_carry_become_text(void **state)
 		RESULT("{\"content\":[" AUDIO "," NO_LINK "," OTHERS "}"),
 		RESULT("{\"content\":[" AUDIO "," LINK "," OTHERS STRUCTURED "}"),
 		RESULT("{\"content\":[" AUDIO "," LINK "," OTHERS STRUCTURED "}"),
-		RESULT("{\"content\":[" AUDIO "," LINK "," OTHERS STRUCTURED "," STAMP "}"),
+		RESULT("{\"content\":[" AUDIO "," LINK "," OTHERS STRUCTURED "," STATELESS_FIELDS
+		       "}"),
 	};
 
 	(void)state;
@@ -286,11 +276,11 @@ static void arguments_that_are_no_object_are_an_error(void **state)
 	(void)state;
 	runs = 0;
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
-		check(lines[i], ERROR("'arguments' must be an object"));
+		check(lines[i], INVALID_PARAMS("'arguments' must be an object"));
 	assert_int_equal(runs, 0);
 }
 
-static void a_wrong_argument_is_a_result_the_model_reads(void **state)
+static void wrong_argument_is_a_result_with_is_error(void **state)
 {
 	static const struct {
 		const char *arguments, *why;
@@ -319,12 +309,15 @@ static void a_wrong_argument_is_a_result_the_model_reads(void **state)
 	assert_int_equal(runs, 0);
 }
 
-static void a_wrong_argument_is_a_result_in_each_revision(void **state)
+static void wrong_argument_is_a_result_in_each_revision(void **state)
 {
 #define WRONG FAILURE("argument 'n': expected an integer from 1 to 9, got the number 0")
 	static const char *const want[REVISIONS] = {
-		RESULT(WRONG "}"), RESULT(WRONG "}"),           RESULT(WRONG "}"),
-		RESULT(WRONG "}"), RESULT(WRONG "," STAMP "}"),
+		RESULT(WRONG "}"),
+		RESULT(WRONG "}"),
+		RESULT(WRONG "}"),
+		RESULT(WRONG "}"),
+		RESULT(WRONG "," STATELESS_FIELDS "}"),
 	};
 
 	(void)state;
@@ -333,7 +326,7 @@ static void a_wrong_argument_is_a_result_in_each_revision(void **state)
 	assert_int_equal(runs, 0);
 }
 
-static void a_call_must_name_its_tool(void **state)
+static void missing_or_unknown_tool_name_is_an_error(void **state)
 {
 	static const char *const lines[] = {
 		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\"}",
@@ -348,24 +341,24 @@ static void a_call_must_name_its_tool(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
-		check(lines[i], ERROR("'name' must be the name of a tool"));
+		check(lines[i], INVALID_PARAMS("'name' must be the name of a tool"));
 	check(CALL("Media", ",\"arguments\":[]"),
-	      ERROR("unknown tool 'Media'; did you mean 'media'?"));
-	check(CALL("", ""), ERROR("unknown tool ''; tools/list returns all names"));
+	      INVALID_PARAMS("unknown tool 'Media'; did you mean 'media'?"));
+	check(CALL("", ""), INVALID_PARAMS("unknown tool ''; tools/list returns all names"));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_tool_is_described_as_the_revision_knows),
-		TEST(each_hint_is_told_true_or_false),
-		TEST(a_structured_answer_is_text_too),
-		TEST(blocks_the_revision_cannot_carry_become_text),
+		TEST(tool_description_has_the_members_of_the_revision),
+		TEST(each_hint_is_true_or_false),
+		TEST(structured_result_has_text_too),
+		TEST(blocks_that_the_revision_lacks_become_text),
 		TEST(arguments_may_be_absent_null_or_empty),
 		TEST(arguments_that_are_no_object_are_an_error),
-		TEST(a_wrong_argument_is_a_result_the_model_reads),
-		TEST(a_wrong_argument_is_a_result_in_each_revision),
-		TEST(a_call_must_name_its_tool),
+		TEST(wrong_argument_is_a_result_with_is_error),
+		TEST(wrong_argument_is_a_result_in_each_revision),
+		TEST(missing_or_unknown_tool_name_is_an_error),
 	};
 
 	return RUN_TESTS("mcp/tools", tests);

@@ -2,7 +2,7 @@
 #include "mcp/internal.h"
 #include "unit/test.h"
 
-static void takes_the_variables_out_of_a_uri(void **state)
+static void variables_are_extracted(void **state)
 {
 	static const struct {
 		const char *uri_template, *uri, *variables;
@@ -29,7 +29,7 @@ static void takes_the_variables_out_of_a_uri(void **state)
 	}
 }
 
-static void refuses_what_does_not_match(void **state)
+static void uri_that_does_not_match_is_rejected(void **state)
 {
 	static const struct {
 		const char *uri_template, *uri;
@@ -50,8 +50,8 @@ static void refuses_what_does_not_match(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(takes_the_variables_out_of_a_uri),
-		TEST(refuses_what_does_not_match),
+		TEST(variables_are_extracted),
+		TEST(uri_that_does_not_match_is_rejected),
 	};
 
 	return RUN_TESTS("mcp/uri_template", tests);
