@@ -44,17 +44,13 @@ static void open_session(struct owner_session *session, struct world *w, const c
 		                                   .timeout_s = 60,
 		                                   .timeout_max_s = 600,
 		                                   .max_output = 24000 };
-	session->peer = (struct peer){ .sink = { talk_on_send, talk_is_busy }, .loop = w->loop };
-	session->peer.sent = json_list();
-	session->peer.server = mcp_server_new(w->loop, &config);
-	session->peer.session = mcp_session_new(session->peer.server, &session->peer.sink);
+	peer_join(&session->peer, mcp_server_new(w->loop, &config));
 }
 
 static void close_session(struct owner_session *session)
 {
-	mcp_session_close(session->peer.session);
+	peer_leave(&session->peer);
 	(void)mcp_server_free(session->peer.server);
-	json_decref(session->peer.sent);
 }
 
 /* Sends a request. Returns the response as text without the sandbox's name in it, so that responses
