@@ -62,11 +62,11 @@
 	} while (0)
 
 /* stderr goes into a pipe between the two calls (at most 64 KiB of it). */
-struct capture {
+struct stderr_capture {
 	int reader, saved;
 };
 
-static inline void capture_start(struct capture *c)
+static inline void stderr_capture_start(struct stderr_capture *c)
 {
 	int ends[2];
 
@@ -78,7 +78,7 @@ static inline void capture_start(struct capture *c)
 	c->reader = ends[0];
 }
 
-static inline const char *capture_end(struct capture *c, char *out, size_t size)
+static inline const char *stderr_capture_end(struct stderr_capture *c, char *out, size_t size)
 {
 	size_t len = 0;
 	ssize_t n;
@@ -96,11 +96,11 @@ static inline const char *capture_end(struct capture *c, char *out, size_t size)
 /* Runs fn in a child; it must abort. Returns what it wrote to stderr. */
 static inline const char *must_abort(void (*fn)(void), char *out, size_t size)
 {
-	struct capture c;
+	struct stderr_capture c;
 	int status = 0;
 	pid_t child;
 
-	capture_start(&c);
+	stderr_capture_start(&c);
 	child = fork();
 	if (child == 0) {
 		(void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
@@ -108,7 +108,7 @@ static inline const char *must_abort(void (*fn)(void), char *out, size_t size)
 		_exit(0);
 	}
 	(void)waitpid(child, &status, 0);
-	(void)capture_end(&c, out, size);
+	(void)stderr_capture_end(&c, out, size);
 	assert_true(child > 0);
 	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT)
 		fail_msg("did not abort: status %#x, stderr: %s", (unsigned)status, out);

@@ -9,11 +9,11 @@ enum { TIME_LEN = 24 };
 /* What one call writes, without its time. */
 static const char *line_of(enum log_level level, const char *text, char *out, size_t size)
 {
-	struct capture c;
+	struct stderr_capture c;
 
-	capture_start(&c);
+	stderr_capture_start(&c);
 	log_line(level, "%s", text);
-	(void)capture_end(&c, out, size);
+	(void)stderr_capture_end(&c, out, size);
 	return out[0] == '\0' ? out : out + TIME_LEN;
 }
 
@@ -60,17 +60,17 @@ static void the_level_decides_what_is_shown(void **state)
 static void the_short_forms_name_their_level(void **state)
 {
 	char out[4096];
-	struct capture c;
+	struct stderr_capture c;
 	const char *at;
 
 	(void)state;
 	log_set_level(LOG_DEBUG);
-	capture_start(&c);
+	stderr_capture_start(&c);
 	log_error("%s %d", "a", 1);
 	log_warning("%s", "b");
 	log_info("%s", "c");
 	log_debug("%s", "d");
-	(void)capture_end(&c, out, sizeof out);
+	(void)stderr_capture_end(&c, out, sizeof out);
 	assert_non_null(at = strstr(out, "Z belljar error: a 1\n"));
 	assert_non_null(at = strstr(at, "Z belljar warning: b\n"));
 	assert_non_null(at = strstr(at, "Z belljar info: c\n"));
@@ -108,24 +108,24 @@ static void a_line_has_an_end_whatever_its_length(void **state)
 static void a_stderr_that_is_full_or_gone_loses_the_line(void **state)
 {
 	char out[4096];
-	struct capture c;
+	struct stderr_capture c;
 
 	(void)state;
 	(void)alarm(20);
-	capture_start(&c);
+	stderr_capture_start(&c);
 	assert_true(fcntl(c.reader, F_SETPIPE_SZ, 4096) > 0);
 	for (int i = 0; i < 1000; i++)
 		log_error("nobody reads this, number %d", i);
-	(void)capture_end(&c, out, sizeof out);
+	(void)stderr_capture_end(&c, out, sizeof out);
 	(void)alarm(0);
 	assert_non_null(strstr(out, "number 0\n"));
 	assert_null(strstr(out, "number 999\n"));
 
-	capture_start(&c);
+	stderr_capture_start(&c);
 	(void)close(c.reader);
 	log_error("nobody can read %s", "this");
 	c.reader = open("/dev/null", O_RDONLY);
-	assert_string_equal(capture_end(&c, out, sizeof out), "");
+	assert_string_equal(stderr_capture_end(&c, out, sizeof out), "");
 }
 
 int main(void)

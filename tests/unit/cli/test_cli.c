@@ -299,14 +299,14 @@ static void write_error_on_stdout_is_a_failure(void **state)
 	char *argv[] = { (char[]){ "belljar" }, (char[]){ "version" }, NULL };
 	int full = open("/dev/full", O_WRONLY), saved = dup(STDOUT_FILENO), status;
 	char text[256];
-	struct capture c;
+	struct stderr_capture c;
 
 	(void)state;
 	(void)fflush(stdout);
 	assert_true(full >= 0 && dup2(full, STDOUT_FILENO) >= 0);
-	capture_start(&c);
+	stderr_capture_start(&c);
 	status = cli_run(argv, environ);
-	(void)capture_end(&c, text, sizeof text);
+	(void)stderr_capture_end(&c, text, sizeof text);
 	(void)dup2(saved, STDOUT_FILENO);
 	(void)close(saved);
 	(void)close(full);

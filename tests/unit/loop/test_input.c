@@ -198,14 +198,14 @@ static void dev_null_ends_at_once(void **state)
 static void nothing_is_printed_for_what_epoll_does_not_take(void **state)
 {
 	AUTO_FD int fd = open("/dev/null", O_RDONLY);
-	struct capture c;
+	struct stderr_capture c;
 	char said[4096];
 
 	(void)state;
-	capture_start(&c);
+	stderr_capture_start(&c);
 	it.input = input_new(it.loop, fd, &events, &it);
 	loop_run(it.loop);
-	assert_string_equal(capture_end(&c, said, sizeof said), "");
+	assert_string_equal(stderr_capture_end(&c, said, sizeof said), "");
 }
 
 static void a_descriptor_that_cannot_be_read_ends_with_the_reason(void **state)

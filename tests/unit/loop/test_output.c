@@ -328,15 +328,15 @@ static void a_regular_file_takes_everything(void **state)
 static void a_full_disk_is_reported(void **state)
 {
 	AUTO_FD int fd = open("/dev/full", O_WRONLY);
-	struct capture c;
+	struct stderr_capture c;
 	char said[4096];
 
 	(void)state;
 	open_output(fd);
-	capture_start(&c);
+	stderr_capture_start(&c);
 	send_bytes(0, 10);
 	loop_run(it.loop);
-	assert_string_equal(capture_end(&c, said, sizeof said), "");
+	assert_string_equal(stderr_capture_end(&c, said, sizeof said), "");
 	assert_int_equal(it.failed, 1);
 	assert_int_equal(it.errnum, ENOSPC);
 }

@@ -246,7 +246,7 @@ static void long_notification_is_not_sent(void **state)
 {
 	struct mcp_config config = { .tools = tools, .limits = mcp_default_limits };
 	char long_text[600] = "";
-	struct capture c;
+	struct stderr_capture c;
 	char log[400];
 	struct peer peer;
 
@@ -255,9 +255,9 @@ static void long_notification_is_not_sent(void **state)
 	memset(long_text, 'x', sizeof long_text - 1);
 	peer_open(&peer, &config);
 	peer_send(&peer, CALL("1", "hold"));
-	capture_start(&c);
+	stderr_capture_start(&c);
 	mcp_call_log(peer.held, MCP_LEVEL_ERROR, NULL, "%s", long_text);
-	(void)capture_end(&c, log, sizeof log);
+	(void)stderr_capture_end(&c, log, sizeof log);
 	assert_non_null(strstr(log, "a notification of 686 bytes was not sent (max_line)"));
 	CHECK_NOTHING_SENT(&peer);
 	respond_text(peer.held, "x");

@@ -155,16 +155,16 @@ static void waits_for_a_call_that_stops_in_time(void **state)
 static void leaves_a_call_that_does_not_stop(void **state)
 {
 	struct wire wire;
-	struct capture c;
+	struct stderr_capture c;
 	char log[400];
 
 	(void)state;
 	wire_begin(&wire, 1 << 20);
 	say(&wire, CALL("hold"));
 	hang_up(&wire);
-	capture_start(&c);
+	stderr_capture_start(&c);
 	loop_run(wire.loop);
-	(void)capture_end(&c, log, sizeof log);
+	(void)stderr_capture_end(&c, log, sizeof log);
 	assert_int_equal(wire.ended, 1);
 	assert_non_null(strstr(
 	        log, "calls did not stop within 50 ms (grace); closing the connection anyway"));

@@ -296,13 +296,13 @@ static void ends_when_the_server_breaks_the_protocol(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct capture c;
+		struct stderr_capture c;
 		struct raw raw;
 		uint32_t stream;
 		char said[4096];
 		bool gone;
 
-		capture_start(&c);
+		stderr_capture_start(&c);
 		raw_start(&raw);
 		stream = raw_exec(
 		        &raw, LIVE_ARGV("sh", "-c", "trap '' TERM; setsid sleep 100 & sleep 100"));
@@ -310,7 +310,7 @@ static void ends_when_the_server_breaks_the_protocol(void **state)
 		(void)raw_hear(&raw, WIRE_STARTED, 1);
 		raw_put(&raw, rows[i]);
 		gone = are_all_gone(&raw.live);
-		(void)capture_end(&c, said, sizeof said);
+		(void)stderr_capture_end(&c, said, sizeof said);
 		if (!gone)
 			fail_msg("row %zu: still there", i);
 		assert_true(WIFEXITED(raw.live.status));

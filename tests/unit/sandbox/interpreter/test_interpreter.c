@@ -1,4 +1,4 @@
-/* Interpreters that wait, in a real sandbox: fresh runs. */
+/* Fresh code in waiting interpreters, in a real sandbox. */
 #include "unit/sandbox/process/process_rig.h"
 
 static const char *printed(struct process *process)
@@ -11,19 +11,19 @@ static const char *printed(struct process *process)
 	return text;
 }
 
-/* Processes there are; programs of one run do not see those of another. */
+/* Processes in the sandbox, by the cgroup: programs of one run do not see those of another. */
 static uint64_t count_pids(void)
 {
 	struct engine_counters counts;
 
 	if (!sandbox_counts(rig.sandbox, &counts))
-		SKIP_TEST("nobody counts here");
+		SKIP_TEST("no counters here");
 	return counts.pids_now;
 }
 
 /* --- fresh ------------------------------------------------------------------------------------ */
 
-static void fresh_code_is_served_by_one_that_waits(void **state)
+static void spare_interpreter_serves_fresh_code(void **state)
 {
 	char first[64], second[64];
 	uint64_t start;
@@ -47,7 +47,7 @@ static void fresh_code_is_served_by_one_that_waits(void **state)
 	RIG_RUN(0, "0\n", RIG_SH("ls -d /tmp/belljar-* 2>/dev/null | wc -l"));
 }
 
-static void what_is_read_at_the_start_needs_one_of_its_own(void **state)
+static void startup_variable_needs_an_own_interpreter(void **state)
 {
 	(void)state;
 	PYTHON_NEEDED();
@@ -56,7 +56,7 @@ static void what_is_read_at_the_start_needs_one_of_its_own(void **state)
 	RIG_RUN(0, "False\n", PYTHON("import sys; print(sys.flags.dont_write_bytecode == 1)"));
 }
 
-static void several_run_at_once(void **state)
+static void several_runs_at_once_leave_one_spare(void **state)
 {
 	struct process *all[4];
 	uint64_t before;
@@ -74,10 +74,10 @@ static void several_run_at_once(void **state)
 		rig_check(all[i], 0, "x\n");
 		process_free(all[i]);
 	}
-	RIG_UNTIL(count_pids() == before, 2000); /* one is kept */
+	RIG_UNTIL(count_pids() == before, RIG_MS); /* one spare stays */
 }
 
-static void no_mark_is_ever_seen(void **state)
+static void end_mark_never_appears_in_output(void **state)
 {
 	static const int sizes[] = { 0,      1,      23,     24,     25,    4095,  8192,
 		                     65511,  65512,  65527,  65528,  65529, 65536, 65537,
@@ -103,7 +103,7 @@ static void no_mark_is_ever_seen(void **state)
 	RIG_RUN(0, want, PYTHON("print('no newline', end='')"));
 }
 
-static void much_output_of_fresh_code_is_whole(void **state)
+static void long_output_of_fresh_code_is_complete(void **state)
 {
 	struct process *process;
 	struct process_stream stream;
@@ -122,7 +122,7 @@ static void much_output_of_fresh_code_is_whole(void **state)
 	process_free(process);
 }
 
-static void a_deadline_ends_fresh_code(void **state)
+static void deadline_ends_fresh_code(void **state)
 {
 	struct process *process;
 	struct process_state end;
@@ -134,7 +134,7 @@ static void a_deadline_ends_fresh_code(void **state)
 	end = rig_until_over(process);
 	assert_int_equal(end.phase, PROCESS_ENDED);
 	assert_true(end.end.timed_out);
-	assert_true(end.end.wall_us >= 250000 && end.end.wall_us < 10000000);
+	assert_true(end.end.wall_us >= 250000 && end.end.wall_us < RIG_MS * UINT64_C(1000));
 	assert_string_equal(rig_text(process, false), "up\n");
 	process_free(process);
 	rig_turn(200);
@@ -142,7 +142,7 @@ static void a_deadline_ends_fresh_code(void **state)
 	RIG_RUN(0, "0\n", RIG_SH("sleep 0.2; ls -d /tmp/belljar-* 2>/dev/null | wc -l"));
 }
 
-static void fresh_code_that_is_killed_says_so(void **state)
+static void killed_fresh_code_reports_its_signal(void **state)
 {
 	struct process *process;
 	struct process_state end;
@@ -171,7 +171,7 @@ static void fresh_code_that_is_killed_says_so(void **state)
 	RIG_RUN(0, "again\n", PYTHON("print('again')"));
 }
 
-static void one_that_was_killed_while_it_waits_is_replaced(void **state)
+static void killed_spare_is_replaced(void **state)
 {
 	char command[64];
 
@@ -184,7 +184,7 @@ static void one_that_was_killed_while_it_waits_is_replaced(void **state)
 	RIG_RUN(0, "y\n", PYTHON("print('y')"));
 }
 
-static void a_freed_fresh_run_ends(void **state)
+static void freed_process_ends_its_fresh_run(void **state)
 {
 	struct process *process;
 	uint64_t idle;
@@ -197,17 +197,17 @@ static void a_freed_fresh_run_ends(void **state)
 	process = RIG_START(PYTHON("import time\nprint('up', flush=True)\ntime.sleep(100)"));
 	RIG_UNTIL(process_stream(process, false).total != 0, RIG_MS);
 	process_free(process);
-	RIG_UNTIL(count_pids() < idle, 3000);
-	process = RIG_START(PYTHON("print(1)")); /* before it has begun */
+	RIG_UNTIL(count_pids() < idle, RIG_MS);
+	process = RIG_START(PYTHON("print(1)")); /* before it has started */
 	process_free(process);
 	rig_turn(100);
-	RIG_UNTIL(count_pids() < idle, 3000);
+	RIG_UNTIL(count_pids() < idle, RIG_MS);
 	RIG_RUN(0, "0\n", RIG_SH("ls -d /tmp/belljar-* 2>/dev/null | wc -l"));
 }
 
-/* --- what stays is not the code's ------------------------------------------------------------ */
+/* --- code and its spare ----------------------------------------------------------------------- */
 
-static void the_memory_of_what_stays_is_closed(void **state)
+static void code_cannot_open_the_memory_of_its_spare(void **state)
 {
 	(void)state;
 	PYTHON_NEEDED();
@@ -223,7 +223,8 @@ static void the_memory_of_what_stays_is_closed(void **state)
 	               "print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"));
 }
 
-/* A process that is not listed, and one that is another all the time. */
+/* Leaves a process in a session of its own that cannot be dumped; with an argument, one that forks
+ * and exits all the time, so that its pid changes. */
 #define STRAY                                                                                      \
 	"import ctypes, os, sys, time\n"                                                           \
 	"if os.fork() == 0:\n"                                                                     \
@@ -236,7 +237,7 @@ static void the_memory_of_what_stays_is_closed(void **state)
 	"while not os.path.exists('/tmp/beat'): time.sleep(0.01)\n"                                \
 	"print('left')"
 
-static void nothing_of_a_run_is_there_in_the_next(void **state)
+static void stray_processes_end_before_the_next_run(void **state)
 {
 	(void)state;
 	PYTHON_NEEDED();
@@ -261,7 +262,7 @@ static void nothing_of_a_run_is_there_in_the_next(void **state)
 	"print('up', flush=True)\n"                                                                \
 	"time.sleep(100)"
 
-static void code_may_tidy_up_before_it_ends(void **state)
+static void code_may_clean_up_after_sigterm(void **state)
 {
 	struct process *process;
 	struct process_state end;
@@ -284,7 +285,7 @@ static void code_may_tidy_up_before_it_ends(void **state)
 	RIG_RUN(0, "again\n", PYTHON("print('again')"));
 }
 
-static void code_that_does_not_want_to_end_is_ended(void **state)
+static void code_that_ignores_sigterm_is_killed(void **state)
 {
 	struct process *process;
 	struct process_state end;
@@ -297,20 +298,20 @@ static void code_that_does_not_want_to_end_is_ended(void **state)
 	                    .deadline_ms = 500);
 	end = rig_until_over(process);
 	assert_true(end.end.timed_out);
-	assert_true(end.end.wall_us < 8000000);
+	assert_true(end.end.wall_us < RIG_MS * UINT64_C(1000));
 	process_free(process);
 	RIG_RUN(0, "again\n", PYTHON("print('again')"));
 }
 
 /* --- Node ------------------------------------------------------------------------------------- */
 
-static void node_is_ready_again_after_each_run(void **state)
+static void node_spare_is_replaced_after_each_run(void **state)
 {
 	uint64_t start;
 
 	(void)state;
 	RIG_NEEDED();
-	if (!rig_has("javascript"))
+	if (rig_language_path("javascript") == NULL)
 		SKIP_TEST("no node here");
 	RIG_RUN(0, "1\n", RIG_CODE("javascript", "console.log(1)"));
 	rig_turn(500);
@@ -323,20 +324,20 @@ static void node_is_ready_again_after_each_run(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(fresh_code_is_served_by_one_that_waits),
-		TEST(what_is_read_at_the_start_needs_one_of_its_own),
-		TEST(several_run_at_once),
-		TEST(no_mark_is_ever_seen),
-		TEST(much_output_of_fresh_code_is_whole),
-		TEST(a_deadline_ends_fresh_code),
-		TEST(fresh_code_that_is_killed_says_so),
-		TEST(one_that_was_killed_while_it_waits_is_replaced),
-		TEST(a_freed_fresh_run_ends),
-		TEST(the_memory_of_what_stays_is_closed),
-		TEST(nothing_of_a_run_is_there_in_the_next),
-		TEST(code_may_tidy_up_before_it_ends),
-		TEST(code_that_does_not_want_to_end_is_ended),
-		TEST(node_is_ready_again_after_each_run),
+		TEST(spare_interpreter_serves_fresh_code),
+		TEST(startup_variable_needs_an_own_interpreter),
+		TEST(several_runs_at_once_leave_one_spare),
+		TEST(end_mark_never_appears_in_output),
+		TEST(long_output_of_fresh_code_is_complete),
+		TEST(deadline_ends_fresh_code),
+		TEST(killed_fresh_code_reports_its_signal),
+		TEST(killed_spare_is_replaced),
+		TEST(freed_process_ends_its_fresh_run),
+		TEST(code_cannot_open_the_memory_of_its_spare),
+		TEST(stray_processes_end_before_the_next_run),
+		TEST(code_may_clean_up_after_sigterm),
+		TEST(code_that_ignores_sigterm_is_killed),
+		TEST(node_spare_is_replaced_after_each_run),
 	};
 
 	return RUN_IN_RIG("interpreter", all);

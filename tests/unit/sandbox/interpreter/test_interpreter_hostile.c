@@ -1,8 +1,8 @@
-/* Interpreters that do not keep to the rules: each costs its own run, and nobody else's. */
+/* Interpreters that break the protocol: each one fails its own run and no other. */
 #include "kernels/kernels.h"
 #include "unit/sandbox/process/process_rig.h"
 
-/* What every one of them can do. */
+/* Functions that all of them use. */
 #define COMMON                                                                                     \
 	"import os, sys, time\n"                                                                   \
 	"def take(n):\n"                                                                           \
@@ -21,7 +21,7 @@
 #define READY "say(b'r', b'3.0')\n"
 #define RUN   "frame()\n"
 
-/* Each is a program of its own, lest one that waits is taken for the next. */
+/* Each behaviour is a program of its own, so that no spare of an earlier test is used. */
 static struct process *start_with(const char *behaviour, const char *session)
 {
 	static struct fake {
@@ -55,25 +55,10 @@ static void check_fails(const char *behaviour, const char *want)
 	process_free(process);
 }
 
-static bool is_possible(void)
-{
-	if (rig.sandbox == NULL)
-		return false;
-	process_probe_languages(rig.sandbox, false, rig_hear, NULL);
-	rig_wait();
-	return process_languages(rig.sandbox)->of[language_find("python") - languages].runner >= 0;
-}
-
-#define NEEDED()                                                                                   \
-	do {                                                                                       \
-		if (!is_possible())                                                                \
-			SKIP_TEST("no sandboxes, or no python3");                                  \
-	} while (0)
-
-static void nonsense_ends_it(void **state)
+static void malformed_message_kills_the_interpreter(void **state)
 {
 	(void)state;
-	NEEDED();
+	PYTHON_NEEDED();
 	check_fails(COMMON "os.write(3, b'garbage' * 100)\ntime.sleep(100)",
 	            "the interpreter is not to be understood: ");
 	check_fails(COMMON READY RUN "os.write(3, b'x\\xff\\xff\\xff\\xff')\ntime.sleep(100)",
@@ -86,12 +71,12 @@ static void nonsense_ends_it(void **state)
 	            "the interpreter is not to be understood: ");
 }
 
-static void one_that_dies_before_it_is_ready_is_told(void **state)
+static void failed_start_is_reported(void **state)
 {
 	struct process *process;
 
 	(void)state;
-	NEEDED();
+	PYTHON_NEEDED();
 	check_fails("import os; os._exit(9)",
 	            "the interpreter could not be started: it exited with code 9");
 	process = start_with("import sys; sys.exit('no library')", NULL);
@@ -100,13 +85,13 @@ static void one_that_dies_before_it_is_ready_is_told(void **state)
 	process_free(process);
 }
 
-static void one_that_dies_silently_ends_its_run(void **state)
+static void silent_exit_fails_the_run(void **state)
 {
 	struct process *process;
 	struct process_state end;
 
 	(void)state;
-	NEEDED();
+	PYTHON_NEEDED();
 	process = start_with(COMMON READY RUN "print('some', flush=True)\nos._exit(6)", NULL);
 	end = rig_until_over(process);
 	assert_int_equal(end.phase, PROCESS_ENDED);
@@ -121,14 +106,14 @@ static void one_that_dies_silently_ends_its_run(void **state)
 	process_free(process);
 }
 
-static void one_without_a_mark_is_not_waited_for(void **state)
+/* Each interpreter runs for longer than RIG_MS allows: the end must come without it. */
+static void missing_mark_does_not_block_the_end(void **state)
 {
 	struct process *process;
 	struct process_state end;
-	uint64_t start = clock_now_ms();
 
 	(void)state;
-	NEEDED();
+	PYTHON_NEEDED();
 	process = start_with(
 	        COMMON READY RUN "print('out', flush=True)\nend(b'7')\ntime.sleep(100)", NULL);
 	end = rig_until_over(process);
@@ -136,35 +121,30 @@ static void one_without_a_mark_is_not_waited_for(void **state)
 	assert_int_equal(end.end.code, 7);
 	assert_string_equal(end.end.note, "the interpreter did not tell where the output ends");
 	assert_string_equal(rig_text(process, false), "out\n");
-	assert_true(clock_now_ms() - start < 6000);
 	process_free(process);
-	/* Nor one that goes on printing. */
-	start = clock_now_ms();
+	/* An interpreter that goes on printing. */
 	process = start_with(COMMON READY RUN "end(b'0')\nwhile True: os.write(1, b'x' * 65536)",
 	                     NULL);
 	end = rig_until_over(process);
 	assert_int_equal(end.phase, PROCESS_ENDED);
-	assert_true(clock_now_ms() - start < 6000);
 	assert_true(process_stream(process, false).total < 2 * 1024 * 1024);
 	process_free(process);
-	/* Nor one that does so slowly. */
-	start = clock_now_ms();
+	/* An interpreter that goes on printing slowly. */
 	process = start_with(COMMON READY RUN "end(b'0')\n"
 	                                      "while True: os.write(1, b'x'); time.sleep(0.5)",
 	                     NULL);
 	end = rig_until_over(process);
 	assert_int_equal(end.phase, PROCESS_ENDED);
-	assert_true(clock_now_ms() - start < 9000);
 	process_free(process);
 }
 
-static void a_flood_of_things_is_bounded(void **state)
+static void flood_of_displays_is_bounded(void **state)
 {
 	struct process *process;
 	struct process_state end;
 
 	(void)state;
-	NEEDED();
+	PYTHON_NEEDED();
 	process = start_with(COMMON READY RUN
 	                     "for i in range(20000): say(b'v', b'text/plain', b'x' * 1000, b'')\n"
 	                     "end()\n"
@@ -179,32 +159,32 @@ static void a_flood_of_things_is_bounded(void **state)
 	assert_int_equal(end.end.user_us, 1);
 	assert_int_equal(end.end.max_rss_kib, 3);
 	process_free(process);
-	/* Frames as long as they may be, and one byte more. */
+	/* A message that is one byte longer than the limit. */
 	check_fails(COMMON READY RUN "os.write(3, b'v' + (1024 * 1024 + 1).to_bytes(4, 'little'))\n"
 	                             "time.sleep(100)",
 	            "the interpreter is not to be understood: ");
 }
 
-static void one_that_does_not_read_does_no_harm(void **state)
+static void interpreter_that_does_not_read_can_be_stopped(void **state)
 {
 	struct process *process;
 
 	(void)state;
-	NEEDED();
-	process = start_with(COMMON READY "time.sleep(100)", NULL); /* never takes RUN */
+	PYTHON_NEEDED();
+	process = start_with(COMMON READY "time.sleep(100)", NULL); /* never reads RUN */
 	rig_turn(300);
 	process_stop(process);
 	(void)rig_until_over(process);
 	process_free(process);
 }
 
-static void a_hostile_session_is_lost_and_told(void **state)
+static void hostile_session_is_lost_and_reported(void **state)
 {
 	struct process *process;
 	struct process_state end;
 
 	(void)state;
-	NEEDED();
+	PYTHON_NEEDED();
 	process = start_with(COMMON READY RUN "end()\ntime.sleep(100)", "bad");
 	end = rig_until_over(process);
 	assert_int_equal(end.phase, PROCESS_ENDED);
@@ -225,13 +205,13 @@ static void a_hostile_session_is_lost_and_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(nonsense_ends_it),
-		TEST(one_that_dies_before_it_is_ready_is_told),
-		TEST(one_that_dies_silently_ends_its_run),
-		TEST(one_without_a_mark_is_not_waited_for),
-		TEST(a_flood_of_things_is_bounded),
-		TEST(one_that_does_not_read_does_no_harm),
-		TEST(a_hostile_session_is_lost_and_told),
+		TEST(malformed_message_kills_the_interpreter),
+		TEST(failed_start_is_reported),
+		TEST(silent_exit_fails_the_run),
+		TEST(missing_mark_does_not_block_the_end),
+		TEST(flood_of_displays_is_bounded),
+		TEST(interpreter_that_does_not_read_can_be_stopped),
+		TEST(hostile_session_is_lost_and_reported),
 	};
 
 	return RUN_IN_RIG("interpreter, hostile", all);

@@ -16,7 +16,7 @@ static void expect_bytes(const struct buf *out, struct view want)
 	assert_memory_equal(out->ptr, want.ptr, want.len);
 }
 
-static void puts_boot_and_mark_as_bytes_without_fields(void **state)
+static void boot_and_mark_have_no_fields(void **state)
 {
 	AUTO_BUF struct buf out;
 	struct error err;
@@ -50,7 +50,7 @@ static const struct {
 	    .env = some_env },
 	  VIEW_INIT("R\x51\0\0\0" L5 "fresh" L1 "n" L2 "/w" L4 "1\0+1" L1 "1" L3 "in\n" L5
 	            "12345" L1 "0" L1 "2" L2 "-v" L0 L1 "1" L3 "A=1") },
-	/* What there is for stdin does not count if there is none. */
+	/* `in` is ignored if has_stdin is false. */
 	{ { .is_cell = true,
 	    .name = "",
 	    .cwd = "",
@@ -62,7 +62,7 @@ static const struct {
 	  VIEW_INIT("R\x31\0\0\0" L4 "cell" L0 L0 L0 L1 "0" L0 L1 "1" L1 "2" L1 "0" L1 "0") },
 };
 
-static void puts_a_run_as_fields_in_their_order(void **state)
+static void run_has_its_fields_in_order(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
@@ -78,8 +78,8 @@ static void puts_a_run_as_fields_in_their_order(void **state)
 	}
 }
 
-/* Half a frame would be taken for the front of the next. */
-static void leaves_the_buffer_alone_when_it_is_too_small(void **state)
+/* A part of a message would be read as the front of the next one. */
+static void message_that_does_not_fit_leaves_the_buffer_unchanged(void **state)
 {
 	(void)state;
 	for (size_t max = 6; max < 6 + runs[0].want.len; max++) {
@@ -103,115 +103,117 @@ static void leaves_the_buffer_alone_when_it_is_too_small(void **state)
 	}
 }
 
-/* From a block of its own size, so that ASan sees one byte too many. */
-static int take_exactly(struct view frame, struct kernel_message *said, size_t *left,
+/* Decodes from an allocation of the exact size, so that AddressSanitizer finds a read beyond it. */
+static int take_exactly(struct view frame, struct kernel_message *message, size_t *left,
                         struct error *err)
 {
 	static char *exact;
 	struct view bytes;
 	int r;
 
-	free(exact); /* the views in *said are good until the next call */
+	free(exact); /* the views in *message are not used after the next call */
 	exact = malloc(frame.len + (frame.len == 0));
 	assert_non_null(exact);
 	memcpy(exact, frame.ptr, frame.len);
 	bytes = (struct view){ exact, frame.len };
-	r = kernel_take(&bytes, said, err);
+	r = kernel_take(&bytes, message, err);
 	assert_ptr_equal(bytes.ptr + bytes.len, exact + frame.len);
 	*left = bytes.len;
 	return r;
 }
 
-static void takes_ready(void **state)
+static void ready_is_decoded(void **state)
 {
-	struct kernel_message said;
+	struct kernel_message message;
 	struct error err;
 	size_t left;
 
 	(void)state;
-	assert_int_equal(take_exactly(VIEW("r\7\0\0\0" L3 "3.7rest"), &said, &left, &err), 1);
-	assert_int_equal(said.type, KERNEL_READY);
-	CHECK_VIEW(said.ready.version, "3.7");
+	assert_int_equal(take_exactly(VIEW("r\7\0\0\0" L3 "3.7rest"), &message, &left, &err), 1);
+	assert_int_equal(message.type, KERNEL_READY);
+	CHECK_VIEW(message.ready.version, "3.7");
 	assert_int_equal(left, 4);
 }
 
-static void takes_what_is_shown_as_text_or_as_a_path(void **state)
+static void shown_is_decoded_as_text_or_path(void **state)
 {
-	struct kernel_message said;
+	struct kernel_message message;
 	struct error err;
 	size_t left;
 
 	(void)state;
-	assert_int_equal(
-	        take_exactly(VIEW("v\x12\0\0\0" L3 "a/b" L3 "\xe2\x82\xac" L0), &said, &left, &err),
-	        1);
-	assert_int_equal(said.type, KERNEL_SHOWN);
-	CHECK_VIEW(said.shown.mime, "a/b");
-	CHECK_VIEW(said.shown.text, "\xe2\x82\xac");
-	CHECK_VIEW(said.shown.path, "");
+	assert_int_equal(take_exactly(VIEW("v\x12\0\0\0" L3 "a/b" L3 "\xe2\x82\xac" L0), &message,
+	                              &left, &err),
+	                 1);
+	assert_int_equal(message.type, KERNEL_SHOWN);
+	CHECK_VIEW(message.shown.mime, "a/b");
+	CHECK_VIEW(message.shown.text, "\xe2\x82\xac");
+	CHECK_VIEW(message.shown.path, "");
 	assert_int_equal(left, 0);
 	assert_int_equal(
-	        take_exactly(VIEW("v\x12\0\0\0" L3 "a/b" L0 L3 "/w\x21"), &said, &left, &err), 1);
-	CHECK_VIEW(said.shown.text, "");
-	CHECK_VIEW(said.shown.path, "/w!");
+	        take_exactly(VIEW("v\x12\0\0\0" L3 "a/b" L0 L3 "/w\x21"), &message, &left, &err),
+	        1);
+	CHECK_VIEW(message.shown.text, "");
+	CHECK_VIEW(message.shown.path, "/w!");
 }
 
-static void takes_an_error(void **state)
+static void error_is_decoded(void **state)
 {
-	struct kernel_message said;
+	struct kernel_message message;
 	struct error err;
 	size_t left;
 
 	(void)state;
 	assert_int_equal(
-	        take_exactly(VIEW("e\x12\0\0\0" L1 "N" L3 "a\0b" L2 "t\n"), &said, &left, &err), 1);
-	assert_int_equal(said.type, KERNEL_ERROR);
-	CHECK_VIEW(said.error.name, "N");
-	assert_int_equal(said.error.message.len, 3);
-	CHECK_VIEW(said.error.traceback, "t\n");
+	        take_exactly(VIEW("e\x12\0\0\0" L1 "N" L3 "a\0b" L2 "t\n"), &message, &left, &err),
+	        1);
+	assert_int_equal(message.type, KERNEL_ERROR);
+	CHECK_VIEW(message.error.name, "N");
+	assert_int_equal(message.error.message.len, 3);
+	CHECK_VIEW(message.error.traceback, "t\n");
 }
 
-static void takes_an_end(void **state)
+static void ended_is_decoded(void **state)
 {
-	struct kernel_message said;
+	struct kernel_message message;
 	struct error err;
 	size_t left;
 
 	(void)state;
 	assert_int_equal(take_exactly(VIEW("x\x33\0\0\0" L3 "255" L1 "0" L1 "1\x14\0\0\0"
 	                                   "18446744073709551615" L1 "0" L1 "7"),
-	                              &said, &left, &err),
+	                              &message, &left, &err),
 	                 1);
-	assert_int_equal(said.type, KERNEL_ENDED);
-	assert_int_equal(said.ended.code, 255);
-	assert_int_equal(said.ended.signal, 0);
-	assert_true(said.ended.is_exit);
-	assert_true(said.ended.user_us == UINT64_MAX);
-	assert_int_equal(said.ended.system_us, 0);
-	assert_int_equal(said.ended.max_rss_kib, 7);
+	assert_int_equal(message.type, KERNEL_ENDED);
+	assert_int_equal(message.ended.code, 255);
+	assert_int_equal(message.ended.signal, 0);
+	assert_true(message.ended.is_exit);
+	assert_true(message.ended.user_us == UINT64_MAX);
+	assert_int_equal(message.ended.system_us, 0);
+	assert_int_equal(message.ended.max_rss_kib, 7);
 	assert_int_equal(
-	        take_exactly(VIEW("x\x1f\0\0\0" L1 "0" L2 "64" L1 "0" L1 "1" L1 "2" L1 "3"), &said,
-	                     &left, &err),
+	        take_exactly(VIEW("x\x1f\0\0\0" L1 "0" L2 "64" L1 "0" L1 "1" L1 "2" L1 "3"),
+	                     &message, &left, &err),
 	        1);
-	assert_int_equal(said.ended.code, 0);
-	assert_int_equal(said.ended.signal, 64);
-	assert_false(said.ended.is_exit);
+	assert_int_equal(message.ended.code, 0);
+	assert_int_equal(message.ended.signal, 64);
+	assert_false(message.ended.is_exit);
 }
 
-static void asks_for_more_after_every_byte_but_the_last(void **state)
+static void incomplete_message_waits_for_more_bytes(void **state)
 {
 	static const struct view frame = VIEW_INIT("e\x12\0\0\0" L1 "N" L3 "a\0b" L2 "t\n");
 
 	(void)state;
 	for (size_t len = 0; len < frame.len; len++) {
-		struct kernel_message said = { .type = KERNEL_MARK };
+		struct kernel_message message = { .type = KERNEL_MARK };
 		struct error err;
 		size_t left;
 
-		assert_int_equal(take_exactly((struct view){ frame.ptr, len }, &said, &left, &err),
-		                 0);
+		assert_int_equal(
+		        take_exactly((struct view){ frame.ptr, len }, &message, &left, &err), 0);
 		assert_int_equal(left, len);
-		assert_int_equal(said.type, KERNEL_MARK);
+		assert_int_equal(message.type, KERNEL_MARK);
 	}
 }
 
@@ -289,27 +291,27 @@ static const struct {
 	  ERR_LIMIT, "ENDED from the interpreter: max_rss_kib is more than 18446744073709551615" },
 };
 
-static void refuses_what_breaks_a_rule(void **state)
+static void message_that_breaks_a_rule_is_rejected(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
-		struct kernel_message said = { .type = KERNEL_MARK };
+		struct kernel_message message = { .type = KERNEL_MARK };
 		struct error err;
 		size_t left = 0;
 
-		CHECK_ERROR(take_exactly(refused[i].bytes, &said, &left, &err), err,
+		CHECK_ERROR(take_exactly(refused[i].bytes, &message, &left, &err), err,
 		            refused[i].kind, refused[i].msg);
 		assert_int_equal(left, refused[i].bytes.len);
-		assert_int_equal(said.type, KERNEL_MARK);
+		assert_int_equal(message.type, KERNEL_MARK);
 	}
 }
 
-static void takes_the_longest_frame(void **state)
+static void longest_message_is_decoded(void **state)
 {
 	static char bytes[KERNEL_MESSAGE_MAX];
 	const size_t text = sizeof(bytes) - KERNEL_HEADER - 3 * 4 - 1;
 	struct view rest = { bytes, sizeof(bytes) };
-	struct kernel_message said;
+	struct kernel_message message;
 	struct error err;
 
 	(void)state;
@@ -318,24 +320,24 @@ static void takes_the_longest_frame(void **state)
 	for (int i = 0; i < 4; i++)
 		bytes[10 + i] = (char)(unsigned char)(text >> (8 * i));
 	memset(bytes + sizeof(bytes) - 4, 0, 4);
-	assert_int_equal(kernel_take(&rest, &said, &err), 1);
-	assert_int_equal(said.shown.text.len, text);
+	assert_int_equal(kernel_take(&rest, &message, &err), 1);
+	assert_int_equal(message.shown.text.len, text);
 	assert_int_equal(rest.len, 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(puts_boot_and_mark_as_bytes_without_fields),
-		TEST(puts_a_run_as_fields_in_their_order),
-		TEST(leaves_the_buffer_alone_when_it_is_too_small),
-		TEST(takes_ready),
-		TEST(takes_what_is_shown_as_text_or_as_a_path),
-		TEST(takes_an_error),
-		TEST(takes_an_end),
-		TEST(asks_for_more_after_every_byte_but_the_last),
-		TEST(refuses_what_breaks_a_rule),
-		TEST(takes_the_longest_frame),
+		TEST(boot_and_mark_have_no_fields),
+		TEST(run_has_its_fields_in_order),
+		TEST(message_that_does_not_fit_leaves_the_buffer_unchanged),
+		TEST(ready_is_decoded),
+		TEST(shown_is_decoded_as_text_or_path),
+		TEST(error_is_decoded),
+		TEST(ended_is_decoded),
+		TEST(incomplete_message_waits_for_more_bytes),
+		TEST(message_that_breaks_a_rule_is_rejected),
+		TEST(longest_message_is_decoded),
 	};
 
 	return RUN_TESTS("kernel_wire", tests);

@@ -1,9 +1,4 @@
-/* Sessions in a real sandbox: interpreters that remember. */
-/* test.h has another thing of that name. */
-#define capture stderr_capture
-#include "unit/test.h"
-#undef capture
-
+/* Sessions in a real sandbox. */
 #include "sandbox/internal.h"
 #include "sandbox/interpreter/internal.h"
 #include "sandbox/process/internal.h"
@@ -19,7 +14,7 @@ static struct process_state cell(struct process **ret, const char *session, cons
 	return rig_until_over(*ret);
 }
 
-/* It has an interpreter, which is not ready. */
+/* Whether the session has an interpreter, which is not ready yet. */
 static bool is_starting(const char *name)
 {
 	LIST_EACH (node, &rig.sandbox->processes->interpreters->sessions) {
@@ -33,7 +28,7 @@ static bool is_starting(const char *name)
 	return false;
 }
 
-static void a_session_remembers(void **state)
+static void session_keeps_variables(void **state)
 {
 	struct process *process;
 	struct process_state end;
@@ -60,11 +55,11 @@ static void a_session_remembers(void **state)
 	process_free(process);
 }
 
-static void cells_wait_for_their_turn(void **state)
+static void cells_of_a_session_run_one_after_the_other(void **state)
 {
 	struct process *all[18];
 	struct process *process;
-	struct process_options wish = {
+	struct process_options options = {
 		PYTHON("import time; time.sleep(0.05); n = n + 1; print(n)"), .session = "q"
 	};
 	struct error err;
@@ -75,10 +70,10 @@ static void cells_wait_for_their_turn(void **state)
 	(void)cell(&process, "q", "n = 0", 0);
 	process_free(process);
 	for (int i = 0; i < 16; i++)
-		CHECK_OK(process_start(rig.sandbox, &wish, &all[i], &err), err);
-	assert_int_equal(process_start(rig.sandbox, &wish, &process, &err), -1);
+		CHECK_OK(process_start(rig.sandbox, &options, &all[i], &err), err);
+	assert_int_equal(process_start(rig.sandbox, &options, &process, &err), -1);
 	assert_int_equal(err.kind, ERR_LIMIT);
-	process_stop(all[5]); /* it waits */
+	process_stop(all[5]); /* this cell waits */
 	process_free(all[7]);
 	for (int i = 0, n = 1; i < 16; i++) {
 		if (i == 7)
@@ -95,7 +90,7 @@ static void cells_wait_for_their_turn(void **state)
 	}
 }
 
-static void a_session_has_one_language(void **state)
+static void session_has_one_language(void **state)
 {
 	struct process *process;
 	struct error err;
@@ -121,7 +116,7 @@ static void a_session_has_one_language(void **state)
 	                 -1);
 }
 
-static void a_cell_is_interrupted_at_its_deadline(void **state)
+static void cell_is_interrupted_at_its_deadline(void **state)
 {
 	struct process *process;
 	struct process_state end;
@@ -146,7 +141,7 @@ static void a_cell_is_interrupted_at_its_deadline(void **state)
 	process_free(process);
 }
 
-static void one_that_does_not_heed_it_is_ended(void **state)
+static void cell_that_ignores_the_interrupt_is_killed(void **state)
 {
 	struct process *process;
 	struct process_state end;
@@ -167,7 +162,7 @@ static void one_that_does_not_heed_it_is_ended(void **state)
 	process_free(process);
 }
 
-static void lost_state_is_told_with_its_reason(void **state)
+static void lost_state_is_reported_with_its_reason(void **state)
 {
 	static const struct {
 		const char *code, *why;
@@ -205,7 +200,7 @@ static void lost_state_is_told_with_its_reason(void **state)
 	process_free(process);
 }
 
-static void output_between_cells_belongs_to_the_next(void **state)
+static void output_between_cells_belongs_to_the_next_cell(void **state)
 {
 	struct process *process;
 
@@ -231,7 +226,7 @@ static void count_session(void *ctx, const char *name, const char *language, boo
 	++*(unsigned *)ctx;
 }
 
-static void sleep_loses_what_sessions_know(void **state)
+static void sleep_loses_the_state_of_sessions(void **state)
 {
 	struct process *process, *running;
 	struct process_state end;
@@ -245,13 +240,13 @@ static void sleep_loses_what_sessions_know(void **state)
 	RIG_UNTIL(process_stream(running, false).total != 0, RIG_MS);
 	process_each_session(rig.sandbox, count_session, &count);
 	assert_true(count >= 2);
-	sandbox_sleep(rig.sandbox, rig_hear, NULL);
+	sandbox_sleep(rig.sandbox, rig_on_answer, NULL);
 	end = rig_until_over(running);
 	assert_int_equal(end.phase, PROCESS_FAILED);
 	assert_true(end.state_is_lost);
 	process_free(running);
-	RIG_UNTIL(rig.is_told, RIG_MS);
-	rig.is_told = false;
+	RIG_UNTIL(rig.is_answered, RIG_MS);
+	rig.is_answered = false;
 	rig_wake();
 	end = cell(&process, "z", "x", 0);
 	assert_true(end.state_was_lost);
@@ -260,7 +255,7 @@ static void sleep_loses_what_sessions_know(void **state)
 	process_free(process);
 }
 
-static void what_never_began_is_not_lost(void **state)
+static void session_that_never_started_is_not_lost(void **state)
 {
 	struct process *process;
 	struct process_state end;
@@ -281,7 +276,7 @@ static void what_never_began_is_not_lost(void **state)
 	process_free(process);
 }
 
-static void a_lost_one_is_told_of_until_a_cell_begins(void **state)
+static void loss_is_reported_until_a_cell_starts(void **state)
 {
 	struct process *process;
 	struct process_state end;
@@ -304,7 +299,7 @@ static void a_lost_one_is_told_of_until_a_cell_begins(void **state)
 	process_free(process);
 }
 
-static void reset_loses_what_sessions_know(void **state)
+static void reset_loses_the_state_of_sessions(void **state)
 {
 	struct process *process;
 	struct process_state end;
@@ -313,7 +308,7 @@ static void reset_loses_what_sessions_know(void **state)
 	PYTHON_NEEDED();
 	(void)cell(&process, "r", "x = 1", 0);
 	process_free(process);
-	sandbox_reset(rig.sandbox, rig_hear, NULL);
+	sandbox_reset(rig.sandbox, rig_on_answer, NULL);
 	rig_wait();
 	rig_wake();
 	end = cell(&process, "r", "1", 0);
@@ -322,15 +317,14 @@ static void reset_loses_what_sessions_know(void **state)
 	process_free(process);
 	(void)cell(&process, "r", "1", 0);
 	process_free(process);
-	sandbox_sleep(rig.sandbox, rig_hear, NULL);
-	rig_wait();
+	rig_sleep();
 	rig_wake();
 	end = cell(&process, "r", "1", 0);
 	assert_string_equal(end.why_lost, "the sandbox was put to sleep");
 	process_free(process);
 }
 
-static void sessions_are_counted(void **state)
+static void number_of_sessions_is_limited(void **state)
 {
 	struct process *process;
 	struct error err;
@@ -340,10 +334,10 @@ static void sessions_are_counted(void **state)
 	(void)state;
 	PYTHON_NEEDED();
 	for (; made < 20; made++) {
-		struct process_options wish = { PYTHON("pass"), .session = name };
+		struct process_options options = { PYTHON("pass"), .session = name };
 
 		(void)snprintf(name, sizeof name, "many%d", made);
-		if (process_start(rig.sandbox, &wish, &process, &err) < 0)
+		if (process_start(rig.sandbox, &options, &process, &err) < 0)
 			break;
 		rig_check(process, 0, NULL);
 		process_free(process);
@@ -357,19 +351,18 @@ static void sessions_are_counted(void **state)
 
 static void fresh_sandbox(void)
 {
-	sandbox_delete(rig.sandbox, rig_hear, NULL);
-	rig_wait();
+	rig_delete();
 	rig_make("it");
 }
 
-static void node_sessions_remember(void **state)
+static void node_session_keeps_variables(void **state)
 {
 	struct process *process;
 
 	(void)state;
 	RIG_NEEDED();
 	fresh_sandbox();
-	if (!rig_has("javascript"))
+	if (rig_language_path("javascript") == NULL)
 		SKIP_TEST("no node here");
 	process = RIG_START(RIG_CODE("javascript", "let x = 41"), .session = "js");
 	rig_check(process, 0, NULL);
@@ -382,19 +375,19 @@ static void node_sessions_remember(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(a_session_remembers),
-		TEST(cells_wait_for_their_turn),
-		TEST(a_session_has_one_language),
-		TEST(a_cell_is_interrupted_at_its_deadline),
-		TEST(one_that_does_not_heed_it_is_ended),
-		TEST(lost_state_is_told_with_its_reason),
-		TEST(output_between_cells_belongs_to_the_next),
-		TEST(sleep_loses_what_sessions_know),
-		TEST(reset_loses_what_sessions_know),
-		TEST(what_never_began_is_not_lost),
-		TEST(a_lost_one_is_told_of_until_a_cell_begins),
-		TEST(sessions_are_counted),
-		TEST(node_sessions_remember),
+		TEST(session_keeps_variables),
+		TEST(cells_of_a_session_run_one_after_the_other),
+		TEST(session_has_one_language),
+		TEST(cell_is_interrupted_at_its_deadline),
+		TEST(cell_that_ignores_the_interrupt_is_killed),
+		TEST(lost_state_is_reported_with_its_reason),
+		TEST(output_between_cells_belongs_to_the_next_cell),
+		TEST(sleep_loses_the_state_of_sessions),
+		TEST(reset_loses_the_state_of_sessions),
+		TEST(session_that_never_started_is_not_lost),
+		TEST(loss_is_reported_until_a_cell_starts),
+		TEST(number_of_sessions_is_limited),
+		TEST(node_session_keeps_variables),
 	};
 
 	return RUN_IN_RIG("session", all);

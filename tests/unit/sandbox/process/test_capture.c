@@ -1,18 +1,12 @@
-/* What is kept of an output: its beginning and end, its journal, the mark behind it, and what was
- * shown. */
-/* test.h has another thing of that name. */
-#define capture stderr_capture
-#include "unit/test.h"
-#undef capture
-
+/* What is kept of output: beginning and end of a stream, the log of both streams, displays. */
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
-#include "sandbox/interpreter/end_mark.h"
 #include "sandbox/interpreter/kernel_wire.h"
 #include "sandbox/process/capture.h"
 #include "sandbox/process/displays.h"
 #include "sandbox/process/output_log.h"
+#include "unit/test.h"
 
 /* --- beginning and end ------------------------------------------------------------------------ */
 
@@ -36,7 +30,7 @@ static void check_capture(size_t head, size_t tail, size_t total, size_t piece)
 		assert_int_equal(capture_would_lose(&capture, len), at + len > head + tail);
 		capture_add(&capture, (struct view){ all + at, len });
 		if (at % 3 == 0)
-			(void)capture_tail(&capture); /* looking changes nothing */
+			(void)capture_tail(&capture); /* rotating the ring changes nothing */
 	}
 	assert_int_equal(capture.total, total);
 	got = capture_head(&capture);
@@ -76,7 +70,7 @@ static const char *last_line(const char *text, size_t size)
 	return line;
 }
 
-static void the_last_line_is_found(void **state)
+static void last_line_is_found(void **state)
 {
 	(void)state;
 	assert_string_equal(last_line("", 64), "");
@@ -91,169 +85,124 @@ static void the_last_line_is_found(void **state)
 	assert_string_equal(last_line("0123456789abc", 8), "0123...");
 }
 
-/* --- the journal ------------------------------------------------------------------------------ */
+/* --- the log ---------------------------------------------------------------------------------- */
 
-static void check_journal(const struct output_log *journal, uint64_t since, size_t max,
-                          const char *out, const char *errors, uint64_t want_next,
-                          uint64_t want_lost)
+static void check_log(const struct output_log *log, uint64_t since, size_t max, const char *out,
+                      const char *errors, uint64_t want_next, uint64_t want_lost)
 {
 	char one[256], two[256];
 	struct buf a = buf_fixed(one, sizeof one), b = buf_fixed(two, sizeof two);
 	uint64_t next = 1234, lost = 1234;
 
 	one[0] = two[0] = '\0';
-	output_log_read(journal, since, max, &a, &b, &next, &lost);
+	output_log_read(log, since, max, &a, &b, &next, &lost);
 	assert_string_equal(buf_text(&a), out);
 	assert_string_equal(buf_text(&b), errors);
 	assert_int_equal(next, want_next);
 	assert_int_equal(lost, want_lost);
 }
 
-static void a_journal_has_both_streams_in_order(void **state)
+static void log_has_both_streams_in_order(void **state)
 {
-	struct output_log journal;
+	struct output_log log;
 
 	(void)state;
-	output_log_init(&journal, 10);
-	output_log_add(&journal, false, VIEW("not kept"));
-	check_journal(&journal, 0, 100, "", "", 8, 8);
-	output_log_open(&journal);
-	check_journal(&journal, 8, 100, "", "", 8, 0);
-	output_log_add(&journal, false, VIEW("abc"));
-	output_log_add(&journal, true, VIEW("DE"));
-	output_log_add(&journal, false, VIEW("fgh"));
-	check_journal(&journal, 8, 100, "abcfgh", "DE", 16, 0);
-	check_journal(&journal, 8, 4, "abc", "D", 12, 0);
-	check_journal(&journal, 12, 100, "fgh", "E", 16, 0);
-	check_journal(&journal, 8, 0, "", "", 8, 0);
-	output_log_add(&journal, true, VIEW("IJKL")); /* 12: two are lost */
-	check_journal(&journal, 8, 100, "cfgh", "DEIJKL", 20, 2);
-	output_log_add(&journal, false, VIEW("0123456789ABCDEF"));
-	check_journal(&journal, 20, 100, "6789ABCDEF", "", 36, 6);
-	output_log_done(&journal);
+	output_log_init(&log, 10);
+	output_log_add(&log, false, VIEW("not kept"));
+	check_log(&log, 0, 100, "", "", 8, 8);
+	output_log_open(&log);
+	check_log(&log, 8, 100, "", "", 8, 0);
+	output_log_add(&log, false, VIEW("abc"));
+	output_log_add(&log, true, VIEW("DE"));
+	output_log_add(&log, false, VIEW("fgh"));
+	check_log(&log, 8, 100, "abcfgh", "DE", 16, 0);
+	check_log(&log, 8, 4, "abc", "D", 12, 0);
+	check_log(&log, 12, 100, "fgh", "E", 16, 0);
+	check_log(&log, 8, 0, "", "", 8, 0);
+	output_log_add(&log, true, VIEW("IJKL")); /* 12: two are lost */
+	check_log(&log, 8, 100, "cfgh", "DEIJKL", 20, 2);
+	output_log_add(&log, false, VIEW("0123456789ABCDEF"));
+	check_log(&log, 20, 100, "6789ABCDEF", "", 36, 6);
+	output_log_done(&log);
 }
 
-static void changing_streams_costs_no_more_memory(void **state)
+static void log_of_alternating_streams_is_bounded(void **state)
 {
-	struct output_log journal;
+	struct output_log log;
 	char out[9000], errors[9000];
 	struct buf a = buf_fixed(out, sizeof out), b = buf_fixed(errors, sizeof errors);
 	uint64_t next, lost;
 
 	(void)state;
-	output_log_init(&journal, 100000);
-	output_log_open(&journal);
+	output_log_init(&log, 100000);
+	output_log_open(&log);
 	for (int i = 0; i < 20000; i++)
-		output_log_add(&journal, i % 2, VIEW("x"));
-	output_log_read(&journal, 0, 100000, &a, &b, &next, &lost);
+		output_log_add(&log, i % 2, VIEW("x"));
+	output_log_read(&log, 0, 100000, &a, &b, &next, &lost);
 	assert_int_equal(next, 20000);
 	assert_int_equal(lost, 20000 - 4096);
 	assert_int_equal(a.len, 2048);
 	assert_int_equal(b.len, 2048);
-	output_log_done(&journal);
+	output_log_done(&log);
 }
 
-/* --- the mark --------------------------------------------------------------------------------- */
+/* --- displays --------------------------------------------------------------------------------- */
 
-/* One that has its own beginning in it, so that a false start is one too. */
-static const char mark_bytes[KERNEL_MARK_LEN + 1] = "abababcabababdabababcxyz";
-
-static void check_mark(const char *before, const char *after, size_t piece)
+static void add_display(struct displays *displays, const char *mime, struct view text,
+                        const char *path)
 {
-	char all[256], got[256] = "", rest[256] = "";
-	size_t len = (size_t)snprintf(all, sizeof all, "%s%s%s", before, mark_bytes, after);
-	struct end_mark mark;
+	struct kernel_message message = { .type = KERNEL_SHOWN };
 
-	end_mark_init(&mark, mark_bytes);
-	for (size_t at = 0; at < len; at += piece) {
-		struct view bytes = { all + at, len - at < piece ? len - at : piece };
-		struct view out[2];
-
-		end_mark_search(&mark, &bytes, out);
-		(void)snprintf(got + strlen(got), sizeof got - strlen(got), "%.*s%.*s",
-		               (int)out[0].len, out[0].ptr, (int)out[1].len, out[1].ptr);
-		(void)snprintf(rest + strlen(rest), sizeof rest - strlen(rest), "%.*s",
-		               (int)bytes.len, bytes.ptr);
-	}
-	assert_true(mark.is_found);
-	assert_string_equal(got, before);
-	assert_string_equal(rest, after);
+	message.shown.mime = view_of(mime);
+	message.shown.text = text;
+	message.shown.path = view_of(path);
+	displays_add(displays, &message);
 }
 
-static void a_mark_is_found_wherever_it_is_cut(void **state)
+static void displays_are_bounded(void **state)
 {
-	static const char *const before[] = { "",
-		                              "x",
-		                              "ab",
-		                              "abababcab",
-		                              "abababcabababcabababd",
-		                              "abababcabababdabababcxy",
-		                              "hello\nworld\n",
-		                              "ababababababababababababababababababc" };
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(before); i++)
-		for (size_t piece = 1; piece < 100; piece++) {
-			check_mark(before[i], "", piece);
-			check_mark(before[i], "behind abababc", piece);
-		}
-}
-
-/* --- what is shown ---------------------------------------------------------------------------- */
-
-static void show(struct displays *shown, const char *mime, struct view text, const char *path)
-{
-	struct kernel_message said = { .type = KERNEL_SHOWN };
-
-	said.shown.mime = view_of(mime);
-	said.shown.text = text;
-	said.shown.path = view_of(path);
-	displays_add(shown, &said);
-}
-
-static void what_is_shown_is_bounded(void **state)
-{
-	static struct displays shown;
+	static struct displays displays;
 	size_t len = 65536 + 10;
 	char *big = mem_new(len);
 
 	(void)state;
 	memset(big, 'x', len);
-	show(&shown, "text/html", VIEW("<b>"), "");
-	show(&shown, "image/png", VIEW(""), "/workspace/.belljar/a.png");
-	show(&shown, "image/png", VIEW(""), "relative.png");
-	show(&shown, "image/png", VIEW(""), "/with\nnewline");
-	show(&shown, "bad mime", VIEW("x"), "");
-	assert_int_equal(shown.count, 2);
-	assert_string_equal(shown.items[0].text, "<b>");
-	assert_string_equal(shown.items[1].path, "/workspace/.belljar/a.png");
-	show(&shown, "text/plain", (struct view){ big, len }, "");
-	assert_int_equal(shown.count, 3);
-	assert_true(shown.items[2].text_len <= 65536);
-	assert_non_null(strstr(shown.items[2].text, "\n[... left out ...]\n"));
-	show(&shown, "text/plain", VIEW("a\xff\0b"), "");
-	assert_string_equal(shown.items[3].text, "a??b");
-	show(&shown, "text/html", (struct view){ big, len }, ""); /* half of it is none */
-	assert_int_equal(shown.count, 5);
-	assert_non_null(strstr(shown.items[4].text, "[1 more things were shown"));
+	add_display(&displays, "text/html", VIEW("<b>"), "");
+	add_display(&displays, "image/png", VIEW(""), "/workspace/.belljar/a.png");
+	add_display(&displays, "image/png", VIEW(""), "relative.png");
+	add_display(&displays, "image/png", VIEW(""), "/with\nnewline");
+	add_display(&displays, "bad mime", VIEW("x"), "");
+	assert_int_equal(displays.count, 2);
+	assert_string_equal(displays.items[0].text, "<b>");
+	assert_string_equal(displays.items[1].path, "/workspace/.belljar/a.png");
+	add_display(&displays, "text/plain", (struct view){ big, len }, "");
+	assert_int_equal(displays.count, 3);
+	assert_true(displays.items[2].text_len <= 65536);
+	assert_non_null(strstr(displays.items[2].text, "\n[... left out ...]\n"));
+	add_display(&displays, "text/plain", VIEW("a\xff\0b"), "");
+	assert_string_equal(displays.items[3].text, "a??b");
+	add_display(&displays, "text/html", (struct view){ big, len },
+	            ""); /* a part of a table is of no use */
+	assert_int_equal(displays.count, 5);
+	assert_non_null(strstr(displays.items[4].text, "[1 more things were shown"));
 	for (int i = 0; i < 1000; i++)
-		show(&shown, "text/plain", VIEW("flood"), "");
-	assert_int_equal(shown.count, 5);
-	assert_non_null(strstr(shown.items[4].text, "[1001 more things were shown"));
-	displays_done(&shown);
+		add_display(&displays, "text/plain", VIEW("flood"), "");
+	assert_int_equal(displays.count, 5);
+	assert_non_null(strstr(displays.items[4].text, "[1001 more things were shown"));
+	displays_done(&displays);
 	for (int i = 0; i < 1000; i++)
-		show(&shown, "text/plain", VIEW("x"), "");
-	assert_int_equal(shown.count, PROCESS_DISPLAYS_MAX);
-	assert_non_null(strstr(shown.items[PROCESS_DISPLAYS_MAX - 1].text, "[969 more"));
-	displays_done(&shown);
+		add_display(&displays, "text/plain", VIEW("x"), "");
+	assert_int_equal(displays.count, PROCESS_DISPLAYS_MAX);
+	assert_non_null(strstr(displays.items[PROCESS_DISPLAYS_MAX - 1].text, "[969 more"));
+	displays_done(&displays);
 	for (int i = 0; i < 10; i++)
-		show(&shown, "application/json", (struct view){ big, 65536 }, "");
-	assert_int_equal(shown.count, 5);
-	displays_done(&shown);
+		add_display(&displays, "application/json", (struct view){ big, 65536 }, "");
+	assert_int_equal(displays.count, 5);
+	displays_done(&displays);
 	free(big);
 }
 
-static void a_cut_text_has_whole_characters(void **state)
+static void cut_text_has_complete_characters(void **state)
 {
 	char text[300];
 
@@ -275,13 +224,9 @@ static void a_cut_text_has_whole_characters(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(head_and_tail_are_exact),
-		TEST(the_last_line_is_found),
-		TEST(a_journal_has_both_streams_in_order),
-		TEST(changing_streams_costs_no_more_memory),
-		TEST(a_mark_is_found_wherever_it_is_cut),
-		TEST(what_is_shown_is_bounded),
-		TEST(a_cut_text_has_whole_characters),
+		TEST(head_and_tail_are_exact),       TEST(last_line_is_found),
+		TEST(log_has_both_streams_in_order), TEST(log_of_alternating_streams_is_bounded),
+		TEST(displays_are_bounded),          TEST(cut_text_has_complete_characters),
 	};
 
 	return RUN_TESTS("capture", all);

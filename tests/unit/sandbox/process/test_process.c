@@ -1,9 +1,9 @@
-/* Programs and code in a real sandbox, as the tools start them. */
+/* Programs and code as processes in a real sandbox. */
 #include "unit/sandbox/process/process_rig.h"
 
 /* --- programs --------------------------------------------------------------------------------- */
 
-static void a_program_reads_and_prints(void **state)
+static void program_reads_and_prints(void **state)
 {
 	(void)state;
 	RIG_NEEDED();
@@ -14,7 +14,39 @@ static void a_program_reads_and_prints(void **state)
 	        .env = (const char *const[]){ "Y=x", NULL });
 }
 
-static void what_cannot_be_started_fails(void **state)
+static void command_runs_in_a_shell(void **state)
+{
+	struct process *process;
+
+	(void)state;
+	RIG_NEEDED();
+	process = RIG_START(.command = "echo a | tr a b; exit 3", .in = VIEW("x"));
+	rig_check(process, 3, "b\n");
+	assert_non_null(strstr(process_label(process), "sh -c echo a | tr a b; exit 3"));
+	process_free(process);
+}
+
+static void missing_directory_fails_before_the_start(void **state)
+{
+	struct process *process;
+	struct process_state end;
+
+	(void)state;
+	RIG_NEEDED();
+	process = RIG_START(RIG_SH("echo never"), .cwd = "/no/such/directory");
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_FAILED);
+	assert_int_equal(end.why->kind, ERR_NOT_FOUND);
+	assert_non_null(strstr(end.why->msg, "argument 'cwd': "));
+	process_free(process);
+	process = RIG_START(RIG_SH("echo never"), .cwd = "/etc/passwd");
+	end = rig_until_over(process);
+	assert_int_equal(end.phase, PROCESS_FAILED);
+	assert_string_equal(end.why->msg, "argument 'cwd': it is no directory");
+	process_free(process);
+}
+
+static void missing_program_fails_the_process(void **state)
 {
 	struct process *process;
 	struct process_state end;
@@ -28,7 +60,7 @@ static void what_cannot_be_started_fails(void **state)
 	process_free(process);
 }
 
-static void a_deadline_ends_a_program(void **state)
+static void deadline_ends_a_program(void **state)
 {
 	struct process *process;
 	struct process_state end;
@@ -43,7 +75,7 @@ static void a_deadline_ends_a_program(void **state)
 	process_free(process);
 }
 
-static void much_output_is_kept_in_a_file(void **state)
+static void long_output_is_written_to_a_file(void **state)
 {
 	static const char script[] =
 	        "head -c 52428800 /dev/zero | tr '\\0' x; echo end; echo e >&2";
@@ -75,7 +107,7 @@ static void much_output_is_kept_in_a_file(void **state)
 	process_free(process);
 }
 
-static void order_and_content_of_much_output_are_kept(void **state)
+static void output_files_have_order_and_content(void **state)
 {
 	struct process *process;
 	struct process_stream stream;
@@ -95,7 +127,7 @@ static void order_and_content_of_much_output_are_kept(void **state)
 	process_free(process);
 }
 
-static void a_file_ends_when_it_is_full(void **state)
+static void output_file_stops_at_its_limit(void **state)
 {
 	uint64_t *max, before;
 	struct process_stream stream;
@@ -118,7 +150,7 @@ static void a_file_ends_when_it_is_full(void **state)
 	process_free(process);
 }
 
-static void a_file_that_cannot_be_written_stops_nobody(void **state)
+static void unwritable_output_file_does_not_stop_the_program(void **state)
 {
 	struct process_stream stream;
 	struct process *process;
@@ -136,7 +168,7 @@ static void a_file_that_cannot_be_written_stops_nobody(void **state)
 	RIG_RUN(0, "", RIG_SH("rm -rf .belljar"));
 }
 
-static void input_may_come_later(void **state)
+static void program_reads_input_written_later(void **state)
 {
 	struct process *process;
 	struct error err;
@@ -168,7 +200,7 @@ static void input_may_come_later(void **state)
 	free(much);
 }
 
-static void a_program_is_stopped(void **state)
+static void program_is_stopped_by_term_then_kill(void **state)
 {
 	struct process *process;
 	struct process_state end;
@@ -195,7 +227,7 @@ static void a_program_is_stopped(void **state)
 	process_free(process);
 }
 
-static void a_terminal_has_a_size(void **state)
+static void terminal_has_the_requested_size(void **state)
 {
 	(void)state;
 	RIG_NEEDED();
@@ -221,7 +253,7 @@ static void check_read(struct process *process, uint64_t since, size_t max, cons
 	assert_int_equal(lost, want_lost);
 }
 
-static void a_detached_one_is_read_later(void **state)
+static void detached_process_is_read_later(void **state)
 {
 	struct process *process, *found;
 	struct error err;
@@ -234,7 +266,7 @@ static void a_detached_one_is_read_later(void **state)
 	RIG_UNTIL(process_stream(process, false).total == 7, RIG_MS);
 	process_detach(process);
 	assert_true(process_is_detached(process));
-	check_read(process, 0, 1000, "before\n", "", 7, 0); /* all there was is whole */
+	check_read(process, 0, 1000, "before\n", "", 7, 0); /* the captures have everything */
 	CHECK_OK(process_write(process, VIEW("\n"), &err), err);
 	RIG_UNTIL(process_stream(process, false).total == 17, RIG_MS);
 	check_read(process, 7, 1000, "one\nthree\n", "two\n", 21, 0);
@@ -250,7 +282,7 @@ static void a_detached_one_is_read_later(void **state)
 	process_free(process);
 }
 
-static void only_some_detached_ones_stay(void **state)
+static void oldest_detached_process_is_freed(void **state)
 {
 	struct process *process, *found;
 	char first[PROCESS_ID_MAX];
@@ -276,7 +308,7 @@ static void count_change(void *ctx)
 	++*(unsigned *)ctx;
 }
 
-static void every_watch_hears_of_changes_and_of_the_end(void **state)
+static void every_watch_is_called_for_changes_and_for_the_end(void **state)
 {
 	unsigned changes[2] = { 0, 0 };
 	struct process_watch watches[2] = { { .fn = count_change, .ctx = &changes[0] },
@@ -298,7 +330,7 @@ static void every_watch_hears_of_changes_and_of_the_end(void **state)
 	assert_int_equal(changes[1], before + 1);
 }
 
-static void the_last_line_is_shown_plainly(void **state)
+static void last_line_has_no_terminal_escapes(void **state)
 {
 	struct process *process;
 	char line[80];
@@ -313,7 +345,7 @@ static void the_last_line_is_shown_plainly(void **state)
 
 /* --- code ------------------------------------------------------------------------------------- */
 
-static void a_script_is_run_and_removed(void **state)
+static void script_is_executed_and_removed(void **state)
 {
 	(void)state;
 	RIG_NEEDED();
@@ -322,7 +354,7 @@ static void a_script_is_run_and_removed(void **state)
 	RIG_RUN(0, "0\n", RIG_SH("sleep 0.3; ls -d /tmp/belljar-* 2>/dev/null | wc -l"));
 }
 
-static void compile_errors_are_told_apart(void **state)
+static void compile_error_differs_from_exit_code(void **state)
 {
 	struct process *process;
 	struct process_state end;
@@ -346,7 +378,7 @@ static void compile_errors_are_told_apart(void **state)
 	process_free(process);
 }
 
-static void a_missing_language_is_named(void **state)
+static void missing_language_lists_available_ones(void **state)
 {
 	struct process *process;
 	struct process_state end;
@@ -364,7 +396,7 @@ static void a_missing_language_is_named(void **state)
 	process_free(process);
 }
 
-static void files_are_written_first(void **state)
+static void files_are_written_before_the_start(void **state)
 {
 	const struct process_file files[] = { { "a/b.txt", VIEW("one\n") },
 		                              { "c", VIEW("two\n") } };
@@ -382,7 +414,7 @@ static void files_are_written_first(void **state)
 	process_free(process);
 }
 
-static void a_freed_one_leaves_nothing(void **state)
+static void freed_process_leaves_no_processes_or_files(void **state)
 {
 	struct process *process;
 	struct engine_counters counts;
@@ -391,21 +423,21 @@ static void a_freed_one_leaves_nothing(void **state)
 	(void)state;
 	RIG_NEEDED();
 	if (!sandbox_counts(rig.sandbox, &counts))
-		SKIP_TEST("nobody counts here");
+		SKIP_TEST("no counters here");
 	before = counts.pids_now;
 	process = RIG_START(RIG_CODE("sh", "echo up; sleep 100"));
 	RIG_UNTIL(process_stream(process, false).total != 0, RIG_MS);
 	assert_true(sandbox_counts(rig.sandbox, &counts) && counts.pids_now > before);
 	process_free(process);
-	RIG_UNTIL(sandbox_counts(rig.sandbox, &counts) && counts.pids_now <= before, 5000);
+	RIG_UNTIL(sandbox_counts(rig.sandbox, &counts) && counts.pids_now <= before, RIG_MS);
 	RIG_RUN(0, "0\n", RIG_SH("sleep 0.2; ls -d /tmp/belljar-* 2>/dev/null | wc -l"));
-	process = RIG_START(RIG_SH("true")); /* before anything came of it */
+	process = RIG_START(RIG_SH("true")); /* before it has started */
 	process_free(process);
 }
 
-/* --- the sandbox goes ------------------------------------------------------------------------- */
+/* --- the sandbox ends ------------------------------------------------------------------------- */
 
-static void sleep_fails_what_runs(void **state)
+static void sleep_fails_running_processes(void **state)
 {
 	struct process *process, *detached;
 	struct process_state end;
@@ -416,14 +448,14 @@ static void sleep_fails_what_runs(void **state)
 	process = RIG_START(RIG_SH("echo up; sleep 100"));
 	detached = RIG_START(RIG_SH("sleep 100"), .detached = true);
 	RIG_UNTIL(process_stream(process, false).total != 0, RIG_MS);
-	sandbox_sleep(rig.sandbox, rig_hear, NULL);
+	sandbox_sleep(rig.sandbox, rig_on_answer, NULL);
 	end = rig_until_over(process);
 	assert_int_equal(end.phase, PROCESS_FAILED);
 	print_message("told: %s\n", end.why->msg);
 	assert_true(process_is_over(detached));
 	rig_unwatch(detached);
-	RIG_UNTIL(rig.is_told, RIG_MS);
-	rig.is_told = false;
+	RIG_UNTIL(rig.is_answered, RIG_MS);
+	rig.is_answered = false;
 	assert_int_equal(process_start(rig.sandbox, &(struct process_options){ RIG_SH("true") },
 	                               &detached, &err),
 	                 -1);
@@ -432,7 +464,7 @@ static void sleep_fails_what_runs(void **state)
 	RIG_RUN(0, "again\n", RIG_SH("echo again"));
 }
 
-static void a_deleted_sandbox_leaves_its_processes_alone(void **state)
+static void process_outlives_its_deleted_sandbox(void **state)
 {
 	struct process *process;
 	struct process_state end;
@@ -441,8 +473,7 @@ static void a_deleted_sandbox_leaves_its_processes_alone(void **state)
 	RIG_NEEDED();
 	process = RIG_START(RIG_SH("sleep 100"));
 	(void)RIG_START(RIG_SH("sleep 100"), .detached = true);
-	sandbox_delete(rig.sandbox, rig_hear, NULL);
-	rig_wait();
+	rig_delete();
 	rig_turn(10);
 	rig_turn(10);
 	process_state(process, &end);
@@ -456,27 +487,29 @@ static void a_deleted_sandbox_leaves_its_processes_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(a_program_reads_and_prints),
-		TEST(what_cannot_be_started_fails),
-		TEST(a_deadline_ends_a_program),
-		TEST(much_output_is_kept_in_a_file),
-		TEST(order_and_content_of_much_output_are_kept),
-		TEST(a_file_ends_when_it_is_full),
-		TEST(a_file_that_cannot_be_written_stops_nobody),
-		TEST(input_may_come_later),
-		TEST(a_program_is_stopped),
-		TEST(a_terminal_has_a_size),
-		TEST(a_detached_one_is_read_later),
-		TEST(only_some_detached_ones_stay),
-		TEST(every_watch_hears_of_changes_and_of_the_end),
-		TEST(the_last_line_is_shown_plainly),
-		TEST(a_script_is_run_and_removed),
-		TEST(compile_errors_are_told_apart),
-		TEST(a_missing_language_is_named),
-		TEST(files_are_written_first),
-		TEST(a_freed_one_leaves_nothing),
-		TEST(sleep_fails_what_runs),
-		TEST(a_deleted_sandbox_leaves_its_processes_alone),
+		TEST(program_reads_and_prints),
+		TEST(command_runs_in_a_shell),
+		TEST(missing_directory_fails_before_the_start),
+		TEST(missing_program_fails_the_process),
+		TEST(deadline_ends_a_program),
+		TEST(long_output_is_written_to_a_file),
+		TEST(output_files_have_order_and_content),
+		TEST(output_file_stops_at_its_limit),
+		TEST(unwritable_output_file_does_not_stop_the_program),
+		TEST(program_reads_input_written_later),
+		TEST(program_is_stopped_by_term_then_kill),
+		TEST(terminal_has_the_requested_size),
+		TEST(detached_process_is_read_later),
+		TEST(oldest_detached_process_is_freed),
+		TEST(every_watch_is_called_for_changes_and_for_the_end),
+		TEST(last_line_has_no_terminal_escapes),
+		TEST(script_is_executed_and_removed),
+		TEST(compile_error_differs_from_exit_code),
+		TEST(missing_language_lists_available_ones),
+		TEST(files_are_written_before_the_start),
+		TEST(freed_process_leaves_no_processes_or_files),
+		TEST(sleep_fails_running_processes),
+		TEST(process_outlives_its_deleted_sandbox),
 	};
 
 	return RUN_IN_RIG("process", all);

@@ -1,33 +1,9 @@
-/* What is asked of a process before its program runs: it is stopped, written to, or its time is
- * over; and what is worth keeping of those that have ended. */
-/* test.h has another thing of that name. */
-#define capture stderr_capture
-#include "unit/test.h"
-#undef capture
-
+/* Processes before their program runs: stopped, written to, timed out. Which processes and sessions
+ * keep their sandbox in memory after they have ended. */
 #include "sandbox/internal.h"
 #include "sandbox/interpreter/internal.h"
 #include "sandbox/process/internal.h"
 #include "unit/sandbox/process/process_rig.h"
-
-#define NEEDED(language)                                                                           \
-	do {                                                                                       \
-		RIG_NEEDED();                                                                      \
-		if (path_of(language) == NULL)                                                     \
-			SKIP_TEST("no " language " here");                                         \
-	} while (0)
-
-static const char *path_of(const char *name)
-{
-	ptrdiff_t i = language_find(name) - languages;
-
-	process_probe_languages(rig.sandbox, false, rig_hear, NULL);
-	rig_wait();
-	assert_false(rig.failed);
-	return process_languages(rig.sandbox)->of[i].runner >= 0
-	               ? process_languages(rig.sandbox)->of[i].path
-	               : NULL;
-}
 
 static enum process_phase phase_of(struct process *process)
 {
@@ -39,7 +15,7 @@ static enum process_phase phase_of(struct process *process)
 
 /* --- compilers -------------------------------------------------------------------------------- */
 
-/* A compiler that does not come to an end by itself: it reads what nobody writes. */
+/* A compiler that never ends, because it reads a FIFO without a writer. */
 static struct process *start_compiler(uint32_t deadline_ms)
 {
 	struct process *process;
@@ -51,13 +27,13 @@ static struct process *start_compiler(uint32_t deadline_ms)
 	return process;
 }
 
-static void a_compiler_that_is_stopped_did_not_fail(void **state)
+static void stopped_compiler_is_no_compile_error(void **state)
 {
 	struct process *process;
 	struct process_state end;
 
 	(void)state;
-	NEEDED("c");
+	LANGUAGE_NEEDED("c");
 	process = start_compiler(0);
 	process_stop(process);
 	end = rig_until_over(process);
@@ -66,13 +42,13 @@ static void a_compiler_that_is_stopped_did_not_fail(void **state)
 	process_free(process);
 }
 
-static void a_compiler_whose_time_is_over_did_not_fail(void **state)
+static void timed_out_compiler_is_no_compile_error(void **state)
 {
 	struct process *process;
 	struct process_state end;
 
 	(void)state;
-	NEEDED("c");
+	LANGUAGE_NEEDED("c");
 	process = start_compiler(500);
 	end = rig_until_over(process);
 	assert_int_equal(end.phase, PROCESS_ENDED);
@@ -83,7 +59,7 @@ static void a_compiler_whose_time_is_over_did_not_fail(void **state)
 
 /* --- input ------------------------------------------------------------------------------------ */
 
-static void input_may_come_before_it_runs(void **state)
+static void input_before_the_start_is_queued(void **state)
 {
 	struct process *process;
 	struct error err;
@@ -112,21 +88,21 @@ static struct interpreter *borrow(const char *path)
 	                     &interpreter, &err),
 	         err);
 	RIG_UNTIL(interpreter_is_idle(interpreter), RIG_MS);
-	rig_turn(10); /* it comes back */
+	rig_turn(10); /* the spare returns to the pool */
 	return interpreter;
 }
 
-static void a_spare_serves_its_own_path_only(void **state)
+static void spare_serves_its_own_path_only(void **state)
 {
 	struct interpreter *spare;
 	char other[160];
 
 	(void)state;
-	NEEDED("python");
-	(void)snprintf(other, sizeof other, "/.%s", path_of("python"));
-	spare = borrow(path_of("python"));
+	LANGUAGE_NEEDED("python");
+	(void)snprintf(other, sizeof other, "/.%s", rig_language_path("python"));
+	spare = borrow(rig_language_path("python"));
 	assert_ptr_not_equal(borrow(other), spare);
-	assert_ptr_equal(borrow(path_of("python")), spare);
+	assert_ptr_equal(borrow(rig_language_path("python")), spare);
 }
 
 /* --- worth keeping ---------------------------------------------------------------------------- */
@@ -136,30 +112,23 @@ static bool is_worth_keeping(void)
 	return processes_worth_keeping(rig.sandbox->processes);
 }
 
-static void put_to_sleep(void)
-{
-	sandbox_sleep(rig.sandbox, rig_hear, NULL);
-	rig_wait();
-}
-
-static void lost_sessions_are_worth_keeping(void **state)
+static void lost_session_keeps_the_sandbox_in_memory(void **state)
 {
 	(void)state;
-	NEEDED("python");
-	sandbox_delete(rig.sandbox, rig_hear, NULL);
-	rig_wait();
+	LANGUAGE_NEEDED("python");
+	rig_delete();
 	rig_make("it");
 	assert_false(is_worth_keeping());
 	RIG_RUN(0, NULL, RIG_CODE("python", "x = 1"), .session = "s");
 	assert_false(is_worth_keeping());
-	put_to_sleep();
+	rig_sleep();
 	assert_true(is_worth_keeping());
 	rig_wake();
 	RIG_RUN(0, NULL, RIG_CODE("python", "y = 1"), .session = "s");
 	assert_false(is_worth_keeping());
 }
 
-static void detached_ones_are_worth_keeping_until_read(void **state)
+static void detached_process_keeps_the_sandbox_in_memory_until_read(void **state)
 {
 	AUTO_BUF struct buf out, errors;
 	struct process *process;
@@ -172,7 +141,7 @@ static void detached_ones_are_worth_keeping_until_read(void **state)
 	process = RIG_START(RIG_SH("echo up; read x"), .detached = true, .keep_input = true);
 	RIG_UNTIL(process_stream(process, false).total != 0, RIG_MS);
 	process_read(process, 0, 100, &out, &errors, &next, &lost);
-	put_to_sleep();
+	rig_sleep();
 	rig_unwatch(process);
 	assert_true(is_worth_keeping());
 	process_read(process, 0, 1, &out, &errors, &next, &lost);
@@ -186,13 +155,13 @@ static void detached_ones_are_worth_keeping_until_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(a_compiler_that_is_stopped_did_not_fail),
-		TEST(a_compiler_whose_time_is_over_did_not_fail),
-		TEST(input_may_come_before_it_runs),
-		TEST(a_spare_serves_its_own_path_only),
-		TEST(detached_ones_are_worth_keeping_until_read),
-		TEST(lost_sessions_are_worth_keeping),
+		TEST(stopped_compiler_is_no_compile_error),
+		TEST(timed_out_compiler_is_no_compile_error),
+		TEST(input_before_the_start_is_queued),
+		TEST(spare_serves_its_own_path_only),
+		TEST(detached_process_keeps_the_sandbox_in_memory_until_read),
+		TEST(lost_session_keeps_the_sandbox_in_memory),
 	};
 
-	return RUN_IN_RIG("processes that begin", all);
+	return RUN_IN_RIG("processes that start", all);
 }

@@ -1,12 +1,12 @@
-/* A sandbox that goes, or a caller that loses interest, at whatever moment: everybody hears it
- * once, and nothing is touched that is gone. */
+/* A sandbox that ends, or a process that is freed or stopped, at every stage of its start: every
+ * process ends, and the sanitizers find no use of freed memory. */
 #include "unit/sandbox/process/process_rig.h"
 
 enum { KINDS = 7 };
 
 static const unsigned delays[] = { 0, 1, 2, 4, 8, 16, 32, 64, 128, 256 };
 
-/* One of each, started in a sandbox that may have no interpreter yet. */
+/* One process of each kind. The sandbox may have no interpreter yet. */
 static struct process *start_kind(int kind)
 {
 	static const struct process_file files[] = { { "f", VIEW_INIT("text") } };
@@ -47,7 +47,7 @@ static void turn_for(unsigned ms)
 		rig_turn(end - clock_now_ms());
 }
 
-static void sleep_at_any_moment_is_told_to_all(void **state)
+static void sleep_at_any_moment_ends_every_process(void **state)
 {
 	struct process *all[KINDS];
 
@@ -56,8 +56,7 @@ static void sleep_at_any_moment_is_told_to_all(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(delays); i++) {
 		start_all(all);
 		turn_for(delays[i]);
-		sandbox_sleep(rig.sandbox, rig_hear, NULL);
-		rig_wait();
+		rig_sleep();
 		for (int k = 0; k < KINDS; k++)
 			assert_true(process_is_over(all[k]));
 		assert_int_equal(process_count_running(rig.sandbox), 0);
@@ -67,7 +66,7 @@ static void sleep_at_any_moment_is_told_to_all(void **state)
 	}
 }
 
-static void deleting_at_any_moment_leaves_nothing_behind(void **state)
+static void deletion_at_any_moment_ends_every_process(void **state)
 {
 	struct process *all[KINDS];
 
@@ -76,10 +75,10 @@ static void deleting_at_any_moment_leaves_nothing_behind(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(delays); i += 2) {
 		start_all(all);
 		turn_for(delays[i]);
-		sandbox_delete(rig.sandbox, rig_hear, NULL);
-		rig_wait();
+		rig_delete();
 		turn_for(20);
-		for (int k = 0; k < KINDS - 1; k++) { /* the last one went with its sandbox */
+		for (int k = 0; k < KINDS - 1;
+		     k++) { /* the last one was detached: freed with its sandbox */
 			assert_true(process_is_over(all[k]));
 			process_free(all[k]);
 		}
@@ -87,7 +86,7 @@ static void deleting_at_any_moment_leaves_nothing_behind(void **state)
 	}
 }
 
-static void freeing_at_any_moment_ends_it(void **state)
+static void freeing_at_any_moment_ends_the_process(void **state)
 {
 	struct process *all[KINDS];
 	struct process *process;
@@ -107,7 +106,7 @@ static void freeing_at_any_moment_ends_it(void **state)
 	process_free(process);
 }
 
-static void stopping_at_any_moment_ends_it_soon(void **state)
+static void stopping_at_any_moment_ends_the_process(void **state)
 {
 	struct process *all[KINDS];
 
@@ -119,7 +118,7 @@ static void stopping_at_any_moment_ends_it_soon(void **state)
 		for (int k = 0; k < KINDS; k++)
 			process_stop(all[k]);
 		for (int k = 0; k < KINDS; k++)
-			RIG_UNTIL(process_is_over(all[k]), 8000);
+			RIG_UNTIL(process_is_over(all[k]), RIG_MS);
 		for (int k = 0; k < KINDS; k++)
 			process_free(all[k]);
 	}
@@ -128,10 +127,10 @@ static void stopping_at_any_moment_ends_it_soon(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(sleep_at_any_moment_is_told_to_all),
-		TEST(deleting_at_any_moment_leaves_nothing_behind),
-		TEST(freeing_at_any_moment_ends_it),
-		TEST(stopping_at_any_moment_ends_it_soon),
+		TEST(sleep_at_any_moment_ends_every_process),
+		TEST(deletion_at_any_moment_ends_every_process),
+		TEST(freeing_at_any_moment_ends_the_process),
+		TEST(stopping_at_any_moment_ends_the_process),
 	};
 
 	return RUN_IN_RIG("processes that end", all);

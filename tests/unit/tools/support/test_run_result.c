@@ -1,4 +1,4 @@
-/* What a run becomes as text and as structured content; which bytes are shown, and how. */
+/* The answer of a run: output as text, the text of the answer, its structured content. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
@@ -8,7 +8,7 @@
 
 /* --- bytes to text --- */
 
-static void output_becomes_text_that_does_no_harm(void **state)
+static void output_becomes_text_without_escapes(void **state)
 {
 	static const struct {
 		struct view bytes;
@@ -60,7 +60,7 @@ static uint64_t fit(const char *head, const char *tail, uint64_t left_out, size_
 	return run_text_fit(&stream, max, out);
 }
 
-static void what_is_too_long_is_cut_between_characters(void **state)
+static void long_output_is_cut_between_characters(void **state)
 {
 	static const struct {
 		const char *head, *tail;
@@ -111,17 +111,17 @@ static void counts_have_commas(void **state)
 
 /* --- results --- */
 
-/* A result as a test describes it. */
-struct told {
+/* A result and the answer made from it. */
+struct answer_case {
 	struct process_state state;
 	struct run_result result;
 	char *text;
 	json_t *structured;
 };
 
-static void begin(struct told *t, const char *out, const char *errors)
+static void begin_case(struct answer_case *t, const char *out, const char *errors)
 {
-	*t = (struct told){ .state = { .phase = PROCESS_ENDED, .elapsed_ms = 12 } };
+	*t = (struct answer_case){ .state = { .phase = PROCESS_ENDED, .elapsed_ms = 12 } };
 	t->result = (struct run_result){
 		.state = &t->state,
 		.out = { .total = strlen(out), .head = view_of(out) },
@@ -132,7 +132,7 @@ static void begin(struct told *t, const char *out, const char *errors)
 	};
 }
 
-static void make(struct told *t)
+static void make_answer(struct answer_case *t)
 {
 	struct run_fit fit;
 
@@ -141,13 +141,13 @@ static void make(struct told *t)
 	run_fit_done(&fit);
 }
 
-static void end(struct told *t)
+static void end_case(struct answer_case *t)
 {
 	free(t->text);
 	json_decref(t->structured);
 }
 
-static const char *json_of(struct told *t, const char *key)
+static const char *json_of(struct answer_case *t, const char *key)
 {
 	static char out[4096];
 	json_t *value = json_object_get(t->structured, key);
@@ -161,14 +161,14 @@ static const char *json_of(struct told *t, const char *key)
 	return out;
 }
 
-static void a_good_run_is_its_output_and_nothing_else(void **state)
+static void successful_run_has_no_status_line(void **state)
 {
-	struct told t;
+	struct answer_case t;
 	size_t len;
 
 	(void)state;
-	begin(&t, "hello\n", "");
-	make(&t);
+	begin_case(&t, "hello\n", "");
+	make_answer(&t);
 	assert_string_equal(t.text, "hello\n");
 	{
 		AUTO_FREE char *all = json_write(t.structured, &len);
@@ -178,10 +178,10 @@ static void a_good_run_is_its_output_and_nothing_else(void **state)
 		                    "\"running\":false,\"duration_ms\":12,\"timed_out\":false,"
 		                    "\"truncated\":false,\"stdout_bytes\":6,\"stderr_bytes\":0}");
 	}
-	end(&t);
+	end_case(&t);
 }
 
-static void the_end_is_told_when_there_is_something_to_say(void **state)
+static void status_line_describes_the_end(void **state)
 {
 	static const struct {
 		const char *out, *errors;
@@ -233,13 +233,13 @@ static void the_end_is_told_when_there_is_something_to_say(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct told t;
+		struct answer_case t;
 
-		begin(&t, cases[i].out, cases[i].errors);
+		begin_case(&t, cases[i].out, cases[i].errors);
 		t.state.end = cases[i].end;
 		t.state.end.compile_failed = cases[i].compile_failed;
 		t.result.timeout_ms = cases[i].timeout_ms;
-		make(&t);
+		make_answer(&t);
 		assert_string_equal(t.text, cases[i].want);
 		assert_string_equal(json_of(&t, "compile_error"),
 		                    cases[i].compile_failed ? "true" : "absent");
@@ -249,21 +249,21 @@ static void the_end_is_told_when_there_is_something_to_say(void **state)
 			assert_int_equal(
 			        json_integer_value(json_object_get(t.structured, "exit_code")),
 			        cases[i].end.code);
-		end(&t);
+		end_case(&t);
 	}
 }
 
-static void what_was_left_out_is_named_with_its_file(void **state)
+static void cut_output_names_its_file(void **state)
 {
-	struct told t;
+	struct answer_case t;
 
 	(void)state;
-	begin(&t, "head\n", "");
+	begin_case(&t, "head\n", "");
 	t.result.out.tail = VIEW("tail\n");
 	t.result.out.left_out = 12345668;
 	t.result.out_bytes = 12345678;
 	t.result.out.file = "/workspace/.belljar/output/p3-stdout.txt";
-	make(&t);
+	make_answer(&t);
 	assert_string_equal(t.text,
 	                    "head\n... 12345668 bytes left out ...\ntail\n[12,345,678 bytes of "
 	                    "stdout, 12,345,668 left out in the middle; the whole is in "
@@ -273,25 +273,25 @@ static void what_was_left_out_is_named_with_its_file(void **state)
 	assert_string_equal(json_of(&t, "stdout_file"),
 	                    "\"/workspace/.belljar/output/p3-stdout.txt\"");
 	assert_string_equal(json_of(&t, "files"), "[\"/workspace/.belljar/output/p3-stdout.txt\"]");
-	end(&t);
-	begin(&t, "", "x");
+	end_case(&t);
+	begin_case(&t, "", "x");
 	t.result.errors.tail = VIEW("y");
 	t.result.errors.left_out = 8;
 	t.result.error_bytes = 10;
 	t.result.errors.file = "/workspace/e";
 	t.result.errors.file_note = "the disk is full";
-	make(&t);
+	make_answer(&t);
 	assert_string_equal(t.text,
 	                    "[stderr]\nx\n... 8 bytes left out ...\ny\n[10 bytes of stderr, 8 left "
 	                    "out in the middle; /workspace/e has a part of it: the disk is full]");
 	assert_string_equal(json_of(&t, "note"), "\"the disk is full\"");
-	end(&t);
-	begin(&t, "all of it", "");
+	end_case(&t);
+	begin_case(&t, "all of it", "");
 	t.result.out.file = "/workspace/o";
-	make(&t);
+	make_answer(&t);
 	assert_string_equal(t.text, "all of it");
 	assert_string_equal(json_of(&t, "stdout_file"), "absent");
-	end(&t);
+	end_case(&t);
 }
 
 static char *letters(char letter, size_t count)
@@ -311,8 +311,8 @@ static size_t count_of(const char *text, char letter)
 	return count;
 }
 
-/* Each has a third for sure; what one does not need is the others'. */
-static void an_answer_is_never_longer_than_allowed(void **state)
+/* stdout, stderr and displays have a third each; unused room goes to the others. */
+static void answer_is_never_longer_than_its_limit(void **state)
 {
 	static const size_t sizes[] = { 0, 100, 9000, 30000, 200000 };
 	AUTO_FREE char *trace = letters('T', 100000);
@@ -323,14 +323,14 @@ static void an_answer_is_never_longer_than_allowed(void **state)
 			for (size_t k = 0; k < 2; k++) {
 				AUTO_FREE char *out = letters('O', sizes[i]);
 				AUTO_FREE char *errors = letters('E', sizes[j]);
-				struct told t;
+				struct answer_case t;
 				size_t third = (24000 - 1500) / 3 - 100;
 
-				begin(&t, out, errors);
+				begin_case(&t, out, errors);
 				t.state.error_name = k != 0 ? "ValueError" : NULL;
 				t.state.error_message = "no";
 				t.state.error_traceback = k != 0 ? trace : NULL;
-				make(&t);
+				make_answer(&t);
 				assert_true(strlen(t.text) <= 24000);
 				assert_true(count_of(t.text, 'O') >=
 				            (sizes[i] < third ? sizes[i] : third));
@@ -341,34 +341,34 @@ static void an_answer_is_never_longer_than_allowed(void **state)
 					assert_true(count_of(t.text, 'E') > 20000);
 				if (sizes[j] == 0 && k == 0 && sizes[i] > 24000)
 					assert_true(count_of(t.text, 'O') > 20000);
-				end(&t);
+				end_case(&t);
 			}
 		}
 	}
 }
 
-static void a_cell_tells_values_and_exceptions(void **state)
+static void cell_has_values_and_exceptions(void **state)
 {
-	struct process_display shown[] = {
+	struct process_display displays[] = {
 		{ .mime = "text/plain", .text = (char[]){ "42" }, .text_len = 2 },
 		{ .mime = "text/html", .text = (char[]){ "<b>x</b>" }, .text_len = 8 },
 		{ .mime = "image/png", .path = (char[]){ "/workspace/.belljar/figure-1.png" } },
 		{ .mime = "image/svg+xml", .path = (char[]){ "/workspace/.belljar/a.svg" } },
 	};
 	const char *unshown[] = { NULL, NULL, "not shown: too large", NULL };
-	struct told t;
+	struct answer_case t;
 
 	(void)state;
-	begin(&t, "printed", "");
+	begin_case(&t, "printed", "");
 	t.result.session = "s";
 	t.result.unshown = unshown;
-	t.state.displays = shown;
-	t.state.display_count = ARRAY_LEN(shown);
+	t.state.displays = displays;
+	t.state.display_count = ARRAY_LEN(displays);
 	t.state.end.code = 1;
 	t.state.error_name = "ZeroDivisionError";
 	t.state.error_message = "division by zero";
 	t.state.error_traceback = "Traceback:\n\x1b[31mZeroDivisionError\x1b[0m\n";
-	make(&t);
+	make_answer(&t);
 	assert_string_equal(t.text,
 	                    "printed\n42\n[text/html]\n<b>x</b>\n[picture: "
 	                    "/workspace/.belljar/figure-1.png (not shown: too large)]\n[picture: "
@@ -383,35 +383,35 @@ static void a_cell_tells_values_and_exceptions(void **state)
 	                    "\"traceback\":\"Traceback:\\nZeroDivisionError\\n\"}");
 	assert_string_equal(json_of(&t, "exit_code"), "1");
 	assert_string_equal(json_of(&t, "session"), "\"s\"");
-	end(&t);
+	end_case(&t);
 	t.result.unshown = NULL;
-	make(&t);
+	make_answer(&t);
 	assert_non_null(strstr(t.text, "figure-1.png (read_file shows it)]"));
-	end(&t);
+	end_case(&t);
 }
 
-static void a_cell_without_output_says_so(void **state)
+static void cell_without_output_says_so(void **state)
 {
-	struct told t;
+	struct answer_case t;
 
 	(void)state;
-	begin(&t, "", "");
+	begin_case(&t, "", "");
 	t.result.session = "s";
-	make(&t);
+	make_answer(&t);
 	assert_string_equal(t.text, "[no output]");
-	end(&t);
+	end_case(&t);
 	t.state.state_is_lost = true;
-	make(&t);
+	make_answer(&t);
 	assert_string_equal(t.text, "[no output]\n[the session's state is lost, and the next call "
 	                            "with it begins anew: its interpreter ended]");
 	assert_string_equal(json_of(&t, "state_lost"), "true");
 	assert_string_equal(json_of(&t, "note"), "\"its interpreter ended\"");
-	end(&t);
+	end_case(&t);
 	t.state.state_was_lost = true;
 	t.state.why_lost = "it exited with code 3";
 	t.state.end = (struct run_end){ .signal = 9, .timed_out = true };
 	t.result.timeout_ms = 2000;
-	make(&t);
+	make_answer(&t);
 	assert_string_equal(
 	        t.text,
 	        "[timed out after 2 s: the cell did not heed an interrupt, and was killed; it had "
@@ -421,105 +421,105 @@ static void a_cell_without_output_says_so(void **state)
 	        "begins anew: its interpreter was killed]");
 	assert_string_equal(json_of(&t, "note"),
 	                    "\"it exited with code 3; its interpreter was killed\"");
-	end(&t);
+	end_case(&t);
 	t.state.state_is_lost = false;
 	t.state.end = (struct run_end){ .timed_out = true };
-	make(&t);
+	make_answer(&t);
 	assert_string_equal(t.text,
 	                    "[timed out after 2 s: the cell was interrupted; it had printed "
 	                    "nothing]\n[the session's state was lost before this ran, and it "
 	                    "began anew: it exited with code 3]");
-	end(&t);
+	end_case(&t);
 }
 
-static void what_still_runs_says_how_to_go_on(void **state)
+static void running_process_names_the_next_call(void **state)
 {
-	struct told t;
+	struct answer_case t;
 
 	(void)state;
-	begin(&t, "so far", "");
+	begin_case(&t, "so far", "");
 	t.state.phase = PROCESS_RUNNING;
 	t.result.process = "p7";
 	t.result.next = 6;
-	make(&t);
+	make_answer(&t);
 	assert_string_equal(t.text, "so far\n[running as p7: for more call process_output "
 	                            "{\"process\":\"p7\",\"since\":6,\"wait_s\":30}]");
 	assert_string_equal(json_of(&t, "running"), "true");
 	assert_string_equal(json_of(&t, "process"), "\"p7\"");
 	assert_string_equal(json_of(&t, "next"), "6");
 	assert_string_equal(json_of(&t, "exit_code"), "absent");
-	end(&t);
+	end_case(&t);
 	t.state.phase = PROCESS_ENDED;
 	t.result.has_more = true;
 	t.result.lost = 1000;
-	make(&t);
+	make_answer(&t);
 	assert_string_equal(t.text,
 	                    "... 1000 bytes before this are not kept any more ...\nso far\n[p7 has "
 	                    "ended, and there is more to read: call process_output "
 	                    "{\"process\":\"p7\",\"since\":6}]");
 	assert_string_equal(json_of(&t, "more"), "true");
 	assert_string_equal(json_of(&t, "truncated"), "true");
-	end(&t);
+	end_case(&t);
 }
 
-static void without_an_end_the_reason_is_told(void **state)
+static void failed_process_has_its_reason(void **state)
 {
 	struct error why = { .msg = "the sandbox has ended: memory" };
-	struct told t;
+	struct answer_case t;
 
 	(void)state;
-	begin(&t, "before", "");
+	begin_case(&t, "before", "");
 	t.state.phase = PROCESS_FAILED;
 	t.state.why = &why;
 	t.result.remark = "it had ended before";
-	make(&t);
+	make_answer(&t);
 	assert_string_equal(t.text,
 	                    "before\n[it ended without an exit code: the sandbox has ended: "
 	                    "memory]\n[it had ended before]");
 	assert_string_equal(json_of(&t, "note"),
 	                    "\"the sandbox has ended: memory; it had ended before\"");
-	end(&t);
+	end_case(&t);
 }
 
-/* Every member that is ever set is in the schema. */
-static void the_table_has_every_member(void **state)
+/* Every field that an answer can have is in the schema. */
+static void schema_has_every_member(void **state)
 {
-	struct process_display shown = { .mime = "image/png", .path = (char[]){ "/x" } };
+	struct process_display displays = { .mime = "image/png", .path = (char[]){ "/x" } };
 	const char *key;
 	json_t *value;
-	struct told t;
+	struct answer_case t;
 
 	(void)state;
-	begin(&t, "a", "b");
-	t.state.displays = &shown;
+	begin_case(&t, "a", "b");
+	t.state.displays = &displays;
 	t.state.display_count = 1;
 	t.state.error_name = t.state.error_message = t.state.error_traceback = "x";
 	t.state.state_is_lost = t.state.end.compile_failed = true;
 	t.result.out.file = t.result.errors.file = "/f";
 	t.result.process = t.result.session = t.result.sandbox = "p";
-	make(&t);
+	make_answer(&t);
 	json_object_foreach (t.structured, key, value)
 		assert_non_null(param_find(run_result_output, key));
 	for (const struct param *p = run_result_output; p->type != PARAM_END; p++)
 		assert_true(!p->required || json_has(t.structured, p->name));
-	end(&t);
+	end_case(&t);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(output_becomes_text_that_does_no_harm),
-		TEST(what_is_too_long_is_cut_between_characters),
+		TEST(output_becomes_text_without_escapes),
+		TEST(long_output_is_cut_between_characters),
 		TEST(counts_have_commas),
-		TEST(a_good_run_is_its_output_and_nothing_else),
-		TEST(the_end_is_told_when_there_is_something_to_say),
-		TEST(what_was_left_out_is_named_with_its_file),
-		TEST(an_answer_is_never_longer_than_allowed),
-		TEST(a_cell_tells_values_and_exceptions),
-		TEST(a_cell_without_output_says_so),
-		TEST(what_still_runs_says_how_to_go_on),
-		TEST(without_an_end_the_reason_is_told),
-		TEST(the_table_has_every_member),
+		TEST(successful_run_has_no_status_line),
+		TEST(status_line_describes_the_end),
+		TEST(cut_output_names_its_file),
+		TEST(answer_is_never_longer_than_its_limit),
+		TEST(cell_has_values_and_exceptions),
+		TEST(cell_without_output_says_so),
+		TEST(running_process_names_the_next_call),
+		TEST(failed_process_has_its_reason),
+		TEST(schema_has_every_member),
 	};
 
 	return RUN_TESTS("tools/run_result", tests);
