@@ -16,18 +16,18 @@ uid_t confine_id(void)
 	return idmap_has(SERVER_ID) ? SERVER_ID : 0;
 }
 
-static int leave_root(struct error *err)
+static int drop_root(struct error *err)
 {
 	uid_t id = confine_id();
 
 	if (id == 0)
 		return 0;
 	if (setgroups(0, NULL) < 0 || setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
-		return error_sys(err, "become user %u", id);
+		return error_sys(err, "change to user %u", id);
 	return 0;
 }
 
-static int filter_calls(struct error *err)
+static int filter_syscalls(struct error *err)
 {
 	if (filter_load(filter_for_programs(SPEC_SYSCALLS_STANDARD)) < 0)
 		return error_sys(err, "filter our own system calls");
@@ -36,13 +36,14 @@ static int filter_calls(struct error *err)
 
 int confine_server(struct error *err)
 {
-	if (geteuid() == 0 && leave_root(err) < 0)
+	if (geteuid() == 0 && drop_root(err) < 0)
 		return -1;
 #ifdef __SANITIZE_ADDRESS__
-	return 0; /* its leak check looks into us, with calls that no server makes */
+	return 0; /* LeakSanitizer attaches with ptrace and makes calls that the filter refuses */
 #endif
-	/* Nobody of the same user may look into us: tokens are in here. */
+	/* A dumpable process can be read with ptrace and /proc/PID/mem by every process of the same
+	 * user, and messages of clients may contain tokens. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return error_sys(err, "prctl");
-	return filter_calls(err);
+	return filter_syscalls(err);
 }

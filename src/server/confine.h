@@ -1,7 +1,8 @@
-/* confine.h - the server gives up what it does not need once the spawner is there.
+/* confine.h - the server gives up its rights as soon as the spawner and the porter are forked.
  *
- * As root it becomes somebody who is nobody on the host. No new privileges by any exec, and no
- * system calls but those a program in a sandbox may make. */
+ * Only the spawner needs privileges. The server parses what clients and agents send, so a bug there
+ * must not give an attacker the rights of root: as root it changes to an unprivileged user id, sets
+ * no_new_privs, and installs the seccomp filter of sandboxed programs on itself. */
 #pragma once
 #include <sys/types.h>
 
@@ -9,8 +10,10 @@
 
 struct error;
 
-/* Whom root becomes: an id of the range systemd keeps for containers, which owns db/ and servers/.
- * 0 where there is no such id: root of a container with few ids stays what it is. */
+/* The user id that root changes to; it owns db/ and servers/ in the state directory. It lies in the
+ * range that systemd reserves for containers, so no user of the host has it. 0 if the user
+ * namespace has no such id (in a container with few ids): then root stays root. */
 uid_t confine_id(void);
 
+/* Cannot be undone. Descriptors that are open stay open. */
 MUST_CHECK int confine_server(struct error *err);

@@ -9,7 +9,7 @@
 #include "server/owner.h"
 #include "server/runtime.h"
 
-/* The limits a caller may meet, by the names of their options. */
+/* The limits that server_info shows, by their options. */
 static const enum option_id shown_limits[] = {
 	OPTION_MAX_LINE,        OPTION_MAX_DEPTH,       OPTION_MAX_VALUES,        OPTION_MAX_BATCH,
 	OPTION_MAX_CALLS,       OPTION_MAX_HELD,        OPTION_MAX_SUBSCRIPTIONS, OPTION_MAX_QUEUE,
@@ -17,7 +17,7 @@ static const enum option_id shown_limits[] = {
 	OPTION_OUTPUT_FILE,     OPTION_PICTURE_PIXELS,  OPTION_PICTURE_BYTES,     OPTION_COPY_SIZE,
 	OPTION_OWNER_SANDBOXES, OPTION_OWNER_PROCESSES, OPTION_OWNER_MEMORY,      OPTION_OWNER_DISK,
 };
-_Static_assert(ARRAY_LEN(shown_limits) == SERVER_CONTEXT_LIMITS, "room for each");
+_Static_assert(ARRAY_LEN(shown_limits) == SERVER_CONTEXT_LIMITS, "an entry for each limit");
 
 enum { TIMEOUT_MAX_S = 86400 };
 
@@ -33,7 +33,7 @@ static void fill_limits(struct server_context *context, const struct options *op
 	}
 }
 
-static size_t layers(void *ctx, const struct tools_layer **ret)
+static size_t get_layers(void *ctx, const struct tools_layer **ret)
 {
 	const struct server_context *context = ctx;
 
@@ -48,7 +48,7 @@ static int choose_gpu(void *ctx, const char *wish, uint64_t *ret, struct error *
 	return runtime_choose_gpu(context->runtime, wish, ret, err);
 }
 
-static void changed(void *ctx, const char *uri)
+static void notify_changed(void *ctx, const char *uri)
 {
 	const struct server_context *context = ctx;
 
@@ -56,7 +56,7 @@ static void changed(void *ctx, const char *uri)
 		mcp_server_resource_updated(context->mcp, uri);
 }
 
-static void changed_below(void *ctx, const char *uri)
+static void notify_changed_below(void *ctx, const char *uri)
 {
 	const struct server_context *context = ctx;
 	char prefix[8192];
@@ -83,10 +83,10 @@ void server_context_init(struct server_context *context, const struct options *o
 		.lifetime_s = (uint32_t)options->lifetime_s,
 		.memory_max = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
 		.choose_gpu = choose_gpu,
-		.layers = layers,
+		.layers = get_layers,
 		.ctx = context,
-		.resource_changed = changed,
-		.resources_below_changed = changed_below,
+		.resource_changed = notify_changed,
+		.resources_below_changed = notify_changed_below,
 		.answer_within_ms = (uint32_t)options->answer_ms,
 		.timeout_s = (uint32_t)options->run_timeout_s,
 		.timeout_max_s = TIMEOUT_MAX_S,
@@ -122,7 +122,7 @@ void server_context_set_layers(struct server_context *context, const struct spaw
 
 void server_context_set_unavailable(struct server_context *context, const struct error *why)
 {
-	(void)snprintf(context->why_not, sizeof context->why_not, "%s", why->msg);
+	(void)snprintf(context->unavailable, sizeof context->unavailable, "%s", why->msg);
 	context->tools.manager = NULL;
-	context->tools.why_not = context->why_not;
+	context->tools.why_not = context->unavailable;
 }

@@ -1,5 +1,8 @@
-/* offer.h - what a server tells its tools: the limits in force, what a sandbox gets unless somebody
- * says otherwise, and what the engine said of itself. */
+/* context.h - what the server gives to its tools (struct tools_context): the limits in force, the
+ * default spec of a sandbox, the manager, and the engine's report.
+ *
+ *   server_context_init -> server_context_set_runtime -> (the engine is ready)
+ *   server_context_set_layers, or at any time server_context_set_unavailable */
 #pragma once
 #include "server/doctor/doctor.h"
 #include "server/options/options.h"
@@ -10,7 +13,7 @@ struct runtime;
 
 enum { SERVER_CONTEXT_LIMITS = 20 };
 
-/* Begins with the context handlers get. */
+/* Owns the texts and arrays that `tools` points to. */
 struct server_context {
 	struct tools_context tools;
 	struct tools_limit limits[SERVER_CONTEXT_LIMITS];
@@ -19,15 +22,15 @@ struct server_context {
 	struct tools_layer layers[DOCTOR_CHECKS_MAX];
 	size_t layer_count;
 	struct runtime *runtime;
-	struct mcp_server *mcp; /* whose clients hear of changes; NULL: nobody's */
-	char why_not[480];
+	struct mcp_server *mcp; /* sends notifications about changed resources; may be NULL */
+	char unavailable[480];  /* why no sandbox can be created */
 };
 
-/* The options must outlive it. */
+/* The options must outlive the context. */
 void server_context_init(struct server_context *context, const struct options *options);
-/* Sandboxes can be asked for. */
+/* From now on tools can create sandboxes. */
 MUST_CHECK int server_context_set_runtime(struct server_context *context, struct runtime *runtime,
                                           const struct options *options, struct error *err);
 void server_context_set_layers(struct server_context *context, const struct spawner_report *report);
-/* Nothing can be run, because of this. */
+/* From now on every tool that needs a sandbox fails with *why. */
 void server_context_set_unavailable(struct server_context *context, const struct error *why);

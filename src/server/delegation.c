@@ -13,12 +13,12 @@
 #include "base/attr.h"
 #include "base/clock.h"
 
-#define TREE "/sys/fs/cgroup"
+#define CGROUP_ROOT "/sys/fs/cgroup"
 
-enum { ASK_SECONDS = 2, MOVE_MS = 500, LOOK_NS = 2000000 };
+enum { CALL_SECONDS = 2, MOVE_TIMEOUT_MS = 500, POLL_NS = 2000000 };
 
-/* Where we are in the one tree of version 2. */
-static bool own_group(char out[PATH_MAX])
+/* Finds the cgroup of this process in the hierarchy of version 2. */
+static bool find_own_group(char out[PATH_MAX])
 {
 	FILE *in = fopen("/proc/self/cgroup", "re");
 	char line[PATH_MAX];
@@ -27,14 +27,15 @@ static bool own_group(char out[PATH_MAX])
 	while (!found && in != NULL && fgets(line, sizeof line, in) != NULL)
 		if (strncmp(line, "0::/", 4) == 0) {
 			line[strcspn(line, "\n")] = '\0';
-			found = snprintf(out, PATH_MAX, TREE "%s", line + 3) < PATH_MAX;
+			found = snprintf(out, PATH_MAX, CGROUP_ROOT "%s", line + 3) < PATH_MAX;
 		}
 	if (in != NULL)
 		(void)fclose(in);
 	return found;
 }
 
-static bool is_given(const char *group)
+/* Whether the cgroup is already delegated: this user may create groups below it. */
+static bool is_delegated(const char *group)
 {
 	static const char *const files[] = { "cgroup.procs", "cgroup.subtree_control" };
 	char path[PATH_MAX + 32];
@@ -59,7 +60,8 @@ static bool has_session(void)
 	return access(path, F_OK) == 0;
 }
 
-static NORETURN void ask(const char *busctl, pid_t self)
+/* Runs in a child. busctl is used so that belljar needs no D-Bus library. */
+static NORETURN void call_systemd(const char *busctl, pid_t self)
 {
 	char unit[64], pid[16];
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -67,8 +69,8 @@ static NORETURN void ask(const char *busctl, pid_t self)
 	(void)snprintf(unit, sizeof unit, "belljar-%d.scope", self);
 	(void)snprintf(pid, sizeof pid, "%d", self);
 	for (int fd = 0; null >= 0 && fd <= STDERR_FILENO; fd++)
-		(void)dup2(null, fd); /* standard output is the protocol's */
-	(void)alarm(ASK_SECONDS);
+		(void)dup2(null, fd); /* stdin and stdout carry the MCP protocol */
+	(void)alarm(CALL_SECONDS);
 	(void)execl(busctl, "busctl", "--user", "call", "org.freedesktop.systemd1",
 	            "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager",
 	            "StartTransientUnit", "ssa(sv)a(sa(sv))", unit, "fail", "3", "PIDs", "au", "1",
@@ -77,34 +79,35 @@ static NORETURN void ask(const char *busctl, pid_t self)
 	_exit(127);
 }
 
-/* The manager answers before it has moved us. */
-static bool has_moved(const char *before)
+/* systemd replies before it has moved the process: wait until the cgroup changes. */
+static bool wait_for_move(const char *before)
 {
-	uint64_t until = clock_now_ms() + MOVE_MS;
+	uint64_t until = clock_now_ms() + MOVE_TIMEOUT_MS;
 	char now[PATH_MAX];
 
 	while (clock_now_ms() < until) {
-		if (own_group(now) && strcmp(now, before) != 0 && is_given(now))
+		if (find_own_group(now) && strcmp(now, before) != 0 && is_delegated(now))
 			return true;
-		(void)nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
+		(void)nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
 	}
 	return false;
 }
 
-bool delegation_ask(const char *busctl)
+bool delegation_request(const char *busctl)
 {
 	const char *program = busctl != NULL ? busctl : "/usr/bin/busctl";
 	char group[PATH_MAX];
 	int status = -1;
 	pid_t self = getpid(), pid;
 
-	if (geteuid() == 0 || access(TREE "/cgroup.controllers", F_OK) < 0 || !own_group(group) ||
-	    is_given(group) || !has_session() || access(program, X_OK) < 0)
+	if (geteuid() == 0 || access(CGROUP_ROOT "/cgroup.controllers", F_OK) < 0 ||
+	    !find_own_group(group) || is_delegated(group) || !has_session() ||
+	    access(program, X_OK) < 0)
 		return false;
 	pid = fork();
 	if (pid == 0)
-		ask(program, self);
+		call_systemd(program, self);
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
 		return false;
-	return has_moved(group);
+	return wait_for_move(group);
 }

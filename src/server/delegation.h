@@ -1,12 +1,13 @@
-/* delegation.h - asks the user's systemd for a cgroup we may divide.
+/* delegation.h - asks the user's systemd for a cgroup of this process's own (a scope with
+ * Delegate=yes).
  *
- * An ordinary user may limit memory and processes only below a group that was given to them. On
- * a machine with cgroup v2 and a systemd session the session manager gives one to whoever asks:
- * a scope with our own process in it. Nothing is lost if it does not: belljar goes on without,
- * and says so. */
+ * An ordinary user may limit memory and processes only in cgroups below one that was delegated to
+ * the user. On a machine with cgroup version 2 and a systemd session, the session manager creates
+ * such a cgroup on request and moves the caller into it. If that fails, belljar runs without these
+ * limits and reports it. */
 #pragma once
 #include <stdbool.h>
 
-/* True: we are in a group of our own now. Takes a few hundredths of a second if there is somebody
- * to ask, and nothing otherwise. `busctl` NULL: the system's. */
-bool delegation_ask(const char *busctl);
+/* Returns true if this process is in a cgroup of its own now. Takes some tens of milliseconds where
+ * there is a session manager, and no time otherwise. `busctl` NULL: /usr/bin/busctl. */
+bool delegation_request(const char *busctl);

@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Asked before and after we become somebody else: it stays the one it was first. */
+/* The first call determines the owner. It must come before confine_server(), which changes the user
+ * id. */
 const char *owner_local(void)
 {
 	static char owner[24];

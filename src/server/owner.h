@@ -1,4 +1,5 @@
-/* owner.h - whose sandboxes they are, where nobody authenticates: the user who started us. */
+/* owner.h - the owner of sandboxes of a client without authentication: the user who started
+ * belljar. */
 #pragma once
 
-const char *owner_local(void); /* "uid:1000" */
+const char *owner_local(void); /* "uid:1000"; static */

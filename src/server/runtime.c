@@ -17,7 +17,7 @@
 #include "server/gpu_env.h"
 #include "server/options/options.h"
 
-enum { JOURNAL = 256 * 1024, KEPT = 32 };
+enum { JOURNAL_BYTES = 256 * 1024, KEPT_PROCESSES = 32 };
 
 struct runtime {
 	struct runtime_base base;
@@ -101,17 +101,17 @@ static void on_ready(void *ctx, const struct spawner_report *report, const struc
 	runtime->ready(runtime->ctx, why);
 }
 
-/* Pieces of an output in memory: a stream's beginning and its end, as much as an answer takes. */
+/* In memory a stream keeps its beginning and its end, as much as a result can show. */
 static struct process_limits process_limits(const struct options *options)
 {
 	return (struct process_limits){
 		.head = options->max_output / 2,
 		.tail = options->max_output / 2,
-		.journal = JOURNAL,
+		.journal = JOURNAL_BYTES,
 		.file_max = options->output_file,
 		.pixels = options->picture_pixels,
 		.bytes = options->picture_bytes,
-		.kept = KEPT,
+		.kept = KEPT_PROCESSES,
 	};
 }
 
@@ -172,16 +172,16 @@ const struct spawner_report *runtime_report(const struct runtime *runtime)
 	return &runtime->report;
 }
 
-int runtime_choose_gpu(const struct runtime *runtime, const char *wish, uint64_t *ret,
+int runtime_choose_gpu(const struct runtime *runtime, const char *which, uint64_t *ret,
                        struct error *err)
 {
 	*ret = 0;
-	if (strcmp(wish, "none") == 0)
+	if (strcmp(which, "none") == 0)
 		return 0;
 	if (runtime->base.gpus == NULL)
 		return error_set(err, ERR_NOT_FOUND,
-		                 "gpu: no device is described where --cdi-dirs says");
-	return cdi_select(runtime->base.gpus, wish, ret, err);
+		                 "gpu: the directories of --cdi-dirs describe no device");
+	return cdi_select(runtime->base.gpus, which, ret, err);
 }
 
 int runtime_default_spec(const struct runtime *runtime, const struct options *options,

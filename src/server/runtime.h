@@ -1,8 +1,9 @@
-/* runtime.h - everything below the tools put together: state directory, spawner, engine, manager.
+/* runtime.h - everything that running sandboxes needs, put together: state directory, spawner,
+ * engine, manager. The server, `belljar exec` and the doctor each have one.
  *
- *   runtime_prepare  before there is a loop, a socket or a thread: forks the spawner
- *   runtime_new      the rest; `ready` tells when sandboxes can be made, or why they never will
- *   runtime_stop      nothing is awake any more -> runtime_free */
+ *   runtime_prepare  before the process has a loop, a socket or a thread: forks the spawner
+ *   runtime_new      the rest; `ready` reports when sandboxes can be created, or why they cannot
+ *   runtime_stop     puts everything to sleep -> runtime_free */
 #pragma once
 #include <limits.h>
 #include <sys/types.h>
@@ -25,47 +26,47 @@ struct runtime_base {
 	char state[PATH_MAX];
 	char database[PATH_MAX];
 	char instance[INSTANCE_LEN + 1];
-	int servers, lock; /* see sandbox/instances.h */
+	int servers, lock; /* see registry/instances.h */
 	pid_t spawner;
 	int socket;
-	char *require; /* layers without which it is never ready; or NULL */
-	char *targets
-	        [RUNTIME_MOUNTS_MAX]; /* where sandboxes see the directories that are offered */
+	char *require;                     /* layers without which `ready` fails; or NULL */
+	char *targets[RUNTIME_MOUNTS_MAX]; /* where sandboxes see the shared directories */
 	size_t target_count;
-	struct cdi *gpus; /* what could be offered; or NULL */
+	struct cdi *gpus; /* devices that sandboxes may use; or NULL */
 };
 
 MUST_CHECK int runtime_prepare(const struct options *options, struct runtime_base *ret,
                                struct error *err);
-/* Nothing comes of it: the spawner ends. */
+/* Ends the spawner again, if runtime_new() is not called. */
 void runtime_base_close(struct runtime_base *base);
 
 typedef void runtime_ready_fn(void *ctx, const struct error *why);
-/* Takes over the base, also when it fails. */
+/* Takes over the base, also on failure. */
 MUST_CHECK int runtime_new(struct loop *loop, struct runtime_base *base,
                            const struct options *options, runtime_ready_fn *ready, void *ctx,
                            struct runtime **ret, struct error *err);
 void runtime_stop(struct runtime *runtime, void (*done)(void *ctx), void *ctx);
-/* Waits for the spawner: when this returns nothing of us is left. */
+/* Waits for the spawner to exit: when this returns, no process of a sandbox is left. */
 struct runtime *runtime_free(struct runtime *runtime);
 DEFINE_CLEANUP(runtime)
 
 struct manager *runtime_manager(struct runtime *runtime);
-const struct spawner_report *runtime_report(const struct runtime *runtime); /* once it is ready */
+const struct spawner_report *runtime_report(
+        const struct runtime *runtime); /* valid once `ready` was called */
 
-/* Calls fn whenever something ended that was run in a sandbox. Before any is used. */
+/* Sets the callback for processes that have ended. Call it before any sandbox is used. */
 void runtime_on_process_end(struct runtime *runtime,
                             void (*fn)(void *ctx, const struct sandbox_row *row), void *ctx);
-/* Calls fn when the process that makes sandboxes is gone: nothing comes of anything any more. */
+/* Sets the callback for the loss of the spawner: from then on every operation fails. */
 void runtime_on_lost(struct runtime *runtime, void (*fn)(void *ctx, const struct error *why),
                      void *ctx);
 
-/* Devices by a wish: none, auto, a number, a name. */
-MUST_CHECK int runtime_choose_gpu(const struct runtime *runtime, const char *wish, uint64_t *ret,
+/* Chooses devices as a bit mask: `which` is none, auto, a number or a name. */
+MUST_CHECK int runtime_choose_gpu(const struct runtime *runtime, const char *which, uint64_t *ret,
                                   struct error *err);
-/* What a sandbox gets unless somebody says otherwise. */
+/* The spec of a sandbox whose creator sets nothing else. */
 MUST_CHECK int runtime_default_spec(const struct runtime *runtime, const struct options *options,
                                     struct spec *ret, struct error *err);
-/* The state directory that was asked for, or the usual one: an absolute path. It need not exist. */
+/* The absolute path of the state directory: --state-dir, or the default one. It need not exist. */
 MUST_CHECK int runtime_find_state_dir(const struct options *options, char out[PATH_MAX],
                                       struct error *err);

@@ -1,9 +1,10 @@
-/* runtime_prepare.c - the part that comes first: directories, our name among servers, the spawner.
+/* runtime_prepare.c - the first part of a runtime: the state directory, this server's lock file,
+ * the shared directories, the spawner.
  *
- *   state/            root's, or the user's own
- *     db/             belljar.db; as root: the server's, which is nobody on the host
- *     servers/        one lock for each server; the same
- *     sandboxes/      the spawner's, as are ids/ and skeleton/ */
+ *   state/            belongs to root, or to the user who starts belljar
+ *     db/             belljar.db; as root it belongs to confine_id(), the server's later user id
+ *     servers/        one lock file for each server; same owner
+ *     sandboxes/      belongs to the spawner, as do ids/ and skeleton/ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +29,7 @@
 
 enum { GPU_DIRECTORIES_MAX = 8 };
 
-/* /var/lib/belljar, or below the user's home. */
-static int usual_state(char out[PATH_MAX], struct error *err)
+static int find_default_state_dir(char out[PATH_MAX], struct error *err)
 {
 	const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
 	int n;
@@ -42,7 +42,7 @@ static int usual_state(char out[PATH_MAX], struct error *err)
 		n = snprintf(out, PATH_MAX, "%s/.local/state/belljar", home);
 	else
 		return error_set(err, ERR_INVALID,
-		                 "no place for sandboxes: set HOME, or say --state-dir DIR");
+		                 "no directory for sandboxes: set HOME, or use --state-dir DIR");
 	return n < PATH_MAX ? 0
 	                    : error_set(err, ERR_LIMIT, "the state directory's path is too long");
 }
@@ -54,7 +54,7 @@ int runtime_find_state_dir(const struct options *options, char out[PATH_MAX], st
 	int n;
 
 	if (given == NULL)
-		return usual_state(out, err);
+		return find_default_state_dir(out, err);
 	if (given[0] != '/' && getcwd(here, sizeof here) == NULL)
 		return error_sys(err, "--state-dir '%s': the current directory", given);
 	n = snprintf(out, PATH_MAX, "%s%s%s", here, given[0] != '/' ? "/" : "", given);
@@ -78,7 +78,8 @@ static int make_path(char *path, mode_t mode, struct error *err)
 	return 0;
 }
 
-/* Others must not be able to put anything in it, nor to look. */
+/* Other users must not be able to replace anything in the state directory: the spawner trusts what
+ * it finds there. */
 static int check_state(const char *path, struct error *err)
 {
 	struct stat st;
@@ -89,18 +90,23 @@ static int check_state(const char *path, struct error *err)
 		return error_set(err, ERR_INVALID, "'%s' is not a directory", path);
 	if (st.st_uid != geteuid())
 		return error_set(err, ERR_INVALID,
-		                 "'%s' belongs to user %u: say --state-dir with one of your own",
+		                 "'%s' belongs to user %u: use --state-dir with a directory of "
+		                 "your own",
 		                 path, st.st_uid);
 	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		return error_set(err, ERR_INVALID, "others may write to '%s': chmod go-w it", path);
-	/* The server is not root for long: as we would have made it. */
+		return error_set(err, ERR_INVALID,
+		                 "other users may write to '%s': chmod go-w "
+		                 "it",
+		                 path);
+	/* The server changes its user id later and must still get to db/ and servers/. A directory
+	 * that belljar creates has this mode already. */
 	if (geteuid() == 0 && (st.st_mode & S_IXOTH) == 0 && chmod(path, 0711) < 0)
 		return error_sys(err, "chmod 711 '%s'", path);
 	return 0;
 }
 
-/* The server is not root for long, and must still get there. */
-static int check_above(const char *path, struct error *err)
+/* The server changes its user id later, so it needs search permission on all directories above. */
+static int check_parents(const char *path, struct error *err)
 {
 	char above[PATH_MAX];
 	struct stat st;
@@ -118,7 +124,8 @@ static int check_above(const char *path, struct error *err)
 	return 0;
 }
 
-static int find_state(const struct options *options, struct runtime_base *base, struct error *err)
+static int prepare_state_dir(const struct options *options, struct runtime_base *base,
+                             struct error *err)
 {
 	char path[PATH_MAX];
 
@@ -128,13 +135,13 @@ static int find_state(const struct options *options, struct runtime_base *base, 
 		return -1;
 	if (realpath(path, base->state) == NULL)
 		return error_sys(err, "'%s'", path);
-	if (geteuid() == 0 && confine_id() != 0 && check_above(base->state, err) < 0)
+	if (geteuid() == 0 && confine_id() != 0 && check_parents(base->state, err) < 0)
 		return -1;
 	return check_state(base->state, err);
 }
 
-/* For the server itself, which may be somebody else soon. */
-static int make_own(const char *state, const char *name, struct error *err)
+/* Creates a directory that belongs to the server's later user id. Returns its descriptor. */
+static int make_server_dir(const char *state, const char *name, struct error *err)
 {
 	char path[PATH_MAX + 16];
 	int fd;
@@ -161,8 +168,9 @@ static bool has_sandboxes(const char *path)
 	return found;
 }
 
-/* What no row knows is removed, and a new database knows nothing. There is never a sandbox before
- * there is a database, so it is looked for second: another server may be starting right now. */
+/* The sweep removes every sandbox without a row, so a lost database would remove them all: refuse
+ * to start instead. The database is looked for after the sandboxes, because another server may be
+ * starting right now, and a server creates the database before its first sandbox. */
 static int check_database(const struct runtime_base *base, struct error *err)
 {
 	char sandboxes[PATH_MAX + 16];
@@ -177,13 +185,14 @@ static int check_database(const struct runtime_base *base, struct error *err)
 	                 sandboxes, base->database);
 }
 
-static int take_name(struct runtime_base *base, struct error *err)
+/* Opens db/ and servers/, and takes a name among the servers that share them. */
+static int join_servers(struct runtime_base *base, struct error *err)
 {
-	AUTO_FD int db = make_own(base->state, "db", err);
+	AUTO_FD int db = make_server_dir(base->state, "db", err);
 
 	if (db < 0)
 		return -1;
-	base->servers = make_own(base->state, "servers", err);
+	base->servers = make_server_dir(base->state, "servers", err);
 	if (base->servers < 0)
 		return -1;
 	if (snprintf(base->database, sizeof base->database, "%s/db/belljar.db", base->state) >=
@@ -195,10 +204,10 @@ static int take_name(struct runtime_base *base, struct error *err)
 	return base->lock < 0 ? -1 : 0;
 }
 
-/* --- directories to offer ------------------------------------------------------------------- */
+/* --- shared directories --- */
 
-static int offer(struct runtime_base *base, char **sources, const char *source, const char *target,
-                 struct error *err)
+static int add_shared_dir(struct runtime_base *base, char **sources, const char *source,
+                          const char *target, struct error *err)
 {
 	char path[PATH_MAX];
 	struct stat st;
@@ -216,8 +225,8 @@ static int offer(struct runtime_base *base, char **sources, const char *source, 
 }
 
 /* "SOURCE:TARGET,SOURCE:TARGET" */
-static int offer_listed(struct runtime_base *base, char **sources, const char *list,
-                        struct error *err)
+static int add_listed_dirs(struct runtime_base *base, char **sources, const char *list,
+                           struct error *err)
 {
 	AUTO_FREE char *copy = mem_dup(list);
 	char *save = NULL;
@@ -228,29 +237,28 @@ static int offer_listed(struct runtime_base *base, char **sources, const char *l
 
 		if (target == NULL || pair[0] != '/' || target[1] != '/')
 			return error_set(err, ERR_INVALID,
-			                 "mounts: '%s' is not SOURCE:TARGET with "
-			                 "absolute paths",
+			                 "mounts: '%s' is not SOURCE:TARGET with absolute paths",
 			                 pair);
 		*target++ = '\0';
-		if (offer(base, sources, pair, target, err) < 0)
+		if (add_shared_dir(base, sources, pair, target, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int offer_all(const struct options *options, struct runtime_base *base, char **sources,
-                     struct error *err)
+static int add_shared_dirs(const struct options *options, struct runtime_base *base, char **sources,
+                           struct error *err)
 {
 	if (options->tools_dir != NULL &&
-	    offer(base, sources, options->tools_dir, "/tools", err) < 0)
+	    add_shared_dir(base, sources, options->tools_dir, "/tools", err) < 0)
 		return -1;
 	if (options->skills_dir != NULL &&
-	    offer(base, sources, options->skills_dir, "/skills", err) < 0)
+	    add_shared_dir(base, sources, options->skills_dir, "/skills", err) < 0)
 		return -1;
-	return options->mounts != NULL ? offer_listed(base, sources, options->mounts, err) : 0;
+	return options->mounts != NULL ? add_listed_dirs(base, sources, options->mounts, err) : 0;
 }
 
-/* A description that cannot be used is told, and is no reason not to start. */
+/* A description that cannot be used is logged; the server starts without that device. */
 static int read_gpus(const struct options *options, struct runtime_base *base, struct error *err)
 {
 	AUTO_FREE char *copy = mem_dup(options->cdi_dirs);
@@ -272,7 +280,7 @@ static int read_gpus(const struct options *options, struct runtime_base *base, s
 	return 0;
 }
 
-/* --- the spawner ------------------------------------------------------------------------------ */
+/* --- the spawner --- */
 
 static bool is_alive(void *ctx, const char *instance)
 {
@@ -302,11 +310,13 @@ static int start_spawner(const struct options *options, struct runtime_base *bas
 		.ctx = base,
 	};
 
-	/* One place for all servers of this user, whatever their state directories are. Who has no
-	 * home has this one. */
-	if (usual_state(claims, &ignored) < 0)
+	/* All servers of a user must claim ids in one directory, whatever their state directories
+	 * are: two sandboxes with the same ids could signal each other's processes. A user without
+	 * a home directory has only this state directory. */
+	if (find_default_state_dir(claims, &ignored) < 0)
 		(void)snprintf(claims, sizeof claims, "%s", base->state);
-	/* Who has one id claims none. The others will hear of it from the spawner. */
+	/* A failure is ignored: with a single id nothing is claimed, and otherwise the spawner
+	 * reports the missing directory. */
 	(void)!make_path(claims, geteuid() == 0 ? 0711 : 0700, &ignored);
 	(void)snprintf(claims + strlen(claims), 8, "/ids");
 	return spawner_start(&spawner, &base->spawner, &base->socket, err);
@@ -319,13 +329,13 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 
 	*ret = (struct runtime_base){ .servers = -1, .lock = -1, .socket = -1 };
 	if (!options->no_cgroups)
-		(void)delegation_ask(NULL);
-	if (find_state(options, ret, err) < 0 || take_name(ret, err) < 0) {
+		(void)delegation_request(NULL);
+	if (prepare_state_dir(options, ret, err) < 0 || join_servers(ret, err) < 0) {
 		if (ret->servers >= 0)
 			(void)close(ret->servers);
 		return error_wrap(err, "state directory");
 	}
-	r = offer_all(options, ret, sources, err);
+	r = add_shared_dirs(options, ret, sources, err);
 	if (r == 0)
 		r = read_gpus(options, ret, err);
 	if (r == 0)

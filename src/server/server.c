@@ -32,31 +32,31 @@ static const struct mcp_icon icon = { .src = icon_svg,
 	                              .mime_type = "image/svg+xml",
 	                              .sizes = "any" };
 
-/* A terminal that closes ends us as cleanly as being told to. */
-static const int ending_signals[] = { SIGTERM, SIGINT, SIGHUP };
+/* SIGHUP, from a terminal that closes, is a request to shut down like the others. */
+static const int stop_signals[] = { SIGTERM, SIGINT, SIGHUP };
 
-enum { PATIENCE_MS = 5000 }; /* with sandboxes that are told to end */
+enum { STOP_TIMEOUT_MS = 5000 }; /* for sandboxes to fall asleep */
 
 struct server {
 	const struct options *options;
 	struct loop *loop;
-	struct runtime *runtime;     /* NULL: nothing can be run, and the offer says why */
+	struct runtime *runtime;     /* NULL: no sandbox can be created; the context says why */
 	struct skills *skills;       /* or NULL */
 	void **prompts, **resources; /* the catalogue's, then those of the skills */
 	struct porter porter;
 	struct host *host;
 	struct mcp_server *mcp;
 	struct stdio *stdio;
-	struct loop_signal *signals[ARRAY_LEN(ending_signals)];
-	struct loop_timer *patience;
-	bool stopping, ending;
-	bool broken; /* `why` says why */
+	struct loop_signal *signals[ARRAY_LEN(stop_signals)];
+	struct loop_timer *stop_timer;
+	bool has_signal, is_stopping;
+	bool has_failed; /* with `why` */
 	struct error why;
 	struct server_context context;
 };
 
-/* Two tables as one. */
-static void **join(const void *const *first, const void *const *second)
+/* Joins two NULL-terminated tables. */
+static void **join_tables(const void *const *first, const void *const *second)
 {
 	size_t count = 0, at = 0;
 	void **all;
@@ -73,20 +73,22 @@ static void **join(const void *const *first, const void *const *second)
 	return all;
 }
 
-static void join_skills(struct server *server)
+static void add_skills(struct server *server)
 {
 	const struct skills *skills = server->skills;
 
-	server->prompts = join((const void *const *)catalogue_prompts,
-	                       skills != NULL ? (const void *const *)skills_prompts(skills) : NULL);
-	server->resources = join((const void *const *)catalogue_resources,
-	                         skills != NULL ? (const void *const *)skills_resources(skills)
-	                                        : NULL);
+	server->prompts = join_tables((const void *const *)catalogue_prompts,
+	                              skills != NULL ? (const void *const *)skills_prompts(skills)
+	                                             : NULL);
+	server->resources = join_tables(
+	        (const void *const *)catalogue_resources,
+	        skills != NULL ? (const void *const *)skills_resources(skills) : NULL);
 	server->context.tools.skills = skills;
 }
 
-/* Whatever was run may have written any file. */
-static void on_ran(void *ctx, const struct sandbox_row *row)
+/* The process may have written any file of the sandbox: notify the clients that subscribed to
+ * one. */
+static void on_process_ended(void *ctx, const struct sandbox_row *row)
 {
 	struct server *server = ctx;
 	char prefix[SANDBOX_NAME_MAX + 16];
@@ -138,67 +140,67 @@ static struct mcp_server *make_mcp(struct server *server, const struct options *
 	return mcp_server_new(server->loop, &config);
 }
 
-/* --- the end ----------------------------------------------------------------------------- */
+/* --- shutting down --- */
 
-static void stop(void *ctx)
+static void stop_loop(void *ctx)
 {
 	struct server *server = ctx;
 
 	loop_stop(server->loop);
 }
 
-/* Nobody asks any more: everything sleeps. */
+/* The connection is closed and all calls have returned: put the sandboxes to sleep. */
 static void on_closed(void *ctx, const struct error *why)
 {
 	struct server *server = ctx;
 
-	server->ending = true;
-	if (why != NULL && !server->broken) {
-		server->broken = true;
+	server->is_stopping = true;
+	if (why != NULL && !server->has_failed) {
+		server->has_failed = true;
 		server->why = *why;
 	}
 	if (server->runtime == NULL) {
 		loop_stop(server->loop);
 		return;
 	}
-	loop_timer_start(server->patience, PATIENCE_MS);
-	runtime_stop(server->runtime, stop, server);
+	loop_timer_start(server->stop_timer, STOP_TIMEOUT_MS);
+	runtime_stop(server->runtime, stop_loop, server);
 }
 
-/* A second signal does not wait for anybody. */
+/* A second signal stops the loop at once. */
 static void on_signal(void *ctx)
 {
 	struct server *server = ctx;
 
-	if (server->stopping)
+	if (server->has_signal)
 		loop_stop(server->loop);
-	server->stopping = true;
-	log_info("told to end");
+	server->has_signal = true;
+	log_info("shutting down on a signal");
 	stdio_close(server->stdio);
 }
 
-/* --- the sandboxes ------------------------------------------------------------------------- */
+/* --- the runtime --- */
 
-static void end_because(struct server *server, const struct error *why)
+static void stop_because(struct server *server, const struct error *why)
 {
 	log_error("%s", why->msg);
-	if (!server->broken) {
-		server->broken = true;
+	if (!server->has_failed) {
+		server->has_failed = true;
 		server->why = *why;
 	}
 	if (server->stdio != NULL)
 		stdio_close(server->stdio);
 }
 
-/* Without what was required nothing is served. Otherwise the client is told by whatever it calls:
- * it shows that, and not why a server ended. */
-static void cannot_run(struct server *server, const struct error *why)
+/* If layers are required, the server shuts down. Otherwise it keeps running, and every tool reports
+ * the reason: clients show the result of a tool, but not why a server exited. */
+static void report_unavailable(struct server *server, const struct error *why)
 {
 	server_context_set_unavailable(&server->context, why);
 	if (server->options->require != NULL)
-		end_because(server, why);
+		stop_because(server, why);
 	else
-		log_error("nothing can be run: %s", why->msg);
+		log_error("no sandbox can be created: %s", why->msg);
 }
 
 static void on_ready(void *ctx, const struct error *why)
@@ -206,18 +208,19 @@ static void on_ready(void *ctx, const struct error *why)
 	struct server *server = ctx;
 
 	if (why != NULL)
-		cannot_run(server, why);
+		report_unavailable(server, why);
 	else
 		server_context_set_layers(&server->context, runtime_report(server->runtime));
 }
 
-/* Whoever started us can start us again; we cannot do that to the spawner. */
+/* The spawner cannot be started again, because the server has given up its rights. Exit: the client
+ * can start the server again. */
 static void on_lost(void *ctx, const struct error *why)
 {
 	struct server *server = ctx;
 
-	if (!server->ending && server->context.tools.manager != NULL)
-		end_because(server, why);
+	if (!server->is_stopping && server->context.tools.manager != NULL)
+		stop_because(server, why);
 }
 
 static int start_runtime(struct server *server, struct runtime_base *base, struct error *err)
@@ -226,13 +229,13 @@ static int start_runtime(struct server *server, struct runtime_base *base, struc
 	                err) < 0)
 		return -1;
 	runtime_on_lost(server->runtime, on_lost, server);
-	runtime_on_process_end(server->runtime, on_ran, server);
+	runtime_on_process_end(server->runtime, on_process_ended, server);
 	return server_context_set_runtime(&server->context, server->runtime, server->options, err);
 }
 
-/* --- serving -------------------------------------------------------------------------------- */
+/* --- serving --- */
 
-static int serve(struct server *server, struct error *err)
+static int serve_client(struct server *server, struct error *err)
 {
 	const struct stdio_config config = {
 		.in_fd = STDIN_FILENO,
@@ -245,19 +248,20 @@ static int serve(struct server *server, struct error *err)
 
 	if (stdio_new(server->loop, server->mcp, &config, &server->stdio, err) < 0)
 		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(ending_signals); i++)
-		server->signals[i] = loop_signal_new(server->loop, ending_signals[i], on_signal,
+	for (size_t i = 0; i < ARRAY_LEN(stop_signals); i++)
+		server->signals[i] = loop_signal_new(server->loop, stop_signals[i], on_signal,
 		                                     server);
 	log_info("belljar %s serves one client on standard input and output", BELLJAR_VERSION);
 	loop_run(server->loop);
-	log_info("ended");
-	if (!server->broken)
+	log_info("shut down");
+	if (!server->has_failed)
 		return 0;
 	*err = server->why;
 	return -1;
 }
 
-/* Directories are opened with the rights of whoever started us, too. */
+/* The porter is forked before confine_server(): it opens directories with the rights of the user
+ * who started belljar. */
 static int start_porter(struct server *server, const char *state, struct error *err)
 {
 	const struct porter_config config = { .paths = server->options->allow_path,
@@ -279,9 +283,9 @@ static int make_host(struct server *server, struct error *err)
 	return 0;
 }
 
-/* Forks the spawner, then gives up what only that needs. */
-static int prepare(struct server *server, struct runtime_base *base, bool *has_base,
-                   struct error *err)
+/* Everything that needs the rights of the user who started belljar, then gives them up. */
+static int prepare_server(struct server *server, struct runtime_base *base, bool *has_base,
+                          struct error *err)
 {
 	const struct options *options = server->options;
 	struct error why;
@@ -291,7 +295,6 @@ static int prepare(struct server *server, struct runtime_base *base, bool *has_b
 		*err = why;
 		return -1;
 	}
-	/* Skills are read with the rights of whoever started us. */
 	if ((options->skills_dir != NULL &&
 	     skills_load(options->skills_dir, &server->skills, err) < 0) ||
 	    start_porter(server, *has_base ? base->state : NULL, err) < 0 ||
@@ -301,14 +304,15 @@ static int prepare(struct server *server, struct runtime_base *base, bool *has_b
 		return -1;
 	}
 	if (!*has_base)
-		cannot_run(server, &why);
+		report_unavailable(server, &why);
 	return 0;
 }
 
-static int run(struct server *server, struct runtime_base *base, bool has_base, struct error *err)
+static int run_server(struct server *server, struct runtime_base *base, bool has_base,
+                      struct error *err)
 {
-	server->patience = loop_timer_new(server->loop, stop, server);
-	join_skills(server);
+	server->stop_timer = loop_timer_new(server->loop, stop_loop, server);
+	add_skills(server);
 	server->mcp = make_mcp(server, server->options);
 	server->context.mcp = server->mcp;
 	if (make_host(server, err) < 0) {
@@ -318,7 +322,7 @@ static int run(struct server *server, struct runtime_base *base, bool has_base, 
 	}
 	if (has_base && start_runtime(server, base, err) < 0)
 		return -1;
-	return serve(server, err);
+	return serve_client(server, err);
 }
 
 int server_run(const struct options *options, struct error *err)
@@ -330,13 +334,13 @@ int server_run(const struct options *options, struct error *err)
 
 	server = (struct server){ .options = options, .porter.socket = -1 };
 	log_set_level(options->log_level);
-	(void)signal(SIGPIPE, SIG_IGN); /* a write to a client that left is an error, not a death */
+	(void)signal(SIGPIPE, SIG_IGN); /* a write to a closed pipe returns EPIPE instead */
 	(void)owner_local();
 	server_context_init(&server.context, options);
-	r = prepare(&server, &base, &has_base, err);
+	r = prepare_server(&server, &base, &has_base, err);
 	if (r == 0)
-		r = run(&server, &base, has_base, err);
-	server.ending = true;
+		r = run_server(&server, &base, has_base, err);
+	server.is_stopping = true;
 	(void)stdio_free(server.stdio);
 	(void)runtime_free(server.runtime);
 	(void)mcp_server_free(server.mcp);
@@ -345,8 +349,8 @@ int server_run(const struct options *options, struct error *err)
 	free(server.prompts);
 	free(server.resources);
 	(void)skills_free(server.skills);
-	(void)loop_timer_free(server.patience);
-	for (size_t i = 0; i < ARRAY_LEN(ending_signals); i++)
+	(void)loop_timer_free(server.stop_timer);
+	for (size_t i = 0; i < ARRAY_LEN(stop_signals); i++)
 		(void)loop_signal_free(server.signals[i]);
 	(void)loop_free(server.loop);
 	return r;

@@ -1,11 +1,11 @@
-/* server.h - the running server: options in, one client served on stdin and stdout until
- * it leaves or a signal says so. */
+/* server.h - the MCP server on stdin and stdout: `belljar serve`. */
 #pragma once
 #include "base/attr.h"
 
 struct error;
 struct options;
 
-/* Returns 0 when the client left or SIGTERM, SIGINT or SIGHUP came and all was put in
- * order; -1 when the descriptors could not be used or the client let too much pile up. */
+/* Serves one client until it closes its end, or SIGTERM, SIGINT or SIGHUP arrives; then puts the
+ * sandboxes to sleep. Returns -1 if the descriptors could not be used, a required layer is missing,
+ * the spawner was lost, or the client did not read its results. */
 MUST_CHECK int server_run(const struct options *options, struct error *err);

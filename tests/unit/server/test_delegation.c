@@ -1,5 +1,5 @@
-/* Asking for a group: the kernel's tree, our place in it and busctl are made up, in a mount
- * namespace of a child that is an ordinary user. */
+/* Requesting a cgroup: the cgroup file system, /proc/self/cgroup and busctl are faked, in the mount
+ * namespace of a child that runs as an ordinary user. */
 #include "server/delegation.h"
 
 #include <sched.h>
@@ -10,7 +10,7 @@
 enum { USER = 65534, REFUSED = 10, GIVEN = 11, NOT_HERE = 77 };
 #define TREE "/sys/fs/cgroup"
 
-static void put(const char *path, const char *text)
+static void write_file(const char *path, const char *text)
 {
 	FILE *file = fopen(path, "we");
 
@@ -18,8 +18,8 @@ static void put(const char *path, const char *text)
 		_exit(NOT_HERE);
 }
 
-/* Groups /old, which is not ours, and /new, which is; we are in /old. */
-static void make_world(void)
+/* Two groups: /old, where the child is, belongs to root; /new is writable. */
+static void fake_cgroups(void)
 {
 	char path[100];
 
@@ -28,23 +28,24 @@ static void make_world(void)
 	    mount("none", TREE, "tmpfs", 0, "mode=755") < 0 || mkdir(TREE "/old", 0755) < 0 ||
 	    mkdir(TREE "/new", 0755) < 0)
 		_exit(NOT_HERE);
-	put(TREE "/cgroup.controllers", "memory pids\n");
-	put(TREE "/new/cgroup.procs", "");
-	put(TREE "/new/cgroup.subtree_control", "");
-	put("group", "0::/old\n");
+	write_file(TREE "/cgroup.controllers", "memory pids\n");
+	write_file(TREE "/new/cgroup.procs", "");
+	write_file(TREE "/new/cgroup.subtree_control", "");
+	write_file("group", "0::/old\n");
 	(void)snprintf(path, sizeof path, "/proc/%d/cgroup", getpid());
 	if (mount("group", path, NULL, MS_BIND, NULL) < 0)
 		_exit(NOT_HERE);
 }
 
-static void be_user(void)
+static void become_user(void)
 {
 	if (setresgid(USER, USER, USER) < 0 || setresuid(USER, USER, USER) < 0)
 		_exit(NOT_HERE);
 }
 
-/* What busctl does, besides noting what it was told; and what is in the environment. */
-static void check(const char *script, const char *bus, bool given)
+/* Requests a cgroup. The fake busctl records its arguments and runs `script`; `bus` is the address
+ * of the session bus, or NULL. */
+static void check_request(const char *script, const char *bus, bool given)
 {
 	char busctl[100], text[300];
 	int ended = -1;
@@ -55,19 +56,19 @@ static void check(const char *script, const char *bus, bool given)
 	               script);
 	child = fork();
 	if (child == 0) {
-		make_world();
-		put(busctl, text);
+		fake_cgroups();
+		write_file(busctl, text);
 		(void)unsetenv("XDG_RUNTIME_DIR");
 		(void)unsetenv("DBUS_SESSION_BUS_ADDRESS");
 		if (bus != NULL)
 			(void)setenv("DBUS_SESSION_BUS_ADDRESS", bus, 1);
-		be_user();
-		_exit(delegation_ask(busctl) ? GIVEN : REFUSED);
+		become_user();
+		_exit(delegation_request(busctl) ? GIVEN : REFUSED);
 	}
 	assert_int_equal(waitpid(child, &ended, 0), child);
 	assert_true(WIFEXITED(ended));
 	if (WEXITSTATUS(ended) == NOT_HERE)
-		SKIP_TEST("no tree of groups can be made up here");
+		SKIP_TEST("cgroups cannot be faked here");
 	assert_int_equal(WEXITSTATUS(ended), given ? GIVEN : REFUSED);
 	if (bus == NULL) {
 		assert_int_equal(access("asked", F_OK), -1);
@@ -82,39 +83,39 @@ static void check(const char *script, const char *bus, bool given)
 	assert_string_equal(scratch_read("asked"), text);
 }
 
-static void a_session_gives_a_group(void **state)
+static void session_delegates_a_cgroup(void **state)
 {
 	char script[120];
 
 	(void)state;
 	(void)snprintf(script, sizeof script, "(sleep 0.05; echo 0::/new >%s/group) &",
 	               scratch_path);
-	check(script, "unix:path=/none", true);
+	check_request(script, "unix:path=/none", true);
 }
 
-static void without_a_session_nobody_is_asked(void **state)
+static void without_a_session_nothing_is_requested(void **state)
 {
 	(void)state;
-	check("exit 0", NULL, false);
+	check_request("exit 0", NULL, false);
 }
 
-static void a_session_that_refuses_is_no_harm(void **state)
+static void refusal_of_the_session_is_accepted(void **state)
 {
 	char script[120];
 
 	(void)state;
 	(void)snprintf(script, sizeof script, "echo 0::/new >%s/group; exit 1", scratch_path);
-	check(script, "unix:path=/none", false);
-	check("kill -9 $$", "unix:path=/none", false);
+	check_request(script, "unix:path=/none", false);
+	check_request("kill -9 $$", "unix:path=/none", false);
 }
 
-static void an_answer_without_a_group_is_not_believed(void **state)
+static void reply_without_a_move_is_a_failure(void **state)
 {
 	(void)state;
-	check("exit 0", "unix:path=/none", false);
+	check_request("exit 0", "unix:path=/none", false);
 }
 
-static void root_asks_nobody(void **state)
+static void root_requests_nothing(void **state)
 {
 	(void)state;
 	if (geteuid() != 0)
@@ -122,7 +123,7 @@ static void root_asks_nobody(void **state)
 	scratch_write("busctl", "#!/bin/sh\ntouch asked\n");
 	assert_int_equal(chmod("busctl", 0755), 0);
 	assert_int_equal(setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/none", 1), 0);
-	assert_false(delegation_ask("./busctl"));
+	assert_false(delegation_request("./busctl"));
 	assert_int_equal(unsetenv("DBUS_SESSION_BUS_ADDRESS"), 0);
 	assert_int_equal(access("asked", F_OK), -1);
 }
@@ -130,11 +131,11 @@ static void root_asks_nobody(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_SCRATCH(a_session_gives_a_group),
-		IN_SCRATCH(without_a_session_nobody_is_asked),
-		IN_SCRATCH(a_session_that_refuses_is_no_harm),
-		IN_SCRATCH(an_answer_without_a_group_is_not_believed),
-		IN_SCRATCH(root_asks_nobody),
+		IN_SCRATCH(session_delegates_a_cgroup),
+		IN_SCRATCH(without_a_session_nothing_is_requested),
+		IN_SCRATCH(refusal_of_the_session_is_accepted),
+		IN_SCRATCH(reply_without_a_move_is_a_failure),
+		IN_SCRATCH(root_requests_nothing),
 	};
 
 	return RUN_TESTS("server/delegation", tests);

@@ -13,7 +13,7 @@ static struct cdi gpus = { .devices = { { .env = first, .env_count = ARRAY_LEN(f
 	                                { .env = third, .env_count = ARRAY_LEN(third) } },
 	                   .count = 3 };
 
-/* The variables with blanks between. */
+/* `want` is the variables separated by blanks. */
 static void check_env(const struct cdi *of, uint64_t chosen, const char *want)
 {
 	char **env = gpu_env(of, chosen);
@@ -25,10 +25,12 @@ static void check_env(const struct cdi *of, uint64_t chosen, const char *want)
 		used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i != 0 ? " " : "",
 		                         env[i]);
 	assert_string_equal(text, want);
-	gpu_env_free(env);
+	for (size_t i = 0; env[i] != NULL; i++)
+		free(env[i]);
+	free(env);
 }
 
-static void only_chosen_devices_bring_something(void **state)
+static void only_chosen_devices_set_variables(void **state)
 {
 	(void)state;
 	check_env(&gpus, 0, "");
@@ -36,10 +38,9 @@ static void only_chosen_devices_bring_something(void **state)
 	check_env(&gpus, 2, "NAME=two LD_LIBRARY_PATH=/b NAMES=more");
 	check_env(&gpus, 1ULL << 63, ""); /* there is no such device */
 	check_env(NULL, 7, "");
-	gpu_env_free(NULL);
 }
 
-static void a_name_is_there_once_and_libraries_are_joined(void **state)
+static void name_occurs_once_and_library_paths_are_joined(void **state)
 {
 	(void)state;
 	check_env(&gpus, 3, "NAME=one LD_LIBRARY_PATH=/a:/b NAMES=more");
@@ -49,8 +50,8 @@ static void a_name_is_there_once_and_libraries_are_joined(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(only_chosen_devices_bring_something),
-		TEST(a_name_is_there_once_and_libraries_are_joined),
+		TEST(only_chosen_devices_set_variables),
+		TEST(name_occurs_once_and_library_paths_are_joined),
 	};
 
 	return RUN_TESTS("server/gpu_env", tests);

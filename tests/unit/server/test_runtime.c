@@ -1,10 +1,10 @@
-/* What stands in the way before anything is started. */
+/* State directories that are refused before anything is started. */
 #include "server/runtime.h"
 
 #include "server/options/options.h"
 #include "unit/scratch.h"
 
-static const char *below(const char *name)
+static const char *path_below(const char *name)
 {
 	static char path[100];
 
@@ -12,7 +12,7 @@ static const char *below(const char *name)
 	return path;
 }
 
-static void a_state_directory_is_found_from_where_we_are(void **state)
+static void relative_state_directory_starts_at_the_current_one(void **state)
 {
 	char long_name[PATH_MAX], path[PATH_MAX];
 	struct options options = { .state_dir = "a/b" };
@@ -20,7 +20,7 @@ static void a_state_directory_is_found_from_where_we_are(void **state)
 
 	(void)state;
 	CHECK_OK(runtime_find_state_dir(&options, path, &err), err);
-	assert_string_equal(path, below("a/b"));
+	assert_string_equal(path, path_below("a/b"));
 	options.state_dir = "/a/b";
 	CHECK_OK(runtime_find_state_dir(&options, path, &err), err);
 	assert_string_equal(path, "/a/b");
@@ -47,7 +47,7 @@ static void make_state(void)
 	assert_int_equal(mkdir("state", 0711), 0);
 }
 
-static void what_is_no_directory_is_named(void **state)
+static void path_that_is_no_directory_is_named(void **state)
 {
 	char want[300];
 
@@ -56,11 +56,11 @@ static void what_is_no_directory_is_named(void **state)
 	assert_int_equal(mkdir("elsewhere", 0755), 0);
 	assert_int_equal(symlink("../elsewhere", "state/servers"), 0);
 	(void)snprintf(want, sizeof want, "state directory: '%s': Not a directory",
-	               below("state/servers"));
+	               path_below("state/servers"));
 	check_refused(want);
 }
 
-static void sandboxes_without_their_database_are_left_alone(void **state)
+static void sandboxes_without_their_database_are_kept(void **state)
 {
 	const char *id = "state/sandboxes/sb_aaaaaaaaaaaaaaaaaaaaaaaaaa";
 	char want[400];
@@ -84,9 +84,9 @@ static void sandboxes_without_their_database_are_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_SCRATCH(a_state_directory_is_found_from_where_we_are),
-		IN_SCRATCH(what_is_no_directory_is_named),
-		IN_SCRATCH(sandboxes_without_their_database_are_left_alone),
+		IN_SCRATCH(relative_state_directory_starts_at_the_current_one),
+		IN_SCRATCH(path_that_is_no_directory_is_named),
+		IN_SCRATCH(sandboxes_without_their_database_are_kept),
 	};
 
 	return RUN_TESTS("server/runtime", tests);

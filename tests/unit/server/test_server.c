@@ -1,4 +1,4 @@
-/* The whole server in a child of the test, on pipes. */
+/* The whole server in a child process, with pipes for stdin and stdout. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -13,11 +13,11 @@ static char directory[] = "/tmp/belljar-test-server-XXXXXX";
 
 struct child {
 	pid_t pid;
-	int in, out, errors; /* our ends; -1: closed */
+	int in, out, errors; /* the test's ends of the pipes; -1: closed */
 };
 
-/* In the child: status 0, or 1 with the reason on stderr. */
-static void serve(void)
+/* Runs in the child. Exits with 0, or with 1 and the reason on stderr. */
+static void run_child_server(void)
 {
 	static const char *const flags[OPTION_COUNT];
 	char variable[80];
@@ -37,7 +37,7 @@ static void serve(void)
 	exit(status); /* not _exit: the leak check runs */
 }
 
-static void start(struct child *child, int stdout_fd)
+static void start_server(struct child *child, int stdout_fd)
 {
 	int in[2], out[2], errors[2];
 
@@ -49,9 +49,9 @@ static void start(struct child *child, int stdout_fd)
 		(void)dup2(in[0], STDIN_FILENO);
 		(void)dup2(stdout_fd >= 0 ? stdout_fd : out[1], STDOUT_FILENO);
 		(void)dup2(errors[1], STDERR_FILENO);
-		(void)close(in[1]); /* or the child would never see the end of its input */
+		(void)close(in[1]); /* else the child never sees the end of its input */
 		(void)close(out[0]);
-		serve();
+		run_child_server();
 	}
 	(void)close(in[0]);
 	(void)close(out[1]);
@@ -59,7 +59,7 @@ static void start(struct child *child, int stdout_fd)
 	*child = (struct child){ child->pid, in[1], out[0], errors[0] };
 }
 
-static void say(const struct child *child, const char *line)
+static void send_line(const struct child *child, const char *line)
 {
 	assert_int_equal(write(child->in, line, strlen(line)), strlen(line));
 }
@@ -75,7 +75,7 @@ static void read_all(int fd, char *out, size_t size)
 }
 
 /* Ends the input if it is still open; returns the exit status. */
-static int finish(struct child *child, char *out, char *errors, size_t size)
+static int finish_server(struct child *child, char *out, char *errors, size_t size)
 {
 	int status;
 
@@ -97,20 +97,20 @@ static int finish(struct child *child, char *out, char *errors, size_t size)
 	"call\",\"params\":{\"name\":\"run_command\","                                             \
 	"\"arguments\":{\"command\":\"sleep 300\"}}}\n"
 
-static void serves_until_the_input_ends(void **state)
+static void server_stops_at_the_end_of_input(void **state)
 {
 	char out[1000], errors[1000];
 	struct child child;
 
 	(void)state;
-	start(&child, -1);
-	say(&child, PING WAIT);
-	assert_int_equal(finish(&child, out, errors, sizeof out), 0);
+	start_server(&child, -1);
+	send_line(&child, PING WAIT);
+	assert_int_equal(finish_server(&child, out, errors, sizeof out), 0);
 	assert_string_equal(out, PONG);
 	assert_string_equal(errors, "");
 }
 
-static void a_signal_ends_it_in_good_order(void **state)
+static void signal_stops_the_server_cleanly(void **state)
 {
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 
@@ -119,18 +119,18 @@ static void a_signal_ends_it_in_good_order(void **state)
 		char out[1000], errors[1000], pong[sizeof PONG] = "";
 		struct child child;
 
-		start(&child, -1);
-		say(&child, WAIT PING);
+		start_server(&child, -1);
+		send_line(&child, WAIT PING);
 		assert_int_equal(read(child.out, pong, sizeof pong - 1), sizeof PONG - 1);
-		assert_string_equal(pong, PONG); /* so it is up, and the call runs */
+		assert_string_equal(pong, PONG); /* the server is up, and the call is running */
 		assert_int_equal(kill(child.pid, signals[i]), 0);
-		assert_int_equal(finish(&child, out, errors, sizeof out), 0);
+		assert_int_equal(finish_server(&child, out, errors, sizeof out), 0);
 		assert_string_equal(out, "");
 		assert_string_equal(errors, "");
 	}
 }
 
-static void output_that_cannot_be_written_is_a_failure(void **state)
+static void unwritable_output_is_a_failure(void **state)
 {
 	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	char out[1000], errors[1000];
@@ -138,9 +138,9 @@ static void output_that_cannot_be_written_is_a_failure(void **state)
 
 	(void)state;
 	assert_true(full >= 0);
-	start(&child, full);
-	say(&child, PING);
-	assert_int_equal(finish(&child, out, errors, sizeof out), 1);
+	start_server(&child, full);
+	send_line(&child, PING);
+	assert_int_equal(finish_server(&child, out, errors, sizeof out), 1);
 	assert_string_equal(errors, "write to descriptor 1: No space left on device");
 	(void)close(full);
 }
@@ -148,9 +148,9 @@ static void output_that_cannot_be_written_is_a_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(serves_until_the_input_ends),
-		TEST(a_signal_ends_it_in_good_order),
-		TEST(output_that_cannot_be_written_is_a_failure),
+		TEST(server_stops_at_the_end_of_input),
+		TEST(signal_stops_the_server_cleanly),
+		TEST(unwritable_output_is_a_failure),
 	};
 
 	struct error err;
