@@ -1,4 +1,4 @@
-"""Graphics processors: what the machine's owner describes is shown to who asks, and nothing else."""
+"""Graphics processors: a sandbox gets the devices that it asks for and that are described, no others."""
 import json
 import os
 
@@ -22,7 +22,7 @@ DESCRIPTION = {
 
 
 def describe(box, text=None):
-    """A directory with one description in it, for --cdi-dirs."""
+    """Writes one CDI specification. Returns the option --cdi-dirs for its directory."""
     place = box.directory / "cdi"
     place.mkdir()
     (place / "file").write_text("of the driver\n")
@@ -33,7 +33,7 @@ def describe(box, text=None):
 LOOK = "ls /dev | grep gpu; cat /opt/gpu/file 2>&1; echo GPU=$GPU FULL=$GPU_FULL; head -c 3 /dev/gpu-zero | od -An -tx1"
 
 
-@test("GP-01", "a processor is there for who asks for it, and only then")
+@test("GP-01", "a sandbox has a processor only if it was asked for")
 def chosen(box):
     where = describe(box)
     found = box.sh(LOOK, options=(*where, "--gpu", "zero"))
@@ -44,16 +44,16 @@ def chosen(box):
     assert "gpu-zero" not in found.out and "GPU= FULL=" in found.out, found
 
 
-@test("GP-02", "a wish that cannot be met is an error that says what there is")
+@test("GP-02", "a request that cannot be met is an error that lists the devices")
 def missing(box):
     where = describe(box)
-    for wish in ("3", "other", "test.org/gpu=none"):
-        found = box.sh("true", options=(*where, "--gpu", wish))
-        assert found.code == 1 and "test.org/gpu=zero" in found.err, (wish, found)
+    for request in ("3", "other", "test.org/gpu=none"):
+        found = box.sh("true", options=(*where, "--gpu", request))
+        assert found.code == 1 and "test.org/gpu=zero" in found.err, (request, found)
     assert box.sh("true", options=(*where, "--gpu", "none")).code == 0
 
 
-@test("GP-03", "a description that asks for too much is not used")
+@test("GP-03", "a specification with forbidden paths or variables is not used")
 def hostile(box):
     wrong = json.dumps(DESCRIPTION)
     for before, after in (('"/dev/gpu-zero"', '"/etc/passwd"'), ('"/dev/gpu-zero"', '"/dev/../etc/x"'),

@@ -1,5 +1,5 @@
-"""The kernel: what has been a way into it is closed, by the number of the error; what programs
-need of it works."""
+"""The kernel: interfaces that were used to attack it are refused with the exact error, and those that
+programs need work."""
 import os
 import pathlib
 import platform
@@ -8,7 +8,7 @@ import sys
 
 import calls
 from calls import EAFNOSUPPORT, EINVAL, ENOSYS, EPERM, PROFILES, SIGSYS, expect
-from harness import not_here, status_of, test
+from harness import not_tested, status_of, test
 
 IS_X86 = platform.machine() == "x86_64"
 NAMESPACES = dict(mnt=0x20000, cgroup=0x2000000, uts=0x4000000, ipc=0x8000000, user=0x10000000,
@@ -21,7 +21,7 @@ def profile(name):
 
 
 def kernel_complaints():
-    """Lines of the kernel's log that tell of a fault of its own."""
+    """Lines of the kernel's log about faults of the kernel itself."""
     log = subprocess.run(["dmesg"], capture_output=True, text=True).stdout
     words = ("BUG:", "WARNING:", "Oops", "general protection", "KASAN", "UBSAN",
              "kernel NULL pointer", "refcount_t")
@@ -29,15 +29,15 @@ def kernel_complaints():
 
 
 def try_namespace_unfiltered(pid, kind):
-    """From the host: into the sandbox's user namespace without its filter, as its user, and then
-    a namespace of the kind. Returns the errno."""
+    """Enters the sandbox's user namespace from the host, as its user but without its filter, and tries to
+    create a namespace. Returns the errno."""
     source = (
         "import ctypes, os, sys\n"
         "c = ctypes.CDLL(None, use_errno=True)\n"
         "user, flag = os.open(f'/proc/{sys.argv[1]}/ns/user', os.O_RDONLY), int(sys.argv[2])\n"
         "if c.setns(user, 0x10000000) or (flag == 0x10000000 and\n"
         "        (os.setresgid(1000, 1000, 1000) or os.setresuid(1000, 1000, 1000))):\n"
-        "    sys.exit('no way in: ' + os.strerror(ctypes.get_errno()))\n"
+        "    sys.exit('cannot enter: ' + os.strerror(ctypes.get_errno()))\n"
         "sys.stdout.write(str(ctypes.get_errno() if c.unshare(flag) else 0))\n")
     done = subprocess.run([sys.executable, "-c", source, str(pid), str(NAMESPACES[kind])],
                           capture_output=True, text=True)
@@ -45,7 +45,7 @@ def try_namespace_unfiltered(pid, kind):
     return int(done.stdout)
 
 
-@test("KI-01", "no namespaces within: by the filter, and without it")
+@test("KI-01", "no namespace can be created, with the filter and without it")
 def namespaces(box):
     for name in PROFILES:
         table = {"clone3:p,88": ENOSYS, "setns:0,0": EPERM, "setns:0,0x10000000": EPERM}
@@ -55,29 +55,29 @@ def namespaces(box):
             table[f"clone:{flag | SIGCHLD}"] = EPERM
             table[f"clone:{flag | SIGCHLD | 1 << 32}"] = EPERM
         expect(box, table, options=profile(name))
-    sleeper = box.start("sh", "-c", "echo begun; exec sleep 30")
-    box.wait_for(sleeper, "begun")
+    sleeper = box.start("sh", "-c", "echo started; exec sleep 300")
+    box.wait_for(sleeper, "started")
     agent = box.processes(sleeper)[0]
     for kind in NAMESPACES:
         assert try_namespace_unfiltered(agent, kind) == 28, f"ENOSPC for a namespace: {kind}"
     for pid in box.processes(sleeper):
         status = status_of(pid)
         assert status["Seccomp"] == "2" and status["NoNewPrivs"] == "1", (pid, status)
-    # Threads and processes come without.
+    # Threads and processes can be created.
     done = box.python("import threading, subprocess\n"
                       "t = threading.Thread(target=print, args=('thread',)); t.start(); t.join()\n"
                       "print(subprocess.check_output(['echo', 'child']).decode())")
     assert done.out.split() == ["thread", "child"], done
 
 
-@test("KI-02", "fsopen and fsconfig (CVE-2022-0185)")
+@test("KI-02", "fsopen and fsconfig are refused (CVE-2022-0185)")
 def fsconfig(box):
     expect(box, {"fsopen:/ext4,0": EPERM, "fsconfig:3,1,/a,/b,0": EPERM, "fsmount:3,0,0": EPERM,
                  "fspick:-100,/,0": EPERM})
     assert box.sh("grep -c ext4 /proc/filesystems >&2; touch new && ls new").out == "new\n"
 
 
-@test("KI-03", "cgroup's release_agent (CVE-2022-0492)")
+@test("KI-03", "release_agent of cgroups cannot be set (CVE-2022-0492)")
 def release_agent(box):
     files = [path for path in pathlib.Path("/sys/fs/cgroup").glob("*/release_agent")]
     before = [path.read_text() for path in files]
@@ -93,7 +93,7 @@ def hash_of(path):
     return subprocess.run(["sha256sum", str(path)], capture_output=True, text=True).stdout
 
 
-@test("KI-04", "Dirty Pipe (CVE-2022-0847): a read-only file's page")
+@test("KI-04", "Dirty Pipe does not change a read-only file (CVE-2022-0847)")
 def dirty_pipe(box):
     target = box.offered / "target"
     target.write_bytes(b"as it was\n" * 1000)
@@ -104,13 +104,13 @@ def dirty_pipe(box):
     assert (hash_of(target), hash_of("/usr/bin/env")) == before
     done = box.c("ki_dirty_pipe", "/escape/target", options=profile("strict"))
     assert "splice errno 22" in done.out, done
-    # Copies go on without it.
+    # Copying works without splice.
     done = box.sh("cat /escape/target | head -c 10; cp /escape/target t && wc -c < t",
                   options=profile("strict"))
     assert done.out == "as it was\n10000\n", done
 
 
-@test("KI-05", "Dirty COW (CVE-2016-5195): a read-only mapping through /proc/self/mem")
+@test("KI-05", "Dirty COW does not change a read-only file (CVE-2016-5195)")
 def dirty_cow(box):
     target = box.offered / "target"
     target.write_bytes(b"as it was\n" * 410)
@@ -120,7 +120,7 @@ def dirty_cow(box):
     assert hash_of(target) == before
 
 
-@test("KI-06", "the kernel's ciphers (CVE-2026-31431)")
+@test("KI-06", "AF_ALG sockets are refused (CVE-2026-31431)")
 def af_alg(box):
     for name in PROFILES:
         expect(box, {"socket:38,5,0": EAFNOSUPPORT, "socket:38,2,0": EAFNOSUPPORT,
@@ -131,7 +131,7 @@ def af_alg(box):
     assert box.python("import hashlib; print(hashlib.sha256(b'').hexdigest()[:8])").out == "e3b0c442\n"
 
 
-@test("KI-07", "RxRPC, IPsec's netlink, ESP in TCP (CVE-2026-43284, -43500, -46300)")
+@test("KI-07", "RxRPC, netlink of IPsec and ESP in TCP are refused (CVE-2026-43284, -43500, -46300)")
 def dirty_frag(box):
     expect(box, {"socket:33,2,2": EAFNOSUPPORT, "socket:33,2,10": EAFNOSUPPORT,
                  "socket:16,3,6": EAFNOSUPPORT, "socket:16,0x80003,6": EAFNOSUPPORT,
@@ -146,7 +146,7 @@ def dirty_frag(box):
     assert done.out == "1\n1\n1\n1\nb'x'\n", done
 
 
-@test("KI-08", "io_uring")
+@test("KI-08", "io_uring is refused")
 def io_uring(box):
     for name in PROFILES:
         expect(box, {"io_uring_setup:8,p": ENOSYS, "io_uring_enter:0,1,1,0,0,0": ENOSYS,
@@ -154,7 +154,7 @@ def io_uring(box):
     assert box.python("import select; print(select.epoll().fileno() > 2)").out == "True\n"
 
 
-@test("KI-09", "what is for the kernel's keepers: the exact error of each")
+@test("KI-09", "administrative calls fail with the exact error")
 def administration(box):
     known = calls.numbers()
     extra = {"bpf:0,p,128": EPERM, "bpf:5,p,128": EPERM, "perf_event_open:p,0,-1,-1,0": EPERM,
@@ -182,7 +182,7 @@ def administration(box):
     assert done.code == 0 and "Linux" in done.out, done
 
 
-@test("KI-10", "mounts, by every call there is for them (CVE-2021-41133)")
+@test("KI-10", "every call that mounts is refused (CVE-2021-41133)")
 def mounts(box):
     table = {"mount:/none,/tmp,/tmpfs,0,0": EPERM, "mount:/tmp,/mnt,0,4096,0": EPERM,
              "mount:0,/,0,0x44020,0": EPERM, "umount2:/proc,2": EPERM, "umount2:/tmp,8": EPERM,
@@ -191,8 +191,8 @@ def mounts(box):
              "mount_setattr:-100,/,0,p,32": EPERM, "open_tree_attr:-100,/,1,p,32": EPERM,
              "pivot_root:/,/": EPERM, "chroot:/tmp": EPERM, "statmount:p,p,4096,0": EPERM,
              "listmount:p,p,16,0": EPERM, "listns:p,p,16,0": EPERM, "swapon:/tmp/x,0": EPERM}
-    sleeper = box.start("sh", "-c", "echo begun; exec sleep 60", sandbox="one")
-    box.wait_for(sleeper, "begun")
+    sleeper = box.start("sh", "-c", "echo started; exec sleep 300", sandbox="one")
+    box.wait_for(sleeper, "started")
     mounted = pathlib.Path(f"/proc/{box.processes(sleeper)[0]}/mountinfo")
     before = mounted.read_text()
     for name in PROFILES:
@@ -203,7 +203,7 @@ def mounts(box):
     assert done.out.endswith("overlay\n"), done
 
 
-@test("KI-11", "x32: the same calls under other numbers")
+@test("KI-11", "x32 calls kill the process")
 def x32(box):
     if not IS_X86:
         return
@@ -214,7 +214,7 @@ def x32(box):
     assert calls.make(box, ["getpid"])["getpid"][0] == "ok"
 
 
-@test("KI-12", "int 0x80: the calls of 32 bits")
+@test("KI-12", "32-bit calls (int 0x80) kill the process")
 def i386(box):
     if not IS_X86:
         return
@@ -225,7 +225,7 @@ def i386(box):
     assert box.c("ki_int80", "syscall").out == "a call of 64 bits\n"
 
 
-@test("KI-13", "numbers nobody knows")
+@test("KI-13", "unknown call numbers fail with ENOSYS")
 def unknown_numbers(box):
     above = [f"{number}:0,0,0,0,0,0" for number in [*range(calls.LAST + 1, 1001), 1024, 4096,
                                                     65535, 65536, 0xffffff, 0x3fffffff]]
@@ -239,14 +239,14 @@ def unknown_numbers(box):
         expect(box, table, options=profile(name))
 
 
-# What the kernel itself answers EPERM to when it is asked with zeros or minus ones.
+# Calls to which the kernel itself answers EPERM if all arguments are 0 or -1.
 EPERM_ANYWAY = """setsid setgroups setuid setgid setreuid setregid setresuid setresgid fchmod fchown
 capset""".split()
-# By their arguments, refused or not.
+# Calls that are refused depending on their arguments.
 BY_ARGUMENTS = "socket socketpair clone ioctl mknod mknodat seccomp personality".split()
 
 
-@test("KI-14", "every number with zeros and minus ones: refused as the policy says, or not")
+@test("KI-14", "every call number is refused or allowed as the filter says")
 def sweep(box):
     names = {number: name for name, number in calls.numbers().items()}
     for which in PROFILES:
@@ -271,13 +271,13 @@ def sweep(box):
             if not right:
                 wrong.append((name, line))
         assert not wrong, (which, wrong)
-        # So many as the policy allows: a name that is new here must be decided about.
+        # A new call in the headers must be added to the filter's table first.
         if IS_X86:
             assert len(reached) == dict(standard=289, strict=248, debug=292)[which], \
                 (which, len(reached))
 
 
-@test("KI-15", "personalities that weaken a process, and memory at address 0")
+@test("KI-15", "weakening personalities and memory at address 0 are refused")
 def personality(box):
     allowed = ["personality:0", "personality:8", "personality:0x20000", "personality:0x20008",
                "personality:0xffffffff"]
@@ -298,7 +298,7 @@ def personality(box):
         assert found["mmap:0,4096,3,0x22,-1,0"][0] == "ok", found
 
 
-@test("KI-16", "netfilter (CVE-2024-1086, 2022-34918, 2023-32233, 2021-22555)")
+@test("KI-16", "netfilter is out of reach (CVE-2024-1086, 2022-34918, 2023-32233, 2021-22555)")
 def netfilter(box):
     table = {"unshare:0x50000000": EPERM, "socket:16,3,12": EAFNOSUPPORT}
     for level, option in ((0, 64), (0, 65), (41, 64), (41, 65), (0, 96), (0, 97), (0, 128), (0, 129)):
@@ -311,7 +311,7 @@ def netfilter(box):
     assert done.out == "9\n", done
 
 
-@test("KI-17", "packet sockets and their rings (CVE-2017-7308, 2020-14386, 2016-8655)")
+@test("KI-17", "packet sockets are refused (CVE-2017-7308, 2020-14386, 2016-8655)")
 def packet_ring(box):
     expect(box, {"socket:17,3,0x300": EAFNOSUPPORT, "socket:17,2,0": EAFNOSUPPORT,
                  "socket:17,10,0": EAFNOSUPPORT, "socketpair:17,3,0,p": EAFNOSUPPORT,
@@ -319,15 +319,15 @@ def packet_ring(box):
     assert calls.make(box, ["socket:2,2,0"])["socket:2,2,0"][0] == "ok"
 
 
-@test("KI-18", "the session's ring of keys, over and over (CVE-2016-0728)")
+@test("KI-18", "session keyrings are refused (CVE-2016-0728)")
 def keyring(box):
     expect(box, {"keyctl:1,/one": ENOSYS, "keyctl:1,0": ENOSYS, "keyctl:0,-3,1": ENOSYS,
                  "keyctl:11,-3,p,4096": ENOSYS})
-    # Nor does it have the host's: /proc/keys, which would list them, is empty.
+    # Keys of the host are not listed: /proc/keys is covered by an empty file.
     assert box.sh("cat /proc/keys /proc/key-users").out == ""
 
 
-@test("KI-19", "ptrace(PTRACE_TRACEME) (CVE-2019-13272)")
+@test("KI-19", "ptrace is refused except with the filter 'debug' (CVE-2019-13272)")
 def traceme(box):
     for name in ("standard", "strict"):
         expect(box, {"ptrace:0,0,0,0": EPERM, "ptrace:16,1,0,0": EPERM, "ptrace:0x4206,1,0,0": EPERM,
@@ -337,7 +337,7 @@ def traceme(box):
     assert "EPERM" in box.c("ki_debugger").out
 
 
-@test("KI-20", "DCCP, SCTP and other protocols that are modules (CVE-2017-6074)")
+@test("KI-20", "DCCP, SCTP and other protocols of modules are refused (CVE-2017-6074)")
 def protocols(box):
     table = {}
     for family in (2, 10):
@@ -347,15 +347,15 @@ def protocols(box):
             table[f"socket:{family},{kind},{protocol}"] = EAFNOSUPPORT
     for name in PROFILES:
         expect(box, table, options=profile(name))
-        twins = [f"socket:{family},{kind},{protocol}" for family in (2, 10)
+        allowed = [f"socket:{family},{kind},{protocol}" for family in (2, 10)
                  for kind, protocol in ((1, 0), (1, 6), (2, 0), (2, 17), (0x80801, 0))]
-        twins += ["socket:1,1,0", "socket:1,2,0", "socket:1,5,0", "socket:16,3,0", "socketpair:1,1,0,p"]
-        found = calls.make(box, twins, options=profile(name))
+        allowed += ["socket:1,1,0", "socket:1,2,0", "socket:1,5,0", "socket:16,3,0", "socketpair:1,1,0,p"]
+        found = calls.make(box, allowed, options=profile(name))
         assert all(kind == "ok" for kind, _ in found.values()), found
 
 
 def loaded():
-    """What the kernel has loaded, as far as it tells."""
+    """Names of modules, file systems, line disciplines and protocols that the kernel has loaded."""
     text = {}
     for name in ("modules", "filesystems", "tty/ldiscs", "net/protocols"):
         path = pathlib.Path("/proc") / name
@@ -365,7 +365,7 @@ def loaded():
     return text
 
 
-@test("KI-21", "nothing inside makes the host load a module")
+@test("KI-21", "no call makes the host load a module")
 def autoload(box):
     before = loaded()
     attempts = [f"socket:{family},{kind},{protocol}" for family in range(0, 51)
@@ -378,10 +378,12 @@ def autoload(box):
     families = {int(call.split(":")[1].split(",")[0]) for call in opened}
     assert families == {1, 2, 10, 16}, families
     assert {call for call in opened if call.startswith("socket:16,3,")} == {"socket:16,3,0"}, opened
-    # A name of a program that would be a module's, and a device of a number that is one's.
+    # Programs of unknown formats, for which the kernel would look for a binfmt module.
     box.sh("cp /escape/ki_calls x; printf '\\x7fELF\\xff\\xff' > y; chmod +x y; ./y; "
            "printf '\\x01\\x02\\x03\\xff' > z; chmod +x z; ./z; true")
-    assert loaded() == before
+    new = {name: [word for word in text.split() if word not in before[name].split()]
+           for name, text in loaded().items()}
+    assert not any(new.values()), new
 
 
 MASKED = """acpi asound interrupts kallsyms kcore keys key-users kmsg kpagecount kpageflags kpagecgroup
@@ -389,14 +391,14 @@ latency_stats pagetypeinfo sched_debug schedstat scsi slabinfo timer_list timer_
 sysrq-trigger config.gz locks diskstats buddyinfo zoneinfo iomem ioports modules pressure""".split()
 
 
-@test("KI-22", "every file in /proc and /sys: nothing of what is hidden, nor of the host")
+@test("KI-22", "files in /proc and /sys show nothing hidden and nothing of the host")
 def proc_leaks(box):
     done = box.exec("python3", "/escape/ki_read_all.py", str(box.state), box.secret,
                     *MASKED, timeout=180)
     assert done.code == 0, done
     words = done.out.split()
     assert words[0] == "read" and int(words[1]) > 300, done
-    # Of the host's disks and mounts there is nothing.
+    # Disks and mounts of the host are not visible.
     text = box.sh("cat /proc/self/mountinfo /proc/self/mounts /proc/self/mountstats").out
     for path in (str(box.directory), "/dev/vd", "/dev/sd", "/dev/nvme", "/dev/loop"):
         assert path not in text, (path, text)
@@ -405,7 +407,7 @@ def proc_leaks(box):
     assert int(done.out) > 50, done
 
 
-@test("KI-23", "a crash leaves no core and runs no handler of the host's")
+@test("KI-23", "a crash leaves no core file and starts no handler of the host")
 def core(box):
     pattern = pathlib.Path("/proc/sys/kernel/core_pattern").read_text()
     script = ("ulimit -c {0} && echo set; cd /tmp; /escape/ki_crash; echo code $?; "
@@ -419,51 +421,51 @@ def core(box):
     found = calls.make(box, ["prlimit64:1,4,p,0", "prlimit64:0,4,p,0", "setrlimit:4,p", "prlimit64:0,4,0,p"])
     assert found["prlimit64:1,4,p,0"] == ("errno", EPERM), found
     assert set(list(found.values())[1:]) == {("ok", 0)}, found
-    crasher = box.start("sh", "-c", "ulimit -c unlimited; echo begun; exec sleep 30")
-    box.wait_for(crasher, "begun")
+    crasher = box.start("sh", "-c", "ulimit -c unlimited; echo started; exec sleep 300")
+    box.wait_for(crasher, "started")
     for pid in box.processes(crasher):
         limit = [line.split() for line in pathlib.Path(f"/proc/{pid}/limits").read_text().splitlines()
                  if line.startswith("Max core")][0]
         assert limit[-3:-1] == ["1", "1"], (pid, limit)
     assert pathlib.Path("/proc/sys/kernel/core_pattern").read_text() == pattern
-    # The core flag is not there, the signal is told.
+    # The signal is reported, without the core-dumped flag.
     assert box.c("ki_crash").code == 128 + 11
-    # Other limits are one's own.
+    # Other limits can be changed.
     assert box.sh("ulimit -n 64; ulimit -n; ulimit -S -c").out == "64\n0\n"  # 512 bytes are one
 
 
-@test("KI-24", "formats of programs: nothing can be registered, odd interpreters lead nowhere")
+@test("KI-24", "no program format can be registered, and odd interpreters fail")
 def binfmt(box):
     done = box.sh("echo ':x:M::MZ::/escape/x:' > /proc/sys/fs/binfmt_misc/register; ls "
                   "/proc/sys/fs/binfmt_misc; mount -t binfmt_misc none /proc/sys/fs/binfmt_misc; "
                   "for i in /proc/1/exe /dev/null /proc/self/fd/0 . /proc/kcore; do printf '#!%s\\n' \"$i\" > s; chmod +x s; ./s; "
-                  "echo code $?; done; printf '#!/bin/sh\\necho twin\\n' > t; chmod +x t; ./t")
+                  "echo code $?; done; printf '#!/bin/sh\\necho works\\n' > t; chmod +x t; ./t")
     lines = done.out.splitlines()
-    assert lines[-1] == "twin" and "code 0" not in lines, done
+    assert lines[-1] == "works" and "code 0" not in lines, done
     misc = pathlib.Path("/proc/sys/fs/binfmt_misc")
     assert not (misc / "x").exists()
 
 
 def fuzz_devices(box, seconds):
     before = kernel_complaints()
-    done = box.c("ki_ioctls", str(seconds), timeout=seconds + 60)
+    done = box.c("ki_ioctls", str(seconds), timeout=seconds + 180)
     assert done.code == 0 and int(done.out.split()[1]) > 1000, done
-    assert not set(kernel_complaints()) - set(before), "the kernel complains"
+    assert not set(kernel_complaints()) - set(before), "the kernel logged a fault"
     assert box.sh("echo x > /dev/null; head -c 3 /dev/zero | wc -c; tty; stty -a < /dev/ptmx | wc -l"
                   ).out.startswith("3\n")
 
 
-@test("KI-25", "random commands for every device there is")
+@test("KI-25", "random ioctls on every device do no harm")
 def device_commands(box):
     fuzz_devices(box, 2)
 
 
-@test("KI-25", "random commands for every device there is, ten minutes", modes="S", long=True)
+@test("KI-25", "random ioctls on every device do no harm, for ten minutes", modes="S", long=True)
 def device_commands_long(box):
     fuzz_devices(box, 600)
 
 
-@test("KI-25", "the host's devices: their times are not the sandbox's to change")
+@test("KI-25", "times of the host's device nodes cannot be changed")
 def device_times(box):
     names = ("null", "zero", "full", "random", "urandom", "tty")
     before = {name: os.stat(f"/dev/{name}").st_mtime_ns for name in names}
@@ -472,8 +474,7 @@ def device_times(box):
            "setfattr -n user.x -v 1 /dev/null; touch own && chmod 600 own")
     after = {name: os.stat(f"/dev/{name}").st_mtime_ns for name in names}
     changed = [name for name in names if before[name] != after[name]]
-    # Others use /dev/null too, but nobody touches the rest.
     assert not changed, f"changed from inside: {changed}"
 
 
-not_here("KI-26", "syzkaller in a machine of its own, for a day: not of this suite")
+not_tested("KI-26", "syzkaller needs a virtual machine and a day")

@@ -1,9 +1,10 @@
-"""Ends at bad moments: whoever is killed, whenever, the next start leaves nothing that nobody owns.
+"""Kills at arbitrary moments: whichever process is killed, the next start finds and removes all that has
+no owner any more.
 
-lc_step.c kills by system call, not by clock: server, spawner or agent, just before the nth call one
-of them makes. So every step of every set-up can be hit, and a failure says which: run lc_step with
-the same numbers to see it again. The seed is printed with a failure: ESCAPE_SEED repeats it, and
-ESCAPE_ALL goes on after a failure, to five.
+lc_step.c kills server, spawner or agent just before the nth system call that one of them makes. So every
+step of every set-up can be hit, and a failure names the step: run lc_step with the same numbers to
+repeat it. A failure also prints the seed: ESCAPE_SEED repeats the whole sequence, and with ESCAPE_ALL
+the test goes on after a failure, up to five failures.
 """
 import contextlib
 import os
@@ -16,15 +17,15 @@ import subprocess
 import tempfile
 import time
 
-from harness import Leftovers, children, descendants, not_here, status_of, test
+from harness import Leftovers, children, descendants, not_tested, status_of, test
 
 SEED = int(os.environ.get("ESCAPE_SEED", random.randrange(1 << 32)))
 ROLES = ("server", "spawner", "agent", "helper")
-DATA = "what must not be lost"
+DATA = "data that must survive"
 
 
-class World:
-    """All that one state directory has: on disk, in the kernel, in the claims of ids."""
+class Inventory:
+    """All that belongs to one state directory: rows, directories, claims of ids, processes, cgroups."""
 
     def __init__(self, box):
         self.box = box
@@ -33,7 +34,7 @@ class World:
             else box.directory / ".local/state/belljar/ids"
 
     def rows(self):
-        """From a copy: opening the database itself might leave a file of root's beside it."""
+        """The rows of the registry, from a copy: SQLite would leave files of root beside the database."""
         source = self.box.state / "db"
         with tempfile.TemporaryDirectory() as copy:
             for name in os.listdir(source) if source.exists() else []:
@@ -61,22 +62,22 @@ class World:
                     found.append(sandbox)
         return sorted(found)
 
-    def wait_for_deaths(self, patience=8):
-        """Until nothing that was started runs any more."""
-        until = time.monotonic() + patience
-        while self.leftovers.look()["processes"] - self.leftovers.before["processes"]:
+    def wait_for_exits(self, timeout=120):
+        """Waits until no process that was started runs any more."""
+        until = time.monotonic() + timeout
+        while self.leftovers.snapshot()["processes"] - self.leftovers.before["processes"]:
             assert time.monotonic() < until, \
-                f"still running: {self.leftovers.look()['processes'] - self.leftovers.before['processes']}"
+                f"still running: {self.leftovers.snapshot()['processes'] - self.leftovers.before['processes']}"
             time.sleep(0.005)
 
     def check(self, names):
-        """Only the sandboxes named are there, asleep, each with one directory and one claim."""
+        """Checks that exactly these sandboxes exist, asleep, each with one directory and one claim."""
         self.leftovers.check()
         rows = self.rows()
         wrong = [row for row in rows if row[2:] != ("asleep", "") or row[1] not in names]
         assert not wrong, f"rows left: {wrong}"
         ids = {row[0] for row in rows}
-        assert {row[1] for row in rows} == set(names), f"{names} wanted, there is {rows}"
+        assert {row[1] for row in rows} == set(names), f"expected {names}, found {rows}"
         assert self.directories() == ids, f"directories {self.directories()}, rows {rows}"
         if self.box.mode != "S":
             assert self.claimed() == sorted(ids), f"claims {self.claimed()}, rows {rows}"
@@ -99,12 +100,13 @@ def remove_line(box, name):
 
 
 def run_step(box, watched, n, victims, line):
-    """belljar's command line under lc_step."""
+    """Runs a command line of belljar under lc_step."""
     return run_line(box, [str(box.offered / "lc_step"), watched, str(n), victims, *line])
 
 
-def run_line(box, line, timeout=20):
-    """Its status and what it said: into a file, since who is left behind would hold a pipe open."""
+def run_line(box, line, timeout=180):
+    """Runs a command line. Returns its status and output, which goes to a file: processes that are left
+    behind would keep a pipe open."""
     before = set(descendants(os.getpid()))
     with tempfile.TemporaryFile("w+", errors="replace") as said:
         process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
@@ -119,7 +121,7 @@ def run_line(box, line, timeout=20):
                     tree.append((pid, status_of(pid)["Name"], status_of(pid)["State"]))
                     os.kill(pid, signal.SIGKILL)
             process.wait()
-            raise AssertionError(f"it hangs: {tree}") from None
+            raise AssertionError(f"belljar hangs: {tree}") from None
         finally:
             box.running.remove(process)
         said.seek(0)
@@ -134,10 +136,10 @@ def count_steps(box, line):
 
 
 class Moments:
-    """Operations, and when whom to kill in them."""
+    """Operations of belljar, the steps in them, and which process to kill at which step."""
 
     def __init__(self, box):
-        self.box, self.world, self.count = box, World(box), 0
+        self.box, self.inventory, self.count = box, Inventory(box), 0
         self.random = random.Random(f"{SEED} {box.mode}")
         self.with_rm = can_remove(box)
         self.names = {"kept"}
@@ -152,7 +154,7 @@ class Moments:
         if self.with_rm:
             self.operations["delete"] = self.delete_line
         self.steps = {name: count_steps(box, line()) for name, line in self.operations.items()}
-        self.settle()
+        self.check_next_start()
 
     def new_name(self):
         self.count += 1
@@ -164,27 +166,27 @@ class Moments:
         assert made.code == 0, made
         return remove_line(self.box, name)
 
-    def settle(self):
-        """The next start. What is in the registry then is whole, and sandboxes can be used."""
-        self.world.wait_for_deaths()
+    def check_next_start(self):
+        """Starts belljar once more and checks that the registry is consistent and all sandboxes work."""
+        self.inventory.wait_for_exits()
         seen = self.box.exec("cat", "/workspace/data", sandbox="kept")
         assert seen.code == 0 and seen.out == DATA + "\n", f"the next start: {seen}"
-        names = {row[1] for row in self.world.rows()}
+        names = {row[1] for row in self.inventory.rows()}
         assert not {n for n in names if n not in self.names and not (n or "").startswith("new")}, names
-        self.world.check(names)
+        self.inventory.check(names)
         for name in names - self.names:
             used = self.box.exec("true", sandbox=name)
-            assert used.code == 0, f"{name}, which there is, cannot be used: {used}"
+            assert used.code == 0, f"{name} is in the registry but cannot be used: {used}"
             if self.with_rm:
-                self.world.wait_for_deaths()
+                self.inventory.wait_for_exits()
                 done = subprocess.run(remove_line(self.box, name), capture_output=True, text=True,
                                       env=self.box.environment(), timeout=60)
                 assert done.returncode == 0, done
-                self.world.check({"kept"})
+                self.inventory.check({"kept"})
             else:
                 self.names.add(name)
 
-    def moment(self):
+    def kill_at_random(self):
         choice = self.random
         operation = choice.choice(sorted(self.operations))
         steps = self.steps[operation]
@@ -192,23 +194,23 @@ class Moments:
         victims = choice.choice(["server", "spawner", "agent", "server,spawner", "spawner,agent",
                                  "server,agent", "server,spawner,agent", watched, watched])
         n = choice.randint(1, steps[watched])
-        self.strike(operation, watched, n, victims)
+        self.kill_at(operation, watched, n, victims)
 
-    def strike(self, operation, watched, n, victims):
+    def kill_at(self, operation, watched, n, victims):
         try:
             run_step(self.box, watched, n, victims, self.operations[operation]())
-            self.settle()
+            self.check_next_start()
         except AssertionError as error:
             raise AssertionError(f"{operation}: lc_step {watched} {n} {victims} (seed {SEED}, "
                                  f"steps {self.steps[operation]}): {error}") from None
 
 
-def some_moments(box, how_many):
+def kill_many_times(box, count):
     moments = Moments(box)
     wrong = []
-    for _ in range(how_many):
+    for _ in range(count):
         try:
-            moments.moment()
+            moments.kill_at_random()
         except AssertionError as error:
             wrong.append(str(error))
             if len(wrong) == 5 or not os.environ.get("ESCAPE_ALL"):
@@ -216,25 +218,25 @@ def some_moments(box, how_many):
     assert not wrong, "\n".join(wrong)
 
 
-@test("LC-01", "kill -9 of server, spawner or agent at random steps")
+@test("LC-01", "SIGKILL of server, spawner or agent at random steps leaves nothing behind")
 def random_kills(box):
-    some_moments(box, 20)
+    kill_many_times(box, 20)
 
 
-@test("LC-02", "the same, 250 times", long=True)
+@test("LC-02", "SIGKILL at 250 random steps leaves nothing behind", long=True)
 def many_random_kills(box):
-    some_moments(box, 250)
+    kill_many_times(box, 250)
 
 
-# --- the first start ------------------------------------------------------------------------
+# --- the first start
 
-@test("LC-05", "kill -9 at random steps of the very first start")
+@test("LC-05", "SIGKILL at random steps of the very first start leaves nothing behind")
 def first_start(box):
     choice = random.Random(f"{SEED} first {box.mode}")
     steps = None
     for _ in range(6):
         clear(box.state)
-        world = World(box)
+        inventory = Inventory(box)
         line = box.command(["true"])
         if steps is None:
             steps = count_steps(box, line)
@@ -245,10 +247,10 @@ def first_start(box):
         where = f"lc_step {watched} {n} {victims} (seed {SEED})"
         try:
             run_step(box, watched, n, victims, line)
-            world.wait_for_deaths()
+            inventory.wait_for_exits()
             seen = box.sh("echo works")
             assert seen.out == "works\n", f"the next start: {seen}"
-            world.check(set())
+            inventory.check(set())
         except AssertionError as error:
             raise AssertionError(f"{where}: {error}") from None
 
@@ -258,47 +260,47 @@ def clear(state):
         shutil.rmtree(path)
 
 
-# --- deaths while something runs ------------------------------------------------------------
+# --- kills while a program runs
 
-@test("LC-03", "an agent that is killed is an error to the client, and not the end of its files")
+@test("LC-03", "a killed agent is reported to the client, and its files are kept")
 def killed_agent(box):
-    world = World(box)
+    inventory = Inventory(box)
     process = box.start("sh", "-c", "echo kept > /workspace/f; echo up; sleep 60", sandbox="kept")
     box.wait_for(process, "up")
     agent = box.processes(process)[0]
     os.kill(agent, signal.SIGKILL)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=120)
     box.running.remove(process)
     assert process.returncode == 1 and err.startswith("belljar: "), (process.returncode, err)
-    world.check({"kept"})
+    inventory.check({"kept"})
     assert box.exec("cat", "f", sandbox="kept").out == "kept\n"
 
 
 def start_many(box, count):
     processes = [box.start("sh", "-c", "echo up; sleep 100 & sleep 100") for _ in range(count)]
     for process in processes:
-        box.wait_for(process, "up", timeout=60)
+        box.wait_for(process, "up", timeout=240)
     return processes
 
 
-def all_die(box, victim):
-    world = World(box)
+def check_all_exit(box, victim):
+    inventory = Inventory(box)
     processes = start_many(box, 8)
     inside = [pid for process in processes for pid in box.processes(process)]
     assert len(inside) >= 8 * 3, inside
-    begin = time.monotonic()
+    until = time.monotonic() + 60
     for process in processes:
         for pid in victim(process):
             os.kill(pid, signal.SIGKILL)
     while any(is_running(pid) for pid in inside):
-        assert time.monotonic() - begin < 5, "sandboxes outlive their server by 5 s"
+        assert time.monotonic() < until, "processes in sandboxes still run after 60 s"
         time.sleep(0.01)
     for process in processes:
-        process.communicate(timeout=10)
+        process.communicate(timeout=120)
         box.running.remove(process)
-    world.wait_for_deaths()
+    inventory.wait_for_exits()
     assert box.exec("true").code == 0
-    world.check(set())
+    inventory.check(set())
 
 
 def is_running(pid):
@@ -307,20 +309,20 @@ def is_running(pid):
     return False
 
 
-@test("LC-12", "no sandbox outlives its server by more than seconds")
+@test("LC-12", "sandboxes end when their server is killed")
 def server_dies(box):
-    all_die(box, lambda process: [process.pid])
+    check_all_exit(box, lambda process: [process.pid])
 
 
-@test("LC-17", "no sandbox outlives its spawner by more than seconds")
+@test("LC-17", "sandboxes end when their spawner is killed")
 def spawner_dies(box):
-    all_die(box, lambda process: children(process.pid))
+    check_all_exit(box, lambda process: children(process.pid))
 
 
-@test("LC-19", "signals that come together end it, and nothing is touched after it was freed")
+@test("LC-19", "several signals at once end belljar without a use after free")
 def signals_at_once(box):
-    world = World(box)
-    for wait in (None, "up"):                    # while it is made, and while it runs
+    inventory = Inventory(box)
+    for wait in (None, "up"):                    # during set-up, and while the program runs
         process = box.start("sh", "-c", "trap '' TERM; echo up; sleep 100")
         if wait:
             box.wait_for(process, wait)
@@ -330,29 +332,29 @@ def signals_at_once(box):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             os.kill(process.pid, number)
         os.kill(process.pid, signal.SIGCONT)
-        _, err = process.communicate(timeout=10)
+        _, err = process.communicate(timeout=120)
         box.running.remove(process)
         assert process.returncode in (129, 130, 143, -1, -2, -15) and "Sanitizer" not in err, \
             (process.returncode, err)
-    world.wait_for_deaths()
+    inventory.wait_for_exits()
     assert box.exec("true").code == 0
-    world.check(set())
+    inventory.check(set())
 
 
-@test("LC-20", "a terminal or pipe that was lent for stdout and stderr is given back as it was")
+@test("LC-20", "stdout and stderr are still blocking after belljar has exited")
 def lent_descriptors(box):
     reader, writer = os.pipe()
     try:
         done = subprocess.run(box.command(["echo", "x"]), stdin=subprocess.DEVNULL, stdout=writer,
                               stderr=writer, env=box.environment(), cwd="/", timeout=60)
         assert done.returncode == 0 and os.read(reader, 100) == b"x\n", done
-        assert os.get_blocking(writer), "it is left non-blocking"
+        assert os.get_blocking(writer), "the pipe was left non-blocking"
     finally:
         os.close(reader)
         os.close(writer)
 
 
-@test("LC-04", "a server that was stopped for a while goes on")
+@test("LC-04", "a server that was stopped for a while continues")
 def stopped_server(box, seconds=3):
     process = box.start("sh", "-c", "echo up; for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 0.1; "
                         "done; seq 100000 | tail -n 1")
@@ -360,12 +362,12 @@ def stopped_server(box, seconds=3):
     os.kill(process.pid, signal.SIGSTOP)
     time.sleep(seconds)
     os.kill(process.pid, signal.SIGCONT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=120)
     box.running.remove(process)
     assert process.returncode == 0 and out.endswith("\n100000\n"), (process.returncode, out, err)
 
 
-@test("LC-16", "the same for 20 s, and for its spawner", long=True)
+@test("LC-16", "server and spawner continue after being stopped for 20 s", long=True)
 def long_stopped_server(box):
     stopped_server(box, 20)
     process = box.start("sh", "-c", "echo up; sleep 2; echo done")
@@ -374,47 +376,47 @@ def long_stopped_server(box):
     os.kill(spawner, signal.SIGSTOP)
     time.sleep(20)
     os.kill(spawner, signal.SIGCONT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=120)
     box.running.remove(process)
     assert process.returncode == 0 and out == "done\n", (process.returncode, out, err)
 
 
-@test("LC-15", "a sandbox that was left frozen is removed", modes="R")  # others have no groups here
+@test("LC-15", "a sandbox that was left frozen is removed", modes="R")  # the other modes may have no cgroups
 def frozen(box):
-    world = World(box)
+    inventory = Inventory(box)
     process = box.start("sh", "-c", "echo up; sleep 100", sandbox="kept")
     box.wait_for(process, "up")
     inside = box.processes(process)
     spawner = children(process.pid)[0]
     groups = {path for path, _, _ in os.walk("/sys/fs/cgroup")
-              if world.leftovers.group in path}
+              if inventory.leftovers.group in path}
     freezers = [pathlib.Path(path) / name for path in groups
                 for name in ("freezer.state", "cgroup.freeze")
-                if (pathlib.Path(path) / name).exists() and in_group(path, inside)]
+                if (pathlib.Path(path) / name).exists() and has_process(path, inside)]
     assert freezers, groups
     for path in freezers:
         path.write_text("FROZEN" if path.name == "freezer.state" else "1")
     for pid in (spawner, process.pid):
         os.kill(pid, signal.SIGKILL)
-    process.communicate(timeout=20)
+    process.communicate(timeout=120)
     box.running.remove(process)
     assert box.exec("true", sandbox="kept").code == 0
-    world.wait_for_deaths()
-    world.check({"kept"})
+    inventory.wait_for_exits()
+    inventory.check({"kept"})
 
 
-def in_group(path, pids):
+def has_process(path, pids):
     found = pathlib.Path(path) / "cgroup.procs"
     with contextlib.suppress(OSError):
         return bool({int(word) for word in found.read_text().split()} & set(pids))
     return False
 
 
-# --- two servers ----------------------------------------------------------------------------
+# --- several servers
 
-@test("LC-09", "two servers share a state directory; one's end is not the other's")
+@test("LC-09", "two servers share a state directory, and killing one does not affect the other")
 def two_servers(box):
-    world = World(box)
+    inventory = Inventory(box)
     first = box.start("sh", "-c", "echo up; cat; echo still here > f; cat f", sandbox="first",
                       stdin=subprocess.PIPE)
     box.wait_for(first, "up")
@@ -428,37 +430,37 @@ def two_servers(box):
         assert removed.returncode == 1 and "in use by another server" in removed.stderr, removed
     for pid in (children(second.pid)[0], second.pid):
         os.kill(pid, signal.SIGKILL)
-    second.communicate(timeout=10)
+    second.communicate(timeout=120)
     box.running.remove(second)
     for _ in range(3):
         assert box.exec("true").code == 0
-        assert box.exec("true", sandbox="second").code == 0, "a dead server's is free"
-    out, err = first.communicate("", timeout=20)
+        assert box.exec("true", sandbox="second").code == 0, "the sandbox of a dead server cannot be used"
+    out, err = first.communicate("", timeout=120)
     box.running.remove(first)
     assert first.returncode == 0 and out == "still here\n", (first.returncode, out, err)
-    world.check({"first", "second"})
+    inventory.check({"first", "second"})
 
 
-@test("LC-21", "several ask for the same new sandbox at once: one makes it, all get it")
+@test("LC-21", "several servers that create the same sandbox at once all get it")
 def same_name(box):
-    world = World(box)
+    inventory = Inventory(box)
     processes = [box.start("sh", "-c", "echo x >> f", sandbox="new") for _ in range(4)]
     for process in processes:
-        _, err = process.communicate(timeout=40)
+        _, err = process.communicate(timeout=240)
         box.running.remove(process)
         assert process.returncode == 0, (process.returncode, err)
     assert box.exec("cat", "f", sandbox="new").out == "x\n" * 4
-    world.check({"new"})
+    inventory.check({"new"})
 
 
-@test("LC-22", "without its database no sandbox is taken for nobody's and removed")
+@test("LC-22", "sandboxes are not removed if the database is lost")
 def lost_database(box):
-    world = World(box)
+    inventory = Inventory(box)
     assert box.sh(f"echo '{DATA}' > data", sandbox="kept").code == 0
-    before = world.directories()
+    before = inventory.directories()
     database = box.state / "db/belljar.db"
     aside = box.state / "db/aside"
-    for loss in (lambda: None, database.touch):  # gone, and empty
+    for loss in (lambda: None, database.touch):  # missing, and empty
         os.rename(database, aside)
         loss()
         for line in (box.command(["true"]), remove_line(box, "kept")):
@@ -466,13 +468,13 @@ def lost_database(box):
                                      timeout=60)
             assert refused.returncode == 1 and "the database that knows them is gone" \
                 in refused.stderr, refused
-            assert world.directories() == before
+            assert inventory.directories() == before
         os.rename(aside, database)
     assert box.exec("cat", "data", sandbox="kept").out == DATA + "\n"
-    world.check({"kept"})
+    inventory.check({"kept"})
 
 
-@test("LC-23", "limits asked of a sandbox that has others are refused, not forgotten")
+@test("LC-23", "other limits for an existing sandbox are refused")
 def other_limits(box):
     made = ("--memory", "64M")
     assert box.exec("true", options=made, sandbox="small").code == 0
@@ -484,7 +486,7 @@ def other_limits(box):
             f"belljar: {other[0]}: sandbox 'small' was created with another value"), refused
 
 
-@test("LC-24", "ps tells what is awake, when it was used, and takes the same directories as exec")
+@test("LC-24", "ps lists sandboxes with their state")
 def listed(box):
     name = "n" * 40
     process = box.start("sh", "-c", "echo up; sleep 100")
@@ -501,17 +503,17 @@ def listed(box):
     assert removed.returncode == 1 and "in use by another server" in removed.stderr, removed
 
 
-@test("LC-25", "without HOME a state directory that is named is enough", modes="US")
-def homeless(box):
+@test("LC-25", "belljar works without HOME if a state directory is given", modes="US")
+def without_home(box):
     line = ["env", "-u", "HOME", *box.command(["echo", "x"])]
     done = subprocess.run(line, capture_output=True, text=True, env=box.environment(), timeout=60,
                           cwd="/")
     assert done.returncode == 0 and done.stdout == "x\n", done
 
 
-@test("LC-18", "many servers start, run and are killed at once in one state directory")
+@test("LC-18", "many servers start and are killed at once in one state directory")
 def crowd(box):
-    world = World(box)
+    inventory = Inventory(box)
     choice = random.Random(f"{SEED} crowd {box.mode}")
     for _ in range(3):
         processes = [box.start("sh", "-c", "echo up; sleep 0.2", sandbox=f"c{i}" if i % 2 else None)
@@ -521,18 +523,18 @@ def crowd(box):
             time.sleep(choice.random() * 0.1)
             process.kill()
         for process in processes:
-            _, err = process.communicate(timeout=40)
+            _, err = process.communicate(timeout=240)
             box.running.remove(process)
             assert process in killed or process.returncode == 0, (process.args, process.returncode, err)
-        world.wait_for_deaths()
+        inventory.wait_for_exits()
     assert box.exec("true").code == 0
-    names = {row[1] for row in world.rows()}
-    assert names <= {"c1", "c3", "c5", "c7"}, world.rows()
-    world.check(names)
+    names = {row[1] for row in inventory.rows()}
+    assert names <= {"c1", "c3", "c5", "c7"}, inventory.rows()
+    inventory.check(names)
 
 
-not_here("LC-07", "a hard reset needs a virtual machine of its own")
-not_here("LC-10", "the clock is the whole machine's; timers are monotonic, see tests/unit/loop")
-not_here("LC-11", "the agent and the spawner are part of the one binary, which runs from memory")
-not_here("LC-13", "calls in a bad order: tests/unit/sandbox/test_lifecycle.c")
-not_here("LC-14", "a hanging FUSE file system needs /dev/fuse and a second machine to be safe")
+not_tested("LC-07", "a hard reset needs a virtual machine")
+not_tested("LC-10", "setting the clock affects the whole machine; timers are monotonic, see tests/unit/loop")
+not_tested("LC-11", "replacing the binary: agent and spawner run from memory")
+not_tested("LC-13", "operations in any order: tests/unit/sandbox/test_lifecycle.c")
+not_tested("LC-14", "a hanging FUSE file system needs a virtual machine")

@@ -1,81 +1,82 @@
-"""Privileges: a program has none, gains none, and is nobody on the host.
+"""Privileges: a program has none, gains none, and has no id that is used on the host.
 
-Attacks of the catalogue that have no test here are named with the reason: see not_here() below.
+Attacks of the catalogue without a test here are listed with the reason: see not_tested() below.
 """
 import os
 import pathlib
 import subprocess
 
-from attack_files import TRY, check_powerless, none_worked, until_run
-from harness import SUBORDINATE_COUNT, SUBORDINATE_FIRST, not_here, status_of, test
+from attack_files import TRY, check_unprivileged, none_worked, wait_for_programs
+from harness import SUBORDINATE_COUNT, SUBORDINATE_FIRST, not_tested, status_of, test
 
 for number, why in {
-    "PV-06": "no user is ever named in words: ids are numbers on the wire, from the server alone",
-    "PV-12": "needs an agent that attacks; its filter: test_filter, the server's side: fuzz_channel",
+    "PV-06": "users are never named: the protocol has numbers, which come from the server",
+    "PV-12": "needs a hostile agent; its filter: test_filter, the server's side: fuzz_channel",
     "PV-13": "requests to the spawner are checked by spec_check: fuzz_spec; test_spec",
-    "PV-15": "test_filter allow_the_agent_what_they_allow_anybody",
+    "PV-15": "test_filter agent_filter_allows_what_any_other_allows",
 }.items():
-    not_here(number, why)
+    not_tested(number, why)
 
 NO_CAPS = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
 AGENT_CAPS = 1 << 5 | 1 << 6 | 1 << 7       # KILL, SETGID, SETUID
 
 
-def look_inside(box, *argv, names=("sh", "cat"), **more):
-    """Starts a program that says "ready" and then waits; its belljar, agent and programs' pids."""
+def start_and_inspect(box, *argv, names=("sh", "cat"), **more):
+    """Starts a program that prints "ready" and then waits. Returns belljar's process, the agent's pid and
+    the pids of all other processes in the sandbox."""
     process = box.start(*argv, stdin=subprocess.PIPE, **more)
     box.wait_for(process, "ready")
-    return process, *until_run(box, process, list(names))
+    return process, *wait_for_programs(box, process, list(names))
 
 
-@test("PV-01", "programs have no capability, the agent three at most")
+@test("PV-01", "programs have no capability, and the agent at most three")
 def no_capabilities(box):
     for calls in ("standard", "strict", "debug"):
-        process, agent, rest = look_inside(box, "sh", "-c", "sleep 60 & echo ready; cat",
+        process, agent, rest = start_and_inspect(box, "sh", "-c", "sleep 60 & echo ready; cat",
                                            names=("sh", "sleep", "cat"), options=("--calls", calls))
         for pid in rest:
             status = status_of(pid)
             if status["Name"] in ("sh", "sleep", "cat"):
                 assert all(int(status[name], 16) == 0 for name in NO_CAPS), status
-        # It needs them to start programs as their user, and hands none down.
+        # The agent needs them to start programs as their user, and passes none on.
         status = status_of(agent)
-        most = 0 if box.mode == "S" else AGENT_CAPS
-        assert all(int(status[name], 16) & ~most == 0 for name in NO_CAPS), status
+        allowed = 0 if box.mode == "S" else AGENT_CAPS
+        assert all(int(status[name], 16) & ~allowed == 0 for name in NO_CAPS), status
         assert int(status["CapBnd"], 16) == 0 and int(status["CapInh"], 16) == 0, status
         process.stdin.write("works\n")
         process.stdin.close()
         assert process.stdout.readline() == "works\n"
 
 
-@test("PV-02", "everything inside is filtered and gains no privileges")
+@test("PV-02", "every process in a sandbox has a seccomp filter and no_new_privs")
 def filtered(box):
-    process, agent, rest = look_inside(box, "sh", "-c", "sleep 60 & echo ready; cat",
+    process, agent, rest = start_and_inspect(box, "sh", "-c", "sleep 60 & echo ready; cat",
                                        names=("sh", "sleep", "cat"))
     for pid in [agent, *rest]:
         for task in os.listdir(f"/proc/{pid}/task"):
             status = status_of(f"{pid}/task/{task}")
             assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
-            least = 2 if status["Name"] in ("sh", "sleep", "cat") else 1
-            assert int(status["Seccomp_filters"]) >= least, status
-    # Nobody else of belljar's goes without either.
+            minimum = 2 if status["Name"] in ("sh", "sleep", "cat") else 1
+            assert int(status["Seccomp_filters"]) >= minimum, status
+    # The server has both as well.
     server = status_of(process.pid)
     assert server["NoNewPrivs"] == "1" and server["Seccomp"] == "2", server
-    twin = box.python("import ctypes; print(ctypes.CDLL(None).prctl(38, 1, 0, 0, 0))")
-    assert twin.out == "0\n", twin
+    allowed = box.python("import ctypes; print(ctypes.CDLL(None).prctl(38, 1, 0, 0, 0))")
+    assert allowed.out == "0\n", allowed
 
 
-@test("PV-03", "nobody becomes anybody else")
+@test("PV-03", "no process can change its ids")
 def change_ids(box):
     found = box.c("pv_ids")
-    none_worked(found, least=72)
+    none_worked(found, minimum=72)
     assert "stay yes" in found.out, found
-    process, _, rest = look_inside(box, "sh", "-c", "/escape/pv_ids >/dev/null; echo ready; cat")
+    process, _, rest = start_and_inspect(box, "sh", "-c", "/escape/pv_ids >/dev/null; echo ready; cat")
     for pid in rest:
         if status_of(pid)["Name"] in ("sh", "cat"):
-            check_powerless(box, status_of(pid))
+            check_unprivileged(box, status_of(pid))
 
 
-@test("PV-04", "the map of ids cannot be written again")
+@test("PV-04", "id maps cannot be written a second time")
 def rewrite_maps(box):
     found = box.python(TRY + """
 for pid in ("self", "1", str(os.getppid()), "thread-self"):
@@ -84,26 +85,26 @@ for pid in ("self", "1", str(os.getppid()), "thread-self"):
         attempt(f"{pid} {name} {text}", lambda: os.write(os.open(f"/proc/{pid}/{name}", os.O_WRONLY), text.encode()))
 print(open("/proc/self/uid_map").read().split())
 """)
-    none_worked(found, least=20)
+    none_worked(found, minimum=20)
     assert "1" in found.out.splitlines()[-1], found
 
 
-@test("PV-05", "there is no user namespace within (CVE-2018-18955)")
+@test("PV-05", "no user namespace can be created (CVE-2018-18955)")
 def nested_namespaces(box):
     for calls in ("standard", "debug"):
         found = box.sh("unshare -Ur id -u; unshare -m true; unshare --net true;"
                        "cat /proc/sys/user/max_user_namespaces /proc/sys/user/max_mnt_namespaces",
                        options=("--calls", calls))
-        # Two walls: the filter, and behind it a count that is 0 and stays so.
+        # Two protections: the filter, and max_user_namespaces, which is 0 and read-only.
         assert found.out.split() == ["0", "0"] and "not permitted" in found.err.lower(), found
-    process, agent, rest = look_inside(box, "sh", "-c", "unshare -Ur sh -c 'echo in'; echo ready; cat")
+    process, agent, rest = start_and_inspect(box, "sh", "-c", "unshare -Ur sh -c 'echo in'; echo ready; cat")
     inside = os.readlink(f"/proc/{agent}/ns/user")
     assert inside != os.readlink("/proc/self/ns/user")
     assert {os.readlink(f"/proc/{pid}/ns/user") for pid in rest} == {inside}
 
 
 def is_of_sandbox(box, number):
-    """Whether an id may be one of those in a sandbox of this mode."""
+    """Whether an id is in the range of sandboxes of this mode."""
     if box.mode == "R":
         return 524288 + 65536 <= number < 1879048192
     if box.mode == "U":
@@ -111,12 +112,12 @@ def is_of_sandbox(box, number):
     return number == box.uid
 
 
-@test("PV-07", "on the host they are nobody, and no two sandboxes are the same")
+@test("PV-07", "host ids of sandboxes are used by nobody else and by no second sandbox")
 def ids_from_outside(box):
     script = "sleep 60 & (sleep 60; true) & echo ready; cat"
     users = []
     for sandbox in ("one", "two"):
-        process, agent, rest = look_inside(box, "sh", "-c", script, names=("sleep", "sleep", "cat"))
+        process, agent, rest = start_and_inspect(box, "sh", "-c", script, names=("sleep", "sleep", "cat"))
         for pid in [agent, *rest]:
             for task in os.listdir(f"/proc/{pid}/task"):
                 status = status_of(f"{pid}/task/{task}")
@@ -133,13 +134,13 @@ def ids_from_outside(box):
         if box.mode == "S":
             assert pathlib.Path(f"/proc/{agent}/setgroups").read_text() == "deny\n"
     if box.mode == "S":
-        assert users == [{box.uid}] * 2, users          # there is only one: said in the mode's name
+        assert users == [{box.uid}] * 2, users          # this mode has only one id
     else:
         assert len(users[0]) == 2 and not users[0] & users[1], users
     assert box.sh("id -un").out == "coderunner\n"
 
 
-@test("PV-08", "programs with a set-user-id bit give nothing")
+@test("PV-08", "set-user-id programs of the machine give no rights")
 def setuid_tools(box):
     tools = {
         "su": "su -c id root", "sudo": "sudo -n id", "pkexec": "pkexec id", "mount": "mount -t tmpfs t /tmp",
@@ -149,9 +150,9 @@ def setuid_tools(box):
         "sg": "sg root id",
     }
     before = {name: os.stat(name).st_mtime_ns for name in ("/etc/passwd", "/etc/group")}
-    there = [name for name in tools if any(os.path.exists(f"{d}/{name}") for d in ("/usr/bin", "/usr/sbin"))]
-    assert len(there) >= 5, there
-    for name in there:
+    installed = [name for name in tools if any(os.path.exists(f"{d}/{name}") for d in ("/usr/bin", "/usr/sbin"))]
+    assert len(installed) >= 5, installed
+    for name in installed:
         found = box.sh(f"{tools[name]} </dev/null 2>&1; echo code $?; id -u; id -G; grep -c . /proc/self/mountinfo")
         lines = found.out.splitlines()
         assert "uid=0" not in found.out and lines[-3:-1] == ["1000", "1000"], (name, found)
@@ -159,7 +160,7 @@ def setuid_tools(box):
     assert {name: os.stat(name).st_mtime_ns for name in before} == before
 
 
-@test("PV-09", "a library loaded into a set-user-id program gives nothing")
+@test("PV-09", "LD_PRELOAD into a set-user-id program gives no rights")
 def preload(box):
     path = box.offered / "suid-dynamic"
     path.write_bytes(pathlib.Path("/usr/bin/id").read_bytes())
@@ -176,26 +177,26 @@ __attribute__((constructor)) static void in(void)
     found = box.sh("cd /tmp && cc -shared -fPIC -x c - -o evil.so && export LD_PRELOAD=/tmp/evil.so && "
                    "/escape/suid-dynamic -u && /usr/bin/id -u", input=source)
     assert found.code == 0, found
-    # It is loaded, as into any program: nothing is gained that AT_SECURE would have to guard.
+    # The library is loaded, as into any program: there are no rights that AT_SECURE would protect.
     lines = found.out.splitlines()
     assert lines == ["loaded as 1000 1000", "1000"] * 2, found
 
 
-@test("PV-10", "capabilities cannot be taken, nor the filter and its lock be lifted")
+@test("PV-10", "capabilities cannot be gained, and the filter and no_new_privs cannot be removed")
 def take_capabilities(box):
     for calls in ("standard", "debug"):
         found = box.c("pv_caps", options=("--calls", calls))
-        none_worked(found, least=100)
+        none_worked(found, minimum=100)
         assert "none yes" in found.out, found
 
 
-@test("PV-11", "no security label can be chosen")
+@test("PV-11", "no security label can be set")
 def labels(box):
-    process, agent, rest = look_inside(box, "sh", "-c", "echo ready; cat")
+    process, agent, rest = start_and_inspect(box, "sh", "-c", "echo ready; cat")
     before = {name: read_or_none(f"/proc/{pid}/attr/{name}") for pid in rest for name in ("current", "exec")}
     found = box.python(TRY + """
 def change(path):
-    # To what one is already is no change.
+    # Writing the present label is no change.
     before = open(path).read()
     os.write(os.open(path, os.O_WRONLY), b"changeprofile unconfined")
     if open(path).read() == before: raise PermissionError(errno.EPERM, "as before")
@@ -204,7 +205,7 @@ for name in ("current", "exec", "fscreate", "keycreate", "sockcreate", "apparmor
     for pid in ("self", "1"):
         attempt(f"{pid} {name}", lambda: change(f"/proc/{pid}/attr/{name}"))
 """)
-    none_worked(found, least=16)
+    none_worked(found, minimum=16)
     assert before == {name: read_or_none(f"/proc/{pid}/attr/{name}") for pid in rest for name in ("current", "exec")}
     assert box.sh("ls /proc/self/ >/dev/null && echo ok").out == "ok\n"
 
@@ -216,10 +217,10 @@ def read_or_none(path):
         return None
 
 
-@test("PV-14", "no limit can be raised, no priority taken")
+@test("PV-14", "no limit or priority can be raised")
 def raise_limits(box):
-    # debug too: its calls reach further, limits do not.
+    # The filter "debug" allows more calls, but no higher limits.
     for calls in ("standard", "debug"):
         found = box.c("pv_limits", options=("--calls", calls))
-        none_worked(found, least=20)
+        none_worked(found, minimum=20)
         assert "fewer files yes, nicer yes, idle yes, lock a little yes" in found.out, found

@@ -1,5 +1,5 @@
-"""Processes: the agent, and the host's, are out of reach; what a run leaves behind is nothing; how
-it ended is told exactly."""
+"""Processes: the agent and the host's processes are out of reach, a run leaves no process behind, and
+its exit status is reported exactly."""
 import contextlib
 import fcntl
 import os
@@ -11,11 +11,11 @@ import time
 
 import calls
 from calls import EPERM, PROFILES, expect
-from harness import children, descendants, not_here, status_of, test
+from harness import children, descendants, not_tested, status_of, test
 
 
 def find_marked(mark):
-    """Host pids of processes with this word on their command line, ours excepted."""
+    """Host pids of processes in other pid namespaces with this word on their command line."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         with contextlib.suppress(OSError):
@@ -25,27 +25,27 @@ def find_marked(mark):
     return found
 
 
-def wait_until_gone(mark, seconds):
+def wait_until_gone(mark, seconds=60):
     until = time.monotonic() + seconds
     while find_marked(mark):
-        assert time.monotonic() < until, f"alive after {seconds} s: {find_marked(mark)}"
+        assert time.monotonic() < until, f"still running after {seconds} s: {find_marked(mark)}"
         time.sleep(0.02)
 
 
-def begin(box, *more, **options):
-    """A run that waits for a line on its standard input. Returns it and its agent's pid."""
-    process = box.start("sh", "-c", "echo begun; read line; " + " ".join(more),
+def start_waiting(box, *more, **options):
+    """Starts a run that waits for a line on its standard input. Returns the process and its agent's pid."""
+    process = box.start("sh", "-c", "echo started; read line; " + " ".join(more),
                         stdin=subprocess.PIPE, **options)
-    box.wait_for(process, "begun")
+    box.wait_for(process, "started")
     return process, box.processes(process)[0]
 
 
-def go_on(process, timeout=60):
+def continue_run(process, timeout=180):
     out, err = process.communicate("\n", timeout=timeout)
     return process.returncode, out, err
 
 
-@test("PR-01", "only one's own processes are there")
+@test("PR-01", "a sandbox sees only its own processes")
 def see_host(box):
     done = box.c("pr_pids", timeout=120)
     pids = [int(word) for word in done.out.split()]
@@ -56,40 +56,42 @@ def see_host(box):
     assert int(words[0]) <= 6 and int(words[1]) <= 8 and words[2] == "own", seen
 
 
-@test("PR-02", "the agent is not to be killed, stopped or disturbed")
+@test("PR-02", "signals to the agent neither kill nor stop it")
 def kill_agent(box):
     for name in ("standard", "debug"):
-        process, agent = begin(box, "/escape/pr_signals 1; read line; kill -STOP 1; kill -KILL 1; echo after; exit 6",
+        process, agent = start_waiting(box, "/escape/pr_signals 1; read line; kill -STOP 1; kill -KILL 1; echo after; exit 6",
                                options=("--calls", name))
         before = pathlib.Path(f"/proc/{agent}/stat").read_text().rsplit(")", 1)[1].split()[19]
         process.stdin.write("\n")
         process.stdin.flush()
         line = box.wait_for(process, "still here")
-        # With users of their own it is refused; the agent of the same user never hears them.
+        # With ids of its own the agent cannot be signalled. In mode S it has the same id, and as PID 1 it
+        # never receives signals from inside its pid namespace that it does not handle.
         assert line.startswith("taken 0 errno 1 " if box.mode != "S" else "taken 384 "), line
         stat = pathlib.Path(f"/proc/{agent}/stat").read_text().rsplit(")", 1)[1].split()
         assert stat[0] in "SR" and stat[19] == before, stat
-        code, out, err = go_on(process)
+        code, out, err = continue_run(process)
         assert code == 6 and out == "after\n", (code, out, err)
     done = box.sh("sleep 9 & kill -9 $!; wait $!; echo $?")
     assert done.out == "137\n", done
 
 
-@test("PR-02", "everybody at once, and the keeper of the run: the run ends, nothing is left")
-def kill_everybody(box):
+@test("PR-02", "signals to all processes and to the keeper end the run and leave nothing behind")
+def kill_all_processes(box):
     for number in (9, 15, 6):
         mark = "mark" + os.urandom(8).hex()
         done = box.sh(f"sh -c 'sleep 100; : {mark}' & sleep 0.2; kill -{number} $PPID; "
                       f"kill -{number} -1; sleep 0.1; exit 3", options=("--timeout", "8"))
         assert done.code != 0, done
-        wait_until_gone(mark, 1)
-    begin_time = time.monotonic()
+        wait_until_gone(mark)
+    # exec() fails if the run is still there after 180 s: a stopped keeper must not keep the deadline
+    # from being enforced.
     done = box.sh("kill -STOP $PPID; kill -STOP -1; kill -STOP $$", options=("--timeout", "1"))
-    assert done.code == 124 and time.monotonic() - begin_time < 6, done
-    assert box.sh("echo twin").out == "twin\n"
+    assert done.code == 124, done
+    assert box.sh("echo works").out == "works\n"
 
 
-@test("PR-03", "the agent's memory: ptrace, process_vm_writev, /proc/1")
+@test("PR-03", "the agent's memory is out of reach of ptrace, process_vm_writev and /proc/1")
 def trace_agent(box):
     attempts = ["ptrace:16,1,0,0", "ptrace:0x4206,1,0,0"]      # ATTACH, SEIZE
     for name in PROFILES:
@@ -97,14 +99,14 @@ def trace_agent(box):
         assert set(found.values()) == {("errno", EPERM)}, (name, found)
         done = box.c("pr_open", "1", options=("--calls", name))
         assert done.code == 0 and done.out == "", (name, done)
-        # Nor the keeper's, which may be of the same user.
+        # The keeper may have the same user as the program.
         done = box.sh("/escape/pr_open $PPID", options=("--calls", name))
         assert done.code == 0 and done.out == "", (name, done)
     done = box.sh("sleep 9 & /escape/pr_open $! | sort | head -1; kill $!")
-    assert done.out.startswith("OPENED /proc/"), f"one's own can be opened: {done}"
+    assert done.out.startswith("OPENED /proc/"), f"a process of one's own cannot be opened: {done}"
 
 
-@test("PR-04", "the agent's descriptors")
+@test("PR-04", "the agent's descriptors cannot be copied or opened")
 def steal_descriptor(box):
     source = ("import ctypes, os\n"
               "c = ctypes.CDLL(None, use_errno=True)\n"
@@ -122,7 +124,7 @@ def steal_descriptor(box):
         assert done.out == "True\n", (name, done)
 
 
-@test("PR-05", "limits, priority and processors of the agent")
+@test("PR-05", "limits, priority and processor affinity of the agent cannot be changed")
 def limit_agent(box):
     table = {f"prlimit64:1,{resource},p,0": EPERM for resource in range(16)}
     table.update({f"prlimit64:0x100000001,{resource},p,0": EPERM for resource in (0, 7, 9)})
@@ -134,7 +136,7 @@ def limit_agent(box):
     for who in ("0", "1000", "1"):
         table.update({f"setpriority:2,{who},19": EPERM, f"setpriority:0x100000002,{who},19": EPERM,
                       f"ioprio_set:3,{who},0x6000": EPERM})
-    sleeper, agent = begin(box, "exec /escape/pr_signals 1")
+    sleeper, agent = start_waiting(box, "exec /escape/pr_signals 1")
 
     def state():
         stat = pathlib.Path(f"/proc/{agent}/stat").read_text().rsplit(")", 1)[1].split()
@@ -142,17 +144,17 @@ def limit_agent(box):
                 status_of(agent)["Cpus_allowed"])
 
     before = state()
-    go_on(sleeper)
+    continue_run(sleeper)
     for name in PROFILES:
         expect(box, table, options=("--calls", name))
-    process, agent = begin(box, "/escape/ki_calls", *[f"{calls.numbers()[c.split(':')[0]]}:{c.split(':')[1]}"
+    process, agent = start_waiting(box, "/escape/ki_calls", *[f"{calls.numbers()[c.split(':')[0]]}:{c.split(':')[1]}"
                                                       for c in table], "; echo; echo made; read line")
     assert state() == before
     process.stdin.write("\n")
     process.stdin.flush()
     box.wait_for(process, "made")
     assert state() == before, (state(), before)
-    go_on(process)
+    continue_run(process)
     found = calls.make(box, ["setpriority:0,0,15", "prlimit64:0,7,0,p", "ioprio_set:1,0,0x6000",
                              "sched_setscheduler:0,3,p"])
     assert all(kind == "ok" for kind, _ in found.values()), found
@@ -163,11 +165,11 @@ def limit_agent(box):
     assert done.out == "own threads\n", done
 
 
-not_here("PR-06", "another run's child before its exec: needs two runs in one sandbox, which the "
-         "command line has not")
+not_tested("PR-06", "another run's child before its exec: needs two runs in one sandbox, which the "
+           "command line cannot start")
 
 
-@test("PR-07", "the server's environment, and other files of a process about to start")
+@test("PR-07", "the server's environment is not visible in a sandbox")
 def steal_environment(box):
     secret = "server-secret-" + os.urandom(8).hex()
     plain = box.environment()
@@ -177,20 +179,20 @@ def steal_environment(box):
                   "/proc/[0-9]*/stat /proc/self/auxv 2>/dev/null; "
                   "strings /proc/self/mem 2>/dev/null; true")
     assert secret not in done.out + done.err, done
-    assert str(box.directory) not in done.out, "the host's directory is in sight"
+    assert str(box.directory) not in done.out, "a path of the host is visible"
     assert "HOME=/home" in done.out and "SERVER" not in done.out, done
     done = box.sh("MINE=1 sh -c 'tr \"\\0\" \"\\n\" < /proc/self/environ' | grep MINE")
     assert done.out == "MINE=1\n", done
 
 
-@test("PR-08", "what wants to outlive its run does not")
+@test("PR-08", "daemons end with their run")
 def daemons(box):
     for stay in ((), ("stay",)):
         mark = "mark" + os.urandom(8).hex()
         done = box.c("pr_daemon", mark, *stay, options=("--timeout", "2") if stay else ())
         assert done.code == (124 if stay else 7) and f"left behind: {mark}" in done.out, done
-        wait_until_gone(mark, 1)
-    # Nor with belljar killed.
+        wait_until_gone(mark)
+    # They also end if belljar is killed.
     mark = "mark" + os.urandom(8).hex()
     process = box.start("/escape/pr_daemon", mark, "stay")
     box.wait_for(process, "left behind")
@@ -198,36 +200,38 @@ def daemons(box):
     assert len(inside) >= 5, inside
     process.kill()
     process.wait()
-    wait_until_gone(mark, 2)
-    # A kept sandbox sleeps after its run: there is no process.
+    wait_until_gone(mark)
+    # A kept sandbox sleeps after its run and has no process.
     mark = "mark" + os.urandom(8).hex()
     assert box.c("pr_daemon", mark, sandbox="kept").code == 7
-    wait_until_gone(mark, 1)
+    wait_until_gone(mark)
     done = box.sh("(sleep 0.3; echo child) & wait; echo parent", sandbox="kept")
     assert done.out == "child\nparent\n", done
 
 
-@test("PR-09", "a fork bomb that is stopped while it burns")
+@test("PR-09", "a fork bomb is killed while it forks")
 def fork_bomb(box):
     mark = "mark" + os.urandom(8).hex()
-    begun = time.monotonic()
-    done = box.c("pr_bomb", mark, options=("--pids", "64", "--timeout", "2"), timeout=30)
-    assert done.code == 124 and time.monotonic() - begun < 10, done
-    wait_until_gone(mark, 2)
+    done = box.c("pr_bomb", mark, options=("--pids", "64", "--timeout", "2"))
+    assert done.code == 124, done
+    wait_until_gone(mark)
     process = box.start("/escape/pr_bomb", mark, options=("--pids", "64"))
     box.wait_for(process, "burning")
-    time.sleep(0.5)
-    assert 30 < len(find_marked(mark)) <= 64 + 8, find_marked(mark)
-    process.terminate()      # this one the program is told
+    until = time.monotonic() + 60
+    while len(find_marked(mark)) <= 30:
+        assert time.monotonic() < until, find_marked(mark)
+        time.sleep(0.05)
+    assert len(find_marked(mark)) <= 64 + 8, find_marked(mark)
+    process.terminate()      # the first one is passed on to the program
     time.sleep(0.2)
     process.terminate()
-    process.communicate(timeout=10)
-    wait_until_gone(mark, 2)
+    process.communicate(timeout=60)
+    wait_until_gone(mark)
     assert box.sh("for i in 1 2 3 4 5; do (echo $i) & done; wait", options=("--pids", "64")) \
         .out.count("\n") == 5
 
 
-@test("PR-10", "brothers, sharers of memory, as many threads as there may be")
+@test("PR-10", "children by CLONE_PARENT and CLONE_VM and many threads end with their run")
 def clone_storm(box):
     done = box.c("pr_clone", options=("--pids", "64"))
     words = done.out.split()
@@ -239,46 +243,47 @@ def clone_storm(box):
     assert done.out == "threads\n", done
 
 
-@test("PR-11", "ten thousand orphans are buried")
+@test("PR-11", "ten thousand orphans are reaped")
 def orphans(box):
-    process, agent = begin(box, "/escape/pr_orphans 10000; echo code $?; sleep 0.5; echo over; read line",
+    process, agent = start_waiting(box, "/escape/pr_orphans 10000; echo code $?; sleep 0.5; echo over; read line",
                            options=("--pids", "64"))
     process.stdin.write("\n")
     process.stdin.flush()
-    assert "code 7" in box.wait_for(process, "code", timeout=60)
+    assert "code 7" in box.wait_for(process, "code", timeout=300)
     box.wait_for(process, "over")
     dead = [pid for pid in descendants(agent) if status_of(pid)["State"].startswith("Z")]
     assert len(dead) <= 1, dead
-    assert go_on(process)[0] == 0
+    assert continue_run(process)[0] == 0
 
 
-@test("PR-12", "whoever takes in orphans, the run's status is its program's")
+@test("PR-12", "the run's status is its program's, even if the program reaps orphans")
 def subreaper(box):
     for _ in range(5):
         assert box.c("pr_reaper").code == 5
     assert box.sh("(exit 9) & (sleep 0.1; exit 8) & exec sh -c 'exit 4'").code == 4
 
 
-@test("PR-13", "a run that stops itself is ended in time")
+@test("PR-13", "a run that stops itself is killed at its deadline")
 def stop_self(box):
     for script in ("kill -STOP 0", "kill -STOP -1", "kill -STOP $$", "kill -TSTP 0; kill -STOP 0"):
-        begun = time.monotonic()
-        done = box.sh(f"trap '' TERM TSTP; {script}; sleep 60", options=("--timeout", "1"))
-        assert done.code == 124 and time.monotonic() - begun < 5, (script, done)
+        # How long that takes depends on the machine: starting belljar alone can take seconds when it is
+        # busy. The script would sleep for an hour, and exec() fails after three minutes.
+        done = box.sh(f"trap '' TERM TSTP; {script}; sleep 3600", options=("--timeout", "1"))
+        assert done.code == 124, (script, done)
     done = box.sh("sleep 1 & kill -STOP $!; kill -CONT $!; wait $!; echo went on")
     assert done.out == "went on\n", done
 
 
 def with_terminal(box, *argv, **more):
-    """Belljar on a terminal of the operator's. Returns its result, and how many characters are in
-    the terminal's queue of input afterwards."""
+    """Runs belljar on a terminal. Returns its result and the number of characters in the terminal's input
+    queue afterwards."""
     master, slave = pty.openpty()
     try:
         modes = termios.tcgetattr(slave)
         modes[3] &= ~(termios.ICANON | termios.ECHO)
         termios.tcsetattr(slave, termios.TCSANOW, modes)
         done = subprocess.run(["setsid", "--ctty", "--wait", *box.command(argv, **more)], stdin=slave,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=180,
                               env=box.environment(), cwd="/")
         waiting = fcntl.ioctl(slave, termios.FIONREAD, b"\0" * 4)
         return done, int.from_bytes(waiting, "little")
@@ -287,7 +292,7 @@ def with_terminal(box, *argv, **more):
         os.close(slave)
 
 
-@test("PR-14", "keys for the operator's terminal (CVE-2017-5226)")
+@test("PR-14", "no input is pushed into the operator's terminal (CVE-2017-5226)")
 def push_keys(box):
     for name in PROFILES:
         done, waiting = with_terminal(box, "/escape/pr_tty", options=("--calls", name))
@@ -297,10 +302,10 @@ def push_keys(box):
                   "done; ls /dev/pts; true")
     assert done.out == "ptmx\n", done
     done = box.sh("script -qc 'tty; stty size' /dev/null < /dev/null")
-    assert "/dev/pts/0" in done.out, f"one's own terminal: {done}"
+    assert "/dev/pts/0" in done.out, f"a terminal of one's own does not work: {done}"
 
 
-@test("PR-15", "the same with bits that mean nothing (CVE-2019-7303, 2019-10063)")
+@test("PR-15", "high bits of an ioctl command do not evade the filter (CVE-2019-7303, 2019-10063)")
 def push_keys_wide(box):
     table = {}
     for command in (0x5412, 0x541c, 0x5423, 0x541d):
@@ -313,7 +318,7 @@ def push_keys_wide(box):
     assert set(found.values()) == {("ok", 0)}, found
 
 
-@test("PR-16", "text from the console, line disciplines that are modules (CVE-2023-28100)")
+@test("PR-16", "TIOCLINUX and line disciplines are refused (CVE-2023-28100)")
 def console(box):
     before = pathlib.Path("/proc/tty/ldiscs").read_text()
     done = box.c("pr_tty")
@@ -321,7 +326,7 @@ def console(box):
     assert pathlib.Path("/proc/tty/ldiscs").read_text() == before
 
 
-@test("PR-17", "how it ended is told exactly")
+@test("PR-17", "exit codes and signals are reported exactly")
 def statuses(box):
     for code in (0, 1, 2, 3, 42, 124, 125, 126, 127, 128, 129, 137, 200, 254, 255):
         done = box.sh(f"exit {code}")
@@ -337,7 +342,7 @@ def statuses(box):
     assert done.code != 0 and "ermission denied" in done.err, done
 
 
-@test("PR-18", "input nobody reads, output without an end to it, closed streams")
+@test("PR-18", "unread input, endless output and closed streams do no harm")
 def streams(box):
     assert box.exec("true", input="x" * 4000000).code == 0
     assert box.sh("exec <&-; sleep 0.2; exit 3", input="x" * 4000000).code == 3
@@ -351,9 +356,9 @@ def streams(box):
         with contextlib.suppress(OSError, KeyError):
             high = max(high, *(int(status_of(pid)["VmHWM"].split()[0])
                                for pid in [process.pid, *children(process.pid)]))
-    assert process.wait(20) == 0 and total == 300000, total
+    assert process.wait(120) == 0 and total == 300000, total
     assert 0 < high < 64 * 1024, f"{high} KiB"
-    # Who reads nothing holds nobody up but the run itself.
+    # Output that is not read delays this run, and costs belljar no memory.
     process = box.start("sh", "-c", "yes; exit 1")
     time.sleep(1)
     assert int(status_of(process.pid)["VmRSS"].split()[0]) < 64 * 1024
@@ -366,7 +371,7 @@ def streams(box):
     assert box.exec("cat", input="abc\n").out == "abc\n"
 
 
-@test("PR-19", "limits of exec: clean errors, and programs from odd places")
+@test("PR-19", "limits of execve give clear errors, and programs run from unusual places")
 def exec_limits(box):
     source = r"""
 import errno, os, subprocess
@@ -393,16 +398,16 @@ print(run([glob.glob('/lib*/ld-linux-[xa]*')[0], '/bin/true']))
     assert done.code in (0, 1) and (done.code == 0 or "argv" in done.err or "too l" in done.err), done
 
 
-@test("PR-20", "numbers of processes that have gone round")
+@test("PR-20", "processes are found after pids have wrapped around")
 def pid_reuse(box):
-    most = int(pathlib.Path("/proc/sys/kernel/pid_max").read_text())
-    if most > 70000:
-        return      # takes too long
+    pid_max = int(pathlib.Path("/proc/sys/kernel/pid_max").read_text())
+    if pid_max > 70000:
+        return      # forking so many takes too long
     mark = "mark" + os.urandom(8).hex()
-    # The last, with numbers below their parents', are found all the same.
-    process = box.start("sh", "-c", f"/escape/pr_orphans {most // 2 + 500}; echo $$ > p; "
+    # The last processes have smaller numbers than their parents.
+    process = box.start("sh", "-c", f"/escape/pr_orphans {pid_max // 2 + 500}; echo $$ > p; "
                         f"exec /escape/pr_daemon {mark}", options=("--pids", "64"))
-    box.wait_for(process, "left behind", timeout=60)
-    out, err = process.communicate(timeout=20)
+    box.wait_for(process, "left behind", timeout=300)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 7, (out, err)
-    wait_until_gone(mark, 1)
+    wait_until_gone(mark)

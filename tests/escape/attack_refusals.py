@@ -1,14 +1,16 @@
-"""A kernel and a disk that refuse: a clear error, no hanging, and nothing is left."""
+"""System calls that fail and a full disk: belljar reports a clear error, does not hang, and leaves nothing
+behind."""
 import errno
 import os
 import shlex
 import subprocess
 import time
 
-from attack_lifecycle import DATA, World, can_remove, remove_line, run_line
+from attack_lifecycle import DATA, Inventory, can_remove, remove_line, run_line
 from harness import descendants, status_of, test
 
-# Calls of the set-up by their x86-64 numbers. `needed`: without it nothing may run.
+# Calls of the set-up by their x86-64 numbers, the error they fail with, and whether the sandbox must not
+# start without the call.
 FAULTS = [("clone3", 435, "EAGAIN", True), ("unshare", 272, "ENOSPC", True),
           ("pivot_root", 155, "EPERM", True), ("fsopen", 430, "ENOSYS", True),
           ("fsmount", 432, "ENOMEM", True), ("move_mount", 429, "EPERM", True),
@@ -25,9 +27,9 @@ FAULTS = [("clone3", 435, "EAGAIN", True), ("unshare", 272, "ENOSPC", True),
           ("keyctl", 250, "EDQUOT", True), ("setsid", 112, "ENOMEM", True)]
 
 
-@test("LC-06", "a system call the kernel refuses is a clear error, and leaves nothing")
+@test("LC-06", "a failing system call during set-up is reported and leaves nothing behind")
 def refused_calls(box):
-    world = World(box)
+    inventory = Inventory(box)
     assert box.exec("true").code == 0
     wrong = []
     for name, number, failure, needed in FAULTS:
@@ -40,26 +42,26 @@ def refused_calls(box):
             wrong.append(f"{name} {failure}: {error}")
             continue
         if code == 0 and (said != "works\n" or needed):
-            wrong.append(f"{name} {failure}: it works all the same: {said!r}")
+            wrong.append(f"{name} {failure}: the program ran: {said!r}")
         if code != 0 and ("works" in said or "belljar: " not in said and "setpriv: " not in said):
             wrong.append(f"{name} {failure}: no clear error: {code} {said!r}")
         try:
-            world.wait_for_deaths()
+            inventory.wait_for_exits()
             assert box.exec("true").code == 0, "the next start fails"
-            world.check(set())
+            inventory.check(set())
         except AssertionError as error:
             wrong.append(f"{name} {failure} ({time.monotonic() - begin:.1f} s): {error}")
     assert not wrong, "\n".join(wrong)
 
 
-@test("LC-08", "a full disk is a clear error, and leaves nothing")
+@test("LC-08", "a full disk is reported and leaves nothing behind")
 def full_disk(box):
     def mount(*options):
         subprocess.run(["mount", "-t", "tmpfs", *options, "belljar-full", str(box.state)], check=True)
     owner = f"uid={box.uid},gid={box.uid},mode=711"
     mount("-o", f"size=64m,{owner}")
     try:
-        world = World(box)
+        inventory = Inventory(box)
         assert box.sh(f"echo '{DATA}' > data", sandbox="kept").code == 0
         used = os.statvfs(box.state)
         used = (used.f_blocks - used.f_bfree) * used.f_frsize // 1024
@@ -67,16 +69,16 @@ def full_disk(box):
             mount("-o", f"remount,size={used + more}k")
             for line in (dict(), dict(sandbox="kept"), dict(sandbox=f"new{more}")):
                 seen = box.sh("echo works; dd if=/dev/zero of=/workspace/x bs=4k count=64 2>/dev/null; "
-                              "rm -f /workspace/x", timeout=20, **line)
+                              "rm -f /workspace/x", timeout=180, **line)
                 assert seen.code in (0, 1) and (seen.out == "works\n" or
                        seen.code == 1 and seen.err.startswith(("belljar: ", "20"))), f"+{more} KiB: {seen}"
             mount("-o", "remount,size=64m")
-            world.wait_for_deaths()
+            inventory.wait_for_exits()
             seen = box.exec("cat", "data", sandbox="kept")
             assert seen.out == DATA + "\n", f"+{more} KiB, later: {seen}"
-            names = {row[1] for row in world.rows()}
-            assert names <= {"kept", f"new{more}"}, world.rows()
-            world.check(names)
+            names = {row[1] for row in inventory.rows()}
+            assert names <= {"kept", f"new{more}"}, inventory.rows()
+            inventory.check(names)
             if can_remove(box):
                 for name in names - {"kept"}:
                     done = subprocess.run(remove_line(box, name), capture_output=True, text=True,
@@ -88,7 +90,7 @@ def full_disk(box):
         subprocess.run(["umount", "-l", str(box.state)], check=False)
 
 
-@test("PV-21", "root that may not do everything gives nobody its own id", modes="R")
+@test("PV-21", "root without CAP_SYS_ADMIN starts no sandbox under its own id", modes="R")
 def weak_root(box):
     line = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
     code, said = run_line(box, [*line, *box.command(["id"])])
@@ -96,9 +98,9 @@ def weak_root(box):
     assert box.exec("id", "-un").out == "coderunner\n"
 
 
-@test("PV-22", "root of a container gives away ids of nobody there", modes="R")
+@test("PV-22", "root in a container uses ids that nobody there uses", modes="R")
 def container_root(box):
-    """Two lines in the map, as rootless containers have it."""
+    """The id map has two lines, as in a rootless container."""
     first, more = 3000000, 3100000
     holder = subprocess.Popen(["unshare", "--user", "sh", "-c", "echo in; exec sleep 60"],
                               stdout=subprocess.PIPE)
@@ -121,13 +123,13 @@ def container_root(box):
         programs = {uid for uid in uids if uid != first}
         assert programs and all(uid >= more + 32000 for uid in programs), uids
         inside.terminate()
-        inside.wait(10)
+        inside.wait(120)
     finally:
         holder.kill()
         holder.wait()
 
 
-@test("LC-06", "where memory cannot be executed, sandboxes work all the same", modes="R")
+@test("LC-06", "sandboxes work where memfds cannot be executed", modes="R")
 def no_executable_memory(box):
     script = 'echo 2 >/proc/sys/vm/memfd_noexec && exec "$@"'
     line = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh"]
@@ -137,14 +139,14 @@ def no_executable_memory(box):
     assert (code, said) == (0, "works\n"), (code, said)
 
 
-@test("PV-23", "a user in many groups gets a sandbox, in which the groups have no names", modes="S")
+@test("PV-23", "groups of the user have no names in a sandbox", modes="S")
 def groups_of_user(box):
     line = box.command(["id", "-G"])
     line[line.index("--clear-groups")] = "--groups=61002,24,27,100"
     assert run_line(box, line) == (0, "1000 65534\n"), run_line(box, line)
 
 
-@test("LC-26", "the status tells what happened, and what limit was met")
+@test("LC-26", "status and message say what happened and which limit was reached")
 def statuses(box):
     for argv, options, code, word in (
             (["no-such-program"], (), 127, "No such file"),
@@ -158,7 +160,7 @@ def statuses(box):
         assert found.code == code and word in found.err, (argv, found)
 
 
-@test("LC-27", "on a terminal, output is text: nothing commands the terminal")
+@test("LC-27", "output to a terminal has no control sequences")
 def terminal_output(box):
     line = box.command(["printf", r"a\033]52;c;QUJD\007\033[6nb\033[31mc\n"])
     shown = subprocess.run(["script", "-qec", shlex.join(line), "/dev/null"], capture_output=True,
@@ -168,7 +170,7 @@ def terminal_output(box):
     assert piped.out == "a\033[31mb\n", piped
 
 
-@test("LC-28", "a state directory that is closed to others will do")
+@test("LC-28", "a state directory with mode 0700 works")
 def closed_state(box):
     os.chmod(box.state, 0o700)
     assert box.sh("echo works").out == "works\n"

@@ -1,29 +1,29 @@
-"""What a sandbox leaves for its next set-up: links, fifos and closed directories where something
-is mounted or written when it wakes. Nothing outside may be touched, whatever it left, and belljar
-either goes on or says what is in the way.
+"""Attacks on the next start of a sandbox: it leaves links, fifos and closed directories where something
+is mounted or written when it wakes. Nothing outside the sandbox may be touched, and belljar either wakes
+the sandbox or reports what is in the way.
 """
 import os
 import pathlib
 import re
 import subprocess
 
-from attack_files import TRY, mounts_of, none_worked, pictures
+from attack_files import TRY, mounts_of, none_worked, fingerprints
 from harness import test
 
 
 def outside(box):
-    """A directory of the host that links lead to, and what must stay of it."""
+    """Creates a directory of the host that links will lead to. Returns its path and fingerprints."""
     path = box.directory / "outside"
     path.mkdir()
     (path / "file").write_text("outside\n")
     os.chown(path, box.uid, box.uid)
     os.chmod(path, 0o777)
     os.chmod(path / "file", 0o666)
-    return path, pictures(path)
+    return path, fingerprints(path)
 
 
-def says_why_or_works(found, works):
-    """Either all is well, or belljar itself failed with one line that names the place."""
+def check_works_or_reports(found, works):
+    """Either the sandbox works, or belljar failed with a message that names a path."""
     if found.code == 0:
         assert works in found.out, found
     else:
@@ -31,7 +31,7 @@ def says_why_or_works(found, works):
         assert "Success" not in found.err, found
 
 
-@test("FS-05", "a working directory that is a way out, left for the next program")
+@test("FS-05", "a link in place of the working directory does not lead to the host")
 def workspace_is_link(box):
     path, before = outside(box)
     targets = ("/proc/self/fd/3", "/proc/self/fd/0", "/proc/1/root", "/proc/1/cwd", "/proc/thread-self/fd/4",
@@ -46,12 +46,12 @@ def workspace_is_link(box):
             assert "unreachable" not in found.out, found
         else:
             assert "cwd" in found.err or "/workspace" in found.err, found
-    assert pictures(path) == before
-    kept = box.sh("echo mine >file", sandbox="twin")
-    assert kept.code == 0 and box.sh("cat file", sandbox="twin").out == "mine\n"
+    assert fingerprints(path) == before
+    kept = box.sh("echo mine >file", sandbox="harmless")
+    assert kept.code == 0 and box.sh("cat file", sandbox="harmless").out == "mine\n"
 
 
-# What is a place for a mount or a file of the set-up, and whether it can be put out of the way.
+# Paths on which the set-up mounts or writes something.
 PLACES = ("/tools", "/skills", "/escape", "/later", "/etc", "/etc/resolv.conf", "/tmp", "/var", "/home", "/run",
           "/proc", "/dev", "/usr", "/sys", "/bin", "/lib", "/lib64", "/mnt", "/opt")
 
@@ -80,42 +80,42 @@ def replace_and_wake(box, kind, path, places, options, script, works):
     assert made.code == 0, made
     done = {line.split(":")[0] for line in made.out.splitlines() if line.endswith("DONE")}
     found = box.sh(script, sandbox=name, options=options)
-    says_why_or_works(found, works)
+    check_works_or_reports(found, works)
     return done
 
 
-@test("FS-13", "links and worse where something is mounted at the next start (CVE-2026-87766)")
+@test("FS-13", "links, fifos and files on mount points do not lead to the host (CVE-2026-87766)")
 def replaced_places(box):
     path, before = outside(box)
     tools = box.directory / "tools"
     tools.mkdir()
     (tools / "tool").write_text("a tool\n")
-    given = pictures(tools)
+    given = fingerprints(tools)
     options = ("--tools-dir", str(tools), "--mounts", f"{box.offered}:/escape,{tools}:/later/deep")
     done = set()
-    # The last ones are there while a sandbox is set up, in the tree that it is made from.
+    # The last targets exist during set-up only, in the mount tree of the spawner.
     for kind, to in (("link", path), ("dangling", path), ("fifo", ""), ("file", ""), ("closed", ""),
                      ("link", "/disk"), ("link", "/disk/sandboxes"), ("link", "/mounts/0"), ("link", "/skeleton"), ("link", "/proc/1/root")):
         for place in ("/tools", "/later", "/mnt") if to in (path, "") else ("/later",):
             done |= replace_and_wake(box, kind, to, [place], options, "cat /proc/version; echo works", "works")
-        assert pictures(path) == before and pictures(tools) == given, kind
+        assert fingerprints(path) == before and fingerprints(tools) == given, kind
         names = [name for name in os.listdir(box.state / "sandboxes") if not re.match("s[bp]_", name)]
-        assert not names, f"made on the host: {names}"
-    assert "/later" in done, "nothing could be planted: this tests nothing"
-    twin = box.sh("echo mine >/tmp/f", sandbox="twin")
-    assert twin.code == 0, twin
-    twin = box.sh("cat /tmp/f /tools/tool /later/deep/tool", sandbox="twin", options=options)
-    assert twin.out == "mine\na tool\na tool\n", twin
+        assert not names, f"created on the host: {names}"
+    assert "/later" in done, "no path could be replaced, so that nothing was tested"
+    allowed = box.sh("echo mine >/tmp/f", sandbox="harmless")
+    assert allowed.code == 0, allowed
+    allowed = box.sh("cat /tmp/f /tools/tool /later/deep/tool", sandbox="harmless", options=options)
+    assert allowed.out == "mine\na tool\na tool\n", allowed
 
 
-@test("FS-11", "every place of the set-up replaced at once (CVE-2025-52881, CVE-2019-19921)")
+@test("FS-11", "replacing all mount points at once does no harm (CVE-2025-52881, CVE-2019-19921)")
 def replaced_everything(box):
     path, before = outside(box)
     core = pathlib.Path("/proc/sys/kernel/core_pattern").read_text()
     for number, to in enumerate((str(path), "/proc/sys/kernel", "/proc/1/root", "../../../.." + str(path))):
         for kind in ("link", "closed"):
             wake_all(box, f"{kind}{number}", kind, to)
-    assert pictures(path) == before
+    assert fingerprints(path) == before
     assert pathlib.Path("/proc/sys/kernel/core_pattern").read_text() == core
     assert box.sh("echo fine").out == "fine\n"
 
@@ -125,7 +125,7 @@ def wake_all(box, name, kind, to):
     assert made.code == 0, made
     process = box.start("/escape/pv_whoami", sandbox=name, stdin=subprocess.PIPE)
     line = process.stdout.readline()
-    if line:            # it woke: what is mounted is what it must be, and where
+    if line:            # the sandbox woke: check its mounts
         box.wait_for(process, "ready")
         agent = box.processes(process)[0]
         places = {row[2]: row[4] for row in mounts_of(agent)}
@@ -136,7 +136,7 @@ def wake_all(box, name, kind, to):
     assert line or re.match(r"belljar: .*/\w+", err), err
 
 
-@test("FS-12", "mount points stay where they are (and FS-16)")
+@test("FS-12", "mount points cannot be moved or removed (and FS-16)")
 def moved_mount_points(box):
     found = box.python(TRY + """
 for place in ("/dev", "/proc", "/usr", "/run", "/escape", "/dev/null", "/dev/shm", "/dev/pts", "/proc/sys", "/proc/kmsg"):
@@ -148,11 +148,11 @@ for place in ("/dev/null", "/dev/fd", "/dev/stdin", "/dev/ptmx"):
     attempt("unlink " + place, lambda: os.unlink(place))
 os.mkdir("/tmp/d"); os.rename("/tmp/d", "/tmp/e"); os.rmdir("/tmp/e"); print("own works")
 """)
-    none_worked(found, least=30)
+    none_worked(found, minimum=30)
     assert "own works" in found.out, found
 
 
-@test("FS-14", "a sandbox is set up while nobody is in it (CVE-2021-30465, and FS-15)")
+@test("FS-14", "a sandbox that is awake is not set up a second time (CVE-2021-30465, and FS-15)")
 def awake_once(box):
     process = box.start("sh", "-c", "echo ready; cat", sandbox="x", stdin=subprocess.PIPE)
     box.wait_for(process, "ready")
@@ -164,9 +164,9 @@ def awake_once(box):
     assert box.sh("echo second", sandbox="x").out == "second\n"
 
 
-@test("FS-31", "what an overlay takes for its own marks, made by hand")
+@test("FS-31", "forged attributes of overlayfs have no effect")
 def planted_marks(box):
-    none_worked(box.c("fs_devices", "/workspace", sandbox="x"), least=10)
+    none_worked(box.c("fs_devices", "/workspace", sandbox="x"), minimum=10)
     planted = box.python(TRY + """
 os.makedirs("/workspace/d/e"); open("/workspace/d/f", "w").write("mine")
 os.makedirs("/opt/x", exist_ok=True)
@@ -184,14 +184,14 @@ for path in ("/workspace/d", "/workspace/d/f", "/opt/x", "/workspace"):
     assert box.sh("echo new >/workspace/d/f && rm -r /workspace/d && echo gone", sandbox="x").out == "gone\n"
 
 
-@test("FS-16", "a root that nobody may enter")
+@test("FS-16", "a sandbox without access to its own directories harms only itself")
 def closed_root(box):
-    # Where the user owns the root he may close it: he harms himself, and is told.
+    # The user owns the root in some modes and may remove all access; belljar reports that.
     for name, script in (("root", "chmod 0 /"), ("workspace", "chmod 0 /workspace"), ("home", "chmod 0 $HOME"),
                          ("nobody", "mkdir -p /workspace/a/b && chmod 0 /workspace/a/b /workspace/a")):
         box.sh(script, sandbox=name)
         found = box.sh("cd / && echo works", sandbox=name)
-        says_why_or_works(found, "works")
+        check_works_or_reports(found, "works")
         if name in ("workspace", "home"):
             assert box.sh("echo again >f && cat f", sandbox=name).out == "again\n", name
     assert box.sh("echo fine", sandbox="home2").out == "fine\n"

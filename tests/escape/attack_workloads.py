@@ -1,6 +1,6 @@
-"""Workloads: what people do in sandboxes all day works there, in every mode, and with few calls.
+"""Workloads: common programs work in a sandbox, in every mode and with the filter "strict".
 
-Nothing is tried here that should be refused: a failure means that the sandbox is in the way."""
+Nothing here should be refused: a failure means that the sandbox is too restrictive."""
 import concurrent.futures
 import pathlib
 import shutil
@@ -11,13 +11,13 @@ from harness import test
 
 STRICT = ("--calls", "strict")
 WORKLOADS = []
-MINUTE = 60
+MINUTE = 120  # generous: the machine may be busy
 
 
 def workload(number, what, needs=(), modules=(), prepare=None, timeout=MINUTE):
-    """`function()` gives the shell script. It runs alone in each mode, and once more with all others
-    in the run with few calls. `needs` and `modules`: what the machine must have, or it is skipped;
-    scripts/packages-test.txt has them all."""
+    """Registers a function that returns a shell script. The script runs in each mode, and once more with
+    the filter "strict" (WL-20). It is skipped if the machine lacks a program of `needs` or a Python
+    module of `modules`; scripts/packages-test.txt lists them all."""
     def register(function):
         script = "set -e\n" + function()
         WORKLOADS.append((number, script, needs, modules, prepare))
@@ -34,7 +34,7 @@ def workload(number, what, needs=(), modules=(), prepare=None, timeout=MINUTE):
 
 
 def has(needs, modules):
-    """On the machine, where sandboxes see it: in /usr."""
+    """Whether programs and modules are in /usr, where sandboxes see them."""
     found = all(shutil.which(name, path="/usr/local/bin:/usr/bin:/usr/sbin") for name in needs)
     line = ["/usr/bin/python3", "-c", "import " + ", ".join(modules)] if modules else ["true"]
     return found and subprocess.run(line, capture_output=True).returncode == 0
@@ -43,7 +43,7 @@ def has(needs, modules):
 # --- python
 
 
-@workload("WL-01", "numpy, pandas and matplotlib: a figure as PNG", modules=("numpy", "pandas", "matplotlib"))
+@workload("WL-01", "numpy, pandas and matplotlib draw a figure", modules=("numpy", "pandas", "matplotlib"))
 def numbers():
     return """python3 - <<'END'
 import numpy, pandas
@@ -59,7 +59,7 @@ echo works"""
 
 
 def make_wheel(box):
-    """A package of one file, as pip wants it, in a directory sandboxes see."""
+    """Creates a Python package in a directory that sandboxes see."""
     wheels = box.offered / "wheels"
     wheels.mkdir(exist_ok=True)
     with zipfile.ZipFile(wheels / "smallthing-1.0-py3-none-any.whl", "w") as wheel:
@@ -71,15 +71,15 @@ def make_wheel(box):
         wheel.writestr(meta + "RECORD", f"smallthing.py,,\n{meta}METADATA,,\n{meta}WHEEL,,\n{meta}RECORD,,\n")
 
 
-@workload("WL-02", "pip installs a wheel it is offered, without a network", modules=("pip",), prepare=make_wheel)
+@workload("WL-02", "pip installs a wheel without a network", modules=("pip",), prepare=make_wheel)
 def pip():
-    # As a person would: no option that the sandbox makes necessary.
+    # Without any option that only a sandbox would make necessary.
     return """pip install --no-index --find-links /escape/wheels smallthing > log 2>&1 || { cat log; exit 1; }
 python3 -c 'import smallthing; assert smallthing.answer() == 42'
 echo works"""
 
 
-@workload("WL-03", "python makes a virtual environment and pip works in it", modules=("venv", "ensurepip"),
+@workload("WL-03", "Python creates a virtual environment in which pip works", modules=("venv", "ensurepip"),
           prepare=make_wheel)
 def venv():
     return """python3 -m venv env
@@ -88,7 +88,7 @@ env/bin/python -c 'import smallthing, sys; assert sys.prefix.endswith("/env") an
 echo works"""
 
 
-@workload("WL-04", "python: threads, subprocesses, a pool, shared memory, asyncio, temporary files, sqlite")
+@workload("WL-04", "Python: threads, subprocesses, a pool, shared memory, asyncio, temporary files, sqlite")
 def python():
     return """cat > main.py <<'END'
 import asyncio, concurrent.futures, ctypes, multiprocessing, os, signal, socket, sqlite3, ssl, subprocess, sys
@@ -143,7 +143,7 @@ python3 main.py"""
 
 
 def make_tarball(box):
-    """A package for npm, as `npm pack` makes it."""
+    """Creates a package for npm, like `npm pack`."""
     package = box.directory / "npm" / "package"
     package.mkdir(parents=True, exist_ok=True)
     (package / "package.json").write_text('{"name": "smallthing", "version": "1.0.0", "main": "index.js",'
@@ -154,7 +154,7 @@ def make_tarball(box):
                    check=True)
 
 
-@workload("WL-05", "node: a server and its client, worker threads, child processes, files", needs=("node",))
+@workload("WL-05", "Node: a server and its client, worker threads, child processes, files", needs=("node",))
 def node():
     return """cat > main.js <<'END'
 const http = require('http'), fs = require('fs'), { execFileSync, fork } = require('child_process');
@@ -183,7 +183,7 @@ END
 node main.js"""
 
 
-@workload("WL-06", "npm installs a tarball it is offered, for a project and for the user", needs=("node", "npm"),
+@workload("WL-06", "npm installs a tarball for a project and for the user", needs=("node", "npm"),
           prepare=make_tarball, timeout=2 * MINUTE)
 def npm():
     return """mkdir project; cd project
@@ -291,14 +291,14 @@ mktemp > /dev/null; mktemp -d > /dev/null; getent passwd root > /dev/null; geten
 echo works"""
 
 
-@workload("WL-13", "sqlite3, the program", needs=("sqlite3",))
+@workload("WL-13", "the program sqlite3 works", needs=("sqlite3",))
 def sqlite():
     return """sqlite3 b.db 'pragma journal_mode=wal; create table t(a); insert into t values(41); update t set a = a + 1;'
 test "$(sqlite3 b.db 'select a from t')" = 42; sqlite3 b.db .dump > /dev/null; sqlite3 b.db vacuum
 echo works"""
 
 
-def with_few_calls(box):
+def with_strict_filter(box):
     here = [row for row in WORKLOADS if has(row[2], row[3])]
     for _, _, _, _, prepare in here:
         if prepare:
@@ -310,11 +310,11 @@ def with_few_calls(box):
     assert not failed, "\n".join(failed)
 
 
-test("WL-20", "all of them with few calls", modes="R")(with_few_calls)
-test("WL-20", "all of them with few calls", modes="US", long=True)(with_few_calls)
+test("WL-20", "all workloads work with the filter 'strict'", modes="R")(with_strict_filter)
+test("WL-20", "all workloads work with the filter 'strict'", modes="US", long=True)(with_strict_filter)
 
 
-@test("WL-21", "what is installed for the user stays in a sandbox that is kept")
+@test("WL-21", "packages installed for the user stay in a kept sandbox")
 def kept(box):
     make_wheel(box)
     box.sh("pip install --no-index --find-links /escape/wheels smallthing && echo data > file", sandbox="kept")
@@ -322,9 +322,9 @@ def kept(box):
     assert again.out == "42\ndata\n", again
 
 
-@test("WL-22", "every interpreter of the machine finds its own home", modes="RUS")
+@test("WL-22", "HOME and the user's site-packages are in the sandbox", modes="RUS")
 def homes(box):
-    told = box.sh("cd; pwd; python3 -c 'import site; print(site.getusersitepackages())'; echo $HOME; whoami")
-    home = told.out.split()[0]
-    assert told.code == 0 and told.out.split()[1].startswith(home) and told.out.split()[2] == home, told
-    assert not pathlib.Path(home).exists() or pathlib.Path(home).owner(), "a home of the sandbox's own"
+    seen = box.sh("cd; pwd; python3 -c 'import site; print(site.getusersitepackages())'; echo $HOME; whoami")
+    home = seen.out.split()[0]
+    assert seen.code == 0 and seen.out.split()[1].startswith(home) and seen.out.split()[2] == home, seen
+    assert not pathlib.Path(home).exists() or pathlib.Path(home).owner(), "the host has the same directory without an owner"

@@ -1,6 +1,7 @@
-"""System calls by name, and what each profile of belljar says to them.
+"""System calls by name, and the answer that each filter of belljar must give.
 
-Written down here a second time on purpose, not read from belljar's own table: the two must agree.
+The table is written down independently of src/engine/filter/filter_table.c, so that a mistake there is
+found.
 """
 import re
 import subprocess
@@ -8,7 +9,7 @@ import subprocess
 PROFILES = ("standard", "strict", "debug")
 EPERM, EFAULT, EINVAL, ENOSYS, EAFNOSUPPORT, SIGSYS = 1, 14, 22, 38, 97, 31
 
-# Headers may be older than these. 335 and 336 are of x86_64 only.
+# Calls that the headers may be too old to know. 335 and 336 exist on x86_64 only.
 NEWER = dict(uretprobe=335, uprobe=336, cachestat=451, fchmodat2=452, map_shadow_stack=453,
              futex_wake=454, futex_wait=455, futex_requeue=456, statmount=457, listmount=458,
              lsm_get_self_attr=459, lsm_set_self_attr=460, lsm_list_modules=461, mseal=462,
@@ -37,13 +38,13 @@ landlock_restrict_self map_shadow_stack mincore mq_getsetattr mq_notify mq_open 
 mq_timedsend mq_unlink msgctl msgget msgrcv msgsnd readahead semctl semget semop semtimedop shmat
 shmctl shmdt shmget sync_file_range""".split()
 NOT_STRICT_EINVAL = "splice tee vmsplice".split()
-# The kernel lets these through whatever a filter says (it places them itself, for probes), and
-# refuses them on its own: with a signal, or ENXIO.
+# The kernel does not filter these, because it places them itself for probes. Called by a program, they
+# fail with a signal or ENXIO.
 UNFILTERED = "uretprobe uprobe".split()
 
 
 def numbers():
-    """name -> number, on this machine."""
+    """A dict of names and numbers on this architecture."""
     text = subprocess.run(["cc", "-E", "-dM", "-include", "sys/syscall.h", "-x", "c", "/dev/null"],
                           capture_output=True, text=True, check=True).stdout
     found = {name: int(number) for name, number
@@ -53,8 +54,8 @@ def numbers():
 
 
 def refusals(profile):
-    """name -> errno, 0 for what is only said to have happened; of those the profile refuses
-    whatever the arguments are."""
+    """A dict of names and errnos of the calls that the filter refuses whatever the arguments are. 0: the
+    call returns success without doing anything."""
     table = {name: 0 for name in FAKED}
     table.update({name: ENOSYS for name in UNKNOWN})
     table.update({name: EPERM for name in REFUSED})
@@ -67,8 +68,8 @@ def refusals(profile):
 
 
 def make(box, calls, **more):
-    """Makes the calls inside, each written "name:arg,arg" or "number:arg,arg". Returns what came of
-    each: ("errno", 1), ("ok", 3), ("signal", 31), ("no end", 0)."""
+    """Makes the calls in a sandbox, each written "name:arg,arg" or "number:arg,arg". Returns the outcome
+    of each: ("errno", 1), ("ok", 3), ("signal", 31), ("no end", 0)."""
     known = numbers()
     lines = []
     for call in calls:
@@ -84,11 +85,12 @@ def make(box, calls, **more):
 
 
 def expect(box, table, **more):
-    """Each call of the table answers with the errno it names (a negative number: the signal)."""
+    """Checks that each call of the table fails with its errno, or with the signal if the number is
+    negative."""
     found = make(box, list(table), **more)
     wrong = {call: (found[call], want) for call, want in table.items()
              if found[call] != (("errno", want) if want > 0 else ("signal", -want))}
-    assert not wrong, f"(what came of it, wanted): {wrong}"
+    assert not wrong, f"(outcome, expected): {wrong}"
 
 
 def exists(name):

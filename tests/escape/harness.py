@@ -1,15 +1,18 @@
-"""What the escape tests are written with.
+"""What the escape tests share: registering a test, running belljar, and looking at the host.
 
-A test is a function with the number of the attack and the modes it concerns:
+A test is a function with the id of the attack and the modes it concerns:
 
     @test("FS-04", "chroot does not lead out")
     def chroot_escape(box):
         assert box.c("chroot_escape").code != 0
-        assert box.sh("cd /tmp && pwd").out == "/tmp\n"      # the harmless twin
+        assert box.sh("cd /tmp && pwd").out == "/tmp\n"      # the harmless counterpart
 
-It runs the attack inside through the real belljar, then looks from the host whether anything
-happened (canaries, processes, mounts, files), never trusting what the program itself says, and
-shows beside it that the harmless relative of the attack works. AssertionError: it failed.
+The function runs the attack in a sandbox of the real belljar. Then it checks on the host that nothing
+happened (canaries, processes, mounts, files), because output of the attacking program proves nothing,
+and it runs a harmless counterpart of the attack, which must work. A failed check raises AssertionError.
+
+Other sandboxes, users and servers may be on the machine, and it may be busy: checks look only at what
+this test started, and deadlines are long enough for a loaded machine.
 """
 import contextlib
 import ctypes
@@ -21,7 +24,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
-# As whom belljar runs. U and S are users without a name; harness_main() gives U subordinate ids.
+# The users that belljar runs as. U and S have no entry in /etc/passwd; run.py gives U subordinate ids.
 MODES = {
     "R": dict(uid=0, what="root"),
     "U": dict(uid=61001, what="an ordinary user with subordinate ids"),
@@ -31,22 +34,22 @@ SUBORDINATE_FIRST = 700000
 SUBORDINATE_COUNT = 65536
 
 TESTS = []
-NOT_HERE = []
+NOT_TESTED = []
 
-# On a machine that is emulated everything takes longer, and every deadline follows this clock.
+# On an emulated machine everything takes longer: deadlines are measured with a slower clock.
 SLOWER = int(os.environ.get("ESCAPE_SLOWER", "1"))
 if SLOWER != 1:
     monotonic = time.monotonic
     time.monotonic = subprocess._time = lambda: monotonic() / SLOWER
 
 
-def not_here(number, why):
-    """An attack of the catalogue that has no test, and why: printed at the end of a run."""
-    NOT_HERE.append((number, why))
+def not_tested(number, why):
+    """Registers an attack of the catalogue that has no test, with the reason, for the table at the end."""
+    NOT_TESTED.append((number, why))
 
 
 def test(number, what, modes="RUS", long=False):
-    """Registers a test. `modes` leaves out those it makes no sense in; say why in the text."""
+    """Registers a test. A comment says why a mode is left out of `modes`."""
     def register(function):
         TESTS.append(dict(number=number, what=what, modes=modes, long=long, run=function))
         return function
@@ -62,29 +65,29 @@ class Result:
 
 
 class Box:
-    """Belljar in one mode, with a state directory of its own. Each call is a sandbox of its own
-    unless `sandbox` names one, which then stays until the test ends."""
+    """Belljar in one mode, with a state directory of its own. Each call uses a temporary sandbox
+    unless `sandbox` names one, which then exists until the test ends."""
 
     def __init__(self, mode, belljar, directory):
         self.mode, self.belljar, self.directory = mode, belljar, directory
         self.uid = MODES[mode]["uid"]
         self.state = directory / "state"
-        self.offered = directory / "offered"     # sandboxes see it as /escape, read-only
-        self.canary = directory / "canary"       # a secret of the host: must never be read
+        self.offered = directory / "offered"     # mounted as /escape in sandboxes, read-only
+        self.canary = directory / "canary"       # a file of the host that no sandbox may read
         self.secret = "belljar-canary-" + os.urandom(16).hex()
         for path in (self.state, self.offered):
             path.mkdir(mode=0o755)
         self.canary.write_text(self.secret + "\n")
         os.chmod(self.canary, 0o644)
-        os.utime(self.canary, (1, 1))            # whoever reads it changes that
+        os.utime(self.canary, (1, 1))            # reading it changes the access time
         for path in (self.state, directory):
             os.chown(path, self.uid, self.uid)
         for program in (directory.parent / "programs").iterdir():
             os.link(program, self.offered / program.name)
         self.running = []
-        self.around = []                         # a command that belljar is started by
+        self.around = []                         # a command line that starts belljar, if not empty
 
-    # --- how belljar is started
+    # --- starting belljar
 
     def as_user(self):
         line = list(self.around)
@@ -104,14 +107,14 @@ class Box:
         return {"PATH": os.environ["PATH"], "HOME": str(self.directory), "LANG": "C.UTF-8"}
 
     def start(self, *argv, options=(), sandbox=None, stdin=subprocess.DEVNULL):
-        """In the background; ended with the test. A subprocess.Popen with pipes."""
+        """Starts belljar in the background, as a subprocess.Popen with pipes; finish() kills it."""
         process = subprocess.Popen(self.command(argv, options, sandbox), stdin=stdin,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    errors="replace", env=self.environment(), cwd="/")
         self.running.append(process)
         return process
 
-    def exec(self, *argv, options=(), sandbox=None, input=None, timeout=60):
+    def exec(self, *argv, options=(), sandbox=None, input=None, timeout=180):
         process = self.start(*argv, options=options, sandbox=sandbox,
                              stdin=subprocess.PIPE if input is not None else subprocess.DEVNULL)
         try:
@@ -119,7 +122,7 @@ class Box:
         except subprocess.TimeoutExpired:
             process.kill()
             out, err = process.communicate()
-            raise AssertionError(f"no end after {timeout} s: {argv}\n{out[-2000:]}\n{err[-2000:]}")
+            raise AssertionError(f"still running after {timeout} s: {argv}\n{out[-2000:]}\n{err[-2000:]}")
         self.running.remove(process)
         return Result(process.returncode, out, err)
 
@@ -130,20 +133,20 @@ class Box:
         return self.exec("python3", "-c", source, *args, **more)
 
     def c(self, name, *args, **more):
-        """programs/<name>.c, compiled statically on the host."""
+        """Runs programs/<name>.c, which make has compiled statically on the host."""
         return self.exec(f"/escape/{name}", *args, **more)
 
     def belljar_verb(self, *argv):
         line = self.as_user() + [str(self.belljar), *argv]
         done = subprocess.run(line, capture_output=True, text=True, env=self.environment(),
-                              timeout=60)
+                              timeout=180)
         return Result(done.returncode, done.stdout, done.stderr)
 
-    # --- what the host sees
+    # --- looking from the host
 
     def processes(self, process):
-        """Host pids of what runs in the sandbox of a started belljar, its agent first. A spare
-        one, made ahead, runs no program below a keeper: it is not meant."""
+        """Host pids of the processes in the sandbox of a started belljar, the agent first. A spare
+        sandbox does not count: it has no program below a keeper."""
         found = []
         for spawner in children(process.pid):
             for agent in children(spawner):
@@ -151,8 +154,8 @@ class Box:
                     found += [agent, *descendants(agent)]
         return found
 
-    def wait_for(self, process, text, timeout=20):
-        """Reads its stdout until a line holds the text."""
+    def wait_for(self, process, text, timeout=120):
+        """Reads the process's stdout until a line contains the text, and returns the line."""
         until = time.monotonic() + timeout
         while time.monotonic() < until:
             line = process.stdout.readline()
@@ -160,10 +163,10 @@ class Box:
                 return line
             if not line:
                 break
-        raise AssertionError(f"'{text}' never came; {process.stderr.read() if process.poll() is not None else ''}")
+        raise AssertionError(f"no line with '{text}'; {process.stderr.read() if process.poll() is not None else ''}")
 
     def check_canary(self):
-        """The host's secret is unread and unchanged."""
+        """Checks that the host's secret was neither read nor changed."""
         seen = os.stat(self.canary)
         assert (seen.st_atime, seen.st_mtime) == (1, 1), f"the canary was read or written: {seen}"
         assert self.canary.read_text() == self.secret + "\n", "the canary was changed"
@@ -208,25 +211,25 @@ def status_of(pid):
 
 
 def adopt_orphans():
-    """Whatever loses its parent below us becomes our child: so we find what belljar left, and
-    only that, however many others work on the machine."""
+    """Makes this process the reaper of its orphaned descendants. So all processes that belljar left
+    behind are found below this one, and no process of anybody else."""
     PR_SET_CHILD_SUBREAPER = 36
     if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError("prctl(PR_SET_CHILD_SUBREAPER)")
 
 
 class Leftovers:
-    """What belljar may leave nothing of: processes, mounts, cgroups, loop devices."""
+    """Finds what belljar left behind: processes, mounts, cgroups, loop devices."""
 
     def __init__(self, box):
-        # Its groups have a word for the state directory in their names.
+        # The names of belljar's cgroups contain an identifier of the state directory.
         state = os.stat(box.state)
         self.group = f"belljar-{(state.st_ino ^ (state.st_dev << 40)) & (2**64 - 1):x}-"
         self.directory = str(box.directory)
         self.box = box
-        self.before = self.look()
+        self.before = self.snapshot()
 
-    def look(self):
+    def snapshot(self):
         processes = set()
         for pid in descendants(os.getpid()):
             with contextlib.suppress(OSError, ChildProcessError):
@@ -245,11 +248,11 @@ class Leftovers:
                     loops.add(str(backing))
         return dict(groups=groups, processes=processes, mounts=mounts, loops=loops)
 
-    def check(self, patience=5):
-        """Nothing new; what is dying may take a moment."""
-        until = time.monotonic() + patience
+    def check(self, timeout=60):
+        """Checks that nothing new is there. Killed processes may take a moment to exit."""
+        until = time.monotonic() + timeout
         while True:
-            now = self.look()
+            now = self.snapshot()
             new = {kind: now[kind] - self.before[kind] for kind in now}
             if not any(new.values()):
                 return

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""run.py [--mode RUS] [--only FS,PR-02] [--long] - tries to break out of belljar's sandboxes.
+"""run.py [--mode RUS] [--only FS,PR-02] [--long] - attacks belljar's sandboxes from inside.
 
-Prints TAP as it goes and at the end a table: test, mode, result. Needs root: it runs belljar as
-root and as two users without names, one of whom gets subordinate ids in a mount namespace of the
-test's own (the machine's files stay as they are). --long adds what takes minutes.
+Prints TAP while it runs, and a table of all results at the end. Needs root: it runs belljar as root and
+as two other users, of whom one gets subordinate ids. It runs in a mount namespace of its own, so that
+/etc/subuid and /etc/passwd of the machine are not changed. --long adds tests that take minutes.
 """
 import argparse
 import importlib
@@ -24,7 +24,7 @@ HERE = harness.HERE
 
 
 def copy_programs(directory):
-    """Every program, to where all users may read it. make has built what has to be built."""
+    """Copies all programs to where every user may read them. make has compiled the C programs."""
     directory.mkdir()
     for source in sorted((HERE / "programs").glob("*.c")):
         shutil.copy(HERE.parents[1] / "build/escape" / source.stem, directory / source.stem)
@@ -34,7 +34,8 @@ def copy_programs(directory):
 
 
 def give_subordinate_ids(directory):
-    """In a mount namespace of our own, one of the two users has some."""
+    """Gives user U subordinate ids, by files that are mounted over /etc/subuid and /etc/subgid in a mount
+    namespace of this process."""
     if os.environ.get("BELLJAR_ESCAPE_UNSHARED") != "1":
         os.environ["BELLJAR_ESCAPE_UNSHARED"] = "1"
         shutil.rmtree(directory)
@@ -45,19 +46,19 @@ def give_subordinate_ids(directory):
                         f"{harness.SUBORDINATE_COUNT}\n")
         pathlib.Path(f"/etc/{name}").touch()
         subprocess.run(["mount", "--bind", str(path), f"/etc/{name}"], check=True)
-    # newuidmap asks for a name.
+    # newuidmap looks the user up by name.
     users = "".join(f"escape{mode}:x:{user['uid']}:{user['uid']}::/:/bin/sh\n"
                     for mode, user in harness.MODES.items() if user["uid"])
     (directory / "passwd").write_text(pathlib.Path("/etc/passwd").read_text() + users)
     subprocess.run(["mount", "--bind", str(directory / "passwd"), "/etc/passwd"], check=True)
 
 
-def wanted(test, only):
+def is_selected(test, only):
     return not only or any(test["number"] == o or test["number"].startswith(o + "-") for o in only)
 
 
 def remove(directory):
-    """What sandboxes left may be deeper than Python can go."""
+    """With rm: sandboxes may leave directories nested deeper than shutil.rmtree() can follow."""
     subprocess.run(["rm", "-rf", "--", str(directory)], stderr=subprocess.DEVNULL)
 
 
@@ -72,7 +73,7 @@ def run_one(test, mode, belljar, top):
         leftovers.check()
         box.check_canary()
         return None
-    except Exception as error:  # a test that cannot be carried out has not passed either
+    except Exception as error:  # a test that could not be carried out has not passed
         frame = traceback.extract_tb(error.__traceback__)[-1]
         return f"{frame.name}:{frame.lineno}: {frame.line}\n{type(error).__name__}: {error}"
     finally:
@@ -81,18 +82,18 @@ def run_one(test, mode, belljar, top):
 
 
 def run_mode(options, mode):
-    """All tests of one mode, one after the other; TAP without a plan."""
+    """Runs all tests of one mode, one after the other. Prints TAP without a plan."""
     top = pathlib.Path(tempfile.mkdtemp(prefix="belljar-escape-"))
     os.chmod(top, 0o755)
     give_subordinate_ids(top)
-    belljar = top / "belljar"  # other users cannot look into our directories
+    belljar = top / "belljar"  # other users cannot read the build directory
     shutil.copy(options.belljar, belljar)
     os.chmod(belljar, 0o755)
     harness.adopt_orphans()
     try:
         copy_programs(top / "programs")
-        for test in chosen(options):
-            if mode not in test["modes"] or is_for_alone(test) != options.alone:
+        for test in selected_tests(options):
+            if mode not in test["modes"] or runs_alone(test) != options.alone:
                 continue
             begin = time.monotonic()
             why = run_one(test, mode, belljar, top)
@@ -104,8 +105,8 @@ def run_mode(options, mode):
         remove(top)
 
 
-def is_for_alone(test):
-    """What measures the whole machine: its memory, its disk, how fast it answers."""
+def runs_alone(test):
+    """Tests of exhaustion load the machine; no other test of this suite runs beside them."""
     return test["number"].startswith("RX")
 
 
@@ -114,14 +115,14 @@ def load_tests():
         importlib.import_module(module.stem)
 
 
-def chosen(options):
+def selected_tests(options):
     only = [word for word in options.only.split(",") if word]
-    return [test for test in harness.TESTS if wanted(test, only)
+    return [test for test in harness.TESTS if is_selected(test, only)
             and (options.long or not test["long"])]
 
 
-def follow(process, results, lock):
-    """Passes on what one mode says, with numbers that count for all."""
+def forward_output(process, results, lock):
+    """Prints the output of one mode, with test numbers that count all modes."""
     for line in process.stdout:
         with lock:
             if line.startswith(("ok", "not ok")):
@@ -131,33 +132,33 @@ def follow(process, results, lock):
 
 
 def print_table(options, results):
-    said = {line.split(" # ")[0].split(" - ", 1)[1]: line.startswith("ok") for line in results}
+    passed = {line.split(" # ")[0].split(" - ", 1)[1]: line.startswith("ok") for line in results}
     modes = options.mode
-    print("#\n# " + f"{'test':8}{'what is tried':64}" + "".join(f"{mode:>8}" for mode in modes))
-    for test in sorted(chosen(options), key=lambda test: test["number"]):
+    print("#\n# " + f"{'test':8}{'what is checked':64}" + "".join(f"{mode:>8}" for mode in modes))
+    for test in sorted(selected_tests(options), key=lambda test: test["number"]):
         row = ""
         for mode in modes:
             key = f"{test['number']} {mode} {test['what']}"
-            row += f"{'-' if mode not in test['modes'] else 'ok' if said.get(key) else 'FAILED':>8}"
+            row += f"{'-' if mode not in test['modes'] else 'ok' if passed.get(key) else 'FAILED':>8}"
         print(f"# {test['number']:8}{test['what'][:62]:64}{row}")
     only = [word for word in options.only.split(",") if word]
-    for number, why in sorted(harness.NOT_HERE):
-        if wanted(dict(number=number), only):
-            print(f"# {number:8}not tried here: {why}")
+    for number, why in sorted(harness.NOT_TESTED):
+        if is_selected(dict(number=number), only):
+            print(f"# {number:8}not tested here: {why}")
 
 
 def run_together(options, modes, more, results):
-    """One process a mode: they are different users with different places."""
+    """Runs one process for each mode at the same time: the modes are different users."""
     line = [sys.executable, __file__, "--part", "--only", options.only, "--belljar",
             options.belljar, *more, *["--long"] * options.long]
     parts = [subprocess.Popen([*line, "--mode", mode], stdout=subprocess.PIPE, text=True,
                               errors="replace") for mode in modes]
     lock = threading.Lock()
-    followers = [threading.Thread(target=follow, args=(part, results, lock)) for part in parts]
-    for follower in followers:
-        follower.start()
-    for follower in followers:
-        follower.join()
+    readers = [threading.Thread(target=forward_output, args=(part, results, lock)) for part in parts]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
     return [part.wait() for part in parts]
 
 
@@ -177,14 +178,14 @@ def main():
         run_mode(options, options.mode)
         return
     results = []
-    broken = run_together(options, options.mode, [], results)
+    statuses = run_together(options, options.mode, [], results)
     for mode in options.mode:
-        broken += run_together(options, mode, ["--alone"], results)
+        statuses += run_together(options, mode, ["--alone"], results)
     failed = sum(line.startswith("not") for line in results)
-    print(f"1..{sum(len([m for m in options.mode if m in t['modes']]) for t in chosen(options))}")
+    print(f"1..{sum(len([m for m in options.mode if m in t['modes']]) for t in selected_tests(options))}")
     print_table(options, results)
-    print(f"# {len(results) - failed} passed, {failed} failed; '-': the attack makes no sense there")
-    sys.exit(1 if failed or any(broken) else 0)
+    print(f"# {len(results) - failed} passed, {failed} failed; '-': the test does not apply to that mode")
+    sys.exit(1 if failed or any(statuses) else 0)
 
 
 if __name__ == "__main__":

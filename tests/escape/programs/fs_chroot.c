@@ -1,5 +1,5 @@
-/* fs_chroot.c PATH - the oldest way out: a root below the root, then up past it with a directory
- * kept open. Then tries to read PATH, which is the host's. */
+/* fs_chroot PATH - the classic escape: chroot() to a subdirectory, then ".." from a directory that
+ * was kept open. Then tries to read PATH of the host. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -13,13 +13,13 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	(void)mkdir("/tmp/a", 0755);
-	tell("chroot below", chroot("/tmp/a"));
-	tell("chroot here", chroot("."));
-	tell("pivot_root", syscall(SYS_pivot_root, "/tmp", "/tmp/a"));
+	report("chroot below", chroot("/tmp/a"));
+	report("chroot here", chroot("."));
+	report("pivot_root", syscall(SYS_pivot_root, "/tmp", "/tmp/a"));
 	(void)fchdir(here);
 	for (int i = 0; i < 256; i++)
 		(void)chdir("..");
-	tell("chroot above", chroot("."));
-	tell("read", open(argv[1], O_RDONLY));
+	report("chroot above", chroot("."));
+	report("read", open(argv[1], O_RDONLY));
 	return 0;
 }

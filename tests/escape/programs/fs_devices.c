@@ -1,5 +1,5 @@
-/* fs_devices.c DIR... - makes device nodes: memory, a disk, fuse, a terminal, and the 0:0 an
- * overlay takes for "removed". Without privileges the kernel alone would allow the last. */
+/* fs_devices DIR... - creates device nodes: memory, a disk, fuse, a terminal, and 0:0, which is a
+ * whiteout of an overlay. The kernel allows the last one to processes without privileges. */
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -24,8 +24,8 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		for (size_t n = 0; n < sizeof nodes / sizeof *nodes; n++) {
 			(void)snprintf(path, sizeof path, "%s/node-%s", argv[i], nodes[n].name);
-			tell(path, mknod(path, nodes[n].type | 0666,
-			                 makedev(nodes[n].major, nodes[n].minor)));
+			report(path, mknod(path, nodes[n].type | 0666,
+			                   makedev(nodes[n].major, nodes[n].minor)));
 		}
 	return 0;
 }

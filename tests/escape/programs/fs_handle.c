@@ -1,6 +1,6 @@
-/* fs_handle.c PATH - "shocker": opens files by their number instead of their name, first a
- * handle the kernel gave, then guesses of the host's root (2 on ext4, 128 on xfs, 256 on btrfs),
- * and from there PATH. */
+/* fs_handle PATH - "shocker": opens files by handle instead of by name, first with a handle of the
+ * kernel, then with guesses of the host's root inode (2 on ext4, 128 on xfs, 256 on btrfs), and
+ * from there PATH. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -16,9 +16,9 @@ static void try_open(int mount, union handle *handle, const char *what, const ch
 {
 	int dir = open_by_handle_at(mount, &handle->head, O_RDONLY);
 
-	tell(what, dir);
+	report(what, dir);
 	if (dir >= 0)
-		tell("read by handle", openat(dir, path + 1, O_RDONLY));
+		report("read by handle", openat(dir, path + 1, O_RDONLY));
 }
 
 int main(int argc, char **argv)

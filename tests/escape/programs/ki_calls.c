@@ -1,6 +1,6 @@
-/* ki_calls NUMBER:ARG,ARG,... ...: makes these system calls, each in a child of its own. An argument
- * is a number, "p" for a page of zeros, or "/text". One line for each: what was asked for and
- * "errno 1", "ok 3", "signal 31" or "no end". */
+/* ki_calls NUMBER:ARG,ARG,... ... - makes these system calls, each in a child of its own. An
+ * argument is a number, "p" for a page of zeros, or "/text". Prints one line for each: the call as
+ * given, and "errno 1", "ok 3", "signal 31" or "no end". */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Crashes, after it has asked for its core to be kept every way there is. */
+/* ki_crash - crashes after enabling core dumps in every possible way. */
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

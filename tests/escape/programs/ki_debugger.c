@@ -1,4 +1,4 @@
-/* What a debugger does: traces a child, changes its memory, lets it go on. */
+/* ki_debugger - does what a debugger does: traces a child, changes its memory, lets it continue. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* CVE-2016-5195: one thread throws the private copy of a page away while another writes to it
- * through /proc/self/mem, so that the write lands in the file. The caller looks at the file. */
+/* ki_dirty_cow FILE - CVE-2016-5195: one thread discards the private copy of a page while another
+ * writes to it through /proc/self/mem, so that the write may reach the file. The test compares the
+ * file. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ int main(int argc, char **argv)
 	over = 1;
 	pthread_join(threads[0], NULL);
 	pthread_join(threads[1], NULL);
-	/* The harmless relative: a page of one's own. */
+	/* The harmless counterpart: writing to a private page. */
 	own = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (mem >= 0 && pwrite(mem, "mine", 4, (off_t)(size_t)own) == 4 &&
 	    memcmp(own, "mine", 4) == 0)

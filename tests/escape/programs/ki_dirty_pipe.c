@@ -1,12 +1,12 @@
-/* CVE-2022-0847: a page of a file that may only be read gets into a pipe, and what is written to
- * the pipe next lands in the page. The caller looks whether the file has changed. */
+/* ki_dirty_pipe FILE - CVE-2022-0847: splices a page of a read-only file into a pipe, then writes
+ * to the pipe, which may change the page. The test compares the file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Leaves the flag of pages that may be added to in every slot of the pipe. */
+/* Leaves PIPE_BUF_FLAG_CAN_MERGE set in every slot of the pipe. */
 static void prepare(int pipe[2], int size)
 {
 	static char bytes[4096];
@@ -33,6 +33,6 @@ int main(int argc, char **argv)
 	printf("splice ok\n");
 	if (write(fds[1], text, sizeof text) != sizeof text)
 		return 1;
-	/* What came through it is the file's byte, then ours. */
+	/* The pipe holds the file's byte, then ours. */
 	return read(fds[0], back, 2) == 2 && back[1] == text[0] ? 0 : 1;
 }

@@ -1,4 +1,5 @@
-/* Makes a call of 32 bits from a program of 64: filters that forget it are passed by it. */
+/* ki_int80 WHAT - makes a 32-bit system call from a 64-bit program: its number means another call,
+ * so that a filter which does not check the architecture is evaded. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,8 +11,9 @@ int main(int argc, char **argv)
 		return puts("a call of 64 bits") < 0;
 #ifdef __x86_64__
 	{
-		/* socketcall(SOCKET, {AF_ALG, SOCK_SEQPACKET, 0}) has its family behind a pointer, and
-		 * below 4 GiB is none of ours: the call is what counts. */
+		/* socketcall(SOCKET, {AF_ALG, SOCK_SEQPACKET, 0}) passes the family in memory,
+		 * which a filter cannot read. We have no memory below 4 GiB to pass; only the
+		 * verdict on the call counts. */
 		long number = strcmp(what, "socketcall") == 0 ? 102
 		              : strcmp(what, "ptrace") == 0   ? 26
 		              : strcmp(what, "mount") == 0    ? 21

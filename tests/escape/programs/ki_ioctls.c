@@ -1,5 +1,5 @@
-/* ki_ioctls SECONDS: random commands for everything that can be opened, in children, since some
- * of them end or stop the program. The host's kernel is to have nothing to say about it. */
+/* ki_ioctls SECONDS - random ioctls on everything that can be opened, in children, since some
+ * commands kill or stop the process. The test checks that the kernel logs no fault. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

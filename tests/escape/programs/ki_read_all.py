@@ -1,5 +1,5 @@
-"""ki_read_all.py STATE SECRET MASKED...: reads every file in /proc and /sys, a second each, and
-says what of it should not be there."""
+"""ki_read_all.py STATE SECRET MASKED... - reads every file in /proc and /sys, for a second each, and
+prints what a sandbox should not see."""
 import os
 import signal
 import sys
@@ -21,7 +21,7 @@ signal.signal(signal.SIGALRM, late)
 
 
 def read(path):
-    """Its first bytes; None if there is none to be had."""
+    """The first bytes of a file; None if it cannot be read."""
     signal.setitimer(signal.ITIMER_REAL, 1)
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -42,7 +42,7 @@ def is_masked(path):
 
 for top in ("/proc", "/sys"):
     for where, directories, files in os.walk(top):
-        # Threads are their process once more.
+        # Threads repeat the files of their process.
         directories[:] = [d for d in directories if d not in ("task", "map_files")]
         for name in files:
             path = os.path.join(where, name)
@@ -52,7 +52,7 @@ for top in ("/proc", "/sys"):
             count += 1
             if is_masked(path) and data:
                 bad.append(f"{path}: {data[:60]!r}")
-            # Our own command line has them.
+            # Our own command line contains the words.
             if not path.endswith(("/cmdline", "/environ", "/mem")) and \
                     any(word in data for word in (state, secret)):
                 bad.append(f"{path}: of the host: {data[:200]!r}")

@@ -1,5 +1,6 @@
-/* Makes every system call from 0 to 600, once with zeros and once with minus ones, each in a
- * child of its own. A line for each: number, argument, "errno 1", "ok", "signal 31", "no end". */
+/* ki_sweep - makes every system call from 0 to 600, once with all arguments 0 and once with -1,
+ * each in a child of its own. Prints a line for each: number, argument, "errno 1", "ok", "signal
+ * 31", "no end". */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,12 +16,12 @@ struct result {
 	int done, error;
 };
 
-/* The result must not depend on a stack or a thread area that the call took away. */
+/* In static memory: the call may have unmapped the stack or changed the thread area. */
 static void make(long number, long arg, volatile struct result *result)
 {
 	long value;
 
-	setpgid(0, 0); /* kill(0, 0) is for ourselves */
+	setpgid(0, 0); /* kill(0, 0) signals only this child */
 	value = syscall(number, arg, arg, arg, arg, arg, arg);
 	result->error = value == -1 ? errno : 0;
 	result->done = 1;

@@ -1,6 +1,6 @@
-/* lc_refuse CALL ERRNO PROGRAM... - runs it where one system call always fails. By numbers: which
- * call it is stands in the test. Root needs no "no new privileges" for a filter, so that what is
- * started can still become somebody else. */
+/* lc_refuse CALL ERRNO PROGRAM... - runs a program for which one system call always fails, both
+ * given as numbers. The filter is loaded as root, without no_new_privs, so that the program can
+ * still change its user. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,9 +1,10 @@
-/* lc_step WATCHED N VICTIM[,VICTIM] PROGRAM... - runs belljar, and when WATCHED is about to make
- * its Nth system call, kills the victims with SIGKILL: moments no clock can hit.
+/* lc_step WATCHED N VICTIM[,VICTIM] PROGRAM... - runs belljar under ptrace, and kills the victims
+ * with SIGKILL when WATCHED is about to make its Nth system call. A timer could not hit such
+ * moments.
  *
- * Who is who: server (what was started), spawner (its first child), agent (the spawner's child in
- * namespaces of its own, from its first breath), helper (any other child of the spawner). With N 0
- * nobody is killed, and how many calls each made is printed: "server 120 spawner 340 ...". */
+ * Roles: server (the program), spawner (its first child), agent (the spawner's child in namespaces
+ * of its own, from its start on), helper (any other child of the spawner). With N = 0 no process is
+ * killed, and the number of calls of each role is printed: "server 120 spawner 340 ...". */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -51,7 +52,7 @@ static int role_named(const char *name)
 	for (int i = 0; i < ROLES; i++)
 		if (strcmp(name, names[i]) == 0)
 			return i;
-	fprintf(stderr, "lc_step: who is '%s'?\n", name);
+	fprintf(stderr, "lc_step: unknown role '%s'\n", name);
 	exit(99);
 }
 
@@ -103,7 +104,7 @@ static void at_call(struct task *task)
 		strike();
 }
 
-/* What to continue with: a signal for the task. */
+/* Handles a stop. Returns the signal with which the task is to be continued. */
 static int look_at(struct task *task, int status)
 {
 	int signal = WSTOPSIG(status), event = status >> 16;
@@ -125,7 +126,7 @@ static int look_at(struct task *task, int status)
 
 static void let_go(struct task *task, int signal)
 {
-	/* Nobody below the agent interests us, nor anybody once it is done. */
+	/* Processes below the agent are not traced, and none after the kill. */
 	bool leave = is_done || (task->known && task->role == OTHER);
 
 	ptrace(leave ? PTRACE_DETACH : PTRACE_SYSCALL, task->pid, 0, signal);
@@ -133,7 +134,8 @@ static void let_go(struct task *task, int signal)
 		task->pid = 0;
 }
 
-/* Seized, not traced by its own wish: then nobody gets a SIGSTOP that would outlive us. */
+/* PTRACE_SEIZE instead of PTRACE_TRACEME: new tasks then get no SIGSTOP, which would stay pending
+ * if this program exits. */
 static pid_t start(char **argv)
 {
 	const unsigned long wishes = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK |
@@ -192,7 +194,7 @@ int main(int argc, char **argv)
 		}
 		let_go(task, look_at(task, status));
 	}
-	/* Who is still traced goes on when we end. */
+	/* Tasks that are still traced continue when this program exits. */
 	for (int i = 0; nth == 0 && i < OTHER; i++)
 		fprintf(stderr, "%s %ld%c", names[i], calls[i], i + 1 < OTHER ? ' ' : '\n');
 	return nth != 0 && !is_done ? 97 : end;

@@ -1,5 +1,6 @@
-/* Asks the kernel to change the network: an address, a route, an interface of each kind, a queue, a
- * rule, a neighbour; lo down. Each is to be refused with EPERM; asking what there is works. */
+/* nt_netlink - asks the kernel over netlink to change the network: an address, a route, an
+ * interface of each kind, a queue, a rule, a neighbour; lo down. Each must fail with EPERM; reading
+ * links works. */
 #include <linux/if_link.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
@@ -23,7 +24,7 @@ static int ask(int fd, int type, int flags, const void *body, size_t len, int at
 	message.head.nlmsg_type = (unsigned short)type;
 	message.head.nlmsg_flags = (unsigned short)(NLM_F_REQUEST | flags);
 	memcpy(message.body, body, len);
-	if (value != NULL) { /* 4 bytes of it */
+	if (value != NULL) { /* 4 bytes */
 		struct rtattr *at = (struct rtattr *)((char *)&message + message.head.nlmsg_len);
 
 		*at = (struct rtattr){ RTA_LENGTH(4), (unsigned short)attr };

@@ -1,5 +1,5 @@
-"""nt_reach.py KIND ADDRESS:PORT ...: tries to reach each, by tcp, udp or a mail of nothing but a
-question for a name. Says REACHED, or the error; then that one's own loopback works."""
+"""nt_reach.py KIND ADDRESS:PORT ... - tries to reach each address by tcp or udp. Prints REACHED or the
+error for each, then "own loopback" if the sandbox's loopback works."""
 import errno
 import socket
 import sys

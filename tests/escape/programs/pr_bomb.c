@@ -1,4 +1,5 @@
-/* pr_bomb MARK: forks without end, deaf to what can be ignored. MARK is what all of it is called. */
+/* pr_bomb MARK - forks endlessly and ignores all signals. MARK on the command line identifies
+ * it. */
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>

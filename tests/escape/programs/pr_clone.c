@@ -1,5 +1,5 @@
-/* Children that are not ours: brothers (CLONE_PARENT), as many threads as there may be, processes
- * with our memory. Says how many there were, ends with 9. */
+/* pr_clone - creates siblings (CLONE_PARENT), processes that share memory (CLONE_VM) and as many
+ * threads as possible. Prints how many, exits with 9. */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -14,7 +14,7 @@ static int brother(void *arg)
 {
 	(void)arg;
 	usleep(200000);
-	_exit(3); /* not what the run ends with */
+	_exit(3); /* must not become the status of the run */
 }
 
 static void *idle(void *arg)

@@ -1,6 +1,6 @@
-/* pr_daemon MARK [stay]: leaves processes behind that want to outlive everything: of a session of
- * their own, deaf to all signals, without descriptors, one of them always forking anew. MARK is
- * what they are called. Then ends with 7, or stays. */
+/* pr_daemon MARK [stay] - leaves daemons behind: in sessions of their own, ignoring all signals,
+ * without descriptors, some of them forking again and again. MARK on the command line identifies
+ * them. Then exits with 7, or stays. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,15 +8,15 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-static void be_deaf(void)
+static void ignore_signals(void)
 {
 	for (int signo = 1; signo <= 64; signo++)
 		signal(signo, SIG_IGN);
 }
 
-static void hide(int moving)
+static void become_daemon(int moving)
 {
-	be_deaf();
+	ignore_signals();
 	prctl(PR_SET_PDEATHSIG, 0);
 	setsid();
 	if (fork() != 0)
@@ -35,12 +35,12 @@ int main(int argc, char **argv)
 {
 	for (int i = 0; i < 8; i++)
 		if (fork() == 0)
-			hide(i % 2);
+			become_daemon(i % 2);
 	usleep(100000);
 	printf("left behind: %s\n", argc > 1 ? argv[1] : "");
 	fflush(stdout);
 	if (argc > 2 && strcmp(argv[2], "stay") == 0)
-		for (be_deaf();;)
+		for (ignore_signals();;)
 			pause();
 	return 7;
 }

@@ -1,5 +1,5 @@
-/* pr_open PID: whatever leads into another process: its memory, its descriptors, its root. Says
- * OPENED for each that did. */
+/* pr_open PID - tries to open memory, descriptors and root of another process. Prints OPENED for
+ * each success. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>

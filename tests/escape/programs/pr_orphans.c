@@ -1,5 +1,5 @@
-/* pr_orphans COUNT: so many children of children, left to whoever takes them in, dead. Ends with 7
- * unless there was no room for one. */
+/* pr_orphans COUNT - creates so many orphans that exit at once. Exits with 7 unless most forks
+ * failed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>

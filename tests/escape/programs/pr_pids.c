@@ -1,4 +1,4 @@
-/* Which processes are there? Asks for every number, and says which ones answer. */
+/* pr_pids - prints every pid that kill() or getsid() finds. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

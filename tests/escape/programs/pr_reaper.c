@@ -1,5 +1,5 @@
-/* Takes its orphans in itself, lets one end otherwise than itself, and ends from another thread
- * than its first. The run's status is 5. */
+/* pr_reaper - becomes a subreaper, has children and orphans with other statuses, and exits from a
+ * second thread. The status must be 5. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/prctl.h>

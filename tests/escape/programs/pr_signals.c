@@ -1,5 +1,5 @@
-/* pr_signals PID: sends it every signal in every way there is. Says how many were taken, and which
- * errors there were; then that it is still there itself. */
+/* pr_signals PID - sends every signal with every call. Prints how many calls succeeded ("taken"),
+ * the errors, and that it is still running. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

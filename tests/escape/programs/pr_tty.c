@@ -1,7 +1,7 @@
-/* What a terminal can be made to do: keys for whoever reads from it next (TIOCSTI), with bits above
- * the command's too, text from the console's (TIOCLINUX), line disciplines that are modules
- * (TIOCSETD), the console's messages (TIOCCONS). On one of our own, on /dev/tty, on 0, 1, 2.
- * Says what was DONE; then that one's own terminal works. */
+/* pr_tty - tries dangerous ioctls of terminals: pushing input (TIOCSTI), copying from the console
+ * (TIOCLINUX), loading line disciplines (TIOCSETD), redirecting the console (TIOCCONS), also with
+ * high bits of the command set. On a terminal of its own, on /dev/tty and on 0, 1, 2. Prints DONE
+ * for each success, then that its own terminal works. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

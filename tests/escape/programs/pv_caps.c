@@ -1,5 +1,5 @@
-/* pv_caps.c - takes capabilities: by itself, by what a next program inherits, by bits that say
- * root has them all, by what the bounding set allows. */
+/* pv_caps - tries to gain capabilities: by capset(), by the inheritable and ambient sets, by
+ * securebits, by the bounding set. */
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <sys/prctl.h>
@@ -21,23 +21,23 @@ int main(void)
 {
 	char what[64];
 
-	tell("all", set(~0U, ~0U, ~0U));
-	tell("all inheritable", set(0, 0, ~0U));
+	report("all", set(~0U, ~0U, ~0U));
+	report("all inheritable", set(0, 0, ~0U));
 	for (unsigned cap = 0; cap <= 40; cap++) {
 		if (cap < 32) {
 			(void)snprintf(what, sizeof what, "capability %u", cap);
-			tell(what, set(1U << cap, 1U << cap, 0));
+			report(what, set(1U << cap, 1U << cap, 0));
 		}
 		(void)snprintf(what, sizeof what, "ambient %u", cap);
-		tell(what, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0));
+		report(what, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0));
 		(void)snprintf(what, sizeof what, "bounding %u", cap);
-		tell(what, prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1 ? 0 : (errno = EPERM, -1));
+		report(what, prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1 ? 0 : (errno = EPERM, -1));
 	}
-	tell("securebits", prctl(PR_SET_SECUREBITS, 0, 0, 0, 0));
-	tell("keep capabilities", prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0));
-	tell("new privileges", prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0));
-	tell("no filter", prctl(PR_SET_SECCOMP, 0, 0, 0, 0));
-	/* The harmless twin: nothing is what one may always have. */
+	report("securebits", prctl(PR_SET_SECUREBITS, 0, 0, 0, 0));
+	report("keep capabilities", prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0));
+	report("new privileges", prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0));
+	report("no filter", prctl(PR_SET_SECCOMP, 0, 0, 0, 0));
+	/* The harmless counterpart: setting empty sets. */
 	printf("none %s\n", set(0, 0, 0) == 0 ? "yes" : "no");
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* pv_ids.c - becomes somebody else: root, the agent, a made-up user, more groups. */
+/* pv_ids - tries to change its ids to root's, the agent's and others', and to add groups. */
 #include <grp.h>
 #include <sys/fsuid.h>
 #include <sys/syscall.h>
@@ -23,24 +23,24 @@ int main(void)
 
 		for (int c = 0; c < 2; c++) {
 			(void)snprintf(what, sizeof what, "%s %u", calls[c].name, id);
-			tell(what, syscall(calls[c].call, id));
+			report(what, syscall(calls[c].call, id));
 		}
 		(void)snprintf(what, sizeof what, "setresuid %u", id);
-		tell(what, syscall(SYS_setresuid, id, id, id));
+		report(what, syscall(SYS_setresuid, id, id, id));
 		(void)snprintf(what, sizeof what, "setreuid %u", id);
-		tell(what, syscall(SYS_setreuid, id, id));
+		report(what, syscall(SYS_setreuid, id, id));
 		(void)snprintf(what, sizeof what, "setresgid %u", id);
-		tell(what, syscall(SYS_setresgid, id, id, id));
+		report(what, syscall(SYS_setresgid, id, id, id));
 		(void)snprintf(what, sizeof what, "setfsuid %u", id);
 		(void)setfsuid(id);
-		tell(what, (unsigned)setfsuid((uid_t)-1) == own ? (errno = EPERM, -1) : 0);
+		report(what, (unsigned)setfsuid((uid_t)-1) == own ? (errno = EPERM, -1) : 0);
 		(void)snprintf(what, sizeof what, "setfsgid %u", id);
 		(void)setfsgid(id);
-		tell(what, (unsigned)setfsgid((gid_t)-1) == own ? (errno = EPERM, -1) : 0);
+		report(what, (unsigned)setfsgid((gid_t)-1) == own ? (errno = EPERM, -1) : 0);
 	}
-	tell("setgroups", setgroups(4, groups));
-	tell("setgroups none", setgroups(0, NULL));
-	/* The harmless twin: to stay what one is. */
+	report("setgroups", setgroups(4, groups));
+	report("setgroups none", setgroups(0, NULL));
+	/* The harmless counterpart: setting the present ids. */
 	printf("stay %s\n", setresuid(own, own, own) == 0 && setuid(own) == 0 ? "yes" : "no");
 	return 0;
 }

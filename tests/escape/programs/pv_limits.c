@@ -1,4 +1,4 @@
-/* pv_limits.c - wants more of the machine than it was given: limits, priority, real time, locked
+/* pv_limits - tries to raise limits and priority, and to get real-time scheduling and locked
  * memory. */
 #include <sched.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 
 enum { IDLE_CLASS = 3, REALTIME_CLASS = 1, SHIFT = 13 };
 
-/* Some are told that it worked and are left as they were: what counts is the limit. */
+/* Some calls report success without effect: the limit itself is compared. */
 static long raise_limit(__rlimit_resource_t resource)
 {
 	struct rlimit after, all = { RLIM_INFINITY, RLIM_INFINITY };
@@ -33,20 +33,21 @@ int main(void)
 
 	for (size_t i = 0; i < sizeof hard / sizeof *hard; i++) {
 		(void)snprintf(what, sizeof what, "limit %d", hard[i]);
-		tell(what, raise_limit((__rlimit_resource_t)hard[i]));
+		report(what, raise_limit((__rlimit_resource_t)hard[i]));
 		(void)snprintf(what, sizeof what, "limit %d of the agent", hard[i]);
-		tell(what, syscall(SYS_prlimit64, 1, hard[i], &all, NULL));
+		report(what, syscall(SYS_prlimit64, 1, hard[i], &all, NULL));
 	}
-	tell("nice -20", setpriority(PRIO_PROCESS, 0, -20));
-	tell("nice -1", setpriority(PRIO_PROCESS, 0, -1));
-	tell("nice of all of the user", setpriority(PRIO_USER, 0, -1));
-	tell("nice of the agent", setpriority(PRIO_PROCESS, 1, 19));
-	tell("fifo", sched_setscheduler(0, SCHED_FIFO, &first));
-	tell("round robin", sched_setscheduler(0, SCHED_RR, &first));
-	tell("real-time input", syscall(SYS_ioprio_set, 1, 0, REALTIME_CLASS << SHIFT));
-	tell("lock much memory",
-	     mlock(mmap(NULL, 64 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 64 << 20));
-	/* The harmless twins: less is always allowed. */
+	report("nice -20", setpriority(PRIO_PROCESS, 0, -20));
+	report("nice -1", setpriority(PRIO_PROCESS, 0, -1));
+	report("nice of all of the user", setpriority(PRIO_USER, 0, -1));
+	report("nice of the agent", setpriority(PRIO_PROCESS, 1, 19));
+	report("fifo", sched_setscheduler(0, SCHED_FIFO, &first));
+	report("round robin", sched_setscheduler(0, SCHED_RR, &first));
+	report("real-time input", syscall(SYS_ioprio_set, 1, 0, REALTIME_CLASS << SHIFT));
+	report("lock much memory",
+	       mlock(mmap(NULL, 64 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	             64 << 20));
+	/* The harmless counterparts: lowering is always allowed. */
 	(void)getrlimit(RLIMIT_NOFILE, &few);
 	few.rlim_cur = few.rlim_max = 64;
 	printf("fewer files %s, nicer %s, idle %s, lock a little %s\n",

@@ -1,5 +1,5 @@
-/* pv_whoami.c - what a set-user-id bit, a file capability or an LD_PRELOAD would change: says who
- * it is, what it may, and stays until its input ends, so that the host can look too. */
+/* pv_whoami - prints its ids and capabilities, which a set-user-id bit or a file capability would
+ * change, and waits until its input ends, so that the test can look from the host. */
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <unistd.h>

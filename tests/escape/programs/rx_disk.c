@@ -1,4 +1,5 @@
-/* rx_disk KIND MIB - takes so much of the disk in some way, then waits a second and says so. */
+/* rx_disk KIND MIB - uses so much of the disk in the given way, waits a second and prints
+ * "held". */
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 enum { MIB = 1 << 20 };
 static char block[MIB];
 
-/* FS_IOC_RESVSP64: what fallocate does, asked for in another way. */
+/* FS_IOC_RESVSP64: reserves space like fallocate. */
 static int reserve(int fd)
 {
 	struct {
@@ -24,7 +25,7 @@ static int reserve(int fd)
 	return ioctl(fd, _IOW('X', 42, space), &space) | close(fd);
 }
 
-/* Nothing is left of the file but the mapping. */
+/* Keeps only a mapping of the file: no name and no descriptor. */
 static int take_mapped(int fd, const char *name)
 {
 	char *at = ftruncate(fd, MIB) < 0
@@ -34,7 +35,8 @@ static int take_mapped(int fd, const char *name)
 	if (at == MAP_FAILED || close(fd) < 0 || unlink(name) < 0)
 		return -1;
 	memset(at, 1, MIB);
-	return madvise(at, MIB, MADV_DONTNEED); /* on the disk, not in memory */
+	return madvise(at, MIB,
+	               MADV_DONTNEED); /* written to disk, so that it does not count as memory */
 }
 
 static int take_one(const char *kind, int number)
@@ -68,7 +70,7 @@ static int take_one(const char *kind, int number)
 	if (write(fd, block, MIB) != MIB)
 		return -1;
 	if (strcmp(kind, "unlinked") != 0 && strcmp(kind, "tmpfile") != 0)
-		(void)close(fd); /* the others last as long as they are open */
+		(void)close(fd); /* unlinked files exist as long as they are open */
 	return 0;
 }
 
@@ -91,7 +93,7 @@ static int in_thread(void *count)
 	_exit(take_all("unlinked", *(int *)count));
 }
 
-/* thread: one with a table of files of its own. leaderless: the first thread is gone. */
+/* thread: a thread with its own table of descriptors. leaderless: the first thread has exited. */
 static int take_in_thread(int count, int flags)
 {
 	static char stack[MIB];

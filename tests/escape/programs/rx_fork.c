@@ -1,4 +1,5 @@
-/* rx_fork [vfork] - a fork bomb. With vfork: children that never exec, each kept by a thread. */
+/* rx_fork [vfork] - a fork bomb. With vfork: children that never exec, each of a thread that
+ * waits. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

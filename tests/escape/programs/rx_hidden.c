@@ -1,5 +1,5 @@
-/* rx_hidden KIND MIB SECONDS - takes memory no process maps, holds it, and says so: memfd, sysv,
- * /dev/shm, sockets, pipes (of these the bytes put into them). */
+/* rx_hidden KIND MIB SECONDS - uses memory that no process maps, holds it, and prints "held".
+ * Kinds: memfd, sysv, shm, sockets and pipes (the bytes in them). */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

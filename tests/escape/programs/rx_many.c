@@ -1,4 +1,4 @@
-/* rx_many KIND N - as many of a kind as it gets, N at most: prints how many, and why no more. */
+/* rx_many KIND N - creates up to N objects of a kind. Prints how many, and why not more. */
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
@@ -38,7 +38,7 @@ static int one(const char *kind, int number)
 		return mq_open(name + strlen("/workspace"), O_RDWR | O_CREAT, 0600, &attr);
 	if (is(kind, "sem"))
 		return semget(IPC_PRIVATE, 250, 0600);
-	if (is(kind, "missing")) /* the kernel keeps even these names */
+	if (is(kind, "missing")) /* the kernel caches missing names as well */
 		return access(name, F_OK) == 0;
 	if (is(kind, "deep"))
 		return mkdir("d", 0700) | chdir("d");

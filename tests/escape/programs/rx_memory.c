@@ -1,6 +1,6 @@
-/* rx_memory KIND MIB SECONDS - takes memory of processes, holds it, and says so: malloc, shared
- * (mappings RLIMIT_DATA does not count), children, threads-children (of a thread that is not the
- * first one), tables (of pages). */
+/* rx_memory KIND MIB SECONDS - uses memory, holds it, and prints "held". Kinds: malloc, shared
+ * (mappings that RLIMIT_DATA does not count), children, threads-children (of a second thread),
+ * tables (page tables). */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 enum { MIB = 1 << 20 };
 static int mib;
 static unsigned seconds;
-static void *volatile taken; /* or the compiler saves us the work */
+static void *volatile taken; /* volatile: the compiler must not remove the allocation */
 
 static void *children(void *unused)
 {
@@ -25,7 +25,7 @@ static void *children(void *unused)
 	return unused;
 }
 
-/* A page's worth of table for each two MiB that are looked at, and next to no memory else. */
+/* Reads one page in each two MiB: that needs a page of page tables, and hardly any other memory. */
 static int tables(void)
 {
 	size_t size = (size_t)mib * 512 * MIB;

@@ -1,5 +1,5 @@
-/* rx_noise KIND N - many small things: bytes (written one by one), crash (children that die of
- * SIGSEGV), sigsys (of a forbidden way to call), sync. */
+/* rx_noise KIND N - does something N times: bytes (writes of one byte), crash (children killed by
+ * SIGSEGV), sigsys (children killed by the filter), sync. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static void die(const char *kind)
 	if (strcmp(kind, "crash") == 0)
 		*nowhere = 1;
 #ifdef __x86_64__
-	__asm__ volatile("int $0x80" : : "a"(20) : "memory"); /* getpid, as 32 bit code has it */
+	__asm__ volatile("int $0x80" : : "a"(20) : "memory"); /* getpid of 32-bit programs */
 #endif
 	_exit(0);
 }

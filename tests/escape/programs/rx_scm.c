@@ -1,5 +1,6 @@
-/* rx_scm - descriptors sent in messages of sockets that are themselves sent: as many as it gets.
- * The kernel lets a user have as many under way as one process may have open. */
+/* rx_scm - sends descriptors in messages over sockets that are themselves sent, as many as
+ * possible. The kernel allows a user as many in transit as one process may have open
+ * (RLIMIT_NOFILE). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,7 @@ int main(void)
 	int sent = 0, inner = -1, pair[2];
 
 	while (sent < 100000 && socketpair(AF_UNIX, SOCK_DGRAM, 0, pair) == 0) {
-		/* Each level holds the one before it; only the newest stays open. */
+		/* Each socket holds the one before; only the newest stays open. */
 		for (int i = 0; i < 4; i++) {
 			if (send_fd(pair[0], inner >= 0 ? inner : 1) < 0) {
 				(void)printf("%d %s\n", sent, strerrorname_np(errno));

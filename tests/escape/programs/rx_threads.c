@@ -1,4 +1,4 @@
-/* rx_threads N - as many threads as it gets, N at most; prints how many. */
+/* rx_threads N - creates up to N threads. Prints how many. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

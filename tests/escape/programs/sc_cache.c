@@ -1,5 +1,5 @@
-/* sc_cache FILE - asks the kernel which pages of a file are in memory: what others read lately.
- * Prints what answers: mincore (with how many pages it claims), cachestat. */
+/* sc_cache FILE - asks the kernel which pages of a file are cached, that is, what others have read.
+ * Prints the answers of mincore (with the number of pages) and cachestat. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>

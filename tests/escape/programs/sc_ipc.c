@@ -1,5 +1,5 @@
-/* sc_ipc make|look - leaves something in every place of the kernel that outlives a program and
- * has a name, or looks for what another sandbox left there. Prints "made NAME" or "FOUND NAME". */
+/* sc_ipc make|look - creates a named object of every kind that outlives a process, or looks for
+ * those of another sandbox. Prints "made NAME" or "FOUND NAME". */
 #include <fcntl.h>
 #include <mqueue.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
-/* try.h - what the programs here have in common: one line for each attempt, "what: DONE" if it
- * worked, else the name of the error. The tests read the lines, and then look for themselves. */
+/* try.h - reports an attempt in one line: "what: DONE" if it succeeded, else the name of the error.
+ * The tests read the lines, and check the effect on the host as well. */
 #pragma once
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-static inline void tell(const char *what, long result)
+static inline void report(const char *what, long result)
 {
 	const char *name = result < 0 ? strerrorname_np(errno) : "DONE";
 

@@ -1,12 +1,12 @@
-"""A network of the tests' own: a namespace whose loopback interface has the addresses that attacks
-are aimed at, with somebody listening on them. No packet of it can reach a real network.
+"""A network namespace for tests: its loopback interface has the addresses that attacks aim at, and
+a process listens on them. No packet can leave the namespace.
 
-    with World(box) as world:            # belljar starts inside of it
+    with FakeNetwork(box) as network:            # belljar is started inside the namespace
         ...
-        world.check_quiet()              # nobody was called, and not a packet went by
+        network.check_quiet()              # no connection was made and no packet was sent
 
-As a program (`unshare --net python3 world.py`) it is that somebody: it says "ready", then a line for
-each that calls.
+Run as a program (`unshare --net python3 fake_network.py`) it is the listener: it prints "ready", then a
+line for each connection or datagram.
 """
 import pathlib
 import selectors
@@ -24,7 +24,7 @@ ABSTRACT = ["containerd-shim/k8s/test.sock", "/containerd-shim/moby/shim.sock", 
             "dbus-canary"]
 
 
-class World:
+class FakeNetwork:
     def __init__(self, box):
         self.box = box
 
@@ -34,10 +34,10 @@ class World:
         line = self.process.stdout.readline()
         assert line == "ready\n", line
         self.enter = ["nsenter", f"--net=/proc/{self.process.pid}/ns/net"]
-        # Seen to see: whoever calls from inside the namespace is noticed.
-        self.call("1.1.1.1", 443)
-        assert self.process.stdout.readline().startswith("tcp 443 "), "nobody listens"
-        self.packets = self.count()
+        # Check the check: a connection from inside the namespace is noticed.
+        self.connect("1.1.1.1", 443)
+        assert self.process.stdout.readline().startswith("tcp 443 "), "the listener does not work"
+        self.packets = self.count_packets()
         self.box.around = self.enter
         return self
 
@@ -47,24 +47,24 @@ class World:
         self.process.wait()
         self.process.stdout.close()
 
-    def call(self, address, port):
-        """From the namespace itself. Returns what the shell says."""
+    def connect(self, address, port):
+        """Connects from inside the namespace. Returns "open" or the name of the error."""
         source = ("import socket, sys\n"
                   "try: socket.create_connection((sys.argv[1], int(sys.argv[2])), 2); print('open')\n"
                   "except OSError as e: print(type(e).__name__)")
         return subprocess.run([*self.enter, sys.executable, "-c", source, address, str(port)],
                               capture_output=True, text=True).stdout.strip()
 
-    def count(self):
-        """Packets that have gone through its interfaces."""
+    def count_packets(self):
+        """The packets that went through the interfaces of the namespace."""
         lines = pathlib.Path(f"/proc/{self.process.pid}/net/dev").read_text().splitlines()[2:]
         return {line.split()[0]: line.split()[2] + "/" + line.split()[10] for line in lines}
 
     def check_quiet(self):
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
-            assert not selector.select(0.2), f"somebody called: {self.process.stdout.readline()}"
-        assert self.count() == self.packets, (self.packets, self.count())
+            assert not selector.select(0.2), f"a connection was made: {self.process.stdout.readline()}"
+        assert self.count_packets() == self.packets, (self.packets, self.count_packets())
 
 
 def listen():
