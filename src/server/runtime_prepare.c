@@ -116,10 +116,11 @@ static int check_parents(const char *path, struct error *err)
 	     slash = strrchr(above, '/')) {
 		*slash = '\0';
 		if (stat(above, &st) < 0 || (st.st_mode & S_IXOTH) == 0)
-			return error_set(err, ERR_INVALID,
-			                 "'%s' is below '%s', which is closed to others: as root, "
-			                 "belljar serves as another user; choose another place",
-			                 path, above);
+			return error_set(
+			        err, ERR_INVALID,
+			        "'%s' is below '%s', which other users may not enter: as root, "
+			        "belljar serves as another user; choose another directory",
+			        path, above);
 	}
 	return 0;
 }
