@@ -60,6 +60,7 @@ owned_todos() {
 
 check layers sh scripts/check-layers.sh src
 check sizes sh scripts/check-sizes.sh src
+check 'every message has a sender' sh scripts/check-messages.sh src
 check 'documents name files that exist' sh scripts/check-documents.sh \
   ARCHITECTURE.md CONTRIBUTING.md README.md SECURITY.md STYLE.md
 check 'todos have an issue' owned_todos

@@ -5,14 +5,14 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/program/tree.h"
+#include "agent/tree.h"
 #include "base/clock.h"
 
 enum { SWEEP_MS = 2, SWEEP_MAX_MS = 1000 };
 
-static struct stream *carried_by(struct agent *agent, pid_t pid)
+static struct stream *find_carried(struct agent *agent, pid_t pid)
 {
-	for (size_t i = 0; i < AGENT_STREAMS; i++)
+	for (size_t i = 0; i < WIRE_STREAMS_MAX; i++)
 		if (agent->ids[i] != 0 && agent->streams[i].pid == pid)
 			return &agent->streams[i];
 	return NULL;
@@ -24,21 +24,22 @@ void children_reap(struct agent *agent)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | __WALL)) > 0) {
-		struct stream *stream = carried_by(agent, pid);
+		struct stream *stream = find_carried(agent, pid);
 
 		if (WIFSTOPPED(status)) {
-			/* Ours are not to be held up by whoever can signal them. */
+			/* A program of the agent's user could stop a keeper with SIGSTOP, so that no
+			 * deadline is kept: continue it. An orphan is killed right away. */
 			(void)kill(pid, stream != NULL ? SIGCONT : SIGKILL);
 			continue;
 		}
 		if (stream == NULL)
 			continue;
 		stream->pid = 0;
-		stream->carrier->child(stream, status);
+		stream->handlers->child(stream, status);
 	}
 }
 
-void children_orphaned(struct agent *agent)
+void children_set_orphans(struct agent *agent)
 {
 	agent->orphans.some = true;
 	agent->orphans.next = 0;
@@ -47,10 +48,11 @@ void children_orphaned(struct agent *agent)
 
 static bool is_known(void *ctx, pid_t pid)
 {
-	return carried_by(ctx, pid) != NULL;
+	return find_carried(ctx, pid) != NULL;
 }
 
-/* Less and less often: one that cannot be killed must not keep us busy for ever. */
+/* The interval doubles with each search: a process in an uninterruptible system call cannot be
+ * killed, and searching /proc for it must not use up the sandbox's processor time. */
 void children_sweep(struct agent *agent, uint64_t now)
 {
 	struct orphans *orphans = &agent->orphans;
@@ -63,9 +65,8 @@ void children_sweep(struct agent *agent, uint64_t now)
 		orphans->wait_ms *= 2;
 }
 
-void children_end(uint64_t ms)
+void children_kill_all(uint64_t ms)
 {
-	if (getpid() == 1)
-		return; /* the kernel does it */
-	(void)tree_end(ms, NULL, NULL);
+	if (getpid() != 1)
+		(void)tree_kill_all(ms, NULL, NULL);
 }

@@ -1,14 +1,19 @@
-/* children.h - the agent's own children: keepers, workers, and whatever is left behind.
+/* children.h - the agent's child processes: keepers, workers, and orphans.
  *
- * Everything below the agent hangs from a keeper or a worker. A child that is neither was
- * orphaned by a keeper that is gone (killed by a program of the same user, or given up): it
- * belongs to nobody and is killed. */
+ * Every process in the sandbox descends from a keeper or a worker. A direct child that is neither is
+ * an orphan of a keeper that was killed by a program of the same user, or that gave up: it belongs to no
+ * stream and is killed. */
 #pragma once
 #include <stdint.h>
 
 struct agent;
 
-void children_reap(struct agent *agent);     /* on SIGCHLD: tells the streams they carried */
-void children_orphaned(struct agent *agent); /* a keeper left some behind */
+/* On SIGCHLD: reaps all children that have exited, and calls the child handlers of their streams. */
+void children_reap(struct agent *agent);
+/* Starts the search for orphans: a keeper is gone and may have left some. */
+void children_set_orphans(struct agent *agent);
+/* Kills the orphans if there are any and the time for the next search has come. */
 void children_sweep(struct agent *agent, uint64_t now);
-void children_end(uint64_t ms); /* all of them, for at most so long */
+/* Kills and reaps all descendants, for at most `ms`. Does nothing as PID 1: the kernel kills every
+ * process of the PID namespace when the agent exits. */
+void children_kill_all(uint64_t ms);

@@ -8,9 +8,7 @@
 
 #include "base/error.h"
 
-/* --- what the server wants --------------------------------------------------------- */
-
-static int take_filter(struct confine_filter *filter, struct view bytes, const char *name,
+static int copy_filter(struct confine_filter *filter, struct view bytes, const char *name,
                        struct error *err)
 {
 	if (bytes.len % sizeof filter->code[0] != 0)
@@ -21,8 +19,9 @@ static int take_filter(struct confine_filter *filter, struct view bytes, const c
 	return 0;
 }
 
-/* Programs may do with files what their user may, except making device nodes anywhere and sending
- * ioctl() to devices that are not below /dev, where the engine put only harmless ones. */
+/* Allows programs everything their user may do with files, except making device nodes, and except
+ * ioctl() on devices that are not below /dev: those below it were chosen by the engine, but a directory
+ * shared with the host may hold any device. */
 static int make_ruleset(struct landlock *ret, struct error *err)
 {
 	const uint64_t everywhere = LANDLOCK_ALL &
@@ -37,25 +36,25 @@ static int make_ruleset(struct landlock *ret, struct error *err)
 int confine_init(struct confine *confine, const struct wire_welcome *welcome, struct error *err)
 {
 	confine->landlock.ruleset = -1;
-	if (take_filter(&confine->programs, welcome->programs, "programs", err) < 0 ||
-	    take_filter(&confine->workers, welcome->workers, "workers", err) < 0)
+	if (copy_filter(&confine->programs, welcome->programs, "programs", err) < 0 ||
+	    copy_filter(&confine->workers, welcome->workers, "workers", err) < 0)
 		return -1;
 	return welcome->flags & WIRE_WELCOME_LANDLOCK ? make_ruleset(&confine->landlock, err) : 0;
 }
 
-/* --- in the child ------------------------------------------------------------------ */
-
-static int load(const struct confine_filter *filter, struct error *err)
+static int load_filter(const struct confine_filter *filter, struct error *err)
 {
 	union {
 		const struct sock_filter *in;
 		struct sock_filter *out;
-	} same = { filter->code }; /* the kernel leaves it alone */
+	} same = { filter->code }; /* sock_fprog has no const; the kernel only reads */
 	struct sock_fprog program = { (unsigned short)filter->count, same.out };
 
+	/* Without SPEC_ALLOW, kernels before 5.16 turn on the mitigation of speculative store bypass, which
+	 * slows programs down and helps only against code in the same process. */
 	if (filter->count != 0 && syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 	                                  SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program) < 0)
-		return error_sys(err, "filter of system calls");
+		return error_sys(err, "load the seccomp filter");
 	return 0;
 }
 
@@ -63,10 +62,10 @@ int confine_program(const struct confine *confine, struct error *err)
 {
 	if (landlock_enforce(&confine->landlock, err) < 0)
 		return -1;
-	return load(&confine->programs, err);
+	return load_filter(&confine->programs, err);
 }
 
 int confine_worker(const struct confine *confine, struct error *err)
 {
-	return load(&confine->workers, err);
+	return load_filter(&confine->workers, err);
 }

@@ -1,9 +1,9 @@
-/* confine.h - what programs and workers may no longer do, whoever they run as.
+/* confine.h - seccomp filters and Landlock for programs and workers.
  *
- * Filters of system calls come as bytes from the server; the kernel checks them when they are
- * loaded. With Landlock nobody makes devices, and drivers are spoken to only below /dev; it
- * divides no one from his own files, and no run from another. Both are for good, and hold for
- * everything below. The agent and the keepers stay free of them. */
+ * WELCOME brings the filters as bytes; the kernel checks them when they are loaded. Landlock denies
+ * making device nodes, and ioctl() on devices outside /dev; it does not divide users or runs from
+ * each other. Both hold for a process and all its descendants and cannot be undone. The agent and the
+ * keepers are not confined by either. */
 #pragma once
 #include <linux/filter.h>
 #include <stddef.h>
@@ -17,15 +17,16 @@ struct error;
 struct confine {
 	struct landlock landlock;
 	struct confine_filter {
-		size_t count; /* 0: no filter */
+		size_t count; /* of instructions; 0: no filter */
 		struct sock_filter code[WIRE_FILTER_MAX / sizeof(struct sock_filter)];
 	} programs, workers;
 };
 
-/* Where the kernel has no Landlock, or too old a one, there is none: see `ruleset`. */
+/* Copies the filters, and makes the ruleset if WELCOME asks for Landlock and the kernel has it. */
 MUST_CHECK int confine_init(struct confine *confine, const struct wire_welcome *welcome,
                             struct error *err);
 
-/* In the child, the last thing it does with the agent's code: what follows it is confined. */
+/* In a child: confines the calling process. Called last, because the filter may deny what the steps
+ * before it need. */
 MUST_CHECK int confine_program(const struct confine *confine, struct error *err);
 MUST_CHECK int confine_worker(const struct confine *confine, struct error *err);

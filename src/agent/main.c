@@ -1,4 +1,5 @@
-/* main.c - the agent: reads the channel, serves it, reaps, until the channel ends. */
+/* main.c - the agent's event loop: reads the channel, handles frames, reaps children, until the
+ * channel is closed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -8,44 +9,49 @@
 
 #include "agent/agent.h"
 #include "agent/children.h"
-#include "agent/die.h"
-#include "agent/net/reach.h"
-#include "agent/session.h"
+#include "agent/dispatch.h"
+#include "agent/reach.h"
 #include "agent/setup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/num.h"
 
-enum { EVENTS = 64, END_MS = 2000 };
+enum { EVENTS = 64, END_MS = 2000, EXIT_AGENT = 70 };
 
 static struct agent agent;
 
-/* The kernel ends everything with PID 1; otherwise it is ours to do. */
-static NORETURN void fail(const char *why)
+void agent_die(const char *why)
 {
-	children_end(END_MS);
-	die(why);
+	static const char prefix[] = "belljar-agent: ";
+
+	(void)!write(STDERR_FILENO, prefix, sizeof prefix - 1);
+	(void)!write(STDERR_FILENO, why, strlen(why));
+	(void)!write(STDERR_FILENO, "\n", 1);
+	_exit(EXIT_AGENT);
 }
 
 /* --- the channel ------------------------------------------------------------------- */
 
-/* True: it stopped because there was no room to answer. */
-static bool serve_input(void)
+/* Handles the whole frames that were read. True: frames are left, because there was no room for
+ * replies. */
+static bool handle_input(void)
 {
 	struct view rest = { agent.in_bytes + agent.in_start, agent.in_end - agent.in_start };
 	struct error err;
-	int r = session_take(&agent, &rest, &err);
+	int r = dispatch_frames(&agent, &rest, &err);
 
-	if (r < 0)
-		fail(err.msg);
+	if (r < 0) {
+		children_kill_all(END_MS);
+		agent_die(err.msg);
+	}
 	agent.in_start = (size_t)(rest.ptr - agent.in_bytes);
 	if (rest.len == 0)
 		agent.in_start = agent.in_end = 0;
 	return r > 0;
 }
 
-/* False: the channel has ended. */
+/* False: the server has closed the channel. */
 static bool read_input(void)
 {
 	ssize_t n;
@@ -67,13 +73,10 @@ static bool read_input(void)
 
 /* --- the loop ---------------------------------------------------------------------- */
 
-static int time_out(uint64_t now)
+static int poll_timeout(uint64_t now)
 {
 	uint64_t at = agent.next_due;
-	uint64_t proxy = agent.proxy.next_due;
 
-	if (proxy != 0 && (at == 0 || proxy < at))
-		at = proxy;
 	if (agent.orphans.some && (at == 0 || agent.orphans.next < at))
 		at = agent.orphans.next;
 	if (at == 0)
@@ -81,7 +84,7 @@ static int time_out(uint64_t now)
 	return at <= now ? 0 : (int)(at - now < 60000 ? at - now : 60000);
 }
 
-static void serve_sources(void)
+static void handle_sources(void)
 {
 	struct epoll_event events[EVENTS];
 	int n = epoll_wait(agent.poller.inner, events, EVENTS, 0);
@@ -89,43 +92,40 @@ static void serve_sources(void)
 	for (int i = 0; i < n && out_is_free(&agent.out); i++) {
 		struct source *source = events[i].data.ptr;
 
+		/* A handler called before in this loop may have closed this source. */
 		if (source->fd >= 0 && source->ready != NULL)
 			source->ready(source, events[i].events);
 	}
 }
 
-static void serve_time(uint64_t now)
-{
-	session_due(&agent, now);
-	proxy_due(&agent, now);
-	children_sweep(&agent, now);
-}
-
-/* One round. False: the channel has ended. */
-static bool turn(void)
+/* One turn of the loop. False: the agent is to exit. */
+static bool run_turn(void)
 {
 	struct epoll_event events[3];
 	bool more, full, ended = false;
 	int n;
 
 	do {
-		more = serve_input();
+		more = handle_input();
 		out_flush(&agent.out);
 	} while (more && out_is_free(&agent.out));
-	if (out_is_free(&agent.out))
-		serve_time(clock_now_ms());
+	if (out_is_free(&agent.out)) {
+		dispatch_due(&agent, clock_now_ms());
+		children_sweep(&agent, clock_now_ms());
+	}
 	full = agent.in_end - agent.in_start == sizeof agent.in_bytes;
 	source_want(&agent.in, full ? 0 : EPOLLIN);
 	source_want(&agent.out_ready, agent.out.end != agent.out.start ? EPOLLOUT : 0);
-	poller_let_produce(&agent.poller, out_is_free(&agent.out));
-	/* Nothing is done in time while nothing may be said: then only the server can wake us. */
+	poller_enable_inner(&agent.poller, out_is_free(&agent.out));
+	/* While the outgoing buffer is full no deadline is handled, so only the channel may wake the
+	 * loop: with a timeout it would spin. */
 	n = epoll_wait(agent.poller.outer, events, 3,
-	               out_is_free(&agent.out) ? time_out(clock_now_ms()) : -1);
+	               out_is_free(&agent.out) ? poll_timeout(clock_now_ms()) : -1);
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.ptr == &agent.in)
 			ended = !read_input();
 		else if (events[i].data.ptr == NULL)
-			serve_sources();
+			handle_sources();
 	}
 	out_flush(&agent.out);
 	return !ended && !agent.out.broken && !(agent.refused && agent.out.end == 0);
@@ -141,12 +141,12 @@ static void on_signal(struct source *source, uint32_t events)
 	children_reap(&agent);
 }
 
-/* --- beginning and end ------------------------------------------------------------- */
+/* --- start ------------------------------------------------------------------------- */
 
-static int watch(int channel, struct error *err)
+static int add_sources(int channel, struct error *err)
 {
 	sigset_t set;
-	int out = dup(channel);
+	int out = dup(channel); /* epoll takes a descriptor only once per set */
 	int signals;
 
 	(void)sigemptyset(&set);
@@ -156,7 +156,7 @@ static int watch(int channel, struct error *err)
 	signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (signals < 0 || out < 0 || fcntl(channel, F_SETFD, FD_CLOEXEC) < 0 ||
 	    fcntl(out, F_SETFD, FD_CLOEXEC) < 0)
-		return error_sys(err, "descriptors");
+		return error_sys(err, "prepare the descriptors of the channel and of SIGCHLD");
 	agent.out.fd = out;
 	if (fd_set_nonblocking(channel, err) < 0 || poller_init(&agent.poller, err) < 0 ||
 	    source_add(&agent.in, agent.poller.outer, channel, EPOLLIN, NULL, err) < 0 ||
@@ -173,17 +173,17 @@ int main(int argc, char **argv)
 
 	if (argc > 3 || (argc >= 2 && num_parse_u64(argv[1], 0, 1 << 20, &channel, &err) < 0) ||
 	    (argc == 3 && num_parse_u64(argv[2], 1, UINT32_MAX - 1, &user, &err) < 0))
-		die("usage: belljar-agent [DESCRIPTOR [USER]]");
-	agent.root = agent.proxy.listener.fd = -1;
+		agent_die("usage: belljar-agent [DESCRIPTOR [USER]]");
+	agent.root = -1;
 	wire_link_init(&agent.link, WIRE_AGENT);
 	if (fd_ensure_stdio(&err) < 0 || setup_process(&agent, &err) < 0 ||
-	    watch((int)channel, &err) < 0)
-		die(err.msg);
+	    add_sources((int)channel, &err) < 0)
+		agent_die(err.msg);
 	if (user != 0)
-		reach_ahead((uint32_t)user);
-	session_hello(&agent);
-	while (turn())
+		reach_check_ahead((uint32_t)user);
+	dispatch_hello(&agent);
+	while (run_turn())
 		continue;
-	children_end(END_MS);
+	children_kill_all(END_MS);
 	return 0;
 }

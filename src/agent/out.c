@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/die.h"
+#include "agent/agent.h"
 #include "base/buf.h"
 #include "base/error.h"
 
@@ -23,7 +23,7 @@ bool out_is_free(struct out *out)
 char *out_payload(struct out *out)
 {
 	if (OUT_SIZE - out->end < WIRE_FRAME_MAX)
-		die("more was said in one turn than there is room for");
+		agent_die("a handler sent more in one turn than the outgoing buffer holds");
 	return out->bytes + out->end + WIRE_HEADER;
 }
 
@@ -40,7 +40,7 @@ void out_message(struct out *out, const struct wire_message *message, uint32_t s
 	struct error err;
 
 	if (wire_encode(message, stream, channel, &buf, &err) < 0)
-		die(err.msg);
+		agent_die(err.msg);
 	out->end += buf.len;
 }
 

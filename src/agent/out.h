@@ -1,8 +1,8 @@
-/* out.h - what waits to be read by the server: one buffer that cannot overflow.
+/* out.h - the outgoing buffer: bytes that wait until the server reads them.
  *
- * The rule that makes it so: nothing that may speak is called while more than OUT_BUSY bytes
- * wait, and nothing that is called adds more than OUT_TURN. So a small answer always finds
- * room, no answer is ever lost, and nobody keeps a queue of their own. */
+ * The buffer cannot overflow, whatever the server and the programs do: no handler that may send
+ * something is called while more than OUT_BUSY bytes wait (out_is_free()), and no handler adds more than
+ * OUT_TURN. So a reply always finds room, nothing is ever dropped, and no other queue is needed. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,19 +17,21 @@ enum {
 
 struct out {
 	int fd;
-	bool broken; /* the server is gone */
+	bool broken; /* a write failed: the server has closed the channel */
 	size_t start, end;
 	char bytes[OUT_SIZE];
 };
 
-bool out_is_free(struct out *out); /* somebody may speak */
+/* Whether a handler that may send OUT_TURN bytes may be called. Makes room for them. */
+bool out_is_free(struct out *out);
 
-/* A frame whose payload is made in place: where it may stand, then how long it has become. */
-char *out_payload(struct out *out); /* room for WIRE_PAYLOAD_MAX bytes */
+/* A frame whose payload is read directly into the buffer: the place of the payload, which has room for
+ * WIRE_PAYLOAD_MAX bytes, then the header with the final length. */
+char *out_payload(struct out *out);
 void out_commit(struct out *out, const struct wire_frame *frame);
 
-/* A message. What the table forbids is a mistake of ours: we end. */
+/* Appends a message. One that the table forbids is a bug: the agent exits. */
 void out_message(struct out *out, const struct wire_message *message, uint32_t stream,
                  uint8_t channel);
 
-void out_flush(struct out *out); /* as much as goes without waiting */
+void out_flush(struct out *out); /* writes as much as the socket takes without blocking */

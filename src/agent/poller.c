@@ -17,7 +17,7 @@ int poller_init(struct poller *poller, struct error *err)
 	return 0;
 }
 
-void poller_let_produce(struct poller *poller, bool on)
+void poller_enable_inner(struct poller *poller, bool on)
 {
 	struct epoll_event event = { .events = on ? EPOLLIN : 0 };
 
@@ -27,21 +27,23 @@ void poller_let_produce(struct poller *poller, bool on)
 	(void)epoll_ctl(poller->outer, EPOLL_CTL_MOD, poller->inner, &event);
 }
 
-/* A hang-up is told even if nothing is asked for. Edge-triggered, it is told once. */
-static struct epoll_event asked_for(struct source *source)
+/* EPOLLHUP is reported even if no event is wanted, and level-triggered it would keep the loop busy.
+ * Edge-triggered it is reported once. */
+static struct epoll_event event_for(struct source *source)
 {
 	return (struct epoll_event){ .events = source->events != 0 ? source->events : EPOLLET,
 		                     .data.ptr = source };
 }
 
-/* Registered once, here, where it can fail: the user's watches may be used up. */
+/* Adding can fail, because the number of epoll watches per user is limited (EPOLL_CTL_ADD: ENOSPC).
+ * Changing the events later cannot, so the descriptor is added even if no event is wanted yet. */
 int source_add(struct source *source, int set, int fd, uint32_t events, source_fn *ready,
                struct error *err)
 {
 	struct epoll_event event;
 
 	*source = (struct source){ fd, set, events, ready };
-	event = asked_for(source);
+	event = event_for(source);
 	if (epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) < 0) {
 		source->fd = -1;
 		return error_sys(err, "epoll");
@@ -56,24 +58,15 @@ void source_want(struct source *source, uint32_t events)
 	if (source->fd < 0 || source->events == events)
 		return;
 	source->events = events;
-	event = asked_for(source);
+	event = event_for(source);
 	(void)epoll_ctl(source->set, EPOLL_CTL_MOD, source->fd, &event);
-}
-
-int source_take(struct source *source)
-{
-	int fd = source->fd;
-
-	if (fd >= 0)
-		(void)epoll_ctl(source->set, EPOLL_CTL_DEL, fd, NULL);
-	source->fd = -1;
-	return fd;
 }
 
 void source_close(struct source *source)
 {
-	int fd = source_take(source);
-
-	if (fd >= 0)
-		(void)close(fd);
+	if (source->fd < 0)
+		return;
+	(void)epoll_ctl(source->set, EPOLL_CTL_DEL, source->fd, NULL);
+	(void)close(source->fd);
+	source->fd = -1;
 }

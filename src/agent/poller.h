@@ -1,13 +1,13 @@
-/* poller.h - waiting for descriptors: two epoll sets, one within the other.
+/* poller.h - waiting for descriptors: two epoll sets, one inside the other.
  *
- * The outer set holds the channel. The inner one holds everything that makes us say something:
- * pipes, sockets, children. It is itself a member of the outer set, and is taken out of it
- * while what was said before still waits to be read. So one call stops all producers.
+ * The outer set holds the channel. The inner set holds every descriptor whose handler may send
+ * something: pipes, sockets, SIGCHLD. The inner set is itself a member of the outer one, and is disabled
+ * there while the outgoing buffer is busy. So one system call stops all handlers at once.
  *
- * A source is embedded in an object that is never freed, only used again: an event that was
- * already fetched when its source was closed meets fd -1, or no handler, or at worst a source
- * that is not ready, which every handler must take calmly. A hang-up is told, once, even to
- * a source that wants nothing. */
+ * A source is embedded in an object that is never freed, only reused. An event that was fetched
+ * before its source was closed or reused can therefore still reach the source: the loop skips
+ * sources with fd -1, and every handler must cope with a call although nothing is ready. A hang-up is
+ * reported once even to a source that asked for no events. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,11 +33,13 @@ struct poller {
 };
 
 MUST_CHECK int poller_init(struct poller *poller, struct error *err);
-void poller_let_produce(struct poller *poller, bool on);
+void poller_enable_inner(struct poller *poller, bool on);
 
-/* Registers a descriptor for EPOLLIN, EPOLLOUT or both; 0: not now. */
+/* Registers a descriptor for EPOLLIN, EPOLLOUT or both; 0: for neither yet. The source owns fd if this
+ * succeeds. */
 MUST_CHECK int source_add(struct source *source, int set, int fd, uint32_t events, source_fn *ready,
                           struct error *err);
 void source_want(struct source *source, uint32_t events);
-int source_take(struct source *source);   /* the descriptor, no longer registered */
-void source_close(struct source *source); /* out of the set first: a forked child may hold a copy */
+/* Removes the descriptor from the set explicitly and closes it. close() alone would leave it in the set
+ * while a forked child holds a copy. */
+void source_close(struct source *source);

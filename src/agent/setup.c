@@ -11,14 +11,13 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-
-#include "agent/net/reach.h"
-#include "agent/program/tree.h"
+#include "agent/reach.h"
+#include "agent/tree.h"
 #include "base/error.h"
 #include "base/rights/caps.h"
 #include "base/tree/open_child.h"
 
-enum { PRIORITY = -10 };
+enum { PRIORITY = -10, SIGNALS_MAX = 64, SIGSET_BYTES = 8 };
 
 static int open_null(struct error *err)
 {
@@ -28,22 +27,24 @@ static int open_null(struct error *err)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return error_sys(err, "/dev/null");
 	if (!S_ISCHR(st.st_mode))
-		return error_set(err, ERR_SYSTEM, "/dev/null: it is not a device");
+		return error_set(err, ERR_SYSTEM, "/dev/null is not a device");
 	return fd;
 }
 
-/* What whoever started us ignored is not to be ignored by programs. The C library keeps some
- * signals to itself, hence the bare call: its struct begins with the handler. */
-static void heed_signals(void)
+/* A signal that the agent's parent ignored would be ignored by every program, because execve() keeps
+ * that. musl refuses sigaction() for the real-time signals it uses itself, hence the bare system call,
+ * whose struct begins with the handler. */
+static void reset_ignored_signals(void)
 {
-	static const uintptr_t by_default[8];
+	static const uintptr_t default_action[8];
 
-	for (int signo = 1; signo <= 64; signo++) {
+	for (int signo = 1; signo <= SIGNALS_MAX; signo++) {
 		uintptr_t now[8] = { 0 };
 
-		(void)syscall(SYS_rt_sigaction, signo, NULL, now, (size_t)8);
+		(void)syscall(SYS_rt_sigaction, signo, NULL, now, (size_t)SIGSET_BYTES);
 		if (now[0] == (uintptr_t)SIG_IGN)
-			(void)syscall(SYS_rt_sigaction, signo, by_default, NULL, (size_t)8);
+			(void)syscall(SYS_rt_sigaction, signo, default_action, NULL,
+			              (size_t)SIGSET_BYTES);
 	}
 }
 
@@ -51,14 +52,16 @@ int setup_process(struct agent *agent, struct error *err)
 {
 	struct rlimit files;
 
-	/* Nobody of the same user may look into us; nothing below us gains rights by an exec. */
+	/* Not dumpable: a program with the agent's user id can neither ptrace() the agent nor read its
+	 * memory. no_new_privs: no execve() of a set-user-id file adds rights. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return error_sys(err, "prctl");
 	if (getpid() != 1 && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return error_sys(err, "become a subreaper");
 	if (caps_pass_none(err) < 0)
 		return -1;
-	heed_signals();
+	reset_ignored_signals();
+	/* write() to a closed channel is to fail with EPIPE instead of killing the agent. */
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		return error_sys(err, "ignore SIGPIPE");
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
@@ -66,7 +69,8 @@ int setup_process(struct agent *agent, struct error *err)
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
-	/* Ending a fork bomb takes a little more processor than each of it has. If we may. */
+	/* Killing a fork bomb needs more processor time than each of its processes gets. Without the right
+	 * to raise its priority the agent stays as it is. */
 	agent->nice = getpriority(PRIO_PROCESS, 0);
 	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
 	(void)umask(022);
@@ -82,6 +86,7 @@ static int open_root(const struct wire_welcome *welcome, struct error *err)
 
 	if (root < 0)
 		return error_sys(err, "root %s", welcome->root.ptr);
+	/* Every path is resolved with openat2(). Without it the agent must not serve at all. */
 	probe = open_resolved(root, ".", O_PATH | O_DIRECTORY, 0,
 	                      RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 	if (probe < 0) {
@@ -93,7 +98,7 @@ static int open_root(const struct wire_welcome *welcome, struct error *err)
 	return root;
 }
 
-int setup(struct agent *agent, const struct wire_welcome *welcome, struct error *err)
+int setup_sandbox(struct agent *agent, const struct wire_welcome *welcome, struct error *err)
 {
 	struct user *user = &agent->user;
 
@@ -109,9 +114,7 @@ int setup(struct agent *agent, const struct wire_welcome *welcome, struct error 
 	user->group_count = welcome->groups.count;
 	for (size_t i = 0; i < user->group_count; i++)
 		user->groups[i] = wire_number_at(&welcome->groups, i);
-	if (confine_init(&agent->confine, welcome, err) < 0 || reach_check(user, err) < 0)
+	if (confine_init(&agent->confine, welcome, err) < 0)
 		return -1;
-	if (welcome->flags & WIRE_WELCOME_EGRESS)
-		return proxy_open(agent, welcome->proxy_port, err);
-	return 0;
+	return reach_check(user, err);
 }

@@ -5,52 +5,50 @@
 #include <string.h>
 
 #include "agent/agent.h"
-#include "agent/die.h"
 #include "base/error.h"
-#include "base/text/utf8.h"
 
-void stream_put(struct stream *stream, const struct wire_frame *frame)
+void stream_record(struct stream *stream, const struct wire_frame *frame)
 {
 	struct error err;
 
-	if (wire_stream_put(&stream->wire, frame, &err) < 0)
-		die(err.msg);
+	if (wire_stream_send(&stream->wire, frame, &err) < 0)
+		agent_die(err.msg);
 }
 
-void stream_say(struct stream *stream, const struct wire_message *message, uint8_t channel)
+void stream_send(struct stream *stream, const struct wire_message *message, uint8_t channel)
 {
 	struct out *out = &stream->agent->out;
-	struct view said = { out->bytes + out->end, 0 };
+	struct view sent = { out->bytes + out->end, 0 };
 	struct wire_frame frame;
 	struct error err;
 
 	out_message(out, message, stream->wire.id, channel);
-	said.len = (size_t)(out->bytes + out->end - said.ptr);
-	if (wire_frame_cut(&said, &frame, &err) != 1)
-		die("a message of ours is no frame");
-	stream_put(stream, &frame);
+	sent.len = (size_t)(out->bytes + out->end - sent.ptr);
+	if (wire_frame_cut(&sent, &frame, &err) != 1)
+		agent_die("the encoder made a message that is not a frame");
+	stream_record(stream, &frame);
 }
 
-void stream_end(struct stream *stream, uint8_t channel)
+void stream_send_end(struct stream *stream, uint8_t channel)
 {
-	stream_say(stream, &(struct wire_message){ .type = WIRE_END }, channel);
+	stream_send(stream, &(struct wire_message){ .type = WIRE_END }, channel);
 }
 
-void stream_grant(struct stream *stream, uint8_t channel, size_t bytes)
+void stream_send_credit(struct stream *stream, uint8_t channel, size_t bytes)
 {
-	stream_say(stream,
-	           &(struct wire_message){ .type = WIRE_CREDIT, .credit.bytes = (uint32_t)bytes },
-	           channel);
+	stream_send(stream,
+	            &(struct wire_message){ .type = WIRE_CREDIT, .credit.bytes = (uint32_t)bytes },
+	            channel);
 }
 
-/* The number 0 would stand for ourselves and all our kin. */
+/* kill(0) would send the signal to the agent's own process group. */
 void stream_kill(struct stream *stream)
 {
 	if (stream->pid > 0)
 		(void)kill(stream->pid, SIGKILL);
 }
 
-void stream_due(struct stream *stream, uint64_t at_ms)
+void stream_set_due(struct stream *stream, uint64_t at_ms)
 {
 	struct agent *agent = stream->agent;
 
@@ -73,7 +71,7 @@ void stream_done(struct stream *stream, const struct wire_done *done)
 
 	if (done != NULL)
 		message.done = *done;
-	stream_say(stream, &message, 0);
+	stream_send(stream, &message, 0);
 	stream_free(stream);
 }
 
@@ -111,38 +109,39 @@ static enum wire_failure failure_of(const struct error *why)
 	return WIRE_FAILED_SYSTEM;
 }
 
-_Static_assert(sizeof((struct error *)0)->msg <= WIRE_REASON_MAX, "every error can be told");
+_Static_assert(sizeof((struct error *)0)->msg <= WIRE_REASON_MAX, "every error fits into FAILED");
 
-struct wire_message failed_of(const struct error *why)
+struct wire_message stream_failed_message(const struct error *why)
 {
 	struct wire_message message = { .type = WIRE_FAILED };
 
 	message.failed = (struct wire_failed){
 		.why = (uint8_t)failure_of(why),
 		.errnum = why->errnum > 0 && why->errnum < 4096 ? (uint32_t)why->errnum : 0,
-		.message = view_of(why->msg[0] != '\0' ? why->msg : "it failed"),
+		.message = view_of(why->msg[0] != '\0' ? why->msg
+		                                       : "the operation failed without a reason"),
 	};
 	return message;
 }
 
-static void fail(struct stream *stream, const struct wire_message *failed)
+static void send_failed(struct stream *stream, const struct wire_message *failed)
 {
-	stream_say(stream, failed, 0);
+	stream_send(stream, failed, 0);
 	stream_free(stream);
 }
 
-void stream_failed(struct stream *stream, const struct error *why)
+void stream_fail(struct stream *stream, const struct error *why)
 {
-	struct wire_message message = failed_of(why);
+	struct wire_message message = stream_failed_message(why);
 
-	fail(stream, &message);
+	send_failed(stream, &message);
 }
 
-void stream_failed_as(struct stream *stream, enum wire_failure failure, const char *why)
+void stream_fail_as(struct stream *stream, enum wire_failure failure, const char *why)
 {
 	struct wire_message message = { .type = WIRE_FAILED };
 
 	message.failed.why = (uint8_t)failure;
 	message.failed.message = view_of(why);
-	fail(stream, &message);
+	send_failed(stream, &message);
 }

@@ -1,54 +1,60 @@
-/* stream.h - one stream on the agent's side: what the rules say of it, and what carries it.
+/* stream.h - one stream on the agent's side: the protocol's state of it, and its handlers.
  *
- * A carrier (a run, a worker, a relay) is told of messages, of credit, of the end of its
- * child; it speaks through the calls below. stream_done() and stream_failed() are the last
- * word: the slot is free after them. A stream we opened ourselves ends when the peer says so. */
+ * dispatch.c takes a free slot of the agent's table for each request. A stream is carried by a program
+ * (program/program.h) or by a worker (files/files.h), which sets `handlers` and reacts to
+ * messages, credit, the exit of its child process and timeouts. stream_done() and stream_fail() send the
+ * last message and free the slot: neither the stream nor what is embedded in it may be touched afterwards.
+ * A handler that goes on after a call that may end the stream compares wire.id before and after. */
 #pragma once
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "agent/files/files.h"
-#include "agent/net/relay.h"
-#include "agent/program/run.h"
+#include "agent/program/program.h"
 #include "wire/stream.h"
 
 struct agent;
+struct error;
 struct stream;
 
-struct carrier {
-	/* Checked against the table and the rules. CREDIT and CLOSE come as below instead. */
+struct stream_handlers {
+	/* A message that the table and the rules allow. CREDIT and CLOSE have handlers of their own. */
 	void (*message)(struct stream *stream, const struct wire_message *message, uint8_t channel);
-	void (*credit)(struct stream *stream, uint8_t channel); /* more may be sent */
-	void (*close)(struct stream *stream);                   /* the opener wants it to end */
-	void (*child)(struct stream *stream, int status);       /* its process was reaped */
-	void (*due)(struct stream *stream);                     /* the time set has come */
+	void (*credit)(struct stream *stream, uint8_t channel); /* more bytes may be sent */
+	void (*close)(struct stream *stream);             /* CLOSE: stop, then end the stream */
+	void (*child)(struct stream *stream, int status); /* the child process was reaped */
+	void (*due)(struct stream *stream); /* the time of stream_set_due() has come */
 };
 
 struct stream {
 	struct wire_stream wire;
 	struct agent *agent;
-	const struct carrier *carrier;
-	pid_t pid;    /* the process that carries it; 0: none */
+	const struct stream_handlers *handlers;
+	pid_t pid;    /* the keeper or worker; 0: none, or reaped */
 	uint64_t due; /* 0: never */
 	union {
-		struct run run;
+		struct program program;
 		struct worker worker;
-		struct relay relay;
 	};
 };
 
-/* Says something. A mistake of ours ends the agent: see out.h. */
-void stream_put(struct stream *stream, const struct wire_frame *frame); /* counted, not written */
-void stream_say(struct stream *stream, const struct wire_message *message, uint8_t channel);
-void stream_end(struct stream *stream, uint8_t channel);
-void stream_grant(struct stream *stream, uint8_t channel, size_t bytes);
-void stream_kill(struct stream *stream);                /* its process, if it still has one */
-void stream_due(struct stream *stream, uint64_t at_ms); /* call me then; 0: no more */
+/* Sends a message. One that the rules forbid is a bug: the agent exits. */
+void stream_send(struct stream *stream, const struct wire_message *message, uint8_t channel);
+void stream_send_end(struct stream *stream, uint8_t channel);
+void stream_send_credit(struct stream *stream, uint8_t channel, size_t bytes);
+/* Counts a frame that the caller has written to the outgoing buffer itself. */
+void stream_record(struct stream *stream, const struct wire_frame *frame);
 
-/* Last words. */
+void stream_kill(struct stream *stream); /* SIGKILL to its child process, if it has one */
+/* Asks for a call of the due handler at this time; 0 cancels it. */
+void stream_set_due(struct stream *stream, uint64_t at_ms);
+
+/* Send DONE or FAILED and free the slot. `done` may be NULL. */
 void stream_done(struct stream *stream, const struct wire_done *done);
-void stream_failed(struct stream *stream, const struct error *why);
-void stream_failed_as(struct stream *stream, enum wire_failure failure, const char *why);
-void stream_free(struct stream *stream); /* of our own, when the peer has ended it */
-/* FAILED as it tells of an error, whose text it borrows. */
-struct wire_message failed_of(const struct error *why);
+void stream_fail(struct stream *stream, const struct error *why);
+void stream_fail_as(struct stream *stream, enum wire_failure failure, const char *why);
+/* Frees the slot after the last message was written to the outgoing buffer directly. */
+void stream_free(struct stream *stream);
+
+/* The FAILED message for an error, whose text it points to. */
+struct wire_message stream_failed_message(const struct error *why);

@@ -203,8 +203,7 @@ int spec_check(const struct spec *spec, struct error *err)
 	if (calls >= SPEC_SYSCALLS_COUNT)
 		return error_set(err, ERR_INVALID, "'syscalls' is %" PRIu32 "; it may be 0 to %d",
 		                 calls, SPEC_SYSCALLS_COUNT - 1);
-	if (check_bool(&spec->egress, "egress", err) < 0 ||
-	    check_bool(&spec->fresh, "fresh", err) < 0)
+	if (check_bool(&spec->fresh, "fresh", err) < 0)
 		return -1;
 	return check_mounts(spec, err);
 }

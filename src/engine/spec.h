@@ -90,8 +90,7 @@ struct spec {
 	char id[SPEC_ID_LEN + 1];
 	struct spec_limits limits;
 	enum spec_syscalls syscalls;
-	bool egress; /* the agent offers its proxy inside; the server decides on each connection */
-	bool fresh;  /* create the sandbox's files; false: they exist, the sandbox wakes */
+	bool fresh; /* create the sandbox's files; false: they exist, the sandbox wakes */
 	uint8_t mount_count;
 	struct spec_mount mounts[SPEC_MOUNTS_MAX];
 	uint64_t gpus; /* bit n: device n of the list that the engine was started with */

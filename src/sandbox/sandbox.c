@@ -118,13 +118,11 @@ static int record_ready(struct sandbox *sandbox, struct error *err)
 	return sandbox->row.spec.fresh ? registry_set_fresh(manager->store, id, false, err) : 0;
 }
 
-static void on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_port)
+static void on_ready(void *ctx)
 {
 	struct sandbox *sandbox = ctx;
 	struct error err;
 
-	(void)hello;
-	(void)proxy_port;
 	if (sandbox->phase != PHASE_HANDSHAKE)
 		return; /* the sandbox was killed meanwhile; the engine's last event follows */
 	if (record_ready(sandbox, &err) < 0) {
@@ -173,8 +171,6 @@ static int open_channel(struct sandbox *sandbox, int fd, const struct engine_use
 	};
 
 	buf_init(&groups, sizeof(uint32_t));
-	if (sandbox->row.spec.egress)
-		welcome.flags |= WIRE_WELCOME_EGRESS;
 	/* In a user namespace with a single id setgroups() is denied, so the programs keep the
 	 * server's supplementary groups. They have no mapping inside and appear as 65534; the agent
 	 * must not mistake that for a failure to drop them. */

@@ -15,7 +15,7 @@ int wire_decode(const struct wire_frame *frame, struct wire_message *ret, struct
 	struct view rest = frame->payload;
 
 	if (spec == NULL)
-		return error_set(err, ERR_SYNTAX, "message %#x: there is none", frame->type);
+		return error_set(err, ERR_SYNTAX, "message %#x is unknown", frame->type);
 	*ret = (struct wire_message){ .type = frame->type };
 	if (wire_record_decode(&spec->record, &rest, (char *)ret + BODY, err) < 0)
 		return error_wrap(err, "%s", spec->name);
@@ -37,7 +37,7 @@ int wire_encode(const struct wire_message *message, uint32_t stream, uint8_t cha
 	char header[WIRE_HEADER] = { 0 };
 
 	if (spec == NULL)
-		return error_set(err, ERR_INVALID, "message %#x: there is none", message->type);
+		return error_set(err, ERR_INVALID, "message %#x is unknown", message->type);
 	if (buf_add(out, (struct view){ header, sizeof header }, err) < 0)
 		return -1;
 	if (wire_record_encode(&spec->record, (const char *)message + BODY, out, err) < 0) {

@@ -22,19 +22,10 @@
 static const struct wire_field hello[] = {
 	U32(wire_hello, magic, WIRE_MAGIC, WIRE_MAGIC),
 	U16(wire_hello, version, WIRE_VERSION, WIRE_VERSION),
-	FLAGS(wire_hello, flags, WIRE_HELLO_PID1),
-	U32(wire_hello, pid, 1, INT32_MAX),
-	ANY32(wire_hello, uid),
-	ANY32(wire_hello, gid),
-	FIELD(wire_hello, groups, WIRE_NUMBERS, 0, WIRE_GROUPS_MAX),
-	TEXT(wire_hello, kernel, 0, 64),
-	TEXT(wire_hello, machine, 0, 64),
-	FIELD(wire_hello, limits, WIRE_LIMITS, 0, WIRE_LIMITS_MAX),
 };
 static const struct wire_field welcome[] = {
 	U16(wire_welcome, version, WIRE_VERSION, WIRE_VERSION),
-	FLAGS(wire_welcome, flags, WIRE_WELCOME_EGRESS | WIRE_WELCOME_LANDLOCK),
-	U16(wire_welcome, proxy_port, 0, UINT16_MAX),
+	FLAGS(wire_welcome, flags, WIRE_WELCOME_LANDLOCK),
 	ANY32(wire_welcome, uid),
 	ANY32(wire_welcome, gid),
 	FIELD(wire_welcome, groups, WIRE_NUMBERS, 0, WIRE_GROUPS_MAX),
@@ -45,7 +36,6 @@ static const struct wire_field welcome[] = {
 };
 static const struct wire_field ready[] = {
 	FLAGS(wire_ready, flags, WIRE_READY_LANDLOCK),
-	U16(wire_ready, proxy_port, 0, UINT16_MAX),
 };
 static const struct wire_field refused[] = { TEXT(wire_refused, reason, 0, WIRE_REASON_MAX) };
 static const struct wire_field ping[] = { ANY64(wire_ping, token) };
@@ -67,17 +57,12 @@ static const struct wire_field failed[] = {
 };
 
 static const struct wire_field exec[] = {
-	FLAGS(wire_exec, flags,
-	      WIRE_EXEC_STDIN | WIRE_EXEC_PTY | WIRE_EXEC_MERGE | WIRE_EXEC_CONTROL),
+	FLAGS(wire_exec, flags, WIRE_EXEC_STDIN | WIRE_EXEC_PTY | WIRE_EXEC_CONTROL),
 	U16(wire_exec, umask, 0, 0777),
 	U16(wire_exec, rows, 0, UINT16_MAX),
 	U16(wire_exec, columns, 0, UINT16_MAX),
-	ANY32(wire_exec, uid),
-	ANY32(wire_exec, gid),
 	ANY32(wire_exec, deadline_ms),
 	ANY32(wire_exec, grace_ms),
-	U32(wire_exec, ring, 0, WIRE_RING_MAX),
-	FIELD(wire_exec, groups, WIRE_NUMBERS, 0, WIRE_GROUPS_MAX),
 	FIELD(wire_exec, limits, WIRE_LIMITS, 0, WIRE_LIMITS_MAX),
 	TEXT(wire_exec, cwd, 0, WIRE_PATH_MAX),
 	FIELD(wire_exec, argv, WIRE_TEXTS, 1, WIRE_ARGS_MAX),
@@ -86,7 +71,6 @@ static const struct wire_field exec[] = {
 static const struct wire_field started[] = { U32(wire_started, pid, 1, INT32_MAX) };
 static const struct wire_field signal_[] = {
 	U8(wire_signal, number, 1, 64),
-	ENUM(wire_signal, target, WIRE_TARGET_COUNT),
 };
 static const struct wire_field resize[] = {
 	U16(wire_resize, rows, 0, UINT16_MAX),
@@ -95,20 +79,6 @@ static const struct wire_field resize[] = {
 static const struct wire_field deadline[] = {
 	ANY32(wire_deadline, deadline_ms),
 	ANY32(wire_deadline, grace_ms),
-};
-static const struct wire_field keep[] = { U32(wire_keep, ring, 1, WIRE_RING_MAX) };
-static const struct wire_field tail[] = {
-	U8(wire_tail, channel, WIRE_OUT, WIRE_ERR),
-	FLAGS(wire_tail, flags, WIRE_TAIL_WAIT),
-	ANY64(wire_tail, offset),
-	U32(wire_tail, max, 0, WIRE_RECORDS_MAX),
-};
-static const struct wire_field tail_is[] = {
-	U8(wire_tail_is, channel, WIRE_OUT, WIRE_ERR),
-	FLAGS(wire_tail_is, flags, WIRE_TAIL_ENDED),
-	ANY64(wire_tail_is, offset),
-	ANY64(wire_tail_is, total),
-	FIELD(wire_tail_is, bytes, WIRE_REST, 0, WIRE_RECORDS_MAX),
 };
 static const struct wire_field exited[] = {
 	FLAGS(wire_exited, flags, WIRE_EXITED_TIMED_OUT | WIRE_EXITED_LEFT | WIRE_EXITED_REMAINS),
@@ -165,11 +135,6 @@ static const struct wire_field grep[] = {
 	TEXT(wire_grep, pattern, 1, WIRE_PATTERN_MAX),
 	TEXT(wire_grep, names, 0, WIRE_PATTERN_MAX),
 };
-static const struct wire_field mkdir_[] = {
-	FLAGS(wire_mkdir, flags, WIRE_PARENTS),
-	PERM(wire_mkdir, perm),
-	PATH(wire_mkdir, path),
-};
 static const struct wire_field remove_[] = {
 	FLAGS(wire_remove, flags, WIRE_RECURSIVE),
 	PATH(wire_remove, path),
@@ -178,13 +143,6 @@ static const struct wire_field rename_[] = {
 	FLAGS(wire_rename, flags, WIRE_RENAME_REPLACE),
 	PATH(wire_rename, from),
 	PATH(wire_rename, to),
-};
-static const struct wire_field replace[] = {
-	ANY32(wire_replace, count),
-	ANY64(wire_replace, max),
-	PATH(wire_replace, path),
-	FIELD(wire_replace, old, WIRE_BYTES, 1, WIRE_EDIT_MAX),
-	FIELD(wire_replace, new, WIRE_BYTES, 0, WIRE_EDIT_MAX),
 };
 static const struct wire_field records[] = {
 	FIELD(wire_records, records, WIRE_REST, 1, WIRE_RECORDS_MAX),
@@ -199,11 +157,6 @@ static const struct wire_field unpack[] = {
 	U32(wire_unpack, max_count, 1, UINT32_MAX),
 	PATH(wire_unpack, path),
 };
-static const struct wire_field dial[] = {
-	U16(wire_dial, port, 1, UINT16_MAX),
-	TEXT(wire_dial, host, 1, 255),
-};
-static const struct wire_field port[] = { U16(wire_port, port, 1, UINT16_MAX) };
 static const struct wire_field stats_are[] = {
 	FLAGS(wire_stats_are, known,
 	      WIRE_STATS_MEMORY | WIRE_STATS_CPU | WIRE_STATS_PROCESSES | WIRE_STATS_DISK),
@@ -235,119 +188,97 @@ static const struct wire_field match[] = {
 	FIELD(wire_match, text, WIRE_BYTES, 0, 1024),
 };
 
-#define RECORD(fields, type)        .record = { fields, ARRAY_LEN(fields), sizeof(struct type) }
-#define CONTROL(sender, when)       .from = (sender), .phase = (when), .on = 1u << WIRE_KIND_NONE
-#define OPENS(sender, kind)         .from = (sender), .phase = WIRE_PHASE_OPEN, .opens = (kind)
-#define ON(kind)                    (1u << WIRE_KIND_##kind)
-#define STREAM(sender, when, kinds) .from = (sender), .phase = (when), .on = (kinds)
-#define ANY_STREAM                  (ON(RUN) | ON(FETCH) | ON(STORE) | ON(QUERY) | ON(CONNECT))
-#define BYTES_BOTH                  (ON(RUN) | ON(FETCH) | ON(STORE) | ON(CONNECT))
+#define RECORD(fields, type)     .record = { fields, ARRAY_LEN(fields), sizeof(struct type) }
+#define CONTROL(sender, when)    .from = (sender), .phase = (when), .kinds = 1u << WIRE_KIND_NONE
+#define OPENS(kind)              .from = WIRE_FROM_SERVER, .phase = WIRE_PHASE_OPEN, .opens = (kind)
+#define ON(kind)                 (1u << WIRE_KIND_##kind)
+#define STREAM(sender, when, on) .from = (sender), .phase = (when), .kinds = (on)
+#define ANY_STREAM               (ON(RUN) | ON(FETCH) | ON(STORE) | ON(QUERY))
+#define BYTES_BOTH               (ON(RUN) | ON(FETCH) | ON(STORE))
 
 static const struct wire_spec specs[WIRE_TYPE_COUNT] = {
-	[WIRE_HELLO] = { "HELLO", "what the agent is and what it found",
+	[WIRE_HELLO] = { "HELLO", "the version of the protocol",
 	                 CONTROL(WIRE_FROM_AGENT, WIRE_PHASE_HELLO), RECORD(hello, wire_hello) },
-	[WIRE_WELCOME] = { "WELCOME", "what the sandbox is to be",
+	[WIRE_WELCOME] = { "WELCOME", "how the agent is to set itself up",
 	                   CONTROL(WIRE_FROM_SERVER, WIRE_PHASE_WELCOME),
 	                   RECORD(welcome, wire_welcome) },
 	[WIRE_READY] = { "READY", "the agent has set itself up",
 	                 CONTROL(WIRE_FROM_AGENT, WIRE_PHASE_READY), RECORD(ready, wire_ready) },
-	[WIRE_REFUSED] = { "REFUSED", "it could not, and ends",
+	[WIRE_REFUSED] = { "REFUSED", "the agent could not set itself up, and exits",
 	                   CONTROL(WIRE_FROM_AGENT, WIRE_PHASE_READY),
 	                   RECORD(refused, wire_refused) },
-	[WIRE_PING] = { "PING", "are you there?", CONTROL(WIRE_FROM_SERVER, WIRE_PHASE_OPEN),
-	                RECORD(ping, wire_ping) },
-	[WIRE_PONG] = { "PONG", "yes: the token of the PING",
+	[WIRE_PING] = { "PING", "a request for a sign of life",
+	                CONTROL(WIRE_FROM_SERVER, WIRE_PHASE_OPEN), RECORD(ping, wire_ping) },
+	[WIRE_PONG] = { "PONG", "the answer to PING, with the same token",
 	                CONTROL(WIRE_FROM_AGENT, WIRE_PHASE_OPEN), RECORD(ping, wire_ping) },
 
-	[WIRE_DATA] = { "DATA", "bytes", STREAM(WIRE_FROM_EITHER, WIRE_PHASE_GOING, BYTES_BOTH),
-	                .paid = true, .on_channel = true, RECORD(data, wire_data) },
+	[WIRE_DATA] = { "DATA", "bytes", STREAM(WIRE_FROM_EITHER, WIRE_PHASE_RUNNING, BYTES_BOTH),
+	                .uses_credit = true, .on_channel = true, RECORD(data, wire_data) },
 	[WIRE_END] = { "END", "no more bytes on this channel",
-	               STREAM(WIRE_FROM_EITHER, WIRE_PHASE_GOING, BYTES_BOTH), .on_channel = true },
-	[WIRE_CREDIT] = { "CREDIT", "so many more bytes may come",
+	               STREAM(WIRE_FROM_EITHER, WIRE_PHASE_RUNNING, BYTES_BOTH),
+	               .on_channel = true },
+	[WIRE_CREDIT] = { "CREDIT", "the channel's sender may send so many more bytes",
 	                  STREAM(WIRE_FROM_EITHER, WIRE_PHASE_LIVE, ANY_STREAM), .on_channel = true,
 	                  RECORD(credit, wire_credit) },
-	[WIRE_CLOSE] = { "CLOSE", "stop it: DONE or FAILED is still to come",
-	                 STREAM(WIRE_FROM_OPENER, WIRE_PHASE_LIVE, ANY_STREAM), .once = true },
-	[WIRE_DONE] = { "DONE", "it has ended well; the last message of the stream",
-	                STREAM(WIRE_FROM_ACCEPTOR, WIRE_PHASE_GOING, ANY_STREAM),
+	[WIRE_CLOSE] = { "CLOSE", "stop; DONE or FAILED follows",
+	                 STREAM(WIRE_FROM_SERVER, WIRE_PHASE_LIVE, ANY_STREAM), .once = true },
+	[WIRE_DONE] = { "DONE", "success; the last message of the stream",
+	                STREAM(WIRE_FROM_AGENT, WIRE_PHASE_RUNNING, ANY_STREAM),
 	                RECORD(done, wire_done) },
-	[WIRE_FAILED] = { "FAILED", "it has not; the last message of the stream",
-	                  STREAM(WIRE_FROM_ACCEPTOR, WIRE_PHASE_LIVE, ANY_STREAM),
+	[WIRE_FAILED] = { "FAILED", "failure; the last message of the stream",
+	                  STREAM(WIRE_FROM_AGENT, WIRE_PHASE_LIVE, ANY_STREAM),
 	                  RECORD(failed, wire_failed) },
 
-	[WIRE_EXEC] = { "EXEC", "start a program", OPENS(WIRE_FROM_SERVER, WIRE_KIND_RUN),
-	                RECORD(exec, wire_exec) },
-	[WIRE_STARTED] = { "STARTED", "it runs",
-	                   STREAM(WIRE_FROM_ACCEPTOR, WIRE_PHASE_ASKED, ON(RUN)), .once = true,
+	[WIRE_EXEC] = { "EXEC", "start a program", OPENS(WIRE_KIND_RUN), RECORD(exec, wire_exec) },
+	[WIRE_STARTED] = { "STARTED", "the program runs",
+	                   STREAM(WIRE_FROM_AGENT, WIRE_PHASE_STARTING, ON(RUN)), .once = true,
 	                   RECORD(started, wire_started) },
-	[WIRE_SIGNAL] = { "SIGNAL", "send a signal to it or to all it started",
-	                  STREAM(WIRE_FROM_OPENER, WIRE_PHASE_LIVE, ON(RUN)),
+	[WIRE_SIGNAL] = { "SIGNAL", "send a signal to the program and all its descendants",
+	                  STREAM(WIRE_FROM_SERVER, WIRE_PHASE_LIVE, ON(RUN)),
 	                  RECORD(signal_, wire_signal) },
-	[WIRE_RESIZE] = { "RESIZE", "its terminal has another size",
-	                  STREAM(WIRE_FROM_OPENER, WIRE_PHASE_LIVE, ON(RUN)),
+	[WIRE_RESIZE] = { "RESIZE", "set the size of the terminal",
+	                  STREAM(WIRE_FROM_SERVER, WIRE_PHASE_LIVE, ON(RUN)),
 	                  RECORD(resize, wire_resize) },
-	[WIRE_DEADLINE] = { "DEADLINE", "it has so long from now",
-	                    STREAM(WIRE_FROM_OPENER, WIRE_PHASE_LIVE, ON(RUN)),
+	[WIRE_DEADLINE] = { "DEADLINE", "set the deadline anew, from now on",
+	                    STREAM(WIRE_FROM_SERVER, WIRE_PHASE_LIVE, ON(RUN)),
 	                    RECORD(deadline, wire_deadline) },
-	[WIRE_KEEP] = { "KEEP", "from now on keep the output instead of sending it",
-	                STREAM(WIRE_FROM_OPENER, WIRE_PHASE_LIVE, ON(RUN)), .once = true,
-	                RECORD(keep, wire_keep) },
-	[WIRE_TAIL] = { "TAIL", "what was kept, from an offset",
-	                STREAM(WIRE_FROM_OPENER, WIRE_PHASE_LIVE, ON(RUN)),
-	                RECORD(tail, wire_tail) },
-	[WIRE_TAIL_IS] = { "TAIL_IS", "the answer to TAIL",
-	                   STREAM(WIRE_FROM_ACCEPTOR, WIRE_PHASE_LIVE, ON(RUN)),
-	                   RECORD(tail_is, wire_tail_is) },
-	[WIRE_EXITED] = { "EXITED", "it has ended; output may still come",
-	                  STREAM(WIRE_FROM_ACCEPTOR, WIRE_PHASE_GOING, ON(RUN)), .once = true,
+	[WIRE_EXITED] = { "EXITED",
+	                  "the program and its descendants have exited; output may still follow",
+	                  STREAM(WIRE_FROM_AGENT, WIRE_PHASE_RUNNING, ON(RUN)), .once = true,
 	                  RECORD(exited, wire_exited) },
 
-	[WIRE_READ] = { "READ", "bytes or lines of a file",
-	                OPENS(WIRE_FROM_SERVER, WIRE_KIND_FETCH), RECORD(read_, wire_read) },
-	[WIRE_WRITE] = { "WRITE", "a file, whole or not at all; or more of it",
-	                 OPENS(WIRE_FROM_SERVER, WIRE_KIND_STORE), RECORD(write_, wire_write) },
-	[WIRE_STAT] = { "STAT", "one entry", OPENS(WIRE_FROM_SERVER, WIRE_KIND_QUERY),
-	                RECORD(stat_, wire_stat) },
-	[WIRE_LIST] = { "LIST", "the entries of a directory, by name",
-	                OPENS(WIRE_FROM_SERVER, WIRE_KIND_QUERY), RECORD(list, wire_list) },
-	[WIRE_TREE] = { "TREE", "the entries below a directory",
-	                OPENS(WIRE_FROM_SERVER, WIRE_KIND_QUERY), RECORD(tree, wire_tree) },
-	[WIRE_FIND] = { "FIND", "the entries below a directory whose names match",
-	                OPENS(WIRE_FROM_SERVER, WIRE_KIND_QUERY), RECORD(find, wire_find) },
-	[WIRE_GREP] = { "GREP", "the lines below a directory that match",
-	                OPENS(WIRE_FROM_SERVER, WIRE_KIND_QUERY), RECORD(grep, wire_grep) },
-	[WIRE_MKDIR] = { "MKDIR", "make a directory", OPENS(WIRE_FROM_SERVER, WIRE_KIND_QUERY),
-	                 RECORD(mkdir_, wire_mkdir) },
-	[WIRE_REMOVE] = { "REMOVE", "remove a file or directory",
-	                  OPENS(WIRE_FROM_SERVER, WIRE_KIND_QUERY), RECORD(remove_, wire_remove) },
-	[WIRE_RENAME] = { "RENAME", "rename a file or directory",
-	                  OPENS(WIRE_FROM_SERVER, WIRE_KIND_QUERY), RECORD(rename_, wire_rename) },
-	[WIRE_REPLACE] = { "REPLACE", "replace text in a file",
-	                   OPENS(WIRE_FROM_SERVER, WIRE_KIND_QUERY),
-	                   RECORD(replace, wire_replace) },
-	[WIRE_ENTRIES] = { "ENTRIES", "entries",
-	                   STREAM(WIRE_FROM_ACCEPTOR, WIRE_PHASE_GOING, ON(QUERY)), .paid = true,
-	                   .on_channel = true, RECORD(records, wire_records) },
-	[WIRE_MATCHES] = { "MATCHES", "matching lines",
-	                   STREAM(WIRE_FROM_ACCEPTOR, WIRE_PHASE_GOING, ON(QUERY)), .paid = true,
-	                   .on_channel = true, RECORD(records, wire_records) },
+	[WIRE_READ] = { "READ", "read bytes or lines of a file", OPENS(WIRE_KIND_FETCH),
+	                RECORD(read_, wire_read) },
+	[WIRE_WRITE] = { "WRITE", "write a file, as a whole or not at all, or append to it",
+	                 OPENS(WIRE_KIND_STORE), RECORD(write_, wire_write) },
+	[WIRE_STAT] = { "STAT", "get one entry", OPENS(WIRE_KIND_QUERY), RECORD(stat_, wire_stat) },
+	[WIRE_LIST] = { "LIST", "list the entries of a directory, sorted by name",
+	                OPENS(WIRE_KIND_QUERY), RECORD(list, wire_list) },
+	[WIRE_TREE] = { "TREE", "list the entries below a directory", OPENS(WIRE_KIND_QUERY),
+	                RECORD(tree, wire_tree) },
+	[WIRE_FIND] = { "FIND", "list the entries below a directory whose names match",
+	                OPENS(WIRE_KIND_QUERY), RECORD(find, wire_find) },
+	[WIRE_GREP] = { "GREP", "list the lines of files below a directory that match",
+	                OPENS(WIRE_KIND_QUERY), RECORD(grep, wire_grep) },
+	[WIRE_REMOVE] = { "REMOVE", "remove a file or directory", OPENS(WIRE_KIND_QUERY),
+	                  RECORD(remove_, wire_remove) },
+	[WIRE_RENAME] = { "RENAME", "rename a file or directory", OPENS(WIRE_KIND_QUERY),
+	                  RECORD(rename_, wire_rename) },
+	[WIRE_ENTRIES] = { "ENTRIES", "records of entries",
+	                   STREAM(WIRE_FROM_AGENT, WIRE_PHASE_RUNNING, ON(QUERY)),
+	                   .uses_credit = true, .on_channel = true, RECORD(records, wire_records) },
+	[WIRE_MATCHES] = { "MATCHES", "records of matching lines",
+	                   STREAM(WIRE_FROM_AGENT, WIRE_PHASE_RUNNING, ON(QUERY)),
+	                   .uses_credit = true, .on_channel = true, RECORD(records, wire_records) },
 
-	[WIRE_PACK] = { "PACK", "a directory as a tar stream",
-	                OPENS(WIRE_FROM_SERVER, WIRE_KIND_FETCH), RECORD(pack, wire_pack) },
-	[WIRE_UNPACK] = { "UNPACK", "a tar stream into a directory",
-	                  OPENS(WIRE_FROM_SERVER, WIRE_KIND_STORE), RECORD(unpack, wire_unpack) },
+	[WIRE_PACK] = { "PACK", "read a directory as a tar archive", OPENS(WIRE_KIND_FETCH),
+	                RECORD(pack, wire_pack) },
+	[WIRE_UNPACK] = { "UNPACK", "unpack a tar archive into a directory", OPENS(WIRE_KIND_STORE),
+	                  RECORD(unpack, wire_unpack) },
 
-	[WIRE_DIAL] = { "DIAL", "a connection from inside to the world",
-	                OPENS(WIRE_FROM_AGENT, WIRE_KIND_CONNECT), RECORD(dial, wire_dial) },
-	[WIRE_PORT] = { "PORT", "a connection to a port inside",
-	                OPENS(WIRE_FROM_SERVER, WIRE_KIND_CONNECT), RECORD(port, wire_port) },
-	[WIRE_OPENED] = { "OPENED", "it is connected",
-	                  STREAM(WIRE_FROM_ACCEPTOR, WIRE_PHASE_ASKED, ON(CONNECT)), .once = true },
-
-	[WIRE_STATS] = { "STATS", "what does the sandbox use?",
-	                 OPENS(WIRE_FROM_SERVER, WIRE_KIND_QUERY) },
+	[WIRE_STATS] = { "STATS", "get the resource usage of the sandbox", OPENS(WIRE_KIND_QUERY) },
 	[WIRE_STATS_ARE] = { "STATS_ARE", "the answer to STATS",
-	                     STREAM(WIRE_FROM_ACCEPTOR, WIRE_PHASE_GOING, ON(QUERY)), .once = true,
+	                     STREAM(WIRE_FROM_AGENT, WIRE_PHASE_RUNNING, ON(QUERY)), .once = true,
 	                     RECORD(stats_are, wire_stats_are) },
 };
 
@@ -360,7 +291,6 @@ static const struct wire_kind_spec kinds[WIRE_KIND_COUNT] = {
 	[WIRE_KIND_FETCH] = { "fetch", 1u << WIRE_OUT, false },
 	[WIRE_KIND_STORE] = { "store", 1u << WIRE_IN, false },
 	[WIRE_KIND_QUERY] = { "query", 1u << WIRE_OUT, false },
-	[WIRE_KIND_CONNECT] = { "connect", 1u << WIRE_IN | 1u << WIRE_OUT, true },
 };
 
 const struct wire_spec *wire_spec(uint8_t type)
@@ -375,16 +305,15 @@ const struct wire_kind_spec *wire_kind(enum wire_kind kind)
 
 const char *wire_from_name(enum wire_from from)
 {
-	static const char *const names[WIRE_FROM_COUNT] = { "server", "agent", "opener", "acceptor",
-		                                            "either" };
+	static const char *const names[WIRE_FROM_COUNT] = { "server", "agent", "either" };
 
 	return names[from];
 }
 
 const char *wire_phase_name(enum wire_phase phase)
 {
-	static const char *const names[WIRE_PHASE_COUNT] = { "hello", "welcome", "ready", "open",
-		                                             "asked", "going",   "live" };
+	static const char *const names[WIRE_PHASE_COUNT] = { "hello",    "welcome", "ready", "open",
+		                                             "starting", "running", "live" };
 
 	return names[phase];
 }

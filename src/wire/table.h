@@ -1,7 +1,9 @@
-/* table.h - the one table of messages: who may say what, on which streams, when, how much.
+/* table.h - the one table of messages: which end sends what, on which streams, in which phase, with
+ * which fields.
  *
- * Everything that reads or writes the channel asks these rows; PROTOCOL.md is compared with
- * them by a test. */
+ * Encoder, decoder and the rules of stream.h read these rows on both ends. PROTOCOL.md is
+ * generated from them, and scripts/check-messages.sh fails for a message that no code in src/ sends.
+ * The table is constant; nothing here keeps state or allocates. */
 #pragma once
 #include <stdbool.h>
 
@@ -11,102 +13,93 @@
 struct buf;
 struct error;
 
-/* Kinds of streams. */
+/* Kinds of streams. The server opens all of them. */
 enum wire_kind {
-	WIRE_KIND_NONE,    /* not a stream: the channel itself */
-	WIRE_KIND_RUN,     /* a program */
-	WIRE_KIND_FETCH,   /* bytes from inside: READ, PACK */
-	WIRE_KIND_STORE,   /* bytes to inside: WRITE, UNPACK */
-	WIRE_KIND_QUERY,   /* a question, records for an answer */
-	WIRE_KIND_CONNECT, /* a connection, bytes both ways */
+	WIRE_KIND_NONE,  /* not a stream: the channel itself */
+	WIRE_KIND_RUN,   /* a program */
+	WIRE_KIND_FETCH, /* bytes from the sandbox: READ, PACK */
+	WIRE_KIND_STORE, /* bytes into the sandbox: WRITE, UNPACK */
+	WIRE_KIND_QUERY, /* a question that is answered with records */
 	WIRE_KIND_COUNT
 };
 
-/* Bytes flow on channels, each one way, each under its own credit. */
+/* Bytes flow on the channels of a stream. Each channel has one direction and its own credit. */
 enum {
-	WIRE_IN = 0,          /* opener to acceptor: stdin, what is stored */
-	WIRE_OUT = 1,         /* acceptor to opener: stdout, what is fetched, records */
-	WIRE_ERR = 2,         /* stderr */
-	WIRE_CONTROL_IN = 3,  /* to descriptor 3 of a program */
-	WIRE_CONTROL_OUT = 4, /* from it */
+	WIRE_IN = 0,          /* server to agent: stdin, content of a file to write */
+	WIRE_OUT = 1,         /* agent to server: stdout, content of a file read, records */
+	WIRE_ERR = 2,         /* agent to server: stderr */
+	WIRE_CONTROL_IN = 3,  /* server to agent: to descriptor 3 of a program */
+	WIRE_CONTROL_OUT = 4, /* agent to server: from descriptor 3 of a program */
 	WIRE_CHANNELS = 5,
-	WIRE_CHANNELS_IN = 1 << WIRE_IN | 1 << WIRE_CONTROL_IN, /* those from the opener */
+	WIRE_CHANNELS_IN = 1 << WIRE_IN | 1 << WIRE_CONTROL_IN, /* mask: server to agent */
 };
 
 enum {
 	WIRE_WINDOW = 64 * 1024,            /* credit every channel starts with */
 	WIRE_CREDIT_MAX = 16 * 1024 * 1024, /* credit one channel may hold */
-	WIRE_STREAMS_SERVER = 256,          /* live streams opened by the server */
-	WIRE_STREAMS_AGENT = 64,            /* by the agent */
+	WIRE_STREAMS_MAX = 256,             /* live streams */
 	WIRE_PATH_MAX = 4095,
 	WIRE_GROUPS_MAX = 64,
 	WIRE_LIMITS_MAX = 16,
-	WIRE_REASON_MAX = 480, /* of an error's text */
+	WIRE_REASON_MAX = 480, /* bytes of an error's text */
 	WIRE_PATTERN_MAX = 1024,
-	WIRE_EDIT_MAX = 28 * 1024, /* of each of the two texts of REPLACE */
 	WIRE_ARGS_MAX = 4096,
 	WIRE_ENTRIES_MAX = 100000,
 	WIRE_DEPTH_MAX = 64,
-	WIRE_RING_MAX = 8 * 1024 * 1024,
-	WIRE_RECORDS_MAX = 32 * 1024, /* of one frame of records, or what else waits for credit */
+	WIRE_RECORDS_MAX = 32 * 1024, /* bytes of one frame of records */
 };
 
+/* The two ends of the channel. */
 enum wire_side { WIRE_SERVER, WIRE_AGENT };
 
-enum wire_from {
-	WIRE_FROM_SERVER,
-	WIRE_FROM_AGENT,
-	WIRE_FROM_OPENER,   /* of the stream */
-	WIRE_FROM_ACCEPTOR, /* of the stream */
-	WIRE_FROM_EITHER,
-	WIRE_FROM_COUNT
-};
+/* Which end may send a message. */
+enum wire_from { WIRE_FROM_SERVER, WIRE_FROM_AGENT, WIRE_FROM_EITHER, WIRE_FROM_COUNT };
 
 enum wire_phase {
-	WIRE_PHASE_HELLO,   /* the channel: nothing has been said */
-	WIRE_PHASE_WELCOME, /* HELLO was said */
-	WIRE_PHASE_READY,   /* WELCOME was said */
-	WIRE_PHASE_OPEN,    /* READY was said: streams may be opened */
-	WIRE_PHASE_ASKED,   /* a stream: opened, STARTED or OPENED has not come yet */
-	WIRE_PHASE_GOING,   /* a stream: past that, or of a kind without it */
-	WIRE_PHASE_LIVE,    /* a stream: either of the two */
+	WIRE_PHASE_HELLO,    /* of the channel: HELLO is next */
+	WIRE_PHASE_WELCOME,  /* of the channel: HELLO was sent, WELCOME is next */
+	WIRE_PHASE_READY,    /* of the channel: WELCOME was sent, READY or REFUSED is next */
+	WIRE_PHASE_OPEN,     /* of the channel: READY was sent, streams may be opened */
+	WIRE_PHASE_STARTING, /* of a run: STARTED has not been sent yet */
+	WIRE_PHASE_RUNNING,  /* of a stream: STARTED was sent, or its kind has no STARTED */
+	WIRE_PHASE_LIVE,     /* of a stream: STARTING or RUNNING */
 	WIRE_PHASE_COUNT
 };
 
 struct wire_spec {
-	const char *name; /* NULL: there is no such message */
-	const char *what; /* in one line, for PROTOCOL.md */
+	const char *name;    /* NULL: the type is unknown */
+	const char *summary; /* one line for PROTOCOL.md */
 	enum wire_from from;
-	enum wire_phase phase;
-	enum wire_kind opens; /* NONE: this opens nothing */
-	unsigned on;          /* mask of 1 << kind it may appear on */
-	bool paid;            /* its payload counts against the channel's credit */
-	bool on_channel;      /* its header names a channel */
-	bool once;            /* at most once on a stream */
+	enum wire_phase phase; /* in which it may be sent */
+	enum wire_kind opens;  /* the kind of stream it opens; NONE: it opens none */
+	unsigned kinds;        /* mask of 1 << kind of the streams it may be sent on */
+	bool uses_credit;      /* its payload counts against the channel's credit */
+	bool on_channel;       /* its header names a channel */
+	bool once;             /* it may be sent at most once on a stream */
 	struct wire_record record;
 };
 
-/* NULL if the type means nothing. */
+/* The row of a type; NULL if the type is unknown. */
 const struct wire_spec *wire_spec(uint8_t type);
 
 struct wire_kind_spec {
 	const char *name;
 	unsigned channels; /* mask of 1 << channel */
-	bool acknowledged; /* STARTED or OPENED comes first */
+	bool has_started;  /* the agent sends STARTED before anything else */
 };
 const struct wire_kind_spec *wire_kind(enum wire_kind kind);
 
-/* Records within ENTRIES and MATCHES. */
+/* The records within ENTRIES and MATCHES. */
 extern const struct wire_record wire_entry_record, wire_match_record;
 
-/* A whole payload into the struct of its type, and back. Nothing may be left over. */
+/* Decodes the whole payload into the struct of its type. Bytes left over are an error. */
 MUST_CHECK int wire_decode(const struct wire_frame *frame, struct wire_message *ret,
                            struct error *err);
-/* Appends header and payload. */
+/* Appends header and payload to `out`; after a failure `out` is as it was. */
 MUST_CHECK int wire_encode(const struct wire_message *message, uint32_t stream, uint8_t channel,
                            struct buf *out, struct error *err);
 
-/* What a HELLO of any version says of its version: -1 if it is no HELLO of ours at all. */
+/* The protocol version in a HELLO of any version; -1 if the payload is not that of a HELLO. */
 int wire_hello_version(struct view payload);
 
 const char *wire_from_name(enum wire_from from);

@@ -94,12 +94,10 @@ static double time_bare_bulk(char *const argv[], uint64_t want)
 
 /* --- through the channel --- */
 
-static void on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_port)
+static void on_ready(void *ctx)
 {
 	struct bench *bench = ctx;
 
-	(void)hello;
-	(void)proxy_port;
 	loop_stop(bench->loop);
 }
 
@@ -218,7 +216,6 @@ static double time_channel(struct bench *bench, char *const argv[], size_t windo
 	double from;
 
 	request.exec.umask = 022;
-	request.exec.uid = request.exec.gid = WIRE_SAME_ID;
 	buf_init(&args, 1024);
 	buf_init(&env, 1024);
 	for (size_t i = 0; argv[i] != NULL; i++)

@@ -1,10 +1,9 @@
-/* fuzz_agent.c - a hostile server against the whole agent, without a single process.
+/* fuzz_agent.c - a hostile server against the whole agent, without starting a process.
  *
- * The real session, runs, workers and relays; fork() and its kin are puppets: a "child" is a
- * number, and the input plays its part, writing into its pipes and reporting as its keeper
- * would. The input is a list of [what, length (2), bytes]. Afterwards every stream is closed:
- * none may remain, no descriptor may be left open, and the outgoing buffer never overflows
- * (die() aborts here). */
+ * Dispatch, programs and workers are the real ones. fork() only returns a number, and the input acts as the
+ * child: it writes into the child's pipes and reports as its keeper. The input is a list of [what,
+ * length (2), bytes]. Afterwards every stream is closed: none may remain, no descriptor may be left open,
+ * and the outgoing buffer must not have overflowed (agent_die() aborts here). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -18,10 +17,9 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/die.h"
-#include "agent/net/reach.h"
+#include "agent/dispatch.h"
 #include "agent/program/keeper.h"
-#include "agent/session.h"
+#include "agent/reach.h"
 #include "base/buf.h"
 #include "base/error.h"
 
@@ -32,7 +30,7 @@ static int puppets[PUPPETS]; /* the children's ends */
 static size_t puppet_count;
 static pid_t next_pid;
 
-void die(const char *why)
+void agent_die(const char *why)
 {
 	(void)!write(2, why, strlen(why));
 	abort();
@@ -83,24 +81,6 @@ int socketpair(int family, int type, int protocol, int ends[2])
 	return r;
 }
 
-int connect(int fd, const struct sockaddr *address, socklen_t size)
-{
-	(void)fd;
-	(void)address;
-	(void)size;
-	errno = ECONNREFUSED;
-	return -1;
-}
-
-int bind(int fd, const struct sockaddr *address, socklen_t size)
-{
-	(void)fd;
-	(void)address;
-	(void)size;
-	errno = EACCES;
-	return -1;
-}
-
 /* --- the server and the children, as the input says --------------------------------- */
 
 static void drain(void)
@@ -122,7 +102,7 @@ static bool feed_session(struct view bytes)
 	agent.in_end += bytes.len;
 	do {
 		rest = (struct view){ agent.in_bytes, agent.in_end };
-		r = session_take(&agent, &rest, &err);
+		r = dispatch_frames(&agent, &rest, &err);
 		memmove(agent.in_bytes, rest.ptr, rest.len);
 		agent.in_end = rest.len;
 		if (r == 1)
@@ -175,12 +155,12 @@ static void write_puppet(struct view bytes)
 static void end_child(struct view bytes)
 {
 	size_t slot = bytes.len != 0 ? (uint8_t)bytes.ptr[0] : 0;
-	struct stream *stream = &agent.streams[slot % AGENT_STREAMS];
+	struct stream *stream = &agent.streams[slot % WIRE_STREAMS_MAX];
 
-	if (agent.ids[slot % AGENT_STREAMS] == 0 || stream->pid == 0)
+	if (agent.ids[slot % WIRE_STREAMS_MAX] == 0 || stream->pid == 0)
 		return;
 	stream->pid = 0;
-	stream->carrier->child(stream, 0);
+	stream->handlers->child(stream, 0);
 }
 
 static bool act(uint8_t what, struct view bytes)
@@ -201,7 +181,7 @@ static bool act(uint8_t what, struct view bytes)
 		serve_sources();
 		break;
 	case 4:
-		session_due(&agent, UINT64_MAX);
+		dispatch_due(&agent, UINT64_MAX);
 		break;
 	default:
 		return feed_session(bytes);
@@ -227,13 +207,13 @@ static void begin(void)
 	struct error err;
 
 	memset(&agent, 0, sizeof agent);
-	agent.root = agent.proxy.listener.fd = -1;
+	agent.root = -1;
 	next_pid = FIRST_PID;
 	puppet_count = 0;
 	wire_link_init(&agent.link, WIRE_AGENT);
 	if (poller_init(&agent.poller, &err) < 0)
 		abort();
-	session_hello(&agent);
+	dispatch_hello(&agent);
 	buf_init(&buf, WIRE_FRAME_MAX);
 	message.welcome = (struct wire_welcome){ .version = WIRE_VERSION,
 		                                 .root = view_of("/"),
@@ -245,23 +225,21 @@ static void begin(void)
 
 static void finish(void)
 {
-	for (size_t i = 0; i < AGENT_STREAMS; i++) {
+	for (size_t i = 0; i < WIRE_STREAMS_MAX; i++) {
 		struct stream *stream = &agent.streams[i];
 		uint32_t id = agent.ids[i];
 
 		drain();
 		if (id == 0)
 			continue;
-		stream->carrier->close(stream);
-		if (agent.ids[i] == id && stream->carrier->child != NULL) {
+		stream->handlers->close(stream);
+		if (agent.ids[i] == id && stream->handlers->child != NULL) {
 			stream->pid = 0;
-			stream->carrier->child(stream, 0);
+			stream->handlers->child(stream, 0);
 		}
-		if (agent.ids[i] == id && !stream->wire.mine)
+		if (agent.ids[i] == id)
 			abort();
 	}
-	if (agent.ring_bytes != 0)
-		abort();
 	for (size_t i = 0; i < puppet_count; i++)
 		(void)close(puppets[i]);
 	(void)close(agent.root);

@@ -18,7 +18,6 @@
 enum {
 	GREETED = 1,   /* HELLO comes first */
 	READY = 2,     /* and READY: streams are opened */
-	LISTENS = 4,   /* to connections from inside */
 	CONSUMES = 8,  /* bytes are given back as credit */
 	SENDS = 16,    /* and as many sent as can be */
 	MEDDLES = 224, /* the n-th callback drops (odd n) or closes its stream, or (7) frees all */
@@ -57,7 +56,7 @@ static void meddle(struct watched *w)
 	must(failures == 0 && !w->is_dropped);
 	calls++;
 	must(output_pending(channel->output) <= CHANNEL_BACKLOG_MAX &&
-	     channel->mine <= WIRE_STREAMS_SERVER && channel->theirs <= WIRE_STREAMS_AGENT);
+	     channel->live <= WIRE_STREAMS_MAX);
 	if (when == 0 || calls != when)
 		return;
 	if (when == 7) {
@@ -165,42 +164,23 @@ static void open_streams(void)
 		            .path = path,
 		            .pattern = path,
 		            .names = none } },
-		{ .type = WIRE_PORT, .port.port = 1 },
 		{ .type = WIRE_STATS },
 		{ .type = WIRE_PACK, .pack = { .max = 100000, .max_count = 1, .path = path } },
 		{ .type = WIRE_STAT, .stat.path = path },
 	};
-	struct wire_message tail = { .type = WIRE_TAIL,
-		                     .tail = { .channel = WIRE_OUT, .max = 100 } };
+	struct wire_message signal = { .type = WIRE_SIGNAL, .signal.number = 1 };
 	struct error err;
 
 	for (size_t i = 0; i < ARRAY_LEN(requests); i++)
 		open_stream(&requests[i]);
-	if (channel_send_message(watched[0].stream, &tail, &err) < 0)
+	if (channel_send_message(watched[0].stream, &signal, &err) < 0)
 		abort();
 }
 
-static void on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_port)
+static void on_ready(void *ctx)
 {
 	(void)ctx;
-	(void)proxy_port;
-	must(hello->version == WIRE_VERSION);
 	open_streams();
-}
-
-static void on_dial(void *ctx, struct channel_stream *stream, struct view host, uint16_t port)
-{
-	(void)ctx;
-	must(host.len != 0 && port != 0);
-	if ((mode & LISTENS) == 0 || opened == STREAMS)
-		return;
-	watched[opened].stream = stream;
-	channel_listen(stream, &stream_events, &watched[opened]);
-	opened++;
-	if (opened % 3 == 0)
-		channel_accept(stream);
-	else if (opened % 3 == 1)
-		drop(&watched[opened - 1]);
 }
 
 static void on_failed(void *ctx, const struct error *why)
@@ -210,7 +190,7 @@ static void on_failed(void *ctx, const struct error *why)
 	loop_stop(loop);
 }
 
-static const struct channel_events events = { on_ready, on_dial, on_failed };
+static const struct channel_events events = { on_ready, on_failed };
 
 static void say(int fd, const struct wire_message *message)
 {
@@ -225,11 +205,7 @@ static void say(int fd, const struct wire_message *message)
 static void say_all(int fd, const uint8_t *data, size_t size)
 {
 	struct wire_message hello = { .type = WIRE_HELLO,
-		                      .hello = { .magic = WIRE_MAGIC,
-		                                 .version = WIRE_VERSION,
-		                                 .pid = 1,
-		                                 .kernel = { "", 0 },
-		                                 .machine = { "", 0 } } };
+		                      .hello = { .magic = WIRE_MAGIC, .version = WIRE_VERSION } };
 	struct wire_message ready = { .type = WIRE_READY };
 
 	if (mode & GREETED)

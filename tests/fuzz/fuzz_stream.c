@@ -1,9 +1,9 @@
-/* fuzz_stream.c - the rules of conversation under any script.
+/* fuzz_stream.c - the rules of streams with any sequence of frames.
  *
- * Byte 0: bit 0 is our side, bit 1 skips the greeting. Then steps of six bytes: whose turn it is
- * (bit 0: ours), type, channel, stream, two bytes of payload length; a CREDIT has four bytes
- * more, its payload. Beside each stream stands the peer's view of it and a count of credit of
- * our own: all three must agree after every step, and a refusal must leave no trace. */
+ * Byte 0: bit 0 is this end's side, bit 1 skips the greeting. Then steps of six bytes: which end sends (bit
+ * 0: this one), type, channel, stream, two bytes of payload length; a CREDIT has four more bytes, its
+ * payload. For each stream the fuzzer also keeps the other end's state and a credit count of its own: all three
+ * must agree after every step, and a refused frame must change nothing. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static struct pair *find(struct session *session, uint32_t id)
 	return NULL;
 }
 
-static void open_stream(struct session *session, uint32_t id, enum wire_kind kind, bool mine)
+static void open_stream(struct session *session, uint32_t id, enum wire_kind kind)
 {
 	for (size_t i = 0; i < SLOTS; i++) {
 		struct pair *pair = &session->pairs[i];
@@ -43,8 +43,9 @@ static void open_stream(struct session *session, uint32_t id, enum wire_kind kin
 		if (pair->used)
 			continue;
 		*pair = (struct pair){ .used = true };
-		wire_stream_init(&pair->ours, id, kind, mine);
-		wire_stream_init(&pair->theirs, id, kind, !mine);
+		wire_stream_init(&pair->ours, id, kind, session->link.side);
+		wire_stream_init(&pair->theirs, id, kind,
+		                 session->link.side == WIRE_SERVER ? WIRE_AGENT : WIRE_SERVER);
 		for (unsigned c = 0; c < WIRE_CHANNELS; c++)
 			if (wire_kind(kind)->channels & 1u << c)
 				pair->credit[c] = WIRE_WINDOW;
@@ -52,7 +53,7 @@ static void open_stream(struct session *session, uint32_t id, enum wire_kind kin
 	}
 }
 
-/* DONE and FAILED are the last word, whoever speaks and whatever he says. */
+/* After DONE or FAILED neither end may send anything. */
 static void check_over(struct pair *pair)
 {
 	struct error err;
@@ -64,8 +65,8 @@ static void check_over(struct pair *pair)
 			continue;
 		if (wire_spec(frame.type)->on_channel)
 			frame.channel = (uint8_t)(type % WIRE_CHANNELS);
-		if (wire_stream_take(&pair->ours, &frame, &err) == 0 ||
-		    wire_stream_put(&pair->ours, &frame, &err) == 0)
+		if (wire_stream_receive(&pair->ours, &frame, &err) == 0 ||
+		    wire_stream_send(&pair->ours, &frame, &err) == 0)
 			abort();
 	}
 	pair->used = false;
@@ -73,9 +74,9 @@ static void check_over(struct pair *pair)
 
 static void check_views(const struct wire_stream *a, const struct wire_stream *b)
 {
-	if (a->id != b->id || a->kind != b->kind || a->phase != b->phase || a->mine == b->mine ||
+	if (a->id != b->id || a->kind != b->kind || a->phase != b->phase || a->side == b->side ||
 	    a->over != b->over || a->ended != b->ended ||
-	    memcmp(a->said, b->said, sizeof a->said) != 0 ||
+	    memcmp(a->once, b->once, sizeof a->once) != 0 ||
 	    memcmp(a->credit, b->credit, sizeof a->credit) != 0)
 		abort();
 }
@@ -86,7 +87,7 @@ static void check_credit(struct pair *pair, const struct wire_frame *frame)
 
 	if (spec->on_channel && frame->channel >= WIRE_CHANNELS)
 		abort();
-	if (spec->paid)
+	if (spec->uses_credit)
 		pair->credit[frame->channel] -= (int64_t)frame->payload.len;
 	if (frame->type == WIRE_CREDIT)
 		pair->credit[frame->channel] += bytes_get32(frame->payload.ptr);
@@ -103,10 +104,10 @@ static int speak(struct pair *pair, const struct wire_frame *frame, bool we)
 	int r, peer;
 
 	memcpy(&before, &pair->ours, sizeof before);
-	r = we ? wire_stream_put(&pair->ours, frame, &err)
-	       : wire_stream_take(&pair->ours, frame, &err);
-	peer = we ? wire_stream_take(&pair->theirs, frame, &other)
-	          : wire_stream_put(&pair->theirs, frame, &other);
+	r = we ? wire_stream_send(&pair->ours, frame, &err)
+	       : wire_stream_receive(&pair->ours, frame, &err);
+	peer = we ? wire_stream_receive(&pair->theirs, frame, &other)
+	          : wire_stream_send(&pair->theirs, frame, &other);
 	if (r != peer || (r < 0 && strcmp(err.msg, other.msg) != 0))
 		abort();
 	check_views(&pair->ours, &pair->theirs);
@@ -125,7 +126,7 @@ static int speak(struct pair *pair, const struct wire_frame *frame, bool we)
 	return 0;
 }
 
-/* Like both ends do: what is for no live stream is the link's. */
+/* As both ends do: a frame that is for no open stream goes to the link. */
 static int take(struct session *session, const struct wire_frame *frame)
 {
 	struct pair *pair = find(session, frame->stream);
@@ -138,14 +139,14 @@ static int take(struct session *session, const struct wire_frame *frame)
 			return -1;
 		return speak(pair, frame, false);
 	}
-	r = wire_link_take(&session->link, frame, &err);
+	r = wire_link_receive(&session->link, frame, &err);
 	if (r == 1 && wire_spec(frame->type)->opens != WIRE_KIND_NONE) {
 		if (session->link.phase != WIRE_PHASE_OPEN || frame->stream == 0 ||
-		    frame->stream != session->link.peer_last)
+		    frame->stream != session->link.next - 2)
 			abort();
-		open_stream(session, frame->stream, wire_spec(frame->type)->opens, false);
+		open_stream(session, frame->stream, wire_spec(frame->type)->opens);
 	}
-	if (r == 0 && (frame->stream == 0 || frame->stream > session->link.peer_last))
+	if (r == 0 && (frame->stream == 0 || frame->stream >= session->link.next))
 		abort();
 	return r;
 }
@@ -157,10 +158,11 @@ static void put(struct session *session, const struct wire_frame *frame)
 
 	if (pair != NULL)
 		(void)speak(pair, frame, true);
-	else if (spec != NULL && spec->opens != WIRE_KIND_NONE)
-		open_stream(session, wire_link_next(&session->link), spec->opens, true);
-	else if (spec != NULL && spec->on & 1u << WIRE_KIND_NONE)
-		wire_link_put(&session->link, frame->type);
+	else if (spec != NULL && spec->opens != WIRE_KIND_NONE) {
+		if (session->link.side == WIRE_SERVER)
+			open_stream(session, wire_link_next(&session->link), spec->opens);
+	} else if (spec != NULL && spec->kinds & 1u << WIRE_KIND_NONE)
+		wire_link_sent(&session->link, frame->type);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -173,7 +175,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	wire_link_init(&session.link, data[0] & 1 ? WIRE_AGENT : WIRE_SERVER);
 	if (data[0] & 2)
-		wire_link_put(&session.link, WIRE_READY);
+		wire_link_sent(&session.link, WIRE_READY);
 	while (size - at >= STEP) {
 		const char *step = (const char *)data + at;
 		struct wire_frame frame = { data[at + 1],

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Plants violations and compares what check-layers.sh, check-sizes.sh and check-documents.sh print.
+# Plants violations and compares what check-layers.sh, check-sizes.sh, check-messages.sh and
+# check-documents.sh print.
 set -u
 . tests/scripts/tap.sh
 root=$(mktemp -d)
@@ -43,6 +44,10 @@ layers() {
 
 sizes() {
   is "sizes: $1" "$(verdict check-sizes.sh)" "$2"
+}
+
+messages() {
+  is "messages: $1" "$(verdict check-messages.sh)" "$2"
 }
 
 lines() {
@@ -141,6 +146,29 @@ src/base/a.c:3: 101 columns (at most 100)'
 
 mkdir -p "$root/src"
 sizes 'no sources at all' '1 src: no sources'
+
+tab=$(printf '\t')
+plant_table() {
+  plant wire/table.c "${tab}[WIRE_EXEC] = { \"EXEC\", \"start a program\"," "$tab  OPENS(WIRE_KIND_RUN) }," \
+    "${tab}[WIRE_DONE] = { \"DONE\", \"the end\", STREAM(WIRE_FROM_AGENT, ANY) }," \
+    "${tab}[WIRE_DATA] = { \"DATA\", \"bytes\", STREAM(WIRE_FROM_EITHER, ANY) },"
+}
+
+plant_table
+plant agent/a.c 'send(WIRE_DONE);' 'struct frame f = { .type = WIRE_DATA };'
+plant sandbox/a.c 'm.type = WIRE_EXEC;' 'put(WIRE_DATA, 1);'
+messages 'messages that their ends send' '0 '
+
+plant_table
+plant agent/a.c 'if (type == WIRE_DONE)' 'case WIRE_EXEC:' 'put(WIRE_DATA, 1);'
+plant sandbox/a.c 'm.type = WIRE_EXEC_STDIN;' 'x = type != WIRE_DATA;' 'send(WIRE_DONE);'
+messages 'messages that are only received, or sent by the other end' \
+  '1 src/wire/table.c: the server never sends WIRE_EXEC: delete the message
+src/wire/table.c: the agent never sends WIRE_DONE: delete the message
+src/wire/table.c: the server never sends WIRE_DATA: delete the message'
+
+plant wire/table.c 'int x;'
+messages 'a table without messages' '1 src/wire/table.c: no messages found'
 
 cat >"$root/page.md" <<'END'
 `src/base/buf.h`, `base/buf.c: buf_add()`, `buf.h` and `tests/unit/FOLDER/test_X.c`

@@ -7,8 +7,8 @@
  * When the stream is closed the socket goes first, so that the child can undo what is half
  * done; if it does not end, it is killed. */
 #pragma once
+#include "agent/feed.h"
 #include "agent/poller.h"
-#include "agent/program/feed.h"
 #include "base/attr.h"
 
 struct agent;

@@ -26,7 +26,7 @@ static int check_old(const struct new_file *file, mode_t *ret_perm, bool *ret_ex
 
 	*ret_exists = fstatat(place->dir, place->name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	if (!*ret_exists) {
-		if (errno != ENOENT || file->rule == NEW_FILE_EDIT)
+		if (errno != ENOENT)
 			return path_error(file->path, err);
 		return 0;
 	}

@@ -24,7 +24,6 @@ struct error;
 enum new_file_rule {
 	NEW_FILE_REPLACE, /* or create */
 	NEW_FILE_CREATE,  /* nothing may be there, not even a link that leads nowhere */
-	NEW_FILE_EDIT,    /* a file must be there */
 };
 
 struct new_file {

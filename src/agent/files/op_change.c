@@ -1,5 +1,5 @@
-/* op_change.c - what changes names and not contents: directories made, things removed and
- * moved. The root and the workspace stay where they are: everything else hangs on them. */
+/* op_change.c - REMOVE and RENAME. The root and the workspace can be neither removed nor renamed:
+ * every other path is resolved from one of the two. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -63,24 +63,6 @@ static int check_movable(const struct job *job, struct view path, const char *wh
 	if (is_same(&it, &root))
 		return error_set(err, ERR_INVALID, "the root itself cannot be %s", what);
 	return S_ISDIR(it.st_mode) ? check_workspace(job, path, &it, &root, what, err) : 0;
-}
-
-int op_mkdir(struct job *job, const struct wire_mkdir *request, struct wire_done *done,
-             struct error *err)
-{
-	struct path_parent place;
-	AUTO_FD int dir = -1;
-
-	*done = (struct wire_done){ 0 };
-	if ((request->flags & WIRE_PARENTS) != 0)
-		return path_make_directories(job, request->path, request->perm, &done->count, err);
-	if (path_parent(job, request->path, false, &place, err) < 0)
-		return -1;
-	dir = place.dir;
-	if (mkdirat(dir, place.name, request->perm & 0777) < 0)
-		return path_error(request->path, err);
-	done->count = 1;
-	return 0;
 }
 
 int op_remove(struct job *job, const struct wire_remove *request, struct wire_done *done,

@@ -15,15 +15,13 @@ JOB_OP(read);
  * directories made for it (WIRE_PARENTS) stay, and so does an empty file made to append to. What
  * was appended also stays if others wrote to the file meanwhile; the error says so. */
 JOB_OP(write);
-JOB_OP(stat);    /* one entry */
-JOB_OP(list);    /* count entries, MORE and cursor */
-JOB_OP(tree);    /* count entries, MORE: limit or depth came first */
-JOB_OP(find);    /* count entries, MORE: limit came first */
-JOB_OP(grep);    /* count matches, MORE: limit came first */
-JOB_OP(mkdir);   /* count directories made */
-JOB_OP(remove);  /* count entries removed */
-JOB_OP(rename);  /* nothing */
-JOB_OP(replace); /* count replacements, total size */
+JOB_OP(stat);   /* one entry */
+JOB_OP(list);   /* count entries, MORE and cursor */
+JOB_OP(tree);   /* count entries, MORE: limit or depth came first */
+JOB_OP(find);   /* count entries, MORE: limit came first */
+JOB_OP(grep);   /* count matches, MORE: limit came first */
+JOB_OP(remove); /* count entries removed */
+JOB_OP(rename); /* nothing */
 
 /* What stat(2) says of a file, as a record. Times before 1970 are 0. path and target are left
  * empty. Without a file type (see walk.h) it is WIRE_FILE_OTHER. */

@@ -13,19 +13,19 @@
 
 enum { CLOSE_MS = 2000 };
 
-static const struct carrier carrier;
+static const struct stream_handlers handlers;
 
 static void stop(struct stream *stream)
 {
 	source_close(&stream->worker.source);
-	feed_stop(&stream->worker.feed);
+	feed_close(&stream->worker.feed);
 }
 
 static void lose(struct stream *stream, const char *why)
 {
 	stream_kill(stream);
 	stop(stream);
-	stream_failed_as(stream, WIRE_FAILED_LOST, why);
+	stream_fail_as(stream, WIRE_FAILED_LOST, why);
 }
 
 /* --- what it says ------------------------------------------------------------------ */
@@ -48,7 +48,7 @@ static void pass_on(struct stream *stream, char *packet, size_t len)
 	    wire_decode(&frame, &message, &err) < 0)
 		return lose(stream, "the operation said what is no message");
 	frame.stream = stream->wire.id;
-	if (wire_stream_put(&stream->wire, &frame, &err) < 0)
+	if (wire_stream_send(&stream->wire, &frame, &err) < 0)
 		return lose(stream, "the operation said what is no message");
 	out_commit(&stream->agent->out, &frame);
 	if (!stream->wire.over)
@@ -94,7 +94,8 @@ static void on_ready(struct source *source, uint32_t events)
 	if (n < WIRE_HEADER || n > WIRE_FRAME_MAX)
 		return lose(stream, "the operation said what is no message");
 	spec = wire_spec((uint8_t)header[0]);
-	if (spec != NULL && spec->paid && (size_t)n - WIRE_HEADER > stream->wire.credit[WIRE_OUT])
+	if (spec != NULL && spec->uses_credit &&
+	    (size_t)n - WIRE_HEADER > stream->wire.credit[WIRE_OUT])
 		return source_want(source, 0);
 	n = recv(source->fd, packet, WIRE_FRAME_MAX, MSG_DONTWAIT);
 	if (n > 0)
@@ -122,9 +123,9 @@ static void on_close(struct stream *stream)
 {
 	stop(stream);
 	if (stream->pid == 0) /* what it had said was waiting for credit */
-		return stream_failed_as(stream, WIRE_FAILED_CLOSED, "closed");
+		return stream_fail_as(stream, WIRE_FAILED_CLOSED, "closed");
 	stream->worker.closing = true;
-	stream_due(stream, clock_now_ms() + CLOSE_MS);
+	stream_set_due(stream, clock_now_ms() + CLOSE_MS);
 }
 
 /* Its last word may still be in the socket. */
@@ -134,7 +135,7 @@ static void on_child(struct stream *stream, int status)
 
 	(void)status;
 	if (stream->worker.closing)
-		return stream_failed_as(stream, WIRE_FAILED_CLOSED, "closed");
+		return stream_fail_as(stream, WIRE_FAILED_CLOSED, "closed");
 	if (peek(&stream->worker.source, header) <= 0)
 		on_silence(stream);
 }
@@ -144,7 +145,8 @@ static void on_due(struct stream *stream)
 	stream_kill(stream);
 }
 
-static const struct carrier carrier = { on_message, on_credit, on_close, on_child, on_due };
+static const struct stream_handlers handlers = { on_message, on_credit, on_close, on_child,
+	                                         on_due };
 
 /* --- starting ---------------------------------------------------------------------- */
 
@@ -160,7 +162,7 @@ static int start(struct stream *stream, const struct wire_message *message, cons
 	again = fcntl(pair[0], F_DUPFD_CLOEXEC, 0);
 	if (again < 0)
 		return error_sys(err, "a socket");
-	if (feed_start(&worker->feed, stream, WIRE_IN, again, NULL, err) < 0)
+	if (feed_open(&worker->feed, stream, WIRE_IN, again, NULL, err) < 0)
 		return -1;
 	worker->feed.packets = true;
 	stream->pid = fork();
@@ -178,18 +180,18 @@ void worker_open(struct stream *stream, const struct wire_message *message)
 	struct error err;
 	int pair[2];
 
-	stream->carrier = &carrier;
+	stream->handlers = &handlers;
 	stream->worker = (struct worker){ .source.fd = -1, .feed.source.fd = -1 };
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		(void)error_sys(&err, "socketpair");
-		return stream_failed(stream, &err);
+		return stream_fail(stream, &err);
 	}
 	if (start(stream, message, pair, &err) < 0) {
 		if (stream->worker.source.fd < 0)
 			(void)close(pair[0]);
 		stream_kill(stream);
 		stop(stream);
-		stream_failed(stream, &err);
+		stream_fail(stream, &err);
 	}
 	(void)close(pair[1]);
 }

@@ -8,7 +8,7 @@
 #include "agent/files/archive/archive.h"
 #include "agent/files/files.h"
 #include "agent/files/ops.h"
-#include "agent/program/launch.h"
+#include "agent/user.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/fd.h"
@@ -52,14 +52,10 @@ static int operate(struct job *job, const struct wire_message *request, struct w
 		return op_find(job, &request->find, done, err);
 	case WIRE_GREP:
 		return op_grep(job, &request->grep, done, err);
-	case WIRE_MKDIR:
-		return op_mkdir(job, &request->mkdir, done, err);
 	case WIRE_REMOVE:
 		return op_remove(job, &request->remove, done, err);
 	case WIRE_RENAME:
 		return op_rename(job, &request->rename, done, err);
-	case WIRE_REPLACE:
-		return op_replace(job, &request->replace, done, err);
 	case WIRE_PACK:
 		return op_pack(job, &request->pack, done, err);
 	case WIRE_UNPACK:
@@ -110,10 +106,10 @@ void worker_process_run(const struct agent *agent, const struct wire_message *re
 	set_limits();
 	(void)setpriority(PRIO_PROCESS, 0, agent->nice);
 	job = (struct job){ .fd = socket, .root = root, .workspace = agent->workspace };
-	if (become(&agent->user, &err) < 0 || die_with_agent(&err) < 0 ||
+	if (user_become(&agent->user, &err) < 0 || die_with_agent(&err) < 0 ||
 	    confine_worker(&agent->confine, &err) < 0 ||
 	    operate(&job, request, &answer.done, &err) < 0 || job_flush(&job, &err) < 0)
-		answer = failed_of(&err);
+		answer = stream_failed_message(&err);
 	say(&job, &answer);
 	_exit(0);
 }

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -13,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
+#include "agent/confine.h"
 #include "agent/program/launch.h"
-#include "agent/program/tree.h"
+#include "agent/tree.h"
 #include "base/clock.h"
 #include "base/fd.h"
 
@@ -23,15 +22,15 @@ enum { END_MS = 2000 };
 
 struct keeper {
 	int agent, signals;
-	pid_t main; /* 0: it has ended */
+	pid_t main; /* the program; 0: it was reaped */
 	int status;
 	uint64_t deadline, kill_at; /* 0: none */
 	uint32_t grace_ms;
-	bool timed_out, left, has_terminal;
+	bool timed_out, left;
 	struct timespec started;
 };
 
-static void tell(const struct keeper *keeper, const struct keeper_report *report)
+static void send_report(const struct keeper *keeper, const struct keeper_report *report)
 {
 	(void)!send(keeper->agent, report, sizeof *report, MSG_NOSIGNAL);
 }
@@ -48,7 +47,7 @@ static void on_reaped(void *ctx, pid_t pid, int status)
 
 /* --- starting ---------------------------------------------------------------------- */
 
-/* True: the program runs. Otherwise why not, in *err. */
+/* True: execve() succeeded and closed the pipe. False: *err says why the program could not start. */
 static bool wait_for_start(int report, struct error *err)
 {
 	ssize_t n;
@@ -59,7 +58,7 @@ static bool wait_for_start(int report, struct error *err)
 	return n == 0;
 }
 
-static bool start(struct keeper *keeper, const struct program *program, struct error *err)
+static bool start_program(struct keeper *keeper, const struct launch *launch, struct error *err)
 {
 	int report[2];
 
@@ -73,16 +72,17 @@ static bool start(struct keeper *keeper, const struct program *program, struct e
 		return false;
 	}
 	if (keeper->main == 0)
-		launch(program, report[1]);
+		launch_run(launch, report[1]);
 	(void)close(report[1]);
-	(void)close(program->in);
-	(void)close(program->out);
-	/* One end of a terminal stays open here: it is not at its end while the program runs. */
-	keeper->has_terminal = program->terminal;
-	if (!program->terminal)
-		(void)close(program->err);
-	if (program->control >= 0)
-		(void)close(program->control);
+	/* The agent sees the end of a pipe only when every copy of its other end is closed. */
+	(void)close(launch->in);
+	(void)close(launch->out);
+	/* Of a terminal one descriptor stays open here: otherwise reading its other side would fail with
+	 * EIO whenever the program closes its own descriptors, although it still runs. */
+	if (!launch->has_terminal)
+		(void)close(launch->err);
+	if (launch->control >= 0)
+		(void)close(launch->control);
 	if (!wait_for_start(report[0], err))
 		return false;
 	(void)close(report[0]);
@@ -91,7 +91,7 @@ static bool start(struct keeper *keeper, const struct program *program, struct e
 
 /* --- watching ---------------------------------------------------------------------- */
 
-/* One that has come cannot be taken back. */
+/* A deadline that has passed is final: SIGTERM was sent. */
 static void set_deadline(struct keeper *keeper, uint32_t deadline_ms, uint32_t grace_ms)
 {
 	if (keeper->timed_out)
@@ -100,46 +100,25 @@ static void set_deadline(struct keeper *keeper, uint32_t deadline_ms, uint32_t g
 	keeper->grace_ms = grace_ms;
 }
 
-static void send_signal(const struct keeper *keeper, const struct keeper_order *order)
-{
-	pid_t group;
-
-	switch ((enum wire_target)order->target) {
-	case WIRE_TARGET_MAIN:
-		if (keeper->main != 0)
-			(void)kill(keeper->main, order->number);
-		return;
-	case WIRE_TARGET_FOREGROUND:
-		group = keeper->has_terminal ? order->group : keeper->main;
-		if (group > 1)
-			(void)kill(-group, order->number);
-		return;
-	case WIRE_TARGET_TREE:
-	case WIRE_TARGET_COUNT:
-		(void)tree_signal(order->number);
-		return;
-	}
-}
-
-/* False: everything is to end now. */
-static bool take_order(struct keeper *keeper)
+/* False: kill everything now. A closed socket means that the agent is gone. */
+static bool handle_order(struct keeper *keeper)
 {
 	struct keeper_order order;
 	ssize_t n = recv(keeper->agent, &order, sizeof order, MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return true;
-	if (n != sizeof order || order.kind == KEEPER_END)
+	if (n != sizeof order || order.kind == KEEPER_KILL)
 		return false;
 	if (order.kind == KEEPER_SIGNAL)
-		send_signal(keeper, &order);
+		(void)tree_signal(order.number);
 	else
 		set_deadline(keeper, order.deadline_ms, order.grace_ms);
 	return true;
 }
 
-/* False: everything is to end now. */
-static bool check_time(struct keeper *keeper)
+/* False: kill everything now. */
+static bool check_deadline(struct keeper *keeper)
 {
 	uint64_t now = clock_now_ms();
 
@@ -153,11 +132,11 @@ static bool check_time(struct keeper *keeper)
 	if (keeper->grace_ms == 0)
 		return false;
 	(void)tree_signal(SIGTERM);
-	(void)tree_signal(SIGCONT); /* the stopped hear it too */
+	(void)tree_signal(SIGCONT); /* a stopped process handles SIGTERM only after it continues */
 	return true;
 }
 
-static int time_out(const struct keeper *keeper)
+static int poll_timeout(const struct keeper *keeper)
 {
 	uint64_t at = keeper->kill_at != 0 ? keeper->kill_at : keeper->deadline;
 	uint64_t now = clock_now_ms();
@@ -167,33 +146,33 @@ static int time_out(const struct keeper *keeper)
 	return at <= now ? 0 : (int)(at - now < 60000 ? at - now : 60000);
 }
 
-/* Until the program has ended, or is to be ended. */
-static void watch(struct keeper *keeper)
+/* Returns when the program has exited, or when everything is to be killed. */
+static void watch_program(struct keeper *keeper)
 {
 	struct pollfd fds[] = { { keeper->agent, POLLIN, 0 }, { keeper->signals, POLLIN, 0 } };
 	struct signalfd_siginfo info;
 
 	while (keeper->main != 0) {
-		(void)poll(fds, ARRAY_LEN(fds), time_out(keeper));
+		(void)poll(fds, ARRAY_LEN(fds), poll_timeout(keeper));
 		if (fds[1].revents != 0) {
 			(void)!read(keeper->signals, &info, sizeof info);
 			(void)tree_reap(on_reaped, keeper);
 		}
-		if (fds[0].revents != 0 && !take_order(keeper))
+		if (fds[0].revents != 0 && !handle_order(keeper))
 			return;
-		if (!check_time(keeper))
+		if (!check_deadline(keeper))
 			return;
 	}
 }
 
-/* --- ending ------------------------------------------------------------------------ */
+/* --- the end ----------------------------------------------------------------------- */
 
-static uint64_t micros(struct timeval t)
+static uint64_t in_us(struct timeval t)
 {
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_usec;
 }
 
-static uint64_t since(const struct timespec *start)
+static uint64_t us_since(const struct timespec *start)
 {
 	struct timespec now;
 
@@ -202,7 +181,7 @@ static uint64_t since(const struct timespec *start)
 	                  (now.tv_nsec - start->tv_nsec) / 1000);
 }
 
-static void tell_exit(const struct keeper *keeper, bool remains)
+static void report_exit(const struct keeper *keeper, bool remains)
 {
 	struct keeper_report report = { .kind = KEEPER_EXITED };
 	struct wire_exited *exited = &report.exited;
@@ -216,47 +195,47 @@ static void tell_exit(const struct keeper *keeper, bool remains)
 		exited->code = (uint8_t)WEXITSTATUS(keeper->status);
 	else
 		exited->signal = (uint8_t)WTERMSIG(keeper->status);
-	exited->wall_us = since(&keeper->started);
-	exited->user_us = micros(used.ru_utime);
-	exited->system_us = micros(used.ru_stime);
+	exited->wall_us = us_since(&keeper->started);
+	exited->user_us = in_us(used.ru_utime);
+	exited->system_us = in_us(used.ru_stime);
 	exited->max_rss_kib = (uint64_t)used.ru_maxrss;
-	tell(keeper, &report);
+	send_report(keeper, &report);
 }
 
-void keeper_main(struct program *program)
+void keeper_run(struct launch *launch)
 {
-	int *const kept[] = { &program->agent,   &program->in,
-		              &program->out,     &program->err,
-		              &program->control, &program->root,
-		              &program->proc,    &program->confine->landlock.ruleset };
+	int *const kept[] = { &launch->agent,   &launch->in,
+		              &launch->out,     &launch->err,
+		              &launch->control, &launch->root,
+		              &launch->proc,    &launch->confine->landlock.ruleset };
 	struct keeper keeper = { .status = SIGKILL };
 	struct keeper_report report = { .kind = KEEPER_STARTED };
-	bool ended;
+	bool killed;
 	sigset_t set;
 
 	/* Every other descriptor is the agent's: the channel, and what belongs to other streams. Low
-	 * numbers matter too: the program's limit of descriptors may be small, and launch() puts the
+	 * numbers matter too: the program's limit of descriptors may be small, and launch_run() puts the
 	 * control socket on descriptor 3. */
 	if (fd_renumber(kept, ARRAY_LEN(kept), &report.err) < 0)
 		_exit(1); /* the agent then reports the keeper as lost */
-	tree_use(program->proc);
-	keeper.agent = program->agent;
+	tree_use(launch->proc);
+	keeper.agent = launch->agent;
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	(void)sigemptyset(&set);
-	(void)sigaddset(&set, SIGCHLD);
+	(void)sigaddset(&set, SIGCHLD); /* blocked by the agent already */
 	keeper.signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	(void)clock_gettime(CLOCK_MONOTONIC, &keeper.started);
-	if (!start(&keeper, program, &report.err)) {
-		report.kind = KEEPER_REFUSED;
-		tell(&keeper, &report);
+	if (!start_program(&keeper, launch, &report.err)) {
+		report.kind = KEEPER_FAILED;
+		send_report(&keeper, &report);
 		_exit(0);
 	}
 	report.pid = keeper.main;
-	tell(&keeper, &report);
-	set_deadline(&keeper, program->exec->deadline_ms, program->exec->grace_ms);
-	watch(&keeper);
+	send_report(&keeper, &report);
+	set_deadline(&keeper, launch->exec->deadline_ms, launch->exec->grace_ms);
+	watch_program(&keeper);
 	keeper.left = keeper.main == 0 && tree_reap(on_reaped, &keeper);
-	ended = tree_end(END_MS, on_reaped, &keeper);
-	tell_exit(&keeper, !ended);
+	killed = tree_kill_all(END_MS, on_reaped, &keeper);
+	report_exit(&keeper, !killed);
 	_exit(0);
 }

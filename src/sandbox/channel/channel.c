@@ -92,7 +92,7 @@ static void release(void *ctx)
 {
 	struct channel *channel = ctx;
 
-	buf_done(&channel->greeting);
+	buf_done(&channel->welcome);
 	buf_done(&channel->partial);
 	free(channel);
 }
@@ -166,30 +166,19 @@ static int check_version(const struct wire_frame *frame, struct error *err)
 	                 version, WIRE_VERSION);
 }
 
-/* From now on the buffer holds what HELLO said, for when the agent is ready. */
-static void take_hello(struct channel *channel, struct view payload)
+static void take_hello(struct channel *channel)
 {
-	struct error full;
-
-	channel_queue(channel, buf_view(&channel->greeting));
-	wire_link_put(&channel->link, WIRE_WELCOME);
-	buf_truncate(&channel->greeting, 0);
-	(void)!buf_add(&channel->greeting, payload, &full); /* both are one frame at most */
+	channel_queue(channel, buf_view(&channel->welcome));
+	wire_link_sent(&channel->link, WIRE_WELCOME);
+	buf_done(&channel->welcome);
 }
 
-static int take_ready(struct channel *channel, uint16_t proxy_port, struct error *err)
+static void take_ready(struct channel *channel)
 {
-	struct wire_frame frame = { .type = WIRE_HELLO, .payload = buf_view(&channel->greeting) };
-	struct wire_message hello;
-
-	if (wire_decode(&frame, &hello, err) < 0)
-		return -1;
 	if (!channel->is_deaf)
 		loop_timer_start(channel->timer, channel->times.ping_ms);
 	if (channel->events->ready != NULL)
-		channel->events->ready(channel->ctx, &hello.hello, proxy_port);
-	buf_done(&channel->greeting);
-	return 0;
+		channel->events->ready(channel->ctx);
 }
 
 static int take_pong(struct channel *channel, uint64_t token, struct error *err)
@@ -277,18 +266,16 @@ static int take_control(struct channel *channel, const struct wire_frame *frame,
 		return -1;
 	switch ((int)message.type) {
 	case WIRE_HELLO:
-		take_hello(channel, frame->payload);
+		take_hello(channel);
 		return 0;
 	case WIRE_READY:
-		return take_ready(channel, message.ready.proxy_port, err);
+		take_ready(channel);
+		return 0;
 	case WIRE_REFUSED:
 		take_refused(channel, message.refused.reason);
 		return 0;
 	case WIRE_PONG:
 		return take_pong(channel, message.ping.token, err);
-	case WIRE_DIAL:
-		channel_take_dial(channel, frame->stream, &message.dial);
-		return 0;
 	default:
 		return error_set(err, ERR_SYNTAX, "message %#x has no meaning here", frame->type);
 	}
@@ -307,7 +294,7 @@ static void take_frame(struct channel *channel, const struct wire_frame *frame)
 	}
 	if (channel->link.phase == WIRE_PHASE_HELLO && check_version(frame, &err) < 0)
 		return channel_fail(channel, &err);
-	r = wire_link_take(&channel->link, frame, &err);
+	r = wire_link_receive(&channel->link, frame, &err);
 	if (r > 0)
 		r = take_control(channel, frame, &err);
 	if (r < 0)
@@ -410,7 +397,7 @@ static struct channel *make(struct loop *loop, const struct channel_times *times
 	channel->times = *times;
 	channel->fd = -1;
 	wire_link_init(&channel->link, WIRE_SERVER);
-	buf_init(&channel->greeting, WIRE_FRAME_MAX);
+	buf_init(&channel->welcome, WIRE_FRAME_MAX);
 	buf_init(&channel->partial, WIRE_FRAME_MAX);
 	for (unsigned i = 0; i < CHANNEL_BUCKETS; i++)
 		list_init(&channel->buckets[i]);
@@ -424,7 +411,7 @@ static int encode_welcome(struct channel *channel, const struct wire_welcome *we
 	struct wire_message message = { .type = WIRE_WELCOME, .welcome = *welcome };
 
 	message.welcome.version = WIRE_VERSION;
-	return wire_encode(&message, 0, 0, &channel->greeting, err);
+	return wire_encode(&message, 0, 0, &channel->welcome, err);
 }
 
 int channel_new_timed(struct loop *loop, int fd, const struct wire_welcome *welcome,

@@ -29,11 +29,7 @@ enum {
 };
 
 struct channel_events {
-	void (*ready)(void *ctx, const struct wire_hello *hello, uint16_t proxy_port);
-	/* A program inside wants a connection. Before this returns: channel_listen(), to answer
-	 * with channel_accept() or channel_refuse() now or later; or channel_refuse(). What nobody
-	 * listens to, and everything if this is NULL, is refused. */
-	void (*dial)(void *ctx, struct channel_stream *stream, struct view host, uint16_t port);
+	void (*ready)(void *ctx); /* the agent has set itself up: streams may be opened */
 	/* Last call: the agent ended, broke the protocol, or is of another version. */
 	void (*failed)(void *ctx, const struct error *why);
 };
@@ -63,13 +59,13 @@ void channel_fail(struct channel *channel, const struct error *why);
 /* It has ended or is about to; `failed` was or will be called. */
 bool channel_has_ended(const struct channel *channel);
 
-/* Opens a stream with its first message (EXEC, READ, PORT ...). Before `ready` it fails.
+/* Opens a stream with its first message (EXEC, READ ...). Before `ready` it fails.
  * ERR_LIMIT: so many are open, or so much waits for the agent, that this has to come later. */
 MUST_CHECK int channel_open(struct channel *channel, const struct wire_message *request,
                             const struct channel_stream_events *events, void *ctx,
                             struct channel_stream **ret, struct error *err);
 
-/* A further message of the opener: SIGNAL, RESIZE, DEADLINE, KEEP, TAIL. */
+/* A further message on an open stream: SIGNAL, RESIZE, DEADLINE. */
 MUST_CHECK int channel_send_message(struct channel_stream *stream,
                                     const struct wire_message *message, struct error *err);
 /* Sends as much as credit, queue and the turns of others allow; returns how much that was.
@@ -86,12 +82,3 @@ void channel_grow_window(struct channel_stream *stream, uint8_t channel, size_t 
 void channel_close(struct channel_stream *stream);
 /* The same, and nobody wants to hear of it any more: no further callback, the stream is gone. */
 void channel_cancel(struct channel_stream *stream);
-
-/* For streams the agent opened: it may send as soon as it has asked, up to 64 KiB. The last
- * two end the stream: no further callback. So does channel_close() there, like channel_cancel();
- * `failed` comes if the agent closes the stream itself. */
-void channel_listen(struct channel_stream *stream, const struct channel_stream_events *events,
-                    void *ctx);
-void channel_accept(struct channel_stream *stream);
-void channel_refuse(struct channel_stream *stream, enum wire_failure failure, const char *why);
-void channel_finish(struct channel_stream *stream); /* DONE: both directions have ended */

@@ -29,29 +29,18 @@ struct channel_stream *channel_find(struct channel *channel, uint32_t id)
 	return NULL;
 }
 
-struct channel_stream *channel_stream_add(struct channel *channel, uint32_t id, enum wire_kind kind,
-                                          bool mine)
+struct channel_stream *channel_stream_add(struct channel *channel, uint32_t id, enum wire_kind kind)
 {
 	struct channel_stream *stream = mem_new(sizeof *stream);
 
 	stream->channel = channel;
 	stream->events = &channel_nobody;
-	wire_stream_init(&stream->wire, id, kind, mine);
+	wire_stream_init(&stream->wire, id, kind, WIRE_SERVER);
 	for (unsigned i = 0; i < WIRE_CHANNELS; i++)
 		stream->window[i] = stream->wire.credit[i];
 	list_add(bucket(channel, id), &stream->node);
-	*(mine ? &channel->mine : &channel->theirs) += 1;
+	channel->live++;
 	return stream;
-}
-
-/* The channel is still there: its own release was deferred later, if at all. */
-static void release(void *ctx)
-{
-	struct channel_stream *stream = ctx;
-
-	if (!stream->wire.mine)
-		stream->channel->theirs--;
-	free(stream);
 }
 
 void channel_stream_forget(struct channel_stream *stream)
@@ -63,9 +52,8 @@ void channel_stream_forget(struct channel_stream *stream)
 	stream->is_gone = true;
 	list_remove(&stream->node);
 	list_remove(&stream->wait);
-	if (stream->wire.mine)
-		channel->mine--;
-	loop_defer(channel->loop, release, stream);
+	channel->live--;
+	loop_defer(channel->loop, free, stream);
 }
 
 void channel_stream_fail(struct channel_stream *stream, enum wire_failure failure,
@@ -91,7 +79,7 @@ static int say(struct channel_stream *stream, const struct wire_message *message
 		return -1;
 	bytes = buf_view(&out);
 	if (wire_frame_cut(&bytes, &frame, err) < 0 ||
-	    wire_stream_put(&stream->wire, &frame, err) < 0)
+	    wire_stream_send(&stream->wire, &frame, err) < 0)
 		return -1;
 	channel_queue(stream->channel, buf_view(&out));
 	return 0;
@@ -135,12 +123,12 @@ static int check_open(const struct channel *channel, const struct wire_message *
 	}
 	if (channel->link.phase != WIRE_PHASE_OPEN)
 		return error_set(err, ERR_INVALID, "the agent is not ready yet");
-	if (spec == NULL || spec->opens == WIRE_KIND_NONE || spec->from != WIRE_FROM_SERVER)
+	if (spec == NULL || spec->opens == WIRE_KIND_NONE)
 		return error_set(err, ERR_INVALID, "%s does not open a stream of the server",
 		                 spec != NULL ? spec->name : "an unknown message");
-	if (channel->mine >= WIRE_STREAMS_SERVER)
+	if (channel->live >= WIRE_STREAMS_MAX)
 		return error_set(err, ERR_LIMIT, "%u things go on in this sandbox, no more may",
-		                 channel->mine);
+		                 channel->live);
 	return check_queue(channel, err);
 }
 
@@ -188,7 +176,7 @@ int channel_open(struct channel *channel, const struct wire_message *request,
 	if (wire_link_next(&channel->link) == 0)
 		return error_set(err, ERR_LIMIT,
 		                 "this sandbox has used up its streams: make a new one");
-	stream = channel_stream_add(channel, id, wire_spec((uint8_t)request->type)->opens, true);
+	stream = channel_stream_add(channel, id, wire_spec((uint8_t)request->type)->opens);
 	stream->events = events;
 	stream->ctx = ctx;
 	stream->request = request->type;
@@ -197,21 +185,6 @@ int channel_open(struct channel *channel, const struct wire_message *request,
 	channel_queue(channel, buf_view(&out));
 	*ret = stream;
 	return 0;
-}
-
-static int check_tail(const struct channel_stream *stream, const struct wire_tail *tail,
-                      struct error *err)
-{
-	if (tail->channel < WIRE_CHANNELS &&
-	    stream->tails[tail->channel].count >= CHANNEL_TAILS_MAX)
-		return error_set(err, ERR_LIMIT, "TAIL: %d wait for an answer already",
-		                 CHANNEL_TAILS_MAX);
-	return check_queue(stream->channel, err);
-}
-
-static void remember_tail(struct channel_tails *tails, uint32_t max)
-{
-	tails->max[(tails->first + tails->count++) % CHANNEL_TAILS_MAX] = max;
 }
 
 /* Why nothing can be said on it any more: the channel's reason, if it has one. */
@@ -235,17 +208,13 @@ int channel_send_message(struct channel_stream *stream, const struct wire_messag
 {
 	const struct wire_spec *spec = wire_spec((uint8_t)message->type);
 
-	if (spec == NULL || spec->from != WIRE_FROM_OPENER || message->type == WIRE_CLOSE)
+	if (spec == NULL || spec->from != WIRE_FROM_SERVER || message->type == WIRE_CLOSE)
 		return error_set(err, ERR_INVALID, "%s is not said with channel_send_message()",
 		                 spec != NULL ? spec->name : "an unknown message");
 	/* There is always room for the few bytes that end or bound a program. */
-	if (check_heard(stream, spec->name, err) < 0 ||
-	    (message->type == WIRE_TAIL && check_tail(stream, &message->tail, err) < 0) ||
-	    say(stream, message, 0, err) < 0)
+	if (check_heard(stream, spec->name, err) < 0)
 		return -1;
-	if (message->type == WIRE_TAIL)
-		remember_tail(&stream->tails[message->tail.channel], message->tail.max);
-	return 0;
+	return say(stream, message, 0, err);
 }
 
 /* --- bytes that go out, and whose turn it is --------------------------------------- */
@@ -253,7 +222,6 @@ int channel_send_message(struct channel_stream *stream, const struct wire_messag
 static bool may_send(const struct channel_stream *stream, uint8_t channel)
 {
 	return !is_silenced(stream) && !stream->closing && channel < WIRE_CHANNELS &&
-	       (stream->wire.mine || stream->wire.phase == WIRE_PHASE_GOING) &&
 	       wire_stream_sends(&stream->wire, channel) &&
 	       (stream->wire.ended & 1u << channel) == 0;
 }
@@ -294,7 +262,7 @@ static void send_piece(struct channel_stream *stream, uint8_t channel, struct vi
 	struct wire_frame frame = { WIRE_DATA, channel, stream->wire.id, piece };
 	struct error err;
 
-	if (wire_stream_put(&stream->wire, &frame, &err) < 0)
+	if (wire_stream_send(&stream->wire, &frame, &err) < 0)
 		return channel_break(stream->channel, &err);
 	wire_frame_header(&frame, out);
 	memcpy(out + WIRE_HEADER, piece.ptr, piece.len);
@@ -426,26 +394,10 @@ void channel_grow_window(struct channel_stream *stream, uint8_t channel, size_t 
 
 /* --- the end of a stream ----------------------------------------------------------- */
 
-static void say_failed(struct channel_stream *stream, enum wire_failure failure, const char *why)
-{
-	char shown[480];
-	struct wire_message failed = {
-		.type = WIRE_FAILED,
-		.failed = { .why = (uint8_t)failure,
-		            .message = view_of(utf8_escape(view_of(why), shown, sizeof shown)) },
-	};
-
-	if (failed.failed.message.len == 0)
-		failed.failed.message = view_of("refused");
-	say_surely(stream, &failed, 0);
-}
-
 void channel_close(struct channel_stream *stream)
 {
 	static const struct wire_message message = { .type = WIRE_CLOSE };
 
-	if (!stream->wire.mine)
-		return channel_refuse(stream, WIRE_FAILED_CLOSED, "closed");
 	if (is_silenced(stream) || stream->closing)
 		return;
 	say_surely(stream, &message, 0);
@@ -460,40 +412,4 @@ void channel_cancel(struct channel_stream *stream)
 	channel_close(stream);
 	if (is_silenced(stream))
 		channel_stream_forget(stream);
-}
-
-void channel_listen(struct channel_stream *stream, const struct channel_stream_events *events,
-                    void *ctx)
-{
-	stream->events = events;
-	stream->ctx = ctx;
-}
-
-void channel_accept(struct channel_stream *stream)
-{
-	static const struct wire_message opened = { .type = WIRE_OPENED };
-
-	if (!is_silenced(stream) && !stream->wire.mine && stream->wire.phase == WIRE_PHASE_ASKED)
-		say_surely(stream, &opened, 0);
-}
-
-void channel_refuse(struct channel_stream *stream, enum wire_failure failure, const char *why)
-{
-	if (stream->wire.mine)
-		return;
-	if (!is_silenced(stream))
-		say_failed(stream, failure, why);
-	channel_stream_forget(stream);
-}
-
-void channel_finish(struct channel_stream *stream)
-{
-	static const struct wire_message done = { .type = WIRE_DONE, .done.cursor = { "", 0 } };
-
-	if (stream->wire.mine)
-		return;
-	channel_accept(stream);
-	if (!is_silenced(stream))
-		say_surely(stream, &done, 0);
-	channel_stream_forget(stream);
 }

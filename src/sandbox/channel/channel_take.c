@@ -62,23 +62,6 @@ static int check_data(struct channel_stream *stream, const struct wire_data *dat
 	return 0;
 }
 
-static int check_tail_is(struct channel_stream *stream, const struct wire_tail_is *tail,
-                         struct error *err)
-{
-	struct channel_tails *tails = &stream->tails[tail->channel];
-
-	if (tails->count == 0)
-		return error_set(err, ERR_SYNTAX, "TAIL_IS on stream %u, which nobody asked for",
-		                 stream->wire.id);
-	if (tail->bytes.len > tails->max[tails->first])
-		return error_set(err, ERR_LIMIT,
-		                 "TAIL_IS on stream %u: more than the %u bytes asked for",
-		                 stream->wire.id, tails->max[tails->first]);
-	tails->first = (tails->first + 1) % CHANNEL_TAILS_MAX;
-	tails->count--;
-	return 0;
-}
-
 /* These two have exactly one answer: whoever asked may count on it. */
 static int check_done(const struct channel_stream *stream, struct error *err)
 {
@@ -105,8 +88,6 @@ static int check_meaning(struct channel_stream *stream, const struct wire_messag
 	case WIRE_STATS_ARE: /* the table lets it be said once */
 		stream->records_left = 0;
 		return 0;
-	case WIRE_TAIL_IS:
-		return check_tail_is(stream, &message->tail_is, err);
 	case WIRE_DONE:
 		return check_done(stream, err);
 	default:
@@ -154,16 +135,6 @@ static void hand_done(struct channel_stream *stream, const struct wire_done *don
 		stream->events->done(stream->ctx, done);
 }
 
-/* The agent opened it and wants it no more: we owe it the last word, and say it at once. */
-static void hand_close(struct channel_stream *stream)
-{
-	struct error err;
-
-	(void)error_set(&err, ERR_SYSTEM, "the program inside closed the connection");
-	channel_refuse(stream, WIRE_FAILED_CLOSED, "closed");
-	channel_stream_fail(stream, WIRE_FAILED_CLOSED, &err);
-}
-
 static void take_credit(struct channel_stream *stream, uint8_t channel)
 {
 	uint8_t bit = (uint8_t)(1u << channel);
@@ -191,8 +162,6 @@ static void hand_on(struct channel_stream *stream, uint8_t channel,
 		return;
 	case WIRE_CREDIT:
 		return take_credit(stream, channel);
-	case WIRE_CLOSE:
-		return hand_close(stream);
 	case WIRE_DONE:
 		return hand_done(stream, &message->done);
 	case WIRE_FAILED:
@@ -209,43 +178,9 @@ int channel_stream_take(struct channel_stream *stream, const struct wire_frame *
 	struct wire_message message;
 
 	if (wire_decode(frame, &message, err) < 0 ||
-	    wire_stream_take(&stream->wire, frame, err) < 0 ||
+	    wire_stream_receive(&stream->wire, frame, err) < 0 ||
 	    check_meaning(stream, &message, err) < 0)
 		return -1;
 	hand_on(stream, frame->channel, &message);
 	return 0;
-}
-
-/* --- streams the agent opens ------------------------------------------------------- */
-
-/* Nothing is remembered of it: what the agent goes on to say on it is passed over. */
-static void refuse_unseen(struct channel *channel, uint32_t id)
-{
-	static const struct wire_message failed = {
-		.type = WIRE_FAILED,
-		.failed = { .why = WIRE_FAILED_LIMIT,
-		            .message = { "too many connections",
-		                         sizeof "too many connections" - 1 } },
-	};
-	AUTO_BUF struct buf out;
-	struct error err;
-
-	buf_init(&out, WIRE_FRAME_MAX);
-	if (wire_encode(&failed, id, 0, &out, &err) < 0)
-		return channel_break(channel, &err);
-	channel_queue(channel, buf_view(&out));
-}
-
-void channel_take_dial(struct channel *channel, uint32_t id, const struct wire_dial *dial)
-{
-	struct channel_stream *stream;
-
-	if (channel->theirs >= WIRE_STREAMS_AGENT)
-		return refuse_unseen(channel, id);
-	stream = channel_stream_add(channel, id, WIRE_KIND_CONNECT, false);
-	stream->request = WIRE_DIAL;
-	if (channel->events->dial != NULL)
-		channel->events->dial(channel->ctx, stream, dial->host, dial->port);
-	if (!stream->is_gone && stream->events == &channel_nobody)
-		channel_refuse(stream, WIRE_FAILED_DENIED, "there is no way out of this sandbox");
 }

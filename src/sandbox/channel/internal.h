@@ -24,7 +24,6 @@ enum {
 	/* Past this the agent has not read for so long that it never will. */
 	CHANNEL_BACKLOG_MAX = 2 * CHANNEL_QUEUE_MAX,
 	CHANNEL_TURN = 64 * 1024, /* bytes of one stream before the next one's turn */
-	CHANNEL_TAILS_MAX = 16,   /* of one stream and channel without an answer */
 };
 
 struct channel_times {
@@ -42,15 +41,14 @@ struct channel {
 	struct loop_timer *timer; /* for the greeting, then for signs of life */
 	struct loop_timer *wake;  /* due at once: work that must not be done on a caller's stack */
 	struct wire_link link;
-	struct buf greeting; /* WELCOME until it is sent, then what HELLO said until READY */
-	struct buf partial;  /* the front of a frame whose rest has not come */
+	struct buf welcome; /* the WELCOME message until HELLO comes */
+	struct buf partial; /* the front of a frame whose rest has not come */
 
 	struct list buckets[CHANNEL_BUCKETS]; /* streams by number */
 	struct list waiting;                  /* streams that want to send, first come first */
 	struct channel_stream *turn;          /* whose turn it is */
 	size_t turn_left;                     /* bytes it may still send in it */
-	unsigned mine;                        /* streams we opened that live */
-	unsigned theirs; /* the agent's that are in memory: it may open many in one turn */
+	unsigned live;                        /* streams that have not ended */
 
 	bool heard;      /* something came since the last tick */
 	unsigned silent; /* ticks without anything */
@@ -59,12 +57,6 @@ struct channel {
 	bool breaking; /* `why` is to be told as soon as the caller's stack is gone */
 	bool is_stopped;
 	struct error why;
-};
-
-/* TAILs without an answer: how much each asked for. They are answered in their order. */
-struct channel_tails {
-	uint32_t max[CHANNEL_TAILS_MAX];
-	unsigned first, count;
 };
 
 struct channel_stream {
@@ -79,10 +71,9 @@ struct channel_stream {
 	uint64_t asked, received;       /* of a FETCH: bytes */
 	uint32_t window[WIRE_CHANNELS]; /* most that may be on its way to us */
 	uint32_t owed[WIRE_CHANNELS];   /* consumed, but not given back as credit yet */
-	struct channel_tails tails[WIRE_CHANNELS];
-	uint8_t short_of; /* mask of channels whose sender waits for credit */
-	bool closing;     /* CLOSE was sent */
-	bool is_gone;     /* after the last call: only its memory is left */
+	uint8_t short_of;               /* mask of channels whose sender waits for credit */
+	bool closing;                   /* CLOSE was sent */
+	bool is_gone;                   /* after the last call: only its memory is left */
 };
 
 /* channel_new() with other times, for tests. */
@@ -103,8 +94,8 @@ void channel_queue(struct channel *channel, struct view frames);
 extern const struct channel_stream_events channel_nobody;
 
 struct channel_stream *channel_find(struct channel *channel, uint32_t id);
-struct channel_stream *channel_stream_add(struct channel *channel, uint32_t id, enum wire_kind kind,
-                                          bool mine);
+struct channel_stream *channel_stream_add(struct channel *channel, uint32_t id,
+                                          enum wire_kind kind);
 /* Takes it out of all lists; its memory goes with the next turn of the loop. */
 void channel_stream_forget(struct channel_stream *stream);
 void channel_stream_fail(struct channel_stream *stream, enum wire_failure failure,
@@ -118,4 +109,3 @@ void channel_give_turns(struct channel *channel);
 /* A frame for a stream that lives. -1: the agent broke the protocol. */
 MUST_CHECK int channel_stream_take(struct channel_stream *stream, const struct wire_frame *frame,
                                    struct error *err);
-void channel_take_dial(struct channel *channel, uint32_t id, const struct wire_dial *dial);

@@ -106,12 +106,10 @@ static void call_handles(struct host_dir *dir, const struct error *why)
 
 /* --- the agent of a directory ------------------------------------------------------ */
 
-static void on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_port)
+static void on_ready(void *ctx)
 {
 	struct host_dir *dir = ctx;
 
-	(void)hello;
-	(void)proxy_port;
 	dir->state = HOST_DIR_OPEN;
 	call_handles(dir, NULL);
 }

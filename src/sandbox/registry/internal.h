@@ -18,7 +18,7 @@ enum { REGISTRY_MOUNTS_MAX = SPEC_MOUNTS_MAX * (SPEC_TARGET_MAX + 10) };
 /* The columns of every SELECT and INSERT, in the order that registry_read_row() reads them. Each
  * limit of SPEC_LIMITS has a column of its own. */
 #define REGISTRY_COLUMNS                                                                           \
-	"id, owner, name, engine, state, instance, throw_away, created_s, used_s, calls, egress, " \
+	"id, owner, name, engine, state, instance, throw_away, created_s, used_s, calls, "         \
 	"mounts, gpus, fresh, all_mounts, idle_s, lifetime_s, "                                    \
 	"env" SPEC_LIMITS(REGISTRY_LIMIT_COLUMN)
 #define REGISTRY_LIMIT_COLUMN(name, ...) ", limit_" #name

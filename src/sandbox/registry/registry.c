@@ -25,7 +25,7 @@ const char *const registry_migrations[] = {
 	"  created_s INTEGER NOT NULL,"
 	"  used_s INTEGER NOT NULL,"
 	"  calls TEXT NOT NULL,"
-	"  egress INTEGER NOT NULL,"
+	"  egress INTEGER NOT NULL," /* always 0: of a proxy that no version ever switched on */
 	"  mounts TEXT NOT NULL,"
 	"  gpus INTEGER NOT NULL,"
 	"  limit_memory INTEGER NOT NULL,"
@@ -110,17 +110,16 @@ int registry_add(struct store *store, const struct sandbox_row *row, struct erro
 #define LETTER(...)      "i"
 #define VALUE(name, ...) , (int64_t)spec->limits.name
 	if (store_exec(store,
-	               "INSERT INTO sandboxes (" REGISTRY_COLUMNS ")"
-	               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?" SPEC_LIMITS(
-	                       PLACE) ")"
+	               "INSERT INTO sandboxes (" REGISTRY_COLUMNS ", egress)"
+	               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?" SPEC_LIMITS(
+	                       PLACE) ", 0)"
 	                              " ON CONFLICT DO NOTHING",
-	               err, "ssssssiiisisiiiiib" SPEC_LIMITS(LETTER), spec->id, row->owner,
+	               err, "ssssssiiissiiiiib" SPEC_LIMITS(LETTER), spec->id, row->owner,
 	               row->name[0] != '\0' ? row->name : NULL, row->engine,
 	               registry_states[row->state], row->instance, (int64_t)row->temporary,
 	               row->created_s, row->used_s, spec_syscalls_names[spec->syscalls],
-	               (int64_t)spec->egress, buf_text(&mounts), (int64_t)spec->gpus,
-	               (int64_t)spec->fresh, (int64_t)row->all_mounts, (int64_t)row->idle_s,
-	               (int64_t)row->lifetime_s,
+	               buf_text(&mounts), (int64_t)spec->gpus, (int64_t)spec->fresh,
+	               (int64_t)row->all_mounts, (int64_t)row->idle_s, (int64_t)row->lifetime_s,
 	               (struct view){ row->env, registry_env_size(row->env) } SPEC_LIMITS(VALUE)) <
 	    0)
 		return -1;

@@ -161,8 +161,7 @@ static int read_columns(struct store_row *columns, struct sandbox_row *row, stru
 	row->created_s = store_row_int(columns, at++);
 	row->used_s = store_row_int(columns, at++);
 	if (read_word(columns, &at, "calls", spec_syscalls_names, SPEC_SYSCALLS_COUNT, &calls,
-	              err) < 0 ||
-	    read_bool(columns, &at, "egress", &row->spec.egress, err) < 0)
+	              err) < 0)
 		return -1;
 	row->spec.syscalls = (enum spec_syscalls)calls;
 	if (registry_read_mounts(store_row_bytes(columns, at++), &row->spec, err) < 0)

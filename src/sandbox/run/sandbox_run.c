@@ -244,7 +244,7 @@ static void send_message(struct program *program, const struct wire_message *mes
 static void program_signal(struct run *run, int number)
 {
 	const struct wire_message message = { .type = WIRE_SIGNAL,
-		                              .signal = { (uint8_t)number, WIRE_TARGET_TREE } };
+		                              .signal.number = (uint8_t)number };
 
 	send_message(program_of(run), &message);
 }

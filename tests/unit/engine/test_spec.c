@@ -31,7 +31,7 @@ static void default_spec_is_valid_except_for_its_id(void **state)
 	assert_int_equal(spec.limits.memory, SPEC_MIB(1024));
 	assert_int_equal(spec.limits.files, 4096);
 	assert_int_equal(spec.syscalls, SPEC_SYSCALLS_STANDARD);
-	assert_false(spec.egress || spec.fresh);
+	assert_false(spec.fresh);
 }
 
 static void table_of_limits_is_in_the_order_of_the_struct(void **state)
@@ -183,7 +183,6 @@ static void invalid_bytes_of_bool_and_enum_are_refused(void **state)
 		size_t offset;
 		const char *why;
 	} cases[] = {
-		{ offsetof(struct spec, egress), "'egress' is 2; it may be 0 or 1" },
 		{ offsetof(struct spec, fresh), "'fresh' is 2; it may be 0 or 1" },
 	};
 	static const uint32_t unknown = SPEC_SYSCALLS_COUNT, negative = UINT32_MAX;

@@ -1,5 +1,5 @@
-/* The reference section of PROTOCOL.md is made from the tables, here, and compared with what
- * stands in the file. `sh scripts/protocol.sh` rewrites it. */
+/* test_protocol.c - generates the reference section of PROTOCOL.md from the tables and compares it with
+ * the file. `sh scripts/protocol.sh` rewrites the section. */
 #include <inttypes.h>
 
 #include "base/buf.h"
@@ -41,22 +41,18 @@ static const struct {
 	{ "WIRE_FRAME_MAX", WIRE_FRAME_MAX, "bytes of a frame, header included" },
 	{ "WIRE_PAYLOAD_MAX", WIRE_PAYLOAD_MAX, "bytes of a payload" },
 	{ "WIRE_STREAM_LAST", WIRE_STREAM_LAST, "highest number of a stream" },
-	{ "WIRE_STREAMS_SERVER", WIRE_STREAMS_SERVER, "live streams opened by the server" },
-	{ "WIRE_STREAMS_AGENT", WIRE_STREAMS_AGENT, "live streams opened by the agent" },
+	{ "WIRE_STREAMS_MAX", WIRE_STREAMS_MAX, "streams open at the same time" },
 	{ "WIRE_WINDOW", WIRE_WINDOW, "credit every channel starts with, in bytes" },
 	{ "WIRE_CREDIT_MAX", WIRE_CREDIT_MAX, "credit one channel may hold, in bytes" },
-	{ "WIRE_RECORDS_MAX", WIRE_RECORDS_MAX, "bytes of one ENTRIES, MATCHES or TAIL_IS" },
+	{ "WIRE_RECORDS_MAX", WIRE_RECORDS_MAX, "bytes of one ENTRIES or MATCHES" },
 	{ "WIRE_PATH_MAX", WIRE_PATH_MAX, "bytes of a path" },
 	{ "WIRE_GROUPS_MAX", WIRE_GROUPS_MAX, "supplementary groups of a user" },
 	{ "WIRE_LIMITS_MAX", WIRE_LIMITS_MAX, "resource limits of a program" },
 	{ "WIRE_REASON_MAX", WIRE_REASON_MAX, "bytes of an error's text" },
 	{ "WIRE_PATTERN_MAX", WIRE_PATTERN_MAX, "bytes of a pattern" },
-	{ "WIRE_EDIT_MAX", WIRE_EDIT_MAX, "bytes of each of the two texts of REPLACE" },
 	{ "WIRE_ARGS_MAX", WIRE_ARGS_MAX, "arguments, and variables, of a program" },
 	{ "WIRE_ENTRIES_MAX", WIRE_ENTRIES_MAX, "entries or matches of one answer" },
 	{ "WIRE_DEPTH_MAX", WIRE_DEPTH_MAX, "levels below a directory" },
-	{ "WIRE_RING_MAX", WIRE_RING_MAX, "bytes kept of each output of a program" },
-	{ "WIRE_SAME_ID", WIRE_SAME_ID, "uid and gid of EXEC: those of the sandbox's user" },
 };
 
 static void say_constants(struct buf *out)
@@ -88,10 +84,7 @@ static void say_kinds(struct buf *out)
 				say(out, "%s%u", comma, c);
 				comma = ", ";
 			}
-		say(out, " | %s |\n",
-		    !spec->acknowledged     ? "nothing"
-		    : kind == WIRE_KIND_RUN ? "STARTED"
-		                            : "OPENED");
+		say(out, " | %s |\n", spec->has_started ? "STARTED" : "nothing");
 	}
 }
 
@@ -101,10 +94,10 @@ static void say_place(struct buf *out, const struct wire_spec *spec)
 
 	if (spec->opens != WIRE_KIND_NONE)
 		return say(out, "opens a %s", wire_kind(spec->opens)->name);
-	if (spec->on == 1u << WIRE_KIND_NONE)
+	if (spec->kinds == 1u << WIRE_KIND_NONE)
 		return say(out, "stream 0");
 	for (int kind = WIRE_KIND_RUN; kind < WIRE_KIND_COUNT; kind++)
-		if (spec->on & 1u << kind) {
+		if (spec->kinds & 1u << kind) {
 			say(out, "%s%s", comma, wire_kind((enum wire_kind)kind)->name);
 			comma = ", ";
 		}
@@ -123,7 +116,8 @@ static void say_messages(struct buf *out)
 		    wire_phase_name(spec->phase));
 		say_place(out, spec);
 		say(out, " |%s%s%s |\n", spec->on_channel ? " names a channel" : "",
-		    spec->paid ? ", costs credit" : "", spec->once ? " once on a stream" : "");
+		    spec->uses_credit ? ", uses credit" : "",
+		    spec->once ? " once on a stream" : "");
 	}
 }
 
@@ -223,7 +217,7 @@ static void say_fields(struct buf *out)
 
 		if (spec == NULL)
 			continue;
-		say(out, "\n#### 0x%02x %s: %s\n", type, spec->name, spec->what);
+		say(out, "\n#### 0x%02x %s: %s\n", type, spec->name, spec->summary);
 		say_record(out, spec->name, &spec->record);
 	}
 	say(out, "\n#### One entry, within ENTRIES\n");

@@ -6,109 +6,6 @@
 #include "agent/files/ops.h"
 #include "base/error.h"
 
-/* --- mkdir --------------------------------------------------------------------------- */
-
-static void makes_directories(void **state)
-{
-	static const struct {
-		const char *path;
-		uint8_t flags;
-		uint64_t count;
-		const char *made; /* below the root */
-	} cases[] = {
-		{ "a", 0, 1, "workspace/a" },
-		{ "a/b/", 0, 1, "workspace/a/b" },
-		{ "c/d/e", WIRE_PARENTS, 3, "workspace/c/d/e" },
-		{ "c/d/e", WIRE_PARENTS, 0, "workspace/c/d/e" },
-		{ "c/d/f//g/", WIRE_PARENTS, 2, "workspace/c/d/f/g" },
-		{ "/x/y", WIRE_PARENTS, 2, "x/y" },
-		{ "../../../z", 0, 1, "z" },
-		{ "to-etc/new", 0, 1, "etc/new" },
-		{ "to-etc", WIRE_PARENTS, 0, "etc" },
-		{ ".", WIRE_PARENTS, 0, "workspace" },
-		{ "/", WIRE_PARENTS, 0, "" },
-	};
-	static struct job_test t;
-	struct wire_done done;
-	struct error err;
-
-	(void)state;
-	job_test_start(&t);
-	job_test_directory(&t, "etc");
-	job_test_link(&t, "../../../../etc", "workspace/to-etc");
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct wire_mkdir request = { .flags = cases[i].flags,
-			                      .perm = 0755,
-			                      .path = view_of(cases[i].path) };
-
-		CHECK_OK(op_mkdir(&t.job, &request, &done, &err), err);
-		assert_int_equal(done.count, cases[i].count);
-		assert_true(S_ISDIR(job_test_mode(&t, cases[i].made)));
-	}
-	job_test_stop(&t);
-}
-
-static void a_directory_has_the_mode_asked_for_and_its_parents_the_usual_one(void **state)
-{
-	struct wire_mkdir request = { .flags = WIRE_PARENTS,
-		                      .perm = 07700,
-		                      .path = VIEW_INIT("a/b") };
-	static struct job_test t;
-	mode_t old = umask(022);
-	struct wire_done done;
-	struct error err;
-
-	(void)state;
-	job_test_start(&t);
-	CHECK_OK(op_mkdir(&t.job, &request, &done, &err), err);
-	assert_int_equal(job_test_mode(&t, "workspace/a"), S_IFDIR | 0755);
-	assert_int_equal(job_test_mode(&t, "workspace/a/b"), S_IFDIR | 0700);
-	request = (struct wire_mkdir){ .perm = 0777, .path = VIEW_INIT("c") };
-	CHECK_OK(op_mkdir(&t.job, &request, &done, &err), err);
-	assert_int_equal(job_test_mode(&t, "workspace/c"), S_IFDIR | 0755);
-	(void)umask(old);
-	job_test_stop(&t);
-}
-
-static void refuses_directories_that_cannot_be_made(void **state)
-{
-	static const struct {
-		const char *path;
-		uint8_t flags;
-		int errnum;
-		const char *message;
-	} cases[] = {
-		{ "file", 0, EEXIST, "file: File exists" },
-		{ "dir", 0, EEXIST, "dir: File exists" },
-		{ "dangling", 0, EEXIST, "dangling: File exists" },
-		{ "x/y", 0, ENOENT, "x/y: No such file or directory" },
-		{ "file", WIRE_PARENTS, ENOTDIR, "file: Not a directory" },
-		{ "file/x", WIRE_PARENTS, ENOTDIR, "file/x: Not a directory" },
-		{ "dangling", WIRE_PARENTS, ENOENT, "dangling: No such file or directory" },
-		{ ".", 0, 0, ".: must end in a name, not in '/', '.' or '..'" },
-	};
-	static struct job_test t;
-	struct wire_done done;
-	struct error err;
-
-	(void)state;
-	job_test_start(&t);
-	job_test_file(&t, "workspace/file", VIEW(""));
-	job_test_directory(&t, "workspace/dir");
-	job_test_link(&t, "nowhere", "workspace/dangling");
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct wire_mkdir request = { .flags = cases[i].flags,
-			                      .perm = 0755,
-			                      .path = view_of(cases[i].path) };
-
-		CHECK_ERROR(op_mkdir(&t.job, &request, &done, &err), err,
-		            cases[i].errnum == 0 ? ERR_INVALID : ERR_SYSTEM, cases[i].message);
-		assert_int_equal(err.errnum, cases[i].errnum);
-	}
-	assert_int_equal(job_test_count(&t, "workspace"), 3);
-	job_test_stop(&t);
-}
-
 /* --- remove -------------------------------------------------------------------------- */
 
 static void check_remove(struct job_test *t, const char *path, uint8_t flags, uint64_t count)
@@ -496,9 +393,6 @@ static void refuses_moves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(makes_directories),
-		TEST(a_directory_has_the_mode_asked_for_and_its_parents_the_usual_one),
-		TEST(refuses_directories_that_cannot_be_made),
 		TEST(removes_one_thing),
 		TEST(refuses_to_remove),
 		TEST(removes_a_whole_tree_and_nothing_else),

@@ -309,6 +309,49 @@ static void rights_are_those_of_the_user(void **state)
 	job_test_stop(&t);
 }
 
+static void directories_are_made_and_counted(void **state)
+{
+	static const struct {
+		const char *path;
+		uint64_t count;
+		const char *made; /* below the root; NULL: it fails */
+		const char *message;
+	} cases[] = {
+		{ "c/d/e", 3, "workspace/c/d/e", NULL },
+		{ "c/d/e", 0, "workspace/c/d/e", NULL },
+		{ "c/d/f//g/", 2, "workspace/c/d/f/g", NULL },
+		{ "/x/y", 2, "x/y", NULL },
+		{ ".", 0, "workspace", NULL },
+		{ "/", 0, "", NULL },
+		{ "notes.txt", 0, NULL, "notes.txt: Not a directory" },
+		{ "notes.txt/x", 0, NULL, "notes.txt/x: Not a directory" },
+	};
+	static struct job_test t;
+	mode_t old = umask(022);
+	struct error err;
+	uint64_t made;
+
+	(void)state;
+	job_test_start(&t);
+	make_traps(&t);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct view path = view_of(cases[i].path);
+
+		if (cases[i].made == NULL) {
+			CHECK_ERROR(path_make_directories(&t.job, path, 07700, &made, &err), err,
+			            ERR_SYSTEM, cases[i].message);
+			continue;
+		}
+		CHECK_OK(path_make_directories(&t.job, path, 07700, &made, &err), err);
+		assert_int_equal(made, cases[i].count);
+		assert_true(S_ISDIR(job_test_mode(&t, cases[i].made)));
+	}
+	assert_int_equal(job_test_mode(&t, "workspace/c/d"), S_IFDIR | 0755);
+	assert_int_equal(job_test_mode(&t, "workspace/c/d/e"), S_IFDIR | 0700);
+	(void)umask(old);
+	job_test_stop(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -321,6 +364,7 @@ int main(void)
 		TEST(what_is_no_name_is_no_place),
 		TEST(forty_links_are_followed_and_no_more),
 		TEST(parents_are_made_where_they_are_missing),
+		TEST(directories_are_made_and_counted),
 		TEST(rights_are_those_of_the_user),
 	};
 

@@ -96,9 +96,8 @@ struct live_run {
 	uint8_t flags; /* WIRE_EXEC_* */
 	const char *cwd;
 	const char *const *env; /* NULL: PATH only */
-	uint32_t deadline_ms, grace_ms, ring;
+	uint32_t deadline_ms, grace_ms;
 	uint16_t rows, columns;
-	uint32_t uid, gid; /* 0, 0: the sandbox's user */
 	const struct wire_limit *limits;
 	size_t limit_count;
 	const char *input; /* for WIRE_EXEC_STDIN: sent, then END */
@@ -143,11 +142,8 @@ static inline struct live_stream *live_open_run(struct live *live, const struct 
 		.umask = 022,
 		.rows = run->rows,
 		.columns = run->columns,
-		.uid = run->uid != 0 ? run->uid : WIRE_SAME_ID,
-		.gid = run->uid != 0 ? run->gid : WIRE_SAME_ID,
 		.deadline_ms = run->deadline_ms,
 		.grace_ms = run->grace_ms,
-		.ring = run->ring,
 		.cwd = view_of(run->cwd != NULL ? run->cwd : ""),
 	};
 	struct error err;
@@ -164,7 +160,7 @@ static inline struct live_stream *live_open_run(struct live *live, const struct 
 
 #define LIVE_ARGV(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-/* live_start_run(live, LIVE_RUN(.ring = 4096, .cwd = "/"), "sh", "-c", "...") */
+/* live_start_run(live, LIVE_RUN(.deadline_ms = 100, .cwd = "/"), "sh", "-c", "...") */
 #define LIVE_RUN(...)                  (&(struct live_run){ __VA_ARGS__ })
 #define live_start_run(live, run, ...) live_open_run(live, run, LIVE_ARGV(__VA_ARGS__))
 
@@ -187,27 +183,10 @@ static inline struct live_stream *live_started(struct live_stream *s)
 	return s;
 }
 
-static inline void live_signal(struct live_stream *s, int number, enum wire_target target)
+static inline void live_signal(struct live_stream *s, int number)
 {
-	live_say(s, &(struct wire_message){
-	                    .type = WIRE_SIGNAL,
-	                    .signal = { .number = (uint8_t)number, .target = (uint8_t)target } });
-}
-
-/* Asks for output that was kept and waits for the answer: see s->tail and s->tail_is. */
-static inline void live_tail(struct live_stream *s, uint8_t channel, uint64_t offset, uint32_t max,
-                             uint8_t flags)
-{
-	unsigned before = s->tails;
-
-	buf_truncate(&s->tail, 0);
-	live_say(s, &(struct wire_message){ .type = WIRE_TAIL,
-	                                    .tail = { .channel = channel,
-	                                              .flags = flags,
-	                                              .offset = offset,
-	                                              .max = max } });
-	LIVE_UNTIL(s->live, s->tails != before || s->is_over, LIVE_MS);
-	assert_int_equal(s->tails, before + 1);
+	live_say(s,
+	         &(struct wire_message){ .type = WIRE_SIGNAL, .signal.number = (uint8_t)number });
 }
 
 /* --- files --- */

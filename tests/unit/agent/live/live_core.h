@@ -41,10 +41,7 @@ struct live_stream {
 	uint64_t hash[WIRE_CHANNELS];  /* live_hash() of them, if `hashes` */
 	uint8_t ended;                 /* mask of channels */
 	struct buf records;            /* of ENTRIES or MATCHES */
-	struct buf tail;               /* the bytes of all TAIL_IS; the last one's head is below */
-	struct wire_tail_is tail_is;   /* without the bytes */
-	unsigned tails;                /* TAIL_IS that came */
-	bool is_started, is_opened, has_exited, is_over, is_failed;
+	bool is_started, has_exited, is_over, is_failed;
 	uint32_t pid; /* of the program, inside */
 	struct wire_exited exited;
 	struct wire_stats_are stats;
@@ -57,7 +54,7 @@ struct live_stream {
 	bool counts_only; /* bytes are not kept */
 	bool hashes;
 	bool holds_back;    /* nothing is given back as credit: the agent has to wait */
-	uint8_t sends_on;   /* WIRE_IN; WIRE_OUT of what the agent opened */
+	uint8_t sends_on;   /* WIRE_IN, or WIRE_CONTROL_IN */
 	struct view input;  /* what is sent, again and again, */
 	uint64_t to_send;   /* up to so many bytes; then END, unless keeps_open */
 	uint64_t sent;      /* so far */
@@ -65,18 +62,12 @@ struct live_stream {
 	bool keeps_open, said_end;
 };
 
-struct live_dial { /* a connection from inside */
-	char host[256];
-	uint16_t port;
-	struct live_stream *stream; /* nobody has answered yet: channel_accept(), _refuse() */
-};
-
 struct live_options {
 	bool is_pid1;
-	bool has_egress;
 	const char *root;         /* NULL: "/" */
 	const char *workspace;    /* below root; NULL: a new directory, removed by live_stop() */
 	uint32_t uid, gid;        /* 0, 0: those of the test */
+	uint32_t groups[2];       /* of that user; 0: none */
 	bool may_fail;            /* do not wait for READY */
 	enum spec_syscalls calls; /* what programs may */
 	bool is_free;             /* anything: no filter for anybody, */
@@ -93,16 +84,12 @@ struct live {
 	int status;  /* of its end */
 	uint32_t agent_uid;
 	bool is_free;
+	bool is_pid1;
 	bool is_ready, has_failed;
 	struct error why;
-	uint32_t hello_pid; /* as seen from inside */
-	uint8_t hello_flags;
-	uint16_t proxy_port;
 	char workspace[256], made[256];
 	struct live_stream *streams[LIVE_STREAMS];
 	unsigned count;
-	struct live_dial dials[64];
-	unsigned dial_count;
 	struct buf scratch; /* of the request that is being made */
 };
 
@@ -171,18 +158,9 @@ static inline void live_on_message(void *ctx, const struct wire_message *message
 		s->is_started = true;
 		s->pid = message->started.pid;
 		return;
-	case WIRE_OPENED:
-		s->is_opened = true;
-		return;
 	case WIRE_EXITED:
 		s->has_exited = true;
 		s->exited = message->exited;
-		return;
-	case WIRE_TAIL_IS:
-		s->tails++;
-		s->tail_is = message->tail_is;
-		s->tail_is.bytes = (struct view){ 0 };
-		live_keep(&s->tail, message->tail_is.bytes);
 		return;
 	case WIRE_STATS_ARE:
 		s->stats = message->stats_are;
@@ -287,36 +265,15 @@ static inline struct live_stream *live_new_stream(struct live *live)
 		s->hash[i] = live_hash_start;
 	}
 	buf_init(&s->records, LIVE_KEEP_MAX);
-	buf_init(&s->tail, LIVE_KEEP_MAX);
 	return s;
 }
 
-static inline void live_on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_port)
+static inline void live_on_ready(void *ctx)
 {
 	struct live *live = ctx;
 
 	live_poke(live);
 	live->is_ready = true;
-	live->hello_pid = hello->pid;
-	live->hello_flags = hello->flags;
-	live->proxy_port = proxy_port;
-}
-
-static inline void live_on_dial(void *ctx, struct channel_stream *stream, struct view host,
-                                uint16_t port)
-{
-	struct live *live = ctx;
-	struct live_dial *dial = &live->dials[live->dial_count % ARRAY_LEN(live->dials)];
-
-	live_poke(live);
-	live->dial_count++;
-	(void)snprintf(dial->host, sizeof dial->host, "%.*s", (int)host.len, host.ptr);
-	dial->port = port;
-	dial->stream = live_new_stream(live);
-	dial->stream->stream = stream;
-	dial->stream->sends_on = WIRE_OUT;
-	dial->stream->keeps_open = true;
-	channel_listen(stream, &live_stream_events, dial->stream);
 }
 
 static inline void live_on_channel_failed(void *ctx, const struct error *why)
@@ -328,8 +285,7 @@ static inline void live_on_channel_failed(void *ctx, const struct error *why)
 	live->why = *why;
 }
 
-static const struct channel_events live_events = { live_on_ready, live_on_dial,
-	                                           live_on_channel_failed };
+static const struct channel_events live_events = { live_on_ready, live_on_channel_failed };
 
 /* --- the program --- */
 
@@ -532,7 +488,6 @@ static inline void live_start(struct live *live, const struct live_options *opti
 {
 	AUTO_BUF struct buf groups;
 	struct wire_welcome welcome = {
-		.flags = options->has_egress ? WIRE_WELCOME_EGRESS : 0,
 		.uid = options->uid != 0 ? options->uid : getuid(),
 		.gid = options->uid != 0 ? options->gid : getgid(),
 		.root = view_of(options->root != NULL ? options->root : "/"),
@@ -548,10 +503,13 @@ static inline void live_start(struct live *live, const struct live_options *opti
 	live_confine(&welcome, options);
 	buf_init(&groups, 1024);
 	live_keep_groups(&welcome, &groups);
+	for (size_t i = 0; i < ARRAY_LEN(options->groups) && options->groups[i] != 0; i++)
+		CHECK_OK(wire_numbers_add(&welcome.groups, &groups, options->groups[i], &err), err);
 	CHECK_OK(loop_new(&live->loop, &err), err);
 	live->timer = loop_timer_new(live->loop, live_poke, live);
 	live->agent_uid = options->agent_uid;
 	live->is_free = options->is_free;
+	live->is_pid1 = options->is_pid1;
 	fd = live_launch(live, options->is_pid1);
 	CHECK_OK(channel_new(live->loop, fd, &welcome, &live_events, live, &live->channel, &err),
 	         err);
@@ -586,7 +544,6 @@ static inline void live_free_streams(struct live *live)
 		for (unsigned j = 0; j < WIRE_CHANNELS; j++)
 			buf_done(&live->streams[i]->got[j]);
 		buf_done(&live->streams[i]->records);
-		buf_done(&live->streams[i]->tail);
 		free(live->streams[i]);
 	}
 	live->count = 0;

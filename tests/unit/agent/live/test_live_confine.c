@@ -203,7 +203,7 @@ static void starts_nothing_under_a_wrong_filter(void **state)
 	(void)state;
 	start_with(&live, (struct live_options){ .programs = VIEW("\xff\xff\0\0\0\0\0\0") });
 	LIVE_CHECK_FAILED(live_start_run(&live, LIVE_RUN(0), "true"), WIRE_FAILED_INVALID,
-	                  "filter of system calls: Invalid argument");
+	                  "load the seccomp filter: Invalid argument");
 	live_finish(&live);
 }
 

@@ -150,8 +150,7 @@ static void every_stream_hears_of_the_agents_end(void **state)
 	(void)state;
 	live_begin(&live);
 	for (size_t i = 0; i < ARRAY_LEN(s); i++)
-		s[i] = live_start_run(&live, LIVE_RUN(.ring = i % 2 == 0 ? 100 : 0), "sleep",
-		                      "100");
+		s[i] = live_start_run(&live, LIVE_RUN(0), "sleep", "100");
 	(void)live_started(s[ARRAY_LEN(s) - 1]);
 	start = clock_now_ms();
 	assert_int_equal(kill(live.agent, SIGKILL), 0);
@@ -260,7 +259,6 @@ static uint32_t raw_exec(struct raw *raw, const char *const *argv)
 
 	buf_init(&args, WIRE_FRAME_MAX);
 	buf_init(&env, WIRE_FRAME_MAX);
-	request.exec = (struct wire_exec){ .uid = WIRE_SAME_ID, .gid = WIRE_SAME_ID };
 	request.exec.cwd = VIEW("");
 	live_add_texts(&request.exec.argv, &args, argv);
 	live_add_texts(&request.exec.env, &env, LIVE_ARGV("PATH=/usr/bin:/bin"));
@@ -343,9 +341,9 @@ static void refuses_one_stream_too_many(void **state)
 
 	(void)state;
 	raw_start(&raw);
-	for (int i = 0; i < WIRE_STREAMS_SERVER + 1; i++) {
+	for (int i = 0; i < WIRE_STREAMS_MAX + 1; i++) {
 		stream = raw_exec(&raw, LIVE_ARGV("sleep", "100"));
-		if (i < WIRE_STREAMS_SERVER)
+		if (i < WIRE_STREAMS_MAX)
 			(void)raw_hear(&raw, WIRE_STARTED, stream);
 	}
 	answer = raw_hear(&raw, WIRE_FAILED, stream);

@@ -32,9 +32,8 @@ static void has_the_rights_of_the_user_only(void **state)
 	s = LIVE_QUERY(&live, .type = WIRE_LIST,
 	               .list = { .limit = 1, .path = VIEW("roots"), .cursor = VIEW("") });
 	LIVE_CHECK_FAILED(s, WIRE_FAILED_DENIED, "roots: Permission denied");
-	s = LIVE_QUERY(&live, .type = WIRE_MKDIR,
-	               .mkdir = { .perm = 0755, .path = VIEW("/x-bell") });
-	LIVE_CHECK_FAILED(s, WIRE_FAILED_DENIED, "/x-bell: Permission denied");
+	LIVE_CHECK_FAILED(live_write_file(&live, "/x-bell/y", VIEW("x")), WIRE_FAILED_DENIED,
+	                  "/x-bell/y: Permission denied");
 	s = LIVE_QUERY(&live, .type = WIRE_PACK,
 	               .pack = { .max = 1 << 20, .max_count = 10, .path = VIEW(".") });
 	assert_int_equal(live_check(s)->done.skipped, 2);
@@ -247,10 +246,7 @@ static void a_race_with_links_never_leads_out(void **state)
 		for (unsigned j = 0; j < AT_ONCE; j++)
 			streams[j] = files_open_read(&jail.live, "swap/data");
 		s = live_wait(files_write(&jail.live, "swap/new", WIRE_WRITE_REPLACE, "x"));
-		s = LIVE_QUERY(&jail.live, .type = WIRE_MKDIR,
-		               .mkdir = { .flags = WIRE_PARENTS,
-		                          .perm = 0755,
-		                          .path = VIEW("swap/deep/er") });
+		s = live_write_file(&jail.live, "swap/deep/er", VIEW("x"));
 		s = LIVE_QUERY(&jail.live, .type = WIRE_REMOVE,
 		               .remove = { .flags = WIRE_RECURSIVE, .path = VIEW("swap/deep") });
 		(void)s;

@@ -1,5 +1,5 @@
 /* test_live_names.c - the real agent looks at names and changes them: STAT, LIST, TREE, FIND,
- * GREP, MKDIR, REMOVE, RENAME, REPLACE, through the whole stack. */
+ * GREP, REMOVE, RENAME, through the whole stack. */
 #include <time.h>
 
 #include "unit/agent/live/live_files.h"
@@ -238,14 +238,10 @@ static void makes_moves_and_removes(void **state)
 	struct stat st;
 
 	files_begin(&live, state, (struct live_options){ 0 });
-	s = LIVE_QUERY(&live, .type = WIRE_MKDIR,
-	               .mkdir = { .flags = WIRE_PARENTS, .perm = 0750, .path = VIEW("a/b/c") });
-	assert_int_equal(live_check(s)->done.count, 3);
+	(void)live_check(live_write_file(&live, "a/b/c/f", VIEW("f")));
 	assert_int_equal(lstat(files_at(&live, "a/b/c"), &st), 0);
-	assert_int_equal(st.st_mode, S_IFDIR | 0750);
-	s = LIVE_QUERY(&live, .type = WIRE_MKDIR, .mkdir = { .perm = 0700, .path = VIEW("d") });
-	assert_int_equal(live_check(s)->done.count, 1);
-	files_put(&live, "a/b/c/f", VIEW("f"));
+	assert_int_equal(st.st_mode, S_IFDIR | 0755);
+	files_mkdir(&live, "d");
 	files_put(&live, "g", VIEW("g"));
 	s = LIVE_QUERY(&live, .type = WIRE_RENAME,
 	               .rename = { .from = VIEW("a/b"), .to = VIEW("d/e") });
@@ -264,31 +260,6 @@ static void makes_moves_and_removes(void **state)
 	s = LIVE_QUERY(&live, .type = WIRE_REMOVE, .remove.path = VIEW("a"));
 	assert_int_equal(live_check(s)->done.count, 1);
 	assert_int_equal(files_count(live.made), 0);
-	live_stop(&live);
-}
-
-static void replaces_text_only_if_it_occurs_as_often_as_said(void **state)
-{
-	struct live_stream *s;
-	struct live live;
-
-	files_begin(&live, state, (struct live_options){ 0 });
-	files_put(&live, "f", VIEW("a-b-c-"));
-	s = LIVE_QUERY(&live, .type = WIRE_REPLACE,
-	               .replace = { .count = 3,
-	                            .max = 100,
-	                            .path = VIEW("f"),
-	                            .old = VIEW("-"),
-	                            .new = VIEW("++") });
-	assert_int_equal(live_check(s)->done.count, 3);
-	assert_int_equal(s->done.total, 9);
-	files_check(&live, "f", "a++b++c++");
-	s = LIVE_QUERY(
-	        &live, .type = WIRE_REPLACE,
-	        .replace = { .max = 100, .path = VIEW("f"), .old = VIEW("++"), .new = VIEW("") });
-	assert_int_equal(live_check(s)->done.count, 3);
-	files_check(&live, "f", "abc");
-	assert_int_equal(files_count(live.made), 1);
 	live_stop(&live);
 }
 
@@ -367,7 +338,6 @@ int main(void)
 		TWICE(lists_a_directory_page_by_page_each_name_once),
 		TWICE(finds_names_and_lines_below_a_directory),
 		TWICE(makes_moves_and_removes),
-		TWICE(replaces_text_only_if_it_occurs_as_often_as_said),
 		TWICE(serves_64_operations_at_once),
 		TWICE(a_slow_reader_of_a_list_gets_all_of_it),
 	};

@@ -181,48 +181,6 @@ static void is_not_held_up_by_whoever_has_its_terminal_open(void **state)
 	live_finish(&live);
 }
 
-static void signals_what_is_in_the_foreground(void **state)
-{
-	/* On a terminal with job control: a job is in the foreground, the shell is not. */
-	static const char job[] = "set -m; trap 'echo shell' USR1; "
-	                          "sh -c 'trap \"echo job; exit 7\" USR1; echo up; "
-	                          "while :; do sleep 0.02; done'; echo $?; sleep 0.1";
-	struct live_stream *s;
-	struct live live;
-
-	(void)state;
-	live_begin(&live);
-	s = live_start_run(&live, ON_TERMINAL(.keeps_open = true), "sh", "-c", job);
-	live_until_bytes(s, WIRE_OUT, 4);
-	live_signal(s, SIGUSR1, WIRE_TARGET_FOREGROUND);
-	(void)live_exited(s);
-	/* The shell may say how the job's sleep has ended. */
-	assert_non_null(strstr(buf_text(&s->got[WIRE_OUT]), "job\r\n7\r\n"));
-	assert_null(strstr(buf_text(&s->got[WIRE_OUT]), "shell"));
-	live_finish(&live);
-}
-
-static void signals_the_main_program_only(void **state)
-{
-	static const char script[] = "(trap 'echo child' USR1; echo up; "
-	                             "while :; do sleep 0.02; done) & "
-	                             "trap 'echo main; sleep 0.2; exit 3' USR1; "
-	                             "while :; do sleep 0.02; done";
-	struct live_stream *s;
-	struct live live;
-
-	(void)state;
-	live_begin(&live);
-	s = live_start_run(&live, LIVE_RUN(0), "sh", "-c", script);
-	live_until_bytes(s, WIRE_OUT, 3);
-	live_run_ms(&live, 50);
-	live_signal(s, SIGUSR1, WIRE_TARGET_MAIN);
-	CHECK_GOT(live_exited(s), WIRE_OUT, "up\nmain\n");
-	assert_int_equal(s->exited.code, 3);
-	assert_int_equal(s->exited.flags, WIRE_EXITED_LEFT);
-	live_finish(&live);
-}
-
 /* However it has detached itself. */
 static void signals_all_of_it(void **state)
 {
@@ -238,7 +196,7 @@ static void signals_all_of_it(void **state)
 	s = live_start_run(&live, LIVE_RUN(0), "sh", "-c", script);
 	live_until_bytes(s, WIRE_OUT, 3);
 	live_run_ms(&live, 50);
-	live_signal(s, SIGTERM, WIRE_TARGET_TREE);
+	live_signal(s, SIGTERM);
 	CHECK_GOT(live_exited(s), WIRE_OUT, "up\nmain\n");
 	assert_non_null(strstr(buf_text(&s->got[WIRE_ERR]), "far\n"));
 	assert_int_equal(s->exited.code, 3);
@@ -256,8 +214,6 @@ int main(void)
 		TEST(delivers_it_late_when_it_waited_for_credit),
 		TEST(delivers_the_last_words_of_many_terminals_at_once),
 		TEST(is_not_held_up_by_whoever_has_its_terminal_open),
-		TEST(signals_what_is_in_the_foreground),
-		TEST(signals_the_main_program_only),
 		TEST(signals_all_of_it),
 	};
 

@@ -294,7 +294,7 @@ static void ends_100_runs_closed_in_the_middle(void **state)
 
 static void refuses_the_257th_stream(void **state)
 {
-	struct live_stream *s[WIRE_STREAMS_SERVER];
+	struct live_stream *s[WIRE_STREAMS_MAX];
 	struct wire_message request = { .type = WIRE_STAT, .stat.path = VIEW(".") };
 	struct channel_stream *one_more;
 	struct live live;
@@ -302,13 +302,13 @@ static void refuses_the_257th_stream(void **state)
 
 	(void)state;
 	live_begin(&live);
-	for (int i = 0; i < WIRE_STREAMS_SERVER; i++)
+	for (int i = 0; i < WIRE_STREAMS_MAX; i++)
 		s[i] = live_start_run(&live, LIVE_RUN(0), "sleep", "100");
 	assert_int_equal(
 	        channel_open(live.channel, &request, &live_stream_events, NULL, &one_more, &err),
 	        -1);
 	assert_int_equal(err.kind, ERR_LIMIT);
-	for (int i = 0; i < WIRE_STREAMS_SERVER; i++)
+	for (int i = 0; i < WIRE_STREAMS_MAX; i++)
 		assert_true(live_started(s[i])->is_started);
 	channel_close(s[7]->stream);
 	LIVE_CHECK_FAILED(s[7], WIRE_FAILED_CLOSED, "closed");

@@ -51,10 +51,10 @@ static void sees_work_and_processes_come_and_go(void **state)
 	busy = ask(&live);
 	assert_true(busy.cpu_us >= before.cpu_us);
 	/* Others on the machine are seen too, unless the agent has a /proc of its own. */
-	if (live.hello_pid == 1)
+	if (live.is_pid1)
 		assert_true(busy.processes >= before.processes + SLEEPERS);
 	for (unsigned i = 0; i < SLEEPERS; i++)
-		live_signal(sleepers[i], SIGKILL, WIRE_TARGET_TREE);
+		live_signal(sleepers[i], SIGKILL);
 	for (unsigned i = 0; i < SLEEPERS; i++)
 		(void)live_exited(sleepers[i]);
 	live_stop(&live);

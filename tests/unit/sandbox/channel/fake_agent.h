@@ -43,8 +43,6 @@ struct rig {
 	struct rig_stream streams[RIG_STREAMS];
 	unsigned opened;
 	unsigned failures;
-	bool listens; /* to dials */
-	unsigned dials;
 	void (*act)(struct rig *rig, const char *event);
 	unsigned turns_left;
 };
@@ -141,12 +139,11 @@ static const struct channel_stream_events rig_stream_events = {
 	.failed = rig_on_stream_failed,
 };
 
-static inline void rig_on_ready(void *ctx, const struct wire_hello *hello, uint16_t proxy_port)
+static inline void rig_on_ready(void *ctx)
 {
 	struct rig *rig = ctx;
 
-	RIG_LOG(rig, "ready(pid %u, %.*s, proxy %u)", hello->pid, (int)hello->machine.len,
-	        hello->machine.ptr, proxy_port);
+	RIG_LOG(rig, "ready()");
 	if (rig->act != NULL)
 		rig->act(rig, "ready");
 }
@@ -162,23 +159,6 @@ static inline struct rig_stream *rig_new_stream(struct rig *rig, const char *let
 	return s;
 }
 
-static inline void rig_on_dial(void *ctx, struct channel_stream *stream, struct view host,
-                               uint16_t port)
-{
-	struct rig *rig = ctx;
-
-	RIG_LOG(rig, "dial(%.*s:%u)", (int)host.len, host.ptr, port);
-	rig->dials++;
-	if (rig->listens) {
-		struct rig_stream *s = rig_new_stream(rig, "d", rig->dials);
-
-		s->stream = stream;
-		channel_listen(stream, &rig_stream_events, s);
-	}
-	if (rig->act != NULL)
-		rig->act(rig, "dial");
-}
-
 static inline void rig_on_failed(void *ctx, const struct error *why)
 {
 	struct rig *rig = ctx;
@@ -191,7 +171,6 @@ static inline void rig_on_failed(void *ctx, const struct error *why)
 
 static const struct channel_events rig_events = {
 	.ready = rig_on_ready,
-	.dial = rig_on_dial,
 	.failed = rig_on_failed,
 };
 
@@ -311,16 +290,12 @@ static inline void agent_say(struct rig *rig, const struct wire_message *message
 static inline void agent_hello(struct rig *rig)
 {
 	AGENT_SAY(rig, 0, 0, .type = WIRE_HELLO,
-	          .hello = { .magic = WIRE_MAGIC,
-	                     .version = WIRE_VERSION,
-	                     .pid = 7,
-	                     .kernel = VIEW("6.1"),
-	                     .machine = VIEW("x86_64") });
+	          .hello = { .magic = WIRE_MAGIC, .version = WIRE_VERSION });
 }
 
 static inline void agent_ready(struct rig *rig)
 {
-	AGENT_SAY(rig, 0, 0, .type = WIRE_READY, .ready.proxy_port = 8080);
+	AGENT_SAY(rig, 0, 0, .type = WIRE_READY);
 }
 
 static inline void agent_data(struct rig *rig, uint32_t stream, uint8_t channel, struct view bytes)
@@ -336,11 +311,6 @@ static inline void agent_started(struct rig *rig, uint32_t stream)
 static inline void agent_done(struct rig *rig, uint32_t stream)
 {
 	AGENT_SAY(rig, stream, 0, .type = WIRE_DONE, .done.cursor = VIEW(""));
-}
-
-static inline void agent_dial(struct rig *rig, uint32_t stream)
-{
-	AGENT_SAY(rig, stream, 0, .type = WIRE_DIAL, .dial = { .port = 443, .host = VIEW("a.b") });
 }
 
 /* --- what it hears --- */
@@ -409,10 +379,7 @@ static inline void agent_expect_nothing(struct rig *rig)
 static inline struct wire_message exec_message(struct buf *buf)
 {
 	struct wire_message exec = { .type = WIRE_EXEC,
-		                     .exec = { .flags = WIRE_EXEC_STDIN,
-		                               .uid = WIRE_SAME_ID,
-		                               .gid = WIRE_SAME_ID,
-		                               .cwd = VIEW("") } };
+		                     .exec = { .flags = WIRE_EXEC_STDIN, .cwd = VIEW("") } };
 	struct error err;
 
 	buf_init(buf, WIRE_FRAME_MAX);
@@ -468,5 +435,5 @@ static inline void rig_greeted(struct rig *rig)
 	agent_hello(rig);
 	(void)agent_expect(rig, WIRE_WELCOME, 0, 0);
 	agent_ready(rig);
-	rig_check(rig, "ready(pid 7, x86_64, proxy 8080)");
+	rig_check(rig, "ready()");
 }

@@ -28,7 +28,7 @@ static void greets_the_agent_and_says_what_it_is(void **state)
 	CHECK_VIEW(welcome.welcome.workspace, "/workspace");
 	rig_check(&rig, "");
 	agent_ready(&rig);
-	rig_check(&rig, "ready(pid 7, x86_64, proxy 8080)");
+	rig_check(&rig, "ready()");
 	agent_expect_nothing(&rig);
 	rig_close(&rig);
 }
@@ -66,13 +66,11 @@ static void opens_nothing_before_the_agent_is_ready(void **state)
 static void opens_only_with_what_opens(void **state)
 {
 	struct wire_message close = { .type = WIRE_CLOSE };
-	struct wire_message dial = { .type = WIRE_DIAL };
 	struct rig rig;
 
 	(void)state;
 	rig_greeted(&rig);
 	check_refused(&rig, &close, ERR_INVALID, "CLOSE does not open a stream of the server");
-	check_refused(&rig, &dial, ERR_INVALID, "DIAL does not open a stream of the server");
 	rig_close(&rig);
 }
 
@@ -87,13 +85,14 @@ struct breach {
 
 #define HELLO_OF(version) "\1\0\0\x06\0\0\0\0BJAR\0" version
 static const struct breach breaches[] = {
-	{ "garbage", false, VIEW_INIT("GE\0\0 / HTTP"), "message 0x47: there is none" },
+	{ "garbage", false, VIEW_INIT("GE\0\0 / HTTP"), "message 0x47 is unknown" },
 	{ "a frame too long", false, VIEW_INIT("\1\0\xff\xf9\0\0\0\0"),
 	  "a frame with 65529 bytes of payload: at most 65528" },
 	{ "another version", false, VIEW_INIT(HELLO_OF("\2")),
 	  "the agent speaks version 2 of the protocol, this server 1: they must come from the same "
 	  "build" },
-	{ "a hello cut off", false, VIEW_INIT(HELLO_OF("\1")), "HELLO: flags is cut off" },
+	{ "a hello cut off", false, VIEW_INIT("\1\0\0\x05\0\0\0\0BJAR\0"),
+	  "HELLO: version is cut off" },
 	{ "another magic", false, VIEW_INIT("\1\0\0\x06\0\0\0\0BJAX\0\2"),
 	  "HELLO: magic is 1112162648, not 1112162642" },
 	{ "hello on a stream", false, VIEW_INIT("\1\0\0\x06\0\0\0\1BJAR\0\1"),
@@ -104,26 +103,24 @@ static const struct breach breaches[] = {
 	  "REFUSED is out of phase (now: hello)" },
 	{ "data first", false, VIEW_INIT("\x10\1\0\1\0\0\0\1x"),
 	  "DATA on stream 1, which is not open" },
-	{ "dial first", false, VIEW_INIT("\x50\0\0\6\0\0\0\2\0\1\0\1x\0"),
-	  "DIAL is out of phase (now: hello)" },
 	{ "hello again", true, VIEW_INIT("\1\0\0\0\0\0\0\0"), "HELLO is out of phase (now: open)" },
 	{ "ready again", true, VIEW_INIT("\3\0\0\3\0\0\0\0\0\0\0"),
 	  "READY is out of phase (now: open)" },
 	{ "the server's words", true, VIEW_INIT("\5\0\0\x08\0\0\0\0\0\0\0\0\0\0\0\1"),
-	  "PING is not the peer's to say" },
+	  "PING came from the wrong end" },
 	{ "an answer to no ping", true, VIEW_INIT("\6\0\0\x08\0\0\0\0\0\0\0\0\0\0\0\1"),
 	  "PONG 1, which answers no PING" },
-	{ "no such type", true, VIEW_INIT("\x6f\0\0\0\0\0\0\1"), "message 0x6f: there is none" },
+	{ "no such type", true, VIEW_INIT("\x6f\0\0\0\0\0\0\1"), "message 0x6f is unknown" },
 	{ "an unopened stream", true, VIEW_INIT("\x10\1\0\1\0\0\0\7x"),
 	  "DATA on stream 7, which is not open" },
 	{ "data on the channel", true, VIEW_INIT("\x10\1\0\1\0\0\0\0x"),
 	  "DATA on stream 0, which is not open" },
 	{ "data before it started", true, VIEW_INIT("\x10\1\0\1\0\0\0\1x"),
-	  "DATA on stream 1 is out of phase (now: asked)" },
+	  "DATA on stream 1 is out of phase (now: starting)" },
 	{ "started twice", true,
 	  VIEW_INIT("\x21\0\0\4\0\0\0\1\0\0\0\x08"
 	            "\x21\0\0\4\0\0\0\1\0\0\0\x08"),
-	  "STARTED on stream 1 is out of phase (now: going)" },
+	  "STARTED on stream 1 is out of phase (now: running)" },
 	{ "started what is no run", true, VIEW_INIT("\x21\0\0\4\0\0\0\3\0\0\0\x08"),
 	  "STARTED on stream 3, which is a fetch" },
 	{ "the opener's words", true, VIEW_INIT("\x13\0\0\0\0\0\0\3"),
@@ -144,26 +141,17 @@ static const struct breach breaches[] = {
 	  "CREDIT on stream 3 names channel 1" },
 	{ "too much credit", true, VIEW_INIT("\x12\0\0\4\0\0\0\1\1\0\0\0"),
 	  "CREDIT on stream 1: more than 16777216" },
-	{ "a tail nobody asked for", true,
-	  VIEW_INIT("\x21\0\0\4\0\0\0\1\0\0\0\x08"
-	            "\x27\0\0\x12\0\0\0\1\1\0"
-	            "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
-	  "TAIL_IS on stream 1, which nobody asked for" },
-	{ "matches for a list", true, VIEW_INIT("\x3c\1\0\1\0\0\0\5x"),
+	{ "matches for a list", true, VIEW_INIT("\x3a\1\0\1\0\0\0\5x"),
 	  "MATCHES on stream 5, which asked for LIST" },
 	{ "numbers for a list", true,
-	  VIEW_INIT("\x59\0\0\x49\0\0\0\5\0"
+	  VIEW_INIT("\x51\0\0\x49\0\0\0\5\0"
 	            "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
 	            "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
 	  "STATS_ARE on stream 5, which asked for LIST" },
-	{ "a broken entry", true, VIEW_INIT("\x3b\1\0\1\0\0\0\5\0"),
+	{ "a broken entry", true, VIEW_INIT("\x39\1\0\1\0\0\0\5\0"),
 	  "ENTRIES on stream 5: perm is cut off" },
-	{ "a dial out of order", true, VIEW_INIT("\x50\0\0\6\0\0\0\4\0\1\0\1x\0"),
-	  "DIAL opens stream 4 where 2 is next" },
-	{ "a dial on our number", true, VIEW_INIT("\x50\0\0\6\0\0\0\7\0\1\0\1x\0"),
-	  "DIAL opens stream 7 where 2 is next" },
-	{ "a dial without a host", true, VIEW_INIT("\x50\0\0\5\0\0\0\2\0\1\0\0\0"),
-	  "DIAL: host has 0 bytes, not 1 to 255" },
+	{ "a request of the agent", true, VIEW_INIT("\x20\0\0\0\0\0\0\2"),
+	  "EXEC came from the wrong end" },
 };
 
 static void check_breach(const struct breach *breach)
@@ -239,17 +227,15 @@ static void tells_every_stream_once_and_then_the_owner(void **state)
 
 	(void)state;
 	rig_greeted(&rig);
-	rig.listens = true;
 	for (int i = 0; i < 50; i++) {
 		(void)rig_exec(&rig);
 		(void)rig_read(&rig);
 	}
-	agent_dial(&rig, 2);
 	(void)agent_raw(&rig, VIEW("\x10\1\0\x08\0\0\0\3x")); /* half a message */
 	rig_turn(&rig);
 	rig_hang_up(&rig);
 	rig_turn(&rig);
-	assert_int_equal(rig.opened, 101);
+	assert_int_equal(rig.opened, 100);
 	for (unsigned i = 0; i < rig.opened; i++)
 		assert_int_equal(rig.streams[i].told, 1);
 	assert_int_equal(rig.failures, 1);
@@ -306,7 +292,7 @@ static void gives_up_an_agent_that_says_nothing(void **state)
 	rig_turn(&rig);
 	agent_ready(&rig);
 	rig_run_ms(&rig, 100);
-	rig_check(&rig, "ready(pid 7, x86_64, proxy 8080) "
+	rig_check(&rig, "ready() "
 	                "failed(the agent does not answer (30 ms))");
 	(void)agent_expect(&rig, WIRE_WELCOME, 0, 0);
 	assert_int_equal(agent_expect(&rig, WIRE_PING, 0, 0).ping.token, 1);
@@ -338,7 +324,7 @@ static void keeps_an_agent_that_answers(void **state)
 	agent_hello(&rig);
 	(void)agent_expect(&rig, WIRE_WELCOME, 0, 0);
 	agent_ready(&rig);
-	rig_check(&rig, "ready(pid 7, x86_64, proxy 8080)");
+	rig_check(&rig, "ready()");
 	for (int i = 0; i < 30; i++) {
 		rig_run_ms(&rig, 10);
 		while (agent_hear(&rig, &frame)) {
@@ -363,7 +349,7 @@ static void counts_a_long_stop_of_its_own_as_one_tick(void **state)
 	agent_hello(&rig);
 	(void)agent_expect(&rig, WIRE_WELCOME, 0, 0);
 	agent_ready(&rig);
-	rig_check(&rig, "ready(pid 7, x86_64, proxy 8080)");
+	rig_check(&rig, "ready()");
 	(void)usleep(400000);
 	rig_turn(&rig);
 	assert_int_equal(rig.failures, 0);

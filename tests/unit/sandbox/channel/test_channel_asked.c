@@ -93,51 +93,6 @@ static void a_program_says_as_much_as_it_likes(void **state)
 	rig_close(&rig);
 }
 
-/* --- tails --- */
-
-static void ask_tail(struct rig_stream *s, uint8_t channel, uint32_t max)
-{
-	struct wire_message tail = { .type = WIRE_TAIL,
-		                     .tail = { .channel = channel, .max = max } };
-	struct error err;
-
-	CHECK_OK(channel_send_message(s->stream, &tail, &err), err);
-}
-
-static void say_tail(struct rig *rig, uint8_t channel, size_t len)
-{
-	static const char bytes[100];
-
-	AGENT_SAY(rig, 1, 0, .type = WIRE_TAIL_IS,
-	          .tail_is = { .channel = channel, .total = len, .bytes = { bytes, len } });
-}
-
-/* Each answer is held against its own question, however often they have gone round. */
-static void compares_every_tail_with_its_own_question(void **state)
-{
-	struct rig_stream *s;
-	struct rig rig;
-
-	(void)state;
-	rig_greeted(&rig);
-	s = rig_exec(&rig);
-	agent_started(&rig, 1);
-	rig_check(&rig, "s1:STARTED");
-	for (uint32_t i = 0; i < CHANNEL_TAILS_MAX; i++)
-		ask_tail(s, WIRE_OUT, i);
-	ask_tail(s, WIRE_ERR, 50);
-	for (uint32_t i = 0; i < 3 * CHANNEL_TAILS_MAX; i++) {
-		say_tail(&rig, WIRE_OUT, i);
-		rig_check(&rig, "s1:TAIL_IS");
-		ask_tail(s, WIRE_OUT, CHANNEL_TAILS_MAX + i);
-	}
-	say_tail(&rig, WIRE_ERR, 50);
-	rig_check(&rig, "s1:TAIL_IS");
-	say_tail(&rig, WIRE_OUT, 3 * CHANNEL_TAILS_MAX + 1);
-	check_breach(&rig, "TAIL_IS on stream 1: more than the 48 bytes asked for");
-	rig_close(&rig);
-}
-
 /* --- records, and answers that are missing --- */
 
 static void say_entries(struct rig *rig, uint32_t stream, int count)
@@ -232,7 +187,6 @@ int main(void)
 	const struct CMUnitTest all[] = {
 		TEST(refuses_more_bytes_than_were_asked_for),
 		TEST(a_program_says_as_much_as_it_likes),
-		TEST(compares_every_tail_with_its_own_question),
 		TEST(refuses_more_records_than_were_asked_for),
 		TEST(takes_one_answer_to_stat_and_to_stats),
 		TEST(refuses_the_end_of_stat_and_stats_without_an_answer),

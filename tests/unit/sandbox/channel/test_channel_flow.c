@@ -400,57 +400,24 @@ static void has_requests_wait_for_an_agent_that_does_not_read(void **state)
 	rig_close(&rig);
 }
 
-/* Refusals cost the agent nothing to provoke: a flood of them ends the channel. */
-static void gives_up_an_agent_that_only_talks(void **state)
+/* Signals and deadlines are never refused, so only the end of the channel bounds what waits. */
+static void agent_that_does_not_read_is_given_up(void **state)
 {
-	uint32_t id = 2;
-	struct rig rig;
-
-	(void)state;
-	rig_greeted(&rig);
-	while (rig.failures == 0 && id < 400000) {
-		AUTO_BUF struct buf out;
-		struct wire_message dial = { .type = WIRE_DIAL,
-			                     .dial = { .port = 1, .host = VIEW("x") } };
-		struct error err;
-
-		buf_init(&out, 64 * 1024);
-		for (int i = 0; i < 1000; i++, id += 2)
-			CHECK_OK(wire_encode(&dial, id, 0, &out, &err), err);
-		(void)agent_raw(&rig, buf_view(&out));
-		buf_truncate(&rig.log, 0);
-		rig_turn(&rig);
-		if (rig.channel->output != NULL)
-			assert_true(output_pending(rig.channel->output) <= CHANNEL_BACKLOG_MAX);
-	}
-	assert_string_equal(strrchr(buf_text(&rig.log), ')') == NULL
-	                            ? ""
-	                            : strstr(buf_text(&rig.log), "failed("),
-	                    "failed(the agent does not read: more than 2097152 bytes wait for it)");
-	rig_close(&rig);
-}
-
-/* However many it asks for in one turn. */
-static void takes_no_more_dials_than_there_may_be(void **state)
-{
-	struct wire_message dial = { .type = WIRE_DIAL, .dial = { .port = 1, .host = VIEW("x") } };
-	enum { MANY = 1000 };
-	AUTO_BUF struct buf out;
+	const struct wire_message signal = { .type = WIRE_SIGNAL, .signal.number = 1 };
+	struct rig_stream *s;
 	struct error err;
 	struct rig rig;
 
 	(void)state;
 	rig_greeted(&rig);
-	buf_init(&out, 64 * 1024);
-	for (uint32_t id = 2; id <= 2 * MANY; id += 2)
-		CHECK_OK(wire_encode(&dial, id, 0, &out, &err), err);
-	(void)agent_raw(&rig, buf_view(&out)); /* all in one chunk */
+	s = rig_exec(&rig);
+	for (int i = 0; i < 400000 && channel_send_message(s->stream, &signal, &err) == 0; i++)
+		assert_true(output_pending(rig.channel->output) <= CHANNEL_BACKLOG_MAX);
 	rig_turn(&rig);
-	assert_int_equal(rig.channel->link.peer_last, 2 * MANY);
-	assert_int_equal(rig.dials, WIRE_STREAMS_AGENT);
-	agent_dial(&rig, 2 * MANY + 2);
-	rig_turn(&rig);
-	assert_int_equal(rig.dials, WIRE_STREAMS_AGENT + 1);
+	assert_int_equal(rig.failures, 1);
+	assert_non_null(strstr(buf_text(&rig.log),
+	                       "failed(the agent does not read: more than 2097152 "
+	                       "bytes wait for it)"));
 	rig_close(&rig);
 }
 
@@ -470,8 +437,7 @@ int main(void)
 		TEST(lets_a_small_writer_in_between_large_ones),
 		TEST(lets_nobody_in_before_those_who_wait),
 		TEST(has_requests_wait_for_an_agent_that_does_not_read),
-		TEST(gives_up_an_agent_that_only_talks),
-		TEST(takes_no_more_dials_than_there_may_be),
+		TEST(agent_that_does_not_read_is_given_up),
 	};
 
 	return RUN_TESTS("channel flow", all);

@@ -85,7 +85,7 @@ static void counts_dropped_streams_until_the_agent_has_ended_them(void **state)
 
 	(void)state;
 	rig_greeted(&rig);
-	for (int i = 0; i < WIRE_STREAMS_SERVER; i++)
+	for (int i = 0; i < WIRE_STREAMS_MAX; i++)
 		channel_cancel(rig_open_stream(&rig, &read)->stream);
 	CHECK_ERROR(channel_open(rig.channel, &read, &rig_stream_events, NULL, &stream, &err), err,
 	            ERR_LIMIT, "256 things go on in this sandbox, no more may");
@@ -101,7 +101,6 @@ static void counts_dropped_streams_until_the_agent_has_ended_them(void **state)
 static void says_only_what_is_said_so(void **state)
 {
 	struct wire_message end = { .type = WIRE_END }, close = { .type = WIRE_CLOSE };
-	struct wire_message tail = { .type = WIRE_TAIL, .tail = { .channel = WIRE_OUT } };
 	struct rig_stream *s;
 	struct error err;
 	struct rig rig;
@@ -113,97 +112,6 @@ static void says_only_what_is_said_so(void **state)
 	            "END is not said with channel_send_message()");
 	CHECK_ERROR(channel_send_message(s->stream, &close, &err), err, ERR_INVALID,
 	            "CLOSE is not said with channel_send_message()");
-	for (int i = 0; i < CHANNEL_TAILS_MAX; i++)
-		CHECK_OK(channel_send_message(s->stream, &tail, &err), err);
-	CHECK_ERROR(channel_send_message(s->stream, &tail, &err), err, ERR_LIMIT,
-	            "TAIL: 16 wait for an answer already");
-	agent_started(&rig, 1);
-	AGENT_SAY(&rig, 1, 0, .type = WIRE_TAIL_IS, .tail_is = { .channel = WIRE_OUT });
-	rig_check(&rig, "s1:STARTED s1:TAIL_IS");
-	CHECK_OK(channel_send_message(s->stream, &tail, &err), err);
-	rig_close(&rig);
-}
-
-/* --- streams the agent opens --- */
-
-static void carries_a_connection_from_inside(void **state)
-{
-	struct channel_stream *stream;
-	struct rig rig;
-
-	(void)state;
-	rig_greeted(&rig);
-	rig.listens = true;
-	agent_dial(&rig, 2);
-	agent_data(&rig, 2, WIRE_IN, VIEW("early"));
-	rig_check(&rig, "dial(a.b:443) d1:bytes0(early)");
-	stream = rig.streams[0].stream;
-	assert_int_equal(channel_send(stream, WIRE_OUT, VIEW("too early")), 0);
-	channel_accept(stream);
-	(void)agent_expect(&rig, WIRE_OPENED, 2, 0);
-	assert_int_equal(channel_send(stream, WIRE_OUT, VIEW("hi")), 2);
-	CHECK_VIEW(agent_expect(&rig, WIRE_DATA, 2, WIRE_OUT).data.bytes, "hi");
-	AGENT_SAY(&rig, 2, WIRE_IN, .type = WIRE_END);
-	rig_check(&rig, "d1:ended0");
-	channel_send_end(stream, WIRE_OUT);
-	channel_finish(stream);
-	(void)agent_expect(&rig, WIRE_END, 2, WIRE_OUT);
-	(void)agent_expect(&rig, WIRE_DONE, 2, 0);
-	AGENT_SAY(&rig, 2, 0, .type = WIRE_CLOSE); /* crossed: passed over */
-	rig_check(&rig, "");
-	rig_close(&rig);
-}
-
-static void ends_a_connection_the_agent_closes(void **state)
-{
-	struct rig rig;
-
-	(void)state;
-	rig_greeted(&rig);
-	rig.listens = true;
-	agent_dial(&rig, 2);
-	AGENT_SAY(&rig, 2, 0, .type = WIRE_CLOSE);
-	rig_check(&rig, "dial(a.b:443) d1:failed4(the program inside closed the connection)");
-	assert_int_equal(agent_expect(&rig, WIRE_FAILED, 2, 0).failed.why, WIRE_FAILED_CLOSED);
-	agent_expect_nothing(&rig);
-	rig_close(&rig);
-}
-
-static void refuses_connections_nobody_listens_to(void **state)
-{
-	struct wire_message failed;
-	struct rig rig;
-
-	(void)state;
-	rig_greeted(&rig);
-	agent_dial(&rig, 2);
-	failed = agent_expect(&rig, WIRE_FAILED, 2, 0);
-	assert_int_equal(failed.failed.why, WIRE_FAILED_DENIED);
-	CHECK_VIEW(failed.failed.message, "there is no way out of this sandbox");
-	rig_close(&rig);
-}
-
-static void refuses_connections_past_the_maximum_until_one_has_ended(void **state)
-{
-	struct rig rig;
-
-	(void)state;
-	rig_greeted(&rig);
-	rig.listens = true;
-	for (uint32_t i = 1; i <= WIRE_STREAMS_AGENT; i++)
-		agent_dial(&rig, 2 * i);
-	agent_expect_nothing(&rig);
-	agent_dial(&rig, 130);
-	assert_int_equal(agent_expect(&rig, WIRE_FAILED, 130, 0).failed.why, WIRE_FAILED_LIMIT);
-	assert_int_equal(rig.dials, WIRE_STREAMS_AGENT);
-	channel_refuse(rig.streams[3].stream, WIRE_FAILED_DENIED, "no\n");
-	CHECK_VIEW(agent_expect(&rig, WIRE_FAILED, 8, 0).failed.message, "no\\n");
-	channel_cancel(rig.streams[4].stream);
-	assert_int_equal(agent_expect(&rig, WIRE_FAILED, 10, 0).failed.why, WIRE_FAILED_CLOSED);
-	agent_dial(&rig, 132);
-	agent_dial(&rig, 134);
-	agent_expect_nothing(&rig);
-	assert_int_equal(rig.dials, WIRE_STREAMS_AGENT + 2);
 	rig_close(&rig);
 }
 
@@ -293,7 +201,6 @@ static void play(struct rig *rig)
 {
 	rig_open(rig);
 	rig->act = rig_acts;
-	rig->listens = true;
 	agent_hello(rig);
 	rig_turn(rig);
 	agent_ready(rig);
@@ -325,7 +232,6 @@ static void answer_all(struct rig *rig)
 	struct wire_message credit = { .type = WIRE_CREDIT, .credit.bytes = 100000 };
 	struct wire_message failed = { .type = WIRE_FAILED, .failed.message = VIEW("no") };
 	struct wire_message done = { .type = WIRE_DONE, .done.cursor = VIEW("") };
-	struct wire_message dial = { .type = WIRE_DIAL, .dial = { .port = 1, .host = VIEW("x") } };
 	uint32_t run = number(rig, 0), read = number(rig, 1), write = number(rig, 2);
 	struct error err;
 
@@ -334,7 +240,6 @@ static void answer_all(struct rig *rig)
 	    wire_encode(&data, run, WIRE_OUT, &out, &err) < 0 ||
 	    wire_encode(&data, run, WIRE_OUT, &out, &err) < 0 ||
 	    wire_encode(&end, run, WIRE_ERR, &out, &err) < 0 ||
-	    wire_encode(&dial, 2, 0, &out, &err) < 0 ||
 	    wire_encode(&credit, write, WIRE_IN, &out, &err) < 0 ||
 	    wire_encode(&failed, read, 0, &out, &err) < 0 ||
 	    wire_encode(&done, run, 0, &out, &err) < 0)
@@ -365,8 +270,8 @@ static void check_deed(const char *event, enum deed deed)
 
 static void may_be_freed_dropped_and_used_from_every_callback(void **state)
 {
-	static const char *const events[] = { "ready", "message",  "bytes", "ended",
-		                              "dial",  "writable", "done",  "failed" };
+	static const char *const events[] = { "ready",    "message", "bytes", "ended",
+		                              "writable", "done",    "failed" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(events); i++)
@@ -419,10 +324,6 @@ int main(void)
 		TEST(says_why_it_is_too_late_to_say_something),
 		TEST(counts_dropped_streams_until_the_agent_has_ended_them),
 		TEST(says_only_what_is_said_so),
-		TEST(carries_a_connection_from_inside),
-		TEST(ends_a_connection_the_agent_closes),
-		TEST(refuses_connections_nobody_listens_to),
-		TEST(refuses_connections_past_the_maximum_until_one_has_ended),
 		TEST(may_be_freed_dropped_and_used_from_every_callback),
 		TEST(may_be_freed_by_its_owner_when_it_fails),
 		TEST(tells_nobody_else_when_it_is_freed_while_it_fails),

@@ -228,8 +228,10 @@ static void tells_failures_apart(void **state)
 	wait_for(&invalid);
 	assert_int_equal(invalid.error.kind, ERR_INVALID);
 	assert_int_equal(mkdir(files_at(&live, "shut"), 0500), 0);
-	ASK(&live, &denied, 0, .type = WIRE_MKDIR,
-	    .mkdir = { .perm = 0755, .path = VIEW("shut/x") });
+	ask(&live, &denied,
+	    &(struct wire_message){ .type = WIRE_WRITE,
+	                            .write = { .perm = 0644, .max = 3, .path = VIEW("shut/x") } },
+	    VIEW("one"), 0);
 	wait_for(&denied);
 	assert_int_equal(denied.error.kind, ERR_INVALID);
 	assert_int_equal(denied.error.errnum, EACCES);

@@ -343,10 +343,8 @@ static void on_exec_done(void *ctx, const struct wire_done *done)
 	stop_loop(rig);
 }
 
-static void on_channel_ready(void *ctx, const struct wire_hello *hello, uint16_t port)
+static void on_channel_ready(void *ctx)
 {
-	(void)hello;
-	(void)port;
 	on_open(ctx, NULL);
 }
 
@@ -390,10 +388,7 @@ static void hostile_server_gets_no_further_than_the_directory(void **state)
 	static const struct channel_stream_events exec_events = { .done = on_exec_done,
 		                                                  .failed = on_exec_failed };
 	AUTO_BUF struct buf argv = { 0 };
-	struct wire_message exec = {
-		.type = WIRE_EXEC,
-		.exec = { .uid = WIRE_SAME_ID, .gid = WIRE_SAME_ID, .cwd = VIEW("") }
-	};
+	struct wire_message exec = { .type = WIRE_EXEC, .exec.cwd = VIEW("") };
 	struct channel_stream *stream;
 	static const struct channel_events events = { .ready = on_channel_ready,
 		                                      .failed = on_channel_failed };

@@ -15,7 +15,6 @@ static void row_is_read_as_it_was_written(void **state)
 		memcpy((char *)&row.spec.limits + spec_limits[i].offset, &value, sizeof value);
 	}
 	row.spec.syscalls = SPEC_SYSCALLS_DEBUG;
-	row.spec.egress = true;
 	row.spec.gpus = UINT64_MAX - 1;
 	row.spec.mount_count = SPEC_MOUNTS_MAX;
 	for (unsigned i = 0; i < SPEC_MOUNTS_MAX; i++) {
@@ -37,7 +36,7 @@ static void row_is_read_as_it_was_written(void **state)
 		assert_string_equal(back.spec.mounts[i].target, row.spec.mounts[i].target);
 	}
 	assert_int_equal(back.spec.syscalls, SPEC_SYSCALLS_DEBUG);
-	assert_true(back.spec.egress && back.temporary);
+	assert_true(back.temporary);
 	assert_true(back.spec.gpus == UINT64_MAX - 1);
 	assert_string_equal(back.spec.id, row.spec.id);
 	assert_string_equal(back.owner, row.owner);
@@ -267,7 +266,6 @@ static void sandbox_is_claimed_by_one_server(void **state)
 		{ "limit_cpu = -1",
 		  "limit 'cpu' (processors it may keep busy) is 18446744073709551.615; it may be "
 		  "0.01 to 1024" },
-		{ "egress = 2", "'egress' is neither 0 nor 1" },
 		{ "throw_away = -1", "'throw_away' is neither 0 nor 1" },
 		{ "calls = 'all'", "'calls' has the unknown value 'all'" },
 		{ "engine = 'sixteen letters!'",

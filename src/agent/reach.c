@@ -1,0 +1,90 @@
+#include "agent/reach.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/tree.h"
+#include "agent/user.h"
+#include "base/error.h"
+
+/* The child: becomes the user, closes `ready` and waits to be killed. Its own alarm ends it if the
+ * agent cannot. */
+static NORETURN void run_target(const struct user *user, int ready)
+{
+	struct error err;
+
+	(void)alarm(1);
+	if (user_become(user, &err) < 0)
+		(void)!write(ready, &err, sizeof err);
+	(void)close(ready);
+	for (;;)
+		(void)pause();
+}
+
+static int wait_until_ready(int ready, struct error *err)
+{
+	struct error why;
+
+	if (read(ready, &why, sizeof why) == sizeof why) {
+		*err = why;
+		return -1;
+	}
+	return 0;
+}
+
+static int kill_target(pid_t pid, struct error *err)
+{
+	int status;
+
+	if (tree_signal(SIGKILL) == 0)
+		return error_set(
+		        err, ERR_SYSTEM,
+		        "/proc does not show the user's processes: mount it without hidepid, "
+		        "or with gid= the agent's group");
+	if (waitpid(pid, &status, 0) < 0 || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+		return error_set(err, ERR_SYSTEM,
+		                 "the agent cannot send signals to the user's processes");
+	return 0;
+}
+
+static int run_check(const struct user *user, struct error *err)
+{
+	int ends[2], r;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return error_sys(err, "pipe");
+	pid = fork();
+	if (pid == 0)
+		run_target(user, ends[1]);
+	(void)close(ends[1]);
+	r = pid < 0 ? error_sys(err, "fork") : wait_until_ready(ends[0], err);
+	(void)close(ends[0]);
+	if (r == 0)
+		return kill_target(pid, err);
+	if (pid > 0) {
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+	}
+	return -1;
+}
+
+static uint32_t checked_uid = UINT32_MAX; /* no user's */
+
+void reach_check_ahead(uint32_t uid)
+{
+	const struct user user = { .uid = uid, .gid = uid };
+	struct error err;
+
+	if (run_check(&user, &err) == 0)
+		checked_uid = uid;
+}
+
+int reach_check(const struct user *user, struct error *err)
+{
+	if (user->uid == checked_uid && user->gid == checked_uid && user->group_count == 0)
+		return 0;
+	return run_check(user, err);
+}
