@@ -30,6 +30,7 @@ enum {
 	SPEC_GPUS_MAX = 64,
 	SPEC_UID = 1000, /* the user "coderunner" inside the sandbox */
 	SPEC_GID = 1000,
+	SPEC_AGENT_ID = 999, /* user and group of the agent inside, if it has ids of its own */
 };
 
 #define SPEC_WORKSPACE "/workspace"

@@ -299,7 +299,7 @@ static void on_listed(struct native *native, const struct spawner_reply *reply)
 
 static void on_ready(struct native *native, const struct spawner_reply *reply)
 {
-	native->cgroups = reply->report.groups;
+	native->cgroups = reply->report.cgroups;
 	if (reply->failed)
 		native->why = reply->err;
 	native->is_ready_reported = true;

@@ -182,7 +182,7 @@ static const struct limit {
 /* The server has changed its user id by now: the mode tells who started it. */
 static const char *fix_for_cgroups(const struct spawner_report *report)
 {
-	if (strcmp(report->groups_why, "--no-cgroups") == 0)
+	if (strcmp(report->cgroups_why, "--no-cgroups") == 0)
 		return "do without --no-cgroups";
 	if (report->mode == USERNS_ROOT)
 		return "systemd-run --scope -p Delegate=yes -- belljar serve";
@@ -204,16 +204,16 @@ void report_cgroups(const struct trial *trial, struct check *ret)
 	if (!has_report(trial, ret))
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
-		if ((report->has & limits[i].bit) != 0) {
+		if ((report->cgroup_limits & limits[i].bit) != 0) {
 			probe_list_add(limited, sizeof limited, limits[i].name);
 			count++;
 		}
 	if (count == ARRAY_LEN(limits)) {
-		check_set(ret, CHECK_ON, "%s, with: %s", versions[report->groups], limited);
+		check_set(ret, CHECK_ON, "%s, with: %s", versions[report->cgroups], limited);
 		return;
 	}
-	set_from_reason(ret, count != 0 ? CHECK_WEAKER : CHECK_OFF, versions[report->groups],
-	                report->groups_why, fix_for_cgroups(report));
+	set_from_reason(ret, count != 0 ? CHECK_WEAKER : CHECK_OFF, versions[report->cgroups],
+	                report->cgroups_why, fix_for_cgroups(report));
 }
 
 /* Reports one limit. `instead` says what limits it without a cgroup; NULL: nothing does. */
@@ -222,7 +222,7 @@ static void report_limit(const struct trial *trial, unsigned bit, const char *in
 {
 	if (!has_report(trial, ret))
 		return;
-	if ((trial->report.has & bit) != 0) {
+	if ((trial->report.cgroup_limits & bit) != 0) {
 		check_set(ret, CHECK_ON, "enforced by the kernel, for all processes together");
 		return;
 	}

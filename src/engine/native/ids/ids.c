@@ -17,8 +17,7 @@
 
 enum {
 	TRIES = 256,
-	/* Ids inside a sandbox; its user has SPEC_UID. */
-	INSIDE_AGENT = 999,
+	/* Ids inside a sandbox; its user has SPEC_UID, its agent SPEC_AGENT_ID. */
 	INSIDE_NOBODY = 65534,
 	INSIDE_LAST = 65535,
 	PREFIX_LEN = sizeof IDS_REMOVED_PREFIX - 1
@@ -30,7 +29,7 @@ struct ids_block ids_block(const struct userns *userns, uint32_t number)
 
 	switch (userns->mode) {
 	case USERNS_ROOT:
-		return (struct ids_block){ number, first + INSIDE_AGENT, first + SPEC_UID,
+		return (struct ids_block){ number, first + SPEC_AGENT_ID, first + SPEC_UID,
 			                   first + INSIDE_NOBODY };
 	case USERNS_MAPPED:
 		return (struct ids_block){ number, first, first + 1, first + 2 };
@@ -47,12 +46,12 @@ void ids_map(const struct userns *userns, const struct ids_block *block, bool gi
 	switch (userns->mode) {
 	case USERNS_ROOT:
 		(void)snprintf(out, IDS_MAP_SIZE, "0 %u 1\n1 %u %d\n", userns->ids.files,
-		               block->agent - INSIDE_AGENT + 1, INSIDE_LAST - 1);
+		               block->agent - SPEC_AGENT_ID + 1, INSIDE_LAST - 1);
 		return;
 	case USERNS_MAPPED:
 		(void)snprintf(out, IDS_MAP_SIZE, "0 %u 1\n%d %u 1\n%d %u 1\n%d %u 1\n",
-		               userns->ids.files, INSIDE_AGENT, block->agent, SPEC_UID, block->user,
-		               INSIDE_NOBODY, block->nobody);
+		               userns->ids.files, SPEC_AGENT_ID, block->agent, SPEC_UID,
+		               block->user, INSIDE_NOBODY, block->nobody);
 		return;
 	case USERNS_SINGLE_ID:
 	case USERNS_MODE_COUNT:

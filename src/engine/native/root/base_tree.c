@@ -315,7 +315,7 @@ int base_tree_enter(struct base_tree *ret, const struct base_tree_sources *sourc
 	int r;
 
 	/* With shared propagation, which is systemd's default, every mount made here would appear
-	 * in the host's namespace, and the unmounting of the old root would unmount the host's. */
+	 * in the host's namespace, and unmounting the old root could unmount the host's. */
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return error_sys(err, "make mounts private");
 	root = mount_create("tmpfs", "mode=755,size=4m,nr_inodes=4096", SAFE, err);

@@ -69,6 +69,8 @@ static const struct mount_step run_dir[] = {
 	MOUNT("run", "tmpfs", "mode=1777,size=1m,nr_inodes=1024", SAFE),
 };
 
+_Static_assert(SPEC_AGENT_ID == 999, "the option gid= below has this id");
+
 /* hidepid hides the agent from programs, which have another id; the agent's group 999 sees all
  * processes. With a single id that group is not mapped, and the agent has the programs' own id. */
 static const struct mount_step proc_hiding_agent = MOUNT("proc", "proc",

@@ -238,7 +238,8 @@ static int (*const appliers[STEP_KIND_COUNT])(int root, const struct mount_step 
 	[STEP_WRITE] = apply_write,
 };
 
-/* /new is a mount point of the base tree: pivot_root(2) requires the new root to be one. */
+/* pivot_root(2) requires the new root to be a mount point, so the overlay is attached at /new
+ * before anything is mounted in it. */
 int mount_plan_apply(const struct mount_plan *plan, struct error *err)
 {
 	const struct mount_step *first = &plan->steps[0];

@@ -37,7 +37,7 @@ static const struct {
 	{ "var/run", "/run" },
 };
 
-_Static_assert(SPEC_UID == 1000 && SPEC_GID == 1000,
+_Static_assert(SPEC_UID == 1000 && SPEC_GID == 1000 && SPEC_AGENT_ID == 999,
                "the texts of passwd and group contain these ids");
 
 /* Generated, because the host's own passwd and group name its users. */

@@ -32,7 +32,7 @@
 #include "engine/filter/filter.h"
 #include "engine/native/spawner/internal.h"
 
-enum { AGENT_ID = 999, AGENT_FILES = 4096, LOWER_PRIORITY = 10 };
+enum { AGENT_FILES = 4096, LOWER_PRIORITY = 10 };
 
 /* --- descriptors, parent, session --------------------------------------------------- */
 
@@ -90,7 +90,7 @@ static int leave_session(struct error *err)
  * is denied, so the user's groups stay in force on files of the host. */
 static int become_agent_user(const struct child_setup *setup, struct error *err)
 {
-	unsigned id = setup->mode == USERNS_SINGLE_ID ? SPEC_UID : AGENT_ID;
+	unsigned id = setup->mode == USERNS_SINGLE_ID ? SPEC_UID : SPEC_AGENT_ID;
 
 	if (setup->mode != USERNS_SINGLE_ID && setgroups(0, NULL) < 0)
 		return error_sys(err, "leave all groups");

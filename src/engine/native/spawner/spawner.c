@@ -141,12 +141,12 @@ static void report_ready(struct spawner *spawner)
 	struct spawner_report *report = &reply.report;
 
 	report->mode = host->userns.mode;
-	report->groups = host->cgroups.kind;
-	report->has = host->cgroups.has;
+	report->cgroups = host->cgroups.kind;
+	report->cgroup_limits = host->cgroups.has;
 	report->disk = host->disk.kind;
 	report->usr_is_single_mount = host->tree.usr_is_single_mount;
 	(void)snprintf(report->mode_why, sizeof report->mode_why, "%s", host->userns.why);
-	(void)snprintf(report->groups_why, sizeof report->groups_why, "%s", host->cgroups.why);
+	(void)snprintf(report->cgroups_why, sizeof report->cgroups_why, "%s", host->cgroups.why);
 	(void)snprintf(report->disk_why, sizeof report->disk_why, "%s", host->disk.why);
 	replies_add(&spawner->replies, &reply);
 }

@@ -80,10 +80,10 @@ enum spawner_reply_kind {
 /* The isolation and the limits that this machine allows, for doctor and server_info. */
 struct spawner_report {
 	enum userns_mode mode;
-	enum cgroup_kind groups;
-	unsigned has; /* CGROUP_HAS_... */
+	enum cgroup_kind cgroups;
+	unsigned cgroup_limits; /* CGROUP_HAS_... */
 	enum disk_kind disk;
-	char mode_why[240], groups_why[240], disk_why[240]; /* why not the better kind */
+	char mode_why[240], cgroups_why[240], disk_why[240]; /* why not the better kind */
 	bool usr_is_single_mount;
 };
 

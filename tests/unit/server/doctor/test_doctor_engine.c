@@ -42,19 +42,21 @@ static void report_of_the_engine_is_read(void **state)
 		  "sandboxes have none of the caller's",
 		  "" },
 		{ report_cgroups,
-		  { .groups = CGROUP_V2, .has = ALL },
+		  { .cgroups = CGROUP_V2, .cgroup_limits = ALL },
 		  CHECK_ON,
 		  "version 2, with: memory, swap, cpu, processes",
 		  "" },
 		{ report_cgroups,
-		  { .groups = CGROUP_V1, .has = ALL, .groups_why = "version 1: boot with x" },
+		  { .cgroups = CGROUP_V1,
+		    .cgroup_limits = ALL,
+		    .cgroups_why = "version 1: boot with x" },
 		  CHECK_ON,
 		  "version 1, with: memory, swap, cpu, processes",
 		  "" },
 		{ report_cgroups,
-		  { .groups = CGROUP_V2,
-		    .has = CGROUP_HAS_PIDS,
-		    .groups_why =
+		  { .cgroups = CGROUP_V2,
+		    .cgroup_limits = CGROUP_HAS_PIDS,
+		    .cgroups_why =
 		            "no limit on memory: the kernel has no memory controller: boot with "
 		            "cgroup_enable=memory" },
 		  CHECK_WEAKER,
@@ -63,38 +65,38 @@ static void report_of_the_engine_is_read(void **state)
 		/* An error text of the system behind the colon is not a step to take. */
 		{ report_cgroups,
 		  { .mode = USERNS_ROOT,
-		    .groups_why = "controllers cannot be switched on: Device or resource busy" },
+		    .cgroups_why = "controllers cannot be switched on: Device or resource busy" },
 		  CHECK_OFF,
 		  "none available: controllers cannot be switched on: Device or resource busy",
 		  "systemd-run --scope -p Delegate=yes -- belljar serve" },
 		{ report_cgroups,
-		  { .groups_why = "--no-cgroups" },
+		  { .cgroups_why = "--no-cgroups" },
 		  CHECK_OFF,
 		  "none available: --no-cgroups",
 		  "do without --no-cgroups" },
 		{ report_memory,
-		  { .has = CGROUP_HAS_MEMORY },
+		  { .cgroup_limits = CGROUP_HAS_MEMORY },
 		  CHECK_ON,
 		  "enforced by the kernel, for all processes together",
 		  "" },
 		{ report_memory,
-		  { .has = 0 },
+		  { .cgroup_limits = 0 },
 		  CHECK_WEAKER,
 		  "each process is limited; the sum is checked four times a second, and a sandbox "
 		  "over its limit is killed",
 		  "see 'cgroups'" },
 		{ report_swap,
-		  { .has = CGROUP_HAS_MEMORY },
+		  { .cgroup_limits = CGROUP_HAS_MEMORY },
 		  CHECK_OFF,
 		  "not limited",
 		  "see 'cgroups'" },
 		{ report_cpu,
-		  { .has = CGROUP_HAS_CPU },
+		  { .cgroup_limits = CGROUP_HAS_CPU },
 		  CHECK_ON,
 		  "enforced by the kernel, for all processes together",
 		  "" },
 		{ report_processes,
-		  { .has = 0 },
+		  { .cgroup_limits = 0 },
 		  CHECK_WEAKER,
 		  "limited for each user id of a sandbox, not for the whole sandbox",
 		  "see 'cgroups'" },
@@ -173,8 +175,10 @@ static void unknown_layer_cannot_be_required(void **state)
 
 static void missing_required_layer_is_refused(void **state)
 {
-	const struct spawner_report none = { .mode = USERNS_ROOT, .groups_why = "--no-cgroups" };
-	const struct spawner_report full = { .groups = CGROUP_V2, .has = ALL, .disk = DISK_QUOTA };
+	const struct spawner_report none = { .mode = USERNS_ROOT, .cgroups_why = "--no-cgroups" };
+	const struct spawner_report full = { .cgroups = CGROUP_V2,
+		                             .cgroup_limits = ALL,
+		                             .disk = DISK_QUOTA };
 	struct error err;
 
 	(void)state;
