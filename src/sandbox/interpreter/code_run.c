@@ -108,6 +108,7 @@ static void on_started(void *ctx)
 
 	code->is_started = true;
 	code->started_ms = clock_now_ms();
+	/* Only limits that this code meets count, and not those of the spare's earlier life. */
 	limit_check_start(&code->limits, code->pool->sandbox);
 	if (is_cell(code)) {
 		session_cell_started(session_of(code));
@@ -154,6 +155,7 @@ static void on_ended(void *ctx, const struct run_end *end, bool is_exit)
 	return_interpreter(code);
 	if (is_exit)
 		(void)snprintf(why, sizeof why, "it exited with code %d", end->code);
+	/* Output or signals of this cell might reach the next one, so the session starts anew. */
 	if (is_cell(code) && !is_reusable)
 		code->options.report->is_lost = session_kill(session_of(code), why);
 	check_limits(code);
@@ -281,6 +283,7 @@ void code_run_begin(struct run *run)
 	                        is_cell(code) ? 0 : code->options.deadline_ms, &user_events, code,
 	                        &err) == 0)
 		return;
+	/* A session's interpreter has not got the message and stays as it is. */
 	if (!is_cell(code))
 		pool_discard(code->pool, code->interpreter);
 	report_failure(code, &err);
@@ -388,6 +391,8 @@ static void code_cancel(struct run *run)
 	                          : "the cell that ran in it was thrown away";
 
 	limit_check_cancel(&code->limits);
+	/* Code cannot be taken out of a running interpreter, so the interpreter is killed with
+	 * it. */
 	if (code->interpreter != NULL && is_cell(code))
 		code->options.report->is_lost = session_kill(session_of(code), why);
 	else if (code->interpreter != NULL)

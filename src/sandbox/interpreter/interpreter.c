@@ -14,7 +14,10 @@
 #include "sandbox/sandbox.h"
 #include "wire/table.h"
 
-enum { START_MS = 20000, LOADER_ARGS_MAX = 12 };
+enum {
+	START_MS = 20000, /* until READY; the agent kills an interpreter that hangs at its start */
+	LOADER_ARGS_MAX = 12,
+};
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
@@ -128,6 +131,7 @@ static void on_program_ended(void *ctx, const struct run_end *run_end)
 		return;
 	}
 	end.wall_us = interpreter_now_us() - interpreter->started_us;
+	/* The agent counts the whole life of the program; earlier executions are subtracted. */
 	end.user_us = subtract(end.user_us, interpreter->user_us);
 	end.system_us = subtract(end.system_us, interpreter->system_us);
 	report_gone(interpreter, &end, NULL);

@@ -152,6 +152,7 @@ static int take_field(struct decoder *d, const char *field, struct view *ret)
 	if (d->rest.len < 4)
 		return rule_broken(d, field, "is missing");
 	len = load_length(d->rest.ptr);
+	/* By subtraction: 4 + len could overflow where size_t has 32 bits. */
 	if (len > d->rest.len - 4)
 		return rule_broken(d, field, "is cut off");
 	*ret = (struct view){ d->rest.ptr + 4, len };
@@ -170,6 +171,7 @@ static int take_text(struct decoder *d, const char *field, size_t max, struct vi
 		return error_set(d->err, ERR_LIMIT,
 		                 "%s from the interpreter: %s has %zu bytes, the most is %zu",
 		                 d->name, field, text.len, max);
+	/* The text becomes a part of a JSON answer, which must be UTF-8. */
 	if (!utf8_is_valid(text))
 		return rule_broken(d, field, "is not UTF-8");
 	*ret = text;
@@ -192,6 +194,7 @@ static int take_word(struct decoder *d, const char *field, size_t max, struct vi
 	return 0;
 }
 
+/* Decimal digits without a sign or leading zeros, at most `max`. */
 static int take_number(struct decoder *d, const char *field, uint64_t max, uint64_t *ret)
 {
 	struct view text = { "", 0 };
@@ -206,6 +209,7 @@ static int take_number(struct decoder *d, const char *field, uint64_t max, uint6
 
 		if (digit > 9)
 			return rule_broken(d, field, "is not a number");
+		/* value * 10 + digit > max, without an overflow. */
 		if (digit > max || value > (max - digit) / 10)
 			return error_set(d->err, ERR_LIMIT,
 			                 "%s from the interpreter: %s is more than %llu", d->name,
@@ -233,6 +237,7 @@ static int take_shown(struct decoder *d, struct kernel_message *message)
 		return rule_broken(d, "path", "stands beside text");
 	if (path.len != 0 && path.ptr[0] != '/')
 		return rule_broken(d, "path", "does not begin with /");
+	/* A line break in a path would let code forge a status line of the answer. */
 	for (size_t i = 0; i < path.len; i++)
 		if ((unsigned char)path.ptr[i] < ' ' || path.ptr[i] == 0x7f)
 			return rule_broken(d, "path", "holds a control character");
@@ -259,6 +264,7 @@ static int take_ended(struct decoder *d, struct kernel_message *message)
 	    take_number(d, "system_us", UINT64_MAX, &message->ended.system_us) < 0 ||
 	    take_number(d, "max_rss_kib", UINT64_MAX, &message->ended.max_rss_kib) < 0)
 		return -1;
+	/* wait(2) reports either an exit status or a signal. */
 	if (code != 0 && signal != 0)
 		return rule_broken(d, "signal", "stands beside a code");
 	message->ended.code = (uint8_t)code;
@@ -306,6 +312,7 @@ int kernel_take(struct view *bytes, struct kernel_message *ret, struct error *er
 	if (bytes->len < KERNEL_HEADER)
 		return 0;
 	d.name = type->name;
+	/* A length of up to 4 GiB is refused here, before the server buffers the message. */
 	d.rest = (struct view){ bytes->ptr + KERNEL_HEADER, load_length(bytes->ptr + 1) };
 	if (d.rest.len > KERNEL_MESSAGE_MAX - KERNEL_HEADER)
 		return error_set(err, ERR_LIMIT,
@@ -316,6 +323,8 @@ int kernel_take(struct view *bytes, struct kernel_message *ret, struct error *er
 	message = (struct kernel_message){ .type = type->type };
 	if (type->take(&d, &message) < 0)
 		return -1;
+	/* Bytes behind the last field would be a message that another version of the protocol
+	 * understands differently. */
 	if (d.rest.len != 0)
 		return error_set(err, ERR_SYNTAX, "%s from the interpreter has %zu bytes too many",
 		                 type->name, d.rest.len);

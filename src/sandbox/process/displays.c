@@ -9,8 +9,8 @@
 #include "sandbox/interpreter/kernel_wire.h"
 
 enum {
-	TEXT_MAX = 64 * 1024,
-	TEXTS_MAX = 256 * 1024,
+	TEXT_MAX = 64 * 1024,   /* bytes of one text */
+	TEXTS_MAX = 256 * 1024, /* bytes of all texts of a process */
 	ERROR_NAME_MAX = 256,
 	MESSAGE_MAX = 8 * 1024,
 	DISPLAY_PATH_MAX = 255,
@@ -54,6 +54,7 @@ char *displays_copy_text(struct view text, size_t max)
 	max -= sizeof gap - 1;
 	head = utf8_prefix(text.ptr, text.len, max / 3);
 	tail = max - max / 3;
+	/* The tail begins with a complete character. */
 	while (tail != 0 && is_continuation_byte(text.ptr[text.len - tail]))
 		tail--;
 	to = put_clean(to, (struct view){ text.ptr, head });
@@ -105,6 +106,8 @@ static void add_item(struct displays *displays, struct view mime, struct view te
 	bool is_plain = view_is(mime, "text/plain");
 	size_t kept = text.len < TEXT_MAX ? text.len : TEXT_MAX;
 
+	/* The type stands in a status line of the answer: a line break in it could forge
+	 * another. */
 	if (!is_printable(mime) || mime.len >= sizeof item->mime ||
 	    (path.len != 0 && !is_valid_path(path)))
 		return;

@@ -63,7 +63,6 @@ struct process {
 	size_t files_written;
 	struct files_op *op; /* a file that is written, or the check of the directory */
 	struct language_request language_request;
-	bool has_probed; /* the languages were looked up for this process */
 
 	enum process_phase phase;
 	struct run_end end;
@@ -75,20 +74,21 @@ struct process {
 	int64_t started_s;
 
 	struct run *run; /* NULL: not started, or ended */
-	bool is_stopped; /* process_stop() was called */
-
 	struct process_sink sinks[2];
-	bool is_last_stderr; /* the stream that was printed to last */
 	struct output_log log;
 	uint64_t read_offset; /* see process_read_offset() */
-	bool is_detached;
-	bool is_read; /* the process has ended and a caller has read its log to the end */
 
 	struct buf in; /* stdin that the run has not accepted */
 	size_t in_at;
 	bool takes_input;     /* the run has an open stdin */
 	bool in_ended;        /* stdin ends behind these bytes */
 	bool has_first_input; /* options.in is in the buffer */
+
+	bool has_probed;     /* the languages were looked up for this process */
+	bool is_stopped;     /* process_stop() was called */
+	bool is_last_stderr; /* the stream that was printed to last */
+	bool is_detached;
+	bool is_read; /* the process has ended and a caller has read its log to the end */
 };
 
 /* --- process.c --- */

@@ -54,6 +54,8 @@ static void on_output(void *ctx, bool is_stderr, struct view bytes)
 	struct process *process = ctx;
 	struct process_sink *sink = &process->sinks[is_stderr];
 
+	/* The file is created with the first byte that the capture cannot keep, while the capture
+	 * still has everything in front of it. */
 	if (sink->spill == NULL && capture_would_lose(&sink->capture, bytes.len))
 		open_file(sink);
 	capture_add(&sink->capture, bytes);

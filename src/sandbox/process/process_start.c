@@ -76,6 +76,7 @@ static void set_id(struct process *process)
 	(void)snprintf(process->id, sizeof process->id, "p%u", ++last);
 }
 
+/* The label is shown in lists and kept in the history, so bytes of untrusted code are escaped. */
 static void label_program(struct process *process)
 {
 	char words[sizeof process->label * 2];
@@ -463,6 +464,7 @@ int process_start(struct sandbox *sandbox, const struct process_options *options
 	process = new_process(sandbox, options);
 	list_add(&process->processes->all, &process->node);
 	sandbox_hold(sandbox);
+	/* Output of a detached process goes to its log from the first byte on. */
 	if (options->detached)
 		process_detach(process);
 	if (options->session != NULL &&

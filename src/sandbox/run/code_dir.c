@@ -26,6 +26,7 @@ void code_dir_remove(struct code_dir *dir, struct sandbox *sandbox)
 	struct channel_stream *stream;
 	struct error err;
 
+	/* WIRE_RECURSIVE does not follow links: code may have put one into its directory. */
 	if (channel != NULL) {
 		request.remove = (struct wire_remove){ WIRE_RECURSIVE, view_of(dir->path) };
 		(void)!channel_open(channel, &request, &no_events, NULL, &stream, &err);

@@ -31,11 +31,14 @@ void limit_check_start(struct limit_check *check, struct sandbox *sandbox)
 	check->has_counters = sandbox_counts(sandbox, &check->before);
 }
 
+/* The counters are of the whole sandbox: if two runs are active at the same time, a limit that one
+ * of them met is reported for both. */
 static void compare_counters(const struct limit_check *check, struct run_end *end)
 {
 	const struct spec_limits *limits = &sandbox_row(check->sandbox)->spec.limits;
 	struct engine_counters now;
 
+	/* The kernel sends SIGXFSZ for a write beyond RLIMIT_FSIZE; no counter tells of it. */
 	if (end->signal == SIGXFSZ)
 		run_end_add_note(end, "file-size: a file was to be larger than %llu MiB",
 		                 (unsigned long long)(limits->file_size >> 20));
@@ -57,6 +60,7 @@ static void on_stats(void *ctx, const struct wire_message *message)
 	const struct wire_stats_are *stats = &message->stats_are;
 	const struct spec_limits *limits = &sandbox_row(check->sandbox)->spec.limits;
 
+	/* The agent is hostile, too: a wrong answer here only changes a note of its own sandbox. */
 	if (message->type != WIRE_STATS_ARE || (stats->known & WIRE_STATS_DISK) == 0)
 		return;
 	if (stats->disk_total != 0 && stats->disk_used + FULL_WITHIN >= stats->disk_total) {
@@ -103,6 +107,7 @@ void limit_check_finish(struct limit_check *check, struct run_end *end, void (*f
 	check->end = end;
 	check->fn = fn;
 	check->ctx = ctx;
+	/* The end of a run counts as use: a sandbox is not put to sleep right after a long run. */
 	sandbox_touch(check->sandbox);
 	compare_counters(check, end);
 	/* Only a failed run can have failed because the disk is full. */

@@ -35,7 +35,8 @@ static void start_timer(struct wait_process *wait)
 static void send_progress(struct wait_process *wait)
 {
 	uint64_t now = clock_now_ms();
-	double elapsed = (double)((now - wait->options.began_ms) / 100) / 10;
+	uint64_t tenths = (now - wait->options.began_ms) / 100;
+	double elapsed = (double)tenths / 10;
 	char line[LINE_MAX_BYTES];
 
 	if (now < wait->progress_ms + PROGRESS_MS)
