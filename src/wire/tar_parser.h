@@ -5,7 +5,7 @@
  * An entry that was handed out has been checked for its form, not for its meaning: a name may
  * still be "../../etc". The parser allocates nothing and touches no file.
  *
- *   tar_parser_init -> tar_parse until it returns 0, for each chunk of bytes -> tar_parser_check_end
+ *   tar_parser_init -> tar_parse until 0, for each chunk of bytes -> tar_parser_check_end
  *
  * The struct is the caller's and needs no release. */
 #pragma once

@@ -9,11 +9,11 @@
 #include "base/error.h"
 #include "base/text/utf8.h"
 
-/* However the agent left, the operation hears the same. */
-static int fail(struct error *err)
+/* A closed socket is the same error whether it was noticed by sending or by receiving. */
+static int fail_socket(struct error *err)
 {
 	if (errno != EPIPE && errno != ECONNRESET)
-		return error_sys(err, "talk to the agent");
+		return error_sys(err, "communicate with the agent");
 	(void)error_set(err, ERR_SYSTEM, "the request was closed");
 	err->errnum = EPIPE;
 	return -1;
@@ -26,7 +26,7 @@ static int send_packet(const struct job *job, enum wire_type type, struct view p
 		                    .channel = WIRE_OUT,
 		                    .payload = payload };
 	char header[WIRE_HEADER];
-	/* The kernel takes it as non-const and only reads. */
+	/* iov_base is not const, but sendmsg() only reads. */
 	struct iovec parts[] = {
 		{ .iov_base = header, .iov_len = sizeof header },
 		{ .iov_base = (void *)(uintptr_t)payload.ptr, .iov_len = payload.len },
@@ -36,7 +36,7 @@ static int send_packet(const struct job *job, enum wire_type type, struct view p
 	wire_frame_header(&frame, header);
 	while (sendmsg(job->fd, &message, MSG_NOSIGNAL) < 0)
 		if (errno != EINTR)
-			return fail(err);
+			return fail_socket(err);
 	return 0;
 }
 
@@ -55,9 +55,9 @@ int job_send(struct job *job, struct view bytes, struct error *err)
 	return 0;
 }
 
-/* Behind what is pending. */
-static int encode(struct job *job, const struct wire_record *record, const void *in,
-                  struct error *err)
+/* Appends a record to the pending ones. */
+static int append_record(struct job *job, const struct wire_record *record, const void *in,
+                         struct error *err)
 {
 	struct buf out = buf_fixed(job->out + WIRE_HEADER, JOB_PACKET_MAX + 1);
 
@@ -76,14 +76,15 @@ int job_record(struct job *job, enum wire_type type, const struct wire_record *r
 	if (job->pending_type != type && job_flush(job, err) < 0)
 		return -1;
 	job->pending_type = type;
-	/* Most likely there is no room left. What is wrong is so in an empty buffer too. */
-	if (job->pending != 0 && encode(job, record, in, &full) == 0)
+	/* ERR_LIMIT mostly means that the packet is full: send it and try an empty one. A record
+	 * that is invalid fails there too. */
+	if (job->pending != 0 && append_record(job, record, in, &full) == 0)
 		return 0;
 	if (job->pending != 0 && full.kind != ERR_LIMIT) {
 		*err = full;
 		return -1;
 	}
-	return job_flush(job, err) < 0 ? -1 : encode(job, record, in, err);
+	return job_flush(job, err) < 0 ? -1 : append_record(job, record, in, err);
 }
 
 int job_flush(struct job *job, struct error *err)
@@ -102,13 +103,13 @@ int job_receive(struct job *job, struct view *ret, struct error *err)
 	struct wire_frame frame;
 	ssize_t n;
 
-	/* MSG_TRUNC: the length the packet had, so that a cut one is noticed. */
+	/* MSG_TRUNC returns the length that the packet had, so that a cut one is noticed. */
 	while ((n = recv(job->fd, job->in, sizeof job->in, MSG_TRUNC)) < 0)
 		if (errno != EINTR)
-			return fail(err);
+			return fail_socket(err);
 	if (n == 0) {
 		errno = EPIPE;
-		return fail(err);
+		return fail_socket(err);
 	}
 	if ((size_t)n > sizeof job->in)
 		return error_set(err, ERR_SYNTAX,
@@ -129,7 +130,7 @@ int job_receive(struct job *job, struct view *ret, struct error *err)
 	return 1;
 }
 
-enum { FIRST_MAX = 255 }; /* what DONE carries */
+enum { FIRST_MAX = 255 }; /* bytes of a name that DONE carries */
 
 void job_skip_entry(struct wire_done *done, struct view name)
 {

@@ -11,14 +11,17 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-enum { COST = 40, FIRST_CAP = 64 }; /* of a name: its pointer and what malloc() adds */
+enum {
+	COST = 40, /* bytes for each name: its pointer, and what malloc() adds */
+	FIRST_CAP = 64,
+};
 
-/* While it is read, `items` is a heap with the largest name on top. */
+/* While a directory is read, `items` is a heap with the largest name on top. */
 struct reading {
 	struct names *names;
 	const struct names_rule *rule;
-	/* The smallest name that was left out: nothing from here on may come in again, or
-	 * there would be a hole. Empty: nothing was left out. */
+	/* The smallest name that did not fit; "": none. No name from here on is kept any more,
+	 * because a gap in the sorted names would never be read again. */
 	char ceiling[PATH_NAME_MAX + 1];
 };
 
@@ -66,7 +69,7 @@ static void drop_largest(struct reading *reading)
 	free(largest);
 }
 
-static void keep(struct reading *reading, const char *name, size_t len)
+static void add_name(struct reading *reading, const char *name, size_t len)
 {
 	struct names *names = reading->names;
 
@@ -87,7 +90,7 @@ static bool is_visible(const char *name, bool hidden)
 	return name[0] != '.' || (hidden && strcmp(name, ".") != 0 && strcmp(name, "..") != 0);
 }
 
-static void offer(struct reading *reading, const char *name)
+static void consider_name(struct reading *reading, const char *name)
 {
 	size_t len = strlen(name);
 
@@ -96,11 +99,11 @@ static void offer(struct reading *reading, const char *name)
 	if (strcmp(name, reading->rule->after) <= 0)
 		return;
 	if (reading->ceiling[0] == '\0' || strcmp(name, reading->ceiling) < 0)
-		keep(reading, name, len);
+		add_name(reading, name, len);
 }
 
-/* The heap becomes a sorted list. A directory that changes may have said a name twice. */
-static void sort(struct names *names)
+/* Turns the heap into a sorted list. readdir() may return a name twice if the directory changes. */
+static void sort_names(struct names *names)
 {
 	size_t kept = 0;
 
@@ -117,7 +120,7 @@ static void sort(struct names *names)
 	names->count = kept;
 }
 
-/* A stream of its own, from the start; the caller's descriptor stays. */
+/* A stream on a duplicate, from the start; the caller's descriptor stays open. */
 static DIR *open_stream(int dir)
 {
 	int copy = fcntl(dir, F_DUPFD_CLOEXEC, 0), saved;
@@ -134,7 +137,7 @@ static DIR *open_stream(int dir)
 	return stream;
 }
 
-/* NULL with errno 0 at the end. */
+/* NULL and errno 0 at the end of the directory. */
 static const char *next_name(DIR *stream)
 {
 	const struct dirent *entry;
@@ -155,16 +158,16 @@ int names_read(struct names *names, int dir, const struct names_rule *rule, stru
 	if (stream == NULL)
 		return error_sys(err, "read the directory");
 	while ((name = next_name(stream)) != NULL)
-		offer(&reading, name);
+		consider_name(&reading, name);
 	if (errno != 0)
 		failed = error_sys(err, "read the directory");
 	(void)closedir(stream);
 	if (failed < 0) {
-		sort(&fresh);
+		sort_names(&fresh);
 		names_done(&fresh);
 		return -1;
 	}
-	sort(&fresh);
+	sort_names(&fresh);
 	names_done(names);
 	*names = fresh;
 	return 0;

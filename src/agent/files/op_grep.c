@@ -1,15 +1,15 @@
 /* op_grep.c - the lines of files that contain a text or match an expression (GREP).
  *
- * Below a directory (walk.h says where that goes) all regular files are looked at whose names
- * match `names`, or the one file the path leads to, whatever its name. Passed over: files
- * larger than `max`, files that look binary (a NUL in the first 8 KiB), files that
- * cannot be opened or read. Of a file that has no size or grows meanwhile the first `max`
- * bytes are looked at.
+ * Below a directory (walk.h says which ones are entered) all regular files whose names match
+ * `names` are searched, or the one file that the path leads to, whatever its name. Passed over are
+ * files larger than `max`, files that look binary (a NUL in the first 8 KiB), and files that cannot
+ * be opened or read. Of a file that has no size or grows meanwhile the first `max` bytes are
+ * searched.
  *
- * Lines may be of any length; of a long one the first 64 KiB are looked at (search.h: less
- * for expressions). A CR in front of the LF does not count. Of the line's text the first
- * 1024 bytes are told. MORE: there was one more match when the limit had been reached, or a
- * path was too long to be told. */
+ * Lines may have any length; of a long one the first 64 KiB are searched (search.h: less for
+ * expressions). A CR in front of the LF does not count. Of a line's text the first 1024 bytes are
+ * sent. MORE means that there was one more match when the limit was reached, or a path was too
+ * long. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -26,7 +26,7 @@
 #include "base/text/utf8.h"
 #include "base/tree/open_child.h"
 
-enum { TEXT_MAX = 1024, BINARY_LOOK = 8 * 1024 };
+enum { TEXT_MAX = 1024, BINARY_CHECK = 8 * 1024 };
 
 struct grep {
 	struct job *job;
@@ -35,11 +35,11 @@ struct grep {
 	struct search search;
 	struct glob names;
 	struct walk walk;
-	/* the file under way */
+	/* of the file being searched */
 	struct view path;
-	uint64_t line; /* number of the one that starts at `start` */
+	uint64_t line; /* number of the line that starts at `start` */
 	uint64_t left; /* bytes that may still be read */
-	bool skipping; /* in a line whose first part has been looked at */
+	bool skipping; /* within a line whose first part has been searched */
 	size_t start, end;
 	char buffer[SEARCH_LINE_MAX];
 };
@@ -58,7 +58,7 @@ static bool is_full(const struct grep *grep)
 	return (grep->answer.flags & WIRE_DONE_MORE) != 0;
 }
 
-static int give(struct grep *grep, struct view line, size_t at, struct error *err)
+static int send_match(struct grep *grep, struct view line, size_t at, struct error *err)
 {
 	struct wire_match match = {
 		.line = grep->line,
@@ -75,7 +75,7 @@ static int give(struct grep *grep, struct view line, size_t at, struct error *er
 	return job_record(grep->job, WIRE_MATCHES, &wire_match_record, &match, err);
 }
 
-static int look_at_line(struct grep *grep, struct view line, struct error *err)
+static int search_one_line(struct grep *grep, struct view line, struct error *err)
 {
 	size_t at = 0;
 	int found;
@@ -83,10 +83,10 @@ static int look_at_line(struct grep *grep, struct view line, struct error *err)
 	if (line.len != 0 && line.ptr[line.len - 1] == '\r')
 		line.len--;
 	found = search_line(&grep->search, line, &at, err);
-	return found <= 0 ? found : give(grep, line, at, err);
+	return found <= 0 ? found : send_match(grep, line, at, err);
 }
 
-/* Counts the lines in the next `len` bytes, which end with one. */
+/* Counts the lines in the next `len` bytes, which end with a line feed. */
 static void skip_lines(struct grep *grep, size_t len)
 {
 	struct view rest = { grep->buffer + grep->start, len }, line;
@@ -97,8 +97,8 @@ static void skip_lines(struct grep *grep, size_t len)
 	grep->skipping = false;
 }
 
-/* The lines that are complete; what remains is the start of one. */
-static int look_at_lines(struct grep *grep, struct error *err)
+/* Searches the complete lines in the buffer; the start of a line remains. */
+static int search_lines(struct grep *grep, struct error *err)
 {
 	struct view all = { grep->buffer + grep->start, grep->end - grep->start };
 	const char *end = all.len != 0 ? memrchr(all.ptr, '\n', all.len) : NULL;
@@ -115,7 +115,7 @@ static int look_at_lines(struct grep *grep, struct error *err)
 		struct view line = { grep->buffer + grep->start, 0 };
 
 		line.len = (size_t)(end - line.ptr);
-		if (!grep->skipping && look_at_line(grep, line, err) < 0)
+		if (!grep->skipping && search_one_line(grep, line, err) < 0)
 			return -1;
 		grep->skipping = false;
 		grep->line++;
@@ -124,17 +124,17 @@ static int look_at_lines(struct grep *grep, struct error *err)
 	return 0;
 }
 
-/* What is left of the buffer belongs to one line: it is at its end, or too long. */
-static int look_at_rest(struct grep *grep, struct error *err)
+/* Searches the rest of the buffer as one line: the last of the file, or one that is too long. */
+static int search_rest(struct grep *grep, struct error *err)
 {
 	struct view line = { grep->buffer + grep->start, grep->end - grep->start };
 
 	grep->start = grep->end = 0;
-	return grep->skipping || line.len == 0 ? 0 : look_at_line(grep, line, err);
+	return grep->skipping || line.len == 0 ? 0 : search_one_line(grep, line, err);
 }
 
-/* Fills the buffer behind what is in it. 0: the end has come, by itself or by `max`. */
-static int fill(struct grep *grep, int fd)
+/* Fills the buffer. 1: more may follow; 0: the end of the file or `max`; -1 and errno. */
+static int fill_buffer(struct grep *grep, int fd)
 {
 	if (grep->start != 0)
 		memmove(grep->buffer, grep->buffer + grep->start, grep->end - grep->start);
@@ -157,13 +157,13 @@ static int fill(struct grep *grep, int fd)
 
 static bool looks_binary(const struct grep *grep)
 {
-	size_t len = grep->end < BINARY_LOOK ? grep->end : BINARY_LOOK;
+	size_t len = grep->end < BINARY_CHECK ? grep->end : BINARY_CHECK;
 
 	return len != 0 && memchr(grep->buffer, '\0', len) != NULL;
 }
 
-/* 1: something could not be read, errno says why; 0: done with it. */
-static int look_at_file(struct grep *grep, int fd, struct error *err)
+/* 0: searched; 1: reading failed, with errno; -1: an error of the whole operation. */
+static int search_file(struct grep *grep, int fd, struct error *err)
 {
 	bool first = true;
 	int more;
@@ -173,24 +173,24 @@ static int look_at_file(struct grep *grep, int fd, struct error *err)
 	grep->skipping = false;
 	grep->start = grep->end = 0;
 	do {
-		more = fill(grep, fd);
+		more = fill_buffer(grep, fd);
 		if (more < 0)
 			return 1;
 		if (first && looks_binary(grep))
 			return 0;
 		first = false;
-		if (look_at_lines(grep, err) < 0)
+		if (search_lines(grep, err) < 0)
 			return -1;
 		if (more != 0 && grep->start == 0 && grep->end == sizeof grep->buffer) {
-			if (look_at_rest(grep, err) < 0)
+			if (search_rest(grep, err) < 0)
 				return -1;
 			grep->skipping = true;
 		}
 	} while (more != 0 && !is_full(grep));
-	return is_full(grep) ? 0 : look_at_rest(grep, err);
+	return is_full(grep) ? 0 : search_rest(grep, err);
 }
 
-/* Between lstat() and open() it may have become anything. */
+/* Between lstat(2) and open the name may have become a FIFO or a device. */
 static bool is_wanted(const struct grep *grep, int fd)
 {
 	struct stat st;
@@ -199,7 +199,7 @@ static bool is_wanted(const struct grep *grep, int fd)
 	       (uint64_t)st.st_size <= grep->request->max;
 }
 
-static int look_at_entry(struct grep *grep, const struct walk_entry *entry, struct error *err)
+static int search_entry(struct grep *grep, const struct walk_entry *entry, struct error *err)
 {
 	AUTO_FD int fd = -1;
 
@@ -210,11 +210,11 @@ static int look_at_entry(struct grep *grep, const struct walk_entry *entry, stru
 	if (fd < 0 || !is_wanted(grep, fd))
 		return 0;
 	grep->path = entry->path;
-	return look_at_file(grep, fd, err) < 0 ? -1 : 0;
+	return search_file(grep, fd, err) < 0 ? -1 : 0;
 }
 
-/* Takes dir over. */
-static int look_below(struct grep *grep, int dir, struct error *err)
+/* Takes over `dir`. */
+static int search_below(struct grep *grep, int dir, struct error *err)
 {
 	struct walk_entry entry;
 	char shown[PATH_SHOW_SIZE];
@@ -225,15 +225,15 @@ static int look_below(struct grep *grep, int dir, struct error *err)
 	while (!is_full(grep) && (got = walk_next(&grep->walk, &entry, err)) != 0) {
 		if (got < 0)
 			return error_wrap(err, "%s", path_show(grep->request->path, shown));
-		if (look_at_entry(grep, &entry, err) < 0)
+		if (search_entry(grep, &entry, err) < 0)
 			return -1;
 	}
-	if (grep->walk.lost)
+	if (grep->walk.has_lost)
 		grep->answer.flags |= WIRE_DONE_MORE;
 	return 0;
 }
 
-static int look_at_one(struct grep *grep, struct error *err)
+static int search_path(struct grep *grep, struct error *err)
 {
 	AUTO_FD int fd = path_open_file(grep->job, grep->request->path, err);
 	int failed;
@@ -243,7 +243,7 @@ static int look_at_one(struct grep *grep, struct error *err)
 	if (!is_wanted(grep, fd))
 		return 0;
 	grep->path = grep->request->path;
-	failed = look_at_file(grep, fd, err);
+	failed = search_file(grep, fd, err);
 	return failed > 0 ? path_error(grep->path, err) : failed;
 }
 
@@ -259,9 +259,9 @@ int op_grep(struct job *job, const struct wire_grep *request, struct wire_done *
 	glob_set(&grep->names, request->names, 0);
 	if (search_init(&grep->search, request->pattern, request->flags, err) < 0)
 		return -1;
-	/* If this fails it is a file, or opening it as one says what is wrong. */
+	/* If this fails the path is a file, or opening it as a file tells what is wrong. */
 	dir = path_open_directory(job, request->path, &ignored);
-	if ((dir >= 0 ? look_below(grep, dir, err) : look_at_one(grep, err)) < 0 ||
+	if ((dir >= 0 ? search_below(grep, dir, err) : search_path(grep, err)) < 0 ||
 	    job_flush(job, err) < 0)
 		return -1;
 	*done = grep->answer;

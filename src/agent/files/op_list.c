@@ -1,8 +1,9 @@
-/* op_walk.c - what is below a directory: all of it (TREE), or what has a name like this (FIND).
+/* op_list.c - operations that report files as records: one file (STAT), one directory (LIST), all
+ * entries below a directory (TREE), those whose names match a pattern (FIND).
  *
- * Where the walk goes is told in walk.h. MORE means that at least one more entry was there
- * when the limit had been reached, or that a path was too long to be told; of TREE also
- * that the depth allowed cut something off. */
+ * walk.h says which directories TREE and FIND enter. MORE means that at least one more entry was
+ * there when the limit was reached, or that a path was too long; of TREE also that the allowed
+ * depth cut something off. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -32,7 +33,7 @@ static uint8_t type_of(mode_t mode)
 	}
 }
 
-/* utimensat() lets anybody set any second there is. */
+/* utimensat(2) sets any second of 64 bits on some file systems. */
 static uint64_t milliseconds(const struct timespec *time)
 {
 	if (time->tv_sec < 0)
@@ -56,7 +57,7 @@ struct wire_entry entry_of(const struct stat *st)
 	};
 }
 
-static int entry_send(struct job *job, struct view path, const struct stat *st, int dir,
+static int send_entry(struct job *job, struct view path, const struct stat *st, int dir,
                       const char *name, struct error *err)
 {
 	struct wire_entry entry = entry_of(st);
@@ -72,8 +73,7 @@ static int entry_send(struct job *job, struct view path, const struct stat *st, 
 	return job_record(job, WIRE_ENTRIES, &wire_entry_record, &entry, err);
 }
 
-/* In one answer; what does not fit is for the next. */
-enum { NAMES_BYTES = 16 * 1024 * 1024 };
+enum { NAMES_BYTES = 16 * 1024 * 1024 }; /* of one LIST; the rest is left for the next one */
 
 int op_stat(struct job *job, const struct wire_stat *request, struct wire_done *done,
             struct error *err)
@@ -86,13 +86,13 @@ int op_stat(struct job *job, const struct wire_stat *request, struct wire_done *
 		return -1;
 	if (fstat(fd, &st) < 0)
 		return path_error(request->path, err);
-	if (entry_send(job, request->path, &st, fd, "", err) < 0)
+	if (send_entry(job, request->path, &st, fd, "", err) < 0)
 		return -1;
 	*done = (struct wire_done){ .count = 1 };
 	return job_flush(job, err);
 }
 
-/* 1: given; 0: gone meanwhile. What may be named but not looked at is given without a type. */
+/* 1: sent; 0: removed meanwhile. A name that lstat(2) may not examine is sent without a type. */
 static int send_name(struct job *job, int dir, const char *name, struct error *err)
 {
 	struct stat st;
@@ -102,7 +102,7 @@ static int send_name(struct job *job, int dir, const char *name, struct error *e
 			return 0;
 		st = (struct stat){ 0 };
 	}
-	return entry_send(job, view_of(name), &st, dir, name, err) < 0 ? -1 : 1;
+	return send_entry(job, view_of(name), &st, dir, name, err) < 0 ? -1 : 1;
 }
 
 static int send_names(struct job *job, int dir, const struct names *names, struct wire_done *done,
@@ -118,8 +118,9 @@ static int send_names(struct job *job, int dir, const struct names *names, struc
 	return job_flush(job, err);
 }
 
-/* The answer outlives the names; a worker answers once. */
-static struct view keep_cursor(const char *name)
+/* Copies the name to static memory, because the reply outlives the names; a worker process replies
+ * once. */
+static struct view store_cursor(const char *name)
 {
 	static char kept[PATH_NAME_MAX + 1];
 	size_t len = strlen(name);
@@ -128,7 +129,8 @@ static struct view keep_cursor(const char *name)
 	return (struct view){ kept, len };
 }
 
-/* The cursor is the last name looked at, given or not, so that asking on always gets on. */
+/* The cursor is the last name that was read, sent or not, so that every further LIST makes
+ * progress. */
 int op_list(struct job *job, const struct wire_list *request, struct wire_done *done,
             struct error *err)
 {
@@ -149,7 +151,7 @@ int op_list(struct job *job, const struct wire_list *request, struct wire_done *
 	failed = send_names(job, dir, &names, &answer, err);
 	if (failed == 0 && names.more) {
 		answer.flags = WIRE_DONE_MORE;
-		answer.cursor = keep_cursor(names.items[names.count - 1]);
+		answer.cursor = store_cursor(names.items[names.count - 1]);
 	}
 	names_done(&names);
 	if (failed == 0)
@@ -157,8 +159,8 @@ int op_list(struct job *job, const struct wire_list *request, struct wire_done *
 	return failed;
 }
 
-static int start(const struct job *job, struct view path, unsigned depth, bool hidden,
-                 struct walk *walk, struct error *err)
+static int start_walk(const struct job *job, struct view path, unsigned depth, bool hidden,
+                      struct walk *walk, struct error *err)
 {
 	int dir = path_open_directory(job, path, err);
 
@@ -168,7 +170,7 @@ static int start(const struct job *job, struct view path, unsigned depth, bool h
 	return 0;
 }
 
-/* Sends the entries that match, or all if glob is NULL. */
+/* Sends the entries that match, or all if glob is NULL, up to the limit. */
 static int send_entries(struct job *job, struct walk *walk, struct glob *glob, uint32_t limit,
                         struct wire_done *done, struct error *err)
 {
@@ -182,15 +184,15 @@ static int send_entries(struct job *job, struct walk *walk, struct glob *glob, u
 			done->flags |= WIRE_DONE_MORE;
 			return 0;
 		}
-		if (entry_send(job, entry.path, &entry.st, entry.dir, entry.name, err) < 0)
+		if (send_entry(job, entry.path, &entry.st, entry.dir, entry.name, err) < 0)
 			return -1;
 		done->count++;
 	}
 	return got;
 }
 
-static int finish(struct job *job, bool cut, struct wire_done *answer, struct wire_done *done,
-                  struct error *err)
+static int finish_reply(struct job *job, bool cut, struct wire_done *answer, struct wire_done *done,
+                        struct error *err)
 {
 	if (job_flush(job, err) < 0)
 		return -1;
@@ -200,7 +202,8 @@ static int finish(struct job *job, bool cut, struct wire_done *answer, struct wi
 	return 0;
 }
 
-static int failed_at(struct view path, struct error *err)
+/* A closed request has no path to blame. */
+static int fail_walk(struct view path, struct error *err)
 {
 	char shown[PATH_SHOW_SIZE];
 
@@ -213,13 +216,13 @@ int op_tree(struct job *job, const struct wire_tree *request, struct wire_done *
 	AUTO_WALK struct walk walk = { 0 };
 	struct wire_done answer = { 0 };
 
-	if (start(job, request->path, request->depth, (request->flags & WIRE_WALK_HIDDEN) != 0,
-	          &walk, err) < 0)
+	if (start_walk(job, request->path, request->depth, (request->flags & WIRE_WALK_HIDDEN) != 0,
+	               &walk, err) < 0)
 		return -1;
 	walk.batch = (size_t)request->limit + 1;
 	if (send_entries(job, &walk, NULL, request->limit, &answer, err) < 0)
-		return failed_at(request->path, err);
-	return finish(job, walk.deeper || walk.lost, &answer, done, err);
+		return fail_walk(request->path, err);
+	return finish_reply(job, walk.is_deeper || walk.has_lost, &answer, done, err);
 }
 
 int op_find(struct job *job, const struct wire_find *request, struct wire_done *done,
@@ -231,10 +234,10 @@ int op_find(struct job *job, const struct wire_find *request, struct wire_done *
 
 	glob_set(&glob, request->pattern,
 	         (request->flags & WIRE_WALK_IGNORE_CASE) != 0 ? GLOB_IGNORE_CASE : 0);
-	if (start(job, request->path, request->depth, (request->flags & WIRE_WALK_HIDDEN) != 0,
-	          &walk, err) < 0)
+	if (start_walk(job, request->path, request->depth, (request->flags & WIRE_WALK_HIDDEN) != 0,
+	               &walk, err) < 0)
 		return -1;
 	if (send_entries(job, &walk, &glob, request->limit, &answer, err) < 0)
-		return failed_at(request->path, err);
-	return finish(job, walk.lost, &answer, done, err);
+		return fail_walk(request->path, err);
+	return finish_reply(job, walk.has_lost, &answer, done, err);
 }

@@ -1,5 +1,6 @@
-/* op_read.c - a range of a file: bytes or lines. What is counted is what was delivered, never
- * the size a file claims: /proc says 0, sparse files say terabytes, others grow. */
+/* op_read.c - a range of a file: bytes or lines (READ). Bytes are counted as they are read; the
+ * size that fstat(2) reports is not used: /proc reports 0, sparse files report terabytes, others
+ * grow. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -16,16 +17,16 @@ struct reading {
 	const struct wire_read *request;
 	struct wire_done *done;
 	int fd;
-	bool line_open; /* the last line sent has no end yet */
+	bool in_line; /* the last line sent has no line feed yet */
 	char chunk[JOB_PACKET_MAX];
 };
 
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t smaller(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-/* 0: the file ends here. */
+/* Reads up to `max` bytes; 0 at the end of the file. */
 static ssize_t read_some(struct reading *reading, size_t max, struct error *err)
 {
 	ssize_t n;
@@ -37,8 +38,8 @@ static ssize_t read_some(struct reading *reading, size_t max, struct error *err)
 	return n;
 }
 
-/* Has the file anything behind what was read? */
-static int look_further(struct reading *reading, struct error *err)
+/* Sets WIRE_DONE_MORE if the file goes on behind the bytes that were read. */
+static int check_more(struct reading *reading, struct error *err)
 {
 	ssize_t n = read_some(reading, 1, err);
 
@@ -49,7 +50,7 @@ static int look_further(struct reading *reading, struct error *err)
 	return 0;
 }
 
-static int deliver(struct reading *reading, struct view bytes, struct error *err)
+static int send_bytes(struct reading *reading, struct view bytes, struct error *err)
 {
 	if (job_send(reading->job, bytes, err) < 0)
 		return -1;
@@ -60,25 +61,25 @@ static int deliver(struct reading *reading, struct view bytes, struct error *err
 static int read_bytes(struct reading *reading, struct error *err)
 {
 	const struct wire_read *request = reading->request;
-	uint64_t left = less(request->count, request->max);
+	uint64_t left = smaller(request->count, request->max);
 	ssize_t n;
 
-	/* No file has bytes there. */
+	/* An offset beyond INT64_MAX cannot be sought; no file has bytes there. */
 	if (request->from > INT64_MAX)
 		return 0;
 	if (lseek(reading->fd, (off_t)request->from, SEEK_SET) < 0)
 		return errno == EINVAL ? 0 : path_error(request->path, err);
 	for (; left != 0; left -= (uint64_t)n) {
-		n = read_some(reading, (size_t)less(left, JOB_PACKET_MAX), err);
+		n = read_some(reading, (size_t)smaller(left, JOB_PACKET_MAX), err);
 		if (n <= 0)
 			return (int)n;
-		if (deliver(reading, (struct view){ reading->chunk, (size_t)n }, err) < 0)
+		if (send_bytes(reading, (struct view){ reading->chunk, (size_t)n }, err) < 0)
 			return -1;
 	}
-	return request->max < request->count ? look_further(reading, err) : 0;
+	return request->max < request->count ? check_more(reading, err) : 0;
 }
 
-/* Takes whole lines off *rest, *left of them at most, and the start of one that goes on. */
+/* Takes at most *left lines off *rest; the last one may be incomplete. */
 static struct view take_lines(struct view *rest, uint64_t *left)
 {
 	struct view taken = { rest->ptr, 0 };
@@ -97,19 +98,19 @@ static struct view take_lines(struct view *rest, uint64_t *left)
 }
 
 /* A line counts when its first byte is sent. */
-static int deliver_lines(struct reading *reading, struct view lines, struct error *err)
+static int send_lines(struct reading *reading, struct view lines, struct error *err)
 {
 	struct view rest = lines;
 
 	while (rest.len != 0) {
 		uint64_t one = 1;
 
-		if (!reading->line_open)
+		if (!reading->in_line)
 			reading->done->count++;
 		(void)take_lines(&rest, &one);
-		reading->line_open = one != 0;
+		reading->in_line = one != 0;
 	}
-	return deliver(reading, lines, err);
+	return send_bytes(reading, lines, err);
 }
 
 static int read_lines(struct reading *reading, struct error *err)
@@ -131,14 +132,13 @@ static int read_lines(struct reading *reading, struct error *err)
 		room = request->max - reading->done->bytes;
 		if (lines.len > room) {
 			reading->done->flags |= WIRE_DONE_MORE;
-			return deliver_lines(reading, (struct view){ lines.ptr, (size_t)room },
-			                     err);
+			return send_lines(reading, (struct view){ lines.ptr, (size_t)room }, err);
 		}
-		if (deliver_lines(reading, lines, err) < 0)
+		if (send_lines(reading, lines, err) < 0)
 			return -1;
 	}
 	if (rest.len == 0)
-		return look_further(reading, err);
+		return check_more(reading, err);
 	reading->done->flags |= WIRE_DONE_MORE;
 	return 0;
 }

@@ -1,3 +1,5 @@
+/* op_stats.c - memory, processor time, processes and disk of the sandbox, seen from inside
+ * (STATS). */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 
-/* The same number in the two kinds of control groups. */
+/* The same number in cgroup version 2 and version 1. */
 struct counter {
 	const char *v2, *v1;
 };
@@ -37,7 +39,7 @@ static bool read_text(const char *path, char text[TEXT_SIZE])
 	return true;
 }
 
-/* "max" is no limit, and so is a number no machine has. */
+/* Reads a number; "max", and a number that no machine has, mean no limit: 0. */
 static bool read_counter(const struct counter *counter, uint64_t *ret)
 {
 	char text[TEXT_SIZE];
@@ -50,7 +52,8 @@ static bool read_counter(const struct counter *counter, uint64_t *ret)
 	return true;
 }
 
-/* A limit is told only beside the number it is for: /proc counts in another way. */
+/* The limit is reported only together with the cgroup's own count: sums over /proc differ from
+ * it. */
 static bool read_pair(const struct counter *used, const struct counter *limit, uint64_t *ret_used,
                       uint64_t *ret_limit)
 {
@@ -74,7 +77,8 @@ static bool read_cpu(uint64_t *ret)
 	return true;
 }
 
-/* The field so many spaces behind the name, which is in parentheses and may contain anything. */
+/* A field of /proc/PID/stat, counted from behind the program's name. The name may contain spaces
+ * and parentheses, so the last parenthesis is searched. */
 static unsigned long long stat_field(const char *text, int field)
 {
 	const char *at = strrchr(text, ')');
@@ -84,7 +88,7 @@ static unsigned long long stat_field(const char *text, int field)
 	return at != NULL ? strtoull(at, NULL, 10) : 0;
 }
 
-/* Without control groups: what /proc shows of every process. */
+/* Without cgroups: adds up what /proc shows of a process. */
 static void add_process(const char *pid, unsigned wanted, struct wire_stats_are *stats)
 {
 	enum { USER = 12, SYSTEM = 13, PAGES = 22 };

@@ -1,4 +1,4 @@
-/* op_write.c - bytes into a file: all at once in place of the old ones, or behind them. */
+/* op_write.c - bytes into a file, in place of the old ones or behind them (WRITE). */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,8 +12,8 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 
-static int write_new(struct job *job, const struct wire_write *request, struct wire_done *done,
-                     struct error *err)
+static int replace_file(struct job *job, const struct wire_write *request, struct wire_done *done,
+                        struct error *err)
 {
 	AUTO_NEW_FILE struct new_file file = NEW_FILE_NONE;
 	enum new_file_rule rule = request->mode == WIRE_WRITE_CREATE ? NEW_FILE_CREATE
@@ -32,9 +32,10 @@ static int write_new(struct job *job, const struct wire_write *request, struct w
 	return 0;
 }
 
-/* O_CREAT only when it is missing: in /tmp the kernel refuses it for other people's files. */
-static int open_end(const struct job *job, const struct wire_write *request, struct stat *st,
-                    struct error *err)
+/* O_CREAT only if the file is missing: in a sticky directory such as /tmp the kernel denies O_CREAT
+ * for an existing file of another user (fs.protected_regular). */
+static int open_for_append(const struct job *job, const struct wire_write *request, struct stat *st,
+                           struct error *err)
 {
 	const int flags = O_WRONLY | O_APPEND;
 	struct error first;
@@ -48,7 +49,7 @@ static int open_end(const struct job *job, const struct wire_write *request, str
 	return fd;
 }
 
-/* Like fd_write_all(), but counts: what is half written has to be taken back exactly. */
+/* Like fd_write_all(), but counts the bytes written: on failure exactly those are removed again. */
 static int append_bytes(int fd, struct view bytes, uint64_t *written)
 {
 	while (bytes.len != 0) {
@@ -83,9 +84,9 @@ static int append_all(struct job *job, const struct wire_write *request, int fd,
 	return more < 0 ? -1 : new_file_sync(fd, request->path, err);
 }
 
-/* Takes back what was appended, if it is all that has happened to the file since: what others
- * wrote is not ours to cut off. */
-static bool undo(int fd, const struct stat *before, uint64_t written)
+/* Truncates the file to its old size, unless another process has written to it meanwhile: its bytes
+ * must not be cut off. */
+static bool undo_append(int fd, const struct stat *before, uint64_t written)
 {
 	struct stat now;
 
@@ -96,7 +97,7 @@ static bool undo(int fd, const struct stat *before, uint64_t written)
 	       ftruncate(fd, before->st_size) == 0;
 }
 
-/* Says what became of the file behind why it failed. Returns -1. */
+/* Adds to the error what became of the file. Returns -1. */
 static int fail_append(bool undone, uint64_t written, struct error *err)
 {
 	struct error why = *err;
@@ -110,16 +111,16 @@ static int fail_append(bool undone, uint64_t written, struct error *err)
 	return -1;
 }
 
-static int append(struct job *job, const struct wire_write *request, struct wire_done *done,
-                  struct error *err)
+static int append_file(struct job *job, const struct wire_write *request, struct wire_done *done,
+                       struct error *err)
 {
 	struct stat st;
-	AUTO_FD int fd = open_end(job, request, &st, err);
+	AUTO_FD int fd = open_for_append(job, request, &st, err);
 
 	if (fd < 0)
 		return -1;
 	if (append_all(job, request, fd, &done->bytes, err) < 0)
-		return fail_append(undo(fd, &st, done->bytes), done->bytes, err);
+		return fail_append(undo_append(fd, &st, done->bytes), done->bytes, err);
 	if (fstat(fd, &st) < 0)
 		return path_error(request->path, err);
 	done->total = (uint64_t)st.st_size;
@@ -134,6 +135,6 @@ int op_write(struct job *job, const struct wire_write *request, struct wire_done
 		return -1;
 	if ((request->flags & WIRE_PARENTS) != 0 && path_make_parents(job, request->path, err) < 0)
 		return -1;
-	return request->mode == WIRE_WRITE_APPEND ? append(job, request, done, err)
-	                                          : write_new(job, request, done, err);
+	return request->mode == WIRE_WRITE_APPEND ? append_file(job, request, done, err)
+	                                          : replace_file(job, request, done, err);
 }

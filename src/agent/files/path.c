@@ -18,8 +18,8 @@ enum {
 	LINKS_MAX = 40, /* as many as the kernel follows */
 };
 
-/* A path from the root, as long as the kernel takes it. */
-struct full {
+/* A path from the root, at most as long as the kernel accepts. */
+struct full_path {
 	size_t len;
 	char text[PATH_MAX];
 };
@@ -52,18 +52,21 @@ int path_not_file(struct view path, mode_t mode, struct error *err)
 	                 what);
 }
 
+/* Every path of a client is opened here. RESOLVE_IN_ROOT: "..", absolute links and absolute paths
+ * end at the root. RESOLVE_NO_MAGICLINKS: links of /proc such as /proc/PID/root or /proc/PID/fd/3
+ * jump to any file without resolving a path, so they would lead out. */
 static int open_inside(const struct job *job, const char *text, int flags, mode_t mode)
 {
 	return open_resolved(job->root, text, flags, mode, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 }
 
-static int too_long(struct view path, struct error *err)
+static int fail_too_long(struct view path, struct error *err)
 {
 	errno = ENAMETOOLONG;
 	return path_error(path, err);
 }
 
-static int append(struct full *full, struct view part)
+static int append_part(struct full_path *full, struct view part)
 {
 	if (part.len >= sizeof full->text - full->len)
 		return -1;
@@ -73,32 +76,35 @@ static int append(struct full *full, struct view part)
 	return 0;
 }
 
-static int join(const struct job *job, struct view path, struct full *ret, struct error *err)
+/* Makes a path absolute. A NUL would end the path for the kernel before the text that was
+ * checked. */
+static int make_full(const struct job *job, struct view path, struct full_path *ret,
+                     struct error *err)
 {
 	ret->len = 0;
 	if (path.len == 0)
 		return error_set(err, ERR_INVALID, "the path is empty");
 	if (memchr(path.ptr, '\0', path.len) != NULL)
-		return error_set(err, ERR_INVALID, "the path has a NUL in it");
+		return error_set(err, ERR_INVALID, "the path contains a NUL byte");
 	if (path.ptr[0] != '/' &&
-	    (append(ret, view_of(job->workspace)) < 0 || append(ret, view_of("/")) < 0))
-		return too_long(path, err);
-	return append(ret, path) < 0 ? too_long(path, err) : 0;
+	    (append_part(ret, view_of(job->workspace)) < 0 || append_part(ret, view_of("/")) < 0))
+		return fail_too_long(path, err);
+	return append_part(ret, path) < 0 ? fail_too_long(path, err) : 0;
 }
 
 int path_open(const struct job *job, struct view path, int flags, mode_t mode, struct error *err)
 {
-	struct full full;
+	struct full_path full;
 	int fd;
 
-	if (join(job, path, &full, err) < 0)
+	if (make_full(job, path, &full, err) < 0)
 		return -1;
 	fd = open_inside(job, full.text, flags, mode);
 	return fd < 0 ? path_error(path, err) : fd;
 }
 
-/* What it is that could not be opened as a file. */
-static int explain(const struct job *job, struct view path, struct error *err)
+/* Replaces the error of a failed open by what the file is, if it is no regular file. */
+static int explain_failed_open(const struct job *job, struct view path, struct error *err)
 {
 	AUTO_FD int fd = -1;
 	struct error ignored;
@@ -115,13 +121,15 @@ int path_open_regular(const struct job *job, struct view path, int flags, mode_t
 {
 	AUTO_FD int fd = path_open(job, path, flags, mode, err);
 
-	/* A FIFO nobody reads, a socket, a directory to be written to. */
+	/* ENXIO: a FIFO without a reader, or a socket. EISDIR: a directory opened for writing. */
 	if (fd < 0 && (err->errnum == ENXIO || err->errnum == EISDIR))
-		return explain(job, path, err);
+		return explain_failed_open(job, path, err);
 	if (fd < 0)
 		return -1;
 	if (fstat(fd, ret) < 0)
 		return path_error(path, err);
+	/* O_NONBLOCK made the open return at once; reading a FIFO or a device could still block or
+	 * have side effects. */
 	if (!S_ISREG(ret->st_mode))
 		return path_not_file(path, ret->st_mode, err);
 	return TAKE_FD(fd);
@@ -139,23 +147,24 @@ int path_open_directory(const struct job *job, struct view path, struct error *e
 	return path_open(job, path, O_RDONLY | O_DIRECTORY, 0, err);
 }
 
-/* --- where something is ------------------------------------------------------------ */
+/* --- parents ----------------------------------------------------------------------- */
 
-static size_t without_slashes(const char *text, size_t len)
+static size_t trim_slashes(const char *text, size_t len)
 {
 	while (len > 1 && text[len - 1] == '/')
 		len--;
 	return len;
 }
 
-/* Cuts the last name off *full, into ret: what remains is the directory, with its slash. */
-static int split(struct full *full, struct view path, struct path_parent *ret, struct error *err)
+/* Cuts the last name off *full and stores it in ret; the directory remains, with its slash. */
+static int cut_last_name(struct full_path *full, struct view path, struct path_parent *ret,
+                         struct error *err)
 {
 	char shown[PATH_SHOW_SIZE];
 	const char *name;
 	size_t len;
 
-	full->len = without_slashes(full->text, full->len);
+	full->len = trim_slashes(full->text, full->len);
 	full->text[full->len] = '\0';
 	name = strrchr(full->text, '/');
 	name = name == NULL ? full->text : name + 1;
@@ -165,19 +174,19 @@ static int split(struct full *full, struct view path, struct path_parent *ret, s
 		                 "%s: must end in a name, not in '/', '.' or '..'",
 		                 path_show(path, shown));
 	if (len > PATH_NAME_MAX)
-		return too_long(path, err);
+		return fail_too_long(path, err);
 	memcpy(ret->name, name, len + 1);
 	full->len -= len;
 	full->text[full->len] = '\0';
 	return 0;
 }
 
-/* If the place is a symbolic link, *full becomes where it leads. 1: it was one. */
-static int follow_link(const struct path_parent *place, struct view path, struct full *full,
+/* If the name is a symbolic link, *full becomes its target. 1: it is a link; 0: it is not. */
+static int follow_link(const struct path_parent *parent, struct view path, struct full_path *full,
                        struct error *err)
 {
 	char target[PATH_MAX];
-	ssize_t n = readlinkat(place->dir, place->name, target, sizeof target);
+	ssize_t n = readlinkat(parent->dir, parent->name, target, sizeof target);
 
 	if (n < 0 && (errno == EINVAL || errno == ENOENT))
 		return 0;
@@ -185,35 +194,35 @@ static int follow_link(const struct path_parent *place, struct view path, struct
 		return path_error(path, err);
 	if (n > 0 && target[0] == '/')
 		full->len = 0;
-	/* A target is at most PATH_MAX - 1 long: a full buffer was perhaps cut. */
-	if ((size_t)n >= sizeof target || append(full, (struct view){ target, (size_t)n }) < 0)
-		return too_long(path, err);
+	/* readlinkat() cuts without an error: a full buffer may be incomplete. */
+	if ((size_t)n >= sizeof target || append_part(full, (struct view){ target, (size_t)n }) < 0)
+		return fail_too_long(path, err);
 	return 1;
 }
 
 int path_parent(const struct job *job, struct view path, bool follow, struct path_parent *ret,
                 struct error *err)
 {
-	struct path_parent place;
-	struct full full;
+	struct path_parent parent;
+	struct full_path full;
 
-	if (join(job, path, &full, err) < 0)
+	if (make_full(job, path, &full, err) < 0)
 		return -1;
 	for (int links = 0; links <= LINKS_MAX; links++) {
 		AUTO_FD int dir = -1;
 		int more;
 
-		if (split(&full, path, &place, err) < 0)
+		if (cut_last_name(&full, path, &parent, err) < 0)
 			return -1;
 		dir = open_inside(job, full.len == 0 ? "/" : full.text, O_PATH | O_DIRECTORY, 0);
 		if (dir < 0)
 			return path_error(path, err);
-		place.dir = dir;
-		more = follow ? follow_link(&place, path, &full, err) : 0;
+		parent.dir = dir;
+		more = follow ? follow_link(&parent, path, &full, err) : 0;
 		if (more < 0)
 			return -1;
 		if (more == 0) {
-			*ret = place;
+			*ret = parent;
 			(void)TAKE_FD(dir);
 			return 0;
 		}
@@ -227,53 +236,56 @@ bool path_ends_in_slash(struct view path)
 	return path.len != 0 && path.ptr[path.len - 1] == '/';
 }
 
-/* --- making directories ------------------------------------------------------------ */
+/* --- creating directories ---------------------------------------------------------- */
 
-struct making {
+struct creation {
 	const struct job *job;
 	struct view path;
-	struct full full;
+	struct full_path full;
 	uint64_t made;
 };
 
-/* The directory full.text[0..end), in `above` if it is missing. Returns a descriptor. */
-static int enter_or_make(struct making *making, int above, size_t end, mode_t mode,
-                         struct error *err)
+/* Opens the directory full.text[0..end); creates it in `above` if it is missing. Each step resolves
+ * the path from the root again, so that links inside the root are followed; only mkdirat() uses the
+ * directory opened before. Returns a descriptor. */
+static int open_or_create(struct creation *creation, int above, size_t end, mode_t mode,
+                          struct error *err)
 {
-	char saved = making->full.text[end];
+	char saved = creation->full.text[end];
 	const char *name;
 	int fd;
 
-	making->full.text[end] = '\0';
-	name = strrchr(making->full.text, '/');
-	name = name == NULL ? making->full.text : name + 1;
-	fd = open_inside(making->job, making->full.text, O_PATH | O_DIRECTORY, 0);
+	creation->full.text[end] = '\0';
+	name = strrchr(creation->full.text, '/');
+	name = name == NULL ? creation->full.text : name + 1;
+	fd = open_inside(creation->job, creation->full.text, O_PATH | O_DIRECTORY, 0);
 	if (fd < 0 && errno == ENOENT && above >= 0) {
 		if (mkdirat(above, name, mode) == 0)
-			making->made++;
+			creation->made++;
 		else if (errno != EEXIST)
-			return path_error(making->path, err);
-		/* EEXIST: somebody was faster, or a link that leads nowhere; this tells. */
-		fd = open_inside(making->job, making->full.text, O_PATH | O_DIRECTORY, 0);
+			return path_error(creation->path, err);
+		/* EEXIST: another process created it, or it is a link without a target. Opening it
+		 * tells which. */
+		fd = open_inside(creation->job, creation->full.text, O_PATH | O_DIRECTORY, 0);
 	}
-	making->full.text[end] = saved;
-	return fd < 0 ? path_error(making->path, err) : fd;
+	creation->full.text[end] = saved;
+	return fd < 0 ? path_error(creation->path, err) : fd;
 }
 
-/* All of full.text[0..len), one name after the other; the last has its own mode. */
-static int make_all(struct making *making, size_t len, mode_t last_mode, struct error *err)
+/* Creates full.text[0..len), one name after the other; the last one has its own mode. */
+static int create_all(struct creation *creation, size_t len, mode_t last_mode, struct error *err)
 {
-	AUTO_FD int above = open_inside(making->job, "/", O_PATH | O_DIRECTORY, 0);
+	AUTO_FD int above = open_inside(creation->job, "/", O_PATH | O_DIRECTORY, 0);
 
 	for (size_t at = 0; at < len;) {
 		size_t end = at;
 		int next;
 
-		while (end < len && making->full.text[end] != '/')
+		while (end < len && creation->full.text[end] != '/')
 			end++;
 		if (end > at) {
-			next = enter_or_make(making, above, end, end == len ? last_mode : 0777,
-			                     err);
+			next = open_or_create(creation, above, end, end == len ? last_mode : 0777,
+			                      err);
 			if (next < 0)
 				return -1;
 			if (above >= 0)
@@ -287,23 +299,25 @@ static int make_all(struct making *making, size_t len, mode_t last_mode, struct 
 
 int path_make_parents(const struct job *job, struct view path, struct error *err)
 {
-	struct making making = { .job = job, .path = path };
+	struct creation creation = { .job = job, .path = path };
 	struct path_parent unused;
 
-	if (join(job, path, &making.full, err) < 0 || split(&making.full, path, &unused, err) < 0)
+	if (make_full(job, path, &creation.full, err) < 0 ||
+	    cut_last_name(&creation.full, path, &unused, err) < 0)
 		return -1;
-	return make_all(&making, without_slashes(making.full.text, making.full.len), 0777, err);
+	return create_all(&creation, trim_slashes(creation.full.text, creation.full.len), 0777,
+	                  err);
 }
 
 int path_make_directories(const struct job *job, struct view path, mode_t mode, uint64_t *ret_made,
                           struct error *err)
 {
-	struct making making = { .job = job, .path = path };
+	struct creation creation = { .job = job, .path = path };
 
-	if (join(job, path, &making.full, err) < 0 ||
-	    make_all(&making, without_slashes(making.full.text, making.full.len), mode & 0777,
-	             err) < 0)
+	if (make_full(job, path, &creation.full, err) < 0 ||
+	    create_all(&creation, trim_slashes(creation.full.text, creation.full.len), mode & 0777,
+	               err) < 0)
 		return -1;
-	*ret_made = making.made;
+	*ret_made = creation.made;
 	return 0;
 }

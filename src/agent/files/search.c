@@ -8,7 +8,7 @@
 
 enum { SHOWN = 128, REPEAT_CAP = 1000 };
 
-static void fold(char *out, struct view text)
+static void copy_lower(char *out, struct view text)
 {
 	for (size_t i = 0; i < text.len; i++) {
 		char c = text.ptr[i];
@@ -17,14 +17,14 @@ static void fold(char *out, struct view text)
 	}
 }
 
-/* --- how large an expression becomes ----------------------------------------------- */
+/* --- the size of an expression ----------------------------------------------------- */
 
-/* The C library writes repetitions out before it does anything else: ((a{255}){255}){255}
- * is sixteen million states. This counts roughly as it does, and need not be right about
- * expressions that it refuses. */
+/* regcomp() of musl writes repetitions out: ((a{255}){255}){255} is sixteen million states and more
+ * memory than the worker may use. This counts roughly as regcomp() does; for expressions that
+ * regcomp() refuses the result does not matter. */
 struct group {
-	unsigned total; /* of all that is in it */
-	unsigned last;  /* of what a repetition behind it would repeat */
+	unsigned total; /* size of everything in it */
+	unsigned last;  /* size of what a repetition behind it would repeat */
 };
 
 static void take_one(struct view *rest)
@@ -38,7 +38,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* {2}, {2,} or {2,5}: how many copies it makes. *rest is behind the opening brace. */
+/* How many copies {2}, {2,} or {2,5} makes. *rest starts behind the opening brace. */
 static unsigned cut_repetition(struct view *rest)
 {
 	unsigned most = 1, number = 0;
@@ -54,7 +54,7 @@ static unsigned cut_repetition(struct view *rest)
 	return most;
 }
 
-/* [^]a[:digit:]]; *rest is behind the opening bracket. */
+/* Skips a set such as [^]a[:digit:]]. *rest starts behind the opening bracket. */
 static void skip_set(struct view *rest)
 {
 	if (rest->len != 0 && rest->ptr[0] == '^')
@@ -86,8 +86,8 @@ static void count_atom(struct group *group, unsigned size)
 	group->last = size;
 }
 
-/* One step; false: too deep. */
-static bool count_step(struct group *groups, size_t *depth, struct view *rest)
+/* Counts the next element. False: too many nested groups. */
+static bool count_element(struct group *groups, size_t *depth, struct view *rest)
 {
 	struct group *group = &groups[*depth];
 	char c = rest->ptr[0];
@@ -121,24 +121,25 @@ static int check_size(struct view pattern, struct error *err)
 	size_t depth = 0;
 
 	while (rest.len != 0) {
-		if (!count_step(groups, &depth, &rest))
+		if (!count_element(groups, &depth, &rest))
 			return error_set(err, ERR_LIMIT,
-			                 "the expression has more than %d groups within one "
-			                 "another: write it flatter",
+			                 "the expression has more than %d nested groups: "
+			                 "write it flatter",
 			                 SEARCH_EXPRESSION_GROUPS_MAX);
 		if (groups[depth].total > SEARCH_EXPRESSION_MAX)
 			return error_set(err, ERR_LIMIT,
 			                 "the expression is longer than %d characters with its "
-			                 "repetitions written out: repeat less",
+			                 "repetitions written out: "
+			                 "repeat less",
 			                 SEARCH_EXPRESSION_MAX);
 	}
 	return 0;
 }
 
-/* --- what an expression cannot do without ------------------------------------------ */
+/* --- the text that an expression requires ------------------------------------------ */
 
-/* Collects into search->pattern the longest run of characters that stands outside of all
- * groups and is not optional. Errs on the side of finding nothing. */
+/* The longest run of plain characters outside of all groups that is not optional goes into
+ * search->pattern. In doubt no text is found: a wrong one would hide matches. */
 struct run {
 	char text[WIRE_PATTERN_MAX];
 	size_t len;
@@ -153,13 +154,13 @@ static void end_run(struct search *search, struct run *run)
 	run->len = 0;
 }
 
-/* The character that means itself at the front of *rest, which is taken off; or 0. */
+/* Takes a character that stands for itself off the front of *rest; 0 if it does not. */
 static char cut_plain(struct view *rest)
 {
 	bool escaped = rest->ptr[0] == '\\' && rest->len > 1;
 	char c = rest->ptr[escaped];
 
-	/* \w, \b and the like mean something here and nothing there, \< and \` too. */
+	/* \w, \b, \< and \` are special in some C libraries and plain in others. */
 	if (escaped ? strchr(".[]()*+?{}|^$\\/-", c) == NULL : strchr(".[()*+?{|^$\\", c) != NULL)
 		return '\0';
 	rest->ptr += 1 + escaped;
@@ -167,7 +168,7 @@ static char cut_plain(struct view *rest)
 	return c;
 }
 
-/* Behind the group that *rest starts with, or to the end. */
+/* Skips the group that *rest starts with, or everything if it has no end. */
 static void skip_group(struct view *rest)
 {
 	size_t depth = 0;
@@ -187,12 +188,12 @@ static void skip_group(struct view *rest)
 	} while (depth != 0 && rest->len != 0);
 }
 
-/* What is at the front of *rest means something else than itself. */
+/* Skips the special character at the front of *rest with all that belongs to it. */
 static void skip_special(struct search *search, struct run *run, struct view *rest)
 {
 	char c = rest->ptr[0];
 
-	/* Even of "a+" it is not sure: "a+*" */
+	/* The character before it may be optional; even that of "a+", in "a+*". */
 	if (run->len != 0 && (c == '*' || c == '+' || c == '?' || c == '{'))
 		run->len--;
 	end_run(search, run);
@@ -209,7 +210,7 @@ static void skip_special(struct search *search, struct run *run, struct view *re
 		take_one(rest);
 }
 
-static void find_needed(struct search *search, struct view pattern)
+static void find_required_text(struct search *search, struct view pattern)
 {
 	struct run run = { .len = 0 };
 
@@ -219,7 +220,7 @@ static void find_needed(struct search *search, struct view pattern)
 
 		if (c != '\0') {
 			run.text[run.len++] = c;
-		} else if (pattern.ptr[0] == '|') { /* there is another way */
+		} else if (pattern.ptr[0] == '|') { /* an alternative need not contain it */
 			search->text.len = 0;
 			return;
 		} else {
@@ -228,12 +229,12 @@ static void find_needed(struct search *search, struct view pattern)
 	}
 	end_run(search, &run);
 	if (search->ignore_case)
-		fold(search->pattern, search->text);
+		copy_lower(search->pattern, search->text);
 }
 
-/* --- the search -------------------------------------------------------------------- */
+/* --- searching --------------------------------------------------------------------- */
 
-static int compile(struct search *search, struct view pattern, struct error *err)
+static int compile_expression(struct search *search, struct view pattern, struct error *err)
 {
 	char text[WIRE_PATTERN_MAX + 1], reason[SHOWN], shown[SHOWN];
 	int flags = REG_EXTENDED | (search->ignore_case ? REG_ICASE : 0), code;
@@ -253,24 +254,25 @@ static int compile(struct search *search, struct view pattern, struct error *err
 
 int search_init(struct search *search, struct view pattern, unsigned flags, struct error *err)
 {
-	search->is_expression = false; /* until there is one to free */
+	search->is_expression = false; /* search_done() must not free before regcomp() succeeded */
 	search->ignore_case = (flags & WIRE_WALK_IGNORE_CASE) != 0;
 	if (pattern.len == 0 || pattern.len > WIRE_PATTERN_MAX)
 		return error_set(err, ERR_INVALID, "a pattern of %zu bytes: 1 to %d", pattern.len,
 		                 WIRE_PATTERN_MAX);
 	if (memchr(pattern.ptr, '\n', pattern.len) != NULL)
 		return error_set(err, ERR_INVALID,
-		                 "the pattern has a line break in it: lines are searched one by "
-		                 "one, look for a part of one line");
+		                 "the pattern contains a line break: "
+		                 "lines are searched one by one, "
+		                 "look for a part of one line");
 	if ((flags & WIRE_WALK_REGEX) != 0) {
-		if (compile(search, pattern, err) < 0)
+		if (compile_expression(search, pattern, err) < 0)
 			return -1;
 		search->is_expression = true;
-		find_needed(search, pattern);
+		find_required_text(search, pattern);
 		return 0;
 	}
 	if (search->ignore_case)
-		fold(search->pattern, pattern);
+		copy_lower(search->pattern, pattern);
 	else
 		memcpy(search->pattern, pattern.ptr, pattern.len);
 	search->text = (struct view){ search->pattern, pattern.len };
@@ -305,7 +307,7 @@ static int match_expression(struct search *search, struct view line, size_t *ret
 	return 1;
 }
 
-/* Where `text` is in these bytes. */
+/* Finds search->text in these bytes. */
 static bool find_text(struct search *search, struct view bytes, size_t *ret_at)
 {
 	const char *found;
@@ -314,7 +316,7 @@ static bool find_text(struct search *search, struct view bytes, size_t *ret_at)
 	if (bytes.len < search->text.len)
 		return false;
 	if (search->ignore_case) {
-		fold(search->copy, bytes);
+		copy_lower(search->copy, bytes);
 		bytes.ptr = search->copy;
 	}
 	found = memmem(bytes.ptr, bytes.len, search->text.ptr, search->text.len);

@@ -15,21 +15,21 @@
 #include "base/tree/open_child.h"
 
 enum {
-	NAMES_BYTES = 8 * 1024 * 1024, /* of all levels together; each takes half of what is left */
-	LEVEL_BYTES = 32 * 1024,       /* and at least this */
+	NAMES_BYTES = 8 * 1024 * 1024, /* of all levels; each takes half of what is left */
+	LEVEL_BYTES = 32 * 1024,       /* but at least this */
 };
 
-static void push(struct walk *walk, int fd, dev_t device, size_t path_len)
+static void push_level(struct walk *walk, int fd, dev_t device, size_t path_len)
 {
 	walk->levels[walk->open++] = (struct walk_level){
 		.fd = fd,
 		.device = device,
 		.path_len = path_len,
-		.names.more = true, /* behind "" */
+		.names.more = true, /* nothing has been read */
 	};
 }
 
-static void pop(struct walk *walk)
+static void pop_level(struct walk *walk)
 {
 	struct walk_level *level = &walk->levels[--walk->open];
 
@@ -45,16 +45,16 @@ void walk_init(struct walk *walk, int dir, unsigned depth, bool hidden)
 	walk->batch = SIZE_MAX;
 	walk->depth = depth;
 	walk->hidden = hidden;
-	walk->deeper = walk->lost = walk->enter = false;
+	walk->is_deeper = walk->has_lost = walk->enter = false;
 	walk->open = 0;
 	(void)fstat(dir, &st);
-	push(walk, dir, st.st_dev, 0);
+	push_level(walk, dir, st.st_dev, 0);
 }
 
 void walk_done(struct walk *walk)
 {
 	while (walk->open != 0)
-		pop(walk);
+		pop_level(walk);
 }
 
 bool walk_is_shortage(int errnum)
@@ -80,8 +80,9 @@ bool walk_is_pseudo(int fd)
 	return false;
 }
 
-/* The directory given last. 1: open; 0: pass over it. */
-static int open_given(const struct walk *walk, int *ret_fd, dev_t *ret_device, struct error *err)
+/* Opens the directory that was returned last. O_NOFOLLOW: it may have become a link since lstat(2).
+ * 1: opened; 0: pass over it. */
+static int open_last(const struct walk *walk, int *ret_fd, dev_t *ret_device, struct error *err)
 {
 	const struct walk_level *level = &walk->levels[walk->open - 1];
 	const char *name = level->names.items[level->next - 1];
@@ -98,23 +99,23 @@ static int open_given(const struct walk *walk, int *ret_fd, dev_t *ret_device, s
 	return 1;
 }
 
-static int enter(struct walk *walk, struct error *err)
+static int enter_last(struct walk *walk, struct error *err)
 {
 	AUTO_FD int fd = -1;
 	dev_t device = 0;
 	int got;
 
-	if (walk->open == walk->depth && walk->deeper)
+	if (walk->open == walk->depth && walk->is_deeper)
 		return 0;
-	got = open_given(walk, &fd, &device, err);
+	got = open_last(walk, &fd, &device, err);
 	if (got <= 0)
 		return got;
 	if (walk->open == walk->depth) {
-		walk->deeper = names_any(fd, walk->hidden);
+		walk->is_deeper = names_any(fd, walk->hidden);
 		return 0;
 	}
 	walk->path[walk->path_len] = '/';
-	push(walk, TAKE_FD(fd), device, walk->path_len + 1);
+	push_level(walk, TAKE_FD(fd), device, walk->path_len + 1);
 	return 0;
 }
 
@@ -128,8 +129,8 @@ static size_t level_bytes(const struct walk *walk)
 	return share > LEVEL_BYTES ? share : LEVEL_BYTES;
 }
 
-/* 1: names[next] is there; 0: there are no more. */
-static int fill(struct walk *walk, struct walk_level *level, struct error *err)
+/* Reads more names if all have been returned. 1: names[next] exists; 0: there are no more. */
+static int fill_level(struct walk *walk, struct walk_level *level, struct error *err)
 {
 	char after[PATH_NAME_MAX + 1] = "";
 	struct names *names = &level->names;
@@ -158,14 +159,14 @@ static int fill(struct walk *walk, struct walk_level *level, struct error *err)
 	return names->count != 0;
 }
 
-/* False: it is gone, or cannot be named. */
-static bool give(struct walk *walk, struct walk_level *level, struct walk_entry *ret)
+/* Makes *ret the next entry. False: it was removed meanwhile, or its path is too long. */
+static bool take_entry(struct walk *walk, struct walk_level *level, struct walk_entry *ret)
 {
 	const char *name = level->names.items[level->next++];
 	size_t len = strlen(name);
 
 	if (level->path_len + len > WIRE_PATH_MAX) {
-		walk->lost = true;
+		walk->has_lost = true;
 		return false;
 	}
 	if (fstatat(level->fd, name, &ret->st, AT_SYMLINK_NOFOLLOW) < 0) {
@@ -184,18 +185,18 @@ static bool give(struct walk *walk, struct walk_level *level, struct walk_entry 
 
 int walk_next(struct walk *walk, struct walk_entry *ret, struct error *err)
 {
-	if (walk->enter && enter(walk, err) < 0)
+	if (walk->enter && enter_last(walk, err) < 0)
 		return -1;
 	walk->enter = false;
 	while (walk->open != 0) {
 		struct walk_level *level = &walk->levels[walk->open - 1];
-		int got = fill(walk, level, err);
+		int got = fill_level(walk, level, err);
 
 		if (got < 0)
 			return -1;
 		if (got == 0)
-			pop(walk);
-		else if (give(walk, level, ret))
+			pop_level(walk);
+		else if (take_entry(walk, level, ret))
 			return 1;
 	}
 	return 0;

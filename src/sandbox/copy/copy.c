@@ -225,15 +225,15 @@ static int check_target(const struct copy *copy, const struct wire_entry *there,
 	bool wants_directory = copy->source.type == WIRE_FILE_DIRECTORY;
 
 	if (is_directory && !wants_directory)
-		return error_set(
-		        err, ERR_INVALID,
-		        "%s: is a directory, but the source is a file: remove it, or name another target",
-		        copy->target);
+		return error_set(err, ERR_INVALID,
+		                 "%s: is a directory, but the source is a file: remove it, "
+		                 "or name another target",
+		                 copy->target);
 	if (!is_directory && wants_directory)
-		return error_set(
-		        err, ERR_INVALID,
-		        "%s: is not a directory, but the source is one: remove it, or name another target",
-		        copy->target);
+		return error_set(err, ERR_INVALID,
+		                 "%s: is not a directory, but the source is one: remove it, "
+		                 "or name another target",
+		                 copy->target);
 	if (!copy->options.overwrite)
 		return error_set(err, ERR_INVALID,
 		                 "%s: exists already: set overwrite to true to %s", copy->target,
@@ -301,7 +301,8 @@ static void on_target(void *ctx, const struct files_reply *reply, const struct e
 		start_moving(copy);
 }
 
-/* The source was not found. If it is a link, its target is missing or outside of the agent's root. */
+/* The source was not found. If it is a link, its target is missing or outside of the agent's
+ * root. */
 static void on_missing(void *ctx, const struct files_reply *reply, const struct error *why)
 {
 	struct copy *copy = ctx;

@@ -138,7 +138,9 @@ static int read_rules(struct file *file, size_t len, size_t room, struct error *
 			if (file->rule_count == room)
 				return error_set(
 				        err, ERR_LIMIT,
-				        "all .gitignore files together have more than %d rules, which is the maximum: copy a directory further down, or without gitignore",
+				        "all .gitignore files together have more than %d rules, "
+				        "which is the maximum: copy a directory further down, "
+				        "or without gitignore",
 				        IGNORE_RULES_MAX);
 			file->rules[file->rule_count++] = rule;
 		}
@@ -150,20 +152,20 @@ static int read_rules(struct file *file, size_t len, size_t room, struct error *
 static int check_room(const struct ignore *ignore, struct view text, struct error *err)
 {
 	if (ignore->file_count == IGNORE_FILES_MAX)
-		return error_set(
-		        err, ERR_LIMIT,
-		        "more than %d .gitignore files, which is the maximum: copy without gitignore",
-		        IGNORE_FILES_MAX);
+		return error_set(err, ERR_LIMIT,
+		                 "more than %d .gitignore files, which is the maximum: "
+		                 "copy without gitignore",
+		                 IGNORE_FILES_MAX);
 	if (text.len > IGNORE_FILE_MAX)
-		return error_set(
-		        err, ERR_LIMIT,
-		        "a .gitignore of more than %d bytes, which is the maximum: copy without gitignore",
-		        IGNORE_FILE_MAX);
+		return error_set(err, ERR_LIMIT,
+		                 "a .gitignore of more than %d bytes, which is the maximum: "
+		                 "copy without gitignore",
+		                 IGNORE_FILE_MAX);
 	if (text.len > IGNORE_TEXT_MAX - ignore->text_bytes)
-		return error_set(
-		        err, ERR_LIMIT,
-		        "all .gitignore files together have more than %d bytes, which is the maximum: copy without gitignore",
-		        IGNORE_TEXT_MAX);
+		return error_set(err, ERR_LIMIT,
+		                 "all .gitignore files together have more than %d bytes, "
+		                 "which is the maximum: copy without gitignore",
+		                 IGNORE_TEXT_MAX);
 	return 0;
 }
 
@@ -328,9 +330,9 @@ int ignore_check(const struct ignore *ignore, struct error *err)
 {
 	if (!ignore->matching->is_spent)
 		return 0;
-	return error_set(
-	        err, ERR_LIMIT,
-	        "the .gitignore rules are too costly: copy without gitignore, or a smaller directory");
+	return error_set(err, ERR_LIMIT,
+	                 "the .gitignore rules are too costly: copy without gitignore, "
+	                 "or a smaller directory");
 }
 
 void ignore_credit(const struct ignore *ignore)

@@ -195,7 +195,8 @@ static void on_found(void *ctx, const struct files_reply *reply, const struct er
 	} else if ((reply->done.flags & WIRE_DONE_MORE) != 0)
 		r = error_set(
 		        &err, ERR_LIMIT,
-		        "there are more than %d .gitignore files: copy a directory further down, or without gitignore",
+		        "there are more than %d .gitignore files: copy a directory further down, "
+		        "or without gitignore",
 		        FOUND_MAX);
 	else
 		r = store_directories(reader, reply, &err);

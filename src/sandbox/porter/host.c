@@ -180,10 +180,10 @@ static int fail_not_allowed(const struct host *host, const char *path, struct er
 		}
 		used += (size_t)n;
 	}
-	return error_set(
-	        err, ERR_INVALID,
-	        "'%s' is not below an allowed directory of the host (%s): belljar's option --allow-path allows more",
-	        utf8_escape(view_of(path), shown, sizeof shown), list);
+	return error_set(err, ERR_INVALID,
+	                 "'%s' is not below an allowed directory of the host (%s): "
+	                 "belljar's option --allow-path allows more",
+	                 utf8_escape(view_of(path), shown, sizeof shown), list);
 }
 
 /* The allowed directory that the path is in; `full` becomes the absolute path. NULL and *err if

@@ -82,8 +82,8 @@ static struct host_handle *next_due(struct host_dir *dir)
 	return NULL;
 }
 
-/* Calls fn of every handle that waits now. Each callback may close its own handle or another one, or
- * open a new one, so the list is searched again after each; is_calling keeps the directory. */
+/* Calls fn of every handle that waits now. Each callback may close its own handle or another one,
+ * or open a new one, so the list is searched again after each; is_calling keeps the directory. */
 static void call_handles(struct host_dir *dir, const struct error *why)
 {
 	struct host_handle *handle;
@@ -205,9 +205,9 @@ int host_request(struct host *host, enum porter_request_kind kind, struct host_d
 	struct pending_request *request;
 
 	if (host->socket < 0)
-		return error_set(
-		        err, ERR_SYSTEM,
-		        "the process that opens directories of the host has ended: start belljar again");
+		return error_set(err, ERR_SYSTEM,
+		                 "the process that opens directories of the host has ended: "
+		                 "start belljar again");
 	request = mem_new(sizeof *request);
 	request->kind = kind;
 	request->dir = kind != PORTER_REMOVE_ROOT ? dir : NULL;

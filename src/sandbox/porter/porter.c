@@ -178,8 +178,8 @@ static bool send_reply(int socket, struct porter_reply *reply, int fd)
 	return n >= 0;
 }
 
-/* Waits for the agents, which exit when the server closes their channels, so that no process is left
- * behind. An agent that hangs in a file system that does not reply is given EXIT_SECONDS. */
+/* Waits for the agents, which exit when the server closes their channels, so that no process is
+ * left behind. An agent that hangs in a file system that does not reply is given EXIT_SECONDS. */
 static NORETURN void exit_after_agents(void)
 {
 	(void)alarm(EXIT_SECONDS);
@@ -236,8 +236,8 @@ static NORETURN void run_porter(struct porter *porter, int socket, const char *s
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
 
 	(void)prctl(PR_SET_NAME, "belljar-porter", 0, 0, 0);
-	/* Not dumpable: a process of the same user, such as a sandbox's in mode "alone", can neither
-	 * attach with ptrace() nor open /proc/PID/fd. */
+	/* Not dumpable: a process of the same user, such as a sandbox's in mode "alone", can
+	 * neither attach with ptrace() nor open /proc/PID/fd. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	/* Ctrl-C reaches the whole foreground group, but a copy under way is the server's to stop:
 	 * the porter exits when the server closes the socket. */

@@ -28,7 +28,7 @@ struct porter_config {
 
 enum {
 	PORTER_DIRECTORIES_MAX = 64,
-	/* Each directory may be known by two paths: as it was named, and as realpath(3) tells it. */
+	/* A directory may be known by two paths: as it was named, and as realpath(3) tells it. */
 	PORTER_ENTRIES_MAX = 2 * PORTER_DIRECTORIES_MAX,
 };
 

@@ -127,15 +127,15 @@ static int open_directory(const struct porter *porter, const char *path, struct 
 		return error_sys(err, "'%s'", shown);
 	real[n] = '\0';
 	if (!porter_has(porter, real))
-		return error_set(
-		        err, ERR_INVALID,
-		        "'%s' leads to '%s' now, which was not allowed: start belljar again to allow it",
-		        shown, utf8_escape(view_of(real), led, sizeof led));
+		return error_set(err, ERR_INVALID,
+		                 "'%s' leads to '%s' now, which was not allowed: "
+		                 "start belljar again to allow it",
+		                 shown, utf8_escape(view_of(real), led, sizeof led));
 	return TAKE_FD(fd);
 }
 
-/* The user's own group from the password file, never root's. The directory's group is no choice: the
- * user may not be a member of it. */
+/* The user's own group from the password file, never root's. The directory's group is no choice:
+ * the user may not be a member of it. */
 static gid_t group_of(uid_t uid)
 {
 	const struct passwd *entry = getpwuid(uid);
@@ -145,8 +145,8 @@ static gid_t group_of(uid_t uid)
 }
 
 /* Whose rights the agent's workers get. If belljar runs as root, they are those of the directory's
- * owner: files that a copy creates belong to that user, and a link planted by that user leads root's
- * rights nowhere. */
+ * owner: files that a copy creates belong to that user, and a link planted by that user leads
+ * root's rights nowhere. */
 static int fill_user(int directory, struct porter_reply *reply, struct error *err)
 {
 	struct stat st;

@@ -88,10 +88,10 @@ static int count_entry(struct pack *pack, uint64_t bytes, struct error *err)
 		                 "more than %u entries: pack a directory further down",
 		                 pack->request->max_count);
 	if (bytes > left || TAR_TRAILER > left - bytes)
-		return error_set(
-		        err, ERR_LIMIT,
-		        "the archive would have more than %llu bytes: pack a directory further down",
-		        (unsigned long long)pack->request->max);
+		return error_set(err, ERR_LIMIT,
+		                 "the archive would have more than %llu bytes: "
+		                 "pack a directory further down",
+		                 (unsigned long long)pack->request->max);
 	pack->done->count++;
 	pack->done->bytes += bytes;
 	return 0;
@@ -178,8 +178,8 @@ static int fail_current(const struct pack *pack, struct error *err)
 	return path_error(current_path(pack), err);
 }
 
-/* A system call failed with errno: a file that was removed meanwhile is ignored, one that may not be
- * read is left out, a lack of descriptors or memory is an error. */
+/* A system call failed with errno: a file that was removed meanwhile is ignored, one that may not
+ * be read is left out, a lack of descriptors or memory is an error. */
 static int skip_failed(struct pack *pack, struct error *err)
 {
 	if (errno == ENOENT)

@@ -338,7 +338,7 @@ static void says_what_is_wrong_with_a_request(void **state)
 		{ "socket", "x", 0, ERR_INVALID, "socket: is a socket, not a regular file" },
 		{ "fifo/x", "x", 0, ERR_SYSTEM, "fifo/x: Not a directory" },
 		{ ".", "a\nb", 0, ERR_INVALID,
-		  "the pattern has a line break in it: lines are searched one by one, look for a "
+		  "the pattern contains a line break: lines are searched one by one, look for a "
 		  "part of one line" },
 		{ ".", "", 0, ERR_INVALID, "a pattern of 0 bytes: 1 to 1024" },
 		{ ".", nested, WIRE_WALK_REGEX, ERR_LIMIT,
@@ -347,7 +347,7 @@ static void says_what_is_wrong_with_a_request(void **state)
 		{ ".",
 		  "(((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((a)))))))))))",
 		  WIRE_WALK_REGEX, ERR_LIMIT,
-		  "the expression has more than 64 groups within one another: write it flatter" },
+		  "the expression has more than 64 nested groups: write it flatter" },
 	};
 	struct wire_grep bad = asking(".", "a(b\x1b", WIRE_WALK_REGEX);
 	struct wire_done done;

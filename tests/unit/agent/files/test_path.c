@@ -157,7 +157,7 @@ static void paths_that_do_not_fit_are_refused(void **state)
 	assert_int_equal(path_parent(&t.job, view_of(name), false, &place, &err), -1);
 	assert_int_equal(err.errnum, ENAMETOOLONG);
 	CHECK_ERROR(path_open(&t.job, VIEW("a\0b"), O_RDONLY, 0, &err), err, ERR_INVALID,
-	            "the path has a NUL in it");
+	            "the path contains a NUL byte");
 	job_test_stop(&t);
 }
 
