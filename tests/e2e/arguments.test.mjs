@@ -71,7 +71,7 @@ for (const [args, message] of wrong)
     await server.close();
   });
 
-test('right arguments of every type', async (t) => {
+test('arguments of every type are decoded', async (t) => {
   const server = start(t, FIXTURE);
   const args = {
     text: 'x', raw: '', choice: 'blue', fallback: 'right', integer: 600, number: 1, flag: false,
@@ -89,7 +89,7 @@ test('right arguments of every type', async (t) => {
   await server.close();
 });
 
-test('what is absent or null falls back, whole reals are integers', async (t) => {
+test('absent and null arguments take their defaults, whole reals are integers', async (t) => {
   const server = start(t, FIXTURE);
   const args = { text: 'x', choice: null, integer: 5.0e1, number: null, flag: null, strings: null, map: null, anything: null };
   const seen = JSON.parse(textOf(await server.call('test_echo', args)));
@@ -100,7 +100,7 @@ test('what is absent or null falls back, whole reals are integers', async (t) =>
   await server.close();
 });
 
-test('arguments for a tool that takes none', async (t) => {
+test('a tool without parameters refuses arguments', async (t) => {
   const server = start(t, FIXTURE);
   const { result } = await server.call('test_simple_text', { x: 1 });
   assert.deepEqual(result, { content: [{ type: 'text', text: "argument 'x' is not known" }], isError: true });

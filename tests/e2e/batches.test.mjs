@@ -41,14 +41,14 @@ for (const revision of ['2025-06-18', '2025-11-25'])
     await server.close();
   });
 
-test('before any handshake an array is taken for one of 2025-03-26', async (t) => {
+test('a batch before any handshake is treated as one of 2025-03-26', async (t) => {
   const server = start(t, FIXTURE);
   server.send([request(1, 'ping')]);
   assert.deepEqual(await server.next(), [{ jsonrpc: '2.0', id: 1, result: {} }]);
   await server.close();
 });
 
-test('a slow call holds the array back, not the connection', async (t) => {
+test('a slow call delays its batch, not the connection', async (t) => {
   const server = await batching(t);
   server.send([call(1, 'test_slow', { ms: 300 }), request(2, 'ping'), call(3, 'test_slow', { ms: 1 })]);
   assert.deepEqual((await server.request('ping', {}, 'meanwhile')).result, {});
@@ -58,7 +58,7 @@ test('a slow call holds the array back, not the connection', async (t) => {
   await server.close();
 });
 
-test('notifications in an array get no answer, an array of them none at all', async (t) => {
+test('notifications in a batch get no response, a batch of them none at all', async (t) => {
   const server = await batching(t);
   server.send([note('notifications/x'), request(1, 'ping'), note('notifications/initialized')]);
   assert.equal((await server.next()).length, 1);
@@ -68,7 +68,7 @@ test('notifications in an array get no answer, an array of them none at all', as
   await server.close();
 });
 
-test('progress is sent at once, beside the array', async (t) => {
+test('progress of a call in a batch is sent at once', async (t) => {
   const server = await batching(t);
   const progressing = call(1, 'test_tool_with_progress');
   progressing.params._meta = { progressToken: 77 };
@@ -81,7 +81,7 @@ test('progress is sent at once, beside the array', async (t) => {
   await server.close();
 });
 
-test('a cancelled call is left out of the array', async (t) => {
+test('a cancelled call is left out of the batch response', async (t) => {
   const server = await batching(t);
   server.send([call(1, 'test_slow', { ms: 60000 }), request(2, 'ping')]);
   server.notify('notifications/cancelled', { requestId: 1 });
@@ -93,7 +93,7 @@ test('a cancelled call is left out of the array', async (t) => {
   assert.match(await server.close(), /fixture: 3 cancelled/);
 });
 
-test('one id twice in an array', async (t) => {
+test('an id that occurs twice in a batch is refused', async (t) => {
   const server = await batching(t);
   server.send([call(1, 'test_slow', { ms: 50 }), request(1, 'ping')]);
   const answers = await server.next();
@@ -123,7 +123,7 @@ for (const [name, { batch, says }] of Object.entries(bad))
     await server.close();
   });
 
-test('exactly a hundred', async (t) => {
+test('a batch of exactly 100 messages is accepted', async (t) => {
   const server = await batching(t);
   server.send(Array.from({ length: 100 }, (_, i) => request(i, 'ping')));
   const answers = await server.next();
@@ -131,7 +131,7 @@ test('exactly a hundred', async (t) => {
   await server.close();
 });
 
-test('the limit of calls holds inside an array', async (t) => {
+test('max_calls applies inside a batch', async (t) => {
   const server = await batching(t, undefined, { env: { FIXTURE_MAX_CALLS: '2' } });
   server.send([1, 2, 3].map((id) => call(id, 'test_slow', { ms: 50 })));
   const found = byId(await server.next());
@@ -140,7 +140,7 @@ test('the limit of calls holds inside an array', async (t) => {
   await server.close();
 });
 
-test('leaving in the middle of an array', async (t) => {
+test('a client that disconnects in the middle of a batch leaves nothing behind', async (t) => {
   const server = await batching(t);
   server.send([call(1, 'test_slow', { ms: 60000 }), call(2, 'test_slow', { ms: 60000 }), request(3, 'ping')]);
   assert.match(await server.close(), /fixture: 2 cancelled/);

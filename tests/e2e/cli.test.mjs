@@ -18,7 +18,7 @@ function run(args, { input = '' } = {}) {
   return result;
 }
 
-// The files of a sandbox may be closed even to us: belljar opens them.
+// Files of a sandbox may belong to other uids, so belljar removes them.
 after(() => {
   for (const { id } of JSON.parse(verb('ps', ['--json']).stdout).sandboxes) verb('rm', [id]);
   rmSync(dir, { recursive: true, force: true });
@@ -36,25 +36,25 @@ function file(name, text) {
 const has = (program) => verb('exec', ['sh', '-c', `command -v ${program}`]).status === 0;
 
 describe('run', () => {
-  test('a file, with arguments, input and a status of its own', () => {
+  test('run passes arguments and input to a file and returns its status', () => {
     const path = file('a.py', 'import sys\nprint(sys.argv[1:], sys.stdin.read())\nprint("e", file=sys.stderr)\nsys.exit(3)\n');
     const result = verb('run', [path, '--json', 'x y'], { input: 'typed' });
     assert.deepEqual([result.status, result.stdout, result.stderr], [3, "['--json', 'x y'] typed\n", 'e\n']);
   });
 
-  test('the code keeps its name in what it says', () => {
+  test('a traceback names the file as it was given', () => {
     const result = verb('run', [file('named.py', 'raise KeyError(1)\n')]);
     assert.equal(result.status, 1);
     assert.match(result.stderr, /File "\/tmp\/belljar-\d+\/named\.py", line 1/);
   });
 
-  test('code from standard input', () => {
+  test('run reads code from standard input', () => {
     const result = verb('run', ['--language', 'bash', '-', 'one'], { input: 'echo "$1 ${BASH_VERSION%%.*}"; cat; exit 4' });
     assert.equal(result.status, 4);
     assert.match(result.stdout, /^one \d+\n$/);
   });
 
-  test('output comes while the code runs', async () => {
+  test('run prints output while the code runs', async () => {
     const path = file('slow.py', 'import time\nprint("first")\ntime.sleep(30)\n');
     const child = spawn(BELLJAR, ['run', ...STATE, path], { env, stdio: ['ignore', 'pipe', 'inherit'] });
     const began = Date.now();
@@ -65,7 +65,7 @@ describe('run', () => {
     assert.equal(await ended, 128 + 15);
   });
 
-  test('a compiler, and what it refuses', (t) => {
+  test('run compiles first and reports compile errors', (t) => {
     if (!has('cc')) return t.skip('there is no cc');
     const good = verb('run', [file('good.c', '#include <stdio.h>\nint main(int n, char **v) { puts(v[n - 1]); return 5; }\n'), 'last']);
     assert.deepEqual([good.status, good.stdout, good.stderr], [5, 'last\n', '']);
@@ -74,19 +74,19 @@ describe('run', () => {
     assert.match(bad.stderr, /bad\.c:1:\d+: error: .nonesuch. undeclared/);
   });
 
-  test('the time is up', () => {
+  test('a run past --timeout is killed', () => {
     const result = verb('run', ['--timeout', '1', file('sleep.sh', 'sleep 60')]);
     assert.deepEqual([result.status, result.stderr], [124, 'belljar: the program was killed after its time-out of 1 s\n']);
   });
 
-  test('a language that is not there: those that are', (t) => {
+  test('run names the installed languages when one is missing', (t) => {
     if (has('swiftc')) return t.skip('there is Swift');
     const result = verb('run', [file('x.swift', 'print(1)')]);
     assert.equal(result.status, 1);
     assert.match(result.stderr, /^belljar: there is no interpreter for swift in this sandbox; available: python, .*sh/);
   });
 
-  test('what is kept can be used again, and the code is gone from it', () => {
+  test('run --keep keeps the sandbox without the code', () => {
     const result = verb('run', ['--keep', file('keep.py', 'open("left", "w").write("here")\n')]);
     assert.equal(result.status, 0);
     const [, id] = /^belljar: the sandbox is kept: (sb_[a-z2-7]+)\n$/.exec(result.stderr);
@@ -97,7 +97,7 @@ describe('run', () => {
 });
 
 describe('shell', { skip: spawnSync('python3', ['-c', 'import pty']).status !== 0 && 'there is no python3' }, () => {
-  // Types each text when the one before it has been seen; prints what came, and how it ended.
+  // Types each text after the one before it was echoed; prints the output and the exit status.
   const driver = `
 import fcntl, json, os, pty, select, struct, sys, termios, time
 steps, argv = json.loads(sys.argv[1]), sys.argv[2:]
@@ -128,32 +128,32 @@ print(json.dumps({'out': out.decode('utf8', 'replace'), 'status': status, 'same'
     return JSON.parse(result.stdout);
   };
 
-  test('it is a terminal of the right size, and the status is the shell\'s', () => {
+  test('the shell has a terminal of the right size, and its status is returned', () => {
     const { out, same, status } = typed([['$ ', 'stty size; echo $TERM; id -un; exit 3\r']]);
     assert.equal(status, 3);
     assert.match(out, /\r\n(\x1b\[\?2004l\r)?31 101\r\nxterm-256color\r\ncoderunner\r\n/);
     assert.equal(same, true);
   });
 
-  test('what commands the terminal from inside is left out', () => {
+  test('escape sequences that control the terminal are filtered out', () => {
     const { out } = typed([['$ ', 'printf "\\033]0;title\\007\\033[6n\\033[31mred\\n"; exit\r']]);
     assert.match(out, /\n(\x1b\[\?2004l\r)?\x1b\[31mred\r\n/);
     assert.equal(/\x1b\]0;title\x07/.test(out), false);
     assert.equal(out.includes('\x1b[6n'), false);
   });
 
-  test('it learns of a new size', () => {
+  test('the shell is told when the terminal changes its size', () => {
     const { out } = typed([['$ ', 'RESIZE'], ['', 'stty size; exit\r']]);
     assert.match(out, /41 111\r\n/);
   });
 
-  test('a named one is kept', () => {
+  test('a sandbox with a name is kept', () => {
     typed([['$ ', 'echo data >kept; exit\r']], ['shelled']);
     assert.equal(verb('exec', ['--sandbox', 'shelled', 'cat', 'kept']).stdout, 'data\n');
     assert.equal(verb('rm', ['shelled']).status, 0);
   });
 
-  // Sends each signal to the shell when it is ready, and looks at the terminal then.
+  // Sends each signal to the shell when it is ready, and reads the terminal's mode then.
   const signalled = (...names) => {
     const steps = `
 import json, os, pty, select, signal, sys, termios, time
@@ -197,16 +197,16 @@ print(json.dumps(seen))
     return JSON.parse(result.stdout);
   };
 
-  test('signals that end it leave the terminal as it was', () => {
+  test('fatal signals restore the terminal', () => {
     for (const [name, number] of [['SIGQUIT', 3], ['SIGUSR1', 10], ['SIGALRM', 14], ['SIGABRT', 6]])
       assert.deepEqual(signalled(name), [[true, number]], name);
   });
 
-  test('stopped it gives the terminal back, and takes it again', () => {
+  test('SIGTSTP restores the terminal, SIGCONT takes it again', () => {
     assert.deepEqual(signalled('SIGTSTP', 'SIGCONT'), [[true, 'stopped'], [false, 'continued']]);
   });
 
-  test('without a terminal it says what to use', () => {
+  test('shell without a terminal is refused', () => {
     const result = verb('shell', []);
     assert.equal(result.status, 2);
     assert.match(result.stderr, /must be a terminal; use 'belljar exec' to run a program without one/);
@@ -214,7 +214,7 @@ print(json.dumps(seen))
 });
 
 describe('client', () => {
-  test('lists the tools', () => {
+  test('client tools lists the tools', () => {
     const result = client(['tools']);
     assert.equal(result.status, 0, result.stderr);
     assert.match(result.stdout, /^run_code +Run code: /m);
@@ -222,13 +222,13 @@ describe('client', () => {
     assert.ok(tools.find(({ name }) => name === 'run_command').inputSchema);
   });
 
-  test('pages do not matter', () => {
+  test('client tools reads every page', () => {
     const all = JSON.parse(client(['--json', 'tools']).stdout);
     const paged = run(['client', '--json', 'tools', '--', ...STATE, '--page-size', '1']);
     assert.deepEqual(JSON.parse(paged.stdout), all);
   });
 
-  test('calls a tool: text, JSON, arguments from standard input, errors', () => {
+  test('client call prints text or JSON, reads arguments from standard input, reports errors', () => {
     const code = JSON.stringify({ language: 'python', code: 'print(6 * 7)' });
     const text = client(['call', 'run_code', code]);
     assert.equal(text.status, 0, text.stderr);
@@ -243,13 +243,13 @@ describe('client', () => {
     assert.match(missing.stderr, /^belljar: tools\/call was refused: unknown tool 'nonesuch'/);
   });
 
-  test('a picture is told by its size', (t) => {
+  test('client call prints the size of a picture', (t) => {
     if (verb('exec', ['python3', '-c', 'import matplotlib']).status !== 0) return t.skip('there is no matplotlib');
     const code = JSON.stringify({ language: 'python', code: 'import matplotlib.pyplot as p; p.plot([1, 2]); p.show()' });
     assert.match(client(['call', 'run_code', code]).stdout, /^\[picture image\/png, \d+ bytes\]$/m);
   });
 
-  test('prompts and resources', () => {
+  test('client lists and reads prompts and resources', () => {
     assert.match(client(['prompts']).stdout, /^getting_started/m);
     assert.match(client(['prompt', 'getting_started']).stdout, /Belljar/);
     assert.match(client(['resources']).stdout, /^belljar:\/\/server-info/m);
@@ -257,7 +257,7 @@ describe('client', () => {
     assert.match(client(['read', 'belljar://nonesuch']).stderr, /^belljar: resources\/read was refused: /);
   });
 
-  test('walks through the tools and leaves nothing', () => {
+  test('client without an action takes a tour and leaves nothing behind', () => {
     const result = client([]);
     assert.equal(result.status, 0, result.stdout + result.stderr);
     for (const tool of ['create_sandbox', 'write_file', 'run_command', 'run_code', 'list_directory', 'read_file', 'delete_sandbox'])
@@ -267,7 +267,7 @@ describe('client', () => {
     assert.deepEqual(names(verb('ps', ['--json']).stdout).filter((name) => /^tour-/.test(name)), []);
   });
 
-  test('Ctrl-C cancels the call and ends the server', async () => {
+  test('Ctrl-C cancels the call and stops the server', async () => {
     const code = JSON.stringify({ language: 'python', code: 'import time; time.sleep(60)' });
     const child = spawn(BELLJAR, ['client', 'call', 'run_code', code, '--', ...STATE], { env, stdio: 'ignore' });
     const ended = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
@@ -278,7 +278,7 @@ describe('client', () => {
     assert.ok(Date.now() - began < 15_000);
   });
 
-  test('flags the server does not know', () => {
+  test('client reports flags that the server does not know', () => {
     const result = run(['client', 'tools', '--', '--nonsense']);
     assert.equal(result.status, 1);
     assert.match(result.stderr, /unknown option '--nonsense'\n[^]*belljar: the server exited without a response\n$/);
@@ -294,7 +294,7 @@ describe('logs and ps', () => {
   });
   after(() => verb('rm', ['logged', 'other']));
 
-  test('what was run in one sandbox, the newest last', () => {
+  test('logs lists the runs of one sandbox, the newest last', () => {
     const { runs } = JSON.parse(verb('logs', ['--json', 'logged']).stdout);
     assert.deepEqual(runs.map(({ what, outcome }) => [what, outcome]), [
       ['sh -c exit 9', 'exit code 9'],
@@ -305,27 +305,27 @@ describe('logs and ps', () => {
     assert.deepEqual(JSON.parse(verb('logs', ['--json', runs[0].sandbox]).stdout).runs, runs);
   });
 
-  test('lines for people, one for each', () => {
+  test('logs prints one line for each run', () => {
     const lines = verb('logs', []).stdout.split('\n');
     assert.ok(!lines.some((line) => /gone with/.test(line)));
     assert.match(lines[0], /^STARTED +SANDBOX +TOOK +OUTCOME +WHAT$/);
     assert.match(lines.at(-2), /^20\d\d-\d\d-\d\dT\S+Z  sb_\S+ +\d+\.\d{3} s +exit code 0 +printf a\\nb$/);
   });
 
-  test('a name nobody has', () => {
+  test('logs refuses an unknown name', () => {
     const result = verb('logs', ['nonesuch']);
     assert.equal(result.status, 1);
     assert.match(result.stderr, /nonesuch/);
   });
 
-  test('ps tells names, states and ages', () => {
+  test('ps prints names, states and ages', () => {
     assert.match(verb('ps', []).stdout, /^SANDBOX +NAME +STATE +AGE +UNUSED +SLEEPS +EXPIRES\n[^]*^sb_\S+ logged +asleep +\d+ s +\d+ s +- +-$/m);
     const row = JSON.parse(verb('ps', ['--json']).stdout).sandboxes.find(({ name }) => name === 'logged');
     assert.match(row.created, /^20\d\d-.*Z$/);
     assert.equal(row.state, 'asleep');
   });
 
-  test('nothing was ever run', () => {
+  test('logs and ps print nothing in a new state directory', () => {
     const nowhere = ['--state-dir', join(dir, 'nowhere')];
     for (const name of ['logs', 'ps']) {
       const result = run([name, ...nowhere]);

@@ -1,4 +1,4 @@
-// copy_in, copy_out and `belljar cp`: what goes over, what stays behind, and what is out of bounds.
+// copy_in, copy_out and `belljar cp`: what is copied, what is left out, and what is refused.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
@@ -27,7 +27,7 @@ const sh = async (command) => {
   return textOf(result);
 };
 
-/** Files of the host by their names, directories on the way made. */
+/** Writes files of the host, creating the directories on the way. */
 function put(files, under = allowed) {
   for (const [name, text] of Object.entries(files)) {
     const path = join(under, name);
@@ -40,9 +40,9 @@ const tree = (dir) => readdirSync(dir, { recursive: true }).sort();
 
 put({ secret: 'not yours' }, other);
 
-// --- what goes over
+// --- what is copied
 
-test('a file, and where it goes', async () => {
+test('copy_in copies a file to the target path', async () => {
   put({ 'a.txt': 'hello\n' });
   const result = await copy_in({ source: 'a.txt' });
   const source = join(allowed, 'a.txt');
@@ -73,7 +73,7 @@ test('a file, and where it goes', async () => {
   assert.deepEqual([uid, gid, mode & 0o777], [process.getuid(), process.getgid(), 0o644]);
 });
 
-test('a directory: permissions, links, hidden names, an empty directory', async () => {
+test('a directory is copied with permissions, links, hidden names and empty directories', async () => {
   put({ 'dir/run.sh': '#!/bin/sh\necho ran\n', 'dir/sub/plain': 'x', 'dir/.hidden': 'h', 'dir/none': '' });
   chmodSync(join(allowed, 'dir/run.sh'), 0o755);
   mkdirSync(join(allowed, 'dir/empty'));
@@ -95,7 +95,7 @@ test('a directory: permissions, links, hidden names, an empty directory', async 
   assert.deepEqual(readdirSync(join(allowed, 'nothing2')), []);
 });
 
-test('an executable file stays one, alone too; nothing becomes set-id', async () => {
+test('an executable file stays executable, and set-id bits are dropped', async () => {
   put({ tool: '#!/bin/sh\necho tool\n' });
   chmodSync(join(allowed, 'tool'), 0o700);
   await copy_in({ source: 'tool' });
@@ -109,7 +109,7 @@ test('an executable file stays one, alone too; nothing becomes set-id', async ()
   }
 });
 
-test('a directory into another one, under its name if the target ends in a slash', async () => {
+test('a directory is copied into another one if the target ends in a slash', async () => {
   put({ 'into/f': '1' });
   assert.equal(structuredOf(await copy_in({ source: 'into', path: 'w' })).target, '/workspace/w');
   assert.equal(structuredOf(await copy_in({ source: 'into', path: 'w/' })).target, '/workspace/w/into');
@@ -119,7 +119,7 @@ test('a directory into another one, under its name if the target ends in a slash
   assert.deepEqual(tree(join(allowed, 'o')), ['f', 'into', 'into/f']);
 });
 
-test('all that is allowed at once, and into the workspace itself', async (t) => {
+test('an allowed directory is copied as a whole into the workspace', async (t) => {
   const dir = join(top, 'whole');
   put({ 'x/y': 'z' }, dir);
   const own = await open(t, { ALLOW_PATH: dir });
@@ -155,9 +155,9 @@ test('.gitignore is honoured when asked for: nested, negated, anchored', async (
   assert.equal(structuredOf(await copy_in({ source: 'git/main.o', gitignore: true })).entries, 1);
 });
 
-// --- what is there already
+// --- existing files
 
-test('what is there: replaced, kept, refused', async () => {
+test('existing files are replaced, kept or refused', async () => {
   put({ 'ow/f': 'new', 'ow/g': 'new' });
   await sh('mkdir -p ow; echo old > ow/f; echo mine > ow/h; chmod 600 ow/f');
   refused(await copy_in({ source: 'ow', overwrite: false }),
@@ -175,7 +175,7 @@ test('what is there: replaced, kept, refused', async () => {
   assert.equal(get('ow/own') + get('ow/h'), 'staysmine\n');
 });
 
-test('files and directories in each other\'s place', async () => {
+test('a file does not replace a directory, nor a directory a file', async () => {
   put({ 'fd/x': 'file', 'dd/x/y': 'below' });
   await copy_in({ source: 'fd' });
   refused(await copy_in({ source: 'dd/x', path: 'fd/x' }),
@@ -187,9 +187,9 @@ test('files and directories in each other\'s place', async () => {
   assert.equal(get('fd/x') + get('dd/x/y'), 'filebelow');
 });
 
-// --- what is out of bounds
+// --- what is refused
 
-test('paths outside what is allowed', async () => {
+test('paths outside the allowed directories are refused', async () => {
   const outside = /is not below an allowed directory of the host \(\/.*allowed, \/.*second\): belljar's option --allow-path allows more$/;
   for (const path of ['/etc/passwd', join(other, 'secret'), top, '/', `${allowed}x`, allowed.toUpperCase(), '/proc/self/environ']) {
     const text = textOf(await copy_in({ source: path }));
@@ -250,7 +250,7 @@ test('links of the host that lead out are not followed, out', async () => {
   assert.deepEqual(['lo/secret', 'lo/dir/secret', 'lo/rel/new'].map(get), ['evil\n', 'evil\n', 'evil\n']);
 });
 
-test('a link that would lead out leads nowhere else either', { todo: 'it is taken as if the allowed directory were /' }, async () => {
+test('a copied link keeps its target', { todo: 'it is taken as if the allowed directory were /' }, async () => {
   await sh('echo astray > astray');
   mkdirSync(join(allowed, 'astray'));
   symlinkSync('../../astray-file', join(allowed, 'astray/link'));
@@ -258,7 +258,7 @@ test('a link that would lead out leads nowhere else either', { todo: 'it is take
   assert.equal(existsSync(join(allowed, 'astray-file')), false);
 });
 
-test('links of the sandbox lead nowhere on the host', async () => {
+test('links of the sandbox are not followed on the host', async () => {
   await sh(`mkdir -p s; ln -s /etc/passwd s/absolute; ln -s ../../../../../../../../etc/passwd s/relative;
     ln -s ${other} s/host; ln -s ../.. s/up; echo own > s/own; ln -s own s/fine; ln -s /etc s/etc`);
   const moved = structuredOf(await copy_out({ path: 's', target: 's' }));
@@ -266,7 +266,7 @@ test('links of the sandbox lead nowhere on the host', async () => {
   assert.deepEqual(readdirSync(join(allowed, 's')), ['fine', 'own']);
   assert.equal(readlinkSync(join(allowed, 's/fine')), 'own');
   assert.equal(get('s/fine'), 'own\n');
-  // A single one is what it leads to, in the sandbox.
+  // A link that is copied by itself is followed, inside the sandbox.
   await sh('echo inner > /tmp/inner; ln -s /tmp/inner one');
   await copy_out({ path: 'one', target: 'one' });
   assert.equal(get('one'), 'inner\n');
@@ -298,7 +298,7 @@ test('pipes, sockets and devices are left out, and are no source', async () => {
 
 // --- names and numbers
 
-test('names with line ends, other letters, bytes that are no text, and long ones', async () => {
+test('names with line ends, other scripts, invalid UTF-8 and great length are copied', async () => {
   const names = ['new\nline', 'grün 日本', '-rf', '\x1b[31mred', '$(id)', 'n'.repeat(255), '"quoted\'', ' '];
   for (const name of names) put({ [`names/${name}`]: name });
   writeFileSync(Buffer.concat([Buffer.from(join(allowed, 'names/bad-')), Buffer.from([0xff])]), 'bytes');
@@ -319,7 +319,7 @@ test('names with line ends, other letters, bytes that are no text, and long ones
   assert.equal(await sh(`cat deep/${deep}/end`), 'end');
 });
 
-test('10,000 files, there and back', async () => {
+test('10,000 files are copied in and out', async () => {
   mkdirSync(join(allowed, 'many'));
   for (let i = 0; i < 10000; i++) {
     if (i % 100 === 0) mkdirSync(join(allowed, `many/${i / 100}`));
@@ -334,7 +334,7 @@ test('10,000 files, there and back', async () => {
   assert.equal(tree(join(allowed, 'many2')).length, 10100);
 });
 
-test('a large file comes over byte for byte', async () => {
+test('a large file is copied byte for byte', async () => {
   const bytes = Buffer.alloc(20_000_003, 'belljar\0\xff');
   put({ large: bytes });
   assert.equal(structuredOf(await copy_in({ source: 'large' })).bytes, bytes.length);
@@ -342,7 +342,7 @@ test('a large file comes over byte for byte', async () => {
   assert.ok(readFileSync(join(allowed, 'large2')).equals(bytes));
 });
 
-test('rules that would take long are refused, and nobody waits meanwhile', async () => {
+test('.gitignore rules that would take long are refused, and other calls go on', async () => {
   const rules = `${'**/'.repeat(20)}*a*a*a*a*a*b\n`.repeat(1000);
   put({ 'costly/.gitignore': rules });
   for (let i = 0; i < 513; i++) put({ [`costly/d/${'a'.repeat(200)}${i}`]: '' });
@@ -352,7 +352,7 @@ test('rules that would take long are refused, and nobody waits meanwhile', async
   assert.ok(Date.now() - began < 3000);
 });
 
-test('more than --copy-size is refused, and no file is left in half', async (t) => {
+test('a copy over --copy-size is refused and leaves no partial file', async (t) => {
   const dir = join(top, 'sized');
   put({ 'd/a': '', 'd/b': '', just: '' }, dir);
   truncateSync(join(dir, 'd/a'), 700_000);
@@ -375,7 +375,7 @@ test('more than --copy-size is refused, and no file is left in half', async (t) 
   assert.equal(existsSync(join(dir, 'large')), false);
 });
 
-test('more than the sandbox has room for', async () => {
+test('a copy over the disk limit fails', async () => {
   const { id } = structuredOf(await tools.create_sandbox({ disk_mb: 4 }));
   put({ fill: Buffer.alloc(8 * 1024 * 1024, 'x') });
   refused(await copy_in({ source: 'fill', sandbox: id }), /^path: in the sandbox: \/workspace\/fill: write: File too large$/);
@@ -383,8 +383,8 @@ test('more than the sandbox has room for', async () => {
   structuredOf(await tools.delete_sandbox({ sandbox: id }));
 });
 
-test('cancelled: the copy ends, nothing half is left, the sandbox works on', async (t) => {
-  // Of its own: the client complains of progress that was under way when it cancelled.
+test('a cancelled copy leaves no partial file, and the sandbox goes on', async (t) => {
+  // A session of its own, because the client complains of progress that arrives after it cancelled.
   const own = await open(t, { ALLOW_PATH: allowed });
   const { copy_out, run_command } = toolsOf(async () => own);
   const sh = async (command) => textOf(await run_command({ command }));
@@ -408,9 +408,9 @@ test('cancelled: the copy ends, nothing half is left, the sandbox works on', asy
   structuredOf(await copy_out({ path: 'left', target: 'after-cancel' }));
 });
 
-// --- what cannot be
+// --- failures
 
-test('what cannot be copied says why', async () => {
+test('a copy that fails says why', async () => {
   refused(await copy_in({ source: 'nonesuch' }), /^source: in '.*allowed' of the host: nonesuch: No such file or directory$/);
   refused(await copy_in({ source: 'a.txt/x' }), /^source: in '.*allowed' of the host: a\.txt\/x: Not a directory$/);
   refused(await copy_out({ path: 'nonesuch', target: 'x' }), /^path: in the sandbox: nonesuch: No such file or directory$/);
@@ -447,7 +447,7 @@ describe('cp', () => {
   const inside = (command) => verb('exec', '--sandbox', 'work', 'sh', '-c', command).stdout;
   after(() => verb('rm', 'work'));
 
-  test('into a sandbox that is made for it', () => {
+  test('cp creates the sandbox it copies into', () => {
     put({ 'project/a.txt': 'a', 'project/bin/run': '#!/bin/sh\necho ran\n', one: '1' }, dir);
     chmodSync(join(dir, 'project/bin/run'), 0o755);
     done(verb('cp', 'project', 'work:'), /^belljar: 3 entries, 20 bytes, to work:\/workspace\/project\n$/);
@@ -457,7 +457,7 @@ describe('cp', () => {
     assert.equal(inside('project/bin/run; cat one new/one'), 'ran\n11');
   });
 
-  test('and back', () => {
+  test('cp copies out of a sandbox', () => {
     inside('mkdir -p results/sub; echo r > results/sub/r; echo top > top.txt');
     done(verb('cp', 'work:results', '.'), /^belljar: 2 entries, 2 bytes, to .*\/cp\/results\n$/);
     assert.equal(readFileSync(join(dir, 'results/sub/r'), 'utf8'), 'r\n');
@@ -473,7 +473,7 @@ describe('cp', () => {
     assert.equal(readFileSync(join(dir, 'o2/results/sub/r'), 'utf8'), 'r\n');
   });
 
-  test('others may not write what comes out', () => {
+  test('files that are copied out are not writable by others', () => {
     inside('mkdir -p open; touch open/f; chmod 777 open/f; chmod 777 open; touch alone; chmod 666 alone');
     done(verb('cp', 'work:open', '.'), /open\n$/);
     done(verb('cp', 'work:alone', '.'), /alone\n$/);
@@ -481,7 +481,7 @@ describe('cp', () => {
     assert.equal((statSync(join(dir, 'alone')).mode & 0o7777).toString(8), '644');
   });
 
-  test('the state directory is nobody\'s business', () => {
+  test('cp refuses the state directory', () => {
     const state = STATE[1];
     inside('mkdir -p cp-state; echo x > cp-state/x; echo x > x');
     for (const args of [[state, 'work:'], [top, 'work:'], ['work:x', state], ['work:x', `${state}/new`], ['work:x', join(state, 'sandboxes')],
@@ -493,14 +493,14 @@ describe('cp', () => {
     done(verb('cp', 'work:x', top), /x\n$/);
   });
 
-  test('links of the sandbox do not reach this machine', () => {
+  test('cp does not follow links of the sandbox on the host', () => {
     inside(`mkdir -p links; ln -s ${other}/secret links/a; ln -s ../../../../etc/passwd links/b; echo own > links/c`);
     const result = verb('cp', 'work:links', '.');
     done(result, /^belljar: 2 skipped \(links that lead out, devices, what may not be read\), the first is '/m);
     assert.deepEqual(readdirSync(join(dir, 'links')), ['c']);
   });
 
-  test('what cannot be', () => {
+  test('cp says why a copy is not possible', () => {
     const failed = (status, said, ...args) => {
       const result = verb('cp', ...args);
       assert.equal(result.status, status, result.stderr);

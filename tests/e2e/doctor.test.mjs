@@ -1,4 +1,4 @@
-// belljar doctor as root and as nobody: the report, and what --require makes of it.
+// belljar doctor as root and as the user nobody: the report, and --require.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { BELLJAR, serverEnv } from './lib/programs.mjs';
 const NOBODY = 65534;
 const isRoot = process.getuid() === 0;
 
-// A place that both may reach, with a program that both may start.
+// A directory and a program that both users can access.
 function place(t) {
   const dir = mkdtempSync(join(tmpdir(), 'belljar-doctor-'));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
@@ -74,7 +74,7 @@ for (const nobody of [false, true]) {
   });
 }
 
-test('without cgroups, cgroups are not to be had', (t) => {
+test('--no-cgroups reports cgroups as off', (t) => {
   const dir = place(t);
   const required = ['--no-cgroups', '--require', 'seccomp,cgroups'];
   const result = run(dir, ['doctor', '--json', ...required]);
@@ -89,7 +89,7 @@ test('without cgroups, cgroups are not to be had', (t) => {
   assert.deepEqual([exec.status, exec.stderr], [1, refusal]);
 });
 
-test('nobody has no cgroups here without a reason', { skip: !isRoot && 'only root can become nobody' }, (t) => {
+test('an ordinary user without cgroups is told the reason', { skip: !isRoot && 'only root can become nobody' }, (t) => {
   const dir = place(t);
   const { cgroups } = report(run(dir, ['doctor', '--json'], { nobody: true }));
   if (cgroups.status === 'on') return t.skip('they are delegated to nobody');
@@ -98,7 +98,7 @@ test('nobody has no cgroups here without a reason', { skip: !isRoot && 'only roo
   assert.match(result.stderr, /^belljar: required layer 'cgroups' is (off|weaker): .{10,}; what helps: .{10,}\n$/);
 });
 
-test('an unknown layer is misuse, and the names are listed', (t) => {
+test('--require lists the layers when one is unknown', (t) => {
   const dir = place(t);
   for (const verb of [['doctor'], ['serve'], ['exec', 'true']]) {
     const [name, ...operands] = verb;
@@ -109,7 +109,7 @@ test('an unknown layer is misuse, and the names are listed', (t) => {
   }
 });
 
-test('the configuration file can require, and is judged itself', (t) => {
+test('the configuration file can require layers, and is checked itself', (t) => {
   const dir = place(t);
   const file = join(dir, 'c.json');
   writeFileSync(file, '{"no_cgroups":true,"require":"cgroups"}');

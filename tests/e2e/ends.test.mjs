@@ -1,4 +1,4 @@
-// Ends: of the input, of the output, by signal. What runs is told, and the exit status is 0.
+// The end of a server: end of input, closed output, signals. Calls are cancelled, and the exit status is 0.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BELLJAR, FIXTURE } from './lib/programs.mjs';
@@ -38,13 +38,13 @@ for (const signal of [undefined, 'SIGTERM', 'SIGINT', 'SIGHUP']) {
   });
 }
 
-test('the end of input waits for a call that cannot be cancelled', async (t) => {
+test('end of input waits for a call that cannot be cancelled', async (t) => {
   const server = start(t, FIXTURE);
   server.ask('tools/call', { name: 'test_deaf', arguments: { ms: 200 } });
   await server.close(); // its answer goes nowhere
 });
 
-test('what was answered before the end of input is written', async (t) => {
+test('responses from before the end of input are written', async (t) => {
   const server = start(t, FIXTURE, { reading: false });
   const ids = [1, 2, 3, 4, 5];
   for (const id of ids) server.ask('tools/call', { name: 'test_big', arguments: { bytes: MIB } }, id);
@@ -54,7 +54,7 @@ test('what was answered before the end of input is written', async (t) => {
   await server.close();
 });
 
-test('output closed early', async (t) => {
+test('a server whose output is closed exits', async (t) => {
   for (const program of [FIXTURE, BELLJAR]) {
     const server = start(t, program, { reading: false });
     server.child.stdout.destroy();
@@ -63,7 +63,7 @@ test('output closed early', async (t) => {
   }
 });
 
-test('output closed while calls run', async (t) => {
+test('a server whose output is closed cancels its calls', async (t) => {
   const server = start(t, FIXTURE);
   await busy(server, slow);
   server.child.stdout.destroy();
@@ -72,14 +72,14 @@ test('output closed while calls run', async (t) => {
   assert.match(server.stderr, /fixture: 3 cancelled/);
 });
 
-test('output closed in the middle of a long answer', async (t) => {
+test('a server whose output is closed in the middle of a response exits', async (t) => {
   const server = start(t, FIXTURE, { reading: false });
   server.ask('tools/call', { name: 'test_big', arguments: { bytes: 9 * MIB } });
   server.child.stdout.once('readable', () => server.child.stdout.destroy());
   await server.ended();
 });
 
-test('input and output closed at once', async (t) => {
+test('a server whose input and output are closed exits', async (t) => {
   const server = start(t, FIXTURE);
   await busy(server, slow);
   server.child.stdin.end();
@@ -87,7 +87,7 @@ test('input and output closed at once', async (t) => {
   await server.ended();
 });
 
-test('output to nowhere', async (t) => {
+test('a server with output to /dev/full exits', async (t) => {
   const server = start(t, FIXTURE, { stdout: 'ignore' });
   server.child.stdin.end('{"jsonrpc":"2.0","id":1,"method":"ping"}\n');
   await server.ended();

@@ -1,4 +1,4 @@
-// The file tools: what they do, where they end, what they refuse and in which words.
+// The file tools: their results, limits and errors.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { refused, sandboxed, structuredOf, textOf } from './lib/sandboxed.mjs';
@@ -17,7 +17,7 @@ const PNG =
 
 // --- read_file
 
-test('a file that was written is read', async () => {
+test('read_file returns what write_file wrote', async () => {
   assert.deepEqual(await write('a/b/notes.txt', 'one\ntwo\nthrée\n'), {
     path: 'a/b/notes.txt', bytes: 15, size: 15, created: true,
   });
@@ -31,7 +31,7 @@ test('a file that was written is read', async () => {
   });
 });
 
-test('a range of lines, with numbers', async () => {
+test('read_file returns a range of lines with numbers', async () => {
   await write('range.txt', 'a\nb\nc\nd');
   const result = await read_file({ path: 'range.txt', offset: 2, limit: 2, numbers: true });
   assert.equal(textOf(result), '     2\tb\n     3\tc\n');
@@ -44,7 +44,7 @@ test('a range of lines, with numbers', async () => {
   assert.equal(textOf(past), '[range.txt has fewer than 9 lines (7 bytes)]');
 });
 
-test('a long file comes in parts that make it whole', async () => {
+test('a long file is read in parts', async () => {
   await sh('seq 1 20000 > long.txt');
   let text = '';
   let offset = 1;
@@ -74,7 +74,7 @@ test('a line longer than an answer is cut, and the next one can be reached', asy
   assert.equal(textOf(await read_file({ path: 'line.txt', offset: 2 })), 'end\n');
 });
 
-test('200 MiB: only what was asked for is read', async () => {
+test('a range of a 200 MiB file is read without the rest', async () => {
   await sh('truncate -s 200M huge.bin; printf "first line\\n" | dd of=huge.bin conv=notrunc status=none; printf tail >> huge.bin');
   const begun = Date.now();
   const head = structuredOf(await read_file({ path: 'huge.bin', limit: 1 }));
@@ -88,7 +88,7 @@ test('200 MiB: only what was asked for is read', async () => {
   await delete_path({ path: 'huge.bin' });
 });
 
-test('binary files are refused as text and given as base64', async () => {
+test('read_file refuses binary files as text and returns them as Base64', async () => {
   await write('nul', 'AGEA', { encoding: 'base64' });
   refused(await read_file({ path: 'nul' }),
     /^'nul' is binary, not UTF-8 text \(3 bytes\): read it with encoding "base64", or look at it with a program in the sandbox$/);
@@ -100,14 +100,14 @@ test('binary files are refused as text and given as base64', async () => {
   assert.deepEqual([Buffer.from(part.base64, 'base64').toString(), part.next_offset], ['af', 3]);
 });
 
-test('line ends and a byte order mark stay', async () => {
+test('line ends and a byte order mark are kept', async () => {
   await write('crlf.txt', '\ufeffa\r\nb\r\n');
   const result = await read_file({ path: 'crlf.txt' });
   assert.equal(textOf(result), '\ufeffa\r\nb\r\n');
   assert.match(result.content[1].text, /it starts with a byte order mark/);
 });
 
-test('an empty file, and terminal escapes', async () => {
+test('an empty file and terminal escapes are returned as they are', async () => {
   await write('empty', '');
   const result = await read_file({ path: 'empty' });
   assert.deepEqual(result.content.map((b) => b.text), ['[empty is empty (0 bytes)]']);
@@ -129,7 +129,7 @@ test('a picture is an image block, without structured content', async () => {
     /^'large\.png' is a picture \(image\/png\) of 819200 bytes, and at most \d+ are shown: make a smaller one/);
 });
 
-test('what cannot be read says why', async () => {
+test('a read that fails says why', async () => {
   await sh('mkdir -p d/sub; touch d/x d/y; mkfifo d/fifo; ln -s /nowhere d/broken; ln -s loop d/loop');
   refused(await read_file({ path: 'd' }), /^'d' is a directory, not a file: use list_directory$/);
   refused(await read_file({ path: 'd/zz' }),
@@ -149,7 +149,7 @@ test('what cannot be read says why', async () => {
   refused(await read_file({ path: 'x', sandbox: 'nonesuch' }), /there is no sandbox 'nonesuch'$/);
 });
 
-test('paths outside are the sandbox\'s own, never the host\'s', async () => {
+test('absolute paths are the sandbox\'s, never the host\'s', async () => {
   assert.match(textOf(await read_file({ path: '/etc/passwd' })), /coderunner/);
   assert.match(textOf(await read_file({ path: '../../../../etc/passwd' })), /coderunner/);
   await sh('ln -s ../../../../../../etc/passwd up');
@@ -159,7 +159,7 @@ test('paths outside are the sandbox\'s own, never the host\'s', async () => {
 
 // --- write_file
 
-test('writing replaces, appends, makes programs', async () => {
+test('write_file replaces, appends and makes files executable', async () => {
   await write('w.txt', 'one');
   assert.deepEqual(await write('w.txt', 'two!'), { path: 'w.txt', bytes: 4, size: 4, created: false });
   assert.deepEqual(await write('w.txt', '+3', { append: true }), { path: 'w.txt', bytes: 2, size: 6, created: false });
@@ -175,7 +175,7 @@ test('writing replaces, appends, makes programs', async () => {
     /^'new\.log' exists and keeps its permissions when it is appended to: leave executable out, and run chmod \+x$/);
 });
 
-test('what cannot be written says why', async () => {
+test('a write that fails says why', async () => {
   await sh('mkdir -p wd; touch wf');
   refused(await write_file({ path: 'wd', content: '' }), /^'wd' is a directory, not a file/);
   refused(await write_file({ path: 'wn/', content: '' }), /^wn\/: the name of a file does not end in a slash$/);
@@ -185,7 +185,7 @@ test('what cannot be written says why', async () => {
   refused(await write_file({ path: 'n'.repeat(256), content: '' }), /nnn\.\.\.: Filename too long$/);
 });
 
-test('content may be anything: NUL, and megabytes of it', async () => {
+test('content may have NUL bytes and megabytes', async () => {
   await write('nul.txt', 'a\0b');
   assert.equal(await sh('od -An -c nul.txt | tr -s " "'), ' a \\0 b\n');
   const big = 'x'.repeat(5_000_000);
@@ -195,7 +195,7 @@ test('content may be anything: NUL, and megabytes of it', async () => {
 
 // --- edit_file
 
-test('edits are made, all or none', async () => {
+test('edits are made all or none', async () => {
   await write('e.py', 'def f():\n    return 1\n\ndef g():\n    return 1\n');
   await sh('chmod 750 e.py');
   const result = await edit_file({
@@ -218,7 +218,7 @@ test('edits are made, all or none', async () => {
   assert.equal(await sh('cat e.py'), before);
 });
 
-test('what cannot be edited says why', async () => {
+test('an edit that fails says why', async () => {
   refused(await edit_file({ path: 'none.txt', edits: [{ old: 'a', new: 'b' }] }), /^'none\.txt' does not exist; its directory has: /);
   refused(await edit_file({ path: '.', edits: [{ old: 'a', new: 'b' }] }), /^'\.' is a directory, not a file/);
   refused(await edit_file({ path: 'e.py', edits: [] }), /^argument 'edits': expected an array of objects with 1 to 100 entries/);
@@ -227,7 +227,7 @@ test('what cannot be edited says why', async () => {
   refused(await edit_file({ path: 'e.py', edits: [{ old: 'a', new: 'b', every: true }] }), /^argument 'edits\[0\]\.every' is not known/);
 });
 
-test('a file that others write meanwhile is not overwritten', async () => {
+test('edit_file does not overwrite a file that changed meanwhile', async () => {
   await write('busy', 'x0\n');
   const { process } = structuredOf(await run_command({
     background: true,
@@ -251,7 +251,7 @@ while True:
   structuredOf(await tools.process_stop({ process }));
 });
 
-test('a call that is cancelled leaves the sandbox as it was', async () => {
+test('a cancelled file call changes nothing', async () => {
   const abort = new AbortController();
   const searching = search_files({ path: '/', pattern: '(a|b)*c{3,}zq', regex: true }, { signal: abort.signal });
   await list_directory();
@@ -262,7 +262,7 @@ test('a call that is cancelled leaves the sandbox as it was', async () => {
 
 // --- list_directory
 
-test('a directory, flat and as a tree', async () => {
+test('list_directory lists flat and as a tree', async () => {
   await sh('mkdir -p t/a/x t/.h; echo 12345 > t/a/x/f; touch -d "2026-01-02 03:04 UTC" t/a/x/f; ln -s a t/l; touch t/.h/g t/z');
   const flat = await list_directory({ path: 't' });
   assert.match(textOf(flat), /^drwxr-xr-x +\d+ \S+ \S+ a\/\nl\S+ +\d+ \S+ \S+ l -> a\n-rw-r--r-- +0 \S+ \S+ z\n$/);
@@ -292,7 +292,7 @@ test('a tree has lines between what belongs together, down to the deepest level'
   assert.deepEqual([deep.length, deep[9]], [11, `${' '.repeat(36)}└── 10`]);
 });
 
-test('10,000 entries come in parts', async () => {
+test('10,000 entries are listed in parts', async () => {
   await sh('mkdir many; cd many; seq -f "file-%05g" 1 10000 | xargs touch');
   const names = [];
   let offset = 0;
@@ -312,7 +312,7 @@ test('10,000 entries come in parts', async () => {
   assert.equal(first.content[1].text, '[many: 2 entries from 0 on; there are more: go on with offset 2]');
 });
 
-test('names with line ends, other letters, and bytes that are no text', async () => {
+test('names with line ends, other scripts and invalid UTF-8 are listed', async () => {
   await sh(`mkdir odd; cd odd; python3 -c "
 for n in [b'new\\nline', 'grün 日本'.encode(), b'bad\\xff', b'\\x1b[31mred', b'-rf']: open(n, 'w').close()"`);
   const result = await list_directory({ path: 'odd' });
@@ -328,7 +328,7 @@ for n in [b'new\\nline', 'grün 日本'.encode(), b'bad\\xff', b'\\x1b[31mred', 
   assert.equal(textOf(await delete_path({ path: 'odd/-rf' })), "deleted 'odd/-rf' (1 entry)");
 });
 
-test('what cannot be listed says why', async () => {
+test('a listing that fails says why', async () => {
   refused(await list_directory({ path: 'nowhere' }), /^'nowhere' does not exist; its directory has: /);
   await write('plain', '');
   refused(await list_directory({ path: 'plain' }), /^'plain' is not a directory/);
@@ -336,9 +336,9 @@ test('what cannot be listed says why', async () => {
   refused(await list_directory({ limit: 0 }), /^argument 'limit': expected an integer from 1 to 10000/);
 });
 
-// --- many at once, and much
+// --- concurrency and large files
 
-test('edits of one file at the same time are all made', async () => {
+test('concurrent edits of one file are all made', async () => {
   const names = Array.from({ length: 20 }, (_, i) => `<${i}>`);
   await write('together.txt', names.join('\n'));
   const paths = ['together.txt', '/workspace/together.txt', './together.txt'];
@@ -348,7 +348,7 @@ test('edits of one file at the same time are all made', async () => {
   assert.equal(textOf(await read_file({ path: 'together.txt' })), names.map((_, i) => `done ${i};`).join('\n'));
 });
 
-test('a file that is written and edited at the same time is one or the other', async () => {
+test('a file that is written and edited at once has one of the two contents', async () => {
   await write('both.txt', 'old');
   const [edited] = await Promise.all([
     edit_file({ path: 'both.txt', edits: [{ old: 'old', new: 'edited' }] }),
@@ -358,7 +358,7 @@ test('a file that is written and edited at the same time is one or the other', a
   assert.equal(textOf(await read_file({ path: 'both.txt' })), 'old and more');
 });
 
-test('large files at once are refused before memory is short', async () => {
+test('large files at once are refused before memory runs out', async () => {
   await sh('for i in 1 2 3 4 5 6 7 8 9 10; do head -c 9M /dev/zero | tr "\\0" x > big$i; printf end >> big$i; done');
   const edit = (i) => edit_file({ path: `big${i}`, edits: [{ old: 'end', new: 'End' }] });
   const results = await Promise.all(Array.from({ length: 10 }, (_, i) => edit(i + 1)));
@@ -370,7 +370,7 @@ test('large files at once are refused before memory is short', async () => {
   await sh('rm big*');
 });
 
-test('a long line with many replacements takes no time, and too many are refused', async () => {
+test('many replacements in a long line are quick, and too many are refused', async () => {
   await sh('python3 -c "print((\'z\' + \'x\' * 99) * 90000)" > one.txt');
   const begun = Date.now();
   const all = (old, to) => edit_file({ path: 'one.txt', edits: [{ old, new: to, all: true }] });
@@ -380,7 +380,7 @@ test('a long line with many replacements takes no time, and too many are refused
   await sh('rm one.txt');
 });
 
-test('structured content is bounded as the text is, and going on finds all', async () => {
+test('structured content is bounded like the text, and reading on finds the rest', async () => {
   await sh(`mkdir -p wide && cd wide && python3 -c "
 for i in range(300): open('%03d' % i + '\\x01' * 200, 'w').write('needle')"`);
   const names = [];
@@ -430,7 +430,7 @@ test('errors show no control characters', async () => {
 
 // --- search_files
 
-test('lines and names are found', async () => {
+test('search_files finds lines and names', async () => {
   await sh('mkdir -p s/sub s/.git; printf "alpha\\nBeta one\\n" > s/a.py; printf "beta two\\n" > s/sub/b.txt; echo beta > s/.git/c; printf "beta\\0" > s/bin');
   const result = await search_files({ pattern: 'beta', path: 's' });
   assert.equal(textOf(result), 's/sub/b.txt:1:beta two\n');
@@ -464,7 +464,7 @@ test('many matches and long lines are bounded', async () => {
   assert.deepEqual([long.text.length, long.column], [400, 5001]);
 });
 
-test('what cannot be searched says why', async () => {
+test('a search that fails says why', async () => {
   refused(await search_files({ pattern: '(', regex: true }), /^the expression '\(': Missing '\)'$/);
   refused(await search_files({ pattern: '' }), /^argument 'pattern': expected a string of 1 to 1022 bytes/);
   refused(await search_files({ pattern: 'x', mode: 'name', regex: true }), /^argument 'regex': names are matched by globs/);
@@ -475,7 +475,7 @@ test('what cannot be searched says why', async () => {
 
 // --- delete_path
 
-test('files and directories are deleted, and what must stay stays', async () => {
+test('delete_path deletes files and directories, but not the workspace', async () => {
   await sh('mkdir -p del/a/b; touch del/a/b/c del/f; ln -s /workspace/del/a del/l; mkdir keep; touch keep/k; ln -s /workspace/keep del/k');
   assert.deepEqual(structuredOf(await delete_path({ path: 'del/l' })), { path: 'del/l', deleted: 1 });
   refused(await delete_path({ path: 'del' }), /^'del' is a directory that is not empty: set recursive to true/);

@@ -1,4 +1,4 @@
-// Text that is no good message: each gets the one right error, and the next message works.
+// Malformed messages: each gets the specified error, and the next message works.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BELLJAR, FIXTURE } from './lib/programs.mjs';
@@ -69,21 +69,21 @@ for (const [name, { send, code, id, says }] of Object.entries(cases))
     }
   });
 
-test('64 levels are fine', async (t) => {
+test('64 levels of nesting are accepted', async (t) => {
   const server = start(t, FIXTURE);
   server.send(nested(64));
   assert.deepEqual(await server.next(), { jsonrpc: '2.0', id: 'r', result: {} });
   await server.close();
 });
 
-test('brackets inside strings are no levels', async (t) => {
+test('brackets inside strings do not count as levels', async (t) => {
   const server = start(t, FIXTURE);
   server.send(member(JSON.stringify('[{"\\'.repeat(1000))));
   assert.deepEqual((await server.next()).result, {});
   await server.close();
 });
 
-test('good text of every kind comes through', async (t) => {
+test('valid text of every kind is accepted', async (t) => {
   const server = start(t, FIXTURE);
   const texts = ['\u00e9', '\u20ac', '\u{1f600}', '\uffff', '\u{10ffff}', '\u2028', '\u007f', ' '];
   texts.push('"\\/\b\f\n\r\t');
@@ -101,7 +101,7 @@ test('good text of every kind comes through', async (t) => {
   await server.close();
 });
 
-test('numbers at the edge come through', async (t) => {
+test('numbers at the edge of their range are accepted', async (t) => {
   const server = start(t, FIXTURE);
   for (const number of ['9223372036854775807', '-9223372036854775808', '1e308', '1E-400', '0.1']) {
     server.send(callEcho(`"text":"x","anything":${number}`));
@@ -112,7 +112,7 @@ test('numbers at the edge come through', async (t) => {
   await server.close();
 });
 
-test('ids of every JSON type', async (t) => {
+test('ids of every JSON type are accepted or refused as specified', async (t) => {
   const server = start(t, FIXTURE);
   const good = ['""', '"x"', '"\\u0000"', '"\\ud83d\\ude00"', '0', '-1', '1.5', '1e3'];
   good.push('9007199254740993', '-9223372036854775808');

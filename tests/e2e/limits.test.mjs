@@ -1,5 +1,5 @@
-// Size: long lines, many values, long answers, many calls, a client that does not read. What is
-// too much is refused with the name of the limit, and memory stays bounded meanwhile.
+// Limits: long lines, many values, long responses, many calls, a client that does not read. The error
+// names the limit, and memory stays bounded.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FIXTURE, isSanitized } from './lib/programs.mjs';
@@ -9,7 +9,7 @@ import { assertError, start, textOf } from './lib/raw.mjs';
 const MAX_LINE = 10 * MIB;
 const TOO_LONG = /more than 10485760 bytes \(max_line\)/;
 
-/** A sanitizer keeps its own books; nothing is said about those. */
+/** A sanitizer's memory is not measured. */
 function assertMemory(server, most) {
   if (isSanitized(FIXTURE)) return;
   const used = memory(server.pid, 'VmHWM');
@@ -25,7 +25,7 @@ function longPing(length, id = 1) {
   return `${head}${'x'.repeat(length - head.length - 3)}"}}`;
 }
 
-test('a line of 9 MiB', async (t) => {
+test('a line of 9 MiB is accepted', async (t) => {
   const server = start(t, FIXTURE);
   const answer = await server.call('test_echo', { text: 'x'.repeat(9 * MIB) });
   assert.equal(JSON.parse(textOf(answer)).text_bytes, 9 * MIB);
@@ -34,14 +34,14 @@ test('a line of 9 MiB', async (t) => {
   await server.close();
 });
 
-test('9 MiB there and back', async (t) => {
+test('a response of 9 MiB is sent', async (t) => {
   const server = start(t, FIXTURE);
   assert.equal(textOf(await server.call('test_big', { bytes: 9 * MIB })).length, 9 * MIB);
   await alive(server);
   await server.close();
 });
 
-test('a string past its own limit', async (t) => {
+test('a string over its limit is refused', async (t) => {
   const server = start(t, FIXTURE);
   const answer = await server.call('test_echo', { text: 'x'.repeat(9 * MIB + 1) });
   assert.equal(answer.result.isError, true);
@@ -61,7 +61,7 @@ test('a string of 10 MiB makes the line too long', async (t) => {
   await server.close();
 });
 
-test('exactly the longest line, and one byte more', async (t) => {
+test('a line of max_line bytes is accepted, and one byte more refused', async (t) => {
   const server = start(t, FIXTURE);
   server.send(longPing(MAX_LINE));
   assert.deepEqual(await server.next(), { jsonrpc: '2.0', id: 1, result: {} });
@@ -81,7 +81,7 @@ test('a line of 11 MiB is refused once', async (t) => {
   await server.close();
 });
 
-test('an endless line', async (t) => {
+test('an endless line does not grow memory', async (t) => {
   const server = start(t, FIXTURE);
   const chunk = Buffer.alloc(MIB, 'x');
   const write = (bytes) => new Promise((resolve) => server.child.stdin.write(bytes, resolve));
@@ -96,7 +96,7 @@ test('an endless line', async (t) => {
   await server.close();
 });
 
-test('five million tiny values', async (t) => {
+test('five million values are refused without growing memory', async (t) => {
   const server = start(t, FIXTURE);
   const values = `[${'0,'.repeat(5_000_000)}0]`;
   const says = /more than 200000 values \(max_values\)/;
@@ -111,7 +111,7 @@ test('five million tiny values', async (t) => {
   await server.close();
 });
 
-test('nearly as many values as there may be', async (t) => {
+test('max_values values are accepted', async (t) => {
   const server = start(t, FIXTURE);
   const anything = Array(199_000).fill(0);
   assert.equal(
@@ -121,7 +121,7 @@ test('nearly as many values as there may be', async (t) => {
   await server.close();
 });
 
-test('an answer longer than a line', async (t) => {
+test('a response over max_line becomes an error', async (t) => {
   const server = start(t, FIXTURE);
   for (const bytes of [10 * MIB, 32 * MIB]) {
     const answer = await server.request('tools/call', { name: 'test_big', arguments: { bytes } }, 'big');
@@ -131,7 +131,7 @@ test('an answer longer than a line', async (t) => {
   await server.close();
 });
 
-test('more calls than may run at once', async (t) => {
+test('calls over max_calls are refused', async (t) => {
   const server = start(t, FIXTURE, { env: { FIXTURE_MAX_CALLS: '4' } });
   const slow = { name: 'test_slow', arguments: { ms: 60000 } };
   for (const id of ['a', 'b', 'c', 'd']) server.ask('tools/call', slow, id);
@@ -143,7 +143,7 @@ test('more calls than may run at once', async (t) => {
   assert.match(await server.close(), /fixture: 4 cancelled/);
 });
 
-test('256 calls at once, and the 257th', async (t) => {
+test('256 calls run at once, and the 257th is refused', async (t) => {
   const server = start(t, FIXTURE);
   const slow = { name: 'test_slow', arguments: { ms: 60000 } };
   for (let id = 1; id <= 257; id++) server.ask('tools/call', slow, id);
@@ -154,7 +154,7 @@ test('256 calls at once, and the 257th', async (t) => {
   assert.match(await server.close(), /fixture: 256 cancelled/);
 });
 
-test('more subscriptions than there may be', async (t) => {
+test('subscriptions over the limit are refused', async (t) => {
   const server = start(t, FIXTURE, { env: { FIXTURE_MAX_SUBSCRIPTIONS: '2' } });
   const ask = (method, uri) => server.request(`resources/${method}`, { uri });
   for (const uri of ['a:1', 'a:2', 'a:1']) assert.deepEqual((await ask('subscribe', uri)).result, {});
@@ -181,7 +181,7 @@ test('memory does not grow with the number of calls', async (t) => {
   await server.close();
 });
 
-test('a client that does not read is not read from: 200 long answers', async (t) => {
+test('the server stops reading from a client that does not read 200 long responses', async (t) => {
   const server = start(t, FIXTURE, { reading: false });
   const ids = Array.from({ length: 200 }, (_, i) => i);
   for (const id of ids) server.ask('tools/call', { name: 'test_big', arguments: { bytes: MIB } }, id);
@@ -198,7 +198,7 @@ test('a client that does not read is not read from: 200 long answers', async (t)
   await server.close();
 });
 
-test('a client that does not read: 20000 short answers', async (t) => {
+test('the server stops reading from a client that does not read 20000 short responses', async (t) => {
   const server = start(t, FIXTURE, { reading: false });
   const ids = Array.from({ length: 20_000 }, (_, i) => i);
   for (const id of ids) server.ask('tools/call', { name: 'test_simple_text' }, id);
@@ -209,7 +209,7 @@ test('a client that does not read: 20000 short answers', async (t) => {
   await server.close();
 });
 
-test('what a message holds beside its arguments is not kept by its call', async (t) => {
+test('a call keeps only the arguments of its message', async (t) => {
   const server = start(t, FIXTURE);
   const pad = Array(66000).fill({ a: {} });
   for (let id = 1; id <= 40; id++)

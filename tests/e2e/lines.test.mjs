@@ -1,4 +1,4 @@
-// Framing: one message a line, whatever the bytes around it look like and however they arrive.
+// Framing: one message per line, however the bytes arrive.
 import assert from 'node:assert/strict';
 import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -48,7 +48,7 @@ test('the last line needs no line end', async (t) => {
   }
 });
 
-test('half a message at the end of the input', async (t) => {
+test('half a message at the end of the input is refused', async (t) => {
   const server = start(t, FIXTURE);
   server.child.stdin.end(`${ping(1)}\n{"jsonrpc":`);
   await expect(server, 1);
@@ -56,7 +56,7 @@ test('half a message at the end of the input', async (t) => {
   await server.close();
 });
 
-test('byte by byte', async (t) => {
+test('a message that arrives byte by byte is answered', async (t) => {
   const server = start(t, FIXTURE);
   const text = Buffer.from(`\ufeff${ping(1)}\r\n\n{"jsonrpc":"2.0","id":"\u20ac","method":"ping"}\n`);
   for (const byte of text) {
@@ -67,7 +67,7 @@ test('byte by byte', async (t) => {
   await server.close();
 });
 
-test('garbage lines between good ones', async (t) => {
+test('malformed lines do not affect the lines between them', async (t) => {
   const server = start(t, FIXTURE);
   const garbage = ['nonsense', '}{', '\u0000\u0001', '"', '\\', '\u00ff'];
   garbage.push('Content-Length: 52', 'GET / HTTP/1.1');
@@ -79,7 +79,7 @@ test('garbage lines between good ones', async (t) => {
   await server.close();
 });
 
-test('a message over several lines is several bad ones', async (t) => {
+test('a message over several lines is several malformed ones', async (t) => {
   const server = start(t, FIXTURE);
   server.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }, null, 1)).send(ping(2));
   for (let i = 0; i < 5; i++) assertError(await server.next(), -32700, undefined, null);
@@ -87,7 +87,7 @@ test('a message over several lines is several bad ones', async (t) => {
   await server.close();
 });
 
-test('every answer is one line, however the text looks', async (t) => {
+test('every response is one line', async (t) => {
   const server = start(t, FIXTURE);
   const anything = { 'a\nb': '\r\n\u2028\u2029' };
   await server.call('test_echo', { text: 'line\nline\r\nline', anything });
@@ -124,7 +124,7 @@ for (const [name, program] of [['fixture', FIXTURE], ['belljar', BELLJAR]]) {
   });
 }
 
-test('a regular file ends: what still runs is cancelled, what was answered is written', async (t) => {
+test('the end of a regular file cancels calls and keeps earlier responses', async (t) => {
   const server = await withFile(t, FIXTURE, `${slow(1, 60000)}\n${ping(2)}\n`);
   await expect(server, 2);
   assert.match(await server.close(), /fixture: 1 cancelled/);

@@ -45,7 +45,7 @@ test('the acknowledgement comes first and names what is honoured', async (t) => 
   assert.equal(server.inbox.length, 2);
 });
 
-test('several at once: each gets its own, under its id verbatim', async (t) => {
+test('each of several listens gets its own notifications under its id', async (t) => {
   const server = start(t, FIXTURE);
   await open(server, 'tools', { toolsListChanged: true });
   await open(server, 7, { toolsListChanged: true, promptsListChanged: true });
@@ -82,7 +82,7 @@ test('a URI is matched exactly', async (t) => {
   await server.close();
 });
 
-test('cancelling ends it without a word', async (t) => {
+test('a cancelled listen ends without a response', async (t) => {
   const server = start(t, FIXTURE);
   await open(server, 5, { toolsListChanged: true });
   server.notify('notifications/cancelled', modern({ requestId: '5' })); // another id
@@ -114,7 +114,7 @@ for (const [name, program, env] of [
 ])
   test(`nothing to honour: acknowledged and complete (${name})`, async (t) => {
     const server = start(t, program, { env });
-    // Files of sandboxes change; nothing the fixture has does, in this setting.
+    // Files of sandboxes change; nothing of the fixture does with these settings.
     const wanted = { toolsListChanged: true, ...(program === FIXTURE && { resourceSubscriptions: [WATCHED] }) };
     await open(server, 'none', wanted, {});
     assertEnded(await server.next(), 'none');
@@ -123,7 +123,7 @@ for (const [name, program, env] of [
     await server.close();
   });
 
-test('nothing wished for: acknowledged and complete', async (t) => {
+test('a listen for nothing is acknowledged and completed', async (t) => {
   const server = start(t, FIXTURE);
   for (const wanted of [{}, { toolsListChanged: false }, { resourceSubscriptions: [] }]) {
     await open(server, 'none', wanted, {});
@@ -132,7 +132,7 @@ test('nothing wished for: acknowledged and complete', async (t) => {
   await server.close();
 });
 
-test('no more than the limit allows', async (t) => {
+test('listens over the limit are refused', async (t) => {
   const server = start(t, FIXTURE, { env: { FIXTURE_MAX_SUBSCRIPTIONS: '2' } });
   await open(server, 1, { toolsListChanged: true });
   await open(server, 2, { promptsListChanged: true });

@@ -1,4 +1,4 @@
-// 2026-07-28, line by line: discovery, what a request says about itself, cancelling.
+// 2026-07-28: discovery, _meta of requests, cancelling.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -44,7 +44,7 @@ test('server/discover of belljar', (t) => {
   return checkDiscover(t, BELLJAR, 'belljar', 'Belljar', 60000, capabilities, /^Belljar runs code/);
 });
 
-test('the envelope may hold more than it must', async (t) => {
+test('_meta may have further members', async (t) => {
   const server = start(t, FIXTURE);
   const metas = [
     { [CLIENT_INFO_KEY]: { name: 'x', version: '1', title: 'X', icons: [] } },
@@ -84,7 +84,7 @@ test('a resource that does not exist is -32602 and names its URI', async (t) => 
   await server.close();
 });
 
-test('URIs that come near a template', async (t) => {
+test('URIs that nearly match a template are refused', async (t) => {
   const server = start(t, FIXTURE);
   const read = (uri) => server.request('resources/read', modern({ uri }));
   assert.equal((await read('test://template/123/data')).result.contents.length, 1);

@@ -1,4 +1,4 @@
-// What programs print: much of it, bytes that are no text, order, commands to a terminal.
+// Output of programs: its size, bytes that are not text, order, escape sequences.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sandboxed, structuredOf, textOf } from './lib/sandboxed.mjs';
@@ -7,7 +7,7 @@ const { run_code, run_command } = sandboxed();
 const MIB = 1024 * 1024;
 const MAX = 24_000;
 
-test('50 MiB of stdout: beginning, end, exact counts, and the whole in a file', async () => {
+test('50 MiB of stdout is answered with its beginning, end and exact counts, and kept in a file', async () => {
   const result = await run_command({
     command: `printf 'first line\\n'; head -c ${50 * MIB} /dev/zero | tr '\\0' x; printf '\\nlast line\\n'`,
   });
@@ -35,7 +35,7 @@ test('50 MiB of stdout: beginning, end, exact counts, and the whole in a file', 
   assert.equal(textOf(ends), 'first line\n\nlast line\n');
 });
 
-test('both streams are long: each has its part', async () => {
+test('two long streams share the space of a result', async () => {
   const result = await run_code({
     code: 'import sys\nsys.stdout.write("o" * 300000)\nsys.stderr.write("e" * 300000)\nsys.exit(9)',
   });
@@ -50,7 +50,7 @@ test('both streams are long: each has its part', async () => {
   assert.match(textOf(result), /\[exit code 9\]/);
 });
 
-test('what fits into memory but not into the answer is in files, too', async () => {
+test('output that fits into memory but not into the result is kept in files', async () => {
   const code = 'import sys\nsys.stdout.write("o" * 15000)\nsys.stderr.write("e" * 15000)';
   const result = await run_code({ code });
   const told = structuredOf(result);
@@ -65,7 +65,7 @@ test('what fits into memory but not into the answer is in files, too', async () 
   assert.equal(textOf(await run_command({ argv: ['stat', '-c', '%s', alone.stdout_file] })), '23001\n');
 });
 
-test('long characters are never cut', async () => {
+test('multi-byte characters are never cut', async () => {
   const { stdout, stdout_bytes } = structuredOf(await run_code({ code: 'print("€" * 100000, end="")' }));
   assert.equal(stdout_bytes, 300_000);
   assert.match(stdout, /^€+\n\.\.\. \d+ bytes left out \.\.\.\n€+$/);
@@ -90,14 +90,14 @@ for (const [name, bytes, want] of BYTES)
     assert.equal(textOf(result), want);
   });
 
-test('a MiB of random bytes does no harm', async () => {
+test('a MiB of random bytes is answered as text', async () => {
   const result = await run_command({ command: `head -c ${MIB} /dev/urandom` });
   assert.equal(structuredOf(result).stdout_bytes, MIB);
   assert.ok(Buffer.byteLength(textOf(result)) <= MAX);
   assert.doesNotMatch(textOf(result), /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/);
 });
 
-test('the order within a stream is kept', async () => {
+test('output keeps its order within a stream', async () => {
   const code = 'import os\nfor i in range(1000):\n  os.write(1, b"o%d\\n" % i); os.write(2, b"e%d\\n" % i)';
   const { stdout, stderr } = structuredOf(await run_code({ code }));
   const lines = (letter) => [...Array(1000).keys()].map((i) => `${letter}${i}\n`).join('');
@@ -105,7 +105,7 @@ test('the order within a stream is kept', async () => {
   assert.equal(stderr, lines('e'));
 });
 
-test('what children print comes too, in order', async () => {
+test('output of child processes is kept in order', async () => {
   const code = 'import subprocess\nprint("a", flush=True)\nsubprocess.run(["echo", "b"])\nprint("c")';
   assert.equal(textOf(await run_code({ code })), 'a\nb\nc\n');
 });

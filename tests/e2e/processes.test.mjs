@@ -1,4 +1,4 @@
-// Processes in the background: started, asked, talked to, stopped.
+// Background processes: start, output, input, stop.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BELLJAR } from './lib/programs.mjs';
@@ -44,7 +44,7 @@ test('without since, each answer goes on where the last ended', async () => {
   assert.ok(text.endsWith('b\nc\n'), text);
 });
 
-test('one that dies at once says so at once', async () => {
+test('a background process that fails at once is reported at once', async () => {
   let result;
   for (let i = 0; i < 5; i++) {
     result = await run_command({ command: 'echo no >&2; exit 7', background: true });
@@ -56,7 +56,7 @@ test('one that dies at once says so at once', async () => {
   assert.equal(structuredOf(await process_output({ process })).exit_code, 7);
 });
 
-test('wait_s waits no longer than it has to', async () => {
+test('wait_s returns as soon as there is output', async () => {
   const { process } = await start('sleep 1; echo now; sleep 600');
   const began = Date.now();
   const { stdout, running } = structuredOf(await process_output({ process, wait_s: 30 }));
@@ -69,7 +69,7 @@ test('wait_s waits no longer than it has to', async () => {
   structuredOf(await process_stop({ process }));
 });
 
-test('it is talked to', async () => {
+test('process_input writes to a background process', async () => {
   const { process } = await start('cat; echo over');
   const told = structuredOf(await process_input({ process, stdin: 'grün\n' }));
   assert.deepEqual(told, { process, written: 6, closed: false, next: 0 });
@@ -87,7 +87,7 @@ test('it is talked to', async () => {
   refused(await process_input({ process, stdin: 'x' }), /has ended/);
 });
 
-test('an interpreter in the background', async () => {
+test('an interpreter in the background answers its input', async () => {
   const { process } = await start('python3 -uqi 2>/dev/null');
   await process_input({ process, stdin: 'x = 6\nprint(x * 7)\n' });
   assert.equal(structuredOf(await process_output({ process, wait_s: 20 })).stdout, '42\n');
@@ -96,7 +96,7 @@ test('an interpreter in the background', async () => {
   assert.equal(exit_code, 3);
 });
 
-test('stopping ends all of it, and twice is fine', async () => {
+test('process_stop kills the whole tree, and may be called twice', async () => {
   const { process } = await start(
     'trap "echo bye; exit 5" TERM; (while :; do echo >> /workspace/beat; sleep 0.1; done) & echo up; wait',
   );
@@ -112,13 +112,13 @@ test('stopping ends all of it, and twice is fine', async () => {
   assert.equal(beats[0], beats[1]);
 });
 
-test('one that does not listen is killed', async () => {
+test('process_stop kills a process that ignores SIGTERM', async () => {
   const { process } = await start('trap "" TERM; while :; do sleep 0.1; done');
   const { running, signal } = structuredOf(await process_stop({ process }));
   assert.deepEqual({ running, signal }, { running: false, signal: 'SIGKILL' });
 });
 
-test('by force it is killed at once', async () => {
+test('process_stop with force kills at once', async () => {
   const { process } = await start('trap "echo never" TERM; while :; do sleep 0.1; done');
   const { running, signal, stdout } = structuredOf(await process_stop({ process, force: true }));
   assert.deepEqual({ running, signal, stdout }, { running: false, signal: 'SIGKILL', stdout: '' });
@@ -130,7 +130,7 @@ test('a background process has a time limit if it is given one', async () => {
   assert.deepEqual({ timed_out, running }, { timed_out: true, running: false });
 });
 
-test('much output: limits, offsets, and what is no longer kept', async () => {
+test('process_output reports limits, offsets and output that is no longer kept', async () => {
   const { process } = await start('seq 1 2000000; echo end');
   let answer;
   for (let i = 0; i < 100; i++) {
@@ -152,7 +152,7 @@ test('much output: limits, offsets, and what is no longer kept', async () => {
   assert.equal(beyond.stdout, '');
 });
 
-test('a call that takes too long can be stopped by its name', async (t) => {
+test('a call that became a process can be stopped by its id', async (t) => {
   const session = await open(t, { ANSWER_WITHIN: 1000 });
   const soft = toolsOf(async () => session);
   await soft.run_code({ code: 'x = 1', session: 's' });
@@ -167,7 +167,7 @@ test('a call that takes too long can be stopped by its name', async (t) => {
   await session.close();
 });
 
-test('input is for those that wait for it', async (t) => {
+test('process_input is refused for a process without open stdin', async (t) => {
   const session = await open(t, { ANSWER_WITHIN: 1000 });
   const soft = toolsOf(async () => session);
   const { process } = structuredOf(await soft.run_command({ command: 'sleep 600' }));
@@ -176,7 +176,7 @@ test('input is for those that wait for it', async (t) => {
   await session.close();
 });
 
-test('waiting can be cancelled, and the process runs on', async () => {
+test('cancelling process_output leaves the process running', async () => {
   const { process } = await start('sleep 2; echo later');
   const abort = new AbortController();
   const waiting = process_output({ process, wait_s: 40 }, { signal: abort.signal });
@@ -186,7 +186,7 @@ test('waiting can be cancelled, and the process runs on', async () => {
   assert.equal(structuredOf(await process_output({ process, wait_s: 20 })).stdout, 'later\n');
 });
 
-test('processes are found from everywhere, but only in their sandbox', async () => {
+test('a process is found by its id, but not in another sandbox', async () => {
   const made = structuredOf(await tools.create_sandbox({ name: 'second' }));
   assert.ok(made);
   const { process, sandbox } = await start('sleep 600', { sandbox: 'second' });

@@ -1,5 +1,5 @@
-// One test per row of the routing table (mcp.md, section 1.4) that has a meaning off HTTP. Each
-// is run before any handshake and after one; afterwards the connection must be as good as new.
+// One test for each malformed or unusual message of the specification that can occur without HTTP. Each
+// runs before any handshake and after one; afterwards the connection must still work.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -27,8 +27,8 @@ const INFO_PROBLEM = 'must be an object with the strings name and version';
 const LEVEL_PROBLEM =
   'must be one of debug, info, notice, warning, error, critical, alert, emergency';
 
-// send: what goes out. code: the error's, with id null unless `id` says otherwise. result: what
-// an accepted request's result must fit. silent: no answer at all.
+// send: the message. code: the expected error code, with id null unless `id` is set. result: what the
+// result must match. silent: no response is expected.
 const rows = {
   '4: not JSON': { send: 'nonsense', code: -32700, id: null },
   '4: half of JSON': { send: '{"jsonrpc":"2.0","id":1,', code: -32700, id: null },

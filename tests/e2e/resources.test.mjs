@@ -1,4 +1,4 @@
-// Files of sandboxes and skills as resources, the prompts made of them, and what changes tell.
+// Files of sandboxes and skills as resources, prompts of skills, and notifications of changes.
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -49,7 +49,7 @@ test('a file of a sandbox is read as text or as bytes', async () => {
   assert.equal((await read(`sandbox://${id}/workspace/none`)).text, '');
 });
 
-test('what cannot be read says why', async () => {
+test('a read that fails says why', async () => {
   await tools.run_command({ command: 'truncate -s 2M two; truncate -s 1M one' });
   await assert.rejects(read(`sandbox://${id}/workspace/two`), /has 2097152 bytes, and a resource at most 1048576: use the tool read_file/);
   assert.equal((await read(`sandbox://${id}/workspace/one`)).blob.length, Math.ceil(1048576 / 3) * 4);
@@ -58,7 +58,7 @@ test('what cannot be read says why', async () => {
   await assert.rejects(read(`sandbox://${id}/`), /not found/);
 });
 
-test('sandboxes that are not there answer alike, whatever they are', async () => {
+test('unknown sandboxes get identical errors', async () => {
   const why = async (name) => {
     try {
       await read(`sandbox://${name}/workspace/a`);
@@ -80,7 +80,7 @@ test('the template completes sandboxes', async () => {
   assert.equal(completion.values.length, 1);
 });
 
-test('subscribers hear of changes', async () => {
+test('subscribers are notified of changes', async () => {
   const uri = `sandbox://${id}/workspace/watched%20file`;
   await client.subscribeResource({ uri });
   const heard = async (change) => {
@@ -124,7 +124,7 @@ test('skills are prompts, one each, and one for all', async () => {
   await assert.rejects(text('use_skill', {}), /'name' is missing/);
 });
 
-test('getting_started tells how to work here', async () => {
+test('getting_started describes how to use the tools', async () => {
   const { messages } = await client.getPrompt({ name: 'getting_started', arguments: { task: 'Sort.' } });
   assert.match(messages[0].content.text, /run_code.*session/s);
   assert.match(messages[0].content.text, /Skills, which say/);

@@ -1,11 +1,11 @@
-// One test per protocol revision: which fields a client of that time gets, and which not.
+// One test per protocol revision: which fields its clients get.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HANDSHAKES, LAST_HANDSHAKE, MODERN, SERVER_INFO_KEY, modern } from './lib/modern.mjs';
 import { FIXTURE, VERSION } from './lib/programs.mjs';
 import { assertError, start, textOf } from './lib/raw.mjs';
 
-// What came with which revision; the key is the first that has it.
+// Fields by the first revision that has them.
 const since = (revision, first) => revision >= first;
 const ICONS = [{ src: 'https://example.com/icon.png', mimeType: 'image/png', sizes: ['48x48'] }];
 

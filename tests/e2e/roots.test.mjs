@@ -20,7 +20,7 @@ function put(dir, text) {
   writeFileSync(join(dir, 'f'), text);
 }
 
-test('nothing is allowed: the error says how', async (t) => {
+test('without allowed directories the error says how to allow one', async (t) => {
   const own = await open(t);
   t.after(() => own.close());
   const mine = toolsOf(async () => own);
@@ -54,7 +54,7 @@ describe('the client\'s roots', () => {
   put(other, 'not yours');
   const outside = /is not below an allowed directory of the host/;
 
-  test('they count, change, and go', async (t) => {
+  test('roots are used, changed and removed', async (t) => {
     const own = await openWithRoots(t, [one]);
     const mine = toolsOf(async () => own);
     const read = async (path) => textOf(await mine.run_command({ command: `cat ${path}` }));
@@ -77,7 +77,7 @@ describe('the client\'s roots', () => {
     assert.equal(own.asked, 4);
   });
 
-  test('beside those of --allow-path, which come first', async (t) => {
+  test('roots come after the directories of --allow-path', async (t) => {
     const own = await openWithRoots(t, [one], { ALLOW_PATH: join(roots, 'configured') });
     const mine = toolsOf(async () => own);
     assert.equal(structuredOf(await mine.copy_in({ source: 'f' })).source, join(roots, 'configured/f'));
@@ -87,7 +87,7 @@ describe('the client\'s roots', () => {
     refused(await mine.copy_in({ source: join(one, 'f') }), outside);
   });
 
-  test('what no root can be is left out', async (t) => {
+  test('unusable roots are left out', async (t) => {
     const own = await openWithRoots(t, [
       'https://example.org/', 'file://elsewhere/tmp', 'file:///', 'file:///proc', `file://${roots}/../${other}`,
       join(roots, 'nowhere'), join(one, 'f'), 'file:///a%00b', one,
@@ -98,7 +98,7 @@ describe('the client\'s roots', () => {
       refused(await mine.copy_in({ source }), outside);
   });
 
-  test('of a client of revision 2026-07-28', { todo: 'they would have to be asked for with input_required' }, async (t) => {
+  test('roots of a client of revision 2026-07-28 are used', { todo: 'they would have to be asked for with input_required' }, async (t) => {
     const own = await connectV2(t, {
       program: BELLJAR, mode: { pin: '2026-07-28' }, options: { capabilities: { roots: {} } },
     });
@@ -107,7 +107,7 @@ describe('the client\'s roots', () => {
     assert.equal(structuredOf(await mine.copy_in({ source: 'f' })).source, join(one, 'f'));
   });
 
-  test('--no-roots: they are not even asked for', async (t) => {
+  test('--no-roots does not request roots', async (t) => {
     const own = await openWithRoots(t, [one], { NO_ROOTS: 'true' });
     const mine = toolsOf(async () => own);
     refused(await mine.copy_in({ source: join(one, 'f') }),
@@ -115,7 +115,7 @@ describe('the client\'s roots', () => {
     assert.equal(own.asked, 0);
   });
 
-  test('--no-roots with --allow-path: only the latter', async (t) => {
+  test('--no-roots with --allow-path uses only the latter', async (t) => {
     const own = await openWithRoots(t, [one], { NO_ROOTS: 'true', ALLOW_PATH: join(roots, 'configured') });
     const mine = toolsOf(async () => own);
     structuredOf(await mine.copy_in({ source: 'f' }));

@@ -1,4 +1,4 @@
-// run_code and run_command: what runs, what comes back, what is refused.
+// run_code and run_command: results, limits and errors.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { open, refused, sandboxed, sleep, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
@@ -6,7 +6,7 @@ import { open, refused, sandboxed, sleep, structuredOf, textOf, toolsOf } from '
 const tools = sandboxed();
 const { run_code, run_command } = tools;
 
-// Runs do not see each other's processes: one that lives is known by a file it keeps writing to.
+// Runs cannot see each other's processes: a running one is recognised by a file that it keeps writing.
 const beat = (name) => `while :; do echo >> /workspace/beat-${name}; sleep 0.1; done`;
 const isAlive = async (name) => {
   const result = await run_command({ command: `cd /workspace; wc -c < beat-${name}; sleep 0.6; wc -c < beat-${name}` });
@@ -15,7 +15,7 @@ const isAlive = async (name) => {
   return before !== after;
 };
 
-test('the first call just works', async () => {
+test('run_code works as the first call', async () => {
   const result = await run_code({ language: 'python', code: 'print(1)' });
   assert.deepEqual(result.content, [{ type: 'text', text: '1\n' }]);
   const { duration_ms, ...rest } = structuredOf(result);
@@ -53,7 +53,7 @@ test('a traceback names the code', async () => {
   assert.match(stderr, /ValueError: no\n$/);
 });
 
-test('arguments, environment, directory, input and files', async () => {
+test('run_code passes arguments, environment, directory, input and files', async () => {
   const code = `
 import os, sys
 print(sys.argv[1:], os.environ["A"], os.getcwd(), sys.stdin.read(), open("/workspace/d/a.txt").read(),
@@ -81,11 +81,11 @@ test('files stay from call to call, processes do not share variables', async () 
   assert.equal(textOf(result), 'yes False\n');
 });
 
-test('nothing printed', async () => {
+test('a run without output says so', async () => {
   assert.equal(textOf(await run_code({ code: 'pass' })), '[no output; exit code 0]');
 });
 
-test('a signal has a name', async () => {
+test('a run that was killed names the signal', async () => {
   const result = await run_command({ command: 'echo so far; kill -SEGV $$' });
   const { signal, exit_code, stdout } = structuredOf(result);
   assert.equal(signal, 'SIGSEGV');
@@ -104,25 +104,25 @@ test('code of 5 MiB runs, and one byte more does not', async () => {
   );
 });
 
-test('a shell line is for bash', async () => {
+test('run_command runs a line with bash', async () => {
   const result = await run_command({ command: 'x=(a b); echo "${x[1]}" | tr b c; echo $((6 * 7)); false' });
   assert.equal(textOf(result), 'c\n42\n[exit code 1]');
   assert.match(textOf(await run_command({ command: 'echo $BASH_VERSION' })), /^\d/);
 });
 
-test('a program and its arguments need no quoting', async () => {
+test('run_command runs a program and its arguments without a shell', async () => {
   const result = await run_command({ argv: ['printf', '%s|', 'a b', '$HOME', ';', "'"] });
   assert.equal(textOf(result), "a b|$HOME|;|'|");
 });
 
-test('a command that is not there', async () => {
+test('run_command reports a missing program', async () => {
   const line = await run_command({ command: 'no-such-program' });
   assert.equal(structuredOf(line).exit_code, 127);
   assert.match(textOf(line), /no-such-program: command not found/);
   refused(await run_command({ argv: ['no-such-program'] }), /no-such-program/);
 });
 
-test('a compile error is told apart', async (t) => {
+test('run_code tells a compile error from a failure of the program', async (t) => {
   const result = await run_code({ language: 'c', code: 'int main(void) { return 0 }' });
   if (result.isError && /not (installed|there)|no .*compiler/i.test(textOf(result))) return t.skip(textOf(result));
   const { compile_error, stderr, exit_code } = structuredOf(result);
@@ -134,7 +134,7 @@ test('a compile error is told apart', async (t) => {
   assert.equal(structuredOf(good).compile_error, undefined);
 });
 
-test('the time is over', async () => {
+test('a run past timeout_s is killed and keeps its output', async () => {
   const began = Date.now();
   const code = `import subprocess, time\nprint("before", flush=True)
 subprocess.Popen(["setsid", "bash", "-c", "${beat('timed')}"])\ntime.sleep(60)`;
@@ -151,7 +151,7 @@ subprocess.Popen(["setsid", "bash", "-c", "${beat('timed')}"])\ntime.sleep(60)`;
   assert.equal(await isAlive('timed'), false);
 });
 
-test('memory has an end, and the answer says so', async () => {
+test('a run over the memory limit is killed, and the result names the limit', async () => {
   const code = 'print("begin", flush=True)\nx = bytearray(64 << 30)\nfor i in range(0, len(x), 4096): x[i] = 1';
   const { stdout, exit_code, signal } = structuredOf(await run_code({ code }));
   assert.equal(stdout, 'begin\n');
@@ -212,7 +212,7 @@ test('a language that is not installed lists those that are', async (t) => {
   t.skip('everything is installed');
 });
 
-test('cancelling stops the run and nothing else', async () => {
+test('cancelling kills the run and nothing else', async () => {
   const background = structuredOf(await run_command({ command: beat('background'), background: true }));
   await run_code({ code: 'x = 5', session: 'kept' });
   const abort = new AbortController();
@@ -228,7 +228,7 @@ test('cancelling stops the run and nothing else', async () => {
   assert.equal(await isAlive('background'), false);
 });
 
-test('cancelling a cell interrupts it, and its state stays', async () => {
+test('cancelling a cell interrupts it and keeps its session', async () => {
   await run_code({ code: 'x = 7', session: 'cells' });
   const abort = new AbortController();
   const doomed = run_code({ code: 'import time\nx = 8\ntime.sleep(600)', session: 'cells' }, { signal: abort.signal });
@@ -251,14 +251,14 @@ test('a session keeps state, and shows the last value', async () => {
   assert.equal(textOf(await run_code({ code: 'b = 1', session: 's' })), '[no output]');
 });
 
-test('a session of JavaScript keeps state', async (t) => {
+test('a JavaScript session keeps state', async (t) => {
   const first = await run_code({ language: 'javascript', code: 'let n = 40; console.log("log")', session: 'js' });
   if (first.isError) return t.skip(textOf(first));
   assert.match(textOf(first), /^log\n/);
   assert.match(textOf(await run_code({ language: 'js', code: 'n + 2', session: 'js' })), /42/);
 });
 
-test('an exception leaves the session as it is', async () => {
+test('an exception does not change the session', async () => {
   await run_code({ code: 'v = [1]', session: 'e' });
   const result = await run_code({ code: 'v.append(2)\n1 / 0', session: 'e' });
   const { error, exit_code } = structuredOf(result);
@@ -278,7 +278,7 @@ test('a session that dies says that its state is lost', async () => {
   assert.match(textOf(next), /^False\n/);
 });
 
-test('a cell past its time is interrupted, and its state stays', async () => {
+test('a cell past its time-out is interrupted and keeps its session', async () => {
   await run_code({ code: 'k = 1', session: 'slow' });
   const result = await run_code({ code: 'import time\nk = 2\ntime.sleep(600)', session: 'slow', timeout_s: 1 });
   const { timed_out, state_lost } = structuredOf(result);
@@ -311,7 +311,7 @@ class Picture:
   def _repr_png_(self): return self.data
 `;
 
-test('an object that knows itself as a picture is shown, once', async () => {
+test('an object with a picture representation is shown once', async () => {
   const result = await run_code({ code: `${picture('p', 4)}\nprint("see")\nPicture(p)`, session: 'own' });
   assert.deepEqual(result.content.map((block) => block.type), ['text', 'image']);
   assert.match(textOf(result), /^see\n\[picture: \/workspace\/\.belljar\/[^\]]+\.png\]$/);
@@ -321,20 +321,20 @@ test('an object that knows itself as a picture is shown, once', async () => {
   assert.equal(textOf(saved).trim(), result.content[1].data);
 });
 
-test('what is no picture is not shown as one', async () => {
+test('a file that is no picture is not sent as one', async () => {
   const code = `${picture('p', 4)}\nPicture(b"<script>alert(1)</script>")`;
   const result = await run_code({ code, session: 'own' });
   assert.deepEqual(result.content.map((block) => block.type), ['text']);
 });
 
-test('calls on one sandbox run beside each other', async () => {
+test('calls on one sandbox run in parallel', async () => {
   const began = Date.now();
   const all = await Promise.all([1, 2, 3, 4].map((n) => run_command({ command: `sleep 2; echo ${n}` })));
   assert.deepEqual(all.map(textOf), ['1\n', '2\n', '3\n', '4\n']);
   assert.ok(Date.now() - began < 6500, `${Date.now() - began} ms`);
 });
 
-test('a call answers in time, and what runs goes on', async (t) => {
+test('a long call answers in time with a process id', async (t) => {
   const session = await open(t, { ANSWER_WITHIN: 3500 });
   const soft = toolsOf(async () => session);
   const seen = [];
@@ -364,7 +364,7 @@ test('a call answers in time, and what runs goes on', async (t) => {
   await session.close();
 });
 
-test('a sandbox that is deleted meanwhile says so to what ran in it', async () => {
+test('calls in a sandbox that is deleted meanwhile say so', async () => {
   structuredOf(await tools.create_sandbox({ name: 'leaving' }));
   const sandbox = 'leaving';
   structuredOf(await run_command({ command: 'true', sandbox }));

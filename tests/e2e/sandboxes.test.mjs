@@ -1,4 +1,4 @@
-// Sandboxes: made, listed, looked at, reset, deleted; asleep and awake; too many, too large.
+// Sandboxes: create, list, inspect, reset, delete; sleep and wake; quotas.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { open, refused, sandboxed, stateDir, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
@@ -8,7 +8,7 @@ const { create_sandbox, list_sandboxes, sandbox_info, reset_sandbox, delete_sand
   tools;
 const ID = /^sb_[a-z2-7]{26}$/;
 
-test('one with limits, a name and an environment', async () => {
+test('create_sandbox takes limits, a name and an environment', async () => {
   const made = structuredOf(
     await create_sandbox({
       name: 'small', memory_mb: 128, cpus: 0.5, disk_mb: 64, pids: 64, idle_s: 60, lifetime_s: 3600,
@@ -31,7 +31,7 @@ test('one with limits, a name and an environment', async () => {
   refused(await create_sandbox({ name: 'small' }), /there is a sandbox named 'small' already/);
 });
 
-test('wishes that cannot be granted', async () => {
+test('create_sandbox refuses values that are not possible', async () => {
   refused(await create_sandbox({ name: '.hidden' }), /^name: letters, digits and \. _ - only/);
   refused(await create_sandbox({ name: 'x'.repeat(65) }), /argument 'name': expected a string of at most 64 bytes/);
   refused(await create_sandbox({ memory_mb: 8 }), /argument 'memory_mb': expected an integer from 16 to/);
@@ -46,7 +46,7 @@ test('wishes that cannot be granted', async () => {
   refused(await create_sandbox({ nmae: 'x' }), /argument 'nmae' is not known; did you mean 'name'\?/);
 });
 
-test('what a sandbox says of itself', async () => {
+test('sandbox_info reports state, limits and isolation', async () => {
   await run_code({ code: 'x = 1', session: 'kept' });
   const started = structuredOf(await run_command({ command: 'sleep 100', background: true }));
   const info = structuredOf(await sandbox_info());
@@ -67,7 +67,7 @@ test('what a sandbox says of itself', async () => {
   assert.deepEqual(info.mounts, []);
 });
 
-test('a reset, and another one at once', async () => {
+test('reset_sandbox removes files, and two resets at once are fine', async () => {
   const before = structuredOf(await sandbox_info()).id;
   await write_file({ path: 'gone.txt', content: 'x' });
   await run_command({ command: 'for i in $(seq 3000); do : > f$i; done' });
@@ -81,7 +81,7 @@ test('a reset, and another one at once', async () => {
   assert.match(textOf(again), /state was lost/);
 });
 
-test('deleted, it is unknown', async () => {
+test('a deleted sandbox is unknown', async () => {
   const { id } = structuredOf(await create_sandbox({ name: 'brief' }));
   structuredOf(await delete_sandbox({ sandbox: 'brief' }));
   for (const sandbox of ['brief', id])
@@ -92,13 +92,13 @@ test('deleted, it is unknown', async () => {
   assert.ok(!sandboxes.some((one) => one.id === id));
 });
 
-test('the default one is made again when it was deleted', async () => {
+test('the default sandbox is created again after it was deleted', async () => {
   const { id } = structuredOf(await sandbox_info());
   structuredOf(await delete_sandbox({ sandbox: 'default' }));
   assert.notEqual(structuredOf(await sandbox_info()).id, id);
 });
 
-test('calls at once, on one that is being made', async () => {
+test('calls during the creation of a sandbox wait for it', async () => {
   await delete_sandbox({ sandbox: 'default' });
   const results = await Promise.all(
     [1, 2, 3, 4, 5, 6, 7, 8].map((n) => run_command({ command: `echo ${n}; hostname` })),
@@ -108,14 +108,14 @@ test('calls at once, on one that is being made', async () => {
   assert.equal(sandboxes.filter(({ name }) => name === 'default').length, 1);
 });
 
-test('ids and names nobody has', async () => {
+test('unknown ids and names are refused', async () => {
   for (const sandbox of ['nobody', 'sb_aaaaaaaaaaaaaaaaaaaaaaaaaa', '../default', 'a b', 'ü'])
     refused(await run_command({ command: 'true', sandbox }), /there is no (such )?sandbox/);
   refused(await run_command({ command: 'true', sandbox: '' }), /there is no (such )?sandbox/);
   refused(await run_command({ command: 'true', sandbox: 7 }), /argument 'sandbox': expected a string/);
 });
 
-test('idle, it sleeps; the next call wakes it; files stay, sessions go', async (t) => {
+test('an idle sandbox sleeps and wakes with its files and without its sessions', async (t) => {
   const own = await open(t, { IDLE: 1 });
   t.after(() => own.close());
   const { write_file, run_code, read_file, list_sandboxes } = toolsOf(async () => own);
@@ -131,7 +131,7 @@ test('idle, it sleeps; the next call wakes it; files stay, sessions go', async (
   assert.match(textOf(lost), /state was lost/);
 });
 
-test('quotas', async (t) => {
+test('quotas of an owner are enforced', async (t) => {
   const own = await open(t, { OWNER_SANDBOXES: 2, OWNER_PROCESSES: 2 });
   t.after(() => own.close());
   const { create_sandbox, run_command } = toolsOf(async () => own);

@@ -44,7 +44,7 @@ test('lists in pages of three', async (t) => {
   await session.close();
 });
 
-test('cancelling is seen by the tool', async (t) => {
+test('a cancelled call is seen by the tool', async (t) => {
   const session = await connectV1(t);
   const { call } = session;
   const abort = new AbortController();
@@ -61,7 +61,7 @@ test('cancelling is seen by the tool', async (t) => {
   assert.match(await session.close(), /^fixture: 3 cancelled$/m);
 });
 
-test('leaving cancels what runs', async (t) => {
+test('disconnecting cancels running calls', async (t) => {
   const session = await connectV1(t);
   const running = session.call({ name: 'test_slow', arguments: { ms: 60000 } });
   running.catch(() => {});

@@ -1,4 +1,4 @@
-// The official TypeScript client 2.x over stdio, in each way it can agree on a revision.
+// The official TypeScript client 2.x over stdio, in each of its ways to negotiate a revision.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { features } from './lib/features.mjs';

@@ -44,14 +44,14 @@ for (const { name, value, reported, send, code, id } of settings) {
     });
 }
 
-test('a longer line than by default', async (t) => {
+test('--max-line raises the limit of a line', async (t) => {
   const server = start(t, BELLJAR, { args: ['serve', '--max-line', '20M'] });
   server.send(ping({ x: 'x'.repeat(15 * 1024 * 1024) }));
   assert.deepEqual((await server.next()).result, {});
   await server.close();
 });
 
-test('pages of one', async (t) => {
+test('--page-size 1 lists in pages of one', async (t) => {
   const server = start(t, BELLJAR, { env: { BELLJAR_PAGE_SIZE: '1' } });
   const first = (await server.request('tools/list', {})).result;
   assert.deepEqual(first.tools.map((tool) => tool.name), ['run_code']);
@@ -61,7 +61,7 @@ test('pages of one', async (t) => {
   await server.close();
 });
 
-test('no arguments on a pipe, and the verb serve: the same server', async (t) => {
+test('belljar without arguments on a pipe serves', async (t) => {
   const answers = [];
   for (const args of [[], ['serve']]) {
     const server = start(t, BELLJAR, { args });
@@ -71,7 +71,7 @@ test('no arguments on a pipe, and the verb serve: the same server', async (t) =>
   assert.deepEqual(answers[0], answers[1]);
 });
 
-test('the log goes to stderr, however much there is', async (t) => {
+test('the log goes to stderr only', async (t) => {
   const server = start(t, BELLJAR, { args: ['serve', '--log-level', 'debug'] });
   server.send('nonsense');
   assertError(await server.next(), -32700, undefined, null);

@@ -1,4 +1,4 @@
-// What real clients do although they should not (mcp.md section 7): it works all the same.
+// Deviations of real clients from the specification, which the server tolerates.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CAPABILITIES_KEY, MODERN, VERSION_KEY, callParams, modern } from './lib/modern.mjs';
@@ -25,7 +25,7 @@ test('requests before notifications/initialized are served', async (t) => {
   await server.close();
 });
 
-test('a second initialize starts over, what runs goes on', async (t) => {
+test('a second initialize starts over, and running calls go on', async (t) => {
   const server = start(t, FIXTURE);
   await server.handshake('2024-11-05');
   await server.request('resources/subscribe', { uri: 'test://watched-resource' });
@@ -52,7 +52,7 @@ test('params may be absent or null, arguments too', async (t) => {
   await server.close();
 });
 
-test('params that are no object are refused', async (t) => {
+test('params that are not an object are refused', async (t) => {
   const server = start(t, FIXTURE);
   for (const params of [[], [1], 'x', 5, true])
     assertError(await server.request('tools/list', params), -32602, /'params' must be an object/);
@@ -72,7 +72,7 @@ test('an unknown method is refused by name, in either era', async (t) => {
   await server.close();
 });
 
-test('unknown or malformed notifications and stray responses are let go', async (t) => {
+test('unknown or malformed notifications and stray responses are ignored', async (t) => {
   const server = start(t, FIXTURE);
   for (const method of ['notifications/nonesuch', 'notifications/roots/list_changed', 'ping', 'tools/call', ''])
     server.notify(method).notify(method, { a: 1 });
@@ -85,7 +85,7 @@ test('unknown or malformed notifications and stray responses are let go', async 
   await server.close();
 });
 
-test('a bare server/discover says what it lacks', async (t) => {
+test('a server/discover without _meta is refused', async (t) => {
   const server = start(t, FIXTURE);
   for (const params of [undefined, {}, { _meta: {} }, { _meta: { [CAPABILITIES_KEY]: {} } }]) {
     const answer = await server.request('server/discover', params);
@@ -113,7 +113,7 @@ for (const [name, program] of [['fixture', FIXTURE], ['belljar', BELLJAR]])
     await server.close();
   });
 
-test('what one era runs, the other can cancel: the connection is one', async (t) => {
+test('a call of one era can be cancelled by the other', async (t) => {
   const server = start(t, FIXTURE);
   await server.handshake('2025-11-25');
   server.ask('tools/call', callParams('test_slow', { ms: 60000 }), 'fresh');

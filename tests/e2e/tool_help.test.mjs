@@ -1,4 +1,4 @@
-// tool_help: what /tools offers, read without running it.
+// tool_help: functions and docstrings of the modules in /tools, parsed and not run.
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -44,7 +44,7 @@ writeFileSync(join(dir, 'README.md'), '');
 const { tool_help } = sandboxed({ TOOLS_DIR: dir });
 const bare = sandboxed();
 
-test('without arguments: all modules', async () => {
+test('tool_help without arguments lists all modules', async () => {
   const result = await tool_help();
   assert.deepEqual(structuredOf(result).modules, [
     { name: 'broken', summary: '' },
@@ -56,7 +56,7 @@ test('without arguments: all modules', async () => {
   assert.equal(result.content[1].text, '[4 modules below /tools; with module: what is in it]');
 });
 
-test('with module: its functions and classes', async () => {
+test('tool_help with a module lists its functions and classes', async () => {
   const result = await tool_help({ module: 'shapes' });
   assert.equal(textOf(result), `Shapes, measured.
 
@@ -79,7 +79,7 @@ class Circle
   assert.match(structuredOf(await tool_help({ module: 'broken' })).note, /^broken is not valid Python: /);
 });
 
-test('with function: all of its documentation', async () => {
+test('tool_help with a function shows all of its documentation', async () => {
   const result = await tool_help({ module: 'shapes', function: 'area' });
   assert.equal(textOf(result),
     'area(width: float, height: float = 1.0) -> float\n    The area.\n\n    In square units.\n');
@@ -87,7 +87,7 @@ test('with function: all of its documentation', async () => {
   assert.match(textOf(await tool_help({ module: 'shapes', function: 'Circle' })), /class Circle\n.*size\(self\)/s);
 });
 
-test('what is not there says so', async () => {
+test('tool_help reports unknown modules and functions', async () => {
   refused(await tool_help({ module: 'nope' }), /^there is no module 'nope' below \/tools; tool_help without arguments lists/);
   refused(await tool_help({ module: 'shapes', function: 'aera' }), /^the module 'shapes' has no 'aera'; did you mean 'area'\?$/);
   refused(await tool_help({ module: 'shapes', function: 'zzzzzz' }), /tool_help with module alone lists what it has$/);
@@ -99,6 +99,6 @@ test('what is not there says so', async () => {
   refused(await tool_help({ module: 'x'.repeat(201) }), /^argument 'module'/);
 });
 
-test('without a directory of tools it says how to set one', async () => {
+test('tool_help without a tools directory says how to set one', async () => {
   refused(await bare.tool_help(), /^there are no tools of the user's own here: start the server with --tools-dir DIR/);
 });

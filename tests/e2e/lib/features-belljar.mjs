@@ -1,4 +1,4 @@
-// features-belljar.mjs - what every official client must find on the real program.
+// features-belljar.mjs - checks of the real program that every official client runs.
 import assert from 'node:assert/strict';
 import { VERSION } from './programs.mjs';
 
@@ -25,7 +25,7 @@ export const belljarFeatures = {
     for (const { name, title, description, inputSchema, outputSchema, annotations } of tools) {
       assert.ok(title && description && description.length <= 2000, name);
       assert.equal(inputSchema.type, 'object');
-      // Those that may answer with pictures promise no structured content: see run_code.
+      // Tools whose results may have pictures declare no output schema: see run_code.
       if (!['run_code', 'read_file'].includes(name)) assert.equal(outputSchema.type, 'object', name);
       assert.equal(annotations.title, title);
     }

@@ -1,4 +1,4 @@
-// features-data.mjs - features.mjs goes on: resources, prompts, completion.
+// features-data.mjs - the second part of features.mjs: resources, prompts, completion.
 import assert from 'node:assert/strict';
 
 export const dataFeatures = {

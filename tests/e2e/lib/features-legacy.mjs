@@ -1,4 +1,4 @@
-// features-legacy.mjs - what only the handshake era has.
+// features-legacy.mjs - features of revisions with a handshake.
 import assert from 'node:assert/strict';
 
 const tick = () => new Promise((resolve) => setImmediate(resolve));

@@ -1,4 +1,4 @@
-// features-modern.mjs - what only the stateless era has, as the 2.x client offers it.
+// features-modern.mjs - features of the stateless revision, as the 2.x client offers them.
 import assert from 'node:assert/strict';
 import { LOG_LEVEL_KEY, SUBSCRIPTION_KEY } from './modern.mjs';
 

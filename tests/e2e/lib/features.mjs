@@ -1,4 +1,4 @@
-// features.mjs - what every official client must find on the fixture, whichever era it chose.
+// features.mjs - checks of the fixture that every official client runs, in either era.
 // Each export is one test: a function of a connected Session.
 import assert from 'node:assert/strict';
 import { VERSION } from './programs.mjs';

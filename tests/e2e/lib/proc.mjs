@@ -1,9 +1,9 @@
-// proc.mjs - what the kernel tells about a running server.
+// proc.mjs - readings of a running server from /proc.
 import { readFileSync } from 'node:fs';
 
 export const MIB = 1024 * 1024;
 
-/** A size of /proc/PID/status in bytes: VmRSS now, VmHWM the most it ever was. */
+/** A size of /proc/PID/status in bytes, such as VmRSS (now) or VmHWM (peak). */
 export function memory(pid, what) {
   const status = readFileSync(`/proc/${pid}/status`, 'latin1');
   return Number(new RegExp(`^${what}:\\s*(\\d+) kB`, 'm').exec(status)[1]) * 1024;
@@ -17,7 +17,7 @@ function ticks(pid) {
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Waits until the server does nothing any more: several looks in a row without work. */
+/** Waits until the server is idle: its processor time stays the same in several readings in a row. */
 export async function quiet(pid) {
   let last = -1;
   for (let same = 0; same < 5; ) {

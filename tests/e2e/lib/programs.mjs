@@ -14,8 +14,8 @@ export const VERSION = /^VERSION\s*=\s*(\S+)/m.exec(
   readFileSync(new URL('Makefile', root), 'utf8'),
 )[1];
 
-/** Where the servers of one test file keep their sandboxes; it goes with the tests. As root they
- * serve as somebody else, who must get there. */
+/** The state directory of the servers of one test file, removed after the tests. As root a server runs
+ * under another uid, which must have access. */
 let state;
 export function stateDir() {
   if (state === undefined) {
@@ -26,13 +26,13 @@ export function stateDir() {
   return state;
 }
 
-/** The environment of a server: ours, without the settings of whoever runs the tests. */
+/** The environment of a server: that of the tests, without BELLJAR_ settings. */
 export function serverEnv(extra) {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(BELLJAR|FIXTURE)_/.test(name));
   return { ...Object.fromEntries(inherited), XDG_CONFIG_HOME: '/nonexistent', BELLJAR_STATE_DIR: stateDir(), ...extra };
 }
 
-/** Sanitizers multiply memory, so nothing is said about theirs. */
+/** Sanitizers multiply memory, so memory is not checked with them. */
 export const isSanitized = (program) => readFileSync(program).includes('__asan_init');
 
 /** Generous: it only bounds how long a failing test hangs. */
@@ -40,5 +40,5 @@ export const PATIENCE_MS = 60_000;
 
 const SANITIZER = /ERROR: (Address|Leak)Sanitizer|runtime error:|AddressSanitizer:DEADLYSIGNAL/;
 
-/** What a sanitizer said, or null. */
+/** The report of a sanitizer, or null. */
 export const complaint = (stderr) => (SANITIZER.test(stderr) ? stderr : null);

@@ -1,11 +1,11 @@
-// raw.mjs - a client that knows lines and JSON, and nothing of MCP.
+// raw.mjs - a client that sends and receives lines of JSON and does not know MCP.
 //
 //   const server = start(t, FIXTURE);
 //   const answer = await server.request('ping');
 //   await server.close();          // exit 0, nothing unread, no sanitizer report
 //
-// Messages that nobody asked for wait in the inbox: take them with next() or until(). What is
-// left there when the server is closed fails the test.
+// Other messages wait in the inbox: take them with next() or until(). A message that is left there when
+// the server is closed fails the test.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -32,7 +32,7 @@ class Raw {
     if (reading) this.read();
   }
 
-  /** Begins to read; start() with `reading: false` leaves it to the test. */
+  /** Starts reading; with start({ reading: false }) the test calls it. */
   read() {
     this.child.stdout?.on('data', (bytes) => this.#feed(bytes));
     this.child.stdout?.on('end', () => {
@@ -128,7 +128,7 @@ class Raw {
     });
   }
 
-  /** Everything the server has not been asked to say yet is said: a round trip later. */
+  /** Waits for a round trip, after which all earlier messages of the server have arrived. */
   async settle(params) {
     const id = `settle-${++this.#lastId}`;
     return this.request('tools/list', params, id);
@@ -154,7 +154,7 @@ class Raw {
     return this.request('tools/call', { name, arguments: args, ...(meta && { _meta: meta }) });
   }
 
-  /** Ends the input (unless `signal` is to end the server) and checks how it left. */
+  /** Closes the input, or sends `signal`, and checks the exit status. */
   async close({ signal, rest = [] } = {}) {
     if (signal) this.child.kill(signal);
     else this.child.stdin?.end();
@@ -182,14 +182,14 @@ class Raw {
   }
 }
 
-/** A server of this test alone, gone at its end whatever happens. */
+/** Starts a server for one test, which is killed at the end of the test. */
 export function start(t, program, options) {
   const raw = new Raw(program, options);
   t.after(() => raw.kill());
   return raw;
 }
 
-/** An answer is an error with this code, and says why in words that match. */
+/** Asserts that the response is an error with this code and a matching message. */
 export function assertError(answer, code, pattern, id) {
   assert.equal(answer.error?.code, code, JSON.stringify(answer).slice(0, 500));
   if (pattern) assert.match(answer.error.message, pattern);

@@ -1,7 +1,7 @@
-// roots.mjs - a client that has directories of its own, and says so.
+// roots.mjs - a client that declares roots.
 //
 //   const session = await openWithRoots(t, [dir], { NO_ROOTS: 1 });
-//   await session.change([other]);                    // and the server asks again
+//   await session.change([other]);                    // the server requests them again
 import assert from 'node:assert/strict';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
@@ -12,7 +12,7 @@ import { sleep, stateDir } from './sandboxed.mjs';
 
 const toRoot = (root) => ({ uri: root.includes('://') ? root : pathToFileURL(root).href });
 
-/** `asked` counts the server's questions. */
+/** `asked` counts the requests of the server. */
 export async function openWithRoots(t, roots, settings = {}) {
   const session = { roots, asked: 0, stderr: '' };
   t.after(() => session.close()); // before the state directory goes

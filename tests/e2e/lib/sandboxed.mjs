@@ -1,4 +1,4 @@
-// sandboxed.mjs - a server that makes sandboxes, with a state directory of its own.
+// sandboxed.mjs - a server with a state directory of its own.
 //
 //   const tools = sandboxed();                       // one for all tests of a file
 //   const result = await tools.run_code({ code: 'print(1)' });
@@ -11,7 +11,7 @@ import { after } from 'node:test';
 import { BELLJAR } from './programs.mjs';
 import { connectV1 } from './sdk.mjs';
 
-/** A state directory that goes with the test. */
+/** A state directory that is removed after the test. */
 export function stateDir(t) {
   const dir = mkdtempSync(join(tmpdir(), 'belljar-e2e-'));
   chmodSync(dir, 0o711);
@@ -58,14 +58,14 @@ export function sandboxed(settings) {
 
 export const textOf = ({ content }) => content[0].text;
 
-/** The structured content of a result that is no error. */
+/** The structured content of a result that is not an error. */
 export function structuredOf(result) {
   assert.ok(!result.isError, textOf(result));
   assert.ok(result.structuredContent, JSON.stringify(result).slice(0, 500));
   return result.structuredContent;
 }
 
-/** The tool itself failed, and says why. */
+/** Asserts that the tool failed with a matching message. */
 export function refused(result, why) {
   assert.equal(result.isError, true, JSON.stringify(result).slice(0, 500));
   assert.match(textOf(result), why);

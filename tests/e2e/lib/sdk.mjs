@@ -1,4 +1,4 @@
-// sdk.mjs - the official clients behind one face, so that the same checks run on each.
+// sdk.mjs - one interface for both official clients, so that the same checks run on each.
 //
 // connectV1 and connectV2 start a server, connect to it and return a Session: `client` is the
 // SDK's own object, `call` its callTool, `notes` collects notifications no handler took.
@@ -30,7 +30,7 @@ class Session {
     transport.stderr.on('data', (text) => (this.stderr += text));
   }
 
-  /** The first notification of this method; waits for it. Takes it away. */
+  /** Waits for the first notification of this method and removes it. */
   async note(method) {
     const deadline = Date.now() + PATIENCE_MS;
     for (;;) {
@@ -44,7 +44,7 @@ class Session {
     }
   }
 
-  /** Leaves; the server's end is checked, and what it wrote to stderr returned. */
+  /** Disconnects, checks the exit status and returns the server's stderr. */
   async close() {
     await this.client.close();
     await this.stderrEnded;
@@ -73,7 +73,7 @@ export function connectV1(t, { program = FIXTURE, env } = {}) {
   return open(t, new Session(client, transport, call));
 }
 
-/** mode: 'legacy', 'auto' or { pin: revision }; nothing: the client's default. */
+/** mode: 'legacy', 'auto' or { pin: revision }; undefined: the client's default. */
 export function connectV2(t, { program = FIXTURE, env, mode, options } = {}) {
   const client = new ClientV2(INFO, {
     ...options,
