@@ -1,8 +1,8 @@
 #!/bin/sh
-# as.sh [-n] USER COMMAND... - in the virtual machine: runs the command as an ordinary user, in a
-# cgroup that is the user's own, as in `systemd-run --user --scope -p Delegate=yes`. With -n the
-# cgroup belongs to root, as in a session of sshd. As with a scope, what the command leaves
-# running in it is ended, and the cgroup goes. Few programs are started, because each takes 50 ms.
+# as.sh [-n] USER COMMAND... - runs a command in the virtual machine as an ordinary user, in a cgroup
+# that the user owns, like `systemd-run --user --scope -p Delegate=yes`. With -n the cgroup belongs to
+# root, as in a session of sshd. When the command exits, remaining processes of the cgroup are killed and
+# the cgroup is removed. The script starts few programs, because starting one takes 50 ms here.
 set -eu
 delegate=true
 if [ "$1" = -n ]; then
@@ -18,16 +18,16 @@ done </etc/passwd
 slice=/sys/fs/cgroup/user.slice/user-$uid.slice
 controllers='+memory +pids +cpu'
 
-# own DIRECTORY... - what systemd gives away with a cgroup; its limits stay root's.
-own() {
+# delegate_dirs DIRECTORY... - gives the user the files that systemd delegates; limits stay root's.
+delegate_dirs() {
   for made in "$@"; do
     set -- "$@" "$made/cgroup.procs" "$made/cgroup.threads" "$made/cgroup.subtree_control"
   done
   chown "$uid:$gid" "$@"
 }
 
-# open DIRECTORY - its children get controllers.
-open() {
+# enable_controllers DIRECTORY - passes the controllers on to children of the cgroup.
+enable_controllers() {
   echo "$controllers" >"$1/cgroup.subtree_control"
 }
 
@@ -37,17 +37,17 @@ if $delegate; then
   scope=$apps/run-$$.scope
   if [ ! -d "$apps" ]; then
     mkdir -p "$apps"
-    own "$manager" "$apps"
-    open "$slice"
-    open "$manager"
-    open "$apps"
+    delegate_dirs "$manager" "$apps"
+    enable_controllers "$slice"
+    enable_controllers "$manager"
+    enable_controllers "$apps"
   fi
   mkdir "$scope"
-  own "$scope"
+  delegate_dirs "$scope"
 else
   scope=$slice/session-$$.scope
   mkdir -p "$scope"
-  open "$slice"
+  enable_controllers "$slice"
 fi
 
 status=0

@@ -1,7 +1,7 @@
 #!/bin/busybox sh
-# boot.sh TREE - process 1 of the virtual machine: a small system as systemd would leave it
-# (cgroup v2 only, slices, users), then /run/vm/command, then the end. Its status goes out by the
-# third serial line. Busybox does it because each program started costs 50 ms here.
+# boot.sh TREE - process 1 of the virtual machine: sets up a small system like that of systemd (cgroup v2
+# only, slices, users), runs /run/vm/command, and powers off. The status of the command goes to the third
+# serial line. Busybox runs the script, because starting a program takes 50 ms here.
 # shellcheck shell=dash
 set -u
 tree=$1
@@ -14,7 +14,7 @@ finish() {
   sleep 60
 }
 
-users() {
+create_users() {
   cat >/etc/passwd <<'END'
 root:x:0:0:root:/root:/bin/bash
 daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin
@@ -31,7 +31,7 @@ tester:x:1000:
 plain:x:1001:
 nogroup:x:65534:
 END
-  # Two sandboxes' worth, as some machines have it.
+  # Enough subordinate ids for two sandboxes, a usual amount.
   echo tester:100000:131072 >/etc/subuid
   echo tester:100000:131072 >/etc/subgid
   for user in tester:1000 plain:1001; do
@@ -39,16 +39,15 @@ END
   done
 }
 
-mounts() {
+mount_all() {
   mount -t devpts -o gid=5,mode=620,ptmxmode=666 devpts /dev/pts
   mount -t tmpfs -o mode=1777,nosuid,nodev shm /dev/shm
   mount -t cgroup2 -o nsdelegate cgroup2 "$cgroup"
   mount --make-rshared /
 }
 
-# Process 1 is not where the tests are: a cgroup with processes cannot have children with
-# controllers.
-cgroups() {
+# Process 1 gets a cgroup of its own: a cgroup with processes cannot pass controllers on to children.
+create_cgroups() {
   mkdir "$cgroup/init.scope" "$cgroup/system.slice" "$cgroup/user.slice"
   echo 1 >"$cgroup/init.scope/cgroup.procs"
   for dir in "$cgroup" "$cgroup/system.slice" "$cgroup/user.slice"; do
@@ -57,9 +56,9 @@ cgroups() {
   mkdir "$cgroup/system.slice/tests.service"
 }
 
-# end_all_but PID - cgroups first, which no fork escapes, then what left them. Threads of the
-# kernel do not mind.
-end_all_but() {
+# kill_all_but PID - kills the cgroups first, from which no fork escapes, then processes that left them.
+# Kernel threads ignore the signal.
+kill_all_but() {
   echo 1 >"$cgroup/system.slice/cgroup.kill"
   echo 1 >"$cgroup/user.slice/cgroup.kill"
   for _ in 1 2 3; do
@@ -70,9 +69,9 @@ end_all_but() {
   done
 }
 
-# The command's output passes through a pipe, so that it meets no terminal and all of it is out
-# before the power goes. What it leaves behind must not keep the pipe open.
-run() {
+# The command writes to a pipe, so that its output is no terminal, and is written out completely before the
+# machine powers off. Remaining processes are killed, because they would keep the pipe open.
+run_command() {
   mkfifo -m 600 /run/vm/output
   stty -F /dev/ttyS1 raw -echo
   setsid cat /run/vm/output >/dev/ttyS1 &
@@ -82,15 +81,15 @@ run() {
     command "$cgroup/system.slice/tests.service" "$tree" </dev/null >/run/vm/output 2>&1 &
   wait "$!"
   status=$?
-  end_all_but "$cat"
+  kill_all_but "$cat"
   wait "$cat"
 }
 
 mkdir -p /dev/pts /dev/shm /run/user
-mounts
-users
-cgroups
+mount_all
+create_users
+create_cgroups
 hostname vm
 ip link set lo up
-run
+run_command
 finish "$status"

@@ -1,13 +1,12 @@
 #!/bin/sh
-# cgroup2-guest.sh - what is tried inside: the units that touch groups and quotas, what doctor
-# says as root and as a user with and without a cgroup of their own, and those attacks whose
-# outcome depends on groups, as root and as both kinds of users. `long`: all attacks there are, or
-# those named behind it.
+# cgroup2-guest.sh [long [TESTS]] - tests in the virtual machine: unit tests of cgroups and quotas, the
+# report of doctor as root and as users with and without a delegated cgroup, and the escape tests whose
+# outcome depends on cgroups, as root and as both kinds of users. long: all escape tests, or those named.
 set -u
 . tests/scripts/tap.sh
 belljar=$PWD/build/belljar
 
-# unit NAME - one of the unit tests
+# unit NAME - runs one unit test program
 unit() {
   if CMOCKA_MESSAGE_OUTPUT=STDOUT "build/san/unit/$1" >/tmp/unit.out 2>&1; then
     is "unit $1" ok ok
@@ -17,7 +16,7 @@ unit() {
   fi
 }
 
-# layers USER COMMAND... - doctor's words for the layers of limits
+# layers COMMAND... - the states that doctor, run by the command, reports for ids and limits
 layers() {
   "$@" "$belljar" doctor --json | python3 -c '
 import json, sys
@@ -27,24 +26,24 @@ for check in json.load(sys.stdin)["checks"]:
 }
 
 all_on='sandbox on; ids on; cgroups on; memory on; swap on; cpu on; processes on; '
-is 'root has every limit, version 2' "$(layers sh tests/vm/as.sh root)" "$all_on"
-is 'so has a user with a cgroup of their own' "$(layers sh tests/vm/as.sh tester)" "$all_on"
-is 'a user without one is told so' "$(layers sh tests/vm/as.sh -n tester | grep -o 'cgroups [a-z]*')" \
+is 'root has every limit of cgroup version 2' "$(layers sh tests/vm/as.sh root)" "$all_on"
+is 'a user with a delegated cgroup has every limit' "$(layers sh tests/vm/as.sh tester)" "$all_on"
+is 'doctor reports a missing delegated cgroup' "$(layers sh tests/vm/as.sh -n tester | grep -o 'cgroups [a-z]*')" \
   'cgroups off'
-is 'a user with one id is told so' "$(layers sh tests/vm/as.sh plain | grep -o 'ids [a-z]*')" \
+is 'doctor reports that a user has a single id' "$(layers sh tests/vm/as.sh plain | grep -o 'ids [a-z]*')" \
   'ids weaker'
 
 said=$(sh tests/vm/as.sh tester "$belljar" exec --memory 64M python3 -c 'x = b"x" * (200 << 20)' 2>&1)
-is 'a user runs out of memory, and is told' "$said" \
+is 'the memory limit of a user is enforced and named' "$said" \
   'belljar: memory: processes were killed, the limit is 64 MiB'
 said=$(sh tests/vm/as.sh tester "$belljar" exec cat /proc/self/cgroup)
-is 'a sandbox sees no group but its own' "$said" '0::/'
+is 'a sandbox sees only its own cgroup' "$said" '0::/'
 
 unit engine/native/cgroup/test_cgroup
 unit engine/native/cgroup/test_cgroup_text
 unit engine/native/spawner/test_spawner
 
-# A file system with project quotas: here the limit is exact.
+# On a file system with project quotas the disk limit is exact.
 truncate -s 200M /tmp/quota.img
 mkfs.ext4 -q -O quota,project -E quotatype=prjquota /tmp/quota.img
 mkdir -p /mnt/quota
@@ -53,7 +52,7 @@ BELLJAR_TEST_QUOTA=/mnt/quota unit engine/native/usage/test_disk
 # shellcheck disable=SC2016 # for the shell inside
 full='head -c 100M /dev/zero >f 2>/dev/null; size=$(stat -c %s f); [ "$size" -gt 3000000 ] && [ "$size" -lt 4200000 ] && echo exact; exit 1'
 said=$(sh tests/vm/as.sh root "$belljar" exec --state-dir /mnt/quota --disk 4M sh -c "$full" 2>&1)
-is 'a quota stops the writer at its limit, and is named' "$said" 'exact
+is 'the quota stops a writer at the limit, which is named' "$said" 'exact
 belljar: disk: no room is left, the limit is 4 MiB'
 
 if [ "${1:-}" = long ]; then
@@ -64,6 +63,6 @@ fi
 
 sh tests/vm/as.sh root env ESCAPE_SLOWER=10 python3 tests/escape/run.py --only "$attacks" 2>&1 | tee /tmp/attacks.tap |
   sed -u 's/^/    /'
-is 'no attack succeeds' "$(grep -c '^not ok' /tmp/attacks.tap)" 0
-is 'and all were tried' "$(grep -cE '^1\.\.[1-9]' /tmp/attacks.tap)" 1
+is 'no escape test fails' "$(grep -c '^not ok' /tmp/attacks.tap)" 0
+is 'the escape tests ran' "$(grep -cE '^1\.\.[1-9]' /tmp/attacks.tap)" 1
 finish

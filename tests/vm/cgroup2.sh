@@ -1,6 +1,6 @@
 #!/bin/sh
-# cgroup2.sh - sandboxes on a machine with cgroup version 2, as most users have it: boots one and
-# runs cgroup2-guest.sh in it.
+# cgroup2.sh - tests sandboxes on a machine with cgroup version 2 only: boots a virtual machine and runs
+# cgroup2-guest.sh in it.
 set -eu
 cd "$(dirname "$0")/../.."
 exec sh tests/vm/vm.sh -t "${VM_SECONDS:-900}" tests/vm/cgroup2-guest.sh "$@"

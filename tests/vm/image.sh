@@ -1,14 +1,15 @@
 #!/bin/sh
-# image.sh KERNEL-RELEASE DIRECTORY - makes what the virtual machine boots from, unless it is there.
+# image.sh KERNEL-RELEASE DIRECTORY - creates the images that the virtual machine boots from, unless they
+# exist and are up to date.
 #
-#   DIRECTORY/root.img      ext4: the essential packages, those of guest-packages.txt and
-#                           packages-build.txt, and all they
-#                           depend on, as they are installed here, and the kernel's modules
-#   DIRECTORY/initrd.cpio   busybox, init.sh, and modules: to see a disk, overlay, loop
+#   DIRECTORY/root.img      ext4 with the essential packages, those of guest-packages.txt and
+#                           packages-build.txt, all their dependencies, as installed on this machine,
+#                           and the kernel's modules
+#   DIRECTORY/initrd.cpio   busybox, init.sh, and modules for disks, overlay and loop
 #
-# The machine's root is a real ext4, not this machine's root over 9p or virtiofs: Debian's cloud
-# kernel has no 9p, and neither virtiofs nor an overlay on it can be idmapped by 6.1. Nothing of
-# /etc is taken but a short list, so no secret of this machine gets into an image.
+# The root is a real ext4 and not this machine's root over 9p or virtiofs: Debian's cloud kernel has no
+# 9p, and Linux 6.1 can idmap neither virtiofs nor an overlay on it. Of /etc only a short list of files is
+# copied, so that no secret of this machine gets into an image.
 set -eu
 release=$1
 dir=$2
@@ -30,17 +31,17 @@ packages() {
   # shellcheck disable=SC2046 # lists of names
   set -- $(cat "$vm/guest-packages.txt" scripts/packages-build.txt)
   dpkg-query -W "$@" >/dev/null ||
-    die "install what is missing: sh scripts/need.sh $*"
+    die "packages are missing; install them: sh scripts/need.sh $*"
   # shellcheck disable=SC2046
   set -- "$@" $(dpkg-query -W -f '${Essential} ${Package}\n' | sed -n 's/^yes //p')
   apt-cache depends --installed --recurse --no-recommends --no-suggests --no-conflicts \
     --no-breaks --no-replaces --no-enhances "$@" | grep '^[a-z0-9]' | LC_ALL=C sort -u
 }
 
-# Names without the leading slash. What dpkg -L does not know: links of the alternatives, the
-# modules' index, Python's compiled files.
+# Names of all files, without the leading slash. dpkg -L does not list the links of alternatives, the index
+# of modules and Python's compiled files.
 files() {
-  # Names that nobody installed (virtual ones, other architectures) are no loss.
+  # Names of packages that are not installed (virtual ones, other architectures) are ignored.
   xargs dpkg-query -L <"$work/packages" 2>/dev/null | sed -n 's,^/,,p' |
     sed -E 's,^(bin|sbin|lib|lib32|lib64|libx32)/,usr/&,' |
     grep -E '^usr/' | grep -vE '^usr/share/(doc|man|locale|info|lintian|bug|i18n)/' || :
@@ -74,23 +75,23 @@ make_root() {
   chmod 1777 "$stage/tmp" "$stage/var/tmp"
   chmod 700 "$stage/root"
   ln -s /run "$stage/var/run"
-  ln -sf mawk "$stage/usr/bin/awk" # here it may be another
+  ln -sf mawk "$stage/usr/bin/awk" # on this machine it may be another awk
   ldconfig -r "$stage"
-  # Space for the tests beside it; the file is sparse.
+  # Leaves space for the tests; the file is sparse.
   truncate -s 6G "$work/root.img"
   mke2fs -q -F -t ext4 -m 0 -O ^has_journal -E lazy_itable_init=1,root_owner=0:0 -L root \
     -d "$stage" "$work/root.img"
   rm -rf "$stage"
 }
 
-# with_needs MODULE... - the modules' files, each after those it needs.
-with_needs() {
+# with_dependencies MODULE... - the files of modules, each after those that it depends on.
+with_dependencies() {
   for module in "$@"; do
     awk -v "file=$module.ko" -F '[: ]+' '
       { name = $1; sub(/.*\//, "", name); sub(/[.][xgz]+$/, "", name) }
       name == file { for (i = NF; i >= 1; i--) if ($i != "") print $i; found = 1 }
       END { exit !found }' "$modules/modules.dep" ||
-      die "$modules has no module $module; is linux-image-cloud-amd64 installed whole?"
+      die "$modules has no module $module; is linux-image-cloud-amd64 installed completely?"
   done | awk '!seen[$0]++'
 }
 
@@ -100,7 +101,7 @@ make_initrd() {
   cp "$(command -v busybox)" "$stage/bin/busybox"
   cp "$vm/init.sh" "$stage/init"
   chmod 755 "$stage/init"
-  with_needs virtio_pci virtio_blk overlay loop >"$work/order"
+  with_dependencies virtio_pci virtio_blk overlay loop >"$work/order"
   while read -r file; do
     cp "$modules/$file" "$stage/modules/"
     basename "$file" >>"$stage/modules/order"
@@ -109,14 +110,14 @@ make_initrd() {
   rm -rf "$stage"
 }
 
-[ "$(id -u)" -eq 0 ] || die "only root can make the image: it keeps the files' owners"
+[ "$(id -u)" -eq 0 ] || die "only root can create the image, because it keeps the owners of files"
 mkdir -p "$dir"
 chmod 700 "$dir"
 exec 9>"$dir/lock"
 flock 9
 now=$(fingerprint)
 [ "$(cat "$dir/fingerprint" 2>/dev/null)" != "$now" ] || exit 0
-echo "vm: making the image; it is kept in $dir" >&2
+echo "vm: creating the image in $dir, where it is kept" >&2
 work=$(mktemp -d "$dir/make.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM

@@ -1,6 +1,6 @@
 #!/bin/busybox sh
-# init.sh - /init of the initial file system: finds the disks, mounts them, hands over to boot.sh.
-# The second serial line carries the tests' output, the third their status.
+# init.sh - /init of the initial file system: finds and mounts the disks, then starts boot.sh. The second
+# serial line carries the output of the tests, the third their status.
 # shellcheck shell=dash
 bb=/bin/busybox
 

@@ -1,28 +1,28 @@
 #!/bin/sh
-# selftest-guest.sh ARGUMENT... - inside the virtual machine, as root: what selftest.sh is about.
+# selftest-guest.sh ARGUMENT... - the part of selftest.sh that runs in the virtual machine, as root.
 set -u
 . tests/scripts/tap.sh
 as='sh tests/vm/as.sh'
 mine=/sys/fs/cgroup/system.slice/tests.service
 home=/home/tester
 
-is 'arguments arrive whole' "$#:$1:$2" "2:it's:two words"
-is 'runs at the root of the tree' "$(ls tests/vm/vm.sh)" tests/vm/vm.sh
+is 'arguments arrive unchanged' "$#:$1:$2" "2:it's:two words"
+is 'the script runs in the root of the tree' "$(ls tests/vm/vm.sh)" tests/vm/vm.sh
 is 'root has every capability' "$(awk '/^CapEff/ { print $2 }' /proc/self/status)" 000001ffffffffff
-is 'no network but lo, and that is up' "$(ip -o -br link | awk '{ print $1, $3 }')" \
+is 'lo is the only network interface and is up' "$(ip -o -br link | awk '{ print $1, $3 }')" \
   'lo 00:00:00:00:00:00'
 is 'orphans are reaped' "$( (sh -c 'sleep 0.1 & exit' >/dev/null) && sleep 1 &&
   pgrep -r Z)" ''
 is '/, /var/lib and the tree are ext4' "$(stat -f -c %T / /var/lib . | sort -u)" ext2/ext3
 
-is 'one hierarchy of cgroups, version 2' \
+is 'cgroup version 2 is the only hierarchy' \
   "$(stat -f -c %T /sys/fs/cgroup; grep -c ' cgroup ' /proc/mounts; cat /proc/self/cgroup)" \
   'cgroup2fs
 0
 0::/system.slice/tests.service'
-is 'controllers' "$(cat $mine/cgroup.controllers)" 'cpuset cpu io memory pids'
+is 'all controllers are available' "$(cat $mine/cgroup.controllers)" 'cpuset cpu io memory pids'
 
-# The rest of the cgroups' work is in Python, once as root, once as the user who owns a subtree.
+# Limits of cgroups are tested by a Python program, as root and as a user with a delegated cgroup.
 cat >/tmp/cgroups.py <<'END'
 import ctypes, os, signal, struct, time
 
@@ -75,7 +75,7 @@ def spin():
 def status(pid):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
-# No cgroup has both processes and children with controllers.
+# A cgroup with processes cannot pass controllers on to children.
 write(new('self') + '/cgroup.procs', str(os.getpid()))
 write(f'{base}/cgroup.subtree_control', '+memory +pids +cpu')
 
@@ -106,18 +106,18 @@ into True
 kill -9'
 is 'root: memory.max, pids.max, cpu.max, cgroup.kill, CLONE_INTO_CGROUP' \
   "$($as root python3 /tmp/cgroups.py 2>&1)" "$work"
-is 'tester: the same, in a cgroup of its own' \
+is 'tester: the same limits, in a delegated cgroup' \
   "$($as tester python3 /tmp/cgroups.py 2>&1)" "$work"
 # shellcheck disable=SC2016 # for the other shell
 show='cd /sys/fs/cgroup$(cut -d : -f 3 /proc/self/cgroup) && pwd | sed "s/[0-9]*.scope/N.scope/"
   cat cgroup.controllers; stat -c %U . cgroup.procs memory.max; mkdir x 2>&1'
-is 'tester: what of the cgroup is its own' "$($as tester sh -c "$show")" \
+is 'tester: owns the delegated files of its cgroup' "$($as tester sh -c "$show")" \
   '/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service/app.slice/run-N.scope
 cpu memory pids
 tester
 tester
 root'
-is 'with -n nothing is' "$($as -n tester sh -c "$show")" \
+is 'as.sh -n delegates nothing' "$($as -n tester sh -c "$show")" \
   "/sys/fs/cgroup/user.slice/user-1000.slice/session-N.scope
 cpu memory pids
 root
@@ -139,9 +139,9 @@ map='unshare -U sleep 100 & until [ "$(readlink /proc/$!/ns/user)" != "$(readlin
   newuidmap $! 0 100000 131072 && newgidmap $! 0 100000 131072 && cat /proc/$!/uid_map; kill $!'
 is 'tester: newuidmap maps its range' "$($as tester sh -c "$map" 2>&1 | tr -s ' ')" \
   ' 0 100000 131072'
-is 'plain: has no range' "$($as plain sh -c "$map" 2>&1)" \
+is 'plain: has no subordinate ids' "$($as plain sh -c "$map" 2>&1)" \
   'newuidmap: uid range [0-131072) -> [100000-231072) not allowed'
-# Removing and making a directory anew takes an attribute (opaque) and a whiteout in the upper.
+# Removing a directory and creating it again needs a whiteout and the attribute "opaque" in the upper layer.
 # shellcheck disable=SC2016
 overlay='cd $0 && mkdir -p lower/mine upper work at && touch lower/mine/old && mount -t overlay \
   overlay -o "lowerdir=lower:/usr,upperdir=upper,workdir=work,$1" at && rm -r at/mine &&
@@ -176,11 +176,11 @@ is 'root: /usr can be idmapped' "$(python3 /tmp/idmap.py 2>&1)" 200000
 
 is 'python3 runs' "$($as tester python3 -c 'import json, ssl, asyncio; print(6 * 7)')" 42
 printf '#include <stdio.h>\nint main(void) { puts("built"); }\n' >/tmp/a.c
-is 'gcc builds and what it built runs' \
+is 'gcc builds a program that runs' \
   "$(gcc -fsanitize=address -o /tmp/a /tmp/a.c 2>&1 && /tmp/a)" built
 is 'bwrap runs for a user' "$($as plain bwrap --unshare-all --ro-bind / / --proc /proc --dev /dev \
   echo inside 2>&1)" inside
-is 'a loop device can be had' "$(truncate -s 4M /tmp/i && mke2fs -q /tmp/i 2>&1 &&
+is 'loop devices work' "$(truncate -s 4M /tmp/i && mke2fs -q /tmp/i 2>&1 &&
   mount -o loop /tmp/i /mnt && stat -c %F /mnt/lost+found; umount /mnt)" directory
 if [ -x build/belljar ]; then
   is 'belljar runs' "$($as tester build/belljar --version | cut -d ' ' -f 1)" belljar
