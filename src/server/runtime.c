@@ -17,7 +17,7 @@
 #include "server/gpu_env.h"
 #include "server/options/options.h"
 
-enum { JOURNAL_BYTES = 256 * 1024, KEPT_PROCESSES = 32 };
+enum { PROCESS_LOG_BYTES = 256 * 1024, KEPT_PROCESSES = 32 };
 
 struct runtime {
 	struct runtime_base base;
@@ -107,7 +107,7 @@ static struct process_limits process_limits(const struct options *options)
 	return (struct process_limits){
 		.head = options->max_output / 2,
 		.tail = options->max_output / 2,
-		.journal = JOURNAL_BYTES,
+		.log = PROCESS_LOG_BYTES,
 		.file_max = options->output_file,
 		.pixels = options->picture_pixels,
 		.bytes = options->picture_bytes,

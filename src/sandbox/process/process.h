@@ -36,7 +36,7 @@ enum { PROCESS_ID_MAX = 16, PROCESS_DISPLAYS_MAX = 32 };
 /* How much is kept of each process; the same for all of a server. */
 struct process_limits {
 	size_t head, tail;      /* bytes of each stream in memory: its beginning, its end */
-	size_t journal;         /* bytes of the log of a detached process */
+	size_t log;             /* bytes of the log of a detached process */
 	uint64_t file_max;      /* bytes of the file that keeps a stream completely; 0: no file */
 	uint64_t pixels, bytes; /* largest picture */
 	unsigned kept;          /* detached processes of a sandbox that have ended */

@@ -271,25 +271,35 @@ static void choose_shell(struct process *process)
 	label_program(process);
 }
 
+/* The shell was chosen for the label before the files were written; the languages may have become
+ * known since then. */
+static void start_command(struct process *process)
+{
+	choose_shell(process);
+	start_program(process);
+}
+
 /* If the languages could not be looked up, there is still /bin/sh. */
 static void on_shells(void *ctx, const struct error *why)
 {
 	(void)why;
-	choose_shell(ctx);
-	start_program(ctx);
+	start_command(ctx);
 }
 
 /* --- preparation: files, then the directory --------------------------------------------------- */
 
 static void start_run(struct process *process)
 {
+	const struct process_options *options = &process->options;
 	bool is_known = language_cache_get(process->processes->languages)->known;
 
-	if (process->options.language != NULL && is_known)
+	if (options->language != NULL && is_known)
 		start_code(process);
-	else if (process->options.language != NULL)
+	else if (options->language != NULL)
 		request_languages(process, on_languages);
-	else if (process->options.command != NULL && !is_known)
+	else if (options->command != NULL && is_known)
+		start_command(process);
+	else if (options->command != NULL)
 		request_languages(process, on_shells);
 	else
 		start_program(process);
@@ -424,7 +434,7 @@ static struct process *new_process(struct sandbox *sandbox, const struct process
 		process->sinks[i].is_stderr = i;
 		capture_init(&process->sinks[i].capture, limits->head, limits->tail);
 	}
-	output_log_init(&process->log, limits->journal);
+	output_log_init(&process->log, limits->log);
 	buf_init(&process->in, options->in.len + PROCESS_INPUT_MAX);
 	process->cell = (struct session_cell){ .turn = on_turn, .ctx = process };
 	if (options->command != NULL)

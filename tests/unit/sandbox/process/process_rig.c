@@ -93,7 +93,7 @@ int rig_begin(void **state)
 	rig.manager = runtime_manager(rig.runtime);
 	rig.manager->config.process = (struct process_limits){ .head = RIG_HEAD,
 		                                               .tail = RIG_TAIL,
-		                                               .journal = 16 * 1024,
+		                                               .log = 16 * 1024,
 		                                               .file_max = 256 * 1024 * 1024,
 		                                               .pixels = 1000000,
 		                                               .bytes = 1000000,
