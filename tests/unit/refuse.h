@@ -1,5 +1,5 @@
-/* refuse.h - for tests of what the kernel may refuse: a filter that makes one system call
- * fail. It cannot be taken back: call it in a child. */
+/* refuse.h - makes one system call fail, with a seccomp filter, to test how code handles the
+ * error. A filter cannot be removed: call these functions in a child process. */
 #pragma once
 #include <errno.h>
 #include <linux/filter.h>
@@ -11,7 +11,7 @@
 
 #include "base/attr.h"
 
-/* Only calls that have one of these bits in their second argument; 0: all of them. */
+/* `number` fails with errno `failure` if its second argument has one of `bits`; 0: always. */
 static inline void refuse_call_with(long number, unsigned bits, int failure)
 {
 	struct sock_filter rules[] = {

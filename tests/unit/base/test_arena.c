@@ -3,7 +3,7 @@
 #include "base/arena.h"
 #include "unit/test.h"
 
-static void pieces_are_zeroed_aligned_and_apart(void **state)
+static void allocations_are_zeroed_aligned_and_separate(void **state)
 {
 	static const size_t sizes[] = { 1, 3, 16, 17, 100, 4095, 4096, 4097, 20000, 1, 8 };
 	unsigned char *pieces[ARRAY_LEN(sizes)];
@@ -23,7 +23,7 @@ static void pieces_are_zeroed_aligned_and_apart(void **state)
 	arena_done(&arena);
 }
 
-static void many_small_pieces_share_blocks(void **state)
+static void small_allocations_share_blocks(void **state)
 {
 	struct arena arena = { 0 };
 	const char *first = arena_new(&arena, 1, 10);
@@ -36,7 +36,7 @@ static void many_small_pieces_share_blocks(void **state)
 	arena_done(&arena);
 }
 
-static void an_array_has_room_for_all_of_it(void **state)
+static void array_has_room_for_all_elements(void **state)
 {
 	struct arena arena = { 0 };
 	uint64_t *numbers = arena_new(&arena, 1000, sizeof *numbers);
@@ -49,7 +49,7 @@ static void an_array_has_room_for_all_of_it(void **state)
 	arena_done(&arena);
 }
 
-static void a_done_arena_is_empty_and_usable(void **state)
+static void arena_is_usable_after_done(void **state)
 {
 	struct arena arena = { 0 };
 
@@ -62,7 +62,7 @@ static void a_done_arena_is_empty_and_usable(void **state)
 	arena_done(&arena);
 }
 
-static void ask_for_an_overflow(void)
+static void allocate_overflowing_product(void)
 {
 	struct arena arena = { 0 };
 	volatile size_t count = SIZE_MAX / 4;
@@ -70,7 +70,7 @@ static void ask_for_an_overflow(void)
 	(void)arena_new(&arena, count, 8);
 }
 
-static void ask_for_half_of_all_memory(void)
+static void allocate_half_of_the_address_space(void)
 {
 	struct arena arena = { 0 };
 	volatile size_t size = SIZE_MAX / 2 + 1;
@@ -78,16 +78,17 @@ static void ask_for_half_of_all_memory(void)
 	(void)arena_new(&arena, 1, size);
 }
 
-static void a_size_nobody_capped_aborts(void **state)
+static void overflowing_size_aborts(void **state)
 {
-	char said[4096];
+	char output[4096];
 
 	(void)state;
-	assert_string_equal(must_abort(ask_for_an_overflow, said, sizeof said), "");
-	assert_string_equal(must_abort(ask_for_half_of_all_memory, said, sizeof said), "");
+	assert_string_equal(must_abort(allocate_overflowing_product, output, sizeof output), "");
+	assert_string_equal(must_abort(allocate_half_of_the_address_space, output, sizeof output),
+	                    "");
 }
 
-static void copies_a_text(void **state)
+static void text_is_copied(void **state)
 {
 	struct arena arena = { 0 };
 	char text[] = "abc";
@@ -103,12 +104,12 @@ static void copies_a_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(copies_a_text),
-		TEST(pieces_are_zeroed_aligned_and_apart),
-		TEST(many_small_pieces_share_blocks),
-		TEST(an_array_has_room_for_all_of_it),
-		TEST(a_done_arena_is_empty_and_usable),
-		TEST(a_size_nobody_capped_aborts),
+		TEST(text_is_copied),
+		TEST(allocations_are_zeroed_aligned_and_separate),
+		TEST(small_allocations_share_blocks),
+		TEST(array_has_room_for_all_elements),
+		TEST(arena_is_usable_after_done),
+		TEST(overflowing_size_aborts),
 	};
 
 	return RUN_TESTS("base/arena", tests);

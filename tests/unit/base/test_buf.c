@@ -1,7 +1,7 @@
 #include "base/buf.h"
 #include "unit/test.h"
 
-static void an_empty_buffer_is_an_empty_string(void **state)
+static void empty_buffer_is_an_empty_string(void **state)
 {
 	AUTO_BUF struct buf buf;
 
@@ -13,7 +13,7 @@ static void an_empty_buffer_is_an_empty_string(void **state)
 	assert_string_equal(buf_text(&buf), "");
 }
 
-static void appends_and_stays_terminated(void **state)
+static void appended_text_is_terminated(void **state)
 {
 	AUTO_BUF struct buf buf;
 	struct error err;
@@ -30,7 +30,7 @@ static void appends_and_stays_terminated(void **state)
 	CHECK_VIEW(buf_view(&buf), "one-two-3");
 }
 
-static void holds_bytes_that_are_not_text(void **state)
+static void buffer_holds_nul_bytes(void **state)
 {
 	AUTO_BUF struct buf buf;
 	struct error err;
@@ -42,7 +42,7 @@ static void holds_bytes_that_are_not_text(void **state)
 	assert_memory_equal(buf.ptr, "a\0b\0", 5); /* and the terminator */
 }
 
-static void refuses_more_than_its_maximum_and_stays_as_it_was(void **state)
+static void append_past_the_maximum_fails_without_effect(void **state)
 {
 	static const struct {
 		size_t max;
@@ -80,8 +80,7 @@ static void refuses_more_than_its_maximum_and_stays_as_it_was(void **state)
 	}
 }
 
-/* Any steps up to the maximum, never more allocated than it could need. */
-static void grows_to_its_maximum_and_not_past_it(void **state)
+static void buffer_never_allocates_more_than_its_maximum(void **state)
 {
 	static const size_t steps[] = { 1, 7, 255, 256, 257, 1000 };
 
@@ -103,23 +102,23 @@ static void grows_to_its_maximum_and_not_past_it(void **state)
 	}
 }
 
-static void make_a_buffer_without_maximum(void)
+static void init_without_maximum(void)
 {
 	struct buf buf;
 
 	buf_init(&buf, 0);
 }
 
-static void our_own_mistakes_abort(void **state)
+static void init_without_maximum_aborts(void **state)
 {
-	char said[4096];
+	char output[4096];
 
 	(void)state;
 	assert_non_null(
-	        strstr(must_abort(make_a_buffer_without_maximum, said, sizeof said), "max != 0"));
+	        strstr(must_abort(init_without_maximum, output, sizeof output), "max != 0"));
 }
 
-static void clearing_keeps_little_and_gives_back_much(void **state)
+static void clear_keeps_small_and_frees_large_memory(void **state)
 {
 	AUTO_BUF struct buf buf;
 	struct error err;
@@ -140,7 +139,7 @@ static void clearing_keeps_little_and_gives_back_much(void **state)
 	assert_string_equal(buf_text(&buf), "again");
 }
 
-static void a_done_buffer_can_be_used_again(void **state)
+static void buffer_is_usable_after_done(void **state)
 {
 	AUTO_BUF struct buf buf;
 	struct error err;
@@ -157,14 +156,14 @@ static void a_done_buffer_can_be_used_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(an_empty_buffer_is_an_empty_string),
-		TEST(appends_and_stays_terminated),
-		TEST(holds_bytes_that_are_not_text),
-		TEST(refuses_more_than_its_maximum_and_stays_as_it_was),
-		TEST(grows_to_its_maximum_and_not_past_it),
-		TEST(our_own_mistakes_abort),
-		TEST(clearing_keeps_little_and_gives_back_much),
-		TEST(a_done_buffer_can_be_used_again),
+		TEST(empty_buffer_is_an_empty_string),
+		TEST(appended_text_is_terminated),
+		TEST(buffer_holds_nul_bytes),
+		TEST(append_past_the_maximum_fails_without_effect),
+		TEST(buffer_never_allocates_more_than_its_maximum),
+		TEST(init_without_maximum_aborts),
+		TEST(clear_keeps_small_and_frees_large_memory),
+		TEST(buffer_is_usable_after_done),
 	};
 
 	return RUN_TESTS("base/buf", tests);

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "unit/test.h"
 
-static void the_monotonic_clock_counts_milliseconds(void **state)
+static void monotonic_clock_counts_milliseconds(void **state)
 {
 	const struct timespec nap = { .tv_nsec = 20 * 1000 * 1000 };
 	uint64_t before = clock_now_ms(), after;
@@ -15,7 +15,7 @@ static void the_monotonic_clock_counts_milliseconds(void **state)
 	assert_true(after - before < 10 * 1000);
 }
 
-static void the_wall_clock_is_utc_in_rfc_3339(void **state)
+static void time_of_day_is_utc_in_rfc_3339(void **state)
 {
 	char text[CLOCK_TEXT_SIZE];
 	struct tm utc = { 0 };
@@ -34,8 +34,8 @@ static void the_wall_clock_is_utc_in_rfc_3339(void **state)
 	assert_true(shown >= before - 1 && shown <= time(NULL) + 1);
 }
 
-/* 14 hours ahead of UTC: a local time could not be mistaken for ours. */
-static void the_wall_clock_ignores_the_time_zone(void **state)
+/* With a zone 14 hours ahead of UTC, local time would differ in its hour. */
+static void time_of_day_ignores_the_time_zone(void **state)
 {
 	char text[CLOCK_TEXT_SIZE];
 	struct tm utc = { 0 };
@@ -53,9 +53,9 @@ static void the_wall_clock_ignores_the_time_zone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_monotonic_clock_counts_milliseconds),
-		TEST(the_wall_clock_is_utc_in_rfc_3339),
-		TEST(the_wall_clock_ignores_the_time_zone),
+		TEST(monotonic_clock_counts_milliseconds),
+		TEST(time_of_day_is_utc_in_rfc_3339),
+		TEST(time_of_day_ignores_the_time_zone),
 	};
 
 	return RUN_TESTS("base/clock", tests);

@@ -3,7 +3,7 @@
 #include "base/text/utf8.h"
 #include "unit/test.h"
 
-static void set_keeps_kind_and_text_and_forgets_errno(void **state)
+static void set_stores_kind_and_text_without_errno(void **state)
 {
 	struct error err = { .errnum = 99 };
 
@@ -15,7 +15,7 @@ static void set_keeps_kind_and_text_and_forgets_errno(void **state)
 	assert_string_equal(err.msg, "more than 7 things");
 }
 
-static void sys_adds_the_text_of_errno(void **state)
+static void sys_appends_the_text_of_errno(void **state)
 {
 	struct error err;
 
@@ -41,8 +41,8 @@ static void wrap_prefixes_and_keeps_kind_and_errno(void **state)
 	assert_string_equal(err.msg, "outer 1: inner: Permission denied");
 }
 
-/* The room is 479 bytes; the text is cut where a character ends, whatever its width. */
-static void cuts_long_text_between_characters(void **state)
+/* The message has room for 479 bytes and is cut at the end of a character of any width. */
+static void long_text_is_cut_between_characters(void **state)
 {
 	static const struct {
 		const char *character;
@@ -78,7 +78,7 @@ static void cuts_long_text_between_characters(void **state)
 	}
 }
 
-static void wrap_cuts_the_inner_text_last(void **state)
+static void wrap_cuts_the_end_of_the_inner_text(void **state)
 {
 	char inner[400], outer[100];
 	struct error err;
@@ -97,11 +97,11 @@ static void wrap_cuts_the_inner_text_last(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(set_keeps_kind_and_text_and_forgets_errno),
-		TEST(sys_adds_the_text_of_errno),
+		TEST(set_stores_kind_and_text_without_errno),
+		TEST(sys_appends_the_text_of_errno),
 		TEST(wrap_prefixes_and_keeps_kind_and_errno),
-		TEST(cuts_long_text_between_characters),
-		TEST(wrap_cuts_the_inner_text_last),
+		TEST(long_text_is_cut_between_characters),
+		TEST(wrap_cuts_the_end_of_the_inner_text),
 	};
 
 	return RUN_TESTS("base/error", tests);

@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "unit/test.h"
 
-/* Each test gets a directory of its own, and leaves it empty or not. */
+/* Each test has a directory of its own. */
 static int make_directory(void **state)
 {
 	char *path = strdup("/tmp/belljar-test-fd-XXXXXX");
@@ -32,7 +32,7 @@ static int remove_directory(void **state)
 	return 0;
 }
 
-static void put(const char *path, size_t len)
+static void write_file(const char *path, size_t len)
 {
 	AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
@@ -41,7 +41,7 @@ static void put(const char *path, size_t len)
 		assert_int_equal(write(fd, "x", 1), 1);
 }
 
-static void reads_a_whole_file(void **state)
+static void whole_file_is_read(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 100, 16384, 16385, 40000 };
 
@@ -50,7 +50,7 @@ static void reads_a_whole_file(void **state)
 		AUTO_BUF struct buf buf;
 		struct error err;
 
-		put("file", sizes[i]);
+		write_file("file", sizes[i]);
 		buf_init(&buf, 40000);
 		CHECK_OK(fd_read_file("file", &buf, &err), err);
 		assert_int_equal(buf.len, sizes[i]);
@@ -58,7 +58,7 @@ static void reads_a_whole_file(void **state)
 	}
 }
 
-static void refuses_what_is_no_file_and_says_why(void **state)
+static void missing_and_special_files_are_errors(void **state)
 {
 	static const struct {
 		const char *path;
@@ -75,7 +75,7 @@ static void refuses_what_is_no_file_and_says_why(void **state)
 	};
 
 	(void)state;
-	put("file", 11);
+	write_file("file", 11);
 	assert_int_equal(mkdir("directory", 0700), 0);
 	assert_int_equal(mkfifo("fifo", 0600), 0);
 	assert_int_equal(symlink("loop", "loop"), 0);
@@ -89,13 +89,13 @@ static void refuses_what_is_no_file_and_says_why(void **state)
 	}
 }
 
-static void reading_leaves_no_descriptor_behind(void **state)
+static void read_file_closes_its_descriptor(void **state)
 {
 	int before = dup(0), after;
 
 	(void)state;
 	(void)close(before);
-	put("file", 11);
+	write_file("file", 11);
 	for (int i = 0; i < 3; i++) {
 		static const char *const paths[] = { "file", "missing", "/dev/zero" };
 		AUTO_BUF struct buf buf;
@@ -109,7 +109,7 @@ static void reading_leaves_no_descriptor_behind(void **state)
 	assert_int_equal(before, after);
 }
 
-static void writes_every_byte(void **state)
+static void all_bytes_are_written(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 300000 }; /* the last is more than a pipe holds */
 
@@ -141,7 +141,7 @@ static void writes_every_byte(void **state)
 	}
 }
 
-static void goes_on_after_a_short_write_and_says_what_ended_it(void **state)
+static void short_write_is_continued_until_the_error(void **state)
 {
 	AUTO_FD int fd = open("file", O_WRONLY | O_CREAT, 0600);
 	AUTO_BUF struct buf buf;
@@ -165,7 +165,7 @@ static void goes_on_after_a_short_write_and_says_what_ended_it(void **state)
 	assert_string_equal(buf_text(&buf), "more ");
 }
 
-static void sets_non_blocking_and_keeps_the_other_flags(void **state)
+static void non_blocking_keeps_the_other_flags(void **state)
 {
 	AUTO_FD int fd = open("file", O_WRONLY | O_CREAT | O_APPEND, 0600);
 	struct error err;
@@ -178,7 +178,8 @@ static void sets_non_blocking_and_keeps_the_other_flags(void **state)
 	            "make descriptor 999 non-blocking: Bad file descriptor");
 }
 
-/* In a child: closes the descriptors of the mask, and says which of 0..3 are open after. */
+/* In a child: closes the descriptors of the mask and calls fd_ensure_stdio(). Returns which of 0
+ * to 3 are open then. */
 static int open_after_closing(int mask)
 {
 	int status;
@@ -203,7 +204,7 @@ static int open_after_closing(int mask)
 	return WEXITSTATUS(status);
 }
 
-static void fills_the_gaps_among_the_standard_descriptors(void **state)
+static void closed_standard_descriptors_are_opened(void **state)
 {
 	(void)state;
 	for (int mask = 0; mask < 8; mask++)
@@ -215,13 +216,13 @@ static void fills_the_gaps_among_the_standard_descriptors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_DIRECTORY(reads_a_whole_file),
-		IN_DIRECTORY(refuses_what_is_no_file_and_says_why),
-		IN_DIRECTORY(reading_leaves_no_descriptor_behind),
-		TEST(writes_every_byte),
-		IN_DIRECTORY(goes_on_after_a_short_write_and_says_what_ended_it),
-		IN_DIRECTORY(sets_non_blocking_and_keeps_the_other_flags),
-		TEST(fills_the_gaps_among_the_standard_descriptors),
+		IN_DIRECTORY(whole_file_is_read),
+		IN_DIRECTORY(missing_and_special_files_are_errors),
+		IN_DIRECTORY(read_file_closes_its_descriptor),
+		TEST(all_bytes_are_written),
+		IN_DIRECTORY(short_write_is_continued_until_the_error),
+		IN_DIRECTORY(non_blocking_keeps_the_other_flags),
+		TEST(closed_standard_descriptors_are_opened),
 	};
 
 	return RUN_TESTS("base/fd", tests);

@@ -43,7 +43,8 @@ static bool renumber(int a, int b, int c)
 
 static bool run_case(int which)
 {
-	/* Each descriptor has an offset of its own number, so that it can be told from the others. */
+	/* Each descriptor has an offset of its own number, so that it can be told from the
+	 * others. */
 	for (int fd = 3; fd <= TOP; fd++) {
 		int file = open("/etc/passwd", O_RDONLY);
 

@@ -20,7 +20,7 @@ static void check_order(const struct list *head, const char *want)
 	assert_int_equal(len, strlen(want)); /* the way back is as long */
 }
 
-static void adds_at_the_end(void **state)
+static void add_appends_at_the_end(void **state)
 {
 	struct item a = { .number = 1 }, b = { .number = 2 }, c = { .number = 3 };
 	struct list head;
@@ -36,7 +36,7 @@ static void adds_at_the_end(void **state)
 	check_order(&head, "123");
 }
 
-static void removes_from_anywhere_and_twice(void **state)
+static void node_is_removed_anywhere_and_twice(void **state)
 {
 	static const struct {
 		size_t first, second;
@@ -60,7 +60,7 @@ static void removes_from_anywhere_and_twice(void **state)
 	}
 }
 
-static void removing_what_was_never_added_does_nothing(void **state)
+static void remove_of_an_unlinked_node_does_nothing(void **state)
 {
 	struct item loose = { .number = 1 };
 
@@ -69,7 +69,7 @@ static void removing_what_was_never_added_does_nothing(void **state)
 	assert_null(loose.node.next);
 }
 
-static void a_removed_node_can_be_added_again(void **state)
+static void removed_node_can_be_added_again(void **state)
 {
 	struct item a = { .number = 1 }, b = { .number = 2 };
 	struct list head;
@@ -86,10 +86,10 @@ static void a_removed_node_can_be_added_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(adds_at_the_end),
-		TEST(removes_from_anywhere_and_twice),
-		TEST(removing_what_was_never_added_does_nothing),
-		TEST(a_removed_node_can_be_added_again),
+		TEST(add_appends_at_the_end),
+		TEST(node_is_removed_anywhere_and_twice),
+		TEST(remove_of_an_unlinked_node_does_nothing),
+		TEST(removed_node_can_be_added_again),
 	};
 
 	return RUN_TESTS("base/list", tests);

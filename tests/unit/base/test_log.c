@@ -6,7 +6,7 @@
 
 enum { TIME_LEN = 24 };
 
-/* What one call writes, without its time. */
+/* The line that one call writes, without its time. */
 static const char *line_of(enum log_level level, const char *text, char *out, size_t size)
 {
 	struct stderr_capture c;
@@ -17,15 +17,15 @@ static const char *line_of(enum log_level level, const char *text, char *out, si
 	return out[0] == '\0' ? out : out + TIME_LEN;
 }
 
-static int back_to_the_default(void **state)
+static int reset_level(void **state)
 {
 	(void)state;
 	log_set_level(LOG_WARNING);
 	return 0;
 }
 
-/* First of all tests: nobody has set a level yet. */
-static void warnings_are_shown_by_default_and_no_more(void **state)
+/* The first test: no level has been set. */
+static void default_level_is_warning(void **state)
 {
 	char out[4096];
 
@@ -36,7 +36,7 @@ static void warnings_are_shown_by_default_and_no_more(void **state)
 	assert_string_equal(line_of(LOG_DEBUG, "x", out, sizeof out), "");
 }
 
-static void the_level_decides_what_is_shown(void **state)
+static void level_selects_the_lines(void **state)
 {
 	static const char *const lines[LOG_LEVEL_COUNT] = {
 		[LOG_ERROR] = " belljar error: x\n",
@@ -57,7 +57,7 @@ static void the_level_decides_what_is_shown(void **state)
 	}
 }
 
-static void the_short_forms_name_their_level(void **state)
+static void macros_name_their_level(void **state)
 {
 	char out[4096];
 	struct stderr_capture c;
@@ -77,7 +77,7 @@ static void the_short_forms_name_their_level(void **state)
 	assert_non_null(strstr(at, "Z belljar debug: d\n"));
 }
 
-static void a_stranger_cannot_forge_a_line(void **state)
+static void control_characters_are_escaped(void **state)
 {
 	char out[4096];
 
@@ -86,7 +86,7 @@ static void a_stranger_cannot_forge_a_line(void **state)
 	                    " belljar error: a\\n2026 belljar error: b\\x1b[2J\\xff\n");
 }
 
-static void a_line_has_an_end_whatever_its_length(void **state)
+static void long_line_is_cut_and_ends_with_lf(void **state)
 {
 	static const char *const fillers[] = { "x", "\n", "\x01", "\xff", "\xc3\xa9" };
 
@@ -104,8 +104,8 @@ static void a_line_has_an_end_whatever_its_length(void **state)
 	}
 }
 
-/* Both would end this process: one by SIGALRM, the other by SIGPIPE. */
-static void a_stderr_that_is_full_or_gone_loses_the_line(void **state)
+/* A write() that blocks would end the test by SIGALRM, one to a closed pipe by SIGPIPE. */
+static void full_or_closed_stderr_does_not_block(void **state)
 {
 	char out[4096];
 	struct stderr_capture c;
@@ -131,12 +131,12 @@ static void a_stderr_that_is_full_or_gone_loses_the_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(warnings_are_shown_by_default_and_no_more),
-		cmocka_unit_test_teardown(the_level_decides_what_is_shown, back_to_the_default),
-		cmocka_unit_test_teardown(the_short_forms_name_their_level, back_to_the_default),
-		TEST(a_stranger_cannot_forge_a_line),
-		TEST(a_line_has_an_end_whatever_its_length),
-		TEST(a_stderr_that_is_full_or_gone_loses_the_line),
+		TEST(default_level_is_warning),
+		cmocka_unit_test_teardown(level_selects_the_lines, reset_level),
+		cmocka_unit_test_teardown(macros_name_their_level, reset_level),
+		TEST(control_characters_are_escaped),
+		TEST(long_line_is_cut_and_ends_with_lf),
+		TEST(full_or_closed_stderr_does_not_block),
 	};
 
 	return RUN_TESTS("base/log", tests);

@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "unit/test.h"
 
-/* ASan ends the process itself on an impossible size unless told to return NULL. */
+/* By default ASan ends the process on an impossible size instead of returning NULL. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -26,12 +26,12 @@ static void new_memory_is_zeroed(void **state)
 
 		assert_true(is_zero(one, 300));
 		assert_true(is_zero(many, 300));
-		memset(one, 0xff, 300); /* dirt for the next round */
+		memset(one, 0xff, 300); /* so that reused memory is not zero */
 		memset(many, 0xff, 300);
 	}
 }
 
-static void nothing_is_something_too(void **state)
+static void size_zero_gives_a_pointer(void **state)
 {
 	AUTO_FREE void *none = mem_new(0);
 	AUTO_FREE void *no_rows = mem_array(0, 8);
@@ -79,40 +79,41 @@ static void format_makes_text_of_any_length(void **state)
 	assert_int_equal(text[2003], '7');
 }
 
-static void ask_for_an_overflowing_array(void)
+static void allocate_overflowing_array(void)
 {
 	volatile size_t count = SIZE_MAX / 2;
 
 	free(mem_array(count, 4));
 }
 
-static void ask_to_grow_too_far(void)
+static void resize_to_half_of_the_address_space(void)
 {
 	volatile size_t size = SIZE_MAX / 2;
 
 	free(mem_resize(NULL, size));
 }
 
-static void no_memory_is_said_and_aborts(void **state)
+static void out_of_memory_aborts_with_a_message(void **state)
 {
-	char said[8192];
+	char output[8192];
 
 	(void)state;
-	assert_non_null(strstr(must_abort(ask_for_an_overflowing_array, said, sizeof said),
+	assert_non_null(strstr(must_abort(allocate_overflowing_array, output, sizeof output),
 	                       "belljar: out of memory (4 bytes)\n"));
-	assert_non_null(strstr(must_abort(ask_to_grow_too_far, said, sizeof said),
-	                       "belljar: out of memory (9223372036854775807 bytes)\n"));
+	assert_non_null(
+	        strstr(must_abort(resize_to_half_of_the_address_space, output, sizeof output),
+	               "belljar: out of memory (9223372036854775807 bytes)\n"));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(new_memory_is_zeroed),
-		TEST(nothing_is_something_too),
+		TEST(size_zero_gives_a_pointer),
 		TEST(resize_keeps_the_contents),
 		TEST(dup_copies_and_terminates),
 		TEST(format_makes_text_of_any_length),
-		TEST(no_memory_is_said_and_aborts),
+		TEST(out_of_memory_aborts_with_a_message),
 	};
 
 	return RUN_TESTS("base/mem", tests);

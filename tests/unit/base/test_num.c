@@ -1,7 +1,7 @@
 #include "base/num.h"
 #include "unit/test.h"
 
-static void reads_whole_numbers_in_range(void **state)
+static void numbers_in_range_are_parsed(void **state)
 {
 	static const struct {
 		const char *text;
@@ -26,7 +26,7 @@ static void reads_whole_numbers_in_range(void **state)
 	}
 }
 
-static void refuses_what_is_not_a_whole_number_in_range(void **state)
+static void other_texts_are_no_numbers(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -59,7 +59,7 @@ static void refuses_what_is_not_a_whole_number_in_range(void **state)
 	}
 }
 
-static void says_what_it_wanted_and_what_it_got(void **state)
+static void error_names_range_and_text(void **state)
 {
 	uint64_t got;
 	struct error err;
@@ -73,7 +73,7 @@ static void says_what_it_wanted_and_what_it_got(void **state)
 	            "expected a size in bytes (K, M or G may follow) from 1 to 2048, got '1T'");
 }
 
-static void reads_sizes_with_a_unit(void **state)
+static void sizes_with_unit_are_parsed(void **state)
 {
 	static const struct {
 		const char *text;
@@ -96,7 +96,7 @@ static void reads_sizes_with_a_unit(void **state)
 	}
 }
 
-static void refuses_a_size_with_trailing_text(void **state)
+static void other_texts_are_no_sizes(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -126,7 +126,7 @@ static void refuses_a_size_with_trailing_text(void **state)
 	}
 }
 
-static void the_range_of_a_size_is_in_bytes(void **state)
+static void range_of_a_size_is_in_bytes(void **state)
 {
 	uint64_t got = 99;
 	struct error err;
@@ -141,12 +141,9 @@ static void the_range_of_a_size_is_in_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(reads_whole_numbers_in_range),
-		TEST(refuses_what_is_not_a_whole_number_in_range),
-		TEST(says_what_it_wanted_and_what_it_got),
-		TEST(reads_sizes_with_a_unit),
-		TEST(refuses_a_size_with_trailing_text),
-		TEST(the_range_of_a_size_is_in_bytes),
+		TEST(numbers_in_range_are_parsed), TEST(other_texts_are_no_numbers),
+		TEST(error_names_range_and_text),  TEST(sizes_with_unit_are_parsed),
+		TEST(other_texts_are_no_sizes),    TEST(range_of_a_size_is_in_bytes),
 	};
 
 	return RUN_TESTS("base/num", tests);

@@ -3,7 +3,7 @@
 
 static const struct view nothing; /* as buf_view() of an unused buffer */
 
-static void is_and_starts_compare_whole_bytes(void **state)
+static void is_and_starts_compare_bytes(void **state)
 {
 	static const struct {
 		struct view v;
@@ -31,7 +31,7 @@ static void is_and_starts_compare_whole_bytes(void **state)
 	}
 }
 
-static void trims_blanks_off_both_ends(void **state)
+static void trim_removes_blanks_at_both_ends(void **state)
 {
 	static const struct {
 		const char *text, *want;
@@ -51,7 +51,7 @@ static void trims_blanks_off_both_ends(void **state)
 	assert_int_equal(view_trim(VIEW(" a\0 ")).len, 2);
 }
 
-static void cuts_lines_one_by_one(void **state)
+static void next_line_returns_line_after_line(void **state)
 {
 	static const struct {
 		const char *text;
@@ -77,7 +77,7 @@ static void cuts_lines_one_by_one(void **state)
 	}
 }
 
-static void a_line_may_hold_nul_bytes(void **state)
+static void line_may_contain_nul_bytes(void **state)
 {
 	struct view rest = VIEW("a\0b\nc"), line;
 
@@ -91,10 +91,10 @@ static void a_line_may_hold_nul_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(is_and_starts_compare_whole_bytes),
-		TEST(trims_blanks_off_both_ends),
-		TEST(cuts_lines_one_by_one),
-		TEST(a_line_may_hold_nul_bytes),
+		TEST(is_and_starts_compare_bytes),
+		TEST(trim_removes_blanks_at_both_ends),
+		TEST(next_line_returns_line_after_line),
+		TEST(line_may_contain_nul_bytes),
 	};
 
 	return RUN_TESTS("base/view", tests);

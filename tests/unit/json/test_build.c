@@ -24,7 +24,7 @@ static void check_indented(json_t *value, size_t indent, const char *want)
 	assert_int_equal(len, strlen(want));
 }
 
-static void builds_and_writes_one_line_without_spaces(void **state)
+static void value_is_written_on_one_line_without_spaces(void **state)
 {
 	json_t *object = json_obj(), *list = json_list();
 
@@ -40,7 +40,7 @@ static void builds_and_writes_one_line_without_spaces(void **state)
 	check_written(object, "{\"list\":[-1,\"a\\nb\",null],\"text\":\"y\",\"empty\":{}}");
 }
 
-static void mends_text_that_is_not_utf8(void **state)
+static void invalid_utf8_is_replaced(void **state)
 {
 	static const struct {
 		struct view text;
@@ -86,7 +86,7 @@ static void whole_numbers_print_without_a_fraction(void **state)
 	check_written(json_int(INT64_MIN), "-9223372036854775808");
 }
 
-static void writes_any_value_on_its_own(void **state)
+static void scalars_are_written_on_their_own(void **state)
 {
 	(void)state;
 	check_written(json_null(), "null");
@@ -94,7 +94,7 @@ static void writes_any_value_on_its_own(void **state)
 	check_written(json_str("\"\\/\x7f\x01"), "\"\\\"\\\\/\x7f\\u0001\"");
 }
 
-static void reals_have_no_more_digits_than_they_need(void **state)
+static void reals_have_the_fewest_digits(void **state)
 {
 	json_t *list = json_list();
 
@@ -108,7 +108,7 @@ static void reals_have_no_more_digits_than_they_need(void **state)
 	check_written(list, "[0.10000000000000001,0.30000000000000004]");
 }
 
-static void writes_for_people_with_the_indentation_asked_for(void **state)
+static void indented_text_has_the_given_indentation(void **state)
 {
 	static const struct {
 		size_t indent;
@@ -132,45 +132,45 @@ static void writes_for_people_with_the_indentation_asked_for(void **state)
 	check_indented(text, 2, "\"on its own\"");
 }
 
-static void indent_by_more_than_there_is(void)
+static void indent_above_the_maximum(void)
 {
 	size_t len;
 
 	(void)json_write_indented(json_obj(), 32, &len);
 }
 
-static void set_nothing(void)
+static void set_null_value(void)
 {
 	json_set(json_obj(), "key", NULL);
 }
 
-static void build_a_number_that_json_lacks(void)
+static void build_nan(void)
 {
 	volatile double zero = 0;
 
 	(void)json_num(sqrt(-1 - zero));
 }
 
-static void our_own_mistakes_abort(void **state)
+static void misuse_aborts(void **state)
 {
-	char said[4096];
+	char output[4096];
 
 	(void)state;
-	assert_string_equal(must_abort(set_nothing, said, sizeof said), "");
-	assert_string_equal(must_abort(indent_by_more_than_there_is, said, sizeof said), "");
-	assert_string_equal(must_abort(build_a_number_that_json_lacks, said, sizeof said), "");
+	assert_string_equal(must_abort(set_null_value, output, sizeof output), "");
+	assert_string_equal(must_abort(indent_above_the_maximum, output, sizeof output), "");
+	assert_string_equal(must_abort(build_nan, output, sizeof output), "");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(builds_and_writes_one_line_without_spaces),
-		TEST(mends_text_that_is_not_utf8),
+		TEST(value_is_written_on_one_line_without_spaces),
+		TEST(invalid_utf8_is_replaced),
 		TEST(whole_numbers_print_without_a_fraction),
-		TEST(writes_any_value_on_its_own),
-		TEST(reals_have_no_more_digits_than_they_need),
-		TEST(writes_for_people_with_the_indentation_asked_for),
-		TEST(our_own_mistakes_abort),
+		TEST(scalars_are_written_on_their_own),
+		TEST(reals_have_the_fewest_digits),
+		TEST(indented_text_has_the_given_indentation),
+		TEST(misuse_aborts),
 	};
 
 	return RUN_TESTS("json/build", tests);

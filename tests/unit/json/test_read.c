@@ -4,7 +4,7 @@
 
 static const struct json_limits limits = { .depth = 4, .values = 8 };
 
-static void reads_json_and_writes_it_back(void **state)
+static void json_is_read_and_written_back(void **state)
 {
 	static const char *const texts[] = {
 		"null",
@@ -36,7 +36,7 @@ static void reads_json_and_writes_it_back(void **state)
 	}
 }
 
-static void refuses_what_is_not_json_and_says_where(void **state)
+static void invalid_json_is_an_error_with_its_position(void **state)
 {
 	static const struct {
 		struct view text;
@@ -75,8 +75,8 @@ static void refuses_what_is_not_json_and_says_where(void **state)
 	}
 }
 
-/* Text that may be JSON but is refused: the sender is told with its own id. */
-static void refuses_what_is_too_much_and_keeps_the_id(void **state)
+/* Text that is JSON but above a limit or invalid: the error response can name the request. */
+static void rejected_json_keeps_the_id(void **state)
 {
 	static const struct {
 		const char *text;
@@ -129,11 +129,11 @@ static void refuses_what_is_too_much_and_keeps_the_id(void **state)
 			assert_string_equal(shown, cases[i].id);
 		}
 		assert_int_equal(json_read(view_of(cases[i].text), &limits, &value, NULL, &err),
-		                 -1); /* nobody asks for the id */
+		                 -1); /* without ret_id */
 	}
 }
 
-static void a_refusal_shows_no_controls_of_the_sender(void **state)
+static void error_escapes_control_characters(void **state)
 {
 	json_t *value = NULL;
 	struct error err;
@@ -143,8 +143,8 @@ static void a_refusal_shows_no_controls_of_the_sender(void **state)
 	assert_string_equal(err.msg, "invalid token near '\\x1b' at byte 1");
 }
 
-/* The array itself is a value too. */
-static void the_limit_of_values_is_exact_for_arrays(void **state)
+/* The array itself counts as a value. */
+static void limit_of_values_is_exact_for_arrays(void **state)
 {
 	const struct json_limits many = { .depth = 2, .values = 1000 };
 
@@ -164,7 +164,7 @@ static void the_limit_of_values_is_exact_for_arrays(void **state)
 	}
 }
 
-static void getters_give_null_for_absent_and_wrong(void **state)
+static void getters_return_null_for_absent_and_other_types(void **state)
 {
 	AUTO_JSON json_t *object = NULL;
 	const struct json_limits wide = { .depth = 8, .values = 100 };
@@ -187,7 +187,7 @@ static void getters_give_null_for_absent_and_wrong(void **state)
 	assert_false(json_has(NULL, "z"));
 }
 
-static void whole_reals_are_integers_too(void **state)
+static void reals_without_fraction_are_integers(void **state)
 {
 	static const struct {
 		const char *text;
@@ -223,7 +223,7 @@ static void whole_reals_are_integers_too(void **state)
 	assert_false(json_as_int(NULL, &(json_int_t){ 0 }));
 }
 
-static void describes_any_value(void **state)
+static void every_type_is_described(void **state)
 {
 	static const struct {
 		const char *text, *want;
@@ -257,14 +257,14 @@ static void describes_any_value(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(reads_json_and_writes_it_back),
-		TEST(refuses_what_is_not_json_and_says_where),
-		TEST(refuses_what_is_too_much_and_keeps_the_id),
-		TEST(a_refusal_shows_no_controls_of_the_sender),
-		TEST(the_limit_of_values_is_exact_for_arrays),
-		TEST(getters_give_null_for_absent_and_wrong),
-		TEST(whole_reals_are_integers_too),
-		TEST(describes_any_value),
+		TEST(json_is_read_and_written_back),
+		TEST(invalid_json_is_an_error_with_its_position),
+		TEST(rejected_json_keeps_the_id),
+		TEST(error_escapes_control_characters),
+		TEST(limit_of_values_is_exact_for_arrays),
+		TEST(getters_return_null_for_absent_and_other_types),
+		TEST(reals_without_fraction_are_integers),
+		TEST(every_type_is_described),
 	};
 
 	return RUN_TESTS("json/read", tests);

@@ -1,7 +1,7 @@
 #include "unit/test.h"
 #include "json/scan.h"
 
-static void counts_depth_and_values(void **state)
+static void depth_and_values_are_counted(void **state)
 {
 	static const struct {
 		const char *text;
@@ -35,7 +35,7 @@ static void counts_depth_and_values(void **state)
 	}
 }
 
-static void an_empty_view_may_be_null(void **state)
+static void empty_view_may_be_null(void **state)
 {
 	struct json_scan scan = { .depth = 9, .ids = 9 };
 
@@ -45,7 +45,7 @@ static void an_empty_view_may_be_null(void **state)
 	assert_int_equal(scan.ids, 0);
 }
 
-static void finds_the_id_of_the_top_level(void **state)
+static void id_of_the_top_level_is_found(void **state)
 {
 	static const struct {
 		const char *text, *id;
@@ -83,9 +83,9 @@ static void finds_the_id_of_the_top_level(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(counts_depth_and_values),
-		TEST(an_empty_view_may_be_null),
-		TEST(finds_the_id_of_the_top_level),
+		TEST(depth_and_values_are_counted),
+		TEST(empty_view_may_be_null),
+		TEST(id_of_the_top_level_is_found),
 	};
 
 	return RUN_TESTS("json/scan", tests);

@@ -2,9 +2,10 @@
 
 #include "base/clock.h"
 #include "loop/loop.h"
+#include "unit/loop/run_loop.h"
 #include "unit/test.h"
 
-/* What happened, in order; stops the loop when it is as long as wanted. */
+/* Records events as letters, and stops the loop after `wanted` of them. */
 struct record {
 	struct loop *loop;
 	struct loop_timer *timer;
@@ -15,7 +16,7 @@ struct record {
 
 static struct record record;
 
-static void note(char what)
+static void record_event(char what)
 {
 	size_t len = strlen(record.text);
 
@@ -25,20 +26,12 @@ static void note(char what)
 		loop_stop(record.loop);
 }
 
-/* The context of note_letter(). */
+/* The context of record_letter(). */
 #define LETTER(c) (&(char){ (c) })
 
-static void note_letter(void *ctx)
+static void record_letter(void *ctx)
 {
-	note(*(const char *)ctx);
-}
-
-static void too_late(int signo)
-{
-	static const char text[] = "Bail out! the loop did not end\n";
-
-	(void)signo;
-	_exit(write(STDOUT_FILENO, text, sizeof text - 1) < 0 ? 2 : 1);
+	record_event(*(const char *)ctx);
 }
 
 static int open_loop(void **state)
@@ -46,8 +39,7 @@ static int open_loop(void **state)
 	struct error err;
 
 	(void)state;
-	(void)signal(SIGALRM, too_late);
-	(void)alarm(30);
+	watchdog_start();
 	record = (struct record){ 0 };
 	return loop_new(&record.loop, &err);
 }
@@ -55,7 +47,7 @@ static int open_loop(void **state)
 static int close_loop(void **state)
 {
 	(void)state;
-	(void)alarm(0);
+	watchdog_stop();
 	(void)loop_timer_free(record.timer);
 	(void)loop_signal_free(record.signal);
 	(void)loop_free(record.loop);
@@ -68,7 +60,7 @@ static void run_until(size_t wanted)
 	loop_run(record.loop);
 }
 
-static void timers_fire_in_the_order_of_their_time(void **state)
+static void timers_fire_in_order_of_their_deadlines(void **state)
 {
 	static char names[] = "abc";
 	struct loop_timer *timers[3];
@@ -76,7 +68,7 @@ static void timers_fire_in_the_order_of_their_time(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++)
-		timers[i] = loop_timer_new(record.loop, note_letter, &names[i]);
+		timers[i] = loop_timer_new(record.loop, record_letter, &names[i]);
 	loop_timer_start(timers[0], 40);
 	loop_timer_start(timers[1], 20);
 	loop_timer_start(timers[2], 0);
@@ -87,11 +79,11 @@ static void timers_fire_in_the_order_of_their_time(void **state)
 		assert_null(loop_timer_free(timers[i]));
 }
 
-static void a_stopped_timer_does_not_fire(void **state)
+static void stopped_timer_does_not_fire(void **state)
 {
-	struct loop_timer *stopped = loop_timer_new(record.loop, note_letter, LETTER('s'));
-	struct loop_timer *never = loop_timer_new(record.loop, note_letter, LETTER('n'));
-	struct loop_timer *last = loop_timer_new(record.loop, note_letter, LETTER('l'));
+	struct loop_timer *stopped = loop_timer_new(record.loop, record_letter, LETTER('s'));
+	struct loop_timer *never = loop_timer_new(record.loop, record_letter, LETTER('n'));
+	struct loop_timer *last = loop_timer_new(record.loop, record_letter, LETTER('l'));
 
 	(void)state;
 	loop_timer_start(stopped, 1);
@@ -105,10 +97,10 @@ static void a_stopped_timer_does_not_fire(void **state)
 	(void)loop_timer_free(last);
 }
 
-static void starting_a_running_timer_moves_it(void **state)
+static void second_start_replaces_the_deadline(void **state)
 {
-	struct loop_timer *moved = loop_timer_new(record.loop, note_letter, LETTER('m'));
-	struct loop_timer *fixed = loop_timer_new(record.loop, note_letter, LETTER('f'));
+	struct loop_timer *moved = loop_timer_new(record.loop, record_letter, LETTER('m'));
+	struct loop_timer *fixed = loop_timer_new(record.loop, record_letter, LETTER('f'));
 
 	(void)state;
 	loop_timer_start(moved, 5);
@@ -120,19 +112,19 @@ static void starting_a_running_timer_moves_it(void **state)
 	(void)loop_timer_free(fixed);
 }
 
-static void tick(void *ctx)
+static void restart_timer(void *ctx)
 {
 	(void)ctx;
 	loop_timer_start(record.timer, 1);
-	note('t');
+	record_event('t');
 }
 
-static void a_timer_is_one_shot_and_may_start_itself_again(void **state)
+static void timer_fires_once_and_may_restart_itself(void **state)
 {
-	struct loop_timer *once = loop_timer_new(record.loop, note_letter, LETTER('o'));
+	struct loop_timer *once = loop_timer_new(record.loop, record_letter, LETTER('o'));
 
 	(void)state;
-	record.timer = loop_timer_new(record.loop, tick, NULL);
+	record.timer = loop_timer_new(record.loop, restart_timer, NULL);
 	loop_timer_start(once, 0);
 	loop_timer_start(record.timer, 1);
 	run_until(5);
@@ -144,10 +136,10 @@ static void free_own_timer(void *ctx)
 {
 	(void)ctx;
 	record.timer = loop_timer_free(record.timer);
-	note('f');
+	record_event('f');
 }
 
-static void a_timer_may_be_freed_in_its_own_callback(void **state)
+static void timer_may_be_freed_in_its_callback(void **state)
 {
 	(void)state;
 	record.timer = loop_timer_new(record.loop, free_own_timer, NULL);
@@ -159,17 +151,17 @@ static void a_timer_may_be_freed_in_its_own_callback(void **state)
 
 static void defer_letter(void *ctx)
 {
-	loop_defer(record.loop, note_letter, ctx);
-	note('1');
+	loop_defer(record.loop, record_letter, ctx);
+	record_event('1');
 }
 
-static void deferred_calls_run_after_the_callback_in_order(void **state)
+static void deferred_calls_run_in_order_after_the_callback(void **state)
 {
 	struct loop_timer *timer = loop_timer_new(record.loop, defer_letter, LETTER('d'));
 
 	(void)state;
-	loop_defer(record.loop, note_letter, LETTER('a'));
-	loop_defer(record.loop, note_letter, LETTER('b'));
+	loop_defer(record.loop, record_letter, LETTER('a'));
+	loop_defer(record.loop, record_letter, LETTER('b'));
 	assert_string_equal(record.text, ""); /* not at once */
 	run_until(2);
 	loop_timer_start(timer, 0);
@@ -183,21 +175,21 @@ static void defer_itself(void *ctx)
 	if (strchr(record.text, 't') == NULL) /* until the timer had its turn */
 		loop_defer(record.loop, defer_itself, ctx);
 	if (strlen(record.text) < 2)
-		note('s');
+		record_event('s');
 }
 
-/* A call that defers itself again and again gets one turn a round: timers go on. */
-static void a_call_deferred_meanwhile_waits_for_the_next_round(void **state)
+/* A call that defers itself again and again runs once per iteration, so the timer fires. */
+static void call_deferred_by_a_deferred_call_waits_for_the_next_iteration(void **state)
 {
 	(void)state;
-	record.timer = loop_timer_new(record.loop, note_letter, LETTER('t'));
+	record.timer = loop_timer_new(record.loop, record_letter, LETTER('t'));
 	loop_timer_start(record.timer, 5);
 	loop_defer(record.loop, defer_itself, NULL);
 	run_until(3);
 	assert_string_equal(record.text, "sst");
 }
 
-static void free_and_note(void *ctx)
+static void free_and_count(void *ctx)
 {
 	free(ctx);
 	record.wanted++;
@@ -205,13 +197,13 @@ static void free_and_note(void *ctx)
 
 static void defer_once_more(void *ctx)
 {
-	loop_defer(record.loop, free_and_note, ctx);
+	loop_defer(record.loop, free_and_count, ctx);
 }
 
-static void freeing_the_loop_runs_what_is_deferred(void **state)
+static void freed_loop_runs_deferred_calls(void **state)
 {
 	(void)state;
-	loop_defer(record.loop, free_and_note, malloc(1));
+	loop_defer(record.loop, free_and_count, malloc(1));
 	loop_defer(record.loop, defer_once_more, malloc(1));
 	record.loop = loop_free(record.loop);
 	assert_null(record.loop);
@@ -224,12 +216,12 @@ static void raise_signal(void *ctx)
 	assert_int_equal(raise(SIGUSR1), 0);
 }
 
-static void a_signal_becomes_a_callback(void **state)
+static void signal_calls_its_callback(void **state)
 {
 	struct loop_timer *timer = loop_timer_new(record.loop, raise_signal, NULL);
 
 	(void)state;
-	record.signal = loop_signal_new(record.loop, SIGUSR1, note_letter, LETTER('u'));
+	record.signal = loop_signal_new(record.loop, SIGUSR1, record_letter, LETTER('u'));
 	loop_timer_start(timer, 0);
 	run_until(1);
 	assert_string_equal(record.text, "u");
@@ -239,13 +231,13 @@ static void a_signal_becomes_a_callback(void **state)
 	(void)loop_timer_free(timer);
 }
 
-static void freeing_a_signal_puts_its_old_action_back(void **state)
+static void freed_signal_restores_the_old_action(void **state)
 {
 	struct sigaction now;
 
 	(void)state;
 	(void)signal(SIGUSR2, SIG_IGN);
-	record.signal = loop_signal_new(record.loop, SIGUSR2, note_letter, LETTER('u'));
+	record.signal = loop_signal_new(record.loop, SIGUSR2, record_letter, LETTER('u'));
 	assert_int_equal(sigaction(SIGUSR2, NULL, &now), 0);
 	assert_true(now.sa_handler != SIG_IGN);
 	record.signal = loop_signal_free(record.signal);
@@ -255,17 +247,17 @@ static void freeing_a_signal_puts_its_old_action_back(void **state)
 	(void)signal(SIGUSR2, SIG_DFL);
 }
 
-static void stop_before_the_run_ends_it_too(void **state)
+static void stop_before_run_ends_the_run(void **state)
 {
 	(void)state;
 	loop_stop(record.loop);
 	loop_run(record.loop);
-	loop_defer(record.loop, note_letter, LETTER('a'));
+	loop_defer(record.loop, record_letter, LETTER('a'));
 	run_until(1);
 	assert_string_equal(record.text, "a"); /* the stop is used up */
 }
 
-static void nothing_is_freed_without_complaint(void **state)
+static void free_functions_accept_null(void **state)
 {
 	(void)state;
 	assert_null(loop_free(NULL));
@@ -278,18 +270,18 @@ static void nothing_is_freed_without_complaint(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_LOOP(timers_fire_in_the_order_of_their_time),
-		WITH_LOOP(a_stopped_timer_does_not_fire),
-		WITH_LOOP(starting_a_running_timer_moves_it),
-		WITH_LOOP(a_timer_is_one_shot_and_may_start_itself_again),
-		WITH_LOOP(a_timer_may_be_freed_in_its_own_callback),
-		WITH_LOOP(deferred_calls_run_after_the_callback_in_order),
-		WITH_LOOP(a_call_deferred_meanwhile_waits_for_the_next_round),
-		WITH_LOOP(freeing_the_loop_runs_what_is_deferred),
-		WITH_LOOP(a_signal_becomes_a_callback),
-		WITH_LOOP(freeing_a_signal_puts_its_old_action_back),
-		WITH_LOOP(stop_before_the_run_ends_it_too),
-		TEST(nothing_is_freed_without_complaint),
+		WITH_LOOP(timers_fire_in_order_of_their_deadlines),
+		WITH_LOOP(stopped_timer_does_not_fire),
+		WITH_LOOP(second_start_replaces_the_deadline),
+		WITH_LOOP(timer_fires_once_and_may_restart_itself),
+		WITH_LOOP(timer_may_be_freed_in_its_callback),
+		WITH_LOOP(deferred_calls_run_in_order_after_the_callback),
+		WITH_LOOP(call_deferred_by_a_deferred_call_waits_for_the_next_iteration),
+		WITH_LOOP(freed_loop_runs_deferred_calls),
+		WITH_LOOP(signal_calls_its_callback),
+		WITH_LOOP(freed_signal_restores_the_old_action),
+		WITH_LOOP(stop_before_run_ends_the_run),
+		TEST(free_functions_accept_null),
 	};
 
 	return RUN_TESTS("loop/loop", tests);

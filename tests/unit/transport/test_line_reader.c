@@ -2,7 +2,7 @@
 #include "transport/line_reader.h"
 #include "unit/test.h"
 
-/* Lines and complaints, one after the other: "a|b|!|". */
+/* Appends each line and "|" to the buffer, and "!|" for a line that is too long. */
 static void on_line(void *ctx, struct view line)
 {
 	struct error err;
@@ -38,8 +38,7 @@ static const struct {
 	{ VIEW_INIT("123456789\n123456789\n"), "!|!|" },
 };
 
-/* However the bytes are cut, the lines are the same. */
-static void finds_the_same_lines_in_any_pieces(void **state)
+static void lines_do_not_depend_on_the_pieces(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -63,7 +62,7 @@ static void finds_the_same_lines_in_any_pieces(void **state)
 	}
 }
 
-static void an_endless_line_takes_no_more_than_the_maximum(void **state)
+static void endless_line_takes_at_most_the_maximum(void **state)
 {
 	static char chunk[64 * 1024];
 	AUTO_BUF struct buf seen;
@@ -99,7 +98,7 @@ static void on_pausing_line(void *ctx, struct view line)
 
 static const struct line_reader_events pausing_events = { on_pausing_line, on_too_long };
 
-static void a_paused_reader_holds_the_rest(void **state)
+static void paused_reader_holds_the_rest(void **state)
 {
 	struct pausing p;
 
@@ -121,9 +120,9 @@ static void a_paused_reader_holds_the_rest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(finds_the_same_lines_in_any_pieces),
-		TEST(an_endless_line_takes_no_more_than_the_maximum),
-		TEST(a_paused_reader_holds_the_rest),
+		TEST(lines_do_not_depend_on_the_pieces),
+		TEST(endless_line_takes_at_most_the_maximum),
+		TEST(paused_reader_holds_the_rest),
 	};
 
 	return RUN_TESTS("transport/line", tests);

@@ -8,6 +8,7 @@
 #include "mcp/content.h"
 #include "mcp/server.h"
 #include "transport/stdio.h"
+#include "unit/loop/run_loop.h"
 #include "unit/test.h"
 
 #define PING "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}"
@@ -16,29 +17,29 @@
 	"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"" name     \
 	"\"}}\n"
 
-struct wire {
+struct connection {
 	struct loop *loop;
 	struct mcp_server *server;
 	struct stdio *stdio;
 	int in[2], out[2];
-	int ended;
-	char why[480]; /* empty: in good order */
+	int closed;
+	char why[480]; /* empty: no error */
 	struct mcp_call *held;
 };
 
 static void on_closed(void *ctx, const struct error *why)
 {
-	struct wire *wire = ctx;
+	struct connection *connection = ctx;
 
-	wire->ended++;
-	(void)snprintf(wire->why, sizeof wire->why, "%s", why != NULL ? why->msg : "");
-	loop_stop(wire->loop);
+	connection->closed++;
+	(void)snprintf(connection->why, sizeof connection->why, "%s", why != NULL ? why->msg : "");
+	loop_stop(connection->loop);
 }
 
 static int hold(struct mcp_call *call, const void *args, struct error *err)
 {
 	(void)args, (void)err;
-	((struct wire *)mcp_call_app(call))->held = call;
+	((struct connection *)mcp_call_app(call))->held = call;
 	return 0;
 }
 
@@ -54,218 +55,212 @@ static int big(struct mcp_call *call, const void *args, struct error *err)
 	return 0;
 }
 
-static const struct mcp_tool holder = { .name = "hold", .help = "Waits.", .call = hold };
-static const struct mcp_tool talker = { .name = "big", .help = "Talks.", .call = big };
-static const struct mcp_tool *const tools[] = { &holder, &talker, NULL };
+static const struct mcp_tool hold_tool = { .name = "hold", .help = "Waits.", .call = hold };
+static const struct mcp_tool big_tool = { .name = "big", .help = "Talks.", .call = big };
+static const struct mcp_tool *const tools[] = { &hold_tool, &big_tool, NULL };
 
-/* in_fd -1: the pipe. */
-static void wire_begin_on(struct wire *wire, size_t max_queue, int in_fd)
+enum { SHORT_GRACE_MS = 50, LONG_GRACE_MS = 60 * 1000 };
+
+/* in_fd -1: input from the pipe. */
+static void open_connection_on(struct connection *connection, size_t max_queue, int in_fd,
+                               uint64_t grace_ms)
 {
 	struct mcp_config config = { .name = "t",
 		                     .version = "1",
 		                     .tools = tools,
-		                     .app = wire,
+		                     .app = connection,
 		                     .limits = mcp_default_limits };
 	struct stdio_config pipes = {
-		.max_queue = max_queue, .grace_ms = 50, .closed = on_closed, .ctx = wire
+		.max_queue = max_queue, .grace_ms = grace_ms, .closed = on_closed, .ctx = connection
 	};
 	struct error err;
 
 	(void)signal(SIGPIPE, SIG_IGN);
-	*wire = (struct wire){ 0 };
-	assert_int_equal(pipe2(wire->in, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(wire->out, O_CLOEXEC), 0);
-	CHECK_OK(loop_new(&wire->loop, &err), err);
-	wire->server = mcp_server_new(wire->loop, &config);
-	pipes.in_fd = in_fd >= 0 ? in_fd : wire->in[0];
-	pipes.out_fd = wire->out[1];
-	CHECK_OK(stdio_new(wire->loop, wire->server, &pipes, &wire->stdio, &err), err);
+	*connection = (struct connection){ 0 };
+	assert_int_equal(pipe2(connection->in, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(connection->out, O_CLOEXEC), 0);
+	CHECK_OK(loop_new(&connection->loop, &err), err);
+	connection->server = mcp_server_new(connection->loop, &config);
+	pipes.in_fd = in_fd >= 0 ? in_fd : connection->in[0];
+	pipes.out_fd = connection->out[1];
+	CHECK_OK(stdio_new(connection->loop, connection->server, &pipes, &connection->stdio, &err),
+	         err);
 }
 
-static void wire_begin(struct wire *wire, size_t max_queue)
+static void open_connection(struct connection *connection, size_t max_queue)
 {
-	wire_begin_on(wire, max_queue, -1);
+	open_connection_on(connection, max_queue, -1, SHORT_GRACE_MS);
 }
 
-static void wire_end(struct wire *wire)
+static void close_connection(struct connection *connection)
 {
-	(void)stdio_free(wire->stdio);
-	(void)mcp_server_free(wire->server);
-	(void)loop_free(wire->loop);
+	(void)stdio_free(connection->stdio);
+	(void)mcp_server_free(connection->server);
+	(void)loop_free(connection->loop);
 	for (int i = 0; i < 2; i++) {
-		(void)close(wire->in[i]);
-		(void)close(wire->out[i]);
+		(void)close(connection->in[i]);
+		(void)close(connection->out[i]);
 	}
 }
 
-static void say(struct wire *wire, const char *text)
+static void send_text(struct connection *connection, const char *text)
 {
-	assert_int_equal(write(wire->in[1], text, strlen(text)), strlen(text));
+	assert_int_equal(write(connection->in[1], text, strlen(text)), strlen(text));
 }
 
-static void hang_up(struct wire *wire)
+static void close_input(struct connection *connection)
 {
-	(void)close(wire->in[1]);
-	wire->in[1] = -1;
+	(void)close(connection->in[1]);
+	connection->in[1] = -1;
 }
 
-/* Lets the loop turn for a moment. */
-static void turn(struct wire *wire)
+static void requests_are_answered_until_the_end_of_input(void **state)
 {
-	struct loop_timer *soon = loop_timer_new(wire->loop, (loop_fn *)loop_stop, wire->loop);
-
-	loop_timer_start(soon, 1);
-	loop_run(wire->loop);
-	(void)loop_timer_free(soon);
-}
-
-static void answers_and_ends_with_the_input(void **state)
-{
-	struct wire wire;
+	struct connection connection;
 	char answer[200] = "";
 
 	(void)state;
-	wire_begin(&wire, 1 << 20);
-	say(&wire, "\n\xef\xbb\xbf" PING "\r\n\r\n" PING); /* the last line has no end */
-	hang_up(&wire);
-	loop_run(wire.loop);
-	assert_int_equal(wire.ended, 1);
-	assert_true(read(wire.out[0], answer, sizeof answer - 1) > 0);
+	open_connection(&connection, 1 << 20);
+	send_text(&connection, "\n\xef\xbb\xbf" PING "\r\n\r\n" PING); /* the last line has no LF */
+	close_input(&connection);
+	loop_run(connection.loop);
+	assert_int_equal(connection.closed, 1);
+	assert_true(read(connection.out[0], answer, sizeof answer - 1) > 0);
 	assert_string_equal(answer, PONG PONG);
-	wire_end(&wire);
+	close_connection(&connection);
 }
 
-static void waits_for_a_call_that_stops_in_time(void **state)
+static void close_waits_for_a_call_within_the_grace_period(void **state)
 {
-	struct wire wire;
+	struct connection connection;
 	json_t *content = json_list();
 
 	(void)state;
-	wire_begin(&wire, 1 << 20);
-	say(&wire, CALL("hold"));
-	hang_up(&wire);
-	while (wire.held == NULL || !mcp_call_is_cancelled(wire.held))
-		turn(&wire);
-	assert_int_equal(wire.ended, 0);
-	mcp_respond_content(wire.held, content, NULL);
-	assert_int_equal(wire.ended, 1);
-	wire_end(&wire);
+	open_connection_on(&connection, 1 << 20, -1, LONG_GRACE_MS);
+	send_text(&connection, CALL("hold"));
+	close_input(&connection);
+	while (connection.held == NULL || !mcp_call_is_cancelled(connection.held))
+		run_loop_for(connection.loop, 1);
+	assert_int_equal(connection.closed, 0);
+	mcp_respond_content(connection.held, content, NULL);
+	assert_int_equal(connection.closed, 1);
+	close_connection(&connection);
 }
 
-static void leaves_a_call_that_does_not_stop(void **state)
+static void close_abandons_a_call_after_the_grace_period(void **state)
 {
-	struct wire wire;
+	struct connection connection;
 	struct stderr_capture c;
 	char log[400];
 
 	(void)state;
-	wire_begin(&wire, 1 << 20);
-	say(&wire, CALL("hold"));
-	hang_up(&wire);
+	open_connection(&connection, 1 << 20);
+	send_text(&connection, CALL("hold"));
+	close_input(&connection);
 	stderr_capture_start(&c);
-	loop_run(wire.loop);
+	loop_run(connection.loop);
 	(void)stderr_capture_end(&c, log, sizeof log);
-	assert_int_equal(wire.ended, 1);
+	assert_int_equal(connection.closed, 1);
 	assert_non_null(strstr(
 	        log, "calls did not stop within 50 ms (grace); closing the connection anyway"));
-	wire.stdio = stdio_free(wire.stdio);
-	wire.server = mcp_server_free(wire.server);
-	mcp_respond_content(wire.held, json_list(),
-	                    NULL); /* too late for anybody, but not for memory */
-	wire_end(&wire);
+	connection.stdio = stdio_free(connection.stdio);
+	connection.server = mcp_server_free(connection.server);
+	mcp_respond_content(connection.held, json_list(),
+	                    NULL); /* the response is discarded, the call freed */
+	close_connection(&connection);
 }
 
-static void ends_when_nobody_reads_any_more(void **state)
+static void closed_reader_closes_the_connection(void **state)
 {
-	struct wire wire;
+	struct connection connection;
 
 	(void)state;
-	wire_begin(&wire, 1 << 20);
-	(void)close(wire.out[0]);
-	wire.out[0] = -1;
-	say(&wire, PING "\n");
-	loop_run(wire.loop);
-	assert_int_equal(wire.ended, 1);
-	wire_end(&wire);
+	open_connection(&connection, 1 << 20);
+	(void)close(connection.out[0]);
+	connection.out[0] = -1;
+	send_text(&connection, PING "\n");
+	loop_run(connection.loop);
+	assert_int_equal(connection.closed, 1);
+	close_connection(&connection);
 }
 
-/* Nothing is being written: the departure itself is noticed, and the work stopped. */
-static void ends_when_the_reader_leaves_a_running_call(void **state)
+static void closed_reader_cancels_a_call(void **state)
 {
-	struct wire wire;
+	struct connection connection;
 
 	(void)state;
-	wire_begin(&wire, 1 << 20);
-	say(&wire, CALL("hold"));
-	while (wire.held == NULL)
-		turn(&wire);
-	(void)close(wire.out[0]);
-	wire.out[0] = -1;
-	while (!mcp_call_is_cancelled(wire.held))
-		turn(&wire);
-	mcp_respond_content(wire.held, json_list(), NULL);
-	assert_int_equal(wire.ended, 1);
-	assert_string_equal(wire.why, "");
-	wire_end(&wire);
+	open_connection_on(&connection, 1 << 20, -1, LONG_GRACE_MS);
+	send_text(&connection, CALL("hold"));
+	while (connection.held == NULL)
+		run_loop_for(connection.loop, 1);
+	(void)close(connection.out[0]);
+	connection.out[0] = -1;
+	while (!mcp_call_is_cancelled(connection.held))
+		run_loop_for(connection.loop, 1);
+	mcp_respond_content(connection.held, json_list(), NULL);
+	assert_int_equal(connection.closed, 1);
+	assert_string_equal(connection.why, "");
+	close_connection(&connection);
 }
 
-static void gives_up_a_client_that_lets_answers_pile_up(void **state)
+static void full_queue_closes_the_connection(void **state)
 {
-	struct wire wire;
+	struct connection connection;
 
 	(void)state;
-	wire_begin(&wire, 300 * 1024);
+	open_connection(&connection, 300 * 1024);
 	for (int i = 0; i < 3; i++)
-		say(&wire, CALL("big"));
-	loop_run(wire.loop);
-	assert_int_equal(wire.ended, 1);
-	assert_string_equal(wire.why, "connection closed: the reader is too slow: more than 307200 "
-	                              "bytes wait for it (max_queue)");
-	wire_end(&wire);
+		send_text(&connection, CALL("big"));
+	loop_run(connection.loop);
+	assert_int_equal(connection.closed, 1);
+	assert_string_equal(connection.why,
+	                    "connection closed: the reader is too slow: more than 307200 "
+	                    "bytes wait for it (max_queue)");
+	close_connection(&connection);
 }
 
-static void tells_why_its_input_cannot_be_read(void **state)
+static void unreadable_input_closes_with_the_error(void **state)
 {
-	struct wire wire;
+	struct connection connection;
 	int directory = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	(void)state;
-	wire_begin_on(&wire, 1 << 20, directory);
-	loop_run(wire.loop);
-	assert_int_equal(wire.ended, 1);
-	assert_non_null(strstr(wire.why, "Is a directory"));
-	wire_end(&wire);
+	open_connection_on(&connection, 1 << 20, directory, SHORT_GRACE_MS);
+	loop_run(connection.loop);
+	assert_int_equal(connection.closed, 1);
+	assert_non_null(strstr(connection.why, "Is a directory"));
+	close_connection(&connection);
 	(void)close(directory);
 }
 
-static void leaves_the_descriptors_as_they_were(void **state)
+static void descriptor_flags_are_restored(void **state)
 {
-	struct wire wire;
+	struct connection connection;
 	int before, during;
 
 	(void)state;
-	wire_begin(&wire, 1 << 20);
-	during = fcntl(wire.out[1], F_GETFL);
+	open_connection(&connection, 1 << 20);
+	during = fcntl(connection.out[1], F_GETFL);
 	assert_true(during & O_NONBLOCK);
-	hang_up(&wire);
-	loop_run(wire.loop);
-	wire.stdio = stdio_free(wire.stdio);
-	before = fcntl(wire.out[1], F_GETFL);
+	close_input(&connection);
+	loop_run(connection.loop);
+	connection.stdio = stdio_free(connection.stdio);
+	before = fcntl(connection.out[1], F_GETFL);
 	assert_false(before & O_NONBLOCK);
-	wire_end(&wire);
+	close_connection(&connection);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(answers_and_ends_with_the_input),
-		TEST(waits_for_a_call_that_stops_in_time),
-		TEST(leaves_a_call_that_does_not_stop),
-		TEST(ends_when_nobody_reads_any_more),
-		TEST(ends_when_the_reader_leaves_a_running_call),
-		TEST(gives_up_a_client_that_lets_answers_pile_up),
-		TEST(tells_why_its_input_cannot_be_read),
-		TEST(leaves_the_descriptors_as_they_were),
+		TEST(requests_are_answered_until_the_end_of_input),
+		TEST(close_waits_for_a_call_within_the_grace_period),
+		TEST(close_abandons_a_call_after_the_grace_period),
+		TEST(closed_reader_closes_the_connection),
+		TEST(closed_reader_cancels_a_call),
+		TEST(full_queue_closes_the_connection),
+		TEST(unreadable_input_closes_with_the_error),
+		TEST(descriptor_flags_are_restored),
 	};
 
 	return RUN_TESTS("transport/stdio", tests);

@@ -6,8 +6,8 @@
 #include "base/rights/landlock.h"
 #include "unit/test.h"
 
-/* In a child: allows `rights` below /dev and nothing anywhere else, then opens `path`. Returns 0, the
- * errno of open(), or 255. */
+/* In a child: allows `rights` below /dev and nothing anywhere else, then opens `path`. Returns 0,
+ * the errno of open(), or 255. */
 static int open_confined(uint64_t rights, const char *path, int flags)
 {
 	pid_t child = fork();

@@ -34,41 +34,41 @@ static const struct {
 	            "e\x0e"
 	            "f"),
 	  "abcdef" },
-	/* cancelled, and begun anew within another */
+	/* cancelled, and interrupted by another */
 	{ VIEW_INIT("a\x1b[3\x18"
 	            "b\x1b[3\x1b[31mc"),
 	  "abc" },
-	/* never ended: it hides no more than its line */
+	/* never finished: hides the rest of its line */
 	{ VIEW_INIT("a\x1b]0;title\nb\x1b[1\nc"), "a\nb\nc" },
-	/* a character cut off in a title */
+	/* an incomplete character in a title */
 	{ VIEW_INIT("\x1b]0;\xc2\x07"
 	            "a\xc2\x1b[mb"),
 	  "ab" },
 };
 
-static void keeps_text_and_drops_commands(void **state)
+static void text_stays_and_sequences_are_removed(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct ansi_strip plain = { 0 };
+		struct ansi_strip strip = { 0 };
 		char out[128];
-		size_t n = ansi_strip_bytes(&plain, cases[i].in.ptr, cases[i].in.len, out);
+		size_t n = ansi_strip_bytes(&strip, cases[i].in.ptr, cases[i].in.len, out);
 
 		out[n] = '\0';
 		assert_string_equal(out, cases[i].out);
 	}
 }
 
-static void does_not_mind_where_it_is_cut(void **state)
+static void input_may_be_split_anywhere(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct ansi_strip plain = { 0 };
+		struct ansi_strip strip = { 0 };
 		char out[128];
 		size_t n = 0;
 
 		for (size_t k = 0; k < cases[i].in.len; k++)
-			n += ansi_strip_bytes(&plain, cases[i].in.ptr + k, 1, out + n);
+			n += ansi_strip_bytes(&strip, cases[i].in.ptr + k, 1, out + n);
 		out[n] = '\0';
 		assert_string_equal(out, cases[i].out);
 	}
@@ -77,9 +77,9 @@ static void does_not_mind_where_it_is_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps_text_and_drops_commands),
-		cmocka_unit_test(does_not_mind_where_it_is_cut),
+		TEST(text_stays_and_sequences_are_removed),
+		TEST(input_may_be_split_anywhere),
 	};
 
-	return cmocka_run_group_tests_name("plain", tests, NULL, NULL);
+	return RUN_TESTS("base/ansi_strip", tests);
 }

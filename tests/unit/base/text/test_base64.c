@@ -4,7 +4,7 @@
 
 #define INCOMPLETE "base64 text is incomplete: its length is not a multiple of 4"
 
-static void encodes_as_rfc_4648_says(void **state)
+static void examples_of_rfc_4648_are_encoded(void **state)
 {
 	static const struct {
 		struct view bytes;
@@ -33,8 +33,8 @@ static void encodes_as_rfc_4648_says(void **state)
 	}
 }
 
-/* Six bits at a time, 0 to 63: the alphabet in its order. */
-static void uses_the_standard_alphabet(void **state)
+/* Encodes the values 0 to 63, six bits each: the text is the alphabet. */
+static void standard_alphabet_is_used(void **state)
 {
 	unsigned char bytes[48];
 	AUTO_FREE char *text = NULL;
@@ -52,7 +52,7 @@ static void uses_the_standard_alphabet(void **state)
 	                    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
 }
 
-static void decodes_what_it_encodes_and_what_mail_has(void **state)
+static void text_with_and_without_line_ends_is_decoded(void **state)
 {
 	static const struct {
 		const char *text;
@@ -80,7 +80,7 @@ static void decodes_what_it_encodes_and_what_mail_has(void **state)
 	}
 }
 
-static void refuses_what_is_not_base64(void **state)
+static void invalid_base64_is_an_error(void **state)
 {
 	static const struct {
 		const char *text, *want;
@@ -112,10 +112,10 @@ static void refuses_what_is_not_base64(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(encodes_as_rfc_4648_says),
-		TEST(uses_the_standard_alphabet),
-		TEST(decodes_what_it_encodes_and_what_mail_has),
-		TEST(refuses_what_is_not_base64),
+		TEST(examples_of_rfc_4648_are_encoded),
+		TEST(standard_alphabet_is_used),
+		TEST(text_with_and_without_line_ends_is_decoded),
+		TEST(invalid_base64_is_an_error),
 	};
 
 	return RUN_TESTS("base/base64", tests);

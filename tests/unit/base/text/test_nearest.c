@@ -10,7 +10,7 @@ static const char *best_of(const char *typed, const char *const *known)
 	return best.name;
 }
 
-static void finds_the_closest_name(void **state)
+static void closest_name_is_found(void **state)
 {
 	static const char *const verbs[] = { "serve", "tools", "call", "completion", "help", NULL };
 	static const struct {
@@ -46,7 +46,7 @@ static void finds_the_closest_name(void **state)
 	}
 }
 
-static void the_closest_wins_and_the_first_of_equals(void **state)
+static void first_of_the_closest_names_wins(void **state)
 {
 	static const char *const closer_last[] = { "abcdeXX", "abcdefX", NULL };
 	static const char *const closer_first[] = { "abcdefX", "abcdeXX", NULL };
@@ -58,7 +58,7 @@ static void the_closest_wins_and_the_first_of_equals(void **state)
 	assert_string_equal(best_of("abcdefg", equals), "abcdefX");
 }
 
-static void a_name_that_begins_with_what_was_typed_is_near(void **state)
+static void prefix_of_a_name_is_near(void **state)
 {
 	static const char *const clients[] = { "claude-code", "claude-desktop", "codex", NULL };
 	static const char *const closer[] = { "abcdefgh", "abx", NULL };
@@ -73,7 +73,7 @@ static void a_name_that_begins_with_what_was_typed_is_near(void **state)
 	assert_string_equal(best_of("abx", closer), "abx");
 }
 
-static void names_past_64_bytes_are_left_alone(void **state)
+static void names_above_64_bytes_are_ignored(void **state)
 {
 	char typed[80], known[80];
 
@@ -92,10 +92,10 @@ static void names_past_64_bytes_are_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(finds_the_closest_name),
-		TEST(the_closest_wins_and_the_first_of_equals),
-		TEST(a_name_that_begins_with_what_was_typed_is_near),
-		TEST(names_past_64_bytes_are_left_alone),
+		TEST(closest_name_is_found),
+		TEST(first_of_the_closest_names_wins),
+		TEST(prefix_of_a_name_is_near),
+		TEST(names_above_64_bytes_are_ignored),
 	};
 
 	return RUN_TESTS("base/nearest", tests);

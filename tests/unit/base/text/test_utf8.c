@@ -1,7 +1,7 @@
 #include "base/text/utf8.h"
 #include "unit/test.h"
 
-static void knows_well_formed_characters(void **state)
+static void well_formed_characters_have_a_length(void **state)
 {
 	static const struct {
 		struct view v;
@@ -19,7 +19,7 @@ static void knows_well_formed_characters(void **state)
 		{ VIEW_INIT("\xef\xbf\xbf"), 3 },     /* U+FFFF */
 		{ VIEW_INIT("\xf0\x90\x80\x80"), 4 }, /* U+10000 */
 		{ VIEW_INIT("\xf4\x8f\xbf\xbf"), 4 }, /* U+10FFFF */
-		/* and what only looks like one */
+		/* not well formed */
 		{ VIEW_INIT("\x80"), 0 },
 		{ VIEW_INIT("\xbf"), 0 },
 		{ VIEW_INIT("\xc0\x80"), 0 }, /* overlong */
@@ -50,7 +50,7 @@ static void knows_well_formed_characters(void **state)
 	}
 }
 
-static void a_text_is_valid_to_its_last_byte(void **state)
+static void invalid_byte_anywhere_makes_text_invalid(void **state)
 {
 	(void)state;
 	assert_true(utf8_is_valid((struct view){ NULL, 0 }));
@@ -61,7 +61,7 @@ static void a_text_is_valid_to_its_last_byte(void **state)
 	                                "cd")));
 }
 
-static void cuts_between_characters_only(void **state)
+static void prefix_ends_between_characters(void **state)
 {
 	static const struct {
 		const char *text;
@@ -94,7 +94,7 @@ static void cuts_between_characters_only(void **state)
 	}
 }
 
-static void a_cut_never_grows_on_bytes_that_are_not_text(void **state)
+static void prefix_of_invalid_text_is_not_longer_than_asked(void **state)
 {
 	char bytes[32];
 
@@ -104,7 +104,7 @@ static void a_cut_never_grows_on_bytes_that_are_not_text(void **state)
 		assert_true(utf8_prefix(bytes, sizeof bytes, max) <= max);
 }
 
-static void shows_one_printable_line(void **state)
+static void escape_gives_one_printable_line(void **state)
 {
 	static const struct {
 		struct view v;
@@ -145,7 +145,7 @@ static void shows_one_printable_line(void **state)
 	}
 }
 
-static void marks_what_does_not_fit(void **state)
+static void escape_marks_cut_text(void **state)
 {
 	static const struct {
 		const char *text;
@@ -174,8 +174,8 @@ static void marks_what_does_not_fit(void **state)
 	}
 }
 
-/* Whatever bytes come, what is shown is UTF-8 without controls. */
-static void shows_any_two_bytes_safely(void **state)
+/* The result is UTF-8 without control characters for all bytes. */
+static void escape_of_any_two_bytes_is_printable(void **state)
 {
 	(void)state;
 	for (unsigned pair = 0; pair < 0x10000; pair++) {
@@ -194,13 +194,13 @@ static void shows_any_two_bytes_safely(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(knows_well_formed_characters),
-		TEST(a_text_is_valid_to_its_last_byte),
-		TEST(cuts_between_characters_only),
-		TEST(a_cut_never_grows_on_bytes_that_are_not_text),
-		TEST(shows_one_printable_line),
-		TEST(marks_what_does_not_fit),
-		TEST(shows_any_two_bytes_safely),
+		TEST(well_formed_characters_have_a_length),
+		TEST(invalid_byte_anywhere_makes_text_invalid),
+		TEST(prefix_ends_between_characters),
+		TEST(prefix_of_invalid_text_is_not_longer_than_asked),
+		TEST(escape_gives_one_printable_line),
+		TEST(escape_marks_cut_text),
+		TEST(escape_of_any_two_bytes_is_printable),
 	};
 
 	return RUN_TESTS("base/utf8", tests);

@@ -10,7 +10,7 @@
 
 enum { NOBODY = 65534 };
 
-/* Each test has a directory, open, and is in it. */
+/* Each test has a directory of its own as working directory, with a descriptor. */
 static int make_directory(void **state)
 {
 	static char path[64];
@@ -38,7 +38,7 @@ static void check_remove(const char *name, uint64_t want)
 	assert_int_equal(faccessat(AT_FDCWD, name, F_OK, AT_SYMLINK_NOFOLLOW), -1);
 }
 
-/* So many below each other in `at`, with a file beside each. Says how many entries. */
+/* Makes nested directories in `at`, with a file beside each. Returns the number of entries. */
 static uint64_t dig(int at, const char *name, int depth)
 {
 	int fd = dup(at);
@@ -59,15 +59,15 @@ static uint64_t dig(int at, const char *name, int depth)
 	return count;
 }
 
-static void removes_an_empty_directory(void **state)
+static void empty_directory_is_removed(void **state)
 {
 	(void)state;
 	assert_int_equal(mkdir("empty", 0700), 0);
 	check_remove("empty", 1);
 }
 
-/* Levels above the deepest ones are closed and found again, over and over. */
-static void removes_many_deep_branches_with_few_descriptors(void **state)
+/* The walk has to close levels and reopen them through "..". */
+static void deep_branches_are_removed_with_few_descriptors(void **state)
 {
 	struct rlimit old, few = { 48, 48 };
 	uint64_t count = 1;
@@ -92,7 +92,7 @@ static void removes_many_deep_branches_with_few_descriptors(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
 }
 
-static void removes_what_it_can_only_reach_by_descriptors(void **state)
+static void tree_deeper_than_path_max_is_removed(void **state)
 {
 	static char name[256];
 	int fd;
@@ -106,7 +106,7 @@ static void removes_what_it_can_only_reach_by_descriptors(void **state)
 	(void)close(fd);
 }
 
-static void removes_wide_directories(void **state)
+static void wide_directory_is_removed(void **state)
 {
 	char name[32];
 
@@ -119,7 +119,7 @@ static void removes_wide_directories(void **state)
 	check_remove("wide", 20001);
 }
 
-static void follows_no_link(void **state)
+static void symbolic_links_are_not_followed(void **state)
 {
 	struct error err;
 	uint64_t count;
@@ -193,33 +193,33 @@ static int run_child(int (*fn)(void))
 	return WEXITSTATUS(status);
 }
 
-static void opens_locked_directories_of_its_own(void **state)
+static void unreadable_directories_of_the_user_are_removed(void **state)
 {
 	(void)state;
 	assert_int_equal(run_child(remove_locked), 0);
 }
 
-static void leaves_mounts_alone(void **state)
+static void mount_point_is_an_error(void **state)
 {
 	int code = run_child(meet_mount);
 
 	(void)state;
 	check_remove("tree", 3);
 	if (code == 77)
-		SKIP_TEST("nothing may be mounted here");
+		SKIP_TEST("mounting is not permitted here");
 	assert_int_equal(code, 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACED(removes_an_empty_directory),
-		PLACED(removes_many_deep_branches_with_few_descriptors),
-		PLACED(removes_what_it_can_only_reach_by_descriptors),
-		PLACED(removes_wide_directories),
-		PLACED(follows_no_link),
-		PLACED(opens_locked_directories_of_its_own),
-		PLACED(leaves_mounts_alone),
+		PLACED(empty_directory_is_removed),
+		PLACED(deep_branches_are_removed_with_few_descriptors),
+		PLACED(tree_deeper_than_path_max_is_removed),
+		PLACED(wide_directory_is_removed),
+		PLACED(symbolic_links_are_not_followed),
+		PLACED(unreadable_directories_of_the_user_are_removed),
+		PLACED(mount_point_is_an_error),
 	};
 
 	return RUN_TESTS("base/remove_tree", tests);

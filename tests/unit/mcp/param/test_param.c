@@ -107,7 +107,7 @@ static json_t *parse(const char *text)
 	return value;
 }
 
-static void decodes_every_type(void **state)
+static void every_type_is_decoded(void **state)
 {
 	AUTO_JSON json_t *given = parse(
 	        "{\"text\":\"hi\",\"raw\":\"a\\u0000b\",\"colour\":\"red\",\"count\":5.0,\"ratio\":"
@@ -144,7 +144,7 @@ static void decodes_every_type(void **state)
 	arena_done(&arena);
 }
 
-static void absent_and_null_take_the_default(void **state)
+static void absent_and_null_give_the_default(void **state)
 {
 	AUTO_JSON json_t *given = parse("{\"text\":\"x\",\"count\":null,\"names\":null}");
 	struct arena arena = { 0 };
@@ -162,7 +162,7 @@ static void absent_and_null_take_the_default(void **state)
 	arena_done(&arena);
 }
 
-static void refuses_and_names_argument_expectation_and_value(void **state)
+static void error_names_argument_expectation_and_value(void **state)
 {
 	static const struct {
 		const char *given;
@@ -243,7 +243,7 @@ static void refuses_and_names_argument_expectation_and_value(void **state)
 	}
 }
 
-static void no_table_means_no_arguments(void **state)
+static void null_table_accepts_no_arguments(void **state)
 {
 	AUTO_JSON json_t *empty = parse("{}");
 	AUTO_JSON json_t *one = parse("{\"x\":1}");
@@ -268,7 +268,7 @@ static void check_schema(const struct param *table, bool is_input, const char *w
 	assert_string_equal(text, want);
 }
 
-static void writes_a_schema_clients_accept(void **state)
+static void input_schema_has_all_constraints(void **state)
 {
 	(void)state;
 	check_schema(NULL, true,
@@ -305,7 +305,7 @@ static void writes_a_schema_clients_accept(void **state)
 	        "\"required\":[\"text\"],\"additionalProperties\":false}");
 }
 
-static void an_output_schema_leaves_room(void **state)
+static void output_schema_allows_other_members(void **state)
 {
 	static const struct param output[] = {
 		{ .name = "n", .type = PARAM_INT, .required = true, .help = "h" },
@@ -323,12 +323,12 @@ static void an_output_schema_leaves_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(decodes_every_type),
-		TEST(absent_and_null_take_the_default),
-		TEST(refuses_and_names_argument_expectation_and_value),
-		TEST(no_table_means_no_arguments),
-		TEST(writes_a_schema_clients_accept),
-		TEST(an_output_schema_leaves_room),
+		TEST(every_type_is_decoded),
+		TEST(absent_and_null_give_the_default),
+		TEST(error_names_argument_expectation_and_value),
+		TEST(null_table_accepts_no_arguments),
+		TEST(input_schema_has_all_constraints),
+		TEST(output_schema_allows_other_members),
 	};
 
 	return RUN_TESTS("mcp/param", tests);
