@@ -14,12 +14,12 @@
 #include "sandbox/channel/internal.h"
 #include "wire/bytes.h"
 
-/* After writing has failed: what the agent said last may still be there to be read. */
-enum { LAST_WORDS_MS = 1000 };
+/* After a write has failed, frames of the agent may still be in the socket: read for so long. */
+enum { DRAIN_MS = 1000 };
 
-/* --- the end ----------------------------------------------------------------------- */
+/* --- the end --- */
 
-static void stop(struct channel *channel)
+static void stop_channel(struct channel *channel)
 {
 	channel->is_stopped = true;
 	channel->input = input_free(channel->input);
@@ -38,8 +38,9 @@ static struct channel_stream *any_stream(struct channel *channel)
 	return NULL;
 }
 
-/* The socket is closed first: whatever the callbacks do, the agent is told nothing more.
- * A callback that frees the channel has forgotten all streams, and its owner. */
+/* The socket is closed before any callback runs, so nothing that a callback does can reach the
+ * agent any more. A callback may free the channel: then all streams are removed and `events` is
+ * NULL. */
 void channel_fail(struct channel *channel, const struct error *why)
 {
 	const struct channel_events *events;
@@ -47,10 +48,10 @@ void channel_fail(struct channel *channel, const struct error *why)
 
 	if (channel->is_stopped)
 		return;
-	if (!channel->breaking) /* then there was a reason before this one */
+	if (!channel->is_failing) /* else an earlier reason stands */
 		channel->why = *why;
-	channel->why.kind = ERR_SYSTEM; /* whatever it was, it was not the caller */
-	stop(channel);
+	channel->why.kind = ERR_SYSTEM; /* never the fault of a caller's argument */
+	stop_channel(channel);
 	while ((stream = any_stream(channel)) != NULL)
 		channel_stream_fail(stream, WIRE_FAILED_LOST, &channel->why);
 	events = channel->events;
@@ -58,7 +59,7 @@ void channel_fail(struct channel *channel, const struct error *why)
 		events->failed(channel->ctx, &channel->why);
 }
 
-static void fail_broken(struct channel *channel, struct error *err)
+static void fail_protocol(struct channel *channel, struct error *err)
 {
 	(void)error_wrap(err, "the agent broke the protocol");
 	channel_fail(channel, err);
@@ -66,14 +67,14 @@ static void fail_broken(struct channel *channel, struct error *err)
 
 bool channel_has_ended(const struct channel *channel)
 {
-	return channel->is_stopped || channel->breaking;
+	return channel->is_stopped || channel->is_failing;
 }
 
-void channel_break(struct channel *channel, const struct error *why)
+void channel_fail_later(struct channel *channel, const struct error *why)
 {
-	if (channel->is_stopped || channel->breaking)
+	if (channel->is_stopped || channel->is_failing)
 		return;
-	channel->breaking = true;
+	channel->is_failing = true;
 	channel->why = *why;
 	loop_timer_start(channel->wake, 0);
 }
@@ -82,13 +83,13 @@ static void on_wake(void *ctx)
 {
 	struct channel *channel = ctx;
 
-	if (channel->breaking)
+	if (channel->is_failing)
 		channel_fail(channel, &channel->why);
 	else
 		channel_give_turns(channel);
 }
 
-static void release(void *ctx)
+static void free_channel(void *ctx)
 {
 	struct channel *channel = ctx;
 
@@ -103,15 +104,15 @@ struct channel *channel_free(struct channel *channel)
 
 	if (channel == NULL)
 		return NULL;
-	stop(channel);
+	stop_channel(channel);
 	while ((stream = any_stream(channel)) != NULL)
-		channel_stream_forget(stream);
+		channel_stream_remove(stream);
 	channel->events = NULL;
-	loop_defer(channel->loop, release, channel);
+	loop_defer(channel->loop, free_channel, channel);
 	return NULL;
 }
 
-/* --- what goes out ----------------------------------------------------------------- */
+/* --- sending --- */
 
 void channel_queue(struct channel *channel, struct view frames)
 {
@@ -121,7 +122,7 @@ void channel_queue(struct channel *channel, struct view frames)
 		return;
 	(void)error_set(&err, ERR_LIMIT, "the agent does not read: more than %d bytes wait for it",
 	                CHANNEL_BACKLOG_MAX);
-	channel_break(channel, &err);
+	channel_fail_later(channel, &err);
 }
 
 static void on_drained(void *ctx)
@@ -129,14 +130,14 @@ static void on_drained(void *ctx)
 	channel_give_turns(ctx);
 }
 
-/* Reading is not given up at once: REFUSED may be there, with the reason for all this. */
+/* Reading goes on for a moment: a REFUSED with the agent's reason may still be in the socket. */
 static void on_write_failed(void *ctx, const struct error *why)
 {
 	struct channel *channel = ctx;
 
 	(void)why;
-	channel->is_deaf = true;
-	loop_timer_start(channel->timer, LAST_WORDS_MS);
+	channel->write_failed = true;
+	loop_timer_start(channel->timer, DRAIN_MS);
 }
 
 static void send_ping(struct channel *channel)
@@ -147,12 +148,12 @@ static void send_ping(struct channel *channel)
 
 	buf_init(&out, WIRE_FRAME_MAX);
 	if (wire_encode(&ping, 0, 0, &out, &err) < 0)
-		return channel_break(channel, &err);
+		return channel_fail_later(channel, &err);
 	channel->pings++;
 	channel_queue(channel, buf_view(&out));
 }
 
-/* --- greeting and liveness --------------------------------------------------------- */
+/* --- handshake and PING --- */
 
 static int check_version(const struct wire_frame *frame, struct error *err)
 {
@@ -166,22 +167,22 @@ static int check_version(const struct wire_frame *frame, struct error *err)
 	                 version, WIRE_VERSION);
 }
 
-static void take_hello(struct channel *channel)
+static void receive_hello(struct channel *channel)
 {
 	channel_queue(channel, buf_view(&channel->welcome));
 	wire_link_sent(&channel->link, WIRE_WELCOME);
 	buf_done(&channel->welcome);
 }
 
-static void take_ready(struct channel *channel)
+static void receive_ready(struct channel *channel)
 {
-	if (!channel->is_deaf)
+	if (!channel->write_failed)
 		loop_timer_start(channel->timer, channel->times.ping_ms);
 	if (channel->events->ready != NULL)
 		channel->events->ready(channel->ctx);
 }
 
-static int take_pong(struct channel *channel, uint64_t token, struct error *err)
+static int receive_pong(struct channel *channel, uint64_t token, struct error *err)
 {
 	if (channel->pongs == channel->pings || token != channel->pongs + 1)
 		return error_set(err, ERR_SYNTAX, "PONG %" PRIu64 ", which answers no PING", token);
@@ -189,7 +190,7 @@ static int take_pong(struct channel *channel, uint64_t token, struct error *err)
 	return 0;
 }
 
-static void take_refused(struct channel *channel, struct view reason)
+static void receive_refused(struct channel *channel, struct view reason)
 {
 	char shown[400];
 	struct error err;
@@ -199,14 +200,14 @@ static void take_refused(struct channel *channel, struct view reason)
 	channel_fail(channel, &err);
 }
 
-static const char *show_ms(uint64_t ms, char out[32])
+static const char *format_ms(uint64_t ms, char out[32])
 {
 	(void)snprintf(out, 32, ms % 1000 == 0 ? "%" PRIu64 " s" : "%" PRIu64 " ms",
 	               ms % 1000 == 0 ? ms / 1000 : ms);
 	return out;
 }
 
-static void fail_late(struct channel *channel)
+static void fail_handshake(struct channel *channel)
 {
 	char time[32];
 	struct error err;
@@ -215,15 +216,15 @@ static void fail_late(struct channel *channel)
 	                channel->link.phase == WIRE_PHASE_HELLO
 	                        ? "the agent did not say hello within %s"
 	                        : "the agent said hello, but was not ready within %s",
-	                show_ms(channel->times.hello_ms, time));
+	                format_ms(channel->times.hello_ms, time));
 	channel_fail(channel, &err);
 }
 
-static void fail_deaf(struct channel *channel)
+static void fail_unreadable(struct channel *channel)
 {
 	struct error err;
 
-	(void)error_set(&err, ERR_SYSTEM, "the agent has closed its ear but goes on talking");
+	(void)error_set(&err, ERR_SYSTEM, "the agent closed its reading end but still sends");
 	channel_fail(channel, &err);
 }
 
@@ -233,32 +234,34 @@ static void fail_silent(struct channel *channel)
 	struct error err;
 
 	(void)error_set(&err, ERR_SYSTEM, "the agent does not answer (%s)",
-	                show_ms(channel->times.ping_ms * CHANNEL_SILENT_MAX, time));
+	                format_ms(channel->times.ping_ms * CHANNEL_SILENT_MAX, time));
 	channel_fail(channel, &err);
 }
 
-/* The timer is set anew by each tick: if the whole server was stopped meanwhile, that is one
- * tick, not many, and what came in the meantime is read before the next. */
+/* The timer is restarted each time it fires. So if the whole server was stopped for long (SIGSTOP,
+ * a suspended machine), that counts as one interval, and what arrived meanwhile is read before the
+ * next. */
 static void on_timer(void *ctx)
 {
 	struct channel *channel = ctx;
 
-	if (channel->is_deaf)
-		return fail_deaf(channel);
+	if (channel->write_failed)
+		return fail_unreadable(channel);
 	if (channel->link.phase != WIRE_PHASE_OPEN)
-		return fail_late(channel);
-	channel->silent = channel->heard ? 0 : channel->silent + 1;
+		return fail_handshake(channel);
+	channel->silent = channel->has_received ? 0 : channel->silent + 1;
 	if (channel->silent >= CHANNEL_SILENT_MAX)
 		return fail_silent(channel);
-	if (!channel->heard)
+	if (!channel->has_received)
 		send_ping(channel);
-	channel->heard = false;
+	channel->has_received = false;
 	loop_timer_start(channel->timer, channel->times.ping_ms);
 }
 
-/* --- what comes in ----------------------------------------------------------------- */
+/* --- receiving --- */
 
-static int take_control(struct channel *channel, const struct wire_frame *frame, struct error *err)
+static int receive_control(struct channel *channel, const struct wire_frame *frame,
+                           struct error *err)
 {
 	struct wire_message message;
 
@@ -266,47 +269,48 @@ static int take_control(struct channel *channel, const struct wire_frame *frame,
 		return -1;
 	switch ((int)message.type) {
 	case WIRE_HELLO:
-		take_hello(channel);
+		receive_hello(channel);
 		return 0;
 	case WIRE_READY:
-		take_ready(channel);
+		receive_ready(channel);
 		return 0;
 	case WIRE_REFUSED:
-		take_refused(channel, message.refused.reason);
+		receive_refused(channel, message.refused.reason);
 		return 0;
 	case WIRE_PONG:
-		return take_pong(channel, message.ping.token, err);
+		return receive_pong(channel, message.ping.token, err);
 	default:
 		return error_set(err, ERR_SYNTAX, "message %#x has no meaning here", frame->type);
 	}
 }
 
-static void take_frame(struct channel *channel, const struct wire_frame *frame)
+static void receive_frame(struct channel *channel, const struct wire_frame *frame)
 {
 	struct channel_stream *stream = channel_find(channel, frame->stream);
 	struct error err;
 	int r;
 
 	if (stream != NULL) {
-		if (channel_stream_take(stream, frame, &err) < 0)
-			fail_broken(channel, &err);
+		if (channel_stream_receive(stream, frame, &err) < 0)
+			fail_protocol(channel, &err);
 		return;
 	}
 	if (channel->link.phase == WIRE_PHASE_HELLO && check_version(frame, &err) < 0)
 		return channel_fail(channel, &err);
 	r = wire_link_receive(&channel->link, frame, &err);
 	if (r > 0)
-		r = take_control(channel, frame, &err);
+		r = receive_control(channel, frame, &err);
 	if (r < 0)
-		fail_broken(channel, &err);
+		fail_protocol(channel, &err);
 }
 
-static bool goes_on(const struct channel *channel)
+static bool is_live(const struct channel *channel)
 {
-	return !channel->is_stopped && !channel->breaking;
+	return !channel->is_stopped && !channel->is_failing;
 }
 
-static size_t missing(const struct buf *partial)
+/* How many bytes the kept frame lacks: of its header first, then of its payload. */
+static size_t count_missing(const struct buf *partial)
 {
 	size_t whole = WIRE_HEADER;
 
@@ -315,14 +319,15 @@ static size_t missing(const struct buf *partial)
 	return whole - partial->len;
 }
 
-/* Completes the frame whose front is kept, with as few of the new bytes as it takes. */
-static int complete(struct channel *channel, struct view *bytes, struct wire_frame *ret,
-                    struct error *err)
+/* Completes the frame whose beginning is kept, with as few of the new bytes as possible: the rest
+ * need not be copied. */
+static int complete_frame(struct channel *channel, struct view *bytes, struct wire_frame *ret,
+                          struct error *err)
 {
 	int r = 0;
 
 	while (r == 0 && bytes->len != 0) {
-		size_t wanted = missing(&channel->partial);
+		size_t wanted = count_missing(&channel->partial);
 		struct view more = { bytes->ptr, wanted < bytes->len ? wanted : bytes->len };
 		struct view kept;
 
@@ -336,11 +341,13 @@ static int complete(struct channel *channel, struct view *bytes, struct wire_fra
 	return r;
 }
 
-/* A frame that lies in the chunk as a whole is not copied. Reading is never held back, though
- * credit bounds only bytes and records: the agent may send other messages without end (CREDIT,
- * DIAL, anything on streams of its own that are over). They take none of our memory for good:
- * one frame in part is kept, streams are counted, answers queue up to CHANNEL_BACKLOG_MAX.
- * And they take no more time than one chunk's in a turn of the loop: input reads no more. */
+/* A frame that is whole in the chunk is not copied.
+ *
+ * Reading is never paused. Credit limits only bytes and records; the agent may send other messages
+ * without end (CREDIT, frames of streams that have ended). They take no memory that stays: at most
+ * one partial frame is kept, streams are limited, and replies are queued up to CHANNEL_BACKLOG_MAX.
+ * They take no more time than one chunk per turn of the loop, because the input reads no more at
+ * once. */
 static void on_bytes(void *ctx, struct view bytes)
 {
 	struct channel *channel = ctx;
@@ -348,23 +355,23 @@ static void on_bytes(void *ctx, struct view bytes)
 	struct error err;
 	int r = 1;
 
-	channel->heard = true;
-	while (r > 0 && goes_on(channel)) {
+	channel->has_received = true;
+	while (r > 0 && is_live(channel)) {
 		bool is_kept = channel->partial.len != 0;
 
-		r = is_kept ? complete(channel, &bytes, &frame, &err)
+		r = is_kept ? complete_frame(channel, &bytes, &frame, &err)
 		            : wire_frame_cut(&bytes, &frame, &err);
 		if (r > 0)
-			take_frame(channel, &frame);
+			receive_frame(channel, &frame);
 		if (r > 0 && is_kept)
 			buf_truncate(&channel->partial, 0);
 	}
-	if (!goes_on(channel))
+	if (!is_live(channel))
 		return;
-	if (r == 0 && bytes.len != 0) /* then nothing was kept: see complete() */
+	if (r == 0 && bytes.len != 0) /* then nothing was kept: see complete_frame() */
 		r = buf_add(&channel->partial, bytes, &err);
 	if (r < 0)
-		fail_broken(channel, &err);
+		fail_protocol(channel, &err);
 }
 
 static void on_end(void *ctx, const struct error *why)
@@ -384,10 +391,10 @@ static void on_end(void *ctx, const struct error *why)
 	channel_fail(channel, &err);
 }
 
-/* --- the beginning ----------------------------------------------------------------- */
+/* --- the beginning --- */
 
-static struct channel *make(struct loop *loop, const struct channel_times *times,
-                            const struct channel_events *events, void *ctx)
+static struct channel *alloc_channel(struct loop *loop, const struct channel_times *times,
+                                     const struct channel_events *events, void *ctx)
 {
 	struct channel *channel = mem_new(sizeof *channel);
 
@@ -420,9 +427,10 @@ int channel_new_timed(struct loop *loop, int fd, const struct wire_welcome *welc
 {
 	static const struct input_events inward = { on_bytes, on_end };
 	static const struct output_events outward = { on_drained, on_write_failed };
-	struct channel *channel = make(loop, times, events, ctx);
+	struct channel *channel = alloc_channel(loop, times, events, ctx);
 
-	/* A byte sent as urgent is a byte like any other: reads do not stop at it or skip it. */
+	/* With SO_OOBINLINE a byte that the agent sends with MSG_OOB is read in order like any
+	 * other; without it, reads would stop before that byte and skip it. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &(int){ 1 }, sizeof(int));
 	if (encode_welcome(channel, welcome, err) < 0 ||
 	    output_new(loop, fd, CHANNEL_BACKLOG_MAX, &outward, channel, &channel->output, err) <

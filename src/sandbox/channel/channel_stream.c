@@ -1,4 +1,5 @@
-/* channel_stream.c - the streams of a channel (declared in channel.h and internal.h). */
+/* channel_stream.c - the streams of a channel: opening, sending, turns, credit and the end (see
+ * channel.h and internal.h). */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,18 +10,17 @@
 #include "loop/output.h"
 #include "sandbox/channel/internal.h"
 
-const struct channel_stream_events channel_nobody;
+const struct channel_stream_events channel_no_events;
 
-/* --- which there are --------------------------------------------------------------- */
-
-static struct list *bucket(struct channel *channel, uint32_t id)
+/* The server's stream numbers are odd, hence the division. */
+static struct list *find_bucket(struct channel *channel, uint32_t id)
 {
 	return &channel->buckets[id / 2 % CHANNEL_BUCKETS];
 }
 
 struct channel_stream *channel_find(struct channel *channel, uint32_t id)
 {
-	LIST_EACH (node, bucket(channel, id)) {
+	LIST_EACH (node, find_bucket(channel, id)) {
 		struct channel_stream *stream = container_of(node, struct channel_stream, node);
 
 		if (stream->wire.id == id && id != 0)
@@ -29,27 +29,27 @@ struct channel_stream *channel_find(struct channel *channel, uint32_t id)
 	return NULL;
 }
 
-struct channel_stream *channel_stream_add(struct channel *channel, uint32_t id, enum wire_kind kind)
+static struct channel_stream *add_stream(struct channel *channel, uint32_t id, enum wire_kind kind)
 {
 	struct channel_stream *stream = mem_new(sizeof *stream);
 
 	stream->channel = channel;
-	stream->events = &channel_nobody;
+	stream->events = &channel_no_events;
 	wire_stream_init(&stream->wire, id, kind, WIRE_SERVER);
 	for (unsigned i = 0; i < WIRE_CHANNELS; i++)
 		stream->window[i] = stream->wire.credit[i];
-	list_add(bucket(channel, id), &stream->node);
+	list_add(find_bucket(channel, id), &stream->node);
 	channel->live++;
 	return stream;
 }
 
-void channel_stream_forget(struct channel_stream *stream)
+void channel_stream_remove(struct channel_stream *stream)
 {
 	struct channel *channel = stream->channel;
 
-	if (stream->is_gone)
+	if (stream->is_removed)
 		return;
-	stream->is_gone = true;
+	stream->is_removed = true;
 	list_remove(&stream->node);
 	list_remove(&stream->wait);
 	channel->live--;
@@ -59,16 +59,16 @@ void channel_stream_forget(struct channel_stream *stream)
 void channel_stream_fail(struct channel_stream *stream, enum wire_failure failure,
                          const struct error *why)
 {
-	channel_stream_forget(stream);
+	channel_stream_remove(stream);
 	if (stream->events->failed != NULL)
 		stream->events->failed(stream->ctx, failure, why);
 }
 
-/* --- what goes out ----------------------------------------------------------------- */
+/* --- messages --- */
 
-/* Encodes, checks that we may say it, and queues it. */
-static int say(struct channel_stream *stream, const struct wire_message *message, uint8_t channel,
-               struct error *err)
+/* Encodes the message, checks it against the rules of the stream, and queues the frame. */
+static int send_frame(struct channel_stream *stream, const struct wire_message *message,
+                      uint8_t channel, struct error *err)
 {
 	AUTO_BUF struct buf out;
 	struct wire_frame frame;
@@ -85,21 +85,21 @@ static int say(struct channel_stream *stream, const struct wire_message *message
 	return 0;
 }
 
-/* For what we know to be allowed. */
-static void say_surely(struct channel_stream *stream, const struct wire_message *message,
-                       uint8_t channel)
+/* For messages that the rules allow in any case; a refusal is a bug of this server. */
+static void send_allowed(struct channel_stream *stream, const struct wire_message *message,
+                         uint8_t channel)
 {
 	struct error err;
 
-	if (say(stream, message, channel, &err) < 0) {
+	if (send_frame(stream, message, channel, &err) < 0) {
 		(void)error_wrap(&err, "this server broke the protocol");
-		channel_break(stream->channel, &err);
+		channel_fail_later(stream->channel, &err);
 	}
 }
 
-static bool is_silenced(const struct channel_stream *stream)
+static bool is_over(const struct channel_stream *stream)
 {
-	return stream->is_gone || stream->channel->is_stopped || stream->channel->breaking;
+	return stream->is_removed || stream->channel->is_stopped || stream->channel->is_failing;
 }
 
 static int check_queue(const struct channel *channel, struct error *err)
@@ -109,7 +109,9 @@ static int check_queue(const struct channel *channel, struct error *err)
 	if (pending <= CHANNEL_REQUEST_MAX - WIRE_FRAME_MAX)
 		return 0;
 	return error_set(err, ERR_LIMIT,
-	                 "the agent is slow: %zu bytes wait for it; try again later", pending);
+	                 "the agent is slow: %zu bytes are queued for it; try again "
+	                 "later",
+	                 pending);
 }
 
 static int check_open(const struct channel *channel, const struct wire_message *request,
@@ -117,7 +119,7 @@ static int check_open(const struct channel *channel, const struct wire_message *
 {
 	const struct wire_spec *spec = wire_spec((uint8_t)request->type);
 
-	if (channel->is_stopped || channel->breaking) {
+	if (channel->is_stopped || channel->is_failing) {
 		*err = channel->why;
 		return -1;
 	}
@@ -127,11 +129,14 @@ static int check_open(const struct channel *channel, const struct wire_message *
 		return error_set(err, ERR_INVALID, "%s does not open a stream of the server",
 		                 spec != NULL ? spec->name : "an unknown message");
 	if (channel->live >= WIRE_STREAMS_MAX)
-		return error_set(err, ERR_LIMIT, "%u things go on in this sandbox, no more may",
+		return error_set(err, ERR_LIMIT,
+		                 "%u operations are running in this sandbox, and "
+		                 "no more are allowed: wait until one has ended",
 		                 channel->live);
 	return check_queue(channel, err);
 }
 
+/* How many records the reply to a request may have: the agent must not send more. */
 static uint32_t records_allowed(const struct wire_message *request)
 {
 	switch ((int)request->type) {
@@ -151,6 +156,7 @@ static uint32_t records_allowed(const struct wire_message *request)
 	}
 }
 
+/* How many bytes the reply to a request may have in all. */
 static uint64_t bytes_allowed(const struct wire_message *request)
 {
 	const struct wire_read *read = &request->read;
@@ -175,30 +181,31 @@ int channel_open(struct channel *channel, const struct wire_message *request,
 		return -1;
 	if (wire_link_next(&channel->link) == 0)
 		return error_set(err, ERR_LIMIT,
-		                 "this sandbox has used up its streams: make a new one");
-	stream = channel_stream_add(channel, id, wire_spec((uint8_t)request->type)->opens);
+		                 "this sandbox has used up its stream numbers: put it to sleep, or "
+		                 "create a new one");
+	stream = add_stream(channel, id, wire_spec((uint8_t)request->type)->opens);
 	stream->events = events;
 	stream->ctx = ctx;
 	stream->request = request->type;
 	stream->records_left = records_allowed(request);
-	stream->asked = bytes_allowed(request);
+	stream->bytes_asked = bytes_allowed(request);
 	channel_queue(channel, buf_view(&out));
 	*ret = stream;
 	return 0;
 }
 
-/* Why nothing can be said on it any more: the channel's reason, if it has one. */
-static int check_heard(const struct channel_stream *stream, const char *name, struct error *err)
+/* Fails if nothing can be sent on the stream any more: with the channel's reason, if it has one. */
+static int check_sendable(const struct channel_stream *stream, const char *name, struct error *err)
 {
 	const struct channel *channel = stream->channel;
 
-	if ((channel->is_stopped || channel->breaking) && channel->why.msg[0] != '\0') {
+	if ((channel->is_stopped || channel->is_failing) && channel->why.msg[0] != '\0') {
 		*err = channel->why;
 		return error_wrap(err, "%s", name);
 	}
-	if (is_silenced(stream))
+	if (is_over(stream))
 		return error_set(err, ERR_INVALID, "%s: the stream has ended", name);
-	if (stream->closing)
+	if (stream->is_closing)
 		return error_set(err, ERR_INVALID, "%s: the stream was closed", name);
 	return 0;
 }
@@ -209,25 +216,27 @@ int channel_send_message(struct channel_stream *stream, const struct wire_messag
 	const struct wire_spec *spec = wire_spec((uint8_t)message->type);
 
 	if (spec == NULL || spec->from != WIRE_FROM_SERVER || message->type == WIRE_CLOSE)
-		return error_set(err, ERR_INVALID, "%s is not said with channel_send_message()",
+		return error_set(err, ERR_INVALID, "%s cannot be sent with channel_send_message()",
 		                 spec != NULL ? spec->name : "an unknown message");
-	/* There is always room for the few bytes that end or bound a program. */
-	if (check_heard(stream, spec->name, err) < 0)
+	/* The queue is not checked: messages that end or limit a program must always get
+	 * through. */
+	if (check_sendable(stream, spec->name, err) < 0)
 		return -1;
-	return say(stream, message, 0, err);
+	return send_frame(stream, message, 0, err);
 }
 
-/* --- bytes that go out, and whose turn it is --------------------------------------- */
+/* --- bytes and turns --- */
 
 static bool may_send(const struct channel_stream *stream, uint8_t channel)
 {
-	return !is_silenced(stream) && !stream->closing && channel < WIRE_CHANNELS &&
+	return !is_over(stream) && !stream->is_closing && channel < WIRE_CHANNELS &&
 	       wire_stream_sends(&stream->wire, channel) &&
 	       (stream->wire.ended & 1u << channel) == 0;
 }
 
-/* A queue that is not empty will tell when it is. There is no need to wait for that once half
- * of it is gone, and an empty one tells nothing. */
+/* The drained callback of the output fires only when a write has emptied the queue. If the queue is
+ * already empty it would never fire; and once half of the queue is free, there is no need to wait
+ * for it. */
 static void wake_if_low(struct channel *channel)
 {
 	if (output_pending(channel->output) < CHANNEL_QUEUE_MAX / 2)
@@ -243,9 +252,9 @@ void channel_wait_turn(struct channel_stream *stream)
 	wake_if_low(channel);
 }
 
-/* What the queue and the others leave to this stream. Who has not waited goes behind those
- * who have. */
-static size_t share(const struct channel_stream *stream)
+/* How many bytes this stream may queue now. A stream whose turn it is not gets nothing while others
+ * wait. */
+static size_t available_bytes(const struct channel_stream *stream)
 {
 	const struct channel *channel = stream->channel;
 	size_t pending = output_pending(channel->output);
@@ -258,18 +267,18 @@ static size_t share(const struct channel_stream *stream)
 
 static void send_piece(struct channel_stream *stream, uint8_t channel, struct view piece)
 {
-	static char out[WIRE_FRAME_MAX]; /* one thread, and the queue copies */
+	static char out[WIRE_FRAME_MAX]; /* the program has one thread, and the queue copies */
 	struct wire_frame frame = { WIRE_DATA, channel, stream->wire.id, piece };
 	struct error err;
 
 	if (wire_stream_send(&stream->wire, &frame, &err) < 0)
-		return channel_break(stream->channel, &err);
+		return channel_fail_later(stream->channel, &err);
 	wire_frame_header(&frame, out);
 	memcpy(out + WIRE_HEADER, piece.ptr, piece.len);
 	channel_queue(stream->channel, (struct view){ out, WIRE_HEADER + piece.len });
 }
 
-static size_t smaller(size_t a, size_t b)
+static size_t min_size(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
@@ -280,9 +289,9 @@ size_t channel_send(struct channel_stream *stream, uint8_t channel, struct view 
 
 	if (!may_send(stream, channel))
 		return 0;
-	while (sent < bytes.len && !is_silenced(stream)) {
-		size_t allowed = smaller(stream->wire.credit[channel], share(stream));
-		size_t len = smaller(smaller(bytes.len - sent, WIRE_PAYLOAD_MAX), allowed);
+	while (sent < bytes.len && !is_over(stream)) {
+		size_t allowed = min_size(stream->wire.credit[channel], available_bytes(stream));
+		size_t len = min_size(min_size(bytes.len - sent, WIRE_PAYLOAD_MAX), allowed);
 
 		if (len == 0)
 			break;
@@ -291,10 +300,10 @@ size_t channel_send(struct channel_stream *stream, uint8_t channel, struct view 
 		if (stream->channel->turn == stream)
 			stream->channel->turn_left -= len;
 	}
-	if (sent == bytes.len || is_silenced(stream))
+	if (sent == bytes.len || is_over(stream))
 		return sent;
 	if (stream->wire.credit[channel] == 0)
-		stream->short_of |= (uint8_t)(1u << channel);
+		stream->waits_for_credit |= (uint8_t)(1u << channel);
 	else
 		channel_wait_turn(stream);
 	return sent;
@@ -309,7 +318,7 @@ static size_t count_waiting(const struct channel *channel)
 	return n;
 }
 
-/* Alone, a stream may fill the queue. */
+/* A stream that waits alone may fill the queue. */
 static void give_turn(struct channel *channel, struct channel_stream *stream)
 {
 	list_remove(&stream->wait);
@@ -320,7 +329,8 @@ static void give_turn(struct channel *channel, struct channel_stream *stream)
 	channel->turn = NULL;
 }
 
-/* As many turns as wait now, not until nobody waits: a fast agent would keep us here. */
+/* Gives one turn to each stream that waits now. It does not go on until none waits, because an
+ * agent that reads fast would keep the server in this function. */
 void channel_give_turns(struct channel *channel)
 {
 	for (size_t turns = count_waiting(channel); turns != 0; turns--) {
@@ -329,7 +339,7 @@ void channel_give_turns(struct channel *channel)
 			break;
 		give_turn(channel,
 		          container_of(channel->waiting.next, struct channel_stream, wait));
-		if (channel->is_stopped || channel->breaking)
+		if (channel->is_stopped || channel->is_failing)
 			return;
 	}
 	if (!list_is_empty(&channel->waiting))
@@ -341,14 +351,14 @@ void channel_send_end(struct channel_stream *stream, uint8_t channel)
 	static const struct wire_message end = { .type = WIRE_END };
 
 	if (may_send(stream, channel))
-		say_surely(stream, &end, channel);
+		send_allowed(stream, &end, channel);
 }
 
-/* --- credit ------------------------------------------------------------------------ */
+/* --- credit --- */
 
 static bool may_receive(const struct channel_stream *stream, uint8_t channel)
 {
-	return !is_silenced(stream) && !stream->closing && channel < WIRE_CHANNELS &&
+	return !is_over(stream) && !stream->is_closing && channel < WIRE_CHANNELS &&
 	       !wire_stream_sends(&stream->wire, channel) &&
 	       (stream->wire.ended & 1u << channel) == 0;
 }
@@ -357,11 +367,12 @@ static void give_credit(struct channel_stream *stream, uint8_t channel, uint32_t
 {
 	struct wire_message credit = { .type = WIRE_CREDIT, .credit.bytes = bytes };
 
-	say_surely(stream, &credit, channel);
+	send_allowed(stream, &credit, channel);
 }
 
-/* Given back in large pieces: when half the window is owed, or the agent runs short. It may wait
- * until it can send a whole piece, so there must never be less credit than that. */
+/* Credit is returned in large pieces: when half of the window was consumed, or the agent's credit
+ * is below the size of a frame of records. The agent waits until it can send such a frame whole, so
+ * less credit would block it. */
 void channel_consumed(struct channel_stream *stream, uint8_t channel, size_t bytes)
 {
 	uint32_t *owed;
@@ -385,31 +396,31 @@ void channel_grow_window(struct channel_stream *stream, uint8_t channel, size_t 
 
 	if (!may_receive(stream, channel))
 		return;
-	more = (uint32_t)smaller(bytes, WIRE_CREDIT_MAX - stream->window[channel]);
+	more = (uint32_t)min_size(bytes, WIRE_CREDIT_MAX - stream->window[channel]);
 	if (more == 0)
 		return;
 	stream->window[channel] += more;
 	give_credit(stream, channel, more);
 }
 
-/* --- the end of a stream ----------------------------------------------------------- */
+/* --- the end of a stream --- */
 
 void channel_close(struct channel_stream *stream)
 {
 	static const struct wire_message message = { .type = WIRE_CLOSE };
 
-	if (is_silenced(stream) || stream->closing)
+	if (is_over(stream) || stream->is_closing)
 		return;
-	say_surely(stream, &message, 0);
-	stream->closing = true;
+	send_allowed(stream, &message, 0);
+	stream->is_closing = true;
 	list_remove(&stream->wait);
 }
 
-/* What we opened is remembered until the agent has ended it: its number is still in use. */
+/* The struct stays until the agent has ended the stream: frames for its number may still arrive. */
 void channel_cancel(struct channel_stream *stream)
 {
-	stream->events = &channel_nobody;
+	stream->events = &channel_no_events;
 	channel_close(stream);
-	if (is_silenced(stream))
-		channel_stream_forget(stream);
+	if (is_over(stream))
+		channel_stream_remove(stream);
 }

@@ -1,8 +1,11 @@
-/* files.h - one question or change to the files of a sandbox, done inside by its agent.
+/* files.h - one operation on the files of a sandbox, performed inside by its agent.
  *
- * The path is the agent's to resolve, below the sandbox's root, with the rights of its user: the
- * server never looks at a file itself. An operation may be dropped at any time; the agent then
- * undoes what is half done. */
+ *   files_start -> fn, or files_cancel
+ *
+ * The agent resolves the path below the sandbox's root, with the rights of the sandbox's user. The
+ * server never opens a file of the sandbox itself: sandboxed code could replace it by a link while
+ * the server looks. An operation may be cancelled at any time; the agent then undoes a partial
+ * change. */
 #pragma once
 #include <stddef.h>
 
@@ -15,22 +18,22 @@ struct files_op;
 
 struct files_reply {
 	struct wire_done done;
-	struct view bytes; /* READ: what was read. LIST, TREE, FIND, GREP, STAT: records */
+	struct view bytes; /* READ: the content. LIST, TREE, FIND, GREP, STAT: records */
 };
 
-/* Exactly once, from the loop; `why` NULL: it is done. ERR_NOT_FOUND, ERR_LIMIT and ERR_INVALID
- * are told apart, and the message names the path. */
-typedef void files_fn(void *ctx, const struct files_reply *answer, const struct error *why);
+/* Called exactly once, from the loop; why NULL: success. The kinds ERR_NOT_FOUND, ERR_LIMIT and
+ * ERR_INVALID are distinguished, and the message names the path. The operation is freed by then. */
+typedef void files_fn(void *ctx, const struct files_reply *reply, const struct error *why);
 
-/* READ, WRITE (of `content`, which must live until fn), STAT, LIST, TREE, FIND, GREP, MKDIR,
- * REMOVE, RENAME, REPLACE. At most `max` bytes of answer are kept: past it the operation fails
- * with ERR_LIMIT. The channel is a sandbox's (sandbox_channel()), or that of a directory of the
- * host (sandbox/host.h). */
+/* The request is READ, WRITE (of `content`, which must live until fn), STAT, LIST, TREE, FIND,
+ * GREP, MKDIR, REMOVE, RENAME or REPLACE. A reply of more than `max` bytes fails with ERR_LIMIT.
+ * The channel is a sandbox's (sandbox_channel()), or that of a directory of the host
+ * (sandbox/host.h). */
 MUST_CHECK int files_start(struct channel *channel, const struct wire_message *request,
                            struct view content, size_t max, files_fn *fn, void *ctx,
                            struct files_op **ret, struct error *err);
-void files_cancel(struct files_op *op); /* fn is not called any more */
+void files_cancel(struct files_op *op); /* fn is not called; NULL is accepted */
 
-/* Records one by one: start with *rest = answer->bytes. False: there are no more. */
+/* Read the records of a reply one by one: start with *rest = reply->bytes. False: no more. */
 bool files_next_entry(struct view *rest, struct wire_entry *ret);
 bool files_next_match(struct view *rest, struct wire_match *ret);

@@ -1,12 +1,12 @@
 /* internal.h - what the files of the channel share.
  *
- *   channel.c         the bytes, the greeting, who is alive, the end
- *   channel_stream.c  the streams: what goes out, and who may send when
- *   channel_take.c    the streams: what comes in
+ *   channel.c          the socket, the handshake, PING and PONG, the end
+ *   channel_stream.c   streams: sending, turns and credit
+ *   channel_receive.c  streams: checking and delivering what arrives
  *
- * Any callback may free the channel or drop streams. So a channel and its streams stay in
- * memory until the next turn of the loop, and after every callback `is_stopped` is asked
- * before anything else is touched. */
+ * Any callback may free the channel or cancel streams. So the memory of both is freed only in the
+ * next turn of the loop, and after every callback `is_stopped` is checked before anything else is
+ * used. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,11 +19,11 @@
 
 enum {
 	CHANNEL_BUCKETS = 64,
-	/* Requests are refused past this, so that there is always room for small answers. */
+	/* Above this, new requests are refused: there must be room for CREDIT, CLOSE and SIGNAL. */
 	CHANNEL_REQUEST_MAX = CHANNEL_QUEUE_MAX + CHANNEL_QUEUE_MAX / 2,
-	/* Past this the agent has not read for so long that it never will. */
+	/* Above this, the channel fails: an agent that reads nothing must not fill our memory. */
 	CHANNEL_BACKLOG_MAX = 2 * CHANNEL_QUEUE_MAX,
-	CHANNEL_TURN = 64 * 1024, /* bytes of one stream before the next one's turn */
+	CHANNEL_TURN = 64 * 1024, /* bytes of one stream before another one's turn */
 };
 
 struct channel_times {
@@ -38,23 +38,23 @@ struct channel {
 	int fd;
 	struct input *input;
 	struct output *output;
-	struct loop_timer *timer; /* for the greeting, then for signs of life */
-	struct loop_timer *wake;  /* due at once: work that must not be done on a caller's stack */
+	struct loop_timer *timer; /* deadline of the handshake, then PING interval */
+	struct loop_timer *wake;  /* fires at once: work that must not run within a caller */
 	struct wire_link link;
-	struct buf welcome; /* the WELCOME message until HELLO comes */
-	struct buf partial; /* the front of a frame whose rest has not come */
+	struct buf welcome; /* the WELCOME frame, until it is sent */
+	struct buf partial; /* the beginning of a frame that has not arrived whole */
 
 	struct list buckets[CHANNEL_BUCKETS]; /* streams by number */
-	struct list waiting;                  /* streams that want to send, first come first */
-	struct channel_stream *turn;          /* whose turn it is */
-	size_t turn_left;                     /* bytes it may still send in it */
+	struct list waiting;                  /* streams that want to send, in order of arrival */
+	struct channel_stream *turn;          /* the stream whose turn it is; or NULL */
+	size_t turn_left;                     /* bytes it may still send in its turn */
 	unsigned live;                        /* streams that have not ended */
 
-	bool heard;      /* something came since the last tick */
-	unsigned silent; /* ticks without anything */
+	bool has_received; /* something arrived since the last interval */
+	unsigned silent;   /* intervals in which nothing arrived */
 	uint64_t pings, pongs;
-	bool is_deaf;  /* nothing can be written to it any more */
-	bool breaking; /* `why` is to be told as soon as the caller's stack is gone */
+	bool write_failed; /* the agent has closed its reading end */
+	bool is_failing;   /* the wake timer will fail the channel with `why` */
 	bool is_stopped;
 	struct error why;
 };
@@ -67,16 +67,16 @@ struct channel_stream {
 	void *ctx;
 	struct wire_stream wire;
 	enum wire_type request;
-	uint32_t records_left;          /* that the request allows; STATS_ARE is one too */
-	uint64_t asked, received;       /* of a FETCH: bytes */
-	uint32_t window[WIRE_CHANNELS]; /* most that may be on its way to us */
-	uint32_t owed[WIRE_CHANNELS];   /* consumed, but not given back as credit yet */
-	uint8_t short_of;               /* mask of channels whose sender waits for credit */
-	bool closing;                   /* CLOSE was sent */
-	bool is_gone;                   /* after the last call: only its memory is left */
+	uint32_t records_left; /* that the reply may still have; STATS_ARE counts as one */
+	uint64_t bytes_asked, bytes_received; /* bytes of a FETCH */
+	uint32_t window[WIRE_CHANNELS];       /* bytes that may be in flight to us */
+	uint32_t owed[WIRE_CHANNELS];         /* consumed bytes, not yet returned as credit */
+	uint8_t waits_for_credit; /* mask of channels on which a sender waits for credit */
+	bool is_closing;          /* CLOSE was sent */
+	bool is_removed;          /* removed from all lists; only the memory is left */
 };
 
-/* channel_new() with other times, for tests. */
+/* channel_new() with other time-outs, for tests. */
 MUST_CHECK int channel_new_timed(struct loop *loop, int fd, const struct wire_welcome *welcome,
                                  const struct channel_times *times,
                                  const struct channel_events *events, void *ctx,
@@ -84,28 +84,27 @@ MUST_CHECK int channel_new_timed(struct loop *loop, int fd, const struct wire_we
 
 /* --- channel.c, for channel_stream.c --- */
 
-/* Fails the channel from the loop, not from within the caller. */
-void channel_break(struct channel *channel, const struct error *why);
+/* Fails the channel from the loop: a caller in the middle of a stream's callback must not see it
+ * freed. */
+void channel_fail_later(struct channel *channel, const struct error *why);
 void channel_queue(struct channel *channel, struct view frames);
 
 /* --- channel_stream.c --- */
 
-/* For a stream nobody listens to: its end is still to come. */
-extern const struct channel_stream_events channel_nobody;
+/* The callbacks of a stream that was cancelled and has not ended yet: none. */
+extern const struct channel_stream_events channel_no_events;
 
 struct channel_stream *channel_find(struct channel *channel, uint32_t id);
-struct channel_stream *channel_stream_add(struct channel *channel, uint32_t id,
-                                          enum wire_kind kind);
-/* Takes it out of all lists; its memory goes with the next turn of the loop. */
-void channel_stream_forget(struct channel_stream *stream);
+/* Removes the stream from all lists; its memory is freed in the next turn of the loop. */
+void channel_stream_remove(struct channel_stream *stream);
 void channel_stream_fail(struct channel_stream *stream, enum wire_failure failure,
                          const struct error *why);
 void channel_wait_turn(struct channel_stream *stream);
-/* Lets those that wait send, each in its turn. */
+/* Calls `writable` of the waiting streams, each for its turn. */
 void channel_give_turns(struct channel *channel);
 
 /* --- channel_take.c --- */
 
-/* A frame for a stream that lives. -1: the agent broke the protocol. */
-MUST_CHECK int channel_stream_take(struct channel_stream *stream, const struct wire_frame *frame,
-                                   struct error *err);
+/* Handles a frame for a live stream. -1: the agent broke the protocol. */
+MUST_CHECK int channel_stream_receive(struct channel_stream *stream, const struct wire_frame *frame,
+                                      struct error *err);

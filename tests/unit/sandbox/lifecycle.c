@@ -186,11 +186,11 @@ struct sandbox *add_sleeping_sandbox(struct world *w)
 
 int connect_agent(struct world *w)
 {
-	static struct rig rig;
+	static struct channel_rig rig;
 	int ends[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-	rig = (struct rig){ .fd = ends[1] };
+	rig = (struct channel_rig){ .fd = ends[1] };
 	w->fake.box.events->started(w->fake.box.ctx, ends[0],
 	                            &(struct engine_user){ 1000, 1000, false });
 	agent_hello(&rig);

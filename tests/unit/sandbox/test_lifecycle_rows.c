@@ -133,7 +133,7 @@ static void wake_and_run_update_last_use(void **state)
 	struct run_options options = { .argv = argv };
 	unsigned ended = 0;
 	struct run *run;
-	struct rig rig;
+	struct channel_rig rig;
 	struct error err;
 
 	sandbox_wake(old, NULL, NULL);
@@ -143,7 +143,7 @@ static void wake_and_run_update_last_use(void **state)
 	((struct sandbox_row *)(uintptr_t)sandbox_row(old))->used_s =
 	        0; /* the registry is written at most every 10 s */
 	agent_started(&rig, 1);
-	AGENT_SAY(&rig, 1, 0, .type = WIRE_EXITED, .exited.code = 0);
+	AGENT_SEND(&rig, 1, 0, .type = WIRE_EXITED, .exited.code = 0);
 	agent_done(&rig, 1);
 	run_turns(w);
 	assert_int_equal(ended, 1);
@@ -171,7 +171,7 @@ static void keeper_killed_after_deadline_counts_as_timeout(void **state)
 	struct sandbox *old = add_sleeping_sandbox(w);
 	unsigned ended = 0;
 	struct run *run;
-	struct rig rig;
+	struct channel_rig rig;
 	struct error err;
 
 	sandbox_wake(old, NULL, NULL);
@@ -179,11 +179,11 @@ static void keeper_killed_after_deadline_counts_as_timeout(void **state)
 	CHECK_OK(run_start(old, &options, &events, &ended, &run, &err), err);
 	agent_started(&rig, 1);
 	(void)usleep(2000);
-	AGENT_SAY(&rig, 1, 0, .type = WIRE_FAILED, .failed.why = WIRE_FAILED_LOST,
-	          .failed.message = VIEW_INIT("the program's keeper was killed"));
+	AGENT_SEND(&rig, 1, 0, .type = WIRE_FAILED, .failed.why = WIRE_FAILED_LOST,
+	           .failed.message = VIEW_INIT("the program's keeper was killed"));
 	run_turns(w);
-	AGENT_SAY(&rig, 3, 0, .type = WIRE_FAILED, .failed.why = WIRE_FAILED_INVALID,
-	          .failed.message = VIEW_INIT("no"));
+	AGENT_SEND(&rig, 3, 0, .type = WIRE_FAILED, .failed.why = WIRE_FAILED_INVALID,
+	           .failed.message = VIEW_INIT("no"));
 	run_turns(w);
 	assert_int_equal(ended, 1);
 	(void)close(rig.fd);

@@ -1,39 +1,40 @@
-/* test_channel.c - greeting, rules, ends: everything but the flow of bytes. */
+/* The handshake, agents that break rules, and the end of a channel. */
 #include "unit/sandbox/channel/fake_agent.h"
 
-static void check_refused(struct rig *rig, const struct wire_message *request, enum error_kind kind,
-                          const char *why)
+static void check_refused(struct channel_rig *rig, const struct wire_message *request,
+                          enum error_kind kind, const char *why)
 {
 	struct channel_stream *stream;
 	struct error err;
 
-	CHECK_ERROR(channel_open(rig->channel, request, &rig_stream_events, NULL, &stream, &err),
+	CHECK_ERROR(channel_open(rig->channel, request, &channel_rig_stream_events, NULL, &stream,
+	                         &err),
 	            err, kind, why);
 }
 
-/* --- greeting --- */
+/* --- handshake --- */
 
-static void greets_the_agent_and_says_what_it_is(void **state)
+static void handshake_sends_the_welcome(void **state)
 {
 	struct wire_message welcome;
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_open(&rig);
+	channel_rig_open(&rig);
 	agent_hello(&rig);
 	welcome = agent_expect(&rig, WIRE_WELCOME, 0, 0);
 	assert_int_equal(welcome.welcome.version, WIRE_VERSION);
 	assert_int_equal(welcome.welcome.uid, 1000);
 	CHECK_VIEW(welcome.welcome.root, "/");
 	CHECK_VIEW(welcome.welcome.workspace, "/workspace");
-	rig_check(&rig, "");
+	channel_rig_check(&rig, "");
 	agent_ready(&rig);
-	rig_check(&rig, "ready()");
+	channel_rig_check(&rig, "ready()");
 	agent_expect_nothing(&rig);
-	rig_close(&rig);
+	channel_rig_close(&rig);
 }
 
-static void refuses_a_welcome_that_cannot_be_said(void **state)
+static void invalid_welcome_is_refused(void **state)
 {
 	struct wire_welcome welcome = { .root = VIEW("/"), .workspace = VIEW("") };
 	struct channel *channel = NULL;
@@ -44,43 +45,44 @@ static void refuses_a_welcome_that_cannot_be_said(void **state)
 	(void)state;
 	CHECK_OK(loop_new(&loop, &err), err);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-	CHECK_ERROR(channel_new(loop, ends[0], &welcome, &rig_events, NULL, &channel, &err), err,
-	            ERR_INVALID, "WELCOME: workspace has 0 bytes, not 1 to 4095");
+	CHECK_ERROR(channel_new(loop, ends[0], &welcome, &channel_rig_events, NULL, &channel, &err),
+	            err, ERR_INVALID, "WELCOME: workspace has 0 bytes, not 1 to 4095");
 	assert_int_equal(fcntl(ends[0], F_GETFD), -1);
 	(void)close(ends[1]);
 	(void)loop_free(loop);
 }
 
-static void opens_nothing_before_the_agent_is_ready(void **state)
+static void stream_cannot_be_opened_before_ready(void **state)
 {
 	AUTO_BUF struct buf args;
 	struct wire_message exec = exec_message(&args);
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_open(&rig);
+	channel_rig_open(&rig);
 	check_refused(&rig, &exec, ERR_INVALID, "the agent is not ready yet");
-	rig_close(&rig);
+	channel_rig_close(&rig);
 }
 
-static void opens_only_with_what_opens(void **state)
+static void only_requests_open_a_stream(void **state)
 {
 	struct wire_message close = { .type = WIRE_CLOSE };
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_greeted(&rig);
+	channel_rig_open_ready(&rig);
 	check_refused(&rig, &close, ERR_INVALID, "CLOSE does not open a stream of the server");
-	rig_close(&rig);
+	channel_rig_close(&rig);
 }
 
 /* --- an agent that breaks the rules --- */
 
 struct breach {
 	const char *what;
-	bool is_greeted; /* then a run is open as 1, a read as 3, a list of 2 as 5 */
+	bool is_ready; /* then stream 1 is a run, 3 a read, 5 a list of 2 entries */
 	struct view bytes;
-	const char *why; /* behind "the agent broke the protocol: " unless it tells of the agent */
+	/* Follows "the agent broke the protocol: ", unless it begins with "the agent". */
+	const char *why;
 };
 
 #define HELLO_OF(version) "\1\0\0\x06\0\0\0\0BJAR\0" version
@@ -159,224 +161,224 @@ static void check_breach(const struct breach *breach)
 	bool is_whole = strncmp(breach->why, "the agent ", strlen("the agent ")) == 0;
 	const char *before = is_whole ? "" : "the agent broke the protocol: ";
 	char want[1024];
-	struct rig rig;
+	struct channel_rig rig;
 
-	if (breach->is_greeted) {
-		rig_greeted(&rig);
-		(void)rig_exec(&rig);
-		(void)rig_read(&rig);
-		(void)rig_list(&rig, 2);
+	if (breach->is_ready) {
+		channel_rig_open_ready(&rig);
+		(void)channel_rig_exec(&rig);
+		(void)channel_rig_read(&rig);
+		(void)channel_rig_list(&rig, 2);
 	} else {
-		rig_open(&rig);
+		channel_rig_open(&rig);
 	}
-	assert_int_equal(agent_raw(&rig, breach->bytes), breach->bytes.len);
-	rig_turn(&rig);
+	assert_int_equal(agent_send_bytes(&rig, breach->bytes), breach->bytes.len);
+	channel_rig_run_turns(&rig);
 	(void)snprintf(want, sizeof want, "failed(%s%s)", before, breach->why);
 	if (rig.failures != 1 || strstr(buf_text(&rig.log), want) == NULL)
 		fail_msg("%s: %s\nwanted: %s", breach->what, buf_text(&rig.log), want);
 	for (unsigned i = 0; i < rig.opened; i++)
-		assert_int_equal(rig.streams[i].told, 1);
-	rig_close(&rig);
+		assert_int_equal(rig.streams[i].ends, 1);
+	channel_rig_close(&rig);
 }
 
-static void gives_up_an_agent_that_breaks_the_rules(void **state)
+static void frame_that_breaks_a_rule_fails_the_channel(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(breaches); i++)
 		check_breach(&breaches[i]);
 }
 
-static void says_why_the_agent_refused_without_its_control_characters(void **state)
+static void reason_of_a_refusal_is_escaped(void **state)
 {
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_open(&rig);
+	channel_rig_open(&rig);
 	agent_hello(&rig);
-	rig_turn(&rig);
-	AGENT_SAY(&rig, 0, 0, .type = WIRE_REFUSED,
-	          .refused.reason = VIEW("no \033[31mroom\xff\n"));
-	rig_hang_up(&rig);
-	rig_check(&rig, "failed(the agent refused: no \\x1b[31mroom\\xff\\n)");
-	rig_close(&rig);
+	channel_rig_run_turns(&rig);
+	AGENT_SEND(&rig, 0, 0, .type = WIRE_REFUSED,
+	           .refused.reason = VIEW("no \033[31mroom\xff\n"));
+	channel_rig_close_agent(&rig);
+	channel_rig_check(&rig, "failed(the agent refused: no \\x1b[31mroom\\xff\\n)");
+	channel_rig_close(&rig);
 }
 
 /* --- ends --- */
 
-static void tells_of_the_end_before_the_agent_is_ready(void **state)
+static void agent_that_exits_before_ready_is_reported(void **state)
 {
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_open(&rig);
-	rig_hang_up(&rig);
-	rig_check(&rig, "failed(the agent ended before it was ready)");
-	rig_close(&rig);
-	rig_open(&rig);
+	channel_rig_open(&rig);
+	channel_rig_close_agent(&rig);
+	channel_rig_check(&rig, "failed(the agent ended before it was ready)");
+	channel_rig_close(&rig);
+	channel_rig_open(&rig);
 	agent_hello(&rig);
-	rig_turn(&rig); /* WELCOME stays unread: a reset, not an end */
-	rig_hang_up(&rig);
-	rig_check(&rig, "failed(the agent ended before it was ready)");
-	rig_close(&rig);
+	channel_rig_run_turns(&rig); /* WELCOME stays unread, so the server reads ECONNRESET */
+	channel_rig_close_agent(&rig);
+	channel_rig_check(&rig, "failed(the agent ended before it was ready)");
+	channel_rig_close(&rig);
 }
 
-static void tells_every_stream_once_and_then_the_owner(void **state)
+static void end_fails_every_stream_once_then_the_channel(void **state)
 {
-	struct rig rig;
+	struct channel_rig rig;
 	const char *owner;
 
 	(void)state;
-	rig_greeted(&rig);
+	channel_rig_open_ready(&rig);
 	for (int i = 0; i < 50; i++) {
-		(void)rig_exec(&rig);
-		(void)rig_read(&rig);
+		(void)channel_rig_exec(&rig);
+		(void)channel_rig_read(&rig);
 	}
-	(void)agent_raw(&rig, VIEW("\x10\1\0\x08\0\0\0\3x")); /* half a message */
-	rig_turn(&rig);
-	rig_hang_up(&rig);
-	rig_turn(&rig);
+	(void)agent_send_bytes(&rig, VIEW("\x10\1\0\x08\0\0\0\3x")); /* half a message */
+	channel_rig_run_turns(&rig);
+	channel_rig_close_agent(&rig);
+	channel_rig_run_turns(&rig);
 	assert_int_equal(rig.opened, 100);
 	for (unsigned i = 0; i < rig.opened; i++)
-		assert_int_equal(rig.streams[i].told, 1);
+		assert_int_equal(rig.streams[i].ends, 1);
 	assert_int_equal(rig.failures, 1);
 	owner = strstr(buf_text(&rig.log), " failed(the agent ended)");
 	assert_non_null(owner);
 	assert_string_equal(owner, " failed(the agent ended)");
-	rig_close(&rig);
+	channel_rig_close(&rig);
 }
 
-static void opens_nothing_after_the_end_and_says_why(void **state)
+static void stream_cannot_be_opened_after_the_end(void **state)
 {
 	AUTO_BUF struct buf args;
 	struct wire_message exec = exec_message(&args);
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_greeted(&rig);
-	rig_hang_up(&rig);
-	rig_check(&rig, "failed(the agent ended)");
+	channel_rig_open_ready(&rig);
+	channel_rig_close_agent(&rig);
+	channel_rig_check(&rig, "failed(the agent ended)");
 	check_refused(&rig, &exec, ERR_SYSTEM, "the agent ended");
-	rig_close(&rig);
+	channel_rig_close(&rig);
 }
 
-static void closes_the_socket_of_an_agent_that_broke_the_rules(void **state)
+static void broken_rule_closes_the_socket(void **state)
 {
-	struct rig rig;
+	struct channel_rig rig;
 	char c;
 
 	(void)state;
-	rig_greeted(&rig);
-	(void)agent_raw(&rig, VIEW("\x7f\0\0\0\0\0\0\0"));
-	rig_turn(&rig);
+	channel_rig_open_ready(&rig);
+	(void)agent_send_bytes(&rig, VIEW("\x7f\0\0\0\0\0\0\0"));
+	channel_rig_run_turns(&rig);
 	assert_int_equal(recv(rig.fd, &c, 1, MSG_DONTWAIT), 0);
-	rig_close(&rig);
+	channel_rig_close(&rig);
 }
 
-static void gives_up_an_agent_that_says_nothing(void **state)
+static void silent_agent_fails_the_channel(void **state)
 {
 	static const struct channel_times times = { 20, 10 };
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_open_timed(&rig, &times);
-	rig_run_ms(&rig, 60);
-	rig_check(&rig, "failed(the agent did not say hello within 20 ms)");
-	rig_close(&rig);
-	rig_open_timed(&rig, &times);
+	channel_rig_open_timed(&rig, &times);
+	channel_rig_run_ms(&rig, 60);
+	channel_rig_check(&rig, "failed(the agent did not say hello within 20 ms)");
+	channel_rig_close(&rig);
+	channel_rig_open_timed(&rig, &times);
 	agent_hello(&rig);
-	rig_run_ms(&rig, 60);
-	rig_check(&rig, "failed(the agent said hello, but was not ready within 20 ms)");
-	rig_close(&rig);
-	rig_open_timed(&rig, &times);
+	channel_rig_run_ms(&rig, 60);
+	channel_rig_check(&rig, "failed(the agent said hello, but was not ready within 20 ms)");
+	channel_rig_close(&rig);
+	channel_rig_open_timed(&rig, &times);
 	agent_hello(&rig);
-	rig_turn(&rig);
+	channel_rig_run_turns(&rig);
 	agent_ready(&rig);
-	rig_run_ms(&rig, 100);
-	rig_check(&rig, "ready() "
-	                "failed(the agent does not answer (30 ms))");
+	channel_rig_run_ms(&rig, 100);
+	channel_rig_check(&rig, "ready() "
+	                        "failed(the agent does not answer (30 ms))");
 	(void)agent_expect(&rig, WIRE_WELCOME, 0, 0);
 	assert_int_equal(agent_expect(&rig, WIRE_PING, 0, 0).ping.token, 1);
 	assert_int_equal(agent_expect(&rig, WIRE_PING, 0, 0).ping.token, 2);
-	rig_close(&rig);
+	channel_rig_close(&rig);
 }
 
-static void says_seconds_where_they_are_whole(void **state)
+static void whole_seconds_are_shown_as_seconds(void **state)
 {
 	static const struct channel_times times = { 1000, 5000 };
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_open_timed(&rig, &times);
-	rig_run_ms(&rig, 1100);
-	rig_check(&rig, "failed(the agent did not say hello within 1 s)");
-	rig_close(&rig);
+	channel_rig_open_timed(&rig, &times);
+	channel_rig_run_ms(&rig, 1100);
+	channel_rig_check(&rig, "failed(the agent did not say hello within 1 s)");
+	channel_rig_close(&rig);
 }
 
-static void keeps_an_agent_that_answers(void **state)
+static void answering_agent_keeps_the_channel(void **state)
 {
 	static const struct channel_times times = { 1000, 20 };
-	struct rig rig;
+	struct channel_rig rig;
 	struct wire_frame frame;
 	unsigned pings = 0;
 
 	(void)state;
-	rig_open_timed(&rig, &times);
+	channel_rig_open_timed(&rig, &times);
 	agent_hello(&rig);
 	(void)agent_expect(&rig, WIRE_WELCOME, 0, 0);
 	agent_ready(&rig);
-	rig_check(&rig, "ready()");
+	channel_rig_check(&rig, "ready()");
 	for (int i = 0; i < 30; i++) {
-		rig_run_ms(&rig, 10);
-		while (agent_hear(&rig, &frame)) {
+		channel_rig_run_ms(&rig, 10);
+		while (agent_receive(&rig, &frame)) {
 			assert_int_equal(frame.type, WIRE_PING);
 			pings++;
-			AGENT_SAY(&rig, 0, 0, .type = WIRE_PONG, .ping.token = pings);
+			AGENT_SEND(&rig, 0, 0, .type = WIRE_PONG, .ping.token = pings);
 		}
 	}
 	assert_int_equal(rig.failures, 0);
 	assert_true(pings >= 3);
-	rig_close(&rig);
+	channel_rig_close(&rig);
 }
 
-/* The process is stopped as a whole for longer than the agent has: one tick, not three. */
-static void counts_a_long_stop_of_its_own_as_one_tick(void **state)
+/* The whole process is stopped for longer than the agent may be silent: one interval, not three. */
+static void long_stop_of_the_server_counts_as_one_interval(void **state)
 {
 	static const struct channel_times times = { 1000, 40 };
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_open_timed(&rig, &times);
+	channel_rig_open_timed(&rig, &times);
 	agent_hello(&rig);
 	(void)agent_expect(&rig, WIRE_WELCOME, 0, 0);
 	agent_ready(&rig);
-	rig_check(&rig, "ready()");
+	channel_rig_check(&rig, "ready()");
 	(void)usleep(400000);
-	rig_turn(&rig);
+	channel_rig_run_turns(&rig);
 	assert_int_equal(rig.failures, 0);
-	rig_close(&rig);
+	channel_rig_close(&rig);
 }
 
-static void gives_up_an_agent_that_shuts_its_ear(void **state)
+static void agent_that_stops_reading_fails_the_channel(void **state)
 {
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_greeted(&rig);
-	(void)rig_exec(&rig);
-	rig_turn(&rig);
+	channel_rig_open_ready(&rig);
+	(void)channel_rig_exec(&rig);
+	channel_rig_run_turns(&rig);
 	assert_int_equal(shutdown(rig.fd, SHUT_RD), 0);
 	for (int i = 0; i < 3; i++)
-		channel_close(rig_exec(&rig)->stream);
-	rig_run_ms(&rig, 1200);
+		channel_close(channel_rig_exec(&rig)->stream);
+	channel_rig_run_ms(&rig, 1200);
 	assert_int_equal(rig.failures, 1);
 	assert_non_null(strstr(buf_text(&rig.log),
-	                       " failed(the agent has closed its ear but goes on talking)"));
-	rig_close(&rig);
+	                       " failed(the agent closed its reading end but still sends)"));
+	channel_rig_close(&rig);
 }
 
 /* --- failures of one stream --- */
 
-static void makes_an_error_of_what_the_agent_says_failed(void **state)
+static void failure_of_a_stream_becomes_an_error(void **state)
 {
 	static const struct {
 		enum wire_failure failure;
@@ -387,23 +389,23 @@ static void makes_an_error_of_what_the_agent_says_failed(void **state)
 		{ WIRE_FAILED_CLOSED, ERR_SYSTEM },   { WIRE_FAILED_LOST, ERR_SYSTEM },
 		{ WIRE_FAILED_SYSTEM, ERR_SYSTEM },
 	};
-	struct rig rig;
+	struct channel_rig rig;
 	char want[200];
 
 	(void)state;
-	rig_greeted(&rig);
+	channel_rig_open_ready(&rig);
 	for (uint32_t i = 0; i < ARRAY_LEN(rows); i++) {
-		(void)rig_read(&rig);
-		AGENT_SAY(&rig, 2 * i + 1, 0, .type = WIRE_FAILED,
-		          .failed = { .why = (uint8_t)rows[i].failure,
-		                      .errnum = ENOENT,
-		                      .message = VIEW("a\tb\x80") });
+		(void)channel_rig_read(&rig);
+		AGENT_SEND(&rig, 2 * i + 1, 0, .type = WIRE_FAILED,
+		           .failed = { .why = (uint8_t)rows[i].failure,
+		                       .errnum = ENOENT,
+		                       .message = VIEW("a\tb\x80") });
 		(void)snprintf(want, sizeof want, "s%u:failed%d(a\\tb\\x80)", 2 * i + 1,
 		               (int)rows[i].failure);
-		rig_check(&rig, want);
+		channel_rig_check(&rig, want);
 	}
 	assert_int_equal(rig.failures, 0);
-	rig_close(&rig);
+	channel_rig_close(&rig);
 }
 
 static void last_error(void *ctx, enum wire_failure failure, const struct error *why)
@@ -412,45 +414,46 @@ static void last_error(void *ctx, enum wire_failure failure, const struct error 
 	*(struct error *)ctx = *why;
 }
 
-static void keeps_errno_and_kind_of_a_failure(void **state)
+static void failure_keeps_errno_and_kind(void **state)
 {
 	static const struct channel_stream_events events = { .failed = last_error };
 	struct wire_message read = { .type = WIRE_READ, .read = { .path = VIEW("f") } };
 	struct channel_stream *stream;
 	struct error got = { 0 }, err;
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_greeted(&rig);
+	channel_rig_open_ready(&rig);
 	CHECK_OK(channel_open(rig.channel, &read, &events, &got, &stream, &err), err);
-	AGENT_SAY(&rig, 1, 0, .type = WIRE_FAILED,
-	          .failed = { .why = WIRE_FAILED_MISSING, .errnum = ENOENT, .message = VIEW("f") });
-	rig_turn(&rig);
+	AGENT_SEND(
+	        &rig, 1, 0, .type = WIRE_FAILED,
+	        .failed = { .why = WIRE_FAILED_MISSING, .errnum = ENOENT, .message = VIEW("f") });
+	channel_rig_run_turns(&rig);
 	assert_int_equal(got.kind, ERR_NOT_FOUND);
 	assert_int_equal(got.errnum, ENOENT);
-	rig_close(&rig);
+	channel_rig_close(&rig);
 }
 
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(greets_the_agent_and_says_what_it_is),
-		TEST(refuses_a_welcome_that_cannot_be_said),
-		TEST(opens_nothing_before_the_agent_is_ready),
-		TEST(opens_only_with_what_opens),
-		TEST(gives_up_an_agent_that_breaks_the_rules),
-		TEST(says_why_the_agent_refused_without_its_control_characters),
-		TEST(tells_of_the_end_before_the_agent_is_ready),
-		TEST(tells_every_stream_once_and_then_the_owner),
-		TEST(opens_nothing_after_the_end_and_says_why),
-		TEST(closes_the_socket_of_an_agent_that_broke_the_rules),
-		TEST(gives_up_an_agent_that_says_nothing),
-		TEST(says_seconds_where_they_are_whole),
-		TEST(keeps_an_agent_that_answers),
-		TEST(counts_a_long_stop_of_its_own_as_one_tick),
-		TEST(gives_up_an_agent_that_shuts_its_ear),
-		TEST(makes_an_error_of_what_the_agent_says_failed),
-		TEST(keeps_errno_and_kind_of_a_failure),
+		TEST(handshake_sends_the_welcome),
+		TEST(invalid_welcome_is_refused),
+		TEST(stream_cannot_be_opened_before_ready),
+		TEST(only_requests_open_a_stream),
+		TEST(frame_that_breaks_a_rule_fails_the_channel),
+		TEST(reason_of_a_refusal_is_escaped),
+		TEST(agent_that_exits_before_ready_is_reported),
+		TEST(end_fails_every_stream_once_then_the_channel),
+		TEST(stream_cannot_be_opened_after_the_end),
+		TEST(broken_rule_closes_the_socket),
+		TEST(silent_agent_fails_the_channel),
+		TEST(whole_seconds_are_shown_as_seconds),
+		TEST(answering_agent_keeps_the_channel),
+		TEST(long_stop_of_the_server_counts_as_one_interval),
+		TEST(agent_that_stops_reading_fails_the_channel),
+		TEST(failure_of_a_stream_becomes_an_error),
+		TEST(failure_keeps_errno_and_kind),
 	};
 
 	return RUN_TESTS("channel", all);

@@ -1,13 +1,13 @@
-/* test_channel_asked.c - an agent that answers more, or less, than it was asked. */
+/* An agent that sends more, or less, than it was asked for. */
 #include "unit/sandbox/channel/fake_agent.h"
 
 #define BROKEN "the agent broke the protocol: "
 
-static void check_breach(struct rig *rig, const char *why)
+static void check_breach(struct channel_rig *rig, const char *why)
 {
 	char want[500];
 
-	rig_turn(rig);
+	channel_rig_run_turns(rig);
 	(void)snprintf(want, sizeof want, " failed(" BROKEN "%s)", why);
 	if (rig->failures != 1 || strstr(buf_text(&rig->log), want) == NULL)
 		fail_msg("%s\nwanted: %s", buf_text(&rig->log), want);
@@ -36,7 +36,7 @@ static void check_breach(struct rig *rig, const char *why)
 
 static const struct fetch {
 	struct wire_message request;
-	struct view first, second; /* the second one is too much */
+	struct view first, second; /* the second one exceeds the request */
 	const char *why;
 } fetches[] = {
 	{ READ_OF(WIRE_UNIT_BYTES, 20, 10), VIEW_INIT("0123456789"), VIEW_INIT("x"),
@@ -53,25 +53,25 @@ static const struct fetch {
 
 static void check_fetch(const struct fetch *fetch, bool is_dropped)
 {
-	struct rig_stream *s;
-	struct rig rig;
+	struct channel_rig_stream *s;
+	struct channel_rig rig;
 
-	rig_greeted(&rig);
-	(void)rig_exec(&rig);
-	s = rig_open_stream(&rig, &fetch->request);
+	channel_rig_open_ready(&rig);
+	(void)channel_rig_exec(&rig);
+	s = channel_rig_open_stream(&rig, &fetch->request);
 	s->keeps = true;
 	if (is_dropped)
 		channel_cancel(s->stream);
 	if (fetch->first.len != 0)
 		agent_data(&rig, 3, WIRE_OUT, fetch->first);
-	rig_check(&rig, "");
+	channel_rig_check(&rig, "");
 	agent_data(&rig, 3, WIRE_OUT, fetch->second);
 	check_breach(&rig, fetch->why);
 	assert_int_equal(s->received, is_dropped ? 0 : fetch->first.len);
-	rig_close(&rig);
+	channel_rig_close(&rig);
 }
 
-static void refuses_more_bytes_than_were_asked_for(void **state)
+static void surplus_bytes_fail_the_channel(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(fetches); i++) {
@@ -80,22 +80,22 @@ static void refuses_more_bytes_than_were_asked_for(void **state)
 	}
 }
 
-static void a_program_says_as_much_as_it_likes(void **state)
+static void output_of_a_program_is_not_limited(void **state)
 {
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_greeted(&rig);
-	(void)rig_exec(&rig);
+	channel_rig_open_ready(&rig);
+	(void)channel_rig_exec(&rig);
 	agent_started(&rig, 1);
 	agent_data(&rig, 1, WIRE_OUT, VIEW("out"));
-	rig_check(&rig, "s1:STARTED s1:bytes1(out)");
-	rig_close(&rig);
+	channel_rig_check(&rig, "s1:STARTED s1:bytes1(out)");
+	channel_rig_close(&rig);
 }
 
-/* --- records, and answers that are missing --- */
+/* --- records --- */
 
-static void say_entries(struct rig *rig, uint32_t stream, int count)
+static void say_entries(struct channel_rig *rig, uint32_t stream, int count)
 {
 	AUTO_BUF struct buf records;
 	struct wire_entry entry = { .path = VIEW("a"), .target = VIEW("") };
@@ -104,48 +104,49 @@ static void say_entries(struct rig *rig, uint32_t stream, int count)
 	buf_init(&records, WIRE_RECORDS_MAX);
 	for (int i = 0; i < count; i++)
 		CHECK_OK(wire_record_encode(&wire_entry_record, &entry, &records, &err), err);
-	AGENT_SAY(rig, stream, WIRE_OUT, .type = WIRE_ENTRIES,
-	          .records.records = buf_view(&records));
+	AGENT_SEND(rig, stream, WIRE_OUT, .type = WIRE_ENTRIES,
+	           .records.records = buf_view(&records));
 }
 
-static void refuses_more_records_than_were_asked_for(void **state)
+static void surplus_records_fail_the_channel(void **state)
 {
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_greeted(&rig);
-	(void)rig_list(&rig, 3);
+	channel_rig_open_ready(&rig);
+	(void)channel_rig_list(&rig, 3);
 	say_entries(&rig, 1, 2);
-	rig_check(&rig, "s1:ENTRIES");
+	channel_rig_check(&rig, "s1:ENTRIES");
 	say_entries(&rig, 1, 2);
-	rig_check(&rig, "s1:failed5(" BROKEN "ENTRIES on stream 1: more than were asked for) "
-	                "failed(" BROKEN "ENTRIES on stream 1: more than were asked for)");
-	rig_close(&rig);
+	channel_rig_check(&rig,
+	                  "s1:failed5(" BROKEN "ENTRIES on stream 1: more than were asked for) "
+	                  "failed(" BROKEN "ENTRIES on stream 1: more than were asked for)");
+	channel_rig_close(&rig);
 }
 
 static const struct wire_message stat_request = { .type = WIRE_STAT, .stat.path = VIEW_INIT("f") };
 static const struct wire_message stats_request = { .type = WIRE_STATS };
 
-static void takes_one_answer_to_stat_and_to_stats(void **state)
+static void stat_and_stats_have_one_record(void **state)
 {
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_greeted(&rig);
-	(void)rig_open_stream(&rig, &stat_request);
-	(void)rig_open_stream(&rig, &stats_request);
+	channel_rig_open_ready(&rig);
+	(void)channel_rig_open_stream(&rig, &stat_request);
+	(void)channel_rig_open_stream(&rig, &stats_request);
 	say_entries(&rig, 1, 1);
-	AGENT_SAY(&rig, 3, 0, .type = WIRE_STATS_ARE);
+	AGENT_SEND(&rig, 3, 0, .type = WIRE_STATS_ARE);
 	agent_done(&rig, 1);
 	agent_done(&rig, 3);
-	rig_check(&rig, "s1:ENTRIES s3:STATS_ARE s1:done s3:done");
-	(void)rig_open_stream(&rig, &stat_request);
+	channel_rig_check(&rig, "s1:ENTRIES s3:STATS_ARE s1:done s3:done");
+	(void)channel_rig_open_stream(&rig, &stat_request);
 	say_entries(&rig, 5, 2);
 	check_breach(&rig, "ENTRIES on stream 5: more than were asked for");
-	rig_close(&rig);
+	channel_rig_close(&rig);
 }
 
-static void refuses_the_end_of_stat_and_stats_without_an_answer(void **state)
+static void stat_without_a_record_fails_the_channel(void **state)
 {
 	static const struct {
 		const struct wire_message *request;
@@ -157,40 +158,40 @@ static void refuses_the_end_of_stat_and_stats_without_an_answer(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct rig rig;
+		struct channel_rig rig;
 
-		rig_greeted(&rig);
-		(void)rig_open_stream(&rig, rows[i].request);
+		channel_rig_open_ready(&rig);
+		(void)channel_rig_open_stream(&rig, rows[i].request);
 		agent_done(&rig, 1);
 		check_breach(&rig, rows[i].why);
-		rig_close(&rig);
+		channel_rig_close(&rig);
 	}
 }
 
-static void stat_and_stats_may_fail_without_an_answer(void **state)
+static void stat_may_fail_without_a_record(void **state)
 {
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_greeted(&rig);
-	(void)rig_open_stream(&rig, &stat_request);
-	(void)rig_open_stream(&rig, &stats_request);
+	channel_rig_open_ready(&rig);
+	(void)channel_rig_open_stream(&rig, &stat_request);
+	(void)channel_rig_open_stream(&rig, &stats_request);
 	for (uint32_t id = 1; id <= 3; id += 2)
-		AGENT_SAY(&rig, id, 0, .type = WIRE_FAILED,
-		          .failed = { .why = WIRE_FAILED_MISSING, .message = VIEW("no") });
-	rig_check(&rig, "s1:failed1(no) s3:failed1(no)");
-	rig_close(&rig);
+		AGENT_SEND(&rig, id, 0, .type = WIRE_FAILED,
+		           .failed = { .why = WIRE_FAILED_MISSING, .message = VIEW("no") });
+	channel_rig_check(&rig, "s1:failed1(no) s3:failed1(no)");
+	channel_rig_close(&rig);
 }
 
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(refuses_more_bytes_than_were_asked_for),
-		TEST(a_program_says_as_much_as_it_likes),
-		TEST(refuses_more_records_than_were_asked_for),
-		TEST(takes_one_answer_to_stat_and_to_stats),
-		TEST(refuses_the_end_of_stat_and_stats_without_an_answer),
-		TEST(stat_and_stats_may_fail_without_an_answer),
+		TEST(surplus_bytes_fail_the_channel),
+		TEST(output_of_a_program_is_not_limited),
+		TEST(surplus_records_fail_the_channel),
+		TEST(stat_and_stats_have_one_record),
+		TEST(stat_without_a_record_fails_the_channel),
+		TEST(stat_may_fail_without_a_record),
 	};
 
 	return RUN_TESTS("channel asked", all);

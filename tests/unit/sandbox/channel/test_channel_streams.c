@@ -1,19 +1,19 @@
-/* test_channel_streams.c - streams closed, dropped, opened by the agent; and what callbacks do
- * to the channel they are called from. */
+/* Streams that are closed or cancelled, and callbacks that free the channel they are called
+ * from. */
 #include "unit/sandbox/channel/fake_agent.h"
 
-/* --- streams that are closed, dropped, too many --- */
+/* --- closing and cancelling --- */
 
-static void tells_the_end_of_a_closed_stream_when_it_comes(void **state)
+static void closed_stream_reports_its_end(void **state)
 {
 	struct wire_message signal = { .type = WIRE_SIGNAL, .signal.number = 15 };
-	struct rig_stream *s;
+	struct channel_rig_stream *s;
 	struct error err;
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_greeted(&rig);
-	s = rig_exec(&rig);
+	channel_rig_open_ready(&rig);
+	s = channel_rig_exec(&rig);
 	(void)agent_expect(&rig, WIRE_EXEC, 1, 0);
 	CHECK_OK(channel_send_message(s->stream, &signal, &err), err);
 	assert_int_equal(agent_expect(&rig, WIRE_SIGNAL, 1, 0).signal.number, 15);
@@ -23,17 +23,17 @@ static void tells_the_end_of_a_closed_stream_when_it_comes(void **state)
 	agent_expect_nothing(&rig);
 	CHECK_ERROR(channel_send_message(s->stream, &signal, &err), err, ERR_INVALID,
 	            "SIGNAL: the stream was closed");
-	agent_started(&rig, 1); /* crossed */
-	rig_check(&rig, "s1:STARTED");
-	AGENT_SAY(&rig, 1, 0, .type = WIRE_FAILED,
-	          .failed = { .why = WIRE_FAILED_CLOSED, .message = VIEW("closed") });
-	rig_check(&rig, "s1:failed4(closed)");
-	rig_close(&rig);
+	agent_started(&rig, 1); /* it crosses the CLOSE */
+	channel_rig_check(&rig, "s1:STARTED");
+	AGENT_SEND(&rig, 1, 0, .type = WIRE_FAILED,
+	           .failed = { .why = WIRE_FAILED_CLOSED, .message = VIEW("closed") });
+	channel_rig_check(&rig, "s1:failed4(closed)");
+	channel_rig_close(&rig);
 }
 
 static struct error said_late;
 
-static void say_late(struct rig_stream *s, const char *event)
+static void say_late(struct channel_rig_stream *s, const char *event)
 {
 	struct wire_message signal = { .type = WIRE_SIGNAL, .signal.number = 15 };
 
@@ -41,78 +41,81 @@ static void say_late(struct rig_stream *s, const char *event)
 		assert_int_equal(channel_send_message(s->stream, &signal, &said_late), -1);
 }
 
-static void free_and_say_late(struct rig_stream *s, const char *event)
+static void free_and_say_late(struct channel_rig_stream *s, const char *event)
 {
 	s->rig->channel = channel_free(s->rig->channel);
 	say_late(s, event);
 }
 
-static void says_why_it_is_too_late_to_say_something(void **state)
+static void message_on_an_ended_stream_is_refused(void **state)
 {
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_greeted(&rig);
-	rig_exec(&rig)->act = say_late;
-	rig_exec(&rig)->act = say_late;
+	channel_rig_open_ready(&rig);
+	channel_rig_exec(&rig)->act = say_late;
+	channel_rig_exec(&rig)->act = say_late;
 	agent_started(&rig, 1);
 	agent_done(&rig, 1);
-	rig_check(&rig, "s1:STARTED s1:done");
+	channel_rig_check(&rig, "s1:STARTED s1:done");
 	assert_int_equal(said_late.kind, ERR_INVALID);
 	assert_string_equal(said_late.msg, "SIGNAL: the stream has ended");
-	rig_hang_up(&rig);
-	rig_check(&rig, "s3:failed5(the agent ended) failed(the agent ended)");
+	channel_rig_close_agent(&rig);
+	channel_rig_check(&rig, "s3:failed5(the agent ended) failed(the agent ended)");
 	assert_int_equal(said_late.kind, ERR_SYSTEM);
 	assert_string_equal(said_late.msg, "SIGNAL: the agent ended");
-	rig_close(&rig);
-	rig_greeted(&rig);
-	rig_exec(&rig)->act = free_and_say_late;
-	AGENT_SAY(&rig, 1, 0, .type = WIRE_FAILED,
-	          .failed = { .why = WIRE_FAILED_MISSING, .message = VIEW("no") });
-	rig_check(&rig, "s1:failed1(no)");
+	channel_rig_close(&rig);
+	channel_rig_open_ready(&rig);
+	channel_rig_exec(&rig)->act = free_and_say_late;
+	AGENT_SEND(&rig, 1, 0, .type = WIRE_FAILED,
+	           .failed = { .why = WIRE_FAILED_MISSING, .message = VIEW("no") });
+	channel_rig_check(&rig, "s1:failed1(no)");
 	assert_int_equal(said_late.kind, ERR_INVALID);
 	assert_string_equal(said_late.msg, "SIGNAL: the stream has ended");
-	rig_close(&rig);
+	channel_rig_close(&rig);
 }
 
-static void counts_dropped_streams_until_the_agent_has_ended_them(void **state)
+static void cancelled_streams_count_until_the_agent_ends_them(void **state)
 {
 	struct wire_message read = { .type = WIRE_READ,
 		                     .read = { .count = 7, .max = 7, .path = VIEW("f") } };
 	struct channel_stream *stream;
 	struct error err;
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_greeted(&rig);
+	channel_rig_open_ready(&rig);
 	for (int i = 0; i < WIRE_STREAMS_MAX; i++)
-		channel_cancel(rig_open_stream(&rig, &read)->stream);
-	CHECK_ERROR(channel_open(rig.channel, &read, &rig_stream_events, NULL, &stream, &err), err,
-	            ERR_LIMIT, "256 things go on in this sandbox, no more may");
-	agent_data(&rig, 5, WIRE_OUT, VIEW("crossed")); /* nobody hears of it */
+		channel_cancel(channel_rig_open_stream(&rig, &read)->stream);
+	CHECK_ERROR(
+	        channel_open(rig.channel, &read, &channel_rig_stream_events, NULL, &stream, &err),
+	        err, ERR_LIMIT,
+	        "256 operations are running in this sandbox, and no more are "
+	        "allowed: wait until one has ended");
+	agent_data(&rig, 5, WIRE_OUT, VIEW("crossed")); /* ignored */
 	agent_done(&rig, 5);
-	rig_check(&rig, "");
-	(void)rig_read(&rig);
+	channel_rig_check(&rig, "");
+	(void)channel_rig_read(&rig);
 	agent_done(&rig, 513);
-	rig_check(&rig, "s513:done");
-	rig_close(&rig);
+	channel_rig_check(&rig, "s513:done");
+	channel_rig_close(&rig);
 }
 
-static void says_only_what_is_said_so(void **state)
+static void only_messages_of_the_server_can_be_sent(void **state)
 {
 	struct wire_message end = { .type = WIRE_END }, close = { .type = WIRE_CLOSE };
-	struct rig_stream *s;
+	struct channel_rig_stream *s;
 	struct error err;
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_greeted(&rig);
-	s = rig_exec(&rig);
+	channel_rig_open_ready(&rig);
+	s = channel_rig_exec(&rig);
 	CHECK_ERROR(channel_send_message(s->stream, &end, &err), err, ERR_INVALID,
-	            "END is not said with channel_send_message()");
+	            "END cannot be sent with channel_send_message()");
 	CHECK_ERROR(channel_send_message(s->stream, &close, &err), err, ERR_INVALID,
-	            "CLOSE is not said with channel_send_message()");
-	rig_close(&rig);
+	            "CLOSE cannot be sent with channel_send_message()");
+	channel_rig_close(&rig);
 }
 
 /* --- from within callbacks --- */
@@ -125,21 +128,21 @@ static struct {
 	unsigned done;
 } plan;
 
-static void drop_all(struct rig *rig)
+static void drop_all(struct channel_rig *rig)
 {
 	for (unsigned i = 0; i < rig->opened; i++)
-		if (rig->streams[i].told == 0 && rig->streams[i].stream != NULL)
+		if (rig->streams[i].ends == 0 && rig->streams[i].stream != NULL)
 			channel_cancel(TAKE_PTR(rig->streams[i].stream));
 }
 
-static void open_another(struct rig *rig)
+static void open_another(struct channel_rig *rig)
 {
 	struct wire_message read = { .type = WIRE_READ, .read = { .path = VIEW("f") } };
 	struct channel_stream *stream;
 	struct error err;
 
 	if (rig->channel != NULL)
-		(void)!channel_open(rig->channel, &read, &channel_nobody, NULL, &stream, &err);
+		(void)!channel_open(rig->channel, &read, &channel_no_events, NULL, &stream, &err);
 }
 
 static void say_and_send(struct channel_stream *stream)
@@ -154,7 +157,7 @@ static void say_and_send(struct channel_stream *stream)
 	channel_send_end(stream, WIRE_IN);
 }
 
-static void do_deed(struct rig *rig, struct rig_stream *s)
+static void do_deed(struct channel_rig *rig, struct channel_rig_stream *s)
 {
 	plan.done++;
 	switch (plan.deed) {
@@ -184,46 +187,46 @@ static void do_deed(struct rig *rig, struct rig_stream *s)
 	}
 }
 
-static void stream_acts(struct rig_stream *s, const char *event)
+static void stream_acts(struct channel_rig_stream *s, const char *event)
 {
 	if (strcmp(event, plan.event) == 0 && plan.done == 0)
 		do_deed(s->rig, s);
 }
 
-static void rig_acts(struct rig *rig, const char *event)
+static void channel_rig_acts(struct channel_rig *rig, const char *event)
 {
 	if (strcmp(event, plan.event) == 0 && plan.done == 0)
 		do_deed(rig, NULL);
 }
 
-/* Everything that can be called is. What the agent says is honest, whatever the deed. */
-static void play(struct rig *rig)
+/* Causes every callback. The frames of the agent are valid, whatever `deed` a callback does. */
+static void play(struct channel_rig *rig)
 {
-	rig_open(rig);
-	rig->act = rig_acts;
+	channel_rig_open(rig);
+	rig->act = channel_rig_acts;
 	agent_hello(rig);
-	rig_turn(rig);
+	channel_rig_run_turns(rig);
 	agent_ready(rig);
-	rig_turn(rig);
+	channel_rig_run_turns(rig);
 	if (rig->channel == NULL)
 		return;
-	(void)rig_exec(rig);
-	(void)rig_read(rig);
-	rig_write(rig)->to_send = 100000;
-	(void)rig_exec(rig);
+	(void)channel_rig_exec(rig);
+	(void)channel_rig_read(rig);
+	channel_rig_write(rig)->to_send = 100000;
+	(void)channel_rig_exec(rig);
 	for (unsigned i = 0; i < rig->opened; i++)
 		rig->streams[i].act = stream_acts;
-	rig_on_writable(&rig->streams[2]); /* waits for credit now */
-	rig_turn(rig);
+	channel_rig_on_writable(&rig->streams[2]); /* now it waits for credit */
+	channel_rig_run_turns(rig);
 }
 
-/* OPEN_ANOTHER may have taken the first number: it is asked of the name. */
-static uint32_t number(struct rig *rig, unsigned i)
+/* OPEN_ANOTHER may have used the first number, so the stream is found by its name. */
+static uint32_t number(struct channel_rig *rig, unsigned i)
 {
 	return (uint32_t)strtoul(rig->streams[i].name + 1, NULL, 10);
 }
 
-static void answer_all(struct rig *rig)
+static void answer_all(struct channel_rig *rig)
 {
 	AUTO_BUF struct buf out;
 	struct wire_message started = { .type = WIRE_STARTED, .started.pid = 1 };
@@ -244,12 +247,12 @@ static void answer_all(struct rig *rig)
 	    wire_encode(&failed, read, 0, &out, &err) < 0 ||
 	    wire_encode(&done, run, 0, &out, &err) < 0)
 		fail_msg("%s", err.msg);
-	(void)agent_raw(rig, buf_view(&out)); /* all in one chunk */
+	(void)agent_send_bytes(rig, buf_view(&out)); /* all in one chunk */
 }
 
 static void check_deed(const char *event, enum deed deed)
 {
-	struct rig rig;
+	struct channel_rig rig;
 
 	plan.event = event;
 	plan.deed = deed;
@@ -257,18 +260,18 @@ static void check_deed(const char *event, enum deed deed)
 	play(&rig);
 	if (rig.channel != NULL)
 		answer_all(&rig);
-	rig_turn(&rig);
-	rig_hang_up(&rig);
-	rig_turn(&rig);
+	channel_rig_run_turns(&rig);
+	channel_rig_close_agent(&rig);
+	channel_rig_run_turns(&rig);
 	if (plan.done != 1)
 		fail_msg("%s was never called: %s", event, buf_text(&rig.log));
 	for (unsigned i = 0; i < rig.opened; i++)
-		assert_true(rig.streams[i].told <= 1);
+		assert_true(rig.streams[i].ends <= 1);
 	assert_int_equal(rig.failures, deed != FREE_CHANNEL);
-	rig_close(&rig);
+	channel_rig_close(&rig);
 }
 
-static void may_be_freed_dropped_and_used_from_every_callback(void **state)
+static void every_callback_may_free_cancel_and_use_the_channel(void **state)
 {
 	static const char *const events[] = { "ready",    "message", "bytes", "ended",
 		                              "writable", "done",    "failed" };
@@ -279,54 +282,54 @@ static void may_be_freed_dropped_and_used_from_every_callback(void **state)
 			check_deed(events[i], deed);
 }
 
-static void free_when_the_channel_fails(struct rig *rig, const char *event)
+static void free_when_the_channel_fails(struct channel_rig *rig, const char *event)
 {
 	if (strcmp(event, "failed") == 0)
 		rig->channel = channel_free(rig->channel);
 }
 
-static void may_be_freed_by_its_owner_when_it_fails(void **state)
+static void failed_callback_may_free_the_channel(void **state)
 {
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_greeted(&rig);
+	channel_rig_open_ready(&rig);
 	rig.act = free_when_the_channel_fails;
-	(void)rig_exec(&rig);
-	rig_hang_up(&rig);
-	rig_check(&rig, "s1:failed5(the agent ended) failed(the agent ended)");
-	rig_close(&rig);
+	(void)channel_rig_exec(&rig);
+	channel_rig_close_agent(&rig);
+	channel_rig_check(&rig, "s1:failed5(the agent ended) failed(the agent ended)");
+	channel_rig_close(&rig);
 }
 
-static void free_when_a_stream_fails(struct rig_stream *s, const char *event)
+static void free_when_a_stream_fails(struct channel_rig_stream *s, const char *event)
 {
 	if (strcmp(event, "failed") == 0)
 		s->rig->channel = channel_free(s->rig->channel);
 }
 
-static void tells_nobody_else_when_it_is_freed_while_it_fails(void **state)
+static void channel_freed_while_failing_calls_nothing_more(void **state)
 {
-	struct rig rig;
+	struct channel_rig rig;
 
 	(void)state;
-	rig_greeted(&rig);
+	channel_rig_open_ready(&rig);
 	for (int i = 0; i < 3; i++)
-		rig_exec(&rig)->act = free_when_a_stream_fails;
-	rig_hang_up(&rig);
-	rig_check(&rig, "s1:failed5(the agent ended)");
-	rig_close(&rig);
+		channel_rig_exec(&rig)->act = free_when_a_stream_fails;
+	channel_rig_close_agent(&rig);
+	channel_rig_check(&rig, "s1:failed5(the agent ended)");
+	channel_rig_close(&rig);
 }
 
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(tells_the_end_of_a_closed_stream_when_it_comes),
-		TEST(says_why_it_is_too_late_to_say_something),
-		TEST(counts_dropped_streams_until_the_agent_has_ended_them),
-		TEST(says_only_what_is_said_so),
-		TEST(may_be_freed_dropped_and_used_from_every_callback),
-		TEST(may_be_freed_by_its_owner_when_it_fails),
-		TEST(tells_nobody_else_when_it_is_freed_while_it_fails),
+		TEST(closed_stream_reports_its_end),
+		TEST(message_on_an_ended_stream_is_refused),
+		TEST(cancelled_streams_count_until_the_agent_ends_them),
+		TEST(only_messages_of_the_server_can_be_sent),
+		TEST(every_callback_may_free_cancel_and_use_the_channel),
+		TEST(failed_callback_may_free_the_channel),
+		TEST(channel_freed_while_failing_calls_nothing_more),
 	};
 
 	return RUN_TESTS("channel streams", all);

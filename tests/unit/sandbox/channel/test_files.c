@@ -1,4 +1,4 @@
-/* test_files.c - one file operation at a time, against the real agent. */
+/* One file operation at a time, with the real agent. */
 #include "sandbox/channel/files.h"
 #include "unit/agent/live/live_files.h"
 
@@ -10,7 +10,7 @@ struct asked {
 	struct wire_done done;
 	struct buf bytes;
 	struct error error;
-	struct asked *next; /* to be asked from within the answer: `a` is read */
+	struct asked *next; /* started by the callback: reads `a` */
 };
 
 static void ask(struct live *live, struct asked *asked, const struct wire_message *request,
@@ -50,7 +50,7 @@ static void ask(struct live *live, struct asked *asked, const struct wire_messag
 	CHECK_OK(files_start(live->channel, request, content, max, on_answer, asked, &asked->op,
 	                     &err),
 	         err);
-	assert_int_equal(asked->calls, 0); /* from the loop only */
+	assert_int_equal(asked->calls, 0); /* called from the loop only */
 }
 
 static void wait_for(struct asked *asked)
@@ -73,7 +73,7 @@ static void check_done(struct asked *asked)
 
 /* --- bytes --- */
 
-static void writes_and_reads_more_than_a_window(void **state)
+static void file_larger_than_a_window_is_written_and_read(void **state)
 {
 	enum { LEN = 3 * 1024 * 1024 + 17 };
 	AUTO_FREE char *noise = files_noise(LEN);
@@ -98,7 +98,7 @@ static void writes_and_reads_more_than_a_window(void **state)
 	live_stop(&live);
 }
 
-static void writes_an_empty_file(void **state)
+static void empty_file_is_written(void **state)
 {
 	struct asked written = { 0 };
 	struct live live;
@@ -111,7 +111,7 @@ static void writes_an_empty_file(void **state)
 	live_stop(&live);
 }
 
-static void keeps_no_more_than_the_maximum(void **state)
+static void reply_larger_than_the_maximum_fails(void **state)
 {
 	enum { LEN = 300 * 1024 };
 	AUTO_FREE char *noise = files_noise(LEN);
@@ -124,7 +124,7 @@ static void keeps_no_more_than_the_maximum(void **state)
 	wait_for(&more);
 	assert_false(more.is_done);
 	assert_int_equal(more.error.kind, ERR_LIMIT);
-	assert_string_equal(more.error.msg, "the answer has more than 307199 bytes, which is the "
+	assert_string_equal(more.error.msg, "the reply has more than 307199 bytes, which is the "
 	                                    "maximum: ask for less");
 	ASK(&live, &most, LEN, READ_ALL("f"));
 	check_done(&most);
@@ -142,9 +142,9 @@ static void keeps_no_more_than_the_maximum(void **state)
 
 /* --- records --- */
 
-static void keeps_records_one_behind_the_other(void **state)
+static void records_of_many_frames_are_kept(void **state)
 {
-	enum { COUNT = 3000 }; /* more than a frame, and a window, can hold */
+	enum { COUNT = 3000 }; /* more than one frame and one window hold */
 	struct asked listed = { 0 }, found = { 0 }, one = { 0 };
 	struct wire_entry entry;
 	struct wire_match match;
@@ -192,7 +192,7 @@ static void keeps_records_one_behind_the_other(void **state)
 	live_stop(&live);
 }
 
-static void makes_no_records_of_other_bytes(void **state)
+static void invalid_bytes_are_no_records(void **state)
 {
 	struct view rest = VIEW("\1\2\3");
 	struct wire_entry entry;
@@ -203,12 +203,12 @@ static void makes_no_records_of_other_bytes(void **state)
 
 /* --- failures --- */
 
-static void tells_failures_apart(void **state)
+static void failures_have_their_kind(void **state)
 {
 	struct asked missing = { 0 }, limit = { 0 }, invalid = { 0 }, denied = { 0 };
 	struct live live;
 
-	/* root may everything; somebody else's directory is as good as a shut one */
+	/* root may enter every directory, so a directory of another user stands for a closed one */
 	files_begin(&live, state,
 	            (struct live_options){ .uid = getuid() == 0 ? 12345 : 0,
 	                                   .gid = getuid() == 0 ? 12345 : 0 });
@@ -238,7 +238,7 @@ static void tells_failures_apart(void **state)
 	live_stop(&live);
 }
 
-static void tells_when_the_channel_is_gone(void **state)
+static void end_of_the_channel_fails_the_operation(void **state)
 {
 	struct asked asked = { 0 };
 	struct files_op *op;
@@ -265,9 +265,9 @@ static void tells_when_the_channel_is_gone(void **state)
 	live_stop(&live);
 }
 
-/* --- dropping --- */
+/* --- cancelling --- */
 
-static void is_silent_once_dropped(void **state)
+static void cancelled_operation_calls_nothing(void **state)
 {
 	enum { LEN = 1024 * 1024 };
 	AUTO_FREE char *noise = files_noise(LEN);
@@ -290,7 +290,7 @@ static void is_silent_once_dropped(void **state)
 	live_stop(&live);
 }
 
-static void may_be_dropped_by_its_own_answer(void **state)
+static void callback_may_cancel_its_operation(void **state)
 {
 	struct asked good = { .drops_itself = true }, bad = { .drops_itself = true },
 	             full = { .drops_itself = true };
@@ -309,7 +309,7 @@ static void may_be_dropped_by_its_own_answer(void **state)
 	live_stop(&live);
 }
 
-static void starts_another_from_an_answer(void **state)
+static void callback_may_start_another_operation(void **state)
 {
 	struct asked second = { 0 }, third = { 0 };
 	struct asked first = { .next = &second }, failing = { .next = &third };
@@ -333,16 +333,16 @@ static void starts_another_from_an_answer(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TWICE(writes_and_reads_more_than_a_window),
-		TWICE(writes_an_empty_file),
-		TWICE(keeps_no_more_than_the_maximum),
-		TWICE(keeps_records_one_behind_the_other),
-		cmocka_unit_test(makes_no_records_of_other_bytes),
-		TWICE(tells_failures_apart),
-		TWICE(tells_when_the_channel_is_gone),
-		TWICE(is_silent_once_dropped),
-		TWICE(may_be_dropped_by_its_own_answer),
-		TWICE(starts_another_from_an_answer),
+		TWICE(file_larger_than_a_window_is_written_and_read),
+		TWICE(empty_file_is_written),
+		TWICE(reply_larger_than_the_maximum_fails),
+		TWICE(records_of_many_frames_are_kept),
+		cmocka_unit_test(invalid_bytes_are_no_records),
+		TWICE(failures_have_their_kind),
+		TWICE(end_of_the_channel_fails_the_operation),
+		TWICE(cancelled_operation_calls_nothing),
+		TWICE(callback_may_cancel_its_operation),
+		TWICE(callback_may_start_another_operation),
 	};
 
 	return RUN_TESTS("files", all);

@@ -1,15 +1,17 @@
-/* channel_take.c - what comes in on the streams of a channel (declared in internal.h).
+/* channel_receive.c - checks and delivers the frames that arrive on streams (see internal.h).
  *
- * The table says what a message may look like and when it may come. Here is the rest:
- * whether it answers what was asked. Nobody hears of a message before all of it is checked. */
+ * src/wire checks the form of a message and whether it may be sent at this moment. This file checks
+ * that it answers the request: a hostile agent could otherwise send more records or bytes than were
+ * asked for, or a reply of another kind, and callers rely on that. No callback sees a message
+ * before all of it is checked. */
 #include <inttypes.h>
 
 #include "base/text/utf8.h"
 #include "sandbox/channel/internal.h"
 
-/* --- does it answer the question? -------------------------------------------------- */
+/* --- checks --- */
 
-static bool is_answer(enum wire_type request, uint8_t type)
+static bool answers_request(enum wire_type request, uint8_t type)
 {
 	switch (type) {
 	case WIRE_ENTRIES:
@@ -48,21 +50,21 @@ static int check_records(struct channel_stream *stream, const struct wire_messag
 	return 0;
 }
 
-/* Credit says how much may be on its way, not how much was asked for in all. */
+/* Credit limits the bytes in flight, not the bytes of the whole reply. */
 static int check_data(struct channel_stream *stream, const struct wire_data *data,
                       struct error *err)
 {
 	if (stream->wire.kind != WIRE_KIND_FETCH)
 		return 0;
-	if (data->bytes.len > stream->asked - stream->received)
+	if (data->bytes.len > stream->bytes_asked - stream->bytes_received)
 		return error_set(err, ERR_LIMIT,
 		                 "DATA on stream %u: more than the %" PRIu64 " bytes asked for",
-		                 stream->wire.id, stream->asked);
-	stream->received += data->bytes.len;
+		                 stream->wire.id, stream->bytes_asked);
+	stream->bytes_received += data->bytes.len;
 	return 0;
 }
 
-/* These two have exactly one answer: whoever asked may count on it. */
+/* STAT and STATS have exactly one record, and callers rely on it. */
 static int check_done(const struct channel_stream *stream, struct error *err)
 {
 	if ((stream->request == WIRE_STAT || stream->request == WIRE_STATS) &&
@@ -72,10 +74,10 @@ static int check_done(const struct channel_stream *stream, struct error *err)
 	return 0;
 }
 
-static int check_meaning(struct channel_stream *stream, const struct wire_message *message,
-                         struct error *err)
+static int check_reply(struct channel_stream *stream, const struct wire_message *message,
+                       struct error *err)
 {
-	if (!is_answer(stream->request, (uint8_t)message->type))
+	if (!answers_request(stream->request, (uint8_t)message->type))
 		return error_set(err, ERR_SYNTAX, "%s on stream %u, which asked for %s",
 		                 wire_spec((uint8_t)message->type)->name, stream->wire.id,
 		                 wire_spec((uint8_t)stream->request)->name);
@@ -85,7 +87,7 @@ static int check_meaning(struct channel_stream *stream, const struct wire_messag
 	case WIRE_ENTRIES:
 	case WIRE_MATCHES:
 		return check_records(stream, message, err);
-	case WIRE_STATS_ARE: /* the table lets it be said once */
+	case WIRE_STATS_ARE: /* the table allows it only once */
 		stream->records_left = 0;
 		return 0;
 	case WIRE_DONE:
@@ -95,9 +97,9 @@ static int check_meaning(struct channel_stream *stream, const struct wire_messag
 	}
 }
 
-/* --- handing on -------------------------------------------------------------------- */
+/* --- delivery --- */
 
-static enum error_kind kind_of(enum wire_failure failure)
+static enum error_kind error_kind_of(enum wire_failure failure)
 {
 	switch (failure) {
 	case WIRE_FAILED_INVALID:
@@ -116,38 +118,38 @@ static enum error_kind kind_of(enum wire_failure failure)
 	return ERR_SYSTEM;
 }
 
-/* The text is the agent's: it is shown, not obeyed. */
-static void hand_failed(struct channel_stream *stream, const struct wire_failed *failed)
+/* The text comes from the agent: escape it, so that it cannot control a terminal. */
+static void deliver_failed(struct channel_stream *stream, const struct wire_failed *failed)
 {
 	char shown[sizeof(((struct error *)0)->msg)];
 	struct error err;
 
-	(void)error_set(&err, kind_of(failed->why), "%s",
+	(void)error_set(&err, error_kind_of(failed->why), "%s",
 	                utf8_escape(failed->message, shown, sizeof shown));
 	err.errnum = (int)failed->errnum;
 	channel_stream_fail(stream, failed->why, &err);
 }
 
-static void hand_done(struct channel_stream *stream, const struct wire_done *done)
+static void deliver_done(struct channel_stream *stream, const struct wire_done *done)
 {
-	channel_stream_forget(stream);
+	channel_stream_remove(stream);
 	if (stream->events->done != NULL)
 		stream->events->done(stream->ctx, done);
 }
 
-static void take_credit(struct channel_stream *stream, uint8_t channel)
+static void receive_credit(struct channel_stream *stream, uint8_t channel)
 {
 	uint8_t bit = (uint8_t)(1u << channel);
 
-	if ((stream->short_of & bit) == 0)
+	if ((stream->waits_for_credit & bit) == 0)
 		return;
-	stream->short_of &= (uint8_t)~bit;
-	if (!stream->closing)
+	stream->waits_for_credit &= (uint8_t)~bit;
+	if (!stream->is_closing)
 		channel_wait_turn(stream);
 }
 
-static void hand_on(struct channel_stream *stream, uint8_t channel,
-                    const struct wire_message *message)
+static void deliver_message(struct channel_stream *stream, uint8_t channel,
+                            const struct wire_message *message)
 {
 	const struct channel_stream_events *events = stream->events;
 
@@ -161,26 +163,26 @@ static void hand_on(struct channel_stream *stream, uint8_t channel,
 			events->ended(stream->ctx, channel);
 		return;
 	case WIRE_CREDIT:
-		return take_credit(stream, channel);
+		return receive_credit(stream, channel);
 	case WIRE_DONE:
-		return hand_done(stream, &message->done);
+		return deliver_done(stream, &message->done);
 	case WIRE_FAILED:
-		return hand_failed(stream, &message->failed);
+		return deliver_failed(stream, &message->failed);
 	default:
 		if (events->message != NULL)
 			events->message(stream->ctx, message);
 	}
 }
 
-int channel_stream_take(struct channel_stream *stream, const struct wire_frame *frame,
-                        struct error *err)
+int channel_stream_receive(struct channel_stream *stream, const struct wire_frame *frame,
+                           struct error *err)
 {
 	struct wire_message message;
 
 	if (wire_decode(frame, &message, err) < 0 ||
 	    wire_stream_receive(&stream->wire, frame, err) < 0 ||
-	    check_meaning(stream, &message, err) < 0)
+	    check_reply(stream, &message, err) < 0)
 		return -1;
-	hand_on(stream, frame->channel, &message);
+	deliver_message(stream, frame->channel, &message);
 	return 0;
 }
