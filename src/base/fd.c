@@ -149,3 +149,13 @@ int fd_renumber(int *const keep[], size_t count, struct error *err)
 	}
 	return close_from_to((unsigned)next, ~0U, err);
 }
+
+DIR *fd_open_dir(int at, const char *path)
+{
+	AUTO_FD int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (dir != NULL)
+		(void)TAKE_FD(fd);
+	return dir;
+}

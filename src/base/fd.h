@@ -1,5 +1,6 @@
 /* fd.h - helpers for file descriptors, and reading and writing of whole files. */
 #pragma once
+#include <dirent.h>
 #include <sys/types.h>
 
 #include "base/attr.h"
@@ -31,3 +32,7 @@ MUST_CHECK int fd_close_others(const int *keep, size_t count, struct error *err)
  * set, and writes the new numbers back. For a process whose limit of descriptors is to be small, or
  * that needs certain numbers. */
 MUST_CHECK int fd_renumber(int *const keep[], size_t count, struct error *err);
+
+/* Opens the directory `path` below the directory `at` for readdir(3). closedir(3) closes the
+ * descriptor too. Returns NULL and errno on failure. */
+DIR *fd_open_dir(int at, const char *path);

@@ -19,6 +19,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/fd.h"
 
 enum { TRIES = 16, FILE_NAME_MAX = INSTANCE_LEN + sizeof ".lock" };
 
@@ -127,13 +128,11 @@ static void remove_if_free(int dir, const char *file)
 
 void instance_remove_dead(int dir)
 {
-	AUTO_FD int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *list = fd_open_dir(dir, ".");
 	const struct dirent *entry;
 
 	if (list == NULL)
 		return;
-	(void)TAKE_FD(fd);
 	while ((entry = readdir(list)) != NULL) {
 		const char *dot = strchr(entry->d_name, '.');
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/num.h"
 #include "engine/native/root/root.h"
 #include "engine/spec.h"
@@ -214,8 +215,7 @@ int ids_from_owner(const struct ids *ids, const char *sandbox, struct ids_block 
  * before the spawner enters its own mount tree. */
 static void sweep_claims(struct ids *ids, bool others)
 {
-	int fd = ids->dir >= 0 ? openat(ids->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *dir = ids->dir >= 0 ? fd_open_dir(ids->dir, ".") : NULL;
 	const struct dirent *entry;
 
 	if (dir == NULL)

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/tree/remove_tree.h"
 #include "engine/native/root/internal.h"
 
@@ -159,16 +160,12 @@ static void remove_unused(int parent, const char *name)
 static void remove_all_unused(int parent, const char *keep)
 {
 	char names[SWEEP_MAX][SKELETON_NAME_SIZE];
-	int fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = fd_open_dir(parent, ".");
 	const struct dirent *entry;
 	size_t count = 0;
 
-	if (dir == NULL) {
-		if (fd >= 0)
-			(void)close(fd);
+	if (dir == NULL)
 		return;
-	}
 	while (count < SWEEP_MAX && (entry = readdir(dir)) != NULL)
 		if (is_skeleton_name(entry->d_name) && strcmp(entry->d_name, keep) != 0)
 			(void)snprintf(names[count++], SKELETON_NAME_SIZE, "%.*s",

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "engine/native/root/internal.h"
 
 enum {
@@ -198,19 +199,9 @@ static int walk_child(struct walk *walk, DIR *dir, const char *name, int depth, 
 	return failed;
 }
 
-static DIR *open_directory(int at, const char *name)
-{
-	AUTO_FD int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-
-	if (dir != NULL)
-		(void)TAKE_FD(fd);
-	return dir;
-}
-
 static int walk_directory(struct walk *walk, int at, const char *name, int depth, struct error *err)
 {
-	DIR *dir = open_directory(at, name);
+	DIR *dir = fd_open_dir(at, name);
 	const struct dirent *entry;
 	int failed = 0;
 
@@ -232,7 +223,7 @@ static bool matches_star(const char *path, const char *name)
 /* One pass over /etc for all rows with a star. */
 static int walk_stars(struct walk *walk, int host, struct error *err)
 {
-	DIR *dir = open_directory(host, "etc");
+	DIR *dir = fd_open_dir(host, "etc");
 	const struct dirent *entry;
 	int failed = 0;
 

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "engine/native/spawner/internal.h"
 
 /* --- one sandbox -------------------------------------------------------------------- */
@@ -203,16 +204,6 @@ int sandbox_dir_erase(struct spawner *spawner, const char *id, struct error *err
 
 /* --- all of them --------------------------------------------------------------------- */
 
-static DIR *open_all(const struct spawner *spawner)
-{
-	int fd = openat(spawner->host.disk.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-
-	if (dir == NULL && fd >= 0)
-		(void)close(fd);
-	return dir;
-}
-
 static bool is_unlocked(int all, const char *name)
 {
 	AUTO_FD int dir = openat(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -227,7 +218,7 @@ static bool has_prefix(const char *name, const char *prefix)
 
 void sandbox_dirs_sweep(struct spawner *spawner)
 {
-	DIR *dir = open_all(spawner);
+	DIR *dir = fd_open_dir(spawner->host.disk.dir, ".");
 	const struct dirent *entry;
 
 	while (dir != NULL && (entry = readdir(dir)) != NULL)
@@ -243,7 +234,7 @@ void sandbox_dirs_sweep(struct spawner *spawner)
 void sandbox_dirs_list(struct spawner *spawner, uint64_t number)
 {
 	struct spawner_reply reply = { .kind = REPLY_LISTED, .number = number };
-	DIR *dir = open_all(spawner);
+	DIR *dir = fd_open_dir(spawner->host.disk.dir, ".");
 	const struct dirent *entry;
 
 	while (dir != NULL && (entry = readdir(dir)) != NULL)

@@ -1,27 +1,20 @@
 /* disk_scan.c - measures the files of a sandbox, which may be changing them meanwhile.
  *
- * The walk goes by descriptors and never by paths, so a directory that is exchanged for a link
- * leads nowhere. A path may be deeper than a process can have descriptors: only the deepest levels
- * are open, and of the levels above, inode and position are kept to recognize them on the way
- * up. */
+ * The walk goes by descriptors and never by paths, so a directory that a program exchanges for a
+ * link leads nowhere (base/tree/dir_stack.h). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/mem.h"
+#include "base/tree/dir_stack.h"
 #include "base/tree/open_child.h"
+#include "base/tree/remove_tree.h"
 #include "engine/native/usage/internal.h"
 
 enum {
-	STREAMS_MAX = 32,        /* levels with a descriptor */
-	DEPTH_MAX = 1024 * 1024, /* remove_tree() has the same limit */
-	FIRST_DEPTH = 256,
 	TRIES_MAX = 3,  /* after a directory was moved during the walk */
 	PART = 1 << 20, /* fractions of a file: each of its hard links counts PART / st_nlink */
 	BLOCK = 512,    /* unit of st_blocks */
@@ -31,32 +24,16 @@ enum {
  * program that creates and removes files all the time would otherwise keep the walk going. */
 static const uint64_t extra_entries = 100000;
 
-/* The record of a level, from which a closed stream is found again. */
-struct mark {
-	ino_t inode;
-	long next; /* telldir(3) position to continue from */
-};
-
 struct scan {
 	const struct disk_usage *limit;
-	DIR *streams[STREAMS_MAX]; /* level i is at i % STREAMS_MAX */
-	struct mark *marks;
-	size_t depth, room;
+	struct dir_stack dirs;
 	uint64_t bytes, parts, entries;
 	bool moved; /* a directory was not where the walk had come from */
 };
 
 static void cleanup_scan(struct scan *scan)
 {
-	for (size_t i = 0; i < STREAMS_MAX; i++)
-		if (scan->streams[i] != NULL)
-			(void)closedir(scan->streams[i]);
-	free(scan->marks);
-}
-
-static DIR **stream_at(struct scan *scan, size_t level)
-{
-	return &scan->streams[level % STREAMS_MAX];
+	dir_stack_done(&scan->dirs);
 }
 
 /* Each of n hard links counts one n-th of the file, rounded up: a file counts once in the end,
@@ -86,21 +63,6 @@ static int changing_error(struct error *err)
 	return error_set(err, ERR_SYSTEM, "the files change faster than they can be counted");
 }
 
-/* Closes the descriptor in any case. Returns NULL and *err if the directory cannot be read. */
-static DIR *set_stream(struct scan *scan, size_t level, int fd, struct error *err)
-{
-	DIR **stream = stream_at(scan, level);
-
-	if (*stream != NULL)
-		(void)closedir(*stream);
-	*stream = fdopendir(fd);
-	if (*stream == NULL) {
-		(void)error_sys(err, "read a directory");
-		(void)close(fd);
-	}
-	return *stream;
-}
-
 static int enter_directory(struct scan *scan, int at, const char *name, struct error *err)
 {
 	struct stat st;
@@ -108,54 +70,30 @@ static int enter_directory(struct scan *scan, int at, const char *name, struct e
 	 * in a directory without permissions. */
 	AUTO_FD int fd = open_child_dir(at, name, 0500, &st);
 
-	if (fd < 0 && is_gone(errno) && scan->depth != 0)
+	if (fd < 0 && is_gone(errno) && scan->dirs.depth != 0)
 		return 0;
 	if (fd < 0)
 		return error_sys(err, "open a directory");
-	if (scan->depth == DEPTH_MAX)
-		return error_set(err, ERR_LIMIT, "more than %d directories deep", DEPTH_MAX);
+	/* A deeper tree could not be removed either. */
+	if (scan->dirs.depth == REMOVE_DEPTH_MAX)
+		return error_set(err, ERR_LIMIT, "more than %d directories deep", REMOVE_DEPTH_MAX);
 	count_file(scan, &st);
-	if (scan->depth != 0)
-		scan->marks[scan->depth - 1].next = telldir(*stream_at(scan, scan->depth - 1));
-	if (scan->depth == scan->room) {
-		scan->room = scan->room == 0 ? FIRST_DEPTH : scan->room * 2;
-		scan->marks = mem_resize(scan->marks, scan->room * sizeof *scan->marks);
-	}
-	if (set_stream(scan, scan->depth, TAKE_FD(fd), err) == NULL)
-		return -1;
-	scan->marks[scan->depth++] = (struct mark){ .inode = st.st_ino };
+	if (dir_stack_push(&scan->dirs, TAKE_FD(fd), &st) < 0)
+		return error_sys(err, "read a directory");
 	return 0;
 }
 
-/* Returns to the level above. If its stream was closed to save descriptors, ".." leads there,
- * unless a program has moved the directory since: then ".." is another directory. */
+/* The way back fails if a program has moved the directory: ".." is then another one. */
 static int leave_directory(struct scan *scan, struct error *err)
 {
-	DIR **here = stream_at(scan, scan->depth - 1);
-
-	if (scan->depth > 1 && *stream_at(scan, scan->depth - 2) == NULL) {
-		AUTO_FD int fd = open_parent(dirfd(*here));
-		const struct mark *above = &scan->marks[scan->depth - 2];
-		struct stat st;
-		DIR *stream;
-
-		scan->moved = fd < 0 || fstat(fd, &st) < 0 || st.st_ino != above->inode;
-		if (scan->moved)
-			return changing_error(err);
-		stream = set_stream(scan, scan->depth - 2, TAKE_FD(fd), err);
-		if (stream == NULL)
-			return -1;
-		seekdir(stream, above->next);
-	}
-	(void)closedir(*here);
-	*here = NULL;
-	scan->depth--;
-	return 0;
+	scan->moved = dir_stack_pop(&scan->dirs) < 0;
+	return scan->moved ? changing_error(err) : 0;
 }
 
 /* d_type is DT_UNKNOWN on some file systems, and may be outdated when the entry is opened. */
-static int scan_entry(struct scan *scan, int at, const struct dirent *entry, struct error *err)
+static int scan_entry(struct scan *scan, const struct dirent *entry, struct error *err)
 {
+	int at = dir_stack_fd(&scan->dirs);
 	struct stat st;
 
 	if (entry->d_type == DT_DIR)
@@ -172,12 +110,9 @@ static int scan_tree(struct scan *scan, int parent, const char *name, struct err
 {
 	if (enter_directory(scan, parent, name, err) < 0)
 		return -1;
-	while (scan->depth != 0 && !is_over_limit(scan)) {
-		DIR *dir = *stream_at(scan, scan->depth - 1);
-		const struct dirent *entry;
+	while (scan->dirs.depth != 0 && !is_over_limit(scan)) {
+		const struct dirent *entry = dir_stack_read(&scan->dirs);
 
-		errno = 0;
-		entry = readdir(dir);
 		if (entry == NULL && errno != 0)
 			return error_sys(err, "read a directory");
 		if (entry == NULL) {
@@ -185,11 +120,9 @@ static int scan_tree(struct scan *scan, int parent, const char *name, struct err
 				return -1;
 			continue;
 		}
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
 		if (scan->entries++ > extra_entries && scan->entries / 2 > scan->limit->inodes)
 			return changing_error(err);
-		if (scan_entry(scan, dirfd(dir), entry, err) < 0)
+		if (scan_entry(scan, entry, err) < 0)
 			return -1;
 	}
 	return 0;

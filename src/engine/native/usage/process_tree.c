@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "engine/native/usage/internal.h"
 
 struct process_list {
@@ -48,16 +49,11 @@ void process_each_thread(int proc, pid_t pid, process_thread_fn *fn, void *ctx)
 	char path[32];
 	const struct dirent *entry;
 	DIR *dir;
-	int fd;
 
 	(void)snprintf(path, sizeof path, "%d/task", pid);
-	fd = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	dir = fd >= 0 ? fdopendir(fd) : NULL;
-	if (dir == NULL) {
-		if (fd >= 0)
-			(void)close(fd);
+	dir = fd_open_dir(proc, path);
+	if (dir == NULL)
 		return;
-	}
 	while ((entry = readdir(dir)) != NULL)
 		if (entry->d_name[0] != '.' && !fn(ctx, (pid_t)strtol(entry->d_name, NULL, 10)))
 			break;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "engine/native/usage/internal.h"
 
@@ -115,19 +116,14 @@ static bool check_proc_dir(struct search *search, pid_t thread, const char *name
 	const struct dirent *entry;
 	bool is_allowed = true;
 	DIR *dir;
-	int fd;
 
 	(void)snprintf(path, sizeof path, "%d/%s", thread, name);
-	fd = openat(search->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	dir = fd >= 0 ? fdopendir(fd) : NULL;
-	if (dir == NULL) {
-		if (fd >= 0)
-			(void)close(fd);
+	dir = fd_open_dir(search->proc, path);
+	if (dir == NULL)
 		return false;
-	}
 	while (is_allowed && (entry = readdir(dir)) != NULL && search->entries++ < ENTRIES_MAX)
 		if (entry->d_name[0] != '.')
-			is_allowed = check_held_file(search, fd, entry->d_name);
+			is_allowed = check_held_file(search, dirfd(dir), entry->d_name);
 	(void)closedir(dir);
 	return is_allowed;
 }
