@@ -66,7 +66,8 @@ struct interpreter {
 /* Kills an interpreter whose messages cannot be trusted any more, and reports `gone`. */
 void interpreter_fail(struct interpreter *interpreter, const struct error *why);
 uint64_t interpreter_now_us(void);
-void interpreter_send(struct interpreter *interpreter); /* what is left of `out` */
+/* Sends as much of `out` as the agent accepts. */
+void interpreter_send(struct interpreter *interpreter);
 /* Starts the pending execution of an idle interpreter. */
 void interpreter_begin_pending(struct interpreter *interpreter);
 void interpreter_on_output(void *ctx, bool is_stderr, struct view bytes);

@@ -117,7 +117,7 @@ static void on_program_ended(void *ctx, const struct run_end *run_end)
 		report_gone(interpreter, NULL, &err);
 		return;
 	}
-	if (interpreter->stage == INTERPRETER_MARKING) { /* ENDED has told how the code ended */
+	if (interpreter->stage == INTERPRETER_MARKING) { /* ENDED has reported how the code ended */
 		interpreter->is_spent = true;
 		end.code = interpreter->end.code;
 		end.signal = interpreter->end.signal;

@@ -152,7 +152,7 @@ void interpreter_begin_pending(struct interpreter *interpreter)
 	}
 }
 
-/* The owner may kill an idle interpreter, so it is told from a timer, when no function of the
+/* The owner may kill an idle interpreter, so it is notified from a timer, when no function of the
  * interpreter is on the stack. */
 void interpreter_on_idle_timer(void *ctx)
 {

@@ -1,5 +1,5 @@
-/* capture.h - what is kept of one output stream in memory: its beginning, its end, and the number
- * of bytes.
+/* capture.h - keeps the beginning and the end of one output stream in memory, and counts its
+ * bytes.
  *
  *   capture_init -> capture_add ... -> capture_done    (the struct belongs to the caller) */
 #pragma once

@@ -26,7 +26,7 @@ struct output_log {
 	size_t size; /* bytes of the ring */
 	char *ring;  /* NULL until the first byte that is kept */
 	bool is_open;
-	uint64_t start, end; /* offsets of what is kept */
+	uint64_t start, end; /* offsets of the bytes that are kept */
 	struct output_part *parts;
 	size_t part_first, part_count;
 };

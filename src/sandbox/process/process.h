@@ -9,7 +9,7 @@
  *
  *   process_start -> PREPARING -> [COMPILING] -> RUNNING -> ENDED or FAILED -> process_free
  *
- * Ownership: whoever called process_start() frees the process, until it calls process_detach(). A
+ * Ownership: the caller of process_start() frees the process, until it calls process_detach(). A
  * detached process belongs to its sandbox, which frees it when newer ones have ended, or with
  * itself. A process that was not detached survives its sandbox as FAILED.
  *
@@ -83,7 +83,7 @@ struct process_display {
 	char *path; /* of a file in the sandbox, absolute */
 };
 
-/* What is kept of one output stream. */
+/* One output stream, as far as it is kept. */
 struct process_stream {
 	uint64_t total;         /* bytes printed */
 	struct view head, tail; /* tail is empty if head is everything */
@@ -130,7 +130,7 @@ void process_watch(struct process *process, struct process_watch *watch);
 void process_unwatch(struct process_watch *watch);
 
 const char *process_id(const struct process *process);
-const char *process_label(const struct process *process); /* one line: what was started */
+const char *process_label(const struct process *process); /* one line: the command or the code */
 bool process_is_over(const struct process *process);      /* ENDED or FAILED */
 /* Pointers in *ret are valid until the next turn of the loop. */
 void process_state(struct process *process, struct process_state *ret);

@@ -96,7 +96,8 @@ void processes_free(struct processes *processes)
 	free(processes);
 }
 
-/* A process with a watch, and the one that has just ended, stay: a call is about to read them. */
+/* A process with a watch, and the process that has just ended, stay: a call is about to read
+ * them. */
 void process_free_oldest(struct processes *processes, const struct process *newest)
 {
 	unsigned kept = sandbox_process_limits(processes->sandbox)->kept;

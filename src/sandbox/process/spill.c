@@ -82,7 +82,7 @@ static void set_closed(struct spill *spill)
 	report_taken(spill, discarded);
 }
 
-/* When a WRITE fails the agent truncates the file to what it was before, so nothing is in it. */
+/* When a WRITE fails, the agent truncates the file to its earlier length, so the file is empty. */
 static void give_up(struct spill *spill, const char *why)
 {
 	spill->is_given_up = true;

@@ -38,7 +38,7 @@ static void compare_counters(const struct limit_check *check, struct run_end *en
 	const struct spec_limits *limits = &sandbox_row(check->sandbox)->spec.limits;
 	struct engine_counters now;
 
-	/* The kernel sends SIGXFSZ for a write beyond RLIMIT_FSIZE; no counter tells of it. */
+	/* The kernel sends SIGXFSZ for a write beyond RLIMIT_FSIZE; no counter counts it. */
 	if (end->signal == SIGXFSZ)
 		run_end_add_note(end, "file-size: a file was to be larger than %llu MiB",
 		                 (unsigned long long)(limits->file_size >> 20));

@@ -1,4 +1,4 @@
-/* What is kept of output: beginning and end of a stream, the log of both streams, displays. */
+/* Output in memory: beginning and end of a stream, the log of both streams, displays. */
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
