@@ -1,9 +1,9 @@
 #!/bin/sh
-# fuzz.sh SECONDS PROGRAM... - runs each libFuzzer program (build/fuzz/fuzz_X) for so long.
+# fuzz.sh SECONDS PROGRAM... - runs each libFuzzer program (build/fuzz/fuzz_X) for SECONDS.
 #
-# Starts from tests/fuzz/corpus/X, with tests/fuzz/dict/X.dict if there is one. What reaches
-# new code is kept in build/fuzz/corpus/X; what breaks is put into tests/fuzz/corpus/X, where
-# `make test` replays it from then on. Fails if anything broke.
+# The inputs of tests/fuzz/corpus/X are the start, with tests/fuzz/dict/X.dict if it exists. Inputs
+# that reach new code are kept in build/fuzz/corpus/X. An input that fails is saved in
+# tests/fuzz/corpus/X, where `make test` replays it from then on. Fails if a program found one.
 set -eu
 seconds=$1
 shift

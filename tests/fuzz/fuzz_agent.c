@@ -1,9 +1,10 @@
 /* fuzz_agent.c - a hostile server against the whole agent, without starting a process.
  *
- * Dispatch, programs and workers are the real ones. fork() only returns a number, and the input acts as the
- * child: it writes into the child's pipes and reports as its keeper. The input is a list of [what,
- * length (2), bytes]. Afterwards every stream is closed: none may remain, no descriptor may be left open,
- * and the outgoing buffer must not have overflowed (agent_die() aborts here). */
+ * Dispatch, programs and workers are the real ones. fork() only returns a number, and the input
+ * acts as the child: it writes into the child's pipes and reports as its keeper. The input is a
+ * list of [what, length (2), bytes]. Afterwards every stream is closed: none may remain, no
+ * descriptor may be left open, and the outgoing buffer must not have overflowed (agent_die()
+ * aborts here). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -22,6 +23,7 @@
 #include "agent/reach.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "fuzz.h"
 
 enum { FIRST_PID = 5000000, PUPPETS = 1024, OPENS_MAX = 40 };
 
@@ -247,7 +249,6 @@ static void finish(void)
 	(void)close(agent.poller.outer);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int before = open_fds();

@@ -1,13 +1,15 @@
-/* fuzz_screen.c - whatever a program draws: nothing passes that makes the terminal answer or
- * reaches past the screen, what passed once passes again, and it does not matter how it was cut. */
+/* fuzz_ansi_filter.c - any output of a program is filtered: no sequence passes that makes the
+ * terminal answer, or changes more than the screen. Filtering the result again changes nothing,
+ * and the result does not depend on how the input is split. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/text/ansi_filter.h"
+#include "fuzz.h"
 
-/* Written against what terminals do, not against the filter. */
+/* A second rule, from what terminals do and not from the filter's table. */
 static void check(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -34,7 +36,6 @@ static void check(const char *text, size_t len)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ansi_filter whole = { 0 }, cut = { 0 }, again = { 0 };

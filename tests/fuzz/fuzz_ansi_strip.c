@@ -1,13 +1,13 @@
-/* fuzz_plain.c - whatever a program prints, no command reaches the terminal, and it does not
- * matter how it was cut. */
+/* fuzz_ansi_strip.c - any output of a program is stripped: no control sequence is left, and the
+ * result does not depend on how the input is split. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/text/ansi_strip.h"
+#include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ansi_strip whole = { 0 }, cut = { 0 };

@@ -1,8 +1,8 @@
-/* fuzz_channel.c - an agent may say anything: whatever it is, every stream hears of its end
- * once, the owner last, and no more is stored or handed on than was allowed.
+/* fuzz_channel.c - a hostile agent sends any bytes. The end of every stream is reported once, the
+ * failure of the channel last, and the channel neither stores nor delivers more than its limits.
  *
- * The first byte chooses how far the greeting has come before the input is said, and what
- * the callbacks do; see the bits below. The rest is said by the agent, which then ends. */
+ * The first byte of the input chooses how far the handshake has come before the rest is sent, and
+ * what the callbacks do: see the bits below. Then the agent closes the connection. */
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,24 +10,25 @@
 #include <sys/socket.h>
 
 #include "base/error.h"
+#include "fuzz.h"
 #include "loop/loop.h"
 #include "loop/output.h"
 #include "sandbox/channel/channel.h"
 #include "sandbox/channel/internal.h"
 
 enum {
-	GREETED = 1,   /* HELLO comes first */
-	READY = 2,     /* and READY: streams are opened */
-	CONSUMES = 8,  /* bytes are given back as credit */
-	SENDS = 16,    /* and as many sent as can be */
-	MEDDLES = 224, /* the n-th callback drops (odd n) or closes its stream, or (7) frees all */
+	GREETED = 1,  /* HELLO is sent first */
+	READY = 2,    /* then READY: streams are opened */
+	CONSUMES = 8, /* received bytes are returned as credit */
+	SENDS = 16,   /* callbacks send as much as they can */
+	ACTS = 224,   /* the n-th callback cancels (odd n) or closes its stream, or (7) frees all */
 	STREAMS = 400,
 };
 
 struct watched {
 	struct channel_stream *stream;
-	bool is_dropped;
-	unsigned told;
+	bool is_cancelled;
+	unsigned ends;
 	size_t unconsumed[WIRE_CHANNELS];
 };
 
@@ -37,33 +38,27 @@ static struct watched watched[STREAMS];
 static unsigned opened, calls, failures;
 static uint8_t mode;
 
-static void must(bool is_true)
+static void cancel_stream(struct watched *w)
 {
-	if (!is_true)
-		abort();
-}
-
-static void drop(struct watched *w)
-{
-	w->is_dropped = true;
+	w->is_cancelled = true;
 	channel_cancel(w->stream);
 }
 
-static void meddle(struct watched *w)
+static void act_in_callback(struct watched *w)
 {
 	unsigned when = mode >> 5;
 
-	must(failures == 0 && !w->is_dropped);
+	fuzz_check(failures == 0 && !w->is_cancelled);
 	calls++;
-	must(output_pending(channel->output) <= CHANNEL_BACKLOG_MAX &&
-	     channel->live <= WIRE_STREAMS_MAX);
+	fuzz_check(output_pending(channel->output) <= CHANNEL_BACKLOG_MAX &&
+	           channel->live <= WIRE_STREAMS_MAX);
 	if (when == 0 || calls != when)
 		return;
 	if (when == 7) {
 		channel = channel_free(channel);
 		loop_stop(loop);
 	} else if (when % 2 == 1) {
-		drop(w);
+		cancel_stream(w);
 	} else {
 		channel_close(w->stream);
 	}
@@ -83,12 +78,12 @@ static void on_message(void *ctx, const struct wire_message *message)
 	struct watched *w = ctx;
 
 	if (message->type == WIRE_ENTRIES || message->type == WIRE_MATCHES) {
-		must(message->records.records.len <= WIRE_RECORDS_MAX);
+		fuzz_check(message->records.records.len <= WIRE_RECORDS_MAX);
 		if (mode & CONSUMES)
 			channel_consumed(w->stream, WIRE_OUT, message->records.records.len);
 	}
 	send_all(w);
-	meddle(w);
+	act_in_callback(w);
 }
 
 static void on_bytes(void *ctx, uint8_t c, struct view bytes)
@@ -96,42 +91,42 @@ static void on_bytes(void *ctx, uint8_t c, struct view bytes)
 	struct watched *w = ctx;
 
 	w->unconsumed[c] += bytes.len;
-	must(w->unconsumed[c] <= WIRE_WINDOW && bytes.len != 0);
+	fuzz_check(w->unconsumed[c] <= WIRE_WINDOW && bytes.len != 0);
 	if (mode & CONSUMES) {
 		channel_consumed(w->stream, c, bytes.len);
 		w->unconsumed[c] = 0;
 	}
-	meddle(w);
+	act_in_callback(w);
 }
 
 static void on_ended(void *ctx, uint8_t c)
 {
-	must(c < WIRE_CHANNELS);
-	meddle(ctx);
+	fuzz_check(c < WIRE_CHANNELS);
+	act_in_callback(ctx);
 }
 
 static void on_writable(void *ctx)
 {
 	send_all(ctx);
-	meddle(ctx);
+	act_in_callback(ctx);
 }
 
 static void on_done(void *ctx, const struct wire_done *done)
 {
 	struct watched *w = ctx;
 
-	must(w->told++ == 0 && !w->is_dropped && failures == 0);
-	must(done->cursor.ptr[done->cursor.len] == '\0');
+	fuzz_check(w->ends++ == 0 && !w->is_cancelled && failures == 0);
+	fuzz_check(done->cursor.ptr[done->cursor.len] == '\0');
 }
 
 static void on_stream_failed(void *ctx, enum wire_failure failure, const struct error *why)
 {
 	struct watched *w = ctx;
 
-	must(w->told++ == 0 && !w->is_dropped && failures == 0);
-	must(failure < WIRE_FAILED_COUNT);
+	fuzz_check(w->ends++ == 0 && !w->is_cancelled && failures == 0);
+	fuzz_check(failure < WIRE_FAILED_COUNT);
 	for (const char *c = why->msg; *c != '\0'; c++)
-		must((unsigned char)*c >= 0x20);
+		fuzz_check((unsigned char)*c >= 0x20);
 }
 
 static const struct channel_stream_events stream_events = {
@@ -186,13 +181,13 @@ static void on_ready(void *ctx)
 static void on_failed(void *ctx, const struct error *why)
 {
 	(void)ctx;
-	must(why->msg[0] != '\0' && failures++ == 0);
+	fuzz_check(why->msg[0] != '\0' && failures++ == 0);
 	loop_stop(loop);
 }
 
 static const struct channel_events events = { on_ready, on_failed };
 
-static void say(int fd, const struct wire_message *message)
+static void send_message(int fd, const struct wire_message *message)
 {
 	AUTO_BUF struct buf out;
 	struct error err;
@@ -202,21 +197,20 @@ static void say(int fd, const struct wire_message *message)
 		abort();
 }
 
-static void say_all(int fd, const uint8_t *data, size_t size)
+static void send_input(int fd, const uint8_t *data, size_t size)
 {
 	struct wire_message hello = { .type = WIRE_HELLO,
 		                      .hello = { .magic = WIRE_MAGIC, .version = WIRE_VERSION } };
 	struct wire_message ready = { .type = WIRE_READY };
 
 	if (mode & GREETED)
-		say(fd, &hello);
+		send_message(fd, &hello);
 	if ((mode & GREETED) && (mode & READY))
-		say(fd, &ready);
+		send_message(fd, &ready);
 	(void)!write(fd, data, size);
 	(void)shutdown(fd, SHUT_WR);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct wire_welcome welcome = { .root = { "/", 1 }, .workspace = { "/", 1 } };
@@ -232,11 +226,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	opened = calls = failures = 0;
 	if (channel_new(loop, ends[0], &welcome, &events, NULL, &channel, &err) < 0)
 		abort();
-	say_all(ends[1], data + 1, size - 1);
+	send_input(ends[1], data + 1, size - 1);
 	loop_run(loop);
-	must(failures == 1 || channel == NULL);
+	fuzz_check(failures == 1 || channel == NULL);
 	for (unsigned i = 0; i < opened && channel != NULL; i++)
-		must(watched[i].told == !watched[i].is_dropped);
+		fuzz_check(watched[i].ends == !watched[i].is_cancelled);
 	channel = channel_free(channel);
 	loop = loop_free(loop);
 	(void)close(ends[1]);

@@ -1,5 +1,5 @@
-/* fuzz_config.c - a configuration file is refused with its name in the reason, or its
- * values are within the bounds of the options' table. */
+/* fuzz_config.c - a configuration file of any bytes is an error that names the file, or its
+ * values are within the limits of the options' table. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "fuzz.h"
 #include "server/options/options.h"
 
 static void check_bounds(const struct options *options)
@@ -25,7 +26,6 @@ static void check_bounds(const struct options *options)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	AUTO_FD int fd = memfd_create("config", MFD_CLOEXEC);

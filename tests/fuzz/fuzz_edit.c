@@ -1,6 +1,6 @@
-/* fuzz_edit.c - edit_json() on arbitrary bytes. The text is refused, or the edited text is JSON again
- * (with comments if the old one had comments), holds everything the old one held, and a second edit
- * changes nothing. */
+/* fuzz_edit.c - edit_json() on arbitrary bytes. The text is refused, or the edited text is JSON
+ * again (with comments if the old one had comments), holds everything the old one held, and a
+ * second edit changes nothing. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include "cli/connect/edit.h"
 #include "cli/connect/entry.h"
 #include "cli/connect/jsonc.h"
+#include "fuzz.h"
 #include "json/json.h"
 
 enum { ROOM = 1 << 20 };
@@ -39,7 +40,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Whether all of the old text is still there, in its order, blanks aside. */
+/* True if the text contains all of the old one in its order, blanks aside. */
 static bool holds(struct view text, struct view old)
 {
 	size_t at = 0;
@@ -88,7 +89,6 @@ static void edit_twice(struct view text, const struct entry *entry)
 		abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct view text = { (const char *)data, size };

@@ -1,10 +1,11 @@
-/* fuzz_frame.c - a stream of bytes is cut into frames in the same way however it arrives, and
- * the frames put together again are the bytes. */
+/* fuzz_frame.c - a byte stream is split into the same frames however it arrives, and the frames
+ * joined again are the bytes. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "fuzz.h"
 #include "wire/frame.h"
 
 static void check_header(const struct wire_frame *frame)
@@ -16,7 +17,7 @@ static void check_header(const struct wire_frame *frame)
 		abort();
 }
 
-/* Cut from one byte less, the same frame must not be there yet; from exactly its bytes it must. */
+/* Without its last byte the frame is incomplete; with exactly its bytes it is complete. */
 static void check_edges(const char *start, size_t len)
 {
 	struct view shorter = { start, len - 1 };
@@ -31,7 +32,6 @@ static void check_edges(const char *start, size_t len)
 		abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct view rest = { (const char *)data, size };
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			if (rest.ptr != before.ptr || rest.len != before.len)
 				abort();
 			if (r == 0 && rest.len >= WIRE_FRAME_MAX)
-				abort(); /* a whole frame always fits into so much */
+				abort(); /* a complete frame is never longer */
 			return 0;
 		}
 		if (frame.payload.ptr != before.ptr + WIRE_HEADER ||

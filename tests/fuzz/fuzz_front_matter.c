@@ -1,9 +1,10 @@
-/* fuzz_front_matter.c - whatever a SKILL.md begins with, two printable lines come out of it. */
+/* fuzz_front_matter.c - the front matter of a SKILL.md of any bytes gives two printable lines. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text/utf8.h"
+#include "fuzz.h"
 #include "tools/resources/internal.h"
 
 static void check(const char *line, size_t size)
@@ -13,7 +14,6 @@ static void check(const char *line, size_t size)
 		abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct front_matter front;

@@ -1,7 +1,8 @@
-/* fuzz_ignore.c - any text is a .gitignore. Whatever it says: what is below a directory that is
- * left out is left out, comments change nothing, and an answer comes in time.
+/* fuzz_ignore.c - any text is a .gitignore. Everything below an ignored directory is ignored,
+ * comments change nothing, and matching takes bounded time.
  *
- * The first line is a path, the second the directory the rules stand in, the rest the rules. */
+ * The first line of the input is a path, the second the directory of the rules, the rest the
+ * rules. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "fuzz.h"
 #include "sandbox/copy/ignore.h"
 
 static struct ignore *read_rules(struct view directory, struct view rules)
@@ -35,7 +37,6 @@ static void check(const struct ignore *ignore, const struct ignore *same, struct
 	free(below);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct view rest = { (const char *)data, size }, path = { "", 0 }, directory = { "", 0 };

@@ -1,5 +1,5 @@
-/* fuzz_json.c - any text is refused with a reason, or survives a round trip; and what the
- * scan counted beforehand is what the parser then builds. */
+/* fuzz_json.c - any text is an error with a reason, or it survives a round trip, and the parser
+ * builds no more than json_scan() has counted. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +8,9 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/text/utf8.h"
+#include "fuzz.h"
 #include "json/json.h"
 #include "json/scan.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct json_limits limits = { .depth = 64, .values = 200000 };
 
@@ -27,7 +26,7 @@ struct cost {
 	size_t values, depth;
 };
 
-/* Bounded by limits.depth, which is what is being checked: one more stops it. */
+/* The recursion is limited: a value deeper than limits.depth fails the check. */
 static void measure(const json_t *value, size_t depth, struct cost *cost)
 {
 	const char *key;

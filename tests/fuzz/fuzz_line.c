@@ -1,16 +1,17 @@
-/* fuzz_line.c - however a stream is cut into pieces, the same lines come out of it.
- * The first byte chooses the size of the pieces, the rest is the stream. */
+/* fuzz_line.c - a byte stream gives the same lines however it is split. The first byte chooses
+ * the size of the pieces, the rest is the stream. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "fuzz.h"
 #include "transport/line_reader.h"
 
 enum { LINE_MAX_BYTES = 64 };
 
-static void add(struct buf *seen, struct view bytes)
+static void add_line(struct buf *seen, struct view bytes)
 {
 	struct error err;
 
@@ -22,12 +23,12 @@ static void on_line(void *ctx, struct view line)
 {
 	if (line.len == 0 || line.len > LINE_MAX_BYTES || memchr(line.ptr, '\n', line.len) != NULL)
 		abort();
-	add(ctx, line);
+	add_line(ctx, line);
 }
 
 static void on_too_long(void *ctx)
 {
-	add(ctx, view_of("(too long)"));
+	add_line(ctx, view_of("(too long)"));
 }
 
 static const struct line_reader_events events = { on_line, on_too_long };
@@ -42,14 +43,13 @@ static void read_lines(struct view bytes, size_t piece, struct buf *seen)
 
 		line_reader_feed(&reader,
 		                 (struct view){ bytes.ptr + at, left < piece ? left : piece });
-		if (reader.partial.len > LINE_MAX_BYTES + 4) /* a mark and a line end */
+		if (reader.partial.len > LINE_MAX_BYTES + 4) /* byte order mark and CR */
 			abort();
 	}
 	line_reader_end(&reader);
 	line_reader_done(&reader);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	AUTO_BUF struct buf whole;

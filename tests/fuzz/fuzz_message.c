@@ -1,14 +1,15 @@
-/* fuzz_message.c - a payload that is accepted means exactly its bytes: encoding it again gives
- * them back, and all its lists can be walked. The first byte is the type. */
+/* fuzz_message.c - encoding an accepted payload again gives the same bytes, and all its lists can
+ * be read. The first byte is the type. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "fuzz.h"
 #include "wire/table.h"
 
-static volatile uint64_t sink; /* so that every byte is read */
+static volatile uint64_t sink; /* makes the compiler read every byte */
 
 static void check_text(struct view text)
 {
@@ -63,7 +64,6 @@ static void check_again(const struct wire_message *message, struct view payload)
 		abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct wire_message message;

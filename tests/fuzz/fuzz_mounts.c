@@ -1,11 +1,12 @@
-/* fuzz_mounts.c - whatever stands in the registry's column of mounts, it is refused or read, and
- * what was read is written and read again as the same. */
+/* fuzz_mounts.c - any text in the registry's column of mounts is an error, or it is read, and
+ * written and read again with the same result. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "fuzz.h"
 #include "sandbox/registry/internal.h"
 
 static void write_mounts(const struct spec *spec, char out[REGISTRY_MOUNTS_MAX + 1])
@@ -16,7 +17,6 @@ static void write_mounts(const struct spec *spec, char out[REGISTRY_MOUNTS_MAX +
 	registry_write_mounts(spec, &text);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct view text = { (const char *)data, size };

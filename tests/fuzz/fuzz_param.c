@@ -1,9 +1,11 @@
-/* fuzz_param.c - any arguments are refused by name, or fill the struct within bounds. */
+/* fuzz_param.c - any arguments are an error that names the argument, or fill the struct within its
+ * limits. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "fuzz.h"
 #include "mcp/param/param.h"
 
 struct edit {
@@ -53,30 +55,23 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
-
 static void check_bounds(const struct args *a)
 {
 	const struct edit *edits = a->edits.items;
 
-	must(a->text == NULL || (strlen(a->text) >= 1 && strlen(a->text) <= 5));
-	must(a->raw.len <= 3 && a->count >= -7 && a->count <= 600);
-	must(a->ratio >= 0 && a->ratio <= 1);
-	must(a->colour == NULL || a->colour == colours[0] || a->colour == colours[1]);
-	must(a->names.count <= 2 && a->env.count <= 2 && a->edits.count <= 2);
+	fuzz_check(a->text == NULL || (strlen(a->text) >= 1 && strlen(a->text) <= 5));
+	fuzz_check(a->raw.len <= 3 && a->count >= -7 && a->count <= 600);
+	fuzz_check(a->ratio >= 0 && a->ratio <= 1);
+	fuzz_check(a->colour == NULL || a->colour == colours[0] || a->colour == colours[1]);
+	fuzz_check(a->names.count <= 2 && a->env.count <= 2 && a->edits.count <= 2);
 	for (size_t i = 0; i < a->names.count; i++)
-		must(strlen(a->names.items[i]) <= 3);
+		fuzz_check(strlen(a->names.items[i]) <= 3);
 	for (size_t i = 0; i < a->env.count; i++)
-		must(strlen(a->env.items[i].name) <= 3 && strlen(a->env.items[i].value) <= 3);
+		fuzz_check(strlen(a->env.items[i].name) <= 3 && strlen(a->env.items[i].value) <= 3);
 	for (size_t i = 0; i < a->edits.count; i++)
-		must(strlen(edits[i].old) <= 4);
+		fuzz_check(strlen(edits[i].old) <= 4);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct json_limits limits = { .depth = 64, .values = 200000 };
@@ -91,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (param_decode(params, value, &arena, &a, &err) == 0)
 		check_bounds(&a);
 	else
-		must(strncmp(err.msg, "argument '", 10) == 0);
+		fuzz_check(strncmp(err.msg, "argument '", 10) == 0);
 	arena_done(&arena);
 	return 0;
 }

@@ -1,9 +1,10 @@
-/* fuzz_probe.c - whatever a probe for languages printed, what was found is of the table, and its
- * texts are short and printable. */
+/* fuzz_probe.c - any output of the probe for languages gives languages of the table, with short
+ * printable texts. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "kernels/languages.h"
 
 static void check_text(const char *text, size_t size)
@@ -15,7 +16,6 @@ static void check_text(const char *text, size_t size)
 			abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct language_found found;

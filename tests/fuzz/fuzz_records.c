@@ -1,11 +1,12 @@
-/* fuzz_records.c - the records within ENTRIES and MATCHES: each takes at least a byte, and those
- * that are accepted are the same when written again. The first byte chooses which of the two. */
+/* fuzz_records.c - the records in ENTRIES and MATCHES: each has at least one byte, and an accepted
+ * record is encoded again as the same bytes. The first byte chooses the message. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "fuzz.h"
 #include "wire/table.h"
 
 union any_record {
@@ -28,7 +29,6 @@ static void check_match(const struct wire_match *match)
 		abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	AUTO_BUF struct buf again;

@@ -1,24 +1,24 @@
-/* fuzz_rpc.c - any JSON is refused as a message with a reason, or is one of the three
- * kinds with the members that kind has; its envelope is valid or names what is wrong. */
+/* fuzz_rpc.c - any JSON is an error with a reason, or a request, notification or response with the
+ * members of its kind. Its _meta is valid, or the invalid member is named. */
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "fuzz.h"
 #include "mcp/request_meta.h"
 #include "mcp/rpc.h"
 #include "json/json.h"
 
-static void check_envelope(const json_t *params)
+static void check_meta(const json_t *params)
 {
-	struct request_meta env;
+	struct request_meta meta;
 
 	if (!request_meta_has_version(params))
 		return;
-	if (request_meta_read(params, &env) ? env.version == NULL : env.problem == NULL)
+	if (request_meta_read(params, &meta) ? meta.version == NULL : meta.problem == NULL)
 		abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct json_limits limits = { .depth = 64, .values = 200000 };
@@ -39,6 +39,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (rpc.params != NULL && !json_is_object(rpc.params))
 		abort();
-	check_envelope(rpc.params);
+	check_meta(rpc.params);
 	return 0;
 }

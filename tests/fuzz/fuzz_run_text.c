@@ -1,6 +1,6 @@
-/* fuzz_run_text.c - whatever a program prints, the text of an answer is UTF-8 within its bound,
- * has no command to a terminal in it, and tells how many bytes are missing. What base64 stands
- * for becomes the same base64 again. */
+/* fuzz_run_text.c - any output of a program gives text for a result that is UTF-8 within its
+ * limit, has no terminal control sequences, and names the number of missing bytes. Base64 text is
+ * decoded and encoded again as the same text. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,18 +11,11 @@
 #include "base/error.h"
 #include "base/text/base64.h"
 #include "base/text/utf8.h"
+#include "fuzz.h"
 #include "sandbox/process/process.h"
 #include "tools/support/run_text.h"
 
 enum { GAP_MAX = 64 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void check_base64(struct view text)
 {
@@ -33,8 +26,8 @@ static void check_base64(struct view text)
 	if (base64_decode(text, &bytes, &len, &err) < 0)
 		return;
 	encoded = base64_encode((struct view){ bytes, len });
-	must(base64_decode(view_of(encoded), &again, &len_again, &err) == 0);
-	must(len == len_again && memcmp(bytes, again, len) == 0);
+	fuzz_check(base64_decode(view_of(encoded), &again, &len_again, &err) == 0);
+	fuzz_check(len == len_again && memcmp(bytes, again, len) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -55,13 +48,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	stream.tail = (struct view){ (const char *)data + 4 + cut, size - 4 - cut };
 	stream.total = size - 4 + stream.left_out;
 	missing = run_text_fit(&stream, max, &out);
-	must(missing >= stream.left_out && missing <= stream.total);
-	must(out.len <= max + GAP_MAX && utf8_is_valid(buf_view(&out)));
+	fuzz_check(missing >= stream.left_out && missing <= stream.total);
+	fuzz_check(out.len <= max + GAP_MAX && utf8_is_valid(buf_view(&out)));
 	for (size_t i = 0; i < out.len; i++) {
 		unsigned char byte = (unsigned char)out.ptr[i];
 
-		must(byte != 0x7f && byte != 0 && (byte >= ' ' || strchr("\n\t\r", byte) != NULL));
-		must(i == 0 || (unsigned char)out.ptr[i - 1] != 0xc2 || byte > 0x9f);
+		fuzz_check(byte != 0x7f && byte != 0 &&
+		           (byte >= ' ' || strchr("\n\t\r", byte) != NULL));
+		fuzz_check(i == 0 || (unsigned char)out.ptr[i - 1] != 0xc2 || byte > 0x9f);
 	}
 	return 0;
 }

@@ -1,10 +1,11 @@
-/* fuzz_session.c - a client may say anything, line by line: each request gets one answer,
- * every answer is JSON on one line, and after all of it a ping is answered. */
+/* fuzz_session.c - a client sends any lines. Every message of the session is JSON on one line,
+ * and a new session of the same server responds to a ping afterwards. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "fuzz.h"
 #include "loop/loop.h"
 #include "mcp/content.h"
 #include "mcp/server.h"
@@ -55,7 +56,6 @@ static struct mcp_server *make_server(struct loop *loop)
 	return mcp_server_new(loop, &config);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char ping[] = "{\"jsonrpc\":\"2.0\",\"id\":\"last\",\"method\":\"ping\"}";

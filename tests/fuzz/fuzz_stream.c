@@ -1,14 +1,16 @@
 /* fuzz_stream.c - the rules of streams with any sequence of frames.
  *
- * Byte 0: bit 0 is this end's side, bit 1 skips the greeting. Then steps of six bytes: which end sends (bit
- * 0: this one), type, channel, stream, two bytes of payload length; a CREDIT has four more bytes, its
- * payload. For each stream the fuzzer also keeps the other end's state and a credit count of its own: all three
- * must agree after every step, and a refused frame must change nothing. */
+ * Byte 0: bit 0 is this end's side, bit 1 skips the greeting. Then steps of six bytes: which end
+ * sends (bit 0: this one), type, channel, stream, two bytes of payload length; a CREDIT has four
+ * more bytes, its payload. For each stream the fuzzer also keeps the other end's state and a
+ * credit count of its own: all three must agree after every step, and a refused frame must change
+ * nothing. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "fuzz.h"
 #include "wire/bytes.h"
 #include "wire/stream.h"
 
@@ -165,7 +167,6 @@ static void put(struct session *session, const struct wire_frame *frame)
 		wire_link_sent(&session->link, frame->type);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct session session = { 0 };

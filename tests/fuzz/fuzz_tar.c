@@ -1,6 +1,6 @@
-/* fuzz_tar.c - any bytes are refused as an archive with a reason, or are entries whose names, sizes
- * and data are within the parser's limits, however the bytes are cut. Names that UNPACK accepts
- * stay beneath the target, and an entry that was read can be encoded and read again. */
+/* fuzz_tar.c - any bytes are refused as an archive with a reason, or are entries whose names,
+ * sizes and data are within the parser's limits, however the bytes are cut. Names that UNPACK
+ * accepts stay beneath the target, and an entry that was read can be encoded and read again. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "agent/files/archive/unpack_place.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "fuzz.h"
 #include "wire/tar_parser.h"
 
 /* Checks by a second rule: no component is empty, '.' or '..', and depth counts them. */
@@ -135,7 +136,6 @@ static uint64_t parse_all(struct view tar, size_t chunk)
 	return sum * 31 + (uint64_t)(r < 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct view tar = { (const char *)data, size };

@@ -1,15 +1,16 @@
-/* fuzz_tar_filter.c - any bytes are refused, or pass: all of them without rules, some of them
- * with, however they are cut. What passes is an archive again. */
+/* fuzz_tar_filter.c - any bytes are rejected as an archive, or pass: all of them without rules,
+ * some of them with rules, however they are split. The result is an archive again. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "fuzz.h"
 #include "sandbox/copy/ignore.h"
 #include "sandbox/copy/tar_filter.h"
 
-/* 0, or -1 and a reason. */
+/* Returns 0, or -1 with *err. */
 static int filter_all(const struct ignore *ignore, struct view bytes, size_t piece, struct buf *out,
                       uint64_t *left_out)
 {
@@ -50,7 +51,7 @@ static void check(const struct ignore *ignore, struct view bytes)
 	if (r == 0 && (whole.len != cut.len || whole.len > bytes.len ||
 	               (whole.len != 0 && memcmp(whole.ptr, cut.ptr, whole.len) != 0)))
 		abort();
-	/* What was left out once is not there to be left out again. */
+	/* Filtering the result again changes nothing. */
 	if (r == 0 && (filter_all(ignore, buf_view(&whole), 4096, &again, &m) < 0 || m != 0 ||
 	               again.len != whole.len))
 		abort();
@@ -59,7 +60,6 @@ static void check(const struct ignore *ignore, struct view bytes)
 	buf_done(&again);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct view bytes = { (const char *)data, size };

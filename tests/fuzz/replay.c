@@ -1,8 +1,8 @@
 /* replay.c - runs a fuzz target over saved inputs, as an ordinary test.
  *
- * replay DIRECTORY... prints one TAP line per file. The name is printed before the input
- * runs: after a crash it is the last line. No inputs at all is a failure: a corpus that
- * moved away must not pass. */
+ * `replay DIRECTORY...` prints one TAP line per file. The name is printed before the input runs,
+ * so that after a crash it is the last line. An empty directory is a failure, so that a corpus
+ * that was moved is noticed. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdint.h>
@@ -15,10 +15,9 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "fuzz.h"
 
 enum { INPUT_MAX = 16 * 1024 * 1024 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static unsigned tests;
 
@@ -28,7 +27,7 @@ static int not_ok(const char *what, const char *why)
 	return -1;
 }
 
-/* From a block of exactly its size, so that ASan sees one byte too many. */
+/* The input is in a block of exactly its size, so that ASan detects a read past its end. */
 static int replay_file(const char *path)
 {
 	AUTO_BUF struct buf buf;
