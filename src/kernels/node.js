@@ -1,9 +1,9 @@
-// node.js - Node's side of the conversation in sandbox/kernel_wire.h.
+// node.js - the Node kernel: Node's side of the protocol in sandbox/interpreter/kernel_wire.h.
 //
-// The loader (kernel_node.c) evaluates what it read from descriptor 3: node_image.S puts the files
-// node*.js together, each of them one function. A process that waits for a fresh run becomes that
-// run: nothing of ours is on its stack or in its globals by then. A session's process goes on in
-// node_session.js.
+// The loader (kernel_node.c) evaluates the text that it read from descriptor 3. node_image.S joins
+// the files node*.js, each of which is one function. A process that waits for a fresh run becomes
+// that run: nothing of the kernel is then on its stack or in its globals. The process of a session
+// continues in node_session.js.
 //
 // All of it must work in Node 18.
 (dynamic_import, run_session, replace_imports) => {
@@ -17,6 +17,7 @@
 
 	const CHANNEL = 3;
 
+	// Sleeps for 2 ms without returning to the event loop.
 	function pause() {
 		Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);
 	}
@@ -47,7 +48,7 @@
 		try {
 			write_all(CHANNEL, frame);
 		} catch {
-			process.reallyExit(1); // nobody is there any more
+			process.reallyExit(1); // the server has closed the socket
 		}
 	}
 
@@ -67,7 +68,7 @@
 		};
 	}
 
-	// Descriptor 0 becomes a file with these bytes that has no name any more.
+	// Replaces descriptor 0 by a file with these bytes, whose name is removed at once.
 	function set_stdin(bytes, directory) {
 		let name = '/dev/null';
 		if (bytes.length) {
@@ -92,13 +93,14 @@
 		for (let at = 0; at < length;) {
 			const got = fs.readSync(CHANNEL, bytes, at, length - at, null);
 			if (!got)
-				process.reallyExit(0); // nobody wants a run any more
+				process.reallyExit(0); // the server has closed the socket
 			at += got;
 		}
 		return bytes;
 	}
 
-	// Newer Nodes find out by themselves, but say so on stderr.
+	// Whether the code is an ES module. Newer versions of Node find out by themselves, but print a
+	// warning on stderr.
 	function is_module(code) {
 		const names = ['exports', 'require', 'module', '__filename', '__dirname'];
 		const typical = /^Cannot use (import statement|'import\.meta')|^Unexpected token 'export'/;
@@ -122,8 +124,8 @@
 		return !inside || typical.test(inside);
 	}
 
-	// require() looks beside the file, as it would anywhere, and in the working directory.
-	function look_in_cwd(directory, cwd) {
+	// Makes require() look in the working directory too, behind the directory of the file.
+	function resolve_in_cwd(directory, cwd) {
 		const paths_of = Module._nodeModulePaths;
 		Module._nodeModulePaths = function (from) {
 			const paths = paths_of.call(Module, from);
@@ -139,14 +141,14 @@
 		};
 	}
 
-	// import has no such hook in every Node, but it follows links.
+	// Not every version of Node has such a hook for import, but import follows symbolic links.
 	function link_from_cwd(directory, cwd, code) {
 		const link = (name, target) => {
 			try {
 				if (fs.existsSync(target))
 					fs.symlinkSync(target, path.join(directory, name));
 			} catch {
-				// One is there.
+				// A file of this name exists.
 			}
 		};
 		for (const found of code.matchAll(/\b(?:from|import)\s*\(?\s*(['"])\.\/([^'"/\n]+)/g))
@@ -156,8 +158,8 @@
 			link('node_modules', modules);
 	}
 
-	// What `node -e` has and `node main.js` has not.
-	function forget_eval() {
+	// Removes what `node -e` adds to the globals and `node main.js` does not.
+	function remove_eval_globals() {
 		for (const name of Module.builtinModules) {
 			const was = Object.getOwnPropertyDescriptor(globalThis, name);
 			if (was?.get && !was.enumerable && name !== 'process')
@@ -190,9 +192,9 @@
 		if (file.endsWith('.mjs'))
 			link_from_cwd(directory, cwd, run.code);
 		else
-			look_in_cwd(directory, cwd);
+			resolve_in_cwd(directory, cwd);
 		process.argv = [process.execPath, file, ...run.args];
-		setImmediate(forget_eval); // -e itself does something behind us
+		setImmediate(remove_eval_globals); // -e still adds some after this code has returned
 		setImmediate(Module.runMain, file);
 	}
 

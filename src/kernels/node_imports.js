@@ -1,9 +1,9 @@
-// node_imports.js - replaces import in a cell by a function of another name that does the same:
-// neither the statement nor the call is known where cells are evaluated.
+// node_imports.js - replaces import in the code of a cell by calls of another function: where cells
+// are evaluated, neither the import statement nor import() works.
 //
-// This is no parser. It knows what is no code (strings, comments, regular expressions) and how
-// deep in braces it is, and lines stay where they are. What looks ahead has an end, so that the
-// time it takes grows as the code does.
+// This is not a parser. It skips strings, comments and regular expressions, and counts braces. Line
+// numbers do not change. Every look ahead is bounded, so that the time grows linearly with the
+// code.
 (code, name) => {
 	'use strict';
 	if (!/\bimport\b/.test(code))
@@ -20,7 +20,7 @@
 		/(?:[ \t]*(?:with|assert)\s*(\{[^}]*\}))?/, /[ \t]*;?/,
 	].map((part) => part.source).join(''), 'y');
 	const CLAUSE = /^\s*([^\s{},*]+)?\s*,?\s*(?:\*\s*as\s+([^\s{},*]+)|\{([^{}]*)\})?\s*$/;
-	// A slash behind one of these begins a regular expression.
+	// A slash behind one of these words begins a regular expression, not a division.
 	const BEFORE_REGEX = new RegExp('^(?:return|typeof|case|do|else|in|of|void|delete|throw|new'
 		+ '|instanceof|await|yield)$');
 
@@ -30,7 +30,7 @@
 	};
 	const after_space = (at) => at + take(SPACE, at)[0].length;
 
-	// import(x) { } in a class or an object is a method.
+	// In a class or an object, import(x) { } is a method.
 	const is_method = (at) => {
 		let depth = 0;
 		for (let i = at; i < Math.min(code.length, at + 4096); i++) {

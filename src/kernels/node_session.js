@@ -1,14 +1,14 @@
-// node_session.js - a process that runs one cell after the other and keeps what they made.
+// node_session.js - sessions: cells run one after the other in one process and share its variables.
 //
-// Cells are evaluated through the inspector's Runtime.evaluate in its mode for consoles. V8 itself
-// then lets const, let and class live on and be declared again, awaits at the top level, and tells
-// the value of the last expression; everything else would need a parser. What it cannot do is
-// import: node_imports.js replaces that.
+// Cells are evaluated through the inspector's Runtime.evaluate in its mode for consoles (replMode).
+// V8 then keeps const, let and class for later cells and allows to declare them again, awaits at
+// the top level, and returns the value of the last expression; anything else would need a parser.
+// V8 cannot import in this mode: node_imports.js replaces imports.
 //
-// An interrupt ends a cell that computes, as the inspector is called from a vm.Script with
-// breakOnSigint, and a cell that waits, by no longer waiting for it. A cell that computes after it
-// has waited for a timer or for input is not ended: Node does not survive that, so it is for the
-// server to end the process.
+// SIGINT ends a cell that computes, because the inspector is called from a vm.Script with
+// breakOnSigint, and a cell that waits, by ending the wait. A cell that computes after it has
+// waited for a timer or for input cannot be interrupted without crashing Node: the server kills
+// such a process.
 (kernel) => {
 	'use strict';
 	const { dynamic_import, replace_imports, send, write_all } = kernel;
@@ -26,13 +26,13 @@
 	const inspector = new Session();
 	inspector.connect();
 
-	const TEXT_MAX = 16 * 1024; // of a value
-	const DATA_MAX = 1000 * 1024; // of what else is shown: a frame has an end
-	const HOOK = Symbol.for('belljar.hook'); // where a script finds what it is to call
-	const OURS = 'belljar:kernel'; // the loader's name for this text
+	const TEXT_MAX = 16 * 1024; // bytes of a value as text
+	const DATA_MAX = 1000 * 1024; // bytes of other data: the size of a frame is limited
+	const HOOK = Symbol.for('belljar.hook'); // the global that holds the function a script calls
+	const KERNEL = 'belljar:kernel'; // the file name that the loader gives to this text
 	const home = process.cwd();
-	let cell = null; // the one that runs
-	const waiting = []; // frames behind it
+	let cell = null; // the cell that runs
+	const waiting = []; // frames that came while it runs
 
 	function define(on, name, what) {
 		Object.defineProperty(on, name, { configurable: true, ...what });
@@ -48,7 +48,7 @@
 		return `${bytes.toString('utf8', 0, end)}\n... (${bytes.length - end} bytes more)`;
 	}
 
-	// Only the frames of cells and what they called.
+	// Keeps the stack frames of cells and of the code they called.
 	function clean_stack(stack) {
 		const other = /\(?node:(internal\/|inspector:|vm:)|\[eval\]|belljar:kernel/;
 		const is_other = (line) => /^\s+at .*[^{]$/.test(line) && other.test(line);
@@ -63,7 +63,7 @@
 		clean(error.cause, depth + 1);
 	}
 
-	function shown(value) {
+	function inspect(value) {
 		try {
 			clean(value);
 			return clean_stack(util.inspect(value));
@@ -72,7 +72,7 @@
 		}
 	}
 
-	// --- what is shown
+	// --- display
 
 	const PICTURES = [
 		['png', 'image/png', (b) => b.readUInt32BE(0) === 0x89504e47],
@@ -81,29 +81,29 @@
 		['webp', 'image/webp', (b) => /^RIFF....WEBP/s.test(b.toString('latin1', 0, 12))],
 	];
 
-	// Between cells nobody waits for what is shown, only for what is printed.
-	function say_shown(mime, text, file) {
+	// Between cells the server accepts no SHOWN frame, so the value is printed.
+	function send_shown(mime, text, file) {
 		if (cell)
 			send('v', mime, text, file);
 		else
 			write_all(1, Buffer.from(`${text || file}\n`));
 	}
 
-	function show_refusal(what, most) {
-		say_shown('text/plain', `(${what} is not shown: the most is ${most}; make it smaller)`, '');
+	function show_too_large(what, most) {
+		send_shown('text/plain', `(${what} is not shown: the most is ${most}; make it smaller)`, '');
 	}
 
 	function show_text(mime, text) {
 		const length = Buffer.byteLength(text);
 		if (length > DATA_MAX)
-			show_refusal(`${mime} of ${length} bytes`, DATA_MAX);
+			show_too_large(`${mime} of ${length} bytes`, DATA_MAX);
 		else
-			say_shown(mime, text, '');
+			send_shown(mime, text, '');
 	}
 
 	function show_picture(bytes, extension, mime) {
 		if (cell?.run.bytes && bytes.length > cell.run.bytes) {
-			show_refusal(`a picture of ${bytes.length} bytes`, cell.run.bytes);
+			show_too_large(`a picture of ${bytes.length} bytes`, cell.run.bytes);
 			return;
 		}
 		const directory = path.join(home, '.belljar');
@@ -117,7 +117,7 @@
 					continue;
 				throw error;
 			}
-			say_shown(mime, '', name);
+			send_shown(mime, '', name);
 			return;
 		}
 	}
@@ -168,7 +168,7 @@
 			else if (bundle)
 				bundle.forEach((each) => show_data(...each));
 			else
-				say_shown('text/plain', cut(typeof value === 'string' ? value : shown(value), TEXT_MAX), '');
+				send_shown('text/plain', cut(typeof value === 'string' ? value : inspect(value), TEXT_MAX), '');
 		}
 	}
 	display.json = (value) => show_data('application/json', JSON.stringify(value, null, 2) ?? 'null');
@@ -178,7 +178,7 @@
 
 	// --- cells
 
-	const guard = new vm.Script(`globalThis[Symbol.for('belljar.hook')]()`, { filename: OURS });
+	const guard = new vm.Script(`globalThis[Symbol.for('belljar.hook')]()`, { filename: KERNEL });
 
 	function hooked(hook, action) {
 		define(globalThis, HOOK, { value: hook });
@@ -189,22 +189,22 @@
 		}
 	}
 
-	// Calls what SIGINT may end at any point. False if it did.
+	// Calls the action, which SIGINT may end at any point. Returns false if it did.
 	function guarded(action) {
 		try {
 			hooked(() => {
 				action();
-				process._tickCallback?.(); // what the cell awaits may be there already
+				process._tickCallback?.(); // a promise that the cell awaits may be settled already
 			}, () => guard.runInThisContext({ breakOnSigint: true, displayErrors: false }));
 		} catch (error) {
-			// Node keeps account of callbacks begun and ended; this makes it even again.
+			// Node counts callbacks that began and ended; this call makes the counts equal again.
 			process._fatalException(error);
 			return error?.code !== 'ERR_SCRIPT_EXECUTION_INTERRUPTED';
 		}
 		return true;
 	}
 
-	// The value the inspector means.
+	// The value that a remote object of the inspector stands for.
 	function value_of({ objectId, unserializableValue, value }) {
 		let result;
 		let argument = { value };
@@ -222,7 +222,7 @@
 	function uncaught(error) {
 		if (error?.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED')
 			return;
-		write_all(2, Buffer.from(`Uncaught ${cut(shown(error), TEXT_MAX)}\n`));
+		write_all(2, Buffer.from(`Uncaught ${cut(inspect(error), TEXT_MAX)}\n`));
 	}
 
 	function send_error(name, message, traceback) {
@@ -230,8 +230,8 @@
 		send('e', cut(String(name), 256), cut(String(message), TEXT_MAX), cut(traceback, 4 * TEXT_MAX));
 	}
 
-	// A cell that could not be compiled: its error knows no line, the inspector does.
-	function where(details) {
+	// The place of a syntax error: the error has no line, but the inspector reports one.
+	function syntax_error_place(details) {
 		const lines = cell.run.code.split('\n');
 		const line = Math.min(details.lineNumber, lines.length - 1);
 		const column = Math.min(details.columnNumber, 200);
@@ -239,19 +239,19 @@
 		return `${cell.label}:${line + 1}\n${lines[line].slice(0, 200)}${mark}\n\n`;
 	}
 
-	function report(error, details) {
+	function report_error(error, details) {
 		if (!util.types.isNativeError(error)) {
-			const text = shown(error);
+			const text = inspect(error);
 			send_error('Uncaught', text, `Uncaught ${text}`);
 			return;
 		}
 		const is_inside = String(error.stack).includes(`${cell.label}:`);
 		const is_compiled = error.name !== 'SyntaxError' || is_inside;
-		const text = is_compiled ? shown(error) : `${where(details)}SyntaxError: ${error.message}`;
+		const text = is_compiled ? inspect(error) : `${syntax_error_place(details)}SyntaxError: ${error.message}`;
 		send_error(error.name, error.message, text);
 	}
 
-	let last; // what `_` was set to, until a cell sets it to something else
+	let last; // the value of `_`, which is not changed any more once a cell has set it
 
 	function show_last(value) {
 		if (globalThis._ === last) {
@@ -262,10 +262,10 @@
 		if (picture)
 			show_picture(...picture);
 		else
-			say_shown('text/plain', cut(shown(value), TEXT_MAX), '');
+			send_shown('text/plain', cut(inspect(value), TEXT_MAX), '');
 	}
 
-	function finish() {
+	function finish_cell() {
 		const { outcome } = cell;
 		if (outcome)
 			kept.pop();
@@ -273,11 +273,11 @@
 			if (!outcome)
 				send_error('Interrupted', 'the cell was interrupted', 'Interrupted: the cell was interrupted');
 			else if ('error' in outcome)
-				report(outcome.error, outcome.details);
+				report_error(outcome.error, outcome.details);
 			else if (outcome.value !== undefined)
 				show_last(outcome.value);
 		} catch (error) {
-			send_error('Error', `the cell's value cannot be shown: ${shown(error)}`, '');
+			send_error('Error', `the cell's value cannot be shown: ${inspect(error)}`, '');
 		}
 		inspector.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
 		inspector.post('Runtime.discardConsoleEntries');
@@ -294,7 +294,8 @@
 			used.systemCPUTime - usage.systemCPUTime, used.maxRSS);
 	}
 
-	// Over the environment while the cell runs. What the cell itself sets stays.
+	// Sets variables of the environment for one cell. Returns a function that restores them, unless the
+	// cell itself has set them to something else.
 	function lend_env(lines) {
 		const lent = lines.map(split_env).map(([name, value]) => {
 			const was = process.env[name];
@@ -328,7 +329,7 @@
 	let our_require = globalThis.require;
 	let required_from = home;
 
-	function enter(cwd) {
+	function enter_directory(cwd) {
 		if (cwd)
 			process.chdir(cwd);
 		const here = process.cwd();
@@ -339,16 +340,16 @@
 		globalThis.require = our_require;
 	}
 
-	function prepare(run) {
+	function prepare_run(run) {
 		lend_stdin(run.has_stdin ? run.stdin : Buffer.alloc(0));
 		if (run.args.length)
 			process.argv.splice(1, process.argv.length, run.name, ...run.args);
-		enter(run.cwd);
+		enter_directory(run.cwd);
 	}
 
-	// Calls back, now or later, with { value } or { error }. The inspector waits for a promise that
-	// is the first to be made. If that were collected, because nothing can settle it any more, the
-	// process would end: so it is kept, also when the cell was interrupted.
+	// Calls done(), now or later, with { value } or { error }. The inspector waits for the first promise
+	// that is made. If that promise were garbage-collected, because nothing can settle it any more,
+	// the process would exit. It is therefore kept, also after the cell was interrupted.
 	const kept = [];
 
 	function evaluate(code, label, done) {
@@ -361,7 +362,7 @@
 			replMode: true, objectGroup: 'cell', silent: true,
 		}, (failed, result) => {
 			if (failed)
-				return; // it was interrupted
+				return; // the cell was interrupted
 			const details = result.exceptionDetails;
 			if (!details)
 				done({ value: value_of(result.result) });
@@ -378,23 +379,23 @@
 		};
 		cell = mine;
 		try {
-			prepare(run);
+			prepare_run(run);
 		} catch (error) {
 			mine.outcome = { error };
-			finish();
+			finish_cell();
 			return;
 		}
-		let is_inside = true; // where it may end at any point, so it only takes note
+		let is_inside = true; // SIGINT may end this code at any point, so it only stores the outcome
 		const is_through = guarded(() => evaluate(run.code, label, (outcome) => {
 			if (cell !== mine)
 				return;
 			mine.outcome = outcome;
 			if (!is_inside)
-				finish();
+				finish_cell();
 		}));
 		is_inside = false;
 		if (cell === mine && (mine.outcome || !is_through))
-			finish();
+			finish_cell();
 	}
 
 	// --- the process
@@ -451,9 +452,9 @@
 	process.execArgv = [];
 	delete process._eval;
 	for (const stream of [process.stdout, process.stderr])
-		stream._handle?.setBlocking?.(true); // what was printed is out before ENDED
+		stream._handle?.setBlocking?.(true); // output must be written before ENDED is sent
 
-	process.on('SIGINT', () => cell && finish());
+	process.on('SIGINT', () => cell && finish_cell());
 	process.on('uncaughtException', uncaught);
 	process.on('unhandledRejection', uncaught);
 	const exit = process.reallyExit;
@@ -465,7 +466,7 @@
 
 	const socket = new net.Socket({ fd: 3, readable: true, writable: false });
 	socket.on('data', receive);
-	socket.on('close', () => exit.call(process, 0)); // nobody is there any more
+	socket.on('close', () => exit.call(process, 0)); // the server has closed the socket
 	socket.on('error', () => {});
 	send('r', process.versions.node);
 }

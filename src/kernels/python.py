@@ -1,14 +1,16 @@
-# python.py - Python's side of the conversation in sandbox/interpreter/kernel_wire.h, for 3.7 and later.
+# python.py - the Python kernel: Python's side of the protocol in sandbox/interpreter/kernel_wire.h.
 #
-# The loader (python_loader.py) runs this text in its own namespace and then says
+# The loader (python_loader.py) runs this text in its own namespace and then executes
 #
-#     try: exec(*start())      start() returns where code is to be run, and only there
-#     except: failed(); raise
-#     finally: over()
+#     try: exec(*start_kernel())
+#     except: on_error(); raise
+#     finally: on_exit()
 #
-# A process serves either fresh runs (FRESH is python_fresh.py) or, with "session = True" in front
-# of this text, the cells of one session (SESSION is python_session.py). Here is what both need.
-# RICH is python_rich.py, for pictures. Each is compiled only where it is used.
+# start_kernel() returns only in a process that is to run the user's code, with the code and its
+# namespace. A process serves either fresh runs (FRESH is python_fresh.py) or, with "session = True"
+# in front of this text, the cells of one session (SESSION is python_session.py). This file has what
+# both need; RICH is python_rich.py, for pictures and tables. Each part is compiled only where it is
+# used, because compiling takes longer than a short run. Python 3.7 and later.
 import io
 import os
 import sys
@@ -17,13 +19,14 @@ import _signal
 home = os.getcwd()
 first_main = sys.modules['__main__']
 first_sigint = _signal.getsignal(_signal.SIGINT)
-pictures = None  # what watches for matplotlib.pyplot, in a process that runs code
+pictures = None  # the PyplotWatch of a process that runs code
 
-# --- the wire ---
+# --- frames ---
 
 
 def receive_bytes(count):
-    """So many, and not one more: another process may be about to read what follows."""
+    """Reads exactly `count` bytes. The bytes behind them may be for another process, which reads
+    the same socket next."""
     parts = []
     while count:
         part = os.read(3, min(count, 1 << 20))
@@ -34,7 +37,7 @@ def receive_bytes(count):
     return b''.join(parts)
 
 
-def receive():
+def receive_frame():
     header = receive_bytes(5)
     return header[:1], receive_bytes(int.from_bytes(header[1:], 'little'))
 
@@ -45,8 +48,8 @@ def write_all(fd, data):
         data = data[os.write(fd, data):]
 
 
-def frame(kind, *values):
-    """Values are bytes, text or numbers."""
+def encode_frame(kind, *values):
+    """A frame with one field for each value: bytes, text or a number."""
     body = b''
     for value in values:
         if not isinstance(value, bytes):
@@ -55,7 +58,7 @@ def frame(kind, *values):
     return kind + len(body).to_bytes(4, 'little') + body
 
 
-def fields(body):
+def decode_fields(body):
     at = 0
     while at < len(body):
         size = int.from_bytes(body[at:at + 4], 'little')
@@ -66,10 +69,10 @@ def fields(body):
 
 
 class Run:
-    """RUN, decoded."""
+    """The decoded body of a RUN frame."""
 
     def __init__(self, body):
-        take = fields(body).__next__
+        take = decode_fields(body).__next__
         text = lambda: os.fsdecode(take())
         self.is_cell = take() == b'cell'
         self.name, self.cwd, self.code = text(), text(), take()
@@ -79,12 +82,13 @@ class Run:
         self.env = [text() for _ in range(int(take()))]
 
 
-def ready():
-    write_all(3, frame(b'r', '%d.%d.%d' % sys.version_info[:3]))
+def send_ready():
+    write_all(3, encode_frame(b'r', '%d.%d.%d' % sys.version_info[:3]))
 
 
-def answer_mark(nonce, out=1, err=2):
-    """Behind all output. The code may have set how the descriptors behave."""
+def write_mark(nonce, out=1, err=2):
+    """Writes the server's mark behind all output. The code may have made the descriptors
+    non-blocking, and then a write could be cut short."""
     for fd in 0, out, err:
         try:
             os.set_blocking(fd, True)
@@ -94,8 +98,9 @@ def answer_mark(nonce, out=1, err=2):
     write_all(err, nonce)
 
 
-def borrow(name):
-    """A module, without a trace of its import, and not one of the user's."""
+def import_hidden(name):
+    """Imports a module of the standard library without leaving it in sys.modules, and never a
+    file of the same name in the user's directory."""
     if name in sys.modules:
         return sys.modules[name]
     path, cached = sys.path[:], set(sys.path_importer_cache)
@@ -111,7 +116,7 @@ def borrow(name):
             del sys.path_importer_cache[key]
 
 
-# --- what a run brings along ---
+# --- environment and standard input of a run ---
 
 
 def apply_env(env):
@@ -119,15 +124,15 @@ def apply_env(env):
         name, _, value = entry.partition('=')
         os.environ[name] = value
         if name == 'TZ':
-            borrow('time').tzset()
+            import_hidden('time').tzset()
 
 
 def replace_stdin(data):
-    """Descriptor 0 and the object over it, as a new interpreter makes it."""
+    """Replaces descriptor 0, and sys.stdin over it as a new interpreter makes it."""
     if data is None:
         fd = os.open('/dev/null', os.O_RDONLY | os.O_CLOEXEC)
     else:
-        fd = nameless_file()
+        fd = make_unnamed_file()
         write_all(fd, data)
         os.lseek(fd, 0, os.SEEK_SET)
     os.dup2(fd, 0)
@@ -141,14 +146,14 @@ def replace_stdin(data):
     sys.stdin = sys.__stdin__ = new
 
 
-def nameless_file():
+def make_unnamed_file():
     if hasattr(os, 'memfd_create'):
         return os.memfd_create('stdin')
     return os.open(home, os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o600)
 
 
 def new_main(path):
-    """__main__ as it is before the first line of a file, or of a dialogue if path is None."""
+    """A module __main__ as it is before the first line of a file; path None: of a session."""
     main = type(sys)('__main__')
     for name in '__loader__', '__annotations__', '__builtins__':
         if name in first_main.__dict__:
@@ -165,8 +170,8 @@ def new_main(path):
 # --- pictures ---
 
 
-class Watch:
-    """Waits on sys.meta_path for matplotlib.pyplot, leaves, and gives it another show()."""
+class PyplotWatch:
+    """An import hook that waits for matplotlib.pyplot, replaces its show(), and removes itself."""
 
     def __init__(self, out):
         self.out = out
@@ -181,11 +186,11 @@ class Watch:
             find = getattr(finder, 'find_spec', None)
             spec = find(name, path, target) if find else None
             if spec is not None:
-                self.follow(spec.loader)
+                self.wrap_loader(spec.loader)
                 return spec
         return None
 
-    def follow(self, loader):
+    def wrap_loader(self, loader):
         def exec_module(module):
             del loader.exec_module
             loader.exec_module(module)
@@ -195,41 +200,42 @@ class Watch:
         try:
             loader.exec_module = exec_module
         except AttributeError:
-            pass  # not every loader can be changed: then figures are not seen
+            pass  # a loader whose attributes cannot be set: figures of this process are not shown
 
     def show_open(self):
         if self.pyplot is not None:
-            rich('show_open_figures')(self.pyplot, self.out)
+            rich_function('show_open_figures')(self.pyplot, self.out)
 
 
-def watch_pictures(out):
+def watch_pyplot(out):
     global pictures
-    pictures = Watch(out)
+    pictures = PyplotWatch(out)
     sys.meta_path.insert(0, pictures)
 
 
-def rich(name, namespace={}):
-    """A function of python_rich.py, which is compiled when the first one is needed."""
+def rich_function(name, namespace={}):
+    """A function of python_rich.py, which is compiled on the first call."""
     if not namespace:
         exec(compile(RICH, '<belljar>', 'exec'), namespace)
     return namespace[name]
 
 
-# --- for the loader ---
+# --- called by the loader ---
 
 
-def start():
+def start_kernel():
     if 'session' not in globals():
         exec(compile(FRESH, '<belljar>', 'exec'), globals())
-        return wait_for_runs()
-    sys.path[:] = filter(None, sys.path)  # a traceback.py of the user's is not for us
+        return serve_runs()
+    sys.path[:] = filter(None, sys.path)  # SESSION must not import the user's traceback.py
     exec(compile(SESSION, '<belljar>', 'exec'), globals())
     sys.path.insert(0, '')
     return serve_cells()
 
 
-def failed():
-    """Tracebacks begin where the user's code does. Whoever prints them is asked as usual."""
+def on_error():
+    """Removes the kernel's frames from the traceback that is printed next, by sys.excepthook as
+    usual."""
     theirs = getattr(sys, 'excepthook', None) or sys.__excepthook__
 
     def hook(kind, value, traceback):
@@ -242,8 +248,9 @@ def failed():
     sys.excepthook = hook
 
 
-def over():
-    """The code has ended, in whatever way; its figures may still be open."""
+def on_exit():
+    """Shows the figures that the code left open, however it ended. A forked child shows none: they
+    are its parent's."""
     if pictures is not None and pictures.pid == os.getpid():
         try:
             pictures.show_open()

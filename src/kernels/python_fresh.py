@@ -1,59 +1,62 @@
-# python_fresh.py - fresh runs: what `python3 main.py` does, without the start. Part of python.py,
-# run in the same namespace as that.
+# python_fresh.py - fresh runs: the effect of `python3 main.py` without its start-up time. Part of
+# python.py, executed in the same namespace.
 #
-#     Z  says READY, waits for C's end ............... ends strays, says SHOWN and ENDED, takes MARK
-#     └─ C  waits for RUN, becomes `python3 main.py`   └─ C  the next one waits for RUN
-#        └─ what the code starts
+#     zygote  sends READY, waits for the run ...... kills strays, sends SHOWN and ENDED, takes MARK
+#     └─ run  waits for RUN, becomes `python3 main.py`     └─ run  the next one waits for RUN
+#        └─ processes that the code starts
 #
-# Z is as foreign to the code as the server is, though it is the same user's: its memory cannot be
-# reached, what C leaves behind becomes its child, and a request to end is C's to answer.
+# The zygote forks the process of a run before it is needed, and never runs user code. Both have the
+# same uid, so the zygote protects itself: it is not dumpable, so the code cannot trace it or read
+# its memory; it is the subreaper of what the run leaves behind; and it blocks SIGTERM and SIGHUP,
+# which are for the code to handle.
 #
-# C was forked before it was needed. Below the code's frames is nothing but a line of the loader,
-# and C ends as every interpreter does: by falling off its main program. What the code can see must
-# be what `python3 main.py` shows it, so nothing may be imported here that a bare interpreter has
-# not imported, or it is taken out again.
-keeper = os.getppid()  # what C leaves behind becomes its child, if it does not become Z's
-SWEEP_S = 0.4
-SET_DUMPABLE, GET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 3, 36  # of prctl()
-NOT_FOR_Z = _signal.SIGTERM, _signal.SIGHUP
+# Below the code's frames is only a line of the loader, and the run ends as every interpreter does,
+# by reaching the end of its main program. The code must see what `python3 main.py` shows it. A
+# module that a bare interpreter has not imported must therefore not be imported here, or be removed
+# again.
+keeper = os.getppid()  # the agent's keeper adopts orphans if the zygote cannot
+SWEEP_S = 0.4  # after this time the keeper kills the rest
+SET_DUMPABLE, GET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 3, 36  # prctl(2)
+RUN_SIGNALS = _signal.SIGTERM, _signal.SIGHUP
 is_reaper = False
 
-# --- Z: what stays ---
+# --- the zygote ---
 
 
-def wait_for_runs():
-    """Returns in each C, when it has its RUN."""
+def serve_runs():
+    """Returns only in the process of a run, with its code and namespace."""
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
-    _signal.pthread_sigmask(_signal.SIG_BLOCK, NOT_FOR_Z)
-    forget_loader()
-    show_again = withdraw()
-    resource = borrow('resource')
-    objects = settle(borrow('gc'))
+    _signal.pthread_sigmask(_signal.SIG_BLOCK, RUN_SIGNALS)
+    remove_loader_traces()
+    unprotect = protect_memory()
+    resource = import_hidden('resource')
+    objects = freeze_objects(import_hidden('gc'))
     is_new = True
     while True:
         try:
-            told, tell = os.pipe()
+            report, report_end = os.pipe()
             child = os.fork()
             if child == 0:
                 break
-            os.close(tell)
+            os.close(report_end)
             if is_new:
-                ready()
+                send_ready()
                 is_new = False
-            status, usage = wait(child, resource)
-            finish_run(read_up_to(told, 8192), status, usage)
+            status, usage = wait_for_run(child, resource)
+            finish_run(read_and_close(report, 8192), status, usage)
         except OSError:
-            os._exit(1)  # no process to be had, or nobody to talk to
-    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, NOT_FOR_Z)
-    os.close(told)
-    rehearse(objects)
-    return become_run(tell, show_again)
+            os._exit(1)  # fork failed, or the server closed the socket
+    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, RUN_SIGNALS)
+    os.close(report)
+    touch_pages(objects)
+    return become_run(report_end, unprotect)
 
 
-def withdraw():
-    """Z's memory is closed to others, and it gets all orphans. Returns what opens C's again."""
+def protect_memory():
+    """Makes the zygote non-dumpable and a subreaper. Returns a function that makes the run dumpable
+    again, as an ordinary interpreter is."""
     global is_reaper
-    ctypes = borrow('_ctypes')
+    ctypes = import_hidden('_ctypes')
     if ctypes is None:
         return lambda: None
     function = ctypes.dlsym(ctypes.dlopen(None, 0), 'prctl')
@@ -64,26 +67,27 @@ def withdraw():
     return lambda: prctl(SET_DUMPABLE, was)
 
 
-def forget_loader():
-    """From 3.13 on -c imports this, to keep the lines it was given, and main.py would not."""
+def remove_loader_traces():
+    """Python 3.13 and later import linecache for -c, to keep its lines; for a file they do not."""
     if sys.version_info >= (3, 13) and next(reversed(sys.modules)) == 'linecache':
         del sys.modules['linecache']
     sys.path_importer_cache.pop(home, None)
 
 
-def settle(gc):
-    """Nothing that is here now is ever looked at again for garbage. Returns all of it, nearly."""
+def freeze_objects(gc):
+    """Excludes all objects from garbage collection, which would write to their pages. Returns
+    nearly all of them, for touch_pages()."""
     gc.collect()
     objects = gc.get_objects()
-    for _ in range(2):  # what is not watched for garbage is found through what is
+    for _ in range(2):  # untracked objects are found through the tracked ones that refer to them
         objects = list({id(o): o for o in objects + gc.get_referents(*objects)}.values())
     gc.freeze()
     return objects
 
 
-def wait(child, resource):
-    """For C; orphans are cleared away. wait4() makes its result with a module that must not
-    stay."""
+def wait_for_run(child, resource):
+    """Waits until the run has ended, and reaps orphans meanwhile. os.wait4() imports `resource` for
+    its result, which the next run must not find in sys.modules."""
     was = sys.modules.setdefault('resource', resource) if resource else None
     pid = 0
     try:
@@ -95,9 +99,9 @@ def wait(child, resource):
             del sys.modules['resource']
 
 
-def die_of(status):
-    """C had no RUN: the server is gone, or somebody ended C. Nobody is to take it for a run that
-    went well."""
+def exit_like(status):
+    """Ends the zygote with the status of a process that never got its RUN: the server is gone,
+    or the process was killed. Exit code 0 would look like a successful run."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         try:
@@ -110,30 +114,30 @@ def die_of(status):
     os._exit(1)
 
 
-def finish_run(told, status, usage):
-    if not told:
-        die_of(status)
-    directory = told[1:]
-    is_alone = sweep()
-    said = b''
+def finish_run(report, status, usage):
+    if not report:
+        exit_like(status)
+    directory = report[1:]
+    is_alone = kill_strays()
+    frames = b''
     if directory:
-        said = b''.join(shown_by(directory))
-        remove(directory)
+        frames = b''.join(read_displays(directory))
+        remove_directory(directory)
     by_signal = os.WIFSIGNALED(status)
-    said += frame(b'x', 0 if by_signal else os.WEXITSTATUS(status),
+    frames += encode_frame(b'x', 0 if by_signal else os.WEXITSTATUS(status),
                   os.WTERMSIG(status) if by_signal else 0, 0,
                   *((int(usage.ru_utime * 1e6), int(usage.ru_stime * 1e6), usage.ru_maxrss)
                     if usage else (0, 0, 0)))
-    write_all(3, said)
+    write_all(3, frames)
     if not is_alone:
-        os._exit(1)  # the keeper ends what we could not
-    kind, nonce = receive()
+        os._exit(1)  # the keeper then kills what is left
+    kind, nonce = receive_frame()
     if kind != b'M':
         os._exit(1)
-    answer_mark(nonce)
+    write_mark(nonce)
 
 
-def read_up_to(fd, size):
+def read_and_close(fd, size):
     data = b''
     try:
         while len(data) < size:
@@ -147,11 +151,11 @@ def read_up_to(fd, size):
     return data
 
 
-def sweep():
-    """Ends what C has left behind. False: some of it may be there still."""
+def kill_strays():
+    """Kills the processes that the run left behind. False: some may still be alive."""
     if is_reaper and not has_children():
         return True
-    clock = borrow('time')
+    clock = import_hidden('time')
     until = clock.monotonic() + SWEEP_S
     while True:
         last = last_pid()
@@ -178,16 +182,18 @@ def has_children():
 
 
 def children():
-    """Also those that /proc does not list, as their memory is closed."""
+    """The pids of the zygote's children. This file also names processes that are not dumpable,
+    whose own /proc entries cannot be read."""
     try:
         fd = os.open('/proc/self/task/%d/children' % os.getpid(), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return strays()
-    return [int(pid) for pid in read_up_to(fd, 1 << 20).split()]
+    return [int(pid) for pid in read_and_close(fd, 1 << 20).split()]
 
 
 def strays():
-    """Orphans are the keeper's children, as Z is; and what they started."""
+    """Without a subreaper: orphans became children of the keeper, as the zygote is. Returns them
+    and their descendants."""
     me = os.getpid()
     parents = dict(parents_of_processes())
     if os.getppid() != keeper:
@@ -203,7 +209,7 @@ def strays():
 
 
 def parents_of_processes():
-    """Of those that can be seen: here the user's own."""
+    """Pid and parent of every process that /proc shows: those of the same user."""
     for name in os.listdir('/proc'):
         if not name.isdigit():
             continue
@@ -211,52 +217,54 @@ def parents_of_processes():
             fd = os.open('/proc/' + name + '/stat', os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             continue
-        values = read_up_to(fd, 512).rpartition(b') ')[2].split()
-        # A first thread may be dead while others are not.
+        values = read_and_close(fd, 512).rpartition(b') ')[2].split()
+        # The first thread of a process may be a zombie while other threads run.
         if len(values) > 17 and (values[0] not in b'ZX' or int(values[17]) > 1):
             yield int(name), int(values[1])
 
 
 def last_pid():
-    """The youngest process there ever was, or None."""
+    """The pid that the kernel gave out last, or None."""
     try:
         fd = os.open('/proc/loadavg', os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
-    return read_up_to(fd, 128).rpartition(b' ')[2]
+    return read_and_close(fd, 128).rpartition(b' ')[2]
 
 
 def is_quiet_since(last):
-    """Whoever is born while others are looked at is not seen."""
+    """Whether no process was forked since `last`: a process that is forked while /proc is read may
+    be missed."""
     if last is not None:
         return last_pid() == last
     os.sched_yield()
     return not strays()
 
 
-def shown_by(directory):
-    """The pictures C saved, one record each. The code could write there too."""
+def read_displays(directory):
+    """A SHOWN frame for each picture that the run saved. The user's code can write this file
+    too, so only paths below .belljar are accepted."""
     try:
         fd = os.open(os.path.join(directory, b'shown'),
                      os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return
-    data = read_up_to(fd, 65536)
+    data = read_and_close(fd, 65536)
     below = os.fsencode(home) + b'/.belljar/'
     for _ in range(32):
         size = int.from_bytes(data[1:5], 'little')
         try:
-            mime, text, path = fields(data[5:5 + size])
+            mime, text, path = decode_fields(data[5:5 + size])
         except ValueError:
             return
         if data[:1] != b'v' or mime != b'image/png' or text or not path.startswith(below):
             return
-        yield frame(b'v', mime, text, path)
+        yield encode_frame(b'v', mime, text, path)
         data = data[5 + size:]
 
 
-def remove(directory):
-    """What is in it may be anything; links are removed, not followed."""
+def remove_directory(directory):
+    """Removes a directory tree that the user's code may have changed. Links are not followed."""
     try:
         if os.path.islink(directory):
             return os.unlink(directory)
@@ -286,59 +294,61 @@ def remove(directory):
             pass
 
 
-# --- C: what becomes the run ---
+# --- the run ---
 
 
-def rehearse(objects):
-    """Memory is Z's until it is written to, and then a page is copied: half of a short run's
-    time. To count a reference is to write. C does it, and compiles something, while it waits."""
+def touch_pages(objects):
+    """After fork() a page is copied when it is first written to, and counting a reference
+    writes: that is half the time of a short run. Touch all objects, and use the compiler,
+    while RUN has not yet come."""
     for _ in objects:
         pass
     compile("import a\ndef f(b, *c):\n    return [b for b in c if 'd' % b]\n", 'a', 'exec')
 
 
-def become_run(tell, show_again):
-    """What to execute, and in which namespace."""
+def become_run(report, unprotect):
+    """Waits for RUN. Returns the code to execute and its namespace. The first byte of the report
+    says that RUN came; the directory of the code follows."""
     os.setsid()
-    kind, body = receive()
+    kind, body = receive_frame()
     if kind != b'R':
         os._exit(1)
     run = Run(body)
     os.close(3)
-    show_again()
-    os.write(tell, b'+')
+    unprotect()
+    os.write(report, b'+')
     path = os.path.join(home, run.name, 'main.py')
     try:
-        make_file(path, run.code, tell)
+        write_code(path, run.code, report)
         apply_env(run.env)
         replace_stdin(run.stdin if run.has_stdin else None)
         if run.cwd:
             os.chdir(run.cwd)
     except (OSError, ValueError) as error:
-        # As text it goes to stderr, and the status is 1.
+        # SystemExit with a text prints it to stderr and exits with 1.
         raise SystemExit('belljar: cannot start: %s' % error) from None
     finally:
-        os.close(tell)
+        os.close(report)
     sys.argv = [path] + run.args
     if hasattr(sys, 'orig_argv'):
         sys.orig_argv = sys.orig_argv[:1] + sys.argv
-    watch_pictures(FileOut(run, os.path.dirname(path)))
+    watch_pyplot(DisplayFile(run, os.path.dirname(path)))
     main = new_main(path)
     _signal.signal(_signal.SIGINT, first_sigint)
     return compile(run.code, path, 'exec', 0, True), main.__dict__
 
 
-def make_file(path, code, tell):
+def write_code(path, code, report):
     directory = os.path.dirname(path)
     os.mkdir(directory, 0o700)
-    os.write(tell, os.fsencode(directory))
+    os.write(report, os.fsencode(directory))
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     write_all(fd, code)
     os.close(fd)
 
 
-class FileOut:
-    """Where a fresh run says what it has shown: Z reads it when C has ended."""
+class DisplayFile:
+    """The file to which a fresh run writes what it displays; the zygote reads it after the run."""
 
     def __init__(self, run, directory):
         self.home, self.pixels, self.bytes = home, run.pixels, run.bytes
@@ -348,7 +358,7 @@ class FileOut:
         try:
             fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
-                write_all(fd, frame(b'v', mime, text, path))
+                write_all(fd, encode_frame(b'v', mime, text, path))
             finally:
                 os.close(fd)
         except OSError:

@@ -110,8 +110,8 @@ class Lines:
 
 
 def one_line(tokens):
-    """The tokens as text on one line, spaced as in the source. A comma that ends a list over several
-    lines is left out."""
+    """The tokens as text on one line, spaced as in the source. A comma that ends a list over
+    several lines is left out."""
     out = ''
     before = None
     for token in tokens:
@@ -190,7 +190,8 @@ def describe(name, node, lines, is_whole):
         signature = 'async ' + signature
     doc = doc_of(node)
     return {'name': name, 'kind': 'class' if isinstance(node, ast.ClassDef) else 'function',
-            'signature': plain(signature, SIGNATURE_MAX), 'decorators': plain(' '.join(kept), DECORATORS_MAX),
+            'signature': plain(signature, SIGNATURE_MAX),
+            'decorators': plain(' '.join(kept), DECORATORS_MAX),
             'doc': doc if is_whole else summary_of(doc)}
 
 
@@ -268,7 +269,10 @@ def list_modules(directory, room):
 
 def main(directory, module, function, room):
     room = int(room)
-    answer = module_help(directory, module, function, room) if module else list_modules(directory, room)
+    if module:
+        answer = module_help(directory, module, function, room)
+    else:
+        answer = list_modules(directory, room)
     sys.stdout.buffer.write(encode(answer) + b'\n')
 
 

@@ -1,9 +1,9 @@
-# python_rich.py - values as a person wants to see them. Part of python.py, in a namespace of its
-# own.
+# python_rich.py - rich display of values: pictures, tables, markup. Part of python.py, executed in
+# a namespace of its own.
 #
-# `out` is where they go: out.emit(mime, text, path), out.home, and the most of a picture:
-# out.pixels, out.bytes. Pictures are saved below home/.belljar, and only their path is said.
-# Nothing here imports what the user's code has not imported.
+# `out` takes the display: out.emit(mime, text, path). Pictures are saved below out.home/.belljar,
+# have at most out.pixels and out.bytes, and only their path is sent. No module is imported here
+# that the user's code has not imported, except from the standard library.
 import io
 import os
 import sys
@@ -11,12 +11,12 @@ import sys
 TEXT = 16 * 1024
 MARKUP = 64 * 1024
 SVG = 256 * 1024
-TRIES = 6  # to make a picture small enough
-NAMES = 10000  # of pictures, tried before there is none
+TRIES = 6  # scaling steps until a picture is small enough
+NAMES = 10000  # file names that are tried for a picture
 
 
 def show(value, out, pyplot):
-    """The best form that the value offers and that is not too large; else its repr()."""
+    """Shows the best form that the value offers and that is not too large, else its repr()."""
     for form in FORMS:
         try:
             if form(value, out, pyplot):
@@ -41,19 +41,19 @@ def shorten(text, most):
 
 
 def is_a(value, module, name):
-    """An instance of a class whose module somebody else has imported."""
+    """Whether the value is an instance of a class whose module is already imported."""
     kind = getattr(sys.modules.get(module), name, None)
     return isinstance(kind, type) and isinstance(value, kind)
 
 
 def offered(value, name):
-    """What value._repr_x_() returns; None if it has no such thing."""
+    """The result of value._repr_x_(); None if the value has no such method."""
     if isinstance(value, type):
         return None
     method = getattr(value, name, None)
     if not callable(method):
         return None
-    # Some objects answer to every name.
+    # Some objects, such as mocks, have every attribute.
     if getattr(value, '_repr_belljar_asks_', None) is not None:
         return None
     result = method()
@@ -64,7 +64,7 @@ def offered(value, name):
 
 
 def save(out, stem, extension, data):
-    """The path of a new file; None if it cannot be written."""
+    """Writes a new file below .belljar. Returns its path, or None."""
     directory = os.path.join(out.home, '.belljar')
     try:
         os.makedirs(directory, exist_ok=True)
@@ -124,7 +124,7 @@ def jpeg_pixels(data):
 
 
 def fit_figure(figure, out):
-    """PNG within the budget, by fewer dots per inch; None if it does not get small enough."""
+    """The figure as PNG within the limits, with fewer dots per inch; None: it stays too large."""
     width, height = figure.get_size_inches()
     dpi = min(figure.dpi, (out.pixels / max(width * height, 1e-6)) ** 0.5)
     for _ in range(TRIES):
@@ -140,7 +140,8 @@ def fit_figure(figure, out):
 
 
 def print_figure(figure, dpi):
-    """With what stands outside of the axes; as it is, if that makes it too large."""
+    """The figure as PNG with everything outside of the axes; without, if that makes it too
+    large."""
     for box in 'tight', None:
         data = io.BytesIO()
         try:
@@ -158,7 +159,7 @@ def show_figure(value, out, pyplot):
         return emit_picture(out, 'image/png', 'figure', 'png', fit_figure(value, out))
     finally:
         if pyplot is not None:
-            pyplot.close(value)  # or it would be shown again as one left open
+            pyplot.close(value)  # or it would be shown again when the cell ends
 
 
 def show_open_figures(pyplot, out):
@@ -173,12 +174,12 @@ def show_open_figures(pyplot, out):
             pyplot.close(figure)
 
 
-# Modes that do not mix, as others that do.
+# Modes of PIL that cannot be scaled, and those that replace them.
 SCALABLE = {'1': 'L', 'P': 'RGBA', 'I;16': 'I'}
 
 
 def fit_image(image, out):
-    """PNG within the budget, by fewer pixels; None if it does not get small enough."""
+    """The image as PNG within the limits, with fewer pixels; None: it stays too large."""
     if image.mode not in ('1', 'L', 'LA', 'I', 'I;16', 'P', 'RGB', 'RGBA'):
         image = image.convert('RGB')
     scale = min(1, (out.pixels / max(image.width * image.height, 1)) ** 0.5)
@@ -219,7 +220,7 @@ def show_bitmap(value, out, pyplot):
 
 
 def show_table(value, out, pyplot):
-    """pandas: text as repr() has it, but each row in one piece; HTML besides."""
+    """A pandas table: text as repr() makes it, but with each row on one line, and HTML."""
     pandas = sys.modules.get('pandas')
     if not is_a(value, 'pandas', 'DataFrame') or not hasattr(pandas, 'get_option'):
         return False
@@ -232,7 +233,7 @@ def show_table(value, out, pyplot):
     out.emit('text/plain', shorten(text, TEXT))
     html = value._repr_html_() or ''
     begin, end = html.find('<style'), html.find('</style>')
-    if 0 <= begin < end:  # how it looks is of no use to those who read it here
+    if 0 <= begin < end:  # the style sheet is of no use to a model
         html = html[:begin] + html[end + len('</style>'):].lstrip()
     if html and len(html.encode('utf-8', 'replace')) <= MARKUP:
         out.emit('text/html', html)
@@ -244,7 +245,7 @@ def show_svg(value, out, pyplot):
 
 
 def emit_svg(text, out):
-    """As text while it is short, and as a file."""
+    """Shows SVG as text if it is short, and as a file."""
     if not isinstance(text, str):
         return False
     data = text.encode('utf-8', 'replace')

@@ -1,5 +1,5 @@
-# python_session.py - cells: one after the other, in one namespace. Part of python.py, run in the
-# same namespace as that.
+# python_session.py - sessions: cells run one after the other in one namespace. Part of python.py,
+# executed in the same namespace.
 import ast
 import atexit
 import builtins
@@ -8,15 +8,16 @@ import tokenize
 import traceback
 import _thread
 
-MOST_SHOWN = 64
+MOST_SHOWN = 64  # values of one cell
 ERROR_BYTES = 64 * 1024
 IS_COROUTINE = 0x80  # inspect.CO_COROUTINE
 AWAIT = getattr(ast, 'PyCF_ALLOW_TOP_LEVEL_AWAIT', 0)
 
 
-class CellOut:
-    """Where a cell says what it shows, as it happens. Only this process may, and only during a
-    cell: a child of it and a thread that goes on print instead."""
+class CellDisplay:
+    """Sends what a cell displays to the server at once. Only the session's process may do so,
+    and only during a cell: forked children, and threads that outlive their cell, print
+    instead."""
 
     def __init__(self):
         self.home, self.pid = home, os.getpid()
@@ -36,20 +37,20 @@ class CellOut:
         if not self.is_ours():
             print(text or path)
             return
-        told = frame(b'v', mime, text, path)
+        shown = encode_frame(b'v', mime, text, path)
         sigint = _signal.getsignal(_signal.SIGINT)
         if _thread.get_ident() == self.thread and sigint is not None:
-            self.emit_whole(told, sigint)
+            self.emit_whole(shown, sigint)
         else:
-            self.emit_frame(told)
+            self.emit_frame(shown)
 
-    def emit_whole(self, told, sigint):
-        """Half a frame would be the end of the session: an interrupt comes before it or after.
-        What has come already is raised by the first signal()."""
+    def emit_whole(self, shown, sigint):
+        """Holds SIGINT back while a frame is written: a KeyboardInterrupt in the middle of one
+        would end the session. A signal that came before is raised by the first signal()."""
         held = []
         _signal.signal(_signal.SIGINT, lambda *about: held.append(about))
         try:
-            self.emit_frame(told)
+            self.emit_frame(shown)
         finally:
             _signal.signal(_signal.SIGINT, sigint)
         if held and callable(sigint):
@@ -57,14 +58,14 @@ class CellOut:
         elif held and sigint == _signal.SIG_DFL:
             os.kill(self.pid, _signal.SIGINT)
 
-    def emit_frame(self, told):
+    def emit_frame(self, shown):
         with self.lock:
             self.left -= 1
             if self.left >= 0:
-                write_all(3, told)
+                write_all(3, shown)
             elif self.left == -1:
-                write_all(3, frame(b'v', 'text/plain', 'More was left out: %d values of a cell '
-                                   'are shown.' % MOST_SHOWN, ''))
+                note = 'More was left out: %d values of a cell are shown.' % MOST_SHOWN
+                write_all(3, encode_frame(b'v', 'text/plain', note, ''))
 
     def close(self, *frames):
         with self.lock:
@@ -75,27 +76,27 @@ class CellOut:
 class Session:
     def __init__(self):
         self.main = new_main(None)
-        self.out = CellOut()
+        self.out = CellDisplay()
         self.pid = os.getpid()
-        self.streams = os.dup(1), os.dup(2)  # where marks go, whatever cells do to theirs
-        self.resource = borrow('resource')
+        self.streams = os.dup(1), os.dup(2)  # for marks: cells may redirect 1 and 2
+        self.resource = import_hidden('resource')
         self.sigint = first_sigint
         self.loop = None
-        self.lent = []  # of the environment: name, value, what it was
+        self.lent = []  # variables of this cell only: name, value, former value
         self.had_stdin = False
-        self.future = 0  # what cells have imported from __future__
-        self.status = None  # to end with, when the code asked for it
+        self.future = 0  # compiler flags of what cells imported from __future__
+        self.status = None  # exit code, once a cell has called exit()
         self.main.display = self.display
         sys.displayhook = self.show_value
-        watch_pictures(self.out)
+        watch_pyplot(self.out)
 
     def serve(self):
         while True:
-            kind, body = receive()
+            kind, body = receive_frame()
             if kind == b'R':
                 self.run(Run(body))
             elif kind == b'M':
-                answer_mark(body, *self.streams)
+                write_mark(body, *self.streams)
                 if self.status is not None:
                     raise SystemExit(self.status)
             else:
@@ -113,15 +114,16 @@ class Session:
         later = self.attempt(self.tidy)
         self.idle()
         self.take_env_back()
-        told, code = b'', self.status or 0
+        failure, code = b'', self.status or 0
         if self.status is None and (error or later) is not None:
-            told, code = frame(b'e', *describe(error or later, run.name)), 1
-        error = later = None  # their frames hold what the user may have deleted since
-        self.out.close(told, frame(b'x', code, 0, int(self.status is not None),
+            failure, code = encode_frame(b'e', *describe_error(error or later, run.name)), 1
+        error = later = None  # their frames keep objects alive that the user has deleted
+        self.out.close(failure, encode_frame(b'x', code, 0, int(self.status is not None),
                                    *self.usage(before)))
 
     def attempt(self, function):
-        """What the user's code raises, None if it does not. It can be interrupted."""
+        """Runs the user's code, which SIGINT interrupts. Returns the exception that it raised,
+        or None."""
         try:
             _signal.signal(_signal.SIGINT, self.sigint)
             function()
@@ -130,7 +132,8 @@ class Session:
         return None
 
     def idle(self):
-        """No signal may reach what is not the user's code. One may be on its way still."""
+        """Ignores SIGINT outside of the user's code. A pending one is raised by signal() itself,
+        hence the loop."""
         while True:
             try:
                 handler = _signal.getsignal(_signal.SIGINT)
@@ -163,7 +166,8 @@ class Session:
             apply_env([entry])
 
     def take_env_back(self):
-        """What the cell itself has set stays."""
+        """Restores the variables of the cell, unless the cell itself has set them to something
+        else."""
         try:
             while self.lent:
                 name, value, was = self.lent.pop()
@@ -174,12 +178,13 @@ class Session:
                     continue
                 del os.environ[name]
                 if name == 'TZ':
-                    borrow('time').tzset()
+                    import_hidden('time').tzset()
         except Exception:
-            self.lent = []  # os.environ is no longer what it was
+            self.lent = []  # the cell has replaced os.environ
 
     def compile(self, text, name):
-        """The cell without its last expression, and that expression; either may be None."""
+        """Compiles the cell without its last expression, and that expression; either may be
+        None."""
         lines = [line + '\n' for line in text.splitlines()]
         linecache.cache[name] = len(text), None, lines, name
         flags = AWAIT | self.future
@@ -189,7 +194,7 @@ class Session:
             last = ast.Expression(tree.body.pop().value)
         if tree.body:
             body = compile(tree, name, 'exec', flags, True)
-            # Of the flags above the coroutine's only those of __future__ are meant.
+            # co_flags has other flags too, such as that of a coroutine.
             self.future |= body.co_flags & FUTURE
         if last is not None:
             last = compile(last, name, 'eval', AWAIT | self.future, True)
@@ -200,7 +205,8 @@ class Session:
         return self.drive(value) if code.co_flags & IS_COROUTINE else value
 
     def drive(self, coroutine):
-        """await at the top level: one loop for all cells, which turns while a cell awaits."""
+        """Runs a cell with await at its top level. All cells share one event loop, which runs
+        only while a cell awaits."""
         import asyncio
         if self.loop is None or self.loop.is_closed():
             self.loop = asyncio.new_event_loop()
@@ -216,29 +222,30 @@ class Session:
                 except asyncio.CancelledError:
                     pass
             elif not task.cancelled():
-                task.exception()  # it has been seen: no complaint when it is freed
+                task.exception()  # marks it as seen, or asyncio would warn when it is freed
             raise
 
     def tidy(self):
-        """What belongs to the cell though its last line has been run."""
+        """Shows open figures and flushes output, which belong to the cell; runs exit handlers after
+        exit()."""
         pictures.show_open()
-        flush()
+        flush_streams()
         if self.status is not None:
             atexit._run_exitfuncs()
-            flush()
+            flush_streams()
 
     def leave_child(self, error, name):
-        """A child that the cell has forked came back from it: it is not the session."""
+        """A forked child returned from the cell. It must exit here, and not serve the session."""
         if isinstance(error, SystemExit):
             raise error
         if error is not None:
-            print(describe(error, name)[2], end='', file=sys.stderr)
+            print(describe_error(error, name)[2], end='', file=sys.stderr)
         raise SystemExit(0 if error is None else 1)
 
     def display(self, *values):
-        """Shows each of the values: a picture, a table, or as text."""
+        """Shows each of the values as a picture, a table or text."""
         for value in values:
-            rich('show')(value, self.out, pictures.pyplot)
+            rich_function('show')(value, self.out, pictures.pyplot)
 
     def show_value(self, value):
         if value is None:
@@ -257,7 +264,7 @@ def future_flags():
     flags = 0
     for name in __future__.all_feature_names:
         flags |= getattr(__future__, name).compiler_flag
-    return flags & ~0x10  # CO_NESTED is every inner function's
+    return flags & ~0x10  # CO_NESTED is set for every nested function
 
 
 FUTURE = future_flags()
@@ -275,7 +282,7 @@ def ends_in_semicolon(text):
     return last == ';'
 
 
-def flush():
+def flush_streams():
     for stream in sys.stdout, sys.stderr:
         try:
             stream.flush()
@@ -284,7 +291,7 @@ def flush():
 
 
 def exit_status(error):
-    """As the interpreter has it: nothing, a number, or a text for stderr."""
+    """The exit code as the interpreter defines it; a text goes to stderr."""
     if error.code is None:
         return 0
     if isinstance(error.code, int):
@@ -293,8 +300,8 @@ def exit_status(error):
     return 1
 
 
-def describe(error, name):
-    """Name, message and traceback, which begins in the cell."""
+def describe_error(error, name):
+    """Name, message and traceback of an exception. The traceback begins in the cell."""
     begin = error.__traceback__
     while begin is not None and begin.tb_frame.f_code.co_filename != name:
         begin = begin.tb_next
@@ -323,5 +330,5 @@ def serve_cells():
     os.set_inheritable(3, False)
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
     session = Session()
-    ready()
+    send_ready()
     session.serve()

@@ -1,7 +1,8 @@
-/* catalogue.h - what belljar offers over MCP: the tables, in the order clients see them.
+/* catalogue.h - the tools, resources and prompts that belljar offers over MCP.
  *
- * One tool, one file; its record is declared here and listed in catalogue.c. What a
- * handler needs to know of the program around it comes through struct tools_context. */
+ * Each tool is one file of this folder. Its record is declared here and listed in catalogue.c, in the
+ * order in which clients see it. Handlers know the program around them only through struct
+ * tools_context, which the server fills. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +14,7 @@ struct host;
 struct manager;
 struct skills;
 
-/* A limit in force, as the manual names it. */
+/* A limit in force, under the name that the manual uses. */
 struct tools_limit {
 	const char *name, *help;
 	uint64_t value;
@@ -24,7 +25,7 @@ struct tools_layer {
 	const char *name, *state, *text; /* state: "on", "weaker", "off" */
 };
 
-/* Handed to every handler as mcp_call_app(). Owned by the server; one for each owner. */
+/* Handlers get it from mcp_call_app(). The server has one for each owner and owns it. */
 struct tools_context {
 	const char *version;
 	const char *profile;
@@ -32,29 +33,31 @@ struct tools_context {
 	size_t limit_count;
 	uint64_t started_ms; /* of clock_now_ms() */
 
-	struct manager *manager; /* NULL: nothing can be run here, and why_not says why */
+	struct manager *manager; /* NULL: no engine is available, for the reason why_not */
 	const char *why_not;
-	const char *engine; /* "native" */
-	const char *owner;  /* whose sandboxes these calls see */
-	struct host *host;  /* directories that may be copied from and to; or NULL */
-	struct spec spec;   /* of a sandbox, unless its maker says otherwise */
-	uint32_t idle_s, lifetime_s;
-	uint64_t memory_max; /* of a sandbox: what the machine has; 0: not known */
-	/* A name for each device that may be wished for, and what it takes. */
-	int (*choose_gpu)(void *ctx, const char *wish, uint64_t *ret, struct error *err);
+	const char *engine;          /* "native" */
+	const char *owner;           /* calls see the sandboxes of this owner only */
+	struct host *host;           /* directories that copies may use; or NULL */
+	struct spec spec;            /* the defaults of a new sandbox */
+	uint32_t idle_s, lifetime_s; /* likewise */
+	uint64_t memory_max;         /* bytes of memory that this machine has; 0: not known */
+	/* Decodes the argument `gpu` of create_sandbox into a set of devices. */
+	int (*choose_gpu)(void *ctx, const char *choice, uint64_t *ret, struct error *err);
+	/* The layers of the isolation, as tested on this machine. Returns their number. */
 	size_t (*layers)(void *ctx, const struct tools_layer **ret);
-	void *ctx;
-	uint32_t answer_within_ms; /* a call answers after so long, whatever still runs */
-	uint32_t timeout_s;        /* of what was started without one */
+	void *ctx;                 /* of the callbacks of this struct */
+	uint32_t answer_within_ms; /* a call is answered after this time, even if a process runs */
+	uint32_t timeout_s;        /* the time limit of a process that was started without one */
 	uint32_t timeout_max_s;
 	size_t max_output; /* bytes of text in one answer */
 	uint64_t picture_bytes;
-	uint64_t copy_bytes;                /* of one copy between host and sandbox */
-	const char *tools_dir, *skills_dir; /* where sandboxes see them ("/tools"), or NULL */
-	const struct skills *skills;        /* found there at start, or NULL */
-	/* The contents of a resource have changed; may be NULL. */
+	uint64_t copy_bytes;                /* of one copy between the host and a sandbox */
+	const char *tools_dir, *skills_dir; /* their paths in a sandbox ("/tools"), or NULL */
+	const struct skills *skills;        /* loaded when the server started, or NULL */
+	/* Called after the content of a resource has changed; may be NULL. */
 	void (*resource_changed)(void *ctx, const char *uri);
-	/* And so has that of all below it: a directory was deleted; may be NULL. */
+	/* Called after a directory was deleted or replaced, for the resources below it; may be
+	 * NULL. */
 	void (*resources_below_changed)(void *ctx, const char *uri);
 };
 

@@ -1,6 +1,6 @@
-"""kernel.py - the server's end of src/sandbox/interpreter/kernel_wire.h, for the tests of Python's end.
+"""kernel.py - the server's side of src/sandbox/interpreter/kernel_wire.h, for tests of the Python kernel.
 
-The kernel runs below a process that adopts orphans, as the keeper in a sandbox does."""
+The kernel runs below a process that is a subreaper, as the keeper in a sandbox is."""
 import ctypes
 import os
 import pathlib
@@ -18,7 +18,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 def source():
-    """As python_image.S puts it together."""
+    """The text of the kernel, joined as in python_image.S."""
     text = (SOURCES / "python.py").read_text()
     for name in "fresh", "session", "rich":
         text += "\n%s = r'''%s'''" % (name.upper(), (SOURCES / ("python_%s.py" % name)).read_text())
@@ -42,7 +42,7 @@ def fields(body):
 
 
 class Result:
-    """What one RUN led to."""
+    """The outcome of one RUN."""
 
     def __init__(self):
         self.streams = {1: b"", 2: b""}
@@ -93,7 +93,7 @@ class Kernel:
         child = os.fork()
         if child == 0:
             os.setsid()
-            for number in signal.SIGPIPE, signal.SIGINT:  # ignored, if we run in the background
+            for number in signal.SIGPIPE, signal.SIGINT:  # a shell ignores them for a job in the background
                 signal.signal(number, signal.SIG_DFL)
             wanted = {0: os.open("/dev/null", os.O_RDONLY), 1: writers[1], 2: writers[2], 3: channel}
             wanted = {to: os.dup(fd) for to, fd in wanted.items()}
@@ -171,7 +171,7 @@ class Kernel:
             stdin or b"", pixels, bytes, len(args), *args, len(env), *env))
 
     def await_line(self):
-        """The code is running: it has printed a line, which nobody else will see."""
+        """Waits until the code has printed a line, and drops that line."""
         line = b""
         while not line.endswith(b"\n"):
             assert select.select([self.pipes[1]], [], [], LIMIT_S)[0], line
@@ -205,7 +205,7 @@ class Kernel:
         return self.run(code, is_cell=True, **options)
 
     def end(self):
-        """The status of the kernel; EOF is what ends it."""
+        """Closes the socket, which ends the kernel. Returns its exit code."""
         self.socket.close()
         for pipe in self.pipes.values():
             os.close(pipe)

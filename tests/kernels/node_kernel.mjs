@@ -1,5 +1,5 @@
-// node_kernel.mjs - the server's side of sandbox/interpreter/kernel_wire.h, for tests: a Node started as the
-// server starts it, with the loader and the text that belljar carries.
+// node_kernel.mjs - the server's side of sandbox/interpreter/kernel_wire.h, for tests of the Node kernel. Node is
+// started as the server starts it, with the loader and the text that belljar carries.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -9,7 +9,7 @@ const folder = new URL('../../src/kernels/', import.meta.url);
 const read = (name) => fs.readFileSync(new URL(name, folder), 'utf8');
 const unquote = (text) => JSON.parse(`"${text}"`);
 
-// What the assembler makes of node_image.S.
+// The text that the assembler makes of node_image.S.
 export const text = [...read('node_image.S').matchAll(/\.(ascii|incbin) "(.*)"/g)]
   .map(([, what, of]) => (what === 'ascii' ? unquote(of) : read(path.basename(of)))).join('');
 const c = read('kernel_node.c');
@@ -40,6 +40,7 @@ function fields(body) {
   return all;
 }
 
+const BEGUN = 'the cell has begun'; // printed by a cell that is to be interrupted
 const NAMES = { r: 'ready', v: 'shown', e: 'error', x: 'ended' };
 
 export class Kernel {
@@ -81,7 +82,7 @@ export class Kernel {
   }
 
   async until(test, what) {
-    const end = Date.now() + 15000;
+    const end = Date.now() + 30000;
     for (;;) {
       const result = test();
       if (result)
@@ -115,13 +116,19 @@ export class Kernel {
   async cell(code, options = {}) {
     const from = this.frames.length;
     const out_from = this.stdout.length;
+    if (options.is_interrupted)
+      code = `console.log(${JSON.stringify(BEGUN)});\n${code}`;
     this.send_run('cell', options.name ?? 'cell-1', code, options);
-    return this.result(from, out_from, options.interrupt_after);
+    if (options.is_interrupted) {
+      await this.until(() => this.stdout.includes(BEGUN, out_from), 'begin of the cell');
+      // A signal while Node enters or leaves the cell can be lost: the cell is to compute or wait by now.
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      this.signal('SIGINT');
+    }
+    return this.result(from, out_from);
   }
 
-  async result(from, out_from, interrupt_after) {
-    if (interrupt_after !== undefined)
-      setTimeout(() => this.signal('SIGINT'), interrupt_after);
+  async result(from, out_from) {
     const is_end = () => this.frames.slice(from).find(([type]) => type === 'ended');
     const ended = await this.until(is_end, 'ENDED');
     if (ended[3] === '0') {

@@ -1,4 +1,5 @@
-"""python_test.py - src/kernels/python.py: fresh runs are what `python3 main.py` would be."""
+"""python_test.py - the Python kernel (src/kernels/python*.py): fresh runs behave as `python3 main.py`
+does, and sessions keep the state of their cells."""
 import hashlib
 import os
 import pathlib
@@ -36,7 +37,7 @@ def without_addresses(text):
     return re.sub("0x[0-9a-f]{6,}", "0x", text)
 
 
-# Each is run both ways; what comes out must be the same.
+# Each program is run by the kernel and by `python3 main.py`; output and status must be the same.
 SAME = {
     "prints": "print(1); import sys; print('e', file=sys.stderr)",
     "nothing": "",
@@ -123,7 +124,7 @@ class Same(unittest.TestCase):
         cls.kernel.end()
 
     def bare(self, path, code, stdin=None, args=(), env=()):
-        """What `python3 main.py` does, at the same place."""
+        """Output and status of `python3 main.py` with the same path."""
         os.mkdir(os.path.dirname(path), 0o700)
         pathlib.Path(path).write_bytes(code)
         environment = dict(os.environ, MPLBACKEND="Agg")
@@ -166,13 +167,13 @@ for number, (name_, program) in enumerate(SAME.items()):
 
 
 class Fresh(unittest.TestCase):
-    """What a new interpreter has nothing to do with."""
+    """Fresh runs, where they differ from a new interpreter."""
 
     def setUp(self):
         self.kernel = Kernel()
         self.addCleanup(self.kernel.end)
 
-    def test_each_run_is_new(self):
+    def test_each_run_starts_with_a_new_interpreter(self):
         self.kernel.run("import os, sys, json; x = 1; sys.path.append('gone'); os.environ['GONE'] = '1'"
                         "; import builtins; builtins.gone = 1; os.chdir('/'); os.umask(0)")
         got = self.kernel.run("import os, sys; print('x' in globals(), 'json' in sys.modules, 'gone' in sys.path,"
@@ -180,13 +181,13 @@ class Fresh(unittest.TestCase):
         self.assertEqual(got.out, "False False False False %s 0o22\n" % self.kernel.home)
         self.assertIn("NameError: name 'gone' is not defined", got.err)
 
-    def test_random_things_differ(self):
+    def test_random_numbers_differ_between_runs(self):
         code = "import random, uuid, secrets, tempfile; print(random.random(), uuid.uuid4(), secrets.token_hex(), tempfile.mktemp())"
         words = [self.kernel.run(code).out.split() for _ in range(3)]
         for column in zip(*words):
             self.assertEqual(len(set(column)), 3, column)
 
-    def test_a_code_with_a_zero_byte_is_refused(self):
+    def test_code_with_a_zero_byte_is_refused(self):
         got = self.kernel.run(b"print(1)\0")
         self.assertEqual((got.out, got.code), ("", 1))
         self.assertRegex(got.err, "^(Value|Syntax)Error: source code .*cannot contain null bytes\\n$")
@@ -196,7 +197,7 @@ class Fresh(unittest.TestCase):
         (self.kernel.home / "sub/mine.py").write_text("print('mine')")
         self.assertEqual(self.kernel.run("import mine", cwd=str(self.kernel.home / "sub")).out, "mine\n")
 
-    def test_nothing_of_the_users_is_imported_into_what_stays(self):
+    def test_kernel_imports_no_module_of_the_user(self):
         trap = "open('imported-%s' % __name__, 'w')"
         names = ("resource", "gc", "time", "ast", "atexit", "tokenize", "traceback", "re",
                  "token", "enum", "_ctypes")
@@ -209,12 +210,12 @@ class Fresh(unittest.TestCase):
                 self.assertEqual(kernel.run("import os; os.system('sleep 100 &'); print(1)").out, "1\n")
             self.assertEqual([p.name for p in kernel.home.glob("imported-*")], [])
 
-    def test_a_directory_that_is_missing_is_told(self):
+    def test_missing_working_directory_is_an_error(self):
         got = self.kernel.run("print(1)", cwd="/nowhere")
         self.assertEqual((got.out, got.code), ("", 1))
         self.assertEqual(got.err, "belljar: cannot start: [Errno 2] No such file or directory: '/nowhere'\n")
 
-    def test_a_directory_that_exists_is_neither_used_nor_removed(self):
+    def test_existing_directory_is_neither_used_nor_removed(self):
         taken = self.kernel.home / "taken"
         taken.mkdir()
         (taken / "keep").write_text("")
@@ -223,7 +224,7 @@ class Fresh(unittest.TestCase):
         self.assertIn("File exists", got.err)
         self.assertTrue((taken / "keep").exists())
 
-    def test_what_is_left_running_is_ended_and_says_no_more(self):
+    def test_processes_left_behind_are_killed(self):
         got = self.kernel.run("""
             import os, subprocess, time
             a = subprocess.Popen(['sleep', '100'])
@@ -244,8 +245,8 @@ class Fresh(unittest.TestCase):
         time.sleep(0.5)
         self.assertEqual(self.kernel.run("print(1)").out, "1\n")
 
-    def test_what_hides_is_ended_too(self):
-        """Memory that is closed, a first thread that is dead."""
+    def test_processes_that_hide_are_killed(self):
+        """A process that is not dumpable, and one whose first thread has exited."""
         got = self.kernel.run("""
             import ctypes, os, threading, time
             libc = ctypes.CDLL(None)
@@ -273,7 +274,7 @@ class Fresh(unittest.TestCase):
         pids = [int(pid) for pid in got.out.split()]
         self.assertEqual((len(pids), [pid for pid in pids if alive(pid)]), (2, []), got.err)
 
-    def test_a_request_to_end_is_the_codes_to_answer(self):
+    def test_code_handles_sigterm_and_sighup(self):
         for number in signal.SIGTERM, signal.SIGHUP:
             self.kernel.send("import signal, sys, time\ndef end(*_):\n    time.sleep(.1); print('clean'); sys.exit(7)\n"
                              "signal.signal(%d, end); print('on', flush=True); time.sleep(60)" % number)
@@ -284,7 +285,7 @@ class Fresh(unittest.TestCase):
             got = self.kernel.finish()
             self.assertEqual((got.out, got.code, got.signal), ("clean\n", 7, 0))
 
-    def test_the_directory_goes_with_all_that_is_in_it(self):
+    def test_directory_of_the_code_is_removed(self):
         outside = self.kernel.home / "outside"
         outside.mkdir()
         (outside / "keep").write_text("")
@@ -294,7 +295,7 @@ class Fresh(unittest.TestCase):
         self.assertFalse(os.path.lexists(self.kernel.name))
         self.assertTrue((outside / "keep").exists())
 
-    def test_a_link_in_place_of_the_directory_is_not_followed(self):
+    def test_link_in_place_of_the_directory_is_not_followed(self):
         outside = self.kernel.home / "outside"
         outside.mkdir()
         (outside / "main.py").write_text("")
@@ -303,25 +304,25 @@ class Fresh(unittest.TestCase):
         self.assertFalse(os.path.lexists(self.kernel.name))
         self.assertTrue((outside / "main.py").exists())
 
-    def test_descriptors_that_were_made_not_to_block_are_set_right(self):
+    def test_descriptors_are_blocking_again_after_a_run(self):
         self.kernel.run("import os; os.set_blocking(1, False); os.set_blocking(2, False)")
         got = self.kernel.run("import sys; sys.stdout.write('x' * 1000000); sys.stderr.write('y' * 1000000)")
         self.assertEqual((len(got.out), len(got.err), got.code), (1000000, 1000000, 0))
 
-    def test_a_lot_of_input_arrives(self):
+    def test_large_stdin_arrives_whole(self):
         data = os.urandom(8 << 20)
         got = self.kernel.run("import sys, hashlib; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())",
                               stdin=data)
         self.assertEqual(got.out.strip(), hashlib.sha256(data).hexdigest())
 
-    def test_usage_is_the_runs_own(self):
+    def test_usage_counts_the_run_only(self):
         got = self.kernel.run("x = bytearray(100 << 20)\nimport time\nwhile time.process_time() < .3: pass")
         self.assertGreater(got.usage[0] + got.usage[1], 250000)
         self.assertGreater(got.usage[2], 100 << 10)
         self.assertLess(sum(self.kernel.run("").usage[:2]), 200000)
 
-    def test_a_signal_for_all_ends_the_run_alone(self):
-        """SIGINT reaches the whole tree, and only the run minds."""
+    def test_sigint_to_all_processes_ends_the_run_only(self):
+        """The server sends SIGINT to all processes; the zygote ignores it."""
         self.kernel.send("import time; print('on', flush=True); time.sleep(60)")
         self.kernel.await_line()
         child = child_of(self.kernel.pid)
@@ -331,13 +332,13 @@ class Fresh(unittest.TestCase):
         self.assertIn((result.code, result.signal), [(0, 2), (1, 0)])  # the latter in 3.7
         self.assertEqual(self.kernel.run("print(2)").out, "2\n")
 
-    def test_idle_it_does_not_mind_a_signal(self):
+    def test_idle_zygote_ignores_sigint(self):
         child = child_of(self.kernel.pid)
         for pid in self.kernel.pid, child:
             os.kill(pid, 2)
         self.assertEqual(self.kernel.run("print(2)").out, "2\n")
 
-    def test_it_ends_when_who_waits_is_killed(self):
+    def test_zygote_exits_when_its_waiting_child_is_killed(self):
         for number in signal.SIGKILL, signal.SIGTERM:
             kernel = Kernel()
             os.kill(child_of(kernel.pid), number)
@@ -345,18 +346,18 @@ class Fresh(unittest.TestCase):
                 kernel.finish()
             self.assertEqual(kernel.end(), 128 + number)
 
-    def test_a_wrong_frame_ends_it(self):
+    def test_unknown_frame_ends_the_kernel(self):
         self.kernel.socket.sendall(frame(b"Q", "x"))
         with self.assertRaises(EOFError):
             self.kernel.finish()
 
-    def test_no_way_to_the_server_is_open_to_the_code(self):
+    def test_code_has_no_descriptor_of_the_socket(self):
         got = self.kernel.run("import os\nfor f in os.listdir('/proc/self/fd'):\n"
                               "    try:\n        print(f, os.readlink('/proc/self/fd/' + f)[:6])\n"
                               "    except OSError:\n        pass")
         self.assertNotIn("socket", got.out)
 
-    def test_what_the_code_claims_to_have_shown_is_checked(self):
+    def test_forged_display_records_are_refused(self):
         home = str(self.kernel.home)
         good = frame(b"v", "image/png", "", home + "/.belljar/figure-1.png")
         for claim in (b"\xff" * 100, frame(b"v", "image/png", "", "/etc/passwd"),
@@ -390,7 +391,7 @@ class FreshPictures(unittest.TestCase):
                                      for n in range(first, first + count)], got.err)
         return [png_size(path) for _, _, path in got.shown]
 
-    def test_figures_left_open_are_saved_once_also_by_a_run_that_fails(self):
+    def test_open_figures_are_saved_once_even_if_the_run_fails(self):
         got = self.kernel.run(self.PLOT)
         self.expect(got, 1)
         self.assertEqual((got.out, got.err, got.code), ("", "", 0))
@@ -404,10 +405,10 @@ class FreshPictures(unittest.TestCase):
         self.expect(self.kernel.run(self.PLOT + "import sys; sys.exit(3)"), 1, 5)
         self.expect(self.kernel.run("from matplotlib.pyplot import plot, show\nplot([1]); show()"), 1, 6)
 
-    def test_a_child_that_falls_off_the_end_shows_nothing(self):
+    def test_forked_child_shows_no_figures(self):
         self.expect(self.kernel.run(self.PLOT + "import os; pid = os.fork(); pid and os.waitpid(pid, 0)"), 1)
 
-    def test_they_keep_to_the_budget(self):
+    def test_figures_keep_to_the_limits(self):
         (width, height, _), = self.expect(self.kernel.run(
             "import matplotlib.pyplot as plt; plt.figure(figsize=(20, 10)); plt.plot([1])", pixels=50000), 1)
         self.assertLessEqual(width * height, 50000)
@@ -416,12 +417,12 @@ class FreshPictures(unittest.TestCase):
             "import numpy, matplotlib.pyplot as plt; plt.imshow(numpy.random.rand(500, 500))", bytes=20000), 1, 2)
         self.assertLessEqual(size, 20000)
 
-    def test_no_place_for_them_makes_no_noise(self):
+    def test_figures_that_cannot_be_saved_are_silent(self):
         (self.kernel.home / ".belljar").write_text("")
         got = self.kernel.run(self.PLOT)
         self.assertEqual((got.out, got.err, got.code, got.shown), ("", "", 0, []))
 
-    def test_without_pyplot_nothing_is_loaded(self):
+    def test_kernel_does_not_import_pyplot(self):
         self.assertEqual(self.kernel.run("import sys, matplotlib; print('matplotlib.pyplot' in sys.modules)").out,
                          "False\n")
 
@@ -466,10 +467,10 @@ class Cells(unittest.TestCase):
         self.assertEqual((got.out, got.err), ("out\nend", "err\n"))
         self.assertEqual(self.kernel.cell("1").out, "")
 
-    def test_display_shows_values_as_they_come(self):
+    def test_display_shows_values_in_order(self):
         self.shows("display(1, 'two'); display(); display([3])", "1", "'two'", "[3]")
 
-    def test_tracebacks_hold_the_cells_lines_and_none_of_ours(self):
+    def test_tracebacks_have_frames_of_cells_only(self):
         self.kernel.cell("def f(x):\n    raise ValueError('bad')")
         got = self.kernel.cell("y = 1\nf(y)")
         self.assertEqual(got.error[:2], ("ValueError", "bad"))
@@ -493,7 +494,7 @@ class Cells(unittest.TestCase):
         self.assertLess(sum(map(len, got.error)), 70000)
         self.shows("1", "1")
 
-    def test_await_works_at_the_top(self):
+    def test_await_works_at_the_top_level(self):
         self.shows("import asyncio\nq = asyncio.Queue()\nasync def g(n):\n    await asyncio.sleep(.01)\n    return n")
         self.shows("await g(3)", "3")
         self.shows("t = asyncio.ensure_future(g(4))\nawait asyncio.sleep(0)")
@@ -505,12 +506,12 @@ class Cells(unittest.TestCase):
         self.assertEqual(got.error[0], "ZeroDivisionError")
         self.assertNotIn("asyncio", got.error[2])
 
-    def test_a_future_stays(self):
+    def test_future_imports_apply_to_later_cells(self):
         self.shows("from __future__ import annotations")
         self.shows("def f(x: nothing): pass")
         self.shows("f.__annotations__", "{'x': 'nothing'}")
 
-    def test_source_can_be_inspected(self):
+    def test_inspect_finds_the_source_of_cells(self):
         self.shows("def f():\n    return 1\n")
         self.shows("import inspect\ninspect.getsource(f)", repr("def f():\n    return 1\n"))
 
@@ -520,7 +521,7 @@ class Cells(unittest.TestCase):
         os.kill(self.kernel.pid, 2)
         return self.kernel.finish()
 
-    def test_a_cell_can_be_interrupted_and_the_session_goes_on(self):
+    def test_interrupt_ends_the_cell_and_not_the_session(self):
         self.shows("x = 2; import time, asyncio")
         got = self.interrupt("while True: pass")
         self.assertEqual((got.error[:2], got.code), (("KeyboardInterrupt", ""), 1))
@@ -535,7 +536,7 @@ class Cells(unittest.TestCase):
         self.shows("x", "2")
         self.shows("import signal; signal.getsignal(2) is signal.default_int_handler", "True")
 
-    def test_interrupts_at_any_moment_do_not_end_it(self):
+    def test_interrupts_at_any_moment_do_not_end_the_session(self):
         for number in range(200):
             self.kernel.send("x = 1", is_cell=True)
             os.kill(self.kernel.pid, 2)
@@ -543,7 +544,7 @@ class Cells(unittest.TestCase):
             self.assertIn(got.code, (0, 1))
         self.shows("1", "1")
 
-    def test_a_handler_of_the_users_stays(self):
+    def test_sigint_handler_of_the_user_stays(self):
         self.shows("import signal, time\nhits = []\nsignal.signal(2, lambda *a: hits.append(1));")
         os.kill(self.kernel.pid, 2)  # idle
         time.sleep(0.1)
@@ -551,7 +552,7 @@ class Cells(unittest.TestCase):
         self.assertIsNone(self.interrupt("time.sleep(1)").error)
         self.shows("hits", "[1]")
 
-    def test_exit_ends_it_after_what_is_to_be_done_at_exit(self):
+    def test_exit_ends_the_session_after_its_exit_handlers(self):
         for code, status, err in (("exit()", 0, ""), ("quit(3)", 3, ""), ("import sys; sys.exit('why')", 1, "why\n"),
                                   ("raise SystemExit(258)", 2, "")):
             with self.subTest(code=code):
@@ -562,7 +563,7 @@ class Cells(unittest.TestCase):
                                  ("last\nat exit\n", err, status, 1, None))
                 self.assertEqual(kernel.end(), status)
 
-    def test_what_a_run_brings_along(self):
+    def test_cells_get_stdin_arguments_environment_and_directory(self):
         other = self.kernel.home / "other"
         other.mkdir()
         self.shows("import os, sys, subprocess\nos.environ['A']", "'1'", env=["A=1"])
@@ -579,7 +580,7 @@ class Cells(unittest.TestCase):
         self.shows("sys.argv[1:]", "['x', 'y z']")
         self.assertEqual(self.kernel.cell("1", cwd="/nowhere").error[0], "FileNotFoundError")
 
-    def test_the_environment_of_a_cell_is_its_own(self):
+    def test_environment_of_a_cell_is_restored_after_it(self):
         self.shows("import os, time; os.environ['B'] = 'was'")
         self.shows("os.environ['A'], os.environ['B'], os.getenv('C')", "('2', 'y', '3')", env=["A=1", "A=2", "B=y", "C=3"])
         self.shows("os.getenv('A'), os.environ['B'], os.getenv('C')", "(None, 'was', None)")
@@ -593,11 +594,11 @@ class Cells(unittest.TestCase):
         self.shows("os.environ = None", env=["A=1"])
         self.shows("1", "1")
 
-    def test_an_interrupt_does_not_cut_what_is_being_shown(self):
+    def test_interrupt_does_not_cut_a_frame(self):
         self.shows("class A:\n    def _repr_html_(self): return 'x' * 60000\na = A()")
         self.kernel.send("print('on', flush=True)\nfor i in range(60): display(a)", is_cell=True)
         self.kernel.await_line()
-        time.sleep(0.3)  # nobody reads: it is in the middle of one
+        time.sleep(0.3)  # the socket is full now: the kernel waits in the middle of a frame
         os.kill(self.kernel.pid, 2)
         time.sleep(0.1)
         got = self.kernel.finish()
@@ -605,7 +606,7 @@ class Cells(unittest.TestCase):
         self.assertEqual({len(text) for _, text, _ in got.shown}, {60000})
         self.shows("import signal; signal.getsignal(2) is signal.default_int_handler", "True")
 
-    def test_children_do_not_speak_for_the_session(self):
+    def test_forked_children_do_not_speak_for_the_session(self):
         got = self.kernel.cell("import os\npid = os.fork()\nif pid == 0: display('child'); 1/0\n"
                                "os.waitpid(pid, 0)[1]")
         self.assertEqual((got.shown, got.out, got.error), ([("text/plain", "256", "")], "'child'\n", None))
@@ -618,13 +619,17 @@ class Cells(unittest.TestCase):
         self.assertIn("/dev/null", got.out)
         self.assertNotIn("socket", got.out)
 
-    def test_a_thread_goes_on_and_what_it_shows_later_is_printed(self):
-        self.shows("import threading, time\ndef f():\n    time.sleep(.3); display('late'); print('done', flush=True)\n"
+    def test_display_of_a_thread_after_its_cell_is_printed(self):
+        self.shows("import os, threading, time\ndef f():\n    while not os.path.exists('go'): time.sleep(.01)\n"
+                   "    display('late'); print('done', flush=True); open('gone', 'w')\n"
                    "t = threading.Thread(target=f); t.start()")
-        time.sleep(0.6)
+        (self.kernel.home / "go").write_text("")
+        deadline = time.monotonic() + 60
+        while not (self.kernel.home / "gone").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
         self.assertIn("'late'\ndone\n", self.kernel.cell("t.join()").out)
 
-    def test_values_that_offer_more_than_text(self):
+    def test_values_with_rich_forms_are_shown(self):
         for code, *want in (
                 ("_repr_html_(s): return '<b>'", ("text/html", "<b>", "")),
                 ("_repr_html_(s): return 'x' * 70000", ("text/plain", "<A>", "")),
@@ -649,20 +654,20 @@ class Cells(unittest.TestCase):
         self.assertEqual(self.kernel.cell("'\\ud800'").shown[0][1], "'\\ud800'")
         self.assertEqual(self.kernel.cell("import sys\nclass S:\n    def __repr__(self): return chr(0xd800)\nS()").shown[0][1], "\\ud800")
 
-    def test_descriptors_that_lead_elsewhere_do_not_stop_the_session(self):
+    def test_redirected_stdout_does_not_stop_the_session(self):
         got = self.kernel.cell("import os, sys\nprint('before')\nsys.stdout.flush()\n"
                                "os.dup2(os.open('elsewhere', os.O_WRONLY | os.O_CREAT), 1);")
         self.assertEqual(got.out, "before\n")
         self.assertEqual((self.kernel.home / "elsewhere").read_text(), "")
         self.shows("1", "1")
 
-    def test_only_so_much_is_shown(self):
+    def test_number_of_shown_values_is_limited(self):
         got = self.kernel.cell("for i in range(1000): display(i)")
         self.assertEqual(len(got.shown), 65)
         self.assertEqual(got.shown[64], ("text/plain", "More was left out: 64 values of a cell are shown.", ""))
         self.shows("1", "1")
 
-    def test_usage_is_the_cells(self):
+    def test_usage_counts_the_cell_only(self):
         got = self.kernel.cell("import time\nend = time.process_time() + .2\nwhile time.process_time() < end: pass")
         self.assertGreater(sum(got.usage[:2]), 150000)
         self.assertLess(sum(self.kernel.cell("1").usage[:2]), 100000)
@@ -693,7 +698,7 @@ class CellPictures(unittest.TestCase):
         self.assertEqual((len(got.shown), got.error[0]), (1, "ZeroDivisionError"))
 
     @unittest.skipUnless(has("PIL"), "no PIL")
-    def test_images_are_made_to_fit(self):
+    def test_images_are_scaled_to_the_limits(self):
         cell = self.kernel.cell
         self.assertEqual(self.paths(cell("from PIL import Image\ni = Image.new('RGB', (300, 200))\ni")), ["image-1.png"])
         for mode in "1", "L", "P", "RGBA", "CMYK", "F", "I;16":

@@ -1,4 +1,4 @@
-"""tap.py - unittest that speaks TAP; a subTest that fails fails its test."""
+"""tap.py - runs unittest and prints TAP. A subTest that fails makes its test fail."""
 import sys
 import unittest
 

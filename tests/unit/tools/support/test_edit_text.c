@@ -128,13 +128,16 @@ static void error_names_the_edit_that_did_not_match(void **state)
 		  { EDIT("    if a:\n", "c") },
 		  1,
 		  ERR_NOT_FOUND,
-		  "edit 1 of 1: its old text \"    if a:\\n\" was not found; line 2 differs from "
-		  "it only in white space (indentation, tabs, line ends): read the file and copy it exactly" },
+		  "edit 1 of 1: its old text \"    if a:\\n\" was not found; line 2 differs "
+		  "from it only in white space (indentation, tabs, line ends): read the file "
+		  "and copy it exactly" },
 		{ "a\r\nb\r\n",
 		  { EDIT("a\nb", "c") },
 		  1,
 		  ERR_NOT_FOUND,
-		  "edit 1 of 1: its old text \"a\\nb\" was not found; line 1 differs from it only in white space (indentation, tabs, line ends): read the file and copy it exactly" },
+		  "edit 1 of 1: its old text \"a\\nb\" was not found; line 1 differs from it "
+		  "only in white space (indentation, tabs, line ends): read the file and copy "
+		  "it exactly" },
 		{ "a\nb\na\n",
 		  { EDIT("a", "c") },
 		  1,
@@ -145,7 +148,8 @@ static void error_names_the_edit_that_did_not_match(void **state)
 		  { EDIT("a", "c") },
 		  1,
 		  ERR_INVALID,
-		  "edit 1 of 1: its old text \"a\" was found 10 times (lines 1, 1, 1, 1, 1, 1, 1, 1, ...): add what stands around it, or set all to true" },
+		  "edit 1 of 1: its old text \"a\" was found 10 times (lines 1, 1, 1, 1, 1, 1, "
+		  "1, 1, ...): add what stands around it, or set all to true" },
 		{ "a",
 		  { EDIT("", "c") },
 		  1,
