@@ -2,9 +2,6 @@
  * removed, against `bwrap --unshare-all` running `true` on the same /usr. The two alternate, so
  * that load on the machine affects both. Then many sandboxes one after the other, and many at once
  * with the memory they use. BENCH_RUNS, BENCH_ROW and BENCH_AWAKE set the numbers. */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
  * eight clients at once, and memory. BENCH_CALLS (200) sets the number of calls; BELLJAR names the
  * program. A budget that is missed is listed as missed. */
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>

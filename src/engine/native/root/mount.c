@@ -1,6 +1,5 @@
 #include <fcntl.h>
 #include <linux/mount.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>

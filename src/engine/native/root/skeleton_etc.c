@@ -5,14 +5,11 @@
  * profile, profile.d, gitconfig, npmrc, wgetrc, ssh, apt, maven's settings), nor are files about
  * the host's users and services, nor private keys. */
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "engine/native/root/internal.h"

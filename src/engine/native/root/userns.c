@@ -1,5 +1,4 @@
 /* userns.c - the spawner's user and mount namespace, and the ids it can give to sandboxes. */
-#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/magic.h>
@@ -14,7 +13,6 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/fd.h"
 #include "engine/native/ids/ids.h"
 #include "engine/native/root/root.h"
 

@@ -1,7 +1,5 @@
 /* reap.c - child processes that have started or exited: sandboxes and janitors. */
-#include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
  * The server may have been taken over. A request is a struct of any bytes: every field is checked
  * before use, a sandbox is named by a number or an id and never by a path, and a wrong request gets
  * an error or no reply. */
-#include <errno.h>
 #include <string.h>
 
 #include "base/error.h"

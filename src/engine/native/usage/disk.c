@@ -5,14 +5,12 @@
 #include <linux/dqblk_xfs.h>
 #include <linux/fs.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/quota.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "engine/native/usage/usage.h"
 

@@ -139,6 +139,25 @@ static bool become_readable_nobody(void)
 	return become_nobody() && prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0;
 }
 
+/* A first thread that has exited while others run stays as a zombie. */
+static void wait_for_first_thread(pid_t pid)
+{
+	char path[32], stat[256];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	for (int i = 0; i < 10000; i++) {
+		AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+		ssize_t n = read(fd, stat, sizeof stat - 1);
+
+		assert_true(n > 0);
+		stat[n] = '\0';
+		if (strstr(stat, ") Z ") != NULL)
+			return;
+		usleep(1000);
+	}
+	fail_msg("the first thread of %d did not exit", pid);
+}
+
 static pid_t start_holder(const struct holder *holder)
 {
 	int fds[2];
@@ -161,7 +180,8 @@ static pid_t start_holder(const struct holder *holder)
 	if (read(fds[0], &byte, 1) != 1)
 		fail_msg("%s: it did not start", holder->name);
 	(void)close(fds[0]);
-	usleep(20000); /* until the first thread has exited */
+	if (holder->hold == exit_first_thread)
+		wait_for_first_thread(pid);
 	return pid;
 }
 
