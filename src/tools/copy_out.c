@@ -1,5 +1,5 @@
 #include "tools/catalogue.h"
-#include "tools/support/copy_work.h"
+#include "tools/files/copy_work.h"
 #include "tools/support/params.h"
 #include "tools/support/work.h"
 

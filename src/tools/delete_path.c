@@ -5,7 +5,7 @@
 #include "base/text/utf8.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"
-#include "tools/support/file_work.h"
+#include "tools/files/file_work.h"
 #include "tools/support/params.h"
 
 enum { SHOWN = 160, REPLY_MAX = 1024 };

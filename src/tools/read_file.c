@@ -6,8 +6,8 @@
 #include "base/text/utf8.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"
-#include "tools/support/file_text.h"
-#include "tools/support/file_work.h"
+#include "tools/files/file_text.h"
+#include "tools/files/file_work.h"
 #include "tools/support/params.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include "loop/loop.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"
-#include "tools/support/file_work.h"
+#include "tools/files/file_work.h"
 #include "tools/support/params.h"
 #include "wire/table.h"
 

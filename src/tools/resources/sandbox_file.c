@@ -3,8 +3,8 @@
 
 #include "base/text/utf8.h"
 #include "tools/catalogue.h"
-#include "tools/support/file_text.h"
-#include "tools/support/file_work.h"
+#include "tools/files/file_text.h"
+#include "tools/files/file_work.h"
 
 enum { CONTENTS_MAX = 1024 * 1024, SHOWN = 160 };
 

@@ -9,9 +9,9 @@
 #include "base/text/utf8.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"
+#include "tools/files/file_text.h"
+#include "tools/files/file_work.h"
 #include "tools/resources/resources.h"
-#include "tools/support/file_text.h"
-#include "tools/support/file_work.h"
 
 /* --- the text of a skill, read inside a sandbox ------------------------------------------ */
 

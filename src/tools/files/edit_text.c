@@ -1,4 +1,4 @@
-#include "tools/support/edit_text.h"
+#include "tools/files/edit_text.h"
 
 #include <stdio.h>
 #include <string.h>

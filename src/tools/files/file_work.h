@@ -8,7 +8,7 @@
 #include "base/attr.h"
 #include "base/error.h"
 #include "sandbox/channel/files.h"
-#include "tools/support/edit_lock.h"
+#include "tools/files/edit_lock.h"
 #include "tools/support/work.h"
 
 struct buf;

@@ -1,4 +1,4 @@
-#include "tools/support/edit_lock.h"
+#include "tools/files/edit_lock.h"
 
 #include <stdlib.h>
 #include <string.h>

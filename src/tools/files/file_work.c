@@ -1,4 +1,4 @@
-#include "tools/support/file_work.h"
+#include "tools/files/file_work.h"
 
 #include <errno.h>
 #include <stdio.h>

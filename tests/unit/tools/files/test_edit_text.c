@@ -1,7 +1,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "tools/support/edit_text.h"
+#include "tools/files/edit_text.h"
 #include "unit/test.h"
 
 enum { ROOM = 1000 };

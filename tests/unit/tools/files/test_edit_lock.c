@@ -1,6 +1,6 @@
 #include "base/cleanup.h"
 #include "loop/loop.h"
-#include "tools/support/edit_lock.h"
+#include "tools/files/edit_lock.h"
 #include "unit/test.h"
 
 static char order[16];

@@ -1,6 +1,6 @@
 /* The parts of file_work.h that need no sandbox. */
 #include "base/buf.h"
-#include "tools/support/file_work.h"
+#include "tools/files/file_work.h"
 #include "unit/test.h"
 
 static void file_uri_encodes_the_path(void **state)

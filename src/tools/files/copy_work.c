@@ -1,4 +1,4 @@
-#include "tools/support/copy_work.h"
+#include "tools/files/copy_work.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "sandbox/porter/host.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
-#include "tools/support/file_work.h"
+#include "tools/files/file_work.h"
 #include "tools/support/params.h"
 #include "tools/support/work.h"
 

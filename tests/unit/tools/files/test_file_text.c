@@ -1,5 +1,5 @@
 #include "base/buf.h"
-#include "tools/support/file_text.h"
+#include "tools/files/file_text.h"
 #include "unit/test.h"
 
 static void file_picture_knows_the_first_bytes(void **state)

@@ -1,4 +1,4 @@
-#include "tools/support/file_text.h"
+#include "tools/files/file_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
