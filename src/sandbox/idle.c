@@ -48,7 +48,7 @@ int64_t sandbox_sleeps_in_s(const struct sandbox *sandbox)
 static void check_sandbox(struct sandbox *sandbox, int64_t now_s)
 {
 	if (is_expired(sandbox, now_s)) {
-		/* A sleeping sandbox may be awake in another server: delete_expired() goes by its
+		/* A sleeping sandbox may be awake in another server: delete_expired() reads its
 		 * row. */
 		if (!sandbox->delete_pending && sandbox->phase != PHASE_ASLEEP) {
 			log_info("sandbox %s: its lifetime of %u s is over, it is deleted",

@@ -35,9 +35,9 @@ struct manager {
 enum phase {
 	PHASE_ASLEEP,
 	PHASE_STARTING,  /* the engine is making the sandbox */
-	PHASE_HANDSHAKE, /* the agent runs, but has not said READY */
+	PHASE_HANDSHAKE, /* the agent runs, but has not sent READY */
 	PHASE_READY,
-	PHASE_ENDING,   /* the engine was told to kill it */
+	PHASE_ENDING,   /* the engine is killing it */
 	PHASE_CLEARING, /* the engine removes the files; the sandbox stays */
 	PHASE_ERASING,  /* the engine removes the files; the row follows */
 	PHASE_DELETED,
@@ -72,7 +72,7 @@ struct sandbox {
 	bool is_clean;        /* a reset has just removed the files: waking need not do it again */
 	bool reset_pending;   /* to be cleared as soon as it has ended */
 	bool delete_pending;  /* to be deleted as soon as it has ended */
-	bool erase_requested; /* the engine was asked to remove the files for good */
+	bool erase_requested; /* the engine is removing the files for good, or will */
 	bool met_limit;       /* the last end was a memory or disk limit */
 	char reason[480];     /* why it ended last */
 };

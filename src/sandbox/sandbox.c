@@ -21,7 +21,7 @@
 #include "sandbox/registry/history.h"
 
 enum {
-	SAVE_USED_EVERY_S = 10, /* at most one write of the time of last use per so many seconds */
+	SAVE_USED_EVERY_S = 10, /* seconds between two writes of the time of last use */
 	UNMAPPED_GROUP = 65534, /* what the kernel shows for a group without a mapping */
 };
 

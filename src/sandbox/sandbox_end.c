@@ -108,8 +108,8 @@ static void log_unremoved(const struct sandbox *sandbox, const struct error *why
 	            why->msg);
 }
 
-/* The row goes only after the files: if removing them failed, the row stays DELETING, and recovery
- * by a later server tries again. */
+/* The row is deleted only after the files: if removing them failed, the row stays DELETING, and
+ * recovery by a later server tries again. */
 static void on_erased(void *ctx, const struct error *why)
 {
 	struct sandbox *sandbox = ctx;
@@ -140,8 +140,8 @@ static void request_erase(struct sandbox *sandbox)
 	struct error err;
 
 	sandbox->erase_requested = true;
-	/* Written before the first file goes, so that a half-removed sandbox is never woken. The
-	 * row of a temporary sandbox needs no such write: recovery deletes it in any state. */
+	/* Written before the first file is removed, so that a half-removed sandbox is never woken.
+	 * The row of a temporary sandbox needs no such write: recovery deletes it in any state. */
 	if (!sandbox->row.temporary)
 		sandbox_set_state(sandbox, SANDBOX_DELETING);
 	if (engine->ops->erase(engine, sandbox->row.spec.id, on_erased, sandbox, &err) < 0)
@@ -282,7 +282,7 @@ void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 	if (sandbox->delete_pending)
 		return;
 	if (sandbox->phase == PHASE_CLEARING) {
-		sandbox->delete_pending = true; /* on_cleared() goes on */
+		sandbox->delete_pending = true; /* on_cleared() continues */
 		return;
 	}
 	if (sandbox->phase != PHASE_ASLEEP) {

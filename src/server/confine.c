@@ -22,6 +22,8 @@ static int drop_root(struct error *err)
 
 	if (id == 0)
 		return 0;
+	/* Groups first: a process that is no longer root may not change them. setresuid() also sets
+	 * the saved id, so that root cannot be regained. */
 	if (setgroups(0, NULL) < 0 || setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
 		return error_sys(err, "change to user %u", id);
 	return 0;

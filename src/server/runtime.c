@@ -34,6 +34,8 @@ struct runtime {
 
 static void free_base(struct runtime_base *base)
 {
+	/* The lock file says that this instance is alive. Keep it until the spawner has exited,
+	 * because until then sandboxes of this instance may still run. */
 	(void)waitpid(base->spawner, NULL, 0);
 	instance_remove(base->servers, base->instance);
 	(void)close(base->lock);
@@ -96,6 +98,8 @@ static void on_ready(void *ctx, const struct spawner_report *report, const struc
 	runtime->report = *report;
 	if (why == NULL && doctor_require_engine(runtime->base.require, report, &err) < 0)
 		why = &err;
+	/* Only now: the engine lists the directories of sandboxes, and a server that lacks a
+	 * required layer must not change anything. */
 	if (why == NULL)
 		manager_sweep(runtime->manager);
 	runtime->ready(runtime->ctx, why);
@@ -155,6 +159,8 @@ struct runtime *runtime_free(struct runtime *runtime)
 {
 	if (runtime == NULL)
 		return NULL;
+	/* Sandboxes refer to the engine's boxes: free them first. Freeing the engine closes the
+	 * spawner's socket, which ends the spawner. */
 	(void)manager_free(runtime->manager);
 	runtime->engine->ops->free(runtime->engine);
 	free_base(&runtime->base);

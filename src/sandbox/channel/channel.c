@@ -14,7 +14,8 @@
 #include "sandbox/channel/internal.h"
 #include "wire/bytes.h"
 
-/* After a write has failed, frames of the agent may still be in the socket: read for so long. */
+/* After a write has failed, frames of the agent may still be in the socket: read them until
+ * then. */
 enum { DRAIN_MS = 1000 };
 
 /* --- the end --- */
@@ -30,6 +31,8 @@ static void stop_channel(struct channel *channel)
 	channel->fd = -1;
 }
 
+/* Callers ask for any stream again after each callback, because a callback may remove any of them:
+ * a pointer to the next one could dangle. */
 static struct channel_stream *any_stream(struct channel *channel)
 {
 	for (unsigned i = 0; i < CHANNEL_BUCKETS; i++)
@@ -130,7 +133,7 @@ static void on_drained(void *ctx)
 	channel_give_turns(ctx);
 }
 
-/* Reading goes on for a moment: a REFUSED with the agent's reason may still be in the socket. */
+/* Reading continues for a moment: a REFUSED with the agent's reason may still be in the socket. */
 static void on_write_failed(void *ctx, const struct error *why)
 {
 	struct channel *channel = ctx;
@@ -155,6 +158,8 @@ static void send_ping(struct channel *channel)
 
 /* --- handshake and PING --- */
 
+/* Reads the version before the message is decoded: another version of HELLO may have other fields,
+ * and its user needs to know that the builds differ, not that a field is malformed. */
 static int check_version(const struct wire_frame *frame, struct error *err)
 {
 	int version = wire_hello_version(frame->payload);
@@ -182,6 +187,8 @@ static void receive_ready(struct channel *channel)
 		channel->events->ready(channel->ctx);
 }
 
+/* Each PONG must answer the next PING. Otherwise an agent could send PONGs in advance and count as
+ * alive while it hangs. */
 static int receive_pong(struct channel *channel, uint64_t token, struct error *err)
 {
 	if (channel->pongs == channel->pings || token != channel->pongs + 1)
@@ -195,6 +202,7 @@ static void receive_refused(struct channel *channel, struct view reason)
 	char shown[400];
 	struct error err;
 
+	/* Escaped: the text comes from the sandbox and ends up in logs and terminals. */
 	(void)error_set(&err, ERR_SYSTEM, "the agent refused: %s",
 	                utf8_escape(reason, shown, sizeof shown));
 	channel_fail(channel, &err);
@@ -417,7 +425,7 @@ static int encode_welcome(struct channel *channel, const struct wire_welcome *we
 {
 	struct wire_message message = { .type = WIRE_WELCOME, .welcome = *welcome };
 
-	message.welcome.version = WIRE_VERSION;
+	message.welcome.version = WIRE_VERSION; /* callers need not know it */
 	return wire_encode(&message, 0, 0, &channel->welcome, err);
 }
 

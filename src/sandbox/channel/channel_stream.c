@@ -23,7 +23,7 @@ struct channel_stream *channel_find(struct channel *channel, uint32_t id)
 	LIST_EACH (node, find_bucket(channel, id)) {
 		struct channel_stream *stream = container_of(node, struct channel_stream, node);
 
-		if (stream->wire.id == id && id != 0)
+		if (stream->wire.id == id && id != 0) /* 0 is the channel itself */
 			return stream;
 	}
 	return NULL;
@@ -49,6 +49,7 @@ void channel_stream_remove(struct channel_stream *stream)
 
 	if (stream->is_removed)
 		return;
+	/* The memory is freed later: the caller may be in a callback of this stream. */
 	stream->is_removed = true;
 	list_remove(&stream->node);
 	list_remove(&stream->wait);
@@ -128,6 +129,8 @@ static int check_open(const struct channel *channel, const struct wire_message *
 	if (spec == NULL || spec->opens == WIRE_KIND_NONE)
 		return error_set(err, ERR_INVALID, "%s does not open a stream of the server",
 		                 spec != NULL ? spec->name : "an unknown message");
+	/* Cancelled streams count until the agent has ended them. An agent that never does so must
+	 * not make the server allocate more and more. */
 	if (channel->live >= WIRE_STREAMS_MAX)
 		return error_set(err, ERR_LIMIT,
 		                 "%u operations are running in this sandbox, and "
@@ -265,6 +268,8 @@ static size_t available_bytes(const struct channel_stream *stream)
 	return list_is_empty(&channel->waiting) ? room : 0;
 }
 
+/* Builds the DATA frame in a static buffer instead of with wire_encode(), which would copy the
+ * bytes once more: this is the path of all bytes that go into a sandbox. */
 static void send_piece(struct channel_stream *stream, uint8_t channel, struct view piece)
 {
 	static char out[WIRE_FRAME_MAX]; /* the program has one thread, and the queue copies */
@@ -382,6 +387,7 @@ void channel_consumed(struct channel_stream *stream, uint8_t channel, size_t byt
 		return;
 	owed = &stream->owed[channel];
 	credit = stream->wire.credit[channel];
+	/* A receiver cannot consume more than has arrived; the agent has no influence on this. */
 	assert(bytes <= stream->window[channel] - credit - *owed);
 	*owed += (uint32_t)bytes;
 	if (*owed < stream->window[channel] / 2 && credit >= WIRE_RECORDS_MAX)

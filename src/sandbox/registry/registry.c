@@ -36,7 +36,7 @@ const char *const registry_migrations[] = {
 	"  limit_inodes INTEGER NOT NULL,"
 	"  limit_file_size INTEGER NOT NULL,"
 	"  limit_files INTEGER NOT NULL,"
-	/* Recovery goes by the instance: a row without one that is not asleep would never be
+	/* Recovery searches by instance: a row without one that is not asleep would never be
 	 * finished or deleted. */
 	"  CHECK (instance <> '' OR (state = 'asleep' AND NOT throw_away))"
 	") STRICT;"
@@ -65,6 +65,8 @@ static bool is_alphanumeric(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
+/* A name of the form of an id is refused: a lookup of that text would find the sandbox with the id
+ * instead. */
 bool registry_is_name(const char *text)
 {
 	size_t len;
@@ -126,6 +128,8 @@ int registry_add(struct store *store, const struct sandbox_row *row, struct erro
 #undef PLACE
 #undef LETTER
 #undef VALUE
+	/* Two servers may insert the same name at once. The unique index decides, not a lookup
+	 * before: the loser has changed no row. */
 	if (store_changes(store) == 1)
 		return 0;
 	if (row->name[0] == '\0')
@@ -272,6 +276,8 @@ int registry_set_state(struct store *store, const char *id, enum sandbox_state s
                        const char *instance, struct error *err)
 {
 	assert(state < SANDBOX_STATE_COUNT);
+	/* State and instance change in one statement: a row that is not asleep must always name the
+	 * server that is responsible for it, or recovery would not find it. */
 	if (store_exec(store,
 	               "UPDATE sandboxes SET state = ?1, instance ="
 	               " CASE WHEN ?1 = 'asleep' AND NOT throw_away THEN ''"
@@ -297,6 +303,8 @@ int registry_touch(struct store *store, const char *id, int64_t now_s, struct er
 	return store_changes(store) == 1 ? 0 : set_not_found(id, err);
 }
 
+/* The history first: if the server dies between the two statements, the row is still DELETING, and
+ * recovery deletes both. */
 int registry_remove(struct store *store, const char *id, struct error *err)
 {
 	if (store_exec(store, "DELETE FROM runs WHERE sandbox = ?", err, "s", id) < 0)
@@ -324,6 +332,8 @@ int registry_has(struct store *store, const char *id, bool *ret, struct error *e
 
 /* --- over several rows --- */
 
+/* sum() over no rows is NULL, hence coalesce(). A sandbox being created counts as awake: otherwise
+ * several creations at once could exceed the quota. */
 static bool on_sums(void *ctx, struct store_row *columns)
 {
 	struct registry_sums *sums = ctx;

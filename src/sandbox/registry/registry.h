@@ -42,8 +42,8 @@ struct sandbox_row {
 	bool temporary;            /* deleted when its server exits; the column is `throw_away` */
 	bool all_mounts;           /* sees all shared directories of the server that wakes it */
 	int64_t created_s, used_s; /* wall clock */
-	uint32_t idle_s;           /* put to sleep after so long without use; 0: never */
-	uint32_t lifetime_s;       /* deleted so long after it was created; 0: never */
+	uint32_t idle_s;           /* seconds without use until it sleeps; 0: never */
+	uint32_t lifetime_s;       /* seconds until it is deleted; 0: never */
 	/* "NAME=value" strings one behind the other, each with its zero byte; an empty one ends the
 	 * list. */
 	char env[SANDBOX_ENV_MAX];
