@@ -1,11 +1,11 @@
-/* worker.h - file operations, each by a child of its own that has the user's rights.
+/* files.h - file operations, each in a worker process of its own with the user's rights.
  *
- * The child runs one operation (ops.h) and speaks whole frames over a socket, one a packet.
- * It is no more trusted than the user's own programs: the agent checks what it says by the
- * table and the rules of the stream before it passes it on, and only reads what there is
- * credit for.
- * When the stream is closed the socket goes first, so that the child can undo what is half
- * done; if it does not end, it is killed. */
+ * The worker process runs one operation (ops.h) and writes whole frames to a SEQPACKET socket, one
+ * in each packet. It is trusted no more than the user's own programs: a file or an archive that it
+ * reads may have taken it over. So the agent decodes each frame by the table, checks it against the
+ * rules of the stream, and reads a packet only if the server has given credit for it. When the
+ * stream is closed, the agent closes the socket first, so that the operation can undo what is
+ * partly done; a worker process that does not exit within two seconds is killed. */
 #pragma once
 #include "agent/feed.h"
 #include "agent/poller.h"
@@ -16,15 +16,14 @@ struct stream;
 struct wire_message;
 
 struct worker {
-	struct source source; /* SOCK_SEQPACKET */
-	struct feed feed;     /* the other direction */
-	bool closing;
+	struct source source; /* frames from the process */
+	struct feed feed;     /* bytes to it, through a duplicate of the socket */
+	bool closing;         /* the stream was closed; the process has not exited */
 };
 
-/* READ, WRITE, STAT ... STATS. */
+/* Starts the operation that `message` asks for: READ, WRITE, STAT ... STATS. */
 void worker_open(struct stream *stream, const struct wire_message *message);
 
-/* The worker process, in a new child of the agent: does the operation, replies over `socket` and
- * exits. */
+/* Runs in the forked child: becomes the user, runs the operation, replies over `socket`, exits. */
 NORETURN void worker_process_run(const struct agent *agent, const struct wire_message *request,
                                  int socket);

@@ -15,9 +15,9 @@
 #include "base/fd.h"
 #include "base/text/utf8.h"
 
-enum { TAIL_SIZE = sizeof ".belljar-0123456789abcdef" };
+enum { SUFFIX_SIZE = sizeof ".belljar-0123456789abcdef" };
 
-/* Is there something, and may it be replaced? *ret_perm becomes the old file's. */
+/* Checks that an old file may be replaced; *ret_perm becomes its permissions. */
 static int check_old(const struct new_file *file, mode_t *ret_perm, bool *ret_exists,
                      struct error *err)
 {
@@ -30,7 +30,7 @@ static int check_old(const struct new_file *file, mode_t *ret_perm, bool *ret_ex
 			return path_error(file->path, err);
 		return 0;
 	}
-	if (file->rule == NEW_FILE_CREATE) {
+	if (file->must_be_new) {
 		errno = EEXIST;
 		return path_error(file->path, err);
 	}
@@ -42,23 +42,23 @@ static int check_old(const struct new_file *file, mode_t *ret_perm, bool *ret_ex
 	return 0;
 }
 
-/* A name that fits however long the file's own name is, not cut within a character. */
+/* Makes a temporary name of valid length, with the file's own name cut between characters. */
 static int name_temp(struct new_file *file, struct error *err)
 {
 	const char *name = file->place.name;
-	size_t len = utf8_prefix(name, strlen(name), PATH_NAME_MAX - TAIL_SIZE);
+	size_t len = utf8_prefix(name, strlen(name), PATH_NAME_MAX - SUFFIX_SIZE);
 	uint64_t number;
 
 	if (getrandom(&number, sizeof number, 0) != sizeof number)
-		return error_sys(err, "get a random number");
+		return error_sys(err, "get random bytes");
 	(void)snprintf(file->temp, sizeof file->temp, ".%.*s.belljar-%016" PRIx64, (int)len, name,
 	               number);
 	return 0;
 }
 
-/* Without a name nobody sees it, and nothing stays when the sandbox is killed. Whatever is
- * against that, a file with a name works or says what is wrong. With 64 random bits the name is
- * free, or somebody is up to something. */
+/* A file without a name is invisible and vanishes if the sandbox is killed. If O_TMPFILE fails for
+ * any reason, a named file works or its error tells why. O_EXCL and O_NOFOLLOW: the name has 64
+ * random bits, so if it exists or is a link, another process tries to redirect the write. */
 static int open_temp(struct new_file *file, mode_t perm, struct error *err)
 {
 	int dir = file->place.dir;
@@ -84,23 +84,24 @@ int new_file_check_name(struct view path, struct error *err)
 	return 0;
 }
 
-int new_file_open(struct new_file *file, const struct job *job, struct view path,
-                  enum new_file_rule rule, mode_t perm, uint64_t max, struct error *err)
+int new_file_open(struct new_file *file, const struct job *job, struct view path, bool must_be_new,
+                  mode_t perm, uint64_t max, struct error *err)
 {
 	bool exists;
 
 	file->path = path;
-	file->rule = rule;
+	file->must_be_new = must_be_new;
 	file->max = max;
 	if (new_file_check_name(path, err) < 0 ||
-	    path_parent(job, path, rule != NEW_FILE_CREATE, &file->place, err) < 0)
+	    path_parent(job, path, !must_be_new, &file->place, err) < 0)
 		return -1;
 	perm &= 0777;
 	if (check_old(file, &perm, &exists, err) < 0)
 		return -1;
 	if (!exists)
 		return open_temp(file, perm, err);
-	/* Nobody else may read it while it is not known to be as open as the old one. */
+	/* 0600 first: between open and fchmod() the umask alone could leave the contents readable
+	 * to others. */
 	if (open_temp(file, 0600, err) < 0)
 		return -1;
 	return fchmod(file->fd, perm) < 0 ? path_error(path, err) : 0;
@@ -127,7 +128,7 @@ int new_file_sync(int fd, struct view path, struct error *err)
 	return 0;
 }
 
-/* A name for what has none; it replaces nothing. */
+/* Links the file without a name; like link(2) it replaces nothing. */
 static int link_as(const struct new_file *file, const char *name)
 {
 	char by_number[32];
@@ -136,10 +137,10 @@ static int link_as(const struct new_file *file, const char *name)
 	return linkat(AT_FDCWD, by_number, file->place.dir, name, AT_SYMLINK_FOLLOW);
 }
 
-enum { NOREPLACE = 1 }; /* RENAME_NOREPLACE of linux/fs.h, which not every libc has */
+enum { NOREPLACE = 1 }; /* RENAME_NOREPLACE; <linux/fs.h> conflicts with some C libraries */
 
-/* The best that is left. */
-static int look_and_rename(int from_dir, const char *from, int to_dir, const char *to)
+/* The last resort, with a race between the check and the rename. */
+static int check_and_rename(int from_dir, const char *from, int to_dir, const char *to)
 {
 	struct stat st;
 
@@ -158,8 +159,8 @@ int rename_to_free(int from_dir, const char *from, int to_dir, const char *to)
 	if (errno != EINVAL && errno != ENOSYS)
 		return -1;
 	if (linkat(from_dir, from, to_dir, to, 0) < 0)
-		return errno == EEXIST ? -1 : look_and_rename(from_dir, from, to_dir, to);
-	/* If somebody else took the first name away, the second may be the last. */
+		return errno == EEXIST ? -1 : check_and_rename(from_dir, from, to_dir, to);
+	/* ENOENT: another process removed the first name; the second may be the only link now. */
 	if (unlinkat(from_dir, from, 0) == 0 || errno == ENOENT)
 		return 0;
 	saved = errno;
@@ -168,15 +169,16 @@ int rename_to_free(int from_dir, const char *from, int to_dir, const char *to)
 	return -1;
 }
 
-static int appear(struct new_file *file)
+/* Gives the file its final name. */
+static int link_final(struct new_file *file)
 {
-	bool replaces = file->rule != NEW_FILE_CREATE;
+	bool replaces = !file->must_be_new;
 	int dir = file->place.dir, moved;
 
 	if (!file->named) {
 		if (link_as(file, file->place.name) == 0)
 			return 0;
-		/* Only a rename replaces, and only what has a name can be renamed. */
+		/* linkat() cannot replace a file; rename() can, but needs a name to rename from. */
 		if (errno != EEXIST || !replaces || link_as(file, file->temp) < 0)
 			return -1;
 		file->named = true;
@@ -193,9 +195,10 @@ int new_file_commit(struct new_file *file, struct error *err)
 
 	if (new_file_sync(file->fd, file->path, err) < 0)
 		return -1;
-	if (appear(file) < 0)
+	if (link_final(file) < 0)
 		return path_error(file->path, err);
-	/* A directory that may not be read cannot be synced; its names get there all the same. */
+	/* The directory must be synced for the name to survive a crash. One that may not be opened
+	 * cannot be synced; the kernel writes it later. */
 	readable = openat(file->place.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return readable < 0 ? 0 : new_file_sync(readable, file->path, err);
 }

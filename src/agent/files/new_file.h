@@ -1,16 +1,16 @@
-/* new_file.h - a file's new contents, which appear all at once or not at all.
+/* new_file.h - a file's new contents, which appear completely or not at all.
  *
- * They are written into a file that has no name (O_TMPFILE), brought to the disk, and get
- * theirs. Where an old file has it, they are ".<name>.belljar-<random>" beside it for a moment
- * and renamed over it; where the file system has no files without a name, from the start. A
- * final symbolic link is followed inside the root and stays. The old file's permissions are
- * kept.
+ * The contents are written to a file without a name (O_TMPFILE), brought to the disk, and linked to
+ * their name. If an old file has the name, the new one is linked as ".<name>.belljar-<random>" in
+ * the same directory for a moment and renamed over the old one; on file systems without O_TMPFILE it
+ * has that name from the start. A symbolic link at the end of the path is followed inside the root
+ * and stays. The old file's permissions are kept.
  *
  *   AUTO_NEW_FILE struct new_file file = NEW_FILE_NONE;
  *   new_file_open -> new_file_write ... -> new_file_commit
  *
- * Leaving the scope without new_file_commit() removes the temporary file. Only SIGKILL, while
- * it has a temporary name, leaves it behind. The struct and its descriptors are the caller's. */
+ * Leaving the scope without new_file_commit() removes the temporary file. Only SIGKILL, while the
+ * file has its temporary name, leaves it behind. The struct and its descriptors are the caller's. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,34 +21,29 @@
 
 struct error;
 
-enum new_file_rule {
-	NEW_FILE_REPLACE, /* or create */
-	NEW_FILE_CREATE,  /* nothing may be there, not even a link that leads nowhere */
-};
-
 struct new_file {
-	struct view path; /* as the client wrote it; the request's */
-	enum new_file_rule rule;
+	struct view path; /* as the client wrote it, in the request */
+	bool must_be_new; /* nothing may have the name, not even a link without a target */
 	struct path_parent place;
 	int fd;                       /* of the temporary file */
 	uint64_t size;                /* written so far */
-	uint64_t max;                 /* the most that may be */
-	bool named;                   /* it is there as `temp`: somebody has to remove it */
-	char temp[PATH_NAME_MAX + 1]; /* the name it has or may need */
+	uint64_t max;                 /* limit of `size` */
+	bool named;                   /* the file is linked as `temp` */
+	char temp[PATH_NAME_MAX + 1]; /* its temporary name, if it needs one */
 };
 #define NEW_FILE_NONE                                                                              \
 	{                                                                                          \
 		.fd = -1, .place = {.dir = -1 }                                                    \
 	}
 
-/* "notes/" is no file, and no name for one. */
+/* Refuses a path that ends in a slash: it names a directory. */
 MUST_CHECK int new_file_check_name(struct view path, struct error *err);
 
-/* perm: of a file that is not there yet, less the umask. A file the user may not write to
- * is refused, although its directory would let it be replaced. */
+/* perm is for a file that does not exist, less the umask. An old file that the user may not write
+ * to is refused, although rename(2) would replace it. */
 MUST_CHECK int new_file_open(struct new_file *file, const struct job *job, struct view path,
-                             enum new_file_rule rule, mode_t perm, uint64_t max, struct error *err);
-/* Past max it is ERR_LIMIT. */
+                             bool must_be_new, mode_t perm, uint64_t max, struct error *err);
+/* ERR_LIMIT beyond `max`. */
 MUST_CHECK int new_file_write(struct new_file *file, struct view bytes, struct error *err);
 MUST_CHECK int new_file_commit(struct new_file *file, struct error *err);
 void new_file_done(struct new_file *file);
@@ -58,11 +53,12 @@ static inline void cleanup_new_file(struct new_file *file)
 }
 #define AUTO_NEW_FILE CLEANUP(cleanup_new_file)
 
-/* fsync(2), where the file system knows how to. */
+/* fsync(2); a file system without it is no error. */
 MUST_CHECK int new_file_sync(int fd, struct view path, struct error *err);
 
-/* rename(2) to a name that must be free: EEXIST if it is not. Where the kernel cannot tell by
- * itself, the file gets a second name, which replaces nothing either, and loses the first. What
- * can have one name only (directories; anything, on some file systems) is renamed after a look:
- * there a latecomer may be replaced. Returns 0, or -1 and errno. */
+/* rename(2) to a name that must be free: EEXIST if it is not. On file systems without
+ * RENAME_NOREPLACE the file gets a second link, which replaces nothing either, and loses the first.
+ * Where no second link is possible (directories, some file systems) the name is checked before the
+ * rename: a file that another process creates in between is replaced. Returns 0, or -1 and
+ * errno. */
 MUST_CHECK int rename_to_free(int from_dir, const char *from, int to_dir, const char *to);

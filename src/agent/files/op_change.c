@@ -18,7 +18,8 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
-/* Is the workspace it, or in it? Goes from the workspace up to the root. */
+/* Refuses a directory that is the workspace or contains it. Goes from the workspace up to the root
+ * and compares inodes: the path's text says nothing, as links and bind mounts may lead to it. */
 static int check_workspace(const struct job *job, struct view path, const struct stat *it,
                            const struct stat *root, const char *what, struct error *err)
 {
@@ -47,7 +48,7 @@ static int check_workspace(const struct job *job, struct view path, const struct
 	return 0;
 }
 
-/* May it be taken away from where it is? What is missing is found missing later. */
+/* Refuses the root and the workspace. A missing file is reported later, by the operation itself. */
 static int check_movable(const struct job *job, struct view path, const char *what,
                          struct error *err)
 {
@@ -69,17 +70,17 @@ int op_remove(struct job *job, const struct wire_remove *request, struct wire_do
               struct error *err)
 {
 	char shown[PATH_SHOW_SIZE];
-	struct path_parent place;
+	struct path_parent parent;
 	AUTO_FD int dir = -1;
 
 	*done = (struct wire_done){ .count = 1 };
 	if (check_movable(job, request->path, "removed", err) < 0 ||
-	    path_parent(job, request->path, false, &place, err) < 0)
+	    path_parent(job, request->path, false, &parent, err) < 0)
 		return -1;
-	dir = place.dir;
-	if (unlinkat(dir, place.name, 0) == 0)
+	dir = parent.dir;
+	if (unlinkat(dir, parent.name, 0) == 0)
 		return 0;
-	if (errno == EISDIR && unlinkat(dir, place.name, AT_REMOVEDIR) == 0)
+	if (errno == EISDIR && unlinkat(dir, parent.name, AT_REMOVEDIR) == 0)
 		return 0;
 	if (errno == EBUSY)
 		return error_set(err, ERR_INVALID, "%s: is a mount point, which cannot be removed",
@@ -87,7 +88,7 @@ int op_remove(struct job *job, const struct wire_remove *request, struct wire_do
 	if (errno != ENOTEMPTY && errno != EEXIST)
 		return path_error(request->path, err);
 	if ((request->flags & WIRE_RECURSIVE) != 0)
-		return remove_tree(dir, place.name, request->path, &done->count, err);
+		return remove_tree(dir, parent.name, request->path, &done->count, err);
 	(void)error_set(
 	        err, ERR_INVALID,
 	        "%s: the directory is not empty: remove it recursively, or what is in it first",
@@ -96,14 +97,14 @@ int op_remove(struct job *job, const struct wire_remove *request, struct wire_do
 	return -1;
 }
 
-static int rename_place(const struct path_parent *from, const struct path_parent *to, bool replace)
+static int rename_entry(const struct path_parent *from, const struct path_parent *to, bool replace)
 {
 	if (replace)
 		return renameat(from->dir, from->name, to->dir, to->name);
 	return rename_to_free(from->dir, from->name, to->dir, to->name);
 }
 
-static int rename_failed(const struct wire_rename *request, struct error *err)
+static int fail_rename(const struct wire_rename *request, struct error *err)
 {
 	int saved = errno;
 	char from[PATH_SHOW_SIZE], to[PATH_SHOW_SIZE];
@@ -135,7 +136,7 @@ static int rename_failed(const struct wire_rename *request, struct error *err)
 	}
 }
 
-/* "a.txt" to "b/" means into b; but what is named is what it shall be called. */
+/* "a.txt" to "b/" suggests a move into b, but `to` is always the new name itself. */
 static int check_slashes(const struct wire_rename *request, const struct path_parent *from,
                          struct error *err)
 {
@@ -167,9 +168,9 @@ int op_rename(struct job *job, const struct wire_rename *request, struct wire_do
 		return -1;
 	if (path_parent(job, request->to, false, &to, err) == 0 &&
 	    check_slashes(request, &from, err) == 0) {
-		r = rename_place(&from, &to, (request->flags & WIRE_RENAME_REPLACE) != 0);
+		r = rename_entry(&from, &to, (request->flags & WIRE_RENAME_REPLACE) != 0);
 		if (r < 0)
-			(void)rename_failed(request, err);
+			(void)fail_rename(request, err);
 	}
 	if (to.dir >= 0)
 		(void)close(to.dir);

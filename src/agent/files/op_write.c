@@ -16,12 +16,12 @@ static int replace_file(struct job *job, const struct wire_write *request, struc
                         struct error *err)
 {
 	AUTO_NEW_FILE struct new_file file = NEW_FILE_NONE;
-	enum new_file_rule rule = request->mode == WIRE_WRITE_CREATE ? NEW_FILE_CREATE
-	                                                             : NEW_FILE_REPLACE;
+	bool must_be_new = request->mode == WIRE_WRITE_CREATE;
 	struct view bytes;
 	int more;
 
-	if (new_file_open(&file, job, request->path, rule, request->perm, request->max, err) < 0)
+	if (new_file_open(&file, job, request->path, must_be_new, request->perm, request->max,
+	                  err) < 0)
 		return -1;
 	while ((more = job_receive(job, &bytes, err)) == 1)
 		if (new_file_write(&file, bytes, err) < 0)

@@ -238,58 +238,45 @@ bool path_ends_in_slash(struct view path)
 
 /* --- creating directories ---------------------------------------------------------- */
 
-struct creation {
-	const struct job *job;
-	struct view path;
-	struct full_path full;
-	uint64_t made;
-};
-
-/* Opens the directory full.text[0..end); creates it in `above` if it is missing. Each step resolves
- * the path from the root again, so that links inside the root are followed; only mkdirat() uses the
- * directory opened before. Returns a descriptor. */
-static int open_or_create(struct creation *creation, int above, size_t end, mode_t mode,
-                          struct error *err)
+/* Opens the directory full->text[0..end); creates it in `above` if it is missing. Each step
+ * resolves the path from the root again, so that links inside the root are followed; only mkdirat()
+ * uses the directory that was opened before. Returns a descriptor, or -1 and errno. */
+static int open_or_create(const struct job *job, struct full_path *full, size_t end, int above)
 {
-	char saved = creation->full.text[end];
+	char saved = full->text[end];
 	const char *name;
 	int fd;
 
-	creation->full.text[end] = '\0';
-	name = strrchr(creation->full.text, '/');
-	name = name == NULL ? creation->full.text : name + 1;
-	fd = open_inside(creation->job, creation->full.text, O_PATH | O_DIRECTORY, 0);
-	if (fd < 0 && errno == ENOENT && above >= 0) {
-		if (mkdirat(above, name, mode) == 0)
-			creation->made++;
-		else if (errno != EEXIST)
-			return path_error(creation->path, err);
-		/* EEXIST: another process created it, or it is a link without a target. Opening it
-		 * tells which. */
-		fd = open_inside(creation->job, creation->full.text, O_PATH | O_DIRECTORY, 0);
-	}
-	creation->full.text[end] = saved;
-	return fd < 0 ? path_error(creation->path, err) : fd;
+	full->text[end] = '\0';
+	name = strrchr(full->text, '/');
+	name = name == NULL ? full->text : name + 1;
+	fd = open_inside(job, full->text, O_PATH | O_DIRECTORY, 0);
+	/* EEXIST: another process created it, or it is a link without a target. Opening tells. */
+	if (fd < 0 && errno == ENOENT && above >= 0 &&
+	    (mkdirat(above, name, 0777) == 0 || errno == EEXIST))
+		fd = open_inside(job, full->text, O_PATH | O_DIRECTORY, 0);
+	full->text[end] = saved;
+	return fd;
 }
 
-/* Creates full.text[0..len), one name after the other; the last one has its own mode. */
-static int create_all(struct creation *creation, size_t len, mode_t last_mode, struct error *err)
+/* Creates all of *full, one name after the other. */
+static int create_all(const struct job *job, struct view path, struct full_path *full,
+                      struct error *err)
 {
-	AUTO_FD int above = open_inside(creation->job, "/", O_PATH | O_DIRECTORY, 0);
+	AUTO_FD int above = open_inside(job, "/", O_PATH | O_DIRECTORY, 0);
+	size_t len = trim_slashes(full->text, full->len);
 
 	for (size_t at = 0; at < len;) {
 		size_t end = at;
 		int next;
 
-		while (end < len && creation->full.text[end] != '/')
+		while (end < len && full->text[end] != '/')
 			end++;
 		if (end > at) {
-			next = open_or_create(creation, above, end, end == len ? last_mode : 0777,
-			                      err);
+			next = open_or_create(job, full, end, above);
 			if (next < 0)
-				return -1;
-			if (above >= 0)
-				(void)close(above);
+				return path_error(path, err);
+			cleanup_fd(&above);
 			above = next;
 		}
 		at = end + 1;
@@ -299,25 +286,17 @@ static int create_all(struct creation *creation, size_t len, mode_t last_mode, s
 
 int path_make_parents(const struct job *job, struct view path, struct error *err)
 {
-	struct creation creation = { .job = job, .path = path };
 	struct path_parent unused;
+	struct full_path full;
 
-	if (make_full(job, path, &creation.full, err) < 0 ||
-	    cut_last_name(&creation.full, path, &unused, err) < 0)
+	if (make_full(job, path, &full, err) < 0 || cut_last_name(&full, path, &unused, err) < 0)
 		return -1;
-	return create_all(&creation, trim_slashes(creation.full.text, creation.full.len), 0777,
-	                  err);
+	return create_all(job, path, &full, err);
 }
 
-int path_make_directories(const struct job *job, struct view path, mode_t mode, uint64_t *ret_made,
-                          struct error *err)
+int path_make_directories(const struct job *job, struct view path, struct error *err)
 {
-	struct creation creation = { .job = job, .path = path };
+	struct full_path full;
 
-	if (make_full(job, path, &creation.full, err) < 0 ||
-	    create_all(&creation, trim_slashes(creation.full.text, creation.full.len), mode & 0777,
-	               err) < 0)
-		return -1;
-	*ret_made = creation.made;
-	return 0;
+	return make_full(job, path, &full, err) < 0 ? -1 : create_all(job, path, &full, err);
 }

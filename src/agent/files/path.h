@@ -48,8 +48,7 @@ MUST_CHECK int path_parent(const struct job *job, struct view path, bool follow,
 
 bool path_ends_in_slash(struct view path);
 
-/* Creates the missing directories above the path. */
+/* Creates the missing directories above the path, with mode 0777 less the umask. */
 MUST_CHECK int path_make_parents(const struct job *job, struct view path, struct error *err);
-/* The same and the path itself, with this mode (less the umask); *ret_made is how many. */
-MUST_CHECK int path_make_directories(const struct job *job, struct view path, mode_t mode,
-                                     uint64_t *ret_made, struct error *err);
+/* The same and the path itself. */
+MUST_CHECK int path_make_directories(const struct job *job, struct view path, struct error *err);

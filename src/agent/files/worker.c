@@ -11,55 +11,59 @@
 #include "base/error.h"
 #include "base/fd.h"
 
-enum { CLOSE_MS = 2000 };
+enum { CLOSE_MS = 2000 }; /* for a worker process to undo a partial operation */
 
 static const struct stream_handlers handlers;
 
-static void stop(struct stream *stream)
+static void close_sockets(struct stream *stream)
 {
 	source_close(&stream->worker.source);
 	feed_close(&stream->worker.feed);
 }
 
-static void lose(struct stream *stream, const char *why)
+/* Kills the process and fails the stream. */
+static void fail_worker(struct stream *stream, const char *why)
 {
 	stream_kill(stream);
-	stop(stream);
+	close_sockets(stream);
 	stream_fail_as(stream, WIRE_FAILED_LOST, why);
 }
 
-/* --- what it says ------------------------------------------------------------------ */
+/* --- frames from the process ------------------------------------------------------- */
 
-static bool may_say(uint8_t type)
+/* A frame of any other type would let the process act as the agent, for example end a run. */
+static bool is_allowed(uint8_t type)
 {
 	return type == WIRE_DATA || type == WIRE_ENTRIES || type == WIRE_MATCHES ||
 	       type == WIRE_STATS_ARE || type == WIRE_DONE || type == WIRE_FAILED;
 }
 
-/* The packet is in the outgoing buffer already, where a frame would begin. */
-static void pass_on(struct stream *stream, char *packet, size_t len)
+/* Checks a packet and commits it to the channel. It was received straight into the outgoing buffer,
+ * where a frame would begin, so its bytes are not copied. The stream number is overwritten: a
+ * process must not write to the stream of another one. */
+static void forward_packet(struct stream *stream, char *packet, size_t len)
 {
 	struct view bytes = { packet, len };
 	struct wire_message message;
 	struct wire_frame frame;
 	struct error err;
 
-	if (wire_frame_cut(&bytes, &frame, &err) != 1 || bytes.len != 0 || !may_say(frame.type) ||
-	    wire_decode(&frame, &message, &err) < 0)
-		return lose(stream, "the operation said what is no message");
+	if (wire_frame_cut(&bytes, &frame, &err) != 1 || bytes.len != 0 ||
+	    !is_allowed(frame.type) || wire_decode(&frame, &message, &err) < 0)
+		return fail_worker(stream, "the worker process sent an invalid message");
 	frame.stream = stream->wire.id;
 	if (wire_stream_send(&stream->wire, &frame, &err) < 0)
-		return lose(stream, "the operation said what is no message");
+		return fail_worker(stream, "the worker process sent an invalid message");
 	out_commit(&stream->agent->out, &frame);
 	if (!stream->wire.over)
 		return;
-	stop(stream);
+	close_sockets(stream);
 	stream_free(stream);
 }
 
-/* The size of the packet that is next; 0: there will be none; -1: there is none yet. One that
- * ended without having read all we sent is told as ECONNRESET, once, in front of its last words. */
-static ssize_t peek(const struct source *source, char header[WIRE_HEADER])
+/* The size of the next packet; 0: there will be none; -1: there is none yet. A process that exits
+ * without reading everything we sent causes ECONNRESET once, in front of its last packets. */
+static ssize_t peek_packet(const struct source *source, char header[WIRE_HEADER])
 {
 	ssize_t n;
 
@@ -69,12 +73,13 @@ static ssize_t peek(const struct source *source, char header[WIRE_HEADER])
 	return n < 0 && errno != EAGAIN ? 0 : n;
 }
 
-/* It has said all it will ever say, and its last word was not the one that ends a stream. */
-static void on_silence(struct stream *stream)
+/* The socket is at its end and no frame has ended the stream: the process died, or is about to
+ * exit. Until it is reaped there is nothing to read. */
+static void on_end(struct stream *stream)
 {
 	if (stream->pid != 0)
-		return source_want(&stream->worker.source, 0); /* we hear when it is reaped */
-	lose(stream, "the process that did it was killed");
+		return source_want(&stream->worker.source, 0); /* on_child() follows */
+	fail_worker(stream, "the worker process was killed");
 }
 
 static void on_ready(struct source *source, uint32_t events)
@@ -83,23 +88,25 @@ static void on_ready(struct source *source, uint32_t events)
 	struct stream *stream = container_of(worker, struct stream, worker);
 	char *packet = out_payload(&stream->agent->out) - WIRE_HEADER;
 	char header[WIRE_HEADER];
-	ssize_t n = peek(source, header);
+	ssize_t n = peek_packet(source, header);
 	const struct wire_spec *spec;
 
 	(void)events;
 	if (n < 0)
 		return;
 	if (n == 0)
-		return on_silence(stream);
+		return on_end(stream);
 	if (n < WIRE_HEADER || n > WIRE_FRAME_MAX)
-		return lose(stream, "the operation said what is no message");
+		return fail_worker(stream, "the worker process sent an invalid message");
+	/* Without credit the packet stays in the socket, and the process blocks when that is
+	 * full. */
 	spec = wire_spec((uint8_t)header[0]);
 	if (spec != NULL && spec->uses_credit &&
 	    (size_t)n - WIRE_HEADER > stream->wire.credit[WIRE_OUT])
 		return source_want(source, 0);
 	n = recv(source->fd, packet, WIRE_FRAME_MAX, MSG_DONTWAIT);
 	if (n > 0)
-		pass_on(stream, packet, (size_t)n);
+		forward_packet(stream, packet, (size_t)n);
 }
 
 static void on_credit(struct stream *stream, uint8_t channel)
@@ -108,7 +115,7 @@ static void on_credit(struct stream *stream, uint8_t channel)
 		source_want(&stream->worker.source, EPOLLIN);
 }
 
-/* --- what it hears ----------------------------------------------------------------- */
+/* --- frames to the process --------------------------------------------------------- */
 
 static void on_message(struct stream *stream, const struct wire_message *message, uint8_t channel)
 {
@@ -121,14 +128,14 @@ static void on_message(struct stream *stream, const struct wire_message *message
 
 static void on_close(struct stream *stream)
 {
-	stop(stream);
-	if (stream->pid == 0) /* what it had said was waiting for credit */
+	close_sockets(stream);
+	if (stream->pid == 0) /* it has exited; its last packets were waiting for credit */
 		return stream_fail_as(stream, WIRE_FAILED_CLOSED, "closed");
 	stream->worker.closing = true;
 	stream_set_due(stream, clock_now_ms() + CLOSE_MS);
 }
 
-/* Its last word may still be in the socket. */
+/* Its last packets may still be in the socket: on_ready() reads them. */
 static void on_child(struct stream *stream, int status)
 {
 	char header[WIRE_HEADER];
@@ -136,8 +143,8 @@ static void on_child(struct stream *stream, int status)
 	(void)status;
 	if (stream->worker.closing)
 		return stream_fail_as(stream, WIRE_FAILED_CLOSED, "closed");
-	if (peek(&stream->worker.source, header) <= 0)
-		on_silence(stream);
+	if (peek_packet(&stream->worker.source, header) <= 0)
+		on_end(stream);
 }
 
 static void on_due(struct stream *stream)
@@ -150,19 +157,19 @@ static const struct stream_handlers handlers = { on_message, on_credit, on_close
 
 /* --- starting ---------------------------------------------------------------------- */
 
-static int start(struct stream *stream, const struct wire_message *message, const int pair[2],
-                 struct error *err)
+static int start_process(struct stream *stream, const struct wire_message *message,
+                         const int pair[2], struct error *err)
 {
 	struct worker *worker = &stream->worker;
 	int inner = stream->agent->poller.inner;
-	int again;
+	int duplicate; /* source and feed each close their descriptor */
 
 	if (fd_set_nonblocking(pair[0], err) < 0)
 		return -1;
-	again = fcntl(pair[0], F_DUPFD_CLOEXEC, 0);
-	if (again < 0)
-		return error_sys(err, "a socket");
-	if (feed_open(&worker->feed, stream, WIRE_IN, again, NULL, err) < 0)
+	duplicate = fcntl(pair[0], F_DUPFD_CLOEXEC, 0);
+	if (duplicate < 0)
+		return error_sys(err, "duplicate a socket");
+	if (feed_open(&worker->feed, stream, WIRE_IN, duplicate, NULL, err) < 0)
 		return -1;
 	worker->feed.packets = true;
 	stream->pid = fork();
@@ -186,11 +193,11 @@ void worker_open(struct stream *stream, const struct wire_message *message)
 		(void)error_sys(&err, "socketpair");
 		return stream_fail(stream, &err);
 	}
-	if (start(stream, message, pair, &err) < 0) {
+	if (start_process(stream, message, pair, &err) < 0) {
 		if (stream->worker.source.fd < 0)
 			(void)close(pair[0]);
 		stream_kill(stream);
-		stop(stream);
+		close_sockets(stream);
 		stream_fail(stream, &err);
 	}
 	(void)close(pair[1]);

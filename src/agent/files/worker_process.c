@@ -1,3 +1,9 @@
+/* worker_process.c - the life of a worker process, from the fork to its reply.
+ *
+ * It begins as a copy of the agent, which is PID 1 and has capabilities, and gives up everything
+ * that the operation does not need before it opens the first path: descriptors, user id,
+ * capabilities, system calls. A symbolic link or a hostile file then reaches no more than the
+ * user's own programs. */
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -15,7 +21,7 @@
 
 enum { MEMORY_MAX = 512 * 1024 * 1024, CPU_SECONDS = 600 };
 
-static void say(struct job *job, const struct wire_message *message)
+static void send_message(struct job *job, const struct wire_message *message)
 {
 	struct buf buf = buf_fixed(job->out, sizeof job->out);
 	struct error err;
@@ -24,18 +30,18 @@ static void say(struct job *job, const struct wire_message *message)
 		(void)!send(job->fd, buf.ptr, buf.len, MSG_NOSIGNAL);
 }
 
-static int answer_stats(struct job *job, struct error *err)
+static int reply_stats(struct job *job, struct error *err)
 {
 	struct wire_message message = { .type = WIRE_STATS_ARE };
 
 	if (op_stats(job, &message.stats_are, err) < 0)
 		return -1;
-	say(job, &message);
+	send_message(job, &message);
 	return 0;
 }
 
-static int operate(struct job *job, const struct wire_message *request, struct wire_done *done,
-                   struct error *err)
+static int run_operation(struct job *job, const struct wire_message *request,
+                         struct wire_done *done, struct error *err)
 {
 	switch ((int)request->type) {
 	case WIRE_READ:
@@ -61,28 +67,29 @@ static int operate(struct job *job, const struct wire_message *request, struct w
 	case WIRE_UNPACK:
 		return op_unpack(job, &request->unpack, done, err);
 	case WIRE_STATS:
-		return answer_stats(job, err);
+		return reply_stats(job, err);
 	default:
 		return error_set(err, ERR_UNSUPPORTED, "no such operation");
 	}
 }
 
-/* It can be led to long work by what it finds, not to endless work. */
+/* Files in the sandbox can make an operation take long, for example a pattern over a huge tree;
+ * these limits bound the time and the memory. */
 static void set_limits(void)
 {
 	static const struct rlimit memory = { MEMORY_MAX, MEMORY_MAX };
 	static const struct rlimit cpu = { CPU_SECONDS, CPU_SECONDS };
 
 	(void)setrlimit(RLIMIT_CPU, &cpu);
-#ifndef __SANITIZE_ADDRESS__ /* which reserves terabytes */
+#ifndef __SANITIZE_ADDRESS__ /* its shadow memory reserves terabytes of addresses */
 	(void)setrlimit(RLIMIT_AS, &memory);
 #else
 	(void)memory;
 #endif
 }
 
-/* Becoming somebody else cancels it, so it comes after that. */
-static int die_with_agent(struct error *err)
+/* A change of user id clears the parent-death signal, so it is set after user_become(). */
+static int set_death_signal(struct error *err)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return error_sys(err, "prctl");
@@ -92,24 +99,27 @@ static int die_with_agent(struct error *err)
 void worker_process_run(const struct agent *agent, const struct wire_message *request, int socket)
 {
 	static struct job job;
-	struct wire_message answer = { .type = WIRE_DONE };
+	struct wire_message reply = { .type = WIRE_DONE };
 	int root = agent->root;
 	struct error err;
 	sigset_t none;
 
-	/* Every other descriptor is the agent's: the channel, and what belongs to other streams. */
+	/* Every other descriptor belongs to the agent: the channel to the server, and other
+	 * streams. */
 	if (fd_renumber((int *const[]){ &socket, &root }, 2, &err) < 0)
 		_exit(1); /* the agent then reports the worker as lost */
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)signal(SIGXFSZ, SIG_IGN); /* an error, not the end: there is a file to undo */
+	/* At RLIMIT_FSIZE write() then fails with EFBIG, and the operation can undo a partial
+	 * file. */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	set_limits();
 	(void)setpriority(PRIO_PROCESS, 0, agent->nice);
 	job = (struct job){ .fd = socket, .root = root, .workspace = agent->workspace };
-	if (user_become(&agent->user, &err) < 0 || die_with_agent(&err) < 0 ||
+	if (user_become(&agent->user, &err) < 0 || set_death_signal(&err) < 0 ||
 	    confine_worker(&agent->confine, &err) < 0 ||
-	    operate(&job, request, &answer.done, &err) < 0 || job_flush(&job, &err) < 0)
-		answer = stream_failed_message(&err);
-	say(&job, &answer);
+	    run_operation(&job, request, &reply.done, &err) < 0 || job_flush(&job, &err) < 0)
+		reply = stream_failed_message(&err);
+	send_message(&job, &reply);
 	_exit(0);
 }

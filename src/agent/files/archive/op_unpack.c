@@ -216,9 +216,7 @@ static int take_archive(struct unpack *unpack, struct error *err)
 
 static int open_target(const struct job *job, struct view path, struct error *err)
 {
-	uint64_t made;
-
-	if (path_make_directories(job, path, 0777, &made, err) < 0)
+	if (path_make_directories(job, path, err) < 0)
 		return -1;
 	return path_open_directory(job, path, err);
 }

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 
-static void bytes_are_cut_into_packets(void **state)
+static void job_cuts_bytes_into_packets(void **state)
 {
 	static char bytes[3 * JOB_PACKET_MAX + 7];
 	static struct job_test t;
@@ -22,7 +22,7 @@ static void bytes_are_cut_into_packets(void **state)
 	job_test_stop(&t);
 }
 
-static void records_travel_together(void **state)
+static void records_share_packets(void **state)
 {
 	static struct job_test t;
 	struct wire_entry entry = { .path = VIEW_INIT("some/where/or/other") };
@@ -52,7 +52,7 @@ static void records_travel_together(void **state)
 	job_test_stop(&t);
 }
 
-static void records_of_two_types_and_bytes_keep_their_order(void **state)
+static void records_and_bytes_keep_their_order(void **state)
 {
 	static struct job_test t;
 	struct wire_entry entry = { .path = VIEW_INIT("a") };
@@ -82,7 +82,7 @@ static void records_of_two_types_and_bytes_keep_their_order(void **state)
 	job_test_stop(&t);
 }
 
-static void a_record_the_table_forbids_is_refused_and_the_others_stay(void **state)
+static void invalid_record_is_refused_and_others_stay(void **state)
 {
 	static struct job_test t;
 	struct wire_entry good = { .path = VIEW_INIT("a") }, bad = { .path = VIEW_INIT("") };
@@ -102,7 +102,7 @@ static void a_record_the_table_forbids_is_refused_and_the_others_stay(void **sta
 	job_test_stop(&t);
 }
 
-static void bytes_arrive_until_the_end(void **state)
+static void job_receives_bytes_until_end(void **state)
 {
 	static struct job_test t;
 	struct view bytes;
@@ -117,7 +117,7 @@ static void bytes_arrive_until_the_end(void **state)
 	job_test_stop(&t);
 }
 
-static void an_agent_that_leaves_closes_the_request(void **state)
+static void closed_socket_closes_the_request(void **state)
 {
 	static const char closed[] = "the request was closed";
 	static struct job_test t;
@@ -138,7 +138,7 @@ static void an_agent_that_leaves_closes_the_request(void **state)
 }
 
 /* What no agent of ours says. */
-static void refuses_packets_that_are_not_bytes(void **state)
+static void job_refuses_packets_that_are_not_bytes(void **state)
 {
 	static const char too_large[WIRE_HEADER + JOB_PACKET_MAX + 1];
 	static const struct {
@@ -173,13 +173,13 @@ static void refuses_packets_that_are_not_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(bytes_are_cut_into_packets),
-		TEST(records_travel_together),
-		TEST(records_of_two_types_and_bytes_keep_their_order),
-		TEST(a_record_the_table_forbids_is_refused_and_the_others_stay),
-		TEST(bytes_arrive_until_the_end),
-		TEST(an_agent_that_leaves_closes_the_request),
-		TEST(refuses_packets_that_are_not_bytes),
+		TEST(job_cuts_bytes_into_packets),
+		TEST(records_share_packets),
+		TEST(records_and_bytes_keep_their_order),
+		TEST(invalid_record_is_refused_and_others_stay),
+		TEST(job_receives_bytes_until_end),
+		TEST(closed_socket_closes_the_request),
+		TEST(job_refuses_packets_that_are_not_bytes),
 	};
 
 	return RUN_TESTS("job", tests);

@@ -18,7 +18,7 @@ static void check_remove(struct job_test *t, const char *path, uint8_t flags, ui
 	assert_int_equal(done.count, count);
 }
 
-static void removes_one_thing(void **state)
+static void remove_deletes_one_entry(void **state)
 {
 	static const char *const names[] = {
 		"file", "dir/", "to-file", "to-dir", "dangling", "fifo"
@@ -43,7 +43,7 @@ static void removes_one_thing(void **state)
 	job_test_stop(&t);
 }
 
-static void refuses_to_remove(void **state)
+static void remove_refuses(void **state)
 {
 	static const char full[] =
 	        "full: the directory is not empty: remove it recursively, or what "
@@ -114,7 +114,7 @@ static uint64_t plant(struct job_test *t, const char *path, int depth)
 	return count;
 }
 
-static void removes_a_whole_tree_and_nothing_else(void **state)
+static void remove_deletes_a_tree_and_nothing_else(void **state)
 {
 	static struct job_test t;
 
@@ -154,7 +154,7 @@ static uint64_t dig(struct job_test *t, const char *path, int depth)
 	return count;
 }
 
-static void removes_a_tree_a_hundred_thousand_levels_deep_with_few_descriptors(void **state)
+static void remove_deletes_a_hundred_thousand_levels_with_few_descriptors(void **state)
 {
 	static struct job_test t;
 	struct rlimit old, few = { 64, 64 };
@@ -216,7 +216,7 @@ static int nobody_is_stopped_by_what_is_not_theirs(struct job_test *t, struct er
 	return strcmp(err->msg, "mixed: 'file' in it: Permission denied");
 }
 
-static void locked_directories_are_opened_if_they_are_the_users_own(void **state)
+static void remove_opens_locked_directories_of_the_user(void **state)
 {
 	static struct job_test t;
 
@@ -264,7 +264,7 @@ static int try_mounts(struct job_test *t)
 	return 0;
 }
 
-static void mounts_are_left_alone(void **state)
+static void remove_keeps_mounts(void **state)
 {
 	static struct job_test t;
 	int status = -1;
@@ -290,7 +290,7 @@ static void mounts_are_left_alone(void **state)
 
 /* --- rename -------------------------------------------------------------------------- */
 
-static void moves_things(void **state)
+static void rename_moves_files_and_directories(void **state)
 {
 	static const struct {
 		const char *from, *to;
@@ -332,7 +332,7 @@ static void moves_things(void **state)
 	job_test_stop(&t);
 }
 
-static void refuses_moves(void **state)
+static void rename_refuses(void **state)
 {
 	static const struct {
 		const char *from, *to;
@@ -393,14 +393,14 @@ static void refuses_moves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(removes_one_thing),
-		TEST(refuses_to_remove),
-		TEST(removes_a_whole_tree_and_nothing_else),
-		TEST(removes_a_tree_a_hundred_thousand_levels_deep_with_few_descriptors),
-		TEST(locked_directories_are_opened_if_they_are_the_users_own),
-		TEST(mounts_are_left_alone),
-		TEST(moves_things),
-		TEST(refuses_moves),
+		TEST(remove_deletes_one_entry),
+		TEST(remove_refuses),
+		TEST(remove_deletes_a_tree_and_nothing_else),
+		TEST(remove_deletes_a_hundred_thousand_levels_with_few_descriptors),
+		TEST(remove_opens_locked_directories_of_the_user),
+		TEST(remove_keeps_mounts),
+		TEST(rename_moves_files_and_directories),
+		TEST(rename_refuses),
 	};
 
 	return RUN_TESTS("op_change", tests);

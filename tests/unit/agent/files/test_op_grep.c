@@ -4,7 +4,7 @@
 #include "agent/files/ops.h"
 #include "agent/files/search.h"
 #include "base/clock.h"
-#include "unit/agent/files/look_test.h"
+#include "unit/agent/files/record_test.h"
 
 enum { MIB = 1024 * 1024 };
 
@@ -29,7 +29,7 @@ static struct wire_done ask(struct job_test *t, const struct wire_grep *request)
 	return done;
 }
 
-static void finds_lines_below_a_directory(void **state)
+static void grep_finds_lines_below_a_directory(void **state)
 {
 	static const struct {
 		const char *path, *pattern, *names;
@@ -89,13 +89,13 @@ static void finds_lines_below_a_directory(void **state)
 		request.limit = rows[i].limit;
 		request.names = view_of(rows[i].names);
 		done = ask(&t, &request);
-		assert_string_equal(look_matches(&t), rows[i].want);
+		assert_string_equal(record_matches(&t), rows[i].want);
 		assert_int_equal(done.flags, rows[i].more ? WIRE_DONE_MORE : 0);
 	}
 	job_test_stop(&t);
 }
 
-static void passes_over_what_is_no_text(void **state)
+static void grep_passes_over_binary_files(void **state)
 {
 	static char late[9000];
 	struct wire_grep request = asking(".", "needle", 0);
@@ -117,11 +117,11 @@ static void passes_over_what_is_no_text(void **state)
 	job_test_file(&t, "workspace/sparse", VIEW("needle"));
 	assert_int_equal(truncate(job_test_path(&t, "workspace/sparse"), (off_t)1 << 40), 0);
 	(void)ask(&t, &request);
-	assert_string_equal(look_matches(&t), "late:1:1:needle|");
+	assert_string_equal(record_matches(&t), "late:1:1:needle|");
 	job_test_stop(&t);
 }
 
-static void looks_at_no_more_than_max_bytes(void **state)
+static void grep_searches_at_most_max_bytes(void **state)
 {
 	static const struct {
 		uint64_t max;
@@ -138,17 +138,17 @@ static void looks_at_no_more_than_max_bytes(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		request.max = rows[i].max;
 		(void)ask(&t, &request);
-		assert_string_equal(look_matches(&t), rows[i].want);
+		assert_string_equal(record_matches(&t), rows[i].want);
 		request.path = VIEW(".");
 		(void)ask(&t, &request);
-		assert_string_equal(look_matches(&t), rows[i].want);
+		assert_string_equal(record_matches(&t), rows[i].want);
 		request.path = VIEW("f");
 	}
 	job_test_stop(&t);
 }
 
 /* A file that says it has no size is read as far as max goes, not to its end. */
-static void trusts_no_size(void **state)
+static void read_trusts_no_size(void **state)
 {
 	struct wire_grep request = asking("/proc/self/status", "Name", 0);
 	struct job_test t;
@@ -169,7 +169,7 @@ static void trusts_no_size(void **state)
 }
 
 /* A line break, text and a long line around every edge of the buffer. */
-static void finds_across_the_edges_of_its_buffer(void **state)
+static void grep_finds_matches_across_buffer_edges(void **state)
 {
 	static char file[3 * SEARCH_LINE_MAX];
 	struct wire_grep request = asking("f", "needle", 0);
@@ -191,12 +191,12 @@ static void finds_across_the_edges_of_its_buffer(void **state)
 			assert_int_equal(ask(&t, &request).count, 1);
 			(void)snprintf(want, sizeof want, "f:%zu:1:needle%s|", (at - 101) / 100 + 2,
 			               len == 7 ? "." : "");
-			assert_string_equal(look_matches(&t), want);
+			assert_string_equal(record_matches(&t), want);
 		}
 	job_test_stop(&t);
 }
 
-static void looks_at_the_first_part_of_long_lines(void **state)
+static void grep_searches_the_start_of_long_lines(void **state)
 {
 	static const struct {
 		size_t at, len; /* of the needle, of its line */
@@ -229,7 +229,7 @@ static void looks_at_the_first_part_of_long_lines(void **state)
 
 			request.flags = expression ? WIRE_WALK_REGEX : WIRE_WALK_IGNORE_CASE;
 			assert_int_equal(ask(&t, &request).count, expected ? 2 : 1);
-			found = look_matches(&t);
+			found = record_matches(&t);
 			if (expected) {
 				(void)snprintf(want, sizeof want, "f:2:%zu:", rows[i].at + 1);
 				assert_memory_equal(found, want, strlen(want));
@@ -242,7 +242,7 @@ static void looks_at_the_first_part_of_long_lines(void **state)
 	job_test_stop(&t);
 }
 
-static void cuts_text_between_characters(void **state)
+static void grep_cuts_text_between_characters(void **state)
 {
 	static char file[1100];
 	struct wire_grep request = asking("f", "x", 0);
@@ -254,11 +254,11 @@ static void cuts_text_between_characters(void **state)
 	memcpy(file + 1023, "\xc3\xa9", 2);
 	job_test_file(&t, "workspace/f", (struct view){ file, sizeof file });
 	(void)ask(&t, &request);
-	assert_int_equal(strlen(look_matches(&t)), strlen("f:1:1:") + 1023 + 1);
+	assert_int_equal(strlen(record_matches(&t)), strlen("f:1:1:") + 1023 + 1);
 	job_test_stop(&t);
 }
 
-static void gives_many_matches_in_frames_that_fit(void **state)
+static void many_matches_are_sent_in_frames_that_fit(void **state)
 {
 	struct wire_grep request = asking(".", "a", 0);
 	struct job_test t;
@@ -294,7 +294,7 @@ static int grep_as_nobody(struct job_test *t, struct error *err)
 	return -1;
 }
 
-static void goes_on_behind_what_it_may_not_read(void **state)
+static void walk_passes_over_unreadable_directories(void **state)
 {
 	struct job_test t;
 
@@ -308,7 +308,7 @@ static void goes_on_behind_what_it_may_not_read(void **state)
 	assert_int_equal(chmod(job_test_path(&t, "workspace/b"), 0), 0);
 	job_test_as_nobody(&t, grep_as_nobody);
 	assert_int_equal(chmod(job_test_path(&t, "workspace/a"), 0755), 0);
-	assert_string_equal(look_matches(&t), "c:1:1:needle|");
+	assert_string_equal(record_matches(&t), "c:1:1:needle|");
 	job_test_stop(&t);
 }
 
@@ -324,7 +324,7 @@ static const char *reason(const char *pattern)
 	return text;
 }
 
-static void says_what_is_wrong_with_a_request(void **state)
+static void error_says_what_is_wrong_with_a_request(void **state)
 {
 	static const char nested[] = "((a{200}){200}){200}";
 	static const struct {
@@ -370,7 +370,7 @@ static void says_what_is_wrong_with_a_request(void **state)
 	job_test_stop(&t);
 }
 
-static void counts_what_an_expression_becomes(void **state)
+static void search_limits_size_of_expression(void **state)
 {
 	static const struct {
 		const char *pattern;
@@ -406,7 +406,7 @@ static void counts_what_an_expression_becomes(void **state)
 	}
 }
 
-static void knows_what_an_expression_cannot_do_without(void **state)
+static void search_finds_the_required_text(void **state)
 {
 	static const struct {
 		const char *pattern, *want;
@@ -455,7 +455,7 @@ static void knows_what_an_expression_cannot_do_without(void **state)
 }
 
 /* Random small expressions on random small lines: the short cuts change nothing. */
-static void agrees_with_the_plain_expression(void **state)
+static void required_text_does_not_change_matches(void **state)
 {
 	static const char alphabet[] = "aab(|)*+?.[]{2}^$\\";
 	static struct search search;
@@ -491,7 +491,7 @@ static void agrees_with_the_plain_expression(void **state)
 	assert_true(compiled > 3000 && matched > 1000 && matched < compiled - 1000);
 }
 
-static void does_not_take_a_cut_for_the_end_of_a_line(void **state)
+static void dollar_does_not_match_where_a_line_is_cut(void **state)
 {
 	static char line[SEARCH_EXPRESSION_LINE_MAX + 1];
 	static struct search search;
@@ -509,7 +509,7 @@ static void does_not_take_a_cut_for_the_end_of_a_line(void **state)
 }
 
 /* Neither a text nor an expression takes longer than its length times the line's. */
-static void takes_no_longer_for_hostile_patterns(void **state)
+static void hostile_expression_takes_no_longer(void **state)
 {
 	static char line[SEARCH_LINE_MAX], text[WIRE_PATTERN_MAX + 1];
 	static struct search search;
@@ -536,7 +536,7 @@ static void takes_no_longer_for_hostile_patterns(void **state)
 	assert_in_range(clock_now_ms() - start, 0, 20000);
 }
 
-static void ends_when_nobody_listens(void **state)
+static void closed_request_ends_the_walk(void **state)
 {
 	struct wire_grep request = asking(".", "a", 0);
 	struct wire_done done;
@@ -556,22 +556,22 @@ static void ends_when_nobody_listens(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(finds_lines_below_a_directory),
-		TEST(passes_over_what_is_no_text),
-		TEST(looks_at_no_more_than_max_bytes),
-		TEST(trusts_no_size),
-		TEST(finds_across_the_edges_of_its_buffer),
-		TEST(looks_at_the_first_part_of_long_lines),
-		TEST(cuts_text_between_characters),
-		TEST(gives_many_matches_in_frames_that_fit),
-		TEST(goes_on_behind_what_it_may_not_read),
-		TEST(says_what_is_wrong_with_a_request),
-		TEST(counts_what_an_expression_becomes),
-		TEST(knows_what_an_expression_cannot_do_without),
-		TEST(agrees_with_the_plain_expression),
-		TEST(does_not_take_a_cut_for_the_end_of_a_line),
-		TEST(takes_no_longer_for_hostile_patterns),
-		TEST(ends_when_nobody_listens),
+		TEST(grep_finds_lines_below_a_directory),
+		TEST(grep_passes_over_binary_files),
+		TEST(grep_searches_at_most_max_bytes),
+		TEST(read_trusts_no_size),
+		TEST(grep_finds_matches_across_buffer_edges),
+		TEST(grep_searches_the_start_of_long_lines),
+		TEST(grep_cuts_text_between_characters),
+		TEST(many_matches_are_sent_in_frames_that_fit),
+		TEST(walk_passes_over_unreadable_directories),
+		TEST(error_says_what_is_wrong_with_a_request),
+		TEST(search_limits_size_of_expression),
+		TEST(search_finds_the_required_text),
+		TEST(required_text_does_not_change_matches),
+		TEST(dollar_does_not_match_where_a_line_is_cut),
+		TEST(hostile_expression_takes_no_longer),
+		TEST(closed_request_ends_the_walk),
 	};
 
 	(void)alarm(300); /* nothing here may hang */

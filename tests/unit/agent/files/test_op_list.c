@@ -1,6 +1,6 @@
 /* STAT and LIST. */
 #include "agent/files/ops.h"
-#include "unit/agent/files/look_test.h"
+#include "unit/agent/files/record_test.h"
 
 static struct wire_done ask_list(struct job_test *t, const char *path, uint32_t limit,
                                  struct view cursor)
@@ -31,7 +31,7 @@ static void ask_stat(struct job_test *t, const char *path, uint8_t flags, struct
 	assert_int_equal(rest.len, 0);
 }
 
-static void tells_all_of_one_entry(void **state)
+static void stat_sends_all_fields(void **state)
 {
 	struct timespec times[2] = { { .tv_sec = 5 },
 		                     { .tv_sec = 1700000000, .tv_nsec = 123999999 } };
@@ -55,7 +55,7 @@ static void tells_all_of_one_entry(void **state)
 	job_test_stop(&t);
 }
 
-static void follows_links_unless_told_otherwise(void **state)
+static void stat_follows_links_unless_told_not_to(void **state)
 {
 	static const struct {
 		const char *path;
@@ -93,7 +93,7 @@ static void follows_links_unless_told_otherwise(void **state)
 	job_test_stop(&t);
 }
 
-static void gives_the_longest_target_there_is(void **state)
+static void longest_link_target_is_sent(void **state)
 {
 	char target[WIRE_PATH_MAX + 1];
 	struct wire_entry entry;
@@ -110,7 +110,7 @@ static void gives_the_longest_target_there_is(void **state)
 	job_test_stop(&t);
 }
 
-static void bends_times_and_types_into_what_can_be_told(void **state)
+static void entry_clamps_times_and_types(void **state)
 {
 	static const struct {
 		mode_t mode;
@@ -141,7 +141,7 @@ static void bends_times_and_types_into_what_can_be_told(void **state)
 	}
 }
 
-static void names_what_it_cannot_look_at(void **state)
+static void error_names_the_path(void **state)
 {
 	static const struct {
 		const char *path, *stat, *list;
@@ -182,7 +182,7 @@ static void names_what_it_cannot_look_at(void **state)
 	job_test_stop(&t);
 }
 
-static void lists_by_name_whatever_the_names_are(void **state)
+static void list_sorts_any_names(void **state)
 {
 	struct wire_done done;
 	struct job_test t;
@@ -190,7 +190,7 @@ static void lists_by_name_whatever_the_names_are(void **state)
 	(void)state;
 	job_test_start(&t);
 	done = ask_list(&t, ".", 10, VIEW(""));
-	assert_string_equal(look_entries(&t), "");
+	assert_string_equal(record_entries(&t), "");
 	assert_int_equal(done.count, 0);
 	job_test_file(&t, "workspace/b", VIEW("1"));
 	job_test_file(&t, "workspace/.a", VIEW("1"));
@@ -202,14 +202,14 @@ static void lists_by_name_whatever_the_names_are(void **state)
 	job_test_link(&t, "nowhere", "workspace/l");
 	assert_int_equal(mkfifo(job_test_path(&t, "workspace/p"), 0644), 0);
 	done = ask_list(&t, "/workspace", 10, VIEW(""));
-	assert_string_equal(look_entries(&t), "* .a A a/ b l>nowhere p? \xff\x01\n ");
+	assert_string_equal(record_entries(&t), "* .a A a/ b l>nowhere p? \xff\x01\n ");
 	assert_int_equal(done.count, 8);
 	assert_int_equal(done.flags, 0);
 	CHECK_VIEW(done.cursor, "");
 	job_test_stop(&t);
 }
 
-static void goes_on_behind_a_cursor(void **state)
+static void list_continues_behind_a_cursor(void **state)
 {
 	static const struct {
 		const char *cursor;
@@ -232,14 +232,14 @@ static void goes_on_behind_a_cursor(void **state)
 	job_test_directory(&t, "workspace/d");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		done = ask_list(&t, ".", rows[i].limit, view_of(rows[i].cursor));
-		assert_string_equal(look_entries(&t), rows[i].want);
+		assert_string_equal(record_entries(&t), rows[i].want);
 		assert_int_equal(done.flags, rows[i].next != NULL ? WIRE_DONE_MORE : 0);
 		CHECK_VIEW(done.cursor, rows[i].next != NULL ? rows[i].next : "");
 	}
 	job_test_stop(&t);
 }
 
-static void lists_a_hundred_thousand_names(void **state)
+static void list_sends_a_hundred_thousand_names(void **state)
 {
 	char first[] = "name-000000 ";
 	struct wire_done done;
@@ -248,14 +248,14 @@ static void lists_a_hundred_thousand_names(void **state)
 
 	(void)state;
 	job_test_start(&t);
-	look_make_files(job_test_path(&t, "workspace"), "name-%06u", 100000);
+	make_files(job_test_path(&t, "workspace"), "name-%06u", 100000);
 	done = ask_list(&t, ".", WIRE_ENTRIES_MAX, VIEW(""));
 	assert_int_equal(done.count, 100000);
 	assert_int_equal(done.flags, 0);
-	assert_int_equal(look_count(&t), 100000);
+	assert_int_equal(record_count(&t), 100000);
 	assert_in_range(t.largest, 1, WIRE_RECORDS_MAX);
 	done = ask_list(&t, ".", 1, VIEW(""));
-	assert_string_equal(look_entries(&t), first);
+	assert_string_equal(record_entries(&t), first);
 	CHECK_VIEW(done.cursor, "name-000000");
 	done.cursor = VIEW("");
 	do {
@@ -282,7 +282,7 @@ static int list_as_nobody(struct job_test *t, struct error *err)
 	return -1;
 }
 
-static void lists_names_that_it_may_not_look_at(void **state)
+static void list_sends_names_it_may_not_stat(void **state)
 {
 	struct job_test t;
 
@@ -296,11 +296,11 @@ static void lists_names_that_it_may_not_look_at(void **state)
 	job_test_as_nobody(&t, list_as_nobody);
 	assert_int_equal(chmod(job_test_path(&t, "workspace/names"), 0755), 0);
 	assert_int_equal(chmod(job_test_path(&t, "workspace/shut"), 0755), 0);
-	assert_string_equal(look_entries(&t), "x? ");
+	assert_string_equal(record_entries(&t), "x? ");
 	job_test_stop(&t);
 }
 
-static void ends_when_nobody_listens(void **state)
+static void closed_request_ends_the_walk(void **state)
 {
 	struct wire_list list = { .path = VIEW("."), .limit = 10 };
 	struct wire_stat stat = { .path = VIEW(".") };
@@ -321,16 +321,16 @@ static void ends_when_nobody_listens(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(tells_all_of_one_entry),
-		TEST(follows_links_unless_told_otherwise),
-		TEST(gives_the_longest_target_there_is),
-		TEST(bends_times_and_types_into_what_can_be_told),
-		TEST(names_what_it_cannot_look_at),
-		TEST(lists_by_name_whatever_the_names_are),
-		TEST(goes_on_behind_a_cursor),
-		TEST(lists_a_hundred_thousand_names),
-		TEST(lists_names_that_it_may_not_look_at),
-		TEST(ends_when_nobody_listens),
+		TEST(stat_sends_all_fields),
+		TEST(stat_follows_links_unless_told_not_to),
+		TEST(longest_link_target_is_sent),
+		TEST(entry_clamps_times_and_types),
+		TEST(error_names_the_path),
+		TEST(list_sorts_any_names),
+		TEST(list_continues_behind_a_cursor),
+		TEST(list_sends_a_hundred_thousand_names),
+		TEST(list_sends_names_it_may_not_stat),
+		TEST(closed_request_ends_the_walk),
 	};
 
 	(void)alarm(300); /* nothing here may hang */

@@ -9,7 +9,7 @@
 	.request = { .unit = WIRE_UNIT_LINES, .from = (from_), .count = (count_), .max = (max_) }
 #define ALL UINT64_MAX
 
-static void delivers_the_range_that_is_asked_for(void **state)
+static void read_sends_the_requested_range(void **state)
 {
 	static const struct {
 		const char *file;
@@ -76,7 +76,7 @@ static void delivers_the_range_that_is_asked_for(void **state)
 	job_test_stop(&t);
 }
 
-static void refuses_what_makes_no_sense(void **state)
+static void read_refuses_line_zero(void **state)
 {
 	static const struct {
 		struct wire_read request;
@@ -114,7 +114,7 @@ static void refuses_what_makes_no_sense(void **state)
 }
 
 /* More than a chunk, lines across the seams: the same as cutting it in memory. */
-static void lines_are_found_across_chunks(void **state)
+static void read_finds_lines_across_chunks(void **state)
 {
 	enum { LINE = 1009, COUNT = 500 };
 	static char file[LINE * COUNT];
@@ -142,7 +142,7 @@ static void lines_are_found_across_chunks(void **state)
 	job_test_stop(&t);
 }
 
-static void a_file_that_claims_a_terabyte_is_cut_at_the_maximum(void **state)
+static void sparse_terabyte_is_cut_at_the_maximum(void **state)
 {
 	static struct job_test t;
 	struct wire_read request = { .count = ALL, .max = 100000, .path = VIEW_INIT("sparse") };
@@ -170,7 +170,7 @@ static void a_file_that_claims_a_terabyte_is_cut_at_the_maximum(void **state)
 	job_test_stop(&t);
 }
 
-static void a_file_of_no_size_is_read_all_the_same(void **state)
+static void file_that_reports_no_size_is_read(void **state)
 {
 	struct wire_read request = { .count = ALL, .max = ALL, .path = VIEW_INIT("/proc/cpuinfo") };
 	static struct job_test t;
@@ -208,7 +208,7 @@ static void *grow(void *ctx)
 }
 
 /* Whoever follows the size of such a file may never come to an end. */
-static void a_file_that_grows_ends_at_the_maximum(void **state)
+static void growing_file_is_cut_at_the_maximum(void **state)
 {
 	static struct job_test t;
 	struct wire_read request = { .count = ALL, .max = 4000000, .path = VIEW_INIT("log") };
@@ -238,7 +238,7 @@ static void a_file_that_grows_ends_at_the_maximum(void **state)
 	job_test_stop(&t);
 }
 
-static void stops_when_nobody_listens(void **state)
+static void closed_request_ends_grep(void **state)
 {
 	static struct job_test t;
 	struct wire_read request = { .count = ALL, .max = ALL, .path = VIEW_INIT("sparse") };
@@ -249,7 +249,7 @@ static void stops_when_nobody_listens(void **state)
 	job_test_start(&t);
 	job_test_file(&t, "workspace/sparse", VIEW(""));
 	assert_int_equal(truncate(job_test_path(&t, "workspace/sparse"), (off_t)1 << 40), 0);
-	job_test_feed_and_leave(&t, VIEW(""));
+	job_test_feed_and_close(&t, VIEW(""));
 	CHECK_ERROR(op_read(&t.job, &request, &done, &err), err, ERR_SYSTEM,
 	            "the request was closed");
 	assert_int_equal(err.errnum, EPIPE);
@@ -259,13 +259,13 @@ static void stops_when_nobody_listens(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(delivers_the_range_that_is_asked_for),
-		TEST(refuses_what_makes_no_sense),
-		TEST(lines_are_found_across_chunks),
-		TEST(a_file_that_claims_a_terabyte_is_cut_at_the_maximum),
-		TEST(a_file_of_no_size_is_read_all_the_same),
-		TEST(a_file_that_grows_ends_at_the_maximum),
-		TEST(stops_when_nobody_listens),
+		TEST(read_sends_the_requested_range),
+		TEST(read_refuses_line_zero),
+		TEST(read_finds_lines_across_chunks),
+		TEST(sparse_terabyte_is_cut_at_the_maximum),
+		TEST(file_that_reports_no_size_is_read),
+		TEST(growing_file_is_cut_at_the_maximum),
+		TEST(closed_request_ends_grep),
 	};
 
 	return RUN_TESTS("op_read", tests);

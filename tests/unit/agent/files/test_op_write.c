@@ -1,5 +1,7 @@
 #include "unit/agent/files/job_test.h"
 
+#include <dirent.h>
+
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -52,7 +54,7 @@ static void check_refusal(struct job_test *t, struct wire_write request, struct 
 		.mode = (mode_), .perm = 0644, .max = ALL, .path = VIEW_INIT(path_)                \
 	}
 
-static void a_new_file_has_the_mode_asked_for_less_the_umask(void **state)
+static void new_file_has_requested_mode_less_umask(void **state)
 {
 	static const struct {
 		uint16_t perm;
@@ -82,7 +84,7 @@ static void a_new_file_has_the_mode_asked_for_less_the_umask(void **state)
 	job_test_stop(&t);
 }
 
-static void an_old_file_is_replaced_and_keeps_its_mode(void **state)
+static void replaced_file_keeps_its_mode(void **state)
 {
 	static struct job_test t;
 	struct stat before, after;
@@ -104,7 +106,7 @@ static void an_old_file_is_replaced_and_keeps_its_mode(void **state)
 }
 
 /* Every kind of way out leads to a place below the root. */
-static void a_final_link_is_followed_inside_and_stays(void **state)
+static void write_follows_a_final_link_and_keeps_it(void **state)
 {
 	static const struct {
 		const char *target, *written; /* below the root */
@@ -135,7 +137,7 @@ static void a_final_link_is_followed_inside_and_stays(void **state)
 	job_test_stop(&t);
 }
 
-static void create_refuses_whatever_is_there(void **state)
+static void create_refuses_any_existing_name(void **state)
 {
 	static struct job_test t;
 
@@ -227,7 +229,7 @@ static void kill_write(pid_t child)
 }
 
 /* What comes there between the look and the end of the bytes. */
-static void only_replace_replaces_a_latecomer(void **state)
+static void only_replace_overwrites_a_file_that_appears_late(void **state)
 {
 	static const struct {
 		uint8_t mode;
@@ -255,7 +257,7 @@ static void only_replace_replaces_a_latecomer(void **state)
 }
 
 /* Neither its temporary name nor what it wrote stays. */
-static void a_directory_that_came_late_is_left_alone(void **state)
+static void rename_keeps_directory_that_appears_late(void **state)
 {
 	static struct job_test t;
 
@@ -272,7 +274,7 @@ static void a_directory_that_came_late_is_left_alone(void **state)
 	job_test_stop(&t);
 }
 
-static void works_without_files_that_have_no_name(void **state)
+static void write_works_without_o_tmpfile(void **state)
 {
 	static struct job_test t;
 
@@ -289,7 +291,7 @@ static void works_without_files_that_have_no_name(void **state)
 	job_test_stop(&t);
 }
 
-static void nothing_stays_when_it_is_killed(void **state)
+static void killed_write_leaves_nothing(void **state)
 {
 	static struct job_test t;
 
@@ -348,7 +350,7 @@ static void *interfere(void *ctx)
 	return NULL;
 }
 
-static void what_others_append_meanwhile_is_not_cut_off(void **state)
+static void undo_keeps_bytes_others_appended(void **state)
 {
 	static const struct {
 		bool goes_on;
@@ -399,7 +401,7 @@ static int write_with_little_room(struct job *job, const struct wire_write *requ
 	return r;
 }
 
-static void what_was_appended_by_half_is_taken_back(void **state)
+static void failed_append_is_undone(void **state)
 {
 	struct wire_write request = REQUEST(WIRE_WRITE_APPEND, "log");
 	static struct job_test t;
@@ -417,7 +419,7 @@ static void what_was_appended_by_half_is_taken_back(void **state)
 	job_test_stop(&t);
 }
 
-static void a_large_file_arrives_whole(void **state)
+static void large_file_is_written_completely(void **state)
 {
 	static char bytes[5 * 1000 * 1000 + 1];
 	static struct job_test t;
@@ -436,7 +438,7 @@ static void a_large_file_arrives_whole(void **state)
 	job_test_stop(&t);
 }
 
-static void missing_parents_are_made_when_asked_for(void **state)
+static void write_creates_missing_parents_on_request(void **state)
 {
 	static struct job_test t;
 	struct wire_write request = REQUEST(WIRE_WRITE_REPLACE, "a/b/c.txt");
@@ -481,7 +483,7 @@ static void too_many_bytes_change_nothing(void **state)
 	job_test_stop(&t);
 }
 
-static void a_request_that_is_closed_leaves_nothing(void **state)
+static void closed_request_leaves_nothing(void **state)
 {
 	static char part[3 * JOB_PACKET_MAX];
 	static struct job_test t;
@@ -497,7 +499,7 @@ static void a_request_that_is_closed_leaves_nothing(void **state)
 		if (mode == WIRE_WRITE_CREATE)
 			request.path = view_of("b");
 		job_test_again(&t);
-		job_test_feed_and_leave(&t, (struct view){ part, sizeof part });
+		job_test_feed_and_close(&t, (struct view){ part, sizeof part });
 		CHECK_ERROR(op_write(&t.job, &request, &done, &err), err, ERR_SYSTEM,
 		            "the request was closed");
 		assert_int_equal(err.errnum, EPIPE);
@@ -508,7 +510,7 @@ static void a_request_that_is_closed_leaves_nothing(void **state)
 	job_test_stop(&t);
 }
 
-static void refuses_what_is_no_regular_file(void **state)
+static void read_refuses_other_types(void **state)
 {
 	static const struct {
 		const char *path, *message;
@@ -553,7 +555,7 @@ static void find_temporary(struct job_test *t, char *out, size_t size)
 	(void)closedir(dir);
 }
 
-static void the_temporary_name_fits_however_long_the_name_is(void **state)
+static void temporary_name_fits_any_name(void **state)
 {
 	static const size_t lengths[] = { 1, 100, 228, 229, 230, 231, 254, 255 };
 	static struct job_test t;
@@ -603,7 +605,7 @@ static int nobody_makes(struct job_test *t, struct error *err)
 	return op_write(&t->job, &request, &done, err);
 }
 
-static void anybody_may_write_and_replace_files_of_their_own(void **state)
+static void user_writes_and_replaces_own_files(void **state)
 {
 	static struct job_test t;
 
@@ -639,7 +641,7 @@ static int nobody_writes(struct job_test *t, struct error *err)
 	return 0;
 }
 
-static void a_file_that_may_not_be_written_is_not_replaced(void **state)
+static void write_does_not_replace_read_only_file(void **state)
 {
 	static struct job_test t;
 
@@ -655,25 +657,25 @@ static void a_file_that_may_not_be_written_is_not_replaced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_new_file_has_the_mode_asked_for_less_the_umask),
-		TEST(an_old_file_is_replaced_and_keeps_its_mode),
-		TEST(a_final_link_is_followed_inside_and_stays),
-		TEST(create_refuses_whatever_is_there),
-		TEST(only_replace_replaces_a_latecomer),
-		TEST(a_directory_that_came_late_is_left_alone),
-		TEST(works_without_files_that_have_no_name),
-		TEST(nothing_stays_when_it_is_killed),
-		TEST(what_others_append_meanwhile_is_not_cut_off),
-		TEST(what_was_appended_by_half_is_taken_back),
+		TEST(new_file_has_requested_mode_less_umask),
+		TEST(replaced_file_keeps_its_mode),
+		TEST(write_follows_a_final_link_and_keeps_it),
+		TEST(create_refuses_any_existing_name),
+		TEST(only_replace_overwrites_a_file_that_appears_late),
+		TEST(rename_keeps_directory_that_appears_late),
+		TEST(write_works_without_o_tmpfile),
+		TEST(killed_write_leaves_nothing),
+		TEST(undo_keeps_bytes_others_appended),
+		TEST(failed_append_is_undone),
 		TEST(append_adds_to_the_end),
-		TEST(a_large_file_arrives_whole),
-		TEST(missing_parents_are_made_when_asked_for),
+		TEST(large_file_is_written_completely),
+		TEST(write_creates_missing_parents_on_request),
 		TEST(too_many_bytes_change_nothing),
-		TEST(a_request_that_is_closed_leaves_nothing),
-		TEST(refuses_what_is_no_regular_file),
-		TEST(the_temporary_name_fits_however_long_the_name_is),
-		TEST(anybody_may_write_and_replace_files_of_their_own),
-		TEST(a_file_that_may_not_be_written_is_not_replaced),
+		TEST(closed_request_leaves_nothing),
+		TEST(read_refuses_other_types),
+		TEST(temporary_name_fits_any_name),
+		TEST(user_writes_and_replaces_own_files),
+		TEST(write_does_not_replace_read_only_file),
 	};
 
 	return RUN_TESTS("op_write", tests);

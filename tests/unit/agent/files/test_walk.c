@@ -2,13 +2,13 @@
 #include "agent/files/walk.h"
 
 #include "agent/files/path.h"
-#include "unit/agent/files/look_test.h"
+#include "unit/agent/files/record_test.h"
 
 /* Everything a walk gives, each path and a blank, directories with a slash. */
 static const char *walked(const char *start, unsigned depth, bool hidden, size_t batch,
                           struct walk *walk)
 {
-	static char out[LOOK_SIZE];
+	static char out[RECORD_TEXT_SIZE];
 	struct walk_entry entry;
 	struct error err = { .msg = "" };
 	int got;
@@ -20,9 +20,9 @@ static const char *walked(const char *start, unsigned depth, bool hidden, size_t
 		assert_int_equal(entry.path.ptr[entry.path.len], '\0');
 		assert_string_equal(entry.path.ptr + entry.path.len - strlen(entry.name),
 		                    entry.name);
-		look_add(out, entry.path.ptr, entry.path.len);
-		look_add(out, S_ISDIR(entry.st.st_mode) ? "/ " : " ",
-		         S_ISDIR(entry.st.st_mode) ? 2 : 1);
+		record_append(out, entry.path.ptr, entry.path.len);
+		record_append(out, S_ISDIR(entry.st.st_mode) ? "/ " : " ",
+		              S_ISDIR(entry.st.st_mode) ? 2 : 1);
 	}
 	if (got < 0)
 		fail_msg("%s", err.msg);
@@ -32,17 +32,17 @@ static const char *walked(const char *start, unsigned depth, bool hidden, size_t
 
 static const char *names_of(const struct names *names)
 {
-	static char out[LOOK_SIZE];
+	static char out[RECORD_TEXT_SIZE];
 
 	out[0] = '\0';
 	for (size_t i = 0; i < names->count; i++) {
-		look_add(out, names->items[i], strlen(names->items[i]));
-		look_add(out, " ", 1);
+		record_append(out, names->items[i], strlen(names->items[i]));
+		record_append(out, " ", 1);
 	}
 	return out;
 }
 
-static void keeps_the_smallest_names_behind_a_cursor(void **state)
+static void names_are_the_smallest_behind_a_cursor(void **state)
 {
 	static const struct {
 		const char *after;
@@ -70,8 +70,8 @@ static void keeps_the_smallest_names_behind_a_cursor(void **state)
 	(void)state;
 	job_test_start(&t);
 	for (const char *name = "dbAca"; *name != '\0'; name++)
-		look_make_files(job_test_path(&t, "workspace"), (char[]){ *name, '\0' }, 1);
-	look_make_files(job_test_path(&t, "workspace"), ".x", 1);
+		make_files(job_test_path(&t, "workspace"), (char[]){ *name, '\0' }, 1);
+	make_files(job_test_path(&t, "workspace"), ".x", 1);
 	dir = open(job_test_path(&t, "workspace"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct names_rule rule = { rows[i].after, rows[i].limit, rows[i].bytes,
@@ -87,7 +87,7 @@ static void keeps_the_smallest_names_behind_a_cursor(void **state)
 }
 
 /* In any order the directory gives them in, by any size of a page: all, sorted, each once. */
-static void pages_through_a_directory_without_holes(void **state)
+static void pages_of_a_directory_have_no_gaps(void **state)
 {
 	static const struct {
 		size_t limit, bytes;
@@ -98,7 +98,7 @@ static void pages_through_a_directory_without_holes(void **state)
 
 	(void)state;
 	job_test_start(&t);
-	look_make_files(job_test_path(&t, "workspace"), "%03u", 300);
+	make_files(job_test_path(&t, "workspace"), "%03u", 300);
 	dir = open(job_test_path(&t, "workspace"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		char after[PATH_NAME_MAX + 1] = "", want[16];
@@ -124,7 +124,7 @@ static void pages_through_a_directory_without_holes(void **state)
 }
 
 /* A long name that did not fit must not be overtaken by a short one that would. */
-static void leaves_no_hole_where_a_long_name_did_not_fit(void **state)
+static void names_have_no_gap_where_a_long_name_did_not_fit(void **state)
 {
 	char after[PATH_NAME_MAX + 1] = "";
 	struct names_rule rule = { after, 99999, 2000, false };
@@ -136,9 +136,9 @@ static void leaves_no_hole_where_a_long_name_did_not_fit(void **state)
 
 	(void)state;
 	job_test_start(&t);
-	look_make_files(job_test_path(&t, "workspace"), "%03u", 300);
-	look_make_files(job_test_path(&t, "workspace"),
-	                "%03u-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 300);
+	make_files(job_test_path(&t, "workspace"), "%03u", 300);
+	make_files(job_test_path(&t, "workspace"),
+	           "%03u-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 300);
 	dir = open(job_test_path(&t, "workspace"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	while (names.more) {
 		CHECK_OK(names_read(&names, dir, &rule, &err), err);
@@ -153,7 +153,7 @@ static void leaves_no_hole_where_a_long_name_did_not_fit(void **state)
 	job_test_stop(&t);
 }
 
-static void says_that_something_is_no_directory(void **state)
+static void list_refuses_what_is_no_directory(void **state)
 {
 	struct names_rule rule = { "", 1, 1, false };
 	struct names names = { 0 };
@@ -183,7 +183,7 @@ static void make_sample(struct job_test *t)
 	assert_int_equal(mkfifo(job_test_path(t, "workspace/b/fifo"), 0644), 0);
 }
 
-static void goes_depth_first_and_by_name(void **state)
+static void walk_goes_depth_first_and_by_name(void **state)
 {
 	static const struct {
 		unsigned depth;
@@ -218,7 +218,7 @@ static void goes_depth_first_and_by_name(void **state)
 }
 
 /* Entries go, come and turn into others while the walk stands still. */
-static void copes_with_a_tree_that_changes(void **state)
+static void walk_survives_a_changing_tree(void **state)
 {
 	struct job_test t;
 	AUTO_WALK struct walk walk = { 0 };
@@ -244,7 +244,7 @@ static void copes_with_a_tree_that_changes(void **state)
 	job_test_stop(&t);
 }
 
-static void goes_down_as_deep_as_it_may(void **state)
+static void walk_goes_down_to_the_allowed_depth(void **state)
 {
 	struct job_test t;
 	struct walk walk;
@@ -252,7 +252,7 @@ static void goes_down_as_deep_as_it_may(void **state)
 
 	(void)state;
 	job_test_start(&t);
-	(void)close(look_make_deep(job_test_path(&t, "workspace"), "d", WIRE_DEPTH_MAX + 1));
+	(void)close(make_deep(job_test_path(&t, "workspace"), "d", WIRE_DEPTH_MAX + 1));
 	all = walked(job_test_path(&t, "workspace"), WIRE_DEPTH_MAX, false, SIZE_MAX, &walk);
 	/* 64 lines: n times "d/" and a blank */
 	assert_int_equal(strlen(all), WIRE_DEPTH_MAX * (WIRE_DEPTH_MAX + 1) + WIRE_DEPTH_MAX);
@@ -263,7 +263,7 @@ static void goes_down_as_deep_as_it_may(void **state)
 	job_test_stop(&t);
 }
 
-static void leaves_out_paths_that_are_too_long(void **state)
+static void walk_leaves_out_paths_that_are_too_long(void **state)
 {
 	char name[203], *all;
 	struct job_test t;
@@ -275,7 +275,7 @@ static void leaves_out_paths_that_are_too_long(void **state)
 	name[sizeof name - 1] = '\0';
 	job_test_start(&t);
 	/* 20 times 202 and a slash is 4060: 35 bytes are left. */
-	dir = look_make_deep(job_test_path(&t, "workspace"), name, 20);
+	dir = make_deep(job_test_path(&t, "workspace"), name, 20);
 	name[36] = '\0';
 	(void)close(openat(dir, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
 	name[35] = '\0';
@@ -296,7 +296,7 @@ static void leaves_out_paths_that_are_too_long(void **state)
 	job_test_stop(&t);
 }
 
-static void stays_out_of_proc_unless_it_starts_there(void **state)
+static void walk_enters_procfs_only_if_it_starts_there(void **state)
 {
 	struct walk_entry entry;
 	struct error err;
@@ -329,7 +329,7 @@ static int walk_as_nobody(struct job_test *t, struct error *err)
 	return strcmp(all, want) == 0 ? 0 : error_set(err, ERR_INVALID, "%s", all);
 }
 
-static void goes_on_behind_what_it_may_not_read(void **state)
+static void walk_passes_over_unreadable_directories(void **state)
 {
 	struct job_test t;
 
@@ -349,7 +349,7 @@ static void goes_on_behind_what_it_may_not_read(void **state)
 	job_test_stop(&t);
 }
 
-static void says_so_when_descriptors_run_out(void **state)
+static void walk_fails_when_descriptors_run_out(void **state)
 {
 	struct rlimit before, few;
 	AUTO_WALK struct walk walk = { 0 };
@@ -359,7 +359,7 @@ static void says_so_when_descriptors_run_out(void **state)
 
 	(void)state;
 	job_test_start(&t);
-	(void)close(look_make_deep(job_test_path(&t, "workspace"), "d", 3));
+	(void)close(make_deep(job_test_path(&t, "workspace"), "d", 3));
 	walk_init(&walk, open(job_test_path(&t, "workspace"), O_RDONLY | O_CLOEXEC), 64, false);
 	assert_int_equal(walk_next(&walk, &entry, &err), 1);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -375,17 +375,17 @@ static void says_so_when_descriptors_run_out(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(keeps_the_smallest_names_behind_a_cursor),
-		TEST(pages_through_a_directory_without_holes),
-		TEST(leaves_no_hole_where_a_long_name_did_not_fit),
-		TEST(says_that_something_is_no_directory),
-		TEST(goes_depth_first_and_by_name),
-		TEST(copes_with_a_tree_that_changes),
-		TEST(goes_down_as_deep_as_it_may),
-		TEST(leaves_out_paths_that_are_too_long),
-		TEST(stays_out_of_proc_unless_it_starts_there),
-		TEST(goes_on_behind_what_it_may_not_read),
-		TEST(says_so_when_descriptors_run_out),
+		TEST(names_are_the_smallest_behind_a_cursor),
+		TEST(pages_of_a_directory_have_no_gaps),
+		TEST(names_have_no_gap_where_a_long_name_did_not_fit),
+		TEST(list_refuses_what_is_no_directory),
+		TEST(walk_goes_depth_first_and_by_name),
+		TEST(walk_survives_a_changing_tree),
+		TEST(walk_goes_down_to_the_allowed_depth),
+		TEST(walk_leaves_out_paths_that_are_too_long),
+		TEST(walk_enters_procfs_only_if_it_starts_there),
+		TEST(walk_passes_over_unreadable_directories),
+		TEST(walk_fails_when_descriptors_run_out),
 	};
 
 	(void)alarm(300); /* nothing here may hang */

@@ -310,7 +310,7 @@ static void a_write_whose_process_is_killed_changes_nothing(void **state)
 	live_feed(s, (struct view){ long_text, sizeof long_text }, sizeof long_text);
 	LIVE_UNTIL(&live, s->sent == s->to_send, LIVE_MS);
 	assert_int_equal(kill(files_worker(&live), SIGKILL), 0);
-	LIVE_CHECK_FAILED(s, WIRE_FAILED_LOST, "the process that did it was killed");
+	LIVE_CHECK_FAILED(s, WIRE_FAILED_LOST, "the worker process was killed");
 	files_check(&live, "f", "old");
 	assert_int_equal(files_count(live.made), 1);
 	(void)live_check(files_write(&live, "f", WIRE_WRITE_REPLACE, "new"));

@@ -105,7 +105,7 @@ static void a_killed_worker_is_told_behind_its_last_bytes(void **state)
 	assert_false(s->is_over);
 	s->holds_back = false;
 	channel_consumed(s->stream, WIRE_OUT, s->bytes[WIRE_OUT]);
-	LIVE_CHECK_FAILED(s, WIRE_FAILED_LOST, "the process that did it was killed");
+	LIVE_CHECK_FAILED(s, WIRE_FAILED_LOST, "the worker process was killed");
 	assert_in_range(s->bytes[WIRE_OUT], WIRE_WINDOW + 1, LARGE - 1);
 	(void)live_check(live_read_file(&live, "large"));
 	live_stop(&live);

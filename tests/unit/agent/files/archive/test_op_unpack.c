@@ -477,7 +477,7 @@ static void cancelled_unpack_leaves_no_partial_file(void **state)
 	tar_test_file(&u.tar, "whole", "W");
 	tar_test_header(&u.tar, '0', "half", "", 2 * sizeof half);
 	tar_test_bytes(&u.tar, half, sizeof half);
-	job_test_feed_and_leave(&u.t, buf_view(&u.tar));
+	job_test_feed_and_close(&u.t, buf_view(&u.tar));
 	CHECK_ERROR(op_unpack(&u.t.job, &request, &u.done, &u.err), u.err, ERR_SYSTEM,
 	            "the request was closed");
 	assert_int_equal(u.err.errnum, EPIPE);

@@ -1,6 +1,6 @@
 /* TREE and FIND; where a walk goes is tested in test_walk.c. */
 #include "agent/files/ops.h"
-#include "unit/agent/files/look_test.h"
+#include "unit/agent/files/record_test.h"
 
 static void make_sample(struct job_test *t)
 {
@@ -55,14 +55,14 @@ static void gives_the_tree_within_its_bounds(void **state)
 
 		job_test_again(&t);
 		CHECK_OK(op_tree(&t.job, &request, &done, &err), err);
-		assert_string_equal(look_entries(&t), rows[i].want);
-		assert_int_equal(done.count, look_count(&t));
+		assert_string_equal(record_entries(&t), rows[i].want);
+		assert_int_equal(done.count, record_count(&t));
 		assert_int_equal(done.flags, rows[i].more ? WIRE_DONE_MORE : 0);
 	}
 	job_test_stop(&t);
 }
 
-static void finds_names_and_paths(void **state)
+static void find_matches_names_and_paths(void **state)
 {
 	static const struct {
 		const char *path, *pattern;
@@ -102,8 +102,8 @@ static void finds_names_and_paths(void **state)
 
 		job_test_again(&t);
 		CHECK_OK(op_find(&t.job, &request, &done, &err), err);
-		assert_string_equal(look_entries(&t), rows[i].want);
-		assert_int_equal(done.count, look_count(&t));
+		assert_string_equal(record_entries(&t), rows[i].want);
+		assert_int_equal(done.count, record_count(&t));
 		assert_int_equal(done.flags, rows[i].more ? WIRE_DONE_MORE : 0);
 	}
 	job_test_stop(&t);
@@ -124,20 +124,20 @@ static void says_more_when_paths_are_too_long(void **state)
 	memset(name, 'n', sizeof name - 1);
 	name[sizeof name - 1] = '\0';
 	job_test_start(&t);
-	(void)close(look_make_deep(job_test_path(&t, "workspace"), name, 25));
+	(void)close(make_deep(job_test_path(&t, "workspace"), name, 25));
 	CHECK_OK(op_tree(&t.job, &tree, &done, &err), err);
-	assert_int_equal(look_count(&t), 20);
+	assert_int_equal(record_count(&t), 20);
 	assert_int_equal(done.flags, WIRE_DONE_MORE);
 	job_test_again(&t);
 	CHECK_OK(op_find(&t.job, &find, &done, &err), err);
-	assert_int_equal(look_count(&t), 0);
+	assert_int_equal(record_count(&t), 0);
 	assert_int_equal(done.flags, WIRE_DONE_MORE);
 	job_test_stop(&t);
 }
 
 /* Many names at every level of a deep tree: what a walk holds at once stays bounded, and
  * nothing is lost in the pages it reads. */
-static void walks_wide_and_deep_trees(void **state)
+static void walk_handles_wide_and_deep_trees(void **state)
 {
 	struct wire_tree tree = { .depth = 64, .limit = WIRE_ENTRIES_MAX, .path = VIEW(".") };
 	struct wire_find find = {
@@ -153,15 +153,15 @@ static void walks_wide_and_deep_trees(void **state)
 	for (int i = 0; i < 60; i++) {
 		size_t len = strlen(path);
 
-		look_make_files(job_test_path(&t, path), "n%03u", 100);
+		make_files(job_test_path(&t, path), "n%03u", 100);
 		(void)snprintf(path + len, sizeof path - len, "/m");
 		job_test_directory(&t, path);
 	}
-	look_make_files(job_test_path(&t, path), "n%05u", 10000);
+	make_files(job_test_path(&t, path), "n%05u", 10000);
 	CHECK_OK(op_tree(&t.job, &tree, &done, &err), err);
 	assert_int_equal(done.count, 60 * 101 + 10000);
 	assert_int_equal(done.flags, 0);
-	assert_int_equal(look_count(&t), 60 * 101 + 10000);
+	assert_int_equal(record_count(&t), 60 * 101 + 10000);
 	job_test_again(&t);
 	CHECK_OK(op_find(&t.job, &find, &done, &err), err);
 	assert_int_equal(done.count, 0);
@@ -199,7 +199,7 @@ static void names_what_it_cannot_walk(void **state)
 	job_test_stop(&t);
 }
 
-static void ends_when_nobody_listens(void **state)
+static void closed_request_ends_the_walk(void **state)
 {
 	struct wire_tree tree = { .depth = 64, .limit = 100, .path = VIEW(".") };
 	struct wire_done done;
@@ -208,7 +208,7 @@ static void ends_when_nobody_listens(void **state)
 
 	(void)state;
 	make_sample(&t);
-	look_make_files(job_test_path(&t, "workspace"), "%u", 2000);
+	make_files(job_test_path(&t, "workspace"), "%u", 2000);
 	(void)shutdown(t.peer, SHUT_RDWR);
 	CHECK_ERROR(op_tree(&t.job, &tree, &done, &err), err, ERR_SYSTEM, "the request was closed");
 	tree.limit = 2000; /* now in the middle of the walk */
@@ -220,9 +220,9 @@ static void ends_when_nobody_listens(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(gives_the_tree_within_its_bounds),  TEST(finds_names_and_paths),
-		TEST(says_more_when_paths_are_too_long), TEST(walks_wide_and_deep_trees),
-		TEST(names_what_it_cannot_walk),         TEST(ends_when_nobody_listens),
+		TEST(gives_the_tree_within_its_bounds),  TEST(find_matches_names_and_paths),
+		TEST(says_more_when_paths_are_too_long), TEST(walk_handles_wide_and_deep_trees),
+		TEST(names_what_it_cannot_walk),         TEST(closed_request_ends_the_walk),
 	};
 
 	(void)alarm(300); /* nothing here may hang */

@@ -92,7 +92,7 @@ static int check_rows(const struct job *job)
 	return failed;
 }
 
-static void tells_what_it_found_and_nothing_else(void **state)
+static void stats_reports_what_it_found(void **state)
 {
 	struct job_test t;
 	int status = -1;
@@ -113,7 +113,7 @@ static void tells_what_it_found_and_nothing_else(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(tells_what_it_found_and_nothing_else),
+		TEST(stats_reports_what_it_found),
 	};
 
 	return RUN_TESTS("stats", tests);

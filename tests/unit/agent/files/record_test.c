@@ -1,22 +1,17 @@
-/* look_test.h - what an operation that looks around has answered, as one line of text. */
-#pragma once
-#include "unit/agent/files/job_test.h"
+#include "unit/agent/files/record_test.h"
 
-enum { LOOK_SIZE = 64 * 1024 };
-
-static inline void look_add(char *out, const char *text, size_t len)
+void record_append(char *out, const char *text, size_t len)
 {
 	size_t used = strlen(out);
 
-	assert_true(used + len < LOOK_SIZE);
+	assert_true(used + len < RECORD_TEXT_SIZE);
 	memcpy(out + used, text, len);
 	out[used + len] = '\0';
 }
 
-/* Each entry and a blank: "a.txt ", "dir/ ", "link>target ", "fifo? ". */
-static inline const char *look_entries(struct job_test *t)
+const char *record_entries(struct job_test *t)
 {
-	static char out[LOOK_SIZE];
+	static char out[RECORD_TEXT_SIZE];
 	static const char *const marks[] = { "", "/", ">", "?" };
 	struct view rest;
 	struct wire_entry entry;
@@ -27,15 +22,15 @@ static inline const char *look_entries(struct job_test *t)
 	rest = buf_view(&t->records);
 	while (rest.len != 0) {
 		CHECK_OK(wire_record_decode(&wire_entry_record, &rest, &entry, &err), err);
-		look_add(out, entry.path.ptr, entry.path.len);
-		look_add(out, marks[entry.type], strlen(marks[entry.type]));
-		look_add(out, entry.target.ptr, entry.target.len);
-		look_add(out, " ", 1);
+		record_append(out, entry.path.ptr, entry.path.len);
+		record_append(out, marks[entry.type], strlen(marks[entry.type]));
+		record_append(out, entry.target.ptr, entry.target.len);
+		record_append(out, " ", 1);
 	}
 	return out;
 }
 
-static inline size_t look_count(struct job_test *t)
+size_t record_count(struct job_test *t)
 {
 	struct view rest;
 	struct wire_entry entry;
@@ -48,10 +43,9 @@ static inline size_t look_count(struct job_test *t)
 	return count;
 }
 
-/* Each match as "path:line:column:text|". */
-static inline const char *look_matches(struct job_test *t)
+const char *record_matches(struct job_test *t)
 {
-	static char out[LOOK_SIZE];
+	static char out[RECORD_TEXT_SIZE];
 	struct view rest;
 	struct wire_match match;
 	struct error err;
@@ -64,15 +58,15 @@ static inline const char *look_matches(struct job_test *t)
 		CHECK_OK(wire_record_decode(&wire_match_record, &rest, &match, &err), err);
 		(void)snprintf(numbers, sizeof numbers, ":%llu:%u:", (unsigned long long)match.line,
 		               match.column);
-		look_add(out, match.path.ptr, match.path.len);
-		look_add(out, numbers, strlen(numbers));
-		look_add(out, match.text.ptr, match.text.len);
-		look_add(out, "|", 1);
+		record_append(out, match.path.ptr, match.path.len);
+		record_append(out, numbers, strlen(numbers));
+		record_append(out, match.text.ptr, match.text.len);
+		record_append(out, "|", 1);
 	}
 	return out;
 }
 
-static inline void look_make_files(const char *directory, const char *format, unsigned count)
+void make_files(const char *directory, const char *format, unsigned count)
 {
 	int dir = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char name[64];
@@ -92,8 +86,7 @@ static inline void look_make_files(const char *directory, const char *format, un
 	(void)close(dir);
 }
 
-/* Directories within one another, all of this name; returns the innermost. */
-static inline int look_make_deep(const char *directory, const char *name, unsigned levels)
+int make_deep(const char *directory, const char *name, unsigned levels)
 {
 	int dir = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 

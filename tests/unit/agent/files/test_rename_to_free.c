@@ -46,7 +46,7 @@ static void plant(struct job_test *t)
 	job_test_link(t, "nowhere", "workspace/link");
 }
 
-static void moves_to_a_free_name(void **state)
+static void rename_to_free_moves(void **state)
 {
 	static const struct {
 		const char *from, *there;
@@ -75,7 +75,7 @@ static void moves_to_a_free_name(void **state)
 		}
 }
 
-static void replaces_nothing(void **state)
+static void rename_to_free_replaces_nothing(void **state)
 {
 	static const struct {
 		const char *from, *to;
@@ -107,7 +107,7 @@ static void replaces_nothing(void **state)
 
 /* A filter sees where a name is, not what it is: this one keeps what is named at an address with
  * a certain bit. */
-static void a_second_name_goes_when_the_first_cannot(void **state)
+static void failed_unlink_removes_the_second_link(void **state)
 {
 	enum { BIT = 64 };
 	static _Alignas(2 * BIT) char names[2 * BIT] = "new";
@@ -139,9 +139,9 @@ static void a_second_name_goes_when_the_first_cannot(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(moves_to_a_free_name),
-		TEST(replaces_nothing),
-		TEST(a_second_name_goes_when_the_first_cannot),
+		TEST(rename_to_free_moves),
+		TEST(rename_to_free_replaces_nothing),
+		TEST(failed_unlink_removes_the_second_link),
 	};
 
 	return RUN_TESTS("move", tests);
