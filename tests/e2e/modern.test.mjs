@@ -177,7 +177,7 @@ test('pages: the cursor of one list is none of another', async (t) => {
   assert.notEqual(second.tools[0].name, first.tools[0].name);
   assert.equal(second.cacheScope, 'private');
   const prompts = await server.request('prompts/list', modern({ cursor: first.nextCursor }));
-  assertError(prompts, -32602, /'cursor' is not one this server gave out/);
+  assertError(prompts, -32602, /'cursor' was not returned by this server/);
   const made = ['x', 'tools', 'tools.', 'tools.0', 'tools.-1', 'tools.999', 'tools.1x', 'tools.18', 5, {}];
   for (const cursor of made)
     assertError(await list(cursor), -32602, /'cursor'/);
