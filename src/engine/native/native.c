@@ -330,7 +330,8 @@ static void handle_reply(struct native *native, const struct spawner_reply *repl
 	}
 }
 
-/* The spawner has exited: every box ends, every pending erase fails, and the lost callback fires. */
+/* After the exit of the spawner every box ends, every pending erase fails, and the lost callback
+ * fires. */
 static void fail_all(struct native *native)
 {
 	native->is_lost = true;
