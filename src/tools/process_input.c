@@ -96,7 +96,7 @@ static int process_input(struct mcp_call *call, const void *args, struct error *
 	if (process_is_over(process))
 		return error_set(
 		        err, ERR_INVALID,
-		        "%s has ended, it reads nothing any more: process_output tells how",
+		        "%s has ended and reads no more input: process_output says how it ended",
 		        process_id(process));
 	if ((bytes.len != 0 && process_write(process, bytes, err) < 0) ||
 	    (a->close && process_end_input(process, err) < 0))

@@ -34,7 +34,7 @@ static int process_stop_call(struct mcp_call *call, const void *args, struct err
 		.sandbox = a->sandbox,
 		.wait_ms = WAIT_MS,
 		.since = PROCESS_CALL_SINCE_LAST,
-		.running_remark = "it was told to end and has not yet: try again with force",
+		.running_remark = "it was asked to end and still runs: try again with force",
 	};
 	struct sandbox *sandbox;
 	struct process *process;
@@ -43,7 +43,7 @@ static int process_stop_call(struct mcp_call *call, const void *args, struct err
 	    0)
 		return -1;
 	if (process_is_over(process))
-		options.remark = "it had ended before";
+		options.remark = "it had ended before this call";
 	else if (a->force)
 		process_signal(process, SIGKILL);
 	else

@@ -24,7 +24,7 @@ test('50 MiB of stdout is answered with its beginning, end and exact counts, and
   const comma = (n) => Number(n).toLocaleString('en-US');
   assert.ok(
     textOf(result).endsWith(
-      `[${comma(total)} bytes of stdout, ${comma(missing)} left out in the middle; the whole is in ${told.stdout_file}]`,
+      `[${comma(total)} bytes of stdout, ${comma(missing)} left out in the middle; all of it is in ${told.stdout_file}]`,
     ),
     textOf(result).slice(-300),
   );

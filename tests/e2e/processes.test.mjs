@@ -105,7 +105,7 @@ test('process_stop kills the whole tree, and may be called twice', async () => {
   const { running, exit_code, stdout } = structuredOf(first);
   assert.deepEqual({ running, exit_code, stdout }, { running: false, exit_code: 5, stdout: 'bye\n' });
   const second = await process_stop({ process });
-  assert.match(textOf(second), /\[it had ended before\]/);
+  assert.match(textOf(second), /\[it had ended before this call\]/);
   assert.equal(structuredOf(second).exit_code, 5);
   const beats = structuredOf(await run_command({ command: 'wc -c < beat; sleep 0.6; wc -c < beat' })).stdout.split('\n');
   assert.ok(beats[0]);
@@ -143,7 +143,7 @@ test('process_output reports limits, offsets and output that is no longer kept',
   assert.ok(told.stdout.length <= 100);
   assert.equal(told.more, true);
   assert.equal(told.truncated, true);
-  assert.match(textOf(part), /^\.\.\. \d+ bytes before this are not kept any more \.\.\.\n/);
+  assert.match(textOf(part), /^\.\.\. \d+ bytes before this are no longer kept \.\.\.\n/);
   const total = told.stdout_bytes;
   const end = structuredOf(await process_output({ process, since: total - 4 }));
   assert.equal(end.stdout, 'end\n');
@@ -171,7 +171,7 @@ test('process_input is refused for a process without open stdin', async (t) => {
   const session = await open(t, { ANSWER_WITHIN: 1000 });
   const soft = toolsOf(async () => session);
   const { process } = structuredOf(await soft.run_command({ command: 'sleep 600' }));
-  refused(await soft.process_input({ process, stdin: 'x' }), /was started without/);
+  refused(await soft.process_input({ process, stdin: 'x' }), /^the stdin of p\d+ is not open/);
   await soft.process_stop({ process });
   await session.close();
 });

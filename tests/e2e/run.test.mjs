@@ -146,7 +146,7 @@ subprocess.Popen(["setsid", "bash", "-c", "${beat('timed')}"])\ntime.sleep(60)`;
   assert.equal(exit_code, undefined);
   assert.match(
     textOf(result),
-    /^before\n\[timed out after 1\.5 s: the program and all it started were ended; what it printed is above/,
+    /^before\n\[timed out after 1\.5 s: the program and all it started were ended; its output is above/,
   );
   assert.equal(await isAlive('timed'), false);
 });
@@ -181,7 +181,7 @@ const BAD = [
   ['run_code', { code: 'x', cwd: '' }, /^argument 'cwd': path: it is empty/],
   ['run_code', { code: 'x', cwd: 'not/there' }, /^argument 'cwd': .*not\/there/],
   ['run_code', { code: 'x', cwd: 'not/there', session: 'n' }, /^argument 'cwd': .*not\/there/],
-  ['run_code', { code: 'x', cwd: '/etc/passwd' }, /^argument 'cwd': it is no directory$/],
+  ['run_code', { code: 'x', cwd: '/etc/passwd' }, /^argument 'cwd': the path is not a directory$/],
   ['run_code', { code: 'x', sandbox: 'nobodys' }, /list_sandboxes.*nobodys/],
   ['run_code', { code: 'x', sandbox: '../../etc' }, /sandbox/],
   ['run_code', { code: 'x', files: [{ path: 'a', content: '!', encoding: 'base64' }] }, /^argument 'files\[0\]\.content': not base64 at byte 0$/],
@@ -195,7 +195,7 @@ const BAD = [
   ['run_command', { argv: [''] }, /^argument 'argv\[0\]': expected a program, got an empty string$/],
   ['run_command', { argv: 'ls' }, /^argument 'argv': expected an array of strings/],
   ['run_command', { command: 'x', cwd: '/not/there' }, /^argument 'cwd': .*\/not\/there/],
-  ['run_command', { argv: ['x'], cwd: '/etc/passwd' }, /^argument 'cwd': it is no directory$/],
+  ['run_command', { argv: ['x'], cwd: '/etc/passwd' }, /^argument 'cwd': the path is not a directory$/],
   ['run_command', { command: 'x', sandbox: 'nobodys' }, /list_sandboxes.*nobodys/],
   ['run_command', { command: 'x', background: 'yes' }, /^argument 'background': expected true or false/],
 ];

@@ -146,7 +146,7 @@ static void on_ended(void *ctx, const struct run_end *end, bool is_exit)
 {
 	struct code_run *code = ctx;
 	bool is_reusable = interpreter_is_reusable(code->interpreter);
-	char why[64] = "it no longer told where its output ends";
+	char why[64] = "it did not mark the end of its output";
 
 	code->end = *end;
 	code->end.timed_out |= code->is_timed_out;
@@ -359,8 +359,8 @@ static void code_stop(struct run *run)
 /* Ends a cell that has ignored SIGINT, together with its session's interpreter. */
 static void kill_cell(struct code_run *code)
 {
-	const char *why = code->is_timed_out ? "it was ended after its time was over"
-	                                     : "it was stopped, and did not heed it";
+	const char *why = code->is_timed_out ? "it was killed at its deadline"
+	                                     : "a cell was stopped and ignored the interrupt";
 
 	code->interpreter = NULL;
 	code->options.report->is_lost = session_kill(session_of(code), why);
@@ -386,9 +386,8 @@ static void on_timer(void *ctx)
 static void code_cancel(struct run *run)
 {
 	struct code_run *code = code_of(run);
-	const char *why = code->pool->loss_reason != NULL
-	                          ? code->pool->loss_reason
-	                          : "the cell that ran in it was thrown away";
+	const char *why = code->pool->loss_reason != NULL ? code->pool->loss_reason
+	                                                  : "a cell was cancelled while it ran";
 
 	limit_check_cancel(&code->limits);
 	/* Code cannot be taken out of a running interpreter, so the interpreter is killed with

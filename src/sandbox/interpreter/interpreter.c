@@ -47,7 +47,7 @@ static void describe_end(const struct run_end *end, char *out, size_t size)
 	if (end->out_of_memory)
 		(void)snprintf(out, size, "it ran out of memory");
 	else if (end->timed_out)
-		(void)snprintf(out, size, "it was ended after its time was over");
+		(void)snprintf(out, size, "it was killed at its deadline");
 	else if (end->signal != 0)
 		(void)snprintf(out, size, "it was killed by signal %d", end->signal);
 	else
@@ -79,7 +79,7 @@ void interpreter_fail(struct interpreter *interpreter, const struct error *why)
 {
 	struct error err = *why;
 
-	(void)error_wrap(&err, "the interpreter is not to be understood");
+	(void)error_wrap(&err, "the interpreter broke its protocol");
 	report_gone(interpreter, NULL, &err);
 }
 
@@ -123,10 +123,9 @@ static void on_program_ended(void *ctx, const struct run_end *run_end)
 		end.signal = interpreter->end.signal;
 		end.timed_out = interpreter->end.timed_out;
 	} else if (is_exit_unrelated(interpreter, &end)) {
-		(void)error_set(
-		        &err, ERR_SYSTEM,
-		        "the interpreter that waited was ended before it ran the code to its "
-		        "end; run it again");
+		(void)error_set(&err, ERR_SYSTEM,
+		                "the waiting interpreter exited before the code had ended; run the "
+		                "code again");
 		report_gone(interpreter, NULL, &err);
 		return;
 	}

@@ -201,7 +201,7 @@ void interpreter_on_mark_timeout(void *ctx)
 	struct interpreter *interpreter = ctx;
 
 	interpreter->is_spent = true;
-	run_end_add_note(&interpreter->end, "the interpreter did not tell where the output ends");
+	run_end_add_note(&interpreter->end, "the interpreter did not mark the end of the output");
 	report_ended(interpreter);
 }
 
@@ -244,7 +244,7 @@ static int receive_ready(struct interpreter *interpreter, struct error *err)
 {
 	/* READY before all of BOOT was sent cannot come from the code in BOOT. */
 	if (interpreter->out.len != 0)
-		return error_set(err, ERR_SYNTAX, "it is ready before it can be");
+		return error_set(err, ERR_SYNTAX, "READY arrived before BOOT was sent completely");
 	run_set_deadline(interpreter->run, 0);
 	interpreter->stage = INTERPRETER_IDLE;
 	if (interpreter->pending.len != 0)
@@ -269,7 +269,7 @@ static int receive_message(struct interpreter *interpreter, const struct kernel_
 		receive_ended(interpreter, message);
 		return 0;
 	}
-	return error_set(err, ERR_SYNTAX, "it said '%c' at a time when that means nothing",
+	return error_set(err, ERR_SYNTAX, "the message '%c' is not allowed in this state",
 	                 (char)message->type);
 }
 

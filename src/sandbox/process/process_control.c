@@ -34,16 +34,17 @@ void process_feed(struct process *process)
 static int check_input_open(const struct process *process, struct error *err)
 {
 	if (process_is_over(process))
-		return error_set(err, ERR_INVALID, "%s has ended: it reads nothing any more",
+		return error_set(err, ERR_INVALID, "%s has ended and reads no more input",
 		                 process->id);
 	if (!process->options.keep_input)
 		return error_set(
 		        err, ERR_INVALID,
-		        "%s was started without input to come: its stdin was all there when "
-		        "it started",
+		        "the stdin of %s is not open: start the program with run_command and "
+		        "background: true to write to it later",
 		        process->id);
 	if (process->in_ended)
-		return error_set(err, ERR_INVALID, "the input of %s has been ended", process->id);
+		return error_set(err, ERR_INVALID, "the stdin of %s was closed by an earlier call",
+		                 process->id);
 	return 0;
 }
 
@@ -110,7 +111,7 @@ void process_stop(struct process *process)
 		return;
 	process->is_stopped = true;
 	if (process->phase == PROCESS_PREPARING) {
-		(void)error_set(&err, ERR_SYSTEM, "it was stopped before it began");
+		(void)error_set(&err, ERR_SYSTEM, "the process was stopped before it started");
 		process_fail(process, &err);
 	} else if (process->run != NULL) {
 		run_stop(process->run);

@@ -324,7 +324,7 @@ static void on_cwd(void *ctx, const struct files_reply *reply, const struct erro
 		start_run(process);
 		return;
 	}
-	(void)error_set(&err, ERR_INVALID, "argument 'cwd': it is no directory");
+	(void)error_set(&err, ERR_INVALID, "argument 'cwd': the path is not a directory");
 	process_fail(process, &err);
 }
 
@@ -455,12 +455,14 @@ static int check_options(const struct sandbox *sandbox, const struct process_opt
 	if (sandbox_channel(sandbox) == NULL)
 		return error_set(err, ERR_INVALID, "the sandbox is not awake");
 	if (kinds != 1 || (options->argv != NULL && options->argv[0] == NULL))
-		return error_set(err, ERR_INVALID, "either a program or code is to be run");
+		return error_set(err, ERR_INVALID,
+		                 "exactly one of a program, a command and code is to be run");
 	if (options->session != NULL && options->language == NULL)
-		return error_set(err, ERR_INVALID, "session: it is for code, not for programs");
+		return error_set(err, ERR_INVALID,
+		                 "session: only code can run in a session, not a program");
 	if (options->session != NULL && (options->terminal || options->keep_input))
 		return error_set(err, ERR_INVALID,
-		                 "session: its cells have neither a terminal nor input to come");
+		                 "session: a cell has neither a terminal nor an open stdin");
 	return 0;
 }
 

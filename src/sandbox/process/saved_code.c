@@ -178,7 +178,7 @@ static void on_compiled(void *ctx, const struct run_end *compiler_end)
 		code->unconsumed[i] = 0;
 	}
 	if (is_compiled && code->is_stopped) {
-		(void)error_set(&err, ERR_SYSTEM, "it was stopped before it began");
+		(void)error_set(&err, ERR_SYSTEM, "the process was stopped before it started");
 		report_failure(code, &err);
 		return;
 	}

@@ -86,14 +86,14 @@ static void set_closed(struct spill *spill)
 static void give_up(struct spill *spill, const char *why)
 {
 	spill->is_given_up = true;
-	(void)snprintf(spill->note, sizeof spill->note, "it could not be kept in a file: %.480s",
-	               why);
+	(void)snprintf(spill->note, sizeof spill->note,
+	               "the output could not be written to a file: %.480s", why);
 	set_closed(spill);
 }
 
 static void on_stall_timer(void *ctx)
 {
-	give_up(ctx, "writing it took too long");
+	give_up(ctx, "writing took too long");
 }
 
 static void on_closed_timer(void *ctx)
@@ -127,7 +127,7 @@ static void set_full(struct spill *spill)
 
 	spill->is_full = true;
 	spill->len = 0;
-	(void)snprintf(spill->note, sizeof spill->note, "the file ends when it is full");
+	(void)snprintf(spill->note, sizeof spill->note, "the file has reached its limit");
 	close_file(spill);
 	report_taken(spill, discarded);
 }
@@ -295,7 +295,7 @@ void spill_stop(struct spill *spill)
 		loop_timer_stop(spill->closed_timer);
 	else
 		(void)snprintf(spill->note, sizeof spill->note,
-		               "it was ended before all of it was written to the file");
+		               "the process ended before all output was written");
 	if (spill->stream != NULL)
 		channel_cancel(spill->stream);
 	spill->stream = NULL;

@@ -40,7 +40,7 @@ static void compare_counters(const struct limit_check *check, struct run_end *en
 
 	/* The kernel sends SIGXFSZ for a write beyond RLIMIT_FSIZE; no counter counts it. */
 	if (end->signal == SIGXFSZ)
-		run_end_add_note(end, "file-size: a file was to be larger than %llu MiB",
+		run_end_add_note(end, "file-size: a file would have exceeded the limit of %llu MiB",
 		                 (unsigned long long)(limits->file_size >> 20));
 	if (!check->has_counters || !sandbox_counts(check->sandbox, &now))
 		return;

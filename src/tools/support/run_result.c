@@ -238,11 +238,11 @@ static void add_left_out(struct answer *a, const struct process_stream *stream, 
 	add_text(&a->text, "[%s bytes of %s, %s left out in the middle; ",
 	         run_text_count(total, all), name, run_text_count(missing, some));
 	if (stream->file == NULL)
-		add_text(&a->text, "they were not kept: have it print less, or into a file]");
+		add_text(&a->text, "they were not kept: print less, or print to a file]");
 	else if (stream->file_note != NULL)
 		add_text(&a->text, "%s has a part of it: %s]", stream->file, stream->file_note);
 	else
-		add_text(&a->text, "the whole is in %s]", stream->file);
+		add_text(&a->text, "all of it is in %s]", stream->file);
 }
 
 /* Describes the end for the status line; "" if there is nothing to say. */
@@ -259,13 +259,13 @@ static void describe_end(const struct answer *a, char *out, size_t size)
 		(void)snprintf(out, size, "timed out after %g s: %s; %s", (double)ms / 1000,
 		               !is_cell ? "the program and all it started were ended"
 		               : state->state_is_lost
-		                       ? "the cell did not heed an interrupt, and was killed"
+		                       ? "the cell ignored the interrupt and was killed"
 		                       : "the cell was interrupted",
-		               is_silent ? "it had printed nothing" : "what it printed is above");
+		               is_silent ? "it printed nothing" : "its output is above");
 	else if (end->signal != 0)
 		(void)snprintf(out, size, "killed by %s", signal_name(end->signal, name));
 	else if (state->end.compile_failed)
-		(void)snprintf(out, size, "it does not compile: exit code %d of the compiler",
+		(void)snprintf(out, size, "the code does not compile: exit code %d of the compiler",
 		               end->code);
 	else if (end->code != 0 && (!is_cell || state->error_name == NULL))
 		(void)snprintf(out, size, "exit code %d", end->code);
@@ -308,10 +308,10 @@ static void add_session(struct answer *a)
 	bool was_killed = state->phase == PROCESS_ENDED && state->end.signal != 0;
 
 	if (state->state_was_lost)
-		add_loss(a, "was lost before this ran, and it began anew",
+		add_loss(a, "was lost before this call, and the session started again",
 		         state->why_lost != NULL ? state->why_lost : "its interpreter ended");
 	if (state->state_is_lost)
-		add_loss(a, "is lost, and the next call with it begins anew",
+		add_loss(a, "is lost, and the next call with this session starts again",
 		         was_killed ? "its interpreter was killed" : "its interpreter ended");
 }
 
@@ -343,7 +343,8 @@ static void add_process(struct answer *a)
 		add_text(&a->text, "[%s%s, and there is more to read: ", r->process,
 		         is_running ? " is running" : " has ended");
 	else if (r->session != NULL && r->state->phase == PROCESS_PREPARING)
-		add_text(&a->text, "[%s waits for what runs in its session: for more ", r->process);
+		add_text(&a->text, "[%s waits for another call in its session: for more ",
+		         r->process);
 	else
 		add_text(&a->text, "[running as %s: for more ", r->process);
 	add_text(&a->text, "call process_output {\"process\":\"%s\",\"since\":%" PRIu64 "%s}]",
@@ -357,7 +358,7 @@ static void add_output(struct answer *a)
 	const struct run_result *r = a->r;
 
 	if (r->lost != 0)
-		add_text(&a->text, "... %" PRIu64 " bytes before this are not kept any more ...\n",
+		add_text(&a->text, "... %" PRIu64 " bytes before this are no longer kept ...\n",
 		         r->lost);
 	(void)!buf_add(&a->text, buf_view(&a->fit->out), &(struct error){ 0 });
 	if (a->fit->errors.len != 0) {
@@ -389,7 +390,7 @@ static void add_end(struct answer *a)
 		add_exit(a);
 	} else if (state->phase == PROCESS_FAILED) {
 		break_line(&a->text);
-		add_text(&a->text, "[it ended without an exit code: %s]", state->why->msg);
+		add_text(&a->text, "[the process ended without an exit code: %s]", state->why->msg);
 		add_note(a, state->why->msg);
 	}
 	add_left_out(a, &a->r->out, "stdout", a->r->out_bytes, a->fit->out_missing);

@@ -60,15 +60,15 @@ static void malformed_message_kills_the_interpreter(void **state)
 	(void)state;
 	PYTHON_NEEDED();
 	check_fails(COMMON "os.write(3, b'garbage' * 100)\ntime.sleep(100)",
-	            "the interpreter is not to be understood: ");
+	            "the interpreter broke its protocol: ");
 	check_fails(COMMON READY RUN "os.write(3, b'x\\xff\\xff\\xff\\xff')\ntime.sleep(100)",
-	            "the interpreter is not to be understood: ");
-	check_fails(COMMON READY READY "time.sleep(100)", "at a time when that means nothing");
-	check_fails(COMMON "end()\ntime.sleep(100)", "at a time when that means nothing");
+	            "the interpreter broke its protocol: ");
+	check_fails(COMMON READY READY "time.sleep(100)", "is not allowed in this state");
+	check_fails(COMMON "end()\ntime.sleep(100)", "is not allowed in this state");
 	check_fails(COMMON READY RUN "end()\nend()\ntime.sleep(100)",
-	            "at a time when that means nothing");
+	            "is not allowed in this state");
 	check_fails(COMMON READY RUN "say(b'x', b'a', b'0', b'0', b'1', b'2', b'3')\n",
-	            "the interpreter is not to be understood: ");
+	            "the interpreter broke its protocol: ");
 }
 
 static void failed_start_is_reported(void **state)
@@ -98,7 +98,7 @@ static void silent_exit_fails_the_run(void **state)
 	assert_int_equal(end.end.code, 6);
 	assert_string_equal(rig_text(process, false), "some\n");
 	process_free(process);
-	check_fails(COMMON READY RUN "os._exit(0)", "was ended before it ran the code to its end");
+	check_fails(COMMON READY RUN "os._exit(0)", "exited before the code had ended");
 	process = start_with(COMMON READY RUN "end(b'5')\nos._exit(0)", NULL);
 	end = rig_until_over(process);
 	assert_int_equal(end.phase, PROCESS_ENDED);
@@ -119,7 +119,7 @@ static void missing_mark_does_not_block_the_end(void **state)
 	end = rig_until_over(process);
 	assert_int_equal(end.phase, PROCESS_ENDED);
 	assert_int_equal(end.end.code, 7);
-	assert_string_equal(end.end.note, "the interpreter did not tell where the output ends");
+	assert_string_equal(end.end.note, "the interpreter did not mark the end of the output");
 	assert_string_equal(rig_text(process, false), "out\n");
 	process_free(process);
 	/* An interpreter that goes on printing. */
@@ -162,7 +162,7 @@ static void flood_of_displays_is_bounded(void **state)
 	/* A message that is one byte longer than the limit. */
 	check_fails(COMMON READY RUN "os.write(3, b'v' + (1024 * 1024 + 1).to_bytes(4, 'little'))\n"
 	                             "time.sleep(100)",
-	            "the interpreter is not to be understood: ");
+	            "the interpreter broke its protocol: ");
 }
 
 static void interpreter_that_does_not_read_can_be_stopped(void **state)
@@ -195,7 +195,7 @@ static void hostile_session_is_lost_and_reported(void **state)
 	end = rig_until_over(process);
 	assert_int_equal(end.phase, PROCESS_FAILED);
 	assert_true(end.state_was_lost && end.state_is_lost);
-	assert_string_equal(end.why_lost, "it no longer told where its output ends");
+	assert_string_equal(end.why_lost, "it did not mark the end of its output");
 	process_free(process);
 	process = RIG_START(RIG_CODE("python", "print('fine')"), .session = "bad");
 	rig_check(process, 0, "fine\n");

@@ -157,7 +157,7 @@ static void cell_that_ignores_the_interrupt_is_killed(void **state)
 	process_free(process);
 	end = cell(&process, "deaf", "print('new')", 0);
 	assert_true(end.state_was_lost && !end.is_new_session && !end.state_is_lost);
-	assert_string_equal(end.why_lost, "it was ended after its time was over");
+	assert_string_equal(end.why_lost, "it was killed at its deadline");
 	assert_string_equal(rig_text(process, false), "new\n");
 	process_free(process);
 }

@@ -42,7 +42,7 @@ static void missing_directory_fails_before_the_start(void **state)
 	process = RIG_START(RIG_SH("echo never"), .cwd = "/etc/passwd");
 	end = rig_until_over(process);
 	assert_int_equal(end.phase, PROCESS_FAILED);
-	assert_string_equal(end.why->msg, "argument 'cwd': it is no directory");
+	assert_string_equal(end.why->msg, "argument 'cwd': the path is not a directory");
 	process_free(process);
 }
 
@@ -144,7 +144,7 @@ static void output_file_stops_at_its_limit(void **state)
 	*max = before;
 	stream = process_stream(process, false);
 	assert_int_equal(stream.total, 3000000);
-	assert_string_equal(stream.file_note, "the file ends when it is full");
+	assert_string_equal(stream.file_note, "the file has reached its limit");
 	(void)snprintf(command, sizeof command, "wc -c <%s", stream.file);
 	RIG_RUN(0, "100000\n", RIG_SH(command));
 	process_free(process);
@@ -163,7 +163,7 @@ static void unwritable_output_file_does_not_stop_the_program(void **state)
 	stream = process_stream(process, false);
 	assert_int_equal(stream.total, 3000000);
 	assert_null(stream.file);
-	assert_non_null(strstr(stream.file_note, "it could not be kept in a file: "));
+	assert_non_null(strstr(stream.file_note, "the output could not be written to a file: "));
 	process_free(process);
 	RIG_RUN(0, "", RIG_SH("rm -rf .belljar"));
 }

@@ -214,20 +214,20 @@ static void status_line_describes_the_end(void **state)
 		  { .code = 1 },
 		  true,
 		  0,
-		  "[stderr]\nno ;\n[it does not compile: exit code 1 of the compiler]" },
+		  "[stderr]\nno ;\n[the code does not compile: exit code 1 of the compiler]" },
 		{ "a",
 		  "",
 		  { .signal = 15, .timed_out = true },
 		  false,
 		  1500,
-		  "a\n[timed out after 1.5 s: the program and all it started were ended; what it "
-		  "printed is above]" },
+		  "a\n[timed out after 1.5 s: the program and all it started were ended; its output "
+		  "is above]" },
 		{ "",
 		  "",
 		  { .signal = 15, .timed_out = true },
 		  false,
 		  5000,
-		  "[timed out after 5 s: the program and all it started were ended; it had printed "
+		  "[timed out after 5 s: the program and all it started were ended; it printed "
 		  "nothing]" },
 	};
 
@@ -266,7 +266,7 @@ static void cut_output_names_its_file(void **state)
 	make_answer(&t);
 	assert_string_equal(t.text,
 	                    "head\n... 12345668 bytes left out ...\ntail\n[12,345,678 bytes of "
-	                    "stdout, 12,345,668 left out in the middle; the whole is in "
+	                    "stdout, 12,345,668 left out in the middle; all of it is in "
 	                    "/workspace/.belljar/output/p3-stdout.txt]");
 	assert_string_equal(json_of(&t, "truncated"), "true");
 	assert_string_equal(json_of(&t, "stdout_bytes"), "12345678");
@@ -403,7 +403,7 @@ static void cell_without_output_says_so(void **state)
 	t.state.state_is_lost = true;
 	make_answer(&t);
 	assert_string_equal(t.text, "[no output]\n[the session's state is lost, and the next call "
-	                            "with it begins anew: its interpreter ended]");
+	                            "with this session starts again: its interpreter ended]");
 	assert_string_equal(json_of(&t, "state_lost"), "true");
 	assert_string_equal(json_of(&t, "note"), "\"its interpreter ended\"");
 	end_case(&t);
@@ -414,21 +414,20 @@ static void cell_without_output_says_so(void **state)
 	make_answer(&t);
 	assert_string_equal(
 	        t.text,
-	        "[timed out after 2 s: the cell did not heed an interrupt, and was killed; it had "
-	        "printed nothing]\n[the session's state was lost before this ran, and it began "
-	        "anew: "
-	        "it exited with code 3]\n[the session's state is lost, and the next call with it "
-	        "begins anew: its interpreter was killed]");
+	        "[timed out after 2 s: the cell ignored the interrupt and was killed; it printed "
+	        "nothing]\n[the session's state was lost before this call, and the session started again: "
+	        "it exited with code 3]\n[the session's state is lost, and the next call with this "
+	        "session starts again: its interpreter was killed]");
 	assert_string_equal(json_of(&t, "note"),
 	                    "\"it exited with code 3; its interpreter was killed\"");
 	end_case(&t);
 	t.state.state_is_lost = false;
 	t.state.end = (struct run_end){ .timed_out = true };
 	make_answer(&t);
-	assert_string_equal(t.text,
-	                    "[timed out after 2 s: the cell was interrupted; it had printed "
-	                    "nothing]\n[the session's state was lost before this ran, and it "
-	                    "began anew: it exited with code 3]");
+	assert_string_equal(
+	        t.text, "[timed out after 2 s: the cell was interrupted; it printed nothing]\n[the "
+	                "session's state was lost before this call, and the session started "
+	                "again: it exited with code 3]");
 	end_case(&t);
 }
 
@@ -454,7 +453,7 @@ static void running_process_names_the_next_call(void **state)
 	t.result.lost = 1000;
 	make_answer(&t);
 	assert_string_equal(t.text,
-	                    "... 1000 bytes before this are not kept any more ...\nso far\n[p7 has "
+	                    "... 1000 bytes before this are no longer kept ...\nso far\n[p7 has "
 	                    "ended, and there is more to read: call process_output "
 	                    "{\"process\":\"p7\",\"since\":6}]");
 	assert_string_equal(json_of(&t, "more"), "true");
@@ -471,13 +470,13 @@ static void failed_process_has_its_reason(void **state)
 	begin_case(&t, "before", "");
 	t.state.phase = PROCESS_FAILED;
 	t.state.why = &why;
-	t.result.remark = "it had ended before";
+	t.result.remark = "it had ended before this call";
 	make_answer(&t);
-	assert_string_equal(t.text,
-	                    "before\n[it ended without an exit code: the sandbox has ended: "
-	                    "memory]\n[it had ended before]");
+	assert_string_equal(
+	        t.text, "before\n[the process ended without an exit code: the sandbox has ended: "
+	                "memory]\n[it had ended before this call]");
 	assert_string_equal(json_of(&t, "note"),
-	                    "\"the sandbox has ended: memory; it had ended before\"");
+	                    "\"the sandbox has ended: memory; it had ended before this call\"");
 	end_case(&t);
 }
 
