@@ -148,6 +148,7 @@ int cdi_check_mount(const char *path, const char *host_path, bool *ret_skip, str
 		                 "'%s' is not a place for driver files; they go below /usr, /lib*, "
 		                 "/opt, /etc/vulkan and the like",
 		                 show(path));
+	/* The specification is root's, but a careless one must not hand out secrets. */
 	if (is_in_one(host_path, private_dirs) || strcmp(host_path, "/etc/shadow") == 0)
 		return error_set(err, ERR_INVALID, "'%s' is not a place of driver files",
 		                 show(host_path));
@@ -249,6 +250,8 @@ int cdi_check_env(const char *entry, struct error *err)
 
 	if (entry[name.len] != '=')
 		return error_set(err, ERR_INVALID, "'%s' must be NAME=value", show(entry));
+	/* The environment of every program in the sandbox is made of these; execve() has a
+	 * limit. */
 	if (strlen(entry) > ENV_MAX)
 		return error_set(err, ERR_LIMIT, "'%.40s...' has more than %d bytes", show(entry),
 		                 ENV_MAX);

@@ -43,6 +43,7 @@ static int read_version(json_t *value, unsigned *ret, struct error *err)
 	    !read_version_part(&rest, &patch) || *rest != '\0')
 		return error_set(err, ERR_INVALID, "'%s' is not a version such as 0.5.0",
 		                 utf8_escape(view_of(text), shown, sizeof shown));
+	/* The patch level changes no field. */
 	version = major * 100 + minor;
 	if (version < CDI_VERSION_FIRST || (major == 0 && minor > CDI_VERSION_ZERO_LAST) ||
 	    major > 1)
@@ -183,6 +184,7 @@ static int parse_text(struct view bytes, enum cdi_syntax syntax, json_t **ret, s
 	static const struct json_limits limits = { .depth = CDI_DEPTH_MAX,
 		                                   .values = CDI_VALUES_MAX };
 
+	/* The size bounds the memory of the parsers, which allocate a multiple of it. */
 	if (bytes.len > CDI_BYTES_MAX)
 		return error_set(err, ERR_LIMIT, "more than %d bytes", CDI_BYTES_MAX);
 	if (syntax == CDI_YAML)

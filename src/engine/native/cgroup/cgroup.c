@@ -20,6 +20,7 @@ static bool is_word(const char *text)
 	return len != 0 && text[len] == '\0';
 }
 
+/* The name is split at its dashes by cgroups_sweep(), so neither part may contain one. */
 static int set_name(struct cgroups *all, const char *state, const char *instance, struct error *err)
 {
 	char shown[64];
@@ -145,6 +146,8 @@ int cgroup_create(const struct cgroups *all, const char *id, const struct spec_l
 	char shown[64];
 	size_t len = strspn(id, LETTERS_AND_DIGITS "_-");
 
+	/* The id becomes the name of a directory: a "/" or ".." would create the cgroup
+	 * elsewhere. */
 	if (len == 0 || len >= sizeof group.id || id[len] != '\0')
 		return error_set(err, ERR_INVALID,
 		                 "cgroup id: expected 1 to %zu letters, digits, _ or -, got '%s'",
@@ -153,6 +156,8 @@ int cgroup_create(const struct cgroups *all, const char *id, const struct spec_l
 	memcpy(group.id, id, len + 1);
 	for (size_t i = 0; i < V1_COUNT; i++)
 		group.v1[i] = -1;
+	/* All limits are set before the first process: a process that enters a cgroup without
+	 * limits could take memory that a later limit does not take back. */
 	if (create_dirs(all, &group, err) < 0 || cgroup_v2_limit(&group, limits, err) < 0 ||
 	    cgroup_v1_limit(&group, limits, err) < 0) {
 		(void)cgroup_remove(&group);
@@ -200,6 +205,7 @@ void cgroup_kill(const struct cgroup *group)
 
 void cgroup_freeze(const struct cgroup *group, bool frozen)
 {
+	/* The v1 freezer is opened only if version 2 has none (see cgroup_v1.c). */
 	int dir = group->v1[V1_FREEZER] >= 0 ? group->v1[V1_FREEZER] : process_dir(group);
 
 	if (dir >= 0)

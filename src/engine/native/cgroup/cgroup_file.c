@@ -15,6 +15,7 @@
 
 int cgroup_open_dir(int at, const char *path)
 {
+	/* Cgroup file systems have no links: a link means that the path is not what it seems. */
 	return openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
@@ -57,6 +58,7 @@ int cgroup_write(int dir, const char *name, const char *text)
 
 	if (fd < 0)
 		return -1;
+	/* Retrying a partial write would make the kernel parse the rest as a new value. */
 	n = write(fd, text, len);
 	if (n >= 0 && (size_t)n != len)
 		errno = EIO;
@@ -94,6 +96,7 @@ bool cgroup_each_pid(int dir, cgroup_pid_fn fn, void *ctx)
 
 	while (fd >= 0 && (n = read(fd, chunk, sizeof chunk)) > 0)
 		for (ssize_t i = 0; i < n; i++) {
+			/* A number may be cut by the end of a chunk; pid keeps its first digits. */
 			if (chunk[i] >= '0' && chunk[i] <= '9' && pid < 100000000) {
 				pid = pid * 10 + (chunk[i] - '0');
 				digits = true;
@@ -129,6 +132,7 @@ static void sleep_1ms(void)
 	(void)nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
 
+/* Freezing is finished: "FROZEN" instead of "FREEZING" in version 1, an event in version 2. */
 static bool is_frozen(int dir)
 {
 	char text[128];
@@ -145,6 +149,8 @@ static bool is_frozen(int dir)
  * is empty. */
 void cgroup_dir_kill_each(int dir)
 {
+	/* Bounded, because the spawner serves other sandboxes too. The sandbox's PID 1 is killed as
+	 * well, whereupon the kernel kills every process of its pid namespace. */
 	enum { ROUNDS = 8, NAPS = 20 };
 	bool freezes = cgroup_has_file(dir, "cgroup.freeze") ||
 	               cgroup_has_file(dir, "freezer.state");

@@ -73,6 +73,7 @@ static void remove_cgroup(struct sweep *sweep, int parent, const char *name)
 
 	if (dir >= 0)
 		cgroup_dir_kill(dir);
+	/* EBUSY while killed processes have not exited: the next pass tries again. */
 	if (!cgroup_remove_dir(parent, name))
 		sweep->is_unfinished = true;
 }
@@ -83,6 +84,9 @@ static void remove_instance(struct sweep *sweep, int parent, const char *name)
 	bool is_server;
 	AUTO_FD int dir = -1;
 
+	/* Never touch cgroups of others: the name must have our prefix and our state, and the
+	 * instance must not be alive, which is decided by the lock that a server holds as long as
+	 * it runs. */
 	if (!split_name(sweep, name, instance, &is_server) || strcmp(name, sweep->all->name) == 0 ||
 	    sweep->is_alive(sweep->ctx, instance))
 		return;
