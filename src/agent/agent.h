@@ -1,12 +1,13 @@
 /* agent.h - the agent's state: one process, one event loop, one channel, a table of streams.
  *
  * The agent is PID 1 of a sandbox (tests also run it as an ordinary process). main.c owns the one
- * static struct agent; streams are slots in it and are never allocated or freed. Whatever could block or
- * depends on files that sandboxed code controls is done by children: a keeper for each program
- * (program/keeper.h), a worker for each file operation (files/files.h).
+ * static struct agent; streams are slots in it and are never allocated or freed. Whatever could
+ * block or depends on files that sandboxed code controls is done by children: a keeper for each
+ * program (program/keeper.h), a worker for each file operation (files/files.h).
  *
- * Until READY is sent, any failure ends the agent with a reason. After that a failure is only ever
- * reported on the stream it belongs to: an agent that exits would take the whole sandbox with it. */
+ * Until READY is sent, any failure ends the agent with a reason. After that a failure is only
+ * ever reported on the stream it belongs to: an agent that exits would take the whole sandbox
+ * with it. */
 #pragma once
 #include <stdint.h>
 #include <sys/resource.h>
@@ -47,6 +48,6 @@ struct agent {
 	} orphans;
 };
 
-/* Writes the reason to stderr and exits. For bugs, and for a server that breaks the protocol: the kernel
- * then kills everything in the sandbox. Defined in main.c. */
+/* Writes the reason to stderr and exits. For bugs, and for a server that breaks the protocol: the
+ * kernel then kills everything in the sandbox. Defined in main.c. */
 NORETURN void agent_die(const char *why);

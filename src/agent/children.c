@@ -27,8 +27,8 @@ void children_reap(struct agent *agent)
 		struct stream *stream = find_carried(agent, pid);
 
 		if (WIFSTOPPED(status)) {
-			/* A program of the agent's user could stop a keeper with SIGSTOP, so that no
-			 * deadline is kept: continue it. An orphan is killed right away. */
+			/* A program of the agent's user could stop a keeper with SIGSTOP, so that
+			 * no deadline is kept: continue it. An orphan is killed right away. */
 			(void)kill(pid, stream != NULL ? SIGCONT : SIGKILL);
 			continue;
 		}

@@ -1,14 +1,15 @@
 /* children.h - the agent's child processes: keepers, workers, and orphans.
  *
- * Every process in the sandbox descends from a keeper or a worker. A direct child that is neither is
- * an orphan of a keeper that was killed by a program of the same user, or that gave up: it belongs to no
- * stream and is killed. */
+ * Every process in the sandbox descends from a keeper or a worker. A direct child that is neither
+ * is an orphan of a keeper that was killed by a program of the same user, or that gave up: it
+ * belongs to no stream and is killed. */
 #pragma once
 #include <stdint.h>
 
 struct agent;
 
-/* On SIGCHLD: reaps all children that have exited, and calls the child handlers of their streams. */
+/* On SIGCHLD: reaps all children that have exited, and calls the child handlers of their
+ * streams. */
 void children_reap(struct agent *agent);
 /* Starts the search for orphans: a keeper is gone and may have left some. */
 void children_set_orphans(struct agent *agent);

@@ -20,8 +20,8 @@ static int copy_filter(struct confine_filter *filter, struct view bytes, const c
 }
 
 /* Allows programs everything their user may do with files, except making device nodes, and except
- * ioctl() on devices that are not below /dev: those below it were chosen by the engine, but a directory
- * shared with the host may hold any device. */
+ * ioctl() on devices that are not below /dev: those below it were chosen by the engine, but a
+ * directory shared with the host may hold any device. */
 static int make_ruleset(struct landlock *ret, struct error *err)
 {
 	const uint64_t everywhere = LANDLOCK_ALL &
@@ -50,8 +50,8 @@ static int load_filter(const struct confine_filter *filter, struct error *err)
 	} same = { filter->code }; /* sock_fprog has no const; the kernel only reads */
 	struct sock_fprog program = { (unsigned short)filter->count, same.out };
 
-	/* Without SPEC_ALLOW, kernels before 5.16 turn on the mitigation of speculative store bypass, which
-	 * slows programs down and helps only against code in the same process. */
+	/* Without SPEC_ALLOW, kernels before 5.16 turn on the mitigation of speculative store
+	 * bypass, which slows programs down and helps only against code in the same process. */
 	if (filter->count != 0 && syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 	                                  SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program) < 0)
 		return error_sys(err, "load the seccomp filter");

@@ -2,8 +2,8 @@
  *
  * WELCOME brings the filters as bytes; the kernel checks them when they are loaded. Landlock denies
  * making device nodes, and ioctl() on devices outside /dev; it does not divide users or runs from
- * each other. Both hold for a process and all its descendants and cannot be undone. The agent and the
- * keepers are not confined by either. */
+ * each other. Both hold for a process and all its descendants and cannot be undone. The agent and
+ * the keepers are not confined by either. */
 #pragma once
 #include <linux/filter.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
 /* dispatch.h - the agent's side of the protocol: the greeting, and who handles which frame.
  *
  * main.c reads bytes and calls dispatch_frames(); a frame goes to the handler of its stream
- * (stream.h), opens a stream, or is answered here. Decoded messages point into the caller's bytes. */
+ * (stream.h), opens a stream, or is answered here. Decoded messages point into the caller's
+ * bytes. */
 #pragma once
 #include <stdint.h>
 

@@ -10,8 +10,8 @@
 #include "agent/agent.h"
 #include "base/mem.h"
 
-/* Credit is given back in large pieces, to send few messages, or when the queue is empty, because the
- * server may be waiting for it then. */
+/* Credit is given back in large pieces, to send few messages, or when the queue is empty, because
+ * the server may be waiting for it then. */
 static void give_credit(struct feed *feed, size_t bytes)
 {
 	feed->owed += bytes;
@@ -131,8 +131,8 @@ void feed_open_discarding(struct feed *feed, struct stream *stream, uint8_t chan
 	*feed = (struct feed){ .source.fd = -1, .stream = stream, .channel = channel };
 }
 
-/* The queue cannot overflow: the server has credit for one window at most, and is given more only for
- * bytes that have left the queue. */
+/* The queue cannot overflow: the server has credit for one window at most, and is given more only
+ * for bytes that have left the queue. */
 static void enqueue(struct feed *feed, struct view bytes)
 {
 	if (feed->queue == NULL)

@@ -2,7 +2,8 @@
  *
  * Bytes that cannot be written at once wait in a queue, which holds at most the credit given to the
  * server; credit is given back as bytes are written. A descriptor whose reader is gone discards the
- * rest and still gives credit back: the server must not hang because a program does not read its stdin.
+ * rest and still gives credit back: the server must not hang because a program does not read its
+ * stdin.
  *
  * feed_open() or feed_open_discarding(), then feed_put() and feed_end() as messages arrive, then
  * feed_close(). The feed owns the descriptor and is embedded in its stream. */
@@ -28,7 +29,8 @@ struct feed {
 	char *queue;       /* WIRE_WINDOW bytes, or NULL */
 	size_t start, end; /* bytes in the queue */
 	size_t owed;       /* bytes written whose credit was not given back yet */
-	/* Called after END when all bytes are written or discarded; NULL: the descriptor is closed. */
+	/* Called after END when all bytes are written or discarded; NULL: the descriptor is
+	 * closed. */
 	void (*drained)(struct feed *feed);
 };
 

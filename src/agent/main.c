@@ -117,8 +117,8 @@ static bool run_turn(void)
 	source_want(&agent.in, full ? 0 : EPOLLIN);
 	source_want(&agent.out_ready, agent.out.end != agent.out.start ? EPOLLOUT : 0);
 	poller_enable_inner(&agent.poller, out_is_free(&agent.out));
-	/* While the outgoing buffer is full no deadline is handled, so only the channel may wake the
-	 * loop: with a timeout it would spin. */
+	/* While the outgoing buffer is full no deadline is handled, so only the channel may wake
+	 * the loop: with a timeout it would spin. */
 	n = epoll_wait(agent.poller.outer, events, 3,
 	               out_is_free(&agent.out) ? poll_timeout(clock_now_ms()) : -1);
 	for (int i = 0; i < n; i++) {

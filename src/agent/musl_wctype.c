@@ -1,8 +1,8 @@
-/* wide.c - what letters are, for musl's regular expressions.
+/* musl_wctype.c - the character classes that musl's regcomp() uses, for ASCII only.
  *
- * The agent stays in the C locale, where a character is a byte and only ASCII has letters.
- * musl would link its tables of all of Unicode (13 KiB) to say the same; these four, found
- * first, keep them out. Other C libraries bring their own. */
+ * The agent stays in the C locale, where a character is a byte and only ASCII has letters. musl's
+ * own functions would add their Unicode tables (13 KiB) to the agent for the same result. The
+ * linker takes these four instead, because it finds them first. Other C libraries use their own. */
 #include <wctype.h>
 
 #ifndef __GLIBC__

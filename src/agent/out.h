@@ -1,8 +1,9 @@
 /* out.h - the outgoing buffer: bytes that wait until the server reads them.
  *
  * The buffer cannot overflow, whatever the server and the programs do: no handler that may send
- * something is called while more than OUT_BUSY bytes wait (out_is_free()), and no handler adds more than
- * OUT_TURN. So a reply always finds room, nothing is ever dropped, and no other queue is needed. */
+ * something is called while more than OUT_BUSY bytes wait (out_is_free()), and no handler adds more
+ * than OUT_TURN. So a reply always finds room, nothing is ever dropped, and no other queue is
+ * needed. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,8 +26,8 @@ struct out {
 /* Whether a handler that may send OUT_TURN bytes may be called. Makes room for them. */
 bool out_is_free(struct out *out);
 
-/* A frame whose payload is read directly into the buffer: the place of the payload, which has room for
- * WIRE_PAYLOAD_MAX bytes, then the header with the final length. */
+/* A frame whose payload is read directly into the buffer: the place of the payload, which has room
+ * for WIRE_PAYLOAD_MAX bytes, then the header with the final length. */
 char *out_payload(struct out *out);
 void out_commit(struct out *out, const struct wire_frame *frame);
 

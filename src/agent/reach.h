@@ -1,8 +1,8 @@
 /* reach.h - verifies that the agent can see and kill the processes of the sandbox's user.
  *
- * A keeper finds a program's descendants in /proc and kills them. Where /proc is missing or hides other
- * users' processes, or where the agent lacks CAP_KILL, a program could never be stopped: the agent
- * then refuses to serve. The check forks a process with the user's rights and kills it. */
+ * A keeper finds a program's descendants in /proc and kills them. Where /proc is missing or hides
+ * other users' processes, or where the agent lacks CAP_KILL, a program could never be stopped: the
+ * agent then refuses to serve. The check forks a process with the user's rights and kills it. */
 #pragma once
 #include <stdint.h>
 

@@ -31,9 +31,9 @@ static int open_null(struct error *err)
 	return fd;
 }
 
-/* A signal that the agent's parent ignored would be ignored by every program, because execve() keeps
- * that. musl refuses sigaction() for the real-time signals it uses itself, hence the bare system call,
- * whose struct begins with the handler. */
+/* A signal that the agent's parent ignored would be ignored by every program, because execve()
+ * keeps that. musl refuses sigaction() for the real-time signals it uses itself, hence the bare
+ * system call, whose struct begins with the handler. */
 static void reset_ignored_signals(void)
 {
 	static const uintptr_t default_action[8];
@@ -52,8 +52,8 @@ int setup_process(struct agent *agent, struct error *err)
 {
 	struct rlimit files;
 
-	/* Not dumpable: a program with the agent's user id can neither ptrace() the agent nor read its
-	 * memory. no_new_privs: no execve() of a set-user-id file adds rights. */
+	/* Not dumpable: a program with the agent's user id can neither ptrace() the agent nor read
+	 * its memory. no_new_privs: no execve() of a set-user-id file adds rights. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return error_sys(err, "prctl");
 	if (getpid() != 1 && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
@@ -69,8 +69,8 @@ int setup_process(struct agent *agent, struct error *err)
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
-	/* Killing a fork bomb needs more processor time than each of its processes gets. Without the right
-	 * to raise its priority the agent stays as it is. */
+	/* Killing a fork bomb needs more processor time than each of its processes gets. Without
+	 * the right to raise its priority the agent stays as it is. */
 	agent->nice = getpriority(PRIO_PROCESS, 0);
 	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
 	(void)umask(022);

@@ -1,10 +1,11 @@
 /* stream.h - one stream on the agent's side: the protocol's state of it, and its handlers.
  *
- * dispatch.c takes a free slot of the agent's table for each request. A stream is carried by a program
- * (program/program.h) or by a worker (files/files.h), which sets `handlers` and reacts to
- * messages, credit, the exit of its child process and timeouts. stream_done() and stream_fail() send the
- * last message and free the slot: neither the stream nor what is embedded in it may be touched afterwards.
- * A handler that goes on after a call that may end the stream compares wire.id before and after. */
+ * dispatch.c takes a free slot of the agent's table for each request. A stream is carried by a
+ * program (program/program.h) or by a worker (files/files.h), which sets `handlers` and reacts to
+ * messages, credit, the exit of its child process and timeouts. stream_done() and stream_fail()
+ * send the last message and free the slot: neither the stream nor what is embedded in it may be
+ * touched afterwards. A handler that goes on after a call that may end the stream compares wire.id
+ * before and after. */
 #pragma once
 #include <stdint.h>
 #include <sys/types.h>
@@ -18,7 +19,8 @@ struct error;
 struct stream;
 
 struct stream_handlers {
-	/* A message that the table and the rules allow. CREDIT and CLOSE have handlers of their own. */
+	/* A message that the table and the rules allow. CREDIT and CLOSE have handlers of their
+	 * own. */
 	void (*message)(struct stream *stream, const struct wire_message *message, uint8_t channel);
 	void (*credit)(struct stream *stream, uint8_t channel); /* more bytes may be sent */
 	void (*close)(struct stream *stream);             /* CLOSE: stop, then end the stream */

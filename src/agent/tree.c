@@ -25,8 +25,8 @@ struct proc {
 	bool below;       /* it is a descendant of this process */
 };
 
-/* Two lists, so that one scan can be compared with the one before. Pages that are never written take
- * no memory. */
+/* Two lists, so that one scan can be compared with the one before. Pages that are never written
+ * take no memory. */
 struct procs {
 	size_t count;
 	struct proc all[PROCS_MAX];
@@ -37,8 +37,8 @@ static int proc_dir = -1;
 
 /* --- reading /proc ----------------------------------------------------------------------- */
 
-/* /proc/PID/stat has the name of the program in parentheses, and a program can give itself a name with
- * spaces and parentheses: count the fields from the last ')'. */
+/* /proc/PID/stat has the name of the program in parentheses, and a program can give itself a name
+ * with spaces and parentheses: count the fields from the last ')'. */
 static bool read_proc(const char *name, struct proc *ret)
 {
 	char path[32], text[1024], *at;
@@ -113,8 +113,8 @@ static bool is_below(struct procs *procs, const struct proc *proc, pid_t self,
 	return parent != NULL && parent->below;
 }
 
-/* Usually one pass is enough: a child has a higher number than its parent and comes later in /proc, unless
- * the numbers have wrapped around. */
+/* Usually one pass is enough: a child has a higher number than its parent and comes later in /proc,
+ * unless the numbers have wrapped around. */
 static void mark_below(struct procs *procs, const struct selection *selection)
 {
 	pid_t self = getpid();
@@ -170,9 +170,9 @@ void tree_use(int fd)
 
 /* --- signals -------------------------------------------------------------------- */
 
-/* A direct child keeps its number until this process reaps it. The number of any other process may have
- * been reused since the scan, by a process that must not be killed: open a pidfd first, then verify the
- * start time, then send the signal through the pidfd. */
+/* A direct child keeps its number until this process reaps it. The number of any other process may
+ * have been reused since the scan, by a process that must not be killed: open a pidfd first, then
+ * verify the start time, then send the signal through the pidfd. */
 static void signal_proc(const struct proc *proc, int signo)
 {
 	struct proc now;
@@ -220,9 +220,9 @@ bool tree_reap(tree_reaped_fn *reaped, void *ctx)
 	return pid == 0;
 }
 
-/* Sends SIGSTOP until a scan finds no process that was not in the scan before. Children that have exited
- * are reaped before each scan (`reaper`), because a fork bomb leaves thousands of them, and reading
- * each takes time in which the rest can fork. */
+/* Sends SIGSTOP until a scan finds no process that was not in the scan before. Children that have
+ * exited are reaped before each scan (`reaper`), because a fork bomb leaves thousands of them, and
+ * reading each takes time in which the rest can fork. */
 static void stop_all(const struct selection *selection, const struct reaper *reaper)
 {
 	scans[1].count = 0;

@@ -1,8 +1,8 @@
 /* tree.h - the descendants of the calling process, as /proc shows them.
  *
- * A program may fork faster than /proc can be read. Killing a process tree therefore sends SIGSTOP to all
- * processes first (a stopped process does not fork), reads /proc again until no new process appears,
- * and then sends SIGKILL. The state in /proc is not used: a process whose first thread has
+ * A program may fork faster than /proc can be read. Killing a process tree therefore sends SIGSTOP
+ * to all processes first (a stopped process does not fork), reads /proc again until no new process
+ * appears, and then sends SIGKILL. The state in /proc is not used: a process whose first thread has
  * exited looks like a zombie while its other threads go on.
  *
  * The agent calls tree_open() once; keepers inherit the descriptor. The lists are static: one

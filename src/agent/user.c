@@ -16,7 +16,8 @@ static int set_groups(const struct user *user)
 	return setgroups(user->group_count, groups);
 }
 
-/* Groups first and the user id last: without uid 0 or CAP_SETGID the groups could not be changed. */
+/* Groups first and the user id last: without uid 0 or CAP_SETGID the groups could not be
+ * changed. */
 static int change_user(const struct user *user, struct error *err)
 {
 	if (set_groups(user) < 0)

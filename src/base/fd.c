@@ -131,8 +131,8 @@ int fd_renumber(int *const keep[], size_t count, struct error *err)
 	const int first = STDERR_FILENO + 1;
 	int next = first;
 
-	/* All of them move above the new numbers first: dup3() closes what has its target's number, and
-	 * that could be a descriptor that is still to be moved. */
+	/* All of them move above the new numbers first: dup3() closes what has its target's number,
+	 * and that could be a descriptor that is still to be moved. */
 	for (size_t i = 0; i < count; i++) {
 		if (*keep[i] < 0)
 			continue;

@@ -1,4 +1,4 @@
-/* bytes.h - numbers as big endian bytes, without regard to alignment. */
+/* bytes.h - reads and writes big endian numbers at any address, aligned or not. */
 #pragma once
 #include <endian.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* codec.c - whole messages: a type, its struct, its bytes (declared in table.h). */
+/* codec.c - encodes and decodes whole messages (declared in table.h). */
 #include <string.h>
 
 #include "base/buf.h"
@@ -6,7 +6,7 @@
 #include "wire/bytes.h"
 #include "wire/table.h"
 
-/* All members of the union start at the same place. */
+/* All members of the union have the same offset. */
 #define BODY offsetof(struct wire_message, hello)
 
 int wire_decode(const struct wire_frame *frame, struct wire_message *ret, struct error *err)

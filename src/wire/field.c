@@ -7,25 +7,13 @@
 #include "base/error.h"
 #include "wire/bytes.h"
 
-enum { TEXT_MAX = 65000 }; /* of one text in a list */
+enum { TEXT_MAX = 65000 }; /* bytes of one text in a list */
 
-const char *wire_field_kind_name(enum wire_field_kind kind)
-{
-	static const char *const names[] = {
-		[WIRE_U8] = "u8",           [WIRE_U16] = "u16",       [WIRE_U32] = "u32",
-		[WIRE_U64] = "u64",         [WIRE_FLAGS] = "flags",   [WIRE_ENUM] = "enum",
-		[WIRE_TEXT] = "text",       [WIRE_BYTES] = "bytes",   [WIRE_TEXTS] = "texts",
-		[WIRE_NUMBERS] = "numbers", [WIRE_LIMITS] = "limits", [WIRE_REST] = "rest",
-	};
+/* --- checks of values, for both directions ----------------------------------------- */
 
-	return names[kind];
-}
-
-/* --- what the table says of a value, for both directions --------------------------- */
-
-/* `verb` and `unit` make a sentence of it: "path has 5000 bytes, not 1 to 4095". */
-static int out_of_range(const struct wire_field *field, const char *verb, uint64_t value,
-                        const char *unit, struct error *err)
+/* The error is the sentence "path has 5000 bytes, not 1 to 4095", with `verb` and `unit`. */
+static int fail_range(const struct wire_field *field, const char *verb, uint64_t value,
+                      const char *unit, struct error *err)
 {
 	enum error_kind kind = value > field->max ? ERR_LIMIT : ERR_INVALID;
 
@@ -42,21 +30,21 @@ static int check_number(const struct wire_field *field, uint64_t value, struct e
 		return error_set(err, ERR_INVALID, "%s has unknown bits: %#" PRIx64, field->name,
 		                 value & ~field->max);
 	if (field->kind != WIRE_FLAGS && (value < field->min || value > field->max))
-		return out_of_range(field, "is", value, "", err);
+		return fail_range(field, "is", value, "", err);
 	return 0;
 }
 
 static int check_len(const struct wire_field *field, size_t len, struct error *err)
 {
 	if (len < field->min || len > field->max)
-		return out_of_range(field, "has", len, " bytes", err);
+		return fail_range(field, "has", len, " bytes", err);
 	return 0;
 }
 
 static int check_count(const struct wire_field *field, size_t count, struct error *err)
 {
 	if (count < field->min || count > field->max)
-		return out_of_range(field, "has", count, " items", err);
+		return fail_range(field, "has", count, " items", err);
 	return 0;
 }
 
@@ -69,12 +57,12 @@ static int check_no_nul(const struct wire_field *field, struct view text, struct
 
 /* --- decoding ---------------------------------------------------------------------- */
 
-static int take(const struct wire_field *field, struct view *rest, size_t len, struct view *ret,
-                struct error *err)
+static int take_bytes(const struct wire_field *field, struct view *rest, size_t len,
+                      struct view *ret, struct error *err)
 {
 	if (rest->len < len) {
 		(void)error_set(err, ERR_SYNTAX, "%s is cut off", field->name);
-		return -1; /* spelled out for the analyser: what follows relies on it */
+		return -1; /* explicit for the static analyser, which does not know error_set() */
 	}
 	*ret = (struct view){ rest->ptr, len };
 	rest->ptr += len;
@@ -102,7 +90,7 @@ static int decode_number(const struct wire_field *field, struct view *rest, char
 	struct view bytes = { 0 };
 	uint64_t value;
 
-	if (take(field, rest, number_size(field->kind), &bytes, err) < 0)
+	if (take_bytes(field, rest, number_size(field->kind), &bytes, err) < 0)
 		return -1;
 	value = bytes.len == 1   ? (uint8_t)bytes.ptr[0]
 	        : bytes.len == 2 ? bytes_get16(bytes.ptr)
@@ -132,7 +120,7 @@ static int take_count(const struct wire_field *field, struct view *rest, size_t 
 {
 	struct view bytes = { 0 };
 
-	if (take(field, rest, 2, &bytes, err) < 0)
+	if (take_bytes(field, rest, 2, &bytes, err) < 0)
 		return -1;
 	*ret = bytes_get16(bytes.ptr);
 	return 0;
@@ -144,7 +132,8 @@ static int take_text(const struct wire_field *field, struct view *rest, struct v
 	struct view text = { 0 };
 	size_t len = 0;
 
-	if (take_count(field, rest, &len, err) < 0 || take(field, rest, len + 1, &text, err) < 0)
+	if (take_count(field, rest, &len, err) < 0 ||
+	    take_bytes(field, rest, len + 1, &text, err) < 0)
 		return -1;
 	if (text.ptr[len] != '\0')
 		return error_set(err, ERR_SYNTAX, "%s does not end in a NUL", field->name);
@@ -168,7 +157,7 @@ static int decode_bytes(const struct wire_field *field, struct view *rest, struc
 
 	if (take_count(field, rest, &len, err) < 0 || check_len(field, len, err) < 0)
 		return -1;
-	return take(field, rest, len, ret, err);
+	return take_bytes(field, rest, len, ret, err);
 }
 
 static int decode_texts(const struct wire_field *field, struct view *rest, struct wire_texts *ret,
@@ -187,13 +176,13 @@ static int decode_texts(const struct wire_field *field, struct view *rest, struc
 	return 0;
 }
 
-/* Both lists of fixed-size items look alike. */
+/* Numbers and limits: lists whose items have a fixed size. */
 static int decode_items(const struct wire_field *field, size_t size, struct view *rest,
                         size_t *count, struct view *items, struct error *err)
 {
 	if (take_count(field, rest, count, err) < 0 || check_count(field, *count, err) < 0)
 		return -1;
-	return take(field, rest, *count * size, items, err);
+	return take_bytes(field, rest, *count * size, items, err);
 }
 
 static int decode_field(const struct wire_field *field, struct view *rest, char *member,
@@ -224,7 +213,7 @@ static int decode_field(const struct wire_field *field, struct view *rest, char 
 	case WIRE_REST:
 		if (check_len(field, rest->len, err) < 0)
 			return -1;
-		return take(field, rest, rest->len, (void *)member, err);
+		return take_bytes(field, rest, rest->len, (void *)member, err);
 	}
 	return error_set(err, ERR_UNSUPPORTED, "%s: no such kind of field", field->name);
 }
@@ -280,13 +269,14 @@ static int put_items(size_t count, struct view items, struct buf *out, struct er
 	return buf_add(out, items, err);
 }
 
-static int wrong_items(const struct wire_field *field, size_t count, size_t len, struct error *err)
+static int fail_items(const struct wire_field *field, size_t count, size_t len, struct error *err)
 {
 	return error_set(err, ERR_INVALID, "%s has %zu items that are not in its %zu bytes",
 	                 field->name, count, len);
 }
 
-/* A list is bytes already; what it says of itself must be true of them. */
+/* A list is encoded already. Its bytes are checked again, because its count and its items were set
+ * by the caller and the receiver would treat a mismatch as a violation. */
 static int encode_texts(const struct wire_field *field, const struct wire_texts *list,
                         struct buf *out, struct error *err)
 {
@@ -299,7 +289,7 @@ static int encode_texts(const struct wire_field *field, const struct wire_texts 
 		if (take_text(field, &rest, &text, err) < 0)
 			return -1;
 	if (rest.len != 0)
-		return wrong_items(field, list->count, list->items.len, err);
+		return fail_items(field, list->count, list->items.len, err);
 	return put_items(list->count, list->items, out, err);
 }
 
@@ -309,7 +299,7 @@ static int encode_items(const struct wire_field *field, size_t size, size_t coun
 	if (check_count(field, count, err) < 0)
 		return -1;
 	if (items.len != count * size)
-		return wrong_items(field, count, items.len, err);
+		return fail_items(field, count, items.len, err);
 	return put_items(count, items, out, err);
 }
 
@@ -398,7 +388,7 @@ int wire_texts_add(struct wire_texts *list, struct buf *buf, struct view text, s
 	if (text.len != 0 && memchr(text.ptr, '\0', text.len) != NULL)
 		return error_set(err, ERR_INVALID, "a text with a NUL within");
 	if (put_text(buf, text, err) < 0) {
-		buf_truncate(buf, start); /* the list goes on behind its last whole item */
+		buf_truncate(buf, start); /* remove the part of the text that did fit */
 		return -1;
 	}
 	list->count++;

@@ -1,8 +1,8 @@
-/* field.h - what a message is made of: fields, one behind the other, described by a table.
+/* field.h - the fields of a message, described by a table, and their encoding.
  *
- * One encoder and one decoder walk the table between bytes and a struct. Both check every
- * value against the row, so neither end can say or believe what the table forbids. The
- * decoded struct points into the bytes; nothing is allocated.
+ * One encoder and one decoder convert between bytes and a struct as the table says. Both check
+ * every value against its row, so neither end can send or accept a value that the table forbids.
+ * The views of a decoded struct point into the bytes; nothing is allocated.
  *
  *   kind      bytes                                          struct member
  *   u8-u64    the number, big endian, from min to max        uint8_t .. uint64_t
@@ -14,7 +14,7 @@
  *   texts     u16 count (min to max), each a text            struct wire_texts
  *   numbers   u16 count (min to max), each a u32             struct wire_numbers
  *   limits    u16 count (min to max), each u8 u64 u64        struct wire_limits
- *   rest      all that is left, min to max bytes             struct view */
+ *   rest      all remaining bytes, min to max                struct view */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,7 +41,8 @@ enum wire_field_kind {
 	WIRE_REST,
 };
 
-/* No pointer in it: the agent carries some two hundred of these, and each would be relocated. */
+/* The name is an array instead of a pointer: the agent has about 150 of these, and each pointer
+ * would need a relocation in the agent's program. */
 struct wire_field {
 	char name[16];
 	enum wire_field_kind kind : 8;
@@ -49,7 +50,7 @@ struct wire_field {
 	uint64_t min, max;
 };
 
-struct wire_record { /* a row of fields and the struct they fill */
+struct wire_record { /* a list of fields and the struct they belong to */
 	const struct wire_field *fields;
 	size_t count;
 	size_t size; /* of the struct */
@@ -57,7 +58,7 @@ struct wire_record { /* a row of fields and the struct they fill */
 
 struct wire_texts {
 	size_t count;
-	struct view items; /* as on the wire */
+	struct view items; /* encoded */
 };
 
 struct wire_numbers {
@@ -65,7 +66,7 @@ struct wire_numbers {
 	struct view items;
 };
 
-struct wire_limit { /* one row of setrlimit() */
+struct wire_limit { /* arguments of setrlimit() */
 	uint8_t resource;
 	uint64_t soft, hard;
 };
@@ -77,22 +78,22 @@ struct wire_limits {
 
 enum { WIRE_LIMIT_SIZE = 1 + 8 + 8 };
 
-/* Takes one record off the front of *bytes; *bytes is unchanged on failure, *out is not. */
+/* Decodes one record and cuts it off the front of *bytes. After a failure *bytes is unchanged, but
+ * *out is not. */
 MUST_CHECK int wire_record_decode(const struct wire_record *record, struct view *bytes, void *out,
                                   struct error *err);
-/* Appends one record. A value the table forbids is ERR_INVALID or ERR_LIMIT and names the field. */
+/* Appends one record. A value that the table forbids is ERR_INVALID or ERR_LIMIT, and the error
+ * names the field. */
 MUST_CHECK int wire_record_encode(const struct wire_record *record, const void *in, struct buf *out,
                                   struct error *err);
 
-const char *wire_field_kind_name(enum wire_field_kind kind);
-
-/* Lists are read one by one: start with *rest = list.items. */
-bool wire_texts_next(struct view *rest, struct view *ret); /* terminated */
+/* The next text of a list, terminated; false at the end. Starts with *rest = list.items. */
+bool wire_texts_next(struct view *rest, struct view *ret);
 uint32_t wire_number_at(const struct wire_numbers *list, size_t i);
 struct wire_limit wire_limit_at(const struct wire_limits *list, size_t i);
 
-/* Lists are written into a buffer of the caller's that outlives the list, is empty at first and
- * has nothing else in it. */
+/* Append to a list. `buf` belongs to the caller, holds this list only, is empty before the first
+ * call and must outlive the list. */
 MUST_CHECK int wire_texts_add(struct wire_texts *list, struct buf *buf, struct view text,
                               struct error *err);
 MUST_CHECK int wire_numbers_add(struct wire_numbers *list, struct buf *buf, uint32_t number,

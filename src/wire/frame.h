@@ -1,10 +1,10 @@
-/* frame.h - the unit of the channel: eight bytes that say what follows, then the payload.
+/* frame.h - the unit of the channel: a header of eight bytes and a payload.
  *
  *   0      1         2        4        8
  *   | type | channel | length | stream | payload ...      big endian
  *
- * A frame is at most 64 KiB, header included. The channel is 0 wherever it means nothing.
- * Nothing is copied: a frame's payload is a view of the bytes it was cut from. */
+ * A frame has at most 64 KiB, header included. The channel is 0 in messages that name none. The
+ * payload is a view of the bytes the frame was cut from; nothing is copied. */
 #pragma once
 #include <stdint.h>
 
@@ -20,15 +20,15 @@ enum {
 };
 
 struct wire_frame {
-	uint8_t type; /* enum wire_type, if the peer is honest */
+	uint8_t type; /* enum wire_type, or any other value that the other end sent */
 	uint8_t channel;
 	uint32_t stream; /* 0: the channel itself */
 	struct view payload;
 };
 
-/* Cuts the first frame off *bytes. 1: there is one; 0: more bytes are needed; -1: no peer
- * of ours would say that. */
+/* Cuts the first frame off *bytes. Returns 1, 0 if its bytes are not all there yet, or -1 if its
+ * length breaks the protocol. */
 MUST_CHECK int wire_frame_cut(struct view *bytes, struct wire_frame *ret, struct error *err);
 
-/* Writes the header of a frame whose payload stands behind it or is written after it. */
+/* Encodes the header; the payload is the caller's to write. */
 void wire_frame_header(const struct wire_frame *frame, char out[WIRE_HEADER]);

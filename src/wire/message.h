@@ -1,8 +1,8 @@
 /* message.h - the messages between server and agent, as structs.
  *
- * table.h has the rules for each message, PROTOCOL.md describes all of it byte by byte. The views in a
- * decoded message point into the frame, which the caller keeps as long as the message; texts are
- * terminated with a NUL. */
+ * table.h has the rules for each message, PROTOCOL.md describes all of it byte by byte. The views
+ * in a decoded message point into the frame, which the caller keeps as long as the message; texts
+ * are terminated with a NUL. */
 #pragma once
 #include "wire/field.h"
 

@@ -56,8 +56,8 @@ static int receive_opener(struct wire_link *link, const struct wire_frame *frame
 	return 1;
 }
 
-/* The agent has ended a stream on its own; what the server sent before it knew is still to come. The
- * agent itself sends nothing on a stream it has ended, so the server forgives no such frame. */
+/* The agent has ended a stream on its own; what the server sent before it knew is still to come.
+ * The agent itself sends nothing on a stream it has ended, so the server forgives no such frame. */
 static bool has_ended(const struct wire_link *link, uint32_t id)
 {
 	return link->side == WIRE_AGENT && id % 2 == 1 && id < link->next;

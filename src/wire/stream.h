@@ -1,17 +1,18 @@
 /* stream.h - the rules of the protocol over time: phases, stream numbers, credit.
  *
- * A link is one end's state of the channel: the phase of the greeting and the streams opened so far.
- * A stream is one end's state of one stream: its kind, which channels have ended, and the credit of
- * each channel. Both ends keep both in the same way. Both are plain values that the caller owns;
- * nothing here reads, writes or allocates.
+ * A link is one end's state of the channel: the phase of the greeting and the streams opened so
+ * far. A stream is one end's state of one stream: its kind, which channels have ended, and the
+ * credit of each channel. Both ends keep both in the same way. Both are plain values that the
+ * caller owns; nothing here reads, writes or allocates.
  *
- * Every frame that arrives is checked with wire_link_receive() or wire_stream_receive(), every frame that
- * is sent is recorded with wire_link_sent() or wire_stream_send(). A frame that is refused on arrival
- * breaks the protocol: the receiver closes the whole channel.
+ * Every frame that arrives is checked with wire_link_receive() or wire_stream_receive(), every
+ * frame that is sent is recorded with wire_link_sent() or wire_stream_send(). A frame that is
+ * refused on arrival breaks the protocol: the receiver closes the whole channel.
  *
  * Only the server opens streams. It numbers them 1, 3, 5 ... and never uses a number twice. The
- * agent ends a stream with DONE or FAILED and sends nothing on it afterwards. The server may have sent
- * frames on it before it receives that, so the agent ignores frames for streams that have ended. */
+ * agent ends a stream with DONE or FAILED and sends nothing on it afterwards. The server may have
+ * sent frames on it before it receives that, so the agent ignores frames for streams that have
+ * ended. */
 #pragma once
 #include "wire/table.h"
 
@@ -28,9 +29,9 @@ void wire_link_init(struct wire_link *link, enum wire_side side);
 /* Server: takes the number of the next stream to open; 0 if all numbers are used up. */
 uint32_t wire_link_next(struct wire_link *link);
 
-/* Checks a frame that arrived and is not for a live stream, and advances the phase. Returns 1 if the
- * frame is for the channel itself or opens a stream, 0 if it is to be ignored because its stream
- * has ended, -1 if it breaks the protocol. */
+/* Checks a frame that arrived and is not for a live stream, and advances the phase. Returns 1 if
+ * the frame is for the channel itself or opens a stream, 0 if it is to be ignored because its
+ * stream has ended, -1 if it breaks the protocol. */
 MUST_CHECK int wire_link_receive(struct wire_link *link, const struct wire_frame *frame,
                                  struct error *err);
 /* Advances the phase after this end has sent a message of the channel itself. */
@@ -52,8 +53,8 @@ void wire_stream_init(struct wire_stream *stream, uint32_t id, enum wire_kind ki
 /* Whether bytes on this channel go from this end to the other. */
 bool wire_stream_sends(const struct wire_stream *stream, uint8_t channel);
 
-/* Checks a frame from the other end, and counts credit and ends. A refused frame changes nothing. The
- * caller decodes the frame first: the size of the payload is checked there. */
+/* Checks a frame from the other end, and counts credit and ends. A refused frame changes nothing.
+ * The caller decodes the frame first: the size of the payload is checked there. */
 MUST_CHECK int wire_stream_receive(struct wire_stream *stream, const struct wire_frame *frame,
                                    struct error *err);
 /* The same for a frame this end is about to send. A refusal is a bug of the sender. */

@@ -303,13 +303,6 @@ const struct wire_kind_spec *wire_kind(enum wire_kind kind)
 	return &kinds[kind];
 }
 
-const char *wire_from_name(enum wire_from from)
-{
-	static const char *const names[WIRE_FROM_COUNT] = { "server", "agent", "either" };
-
-	return names[from];
-}
-
 const char *wire_phase_name(enum wire_phase phase)
 {
 	static const char *const names[WIRE_PHASE_COUNT] = { "hello",    "welcome", "ready", "open",

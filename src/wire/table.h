@@ -1,9 +1,9 @@
 /* table.h - the one table of messages: which end sends what, on which streams, in which phase, with
  * which fields.
  *
- * Encoder, decoder and the rules of stream.h read these rows on both ends. PROTOCOL.md is
- * generated from them, and scripts/check-messages.sh fails for a message that no code in src/ sends.
- * The table is constant; nothing here keeps state or allocates. */
+ * Encoder, decoder and the rules of stream.h read these rows on both ends. PROTOCOL.md is generated
+ * from them, and scripts/check-messages.sh fails for a message that no code in src/ sends. The
+ * table is constant; nothing here keeps state or allocates. */
 #pragma once
 #include <stdbool.h>
 
@@ -102,5 +102,4 @@ MUST_CHECK int wire_encode(const struct wire_message *message, uint32_t stream, 
 /* The protocol version in a HELLO of any version; -1 if the payload is not that of a HELLO. */
 int wire_hello_version(struct view payload);
 
-const char *wire_from_name(enum wire_from from);
 const char *wire_phase_name(enum wire_phase phase);

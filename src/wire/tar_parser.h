@@ -1,9 +1,9 @@
 /* tar_parser.h - takes a tar stream apart, piece by piece, as its bytes arrive.
  *
  * The dialect is the one that wire/tar.h writes; whatever differs from it is refused with
- * ERR_SYNTAX. The bytes are hostile: code in a sandbox may have taken over the agent that packs.
- * An entry that was handed out has been checked for its form, not for its meaning: a name may
- * still be "../../etc". The parser allocates nothing and touches no file.
+ * ERR_SYNTAX. The bytes are hostile: code in a sandbox may have taken over the agent that packs. An
+ * entry that was handed out has been checked for its form, not for its meaning: a name may still be
+ * "../../etc". The parser allocates nothing and touches no file.
  *
  *   tar_parser_init -> tar_parse until 0, for each chunk of bytes -> tar_parser_check_end
  *

@@ -47,7 +47,8 @@ static void on_reaped(void *ctx, pid_t pid, int status)
 
 /* --- starting ---------------------------------------------------------------------- */
 
-/* True: execve() succeeded and closed the pipe. False: *err says why the program could not start. */
+/* True: execve() succeeded and closed the pipe. False: *err says why the program could not
+ * start. */
 static bool wait_for_start(int report, struct error *err)
 {
 	ssize_t n;
@@ -77,8 +78,8 @@ static bool start_program(struct keeper *keeper, const struct launch *launch, st
 	/* The agent sees the end of a pipe only when every copy of its other end is closed. */
 	(void)close(launch->in);
 	(void)close(launch->out);
-	/* Of a terminal one descriptor stays open here: otherwise reading its other side would fail with
-	 * EIO whenever the program closes its own descriptors, although it still runs. */
+	/* Of a terminal one descriptor stays open here: otherwise reading its other side would fail
+	 * with EIO whenever the program closes its own descriptors, although it still runs. */
 	if (!launch->has_terminal)
 		(void)close(launch->err);
 	if (launch->control >= 0)
@@ -213,9 +214,9 @@ void keeper_run(struct launch *launch)
 	bool killed;
 	sigset_t set;
 
-	/* Every other descriptor is the agent's: the channel, and what belongs to other streams. Low
-	 * numbers matter too: the program's limit of descriptors may be small, and launch_run() puts the
-	 * control socket on descriptor 3. */
+	/* Every other descriptor is the agent's: the channel, and what belongs to other streams.
+	 * Low numbers matter too: the program's limit of descriptors may be small, and launch_run()
+	 * puts the control socket on descriptor 3. */
 	if (fd_renumber(kept, ARRAY_LEN(kept), &report.err) < 0)
 		_exit(1); /* the agent then reports the keeper as lost */
 	tree_use(launch->proc);

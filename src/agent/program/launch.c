@@ -34,9 +34,9 @@ static int set_limits(const struct launch *launch, struct error *err)
 	return 0;
 }
 
-/* Closed here instead of by execve(): with a small RLIMIT_NOFILE the steps before execve() could not
- * open anything. Descriptor 3 is the keeper's socket (see keeper_run()), unless dup2() has replaced it
- * with the control socket. */
+/* Closed here instead of by execve(): with a small RLIMIT_NOFILE the steps before execve() could
+ * not open anything. Descriptor 3 is the keeper's socket (see keeper_run()), unless dup2() has
+ * replaced it with the control socket. */
 static void close_originals(const struct launch *launch)
 {
 	(void)close(launch->in);
@@ -62,8 +62,8 @@ static int set_descriptors(const struct launch *launch, struct error *err)
 	return 0;
 }
 
-/* After user_become(): the user's rights decide which directory may be entered. openat2() keeps links in
- * the path below the root. */
+/* After user_become(): the user's rights decide which directory may be entered. openat2() keeps
+ * links in the path below the root. */
 static int enter_directory(const struct launch *launch, struct error *err)
 {
 	static char path[2 * (WIRE_PATH_MAX + 1)];
@@ -81,9 +81,10 @@ static int enter_directory(const struct launch *launch, struct error *err)
 	return 0;
 }
 
-/* When memory runs out the kernel is to kill the program, not the agent. The /proc entry of a process that
- * is not dumpable belongs to root, so the process becomes dumpable for the open(). That is safe only
- * while no program has the same user id: one that had could ptrace() this process then. */
+/* When memory runs out the kernel is to kill the program, not the agent. The /proc entry of a
+ * process that is not dumpable belongs to root, so the process becomes dumpable for the open().
+ * That is safe only while no program has the same user id: one that had could ptrace() this process
+ * then. */
 static void prefer_for_oom_killer(const struct launch *launch)
 {
 	bool has_own_id = geteuid() != launch->user->uid;
@@ -138,8 +139,8 @@ static int exec_program(const struct launch *launch, struct error *err)
 	return error_sys(err, "%s", argv[0]);
 }
 
-/* The order matters: limits are set with the agent's rights, the directory is entered with the user's, and
- * the seccomp filter comes last because it may deny the calls before it. */
+/* The order matters: limits are set with the agent's rights, the directory is entered with the
+ * user's, and the seccomp filter comes last because it may deny the calls before it. */
 void launch_run(const struct launch *launch, int report)
 {
 	struct error err;

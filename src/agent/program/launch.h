@@ -25,6 +25,6 @@ struct launch {
 	bool has_terminal; /* in, out and err are one terminal */
 };
 
-/* In a new child of the keeper: becomes the program, or writes a struct error to `report` and exits.
- * `report` is closed by a successful execve(). */
+/* In a new child of the keeper: becomes the program, or writes a struct error to `report` and
+ * exits. `report` is closed by a successful execve(). */
 NORETURN void launch_run(const struct launch *launch, int report);

@@ -14,8 +14,7 @@
 #include "base/error.h"
 
 enum {
-	CLOSE_MS =
-	        10000, /* a keeper needs at most 2000 ms to kill everything, unless it was stopped */
+	CLOSE_MS = 10000, /* a keeper that was not stopped kills everything within 2000 ms */
 	BACKSTOP_MS = 5000,
 	TERMINAL_MS = 200,
 	TERMINAL_BYTES = 256 * 1024, /* more than a terminal holds */
@@ -87,7 +86,8 @@ static void on_output_end(struct pump *pump)
 
 static void send_order(struct stream *stream, const struct keeper_order *order)
 {
-	/* A keeper that does not read its orders was stopped or killed: the backstop handles that. */
+	/* A keeper that does not read its orders was stopped or killed: the backstop handles
+	 * that. */
 	if (stream->program.keeper.fd >= 0)
 		(void)!send(stream->program.keeper.fd, order, sizeof *order,
 		            MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -203,8 +203,8 @@ static void on_child(struct stream *stream, int status)
 	stream_fail_as(stream, WIRE_FAILED_LOST, "the program's keeper was killed");
 }
 
-/* A process outside this program's tree has the terminal open, so there is no EIO. Reads what is there;
- * without credit the rest is read at the next call. */
+/* A process outside this program's tree has the terminal open, so there is no EIO. Reads what is
+ * there; without credit the rest is read at the next call. */
 static void drain_terminal(struct stream *stream)
 {
 	uint32_t id = stream->wire.id;
@@ -309,8 +309,8 @@ static const struct stream_handlers handlers = { on_message, on_credit, on_close
 
 /* --- starting ---------------------------------------------------------------------- */
 
-/* A terminal's input cannot be closed; control-D ends it. In the middle of a line the first control-D only
- * passes the line on, and a second one is needed. */
+/* A terminal's input cannot be closed; control-D ends it. In the middle of a line the first
+ * control-D only passes the line on, and a second one is needed. */
 static void end_terminal_input(struct feed *feed)
 {
 	static const char keys[] = { END_KEY, END_KEY };

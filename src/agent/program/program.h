@@ -1,9 +1,9 @@
 /* program.h - a stream that carries one program (EXEC): its keeper, its input, its output.
  *
- * program_open() makes the pipes and forks the keeper (keeper.h). Then the stream sends STARTED, output
- * as DATA, EXITED when the program and all its descendants have exited, and DONE when the output that
- * was in the pipes at that moment is sent. CLOSE kills the program and its descendants. struct program is
- * embedded in struct stream and ends with it. */
+ * program_open() makes the pipes and forks the keeper (keeper.h). Then the stream sends STARTED,
+ * output as DATA, EXITED when the program and all its descendants have exited, and DONE when the
+ * output that was in the pipes at that moment is sent. CLOSE kills the program and its descendants.
+ * struct program is embedded in struct stream and ends with it. */
 #pragma once
 #include <stdbool.h>
 

@@ -57,8 +57,9 @@ static int make_socket_pair(int type, int *agents, int *programs, struct error *
 	return 0;
 }
 
-/* TIOCGPTPEER opens the other side of this very terminal. Opening /dev/pts/N by name could open something
- * that a program has mounted there. The terminal is given to the user if the agent may change owners. */
+/* TIOCGPTPEER opens the other side of this very terminal. Opening /dev/pts/N by name could open
+ * something that a program has mounted there. The terminal is given to the user if the agent may
+ * change owners. */
 static int make_terminal(struct program_io *io, struct error *err)
 {
 	struct launch *launch = io->launch;

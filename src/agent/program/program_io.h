@@ -1,7 +1,8 @@
 /* program_io.h - the descriptors between the agent and a program: pipes or a terminal, the control
  * socket, and the keeper's socket.
  *
- * The agent's ends are non-blocking, the program's ends block. -1: the descriptor does not exist. */
+ * The agent's ends are non-blocking, the program's ends block. -1: the descriptor does not
+ * exist. */
 #pragma once
 #include "agent/program/launch.h"
 

@@ -1,9 +1,10 @@
-/* pump.h - reads the output of a program from a descriptor and sends it, as fast as the server takes it.
+/* pump.h - reads the output of a program from a descriptor and sends it, as fast as the server
+ * takes it.
  *
- * A pump reads directly behind a frame header in the outgoing buffer, and never more than the channel has
- * credit for; without credit the descriptor is not read, so a full pipe blocks the program.
- * pump_open(), then pump_credit() whenever credit arrives; at the end of the output END is sent and
- * `ended` is called. The pump owns the descriptor and is embedded in its stream. */
+ * A pump reads directly behind a frame header in the outgoing buffer, and never more than the
+ * channel has credit for; without credit the descriptor is not read, so a full pipe blocks the
+ * program. pump_open(), then pump_credit() whenever credit arrives; at the end of the output END is
+ * sent and `ended` is called. The pump owns the descriptor and is embedded in its stream. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,7 +29,7 @@ void pump_credit(struct pump *pump);
 /* The program and its descendants have exited: sends what is in the pipe now and ends, even if some
  * other process still holds the write end open. */
 void pump_finish(struct pump *pump);
-/* The same for a terminal, which cannot tell how much waits in it: sends what can be read now, at most
- * `max` bytes. */
+/* The same for a terminal, which cannot tell how much waits in it: sends what can be read now, at
+ * most `max` bytes. */
 void pump_drain(struct pump *pump, uint64_t max);
 void pump_close(struct pump *pump); /* without sending END */

@@ -26,7 +26,8 @@ long landlock_version(void)
 int landlock_open(struct landlock *ret, struct error *err)
 {
 	long version = landlock_version();
-	/* The first member of struct landlock_ruleset_attr; the kernel takes those after it for 0. */
+	/* The first member of struct landlock_ruleset_attr; the kernel takes those after it for
+	 * 0. */
 	uint64_t denied = RIGHTS_1 | REFER;
 
 	*ret = (struct landlock){ .ruleset = -1 };

@@ -2,11 +2,12 @@
  *
  * landlock_open() creates a ruleset that denies every file right the kernel knows, landlock_allow()
  * adds directories with the rights that remain there, landlock_enforce() binds the calling process
- * and all its descendants for good; the process must have set no_new_privs. The owner closes the ruleset
- * with landlock_close(); what it enforced stays in force.
+ * and all its descendants for good; the process must have set no_new_privs. The owner closes the
+ * ruleset with landlock_close(); what it enforced stays in force.
  *
- * On a kernel without Landlock, or with version 1 of it, which could not allow renames between directories,
- * `ruleset` is -1 and all calls succeed without effect: the caller decides whether that is enough. */
+ * On a kernel without Landlock, or with version 1 of it, which could not allow renames between
+ * directories, `ruleset` is -1 and all calls succeed without effect: the caller decides whether
+ * that is enough. */
 #pragma once
 #include <stdint.h>
 
@@ -14,7 +15,8 @@
 
 struct error;
 
-/* Rights as in <linux/landlock.h>. The installed header may be older than those of versions 2 to 5. */
+/* Rights as in <linux/landlock.h>. The installed header may be older than those of versions 2
+ * to 5. */
 enum landlock_right {
 	LANDLOCK_EXECUTE = 1 << 0,
 	LANDLOCK_WRITE_FILE = 1 << 1,
@@ -39,8 +41,8 @@ long landlock_version(void);
 MUST_CHECK int landlock_open(struct landlock *ret, struct error *err);
 void landlock_close(struct landlock *landlock);
 
-/* Allows `rights`, as far as the ruleset denies them, on `fd` (O_PATH is enough) and below it. A file
- * takes none of the rights that only directories have. */
+/* Allows `rights`, as far as the ruleset denies them, on `fd` (O_PATH is enough) and below it. A
+ * file takes none of the rights that only directories have. */
 MUST_CHECK int landlock_allow(const struct landlock *landlock, int fd, uint64_t rights,
                               struct error *err);
 MUST_CHECK int landlock_allow_path(const struct landlock *landlock, const char *path,

@@ -73,7 +73,7 @@ static int end_a_family(void)
 	return waitpid(-1, NULL, WNOHANG) == -1 ? 0 : 3;
 }
 
-static void ends_everybody_below(void **state)
+static void tree_kills_all_descendants(void **state)
 {
 	(void)state;
 	check_in_child(end_a_family);
@@ -88,7 +88,7 @@ static int end_nobody(void)
 	return tree_kill_all(0, NULL, NULL) ? 0 : 3;
 }
 
-static void has_nothing_to_do_where_nobody_is(void **state)
+static void tree_without_descendants_is_done_at_once(void **state)
 {
 	(void)state;
 	check_in_child(end_nobody);
@@ -122,7 +122,7 @@ static int tell_of_each(void)
 	return heard.count == 1 && heard.pid == pid && WTERMSIG(heard.status) == SIGTERM ? 0 : 3;
 }
 
-static void tells_of_each_it_reaps(void **state)
+static void tree_reports_each_reaped_child(void **state)
 {
 	(void)state;
 	check_in_child(tell_of_each);
@@ -146,7 +146,7 @@ static int end_a_comet(void)
 	return clock_now_ms() - start < 5000 ? 0 : 2;
 }
 
-static void ends_one_that_is_always_gone_already(void **state)
+static void tree_kills_a_process_that_forks_and_exits_in_turn(void **state)
 {
 	(void)state;
 	check_in_child(end_a_comet);
@@ -183,7 +183,7 @@ static int end_strangers(void)
 	return tree_kill_all(5000, NULL, NULL) ? 0 : 4;
 }
 
-static void spares_whom_it_knows(void **state)
+static void tree_spares_known_children(void **state)
 {
 	(void)state;
 	check_in_child(end_strangers);
@@ -201,7 +201,7 @@ static int end_a_liar(void)
 	return tree_signal(0) == 1 && tree_kill_all(5000, NULL, NULL) ? 0 : 1;
 }
 
-static void is_not_taken_in_by_a_name(void **state)
+static void tree_is_not_misled_by_a_process_name(void **state)
 {
 	(void)state;
 	check_in_child(end_a_liar);
@@ -210,9 +210,12 @@ static void is_not_taken_in_by_a_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(ends_everybody_below),   TEST(has_nothing_to_do_where_nobody_is),
-		TEST(tells_of_each_it_reaps), TEST(ends_one_that_is_always_gone_already),
-		TEST(spares_whom_it_knows),   TEST(is_not_taken_in_by_a_name),
+		TEST(tree_kills_all_descendants),
+		TEST(tree_without_descendants_is_done_at_once),
+		TEST(tree_reports_each_reaped_child),
+		TEST(tree_kills_a_process_that_forks_and_exits_in_turn),
+		TEST(tree_spares_known_children),
+		TEST(tree_is_not_misled_by_a_process_name),
 	};
 
 	struct error err;

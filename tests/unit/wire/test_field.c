@@ -143,7 +143,7 @@ static void check_accepted(enum wire_field_kind kind, struct view bytes)
 	assert_memory_equal(again.ptr, bytes.ptr, bytes.len);
 }
 
-static void takes_what_the_table_allows_and_refuses_the_rest(void **state)
+static void decoder_accepts_exactly_what_the_table_allows(void **state)
 {
 	bool seen[ARRAY_LEN(rows)] = { false };
 
@@ -159,7 +159,7 @@ static void takes_what_the_table_allows_and_refuses_the_rest(void **state)
 		assert_true(seen[i]);
 }
 
-static void refuses_every_field_cut_off_at_every_byte(void **state)
+static void decoder_refuses_truncated_fields(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -182,7 +182,7 @@ static void refuses_every_field_cut_off_at_every_byte(void **state)
 }
 
 /* All but rest, one behind the other, and what does not belong to it. */
-static void leaves_what_stands_behind_a_record(void **state)
+static void decoder_leaves_the_bytes_after_a_record(void **state)
 {
 	static const char bytes[] = "\x03"
 	                            "\x00\x01"
@@ -256,7 +256,7 @@ static const struct {
 	  ERR_INVALID },
 };
 
-static void says_nothing_that_the_table_forbids(void **state)
+static void encoder_refuses_what_the_table_forbids(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(unsayable); i++) {
@@ -278,7 +278,7 @@ static void says_nothing_that_the_table_forbids(void **state)
 	}
 }
 
-static void a_full_buffer_takes_nothing_of_a_record(void **state)
+static void full_buffer_holds_no_partial_record(void **state)
 {
 	const struct wire_record record = { rows, WIRE_REST, sizeof(struct sample) };
 	const struct sample value = {
@@ -313,7 +313,7 @@ static void a_full_buffer_takes_nothing_of_a_record(void **state)
 	}
 }
 
-static void lists_give_back_what_was_added(void **state)
+static void list_returns_what_was_added(void **state)
 {
 	static const char *const words[] = { "", "one", "\xc3\xa4" };
 	AUTO_BUF struct buf a, b, c;
@@ -349,7 +349,7 @@ static void lists_give_back_what_was_added(void **state)
 	assert_int_equal(limits.items.len, 3 * WIRE_LIMIT_SIZE);
 }
 
-static void a_list_takes_no_text_that_cannot_be_said(void **state)
+static void list_refuses_text_that_cannot_be_encoded(void **state)
 {
 	static char long_text[65001];
 	AUTO_BUF struct buf buf;
@@ -368,7 +368,7 @@ static void a_list_takes_no_text_that_cannot_be_said(void **state)
 }
 
 /* An item that does not fit leaves no half of itself for the next one to follow. */
-static void a_list_stays_whole_when_its_buffer_is_full(void **state)
+static void list_stays_valid_when_its_buffer_is_full(void **state)
 {
 	AUTO_BUF struct buf a, b, c;
 	struct wire_texts texts = { 0 };
@@ -403,14 +403,14 @@ static void a_list_stays_whole_when_its_buffer_is_full(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(takes_what_the_table_allows_and_refuses_the_rest),
-		TEST(refuses_every_field_cut_off_at_every_byte),
-		TEST(leaves_what_stands_behind_a_record),
-		TEST(says_nothing_that_the_table_forbids),
-		TEST(a_full_buffer_takes_nothing_of_a_record),
-		TEST(lists_give_back_what_was_added),
-		TEST(a_list_takes_no_text_that_cannot_be_said),
-		TEST(a_list_stays_whole_when_its_buffer_is_full),
+		TEST(decoder_accepts_exactly_what_the_table_allows),
+		TEST(decoder_refuses_truncated_fields),
+		TEST(decoder_leaves_the_bytes_after_a_record),
+		TEST(encoder_refuses_what_the_table_forbids),
+		TEST(full_buffer_holds_no_partial_record),
+		TEST(list_returns_what_was_added),
+		TEST(list_refuses_text_that_cannot_be_encoded),
+		TEST(list_stays_valid_when_its_buffer_is_full),
 	};
 
 	return RUN_TESTS("field", all);

@@ -20,7 +20,7 @@ static const struct {
 	  0 },
 };
 
-static void cuts_a_frame_off_the_front(void **state)
+static void frame_is_cut_off_the_front(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(whole); i++) {
@@ -43,7 +43,7 @@ static void cuts_a_frame_off_the_front(void **state)
 }
 
 /* Each prefix stands in a block of its own size, so that ASan sees one byte too many. */
-static void asks_for_more_after_every_byte_but_the_last(void **state)
+static void partial_frame_is_not_cut(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(whole); i++) {
@@ -64,7 +64,7 @@ static void asks_for_more_after_every_byte_but_the_last(void **state)
 	}
 }
 
-static void takes_the_largest_payload_and_none_larger(void **state)
+static void largest_payload_is_accepted_and_none_larger(void **state)
 {
 	static char bytes[WIRE_FRAME_MAX + 8];
 	struct view rest;
@@ -92,7 +92,7 @@ static void takes_the_largest_payload_and_none_larger(void **state)
 	}
 }
 
-static void writes_the_header_that_it_cuts(void **state)
+static void header_is_decoded_as_it_was_encoded(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(whole); i++) {
@@ -111,7 +111,7 @@ static void write_a_payload_too_large(void)
 	wire_frame_header(&frame, header);
 }
 
-static void never_writes_the_length_of_another_payload(void **state)
+static void header_never_has_a_wrong_length(void **state)
 {
 	char out[4096];
 
@@ -120,7 +120,7 @@ static void never_writes_the_length_of_another_payload(void **state)
 	                       "frame->payload.len <= WIRE_PAYLOAD_MAX"));
 }
 
-static void cuts_one_frame_after_the_other(void **state)
+static void frames_are_cut_one_after_the_other(void **state)
 {
 	static const char bytes[] = "\x10\x00\x00\x01\x00\x00\x00\x01"
 	                            "a"
@@ -146,12 +146,12 @@ static void cuts_one_frame_after_the_other(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(cuts_a_frame_off_the_front),
-		TEST(asks_for_more_after_every_byte_but_the_last),
-		TEST(takes_the_largest_payload_and_none_larger),
-		TEST(writes_the_header_that_it_cuts),
-		TEST(never_writes_the_length_of_another_payload),
-		TEST(cuts_one_frame_after_the_other),
+		TEST(frame_is_cut_off_the_front),
+		TEST(partial_frame_is_not_cut),
+		TEST(largest_payload_is_accepted_and_none_larger),
+		TEST(header_is_decoded_as_it_was_encoded),
+		TEST(header_never_has_a_wrong_length),
+		TEST(frames_are_cut_one_after_the_other),
 	};
 
 	return RUN_TESTS("frame", all);

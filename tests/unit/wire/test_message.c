@@ -198,7 +198,7 @@ static void records_arrive_as_they_were_sent(void **state)
 	}
 }
 
-static void refuses_bytes_behind_the_last_field(void **state)
+static void bytes_after_the_last_field_are_refused(void **state)
 {
 	(void)state;
 	for (unsigned type = 0; type <= UINT8_MAX; type++) {
@@ -226,7 +226,7 @@ static void refuses_bytes_behind_the_last_field(void **state)
 }
 
 /* 0x110 is not a DATA that lost a bit. */
-static void refuses_every_type_that_is_not_in_the_table(void **state)
+static void unknown_types_are_refused(void **state)
 {
 	(void)state;
 	for (unsigned type = 0; type <= 0x110; type++) {
@@ -279,7 +279,7 @@ static const struct {
 	  "STAT: path does not end in a NUL", ERR_SYNTAX },
 };
 
-static void says_which_field_of_which_message_is_wrong(void **state)
+static void error_names_message_and_field(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
@@ -293,7 +293,7 @@ static void says_which_field_of_which_message_is_wrong(void **state)
 	}
 }
 
-static void refuses_to_say_more_than_a_frame_holds(void **state)
+static void message_larger_than_a_frame_is_refused(void **state)
 {
 	static const char text[40000] = { [0 ... 39999] = 'x' };
 	AUTO_BUF struct buf argv, env, out;
@@ -316,7 +316,7 @@ static void refuses_to_say_more_than_a_frame_holds(void **state)
 	CHECK_VIEW(buf_view(&out), "before");
 }
 
-static void a_buffer_without_room_takes_nothing_of_a_message(void **state)
+static void full_buffer_holds_no_partial_message(void **state)
 {
 	const struct wire_message ping = { .type = WIRE_PING };
 	struct error err;
@@ -334,7 +334,7 @@ static void a_buffer_without_room_takes_nothing_of_a_message(void **state)
 	}
 }
 
-static void finds_the_version_of_any_hello(void **state)
+static void version_of_any_hello_is_found(void **state)
 {
 	static const struct {
 		struct view payload;
@@ -357,12 +357,12 @@ int main(void)
 	const struct CMUnitTest all[] = {
 		TEST(every_message_arrives_as_it_was_sent),
 		TEST(records_arrive_as_they_were_sent),
-		TEST(refuses_bytes_behind_the_last_field),
-		TEST(refuses_every_type_that_is_not_in_the_table),
-		TEST(says_which_field_of_which_message_is_wrong),
-		TEST(refuses_to_say_more_than_a_frame_holds),
-		TEST(a_buffer_without_room_takes_nothing_of_a_message),
-		TEST(finds_the_version_of_any_hello),
+		TEST(bytes_after_the_last_field_are_refused),
+		TEST(unknown_types_are_refused),
+		TEST(error_names_message_and_field),
+		TEST(message_larger_than_a_frame_is_refused),
+		TEST(full_buffer_holds_no_partial_message),
+		TEST(version_of_any_hello_is_found),
 	};
 
 	return RUN_TESTS("message", all);

@@ -103,6 +103,13 @@ static void say_place(struct buf *out, const struct wire_spec *spec)
 		}
 }
 
+static const char *from_name(enum wire_from from)
+{
+	static const char *const names[WIRE_FROM_COUNT] = { "server", "agent", "either" };
+
+	return names[from];
+}
+
 static void say_messages(struct buf *out)
 {
 	say(out, "\n### Messages\n\n| type | name | from | phase | where | rules |\n"
@@ -112,13 +119,25 @@ static void say_messages(struct buf *out)
 
 		if (spec == NULL)
 			continue;
-		say(out, "| 0x%02x | %s | %s | %s | ", type, spec->name, wire_from_name(spec->from),
+		say(out, "| 0x%02x | %s | %s | %s | ", type, spec->name, from_name(spec->from),
 		    wire_phase_name(spec->phase));
 		say_place(out, spec);
 		say(out, " |%s%s%s |\n", spec->on_channel ? " names a channel" : "",
 		    spec->uses_credit ? ", uses credit" : "",
 		    spec->once ? " once on a stream" : "");
 	}
+}
+
+static const char *kind_name(enum wire_field_kind kind)
+{
+	static const char *const names[] = {
+		[WIRE_U8] = "u8",           [WIRE_U16] = "u16",       [WIRE_U32] = "u32",
+		[WIRE_U64] = "u64",         [WIRE_FLAGS] = "flags",   [WIRE_ENUM] = "enum",
+		[WIRE_TEXT] = "text",       [WIRE_BYTES] = "bytes",   [WIRE_TEXTS] = "texts",
+		[WIRE_NUMBERS] = "numbers", [WIRE_LIMITS] = "limits", [WIRE_REST] = "rest",
+	};
+
+	return names[kind];
 }
 
 static const char *layout(enum wire_field_kind kind)
@@ -201,7 +220,7 @@ static void say_record(struct buf *out, const char *name, const struct wire_reco
 	for (size_t i = 0; i < record->count; i++) {
 		const struct wire_field *field = &record->fields[i];
 
-		say(out, "| %s | %s | %s | ", field->name, wire_field_kind_name(field->kind),
+		say(out, "| %s | %s | %s | ", field->name, kind_name(field->kind),
 		    layout(field->kind));
 		say_range(out, field);
 		say(out, " | ");
@@ -244,7 +263,7 @@ static const char *page_path(void)
 	return path != NULL ? path : "PROTOCOL.md";
 }
 
-/* Where the section is: from behind the first mark to the second. */
+/* The section begins after the first mark and ends before the second. */
 static void find_section(const struct buf *page, size_t *start, size_t *end)
 {
 	const char *first = strstr(buf_text(page), BEGIN_MARK);
@@ -287,7 +306,7 @@ static void compare(struct view have, struct view want)
 	} while (more_old || more_new);
 }
 
-static void the_page_says_what_the_tables_say(void **state)
+static void page_matches_the_tables(void **state)
 {
 	AUTO_BUF struct buf page, section;
 	size_t start = 0, end = 0;
@@ -305,7 +324,7 @@ static void the_page_says_what_the_tables_say(void **state)
 		compare((struct view){ page.ptr + start, end - start }, buf_view(&section));
 }
 
-/* Every bit and every value that the table lets through has a meaning on the page. */
+/* Every flag and every value that the table allows has a meaning on the page. */
 static void check_values(const char *name, const struct wire_record *record)
 {
 	for (size_t f = 0; f < record->count; f++) {
@@ -326,7 +345,7 @@ static void check_values(const char *name, const struct wire_record *record)
 	}
 }
 
-/* A note on a field that has another name by now would be lost silently. */
+/* A note on a field that was renamed would disappear from the page without an error. */
 static bool is_in(const char *message, const char *field, const char *name,
                   const struct wire_record *record)
 {
@@ -347,7 +366,7 @@ static bool is_known(const char *message, const char *field)
 	       is_in(message, field, "match", &wire_match_record);
 }
 
-static void every_explanation_has_its_field(void **state)
+static void every_note_has_its_field(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(notes); i++)
@@ -358,7 +377,7 @@ static void every_explanation_has_its_field(void **state)
 			fail_msg("values.h: no %s in %s", values[i].field, values[i].message);
 }
 
-static void every_flag_and_every_value_is_explained(void **state)
+static void every_flag_and_value_has_a_meaning(void **state)
 {
 	(void)state;
 	for (unsigned type = 0; type < WIRE_TYPE_COUNT; type++)
@@ -372,9 +391,9 @@ static void every_flag_and_every_value_is_explained(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(the_page_says_what_the_tables_say),
-		TEST(every_explanation_has_its_field),
-		TEST(every_flag_and_every_value_is_explained),
+		TEST(page_matches_the_tables),
+		TEST(every_note_has_its_field),
+		TEST(every_flag_and_value_has_a_meaning),
 	};
 
 	return RUN_TESTS("protocol", all);

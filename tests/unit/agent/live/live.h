@@ -7,81 +7,162 @@
  *   CHECK_VIEW(buf_view(&s->got[WIRE_OUT]), "hi\n");
  *   live_stop(&live);
  *
- * Every request is a live_stream: it is opened with live_open() or one of the shorter ways
- * below and keeps all that came of it until live_stop(). LIVE_UNTIL(live, condition, ms)
- * turns the loop until the condition holds and fails the test if it does not in time;
- * live_wait() waits for the end of one stream. Nothing else turns the loop, so a test can
- * leave many streams going and look at them in any order.
+ * Every request is a live_stream. live_open() or one of the shorter ways below opens it, and it keeps
+ * everything that was received on it until live_stop(). LIVE_UNTIL(live, condition, ms) runs the loop
+ * until the condition holds and fails the test if it does not in time; live_wait() waits for the end of one
+ * stream. Nothing else runs the loop, so a test can leave many streams open and look at them in any order.
  *
- * The agent is the program BELLJAR_AGENT names (build/agent/belljar-agent if it names none),
- * started as a child, or as PID 1 of new PID and mount namespaces (and a user namespace, if
- * the test is not run by root). Its workspace is a new directory, live.workspace. */
+ * The agent is the program that BELLJAR_AGENT names (build/agent/belljar-agent by default). It is started as
+ * a child, or as PID 1 of new PID and mount namespaces (and of a user namespace, if the test does not run as
+ * root). Its workspace is a new directory, live.workspace. live_agent.c starts and stops the agent, live.c
+ * has the requests. */
 #pragma once
-#include "unit/agent/live/live_core.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "engine/filter/filter.h"
+#include "loop/loop.h"
+#include "sandbox/channel/channel.h"
+#include "unit/test.h"
+
+enum {
+	LIVE_MS = 30000, /* time limit for most waits; the machine may be busy */
+	LIVE_STREAMS = 1024,
+	LIVE_KEEP_MAX = 64 * 1024 * 1024,
+};
+
+struct live;
+struct live_stream {
+	struct live *live;
+	struct channel_stream *stream; /* NULL after its end */
+
+	/* what was received: */
+	struct buf got[WIRE_CHANNELS]; /* bytes, unless `counts_only` */
+	uint64_t bytes[WIRE_CHANNELS]; /* how many */
+	uint64_t hash[WIRE_CHANNELS];  /* FNV-1a of them, if `hashes` */
+	uint8_t ended;                 /* mask of channels */
+	struct buf records;            /* of ENTRIES or MATCHES */
+	bool is_started, has_exited, is_over, is_failed;
+	uint32_t pid; /* of the program, in the agent's PID namespace */
+	struct wire_exited exited;
+	struct wire_stats_are stats;
+	struct wire_done done; /* if not is_failed */
+	char cursor[256];
+	enum wire_failure failure; /* if is_failed */
+	struct error error;
+
+	/* how the stream is handled; a test may change these at any time: */
+	bool counts_only; /* bytes are not kept */
+	bool hashes;
+	bool holds_back;    /* no credit is given back: the agent has to wait */
+	uint8_t sends_on;   /* WIRE_IN, or WIRE_CONTROL_IN */
+	struct view input;  /* what is sent, repeatedly, */
+	uint64_t to_send;   /* up to so many bytes; then END, unless keeps_open */
+	uint64_t sent;      /* so far */
+	uint64_t sent_hash; /* if `hashes` */
+	bool keeps_open, said_end;
+};
+
+struct live_options {
+	bool is_pid1;
+	const char *root;         /* NULL: "/" */
+	const char *workspace;    /* below root; NULL: a new directory, removed by live_stop() */
+	uint32_t uid, gid;        /* 0, 0: those of the test */
+	uint32_t groups[2];       /* supplementary groups of that user; 0: none */
+	bool may_fail;            /* do not wait for READY */
+	enum spec_syscalls calls; /* which filter programs get */
+	bool is_free;             /* no filters at all, */
+	bool has_landlock;        /* and no Landlock, unless this is set */
+	struct view programs;     /* not empty: this filter for programs */
+	uint32_t agent_uid;       /* not 0: the agent's user id, with three capabilities */
+};
+
+struct live {
+	struct loop *loop;
+	struct channel *channel;
+	struct loop_timer *timer;
+	pid_t agent; /* in the test's PID namespace; 0: reaped */
+	int status;  /* its exit status */
+	uint32_t agent_uid;
+	bool is_free;
+	bool is_pid1;
+	bool is_ready, has_failed;
+	struct error why;
+	char workspace[256], made[256];
+	struct live_stream *streams[LIVE_STREAMS];
+	unsigned count;
+};
+
+/* --- the agent (live_agent.c) --- */
+
+void live_start(struct live *live, const struct live_options *options);
+/* Closes the channel; the agent must exit because of that. */
+void live_stop(struct live *live);
+
+/* The path of the agent's program. */
+const char *live_program(void);
+/* Starts only the process and returns the test's end of the channel. */
+int live_launch(struct live *live, bool is_pid1);
+/* Whether the agent exits within the time. Its status is in live->status then. */
+bool live_agent_exits(struct live *live, int ms);
+
+/* Whether the test may create PID namespaces. */
+bool live_can_be_pid1(void);
+
+/* A user id for tests as root, below 65536 and different for each test program that runs now. Limits
+ * of processes per user (RLIMIT_NPROC) of one program then do not stop another one's processes. */
+uint32_t live_user(void);
+
+void live_remove_tree(const char *path);
+
+/* --- the loop --- */
+
+void live_poke(void *live); /* an event: makes LIVE_UNTIL() check its condition */
+void live_turn(struct live *live, uint64_t ms);
+void live_run_ms(struct live *live, uint64_t ms); /* runs the loop so long, whatever happens */
+
+#define LIVE_UNTIL(live, condition, ms)                                                            \
+	do {                                                                                       \
+		uint64_t end_ = clock_now_ms() + (uint64_t)(ms);                                   \
+		while (!(condition)) {                                                             \
+			uint64_t now_ = clock_now_ms();                                            \
+			if (now_ >= end_)                                                          \
+				fail_msg("not within %d ms: %s%s%s", (int)(ms), #condition,        \
+				         (live)->has_failed ? "; channel: " : "",                  \
+				         (live)->has_failed ? (live)->why.msg : "");               \
+			live_turn((live), end_ - now_ < 10 ? end_ - now_ : 10);                    \
+		}                                                                                  \
+	} while (0)
 
 /* --- streams in general --- */
 
-/* Sends s->input up to s->to_send, as fast as it is taken. */
-static inline void live_feed(struct live_stream *s, struct view input, uint64_t bytes)
-{
-	s->input = input;
-	s->to_send += bytes;
-	if (s->stream != NULL)
-		live_on_writable(s);
-}
+/* Fails the test if the stream cannot be opened. */
+struct live_stream *live_open(struct live *live, const struct wire_message *request);
+void live_say(struct live_stream *s, const struct wire_message *message);
 
-static inline void live_feed_text(struct live_stream *s, const char *text) /* once */
-{
-	s->sent = s->to_send = 0;
-	live_feed(s, view_of(text), strlen(text));
-}
+/* Sends `input`, repeatedly, up to so many bytes more, as fast as the agent takes them. */
+void live_feed(struct live_stream *s, struct view input, uint64_t bytes);
+void live_feed_text(struct live_stream *s, const char *text); /* once */
+void live_end_input(struct live_stream *s);
 
-static inline void live_end_input(struct live_stream *s)
-{
-	s->keeps_open = false;
-	if (s->stream != NULL)
-		live_on_writable(s);
-}
-
-/* Fails the test if it cannot be opened; what becomes of it is seen later. */
-static inline struct live_stream *live_open(struct live *live, const struct wire_message *request)
-{
-	struct live_stream *s = live_new_stream(live);
-	struct error err;
-
-	CHECK_OK(channel_open(live->channel, request, &live_stream_events, s, &s->stream, &err),
-	         err);
-	return s;
-}
-
-static inline void live_say(struct live_stream *s, const struct wire_message *message)
-{
-	struct error err;
-
-	CHECK_OK(channel_send_message(s->stream, message, &err), err);
-}
-
-static inline struct live_stream *live_wait_ms(struct live_stream *s, int ms)
-{
-	LIVE_UNTIL(s->live, s->is_over, ms);
-	return s;
-}
-
-static inline struct live_stream *live_wait(struct live_stream *s)
-{
-	return live_wait_ms(s, LIVE_MS);
-}
-
-/* The stream has ended well, or the test fails with what it said. */
-static inline struct live_stream *live_check(struct live_stream *s)
-{
-	(void)live_wait(s);
-	if (s->is_failed)
-		fail_msg("failed (%d): %s", (int)s->failure, s->error.msg);
-	return s;
-}
-
-/* And the other way round. */
+/* Wait for the end of the stream, DONE or FAILED. */
+struct live_stream *live_wait(struct live_stream *s);
+struct live_stream *live_wait_ms(struct live_stream *s, int ms);
+/* Waits for DONE; after FAILED the test fails with the reason. */
+struct live_stream *live_check(struct live_stream *s);
+/* Waits for FAILED with this reason. */
 #define LIVE_CHECK_FAILED(s, want_failure, want_msg)                                               \
 	do {                                                                                       \
 		struct live_stream *s_ = live_wait(s);                                             \
@@ -89,6 +170,9 @@ static inline struct live_stream *live_check(struct live_stream *s)
 		assert_string_equal(s_->error.msg, (want_msg));                                    \
 		assert_int_equal(s_->failure, (want_failure));                                     \
 	} while (0)
+
+/* Appends to a buffer; fails the test if it is full. */
+void live_keep(struct buf *buf, struct view bytes);
 
 /* --- programs --- */
 
@@ -105,58 +189,11 @@ struct live_run {
 	bool counts_only, hashes, holds_back;
 };
 
-static inline void live_add_texts(struct wire_texts *list, struct buf *buf,
-                                  const char *const *texts)
-{
-	struct error err;
-
-	for (size_t i = 0; texts[i] != NULL; i++)
-		CHECK_OK(wire_texts_add(list, buf, view_of(texts[i]), &err), err);
-}
-
-static inline struct live_stream *live_open_exec(struct live *live, const struct live_run *run,
-                                                 const struct wire_exec *exec)
-{
-	struct wire_message request = { .type = WIRE_EXEC, .exec = *exec };
-	struct live_stream *s = live_open(live, &request);
-
-	s->counts_only = run->counts_only;
-	s->hashes = run->hashes;
-	s->holds_back = run->holds_back;
-	s->keeps_open = run->keeps_open;
-	if (run->flags & WIRE_EXEC_STDIN)
-		live_feed_text(s, run->input != NULL ? run->input : "");
-	return s;
-}
+void live_add_texts(struct wire_texts *list, struct buf *buf, const char *const *texts);
 
 /* Starts a program and returns at once. argv ends in NULL. */
-static inline struct live_stream *live_open_run(struct live *live, const struct live_run *run,
-                                                const char *const *argv)
-{
-	static const char *const usual_env[] = { "PATH=/usr/local/bin:/usr/bin:/bin", NULL };
-	AUTO_BUF struct buf args;
-	AUTO_BUF struct buf env;
-	AUTO_BUF struct buf limits;
-	struct wire_exec exec = {
-		.flags = run->flags,
-		.umask = 022,
-		.rows = run->rows,
-		.columns = run->columns,
-		.deadline_ms = run->deadline_ms,
-		.grace_ms = run->grace_ms,
-		.cwd = view_of(run->cwd != NULL ? run->cwd : ""),
-	};
-	struct error err;
-
-	buf_init(&args, WIRE_FRAME_MAX);
-	buf_init(&env, WIRE_FRAME_MAX);
-	buf_init(&limits, WIRE_FRAME_MAX);
-	live_add_texts(&exec.argv, &args, argv);
-	live_add_texts(&exec.env, &env, run->env != NULL ? run->env : usual_env);
-	for (size_t i = 0; i < run->limit_count; i++)
-		CHECK_OK(wire_limits_add(&exec.limits, &limits, run->limits[i], &err), err);
-	return live_open_exec(live, run, &exec);
-}
+struct live_stream *live_open_run(struct live *live, const struct live_run *run,
+                                  const char *const *argv);
 
 #define LIVE_ARGV(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
@@ -168,168 +205,32 @@ static inline struct live_stream *live_open_run(struct live *live, const struct 
 #define live_exec(live, ...)                                                                       \
 	live_exited(live_open_run(live, &(struct live_run){ 0 }, LIVE_ARGV(__VA_ARGS__)))
 
-static inline struct live_stream *live_exited(struct live_stream *s)
-{
-	(void)live_check(s);
-	assert_true(s->is_started && s->has_exited);
-	return s;
-}
+struct live_stream *live_exited(struct live_stream *s);
+struct live_stream *live_started(struct live_stream *s);
+void live_signal(struct live_stream *s, int number);
 
-static inline struct live_stream *live_started(struct live_stream *s)
-{
-	LIVE_UNTIL(s->live, s->is_started || s->is_over, LIVE_MS);
-	if (s->is_failed)
-		fail_msg("failed (%d): %s", (int)s->failure, s->error.msg);
-	return s;
-}
+/* --- files: these wait for the end of the stream, DONE or FAILED --- */
 
-static inline void live_signal(struct live_stream *s, int number)
-{
-	live_say(s,
-	         &(struct wire_message){ .type = WIRE_SIGNAL, .signal.number = (uint8_t)number });
-}
-
-/* --- files --- */
-
-/* All of these wait for the end, and leave it to the test whether it is a good one. */
-
-static inline struct live_stream *live_query(struct live *live, const struct wire_message *request)
-{
-	return live_wait(live_open(live, request));
-}
-
+struct live_stream *live_query(struct live *live, const struct wire_message *request);
 #define LIVE_QUERY(live, ...) live_query(live, &(struct wire_message){ __VA_ARGS__ })
 
-static inline struct live_stream *live_read_file(struct live *live, const char *path)
-{
-	return LIVE_QUERY(live, .type = WIRE_READ,
-	                  .read = { .unit = WIRE_UNIT_BYTES,
-	                            .count = UINT64_MAX,
-	                            .max = UINT64_MAX,
-	                            .path = view_of(path) });
-}
+struct live_stream *live_read_file(struct live *live, const char *path);
+struct live_stream *live_write_file(struct live *live, const char *path, struct view bytes);
 
-static inline struct live_stream *live_write_file(struct live *live, const char *path,
-                                                  struct view bytes)
-{
-	struct wire_message request = { .type = WIRE_WRITE,
-		                        .write = { .mode = WIRE_WRITE_REPLACE,
-		                                   .flags = WIRE_PARENTS,
-		                                   .perm = 0644,
-		                                   .max = UINT64_MAX,
-		                                   .path = view_of(path) } };
-	struct live_stream *s = live_open(live, &request);
+/* The n-th record that was received, or false. */
+bool live_entry(const struct live_stream *s, size_t n, struct wire_entry *ret);
+bool live_match(const struct live_stream *s, size_t n, struct wire_match *ret);
 
-	live_feed(s, bytes, bytes.len);
-	return live_wait(s);
-}
-
-/* The n-th entry that came, or false. */
-static inline bool live_entry(const struct live_stream *s, size_t n, struct wire_entry *ret)
-{
-	struct view rest = buf_view(&s->records);
-	struct error err;
-
-	for (size_t i = 0; rest.len != 0; i++) {
-		CHECK_OK(wire_record_decode(&wire_entry_record, &rest, ret, &err), err);
-		if (i == n)
-			return true;
-	}
-	return false;
-}
-
-static inline bool live_match(const struct live_stream *s, size_t n, struct wire_match *ret)
-{
-	struct view rest = buf_view(&s->records);
-	struct error err;
-
-	for (size_t i = 0; rest.len != 0; i++) {
-		CHECK_OK(wire_record_decode(&wire_match_record, &rest, ret, &err), err);
-		if (i == n)
-			return true;
-	}
-	return false;
-}
-
-/* --- the processes, as seen from outside --- */
-
-static inline pid_t live_agent_pid(const struct live *live)
-{
-	return live->agent;
-}
+/* --- the processes, in the test's PID namespace --- */
 
 /* A number from /proc/PID/status, such as "VmRSS:" in KiB; 0 if there is none. */
-static inline unsigned long live_status(pid_t pid, const char *key)
-{
-	char path[64], line[256];
-	unsigned long n = 0;
-	FILE *file;
+unsigned long live_status(pid_t pid, const char *key);
+pid_t live_parent(pid_t pid);
+bool live_is_below(pid_t pid, pid_t top);
 
-	(void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-	file = fopen(path, "re");
-	if (file == NULL)
-		return 0;
-	while (fgets(line, sizeof line, file) != NULL)
-		if (strncmp(line, key, strlen(key)) == 0)
-			n = strtoul(line + strlen(key), NULL, 10);
-	(void)fclose(file);
-	return n;
-}
-
-static inline pid_t live_parent(pid_t pid)
-{
-	return (pid_t)live_status(pid, "PPid:");
-}
-
-static inline bool live_is_below(pid_t pid, pid_t top)
-{
-	for (int depth = 0; depth < 64 && pid > 1; depth++) {
-		pid = live_parent(pid);
-		if (pid == top)
-			return true;
-	}
-	return false;
-}
-
-/* Processes below the agent, zombies too; at most `max` of them are written to pids. */
-static inline size_t live_descendants(const struct live *live, pid_t *pids, size_t max)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
-	size_t n = 0;
-
-	assert_non_null(dir);
-	while ((entry = readdir(dir)) != NULL) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		if (pid <= 0 || live->agent == 0 || !live_is_below(pid, live->agent))
-			continue;
-		if (n < max)
-			pids[n] = pid;
-		n++;
-	}
-	(void)closedir(dir);
-	return n;
-}
-
-static inline void live_wait_no_descendants(struct live *live, int ms)
-{
-	LIVE_UNTIL(live, live_descendants(live, NULL, 0) == 0, ms);
-}
+/* The number of the agent's descendants, zombies included; at most `max` are written to pids. */
+size_t live_descendants(const struct live *live, pid_t *pids, size_t max);
+void live_wait_no_descendants(struct live *live, int ms);
 
 /* Open descriptors of the agent. */
-static inline size_t live_agent_fds(const struct live *live)
-{
-	char path[64];
-	size_t n = 0;
-	DIR *dir;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/fd", (int)live->agent);
-	dir = opendir(path);
-	if (dir == NULL)
-		return 0;
-	while (readdir(dir) != NULL)
-		n++;
-	(void)closedir(dir);
-	return n - 2;
-}
+size_t live_agent_fds(const struct live *live);

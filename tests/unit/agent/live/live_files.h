@@ -1,5 +1,5 @@
-/* live_files.h - what tests of the real agent's file operations share: each is run twice, with
- * the agent as an ordinary child and as PID 1, and looks at the same files from outside.
+/* live_files.h - what tests of the real agent's file operations share. Each test runs twice, with the
+ * agent as an ordinary child and as PID 1, and accesses the same files directly.
  *
  *   static void reads_a_file(void **state)
  *   {
@@ -14,7 +14,7 @@
 #pragma once
 #include "unit/agent/live/live.h"
 
-static bool files_as_child = false, files_as_pid1 = true;
+extern bool files_as_child, files_as_pid1; /* the states of tests: false and true */
 
 #define ONLY_PID1(test)                                                                            \
 	{                                                                                          \
@@ -22,167 +22,47 @@ static bool files_as_child = false, files_as_pid1 = true;
 	}
 #define TWICE(test) { #test ", agent a child", test, NULL, NULL, &files_as_child }, ONLY_PID1(test)
 
-static inline void files_begin(struct live *live, void **state, struct live_options options)
-{
-	options.is_pid1 = *(const bool *)*state;
-	if (options.is_pid1 && !live_can_be_pid1())
-		SKIP_TEST("no PID namespaces here");
-	live_start(live, &options);
-}
+void files_begin(struct live *live, void **state, struct live_options options);
 
-/* --- the same files from outside --- */
+/* --- the files in the workspace, without the agent --- */
 
 /* A path in the workspace; valid for the next three calls. */
-static inline const char *files_at(const struct live *live, const char *name)
-{
-	static char paths[4][4096];
-	static unsigned next;
-	char *path = paths[next++ % ARRAY_LEN(paths)];
+const char *files_at(const struct live *live, const char *name);
 
-	(void)snprintf(path, sizeof paths[0], "%s/%s",
-	               live->made[0] != '\0' ? live->made : live->workspace, name);
-	return path;
-}
+void files_put_at(const char *path, struct view bytes);
 
-static inline void files_put_at(const char *path, struct view bytes)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+void files_put(const struct live *live, const char *name, struct view bytes);
 
-	if (fd < 0)
-		fail_msg("%s: %s", path, strerror(errno));
-	while (bytes.len != 0) {
-		ssize_t n = write(fd, bytes.ptr, bytes.len);
+void files_mkdir(const struct live *live, const char *name);
 
-		assert_true(n > 0);
-		bytes.ptr += n;
-		bytes.len -= (size_t)n;
-	}
-	(void)close(fd);
-}
+bool files_exist(const struct live *live, const char *name);
 
-static inline void files_put(const struct live *live, const char *name, struct view bytes)
-{
-	files_put_at(files_at(live, name), bytes);
-}
+/* The content of a file of at most 4 KiB. */
+void files_check_at(const char *path, const char *want);
 
-static inline void files_mkdir(const struct live *live, const char *name)
-{
-	if (mkdir(files_at(live, name), 0755) < 0)
-		fail_msg("mkdir %s: %s", name, strerror(errno));
-}
+void files_check(const struct live *live, const char *name, const char *want);
 
-static inline bool files_exist(const struct live *live, const char *name)
-{
-	struct stat st;
+size_t files_count(const char *path); /* names in a directory */
 
-	return lstat(files_at(live, name), &st) == 0;
-}
+/* --- a directory that the agent knows nothing of --- */
 
-/* Small files. */
-static inline void files_check_at(const char *path, const char *want)
-{
-	char text[4096];
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
+void files_new_directory(char path[64]);
 
-	if (fd < 0)
-		fail_msg("%s: %s", path, strerror(errno));
-	n = read(fd, text, sizeof text - 1);
-	(void)close(fd);
-	assert_true(n >= 0);
-	text[n] = '\0';
-	assert_string_equal(text, want);
-}
-
-static inline void files_check(const struct live *live, const char *name, const char *want)
-{
-	files_check_at(files_at(live, name), want);
-}
-
-static inline size_t files_count(const char *path) /* names in a directory */
-{
-	DIR *dir = opendir(path);
-	struct dirent *entry;
-	size_t n = 0;
-
-	if (dir == NULL)
-		fail_msg("%s: %s", path, strerror(errno));
-	while ((entry = readdir(dir)) != NULL)
-		n += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-	(void)closedir(dir);
-	return n;
-}
-
-/* --- a directory outside of everything the agent is told of --- */
-
-static inline void files_new_directory(char path[64])
-{
-	(void)snprintf(path, 64, "/tmp/belljar-files-XXXXXX");
-	assert_non_null(mkdtemp(path));
-	assert_int_equal(chmod(path, 0755), 0);
-}
-
-static inline void files_remove(const char *path)
-{
-	(void)nftw(path, live_remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
+void files_remove(const char *path);
 
 /* --- requests --- */
 
-static inline struct live_stream *files_open_read(struct live *live, const char *path)
-{
-	return live_open(live, &(struct wire_message){ .type = WIRE_READ,
-	                                               .read = { .count = UINT64_MAX,
-	                                                         .max = UINT64_MAX,
-	                                                         .path = view_of(path) } });
-}
+struct live_stream *files_open_read(struct live *live, const char *path);
 
-/* The bytes are fed by the test; keeps_open is set. */
-static inline struct live_stream *files_open_write(struct live *live, const char *path,
-                                                   enum wire_write_mode mode, uint64_t max)
-{
-	struct live_stream *s = live_open(
-	        live, &(struct wire_message){ .type = WIRE_WRITE,
-	                                      .write = { .mode = (uint8_t)mode,
-	                                                 .perm = 0640,
-	                                                 .max = max,
-	                                                 .path = view_of(path) } });
+/* The test sends the bytes; keeps_open is set. */
+struct live_stream *files_open_write(struct live *live, const char *path, enum wire_write_mode mode,
+                                     uint64_t max);
 
-	s->keeps_open = true;
-	return s;
-}
+struct live_stream *files_write(struct live *live, const char *path, enum wire_write_mode mode,
+                                const char *text);
 
-static inline struct live_stream *files_write(struct live *live, const char *path,
-                                              enum wire_write_mode mode, const char *text)
-{
-	struct live_stream *s = files_open_write(live, path, mode, UINT64_MAX);
+/* The agent's only child process: a worker, if no other stream is open. */
+pid_t files_worker(struct live *live);
 
-	s->keeps_open = false;
-	live_feed(s, view_of(text), strlen(text));
-	return live_wait(s);
-}
-
-/* The agent's only child: a worker, while nothing else goes on. */
-static inline pid_t files_worker(struct live *live)
-{
-	pid_t pid = 0;
-
-	LIVE_UNTIL(live, live_descendants(live, &pid, 1) == 1, LIVE_MS);
-	assert_true(pid > 1); /* it is going to be signalled */
-	return pid;
-}
-
-/* Bytes that look alike nowhere. */
-static inline char *files_noise(size_t len)
-{
-	uint64_t x = 88172645463325252U;
-	char *bytes = mem_new(len);
-
-	for (size_t i = 0; i < len; i++) {
-		x ^= x << 13;
-		x ^= x >> 7;
-		x ^= x << 17;
-		bytes[i] = (char)(x >> 32);
-	}
-	return bytes;
-}
+/* Pseudo-random bytes. */
+char *files_noise(size_t len);

@@ -29,18 +29,18 @@ static void check_everything_once(bool is_pid1)
 	assert_true(live_descendants(&live, NULL, 0) >= 1);
 	live_signal(s, SIGKILL);
 	assert_int_equal(live_exited(s)->exited.signal, SIGKILL);
-	live_wait_no_descendants(&live, 1000);
+	live_wait_no_descendants(&live, LIVE_MS);
 	live_stop(&live);
 	assert_true(WIFEXITED(live.status) && WEXITSTATUS(live.status) == 0);
 }
 
-static void works_as_an_ordinary_process(void **state)
+static void agent_works_as_an_ordinary_process(void **state)
 {
 	(void)state;
 	check_everything_once(false);
 }
 
-static void works_as_pid_1(void **state)
+static void agent_works_as_pid_1(void **state)
 {
 	(void)state;
 	if (!live_can_be_pid1())
@@ -51,8 +51,8 @@ static void works_as_pid_1(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(works_as_an_ordinary_process),
-		TEST(works_as_pid_1),
+		TEST(agent_works_as_an_ordinary_process),
+		TEST(agent_works_as_pid_1),
 	};
 
 	return RUN_TESTS("live", all);

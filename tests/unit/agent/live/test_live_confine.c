@@ -72,7 +72,7 @@ static void start_with(struct live *live, struct live_options options)
 	live_start(live, &options);
 }
 
-static void refuses_what_nobody_needs(void **state)
+static void filter_denies_rare_system_calls(void **state)
 {
 	static const struct {
 		enum spec_syscalls calls;
@@ -98,7 +98,7 @@ static void refuses_what_nobody_needs(void **state)
 	}
 }
 
-static void kills_who_calls_as_another_machine(void **state)
+static void filter_kills_calls_of_another_architecture(void **state)
 {
 	struct live live;
 
@@ -118,7 +118,7 @@ static void kills_who_calls_as_another_machine(void **state)
 	"assert p.exitcode == 0\n"                                                                 \
 	"with tempfile.NamedTemporaryFile(dir='.') as f: f.write(b'x'); os.fsync(f.fileno())\n"
 
-static void lets_the_usual_programs_work(void **state)
+static void usual_programs_work_under_the_filter(void **state)
 {
 	static const struct {
 		const char *program, *script;
@@ -168,7 +168,7 @@ static struct live_stream *start_worker(struct live *live, pid_t *ret)
 	return s;
 }
 
-static void filters_everybody(void **state)
+static void every_process_has_its_filter(void **state)
 {
 	struct live_stream *s;
 	struct live live;
@@ -185,7 +185,7 @@ static void filters_everybody(void **state)
 	live_finish(&live);
 }
 
-static void refuses_half_a_filter(void **state)
+static void agent_refuses_a_filter_of_partial_instructions(void **state)
 {
 	struct live live;
 
@@ -196,7 +196,7 @@ static void refuses_half_a_filter(void **state)
 	live_stop(&live);
 }
 
-static void starts_nothing_under_a_wrong_filter(void **state)
+static void invalid_filter_fails_the_program(void **state)
 {
 	struct live live;
 
@@ -214,7 +214,7 @@ static bool has_landlock(void)
 	return syscall(SYS_landlock_create_ruleset, NULL, 0, 1) >= 5;
 }
 
-static void lets_nobody_make_devices(void **state)
+static void landlock_denies_making_devices(void **state)
 {
 	struct live_stream *s;
 	struct live live;
@@ -230,7 +230,7 @@ static void lets_nobody_make_devices(void **state)
 	}
 }
 
-static void lets_nobody_speak_to_drivers_but_in_dev(void **state)
+static void landlock_denies_ioctl_outside_dev(void **state)
 {
 	struct live live;
 	char path[512];
@@ -248,7 +248,7 @@ static void lets_nobody_speak_to_drivers_but_in_dev(void **state)
 	live_finish(&live);
 }
 
-static void leaves_files_and_terminals_alone(void **state)
+static void landlock_allows_files_and_terminals(void **state)
 {
 	struct live_stream *s;
 	struct live live;
@@ -267,7 +267,7 @@ static void leaves_files_and_terminals_alone(void **state)
 	live_finish(&live);
 }
 
-static void lets_runs_signal_and_reach_each_other(void **state)
+static void runs_can_signal_and_connect_to_each_other(void **state)
 {
 	struct live_stream *s;
 	struct live live;
@@ -301,21 +301,25 @@ static void check_status(pid_t pid, const char *want)
 }
 
 /* An agent that is not root, and has what it takes to act for another user. */
-static void hands_no_capability_down(void **state)
+static void agent_passes_no_capability_on(void **state)
 {
 	struct live_stream *s;
 	struct live live;
 	pid_t worker;
+	char want[300];
 
 	(void)state;
 	if (geteuid() != 0)
 		SKIP_TEST("only root can act for two users");
-	start_with(&live, (struct live_options){ .agent_uid = 999, .uid = 65534, .gid = 65534 });
+	start_with(&live, (struct live_options){
+	                          .agent_uid = 999, .uid = live_user(), .gid = live_user() });
 	s = live_sh(&live, "grep -E '^(Cap|Uid)' /proc/self/status; cat /proc/self/oom_score_adj");
-	CHECK_GOT(s, WIRE_OUT,
-	          "Uid:\t65534\t65534\t65534\t65534\nCapInh:\t0000000000000000\n"
-	          "CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n"
-	          "CapBnd:\t0000000000000000\nCapAmb:\t0000000000000000\n1000\n");
+	(void)snprintf(want, sizeof want,
+	               "Uid:\t%1$u\t%1$u\t%1$u\t%1$u\nCapInh:\t0000000000000000\n"
+	               "CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n"
+	               "CapBnd:\t0000000000000000\nCapAmb:\t0000000000000000\n1000\n",
+	               live_user());
+	CHECK_GOT(s, WIRE_OUT, want);
 	check_status(live.agent, "CapInh:\t0000000000000000\nCapPrm:\t00000000000000e0\n"
 	                         "CapEff:\t00000000000000e0\nCapBnd:\t0000000000000000\n"
 	                         "CapAmb:\t0000000000000000\n");
@@ -333,7 +337,7 @@ static void hands_no_capability_down(void **state)
 	live_finish(&live);
 }
 
-static void leaves_root_no_capability_either(void **state)
+static void program_of_root_has_no_capability(void **state)
 {
 	struct live_stream *s;
 	struct live live;
@@ -350,18 +354,18 @@ static void leaves_root_no_capability_either(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest all[] = {
-		TEST(refuses_what_nobody_needs),
-		TEST(kills_who_calls_as_another_machine),
-		TEST(lets_the_usual_programs_work),
-		TEST(filters_everybody),
-		TEST(refuses_half_a_filter),
-		TEST(starts_nothing_under_a_wrong_filter),
-		TEST(lets_nobody_make_devices),
-		TEST(lets_nobody_speak_to_drivers_but_in_dev),
-		TEST(leaves_files_and_terminals_alone),
-		TEST(lets_runs_signal_and_reach_each_other),
-		TEST(hands_no_capability_down),
-		TEST(leaves_root_no_capability_either),
+		TEST(filter_denies_rare_system_calls),
+		TEST(filter_kills_calls_of_another_architecture),
+		TEST(usual_programs_work_under_the_filter),
+		TEST(every_process_has_its_filter),
+		TEST(agent_refuses_a_filter_of_partial_instructions),
+		TEST(invalid_filter_fails_the_program),
+		TEST(landlock_denies_making_devices),
+		TEST(landlock_denies_ioctl_outside_dev),
+		TEST(landlock_allows_files_and_terminals),
+		TEST(runs_can_signal_and_connect_to_each_other),
+		TEST(agent_passes_no_capability_on),
+		TEST(program_of_root_has_no_capability),
 	};
 
 	if (argc > 1)

@@ -93,10 +93,10 @@ static bool invite(struct live *live, size_t i)
 	struct live_stream *s;
 
 	if (is_bomb && geteuid() != 0)
-		return false; /* root's number of processes has no limit, and others' are not ours */
+		return false; /* RLIMIT_NPROC does not hold for root, and counts other processes of a user */
 	live_start(live, &(struct live_options){ .is_pid1 = live_as_pid1,
-	                                         .uid = is_bomb ? 65534 : 0,
-	                                         .gid = is_bomb ? 65534 : 0 });
+	                                         .uid = is_bomb ? live_user() : 0,
+	                                         .gid = is_bomb ? live_user() : 0 });
 	if (guests[i].self != NULL) {
 		(void)live_started(live_start_run(live, &run, live_self(), guests[i].self));
 	} else {
@@ -104,14 +104,14 @@ static bool invite(struct live *live, size_t i)
 		live_until_bytes(s, WIRE_OUT, 3);
 	}
 	live_run_ms(live, 300);
-	for (int n = 0; n < 100 && still_there(live) < least; n++)
+	for (int n = 0; n < 600 && still_there(live) < least; n++)
 		live_run_ms(live, 50);
 	if (still_there(live) < least)
-		fail_msg("guest %zu has left", i);
+		fail_msg("guest %zu has exited", i);
 	return true;
 }
 
-static void everything_ends_with_the_channel(void **state)
+static void all_processes_exit_with_the_channel(void **state)
 {
 	struct live live;
 
@@ -126,7 +126,7 @@ static void everything_ends_with_the_channel(void **state)
 	}
 }
 
-static void everything_ends_with_the_agent(void **state)
+static void all_processes_exit_with_the_agent(void **state)
 {
 	struct live live;
 
@@ -141,21 +141,18 @@ static void everything_ends_with_the_agent(void **state)
 	}
 }
 
-static void every_stream_hears_of_the_agents_end(void **state)
+static void every_stream_fails_when_the_agent_exits(void **state)
 {
 	struct live_stream *s[40];
 	struct live live;
-	uint64_t start;
 
 	(void)state;
 	live_begin(&live);
 	for (size_t i = 0; i < ARRAY_LEN(s); i++)
 		s[i] = live_start_run(&live, LIVE_RUN(0), "sleep", "100");
 	(void)live_started(s[ARRAY_LEN(s) - 1]);
-	start = clock_now_ms();
 	assert_int_equal(kill(live.agent, SIGKILL), 0);
 	LIVE_UNTIL(&live, live.has_failed, GONE_MS);
-	assert_true(clock_now_ms() - start < GONE_MS);
 	for (size_t i = 0; i < ARRAY_LEN(s); i++) {
 		assert_true(s[i]->is_over && s[i]->is_failed);
 		assert_int_equal(s[i]->failure, WIRE_FAILED_LOST);
@@ -274,7 +271,7 @@ static void raw_stop(struct raw *raw)
 	check_all_gone(&raw->live);
 }
 
-static void ends_when_the_server_breaks_the_protocol(void **state)
+static void agent_exits_when_the_server_breaks_the_protocol(void **state)
 {
 	static const struct view rows[] = {
 		VIEW_INIT("\0\0\0\0\0\0\0\0"),
@@ -319,7 +316,7 @@ static void ends_when_the_server_breaks_the_protocol(void **state)
 }
 
 /* Half a frame and then nothing is an end like any other. */
-static void ends_in_the_middle_of_a_frame(void **state)
+static void agent_exits_when_the_channel_closes_within_a_frame(void **state)
 {
 	struct raw raw;
 
@@ -333,7 +330,7 @@ static void ends_in_the_middle_of_a_frame(void **state)
 }
 
 /* A server that does not count is told, and the streams there are go on. */
-static void refuses_one_stream_too_many(void **state)
+static void agent_refuses_one_stream_too_many(void **state)
 {
 	struct wire_message answer;
 	uint32_t stream = 0;
@@ -360,12 +357,12 @@ static void refuses_one_stream_too_many(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest all[] = {
-		TEST(everything_ends_with_the_channel),
-		TEST(everything_ends_with_the_agent),
-		TEST(every_stream_hears_of_the_agents_end),
-		TEST(ends_when_the_server_breaks_the_protocol),
-		TEST(ends_in_the_middle_of_a_frame),
-		TEST(refuses_one_stream_too_many),
+		TEST(all_processes_exit_with_the_channel),
+		TEST(all_processes_exit_with_the_agent),
+		TEST(every_stream_fails_when_the_agent_exits),
+		TEST(agent_exits_when_the_server_breaks_the_protocol),
+		TEST(agent_exits_when_the_channel_closes_within_a_frame),
+		TEST(agent_refuses_one_stream_too_many),
 	};
 
 	if (argc == 2)

@@ -25,7 +25,7 @@ static const struct reading {
 	{ "max cuts a line", WIRE_UNIT_LINES, 1, 10, 6, "one\ntw", WIRE_DONE_MORE, 2 },
 };
 
-static void reads_ranges_of_bytes_and_lines(void **state)
+static void read_returns_ranges_of_bytes_and_lines(void **state)
 {
 	struct live live;
 
@@ -50,7 +50,7 @@ static void reads_ranges_of_bytes_and_lines(void **state)
 	live_stop(&live);
 }
 
-static void reads_files_whose_size_says_nothing(void **state)
+static void read_does_not_rely_on_the_file_size(void **state)
 {
 	struct live live;
 	struct live_stream *s;
@@ -187,7 +187,7 @@ static void check_refused(struct live_stream *s, const struct refusal *want)
 	LIVE_CHECK_FAILED(s, want->failure, want->message);
 }
 
-static void every_refusal_says_which_path_and_why(void **state)
+static void every_failure_names_path_and_reason(void **state)
 {
 	struct live live;
 
@@ -208,7 +208,7 @@ static void every_refusal_says_which_path_and_why(void **state)
 
 /* --- writing --- */
 
-static void writes_whole_files_new_ones_and_more_of_them(void **state)
+static void write_replaces_creates_and_appends(void **state)
 {
 	struct live_stream *s;
 	struct live live;
@@ -245,12 +245,12 @@ static const char long_text[200 * 1024];
 static void check_undone(struct live *live, struct live_stream *s)
 {
 	assert_true(live_wait(s)->is_failed);
-	live_wait_no_descendants(live, 3000);
+	live_wait_no_descendants(live, LIVE_MS);
 	files_check(live, "f", "old");
 	assert_int_equal(files_count(live->made), 1);
 }
 
-static void a_write_that_is_closed_half_way_leaves_nothing(void **state)
+static void closed_write_leaves_the_old_file(void **state)
 {
 	static const enum wire_write_mode modes[] = { WIRE_WRITE_REPLACE, WIRE_WRITE_CREATE,
 		                                      WIRE_WRITE_APPEND };
@@ -271,7 +271,7 @@ static void a_write_that_is_closed_half_way_leaves_nothing(void **state)
 	live_stop(&live);
 }
 
-static void a_write_past_its_limit_leaves_nothing(void **state)
+static void write_beyond_its_limit_leaves_the_old_file(void **state)
 {
 	static const struct {
 		const char *name;
@@ -299,7 +299,7 @@ static void a_write_past_its_limit_leaves_nothing(void **state)
 	live_stop(&live);
 }
 
-static void a_write_whose_process_is_killed_changes_nothing(void **state)
+static void write_of_a_killed_worker_leaves_the_old_file(void **state)
 {
 	struct live_stream *s;
 	struct live live;
@@ -339,7 +339,7 @@ static void mount_small(const struct live *live, const char *name)
 }
 
 /* Needs a namespace of its own and root in it: elsewhere nothing may be mounted. */
-static void a_write_to_a_full_disk_leaves_nothing(void **state)
+static void write_to_a_full_disk_leaves_the_old_file(void **state)
 {
 	static const enum wire_write_mode modes[] = { WIRE_WRITE_REPLACE, WIRE_WRITE_APPEND };
 	struct live_stream *s;
@@ -366,14 +366,14 @@ static void a_write_to_a_full_disk_leaves_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TWICE(reads_ranges_of_bytes_and_lines),
-		TWICE(reads_files_whose_size_says_nothing),
-		TWICE(every_refusal_says_which_path_and_why),
-		TWICE(writes_whole_files_new_ones_and_more_of_them),
-		TWICE(a_write_that_is_closed_half_way_leaves_nothing),
-		TWICE(a_write_past_its_limit_leaves_nothing),
-		TWICE(a_write_whose_process_is_killed_changes_nothing),
-		ONLY_PID1(a_write_to_a_full_disk_leaves_nothing),
+		TWICE(read_returns_ranges_of_bytes_and_lines),
+		TWICE(read_does_not_rely_on_the_file_size),
+		TWICE(every_failure_names_path_and_reason),
+		TWICE(write_replaces_creates_and_appends),
+		TWICE(closed_write_leaves_the_old_file),
+		TWICE(write_beyond_its_limit_leaves_the_old_file),
+		TWICE(write_of_a_killed_worker_leaves_the_old_file),
+		ONLY_PID1(write_to_a_full_disk_leaves_the_old_file),
 	};
 
 	return RUN_TESTS("live files", all);

@@ -6,9 +6,7 @@
 
 /* --- the user's rights; the test must be root to give some away --- */
 
-enum { NOBODY = 65534 };
-
-static void has_the_rights_of_the_user_only(void **state)
+static void worker_has_only_the_rights_of_the_user(void **state)
 {
 	struct live_stream *s;
 	struct live live;
@@ -16,7 +14,7 @@ static void has_the_rights_of_the_user_only(void **state)
 
 	if (geteuid() != 0)
 		SKIP_TEST("only root can act for two users");
-	files_begin(&live, state, (struct live_options){ .uid = NOBODY, .gid = NOBODY });
+	files_begin(&live, state, (struct live_options){ .uid = live_user(), .gid = live_user() });
 	files_put(&live, "secret", VIEW("root's"));
 	assert_int_equal(chmod(files_at(&live, "secret"), 0600), 0);
 	files_mkdir(&live, "roots");
@@ -40,9 +38,9 @@ static void has_the_rights_of_the_user_only(void **state)
 	files_check(&live, "secret", "root's");
 	(void)live_check(live_write_file(&live, "a/b", VIEW("mine")));
 	assert_int_equal(lstat(files_at(&live, "a/b"), &st), 0);
-	assert_true(st.st_uid == NOBODY && st.st_gid == NOBODY);
+	assert_true(st.st_uid == live_user() && st.st_gid == live_user());
 	assert_int_equal(lstat(files_at(&live, "a"), &st), 0);
-	assert_true(st.st_uid == NOBODY && st.st_gid == NOBODY);
+	assert_true(st.st_uid == live_user() && st.st_gid == live_user());
 	live_stop(&live);
 }
 
@@ -105,7 +103,7 @@ static void make_links(const struct jail *jail)
 	jail_link(jail, "sub/../dir", "w/via");
 }
 
-static void links_do_not_lead_out(void **state)
+static void links_do_not_lead_out_of_the_root(void **state)
 {
 	static const char *const paths[] = { "file",
 		                             "dir/data",
@@ -232,7 +230,7 @@ static void check_raced_read(struct live_stream *s, struct raced *raced)
 	raced->inside++;
 }
 
-static void a_race_with_links_never_leads_out(void **state)
+static void racing_links_never_lead_out_of_the_root(void **state)
 {
 	enum { ROUNDS = 60, AT_ONCE = 8 };
 	struct live_stream *streams[AT_ONCE], *s;
@@ -262,11 +260,11 @@ static void a_race_with_links_never_leads_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TWICE(has_the_rights_of_the_user_only),
-		TWICE(links_do_not_lead_out),
+		TWICE(worker_has_only_the_rights_of_the_user),
+		TWICE(links_do_not_lead_out_of_the_root),
 		TWICE(links_that_stay_inside_are_followed),
 		TWICE(walks_and_removals_do_not_follow_links),
-		TWICE(a_race_with_links_never_leads_out),
+		TWICE(racing_links_never_lead_out_of_the_root),
 	};
 
 	return RUN_TESTS("live inside", all);

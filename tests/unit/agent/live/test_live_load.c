@@ -164,7 +164,7 @@ static void end_runs(struct load *load)
 	}
 }
 
-static void carries_100_programs_and_a_large_file_at_once(void **state)
+static void agent_carries_100_programs_and_a_large_file_at_once(void **state)
 {
 	struct load load = { .size = file_size() };
 	struct live_stream *in, *out;
@@ -188,7 +188,7 @@ static void carries_100_programs_and_a_large_file_at_once(void **state)
 	              (unsigned long long)load.size / 1024 / 1024,
 	              (unsigned long long)(clock_now_ms() - start));
 	check_memory(&load);
-	live_wait_no_descendants(&load.live, 2000);
+	live_wait_no_descendants(&load.live, LIVE_MS);
 	live_stop(&load.live);
 	free(load.noise);
 }
@@ -201,7 +201,7 @@ static size_t own_fds(void)
 }
 
 /* What a session leaves behind comes to us: nobody else is its parent then. */
-static void leaves_nothing_behind_after_200_sessions(void **state)
+static void agents_leave_nothing_behind_after_200_starts(void **state)
 {
 	struct live live;
 	size_t before;
@@ -228,8 +228,8 @@ static void leaves_nothing_behind_after_200_sessions(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TWICE(carries_100_programs_and_a_large_file_at_once),
-		TWICE(leaves_nothing_behind_after_200_sessions),
+		TWICE(agent_carries_100_programs_and_a_large_file_at_once),
+		TWICE(agents_leave_nothing_behind_after_200_starts),
 	};
 
 	return RUN_TESTS("live load", all);

@@ -4,7 +4,7 @@
 
 #include "unit/agent/live/live_files.h"
 
-static void tells_what_a_file_is(void **state)
+static void stat_describes_every_kind_of_file(void **state)
 {
 	struct live_stream *s;
 	struct wire_entry entry;
@@ -74,7 +74,7 @@ static void count_page(const struct live_stream *s, uint8_t seen[NAMES], char la
 	assert_false(live_entry(s, s->done.count, &entry));
 }
 
-static void lists_a_directory_page_by_page_each_name_once(void **state)
+static void list_returns_each_name_once_over_all_pages(void **state)
 {
 	char cursor[256] = "", last[64] = "";
 	uint8_t seen[NAMES] = { 0 };
@@ -208,7 +208,7 @@ static void add_matches(const struct live_stream *s, struct buf *text)
 	}
 }
 
-static void finds_names_and_lines_below_a_directory(void **state)
+static void find_and_grep_search_below_a_directory(void **state)
 {
 	struct live live;
 
@@ -231,7 +231,7 @@ static void finds_names_and_lines_below_a_directory(void **state)
 
 /* --- changes --- */
 
-static void makes_moves_and_removes(void **state)
+static void rename_and_remove_change_trees(void **state)
 {
 	struct live_stream *s;
 	struct live live;
@@ -265,7 +265,7 @@ static void makes_moves_and_removes(void **state)
 
 /* --- many, and slow readers --- */
 
-static void serves_64_operations_at_once(void **state)
+static void agent_performs_64_operations_at_once(void **state)
 {
 	enum { COUNT = 64, SIZE = 300 * 1000 };
 	struct live_stream *streams[COUNT];
@@ -300,7 +300,7 @@ static void serves_64_operations_at_once(void **state)
 }
 
 /* Records are paid for like bytes. */
-static void a_slow_reader_of_a_list_gets_all_of_it(void **state)
+static void slow_reader_of_a_list_gets_all_entries(void **state)
 {
 	struct wire_entry entry;
 	struct live_stream *s, *other;
@@ -334,12 +334,12 @@ static void a_slow_reader_of_a_list_gets_all_of_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TWICE(tells_what_a_file_is),
-		TWICE(lists_a_directory_page_by_page_each_name_once),
-		TWICE(finds_names_and_lines_below_a_directory),
-		TWICE(makes_moves_and_removes),
-		TWICE(serves_64_operations_at_once),
-		TWICE(a_slow_reader_of_a_list_gets_all_of_it),
+		TWICE(stat_describes_every_kind_of_file),
+		TWICE(list_returns_each_name_once_over_all_pages),
+		TWICE(find_and_grep_search_below_a_directory),
+		TWICE(rename_and_remove_change_trees),
+		TWICE(agent_performs_64_operations_at_once),
+		TWICE(slow_reader_of_a_list_gets_all_entries),
 	};
 
 	return RUN_TESTS("live names", all);

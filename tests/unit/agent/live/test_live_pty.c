@@ -3,7 +3,7 @@
 
 #define ON_TERMINAL(...) LIVE_RUN(.flags = WIRE_EXEC_PTY | WIRE_EXEC_STDIN, __VA_ARGS__)
 
-static void gives_a_terminal_of_the_size_asked_for(void **state)
+static void terminal_has_the_requested_size(void **state)
 {
 	struct live_stream *s;
 	struct live live;
@@ -21,7 +21,7 @@ static void gives_a_terminal_of_the_size_asked_for(void **state)
 	live_finish(&live);
 }
 
-static void tells_the_program_of_a_new_size(void **state)
+static void program_is_told_of_a_new_terminal_size(void **state)
 {
 	struct live_stream *s;
 	struct live live;
@@ -39,7 +39,7 @@ static void tells_the_program_of_a_new_size(void **state)
 	live_finish(&live);
 }
 
-static void takes_keys(void **state)
+static void terminal_handles_control_keys(void **state)
 {
 	static const struct {
 		const char *keys;
@@ -69,7 +69,7 @@ static void takes_keys(void **state)
 }
 
 /* Within a line too, where one key only hands the line on. */
-static void ends_the_input_of_a_terminal(void **state)
+static void end_of_input_reaches_a_program_on_a_terminal(void **state)
 {
 	static const char *const inputs[] = { "", "line\n", "no line", "two\nlines" };
 	struct live_stream *s;
@@ -86,7 +86,7 @@ static void ends_the_input_of_a_terminal(void **state)
 	live_finish(&live);
 }
 
-static void delivers_all_that_was_written_to_a_terminal(void **state)
+static void terminal_output_is_complete(void **state)
 {
 	struct live_stream *s;
 	struct live live;
@@ -104,7 +104,7 @@ static void delivers_all_that_was_written_to_a_terminal(void **state)
 
 /* Nobody takes it for longer than a terminal is waited for. The first credit ends just before the
  * last word: one that had to leave more in a terminal may be held up until somebody reads it. */
-static void delivers_it_late_when_it_waited_for_credit(void **state)
+static void terminal_output_that_waited_for_credit_is_complete(void **state)
 {
 	struct live_stream *s;
 	struct live live;
@@ -126,7 +126,7 @@ static void delivers_it_late_when_it_waited_for_credit(void **state)
 
 /* All are due in the turn in which the server takes something again after a while. The words fit
  * into a terminal that is empty. */
-static void delivers_the_last_words_of_many_terminals_at_once(void **state)
+static void last_output_of_many_terminals_is_complete(void **state)
 {
 	struct live_stream *s[64], *flood;
 	struct live live;
@@ -161,7 +161,7 @@ static void delivers_the_last_words_of_many_terminals_at_once(void **state)
 }
 
 /* A process of another run has the terminal open: that holds nothing up. */
-static void is_not_held_up_by_whoever_has_its_terminal_open(void **state)
+static void terminal_held_open_by_another_run_delays_nothing(void **state)
 {
 	struct live_stream *s, *other;
 	struct live live;
@@ -176,13 +176,13 @@ static void is_not_held_up_by_whoever_has_its_terminal_open(void **state)
 	(void)snprintf(script, sizeof script, "exec 5<>/proc/%u/fd/1; echo up; sleep 100", s->pid);
 	other = live_start_run(&live, LIVE_RUN(0), "sh", "-c", script);
 	live_until_bytes(other, WIRE_OUT, 3);
-	(void)live_wait_ms(s, 3000);
+	(void)live_wait(s);
 	CHECK_GOT(live_exited(s), WIRE_OUT, "up\r\ndown\r\n");
 	live_finish(&live);
 }
 
 /* However it has detached itself. */
-static void signals_all_of_it(void **state)
+static void signal_reaches_detached_descendants(void **state)
 {
 	static const char script[] =
 	        "setsid sh -c 'trap \"echo far >&2; exit\" TERM; echo up; "
@@ -206,15 +206,15 @@ static void signals_all_of_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(gives_a_terminal_of_the_size_asked_for),
-		TEST(tells_the_program_of_a_new_size),
-		TEST(takes_keys),
-		TEST(ends_the_input_of_a_terminal),
-		TEST(delivers_all_that_was_written_to_a_terminal),
-		TEST(delivers_it_late_when_it_waited_for_credit),
-		TEST(delivers_the_last_words_of_many_terminals_at_once),
-		TEST(is_not_held_up_by_whoever_has_its_terminal_open),
-		TEST(signals_all_of_it),
+		TEST(terminal_has_the_requested_size),
+		TEST(program_is_told_of_a_new_terminal_size),
+		TEST(terminal_handles_control_keys),
+		TEST(end_of_input_reaches_a_program_on_a_terminal),
+		TEST(terminal_output_is_complete),
+		TEST(terminal_output_that_waited_for_credit_is_complete),
+		TEST(last_output_of_many_terminals_is_complete),
+		TEST(terminal_held_open_by_another_run_delays_nothing),
+		TEST(signal_reaches_detached_descendants),
 	};
 
 	return LIVE_RUN_TWICE("terminals and signals", all);

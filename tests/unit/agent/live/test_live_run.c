@@ -5,7 +5,7 @@
 
 enum { AT_ONCE = 32 };
 
-static void reports_every_exit_code(void **state)
+static void agent_reports_every_exit_code(void **state)
 {
 	struct live_stream *s[AT_ONCE];
 	struct live live;
@@ -27,7 +27,7 @@ static void reports_every_exit_code(void **state)
 	live_finish(&live);
 }
 
-static void reports_the_signal_that_ended_it(void **state)
+static void agent_reports_the_signal_that_killed_the_program(void **state)
 {
 	static const int all[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGABRT, SIGBUS,
 		                   SIGFPE,  SIGKILL, SIGUSR1, SIGSEGV, SIGPIPE, SIGALRM,
@@ -58,7 +58,7 @@ static void make_file(const struct live *live, const char *name, const char *tex
 	(void)close(fd);
 }
 
-static void says_why_a_program_cannot_be_started(void **state)
+static void failed_start_has_a_reason(void **state)
 {
 	static const char *const no_path[] = { "PATH=", NULL }, *const nothing[] = { NULL };
 	static const struct {
@@ -97,7 +97,7 @@ static void says_why_a_program_cannot_be_started(void **state)
 }
 
 /* Another C library's execvp() would run it by a shell: the agent's does not. */
-static void does_not_guess_what_a_file_without_a_header_is(void **state)
+static void file_without_a_header_is_not_executed(void **state)
 {
 	struct live live;
 
@@ -115,7 +115,7 @@ static void does_not_guess_what_a_file_without_a_header_is(void **state)
 	live_finish(&live);
 }
 
-static void hands_over_every_argument_as_it_is(void **state)
+static void program_gets_its_arguments_unchanged(void **state)
 {
 	struct live_stream *s;
 	struct live live;
@@ -128,7 +128,7 @@ static void hands_over_every_argument_as_it_is(void **state)
 	live_finish(&live);
 }
 
-static void takes_4096_arguments(void **state)
+static void program_gets_4096_arguments(void **state)
 {
 	const char *argv[WIRE_ARGS_MAX + 1] = { "sh", "-c", "echo $# ${4092}", "sh" };
 	struct live live;
@@ -141,7 +141,7 @@ static void takes_4096_arguments(void **state)
 	live_finish(&live);
 }
 
-static void hands_over_the_environment_and_nothing_else(void **state)
+static void program_gets_exactly_the_given_environment(void **state)
 {
 	static const char *const env[] = { "A=1", "EMPTY=", "B=x y", "A=2", "odd", NULL };
 	static const char *const nothing[] = { NULL };
@@ -166,7 +166,7 @@ static void check_cwd(struct live *live, const char *cwd, const char *path)
 	CHECK_GOT(live_exited(s), WIRE_OUT, want);
 }
 
-static void starts_in_the_directory_that_is_asked_for(void **state)
+static void program_starts_in_the_requested_directory(void **state)
 {
 	struct live live;
 	char path[512];
@@ -190,7 +190,7 @@ static void starts_in_the_directory_that_is_asked_for(void **state)
 	live_finish(&live);
 }
 
-static void tells_its_pid(void **state)
+static void started_has_the_pid(void **state)
 {
 	struct live_stream *s;
 	struct live live;
@@ -204,7 +204,7 @@ static void tells_its_pid(void **state)
 	live_finish(&live);
 }
 
-static void tells_what_was_used(void **state)
+static void exited_has_the_resource_usage(void **state)
 {
 	struct live_stream *s;
 	struct live live;
@@ -212,8 +212,8 @@ static void tells_what_was_used(void **state)
 	(void)state;
 	live_begin(&live);
 	s = live_sh(&live, "sleep 0.2");
-	assert_in_range(s->exited.wall_us, 200000, 9000000);
-	assert_true(s->exited.user_us + s->exited.system_us < 150000);
+	assert_in_range(s->exited.wall_us, 200000, LIVE_MS * 1000);
+	assert_true(s->exited.user_us + s->exited.system_us < s->exited.wall_us);
 	assert_in_range(s->exited.max_rss_kib, 100, 1000000);
 	s = live_sh(&live, "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done");
 	assert_in_range(s->exited.user_us, 10000, 60000000);
@@ -225,7 +225,7 @@ static void tells_what_was_used(void **state)
 }
 
 /* Whatever was written before the exit has been delivered before the end. */
-static void loses_no_last_words(void **state)
+static void last_output_is_complete(void **state)
 {
 	struct live_stream *s[AT_ONCE];
 	struct live live;
@@ -249,7 +249,7 @@ static void loses_no_last_words(void **state)
 	}
 }
 
-static void is_closed_before_it_has_started(void **state)
+static void run_can_be_closed_before_it_has_started(void **state)
 {
 	struct live_stream *s;
 	struct live live;
@@ -266,7 +266,7 @@ static void is_closed_before_it_has_started(void **state)
 	live_finish(&live);
 }
 
-static void ends_100_runs_closed_in_the_middle(void **state)
+static void agent_ends_100_closed_runs(void **state)
 {
 	struct live_stream *s[100];
 	struct live live;
@@ -284,7 +284,7 @@ static void ends_100_runs_closed_in_the_middle(void **state)
 	for (int i = 0; i < 100; i++)
 		channel_close(s[i]->stream);
 	for (int i = 0; i < 100; i++) {
-		(void)live_wait_ms(s[i], 30000);
+		(void)live_wait_ms(s[i], 60000);
 		assert_int_equal(s[i]->failure, WIRE_FAILED_CLOSED);
 	}
 	live_wait_no_descendants(&live, LIVE_MS);
@@ -292,8 +292,9 @@ static void ends_100_runs_closed_in_the_middle(void **state)
 	live_finish(&live);
 }
 
-static void refuses_the_257th_stream(void **state)
+static void server_refuses_the_257th_stream(void **state)
 {
+	static const struct channel_stream_events no_events;
 	struct live_stream *s[WIRE_STREAMS_MAX];
 	struct wire_message request = { .type = WIRE_STAT, .stat.path = VIEW(".") };
 	struct channel_stream *one_more;
@@ -304,9 +305,8 @@ static void refuses_the_257th_stream(void **state)
 	live_begin(&live);
 	for (int i = 0; i < WIRE_STREAMS_MAX; i++)
 		s[i] = live_start_run(&live, LIVE_RUN(0), "sleep", "100");
-	assert_int_equal(
-	        channel_open(live.channel, &request, &live_stream_events, NULL, &one_more, &err),
-	        -1);
+	assert_int_equal(channel_open(live.channel, &request, &no_events, NULL, &one_more, &err),
+	                 -1);
 	assert_int_equal(err.kind, ERR_LIMIT);
 	for (int i = 0; i < WIRE_STREAMS_MAX; i++)
 		assert_true(live_started(s[i])->is_started);
@@ -326,7 +326,7 @@ static void allow_fds(struct live *live, rlim_t soft)
 }
 
 /* Each request is answered, by a failure if need be, and what failed has left nothing open. */
-static void outlives_a_lack_of_descriptors(void **state)
+static void agent_survives_a_lack_of_descriptors(void **state)
 {
 	enum { LEAST = 3, MOST = 40 };
 	size_t fds, failed = 0;
@@ -358,21 +358,21 @@ static void outlives_a_lack_of_descriptors(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(reports_every_exit_code),
-		TEST(reports_the_signal_that_ended_it),
-		TEST(says_why_a_program_cannot_be_started),
-		TEST(does_not_guess_what_a_file_without_a_header_is),
-		TEST(hands_over_every_argument_as_it_is),
-		TEST(takes_4096_arguments),
-		TEST(hands_over_the_environment_and_nothing_else),
-		TEST(starts_in_the_directory_that_is_asked_for),
-		TEST(tells_its_pid),
-		TEST(tells_what_was_used),
-		TEST(loses_no_last_words),
-		TEST(is_closed_before_it_has_started),
-		TEST(ends_100_runs_closed_in_the_middle),
-		TEST(refuses_the_257th_stream),
-		TEST(outlives_a_lack_of_descriptors),
+		TEST(agent_reports_every_exit_code),
+		TEST(agent_reports_the_signal_that_killed_the_program),
+		TEST(failed_start_has_a_reason),
+		TEST(file_without_a_header_is_not_executed),
+		TEST(program_gets_its_arguments_unchanged),
+		TEST(program_gets_4096_arguments),
+		TEST(program_gets_exactly_the_given_environment),
+		TEST(program_starts_in_the_requested_directory),
+		TEST(started_has_the_pid),
+		TEST(exited_has_the_resource_usage),
+		TEST(last_output_is_complete),
+		TEST(run_can_be_closed_before_it_has_started),
+		TEST(agent_ends_100_closed_runs),
+		TEST(server_refuses_the_257th_stream),
+		TEST(agent_survives_a_lack_of_descriptors),
 	};
 
 	return LIVE_RUN_TWICE("programs", all);
