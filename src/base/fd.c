@@ -94,8 +94,6 @@ int fd_write_all(int fd, struct view bytes, struct error *err)
 	return 0;
 }
 
-/* --- descriptors of a new process ---------------------------------------------------- */
-
 /* Both ends are included. The C libraries we build with may lack a wrapper for close_range(2). */
 static int close_from_to(unsigned first, unsigned last, struct error *err)
 {

@@ -221,11 +221,6 @@ void mcp_call_on_cancel(struct mcp_call *call, mcp_cancel_fn *fn, void *ctx)
 	call->cancel_ctx = ctx;
 }
 
-bool mcp_call_is_cancelled(const struct mcp_call *call)
-{
-	return call->cancelled;
-}
-
 void *mcp_call_app(const struct mcp_call *call)
 {
 	return call->app;

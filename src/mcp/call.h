@@ -29,7 +29,6 @@ typedef void mcp_cancel_fn(struct mcp_call *call, void *ctx);
 
 /* Can be set once. Without it the handler's work goes on after a cancellation. */
 void mcp_call_on_cancel(struct mcp_call *call, mcp_cancel_fn *fn, void *ctx);
-bool mcp_call_is_cancelled(const struct mcp_call *call);
 
 void *mcp_call_app(const struct mcp_call *call); /* mcp_config.app */
 struct loop *mcp_call_loop(const struct mcp_call *call);

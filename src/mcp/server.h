@@ -102,7 +102,8 @@ DEFINE_CLEANUP(mcp_server)
 
 enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_PROMPTS, MCP_LIST_RESOURCES, MCP_LIST_COUNT };
 
-/* Notify every client that has subscribed. */
+/* Send a notification to each session that has finished its handshake, or that has subscribed to
+ * the resource, and for each listen request whose filter asks for it. */
 void mcp_server_list_changed(struct mcp_server *server, enum mcp_list list);
 void mcp_server_resource_updated(struct mcp_server *server, const char *uri);
 /* All resources whose URI begins with `prefix` may have changed. */

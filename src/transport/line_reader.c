@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-/* Bytes of a line that do not count: a byte order byte_order_mark (3) and a CR. */
+/* Bytes of a line that do not count: a byte order mark (3) and a CR. */
 enum { UNCOUNTED_MAX = 4 };
 
 void line_reader_init(struct line_reader *reader, size_t max,

@@ -87,7 +87,7 @@ static void on_cancel(struct mcp_call *call, void *ctx)
 {
 	struct peer *peer = ctx;
 
-	assert_true(mcp_call_is_cancelled(call));
+	assert_ptr_equal(call, peer->held);
 	peer->cancelled++;
 }
 

@@ -23,8 +23,9 @@ struct connection {
 	struct stdio *stdio;
 	int in[2], out[2];
 	int closed;
-	char why[480]; /* empty: no error */
-	struct mcp_call *held;
+	char why[480];         /* empty: no error */
+	struct mcp_call *held; /* by the tool "hold" */
+	bool cancelled;        /* the held call */
 };
 
 static void on_closed(void *ctx, const struct error *why)
@@ -36,10 +37,21 @@ static void on_closed(void *ctx, const struct error *why)
 	loop_stop(connection->loop);
 }
 
+static void on_cancel(struct mcp_call *call, void *ctx)
+{
+	struct connection *connection = ctx;
+
+	assert_ptr_equal(call, connection->held);
+	connection->cancelled = true;
+}
+
 static int hold(struct mcp_call *call, const void *args, struct error *err)
 {
+	struct connection *connection = mcp_call_app(call);
+
 	(void)args, (void)err;
-	((struct connection *)mcp_call_app(call))->held = call;
+	connection->held = call;
+	mcp_call_on_cancel(call, on_cancel, connection);
 	return 0;
 }
 
@@ -139,7 +151,7 @@ static void close_waits_for_a_call_within_the_grace_period(void **state)
 	open_connection_on(&connection, 1 << 20, -1, LONG_GRACE_MS);
 	send_text(&connection, CALL("hold"));
 	close_input(&connection);
-	while (connection.held == NULL || !mcp_call_is_cancelled(connection.held))
+	while (!connection.cancelled)
 		run_loop_for(connection.loop, 1);
 	assert_int_equal(connection.closed, 0);
 	mcp_respond_content(connection.held, content, NULL);
@@ -195,7 +207,7 @@ static void closed_reader_cancels_a_call(void **state)
 		run_loop_for(connection.loop, 1);
 	(void)close(connection.out[0]);
 	connection.out[0] = -1;
-	while (!mcp_call_is_cancelled(connection.held))
+	while (!connection.cancelled)
 		run_loop_for(connection.loop, 1);
 	mcp_respond_content(connection.held, json_list(), NULL);
 	assert_int_equal(connection.closed, 1);
