@@ -41,11 +41,11 @@ static size_t get_layers(void *ctx, const struct tools_layer **ret)
 	return context->layer_count;
 }
 
-static int choose_gpu(void *ctx, const char *wish, uint64_t *ret, struct error *err)
+static int choose_gpu(void *ctx, const char *which, uint64_t *ret, struct error *err)
 {
 	const struct server_context *context = ctx;
 
-	return runtime_choose_gpu(context->runtime, wish, ret, err);
+	return runtime_choose_gpu(context->runtime, which, ret, err);
 }
 
 static void notify_changed(void *ctx, const char *uri)

@@ -196,6 +196,12 @@ void channel_rig_run_ms(struct channel_rig *rig, uint64_t ms)
 	(void)loop_timer_free(timer);
 }
 
+void channel_rig_run_until_failed(struct channel_rig *rig)
+{
+	for (int i = 0; i < 1000 && rig->failures == 0; i++)
+		channel_rig_run_ms(rig, 10);
+}
+
 void channel_rig_check(struct channel_rig *rig, const char *want)
 {
 	channel_rig_run_turns(rig);

@@ -78,6 +78,8 @@ void channel_rig_close(struct channel_rig *rig);
 /* Runs enough turns of the loop for everything in flight, if that is less than 1 MiB. */
 void channel_rig_run_turns(struct channel_rig *rig);
 void channel_rig_run_ms(struct channel_rig *rig, uint64_t ms);
+/* Runs the loop until the channel has failed, for at most 10 s. */
+void channel_rig_run_until_failed(struct channel_rig *rig);
 
 /* Compares the log since the last call. */
 void channel_rig_check(struct channel_rig *rig, const char *want);
