@@ -1,8 +1,8 @@
 /* new_file.h - a file's new contents, which appear completely or not at all.
  *
- * The contents are written to a file without a name (O_TMPFILE), brought to the disk, and linked to
- * their name. If an old file has the name, the new one is linked as ".<name>.belljar-<random>" in
- * the same directory for a moment and renamed over the old one; on file systems without O_TMPFILE it
+ * The contents are written to a file without a name (O_TMPFILE), brought to the disk, and linked
+ * to their name. If an old file has the name, the new one is linked beside it for a moment, as
+ * ".<name>.belljar-<random>", and renamed over the old one; on file systems without O_TMPFILE it
  * has that name from the start. A symbolic link at the end of the path is followed inside the root
  * and stays. The old file's permissions are kept.
  *
@@ -10,7 +10,7 @@
  *   new_file_open -> new_file_write ... -> new_file_commit
  *
  * Leaving the scope without new_file_commit() removes the temporary file. Only SIGKILL, while the
- * file has its temporary name, leaves it behind. The struct and its descriptors are the caller's. */
+ * file has its temporary name, leaves it behind. The caller owns the struct and its descriptors. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
