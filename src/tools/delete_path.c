@@ -33,33 +33,33 @@ struct delete_path {
 	const struct delete_path_args *args;
 };
 
-static void on_removed(struct file_work *file, const struct files_reply *answer,
-                       const struct error *why)
+static void on_removed(struct file_work *file, const struct files_reply *reply)
 {
-	json_t *structured, *content;
+	const bool recursive = container_of(file, struct delete_path, file)->args->recursive;
+	json_t *structured = json_obj(), *content = json_list();
 	char shown[SHOWN];
 
-	(void)utf8_escape(view_of(file->path), shown, sizeof shown);
-	if (why != NULL && why->errnum == ENOTEMPTY) {
+	json_set(structured, "path", json_str(file->path));
+	json_set(structured, "deleted", json_int((json_int_t)reply->done.count));
+	json_push(content,
+	          mcp_text("deleted '%s' (%" PRIu64 " %s)",
+	                   utf8_escape(view_of(file->path), shown, sizeof shown), reply->done.count,
+	                   reply->done.count == 1 ? "entry" : "entries"));
+	file_report_change(&file->work, file->path, recursive);
+	work_answer(&file->work, content, structured);
+}
+
+static void on_failed(struct file_work *file, const struct error *why)
+{
+	char shown[SHOWN];
+
+	if (why->errnum == ENOTEMPTY)
 		file_work_fail(file, ERR_INVALID,
 		               "'%s' is a directory that is not empty: set recursive to true to "
 		               "delete everything in it",
-		               shown);
-		return;
-	}
-	if (why != NULL) {
+		               utf8_escape(view_of(file->path), shown, sizeof shown));
+	else
 		file_work_fail_path(file, why);
-		return;
-	}
-	structured = json_obj();
-	content = json_list();
-	json_set(structured, "path", json_str(file->path));
-	json_set(structured, "deleted", json_int((json_int_t)answer->done.count));
-	json_push(content, mcp_text("deleted '%s' (%" PRIu64 " %s)", shown, answer->done.count,
-	                            answer->done.count == 1 ? "entry" : "entries"));
-	file_report_change(&file->work, file->path,
-	                   container_of(file, struct delete_path, file)->args->recursive);
-	work_answer(&file->work, content, structured);
 }
 
 static int start_removal(struct work *work, struct error *err)
@@ -72,7 +72,8 @@ static int start_removal(struct work *work, struct error *err)
 	};
 
 	(void)err;
-	file_work_request(&d->file, &request, (struct view){ 0 }, REPLY_MAX, on_removed);
+	file_work_request_or(&d->file, &request, (struct view){ 0 }, REPLY_MAX, on_removed,
+	                     on_failed);
 	return 0;
 }
 

@@ -62,20 +62,13 @@ struct edit_file {
 	size_t replaced;
 };
 
-static void on_written(struct file_work *file, const struct files_reply *reply,
-                       const struct error *why)
+static void on_written(struct file_work *file, const struct files_reply *reply)
 {
 	struct edit_file *e = container_of(file, struct edit_file, file);
 	bool whole = e->diff.max == DIFF_MAX;
-	json_t *structured, *content;
+	json_t *structured = json_obj(), *content = json_list();
 	char shown[SHOWN];
 
-	if (why != NULL) {
-		file_work_fail_path(file, why);
-		return;
-	}
-	structured = json_obj();
-	content = json_list();
 	json_set(structured, "path", json_str(file->path));
 	json_set(structured, "replacements", json_int((json_int_t)e->replaced));
 	json_set(structured, "size", json_int((json_int_t)reply->done.total));
@@ -92,8 +85,7 @@ static void on_written(struct file_work *file, const struct files_reply *reply,
 
 /* The edit lock does not stop programs in the sandbox: one may have written the file since it was
  * read. Writing now would undo that, so size and time must still be the same. */
-static void on_second_stat(struct file_work *file, const struct files_reply *reply,
-                           const struct error *why)
+static void on_second_stat(struct file_work *file, const struct files_reply *reply)
 {
 	struct edit_file *e = container_of(file, struct edit_file, file);
 	const struct wire_message request = {
@@ -103,14 +95,9 @@ static void on_second_stat(struct file_work *file, const struct files_reply *rep
 		           .max = FILE_MAX,
 		           .path = view_of(file->path) },
 	};
-	struct wire_entry now;
+	const struct wire_entry now = file_work_entry(reply);
 	char shown[SHOWN];
 
-	if (why != NULL) {
-		file_work_fail_path(file, why);
-		return;
-	}
-	now = file_work_entry(reply);
 	if (now.size != e->size || now.modified_ms != e->modified_ms) {
 		file_work_fail(
 		        file, ERR_INVALID,
@@ -122,19 +109,13 @@ static void on_second_stat(struct file_work *file, const struct files_reply *rep
 	file_work_request(file, &request, buf_view(&e->text), REPLY_MAX, on_written);
 }
 
-static void on_text(struct file_work *file, const struct files_reply *reply,
-                    const struct error *why)
+static void on_text(struct file_work *file, const struct files_reply *reply)
 {
 	struct edit_file *e = container_of(file, struct edit_file, file);
-	struct view text;
+	struct view text = reply->bytes.len != 0 ? reply->bytes : view_of("");
 	struct error err;
 	char shown[SHOWN];
 
-	if (why != NULL) {
-		file_work_fail_path(file, why);
-		return;
-	}
-	text = reply->bytes.len != 0 ? reply->bytes : view_of("");
 	if (edit_text(text, e->args->edits.items, e->args->edits.count, &e->text, &e->diff,
 	              &e->replaced, &err) < 0) {
 		(void)error_wrap(&err, "'%s' was not changed",
@@ -146,19 +127,13 @@ static void on_text(struct file_work *file, const struct files_reply *reply,
 		file_work_stat(file, file->path, true, on_second_stat);
 }
 
-static void on_stat(struct file_work *file, const struct files_reply *reply,
-                    const struct error *why)
+static void on_stat(struct file_work *file, const struct files_reply *reply)
 {
 	struct edit_file *e = container_of(file, struct edit_file, file);
 	struct wire_message request = { .type = WIRE_READ };
-	struct wire_entry entry;
+	const struct wire_entry entry = file_work_entry(reply);
 	char shown[SHOWN];
 
-	if (why != NULL) {
-		file_work_fail_path(file, why);
-		return;
-	}
-	entry = file_work_entry(reply);
 	e->size = entry.size;
 	e->modified_ms = entry.modified_ms;
 	if (entry.type == WIRE_FILE_REGULAR && entry.size > FILE_MAX) {

@@ -279,13 +279,9 @@ static void answer_entries(struct list_directory *l, struct view records)
 	work_answer(&l->file.work, content, structured);
 }
 
-static void on_entries(struct file_work *file, const struct files_reply *reply,
-                       const struct error *why)
+static void on_entries(struct file_work *file, const struct files_reply *reply)
 {
-	if (why != NULL)
-		file_work_fail_path(file, why);
-	else
-		answer_entries(container_of(file, struct list_directory, file), reply->bytes);
+	answer_entries(container_of(file, struct list_directory, file), reply->bytes);
 }
 
 static int request_entries(struct work *work, struct error *err)

@@ -142,17 +142,11 @@ static void fail_binary(struct read_file *r, uint64_t size)
 
 /* --- pictures -------------------------------------------------------------------------- */
 
-static void on_picture(struct file_work *file, const struct files_reply *reply,
-                       const struct error *why)
+static void on_picture(struct file_work *file, const struct files_reply *reply)
 {
 	struct read_file *r = container_of(file, struct read_file, file);
-	json_t *content;
+	json_t *content = json_list();
 
-	if (why != NULL) {
-		file_work_fail_path(file, why);
-		return;
-	}
-	content = json_list();
 	json_push(content, mcp_text("%s: %s, %zu bytes", r->shown, r->picture, reply->bytes.len));
 	json_push(content, mcp_image(reply->bytes, r->picture));
 	work_answer(&file->work, content, NULL);
@@ -181,20 +175,12 @@ static void request_picture(struct read_file *r, uint64_t size)
 		file_work_request(&r->file, &request, (struct view){ 0 }, (size_t)size, on_picture);
 }
 
-static void on_text(struct file_work *file, const struct files_reply *reply,
-                    const struct error *why)
+static void on_text(struct file_work *file, const struct files_reply *reply)
 {
 	struct read_file *r = container_of(file, struct read_file, file);
-	struct view text;
+	struct view text = reply->bytes.len != 0 ? reply->bytes : view_of("");
 	bool more, is_open;
 
-	if (why != NULL) {
-		file_work_fail_path(file, why);
-		return;
-	}
-	text = reply->bytes;
-	if (text.ptr == NULL)
-		text.ptr = "";
 	r->picture = r->from == 1 ? file_picture(text) : NULL;
 	if (r->picture != NULL) {
 		request_picture(r, reply->done.total);
@@ -210,22 +196,14 @@ static void on_text(struct file_work *file, const struct files_reply *reply,
 
 /* --- bytes ----------------------------------------------------------------------------- */
 
-static void on_bytes(struct file_work *file, const struct files_reply *reply,
-                     const struct error *why)
+static void on_bytes(struct file_work *file, const struct files_reply *reply)
 {
 	struct read_file *r = container_of(file, struct read_file, file);
-	json_t *structured;
-	AUTO_FREE char *text = NULL;
+	const uint64_t end = r->from + reply->bytes.len;
+	AUTO_FREE char *text = base64_encode(reply->bytes);
+	json_t *structured = json_obj();
 	char note[NOTE_ROOM];
-	uint64_t end;
 
-	if (why != NULL) {
-		file_work_fail_path(file, why);
-		return;
-	}
-	structured = json_obj();
-	end = r->from + reply->bytes.len;
-	text = base64_encode(reply->bytes);
 	(void)snprintf(note, sizeof note,
 	               "%s: %zu bytes from %" PRIu64 " on, %" PRIu64 " bytes in all", r->shown,
 	               reply->bytes.len, r->from, reply->done.total);

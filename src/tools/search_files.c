@@ -194,22 +194,15 @@ static bool add_all(struct search_files *s, struct view records)
 	return all;
 }
 
-static void on_found(struct file_work *file, const struct files_reply *reply,
-                     const struct error *why)
+static void on_found(struct file_work *file, const struct files_reply *reply)
 {
 	struct search_files *s = container_of(file, struct search_files, file);
-	json_t *structured, *content;
+	json_t *structured = json_obj(), *content = json_list();
 	size_t count;
 	bool more;
 
-	if (why != NULL) {
-		file_work_fail_path(file, why);
-		return;
-	}
 	more = !add_all(s, reply->bytes) || (reply->done.flags & WIRE_DONE_MORE) != 0;
 	count = json_array_size(s->matches);
-	structured = json_obj();
-	content = json_list();
 	json_set(structured, "matches", json_incref(s->matches));
 	json_set(structured, "more", json_boolean(more));
 	if (count != 0)

@@ -74,26 +74,17 @@ static void answer_write(struct write_file *w)
 	work_answer(&w->file.work, content, structured);
 }
 
-static void on_renamed(struct file_work *file, const struct files_reply *reply,
-                       const struct error *why)
+static void on_renamed(struct file_work *file, const struct files_reply *reply)
 {
 	(void)reply;
-	if (why != NULL)
-		file_work_fail_path(file, why);
-	else
-		answer_write(container_of(file, struct write_file, file));
+	answer_write(container_of(file, struct write_file, file));
 }
 
-static void on_written(struct file_work *file, const struct files_reply *reply,
-                       const struct error *why)
+static void on_written(struct file_work *file, const struct files_reply *reply)
 {
 	struct write_file *w = container_of(file, struct write_file, file);
 	struct wire_message request = { .type = WIRE_RENAME };
 
-	if (why != NULL) {
-		file_work_fail_path(file, why);
-		return;
-	}
 	w->bytes = reply->done.bytes;
 	w->size = reply->done.total;
 	if (w->temporary == NULL) {
@@ -130,41 +121,47 @@ static int choose_temporary(struct write_file *w, const struct wire_entry *old, 
 	return 0;
 }
 
-static void on_stat(struct file_work *file, const struct files_reply *reply,
-                    const struct error *why)
+static void request_write(struct write_file *w)
+{
+	const char *path = w->temporary != NULL ? w->temporary : w->file.path;
+	const struct wire_message request = {
+		.type = WIRE_WRITE,
+		.write = { .mode = w->temporary != NULL ? WIRE_WRITE_CREATE
+		                   : w->args->append    ? WIRE_WRITE_APPEND
+		                                        : WIRE_WRITE_REPLACE,
+		           .flags = WIRE_PARENTS,
+		           .perm = w->args->executable ? 0755 : 0644,
+		           .max = w->content.len,
+		           .path = view_of(path) },
+	};
+
+	file_work_request(&w->file, &request, w->content, REPLY_MAX, on_written);
+}
+
+static void on_stat(struct file_work *file, const struct files_reply *reply)
 {
 	struct write_file *w = container_of(file, struct write_file, file);
-	struct wire_message request = { .type = WIRE_WRITE };
+	const struct wire_entry old = file_work_entry(reply);
 	struct error err;
 
-	if (why != NULL && why->kind != ERR_NOT_FOUND) {
-		file_work_fail_path(file, why);
-		return;
-	}
-	w->exists = why == NULL;
-	if (w->exists) {
-		const struct wire_entry old = file_work_entry(reply);
+	w->exists = true;
+	if (choose_temporary(w, &old, &err) < 0)
+		work_fail(&file->work, &err);
+	else
+		request_write(w);
+}
 
-		if (choose_temporary(w, &old, &err) < 0) {
-			work_fail(&file->work, &err);
-			return;
-		}
-	}
-	request.write = (struct wire_write){
-		.mode = w->temporary != NULL ? WIRE_WRITE_CREATE
-		        : w->args->append    ? WIRE_WRITE_APPEND
-		                             : WIRE_WRITE_REPLACE,
-		.flags = WIRE_PARENTS,
-		.perm = w->args->executable ? 0755 : 0644,
-		.max = w->content.len,
-		.path = view_of(w->temporary != NULL ? w->temporary : file->path),
-	};
-	file_work_request(file, &request, w->content, REPLY_MAX, on_written);
+static void on_no_stat(struct file_work *file, const struct error *why)
+{
+	if (why->kind == ERR_NOT_FOUND)
+		request_write(container_of(file, struct write_file, file));
+	else
+		file_work_fail_path(file, why);
 }
 
 static void on_locked(struct file_work *file)
 {
-	file_work_stat(file, file->path, false, on_stat);
+	file_work_stat_or(file, file->path, false, on_stat, on_no_stat);
 }
 
 static int lock_file(struct work *work, struct error *err)

@@ -24,42 +24,60 @@ enum {
 
 /* --- requests --------------------------------------------------------------------------- */
 
-static void on_reply(void *ctx, const struct files_reply *answer, const struct error *why)
+static void on_reply(void *ctx, const struct files_reply *reply, const struct error *why)
 {
 	struct file_work *file = ctx;
 
 	file->op = NULL;
-	file->next(file, answer, why);
+	if (why != NULL)
+		file->failed(file, why);
+	else
+		file->next(file, reply);
 }
 
-void file_work_request(struct file_work *file, const struct wire_message *request,
-                       struct view content, size_t max, file_work_fn *next)
+void file_work_request_or(struct file_work *file, const struct wire_message *request,
+                          struct view content, size_t max, file_work_fn *next,
+                          file_work_error_fn *failed)
 {
 	struct channel *channel = sandbox_channel(file->work.sandbox);
 	struct error err;
 	int sent;
 
 	file->next = next;
-	sent = channel == NULL ? work_sandbox_gone(&err)
-	                       : files_start(channel, request, content, max, on_reply, file,
-	                                     &file->op, &err);
+	file->failed = failed;
+	if (channel == NULL)
+		sent = work_sandbox_gone(&err);
+	else
+		sent = files_start(channel, request, content, max, on_reply, file, &file->op, &err);
 	if (sent < 0)
-		next(file, NULL, &err);
+		failed(file, &err);
 }
 
-void file_work_stat(struct file_work *file, const char *path, bool follow, file_work_fn *next)
+void file_work_request(struct file_work *file, const struct wire_message *request,
+                       struct view content, size_t max, file_work_fn *next)
+{
+	file_work_request_or(file, request, content, max, next, file_work_fail_path);
+}
+
+void file_work_stat_or(struct file_work *file, const char *path, bool follow, file_work_fn *next,
+                       file_work_error_fn *failed)
 {
 	const struct wire_message request = {
 		.type = WIRE_STAT,
 		.stat = { .flags = follow ? 0 : WIRE_NOFOLLOW, .path = view_of(path) },
 	};
 
-	file_work_request(file, &request, (struct view){ 0 }, STAT_MAX, next);
+	file_work_request_or(file, &request, (struct view){ 0 }, STAT_MAX, next, failed);
 }
 
-struct wire_entry file_work_entry(const struct files_reply *answer)
+void file_work_stat(struct file_work *file, const char *path, bool follow, file_work_fn *next)
 {
-	struct view rest = answer->bytes;
+	file_work_stat_or(file, path, follow, next, file_work_fail_path);
+}
+
+struct wire_entry file_work_entry(const struct files_reply *reply)
+{
+	struct view rest = reply->bytes;
 	struct wire_entry entry = { .type = WIRE_FILE_OTHER };
 
 	(void)files_next_entry(&rest, &entry);
@@ -150,21 +168,14 @@ void file_work_fail(struct file_work *file, enum error_kind kind, const char *fm
 /* --- errors about the path -------------------------------------------------------------- */
 
 /* The reply to a LIST of the directory that the missing file would be in. */
-static void on_neighbours(struct file_work *file, const struct files_reply *answer,
-                          const struct error *why)
+static void on_neighbours(struct file_work *file, const struct files_reply *reply)
 {
-	struct view rest = answer != NULL ? answer->bytes : (struct view){ 0 };
+	struct view rest = reply->bytes;
 	char shown[SHOWN], name[48], names[200] = "";
 	struct wire_entry entry;
 	size_t used = 0;
 
 	(void)utf8_escape(view_of(file->path), shown, sizeof shown);
-	if (why != NULL) {
-		file_work_fail(file, ERR_NOT_FOUND,
-		               "'%s' does not exist, and neither does the directory it would be in",
-		               shown);
-		return;
-	}
 	while (files_next_entry(&rest, &entry) && used < sizeof names)
 		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s%s",
 		                         used == 0 ? "" : ", ",
@@ -172,9 +183,19 @@ static void on_neighbours(struct file_work *file, const struct files_reply *answ
 		                         entry.type == WIRE_FILE_DIRECTORY ? "/" : "");
 	file_work_fail(file, ERR_NOT_FOUND, "'%s' does not exist; %s%s%s", shown,
 	               used != 0 ? "its directory has: " : "its directory is empty", names,
-	               used >= sizeof names || (answer->done.flags & WIRE_DONE_MORE) != 0
+	               used >= sizeof names || (reply->done.flags & WIRE_DONE_MORE) != 0
 	                       ? ", ... (list_directory shows all)"
 	                       : "");
+}
+
+static void on_no_directory(struct file_work *file, const struct error *why)
+{
+	char shown[SHOWN];
+
+	(void)why;
+	file_work_fail(file, ERR_NOT_FOUND,
+	               "'%s' does not exist, and neither does the directory it would be in",
+	               utf8_escape(view_of(file->path), shown, sizeof shown));
 }
 
 static void request_neighbours(struct file_work *file)
@@ -189,18 +210,24 @@ static void request_neighbours(struct file_work *file)
 		len--;
 	(void)snprintf(directory, sizeof directory, "%.*s", (int)len, file->path);
 	request.list.path = view_of(len != 0 ? directory : ".");
-	file_work_request(file, &request, (struct view){ 0 }, LIST_MAX, on_neighbours);
+	file_work_request_or(file, &request, (struct view){ 0 }, LIST_MAX, on_neighbours,
+	                     on_no_directory);
 }
 
-static void on_type(struct file_work *file, const struct files_reply *answer,
-                    const struct error *why)
+static void fail_first_error(struct file_work *file, const struct error *why)
+{
+	(void)why;
+	work_fail(&file->work, &file->path_error);
+}
+
+static void on_type(struct file_work *file, const struct files_reply *reply)
 {
 	char shown[SHOWN];
 
-	(void)utf8_escape(view_of(file->path), shown, sizeof shown);
-	if (why == NULL && file_work_entry(answer).type == WIRE_FILE_DIRECTORY)
+	if (file_work_entry(reply).type == WIRE_FILE_DIRECTORY)
 		file_work_fail(file, ERR_INVALID,
-		               "'%s' is a directory, not a file: use list_directory", shown);
+		               "'%s' is a directory, not a file: use list_directory",
+		               utf8_escape(view_of(file->path), shown, sizeof shown));
 	else
 		work_fail(&file->work, &file->path_error);
 }
@@ -223,7 +250,7 @@ void file_work_fail_path(struct file_work *file, const struct error *why)
 		        "below /workspace and /tmp may",
 		        shown, why->msg);
 	else if (why->kind == ERR_INVALID && why->errnum == 0 && file->is_for_file)
-		file_work_stat(file, file->path, true, on_type);
+		file_work_stat_or(file, file->path, true, on_type, fail_first_error);
 	else
 		work_fail(&file->work, why);
 }

@@ -14,17 +14,19 @@
 struct buf;
 struct file_work;
 
-/* The reply to a request. `why` NULL: it succeeded; *answer is valid until this returns. */
-typedef void file_work_fn(struct file_work *file, const struct files_reply *answer,
-                          const struct error *why);
+/* Receives the reply to a request, which is valid until this returns. */
+typedef void file_work_fn(struct file_work *file, const struct files_reply *reply);
+/* Receives the error of a request. */
+typedef void file_work_error_fn(struct file_work *file, const struct error *why);
 
 struct file_work {
 	struct work work;
-	const char *path;        /* as the caller wrote it; lives as long as the call */
-	bool is_for_file;        /* the tool takes files only, and refuses directories by name */
-	struct files_op *op;     /* the request under way, or NULL */
-	file_work_fn *next;      /* receives its reply */
-	struct error path_error; /* kept while file_work_fail_path() asks for more */
+	const char *path;           /* as the caller wrote it; lives as long as the call */
+	bool is_for_file;           /* the tool takes files only, and refuses directories by name */
+	struct files_op *op;        /* the request under way, or NULL */
+	file_work_fn *next;         /* receives its reply, */
+	file_work_error_fn *failed; /* or its error */
+	struct error path_error;    /* kept while file_work_fail_path() asks for more */
 	struct edit_lock lock;
 	void (*locked)(struct file_work *file);
 	size_t reserved; /* bytes of file_memory_reserve() */
@@ -42,11 +44,17 @@ void file_work_lock(struct file_work *file, void (*locked)(struct file_work *fil
  * error. */
 MUST_CHECK bool file_work_reserve(struct file_work *file, size_t bytes);
 
-/* Sends a request and continues with `next`. `content` follows a WRITE; `max` bounds the bytes of
- * the reply. If the request cannot be sent, `next` is called with the error before this returns. */
+/* Sends a request and continues with `next`. An error ends the call, by file_work_fail_path().
+ * `content` follows a WRITE; `max` bounds the bytes of the reply. */
 void file_work_request(struct file_work *file, const struct wire_message *request,
                        struct view content, size_t max, file_work_fn *next);
 void file_work_stat(struct file_work *file, const char *path, bool follow, file_work_fn *next);
+/* The same, but an error goes to `failed`; before this returns, if the request cannot be sent. */
+void file_work_request_or(struct file_work *file, const struct wire_message *request,
+                          struct view content, size_t max, file_work_fn *next,
+                          file_work_error_fn *failed);
+void file_work_stat_or(struct file_work *file, const char *path, bool follow, file_work_fn *next,
+                       file_work_error_fn *failed);
 /* The entry in the reply to file_work_stat(). */
 struct wire_entry file_work_entry(const struct files_reply *answer);
 

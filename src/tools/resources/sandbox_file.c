@@ -36,26 +36,20 @@ struct sandbox_file {
 	char path[4096]; /* the URI's path, which has no slash in front, behind a slash */
 };
 
-static void on_contents(struct file_work *file, const struct files_reply *answer,
-                        const struct error *why)
+static void on_contents(struct file_work *file, const struct files_reply *reply)
 {
+	struct view bytes = reply->bytes.len != 0 ? reply->bytes : view_of("");
 	struct mcp_call *call;
-	struct view bytes;
 	const char *mime_type;
 	char shown[SHOWN];
 
-	if (why != NULL) {
-		file_work_fail_path(file, why);
-		return;
-	}
-	bytes = answer->bytes.len != 0 ? answer->bytes : view_of("");
-	if ((answer->done.flags & WIRE_DONE_MORE) != 0 || answer->done.total > CONTENTS_MAX) {
+	if ((reply->done.flags & WIRE_DONE_MORE) != 0 || reply->done.total > CONTENTS_MAX) {
 		file_work_fail(file, ERR_LIMIT,
 		               "'%s' has %" PRIu64
-		               " bytes, and a resource at most %d: use the tool "
-		               "read_file, which reads parts",
+		               " bytes, and a resource at most %d: use the tool read_file, which "
+		               "reads parts",
 		               utf8_escape(view_of(file->path), shown, sizeof shown),
-		               answer->done.total, CONTENTS_MAX);
+		               reply->done.total, CONTENTS_MAX);
 		return;
 	}
 	mime_type = file_mime_type(file->path, bytes);

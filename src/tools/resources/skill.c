@@ -38,23 +38,17 @@ static void answer_prompt(struct skill_work *w, struct view text)
 	mcp_respond_messages(work_take_call(&w->file.work), skill->help, messages);
 }
 
-static void on_text(struct file_work *file, const struct files_reply *answer,
-                    const struct error *why)
+static void on_text(struct file_work *file, const struct files_reply *reply)
 {
 	struct skill_work *w = container_of(file, struct skill_work, file);
-	struct view text;
+	struct view text = reply->bytes.len != 0 ? reply->bytes : view_of("");
 
-	if (why != NULL) {
-		file_work_fail_path(file, why);
-		return;
-	}
-	text = answer->bytes.len != 0 ? answer->bytes : view_of("");
-	if (answer->done.total > SKILL_BYTES_MAX)
+	if (reply->done.total > SKILL_BYTES_MAX)
 		file_work_fail(file, ERR_LIMIT,
 		               "%s has %" PRIu64
 		               " bytes, and a skill's text at most %d: move parts of "
 		               "it to other files",
-		               file->path, answer->done.total, SKILL_BYTES_MAX);
+		               file->path, reply->done.total, SKILL_BYTES_MAX);
 	else if (!file_is_text(&text, false))
 		file_work_fail(file, ERR_INVALID, "%s is not UTF-8 text", file->path);
 	else if (w->is_prompt)
