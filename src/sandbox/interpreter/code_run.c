@@ -304,25 +304,6 @@ struct run *code_run_new(struct interpreter_pool *pool, const struct code_option
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-/* All of stdin went with the RUN message. */
-static size_t code_write(struct run *run, struct view bytes)
-{
-	(void)run;
-	return bytes.len;
-}
-
-static void code_end_input(struct run *run)
-{
-	(void)run;
-}
-
-static void code_resize(struct run *run, uint16_t rows, uint16_t columns)
-{
-	(void)run;
-	(void)rows;
-	(void)columns;
-}
-
 static void code_consumed(struct run *run, bool is_stderr, size_t bytes)
 {
 	struct code_run *code = code_of(run);
@@ -399,11 +380,9 @@ static void code_cancel(struct run *run)
 	free_code_run(code);
 }
 
+/* All of stdin went with the RUN message, so there is no `write`. */
 static const struct run_ops code_ops = {
-	.write = code_write,
-	.end_input = code_end_input,
 	.consumed = code_consumed,
-	.resize = code_resize,
 	.signal = code_signal,
 	.stop = code_stop,
 	.cancel = code_cancel,

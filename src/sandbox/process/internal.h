@@ -1,7 +1,8 @@
 /* internal.h - what the files of processes share.
  *
  *   process.c          state and output for callers, detaching, freeing
- *   process_start.c    from the options to a run: files, directory, languages
+ *   process_start.c    a new process: its options, id and label
+ *   process_prepare.c  from there to the run: files, directory, languages
  *   process_events.c   what the run reports: output and the end
  *   process_control.c  stdin, signals, stopping
  *   processes.c        all processes of a sandbox
@@ -96,6 +97,11 @@ struct process {
 void process_changed(struct process *process); /* the watches are called from the loop */
 
 /* --- process_start.c --- */
+
+/* Makes the arguments of a command, by the languages that are known now, and its label. */
+void process_choose_shell(struct process *process);
+
+/* --- process_prepare.c --- */
 
 void process_prepare(struct process *process);
 

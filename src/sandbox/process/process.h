@@ -61,10 +61,8 @@ struct process_options {
 	const char *cwd;        /* NULL: the workspace; in a session: unchanged */
 	struct view in;         /* the first bytes of stdin */
 	bool keep_input;        /* stdin stays open for process_write() */
-	bool terminal;          /* of rows x columns */
-	uint16_t rows, columns;
-	uint32_t deadline_ms; /* 0: none */
-	bool detached;        /* from the start */
+	uint32_t deadline_ms;   /* 0: none */
+	bool detached;          /* from the start */
 };
 
 enum process_phase {
@@ -157,7 +155,6 @@ uint64_t process_read_offset(const struct process *process);
  * ended, or its stdin is not open. */
 MUST_CHECK int process_write(struct process *process, struct view bytes, struct error *err);
 MUST_CHECK int process_end_input(struct process *process, struct error *err);
-void process_resize(struct process *process, uint16_t rows, uint16_t columns);
 /* Sends a signal to the process and all its descendants. */
 void process_signal(struct process *process, int number);
 /* Asks the process to end and kills it if it does not; see run_stop(). */

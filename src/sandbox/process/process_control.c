@@ -91,12 +91,6 @@ int process_end_input(struct process *process, struct error *err)
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
-void process_resize(struct process *process, uint16_t rows, uint16_t columns)
-{
-	if (process->run != NULL)
-		run_resize(process->run, rows, columns);
-}
-
 void process_signal(struct process *process, int number)
 {
 	if (process->run != NULL)

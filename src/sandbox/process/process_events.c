@@ -166,7 +166,7 @@ static void on_compiling(void *ctx)
 void process_started(struct process *process)
 {
 	const struct process_options *options = &process->options;
-	bool has_input = options->keep_input || options->in.len != 0 || options->terminal;
+	bool has_input = options->keep_input || options->in.len != 0;
 	struct error err;
 
 	process->phase = PROCESS_RUNNING;

@@ -273,7 +273,7 @@ struct run *saved_code_new(struct sandbox *sandbox, const struct saved_code_opti
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-/* The program; NULL while there is none. The compiler gets neither input nor a terminal. */
+/* The program; NULL while there is none. The compiler gets no input. */
 static struct run *program_of(struct run *run)
 {
 	struct saved_code *code = saved_code_of(run);
@@ -290,12 +290,6 @@ static void saved_code_end_input(struct run *run)
 {
 	if (program_of(run) != NULL)
 		run_end_input(program_of(run));
-}
-
-static void saved_code_resize(struct run *run, uint16_t rows, uint16_t columns)
-{
-	if (program_of(run) != NULL)
-		run_resize(program_of(run), rows, columns);
 }
 
 /* Credit for the compiler's output may come back while the program runs, because that output had to
@@ -343,7 +337,6 @@ static const struct run_ops saved_code_ops = {
 	.write = saved_code_write,
 	.end_input = saved_code_end_input,
 	.consumed = saved_code_consumed,
-	.resize = saved_code_resize,
 	.signal = saved_code_signal,
 	.stop = saved_code_stop,
 	.cancel = saved_code_cancel,

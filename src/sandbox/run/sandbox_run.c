@@ -285,7 +285,7 @@ void run_restart_limit_check(struct run *run)
 	limit_check_start(&program->limits, program->sandbox);
 }
 
-static void program_resize(struct run *run, uint16_t rows, uint16_t columns)
+void run_resize(struct run *run, uint16_t rows, uint16_t columns)
 {
 	const struct wire_message message = { .type = WIRE_RESIZE, .resize = { rows, columns } };
 
@@ -309,7 +309,6 @@ static const struct run_ops program_ops = {
 	.write = program_write,
 	.end_input = program_end_input,
 	.consumed = program_consumed,
-	.resize = program_resize,
 	.signal = program_signal,
 	.stop = program_stop,
 	.cancel = program_cancel,

@@ -55,11 +55,11 @@ struct run_events {
 	               const struct error *why); /* last event: no exit status is known */
 };
 
+/* write and end_input are NULL in a run whose stdin is complete at the start. */
 struct run_ops {
 	size_t (*write)(struct run *run, struct view bytes);
 	void (*end_input)(struct run *run);
 	void (*consumed)(struct run *run, bool is_stderr, size_t bytes);
-	void (*resize)(struct run *run, uint16_t rows, uint16_t columns);
 	void (*signal)(struct run *run, int number);
 	void (*stop)(struct run *run);
 	void (*cancel)(struct run *run);
@@ -72,24 +72,19 @@ struct run {
 /* Sends bytes to stdin. Returns how many were accepted; `writable` announces room for the rest. */
 static inline size_t run_write(struct run *run, struct view bytes)
 {
-	return run->ops->write(run, bytes);
+	return run->ops->write != NULL ? run->ops->write(run, bytes) : bytes.len;
 }
 
 static inline void run_end_input(struct run *run)
 {
-	run->ops->end_input(run);
+	if (run->ops->end_input != NULL)
+		run->ops->end_input(run);
 }
 
 /* Returns `bytes` of flow-control credit to the program. */
 static inline void run_consumed(struct run *run, bool is_stderr, size_t bytes)
 {
 	run->ops->consumed(run, is_stderr, bytes);
-}
-
-/* Sets the size of the program's terminal, if it has one. */
-static inline void run_resize(struct run *run, uint16_t rows, uint16_t columns)
-{
-	run->ops->resize(run, rows, columns);
 }
 
 /* Sends a signal to the program and all its descendants. */
@@ -141,3 +136,5 @@ void run_set_deadline(struct run *run, uint32_t ms);
 /* Limits that were met before this call are not reported at the end: an interpreter that has
  * waited for hours starts to execute a user's code now. */
 void run_restart_limit_check(struct run *run);
+/* Sets the size of the program's terminal, if it has one. */
+void run_resize(struct run *run, uint16_t rows, uint16_t columns);

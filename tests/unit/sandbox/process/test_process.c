@@ -227,13 +227,6 @@ static void program_is_stopped_by_term_then_kill(void **state)
 	process_free(process);
 }
 
-static void terminal_has_the_requested_size(void **state)
-{
-	(void)state;
-	RIG_NEEDED();
-	RIG_RUN(0, "10 20\r\n", RIG_SH("stty size"), .terminal = true, .rows = 10, .columns = 20);
-}
-
 /* --- detached --------------------------------------------------------------------------------- */
 
 static void check_read(struct process *process, uint64_t since, size_t max, const char *out,
@@ -498,7 +491,6 @@ int main(void)
 		TEST(unwritable_output_file_does_not_stop_the_program),
 		TEST(program_reads_input_written_later),
 		TEST(program_is_stopped_by_term_then_kill),
-		TEST(terminal_has_the_requested_size),
 		TEST(detached_process_is_read_later),
 		TEST(oldest_detached_process_is_freed),
 		TEST(every_watch_is_called_for_changes_and_for_the_end),

@@ -1,0 +1,287 @@
+/* process_prepare.c - from a new process to its run: files, directory, program (see internal.h). */
+#include <string.h>
+
+#include "kernels/languages.h"
+#include "sandbox/channel/files.h"
+#include "sandbox/process/internal.h"
+#include "sandbox/sandbox.h"
+
+enum { FILE_PERM = 0644, STAT_MAX = 64 * 1024 };
+
+/* --- the run ---------------------------------------------------------------------------------- */
+
+static struct run_options run_options_of(const struct process *process)
+{
+	const struct process_options *options = &process->options;
+
+	return (struct run_options){
+		.argv = options->argv,
+		.env = options->env,
+		.cwd = options->cwd,
+		.deadline_ms = options->deadline_ms,
+		.with_stdin = options->keep_input || options->in.len != 0,
+	};
+}
+
+static void start_program(struct process *process)
+{
+	const struct run_options options = run_options_of(process);
+	struct error err;
+
+	if (run_start(process->processes->sandbox, &options, &process_run_events, process,
+	              &process->run, &err) < 0)
+		process_fail(process, &err);
+	else
+		process_started(process);
+}
+
+static void start_saved_code(struct process *process, const struct language_runner *runner,
+                             const char *program)
+{
+	const struct process_options *options = &process->options;
+	const struct run_options run_options = run_options_of(process);
+	const struct saved_code_options code = { .language = options->language,
+		                                 .runner = runner,
+		                                 .program = program,
+		                                 .code = options->code,
+		                                 .args = options->args,
+		                                 .run = &run_options };
+
+	process->run = saved_code_new(process->processes->sandbox, &code, &process_run_events,
+	                              process);
+	saved_code_begin(process->run);
+}
+
+static void start_in_interpreter(struct process *process, const char *path)
+{
+	const struct process_options *options = &process->options;
+	const struct process_limits *limits = sandbox_process_limits(process->processes->sandbox);
+	const struct code_options code = {
+		.program = options->language->kernel,
+		.path = path,
+		.code = options->code,
+		.in = options->in,
+		.args = options->args,
+		.env = options->env,
+		.cwd = options->cwd,
+		.deadline_ms = options->deadline_ms,
+		.picture_pixels = limits->pixels,
+		.picture_bytes = limits->bytes,
+		.cell = process->cell.session != NULL ? &process->cell : NULL,
+		.report = &process->session,
+	};
+
+	process->run = code_run_new(process->processes->interpreters, &code, &process_run_events,
+	                            process);
+	code_run_begin(process->run);
+}
+
+/* --- which program runs a language ------------------------------------------------------------ */
+
+static void start_code(struct process *process);
+
+static void on_languages(void *ctx, const struct error *why)
+{
+	if (why != NULL)
+		process_fail(ctx, why);
+	else
+		start_code(ctx);
+}
+
+static void request_languages(struct process *process,
+                              void (*fn)(void *ctx, const struct error *why))
+{
+	process->has_probed = true;
+	process->language_request.fn = fn;
+	process->language_request.ctx = process;
+	language_cache_request(process->processes->languages, &process->language_request);
+}
+
+static int language_index(const struct language *language)
+{
+	for (size_t i = 0; i < language_count; i++)
+		if (strcmp(languages[i].name, language->name) == 0)
+			return (int)i;
+	return -1;
+}
+
+/* A waiting interpreter exists for the first runner of a language only, whether its program is
+ * called python3 or python, and gets all of stdin at once. */
+static bool can_use_interpreter(const struct process_options *options, const char *program)
+{
+	const struct language *language = options->language;
+
+	return language->kernel != NULL && !options->keep_input &&
+	       strncmp(language->runners[0].program, program, strlen(program)) == 0;
+}
+
+static void fail_without_interpreter(struct process *process, const char *path)
+{
+	const struct language *language = process->options.language;
+	struct error err;
+
+	(void)error_set(&err, ERR_NOT_FOUND,
+	                "session: %s keeps state with %s only, which this sandbox does not have; "
+	                "without a session it is run by %s",
+	                language->title, language->runners[0].program, path);
+	process_fail(process, &err);
+}
+
+static void start_code(struct process *process)
+{
+	const struct language *language = process->options.language;
+	const struct language_found *found = language_cache_get(process->processes->languages);
+	int i = language_index(language);
+	const struct language_runner *runner;
+	const char *path;
+	struct error err;
+
+	if (i < 0 || found->of[i].runner < 0 || found->of[i].runner >= LANGUAGE_RUNNERS_MAX) {
+		/* The language may have been installed since the last look. */
+		if (!process->has_probed) {
+			request_languages(process, on_languages);
+			return;
+		}
+		(void)language_not_found(found, language, &err);
+		process_fail(process, &err);
+		return;
+	}
+	runner = &language->runners[found->of[i].runner];
+	path = arena_text(&process->arena, found->of[i].path);
+	if (can_use_interpreter(&process->options, runner->program))
+		start_in_interpreter(process, path);
+	else if (process->options.session != NULL)
+		fail_without_interpreter(process, path);
+	else
+		start_saved_code(process, runner, path);
+}
+
+/* --- which shell runs a command --------------------------------------------------------------- */
+
+/* The shell was chosen for the label before the files were written; the languages may have become
+ * known since then. */
+static void start_command(struct process *process)
+{
+	process_choose_shell(process);
+	start_program(process);
+}
+
+/* If the languages could not be looked up, there is still /bin/sh. */
+static void on_shells(void *ctx, const struct error *why)
+{
+	(void)why;
+	start_command(ctx);
+}
+
+/* --- preparation: files, then the directory --------------------------------------------------- */
+
+static void start_run(struct process *process)
+{
+	const struct process_options *options = &process->options;
+	bool is_known = language_cache_get(process->processes->languages)->known;
+
+	if (options->language != NULL && is_known)
+		start_code(process);
+	else if (options->language != NULL)
+		request_languages(process, on_languages);
+	else if (options->command != NULL && is_known)
+		start_command(process);
+	else if (options->command != NULL)
+		request_languages(process, on_shells);
+	else
+		start_program(process);
+}
+
+static void on_cwd(void *ctx, const struct files_reply *reply, const struct error *why)
+{
+	struct process *process = ctx;
+	struct wire_entry entry;
+	struct error err;
+	struct view rest;
+
+	process->op = NULL;
+	if (why != NULL) {
+		err = *why;
+		(void)error_wrap(&err, "argument 'cwd'");
+		process_fail(process, &err);
+		return;
+	}
+	rest = reply->bytes;
+	if (files_next_entry(&rest, &entry) && entry.type == WIRE_FILE_DIRECTORY) {
+		start_run(process);
+		return;
+	}
+	(void)error_set(&err, ERR_INVALID, "argument 'cwd': the path is not a directory");
+	process_fail(process, &err);
+}
+
+/* A waiting interpreter changes its directory only when the code is about to run, and a failure
+ * there would look like a failure of the code. So the directory is checked first. */
+static void check_cwd(struct process *process)
+{
+	struct channel *channel = sandbox_channel(process->processes->sandbox);
+	struct wire_message request = { .type = WIRE_STAT };
+	struct error err;
+
+	request.stat.path = view_of(process->options.cwd);
+	if (channel == NULL)
+		(void)error_set(&err, ERR_SYSTEM, "the sandbox ended");
+	else if (files_start(channel, &request, (struct view){ 0 }, STAT_MAX, on_cwd, process,
+	                     &process->op, &err) == 0)
+		return;
+	process_fail(process, &err);
+}
+
+static void write_next_file(struct process *process);
+
+static void on_written(void *ctx, const struct files_reply *reply, const struct error *why)
+{
+	struct process *process = ctx;
+
+	(void)reply;
+	process->op = NULL;
+	if (why != NULL) {
+		struct error err = *why;
+
+		(void)error_wrap(&err, "files");
+		process_fail(process, &err);
+		return;
+	}
+	process->files_written++;
+	if (process->files_written < process->options.file_count)
+		write_next_file(process);
+	else
+		start_run(process);
+}
+
+static void write_next_file(struct process *process)
+{
+	const struct process_file *file = &process->options.files[process->files_written];
+	struct wire_message request = { .type = WIRE_WRITE };
+	struct channel *channel = sandbox_channel(process->processes->sandbox);
+	struct error err;
+
+	request.write = (struct wire_write){ .mode = WIRE_WRITE_REPLACE,
+		                             .flags = WIRE_PARENTS,
+		                             .perm = FILE_PERM,
+		                             .max = file->content.len,
+		                             .path = view_of(file->path) };
+	if (channel == NULL)
+		(void)error_set(&err, ERR_SYSTEM, "the sandbox ended");
+	else if (files_start(channel, &request, file->content, 0, on_written, process, &process->op,
+	                     &err) == 0)
+		return;
+	(void)error_wrap(&err, "files: %s", file->path);
+	process_fail(process, &err);
+}
+
+/* With files the directory is not checked: one of them may create it. */
+void process_prepare(struct process *process)
+{
+	if (process->options.file_count != 0)
+		write_next_file(process);
+	else if (process->options.cwd != NULL)
+		check_cwd(process);
+	else
+		start_run(process);
+}
