@@ -1,7 +1,7 @@
-/* test_tree.c - the processes below one of ours: found, signalled and ended, and nobody else.
+/* test_tree.c - finding, signalling and killing the descendants of a process, and no others.
  *
- * Every test runs in a child of its own that is a subreaper, as a keeper is: what it ends is
- * what that child has started. A bystander beside it must survive. */
+ * Every test runs in a child process that is a subreaper, as a keeper is, and kills only
+ * descendants of that child. A process beside it must survive. */
 #include "agent/tree.h"
 
 #include <poll.h>
@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "unit/test.h"
 
-/* Runs fn as a keeper would run; it returns 0 if all is well. */
+/* Runs fn in a subreaper; fn returns 0 on success. */
 static void check_in_child(int (*fn)(void))
 {
 	pid_t bystander = fork(), child;
@@ -46,7 +46,7 @@ static pid_t start_sleeper(bool ignores_term)
 	return pid;
 }
 
-/* A child, a grandchild in a session of its own, and an orphan of it that became ours. */
+/* A child, a grandchild in its own session, and an orphan of that, which this process inherits. */
 static void start_family(void)
 {
 	if (fork() == 0) {
@@ -128,7 +128,7 @@ static void tree_reports_each_reaped_child(void **state)
 	check_in_child(tell_of_each);
 }
 
-/* Forks and exits, for ever, in a session of its own each time. */
+/* Forks and exits, forever, each time in a new session. */
 static int end_a_comet(void)
 {
 	uint64_t start;
@@ -157,7 +157,7 @@ static bool is_this(void *ctx, pid_t pid)
 	return pid == *(pid_t *)ctx;
 }
 
-/* What is known stays, with all below it; the rest goes, with all below it. */
+/* Known children survive with their descendants; all others are killed with theirs. */
 static int end_strangers(void)
 {
 	pid_t friend = fork();
@@ -189,7 +189,7 @@ static void tree_spares_known_children(void **state)
 	check_in_child(end_strangers);
 }
 
-/* A name may look like the fields behind it. */
+/* A process name may look like the fields after it in /proc/PID/stat. */
 static int end_a_liar(void)
 {
 	if (fork() == 0) {

@@ -21,7 +21,6 @@ void sample_init(struct sample *s, uint64_t seed)
 		(void)sample_number(s);
 }
 
-/* The edges more often than chance would have it. */
 uint64_t sample_between(struct sample *s, uint64_t min, uint64_t max)
 {
 	uint64_t span = max - min;
@@ -40,7 +39,7 @@ uint64_t sample_between(struct sample *s, uint64_t min, uint64_t max)
 	}
 }
 
-/* Mostly short, sometimes as long as allowed. */
+/* Mostly a short length, sometimes any length that the field allows. */
 static size_t sample_len(struct sample *s, const struct wire_field *field)
 {
 	uint64_t few = field->min + sample_below(s, 20);
@@ -64,7 +63,7 @@ static struct view sample_bytes(struct sample *s, size_t len, bool nul)
 	return (struct view){ at, len };
 }
 
-/* Texts share what room there is; a list that cannot fit is of no use. */
+/* The texts are short if there are many, so that most lists fit into a frame. */
 static struct wire_texts sample_texts(struct sample *s, const struct wire_field *field)
 {
 	size_t count = sample_len(s, field);
@@ -146,7 +145,6 @@ static size_t sample_size(enum wire_field_kind kind) /* of a number's member */
 	return kind == WIRE_U64 ? 8 : kind == WIRE_U32 ? 4 : kind == WIRE_U16 ? 2 : 1;
 }
 
-/* Both members say the same. */
 bool sample_same(const struct wire_field *field, const char *a, const char *b)
 {
 	const struct wire_texts *left = (const void *)a; /* as any list */

@@ -1,6 +1,6 @@
 /* test_conversation.c - two ends send random messages over a connection with delay. What the rules
- * let one end send, the rules of the other end must accept, whatever crossed on the way. When everything
- * has arrived, both ends must have the same state of every stream. */
+ * let one end send, the rules of the other end must accept, whatever crossed on the way. When
+ * everything has arrived, both ends must have the same state of every stream. */
 #include "unit/wire/sample.h"
 #include "wire/bytes.h"
 #include "wire/stream.h"

@@ -4,7 +4,7 @@
 #include "unit/test.h"
 #include "wire/field.h"
 
-/* One member of each kind, each in a table of its own, so that a case names one field. */
+/* One field of each kind, each in its own record, so that a case tests one field. */
 struct sample {
 	uint8_t u8;
 	uint16_t u16;
@@ -126,7 +126,7 @@ static void check_refused(enum wire_field_kind kind, struct view bytes, const ch
 	assert_int_equal(rest.len, bytes.len);
 }
 
-/* What is decoded gives the same bytes again. */
+/* Encoding the decoded value gives the same bytes again. */
 static void check_accepted(enum wire_field_kind kind, struct view bytes)
 {
 	AUTO_BUF struct buf again;
@@ -181,7 +181,7 @@ static void decoder_refuses_truncated_fields(void **state)
 	}
 }
 
-/* All but rest, one behind the other, and what does not belong to it. */
+/* A record with all kinds but rest, followed by other bytes. */
 static void decoder_leaves_the_bytes_after_a_record(void **state)
 {
 	static const char bytes[] = "\x03"
@@ -224,7 +224,7 @@ static const struct {
 	struct sample value;
 	const char *msg;
 	enum error_kind error;
-} unsayable[] = {
+} forbidden[] = {
 	{ WIRE_U8, { .u8 = 201 }, "u8 is 201, not 3 to 200", ERR_LIMIT },
 	{ WIRE_U16, { .u16 = 0 }, "u16 is 0, not 1 to 40000", ERR_INVALID },
 	{ WIRE_U32, { .u32 = UINT32_MAX }, "u32 is 4294967295, not 2 to 4000000000", ERR_LIMIT },
@@ -259,20 +259,20 @@ static const struct {
 static void encoder_refuses_what_the_table_forbids(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(unsayable); i++) {
-		/* The byte before it is written, and taken back. */
-		const struct wire_field fields[] = { rows[WIRE_U8], rows[unsayable[i].kind] };
+	for (size_t i = 0; i < ARRAY_LEN(forbidden); i++) {
+		/* The first field is written before the second one fails, and must be removed again. */
+		const struct wire_field fields[] = { rows[WIRE_U8], rows[forbidden[i].kind] };
 		const struct wire_record record = { fields, 2, sizeof(struct sample) };
-		struct sample value = unsayable[i].value;
+		struct sample value = forbidden[i].value;
 		AUTO_BUF struct buf out;
 		struct error err;
 
-		if (unsayable[i].kind != WIRE_U8)
+		if (forbidden[i].kind != WIRE_U8)
 			value.u8 = 3;
 		buf_init(&out, 100);
 		CHECK_OK(buf_add(&out, VIEW("before"), &err), err);
 		CHECK_ERROR(wire_record_encode(&record, &value, &out, &err), err,
-		            unsayable[i].error, unsayable[i].msg);
+		            forbidden[i].error, forbidden[i].msg);
 		assert_string_equal(buf_text(&out), "before");
 		assert_int_equal(out.len, 6);
 	}
@@ -367,7 +367,7 @@ static void list_refuses_text_that_cannot_be_encoded(void **state)
 	assert_int_equal(texts.count, 1);
 }
 
-/* An item that does not fit leaves no half of itself for the next one to follow. */
+/* An item that does not fit leaves no part of itself in the buffer. */
 static void list_stays_valid_when_its_buffer_is_full(void **state)
 {
 	AUTO_BUF struct buf a, b, c;

@@ -42,7 +42,7 @@ static void frame_is_cut_off_the_front(void **state)
 	}
 }
 
-/* Each prefix stands in a block of its own size, so that ASan sees one byte too many. */
+/* Each prefix is in an allocation of exactly its size, so that ASan detects a read beyond it. */
 static void partial_frame_is_not_cut(void **state)
 {
 	(void)state;
@@ -85,7 +85,7 @@ static void largest_payload_is_accepted_and_none_larger(void **state)
 		bytes[3] = (char)len;
 		(void)snprintf(want, sizeof want, "a frame with %u bytes of payload: at most 65528",
 		               len);
-		/* Said as soon as the header is there, not when all of it has come. */
+		/* The error is returned as soon as the header is there. */
 		rest = (struct view){ bytes, WIRE_HEADER };
 		CHECK_ERROR(wire_frame_cut(&rest, &frame, &err), err, ERR_SYNTAX, want);
 		assert_int_equal(rest.len, WIRE_HEADER);

@@ -20,7 +20,7 @@ static struct wire_frame cut_whole(const struct buf *buf)
 	return frame;
 }
 
-/* Accepted bytes mean one thing only: encoding what was understood gives them again. */
+/* Each accepted payload has one meaning: encoding the decoded message gives the same bytes. */
 static void check_same_bytes(const struct wire_message *message, struct view payload)
 {
 	AUTO_BUF struct buf again;
@@ -39,7 +39,7 @@ static bool ends_in_rest(const struct wire_spec *spec)
 	       spec->record.fields[spec->record.count - 1].kind == WIRE_REST;
 }
 
-/* The prefix stands in a block of its own size, so that ASan sees one byte too many. */
+/* The prefix is in an allocation of exactly its size, so that ASan detects a read beyond it. */
 static void check_prefix(const struct wire_frame *whole, size_t len)
 {
 	const struct wire_spec *spec = wire_spec(whole->type);
@@ -84,7 +84,7 @@ static void check_corruptions(const struct wire_frame *whole)
 		struct wire_frame frame = *whole;
 		struct wire_message message;
 		struct error err;
-		/* Lengths and counts are near the start more often than not. */
+		/* Every other change is near the start, where most lengths and counts are. */
 		size_t at = sample_below(
 		        &sample, i % 2 == 0 || whole->payload.len < 64 ? whole->payload.len : 64);
 		char saved = bytes[at];
@@ -110,7 +110,7 @@ static void check_fields(const struct wire_spec *spec, struct wire_message *sent
 	}
 }
 
-/* False: what chance made does not fit into a frame. */
+/* False: the random message does not fit into a frame. */
 static bool round_trip(uint8_t type, uint64_t seed)
 {
 	const struct wire_spec *spec = wire_spec(type);
@@ -225,7 +225,7 @@ static void bytes_after_the_last_field_are_refused(void **state)
 	}
 }
 
-/* 0x110 is not a DATA that lost a bit. */
+/* Type 0x110 must not be encoded as 0x10, which is DATA. */
 static void unknown_types_are_refused(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
-/* test_protocol.c - generates the reference section of PROTOCOL.md from the tables and compares it with
- * the file. `sh scripts/protocol.sh` rewrites the section. */
+/* test_protocol.c - generates the reference section of PROTOCOL.md from the tables and compares it
+ * with the file. `sh scripts/protocol.sh` rewrites the section. */
 #include <inttypes.h>
 
 #include "base/buf.h"

@@ -1,5 +1,5 @@
-/* values.h - the meaning of flags, values and fields, for PROTOCOL.md. Only test_protocol.c includes
- * it. */
+/* values.h - the meaning of flags, values and fields, for PROTOCOL.md. Only test_protocol.c
+ * includes it. */
 #pragma once
 #include "wire/message.h"
 
@@ -63,8 +63,8 @@ static const struct {
 	{ "WELCOME", "root", "what `/` means; all paths are below it" },
 	{ "WELCOME", "workspace", "where relative paths start; a path below root" },
 	{ "WELCOME", "programs",
-	  "the seccomp filter for programs: instructions of 8 bytes in the byte order of the agent's machine; "
-	  "empty: no filter" },
+	  "the seccomp filter for programs: instructions of 8 bytes in the byte order of the "
+	  "agent's machine; empty: no filter" },
 	{ "WELCOME", "workers", "the same for file operations" },
 	{ "PING", "token", "comes back in PONG" },
 	{ "CREDIT", "bytes", "that may be sent in addition" },
@@ -108,7 +108,8 @@ static const struct {
 	{ "FIND", "depth", "levels" },
 	{ "FIND", "limit", "entries" },
 	{ "FIND", "pattern",
-	  "a glob; with a slash it is matched against the path below `path`, otherwise against the name" },
+	  "a glob; with a slash it is matched against the path below `path`, otherwise against "
+	  "the name" },
 	{ "GREP", "depth", "levels" },
 	{ "GREP", "limit", "matches" },
 	{ "GREP", "max", "bytes; larger files are skipped" },

@@ -7,15 +7,16 @@
  *   CHECK_VIEW(buf_view(&s->got[WIRE_OUT]), "hi\n");
  *   live_stop(&live);
  *
- * Every request is a live_stream. live_open() or one of the shorter ways below opens it, and it keeps
- * everything that was received on it until live_stop(). LIVE_UNTIL(live, condition, ms) runs the loop
- * until the condition holds and fails the test if it does not in time; live_wait() waits for the end of one
- * stream. Nothing else runs the loop, so a test can leave many streams open and look at them in any order.
+ * Every request is a live_stream. live_open() or one of the shorter ways below opens it, and it
+ * keeps everything that was received on it until live_stop(). LIVE_UNTIL(live, condition, ms) runs
+ * the loop until the condition holds and fails the test if it does not in time; live_wait() waits
+ * for the end of one stream. Nothing else runs the loop, so a test can leave many streams open and
+ * look at them in any order.
  *
- * The agent is the program that BELLJAR_AGENT names (build/agent/belljar-agent by default). It is started as
- * a child, or as PID 1 of new PID and mount namespaces (and of a user namespace, if the test does not run as
- * root). Its workspace is a new directory, live.workspace. live_agent.c starts and stops the agent, live.c
- * has the requests. */
+ * The agent is the program that BELLJAR_AGENT names (build/agent/belljar-agent by default). It is
+ * started as a child, or as PID 1 of new PID and mount namespaces (and of a user namespace, if the
+ * test does not run as root). Its workspace is a new directory, live.workspace. live_agent.c starts
+ * and stops the agent, live.c has the requests. */
 #pragma once
 #include <dirent.h>
 #include <errno.h>
@@ -121,8 +122,9 @@ bool live_agent_exits(struct live *live, int ms);
 /* Whether the test may create PID namespaces. */
 bool live_can_be_pid1(void);
 
-/* A user id for tests as root, below 65536 and different for each test program that runs now. Limits
- * of processes per user (RLIMIT_NPROC) of one program then do not stop another one's processes. */
+/* A user id for tests as root, below 65536 and different for each test program that runs now.
+ * Limits of processes per user (RLIMIT_NPROC) of one program then do not stop another one's
+ * processes. */
 uint32_t live_user(void);
 
 void live_remove_tree(const char *path);

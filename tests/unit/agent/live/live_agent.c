@@ -37,8 +37,8 @@ static void filter_agent(void)
 		_exit(74);
 }
 
-/* In the child: becomes the user and keeps three capabilities, which execve() passes on to the agent by
- * the ambient set. */
+/* In the child: becomes the user and keeps three capabilities, which execve() passes on to the
+ * agent by the ambient set. */
 static void change_user(uint32_t uid)
 {
 	static const unsigned kept[] = { CAP_SETUID, CAP_SETGID, CAP_KILL };
@@ -59,7 +59,8 @@ static void change_user(uint32_t uid)
 		_exit(77);
 }
 
-/* In the child: executes the agent with the channel as descriptor 3 and no others but 0, 1 and 2. */
+/* In the child: executes the agent with the channel as descriptor 3 and no others but 0, 1 and
+ * 2. */
 static void become_agent(const char *path, int channel, bool is_pid1, const struct live *live,
                          int go)
 {
@@ -78,7 +79,8 @@ static void become_agent(const char *path, int channel, bool is_pid1, const stru
 	if (dup2(null, STDIN_FILENO) < 0 || fd_renumber((int *const[]){ &channel }, 1, &err) < 0 ||
 	    fcntl(channel, F_SETFD, 0) < 0)
 		_exit(72);
-	/* Opened before the change of user, who may not be able to search the tree's directories. */
+	/* Opened before the change of user, who may not be able to search the tree's
+	 * directories. */
 	program = open(path, O_PATH | O_CLOEXEC);
 	if (live->agent_uid != 0)
 		change_user(live->agent_uid);

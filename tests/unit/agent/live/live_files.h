@@ -1,5 +1,5 @@
-/* live_files.h - what tests of the real agent's file operations share. Each test runs twice, with the
- * agent as an ordinary child and as PID 1, and accesses the same files directly.
+/* live_files.h - what tests of the real agent's file operations share. Each test runs twice, with
+ * the agent as an ordinary child and as PID 1, and accesses the same files directly.
  *
  *   static void reads_a_file(void **state)
  *   {

@@ -1,5 +1,5 @@
-/* live_modes.h - runs every test of a group twice: with the agent as an ordinary process, and as PID 1
- * of a PID namespace if the kernel allows creating one. */
+/* live_modes.h - runs every test of a group twice: with the agent as an ordinary process, and as
+ * PID 1 of a PID namespace if the kernel allows creating one. */
 #pragma once
 #include "unit/agent/live/live.h"
 
@@ -24,8 +24,9 @@ void live_until_bytes(struct live_stream *s, uint8_t channel, uint64_t bytes);
 /* The agent answers a small request, whatever else it is doing. */
 void live_check_answers(struct live *live);
 
-/* A copy of this test program, to be run by the agent for what a shell cannot do: its main() then takes
- * arguments. The copy is in /tmp, because another user may not be able to search the tree's directories. */
+/* A copy of this test program, to be run by the agent for what a shell cannot do: its main() then
+ * takes arguments. The copy is in /tmp, because another user may not be able to search the tree's
+ * directories. */
 const char *live_self(void);
 
 int live_run_twice(const char *name, const struct CMUnitTest *tests, size_t count);

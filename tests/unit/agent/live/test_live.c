@@ -1,4 +1,4 @@
-/* test_live.c - the real agent answers: the shortest tests of the harness itself. */
+/* test_live.c - one request of each kind to the real agent: the shortest test of the rig. */
 #include "unit/agent/live/live.h"
 
 static void check_everything_once(bool is_pid1)

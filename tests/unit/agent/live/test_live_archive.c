@@ -1,5 +1,5 @@
-/* test_live_archive.c - trees through the real agent as tar streams: what is packed is unpacked
- * as it was, what is hostile lands nowhere, and a reader who sleeps holds up nobody. */
+/* test_live_archive.c - PACK and UNPACK through the real agent: an unpacked tree equals the packed
+ * one, a hostile archive writes nothing outside, and a slow reader delays no other stream. */
 #include "unit/agent/live/live_files.h"
 #include "unit/wire/tar_test.h"
 
@@ -57,7 +57,8 @@ static void make_tree(const struct live *live)
 	assert_int_equal(symlink(name, files_at(live, "from/far")), 0);
 }
 
-/* Names, types, modes, sizes, targets, times of files; then all bytes. */
+/* A description of a tree: names, types, modes, sizes, targets and times of all files, then their
+ * bytes. */
 static void check_same(const struct live *live, const char *a, const char *b)
 {
 	char command[1024];
@@ -201,7 +202,7 @@ static void check_attack(struct live *live, const struct attack *attack)
 	files_remove(files_at(live, "t"));
 }
 
-/* The links would lead out in earnest: the agent's root is the real one. */
+/* The agent's root is the real "/", so a link that was followed would really lead out. */
 static void hostile_archive_writes_nothing_outside(void **state)
 {
 	char dir[64], workspace[80], outside[80], data[96];
@@ -295,7 +296,7 @@ static void closed_unpack_leaves_no_partial_file(void **state)
 	live_stop(&live);
 }
 
-/* Nobody reads the archive: its worker waits, the agent keeps nothing, others are served. */
+/* Without a reader the worker blocks, the agent buffers nothing, and other requests are handled. */
 static void pack_without_a_reader_delays_no_other_stream(void **state)
 {
 	AUTO_FREE char *noise = files_noise(4 * 1024 * 1024);

@@ -1,5 +1,5 @@
-/* test_live_confine.c - what programs and workers can no longer do, and that they can do all
- * the rest. Every other live test runs under the same filters. */
+/* test_live_confine.c - what seccomp filters, Landlock and missing capabilities deny to programs
+ * and workers, and what they still allow. Every other live test runs under the same filters. */
 #include <sys/ioctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -153,7 +153,7 @@ static void usual_programs_work_under_the_filter(void **state)
 	}
 }
 
-/* One that waits to be told more, under its filter. */
+/* A worker that waits for more input, under its filter. */
 static struct live_stream *start_worker(struct live *live, pid_t *ret)
 {
 	struct wire_message request = { .type = WIRE_WRITE,
@@ -300,7 +300,7 @@ static void check_status(pid_t pid, const char *want)
 		fail_msg("%s", text);
 }
 
-/* An agent that is not root, and has what it takes to act for another user. */
+/* An agent that is not root and has three capabilities to start programs as another user. */
 static void agent_passes_no_capability_on(void **state)
 {
 	struct live_stream *s;

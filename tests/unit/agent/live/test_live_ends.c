@@ -1,5 +1,5 @@
-/* test_live_ends.c - nothing outlives the channel: not when the server goes, not when the agent
- * does, not when one of them speaks nonsense. */
+/* test_live_ends.c - no process outlives the channel, whether the server closes it, the agent is
+ * killed, or one of them breaks the protocol. */
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -30,7 +30,7 @@ static int be_a_bomb(void)
 
 /* --- outside --- */
 
-/* Whoever loses his parent becomes a child of this process, so none gets out of sight. */
+/* The test is a subreaper: an orphan becomes its child, so every process can be found. */
 static size_t still_there(struct live *live)
 {
 	DIR *dir = opendir("/proc");
@@ -93,7 +93,7 @@ static bool invite(struct live *live, size_t i)
 	struct live_stream *s;
 
 	if (is_bomb && geteuid() != 0)
-		return false; /* RLIMIT_NPROC does not hold for root, and counts other processes of a user */
+		return false; /* RLIMIT_NPROC would count other processes of the user too */
 	live_start(live, &(struct live_options){ .is_pid1 = live_as_pid1,
 	                                         .uid = is_bomb ? live_user() : 0,
 	                                         .gid = is_bomb ? live_user() : 0 });
@@ -193,7 +193,7 @@ static void raw_say(struct raw *raw, const struct wire_message *message, uint32_
 	raw_put(raw, buf_view(&out));
 }
 
-/* The next message of this type on this stream; what else comes is passed over. */
+/* The next message of this type on this stream; other messages are skipped. */
 static struct wire_message raw_hear(struct raw *raw, enum wire_type type, uint32_t stream)
 {
 	struct pollfd ready = { .fd = raw->fd, .events = POLLIN };
@@ -247,7 +247,7 @@ static void raw_start(struct raw *raw)
 	(void)raw_hear(raw, WIRE_READY, 0);
 }
 
-/* Returns the stream. */
+/* Returns the number of the stream. */
 static uint32_t raw_exec(struct raw *raw, const char *const *argv)
 {
 	struct wire_message request = { .type = WIRE_EXEC };
@@ -315,7 +315,7 @@ static void agent_exits_when_the_server_breaks_the_protocol(void **state)
 	}
 }
 
-/* Half a frame and then nothing is an end like any other. */
+/* A channel that is closed within a frame ends like any other. */
 static void agent_exits_when_the_channel_closes_within_a_frame(void **state)
 {
 	struct raw raw;
@@ -329,7 +329,7 @@ static void agent_exits_when_the_channel_closes_within_a_frame(void **state)
 	assert_true(WIFEXITED(raw.live.status) && WEXITSTATUS(raw.live.status) == 0);
 }
 
-/* A server that does not count is told, and the streams there are go on. */
+/* A request beyond the maximum is answered with FAILED, and the open streams go on. */
 static void agent_refuses_one_stream_too_many(void **state)
 {
 	struct wire_message answer;

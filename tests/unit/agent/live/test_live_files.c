@@ -1,5 +1,5 @@
-/* test_live_files.c - the real agent's file operations, through the whole stack: each once,
- * what it gives and how it refuses. */
+/* test_live_files.c - the real agent's file operations: each once, what it returns and how it
+ * fails. */
 #include "unit/agent/live/live_files.h"
 
 /* --- reading --- */
@@ -241,7 +241,7 @@ static void write_replaces_creates_and_appends(void **state)
 
 static const char long_text[200 * 1024];
 
-/* Each mode, with something there before and without. */
+/* Each mode, with and without an existing file. */
 static void check_undone(struct live *live, struct live_stream *s)
 {
 	assert_true(live_wait(s)->is_failed);
@@ -318,7 +318,7 @@ static void write_of_a_killed_worker_leaves_the_old_file(void **state)
 	live_stop(&live);
 }
 
-/* In the agent's namespace, where nobody inside may. */
+/* Mounts in the agent's mount namespace, which a program inside may not do. */
 static void mount_small(const struct live *live, const char *name)
 {
 	char path[PATH_MAX];
@@ -338,7 +338,7 @@ static void mount_small(const struct live *live, const char *name)
 	assert_int_equal(status, 0);
 }
 
-/* Needs a namespace of its own and root in it: elsewhere nothing may be mounted. */
+/* Needs root in a mount namespace of the test's own, to mount a small file system. */
 static void write_to_a_full_disk_leaves_the_old_file(void **state)
 {
 	static const enum wire_write_mode modes[] = { WIRE_WRITE_REPLACE, WIRE_WRITE_APPEND };

@@ -1,4 +1,5 @@
-/* test_live_flow.c - what a program reads and writes: whole, in order, and never in the way. */
+/* test_live_flow.c - stdin, stdout, stderr and descriptor 3 of a program: complete, in order, and
+ * bounded in memory. */
 #include "unit/agent/live/live_modes.h"
 
 static void cat_returns_8_mib_unchanged(void **state)
@@ -42,7 +43,7 @@ static void program_that_never_reads_delays_no_other_stream(void **state)
 	live_finish(&live);
 }
 
-/* What nobody reads any more is swallowed: the sender does not hang. */
+/* Input for a closed stdin is discarded and credited, so the sender does not hang. */
 static void input_for_a_closed_stdin_is_discarded(void **state)
 {
 	struct live_stream *s;
@@ -134,7 +135,7 @@ static void descriptor_3_carries_bytes_both_ways(void **state)
 	live_finish(&live);
 }
 
-/* It ends with the fourth descriptor as the last one open, and no credit for it. */
+/* Descriptor 3 is the last one open, and there is no credit for its channel. */
 static void run_with_a_full_control_channel_ends(void **state)
 {
 	struct live_stream *s;
@@ -149,7 +150,7 @@ static void run_with_a_full_control_channel_ends(void **state)
 	live_finish(&live);
 }
 
-/* Nothing is lost that waits in a pipe when a program ends, though it is read much later. */
+/* Output that is in a pipe when the program exits is delivered, even if it is read much later. */
 static void output_that_waited_for_credit_is_delivered(void **state)
 {
 	struct live_stream *s;
@@ -172,7 +173,7 @@ static void output_that_waited_for_credit_is_delivered(void **state)
 	live_finish(&live);
 }
 
-/* 2 GiB that nobody takes: it waits in the program, not in us. */
+/* 2 GiB of output without a reader: the program blocks, neither end buffers it. */
 static void agent_does_not_grow_without_a_reader(void **state)
 {
 	unsigned long agent, server;
@@ -201,7 +202,7 @@ static void agent_does_not_grow_without_a_reader(void **state)
 	live_finish(&live);
 }
 
-/* The same, read by somebody: nothing piles up on the way. */
+/* The same with a reader: nothing piles up on the way. */
 static void agent_does_not_grow_with_much_output(void **state)
 {
 	struct live_stream *s;

@@ -1,5 +1,5 @@
-/* test_live_inside.c - the real agent keeps to the user's rights and below its root, whatever
- * links there are and whoever swaps them meanwhile. */
+/* test_live_inside.c - workers have only the user's rights and stay below the root, whatever
+ * symbolic links there are, also if links are swapped at the same time. */
 #include <linux/fs.h>
 
 #include "unit/agent/live/live_files.h"
@@ -132,7 +132,7 @@ static void links_do_not_lead_out_of_the_root(void **state)
 	jail_stop(&jail);
 }
 
-/* "/" is the root that was given, from wherever a link starts. */
+/* An absolute link starts at the agent's root. */
 static void links_that_stay_inside_are_followed(void **state)
 {
 	struct live_stream *s;

@@ -1,7 +1,7 @@
-/* test_live_load.c - much at once through the real agent: the bytes are the same at the other
- * end, and neither side's memory grows with them.
+/* test_live_load.c - many streams at once through the real agent: the bytes arrive unchanged, and
+ * the memory of neither side grows with them.
  *
- * BELLJAR_LOAD_MIB makes the large file smaller, for a look in a hurry: 1024 if it is not set. */
+ * BELLJAR_LOAD_MIB is the size of the large file, 1024 by default. */
 #include <malloc.h>
 #include <sys/prctl.h>
 
@@ -38,11 +38,11 @@ static uint64_t file_size(void)
 /* --- memory --- */
 
 #ifdef __SANITIZE_ADDRESS__
-/* From sanitizer/allocator_interface.h, which not every compiler brings along. */
+/* Declared in sanitizer/allocator_interface.h, which not every compiler has. */
 size_t __sanitizer_get_current_allocated_bytes(void);
 #endif
 
-/* Not what is resident: ASan keeps hundreds of megabytes of what has been freed. */
+/* The heap in use instead of VmRSS: ASan keeps hundreds of megabytes of freed memory. */
 static unsigned long heap_kib(void)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -118,7 +118,7 @@ static void start_runs(struct load *load)
 		(void)live_started(load->runs[i]);
 }
 
-/* Each program has a pattern of its own. */
+/* Each program gets a different pattern. */
 static void feed_runs(struct load *load)
 {
 	for (unsigned i = 0; i < RUNS; i++)
@@ -140,7 +140,7 @@ static bool is_all_done(struct load *load)
 	return are_back(load) && load->file->is_over;
 }
 
-/* One half: all programs echo while the file goes one way. */
+/* All programs echo their input while the file is transferred in one direction. */
 static void carry(struct load *load, struct live_stream *file)
 {
 	file->counts_only = file->hashes = true;
@@ -200,7 +200,7 @@ static size_t own_fds(void)
 	return files_count("/proc/self/fd");
 }
 
-/* What a session leaves behind comes to us: nobody else is its parent then. */
+/* The test is a subreaper: processes that an agent left behind become its children. */
 static void agents_leave_nothing_behind_after_200_starts(void **state)
 {
 	struct live live;

@@ -1,5 +1,4 @@
-/* test_live_names.c - the real agent looks at names and changes them: STAT, LIST, TREE, FIND,
- * GREP, REMOVE, RENAME, through the whole stack. */
+/* test_live_names.c - STAT, LIST, TREE, FIND, GREP, REMOVE and RENAME by the real agent. */
 #include <time.h>
 
 #include "unit/agent/live/live_files.h"
@@ -47,14 +46,14 @@ static void make_names(struct live *live, const char *dir)
 
 	files_mkdir(live, dir);
 	for (unsigned i = 0; i < NAMES; i++) {
-		/* Neither in the order of their numbers nor all alike. */
+		/* Names of different forms, created in another order than they sort. */
 		(void)snprintf(name, sizeof name, "%s/%s%u", dir, i % 3 != 0 ? "n" : ".h",
 		               i * 7919 % NAMES);
 		files_put(live, name, VIEW(""));
 	}
 }
 
-/* Each name stands for a number: seen[] counts them. */
+/* Each name has a number; seen[] counts how often it was listed. */
 static void count_page(const struct live_stream *s, uint8_t seen[NAMES], char last[64])
 {
 	struct wire_entry entry;
@@ -91,7 +90,7 @@ static void list_returns_each_name_once_over_all_pages(void **state)
 		count_page(live_check(s), seen, last);
 		(void)snprintf(cursor, sizeof cursor, "%s", s->cursor);
 		pages++;
-		/* What comes and goes meanwhile disturbs nobody. */
+		/* Files that are created and removed during the listing do not disturb it. */
 		files_put(&live, "many/!before", VIEW(""));
 		(void)unlink(files_at(&live, "many/!before"));
 	} while (s->done.flags & WIRE_DONE_MORE);
@@ -299,7 +298,7 @@ static void agent_performs_64_operations_at_once(void **state)
 	live_stop(&live);
 }
 
-/* Records are paid for like bytes. */
+/* Records use credit like bytes. */
 static void slow_reader_of_a_list_gets_all_entries(void **state)
 {
 	struct wire_entry entry;

@@ -68,7 +68,7 @@ static void terminal_handles_control_keys(void **state)
 	live_finish(&live);
 }
 
-/* Within a line too, where one key only hands the line on. */
+/* Also in the middle of a line, where one control-D only passes the line on. */
 static void end_of_input_reaches_a_program_on_a_terminal(void **state)
 {
 	static const char *const inputs[] = { "", "line\n", "no line", "two\nlines" };
@@ -102,8 +102,9 @@ static void terminal_output_is_complete(void **state)
 	live_finish(&live);
 }
 
-/* Nobody takes it for longer than a terminal is waited for. The first credit ends just before the
- * last word: one that had to leave more in a terminal may be held up until somebody reads it. */
+/* The output is not read for longer than the agent waits for a terminal. The first credit ends just
+ * before the last bytes: a program that has to leave more in its terminal may block until it is
+ * read. */
 static void terminal_output_that_waited_for_credit_is_complete(void **state)
 {
 	struct live_stream *s;
@@ -124,8 +125,8 @@ static void terminal_output_that_waited_for_credit_is_complete(void **state)
 	live_finish(&live);
 }
 
-/* All are due in the turn in which the server takes something again after a while. The words fit
- * into a terminal that is empty. */
+/* All streams are due in the turn in which the server reads again after a pause. The output fits
+ * into an empty terminal. */
 static void last_output_of_many_terminals_is_complete(void **state)
 {
 	struct live_stream *s[64], *flood;
@@ -160,7 +161,7 @@ static void last_output_of_many_terminals_is_complete(void **state)
 	live_stop(&live);
 }
 
-/* A process of another run has the terminal open: that holds nothing up. */
+/* A process of another run has the terminal open. */
 static void terminal_held_open_by_another_run_delays_nothing(void **state)
 {
 	struct live_stream *s, *other;
@@ -168,7 +169,7 @@ static void terminal_held_open_by_another_run_delays_nothing(void **state)
 	char script[128];
 
 	(void)state;
-	/* With Landlock there is no way to another run's descriptors. */
+	/* With Landlock a program could not open another run's descriptors. */
 	live_start(&live, &(struct live_options){ .is_pid1 = live_as_pid1, .is_free = true });
 	s = live_start_run(&live, ON_TERMINAL(.keeps_open = true), "sh", "-c",
 	                   "echo up; sleep 0.5; echo down");
@@ -181,7 +182,6 @@ static void terminal_held_open_by_another_run_delays_nothing(void **state)
 	live_finish(&live);
 }
 
-/* However it has detached itself. */
 static void signal_reaches_detached_descendants(void **state)
 {
 	static const char script[] =

@@ -1,4 +1,4 @@
-/* test_live_run.c - programs through the channel: how they start, what they get, how they end. */
+/* test_live_run.c - how programs are started, what they get, and how their end is reported. */
 #include <sys/resource.h>
 
 #include "unit/agent/live/live_modes.h"
@@ -96,7 +96,7 @@ static void failed_start_has_a_reason(void **state)
 	live_finish(&live);
 }
 
-/* Another C library's execvp() would run it by a shell: the agent's does not. */
+/* The execvp() of glibc would run the file with a shell; musl's does not. */
 static void file_without_a_header_is_not_executed(void **state)
 {
 	struct live live;
@@ -217,14 +217,14 @@ static void exited_has_the_resource_usage(void **state)
 	assert_in_range(s->exited.max_rss_kib, 100, 1000000);
 	s = live_sh(&live, "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done");
 	assert_in_range(s->exited.user_us, 10000, 60000000);
-	/* A child's time too, though its parent did not wait for it. */
+	/* The time of a child counts too, although its parent did not wait for it. */
 	s = live_sh(&live, "(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; : >burnt) & "
 	                   "until [ -e burnt ]; do sleep 0.01; done; sleep 0.1");
 	assert_in_range(s->exited.user_us, 10000, 60000000);
 	live_finish(&live);
 }
 
-/* Whatever was written before the exit has been delivered before the end. */
+/* Output that was written before the exit is delivered before DONE. */
 static void last_output_is_complete(void **state)
 {
 	struct live_stream *s[AT_ONCE];
@@ -325,7 +325,7 @@ static void allow_fds(struct live *live, rlim_t soft)
 	assert_int_equal(prlimit(live->agent, RLIMIT_NOFILE, &limit, NULL), 0);
 }
 
-/* Each request is answered, by a failure if need be, and what failed has left nothing open. */
+/* Each request is answered, some with FAILED, and a failed request leaves no descriptor open. */
 static void agent_survives_a_lack_of_descriptors(void **state)
 {
 	enum { LEAST = 3, MOST = 40 };

@@ -1,5 +1,4 @@
-/* test_live_stats.c - the sandbox in numbers, and workers that end badly: what a stream says
- * whose worker was killed while its last words wait for a reader. */
+/* test_live_stats.c - STATS, and workers that are killed, stopped or blocked. */
 #include <sys/statvfs.h>
 
 #include "unit/agent/live/live_files.h"
@@ -11,7 +10,7 @@ static struct wire_stats_are ask(struct live *live)
 	return live_check(s)->stats;
 }
 
-/* Used parts may change while others work on the same disk; totals do not. */
+/* Used space may change while other processes use the same disk; totals do not. */
 static void stats_are_plausible(void **state)
 {
 	const uint8_t all = WIRE_STATS_MEMORY | WIRE_STATS_CPU | WIRE_STATS_PROCESSES |
@@ -50,7 +49,7 @@ static void stats_follow_processor_time_and_processes(void **state)
 		sleepers[i] = live_started(live_start_run(&live, LIVE_RUN(0), "sleep", "100"));
 	busy = ask(&live);
 	assert_true(busy.cpu_us >= before.cpu_us);
-	/* Others on the machine are seen too, unless the agent has a /proc of its own. */
+	/* Without a PID namespace the agent also counts the other processes of the machine. */
 	if (live.is_pid1)
 		assert_true(busy.processes >= before.processes + SLEEPERS);
 	for (unsigned i = 0; i < SLEEPERS; i++)
@@ -60,7 +59,7 @@ static void stats_follow_processor_time_and_processes(void **state)
 	live_stop(&live);
 }
 
-/* A failure of the workspace is told, not guessed around. */
+/* STATS without a workspace fails, instead of returning numbers of another file system. */
 static void stats_fail_without_the_workspace(void **state)
 {
 	struct live live;
@@ -77,7 +76,7 @@ static void stats_fail_without_the_workspace(void **state)
 
 enum { LARGE = 1024 * 1024 };
 
-/* A read whose worker is blocked: nobody takes what it says. */
+/* A read whose worker is blocked, because nothing is read from the stream. */
 static struct live_stream *open_blocked_read(struct live *live)
 {
 	AUTO_FREE char *noise = files_noise(LARGE);
@@ -139,7 +138,7 @@ static void agent_continues_a_stopped_worker(void **state)
 	live_stop(&live);
 }
 
-/* Answers that wait for credit hold nothing but their own stream. */
+/* Replies that wait for credit block only their own stream. */
 static void blocked_streams_delay_no_other_stream(void **state)
 {
 	struct live_stream *blocked[32], *s;

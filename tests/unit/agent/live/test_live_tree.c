@@ -1,9 +1,9 @@
-/* test_live_tree.c - a run is all a program has started, and its end is the end of all of it. */
+/* test_live_tree.c - deadlines, descendants of programs, and keepers. */
 #include "unit/agent/live/live_modes.h"
 
 /* --- inside: what the shell cannot do --- */
 
-/* Forks, lets the child go on and exits, for ever: whoever is looked at is gone already. */
+/* Forks, exits and goes on in the child, forever: a process found in /proc has already exited. */
 static int be_a_comet(bool leaves)
 {
 	(void)!write(STDOUT_FILENO, "up\n", 3);
@@ -17,7 +17,7 @@ static int be_a_comet(bool leaves)
 	}
 }
 
-/* The program ends, but a descendant of it that hides as well as one can does not. */
+/* The program exits, but leaves a daemon: a double fork, its own session, no descriptors. */
 static int leave_a_daemon(void)
 {
 	if (fork() != 0)
@@ -83,11 +83,11 @@ static void keeper_ends_a_program_at_its_deadline(void **state)
 	s = live_start_run(&live, LIVE_RUN(.deadline_ms = 200), "sleep", "100");
 	assert_int_equal(live_exited(s)->exited.signal, SIGKILL);
 	assert_int_equal(s->exited.flags, WIRE_EXITED_TIMED_OUT);
-	/* Stopped, it hears SIGTERM all the same. */
+	/* A stopped program gets SIGTERM too. */
 	s = live_start_run(&live, LIVE_RUN(.deadline_ms = 200, .grace_ms = LIVE_MS), "sh", "-c",
 	                   "trap 'exit 5' TERM; kill -STOP $$; sleep 1");
 	assert_int_equal(live_exited(s)->exited.code, 5);
-	/* In time. */
+	/* The program exits before its deadline. */
 	s = live_start_run(&live, LIVE_RUN(.deadline_ms = LIVE_MS), "sleep", "0.1");
 	assert_int_equal(live_exited(s)->exited.flags, 0);
 	live_wait_no_descendants(&live, LIVE_MS);
@@ -152,7 +152,7 @@ static void keeper_kills_descendants_that_are_left(void **state)
 	live_finish(&live);
 }
 
-/* A process of another run has this one's stdout open. With Landlock it could not. */
+/* A process of another run has this one's stdout open, which Landlock would deny. */
 static void output_held_open_by_another_run_delays_nothing(void **state)
 {
 	struct live_stream *s, *other;
@@ -240,7 +240,7 @@ static void keeper_reaps_10000_short_children(void **state)
 
 /* --- the keeper itself --- */
 
-/* The child of the agent above the run, as seen from outside: there is one run only. */
+/* The keeper of the only run, in the test's PID namespace. */
 static pid_t keeper_of(struct live *live)
 {
 	pid_t pids[16];

@@ -1,9 +1,9 @@
-/* test_live_user.c - what a program may: its user, its limits, its descriptors. */
+/* test_live_user.c - the user, limits, signals and descriptors of a program. */
 #include <sys/resource.h>
 
 #include "unit/agent/live/live_modes.h"
 
-/* The rest of the line of /proc/self/status that starts so. */
+/* The value of a line of /proc/self/status. */
 static const char *status_line(struct live_stream *s, const char *key)
 {
 	static char line[256];
@@ -106,7 +106,7 @@ static void program_has_the_requested_limits(void **state)
 	live_finish(&live);
 }
 
-/* The agent needs some descriptors itself before the program is there. */
+/* The limit holds before execve(), while the process still needs some descriptors. */
 static void program_starts_with_a_small_limit_of_descriptors(void **state)
 {
 	struct live_stream *s;
@@ -140,7 +140,7 @@ static void limit_that_cannot_be_set_is_named(void **state)
 	live_finish(&live);
 }
 
-/* The agent's own allowance is larger: it is not handed on. */
+/* The agent raises its own limit, and passes on the one from before. */
 static void program_has_the_descriptor_limit_the_agent_was_given(void **state)
 {
 	struct rlimit files;
@@ -157,7 +157,7 @@ static void program_has_the_descriptor_limit_the_agent_was_given(void **state)
 
 static void program_has_three_descriptors_or_four(void **state)
 {
-	/* The shell has the directory open only while it reads it. */
+	/* The shell has /proc/$$/fd open only while it expands the pattern. */
 	static const char list[] = "for f in /proc/$$/fd/*; do [ -e $f ] && echo ${f##*/}; done; :";
 	static const struct {
 		uint8_t flags;
@@ -181,7 +181,6 @@ static void program_has_three_descriptors_or_four(void **state)
 	live_finish(&live);
 }
 
-/* The agent and the keeper are not the user's to look into, nor to signal. */
 static void program_cannot_access_agent_and_keeper(void **state)
 {
 	struct live_stream *s;
