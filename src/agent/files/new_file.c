@@ -100,8 +100,8 @@ int new_file_open(struct new_file *file, const struct job *job, struct view path
 		return -1;
 	if (!exists)
 		return open_temp(file, perm, err);
-	/* 0600 first: between open and fchmod() the umask alone could leave the contents readable
-	 * to others. */
+	/* 0600 until fchmod() sets the old file's permissions: no other user may read the contents
+	 * earlier. */
 	if (open_temp(file, 0600, err) < 0)
 		return -1;
 	return fchmod(file->fd, perm) < 0 ? path_error(path, err) : 0;
@@ -137,7 +137,7 @@ static int link_as(const struct new_file *file, const char *name)
 	return linkat(AT_FDCWD, by_number, file->place.dir, name, AT_SYMLINK_FOLLOW);
 }
 
-enum { NOREPLACE = 1 }; /* RENAME_NOREPLACE; <linux/fs.h> conflicts with some C libraries */
+enum { NOREPLACE = 1 }; /* RENAME_NOREPLACE, which not every C library defines */
 
 /* The last resort, with a race between the check and the rename. */
 static int check_and_rename(int from_dir, const char *from, int to_dir, const char *to)

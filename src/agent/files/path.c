@@ -200,6 +200,9 @@ static int follow_link(const struct path_parent *parent, struct view path, struc
 	return 1;
 }
 
+/* openat2() cannot stop at the parent of a link's target, so links at the end are followed here. A
+ * link that is replaced after readlinkat() does no harm: the result is a directory inside the root
+ * and a name, which callers use without following links. */
 int path_parent(const struct job *job, struct view path, bool follow, struct path_parent *ret,
                 struct error *err)
 {

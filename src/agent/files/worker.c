@@ -31,7 +31,7 @@ static void fail_worker(struct stream *stream, const char *why)
 
 /* --- frames from the process ------------------------------------------------------- */
 
-/* A frame of any other type would let the process act as the agent, for example end a run. */
+/* Frames of any other type are for the agent alone to send. */
 static bool is_allowed(uint8_t type)
 {
 	return type == WIRE_DATA || type == WIRE_ENTRIES || type == WIRE_MATCHES ||

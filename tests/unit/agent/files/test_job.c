@@ -137,7 +137,7 @@ static void closed_socket_closes_the_request(void **state)
 	job_test_stop(&t);
 }
 
-/* What no agent of ours says. */
+/* Packets that the agent never sends. */
 static void job_refuses_packets_that_are_not_bytes(void **state)
 {
 	static const char too_large[WIRE_HEADER + JOB_PACKET_MAX + 1];

@@ -91,8 +91,8 @@ static void remove_refuses(void **state)
 	job_test_stop(&t);
 }
 
-/* Directories of which some are wide, with links out of the tree. */
-static uint64_t plant(struct job_test *t, const char *path, int depth)
+/* Makes a tree with some wide directories and with links out of it. */
+static uint64_t make_tree(struct job_test *t, const char *path, int depth)
 {
 	uint64_t count = 1;
 	char below[256];
@@ -109,7 +109,7 @@ static uint64_t plant(struct job_test *t, const char *path, int depth)
 	count += 6;
 	for (int i = 0; i < 3 && depth > 0; i++) {
 		(void)snprintf(below, sizeof below, "%s/d%d", path, i);
-		count += plant(t, below, depth - 1);
+		count += make_tree(t, below, depth - 1);
 	}
 	return count;
 }
@@ -122,14 +122,14 @@ static void remove_deletes_a_tree_and_nothing_else(void **state)
 	job_test_start(&t);
 	job_test_directory(&t, "workspace/kept");
 	job_test_file(&t, "workspace/kept/file", VIEW("kept"));
-	check_remove(&t, "tree", WIRE_RECURSIVE, plant(&t, "workspace/tree", 5));
+	check_remove(&t, "tree", WIRE_RECURSIVE, make_tree(&t, "workspace/tree", 5));
 	job_test_holds(&t, "workspace/kept/file", "kept");
 	assert_int_equal(job_test_count(&t, "workspace"), 1);
 	job_test_stop(&t);
 }
 
-/* One below the other, with files beside the way at some of them. */
-static uint64_t dig(struct job_test *t, const char *path, int depth)
+/* Makes directories within one another, with files in some of them. */
+static uint64_t make_levels(struct job_test *t, const char *path, int depth)
 {
 	int fd = open(job_test_path(t, path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	uint64_t count = 0;
@@ -162,7 +162,7 @@ static void remove_deletes_a_hundred_thousand_levels_with_few_descriptors(void *
 	int depth = 2000;
 
 	(void)state;
-	/* A disk takes minutes to make so many directories; then it is only a part of them. */
+	/* A disk takes minutes to make so many directories: stop after a while, with fewer. */
 	if (access("/dev/shm", W_OK) == 0) {
 		job_test_start_in(&t, "/dev/shm");
 		depth = 100000;
@@ -170,7 +170,7 @@ static void remove_deletes_a_hundred_thousand_levels_with_few_descriptors(void *
 		job_test_start(&t);
 	}
 	job_test_directory(&t, "workspace/deep");
-	count = dig(&t, "workspace/deep", depth) + 1;
+	count = make_levels(&t, "workspace/deep", depth) + 1;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
 	few.rlim_max = old.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
@@ -249,7 +249,7 @@ static int try_mounts(struct job_test *t)
 	    mount(job_test_path(t, "workspace/kept"), job_test_path(t, "workspace/tree/m"), NULL,
 	          MS_BIND, NULL) < 0)
 		return 77;
-	/* The old one is of the old namespace, where nothing is mounted. */
+	/* The old descriptor is of the old namespace, where nothing is mounted. */
 	t->job.root = open(t->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (op_remove(&t->job, &tree, &done, &err) == 0 ||
 	    strcmp(err.msg, "tree: 'm' is a mount point, which cannot be removed") != 0)

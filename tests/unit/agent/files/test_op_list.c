@@ -70,7 +70,7 @@ static void stat_follows_links_unless_told_not_to(void **state)
 		{ "link", WIRE_NOFOLLOW, WIRE_FILE_LINK, "/workspace/dir" },
 		{ "dangling", WIRE_NOFOLLOW, WIRE_FILE_LINK, "../../nowhere" },
 		{ "self", WIRE_NOFOLLOW, WIRE_FILE_LINK, "self" },
-		{ "fifo", 0, WIRE_FILE_OTHER, "" }, /* and nobody waits for its other end */
+		{ "fifo", 0, WIRE_FILE_OTHER, "" }, /* opening it for reading would block */
 		{ "link/fifo", WIRE_NOFOLLOW, WIRE_FILE_OTHER, "" },
 	};
 	struct wire_entry entry;

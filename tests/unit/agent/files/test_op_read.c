@@ -113,7 +113,7 @@ static void read_refuses_line_zero(void **state)
 	job_test_stop(&t);
 }
 
-/* More than a chunk, lines across the seams: the same as cutting it in memory. */
+/* Several chunks, with lines across their edges: the same result as cutting in memory. */
 static void read_finds_lines_across_chunks(void **state)
 {
 	enum { LINE = 1009, COUNT = 500 };
@@ -207,7 +207,7 @@ static void *grow(void *ctx)
 	return NULL;
 }
 
-/* Whoever follows the size of such a file may never come to an end. */
+/* A reader that trusts the reported size of such a file may never end. */
 static void growing_file_is_cut_at_the_maximum(void **state)
 {
 	static struct job_test t;
@@ -223,7 +223,7 @@ static void growing_file_is_cut_at_the_maximum(void **state)
 	                 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	assert_int_equal(ftruncate(grower.fd, 3990000), 0);
 	assert_int_equal(pthread_create(&thread, NULL, grow, &grower), 0);
-	/* Until it has grown past the maximum, which the reader was not told. */
+	/* The file grows past the maximum while it is read. */
 	do {
 		job_test_again(&t);
 		CHECK_OK(op_read(&t.job, &request, &done, &err), err);

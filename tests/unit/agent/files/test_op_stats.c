@@ -1,5 +1,4 @@
-/* test_stats.c - which numbers are taken from control groups, which from /proc, and which are not
- * known at all. */
+/* test_op_stats.c - which numbers come from cgroups, which from /proc, and which are unknown. */
 #include "unit/agent/files/job_test.h"
 
 #include <sched.h>
@@ -16,7 +15,7 @@ enum {
 	NO_MOUNTS = 77,
 };
 
-/* The files of the group (NULL: not there), and what is told. */
+/* The files of the cgroup (NULL: missing), and what is reported. */
 struct row {
 	bool without_proc;
 	const char *memory, *memory_max, *pids, *pids_max, *cpu;
@@ -79,7 +78,7 @@ static int check_row(const struct job *job, const struct row *row)
 	return -1;
 }
 
-/* In a child: nobody else sees what it mounts. */
+/* Runs in a child with a mount namespace of its own. */
 static int check_rows(const struct job *job)
 {
 	int failed = 0;

@@ -17,7 +17,7 @@ static void make_sample(struct job_test *t)
 	job_test_link(t, "..", "workspace/src/loop");
 }
 
-static void gives_the_tree_within_its_bounds(void **state)
+static void tree_sends_entries_within_its_limits(void **state)
 {
 	static const struct {
 		const char *path;
@@ -38,7 +38,8 @@ static void gives_the_tree_within_its_bounds(void **state)
 		  "main.c src/ src/a.c src/a.h src/deep/ src/deep/B.C src/deep/b.c " },
 		{ ".", 0, 3, 1, true, "main.c " },
 		{ "src/deep", 0, 1, 2, false, "B.C b.c " },
-		{ "src/loop/src/deep", 0, 1, 1, true, "B.C " }, /* on the way there links count */
+		{ "src/loop/src/deep", 0, 1, 1, true,
+		  "B.C " }, /* links on the way to the start are followed */
 		{ "/workspace/.git", 0, 1, 2, false, "x.c " },
 	};
 	struct wire_done done;
@@ -79,7 +80,7 @@ static void find_matches_names_and_paths(void **state)
 		  ".git/x.c main.c src/a.c src/deep/b.c " },
 		{ ".", "*.c", 0, 64, 3, false, "main.c src/a.c src/deep/b.c " },
 		{ ".", "*.c", 0, 64, 2, true, "main.c src/a.c " },
-		{ ".", "*.c", 0, 2, 2, false, "main.c src/a.c " }, /* as deep as was asked for */
+		{ ".", "*.c", 0, 2, 2, false, "main.c src/a.c " }, /* the allowed depth */
 		{ ".", "src/*", 0, 64, 100, false, "src/a.c src/a.h src/deep/ src/loop>.. " },
 		{ ".", "**/deep/*", 0, 64, 100, false, "src/deep/B.C src/deep/b.c " },
 		{ ".", "d??p", 0, 64, 100, false, "src/deep/ " },
@@ -109,7 +110,7 @@ static void find_matches_names_and_paths(void **state)
 	job_test_stop(&t);
 }
 
-static void says_more_when_paths_are_too_long(void **state)
+static void tree_sets_more_when_paths_are_too_long(void **state)
 {
 	struct wire_tree tree = { .depth = 64, .limit = 100, .path = VIEW(".") };
 	struct wire_find find = {
@@ -173,7 +174,7 @@ static void walk_handles_wide_and_deep_trees(void **state)
 	job_test_stop(&t);
 }
 
-static void names_what_it_cannot_walk(void **state)
+static void error_names_path_that_cannot_be_walked(void **state)
 {
 	static const struct {
 		const char *path, *want;
@@ -220,9 +221,12 @@ static void closed_request_ends_the_walk(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(gives_the_tree_within_its_bounds),  TEST(find_matches_names_and_paths),
-		TEST(says_more_when_paths_are_too_long), TEST(walk_handles_wide_and_deep_trees),
-		TEST(names_what_it_cannot_walk),         TEST(closed_request_ends_the_walk),
+		TEST(tree_sends_entries_within_its_limits),
+		TEST(find_matches_names_and_paths),
+		TEST(tree_sets_more_when_paths_are_too_long),
+		TEST(walk_handles_wide_and_deep_trees),
+		TEST(error_names_path_that_cannot_be_walked),
+		TEST(closed_request_ends_the_walk),
 	};
 
 	(void)alarm(300); /* nothing here may hang */

@@ -97,7 +97,7 @@ static void replaced_file_keeps_its_mode(void **state)
 	check_write(&t, REQUEST(WIRE_WRITE_REPLACE, "a"), VIEW("new"));
 	assert_int_equal(stat(job_test_path(&t, "workspace/a"), &after), 0);
 	assert_int_not_equal(before.st_ino, after.st_ino);
-	assert_int_equal(after.st_mode, S_IFREG | 0751); /* not setuid any more */
+	assert_int_equal(after.st_mode, S_IFREG | 0751); /* the set-user-id bit is dropped */
 	job_test_holds(&t, "workspace/a", "new");
 	check_write(&t, REQUEST(WIRE_WRITE_REPLACE, "a"), VIEW(""));
 	job_test_holds(&t, "workspace/a", "");
@@ -105,7 +105,7 @@ static void replaced_file_keeps_its_mode(void **state)
 	job_test_stop(&t);
 }
 
-/* Every kind of way out leads to a place below the root. */
+/* Every way out ends below the root. */
 static void write_follows_a_final_link_and_keeps_it(void **state)
 {
 	static const struct {
@@ -154,10 +154,10 @@ static void create_refuses_any_existing_name(void **state)
 	job_test_stop(&t);
 }
 
-/* --- in the middle of it ---------------------------------------------------------------- */
+/* --- interrupted writes ---------------------------------------------------------------- */
 
-/* From now on this process has a file system without files that have no name. */
-static void refuse_nameless(void)
+/* From now on O_TMPFILE fails in this process. */
+static void deny_o_tmpfile(void)
 {
 	struct sock_filter rules[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -174,7 +174,7 @@ static void refuse_nameless(void)
 		_exit(99);
 }
 
-static bool has_nameless(const struct job_test *t)
+static bool has_o_tmpfile(const struct job_test *t)
 {
 	int fd = open(job_test_path(t, "workspace"), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
 
@@ -197,13 +197,13 @@ static pid_t begin_write(struct job_test *t, struct wire_write request, bool nam
 	assert_true(child >= 0);
 	if (child == 0) {
 		if (!nameless)
-			refuse_nameless();
+			deny_o_tmpfile();
 		_exit(op_write(&t->job, &request, &done, &err) == 0 ? 0 : err.errnum);
 	}
 	job_test_packet(t, WIRE_DATA, VIEW("text"));
 	for (int ms = 0; waiting != 0; ms++) {
 		assert_int_equal(ioctl(t->peer, SIOCOUTQ, &waiting), 0);
-		assert_true(ms < 10000); /* it never asked for them */
+		assert_true(ms < 10000); /* the operation has not read them */
 		(void)usleep(1000);
 	}
 	return child;
@@ -228,7 +228,7 @@ static void kill_write(pid_t child)
 	assert_true(WIFSIGNALED(status));
 }
 
-/* What comes there between the look and the end of the bytes. */
+/* What another process creates between the check and the commit. */
 static void only_replace_overwrites_a_file_that_appears_late(void **state)
 {
 	static const struct {
@@ -256,7 +256,7 @@ static void only_replace_overwrites_a_file_that_appears_late(void **state)
 	job_test_stop(&t);
 }
 
-/* Neither its temporary name nor what it wrote stays. */
+/* Neither the temporary name nor the contents stay. */
 static void rename_keeps_directory_that_appears_late(void **state)
 {
 	static struct job_test t;
@@ -297,7 +297,7 @@ static void killed_write_leaves_nothing(void **state)
 
 	(void)state;
 	job_test_start(&t);
-	if (!has_nameless(&t)) {
+	if (!has_o_tmpfile(&t)) {
 		job_test_stop(&t);
 		SKIP_TEST("this file system has no O_TMPFILE");
 	}
@@ -384,7 +384,7 @@ static void undo_keeps_bytes_others_appended(void **state)
 	job_test_stop(&t);
 }
 
-/* The kernel writes as much as fits, and says only then that the rest does not. */
+/* The kernel writes as much as RLIMIT_FSIZE allows and fails only with the next write. */
 static int write_with_little_room(struct job *job, const struct wire_write *request,
                                   struct wire_done *done, struct error *err)
 {
@@ -414,7 +414,7 @@ static void failed_append_is_undone(void **state)
 	job_test_feed(&t, VIEW("more than fits"));
 	CHECK_ERROR(write_with_little_room(&t.job, &request, &done, &err), err, ERR_SYSTEM,
 	            "log: write: File too large");
-	assert_int_equal(done.bytes, 7); /* they were there */
+	assert_int_equal(done.bytes, 7); /* they had been written */
 	job_test_holds(&t, "workspace/log", "old");
 	job_test_stop(&t);
 }
@@ -589,7 +589,7 @@ static void temporary_name_fits_any_name(void **state)
 	job_test_stop(&t);
 }
 
-/* Also what its owner may neither read nor write can be given its name. */
+/* linkat() works also for a file that its owner may neither read nor write. */
 static int nobody_makes(struct job_test *t, struct error *err)
 {
 	struct wire_write request = REQUEST(WIRE_WRITE_CREATE, "mine");

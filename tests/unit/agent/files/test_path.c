@@ -3,7 +3,7 @@
 #include "agent/files/path.h"
 #include "base/error.h"
 
-/* "secret" is beside the root, not below it; "inside" is what an escape may find instead. */
+/* "secret" is beside the root, not below it; "inside" is what the same path finds below it. */
 static void make_traps(struct job_test *t)
 {
 	job_test_directory(t, "etc");
@@ -101,7 +101,7 @@ static void open_file_refuses_other_types(void **state)
 	job_test_stop(&t);
 }
 
-/* /proc is reached only when the root is the machine's. */
+/* /proc is reachable only with the machine's own root. */
 static void magic_links_are_not_followed(void **state)
 {
 	static const char *const paths[] = { "/proc/self/root/etc/passwd", "/proc/self/cwd/x",
@@ -145,7 +145,7 @@ static void path_that_does_not_fit_is_refused(void **state)
 	job_test_start(&t);
 	for (size_t i = 0; i < WIRE_PATH_MAX; i++)
 		path[i] = i % 2 == 0 ? '.' : '/';
-	/* It fits by itself, but not behind the workspace. */
+	/* The path fits alone, but not behind the workspace. */
 	assert_int_equal(path_open(&t.job, view_of(path), O_RDONLY, 0, &err), -1);
 	assert_int_equal(err.errnum, ENAMETOOLONG);
 	assert_non_null(strstr(err.msg, "...: File name too long"));

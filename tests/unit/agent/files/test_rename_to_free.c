@@ -1,4 +1,4 @@
-/* test_move.c - moving to a free name, by each of the ways there are. */
+/* test_rename_to_free.c - renaming to a free name by each of its three ways. */
 #include "unit/agent/files/job_test.h"
 
 #include "agent/files/new_file.h"
@@ -18,7 +18,7 @@ static void leave_way(int way)
 	refuse_call(way == BY_LINK ? SYS_renameat : SYS_linkat, EPERM);
 }
 
-/* In a child, as filters stay. Returns 0 or errno. */
+/* Runs in a child, because filters cannot be removed. Returns 0 or errno. */
 static int move(const struct job_test *t, int way, const char *from, const char *to)
 {
 	int status = -1;
@@ -36,7 +36,7 @@ static int move(const struct job_test *t, int way, const char *from, const char 
 	return WEXITSTATUS(status);
 }
 
-static void plant(struct job_test *t)
+static void make_tree(struct job_test *t)
 {
 	job_test_start(t);
 	job_test_file(t, "workspace/file", VIEW("file"));
@@ -61,10 +61,10 @@ static void rename_to_free_moves(void **state)
 	(void)state;
 	for (int way = 0; way < WAYS; way++)
 		for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-			/* A directory has one name: here the last way is meant to be taken. */
+			/* A directory cannot have a second link: the check and the rename are used. */
 			bool one_name = way == BY_LINK && rows[i].type == S_IFDIR;
 
-			plant(&t);
+			make_tree(&t);
 			assert_int_equal(move(&t, way, rows[i].from, "new"), one_name ? EPERM : 0);
 			if (!one_name) {
 				assert_int_equal(job_test_mode(&t, rows[i].there) & S_IFMT,
@@ -90,10 +90,10 @@ static void rename_to_free_replaces_nothing(void **state)
 	struct job_test t;
 
 	(void)state;
-	plant(&t);
+	make_tree(&t);
 	for (int way = 0; way < WAYS; way++)
 		for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-			/* Without any rename, what fails for other reasons says that. */
+			/* If every rename is denied, an error of another kind is still reported as such. */
 			bool no_rename = way == BY_LINK && rows[i].errnum == ENOENT;
 
 			assert_int_equal(move(&t, way, rows[i].from, rows[i].to),
@@ -118,7 +118,7 @@ static void failed_unlink_removes_the_second_link(void **state)
 
 	(void)state;
 	memcpy(from, "file", sizeof "file");
-	plant(&t);
+	make_tree(&t);
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {

@@ -4,7 +4,7 @@
 #include "agent/files/path.h"
 #include "unit/agent/files/record_test.h"
 
-/* Everything a walk gives, each path and a blank, directories with a slash. */
+/* All entries of a walk, each path and a blank, directories with a slash. */
 static const char *walked(const char *start, unsigned depth, bool hidden, size_t batch,
                           struct walk *walk)
 {
@@ -86,7 +86,7 @@ static void names_are_the_smallest_behind_a_cursor(void **state)
 	job_test_stop(&t);
 }
 
-/* In any order the directory gives them in, by any size of a page: all, sorted, each once. */
+/* For any order of readdir() and any size of a page: all names, sorted, each once. */
 static void pages_of_a_directory_have_no_gaps(void **state)
 {
 	static const struct {
@@ -123,7 +123,7 @@ static void pages_of_a_directory_have_no_gaps(void **state)
 	job_test_stop(&t);
 }
 
-/* A long name that did not fit must not be overtaken by a short one that would. */
+/* A short name that fits must not be kept behind a long one that did not. */
 static void names_have_no_gap_where_a_long_name_did_not_fit(void **state)
 {
 	char after[PATH_NAME_MAX + 1] = "";
@@ -210,14 +210,14 @@ static void walk_goes_depth_first_and_by_name(void **state)
 			assert_int_equal(walk.is_deeper, rows[i].deeper);
 			assert_false(walk.has_lost);
 		}
-	/* Only what cannot be seen is deeper down. */
+	/* Only hidden entries are deeper. */
 	assert_string_equal(walked(job_test_path(&t, "workspace/b/empty"), 1, false, 9, &walk), "");
 	assert_string_equal(walked(job_test_path(&t, "workspace/b/sub"), 1, false, 9, &walk), "x ");
 	assert_false(walk.is_deeper);
 	job_test_stop(&t);
 }
 
-/* Entries go, come and turn into others while the walk stands still. */
+/* Entries are removed, created and replaced between two calls. */
 static void walk_survives_a_changing_tree(void **state)
 {
 	struct job_test t;
@@ -235,7 +235,7 @@ static void walk_survives_a_changing_tree(void **state)
 	/* The directory that is about to be entered becomes a link to the root. */
 	assert_int_equal(rename(job_test_path(&t, "workspace/b"), job_test_path(&t, "gone")), 0);
 	job_test_link(&t, "/", "workspace/b");
-	/* And the one behind it is removed. */
+	/* The next one is removed. */
 	assert_int_equal(unlink(job_test_path(&t, "workspace/b.txt")), 0);
 	assert_int_equal(walk_next(&walk, &entry, &err), 1);
 	CHECK_VIEW(entry.path, "c");
