@@ -17,21 +17,19 @@
 
 enum { CALL_SECONDS = 2, MOVE_TIMEOUT_MS = 500, POLL_NS = 2000000 };
 
-/* Finds the cgroup of this process in the hierarchy of version 2. */
-static bool find_own_group(char out[PATH_MAX])
+bool delegation_find_group(const char *root, char out[PATH_MAX])
 {
-	FILE *in = fopen("/proc/self/cgroup", "re");
+	FILE *file = fopen("/proc/self/cgroup", "re");
 	char line[PATH_MAX];
 	bool found = false;
 
-	while (!found && in != NULL && fgets(line, sizeof line, in) != NULL)
-		if (strncmp(line, "0::/", 4) == 0) {
-			line[strcspn(line, "\n")] = '\0';
-			found = snprintf(out, PATH_MAX, CGROUP_ROOT "%s", line + 3) < PATH_MAX;
-		}
-	if (in != NULL)
-		(void)fclose(in);
-	return found;
+	while (!found && file != NULL && fgets(line, sizeof line, file) != NULL) {
+		line[strcspn(line, "\n")] = '\0';
+		found = strncmp(line, "0::/", 4) == 0;
+	}
+	if (file != NULL)
+		(void)fclose(file);
+	return found && snprintf(out, PATH_MAX, "%s%s", root, line + 3) < PATH_MAX;
 }
 
 /* Whether the cgroup is already delegated: this user may create groups below it. */
@@ -86,7 +84,8 @@ static bool wait_for_move(const char *before)
 	char now[PATH_MAX];
 
 	while (clock_now_ms() < until) {
-		if (find_own_group(now) && strcmp(now, before) != 0 && is_delegated(now))
+		if (delegation_find_group(CGROUP_ROOT, now) && strcmp(now, before) != 0 &&
+		    is_delegated(now))
 			return true;
 		(void)nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
 	}
@@ -101,7 +100,7 @@ bool delegation_request(const char *busctl)
 	pid_t self = getpid(), pid;
 
 	if (geteuid() == 0 || access(CGROUP_ROOT "/cgroup.controllers", F_OK) < 0 ||
-	    !find_own_group(group) || is_delegated(group) || !has_session() ||
+	    !delegation_find_group(CGROUP_ROOT, group) || is_delegated(group) || !has_session() ||
 	    access(program, X_OK) < 0)
 		return false;
 	pid = fork();

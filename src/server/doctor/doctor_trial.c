@@ -16,6 +16,7 @@
 #include "sandbox/run/sandbox_run.h"
 #include "sandbox/sandbox.h"
 #include "server/confine.h"
+#include "server/delegation.h"
 #include "server/doctor/internal.h"
 #include "server/options/options.h"
 #include "server/owner.h"
@@ -25,23 +26,6 @@
 enum { TRIAL_DEADLINE_MS = 30000, RUN_DEADLINE_MS = 10000 };
 
 /* --- out of the way in the cgroup: see struct cgroup_move --- */
-
-/* Finds the group of this process in the line "0::/path". */
-static bool find_group(const char *root, char out[PATH_MAX])
-{
-	char line[PATH_MAX];
-	bool found = false;
-	FILE *file = fopen("/proc/self/cgroup", "re");
-
-	if (file == NULL)
-		return false;
-	while (!found && fgets(line, sizeof line, file) != NULL) {
-		line[strcspn(line, "\n")] = '\0';
-		found = strncmp(line, "0::/", 4) == 0;
-	}
-	(void)fclose(file);
-	return found && snprintf(out, PATH_MAX, "%s%s", root, line + 3) < PATH_MAX;
-}
 
 static FILE *open_group_file(const char *group, const char *name)
 {
@@ -83,7 +67,7 @@ void cgroup_move_plan(struct cgroup_move *move, const char *root)
 
 	move->group[0] = '\0';
 	if (statfs(root, &fs) < 0 || fs.f_type != CGROUP2_SUPER_MAGIC ||
-	    !find_group(root, move->group) || !is_alone(move->group)) {
+	    !delegation_find_group(root, move->group) || !is_alone(move->group)) {
 		move->group[0] = '\0';
 		return;
 	}

@@ -2,7 +2,7 @@
 #include "sandbox/registry/instances.h"
 #include "unit/sandbox/lifecycle.h"
 
-static struct sandbox *make(struct world *w, const struct sandbox_options *options)
+static struct sandbox *create_sandbox(struct world *w, const struct sandbox_options *options)
 {
 	struct sandbox *sandbox;
 	struct error err;
@@ -141,7 +141,7 @@ static void idle_sandbox_sleeps(void **state)
 	const struct sandbox_options options = {
 		.owner = "me", .name = "lazy", .spec = spec_default(), .idle_s = 1
 	};
-	struct sandbox *lazy = make(w, &options);
+	struct sandbox *lazy = create_sandbox(w, &options);
 	int agent = connect_agent(w);
 
 	sandbox_hold(lazy);
@@ -306,7 +306,7 @@ static void creator_sets_environment(void **state)
 	const struct sandbox_options options = {
 		.owner = "me", .name = "wordy", .spec = spec_default(), .env = env
 	};
-	const char *const *found = sandbox_env(make(w, &options));
+	const char *const *found = sandbox_env(create_sandbox(w, &options));
 
 	assert_string_equal(found[0], "A=1");
 	assert_string_equal(found[1], "B=two words");
