@@ -253,10 +253,22 @@ static decode_fn *const decoders[] = {
 	[PARAM_JSON] = decode_json,
 };
 
+/* Callers compare an ENUM with the table's own pointers. The literal of the fallback may be another
+ * pointer with the same text, so the value is looked up. */
+static const char *enum_value(const struct param *param, const char *text)
+{
+	for (size_t i = 0; text != NULL && param->values[i] != NULL; i++)
+		if (strcmp(param->values[i], text) == 0)
+			return param->values[i];
+	return text;
+}
+
 static void set_fallback(const struct param *param, void *ret)
 {
-	if (param->type == PARAM_STRING || param->type == PARAM_ENUM)
+	if (param->type == PARAM_STRING)
 		*(const char **)ret = param->fallback.text;
+	else if (param->type == PARAM_ENUM)
+		*(const char **)ret = enum_value(param, param->fallback.text);
 	else if (param->type == PARAM_INT)
 		*(int64_t *)ret = param->fallback.integer;
 	else if (param->type == PARAM_NUMBER)
