@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "engine/spec.h"
@@ -33,7 +32,6 @@ struct code_run {
 	bool is_stopping;         /* the timer kills; before, it is a cell's deadline */
 	bool is_timed_out;        /* a cell's deadline has passed */
 	bool is_started;          /* RUN was sent */
-	uint64_t started_ms;
 };
 
 static const struct run_ops code_ops;
@@ -107,7 +105,6 @@ static void on_started(void *ctx)
 	struct code_run *code = ctx;
 
 	code->is_started = true;
-	code->started_ms = clock_now_ms();
 	/* Only limits that this code meets count, and not those of the spare's earlier life. */
 	limit_check_start(&code->limits, code->pool->sandbox);
 	if (is_cell(code)) {
@@ -202,7 +199,6 @@ static int get_session_interpreter(struct code_run *code, struct error *err)
 	struct session *session = session_of(code);
 	struct session_report *report = code->options.report;
 
-	report->is_new = session->cells == 0;
 	report->was_lost = session->is_lost;
 	if (session->is_lost)
 		(void)snprintf(report->why_lost, sizeof report->why_lost, "%s", session->why_lost);
@@ -346,7 +342,6 @@ static void kill_cell(struct code_run *code)
 	code->interpreter = NULL;
 	code->options.report->is_lost = session_kill(session_of(code), why);
 	code->end = (struct run_end){ .signal = SIGKILL, .timed_out = code->is_timed_out };
-	code->end.wall_us = (clock_now_ms() - code->started_ms) * 1000;
 	check_limits(code);
 }
 

@@ -32,7 +32,6 @@ struct code_options {
 };
 
 struct session_report {
-	bool is_new;   /* this is the first cell of the session */
 	bool was_lost; /* the state of earlier cells was lost before: why_lost */
 	bool is_lost;  /* this cell's end has lost the state */
 	char why_lost[240];

@@ -46,7 +46,6 @@ struct interpreter {
 	enum interpreter_stage stage;
 	struct buf pending;   /* a RUN message that waits until the interpreter is idle */
 	uint32_t deadline_ms; /* of that execution */
-	uint64_t started_us;  /* when RUN was sent */
 	uint64_t deadline_at; /* on the clock of clock.h; 0: none */
 	bool is_spent;        /* not to be used again: see interpreter_is_reusable() */
 	struct buf out;       /* messages to the interpreter */
@@ -59,13 +58,11 @@ struct interpreter {
 	struct loop_timer *idle_timer; /* due at once: the owner learns that it is idle */
 	struct run_end end;            /* of the execution */
 	bool is_exit;
-	uint64_t user_us, system_us; /* processor time of earlier executions */
-	struct buf early[2];         /* output that arrived while nothing executed; not consumed */
+	struct buf early[2]; /* output that arrived while nothing executed; not consumed */
 };
 
 /* Kills an interpreter whose messages cannot be trusted any more, and reports `gone`. */
 void interpreter_fail(struct interpreter *interpreter, const struct error *why);
-uint64_t interpreter_now_us(void);
 /* Sends as much of `out` as the agent accepts. */
 void interpreter_send(struct interpreter *interpreter);
 /* Starts the pending execution of an idle interpreter. */

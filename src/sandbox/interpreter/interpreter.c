@@ -88,11 +88,6 @@ static void on_writable(void *ctx)
 	interpreter_send(ctx);
 }
 
-static uint64_t subtract(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 /* A Python spare forks for each execution and stays (kernel_program.is_reusable). Its own exit with
  * code 0 in the middle of an execution says nothing about the code, and must not look like
  * success. */
@@ -129,10 +124,6 @@ static void on_program_ended(void *ctx, const struct run_end *run_end)
 		report_gone(interpreter, NULL, &err);
 		return;
 	}
-	end.wall_us = interpreter_now_us() - interpreter->started_us;
-	/* The agent counts the whole life of the program; earlier executions are subtracted. */
-	end.user_us = subtract(end.user_us, interpreter->user_us);
-	end.system_us = subtract(end.system_us, interpreter->system_us);
 	report_gone(interpreter, &end, NULL);
 }
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -29,14 +28,6 @@ enum {
 	 * SIGTERM. */
 	NEAR_MS = 250,
 };
-
-uint64_t interpreter_now_us(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 void interpreter_send(struct interpreter *interpreter)
 {
@@ -137,7 +128,6 @@ void interpreter_begin_pending(struct interpreter *interpreter)
 	interpreter->out = interpreter->pending;
 	buf_init(&interpreter->pending, INTERPRETER_OUT_MAX);
 	interpreter->stage = INTERPRETER_RUNNING;
-	interpreter->started_us = interpreter_now_us();
 	interpreter->deadline_at = 0;
 	run_restart_limit_check(interpreter->run);
 	if (interpreter->deadline_ms != 0) {
@@ -170,8 +160,6 @@ static void report_ended(struct interpreter *interpreter)
 	bool is_exit = interpreter->is_exit;
 
 	loop_timer_stop(interpreter->mark_timer);
-	interpreter->user_us += end.user_us;
-	interpreter->system_us += end.system_us;
 	interpreter->stage = INTERPRETER_IDLE;
 	interpreter->user = NULL;
 	loop_timer_start(interpreter->idle_timer, 0);
@@ -216,10 +204,6 @@ static void receive_ended(struct interpreter *interpreter, const struct kernel_m
 		.code = message->ended.code,
 		.signal = message->ended.signal,
 		.timed_out = is_near_deadline(interpreter, 0),
-		.wall_us = interpreter_now_us() - interpreter->started_us,
-		.user_us = message->ended.user_us,
-		.system_us = message->ended.system_us,
-		.max_rss_kib = message->ended.max_rss_kib,
 	};
 	interpreter->is_exit = message->ended.is_exit;
 	if (is_near_deadline(interpreter, NEAR_MS) || interpreter->is_exit)

@@ -68,7 +68,6 @@ void process_state(struct process *process, struct process_state *ret)
 		.phase = process->phase,
 		.end = process->end,
 		.why = process->phase == PROCESS_FAILED ? &process->why : NULL,
-		.is_new_session = session->is_new,
 		.state_was_lost = session->was_lost,
 		.state_is_lost = session->is_lost,
 		.why_lost = session->was_lost ? session->why_lost : NULL,

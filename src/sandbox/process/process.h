@@ -94,7 +94,6 @@ struct process_state {
 	enum process_phase phase;
 	struct run_end end;
 	const struct error *why; /* if FAILED; else NULL */
-	bool is_new_session;     /* the cell was the first one of its session */
 	bool state_was_lost;     /* the session's state was lost before this cell: why_lost */
 	bool state_is_lost;      /* this cell's end has lost the session's state */
 	const char *why_lost;    /* or NULL */

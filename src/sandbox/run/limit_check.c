@@ -45,13 +45,18 @@ static void compare_counters(const struct limit_check *check, struct run_end *en
 	if (!check->has_counters || !sandbox_counts(check->sandbox, &now))
 		return;
 	end->out_of_memory = now.memory_kills > check->before.memory_kills;
-	end->out_of_pids = now.pids_refused > check->before.pids_refused;
 	if (end->out_of_memory)
 		run_end_add_note(end, "memory: processes were killed, the limit is %llu MiB",
 		                 (unsigned long long)(limits->memory >> 20));
-	if (end->out_of_pids)
+	if (now.pids_refused > check->before.pids_refused)
 		run_end_add_note(end, "pids: processes were refused, the limit is %llu",
 		                 (unsigned long long)limits->pids);
+}
+
+/* By subtraction, because the agent may send any number. A total of 0 is unknown. */
+static bool is_nearly_used_up(uint64_t used, uint64_t total, uint64_t within)
+{
+	return total != 0 && (used >= total || total - used <= within);
 }
 
 static void on_stats(void *ctx, const struct wire_message *message)
@@ -63,15 +68,12 @@ static void on_stats(void *ctx, const struct wire_message *message)
 	/* The agent is hostile, too: a wrong answer here only changes a note of its own sandbox. */
 	if (message->type != WIRE_STATS_ARE || (stats->known & WIRE_STATS_DISK) == 0)
 		return;
-	if (stats->disk_total != 0 && stats->disk_used + FULL_WITHIN >= stats->disk_total) {
-		check->end->out_of_disk = true;
+	if (is_nearly_used_up(stats->disk_used, stats->disk_total, FULL_WITHIN))
 		run_end_add_note(check->end, "disk: no room is left, the limit is %llu MiB",
 		                 (unsigned long long)(limits->disk >> 20));
-	} else if (stats->files_total != 0 && stats->files_used >= stats->files_total) {
-		check->end->out_of_disk = true;
+	else if (is_nearly_used_up(stats->files_used, stats->files_total, 0))
 		run_end_add_note(check->end, "inodes: no more files can be made, the limit is %llu",
 		                 (unsigned long long)limits->inodes);
-	}
 }
 
 static void report_result(struct limit_check *check)

@@ -79,10 +79,6 @@ static void on_message(void *ctx, const struct wire_message *message)
 	program->end.code = exited->code;
 	program->end.signal = exited->signal;
 	program->end.timed_out = (exited->flags & WIRE_EXITED_TIMED_OUT) != 0;
-	program->end.wall_us = exited->wall_us;
-	program->end.user_us = exited->user_us;
-	program->end.system_us = exited->system_us;
-	program->end.max_rss_kib = exited->max_rss_kib;
 }
 
 static void on_bytes(void *ctx, uint8_t channel, struct view bytes)

@@ -32,10 +32,7 @@ struct run_end {
 	bool timed_out;      /* the deadline passed */
 	bool compile_failed; /* the compiler ended like this; the program was never started */
 	bool out_of_memory;  /* the kernel killed processes at the memory limit */
-	bool out_of_pids;    /* the kernel refused a fork at the limit of processes */
-	bool out_of_disk;    /* no bytes or no inodes are left */
-	uint64_t wall_us, user_us, system_us, max_rss_kib;
-	char note[240]; /* the limits that were met, as one line; or "" */
+	char note[240];      /* the limits that were met, as one line; or "" */
 };
 
 /* Callbacks, all from the loop. Members other than `output`, `ended` and `failed` may be NULL. */

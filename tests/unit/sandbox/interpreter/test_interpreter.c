@@ -134,7 +134,6 @@ static void deadline_ends_fresh_code(void **state)
 	end = rig_until_over(process);
 	assert_int_equal(end.phase, PROCESS_ENDED);
 	assert_true(end.end.timed_out);
-	assert_true(end.end.wall_us >= 250000 && end.end.wall_us < RIG_MS * UINT64_C(1000));
 	assert_string_equal(rig_text(process, false), "up\n");
 	process_free(process);
 	rig_turn(200);
@@ -298,7 +297,6 @@ static void code_that_ignores_sigterm_is_killed(void **state)
 	                    .deadline_ms = 500);
 	end = rig_until_over(process);
 	assert_true(end.end.timed_out);
-	assert_true(end.end.wall_us < RIG_MS * UINT64_C(1000));
 	process_free(process);
 	RIG_RUN(0, "again\n", PYTHON("print('again')"));
 }

@@ -156,8 +156,6 @@ static void flood_of_displays_is_bounded(void **state)
 	assert_int_equal(end.phase, PROCESS_ENDED);
 	assert_int_equal(end.display_count, PROCESS_DISPLAYS_MAX);
 	assert_string_equal(rig_text(process, false), "behind");
-	assert_int_equal(end.end.user_us, 1);
-	assert_int_equal(end.end.max_rss_kib, 3);
 	process_free(process);
 	/* A message that is one byte longer than the limit. */
 	check_fails(COMMON READY RUN "os.write(3, b'v' + (1024 * 1024 + 1).to_bytes(4, 'little'))\n"

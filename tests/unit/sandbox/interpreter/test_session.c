@@ -37,10 +37,9 @@ static void session_keeps_variables(void **state)
 	PYTHON_NEEDED();
 	end = cell(&process, "s", "x = 41", 0);
 	assert_int_equal(end.phase, PROCESS_ENDED);
-	assert_true(end.is_new_session && !end.state_was_lost && !end.state_is_lost);
+	assert_true(!end.state_was_lost && !end.state_is_lost);
 	process_free(process);
 	end = cell(&process, "s", "x += 1\nprint(x, end='')", 5000);
-	assert_false(end.is_new_session);
 	assert_string_equal(rig_text(process, false), "42");
 	process_free(process);
 	end = cell(&process, "other", "x", 0);
@@ -156,7 +155,7 @@ static void cell_that_ignores_the_interrupt_is_killed(void **state)
 	assert_int_equal(end.end.signal, SIGKILL);
 	process_free(process);
 	end = cell(&process, "deaf", "print('new')", 0);
-	assert_true(end.state_was_lost && !end.is_new_session && !end.state_is_lost);
+	assert_true(end.state_was_lost && !end.state_is_lost);
 	assert_string_equal(end.why_lost, "it was killed at its deadline");
 	assert_string_equal(rig_text(process, false), "new\n");
 	process_free(process);
@@ -272,7 +271,7 @@ static void session_that_never_started_is_not_lost(void **state)
 	assert_false(end.state_is_lost);
 	process_free(process);
 	end = cell(&process, "never", "print(1)", 0);
-	assert_true(end.is_new_session && !end.state_was_lost && end.why_lost == NULL);
+	assert_true(!end.state_was_lost && end.why_lost == NULL);
 	process_free(process);
 }
 
@@ -294,7 +293,7 @@ static void loss_is_reported_until_a_cell_starts(void **state)
 	assert_true(end.state_was_lost && !end.state_is_lost);
 	process_free(process);
 	end = cell(&process, "twice", "1", 0);
-	assert_true(end.state_was_lost && !end.is_new_session);
+	assert_true(end.state_was_lost);
 	assert_string_equal(end.why_lost, "it exited with code 3");
 	process_free(process);
 }
