@@ -43,7 +43,8 @@ int dir_stack_push(struct dir_stack *stack, int fd, const struct stat *st)
 	if (level.stream == NULL)
 		return -1;
 	if (stack->depth != 0)
-		top_level(stack)->next = telldir(top_level(stack)->stream);
+		top_level(stack)->next = stack->rereads ? stack->entry
+		                                        : telldir(top_level(stack)->stream);
 	if (stack->depth == stack->room) {
 		stack->room = stack->room == 0 ? FIRST_ROOM : stack->room * 2;
 		stack->levels = mem_resize(stack->levels, stack->room * sizeof *stack->levels);
@@ -59,6 +60,8 @@ const struct dirent *dir_stack_read(struct dir_stack *stack)
 	const struct dirent *entry;
 
 	do {
+		if (stack->rereads)
+			stack->entry = telldir(top_level(stack)->stream);
 		errno = 0;
 		entry = readdir(top_level(stack)->stream);
 	} while (entry != NULL &&

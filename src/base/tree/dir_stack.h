@@ -11,6 +11,7 @@
  * The struct is the caller's; it owns the descriptors. */
 #pragma once
 #include <dirent.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
 
@@ -22,12 +23,16 @@ struct dir_level {
 	DIR *stream; /* NULL: closed to save descriptors */
 	dev_t device;
 	ino_t inode;
-	long next; /* where reading goes on when the directory is on top again */
+	long next; /* where reading continues after the directory was closed */
 };
 
 struct dir_stack {
 	struct dir_level *levels;
 	size_t depth, room;
+	/* Set by the caller: in a directory that was closed and opened again, reading continues with
+	 * the entry that was pushed, and not behind it. */
+	bool rereads;
+	long entry; /* position of the entry that was read last */
 };
 
 /* Takes over `fd`, a directory open for reading, also on failure; st is its fstat(). Returns 0, or

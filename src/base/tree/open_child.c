@@ -68,8 +68,3 @@ int open_child_dir(int at, const char *name, mode_t need, struct stat *ret)
 		(void)fchmod(fd, (ret->st_mode & 07777) | need);
 	return TAKE_FD(fd);
 }
-
-int open_parent(int at)
-{
-	return open_resolved(at, "..", O_RDONLY | O_DIRECTORY, 0, RESOLVE_NO_XDEV);
-}

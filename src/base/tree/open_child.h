@@ -1,6 +1,6 @@
-/* open_child.h - one step down or up in a directory tree that other processes may be changing.
+/* open_child.h - opens entries of a directory tree that other processes may be changing.
  *
- * All functions are openat2(2) calls that follow no symbolic link and cross no mount point, so a
+ * open_child() and open_child_dir() follow no symbolic link and cross no mount point, so a
  * sandboxed program that swaps a directory for a link cannot lead the caller out of the tree. */
 #pragma once
 #include <sys/stat.h>
@@ -19,6 +19,3 @@ int open_child(int at, const char *name, int flags);
  * belongs to the caller's user, it gets the permission bits `need` first: its owner may have
  * removed them to hide what is in it. */
 int open_child_dir(int at, const char *name, mode_t need, struct stat *ret);
-/* Opens the parent directory of `at`. The directory may have been moved: the caller must check
- * that the parent is the one it expects. */
-int open_parent(int at);

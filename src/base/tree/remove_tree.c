@@ -1,7 +1,5 @@
 #include "base/tree/remove_tree.h"
 
-#include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,51 +11,32 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/mem.h"
 #include "base/text/utf8.h"
+#include "base/tree/dir_stack.h"
 #include "base/tree/open_child.h"
 
 enum {
-	STREAMS_MAX = 32,   /* levels with an open descriptor: the deepest ones */
 	RETRIES_MAX = 1000, /* directories that got new entries between reading and rmdir() */
-	FIRST_DEPTH = 256,  /* levels in the first allocation of `marks` */
 	SHOW_SIZE = 256,    /* bytes of a name in an error */
 };
 
-struct level {
-	DIR *dir;                /* NULL: closed to save descriptors */
-	char name[NAME_MAX + 1]; /* of the child directory on the way down */
+/* A directory on the way that holds a descriptor. */
+struct open_level {
+	char name[NAME_MAX + 1]; /* of the child directory that was entered */
 	bool is_partial; /* reading did not start at the beginning: entries may be left there */
-};
-
-/* What is remembered of every level. The inode number identifies a directory, because the walk
- * never leaves the file system. */
-struct level_mark {
-	ino_t inode;
-	long position; /* telldir() of the child directory on the way down */
 };
 
 struct walk {
 	struct view path;
-	struct level levels[STREAMS_MAX]; /* level i is at i % STREAMS_MAX */
-	struct level_mark *marks;
-	size_t depth;      /* levels between the top and the current directory */
-	size_t marks_size; /* entries allocated in `marks` */
-	uint64_t count;    /* entries removed */
+	struct dir_stack dirs;
+	struct open_level open[DIR_STACK_OPEN_MAX]; /* level i is at i % DIR_STACK_OPEN_MAX */
+	uint64_t count;                             /* entries removed */
 	int retries;
 };
 
-static void walk_done(struct walk *walk)
+static struct open_level *level_at(struct walk *walk, size_t i)
 {
-	for (size_t i = 0; i < STREAMS_MAX; i++)
-		if (walk->levels[i].dir != NULL)
-			(void)closedir(walk->levels[i].dir);
-	free(walk->marks);
-}
-
-static struct level *level_at(struct walk *walk, size_t i)
-{
-	return &walk->levels[i % STREAMS_MAX];
+	return &walk->open[i % DIR_STACK_OPEN_MAX];
 }
 
 static int set_entry_error(const struct walk *walk, const char *name, struct error *err)
@@ -71,36 +50,13 @@ static int set_entry_error(const struct walk *walk, const char *name, struct err
 		return error_set(err, ERR_INVALID,
 		                 "%s: '%s' is a mount point, which cannot be removed", shown,
 		                 shown_name);
+	if (saved == ESTALE)
+		return error_set(err, ERR_SYSTEM, "%s: was moved while it was being removed",
+		                 shown);
 	errno = saved;
-	if (walk->depth == 0)
+	if (walk->dirs.depth == 0)
 		return error_sys(err, "%s", shown);
 	return error_sys(err, "%s: '%s' in it", shown, shown_name);
-}
-
-static int push_mark(struct walk *walk, ino_t inode, struct error *err)
-{
-	char shown[SHOW_SIZE];
-
-	if (walk->depth == REMOVE_DEPTH_MAX)
-		return error_set(err, ERR_LIMIT, "%s: is more than %d directories deep",
-		                 utf8_escape(walk->path, shown, sizeof shown), REMOVE_DEPTH_MAX);
-	if (walk->depth == walk->marks_size) {
-		walk->marks_size = walk->marks_size == 0 ? FIRST_DEPTH : walk->marks_size * 2;
-		walk->marks = mem_resize(walk->marks, walk->marks_size * sizeof *walk->marks);
-	}
-	walk->marks[walk->depth++] = (struct level_mark){ .inode = inode };
-	return 0;
-}
-
-/* Takes over the descriptor. */
-static int open_stream(struct level *level, int fd)
-{
-	level->dir = fdopendir(fd);
-	level->is_partial = false;
-	if (level->dir != NULL)
-		return 0;
-	(void)close(fd);
-	return -1;
 }
 
 /* Enters a directory. Returns 1 on success, 0 if it does not exist any more. */
@@ -108,69 +64,45 @@ static int enter_child(struct walk *walk, int at, const char *name, struct error
 {
 	struct stat st;
 	AUTO_FD int fd = open_child_dir(at, name, 0700, &st);
-	struct level *level = level_at(walk, walk->depth);
+	char shown[SHOW_SIZE];
 
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0)
 		return set_entry_error(walk, name, err);
-	if (walk->depth != 0)
-		(void)snprintf(level_at(walk, walk->depth - 1)->name, sizeof level->name, "%s",
+	if (walk->dirs.depth == REMOVE_DEPTH_MAX)
+		return error_set(err, ERR_LIMIT, "%s: is more than %d directories deep",
+		                 utf8_escape(walk->path, shown, sizeof shown), REMOVE_DEPTH_MAX);
+	if (walk->dirs.depth != 0)
+		(void)snprintf(level_at(walk, walk->dirs.depth - 1)->name, NAME_MAX + 1, "%s",
 		               name);
-	if (level->dir != NULL)
-		(void)closedir(level->dir);
-	level->dir = NULL;
-	if (push_mark(walk, st.st_ino, err) < 0)
-		return -1;
-	return open_stream(level, TAKE_FD(fd)) < 0 ? set_entry_error(walk, name, err) : 1;
-}
-
-/* Opens the closed level above again through "..". If a sandboxed program has moved the current
- * directory, ".." may lead out of the tree; the inode shows that. */
-static int reopen_parent(struct walk *walk, int below, struct error *err)
-{
-	size_t above = walk->depth - 2;
-	struct level *level = level_at(walk, above);
-	AUTO_FD int fd = open_parent(below);
-	char shown[SHOW_SIZE];
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return set_entry_error(walk, "..", err);
-	if (st.st_ino != walk->marks[above].inode)
-		return error_set(err, ERR_SYSTEM, "%s: was moved while it was being removed",
-		                 utf8_escape(walk->path, shown, sizeof shown));
-	if (open_stream(level, TAKE_FD(fd)) < 0)
-		return set_entry_error(walk, "..", err);
-	/* Continue at the remembered position: reading a large directory from its start once per
-	 * child would take quadratic time, because file systems do not shrink directories. */
-	seekdir(level->dir, walk->marks[above].position);
-	level->is_partial = true;
-	return 0;
+	if (dir_stack_push(&walk->dirs, TAKE_FD(fd), &st) < 0)
+		return set_entry_error(walk, name, err);
+	level_at(walk, walk->dirs.depth - 1)->is_partial = false;
+	return 1;
 }
 
 /* Leaves an empty directory and removes it. */
 static int leave_child(struct walk *walk, struct error *err)
 {
-	struct level *level = level_at(walk, walk->depth - 1);
-	struct level *above = level_at(walk, walk->depth - 2);
-	bool reopened = above->dir == NULL;
+	bool reopens = walk->dirs.levels[walk->dirs.depth - 2].stream == NULL;
+	struct open_level *parent = level_at(walk, walk->dirs.depth - 2);
 
-	if (reopened && reopen_parent(walk, dirfd(level->dir), err) < 0)
-		return -1;
-	(void)closedir(level->dir);
-	level->dir = NULL;
-	walk->depth--;
-	/* readdir() continues in a reopened level at the child that is empty now, and removes
-	 * it. */
-	if (reopened)
+	if (dir_stack_pop(&walk->dirs) < 0)
+		return set_entry_error(walk, "..", err);
+	/* The name is not known any more. Reading continues at the entry of the child, which is
+	 * empty now. Reading a large directory from its start once per child would take quadratic
+	 * time, because file systems do not shrink directories. */
+	if (reopens) {
+		parent->is_partial = true;
 		return 0;
-	if (unlinkat(dirfd(above->dir), above->name, AT_REMOVEDIR) == 0)
+	}
+	if (unlinkat(dir_stack_fd(&walk->dirs), parent->name, AT_REMOVEDIR) == 0)
 		walk->count++;
 	else if (errno == ENOTEMPTY && walk->retries++ < RETRIES_MAX)
-		rewinddir(above->dir);
+		rewinddir(dir_stack_top(&walk->dirs)->stream);
 	else if (errno != ENOENT)
-		return set_entry_error(walk, above->name, err);
+		return set_entry_error(walk, parent->name, err);
 	return 0;
 }
 
@@ -202,29 +134,22 @@ static int remove_entry(struct walk *walk, int at, const struct dirent *entry, s
  * level is empty. */
 static int clear_level(struct walk *walk, struct error *err)
 {
-	struct level *level = level_at(walk, walk->depth - 1);
-	DIR *dir = level->dir;
+	struct open_level *level = level_at(walk, walk->dirs.depth - 1);
 
-	assert(dir != NULL); /* the deepest level is always open */
 	for (;;) {
-		const struct dirent *entry;
+		const struct dirent *entry = dir_stack_read(&walk->dirs);
 		int entered;
 
-		walk->marks[walk->depth - 1].position = telldir(dir);
-		errno = 0;
-		entry = readdir(dir);
 		if (entry == NULL && errno != 0)
 			return set_entry_error(walk, ".", err);
 		if (entry == NULL && !level->is_partial)
 			return 0;
 		if (entry == NULL) {
 			level->is_partial = false;
-			rewinddir(dir);
+			rewinddir(dir_stack_top(&walk->dirs)->stream);
 			continue;
 		}
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		entered = remove_entry(walk, dirfd(dir), entry, err);
+		entered = remove_entry(walk, dir_stack_fd(&walk->dirs), entry, err);
 		if (entered != 0)
 			return entered;
 	}
@@ -241,7 +166,7 @@ static int clear_tree(struct walk *walk, int parent, const char *name, struct er
 		deeper = clear_level(walk, err);
 		if (deeper < 0)
 			return -1;
-		if (deeper == 0 && walk->depth == 1)
+		if (deeper == 0 && walk->dirs.depth == 1)
 			return 0;
 		if (deeper == 0 && leave_child(walk, err) < 0)
 			return -1;
@@ -254,16 +179,15 @@ int remove_tree(int parent, const char *name, struct view path, uint64_t *ret_co
 	uint64_t count = 0;
 
 	for (int i = 0;; i++) {
-		struct walk walk = { .path = path };
+		struct walk walk = { .path = path, .dirs.rereads = true };
 		int failed = clear_tree(&walk, parent, name, err);
 
-		walk_done(&walk);
+		dir_stack_done(&walk.dirs);
 		count += walk.count;
 		if (failed < 0)
 			return -1;
 		if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
 			break;
-		walk.depth = 0;
 		if (errno != ENOTEMPTY || i == RETRIES_MAX)
 			return set_entry_error(&walk, name, err);
 	}

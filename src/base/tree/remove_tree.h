@@ -2,9 +2,8 @@
  *
  * The tree may belong to a sandboxed program that renames directories while they are removed. The
  * walk uses descriptors, never paths, and follows no symbolic link, so nothing outside the tree
- * is removed. It keeps at most 32 descriptors open. Of levels further up it remembers only the
- * inode and the position in the directory, and checks the inode on the way back. Mount points are
- * an error and are left alone. Directories that belong to the caller's user get mode 0700 first. */
+ * is removed. A few descriptors are open at a time (see dir_stack.h). Mount points are an error
+ * and are left alone. Directories that belong to the caller's user get mode 0700 first. */
 #pragma once
 #include <stdint.h>
 
@@ -13,7 +12,7 @@
 
 struct error;
 
-enum { REMOVE_DEPTH_MAX = 1024 * 1024 }; /* levels; each takes 16 bytes of memory */
+enum { REMOVE_DEPTH_MAX = 1024 * 1024 }; /* levels; each takes 32 bytes of memory */
 
 /* Removes the directory `name` in the directory `parent`. Errors name it as `path`. *ret_count is
  * the number of removed entries, the directory itself included. */
