@@ -242,14 +242,14 @@ static void failures_have_their_kind(void **state)
 
 static void end_of_the_channel_fails_the_operation(void **state)
 {
-	struct operation asked = { 0 };
+	struct operation grep = { 0 };
 	struct files_op *files_op;
 	struct live live;
 	struct error err;
 
 	files_begin(&live, state, (struct live_options){ .is_free = true });
 	assert_int_equal(mkfifo(files_at(&live, "fifo"), 0666), 0);
-	START(&live, &asked, 99, .type = WIRE_GREP,
+	START(&live, &grep, 99, .type = WIRE_GREP,
 	      .grep = { .depth = 1,
 	                .limit = 2,
 	                .max = 100,
@@ -257,12 +257,12 @@ static void end_of_the_channel_fails_the_operation(void **state)
 	                .pattern = VIEW("x"),
 	                .names = VIEW("") });
 	channel_fail(live.channel, &(struct error){ .kind = ERR_SYSTEM, .msg = "it broke" });
-	assert_int_equal(asked.calls, 1);
-	assert_int_equal(asked.error.kind, ERR_SYSTEM);
-	assert_string_equal(asked.error.msg, "it broke");
+	assert_int_equal(grep.calls, 1);
+	assert_int_equal(grep.error.kind, ERR_SYSTEM);
+	assert_string_equal(grep.error.msg, "it broke");
 	CHECK_ERROR(files_start(live.channel,
 	                        &(struct wire_message){ .type = WIRE_STAT, .stat.path = VIEW("a") },
-	                        (struct view){ 0 }, 9, on_reply, &asked, &op, &err),
+	                        (struct view){ 0 }, 9, on_reply, &grep, &files_op, &err),
 	            err, ERR_SYSTEM, "it broke");
 	live_stop(&live);
 }
@@ -279,13 +279,13 @@ static void cancelled_operation_calls_nothing(void **state)
 	files_begin(&live, state, (struct live_options){ 0 });
 	files_put(&live, "f", (struct view){ noise, LEN });
 	START(&live, &read, LEN, READ_ALL("f"));
-	files_cancel(read.op);
+	files_cancel(read.files_op);
 	start_operation(
 	        &live, &written,
 	        &(struct wire_message){ .type = WIRE_WRITE,
 	                                .write = { .perm = 0644, .max = LEN, .path = VIEW("w") } },
 	        (struct view){ noise, LEN }, 0);
-	files_cancel(written.op);
+	files_cancel(written.files_op);
 	live_run_ms(&live, 200);
 	assert_int_equal(read.calls + written.calls, 0);
 	assert_false(files_exist(&live, "w"));
