@@ -128,8 +128,10 @@ static bool is_in_range(const struct glob *glob, uint32_t c, uint32_t from, uint
 
 static bool is_in_set(const struct glob *glob, struct view set, uint32_t c)
 {
-	bool negated = set.ptr[0] == '!' || set.ptr[0] == '^';
+	bool negated;
 
+	assert(set.ptr != NULL && set.len != 0); /* cut_set() found it */
+	negated = set.ptr[0] == '!' || set.ptr[0] == '^';
 	if (negated)
 		(void)next_char(glob, &set);
 	while (set.len != 0) {

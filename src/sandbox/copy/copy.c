@@ -90,6 +90,7 @@ static void report_broken_transfer(struct copy *copy, const struct error *why)
 	char limits[160] = "", stays[480] = "", shown[160];
 	int len = (int)utf8_prefix(why->msg, strlen(why->msg), CAUSE_MAX);
 
+	/* A limit of the kernel (errnum) and one of the rules are not those of --copy-size. */
 	if (why->kind == ERR_LIMIT && why->errnum == 0 && options->max_bytes != UINT64_MAX &&
 	    (copy->ignore == NULL || ignore_check(copy->ignore, &ignored) == 0))
 		(void)snprintf(limits, sizeof limits,
@@ -130,6 +131,7 @@ static void on_moved(void *ctx, const struct transfer_result *moved, const struc
 
 static const struct transfer_events transfer_events = { on_progress, on_moved };
 
+/* A sandbox may be stopped, or an agent die, between two steps. */
 static int get_channel(const struct copy_endpoint *end, struct channel **ret, struct error *err)
 {
 	*ret = end->channel(end->ctx);
@@ -146,6 +148,7 @@ static void start_transfer(struct copy *copy)
 		.to_where = options->to.where,
 		.is_file = copy->source.type == WIRE_FILE_REGULAR,
 		.must_be_new = !options->overwrite,
+		/* As tar_filter_mask_modes() does for the entries of a directory. */
 		.perm = copy->source.perm & (options->to.is_host ? 0755 : 0777),
 		.max_bytes = options->max_bytes,
 		.max_count = options->max_count,
@@ -181,6 +184,8 @@ static void on_rules(void *ctx, const struct ignore *ignore, const struct error 
 	start_filtered(copy);
 }
 
+/* Either end may have changed since STAT, which only serves to choose the operation and to explain
+ * errors: each agent checks again when it opens the file. */
 static void start_moving(struct copy *copy)
 {
 	struct error err;

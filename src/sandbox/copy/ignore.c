@@ -149,6 +149,7 @@ static int read_rules(struct file *file, size_t len, size_t room, struct error *
 	return 0;
 }
 
+/* The texts come from the source, which may be a sandbox: every one of them is bounded. */
 static int check_room(const struct ignore *ignore, struct view text, struct error *err)
 {
 	if (ignore->file_count == IGNORE_FILES_MAX)

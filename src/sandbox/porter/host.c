@@ -68,6 +68,7 @@ struct host *host_free(struct host *host)
 	return NULL;
 }
 
+/* The state directory is not known here (NULL): the porter, which adds the root, checks it. */
 static void add_root(struct host *host, const char *text)
 {
 	char path[HOST_PATH_SIZE];
@@ -215,6 +216,7 @@ int host_check_path(const struct host *host, const char *path, struct error *err
 	return find_allowed(host, path, full, err) != NULL ? 0 : -1;
 }
 
+/* host_open() never calls back before it has returned, also if the channel is open already. */
 static void on_deferred(void *ctx)
 {
 	struct host_handle *handle = ctx;

@@ -299,6 +299,7 @@ void host_on_socket(void *ctx)
 	int fd;
 
 	send_pending(host);
+	/* MSG_CMSG_CLOEXEC: a program that the server starts must not inherit the channel. */
 	n = recvmsg(host->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;

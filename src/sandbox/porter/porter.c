@@ -236,8 +236,8 @@ static NORETURN void run_porter(struct porter *porter, int socket, const char *s
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
 
 	(void)prctl(PR_SET_NAME, "belljar-porter", 0, 0, 0);
-	/* Not dumpable: a process of the same user, such as a sandbox's in mode "alone", can
-	 * neither attach with ptrace() nor open /proc/PID/fd. */
+	/* Not dumpable: a process of the same user, such as one of a sandbox with a single user id,
+	 * can neither attach with ptrace() nor open /proc/PID/fd. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	/* Ctrl-C reaches the whole foreground group, but a copy under way is the server's to stop:
 	 * the porter exits when the server closes the socket. */

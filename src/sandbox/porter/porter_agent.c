@@ -66,9 +66,9 @@ static int confine_files(int directory, struct error *err)
 #define LOW(n)     (AT(args[n]) + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0))
 
 /* Denies execve() and every execveat() but that of an open descriptor (AT_EMPTY_PATH), which is how
- * the agent itself is started in a moment. The agent has no descriptor of an executable file later,
- * and the filter for workers, which it loads then, denies the rest. System calls of another
- * architecture, whose numbers differ, are killed by filter_for_agent(). */
+ * the agent itself is started in a moment. Later the agent has no descriptor of an executable file,
+ * and it starts programs by name. System calls of another architecture, whose numbers differ, are
+ * killed by filter_for_agent(). */
 static int deny_exec(struct error *err)
 {
 	static struct sock_filter code[] = {
