@@ -39,16 +39,16 @@ enum {
 /* name, default, minimum, maximum, unit, help */
 #define SPEC_LIMITS(X)                                                                             \
 	X(memory, SPEC_MIB(1024), SPEC_MIB(16), SPEC_MIB(1024 * 1024), BYTES,                      \
-	  "memory of all its processes")                                                           \
-	X(swap, 0, 0, SPEC_MIB(1024 * 1024), BYTES, "swap space it may use besides")               \
-	X(cpu, 2000, 10, 1024000, THOUSANDTHS, "processors it may keep busy")                      \
+	  "memory of all processes")                                                               \
+	X(swap, 0, 0, SPEC_MIB(1024 * 1024), BYTES, "swap space of all processes")                 \
+	X(cpu, 2000, 10, 1024000, THOUSANDTHS, "number of processors")                             \
 	X(pids, 512, 16, 65536, COUNT, "processes and threads")                                    \
 	X(disk, SPEC_MIB(2048), SPEC_MIB(1), SPEC_MIB(16 * 1024 * 1024), BYTES,                    \
-	  "files it may write")                                                                    \
-	X(inodes, 200000, 64, 100000000, COUNT, "number of files it may write")                    \
+	  "disk space for files")                                                                  \
+	X(inodes, 200000, 64, 100000000, COUNT, "number of files on disk")                         \
 	X(file_size, SPEC_MIB(1024), SPEC_MIB(1), SPEC_MIB(16 * 1024 * 1024), BYTES,               \
 	  "size of a single file")                                                                 \
-	X(files, 4096, 32, 1048576, COUNT, "files one process may have open")
+	X(files, 4096, 32, 1048576, COUNT, "open files of one process")
 
 #define SPEC_MIB(n) ((uint64_t)(n)*1024 * 1024)
 

@@ -140,15 +140,15 @@ static void error_names_limit_value_and_range(void **state)
 		const char *why;
 	} cases[] = {
 		{ offsetof(struct spec_limits, memory), SPEC_MIB(15),
-		  "limit 'memory' (memory of all its processes) is 15 MiB; it may be 16 MiB to "
+		  "limit 'memory' (memory of all processes) is 15 MiB; it may be 16 MiB to "
 		  "1048576 MiB" },
 		{ offsetof(struct spec_limits, disk), 1000,
-		  "limit 'disk' (files it may write) is 1000 bytes; it may be 1 MiB to 16777216 "
+		  "limit 'disk' (disk space for files) is 1000 bytes; it may be 1 MiB to 16777216 "
 		  "MiB" },
 		{ offsetof(struct spec_limits, cpu), 9,
-		  "limit 'cpu' (processors it may keep busy) is 0.009; it may be 0.01 to 1024" },
+		  "limit 'cpu' (number of processors) is 0.009; it may be 0.01 to 1024" },
 		{ offsetof(struct spec_limits, cpu), 1024500,
-		  "limit 'cpu' (processors it may keep busy) is 1024.5; it may be 0.01 to 1024" },
+		  "limit 'cpu' (number of processors) is 1024.5; it may be 0.01 to 1024" },
 		{ offsetof(struct spec_limits, pids), 0,
 		  "limit 'pids' (processes and threads) is 0; it may be 16 to 65536" },
 	};

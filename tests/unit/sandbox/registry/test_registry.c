@@ -261,10 +261,10 @@ static void sandbox_is_claimed_by_one_server(void **state)
 		const char *set, *why;
 	} cases[] = {
 		{ "limit_memory = 5",
-		  "limit 'memory' (memory of all its processes) is 5 bytes; it may be 16 MiB to "
+		  "limit 'memory' (memory of all processes) is 5 bytes; it may be 16 MiB to "
 		  "1048576 MiB" },
 		{ "limit_cpu = -1",
-		  "limit 'cpu' (processors it may keep busy) is 18446744073709551.615; it may be "
+		  "limit 'cpu' (number of processors) is 18446744073709551.615; it may be "
 		  "0.01 to 1024" },
 		{ "throw_away = -1", "'throw_away' is neither 0 nor 1" },
 		{ "calls = 'all'", "'calls' has the unknown value 'all'" },
