@@ -11,7 +11,7 @@
 #     {"problem": "line 3: ..."}                                        the source is not Python
 #     {"missing": "module"}, {"missing": "function", "nearest": "area" or null}
 #
-# "total" counts what did not fit too. Modules are parsed with ast and never imported, so no code of
+# "decorators" is there if there are some. "total" counts what did not fit too. Modules are parsed with ast and never imported, so no code of
 # theirs runs. The program needs Python 3.7.
 import os
 import sys
@@ -182,17 +182,19 @@ def describe(name, node, lines, is_whole):
     *decorators, definition = lines.of(node)
     kept, room = [], DECORATORS_MAX
     for text in map(one_line, decorators):
-        room -= len(text) + 1
-        if room >= 0:  # half of a decorator would say something else
+        if len(text) < room:  # half of a decorator would say something else
             kept.append(text)
+            room -= len(text) + 1
     signature = one_line(head_of(definition))
     if isinstance(node, ast.AsyncFunctionDef):
         signature = 'async ' + signature
     doc = doc_of(node)
-    return {'name': name, 'kind': 'class' if isinstance(node, ast.ClassDef) else 'function',
+    item = {'name': name, 'kind': 'class' if isinstance(node, ast.ClassDef) else 'function',
             'signature': plain(signature, SIGNATURE_MAX),
-            'decorators': plain(' '.join(kept), DECORATORS_MAX),
             'doc': doc if is_whole else summary_of(doc)}
+    if kept:
+        item['decorators'] = plain(' '.join(kept), DECORATORS_MAX)
+    return item
 
 
 def module_help(directory, module, function, room):

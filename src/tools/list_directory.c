@@ -9,6 +9,7 @@
 #include "mcp/content.h"
 #include "tools/catalogue.h"
 #include "tools/files/file_work.h"
+#include "tools/support/answer_room.h"
 #include "tools/support/params.h"
 
 enum {
@@ -17,7 +18,6 @@ enum {
 	LIMIT_MAX = 10000,
 	OFFSET_MAX = 80000, /* with LIMIT_MAX less than the agent sends in one reply */
 	REPLY_MAX = 16 * 1024 * 1024,
-	NOTE_ROOM = 600,
 	AROUND = 60,       /* bytes of JSON around the path and the entries */
 	ENTRY_USUAL = 256, /* bytes of a record in the reply */
 	NAME_SIZE = 1100,  /* a name of 255 bytes with each byte escaped as \xNN */
@@ -68,13 +68,6 @@ struct list_directory {
 	const struct list_directory_args *args;
 };
 
-static const char *const type_names[WIRE_FILE_TYPE_COUNT] = {
-	[WIRE_FILE_REGULAR] = "file",
-	[WIRE_FILE_DIRECTORY] = "directory",
-	[WIRE_FILE_LINK] = "link",
-	[WIRE_FILE_OTHER] = "other",
-};
-
 /* "-rwxr-xr-x" */
 static const char *mode_of(const struct wire_entry *entry, char out[11])
 {
@@ -123,7 +116,7 @@ static json_t *entry_json(const struct wire_entry *entry)
 	char when[FILE_TIME_SIZE], mode[11];
 
 	json_set(object, "path", json_str_view(entry->path));
-	json_set(object, "type", json_str(type_names[entry->type]));
+	json_set(object, "type", json_str(file_type_names[entry->type]));
 	json_set(object, "size", json_int((json_int_t)entry->size));
 	json_set(object, "modified", json_str(file_time(entry->modified_ms, when)));
 	json_set(object, "mode", json_str(mode_of(entry, mode)));
@@ -265,7 +258,7 @@ static void answer_entries(struct list_directory *l, struct view records)
 
 	json_set(structured, "path", json_str(l->file.path));
 	around = file_json_size(structured) + AROUND;
-	buf_init(&text, room > 2 * NOTE_ROOM ? room - NOTE_ROOM : NOTE_ROOM);
+	buf_init(&text, answer_text_room(room));
 	count = take_window(l->args, records, &window, &more);
 	shown = show_window(window, count, l->args->depth > 1, &text, entries,
 	                    room > around ? room - around : 0);

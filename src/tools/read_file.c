@@ -8,12 +8,12 @@
 #include "tools/catalogue.h"
 #include "tools/files/file_text.h"
 #include "tools/files/file_work.h"
+#include "tools/support/answer_room.h"
 #include "tools/support/params.h"
 
 enum {
 	LINES_DEFAULT = 2000,
 	LIMIT_MAX = 10 * 1000 * 1000,
-	NOTE_ROOM = 600, /* bytes of an answer for the note about the text */
 	SHOWN = 160,
 };
 
@@ -261,7 +261,7 @@ static int read_file(struct mcp_call *call, const void *args, struct error *err)
 	r->file.is_for_file = true;
 	r->args = a;
 	(void)utf8_escape(view_of(a->path), r->shown, sizeof r->shown);
-	r->room = context->max_output > 2 * NOTE_ROOM ? context->max_output - NOTE_ROOM : NOTE_ROOM;
+	r->room = answer_text_room(context->max_output);
 	if (!is_text) /* Base64 makes four characters of three bytes. */
 		r->room = r->room / 4 * 3;
 	r->from = (uint64_t)a->offset;

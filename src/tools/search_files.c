@@ -8,6 +8,7 @@
 #include "mcp/content.h"
 #include "tools/catalogue.h"
 #include "tools/files/file_work.h"
+#include "tools/support/answer_room.h"
 #include "tools/support/params.h"
 #include "wire/table.h"
 
@@ -16,7 +17,6 @@ enum {
 	LIMIT_MAX = 1000,
 	FILE_MAX = 16 * 1024 * 1024, /* larger files are not searched */
 	REPLY_MAX = 8 * 1024 * 1024,
-	NOTE_ROOM = 600,
 	LINE_SHOWN = 400,  /* bytes of a matching line */
 	PATH_SHOWN = 4096, /* a path is to be used in other calls, so it is shown whole */
 	AROUND = 60,       /* bytes of JSON around the matches */
@@ -144,7 +144,6 @@ static bool add_line(struct search_files *s, const struct wire_match *match)
 /* Adds a file whose name matches. False: no room. */
 static bool add_name(struct search_files *s, const struct wire_entry *entry)
 {
-	static const char *const types[] = { "file", "directory", "link", "other" };
 	json_t *path = full_path(s, entry->path), *object;
 	char shown[PATH_SHOWN + 1];
 	const size_t before = s->text.len;
@@ -157,7 +156,7 @@ static bool add_name(struct search_files *s, const struct wire_entry *entry)
 	}
 	object = json_obj();
 	json_set(object, "path", path);
-	json_set(object, "type", json_str(types[entry->type]));
+	json_set(object, "type", json_str(file_type_names[entry->type]));
 	json_set(object, "size", json_int((json_int_t)entry->size));
 	return push_match(s, object, before);
 }
@@ -264,7 +263,7 @@ static int start_search(struct work *work, struct error *err)
 	if (file_memory_reserve(&s->file.reserved, most < REPLY_MAX ? most : REPLY_MAX, err) < 0)
 		return -1;
 	s->room = room > AROUND ? room - AROUND : 0;
-	buf_init(&s->text, room > 2 * NOTE_ROOM ? room - NOTE_ROOM : NOTE_ROOM);
+	buf_init(&s->text, answer_text_room(room));
 	s->matches = json_list();
 	s->deadline = loop_timer_new(mcp_call_loop(work->call), on_deadline, s);
 	loop_timer_start(s->deadline, work->context->answer_within_ms);

@@ -18,6 +18,7 @@
 #include "mcp/content.h"
 #include "sandbox/process/process.h"
 #include "tools/catalogue.h"
+#include "tools/support/answer_room.h"
 #include "tools/support/params.h"
 #include "tools/support/wait_process.h"
 #include "tools/support/work.h"
@@ -26,7 +27,6 @@ enum {
 	NAME_MAX_BYTES = 200,
 	TEXT_MAX = 64 * 1024, /* one string of the reply */
 	RECORDS_MAX = 1000,
-	NOTE_ROOM = 600, /* bytes of an answer for the note behind the text */
 	DEADLINE_MS = 30000,
 };
 
@@ -90,30 +90,33 @@ struct item_record {
 };
 
 struct reply {
+	json_t *json; /* the decoded text, in which the strings below are */
 	const char *missing, *nearest, *problem, *doc;
 	struct param_records modules, functions;
 	int64_t total;
 };
 
-#define TEXT(struct_, member_) ARG_REQUIRED(struct_, member_, STRING, "", .max = TEXT_MAX)
+#define TEXT(struct_, member_, ...) ARG(struct_, member_, STRING, "", .max = TEXT_MAX, __VA_ARGS__)
 static const struct param module_table[] = {
-	TEXT(struct module_record, name),
-	TEXT(struct module_record, summary),
+	TEXT(struct module_record, name, .required = true),
+	TEXT(struct module_record, summary, .required = true),
 	{ 0 },
 };
 
 static const struct param item_table[] = {
-	TEXT(struct item_record, name),      TEXT(struct item_record, kind),
-	TEXT(struct item_record, signature), TEXT(struct item_record, decorators),
-	TEXT(struct item_record, doc),       { 0 },
+	TEXT(struct item_record, name, .required = true),
+	TEXT(struct item_record, kind, .required = true),
+	TEXT(struct item_record, signature, .required = true),
+	TEXT(struct item_record, decorators),
+	TEXT(struct item_record, doc, .required = true),
+	{ 0 },
 };
-#undef TEXT
 
 static const struct param reply_table[] = {
-	ARG(struct reply, missing, STRING, "", .max = TEXT_MAX),
-	ARG(struct reply, nearest, STRING, "", .max = TEXT_MAX),
-	ARG(struct reply, problem, STRING, "", .max = TEXT_MAX),
-	ARG(struct reply, doc, STRING, "", .max = TEXT_MAX),
+	TEXT(struct reply, missing),
+	TEXT(struct reply, nearest),
+	TEXT(struct reply, problem),
+	TEXT(struct reply, doc),
 	ARG(struct reply, modules, RECORDS, "", .max = RECORDS_MAX, .fields = module_table,
 	    .record_size = sizeof(struct module_record)),
 	ARG(struct reply, functions, RECORDS, "", .max = RECORDS_MAX, .fields = item_table,
@@ -121,17 +124,23 @@ static const struct param reply_table[] = {
 	ARG(struct reply, total, INT, "", .max = 1000000),
 	{ 0 },
 };
+#undef TEXT
+
+/* The first `count` records of a list as the program printed them: the tables above allow only
+ * members that an answer has too. */
+static json_t *first_records(const struct reply *reply, const char *list, size_t count)
+{
+	const json_t *records = json_object_get(reply->json, list);
+	json_t *first = json_list();
+
+	for (size_t i = 0; i < count; i++)
+		json_push(first, json_incref(json_array_get(records, i)));
+	return first;
+}
 
 /* --- answers ----------------------------------------------------------------------------- */
 
-static size_t text_room(const struct tool_help *h)
-{
-	const size_t room = h->work.context->max_output;
-
-	return room > 2 * NOTE_ROOM ? room - NOTE_ROOM : NOTE_ROOM;
-}
-
-static void answer(struct tool_help *h, struct view text, const char *note, json_t *structured)
+static void answer_text(struct tool_help *h, struct view text, const char *note, json_t *structured)
 {
 	json_t *content = json_list();
 
@@ -146,26 +155,19 @@ static void answer_list(struct tool_help *h, const struct reply *reply)
 {
 	const struct module_record *records = reply->modules.items;
 	const char *directory = h->work.context->tools_dir;
-	json_t *structured = json_obj(), *modules = json_list();
+	json_t *structured = json_obj();
 	AUTO_BUF struct buf text;
 	size_t shown = 0;
 	struct error full;
 	char note[NOTE_ROOM];
 
-	buf_init(&text, text_room(h));
-	for (; shown < reply->modules.count; shown++) {
-		const struct module_record *record = &records[shown];
-		json_t *module;
-
-		if (buf_printf(&text, &full, "%s%s%s\n", record->name,
-		               record->summary[0] != '\0' ? ": " : "", record->summary) < 0)
-			break;
-		module = json_obj();
-		json_set(module, "name", json_str(record->name));
-		json_set(module, "summary", json_str(record->summary));
-		json_push(modules, module);
-	}
-	json_set(structured, "modules", modules);
+	buf_init(&text, answer_text_room(h->work.context->max_output));
+	while (shown < reply->modules.count &&
+	       buf_printf(&text, &full, "%s%s%s\n", records[shown].name,
+	                  records[shown].summary[0] != '\0' ? ": " : "",
+	                  records[shown].summary) == 0)
+		shown++;
+	json_set(structured, "modules", first_records(reply, "modules", shown));
 	if (reply->total == 0)
 		(void)snprintf(note, sizeof note, "there are no Python modules below %s",
 		               directory);
@@ -174,7 +176,7 @@ static void answer_list(struct tool_help *h, const struct reply *reply)
 		        note, sizeof note, "%zu module%s below %s%s; with module: what is in it",
 		        shown, shown == 1 ? "" : "s", directory,
 		        (json_int_t)shown < reply->total ? ", and more that are not shown" : "");
-	answer(h, buf_view(&text), note, structured);
+	answer_text(h, buf_view(&text), note, structured);
 }
 
 /* Adds each line behind `indent` spaces. */
@@ -196,7 +198,7 @@ static bool add_item(const struct item_record *item, struct buf *text)
 	size_t before = text->len;
 	struct error full;
 
-	if ((item->decorators[0] == '\0' ||
+	if ((item->decorators == NULL ||
 	     buf_printf(text, &full, "%*s%s\n", indent, "", item->decorators) == 0) &&
 	    buf_printf(text, &full, "%*s%s%s\n", indent, "",
 	               strcmp(item->kind, "class") == 0 ? "class " : "", item->signature) == 0 &&
@@ -206,39 +208,26 @@ static bool add_item(const struct item_record *item, struct buf *text)
 	return false;
 }
 
-static json_t *item_json(const struct item_record *item)
-{
-	json_t *object = json_obj();
-
-	json_set(object, "name", json_str(item->name));
-	json_set(object, "kind", json_str(item->kind));
-	json_set(object, "signature", json_str(item->signature));
-	if (item->decorators[0] != '\0')
-		json_set(object, "decorators", json_str(item->decorators));
-	json_set(object, "doc", json_str(item->doc));
-	return object;
-}
-
 static void answer_module(struct tool_help *h, const struct reply *reply)
 {
 	const struct item_record *items = reply->functions.items;
 	const char *module = h->args->module, *doc = reply->doc != NULL ? reply->doc : "";
 	bool is_one = h->args->function != NULL;
-	json_t *structured = json_obj(), *functions = json_list();
+	json_t *structured = json_obj();
 	AUTO_BUF struct buf text;
 	struct error full;
 	char note[NOTE_ROOM];
 	size_t shown = 0;
 
-	buf_init(&text, text_room(h));
+	buf_init(&text, answer_text_room(h->work.context->max_output));
 	if (!is_one && doc[0] != '\0')
 		(void)!buf_printf(&text, &full, "%s\n\n", doc);
 	while (shown < reply->functions.count && add_item(&items[shown], &text))
-		json_push(functions, item_json(&items[shown++]));
+		shown++;
 	json_set(structured, "module", json_str(module));
 	if (!is_one)
 		json_set(structured, "doc", json_str(doc));
-	json_set(structured, "functions", functions);
+	json_set(structured, "functions", first_records(reply, "functions", shown));
 	if (reply->problem != NULL)
 		(void)snprintf(note, sizeof note, "%s is not valid Python: %.200s", module,
 		               reply->problem);
@@ -249,7 +238,7 @@ static void answer_module(struct tool_help *h, const struct reply *reply)
 		                       ? "; name a function for one of the rest"
 		                       : "",
 		               is_one ? "" : "; with function: its whole documentation");
-	answer(h, buf_view(&text), note, structured);
+	answer_text(h, buf_view(&text), note, structured);
 }
 
 /* Nothing was found under the names of the arguments. -1. */
@@ -318,8 +307,8 @@ static int check_end(struct tool_help *h, struct error *err)
 
 /* The program keeps to the bytes it was given, which the capture holds whole. Output with a gap in
  * the middle is another program's. */
-static int read_reply(struct tool_help *h, struct arena *arena, json_t **ret_json,
-                      struct reply *ret, struct error *err)
+static int read_reply(struct tool_help *h, struct arena *arena, struct reply *ret,
+                      struct error *err)
 {
 	static const struct json_limits limits = { .depth = 4, .values = 8 * RECORDS_MAX };
 	const struct process_stream stream = process_stream(h->process, false);
@@ -328,8 +317,8 @@ static int read_reply(struct tool_help *h, struct arena *arena, json_t **ret_jso
 	buf_init(&text, stream.head.len + stream.tail.len + 1);
 	if (stream.left_out != 0 || buf_add(&text, stream.head, err) < 0 ||
 	    buf_add(&text, stream.tail, err) < 0 ||
-	    json_read(buf_view(&text), &limits, ret_json, NULL, err) < 0 ||
-	    param_decode(reply_table, *ret_json, arena, ret, err) < 0)
+	    json_read(buf_view(&text), &limits, &ret->json, NULL, err) < 0 ||
+	    param_decode(reply_table, ret->json, arena, ret, err) < 0)
 		return error_set(err, ERR_SYSTEM,
 		                 "the program that reads the modules printed something else than "
 		                 "its reply; call again, or read the modules with read_file");
@@ -339,14 +328,14 @@ static int read_reply(struct tool_help *h, struct arena *arena, json_t **ret_jso
 static void on_end(void *ctx)
 {
 	struct tool_help *h = ctx;
-	AUTO_JSON json_t *json = NULL;
 	struct arena arena = { 0 };
 	struct reply reply = { 0 };
 	struct error err;
 
-	if (check_end(h, &err) < 0 || read_reply(h, &arena, &json, &reply, &err) < 0 ||
+	if (check_end(h, &err) < 0 || read_reply(h, &arena, &reply, &err) < 0 ||
 	    answer_reply(h, &reply, &err) < 0)
 		work_fail(&h->work, &err);
+	json_decref(reply.json);
 	arena_done(&arena);
 }
 

@@ -302,6 +302,13 @@ void file_report_change(const struct work *work, const char *path, bool and_belo
 
 /* --- parts of answers ------------------------------------------------------------------- */
 
+const char *const file_type_names[WIRE_FILE_TYPE_COUNT] = {
+	[WIRE_FILE_REGULAR] = "file",
+	[WIRE_FILE_DIRECTORY] = "directory",
+	[WIRE_FILE_LINK] = "link",
+	[WIRE_FILE_OTHER] = "other",
+};
+
 size_t file_json_size(json_t *value)
 {
 	size_t len;

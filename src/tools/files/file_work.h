@@ -76,6 +76,8 @@ void file_report_change(const struct work *work, const char *path, bool and_belo
 /* Appends sandbox://ID/workspace/a%20b for a path as callers write it. */
 MUST_CHECK int file_uri(const char *id, const char *path, struct buf *ret, struct error *err);
 
+/* "file", "directory", "link", "other". */
+extern const char *const file_type_names[WIRE_FILE_TYPE_COUNT];
 /* Writes "2026-11-16 11:25" (UTC) and returns out. */
 enum { FILE_TIME_SIZE = 24 };
 const char *file_time(uint64_t ms, char out[FILE_TIME_SIZE]);
