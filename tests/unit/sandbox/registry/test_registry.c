@@ -251,11 +251,10 @@ static void sandbox_is_claimed_by_one_server(void **state)
 }
 
 #define DAMAGED                                                                                    \
-	"the row of sandbox 'sb_bbbbbbbbbbbbbbbbbbbbbbbbbb' in the database is damaged and not "
-"used: "
+	"the row of sandbox 'sb_bbbbbbbbbbbbbbbbbbbbbbbbbb' in the database is damaged and not "   \
+	"used: "
 
-        static void
-        damaged_row_is_reported_and_not_used(void **state)
+static void damaged_row_is_reported_and_not_used(void **state)
 {
 	static const struct {
 		const char *set, *why;
