@@ -67,9 +67,9 @@ static void check_edges(struct view frame)
 	struct kernel_message message;
 	struct error err;
 
-	if (kernel_take(&shorter, &message, &err) != 0 || shorter.len != frame.len - 1)
+	if (kernel_decode(&shorter, &message, &err) != 0 || shorter.len != frame.len - 1)
 		abort();
-	if (kernel_take(&exact, &message, &err) != 1 || exact.len != 0)
+	if (kernel_decode(&exact, &message, &err) != 1 || exact.len != 0)
 		abort();
 }
 
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	for (;;) {
 		struct view before = rest;
-		int r = kernel_take(&rest, &message, &err);
+		int r = kernel_decode(&rest, &message, &err);
 
 		if (r != 1) {
 			if (rest.ptr != before.ptr || rest.len != before.len)

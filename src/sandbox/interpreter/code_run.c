@@ -247,7 +247,7 @@ static void on_capacity(void *ctx)
 {
 	struct code_run *code = ctx;
 
-	code_run_begin(&code->run);
+	code_run_start(&code->run);
 }
 
 static bool must_wait(const struct code_run *code)
@@ -256,7 +256,7 @@ static bool must_wait(const struct code_run *code)
 	       !pool_has_capacity(code->pool, code->options.program, code->options.path);
 }
 
-void code_run_begin(struct run *run)
+void code_run_start(struct run *run)
 {
 	struct code_run *code = code_of(run);
 	struct kernel_run message;

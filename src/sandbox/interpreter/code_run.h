@@ -1,6 +1,6 @@
 /* code_run.h - the run of code in a waiting interpreter: in a spare, or as a cell of a session.
  *
- *   code_run_new -> code_run_begin -> events of struct run, or run_cancel
+ *   code_run_new -> code_run_start -> events of struct run, or run_cancel
  *
  * Fresh code waits for a spare, and the agent enforces its deadline. A cell is interrupted by the
  * server at its deadline, so that the session keeps its state; a cell that ignores the interrupt is
@@ -41,4 +41,4 @@ struct session_report {
 struct run *code_run_new(struct interpreter_pool *pool, const struct code_options *options,
                          const struct run_events *events, void *ctx);
 /* Finds an interpreter and hands it the code. All events may come from within, `failed` too. */
-void code_run_begin(struct run *run);
+void code_run_start(struct run *run);

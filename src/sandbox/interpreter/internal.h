@@ -66,7 +66,7 @@ void interpreter_fail(struct interpreter *interpreter, const struct error *why);
 /* Sends as much of `out` as the agent accepts. */
 void interpreter_send(struct interpreter *interpreter);
 /* Starts the pending execution of an idle interpreter. */
-void interpreter_begin_pending(struct interpreter *interpreter);
+void interpreter_start_pending(struct interpreter *interpreter);
 void interpreter_on_output(void *ctx, bool is_stderr, struct view bytes);
 void interpreter_on_control(void *ctx, struct view bytes);
 void interpreter_on_mark_timeout(void *ctx);

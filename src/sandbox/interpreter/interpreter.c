@@ -153,7 +153,7 @@ static int put_boot_message(struct buf *out, const struct interpreter_options *o
 	     buf_add(&text, view_of(options->program->session_prefix), err) < 0) ||
 	    buf_add(&text, kernel_source(options->program), err) < 0)
 		return -1;
-	return kernel_put_boot(out, buf_view(&text), err);
+	return kernel_encode_boot(out, buf_view(&text), err);
 }
 
 static struct interpreter *new_interpreter(struct sandbox *sandbox,
@@ -207,13 +207,13 @@ int interpreter_execute(struct interpreter *interpreter, const struct kernel_run
                         uint32_t deadline_ms, const struct interpreter_user_events *user, void *ctx,
                         struct error *err)
 {
-	if (kernel_put_run(&interpreter->pending, run, err) < 0)
+	if (kernel_encode_run(&interpreter->pending, run, err) < 0)
 		return -1;
 	interpreter->deadline_ms = deadline_ms;
 	interpreter->user = user;
 	interpreter->user_ctx = ctx;
 	if (interpreter->stage == INTERPRETER_IDLE)
-		interpreter_begin_pending(interpreter);
+		interpreter_start_pending(interpreter);
 	return 0;
 }
 

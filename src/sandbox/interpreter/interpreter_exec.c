@@ -122,7 +122,7 @@ void interpreter_on_output(void *ctx, bool is_stderr, struct view bytes)
 
 /* --- start and end of an execution ------------------------------------------------------------ */
 
-void interpreter_begin_pending(struct interpreter *interpreter)
+void interpreter_start_pending(struct interpreter *interpreter)
 {
 	buf_done(&interpreter->out);
 	interpreter->out = interpreter->pending;
@@ -219,7 +219,7 @@ static void receive_ended(struct interpreter *interpreter, const struct kernel_m
 	                             (interpreter->is_session ? SESSION_MARK_ALL_MS : MARK_ALL_MS);
 	interpreter->stage = INTERPRETER_MARKING;
 	start_mark_timer(interpreter);
-	if (kernel_put_mark(&interpreter->out, bytes, &err) < 0)
+	if (kernel_encode_mark(&interpreter->out, bytes, &err) < 0)
 		loop_timer_start(interpreter->mark_timer, 0);
 	interpreter_send(interpreter);
 }
@@ -232,7 +232,7 @@ static int receive_ready(struct interpreter *interpreter, struct error *err)
 	run_set_deadline(interpreter->run, 0);
 	interpreter->stage = INTERPRETER_IDLE;
 	if (interpreter->pending.len != 0)
-		interpreter_begin_pending(interpreter);
+		interpreter_start_pending(interpreter);
 	else
 		loop_timer_start(interpreter->idle_timer, 0);
 	return 0;
@@ -263,7 +263,7 @@ static int receive_all(struct interpreter *interpreter, struct view *bytes, stru
 	struct kernel_message message;
 	int r;
 
-	while ((r = kernel_take(bytes, &message, err)) == 1)
+	while ((r = kernel_decode(bytes, &message, err)) == 1)
 		if (receive_message(interpreter, &message, err) < 0)
 			return -1;
 	return r;

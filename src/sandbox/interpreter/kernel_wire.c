@@ -79,12 +79,12 @@ static int put_message(struct buf *out, enum kernel_type type, struct view bytes
 	return 0;
 }
 
-int kernel_put_boot(struct buf *out, struct view source, struct error *err)
+int kernel_encode_boot(struct buf *out, struct view source, struct error *err)
 {
 	return put_message(out, KERNEL_BOOT, source, err);
 }
 
-int kernel_put_mark(struct buf *out, const char mark[KERNEL_MARK_LEN], struct error *err)
+int kernel_encode_mark(struct buf *out, const char mark[KERNEL_MARK_LEN], struct error *err)
 {
 	return put_message(out, KERNEL_MARK, (struct view){ mark, KERNEL_MARK_LEN }, err);
 }
@@ -101,7 +101,7 @@ static int put_run_fields(struct buf *out, const struct kernel_run *run, struct 
 	return put_list(out, run->args, err) < 0 || put_list(out, run->env, err) < 0 ? -1 : 0;
 }
 
-int kernel_put_run(struct buf *out, const struct kernel_run *run, struct error *err)
+int kernel_encode_run(struct buf *out, const struct kernel_run *run, struct error *err)
 {
 	const size_t start = out->len;
 
@@ -294,7 +294,7 @@ static const struct message_type *find_type(char type)
 	return NULL;
 }
 
-int kernel_take(struct view *bytes, struct kernel_message *ret, struct error *err)
+int kernel_decode(struct view *bytes, struct kernel_message *ret, struct error *err)
 {
 	const struct message_type *type;
 	struct kernel_message message;

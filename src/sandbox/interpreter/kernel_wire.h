@@ -83,12 +83,12 @@ struct kernel_message {
 	};
 };
 
-MUST_CHECK int kernel_put_boot(struct buf *out, struct view source, struct error *err);
-MUST_CHECK int kernel_put_run(struct buf *out, const struct kernel_run *run, struct error *err);
-MUST_CHECK int kernel_put_mark(struct buf *out, const char mark[KERNEL_MARK_LEN],
-                               struct error *err);
+MUST_CHECK int kernel_encode_boot(struct buf *out, struct view source, struct error *err);
+MUST_CHECK int kernel_encode_run(struct buf *out, const struct kernel_run *run, struct error *err);
+MUST_CHECK int kernel_encode_mark(struct buf *out, const char mark[KERNEL_MARK_LEN],
+                                  struct error *err);
 
 /* Takes the first complete message off the front of *bytes. 1: *ret is set, and its views point
  * into the bytes. 0: the message is not complete yet. -1: it breaks a rule, and the interpreter is
  * to be killed. */
-MUST_CHECK int kernel_take(struct view *bytes, struct kernel_message *ret, struct error *err);
+MUST_CHECK int kernel_decode(struct view *bytes, struct kernel_message *ret, struct error *err);

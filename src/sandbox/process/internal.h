@@ -140,4 +140,4 @@ struct saved_code_options {
  * until the last event. */
 struct run *saved_code_new(struct sandbox *sandbox, const struct saved_code_options *options,
                            const struct run_events *events, void *ctx);
-void saved_code_begin(struct run *run); /* `failed` may come from within */
+void saved_code_start(struct run *run); /* `failed` may come from within */

@@ -49,7 +49,7 @@ static void start_saved_code(struct process *process, const struct language_runn
 
 	process->run = saved_code_new(process->processes->sandbox, &code, &process_run_events,
 	                              process);
-	saved_code_begin(process->run);
+	saved_code_start(process->run);
 }
 
 static void start_in_interpreter(struct process *process, const char *path)
@@ -73,7 +73,7 @@ static void start_in_interpreter(struct process *process, const char *path)
 
 	process->run = code_run_new(process->processes->interpreters, &code, &process_run_events,
 	                            process);
-	code_run_begin(process->run);
+	code_run_start(process->run);
 }
 
 /* --- which program runs a language ------------------------------------------------------------ */

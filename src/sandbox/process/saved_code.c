@@ -233,7 +233,7 @@ static void on_saved(void *ctx, const struct files_reply *reply, const struct er
 		start_program(code);
 }
 
-void saved_code_begin(struct run *run)
+void saved_code_start(struct run *run)
 {
 	struct saved_code *code = saved_code_of(run);
 	struct channel *channel = sandbox_channel(code->sandbox);

@@ -23,10 +23,10 @@ static void boot_and_mark_have_no_fields(void **state)
 
 	(void)state;
 	buf_init(&out, 4096);
-	CHECK_OK(kernel_put_boot(&out, VIEW("a\0b"), &err), err);
+	CHECK_OK(kernel_encode_boot(&out, VIEW("a\0b"), &err), err);
 	expect_bytes(&out, VIEW("B" L3 "a\0b"));
 	buf_clear(&out);
-	CHECK_OK(kernel_put_mark(&out, "0123456789abcdefghijklmn", &err), err);
+	CHECK_OK(kernel_encode_mark(&out, "0123456789abcdefghijklmn", &err), err);
 	expect_bytes(&out, VIEW("M\x18\0\0\0"
 	                        "0123456789abcdefghijklmn"));
 }
@@ -71,7 +71,7 @@ static void run_has_its_fields_in_order(void **state)
 
 		buf_init(&out, 4096);
 		CHECK_OK(buf_add(&out, VIEW("before"), &err), err);
-		CHECK_OK(kernel_put_run(&out, &runs[i].run, &err), err);
+		CHECK_OK(kernel_encode_run(&out, &runs[i].run, &err), err);
 		assert_memory_equal(out.ptr, "before", 6);
 		assert_int_equal(out.len - 6, runs[i].want.len);
 		assert_memory_equal(out.ptr + 6, runs[i].want.ptr, runs[i].want.len);
@@ -88,7 +88,7 @@ static void message_that_does_not_fit_leaves_the_buffer_unchanged(void **state)
 
 		buf_init(&out, max);
 		CHECK_OK(buf_add(&out, VIEW("before"), &err), err);
-		assert_int_equal(kernel_put_run(&out, &runs[0].run, &err), -1);
+		assert_int_equal(kernel_encode_run(&out, &runs[0].run, &err), -1);
 		assert_int_equal(err.kind, ERR_LIMIT);
 		expect_bytes(&out, VIEW("before"));
 	}
@@ -98,7 +98,7 @@ static void message_that_does_not_fit_leaves_the_buffer_unchanged(void **state)
 
 		buf_init(&out, max);
 		CHECK_OK(buf_add(&out, VIEW("before"), &err), err);
-		assert_int_equal(kernel_put_boot(&out, VIEW("boot"), &err), -1);
+		assert_int_equal(kernel_encode_boot(&out, VIEW("boot"), &err), -1);
 		expect_bytes(&out, VIEW("before"));
 	}
 }
@@ -116,7 +116,7 @@ static int take_exactly(struct view frame, struct kernel_message *message, size_
 	assert_non_null(exact);
 	memcpy(exact, frame.ptr, frame.len);
 	bytes = (struct view){ exact, frame.len };
-	r = kernel_take(&bytes, message, err);
+	r = kernel_decode(&bytes, message, err);
 	assert_ptr_equal(bytes.ptr + bytes.len, exact + frame.len);
 	*left = bytes.len;
 	return r;
@@ -320,7 +320,7 @@ static void longest_message_is_decoded(void **state)
 	for (int i = 0; i < 4; i++)
 		bytes[10 + i] = (char)(unsigned char)(text >> (8 * i));
 	memset(bytes + sizeof(bytes) - 4, 0, 4);
-	assert_int_equal(kernel_take(&rest, &message, &err), 1);
+	assert_int_equal(kernel_decode(&rest, &message, &err), 1);
 	assert_int_equal(message.shown.text.len, text);
 	assert_int_equal(rest.len, 0);
 }
