@@ -120,6 +120,7 @@ static int handle_frame(struct agent *agent, const struct wire_frame *frame, str
 
 	if (stream == NULL)
 		return handle_link_frame(agent, frame, err);
+	/* Unlike a request, a malformed message on an open stream is the server's own mistake. */
 	if (wire_decode(frame, &message, err) < 0 ||
 	    wire_stream_receive(&stream->wire, frame, err) < 0)
 		return -1;

@@ -12,6 +12,8 @@ bool out_is_free(struct out *out)
 {
 	if (out->end - out->start > OUT_BUSY)
 		return false;
+	/* Moving the waiting bytes to the front makes room, because at most OUT_BUSY of them
+	 * wait. */
 	if (OUT_SIZE - out->end < OUT_TURN) {
 		memmove(out->bytes, out->bytes + out->start, out->end - out->start);
 		out->end -= out->start;
@@ -53,6 +55,7 @@ void out_flush(struct out *out)
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			return;
+		/* EPIPE or ECONNRESET: the server is gone, and the main loop ends the agent. */
 		if (n <= 0)
 			out->broken = true;
 		else

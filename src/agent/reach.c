@@ -38,11 +38,13 @@ static int kill_target(pid_t pid, struct error *err)
 {
 	int status;
 
+	/* The agent has no other descendants yet, so this finds exactly the target. */
 	if (tree_signal(SIGKILL) == 0)
 		return error_set(
 		        err, ERR_SYSTEM,
 		        "/proc does not show the user's processes: mount it without hidepid, "
 		        "or with gid= the agent's group");
+	/* Without the right to signal it, the target exits by SIGALRM instead. */
 	if (waitpid(pid, &status, 0) < 0 || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
 		return error_set(err, ERR_SYSTEM,
 		                 "the agent cannot send signals to the user's processes");

@@ -22,6 +22,8 @@ void stream_send(struct stream *stream, const struct wire_message *message, uint
 	struct wire_frame frame;
 	struct error err;
 
+	/* The rules are applied to the bytes that were really written, so that both ends count the
+	 * same. */
 	out_message(out, message, stream->wire.id, channel);
 	sent.len = (size_t)(out->bytes + out->end - sent.ptr);
 	if (wire_frame_cut(&sent, &frame, &err) != 1)
@@ -57,6 +59,7 @@ void stream_set_due(struct stream *stream, uint64_t at_ms)
 		agent->next_due = at_ms;
 }
 
+/* The zeroed slot has wire.id 0, so a handler that still holds the stream notices its end. */
 void stream_free(struct stream *stream)
 {
 	struct agent *agent = stream->agent;
@@ -75,6 +78,8 @@ void stream_done(struct stream *stream, const struct wire_done *done)
 	stream_free(stream);
 }
 
+/* The server maps these classes to its own errors. The errno of the system call decides before the
+ * kind of the error, because most errors of system calls have the kind ERR_SYSTEM. */
 static enum wire_failure failure_of(const struct error *why)
 {
 	static const struct {

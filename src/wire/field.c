@@ -26,6 +26,8 @@ static int fail_range(const struct wire_field *field, const char *verb, uint64_t
 
 static int check_number(const struct wire_field *field, uint64_t value, struct error *err)
 {
+	/* An unknown flag is refused, not ignored: its sender relies on something this end does not
+	 * do. */
 	if (field->kind == WIRE_FLAGS && (value & ~field->max) != 0)
 		return error_set(err, ERR_INVALID, "%s has unknown bits: %#" PRIx64, field->name,
 		                 value & ~field->max);
@@ -48,6 +50,8 @@ static int check_count(const struct wire_field *field, size_t count, struct erro
 	return 0;
 }
 
+/* Texts become arguments of system calls, which end at the first NUL. With a NUL within, the text
+ * that was checked and shown would be another one than the text that is used. */
 static int check_no_nul(const struct wire_field *field, struct view text, struct error *err)
 {
 	if (text.len != 0 && memchr(text.ptr, '\0', text.len) != NULL)
@@ -60,6 +64,7 @@ static int check_no_nul(const struct wire_field *field, struct view text, struct
 static int take_bytes(const struct wire_field *field, struct view *rest, size_t len,
                       struct view *ret, struct error *err)
 {
+	/* `len` comes from the other end; every read of the payload passes this check. */
 	if (rest->len < len) {
 		(void)error_set(err, ERR_SYNTAX, "%s is cut off", field->name);
 		return -1; /* explicit for the static analyser, which does not know error_set() */
@@ -160,6 +165,7 @@ static int decode_bytes(const struct wire_field *field, struct view *rest, struc
 	return take_bytes(field, rest, len, ret, err);
 }
 
+/* Walks over all texts once, so that wire_texts_next() can rely on lengths and terminators. */
 static int decode_texts(const struct wire_field *field, struct view *rest, struct wire_texts *ret,
                         struct error *err)
 {
@@ -182,6 +188,7 @@ static int decode_items(const struct wire_field *field, size_t size, struct view
 {
 	if (take_count(field, rest, count, err) < 0 || check_count(field, *count, err) < 0)
 		return -1;
+	/* The product cannot overflow: count has 16 bits, and size is at most WIRE_LIMIT_SIZE. */
 	return take_bytes(field, rest, *count * size, items, err);
 }
 
@@ -355,6 +362,7 @@ int wire_record_encode(const struct wire_record *record, const void *in, struct 
 
 /* --- lists ------------------------------------------------------------------------- */
 
+/* No checks: the list was checked when it was decoded, or built by wire_texts_add(). */
 bool wire_texts_next(struct view *rest, struct view *ret)
 {
 	if (rest->len == 0)

@@ -13,6 +13,8 @@ int wire_frame_cut(struct view *bytes, struct wire_frame *ret, struct error *err
 	if (bytes->len < WIRE_HEADER)
 		return 0;
 	len = bytes_get16(at + 2);
+	/* Checked before the payload is complete: a receiver's buffer holds one frame of the
+	 * maximum size, and would wait forever for the rest of a larger one. */
 	if (len > WIRE_PAYLOAD_MAX)
 		return error_set(err, ERR_SYNTAX, "a frame with %zu bytes of payload: at most %d",
 		                 len, WIRE_PAYLOAD_MAX);

@@ -169,6 +169,8 @@ static int check_channel(const struct wire_stream *stream, const struct wire_fra
 	return 0;
 }
 
+/* Credit bounds the memory of the receiver: it holds at most what it gave credit for, however fast
+ * a hostile sender sends. */
 static int count_credit(struct wire_stream *stream, const struct wire_frame *frame,
                         const struct wire_spec *spec, struct error *err)
 {
@@ -193,6 +195,7 @@ static int count_credit(struct wire_stream *stream, const struct wire_frame *fra
 	return 0;
 }
 
+/* A second EXITED or STATS_ARE would overwrite a result that the receiver has already used. */
 static int check_once(const struct wire_stream *stream, const struct wire_frame *frame,
                       const struct wire_spec *spec, struct error *err)
 {
@@ -209,6 +212,7 @@ static int record_frame(struct wire_stream *stream, const struct wire_frame *fra
 
 	if (spec == NULL)
 		return error_set(err, ERR_SYNTAX, "message %#x is unknown", frame->type);
+	/* All checks before any change: a refused frame leaves the state as it was. */
 	if (check_sender(stream, spec, sender, err) < 0 ||
 	    check_phase(stream, spec, sender, err) < 0 ||
 	    check_channel(stream, frame, spec, sender, err) < 0 ||

@@ -68,7 +68,7 @@ static bool start_program(struct keeper *keeper, const struct launch *launch, st
 		return false;
 	}
 	keeper->main = fork();
-	if (keeper->main < 0) {
+	if (keeper->main < 0) { /* EAGAIN: RLIMIT_NPROC or the cgroup's pids.max is reached */
 		(void)error_sys(err, "no room for another process in the sandbox");
 		return false;
 	}
@@ -188,6 +188,7 @@ static void report_exit(const struct keeper *keeper, bool remains)
 	struct wire_exited *exited = &report.exited;
 	struct rusage used = { 0 };
 
+	/* Covers every descendant: the keeper has reaped all of them, orphans included. */
 	(void)getrusage(RUSAGE_CHILDREN, &used);
 	exited->flags = (uint8_t)((keeper->timed_out ? WIRE_EXITED_TIMED_OUT : 0) |
 	                          (keeper->left ? WIRE_EXITED_LEFT : 0) |

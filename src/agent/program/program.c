@@ -171,6 +171,8 @@ static void read_reports(struct stream *stream)
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			return;
+		/* 0: the keeper has exited. Its last reports were read before, because packets keep
+		 * their order. */
 		if (n != sizeof report)
 			return source_close(&stream->program.keeper);
 		handle_report(stream, &report);
@@ -423,6 +425,7 @@ void program_open(struct stream *stream, const struct wire_message *message)
 	if (r == 0)
 		return set_backstop(stream, exec->deadline_ms, exec->grace_ms);
 	if (stream->pid != 0) {
+		/* The keeper may have started the program already, which is an orphan then. */
 		stream_kill(stream);
 		children_set_orphans(agent);
 	}

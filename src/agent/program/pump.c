@@ -25,7 +25,7 @@ static ssize_t read_into_frame(struct pump *pump, size_t max)
 	frame.payload.ptr = payload;
 	n = read(pump->source.fd, payload, max < WIRE_PAYLOAD_MAX ? max : WIRE_PAYLOAD_MAX);
 	if (n <= 0)
-		return n;
+		return n; /* nothing was committed: the next frame uses the same place */
 	frame.payload.len = (size_t)n;
 	stream_record(stream, &frame);
 	out_commit(out, &frame);
@@ -98,6 +98,8 @@ void pump_finish(struct pump *pump)
 
 	if (pump->source.fd < 0 || pump->finishing)
 		return;
+	/* The size is asked for once: a process that inherited the pipe and escaped the keeper
+	 * could write forever. */
 	(void)ioctl(pump->source.fd, FIONREAD, &waiting);
 	limit_pump(pump, waiting > 0 ? (uint64_t)waiting : 0);
 }

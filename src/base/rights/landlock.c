@@ -53,6 +53,7 @@ int landlock_allow(const struct landlock *landlock, int fd, uint64_t rights, str
 {
 	const struct landlock_path_beneath_attr rule = { rights & landlock->denied, fd };
 
+	/* The kernel refuses a rule without rights (ENOMSG). */
 	if (landlock->ruleset < 0 || rule.allowed_access == 0)
 		return 0;
 	if (syscall(SYS_landlock_add_rule, landlock->ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule,

@@ -260,7 +260,7 @@ static void encoder_refuses_what_the_table_forbids(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(forbidden); i++) {
-		/* The first field is written before the second one fails, and must be removed again. */
+		/* The first field is written before the second one fails, and is removed again. */
 		const struct wire_field fields[] = { rows[WIRE_U8], rows[forbidden[i].kind] };
 		const struct wire_record record = { fields, 2, sizeof(struct sample) };
 		struct sample value = forbidden[i].value;
