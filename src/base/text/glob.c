@@ -171,7 +171,8 @@ static enum token_kind cut_stars(const struct glob *glob, bool starts_name, stru
 		(void)next_char(glob, rest);
 		return TOKEN_DIRS;
 	}
-	return is_git && rest->len != 0 ? TOKEN_STAR : TOKEN_DEEP;
+	/* To git "**" "\\/" needs a directory in front of the slash, unlike "**" "/". */
+	return is_git && rest->len != 0 && !view_starts(*rest, "\\/") ? TOKEN_STAR : TOKEN_DEEP;
 }
 
 static struct token token_at(const struct glob *glob, size_t at)

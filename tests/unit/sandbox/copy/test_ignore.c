@@ -43,6 +43,9 @@ static const struct verdict {
 	{ "./a", "a", false },
 	{ "[b/a]/x", "a/x", true },
 	{ "a\\/b", "a/b", true },
+	{ "**\\/a", "a", false },
+	{ "**\\/a", "x/a", true },
+	{ "**\\/a", "x/y/a", true },
 	/* any number of directories */
 	{ "**/a", "a", true },
 	{ "**/a", "b/c/a", true },
