@@ -7,14 +7,15 @@
 #include "base/attr.h"
 #include "base/text/utf8.h"
 
-enum { NO_CHARACTER = 0x110000 }; /* plus a byte that is part of no character */
+/* Added to a byte that is not part of a well-formed character: above all code points. */
+enum { NO_CHARACTER = 0x110000 };
 
 enum token_kind {
 	TOKEN_CHAR,
 	TOKEN_ANY,     /* ? */
 	TOKEN_SET,     /* [abc] */
 	TOKEN_NOTHING, /* matches no character */
-	/* From here on a token may match nothing and be passed over. */
+	/* The tokens from here on may match the empty text. */
 	TOKEN_STAR, /* * */
 	TOKEN_DEEP, /* any characters */
 	TOKEN_DIRS, /* any number of directories, each with its slash */
@@ -24,11 +25,10 @@ struct token {
 	enum token_kind kind;
 	uint32_t c;      /* CHAR */
 	struct view set; /* SET: between the brackets */
-	size_t next;     /* offset of the token behind it */
+	size_t next;     /* offset of the next token */
 };
 
-/* --- characters -------------------------------------------------------------------- */
-
+/* Cuts off the first character and returns its code point. */
 static uint32_t next_char(const struct glob *glob, struct view *rest)
 {
 	static const uint8_t lead[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
@@ -49,8 +49,8 @@ static uint32_t next_char(const struct glob *glob, struct view *rest)
 	return c;
 }
 
-/* A character that is meant itself, without the backslash in front of it. */
-static uint32_t next_plain(const struct glob *glob, struct view *rest)
+/* Cuts off a literal character with the backslash before it. */
+static uint32_t next_literal(const struct glob *glob, struct view *rest)
 {
 	uint32_t c = next_char(glob, rest);
 
@@ -72,10 +72,8 @@ static bool is_same(const struct glob *glob, uint32_t a, uint32_t b)
 	return a == b || ((glob->flags & GLOB_IGNORE_CASE) != 0 && lower(a) == lower(b));
 }
 
-/* --- sets -------------------------------------------------------------------------- */
-
 static const struct {
-	const char *name; /* as it stands in a set */
+	const char *name; /* its text in a set */
 	int (*has)(int c);
 } classes[] = {
 	{ "[:alnum:]", isalnum }, { "[:alpha:]", isalpha }, { "[:blank:]", isblank },
@@ -84,7 +82,7 @@ static const struct {
 	{ "[:space:]", isspace }, { "[:upper:]", isupper }, { "[:xdigit:]", isxdigit },
 };
 
-/* The class at the front of *rest, which is taken off; NULL if there is none. */
+/* Cuts the class off the front of *rest; NULL if there is none. */
 static int (*cut_class(struct view *rest))(int c)
 {
 	for (size_t i = 0; i < ARRAY_LEN(classes); i++)
@@ -96,7 +94,7 @@ static int (*cut_class(struct view *rest))(int c)
 	return NULL;
 }
 
-/* Cuts off a set whose opening bracket is cut off already; false if it has no end. */
+/* Cuts off a set after its opening bracket. Returns false if it has no closing one. */
 static bool cut_set(const struct glob *glob, struct view *rest, struct view *ret)
 {
 	bool may_have_slash = (glob->flags & GLOB_GIT) != 0;
@@ -113,7 +111,7 @@ static bool cut_set(const struct glob *glob, struct view *rest, struct view *ret
 			return true;
 		}
 		if (cut_class(&at) == NULL)
-			(void)next_plain(glob, &at);
+			(void)next_literal(glob, &at);
 	}
 	return false;
 }
@@ -130,7 +128,7 @@ static bool is_in_set(const struct glob *glob, struct view set, uint32_t c)
 {
 	bool negated;
 
-	assert(set.ptr != NULL && set.len != 0); /* cut_set() found it */
+	assert(set.ptr != NULL && set.len != 0); /* cut_set() never returns an empty set */
 	negated = set.ptr[0] == '!' || set.ptr[0] == '^';
 	if (negated)
 		(void)next_char(glob, &set);
@@ -143,10 +141,10 @@ static bool is_in_set(const struct glob *glob, struct view set, uint32_t c)
 				return !negated;
 			continue;
 		}
-		from = to = next_plain(glob, &set);
+		from = to = next_literal(glob, &set);
 		if (set.len >= 2 && set.ptr[0] == '-') {
 			(void)next_char(glob, &set);
-			to = next_plain(glob, &set);
+			to = next_literal(glob, &set);
 		}
 		if (is_in_range(glob, c, from, to))
 			return !negated;
@@ -154,10 +152,7 @@ static bool is_in_set(const struct glob *glob, struct view set, uint32_t c)
 	return negated;
 }
 
-/* --- the pattern ------------------------------------------------------------------- */
-
-/* Two stars or more, and behind them a slash or nothing. `starts_name`: they are the first
- * characters of a name. */
+/* Cuts off the stars that follow a first one. `starts_name`: the first star begins a name. */
 static enum token_kind cut_stars(const struct glob *glob, bool starts_name, struct view *rest)
 {
 	bool is_git = (glob->flags & GLOB_GIT) != 0;
@@ -196,7 +191,8 @@ static struct token token_at(const struct glob *glob, size_t at)
 	return token;
 }
 
-/* Whether a path may be left without its directories: nothing in the pattern matches a slash. */
+/* True if no token matches a slash: glob_match_path() then compares the last name of a path
+ * only. */
 static bool is_name_only(const struct glob *glob)
 {
 	for (size_t at = 0; at < glob->pattern.len;) {
@@ -221,14 +217,12 @@ void glob_set(struct glob *glob, struct view pattern, unsigned flags)
 	glob->is_name = (flags & GLOB_GIT) == 0 && start == 0 && is_name_only(glob);
 }
 
-/* --- the match --------------------------------------------------------------------- */
-
 static void spend(struct glob *glob, uint64_t steps)
 {
 	glob->steps_left -= steps < glob->steps_left ? steps : glob->steps_left;
 }
 
-/* False: the state has been entered in this round. */
+/* Returns false if the state was entered in this round already. */
 static bool add_state(struct glob *glob, size_t state)
 {
 	if (glob->seen[state] == glob->round)
@@ -238,7 +232,7 @@ static bool add_state(struct glob *glob, size_t state)
 	return true;
 }
 
-/* Enters a state, and those that follow it without a character. */
+/* Enters a state, and those that can be reached from it with the empty text. */
 static void enter_state(struct glob *glob, size_t state)
 {
 	while (add_state(glob, state) && state != glob->pattern.len) {
@@ -273,7 +267,7 @@ static void follow_state(struct glob *glob, size_t state, uint32_t c)
 			enter_state(glob, token.next);
 		return;
 	case TOKEN_NOTHING:
-		/* Looking for the end of the set has cost its length. */
+		/* token_at() has searched the rest of the pattern for the end of the set. */
 		spend(glob, glob->pattern.len - state);
 		return;
 	case TOKEN_STAR:
@@ -312,26 +306,27 @@ static bool is_at_end(const struct glob *glob)
 	return false;
 }
 
-/* Stands for itself wherever it is outside of a set. */
-static bool is_plain(char c)
+/* True for characters that are never special outside of a set. */
+static bool is_literal(char c)
 {
 	return isalnum((unsigned char)c) != 0 || c == '.' || c == '_' || c == '-';
 }
 
-/* Compares the plain characters that the pattern begins and ends with. Most rules of a .gitignore
- * fail here, which is much faster than following states. A closed set ends in ']', so the plain
- * characters at the end are in none. "**" "/" matches no characters at all: no slash at the end. */
+/* Compares the literal characters that the pattern begins and ends with. Most rules of a
+ * .gitignore fail here, which is much faster than following states. A closed set ends in ']', so
+ * the literal characters at the end are in none. "**" "/" matches no characters at all: no slash
+ * at the end. */
 static bool may_match(const struct glob *glob, struct view text)
 {
 	struct view pattern = glob->pattern;
 
 	if ((glob->flags & GLOB_IGNORE_CASE) != 0)
 		return true;
-	for (size_t i = 0; i < pattern.len && (is_plain(pattern.ptr[i]) || pattern.ptr[i] == '/');
+	for (size_t i = 0; i < pattern.len && (is_literal(pattern.ptr[i]) || pattern.ptr[i] == '/');
 	     i++)
 		if (i >= text.len || text.ptr[i] != pattern.ptr[i])
 			return false;
-	for (size_t i = 1; i <= pattern.len && is_plain(pattern.ptr[pattern.len - i]); i++)
+	for (size_t i = 1; i <= pattern.len && is_literal(pattern.ptr[pattern.len - i]); i++)
 		if (i > text.len || text.ptr[text.len - i] != pattern.ptr[pattern.len - i])
 			return false;
 	return true;

@@ -69,8 +69,8 @@ const struct dirent *dir_stack_read(struct dir_stack *stack)
 	return entry;
 }
 
-/* Opens the directory above `below`, which was closed to save descriptors. The parent of a
- * directory that another process moved is any directory: only its inode tells. */
+/* Opens the parent of `below`, which was closed to save descriptors. If another process has moved
+ * `below`, ".." leads to another directory; device and inode show that. */
 static int reopen_level(struct dir_level *level, int below)
 {
 	AUTO_FD int fd = open_resolved(below, "..", O_RDONLY | O_DIRECTORY, 0, 0);

@@ -3,8 +3,8 @@
  * A walk pushes each directory that it enters, reads the top one, and pops it at its end. However
  * deep the walk is, only the innermost directories hold a descriptor; of those above, device,
  * inode and reading position are remembered. Popping back into a closed directory opens it again
- * through ".." and compares device and inode, so a directory that another process moved meanwhile
- * does not lead the walk elsewhere.
+ * through ".." and compares device and inode, so a process that moves directories meanwhile cannot
+ * lead the walk out of the tree.
  *
  *   zeroed -> dir_stack_push, dir_stack_read, dir_stack_pop ... -> dir_stack_done
  *
@@ -29,8 +29,8 @@ struct dir_level {
 struct dir_stack {
 	struct dir_level *levels;
 	size_t depth, room;
-	/* Set by the caller: in a directory that was closed and opened again, reading continues with
-	 * the entry that was pushed, and not behind it. */
+	/* Set by the caller: in a directory that was closed and opened again, reading continues
+	 * with the entry that was pushed, and not behind it. */
 	bool rereads;
 	long entry; /* position of the entry that was read last */
 };
@@ -39,11 +39,11 @@ struct dir_stack {
  * -1 and errno. */
 MUST_CHECK int dir_stack_push(struct dir_stack *stack, int fd, const struct stat *st);
 
-/* The next entry of the top directory, never "." or "..". NULL: errno is 0 at its end. */
+/* The next entry of the top directory, without "." and "..". NULL: errno is 0 at the end. */
 const struct dirent *dir_stack_read(struct dir_stack *stack);
 
-/* Closes the top directory. -1 and errno if the one above cannot be opened again; ESTALE: it is
- * not the directory it was, because something was moved. */
+/* Closes the top directory. Returns -1 and errno if its parent cannot be opened again; ESTALE: the
+ * parent is another directory, because the top one was moved. */
 MUST_CHECK int dir_stack_pop(struct dir_stack *stack);
 
 const struct dir_level *dir_stack_top(const struct dir_stack *stack);
