@@ -22,7 +22,7 @@ void capture_done(struct capture *capture)
 	capture->head_len = capture->head_room = capture->tail_len = 0;
 }
 
-static size_t smaller(size_t a, size_t b)
+static size_t min_size(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
@@ -35,7 +35,7 @@ static void add_to_head(struct capture *capture, struct view bytes)
 
 	while (room < want)
 		room *= 2;
-	room = smaller(room, capture->head_max);
+	room = min_size(room, capture->head_max);
 	if (room != capture->head_room)
 		capture->head = mem_resize(capture->head, room);
 	capture->head_room = room;
@@ -55,7 +55,7 @@ static void add_to_tail(struct capture *capture, struct view bytes)
 		bytes.len = size;
 	}
 	at = (capture->tail_at + capture->tail_len) % size;
-	first = smaller(bytes.len, size - at);
+	first = min_size(bytes.len, size - at);
 	memcpy(capture->tail + at, bytes.ptr, first);
 	memcpy(capture->tail, bytes.ptr + first, bytes.len - first);
 	capture->tail_len += bytes.len;
@@ -67,7 +67,7 @@ static void add_to_tail(struct capture *capture, struct view bytes)
 
 void capture_add(struct capture *capture, struct view bytes)
 {
-	size_t first = smaller(bytes.len, capture->head_max - capture->head_len);
+	size_t first = min_size(bytes.len, capture->head_max - capture->head_len);
 
 	capture->total += bytes.len;
 	if (first != 0)

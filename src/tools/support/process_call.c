@@ -189,7 +189,7 @@ static void answer_with_log(struct process_call *pc, struct process *process,
 	buf_done(&part.errors);
 }
 
-static void answer(struct process_call *pc, struct sandbox *sandbox, struct process *process)
+static void answer_call(struct process_call *pc, struct sandbox *sandbox, struct process *process)
 {
 	struct process_state state;
 	struct run_result result = { .state = &state,
@@ -239,7 +239,7 @@ static void on_waited(void *ctx)
 	                      &process, &err) < 0)
 		mcp_respond_tool_error(pc->call, &err);
 	else
-		answer(pc, sandbox, process);
+		answer_call(pc, sandbox, process);
 	free_process_call(pc);
 }
 
@@ -271,7 +271,7 @@ int process_call_start(struct mcp_call *call, const struct process_call_options 
 	pc->context = mcp_call_app(call);
 	pc->options = *options;
 	if (options->wait_ms == 0 || process_is_over(process) || has_new_output(pc, process)) {
-		answer(pc, sandbox, process);
+		answer_call(pc, sandbox, process);
 		free_process_call(pc);
 		return 0;
 	}

@@ -61,7 +61,7 @@ static json_t *make_content(const struct process_work *run, const char *text, bo
 	return content;
 }
 
-static void answer(struct process_work *run)
+static void answer_call(struct process_work *run)
 {
 	struct process_state state;
 	struct run_result result = make_result(run, &state);
@@ -94,7 +94,7 @@ static void answer(struct process_work *run)
 
 static void on_saved(void *ctx)
 {
-	answer(ctx);
+	answer_call(ctx);
 }
 
 static void save_long_output(void *ctx)
@@ -124,7 +124,7 @@ static void on_waited(void *ctx)
 	else if (is_over && !run->work.is_cancelled && !run->options.is_background)
 		save_long_output(run);
 	else
-		answer(run);
+		answer_call(run);
 }
 
 /* --- the process ------------------------------------------------------------------------------ */

@@ -20,7 +20,7 @@ static const char nul_symbol[] = { '\xe2', '\x90', '\x80' }; /* U+2400 */
 
 /* The caller has counted the room. If that was wrong, the buffer is closed rather than filled with
  * later pieces behind a gap. */
-static void append(struct buf *out, struct view bytes)
+static void append_bytes(struct buf *out, struct view bytes)
 {
 	struct error err;
 
@@ -37,12 +37,12 @@ static void append_valid(struct view text, struct buf *out)
 		while (good < text.len &&
 		       (n = utf8_char_len((struct view){ text.ptr + good, text.len - good })) != 0)
 			good += n;
-		append(out, (struct view){ text.ptr, good });
+		append_bytes(out, (struct view){ text.ptr, good });
 		text.ptr += good;
 		text.len -= good;
 		if (text.len == 0)
 			return;
-		append(out, view_of("\xef\xbf\xbd"));
+		append_bytes(out, view_of("\xef\xbf\xbd"));
 		text.ptr++;
 		text.len--;
 	}
@@ -138,7 +138,7 @@ static void append_gap(uint64_t missing, struct buf *out)
 
 	(void)snprintf(line, sizeof line, "%s... %" PRIu64 " bytes left out ...\n",
 	               is_begun ? "\n" : "", missing);
-	append(out, view_of(line));
+	append_bytes(out, view_of(line));
 }
 
 uint64_t run_text_fit(const struct process_stream *stream, size_t max, struct buf *out)
@@ -172,7 +172,7 @@ uint64_t run_text_fit(const struct process_stream *stream, size_t max, struct bu
 	missing = stream->left_out + (len - front - back);
 	if (missing != 0)
 		append_gap(missing, out);
-	append(out, buf_view(&end));
+	append_bytes(out, buf_view(&end));
 	return missing;
 }
 

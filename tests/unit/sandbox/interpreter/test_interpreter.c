@@ -1,7 +1,7 @@
 /* Fresh code in waiting interpreters, in a real sandbox. */
 #include "unit/sandbox/process/process_rig.h"
 
-static const char *printed(struct process *process)
+static const char *run_and_print(struct process *process)
 {
 	static char text[RIG_HEAD + RIG_TAIL + 1];
 
@@ -31,9 +31,9 @@ static void spare_interpreter_serves_fresh_code(void **state)
 	(void)state;
 	PYTHON_NEEDED();
 	(void)snprintf(first, sizeof first, "%s",
-	               printed(RIG_START(PYTHON("import os; print(os.getppid())"))));
+	               run_and_print(RIG_START(PYTHON("import os; print(os.getppid())"))));
 	(void)snprintf(second, sizeof second, "%s",
-	               printed(RIG_START(PYTHON("import os; print(os.getppid())"))));
+	               run_and_print(RIG_START(PYTHON("import os; print(os.getppid())"))));
 	assert_string_equal(first, second);
 	start = clock_now_ms();
 	for (int i = 0; i < 20; i++)
@@ -177,7 +177,7 @@ static void killed_spare_is_replaced(void **state)
 	(void)state;
 	PYTHON_NEEDED();
 	(void)snprintf(command, sizeof command, "kill -9 %s",
-	               printed(RIG_START(PYTHON("import os; print(os.getppid())"))));
+	               run_and_print(RIG_START(PYTHON("import os; print(os.getppid())"))));
 	RIG_RUN(0, "", .argv = (const char *const[]){ "sh", "-c", command, NULL });
 	rig_turn(200);
 	RIG_RUN(0, "y\n", PYTHON("print('y')"));

@@ -6,8 +6,8 @@
 
 /* --- sessions --------------------------------------------------------------------------------- */
 
-static struct process_state cell(struct process **ret, const char *session, const char *code,
-                                 uint32_t deadline_ms)
+static struct process_state run_cell(struct process **ret, const char *session, const char *code,
+                                     uint32_t deadline_ms)
 {
 	*ret = RIG_START(.language = language_find("python"), .code = view_of(code),
 	                 .session = session, .deadline_ms = deadline_ms);
@@ -35,20 +35,20 @@ static void session_keeps_variables(void **state)
 
 	(void)state;
 	PYTHON_NEEDED();
-	end = cell(&process, "s", "x = 41", 0);
+	end = run_cell(&process, "s", "x = 41", 0);
 	assert_int_equal(end.phase, PROCESS_ENDED);
 	assert_true(!end.state_was_lost && !end.state_is_lost);
 	process_free(process);
-	end = cell(&process, "s", "x += 1\nprint(x, end='')", 5000);
+	end = run_cell(&process, "s", "x += 1\nprint(x, end='')", 5000);
 	assert_string_equal(rig_text(process, false), "42");
 	process_free(process);
-	end = cell(&process, "other", "x", 0);
+	end = run_cell(&process, "other", "x", 0);
 	assert_string_equal(end.error_name, "NameError");
 	assert_non_null(strstr(end.error_traceback, "NameError"));
 	assert_int_equal(end.end.code, 1);
 	assert_false(end.state_is_lost);
 	process_free(process);
-	end = cell(&process, "s", "x", 0);
+	end = run_cell(&process, "s", "x", 0);
 	assert_int_equal(end.display_count, 1);
 	assert_string_equal(end.displays[0].text, "42");
 	process_free(process);
@@ -66,7 +66,7 @@ static void cells_of_a_session_run_one_after_the_other(void **state)
 
 	(void)state;
 	PYTHON_NEEDED();
-	(void)cell(&process, "q", "n = 0", 0);
+	(void)run_cell(&process, "q", "n = 0", 0);
 	process_free(process);
 	for (int i = 0; i < 16; i++)
 		CHECK_OK(process_start(rig.sandbox, &options, &all[i], &err), err);
@@ -96,7 +96,7 @@ static void session_has_one_language(void **state)
 
 	(void)state;
 	PYTHON_NEEDED();
-	(void)cell(&process, "s", "pass", 0);
+	(void)run_cell(&process, "s", "pass", 0);
 	process_free(process);
 	CHECK_ERROR(process_start(rig.sandbox,
 	                          &(struct process_options){ RIG_CODE("javascript", "1"),
@@ -122,14 +122,14 @@ static void cell_is_interrupted_at_its_deadline(void **state)
 
 	(void)state;
 	PYTHON_NEEDED();
-	(void)cell(&process, "s", "x = 7", 0);
+	(void)run_cell(&process, "s", "x = 7", 0);
 	process_free(process);
-	end = cell(&process, "s", "while True: pass", 300);
+	end = run_cell(&process, "s", "while True: pass", 300);
 	assert_int_equal(end.phase, PROCESS_ENDED);
 	assert_true(end.end.timed_out);
 	assert_false(end.state_is_lost);
 	process_free(process);
-	end = cell(&process, "s", "print(x)", 0);
+	end = run_cell(&process, "s", "print(x)", 0);
 	assert_string_equal(rig_text(process, false), "7\n");
 	process_free(process);
 	process = RIG_START(PYTHON("print('up', flush=True)\nwhile True: pass"), .session = "s");
@@ -147,14 +147,15 @@ static void cell_that_ignores_the_interrupt_is_killed(void **state)
 
 	(void)state;
 	PYTHON_NEEDED();
-	end = cell(&process, "deaf",
-	           "import signal\nsignal.signal(2, signal.SIG_IGN)\nprint('up')\nwhile True: pass",
-	           300);
+	end = run_cell(
+	        &process, "deaf",
+	        "import signal\nsignal.signal(2, signal.SIG_IGN)\nprint('up')\nwhile True: pass",
+	        300);
 	assert_int_equal(end.phase, PROCESS_ENDED);
 	assert_true(end.end.timed_out && end.state_is_lost);
 	assert_int_equal(end.end.signal, SIGKILL);
 	process_free(process);
-	end = cell(&process, "deaf", "print('new')", 0);
+	end = run_cell(&process, "deaf", "print('new')", 0);
 	assert_true(end.state_was_lost && !end.state_is_lost);
 	assert_string_equal(end.why_lost, "it was killed at its deadline");
 	assert_string_equal(rig_text(process, false), "new\n");
@@ -176,24 +177,24 @@ static void lost_state_is_reported_with_its_reason(void **state)
 	(void)state;
 	PYTHON_NEEDED();
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		end = cell(&process, "l", cases[i].code, 0);
+		end = run_cell(&process, "l", cases[i].code, 0);
 		if (end.phase == PROCESS_FAILED)
 			fail_msg("%s", end.why->msg);
 		assert_true(end.state_is_lost);
 		process_free(process);
-		end = cell(&process, "l", "1", 0);
+		end = run_cell(&process, "l", "1", 0);
 		assert_true(end.state_was_lost);
 		assert_string_equal(end.why_lost, cases[i].why);
 		process_free(process);
-		end = cell(&process, "l", "1", 0);
+		end = run_cell(&process, "l", "1", 0);
 		assert_false(end.state_was_lost);
 		process_free(process);
 	}
-	end = cell(&process, "m", "x = bytearray(1024 * 1024 * 1024)", 0);
+	end = run_cell(&process, "m", "x = bytearray(1024 * 1024 * 1024)", 0);
 	assert_true(end.state_is_lost);
 	if (end.end.out_of_memory) {
 		process_free(process);
-		end = cell(&process, "m", "1", 0);
+		end = run_cell(&process, "m", "1", 0);
 		assert_string_equal(end.why_lost, "it ran out of memory");
 	}
 	process_free(process);
@@ -205,14 +206,14 @@ static void output_between_cells_belongs_to_the_next_cell(void **state)
 
 	(void)state;
 	PYTHON_NEEDED();
-	(void)cell(&process, "b",
-	           "import threading, time, os\ndef later():\n  time.sleep(0.3)\n  os.write(1, "
-	           "b'late\\n')\nthreading.Thread(target=later).start()\nprint('first')",
-	           0);
+	(void)run_cell(&process, "b",
+	               "import threading, time, os\ndef later():\n  time.sleep(0.3)\n  os.write(1, "
+	               "b'late\\n')\nthreading.Thread(target=later).start()\nprint('first')",
+	               0);
 	assert_string_equal(rig_text(process, false), "first\n");
 	process_free(process);
 	rig_turn(600);
-	(void)cell(&process, "b", "print('second')", 0);
+	(void)run_cell(&process, "b", "print('second')", 0);
 	assert_string_equal(rig_text(process, false), "late\nsecond\n");
 	process_free(process);
 }
@@ -233,7 +234,7 @@ static void sleep_loses_the_state_of_sessions(void **state)
 
 	(void)state;
 	PYTHON_NEEDED();
-	(void)cell(&process, "z", "x = 1", 0);
+	(void)run_cell(&process, "z", "x = 1", 0);
 	process_free(process);
 	running = RIG_START(PYTHON("print('up', flush=True)\nwhile True: pass"), .session = "y");
 	RIG_UNTIL(process_stream(running, false).total != 0, RIG_MS);
@@ -247,7 +248,7 @@ static void sleep_loses_the_state_of_sessions(void **state)
 	RIG_UNTIL(rig.is_answered, RIG_MS);
 	rig.is_answered = false;
 	rig_wake();
-	end = cell(&process, "z", "x", 0);
+	end = run_cell(&process, "z", "x", 0);
 	assert_true(end.state_was_lost);
 	print_message("lost: %s\n", end.why_lost);
 	assert_string_equal(end.error_name, "NameError");
@@ -270,7 +271,7 @@ static void session_that_never_started_is_not_lost(void **state)
 	assert_int_equal(end.phase, PROCESS_FAILED);
 	assert_false(end.state_is_lost);
 	process_free(process);
-	end = cell(&process, "never", "print(1)", 0);
+	end = run_cell(&process, "never", "print(1)", 0);
 	assert_true(!end.state_was_lost && end.why_lost == NULL);
 	process_free(process);
 }
@@ -282,7 +283,7 @@ static void loss_is_reported_until_a_cell_starts(void **state)
 
 	(void)state;
 	PYTHON_NEEDED();
-	(void)cell(&process, "twice", "import os; os._exit(3)", 0);
+	(void)run_cell(&process, "twice", "import os; os._exit(3)", 0);
 	process_free(process);
 	process = RIG_START(PYTHON("x = 1"), .session = "twice");
 	do {
@@ -292,7 +293,7 @@ static void loss_is_reported_until_a_cell_starts(void **state)
 	end = rig_until_over(process);
 	assert_true(end.state_was_lost && !end.state_is_lost);
 	process_free(process);
-	end = cell(&process, "twice", "1", 0);
+	end = run_cell(&process, "twice", "1", 0);
 	assert_true(end.state_was_lost);
 	assert_string_equal(end.why_lost, "it exited with code 3");
 	process_free(process);
@@ -305,20 +306,20 @@ static void reset_loses_the_state_of_sessions(void **state)
 
 	(void)state;
 	PYTHON_NEEDED();
-	(void)cell(&process, "r", "x = 1", 0);
+	(void)run_cell(&process, "r", "x = 1", 0);
 	process_free(process);
 	sandbox_reset(rig.sandbox, rig_on_answer, NULL);
 	rig_wait();
 	rig_wake();
-	end = cell(&process, "r", "1", 0);
+	end = run_cell(&process, "r", "1", 0);
 	assert_true(end.state_was_lost);
 	assert_string_equal(end.why_lost, "the sandbox was reset");
 	process_free(process);
-	(void)cell(&process, "r", "1", 0);
+	(void)run_cell(&process, "r", "1", 0);
 	process_free(process);
 	rig_sleep();
 	rig_wake();
-	end = cell(&process, "r", "1", 0);
+	end = run_cell(&process, "r", "1", 0);
 	assert_string_equal(end.why_lost, "the sandbox was put to sleep");
 	process_free(process);
 }

@@ -78,7 +78,7 @@ static void input_before_the_start_is_queued(void **state)
 
 /* --- spares ----------------------------------------------------------------------------------- */
 
-static struct interpreter *borrow(const char *path)
+static struct interpreter *borrow_spare(const char *path)
 {
 	const struct kernel_program *program = language_find("python")->kernel;
 	struct interpreter *interpreter;
@@ -100,9 +100,9 @@ static void spare_serves_its_own_path_only(void **state)
 	(void)state;
 	LANGUAGE_NEEDED("python");
 	(void)snprintf(other, sizeof other, "/.%s", rig_language_path("python"));
-	spare = borrow(rig_language_path("python"));
-	assert_ptr_not_equal(borrow(other), spare);
-	assert_ptr_equal(borrow(rig_language_path("python")), spare);
+	spare = borrow_spare(rig_language_path("python"));
+	assert_ptr_not_equal(borrow_spare(other), spare);
+	assert_ptr_equal(borrow_spare(rig_language_path("python")), spare);
 }
 
 /* --- worth keeping ---------------------------------------------------------------------------- */
