@@ -35,10 +35,6 @@ DEFINE_CLEANUP(host)
  * and logged. A removed root stays usable for the handles that are open. */
 void host_set_roots(struct host *host, const char *const *paths, size_t count);
 
-/* The allowed directories; those of the options come first. */
-size_t host_directory_count(const struct host *host);
-const char *host_directory(const struct host *host, size_t n);
-
 /* Fails unless the path's text is below an allowed directory. Does not access any file. */
 MUST_CHECK int host_check_path(const struct host *host, const char *path, struct error *err);
 

@@ -90,6 +90,10 @@ struct host {
 	struct list requests;
 };
 
+/* The allowed directories; those of the options come first. NULL: there is no n-th one. */
+size_t host_directory_count(const struct host *host);
+const char *host_directory(const struct host *host, size_t n);
+
 struct host_dir *host_dir_new(struct host *host, const char *path, bool is_root) RETURNS_NONNULL;
 void host_dir_free(struct host_dir *dir);
 /* Withdraws a root; the directory is freed when its last handle is closed. */

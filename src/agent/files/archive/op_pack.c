@@ -85,12 +85,12 @@ static int count_entry(struct pack *pack, uint64_t bytes, struct error *err)
 
 	if (pack->done->count == pack->request->max_count)
 		return error_set(err, ERR_LIMIT,
-		                 "more than %u entries: pack a directory further down",
+		                 "more than %u entries: copy a directory further down",
 		                 pack->request->max_count);
 	if (bytes > left || TAR_TRAILER > left - bytes)
 		return error_set(err, ERR_LIMIT,
 		                 "the archive would have more than %llu bytes: "
-		                 "pack a directory further down",
+		                 "copy a directory further down",
 		                 (unsigned long long)pack->request->max);
 	pack->done->count++;
 	pack->done->bytes += bytes;

@@ -331,7 +331,7 @@ static void copy_keeps_to_its_limits(void **state)
 	}
 	CHECK_FAILED(
 	        &live, few, "e", "h", ERR_LIMIT,
-	        "from: more than 2 entries: pack a directory further down (a copy has at most 2147483648 bytes, which belljar's option --copy-size sets, and 2 entries)");
+	        "from: more than 2 entries: copy a directory further down (a copy has at most 2147483648 bytes, which belljar's option --copy-size sets, and 2 entries)");
 	CHECK_FAILED(
 	        &live, small, "f", "i", ERR_LIMIT,
 	        "the file has more than the 100 bytes that may be copied (a copy has at most 100 bytes, which belljar's option --copy-size sets, and 200000 entries)");

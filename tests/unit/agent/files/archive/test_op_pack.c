@@ -154,13 +154,13 @@ static void pack_keeps_to_its_limits(void **state)
 	CHECK_OK(pack_limited(&t, ".", 3072, 2, &done, &err), err);
 	assert_int_equal(done.bytes, 3072);
 	CHECK_ERROR(pack_limited(&t, ".", 3071, 2, &done, &err), err, ERR_LIMIT,
-	            "the archive would have more than 3071 bytes: pack a directory further down");
+	            "the archive would have more than 3071 bytes: copy a directory further down");
 	CHECK_ERROR(pack_limited(&t, ".", 3072, 1, &done, &err), err, ERR_LIMIT,
-	            "more than 1 entries: pack a directory further down");
+	            "more than 1 entries: copy a directory further down");
 	assert_int_equal(truncate(job_test_path(&t, "workspace/a"), INT64_C(1) << 40), 0);
 	CHECK_ERROR(
 	        pack(&t, ".", &done, &err), err, ERR_LIMIT,
-	        "the archive would have more than 33554432 bytes: pack a directory further down");
+	        "the archive would have more than 33554432 bytes: copy a directory further down");
 	assert_int_equal(unlink(job_test_path(&t, "workspace/a")), 0);
 	assert_int_equal(unlink(job_test_path(&t, "workspace/b")), 0);
 	CHECK_ERROR(pack_limited(&t, ".", 1023, 1, &done, &err), err, ERR_LIMIT,
