@@ -250,9 +250,8 @@ static void sandbox_is_claimed_by_one_server(void **state)
 	            "there is no sandbox 'sb_bbbbbbbbbbbbbbbbbbbbbbbbbb'");
 }
 
-#define DAMAGED                                                                                    \
-	"the row of sandbox 'sb_bbbbbbbbbbbbbbbbbbbbbbbbbb' in the database is damaged and not "   \
-	"used: "
+#define ROW     "the row of sandbox 'sb_bbbbbbbbbbbbbbbbbbbbbbbbbb' "
+#define DAMAGED ROW "in the database is damaged and not used: "
 
 static void damaged_row_is_reported_and_not_used(void **state)
 {
