@@ -36,6 +36,8 @@ WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Wvla -Wformat=2 -Wcast-qual -Wsw
 	-Wstrict-prototypes -Wmissing-prototypes -Wimplicit-fallthrough -Wundef -Wwrite-strings
 LANGUAGE = -std=gnu17 -D_GNU_SOURCE -DBELLJAR_VERSION='"$(VERSION)"' -Isrc -g $(WARNINGS) $(WERROR)
 COMMON = $(LANGUAGE) $(LIB_CFLAGS) -MMD -MP
+# cmocka passes every test a state that few of them use.
+TEST_WARNINGS = -Wno-unused-parameter
 BANNED = -include src/base/banned.h
 cc_accepts = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && echo $(1))
 HARDENED := -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong \
@@ -120,7 +122,7 @@ build/san/obj/src/%.o: src/%.c Makefile
 build/san/obj/tests/%.o: tests/%.c Makefile
 	$(say) CC-SAN $<
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(COMMON) $(SANITIZED) -Itests -c $< -o $@
+	$(Q)$(CC) $(COMMON) $(SANITIZED) $(TEST_WARNINGS) -Itests -c $< -o $@
 
 build/fuzz/obj/%.o: %.c Makefile
 	$(say) CC-FUZZ $<

@@ -9,7 +9,6 @@ static void allocations_are_zeroed_aligned_and_separate(void **state)
 	unsigned char *pieces[ARRAY_LEN(sizes)];
 	struct arena arena = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
 		pieces[i] = arena_new(&arena, 1, sizes[i]);
 		assert_int_equal((uintptr_t)pieces[i] % alignof(max_align_t), 0);
@@ -29,7 +28,6 @@ static void small_allocations_share_blocks(void **state)
 	const char *first = arena_new(&arena, 1, 10);
 	const char *second = arena_new(&arena, 1, 10);
 
-	(void)state;
 	assert_int_equal(second - first, 16);
 	for (int i = 0; i < 10000; i++)
 		memset(arena_new(&arena, 3, 7), 0xff, 21);
@@ -41,7 +39,6 @@ static void array_has_room_for_all_elements(void **state)
 	struct arena arena = { 0 };
 	uint64_t *numbers = arena_new(&arena, 1000, sizeof *numbers);
 
-	(void)state;
 	for (size_t i = 0; i < 1000; i++)
 		numbers[i] = i;
 	assert_true(numbers[999] == 999);
@@ -53,7 +50,6 @@ static void arena_is_usable_after_done(void **state)
 {
 	struct arena arena = { 0 };
 
-	(void)state;
 	arena_done(&arena);
 	(void)arena_new(&arena, 1, 1);
 	arena_done(&arena);
@@ -82,7 +78,6 @@ static void overflowing_size_aborts(void **state)
 {
 	char output[4096];
 
-	(void)state;
 	assert_string_equal(must_abort(allocate_overflowing_product, output, sizeof output), "");
 	assert_string_equal(must_abort(allocate_half_of_the_address_space, output, sizeof output),
 	                    "");
@@ -94,7 +89,6 @@ static void text_is_copied(void **state)
 	char text[] = "abc";
 	char *copy = arena_text(&arena, text);
 
-	(void)state;
 	text[0] = 'x';
 	assert_string_equal(copy, "abc");
 	assert_string_equal(arena_text(&arena, ""), "");

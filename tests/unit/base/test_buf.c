@@ -5,7 +5,6 @@ static void empty_buffer_is_an_empty_string(void **state)
 {
 	AUTO_BUF struct buf buf;
 
-	(void)state;
 	buf_init(&buf, 10);
 	assert_string_equal(buf_text(&buf), "");
 	assert_int_equal(buf_view(&buf).len, 0);
@@ -18,7 +17,6 @@ static void appended_text_is_terminated(void **state)
 	AUTO_BUF struct buf buf;
 	struct error err;
 
-	(void)state;
 	buf_init(&buf, 100);
 	CHECK_OK(buf_add(&buf, view_of("one"), &err), err);
 	CHECK_OK(buf_add(&buf, view_of(""), &err), err);
@@ -35,7 +33,6 @@ static void buffer_holds_nul_bytes(void **state)
 	AUTO_BUF struct buf buf;
 	struct error err;
 
-	(void)state;
 	buf_init(&buf, 10);
 	CHECK_OK(buf_add(&buf, VIEW("a\0b\0"), &err), err);
 	assert_int_equal(buf.len, 4);
@@ -57,7 +54,6 @@ static void append_past_the_maximum_fails_without_effect(void **state)
 		{ 1, "", "12", "more than 1 bytes" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_BUF struct buf added, printed;
 		struct error err;
@@ -84,7 +80,6 @@ static void buffer_never_allocates_more_than_its_maximum(void **state)
 {
 	static const size_t steps[] = { 1, 7, 255, 256, 257, 1000 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
 		AUTO_BUF struct buf buf;
 		struct error err;
@@ -113,7 +108,6 @@ static void init_without_maximum_aborts(void **state)
 {
 	char output[4096];
 
-	(void)state;
 	assert_non_null(
 	        strstr(must_abort(init_without_maximum, output, sizeof output), "max != 0"));
 }
@@ -123,7 +117,6 @@ static void clear_keeps_small_and_frees_large_memory(void **state)
 	AUTO_BUF struct buf buf;
 	struct error err;
 
-	(void)state;
 	buf_init(&buf, 1000000);
 	CHECK_OK(buf_printf(&buf, &err, "%1000d", 1), err);
 	buf_clear(&buf);
@@ -144,7 +137,6 @@ static void buffer_is_usable_after_done(void **state)
 	AUTO_BUF struct buf buf;
 	struct error err;
 
-	(void)state;
 	buf_init(&buf, 3);
 	CHECK_OK(buf_add(&buf, view_of("abc"), &err), err);
 	buf_done(&buf);

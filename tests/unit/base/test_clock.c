@@ -8,7 +8,6 @@ static void monotonic_clock_counts_milliseconds(void **state)
 	const struct timespec nap = { .tv_nsec = 20 * 1000 * 1000 };
 	uint64_t before = clock_now_ms(), after;
 
-	(void)state;
 	assert_int_equal(nanosleep(&nap, NULL), 0);
 	after = clock_now_ms();
 	assert_true(after - before >= 19);
@@ -22,7 +21,6 @@ static void time_of_day_is_utc_in_rfc_3339(void **state)
 	time_t before = time(NULL), shown;
 	const char *rest;
 
-	(void)state;
 	assert_ptr_equal(clock_text(text), text);
 	assert_int_equal(strlen(text), 24);
 	rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &utc);
@@ -40,7 +38,6 @@ static void time_of_day_ignores_the_time_zone(void **state)
 	char text[CLOCK_TEXT_SIZE];
 	struct tm utc = { 0 };
 
-	(void)state;
 	assert_int_equal(setenv("TZ", "XXX-14", 1), 0);
 	tzset();
 	(void)clock_text(text);

@@ -7,7 +7,6 @@ static void set_stores_kind_and_text_without_errno(void **state)
 {
 	struct error err = { .errnum = 99 };
 
-	(void)state;
 	errno = ENOENT;
 	assert_int_equal(error_set(&err, ERR_LIMIT, "more than %d things", 7), -1);
 	assert_int_equal(err.kind, ERR_LIMIT);
@@ -19,7 +18,6 @@ static void sys_appends_the_text_of_errno(void **state)
 {
 	struct error err;
 
-	(void)state;
 	errno = ENOENT;
 	assert_int_equal(error_sys(&err, "open '%s'", "/x"), -1);
 	assert_int_equal(err.kind, ERR_SYSTEM);
@@ -31,7 +29,6 @@ static void wrap_prefixes_and_keeps_kind_and_errno(void **state)
 {
 	struct error err;
 
-	(void)state;
 	errno = EACCES;
 	(void)error_sys(&err, "inner");
 	err.kind = ERR_NOT_FOUND;
@@ -58,7 +55,6 @@ static void long_text_is_cut_between_characters(void **state)
 		{ "\xf0\x9f\x94\x94", 3, 479 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char text[2048] = "";
 		struct error err;
@@ -83,7 +79,6 @@ static void wrap_cuts_the_end_of_the_inner_text(void **state)
 	char inner[400], outer[100];
 	struct error err;
 
-	(void)state;
 	memset(inner, 'i', sizeof inner - 1);
 	inner[sizeof inner - 1] = '\0';
 	memset(outer, 'o', sizeof outer - 1);

@@ -45,7 +45,6 @@ static void whole_file_is_read(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 100, 16384, 16385, 40000 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
 		AUTO_BUF struct buf buf;
 		struct error err;
@@ -74,7 +73,6 @@ static void missing_and_special_files_are_errors(void **state)
 		{ "file", ERR_LIMIT, "'file': more than 10 bytes" },
 	};
 
-	(void)state;
 	write_file("file", 11);
 	assert_int_equal(mkdir("directory", 0700), 0);
 	assert_int_equal(mkfifo("fifo", 0600), 0);
@@ -93,7 +91,6 @@ static void read_file_closes_its_descriptor(void **state)
 {
 	int before = dup(0), after;
 
-	(void)state;
 	(void)close(before);
 	write_file("file", 11);
 	for (int i = 0; i < 3; i++) {
@@ -113,7 +110,6 @@ static void all_bytes_are_written(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 300000 }; /* the last is more than a pipe holds */
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
 		char *bytes = calloc(1, sizes[i] + 1);
 		int ends[2], status;
@@ -149,7 +145,6 @@ static void short_write_is_continued_until_the_error(void **state)
 	struct error err;
 	int r;
 
-	(void)state;
 	(void)signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	small = (struct rlimit){ 5, before.rlim_max };
@@ -170,7 +165,6 @@ static void non_blocking_keeps_the_other_flags(void **state)
 	AUTO_FD int fd = open("file", O_WRONLY | O_CREAT | O_APPEND, 0600);
 	struct error err;
 
-	(void)state;
 	CHECK_OK(fd_set_nonblocking(fd, &err), err);
 	assert_int_equal(fcntl(fd, F_GETFL) & (O_NONBLOCK | O_APPEND | O_ACCMODE),
 	                 O_NONBLOCK | O_APPEND | O_WRONLY);
@@ -206,7 +200,6 @@ static int open_after_closing(int mask)
 
 static void closed_standard_descriptors_are_opened(void **state)
 {
-	(void)state;
 	for (int mask = 0; mask < 8; mask++)
 		assert_int_equal(open_after_closing(mask), 7);
 }

@@ -72,7 +72,6 @@ static bool run_case(int which)
 
 static void only_the_kept_descriptors_stay_open(void **state)
 {
-	(void)state;
 	for (int i = 0; i <= 6; i++) {
 		pid_t child = fork();
 		int status;

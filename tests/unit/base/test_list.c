@@ -25,7 +25,6 @@ static void add_appends_at_the_end(void **state)
 	struct item a = { .number = 1 }, b = { .number = 2 }, c = { .number = 3 };
 	struct list head;
 
-	(void)state;
 	list_init(&head);
 	assert_true(list_is_empty(&head));
 	check_order(&head, "");
@@ -43,7 +42,6 @@ static void node_is_removed_anywhere_and_twice(void **state)
 		const char *once, *twice;
 	} cases[] = { { 0, 1, "23", "3" }, { 1, 0, "13", "3" }, { 2, 0, "12", "2" } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct item items[3] = { { .number = 1 }, { .number = 2 }, { .number = 3 } };
 		struct list head;
@@ -64,7 +62,6 @@ static void remove_of_an_unlinked_node_does_nothing(void **state)
 {
 	struct item loose = { .number = 1 };
 
-	(void)state;
 	list_remove(&loose.node);
 	assert_null(loose.node.next);
 }
@@ -74,7 +71,6 @@ static void removed_node_can_be_added_again(void **state)
 	struct item a = { .number = 1 }, b = { .number = 2 };
 	struct list head;
 
-	(void)state;
 	list_init(&head);
 	list_add(&head, &a.node);
 	list_add(&head, &b.node);

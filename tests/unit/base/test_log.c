@@ -19,7 +19,6 @@ static const char *line_of(enum log_level level, const char *text, char *out, si
 
 static int reset_level(void **state)
 {
-	(void)state;
 	log_set_level(LOG_WARNING);
 	return 0;
 }
@@ -29,7 +28,6 @@ static void default_level_is_warning(void **state)
 {
 	char out[4096];
 
-	(void)state;
 	assert_string_equal(line_of(LOG_ERROR, "x", out, sizeof out), " belljar error: x\n");
 	assert_string_equal(line_of(LOG_WARNING, "x", out, sizeof out), " belljar warning: x\n");
 	assert_string_equal(line_of(LOG_INFO, "x", out, sizeof out), "");
@@ -45,7 +43,6 @@ static void level_selects_the_lines(void **state)
 		[LOG_DEBUG] = " belljar debug: x\n",
 	};
 
-	(void)state;
 	for (unsigned most = 0; most < LOG_LEVEL_COUNT; most++) {
 		log_set_level((enum log_level)most);
 		for (unsigned level = 0; level < LOG_LEVEL_COUNT; level++) {
@@ -63,7 +60,6 @@ static void macros_name_their_level(void **state)
 	struct stderr_capture c;
 	const char *at;
 
-	(void)state;
 	log_set_level(LOG_DEBUG);
 	stderr_capture_start(&c);
 	log_error("%s %d", "a", 1);
@@ -81,7 +77,6 @@ static void control_characters_are_escaped(void **state)
 {
 	char out[4096];
 
-	(void)state;
 	assert_string_equal(line_of(LOG_ERROR, "a\n2026 belljar error: b\x1b[2J\xff", out, 4096),
 	                    " belljar error: a\\n2026 belljar error: b\\x1b[2J\\xff\n");
 }
@@ -90,7 +85,6 @@ static void long_line_is_cut_and_ends_with_lf(void **state)
 {
 	static const char *const fillers[] = { "x", "\n", "\x01", "\xff", "\xc3\xa9" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(fillers); i++) {
 		char text[4000] = "", out[8192];
 		size_t n = strlen(fillers[i]);
@@ -110,7 +104,6 @@ static void full_or_closed_stderr_does_not_block(void **state)
 	char out[4096];
 	struct stderr_capture c;
 
-	(void)state;
 	(void)alarm(20);
 	stderr_capture_start(&c);
 	assert_true(fcntl(c.reader, F_SETPIPE_SZ, 4096) > 0);

@@ -19,7 +19,6 @@ static bool is_zero(const unsigned char *bytes, size_t len)
 
 static void new_memory_is_zeroed(void **state)
 {
-	(void)state;
 	for (int round = 0; round < 8; round++) {
 		AUTO_FREE unsigned char *one = mem_new(300);
 		AUTO_FREE unsigned char *many = mem_array(30, 10);
@@ -38,7 +37,6 @@ static void size_zero_gives_a_pointer(void **state)
 	AUTO_FREE void *no_columns = mem_array(8, 0);
 	AUTO_FREE void *shrunk = mem_resize(mem_new(8), 0);
 
-	(void)state;
 	assert_non_null(none);
 	assert_non_null(no_rows);
 	assert_non_null(no_columns);
@@ -49,7 +47,6 @@ static void resize_keeps_the_contents(void **state)
 {
 	AUTO_FREE char *text = mem_resize(NULL, 4);
 
-	(void)state;
 	memcpy(text, "abc", 4);
 	text = mem_resize(text, 100000);
 	assert_string_equal(text, "abc");
@@ -62,7 +59,6 @@ static void dup_copies_and_terminates(void **state)
 	AUTO_FREE char *part = mem_dup_len(source, 3);
 	AUTO_FREE char *empty = mem_dup_len(NULL, 0);
 
-	(void)state;
 	source[0] = 'X';
 	assert_string_equal(whole, "hello");
 	assert_string_equal(part, "hel");
@@ -73,7 +69,6 @@ static void format_makes_text_of_any_length(void **state)
 {
 	AUTO_FREE char *text = mem_format("%s-%d-%2000d", "a", 5, 7);
 
-	(void)state;
 	assert_int_equal(strlen(text), 4 + 2000);
 	assert_memory_equal(text, "a-5- ", 5);
 	assert_int_equal(text[2003], '7');
@@ -97,7 +92,6 @@ static void out_of_memory_aborts_with_a_message(void **state)
 {
 	char output[8192];
 
-	(void)state;
 	assert_non_null(strstr(must_abort(allocate_overflowing_array, output, sizeof output),
 	                       "belljar: out of memory (4 bytes)\n"));
 	assert_non_null(

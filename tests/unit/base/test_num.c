@@ -13,7 +13,6 @@ static void numbers_in_range_are_parsed(void **state)
 		{ "18446744073709551615", 0, UINT64_MAX, UINT64_MAX },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		uint64_t got = 99;
 		struct error err;
@@ -47,7 +46,6 @@ static void other_texts_are_no_numbers(void **state)
 		"18446744073709551616",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		uint64_t got = 99;
 		struct error err;
@@ -64,7 +62,6 @@ static void error_names_range_and_text(void **state)
 	uint64_t got;
 	struct error err;
 
-	(void)state;
 	CHECK_ERROR(num_parse_u64("21", 5, 20, &got, &err), err, ERR_INVALID,
 	            "expected a whole number from 5 to 20, got '21'");
 	CHECK_ERROR(num_parse_u64("\x1b[2J", 5, 20, &got, &err), err, ERR_INVALID,
@@ -86,7 +83,6 @@ static void sizes_with_unit_are_parsed(void **state)
 		{ "17179869183G", UINT64_C(17179869183) << 30 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		uint64_t got = 99;
 		struct error err;
@@ -114,7 +110,6 @@ static void other_texts_are_no_sizes(void **state)
 		"18014398509481984K",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		uint64_t got = 99;
 		struct error err;
@@ -131,7 +126,6 @@ static void range_of_a_size_is_in_bytes(void **state)
 	uint64_t got = 99;
 	struct error err;
 
-	(void)state;
 	CHECK_OK(num_parse_size("1K", 1024, 1024, &got, &err), err);
 	assert_true(got == 1024);
 	assert_int_equal(num_parse_size("1K", 1025, 9999, &got, &err), -1);

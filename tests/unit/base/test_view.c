@@ -22,7 +22,6 @@ static void is_and_starts_compare_bytes(void **state)
 		{ VIEW_INIT("a\0b"), "a", false, true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		if (view_is(cases[i].v, cases[i].text) != cases[i].is)
 			fail_msg("case %zu: view_is", i);
@@ -44,7 +43,6 @@ static void trim_removes_blanks_at_both_ends(void **state)
 		      { "\va\f", "\va\f" },
 		      { "\xc2\xa0x", "\xc2\xa0x" } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		CHECK_VIEW(view_trim(view_of(cases[i].text)), cases[i].want);
 	CHECK_VIEW(view_trim(nothing), "");
@@ -62,7 +60,6 @@ static void next_line_returns_line_after_line(void **state)
 		{ "\n", { "", NULL } },   { "\n\na\r\n", { "", "", "a\r", NULL } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct view rest = view_of(cases[i].text), line;
 
@@ -81,7 +78,6 @@ static void line_may_contain_nul_bytes(void **state)
 {
 	struct view rest = VIEW("a\0b\nc"), line;
 
-	(void)state;
 	assert_true(view_next_line(&rest, &line));
 	assert_int_equal(line.len, 3);
 	assert_memory_equal(line.ptr, "a\0b", 3);

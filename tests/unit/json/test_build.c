@@ -28,7 +28,6 @@ static void value_is_written_on_one_line_without_spaces(void **state)
 {
 	json_t *object = json_obj(), *list = json_list();
 
-	(void)state;
 	json_push(list, json_int(-1));
 	json_push(list, json_str("a\nb"));
 	json_push(list, json_null());
@@ -57,7 +56,6 @@ static void invalid_utf8_is_replaced(void **state)
 		{ VIEW_INIT("\0\xff\0"), "\"\\u0000\xef\xbf\xbd\\u0000\"" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		check_written(json_str_view(cases[i].text), cases[i].want);
 	check_written(json_str("\xff!"), "\"\xef\xbf\xbd!\"");
@@ -80,7 +78,6 @@ static void whole_numbers_print_without_a_fraction(void **state)
 		{ 0x1p60, "1.152921504606847e18" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		check_written(json_num(cases[i].value), cases[i].want);
 	check_written(json_int(INT64_MIN), "-9223372036854775808");
@@ -88,7 +85,6 @@ static void whole_numbers_print_without_a_fraction(void **state)
 
 static void scalars_are_written_on_their_own(void **state)
 {
-	(void)state;
 	check_written(json_null(), "null");
 	check_written(json_true(), "true");
 	check_written(json_str("\"\\/\x7f\x01"), "\"\\\"\\\\/\x7f\\u0001\"");
@@ -98,7 +94,6 @@ static void reals_have_the_fewest_digits(void **state)
 {
 	json_t *list = json_list();
 
-	(void)state;
 	check_written(json_num(0.1), "0.1");
 	check_written(json_num(0.3), "0.3");
 	check_written(json_num(0.1 + 0.2), "0.30000000000000004");
@@ -122,7 +117,6 @@ static void indented_text_has_the_given_indentation(void **state)
 	AUTO_JSON json_t *text = json_str("on its own");
 	json_t *list = json_list();
 
-	(void)state;
 	json_push(list, json_int(1));
 	json_push(list, json_num(0.1));
 	json_set(object, "a", list);
@@ -155,7 +149,6 @@ static void misuse_aborts(void **state)
 {
 	char output[4096];
 
-	(void)state;
 	assert_string_equal(must_abort(set_null_value, output, sizeof output), "");
 	assert_string_equal(must_abort(indent_above_the_maximum, output, sizeof output), "");
 	assert_string_equal(must_abort(build_nan, output, sizeof output), "");

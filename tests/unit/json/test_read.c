@@ -22,7 +22,6 @@ static void json_is_read_and_written_back(void **state)
 		"-9223372036854775808",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		AUTO_JSON json_t *value = NULL;
 		AUTO_FREE char *again = NULL;
@@ -63,7 +62,6 @@ static void invalid_json_is_an_error_with_its_position(void **state)
 		{ VIEW_INIT("\"\xff\""), "unable to decode byte 0xff near '\"' at byte 1" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		json_t marker, *value = &marker, *id = &marker;
 		struct error err;
@@ -110,7 +108,6 @@ static void rejected_json_keeps_the_id(void **state)
 		  "nested deeper than 4 levels (max_depth)", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_JSON json_t *id = NULL;
 		AUTO_FREE char *shown = NULL;
@@ -138,7 +135,6 @@ static void error_escapes_control_characters(void **state)
 	json_t *value = NULL;
 	struct error err;
 
-	(void)state;
 	assert_int_equal(json_read(VIEW("\x1b[2J"), &limits, &value, NULL, &err), -1);
 	assert_string_equal(err.msg, "invalid token near '\\x1b' at byte 1");
 }
@@ -148,7 +144,6 @@ static void limit_of_values_is_exact_for_arrays(void **state)
 {
 	const struct json_limits many = { .depth = 2, .values = 1000 };
 
-	(void)state;
 	for (size_t elements = 998; elements <= 1000; elements++) {
 		AUTO_JSON json_t *list = json_list(), *value = NULL;
 		AUTO_FREE char *text = NULL;
@@ -170,7 +165,6 @@ static void getters_return_null_for_absent_and_other_types(void **state)
 	const struct json_limits wide = { .depth = 8, .values = 100 };
 	struct error err;
 
-	(void)state;
 	CHECK_OK(json_read(view_of("{\"s\":\"text\",\"n\":1,\"o\":{},\"z\":null}"), &wide, &object,
 	                   NULL, &err),
 	         err);
@@ -209,7 +203,6 @@ static void reals_without_fraction_are_integers(void **state)
 		{ "[5]", false, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_JSON json_t *value = NULL;
 		struct error err;
@@ -241,7 +234,6 @@ static void every_type_is_described(void **state)
 		{ "null", "null" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_JSON json_t *value = NULL;
 		char out[80], little[8];

@@ -24,7 +24,6 @@ static void depth_and_values_are_counted(void **state)
 		{ "[\"unfinished\\", 1, 2 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct json_scan scan;
 
@@ -39,7 +38,6 @@ static void empty_view_may_be_null(void **state)
 {
 	struct json_scan scan = { .depth = 9, .ids = 9 };
 
-	(void)state;
 	json_scan((struct view){ 0 }, &scan);
 	assert_int_equal(scan.depth, 0);
 	assert_int_equal(scan.ids, 0);
@@ -69,7 +67,6 @@ static void id_of_the_top_level_is_found(void **state)
 		{ "{\"a\":\"id\",\"b\":1}", "", 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct json_scan scan;
 

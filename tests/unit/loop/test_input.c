@@ -65,7 +65,6 @@ static int open_receiver(void **state)
 {
 	struct error err;
 
-	(void)state;
 	watchdog_start();
 	receiver = (struct receiver){ .pipe = { -1, -1 } };
 	buf_init(&receiver.got, 1 << 20);
@@ -80,7 +79,6 @@ static void close_writer(void)
 
 static int close_receiver(void **state)
 {
-	(void)state;
 	watchdog_stop();
 	(void)input_free(receiver.input);
 	(void)loop_free(receiver.loop);
@@ -98,7 +96,6 @@ static void send_bytes(const char *text)
 
 static void pipe_delivers_its_bytes_and_its_end(void **state)
 {
-	(void)state;
 	receiver.input = input_new(receiver.loop, receiver.pipe[0], &events, &receiver);
 	send_bytes("hello ");
 	run_loop_for(receiver.loop, 20);
@@ -118,7 +115,6 @@ static void descriptor_flags_are_not_changed(void **state)
 {
 	int before = fcntl(receiver.pipe[0], F_GETFL);
 
-	(void)state;
 	receiver.input = input_new(receiver.loop, receiver.pipe[0], &events, &receiver);
 	assert_int_equal(fcntl(receiver.pipe[0], F_GETFL), before);
 	receiver.input = input_free(receiver.input);
@@ -145,7 +141,6 @@ static void regular_file_is_read_in_chunks(void **state)
 	enum { LEN = 150000, CHUNK = 64 * 1024 };
 	AUTO_FD int fd = open_file_of(LEN);
 
-	(void)state;
 	receiver.input = input_new(receiver.loop, fd, &events, &receiver);
 	assert_int_equal(receiver.calls, 0); /* not from within input_new() */
 	loop_run(receiver.loop);
@@ -163,7 +158,6 @@ static void dev_null_ends_at_once(void **state)
 {
 	AUTO_FD int fd = open("/dev/null", O_RDONLY);
 
-	(void)state;
 	receiver.input = input_new(receiver.loop, fd, &events, &receiver);
 	assert_int_equal(receiver.ends, 0);
 	loop_run(receiver.loop);
@@ -178,7 +172,6 @@ static void descriptor_without_epoll_support_prints_nothing(void **state)
 	struct stderr_capture c;
 	char said[4096];
 
-	(void)state;
 	stderr_capture_start(&c);
 	receiver.input = input_new(receiver.loop, fd, &events, &receiver);
 	loop_run(receiver.loop);
@@ -193,7 +186,6 @@ static void unreadable_descriptor_ends_with_the_error(void **state)
 		const char *text;
 	} cases[] = { { "/", EISDIR, "Is a directory" }, { NULL, EBADF, "Bad file descriptor" } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_FD int opened = cases[i].path != NULL ? open(cases[i].path, O_RDONLY) : -1;
 		int fd = cases[i].path != NULL ? opened : 900;
@@ -212,7 +204,6 @@ static void unreadable_descriptor_ends_with_the_error(void **state)
 
 static void paused_pipe_delivers_nothing_until_resumed(void **state)
 {
-	(void)state;
 	receiver.on_bytes = ACT_PAUSE;
 	receiver.input = input_new(receiver.loop, receiver.pipe[0], &events, &receiver);
 	send_bytes("one");
@@ -238,7 +229,6 @@ static void paused_file_delivers_nothing_until_resumed(void **state)
 {
 	AUTO_FD int fd = open_file_of(150000);
 
-	(void)state;
 	receiver.on_bytes = ACT_PAUSE;
 	receiver.input = input_new(receiver.loop, fd, &events, &receiver);
 	for (size_t calls = 1; calls <= 3; calls++) {
@@ -258,7 +248,6 @@ static void paused_input_uses_no_cpu_time(void **state)
 {
 	clock_t before;
 
-	(void)state;
 	receiver.on_bytes = ACT_PAUSE;
 	receiver.input = input_new(receiver.loop, receiver.pipe[0], &events, &receiver);
 	send_bytes("one");
@@ -273,7 +262,6 @@ static void input_paused_before_its_first_event_delivers_nothing(void **state)
 {
 	AUTO_FD int fd = open_file_of(10);
 
-	(void)state;
 	receiver.input = input_new(receiver.loop, fd, &events, &receiver);
 	input_pause(receiver.input);
 	run_loop_for(receiver.loop, 20);
@@ -288,7 +276,6 @@ static void input_may_be_freed_in_its_callbacks(void **state)
 {
 	AUTO_FD int file = open_file_of(150000);
 
-	(void)state;
 	receiver.on_bytes = ACT_FREE;
 	receiver.input = input_new(receiver.loop, receiver.pipe[0], &events, &receiver);
 	send_bytes("last words");
@@ -319,7 +306,6 @@ static void each_event_reads_once(void **state)
 {
 	AUTO_FD int zero = open("/dev/zero", O_RDONLY);
 
-	(void)state;
 	buf_done(&receiver.got);
 	buf_init(&receiver.got, 1 << 30);
 	receiver.input = input_new(receiver.loop, zero, &events, &receiver);
@@ -330,7 +316,6 @@ static void each_event_reads_once(void **state)
 
 static void non_blocking_descriptor_without_bytes_waits(void **state)
 {
-	(void)state;
 	assert_int_equal(fcntl(receiver.pipe[0], F_SETFL, O_NONBLOCK), 0);
 	receiver.input = input_new(receiver.loop, receiver.pipe[0], &events, &receiver);
 	send_bytes("x");

@@ -38,7 +38,6 @@ static int open_loop(void **state)
 {
 	struct error err;
 
-	(void)state;
 	watchdog_start();
 	record = (struct record){ 0 };
 	return loop_new(&record.loop, &err);
@@ -46,7 +45,6 @@ static int open_loop(void **state)
 
 static int close_loop(void **state)
 {
-	(void)state;
 	watchdog_stop();
 	(void)loop_timer_free(record.timer);
 	(void)loop_signal_free(record.signal);
@@ -66,7 +64,6 @@ static void timers_fire_in_order_of_their_deadlines(void **state)
 	struct loop_timer *timers[3];
 	uint64_t start = clock_now_ms();
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++)
 		timers[i] = loop_timer_new(record.loop, record_letter, &names[i]);
 	loop_timer_start(timers[0], 40);
@@ -85,7 +82,6 @@ static void stopped_timer_does_not_fire(void **state)
 	struct loop_timer *never = loop_timer_new(record.loop, record_letter, LETTER('n'));
 	struct loop_timer *last = loop_timer_new(record.loop, record_letter, LETTER('l'));
 
-	(void)state;
 	loop_timer_start(stopped, 1);
 	loop_timer_stop(stopped);
 	loop_timer_stop(never);
@@ -102,7 +98,6 @@ static void second_start_replaces_the_deadline(void **state)
 	struct loop_timer *moved = loop_timer_new(record.loop, record_letter, LETTER('m'));
 	struct loop_timer *fixed = loop_timer_new(record.loop, record_letter, LETTER('f'));
 
-	(void)state;
 	loop_timer_start(moved, 5);
 	loop_timer_start(fixed, 20);
 	loop_timer_start(moved, 40);
@@ -123,7 +118,6 @@ static void timer_fires_once_and_may_restart_itself(void **state)
 {
 	struct loop_timer *once = loop_timer_new(record.loop, record_letter, LETTER('o'));
 
-	(void)state;
 	record.timer = loop_timer_new(record.loop, restart_timer, NULL);
 	loop_timer_start(once, 0);
 	loop_timer_start(record.timer, 1);
@@ -141,7 +135,6 @@ static void free_own_timer(void *ctx)
 
 static void timer_may_be_freed_in_its_callback(void **state)
 {
-	(void)state;
 	record.timer = loop_timer_new(record.loop, free_own_timer, NULL);
 	loop_timer_start(record.timer, 0);
 	run_until(1);
@@ -159,7 +152,6 @@ static void deferred_calls_run_in_order_after_the_callback(void **state)
 {
 	struct loop_timer *timer = loop_timer_new(record.loop, defer_letter, LETTER('d'));
 
-	(void)state;
 	loop_defer(record.loop, record_letter, LETTER('a'));
 	loop_defer(record.loop, record_letter, LETTER('b'));
 	assert_string_equal(record.text, ""); /* not at once */
@@ -181,7 +173,6 @@ static void defer_itself(void *ctx)
 /* A call that defers itself again and again runs once per iteration, so the timer fires. */
 static void call_deferred_by_a_deferred_call_waits_for_the_next_iteration(void **state)
 {
-	(void)state;
 	record.timer = loop_timer_new(record.loop, record_letter, LETTER('t'));
 	loop_timer_start(record.timer, 5);
 	loop_defer(record.loop, defer_itself, NULL);
@@ -202,7 +193,6 @@ static void defer_once_more(void *ctx)
 
 static void freed_loop_runs_deferred_calls(void **state)
 {
-	(void)state;
 	loop_defer(record.loop, free_and_count, malloc(1));
 	loop_defer(record.loop, defer_once_more, malloc(1));
 	record.loop = loop_free(record.loop);
@@ -220,7 +210,6 @@ static void signal_calls_its_callback(void **state)
 {
 	struct loop_timer *timer = loop_timer_new(record.loop, raise_signal, NULL);
 
-	(void)state;
 	record.signal = loop_signal_new(record.loop, SIGUSR1, record_letter, LETTER('u'));
 	loop_timer_start(timer, 0);
 	run_until(1);
@@ -235,7 +224,6 @@ static void freed_signal_restores_the_old_action(void **state)
 {
 	struct sigaction now;
 
-	(void)state;
 	(void)signal(SIGUSR2, SIG_IGN);
 	record.signal = loop_signal_new(record.loop, SIGUSR2, record_letter, LETTER('u'));
 	assert_int_equal(sigaction(SIGUSR2, NULL, &now), 0);
@@ -249,7 +237,6 @@ static void freed_signal_restores_the_old_action(void **state)
 
 static void stop_before_run_ends_the_run(void **state)
 {
-	(void)state;
 	loop_stop(record.loop);
 	loop_run(record.loop);
 	loop_defer(record.loop, record_letter, LETTER('a'));
@@ -259,7 +246,6 @@ static void stop_before_run_ends_the_run(void **state)
 
 static void free_functions_accept_null(void **state)
 {
-	(void)state;
 	assert_null(loop_free(NULL));
 	assert_null(loop_timer_free(NULL));
 	assert_null(loop_signal_free(NULL));

@@ -50,7 +50,6 @@ static int open_sender(void **state)
 {
 	struct error err;
 
-	(void)state;
 	(void)signal(SIGPIPE, SIG_IGN);
 	watchdog_start();
 	sender = (struct sender){ .pipe = { -1, -1 } };
@@ -61,7 +60,6 @@ static int open_sender(void **state)
 
 static int close_sender(void **state)
 {
-	(void)state;
 	watchdog_stop();
 	(void)output_free(sender.output);
 	(void)loop_free(sender.loop);
@@ -104,7 +102,6 @@ static size_t receive(size_t from, size_t most)
 
 static void short_write_is_written_at_once(void **state)
 {
-	(void)state;
 	open_output(sender.pipe[1]);
 	send_bytes(0, 100);
 	assert_int_equal(output_pending(sender.output), 0);
@@ -117,7 +114,6 @@ static void empty_write_does_nothing(void **state)
 {
 	struct error err;
 
-	(void)state;
 	open_output(sender.pipe[1]);
 	CHECK_OK(output_write(sender.output, (struct view){ 0 }, &err), err);
 	assert_int_equal(output_pending(sender.output), 0);
@@ -128,7 +124,6 @@ static void queued_bytes_keep_their_order(void **state)
 	enum { FIRST = 50000, SECOND = 3000, ALL = FIRST + SECOND };
 	size_t got;
 
-	(void)state;
 	open_output(sender.pipe[1]);
 	send_bytes(0, FIRST);
 	assert_int_equal(output_pending(sender.output), FIRST - PIPE_SIZE);
@@ -158,7 +153,6 @@ static void full_queue_rejects_whole_writes(void **state)
 	const char *why = "the reader is too slow: more than 100000 bytes wait for it (max_queue)";
 	struct error err;
 
-	(void)state;
 	open_output(sender.pipe[1]);
 	send_bytes(0, QUEUE);
 	assert_int_equal(output_pending(sender.output), QUEUE - PIPE_SIZE);
@@ -175,7 +169,6 @@ static void empty_queue_takes_one_write_of_any_length(void **state)
 	enum { LONG = 3 * QUEUE };
 	size_t got = 0;
 
-	(void)state;
 	open_output(sender.pipe[1]);
 	send_bytes(0, LONG);
 	assert_int_equal(output_pending(sender.output), LONG - PIPE_SIZE);
@@ -190,7 +183,6 @@ static void empty_queue_takes_one_write_of_any_length(void **state)
 /* output_write() empties the queue, not the loop. */
 static void queue_emptied_by_a_write_is_drained(void **state)
 {
-	(void)state;
 	open_output(sender.pipe[1]);
 	send_bytes(0, PIPE_SIZE + 10);
 	assert_int_equal(receive(0, PIPE_SIZE), PIPE_SIZE);
@@ -204,7 +196,6 @@ static void queue_emptied_by_a_write_is_drained(void **state)
 
 static void closed_reader_is_noticed_without_a_write(void **state)
 {
-	(void)state;
 	open_output(sender.pipe[1]);
 	run_loop_for(sender.loop, 10);
 	assert_int_equal(sender.failed, 0);
@@ -219,7 +210,6 @@ static void write_to_a_closed_reader_fails_from_the_loop(void **state)
 {
 	char want[480];
 
-	(void)state;
 	open_output(sender.pipe[1]);
 	(void)close(sender.pipe[0]);
 	sender.pipe[0] = -1;
@@ -239,7 +229,6 @@ static void write_to_a_closed_reader_fails_from_the_loop(void **state)
 
 static void reader_closed_with_bytes_in_the_queue_is_reported(void **state)
 {
-	(void)state;
 	open_output(sender.pipe[1]);
 	send_bytes(0, 50000);
 	(void)receive(0, 100);
@@ -255,7 +244,6 @@ static void non_blocking_flag_is_set_and_restored(void **state)
 {
 	static const int befores[] = { 0, O_NONBLOCK, O_APPEND };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(befores); i++) {
 		const int mask = O_NONBLOCK | O_APPEND;
 
@@ -271,7 +259,6 @@ static void closed_descriptor_is_rejected(void **state)
 {
 	struct error err;
 
-	(void)state;
 	CHECK_ERROR(output_new(sender.loop, 900, QUEUE, &events, &sender, &sender.output, &err),
 	            err, ERR_SYSTEM, "use descriptor 900 for output: Bad file descriptor");
 	assert_null(sender.output);
@@ -292,7 +279,6 @@ static void regular_file_takes_everything(void **state)
 	AUTO_FD int fd = scratch_file();
 	struct stat st;
 
-	(void)state;
 	open_output(fd);
 	send_bytes(0, QUEUE);
 	send_bytes(0, 5);
@@ -307,7 +293,6 @@ static void full_disk_is_reported(void **state)
 	struct stderr_capture c;
 	char said[4096];
 
-	(void)state;
 	open_output(fd);
 	stderr_capture_start(&c);
 	send_bytes(0, 10);
@@ -324,7 +309,6 @@ static void partial_write_to_a_file_is_continued(void **state)
 	AUTO_FD int fd = scratch_file();
 	struct rlimit old;
 
-	(void)state;
 	(void)signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	open_output(fd);
@@ -342,7 +326,6 @@ static void partial_write_to_a_file_is_continued(void **state)
 /* ASan detects a use after free. */
 static void output_may_be_freed_in_its_callbacks(void **state)
 {
-	(void)state;
 	sender.free_on_event = true;
 	open_output(sender.pipe[1]);
 	send_bytes(0, PIPE_SIZE + 100);
@@ -368,7 +351,6 @@ static void output_may_be_freed_in_its_callbacks(void **state)
  * first. */
 static void two_outputs_of_one_file_restore_its_flags(void **state)
 {
-	(void)state;
 	for (int order = 0; order < 2; order++) {
 		struct output *both[2];
 		struct error err;

@@ -13,7 +13,6 @@ static void check(json_t *block, const char *want)
 
 static void every_type_of_block_is_built(void **state)
 {
-	(void)state;
 	check(mcp_text("%d apples", 3), "{\"type\":\"text\",\"text\":\"3 apples\"}");
 	check(mcp_text_view(VIEW("a\xff")), "{\"type\":\"text\",\"text\":\"a\xef\xbf\xbd\"}");
 	check(mcp_image(VIEW("hi!"), "image/png"),
@@ -30,7 +29,6 @@ static void every_type_of_block_is_built(void **state)
 
 static void old_revisions_get_text_instead_of_new_blocks(void **state)
 {
-	(void)state;
 	check(mcp_block_for(MCP_2024_11_05, mcp_audio(VIEW("h"), "audio/wav")),
 	      "{\"type\":\"text\",\"text\":\"[audio/wav audio: this protocol revision cannot carry "
 	      "it]\"}");

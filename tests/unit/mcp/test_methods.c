@@ -60,7 +60,6 @@ static void each_request_is_dispatched_by_its_own_meta(void **state)
 	};
 	struct peer peer;
 
-	(void)state;
 	open_peer(&peer);
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
 		peer_send(&peer, steps[i].line);
@@ -72,7 +71,6 @@ static void each_request_is_dispatched_by_its_own_meta(void **state)
 
 static void meta_may_have_optional_and_unknown_members(void **state)
 {
-	(void)state;
 	check(REQUEST("resources/list",
 	              META(LEVEL "\"debug\"," INFO
 	                         "{\"name\":\"c\",\"version\":\"2\",\"x\":1}," CAPABILITIES
@@ -93,7 +91,6 @@ static void meta_without_version_belongs_to_the_handshake_era(void **state)
 		META(LEVEL "\"loud\""),
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(params); i++) {
 		char line[300];
 
@@ -144,7 +141,6 @@ static void invalid_meta_is_an_error_that_names_the_member(void **state)
 	static const char *const methods[] = { "resources/list", "server/discover", "ping",
 		                               "nope" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		for (size_t j = 0; j < ARRAY_LEN(methods); j++) {
 			char line[400], want[500];
@@ -171,7 +167,6 @@ static void unsupported_version_is_an_error_with_the_supported_ones(void **state
 	};
 	static const char *const methods[] = { "resources/list", "server/discover", "nope" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
 		for (size_t j = 0; j < ARRAY_LEN(methods); j++) {
 			char line[300], want[400];
@@ -195,7 +190,6 @@ static void long_version_is_cut_in_the_error(void **state)
 {
 	char version[2000], line[2500], want[2500];
 
-	(void)state;
 	memset(version, 'x', 1023);
 	memcpy(version + 1023, "\xc3\xa9yyy", sizeof "\xc3\xa9yyy");
 	(void)snprintf(line, sizeof line, REQUEST("nope", WITH_VERSION("\"%s\"")), version);
@@ -220,7 +214,6 @@ static void initialize_with_invalid_meta_is_a_handshake(void **state)
 		VERSION "\"\"," CAPABILITIES "{}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(metas); i++) {
 		char line[400];
 
@@ -236,7 +229,6 @@ static void initialize_with_valid_meta_is_no_handshake(void **state)
 {
 	struct peer peer;
 
-	(void)state;
 	open_peer(&peer);
 	peer_send(&peer, REQUEST("initialize",
 	                         "{\"protocolVersion\":\"2025-06-18\","
@@ -263,7 +255,6 @@ static void methods_of_the_handshake_era_are_unknown_in_the_stateless_era(void *
 		{ "resources/unsubscribe", "\"uri\":\"r://a\",", "{}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char line[300], want[200];
 
@@ -286,7 +277,6 @@ static void listen_is_unknown_in_the_handshake_era(void **state)
 		                                 "2025-11-25" };
 	struct peer peer;
 
-	(void)state;
 	open_peer(&peer);
 	for (size_t i = 0; i < ARRAY_LEN(revisions); i++) {
 		char line[200], want[200];
@@ -315,7 +305,6 @@ static void discover_without_version_names_the_missing_members(void **state)
 	};
 	struct peer peer;
 
-	(void)state;
 	open_peer(&peer);
 	for (int round = 0; round < 2; round++) {
 		for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
@@ -353,7 +342,6 @@ static void unknown_method_is_escaped_and_cut_in_the_error(void **state)
 		  "." },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char line[300], want[300];
 
@@ -368,7 +356,6 @@ static void unknown_method_is_escaped_and_cut_in_the_error(void **state)
 
 static void params_that_are_no_object_are_the_first_error(void **state)
 {
-	(void)state;
 	check(REQUEST("nope", "[]"), ERROR("-32602", "'params' must be an object"));
 	check(REQUEST("resources/list", "\"x\""), ERROR("-32602", "'params' must be an object"));
 }
@@ -383,7 +370,6 @@ static void notification_gets_no_response(void **state)
 	};
 	struct peer peer;
 
-	(void)state;
 	open_peer(&peer);
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
 		peer_send(&peer, lines[i]);

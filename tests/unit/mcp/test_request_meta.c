@@ -30,7 +30,6 @@ static void any_version_member_counts(void **state)
 		{ "{\"" MCP_META_VERSION "\":7}", true },
 	};
 
-	(void)state;
 	assert_false(request_meta_has_version(NULL));
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_JSON json_t *params = params_with(cases[i].meta);
@@ -61,7 +60,6 @@ static void invalid_member_is_named(void **state)
 		  "must be a string of at most 1024 bytes or a number" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_JSON json_t *params = params_with(cases[i].meta);
 		struct request_meta read;
@@ -78,7 +76,6 @@ static void valid_meta_is_read(void **state)
 	                                       "\":\"notice\",\"progressToken\":3,\"other\":1}");
 	struct request_meta read;
 
-	(void)state;
 	assert_true(request_meta_read(params, &read));
 	assert_string_equal(read.version, "2026-07-28");
 	assert_int_equal(read.level, MCP_LEVEL_NOTICE);
@@ -90,7 +87,6 @@ static void log_level_is_none_by_default(void **state)
 	AUTO_JSON json_t *params = params_with("{" V "," C "}");
 	struct request_meta read;
 
-	(void)state;
 	assert_true(request_meta_read(params, &read));
 	assert_int_equal(read.level, MCP_LEVEL_NONE);
 	assert_null(read.progress_token);
@@ -101,7 +97,6 @@ static void invalid_progress_token_is_ignored_without_version(void **state)
 	AUTO_JSON json_t *odd = params_with("{\"progressToken\":true}");
 	AUTO_JSON json_t *good = params_with("{\"progressToken\":\"t\"}");
 
-	(void)state;
 	assert_null(request_meta_progress_token(NULL));
 	assert_null(request_meta_progress_token(odd));
 	assert_string_equal(json_string_value(request_meta_progress_token(good)), "t");

@@ -7,7 +7,6 @@ static void five_revisions_are_found_by_name(void **state)
 	static const char *const names[] = { "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25",
 		                             "2026-07-28" };
 
-	(void)state;
 	assert_int_equal(ARRAY_LEN(names), MCP_REVISION_COUNT);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		enum mcp_revision found;
@@ -23,7 +22,6 @@ static void unknown_name_does_not_change_the_output(void **state)
 	static const char *const names[] = { "", "2024-10-07", "2025-06-1", "2025-06-180",
 		                             "latest" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		enum mcp_revision found = MCP_2025_06_18;
 
@@ -45,7 +43,6 @@ static void features_belong_to_their_revisions(void **state)
 		{ MCP_STATELESS, { false, false, false, false, true } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		for (int r = 0; r < MCP_REVISION_COUNT; r++)
 			assert_int_equal(mcp_revision_has((enum mcp_revision)r, cases[i].feature),
@@ -54,7 +51,6 @@ static void features_belong_to_their_revisions(void **state)
 
 static void later_dates_and_other_text_count_as_stateless(void **state)
 {
-	(void)state;
 	assert_true(mcp_revision_is_stateless("2026-07-28"));
 	assert_true(mcp_revision_is_stateless("2027-01-01"));
 	assert_true(mcp_revision_is_stateless("v999.0.0"));
@@ -66,7 +62,6 @@ static void levels_are_in_order_of_severity(void **state)
 {
 	enum mcp_level level = MCP_LEVEL_NONE;
 
-	(void)state;
 	assert_true(MCP_LEVEL_DEBUG < MCP_LEVEL_WARNING && MCP_LEVEL_EMERGENCY < MCP_LEVEL_NONE);
 	assert_true(mcp_level_find("critical", &level));
 	assert_int_equal(level, MCP_LEVEL_CRITICAL);

@@ -33,7 +33,6 @@ static void requests_notifications_and_responses_are_decoded(void **state)
 		  false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_JSON json_t *value = parse(cases[i].text);
 		struct rpc_message rpc;
@@ -79,7 +78,6 @@ static void invalid_message_is_an_error_with_the_reason(void **state)
 		  "'id' must be a string or a number, got an object" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_JSON json_t *value = parse(cases[i].text);
 		struct rpc_message rpc = { .method = "untouched" };
@@ -96,7 +94,6 @@ static void long_id_is_rejected(void **state)
 	struct rpc_message rpc;
 	struct error err;
 
-	(void)state;
 	memset(text, 'i', RPC_ID_MAX);
 	for (int extra = 0; extra < 2; extra++) {
 		AUTO_JSON json_t *value = rpc_notification("m", NULL);
@@ -120,7 +117,6 @@ static void responses_repeat_the_id(void **state)
 	AUTO_FREE char *result_text = json_write(result, &len);
 	AUTO_FREE char *error_text = json_write(error, &len);
 
-	(void)state;
 	assert_string_equal(result_text, "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"result\":{}}");
 	assert_string_equal(error_text,
 	                    "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,"

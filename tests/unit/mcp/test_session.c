@@ -143,7 +143,6 @@ static void calls_in_progress_are_limited(void **state)
 	struct mcp_config config = { .tools = tools, .limits = mcp_default_limits };
 	struct peer peer;
 
-	(void)state;
 	config.limits.max_calls = 1;
 	peer_open(&peer, &config);
 	peer_send(&peer, CALL("1", "hold"));
@@ -168,7 +167,6 @@ static void cancelled_call_counts_until_it_ends(void **state)
 	struct mcp_call *stubborn;
 	struct peer peer;
 
-	(void)state;
 	config.limits.max_calls = 1;
 	peer_open(&peer, &config);
 	peer_send(&peer, CALL("1", "hold"));
@@ -200,7 +198,6 @@ static void second_response_aborts(void **state)
 {
 	char said[4096];
 
-	(void)state;
 	assert_non_null(strstr(must_abort(respond_twice, said, sizeof said), "responded"));
 }
 
@@ -250,7 +247,6 @@ static void long_notification_is_not_sent(void **state)
 	char log[400];
 	struct peer peer;
 
-	(void)state;
 	config.limits.max_line = 500;
 	memset(long_text, 'x', sizeof long_text - 1);
 	peer_open(&peer, &config);
@@ -272,7 +268,6 @@ static void unknown_cursor_is_rejected(void **state)
 	struct mcp_config config = { .tools = tools, .limits = mcp_default_limits };
 	struct peer peer;
 
-	(void)state;
 	config.limits.page_size = 1;
 	peer_open(&peer, &config);
 	for (size_t i = 0; i < ARRAY_LEN(cursors); i++) {
@@ -299,7 +294,6 @@ static void bytes_of_calls_in_progress_are_limited(void **state)
 	struct mcp_config config = { .tools = tools, .limits = mcp_default_limits };
 	struct peer peer;
 
-	(void)state;
 	config.limits.max_held = strlen(CALL("1", "hold")) + 5;
 	peer_open(&peer, &config);
 	peer_send(&peer, CALL("1", "hold"));
@@ -361,7 +355,6 @@ static void invalid_batch_is_an_error_with_the_reason(void **state)
 	struct mcp_config config = { .tools = tools, .limits = mcp_default_limits };
 	struct peer peer;
 
-	(void)state;
 	config.limits.max_batch = 2;
 	peer_open(&peer, &config);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -395,7 +388,6 @@ static void invalid_message_is_an_error_with_its_id(void **state)
 	struct mcp_config config = { .tools = tools, .limits = mcp_default_limits };
 	struct peer peer;
 
-	(void)state;
 	config.limits.json.depth = 8;
 	peer_open(&peer, &config);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -411,7 +403,6 @@ static void long_response_becomes_an_error(void **state)
 	char long_text[600] = "";
 	struct peer peer;
 
-	(void)state;
 	config.limits.max_line = 500;
 	memset(long_text, 'x', sizeof long_text - 1);
 	peer_open(&peer, &config);
@@ -428,7 +419,6 @@ static void response_that_does_not_fit_into_the_batch_becomes_an_error(void **st
 	char long_text[400] = "";
 	struct peer peer;
 
-	(void)state;
 	config.limits.max_line = 500;
 	memset(long_text, 'x', 250);
 	peer_open(&peer, &config);
@@ -503,7 +493,6 @@ static void methods_without_tables_are_unknown(void **state)
 	struct mcp_config config = { 0 };
 	struct peer peer;
 
-	(void)state;
 	peer_open(&peer, &config);
 	for (size_t i = 0; i < ARRAY_LEN(unknown); i++) {
 		char line[100], want[200];

@@ -63,7 +63,6 @@ static void new_database_has_mode_0600_and_our_settings(void **state)
 	struct stat st;
 	struct error err;
 
-	(void)state;
 	(void)umask(0);
 	store = open_store();
 	CHECK_OK(store_exec(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err);
@@ -85,7 +84,6 @@ static void mode_of_a_readable_database_becomes_0600(void **state)
 {
 	struct stat st;
 
-	(void)state;
 	store_close(open_store());
 	assert_int_equal(chmod(db_path(), 0664), 0);
 	store_close(open_store());
@@ -119,7 +117,6 @@ static void values_of_every_type_are_read_back(void **state)
 	struct rows all = { 0 }, one = { .stop_after = 1 };
 	struct error err;
 
-	(void)state;
 	CHECK_OK(store_exec(store, insert, &err, "sib", "a';--", (int64_t)INT64_MIN,
 	                    VIEW("x\0\377")),
 	         err);
@@ -141,7 +138,6 @@ static void violated_constraint_is_an_invalid_request(void **state)
 	AUTO(store) struct store *store = open_store();
 	struct error err;
 
-	(void)state;
 	CHECK_OK(store_exec(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err);
 	CHECK_ERROR(
 	        store_exec(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err,
@@ -160,7 +156,6 @@ static void value_above_the_maximum_is_rejected(void **state)
 	AUTO_FREE char *large = calloc(1, (16 << 20) + 1);
 	struct error err;
 
-	(void)state;
 	assert_non_null(large);
 	CHECK_ERROR(store_exec(store, insert, &err, "b", (struct view){ large, (16 << 20) + 1 }),
 	            err, ERR_LIMIT, "a value for the database is larger than 16777216 bytes");
@@ -173,7 +168,6 @@ static void statement_cache_compares_texts(void **state)
 {
 	AUTO(store) struct store *store = open_store();
 
-	(void)state;
 	for (int round = 0; round < 3; round++)
 		for (int i = 0; i < 100; i++) {
 			char sql[40];
@@ -190,7 +184,6 @@ static void transaction_is_committed_or_rolled_back_as_a_whole(void **state)
 	AUTO(store) struct store *other = open_store();
 	struct error err;
 
-	(void)state;
 	CHECK_OK(store_begin(store, &err), err);
 	CHECK_OK(store_exec(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err);
 	assert_int_equal(query_int(store, "SELECT count(*) FROM things"), 1);
@@ -210,7 +203,6 @@ static void failed_transaction_accepts_no_statement(void **state)
 	struct error err;
 	char want[200];
 
-	(void)state;
 	(void)snprintf(want, sizeof want, "the transaction has already failed: %s", db_path());
 	CHECK_OK(store_exec(store, "INSERT INTO things (name) VALUES ('a')", &err, ""), err);
 	CHECK_OK(store_begin(store, &err), err);
@@ -232,7 +224,6 @@ static void locked_database_is_reported_after_the_wait(void **state)
 	struct error err;
 	char want[200];
 
-	(void)state;
 	(void)snprintf(
 	        want, sizeof want,
 	        "the database is in use: another process has held its lock for 2 seconds; try "
@@ -251,7 +242,6 @@ static void older_schema_is_migrated(void **state)
 	AUTO(store) struct store *store = NULL;
 	struct error err;
 
-	(void)state;
 	CHECK_OK(store_open(db_path(), first_only, &old, &err), err);
 	CHECK_OK(store_exec(old, "INSERT INTO things (name) VALUES ('kept')", &err, ""), err);
 	assert_int_equal(query_int(old, "PRAGMA user_version"), 1);
@@ -272,7 +262,6 @@ static void failed_migration_leaves_the_previous_version(void **state)
 	AUTO(store) struct store *old = NULL;
 	struct error err;
 
-	(void)state;
 	assert_int_equal(store_open(db_path(), broken, &store, &err), -1);
 	assert_null(store);
 	assert_int_equal(
@@ -305,7 +294,6 @@ static void newer_and_foreign_databases_are_not_changed(void **state)
 		  ERR_UNSUPPORTED },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct store *store = NULL;
 		char path[100], before[40000], want[400];
@@ -357,7 +345,6 @@ static void damaged_database_is_reported_with_advice(void **state)
 		size_t len;
 	} cases[] = { { 0, 100 }, { 16, 84 }, { 100, 1000 }, { 4096, 4096 }, { 4096, 60000 } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct store *store = open_store();
 		struct error err = { .msg = "" };
@@ -388,7 +375,6 @@ static void text_file_is_rejected_and_empty_file_is_initialized(void **state)
 	struct error err;
 	char want[400];
 
-	(void)state;
 	scratch_write("db", "");
 	store_close(open_store());
 	assert_int_equal(unlink("db"), 0);
@@ -410,7 +396,6 @@ static void unsuitable_paths_are_rejected(void **state)
 	struct error err;
 	char path[500], want[600];
 
-	(void)state;
 	memset(path, '/', sizeof path);
 	path[401] = '\0';
 	for (size_t i = 0; i < 4; i++)
@@ -433,7 +418,6 @@ static void attach_statement_is_rejected(void **state)
 	AUTO(store) struct store *store = open_store();
 	struct error err;
 
-	(void)state;
 	assert_int_equal(store_exec(store, "ATTACH 'other' AS o", &err, ""), -1);
 	assert_int_equal(access("other", F_OK), -1);
 }
@@ -446,7 +430,6 @@ static void eight_processes_open_a_new_database_at_once(void **state)
 	pid_t children[MANY];
 	int go[2];
 
-	(void)state;
 	assert_int_equal(pipe(go), 0);
 	for (int i = 0; i < MANY; i++) {
 		children[i] = fork();

@@ -110,13 +110,11 @@ static void run_on_small_disk(void (*fn)(void))
 
 static void rows_are_read_and_deleted_on_a_full_disk(void **state)
 {
-	(void)state;
 	run_on_small_disk(read_and_delete);
 }
 
 static void full_disk_is_reported(void **state)
 {
-	(void)state;
 	run_on_small_disk(insert_too_much);
 }
 

@@ -40,7 +40,6 @@ static const struct {
 
 static void lines_do_not_depend_on_the_pieces(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		for (size_t piece = 1; piece <= cases[i].bytes.len + 1; piece++) {
 			AUTO_BUF struct buf seen;
@@ -68,7 +67,6 @@ static void endless_line_takes_at_most_the_maximum(void **state)
 	AUTO_BUF struct buf seen;
 	struct line_reader reader;
 
-	(void)state;
 	memset(chunk, 'x', sizeof chunk);
 	buf_init(&seen, 1000);
 	line_reader_init(&reader, 1024 * 1024, &events, &seen);
@@ -102,7 +100,6 @@ static void paused_reader_holds_the_rest(void **state)
 {
 	struct pausing p;
 
-	(void)state;
 	buf_init(&p.seen, 1000);
 	line_reader_init(&p.reader, 8, &pausing_events, &p);
 	line_reader_feed(&p.reader, VIEW("a\nb\nc"));

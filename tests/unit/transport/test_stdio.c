@@ -131,7 +131,6 @@ static void requests_are_answered_until_the_end_of_input(void **state)
 	struct connection connection;
 	char answer[200] = "";
 
-	(void)state;
 	open_connection(&connection, 1 << 20);
 	send_text(&connection, "\n\xef\xbb\xbf" PING "\r\n\r\n" PING); /* the last line has no LF */
 	close_input(&connection);
@@ -147,7 +146,6 @@ static void close_waits_for_a_call_within_the_grace_period(void **state)
 	struct connection connection;
 	json_t *content = json_list();
 
-	(void)state;
 	open_connection_on(&connection, 1 << 20, -1, LONG_GRACE_MS);
 	send_text(&connection, CALL("hold"));
 	close_input(&connection);
@@ -165,7 +163,6 @@ static void close_abandons_a_call_after_the_grace_period(void **state)
 	struct stderr_capture c;
 	char log[400];
 
-	(void)state;
 	open_connection(&connection, 1 << 20);
 	send_text(&connection, CALL("hold"));
 	close_input(&connection);
@@ -186,7 +183,6 @@ static void closed_reader_closes_the_connection(void **state)
 {
 	struct connection connection;
 
-	(void)state;
 	open_connection(&connection, 1 << 20);
 	(void)close(connection.out[0]);
 	connection.out[0] = -1;
@@ -200,7 +196,6 @@ static void closed_reader_cancels_a_call(void **state)
 {
 	struct connection connection;
 
-	(void)state;
 	open_connection_on(&connection, 1 << 20, -1, LONG_GRACE_MS);
 	send_text(&connection, CALL("hold"));
 	while (connection.held == NULL)
@@ -219,7 +214,6 @@ static void full_queue_closes_the_connection(void **state)
 {
 	struct connection connection;
 
-	(void)state;
 	open_connection(&connection, 300 * 1024);
 	for (int i = 0; i < 3; i++)
 		send_text(&connection, CALL("big"));
@@ -236,7 +230,6 @@ static void unreadable_input_closes_with_the_error(void **state)
 	struct connection connection;
 	int directory = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	(void)state;
 	open_connection_on(&connection, 1 << 20, directory, SHORT_GRACE_MS);
 	loop_run(connection.loop);
 	assert_int_equal(connection.closed, 1);
@@ -250,7 +243,6 @@ static void descriptor_flags_are_restored(void **state)
 	struct connection connection;
 	int before, during;
 
-	(void)state;
 	open_connection(&connection, 1 << 20);
 	during = fcntl(connection.out[1], F_GETFL);
 	assert_true(during & O_NONBLOCK);

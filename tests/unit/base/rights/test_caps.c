@@ -67,7 +67,6 @@ static bool drops_all(struct error *err)
 
 static void caps_set_keeps_exactly_the_given_capabilities(void **state)
 {
-	(void)state;
 	if (geteuid() != 0)
 		SKIP_TEST("needs capabilities to give up");
 	check_in_child(sets_exactly_one);
@@ -75,7 +74,6 @@ static void caps_set_keeps_exactly_the_given_capabilities(void **state)
 
 static void caps_bound_none_empties_the_bounding_set(void **state)
 {
-	(void)state;
 	if (geteuid() != 0)
 		SKIP_TEST("needs CAP_SETPCAP");
 	check_in_child(bounds_all);
@@ -83,7 +81,6 @@ static void caps_bound_none_empties_the_bounding_set(void **state)
 
 static void caps_pass_none_leaves_the_process_its_own_capabilities(void **state)
 {
-	(void)state;
 	if (geteuid() != 0)
 		SKIP_TEST("needs CAP_SETPCAP");
 	check_in_child(passes_none_on);
@@ -91,7 +88,6 @@ static void caps_pass_none_leaves_the_process_its_own_capabilities(void **state)
 
 static void caps_drop_leaves_none(void **state)
 {
-	(void)state;
 	check_in_child(drops_all);
 }
 

@@ -65,7 +65,6 @@ static const struct {
 
 static void drawing_sequences_pass_and_others_are_removed(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct ansi_filter filter = { 0 };
 		char out[256 + ANSI_FILTER_HELD_MAX];
@@ -78,7 +77,6 @@ static void drawing_sequences_pass_and_others_are_removed(void **state)
 
 static void input_may_be_split_anywhere(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct ansi_filter filter = { 0 };
 		char out[256 + ANSI_FILTER_HELD_MAX];
@@ -121,7 +119,6 @@ static void reset_restores_the_changed_modes(void **state)
 		  "8" ALWAYS },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(resets); i++) {
 		struct ansi_filter filter = { 0 };
 		char out[256], reset[ANSI_FILTER_RESET_MAX];

@@ -48,7 +48,6 @@ static const struct {
 
 static void text_stays_and_sequences_are_removed(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct ansi_strip strip = { 0 };
 		char out[128];
@@ -61,7 +60,6 @@ static void text_stays_and_sequences_are_removed(void **state)
 
 static void input_may_be_split_anywhere(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct ansi_strip strip = { 0 };
 		char out[128];

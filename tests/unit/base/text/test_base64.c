@@ -25,7 +25,6 @@ static void examples_of_rfc_4648_are_encoded(void **state)
 		{ { NULL, 0 }, "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_FREE char *text = base64_encode(cases[i].bytes);
 
@@ -39,7 +38,6 @@ static void standard_alphabet_is_used(void **state)
 	unsigned char bytes[48];
 	AUTO_FREE char *text = NULL;
 
-	(void)state;
 	for (unsigned i = 0; i < 64; i += 4) {
 		uint32_t group = i << 18 | (i + 1) << 12 | (i + 2) << 6 | (i + 3);
 
@@ -69,7 +67,6 @@ static void text_with_and_without_line_ends_is_decoded(void **state)
 	};
 	struct error err;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_FREE char *bytes = NULL;
 		size_t len = 99;
@@ -98,7 +95,6 @@ static void invalid_base64_is_an_error(void **state)
 	};
 	struct error err;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char *bytes = NULL;
 		size_t len = 0;

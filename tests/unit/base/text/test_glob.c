@@ -55,7 +55,6 @@ static void pattern_without_slash_matches_the_last_name(void **state)
 		{ "", "a", false },
 	};
 
-	(void)state;
 	check(rows, ARRAY_LEN(rows), false);
 }
 
@@ -78,7 +77,6 @@ static void pattern_with_slash_matches_the_whole_path(void **state)
 		{ "a/[.-0]b", "a//b", false }, /* '/' lies between */
 	};
 
-	(void)state;
 	check(rows, ARRAY_LEN(rows), false);
 }
 
@@ -112,7 +110,6 @@ static void two_stars_cross_directories(void **state)
 		{ "**/test/*_?.[ch]", "a/test/b/test/x_1.h", true },
 	};
 
-	(void)state;
 	check(rows, ARRAY_LEN(rows), false);
 }
 
@@ -153,7 +150,6 @@ static void sets_and_escapes_match(void **state)
 		{ "\\a", "a", true },
 	};
 
-	(void)state;
 	check(rows, ARRAY_LEN(rows), false);
 }
 
@@ -172,7 +168,6 @@ static void case_matters_unless_the_flag_is_set(void **state)
 		{ "[_]", "?", false },
 	};
 
-	(void)state;
 	check(minded, ARRAY_LEN(minded), false);
 	check(ignored, ARRAY_LEN(ignored), true);
 }
@@ -184,7 +179,6 @@ static void hostile_pattern_takes_no_longer(void **state)
 	char pattern[PATTERN_MAX + 1], path[TEXT_MAX + 1];
 	uint64_t start = clock_now_ms();
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
 		size_t len = strlen(units[i]), used = 0;
 
@@ -209,7 +203,6 @@ static void glob_is_used_again_and_again(void **state)
 {
 	static struct glob glob;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		glob_set(&glob, VIEW("a*b"), 0);
 		assert_true(glob_match_path(&glob, VIEW("axb")));
@@ -228,7 +221,6 @@ static void longest_pattern_is_matched(void **state)
 	static struct glob glob;
 	static char text[GLOB_PATTERN_MAX + 1];
 
-	(void)state;
 	memset(text, 'x', sizeof text);
 	glob_set(&glob, (struct view){ text, GLOB_PATTERN_MAX }, 0);
 	assert_true(glob_match_path(&glob, (struct view){ text, GLOB_PATTERN_MAX }));
@@ -241,7 +233,6 @@ static void match_gives_up_when_its_steps_are_spent(void **state)
 	static struct glob glob;
 	uint64_t steps = 10;
 
-	(void)state;
 	glob_set(&glob, VIEW("*a*a*a*"), 0);
 	assert_false(glob_match(&glob, VIEW("aaaaaaaaaaaaaaaaaaaaaaaa"), &steps));
 	assert_int_equal(steps, 0);
@@ -265,7 +256,6 @@ static void git_dialect_differs(void **state)
 	};
 	static struct glob glob;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		uint64_t steps = 1000;
 

@@ -33,7 +33,6 @@ static void closest_name_is_found(void **state)
 		{ "something else", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const char *got = best_of(cases[i].typed, verbs);
 
@@ -52,7 +51,6 @@ static void first_of_the_closest_names_wins(void **state)
 	static const char *const closer_first[] = { "abcdefX", "abcdeXX", NULL };
 	static const char *const equals[] = { "abcdefX", "abcdefY", NULL };
 
-	(void)state;
 	assert_string_equal(best_of("abcdefg", closer_last), "abcdefX");
 	assert_string_equal(best_of("abcdefg", closer_first), "abcdefX");
 	assert_string_equal(best_of("abcdefg", equals), "abcdefX");
@@ -63,7 +61,6 @@ static void prefix_of_a_name_is_near(void **state)
 	static const char *const clients[] = { "claude-code", "claude-desktop", "codex", NULL };
 	static const char *const closer[] = { "abcdefgh", "abx", NULL };
 
-	(void)state;
 	assert_string_equal(best_of("claude", clients), "claude-code");
 	assert_string_equal(best_of("claude-d", clients), "claude-desktop");
 	assert_string_equal(best_of("cla", clients), "claude-code");
@@ -77,7 +74,6 @@ static void names_above_64_bytes_are_ignored(void **state)
 {
 	char typed[80], known[80];
 
-	(void)state;
 	for (size_t len = 60; len < 70; len++) {
 		struct nearest best = { 0 };
 

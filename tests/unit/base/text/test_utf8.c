@@ -40,7 +40,6 @@ static void well_formed_characters_have_a_length(void **state)
 		{ VIEW_INIT("\xf0\x9f\xff\x94"), 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		if (utf8_char_len(cases[i].v) != cases[i].want)
 			fail_msg("case %zu: %zu, not %zu", i, utf8_char_len(cases[i].v),
@@ -52,7 +51,6 @@ static void well_formed_characters_have_a_length(void **state)
 
 static void invalid_byte_anywhere_makes_text_invalid(void **state)
 {
-	(void)state;
 	assert_true(utf8_is_valid((struct view){ NULL, 0 }));
 	assert_true(utf8_is_valid(VIEW("a\0\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\x94")));
 	assert_false(utf8_is_valid(VIEW("abc\xc3")));
@@ -85,7 +83,6 @@ static void prefix_ends_between_characters(void **state)
 		{ "ab\xc3", 9, 2 }, /* already cut by somebody else */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		size_t got = utf8_prefix(cases[i].text, strlen(cases[i].text), cases[i].max);
 
@@ -98,7 +95,6 @@ static void prefix_of_invalid_text_is_not_longer_than_asked(void **state)
 {
 	char bytes[32];
 
-	(void)state;
 	memset(bytes, 0x80, sizeof bytes);
 	for (size_t max = 0; max <= sizeof bytes; max++)
 		assert_true(utf8_prefix(bytes, sizeof bytes, max) <= max);
@@ -136,7 +132,6 @@ static void escape_gives_one_printable_line(void **state)
 		  "a\\u2028b\\u202ec\\u2066" }, /* separators and reordering marks */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char out[64];
 
@@ -162,7 +157,6 @@ static void escape_marks_cut_text(void **state)
 		{ "1234567890\n", 12, "12345678..." },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char out[16];
 
@@ -177,7 +171,6 @@ static void escape_marks_cut_text(void **state)
 /* The result is UTF-8 without control characters for all bytes. */
 static void escape_of_any_two_bytes_is_printable(void **state)
 {
-	(void)state;
 	for (unsigned pair = 0; pair < 0x10000; pair++) {
 		const char bytes[2] = { (char)(pair >> 8), (char)(pair & 0xff) };
 		char out[32];

@@ -67,7 +67,6 @@ static void every_entry_is_read_once_with_few_descriptors(void **state)
 	struct dir_stack stack = { 0 };
 	size_t files = 0, deepest = 0;
 
-	(void)state;
 	make_levels();
 	push(&stack, AT_FDCWD, "d");
 	while (stack.depth != 0) {
@@ -88,7 +87,6 @@ static void pop_into_a_moved_directory_fails(void **state)
 	size_t files = 0;
 	int failed = 0;
 
-	(void)state;
 	make_levels();
 	assert_int_equal(mkdir("elsewhere", 0755), 0);
 	push(&stack, AT_FDCWD, "d");

@@ -61,7 +61,6 @@ static uint64_t dig(int at, const char *name, int depth)
 
 static void empty_directory_is_removed(void **state)
 {
-	(void)state;
 	assert_int_equal(mkdir("empty", 0700), 0);
 	check_remove("empty", 1);
 }
@@ -74,7 +73,6 @@ static void deep_branches_are_removed_with_few_descriptors(void **state)
 	char name[32];
 	int fd;
 
-	(void)state;
 	assert_int_equal(mkdir("tree", 0700), 0);
 	fd = open("tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	for (int i = 0; i < 300; i++) {
@@ -97,7 +95,6 @@ static void tree_deeper_than_path_max_is_removed(void **state)
 	static char name[256];
 	int fd;
 
-	(void)state;
 	memset(name, 'n', sizeof name - 1);
 	assert_int_equal(mkdir("tree", 0700), 0);
 	fd = open("tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -110,7 +107,6 @@ static void wide_directory_is_removed(void **state)
 {
 	char name[32];
 
-	(void)state;
 	assert_int_equal(mkdir("wide", 0700), 0);
 	for (int i = 0; i < 20000; i++) {
 		(void)snprintf(name, sizeof name, "wide/%d", i);
@@ -124,7 +120,6 @@ static void symbolic_links_are_not_followed(void **state)
 	struct error err;
 	uint64_t count;
 
-	(void)state;
 	assert_int_equal(mkdir("kept", 0700) + mkdir("kept/dir", 0700) + mkdir("tree", 0700), 0);
 	assert_int_equal(symlink("../kept", "tree/link") + symlink("kept", "link"), 0);
 	check_remove("tree", 2);
@@ -195,7 +190,6 @@ static int run_child(int (*fn)(void))
 
 static void unreadable_directories_of_the_user_are_removed(void **state)
 {
-	(void)state;
 	assert_int_equal(run_child(remove_locked), 0);
 }
 
@@ -203,7 +197,6 @@ static void mount_point_is_an_error(void **state)
 {
 	int code = run_child(meet_mount);
 
-	(void)state;
 	check_remove("tree", 3);
 	if (code == 77)
 		SKIP_TEST("mounting is not permitted here");

@@ -41,7 +41,6 @@ static void check_negotiation(const char *line, const char *revision)
 
 static void supported_revision_is_confirmed(void **state)
 {
-	(void)state;
 	check_negotiation(INITIALIZE("2024-11-05"), "2024-11-05");
 	check_negotiation(INITIALIZE("2025-03-26"), "2025-03-26");
 	check_negotiation(INITIALIZE("2025-06-18"), "2025-06-18");
@@ -65,7 +64,6 @@ static void other_revisions_get_the_newest_one(void **state)
 		REQUEST("initialize", "{\"protocolVersion\":[\"2025-06-18\"]}"),
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
 		check_negotiation(lines[i], "2025-11-25");
 }
@@ -93,7 +91,6 @@ static void server_info_has_the_members_of_the_revision(void **state)
 		                     .instructions = "Use it." };
 	struct peer peer;
 
-	(void)state;
 	peer_open(&peer, &config);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char want[500];
@@ -115,7 +112,6 @@ static void icon_needs_neither_type_nor_sizes(void **state)
 	struct mcp_config config = { .icon = &bare };
 	struct peer peer;
 
-	(void)state;
 	peer_open(&peer, &config);
 	peer_send(&peer, INITIALIZE("2025-11-25"));
 	CHECK_NEXT(&peer,
@@ -168,7 +164,6 @@ static void capabilities_follow_from_the_tables(void **state)
 		  "\"resources\":{\"listChanged\":true,\"subscribe\":true},\"completions\":{}}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct mcp_config config = cases[i].config;
 		struct peer peer;
@@ -194,7 +189,6 @@ static void second_handshake_resets_the_session(void **state)
 		                     .resources_change = true };
 	struct peer peer;
 
-	(void)state;
 	peer_open(&peer, &config);
 	peer_send(&peer, INITIALIZE("2025-11-25"));
 	(void)peer_next(&peer);
@@ -241,7 +235,6 @@ static void discover_describes_the_server_and_changes_nothing(void **state)
 		                     .cache_ms = 60000 };
 	struct peer peer;
 
-	(void)state;
 	peer_open(&peer, &config);
 	peer_send(&peer, REQUEST("server/discover", STATELESS));
 	CHECK_NEXT(
@@ -263,7 +256,6 @@ static void discover_of_a_server_without_tables(void **state)
 	struct mcp_config config = { 0 };
 	struct peer peer;
 
-	(void)state;
 	peer_open(&peer, &config);
 	peer_send(&peer, INITIALIZE("2024-11-05")); /* does not matter */
 	(void)peer_next(&peer);
@@ -291,7 +283,6 @@ static void ping_works_before_and_after_the_handshake(void **state)
 	struct mcp_config config = { 0 };
 	struct peer peer;
 
-	(void)state;
 	peer_open(&peer, &config);
 	for (int round = 0; round < 2; round++) {
 		for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -355,7 +346,6 @@ static void level_is_the_least_severe_one_that_is_sent(void **state)
 	struct mcp_config config = { .tools = tools };
 	struct peer peer;
 
-	(void)state;
 	open_with_call(&peer, &config);
 	check_messages_from(&peer, MCP_LEVEL_INFO); /* the default */
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -382,7 +372,6 @@ static void invalid_level_is_an_error_and_changes_nothing(void **state)
 	struct mcp_config config = { .tools = tools };
 	struct peer peer;
 
-	(void)state;
 	open_with_call(&peer, &config);
 	peer_send(&peer, REQUEST("logging/setLevel", "{\"level\":\"alert\"}"));
 	CHECK_NEXT(&peer, RESULT("{}"));

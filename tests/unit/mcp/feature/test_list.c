@@ -91,7 +91,6 @@ static void pages_follow_the_order_of_the_table(void **state)
 		NULL,
 	};
 
-	(void)state;
 	check_pages(1, "", ones);
 	check_pages(2, "", twos);
 	check_pages(4, "", fours);
@@ -104,7 +103,6 @@ static void short_list_is_one_page(void **state)
 		NULL,
 	};
 
-	(void)state;
 	check_pages(5, "", whole);
 	check_pages(6, "", whole);
 	check_pages(SIZE_MAX, "", whole);
@@ -121,7 +119,6 @@ static void pages_of_the_stateless_era_have_cache_hints(void **state)
 		NULL,
 	};
 
-	(void)state;
 	check_pages(3, STATELESS_META, pages);
 }
 
@@ -132,7 +129,6 @@ static void pages_of_the_handshake_era_have_no_cache_hints(void **state)
 	struct mcp_config config = { .resources = five, .cache_ms = 5000 };
 	struct peer peer;
 
-	(void)state;
 	open_peer(&peer, &config, 4);
 	for (size_t i = 0; i < ARRAY_LEN(revisions); i++) {
 		char line[200];
@@ -156,7 +152,6 @@ static void empty_or_null_cursor_gives_the_first_page(void **state)
 	struct mcp_config config = { .resources = five };
 	struct peer peer;
 
-	(void)state;
 	open_peer(&peer, &config, 1);
 	for (size_t i = 0; i < ARRAY_LEN(cursors); i++) {
 		request_page(&peer, "resources/list", cursors[i], "");
@@ -179,7 +174,6 @@ static void cursor_works_repeatedly_and_in_other_sessions(void **state)
 	struct mcp_session *first;
 	struct peer peer;
 
-	(void)state;
 	open_peer(&peer, &config, 2);
 	for (int i = 0; i < 2; i++) {
 		request_page(&peer, "resources/list", "\"resources.4\"", "");
@@ -212,7 +206,6 @@ static void short_list_accepts_no_cursor(void **state)
 	static const char *const cursors[] = { "\"resources.0\"", "\"resources.1\"",
 		                               "\"resources.18446744073709551615\"" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct mcp_config config = cases[i].config;
 		struct peer peer;
@@ -272,7 +265,6 @@ static void cursor_of_another_list_is_rejected(void **state)
 	};
 	struct peer peer;
 
-	(void)state;
 	open_peer(&peer, &config, 1);
 	peer_send(&peer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{"
 	                 "\"protocolVersion\":\"2024-11-05\"}}");

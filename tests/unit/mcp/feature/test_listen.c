@@ -44,7 +44,6 @@ static void listen_acknowledges_the_accepted_filter_first(void **state)
 {
 	struct peer peer;
 
-	(void)state;
 	open_peer(&peer, 10);
 	peer_send(&peer, LISTEN("\"a\"", "{\"toolsListChanged\":true,\"promptsListChanged\":true,"
 	                                 "\"resourcesListChanged\":false,\"more\":1,"
@@ -61,7 +60,6 @@ static void listen_without_accepted_filter_ends_at_once(void **state)
 	struct mcp_config config = { .tools = tools };
 	struct peer peer;
 
-	(void)state;
 	peer_open(&peer, &config);
 	peer_send(&peer, LISTEN("1", "{\"toolsListChanged\":true}"));
 	CHECK_NEXT(&peer, ACK("1", "{}"));
@@ -73,7 +71,6 @@ static void each_listen_request_gets_the_notifications_of_its_filter(void **stat
 {
 	struct peer peer;
 
-	(void)state;
 	open_peer(&peer, 10);
 	peer_send(&peer, LISTEN("1", "{\"toolsListChanged\":true}"));
 	peer_send(&peer, LISTEN("\"1\"", "{\"resourceSubscriptions\":[\"u:a\"]}"));
@@ -96,7 +93,6 @@ static void cancelled_listen_gets_no_response_and_closed_session_sends_one(void 
 {
 	struct peer peer;
 
-	(void)state;
 	open_peer(&peer, 10);
 	peer_send(&peer, LISTEN("1", "{\"toolsListChanged\":true}"));
 	peer_send(&peer, LISTEN("2", "{\"toolsListChanged\":true}"));
@@ -118,7 +114,6 @@ static void listen_requests_and_uris_are_limited_per_session(void **state)
 {
 	struct peer peer;
 
-	(void)state;
 	open_peer(&peer, 2);
 	peer_send(&peer, LISTEN("1", "{\"resourceSubscriptions\":[\"u:a\",\"u:b\",\"u:c\"]}"));
 	CHECK_NEXT(&peer, ACK("1", "{\"resourceSubscriptions\":[\"u:a\",\"u:b\"]}"));
@@ -153,7 +148,6 @@ static void invalid_filter_is_an_error(void **state)
 	};
 	struct peer peer;
 
-	(void)state;
 	open_peer(&peer, 10);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char want[300];
@@ -171,7 +165,6 @@ static void handshake_session_is_notified_after_initialized(void **state)
 	        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}";
 	struct peer peer;
 
-	(void)state;
 	open_peer(&peer, 10);
 	mcp_server_list_changed(peer.server, MCP_LIST_TOOLS);
 	CHECK_NOTHING_SENT(&peer);

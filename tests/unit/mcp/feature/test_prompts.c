@@ -69,7 +69,6 @@ static void check(const char *line, const char *want)
 
 static void prompts_are_listed_with_their_arguments(void **state)
 {
-	(void)state;
 	check(REQUEST("prompts/list", "{}"),
 	      RESULT("{\"prompts\":[{\"name\":\"teach\",\"description\":\"Teaches.\",\"arguments\":"
 	             "["
@@ -79,7 +78,6 @@ static void prompts_are_listed_with_their_arguments(void **state)
 
 static void prompt_is_filled_with_arguments(void **state)
 {
-	(void)state;
 	check(REQUEST("prompts/get", "{\"name\":\"teach\",\"arguments\":{\"language\":\"perl\"}}"),
 	      RESULT("{\"description\":\"D\",\"messages\":[{\"role\":\"user\",\"content\":{"
 	             "\"type\":\"text\","
@@ -88,7 +86,6 @@ static void prompt_is_filled_with_arguments(void **state)
 
 static void invalid_prompt_requests_are_errors(void **state)
 {
-	(void)state;
 	check(REQUEST("prompts/get", "{}"),
 	      INVALID_PARAMS("unknown prompt ''; prompts/list returns all names"));
 	check(REQUEST("prompts/get", "{\"name\":\"teahc\"}"),
@@ -112,7 +109,6 @@ static void invalid_prompt_requests_are_errors(void **state)
 
 static void completion_finds_values_by_prefix(void **state)
 {
-	(void)state;
 	check(COMPLETE(PROMPT, "language", "\"p\""),
 	      RESULT("{\"completion\":{\"values\":[\"python\",\"perl\"],\"total\":2,\"hasMore\":"
 	             "false}}"));
@@ -129,7 +125,6 @@ static void completion_returns_at_most_a_hundred_values(void **state)
 	const json_t *completion;
 	struct peer peer;
 
-	(void)state;
 	peer_open(&peer, &config);
 	peer_send(&peer, COMPLETE(PROMPT, "topic", "\"topic\""));
 	completion = json_object_get(json_object_get(json_array_get(peer.sent, 0), "result"),
@@ -146,7 +141,6 @@ static void completion_of_unknown_references_and_arguments_is_an_error(void **st
 		                            "{\"type\":\"ref/resource\",\"uri\":\"a://b\"}",
 		                            "{\"type\":\"ref/else\",\"name\":\"teach\"}" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(refs); i++) {
 		char line[300];
 

@@ -151,7 +151,6 @@ static void lists_have_the_members_of_the_revision(void **state)
 	struct mcp_config config = { .resources = two, .templates = templates, .cache_ms = 7 };
 	struct peer peer;
 
-	(void)state;
 	peer_open(&peer, &config);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char line[200];
@@ -181,7 +180,6 @@ static void lists_have_the_members_of_the_revision(void **state)
 
 static void text_and_blob_are_read(void **state)
 {
-	(void)state;
 	check(READ("r://text"),
 	      RESULT("{\"contents\":[{\"uri\":\"r://text\",\"mimeType\":\"text/plain\","
 	             "\"text\":\"a\\u0000b\\n\"}]}"));
@@ -191,7 +189,6 @@ static void text_and_blob_are_read(void **state)
 
 static void contents_have_cache_hints_of_zero_in_the_stateless_era(void **state)
 {
-	(void)state;
 	check(READ_STATELESS("r://text"),
 	      RESULT("{\"contents\":[{\"uri\":\"r://text\",\"mimeType\":\"text/plain\","
 	             "\"text\":\"a\\u0000b\\n\"}],\"ttlMs\":0,\"cacheScope\":\"private\"," STATELESS_FIELDS
@@ -206,7 +203,6 @@ static void late_response_has_the_uri(void **state)
 	struct mcp_config config = { .resources = all };
 	struct peer peer;
 
-	(void)state;
 	peer_open(&peer, &config);
 	peer_send(&peer, READ("r://slow"));
 	CHECK_NOTHING_SENT(&peer);
@@ -226,7 +222,6 @@ static void variables_of_a_template_are_decoded(void **state)
 		{ "f://100%25/%2541", "100%|%41" }, /* decoded once */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char line[200], want[200];
 
@@ -240,7 +235,6 @@ static void variables_of_a_template_are_decoded(void **state)
 
 static void variable_is_checked_like_an_argument(void **state)
 {
-	(void)state;
 	check(READ("f://abcdefghij/x"),
 	      RESULT("{\"contents\":[{\"uri\":\"f://abcdefghij/x\",\"text\":\"abcdefghij|x\"}]}"));
 	check(READ("f://abcdefghijk/x"),
@@ -256,7 +250,6 @@ static void unknown_uri_is_not_found(void **state)
 		"f://ann/%", "f://ann/%zz", "f://ann/%ff",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(uris); i++) {
 		char line[400], want[300];
 
@@ -275,13 +268,11 @@ static void unknown_uri_is_not_found(void **state)
 
 static void unknown_uri_is_escaped_in_the_error(void **state)
 {
-	(void)state;
 	check(READ("a\\nb"), MISSING("-32002", "resource 'a\\\\nb' not found", "a\\nb"));
 }
 
 static void error_code_depends_on_the_kind_of_failure(void **state)
 {
-	(void)state;
 	check(READ("r://broken"), ERROR("-32603", "the disk is gone"));
 	check(READ_STATELESS("r://broken"), ERROR("-32603", "the disk is gone"));
 	check(READ("r://no"), ERROR("-32602", "not like this"));
@@ -303,7 +294,6 @@ static void missing_or_long_uri_is_an_error(void **state)
 	char uri[8194] = "", line[8400];
 	struct peer peer;
 
-	(void)state;
 	memset(uri, 'x', 8193);
 	peer_open(&peer, &config);
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
@@ -329,7 +319,6 @@ static void uri_of_maximum_length_is_accepted(void **state)
 	char uri[8193] = "", line[8400], want[8600];
 	struct peer peer;
 
-	(void)state;
 	memset(uri, 'x', 8192);
 	peer_open(&peer, &config);
 	(void)snprintf(line, sizeof line, READ("%s"), uri);
@@ -363,7 +352,6 @@ static void subscription_lasts_until_unsubscribe(void **state)
 {
 	struct peer peer;
 
-	(void)state;
 	open_with_updates(&peer, 10);
 	peer_send(&peer, UNSUBSCRIBE("r://text")); /* was not subscribed */
 	CHECK_NEXT(&peer, RESULT("{}"));
@@ -410,7 +398,6 @@ static void subscriptions_are_limited(void **state)
 	};
 	struct peer peer;
 
-	(void)state;
 	open_with_updates(&peer, 2);
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
 		peer_send(&peer, steps[i].line);
@@ -437,7 +424,6 @@ static void update_is_sent_to_subscribers_only(void **state)
 {
 	struct peer one, other, third;
 
-	(void)state;
 	open_with_updates(&one, 10);
 	peer_join(&other, one.server);
 	peer_join(&third, one.server);
@@ -473,7 +459,6 @@ static void update_is_sent_to_subscribers_only(void **state)
 
 static void server_without_updates_has_no_subscribe_method(void **state)
 {
-	(void)state;
 	check(SUBSCRIBE("r://text"),
 	      ERROR("-32601", "method 'resources/subscribe' is not known in revision 2025-03-26"));
 	check(UNSUBSCRIBE("r://text"),

@@ -160,7 +160,6 @@ static void tool_description_has_the_members_of_the_revision(void **state)
 		       "}],\"ttlMs\":0,\"cacheScope\":\"private\"," STATELESS_FIELDS "}"),
 	};
 
-	(void)state;
 	check_all("tools/list", "", want);
 }
 
@@ -182,7 +181,6 @@ static void each_hint_is_true_or_false(void **state)
 		                  "\"idempotentHint\":false,\"openWorldHint\":true}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct mcp_tool tool = {
 			.name = "t", .help = "T.", .hints = cases[i].hints, .call = media
@@ -217,7 +215,6 @@ static void structured_result_has_text_too(void **state)
 		RESULT("{" BOTH "," STATELESS_FIELDS "}"),
 	};
 
-	(void)state;
 	check_all("tools/call", ",\"name\":\"count\",\"arguments\":{\"n\":7,\"word\":\"é\"}", want);
 }
 
@@ -246,7 +243,6 @@ static void blocks_that_the_revision_lacks_become_text(void **state)
 		       "}"),
 	};
 
-	(void)state;
 	check_all("tools/call", ",\"name\":\"media\"", want);
 }
 
@@ -259,7 +255,6 @@ static void arguments_may_be_absent_null_or_empty(void **state)
 		CALL("count", ",\"arguments\":{\"n\":null,\"word\":null}"),
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
 		check(lines[i], RESULT("{\"content\":[{\"type\":\"text\","
 		                       "\"text\":\"{\\\"n\\\":3,\\\"word\\\":\\\"none\\\"}\"}]}"));
@@ -273,7 +268,6 @@ static void arguments_that_are_no_object_are_an_error(void **state)
 		CALL("count", ",\"arguments\":false"), CALL("media", ",\"arguments\":[]"),
 	};
 
-	(void)state;
 	runs = 0;
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
 		check(lines[i], INVALID_PARAMS("'arguments' must be an object"));
@@ -294,7 +288,6 @@ static void wrong_argument_is_a_result_with_is_error(void **state)
 		{ "{\"other\":1}", "argument 'other' is not known" },
 	};
 
-	(void)state;
 	runs = 0;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char line[200], want[300];
@@ -320,7 +313,6 @@ static void wrong_argument_is_a_result_in_each_revision(void **state)
 		RESULT(WRONG "," STATELESS_FIELDS "}"),
 	};
 
-	(void)state;
 	runs = 0;
 	check_all("tools/call", ",\"name\":\"count\",\"arguments\":{\"n\":0}", want);
 	assert_int_equal(runs, 0);
@@ -339,7 +331,6 @@ static void missing_or_unknown_tool_name_is_an_error(void **state)
 		"call\",\"params\":{\"name\":\"count\\u0000\"}}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
 		check(lines[i], INVALID_PARAMS("'name' must be the name of a tool"));
 	check(CALL("Media", ",\"arguments\":[]"),

@@ -19,7 +19,6 @@ static void variables_are_extracted(void **state)
 		{ "a://{x}-{y}", "a://1-2-3", "{\"x\":\"1\",\"y\":\"2-3\"}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_JSON json_t *found = uri_template_match(cases[i].uri_template, cases[i].uri);
 		size_t len;
@@ -41,7 +40,6 @@ static void uri_that_does_not_match_is_rejected(void **state)
 		{ "a://{x}/{+p}", "a://s/" }, { "a://{x}", "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		if (uri_template_match(cases[i].uri_template, cases[i].uri) != NULL)
 			fail_msg("%s matches %s", cases[i].uri, cases[i].uri_template);

@@ -121,7 +121,6 @@ static void every_type_is_decoded(void **state)
 	const struct edit *edits;
 	struct error err;
 
-	(void)state;
 	CHECK_OK(param_decode(params, given, &arena, &a, &err), err);
 	assert_string_equal(a.text, "hi");
 	assert_int_equal(a.raw.len, 3);
@@ -152,7 +151,6 @@ static void absent_and_null_give_the_default(void **state)
 	struct args a = { 0 };
 	struct error err;
 
-	(void)state;
 	CHECK_OK(param_decode(params, given, &arena, &a, &err), err);
 	assert_ptr_equal(a.colour, colours[1]);
 	assert_int_equal(a.count, 30);
@@ -231,7 +229,6 @@ static void error_names_argument_expectation_and_value(void **state)
 		  "argument '\\x1b[2J' is not known" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_JSON json_t *given = parse(cases[i].given);
 		struct arena arena = { 0 };
@@ -252,7 +249,6 @@ static void null_table_accepts_no_arguments(void **state)
 	struct error err;
 	char nothing = 0;
 
-	(void)state;
 	CHECK_OK(param_decode(NULL, NULL, &arena, &nothing, &err), err);
 	CHECK_OK(param_decode(NULL, empty, &arena, &nothing, &err), err);
 	CHECK_ERROR(param_decode(NULL, one, &arena, &nothing, &err), err, ERR_INVALID,
@@ -271,7 +267,6 @@ static void check_schema(const struct param *table, bool is_input, const char *w
 
 static void input_schema_has_all_constraints(void **state)
 {
-	(void)state;
 	check_schema(NULL, true,
 	             "{\"type\":\"object\",\"properties\":{},\"additionalProperties\":false}");
 	check_schema(
@@ -314,7 +309,6 @@ static void output_schema_allows_other_members(void **state)
 		{ 0 },
 	};
 
-	(void)state;
 	check_schema(output, false,
 	             "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\","
 	             "\"description\":\"h\"},"
