@@ -49,8 +49,8 @@ static int open_memfd(struct error *err)
 		return error_sys(err, "create a memfd");
 	if (fd_write_all(fd, agent_image(), err) < 0)
 		return -1;
-	/* Whoever can open /proc/PID/exe of the agent for writing would otherwise change the
-	 * program of every sandbox started later. F_SEAL_SEAL makes the seals final. */
+	/* A process that opens /proc/PID/exe of the agent for writing could otherwise change the
+	 * program of every sandbox that is started later. F_SEAL_SEAL makes the seals final. */
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
 		return error_sys(err, "seal a memfd");
 	return TAKE_FD(fd);
@@ -139,8 +139,8 @@ static int move_descriptors(int image, int channel, struct error *err)
 	return 0;
 }
 
-/* Descriptor 1 may be the server's connection to its client, who would take output of the agent for
- * MCP messages. open() may itself return 0 or 1 if that number was closed; any other number is
+/* Descriptor 1 may be the server's connection to its client, which would take output of the agent
+ * for MCP messages. open() may itself return 0 or 1 if that number was closed; any other number is
  * close-on-exec. */
 static int empty_standard_streams(struct error *err)
 {

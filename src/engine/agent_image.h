@@ -3,7 +3,7 @@
  *
  *   agent_image_open -> fork or clone3 -> agent_image_exec in the child
  *
- * The program is executed from a sealed memfd: no path is looked up that somebody could replace,
+ * The program is executed from a sealed memfd: no path is looked up whose file could be replaced,
  * and nothing inside a sandbox can write to the host's copy through /proc/PID/exe (CVE-2019-5736,
  * runc). Where executing from a memfd is forbidden (vm.memfd_noexec=2), an unlinked temporary file
  * takes its place. The caller owns the descriptor. */

@@ -45,7 +45,7 @@ struct error;
 /* Why a sandbox is no longer awake. */
 enum engine_end {
 	ENGINE_END_KILLED,        /* kill() was called */
-	ENGINE_END_AGENT_DIED,    /* the agent exited or was killed by somebody else */
+	ENGINE_END_AGENT_DIED,    /* the agent exited or was killed from outside */
 	ENGINE_END_OUT_OF_MEMORY, /* the kernel killed the agent at the memory limit */
 	ENGINE_END_DISK_LIMIT,    /* the sandbox wrote more than its disk limit */
 	ENGINE_END_ENGINE_LOST,   /* the engine itself failed */

@@ -224,8 +224,8 @@ void spec_new_id(char id[SPEC_ID_LEN + 1])
 	char *to = id + ID_PREFIX_LEN;
 
 	/* getrandom() returns up to 256 bytes whole and cannot be interrupted once the pool is
-	 * initialized. Abort on any other failure rather than use an id that somebody could
-	 * guess. */
+	 * initialized. Abort on any other failure rather than use an id that
+	 * could be guessed. */
 	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
 		abort();
 	memcpy(id, id_prefix, ID_PREFIX_LEN);

@@ -340,7 +340,7 @@ def status_or_none(pid):
 
 
 def check_unprivileged(box, status):
-    """Checks on the host that a program has no capabilities and no id of somebody else."""
+    """Checks on the host that a program has no capabilities and only ids of its sandbox."""
     for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
         assert int(status[name], 16) == 0, status
     assert len(set(status["Uid"].split())) == 1 and len(set(status["Gid"].split())) == 1, status

@@ -112,7 +112,7 @@ def is_of_sandbox(box, number):
     return number == box.uid
 
 
-@test("PV-07", "host ids of sandboxes are used by nobody else and by no second sandbox")
+@test("PV-07", "host ids of a sandbox are used by no other sandbox and no user")
 def ids_from_outside(box):
     script = "sleep 60 & (sleep 60; true) & echo ready; cat"
     users = []

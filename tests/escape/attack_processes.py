@@ -103,7 +103,7 @@ def trace_agent(box):
         done = box.sh("/escape/pr_open $PPID", options=("--calls", name))
         assert done.code == 0 and done.out == "", (name, done)
     done = box.sh("sleep 9 & /escape/pr_open $! | sort | head -1; kill $!")
-    assert done.out.startswith("OPENED /proc/"), f"a process of one's own cannot be opened: {done}"
+    assert done.out.startswith("OPENED /proc/"), f"the program's own child cannot be opened: {done}"
 
 
 @test("PR-04", "the agent's descriptors cannot be copied or opened")
@@ -302,7 +302,7 @@ def push_keys(box):
                   "done; ls /dev/pts; true")
     assert done.out == "ptmx\n", done
     done = box.sh("script -qc 'tty; stty size' /dev/null < /dev/null")
-    assert "/dev/pts/0" in done.out, f"a terminal of one's own does not work: {done}"
+    assert "/dev/pts/0" in done.out, f"a new terminal does not work: {done}"
 
 
 @test("PR-15", "high bits of an ioctl command do not evade the filter (CVE-2019-7303, 2019-10063)")

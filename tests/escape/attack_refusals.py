@@ -98,7 +98,7 @@ def weak_root(box):
     assert box.exec("id", "-un").out == "coderunner\n"
 
 
-@test("PV-22", "root in a container uses ids that nobody there uses", modes="R")
+@test("PV-22", "root in a container gives sandboxes unused ids", modes="R")
 def container_root(box):
     """The id map has two lines, as in a rootless container."""
     first, more = 3000000, 3100000

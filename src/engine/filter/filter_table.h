@@ -1,11 +1,11 @@
 /* filter_table.h - the table of system calls that the seccomp filters are compiled from, and the
  * compiled filters.
  *
- * A class is a group of system calls with those who may make them, and the errno that the others
- * get. A rule restricts a call that its class allows by the call's arguments: of the rules for a
- * caller and a call the first whose tests hold decides, and if none does, the call is allowed. A
- * call that is in no class fails with ENOSYS, as on a kernel that is too old for it, so that C
- * libraries fall back to an older call.
+ * A class is a group of system calls, the kinds of processes that may make them, and the errno that
+ * other processes get. A rule restricts a call that its class allows by the call's arguments: of
+ * the rules for a caller and a call the first whose tests hold decides, and if none does, the call
+ * is allowed. A call that is in no class fails with ENOSYS, as on a kernel that is too old for it,
+ * so that C libraries fall back to an older call.
  *
  * filter_build.c compiles the table for each processor architecture. To allow or deny a call, move
  * its name to another class, and change the numbers that tests/unit/engine/filter expects. */
@@ -31,7 +31,7 @@ enum {
 enum { FILTER_ALLOW = -1 };
 
 struct filter_class {
-	uint8_t who;       /* FOR_*: who may make these calls */
+	uint8_t who;       /* FOR_*: the kinds of processes that may make these calls */
 	int16_t otherwise; /* the errno for everybody else */
 	/* Names with a space between them. NAME=NUMBER for calls that libseccomp may be too old to
 	 * know: from 424 on, calls have the same number on every architecture, and those below are

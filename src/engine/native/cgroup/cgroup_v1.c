@@ -37,8 +37,8 @@ static bool is_wanted(const struct cgroups *all, size_t i)
 	return (all->has & controllers[i].bit) == 0;
 }
 
-/* Our own cgroup in the hierarchy. The type of the file system is checked because mountinfo only
- * tells what was mounted at some time, not what the path leads to. */
+/* Our own cgroup in the hierarchy. The type of the file system is checked because another
+ * file system may be mounted over the path by now. */
 static int open_own_cgroup(const struct cgroup_hierarchy *tree)
 {
 	struct statfs fs;

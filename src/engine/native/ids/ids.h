@@ -1,4 +1,5 @@
-/* ids.h - user and group ids: those a sandbox has on the host, and those this process may give out.
+/* ids.h - user and group ids: blocks of host ids for sandboxes, and the ids that this process may
+ * use.
  *
  * A sandbox has a block of host ids of its own for as long as its files exist, awake or asleep, so
  * that two sandboxes never share an owner of files or processes. A claim of block N is a symbolic
@@ -48,8 +49,8 @@ MUST_CHECK int ids_from_owner(const struct ids *ids, const char *sandbox, struct
  * renamed: ids_sweep() removes claims whose directory does not exist. */
 MUST_CHECK int ids_rename(struct ids *ids, const struct ids_block *block, const char *sandbox,
                           struct error *err);
-/* Removes the claim of a sandbox whose files are gone. A block number of 0 (the server died
- * between claim and chown) sweeps instead, since the owner of the directory does not tell. */
+/* Removes the claim of a sandbox whose files are gone. A block number of 0 (the server died between
+ * claim and chown) sweeps instead, since the owner of the directory does not name a block. */
 void ids_release(struct ids *ids, const struct ids_block *block, const char *sandbox);
 /* Removes claims of sandboxes and of state directories that no longer exist. To be called before
  * the spawner enters its own mount tree, where other state directories are invisible. */
