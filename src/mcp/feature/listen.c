@@ -5,6 +5,7 @@
  * that it supports. Each notification carries the id of the request as its subscription id. The
  * client ends the request with notifications/cancelled, the server with a response. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "mcp/internal.h"
