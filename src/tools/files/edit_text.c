@@ -10,8 +10,8 @@
 #include "base/text/utf8.h"
 
 enum {
-	LINES_NAMED = 8,
-	DIFF_LINE_MAX = 200,
+	LINES_NAMED = 8,                /* in the error of a text that is found several times */
+	DIFF_LINE_MAX = 200,            /* bytes */
 	REPLACED_MAX = 100000,          /* replacements in one call */
 	SEARCH_MAX = 512 * 1024 * 1024, /* bytes searched in one call: a second or less */
 };
@@ -33,6 +33,7 @@ static const char *find_next(struct view text, const char *from, struct view wha
 	return memmem(from, (size_t)(text.ptr + text.len - from), what.ptr, what.len);
 }
 
+/* The number of the line that `at` is in, counted from 1. */
 static size_t line_of(struct view text, const char *at)
 {
 	size_t line = 1;
@@ -135,6 +136,7 @@ static int check_edit(const struct edit_state *e, struct error *err)
 
 /* --- the diff -------------------------------------------------------------------------- */
 
+/* Adds each line with its sign. False: no room. */
 static bool show_lines(struct buf *diff, char sign, struct view lines)
 {
 	struct view line;
@@ -180,6 +182,7 @@ static const char *end_of_lines(const struct edit_state *e, const char *at)
 	struct view new = e->edit->new;
 	const char *newline;
 
+	/* Whole lines for whole lines: the line behind them does not change. */
 	if (behind[-1] == '\n' && new.len != 0 && new.ptr[new.len - 1] == '\n')
 		return behind;
 	newline = behind < end ? memchr(behind, '\n', (size_t)(end - behind)) : NULL;

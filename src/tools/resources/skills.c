@@ -33,7 +33,8 @@ static bool is_skill_name(const char *name)
 	               len;
 }
 
-/* Reads as much of a regular file as fits. A FIFO or a device is refused. */
+/* Reads as much of a regular file as fits. A FIFO or a device is refused: reading one may block, and
+ * the server does this before its loop runs. */
 static bool read_start(int fd, struct buf *buf)
 {
 	char chunk[4096];
@@ -48,14 +49,17 @@ static bool read_start(int fd, struct buf *buf)
 	return true;
 }
 
-/* Opens SKILL.md below a directory without following links. False: there is none. */
+/* Reads SKILL.md of one skill. False: there is none. Skills are often downloaded, and this runs with
+ * the rights of the user who started the server: a symbolic link named SKILL.md could make any file
+ * of that user a resource, so links are not followed. O_NONBLOCK: the open of a FIFO would wait for
+ * a writer. */
 static bool read_skill_file(int above, const char *name, const char **ret_file, struct buf *buf)
 {
 	static const char *const files[] = { "SKILL.md", "Skill.md" };
 	AUTO_FD int dir = open_child(above, name, O_RDONLY | O_DIRECTORY);
 
 	for (size_t i = 0; dir >= 0 && i < ARRAY_LEN(files); i++) {
-		AUTO_FD int fd = open_child(dir, files[i], O_RDONLY);
+		AUTO_FD int fd = open_child(dir, files[i], O_RDONLY | O_NONBLOCK);
 
 		*ret_file = files[i];
 		if (fd >= 0 && read_start(fd, buf))

@@ -111,6 +111,8 @@ static void load_finds_skills_by_name(void **state)
 	assert_int_equal(symlinkat("zeta", dir.fd, "link"), 0);
 	(void)mkdirat(dir.fd, "linked", 0755);
 	assert_int_equal(symlinkat("/etc/passwd", dir.fd, "linked/SKILL.md"), 0);
+	(void)mkdirat(dir.fd, "fifo", 0755);
+	assert_int_equal(mkfifoat(dir.fd, "fifo/SKILL.md", 0644), 0);
 	CHECK_OK(skills_load(dir.path, &skills, &err), err);
 	assert_int_equal(skills_count(skills), 2);
 	assert_string_equal(skills_prompts(skills)[0]->name, "skill_alpha");
