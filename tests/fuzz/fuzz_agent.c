@@ -83,8 +83,6 @@ int socketpair(int family, int type, int protocol, int ends[2])
 	return r;
 }
 
-/* --- the server and the children, as the input says --------------------------------- */
-
 static void drain(void)
 {
 	if (agent.out.end > OUT_SIZE)
@@ -190,8 +188,6 @@ static bool act(uint8_t what, struct view bytes)
 	}
 	return true;
 }
-
-/* --- beginning and end --------------------------------------------------------------- */
 
 static int open_fds(void)
 {

@@ -55,7 +55,8 @@ static const char *find_filter_problem(const json_t *filter)
 		const json_t *value = json_object_get(filter, lists[list].filter_key);
 
 		if (value != NULL && !json_is_boolean(value))
-			return "'notifications': the members for list changes must be true or false";
+			return "'notifications': the members for list changes must be true "
+			       "or false";
 	}
 	if (uris != NULL && !json_is_array(uris))
 		return "'notifications.resourceSubscriptions' must be an array of URIs";

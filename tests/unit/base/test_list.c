@@ -17,7 +17,7 @@ static void check_order(const struct list *head, const char *want)
 	len = 0;
 	for (const struct list *pos = head->prev; pos != head; pos = pos->prev)
 		len++;
-	assert_int_equal(len, strlen(want)); /* the way back is as long */
+	assert_int_equal(len, strlen(want)); /* the backward links are complete */
 }
 
 static void add_appends_at_the_end(void **state)

@@ -80,7 +80,7 @@ static void prefix_ends_between_characters(void **state)
 		{ "\xf0\x9f\x94\x94", 3, 0 },
 		{ "\xf0\x9f\x94\x94", 4, 4 },
 		{ "\xf0\x9f\x94\x94\xf0\x9f\x94\x94", 7, 4 },
-		{ "ab\xc3", 9, 2 }, /* already cut by somebody else */
+		{ "ab\xc3", 9, 2 }, /* ends inside a character */
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
