@@ -33,8 +33,8 @@ static bool is_skill_name(const char *name)
 	               len;
 }
 
-/* Reads as much of a regular file as fits. A FIFO or a device is refused: reading one may block, and
- * the server does this before its loop runs. */
+/* Reads as much of a regular file as fits. A FIFO or a device is refused: reading one may block,
+ * and the server does this before its loop runs. */
 static bool read_start(int fd, struct buf *buf)
 {
 	char chunk[4096];
@@ -49,10 +49,10 @@ static bool read_start(int fd, struct buf *buf)
 	return true;
 }
 
-/* Reads SKILL.md of one skill. False: there is none. Skills are often downloaded, and this runs with
- * the rights of the user who started the server: a symbolic link named SKILL.md could make any file
- * of that user a resource, so links are not followed. O_NONBLOCK: the open of a FIFO would wait for
- * a writer. */
+/* Reads SKILL.md of one skill. False: there is none. Skills are often downloaded, and this runs
+ * with the rights of the user who started the server: a symbolic link named SKILL.md could make any
+ * file of that user a resource, so links are not followed. O_NONBLOCK: the open of a FIFO would
+ * wait for a writer. */
 static bool read_skill_file(int above, const char *name, const char **ret_file, struct buf *buf)
 {
 	static const char *const files[] = { "SKILL.md", "Skill.md" };
