@@ -107,8 +107,8 @@ static int make_sandbox_dir(const struct disk *disk, const char *name)
 static struct disk_usage read_quota(const struct disk *disk, uint32_t project)
 {
 	struct if_dqblk use = { 0 };
-	long r = syscall(SYS_quotactl_fd, disk->dir, QCMD(Q_GETQUOTA, 2 /* PRJQUOTA */), project,
-	                 &use);
+	long r = syscall(SYS_quotactl_fd, disk->dir, QCMD((unsigned)Q_GETQUOTA, 2 /* PRJQUOTA */),
+	                 project, &use);
 
 	/* ENOENT: xfs has no record of a project without files. */
 	assert_true(r == 0 || errno == ENOENT);
