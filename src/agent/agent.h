@@ -38,7 +38,7 @@ struct agent {
 	rlim_t files; /* soft RLIMIT_NOFILE of programs, unless EXEC sets it */
 	int nice; /* of programs and workers; the agent and the keepers run at a higher priority */
 	bool refused;   /* REFUSED was sent: exit once it is written */
-	int root, proc; /* O_PATH: what paths are below, and /proc */
+	int root, proc; /* O_PATH: the root of all paths, and /proc */
 	int null;       /* /dev/null, opened before sandboxed code could replace it */
 	char workspace[WIRE_PATH_MAX + 1];
 

@@ -10,7 +10,8 @@
 
 enum { SWEEP_MS = 2, SWEEP_MAX_MS = 1000 };
 
-static struct stream *find_carried(struct agent *agent, pid_t pid)
+/* The stream whose keeper or worker has this pid; NULL: the process is an orphan. */
+static struct stream *find_stream_of(struct agent *agent, pid_t pid)
 {
 	for (size_t i = 0; i < WIRE_STREAMS_MAX; i++)
 		if (agent->ids[i] != 0 && agent->streams[i].pid == pid)
@@ -24,11 +25,12 @@ void children_reap(struct agent *agent)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | __WALL)) > 0) {
-		struct stream *stream = find_carried(agent, pid);
+		struct stream *stream = find_stream_of(agent, pid);
 
 		if (WIFSTOPPED(status)) {
-			/* A program of the agent's user could stop a keeper with SIGSTOP, so that
-			 * no deadline is kept: continue it. An orphan is killed right away. */
+			/* A program of the agent's user could stop a keeper with SIGSTOP, and a
+			 * stopped keeper misses its deadline: send SIGCONT. An orphan is killed
+			 * right away. */
 			(void)kill(pid, stream != NULL ? SIGCONT : SIGKILL);
 			continue;
 		}
@@ -46,9 +48,9 @@ void children_set_orphans(struct agent *agent)
 	agent->orphans.wait_ms = SWEEP_MS;
 }
 
-static bool is_known(void *ctx, pid_t pid)
+static bool has_stream(void *ctx, pid_t pid)
 {
-	return find_carried(ctx, pid) != NULL;
+	return find_stream_of(ctx, pid) != NULL;
 }
 
 /* The interval doubles with each search: a process in an uninterruptible system call cannot be
@@ -59,7 +61,7 @@ void children_sweep(struct agent *agent, uint64_t now)
 
 	if (!orphans->some || now < orphans->next)
 		return;
-	orphans->some = !tree_kill_unknown(is_known, agent);
+	orphans->some = !tree_kill_unknown(has_stream, agent);
 	orphans->next = now + orphans->wait_ms;
 	if (orphans->wait_ms < SWEEP_MAX_MS)
 		orphans->wait_ms *= 2;

@@ -1,8 +1,8 @@
 /* children.h - the agent's child processes: keepers, workers, and orphans.
  *
  * Every process in the sandbox descends from a keeper or a worker. A direct child that is neither
- * is an orphan of a keeper that was killed by a program of the same user, or that gave up: it
- * belongs to no stream and is killed. */
+ * is an orphan: its keeper was killed by a program of the same user, or exited before it had killed
+ * all descendants. An orphan belongs to no stream and is killed. */
 #pragma once
 #include <stdint.h>
 

@@ -12,7 +12,9 @@ static int copy_filter(struct confine_filter *filter, struct view bytes, const c
                        struct error *err)
 {
 	if (bytes.len % sizeof filter->code[0] != 0)
-		return error_set(err, ERR_INVALID, "%s: not whole instructions of 8 bytes", name);
+		return error_set(err, ERR_INVALID,
+		                 "%s: the filter has %zu bytes, not a multiple of 8", name,
+		                 bytes.len);
 	filter->count = bytes.len / sizeof filter->code[0];
 	if (bytes.len != 0)
 		memcpy(filter->code, bytes.ptr, bytes.len);

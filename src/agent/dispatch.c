@@ -65,7 +65,7 @@ static struct stream *add_stream(struct agent *agent, uint32_t id, enum wire_kin
 	return NULL;
 }
 
-/* FAILED for a request that gets no stream. */
+/* Sends FAILED for a request that gets no stream. */
 static void refuse_request(struct agent *agent, uint32_t id, enum wire_failure failure,
                            const char *why)
 {
@@ -81,14 +81,16 @@ static void open_stream(struct agent *agent, uint32_t id, const struct wire_mess
 	struct stream *stream = add_stream(agent, id, wire_spec((uint8_t)message->type)->opens);
 
 	if (stream == NULL)
-		return refuse_request(agent, id, WIRE_FAILED_LIMIT, "too many streams at once");
+		return refuse_request(agent, id, WIRE_FAILED_LIMIT,
+		                      "too many programs and file operations at once: "
+		                      "wait until some have ended");
 	if (message->type == WIRE_EXEC)
 		program_open(stream, message);
 	else
 		worker_open(stream, message);
 }
 
-/* A frame that is not for a live stream. */
+/* Handles a frame that is for the channel itself or opens a stream. */
 static int handle_link_frame(struct agent *agent, const struct wire_frame *frame, struct error *err)
 {
 	int r = wire_link_receive(&agent->link, frame, err);
@@ -100,7 +102,8 @@ static int handle_link_frame(struct agent *agent, const struct wire_frame *frame
 	if (wire_decode(frame, &message, err) < 0) {
 		if (!opens)
 			return -1;
-		/* Only this request is wrong, perhaps by its caller's argument. */
+		/* A malformed request does not end the agent: its cause may be an argument of the
+		 * server's client. */
 		refuse_request(agent, frame->stream, WIRE_FAILED_INVALID, err->msg);
 		return 0;
 	}

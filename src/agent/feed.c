@@ -133,7 +133,7 @@ void feed_open_discarding(struct feed *feed, struct stream *stream, uint8_t chan
 
 /* The queue cannot overflow: the server has credit for one window at most, and is given more only
  * for bytes that have left the queue. */
-static void enqueue(struct feed *feed, struct view bytes)
+static void enqueue_bytes(struct feed *feed, struct view bytes)
 {
 	if (feed->queue == NULL)
 		feed->queue = mem_new(WIRE_WINDOW);
@@ -162,7 +162,7 @@ void feed_put(struct feed *feed, struct view bytes)
 	bytes.ptr += n;
 	bytes.len -= (size_t)n;
 	if (bytes.len != 0)
-		enqueue(feed, bytes);
+		enqueue_bytes(feed, bytes);
 	give_credit(feed, (size_t)n);
 }
 

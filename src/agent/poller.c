@@ -12,7 +12,7 @@ int poller_init(struct poller *poller, struct error *err)
 	poller->inner = epoll_create1(EPOLL_CLOEXEC);
 	if (poller->outer < 0 || poller->inner < 0 ||
 	    epoll_ctl(poller->outer, EPOLL_CTL_ADD, poller->inner, &event) < 0)
-		return error_sys(err, "epoll");
+		return error_sys(err, "create the epoll sets");
 	poller->inner_on = true;
 	return 0;
 }
@@ -46,7 +46,7 @@ int source_add(struct source *source, int set, int fd, uint32_t events, source_f
 	event = event_for(source);
 	if (epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) < 0) {
 		source->fd = -1;
-		return error_sys(err, "epoll");
+		return error_sys(err, "add a descriptor to an epoll set");
 	}
 	return 0;
 }

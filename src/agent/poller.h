@@ -22,7 +22,7 @@ typedef void source_fn(struct source *source, uint32_t events);
 
 struct source {
 	int fd;  /* -1: not in use */
-	int set; /* the epoll set it is in */
+	int set; /* the epoll set that fd is in */
 	uint32_t events;
 	source_fn *ready;
 };

@@ -9,8 +9,8 @@
 #include "agent/user.h"
 #include "base/error.h"
 
-/* The child: becomes the user, closes `ready` and waits to be killed. Its own alarm ends it if the
- * agent cannot. */
+/* The child: becomes the user, closes `ready` and waits to be killed. SIGALRM ends the child after
+ * a second if the agent cannot kill it. */
 static NORETURN void run_target(const struct user *user, int ready)
 {
 	struct error err;
@@ -23,7 +23,8 @@ static NORETURN void run_target(const struct user *user, int ready)
 		(void)pause();
 }
 
-static int wait_until_ready(int ready, struct error *err)
+/* read() returns 0 when the target has closed the pipe: it is the user now. */
+static int wait_for_target(int ready, struct error *err)
 {
 	struct error why;
 
@@ -44,10 +45,11 @@ static int kill_target(pid_t pid, struct error *err)
 		        err, ERR_SYSTEM,
 		        "/proc does not show the user's processes: mount it without hidepid, "
 		        "or with gid= the agent's group");
-	/* Without the right to signal it, the target exits by SIGALRM instead. */
+	/* If the agent may not signal the target, SIGALRM ends the target instead of SIGKILL. */
 	if (waitpid(pid, &status, 0) < 0 || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
 		return error_set(err, ERR_SYSTEM,
-		                 "the agent cannot send signals to the user's processes");
+		                 "the agent cannot kill the user's processes: start it with "
+		                 "CAP_KILL, or as that user");
 	return 0;
 }
 
@@ -62,7 +64,7 @@ static int run_check(const struct user *user, struct error *err)
 	if (pid == 0)
 		run_target(user, ends[1]);
 	(void)close(ends[1]);
-	r = pid < 0 ? error_sys(err, "fork") : wait_until_ready(ends[0], err);
+	r = pid < 0 ? error_sys(err, "fork") : wait_for_target(ends[0], err);
 	(void)close(ends[0]);
 	if (r == 0)
 		return kill_target(pid, err);
@@ -73,7 +75,7 @@ static int run_check(const struct user *user, struct error *err)
 	return -1;
 }
 
-static uint32_t checked_uid = UINT32_MAX; /* no user's */
+static uint32_t checked_uid = UINT32_MAX; /* UINT32_MAX is no user's id */
 
 void reach_check_ahead(uint32_t uid)
 {

@@ -25,7 +25,7 @@ static int open_null(struct error *err)
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return error_sys(err, "/dev/null");
+		return error_sys(err, "open /dev/null");
 	if (!S_ISCHR(st.st_mode))
 		return error_set(err, ERR_SYSTEM, "/dev/null is not a device");
 	return fd;
@@ -70,7 +70,7 @@ int setup_process(struct agent *agent, struct error *err)
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
 	/* Killing a fork bomb needs more processor time than each of its processes gets. Without
-	 * the right to raise its priority the agent stays as it is. */
+	 * the right to raise it, the agent keeps its priority. */
 	agent->nice = getpriority(PRIO_PROCESS, 0);
 	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
 	(void)umask(022);
@@ -85,12 +85,13 @@ static int open_root(const struct wire_welcome *welcome, struct error *err)
 	int probe;
 
 	if (root < 0)
-		return error_sys(err, "root %s", welcome->root.ptr);
+		return error_sys(err, "open the root %s", welcome->root.ptr);
 	/* Every path is resolved with openat2(). Without it the agent must not serve at all. */
 	probe = open_resolved(root, ".", O_PATH | O_DIRECTORY, 0,
 	                      RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 	if (probe < 0) {
-		(void)error_sys(err, "openat2 (Linux 5.6 has it)");
+		(void)error_sys(err,
+		                "resolve a path with openat2(), which needs Linux 5.6 or newer");
 		(void)close(root);
 		return -1;
 	}

@@ -1,4 +1,4 @@
-/* stream.h - one stream on the agent's side: the protocol's state of it, and its handlers.
+/* stream.h - one stream on the agent's side: its protocol state and its handlers.
  *
  * dispatch.c takes a free slot of the agent's table for each request. A stream is carried by a
  * program (program/program.h) or by a worker (files/files.h), which sets `handlers` and reacts to

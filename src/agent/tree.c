@@ -22,7 +22,7 @@ enum { PROCS_MAX = 32768, STOP_PASSES = 16 };
 struct proc {
 	pid_t pid, parent;
 	uint64_t started; /* start time: two processes that had the same number differ in it */
-	bool below;       /* it is a descendant of this process */
+	bool below;       /* the process is a selected descendant of the calling process */
 };
 
 /* Two lists, so that one scan can be compared with the one before. Pages that are never written
@@ -82,7 +82,7 @@ static struct proc *find_proc(struct procs *procs, pid_t pid)
 	return low < procs->count && procs->all[low].pid == pid ? &procs->all[low] : NULL;
 }
 
-static bool contains(struct procs *procs, const struct proc *proc)
+static bool contains_proc(struct procs *procs, const struct proc *proc)
 {
 	const struct proc *same = find_proc(procs, proc->pid);
 
@@ -91,8 +91,8 @@ static bool contains(struct procs *procs, const struct proc *proc)
 
 /* Which descendants a scan selects. */
 struct selection {
-	tree_known_fn
-	        *known; /* true: leaves a child out, with its descendants; NULL: selects all */
+	/* Returns true for a child that is left out, with its descendants. NULL: selects all. */
+	tree_known_fn *known;
 	void *ctx;
 };
 static const struct selection all_descendants;
@@ -157,7 +157,7 @@ int tree_open(struct error *err)
 
 	proc_dir = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (proc_dir < 0 || fstatfs(proc_dir, &fs) < 0)
-		return error_sys(err, "/proc");
+		return error_sys(err, "open /proc");
 	if (fs.f_type != PROC_SUPER_MAGIC)
 		return error_set(err, ERR_SYSTEM, "/proc is not mounted");
 	return proc_dir;
@@ -234,7 +234,7 @@ static void stop_all(const struct selection *selection, const struct reaper *rea
 			(void)tree_reap(reaper->reaped, reaper->ctx);
 		(void)scan_procs(now, selection);
 		for (size_t i = 0; i < now->count; i++)
-			if (now->all[i].below && !contains(before, &now->all[i])) {
+			if (now->all[i].below && !contains_proc(before, &now->all[i])) {
 				signal_proc(&now->all[i], SIGSTOP);
 				found_new = true;
 			}

@@ -19,7 +19,7 @@ struct error;
 /* Opens /proc and keeps it open, so that a program cannot mount something else in its place later.
  * Returns the descriptor. */
 MUST_CHECK int tree_open(struct error *err);
-/* In a child that has moved the descriptor to another number. */
+/* Sets the descriptor of /proc, in a child that has moved it to another number. */
 void tree_use(int fd);
 
 /* Sends a signal to every descendant. Returns how many there were. */

@@ -40,8 +40,8 @@ static bool has_group(const struct user *user, gid_t group)
 }
 
 /* The agent has the user's ids already. Without privileges setgroups() fails, and a process keeps
- * the groups of whoever started the agent: refuse if one of them is not among the user's, because
- * programs would have rights that the server did not grant. */
+ * the groups that the agent was started with: refuse if one of them is not among the user's,
+ * because programs would have rights that the server did not grant. */
 static int check_groups(const struct user *user, struct error *err)
 {
 	gid_t groups[WIRE_GROUPS_MAX];
@@ -69,7 +69,8 @@ int user_become(const struct user *user, struct error *err)
 
 	if ((same ? check_groups : change_user)(user, err) < 0 || caps_drop(err) < 0)
 		return -1;
-	/* The saved and real ids count too: with one of the agent's a program could change back. */
+	/* The saved and real ids count too: a process that keeps the agent's id as its saved id can
+	 * change back to it. */
 	if (getresuid(&ids[0], &ids[1], &ids[2]) < 0 || getresgid(&ids[3], &ids[4], &ids[5]) < 0)
 		return error_sys(err, "read the process's ids");
 	for (int i = 0; i < 6; i++)

@@ -19,7 +19,7 @@ int wire_decode(const struct wire_frame *frame, struct wire_message *ret, struct
 	*ret = (struct wire_message){ .type = frame->type };
 	if (wire_record_decode(&spec->record, &rest, (char *)ret + BODY, err) < 0)
 		return error_wrap(err, "%s", spec->name);
-	/* Bytes after the last field could carry data past whoever checks or logs the message. */
+	/* Bytes after the last field would be data that no check and no log of the message sees. */
 	if (rest.len != 0)
 		return error_set(err, ERR_SYNTAX, "%s: %zu bytes too many", spec->name, rest.len);
 	return 0;

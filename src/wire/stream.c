@@ -44,8 +44,8 @@ void wire_link_sent(struct wire_link *link, enum wire_type type)
 static int receive_opener(struct wire_link *link, const struct wire_frame *frame,
                           const struct wire_spec *spec, struct error *err)
 {
-	/* A server can open two thousand million streams in some hours; the next number would be 1
-	 * again, which may still be in use. */
+	/* After two thousand million streams the number would wrap around to 1, which may still be
+	 * in use. */
 	if (link->next > WIRE_STREAM_LAST)
 		return error_set(err, ERR_LIMIT, "%s where all stream numbers are used up",
 		                 spec->name);
@@ -56,8 +56,9 @@ static int receive_opener(struct wire_link *link, const struct wire_frame *frame
 	return 1;
 }
 
-/* The agent has ended a stream on its own; what the server sent before it knew is still to come.
- * The agent itself sends nothing on a stream it has ended, so the server forgives no such frame. */
+/* Frames for a stream that the agent has ended may still arrive at the agent: the server sent them
+ * before it received DONE or FAILED. The agent sends nothing after these two, so for the server
+ * such a frame breaks the protocol. */
 static bool has_ended(const struct wire_link *link, uint32_t id)
 {
 	return link->side == WIRE_AGENT && id % 2 == 1 && id < link->next;

@@ -141,7 +141,7 @@ static int read_records(struct tar_parser *parser, struct error *err)
 
 /* --- heads ------------------------------------------------------------------------- */
 
-static bool is_zero(const char *block)
+static bool is_zero_block(const char *block)
 {
 	return block[0] == '\0' && memcmp(block, block + 1, TAR_BLOCK - 1) == 0;
 }
@@ -166,7 +166,7 @@ static int read_block(struct tar_parser *parser, struct tar_block *ret, struct e
 	    !read_octal(ret->mtime, sizeof ret->mtime, &mtime))
 		return error_set(err, ERR_SYNTAX, "%s: not a tar header as PACK writes it",
 		                 parser->where);
-	/* Set-user-id and its like would give a program the rights of who unpacks it. */
+	/* Set-user-id and its like would give a program the rights of the user who unpacks it. */
 	entry->mode = (unsigned)(mode & 0777);
 	entry->mtime = (int64_t)mtime;
 	return 0;
@@ -193,7 +193,7 @@ static void read_fields(struct tar_parser *parser, const struct tar_block *block
 	(void)append_field(parser->link, 0, block->link, sizeof block->link);
 }
 
-/* Gives errors the name, without the slash that marks a directory. */
+/* Sets name and link of the entry, without the slash that marks a directory, and parser->where. */
 static void set_name(struct tar_parser *parser)
 {
 	size_t len = strlen(parser->name);
@@ -241,12 +241,13 @@ static int expect_records(struct tar_parser *parser, struct error *err)
 	return 0;
 }
 
-/* All expected bytes of the head are there. 1: it is complete; 0: it goes on. */
+/* Called when all expected bytes of the head have arrived. 1: the head is complete; 0: a pax header
+ * was read, and more bytes are expected. */
 static int read_head(struct tar_parser *parser, struct error *err)
 {
 	struct tar_block block;
 
-	if (parser->records == 0 && is_zero(parser->head)) {
+	if (parser->records == 0 && is_zero_block(parser->head)) {
 		parser->state = TAR_AT_TRAILER;
 		parser->left = TAR_TRAILER - TAR_BLOCK;
 		return 0;
@@ -260,7 +261,7 @@ static int read_head(struct tar_parser *parser, struct error *err)
 
 static int read_trailer(struct tar_parser *parser, struct error *err)
 {
-	if (!is_zero(parser->head + TAR_BLOCK))
+	if (!is_zero_block(parser->head + TAR_BLOCK))
 		return error_set(err, ERR_SYNTAX,
 		                 "the archive's end is one block of zeros, not two");
 	parser->state = TAR_ENDED;
@@ -286,9 +287,10 @@ static void start_next_part(struct tar_parser *parser)
 	}
 }
 
-/* Heads and trailers are collected. 1: *ret is one; 0: bytes are missing. */
-static int collect(struct tar_parser *parser, struct view part, struct tar_piece *ret,
-                   struct error *err)
+/* Collects the bytes of a head or a trailer. 1: *ret is the whole head or trailer; 0: more bytes
+ * are expected. */
+static int collect_head(struct tar_parser *parser, struct view part, struct tar_piece *ret,
+                        struct error *err)
 {
 	bool is_trailer = parser->state == TAR_AT_TRAILER;
 	int r;
@@ -322,7 +324,7 @@ int tar_parse(struct tar_parser *parser, struct view *bytes, struct tar_piece *r
 		bytes->len -= part.len;
 		parser->left -= part.len;
 		if (parser->state == TAR_AT_HEAD || parser->state == TAR_AT_TRAILER) {
-			r = collect(parser, part, ret, err);
+			r = collect_head(parser, part, ret, err);
 		} else {
 			ret->kind = parser->state == TAR_IN_DATA ? TAR_PIECE_DATA
 			                                         : TAR_PIECE_PADDING;

@@ -55,7 +55,7 @@ static void sift_down(char **heap, size_t count)
 	}
 }
 
-static void drop_largest(struct reading *reading)
+static void remove_largest(struct reading *reading)
 {
 	struct names *names = reading->names;
 	char *largest = names->items[0];
@@ -82,7 +82,7 @@ static void add_name(struct reading *reading, const char *name, size_t len)
 	sift_up(names->items, names->count++);
 	while (names->count > reading->rule->limit ||
 	       (names->count > 1 && names->bytes > reading->rule->bytes))
-		drop_largest(reading);
+		remove_largest(reading);
 }
 
 static bool is_visible(const char *name, bool hidden)

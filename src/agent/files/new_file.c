@@ -18,8 +18,8 @@
 enum { SUFFIX_SIZE = sizeof ".belljar-0123456789abcdef" };
 
 /* Checks that an old file may be replaced; *ret_perm becomes its permissions. */
-static int check_old(const struct new_file *file, mode_t *ret_perm, bool *ret_exists,
-                     struct error *err)
+static int check_old_file(const struct new_file *file, mode_t *ret_perm, bool *ret_exists,
+                          struct error *err)
 {
 	const struct path_parent *place = &file->place;
 	struct stat st;
@@ -43,7 +43,7 @@ static int check_old(const struct new_file *file, mode_t *ret_perm, bool *ret_ex
 }
 
 /* Makes a temporary name of valid length, with the file's own name cut between characters. */
-static int name_temp(struct new_file *file, struct error *err)
+static int make_temp_name(struct new_file *file, struct error *err)
 {
 	const char *name = file->place.name;
 	size_t len = utf8_prefix(name, strlen(name), PATH_NAME_MAX - SUFFIX_SIZE);
@@ -63,7 +63,7 @@ static int open_temp(struct new_file *file, mode_t perm, struct error *err)
 {
 	int dir = file->place.dir;
 
-	if (name_temp(file, err) < 0)
+	if (make_temp_name(file, err) < 0)
 		return -1;
 	file->fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, perm);
 	if (file->fd >= 0)
@@ -96,7 +96,7 @@ int new_file_open(struct new_file *file, const struct job *job, struct view path
 	    path_parent(job, path, !must_be_new, &file->place, err) < 0)
 		return -1;
 	perm &= 0777;
-	if (check_old(file, &perm, &exists, err) < 0)
+	if (check_old_file(file, &perm, &exists, err) < 0)
 		return -1;
 	if (!exists)
 		return open_temp(file, perm, err);
@@ -129,7 +129,7 @@ int new_file_sync(int fd, struct view path, struct error *err)
 }
 
 /* Links the file without a name; like link(2) it replaces nothing. */
-static int link_as(const struct new_file *file, const char *name)
+static int link_unnamed(const struct new_file *file, const char *name)
 {
 	char by_number[32];
 
@@ -176,10 +176,10 @@ static int link_final(struct new_file *file)
 	int dir = file->place.dir, moved;
 
 	if (!file->named) {
-		if (link_as(file, file->place.name) == 0)
+		if (link_unnamed(file, file->place.name) == 0)
 			return 0;
 		/* linkat() cannot replace a file; rename() can, but needs a name to rename from. */
-		if (errno != EEXIST || !replaces || link_as(file, file->temp) < 0)
+		if (errno != EEXIST || !replaces || link_unnamed(file, file->temp) < 0)
 			return -1;
 		file->named = true;
 	}

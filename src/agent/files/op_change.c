@@ -13,14 +13,14 @@
 #include "base/error.h"
 #include "base/tree/remove_tree.h"
 
-static bool is_same(const struct stat *a, const struct stat *b)
+static bool is_same_inode(const struct stat *a, const struct stat *b)
 {
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
 /* Refuses a directory that is the workspace or contains it. Goes from the workspace up to the root
  * and compares inodes: the path's text says nothing, as links and bind mounts may lead to it. */
-static int check_workspace(const struct job *job, struct view path, const struct stat *it,
+static int check_workspace(const struct job *job, struct view path, const struct stat *moved,
                            const struct stat *root, const char *what, struct error *err)
 {
 	AUTO_FD int fd = -1;
@@ -32,12 +32,12 @@ static int check_workspace(const struct job *job, struct view path, const struct
 	for (int i = 0; fd >= 0 && i < WIRE_PATH_MAX; i++) {
 		int above;
 
-		if (fstat(fd, &st) < 0 || is_same(&st, root))
+		if (fstat(fd, &st) < 0 || is_same_inode(&st, root))
 			return 0;
-		if (is_same(&st, it) && i == 0)
+		if (is_same_inode(&st, moved) && i == 0)
 			return error_set(err, ERR_INVALID, "the workspace itself cannot be %s",
 			                 what);
-		if (is_same(&st, it))
+		if (is_same_inode(&st, moved))
 			return error_set(err, ERR_INVALID,
 			                 "%s: the workspace is in it, so it cannot be %s",
 			                 path_show(path, shown), what);
@@ -54,16 +54,16 @@ static int check_movable(const struct job *job, struct view path, const char *wh
 {
 	AUTO_FD int fd = -1;
 	struct error ignored;
-	struct stat it, root;
+	struct stat moved, root;
 
 	fd = path_open(job, path, O_PATH | O_NOFOLLOW, 0, &ignored);
 	if (fd < 0)
 		return 0;
-	if (fstat(fd, &it) < 0 || fstat(job->root, &root) < 0)
+	if (fstat(fd, &moved) < 0 || fstat(job->root, &root) < 0)
 		return path_error(path, err);
-	if (is_same(&it, &root))
+	if (is_same_inode(&moved, &root))
 		return error_set(err, ERR_INVALID, "the root itself cannot be %s", what);
-	return S_ISDIR(it.st_mode) ? check_workspace(job, path, &it, &root, what, err) : 0;
+	return S_ISDIR(moved.st_mode) ? check_workspace(job, path, &moved, &root, what, err) : 0;
 }
 
 int op_remove(struct job *job, const struct wire_remove *request, struct wire_done *done,

@@ -228,7 +228,7 @@ static int search_below(struct grep *grep, int dir, struct error *err)
 		if (search_entry(grep, &entry, err) < 0)
 			return -1;
 	}
-	if (grep->walk.has_lost)
+	if (grep->walk.skipped_long_paths)
 		grep->answer.flags |= WIRE_DONE_MORE;
 	return 0;
 }

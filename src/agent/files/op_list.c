@@ -202,7 +202,7 @@ static int finish_reply(struct job *job, bool cut, struct wire_done *answer, str
 	return 0;
 }
 
-/* A closed request has no path to blame. */
+/* EPIPE means that the request was closed: the path has no part in that and is not named. */
 static int fail_walk(struct view path, struct error *err)
 {
 	char shown[PATH_SHOW_SIZE];
@@ -222,7 +222,7 @@ int op_tree(struct job *job, const struct wire_tree *request, struct wire_done *
 	walk.batch = (size_t)request->limit + 1;
 	if (send_entries(job, &walk, NULL, request->limit, &answer, err) < 0)
 		return fail_walk(request->path, err);
-	return finish_reply(job, walk.is_deeper || walk.has_lost, &answer, done, err);
+	return finish_reply(job, walk.is_deeper || walk.skipped_long_paths, &answer, done, err);
 }
 
 int op_find(struct job *job, const struct wire_find *request, struct wire_done *done,
@@ -239,5 +239,5 @@ int op_find(struct job *job, const struct wire_find *request, struct wire_done *
 		return -1;
 	if (send_entries(job, &walk, &glob, request->limit, &answer, err) < 0)
 		return fail_walk(request->path, err);
-	return finish_reply(job, walk.has_lost, &answer, done, err);
+	return finish_reply(job, walk.skipped_long_paths, &answer, done, err);
 }

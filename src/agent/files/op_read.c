@@ -27,7 +27,7 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 }
 
 /* Reads up to `max` bytes; 0 at the end of the file. */
-static ssize_t read_some(struct reading *reading, size_t max, struct error *err)
+static ssize_t read_chunk(struct reading *reading, size_t max, struct error *err)
 {
 	ssize_t n;
 
@@ -41,7 +41,7 @@ static ssize_t read_some(struct reading *reading, size_t max, struct error *err)
 /* Sets WIRE_DONE_MORE if the file goes on behind the bytes that were read. */
 static int check_more(struct reading *reading, struct error *err)
 {
-	ssize_t n = read_some(reading, 1, err);
+	ssize_t n = read_chunk(reading, 1, err);
 
 	if (n < 0)
 		return -1;
@@ -70,7 +70,7 @@ static int read_bytes(struct reading *reading, struct error *err)
 	if (lseek(reading->fd, (off_t)request->from, SEEK_SET) < 0)
 		return errno == EINVAL ? 0 : path_error(request->path, err);
 	for (; left != 0; left -= (uint64_t)n) {
-		n = read_some(reading, (size_t)smaller(left, JOB_PACKET_MAX), err);
+		n = read_chunk(reading, (size_t)smaller(left, JOB_PACKET_MAX), err);
 		if (n <= 0)
 			return (int)n;
 		if (send_bytes(reading, (struct view){ reading->chunk, (size_t)n }, err) < 0)
@@ -121,7 +121,7 @@ static int read_lines(struct reading *reading, struct error *err)
 
 	while (skip != 0 || left != 0) {
 		struct view lines;
-		ssize_t n = read_some(reading, JOB_PACKET_MAX, err);
+		ssize_t n = read_chunk(reading, JOB_PACKET_MAX, err);
 		uint64_t room;
 
 		if (n <= 0)

@@ -21,7 +21,7 @@ JOB_OP(tree);   /* count entries, MORE: limit or depth cut the rest */
 JOB_OP(find);   /* count entries, MORE: limit cut the rest */
 JOB_OP(grep);   /* count matches, MORE: limit cut the rest */
 JOB_OP(remove); /* count entries removed */
-JOB_OP(rename); /* nothing */
+JOB_OP(rename); /* no result */
 
 /* The result of stat(2) as a record, without path and target. Times before 1970 are 0. A file
  * without a type (see walk.h) is WIRE_FILE_OTHER. */

@@ -254,7 +254,8 @@ static int open_or_create(const struct job *job, struct full_path *full, size_t 
 	name = strrchr(full->text, '/');
 	name = name == NULL ? full->text : name + 1;
 	fd = open_inside(job, full->text, O_PATH | O_DIRECTORY, 0);
-	/* EEXIST: another process created it, or it is a link without a target. Opening tells. */
+	/* EEXIST: another process created the directory, or the name is a link without a target.
+	 * The next open accepts the directory and fails for the link. */
 	if (fd < 0 && errno == ENOENT && above >= 0 &&
 	    (mkdirat(above, name, 0777) == 0 || errno == EEXIST))
 		fd = open_inside(job, full->text, O_PATH | O_DIRECTORY, 0);

@@ -27,7 +27,7 @@ struct group {
 	unsigned last;  /* size of what a repetition behind it would repeat */
 };
 
-static void take_one(struct view *rest)
+static void skip_byte(struct view *rest)
 {
 	rest->ptr++;
 	rest->len--;
@@ -47,10 +47,10 @@ static unsigned cut_repetition(struct view *rest)
 		number = is_digit(rest->ptr[0]) ? number * 10 + (unsigned)(rest->ptr[0] - '0') : 0;
 		number = number > REPEAT_CAP ? REPEAT_CAP : number;
 		most = number > most ? number : most;
-		take_one(rest);
+		skip_byte(rest);
 	}
 	if (rest->len != 0 && rest->ptr[0] == '}')
-		take_one(rest);
+		skip_byte(rest);
 	return most;
 }
 
@@ -58,9 +58,9 @@ static unsigned cut_repetition(struct view *rest)
 static void skip_set(struct view *rest)
 {
 	if (rest->len != 0 && rest->ptr[0] == '^')
-		take_one(rest);
+		skip_byte(rest);
 	if (rest->len != 0 && rest->ptr[0] == ']')
-		take_one(rest);
+		skip_byte(rest);
 	while (rest->len != 0 && rest->ptr[0] != ']') {
 		if (view_starts(*rest, "[:") || view_starts(*rest, "[.") ||
 		    view_starts(*rest, "[=")) {
@@ -69,15 +69,15 @@ static void skip_set(struct view *rest)
 			rest->ptr += 2;
 			rest->len -= 2;
 			while (rest->len >= 2 && (rest->ptr[0] != kind || rest->ptr[1] != ']'))
-				take_one(rest);
+				skip_byte(rest);
 			if (rest->len >= 2)
-				take_one(rest);
+				skip_byte(rest);
 		}
 		if (rest->len != 0)
-			take_one(rest);
+			skip_byte(rest);
 	}
 	if (rest->len != 0)
-		take_one(rest);
+		skip_byte(rest);
 }
 
 static void count_atom(struct group *group, unsigned size)
@@ -93,7 +93,7 @@ static bool count_element(struct group *groups, size_t *depth, struct view *rest
 	char c = rest->ptr[0];
 	unsigned copies;
 
-	take_one(rest);
+	skip_byte(rest);
 	if (c == '(') {
 		if (*depth == SEARCH_EXPRESSION_GROUPS_MAX)
 			return false;
@@ -108,13 +108,13 @@ static bool count_element(struct group *groups, size_t *depth, struct view *rest
 		if (c == '[')
 			skip_set(rest);
 		else if (c == '\\' && rest->len != 0)
-			take_one(rest);
+			skip_byte(rest);
 		count_atom(group, 1);
 	}
 	return true;
 }
 
-static int check_size(struct view pattern, struct error *err)
+static int check_expression_size(struct view pattern, struct error *err)
 {
 	struct group groups[SEARCH_EXPRESSION_GROUPS_MAX + 1] = { 0 };
 	struct view rest = pattern;
@@ -138,20 +138,20 @@ static int check_size(struct view pattern, struct error *err)
 
 /* --- the text that an expression requires ------------------------------------------ */
 
-/* The longest run of plain characters outside of all groups that is not optional goes into
+/* The longest sequence of plain characters outside of all groups that is not optional goes into
  * search->pattern. In doubt no text is found: a wrong one would hide matches. */
-struct run {
+struct literal {
 	char text[WIRE_PATTERN_MAX];
 	size_t len;
 };
 
-static void end_run(struct search *search, struct run *run)
+static void end_literal(struct search *search, struct literal *literal)
 {
-	if (run->len > search->text.len) {
-		memcpy(search->pattern, run->text, run->len);
-		search->text = (struct view){ search->pattern, run->len };
+	if (literal->len > search->text.len) {
+		memcpy(search->pattern, literal->text, literal->len);
+		search->text = (struct view){ search->pattern, literal->len };
 	}
-	run->len = 0;
+	literal->len = 0;
 }
 
 /* Takes a character that stands for itself off the front of *rest; 0 if it does not. */
@@ -176,9 +176,9 @@ static void skip_group(struct view *rest)
 	do {
 		char c = rest->ptr[0];
 
-		take_one(rest);
+		skip_byte(rest);
 		if (c == '\\' && rest->len != 0)
-			take_one(rest);
+			skip_byte(rest);
 		else if (c == '[')
 			skip_set(rest);
 		else if (c == '(')
@@ -189,45 +189,45 @@ static void skip_group(struct view *rest)
 }
 
 /* Skips the special character at the front of *rest with all that belongs to it. */
-static void skip_special(struct search *search, struct run *run, struct view *rest)
+static void skip_special(struct search *search, struct literal *literal, struct view *rest)
 {
 	char c = rest->ptr[0];
 
 	/* The character before it may be optional; even that of "a+", in "a+*". */
-	if (run->len != 0 && (c == '*' || c == '+' || c == '?' || c == '{'))
-		run->len--;
-	end_run(search, run);
+	if (literal->len != 0 && (c == '*' || c == '+' || c == '?' || c == '{'))
+		literal->len--;
+	end_literal(search, literal);
 	if (c == '(') {
 		skip_group(rest);
 		return;
 	}
-	take_one(rest);
+	skip_byte(rest);
 	if (c == '[')
 		skip_set(rest);
 	else if (c == '{')
 		(void)cut_repetition(rest);
 	else if (c == '\\' && rest->len != 0)
-		take_one(rest);
+		skip_byte(rest);
 }
 
 static void find_required_text(struct search *search, struct view pattern)
 {
-	struct run run = { .len = 0 };
+	struct literal literal = { .len = 0 };
 
 	search->text = (struct view){ search->pattern, 0 };
 	while (pattern.len != 0) {
 		char c = cut_plain(&pattern);
 
 		if (c != '\0') {
-			run.text[run.len++] = c;
+			literal.text[literal.len++] = c;
 		} else if (pattern.ptr[0] == '|') { /* an alternative need not contain it */
 			search->text.len = 0;
 			return;
 		} else {
-			skip_special(search, &run, &pattern);
+			skip_special(search, &literal, &pattern);
 		}
 	}
-	end_run(search, &run);
+	end_literal(search, &literal);
 	if (search->ignore_case)
 		copy_lower(search->pattern, search->text);
 }
@@ -239,7 +239,7 @@ static int compile_expression(struct search *search, struct view pattern, struct
 	char text[WIRE_PATTERN_MAX + 1], reason[SHOWN], shown[SHOWN];
 	int flags = REG_EXTENDED | (search->ignore_case ? REG_ICASE : 0), code;
 
-	if (check_size(pattern, err) < 0)
+	if (check_expression_size(pattern, err) < 0)
 		return -1;
 	memcpy(text, pattern.ptr, pattern.len);
 	text[pattern.len] = '\0';
@@ -257,8 +257,8 @@ int search_init(struct search *search, struct view pattern, unsigned flags, stru
 	search->is_expression = false; /* search_done() must not free before regcomp() succeeded */
 	search->ignore_case = (flags & WIRE_WALK_IGNORE_CASE) != 0;
 	if (pattern.len == 0 || pattern.len > WIRE_PATTERN_MAX)
-		return error_set(err, ERR_INVALID, "a pattern of %zu bytes: 1 to %d", pattern.len,
-		                 WIRE_PATTERN_MAX);
+		return error_set(err, ERR_INVALID, "the pattern has %zu bytes: give 1 to %d",
+		                 pattern.len, WIRE_PATTERN_MAX);
 	if (memchr(pattern.ptr, '\n', pattern.len) != NULL)
 		return error_set(err, ERR_INVALID,
 		                 "the pattern contains a line break: "

@@ -45,7 +45,7 @@ void walk_init(struct walk *walk, int dir, unsigned depth, bool hidden)
 	walk->batch = SIZE_MAX;
 	walk->depth = depth;
 	walk->hidden = hidden;
-	walk->is_deeper = walk->has_lost = walk->enter = false;
+	walk->is_deeper = walk->skipped_long_paths = walk->enter = false;
 	walk->open = 0;
 	(void)fstat(dir, &st);
 	push_level(walk, dir, st.st_dev, 0);
@@ -166,7 +166,7 @@ static bool take_entry(struct walk *walk, struct walk_level *level, struct walk_
 	size_t len = strlen(name);
 
 	if (level->path_len + len > WIRE_PATH_MAX) {
-		walk->has_lost = true;
+		walk->skipped_long_paths = true;
 		return false;
 	}
 	if (fstatat(level->fd, name, &ret->st, AT_SYMLINK_NOFOLLOW) < 0) {

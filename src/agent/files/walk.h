@@ -27,9 +27,9 @@ struct walk_level {
 };
 
 struct walk {
-	size_t batch;   /* names read of a directory at a time; the caller may lower it */
-	bool is_deeper; /* there are entries below the allowed depth */
-	bool has_lost;  /* paths longer than WIRE_PATH_MAX were left out */
+	size_t batch;            /* names read of a directory at a time; the caller may lower it */
+	bool is_deeper;          /* there are entries below the allowed depth */
+	bool skipped_long_paths; /* paths longer than WIRE_PATH_MAX were left out */
 
 	unsigned depth; /* allowed levels */
 	bool hidden;

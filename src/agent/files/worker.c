@@ -31,7 +31,7 @@ static void fail_worker(struct stream *stream, const char *why)
 
 /* --- frames from the process ------------------------------------------------------- */
 
-/* Frames of any other type are for the agent alone to send. */
+/* Whether a worker process may send frames of this type. All others only the agent itself sends. */
 static bool is_allowed(uint8_t type)
 {
 	return type == WIRE_DATA || type == WIRE_ENTRIES || type == WIRE_MATCHES ||
@@ -62,7 +62,8 @@ static void forward_packet(struct stream *stream, char *packet, size_t len)
 }
 
 /* The size of the next packet; 0: there will be none; -1: there is none yet. A process that exits
- * without reading everything we sent causes ECONNRESET once, in front of its last packets. */
+ * without reading everything the agent sent causes ECONNRESET once, in front of its last
+ * packets. */
 static ssize_t peek_packet(const struct source *source, char header[WIRE_HEADER])
 {
 	ssize_t n;
@@ -75,7 +76,7 @@ static ssize_t peek_packet(const struct source *source, char header[WIRE_HEADER]
 
 /* The socket is at its end and no frame has ended the stream: the process died, or is about to
  * exit. Until it is reaped there is nothing to read. */
-static void on_end(struct stream *stream)
+static void on_socket_end(struct stream *stream)
 {
 	if (stream->pid != 0)
 		return source_want(&stream->worker.source, 0); /* on_child() follows */
@@ -95,7 +96,7 @@ static void on_ready(struct source *source, uint32_t events)
 	if (n < 0)
 		return;
 	if (n == 0)
-		return on_end(stream);
+		return on_socket_end(stream);
 	if (n < WIRE_HEADER || n > WIRE_FRAME_MAX)
 		return fail_worker(stream, "the worker process sent an invalid message");
 	/* Without credit the packet stays in the socket, and the process blocks when that is
@@ -129,13 +130,13 @@ static void on_message(struct stream *stream, const struct wire_message *message
 static void on_close(struct stream *stream)
 {
 	close_sockets(stream);
-	if (stream->pid == 0) /* it has exited; its last packets were waiting for credit */
+	if (stream->pid == 0) /* the process has exited; its last packets were waiting for credit */
 		return stream_fail_as(stream, WIRE_FAILED_CLOSED, "closed");
 	stream->worker.closing = true;
 	stream_set_due(stream, clock_now_ms() + CLOSE_MS);
 }
 
-/* Its last packets may still be in the socket: on_ready() reads them. */
+/* The last packets of the reaped process may still be in the socket: on_ready() reads them. */
 static void on_child(struct stream *stream, int status)
 {
 	char header[WIRE_HEADER];
@@ -144,7 +145,7 @@ static void on_child(struct stream *stream, int status)
 	if (stream->worker.closing)
 		return stream_fail_as(stream, WIRE_FAILED_CLOSED, "closed");
 	if (peek_packet(&stream->worker.source, header) <= 0)
-		on_end(stream);
+		on_socket_end(stream);
 }
 
 static void on_due(struct stream *stream)

@@ -1,7 +1,7 @@
 /* worker_process.c - the life of a worker process, from the fork to its reply.
  *
- * It begins as a copy of the agent, which is PID 1 and has capabilities, and gives up everything
- * that the operation does not need before it opens the first path: descriptors, user id,
+ * A worker process begins as a copy of the agent, which is PID 1 and has capabilities, and gives up
+ * everything that the operation does not need before it opens the first path: descriptors, user id,
  * capabilities, system calls. A symbolic link or a hostile file then reaches no more than the
  * user's own programs. */
 #include <signal.h>

@@ -26,7 +26,8 @@ struct keeper {
 	int status;
 	uint64_t deadline, kill_at; /* 0: none */
 	uint32_t grace_ms;
-	bool timed_out, left;
+	bool timed_out;
+	bool left; /* descendants were still running when the program exited */
 	struct timespec started;
 };
 
@@ -78,8 +79,9 @@ static bool start_program(struct keeper *keeper, const struct launch *launch, st
 	/* The agent sees the end of a pipe only when every copy of its other end is closed. */
 	(void)close(launch->in);
 	(void)close(launch->out);
-	/* Of a terminal one descriptor stays open here: otherwise reading its other side would fail
-	 * with EIO whenever the program closes its own descriptors, although it still runs. */
+	/* The keeper keeps one descriptor of a terminal open: otherwise the agent's read() would
+	 * fail with EIO as soon as the program closes its own descriptors, although the program
+	 * still runs. */
 	if (!launch->has_terminal)
 		(void)close(launch->err);
 	if (launch->control >= 0)
@@ -118,7 +120,8 @@ static bool handle_order(struct keeper *keeper)
 	return true;
 }
 
-/* False: kill everything now. */
+/* Sends SIGTERM when the deadline has passed. False: the grace time is over, kill everything
+ * now. */
 static bool check_deadline(struct keeper *keeper)
 {
 	uint64_t now = clock_now_ms();
@@ -166,7 +169,7 @@ static void watch_program(struct keeper *keeper)
 	}
 }
 
-/* --- the end ----------------------------------------------------------------------- */
+/* --- exit -------------------------------------------------------------------------- */
 
 static uint64_t in_us(struct timeval t)
 {
@@ -188,7 +191,7 @@ static void report_exit(const struct keeper *keeper, bool remains)
 	struct wire_exited *exited = &report.exited;
 	struct rusage used = { 0 };
 
-	/* Covers every descendant: the keeper has reaped all of them, orphans included. */
+	/* RUSAGE_CHILDREN covers every descendant that the keeper has reaped, orphans included. */
 	(void)getrusage(RUSAGE_CHILDREN, &used);
 	exited->flags = (uint8_t)((keeper->timed_out ? WIRE_EXITED_TIMED_OUT : 0) |
 	                          (keeper->left ? WIRE_EXITED_LEFT : 0) |

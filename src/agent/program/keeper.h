@@ -3,8 +3,9 @@
  * A keeper is a child of the agent and a subreaper (prctl PR_SET_CHILD_SUBREAPER): whatever a
  * program forks, however it detaches itself, stays a descendant of its keeper. The keeper starts
  * the program, passes signals on, watches the deadline, and when the program has exited it kills
- * the descendants that are left, reports to the agent and exits. It has the agent's rights, not the
- * program's. If the agent exits, the keeper's socket is closed, and it kills everything below it.
+ * the descendants that are left, reports to the agent and exits. A keeper has the agent's rights,
+ * not the program's. If the agent exits, the keeper's socket is closed, and the keeper kills all
+ * its descendants.
  *
  * Orders and reports are structs, one a packet, over a SOCK_SEQPACKET pair. */
 #pragma once

@@ -28,15 +28,15 @@ static int set_limits(const struct launch *launch, struct error *err)
 		struct rlimit value = { limit.soft, limit.hard };
 
 		if (setrlimit(limit.resource, &value) < 0)
-			return error_sys(err, "limit %u of %llu", limit.resource,
+			return error_sys(err, "set resource limit %u to %llu", limit.resource,
 			                 (unsigned long long)limit.soft);
 	}
 	return 0;
 }
 
-/* Closed here instead of by execve(): with a small RLIMIT_NOFILE the steps before execve() could
- * not open anything. Descriptor 3 is the keeper's socket (see keeper_run()), unless dup2() has
- * replaced it with the control socket. */
+/* The descriptors are closed here instead of by execve(): with a small RLIMIT_NOFILE the steps
+ * before execve() could not open any file. Descriptor 3 is the keeper's socket (see keeper_run()),
+ * unless dup2() has replaced it with the control socket. */
 static void close_originals(const struct launch *launch)
 {
 	(void)close(launch->in);
@@ -83,8 +83,8 @@ static int enter_directory(const struct launch *launch, struct error *err)
 
 /* When memory runs out the kernel is to kill the program, not the agent. The /proc entry of a
  * process that is not dumpable belongs to root, so the process becomes dumpable for the open().
- * That is safe only while no program has the same user id: one that had could ptrace() this process
- * then. */
+ * That is safe only while no program has this process's user id: such a program could ptrace()
+ * it. */
 static void prefer_for_oom_killer(const struct launch *launch)
 {
 	bool has_own_id = geteuid() != launch->user->uid;

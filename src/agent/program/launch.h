@@ -1,4 +1,7 @@
-/* launch.h - from a forked process to the requested program. */
+/* launch.h - turns a forked process into the requested program: descriptors, limits, user id,
+ * directory, confinement, execve(). A struct launch lives from program_open() until the program has
+ * started, and owns nothing: program_io_open() and program_io_close() open and close its
+ * descriptors. */
 #pragma once
 #include <stdbool.h>
 #include <sys/resource.h>
@@ -18,7 +21,7 @@ struct launch {
 	const char *workspace;
 	rlim_t files; /* soft RLIMIT_NOFILE, unless exec sets it */
 	int nice;
-	int root, proc; /* O_PATH: what paths are below, and /proc */
+	int root, proc; /* O_PATH: the root of all paths, and /proc */
 	int agent;      /* the keeper's socket to the agent */
 	int in, out, err;
 	int control;       /* becomes descriptor 3 */

@@ -128,7 +128,7 @@ static void finish_output(struct stream *stream)
 
 /* STARTED or FAILED comes first, and EXITED once. A keeper that reports anything else does not work
  * properly, and is killed. */
-static bool is_in_order(const struct stream *stream, const struct keeper_report *report)
+static bool report_is_expected(const struct stream *stream, const struct keeper_report *report)
 {
 	bool starting = stream->wire.phase == WIRE_PHASE_STARTING;
 
@@ -140,7 +140,7 @@ static void handle_report(struct stream *stream, const struct keeper_report *rep
 	struct wire_message message = { .type = WIRE_STARTED };
 	struct error err;
 
-	if (!is_in_order(stream, report)) {
+	if (!report_is_expected(stream, report)) {
 		stream_kill(stream);
 		return source_close(&stream->program.keeper);
 	}
@@ -205,8 +205,8 @@ static void on_child(struct stream *stream, int status)
 	stream_fail_as(stream, WIRE_FAILED_LOST, "the program's keeper was killed");
 }
 
-/* A process outside this program's tree has the terminal open, so there is no EIO. Reads what is
- * there; without credit the rest is read at the next call. */
+/* A process outside this program's tree has the terminal open, so reading does not end with EIO.
+ * Reads the bytes that wait now; without credit the next call reads the rest. */
 static void drain_terminal(struct stream *stream)
 {
 	uint32_t id = stream->wire.id;
@@ -225,8 +225,8 @@ static void on_due(struct stream *stream)
 		stream_kill(stream);
 }
 
-/* A keeper that was stopped cannot keep the deadline: then the agent kills the keeper, and the
- * orphans with it. */
+/* A keeper that was stopped by SIGSTOP misses the deadline. BACKSTOP_MS later the agent kills the
+ * keeper and the orphans it leaves. */
 static void set_backstop(struct stream *stream, uint64_t deadline_ms, uint64_t grace_ms)
 {
 	uint64_t at = clock_now_ms() + deadline_ms + grace_ms + BACKSTOP_MS;

@@ -13,8 +13,9 @@ struct program_io {
 	struct launch *launch;             /* has the program's ends */
 };
 
-/* Makes what launch->exec asks for and sets every descriptor of both. A program without stdin reads
- * from `null`. After a failure program_io_close() closes what was opened. */
+/* Makes the pipes or the terminal and the sockets that launch->exec asks for, and sets every
+ * descriptor of *io and *launch. A program without stdin reads from `null`. After a failure the
+ * caller calls program_io_close(), which closes the descriptors that were opened. */
 MUST_CHECK int program_io_open(struct program_io *io, struct launch *launch, int null,
                                struct error *err);
 /* Closes the program's ends, and the agent's too if `all`. */

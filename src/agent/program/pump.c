@@ -81,7 +81,7 @@ int pump_open(struct pump *pump, struct stream *stream, uint8_t channel, int fd,
 	return 0;
 }
 
-/* With nothing left the output has ended already. */
+/* Sends `left` more bytes and then END; if no byte is left, END at once. */
 static void limit_pump(struct pump *pump, uint64_t left)
 {
 	pump->finishing = true;

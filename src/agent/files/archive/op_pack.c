@@ -256,7 +256,7 @@ static int pack_current(struct pack *pack, const char *name, struct error *err)
 	return skip_current(pack);
 }
 
-/* Goes back to the directory above, where reading it was left. */
+/* Goes back to the parent directory and continues to read it after this one. */
 static int leave_directory(struct pack *pack, struct error *err)
 {
 	struct view path = { pack->path, pack->dir_len };
@@ -311,9 +311,10 @@ int op_pack(struct job *job, const struct wire_pack *request, struct wire_done *
 	if (pack_tree(&pack, err) < 0)
 		return -1;
 	if (request->max - done->bytes < TAR_TRAILER)
-		return error_set(err, ERR_LIMIT,
-		                 "an archive of at most %llu bytes: even an empty one has %d",
-		                 (unsigned long long)request->max, TAR_TRAILER);
+		return error_set(
+		        err, ERR_LIMIT,
+		        "the limit of %llu bytes is too small: even an empty archive has %d",
+		        (unsigned long long)request->max, TAR_TRAILER);
 	done->bytes += TAR_TRAILER;
 	if (put_bytes(&pack, NULL, TAR_TRAILER, err) < 0)
 		return -1;

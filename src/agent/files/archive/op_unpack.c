@@ -59,7 +59,7 @@ static void close_file(struct unpack *unpack)
 	unpack->file = unpack->dir = -1;
 }
 
-/* A file that is only partly written does not stay. */
+/* Removes a file that is only partly written. */
 static void cancel_file(struct unpack *unpack)
 {
 	if (unpack->file >= 0)
@@ -116,7 +116,7 @@ static int write_data(struct unpack *unpack, struct view bytes, struct error *er
 
 /* --- directories and links --------------------------------------------------------- */
 
-/* By descriptor: the name may be a link to another directory by now. */
+/* Uses fchmod(): the name may be a link to another directory by now. */
 static int set_directory_mode(const struct unpack *unpack, int dir, struct error *err)
 {
 	AUTO_FD int fd = openat(dir, last_component(unpack),

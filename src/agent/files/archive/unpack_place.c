@@ -113,7 +113,8 @@ static int enter_or_create(int dir, const char *part, struct view path, struct u
 	if (fd < 0 && errno == ENOENT) {
 		if (unpack_quota_take(quota, err) < 0)
 			return -1;
-		/* EEXIST: a directory or a link appeared meanwhile. Opening it again tells. */
+		/* EEXIST: a directory or a link appeared meanwhile. The next open accepts the
+		 * directory and refuses the link. */
 		if (mkdirat(dir, part, 0777) < 0 && errno != EEXIST)
 			return error_sys(err, "create '%s'", path_show(path, shown));
 		fd = open_directory(dir, part);

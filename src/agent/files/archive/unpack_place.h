@@ -31,7 +31,7 @@ bool unpack_link_stays(const char *to, size_t depth);
 struct unpack_quota {
 	uint32_t left, max;
 };
-/* Takes one. ERR_LIMIT if none is left. */
+/* Takes one entry off the quota. ERR_LIMIT if none is left. */
 MUST_CHECK int unpack_quota_take(struct unpack_quota *quota, struct error *err);
 
 /* Opens the directory that the name is in (O_PATH). Missing directories are created, each taken

@@ -340,7 +340,7 @@ static void error_says_what_is_wrong_with_a_request(void **state)
 		{ ".", "a\nb", 0, ERR_INVALID,
 		  "the pattern contains a line break: lines are searched one by one, look for a "
 		  "part of one line" },
-		{ ".", "", 0, ERR_INVALID, "a pattern of 0 bytes: 1 to 1024" },
+		{ ".", "", 0, ERR_INVALID, "the pattern has 0 bytes: give 1 to 1024" },
 		{ ".", nested, WIRE_WALK_REGEX, ERR_LIMIT,
 		  "the expression is longer than 1024 characters with its repetitions written "
 		  "out: repeat less" },

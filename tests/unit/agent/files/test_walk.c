@@ -208,7 +208,7 @@ static void walk_goes_depth_first_and_by_name(void **state)
 			                           rows[i].hidden, batches[b], &walk),
 			                    rows[i].want);
 			assert_int_equal(walk.is_deeper, rows[i].deeper);
-			assert_false(walk.has_lost);
+			assert_false(walk.skipped_long_paths);
 		}
 	/* Only hidden entries are deeper. */
 	assert_string_equal(walked(job_test_path(&t, "workspace/b/empty"), 1, false, 9, &walk), "");
@@ -257,7 +257,7 @@ static void walk_goes_down_to_the_allowed_depth(void **state)
 	/* 64 lines: n times "d/" and a blank */
 	assert_int_equal(strlen(all), WIRE_DEPTH_MAX * (WIRE_DEPTH_MAX + 1) + WIRE_DEPTH_MAX);
 	assert_true(walk.is_deeper);
-	assert_false(walk.has_lost);
+	assert_false(walk.skipped_long_paths);
 	all = walked(job_test_path(&t, "workspace/d"), WIRE_DEPTH_MAX, false, SIZE_MAX, &walk);
 	assert_false(walk.is_deeper);
 	job_test_stop(&t);
@@ -288,7 +288,7 @@ static void walk_leaves_out_paths_that_are_too_long(void **state)
 	(void)close(openat(dir, "z", O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
 	(void)close(dir);
 	all = strdup(walked(job_test_path(&t, "workspace"), 64, false, SIZE_MAX, &walk));
-	assert_true(walk.has_lost);
+	assert_true(walk.skipped_long_paths);
 	assert_int_equal(strcmp(all + strlen(all) - 3, "/z "), 0);
 	/* The 20 directories, the one of 4095 bytes, and z. */
 	assert_int_equal(strlen(all), 203 * 20 * 21 / 2 + 20 + 4097 + 4062);

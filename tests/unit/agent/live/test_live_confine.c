@@ -192,7 +192,8 @@ static void agent_refuses_a_filter_of_partial_instructions(void **state)
 	(void)state;
 	start_with(&live, (struct live_options){ .may_fail = true, .programs = VIEW("1234567") });
 	LIVE_UNTIL(&live, live.has_failed, LIVE_MS);
-	assert_non_null(strstr(live.why.msg, "programs: not whole instructions of 8 bytes"));
+	assert_non_null(
+	        strstr(live.why.msg, "programs: the filter has 7 bytes, not a multiple of 8"));
 	live_stop(&live);
 }
 

@@ -345,7 +345,9 @@ static void agent_refuses_one_stream_too_many(void **state)
 	}
 	answer = raw_hear(&raw, WIRE_FAILED, stream);
 	assert_int_equal(answer.failed.why, WIRE_FAILED_LIMIT);
-	assert_string_equal(answer.failed.message.ptr, "too many streams at once");
+	assert_string_equal(
+	        answer.failed.message.ptr,
+	        "too many programs and file operations at once: wait until some have ended");
 	raw_say(&raw, &(struct wire_message){ .type = WIRE_CLOSE }, 1, 0);
 	answer = raw_hear(&raw, WIRE_FAILED, 1);
 	assert_int_equal(answer.failed.why, WIRE_FAILED_CLOSED);

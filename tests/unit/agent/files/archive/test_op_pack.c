@@ -164,7 +164,7 @@ static void pack_keeps_to_its_limits(void **state)
 	assert_int_equal(unlink(job_test_path(&t, "workspace/a")), 0);
 	assert_int_equal(unlink(job_test_path(&t, "workspace/b")), 0);
 	CHECK_ERROR(pack_limited(&t, ".", 1023, 1, &done, &err), err, ERR_LIMIT,
-	            "an archive of at most 1023 bytes: even an empty one has 1024");
+	            "the limit of 1023 bytes is too small: even an empty archive has 1024");
 	job_test_stop(&t);
 }
 
