@@ -6,7 +6,6 @@ char scratch_path[64];
 
 int scratch_make(void **state)
 {
-	(void)state;
 	(void)snprintf(scratch_path, sizeof scratch_path, "/tmp/belljar-test-XXXXXX");
 	if (mkdtemp(scratch_path) == NULL || chdir(scratch_path) != 0)
 		return -1;
@@ -23,7 +22,6 @@ static int remove_entry(const char *path, const struct stat *st, int kind, struc
 
 int scratch_remove(void **state)
 {
-	(void)state;
 	return chdir("/") | nftw(scratch_path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 

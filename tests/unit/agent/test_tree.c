@@ -75,7 +75,6 @@ static int end_a_family(void)
 
 static void tree_kills_all_descendants(void **state)
 {
-	(void)state;
 	check_in_child(end_a_family);
 }
 
@@ -90,7 +89,6 @@ static int end_nobody(void)
 
 static void tree_without_descendants_is_done_at_once(void **state)
 {
-	(void)state;
 	check_in_child(end_nobody);
 }
 
@@ -124,7 +122,6 @@ static int tell_of_each(void)
 
 static void tree_reports_each_reaped_child(void **state)
 {
-	(void)state;
 	check_in_child(tell_of_each);
 }
 
@@ -148,7 +145,6 @@ static int end_a_comet(void)
 
 static void tree_kills_a_process_that_forks_and_exits_in_turn(void **state)
 {
-	(void)state;
 	check_in_child(end_a_comet);
 }
 
@@ -185,7 +181,6 @@ static int end_strangers(void)
 
 static void tree_spares_known_children(void **state)
 {
-	(void)state;
 	check_in_child(end_strangers);
 }
 
@@ -203,7 +198,6 @@ static int end_a_liar(void)
 
 static void tree_is_not_misled_by_a_process_name(void **state)
 {
-	(void)state;
 	check_in_child(end_a_liar);
 }
 

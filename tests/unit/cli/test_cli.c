@@ -82,7 +82,6 @@ static void wrong_arguments_exit_with_2_and_a_hint(void **state)
 		  "Try 'belljar help client'.\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct ran *ran = run_list(cases[i].args);
 
@@ -96,7 +95,6 @@ static void version_names_the_mcp_revisions(void **state)
 {
 	static const char *const spellings[] = { "version", "--version" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(spellings); i++) {
 		const struct ran *ran = RUN(spellings[i]);
 
@@ -111,7 +109,6 @@ static void short_help_lists_the_verbs(void **state)
 	static const char *const spellings[] = { "help", "--help", "-h" };
 	const char *name;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(spellings); i++) {
 		const struct ran *ran = RUN(spellings[i]);
 
@@ -129,7 +126,6 @@ static void verb_help_is_printed_in_three_ways(void **state)
 {
 	const char *name;
 
-	(void)state;
 	for (size_t i = 0; (name = verb_name_at(i)) != NULL; i++) {
 		char *first = strdup(RUN("help", name)->out);
 		const struct ran *ran;
@@ -151,7 +147,6 @@ static void serve_help_shows_ranges_defaults_and_sources(void **state)
 {
 	const char *text = RUN("help", "serve")->out;
 
-	(void)state;
 	CHECK_HAS(text,
 	          "  --max-line SIZE         Longest message a client may send, in bytes (1K to\n"
 	          "                          64M; default 10M).\n");
@@ -164,7 +159,6 @@ static void serve_help_shows_ranges_defaults_and_sources(void **state)
 
 static void help_names_environment_variables(void **state)
 {
-	(void)state;
 	CHECK_HAS(RUN("help", "doctor")->out,
 	          "\nThe environment variable BELLJAR_CONFIG stands for --config.\n");
 	assert_null(strstr(RUN("help", "connect")->out, "environment variable"));
@@ -173,7 +167,6 @@ static void help_names_environment_variables(void **state)
 
 static void help_names_only_options_of_the_verb(void **state)
 {
-	(void)state;
 	CHECK_HAS(RUN("help", "exec")->out, "usage: belljar exec [OPTION...] PROGRAM [ARG...]\n");
 	CHECK_HAS(RUN("help", "exec")->out, "All but --config, --sandbox");
 	CHECK_HAS(RUN("help", "exec")->out, "Each option but --sandbox, --timeout is also");
@@ -207,7 +200,6 @@ static void run_refuses_code_of_unknown_language(void **state)
 		  "belljar: code from standard input has no file name" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct ran *ran = run_list(cases[i].args);
 
@@ -223,7 +215,6 @@ static void run_refuses_a_file_over_5_mib(void **state)
 {
 	static char code[5 * 1024 * 1024 + 2];
 
-	(void)state;
 	memset(code, '#', sizeof code - 1);
 	scratch_write("x.py", code);
 	assert_string_equal(
@@ -235,7 +226,6 @@ static void run_refuses_a_file_over_5_mib(void **state)
 
 static void shell_needs_a_terminal(void **state)
 {
-	(void)state;
 	assert_string_equal(RUN("shell")->err,
 	                    "belljar: shell: standard input and output must be a terminal; "
 	                    "use 'belljar exec' to run a program without one\n"
@@ -248,7 +238,6 @@ static void unreadable_state_directory_is_an_error(void **state)
 	int ended = -1;
 	pid_t child;
 
-	(void)state;
 	scratch_write("file", "");
 	assert_int_equal(chmod(scratch_path, 0755), 0);
 	child = fork();
@@ -266,7 +255,6 @@ static void unreadable_state_directory_is_an_error(void **state)
 
 static void help_ignores_a_broken_environment(void **state)
 {
-	(void)state;
 	assert_int_equal(setenv("BELLJAR_NONSENSE", "1", 1), 0);
 	assert_int_equal(RUN("help", "serve")->status, 0);
 	assert_int_equal(RUN("serve", "--help")->status, 0);
@@ -281,7 +269,6 @@ static void terminal_without_a_verb_prints_the_help(void **state)
 	int terminal = posix_openpt(O_RDWR | O_NOCTTY), saved = dup(STDIN_FILENO), slave;
 	const struct ran *ran;
 
-	(void)state;
 	assert_true(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
 	slave = open(ptsname(terminal), O_RDWR | O_NOCTTY);
 	assert_true(slave >= 0 && dup2(slave, STDIN_FILENO) == 0);
@@ -301,7 +288,6 @@ static void write_error_on_stdout_is_a_failure(void **state)
 	char text[256];
 	struct stderr_capture c;
 
-	(void)state;
 	(void)fflush(stdout);
 	assert_true(full >= 0 && dup2(full, STDOUT_FILENO) >= 0);
 	stderr_capture_start(&c);
@@ -334,7 +320,6 @@ static void doctor_json_has_the_documented_members(void **state)
 	struct error err;
 	size_t i;
 
-	(void)state;
 	keep_state_here();
 	CHECK_OK(json_read(view_of(RUN("doctor", "--json")->out), &limits, &report, NULL, &err),
 	         err);
@@ -358,7 +343,6 @@ static void doctor_prints_lines_or_json(void **state)
 {
 	const struct ran *ran;
 
-	(void)state;
 	keep_state_here();
 	ran = RUN("doctor");
 	assert_int_equal(ran->status, 0);

@@ -60,7 +60,6 @@ static void image_is_a_static_program_for_this_architecture(void **state)
 	Elf64_Ehdr ours, theirs;
 	AUTO_FD int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-	(void)state;
 	assert_in_range(image.len, sizeof theirs, 200 * 1024);
 	memcpy(&theirs, image.ptr, sizeof theirs);
 	assert_int_equal(read(self, &ours, sizeof ours), sizeof ours);
@@ -93,7 +92,6 @@ static void sealed_copy_cannot_be_changed(void **state)
 	char path[64];
 	int again;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_true(sealed);
 	check_contents(fd);
@@ -117,7 +115,6 @@ static void open_accepts_null_for_sealed(void **state)
 	struct error err;
 	AUTO_FD int fd = agent_image_open(NULL, &err);
 
-	(void)state;
 	assert_true(fd >= 0);
 }
 
@@ -293,7 +290,6 @@ static void program_inherits_the_channel_and_nothing_else(void **state)
 	                             "done\n";
 	FILE *file = fopen("3", "we");
 
-	(void)state;
 	assert_non_null(file);
 	assert_true(fputs(script, file) >= 0);
 	assert_int_equal(fclose(file), 0);
@@ -335,7 +331,6 @@ static void check_standard_streams(pid_t agent)
 
 static void agent_sends_hello_and_exits_with_its_channel(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(arrangements); i++) {
 		struct error err;
 		AUTO_FD int image = agent_image_open(NULL, &err);
@@ -388,7 +383,6 @@ static void failed_exec_is_reported(void **state)
 		{ "/dev/null", 1000, 9, "move the agent's program: Bad file descriptor" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		int ends[2], status = -1;
 		char said[500];

@@ -23,7 +23,6 @@ static void default_spec_is_valid_except_for_its_id(void **state)
 	struct spec spec = spec_default();
 	struct error err;
 
-	(void)state;
 	CHECK_ERROR(spec_check(&spec, &err), err, ERR_INVALID,
 	            "'id' is not \"sb_\" and 26 characters of a-z and 2-7");
 	spec_new_id(spec.id);
@@ -36,7 +35,6 @@ static void default_spec_is_valid_except_for_its_id(void **state)
 
 static void table_of_limits_is_in_the_order_of_the_struct(void **state)
 {
-	(void)state;
 	assert_int_equal(spec_limit_count, 8);
 	for (size_t i = 0; i < spec_limit_count; i++) {
 		assert_int_equal(spec_limits[i].offset, i * sizeof(uint64_t));
@@ -53,7 +51,6 @@ static void new_ids_are_valid_and_different(void **state)
 {
 	char seen[200][SPEC_ID_LEN + 1];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(seen); i++) {
 		spec_new_id(seen[i]);
 		assert_true(spec_is_id(seen[i]));
@@ -69,7 +66,6 @@ static void new_ids_use_every_digit_in_every_position(void **state)
 {
 	bool seen[SPEC_ID_LEN][128] = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 2000; i++) {
 		char id[SPEC_ID_LEN + 1];
 
@@ -102,7 +98,6 @@ static void malformed_ids_are_refused(void **state)
 		"sb_abcdefghijklmnopqrstuvwx2\n",
 	};
 
-	(void)state;
 	assert_true(spec_is_id(ID));
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if (spec_is_id(texts[i]))
@@ -111,7 +106,6 @@ static void malformed_ids_are_refused(void **state)
 
 static void every_limit_has_a_minimum_and_a_maximum(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < spec_limit_count; i++) {
 		struct spec spec = valid_spec();
 		uint64_t *value = (uint64_t *)(void *)((char *)&spec.limits +
@@ -153,7 +147,6 @@ static void error_names_limit_value_and_range(void **state)
 		  "limit 'pids' (processes and threads) is 0; it may be 16 to 65536" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct spec spec = valid_spec();
 		struct error err;
@@ -169,7 +162,6 @@ static void file_size_may_exceed_the_disk_limit(void **state)
 	struct spec spec = valid_spec();
 	struct error err;
 
-	(void)state;
 	spec.limits.disk = SPEC_MIB(1);
 	spec.limits.file_size = SPEC_MIB(100);
 	spec.gpus = UINT64_MAX;
@@ -189,7 +181,6 @@ static void invalid_bytes_of_bool_and_enum_are_refused(void **state)
 	struct spec spec;
 	struct error err;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		spec = valid_spec();
 		add_mount(&spec, "/data");
@@ -209,7 +200,6 @@ static void unterminated_texts_are_refused(void **state)
 	struct spec spec = valid_spec();
 	struct error err;
 
-	(void)state;
 	memset(spec.id + 3, 'a', sizeof spec.id - 3);
 	CHECK_ERROR(spec_check(&spec, &err), err, ERR_INVALID,
 	            "'id' is not \"sb_\" and 26 characters of a-z and 2-7");
@@ -278,7 +268,6 @@ static void mount_targets_are_checked(void **state)
 		{ "/home/coderunner", SYSTEM("/home/coderunner") },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct spec spec = valid_spec();
 		struct error err = { .msg = "" };
@@ -302,7 +291,6 @@ static void nested_mount_targets_are_refused(void **state)
 		{ "/data/a/b", "/data", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct spec spec = valid_spec();
 		struct error err;
@@ -324,7 +312,6 @@ static void too_many_mounts_are_refused(void **state)
 	struct spec spec = valid_spec();
 	struct error err;
 
-	(void)state;
 	for (int i = 0; i < SPEC_MOUNTS_MAX; i++) {
 		char target[20];
 

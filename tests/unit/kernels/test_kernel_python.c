@@ -22,7 +22,6 @@ static void kernel_text_is_its_sources(void **state)
 	AUTO_BUF struct buf want;
 	struct error err;
 
-	(void)state;
 	buf_init(&want, 1 << 20);
 	add_file(&want, "src/kernels/python.py");
 	CHECK_OK(buf_add(&want, VIEW("\nFRESH = r'''"), &err), err);
@@ -40,7 +39,6 @@ static void kernel_options_are_the_loader(void **state)
 {
 	AUTO_BUF struct buf want;
 
-	(void)state;
 	buf_init(&want, 4096);
 	add_file(&want, "src/kernels/python_loader.py");
 	assert_string_equal(kernel_python.options[0], "-c");
@@ -54,7 +52,6 @@ static void parts_contain_no_triple_quotes(void **state)
 	const struct view text = kernel_source(&kernel_python);
 	size_t count = 0;
 
-	(void)state;
 	for (size_t i = 0; i + 3 <= text.len; i++)
 		count += memcmp(text.ptr + i, "'''", 3) == 0;
 	assert_int_equal(count, 6);

@@ -24,7 +24,6 @@ static void check_list(const char *list, const char *of)
 
 static void every_language_is_complete(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < language_count; i++) {
 		const struct language *l = &languages[i];
 
@@ -54,7 +53,6 @@ static void check_command(const char *const *command, const struct language *l)
 
 static void every_runner_runs_the_file_or_the_compiled_program(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < language_count; i++) {
 		for (size_t j = 0; j < LANGUAGE_RUNNERS_MAX; j++) {
 			const struct language_runner *r = &languages[i].runners[j];
@@ -76,7 +74,6 @@ static void every_runner_runs_the_file_or_the_compiled_program(void **state)
 
 static void aliases_and_extensions_are_unique(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < language_count; i++) {
 		char words[128];
 		char *save, *word;
@@ -125,7 +122,6 @@ static void language_find_takes_names_and_aliases(void **state)
 		{ "a-name-that-is-longer-than-any-of-them-could-be", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct language *got = language_find(cases[i].name);
 
@@ -154,7 +150,6 @@ static void language_by_file_takes_extensions(void **state)
 		{ "x.py ", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct language *got = language_by_file(cases[i].path);
 
@@ -168,7 +163,6 @@ static void language_names_writes_whole_names(void **state)
 {
 	char all[1024], some[20], none[3];
 
-	(void)state;
 	assert_memory_equal(language_names(all, sizeof(all)), "python, javascript, typescript, ",
 	                    32);
 	assert_string_equal(all + strlen(all) - 7, ", cobol");
@@ -190,7 +184,6 @@ static void language_argument_replaces_words_in_braces(void **state)
 		{ "", "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_BUF struct buf got;
 		struct error err;
@@ -207,7 +200,6 @@ static void language_argument_refuses_too_long_text(void **state)
 	AUTO_BUF struct buf got;
 	struct error err;
 
-	(void)state;
 	buf_init(&got, 8);
 	assert_int_equal(language_argument("{file}", &paths, &got, &err), -1);
 	assert_int_equal(err.kind, ERR_LIMIT);
@@ -246,7 +238,6 @@ static void probe_finds_installed_languages(void **state)
 {
 	struct language_found found;
 
-	(void)state;
 	run_probe(false, "relative:/nowhere:/usr/bin:/bin", &found);
 	assert_true(found.known);
 	assert_int_equal(found.of[index_of("sh")].runner, 0);
@@ -264,7 +255,6 @@ static void probe_finds_versions(void **state)
 {
 	struct language_found found;
 
-	(void)state;
 	run_probe(true, "/usr/bin:/bin", &found);
 	assert_string_equal(found.of[index_of("sh")].path, "/usr/bin/sh");
 	assert_string_equal(found.of[index_of("sh")].version, "");
@@ -279,7 +269,6 @@ static void probe_parser_ignores_malformed_lines(void **state)
 	char text[4096];
 	char longest[128], too_long[129];
 
-	(void)state;
 	memset(longest, 'a', sizeof(longest));
 	memset(too_long, 'a', sizeof(too_long));
 	longest[0] = too_long[0] = '/';
@@ -312,7 +301,6 @@ static void kernels_carry_their_text(void **state)
 {
 	static const struct kernel_program *const all[] = { &kernel_python, &kernel_node };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		assert_in_range(kernel_source(all[i]).len, 1000, 200000);
 		assert_ptr_equal(language_find(all[i]->language)->kernel, all[i]);

@@ -87,7 +87,6 @@ static void session_delegates_a_cgroup(void **state)
 {
 	char script[120];
 
-	(void)state;
 	(void)snprintf(script, sizeof script, "(sleep 0.05; echo 0::/new >%s/group) &",
 	               scratch_path);
 	check_request(script, "unix:path=/none", true);
@@ -95,7 +94,6 @@ static void session_delegates_a_cgroup(void **state)
 
 static void without_a_session_nothing_is_requested(void **state)
 {
-	(void)state;
 	check_request("exit 0", NULL, false);
 }
 
@@ -103,7 +101,6 @@ static void refusal_of_the_session_is_accepted(void **state)
 {
 	char script[120];
 
-	(void)state;
 	(void)snprintf(script, sizeof script, "echo 0::/new >%s/group; exit 1", scratch_path);
 	check_request(script, "unix:path=/none", false);
 	check_request("kill -9 $$", "unix:path=/none", false);
@@ -111,13 +108,11 @@ static void refusal_of_the_session_is_accepted(void **state)
 
 static void reply_without_a_move_is_a_failure(void **state)
 {
-	(void)state;
 	check_request("exit 0", "unix:path=/none", false);
 }
 
 static void root_requests_nothing(void **state)
 {
-	(void)state;
 	if (geteuid() != 0)
 		SKIP_TEST("we are not root");
 	scratch_write("busctl", "#!/bin/sh\ntouch asked\n");

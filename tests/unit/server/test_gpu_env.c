@@ -32,7 +32,6 @@ static void check_env(const struct cdi *of, uint64_t chosen, const char *want)
 
 static void only_chosen_devices_set_variables(void **state)
 {
-	(void)state;
 	check_env(&gpus, 0, "");
 	check_env(&gpus, 1, "NAME=one LD_LIBRARY_PATH=/a");
 	check_env(&gpus, 2, "NAME=two LD_LIBRARY_PATH=/b NAMES=more");
@@ -42,7 +41,6 @@ static void only_chosen_devices_set_variables(void **state)
 
 static void name_occurs_once_and_library_paths_are_joined(void **state)
 {
-	(void)state;
 	check_env(&gpus, 3, "NAME=one LD_LIBRARY_PATH=/a:/b NAMES=more");
 	check_env(&gpus, 5, "NAME=one LD_LIBRARY_PATH=/a");
 }

@@ -18,7 +18,6 @@ static void relative_state_directory_starts_at_the_current_one(void **state)
 	struct options options = { .state_dir = "a/b" };
 	struct error err;
 
-	(void)state;
 	CHECK_OK(runtime_find_state_dir(&options, path, &err), err);
 	assert_string_equal(path, path_below("a/b"));
 	options.state_dir = "/a/b";
@@ -51,7 +50,6 @@ static void path_that_is_no_directory_is_named(void **state)
 {
 	char want[300];
 
-	(void)state;
 	make_state();
 	assert_int_equal(mkdir("elsewhere", 0755), 0);
 	assert_int_equal(symlink("../elsewhere", "state/servers"), 0);
@@ -65,7 +63,6 @@ static void sandboxes_without_their_database_are_kept(void **state)
 	const char *id = "state/sandboxes/sb_aaaaaaaaaaaaaaaaaaaaaaaaaa";
 	char want[400];
 
-	(void)state;
 	make_state();
 	assert_int_equal(mkdir("state/sandboxes", 0700), 0);
 	assert_int_equal(mkdir(id, 0700), 0);

@@ -102,7 +102,6 @@ static void server_stops_at_the_end_of_input(void **state)
 	char out[1000], errors[1000];
 	struct child child;
 
-	(void)state;
 	start_server(&child, -1);
 	send_line(&child, PING WAIT);
 	assert_int_equal(finish_server(&child, out, errors, sizeof out), 0);
@@ -114,7 +113,6 @@ static void signal_stops_the_server_cleanly(void **state)
 {
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
 		char out[1000], errors[1000], pong[sizeof PONG] = "";
 		struct child child;
@@ -136,7 +134,6 @@ static void unwritable_output_is_a_failure(void **state)
 	char out[1000], errors[1000];
 	struct child child;
 
-	(void)state;
 	assert_true(full >= 0);
 	start_server(&child, full);
 	send_line(&child, PING);

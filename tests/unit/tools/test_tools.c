@@ -51,7 +51,6 @@ static void server_info_shows_limits_in_force(void **state)
 {
 	struct peer peer;
 
-	(void)state;
 	begin_talk(&peer);
 	peer_send(&peer, CALL("1", "server_info", "{}"));
 	assert_string_equal(text_of(&peer), BRIEF "}");
@@ -68,7 +67,6 @@ static void tools_fail_with_the_reason_without_an_engine(void **state)
 {
 	struct peer peer;
 
-	(void)state;
 	begin_talk(&peer);
 	peer_send(&peer, CALL("1", "run_command", "{\"command\":\"true\"}"));
 	assert_string_equal(text_of(&peer), "nothing can be run here: there is no kernel for it. "
@@ -83,7 +81,6 @@ static void tool_manual_is_a_resource(void **state)
 {
 	struct peer peer;
 
-	(void)state;
 	begin_talk(&peer);
 	peer_send(&peer, ASK("1", "resources/read", "{\"uri\":\"belljar://tools/server_info\"}"));
 	assert_non_null(
@@ -107,7 +104,6 @@ static void getting_started_takes_a_task(void **state)
 {
 	struct peer peer;
 
-	(void)state;
 	begin_talk(&peer);
 	peer_send(&peer, ASK("1", "prompts/get", "{\"name\":\"getting_started\"}"));
 	assert_null(strstr(peer_next(&peer), "The task: "));

@@ -203,7 +203,6 @@ static void what_one_end_may_send_the_other_accepts(void **state)
 {
 	static struct talk talk;
 
-	(void)state;
 	for (uint64_t seed = 0; seed < SEEDS; seed++)
 		converse(&talk, seed);
 	/* Every message was sent at least once, and some crossed the end of their stream. */

@@ -147,7 +147,6 @@ static void decoder_accepts_exactly_what_the_table_allows(void **state)
 {
 	bool seen[ARRAY_LEN(rows)] = { false };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		seen[cases[i].kind] = true;
 		if (cases[i].msg != NULL)
@@ -161,7 +160,6 @@ static void decoder_accepts_exactly_what_the_table_allows(void **state)
 
 static void decoder_refuses_truncated_fields(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		for (size_t len = 0; len < cases[i].bytes.len && cases[i].msg == NULL; len++) {
 			char *exact = malloc(len + (len == 0));
@@ -200,7 +198,6 @@ static void decoder_leaves_the_bytes_after_a_record(void **state)
 	struct sample out;
 	struct error err;
 
-	(void)state;
 	CHECK_OK(wire_record_decode(&record, &rest, &out, &err), err);
 	CHECK_VIEW(rest, "left");
 	assert_int_equal(out.u8, 3);
@@ -258,7 +255,6 @@ static const struct {
 
 static void encoder_refuses_what_the_table_forbids(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(forbidden); i++) {
 		/* The first field is written before the second one fails, and is removed again. */
 		const struct wire_field fields[] = { rows[WIRE_U8], rows[forbidden[i].kind] };
@@ -297,7 +293,6 @@ static void full_buffer_holds_no_partial_record(void **state)
 	const size_t whole = 1 + 2 + 4 + 8 + 1 + 1 + 4 + 3 + 5 + 6 + 19;
 	struct error err;
 
-	(void)state;
 	for (size_t max = 1; max <= whole; max++) {
 		AUTO_BUF struct buf out;
 		char want[40];
@@ -323,7 +318,6 @@ static void list_returns_what_was_added(void **state)
 	struct view rest, text;
 	struct error err;
 
-	(void)state;
 	buf_init(&a, 1000);
 	buf_init(&b, 1000);
 	buf_init(&c, 1000);
@@ -356,7 +350,6 @@ static void list_refuses_text_that_cannot_be_encoded(void **state)
 	struct wire_texts texts = { 0 };
 	struct error err;
 
-	(void)state;
 	memset(long_text, 'x', sizeof long_text);
 	buf_init(&buf, 100000);
 	CHECK_ERROR(wire_texts_add(&texts, &buf, VIEW("a\0b"), &err), err, ERR_INVALID,
@@ -376,7 +369,6 @@ static void list_stays_valid_when_its_buffer_is_full(void **state)
 	struct wire_limits limits = { 0 };
 	struct error err;
 
-	(void)state;
 	buf_init(&a, 10);
 	CHECK_OK(wire_texts_add(&texts, &a, view_of("ab"), &err), err);
 	CHECK_ERROR(wire_texts_add(&texts, &a, view_of("abc"), &err), err, ERR_LIMIT,

@@ -22,7 +22,6 @@ static const struct {
 
 static void frame_is_cut_off_the_front(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(whole); i++) {
 		struct view bytes = whole[i].bytes;
 		const struct wire_frame *want = &whole[i].want;
@@ -45,7 +44,6 @@ static void frame_is_cut_off_the_front(void **state)
 /* Each prefix is in an allocation of exactly its size, so that ASan detects a read beyond it. */
 static void partial_frame_is_not_cut(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(whole); i++) {
 		for (size_t len = 0; len < whole[i].bytes.len - whole[i].left; len++) {
 			char *exact = malloc(len + (len == 0));
@@ -71,7 +69,6 @@ static void largest_payload_is_accepted_and_none_larger(void **state)
 	struct wire_frame frame = { .type = 16, .payload = { NULL, WIRE_PAYLOAD_MAX } };
 	struct error err;
 
-	(void)state;
 	wire_frame_header(&frame, bytes);
 	rest = (struct view){ bytes, WIRE_FRAME_MAX };
 	assert_int_equal(wire_frame_cut(&rest, &frame, &err), 1);
@@ -94,7 +91,6 @@ static void largest_payload_is_accepted_and_none_larger(void **state)
 
 static void header_is_decoded_as_it_was_encoded(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(whole); i++) {
 		char header[WIRE_HEADER];
 
@@ -115,7 +111,6 @@ static void header_never_has_a_wrong_length(void **state)
 {
 	char out[4096];
 
-	(void)state;
 	assert_non_null(strstr(must_abort(write_a_payload_too_large, out, sizeof out),
 	                       "frame->payload.len <= WIRE_PAYLOAD_MAX"));
 }
@@ -133,7 +128,6 @@ static void frames_are_cut_one_after_the_other(void **state)
 	struct wire_frame frame;
 	struct error err;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
 		assert_int_equal(wire_frame_cut(&rest, &frame, &err), 1);
 		assert_int_equal(frame.type, want[i][0]);

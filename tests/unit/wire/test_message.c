@@ -146,7 +146,6 @@ static void every_message_arrives_as_it_was_sent(void **state)
 {
 	unsigned messages = 0;
 
-	(void)state;
 	for (unsigned type = 0; type <= UINT8_MAX; type++) {
 		const struct wire_spec *spec = wire_spec((uint8_t)type);
 		unsigned fit = 0;
@@ -172,7 +171,6 @@ static void records_arrive_as_they_were_sent(void **state)
 		struct wire_match match;
 	} sent, got;
 
-	(void)state;
 	for (uint64_t i = 0; i < 2 * ROUNDS; i++) {
 		const struct wire_record *record = records[i % 2];
 		AUTO_BUF struct buf out;
@@ -200,7 +198,6 @@ static void records_arrive_as_they_were_sent(void **state)
 
 static void bytes_after_the_last_field_are_refused(void **state)
 {
-	(void)state;
 	for (unsigned type = 0; type <= UINT8_MAX; type++) {
 		const struct wire_spec *spec = wire_spec((uint8_t)type);
 		struct wire_message message = { .type = type };
@@ -228,7 +225,6 @@ static void bytes_after_the_last_field_are_refused(void **state)
 /* Type 0x110 must not be encoded as 0x10, which is DATA. */
 static void unknown_types_are_refused(void **state)
 {
-	(void)state;
 	for (unsigned type = 0; type <= 0x110; type++) {
 		struct wire_frame frame = { .type = (uint8_t)type };
 		struct wire_message message = { .type = type };
@@ -281,7 +277,6 @@ static const struct {
 
 static void error_names_message_and_field(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
 		struct wire_frame frame = { .type = refused[i].type,
 			                    .payload = refused[i].payload };
@@ -301,7 +296,6 @@ static void message_larger_than_a_frame_is_refused(void **state)
 	struct wire_message stat = { .type = WIRE_STAT };
 	struct error err;
 
-	(void)state;
 	buf_init(&argv, 100000);
 	buf_init(&env, 100000);
 	buf_init(&out, 200000);
@@ -321,7 +315,6 @@ static void full_buffer_holds_no_partial_message(void **state)
 	const struct wire_message ping = { .type = WIRE_PING };
 	struct error err;
 
-	(void)state;
 	for (size_t max = 1; max < WIRE_HEADER + 8; max++) {
 		AUTO_BUF struct buf out;
 		char want[40];
@@ -347,7 +340,6 @@ static void version_of_any_hello_is_found(void **state)
 		{ VIEW_INIT(""), -1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		assert_int_equal(wire_hello_version(cases[i].payload), cases[i].want);
 }

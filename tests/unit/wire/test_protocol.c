@@ -312,7 +312,6 @@ static void page_matches_the_tables(void **state)
 	size_t start = 0, end = 0;
 	struct error err;
 
-	(void)state;
 	buf_init(&page, PAGE_MAX);
 	buf_init(&section, PAGE_MAX);
 	CHECK_OK(fd_read_file(page_path(), &page, &err), err);
@@ -368,7 +367,6 @@ static bool is_known(const char *message, const char *field)
 
 static void every_note_has_its_field(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(notes); i++)
 		if (!is_known(notes[i].message, notes[i].field))
 			fail_msg("values.h: no %s in %s", notes[i].field, notes[i].message);
@@ -379,7 +377,6 @@ static void every_note_has_its_field(void **state)
 
 static void every_flag_and_value_has_a_meaning(void **state)
 {
-	(void)state;
 	for (unsigned type = 0; type < WIRE_TYPE_COUNT; type++)
 		if (wire_spec((uint8_t)type) != NULL)
 			check_values(wire_spec((uint8_t)type)->name,

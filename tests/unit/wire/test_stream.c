@@ -120,7 +120,6 @@ static void check_link_step(struct wire_link *link, const struct link_step *step
 
 static void link_accepts_only_what_its_phase_allows(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(links); i++) {
 		struct wire_link link;
 
@@ -138,7 +137,6 @@ static void stream_numbers_come_to_an_end(void **state)
 	struct wire_link server, agent;
 	struct error err;
 
-	(void)state;
 	wire_link_init(&server, WIRE_SERVER);
 	server.next = LAST;
 	assert_int_equal(wire_link_next(&server), LAST);
@@ -160,7 +158,6 @@ static void server_numbers_its_streams_with_odd_numbers(void **state)
 {
 	struct wire_link server;
 
-	(void)state;
 	wire_link_init(&server, WIRE_SERVER);
 	for (uint32_t i = 0; i < 5; i++)
 		assert_int_equal(wire_link_next(&server), 2 * i + 1);
@@ -355,7 +352,6 @@ static void check_turn(struct wire_stream *sender, struct wire_stream *receiver,
 /* A frame that one end may not send is refused by the other end with the same error. */
 static void both_ends_enforce_the_same_rules(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
 		struct wire_stream server, agent;
 
@@ -375,7 +371,6 @@ static void both_ends_enforce_the_same_rules(void **state)
 /* A caller can ask whether a channel may be sent on without knowing the kind of its stream. */
 static void missing_channel_has_ended_and_has_no_credit(void **state)
 {
-	(void)state;
 	for (int kind = WIRE_KIND_RUN; kind < WIRE_KIND_COUNT; kind++) {
 		unsigned there = wire_kind((enum wire_kind)kind)->channels;
 		struct wire_stream stream;
@@ -392,7 +387,6 @@ static void stream_knows_the_direction_of_its_channels(void **state)
 {
 	struct wire_stream server, agent;
 
-	(void)state;
 	wire_stream_init(&server, 1, WIRE_KIND_RUN, WIRE_SERVER);
 	wire_stream_init(&agent, 1, WIRE_KIND_RUN, WIRE_AGENT);
 	for (uint8_t channel = 0; channel < WIRE_CHANNELS; channel++) {

@@ -13,7 +13,6 @@ static const struct wire_spec *spec_of(unsigned type)
 
 static void every_name_is_unique(void **state)
 {
-	(void)state;
 	EACH_TYPE(a)
 	{
 		assert_true(spec_of(a)->name[0] != '\0' && spec_of(a)->summary[0] != '\0');
@@ -36,7 +35,6 @@ static void every_message_has_one_place(void **state)
 {
 	unsigned channel = 0, openers = 0, others = 0;
 
-	(void)state;
 	EACH_TYPE(type)
 	{
 		const struct wire_spec *spec = spec_of(type);
@@ -68,7 +66,6 @@ static void every_message_has_one_place(void **state)
 
 static void only_messages_on_streams_use_credit_or_are_sent_once(void **state)
 {
-	(void)state;
 	EACH_TYPE(type)
 	{
 		const struct wire_spec *spec = spec_of(type);
@@ -86,7 +83,6 @@ static void only_messages_on_streams_use_credit_or_are_sent_once(void **state)
 
 static void every_kind_can_be_opened_ended_and_carries_bytes(void **state)
 {
-	(void)state;
 	for (int kind = WIRE_KIND_RUN; kind < WIRE_KIND_COUNT; kind++) {
 		unsigned openers = 0, ends = 0, starts = 0;
 
@@ -151,7 +147,6 @@ static uint64_t largest_record(const struct wire_record *record)
  * refuses that. */
 static void every_message_but_exec_fits_into_a_frame(void **state)
 {
-	(void)state;
 	EACH_TYPE(type)
 	{
 		uint64_t most = largest_record(&spec_of(type)->record);
@@ -228,7 +223,6 @@ static void check_record(const char *name, const struct wire_record *record)
 
 static void every_field_fits_its_member(void **state)
 {
-	(void)state;
 	EACH_TYPE(type)
 	{
 		check_record(spec_of(type)->name, &spec_of(type)->record);

@@ -60,7 +60,6 @@ static void parser_reads_files_directories_and_links(void **state)
 {
 	AUTO_BUF struct buf tar;
 
-	(void)state;
 	tar_test_init(&tar);
 	tar_test_file(&tar, "a", "text");
 	tar_test_add(&tar, '5', "d/", "", VIEW(""));
@@ -88,7 +87,6 @@ static void parser_joins_prefix_and_name_that_fill_their_fields(void **state)
 	AUTO_BUF struct buf tar;
 	char block[512], want[400];
 
-	(void)state;
 	tar_test_init(&tar);
 	tar_test_block(block, '2', "", "", 0);
 	memset(block, 'n', 100);
@@ -140,7 +138,6 @@ static void parser_refuses_other_dialects(void **state)
 		  "entry 1: of type 0x53, which is no file, directory or symbolic link" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		AUTO_BUF struct buf tar;
 		char block[512];
@@ -161,7 +158,6 @@ static void parser_drops_mode_bits_beyond_permissions(void **state)
 	AUTO_BUF struct buf tar;
 	char block[512];
 
-	(void)state;
 	tar_test_init(&tar);
 	tar_test_block(block, '0', "f", "", 0);
 	memcpy(block + 100, "0107755", 7);
@@ -176,7 +172,6 @@ static void parser_refuses_any_changed_byte_of_a_header(void **state)
 	AUTO_BUF struct buf tar;
 	char block[512];
 
-	(void)state;
 	tar_test_init(&tar);
 	for (size_t i = 0; i < 512; i++) {
 		tar_test_block(block, '0', "name", "link", 7);
@@ -192,7 +187,6 @@ static void parser_refuses_what_is_no_archive(void **state)
 	static const char zeros[512], junk[512] = "junk";
 	AUTO_BUF struct buf tar;
 
-	(void)state;
 	tar_test_init(&tar);
 	check_refused(&tar, "the archive is empty: no bytes came");
 	tar_test_bytes(&tar, "short", 5);
@@ -244,7 +238,6 @@ static void parser_refuses_broken_pax_headers(void **state)
 	};
 	AUTO_BUF struct buf tar;
 
-	(void)state;
 	tar_test_init(&tar);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		buf_clear(&tar);
@@ -274,7 +267,6 @@ static void parser_refuses_data_behind_directories_and_links(void **state)
 	static const char types[] = "25";
 	AUTO_BUF struct buf tar;
 
-	(void)state;
 	tar_test_init(&tar);
 	for (size_t i = 0; i < strlen(types); i++) {
 		buf_clear(&tar);
@@ -289,7 +281,6 @@ static void parser_refuses_wrong_pax_size(void **state)
 	static const char data[1024] = { [600] = 'x' };
 	AUTO_BUF struct buf tar;
 
-	(void)state;
 	tar_test_init(&tar);
 	tar_test_add(&tar, 'x', "x", "", VIEW("10 size=5\n"));
 	tar_test_add(&tar, '0', "a", "", (struct view){ data, sizeof data });
@@ -301,7 +292,6 @@ static void error_escapes_hostile_name(void **state)
 {
 	AUTO_BUF struct buf tar;
 
-	(void)state;
 	tar_test_init(&tar);
 	tar_test_header(&tar, '0', "a\x1b[31m\n\xff", "", 4);
 	check_refused(&tar, "the archive ends within entry 1 ('a\\x1b[31m\\n\\xff')");
@@ -341,7 +331,6 @@ static void parser_reads_what_the_encoder_writes(void **state)
 		                          256, 257, 300, 995, 996, 997, 4093, 4094 };
 	const size_t last = ARRAY_LEN(lengths) - 1;
 
-	(void)state;
 	for (size_t every = 2; every < 120; every += 23)
 		for (size_t i = 0; i <= last; i++) {
 			struct tar_entry in = { .type = (enum tar_type)(i % 3),
@@ -367,7 +356,6 @@ static void longest_head_fits_its_limit(void **state)
 	static char name[TAR_NAME_MAX + 1], link[TAR_NAME_MAX + 1];
 	struct tar_entry in = { .type = TAR_SYMLINK, .mtime = TAR_TIME_MAX };
 
-	(void)state;
 	memset(name, 'n', TAR_NAME_MAX);
 	memset(link, 'l', TAR_NAME_MAX);
 	in.name = name;
@@ -391,7 +379,6 @@ static void encoder_writes_pax_only_where_ustar_is_too_narrow(void **state)
 	AUTO_BUF struct buf tar;
 	struct error err;
 
-	(void)state;
 	tar_test_init(&tar);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct tar_entry entry = rows[i].entry;
@@ -413,7 +400,6 @@ static void encoder_clamps_times_the_parser_would_refuse(void **state)
 	struct error err;
 	struct view bytes;
 
-	(void)state;
 	tar_test_init(&tar);
 	CHECK_OK(tar_encode(&entry, &tar, &err), err);
 	tar_parser_init(&parser);
@@ -428,7 +414,6 @@ static void encoder_refuses_name_beyond_the_limit(void **state)
 	AUTO_BUF struct buf tar;
 	struct error err;
 
-	(void)state;
 	memset(name, 'n', TAR_NAME_MAX);
 	tar_test_init(&tar);
 	CHECK_OK(tar_encode(&(struct tar_entry){ .name = name, .link = "" }, &tar, &err), err);

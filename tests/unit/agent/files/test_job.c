@@ -8,7 +8,6 @@ static void job_cuts_bytes_into_packets(void **state)
 	static struct job_test t;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	for (size_t i = 0; i < sizeof bytes; i++)
 		bytes[i] = (char)(i * 7 + i / 1000);
@@ -32,7 +31,6 @@ static void records_share_packets(void **state)
 	enum { COUNT = 3000 };
 	size_t count = 0;
 
-	(void)state;
 	job_test_start(&t);
 	for (uint64_t i = 0; i < COUNT; i++) {
 		entry.size = i;
@@ -61,7 +59,6 @@ static void records_and_bytes_keep_their_order(void **state)
 	struct error err;
 	int ends[2], old = -1;
 
-	(void)state;
 	job_test_start(&t);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	old = t.job.fd;
@@ -89,7 +86,6 @@ static void invalid_record_is_refused_and_others_stay(void **state)
 	size_t one;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	CHECK_OK(job_record(&t.job, WIRE_ENTRIES, &wire_entry_record, &good, &err), err);
 	one = t.job.pending;
@@ -108,7 +104,6 @@ static void job_receives_bytes_until_end(void **state)
 	struct view bytes;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_feed(&t, VIEW("hello"));
 	assert_int_equal(job_receive(&t.job, &bytes, &err), 1);
@@ -125,7 +120,6 @@ static void closed_socket_closes_the_request(void **state)
 	struct view bytes;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	(void)shutdown(t.peer, SHUT_RDWR);
 	CHECK_ERROR(job_receive(&t.job, &bytes, &err), err, ERR_SYSTEM, closed);
@@ -161,7 +155,6 @@ static void job_refuses_packets_that_are_not_bytes(void **state)
 	struct view bytes;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		assert_true(send(t.peer, cases[i].packet.ptr, cases[i].packet.len, 0) > 0);

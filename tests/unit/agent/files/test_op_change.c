@@ -25,7 +25,6 @@ static void remove_deletes_one_entry(void **state)
 	};
 	static struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	for (uint8_t flags = 0; flags <= WIRE_RECURSIVE; flags++) {
 		job_test_file(&t, "workspace/kept", VIEW("kept"));
@@ -73,7 +72,6 @@ static void remove_refuses(void **state)
 	struct wire_done done;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	t.job.workspace = "/home/user";
 	job_test_directory(&t, "home");
@@ -118,7 +116,6 @@ static void remove_deletes_a_tree_and_nothing_else(void **state)
 {
 	static struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_directory(&t, "workspace/kept");
 	job_test_file(&t, "workspace/kept/file", VIEW("kept"));
@@ -161,7 +158,6 @@ static void remove_deletes_a_hundred_thousand_levels_with_few_descriptors(void *
 	uint64_t count;
 	int depth = 2000;
 
-	(void)state;
 	/* A disk takes minutes to make so many directories: stop after a while, with fewer. */
 	if (access("/dev/shm", W_OK) == 0) {
 		job_test_start_in(&t, "/dev/shm");
@@ -220,7 +216,6 @@ static void remove_opens_locked_directories_of_the_user(void **state)
 {
 	static struct job_test t;
 
-	(void)state;
 	if (geteuid() != 0)
 		SKIP_TEST("only root can act for two users");
 	job_test_start(&t);
@@ -270,7 +265,6 @@ static void remove_keeps_mounts(void **state)
 	int status = -1;
 	pid_t child;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_directory(&t, "workspace/kept");
 	job_test_file(&t, "workspace/kept/file", VIEW("kept"));
@@ -311,7 +305,6 @@ static void rename_moves_files_and_directories(void **state)
 	struct wire_done done;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_file(&t, "workspace/file", VIEW("file"));
 	job_test_file(&t, "workspace/victim", VIEW("victim"));
@@ -368,7 +361,6 @@ static void rename_refuses(void **state)
 	struct wire_done done;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_file(&t, "workspace/file", VIEW("file"));
 	job_test_file(&t, "workspace/other", VIEW("other"));

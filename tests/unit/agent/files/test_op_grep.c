@@ -71,7 +71,6 @@ static void grep_finds_lines_below_a_directory(void **state)
 	struct wire_done done;
 	struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_directory(&t, "workspace/d");
 	job_test_directory(&t, "workspace/.h");
@@ -101,7 +100,6 @@ static void grep_passes_over_binary_files(void **state)
 	struct wire_grep request = asking(".", "needle", 0);
 	struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_file(&t, "workspace/binary", VIEW("needle\n\0"));
 	/* A NUL behind the first 8 KiB does not make a file binary. */
@@ -132,7 +130,6 @@ static void grep_searches_at_most_max_bytes(void **state)
 	struct wire_grep request = asking("f", "needle", 0);
 	struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_file(&t, "workspace/f", VIEW("needle\n12"));
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -153,7 +150,6 @@ static void read_trusts_no_size(void **state)
 	struct wire_grep request = asking("/proc/self/status", "Name", 0);
 	struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	(void)close(t.job.root);
 	t.job.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -176,7 +172,6 @@ static void grep_finds_matches_across_buffer_edges(void **state)
 	char want[64];
 	struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	for (size_t at = SEARCH_LINE_MAX - 8; at <= SEARCH_LINE_MAX + 8; at++)
 		for (size_t len = 6; len <= 7; len++) {
@@ -211,7 +206,6 @@ static void grep_searches_the_start_of_long_lines(void **state)
 	static char file[300000];
 	struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct wire_grep request = asking("f", "needle", 0);
@@ -248,7 +242,6 @@ static void grep_cuts_text_between_characters(void **state)
 	struct wire_grep request = asking("f", "x", 0);
 	struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	memset(file, 'x', sizeof file);
 	memcpy(file + 1023, "\xc3\xa9", 2);
@@ -264,7 +257,6 @@ static void many_matches_are_sent_in_frames_that_fit(void **state)
 	struct job_test t;
 	char *file = calloc(1, 200000);
 
-	(void)state;
 	assert_non_null(file);
 	for (size_t i = 0; i < 200000; i += 2)
 		memcpy(file + i, "a\n", 2);
@@ -298,7 +290,6 @@ static void walk_passes_over_unreadable_directories(void **state)
 {
 	struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_directory(&t, "workspace/a");
 	job_test_file(&t, "workspace/a/x", VIEW("needle"));
@@ -355,7 +346,6 @@ static void error_says_what_is_wrong_with_a_request(void **state)
 	struct error err;
 	char want[200];
 
-	(void)state;
 	job_test_start(&t);
 	assert_int_equal(mkfifo(job_test_path(&t, "workspace/fifo"), 0644), 0);
 	assert_int_equal(mknod(job_test_path(&t, "workspace/socket"), S_IFSOCK | 0644, 0), 0);
@@ -395,7 +385,6 @@ static void search_limits_size_of_expression(void **state)
 	static struct search search;
 	struct error err;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		int got = search_init(&search, view_of(rows[i].pattern), WIRE_WALK_REGEX, &err);
 
@@ -440,7 +429,6 @@ static void search_finds_the_required_text(void **state)
 	static struct search search;
 	struct error err;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		CHECK_OK(search_init(&search, view_of(rows[i].pattern), WIRE_WALK_REGEX, &err),
 		         err);
@@ -463,7 +451,6 @@ static void required_text_does_not_change_matches(void **state)
 	uint32_t seed = 1;
 	unsigned matched = 0, compiled = 0;
 
-	(void)state;
 	for (int i = 0; i < 30000; i++) {
 		char pattern[9] = "", line[9] = "";
 		regex_t plain;
@@ -499,7 +486,6 @@ static void dollar_does_not_match_where_a_line_is_cut(void **state)
 	struct error err;
 	size_t at = 0;
 
-	(void)state;
 	memset(line, 'x', sizeof line);
 	CHECK_OK(search_init(&search, VIEW("x$"), WIRE_WALK_REGEX, &err), err);
 	assert_int_equal(search_line(&search, (struct view){ line, sizeof line }, &at, &err), 0);
@@ -518,7 +504,6 @@ static void hostile_expression_takes_no_longer(void **state)
 	struct error err;
 	size_t at;
 
-	(void)state;
 	memset(line, 'a', sizeof line);
 	memset(text, 'a', sizeof text);
 	text[WIRE_PATTERN_MAX - 1] = 'b';
@@ -544,7 +529,6 @@ static void closed_request_ends_the_walk(void **state)
 	struct job_test t;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_file(&t, "workspace/f", VIEW("a\na\n"));
 	(void)shutdown(t.peer, SHUT_RDWR);

@@ -38,7 +38,6 @@ static void stat_sends_all_fields(void **state)
 	struct wire_entry entry;
 	struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_file(&t, "workspace/f", VIEW("12345"));
 	assert_int_equal(chmod(job_test_path(&t, "workspace/f"), 04751), 0);
@@ -76,7 +75,6 @@ static void stat_follows_links_unless_told_not_to(void **state)
 	struct wire_entry entry;
 	struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_directory(&t, "workspace/dir");
 	job_test_link(&t, "/workspace/dir", "workspace/link");
@@ -99,7 +97,6 @@ static void longest_link_target_is_sent(void **state)
 	struct wire_entry entry;
 	struct job_test t;
 
-	(void)state;
 	memset(target, 't', sizeof target - 1);
 	target[sizeof target - 1] = '\0';
 	job_test_start(&t);
@@ -127,7 +124,6 @@ static void entry_clamps_times_and_types(void **state)
 		{ 0, 0, 0, WIRE_FILE_OTHER, 0, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct stat st = { .st_mode = rows[i].mode, .st_size = rows[i].size };
 		struct wire_entry entry;
@@ -162,7 +158,6 @@ static void error_names_the_path(void **state)
 	struct job_test t;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_file(&t, "workspace/f", VIEW(""));
 	job_test_link(&t, "/etc/passwd-outside", "workspace/dangling");
@@ -187,7 +182,6 @@ static void list_sorts_any_names(void **state)
 	struct wire_done done;
 	struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	done = ask_list(&t, ".", 10, VIEW(""));
 	assert_string_equal(record_entries(&t), "");
@@ -223,7 +217,6 @@ static void list_continues_behind_a_cursor(void **state)
 	struct wire_done done;
 	struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_file(&t, "workspace/e", VIEW("1"));
 	job_test_file(&t, "workspace/c", VIEW("1"));
@@ -246,7 +239,6 @@ static void list_sends_a_hundred_thousand_names(void **state)
 	struct job_test t;
 	size_t seen = 0;
 
-	(void)state;
 	job_test_start(&t);
 	make_files(job_test_path(&t, "workspace"), "name-%06u", 100000);
 	done = ask_list(&t, ".", WIRE_ENTRIES_MAX, VIEW(""));
@@ -286,7 +278,6 @@ static void list_sends_names_it_may_not_stat(void **state)
 {
 	struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_directory(&t, "workspace/names");
 	job_test_file(&t, "workspace/names/x", VIEW("1"));
@@ -308,7 +299,6 @@ static void closed_request_ends_the_walk(void **state)
 	struct job_test t;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_file(&t, "workspace/b", VIEW("1"));
 	(void)shutdown(t.peer, SHUT_RDWR);

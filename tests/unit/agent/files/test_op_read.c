@@ -54,7 +54,6 @@ static void read_sends_the_requested_range(void **state)
 	struct wire_done done;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct wire_read request = cases[i].request;
@@ -103,7 +102,6 @@ static void read_refuses_line_zero(void **state)
 	struct wire_done done;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	assert_int_equal(mkfifo(job_test_path(&t, "workspace/fifo"), 0666), 0);
 	assert_int_equal(mknod(job_test_path(&t, "workspace/socket"), S_IFSOCK | 0666, 0), 0);
@@ -123,7 +121,6 @@ static void read_finds_lines_across_chunks(void **state)
 	struct wire_done done;
 	struct error err;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof file; i++)
 		file[i] = i % LINE == LINE - 1 ? '\n' : (char)('a' + i % 23);
 	job_test_start(&t);
@@ -150,7 +147,6 @@ static void sparse_terabyte_is_cut_at_the_maximum(void **state)
 	struct error err;
 	int fd;
 
-	(void)state;
 	job_test_start(&t);
 	fd = open(job_test_path(&t, "workspace/sparse"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_int_equal(ftruncate(fd, (off_t)1 << 40), 0);
@@ -178,7 +174,6 @@ static void file_that_reports_no_size_is_read(void **state)
 	struct error err;
 	int old;
 
-	(void)state;
 	job_test_start(&t);
 	old = t.job.root;
 	t.job.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -217,7 +212,6 @@ static void growing_file_is_cut_at_the_maximum(void **state)
 	struct error err;
 	pthread_t thread;
 
-	(void)state;
 	job_test_start(&t);
 	grower.fd = open(job_test_path(&t, "workspace/log"),
 	                 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -245,7 +239,6 @@ static void closed_request_ends_grep(void **state)
 	struct wire_done done;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_file(&t, "workspace/sparse", VIEW(""));
 	assert_int_equal(truncate(job_test_path(&t, "workspace/sparse"), (off_t)1 << 40), 0);

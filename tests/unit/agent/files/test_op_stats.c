@@ -97,7 +97,6 @@ static void stats_reports_what_it_found(void **state)
 	int status = -1;
 	pid_t child;
 
-	(void)state;
 	job_test_start(&t);
 	child = fork();
 	if (child == 0)

@@ -46,7 +46,6 @@ static void tree_sends_entries_within_its_limits(void **state)
 	struct job_test t;
 	struct error err;
 
-	(void)state;
 	make_sample(&t);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct wire_tree request = { .flags = rows[i].flags,
@@ -92,7 +91,6 @@ static void find_matches_names_and_paths(void **state)
 	struct job_test t;
 	struct error err;
 
-	(void)state;
 	make_sample(&t);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct wire_find request = { .flags = rows[i].flags,
@@ -121,7 +119,6 @@ static void tree_sets_more_when_paths_are_too_long(void **state)
 	struct error err;
 	char name[202];
 
-	(void)state;
 	memset(name, 'n', sizeof name - 1);
 	name[sizeof name - 1] = '\0';
 	job_test_start(&t);
@@ -149,7 +146,6 @@ static void walk_handles_wide_and_deep_trees(void **state)
 	struct error err;
 	char path[200] = "workspace";
 
-	(void)state;
 	job_test_start(&t);
 	for (int i = 0; i < 60; i++) {
 		size_t len = strlen(path);
@@ -186,7 +182,6 @@ static void error_names_path_that_cannot_be_walked(void **state)
 	struct job_test t;
 	struct error err;
 
-	(void)state;
 	make_sample(&t);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct wire_tree tree = { .depth = 1, .limit = 1, .path = view_of(rows[i].path) };
@@ -207,7 +202,6 @@ static void closed_request_ends_the_walk(void **state)
 	struct job_test t;
 	struct error err;
 
-	(void)state;
 	make_sample(&t);
 	make_files(job_test_path(&t, "workspace"), "%u", 2000);
 	(void)shutdown(t.peer, SHUT_RDWR);

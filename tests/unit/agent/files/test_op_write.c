@@ -65,7 +65,6 @@ static void new_file_has_requested_mode_less_umask(void **state)
 	};
 	static struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	for (uint8_t mode = 0; mode < WIRE_WRITE_COUNT; mode++)
 		for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -89,7 +88,6 @@ static void replaced_file_keeps_its_mode(void **state)
 	static struct job_test t;
 	struct stat before, after;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_file(&t, "workspace/a", VIEW("the old text, which is longer"));
 	assert_int_equal(chmod(job_test_path(&t, "workspace/a"), 06751), 0);
@@ -119,7 +117,6 @@ static void write_follows_a_final_link_and_keeps_it(void **state)
 	};
 	static struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_directory(&t, "etc");
 	job_test_link(&t, "/etc/chained", "workspace/second");
@@ -141,7 +138,6 @@ static void create_refuses_any_existing_name(void **state)
 {
 	static struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	check_write(&t, REQUEST(WIRE_WRITE_CREATE, "a"), VIEW("first"));
 	check_refusal(&t, REQUEST(WIRE_WRITE_CREATE, "a"), VIEW("second"), ERR_SYSTEM, EEXIST,
@@ -241,7 +237,6 @@ static void only_replace_overwrites_a_file_that_appears_late(void **state)
 	};
 	static struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		for (int nameless = 0; nameless < 2; nameless++) {
@@ -261,7 +256,6 @@ static void rename_keeps_directory_that_appears_late(void **state)
 {
 	static struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	for (int nameless = 0; nameless < 2; nameless++) {
 		pid_t child = begin_write(&t, REQUEST(WIRE_WRITE_REPLACE, "a"), nameless != 0);
@@ -278,7 +272,6 @@ static void write_works_without_o_tmpfile(void **state)
 {
 	static struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	end_write(&t, begin_write(&t, REQUEST(WIRE_WRITE_CREATE, "a"), false), 0);
 	job_test_holds(&t, "workspace/a", "text");
@@ -295,7 +288,6 @@ static void killed_write_leaves_nothing(void **state)
 {
 	static struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	if (!has_o_tmpfile(&t)) {
 		job_test_stop(&t);
@@ -317,7 +309,6 @@ static void append_adds_to_the_end(void **state)
 	struct error err;
 	struct wire_write request = REQUEST(WIRE_WRITE_APPEND, "log");
 
-	(void)state;
 	job_test_start(&t);
 	check_write(&t, request, VIEW("one\n"));
 	check_write(&t, request, VIEW(""));
@@ -366,7 +357,6 @@ static void undo_keeps_bytes_others_appended(void **state)
 	struct wire_done done;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	request.max = 5;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -408,7 +398,6 @@ static void failed_append_is_undone(void **state)
 	struct wire_done done;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_file(&t, "workspace/log", VIEW("old"));
 	job_test_feed(&t, VIEW("more than fits"));
@@ -426,7 +415,6 @@ static void large_file_is_written_completely(void **state)
 	static char got[sizeof bytes];
 	int fd;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bytes; i++)
 		bytes[i] = (char)(i ^ i >> 8 ^ i >> 16);
 	job_test_start(&t);
@@ -443,7 +431,6 @@ static void write_creates_missing_parents_on_request(void **state)
 	static struct job_test t;
 	struct wire_write request = REQUEST(WIRE_WRITE_REPLACE, "a/b/c.txt");
 
-	(void)state;
 	job_test_start(&t);
 	check_refusal(&t, request, VIEW("x"), ERR_SYSTEM, ENOENT,
 	              "a/b/c.txt: No such file or directory");
@@ -463,7 +450,6 @@ static void too_many_bytes_change_nothing(void **state)
 	static struct job_test t;
 	struct wire_write request = REQUEST(WIRE_WRITE_REPLACE, "a");
 
-	(void)state;
 	job_test_start(&t);
 	job_test_file(&t, "workspace/a", VIEW("old"));
 	request.max = 5;
@@ -490,7 +476,6 @@ static void closed_request_leaves_nothing(void **state)
 	struct wire_done done;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_file(&t, "workspace/a", VIEW("old"));
 	for (uint8_t mode = 0; mode < WIRE_WRITE_COUNT; mode++) {
@@ -522,7 +507,6 @@ static void read_refuses_other_types(void **state)
 	};
 	static struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_directory(&t, "workspace/dir");
 	job_test_link(&t, "dir", "workspace/to-dir");
@@ -561,7 +545,6 @@ static void temporary_name_fits_any_name(void **state)
 	static struct job_test t;
 	char name[256], path[300], temporary[300];
 
-	(void)state;
 	job_test_start(&t);
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
 		struct wire_write request = REQUEST(WIRE_WRITE_REPLACE, "");
@@ -609,7 +592,6 @@ static void user_writes_and_replaces_own_files(void **state)
 {
 	static struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_packet(&t, WIRE_DATA, VIEW("first"));
 	job_test_packet(&t, WIRE_END, VIEW(""));
@@ -645,7 +627,6 @@ static void write_does_not_replace_read_only_file(void **state)
 {
 	static struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_file(&t, "workspace/read-only", VIEW("old"));
 	if (geteuid() == 0)

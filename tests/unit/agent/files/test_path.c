@@ -48,7 +48,6 @@ static void links_and_dots_stay_inside_the_root(void **state)
 	static struct job_test t;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	make_traps(&t);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -89,7 +88,6 @@ static void open_file_refuses_other_types(void **state)
 	static struct job_test t;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	make_traps(&t);
 	assert_int_equal(mkfifo(job_test_path(&t, "workspace/fifo"), 0666), 0);
@@ -110,7 +108,6 @@ static void magic_links_are_not_followed(void **state)
 	struct job job = { .fd = -1, .workspace = "/tmp" };
 	struct error err;
 
-	(void)state;
 	job.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_true(job.root >= 0);
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
@@ -125,7 +122,6 @@ static void text_of_a_magic_link_leads_nowhere_outside(void **state)
 	static struct job_test t;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	make_traps(&t);
 	CHECK_ERROR(path_open(&t.job, view_of("magic/etc/passwd"), O_RDONLY, 0, &err), err,
@@ -141,7 +137,6 @@ static void path_that_does_not_fit_is_refused(void **state)
 	struct error err;
 	int fd;
 
-	(void)state;
 	job_test_start(&t);
 	for (size_t i = 0; i < WIRE_PATH_MAX; i++)
 		path[i] = i % 2 == 0 ? '.' : '/';
@@ -190,7 +185,6 @@ static void path_parent_is_a_directory_and_a_name(void **state)
 	struct stat want, got;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	make_traps(&t);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -226,7 +220,6 @@ static void path_parent_refuses_paths_without_a_name(void **state)
 	struct path_parent place;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	make_traps(&t);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
@@ -242,7 +235,6 @@ static void path_follows_forty_links_and_no_more(void **state)
 	struct error err;
 	char from[32], to[32];
 
-	(void)state;
 	job_test_start(&t);
 	for (int i = 1; i <= 41; i++) {
 		(void)snprintf(from, sizeof from, "workspace/l%d", i);
@@ -263,7 +255,6 @@ static void missing_parents_are_created(void **state)
 	mode_t old = umask(027);
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	make_traps(&t);
 	CHECK_OK(path_make_parents(&t.job, view_of("a/b//./c/file"), &err), err);
@@ -299,7 +290,6 @@ static void path_is_opened_with_the_users_rights(void **state)
 {
 	static struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	make_traps(&t);
 	job_test_file(&t, "workspace/locked", VIEW(""));
@@ -329,7 +319,6 @@ static void missing_directories_are_created(void **state)
 	mode_t old = umask(022);
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	make_traps(&t);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

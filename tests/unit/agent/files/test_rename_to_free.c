@@ -58,7 +58,6 @@ static void rename_to_free_moves(void **state)
 	};
 	struct job_test t;
 
-	(void)state;
 	for (int way = 0; way < WAYS; way++)
 		for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 			/* A directory cannot have a second link: the check and the rename are used. */
@@ -89,7 +88,6 @@ static void rename_to_free_replaces_nothing(void **state)
 	};
 	struct job_test t;
 
-	(void)state;
 	make_tree(&t);
 	for (int way = 0; way < WAYS; way++)
 		for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -116,7 +114,6 @@ static void failed_unlink_removes_the_second_link(void **state)
 	int status = -1;
 	pid_t child;
 
-	(void)state;
 	memcpy(from, "file", sizeof "file");
 	make_tree(&t);
 	child = fork();

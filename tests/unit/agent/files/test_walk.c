@@ -67,7 +67,6 @@ static void names_are_the_smallest_behind_a_cursor(void **state)
 	struct error err;
 	int dir;
 
-	(void)state;
 	job_test_start(&t);
 	for (const char *name = "dbAca"; *name != '\0'; name++)
 		make_files(job_test_path(&t, "workspace"), (char[]){ *name, '\0' }, 1);
@@ -96,7 +95,6 @@ static void pages_of_a_directory_have_no_gaps(void **state)
 	struct error err;
 	int dir;
 
-	(void)state;
 	job_test_start(&t);
 	make_files(job_test_path(&t, "workspace"), "%03u", 300);
 	dir = open(job_test_path(&t, "workspace"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -134,7 +132,6 @@ static void names_have_no_gap_where_a_long_name_did_not_fit(void **state)
 	size_t seen = 0;
 	int dir;
 
-	(void)state;
 	job_test_start(&t);
 	make_files(job_test_path(&t, "workspace"), "%03u", 300);
 	make_files(job_test_path(&t, "workspace"),
@@ -160,7 +157,6 @@ static void list_refuses_what_is_no_directory(void **state)
 	struct error err;
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-	(void)state;
 	CHECK_ERROR(names_read(&names, fd, &rule, &err), err, ERR_SYSTEM,
 	            "read the directory: Not a directory");
 	assert_false(names_any(fd, true));
@@ -200,7 +196,6 @@ static void walk_goes_depth_first_and_by_name(void **state)
 	struct job_test t;
 	struct walk walk;
 
-	(void)state;
 	make_sample(&t);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		for (size_t b = 0; b < ARRAY_LEN(batches); b++) {
@@ -225,7 +220,6 @@ static void walk_survives_a_changing_tree(void **state)
 	struct walk_entry entry;
 	struct error err = { .msg = "" };
 
-	(void)state;
 	make_sample(&t);
 	walk_init(&walk, open(job_test_path(&t, "workspace"), O_RDONLY | O_CLOEXEC), 64, false);
 	assert_int_equal(walk_next(&walk, &entry, &err), 1);
@@ -250,7 +244,6 @@ static void walk_goes_down_to_the_allowed_depth(void **state)
 	struct walk walk;
 	const char *all;
 
-	(void)state;
 	job_test_start(&t);
 	(void)close(make_deep(job_test_path(&t, "workspace"), "d", WIRE_DEPTH_MAX + 1));
 	all = walked(job_test_path(&t, "workspace"), WIRE_DEPTH_MAX, false, SIZE_MAX, &walk);
@@ -270,7 +263,6 @@ static void walk_leaves_out_paths_that_are_too_long(void **state)
 	static struct walk walk;
 	int dir;
 
-	(void)state;
 	memset(name, 'n', sizeof name - 1);
 	name[sizeof name - 1] = '\0';
 	job_test_start(&t);
@@ -305,7 +297,6 @@ static void walk_enters_procfs_only_if_it_starts_there(void **state)
 	bool seen = false;
 	int got;
 
-	(void)state;
 	if (stat("/", &root) < 0 || stat("/proc", &proc) < 0 || root.st_dev == proc.st_dev)
 		SKIP_TEST("/proc is not mounted");
 	walk_init(&walk, open("/", O_RDONLY | O_CLOEXEC), 2, true);
@@ -333,7 +324,6 @@ static void walk_passes_over_unreadable_directories(void **state)
 {
 	struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_directory(&t, "workspace/a");
 	job_test_file(&t, "workspace/a/x", VIEW("1"));
@@ -357,7 +347,6 @@ static void walk_fails_when_descriptors_run_out(void **state)
 	struct error err;
 	struct job_test t;
 
-	(void)state;
 	job_test_start(&t);
 	(void)close(make_deep(job_test_path(&t, "workspace"), "d", 3));
 	walk_init(&walk, open(job_test_path(&t, "workspace"), O_RDONLY | O_CLOEXEC), 64, false);

@@ -36,13 +36,11 @@ static void check_everything_once(bool is_pid1)
 
 static void agent_works_as_an_ordinary_process(void **state)
 {
-	(void)state;
 	check_everything_once(false);
 }
 
 static void agent_works_as_pid_1(void **state)
 {
-	(void)state;
 	if (!live_can_be_pid1())
 		SKIP_TEST("no PID namespaces here");
 	check_everything_once(true);

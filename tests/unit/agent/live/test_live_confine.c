@@ -83,7 +83,6 @@ static void filter_denies_rare_system_calls(void **state)
 	char want[512];
 	struct live live;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(profiles); i++) {
 		(void)snprintf(want, sizeof want,
 		               "mount: EPERM\nunshare: EPERM\nio_uring_setup: ENOSYS\n"
@@ -102,7 +101,6 @@ static void filter_kills_calls_of_another_architecture(void **state)
 {
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	assert_int_equal(live_exec(&live, live_self(), "--foreign")->exited.signal, SIGSYS);
 	live_finish(&live);
@@ -135,7 +133,6 @@ static void usual_programs_work_under_the_filter(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	for (unsigned calls = 0; calls < SPEC_SYSCALLS_COUNT; calls++) {
 		start_with(&live, (struct live_options){ .calls = (enum spec_syscalls)calls });
 		for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
@@ -174,7 +171,6 @@ static void every_process_has_its_filter(void **state)
 	struct live live;
 	pid_t worker;
 
-	(void)state;
 	live_begin(&live);
 	assert_int_equal(live_status(live.agent, "Seccomp_filters:"), 1);
 	s = live_exec(&live, "grep", "Seccomp_filters:", "/proc/self/status");
@@ -189,7 +185,6 @@ static void agent_refuses_a_filter_of_partial_instructions(void **state)
 {
 	struct live live;
 
-	(void)state;
 	start_with(&live, (struct live_options){ .may_fail = true, .programs = VIEW("1234567") });
 	LIVE_UNTIL(&live, live.has_failed, LIVE_MS);
 	assert_non_null(
@@ -201,7 +196,6 @@ static void invalid_filter_fails_the_program(void **state)
 {
 	struct live live;
 
-	(void)state;
 	start_with(&live, (struct live_options){ .programs = VIEW("\xff\xff\0\0\0\0\0\0") });
 	LIVE_CHECK_FAILED(live_start_run(&live, LIVE_RUN(0), "true"), WIRE_FAILED_INVALID,
 	                  "load the seccomp filter: Invalid argument");
@@ -220,7 +214,6 @@ static void landlock_denies_making_devices(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	if (!has_landlock())
 		SKIP_TEST("this kernel has no Landlock that knows ioctl");
 	for (int i = 0; i < 2; i++) {
@@ -236,7 +229,6 @@ static void landlock_denies_ioctl_outside_dev(void **state)
 	struct live live;
 	char path[512];
 
-	(void)state;
 	if (!has_landlock() || geteuid() != 0)
 		SKIP_TEST("needs Landlock, and root to make a device");
 	live_begin(&live);
@@ -254,7 +246,6 @@ static void landlock_allows_files_and_terminals(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_sh(&live, "set -e; mkdir a b; echo x >a/f; mv a/f b/f; ln b/f a/g; mkfifo p; "
 	                   "ln -s p q; mv b c; : >c/f; truncate -s 5 c/f; echo >/dev/null; "
@@ -274,7 +265,6 @@ static void runs_can_signal_and_connect_to_each_other(void **state)
 	struct live live;
 	char script[64];
 
-	(void)state;
 	live_begin(&live);
 	s = live_start_sh(&live, LIVE_RUN(0), "mkfifo p; read x <p; sleep 100");
 	(void)snprintf(script, sizeof script, "until [ -p p ]; do :; done; echo >p; kill %u",
@@ -309,7 +299,6 @@ static void agent_passes_no_capability_on(void **state)
 	pid_t worker;
 	char want[300];
 
-	(void)state;
 	if (geteuid() != 0)
 		SKIP_TEST("only root can act for two users");
 	start_with(&live, (struct live_options){
@@ -343,7 +332,6 @@ static void program_of_root_has_no_capability(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_sh(
 	        &live,

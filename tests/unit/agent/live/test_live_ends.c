@@ -115,7 +115,6 @@ static void all_processes_exit_with_the_channel(void **state)
 {
 	struct live live;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(guests); i++) {
 		if (!invite(&live, i))
 			continue;
@@ -130,7 +129,6 @@ static void all_processes_exit_with_the_agent(void **state)
 {
 	struct live live;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(guests); i++) {
 		if (!invite(&live, i))
 			continue;
@@ -146,7 +144,6 @@ static void every_stream_fails_when_the_agent_exits(void **state)
 	struct live_stream *s[40];
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	for (size_t i = 0; i < ARRAY_LEN(s); i++)
 		s[i] = live_start_run(&live, LIVE_RUN(0), "sleep", "100");
@@ -289,7 +286,6 @@ static void agent_exits_when_the_server_breaks_the_protocol(void **state)
 		VIEW_INIT("\x20\0\0\0\0\0\0\2"), /* EXEC on one of the agent's */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct stderr_capture c;
 		struct raw raw;
@@ -320,7 +316,6 @@ static void agent_exits_when_the_channel_closes_within_a_frame(void **state)
 {
 	struct raw raw;
 
-	(void)state;
 	raw_start(&raw);
 	(void)raw_exec(&raw, LIVE_ARGV("sleep", "100"));
 	(void)raw_hear(&raw, WIRE_STARTED, 1);
@@ -336,7 +331,6 @@ static void agent_refuses_one_stream_too_many(void **state)
 	uint32_t stream = 0;
 	struct raw raw;
 
-	(void)state;
 	raw_start(&raw);
 	for (int i = 0; i < WIRE_STREAMS_MAX + 1; i++) {
 		stream = raw_exec(&raw, LIVE_ARGV("sleep", "100"));

@@ -8,7 +8,6 @@ static void cat_returns_8_mib_unchanged(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof pattern; i++)
 		pattern[i] = (char)(i * 31 + i / 251);
 	live_begin(&live);
@@ -31,7 +30,6 @@ static void program_that_never_reads_delays_no_other_stream(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_start_run(&live, LIVE_RUN(.flags = WIRE_EXEC_STDIN, .keeps_open = true), "sh",
 	                   "-c", "echo up; sleep 0.3; exit 4");
@@ -49,7 +47,6 @@ static void input_for_a_closed_stdin_is_discarded(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_start_run(&live, LIVE_RUN(.flags = WIRE_EXEC_STDIN, .keeps_open = true), "sh",
 	                   "-c", "exec <&-; echo up; sleep 100");
@@ -67,7 +64,6 @@ static void program_reads_the_end_of_input(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	CHECK_GOT(live_exec(&live, "cat"), WIRE_OUT, ""); /* no stdin: an empty one */
 	s = live_start_run(&live, LIVE_RUN(.flags = WIRE_EXEC_STDIN), "sh", "-c", "cat; echo end");
@@ -83,7 +79,6 @@ static void stdout_and_stderr_are_separate_and_in_order(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_sh(&live, "for i in 1 2 3 4 5; do echo o$i; echo e$i >&2; done");
 	CHECK_GOT(s, WIRE_OUT, "o1\no2\no3\no4\no5\n");
@@ -99,7 +94,6 @@ static void program_may_close_its_output_and_go_on(void **state)
 	struct live live;
 	char script[128];
 
-	(void)state;
 	live_begin(&live);
 	for (size_t i = 0; i < ARRAY_LEN(closings); i++) {
 		(void)snprintf(script, sizeof script, "echo first; %s; sleep 0.2; exit 5",
@@ -120,7 +114,6 @@ static void descriptor_3_carries_bytes_both_ways(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_start_run(&live, LIVE_RUN(.flags = WIRE_EXEC_CONTROL, .keeps_open = true), "sh",
 	                   "-c", "read a <&3; echo \"got $a\" >&3; echo out; cat <&3 >&3; exit 6");
@@ -141,7 +134,6 @@ static void run_with_a_full_control_channel_ends(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_start_run(&live, LIVE_RUN(.flags = WIRE_EXEC_CONTROL, .holds_back = true), "sh",
 	                   "-c", "exec >&- 2>&-; head -c 65536 /dev/zero >&3; sleep 0.2");
@@ -156,7 +148,6 @@ static void output_that_waited_for_credit_is_delivered(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_start_run(&live, LIVE_RUN(.holds_back = true, .counts_only = true), "sh", "-c",
 	                   "head -c 200000 /dev/zero; head -c 100000 /dev/zero >&2");
@@ -180,7 +171,6 @@ static void agent_does_not_grow_without_a_reader(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_start_run(&live, LIVE_RUN(.holds_back = true, .counts_only = true), "sh", "-c",
 	                   "head -c 2147483648 /dev/zero & head -c 2147483648 /dev/zero >&2; wait");
@@ -209,7 +199,6 @@ static void agent_does_not_grow_with_much_output(void **state)
 	unsigned long agent;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	(void)live_sh(&live, "head -c 1000000 /dev/zero");
 	agent = live_status(live.agent, "VmRSS:");

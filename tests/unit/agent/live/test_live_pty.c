@@ -8,7 +8,6 @@ static void terminal_has_the_requested_size(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_start_run(&live, ON_TERMINAL(.rows = 33, .columns = 111, .keeps_open = true), "sh",
 	                   "-c",
@@ -26,7 +25,6 @@ static void program_is_told_of_a_new_terminal_size(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_start_run(&live, ON_TERMINAL(.rows = 24, .columns = 80, .keeps_open = true), "sh",
 	                   "-c",
@@ -54,7 +52,6 @@ static void terminal_handles_control_keys(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		s = live_started(live_start_run(&live, ON_TERMINAL(.keeps_open = true), "sh", "-c",
@@ -75,7 +72,6 @@ static void end_of_input_reaches_a_program_on_a_terminal(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	for (size_t i = 0; i < ARRAY_LEN(inputs); i++) {
 		s = live_start_run(&live, ON_TERMINAL(.input = inputs[i]), "sh", "-c",
@@ -91,7 +87,6 @@ static void terminal_output_is_complete(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	for (int i = 0; i < 100; i++) {
 		s = live_start_run(&live, ON_TERMINAL(.keeps_open = true), "sh", "-c",
@@ -110,7 +105,6 @@ static void terminal_output_that_waited_for_credit_is_complete(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_start_run(&live,
 	                   ON_TERMINAL(.keeps_open = true, .holds_back = true, .counts_only = true),
@@ -132,7 +126,6 @@ static void last_output_of_many_terminals_is_complete(void **state)
 	struct live_stream *s[64], *flood;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	for (size_t i = 0; i < ARRAY_LEN(s); i++) {
 		s[i] = live_start_run(
@@ -168,7 +161,6 @@ static void terminal_held_open_by_another_run_delays_nothing(void **state)
 	struct live live;
 	char script[128];
 
-	(void)state;
 	/* With Landlock a program could not open another run's descriptors. */
 	live_start(&live, &(struct live_options){ .is_pid1 = live_as_pid1, .is_free = true });
 	s = live_start_run(&live, ON_TERMINAL(.keeps_open = true), "sh", "-c",
@@ -191,7 +183,6 @@ static void signal_reaches_detached_descendants(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_start_run(&live, LIVE_RUN(0), "sh", "-c", script);
 	live_until_bytes(s, WIRE_OUT, 3);

@@ -11,7 +11,6 @@ static void agent_reports_every_exit_code(void **state)
 	struct live live;
 	char code[16];
 
-	(void)state;
 	live_begin(&live);
 	for (int first = 0; first < 256; first += AT_ONCE) {
 		for (int i = 0; i < AT_ONCE; i++) {
@@ -36,7 +35,6 @@ static void agent_reports_the_signal_that_killed_the_program(void **state)
 	struct live live;
 	char script[64];
 
-	(void)state;
 	live_begin(&live);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		(void)snprintf(script, sizeof script, "ulimit -c 0; kill -%d $$; sleep 9", all[i]);
@@ -83,7 +81,6 @@ static void failed_start_has_a_reason(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	make_file(&live, "plain", "#!/bin/sh\n", 0644);
 	make_file(&live, "dangling", "#!/no/such/interpreter\n", 0755);
@@ -101,7 +98,6 @@ static void file_without_a_header_is_not_executed(void **state)
 {
 	struct live live;
 
-	(void)state;
 	if (getenv("BELLJAR_AGENT") != NULL)
 		SKIP_TEST("the sanitized agent has another libc, which runs such a file with a "
 		          "shell");
@@ -120,7 +116,6 @@ static void program_gets_its_arguments_unchanged(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_exec(&live, "sh", "-c", "for a; do printf '<%s>' \"$a\"; done", "sh", "", "a b",
 	              "\377\200\n*$(id)", "-", "");
@@ -133,7 +128,6 @@ static void program_gets_4096_arguments(void **state)
 	const char *argv[WIRE_ARGS_MAX + 1] = { "sh", "-c", "echo $# ${4092}", "sh" };
 	struct live live;
 
-	(void)state;
 	for (size_t i = 4; i < WIRE_ARGS_MAX; i++)
 		argv[i] = i == WIRE_ARGS_MAX - 1 ? "last" : "x";
 	live_begin(&live);
@@ -148,7 +142,6 @@ static void program_gets_exactly_the_given_environment(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_exited(live_start_run(&live, LIVE_RUN(.env = env), "/usr/bin/env"));
 	CHECK_GOT(s, WIRE_OUT, "A=1\nEMPTY=\nB=x y\nA=2\nodd\n");
@@ -171,7 +164,6 @@ static void program_starts_in_the_requested_directory(void **state)
 	struct live live;
 	char path[512];
 
-	(void)state;
 	live_begin(&live);
 	(void)live_sh(&live, "mkdir sub; ln -s sub link; ln -s nowhere dangling; : >file");
 	check_cwd(&live, NULL, live.workspace);
@@ -196,7 +188,6 @@ static void started_has_the_pid(void **state)
 	struct live live;
 	char want[16];
 
-	(void)state;
 	live_begin(&live);
 	s = live_sh(&live, "echo $$");
 	(void)snprintf(want, sizeof want, "%u\n", s->pid);
@@ -209,7 +200,6 @@ static void exited_has_the_resource_usage(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_sh(&live, "sleep 0.2");
 	assert_in_range(s->exited.wall_us, 200000, LIVE_MS * 1000);
@@ -231,7 +221,6 @@ static void last_output_is_complete(void **state)
 	struct live live;
 	char text[16];
 
-	(void)state;
 	for (int n = 0; n < 2016; n += AT_ONCE) {
 		if (n % (AT_ONCE * 9) == 0)
 			live_begin(&live);
@@ -254,7 +243,6 @@ static void run_can_be_closed_before_it_has_started(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	for (int i = 0; i < 20; i++) {
 		s = live_start_run(&live, LIVE_RUN(0), "sleep", "100");
@@ -272,7 +260,6 @@ static void agent_ends_100_closed_runs(void **state)
 	struct live live;
 	size_t fds;
 
-	(void)state;
 	live_begin(&live);
 	(void)live_sh(&live, "true");
 	fds = live_agent_fds(&live);
@@ -301,7 +288,6 @@ static void server_refuses_the_257th_stream(void **state)
 	struct live live;
 	struct error err;
 
-	(void)state;
 	live_begin(&live);
 	for (int i = 0; i < WIRE_STREAMS_MAX; i++)
 		s[i] = live_start_run(&live, LIVE_RUN(0), "sleep", "100");
@@ -332,7 +318,6 @@ static void agent_survives_a_lack_of_descriptors(void **state)
 	size_t fds, failed = 0;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	CHECK_GOT(live_sh(&live, "echo before"), WIRE_OUT, "before\n");
 	fds = live_agent_fds(&live);

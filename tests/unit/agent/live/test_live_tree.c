@@ -68,7 +68,6 @@ static void keeper_ends_a_program_at_its_deadline(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_start_run(&live, LIVE_RUN(.deadline_ms = 200, .grace_ms = LIVE_MS), "sleep",
 	                   "100");
@@ -106,7 +105,6 @@ static void deadline_can_be_changed(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_start_run(&live, LIVE_RUN(.deadline_ms = 1500), "sleep", "2");
 	set_deadline(s, 0);
@@ -136,7 +134,6 @@ static void keeper_kills_descendants_that_are_left(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
 		s = live_start_run(&live, LIVE_RUN(0), "sh", "-c", scripts[i]);
@@ -159,7 +156,6 @@ static void output_held_open_by_another_run_delays_nothing(void **state)
 	struct live live;
 	char script[128];
 
-	(void)state;
 	live_start(&live, &(struct live_options){ .is_pid1 = live_as_pid1, .is_free = true });
 	s = live_start_run(&live, LIVE_RUN(0), "sh", "-c", "echo up; sleep 0.5; echo down");
 	live_until_bytes(s, WIRE_OUT, 3);
@@ -178,7 +174,6 @@ static void keeper_kills_a_process_that_forks_and_exits_in_turn(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		s = live_start_run(&live, LIVE_RUN(.deadline_ms = 500), live_self(), kinds[i]);
@@ -199,7 +194,6 @@ static void agent_survives_a_fork_bomb(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin_as_user(&live);
 	s = live_start_run(&live,
 	                   LIVE_RUN(.deadline_ms = 4000, .limits = &few, .limit_count = 1,
@@ -220,7 +214,6 @@ static void keeper_reaps_10000_short_children(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	(void)live_sh(&live, "true");
 	before = live_status(live.agent, "VmRSS:");
@@ -262,7 +255,6 @@ static void killed_keeper_fails_the_run_and_its_processes_are_killed(void **stat
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
 		s = live_start_run(&live, LIVE_RUN(0), "sh", "-c", scripts[i]);
@@ -284,7 +276,6 @@ static void agent_continues_a_stopped_keeper(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_start_sh(&live, LIVE_RUN(.deadline_ms = 3000), "sleep 100");
 	for (int i = 0; i < 5; i++) {

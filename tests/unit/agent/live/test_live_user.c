@@ -31,7 +31,6 @@ static void program_has_the_ids_of_its_user(void **state)
 	struct live live;
 	char want[60];
 
-	(void)state;
 	live_begin_as_user(&live);
 	s = live_exec(&live, "cat", "/proc/self/status");
 	(void)snprintf(want, sizeof want, "%1$u\t%1$u\t%1$u\t%1$u", live_user());
@@ -47,7 +46,6 @@ static void program_has_the_supplementary_groups_of_its_user(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	if (geteuid() != 0)
 		SKIP_TEST("only root can act for two users");
 	live_start(&live, &(struct live_options){ .is_pid1 = live_as_pid1,
@@ -67,7 +65,6 @@ static void program_starts_with_no_signal_blocked_or_ignored(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_exec(&live, "cat", "/proc/self/status");
 	assert_string_equal(status_line(s, "SigBlk:"), "0000000000000000");
@@ -87,7 +84,6 @@ static void program_has_the_requested_limits(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_start_run(&live,
 	                   LIVE_RUN(LIMITS({ RLIMIT_NOFILE, 64, 128 }, { RLIMIT_CORE, 0, 0 })),
@@ -112,7 +108,6 @@ static void program_starts_with_a_small_limit_of_descriptors(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_start_run(&live, LIVE_RUN(LIMITS({ RLIMIT_NOFILE, 4, 4 })), "cat",
 	                   "/proc/self/limits");
@@ -127,7 +122,6 @@ static void limit_that_cannot_be_set_is_named(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	s = live_start_run(&live, LIVE_RUN(LIMITS({ RLIMIT_NOFILE, 1ULL << 40, 1ULL << 40 })),
 	                   "true");
@@ -147,7 +141,6 @@ static void program_has_the_descriptor_limit_the_agent_was_given(void **state)
 	struct live live;
 	char want[32];
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
 	(void)snprintf(want, sizeof want, "%lu\n", (unsigned long)files.rlim_cur);
 	live_begin(&live);
@@ -170,7 +163,6 @@ static void program_has_three_descriptors_or_four(void **state)
 	};
 	struct live live;
 
-	(void)state;
 	live_begin(&live);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct live_stream *s = live_start_run(&live, LIVE_RUN(.flags = rows[i].flags),
@@ -186,7 +178,6 @@ static void program_cannot_access_agent_and_keeper(void **state)
 	struct live_stream *s;
 	struct live live;
 
-	(void)state;
 	live_begin_as_user(&live);
 	s = live_sh(&live, "ls /proc/$PPID/fd; kill -0 $PPID; kill -9 $PPID; echo on");
 	CHECK_GOT(s, WIRE_OUT, "on\n");

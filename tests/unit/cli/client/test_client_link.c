@@ -82,7 +82,6 @@ static void request_skips_other_messages(void **state)
 {
 	static const char *const servers[] = { "good", "chatty" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(servers); i++) {
 		AUTO_JSON json_t *result = NULL;
 		struct error err;
@@ -104,7 +103,6 @@ static void request_reports_what_is_wrong_with_the_server(void **state)
 		{ "gone", "the server " },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_JSON json_t *result = NULL;
 		struct error err;
@@ -120,7 +118,6 @@ static void list_requests_every_page(void **state)
 	AUTO_JSON json_t *tools = NULL;
 	struct error err;
 
-	(void)state;
 	CHECK_OK(request_once("paged", "tools/list", &tools, &err), err);
 	assert_int_equal(json_array_size(tools), 2);
 	assert_string_equal(json_text(json_array_get(tools, 1), "name"), "b");
@@ -133,7 +130,6 @@ static void interrupt_cancels_the_request(void **state)
 	struct error err;
 	pid_t us = getpid(), child = fork();
 
-	(void)state;
 	if (child == 0) {
 		(void)usleep(200 * 1000);
 		(void)kill(us, SIGINT);
@@ -152,7 +148,6 @@ static void open_refuses_too_many_flags(void **state)
 	struct link link;
 	struct error err;
 
-	(void)state;
 	for (size_t i = 0; i < 101; i++)
 		flags[i] = "--x";
 	assert_int_equal(link_open(&link, flags, &hello, &err), -1);

@@ -57,14 +57,12 @@ static void show_block_prints_text_and_describes_the_rest(void **state)
 		{ "{}", "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		assert_string_equal(printed(show_blocks, cases[i].json), cases[i].want);
 }
 
 static void show_list_prints_the_first_sentence(void **state)
 {
-	(void)state;
 	assert_string_equal(
 	        printed(show_tools,
 	                "[{\"name\":\"wait\",\"title\":\"Wait\",\"description\":\"Waits for "
@@ -92,7 +90,6 @@ static void records_span_picks_a_unit(void **state)
 	};
 	char text[RECORDS_TEXT_SIZE];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		assert_string_equal(records_span(cases[i].seconds, text), cases[i].want);
 	assert_string_equal(records_when(0, text), "1970-01-01T00:00:00Z");

@@ -27,7 +27,6 @@ static void shells_accept_their_completion_scripts(void **state)
 {
 	static const char *const shells[] = { "bash", "zsh", "fish" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(shells); i++) {
 		const struct ran *ran = RUN("completion", shells[i]);
 		char command[64];
@@ -48,7 +47,6 @@ static void completion_leaves_out_hidden_verbs(void **state)
 {
 	static const char *const shells[] = { "bash", "zsh", "fish" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
 		assert_null(strstr(RUN("completion", shells[i])->out, "generate "));
 }
@@ -95,7 +93,6 @@ static void bash_completes_verbs_and_options(void **state)
 		{ "belljar nonsense x", "" },
 	};
 
-	(void)state;
 	if (!has_program("bash"))
 		SKIP_TEST("there is no bash");
 	scratch_write("script", RUN("completion", "bash")->out);
@@ -130,7 +127,6 @@ static void fish_completes_verbs_and_options(void **state)
 		{ "belljar doctor --j", "--json\n" },
 	};
 
-	(void)state;
 	if (!has_program("fish"))
 		SKIP_TEST("there is no fish");
 	scratch_write("script", RUN("completion", "fish")->out);

@@ -29,7 +29,6 @@ static void new_file_and_its_directories_are_private(void **state)
 {
 	struct client_file file;
 
-	(void)state;
 	CHECK_OK(client_file_open(&file, "a/b/f", &err), err);
 	assert_null(file.target);
 	assert_int_equal(file.text.len, 0);
@@ -45,7 +44,6 @@ static void replace_keeps_the_mode_and_makes_a_backup(void **state)
 {
 	char *backup;
 
-	(void)state;
 	scratch_write("f", "old");
 	assert_int_equal(chmod("f", 0640), 0);
 	backup = replace("f", "new");
@@ -62,7 +60,6 @@ static void backups_are_numbered_and_never_overwritten(void **state)
 	static const char *const names[] = { "f.belljar-backup", "f.belljar-backup-2",
 		                             "f.belljar-backup-3" };
 
-	(void)state;
 	scratch_write("f", "text 0");
 	for (int i = 0; i < 3; i++) {
 		char text[32];
@@ -82,7 +79,6 @@ static void backup_does_not_follow_a_planted_link(void **state)
 {
 	char *backup;
 
-	(void)state;
 	scratch_write("f", "old");
 	scratch_write("victim", "untouched");
 	assert_int_equal(symlink("victim", "f.belljar-backup"), 0);
@@ -97,7 +93,6 @@ static void replace_follows_a_link_and_keeps_it(void **state)
 	struct stat st;
 	char *backup;
 
-	(void)state;
 	assert_int_equal(mkdir("dotfiles", 0755), 0);
 	scratch_write("dotfiles/f", "old");
 	assert_int_equal(symlink("dotfiles/f", "f"), 0);
@@ -114,7 +109,6 @@ static void open_refuses_directories_and_files_of_others(void **state)
 {
 	struct client_file file = { .path = "before" };
 
-	(void)state;
 	assert_int_equal(symlink("nowhere", "dangling"), 0);
 	CHECK_ERROR(client_file_open(&file, "dangling", &err), err, ERR_NOT_FOUND,
 	            "'dangling' is a link to nothing; remove it or create its target");
@@ -140,7 +134,6 @@ static void failed_write_changes_nothing(void **state)
 	struct rlimit all, small = { 2, RLIM_INFINITY };
 	char *backup = scratch_path;
 
-	(void)state;
 	scratch_write("f", "x");
 	CHECK_OK(client_file_open(&file, "f", &err), err);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
@@ -162,7 +155,6 @@ static void replace_detects_a_changed_file(void **state)
 	struct client_file file;
 	char *backup = scratch_path;
 
-	(void)state;
 	scratch_write("f", "old");
 	CHECK_OK(client_file_open(&file, "f", &err), err);
 	scratch_write("f", "new"); /* the same length, the same inode */
@@ -190,7 +182,6 @@ static void open_waits_for_the_lock_for_a_limited_time(void **state)
 	uint64_t start = clock_now_ms();
 	char want[200];
 
-	(void)state;
 	scratch_write("f", "old");
 	assert_int_equal(symlink("f", "link"), 0);
 	CHECK_OK(client_file_open(&file, "link", &err), err);

@@ -22,7 +22,6 @@ static void connect_lists_clients_and_their_files(void **state)
 	const struct client *client;
 	char path[128];
 
-	(void)state;
 	assert_int_equal(ran->status, 0);
 	for (size_t i = 0; (client = client_at(i)) != NULL; i++) {
 		char *file = client_path(client);
@@ -53,7 +52,6 @@ static void client_path_follows_the_environment(void **state)
 		{ "zed", "/x/zed/settings.json" },
 	};
 
-	(void)state;
 	(void)unsetenv("CODEX_HOME");
 	(void)unsetenv("CLAUDE_CONFIG_DIR");
 	assert_int_equal(setenv("HOME", "/h", 1) | setenv("XDG_CONFIG_HOME", "/x", 1), 0);
@@ -74,7 +72,6 @@ static void connect_prints_the_entry(void **state)
 	char *snippet = entry_snippet(&entry);
 	char want[2 * PATH_MAX + 256];
 
-	(void)state;
 	(void)snprintf(want, sizeof want,
 	               "For Zed, add this to %s/zed/settings.json:\n\n%s\n"
 	               "'belljar connect zed --write' edits the file for you.\n"
@@ -96,7 +93,6 @@ static void connect_names_the_command_of_a_client_without_json(void **state)
 	char want[2 * PATH_MAX + 256];
 	const struct ran *ran;
 
-	(void)state;
 	(void)snprintf(want, sizeof want,
 	               "For Codex, run its own command:\n\n  %s\n\n"
 	               "Then: Start Codex again; /mcp shows the server.\n",
@@ -134,7 +130,6 @@ static void entry_command_quotes_for_the_shell(void **state)
 		  "eyJjb21tYW5kIjoiL2I%2BPj8iLCJhcmdzIjpbInNlcnZlIl19" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct entry entry = { client_find(cases[i].client), "n", cases[i].program };
 		char *command = entry_command(&entry);
@@ -151,7 +146,6 @@ static void connect_writes_a_file_once(void **state)
 	char want[256];
 	struct stat first, second;
 
-	(void)state;
 	(void)snprintf(want, sizeof want,
 	               "Added 'belljar' in %s/.cursor/mcp.json.\n"
 	               "Then: Switch the server on in Cursor's settings, under MCP.\n",
@@ -179,7 +173,6 @@ static void connect_replaces_an_entry_for_a_url(void **state)
 	        "{\"z\":0.10,\"mcpServers\":{\"belljar\":{\"url\":\"u\"}},\"a\":1}";
 	const struct ran *ran;
 
-	(void)state;
 	scratch_write("f", old);
 	ran = RUN("connect", "windsurf", "--write", "--file", "f");
 	assert_string_equal(ran->out,
@@ -203,7 +196,6 @@ static void connect_refuses_a_file_it_cannot_edit(void **state)
 		  "belljar: 'f' was not changed: expected a JSON object, got an array\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct ran *ran;
 
@@ -247,7 +239,6 @@ static void parallel_writes_lose_no_entry(void **state)
 	AUTO_JSON json_t *root = NULL;
 	const json_t *servers;
 
-	(void)state;
 	scratch_write("f", "{\"mcpServers\": {\"other\": {}}}\n");
 	connect_in_parallel("f", true);
 	root = json_loads(scratch_read("f"), JSON_REJECT_DUPLICATES, NULL);
@@ -258,7 +249,6 @@ static void parallel_writes_lose_no_entry(void **state)
 
 static void parallel_writes_make_one_new_file(void **state)
 {
-	(void)state;
 	connect_in_parallel("a/b/f", false);
 	assert_memory_equal(scratch_read("a/b/f"), "{\n  \"mcpServers\": {", 19);
 	assert_int_equal(access("a/b/f.belljar-backup", F_OK), -1);
@@ -268,7 +258,6 @@ static void connect_rejects_write_from_the_environment(void **state)
 {
 	const struct ran *ran;
 
-	(void)state;
 	assert_int_equal(setenv("BELLJAR_WRITE", "1", 1), 0);
 	ran = RUN("connect", "cursor");
 	assert_int_equal(unsetenv("BELLJAR_WRITE"), 0);
@@ -280,7 +269,6 @@ static void connect_without_home_wants_a_file(void **state)
 {
 	const struct ran *ran;
 
-	(void)state;
 	assert_int_equal(unsetenv("HOME"), 0);
 	ran = RUN("connect", "cursor", "--write");
 	assert_int_equal(ran->status, 1);

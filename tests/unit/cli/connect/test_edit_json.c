@@ -73,7 +73,6 @@ static void edit_json_adds_an_entry_in_the_style_of_the_file(void **state)
 		  "[\"serve\"]}}}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_BUF struct buf got;
 
@@ -131,7 +130,6 @@ static void edit_json_keeps_comments_and_trailing_commas(void **state)
 		  "{\"mcpServers\": {\"x\": 1, // x\r\n" ENTRY "\r\n}}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_BUF struct buf got;
 		AUTO_BUF struct buf again;
@@ -180,7 +178,6 @@ static void edit_json_keeps_members_the_user_added(void **state)
 		  "\"args\": [\"serve\"]}}}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_BUF struct buf got;
 		AUTO_BUF struct buf again;
@@ -213,7 +210,6 @@ static void edit_json_replaces_an_entry_of_the_same_name(void **state)
 		  "    }\n  }\n}\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_BUF struct buf got;
 
@@ -230,7 +226,6 @@ static void edit_json_leaves_a_complete_entry_alone(void **state)
 		"\"env\":{\"A\":\"1\"}}}}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		AUTO_BUF struct buf got;
 
@@ -245,7 +240,6 @@ static void second_edit_changes_nothing(void **state)
 		                             "{\n  \"servers\": {\n    \"x\": 1\n  }\n}" };
 	static const char program[] = "/a b/\"q\"\\/\xc3\xa9\x01/belljar";
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		AUTO_BUF struct buf first;
 		AUTO_BUF struct buf second;
@@ -292,7 +286,6 @@ static void edit_json_refuses_a_text_it_cannot_edit(void **state)
 		  "mcpServers: expected an object, got null" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_BUF struct buf got;
 
@@ -317,7 +310,6 @@ static void entry_has_the_form_of_its_client(void **state)
 		         "\"args\": [\"serve\"]}}}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_BUF struct buf got;
 

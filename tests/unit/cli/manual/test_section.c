@@ -34,7 +34,6 @@ static void section_text_escapes_roff_characters(void **state)
 		  "12345678901234567890123456789012345678901234567890123456789012345678\n\\&.x\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		assert_string_equal(text_of(cases[i].text), cases[i].want);
 }
@@ -46,7 +45,6 @@ static void sections_have_every_option(void **state)
 	char *environment = strdup(RUN("generate", "environment")->out);
 	char *config = strdup(RUN("generate", "config")->out);
 
-	(void)state;
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		(void)snprintf(want, sizeof want, ".It Ev %s\n",
 		               option_variable(&option_specs[i], name));
@@ -74,7 +72,6 @@ static void verbs_section_leaves_out_hidden_verbs(void **state)
 {
 	const struct ran *ran = RUN("generate", "verbs");
 
-	(void)state;
 	CHECK_HAS(ran->out, ".It Cm connect Oo Ar OPTION ... Oc Op Ar CLIENT\n");
 	CHECK_HAS(ran->out, ".It Cm completion Ar SHELL\n");
 	assert_null(strstr(ran->out, "generate"));

@@ -20,7 +20,6 @@ static void out_wrapped_breaks_lines_at_80_columns(void **state)
 		{ 75, 75, "0123456789", "0123456789\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		FILE *file = tmpfile();
 		char got[512];

@@ -194,7 +194,6 @@ static int count_of(unsigned which)
 
 static void each_filter_allows_exactly_the_expected_calls(void **state)
 {
-	(void)state;
 	memset(may_ever, 0, sizeof may_ever);
 	each_sample(&architectures[0], note_allowed);
 	CHECK_NUMBERS(SPEC_SYSCALLS_STANDARD, standard_x86_64, 289);
@@ -226,7 +225,6 @@ static void check_within_agent(const struct architecture *m, int nr, const uint6
 
 static void agent_filter_allows_what_any_other_allows(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(architectures); i++)
 		each_sample(&architectures[i], check_within_agent);
 }
@@ -235,7 +233,6 @@ static void calls_of_another_architecture_kill_the_process(void **state)
 {
 	static const uint32_t others[] = { AUDIT_ARCH_I386, AUDIT_ARCH_ARM, 0 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(architectures); i++)
 		for (unsigned which = 0; which < FILTER_COUNT; which++) {
 			for (size_t j = 0; j < ARRAY_LEN(others); j++) {
@@ -259,7 +256,6 @@ static void unknown_numbers_fail_with_enosys(void **state)
 {
 	static const int numbers[] = { 472, 500, 511, 512, 600, 999, 0x3fffffff, -1 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(architectures); i++)
 		for (unsigned which = 0; which < FILTER_COUNT; which++)
 			for (size_t j = 0; j < ARRAY_LEN(numbers); j++)
@@ -274,7 +270,6 @@ static void frequent_calls_take_few_instructions(void **state)
 {
 	static const int often[] = { 0, 1, 3, 9, 202, 232, 257 }; /* of x86_64 */
 
-	(void)state;
 	for (unsigned which = 0; which < FILTER_AGENT; which++)
 		for (size_t i = 0; i < ARRAY_LEN(often); i++) {
 			(void)judge(&architectures[0], which, often[i], 0, 0, 0);
@@ -303,7 +298,6 @@ static void calls_get_the_expected_verdict(void **state)
 {
 	static const uint64_t highs[] = { 0, 1ull << 32, 0xffffffffull << 32 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
 		for (size_t j = 0; j < ARRAY_LEN(highs); j++) {
 			check_call(&calls[i], &architectures[0], calls[i].x86_64, highs[j]);
@@ -317,7 +311,6 @@ static void every_filter_is_different(void **state)
 {
 	struct view seen[FILTER_COUNT];
 
-	(void)state;
 	for (unsigned i = 0; i < SPEC_SYSCALLS_COUNT; i++)
 		seen[i] = filter_for_programs((enum spec_syscalls)i);
 	seen[FILTER_AGENT] = filter_for_agent();

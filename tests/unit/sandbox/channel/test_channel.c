@@ -19,7 +19,6 @@ static void handshake_sends_the_welcome(void **state)
 	struct wire_message welcome;
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open(&rig);
 	agent_hello(&rig);
 	welcome = agent_expect(&rig, WIRE_WELCOME, 0, 0);
@@ -42,7 +41,6 @@ static void invalid_welcome_is_refused(void **state)
 	struct error err;
 	int ends[2];
 
-	(void)state;
 	CHECK_OK(loop_new(&loop, &err), err);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	CHECK_ERROR(channel_new(loop, ends[0], &welcome, &channel_rig_events, NULL, &channel, &err),
@@ -58,7 +56,6 @@ static void stream_cannot_be_opened_before_ready(void **state)
 	struct wire_message exec = exec_message(&args);
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open(&rig);
 	check_refused(&rig, &exec, ERR_INVALID, "the agent is not ready yet");
 	channel_rig_close(&rig);
@@ -69,7 +66,6 @@ static void only_requests_open_a_stream(void **state)
 	struct wire_message close = { .type = WIRE_CLOSE };
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	check_refused(&rig, &close, ERR_INVALID, "CLOSE does not open a stream of the server");
 	channel_rig_close(&rig);
@@ -183,7 +179,6 @@ static void check_breach(const struct breach *breach)
 
 static void frame_that_breaks_a_rule_fails_the_channel(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(breaches); i++)
 		check_breach(&breaches[i]);
 }
@@ -192,7 +187,6 @@ static void reason_of_a_refusal_is_escaped(void **state)
 {
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open(&rig);
 	agent_hello(&rig);
 	channel_rig_run_turns(&rig);
@@ -209,7 +203,6 @@ static void agent_that_exits_before_ready_is_reported(void **state)
 {
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open(&rig);
 	channel_rig_close_agent(&rig);
 	channel_rig_check(&rig, "failed(the agent ended before it was ready)");
@@ -227,7 +220,6 @@ static void end_fails_every_stream_once_then_the_channel(void **state)
 	struct channel_rig rig;
 	const char *owner;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	for (int i = 0; i < 50; i++) {
 		(void)channel_rig_exec(&rig);
@@ -253,7 +245,6 @@ static void stream_cannot_be_opened_after_the_end(void **state)
 	struct wire_message exec = exec_message(&args);
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	channel_rig_close_agent(&rig);
 	channel_rig_check(&rig, "failed(the agent ended)");
@@ -266,7 +257,6 @@ static void broken_rule_closes_the_socket(void **state)
 	struct channel_rig rig;
 	char c;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	(void)agent_send_bytes(&rig, VIEW("\x7f\0\0\0\0\0\0\0"));
 	channel_rig_run_turns(&rig);
@@ -279,7 +269,6 @@ static void silent_agent_fails_the_channel(void **state)
 	static const struct channel_times short_hello = { 20, 10 }, short_ping = { 10000, 10 };
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_timed(&rig, &short_hello);
 	channel_rig_run_until_failed(&rig);
 	channel_rig_check(&rig, "failed(the agent did not say hello within 20 ms)");
@@ -307,7 +296,6 @@ static void whole_seconds_are_shown_as_seconds(void **state)
 	static const struct channel_times times = { 1000, 5000 };
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_timed(&rig, &times);
 	channel_rig_run_until_failed(&rig);
 	channel_rig_check(&rig, "failed(the agent did not say hello within 1 s)");
@@ -321,7 +309,6 @@ static void answering_agent_keeps_the_channel(void **state)
 	struct wire_frame frame;
 	unsigned pings = 0;
 
-	(void)state;
 	channel_rig_open_timed(&rig, &times);
 	agent_hello(&rig);
 	(void)agent_expect(&rig, WIRE_WELCOME, 0, 0);
@@ -346,7 +333,6 @@ static void long_stop_of_the_server_counts_as_one_interval(void **state)
 	static const struct channel_times times = { 10000, 200 };
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_timed(&rig, &times);
 	agent_hello(&rig);
 	(void)agent_expect(&rig, WIRE_WELCOME, 0, 0);
@@ -362,7 +348,6 @@ static void agent_that_stops_reading_fails_the_channel(void **state)
 {
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	(void)channel_rig_exec(&rig);
 	channel_rig_run_turns(&rig);
@@ -392,7 +377,6 @@ static void failure_of_a_stream_becomes_an_error(void **state)
 	struct channel_rig rig;
 	char want[200];
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	for (uint32_t i = 0; i < ARRAY_LEN(rows); i++) {
 		(void)channel_rig_read(&rig);
@@ -422,7 +406,6 @@ static void failure_keeps_errno_and_kind(void **state)
 	struct error got = { 0 }, err;
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	CHECK_OK(channel_open(rig.channel, &read, &events, &got, &stream, &err), err);
 	AGENT_SEND(

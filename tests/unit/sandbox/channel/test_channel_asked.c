@@ -73,7 +73,6 @@ static void check_fetch(const struct fetch *fetch, bool is_dropped)
 
 static void surplus_bytes_fail_the_channel(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(fetches); i++) {
 		check_fetch(&fetches[i], false);
 		check_fetch(&fetches[i], true);
@@ -84,7 +83,6 @@ static void output_of_a_program_is_not_limited(void **state)
 {
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	(void)channel_rig_exec(&rig);
 	agent_started(&rig, 1);
@@ -112,7 +110,6 @@ static void surplus_records_fail_the_channel(void **state)
 {
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	(void)channel_rig_list(&rig, 3);
 	say_entries(&rig, 1, 2);
@@ -131,7 +128,6 @@ static void stat_and_stats_have_one_record(void **state)
 {
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	(void)channel_rig_open_stream(&rig, &stat_request);
 	(void)channel_rig_open_stream(&rig, &stats_request);
@@ -156,7 +152,6 @@ static void stat_without_a_record_fails_the_channel(void **state)
 		{ &stats_request, "DONE on stream 1: STATS was not answered" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct channel_rig rig;
 
@@ -172,7 +167,6 @@ static void stat_may_fail_without_a_record(void **state)
 {
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	(void)channel_rig_open_stream(&rig, &stat_request);
 	(void)channel_rig_open_stream(&rig, &stats_request);

@@ -19,7 +19,6 @@ static void output_of_a_program_is_delivered(void **state)
 {
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	(void)channel_rig_exec(&rig);
 	agent_started(&rig, 1);
@@ -40,7 +39,6 @@ static void frame_is_assembled_from_single_bytes(void **state)
 	struct channel_rig rig;
 	struct error err;
 
-	(void)state;
 	buf_init(&all, WIRE_FRAME_MAX);
 	channel_rig_open_ready(&rig);
 	(void)channel_rig_exec(&rig);
@@ -71,7 +69,6 @@ static void frames_of_any_size_arrive_intact(void **state)
 	size_t sent = 0, checked = 0;
 	struct error err;
 
-	(void)state;
 	buf_init(&out, WIRE_FRAME_MAX);
 	for (size_t i = 0; i < sizeof pattern; i++)
 		pattern[i] = (char)(i % 251);
@@ -114,7 +111,6 @@ static void credit_is_returned_in_large_pieces(void **state)
 	struct channel_rig_stream *s;
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	s = read_much(&rig);
 	s->keeps = s->consumes = true;
@@ -138,7 +134,6 @@ static void grown_window_allows_more_bytes_in_flight(void **state)
 	struct channel_rig_stream *s;
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	s = read_much(&rig);
 	(void)agent_expect(&rig, WIRE_READ, 1, 0);
@@ -160,7 +155,6 @@ static void bytes_beyond_the_credit_fail_the_channel(void **state)
 	struct channel_rig_stream *s;
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	s = read_much(&rig);
 	s->keeps = true;
@@ -204,7 +198,6 @@ static void descriptors_sent_by_the_agent_are_not_received(void **state)
 	unsigned before;
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	before = count_fds();
 	for (int i = 0; i < 7; i++) {
@@ -221,7 +214,6 @@ static void urgent_byte_is_read_in_order(void **state)
 {
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	(void)read_much(&rig);
 	assert_int_equal(agent_send_bytes(&rig, VIEW("\x10\1\0\3\0\0\0\1ab")), 10);
@@ -243,7 +235,6 @@ static void credit_of_the_agent_limits_sending(void **state)
 	struct wire_frame frame;
 	size_t got = 0;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	s = channel_rig_write(&rig);
 	(void)agent_expect(&rig, WIRE_WRITE, 1, 0);
@@ -280,7 +271,6 @@ static void writers_take_turns(void **state)
 	size_t most = 0, least = SIZE_MAX, total = 0;
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	for (uint32_t i = 0; i < WRITERS; i++) {
 		writers[i] = channel_rig_write(&rig);
@@ -316,7 +306,6 @@ static void small_writer_is_not_starved(void **state)
 	int rounds = 0;
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	large = channel_rig_write(&rig);
 	small = channel_rig_write(&rig);
@@ -344,7 +333,6 @@ static void waiting_writers_come_first(void **state)
 	struct channel_rig_stream *first, *second, *third;
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	first = channel_rig_write(&rig);
 	second = channel_rig_write(&rig);
@@ -378,7 +366,6 @@ static void full_queue_refuses_requests(void **state)
 	struct channel_rig rig;
 	int opened = 0;
 
-	(void)state;
 	assert_non_null(long_text);
 	memset(long_text, 'x', 60000);
 	CHECK_OK(wire_texts_add(&exec.exec.argv, &args, (struct view){ long_text, 60000 }, &err),
@@ -409,7 +396,6 @@ static void agent_that_does_not_read_fails_the_channel(void **state)
 	struct error err;
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	s = channel_rig_exec(&rig);
 	for (int i = 0; i < 400000 && channel_send_message(s->stream, &signal, &err) == 0; i++)

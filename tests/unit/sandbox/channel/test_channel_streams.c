@@ -11,7 +11,6 @@ static void closed_stream_reports_its_end(void **state)
 	struct error err;
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	s = channel_rig_exec(&rig);
 	(void)agent_expect(&rig, WIRE_EXEC, 1, 0);
@@ -51,7 +50,6 @@ static void message_on_an_ended_stream_is_refused(void **state)
 {
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	channel_rig_exec(&rig)->act = say_late;
 	channel_rig_exec(&rig)->act = say_late;
@@ -83,7 +81,6 @@ static void cancelled_streams_count_until_the_agent_ends_them(void **state)
 	struct error err;
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	for (int i = 0; i < WIRE_STREAMS_MAX; i++)
 		channel_cancel(channel_rig_open_stream(&rig, &read)->stream);
@@ -108,7 +105,6 @@ static void only_messages_of_the_server_can_be_sent(void **state)
 	struct error err;
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	s = channel_rig_exec(&rig);
 	CHECK_ERROR(channel_send_message(s->stream, &end, &err), err, ERR_INVALID,
@@ -276,7 +272,6 @@ static void every_callback_may_free_cancel_and_use_the_channel(void **state)
 	static const char *const events[] = { "ready",    "message", "bytes", "ended",
 		                              "writable", "done",    "failed" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(events); i++)
 		for (enum deed deed = 0; deed < DEEDS; deed++)
 			check_deed(events[i], deed);
@@ -292,7 +287,6 @@ static void failed_callback_may_free_the_channel(void **state)
 {
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	rig.act = free_when_the_channel_fails;
 	(void)channel_rig_exec(&rig);
@@ -311,7 +305,6 @@ static void channel_freed_while_failing_calls_nothing_more(void **state)
 {
 	struct channel_rig rig;
 
-	(void)state;
 	channel_rig_open_ready(&rig);
 	for (int i = 0; i < 3; i++)
 		channel_rig_exec(&rig)->act = free_when_a_stream_fails;

@@ -197,7 +197,6 @@ static void invalid_bytes_are_no_records(void **state)
 	struct view rest = VIEW("\1\2\3");
 	struct wire_entry entry;
 
-	(void)state;
 	assert_false(files_next_entry(&rest, &entry));
 }
 

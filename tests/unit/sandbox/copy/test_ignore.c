@@ -117,7 +117,6 @@ static bool is_left_out(const struct ignore *ignore, const char *text)
 
 static void ignore_judges_as_git_does(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(verdicts); i++) {
 		AUTO(ignore) struct ignore *ignore = ignore_new();
 		struct error err;
@@ -134,7 +133,6 @@ static void deeper_gitignore_wins(void **state)
 	AUTO(ignore) struct ignore *ignore = ignore_new();
 	struct error err;
 
-	(void)state;
 	CHECK_OK(ignore_add(ignore, VIEW("a/b"), VIEW("!x.o\n/top"), &err), err);
 	CHECK_OK(ignore_add(ignore, VIEW("a"), VIEW("y"), &err), err);
 	CHECK_OK(ignore_add(ignore, VIEW(""), VIEW("*.o\n"), &err), err);
@@ -157,7 +155,6 @@ static void ignore_refuses_more_than_its_limits(void **state)
 	AUTO_BUF struct buf text;
 	struct error err;
 
-	(void)state;
 	buf_init(&text, IGNORE_FILE_MAX + 1);
 	for (int i = 0; i < IGNORE_RULES_MAX; i++)
 		CHECK_OK(buf_add(&text, VIEW("#\nx\n"), &err), err);
@@ -185,7 +182,6 @@ static void hostile_pattern_takes_no_longer(void **state)
 	AUTO_BUF struct buf rule, path;
 	struct error err;
 
-	(void)state;
 	buf_init(&rule, IGNORE_FILE_MAX);
 	buf_init(&path, 4096);
 	for (int i = 0; i < 500; i++)
@@ -204,7 +200,6 @@ static void ignore_gives_up_when_rules_cost_too_much(void **state)
 	static const char why[] =
 	        "the .gitignore rules are too costly: copy without gitignore, or a smaller directory";
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
 		AUTO(ignore) struct ignore *ignore = ignore_new();
 		AUTO_BUF struct buf text, path;
@@ -238,7 +233,6 @@ static void steps_suffice_for_a_large_project(void **state)
 	struct error err;
 	char path[64];
 
-	(void)state;
 	buf_init(&text, IGNORE_FILE_MAX);
 	for (int i = 0; i < 100; i++)
 		CHECK_OK(buf_printf(&text, &err, "*.t%d\n/out%d/\nname%d\nsome/where%d/*.log\n", i,
@@ -268,7 +262,6 @@ static void cached_directories_are_not_confused(void **state)
 	AUTO(ignore) struct ignore *ignore = ignore_new();
 	struct error err;
 
-	(void)state;
 	CHECK_OK(ignore_add(ignore, VIEW(""), VIEW("out\n*.o\n"), &err), err);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (is_left_out(ignore, rows[i].path) != rows[i].left_out)

@@ -67,7 +67,6 @@ static void filter_leaves_entries_out(void **state)
 	AUTO_BUF struct buf whole, want;
 	struct error err;
 
-	(void)state;
 	buf_init(&whole, 1024 * 1024);
 	buf_init(&want, 1024 * 1024);
 	put_archive(&whole, true);
@@ -113,7 +112,6 @@ static void filter_masks_modes(void **state)
 	struct error err;
 	size_t last;
 
-	(void)state;
 	buf_init(&bytes, 1024 * 1024);
 	buf_init(&out, 1024 * 1024);
 	put_entry(&bytes, TAR_FILE, "a", VIEW("text"));
@@ -143,7 +141,6 @@ static void filter_refuses_what_pack_does_not_write(void **state)
 		{ 156, 'g', "entry 1: not a tar header as PACK writes it" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		AUTO(ignore) struct ignore *ignore = ignore_new();
 		AUTO(tar_filter) struct tar_filter *filter = tar_filter_new(ignore);

@@ -38,7 +38,6 @@ static void mark_is_found_wherever_the_stream_is_cut(void **state)
 		                              "hello\nworld\n",
 		                              "ababababababababababababababababababc" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(before); i++)
 		for (size_t piece = 1; piece < 100; piece++) {
 			check_mark(before[i], "", piece);

@@ -28,7 +28,6 @@ static void spare_interpreter_serves_fresh_code(void **state)
 	char first[64], second[64];
 	uint64_t start;
 
-	(void)state;
 	PYTHON_NEEDED();
 	(void)snprintf(first, sizeof first, "%s",
 	               run_and_print(RIG_START(PYTHON("import os; print(os.getppid())"))));
@@ -49,7 +48,6 @@ static void spare_interpreter_serves_fresh_code(void **state)
 
 static void startup_variable_needs_an_own_interpreter(void **state)
 {
-	(void)state;
 	PYTHON_NEEDED();
 	RIG_RUN(0, "True\n", PYTHON("import sys; print(sys.flags.dont_write_bytecode == 1)"),
 	        .env = (const char *const[]){ "PYTHONDONTWRITEBYTECODE=1", NULL });
@@ -61,7 +59,6 @@ static void several_runs_at_once_leave_one_spare(void **state)
 	struct process *all[4];
 	uint64_t before;
 
-	(void)state;
 	PYTHON_NEEDED();
 	RIG_RUN(0, "x\n", PYTHON("print('x')"));
 	rig_turn(100);
@@ -84,7 +81,6 @@ static void end_mark_never_appears_in_output(void **state)
 		                     131056, 262143, 262144, 262145, 300000 };
 	char code[256], want[64];
 
-	(void)state;
 	PYTHON_NEEDED();
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
 		struct process *process;
@@ -109,7 +105,6 @@ static void long_output_of_fresh_code_is_complete(void **state)
 	struct process_stream stream;
 	char command[256];
 
-	(void)state;
 	PYTHON_NEEDED();
 	process = RIG_START(
 	        PYTHON("import sys\nfor i in range(1000000): sys.stdout.write('%d\\n' % "
@@ -127,7 +122,6 @@ static void deadline_ends_fresh_code(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	PYTHON_NEEDED();
 	process = RIG_START(PYTHON("print('up', flush=True)\nwhile True: pass"),
 	                    .deadline_ms = 300);
@@ -146,7 +140,6 @@ static void killed_fresh_code_reports_its_signal(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	PYTHON_NEEDED();
 	process = RIG_START(PYTHON("import os; os.kill(os.getpid(), 9)"));
 	end = rig_until_over(process);
@@ -174,7 +167,6 @@ static void killed_spare_is_replaced(void **state)
 {
 	char command[64];
 
-	(void)state;
 	PYTHON_NEEDED();
 	(void)snprintf(command, sizeof command, "kill -9 %s",
 	               run_and_print(RIG_START(PYTHON("import os; print(os.getppid())"))));
@@ -188,7 +180,6 @@ static void freed_process_ends_its_fresh_run(void **state)
 	struct process *process;
 	uint64_t idle;
 
-	(void)state;
 	PYTHON_NEEDED();
 	RIG_RUN(0, "x\n", PYTHON("print('x')"));
 	rig_turn(100);
@@ -208,7 +199,6 @@ static void freed_process_ends_its_fresh_run(void **state)
 
 static void code_cannot_open_the_memory_of_its_spare(void **state)
 {
-	(void)state;
 	PYTHON_NEEDED();
 	RIG_RUN(0, "mem 13\nfd/3 13\n1\n",
 	        PYTHON("import os\n"
@@ -238,7 +228,6 @@ static void code_cannot_open_the_memory_of_its_spare(void **state)
 
 static void stray_processes_end_before_the_next_run(void **state)
 {
-	(void)state;
 	PYTHON_NEEDED();
 	for (int i = 0; i < 6; i++) {
 		const char *const args[] = { "chain", NULL };
@@ -266,7 +255,6 @@ static void code_may_clean_up_after_sigterm(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	PYTHON_NEEDED();
 	for (int i = 0; i < 2; i++) {
 		process = RIG_START(PYTHON(CLEANS), .deadline_ms = i ? 500 : 0);
@@ -289,7 +277,6 @@ static void code_that_ignores_sigterm_is_killed(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	PYTHON_NEEDED();
 	process = RIG_START(PYTHON("import signal\n"
 	                           "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
@@ -307,7 +294,6 @@ static void node_spare_is_replaced_after_each_run(void **state)
 {
 	uint64_t start;
 
-	(void)state;
 	RIG_NEEDED();
 	if (rig_language_path("javascript") == NULL)
 		SKIP_TEST("no node here");

@@ -57,7 +57,6 @@ static void check_fails(const char *behaviour, const char *want)
 
 static void malformed_message_kills_the_interpreter(void **state)
 {
-	(void)state;
 	PYTHON_NEEDED();
 	check_fails(COMMON "os.write(3, b'garbage' * 100)\ntime.sleep(100)",
 	            "the interpreter broke its protocol: ");
@@ -75,7 +74,6 @@ static void failed_start_is_reported(void **state)
 {
 	struct process *process;
 
-	(void)state;
 	PYTHON_NEEDED();
 	check_fails("import os; os._exit(9)",
 	            "the interpreter could not be started: it exited with code 9");
@@ -90,7 +88,6 @@ static void silent_exit_fails_the_run(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	PYTHON_NEEDED();
 	process = start_with(COMMON READY RUN "print('some', flush=True)\nos._exit(6)", NULL);
 	end = rig_until_over(process);
@@ -112,7 +109,6 @@ static void missing_mark_does_not_block_the_end(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	PYTHON_NEEDED();
 	process = start_with(
 	        COMMON READY RUN "print('out', flush=True)\nend(b'7')\ntime.sleep(100)", NULL);
@@ -143,7 +139,6 @@ static void flood_of_displays_is_bounded(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	PYTHON_NEEDED();
 	process = start_with(COMMON READY RUN
 	                     "for i in range(20000): say(b'v', b'text/plain', b'x' * 1000, b'')\n"
@@ -167,7 +162,6 @@ static void interpreter_that_does_not_read_can_be_stopped(void **state)
 {
 	struct process *process;
 
-	(void)state;
 	PYTHON_NEEDED();
 	process = start_with(COMMON READY "time.sleep(100)", NULL); /* never reads RUN */
 	rig_turn(300);
@@ -181,7 +175,6 @@ static void hostile_session_is_lost_and_reported(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	PYTHON_NEEDED();
 	process = start_with(COMMON READY RUN "end()\ntime.sleep(100)", "bad");
 	end = rig_until_over(process);

@@ -21,7 +21,6 @@ static void boot_and_mark_have_no_fields(void **state)
 	AUTO_BUF struct buf out;
 	struct error err;
 
-	(void)state;
 	buf_init(&out, 4096);
 	CHECK_OK(kernel_encode_boot(&out, VIEW("a\0b"), &err), err);
 	expect_bytes(&out, VIEW("B" L3 "a\0b"));
@@ -64,7 +63,6 @@ static const struct {
 
 static void run_has_its_fields_in_order(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
 		AUTO_BUF struct buf out;
 		struct error err;
@@ -81,7 +79,6 @@ static void run_has_its_fields_in_order(void **state)
 /* A part of a message would be read as the front of the next one. */
 static void message_that_does_not_fit_leaves_the_buffer_unchanged(void **state)
 {
-	(void)state;
 	for (size_t max = 6; max < 6 + runs[0].want.len; max++) {
 		AUTO_BUF struct buf out;
 		struct error err;
@@ -128,7 +125,6 @@ static void ready_is_decoded(void **state)
 	struct error err;
 	size_t left;
 
-	(void)state;
 	assert_int_equal(take_exactly(VIEW("r\7\0\0\0" L3 "3.7rest"), &message, &left, &err), 1);
 	assert_int_equal(message.type, KERNEL_READY);
 	CHECK_VIEW(message.ready.version, "3.7");
@@ -141,7 +137,6 @@ static void shown_is_decoded_as_text_or_path(void **state)
 	struct error err;
 	size_t left;
 
-	(void)state;
 	assert_int_equal(take_exactly(VIEW("v\x12\0\0\0" L3 "a/b" L3 "\xe2\x82\xac" L0), &message,
 	                              &left, &err),
 	                 1);
@@ -163,7 +158,6 @@ static void error_is_decoded(void **state)
 	struct error err;
 	size_t left;
 
-	(void)state;
 	assert_int_equal(
 	        take_exactly(VIEW("e\x12\0\0\0" L1 "N" L3 "a\0b" L2 "t\n"), &message, &left, &err),
 	        1);
@@ -179,7 +173,6 @@ static void ended_is_decoded(void **state)
 	struct error err;
 	size_t left;
 
-	(void)state;
 	assert_int_equal(take_exactly(VIEW("x\x33\0\0\0" L3 "255" L1 "0" L1 "1\x14\0\0\0"
 	                                   "18446744073709551615" L1 "0" L1 "7"),
 	                              &message, &left, &err),
@@ -204,7 +197,6 @@ static void incomplete_message_waits_for_more_bytes(void **state)
 {
 	static const struct view frame = VIEW_INIT("e\x12\0\0\0" L1 "N" L3 "a\0b" L2 "t\n");
 
-	(void)state;
 	for (size_t len = 0; len < frame.len; len++) {
 		struct kernel_message message = { .type = KERNEL_MARK };
 		struct error err;
@@ -293,7 +285,6 @@ static const struct {
 
 static void message_that_breaks_a_rule_is_rejected(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
 		struct kernel_message message = { .type = KERNEL_MARK };
 		struct error err;
@@ -314,7 +305,6 @@ static void longest_message_is_decoded(void **state)
 	struct kernel_message message;
 	struct error err;
 
-	(void)state;
 	memset(bytes, 'a', sizeof(bytes));
 	memcpy(bytes, "v\xfb\xff\x0f\0" L1 "m", 10);
 	for (int i = 0; i < 4; i++)

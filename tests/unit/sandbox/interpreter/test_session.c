@@ -33,7 +33,6 @@ static void session_keeps_variables(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	PYTHON_NEEDED();
 	end = run_cell(&process, "s", "x = 41", 0);
 	assert_int_equal(end.phase, PROCESS_ENDED);
@@ -64,7 +63,6 @@ static void cells_of_a_session_run_one_after_the_other(void **state)
 	struct error err;
 	char want[16];
 
-	(void)state;
 	PYTHON_NEEDED();
 	(void)run_cell(&process, "q", "n = 0", 0);
 	process_free(process);
@@ -94,7 +92,6 @@ static void session_has_one_language(void **state)
 	struct process *process;
 	struct error err;
 
-	(void)state;
 	PYTHON_NEEDED();
 	(void)run_cell(&process, "s", "pass", 0);
 	process_free(process);
@@ -120,7 +117,6 @@ static void cell_is_interrupted_at_its_deadline(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	PYTHON_NEEDED();
 	(void)run_cell(&process, "s", "x = 7", 0);
 	process_free(process);
@@ -145,7 +141,6 @@ static void cell_that_ignores_the_interrupt_is_killed(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	PYTHON_NEEDED();
 	end = run_cell(
 	        &process, "deaf",
@@ -174,7 +169,6 @@ static void lost_state_is_reported_with_its_reason(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	PYTHON_NEEDED();
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		end = run_cell(&process, "l", cases[i].code, 0);
@@ -204,7 +198,6 @@ static void output_between_cells_belongs_to_the_next_cell(void **state)
 {
 	struct process *process;
 
-	(void)state;
 	PYTHON_NEEDED();
 	(void)run_cell(&process, "b",
 	               "import threading, time, os\ndef later():\n  time.sleep(0.3)\n  os.write(1, "
@@ -232,7 +225,6 @@ static void sleep_loses_the_state_of_sessions(void **state)
 	struct process_state end;
 	unsigned count = 0;
 
-	(void)state;
 	PYTHON_NEEDED();
 	(void)run_cell(&process, "z", "x = 1", 0);
 	process_free(process);
@@ -260,7 +252,6 @@ static void session_that_never_started_is_not_lost(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	PYTHON_NEEDED();
 	process = RIG_START(PYTHON("x = 1"), .session = "never");
 	do {
@@ -281,7 +272,6 @@ static void loss_is_reported_until_a_cell_starts(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	PYTHON_NEEDED();
 	(void)run_cell(&process, "twice", "import os; os._exit(3)", 0);
 	process_free(process);
@@ -304,7 +294,6 @@ static void reset_loses_the_state_of_sessions(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	PYTHON_NEEDED();
 	(void)run_cell(&process, "r", "x = 1", 0);
 	process_free(process);
@@ -331,7 +320,6 @@ static void number_of_sessions_is_limited(void **state)
 	char name[16];
 	int made = 0;
 
-	(void)state;
 	PYTHON_NEEDED();
 	for (; made < 20; made++) {
 		struct process_options options = { PYTHON("pass"), .session = name };
@@ -359,7 +347,6 @@ static void node_session_keeps_variables(void **state)
 {
 	struct process *process;
 
-	(void)state;
 	RIG_NEEDED();
 	fresh_sandbox();
 	if (rig_language_path("javascript") == NULL)

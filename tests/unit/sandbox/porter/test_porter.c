@@ -41,7 +41,6 @@ static void host_path_is_made_normal(void **state)
 	char normal[HOST_PATH_SIZE], path[HOST_PATH_SIZE + 8];
 	struct error err;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(normals); i++)
 		if (normals[i].normal != NULL) {
 			CHECK_OK(host_path_normal(normals[i].path, normal, &err), err);
@@ -61,7 +60,6 @@ static void host_path_is_made_normal(void **state)
 
 static void host_path_below_compares_whole_names(void **state)
 {
-	(void)state;
 	assert_string_equal(host_path_below("/a", "/a/b/c"), "b/c");
 	assert_string_equal(host_path_below("/a", "/a"), ".");
 	assert_null(host_path_below("/a", "/ab"));
@@ -90,7 +88,6 @@ static void porter_refuses_dangerous_directories(void **state)
 	struct error err;
 	char why[600];
 
-	(void)state;
 	assert_int_equal(symlink("/", "to-root"), 0);
 	assert_int_equal(mkdir("fine", 0755), 0);
 	scratch_write("file", "x");
@@ -122,7 +119,6 @@ static void porter_is_not_started_without_directories(void **state)
 	struct porter porter;
 	struct error err;
 
-	(void)state;
 	CHECK_OK(porter_start(&config, &porter, &err), err);
 	assert_int_equal(porter.pid, 0);
 	assert_int_equal(porter.socket, -1);
@@ -264,7 +260,6 @@ static void agent_reads_and_writes_below_its_directory(void **state)
 	struct stat st;
 	struct rig rig;
 
-	(void)state;
 	assert_int_equal(mkdir("allowed", 0755), 0);
 	scratch_write("allowed/a", "text");
 	rig_start(&rig, "allowed", false);
@@ -297,7 +292,6 @@ static void no_path_or_link_leads_out_of_the_directory(void **state)
 	struct stat st;
 	struct rig rig;
 
-	(void)state;
 	assert_int_equal(mkdir("allowed", 0755), 0);
 	assert_int_equal(mkdir("outside", 0777), 0);
 	assert_int_equal(chmod("outside", 0777), 0);
@@ -406,7 +400,6 @@ static void hostile_server_gets_no_further_than_the_directory(void **state)
 	struct rig rig;
 	int end;
 
-	(void)state;
 	if (!has_landlock() || getuid() != 0)
 		SKIP_TEST("no Landlock, or groups to be told");
 	assert_int_equal(mkdir("allowed", 0755), 0);
@@ -444,7 +437,6 @@ static void one_agent_serves_all_handles_of_a_directory(void **state)
 	AUTO_FREE char *path = NULL;
 	struct rig rig;
 
-	(void)state;
 	assert_int_equal(mkdir("allowed", 0755), 0);
 	assert_int_equal(mkdir("allowed/inner", 0755), 0);
 	rig_start(&rig, "allowed:allowed/inner", false);
@@ -470,7 +462,6 @@ static void error_says_how_to_allow_a_directory(void **state)
 	struct rig rig;
 	char why[400];
 
-	(void)state;
 	assert_int_equal(mkdir("allowed", 0755), 0);
 	rig_start(&rig, "allowed", false);
 	(void)snprintf(
@@ -502,7 +493,6 @@ static void directory_replaced_by_a_link_is_refused(void **state)
 	struct error err;
 	struct rig rig;
 
-	(void)state;
 	assert_int_equal(mkdir("allowed", 0755), 0);
 	rig_start(&rig, "allowed", false);
 	assert_int_equal(rmdir("allowed"), 0);
@@ -523,7 +513,6 @@ static void client_roots_are_added_and_removed(void **state)
 	struct error err;
 	struct rig rig;
 
-	(void)state;
 	assert_int_equal(mkdir("one", 0755), 0);
 	assert_int_equal(mkdir("two", 0755), 0);
 	scratch_write("two/f", "of two");
@@ -549,7 +538,6 @@ static void many_roots_fill_the_socket_and_arrive(void **state)
 	char *paths[2][PORTER_DIRECTORIES_MAX];
 	struct rig rig;
 
-	(void)state;
 	for (size_t i = 0; i < 2 * PORTER_DIRECTORIES_MAX; i++) {
 		char **path = &paths[i / PORTER_DIRECTORIES_MAX][i % PORTER_DIRECTORIES_MAX];
 
@@ -593,7 +581,6 @@ static void porter_does_not_open_a_removed_root(void **state)
 	struct porter porter;
 	struct error err;
 
-	(void)state;
 	assert_int_equal(mkdir("one", 0755), 0);
 	assert_int_equal(mkdir("kept", 0755), 0);
 	assert_int_equal(symlink("one", "link"), 0);
@@ -620,7 +607,6 @@ static void agent_of_root_has_the_owners_user_and_group(void **state)
 	struct stat st;
 	struct rig rig;
 
-	(void)state;
 	if (getuid() != 0)
 		SKIP_TEST("not root");
 	assert_int_equal(mkdir("allowed", 0755), 0);
@@ -643,7 +629,6 @@ static void dead_porter_fails_the_request(void **state)
 	struct error err;
 	struct rig rig;
 
-	(void)state;
 	assert_int_equal(mkdir("allowed", 0755), 0);
 	rig_start(&rig, "allowed", false);
 	assert_int_equal(kill(rig.porter.pid, SIGSTOP), 0);
@@ -662,7 +647,6 @@ static void handle_may_be_closed_before_its_callback(void **state)
 	struct error err;
 	struct rig rig;
 
-	(void)state;
 	assert_int_equal(mkdir("allowed", 0755), 0);
 	rig_start(&rig, "allowed", false);
 	CHECK_OK(host_open(rig.host, ".", on_open, &rig, &handle, &err), err);

@@ -49,7 +49,6 @@ static void head_and_tail_are_exact(void **state)
 	static const size_t totals[] = { 0, 1, 9, 10, 11, 15, 16, 17, 18, 30, 1000, 5000 };
 	static const size_t pieces[] = { 1, 2, 3, 5, 7, 16, 17, 4096, 10000 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(totals); i++)
 		for (size_t j = 0; j < ARRAY_LEN(pieces); j++) {
 			check_capture(10, 6, totals[i], pieces[j]);
@@ -72,7 +71,6 @@ static const char *last_line(const char *text, size_t size)
 
 static void last_line_is_found(void **state)
 {
-	(void)state;
 	assert_string_equal(last_line("", 64), "");
 	assert_string_equal(last_line("\n\n", 64), "");
 	assert_string_equal(last_line("one\ntwo", 64), "two");
@@ -106,7 +104,6 @@ static void log_has_both_streams_in_order(void **state)
 {
 	struct output_log log;
 
-	(void)state;
 	output_log_init(&log, 10);
 	output_log_add(&log, false, VIEW("not kept"));
 	check_log(&log, 0, 100, "", "", 8, 8);
@@ -133,7 +130,6 @@ static void log_of_alternating_streams_is_bounded(void **state)
 	struct buf a = buf_fixed(out, sizeof out), b = buf_fixed(errors, sizeof errors);
 	uint64_t next, lost;
 
-	(void)state;
 	output_log_init(&log, 100000);
 	output_log_open(&log);
 	for (int i = 0; i < 20000; i++)
@@ -165,7 +161,6 @@ static void displays_are_bounded(void **state)
 	size_t len = 65536 + 10;
 	char *big = mem_new(len);
 
-	(void)state;
 	memset(big, 'x', len);
 	add_display(&displays, "text/html", VIEW("<b>"), "");
 	add_display(&displays, "image/png", VIEW(""), "/workspace/.belljar/a.png");
@@ -206,7 +201,6 @@ static void cut_text_has_complete_characters(void **state)
 {
 	char text[300];
 
-	(void)state;
 	for (size_t at = 0; at < 4; at++) {
 		char *cut;
 

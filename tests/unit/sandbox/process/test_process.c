@@ -5,7 +5,6 @@
 
 static void program_reads_and_prints(void **state)
 {
-	(void)state;
 	RIG_NEEDED();
 	RIG_RUN(0, "hello\n", RIG_SH("echo hello"));
 	RIG_RUN(3, "HELLO", RIG_SH("tr a-z A-Z; exit 3"), .in = VIEW("hello"));
@@ -18,7 +17,6 @@ static void command_runs_in_a_shell(void **state)
 {
 	struct process *process;
 
-	(void)state;
 	RIG_NEEDED();
 	process = RIG_START(.command = "echo a | tr a b; exit 3", .in = VIEW("x"));
 	rig_check(process, 3, "b\n");
@@ -31,7 +29,6 @@ static void missing_directory_fails_before_the_start(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	RIG_NEEDED();
 	process = RIG_START(RIG_SH("echo never"), .cwd = "/no/such/directory");
 	end = rig_until_over(process);
@@ -51,7 +48,6 @@ static void missing_program_fails_the_process(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	RIG_NEEDED();
 	process = RIG_START(.argv = (const char *const[]){ "no-such-thing", NULL });
 	end = rig_until_over(process);
@@ -65,7 +61,6 @@ static void deadline_ends_a_program(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	RIG_NEEDED();
 	process = RIG_START(RIG_SH("echo begun; sleep 100"), .deadline_ms = 200);
 	end = rig_until_over(process);
@@ -85,7 +80,6 @@ static void long_output_is_written_to_a_file(void **state)
 	uint64_t start = clock_now_ms();
 	char command[256];
 
-	(void)state;
 	RIG_NEEDED();
 	process = RIG_START(RIG_SH(script));
 	end = rig_until_over(process);
@@ -113,7 +107,6 @@ static void output_files_have_order_and_content(void **state)
 	struct process_stream stream;
 	char command[256];
 
-	(void)state;
 	RIG_NEEDED();
 	process = RIG_START(RIG_SH("seq 1 400000; seq 1 300000 >&2"));
 	rig_check(process, 0, NULL);
@@ -134,7 +127,6 @@ static void output_file_stops_at_its_limit(void **state)
 	struct process *process;
 	char command[256];
 
-	(void)state;
 	RIG_NEEDED();
 	max = &rig.manager->config.process.file_max;
 	before = *max;
@@ -155,7 +147,6 @@ static void unwritable_output_file_does_not_stop_the_program(void **state)
 	struct process_stream stream;
 	struct process *process;
 
-	(void)state;
 	RIG_NEEDED();
 	RIG_RUN(0, "", RIG_SH("rm -rf .belljar && touch .belljar"));
 	process = RIG_START(RIG_SH("head -c 3000000 /dev/zero"));
@@ -174,7 +165,6 @@ static void program_reads_input_written_later(void **state)
 	struct error err;
 	char *much = mem_new(PROCESS_INPUT);
 
-	(void)state;
 	RIG_NEEDED();
 	process = RIG_START(RIG_SH("read a; echo got $a; read b; echo got $b; cat"),
 	                    .keep_input = true, .in = VIEW("one\n"));
@@ -205,7 +195,6 @@ static void program_is_stopped_by_term_then_kill(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	RIG_NEEDED();
 	process = RIG_START(
 	        RIG_SH("trap 'echo bye; exit 5' TERM; echo up; while :; do sleep 0.1; done"));
@@ -251,7 +240,6 @@ static void detached_process_is_read_later(void **state)
 	struct process *process, *found;
 	struct error err;
 
-	(void)state;
 	RIG_NEEDED();
 	process = RIG_START(RIG_SH("echo before; read x; echo one; sleep 0.1; echo two >&2; sleep "
 	                           "0.1; echo three; read y; head -c 40000 /dev/zero"),
@@ -281,7 +269,6 @@ static void oldest_detached_process_is_freed(void **state)
 	char first[PROCESS_ID_MAX];
 	struct error err;
 
-	(void)state;
 	RIG_NEEDED();
 	for (int i = 0; i < 4; i++) {
 		process = RIG_START(RIG_SH("echo x"), .detached = true);
@@ -309,7 +296,6 @@ static void every_watch_is_called_for_changes_and_for_the_end(void **state)
 	struct process *process;
 	unsigned before;
 
-	(void)state;
 	RIG_NEEDED();
 	process = RIG_START(RIG_SH("echo up; sleep 100"));
 	for (int i = 0; i < 2; i++)
@@ -328,7 +314,6 @@ static void last_line_has_no_terminal_escapes(void **state)
 	struct process *process;
 	char line[80];
 
-	(void)state;
 	RIG_NEEDED();
 	process = RIG_START(RIG_SH("printf 'a\\n\\033[31m50%%\\033[0m done \\n\\n'"));
 	rig_check(process, 0, NULL);
@@ -340,7 +325,6 @@ static void last_line_has_no_terminal_escapes(void **state)
 
 static void script_is_executed_and_removed(void **state)
 {
-	(void)state;
 	RIG_NEEDED();
 	RIG_RUN(4, "a b /workspace\nin", RIG_CODE("sh", "echo $* $PWD; cat; exit 4"),
 	        .args = (const char *const[]){ "a", "b", NULL }, .in = VIEW("in"));
@@ -352,7 +336,6 @@ static void compile_error_differs_from_exit_code(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	RIG_NEEDED();
 	process = RIG_START(RIG_CODE("c", "int main(void) { return x; }"));
 	end = rig_until_over(process);
@@ -377,7 +360,6 @@ static void missing_language_lists_available_ones(void **state)
 	struct process_state end;
 	static const struct language none = { .name = "nonesuch", .title = "None", .file = "x" };
 
-	(void)state;
 	RIG_NEEDED();
 	process = RIG_START(.language = &none, .code = VIEW("1"));
 	end = rig_until_over(process);
@@ -397,7 +379,6 @@ static void files_are_written_before_the_start(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	RIG_NEEDED();
 	RIG_RUN(0, "one\ntwo\n", RIG_SH("cat a/b.txt c"), .files = files, .file_count = 2);
 	process = RIG_START(RIG_SH("echo never"), .files = bad, .file_count = 1);
@@ -413,7 +394,6 @@ static void freed_process_leaves_no_processes_or_files(void **state)
 	struct engine_counters counts;
 	uint64_t before;
 
-	(void)state;
 	RIG_NEEDED();
 	if (!sandbox_counts(rig.sandbox, &counts))
 		SKIP_TEST("no counters here");
@@ -436,7 +416,6 @@ static void sleep_fails_running_processes(void **state)
 	struct process_state end;
 	struct error err;
 
-	(void)state;
 	RIG_NEEDED();
 	process = RIG_START(RIG_SH("echo up; sleep 100"));
 	detached = RIG_START(RIG_SH("sleep 100"), .detached = true);
@@ -462,7 +441,6 @@ static void process_outlives_its_deleted_sandbox(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	RIG_NEEDED();
 	process = RIG_START(RIG_SH("sleep 100"));
 	(void)RIG_START(RIG_SH("sleep 100"), .detached = true);

@@ -32,7 +32,6 @@ static void stopped_compiler_is_no_compile_error(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	LANGUAGE_NEEDED("c");
 	process = start_compiler(0);
 	process_stop(process);
@@ -47,7 +46,6 @@ static void timed_out_compiler_is_no_compile_error(void **state)
 	struct process *process;
 	struct process_state end;
 
-	(void)state;
 	LANGUAGE_NEEDED("c");
 	process = start_compiler(500);
 	end = rig_until_over(process);
@@ -64,7 +62,6 @@ static void input_before_the_start_is_queued(void **state)
 	struct process *process;
 	struct error err;
 
-	(void)state;
 	RIG_NEEDED();
 	process = RIG_START(RIG_CODE("sh", "cat"), .in = VIEW("first "), .keep_input = true);
 	assert_int_equal(phase_of(process), PROCESS_PREPARING);
@@ -97,7 +94,6 @@ static void spare_serves_its_own_path_only(void **state)
 	struct interpreter *spare;
 	char other[160];
 
-	(void)state;
 	LANGUAGE_NEEDED("python");
 	(void)snprintf(other, sizeof other, "/.%s", rig_language_path("python"));
 	spare = borrow_spare(rig_language_path("python"));
@@ -114,7 +110,6 @@ static bool is_worth_keeping(void)
 
 static void lost_session_keeps_the_sandbox_in_memory(void **state)
 {
-	(void)state;
 	LANGUAGE_NEEDED("python");
 	rig_delete();
 	rig_make("it");
@@ -134,7 +129,6 @@ static void detached_process_keeps_the_sandbox_in_memory_until_read(void **state
 	struct process *process;
 	uint64_t next, lost;
 
-	(void)state;
 	RIG_NEEDED();
 	buf_init(&out, 100);
 	buf_init(&errors, 100);

@@ -51,7 +51,6 @@ static void sleep_at_any_moment_ends_every_process(void **state)
 {
 	struct process *all[KINDS];
 
-	(void)state;
 	RIG_NEEDED();
 	for (size_t i = 0; i < ARRAY_LEN(delays); i++) {
 		start_all(all);
@@ -70,7 +69,6 @@ static void deletion_at_any_moment_ends_every_process(void **state)
 {
 	struct process *all[KINDS];
 
-	(void)state;
 	RIG_NEEDED();
 	for (size_t i = 0; i < ARRAY_LEN(delays); i += 2) {
 		start_all(all);
@@ -91,7 +89,6 @@ static void freeing_at_any_moment_ends_the_process(void **state)
 	struct process *all[KINDS];
 	struct process *process;
 
-	(void)state;
 	RIG_NEEDED();
 	for (size_t i = 0; i < ARRAY_LEN(delays); i++) {
 		start_all(all);
@@ -110,7 +107,6 @@ static void stopping_at_any_moment_ends_the_process(void **state)
 {
 	struct process *all[KINDS];
 
-	(void)state;
 	RIG_NEEDED();
 	for (size_t i = 0; i < ARRAY_LEN(delays); i += 3) {
 		start_all(all);

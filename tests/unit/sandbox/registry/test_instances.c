@@ -98,7 +98,6 @@ static void server_is_alive_until_its_lock_is_closed(void **state)
 	int fd = add_instance(dir, name);
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(strlen(name), INSTANCE_LEN);
 	assert_int_equal(strspn(name, "0123456789abcdef"), INSTANCE_LEN);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
@@ -125,7 +124,6 @@ static void removed_instance_leaves_no_file(void **state)
 	char name[INSTANCE_LEN + 1];
 	AUTO_FD int fd = add_instance(dir, name);
 
-	(void)state;
 	(void)fd;
 	instance_remove(dir, name);
 	assert_false(file_exists(dir, name, ".lock"));
@@ -137,7 +135,6 @@ static void killed_server_is_dead(void **state)
 	AUTO_FD int dir = open_servers();
 	struct server server = start_server(dir, false);
 
-	(void)state;
 	assert_true(instance_is_alive(dir, server.name));
 	instance_remove_dead(dir);
 	assert_true(instance_is_alive(dir, server.name));
@@ -153,7 +150,6 @@ static void server_is_alive_while_its_spawner_runs(void **state)
 	AUTO_FD int dir = open_servers();
 	struct server server = start_server(dir, true);
 
-	(void)state;
 	assert_true(instance_is_alive(dir, server.name));
 	instance_remove_dead(dir);
 	assert_true(file_exists(dir, server.name, ".lock"));
@@ -174,7 +170,6 @@ static void malformed_name_is_dead(void **state)
 		                             "/etc/passwd/abcd" };
 	AUTO_FD int dir = open_servers();
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		assert_false(instance_is_alive(dir, names[i]));
 		instance_remove(dir, names[i]);
@@ -187,7 +182,6 @@ static void concurrent_checks_both_see_a_dead_server(void **state)
 	AUTO_FD int checker = -1;
 	const char *name = "0123456789abcdef";
 
-	(void)state;
 	create_file(dir, "0123456789abcdef.lock");
 	checker = openat(dir, "0123456789abcdef.lock", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(flock(checker, LOCK_SH | LOCK_NB), 0);
@@ -199,7 +193,6 @@ static void unreadable_lock_counts_as_alive(void **state)
 	AUTO_FD int dir = open_servers();
 	struct rlimit before, none;
 
-	(void)state;
 	create_file(dir, "0123456789abcdef.lock");
 	assert_int_equal(symlinkat("0123456789abcdef.lock", dir, "fedcba9876543210.lock"), 0);
 	assert_true(instance_is_alive(dir, "fedcba9876543210"));
@@ -222,7 +215,6 @@ static void only_lock_files_of_dead_servers_are_removed(void **state)
 		                              "0123456789ABCDEF.lock" };
 	AUTO_FD int dir = open_servers();
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		create_file(dir, others[i]);
 	create_file(dir, "00000000000000aa.lock");
@@ -242,7 +234,6 @@ static void missing_directory_is_an_error(void **state)
 	char name[INSTANCE_LEN + 1];
 	struct error err;
 
-	(void)state;
 	assert_int_equal(rmdir("servers"), 0);
 	CHECK_ERROR(instance_add(dir, name, &err), err, ERR_SYSTEM,
 	            "cannot create a lock file in servers/: No such file or directory");
@@ -256,7 +247,6 @@ static void starting_server_is_never_removed(void **state)
 	AUTO_FD int dir = open_servers();
 	pid_t removers[2];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(removers); i++) {
 		removers[i] = fork();
 		assert_true(removers[i] >= 0);

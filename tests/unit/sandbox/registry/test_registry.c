@@ -9,7 +9,6 @@ static void row_is_read_as_it_was_written(void **state)
 	struct error err;
 	uint64_t value = 5;
 
-	(void)state;
 	for (size_t i = 0; i < spec_limit_count; i++) {
 		value = spec_limits[i].max - i;
 		memcpy((char *)&row.spec.limits + spec_limits[i].offset, &value, sizeof value);
@@ -54,7 +53,6 @@ static void invalid_row_is_not_added(void **state)
 	struct sandbox_row row;
 	struct error err;
 
-	(void)state;
 	row = row_for('a', "me", "");
 	row.spec.limits.pids = 1;
 	CHECK_ERROR(registry_add(store, &row, &err), err, ERR_INVALID,
@@ -97,7 +95,6 @@ static void name_form_is_checked(void **state)
 		{ "sb_aaaaaaaaaaaaaaaaaaaaaaaaaa", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		if (registry_is_name(cases[i].text) != cases[i].is)
 			fail_msg("'%s'", cases[i].text);
@@ -109,7 +106,6 @@ static void name_is_unique_per_owner(void **state)
 	struct sandbox_row row = row_for('b', "me", "box");
 	struct error err;
 
-	(void)state;
 	add_row(store, 'a', "me", "box");
 	CHECK_ERROR(registry_add(store, &row, &err), err, ERR_INVALID,
 	            "there is a sandbox named 'box' already: use it, delete it or choose another "
@@ -133,7 +129,6 @@ static void id_of_another_owner_looks_unknown(void **state)
 	struct sandbox_row row;
 	struct error theirs, unknown;
 
-	(void)state;
 	add_row(store, 'a', "you", "theirs");
 	CHECK_ERROR(registry_find(store, "me", id_for('a'), &row, &theirs), theirs, ERR_NOT_FOUND,
 	            "there is no sandbox 'sb_aaaaaaaaaaaaaaaaaaaaaaaaaa'");
@@ -170,7 +165,6 @@ static void owners_sandboxes_are_listed_newest_first(void **state)
 	struct list all = { 0 }, two = { .stop_after = 2 };
 	struct error err;
 
-	(void)state;
 	late.created_s = 2000;
 	CHECK_OK(registry_add(store, &late, &err), err);
 	add_row(store, 'c', "me", "");
@@ -189,7 +183,6 @@ static void state_changes_are_written(void **state)
 	struct error err;
 	bool found;
 
-	(void)state;
 	add_row(store, 'a', "me", "");
 	CHECK_OK(registry_set_state(store, id_for('a'), SANDBOX_AWAKE, SELF, &err), err);
 	assert_row_state(store, 'a', SANDBOX_AWAKE, SELF);
@@ -228,7 +221,6 @@ static void sandbox_is_claimed_by_one_server(void **state)
 	AUTO(store) struct store *store = open_registry();
 	struct error err;
 
-	(void)state;
 	add_row(store, 'a', "me", "");
 	CHECK_ERROR(registry_claim(store, id_for('a'), SELF, &err), err, ERR_INVALID,
 	            "sandbox 'sb_aaaaaaaaaaaaaaaaaaaaaaaaaa' is being created by another server: "
@@ -285,7 +277,6 @@ static void damaged_row_is_reported_and_not_used(void **state)
 	};
 	AUTO(store) struct store *store = open_registry();
 
-	(void)state;
 	add_row(store, 'a', "me", "");
 	add_row(store, 'c', "me", "");
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

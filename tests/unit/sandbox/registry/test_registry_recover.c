@@ -70,7 +70,6 @@ static bool try_recover(struct store *store, const char *instance)
 
 static void one_of_several_servers_gets_a_row(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		struct store *store = open_registry();
 		struct error err;
@@ -138,7 +137,6 @@ static void rows_of_dead_servers_are_taken_over(void **state)
 	struct recovery recovery = { .store = store }, again = { .store = store };
 	struct error err;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct sandbox_row row = row_for(cases[i].letter, i % 2 ? "me" : "you", "");
 
@@ -179,7 +177,6 @@ static void unfinished_row_names_the_recovering_server(void **state)
 	struct recovery recovery = { .store = store };
 	struct error err;
 
-	(void)state;
 	add_row(store, 'a', "me", "");
 	CHECK_OK(registry_recover(store, OTHER, third_is_alive, ignore_unfinished, &recovery, &err),
 	         err);
@@ -199,7 +196,6 @@ static void damaged_id_is_not_handed_out(void **state)
 		"id = 'sb_aaaaaaaaaaaaaaaaaaaaaaaaaa' || char(0)",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
 		AUTO(store) struct store *store = open_registry();
 		struct recovery recovery = { .store = store };
@@ -236,7 +232,6 @@ static void killed_server_loses_no_committed_row(void **state)
 	int status = 0;
 	pid_t child = fork(); /* before the connection is opened: a child must not inherit one */
 
-	(void)state;
 	assert_true(child >= 0);
 	if (child == 0) {
 		add_and_be_killed();

@@ -68,7 +68,6 @@ static void report_has_all_layers_in_order(void **state)
 	struct error err;
 	size_t count = 0;
 
-	(void)state;
 	options.require = "seccomp, landlock";
 	CHECK_OK(doctor_examine(&options, checks, &count, &err), err);
 	assert_int_equal(count, ARRAY_LEN(names));
@@ -95,7 +94,6 @@ static void engine_that_cannot_start_is_explained_once(void **state)
 	struct error err;
 	size_t count = 0;
 
-	(void)state;
 	scratch_write("state", "not a directory");
 	CHECK_OK(doctor_examine(&options, checks, &count, &err), err);
 	assert_int_equal(find_check(checks, "sandbox")->status, CHECK_OFF);
@@ -114,7 +112,6 @@ static void refusal_of_the_spawner_is_reported(void **state)
 	struct error err;
 	size_t count = 0;
 
-	(void)state;
 	if (geteuid() != 0)
 		SKIP_TEST("only for root");
 	options.one_id = true;
@@ -138,7 +135,6 @@ static void configuration_is_checked(void **state)
 	};
 	const struct options options = { .config = "c.json" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct check check = { 0 };
 
@@ -156,7 +152,6 @@ static void unreadable_configuration_gets_its_own_fix(void **state)
 	const struct options missing = { .config = "missing" }, closed = { .config = "closed" };
 	struct check check = { 0 };
 
-	(void)state;
 	probe_configuration(&missing, &check);
 	assert_string_equal(check.detail, "open 'missing': No such file or directory");
 	assert_string_equal(check.fix, "create it, or name another with --config");
@@ -177,7 +172,6 @@ static void interpreters_are_searched_where_sandboxes_have_them(void **state)
 	struct check check = { 0 };
 	char *path = strdup(getenv("PATH"));
 
-	(void)state;
 	scratch_write("python3", "#!");
 	assert_int_equal(chmod("python3", 0755), 0);
 	assert_int_equal(setenv("PATH", scratch_path, 1), 0);
@@ -192,7 +186,6 @@ static void missing_interpreters_are_named(void **state)
 {
 	struct check check = { 0 };
 
-	(void)state;
 	probe_interpreters_in("relative:", &check);
 	assert_int_equal(check.status, CHECK_OFF);
 	assert_string_equal(check.detail, "missing: python3 nodejs bash");
@@ -235,7 +228,6 @@ static void docker_socket_is_tried(void **state)
 	char path[128], host[160], detail[200];
 	int fd;
 
-	(void)state;
 	(void)snprintf(path, sizeof path, "%s/docker.sock", scratch_path);
 	(void)snprintf(host, sizeof host, "unix://%s", path);
 	check_docker_host(host, CHECK_OFF, "no socket of Docker or Podman");
@@ -255,7 +247,6 @@ static void socket_below_the_runtime_directory_is_found(void **state)
 	char path[128];
 	int fd;
 
-	(void)state;
 	(void)unsetenv("DOCKER_HOST");
 	if (access("/var/run/docker.sock", F_OK) == 0)
 		SKIP_TEST("there is a Docker here");
@@ -274,7 +265,6 @@ static void agent_is_described(void **state)
 	struct check check = { 0 };
 	char detail[100];
 
-	(void)state;
 	(void)snprintf(detail, sizeof detail, "%zu KiB, starts from a sealed memfd, protocol 1",
 	               (agent_image().len + 1023) / 1024);
 	isolation_agent(&trial, &check);
@@ -291,7 +281,6 @@ static void agent_without_memfd_is_weaker(void **state)
 	int status = -1;
 	pid_t child;
 
-	(void)state;
 	assert_true(shared != MAP_FAILED);
 	child = fork();
 	if (child == 0) {
@@ -334,7 +323,6 @@ static void agent_that_cannot_be_executed_gets_a_fix(void **state)
 		  "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct trial trial = { .is_ready = true, .why = cases[i].why };
 		struct check check = { 0 };
@@ -371,7 +359,6 @@ static void child_returns_its_record(void **state)
 	struct error err;
 	int record = 0;
 
-	(void)state;
 	CHECK_OK(probe_child_run(write_answer, &record, sizeof record, PROBE_DEADLINE_MS, &err),
 	         err);
 	assert_int_equal(record, 42);
@@ -382,7 +369,6 @@ static void killed_child_is_an_error(void **state)
 	struct error err;
 	int record = 7;
 
-	(void)state;
 	CHECK_ERROR(probe_child_run(kill_self, &record, sizeof record, PROBE_DEADLINE_MS, &err),
 	            err, ERR_SYSTEM, "the child exited without an answer");
 	assert_int_equal(record, 7);
@@ -394,7 +380,6 @@ static void hanging_child_is_killed(void **state)
 	struct error err;
 	int record = 7;
 
-	(void)state;
 	CHECK_ERROR(probe_child_run(wait_forever, &record, sizeof record, 1000, &err), err,
 	            ERR_LIMIT, "no answer within 1 seconds");
 	assert_int_equal(record, 7);
@@ -406,7 +391,6 @@ static void line_is_read_without_its_newline(void **state)
 {
 	char line[64];
 
-	(void)state;
 	assert_string_equal(probe_read_line("/nonexistent", line, sizeof line), "");
 	assert_string_equal(probe_read_line("/proc/sys/kernel/ostype", line, sizeof line), "Linux");
 }

@@ -113,7 +113,6 @@ static void report_of_the_engine_is_read(void **state)
 		  "run belljar as root, which can set quotas" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct trial trial = { .is_ready = true, .report = cases[i].report };
 		struct check check = { 0 };
@@ -130,7 +129,6 @@ static void engine_without_a_working_sandbox_is_off(void **state)
 	struct trial trial = { .is_ready = true, .why = { .msg = "no room" } };
 	struct check check = { 0 };
 
-	(void)state;
 	report_sandbox(&trial, &check);
 	assert_int_equal(check.status, CHECK_OFF);
 	assert_string_equal(check.detail, "tried: no room");
@@ -157,7 +155,6 @@ static void unknown_layer_cannot_be_required(void **state)
 	};
 	struct error err;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(good); i++)
 		CHECK_OK(doctor_check_names(good[i], &err), err);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -181,7 +178,6 @@ static void missing_required_layer_is_refused(void **state)
 		                             .disk = DISK_QUOTA };
 	struct error err;
 
-	(void)state;
 	CHECK_OK(doctor_require_engine(NULL, &none, &err), err);
 	CHECK_OK(doctor_require_engine("ids,seccomp,kernel", &none, &err), err);
 	CHECK_OK(doctor_require_engine("cgroups,memory,cpu,disk", &full, &err), err);
@@ -198,7 +194,6 @@ static void long_fix_is_not_cut_off(void **state)
 	struct check check = { .name = "x", .required = true, .status = CHECK_WEAKER };
 	struct error err;
 
-	(void)state;
 	(void)snprintf(check.detail, sizeof check.detail, "found");
 	(void)snprintf(check.fix, sizeof check.fix, "with:\n  two lines");
 	CHECK_ERROR(doctor_check_required(&check, 1, &err), err, ERR_UNSUPPORTED,
@@ -232,7 +227,6 @@ static void vulnerable_kernel_is_recognized(void **state)
 		{ "", "", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		if (probe_kernel_is_vulnerable(cases[i].release, cases[i].built) != cases[i].has)
 			fail_msg("%s", cases[i].release);
@@ -299,7 +293,6 @@ static void doctor_moves_out_of_its_cgroup_for_the_trial(void **state)
 	int status = -1;
 	pid_t child;
 
-	(void)state;
 	(void)snprintf(name, sizeof name, "/belljar-test-%d", getpid());
 	(void)snprintf(group, sizeof group, UNIFIED "%s", name);
 	if (mkdir(group, 0755) < 0)
@@ -336,7 +329,6 @@ static void doctor_stays_if_the_cgroup_has_other_processes(void **state)
 	int status = -1;
 	pid_t child;
 
-	(void)state;
 	(void)snprintf(group, sizeof group, UNIFIED "/belljar-test-%d", getpid());
 	if (mkdir(group, 0755) < 0)
 		SKIP_TEST("no cgroup can be made at " UNIFIED);
@@ -352,7 +344,6 @@ static void doctor_stays_without_cgroup_version_2(void **state)
 {
 	static struct cgroup_move move;
 
-	(void)state;
 	cgroup_move_plan(&move, "/nonexistent");
 	assert_string_equal(move.group, "");
 	cgroup_move_plan(&move, "/tmp");

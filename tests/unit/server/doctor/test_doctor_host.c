@@ -62,7 +62,6 @@ static void apparmor_fix_is_a_profile_for_this_program(void **state)
 	char self[200] = "", line[300];
 	struct check check;
 
-	(void)state;
 	scratch_write("apparmor_restrict_unprivileged_userns", "1\n");
 	check = check_refused_unshare(scratch_path);
 	assert_string_equal(check.detail, "AppArmor restricts unprivileged user namespaces");
@@ -77,7 +76,6 @@ static void setting_that_forbids_user_namespaces_is_named_first(void **state)
 {
 	struct check check;
 
-	(void)state;
 	scratch_write("apparmor_restrict_unprivileged_userns", "1\n");
 	scratch_write("unprivileged_userns_clone", "0\n");
 	check = check_refused_unshare(scratch_path);
@@ -89,7 +87,6 @@ static void system_call_filter_is_named(void **state)
 {
 	struct check check;
 
-	(void)state;
 	check = check_refused_unshare(NULL);
 	assert_string_equal(check.detail, "tried: unshare: Operation not permitted");
 	assert_memory_equal(check.fix, "this process runs under a system call filter", 44);
@@ -104,7 +101,6 @@ static void refused_unshare_leaves_the_mounts_alone(void **state)
 	int status = -1;
 	pid_t child;
 
-	(void)state;
 	child = fork();
 	if (child == 0) {
 		if (unshare(CLONE_NEWNS) < 0 ||
@@ -127,7 +123,6 @@ static void pod_is_recognized_by_its_environment(void **state)
 {
 	struct check check = { 0 };
 
-	(void)state;
 	assert_int_equal(setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1", 1), 0);
 	probe_host(&none, &check);
 	assert_int_equal(unsetenv("KUBERNETES_SERVICE_HOST"), 0);
@@ -150,7 +145,6 @@ static void check_state_dir(const char *dir, enum check_status status, const cha
 
 static void state_directory_may_be_missing(void **state)
 {
-	(void)state;
 	check_state_dir("a/b", CHECK_ON, "a/b");
 	scratch_write("a", "a file");
 	check_state_dir("a/b", CHECK_OFF, "a/b: Not a directory");
@@ -159,7 +153,6 @@ static void state_directory_may_be_missing(void **state)
 
 static void unusable_state_directory_is_off(void **state)
 {
-	(void)state;
 	check_state_dir("/proc/none/such", CHECK_OFF,
 	                "/proc/none/such: no files can be created there");
 	assert_int_equal(mkdir("open", 0700), 0);

@@ -10,7 +10,6 @@ static void missing_file_is_accepted(void **state)
 {
 	struct config config;
 
-	(void)state;
 	CHECK_OK(config_load(&config, NULL, &err), err);
 	assert_null(config.path);
 	for (size_t i = 0; i < OPTION_COUNT; i++)
@@ -22,7 +21,6 @@ static void file_may_set_every_type_of_value(void **state)
 {
 	struct config config;
 
-	(void)state;
 	scratch_write("c.json",
 	              "{\"log_level\": \"info\", \"max_line\": \"4K\", \"max_queue\": 1048576,"
 	              " \"max_depth\": 9, \"grace\": 1e3}");
@@ -91,7 +89,6 @@ static void malformed_file_is_refused_with_the_reason(void **state)
 		  "the number 68719476736" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct config config = { .path = scratch_path };
 		char why[300];
@@ -107,7 +104,6 @@ static void named_file_must_exist(void **state)
 {
 	struct config config;
 
-	(void)state;
 	CHECK_ERROR(config_load(&config, "missing.json", &err), err, ERR_NOT_FOUND,
 	            "configuration: open 'missing.json': No such file or directory");
 	CHECK_ERROR(config_load(&config, "/", &err), err, ERR_INVALID,
@@ -118,7 +114,6 @@ static void oversized_file_is_refused(void **state)
 {
 	struct config config;
 
-	(void)state;
 	scratch_write("c.json", "{}");
 	assert_int_equal(truncate("c.json", 1024 * 1024 + 1), 0);
 	CHECK_ERROR(config_load(&config, "c.json", &err), err, ERR_LIMIT,
@@ -130,7 +125,6 @@ static void default_paths_are_searched_in_order(void **state)
 	char path[128];
 	struct config config;
 
-	(void)state;
 	assert_int_equal(mkdir("home", 0700) | mkdir("home/.config", 0700) |
 	                         mkdir("home/.config/belljar", 0700) | mkdir("belljar", 0700),
 	                 0);
@@ -156,7 +150,6 @@ static void malformed_default_file_is_not_skipped(void **state)
 	struct config config;
 	char why[160];
 
-	(void)state;
 	assert_int_equal(mkdir("belljar", 0700), 0);
 	scratch_write("belljar/belljar.json", "{");
 	assert_int_equal(config_load(&config, NULL, &err), -1);
@@ -170,7 +163,6 @@ static void unreadable_default_file_is_refused(void **state)
 	static const char *const paths[] = { "belljar/belljar.json",
 		                             ".config/belljar/belljar.json" };
 
-	(void)state;
 	assert_int_equal(mkdir("belljar", 0755) | mkdir(".config", 0755) |
 	                         mkdir(".config/belljar", 0755),
 	                 0);
@@ -200,7 +192,6 @@ static void byte_order_mark_is_accepted(void **state)
 {
 	struct config config;
 
-	(void)state;
 	scratch_write("c.json", "\xef\xbb\xbf{\"max_calls\":2}");
 	CHECK_OK(config_load(&config, "c.json", &err), err);
 	assert_int_equal(config.layer.values[OPTION_MAX_CALLS].number, 2);
@@ -214,7 +205,6 @@ static void current_directory_is_not_searched(void **state)
 {
 	struct config config;
 
-	(void)state;
 	scratch_write("belljar.json", "{\"max_calls\":1}");
 	assert_int_equal(unsetenv("HOME") | unsetenv("XDG_CONFIG_HOME"), 0);
 	CHECK_OK(config_load(&config, NULL, &err), err);

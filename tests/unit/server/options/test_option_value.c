@@ -14,7 +14,6 @@ static void size_is_shown_in_the_largest_whole_unit(void **state)
 		{ 1572864, "1536K" }, { UINT64_C(1) << 40, "1024G" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char shown[24];
 
@@ -34,7 +33,6 @@ static void flag_in_text_is_a_word(void **state)
 	struct option_value value;
 	struct error err;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		CHECK_OK(option_value_read(spec, cases[i].text, &value, &err), err);
 		assert_int_equal(value.number, cases[i].want);
@@ -51,7 +49,6 @@ static void flag_in_json_is_a_boolean(void **state)
 	struct option_value value;
 	struct error err;
 
-	(void)state;
 	CHECK_OK(option_value_read_json(spec, yes, &value, &err), err);
 	assert_true(value.given);
 	assert_int_equal(value.number, 1);
@@ -67,7 +64,6 @@ static void text_is_copied_when_stored(void **state)
 	struct option_value value = { .given = true, .text = text };
 	struct options options = { 0 };
 
-	(void)state;
 	option_value_store(&option_specs[OPTION_NAME], &value, &options);
 	text[0] = 'x';
 	assert_string_equal(options.name, "abc");

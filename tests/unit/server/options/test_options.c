@@ -20,7 +20,6 @@ static struct error err;
 
 static void table_row_is_complete(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		const struct option_spec *spec = &option_specs[i];
 
@@ -42,7 +41,6 @@ static void option_name_is_converted_per_source(void **state)
 {
 	char name[OPTION_NAME_SIZE];
 
-	(void)state;
 	assert_string_equal(option_variable(&option_specs[OPTION_MAX_LINE], name),
 	                    "BELLJAR_MAX_LINE");
 	assert_string_equal(option_key(&option_specs[OPTION_MAX_LINE], name), "max_line");
@@ -52,7 +50,6 @@ static void defaults_are_the_documented_ones(void **state)
 {
 	struct options options;
 
-	(void)state;
 	CHECK_OK(options_load(&options, FOR_SERVE, NO_FLAGS, empty, &err), err);
 	assert_null(options.config);
 	assert_int_equal(options.log_level, LOG_WARNING);
@@ -79,7 +76,6 @@ static void flags_are_separated_from_operands(void **state)
 		               A("-"),   A("--"),      A("--write"), A("-h"), NULL };
 	struct option_args args;
 
-	(void)state;
 	CHECK_OK(options_parse_args(&args, FOR_CONNECT, list, &err), err);
 	assert_string_equal(args.flags[OPTION_WRITE], "true");
 	assert_string_equal(args.flags[OPTION_NAME], "n");
@@ -100,7 +96,6 @@ static void last_of_two_equal_flags_wins(void **state)
 	char *const list[] = { A("--grace=1"), A("--grace"), A("2"), A("--grace=3=4"), NULL };
 	struct option_args args;
 
-	(void)state;
 	CHECK_OK(options_parse_args(&args, FOR_SERVE, list, &err), err);
 	assert_string_equal(args.flags[OPTION_GRACE], "3=4");
 	option_args_done(&args);
@@ -111,7 +106,6 @@ static void repeated_list_flag_is_refused(void **state)
 	char *const list[] = { A("--allow-path=a"), A("--allow-path"), A("b"), NULL };
 	struct option_args args;
 
-	(void)state;
 	CHECK_ERROR(options_parse_args(&args, FOR_SERVE, list, &err), err, ERR_INVALID,
 	            "--allow-path is given twice: give it once, as DIR:...");
 }
@@ -120,7 +114,6 @@ static void every_verb_accepts_help(void **state)
 {
 	char *const spellings[] = { (char[]){ "--help" }, (char[]){ "-h" } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(spellings); i++) {
 		struct option_args args;
 
@@ -155,7 +148,6 @@ static void invalid_argument_is_refused_with_the_reason(void **state)
 		{ FOR_SERVE, { "--config", "--grace=1" }, "--config needs a value: --config FILE" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct option_args args = { .operand_count = 7 };
 		char *list[4] = { 0 };
@@ -180,7 +172,6 @@ static void value_is_read_by_its_type(void **state)
 	};
 	struct options options;
 
-	(void)state;
 	CHECK_OK(options_load(&options, FOR_SERVE, flags, empty, &err), err);
 	assert_int_equal(options.log_level, LOG_DEBUG);
 	assert_int_equal(options.max_line, 65536);
@@ -227,7 +218,6 @@ static void invalid_value_names_the_flag_and_the_limit(void **state)
 		  "--name: expected 1 to 32 letters, digits, '_' or '-', got 'a\\nb'" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const char *flags[OPTION_COUNT] = { 0 };
 		struct options options = { .max_line = 7 };
@@ -246,7 +236,6 @@ static void overlong_path_is_refused(void **state)
 	const char *flags[OPTION_COUNT] = { [OPTION_FILE] = path };
 	struct options options;
 
-	(void)state;
 	memset(path, 'x', sizeof path);
 	path[4096] = '\0';
 	assert_int_equal(options_load(&options, FOR_CONNECT, flags, empty, &err), -1);
@@ -261,7 +250,6 @@ static void environment_is_read(void **state)
 {
 	struct options options;
 
-	(void)state;
 	CHECK_OK(options_load(&options, FOR_SERVE, NO_FLAGS,
 	                      ARGS(A("HOME=/x"), A("BELLJAR_MAX_LINE=2K"),
 	                           A("BELLJAR_LOG_LEVEL=info"), A("BELLJAR"), A("BELLJARX=1")),
@@ -284,7 +272,6 @@ static void flag_only_options_are_not_read_from_the_environment(void **state)
 		{ FOR_SERVE, "BELLJAR_WRITE" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct options options = { .max_line = 7 };
 		char variable[32], why[160];
@@ -326,7 +313,6 @@ static void invalid_variable_is_refused_with_the_reason(void **state)
 		  "'BELLJAR_MAX_SUBSCRIPTIONS'?" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct options options = { .max_line = 7 };
 		char *variable = strdup(cases[i].variable);
@@ -342,7 +328,6 @@ static void variables_of_other_verbs_are_ignored(void **state)
 {
 	struct options options;
 
-	(void)state;
 	CHECK_OK(options_load(&options, FOR_CONNECT, NO_FLAGS,
 	                      ARGS(A("BELLJAR_MAX_LINE=maybe"), A("BELLJAR_CONFIG=/nonexistent")),
 	                      &err),
@@ -355,7 +340,6 @@ static void flag_wins_over_environment_over_file_over_default(void **state)
 	const char *flags[OPTION_COUNT] = { [OPTION_CONFIG] = "c.json", [OPTION_MAX_CALLS] = "4" };
 	struct options options;
 
-	(void)state;
 	scratch_write("c.json", "{\"max_calls\":2,\"max_batch\":2,\"max_depth\":10}");
 	CHECK_OK(options_load(&options, FOR_SERVE, flags,
 	                      ARGS(A("BELLJAR_MAX_CALLS=3"), A("BELLJAR_MAX_BATCH=3"),
@@ -375,7 +359,6 @@ static void invalid_variable_is_refused_even_if_a_flag_wins(void **state)
 	const char *flags[OPTION_COUNT] = { [OPTION_MAX_CALLS] = "4" };
 	struct options options;
 
-	(void)state;
 	CHECK_ERROR(options_load(&options, FOR_SERVE, flags, ARGS(A("BELLJAR_MAX_CALLS=x")), &err),
 	            err, ERR_INVALID,
 	            "BELLJAR_MAX_CALLS: expected a whole number from 1 to 10000, got 'x'");
@@ -385,7 +368,6 @@ static void environment_may_name_the_file(void **state)
 {
 	struct options options;
 
-	(void)state;
 	scratch_write("c.json", "{\"max_calls\":2}");
 	CHECK_OK(
 	        options_load(&options, FOR_SERVE, NO_FLAGS, ARGS(A("BELLJAR_CONFIG=c.json")), &err),
@@ -399,7 +381,6 @@ static void doctor_does_not_read_the_file(void **state)
 	const char *flags[OPTION_COUNT] = { [OPTION_CONFIG] = "/nonexistent" };
 	struct options options;
 
-	(void)state;
 	CHECK_OK(options_load(&options, FOR_DOCTOR, flags, empty, &err), err);
 	assert_string_equal(options.config, "/nonexistent");
 	options_done(&options);
@@ -411,7 +392,6 @@ static void limit_options_match_the_limits_of_a_sandbox(void **state)
 	struct spec wanted = spec_default();
 	struct options options;
 
-	(void)state;
 	CHECK_OK(options_load(&options, FOR_EXEC, NO_FLAGS, empty, &err), err);
 	assert_memory_equal(&options.limits, &wanted.limits, sizeof wanted.limits);
 	options_done(&options);
@@ -438,7 +418,6 @@ static void flags_given_on_the_command_line_are_recorded(void **state)
 	static const char *const flags[OPTION_COUNT] = { [OPTION_MEMORY] = "64M" };
 	struct options options;
 
-	(void)state;
 	CHECK_OK(options_load(&options, FOR_EXEC, flags, environment, &err), err);
 	assert_int_equal(options.limits.pids, 99);
 	assert_int_equal(options.flags, 1ULL << OPTION_MEMORY);

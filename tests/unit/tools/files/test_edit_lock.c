@@ -29,7 +29,6 @@ static void calls_get_the_lock_of_one_file_in_order(void **state)
 	struct error err;
 	AUTO(loop) struct loop *loop = NULL;
 
-	(void)state;
 	order[0] = '\0';
 	CHECK_OK(loop_new(&loop, &err), err);
 	edit_lock_acquire(&a.lock, loop, "sb_1", "x/y", record_change);
@@ -62,7 +61,6 @@ static void released_waiter_passes_the_lock_on(void **state)
 	struct error err;
 	AUTO(loop) struct loop *loop = NULL;
 
-	(void)state;
 	order[0] = '\0';
 	CHECK_OK(loop_new(&loop, &err), err);
 	edit_lock_acquire(&a.lock, loop, "sb_1", "x", record_change);
@@ -94,7 +92,6 @@ static void normalize_path_removes_dots_and_empty_parts(void **state)
 		{ "/a/.b/..c", "/a/.b/..c" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		AUTO_FREE char *normal = normalize_path(rows[i][0]);
 

@@ -89,7 +89,6 @@ static void edits_are_applied_in_order(void **state)
 		  "@@ line 1 @@\n-\xff\xfe\n+ok\xfe\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct edited edited;
 		struct error err;
@@ -174,7 +173,6 @@ static void error_names_the_edit_that_did_not_match(void **state)
 		  "it exactly" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct edited edited;
 		struct error err;
@@ -193,7 +191,6 @@ static void result_that_is_too_large_is_refused(void **state)
 	struct edited edited;
 	struct error err;
 
-	(void)state;
 	memset(big, 'x', ROOM);
 	init_edited(&edited);
 	CHECK_ERROR(run_edits(&edited, "aaa", &edit, 1, &err), err, ERR_LIMIT,
@@ -207,7 +204,6 @@ static void diff_that_does_not_fit_ends_with_a_whole_hunk(void **state)
 	struct edited edited;
 	struct error err;
 
-	(void)state;
 	init_edited(&edited);
 	edited.diff.max = 30;
 	CHECK_OK(run_edits(&edited, "a\na\na\n", &edit, 1, &err), err);
@@ -224,7 +220,6 @@ static void diff_cuts_long_lines(void **state)
 	struct edited edited;
 	struct error err;
 
-	(void)state;
 	memset(text, 'x', 300);
 	memcpy(text + 300, "z", 2);
 	init_edited(&edited);
@@ -241,7 +236,6 @@ static void one_line_may_have_many_replacements(void **state)
 	struct edited edited;
 	struct error err;
 
-	(void)state;
 	memset(text, 'x', LEN);
 	for (size_t i = 0; i < LEN; i += EVERY)
 		text[i] = 'z';
@@ -263,7 +257,6 @@ static void replacements_and_searched_bytes_are_bounded(void **state)
 	struct edited edited;
 	struct error err;
 
-	(void)state;
 	memset(text, 'z', LEN);
 	buf_init(&edited.text, LARGE);
 	buf_init(&edited.diff, ROOM);
@@ -291,7 +284,6 @@ static void lines_that_are_joined_are_one_hunk(void **state)
 	struct edited edited;
 	struct error err;
 
-	(void)state;
 	init_edited(&edited);
 	CHECK_OK(run_edits(&edited, "a\na\nc\nd\n", &edit, 1, &err), err);
 	assert_string_equal(buf_text(&edited.text), "bbc\nd\n");

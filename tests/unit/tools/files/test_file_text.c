@@ -19,7 +19,6 @@ static void file_picture_knows_the_first_bytes(void **state)
 		{ VIEW_INIT(""), NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		const char *got = file_picture(rows[i].head);
 
@@ -32,7 +31,6 @@ static void file_picture_knows_the_first_bytes(void **state)
 
 static void file_mime_type_looks_at_name_and_bytes(void **state)
 {
-	(void)state;
 	assert_string_equal(file_mime_type("/a/b.MD", VIEW("x")), "text/markdown");
 	assert_string_equal(file_mime_type("a.json", VIEW("{}")), "application/json");
 	assert_string_equal(file_mime_type("a.json", VIEW("\x00")), "application/octet-stream");
@@ -60,7 +58,6 @@ static void file_is_text_accepts_utf8_without_nul(void **state)
 		{ VIEW_INIT("\x1b[0m"), false, true, 4 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct view bytes = rows[i].bytes;
 
@@ -93,7 +90,6 @@ static void file_lines_show_fits_whole_lines(void **state)
 		{ "a\xc3\xa9\n", false, false, 2, "a", { 1, true, true } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct file_lines got;
 		AUTO_BUF struct buf out;

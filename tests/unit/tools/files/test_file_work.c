@@ -16,7 +16,6 @@ static void file_uri_encodes_the_path(void **state)
 		{ "n\nl", "sandbox://ID/workspace/n%0Al" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		AUTO_BUF struct buf uri;
 		struct error err;
@@ -31,7 +30,6 @@ static void file_time_is_in_utc(void **state)
 {
 	char out[FILE_TIME_SIZE];
 
-	(void)state;
 	assert_string_equal(file_time(0, out), "1970-01-01 00:00");
 	assert_string_equal(file_time(1794828300999, out), "2026-11-16 11:25");
 	assert_string_equal(file_time(UINT64_MAX, out), "-");
@@ -43,7 +41,6 @@ static void file_memory_of_all_calls_is_bounded(void **state)
 	size_t mine = 0, yours = 0;
 	struct error err;
 
-	(void)state;
 	CHECK_OK(file_memory_reserve(&mine, 60 << 20, &err), err);
 	CHECK_ERROR(file_memory_reserve(&yours, 5 << 20, &err), err, ERR_LIMIT,
 	            "too many large files at once: calls under way hold 62914560 bytes of at most "

@@ -11,7 +11,6 @@ static void manual_is_written_from_the_record(void **state)
 	AUTO_BUF struct buf buf;
 	struct error err;
 
-	(void)state;
 	buf_init(&buf, 10000);
 	CHECK_OK(manual_write(&tool_delete_sandbox, &buf, &err), err);
 	assert_string_equal(
@@ -37,7 +36,6 @@ static void tables_accept_the_examples(void **state)
 {
 	const struct json_limits limits = { .depth = 10, .values = 100 };
 
-	(void)state;
 	for (const struct tool_example *e = tool_examples; e->tool != NULL; e++) {
 		const struct mcp_tool *tool = tool_of(e->tool);
 		AUTO_JSON json_t *arguments = NULL;
@@ -53,7 +51,6 @@ static void tables_accept_the_examples(void **state)
 
 static void every_tool_has_an_example(void **state)
 {
-	(void)state;
 	for (size_t i = 0; catalogue_tools[i] != NULL; i++) {
 		const struct tool_example *e = tool_examples;
 
@@ -66,7 +63,6 @@ static void every_tool_has_an_example(void **state)
 
 static void every_tool_has_a_manual_that_names_its_arguments(void **state)
 {
-	(void)state;
 	for (size_t i = 0; catalogue_tools[i] != NULL; i++) {
 		const struct mcp_tool *tool = catalogue_tools[i];
 		AUTO_BUF struct buf buf;
@@ -84,7 +80,6 @@ static void manual_that_does_not_fit_is_an_error(void **state)
 	AUTO_BUF struct buf buf;
 	struct error err;
 
-	(void)state;
 	buf_init(&buf, 50);
 	CHECK_ERROR(manual_write(&tool_delete_sandbox, &buf, &err), err, ERR_LIMIT,
 	            "more than 50 bytes");

@@ -33,7 +33,6 @@ static void front_matter_has_name_and_description(void **state)
 		{ " ---\nname: a\n ---\n", "", "", " ---\nname: a\n ---\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct front_matter front;
 
@@ -49,7 +48,6 @@ static void front_matter_cuts_long_values(void **state)
 	AUTO_FREE char *text = mem_format("---\nname: %0100d\ndescription: %05000d\n---\n", 1, 2);
 	struct front_matter front;
 
-	(void)state;
 	front_matter_read(view_of(text), &front);
 	assert_int_equal(strlen(front.name), sizeof front.name - 1);
 	assert_string_equal(front.name + strlen(front.name) - 3, "...");
@@ -101,7 +99,6 @@ static void load_finds_skills_by_name(void **state)
 	struct skills_dir dir;
 	struct error err;
 
-	(void)state;
 	make_dir(&dir);
 	put_file(&dir, "zeta", "SKILL.md", "No front matter.");
 	put_file(&dir, "alpha", "Skill.md", "---\nname: Alpha!\ndescription: The first.\n---\n");
@@ -133,7 +130,6 @@ static void load_stops_at_the_maximum(void **state)
 	struct skills_dir dir;
 	struct error err;
 
-	(void)state;
 	make_dir(&dir);
 	for (int i = 0; i < SKILLS_MAX + 3; i++) {
 		char name[16];
@@ -151,7 +147,6 @@ static void missing_directory_is_an_error(void **state)
 	struct skills *skills;
 	struct error err;
 
-	(void)state;
 	CHECK_ERROR(skills_load("/nonexistent/skills", &skills, &err), err, ERR_SYSTEM,
 	            "/nonexistent/skills: No such file or directory");
 	assert_null(skills_free(NULL));

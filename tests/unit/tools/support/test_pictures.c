@@ -36,7 +36,6 @@ static void a_picture_begins_like_one(void **state)
 		{ "text/html", VIEW_INIT("GIF89a"), false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		if (pictures_is_valid(cases[i].mime, cases[i].bytes) != cases[i].want)
 			fail_msg("case %zu, %s: expected %d", i, cases[i].mime, cases[i].want);

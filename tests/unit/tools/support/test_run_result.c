@@ -37,7 +37,6 @@ static void output_becomes_text_without_escapes(void **state)
 		{ VIEW_INIT("\x1b[\0mx"), "x" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_BUF struct buf out;
 
@@ -85,7 +84,6 @@ static void long_output_is_cut_between_characters(void **state)
 		{ "\x1b[31mred\x1b[0m", "", 0, 3, "red", 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_BUF struct buf out;
 
@@ -101,7 +99,6 @@ static void counts_have_commas(void **state)
 {
 	char out[32];
 
-	(void)state;
 	assert_string_equal(run_text_count(0, out), "0");
 	assert_string_equal(run_text_count(999, out), "999");
 	assert_string_equal(run_text_count(1000, out), "1,000");
@@ -166,7 +163,6 @@ static void successful_run_has_no_status_line(void **state)
 	struct answer_case t;
 	size_t len;
 
-	(void)state;
 	begin_case(&t, "hello\n", "");
 	make_answer(&t);
 	assert_string_equal(t.text, "hello\n");
@@ -231,7 +227,6 @@ static void status_line_describes_the_end(void **state)
 		  "nothing]" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct answer_case t;
 
@@ -257,7 +252,6 @@ static void cut_output_names_its_file(void **state)
 {
 	struct answer_case t;
 
-	(void)state;
 	begin_case(&t, "head\n", "");
 	t.result.out.tail = VIEW("tail\n");
 	t.result.out.left_out = 12345668;
@@ -317,7 +311,6 @@ static void answer_is_never_longer_than_its_limit(void **state)
 	static const size_t sizes[] = { 0, 100, 9000, 30000, 200000 };
 	AUTO_FREE char *trace = letters('T', 100000);
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
 		for (size_t j = 0; j < ARRAY_LEN(sizes); j++) {
 			for (size_t k = 0; k < 2; k++) {
@@ -358,7 +351,6 @@ static void cell_has_values_and_exceptions(void **state)
 	const char *unshown[] = { NULL, NULL, "not shown: too large", NULL };
 	struct answer_case t;
 
-	(void)state;
 	begin_case(&t, "printed", "");
 	t.result.session = "s";
 	t.result.unshown = unshown;
@@ -394,7 +386,6 @@ static void cell_without_output_says_so(void **state)
 {
 	struct answer_case t;
 
-	(void)state;
 	begin_case(&t, "", "");
 	t.result.session = "s";
 	make_answer(&t);
@@ -435,7 +426,6 @@ static void running_process_names_the_next_call(void **state)
 {
 	struct answer_case t;
 
-	(void)state;
 	begin_case(&t, "so far", "");
 	t.state.phase = PROCESS_RUNNING;
 	t.result.process = "p7";
@@ -466,7 +456,6 @@ static void failed_process_has_its_reason(void **state)
 	struct error why = { .msg = "the sandbox has ended: memory" };
 	struct answer_case t;
 
-	(void)state;
 	begin_case(&t, "before", "");
 	t.state.phase = PROCESS_FAILED;
 	t.state.why = &why;
@@ -488,7 +477,6 @@ static void schema_has_every_member(void **state)
 	json_t *value;
 	struct answer_case t;
 
-	(void)state;
 	begin_case(&t, "a", "b");
 	t.state.displays = &displays;
 	t.state.display_count = 1;

@@ -35,7 +35,6 @@ static void tar_program_extracts_what_pack_writes(void **state)
 	struct wire_done done;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	tar_test_run(
 	        job_test_path(&t, "workspace"),
@@ -67,7 +66,6 @@ static void empty_directory_is_an_empty_archive(void **state)
 	struct wire_done done;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	CHECK_OK(pack(&t, ".", &done, &err), err);
 	save_archive(&t, &done);
@@ -82,7 +80,6 @@ static void pack_leaves_out_fifos(void **state)
 	struct wire_done done;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_directory(&t, "workspace/d");
 	assert_int_equal(mkfifo(job_test_path(&t, "workspace/d/fifo"), 0666), 0);
@@ -104,7 +101,6 @@ static void long_name_left_out_is_cut_at_a_character(void **state)
 	struct wire_done done;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	tar_test_run(job_test_path(&t, "workspace"),
 	             "d=$(printf %0200d 0) && mkdir $d && mkfifo $d/$(printf %053d 0)\xc3\xa4");
@@ -127,7 +123,6 @@ static void pack_leaves_out_unreadable_files(void **state)
 {
 	struct job_test t;
 
-	(void)state;
 	if (geteuid() != 0)
 		SKIP_TEST("only root can act for two users");
 	job_test_start(&t);
@@ -147,7 +142,6 @@ static void pack_keeps_to_its_limits(void **state)
 	struct wire_done done;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_file(&t, "workspace/a", VIEW("A"));
 	job_test_file(&t, "workspace/b", VIEW("B"));
@@ -177,7 +171,6 @@ static void pack_reads_two_thousand_levels_with_few_descriptors(void **state)
 	struct error err;
 	int r;
 
-	(void)state;
 	job_test_start(&t);
 	tar_test_run(job_test_path(&t, "workspace"),
 	             "python3 -c '\n"
@@ -209,7 +202,6 @@ static void pack_leaves_out_paths_beyond_the_limit(void **state)
 	struct wire_done done;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	tar_test_run(job_test_path(&t, "workspace"),
 	             "python3 -c '\n"
@@ -228,7 +220,6 @@ static void pack_reads_directory_with_many_names(void **state)
 	struct wire_done done;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	tar_test_run(job_test_path(&t, "workspace"),
 	             "python3 -c '\n"
@@ -253,7 +244,6 @@ static void packed_file_has_the_size_of_its_header(void **state)
 	size_t shrunk;
 	int root;
 
-	(void)state;
 	if (access(shrinking, R_OK) != 0 || access(growing, R_OK) != 0)
 		SKIP_TEST("no files in /sys or /proc whose size is wrong");
 	job_test_start(&t);
@@ -309,7 +299,6 @@ static void pack_leaves_out_pseudo_file_systems(void **state)
 	};
 	size_t mounted = 0;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct job_test t;
 		int status = -1;
@@ -339,7 +328,6 @@ static void cancelled_pack_stops(void **state)
 	struct wire_done done;
 	struct error err;
 
-	(void)state;
 	job_test_start(&t);
 	job_test_file(&t, "workspace/big", VIEW(""));
 	assert_int_equal(truncate(job_test_path(&t, "workspace/big"), 20 << 20), 0);

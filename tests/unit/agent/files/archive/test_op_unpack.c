@@ -65,7 +65,6 @@ static void unpack_creates_what_the_archive_says(void **state)
 	struct unpack_test u;
 	struct stat st;
 
-	(void)state;
 	start_unpack(&u);
 	tar_test_add(&u.tar, '5', "d/", "", VIEW(""));
 	tar_test_file(&u.tar, "d/a", "text");
@@ -228,7 +227,6 @@ static void check_attack(const struct attack *attack)
 
 static void no_attack_leads_out_of_the_target(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(attacks); i++) {
 		print_message("# %s\n", attacks[i].what);
 		check_attack(&attacks[i]);
@@ -240,7 +238,6 @@ static void unpack_refuses_links_that_existed_before(void **state)
 {
 	struct unpack_test u;
 
-	(void)state;
 	start_unpack(&u);
 	job_test_directory(&u.t, "workspace/t");
 	job_test_link(&u.t, "../../outside", "workspace/t/out");
@@ -261,7 +258,6 @@ static void unpack_drops_setuid_bits(void **state)
 {
 	struct unpack_test u;
 
-	(void)state;
 	start_unpack(&u);
 	for (int i = 0; i < 2; i++) {
 		char block[512];
@@ -282,7 +278,6 @@ static void unpack_keeps_mode_of_existing_directory(void **state)
 {
 	struct unpack_test u;
 
-	(void)state;
 	start_unpack(&u);
 	job_test_directory(&u.t, "workspace/t");
 	job_test_directory(&u.t, "workspace/t/tmp");
@@ -300,7 +295,6 @@ static void unpack_keeps_to_its_limits(void **state)
 {
 	struct unpack_test u;
 
-	(void)state;
 	start_unpack(&u);
 	tar_test_file(&u.tar, "a", "12345");
 	tar_test_file(&u.tar, "b", "12345");
@@ -325,7 +319,6 @@ static void unpack_counts_entries_it_leaves_out(void **state)
 {
 	struct unpack_test u;
 
-	(void)state;
 	start_unpack(&u);
 	for (int i = 0; i < 11; i++)
 		tar_test_add(&u.tar, '2', "l", "/", VIEW(""));
@@ -357,7 +350,6 @@ static void unpack_counts_directories_on_the_way(void **state)
 		{ 7, NULL, "e/f/g", "none" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct unpack_test u;
 
@@ -384,7 +376,6 @@ static void unpack_refuses_names_that_are_too_long(void **state)
 	struct unpack_test u;
 	char name[300];
 
-	(void)state;
 	start_unpack(&u);
 	memset(name, 'n', 256);
 	name[0] = 'd';
@@ -411,7 +402,6 @@ static void unpack_creates_two_thousand_levels(void **state)
 	static char name[4096];
 	struct unpack_test u;
 
-	(void)state;
 	start_unpack(&u);
 	for (size_t i = 0; i < 4095; i++)
 		name[i] = i % 2 == 0 ? 'd' : '/';
@@ -448,7 +438,6 @@ static void truncated_archive_is_refused_and_says_where(void **state)
 	};
 	static const char text[600] = "x";
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct unpack_test u;
 
@@ -472,7 +461,6 @@ static void cancelled_unpack_leaves_no_partial_file(void **state)
 	struct unpack_test u;
 	static char half[100 * 1024];
 
-	(void)state;
 	start_unpack(&u);
 	tar_test_file(&u.tar, "whole", "W");
 	tar_test_header(&u.tar, '0', "half", "", 2 * sizeof half);
@@ -492,7 +480,6 @@ static void error_names_target_that_cannot_be_opened(void **state)
 	struct wire_unpack request = { .max = 1, .max_count = 1, .path = VIEW_INIT("t/f/x") };
 	struct unpack_test u;
 
-	(void)state;
 	start_unpack(&u);
 	job_test_directory(&u.t, "workspace/t");
 	job_test_file(&u.t, "workspace/t/f", VIEW(""));

@@ -130,7 +130,6 @@ static void file_of_nvidia_ctk_is_read(void **state)
 	AUTO(cdi) struct cdi *cdi = NULL;
 	const struct cdi_device *first, *second;
 
-	(void)state;
 	scratch_write("nvidia.yaml", nvidia);
 	cdi = read_here();
 	assert_int_equal(cdi->count, 4);
@@ -171,7 +170,6 @@ static void json_file_is_read(void **state)
 	AUTO(cdi) struct cdi *cdi = NULL;
 	const struct cdi_device *zero, *null;
 
-	(void)state;
 	scratch_write("plain.json", plain);
 	cdi = read_here();
 	assert_null(cdi->problems);
@@ -294,7 +292,6 @@ static void malformed_yaml_is_refused_with_a_reason(void **state)
 		  "devices[0]: containerEdits of the file: env[0]: must be text, not the number 1 (put it in quotes)" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		check_refused(cases[i].text, cases[i].kind, cases[i].why);
 }
@@ -316,7 +313,6 @@ static void malformed_json_is_refused_with_a_reason(void **state)
 		  "nested deeper than 12 levels (max_depth)" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		check_refused_as(CDI_JSON, cases[i].text, cases[i].kind, cases[i].why);
 }
@@ -330,7 +326,6 @@ static void kinds_and_names_are_checked(void **state)
 	struct cdi_spec spec;
 	char text[256];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
 		(void)snprintf(text, sizeof text,
 		               "cdiVersion: 0.6.0\nkind: %s\ndevices: [{name: \"0:1\"}]\n",
@@ -491,7 +486,6 @@ static void wrong_edits_are_refused_with_a_reason(void **state)
 		  ERR_INVALID, "hooks[0]: args: 'a' is not an absolute path" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char text[1024], why[512];
 
@@ -528,7 +522,6 @@ static void field_of_a_later_version_is_refused(void **state)
 	};
 	struct cdi_spec spec;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
 		CHECK_OK(cdi_spec_read(view_of(good[i]), CDI_YAML, &spec, &err), err);
 		assert_int_equal(spec.count, 1);
@@ -593,7 +586,6 @@ static void every_list_has_a_limit(void **state)
 		  "annotations: more than 64" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		check_many(cases[i].head, cases[i].item, cases[i].max, cases[i].tail, NULL);
 		check_many(cases[i].head, cases[i].item, cases[i].max + 1, cases[i].tail,
@@ -627,7 +619,6 @@ static void later_directory_replaces_a_device(void **state)
 	static const char *const directories[] = { "missing", "one", "two", NULL };
 	AUTO(cdi) struct cdi *cdi = NULL;
 
-	(void)state;
 	assert_int_equal(mkdir("one", 0755) | mkdir("two", 0755), 0);
 	put("one/z.yaml", "first");
 	put("two/a.yml", "second");
@@ -642,7 +633,6 @@ static void device_in_two_files_of_a_directory_is_not_used(void **state)
 	static const char *const directories[] = { ".", "two", NULL };
 	AUTO(cdi) struct cdi *cdi = NULL;
 
-	(void)state;
 	put("a.yaml", "first");
 	put("b.yaml", "second");
 	scratch_write("c.json", plain);
@@ -664,7 +654,6 @@ static void bad_file_does_not_affect_others(void **state)
 {
 	AUTO(cdi) struct cdi *cdi = NULL;
 
-	(void)state;
 	scratch_write("bad.json", "{}");
 	scratch_write("worse.yaml", "a: [");
 	assert_int_equal(mkdir("folder.json", 0755) | mkfifo("pipe.json", 0644), 0);
@@ -692,7 +681,6 @@ static void unreadable_directory_is_an_error(void **state)
 	struct cdi *cdi = NULL;
 	int r;
 
-	(void)state;
 	assert_int_equal(mkdir("closed", 0), 0);
 	if (scratch_drop_root() < 0)
 		SKIP_TEST("root cannot become nobody here");
@@ -709,7 +697,6 @@ static void devices_beyond_the_limit_are_left_out(void **state)
 	AUTO(cdi) struct cdi *cdi = NULL;
 	AUTO_BUF struct buf text;
 
-	(void)state;
 	buf_init(&text, 64 * 1024);
 	assert_int_equal(buf_printf(&text, &err, HEAD "devices:\n"), 0);
 	for (int i = 0; i < 70; i++)
@@ -728,7 +715,6 @@ static void library_is_mounted_under_its_links_names_too(void **state)
 	const struct cdi_device *device;
 	char text[1024];
 
-	(void)state;
 	scratch_write("libx.so.535.1", "x");
 	scratch_write("libx.so.2", "another");
 	assert_int_equal(symlink("libx.so.535.1", "libx.so.1"), 0);
@@ -762,7 +748,6 @@ static void edits_of_a_device_replace_those_of_its_file(void **state)
 	CLEANUP(cleanup_cdi_spec) struct cdi_spec spec = { 0 };
 	const struct cdi_device *device;
 
-	(void)state;
 	CHECK_OK(cdi_spec_read(VIEW(text), CDI_YAML, &spec, &err), err);
 	device = &spec.devices[0];
 	assert_int_equal(device->env_count, 3);
@@ -785,7 +770,6 @@ static void sockets_and_firmware_are_not_mounted(void **state)
 		{ "/dev/dri/by-path/x", "/dev/dri/by-path/x" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
 		CLEANUP(cleanup_cdi_spec) struct cdi_spec spec = { 0 };
 		char text[512];
@@ -821,7 +805,6 @@ static void devices_are_selected(void **state)
 	};
 	AUTO(cdi) struct cdi *cdi = NULL;
 
-	(void)state;
 	scratch_write("a.yaml", nvidia);
 	scratch_write("b.json", plain);
 	cdi = read_here();
@@ -838,7 +821,6 @@ static void failed_selection_names_the_devices(void **state)
 	AUTO(cdi) struct cdi *cdi = NULL;
 	uint64_t bits = 7;
 
-	(void)state;
 	cdi = read_here();
 	CHECK_OK(cdi_select(cdi, "auto", &bits, &err), err);
 	assert_int_equal(bits, 0);
@@ -876,7 +858,6 @@ static void long_list_of_names_is_cut(void **state)
 	AUTO_BUF struct buf text;
 	uint64_t bits;
 
-	(void)state;
 	buf_init(&text, 64 * 1024);
 	assert_int_equal(buf_printf(&text, &err, HEAD "devices:\n"), 0);
 	for (int i = 0; i < 64; i++)

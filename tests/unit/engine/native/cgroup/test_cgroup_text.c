@@ -81,7 +81,6 @@ static void unified_hierarchy_and_own_cgroup_are_found(void **state)
 {
 	struct cgroup_hierarchies trees;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(finds_v2); i++) {
 		find_hierarchies(finds_v2[i].mounts, finds_v2[i].own, &trees);
 		if (trees.unified.score != finds_v2[i].score ||
@@ -99,7 +98,6 @@ static void v1_controllers_mounted_together_are_found(void **state)
 {
 	struct cgroup_hierarchies trees;
 
-	(void)state;
 	find_hierarchies(
 	        "33 25 0:28 / /sys/fs/cgroup/unified rw shared:10 - cgroup2 cgroup2 rw\n"
 	        "35 25 0:30 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,name=systemd\n"
@@ -126,7 +124,6 @@ static void too_long_line_of_mountinfo_is_skipped(void **state)
 	AUTO_FREE char *text = malloc(len + 200);
 	struct cgroup_hierarchies trees;
 
-	(void)state;
 	assert_non_null(text);
 	memset(text, 'x', len);
 	(void)snprintf(text + len, 200, "\n%s", good);
@@ -187,7 +184,6 @@ static const struct {
 
 static void counters_of_both_versions_are_read(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
 		int fds[CGROUP_COUNTER_FILES];
 		char path[64];
@@ -225,7 +221,6 @@ static void machine_without_cgroups_is_no_error(void **state)
 	struct error err;
 	int fds[CGROUP_COUNTER_FILES];
 
-	(void)state;
 	CHECK_OK(cgroups_open_in(&all, &trees, "s", "i", &err), err);
 	assert_int_equal(all.kind, CGROUP_NONE);
 	assert_int_equal(all.has, 0);
@@ -249,7 +244,6 @@ static void directory_of_another_file_system_is_not_used(void **state)
 	struct cgroups all;
 	struct error err;
 
-	(void)state;
 	trees.v1[V1_MEMORY] = trees.unified;
 	CHECK_OK(cgroups_open_in(&all, &trees, "s", "i", &err), err);
 	assert_int_equal(all.kind, CGROUP_NONE);
@@ -262,7 +256,6 @@ static void open_refuses_names_with_other_characters(void **state)
 	struct cgroups all;
 	struct error err;
 
-	(void)state;
 	CHECK_ERROR(cgroups_open(&all, "a/b", "i", &err), err, ERR_INVALID,
 	            "cgroup name: expected letters and digits, got 'a/b'");
 	CHECK_ERROR(cgroups_open(&all, "a", "", &err), err, ERR_INVALID,

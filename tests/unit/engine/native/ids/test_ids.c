@@ -40,7 +40,6 @@ static void id_maps_have_the_expected_ranges(void **state)
 	struct ids_block block = ids_block(&root, 1);
 	char text[IDS_MAP_SIZE];
 
-	(void)state;
 	ids_map(&root, &block, false, text);
 	assert_string_equal(text, "0 524288 1\n1 589825 65534\n");
 	assert_int_equal(block.user, 589824 + 1000);
@@ -58,7 +57,6 @@ static void blocks_do_not_overlap(void **state)
 {
 	struct ids_block a = ids_block(&root, 7), b = ids_block(&root, 8);
 
-	(void)state;
 	assert_int_equal(b.agent - a.agent, 65536);
 	assert_true(a.nobody < b.agent);
 	a = ids_block(&mapped, 7);
@@ -75,7 +73,6 @@ static void no_block_is_claimed_twice(void **state)
 	struct ids ids;
 	unsigned got = 0;
 
-	(void)state;
 	few.ids.count = 4;
 	ids = open_ids(&place, &few);
 	while (ids_claim(&ids, "sb_a", &block, &err) == 0)
@@ -93,7 +90,6 @@ static void sweep_removes_claims_of_missing_sandboxes(void **state)
 	struct ids ids;
 	char name[16];
 
-	(void)state;
 	ids = open_ids(&place, &root);
 	assert_int_equal(mkdirat(ids.sandboxes, KEPT, 0700), 0);
 	CHECK_OK(ids_claim(&ids, KEPT, &kept, &err), err);
@@ -118,7 +114,6 @@ static void sweep_removes_claims_of_missing_state_directories(void **state)
 	struct test_dir place;
 	struct ids ids;
 
-	(void)state;
 	ids = open_ids(&place, &root);
 	assert_int_equal(symlinkat("/nonexistent/belljar|sb_x", ids.dir, "17"), 0);
 	assert_int_equal(symlinkat("/tmp|sb_x", ids.dir, "18"), 0);
@@ -137,7 +132,6 @@ static void block_is_found_from_the_directorys_owner(void **state)
 	struct error err;
 	struct ids ids;
 
-	(void)state;
 	if (geteuid() != 0)
 		SKIP_TEST("only root can give directories away");
 	ids = open_ids(&place, &root);
@@ -159,7 +153,6 @@ static void largest_subordinate_range_is_found(void **state)
 	struct test_dir place;
 	int fd;
 
-	(void)state;
 	test_dir_open(&place);
 	(void)snprintf(path, sizeof path, "%s/subuid", place.path);
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);

@@ -29,7 +29,6 @@ static void first_step_is_the_root_and_no_option_names_the_sandbox(void **state)
 {
 	struct spec spec = spec_default();
 
-	(void)state;
 	spec_new_id(spec.id);
 	make_plan(USERNS_ROOT, &single_mount, NULL, &spec);
 	assert_int_equal(plan.steps[0].kind, STEP_MOUNT);
@@ -49,7 +48,6 @@ static void every_mount_is_nosuid_and_programs_are_read_only(void **state)
 {
 	struct spec spec = spec_default();
 
-	(void)state;
 	make_plan(USERNS_MAPPED, &single_mount, NULL, &spec);
 	for (size_t i = 0; i < plan.count; i++)
 		if (plan.steps[i].kind == STEP_MOUNT)
@@ -66,7 +64,6 @@ static void namespace_limits_are_written_before_proc_is_read_only(void **state)
 	struct spec spec = spec_default();
 	size_t proc = 0, user = 0, mnt = 0, closed = 0;
 
-	(void)state;
 	make_plan(USERNS_ROOT, &single_mount, NULL, &spec);
 	for (size_t i = 0; i < plan.count; i++) {
 		const char *target = plan.steps[i].target;
@@ -87,7 +84,6 @@ static void proc_hides_the_agent_unless_there_is_a_single_id(void **state)
 {
 	struct spec spec = spec_default();
 
-	(void)state;
 	make_plan(USERNS_ROOT, &single_mount, NULL, &spec);
 	assert_non_null(strstr(find_step("proc")->options, "hidepid=invisible"));
 	make_plan(USERNS_SINGLE_ID, &single_mount, NULL, &spec);
@@ -98,7 +94,6 @@ static void host_directory_is_mounted_through_a_read_only_overlay(void **state)
 {
 	struct spec spec = spec_default();
 
-	(void)state;
 	spec.mount_count = 1;
 	spec.mounts[0].source = 3;
 	(void)snprintf(spec.mounts[0].target, sizeof spec.mounts[0].target, "/tools");
@@ -113,7 +108,6 @@ static void usr_with_mounts_below_is_bound_recursively(void **state)
 	const struct base_tree tree = { .usr_is_single_mount = false };
 	struct spec spec = spec_default();
 
-	(void)state;
 	make_plan(USERNS_SINGLE_ID, &tree, NULL, &spec);
 	assert_int_equal(find_step("usr")->kind, STEP_BIND);
 	assert_true(find_step("usr")->recursive);
@@ -132,7 +126,6 @@ static void plan_has_the_chosen_processors_and_no_other(void **state)
 	unsigned shared = 0;
 	struct error err;
 
-	(void)state;
 	gpus.devices[0] = (struct cdi_device){
 		.nodes = nodes, .node_count = 2, .mounts = files, .mount_count = 2
 	};

@@ -136,7 +136,6 @@ static void skeleton_holds_the_listed_files_and_no_other(void **state)
 	struct machine m;
 	char path[256];
 
-	(void)state;
 	machine_open(&m);
 	skeleton = open_skeleton(&m);
 	for (size_t i = 0; i < ARRAY_LEN(expected); i++)
@@ -158,7 +157,6 @@ static void skeleton_is_made_once_and_found_again(void **state)
 	struct machine m;
 	struct stat a, b;
 
-	(void)state;
 	machine_open(&m);
 	first = open_skeleton(&m);
 	second = open_skeleton(&m);
@@ -229,7 +227,6 @@ static void changed_host_file_leads_to_a_new_skeleton(void **state)
 	struct skeleton used, now;
 	struct machine m;
 
-	(void)state;
 	machine_open(&m);
 	used = open_skeleton(&m);
 	for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
@@ -258,7 +255,6 @@ static void unlocked_leftovers_are_removed(void **state)
 	struct machine m;
 	int busy;
 
-	(void)state;
 	machine_open(&m);
 	(void)close(make_subdir(m.parent, "new-0123456789abcdef"));
 	(void)close(make_subdir(m.parent, "skeleton-0123456789abcdef"));
@@ -280,7 +276,6 @@ static void servers_that_start_together_share_one_skeleton(void **state)
 	struct machine m;
 	pid_t children[6];
 
-	(void)state;
 	machine_open(&m);
 	for (size_t i = 0; i < ARRAY_LEN(children); i++) {
 		children[i] = fork();
@@ -331,7 +326,6 @@ static void skeleton_belongs_to_the_given_owner(void **state)
 	struct stat st;
 	struct test_dir dir;
 
-	(void)state;
 	if (geteuid() != 0)
 		SKIP_TEST("only root can chown files");
 	machine_open(&m);
@@ -365,7 +359,6 @@ static void skeleton_of_this_machine_has_no_secrets(void **state)
 	struct error err;
 	struct stat st;
 
-	(void)state;
 	test_dir_open(&dir);
 	CHECK_OK(skeleton_open(dir.fd, geteuid(), getegid(), &skeleton, &err), err);
 	for (size_t i = 0; i < ARRAY_LEN(absent); i++)

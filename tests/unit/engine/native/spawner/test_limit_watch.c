@@ -41,7 +41,6 @@ static void removals_leave_slots_for_measuring(void **state)
 	struct janitor was;
 	size_t removed = 0;
 
-	(void)state;
 	spawner->removal_count = 3 * JANITORS_MAX;
 	for (size_t i = 0; i < spawner->removal_count; i++)
 		(void)snprintf(spawner->removals[i], sizeof spawner->removals[i], "gn_%zu", i);
@@ -107,7 +106,6 @@ static void memory_of_every_sandbox_is_measured_in_turn(void **state)
 	struct janitor was;
 	unsigned measured[COUNT + 1] = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT; i++)
 		start_sandbox(&spawner->sandboxes[i], i + 1, i % 3 == 0 ? TAKEN : 0);
 	spawner->sandbox_top = COUNT;

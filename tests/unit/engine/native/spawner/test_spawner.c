@@ -158,7 +158,6 @@ static void spawner_starts_and_erases_sandboxes(void **state)
 {
 	struct peer peer;
 
-	(void)state;
 	start_spawner(&peer);
 	check_life_cycle(&peer, 1);
 	check_life_cycle(&peer, 2);
@@ -216,7 +215,6 @@ static void invalid_start_request_is_refused(void **state)
 	};
 	struct peer peer;
 
-	(void)state;
 	start_spawner(&peer);
 	for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
 		struct spec spec = fresh_spec();
@@ -238,7 +236,6 @@ static void random_packets_do_no_harm(void **state)
 	static char noise[2 * sizeof(struct spawner_request)];
 	struct peer peer;
 
-	(void)state;
 	start_spawner(&peer);
 	for (size_t i = 0; i < 64; i++) {
 		struct spawner_request request;
@@ -264,7 +261,6 @@ static void erase_request_reaches_only_sandboxes(void **state)
 	struct peer peer;
 	struct spec spec;
 
-	(void)state;
 	start_spawner(&peer);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		spec = (struct spec){ 0 };
@@ -291,7 +287,6 @@ static void erase_of_a_dead_sandbox_waits_for_its_end(void **state)
 	struct spawner_reply reply;
 	struct peer peer;
 
-	(void)state;
 	start_spawner(&peer);
 	reply = start_sandbox(&peer, 1, &spec);
 	assert_int_equal(kill(peer.pid, SIGSTOP), 0);
@@ -318,7 +313,6 @@ static void spawner_stops_reading_while_replies_are_queued(void **state)
 	struct peer peer;
 	int sent = 0;
 
-	(void)state;
 	start_spawner(&peer);
 	room = (struct pollfd){ peer.socket, POLLOUT, 0 };
 	while (sent < FAR_TOO_MANY && poll(&room, 1, QUIET_MS) == 1) {
@@ -340,7 +334,6 @@ static void sandboxes_end_with_the_server(void **state)
 	struct spawner_reply reply;
 	struct peer peer;
 
-	(void)state;
 	start_spawner(&peer);
 	reply = start_sandbox(&peer, 1, &spec);
 	assert_int_equal(kill((pid_t)reply.pid, 0), 0);

@@ -20,7 +20,6 @@ static void disk_is_watched_without_root(void **state)
 	struct error err;
 	struct stat st;
 
-	(void)state;
 	test_dir_open(&temporary);
 	for (int i = 0; i < 2; i++) { /* the second call finds the directory */
 		CHECK_OK(disk_open(&disk, temporary.fd, false, &err), err);
@@ -41,7 +40,6 @@ static void link_in_place_of_the_directory_is_an_error(void **state)
 	struct disk disk;
 	struct error err;
 
-	(void)state;
 	test_dir_open(&temporary);
 	assert_int_equal(symlinkat("/tmp", temporary.fd, "sandboxes"), 0);
 	CHECK_ERROR(disk_open(&disk, temporary.fd, false, &err), err, ERR_SYSTEM,
@@ -64,7 +62,6 @@ static void quota_of_project_0_is_never_cleared(void **state)
 {
 	struct test_dir temporary;
 
-	(void)state;
 	test_dir_open(&temporary);
 	check_in_child(release_project_0, temporary.fd);
 	test_dir_remove(&temporary);
@@ -169,7 +166,6 @@ static void quota_limits_bytes_and_inodes(void **state)
 	uint64_t count;
 	int first, second;
 
-	(void)state;
 	if (!open_quota_dir(&temporary, &disk))
 		skip();
 	first = make_sandbox_dir(&disk, "first");
@@ -212,7 +208,6 @@ static void quota_of_zero_is_refused(void **state)
 	struct disk disk;
 	struct error err;
 
-	(void)state;
 	if (!open_quota_dir(&temporary, &disk))
 		skip();
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)

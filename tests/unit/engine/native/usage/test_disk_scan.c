@@ -15,7 +15,6 @@ static void scan_counts_bytes_and_inodes(void **state)
 	struct error err;
 	struct stat st;
 
-	(void)state;
 	test_dir_open(&dir);
 	assert_int_equal(mkdirat(dir.fd, "tree", 0700), 0);
 	assert_int_equal(mkdirat(dir.fd, "tree/a", 0700), 0);
@@ -45,7 +44,6 @@ static void scan_stops_above_the_limit(void **state)
 	struct error err;
 	char name[32];
 
-	(void)state;
 	test_dir_open(&dir);
 	assert_int_equal(mkdirat(dir.fd, "tree", 0700), 0);
 	for (int i = 0; i < 100; i++) {
@@ -95,7 +93,6 @@ static void scan_of_a_deep_tree_needs_few_descriptors(void **state)
 	struct error err;
 	uint64_t count;
 
-	(void)state;
 	test_dir_open_in(&dir, below);
 	assert_int_equal(mkdirat(dir.fd, "tree", 0700), 0);
 	count = make_deep_tree(dir.fd, strcmp(below, "/tmp") == 0 ? 1000 : 20000);
@@ -139,7 +136,6 @@ static void files_in_unreadable_directories_are_counted(void **state)
 {
 	struct test_dir dir;
 
-	(void)state;
 	test_dir_open(&dir);
 	check_in_child(check_unreadable_dirs, dir.fd);
 	test_dir_remove(&dir);
@@ -171,7 +167,6 @@ static void other_file_systems_are_not_counted(void **state)
 {
 	struct test_dir dir;
 
-	(void)state;
 	if (geteuid() != 0)
 		SKIP_TEST("only root can mount");
 	test_dir_open(&dir);

@@ -235,7 +235,6 @@ static void unlinked_file_is_found_however_it_is_held(void **state)
 {
 	struct test_dir dir;
 
-	(void)state;
 	test_dir_open(&dir);
 	dir_fd = dir.fd;
 	assert_int_equal(fchmod(dir.fd, 0777), 0);
@@ -254,7 +253,6 @@ static void files_of_another_file_system_are_not_counted(void **state)
 		                                   { .type = OVERLAYFS_SUPER_MAGIC } };
 	struct disk_usage before[2], after[2];
 
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		before[i] = unlinked_files_usage(proc, getpid(), &filters[i]);
 	memory = memfd_create("test", MFD_CLOEXEC);
@@ -283,7 +281,6 @@ static void process_tree_has_all_of_many_children(void **state)
 	AUTO_FD int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	size_t count;
 
-	(void)state;
 	for (size_t i = 0; i < CHILDREN; i++) {
 		children[i] = clone(wait_forever, stacks[i] + sizeof stacks[i], CLONE_VM | SIGCHLD,
 		                    NULL);
