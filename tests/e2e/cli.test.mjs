@@ -55,11 +55,9 @@ describe('run', () => {
   });
 
   test('run prints output while the code runs', async () => {
-    const path = file('slow.py', 'import time\nprint("first")\ntime.sleep(30)\n');
+    const path = file('slow.py', 'import time\nprint("first")\ntime.sleep(600)\n');
     const child = spawn(BELLJAR, ['run', ...STATE, path], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-    const began = Date.now();
     await new Promise((resolve) => child.stdout.once('data', resolve));
-    assert.ok(Date.now() - began < 25_000);
     const ended = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
     child.kill('SIGTERM');
     assert.equal(await ended, 128 + 15);
@@ -268,14 +266,12 @@ describe('client', () => {
   });
 
   test('Ctrl-C cancels the call and stops the server', async () => {
-    const code = JSON.stringify({ language: 'python', code: 'import time; time.sleep(60)' });
+    const code = JSON.stringify({ language: 'python', code: 'import time; time.sleep(600)' });
     const child = spawn(BELLJAR, ['client', 'call', 'run_code', code, '--', ...STATE], { env, stdio: 'ignore' });
     const ended = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
     await new Promise((resolve) => setTimeout(resolve, 2000));
-    const began = Date.now();
     child.kill('SIGINT');
     assert.equal(await ended, 130);
-    assert.ok(Date.now() - began < 15_000);
   });
 
   test('client reports flags that the server does not know', () => {

@@ -135,11 +135,9 @@ test('run_code tells a compile error from a failure of the program', async (t) =
 });
 
 test('a run past timeout_s is killed and keeps its output', async () => {
-  const began = Date.now();
   const code = `import subprocess, time\nprint("before", flush=True)
-subprocess.Popen(["setsid", "bash", "-c", "${beat('timed')}"])\ntime.sleep(60)`;
+subprocess.Popen(["setsid", "bash", "-c", "${beat('timed')}"])\ntime.sleep(600)`;
   const result = await run_code({ code, timeout_s: 1.5 });
-  assert.ok(Date.now() - began < 20_000);
   const { timed_out, stdout, exit_code } = structuredOf(result);
   assert.equal(timed_out, true);
   assert.equal(stdout, 'before\n');
@@ -328,22 +326,20 @@ test('a file that is no picture is not sent as one', async () => {
 });
 
 test('calls on one sandbox run in parallel', async () => {
-  const began = Date.now();
-  const all = await Promise.all([1, 2, 3, 4].map((n) => run_command({ command: `sleep 2; echo ${n}` })));
+  // Each call waits for the files of all others.
+  const meet = (n) => `mkdir -p met; touch met/${n}; until [ $(ls met | wc -l) = 4 ]; do sleep 0.1; done; echo ${n}`;
+  const all = await Promise.all([1, 2, 3, 4].map((n) => run_command({ command: meet(n) })));
   assert.deepEqual(all.map(textOf), ['1\n', '2\n', '3\n', '4\n']);
-  assert.ok(Date.now() - began < 6500, `${Date.now() - began} ms`);
 });
 
 test('a long call answers in time with a process id', async (t) => {
   const session = await open(t, { ANSWER_WITHIN: 3500 });
   const soft = toolsOf(async () => session);
   const seen = [];
-  const began = Date.now();
   const result = await soft.run_code(
     { code: 'import time\nfor i in range(9):\n  print("step", i, flush=True)\n  time.sleep(0.7)' },
     { onprogress: (step) => seen.push(step) },
   );
-  assert.ok(Date.now() - began < 10_000);
   const { running, process, next, stdout, exit_code } = structuredOf(result);
   assert.equal(running, true);
   assert.equal(exit_code, undefined);
