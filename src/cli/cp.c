@@ -135,8 +135,8 @@ static void print_result(const struct cp *cp, const struct copy_result *result)
 	if (moved->skipped != 0)
 		(void)fprintf(stderr,
 		              "belljar: %" PRIu64
-		              " skipped (links that lead out, devices, what may "
-		              "not be read), the first is '%s'\n",
+		              " skipped (links that lead out of the directory, devices, "
+		              "sockets, unreadable files), the first is '%s'\n",
 		              moved->skipped,
 		              utf8_escape(view_of(moved->first_skipped), first, sizeof first));
 }

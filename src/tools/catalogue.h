@@ -25,7 +25,7 @@ struct tools_layer {
 	const char *name, *state, *text; /* state: "on", "weaker", "off" */
 };
 
-/* Handlers get it from mcp_call_app(). The server has one for each owner and owns it. */
+/* Handlers get the context from mcp_call_app(). The server has one for each owner and owns it. */
 struct tools_context {
 	const char *version;
 	const char *profile;

@@ -30,39 +30,40 @@ static const struct param params[] = {
 	    "A name to use instead of the id, unique among your sandboxes: letters, digits, . _ -",
 	    .max = SANDBOX_NAME_MAX),
 	ARG(struct create_args, image, STRING,
-	    "Where its programs come from. \"host\": this machine's own, read-only.", .max = 255,
-	    .values = images),
-	ARG(struct create_args, memory_mb, INT, "Memory of all its processes together, in MiB.",
+	    "Where the sandbox's programs come from. \"host\": this machine's own, read-only.",
+	    .max = 255, .values = images),
+	ARG(struct create_args, memory_mb, INT, "Memory of all processes together, in MiB.",
 	    .min = 16, .max = 1024 * 1024),
-	ARG(struct create_args, cpus, NUMBER, "Processors it may keep busy; 0.5 is half of one.",
-	    .max = 1024),
-	ARG(struct create_args, disk_mb, INT, "Disk space of its files, in MiB.", .min = 1,
+	ARG(struct create_args, cpus, NUMBER,
+	    "Processors that may be kept busy; 0.5 is half of one.", .max = 1024),
+	ARG(struct create_args, disk_mb, INT, "Disk space of all files, in MiB.", .min = 1,
 	    .max = 16 * 1024 * 1024),
-	ARG(struct create_args, pids, INT, "Number of its processes and threads.", .min = 16,
+	ARG(struct create_args, pids, INT, "Number of processes and threads.", .min = 16,
 	    .max = 65536),
 	ARG(struct create_args, network, STRING,
-	    "What it may connect to. \"none\": nothing but itself.", .max = 255,
-	    .values = networks),
+	    "What programs may connect to. \"none\": only programs in the same sandbox.",
+	    .max = 255, .values = networks),
 	ARG(struct create_args, gpu, STRING,
-	    "Graphics processors it may use: none, auto for all, a number, or a name.", .max = 255),
-	ARG(struct create_args, env, MAP, "Environment variables of everything that runs in it.",
+	    "Graphics processors that may be used: none, auto for all, a number, or a name.",
+	    .max = 255),
+	ARG(struct create_args, env, MAP, "Environment variables of every program in the sandbox.",
 	    .max = 100, .item_max = SANDBOX_ENV_MAX),
 	ARG(struct create_args, mounts, STRINGS,
 	    "Which of the directories that this server shares with sandboxes (/tools, /skills ...) "
-	    "it sees. Without it: all of them.",
+	    "are mounted. Without this argument: all of them.",
 	    .max = SPEC_MOUNTS_MAX, .item_max = SPEC_TARGET_MAX),
 	ARG(struct create_args, idle_s, INT,
-	    "Seconds without work after which it sleeps; 0: it never does.", .max = IDLE_MAX_S,
+	    "Seconds without work after which the sandbox sleeps; 0: never.", .max = IDLE_MAX_S,
 	    .fallback.integer = -1),
 	ARG(struct create_args, lifetime_s, INT,
-	    "Seconds after its creation when it is deleted with all its files; 0: it never is.",
+	    "Seconds after its creation when the sandbox is deleted with all its files; 0: never.",
 	    .max = LIFETIME_MAX_S, .fallback.integer = -1),
 	{ 0 },
 };
 
 static const struct param output[] = {
 	SANDBOX_FIELDS,
-	FIELD("limits", RECORD, "What it may use.", .fields = sandbox_limit_fields),
+	FIELD("limits", RECORD, "What the sandbox may use.", .fields = sandbox_limit_fields),
 	{ 0 },
 };
 
@@ -122,10 +123,12 @@ static int check_kind(const struct create_args *a, struct error *err)
 	if (a->image != NULL && strcmp(a->image, "host") != 0)
 		return error_set(
 		        err, ERR_UNSUPPORTED,
-		        "image: the native engine of this server has \"host\" only: leave it out");
+		        "image: the native engine of this server has \"host\" only: leave the "
+		        "argument out");
 	if (a->network != NULL && strcmp(a->network, "none") != 0)
-		return error_set(err, ERR_UNSUPPORTED,
-		                 "network: sandboxes of this server have none: leave it out");
+		return error_set(
+		        err, ERR_UNSUPPORTED,
+		        "network: sandboxes of this server have none: leave the argument out");
 	return 0;
 }
 
@@ -142,7 +145,8 @@ static int set_limits(const struct tools_context *context, const struct create_a
 		limits->cpu = (uint64_t)(a->cpus * 1000);
 	if (context->memory_max != 0 && limits->memory > context->memory_max)
 		return error_set(err, ERR_LIMIT,
-		                 "memory_mb: %lld is more than this machine has, which is %llu",
+		                 "memory_mb: %lld is more than this machine has (%llu): pass a "
+		                 "smaller number",
 		                 (long long)a->memory_mb,
 		                 (unsigned long long)(context->memory_max >> 20));
 	if (limits->file_size > limits->disk)

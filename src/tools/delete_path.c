@@ -87,10 +87,11 @@ static int check_deletable(const char *path, struct error *err)
 
 	for (size_t i = 0; i < ARRAY_LEN(kept); i++)
 		if (strcmp(path, kept[i]) == 0)
-			return error_set(err, ERR_INVALID,
-			                 "'%s' itself cannot be deleted: delete what is in it, or "
-			                 "use reset_sandbox to start afresh",
-			                 path);
+			return error_set(
+			        err, ERR_INVALID,
+			        "'%s' itself cannot be deleted: delete the files in it, or "
+			        "use reset_sandbox to remove everything",
+			        path);
 	return 0;
 }
 

@@ -83,8 +83,9 @@ static void on_written(struct file_work *file, const struct files_reply *reply)
 	work_answer(&file->work, content, structured);
 }
 
-/* The edit lock does not stop programs in the sandbox: one may have written the file since it was
- * read. Writing now would undo that, so size and time must still be the same. */
+/* The edit lock does not stop programs in the sandbox: a program may have written the file since it
+ * was read. Writing now would undo that program's change, so size and time must still be the
+ * same. */
 static void on_second_stat(struct file_work *file, const struct files_reply *reply)
 {
 	struct edit_file *e = container_of(file, struct edit_file, file);
@@ -144,7 +145,7 @@ static void on_stat(struct file_work *file, const struct files_reply *reply)
 		               FILE_MAX);
 		return;
 	}
-	/* If the file grows before it is read, the second stat shows it. */
+	/* If the file grows between this stat and the read, the second stat shows the new size. */
 	request.read = (struct wire_read){
 		.unit = WIRE_UNIT_BYTES,
 		.count = entry.size > UNSIZED_MAX ? entry.size : UNSIZED_MAX,

@@ -7,12 +7,11 @@
 #include "sandbox/process/process.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
-#include "tools/support/process_call.h"
+#include "tools/run/process_call.h"
+#include "tools/support/params.h"
 #include "tools/support/work.h"
 
-enum { INPUT_MOST = 1024 * 1024 };
-
-static const char *const encodings[] = { "utf-8", "base64", NULL };
+enum { INPUT_MAX = 1024 * 1024 };
 
 struct input_args {
 	const char *process, *sandbox, *encoding;
@@ -24,13 +23,13 @@ static const struct param params[] = {
 	PROCESS_CALL_PARAM(struct input_args, process),
 	{ .name = "stdin",
 	  .type = PARAM_TEXT,
-	  .max = INPUT_MOST,
+	  .max = INPUT_MAX,
 	  .offset = offsetof(struct input_args, in),
 	  .help = "Bytes for the program's standard input. Most programs wait for a line: end it "
 	          "with \\n." },
 	{ .name = "encoding",
 	  .type = PARAM_ENUM,
-	  .values = encodings,
+	  .values = encoding_names,
 	  .fallback.text = "utf-8",
 	  .offset = offsetof(struct input_args, encoding),
 	  .help = "\"base64\" if `stdin` is encoded in Base64." },
@@ -43,7 +42,7 @@ static const struct param params[] = {
 };
 
 static const struct param output[] = {
-	{ .name = "process", .type = PARAM_STRING, .required = true, .help = "Its id." },
+	{ .name = "process", .type = PARAM_STRING, .required = true, .help = "Id of the process." },
 	{ .name = "written",
 	  .type = PARAM_INT,
 	  .required = true,
@@ -81,7 +80,7 @@ static int process_input(struct mcp_call *call, const void *args, struct error *
 	struct sandbox *sandbox;
 	struct process *process;
 
-	if (a->encoding == encodings[1]) {
+	if (a->encoding == encoding_names[ENCODING_BASE64]) {
 		if (base64_decode(a->in, &decoded, &bytes.len, err) < 0)
 			return error_wrap(err, "argument 'stdin'");
 		bytes.ptr = decoded;

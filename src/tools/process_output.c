@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "sandbox/process/process.h"
 #include "tools/catalogue.h"
-#include "tools/support/process_call.h"
-#include "tools/support/run_result.h"
+#include "tools/run/process_call.h"
+#include "tools/run/run_result.h"
 #include "tools/support/work.h"
 
 struct output_args {

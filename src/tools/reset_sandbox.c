@@ -14,8 +14,8 @@ static int reset_sandbox(struct mcp_call *call, const void *args, struct error *
 
 	return sandbox_end_start(
 	        call, a->sandbox, sandbox_reset,
-	        "everything in it was ended and its files removed; it is as it was "
-	        "when it was made",
+	        "all its processes were ended and all its files removed; it is as it was when it "
+	        "was created",
 	        err);
 }
 

@@ -11,13 +11,12 @@
 #include "sandbox/interpreter/interpreter_pool.h"
 #include "sandbox/process/process.h"
 #include "tools/catalogue.h"
-#include "tools/support/process_work.h"
-#include "tools/support/run_params.h"
+#include "tools/run/process_work.h"
+#include "tools/run/run_params.h"
+#include "tools/support/params.h"
 #include "tools/support/work.h"
 
-enum { CODE_MOST = 5 * 1024 * 1024, FILES_MOST = 100 };
-
-static const char *const encodings[] = { "utf-8", "base64", NULL };
+enum { CODE_MAX = 5 * 1024 * 1024, FILES_MAX = 100 };
 
 struct file_arg {
 	const char *path;
@@ -44,12 +43,12 @@ static const struct param file_fields[] = {
 	{ .name = "content",
 	  .type = PARAM_TEXT,
 	  .required = true,
-	  .max = CODE_MOST,
+	  .max = CODE_MAX,
 	  .offset = offsetof(struct file_arg, content),
 	  .help = "Content of the file." },
 	{ .name = "encoding",
 	  .type = PARAM_ENUM,
-	  .values = encodings,
+	  .values = encoding_names,
 	  .fallback.text = "utf-8",
 	  .offset = offsetof(struct file_arg, encoding),
 	  .help = "\"base64\" if `content` is encoded in Base64." },
@@ -69,7 +68,7 @@ static const struct param params[] = {
 	  .type = PARAM_TEXT,
 	  .required = true,
 	  .min = 1,
-	  .max = CODE_MOST,
+	  .max = CODE_MAX,
 	  .offset = offsetof(struct code_args, code),
 	  .help = "The complete source text." },
 	{ .name = "language",
@@ -96,7 +95,7 @@ static const struct param params[] = {
 	  .help = "Arguments of the program." },
 	{ .name = "files",
 	  .type = PARAM_RECORDS,
-	  .max = FILES_MOST,
+	  .max = FILES_MAX,
 	  .fields = file_fields,
 	  .record_size = sizeof(struct file_arg),
 	  .offset = offsetof(struct code_args, files),
@@ -109,7 +108,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-static int unknown_language(const char *typed, struct error *err)
+static int set_unknown_language(const char *typed, struct error *err)
 {
 	struct nearest best = { 0 };
 	char names[300], printable[64];
@@ -135,8 +134,8 @@ static int check_session(const struct language *language, const char *session, s
 }
 
 /* Puts the files into the options. Decoded content is allocated in the options' arena. */
-static int list_files(const struct param_records *records, struct process_work_options *ret,
-                      struct error *err)
+static int set_files(const struct param_records *records, struct process_work_options *ret,
+                     struct error *err)
 {
 	const struct file_arg *args = records->items;
 	struct process_file *files = arena_new(&ret->arena, records->count + 1, sizeof *files);
@@ -147,7 +146,7 @@ static int list_files(const struct param_records *records, struct process_work_o
 		size_t len;
 
 		files[i] = (struct process_file){ args[i].path, args[i].content };
-		if (args[i].encoding != encodings[1])
+		if (args[i].encoding != encoding_names[ENCODING_BASE64])
 			continue;
 		if (base64_decode(args[i].content, &decoded, &len, err) < 0)
 			return error_wrap(err, "argument 'files[%zu].content'", i);
@@ -175,11 +174,11 @@ static int run_code(struct mcp_call *call, const void *args, struct error *err)
 	};
 
 	if (language == NULL)
-		return unknown_language(a->language, err);
+		return set_unknown_language(a->language, err);
 	if (check_session(language, a->session, err) < 0 ||
 	    run_params_apply(&a->run, context, context->timeout_s * 1000, &options.arena,
 	                     &options.process, err) < 0 ||
-	    list_files(&a->files, &options, err) < 0) {
+	    set_files(&a->files, &options, err) < 0) {
 		arena_done(&options.arena);
 		return -1;
 	}

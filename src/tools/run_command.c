@@ -4,13 +4,13 @@
 #include "base/error.h"
 #include "sandbox/process/process.h"
 #include "tools/catalogue.h"
-#include "tools/support/process_work.h"
-#include "tools/support/run_params.h"
-#include "tools/support/run_result.h"
+#include "tools/run/process_work.h"
+#include "tools/run/run_params.h"
+#include "tools/run/run_result.h"
 #include "tools/support/work.h"
 
 /* All arguments together must fit into one EXEC message to the agent. */
-enum { COMMAND_MOST = 60000 };
+enum { COMMAND_MAX = 60000 };
 
 struct command_args {
 	const char *command, *sandbox;
@@ -23,14 +23,14 @@ static const struct param params[] = {
 	{ .name = "command",
 	  .type = PARAM_STRING,
 	  .min = 1,
-	  .max = COMMAND_MOST,
+	  .max = COMMAND_MAX,
 	  .offset = offsetof(struct command_args, command),
 	  .help = "A command line for bash (for sh, if the sandbox has no bash); use run_code for "
 	          "a longer script. Or give `argv`." },
 	{ .name = "argv",
 	  .type = PARAM_STRINGS,
 	  .max = 1000,
-	  .item_max = COMMAND_MOST,
+	  .item_max = COMMAND_MAX,
 	  .offset = offsetof(struct command_args, argv),
 	  .help = "A program and its arguments, run without a shell: nothing needs quoting." },
 	{ .name = "background",

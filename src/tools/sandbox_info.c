@@ -207,7 +207,7 @@ static void on_languages(void *ctx, const struct error *why)
 {
 	struct sandbox_info *info = ctx;
 
-	/* If only the languages could not be found, the rest is still worth an answer. */
+	/* If only the search for languages failed, answer with everything else. */
 	if (why != NULL && sandbox_channel(info->work.sandbox) == NULL)
 		work_fail(&info->work, why);
 	else

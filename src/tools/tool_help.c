@@ -18,9 +18,9 @@
 #include "mcp/content.h"
 #include "sandbox/process/process.h"
 #include "tools/catalogue.h"
+#include "tools/run/wait_process.h"
 #include "tools/support/answer_room.h"
 #include "tools/support/params.h"
-#include "tools/support/wait_process.h"
 #include "tools/support/work.h"
 
 enum {
@@ -241,7 +241,7 @@ static void answer_module(struct tool_help *h, const struct reply *reply)
 	answer_text(h, buf_view(&text), note, structured);
 }
 
-/* Nothing was found under the names of the arguments. -1. */
+/* Sets the error for a module or a function that does not exist. Returns -1. */
 static int set_missing(const struct tool_help *h, const struct reply *reply, struct error *err)
 {
 	const char *module = h->args->module, *function = h->args->function;
@@ -305,8 +305,9 @@ static int check_end(struct tool_help *h, struct error *err)
 	return 0;
 }
 
-/* The program keeps to the bytes it was given, which the capture holds whole. Output with a gap in
- * the middle is another program's. */
+/* python_modules.py prints at most the number of bytes in its last argument, and the capture keeps
+ * that many. If the capture has a gap in its middle, another program of the sandbox wrote the
+ * output. */
 static int read_reply(struct tool_help *h, struct arena *arena, struct reply *ret,
                       struct error *err)
 {
@@ -357,7 +358,8 @@ static int start_program(struct work *work, struct error *err)
 		                                 .args = args,
 		                                 .deadline_ms = DEADLINE_MS };
 
-	/* One half is kept of the beginning and one of the end; an odd byte is in neither. */
+	/* The capture keeps max_output / 2 bytes of the beginning and as many of the end (see
+	 * process_limits() in server/runtime.c). The program must print less than both together. */
 	(void)snprintf(room, sizeof room, "%zu", work->context->max_output / 2 * 2 - 1);
 	if (process_start(work->sandbox, &options, &h->process, err) < 0)
 		return -1;
@@ -365,7 +367,7 @@ static int start_program(struct work *work, struct error *err)
 	return 0;
 }
 
-static void cancel(struct work *work)
+static void cancel_program(struct work *work)
 {
 	struct error err;
 
@@ -381,7 +383,7 @@ static void free_program(struct work *work)
 	process_free(h->process);
 }
 
-static const struct work_callbacks callbacks = { start_program, cancel, free_program };
+static const struct work_callbacks callbacks = { start_program, cancel_program, free_program };
 
 /* --- the call ---------------------------------------------------------------------------- */
 
@@ -408,8 +410,10 @@ static bool is_dotted_name(const char *text)
 static int check_names(const struct tool_help_args *a, struct error *err)
 {
 	if (a->module == NULL && a->function != NULL)
-		return error_set(err, ERR_INVALID,
-		                 "argument 'function': name the module it is in too");
+		return error_set(
+		        err, ERR_INVALID,
+		        "argument 'function' needs argument 'module': name the function's module "
+		        "too");
 	if (a->module != NULL && !is_dotted_name(a->module))
 		return error_set(err, ERR_INVALID,
 		                 "argument 'module': expected names with dots between, as in an "

@@ -214,7 +214,7 @@ test('links of the host that lead out are not followed, in', async () => {
   symlinkSync(join(allowed, 'l/own'), join(allowed, 'l/inside-but-absolute'));
   const result = await copy_in({ source: 'l' });
   const moved = structuredOf(result);
-  assert.match(textOf(result), /skipped \(links that lead out, devices, what may not be read\), the first is '/);
+  assert.match(textOf(result), /skipped \(links that lead out of the directory, devices, sockets, unreadable files\), the first is '/);
   assert.equal(moved.skipped, 4, JSON.stringify(moved));
   assert.equal(await sh('cd l; cat fine; ls -A'), 'minefine\nown\n');
   for (const source of ['l/absolute', 'l/relative', 'l/dir', 'l/dir/secret', join(allowed, 'l/dir/secret')])
@@ -412,8 +412,8 @@ test('a copy that fails says why', async () => {
   refused(await copy_in({ source: 'nonesuch' }), /^source: in '.*allowed' of the host: nonesuch: No such file or directory$/);
   refused(await copy_in({ source: 'a.txt/x' }), /^source: in '.*allowed' of the host: a\.txt\/x: Not a directory$/);
   refused(await copy_out({ path: 'nonesuch', target: 'x' }), /^path: in the sandbox: nonesuch: No such file or directory$/);
-  refused(await copy_in({ source: 'a.txt', sandbox: 'nonesuch' }), /there is no sandbox 'nonesuch'$/);
-  refused(await copy_out({ path: 'a.txt', target: 'x', sandbox: 'nonesuch' }), /there is no sandbox 'nonesuch'$/);
+  refused(await copy_in({ source: 'a.txt', sandbox: 'nonesuch' }), /there is no sandbox 'nonesuch'; list_sandboxes/);
+  refused(await copy_out({ path: 'a.txt', target: 'x', sandbox: 'nonesuch' }), /there is no sandbox 'nonesuch'; list_sandboxes/);
   refused(await copy_in({}), /^argument 'source' is missing/);
   refused(await copy_out({ path: 'a.txt' }), /^argument 'target' is missing/);
   refused(await copy_out({ target: 'a.txt' }), /^argument 'path' is missing/);
@@ -494,7 +494,7 @@ describe('cp', () => {
   test('cp does not follow links of the sandbox on the host', () => {
     inside(`mkdir -p links; ln -s ${other}/secret links/a; ln -s ../../../../etc/passwd links/b; echo own > links/c`);
     const result = verb('cp', 'work:links', '.');
-    done(result, /^belljar: 2 skipped \(links that lead out, devices, what may not be read\), the first is '/m);
+    done(result, /^belljar: 2 skipped \(links that lead out of the directory, devices, sockets, unreadable files\), the first is '/m);
     assert.deepEqual(readdirSync(join(dir, 'links')), ['c']);
   });
 

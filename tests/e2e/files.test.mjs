@@ -144,7 +144,7 @@ test('a read that fails says why', async () => {
   refused(await read_file({ path: 5 }), /^argument 'path': expected a string of 1 to 4095 bytes, got the number 5$/);
   refused(await read_file({ path: 'x', offset: -1 }), /^argument 'offset': expected an integer from 0 to/);
   refused(await read_file({ path: 'x', encoding: 'utf-16' }), /^argument 'encoding': expected one of "utf-8", "base64"/);
-  refused(await read_file({ path: 'x', sandbox: 'nonesuch' }), /there is no sandbox 'nonesuch'$/);
+  refused(await read_file({ path: 'x', sandbox: 'nonesuch' }), /there is no sandbox 'nonesuch'; list_sandboxes/);
 });
 
 test('absolute paths are the sandbox\'s, never the host\'s', async () => {
@@ -479,7 +479,7 @@ test('delete_path deletes files and directories, but not the workspace', async (
   assert.equal(await sh('ls keep'), 'k\n');
   refused(await delete_path({ path: 'del' }), /^'del' does not exist/);
   for (const path of ['/', '.', '/workspace', '/workspace/'])
-    refused(await delete_path({ path, recursive: true }), /itself cannot be deleted: delete what is in it, or use reset_sandbox/);
+    refused(await delete_path({ path, recursive: true }), /itself cannot be deleted: delete the files in it, or use reset_sandbox/);
   refused(await delete_path({ path: 'keep/..', recursive: true }), /^the workspace itself cannot be removed$/);
   refused(await delete_path({ path: '/usr/bin/env' }), /may not be reached or changed/);
   refused(await delete_path({ path: '' }), /^argument 'path'/);

@@ -176,7 +176,7 @@ const BAD = [
   ['run_code', { code: 'x', env: ['A'] }, /^argument 'env': expected an object with string values/],
   ['run_code', { code: 'x', args: 'a' }, /^argument 'args': expected an array of strings/],
   ['run_code', { code: 'x', args: ['a\0b'] }, /^argument 'args\[0\]': contains a NUL character/],
-  ['run_code', { code: 'x', cwd: '' }, /^argument 'cwd': path: it is empty/],
+  ['run_code', { code: 'x', cwd: '' }, /^argument 'cwd': the path is empty/],
   ['run_code', { code: 'x', cwd: 'not/there' }, /^argument 'cwd': .*not\/there/],
   ['run_code', { code: 'x', cwd: 'not/there', session: 'n' }, /^argument 'cwd': .*not\/there/],
   ['run_code', { code: 'x', cwd: '/etc/passwd' }, /^argument 'cwd': the path is not a directory$/],

@@ -92,7 +92,7 @@ test('tool_help reports unknown modules and functions', async () => {
   refused(await tool_help({ module: 'shapes', function: 'aera' }), /^the module 'shapes' has no 'aera'; did you mean 'area'\?$/);
   refused(await tool_help({ module: 'shapes', function: 'zzzzzz' }), /tool_help with module alone lists what it has$/);
   refused(await tool_help({ module: 'broken', function: 'f' }), /^the module 'broken' is not valid Python: .*; read_file shows its source$/);
-  refused(await tool_help({ function: 'area' }), /^argument 'function': name the module it is in too$/);
+  refused(await tool_help({ function: 'area' }), /^argument 'function' needs argument 'module': name the function's module too$/);
   for (const module of ['../etc/passwd', 'a/b', '.a', 'a..b', '1a', 'a b', 'ü'])
     refused(await tool_help({ module }), /^argument 'module': expected names with dots between/);
   refused(await tool_help({ module: 'a', function: 'b()' }), /^argument 'function': expected a name/);

@@ -13,7 +13,7 @@
 #include "base/text/utf8.h"
 #include "fuzz.h"
 #include "sandbox/process/process.h"
-#include "tools/support/run_text.h"
+#include "tools/run/run_text.h"
 
 enum { GAP_MAX = 64 };
 

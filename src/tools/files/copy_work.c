@@ -59,7 +59,7 @@ static void free_copy(struct work *work)
 	free(w->inside);
 }
 
-static void cancel(struct work *work)
+static void cancel_copy(struct work *work)
 {
 	struct error err;
 
@@ -68,8 +68,8 @@ static void cancel(struct work *work)
 	work_fail(work, &err);
 }
 
-static void add_text(struct buf *text, const struct copy_result *result, const char *source,
-                     const char *target)
+static void add_summary(struct buf *text, const struct copy_result *result, const char *source,
+                        const char *target)
 {
 	const struct transfer_result *moved = &result->moved;
 	char from[SHOWN], to[SHOWN];
@@ -86,12 +86,12 @@ static void add_text(struct buf *text, const struct copy_result *result, const c
 	if (moved->skipped != 0)
 		(void)!buf_printf(text, &full,
 		                  "; %" PRIu64
-		                  " skipped (links that lead out, devices, what may not be "
-		                  "read), the first is '%s'",
+		                  " skipped (links that lead out of the directory, devices, "
+		                  "sockets, unreadable files), the first is '%s'",
 		                  moved->skipped, moved->first_skipped);
 }
 
-/* Where a path of the sandbox leads from /. The caller frees. */
+/* The absolute form of a path in the sandbox. The caller frees. */
 static char *absolute_path(const char *path)
 {
 	if (path[0] == '/')
@@ -115,7 +115,7 @@ static void answer_copy(struct copy_work *w, const struct copy_result *result)
 	AUTO_BUF struct buf text;
 
 	buf_init(&text, TEXT_MAX);
-	add_text(&text, result, source, target);
+	add_summary(&text, result, source, target);
 	json_set(structured, "source", json_str(source));
 	json_set(structured, "target", json_str(target));
 	json_set(structured, "entries", json_int((json_int_t)moved->entries));
@@ -163,7 +163,7 @@ static const char *host_param(const struct copy_work_options *options)
 	return options->is_out ? "target" : "source";
 }
 
-/* The host's directory is open, or cannot be opened. */
+/* Called by host_open() when the host's directory is open, or cannot be opened. */
 static void on_host_open(void *ctx, const struct error *why)
 {
 	static const struct copy_events events = { on_progress, on_ended };
@@ -217,7 +217,7 @@ static int open_host(struct work *work, struct error *err)
 	return 0;
 }
 
-static const struct work_callbacks callbacks = { open_host, cancel, free_copy };
+static const struct work_callbacks callbacks = { open_host, cancel_copy, free_copy };
 
 /* The paths are checked first, so that a wrong one does not make or wake a sandbox. */
 int copy_work_start(struct mcp_call *call, const struct copy_work_options *options,

@@ -25,16 +25,16 @@ static struct edit_lock *find_first(const char *key)
 	return NULL;
 }
 
-static void tell_owner(struct edit_lock *lock)
+static void notify_owner(struct edit_lock *lock)
 {
-	lock->is_told = true;
+	lock->is_notified = true;
 	lock->acquired(lock);
 }
 
-static struct edit_lock *find_untold_owner(void)
+static struct edit_lock *find_unnotified_owner(void)
 {
 	LIST_EACH (node, &locks)
-		if (lock_of(node)->is_owner && !lock_of(node)->is_told)
+		if (lock_of(node)->is_owner && !lock_of(node)->is_notified)
 			return lock_of(node);
 	return NULL;
 }
@@ -42,13 +42,13 @@ static struct edit_lock *find_untold_owner(void)
 /* Runs from loop_defer(). The lock that became the owner may have been released since, so the
  * owners are looked up now; and each callback may change the list, so the search starts again after
  * it. */
-static void tell_new_owners(void *ctx)
+static void notify_new_owners(void *ctx)
 {
 	struct edit_lock *lock;
 
 	(void)ctx;
-	while ((lock = find_untold_owner()) != NULL)
-		tell_owner(lock);
+	while ((lock = find_unnotified_owner()) != NULL)
+		notify_owner(lock);
 }
 
 void edit_lock_acquire(struct edit_lock *lock, struct loop *loop, const char *sandbox,
@@ -62,7 +62,7 @@ void edit_lock_acquire(struct edit_lock *lock, struct loop *loop, const char *sa
 	lock->is_owner = find_first(lock->key) == NULL;
 	list_add(&locks, &lock->node);
 	if (lock->is_owner)
-		tell_owner(lock);
+		notify_owner(lock);
 }
 
 void edit_lock_release(struct edit_lock *lock)
@@ -77,7 +77,7 @@ void edit_lock_release(struct edit_lock *lock)
 	if (next == NULL)
 		return;
 	next->is_owner = true;
-	loop_defer(lock->loop, tell_new_owners, NULL);
+	loop_defer(lock->loop, notify_new_owners, NULL);
 }
 
 /* The length of the path without its last part; 0 for the root. */

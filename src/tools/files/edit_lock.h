@@ -27,15 +27,16 @@ struct edit_lock {
 	char *key;              /* NULL: not acquired, or released */
 	edit_lock_fn *acquired; /* the caller's callback */
 	bool is_owner;          /* false: waits behind another lock with the same key */
-	bool is_told;           /* the callback was called */
+	bool is_notified;       /* acquired() was called */
 };
 
-/* Calls acquired() before it returns if no other lock has this key; else when the locks before it
- * are released. `path` is absolute, or relative to /workspace. */
+/* If no other lock has this key, edit_lock_acquire() calls acquired() itself; otherwise the loop
+ * calls acquired() when the locks before this one are released. `path` is absolute, or relative to
+ * /workspace. */
 void edit_lock_acquire(struct edit_lock *lock, struct loop *loop, const char *sandbox,
                        const char *path, edit_lock_fn *acquired);
-/* Also valid for a lock that still waits, and for one that was never acquired. The next waiting
- * lock is told from the loop, never from within this call. */
+/* Also valid for a lock that still waits, and for a lock that was never acquired. acquired() of the
+ * next waiting lock is called from the loop, never from within this call. */
 void edit_lock_release(struct edit_lock *lock);
 
 /* The path as absolute text without ".", ".." and empty parts. Symbolic links are not looked at.

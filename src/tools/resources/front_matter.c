@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/text/utf8.h"
 
-static struct view skip(struct view v, size_t n)
+static struct view skip_bytes(struct view v, size_t n)
 {
 	return (struct view){ v.ptr + n, v.len - n };
 }
@@ -17,8 +17,9 @@ static bool is_fence(struct view line)
 	return view_is(view_trim(line), "---") && line.ptr[0] == '-';
 }
 
-/* Adds the value without the quotes around it. A quote inside is doubled ("'") or escaped ('"'). */
-static void unquote(struct view value, struct buf *out)
+/* Adds the value without the quotes around it. As in YAML, a quote inside '...' is doubled, and a
+ * quote inside "..." has a backslash in front. */
+static void add_unquoted(struct view value, struct buf *out)
 {
 	char quote = value.len >= 2 ? value.ptr[0] : '\0';
 	struct error full;
@@ -33,7 +34,7 @@ static void unquote(struct view value, struct buf *out)
 
 		if (escapes && i + 1 < value.len)
 			i++;
-		if (buf_add(out, skip((struct view){ value.ptr, i + 1 }, i), &full) < 0)
+		if (buf_add(out, (struct view){ value.ptr + i, 1 }, &full) < 0)
 			return;
 	}
 }
@@ -71,7 +72,7 @@ static void read_value(struct view value, struct view *rest, char *out, size_t s
 	if (value.len != 0 && (value.ptr[0] == '>' || value.ptr[0] == '|'))
 		value.len = 0;
 	value.len = value.len == 0 ? 0 : utf8_prefix(value.ptr, value.len, 4000);
-	unquote(value, &buf);
+	add_unquoted(value, &buf);
 	add_indented_lines(rest, &buf);
 	(void)utf8_escape(buf_view(&buf), out, size);
 }
@@ -82,7 +83,7 @@ void front_matter_read(struct view text, struct front_matter *ret)
 
 	*ret = (struct front_matter){ 0 };
 	if (view_starts(rest, "\xef\xbb\xbf"))
-		rest = skip(rest, 3);
+		rest = skip_bytes(rest, 3);
 	if (!view_next_line(&rest, &line) || line.len == 0 || !is_fence(line))
 		return;
 	while (view_next_line(&rest, &line)) {
@@ -91,9 +92,9 @@ void front_matter_read(struct view text, struct front_matter *ret)
 			return;
 		}
 		if (view_starts(line, "name:") && ret->name[0] == '\0')
-			read_value(skip(line, 5), &rest, ret->name, sizeof ret->name);
+			read_value(skip_bytes(line, 5), &rest, ret->name, sizeof ret->name);
 		else if (view_starts(line, "description:") && ret->description[0] == '\0')
-			read_value(skip(line, 12), &rest, ret->description,
+			read_value(skip_bytes(line, 12), &rest, ret->description,
 			           sizeof ret->description);
 	}
 	/* Without a closing "---" the text is no front matter. */

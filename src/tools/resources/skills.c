@@ -35,7 +35,7 @@ static bool is_skill_name(const char *name)
 
 /* Reads as much of a regular file as fits. A FIFO or a device is refused: reading one may block,
  * and the server does this before its loop runs. */
-static bool read_start(int fd, struct buf *buf)
+static bool read_regular_file(int fd, struct buf *buf)
 {
 	char chunk[4096];
 	struct error full;
@@ -62,7 +62,7 @@ static bool read_skill_file(int above, const char *name, const char **ret_file, 
 		AUTO_FD int fd = open_child(dir, files[i], O_RDONLY | O_NONBLOCK);
 
 		*ret_file = files[i];
-		if (fd >= 0 && read_start(fd, buf))
+		if (fd >= 0 && read_regular_file(fd, buf))
 			return true;
 	}
 	return false;

@@ -1,5 +1,5 @@
-/* answer_room.h - how an answer of at most max_output bytes is divided: its text, and behind that a
- * note that says how much was shown and what to do next. */
+/* answer_room.h - how an answer of at most max_output bytes is divided: the text, then a note that
+ * says how much was shown and what to do next. */
 #pragma once
 #include <stddef.h>
 

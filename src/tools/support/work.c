@@ -11,11 +11,12 @@
 #include "sandbox/manager.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
+#include "tools/support/params.h"
 
 enum {
-	PATH_MOST = 4095,
-	/* How often, and after how long, a sandbox is tried again that another server has awake. */
-	TRIES = 20,
+	/* How often, and after how many milliseconds, work tries again to wake a sandbox that another
+	 * server has awake. */
+	TRIES_MAX = 20,
 	RETRY_MS = 50,
 };
 
@@ -44,9 +45,9 @@ int work_sandbox_gone(struct error *err)
 	                 "the sandbox was put to sleep, reset or deleted meanwhile: call again");
 }
 
-/* Whether the work failed because another call ended the sandbox. Every module reports that in its
- * own words; callers get one message. A sandbox that ended by itself has a reason, which is
- * kept. */
+/* Whether the work failed because another call ended the sandbox. Each module has a different error
+ * for that case; clients get the same message from all of them. If the sandbox ended by itself, its
+ * reason is reported instead. */
 static bool is_sandbox_gone(const struct work *work, const struct error *why)
 {
 	return work->is_started && why->kind == ERR_SYSTEM &&
@@ -93,7 +94,7 @@ static void retry_wake(struct work *work, const struct error *why)
 	struct sandbox *other;
 	struct error err;
 
-	if (++work->tries < TRIES) {
+	if (++work->tries < TRIES_MAX) {
 		if (work->retry_timer == NULL)
 			work->retry_timer = loop_timer_new(mcp_call_loop(work->call), wake_sandbox,
 			                                   work);
@@ -161,7 +162,7 @@ int tools_check_manager(const struct tools_context *context, struct error *err)
 	if (context->manager != NULL)
 		return 0;
 	return error_set(err, ERR_UNSUPPORTED,
-	                 "nothing can be run here: %s. 'belljar doctor' tells more",
+	                 "nothing can be run here: %s. 'belljar doctor' says what is missing",
 	                 context->why_not != NULL ? context->why_not : "there is no engine");
 }
 
@@ -180,7 +181,7 @@ int tools_find_sandbox(const struct tools_context *context, const char *name, st
 	if (err->kind != ERR_NOT_FOUND)
 		return -1;
 	return error_set(err, ERR_NOT_FOUND,
-	                 "sandbox (list_sandboxes shows those there are): there is no sandbox '%s'",
+	                 "there is no sandbox '%s'; list_sandboxes shows those there are",
 	                 utf8_escape(view_of(name), printable, sizeof printable));
 }
 
@@ -227,9 +228,12 @@ int work_check_path(const char *path, struct error *err)
 {
 	if (path[0] == '\0')
 		return error_set(err, ERR_INVALID,
-		                 "path: it is empty; \".\" stands for /workspace itself");
-	if (strlen(path) > PATH_MOST)
-		return error_set(err, ERR_LIMIT, "path: %zu bytes, at most %d are allowed",
-		                 strlen(path), PATH_MOST);
+		                 "the path is empty; \".\" stands for /workspace itself");
+	if (strlen(path) > TOOL_PATH_MAX)
+		return error_set(
+		        err, ERR_LIMIT,
+		        "the path has %zu bytes, and at most %d are allowed: use a shorter "
+		        "one",
+		        strlen(path), TOOL_PATH_MAX);
 	return 0;
 }

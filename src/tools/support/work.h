@@ -1,7 +1,7 @@
 /* work.h - the work of a call in a sandbox: finds the sandbox, wakes it, holds it until the answer.
  *
  *   work_start -> start() (the sandbox is awake) -> ... -> work_answer or work_fail
- *                     \-> cancel(): stop what runs, then answer as usual, unheard
+ *                     \-> cancel(): stops the work, then answers; the client ignores the answer
  *
  * A tool has a struct of its own that begins with a struct work. After work_start() has returned 0,
  * the call is answered by exactly one work_answer(), work_fail() or work_take_call(), which also
@@ -25,7 +25,7 @@ struct work_callbacks {
 	int (*start)(struct work *work, struct error *err);
 	/* The call was cancelled after start(). NULL: there is nothing to stop. */
 	void (*cancel)(struct work *work);
-	/* Cancels what still runs and frees what the struct owns, but not the struct; may be
+	/* Cancels pending requests and frees what the struct owns, but not the struct; may be
 	 * NULL. */
 	void (*done)(struct work *work);
 };

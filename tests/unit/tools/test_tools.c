@@ -70,7 +70,7 @@ static void tools_fail_with_the_reason_without_an_engine(void **state)
 	begin_talk(&peer);
 	peer_send(&peer, CALL("1", "run_command", "{\"command\":\"true\"}"));
 	assert_string_equal(text_of(&peer), "nothing can be run here: there is no kernel for it. "
-	                                    "'belljar doctor' tells more");
+	                                    "'belljar doctor' says what is missing");
 	(void)peer_next(&peer);
 	peer_send(&peer, CALL("1", "list_sandboxes", "{}"));
 	assert_memory_equal(text_of(&peer), "nothing can be run here: ", 25);

@@ -40,7 +40,7 @@ MUST_CHECK int process_call_start(struct mcp_call *call, const struct process_ca
 /* Bytes printed so far, of both streams together. */
 uint64_t process_call_total(struct process *process);
 
-/* The parameter all these tools have. */
+/* The parameter `process` of these tools. */
 #define PROCESS_CALL_PARAM(type_, member_)                                                         \
 	{                                                                                          \
 		.name = "process", .type = PARAM_STRING, .required = true, .min = 1,               \

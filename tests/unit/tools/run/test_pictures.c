@@ -1,5 +1,5 @@
 /* Which files are believed to be pictures. */
-#include "tools/support/pictures.h"
+#include "tools/run/pictures.h"
 #include "unit/test.h"
 
 #define PNG_START "\x89PNG\r\n\x1a\n\0\0\0\rIHDR"

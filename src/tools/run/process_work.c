@@ -1,4 +1,4 @@
-#include "tools/support/process_work.h"
+#include "tools/run/process_work.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -6,13 +6,14 @@
 #include "mcp/content.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
-#include "tools/support/pictures.h"
-#include "tools/support/run_result.h"
-#include "tools/support/save_output.h"
-#include "tools/support/wait_process.h"
+#include "tools/run/pictures.h"
+#include "tools/run/run_result.h"
+#include "tools/run/save_output.h"
+#include "tools/run/wait_process.h"
 #include "tools/support/work.h"
 
-/* A call in the background waits so long, to report a program that fails at once. */
+/* A call with `background` waits for this long before it answers, to report a program that fails at
+ * once. */
 enum { BACKGROUND_MS = 200 };
 
 struct process_work {
@@ -150,8 +151,8 @@ static int start_process(struct work *work, struct error *err)
 	return 0;
 }
 
-/* A cell is interrupted and waited for, because its session goes on. Anything else is killed when
- * the work is freed. */
+/* A cell is interrupted and waited for, because its session continues. Any other process is killed
+ * when the work is freed. */
 static void cancel_process(struct work *work)
 {
 	struct process_work *run = process_work_of(work);

@@ -1,4 +1,4 @@
-#include "tools/support/run_result.h"
+#include "tools/run/run_result.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "tools/support/run_text.h"
+#include "tools/run/run_text.h"
 
 /* Bytes of the text that are kept for status lines; and the least room for everything else. */
 enum { STATUS_ROOM = 1500, ROOM_MIN = 512, GAP_ROOM = 128 };

@@ -1,4 +1,4 @@
-#include "tools/support/run_params.h"
+#include "tools/run/run_params.h"
 
 #include <stdio.h>
 #include <string.h>

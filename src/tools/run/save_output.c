@@ -1,4 +1,4 @@
-#include "tools/support/save_output.h"
+#include "tools/run/save_output.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "sandbox/channel/files.h"
 #include "sandbox/sandbox.h"
-#include "tools/support/run_result.h"
+#include "tools/run/run_result.h"
 
 enum { FILE_PERM = 0644 };
 

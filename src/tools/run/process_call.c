@@ -1,4 +1,4 @@
-#include "tools/support/process_call.h"
+#include "tools/run/process_call.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,10 @@
 #include "sandbox/manager.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
-#include "tools/support/run_result.h"
-#include "tools/support/run_text.h"
-#include "tools/support/wait_process.h"
+#include "tools/run/run_result.h"
+#include "tools/run/run_text.h"
+#include "tools/run/wait_process.h"
+#include "tools/support/work.h"
 
 /* Bytes of an answer for everything besides output, and the fewest bytes of output in it. */
 enum { STATUS_ROOM = 2000, OUTPUT_MIN = 256 };
@@ -51,8 +52,8 @@ static bool compare_sandbox(void *ctx, const struct sandbox_row *row)
 
 /* Sets the error for a process that is not in the sandbox of this name: perhaps there is no such
  * sandbox either. */
-static int not_in_sandbox(const struct tools_context *context, const char *id, const char *name,
-                          struct error *err)
+static int set_not_in_sandbox(const struct tools_context *context, const char *id, const char *name,
+                              struct error *err)
 {
 	struct sandbox_search search = { .name = name };
 	char printable_name[80], printable_id[40];
@@ -70,15 +71,15 @@ static int not_in_sandbox(const struct tools_context *context, const char *id, c
 	                 utf8_escape(view_of(id), printable_id, sizeof printable_id));
 }
 
-static int not_found(const char *id, struct error *err)
+static int set_not_found(const char *id, struct error *err)
 {
 	char printable[40];
 
 	if (err->kind != ERR_NOT_FOUND)
 		return -1;
 	return error_set(err, ERR_NOT_FOUND,
-	                 "argument 'process': there is no process \"%s\"; sandbox_info lists those "
-	                 "of a sandbox, and those of one that slept or was reset are gone",
+	                 "argument 'process': there is no process \"%s\"; sandbox_info lists the "
+	                 "processes of a sandbox, and processes end when it sleeps or is reset",
 	                 utf8_escape(view_of(id), printable, sizeof printable));
 }
 
@@ -88,14 +89,13 @@ int process_call_find(const struct tools_context *context, const char *id, const
 	struct sandbox *sandbox;
 	struct process *process;
 
-	if (context->manager == NULL)
-		return error_set(err, ERR_UNSUPPORTED, "nothing can be run here: %s",
-		                 context->why_not != NULL ? context->why_not
-		                                          : "the server is still starting");
+	if (tools_check_manager(context, err) < 0)
+		return -1;
 	if (manager_find_process(context->manager, context->owner, id, &sandbox, &process, err) < 0)
-		return name != NULL ? not_in_sandbox(context, id, name, err) : not_found(id, err);
+		return name != NULL ? set_not_in_sandbox(context, id, name, err)
+		                    : set_not_found(id, err);
 	if (name != NULL && !has_name(sandbox_row(sandbox), name))
-		return not_in_sandbox(context, id, name, err);
+		return set_not_in_sandbox(context, id, name, err);
 	*ret_sandbox = sandbox;
 	*ret = process;
 	return 0;
@@ -204,7 +204,8 @@ static void answer_call(struct process_call *pc, struct sandbox *sandbox, struct
 	result.next = result.out_bytes + result.error_bytes;
 	if (pc->options.sandbox != NULL)
 		result.sandbox = sandbox_row(sandbox)->spec.id;
-	/* A process that its own call still waits for has no log; all that is kept is answered. */
+	/* A process has a log only after it was detached from its first call. Before that, the
+	 * answer has the beginning and the end of the output that are kept in memory. */
 	if (process_is_detached(process))
 		answer_with_log(pc, process, &result);
 	else

@@ -15,11 +15,12 @@ struct mcp_call;
 
 struct wait_options {
 	struct mcp_call *call;
-	uint64_t began_ms,
-	        until_ms; /* of clock_now_ms(); the time in messages counts from began_ms */
+	/* Times of clock_now_ms(): progress messages count seconds from began_ms; at until_ms the wait
+	 * ends. */
+	uint64_t began_ms, until_ms;
 	/* Whether the call can answer before the process is over; NULL: it cannot. */
 	bool (*is_enough)(void *ctx, struct process *process);
-	/* From the loop, once. The process may be freed from within. */
+	/* Called once, from the loop, when the wait is over. It may free the process. */
 	void (*fn)(void *ctx);
 	void *ctx;
 };

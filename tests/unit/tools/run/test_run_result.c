@@ -2,8 +2,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "tools/support/run_result.h"
-#include "tools/support/run_text.h"
+#include "tools/run/run_result.h"
+#include "tools/run/run_text.h"
 #include "unit/test.h"
 
 /* --- bytes to text --- */

@@ -1,4 +1,4 @@
-#include "tools/support/wait_process.h"
+#include "tools/run/wait_process.h"
 
 #include "base/clock.h"
 #include "loop/loop.h"
@@ -6,8 +6,9 @@
 
 enum {
 	PROGRESS_MS = 1000,
-	/* After the first new byte a call waits so long for more: programs often print a line in
-	 * several writes, and an answer with a part of a line costs the client another call. */
+	/* After the first new byte of output the wait goes on for this long: programs often print a
+	 * line in several writes, and an answer with a part of a line costs the client another
+	 * call. */
 	MORE_OUTPUT_MS = 20,
 	LINE_MAX_BYTES = 160,
 };
@@ -61,7 +62,8 @@ static void on_timer(void *ctx)
 	start_timer(wait);
 }
 
-/* The process is on the stack here and must not be freed, so fn is called from the timer. */
+/* process.c calls this while it still uses the process, and fn may free the process. fn is therefore
+ * called from the timer. */
 static void on_change(void *ctx)
 {
 	struct wait_process *wait = ctx;

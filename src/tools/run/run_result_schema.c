@@ -1,5 +1,5 @@
 /* run_result_schema.c - the fields of a run's structured content, for the schema and the manual. */
-#include "tools/support/run_result.h"
+#include "tools/run/run_result.h"
 
 static const struct param value_fields[] = {
 	{ .name = "mime", .type = PARAM_STRING, .required = true, .help = "MIME type." },

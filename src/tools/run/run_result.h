@@ -1,6 +1,6 @@
-/* run_result.h - the state or the end of a process as the answer of a call: text for people and
- * models, and the same as structured content. Some clients show only the one, some only the other,
- * so each of them has everything.
+/* run_result.h - the state or the end of a process as the answer of a call: text for users and
+ * models, and the same as structured content. Some clients show only the text, others only the
+ * structured content, so each of the two has everything.
  *
  *   (fill in a struct run_result) -> run_result_fit -> run_result_make -> run_fit_done
  *
@@ -20,17 +20,17 @@ struct run_result {
 	const struct process_state *state;
 	struct process_stream out, errors;
 	uint64_t out_bytes, error_bytes; /* printed by the process in all */
-	const char *process;             /* id, if later calls can ask for it; or NULL */
+	const char *process;             /* id, if later calls can use it; or NULL */
 	uint64_t next;                   /* with `process`: `since` of the next process_output */
-	bool has_more;                   /* there is output behind what this answer has */
+	bool has_more;                   /* the process has printed more than this answer has */
 	uint64_t lost;       /* bytes in front of this answer that are not kept any more */
 	const char *session; /* NULL: not a cell */
 	const char *sandbox; /* id, if the caller has named one; or NULL */
 	const char *remark;  /* one more status line; or NULL */
 	uint32_t timeout_ms; /* 0: unknown or none */
 	size_t max;          /* bytes of text */
-	/* For each of state->displays: why its picture is not sent beside the text, or NULL. NULL
-	 * altogether: no pictures are sent. */
+	/* For each of state->displays: why its picture is not sent beside the text, or NULL. A NULL
+	 * array: no pictures are sent. */
 	const char *const *unshown;
 };
 

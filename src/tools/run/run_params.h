@@ -11,7 +11,7 @@ struct error;
 struct process_options;
 struct tools_context;
 
-enum { RUN_TIMEOUT_MOST_S = 7 * 24 * 3600, RUN_INPUT_MOST = 5 * 1024 * 1024, RUN_ENV_MOST = 256 };
+enum { RUN_TIMEOUT_MAX_S = 7 * 24 * 3600, RUN_INPUT_MAX = 5 * 1024 * 1024, RUN_ENV_MAX = 256 };
 
 struct run_params {
 	const char *cwd; /* or NULL */
@@ -30,13 +30,13 @@ MUST_CHECK int run_params_apply(const struct run_params *params,
 /* Rows for the tool's table; member_ is a struct run_params. */
 #define RUN_PARAM_STDIN(type_, member_)                                                            \
 	{                                                                                          \
-		.name = "stdin", .type = PARAM_TEXT, .max = RUN_INPUT_MOST,                        \
+		.name = "stdin", .type = PARAM_TEXT, .max = RUN_INPUT_MAX,                         \
 		.offset = offsetof(type_, member_.in),                                             \
 		.help = "Standard input of the program. Without it the input is empty."            \
 	}
 #define RUN_PARAM_ENV(type_, member_)                                                              \
 	{                                                                                          \
-		.name = "env", .type = PARAM_MAP, .max = RUN_ENV_MOST, .item_max = 32 * 1024,      \
+		.name = "env", .type = PARAM_MAP, .max = RUN_ENV_MAX, .item_max = 32 * 1024,       \
 		.offset = offsetof(type_, member_.env),                                            \
 		.help = "Environment variables; they override the default ones."                   \
 	}
@@ -49,7 +49,7 @@ MUST_CHECK int run_params_apply(const struct run_params *params,
 	}
 #define RUN_PARAM_TIMEOUT(type_, member_)                                                          \
 	{                                                                                          \
-		.name = "timeout_s", .type = PARAM_NUMBER, .max = RUN_TIMEOUT_MOST_S,              \
+		.name = "timeout_s", .type = PARAM_NUMBER, .max = RUN_TIMEOUT_MAX_S,               \
 		.offset = offsetof(type_, member_.timeout_s),                                      \
 		.help = "Seconds until the program is ended; 0: the server's default."             \
 	}

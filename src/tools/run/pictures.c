@@ -1,4 +1,4 @@
-#include "tools/support/pictures.h"
+#include "tools/run/pictures.h"
 
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "mcp/content.h"
 #include "sandbox/channel/files.h"
 #include "sandbox/sandbox.h"
-#include "tools/support/run_result.h"
+#include "tools/run/run_result.h"
 
 enum {
 	PICTURES_MAX = 8,
