@@ -90,8 +90,8 @@ static int open_root(const struct wire_welcome *welcome, struct error *err)
 	probe = open_resolved(root, ".", O_PATH | O_DIRECTORY, 0,
 	                      RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 	if (probe < 0) {
-		(void)error_sys(err,
-		                "resolve a path with openat2(), which needs Linux 5.6 or newer");
+		(void)error_sys(err, "resolve a path with openat2() "
+		                     "(Linux 5.6 or newer)");
 		(void)close(root);
 		return -1;
 	}

@@ -12,7 +12,7 @@ agent_image_size:
 	.quad agent_image_end - agent_image_bytes
 
 	.section .note.GNU-stack, "", %progbits
-/* One object without the mark would take it from the whole program. */
+/* The linker marks a program as protected by CET only if every object has the note. */
 #ifdef __CET__
 #include <cet.h>
 #endif

@@ -73,7 +73,8 @@ struct engine_events {
 	void (*started)(void *ctx, int channel, const struct engine_user *user);
 	/* The sandbox was not started; nothing of it runs. The last event. */
 	void (*failed)(void *ctx, const struct error *why);
-	/* Nothing in the sandbox runs any more. `why` is text for people. The last event. */
+	/* Nothing in the sandbox runs any more. `why` is a clause for users: "its agent exited".
+	 * The last event. */
 	void (*ended)(void *ctx, enum engine_end end, const char *why);
 };
 

@@ -198,7 +198,8 @@ int spec_check(const struct spec *spec, struct error *err)
 		                 "'id' is not \"sb_\" and 26 characters of a-z and 2-7");
 	if (check_limits(&spec->limits, err) < 0)
 		return -1;
-	/* As for bool: the compiler may assume that an enum holds one of its values. */
+	/* Copied as in check_bool(): the compiler may assume that an enum holds one of its
+	 * values. */
 	memcpy(&calls, &spec->syscalls, sizeof calls);
 	if (calls >= SPEC_SYSCALLS_COUNT)
 		return error_set(err, ERR_INVALID, "'syscalls' is %" PRIu32 "; it may be 0 to %d",
@@ -224,8 +225,7 @@ void spec_new_id(char id[SPEC_ID_LEN + 1])
 	char *to = id + ID_PREFIX_LEN;
 
 	/* getrandom() returns up to 256 bytes whole and cannot be interrupted once the pool is
-	 * initialized. Abort on any other failure rather than use an id that
-	 * could be guessed. */
+	 * initialized. Abort on any other failure: an id that can be guessed must not be used. */
 	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
 		abort();
 	memcpy(id, id_prefix, ID_PREFIX_LEN);

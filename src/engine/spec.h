@@ -1,19 +1,20 @@
 /* spec.h - the specification of a sandbox: its limits, its rights, and the host's directories and
  * devices in it, in terms that every engine can apply.
  *
- * A spec is a plain value without pointers. The server fills one (spec_default(), then the
- * options and the arguments of a tool), checks it with spec_check(), stores it in the registry and
- * hands it to an engine. The native engine sends the bytes to the spawner, a process with more
- * rights than the server, which therefore calls spec_check() again. Nothing in a spec comes from
- * inside a sandbox.
+ * A spec is a plain value without pointers. The server fills one (spec_default(), then the options
+ * and the arguments of a tool), checks it with spec_check(), stores it in the registry and hands it
+ * to an engine. The native engine sends the bytes to the spawner, a process with more rights than
+ * the server, which therefore calls spec_check() again. Nothing in a spec comes from inside a
+ * sandbox.
  *
- * To add a limit: add a row to SPEC_LIMITS, which gives it a field in struct spec_limits, a
- * default and a range. Then add a column `limit_NAME` by a new migration in
+ * To add a limit: add a row to SPEC_LIMITS, which gives it a field in struct spec_limits, a default
+ * and a range. Then add a column `limit_NAME` by a new migration in
  * src/sandbox/registry/registry.c, an option in src/server/options/option_specs.c (a unit test
  * compares its range with the row), the argument and the JSON field that tools show
  * (src/tools/create_sandbox.c, src/tools/support/sandbox_json.c), and apply it in each engine:
- * src/engine/native/cgroup if a cgroup controller enforces it, src/engine/native/spawner/inside.c
- * if it is an rlimit, src/engine/native/usage if belljar has to measure. */
+ * src/engine/native/cgroup if a cgroup controller enforces it,
+ * src/engine/native/spawner/child_setup.c if it is an rlimit, src/engine/native/usage if belljar
+ * has to measure. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

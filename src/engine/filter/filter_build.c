@@ -48,7 +48,7 @@ struct code {
 	size_t len;
 };
 
-static NORETURN void fail(const char *what, const char *name)
+static NORETURN void fail_build(const char *what, const char *name)
 {
 	(void)fprintf(stderr, "filter_build: %s: %s\n", name, what);
 	exit(1);
@@ -62,7 +62,7 @@ static bool next_word(const char **rest, char word[NAME_SIZE])
 	size_t len = strcspn(*rest, " ");
 
 	if (len >= NAME_SIZE)
-		fail("too long", *rest);
+		fail_build("too long", *rest);
 	memcpy(word, *rest, len);
 	word[len] = '\0';
 	*rest += len;
@@ -79,7 +79,7 @@ static int call_number(const struct machine *machine, char *word)
 	if (given == NULL) {
 		number = seccomp_syscall_resolve_name_arch(machine->seccomp, word);
 		if (number == __NR_SCMP_ERROR)
-			fail("unknown to libseccomp", word);
+			fail_build("unknown to libseccomp", word);
 		return number < 0 ? -1 : number;
 	}
 	*given = '\0';
@@ -99,9 +99,9 @@ static void read_class(const struct machine *machine, const struct filter_class 
 		if (number < 0)
 			continue;
 		if (number >= CALLS)
-			fail("the number is too large", word);
+			fail_build("the number is too large", word);
 		if (calls[number].class != NULL)
-			fail("in the table twice", word);
+			fail_build("in the table twice", word);
 		memcpy(calls[number].name, word, NAME_SIZE);
 		calls[number].class = class;
 	}
@@ -130,7 +130,7 @@ static void check_rules(void)
 {
 	for (size_t i = 0; i < filter_rule_count; i++)
 		if (!is_in_table(filter_rules[i].call))
-			fail("has a rule but is in no class", filter_rules[i].call);
+			fail_build("has a rule but is in no class", filter_rules[i].call);
 }
 
 /* --- instructions --- */
@@ -139,7 +139,7 @@ static void add_instruction(struct code *code, unsigned op, size_t if_true, size
                             uint32_t k)
 {
 	if (code->len == BPF_MAXINSNS || if_true > JUMP_MAX || if_false > JUMP_MAX)
-		fail("too long for BPF", "a filter");
+		fail_build("too long for BPF", "a filter");
 	code->at[code->len++] = (struct sock_filter){ (uint16_t)op, (uint8_t)if_true,
 		                                      (uint8_t)if_false, k };
 }
@@ -151,7 +151,7 @@ static void add_verdict(struct code *code, int verdict)
 	                                        : SECCOMP_RET_ERRNO | (uint32_t)verdict);
 }
 
-/* In instructions. */
+/* The length of a test in instructions. */
 static size_t test_len(const struct filter_test *test)
 {
 	return test->mask == 0 ? 0 : test->mask == UINT32_MAX ? 2 : 3;
@@ -184,29 +184,29 @@ static void add_rule(struct code *code, const struct filter_rule *rule)
 	add_verdict(code, rule->verdict);
 }
 
-static bool is_for(const struct filter_rule *rule, const struct call *call, unsigned who)
+static bool rule_applies(const struct filter_rule *rule, const struct call *call, unsigned callers)
 {
-	return (rule->who & who) != 0 && strcmp(rule->call, call->name) == 0;
+	return (rule->callers & callers) != 0 && strcmp(rule->call, call->name) == 0;
 }
 
-static bool has_rules(const struct call *call, unsigned who)
+static bool has_rules(const struct call *call, unsigned callers)
 {
 	for (size_t i = 0; i < filter_rule_count; i++)
-		if (is_for(&filter_rules[i], call, who))
-			return call->class->who & who;
+		if (rule_applies(&filter_rules[i], call, callers))
+			return call->class->callers & callers;
 	return false;
 }
 
-static void add_call(struct code *code, const struct call *call, unsigned who)
+static void add_call(struct code *code, const struct call *call, unsigned callers)
 {
 	if (call->class == NULL)
 		return add_verdict(code, ENOSYS);
-	if ((call->class->who & who) == 0)
+	if ((call->class->callers & callers) == 0)
 		return add_verdict(code, call->class->otherwise);
 	for (size_t i = 0; i < filter_rule_count; i++) {
 		const struct filter_rule *rule = &filter_rules[i];
 
-		if (!is_for(rule, call, who))
+		if (!rule_applies(rule, call, callers))
 			continue;
 		add_rule(code, rule);
 		if (rule->tests[0].mask == 0)
@@ -215,32 +215,32 @@ static void add_call(struct code *code, const struct call *call, unsigned who)
 	add_verdict(code, FILTER_ALLOW);
 }
 
-static int verdict_of(const struct call *call, unsigned who)
+static int verdict_of(const struct call *call, unsigned callers)
 {
 	if (call->class == NULL)
 		return ENOSYS;
-	return call->class->who & who ? FILTER_ALLOW : call->class->otherwise;
+	return call->class->callers & callers ? FILTER_ALLOW : call->class->otherwise;
 }
 
 /* True if this number needs no branch of its own, because it is treated like the one before. */
-static bool is_like_previous(const struct call *call, unsigned who)
+static bool is_like_previous(const struct call *call, unsigned callers)
 {
-	return !has_rules(call, who) && !has_rules(call - 1, who) &&
-	       verdict_of(call, who) == verdict_of(call - 1, who);
+	return !has_rules(call, callers) && !has_rules(call - 1, callers) &&
+	       verdict_of(call, callers) == verdict_of(call - 1, callers);
 }
 
 /* Adds a binary search over starts[from .. to), the first numbers of ranges that are treated alike.
  * The accumulator holds the call's number. A linear list would cost every call of every program. */
-static void add_tree(struct code *code, const struct call *calls, unsigned who,
+static void add_tree(struct code *code, const struct call *calls, unsigned callers,
                      const unsigned *starts, size_t from, size_t to)
 {
 	size_t middle = from + (to - from) / 2;
 	size_t at = code->len, len;
 
 	if (to - from == 1)
-		return add_call(code, &calls[starts[from]], who);
+		return add_call(code, &calls[starts[from]], callers);
 	add_instruction(code, BPF_JMP | BPF_JGE | BPF_K, 0, 0, starts[middle]);
-	add_tree(code, calls, who, starts, from, middle);
+	add_tree(code, calls, callers, starts, from, middle);
 	len = code->len - at - 1;
 	if (len <= JUMP_MAX) {
 		code->at[at].jt = (uint8_t)len;
@@ -252,17 +252,17 @@ static void add_tree(struct code *code, const struct call *calls, unsigned who,
 		code->at[at].jf = 1;
 		code->at[at + 1] = (struct sock_filter){ BPF_JMP | BPF_JA, 0, 0, (uint32_t)len };
 	}
-	add_tree(code, calls, who, starts, middle, to);
+	add_tree(code, calls, callers, starts, middle, to);
 }
 
 static void add_filter(struct code *code, const struct machine *machine, const struct call *calls,
-                       unsigned who)
+                       unsigned callers)
 {
 	unsigned starts[CALLS];
 	size_t count = 0;
 
 	for (unsigned i = 0; i < CALLS; i++)
-		if (i == 0 || !is_like_previous(&calls[i], who))
+		if (i == 0 || !is_like_previous(&calls[i], callers))
 			starts[count++] = i;
 	add_instruction(code, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, arch));
 	/* A 32-bit program of the same machine has other numbers for its calls. */
@@ -277,7 +277,7 @@ static void add_filter(struct code *code, const struct machine *machine, const s
 		add_instruction(code, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, UINT32_MAX);
 		add_instruction(code, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
 	}
-	add_tree(code, calls, who, starts, 0, count);
+	add_tree(code, calls, callers, starts, 0, count);
 }
 
 /* --- output --- */
@@ -335,6 +335,6 @@ int main(int argc, char **argv)
 		is_known = true;
 	}
 	if (!is_known)
-		fail("x86_64, aarch64 or check", "usage");
+		fail_build("x86_64, aarch64 or check", "usage");
 	return fflush(stdout) == 0 ? 0 : 1;
 }

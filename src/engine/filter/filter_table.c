@@ -96,15 +96,15 @@ const struct filter_class filter_classes[] = {
 	/* Debugging: ptrace has had many races, and gives one process control of another. */
 	{ FOR_DEBUG | FOR_AGENT, EPERM, "ptrace process_vm_readv process_vm_writev" },
 
-	/* Both write out whole file systems, which stalls the disk for everybody on the machine.
-	 * The calls return success without doing anything. */
+	/* Both write out whole file systems, which stalls the disk for every process on the
+	 * machine. The calls return success without doing anything. */
 	{ 0, 0, "sync syncfs" },
 	/* clone3 and io_uring take their arguments from memory, where a filter cannot see them and
-	 * where another thread can change them after the check. Keyrings
-	 * outlive processes and have a history of bugs.
-	 * userfaultfd lets a program stop the kernel in the middle of a copy, which turns races
-	 * into reliable exploits. cachestat tells which pages of shared files others have read.
-	 * ENOSYS: programs fall back to older calls, as on an older kernel. */
+	 * where another thread can change them after the check. Keyrings outlive processes and have
+	 * a history of kernel bugs. userfaultfd lets a program stop the kernel in the middle of a
+	 * copy, which turns races into reliable exploits. cachestat tells which pages of shared
+	 * files others have read. ENOSYS: programs fall back to older calls, as on an older
+	 * kernel. */
 	{ 0, ENOSYS,
 	  "clone3 io_uring_setup io_uring_enter io_uring_register keyctl add_key request_key "
 	  "userfaultfd cachestat=451 rseq_slice_yield=471" },
@@ -162,23 +162,23 @@ const size_t filter_class_count = ARRAY_LEN(filter_classes);
 		(arg), 1, UINT32_MAX, 0                                                            \
 	}
 /* Rules: with tests, or for all cases that no earlier rule has decided. */
-#define ALLOW(call, who, ...)                                                                      \
+#define ALLOW(call, callers, ...)                                                                  \
 	{                                                                                          \
-		call, who, FILTER_ALLOW,                                                           \
+		call, callers, FILTER_ALLOW,                                                       \
 		{                                                                                  \
 			__VA_ARGS__                                                                \
 		}                                                                                  \
 	}
-#define DENY(call, who, why, ...)                                                                  \
+#define DENY(call, callers, why, ...)                                                              \
 	{                                                                                          \
-		call, who, why,                                                                    \
+		call, callers, why,                                                                \
 		{                                                                                  \
 			__VA_ARGS__                                                                \
 		}                                                                                  \
 	}
-#define DENY_REST(call, who, why)                                                                  \
+#define DENY_REST(call, callers, why)                                                              \
 	{                                                                                          \
-		call, who, why,                                                                    \
+		call, callers, why,                                                                \
 		{                                                                                  \
 			{                                                                          \
 				0                                                                  \
@@ -304,8 +304,8 @@ const struct filter_rule filter_rules[] = {
 	 * zeros. */
 	DENY("fallocate", PROGRAMS, EOPNOTSUPP, BITS(1, 0x0a, 0)),
 
-	/* The set-up leaves RLIMIT_CORE at 1: the kernel starts no core dump handler of the host
-	 * for such a process, while with 0 a piped core_pattern is still executed. A program that
+	/* child_setup.c sets RLIMIT_CORE to 1: the kernel then starts no core dump handler of the
+	 * host for the process, while with 0 a piped core_pattern is still executed. A program that
 	 * sets the limit gets success without effect; reading it is allowed. */
 	NOT_ON_AGENT("prlimit64"),
 	ALLOW("prlimit64", PROGRAMS, IS(1, RLIMIT_CORE), NULL_AT(2)),

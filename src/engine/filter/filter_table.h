@@ -31,8 +31,8 @@ enum {
 enum { FILTER_ALLOW = -1 };
 
 struct filter_class {
-	uint8_t who;       /* FOR_*: the kinds of processes that may make these calls */
-	int16_t otherwise; /* the errno for everybody else */
+	uint8_t callers;   /* FOR_*: the kinds of processes that may make these calls */
+	int16_t otherwise; /* the errno for all other processes */
 	/* Names with a space between them. NAME=NUMBER for calls that libseccomp may be too old to
 	 * know: from 424 on, calls have the same number on every architecture, and those below are
 	 * of x86_64 only. */
@@ -52,7 +52,7 @@ struct filter_test {
 enum { FILTER_TESTS = 3 };
 struct filter_rule {
 	const char *call;
-	uint8_t who;
+	uint8_t callers;
 	int16_t verdict;
 	struct filter_test tests[FILTER_TESTS];
 };

@@ -311,10 +311,10 @@ int op_pack(struct job *job, const struct wire_pack *request, struct wire_done *
 	if (pack_tree(&pack, err) < 0)
 		return -1;
 	if (request->max - done->bytes < TAR_TRAILER)
-		return error_set(
-		        err, ERR_LIMIT,
-		        "the limit of %llu bytes is too small: even an empty archive has %d",
-		        (unsigned long long)request->max, TAR_TRAILER);
+		return error_set(err, ERR_LIMIT,
+		                 "the limit of %llu bytes is too small: "
+		                 "even an empty archive has %d",
+		                 (unsigned long long)request->max, TAR_TRAILER);
 	done->bytes += TAR_TRAILER;
 	if (put_bytes(&pack, NULL, TAR_TRAILER, err) < 0)
 		return -1;

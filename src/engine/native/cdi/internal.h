@@ -35,9 +35,10 @@ enum { CDI_VERSION_FIRST = 3, CDI_VERSION_ZERO_LAST = 8, CDI_VERSION_LAST = 101 
 
 /* --- cdi_yaml.c --- */
 
-/* One YAML document as the JSON value it stands for. Refused is all that JSON cannot say or that
- * is used for attacks: anchors and aliases (they multiply), tags, directives, several documents,
- * keys that are not text, duplicate keys. The caller owns *ret. */
+/* Reads one YAML document into the JSON value it stands for. Fails for everything that JSON cannot
+ * express or that is used for attacks: anchors and aliases (a short text expands to gigabytes),
+ * tags, directives, several documents, keys that are not text, duplicate keys. The caller owns
+ * *ret. */
 MUST_CHECK int cdi_yaml_read(struct view bytes, json_t **ret, struct error *err);
 
 /* --- cdi_field.c --- */
@@ -77,8 +78,8 @@ struct cdi_spec {
 	char skipped_mount[CDI_PATH_MAX + 1]; /* the first of them */
 };
 
-/* Looks at nothing but the bytes. One mistake makes the whole file fail. The struct is the
- * caller's, who calls cdi_spec_done() after success. */
+/* Accesses no file. One mistake makes the whole specification fail. The struct is the caller's, who
+ * calls cdi_spec_done() after success. */
 MUST_CHECK int cdi_spec_read(struct view bytes, enum cdi_syntax syntax, struct cdi_spec *ret,
                              struct error *err);
 void cdi_spec_done(struct cdi_spec *spec);

@@ -21,9 +21,9 @@ struct sweep {
 
 typedef void (*dir_fn)(struct sweep *sweep, int parent, const char *name);
 
-/* Calls fn for each subdirectory. Without opendir(), which allocates memory, and on a descriptor of
- * its own, because descriptors share the position in a directory. Removing entries while reading
- * may skip others; the next pass finds them. */
+/* Calls fn for each subdirectory. Uses getdents64() because opendir() allocates memory, and opens a
+ * descriptor of its own because duplicates share the position in a directory. Removing entries
+ * while reading may skip others; the next pass finds them. */
 static void each_dir(struct sweep *sweep, int dir, dir_fn fn)
 {
 	_Alignas(struct dirent64) char bytes[4096];
@@ -84,9 +84,9 @@ static void remove_instance(struct sweep *sweep, int parent, const char *name)
 	bool is_server;
 	AUTO_FD int dir = -1;
 
-	/* Never touch cgroups of others: the name must have our prefix and our state, and the
-	 * instance must not be alive, which is decided by the lock that a server holds as long as
-	 * it runs. */
+	/* Cgroups of other software and of running servers stay: the name must have belljar's
+	 * prefix and this state, and the instance must not be alive, which is decided by the lock
+	 * that a server holds as long as it runs. */
 	if (!split_name(sweep, name, instance, &is_server) || strcmp(name, sweep->all->name) == 0 ||
 	    sweep->is_alive(sweep->ctx, instance))
 		return;

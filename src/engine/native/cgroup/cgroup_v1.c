@@ -108,8 +108,8 @@ void cgroup_v1_open(struct cgroups *all, const struct cgroup_hierarchies *trees,
 			open_controller(all, &trees->v1[i], i, why);
 }
 
-/* Backwards: a directory that two controllers share is removed by the first one, which must come
- * last. */
+/* Closes the controllers in reverse order: of two controllers that share a directory the first one
+ * removes it, and must be closed last. */
 void cgroup_v1_close(struct cgroups *all)
 {
 	for (size_t i = V1_COUNT; i-- != 0;)
@@ -132,7 +132,7 @@ static int limit_memory(const struct cgroup *group, const struct spec_limits *li
 {
 	uint64_t swap = limits->swap < UINT64_MAX - limits->memory ? limits->swap : 0;
 
-	/* In this order: the kernel refuses (EINVAL) a memsw limit, which is memory plus swap,
+	/* The order matters: the kernel refuses (EINVAL) a memsw limit, which is memory plus swap,
 	 * below the memory limit, and both begin without a limit. */
 	if (set_limit(group, V1_MEMORY, "memory.limit_in_bytes", limits->memory, err) < 0)
 		return -1;

@@ -219,8 +219,8 @@ static void open_parents(const struct cgroup_hierarchy *tree, int parents[PARENT
 	if (mount_point < 0 || fstatfs(mount_point, &fs) < 0 || fs.f_type != CGROUP2_SUPER_MAGIC)
 		return;
 	(void)snprintf(path, sizeof path, "%s", tree->own_path);
-	/* An earlier server moved the shell that started us, and was killed before it moved it
-	 * back. */
+	/* The shell that started this server is in the -server cgroup of an earlier server, which
+	 * moved the shell there and was killed before it could move it back. */
 	if (is_server_leaf(path))
 		(void)cgroup_path_up(path);
 	parents[OWN] = cgroup_open_dir(mount_point, path[0] != '\0' ? path : ".");
@@ -265,8 +265,8 @@ void cgroup_v2_open(struct cgroups *all, const struct cgroup_hierarchy *tree,
 	for (size_t i = 0; i < PARENTS; i++)
 		if (parents[i] >= 0)
 			can[i] = read_controllers(parents[i], "cgroup.controllers");
-	/* The parent with the most controllers first. In the end one without any: its children can
-	 * still be killed and frozen. */
+	/* Tries the parent with the most controllers first, and at last one without any: its
+	 * children can still be killed and frozen. */
 	for (int count = count_bits(every); count >= 0; count--)
 		for (size_t i = 0; i < PARENTS && all->unified < 0; i++)
 			if (parents[i] >= 0 && (count == 0 || count_bits(can[i]) == count) &&

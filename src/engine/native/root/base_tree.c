@@ -112,8 +112,8 @@ static int add_devices(int root, struct error *err)
 
 /* --- programs ----------------------------------------------------------------------- */
 
-/* In a user namespace the kernel locks mounts that cover something: a non-recursive clone, which
- * would uncover it, fails with EINVAL. Then everything mounted below is cloned too. */
+/* In a user namespace the kernel locks mounts that cover a directory: a non-recursive clone, which
+ * would uncover the directory, fails with EINVAL. Then all mounts below are cloned too. */
 static int add_program_dir(struct base_tree *tree, int root, const char *name, struct error *err)
 {
 	char path[64];
@@ -170,13 +170,14 @@ static int check_mount_source(const char *source, const char *state, struct erro
 		if (is_within(path, never[i]))
 			return error_set(
 			        err, ERR_INVALID,
-			        "'%s': what is in %s is not for sandboxes; name another directory",
+			        "'%s' is in %s, which sandboxes may not see: name another directory",
 			        source, never[i]);
 	if (is_within(own, path) || is_within(path, own))
-		return error_set(err, ERR_INVALID,
-		                 "'%s' and the state directory '%s' may not hold one another: "
-		                 "sandboxes would see others' files",
-		                 source, own);
+		return error_set(
+		        err, ERR_INVALID,
+		        "'%s' and the state directory '%s' must not contain one another, "
+		        "or sandboxes would see each other's files: name another directory",
+		        source, own);
 	return 0;
 }
 
@@ -262,7 +263,8 @@ static int add_gpu(int root, const struct cdi_device *gpu, size_t number, struct
 	return 0;
 }
 
-/* A processor that cannot be used is left out: the other sandboxes do not need it. */
+/* A processor that cannot be used is left out with a warning: sandboxes without a GPU still
+ * work. */
 static void add_gpus(struct base_tree *tree, int root, const struct cdi *gpus)
 {
 	struct error unusable;
@@ -275,7 +277,7 @@ static void add_gpus(struct base_tree *tree, int root, const struct cdi *gpus)
 			            unusable.msg);
 }
 
-/* --- the whole ----------------------------------------------------------------------- */
+/* --- all parts ----------------------------------------------------------------------- */
 
 /* Where vm.memfd_noexec forbids executing a memfd, the agent's program is an unlinked file here;
  * the limits leave room for one per running sandbox. */

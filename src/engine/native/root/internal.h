@@ -64,7 +64,7 @@ enum { SKELETON_SYSFS_SIZE = 1024 };
 /* The content of a small file of the host, or "". */
 void skeleton_read_host(int host, const char *path, char out[SKELETON_SYSFS_SIZE]);
 
-/* --- skeleton: the whole (skeleton.c) --- */
+/* --- skeleton: finding and making one (skeleton.c) --- */
 
 /* skeleton_open() with the host's root as a parameter, for tests. */
 MUST_CHECK int skeleton_open_from(int host, int parent, uid_t owner, gid_t group,

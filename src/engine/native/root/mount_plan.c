@@ -57,13 +57,13 @@ static const struct mount_step devices[] = {
 	MOUNT("dev/shm", "tmpfs", "mode=1777,size=64m,nr_inodes=4096", SAFE),
 };
 
-/* A new sandbox has both; a program may have removed them since. */
+/* A new sandbox has both directories; a program may have removed them since. */
 static const struct mount_step user_dirs[] = {
 	USER_DIR("workspace"),
 	USER_DIR("home/coderunner"),
 };
 
-/* After the nodes of graphics processors, which need /dev writable. */
+/* These steps come after the nodes of graphics processors, which need /dev writable. */
 static const struct mount_step run_dir[] = {
 	SET_READONLY("dev"),
 	MOUNT("run", "tmpfs", "mode=1777,size=1m,nr_inodes=1024", SAFE),
@@ -109,7 +109,10 @@ static int add_steps(struct mount_plan *plan, const struct mount_step *steps, si
                      struct error *err)
 {
 	if (count > MOUNT_PLAN_MAX - plan->count)
-		return error_set(err, ERR_LIMIT, "more than %d things to mount", MOUNT_PLAN_MAX);
+		return error_set(err, ERR_LIMIT,
+		                 "the sandbox's root needs more than %d mounts "
+		                 "and files",
+		                 MOUNT_PLAN_MAX);
 	memcpy(plan->steps + plan->count, steps, count * sizeof *steps);
 	plan->count += count;
 	return 0;
@@ -155,7 +158,7 @@ static int add_root(struct mount_plan *plan, struct error *err)
 
 /* A read-only bind mount shares the inodes of the host: flock(2), inotify(7) and connect(2) to a
  * socket file work across sandboxes. An overlay has inodes of its own. But an overlay does not show
- * file systems mounted below its lower layer; then a recursive bind is what is left. */
+ * file systems mounted below its lower layer; in that case a recursive bind mount is used. */
 static int add_programs(struct mount_plan *plan, const struct base_tree *tree, const char *name,
                         struct error *err)
 {
@@ -259,6 +262,9 @@ int mount_plan_make(enum userns_mode mode, const struct base_tree *tree,
 	if (add_all(ret, mode, tree, skeleton, gpus, spec, err) < 0)
 		return -1;
 	if (ret->text_used >= sizeof ret->text)
-		return error_set(err, ERR_LIMIT, "the names of what is to be mounted are too long");
+		return error_set(err, ERR_LIMIT,
+		                 "the paths of all mounts have more than %zu bytes together: "
+		                 "use shorter ones",
+		                 sizeof ret->text);
 	return 0;
 }

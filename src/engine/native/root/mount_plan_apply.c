@@ -37,7 +37,8 @@ static int open_parent_dir(int root, const char *path, const char **last, struct
 		AUTO_FD int above = dir;
 
 		if (len >= sizeof part)
-			return error_set(err, ERR_LIMIT, "%s: too long", path);
+			return error_set(err, ERR_LIMIT, "/%s: a name has more than %d bytes", path,
+			                 TARGET_MAX - 1);
 		memcpy(part, *last, len);
 		part[len] = '\0';
 		if (mkdirat(above, part, 0755) < 0 && errno != EEXIST)
@@ -148,7 +149,7 @@ static int apply_user_dir(int root, const struct mount_step *step, struct error 
 		return 0;
 	}
 	if (fchownat(parent, last, SPEC_UID, SPEC_GID, AT_SYMLINK_NOFOLLOW) < 0)
-		return error_sys(err, "give /%s away", step->target);
+		return error_sys(err, "change the owner of /%s", step->target);
 	return 0;
 }
 

@@ -182,7 +182,7 @@ static int walk_entry(struct walk *walk, int at, const char *name, int depth, st
 	return walk_directory(walk, at, name, depth + 1, err);
 }
 
-/* walk->path is the path of the directory, and is so again afterwards. */
+/* walk->path is the path of the directory, and has the same value again afterwards. */
 static int walk_child(struct walk *walk, DIR *dir, const char *name, int depth, struct error *err)
 {
 	size_t len = strlen(walk->path);

@@ -192,7 +192,7 @@ static int make_parents(const struct skeleton_tree *tree, const char *path, stru
 	return 0;
 }
 
-/* In the host's tree a link or a FIFO under this name must not lead elsewhere or block. */
+/* O_NOFOLLOW and O_NONBLOCK: a link or a FIFO under this name must not lead elsewhere or block. */
 void skeleton_read_host(int host, const char *path, char out[SKELETON_SYSFS_SIZE])
 {
 	AUTO_FD int fd = openat(host, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -140,7 +140,8 @@ static int run_map_helper(const char *const paths[], pid_t target, uint32_t own,
 }
 
 /* Forks a process that stays in the old user namespace: only there does the helper have the right
- * to map subordinate ids. It waits for a byte on the pipe, which says that unshare(2) is done. */
+ * to map subordinate ids. The new process waits for a byte on the pipe, which says that unshare(2)
+ * is done. */
 static pid_t start_mapper(const int unshared[2], uid_t uid, gid_t gid, const struct subids *uids,
                           const struct subids *gids)
 {
@@ -213,7 +214,7 @@ static int enter_mapped(struct userns *userns, const struct subids *uids, const 
 /* --- an ordinary user with one id --------------------------------------------------- */
 
 /* "deny" has to be in /proc/self/setgroups before an unprivileged process may write gid_map:
- * otherwise it could drop a group that a file's mode excludes (CVE-2014-8989). */
+ * otherwise the process could leave a group that a file's mode excludes (CVE-2014-8989). */
 static int enter_single_id(struct userns *userns, struct error *err)
 {
 	char text[64];

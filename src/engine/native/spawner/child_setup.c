@@ -62,7 +62,7 @@ static int wait_for_maps(const struct child_setup *setup, struct error *err)
 	/* The cgroup this process is in now is the root of the new namespace, so /proc/self/cgroup
 	 * inside shows "/" and not where the sandbox is on the host. */
 	if (unshare(CLONE_NEWCGROUP) < 0)
-		return error_sys(err, "a cgroup namespace");
+		return error_sys(err, "make a cgroup namespace");
 	return 0;
 }
 
@@ -110,7 +110,7 @@ static int bring_up_loopback(struct error *err)
 	struct ifreq lo = { .ifr_name = "lo" };
 
 	if (fd < 0)
-		return error_sys(err, "a socket");
+		return error_sys(err, "open a socket for the loopback interface");
 	lo.ifr_flags = IFF_UP | IFF_RUNNING;
 	if (ioctl(fd, SIOCSIFFLAGS, &lo) < 0)
 		return error_sys(err, "bring up the loopback interface");
@@ -136,7 +136,7 @@ static int set_rlimit(int resource, uint64_t soft, uint64_t hard, const char *na
 	struct rlimit now, want = { soft, hard };
 
 	if (getrlimit((__rlimit_resource_t)resource, &now) < 0)
-		return error_sys(err, "limit of %s", name);
+		return error_sys(err, "read the limit of %s", name);
 	if (want.rlim_max > now.rlim_max)
 		want.rlim_max = now.rlim_max;
 	if (want.rlim_cur > want.rlim_max)
@@ -220,7 +220,7 @@ static int install_filter(struct error *err)
 	return 0;
 }
 
-/* --- the whole ------------------------------------------------------------------------ */
+/* --- all steps ------------------------------------------------------------------------ */
 
 /* The mount plan names the upper layer relative to this directory, because mount options are
  * readable inside. */
@@ -229,10 +229,11 @@ static int enter_sandbox_dir(const struct child_setup *setup, struct error *err)
 	char path[sizeof BASE_TREE_SANDBOXES + 1 + SPEC_ID_LEN];
 
 	(void)snprintf(path, sizeof path, "%s/%s", BASE_TREE_SANDBOXES, setup->spec->id);
-	return chdir(path) < 0 ? error_sys(err, "the sandbox's directory") : 0;
+	return chdir(path) < 0 ? error_sys(err, "enter the sandbox's directory") : 0;
 }
 
-/* Descriptor 2 is the server's: a terminal or a log file of the host. Opened in the new root. */
+/* Descriptor 2 is the server's: a terminal or a log file of the host. Replaces it by /dev/null of
+ * the new root. */
 static int replace_stderr(struct error *err)
 {
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -242,7 +243,7 @@ static int replace_stderr(struct error *err)
 	return 0;
 }
 
-static int set_up(struct child_setup *setup, struct error *err)
+static int set_up_sandbox(struct child_setup *setup, struct error *err)
 {
 	if (cgroup_enter_self(setup->cgroup, err) < 0 || close_inherited_fds(setup, err) < 0 ||
 	    wait_for_maps(setup, err) < 0 || leave_session(err) < 0 ||
@@ -262,7 +263,7 @@ void child_setup_run(const struct child_setup *given)
 	struct child_setup setup = *given;
 	struct error err;
 
-	if (set_up(&setup, &err) == 0)
+	if (set_up_sandbox(&setup, &err) == 0)
 		(void)agent_image_exec(setup.image, setup.channel, setup.spec->fresh ? SPEC_UID : 0,
 		                       &err);
 	(void)!write(setup.setup_pipe, &err, sizeof err);

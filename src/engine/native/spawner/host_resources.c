@@ -15,7 +15,7 @@ static int open_directory(int parent, const char *name, mode_t mode, struct erro
 	if (mkdirat(parent, name, mode) < 0 && errno != EEXIST)
 		return error_sys(err, "make %s", name);
 	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd >= 0 ? fd : error_sys(err, "%s", name);
+	return fd >= 0 ? fd : error_sys(err, "open %s", name);
 }
 
 /* A short name of the state directory, part of the names of its servers' cgroups: a server sweeps
@@ -83,7 +83,7 @@ static int open_files(struct host_resources *host, const struct spawner_options 
 	 * permission without read permission: it cannot list the others, and an id has 128 random
 	 * bits. */
 	if (fchmod(host->disk.dir, 0711) < 0)
-		return error_sys(err, "mode of the directory of sandboxes");
+		return error_sys(err, "set the mode of the directory of sandboxes");
 	return 0;
 }
 
@@ -101,7 +101,7 @@ static int open_all_but_cgroups(struct host_resources *host, const struct spawne
 		return -1;
 	state = open(options->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (state < 0)
-		return error_sys(err, "state directory %s", options->state);
+		return error_sys(err, "open the state directory %s", options->state);
 	if (open_files(host, options, state, err) < 0 || open_ids(host, options, err) < 0)
 		return -1;
 	sources.proc = host->userns.proc;

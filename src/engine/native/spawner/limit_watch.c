@@ -32,8 +32,8 @@ static bool watches_memory(const struct spawner *spawner)
 	return (spawner->host.cgroups.has & CGROUP_HAS_MEMORY) == 0;
 }
 
-/* How much a woken sandbox holds is unknown. It is taken as full, so its first write leads to a
- * measuring. */
+/* The disk usage of a woken sandbox is unknown. The sandbox counts as full, so that its first write
+ * leads to a measuring. */
 void limit_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox)
 {
 	struct disk_watch *disk = &sandbox->disk;
@@ -59,8 +59,9 @@ int limit_watch_timeout_ms(const struct spawner *spawner)
 
 /* --- disk ---------------------------------------------------------------------------- */
 
-/* Everything that left the free space since the last measuring could be this sandbox's. When other
- * processes free space, the mark follows: otherwise their deletions would hide its writes. */
+/* The sandbox may have written as many bytes as the file system's free space has shrunk since the
+ * last measuring. If other processes free space, *free_before rises with it: otherwise their
+ * deletions would hide this sandbox's writes. */
 static bool could_be_over(uint64_t used, uint64_t *free_before, uint64_t free_now, uint64_t limit)
 {
 	if (free_now > *free_before)
@@ -113,7 +114,8 @@ static void apply_disk_result(struct spawner_sandbox *sandbox, const struct jani
 	cgroup_freeze(&sandbox->cgroup, false);
 	if (result->failed) {
 		/* Without a cgroup nothing is frozen, and files may change while they are measured.
-		 * Once may be chance; several times in a row is a program that hides its files. */
+		 * One failure may be chance; FAILURES_MAX in a row mean that a program hides its
+		 * files. */
 		if (++disk->failures >= FAILURES_MAX)
 			spawner_sandbox_kill(sandbox, ENGINE_END_DISK_LIMIT);
 		return;

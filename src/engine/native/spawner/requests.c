@@ -60,8 +60,10 @@ static int check_start(struct spawner *spawner, const struct spawner_request *re
 		return -1;
 	for (unsigned i = 0; i < spec->mount_count; i++)
 		if (spec->mounts[i].source >= mount_count)
-			return error_set(err, ERR_INVALID, "mounts[%u].source: %u of %zu", i,
-			                 spec->mounts[i].source, mount_count);
+			return error_set(err, ERR_INVALID,
+			                 "mounts[%u].source: there is no directory %u, "
+			                 "only %zu",
+			                 i, spec->mounts[i].source, mount_count);
 	if (request->number == 0 || request->number == SPARE_NUMBER ||
 	    spawner_find_sandbox(spawner, request->number) != NULL)
 		return error_set(err, ERR_INVALID, "number: %llu is in use",
@@ -77,7 +79,10 @@ static void start_new_process(struct spawner *spawner, const struct spawner_requ
 	struct error err;
 
 	if (sandbox == NULL) {
-		(void)error_set(&err, ERR_LIMIT, "%d sandboxes are awake", SANDBOXES_MAX);
+		(void)error_set(&err, ERR_LIMIT,
+		                "%d sandboxes are awake, which is the maximum: "
+		                "put one to sleep",
+		                SANDBOXES_MAX);
 		replies_add_failure(&spawner->replies, REPLY_ENDED, request->number, &err);
 		return;
 	}

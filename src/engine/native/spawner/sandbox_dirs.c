@@ -25,9 +25,9 @@ static int make_dir(int parent, const char *path, mode_t mode, const struct host
 	if (mkdirat(parent, path, 0700) < 0)
 		return error_sys(err, "make %s", path);
 	if (host->userns.mode != USERNS_SINGLE_ID && fchownat(parent, path, owner, owner, 0) < 0)
-		return error_sys(err, "give %s away", path);
+		return error_sys(err, "change the owner of %s", path);
 	if (mode != 0700 && fchmodat(parent, path, mode, 0) < 0)
-		return error_sys(err, "mode of %s", path);
+		return error_sys(err, "set the mode of %s", path);
 	return 0;
 }
 
@@ -53,7 +53,7 @@ static int lock_dir(const struct host_resources *host, struct spawner_sandbox *s
 	sandbox->dir = openat(host->disk.dir, sandbox->id,
 	                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (sandbox->dir < 0)
-		return error_sys(err, "the directory of sandbox %s", sandbox->id);
+		return error_sys(err, "open the directory of sandbox %s", sandbox->id);
 	if (flock(sandbox->dir, LOCK_EX | LOCK_NB) < 0)
 		return error_set(err, ERR_INVALID, "sandbox %s is awake in another server",
 		                 sandbox->id);
@@ -75,7 +75,8 @@ int sandbox_dir_create(struct host_resources *host, struct spawner_sandbox *sand
 		return -1;
 	if (host->userns.mode != USERNS_SINGLE_ID &&
 	    fchown(sandbox->dir, sandbox->ids.agent, sandbox->ids.agent) < 0)
-		return error_sys(err, "give the directory of sandbox %s away", sandbox->id);
+		return error_sys(err, "change the owner of the directory of sandbox %s",
+		                 sandbox->id);
 	if (host->disk.kind == DISK_QUOTA &&
 	    disk_set_quota(&host->disk, sandbox->dir, sandbox->ids.number, &limit, err) < 0)
 		return -1;
@@ -85,9 +86,9 @@ int sandbox_dir_create(struct host_resources *host, struct spawner_sandbox *sand
 #define VOLATILE "work/work/incompat/volatile"
 
 /* An overlay mounted with "volatile" leaves a directory that says that data may not have reached
- * the disk, and the kernel refuses to mount the layers again while it exists. It is removed,
- * because after an ordinary end nothing is lost; after a crash of the machine, files may be as old
- * as the last write-back. */
+ * the disk, and the kernel refuses to mount the layers again while it exists. This function removes
+ * it, because after an ordinary end nothing is lost; after a crash of the machine, files may be as
+ * old as the last write-back. */
 int sandbox_dir_wake(struct host_resources *host, struct spawner_sandbox *sandbox,
                      struct error *err)
 {
@@ -162,8 +163,8 @@ void sandbox_dirs_remove(struct spawner *spawner, const char *name)
 	sandbox_dirs_start_removals(spawner);
 }
 
-/* For a sandbox that was reset: its first directory is still being removed under the name that is
- * made from the id. */
+/* Renames the directory to a random name instead of the one made from the id: after a reset, the
+ * earlier directory of the same id may still be being removed under that name. */
 static int rename_to_random(struct host_resources *host, const char *id, char name[SPEC_ID_LEN + 1],
                             struct error *err)
 {
@@ -188,7 +189,7 @@ int sandbox_dir_erase(struct spawner *spawner, const char *id, struct error *err
 	if (dir < 0 && errno == ENOENT)
 		return 0;
 	if (dir < 0)
-		return error_sys(err, "the directory of sandbox %s", id);
+		return error_sys(err, "open the directory of sandbox %s", id);
 	if (flock(dir, LOCK_EX | LOCK_NB) < 0)
 		return error_set(err, ERR_INVALID, "sandbox %s is awake in another server", id);
 	(void)snprintf(name, sizeof name, "%s%s", IDS_REMOVED_PREFIX,

@@ -12,9 +12,9 @@ static struct spawner_sandbox *find_spare(struct spawner *spawner)
 	return spawner_find_sandbox(spawner, SPARE_NUMBER);
 }
 
-/* Compares what is decided at the start of a sandbox. Everything else of the spec is sent to the
- * agent later. */
-static bool is_alike(const struct spec *a, const struct spec *b)
+/* Compares the fields of the spec that are applied when a sandbox is started. All others are sent
+ * to the agent later. */
+static bool specs_match(const struct spec *a, const struct spec *b)
 {
 	if (memcmp(&a->limits, &b->limits, sizeof a->limits) != 0 || a->gpus != b->gpus ||
 	    a->mount_count != b->mount_count)
@@ -30,21 +30,21 @@ void spare_note_request(struct spawner *spawner, const struct spawner_request *r
 {
 	struct spawner_sandbox *spare = find_spare(spawner);
 
-	if (spare != NULL && !is_alike(&spawner->spare_request.spec, &request->spec))
+	if (spare != NULL && !specs_match(&spawner->spare_request.spec, &request->spec))
 		spawner_sandbox_kill(spare, ENGINE_END_KILLED);
 	spawner->spare_request = *request;
 	spawner->spare_until_ms = clock_now_ms() + KEPT_MS;
 }
 
-/* Only a spare that is completely set up and confined is given away, and never back: a sandbox that
- * one owner has used is not another's. */
+/* Only a spare that is completely set up and confined is given away, and it is never taken back: a
+ * sandbox that one owner has used must not be given to another. */
 struct spawner_sandbox *spare_take(struct spawner *spawner, const struct spawner_request *request)
 {
 	struct spawner_sandbox *spare = find_spare(spawner);
 	struct error err;
 
 	if (spare == NULL || spare->is_dead || spare->failed || spare->setup_pipe >= 0 ||
-	    spare->is_killed || !is_alike(&spawner->spare_request.spec, &request->spec))
+	    spare->is_killed || !specs_match(&spawner->spare_request.spec, &request->spec))
 		return NULL;
 	if (sandbox_dir_rename(&spawner->host, spare, request->spec.id, &err) < 0) {
 		spawner_sandbox_kill(spare, ENGINE_END_KILLED);

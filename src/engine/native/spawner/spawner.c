@@ -51,7 +51,7 @@ static int replace_stdio(struct error *err)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
-		return error_sys(err, "/dev/null");
+		return error_sys(err, "put /dev/null on descriptors 0 and 1");
 	if (null > STDERR_FILENO)
 		(void)close(null);
 	return 0;
@@ -86,7 +86,8 @@ static int drop_capabilities(struct error *err)
 	                        CAPS_BIT(CAP_FSETID) | CAPS_BIT(CAP_KILL) | CAPS_BIT(CAP_SETUID) |
 	                        CAPS_BIT(CAP_SETGID) | CAPS_BIT(CAP_SETFCAP) |
 	                        CAPS_BIT(CAP_SYS_ADMIN) | CAPS_BIT(CAP_SYS_PTRACE) |
-	                        /* An oom_score_adj set with it cannot be lowered inside. */
+	                        /* An oom_score_adj that was set with CAP_SYS_RESOURCE cannot be
+	                         * lowered inside. */
 	                        CAPS_BIT(CAP_SYS_RESOURCE);
 	uint64_t have;
 
@@ -151,8 +152,8 @@ static void report_ready(struct spawner *spawner)
 
 /* --- the loop ------------------------------------------------------------------------- */
 
-/* MSG_TRUNC returns the real length of a packet: one that is longer than a request is not one.
- * False: the server has closed its end. */
+/* MSG_TRUNC returns the real length of a packet: a packet that has not the length of a request is
+ * ignored. False: the server has closed its end. */
 static bool receive_requests(struct spawner *spawner)
 {
 	static struct spawner_request request;
@@ -313,10 +314,12 @@ int spawner_start(const struct spawner_options *options, pid_t *pid, int *socket
 	int fds[2];
 
 	if (options->mount_count > BASE_TREE_MOUNTS_MAX)
-		return error_set(err, ERR_LIMIT, "%zu directories to mount: at most %d",
+		return error_set(err, ERR_LIMIT,
+		                 "%zu directories of the host to mount: "
+		                 "at most %d are possible",
 		                 options->mount_count, BASE_TREE_MOUNTS_MAX);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
-		return error_sys(err, "a socket for the spawner");
+		return error_sys(err, "make a socket for the spawner");
 	*pid = fork();
 	if (*pid == 0)
 		run_spawner(options, fds[1]);

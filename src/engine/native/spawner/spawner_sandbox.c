@@ -31,8 +31,8 @@ enum {
 
 /* --- the parent's half of the set-up ------------------------------------------------- */
 
-/* Through the descriptor of the host's /proc that userns_enter() has checked. The pid cannot have
- * been reused: the child is not reaped yet. */
+/* Writes through the descriptor of the host's /proc that userns_enter() has checked. The pid cannot
+ * have been reused: the child is not reaped yet. */
 static int write_proc(const struct host_resources *host, const struct spawner_sandbox *sandbox,
                       const char *file, const char *text, struct error *err)
 {
@@ -112,9 +112,9 @@ static void close_setup_fds(const struct setup_fds *fds)
 static int open_setup_fds(struct setup_fds *fds, struct error *err)
 {
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds->channel) < 0)
-		return error_sys(err, "a socket for the channel");
+		return error_sys(err, "make a socket for the channel");
 	if (pipe2(fds->maps_written, O_CLOEXEC) < 0 || pipe2(fds->setup_pipe, O_CLOEXEC) < 0)
-		return error_sys(err, "a pipe");
+		return error_sys(err, "make the pipes of the set-up");
 	return 0;
 }
 
@@ -133,7 +133,7 @@ static int start_child(const struct host_resources *host, struct spawner_sandbox
 			child_setup_run(setup);
 		sandbox->channel = TAKE_FD(fds.channel[0]);
 		sandbox->setup_pipe = TAKE_FD(fds.setup_pipe[0]);
-		r = sandbox->pid < 0 ? error_sys(err, "new namespaces")
+		r = sandbox->pid < 0 ? error_sys(err, "clone a process into new namespaces")
 		                     : write_maps(host, sandbox, fds.maps_written[1], err);
 	}
 	close_setup_fds(&fds);

@@ -35,7 +35,9 @@ static int check_quota(int fd, struct error *err)
 		                 "the file system has no project quotas "
 		                 "(ext4: tune2fs -O quota,project; both: mount with prjquota)");
 	if ((state.qs_flags & FS_QUOTA_PDQ_ENFD) == 0)
-		return error_set(err, ERR_UNSUPPORTED, "project quotas are off");
+		return error_set(err, ERR_UNSUPPORTED,
+		                 "project quotas are not enforced: mount "
+		                 "with prjquota");
 	return 0;
 }
 
@@ -89,7 +91,7 @@ int disk_set_quota(const struct disk *disk, int dir, uint32_t project,
 	struct fsxattr attr;
 
 	assert(disk->kind == DISK_QUOTA && project != 0);
-	/* The kernel takes a limit of 0 as none. */
+	/* A quota of 0 means no limit to the kernel. */
 	if (blocks == 0 || limit->inodes == 0)
 		return error_set(err, ERR_INVALID, "a quota of less than %d bytes or of no files",
 		                 (int)quota_block);

@@ -58,7 +58,7 @@ static bool is_gone(int errnum)
 	return errnum == ENOENT || errnum == ELOOP || errnum == ENOTDIR || errnum == EXDEV;
 }
 
-static int changing_error(struct error *err)
+static int fail_changing(struct error *err)
 {
 	return error_set(err, ERR_SYSTEM, "the files change faster than they can be counted");
 }
@@ -83,11 +83,12 @@ static int enter_directory(struct scan *scan, int at, const char *name, struct e
 	return 0;
 }
 
-/* The way back fails if a program has moved the directory: ".." is then another one. */
+/* Returning to the parent fails if a program has moved the directory: its ".." is then another
+ * directory. */
 static int leave_directory(struct scan *scan, struct error *err)
 {
 	scan->moved = dir_stack_pop(&scan->dirs) < 0;
-	return scan->moved ? changing_error(err) : 0;
+	return scan->moved ? fail_changing(err) : 0;
 }
 
 /* d_type is DT_UNKNOWN on some file systems, and may be outdated when the entry is opened. */
@@ -121,7 +122,7 @@ static int scan_tree(struct scan *scan, int parent, const char *name, struct err
 			continue;
 		}
 		if (scan->entries++ > extra_entries && scan->entries / 2 > scan->limit->inodes)
-			return changing_error(err);
+			return fail_changing(err);
 		if (scan_entry(scan, entry, err) < 0)
 			return -1;
 	}

@@ -16,7 +16,7 @@
 #include "engine/native/usage/internal.h"
 
 /* Another server that shares the state directory holds a lock on each directory it uses. A missing
- * directory is as good as a removed one. */
+ * directory counts as removed. */
 static int remove_unless_awake(int parent, const char *name, struct error *err)
 {
 	uint64_t count;

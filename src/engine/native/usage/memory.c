@@ -40,8 +40,8 @@ static uint64_t page_table_bytes(int proc, pid_t thread)
 	return found != NULL ? strtoull(found + sizeof "\nVmPTE:" - 1, NULL, 10) * 1024 : 0;
 }
 
-/* All threads share their process's memory: the first thread that still has any speaks for it. A
- * thread that has exited while others run reads as 0. */
+/* All threads share their process's memory, so only the first thread that reports any is counted. A
+ * thread that has exited while others run reports 0. */
 static bool add_thread_memory(void *ctx, pid_t thread)
 {
 	struct memory_sum *sum = ctx;

@@ -55,8 +55,9 @@ static struct seen *find_seen(struct search *search, dev_t dev, ino_t ino)
 	return &search->seen[at];
 }
 
-/* Several processes may hold the same file, which counts once. When the table is full a file counts
- * as often as it is held: too much is safe, too little is not. */
+/* Several processes may hold the same file, which counts once. When the table is full, a file
+ * counts as often as it is held: a sum that is too large ends a sandbox early, one that is too
+ * small would let it exceed its limit. */
 static void add_file(struct search *search, dev_t dev, ino_t ino, uint64_t bytes, bool is_size)
 {
 	struct seen none = { 0 }, *seen = find_seen(search, dev, ino);
