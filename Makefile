@@ -57,7 +57,7 @@ AGENT_COMMON = $(LANGUAGE) $(AGENT_INCLUDES)
 AGENT_HARDENED := -Os $(call cc_accepts,-Oz) -ffunction-sections -fdata-sections \
 	-fvisibility=hidden -fstack-protector-strong -fstack-clash-protection \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables
-# -u: only libc.a refers to wide.o, and libc.a comes after parts.a on the command line.
+# -u: only libc.a refers to musl_wctype.o, and libc.a comes after parts.a on the command line.
 AGENT_LINKED = -static -Wl,--gc-sections,--build-id=none,-u,iswalpha \
 	-Wl,-z,relro,-z,now,-z,noexecstack,-z,noseparate-code
 ifneq ($(wildcard $(MUSL)/rcrt1.o),)

@@ -68,7 +68,8 @@ function check_ours(folder, name,    target, base) {
     refuse("\"" name "\": src/" target " is not in the table of folders")
   else if (!allows(folder, target))
     refuse("src/" folder " may not use src/" target)
-  else if (!below(folder, target) && public[target] != " all " && !index(public[target], " " base " "))
+  else if (!below(folder, target) &&
+           (base == "internal.h" || (public[target] != " all " && !index(public[target], " " base " "))))
     refuse("\"" name "\" is private to src/" target)
 }
 

@@ -30,7 +30,17 @@
  * make `struct engine` the first member of its own struct, fill a `struct engine_ops`, offer one
  * constructor that returns `struct engine *`, and have src/server choose it. Apply every field of
  * struct spec or report why it cannot be applied: a limit that silently does not hold is a bug.
- * Start the agent's program (agent_image.h) as PID 1 of the sandbox. */
+ * Start the agent's program (agent_image.h) as PID 1 of the sandbox.
+ *
+ * src/sandbox calls the operations (sandbox.c starts and kills, sandbox_end.c erases and releases,
+ * sweep.c lists and erases), and src/server/runtime.c creates and frees the engine, all on the one
+ * thread of the loop. The order is: constructor, list, then start, kill and erase in any order, free.
+ *
+ * `channel` in the event `started` is a connected stream socket with close-on-exec; it may be
+ * blocking or not. The agent has the other end as descriptor 3. Inside, the agent needs to be PID 1
+ * with a /proc of its own PID namespace, the capabilities CAP_SETUID, CAP_SETGID and CAP_KILL
+ * unless agent and programs share one id, and SPEC_WORKSPACE, SPEC_HOME and /tmp writable for the
+ * user of programs. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

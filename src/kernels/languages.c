@@ -139,4 +139,4 @@ const struct language languages[] = {
 };
 
 const size_t language_count = ARRAY_LEN(languages);
-_Static_assert(ARRAY_LEN(languages) <= LANGUAGES_MAX, "struct language_found is too small");
+_Static_assert(ARRAY_LEN(languages) <= LANGUAGES_MAX, "raise LANGUAGES_MAX in languages.h");

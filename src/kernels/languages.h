@@ -14,14 +14,15 @@ struct buf;
 struct error;
 struct kernel_program;
 
-enum { LANGUAGES_MAX = 40, LANGUAGE_RUNNERS_MAX = 5, LANGUAGE_ARGS_MAX = 10 };
+enum { LANGUAGES_MAX = 64, LANGUAGE_RUNNERS_MAX = 5, LANGUAGE_ARGS_MAX = 10 };
 
 /* One way to run a language. `compile` and `run` are whole command lines, in which {program} stands
  * for the path that was found, {file} for the saved code, {dir} for its directory and {out} for the
  * compiled program; see language_argument(). */
 struct language_runner {
 	const char *program; /* looked for along PATH */
-	/* A shell test that must succeed too, where $P is the program's path; or NULL. */
+	/* A shell test that must succeed too, where $P is the program's path and `has NAME` looks for
+	 * a further program along PATH; or NULL. */
 	const char *needs;
 	const char *compile[LANGUAGE_ARGS_MAX]; /* NULL at [0]: the language is not compiled */
 	const char *run[LANGUAGE_ARGS_MAX];

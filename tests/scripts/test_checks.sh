@@ -78,10 +78,12 @@ layers 'an include past the interface of the engines' \
   '1 src/engine/a.c:1: src/engine may not use src/engine/native
 src/sandbox/a.c:1: src/sandbox may not use src/engine/native'
 
-plant server/a.c '#include "mcp/internal.h"' '#include "json/scan.h"' '#include "engine/native/box.h"'
+plant server/a.c '#include "mcp/internal.h"' '#include "json/scan.h"' '#include "engine/native/box.h"' \
+  '#include "base/internal.h"'
 layers 'an include of a private header' '1 src/server/a.c:1: "mcp/internal.h" is private to src/mcp
 src/server/a.c:2: "json/scan.h" is private to src/json
-src/server/a.c:3: "engine/native/box.h" is private to src/engine/native'
+src/server/a.c:3: "engine/native/box.h" is private to src/engine/native
+src/server/a.c:4: "base/internal.h" is private to src/base'
 
 plant mcp/a.c '#include "mcp/param/internal.h"'
 layers 'an include of a private header of an inner folder' \

@@ -8,7 +8,7 @@
 #include "base/attr.h"
 #include "json/json.h"
 
-struct client; /* cli/clients.h */
+struct client; /* cli/connect/clients.h */
 
 /* The parts of one server entry; all pointers are borrowed. */
 struct entry {

@@ -26,9 +26,9 @@ struct files_reply {
 typedef void files_fn(void *ctx, const struct files_reply *reply, const struct error *why);
 
 /* The request is READ, WRITE (of `content`, which must live until fn), STAT, LIST, TREE, FIND,
- * GREP, MKDIR, REMOVE, RENAME or REPLACE. A reply of more than `max` bytes fails with ERR_LIMIT.
+ * GREP, REMOVE or RENAME. A reply of more than `max` bytes fails with ERR_LIMIT.
  * The channel is a sandbox's (sandbox_channel()), or that of a directory of the host
- * (sandbox/host.h). */
+ * (sandbox/porter/host.h). */
 MUST_CHECK int files_start(struct channel *channel, const struct wire_message *request,
                            struct view content, size_t max, files_fn *fn, void *ctx,
                            struct files_op **ret, struct error *err);

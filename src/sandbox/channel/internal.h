@@ -103,7 +103,7 @@ void channel_wait_turn(struct channel_stream *stream);
 /* Calls `writable` of the waiting streams, each for its turn. */
 void channel_give_turns(struct channel *channel);
 
-/* --- channel_take.c --- */
+/* --- channel_receive.c --- */
 
 /* Handles a frame for a live stream. -1: the agent broke the protocol. */
 MUST_CHECK int channel_stream_receive(struct channel_stream *stream, const struct wire_frame *frame,

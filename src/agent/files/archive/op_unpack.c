@@ -178,15 +178,11 @@ static int take_entry(struct unpack *unpack, struct error *err)
 	dir = unpack_open_parent(unpack->target, &unpack->name, &unpack->quota, err);
 	if (dir < 0)
 		return error_wrap(err, "%s", unpack->parser.where);
-	switch (entry->type) {
-	case TAR_FILE:
-		return start_file(unpack, TAKE_FD(dir), err);
-	case TAR_DIRECTORY:
+	if (entry->type == TAR_DIRECTORY)
 		return create_directory(unpack, dir, err);
-	case TAR_SYMLINK:
-		break;
-	}
-	return create_symlink(unpack, dir, err);
+	if (entry->type == TAR_SYMLINK)
+		return create_symlink(unpack, dir, err);
+	return start_file(unpack, TAKE_FD(dir), err);
 }
 
 static int take_bytes(struct unpack *unpack, struct view bytes, struct error *err)
