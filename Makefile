@@ -15,7 +15,7 @@ CC       = gcc
 endif
 AGENT_CC ?= musl-gcc
 FUZZ_CC ?= clang
-# Empty for a compiler that warns where ours do not.
+# `make WERROR=` is for other compilers, whose warnings are not fixed here.
 WERROR  ?= -Werror
 FUZZ_SECONDS ?= 60
 
@@ -310,7 +310,7 @@ lint-headers: $(patsubst %.h,build/lint/%.alone,$(filter %.h,$(LINTED)))
 format: ## let clang-format rewrite the sources
 	clang-format -i $(SOURCES) $(HEADERS) $(shell find tests -name node_modules -prune -o -name '*.[ch]' -print)
 
-# What goes where below PREFIX.
+# The installed files, relative to PREFIX.
 INSTALLED = bin/belljar share/man/man1/belljar.1 share/bash-completion/completions/belljar \
 	share/zsh/site-functions/_belljar share/fish/vendor_completions.d/belljar.fish
 TARGET = $(DESTDIR)$(PREFIX)

@@ -102,7 +102,8 @@ static int close_from_to(unsigned first, unsigned last, struct error *err)
 	return 0;
 }
 
-static int least_at_least(const int *fds, size_t count, int least)
+/* The lowest descriptor among `fds` that is not below `least`; -1 if there is none. */
+static int lowest_from(const int *fds, size_t count, int least)
 {
 	int found = -1;
 
@@ -116,7 +117,7 @@ int fd_close_others(const int *keep, size_t count, struct error *err)
 {
 	int from = STDERR_FILENO + 1, kept;
 
-	while ((kept = least_at_least(keep, count, from)) >= 0) {
+	while ((kept = lowest_from(keep, count, from)) >= 0) {
 		if (kept > from && close_from_to((unsigned)from, (unsigned)kept - 1, err) < 0)
 			return -1;
 		from = kept + 1;
@@ -129,8 +130,8 @@ int fd_renumber(int *const keep[], size_t count, struct error *err)
 	const int first = STDERR_FILENO + 1;
 	int next = first;
 
-	/* All of them move above the new numbers first: dup3() closes what has its target's number,
-	 * and that could be a descriptor that is still to be moved. */
+	/* First move all descriptors above the new numbers: dup3() closes the descriptor that has
+	 * the target's number, and that could be one that is still to be moved. */
 	for (size_t i = 0; i < count; i++) {
 		if (*keep[i] < 0)
 			continue;

@@ -29,7 +29,7 @@ static const struct alias {
 	{ "--version", &verb_version },
 };
 
-static enum verb_result refuse_verb(const char *name, struct error *err)
+static enum verb_result set_unknown_verb(const char *name, struct error *err)
 {
 	struct nearest best = { 0 };
 	const char *known;
@@ -63,7 +63,7 @@ static struct command find_command(char *const *args)
 	return (struct command){ verb_find(args[1]), args + 2, .bare = false };
 }
 
-static int refuse_operand(const struct verb *verb, const char *operand, struct error *err)
+static int set_unknown_operand(const struct verb *verb, const char *operand, struct error *err)
 {
 	struct nearest best = { 0 };
 	const char *known;
@@ -117,11 +117,11 @@ static int check_operands(const struct command *command, const struct option_arg
 	for (size_t i = 0; (known = verb->operand_choice(i)) != NULL; i++)
 		if (strcmp(known, args->operands[0]) == 0)
 			return 0;
-	return refuse_operand(verb, args->operands[0], err);
+	return set_unknown_operand(verb, args->operands[0], err);
 }
 
-static enum verb_result run_loaded(const struct command *command, const struct option_args *args,
-                                   char *const *environment, int *status, struct error *err)
+static enum verb_result load_and_run(const struct command *command, const struct option_args *args,
+                                     char *const *environment, int *status, struct error *err)
 {
 	struct options options = { 0 };
 	struct verb_call call = { &options, args->operands, status };
@@ -149,7 +149,7 @@ static enum verb_result run_command(const struct command *command, char *const *
 	else if (check_operands(command, &args, err) < 0)
 		result = VERB_MISUSED;
 	else
-		result = run_loaded(command, &args, environment, status, err);
+		result = load_and_run(command, &args, environment, status, err);
 	option_args_done(&args);
 	return result;
 }
@@ -164,7 +164,7 @@ int cli_run(char *const *args, char *const *environment)
 	if (command.verb != NULL)
 		result = run_command(&command, environment, &status, &err);
 	else
-		result = refuse_verb(args[1], &err);
+		result = set_unknown_verb(args[1], &err);
 	if (out_finish(&unwritten) < 0 && result == VERB_DONE) {
 		err = unwritten;
 		result = VERB_FAILED;

@@ -20,19 +20,19 @@
 
 struct cp {
 	bool is_out;
-	char *name;          /* the sandbox, by name or id */
-	char *inside;        /* the path in the sandbox */
-	const char *outside; /* the path on the host, as it was typed */
-	char directory[PATH_MAX],
-	        path[PATH_MAX]; /* the directory the porter may use; the path to copy */
+	char *name;               /* the sandbox, by name or id */
+	char *inside;             /* the path in the sandbox */
+	const char *outside;      /* the path on the host, as it was typed */
+	char directory[PATH_MAX]; /* the directory of the host that the porter may use */
+	char path[PATH_MAX];      /* the path of the host to copy from or to */
 	struct porter porter;
 	struct attachment *attachment;
 	struct host *host;
-	struct host_handle *use;
+	struct host_handle *handle;
 	struct copy *copy;
 };
 
-/* --- which is which --- */
+/* --- the operands --- */
 
 /* In "NAME:PATH" the colon comes before any slash; "./a:b" is a file of the host. */
 static bool is_inside(const char *operand)
@@ -60,17 +60,19 @@ static int read_operands(struct cp *cp, const char *const *operands, struct erro
 	cp->name = mem_dup_len(inside, strcspn(inside, ":"));
 	inside += strlen(cp->name) + 1;
 	len = strlen(inside);
-	/* A slash at the end of a source is dropped: the copy is named after what precedes it. */
+	/* A slash at the end of a source is removed: the copy gets the name in front of it. */
 	while (cp->is_out && len > 1 && inside[len - 1] == '/')
 		len--;
 	cp->inside = len != 0 ? mem_dup_len(inside, len) : mem_dup(SPEC_WORKSPACE);
 	if (cp->outside[0] == '\0')
-		return error_set(err, ERR_INVALID, "a path is empty");
+		return error_set(err, ERR_INVALID,
+		                 "the path on this machine is empty: write . for the current "
+		                 "directory");
 	return 0;
 }
 
-/* Sets directory to the real path of the parent of `outside`, and path to that with the name. */
-static int use_parent(struct cp *cp, const char *shown, struct error *err)
+/* Sets `directory` to the real path of the parent of `outside`, and `path` to the entry in it. */
+static int set_parent(struct cp *cp, const char *shown, struct error *err)
 {
 	AUTO_FREE char *copy = mem_dup(cp->outside);
 	size_t len = strlen(copy);
@@ -107,7 +109,7 @@ static int find_outside(struct cp *cp, struct error *err)
 	if (!exists && (errno != ENOENT || !cp->is_out))
 		return error_sys(err, "'%s'", shown);
 	if (!exists)
-		return use_parent(cp, shown, err);
+		return set_parent(cp, shown, err);
 	if (realpath(cp->outside, cp->path) == NULL)
 		return error_sys(err, "'%s'", shown);
 	memcpy(cp->directory, cp->path, sizeof cp->path);
@@ -128,8 +130,8 @@ static void print_result(const struct cp *cp, const struct copy_result *result)
 	(void)utf8_escape(view_of(result->target), to, sizeof to);
 	(void)fprintf(stderr, "belljar: %" PRIu64 " %s, %" PRIu64 " bytes, to %s%s%s\n",
 	              moved->entries, moved->entries == 1 ? "entry" : "entries", moved->bytes,
-	              cp->is_out ? utf8_escape(view_of(host_handle_directory(cp->use)), directory,
-	                                       sizeof directory)
+	              cp->is_out ? utf8_escape(view_of(host_handle_directory(cp->handle)),
+	                                       directory, sizeof directory)
 	                         : cp->name,
 	              cp->is_out ? "/" : ":", to);
 	if (moved->skipped != 0)
@@ -154,18 +156,18 @@ static void on_copied(void *ctx, const struct copy_result *result, const struct 
 	attachment_stop(cp->attachment, 0);
 }
 
-static void on_host(void *ctx, const struct error *why)
+static void on_host_open(void *ctx, const struct error *why)
 {
 	static const struct copy_events events = { .ended = on_copied };
 	struct cp *cp = ctx;
-	const struct copy_endpoint here = copy_host_endpoint(cp->use, host_handle_path(cp->use),
-	                                                     host_handle_label(cp->use));
+	const struct copy_endpoint here = copy_host_endpoint(
+	        cp->handle, host_handle_path(cp->handle), host_handle_label(cp->handle));
 	const struct copy_endpoint inside = copy_sandbox_endpoint(
 	        attachment_sandbox(cp->attachment), cp->inside, "in the sandbox");
-	const struct copy_options wish = {
+	const struct copy_options options = {
 		.from = cp->is_out ? inside : here,
 		.to = cp->is_out ? here : inside,
-		.name = cp->is_out ? copy_last_name(cp->inside) : host_handle_name(cp->use),
+		.name = cp->is_out ? copy_last_name(cp->inside) : host_handle_name(cp->handle),
 		.into = true,
 		.overwrite = true,
 		.max_bytes = UINT64_MAX,
@@ -175,7 +177,7 @@ static void on_host(void *ctx, const struct error *why)
 
 	if (why != NULL)
 		attachment_fail(cp->attachment, why);
-	else if (copy_start(&wish, &events, cp, &cp->copy, &err) < 0)
+	else if (copy_start(&options, &events, cp, &cp->copy, &err) < 0)
 		attachment_fail(cp->attachment, &err);
 }
 
@@ -188,7 +190,7 @@ static int start_copy(void *ctx, struct attachment *attachment, struct error *er
 	             (const char *const *)cp->porter.directories, cp->porter.count, false,
 	             &cp->host, err) < 0)
 		return -1;
-	return host_open(cp->host, cp->path, on_host, cp, &cp->use, err);
+	return host_open(cp->host, cp->path, on_host_open, cp, &cp->handle, err);
 }
 
 static bool ignore_signal(void *ctx, int number)
@@ -203,14 +205,15 @@ static void close_copy(void *ctx)
 	struct cp *cp = ctx;
 
 	copy_cancel(cp->copy);
-	host_close(cp->use);
+	host_close(cp->handle);
 	cp->host = host_free(cp->host);
 }
 
 /* --- the verb --- */
 
-/* True if the copy gets a name in the target directory under which the state directory is not. */
-static bool goes_beside(const struct cp *cp, const char *state)
+/* True if the copy goes into the target directory under a name that is not the state directory and
+ * does not contain it. */
+static bool is_beside_state(const struct cp *cp, const char *state)
 {
 	const char *name = copy_last_name(cp->inside);
 	AUTO_FREE char *joined = mem_format("%s/%s", cp->path, name);
@@ -231,7 +234,7 @@ static int check_state(const struct cp *cp, const char *state, struct error *err
 	if (realpath(state, real) == NULL)
 		(void)snprintf(real, sizeof real, "%s", state);
 	if (host_path_below(real, cp->path) == NULL &&
-	    (host_path_below(cp->path, real) == NULL || (cp->is_out && goes_beside(cp, real))))
+	    (host_path_below(cp->path, real) == NULL || (cp->is_out && is_beside_state(cp, real))))
 		return 0;
 	return error_set(
 	        err, ERR_INVALID,

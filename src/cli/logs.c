@@ -117,9 +117,9 @@ static enum verb_result run_logs(const struct verb_call *call, struct error *err
 
 static const struct verb_example examples[] = {
 	{ "belljar logs", "Show the latest runs." },
-	{ "belljar logs work", "Show those of one sandbox." },
+	{ "belljar logs work", "Show the runs of one sandbox." },
 	{ "belljar logs --json | jq '.runs[] | select(.outcome != \"exit code 0\")'",
-	  "Show those that failed." },
+	  "Show the runs that failed." },
 	{ NULL, NULL },
 };
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -18,6 +18,7 @@
 #include "kernels/languages.h"
 #include "sandbox/channel/files.h"
 #include "sandbox/process/process.h"
+#include "sandbox/run/code_dir.h"
 #include "sandbox/sandbox.h"
 #include "server/options/options.h"
 
@@ -37,7 +38,7 @@ struct code {
 	struct foreground program;
 	struct arena arena;  /* arguments */
 	struct files_op *op; /* a file operation under way */
-	char dir[48];        /* the directory of the code in the sandbox */
+	struct code_dir dir; /* the directory of the code in the sandbox */
 	char file[48 + NAME_MAX_LEN + 2];
 	char out[64];         /* the compiled program */
 	char found[128];      /* the interpreter or compiler */
@@ -109,33 +110,12 @@ static int read_code(struct code *code, struct error *err)
 
 /* --- arguments --- */
 
-static const char *fill_argument(struct code *code, const char *arg)
+static const char *const *fill_command(struct code *code, const char *const *command,
+                                       const char *const *more)
 {
-	const struct language_paths place = { code->found, code->file, code->dir, code->out };
-	char text[512] = "";
-	struct buf filled = buf_fixed(text, sizeof text);
-	struct error full; /* cannot happen: `text` is larger than any argument of the table */
+	const struct language_paths paths = { code->found, code->file, code->dir.path, code->out };
 
-	(void)!language_argument(arg, &place, &filled, &full);
-	return arena_text(&code->arena, text);
-}
-
-static const char *const *fill_arguments(struct code *code, const char *const *args,
-                                         const char *const *more)
-{
-	size_t count = 0, extra = 0;
-	const char **argv;
-
-	while (count < LANGUAGE_ARGS_MAX && args[count] != NULL)
-		count++;
-	while (more != NULL && more[extra] != NULL)
-		extra++;
-	argv = arena_new(&code->arena, count + extra + 1, sizeof *argv);
-	for (size_t i = 0; i < count; i++)
-		argv[i] = fill_argument(code, args[i]);
-	for (size_t i = 0; i < extra; i++)
-		argv[count + i] = more[i];
-	return argv;
+	return language_command(command, &paths, more, &code->arena);
 }
 
 /* The file keeps its name inside, because error messages show it and some compilers depend on it. A
@@ -172,13 +152,15 @@ static void on_removed(void *ctx, const struct files_reply *answer, const struct
 	attachment_stop(code->attachment, code->status);
 }
 
-/* A sandbox that is kept does not keep the directory of the code: the user did not put it there. */
+/* Removes the directory of the code from a sandbox that is kept: the user did not create it. Waits
+ * for the reply, because code_dir_remove() does not, and the sandbox is put to sleep next. */
 static void finish_run(struct code *code, int status)
 {
 	struct sandbox *sandbox = attachment_sandbox(code->attachment);
 	struct channel *channel = sandbox_channel(sandbox);
-	const struct wire_message request = { .type = WIRE_REMOVE,
-		                              .remove = { WIRE_RECURSIVE, view_of(code->dir) } };
+	const struct wire_message request = {
+		.type = WIRE_REMOVE, .remove = { WIRE_RECURSIVE, view_of(code->dir.path) }
+	};
 	struct error err;
 
 	code->status = status;
@@ -215,7 +197,7 @@ static uint32_t time_left(const struct code *code)
 static void run_program(struct code *code)
 {
 	const struct foreground_options options = {
-		.run = { .argv = fill_arguments(code, code->runner->run, code->call->operands + 1),
+		.run = { .argv = fill_command(code, code->runner->run, code->call->operands + 1),
 		         .env = environment,
 		         .deadline_ms = time_left(code),
 		         .with_stdin = !code->from_stdin },
@@ -242,7 +224,7 @@ static void compile_program(struct code *code)
 {
 	char what[sizeof code->what + 16];
 	const struct foreground_options options = {
-		.run = { .argv = fill_arguments(code, code->runner->compile, NULL),
+		.run = { .argv = fill_command(code, code->runner->compile, NULL),
 		         .deadline_ms = time_left(code) },
 		.what = what,
 		.timeout_s = code->call->options->timeout_s,
@@ -283,13 +265,10 @@ static void save_code(struct code *code)
 	struct channel *channel = sandbox_channel(attachment_sandbox(code->attachment));
 	struct wire_message request = { .type = WIRE_WRITE };
 	struct error err;
-	uint32_t number;
 
-	if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
-		abort();
-	(void)snprintf(code->dir, sizeof code->dir, "/tmp/belljar-%u", number);
-	(void)snprintf(code->file, sizeof code->file, "%s/%s", code->dir, name_inside(code));
-	(void)snprintf(code->out, sizeof code->out, "%s/program", code->dir);
+	code_dir_choose(&code->dir);
+	(void)snprintf(code->file, sizeof code->file, "%s/%s", code->dir.path, name_inside(code));
+	(void)snprintf(code->out, sizeof code->out, "%s/program", code->dir.path);
 	request.write = (struct wire_write){ .mode = WIRE_WRITE_REPLACE,
 		                             .flags = WIRE_PARENTS,
 		                             .perm = CODE_PERM,

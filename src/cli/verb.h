@@ -1,9 +1,9 @@
 /* verb.h - the verbs of the command line: one verb, one file, one record.
  *
  * A record drives the dispatch, the help, the manual page and the completions. A verb is added by a
- * file with `const struct verb verb_x`, a declaration below and a row in verbs.c. A verb with options
- * has a bit in enum option_verb (server/options/options.h), and each of its options names that bit in
- * option_specs.c. */
+ * file with `const struct verb verb_x`, a declaration below and a row in verbs.c. A verb with
+ * options has a bit in enum option_verb (server/options/options.h), and each of its options names
+ * that bit in option_specs.c. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

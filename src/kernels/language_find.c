@@ -4,12 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "kernels/languages.h"
 
-/* Writes " word " in lower case, as it stands in the lists of the table. False: no list has it. */
-static bool make_listed(const char *word, char *out, size_t size)
+enum { ARGUMENT_SIZE = 512 }; /* bytes; an argument of the table is much shorter */
+
+/* Writes " word " in lower case, as it stands in the lists of the table. Returns false for a word
+ * that no list can have. */
+static bool make_list_entry(const char *word, char *out, size_t size)
 {
 	size_t len = strlen(word);
 
@@ -25,7 +29,7 @@ const struct language *language_find(const char *name)
 {
 	char listed[32];
 
-	if (!make_listed(name, listed, sizeof(listed)))
+	if (!make_list_entry(name, listed, sizeof(listed)))
 		return NULL;
 	for (size_t i = 0; i < language_count; i++) {
 		struct view wanted = { listed + 1, strlen(listed) - 2 };
@@ -43,7 +47,7 @@ const struct language *language_by_file(const char *path)
 	const char *dot = strrchr(slash != NULL ? slash : path, '.');
 	char listed[32];
 
-	if (dot == NULL || !make_listed(dot + 1, listed, sizeof(listed)))
+	if (dot == NULL || !make_list_entry(dot + 1, listed, sizeof(listed)))
 		return NULL;
 	for (size_t i = 0; i < language_count; i++)
 		if (strstr(languages[i].extensions, listed) != NULL)
@@ -96,4 +100,28 @@ int language_argument(const char *argument, const struct language_paths *paths, 
 		argument += taken;
 	}
 	return 0;
+}
+
+const char *const *language_command(const char *const *command, const struct language_paths *paths,
+                                    const char *const *more, struct arena *arena)
+{
+	size_t count = 0, extra = 0;
+	const char **argv;
+
+	while (count < LANGUAGE_ARGS_MAX && command[count] != NULL)
+		count++;
+	while (more != NULL && more[extra] != NULL)
+		extra++;
+	argv = arena_new(arena, count + extra + 1, sizeof *argv);
+	for (size_t i = 0; i < count; i++) {
+		char text[ARGUMENT_SIZE] = "";
+		struct buf filled = buf_fixed(text, sizeof text);
+		struct error full; /* cannot happen: the text is larger than any argument */
+
+		(void)!language_argument(command[i], paths, &filled, &full);
+		argv[i] = arena_text(arena, text);
+	}
+	for (size_t i = 0; i < extra; i++)
+		argv[count + i] = more[i];
+	return argv;
 }

@@ -10,8 +10,8 @@
 #include "base/text/utf8.h"
 #include "kernels/languages.h"
 
-/* find NAME puts the program's path into P; has NAME succeeds if there is one; said NUMBERS
- * ARGUMENTS... prints the line of a language. */
+/* Shell functions: `find NAME` puts the path of a program into P; `has NAME` succeeds if there is
+ * such a program; `print_found NUMBERS ARGUMENTS...` prints the line of a language. */
 static const char functions[] = "set -f\n"
                                 "IFS=:\n"
                                 "find() {\n"
@@ -26,9 +26,9 @@ static const char functions[] = "set -f\n"
                                 "  find \"$1\" || { P=$Q; return 1; }\n"
                                 "  P=$Q\n"
                                 "}\n";
-static const char print_path[] = "said() { printf '%s %s\\n' \"$1\" \"$P\"; }\n";
+static const char print_path[] = "print_found() { printf '%s %s\\n' \"$1\" \"$P\"; }\n";
 /* Perl and others begin with an empty line: the version is the first line that is not empty. */
-static const char print_version[] = "said() {\n"
+static const char print_version[] = "print_found() {\n"
                                     "  N=$1 V=\n"
                                     "  shift\n"
                                     "  [ $# -eq 0 ] || V=$(\"$P\" \"$@\" 2>&1 </dev/null)\n"
@@ -46,7 +46,7 @@ static int add_runner(struct buf *script, size_t language, size_t runner, bool v
 	if (r->needs != NULL &&
 	    buf_printf(script, err, " && { %s; } >/dev/null 2>&1 </dev/null", r->needs) < 0)
 		return -1;
-	if (buf_printf(script, err, "; then said '%zu %zu'", language, runner) < 0)
+	if (buf_printf(script, err, "; then print_found '%zu %zu'", language, runner) < 0)
 		return -1;
 	for (size_t i = 0; versions && i < ARRAY_LEN(r->version) && r->version[i] != NULL; i++)
 		if (buf_printf(script, err, " '%s'", r->version[i]) < 0)

@@ -10,6 +10,7 @@
 #include "base/attr.h"
 #include "base/view.h"
 
+struct arena;
 struct buf;
 struct error;
 struct kernel_program;
@@ -21,8 +22,8 @@ enum { LANGUAGES_MAX = 64, LANGUAGE_RUNNERS_MAX = 5, LANGUAGE_ARGS_MAX = 10 };
  * compiled program; see language_argument(). */
 struct language_runner {
 	const char *program; /* looked for along PATH */
-	/* A shell test that must succeed too, where $P is the program's path and `has NAME` looks for
-	 * a further program along PATH; or NULL. */
+	/* A shell test that must succeed too, where $P is the program's path and `has NAME` looks
+	 * for a further program along PATH; or NULL. */
 	const char *needs;
 	const char *compile[LANGUAGE_ARGS_MAX]; /* NULL at [0]: the language is not compiled */
 	const char *run[LANGUAGE_ARGS_MAX];
@@ -55,6 +56,10 @@ struct language_paths {
 /* Appends one argument of a command line, with its words in braces replaced. */
 MUST_CHECK int language_argument(const char *argument, const struct language_paths *paths,
                                  struct buf *ret, struct error *err);
+/* A whole command line of a runner, with the words in braces replaced and the arguments `more` (or
+ * NULL) appended. The result is allocated in the arena and points to the strings of `more`. */
+const char *const *language_command(const char *const *command, const struct language_paths *paths,
+                                    const char *const *more, struct arena *arena) RETURNS_NONNULL;
 
 /* The languages of a sandbox, by index into languages[]. */
 struct language_found {

@@ -141,7 +141,8 @@
 		};
 	}
 
-	// Not every version of Node has such a hook for import, but import follows symbolic links.
+	// Makes import find files of the working directory, by symbolic links to them beside the code:
+	// not every version of Node has a hook for import.
 	function link_from_cwd(directory, cwd, code) {
 		const link = (name, target) => {
 			try {

@@ -11,8 +11,8 @@
 #     {"problem": "line 3: ..."}                                        the source is not Python
 #     {"missing": "module"}, {"missing": "function", "nearest": "area" or null}
 #
-# "decorators" is there if there are some. "total" counts what did not fit too. Modules are parsed with ast and never imported, so no code of
-# theirs runs. The program needs Python 3.7.
+# "decorators" is absent if there are none. "total" counts the records that did not fit, too. Modules
+# are parsed with ast and never imported, so none of their code runs. The program needs Python 3.7.
 import os
 import sys
 
@@ -42,8 +42,8 @@ OPENING, CLOSING = {'(', '[', '{'}, {')', ']', '}'}
 
 
 def plain(text, size):
-    """At most `size` characters, without what the server's JSON reader refuses: U+0000 and
-    surrogates."""
+    """At most `size` characters, without U+0000 and surrogates, which the server's JSON reader
+    refuses."""
     text = text[:size].replace('\0', '\ufffd')
     return text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')
 

@@ -1,5 +1,5 @@
-/* context.h - what the server gives to its tools (struct tools_context): the limits in force, the
- * default spec of a sandbox, the manager, and the engine's report.
+/* context.h - the data that the server gives to its tools (struct tools_context): the limits in
+ * force, the default spec of a sandbox, the manager, and the engine's report.
  *
  *   server_context_init -> server_context_set_runtime -> (the engine is ready)
  *   server_context_set_layers, or at any time server_context_set_unavailable */

@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* The first call determines the owner. It must come before confine_server(), which changes the user
- * id. */
 const char *owner_local(void)
 {
 	static char owner[24];

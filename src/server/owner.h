@@ -1,5 +1,7 @@
-/* owner.h - the owner of sandboxes of a client without authentication: the user who started
+/* owner.h - the owner of the sandboxes of a client without authentication: the user who started
  * belljar. */
 #pragma once
 
-const char *owner_local(void); /* "uid:1000"; static */
+/* Returns a static text such as "uid:1000". The first call must come before confine_server(), which
+ * changes the user id. */
+const char *owner_local(void);

@@ -44,7 +44,9 @@ static int find_default_state_dir(char out[PATH_MAX], struct error *err)
 		return error_set(err, ERR_INVALID,
 		                 "no directory for sandboxes: set HOME, or use --state-dir DIR");
 	return n < PATH_MAX ? 0
-	                    : error_set(err, ERR_LIMIT, "the state directory's path is too long");
+	                    : error_set(err, ERR_LIMIT,
+	                                "the state directory's path is too long: choose another "
+	                                "with --state-dir DIR");
 }
 
 int runtime_find_state_dir(const struct options *options, char out[PATH_MAX], struct error *err)
@@ -59,7 +61,9 @@ int runtime_find_state_dir(const struct options *options, char out[PATH_MAX], st
 		return error_sys(err, "--state-dir '%s': the current directory", given);
 	n = snprintf(out, PATH_MAX, "%s%s%s", here, given[0] != '/' ? "/" : "", given);
 	return n < PATH_MAX ? 0
-	                    : error_set(err, ERR_LIMIT, "the state directory's path is too long");
+	                    : error_set(err, ERR_LIMIT,
+	                                "the state directory's path is too long: choose another "
+	                                "with --state-dir DIR");
 }
 
 static int make_path(char *path, mode_t mode, struct error *err)
@@ -95,9 +99,7 @@ static int check_state(const char *path, struct error *err)
 		                 path, st.st_uid);
 	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
 		return error_set(err, ERR_INVALID,
-		                 "other users may write to '%s': chmod go-w "
-		                 "it",
-		                 path);
+		                 "other users may write to '%s': run chmod go-w on it", path);
 	/* The server changes its user id later and must still get to db/ and servers/. A directory
 	 * that belljar creates has this mode already. */
 	if (geteuid() == 0 && (st.st_mode & S_IXOTH) == 0 && chmod(path, 0711) < 0)
@@ -214,7 +216,7 @@ static int add_shared_dir(struct runtime_base *base, char **sources, const char 
 	struct stat st;
 
 	if (base->target_count == RUNTIME_MOUNTS_MAX)
-		return error_set(err, ERR_LIMIT, "mounts: at most %d directories",
+		return error_set(err, ERR_LIMIT, "mounts: at most %d directories can be shared",
 		                 RUNTIME_MOUNTS_MAX);
 	if (realpath(source, path) == NULL || stat(path, &st) < 0)
 		return error_sys(err, "mounts: '%s'", source);
@@ -270,7 +272,8 @@ static int read_gpus(const struct options *options, struct runtime_base *base, s
 	for (char *dir = strtok_r(copy, ":", &save); dir != NULL;
 	     dir = strtok_r(NULL, ":", &save)) {
 		if (count == GPU_DIRECTORIES_MAX)
-			return error_set(err, ERR_LIMIT, "cdi-dirs: at most %d",
+			return error_set(err, ERR_LIMIT,
+			                 "cdi-dirs: at most %d directories are allowed",
 			                 GPU_DIRECTORIES_MAX);
 		directories[count++] = dir;
 	}

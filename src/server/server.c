@@ -181,7 +181,7 @@ static void on_signal(void *ctx)
 
 /* --- the runtime --- */
 
-static void stop_because(struct server *server, const struct error *why)
+static void stop_with_error(struct server *server, const struct error *why)
 {
 	log_error("%s", why->msg);
 	if (!server->has_failed) {
@@ -198,7 +198,7 @@ static void report_unavailable(struct server *server, const struct error *why)
 {
 	server_context_set_unavailable(&server->context, why);
 	if (server->options->require != NULL)
-		stop_because(server, why);
+		stop_with_error(server, why);
 	else
 		log_error("no sandbox can be created: %s", why->msg);
 }
@@ -220,7 +220,7 @@ static void on_lost(void *ctx, const struct error *why)
 	struct server *server = ctx;
 
 	if (!server->is_stopping && server->context.tools.manager != NULL)
-		stop_because(server, why);
+		stop_with_error(server, why);
 }
 
 static int start_runtime(struct server *server, struct runtime_base *base, struct error *err)

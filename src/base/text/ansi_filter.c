@@ -130,8 +130,8 @@ static bool take_csi(struct ansi_filter *filter)
 		                  : take_insert_mode(filter, numbers, end, is_set);
 	if (is_private)
 		return kind == 'J' || kind == 'K';
-	if (kind ==
-	    'T') /* With five numbers it starts mouse tracking, and xterm waits for input. */
+	/* CSI T with five numbers starts mouse tracking, and xterm waits for input. */
+	if (kind == 'T')
 		return memchr(numbers, ';', (size_t)(end - numbers)) == NULL;
 	if (kind == 'r')
 		filter->has_region = numbers != end;
@@ -224,8 +224,8 @@ static void take_c1(struct ansi_filter *filter, unsigned char byte)
 {
 	unsigned char kind = (unsigned char)(byte - 0x40);
 
-	filter->held_len = ANSI_FILTER_HELD_MAX +
-	                   1; /* release_held() will not be asked to pass it */
+	/* A length above the maximum: take_csi_byte() then removes the whole sequence. */
+	filter->held_len = ANSI_FILTER_HELD_MAX + 1;
 	filter->state = kind == '['           ? FILTER_CSI
 	                : begins_string(kind) ? FILTER_STRING
 	                                      : FILTER_TEXT;

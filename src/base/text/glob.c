@@ -57,19 +57,19 @@ static uint32_t next_literal(const struct glob *glob, struct view *rest)
 	return c == '\\' && rest->len != 0 ? next_char(glob, rest) : c;
 }
 
-static uint32_t lower(uint32_t c)
+static uint32_t lower_case(uint32_t c)
 {
 	return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
 }
 
-static uint32_t upper(uint32_t c)
+static uint32_t upper_case(uint32_t c)
 {
 	return c >= 'a' && c <= 'z' ? c - ('a' - 'A') : c;
 }
 
-static bool is_same(const struct glob *glob, uint32_t a, uint32_t b)
+static bool is_same_char(const struct glob *glob, uint32_t a, uint32_t b)
 {
-	return a == b || ((glob->flags & GLOB_IGNORE_CASE) != 0 && lower(a) == lower(b));
+	return a == b || ((glob->flags & GLOB_IGNORE_CASE) != 0 && lower_case(a) == lower_case(b));
 }
 
 static const struct {
@@ -121,7 +121,8 @@ static bool is_in_range(const struct glob *glob, uint32_t c, uint32_t from, uint
 	if (c >= from && c <= to)
 		return true;
 	return (glob->flags & GLOB_IGNORE_CASE) != 0 &&
-	       ((lower(c) >= from && lower(c) <= to) || (upper(c) >= from && upper(c) <= to));
+	       ((lower_case(c) >= from && lower_case(c) <= to) ||
+	        (upper_case(c) >= from && upper_case(c) <= to));
 }
 
 static bool is_in_set(const struct glob *glob, struct view set, uint32_t c)
@@ -217,7 +218,7 @@ void glob_set(struct glob *glob, struct view pattern, unsigned flags)
 	glob->is_name = (flags & GLOB_GIT) == 0 && start == 0 && is_name_only(glob);
 }
 
-static void spend(struct glob *glob, uint64_t steps)
+static void spend_steps(struct glob *glob, uint64_t steps)
 {
 	glob->steps_left -= steps < glob->steps_left ? steps : glob->steps_left;
 }
@@ -252,10 +253,10 @@ static void follow_state(struct glob *glob, size_t state, uint32_t c)
 	if (state == glob->pattern.len)
 		return;
 	token = token_at(glob, state);
-	spend(glob, 1 + token.set.len);
+	spend_steps(glob, 1 + token.set.len);
 	switch (token.kind) {
 	case TOKEN_CHAR:
-		if (is_same(glob, token.c, c))
+		if (is_same_char(glob, token.c, c))
 			enter_state(glob, token.next);
 		return;
 	case TOKEN_ANY:
@@ -268,7 +269,7 @@ static void follow_state(struct glob *glob, size_t state, uint32_t c)
 		return;
 	case TOKEN_NOTHING:
 		/* token_at() has searched the rest of the pattern for the end of the set. */
-		spend(glob, glob->pattern.len - state);
+		spend_steps(glob, glob->pattern.len - state);
 		return;
 	case TOKEN_STAR:
 		if (c != '/')
@@ -337,7 +338,7 @@ bool glob_match(struct glob *glob, struct view text, uint64_t *steps)
 	bool found;
 
 	glob->steps_left = *steps;
-	spend(glob, 1);
+	spend_steps(glob, 1);
 	if (!may_match(glob, text)) {
 		*steps = glob->steps_left;
 		return false;

@@ -36,9 +36,9 @@ static void on_interrupt(int number)
 	interrupts++;
 }
 
-/* The server gets a process group of its own, so that Ctrl-C reaches this process only. If this
- * process dies, the server sees the end of its input and exits. */
-static void become_server(const char *const *flags, const int in[2], const int out[2])
+/* Runs in the child. The server gets a process group of its own, so that Ctrl-C reaches the client
+ * only. If the client exits, the server reads the end of its input and exits too. */
+static void exec_server(const char *const *flags, const int in[2], const int out[2])
 {
 	char *argv[FLAGS_MAX + 3] = { mem_dup("belljar"), mem_dup("serve") };
 	size_t count = 2;
@@ -74,7 +74,7 @@ static int start_server(struct link *link, const char *const *flags, struct erro
 	link->from = out[0];
 	link->pid = fork();
 	if (link->pid == 0)
-		become_server(flags, in, out);
+		exec_server(flags, in, out);
 	(void)close(in[0]);
 	(void)close(out[1]);
 	if (link->pid > 0)

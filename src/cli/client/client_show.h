@@ -1,5 +1,5 @@
-/* client_show.h - prints results of a server for people. The text is untrusted: on a terminal,
- * escape sequences are removed from it. */
+/* client_show.h - prints the results of a server as text for the user. The results are untrusted:
+ * on a terminal, escape sequences are removed from them. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

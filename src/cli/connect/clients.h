@@ -16,7 +16,7 @@ struct client {
 	bool typed;              /* entries carry "type": "stdio" */
 	const char *command;     /* the client's own command that adds an entry, with the {words}
 	                          * of entry_command(); or NULL */
-	const char *next;        /* what the user does afterwards */
+	const char *next;        /* the step that the user takes afterwards */
 };
 
 const struct client *client_at(size_t i); /* NULL past the last row */

@@ -36,7 +36,7 @@ struct attachment {
 	struct runtime *runtime;
 	struct sandbox *sandbox;
 	struct loop_timer *grace; /* runs out GRACE_MS after a signal was passed on */
-	struct loop_timer *retry; /* asks again for a sandbox that another belljar has awake */
+	struct loop_timer *retry; /* tries again to wake a sandbox that another belljar has awake */
 	unsigned waited_ms;
 	bool is_signalled;
 	bool is_ending;
@@ -102,8 +102,8 @@ static void on_signal(void *ctx)
 		loop_timer_start(attachment->grace, GRACE_MS);
 }
 
-/* Two commands that start at the same time may want the same sandbox. The other one needs it for a
- * moment only, so ask again until WAIT_MS have passed. */
+/* Two commands that start at the same time may use the same sandbox. The other command usually ends
+ * soon, so try again until WAIT_MS have passed. */
 static void fail_or_retry(struct attachment *attachment, const struct error *why)
 {
 	if (attachment->wanted->sandbox == NULL || why->kind != ERR_INVALID ||
@@ -264,11 +264,6 @@ int attachment_signal_status(const struct attachment *attachment)
 struct loop *attachment_loop(struct attachment *attachment)
 {
 	return attachment->loop;
-}
-
-struct manager *attachment_manager(struct attachment *attachment)
-{
-	return runtime_manager(attachment->runtime);
 }
 
 struct sandbox *attachment_sandbox(struct attachment *attachment)

@@ -13,7 +13,6 @@
 
 struct error;
 struct loop;
-struct manager;
 struct options;
 struct sandbox;
 struct attachment;
@@ -44,7 +43,7 @@ struct attachment_events {
 	void (*stop)(void *ctx);
 };
 
-enum verb_result attachment_run(const struct attachment_options *wish,
+enum verb_result attachment_run(const struct attachment_options *options,
                                 const struct attachment_events *events, void *ctx,
                                 struct error *err);
 
@@ -55,5 +54,5 @@ void attachment_fail(struct attachment *attachment, const struct error *why);
 /* The exit status for the signal that arrived; 0: none arrived. */
 int attachment_signal_status(const struct attachment *attachment);
 struct loop *attachment_loop(struct attachment *attachment);
-struct manager *attachment_manager(struct attachment *attachment);
+
 struct sandbox *attachment_sandbox(struct attachment *attachment);

@@ -18,7 +18,7 @@
 
 enum { QUEUE_MAX = 256 * 1024 };
 
-/* --- its output -------------------------------------------------------------------------- */
+/* --- output --------------------------------------------------------------------------------- */
 
 static void end_when_written(struct foreground *fg)
 {
@@ -111,7 +111,7 @@ static void on_output(void *ctx, bool is_stderr, struct view bytes)
 		return_credit(fg, to_error);
 }
 
-/* --- its input --------------------------------------------------------------------------- */
+/* --- input ---------------------------------------------------------------------------------- */
 
 static void send_typed(struct foreground *fg)
 {
@@ -156,7 +156,7 @@ static void on_writable(void *ctx)
 		send_typed(fg);
 }
 
-/* --- its end ----------------------------------------------------------------------------- */
+/* --- the end of the program ----------------------------------------------------------------- */
 
 static void record_run(struct foreground *fg, const char *outcome)
 {
@@ -212,7 +212,7 @@ static void on_failed(void *ctx, const struct error *why)
 	end_when_written(fg);
 }
 
-/* --- life -------------------------------------------------------------------------------- */
+/* --- opening, starting, closing ------------------------------------------------------------- */
 
 static const struct run_events run_events = {
 	.output = on_output, .writable = on_writable, .ended = on_ended, .failed = on_failed

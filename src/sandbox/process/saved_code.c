@@ -11,7 +11,7 @@
 #include "sandbox/run/code_dir.h"
 #include "sandbox/sandbox.h"
 
-enum { CODE_PERM = 0644, ARGUMENT_MAX = 512 };
+enum { CODE_PERM = 0644 };
 
 struct saved_code {
 	struct run run;
@@ -65,39 +65,16 @@ static void report_failure(struct saved_code *code, const struct error *why)
 
 /* --- command lines ---------------------------------------------------------------------------- */
 
-static const char *const no_args[] = { NULL };
-
-static const char *fill_argument(struct saved_code *code, const char *arg)
+/* A command line of the table of languages, with the arguments `more` (or NULL) behind it. */
+static const char *const *fill_command(struct saved_code *code, const char *const *command,
+                                       const char *const *more)
 {
-	char file[128], out[64], text[ARGUMENT_MAX + 1] = "";
-	const struct language_paths place = { code->options.program, file, code->dir.path, out };
-	struct buf filled = buf_fixed(text, sizeof text);
-	struct error err;
+	char file[128], out[64];
+	const struct language_paths paths = { code->options.program, file, code->dir.path, out };
 
 	(void)snprintf(file, sizeof file, "%s/%s", code->dir.path, code->options.language->file);
 	(void)snprintf(out, sizeof out, "%s/program", code->dir.path);
-	/* The buffer is large enough for every argument of the table of languages. */
-	(void)!language_argument(arg, &place, &filled, &err);
-	return arena_text(&code->arena, text);
-}
-
-/* A command line of the table of languages, with `more` arguments behind it. */
-static const char *const *fill_command(struct saved_code *code, const char *const *args,
-                                       const char *const *more)
-{
-	const char **argv;
-	size_t count = 0, extra = 0;
-
-	while (count < LANGUAGE_ARGS_MAX && args[count] != NULL)
-		count++;
-	while (more[extra] != NULL)
-		extra++;
-	argv = arena_new(&code->arena, count + extra + 1, sizeof *argv);
-	for (size_t i = 0; i < count; i++)
-		argv[i] = fill_argument(code, args[i]);
-	for (size_t i = 0; i < extra; i++)
-		argv[count + i] = more[i];
-	return argv;
+	return language_command(command, &paths, more, &code->arena);
 }
 
 /* --- steps ------------------------------------------------------------------------------------ */
@@ -151,11 +128,10 @@ static const struct run_events program_events = {
 
 static void start_program(struct saved_code *code)
 {
-	const char *const *args = code->options.args != NULL ? code->options.args : no_args;
 	struct run_options options = *code->options.run;
 	struct error err;
 
-	options.argv = fill_command(code, code->options.runner->run, args);
+	options.argv = fill_command(code, code->options.runner->run, code->options.args);
 	options.deadline_ms = time_left(code);
 	if (run_start(code->sandbox, &options, &program_events, code, &code->step, &err) < 0) {
 		report_failure(code, &err);
@@ -197,7 +173,7 @@ static const struct run_events compiler_events = { .output = on_output,
 static void start_compiler(struct saved_code *code)
 {
 	const struct run_options options = {
-		.argv = fill_command(code, code->options.runner->compile, no_args),
+		.argv = fill_command(code, code->options.runner->compile, NULL),
 		.env = code->options.run->env,
 		.cwd = code->options.run->cwd,
 		.deadline_ms = time_left(code),

@@ -26,7 +26,7 @@ static const struct layer {
 	trial_fn *report; /* reads what the engine reports when it has started */
 } layers[] = {
 	{ "kernel", "the features below", .probe = probe_kernel },
-	{ "host", "nothing around belljar that takes away what it needs", .probe = probe_host },
+	{ "host", "an environment without restrictions of its own", .probe = probe_host },
 	{ "user-namespaces", "sandboxes without root", .trial = isolation_user_namespaces },
 	{ "namespaces", "a sandbox's own files, processes and network",
 	  .trial = isolation_namespaces },
@@ -35,11 +35,11 @@ static const struct layer {
 	{ "overlayfs", "a writable view of read-only files", .trial = isolation_overlayfs },
 	{ "state-dir", "the files of sandboxes", .probe = probe_state_dir },
 	{ "seccomp", "refusing system calls of the code", .trial = isolation_seccomp },
-	{ "landlock", "a second fence around files", .probe = probe_landlock },
+	{ "landlock", "a second restriction of access to files", .probe = probe_landlock },
 	{ "no-new-privileges", "setuid programs that give no rights",
 	  .trial = isolation_no_new_privileges },
 	{ "agent", "running anything in a sandbox", .trial = isolation_agent },
-	{ "sandbox", "all of it together", .trial = report_sandbox },
+	{ "sandbox", "all layers together", .trial = report_sandbox },
 	{ "ids", "separate users for agent and code", .report = report_ids },
 	{ "groups", "code without the groups of the caller", .report = report_groups },
 	{ "programs", "the machine's programs and nothing else of it", .report = report_programs },
@@ -49,7 +49,7 @@ static const struct layer {
 	{ "cpu", "a limit on processors", .report = report_cpu },
 	{ "processes", "a limit on processes", .report = report_processes },
 	{ "disk", "a limit on files", .report = report_disk },
-	{ "hardening", "a host that is hard to attack from within", .probe = probe_hardening },
+	{ "hardening", "kernel settings that make attacks harder", .probe = probe_hardening },
 	{ "mounts", "sandboxes that start fast", .probe = probe_mounts },
 	{ "interpreters", "running code without an image", .probe = probe_interpreters },
 	{ "docker", "the docker engine", .probe = probe_containers },
@@ -137,8 +137,8 @@ static struct check examine_layer(const struct layer *layer, const struct option
 }
 
 /* Adds the settings of the configuration file to those given on the command line, as `serve` would.
- * A file that cannot be read is one of the findings, and sets nothing. The texts stay file's and
- * given's. */
+ * A file that cannot be read is one of the findings, and sets nothing. The result points to texts
+ * that belong to *given and *file. */
 static struct options add_file_settings(const struct options *given, struct options *file)
 {
 	const char *flags[OPTION_COUNT] = { [OPTION_CONFIG] = given->config };
@@ -244,7 +244,7 @@ int doctor_require_engine(const char *list, const struct spawner_report *report,
 	return doctor_check_required(checks, count, err);
 }
 
-/* The spawner checks each of these for every sandbox, and makes none without. */
+/* The layers that the spawner checks for every sandbox: it creates no sandbox without them. */
 static const struct {
 	const char *name, *detail;
 } always[] = {

@@ -179,7 +179,8 @@ static const struct limit {
 	{ CGROUP_HAS_PIDS, "processes" },
 };
 
-/* The server has changed its user id by now: the mode tells who started it. */
+/* The server has changed its user id by now, so geteuid() does not say whether root started it; the
+ * mode does. */
 static const char *fix_for_cgroups(const struct spawner_report *report)
 {
 	if (strcmp(report->cgroups_why, "--no-cgroups") == 0)

@@ -25,7 +25,7 @@
 /* The very first start on a machine also creates a file system image. */
 enum { TRIAL_DEADLINE_MS = 30000, RUN_DEADLINE_MS = 10000 };
 
-/* --- out of the way in the cgroup: see struct cgroup_move --- */
+/* --- moving the doctor out of its cgroup: see struct cgroup_move --- */
 
 static FILE *open_group_file(const char *group, const char *name)
 {

@@ -16,7 +16,7 @@
 #include "base/text/utf8.h"
 #include "server/doctor/internal.h"
 
-PRINTF_LIKE(3, 0) static void format(char *out, size_t size, const char *fmt, va_list args)
+PRINTF_LIKE(3, 0) static void format_text(char *out, size_t size, const char *fmt, va_list args)
 {
 	(void)vsnprintf(out, size, fmt, args);
 	out[utf8_prefix(out, strlen(out), size - 1)] = '\0';
@@ -28,7 +28,7 @@ void check_set(struct check *check, enum check_status status, const char *fmt, .
 
 	check->status = status;
 	va_start(args, fmt);
-	format(check->detail, sizeof check->detail, fmt, args);
+	format_text(check->detail, sizeof check->detail, fmt, args);
 	va_end(args);
 }
 
@@ -37,7 +37,7 @@ void check_fix(struct check *check, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	format(check->fix, sizeof check->fix, fmt, args);
+	format_text(check->fix, sizeof check->fix, fmt, args);
 	va_end(args);
 }
 

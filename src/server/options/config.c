@@ -16,7 +16,7 @@ enum { FILE_SIZE_MAX = 1024 * 1024 };
 static const struct json_limits limits = { .depth = 8, .values = 10000 };
 
 /* Relative paths in these variables are invalid by the XDG specification. */
-static const char *get_absolute(const char *variable)
+static const char *get_absolute_path(const char *variable)
 {
 	const char *path = getenv(variable);
 
@@ -30,10 +30,10 @@ struct usual_file {
 };
 
 /* Returns the path of the user's own file, or NULL if neither variable is set. */
-static char *user_file(const char **ret_variable)
+static char *make_user_path(const char **ret_variable)
 {
-	const char *config_home = get_absolute("XDG_CONFIG_HOME");
-	const char *home = get_absolute("HOME");
+	const char *config_home = get_absolute_path("XDG_CONFIG_HOME");
+	const char *home = get_absolute_path("HOME");
 
 	*ret_variable = config_home != NULL ? "XDG_CONFIG_HOME" : "HOME";
 	if (config_home != NULL)
@@ -71,10 +71,11 @@ static int read_if_exists(const struct usual_file *file, struct buf *text, struc
 	return set_unreadable(file, &why, err);
 }
 
-static int find_and_read(const char *named, char **ret_path, struct buf *text, struct error *err)
+static int find_and_read_file(const char *named, char **ret_path, struct buf *text,
+                              struct error *err)
 {
 	const char *variable = NULL;
-	AUTO_FREE char *own = user_file(&variable);
+	AUTO_FREE char *own = make_user_path(&variable);
 	const struct usual_file files[] = {
 		{ own, variable },
 		{ "/etc/belljar/belljar.json", NULL },
@@ -154,7 +155,7 @@ int config_load(struct config *ret, const char *named, struct error *err)
 	AUTO_BUF struct buf text;
 
 	buf_init(&text, FILE_SIZE_MAX);
-	if (find_and_read(named, &config.path, &text, err) < 0)
+	if (find_and_read_file(named, &config.path, &text, err) < 0)
 		return error_wrap(err, "configuration");
 	/* A byte order mark is overwritten, not removed: errors name the byte offset in the
 	 * file. */

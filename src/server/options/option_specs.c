@@ -26,12 +26,12 @@ static bool is_profile(const char *text)
 	return strcmp(text, "default") == 0;
 }
 
-static bool is_any(const char *text)
+static bool is_not_empty(const char *text)
 {
 	return text[0] != '\0';
 }
 
-static bool is_sandbox(const char *text)
+static bool is_sandbox_name(const char *text)
 {
 	size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz"
 	                          "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
@@ -121,7 +121,7 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_SKILLS_DIR] = { "skills-dir", PATH(skills_dir), .verbs = SANDBOXES, .in_file = true,
 		.word = "DIR", .help = "A directory that sandboxes see read-only as /skills." },
 	[OPTION_MOUNTS] = { "mounts", TEXT(mounts), .verbs = SANDBOXES, .in_file = true,
-		.word = "SOURCE:TARGET,...", .accepts = is_any, .expected = "a list",
+		.word = "SOURCE:TARGET,...", .accepts = is_not_empty, .expected = "a list",
 		.help = "More directories that sandboxes see read-only: SOURCE on this machine, "
 			"TARGET inside." },
 	[OPTION_MEMORY] = { "memory", SIZE(limits.memory), LIMIT(memory), .word = "SIZE",
@@ -145,12 +145,12 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.help = "The system calls that programs may make: strict leaves out those that are "
 			"rarely needed, debug adds those of debuggers." },
 	[OPTION_GPU] = { "gpu", TEXT(gpu), .verbs = SANDBOXES, .in_file = true, .word = "WHICH",
-		.initial_text = "none", .accepts = is_any,
+		.initial_text = "none", .accepts = is_not_empty,
 		.expected = "none, auto, a number or a name",
 		.help = "Graphics processors that a sandbox may use: none, auto for all, a number "
 			"of them, or one by its name." },
 	[OPTION_CDI_DIRS] = { "cdi-dirs", TEXT(cdi_dirs), .verbs = SANDBOXES, .in_file = true,
-		.word = "DIR:...", .initial_text = "/etc/cdi:/var/run/cdi", .accepts = is_any,
+		.word = "DIR:...", .initial_text = "/etc/cdi:/var/run/cdi", .accepts = is_not_empty,
 		.expected = "directories with : between",
 		.help = "Directories with descriptions of graphics processors (Container Device "
 			"Interface)." },
@@ -164,7 +164,7 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.in_file = true,
 		.help = "Use no disk quotas, even where they are available. This is weaker." },
 	[OPTION_REQUIRE] = { "require", TEXT(require), .verbs = SANDBOXES | FOR_DOCTOR,
-		.in_file = true, .word = "LAYER,...", .accepts = is_any,
+		.in_file = true, .word = "LAYER,...", .accepts = is_not_empty,
 		.expected = "names of layers",
 		.help = "Refuse to start unless these layers are on; 'belljar doctor' lists "
 			"them." },
@@ -176,7 +176,7 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.expected = "the name of a profile: default",
 		.help = "The set of tools that clients get." },
 	[OPTION_ALLOW_PATH] = { "allow-path", TEXT(allow_path), SETTING, .word = "DIR:...",
-		.accepts = is_any, .expected = "directories with : between",
+		.accepts = is_not_empty, .expected = "directories with : between",
 		.help = "Directories of this machine that copy_in may read and copy_out may "
 			"write." },
 	[OPTION_NO_ROOTS] = { "no-roots", FLAG(no_roots), SETTING,
@@ -228,12 +228,12 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		RANGE(2ULL * GIB, MIB, 1024ULL * GIB),
 		.help = "Most bytes of one copy between this machine and a sandbox." },
 	[OPTION_LANGUAGE] = { "language", TEXT(language), .verbs = FOR_RUN, .flag_only = true,
-		.word = "NAME", .accepts = is_any, .expected = "the name of a language",
+		.word = "NAME", .accepts = is_not_empty, .expected = "the name of a language",
 		.help = "The language of the code, if the file's name does not show it." },
 	[OPTION_KEEP] = { "keep", FLAG(keep), .verbs = FOR_RUN, .flag_only = true,
 		.help = "Keep the sandbox when the code has ended, and print its id." },
 	[OPTION_SANDBOX] = { "sandbox", TEXT(sandbox), .verbs = FOR_EXEC | FOR_RUN,
-		.flag_only = true, .word = "NAME", .accepts = is_sandbox,
+		.flag_only = true, .word = "NAME", .accepts = is_sandbox_name,
 		.expected = "a name of letters, digits, . _ -",
 		.help = "The sandbox to use, by name or id. If there is none of that name it is "
 			"created and kept. Without this option a new one is created and deleted "
@@ -249,7 +249,7 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_NAME] = { "name", TEXT(name), .verbs = FOR_CONNECT, .flag_only = true,
 		.word = "NAME", .initial_text = "belljar", .accepts = is_server_name,
 		.expected = "1 to 32 letters, digits, '_' or '-'",
-		.help = "What the client calls this server." },
+		.help = "The name of this server in the client." },
 	[OPTION_FILE] = { "file", PATH(file), .verbs = FOR_CONNECT, .flag_only = true,
 		.word = "FILE",
 		.help = "The file to edit instead of the client's usual one." },

@@ -2,8 +2,8 @@
  * copy_out.
  *
  * copy_work_start() finds and wakes the sandbox (work.h), opens the host's directory through the
- * porter, starts a copy (sandbox/copy/copy.h) and answers the call when that ends. The work owns all
- * of them and frees them with the answer. */
+ * porter, starts a copy (sandbox/copy/copy.h) and answers the call when that ends. The work owns
+ * all of them and frees them with the answer. */
 #pragma once
 #include "base/attr.h"
 #include "mcp/param/param.h"

@@ -33,8 +33,8 @@ static bool is_skill_name(const char *name)
 	               len;
 }
 
-/* Reads as much of a regular file as fits. A FIFO or a device is refused: reading one may block,
- * and the server does this before its loop runs. */
+/* Reads as much of a regular file as fits. Returns false for a FIFO or a device: reading one may
+ * block, and the server reads skills before its loop runs. */
 static bool read_regular_file(int fd, struct buf *buf)
 {
 	char chunk[4096];

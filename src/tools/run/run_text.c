@@ -18,8 +18,8 @@ enum { GAP_MAX = 64 };
 
 static const char nul_symbol[] = { '\xe2', '\x90', '\x80' }; /* U+2400 */
 
-/* Callers give buffers that are large enough. If one is not, its maximum becomes its length, so that
- * no later piece is appended behind a missing one. */
+/* Callers give buffers that are large enough. If one is not, its maximum becomes its length, so
+ * that no later piece is appended behind a missing one. */
 static void append_bytes(struct buf *out, struct view bytes)
 {
 	struct error err;

@@ -62,8 +62,8 @@ static void on_timer(void *ctx)
 	start_timer(wait);
 }
 
-/* process.c calls this while it still uses the process, and fn may free the process. fn is therefore
- * called from the timer. */
+/* process.c calls this while it still uses the process, and fn may free the process. fn is
+ * therefore called from the timer. */
 static void on_change(void *ctx)
 {
 	struct wait_process *wait = ctx;

@@ -15,8 +15,8 @@ struct mcp_call;
 
 struct wait_options {
 	struct mcp_call *call;
-	/* Times of clock_now_ms(): progress messages count seconds from began_ms; at until_ms the wait
-	 * ends. */
+	/* Times of clock_now_ms(): progress messages count seconds from began_ms; at until_ms the
+	 * wait ends. */
 	uint64_t began_ms, until_ms;
 	/* Whether the call can answer before the process is over; NULL: it cannot. */
 	bool (*is_enough)(void *ctx, struct process *process);

@@ -1,6 +1,6 @@
-/* sandbox_end.h - a call that ends all processes of a sandbox and removes its files: the common part
- * of reset_sandbox and delete_sandbox. The sandbox is held until the call is answered, and is not
- * woken. */
+/* sandbox_end.h - a call that ends all processes of a sandbox and removes its files: the common
+ * part of reset_sandbox and delete_sandbox. The sandbox is held until the call is answered, and is
+ * not woken. */
 #pragma once
 #include "base/attr.h"
 #include "mcp/param/param.h"

@@ -14,8 +14,8 @@
 #include "tools/support/params.h"
 
 enum {
-	/* How often, and after how many milliseconds, work tries again to wake a sandbox that another
-	 * server has awake. */
+	/* How often, and after how many milliseconds, work tries again to wake a sandbox that
+	 * another server has awake. */
 	TRIES_MAX = 20,
 	RETRY_MS = 50,
 };

@@ -27,7 +27,7 @@ static void relative_state_directory_starts_at_the_current_one(void **state)
 	long_name[sizeof long_name - 1] = '\0';
 	options.state_dir = long_name;
 	CHECK_ERROR(runtime_find_state_dir(&options, path, &err), err, ERR_LIMIT,
-	            "the state directory's path is too long");
+	            "the state directory's path is too long: choose another with --state-dir DIR");
 }
 
 static void check_refused(const char *want)
