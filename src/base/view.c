@@ -21,6 +21,13 @@ bool view_starts(struct view v, const char *prefix)
 	return v.len >= len && (len == 0 || memcmp(v.ptr, prefix, len) == 0);
 }
 
+bool view_ends(struct view v, const char *suffix)
+{
+	size_t len = strlen(suffix);
+
+	return v.len >= len && (len == 0 || memcmp(v.ptr + v.len - len, suffix, len) == 0);
+}
+
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';

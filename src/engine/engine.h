@@ -119,9 +119,3 @@ struct engine_ops {
 struct engine {
 	const struct engine_ops *ops;
 };
-
-static inline bool engine_read_counters(struct engine *engine, struct engine_box *box,
-                                        struct engine_counters *ret)
-{
-	return engine->ops->read_counters(box, ret);
-}

@@ -68,7 +68,8 @@ int sandbox_get_default(struct manager *manager, const struct sandbox_options *o
 		}
 		if (why.kind == ERR_NOT_FOUND && sandbox_create(manager, &named, ret, &why) == 0)
 			return 0;
-		/* EEXIST: another server has created one of this name since we looked. */
+		/* EEXIST: another server has created a sandbox of this name since
+		 * registry_find(). */
 		if (why.errnum != EEXIST) {
 			*err = why;
 			return -1;

@@ -99,13 +99,13 @@ MUST_CHECK int quota_admit_awake(struct manager *manager, const char *owner,
 
 /* --- sweep.c --- */
 
-/* Takes over the rows of servers that have died since the last look. */
+/* Takes over the rows of servers that have died since the last call. */
 void manager_recover(struct manager *manager);
 void manager_free_sweeps(struct manager *manager);
 
 /* --- sandbox.c --- */
 
-/* Wakes a sandbox that has just fallen asleep, if callers asked for it meanwhile. */
+/* Wakes a sandbox that has just become ASLEEP, if callers have asked for it meanwhile. */
 void sandbox_wake_again(struct sandbox *sandbox);
 
 /* --- sandbox_end.c --- */

@@ -101,10 +101,10 @@ static void on_ended(void *ctx, enum engine_end end, const char *why)
 	sandbox_handle_end(sandbox, &err);
 }
 
-/* Records in the row what READY means: the sandbox exists, and its files are the new ones. Nothing
- * runs in the sandbox before this is written. A row that stayed CREATING would be deleted by the
- * next recovery, with all files; one that stayed `fresh` would be cleared by the next wake. The row
- * of a temporary sandbox needs neither: recovery deletes it in any state. */
+/* Records in the row that the agent has sent READY: the sandbox exists, and its files are the new
+ * ones. No program runs in the sandbox before this is written. A row that stayed CREATING would be
+ * deleted by the next recovery, with all files; one that stayed `fresh` would be cleared by the
+ * next wake. The row of a temporary sandbox needs neither: recovery deletes it in any state. */
 static int record_ready(struct sandbox *sandbox, struct error *err)
 {
 	struct manager *manager = sandbox->manager;
@@ -288,8 +288,8 @@ int sandbox_create(struct manager *manager, const struct sandbox_options *option
 	return 0;
 }
 
-/* The registry is asked first even for a sandbox in memory: it decides who owns the sandbox, and
- * another server may have deleted it. */
+/* The registry is asked first even for a sandbox in memory: its row says which owner the sandbox
+ * belongs to, and another server may have deleted the row. */
 int sandbox_find(struct manager *manager, const char *owner, const char *id_or_name,
                  struct sandbox **ret, struct error *err)
 {
@@ -445,7 +445,7 @@ bool sandbox_counts(struct sandbox *sandbox, struct engine_counters *ret)
 {
 	*ret = (struct engine_counters){ 0 };
 	return sandbox->box != NULL &&
-	       engine_read_counters(sandbox->manager->engine, sandbox->box, ret);
+	       sandbox->manager->engine->ops->read_counters(sandbox->box, ret);
 }
 
 struct loop *sandbox_loop(const struct sandbox *sandbox)

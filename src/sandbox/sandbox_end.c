@@ -76,7 +76,7 @@ static void disconnect_sandbox(struct sandbox *sandbox, const struct error *why)
 
 	if (why == NULL) {
 		(void)error_set(&requested, ERR_SYSTEM,
-		                "the sandbox was put to sleep or deleted meanwhile");
+		                "the sandbox was put to sleep, reset or deleted meanwhile");
 		why = &requested;
 	}
 	sandbox->phase = PHASE_ENDING;
@@ -91,7 +91,7 @@ static void disconnect_sandbox(struct sandbox *sandbox, const struct error *why)
 	waiters_notify(&sandbox->waiters, EVENT_ENDED, NULL);
 }
 
-/* Fails those who wait for anything but the deletion. */
+/* Fails the waiters for any event other than the deletion. */
 static void notify_deletion(struct sandbox *sandbox)
 {
 	struct error err;
@@ -156,7 +156,7 @@ static void erase_sandbox(struct sandbox *sandbox)
 		request_erase(sandbox);
 }
 
-static void fall_asleep(struct sandbox *sandbox)
+static void set_asleep(struct sandbox *sandbox)
 {
 	sandbox->phase = PHASE_ASLEEP;
 	sandbox_set_state(sandbox, SANDBOX_ASLEEP);
@@ -181,7 +181,7 @@ static void on_cleared(void *ctx, const struct error *why)
 	}
 	sandbox->is_clean = why == NULL;
 	waiters_notify(&sandbox->waiters, EVENT_RESET, why);
-	fall_asleep(sandbox);
+	set_asleep(sandbox);
 }
 
 void sandbox_clear(struct sandbox *sandbox)
@@ -203,7 +203,7 @@ void sandbox_handle_end(struct sandbox *sandbox, const struct error *why)
 	else if (sandbox->reset_pending)
 		sandbox_clear(sandbox);
 	else
-		fall_asleep(sandbox);
+		set_asleep(sandbox);
 }
 
 /* --- requests --- */

@@ -1,5 +1,5 @@
-/* sandbox_setup.c - what a sandbox is made with: which shared directories of the host it sees, and
- * which variables its programs find in their environment. */
+/* sandbox_setup.c - the shared directories of the host that a sandbox sees, and the variables that
+ * its programs find in their environment. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +78,8 @@ static bool has_variable(const char *variable, char *const *env, size_t count)
 	return false;
 }
 
-/* What the sandbox's creator set wins over what its devices need, and both over PYTHONPATH. */
+/* Variables that the sandbox's creator set take precedence over those of its devices, and both over
+ * PYTHONPATH. */
 char **sandbox_make_env(const struct sandbox *sandbox)
 {
 	const struct manager_config *config = &sandbox->manager->config;
@@ -98,7 +99,7 @@ char **sandbox_make_env(const struct sandbox *sandbox)
 	for (size_t i = 0; devices != NULL && devices[i] != NULL; i++)
 		if (!has_variable(devices[i], env, count))
 			env[count++] = mem_dup(devices[i]);
-	/* Modules in the user's tools directory can be imported without further ado. */
+	/* With PYTHONPATH, Python code can import the modules in the user's tools directory. */
 	if (has_mount(&sandbox->row.spec, TOOLS_TARGET) && !has_variable("PYTHONPATH=", env, count))
 		env[count++] = mem_dup("PYTHONPATH=" TOOLS_TARGET);
 	sandbox_free_env(devices);

@@ -1,7 +1,7 @@
 /* usage.h - what a sandbox uses at this moment: memory, processor time, processes, disk.
  *
  * Memory, time and processes come from the sandbox's cgroup where there is one, else from the
- * agent, which sees only what programs inside let it see. Disk comes from the file system's quota
+ * agent, whose numbers programs in the sandbox can falsify. Disk comes from the file system's quota
  * where there is one, else from `du`, which is killed after two seconds: then disk is not reported.
  *
  *   usage_request_start -> fn, or usage_request_cancel */

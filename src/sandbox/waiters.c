@@ -57,7 +57,7 @@ void waiters_add(struct waiters *waiters, int event, waiter_fn *fn, void *ctx)
 	list_add(&waiters->all, &waiter->node);
 }
 
-static void deliver(void *ctx)
+static void deliver_notification(void *ctx)
 {
 	struct notification *notification = ctx;
 
@@ -75,7 +75,7 @@ void waiters_notify_one(struct loop *loop, waiter_fn *fn, void *ctx, const struc
 	*notification = (struct notification){ .fn = fn, .ctx = ctx, .failed = why != NULL };
 	if (why != NULL)
 		notification->why = *why;
-	loop_defer(loop, deliver, notification);
+	loop_defer(loop, deliver_notification, notification);
 }
 
 static void notify_waiter(struct waiters *waiters, struct waiter *waiter, const struct error *why)

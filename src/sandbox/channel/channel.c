@@ -14,8 +14,8 @@
 #include "sandbox/channel/internal.h"
 #include "wire/bytes.h"
 
-/* After a write has failed, frames of the agent may still be in the socket: read them until
- * then. */
+/* After a failed write the channel still reads for this time: frames that the agent sent before may
+ * be in the socket. */
 enum { DRAIN_MS = 1000 };
 
 /* --- the end --- */
@@ -51,7 +51,7 @@ void channel_fail(struct channel *channel, const struct error *why)
 
 	if (channel->is_stopped)
 		return;
-	if (!channel->is_failing) /* else an earlier reason stands */
+	if (!channel->is_failing) /* otherwise the reason of channel_fail_later() is kept */
 		channel->why = *why;
 	channel->why.kind = ERR_SYSTEM; /* never the fault of a caller's argument */
 	stop_channel(channel);
@@ -376,13 +376,13 @@ static void on_bytes(void *ctx, struct view bytes)
 	}
 	if (!is_live(channel))
 		return;
-	if (r == 0 && bytes.len != 0) /* then nothing was kept: see complete_frame() */
+	if (r == 0 && bytes.len != 0) /* `partial` is empty then: see complete_frame() */
 		r = buf_add(&channel->partial, bytes, &err);
 	if (r < 0)
 		fail_protocol(channel, &err);
 }
 
-static void on_end(void *ctx, const struct error *why)
+static void on_input_end(void *ctx, const struct error *why)
 {
 	struct channel *channel = ctx;
 	struct error err;
@@ -433,7 +433,7 @@ int channel_new_timed(struct loop *loop, int fd, const struct wire_welcome *welc
                       const struct channel_times *times, const struct channel_events *events,
                       void *ctx, struct channel **ret, struct error *err)
 {
-	static const struct input_events inward = { on_bytes, on_end };
+	static const struct input_events inward = { on_bytes, on_input_end };
 	static const struct output_events outward = { on_drained, on_write_failed };
 	struct channel *channel = alloc_channel(loop, times, events, ctx);
 

@@ -41,9 +41,8 @@ struct channel_events {
 /* Members may be NULL. `done` or `failed` is the last call, and the stream is freed after it. The
  * struct is not copied. */
 struct channel_stream_events {
-	void (*message)(
-	        void *ctx,
-	        const struct wire_message *message); /* all messages without a callback below */
+	/* All messages without a callback below. */
+	void (*message)(void *ctx, const struct wire_message *message);
 	void (*bytes)(void *ctx, uint8_t channel, struct view bytes);
 	void (*ended)(void *ctx, uint8_t channel);
 	void (*writable)(void *ctx); /* after channel_send() took less than all */

@@ -238,8 +238,8 @@ static bool may_send(const struct channel_stream *stream, uint8_t channel)
 }
 
 /* The drained callback of the output fires only when a write has emptied the queue. If the queue is
- * already empty it would never fire; and once half of the queue is free, there is no need to wait
- * for it. */
+ * already empty, the callback would never fire; and if half of the queue is free, the streams need
+ * not wait for the callback. */
 static void wake_if_low(struct channel *channel)
 {
 	if (output_pending(channel->output) < CHANNEL_QUEUE_MAX / 2)

@@ -21,7 +21,8 @@ enum {
 	CHANNEL_BUCKETS = 64,
 	/* Above this, new requests are refused: there must be room for CREDIT, CLOSE and SIGNAL. */
 	CHANNEL_REQUEST_MAX = CHANNEL_QUEUE_MAX + CHANNEL_QUEUE_MAX / 2,
-	/* Above this, the channel fails: an agent that reads nothing must not fill our memory. */
+	/* Above this, the channel fails: an agent that reads nothing must not fill the server's
+	 * memory. */
 	CHANNEL_BACKLOG_MAX = 2 * CHANNEL_QUEUE_MAX,
 	CHANNEL_TURN = 64 * 1024, /* bytes of one stream before another one's turn */
 };

@@ -223,10 +223,10 @@ static bool take_entry(const struct files_reply *reply, struct wire_entry *ret)
 	return found;
 }
 
-/* Compares what is at the target with what is to be put there. */
-static int check_target(const struct copy *copy, const struct wire_entry *there, struct error *err)
+/* Fails if the file or directory that exists at the target may not be replaced by the source. */
+static int check_target(const struct copy *copy, const struct wire_entry *found, struct error *err)
 {
-	bool is_directory = there->type == WIRE_FILE_DIRECTORY;
+	bool is_directory = found->type == WIRE_FILE_DIRECTORY;
 	bool wants_directory = copy->source.type == WIRE_FILE_DIRECTORY;
 
 	if (is_directory && !wants_directory)
@@ -249,7 +249,8 @@ static int check_target(const struct copy *copy, const struct wire_entry *there,
 
 static void on_target(void *ctx, const struct files_reply *reply, const struct error *why);
 
-static void target_below(struct copy *copy)
+/* The target is a directory, or ends in a slash: continues with the source's name in it. */
+static void stat_below_target(struct copy *copy)
 {
 	const char *to = copy->options.to.path;
 	size_t len = strlen(to);
@@ -278,14 +279,14 @@ static void on_target(void *ctx, const struct files_reply *reply, const struct e
 {
 	struct copy *copy = ctx;
 	bool is_file = copy->source.type == WIRE_FILE_REGULAR, ends_in_slash;
-	struct wire_entry there = { 0 };
+	struct wire_entry found = { 0 };
 	struct error err;
 
 	copy->op = NULL;
 	ends_in_slash = copy->target[strlen(copy->target) - 1] == '/';
 	if (why != NULL && why->kind == ERR_NOT_FOUND) {
 		if (is_file && ends_in_slash && has_name(copy) && !copy->is_below)
-			target_below(copy);
+			stat_below_target(copy);
 		else
 			start_moving(copy);
 		return;
@@ -294,13 +295,13 @@ static void on_target(void *ctx, const struct files_reply *reply, const struct e
 		fail_copy(copy, &copy->options.to, why);
 		return;
 	}
-	if (!take_entry(reply, &there)) {
+	if (!take_entry(reply, &found)) {
 		(void)error_set(&err, ERR_SYSTEM, "%s: the reply describes no file", copy->target);
 		fail_copy(copy, &copy->options.to, &err);
-	} else if (there.type == WIRE_FILE_DIRECTORY && !copy->is_below && has_name(copy) &&
+	} else if (found.type == WIRE_FILE_DIRECTORY && !copy->is_below && has_name(copy) &&
 	           (is_file || copy->options.into || ends_in_slash))
-		target_below(copy);
-	else if (check_target(copy, &there, &err) < 0)
+		stat_below_target(copy);
+	else if (check_target(copy, &found, &err) < 0)
 		fail_copy(copy, &copy->options.to, &err);
 	else
 		start_moving(copy);
@@ -394,7 +395,8 @@ static void copy_texts(struct copy *copy)
 		                   &copy->options.to.path, &copy->options.to.where,
 		                   &copy->options.name };
 
-	_Static_assert(ARRAY_LEN(members) == ARRAY_LEN(copy->texts), "one for each");
+	_Static_assert(ARRAY_LEN(members) == ARRAY_LEN(copy->texts),
+	               "each text of the options has a copy in texts[]");
 	for (size_t i = 0; i < ARRAY_LEN(members); i++)
 		if (*members[i] != NULL)
 			*members[i] = copy->texts[i] = mem_dup(*members[i]);

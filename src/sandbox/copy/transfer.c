@@ -87,7 +87,8 @@ static void add_skipped(struct transfer *transfer, const struct wire_done *done)
 /* --- bytes ------------------------------------------------------------------------- */
 
 /* Sends what the receiving agent has given credit for. The sending agent gets its credit back when
- * the queue is empty: a receiver that does not read stops the sender, not our memory. */
+ * the queue is empty: a receiver that does not read blocks the sender and does not fill the
+ * server's memory. */
 static void send_queue(struct transfer *transfer)
 {
 	size_t left = transfer->queue.len - transfer->sent, owed = transfer->owed, n;

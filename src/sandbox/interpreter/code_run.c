@@ -281,7 +281,7 @@ void code_run_start(struct run *run)
 		return;
 	/* A session's interpreter has not got the message and stays as it is. */
 	if (!is_cell(code))
-		pool_discard(code->pool, code->interpreter);
+		pool_kill(code->pool, code->interpreter);
 	report_failure(code, &err);
 }
 
@@ -371,7 +371,7 @@ static void code_cancel(struct run *run)
 	if (code->interpreter != NULL && is_cell(code))
 		code->options.report->is_lost = session_kill(session_of(code), why);
 	else if (code->interpreter != NULL)
-		pool_discard(code->pool, code->interpreter);
+		pool_kill(code->pool, code->interpreter);
 	free_code_run(code);
 }
 

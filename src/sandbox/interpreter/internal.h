@@ -55,7 +55,7 @@ struct interpreter {
 	size_t bytes_since_end; /* of output, since ENDED */
 	uint64_t mark_deadline; /* on the clock of clock.h */
 	struct loop_timer *mark_timer;
-	struct loop_timer *idle_timer; /* due at once: the owner learns that it is idle */
+	struct loop_timer *idle_timer; /* due at once: calls the owner's `idle` */
 	struct run_end end;            /* of the execution */
 	bool is_exit;
 	struct buf early[2]; /* output that arrived while nothing executed; not consumed */
@@ -98,10 +98,10 @@ MUST_CHECK int pool_borrow(struct interpreter_pool *pool, const struct kernel_pr
  * slower together than one after the other. */
 bool pool_has_capacity(struct interpreter_pool *pool, const struct kernel_program *program,
                        const char *path);
-/* First come, first served. list_remove(&waiter->node) ends the wait. */
+/* Waiters are called in the order of arrival. list_remove(&waiter->node) ends the wait. */
 void pool_wait(struct interpreter_pool *pool, struct pool_waiter *waiter);
 /* Kills a borrowed spare together with the code in it. */
-void pool_discard(struct interpreter_pool *pool, struct interpreter *interpreter);
+void pool_kill(struct interpreter_pool *pool, struct interpreter *interpreter);
 
 /* --- sessions: sessions.c --- */
 

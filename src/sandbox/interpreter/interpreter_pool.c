@@ -219,7 +219,7 @@ void pool_wait(struct interpreter_pool *pool, struct pool_waiter *waiter)
 	loop_timer_start(pool->wait_timer, WAIT_MS);
 }
 
-void pool_discard(struct interpreter_pool *pool, struct interpreter *interpreter)
+void pool_kill(struct interpreter_pool *pool, struct interpreter *interpreter)
 {
 	LIST_EACH (node, &pool->spares) {
 		struct spare *spare = container_of(node, struct spare, node);

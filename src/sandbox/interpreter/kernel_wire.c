@@ -139,7 +139,7 @@ struct decoder {
 	struct error *err;
 };
 
-static int rule_broken(struct decoder *d, const char *field, const char *how)
+static int fail_rule(struct decoder *d, const char *field, const char *how)
 {
 	(void)error_set(d->err, ERR_SYNTAX, "%s from the interpreter: %s %s", d->name, field, how);
 	return -1;
@@ -150,11 +150,11 @@ static int take_field(struct decoder *d, const char *field, struct view *ret)
 	size_t len;
 
 	if (d->rest.len < 4)
-		return rule_broken(d, field, "is missing");
+		return fail_rule(d, field, "is missing");
 	len = load_length(d->rest.ptr);
 	/* By subtraction: 4 + len could overflow where size_t has 32 bits. */
 	if (len > d->rest.len - 4)
-		return rule_broken(d, field, "is cut off");
+		return fail_rule(d, field, "is cut off");
 	*ret = (struct view){ d->rest.ptr + 4, len };
 	d->rest.ptr += 4 + len;
 	d->rest.len -= 4 + len;
@@ -173,7 +173,7 @@ static int take_text(struct decoder *d, const char *field, size_t max, struct vi
 		                 d->name, field, text.len, max);
 	/* The text becomes a part of a JSON answer, which must be UTF-8. */
 	if (!utf8_is_valid(text))
-		return rule_broken(d, field, "is not UTF-8");
+		return fail_rule(d, field, "is not UTF-8");
 	*ret = text;
 	return 0;
 }
@@ -186,10 +186,10 @@ static int take_word(struct decoder *d, const char *field, size_t max, struct vi
 	if (take_text(d, field, max, &word) < 0)
 		return -1;
 	if (word.len == 0)
-		return rule_broken(d, field, "is empty");
+		return fail_rule(d, field, "is empty");
 	for (size_t i = 0; i < word.len; i++)
 		if (word.ptr[i] <= ' ' || word.ptr[i] > '~')
-			return rule_broken(d, field, "is not one word");
+			return fail_rule(d, field, "is not one word");
 	*ret = word;
 	return 0;
 }
@@ -203,12 +203,12 @@ static int take_number(struct decoder *d, const char *field, uint64_t max, uint6
 	if (take_field(d, field, &text) < 0)
 		return -1;
 	if (text.len == 0 || (text.len > 1 && text.ptr[0] == '0'))
-		return rule_broken(d, field, "is not a number");
+		return fail_rule(d, field, "is not a number");
 	for (size_t i = 0; i < text.len; i++) {
 		unsigned digit = (unsigned char)text.ptr[i] - (unsigned)'0';
 
 		if (digit > 9)
-			return rule_broken(d, field, "is not a number");
+			return fail_rule(d, field, "is not a number");
 		/* value * 10 + digit > max, without an overflow. */
 		if (digit > max || value > (max - digit) / 10)
 			return error_set(d->err, ERR_LIMIT,
@@ -234,13 +234,13 @@ static int take_shown(struct decoder *d, struct kernel_message *message)
 	    take_text(d, "path", PATH_LEN_MAX, &path) < 0)
 		return -1;
 	if (path.len != 0 && message->shown.text.len != 0)
-		return rule_broken(d, "path", "stands beside text");
+		return fail_rule(d, "path", "stands beside text");
 	if (path.len != 0 && path.ptr[0] != '/')
-		return rule_broken(d, "path", "does not begin with /");
+		return fail_rule(d, "path", "does not begin with /");
 	/* A line break in a path would let code forge a status line of the answer. */
 	for (size_t i = 0; i < path.len; i++)
 		if ((unsigned char)path.ptr[i] < ' ' || path.ptr[i] == 0x7f)
-			return rule_broken(d, "path", "holds a control character");
+			return fail_rule(d, "path", "holds a control character");
 	message->shown.path = path;
 	return 0;
 }
@@ -266,7 +266,7 @@ static int take_ended(struct decoder *d, struct kernel_message *message)
 		return -1;
 	/* wait(2) reports either an exit status or a signal. */
 	if (code != 0 && signal != 0)
-		return rule_broken(d, "signal", "stands beside a code");
+		return fail_rule(d, "signal", "stands beside a code");
 	message->ended.code = (uint8_t)code;
 	message->ended.signal = (uint8_t)signal;
 	message->ended.is_exit = is_exit != 0;
@@ -307,7 +307,7 @@ int kernel_decode(struct view *bytes, struct kernel_message *ret, struct error *
 	type = find_type(bytes->ptr[0]);
 	if (type == NULL)
 		return error_set(err, ERR_SYNTAX,
-		                 "a frame from the interpreter has the type %u, which is none",
+		                 "a message from the interpreter has the unknown type %u",
 		                 (unsigned char)bytes->ptr[0]);
 	if (bytes->len < KERNEL_HEADER)
 		return 0;
@@ -316,7 +316,7 @@ int kernel_decode(struct view *bytes, struct kernel_message *ret, struct error *
 	d.rest = (struct view){ bytes->ptr + KERNEL_HEADER, load_length(bytes->ptr + 1) };
 	if (d.rest.len > KERNEL_MESSAGE_MAX - KERNEL_HEADER)
 		return error_set(err, ERR_LIMIT,
-		                 "%s from the interpreter is to have %zu bytes, the most is %d",
+		                 "%s from the interpreter announces %zu bytes, the most is %d",
 		                 type->name, d.rest.len, KERNEL_MESSAGE_MAX - KERNEL_HEADER);
 	if (d.rest.len > bytes->len - KERNEL_HEADER)
 		return 0;

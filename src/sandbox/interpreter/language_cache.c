@@ -69,7 +69,8 @@ static void on_output(void *ctx, bool is_stderr, struct view bytes)
 	struct error err;
 
 	run_consumed(cache->run, is_stderr, bytes.len);
-	/* A shell that prints more than the buffer takes is not ours; its text is ignored. */
+	/* The script prints less than TEXT_MAX. Only another program in the shell's place prints
+	 * more, and the rest of its output is ignored. */
 	if (!is_stderr)
 		(void)!buf_add(&cache->text, bytes, &err);
 }

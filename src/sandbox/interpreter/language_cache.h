@@ -20,7 +20,7 @@ struct language_request { /* zeroed: not pending */
 	struct list node;
 	bool with_versions;
 	bool is_owned; /* by the cache, which frees it after the callback */
-	void (*fn)(void *ctx, const struct error *why); /* why NULL: language_cache_get() has it */
+	void (*fn)(void *ctx, const struct error *why); /* why NULL: success */
 	void *ctx;
 };
 

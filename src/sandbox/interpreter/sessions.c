@@ -15,9 +15,9 @@
 
 /* --- state ------------------------------------------------------------------------------------ */
 
-/* Notes that the interpreter is gone. Returns whether state was lost: an interpreter in which no
- * cell was started had none, and an earlier loss that was not reported yet stays noted. */
-static bool lose_state(struct session *session, const char *why)
+/* Records that the interpreter has ended. Returns whether state was lost: an interpreter in which
+ * no cell was started had none, and an earlier loss that was not reported yet stays recorded. */
+static bool record_interpreter_end(struct session *session, const char *why)
 {
 	bool had_state = session->has_state;
 
@@ -33,7 +33,7 @@ static bool lose_state(struct session *session, const char *why)
 bool session_kill(struct session *session, const char *why)
 {
 	interpreter_kill(session->interpreter);
-	return lose_state(session, why);
+	return record_interpreter_end(session, why);
 }
 
 void session_cell_started(struct session *session)
@@ -74,7 +74,7 @@ static void on_idle(void *ctx)
 
 static void on_gone(void *ctx, const char *why)
 {
-	(void)lose_state(ctx, why);
+	(void)record_interpreter_end(ctx, why);
 }
 
 static const struct interpreter_owner_events session_events = { on_idle, on_gone };
@@ -119,7 +119,7 @@ static bool make_room(struct interpreter_pool *pool)
 	return false;
 }
 
-static int too_many_sessions(const struct interpreter_pool *pool, struct error *err)
+static int fail_too_many_sessions(const struct interpreter_pool *pool, struct error *err)
 {
 	char names[256];
 	struct buf list = buf_fixed(names, sizeof names);
@@ -129,11 +129,10 @@ static int too_many_sessions(const struct interpreter_pool *pool, struct error *
 	LIST_EACH (node, &pool->sessions)
 		(void)!buf_printf(&list, &full, "%s%s", list.len != 0 ? ", " : "",
 		                  container_of(node, struct session, node)->name);
-	return error_set(
-	        err, ERR_LIMIT,
-	        "session: a sandbox has at most %d of them: go on in one of %s, or end one "
-	        "by running exit() in it",
-	        SESSIONS_MAX, names);
+	return error_set(err, ERR_LIMIT,
+	                 "session: a sandbox has at most %d sessions: use one of %s, or end one "
+	                 "by running exit() in it",
+	                 SESSIONS_MAX, names);
 }
 
 static int check_session_name(const char *name, struct error *err)
@@ -144,10 +143,10 @@ static int check_session_name(const char *name, struct error *err)
 		if (name[i] <= ' ' || name[i] > '~')
 			len = 0;
 	if (len == 0 || len > SESSION_NAME_MAX)
-		return error_set(
-		        err, ERR_INVALID,
-		        "session: a name of 1 to %d letters, digits and signs, without spaces",
-		        SESSION_NAME_MAX);
+		return error_set(err, ERR_INVALID,
+		                 "session: must be a name of 1 to %d letters, digits and signs, "
+		                 "without spaces",
+		                 SESSION_NAME_MAX);
 	return 0;
 }
 
@@ -184,7 +183,7 @@ int session_join(struct interpreter_pool *pool, const char *name, const struct l
 	}
 	if (session == NULL) {
 		if (!make_room(pool))
-			return too_many_sessions(pool, err);
+			return fail_too_many_sessions(pool, err);
 		session = new_session(pool, name, language);
 	}
 	if (strcmp(session->language, language->name) != 0)

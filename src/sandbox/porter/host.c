@@ -142,7 +142,7 @@ const char *host_directory(const struct host *host, size_t n)
 /* --- handles ----------------------------------------------------------------------- */
 
 /* The innermost allowed directory: links below it lead less far than links below an outer one. */
-static struct host_dir *nearest_dir(const struct host *host, const char *path)
+static struct host_dir *find_nearest_dir(const struct host *host, const char *path)
 {
 	struct host_dir *best = NULL;
 
@@ -203,7 +203,7 @@ static struct host_dir *find_allowed(const struct host *host, const char *path,
 	joined = path[0] == '/' ? mem_dup(path) : mem_format("%s/%s", first, path);
 	if (host_path_normal(joined, full, err) < 0)
 		return NULL;
-	dir = nearest_dir(host, full);
+	dir = find_nearest_dir(host, full);
 	if (dir == NULL)
 		(void)fail_not_allowed(host, full, err);
 	return dir;

@@ -55,8 +55,8 @@ int host_path_check(const char *path, const char *state, struct error *err)
 			        err, ERR_INVALID,
 			        "'%s': is an interface of the kernel, not a directory of files",
 			        path);
-	/* The state directory holds the database and the files of all sandboxes: whoever writes
-	 * there owns every sandbox. */
+	/* The state directory holds the database and the files of all sandboxes: a process that can
+	 * write there controls every sandbox. */
 	if (state != NULL &&
 	    (host_path_below(path, state) != NULL || host_path_below(state, path) != NULL))
 		return error_set(

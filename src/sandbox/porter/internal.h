@@ -36,7 +36,7 @@ struct porter_request {
 /* A successful reply to PORTER_OPEN_DIRECTORY carries the channel's descriptor (SCM_RIGHTS). */
 struct porter_reply {
 	uint32_t failed;
-	uint32_t uid, gid; /* whose rights file operations have there */
+	uint32_t uid, gid; /* the user whose rights the agent's workers have */
 	uint32_t group_count;
 	uint32_t groups[PORTER_GROUPS_MAX];
 	struct error err;
@@ -72,11 +72,12 @@ struct host_handle {
 	char label[200];
 };
 
-/* A request that has no reply yet; while the socket's buffer is full it is not even sent. */
+/* A request that has no reply yet. While the socket's buffer is full, the request is not sent
+ * either. */
 struct pending_request {
 	struct list node;
 	enum porter_request_kind kind;
-	struct host_dir *dir; /* NULL: nobody waits for the reply */
+	struct host_dir *dir; /* NULL: the reply is ignored */
 	bool is_sent;
 	char *path;
 };

@@ -145,8 +145,9 @@ static int open_listed(const struct porter *porter, const char *path, int *image
 static int add_root(struct porter *porter, const char *path, const char *state, struct error *err)
 {
 	if (!porter->accepts_roots)
-		return error_set(err, ERR_INVALID,
-		                 "the client's roots do not count here (--no-roots)");
+		return error_set(
+		        err, ERR_INVALID,
+		        "the client's roots are not allowed: belljar was started with --no-roots");
 	if (allow_directory(porter, path, true, state, err) == 0)
 		return 0;
 	remove_root(porter, path); /* one of its two entries may have been added */

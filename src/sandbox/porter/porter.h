@@ -9,7 +9,7 @@
  *
  *   porter_start -> the socket goes to host_new() -> porter_stop
  *
- * The struct is the caller's; it owns the texts and, until someone takes it, the socket. */
+ * The struct is the caller's; it owns the texts and, until host_new() takes it over, the socket. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,8 @@
 struct error;
 
 struct porter_config {
-	const char *paths;     /* "DIR:DIR", absolute or relative to where we are; NULL: none */
+	/* "DIR:DIR", each absolute or relative to the working directory; NULL: none. */
+	const char *paths;
 	const char *directory; /* one more, which may have a colon in its name; or NULL */
 	const char *state;     /* the state directory, as realpath(3) tells it; NULL: none */
 	bool accepts_roots;    /* the client's roots are allowed too */

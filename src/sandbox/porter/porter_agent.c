@@ -1,10 +1,10 @@
 /* porter_agent.c - starts an agent that can do nothing but file operations below one directory.
  *
- * The agent is the same program as in a sandbox, but runs on the host with the user's rights. What
- * it is asked to do comes from the server, and the archives it unpacks come from sandboxes. Three
- * walls stand around it: its own path resolution (openat2 with RESOLVE_IN_ROOT), Landlock, which
- * denies files outside of the directory even if that resolution has a bug, and seccomp, which
- * denies execve() and everything that file operations do not need. */
+ * The agent is the same program as in a sandbox, but runs on the host with the user's rights. Its
+ * requests come from the server, and the archives it unpacks come from sandboxes. Three mechanisms
+ * confine it: its own path resolution (openat2 with RESOLVE_IN_ROOT), Landlock, which denies files
+ * outside of the directory even if that resolution has a bug, and seccomp, which denies execve()
+ * and everything that file operations do not need. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -95,8 +95,8 @@ static void become_agent(int directory, int image, int channel, unsigned user, s
 		(void)error_sys(err, "enter the directory");
 		return;
 	}
-	/* Landlock and seccomp demand it: a set-user-id program would run with a filter that its
-	 * author did not expect. */
+	/* Landlock and seccomp require no_new_privs: otherwise a set-user-id program would run with
+	 * a filter that its author did not expect. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
 		(void)error_sys(err, "prctl");
 		return;
@@ -144,9 +144,9 @@ static gid_t group_of(uid_t uid)
 	return gid != 0 && gid != (gid_t)-1 ? gid : NOBODY;
 }
 
-/* Whose rights the agent's workers get. If belljar runs as root, they are those of the directory's
- * owner: files that a copy creates belong to that user, and a link planted by that user leads
- * root's rights nowhere. */
+/* Fills in the user whose rights the agent's workers get. If belljar runs as root, that is the
+ * directory's owner: files that a copy creates belong to that user, and a link planted by that user
+ * is followed with the user's rights, not with root's. */
 static int fill_user(int directory, struct porter_reply *reply, struct error *err)
 {
 	struct stat st;
@@ -162,10 +162,11 @@ static int fill_user(int directory, struct porter_reply *reply, struct error *er
 		reply->gid = st.st_uid == 0 ? st.st_gid : group_of(st.st_uid);
 		return 0;
 	}
-	/* Without privileges the agent cannot change its groups; it is told which it has. */
+	/* Without privileges the agent cannot change its groups, so the reply names the groups it
+	 * has. */
 	count = getgroups(PORTER_GROUPS_MAX, groups);
 	if (count < 0)
-		return error_sys(err, "more than %d groups", PORTER_GROUPS_MAX);
+		return error_sys(err, "read the process's groups (at most %d)", PORTER_GROUPS_MAX);
 	for (int i = 0; i < count; i++)
 		reply->groups[reply->group_count++] = groups[i];
 	return 0;
@@ -220,6 +221,6 @@ int porter_start_agent(const struct porter *porter, const char *path, int *image
 		return error_sys(err, "fork");
 	(void)close(TAKE_FD(error_write));
 	if (read_child_error(error_read, err) < 0)
-		return error_wrap(err, "start an agent there");
+		return error_wrap(err, "start an agent in the directory");
 	return TAKE_FD(ours);
 }

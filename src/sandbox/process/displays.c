@@ -83,7 +83,7 @@ static bool is_valid_path(struct view path)
 }
 
 /* Counts a display that is not kept. The last item is a note with their number. */
-static void leave_out(struct displays *displays)
+static void leave_out_display(struct displays *displays)
 {
 	struct process_display *last;
 
@@ -115,7 +115,7 @@ static void add_item(struct displays *displays, struct view mime, struct view te
 	 * or of a drawing is of no use. */
 	if (displays->left_out != 0 || displays->count >= PROCESS_DISPLAYS_MAX - 1 ||
 	    kept > TEXTS_MAX - displays->bytes || (text.len > TEXT_MAX && !is_plain)) {
-		leave_out(displays);
+		leave_out_display(displays);
 		return;
 	}
 	*item = (struct process_display){ 0 };

@@ -3,7 +3,7 @@
  *   process.c          state and output for callers, detaching, freeing
  *   process_start.c    a new process: its options, id and label
  *   process_prepare.c  from there to the run: files, directory, languages
- *   process_events.c   what the run reports: output and the end
+ *   process_events.c   events of the run: output and the end
  *   process_control.c  stdin, signals, stopping
  *   processes.c        all processes of a sandbox
  *   saved_code.c       the run of code that is saved to a file and compiled

@@ -36,28 +36,28 @@ static struct output_part *nth_part(const struct output_log *log, size_t n)
 	return &log->parts[(log->part_first + n) % PARTS_MAX];
 }
 
-static void discard_oldest_part(struct output_log *log)
+static void remove_oldest_part(struct output_log *log)
 {
 	log->part_first = (log->part_first + 1) % PARTS_MAX;
 	log->part_count--;
 	log->start = nth_part(log, 0)->at;
 }
 
-static void begin_part(struct output_log *log, bool is_stderr)
+static void start_part(struct output_log *log, bool is_stderr)
 {
 	if (log->part_count != 0 && nth_part(log, log->part_count - 1)->is_stderr == is_stderr)
 		return;
 	if (log->part_count == PARTS_MAX)
-		discard_oldest_part(log);
+		remove_oldest_part(log);
 	*nth_part(log, log->part_count++) = (struct output_part){ log->end, is_stderr };
 }
 
-static void discard_before(struct output_log *log, uint64_t start)
+static void remove_before(struct output_log *log, uint64_t start)
 {
 	if (start <= log->start)
 		return;
 	while (log->part_count > 1 && nth_part(log, 1)->at <= start)
-		discard_oldest_part(log);
+		remove_oldest_part(log);
 	log->start = start;
 }
 
@@ -73,7 +73,7 @@ void output_log_add(struct output_log *log, bool is_stderr, struct view bytes)
 		log->ring = mem_new(log->size);
 		log->parts = mem_array(PARTS_MAX, sizeof *log->parts);
 	}
-	begin_part(log, is_stderr);
+	start_part(log, is_stderr);
 	skip = bytes.len > log->size ? bytes.len - log->size : 0;
 	log->end += bytes.len;
 	bytes.ptr += skip;
@@ -83,7 +83,7 @@ void output_log_add(struct output_log *log, bool is_stderr, struct view bytes)
 	memcpy(log->ring + at, bytes.ptr, first);
 	memcpy(log->ring, bytes.ptr + first, bytes.len - first);
 	if (log->end - log->start > log->size)
-		discard_before(log, log->end - log->size);
+		remove_before(log, log->end - log->size);
 }
 
 /* Bytes that exceed the buffer's maximum are left out: the caller has chosen that maximum. */

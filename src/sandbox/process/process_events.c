@@ -1,4 +1,4 @@
-/* process_events.c - what the run of a process reports: output and the end (see internal.h). */
+/* process_events.c - the events of a process's run: output and the end (see internal.h). */
 #include <stdio.h>
 #include <string.h>
 

@@ -172,7 +172,7 @@ static int check_options(const struct sandbox *sandbox, const struct process_opt
 		return error_set(err, ERR_INVALID, "the sandbox is not awake");
 	if (kinds != 1 || (options->argv != NULL && options->argv[0] == NULL))
 		return error_set(err, ERR_INVALID,
-		                 "exactly one of a program, a command and code is to be run");
+		                 "set exactly one of a program, a command and code");
 	if (options->session != NULL && options->language == NULL)
 		return error_set(err, ERR_INVALID,
 		                 "session: only code can run in a session, not a program");

@@ -33,7 +33,7 @@ static struct process *find_running(struct processes *processes)
 	return NULL;
 }
 
-/* Processes first, because they use interpreters and the cache of languages. */
+/* Processes are stopped first, because they use interpreters and the cache of languages. */
 void processes_stop(struct processes *processes, const struct error *why)
 {
 	const struct sandbox *sandbox = processes->sandbox;
@@ -69,7 +69,8 @@ bool processes_worth_keeping(const struct processes *processes)
 static void orphan_process(struct process *process)
 {
 	if (!process_is_over(process)) {
-		(void)error_set(&process->why, ERR_SYSTEM, "the sandbox is gone");
+		(void)error_set(&process->why, ERR_SYSTEM,
+		                "the sandbox ended before the process did");
 		process_release(process);
 		process->phase = PROCESS_FAILED;
 		process->ended_ms = process->started_ms;

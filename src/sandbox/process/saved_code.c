@@ -249,7 +249,7 @@ struct run *saved_code_new(struct sandbox *sandbox, const struct saved_code_opti
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-/* The program; NULL while there is none. The compiler gets no input. */
+/* The run of the program; NULL while the compiler runs, which gets no input. */
 static struct run *program_of(struct run *run)
 {
 	struct saved_code *code = saved_code_of(run);

@@ -66,24 +66,30 @@ static void report_taken(struct spill *spill, size_t bytes)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* The file is closed or given up. Bytes that were not sent count as taken. */
-static void set_closed(struct spill *spill)
+/* Cancels the stream and removes the bytes that were not sent from the queue. */
+static void stop_writing(struct spill *spill)
 {
-	size_t discarded = spill->len;
-
 	if (spill->stream != NULL)
 		channel_cancel(spill->stream);
 	spill->stream = NULL;
 	spill->is_closed = true;
 	spill->len = 0;
 	loop_timer_stop(spill->stall_timer);
+}
+
+/* The file is closed or given up. Bytes that were not sent count as taken. */
+static void set_closed(struct spill *spill)
+{
+	size_t discarded = spill->len;
+
+	stop_writing(spill);
 	if (spill->is_ended)
 		loop_timer_start(spill->closed_timer, 0);
 	report_taken(spill, discarded);
 }
 
 /* When a WRITE fails, the agent truncates the file to its earlier length, so the file is empty. */
-static void give_up(struct spill *spill, const char *why)
+static void give_up_file(struct spill *spill, const char *why)
 {
 	spill->is_given_up = true;
 	(void)snprintf(spill->note, sizeof spill->note,
@@ -93,7 +99,7 @@ static void give_up(struct spill *spill, const char *why)
 
 static void on_stall_timer(void *ctx)
 {
-	give_up(ctx, "writing took too long");
+	give_up_file(ctx, "writing took too long");
 }
 
 static void on_closed_timer(void *ctx)
@@ -179,7 +185,7 @@ static void on_write_failed(void *ctx, enum wire_failure failure, const struct e
 
 	(void)failure;
 	spill->stream = NULL;
-	give_up(spill, why->msg);
+	give_up_file(spill, why->msg);
 }
 
 static const struct channel_stream_events write_events = { .writable = on_writable,
@@ -193,9 +199,9 @@ static void open_stream(struct spill *spill, const struct wire_message *request,
 	struct error err;
 
 	if (channel == NULL)
-		give_up(spill, "the sandbox ended");
+		give_up_file(spill, "the sandbox ended");
 	else if (channel_open(channel, request, events, spill, &spill->stream, &err) < 0)
-		give_up(spill, err.msg);
+		give_up_file(spill, err.msg);
 }
 
 static void start_writing(struct spill *spill)
@@ -226,7 +232,7 @@ static void on_not_removed(void *ctx, enum wire_failure failure, const struct er
 
 	if (failure == WIRE_FAILED_LOST) {
 		spill->stream = NULL;
-		give_up(spill, why->msg);
+		give_up_file(spill, why->msg);
 		return;
 	}
 	start_writing(spill);
@@ -296,12 +302,7 @@ void spill_stop(struct spill *spill)
 	else
 		(void)snprintf(spill->note, sizeof spill->note,
 		               "the process ended before all output was written");
-	if (spill->stream != NULL)
-		channel_cancel(spill->stream);
-	spill->stream = NULL;
-	spill->is_closed = true;
-	spill->len = 0;
-	loop_timer_stop(spill->stall_timer);
+	stop_writing(spill);
 }
 
 void spill_free(struct spill *spill)

@@ -1,9 +1,9 @@
-/* history.h - what was run in which sandbox and how it ended, for `belljar logs`.
+/* history.h - the runs of each sandbox and how they ended, for `belljar logs`.
  *
  *   history_new -> history_add ... -> history_free
  *
- * Rows are collected and written together within half a second; a server that is killed loses
- * those. The newest 20,000 rows of all sandboxes are kept. The rows of a sandbox are deleted with
+ * Rows are collected and written together within half a second; if the server is killed, those are
+ * lost. The newest 20,000 rows of all sandboxes are kept. The rows of a sandbox are deleted with
  * it. */
 #pragma once
 #include <stdbool.h>

@@ -90,7 +90,7 @@ static int check_row(const struct sandbox_row *row, struct error *err)
 	if (spec_check(&row->spec, err) < 0)
 		return -1;
 	if (row->owner[0] == '\0')
-		return error_set(err, ERR_INVALID, "owner: it must not be empty");
+		return error_set(err, ERR_INVALID, "owner: must not be empty");
 	if (row->name[0] != '\0' && !registry_is_name(row->name))
 		return error_set(err, ERR_INVALID,
 		                 "name: at most %d letters, digits and '._-', beginning with a "
@@ -128,8 +128,8 @@ int registry_add(struct store *store, const struct sandbox_row *row, struct erro
 #undef PLACE
 #undef LETTER
 #undef VALUE
-	/* Two servers may insert the same name at once. The unique index decides, not a lookup
-	 * before: the loser has changed no row. */
+	/* Two servers may insert the same name at once. The unique index decides between them, not
+	 * a lookup before: the server whose INSERT comes second changes no row. */
 	if (store_changes(store) == 1)
 		return 0;
 	if (row->name[0] == '\0')
@@ -239,8 +239,8 @@ int registry_claim(struct store *store, const char *id, const char *instance, st
 	char state[16] = "";
 	bool is_ours;
 
-	/* The UPDATE alone decides who gets the sandbox. The transaction makes the SELECT see the
-	 * same row, so that the message gives the real reason for the refusal. */
+	/* The UPDATE alone decides which server gets the sandbox. The transaction makes the SELECT
+	 * see the same row, so that the message gives the real reason for the refusal. */
 	if (store_begin(store, err) < 0)
 		return -1;
 	if (store_exec(store,

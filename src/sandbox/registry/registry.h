@@ -106,8 +106,8 @@ MUST_CHECK int registry_sum(struct store *store, const char *owner, struct regis
 MUST_CHECK int registry_list_expired(struct store *store, int64_t now_s,
                                      char (*ids)[SPEC_ID_LEN + 1], size_t max, size_t *count,
                                      struct error *err);
-/* Like registry_find() for an id of any owner. Only for what the server does by itself, never for a
- * request of a client. */
+/* Like registry_find() for an id of any owner. Only for the server's own work (recovery,
+ * lifetimes), never for a request of a client. */
 MUST_CHECK int registry_get(struct store *store, const char *id, struct sandbox_row *ret,
                             struct error *err);
 /* Whether a row of any owner has this id: directories without a row are removed. */

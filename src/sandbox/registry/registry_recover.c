@@ -34,8 +34,8 @@ static bool on_text(void *ctx, struct store_row *row)
 	return records->r == 0;
 }
 
-static int collect(struct store *store, struct records *records, const char *sql,
-                   const char *instance)
+static int collect_texts(struct store *store, struct records *records, const char *sql,
+                         const char *instance)
 {
 	if (store_query(store, on_text, records, sql, records->err, instance != NULL ? "s" : "",
 	                instance) < 0)
@@ -46,10 +46,10 @@ static int collect(struct store *store, struct records *records, const char *sql
 #define UNFINISHED " WHERE instance = ?1 AND (state IN ('creating', 'deleting') OR throw_away)"
 
 /* AWAKE rows become ASLEEP: the engine killed their processes, and their files are whole. */
-static int take_over(struct store *store, const char *dead, const char *instance,
-                     struct records *unfinished)
+static int take_over_rows(struct store *store, const char *dead, const char *instance,
+                          struct records *unfinished)
 {
-	if (collect(store, unfinished, "SELECT id FROM sandboxes" UNFINISHED, dead) < 0)
+	if (collect_texts(store, unfinished, "SELECT id FROM sandboxes" UNFINISHED, dead) < 0)
 		return -1;
 	if (store_exec(store, "UPDATE sandboxes SET state = 'deleting', instance = ?2" UNFINISHED,
 	               unfinished->err, "ss", dead, instance) < 0)
@@ -70,14 +70,14 @@ int registry_recover(struct store *store, const char *instance,
 	buf_init(&ids.texts, RECORDS_MAX);
 	if (store_begin(store, err) < 0)
 		goto done;
-	if (collect(store, &servers, "SELECT DISTINCT instance FROM sandboxes WHERE instance <> ''",
-	            NULL) < 0)
+	if (collect_texts(store, &servers,
+	                  "SELECT DISTINCT instance FROM sandboxes WHERE instance <> ''", NULL) < 0)
 		goto undo;
 	for (size_t at = 0; at < servers.texts.len; at += RECORD) {
 		const char *other = servers.texts.ptr + at;
 
 		if (strcmp(other, instance) != 0 && !is_alive(ctx, other) &&
-		    take_over(store, other, instance, &ids) < 0)
+		    take_over_rows(store, other, instance, &ids) < 0)
 			goto undo;
 	}
 	r = store_commit(store, err);

@@ -187,7 +187,8 @@ int registry_read_row(struct store_row *columns, struct sandbox_row *ret, struct
 	char shown[SPEC_ID_LEN * 2];
 
 	if (read_columns(columns, &row, err) < 0) {
-		err->kind = ERR_SYSTEM; /* whatever is wrong, it is not the caller's argument */
+		/* A damaged row is never the fault of the caller's argument. */
+		err->kind = ERR_SYSTEM;
 		return error_wrap(err,
 		                  "the row of sandbox '%s' in the database is damaged and not used",
 		                  utf8_escape(store_row_bytes(columns, 0), shown, sizeof shown));

@@ -67,7 +67,7 @@ static void check_limits(struct program *program)
 	limit_check_finish(&program->limits, &program->end, report_end, program);
 }
 
-/* --- what the agent sends --------------------------------------------------------------------- */
+/* --- messages of the agent -------------------------------------------------------------------- */
 
 static void on_message(void *ctx, const struct wire_message *message)
 {
@@ -124,7 +124,8 @@ static void on_sandbox_end(void *ctx, const struct error *why)
 		return;
 	}
 	(void)error_set(&err, sandbox_met_limit(program->sandbox) ? ERR_LIMIT : ERR_SYSTEM,
-	                "the sandbox ended: %s", reason[0] != '\0' ? reason : "it was told to");
+	                "the sandbox ended: %s",
+	                reason[0] != '\0' ? reason : "it was put to sleep, reset or deleted");
 	report_failure(program, &err);
 }
 

@@ -3,23 +3,25 @@
 
 static const struct view nothing; /* as buf_view() of an unused buffer */
 
-static void is_and_starts_compare_bytes(void **state)
+static void comparisons_of_views_compare_bytes(void **state)
 {
 	static const struct {
 		struct view v;
 		const char *text;
-		bool is, starts;
+		bool is, starts, ends;
 	} cases[] = {
-		{ VIEW_INIT("abc"), "abc", true, true },
-		{ VIEW_INIT("abc"), "ab", false, true },
-		{ VIEW_INIT("abc"), "abcd", false, false },
-		{ VIEW_INIT("abc"), "abd", false, false },
-		{ VIEW_INIT("abc"), "", false, true },
-		{ VIEW_INIT(""), "", true, true },
-		{ VIEW_INIT(""), "a", false, false },
-		{ { NULL, 0 }, "", true, true },
-		{ { NULL, 0 }, "a", false, false },
-		{ VIEW_INIT("a\0b"), "a", false, true },
+		{ VIEW_INIT("abc"), "abc", true, true, true },
+		{ VIEW_INIT("abc"), "ab", false, true, false },
+		{ VIEW_INIT("abc"), "abcd", false, false, false },
+		{ VIEW_INIT("abc"), "abd", false, false, false },
+		{ VIEW_INIT("abc"), "", false, true, true },
+		{ VIEW_INIT(""), "", true, true, true },
+		{ VIEW_INIT(""), "a", false, false, false },
+		{ { NULL, 0 }, "", true, true, true },
+		{ { NULL, 0 }, "a", false, false, false },
+		{ VIEW_INIT("abc"), "bc", false, false, true },
+		{ VIEW_INIT("abc"), "xabc", false, false, false },
+		{ VIEW_INIT("a\0b"), "a", false, true, false },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -27,6 +29,8 @@ static void is_and_starts_compare_bytes(void **state)
 			fail_msg("case %zu: view_is", i);
 		if (view_starts(cases[i].v, cases[i].text) != cases[i].starts)
 			fail_msg("case %zu: view_starts", i);
+		if (view_ends(cases[i].v, cases[i].text) != cases[i].ends)
+			fail_msg("case %zu: view_ends", i);
 	}
 }
 
@@ -87,7 +91,7 @@ static void line_may_contain_nul_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(is_and_starts_compare_bytes),
+		TEST(comparisons_of_views_compare_bytes),
 		TEST(trim_removes_blanks_at_both_ends),
 		TEST(next_line_returns_line_after_line),
 		TEST(line_may_contain_nul_bytes),

@@ -185,13 +185,6 @@ static void add_spec(struct reading *r, struct cdi_spec *spec, const char *file,
 	}
 }
 
-static bool has_suffix(const char *name, const char *suffix)
-{
-	size_t len = strlen(name), suffix_len = strlen(suffix);
-
-	return len >= suffix_len && strcmp(name + len - suffix_len, suffix) == 0;
-}
-
 static void read_file(struct reading *r, const char *path, size_t directory)
 {
 	CLEANUP(cleanup_cdi_spec) struct cdi_spec spec = { 0 };
@@ -200,8 +193,8 @@ static void read_file(struct reading *r, const char *path, size_t directory)
 
 	buf_init(&bytes, CDI_BYTES_MAX);
 	if (fd_read_file(path, &bytes, &err) < 0 ||
-	    cdi_spec_read(buf_view(&bytes), has_suffix(path, ".json") ? CDI_JSON : CDI_YAML, &spec,
-	                  &err) < 0)
+	    cdi_spec_read(buf_view(&bytes), view_ends(view_of(path), ".json") ? CDI_JSON : CDI_YAML,
+	                  &spec, &err) < 0)
 		report_problem(r, path, err.msg);
 	else
 		add_spec(r, &spec, path, directory);
@@ -209,10 +202,10 @@ static void read_file(struct reading *r, const char *path, size_t directory)
 
 static int is_specification(const struct dirent *entry)
 {
-	const char *name = entry->d_name;
+	struct view name = view_of(entry->d_name);
 
-	return strrchr(name, '.') != name &&
-	       (has_suffix(name, ".json") || has_suffix(name, ".yaml") || has_suffix(name, ".yml"));
+	return strrchr(name.ptr, '.') != name.ptr &&
+	       (view_ends(name, ".json") || view_ends(name, ".yaml") || view_ends(name, ".yml"));
 }
 
 /* Files are read in the order of their names: the position of a device in the list is its bit in

@@ -91,13 +91,6 @@ int cdi_check_node(const char *path, const char *host_path, struct error *err)
 	return 0;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t len = strlen(text), end_len = strlen(end);
-
-	return len >= end_len && strcmp(text + len - end_len, end) == 0;
-}
-
 /* True for mounts that generators write but a sandbox must not or need not have. A socket leads to
  * a daemon of the host that trusts its peers, and a read-only mount does not prevent connecting.
  * Firmware is loaded by the host's kernel. Links by bus path are a convenience. */
@@ -111,8 +104,10 @@ static bool is_skipped(const char *path, const char *host_path)
 		                               "/dev/dri/by-path",
 		                               NULL };
 
-	return is_in_one(path, folders) || ends_with(host_path, "/socket") ||
-	       ends_with(host_path, ".sock") || ends_with(host_path, ".socket");
+	struct view host = view_of(host_path);
+
+	return is_in_one(path, folders) || view_ends(host, "/socket") || view_ends(host, ".sock") ||
+	       view_ends(host, ".socket");
 }
 
 int cdi_check_mount(const char *path, const char *host_path, bool *ret_skip, struct error *err)

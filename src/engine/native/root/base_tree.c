@@ -168,10 +168,10 @@ static int check_mount_source(const char *source, const char *state, struct erro
 		return error_sys(err, "'%s'", state);
 	for (size_t i = 0; i < ARRAY_LEN(never); i++)
 		if (is_within(path, never[i]))
-			return error_set(
-			        err, ERR_INVALID,
-			        "'%s' is in %s, which sandboxes may not see: name another directory",
-			        source, never[i]);
+			return error_set(err, ERR_INVALID,
+			                 "'%s' is in %s, which sandboxes may not see: "
+			                 "name another directory",
+			                 source, never[i]);
 	if (is_within(own, path) || is_within(path, own))
 		return error_set(
 		        err, ERR_INVALID,

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/view.h"
 #include "engine/native/root/internal.h"
 
 enum {
@@ -132,18 +133,12 @@ struct walk {
 	char path[PATH_SIZE];
 };
 
-static bool ends_in(const char *name, const char *end)
-{
-	size_t len = strlen(name), end_len = strlen(end);
-
-	return len >= end_len && strcmp(name + len - end_len, end) == 0;
-}
-
 /* Private keys of a web server are sometimes readable for everyone by mistake. */
 static bool is_excluded(const struct walk *walk, const char *name)
 {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "private") == 0 ||
-	       ends_in(name, ".key") || (walk->skip != NULL && ends_in(name, walk->skip));
+	       view_ends(view_of(name), ".key") ||
+	       (walk->skip != NULL && view_ends(view_of(name), walk->skip));
 }
 
 /* The spawner may be root. Only files that every user of the host may read are copied, because a
@@ -214,7 +209,7 @@ static bool matches_star(const char *path, const char *name)
 {
 	const char *start = path + strlen("etc/");
 
-	return ends_in(path, "*") && strncmp(name, start, strlen(start) - 1) == 0;
+	return view_ends(view_of(path), "*") && strncmp(name, start, strlen(start) - 1) == 0;
 }
 
 /* One pass over /etc for all rows with a star. */
@@ -268,7 +263,8 @@ int skeleton_walk(int host, skeleton_visit_fn *visit, void *ctx, struct error *e
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		walk.skip = rows[i].skip;
-		if (!ends_in(rows[i].path, "*") && walk_path(&walk, host, rows[i].path, err) < 0)
+		if (!view_ends(view_of(rows[i].path), "*") &&
+		    walk_path(&walk, host, rows[i].path, err) < 0)
 			return -1;
 	}
 	return walk_stars(&walk, host, err);

@@ -214,14 +214,12 @@ static const struct {
 	enum error_kind kind;
 	const char *msg;
 } refused[] = {
-	{ VIEW_INIT("B"), ERR_SYNTAX,
-	  "a frame from the interpreter has the type 66, which is none" },
+	{ VIEW_INIT("B"), ERR_SYNTAX, "a message from the interpreter has the unknown type 66" },
 	{ VIEW_INIT("R\0\0\0\0"), ERR_SYNTAX,
-	  "a frame from the interpreter has the type 82, which is none" },
-	{ VIEW_INIT("\0"), ERR_SYNTAX,
-	  "a frame from the interpreter has the type 0, which is none" },
+	  "a message from the interpreter has the unknown type 82" },
+	{ VIEW_INIT("\0"), ERR_SYNTAX, "a message from the interpreter has the unknown type 0" },
 	{ VIEW_INIT("r\xfc\xff\x0f\0"), ERR_LIMIT,
-	  "READY from the interpreter is to have 1048572 bytes, the most is 1048571" },
+	  "READY from the interpreter announces 1048572 bytes, the most is 1048571" },
 	{ VIEW_INIT("v\xff\xff\xff\xff"), ERR_LIMIT,
 	  "SHOWN from the interpreter is to have 4294967295 bytes, the most is 1048571" },
 	{ VIEW_INIT("r\0\0\0\0"), ERR_SYNTAX, "READY from the interpreter: version is missing" },

@@ -58,8 +58,7 @@ static void invalid_row_is_not_added(void **state)
 	CHECK_ERROR(registry_add(store, &row, &err), err, ERR_INVALID,
 	            "limit 'pids' (processes and threads) is 1; it may be 16 to 65536");
 	row = row_for('a', "", "");
-	CHECK_ERROR(registry_add(store, &row, &err), err, ERR_INVALID,
-	            "owner: it must not be empty");
+	CHECK_ERROR(registry_add(store, &row, &err), err, ERR_INVALID, "owner: must not be empty");
 	row = row_for('a', "me", "a/b");
 	CHECK_ERROR(registry_add(store, &row, &err), err, ERR_INVALID,
 	            "name: at most 64 letters, digits and '._-', beginning with a letter or digit, "
