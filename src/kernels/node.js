@@ -18,7 +18,7 @@
 	const CHANNEL = 3;
 
 	// Sleeps for 2 ms without returning to the event loop.
-	function pause() {
+	function sleep_briefly() {
 		Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);
 	}
 
@@ -29,12 +29,12 @@
 			} catch (error) {
 				if (error.code !== 'EAGAIN')
 					throw error;
-				pause();
+				sleep_briefly();
 			}
 		}
 	}
 
-	function send(type, ...fields) {
+	function send_frame(type, ...fields) {
 		const parts = [Buffer.alloc(5)];
 		for (const field of fields) {
 			const bytes = Buffer.from(String(field));
@@ -201,10 +201,10 @@
 
 	if (is_session) {
 		run_session({
-			dynamic_import, replace_imports, send, write_all, decode_run, set_stdin, split_env,
+			dynamic_import, replace_imports, send_frame, write_all, decode_run, set_stdin, split_env,
 		});
 	} else {
-		send('r', process.versions.node);
+		send_frame('r', process.versions.node);
 		run_fresh();
 	}
 }

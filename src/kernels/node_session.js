@@ -11,7 +11,7 @@
 // such a process.
 (kernel) => {
 	'use strict';
-	const { dynamic_import, replace_imports, send, write_all } = kernel;
+	const { dynamic_import, replace_imports, send_frame, write_all } = kernel;
 	const { decode_run, set_stdin, split_env } = kernel;
 	const fs = require('fs');
 	const net = require('net');
@@ -32,13 +32,13 @@
 	const KERNEL = 'belljar:kernel'; // the file name that the loader gives to this text
 	const home = process.cwd();
 	let cell = null; // the cell that runs
-	const waiting = []; // frames that came while it runs
+	const waiting = []; // frames that arrived while a cell runs
 
-	function define(on, name, what) {
+	function define_property(on, name, what) {
 		Object.defineProperty(on, name, { configurable: true, ...what });
 	}
 
-	function cut(text, max) {
+	function cut_text(text, max) {
 		const bytes = Buffer.from(text);
 		if (bytes.length <= max)
 			return text;
@@ -55,17 +55,17 @@
 		return stack.split('\n').filter((line) => !is_other(line)).join('\n');
 	}
 
-	function clean(error, depth = 0) {
+	function clean_error(error, depth = 0) {
 		if (!util.types.isNativeError(error) || depth > 8)
 			return;
 		if (typeof error.stack === 'string' && Object.isExtensible(error))
-			define(error, 'stack', { value: clean_stack(error.stack), writable: true });
-		clean(error.cause, depth + 1);
+			define_property(error, 'stack', { value: clean_stack(error.stack), writable: true });
+		clean_error(error.cause, depth + 1);
 	}
 
-	function inspect(value) {
+	function inspect_value(value) {
 		try {
-			clean(value);
+			clean_error(value);
 			return clean_stack(util.inspect(value));
 		} catch (error) {
 			return `(a value that cannot be shown: ${error?.message})`;
@@ -84,7 +84,7 @@
 	// Between cells the server accepts no SHOWN frame, so the value is printed.
 	function send_shown(mime, text, file) {
 		if (cell)
-			send('v', mime, text, file);
+			send_frame('v', mime, text, file);
 		else
 			write_all(1, Buffer.from(`${text || file}\n`));
 	}
@@ -168,7 +168,7 @@
 			else if (bundle)
 				bundle.forEach((each) => show_data(...each));
 			else
-				send_shown('text/plain', cut(typeof value === 'string' ? value : inspect(value), TEXT_MAX), '');
+				send_shown('text/plain', cut_text(typeof value === 'string' ? value : inspect_value(value), TEXT_MAX), '');
 		}
 	}
 	display.json = (value) => show_data('application/json', JSON.stringify(value, null, 2) ?? 'null');
@@ -180,8 +180,8 @@
 
 	const guard = new vm.Script(`globalThis[Symbol.for('belljar.hook')]()`, { filename: KERNEL });
 
-	function hooked(hook, action) {
-		define(globalThis, HOOK, { value: hook });
+	function with_hook(hook, action) {
+		define_property(globalThis, HOOK, { value: hook });
 		try {
 			return action();
 		} finally {
@@ -189,10 +189,10 @@
 		}
 	}
 
-	// Calls the action, which SIGINT may end at any point. Returns false if it did.
-	function guarded(action) {
+	// Calls the action, which SIGINT may end at any point. Returns false if SIGINT did.
+	function call_interruptible(action) {
 		try {
-			hooked(() => {
+			with_hook(() => {
 				action();
 				process._tickCallback?.(); // a promise that the cell awaits may be settled already
 			}, () => guard.runInThisContext({ breakOnSigint: true, displayErrors: false }));
@@ -212,22 +212,22 @@
 			argument = { objectId };
 		else if (unserializableValue)
 			argument = { unserializableValue };
-		hooked((got) => { result = got; }, () => inspector.post('Runtime.callFunctionOn', {
+		with_hook((got) => { result = got; }, () => inspector.post('Runtime.callFunctionOn', {
 			functionDeclaration: `function (value) { globalThis[Symbol.for('belljar.hook')](value); }`,
 			executionContextId: 1, arguments: [argument], silent: true,
 		}));
 		return result;
 	}
 
-	function uncaught(error) {
+	function report_uncaught(error) {
 		if (error?.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED')
 			return;
-		write_all(2, Buffer.from(`Uncaught ${cut(inspect(error), TEXT_MAX)}\n`));
+		write_all(2, Buffer.from(`Uncaught ${cut_text(inspect_value(error), TEXT_MAX)}\n`));
 	}
 
 	function send_error(name, message, traceback) {
 		cell.code = 1;
-		send('e', cut(String(name), 256), cut(String(message), TEXT_MAX), cut(traceback, 4 * TEXT_MAX));
+		send_frame('e', cut_text(String(name), 256), cut_text(String(message), TEXT_MAX), cut_text(traceback, 4 * TEXT_MAX));
 	}
 
 	// The place of a syntax error: the error has no line, but the inspector reports one.
@@ -241,28 +241,28 @@
 
 	function report_error(error, details) {
 		if (!util.types.isNativeError(error)) {
-			const text = inspect(error);
+			const text = inspect_value(error);
 			send_error('Uncaught', text, `Uncaught ${text}`);
 			return;
 		}
 		const is_inside = String(error.stack).includes(`${cell.label}:`);
 		const is_compiled = error.name !== 'SyntaxError' || is_inside;
-		const text = is_compiled ? inspect(error) : `${syntax_error_place(details)}SyntaxError: ${error.message}`;
+		const text = is_compiled ? inspect_value(error) : `${syntax_error_place(details)}SyntaxError: ${error.message}`;
 		send_error(error.name, error.message, text);
 	}
 
-	let last; // the value of `_`, which is not changed any more once a cell has set it
+	let last; // the value of `_` as set by show_last(); after a cell has set `_`, it is left alone
 
 	function show_last(value) {
 		if (globalThis._ === last) {
-			define(globalThis, '_', { value, writable: true });
+			define_property(globalThis, '_', { value, writable: true });
 			last = value;
 		}
 		const picture = picture_of(value);
 		if (picture)
 			show_picture(...picture);
 		else
-			send_shown('text/plain', cut(inspect(value), TEXT_MAX), '');
+			send_shown('text/plain', cut_text(inspect_value(value), TEXT_MAX), '');
 	}
 
 	function finish_cell() {
@@ -277,7 +277,7 @@
 			else if (outcome.value !== undefined)
 				show_last(outcome.value);
 		} catch (error) {
-			send_error('Error', `the cell's value cannot be shown: ${inspect(error)}`, '');
+			send_error('Error', `the cell's value cannot be shown: ${inspect_value(error)}`, '');
 		}
 		inspector.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
 		inspector.post('Runtime.discardConsoleEntries');
@@ -290,20 +290,20 @@
 		const used = process.resourceUsage();
 		const { usage } = cell;
 		cell = null;
-		send('x', code & 255, 0, is_exit, used.userCPUTime - usage.userCPUTime,
+		send_frame('x', code & 255, 0, is_exit, used.userCPUTime - usage.userCPUTime,
 			used.systemCPUTime - usage.systemCPUTime, used.maxRSS);
 	}
 
 	// Sets variables of the environment for one cell. Returns a function that restores them, unless the
 	// cell itself has set them to something else.
-	function lend_env(lines) {
-		const lent = lines.map(split_env).map(([name, value]) => {
+	function set_cell_env(lines) {
+		const changed = lines.map(split_env).map(([name, value]) => {
 			const was = process.env[name];
 			process.env[name] = value;
 			return { name, value, was };
 		});
 		return () => {
-			for (const { name, value, was } of lent.reverse()) {
+			for (const { name, value, was } of changed.reverse()) {
 				if (process.env[name] !== value)
 					continue;
 				if (was === undefined)
@@ -317,7 +317,7 @@
 	let stdin = null;
 	let is_stdin_used = false;
 
-	function lend_stdin(bytes) {
+	function set_cell_stdin(bytes) {
 		if (!bytes.length && !is_stdin_used)
 			return;
 		stdin?.destroy();
@@ -341,7 +341,7 @@
 	}
 
 	function prepare_run(run) {
-		lend_stdin(run.has_stdin ? run.stdin : Buffer.alloc(0));
+		set_cell_stdin(run.has_stdin ? run.stdin : Buffer.alloc(0));
 		if (run.args.length)
 			process.argv.splice(1, process.argv.length, run.name, ...run.args);
 		enter_directory(run.cwd);
@@ -352,7 +352,7 @@
 	// the process would exit. It is therefore kept, also after the cell was interrupted.
 	const kept = [];
 
-	function evaluate(code, label, done) {
+	function evaluate_cell(code, label, done) {
 		const stop = promiseHooks.onInit((promise) => {
 			kept.push(promise);
 			stop();
@@ -375,7 +375,7 @@
 		const label = run.name.replace(/[\s'"]+/g, '-');
 		const mine = {
 			run, label, code: 0, outcome: null,
-			usage: process.resourceUsage(), restore_env: lend_env(run.env),
+			usage: process.resourceUsage(), restore_env: set_cell_env(run.env),
 		};
 		cell = mine;
 		try {
@@ -386,7 +386,7 @@
 			return;
 		}
 		let is_inside = true; // SIGINT may end this code at any point, so it only stores the outcome
-		const is_through = guarded(() => evaluate(run.code, label, (outcome) => {
+		const is_through = call_interruptible(() => evaluate_cell(run.code, label, (outcome) => {
 			if (cell !== mine)
 				return;
 			mine.outcome = outcome;
@@ -413,7 +413,7 @@
 	let chunks = [];
 	let have = 0;
 
-	function receive(chunk) {
+	function receive_chunk(chunk) {
 		chunks.push(chunk);
 		have += chunk.length;
 		for (;;) {
@@ -443,9 +443,9 @@
 		resolve: (name) => url.pathToFileURL(globalThis.require.resolve(name)).href,
 	};
 
-	define(globalThis, 'display', { value: display, writable: true });
-	define(globalThis, '__import', { value: import_from_cwd });
-	define(process, 'stdin', {
+	define_property(globalThis, 'display', { value: display, writable: true });
+	define_property(globalThis, '__import', { value: import_from_cwd });
+	define_property(process, 'stdin', {
 		enumerable: true,
 		get: () => stdin ??= fs.createReadStream(null, { fd: 0, autoClose: false }),
 	});
@@ -455,8 +455,8 @@
 		stream._handle?.setBlocking?.(true); // output must be written before ENDED is sent
 
 	process.on('SIGINT', () => cell && finish_cell());
-	process.on('uncaughtException', uncaught);
-	process.on('unhandledRejection', uncaught);
+	process.on('uncaughtException', report_uncaught);
+	process.on('unhandledRejection', report_uncaught);
 	const exit = process.reallyExit;
 	process.reallyExit = function (code) {
 		if (cell)
@@ -465,8 +465,8 @@
 	};
 
 	const socket = new net.Socket({ fd: 3, readable: true, writable: false });
-	socket.on('data', receive);
+	socket.on('data', receive_chunk);
 	socket.on('close', () => exit.call(process, 0)); // the server has closed the socket
 	socket.on('error', () => {});
-	send('r', process.versions.node);
+	send_frame('r', process.versions.node);
 }

@@ -15,7 +15,7 @@
 # module that a bare interpreter has not imported must therefore not be imported here, or be removed
 # again.
 keeper = os.getppid()  # the agent's keeper adopts orphans if the zygote cannot
-SWEEP_S = 0.4  # after this time the keeper kills the rest
+SWEEP_S = 0.4  # after this time the zygote exits, and the keeper kills the remaining processes
 SET_DUMPABLE, GET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 3, 36  # prctl(2)
 RUN_SIGNALS = _signal.SIGTERM, _signal.SIGHUP
 is_reaper = False
@@ -99,9 +99,10 @@ def wait_for_run(child, resource):
             del sys.modules['resource']
 
 
-def exit_like(status):
-    """Ends the zygote with the status of a process that never got its RUN: the server is gone,
-    or the process was killed. Exit code 0 would look like a successful run."""
+def exit_with_status(status):
+    """Ends the zygote with the wait status of a run's process that exited before it got RUN: the
+    server closed the socket, or the process was killed. Exit code 0 would look like a successful
+    run."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         try:
@@ -116,7 +117,7 @@ def exit_like(status):
 
 def finish_run(report, status, usage):
     if not report:
-        exit_like(status)
+        exit_with_status(status)
     directory = report[1:]
     is_alone = kill_strays()
     frames = b''
@@ -130,7 +131,7 @@ def finish_run(report, status, usage):
                     if usage else (0, 0, 0)))
     write_all(3, frames)
     if not is_alone:
-        os._exit(1)  # the keeper then kills what is left
+        os._exit(1)  # the keeper then kills the remaining processes
     kind, nonce = receive_frame()
     if kind != b'M':
         os._exit(1)
@@ -233,8 +234,8 @@ def last_pid():
 
 
 def is_quiet_since(last):
-    """Whether no process was forked since `last`: a process that is forked while /proc is read may
-    be missed."""
+    """Whether no process was forked since last_pid() returned `last`: reading /proc may miss a
+    process that is forked meanwhile."""
     if last is not None:
         return last_pid() == last
     os.sched_yield()

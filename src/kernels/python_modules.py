@@ -11,8 +11,9 @@
 #     {"problem": "line 3: ..."}                                        the source is not Python
 #     {"missing": "module"}, {"missing": "function", "nearest": "area" or null}
 #
-# "decorators" is absent if there are none. "total" counts the records that did not fit, too. Modules
-# are parsed with ast and never imported, so none of their code runs. The program needs Python 3.7.
+# "decorators" is absent if there are none. "total" counts the records that did not fit, too.
+# Modules are parsed with ast and never imported, so none of their code runs. The program needs
+# Python 3.7.
 import os
 import sys
 
@@ -41,22 +42,22 @@ LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, token
 OPENING, CLOSING = {'(', '[', '{'}, {')', ']', '}'}
 
 
-def plain(text, size):
+def clean_text(text, size):
     """At most `size` characters, without U+0000 and surrogates, which the server's JSON reader
     refuses."""
     text = text[:size].replace('\0', '\ufffd')
     return text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')
 
 
-def encode(value):
+def encode_json(value):
     return json.dumps(value, ensure_ascii=False, separators=(',', ':')).encode()
 
 
-def fit(records, room):
+def fit_records(records, room):
     """The first records that together have at most `room` bytes as JSON."""
     kept = []
     for record in records[:ITEMS_MAX]:
-        room -= len(encode(record)) + 1
+        room -= len(encode_json(record)) + 1
         if room < 0:
             break
         kept.append(record)
@@ -171,14 +172,14 @@ def is_wanted(name, function):
 
 def doc_of(node):
     lines = (ast.get_docstring(node) or '').split('\n')
-    return plain('\n'.join(line.rstrip() for line in lines), DOC_MAX)
+    return clean_text('\n'.join(line.rstrip() for line in lines), DOC_MAX)
 
 
 def summary_of(doc):
     return doc.partition('\n')[0]
 
 
-def describe(name, node, lines, is_whole):
+def describe_definition(name, node, lines, is_whole):
     *decorators, definition = lines.of(node)
     kept, room = [], DECORATORS_MAX
     for text in map(one_line, decorators):
@@ -190,10 +191,10 @@ def describe(name, node, lines, is_whole):
         signature = 'async ' + signature
     doc = doc_of(node)
     item = {'name': name, 'kind': 'class' if isinstance(node, ast.ClassDef) else 'function',
-            'signature': plain(signature, SIGNATURE_MAX),
+            'signature': clean_text(signature, SIGNATURE_MAX),
             'doc': doc if is_whole else summary_of(doc)}
     if kept:
-        item['decorators'] = plain(' '.join(kept), DECORATORS_MAX)
+        item['decorators'] = clean_text(' '.join(kept), DECORATORS_MAX)
     return item
 
 
@@ -211,18 +212,19 @@ def module_help(directory, module, function, room):
         return {'missing': 'module'}
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError,
             tokenize.TokenError) as error:
-        return {'problem': plain(problem_of(error), 200)}
+        return {'problem': clean_text(problem_of(error), 200)}
     wanted = [each for each in found if is_wanted(each[0], function)]
     if function and not wanted:
         import difflib
         nearest = difflib.get_close_matches(function, [name for name, _ in found], 1)
-        return {'missing': 'function', 'nearest': plain(nearest[0], 200) if nearest else None}
+        return {'missing': 'function', 'nearest': clean_text(nearest[0], 200) if nearest else None}
     doc = '' if function else doc_of(tree)
-    while len(encode(doc)) > room // 2:
+    while len(encode_json(doc)) > room // 2:
         doc = doc[:len(doc) // 2]
     answer = {'doc': doc, 'functions': [], 'total': len(wanted)}
-    answer['functions'] = fit([describe(name, node, lines, bool(function))
-                               for name, node in wanted[:ITEMS_MAX]], room - len(encode(answer)))
+    items = [describe_definition(name, node, lines, bool(function))
+             for name, node in wanted[:ITEMS_MAX]]
+    answer['functions'] = fit_records(items, room - len(encode_json(answer)))
     return answer
 
 
@@ -266,7 +268,7 @@ def list_modules(directory, room):
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             pass  # a module that cannot be parsed is listed without a summary
         records.append({'name': name, 'summary': summary})
-    return {'modules': fit(records, room - 100), 'total': len(found)}
+    return {'modules': fit_records(records, room - 100), 'total': len(found)}
 
 
 def main(directory, module, function, room):
@@ -275,7 +277,7 @@ def main(directory, module, function, room):
         answer = module_help(directory, module, function, room)
     else:
         answer = list_modules(directory, room)
-    sys.stdout.buffer.write(encode(answer) + b'\n')
+    sys.stdout.buffer.write(encode_json(answer) + b'\n')
 
 
 if __name__ == '__main__':

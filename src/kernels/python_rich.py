@@ -8,11 +8,11 @@ import io
 import os
 import sys
 
-TEXT = 16 * 1024
-MARKUP = 64 * 1024
-SVG = 256 * 1024
-TRIES = 6  # scaling steps until a picture is small enough
-NAMES = 10000  # file names that are tried for a picture
+TEXT_MAX = 16 * 1024
+MARKUP_MAX = 64 * 1024
+SVG_MAX = 256 * 1024
+TRIES_MAX = 6  # scaling steps until a picture is small enough
+NAMES_MAX = 10000  # file names that are tried for a picture
 
 
 def show(value, out, pyplot):
@@ -46,7 +46,7 @@ def is_a(value, module, name):
     return isinstance(kind, type) and isinstance(value, kind)
 
 
-def offered(value, name):
+def call_repr_method(value, name):
     """The result of value._repr_x_(); None if the value has no such method."""
     if isinstance(value, type):
         return None
@@ -54,7 +54,7 @@ def offered(value, name):
     if not callable(method):
         return None
     # Some objects, such as mocks, have every attribute.
-    if getattr(value, '_repr_belljar_asks_', None) is not None:
+    if getattr(value, '_repr_belljar_probe_', None) is not None:
         return None
     result = method()
     return result[0] if isinstance(result, tuple) and result else result
@@ -63,7 +63,7 @@ def offered(value, name):
 # --- files ---
 
 
-def save(out, stem, extension, data):
+def save_file(out, stem, extension, data):
     """Writes a new file below .belljar. Returns its path, or None."""
     directory = os.path.join(out.home, '.belljar')
     try:
@@ -73,7 +73,7 @@ def save(out, stem, extension, data):
         first = max([int(n) for n in taken if n.isdigit() and len(n) < 9], default=0) + 1
     except OSError:
         return None
-    for number in range(first, first + NAMES):
+    for number in range(first, first + NAMES_MAX):
         path = os.path.join(directory, '%s-%d.%s' % (stem, number, extension))
         try:
             with open(path, 'xb') as file:
@@ -93,12 +93,12 @@ def save(out, stem, extension, data):
 
 
 def emit_picture(out, mime, stem, extension, data):
-    path = save(out, stem, extension, data) if data is not None else None
+    path = save_file(out, stem, extension, data) if data is not None else None
     if path is not None:
         out.emit(mime, '', path)
     elif data is not None:
-        out.emit('text/plain', 'a picture could not be saved below %s/.belljar: is there room, '
-                 'and is it a directory that can be written to?' % out.home, '')
+        out.emit('text/plain', 'a picture could not be saved below %s/.belljar: free disk space, '
+                 'and make it a directory that can be written to' % out.home, '')
         return True
     return path is not None
 
@@ -127,7 +127,7 @@ def fit_figure(figure, out):
     """The figure as PNG within the limits, with fewer dots per inch; None: it stays too large."""
     width, height = figure.get_size_inches()
     dpi = min(figure.dpi, (out.pixels / max(width * height, 1e-6)) ** 0.5)
-    for _ in range(TRIES):
+    for _ in range(TRIES_MAX):
         data = print_figure(figure, dpi)
         pixels = png_pixels(data)
         if pixels <= out.pixels and len(data) <= out.bytes:
@@ -183,7 +183,7 @@ def fit_image(image, out):
     if image.mode not in ('1', 'L', 'LA', 'I', 'I;16', 'P', 'RGB', 'RGBA'):
         image = image.convert('RGB')
     scale = min(1, (out.pixels / max(image.width * image.height, 1)) ** 0.5)
-    for _ in range(TRIES):
+    for _ in range(TRIES_MAX):
         smaller = image
         if scale < 1:
             smaller = image.convert(SCALABLE.get(image.mode, image.mode))
@@ -205,7 +205,7 @@ def show_image(value, out, pyplot):
 def show_bitmap(value, out, pyplot):
     for name, mime, extension, count in (('_repr_png_', 'image/png', 'png', png_pixels),
                                          ('_repr_jpeg_', 'image/jpeg', 'jpg', jpeg_pixels)):
-        data = offered(value, name)
+        data = call_repr_method(value, name)
         if isinstance(data, str):
             import binascii
             data = binascii.a2b_base64(data)
@@ -230,18 +230,18 @@ def show_table(value, out, pyplot):
                            max_cols=option('display.max_columns') or 20,
                            max_colwidth=option('display.max_colwidth') or 50,
                            show_dimensions=option('display.show_dimensions'))
-    out.emit('text/plain', shorten(text, TEXT))
+    out.emit('text/plain', shorten(text, TEXT_MAX))
     html = value._repr_html_() or ''
     begin, end = html.find('<style'), html.find('</style>')
     if 0 <= begin < end:  # the style sheet is of no use to a model
         html = html[:begin] + html[end + len('</style>'):].lstrip()
-    if html and len(html.encode('utf-8', 'replace')) <= MARKUP:
+    if html and len(html.encode('utf-8', 'replace')) <= MARKUP_MAX:
         out.emit('text/html', html)
     return True
 
 
 def show_svg(value, out, pyplot):
-    return emit_svg(offered(value, '_repr_svg_'), out)
+    return emit_svg(call_repr_method(value, '_repr_svg_'), out)
 
 
 def emit_svg(text, out):
@@ -249,14 +249,14 @@ def emit_svg(text, out):
     if not isinstance(text, str):
         return False
     data = text.encode('utf-8', 'replace')
-    is_short = len(data) <= SVG
+    is_short = len(data) <= SVG_MAX
     if is_short:
         out.emit('image/svg+xml', text)
     return emit_picture(out, 'image/svg+xml', 'image', 'svg', data) or is_short
 
 
 def emit_text(mime, text, out):
-    if not isinstance(text, str) or len(text.encode('utf-8', 'replace')) > MARKUP:
+    if not isinstance(text, str) or len(text.encode('utf-8', 'replace')) > MARKUP_MAX:
         return False
     out.emit(mime, text)
     return True
@@ -270,18 +270,18 @@ def emit_json(value, out):
 def show_markup(value, out, pyplot):
     for name, mime in (('_repr_html_', 'text/html'), ('_repr_markdown_', 'text/markdown'),
                        ('_repr_latex_', 'text/latex')):
-        if emit_text(mime, offered(value, name), out):
+        if emit_text(mime, call_repr_method(value, name), out):
             return True
     return False
 
 
 def show_json(value, out, pyplot):
-    data = offered(value, '_repr_json_')
+    data = call_repr_method(value, '_repr_json_')
     return data is not None and emit_json(data, out)
 
 
 def show_bundle(value, out, pyplot):
-    bundle = offered(value, '_repr_mimebundle_')
+    bundle = call_repr_method(value, '_repr_mimebundle_')
     if not isinstance(bundle, dict):
         return False
     for mime in 'text/html', 'text/markdown', 'text/latex', 'text/plain':
@@ -293,7 +293,7 @@ def show_bundle(value, out, pyplot):
 
 
 def show_repr(value, out, pyplot):
-    out.emit('text/plain', shorten(repr(value), TEXT))
+    out.emit('text/plain', shorten(repr(value), TEXT_MAX))
     return True
 
 

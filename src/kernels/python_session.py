@@ -8,7 +8,7 @@ import tokenize
 import traceback
 import _thread
 
-MOST_SHOWN = 64  # values of one cell
+SHOWN_MAX = 64  # values of one cell
 ERROR_BYTES = 64 * 1024
 IS_COROUTINE = 0x80  # inspect.CO_COROUTINE
 AWAIT = getattr(ast, 'PyCF_ALLOW_TOP_LEVEL_AWAIT', 0)
@@ -27,7 +27,7 @@ class CellDisplay:
         self.thread = _thread.get_ident()
 
     def open(self, run):
-        self.pixels, self.bytes, self.left = run.pixels, run.bytes, MOST_SHOWN
+        self.pixels, self.bytes, self.left = run.pixels, run.bytes, SHOWN_MAX
         self.is_open = True
 
     def is_ours(self):
@@ -64,7 +64,7 @@ class CellDisplay:
             if self.left >= 0:
                 write_all(3, shown)
             elif self.left == -1:
-                note = 'More was left out: %d values of a cell are shown.' % MOST_SHOWN
+                note = 'More values were left out: at most %d of a cell are shown.' % SHOWN_MAX
                 write_all(3, encode_frame(b'v', 'text/plain', note, ''))
 
     def close(self, *frames):
@@ -82,7 +82,7 @@ class Session:
         self.resource = import_hidden('resource')
         self.sigint = first_sigint
         self.loop = None
-        self.lent = []  # variables of this cell only: name, value, former value
+        self.cell_env = []  # variables of this cell only: name, value, former value
         self.had_stdin = False
         self.future = 0  # compiler flags of what cells imported from __future__
         self.status = None  # exit code, once a cell has called exit()
@@ -105,15 +105,15 @@ class Session:
     def run(self, run):
         before = self.resource.getrusage(self.resource.RUSAGE_SELF)
         self.out.open(run)
-        error = self.attempt(lambda: self.execute(run))
-        self.idle()
+        error = self.run_interruptible(lambda: self.execute(run))
+        self.ignore_sigint()
         if os.getpid() != self.pid:
             self.leave_child(error, run.name)
         if isinstance(error, SystemExit):
             self.status = exit_status(error)
-        later = self.attempt(self.tidy)
-        self.idle()
-        self.take_env_back()
+        later = self.run_interruptible(self.finish_output)
+        self.ignore_sigint()
+        self.restore_env()
         failure, code = b'', self.status or 0
         if self.status is None and (error or later) is not None:
             failure, code = encode_frame(b'e', *describe_error(error or later, run.name)), 1
@@ -121,7 +121,7 @@ class Session:
         self.out.close(failure, encode_frame(b'x', code, 0, int(self.status is not None),
                                    *self.usage(before)))
 
-    def attempt(self, function):
+    def run_interruptible(self, function):
         """Runs the user's code, which SIGINT interrupts. Returns the exception that it raised,
         or None."""
         try:
@@ -131,7 +131,7 @@ class Session:
             return error
         return None
 
-    def idle(self):
+    def ignore_sigint(self):
         """Ignores SIGINT outside of the user's code. A pending one is raised by signal() itself,
         hence the loop."""
         while True:
@@ -145,7 +145,7 @@ class Session:
             return
 
     def execute(self, run):
-        self.lend_env(run.env)
+        self.set_env(run.env)
         if run.has_stdin or self.had_stdin:
             replace_stdin(run.stdin if run.has_stdin else None)
         self.had_stdin = run.has_stdin
@@ -159,18 +159,18 @@ class Session:
         if last is not None:
             sys.displayhook(self.evaluate(last))
 
-    def lend_env(self, env):
+    def set_env(self, env):
         for entry in env:
             name, _, value = entry.partition('=')
-            self.lent.append((name, value, os.environ.get(name)))
+            self.cell_env.append((name, value, os.environ.get(name)))
             apply_env([entry])
 
-    def take_env_back(self):
+    def restore_env(self):
         """Restores the variables of the cell, unless the cell itself has set them to something
         else."""
         try:
-            while self.lent:
-                name, value, was = self.lent.pop()
+            while self.cell_env:
+                name, value, was = self.cell_env.pop()
                 if os.environ.get(name) != value:
                     continue
                 if was is not None:
@@ -180,7 +180,7 @@ class Session:
                 if name == 'TZ':
                     import_hidden('time').tzset()
         except Exception:
-            self.lent = []  # the cell has replaced os.environ
+            self.cell_env = []  # the cell has replaced os.environ
 
     def compile(self, text, name):
         """Compiles the cell without its last expression, and that expression; either may be
@@ -202,9 +202,9 @@ class Session:
 
     def evaluate(self, code):
         value = eval(code, self.main.__dict__)
-        return self.drive(value) if code.co_flags & IS_COROUTINE else value
+        return self.run_coroutine(value) if code.co_flags & IS_COROUTINE else value
 
-    def drive(self, coroutine):
+    def run_coroutine(self, coroutine):
         """Runs a cell with await at its top level. All cells share one event loop, which runs
         only while a cell awaits."""
         import asyncio
@@ -225,7 +225,7 @@ class Session:
                 task.exception()  # marks it as seen, or asyncio would warn when it is freed
             raise
 
-    def tidy(self):
+    def finish_output(self):
         """Shows open figures and flushes output, which belong to the cell; runs exit handlers after
         exit()."""
         pictures.show_open()
@@ -315,10 +315,10 @@ def describe_error(error, name):
         message = str(error)
     except Exception:
         message = ''
-    return type(error).__name__, cut(message), cut(text)
+    return type(error).__name__, cut_text(message), cut_text(text)
 
 
-def cut(text):
+def cut_text(text):
     if len(text) <= ERROR_BYTES // 4:
         return text
     half = ERROR_BYTES // 8

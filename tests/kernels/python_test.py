@@ -664,7 +664,7 @@ class Cells(unittest.TestCase):
     def test_number_of_shown_values_is_limited(self):
         got = self.kernel.cell("for i in range(1000): display(i)")
         self.assertEqual(len(got.shown), 65)
-        self.assertEqual(got.shown[64], ("text/plain", "More was left out: 64 values of a cell are shown.", ""))
+        self.assertEqual(got.shown[64], ("text/plain", "More values were left out: at most 64 of a cell are shown.", ""))
         self.shows("1", "1")
 
     def test_usage_counts_the_cell_only(self):
