@@ -180,7 +180,7 @@ const BAD = [
   ['run_code', { code: 'x', cwd: 'not/there' }, /^argument 'cwd': .*not\/there/],
   ['run_code', { code: 'x', cwd: 'not/there', session: 'n' }, /^argument 'cwd': .*not\/there/],
   ['run_code', { code: 'x', cwd: '/etc/passwd' }, /^argument 'cwd': the path is not a directory$/],
-  ['run_code', { code: 'x', sandbox: 'nobodys' }, /list_sandboxes.*nobodys/],
+  ['run_code', { code: 'x', sandbox: 'nobodys' }, /^there is no sandbox 'nobodys'; list_sandboxes/],
   ['run_code', { code: 'x', sandbox: '../../etc' }, /sandbox/],
   ['run_code', { code: 'x', files: [{ path: 'a', content: '!', encoding: 'base64' }] }, /^argument 'files\[0\]\.content': not base64 at byte 0$/],
   ['run_code', { code: 'x', files: [{ path: 'a' }] }, /^argument 'files\[0\]\.content' is missing/],
@@ -194,7 +194,7 @@ const BAD = [
   ['run_command', { argv: 'ls' }, /^argument 'argv': expected an array of strings/],
   ['run_command', { command: 'x', cwd: '/not/there' }, /^argument 'cwd': .*\/not\/there/],
   ['run_command', { argv: ['x'], cwd: '/etc/passwd' }, /^argument 'cwd': the path is not a directory$/],
-  ['run_command', { command: 'x', sandbox: 'nobodys' }, /list_sandboxes.*nobodys/],
+  ['run_command', { command: 'x', sandbox: 'nobodys' }, /^there is no sandbox 'nobodys'; list_sandboxes/],
   ['run_command', { command: 'x', background: 'yes' }, /^argument 'background': expected true or false/],
 ];
 
