@@ -12,7 +12,7 @@ document=${2:-ARCHITECTURE.md}
 function trim(text) { gsub(/^ +| +$/, "", text); return text }
 function folder_of(path) { return match(path, /\/[^\/]*$/) ? substr(path, 1, RSTART - 1) : "" }
 function below(folder, outer) { return folder == outer || index(folder, outer "/") == 1 }
-function refuse(rule) { printf "%s:%d: %s\n", file, number, rule; failed = 1 }
+function report_problem(rule) { printf "%s:%d: %s\n", file, number, rule; failed = 1 }
 
 # One row: | `src/FOLDER` | holds | public headers | may use; libraries |
 function read_row(line,    cell, folder, uses, part, i, n) {
@@ -63,22 +63,22 @@ function check_ours(folder, name,    target, base) {
   target = folder_of(name)
   base = substr(name, length(target) + 2)
   if (target == "")
-    refuse("\"" name "\" names no folder: write \"" folder "/" name "\"")
+    report_problem("\"" name "\" names no folder: write \"" folder "/" name "\"")
   else if (!(target in known))
-    refuse("\"" name "\": src/" target " is not in the table of folders")
+    report_problem("\"" name "\": src/" target " is not in the table of folders")
   else if (!allows(folder, target))
-    refuse("src/" folder " may not use src/" target)
+    report_problem("src/" folder " may not use src/" target)
   else if (!below(folder, target) &&
            (base == "internal.h" || (public[target] != " all " && !index(public[target], " " base " "))))
-    refuse("\"" name "\" is private to src/" target)
+    report_problem("\"" name "\" is private to src/" target)
 }
 
 function check_library(folder, name,    i) {
   if (folder_of(name) in known)
-    refuse("<" name "> is ours: write \"" name "\"")
+    report_problem("<" name "> is ours: write \"" name "\"")
   for (i in headers)
     if (name ~ headers[i] && !index(libraries[folder], i))
-      refuse("src/" folder " may not use " i)
+      report_problem("src/" folder " may not use " i)
 }
 
 {
@@ -87,7 +87,7 @@ function check_library(folder, name,    i) {
   number = 0
   if (!(folder in known)) {
     if (file ~ /\/$/ || folder == "")
-      refuse("src/" folder " is not in the table of folders (" document ")")
+      report_problem("src/" folder " is not in the table of folders (" document ")")
     next
   }
   if (file ~ /\/$/)
@@ -102,7 +102,7 @@ function check_library(folder, name,    i) {
     else if (match(line, /<[^>]*>/))
       check_library(folder, substr(line, RSTART + 1, RLENGTH - 2))
     else
-      refuse("an include that names no file")
+      report_problem("an include that names no file")
   }
   close(file)
 }

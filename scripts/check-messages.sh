@@ -7,18 +7,18 @@
 set -eu
 src=${1:-src}
 
-# values FIND-ARGUMENT... - the constants WIRE_* that the files below $src use as values
-values() {
+# used_values FIND-ARGUMENT... - the constants WIRE_* that the files below $src use as values
+used_values() {
   find "$src" -name '*.c' "$@" -exec sed -E 's/(case|[=!]=) +WIRE_[A-Z0-9_]+//g' {} + |
     grep -oE 'WIRE_[A-Z0-9_]+' | sort -u
 }
 
 {
-  values -path "$src/agent/*" | sed 's/^/sent agent /'
-  values ! -path "$src/agent/*" ! -path "$src/wire/*" | sed 's/^/sent server /'
+  used_values -path "$src/agent/*" | sed 's/^/sent agent /'
+  used_values ! -path "$src/agent/*" ! -path "$src/wire/*" | sed 's/^/sent server /'
   cat "$src/wire/table.c"
 } | awk -v table="$src/wire/table.c" '
-  function need(end) {
+  function require_sender(end) {
     if (!((end, name) in sent)) {
       print table ": the " end " never sends " name ": delete the message"
       failed = 1
@@ -27,8 +27,8 @@ values() {
   $1 == "sent" { sent[$2, $3] = 1; next }
   /^\t\[WIRE_[A-Z0-9_]+\] = \{/ { name = $1; gsub(/[][]/, "", name) }
   name != "" && /WIRE_FROM_(SERVER|AGENT|EITHER)|OPENS\(/ {
-    if (!/WIRE_FROM_AGENT/) need("server")
-    if (/WIRE_FROM_(AGENT|EITHER)/) need("agent")
+    if (!/WIRE_FROM_AGENT/) require_sender("server")
+    if (/WIRE_FROM_(AGENT|EITHER)/) require_sender("agent")
     name = ""
     count++
   }

@@ -9,7 +9,7 @@ src=${1:-src}
 find "$src" -type f -name '*.[ch]' | LC_ALL=C sort | LC_ALL=C awk -v src="$src" '
 BEGIN { MAX_FUNCTION = 100; MAX_FILE = 500; MAX_COLUMNS = 100 }
 
-function refuse(at, text) { printf "%s:%d: %s\n", file, at, text; failed = 1 }
+function report_problem(at, text) { printf "%s:%d: %s\n", file, at, text; failed = 1 }
 
 # Bytes, less the continuation bytes of UTF-8, each tab to the next multiple of 8.
 function columns(line,    parts, n, i, wide) {
@@ -22,12 +22,12 @@ function columns(line,    parts, n, i, wide) {
 
 function check_line(line) {
   if (columns(line) > MAX_COLUMNS)
-    refuse(number, columns(line) " columns (at most " MAX_COLUMNS ")")
+    report_problem(number, columns(line) " columns (at most " MAX_COLUMNS ")")
   if (line ~ /^\{/)
     opened = number
   else if (line ~ /^\}/ && opened) {
     if (number - opened + 1 > MAX_FUNCTION)
-      refuse(opened, "function " heading " has " number - opened + 1 " lines (at most " MAX_FUNCTION ")")
+      report_problem(opened, "function " heading " has " number - opened + 1 " lines (at most " MAX_FUNCTION ")")
     opened = 0
   } else if (!opened && match(line, /[A-Za-z_][A-Za-z_0-9]*\(/))
     heading = substr(line, RSTART, RLENGTH - 1)
@@ -42,9 +42,9 @@ function check_line(line) {
   }
   close(file)
   if (opened)
-    refuse(opened, "function " heading " is not closed at column 0")
+    report_problem(opened, "function " heading " is not closed at column 0")
   if (number > MAX_FILE)
-    refuse(number, number " lines in the file (at most " MAX_FILE ")")
+    report_problem(number, number " lines in the file (at most " MAX_FILE ")")
 }
 
 END {

@@ -9,14 +9,14 @@ chmod 755 "$work" # as root, the server runs under another uid
 state="$work/state"
 
 # Files of a sandbox may belong to other uids, which rm(1) cannot remove: belljar removes them.
-clean() {
+remove_work() {
   "$program" rm --state-dir "$state" default >/dev/null 2>&1 || :
   rm -rf "$work"
 }
-trap clean EXIT
+trap remove_work EXIT
 
-# missing - reports why no sandbox can be made
-missing() {
+# report_missing - reports why no sandbox can be made
+report_missing() {
   echo
   echo "Belljar cannot make a sandbox on this machine:"
   sed 's/^/  /' "$work/errors"
@@ -54,7 +54,7 @@ home=${HOME:-/root}
 echo "  \$ $program run hello.py $home"
 
 # The output goes to files first, because a pipeline would hide a failure.
-"$program" exec --state-dir "$state" true 2>"$work/errors" || missing
+"$program" exec --state-dir "$state" true 2>"$work/errors" || report_missing
 began=$(date +%s%N)
 if "$program" run --state-dir "$state" "$work/hello.py" "$home" \
   >"$work/printed" 2>"$work/errors"; then

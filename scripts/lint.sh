@@ -3,7 +3,7 @@
 # the tree, with the sources that cppcheck reads.
 #
 # Each check prints one line, with its findings above it. The exit status is 1 if a check failed.
-# shellcheck disable=SC2317 # the functions are called through check()
+# shellcheck disable=SC2317 # the functions are called through run_check()
 set -eu
 make=${MAKE:-make}
 
@@ -17,8 +17,8 @@ c_tests=$(find tests -name node_modules -prune -o -name '*.[ch]' -print | LC_ALL
 sh_files=$(find run test .ci/run scripts tests -name node_modules -prune -o \
   \( -name '*.sh' -o -path run -o -path test -o -path .ci/run \) -type f -print | LC_ALL=C sort)
 
-# check NAME COMMAND... - prints the command's output only if it fails
-check() {
+# run_check NAME COMMAND... - prints the command's output only if it fails
+run_check() {
   name=$1
   shift
   if "$@" >"$work/out" 2>&1; then
@@ -47,30 +47,30 @@ END
 }
 
 # npm writes the registry it used into the lock file, but another machine may use another registry.
-no_registry() {
+lock_files_name_no_registry() {
   ! grep -rnE --include=package-lock.json --exclude-dir=node_modules --exclude-dir=build \
     '"resolved"|https?://[^"]*registry' .
 }
 
-owned_todos() {
+todos_have_an_issue() {
   # shellcheck disable=SC2086 # lists of names
   ! grep -nE '\b(TODO|FIXME)\b' $sources $headers $c_tests $sh_files Makefile |
     grep -vE 'TODO\(#[0-9]+\)|^scripts/lint.sh:'
 }
 
-check layers sh scripts/check-layers.sh src
-check sizes sh scripts/check-sizes.sh src
-check 'every message has a sender' sh scripts/check-messages.sh src
-check 'documents name files that exist' sh scripts/check-documents.sh \
+run_check layers sh scripts/check-layers.sh src
+run_check sizes sh scripts/check-sizes.sh src
+run_check 'every message has a sender' sh scripts/check-messages.sh src
+run_check 'documents name files that exist' sh scripts/check-documents.sh \
   ARCHITECTURE.md CONTRIBUTING.md README.md SECURITY.md STYLE.md
-check 'todos have an issue' owned_todos
-check 'lock files name no registry' no_registry
+run_check 'todos have an issue' todos_have_an_issue
+run_check 'lock files name no registry' lock_files_name_no_registry
 # shellcheck disable=SC2086 # lists of names
-check shellcheck shellcheck -x $sh_files
+run_check shellcheck shellcheck -x $sh_files
 # shellcheck disable=SC2086
-check clang-format clang-format --dry-run -Werror $sources $headers $c_tests
+run_check clang-format clang-format --dry-run -Werror $sources $headers $c_tests
 
-check 'headers compile alone' "$make" --no-print-directory -k -j "$jobs" lint-headers
-check cppcheck cppcheck_sources "$@"
-check 'clang and clang-tidy warn of nothing' "$make" --no-print-directory -k -j "$jobs" lint-sources
+run_check 'headers compile alone' "$make" --no-print-directory -k -j "$jobs" lint-headers
+run_check cppcheck cppcheck_sources "$@"
+run_check 'clang and clang-tidy warn of nothing' "$make" --no-print-directory -k -j "$jobs" lint-sources
 exit "$failed"

@@ -80,9 +80,11 @@ char *session_encode_response(const struct mcp_session *session, json_t *id, jso
 	json_decref(response);
 	if (*ret_len <= max)
 		return text;
-	(void)snprintf(why, sizeof why,
-	               "the answer has %zu bytes; at most %zu can be sent (max_line)", *ret_len,
-	               max);
+	(void)snprintf(
+	        why, sizeof why,
+	        "the answer has %zu bytes, and at most %zu can be sent (max_line); ask for less at "
+	        "once",
+	        *ret_len, max);
 	free(text);
 	error = rpc_error(id, RPC_INTERNAL_ERROR, why, NULL);
 	return json_write(error, ret_len);
@@ -181,8 +183,9 @@ static int check_batch(const struct mcp_session *session, const json_t *messages
 	if (json_array_size(messages) == 0)
 		return error_set(err, ERR_INVALID, "an empty batch is not allowed");
 	if (json_array_size(messages) > max)
-		return error_set(err, ERR_LIMIT, "more than %zu messages in a batch (max_batch)",
-		                 max);
+		return error_set(
+		        err, ERR_LIMIT,
+		        "more than %zu messages in a batch (max_batch); send fewer at once", max);
 	json_array_foreach (messages, i, message) {
 		if (rpc_decode(message, &rpc, err) < 0)
 			return error_wrap(err, "message %zu of the batch", i + 1);

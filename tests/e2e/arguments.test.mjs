@@ -52,12 +52,12 @@ const wrong = [
   [{ text: t, records: [{ key: 'a' }, { key: 5 }] }, "argument 'records[1].key': expected a string of at most 16 bytes, got the number 5"],
   [{ text: t, records: [{ key: 'a' }, {}] }, "argument 'records[1].key' is missing: expected a string of at most 16 bytes"],
   [{ text: t, records: [{ key: 'a' }, 5] }, "argument 'records[1]': expected an object, got the number 5"],
-  [{ text: t, records: [{ key: 'a', other: 1 }] }, "argument 'records[0].other' is not known"],
+  [{ text: t, records: [{ key: 'a', other: 1 }] }, "argument 'records[0].other' is not known: leave it out"],
   [{ text: t, records: [{ key: 'a' }, { key: 'b' }, { key: 'c' }] }, "argument 'records': expected an array of objects with at most 2 entries, got 3"],
   [{ text: t, txt: 1 }, "argument 'txt' is not known; did you mean 'text'?"],
   [{ text: t, intger: 1 }, "argument 'intger' is not known; did you mean 'integer'?"],
-  [{ text: t, completely_different: 1 }, "argument 'completely_different' is not known"],
-  [{ text: t, 'evil\n': 1 }, "argument 'evil\\n' is not known"],
+  [{ text: t, completely_different: 1 }, "argument 'completely_different' is not known: leave it out"],
+  [{ text: t, 'evil\n': 1 }, "argument 'evil\\n' is not known: leave it out"],
 ];
 
 for (const [args, message] of wrong)
@@ -103,7 +103,7 @@ test('absent and null arguments take their defaults, whole reals are integers', 
 test('a tool without parameters refuses arguments', async (t) => {
   const server = start(t, FIXTURE);
   const { result } = await server.call('test_simple_text', { x: 1 });
-  assert.deepEqual(result, { content: [{ type: 'text', text: "argument 'x' is not known" }], isError: true });
+  assert.deepEqual(result, { content: [{ type: 'text', text: "argument 'x' is not known: leave it out" }], isError: true });
   await server.close();
 });
 

@@ -289,7 +289,8 @@ static int set_unknown_error(struct decoder *d, const struct param *params, cons
 		return error_set(d->err, ERR_INVALID,
 		                 "argument '%s' is not known; did you mean '%s'?", inner.path,
 		                 best.name);
-	return error_set(d->err, ERR_INVALID, "argument '%s' is not known", inner.path);
+	return error_set(d->err, ERR_INVALID, "argument '%s' is not known: leave it out",
+	                 inner.path);
 }
 
 static int decode_members(struct decoder *d, const struct param *params, json_t *object,

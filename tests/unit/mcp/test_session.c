@@ -350,7 +350,7 @@ static void invalid_batch_is_an_error_with_the_reason(void **state)
 		  "\"io.modelcontextprotocol/protocolVersion\":1}}}]",
 		  "message 1 of the batch: stateless revisions have no batches" },
 		{ "[" PING("1") "," PING("2") "," PING("3") "]",
-		  "more than 2 messages in a batch (max_batch)" },
+		  "more than 2 messages in a batch (max_batch); send fewer at once" },
 	};
 	struct mcp_config config = { .tools = tools, .limits = mcp_default_limits };
 	struct peer peer;
@@ -408,8 +408,11 @@ static void long_response_becomes_an_error(void **state)
 	peer_open(&peer, &config);
 	peer_send(&peer, CALL("1", "hold"));
 	respond_text(peer.held, long_text);
-	CHECK_NEXT(&peer, ERROR_OF("1", "-32603",
-	                           "the answer has 672 bytes; at most 500 can be sent (max_line)"));
+	CHECK_NEXT(
+	        &peer,
+	        ERROR_OF(
+	                "1", "-32603",
+	                "the answer has 672 bytes, and at most 500 can be sent (max_line); ask for less at once"));
 	peer_close(&peer);
 }
 

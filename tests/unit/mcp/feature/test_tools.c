@@ -285,7 +285,7 @@ static void wrong_argument_is_a_result_with_is_error(void **state)
 		  "argument 'n': expected an integer from 1 to 9, got the number 10" },
 		{ "{\"n\":1,\"wrod\":\"x\"}",
 		  "argument 'wrod' is not known; did you mean 'word'?" },
-		{ "{\"other\":1}", "argument 'other' is not known" },
+		{ "{\"other\":1}", "argument 'other' is not known: leave it out" },
 	};
 
 	runs = 0;
@@ -298,7 +298,7 @@ static void wrong_argument_is_a_result_with_is_error(void **state)
 		check(line, want);
 	}
 	check(CALL("media", ",\"arguments\":{\"n\":1}"),
-	      RESULT(FAILURE("argument 'n' is not known") "}"));
+	      RESULT(FAILURE("argument 'n' is not known: leave it out") "}"));
 	assert_int_equal(runs, 0);
 }
 
