@@ -26,15 +26,16 @@
  * - If the engine itself fails (its helper process died, its daemon is unreachable), every box ends
  *   with ENGINE_END_ENGINE_LOST, pending erase() calls fail, and start() and erase() return -1.
  *
- * To add an engine: give it a folder below src/engine with a row in ARCHITECTURE.md's table,
- * make `struct engine` the first member of its own struct, fill a `struct engine_ops`, offer one
+ * To add an engine: give it a folder below src/engine with a row in ARCHITECTURE.md's table, make
+ * `struct engine` the first member of its own struct, fill a `struct engine_ops`, offer one
  * constructor that returns `struct engine *`, and have src/server choose it. Apply every field of
  * struct spec or report why it cannot be applied: a limit that silently does not hold is a bug.
  * Start the agent's program (agent_image.h) as PID 1 of the sandbox.
  *
  * src/sandbox calls the operations (sandbox.c starts and kills, sandbox_end.c erases and releases,
  * sweep.c lists and erases), and src/server/runtime.c creates and frees the engine, all on the one
- * thread of the loop. The order is: constructor, list, then start, kill and erase in any order, free.
+ * thread of the loop. The order is: constructor, list, then start, kill and erase in any order,
+ * free.
  *
  * `channel` in the event `started` is a connected stream socket with close-on-exec; it may be
  * blocking or not. The agent has the other end as descriptor 3. Inside, the agent needs to be PID 1

@@ -13,10 +13,10 @@
  * compares its range with the row), the argument and the JSON field that tools show
  * (src/tools/create_sandbox.c, src/tools/support/sandbox_json.c), and apply it in each engine:
  * src/engine/native/cgroup if a cgroup controller enforces it,
- * src/engine/native/spawner/child_setup.c if it is an rlimit, src/engine/native/root/mount_plan.c if
- * it is a file below /proc/sys, src/engine/native/usage if belljar has to measure. Where a program
- * that meets the limit should be told which one it was, src/sandbox/run/limit_check.c reports it;
- * src/server/doctor/doctor_report.c says whether the limit is enforced. */
+ * src/engine/native/spawner/child_setup.c if it is an rlimit, src/engine/native/root/mount_plan.c
+ * if it is a file below /proc/sys, src/engine/native/usage if belljar has to measure. Where a
+ * program that meets the limit should be told which one it was, src/sandbox/run/limit_check.c
+ * reports it; src/server/doctor/doctor_report.c says whether the limit is enforced. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,11 +5,11 @@
  * from them, and scripts/check-messages.sh fails for a message that no code in src/ sends. The
  * table is constant; nothing here keeps state or allocates.
  *
- * To add a message: a value in enum wire_type, a struct and a member of the union in message.h, a row
- * in table.c, a sender and a receiver. A file operation also needs a row in src/agent/files/ops.h, a
- * function op_NAME, and, if it answers with records or bytes, a line in
- * src/sandbox/channel/channel_stream.c that says how many are allowed. A message that an older agent
- * does not know needs a new WIRE_VERSION. Run scripts/protocol.sh afterwards. */
+ * To add a message: a value in enum wire_type, a struct and a member of the union in message.h, a
+ * row in table.c, a sender and a receiver. A file operation also needs a row in
+ * src/agent/files/ops.h, a function op_NAME, and, if it answers with records or bytes, a line in
+ * src/sandbox/channel/channel_stream.c that says how many are allowed. A message that an older
+ * agent does not know needs a new WIRE_VERSION. Run scripts/protocol.sh afterwards. */
 #pragma once
 #include <stdbool.h>
 

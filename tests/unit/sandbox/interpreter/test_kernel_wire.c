@@ -221,7 +221,7 @@ static const struct {
 	{ VIEW_INIT("r\xfc\xff\x0f\0"), ERR_LIMIT,
 	  "READY from the interpreter announces 1048572 bytes, the most is 1048571" },
 	{ VIEW_INIT("v\xff\xff\xff\xff"), ERR_LIMIT,
-	  "SHOWN from the interpreter is to have 4294967295 bytes, the most is 1048571" },
+	  "SHOWN from the interpreter announces 4294967295 bytes, the most is 1048571" },
 	{ VIEW_INIT("r\0\0\0\0"), ERR_SYNTAX, "READY from the interpreter: version is missing" },
 	{ VIEW_INIT("r\3\0\0\0\0\0\0"), ERR_SYNTAX,
 	  "READY from the interpreter: version is missing" },
