@@ -94,7 +94,8 @@ int fd_write_all(int fd, struct view bytes, struct error *err)
 	return 0;
 }
 
-/* Both ends are included. The C libraries we build with may lack a wrapper for close_range(2). */
+/* Closes the descriptors from `first` to `last`, both included. The C libraries that belljar is
+ * built with may lack a wrapper for close_range(2). */
 static int close_from_to(unsigned first, unsigned last, struct error *err)
 {
 	if (syscall(SYS_close_range, first, last, 0) < 0)

@@ -28,9 +28,9 @@ MUST_CHECK int fd_write_all(int fd, struct view bytes, struct error *err);
  * that must not hold the descriptors of its parent open. */
 MUST_CHECK int fd_close_others(const int *keep, size_t count, struct error *err);
 
-/* The same, but moves the descriptors to 3, 4, 5 ... in the given order first, with close-on-exec
- * set, and writes the new numbers back. For a process whose limit of descriptors is to be small, or
- * that needs certain numbers. */
+/* Moves the descriptors to 3, 4, 5 ... in the given order, with close-on-exec set, writes the new
+ * numbers back, and closes every other descriptor above 2. For a process whose limit of descriptors
+ * is to be small, or that needs certain numbers. */
 MUST_CHECK int fd_renumber(int *const keep[], size_t count, struct error *err);
 
 /* Opens the directory `path` below the directory `at` for readdir(3). closedir(3) closes the

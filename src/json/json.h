@@ -34,9 +34,9 @@ struct json_limits {
 MUST_CHECK int json_read(struct view text, const struct json_limits *limits, json_t **ret,
                          json_t **ret_id, struct error *err);
 
-/* These return NULL if the value is absent or of another type. A string that contains U+0000
- * counts as another type: as a C string it would be cut there, and could pass a check that the
- * whole string would not pass. */
+/* These functions return NULL if the value is absent or of another type. A string that contains
+ * U+0000 counts as another type: as a C string it would be cut there, and could pass a check that
+ * the whole string would not pass. */
 const char *json_as_text(const json_t *value);
 const char *json_text(const json_t *object, const char *key); /* the string member `key` */
 json_t *json_member(const json_t *object, const char *key, json_type type);

@@ -5,7 +5,7 @@
 // that run: nothing of the kernel is then on its stack or in its globals. The process of a session
 // continues in node_session.js.
 //
-// All of it must work in Node 18.
+// The kernel must work in Node 18.
 (dynamic_import, run_session, replace_imports) => {
 	'use strict';
 	const fs = require('fs');

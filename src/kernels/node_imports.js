@@ -1,9 +1,9 @@
 // node_imports.js - replaces import in the code of a cell by calls of another function: where cells
 // are evaluated, neither the import statement nor import() works.
 //
-// This is not a parser. It skips strings, comments and regular expressions, and counts braces. Line
-// numbers do not change. Every look ahead is bounded, so that the time grows linearly with the
-// code.
+// The function is not a parser: it skips strings, comments and regular expressions, and counts
+// braces. Line numbers do not change. Every look ahead is bounded, so that the time grows linearly
+// with the code.
 (code, name) => {
 	'use strict';
 	if (!/\bimport\b/.test(code))

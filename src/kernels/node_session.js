@@ -349,7 +349,7 @@
 
 	// Calls done(), now or later, with { value } or { error }. The inspector waits for the first promise
 	// that is made. If that promise were garbage-collected, because nothing can settle it any more,
-	// the process would exit. It is therefore kept, also after the cell was interrupted.
+	// the process would exit. `kept` therefore holds the promise, also after the cell was interrupted.
 	const kept = [];
 
 	function evaluate_cell(code, label, done) {

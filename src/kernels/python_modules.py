@@ -4,7 +4,7 @@
 #
 #     main.py DIRECTORY MODULE FUNCTION BYTES       MODULE and FUNCTION may be empty
 #
-# It prints one JSON object of at most BYTES bytes:
+# The program prints one JSON object of at most BYTES bytes:
 #
 #     {"modules": [{name, summary}], "total": N}                        without MODULE
 #     {"doc", "functions": [{name, kind, signature, decorators, doc}], "total": N}

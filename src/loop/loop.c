@@ -56,8 +56,8 @@ static void schedule_deferred(struct loop *loop)
 	(void)event_add(loop->defer, &at_once);
 }
 
-/* Runs the calls that were deferred before it started. Those deferred meanwhile wait for the next
- * iteration of the loop. */
+/* Runs the calls that were deferred before on_deferred() started. Calls that are deferred meanwhile
+ * wait for the next iteration of the loop. */
 static void on_deferred(evutil_socket_t fd, short what, void *ctx)
 {
 	struct loop *loop = ctx;

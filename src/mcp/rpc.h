@@ -35,7 +35,7 @@ MUST_CHECK int rpc_decode(const json_t *value, struct rpc_message *ret, struct e
 /* True if the value can be the id of a request. */
 bool rpc_is_id(const json_t *value);
 
-/* These take over result, params and data. They borrow id; NULL becomes null. */
+/* These constructors take over result, params and data. They borrow id; NULL becomes null. */
 json_t *rpc_result(json_t *id, json_t *result);
 json_t *rpc_error(json_t *id, enum rpc_code code, const char *message, json_t *data);
 json_t *rpc_notification(const char *method, json_t *params);

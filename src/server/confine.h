@@ -10,8 +10,8 @@
 
 struct error;
 
-/* The user id that root changes to; it owns db/ and servers/ in the state directory. It lies in the
- * range that systemd reserves for containers, so no user of the host has it. 0 if the user
+/* The user id that root changes to, which owns db/ and servers/ in the state directory. The id lies
+ * in the range that systemd reserves for containers, so no user of the host has it. 0 if the user
  * namespace has no such id (in a container with few ids): then root stays root. */
 uid_t confine_id(void);
 

@@ -98,8 +98,8 @@ static void on_ready(void *ctx, const struct spawner_report *report, const struc
 	runtime->report = *report;
 	if (why == NULL && doctor_require_engine(runtime->base.require, report, &err) < 0)
 		why = &err;
-	/* Only now: the engine lists the directories of sandboxes, and a server that lacks a
-	 * required layer must not change anything. */
+	/* The sweep starts only after these checks: it needs the engine to list the directories of
+	 * sandboxes, and a server that lacks a required layer must not remove anything. */
 	if (why == NULL)
 		manager_sweep(runtime->manager);
 	runtime->ready(runtime->ctx, why);

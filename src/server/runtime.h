@@ -67,6 +67,6 @@ MUST_CHECK int runtime_choose_gpu(const struct runtime *runtime, const char *whi
 /* The spec of a sandbox whose creator sets nothing else. */
 MUST_CHECK int runtime_default_spec(const struct runtime *runtime, const struct options *options,
                                     struct spec *ret, struct error *err);
-/* The absolute path of the state directory: --state-dir, or the default one. It need not exist. */
+/* The absolute path of the state directory, which need not exist: --state-dir, or the default. */
 MUST_CHECK int runtime_find_state_dir(const struct options *options, char out[PATH_MAX],
                                       struct error *err);

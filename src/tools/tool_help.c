@@ -3,8 +3,8 @@
  *
  * A Python program (kernels/python_modules.py) runs in the sandbox, parses the modules with `ast`
  * and prints what it found as one JSON object. The sandbox is hostile: any program in it may have
- * written that output. It is therefore bounded by the capture of the process, read with limits,
- * decoded by the tables below, and only then made into an answer. */
+ * written that output. The output is therefore bounded by the capture of the process, read with
+ * limits, decoded by the tables below, and only then made into an answer. */
 #include <stdio.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * landlock_open() creates a ruleset that denies every file right the kernel knows, landlock_allow()
  * adds directories with the rights that remain there, landlock_enforce() binds the calling process
  * and all its descendants for good; the process must have set no_new_privs. The owner closes the
- * ruleset with landlock_close(); what it enforced stays in force.
+ * ruleset with landlock_close(); an enforced ruleset stays in force.
  *
  * On a kernel without Landlock, or with version 1 of it, which could not allow renames between
  * directories, `ruleset` is -1 and all calls succeed without effect: the caller decides whether

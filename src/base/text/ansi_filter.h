@@ -11,7 +11,7 @@
 
 enum { ANSI_FILTER_HELD_MAX = 64, ANSI_FILTER_RESET_MAX = 160 };
 
-/* What the last byte left open, as in ansi_strip.h. */
+/* The sequence that the last byte is part of, as in ansi_strip.h. */
 enum ansi_filter_state {
 	FILTER_TEXT,
 	FILTER_C2,

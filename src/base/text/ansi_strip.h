@@ -7,7 +7,7 @@
 #pragma once
 #include <stddef.h>
 
-/* What the last byte left open: a sequence may be split between two calls. */
+/* The sequence that the last byte is part of: a sequence may be split between two calls. */
 enum ansi_strip_state {
 	STRIP_TEXT,
 	STRIP_C2,        /* 0xc2: the first byte of U+0080 to U+00BF in UTF-8 */

@@ -2,9 +2,10 @@
  * signals that arrive meanwhile, and the end.
  *
  * attachment_run() prepares the runtime, gives up this process's privileges, finds or creates the
- * sandbox, wakes it and calls `start`. It returns after attachment_stop() or attachment_fail(),
- * when no sandbox of this process is awake any more. A verb that needs the privileges of its
- * caller, for example to read a file, uses them before it calls attachment_run(). */
+ * sandbox, wakes it and calls `start`. The call returns after attachment_stop() or
+ * attachment_fail(), when no sandbox of this process is awake any more. A verb that needs the
+ * privileges of its caller, for example to read a file, uses them before it calls
+ * attachment_run(). */
 #pragma once
 #include <stdbool.h>
 
@@ -47,7 +48,8 @@ enum verb_result attachment_run(const struct attachment_options *options,
                                 const struct attachment_events *events, void *ctx,
                                 struct error *err);
 
-/* Only the first call of these two has an effect. */
+/* Stop the loop, with an exit status or with an error. Only the first of these calls has an
+ * effect. */
 void attachment_stop(struct attachment *attachment, int status);
 void attachment_fail(struct attachment *attachment, const struct error *why);
 

@@ -42,7 +42,7 @@ static json_t *new_with_subscription_id(const struct mcp_call *call)
 	return object;
 }
 
-/* What is wrong with params.notifications, or NULL. Unknown members are allowed. */
+/* The problem with params.notifications, or NULL if they are valid. Unknown members are allowed. */
 static const char *find_filter_problem(const json_t *filter)
 {
 	const json_t *uris = json_object_get(filter, "resourceSubscriptions");

@@ -43,7 +43,7 @@ enum param_type {
 	PARAM_JSON,
 };
 
-/* Appends strings to `values` as candidates for completion. The caller drops those that do not
+/* Appends strings to `values` as candidates for completion. The caller removes those that do not
  * begin with `typed`. */
 typedef void param_complete_fn(void *app, const char *typed, json_t *values);
 
@@ -95,9 +95,10 @@ json_t *param_schema(const struct param *params, bool is_input);
 MUST_CHECK int param_decode(const struct param *params, json_t *object, struct arena *arena,
                             void *ret, struct error *err);
 
-/* What a parameter accepts, for errors: "an integer from 1 to 600". Returns out. */
+/* Describes the accepted values, for errors: "an integer from 1 to 600". Returns out. */
 const char *param_expected(const struct param *param, char *out, size_t size);
-/* The same for the manual, with ", required" or ", default 30". Returns out. */
+/* Describes the accepted values for the manual, with ", required" or ", default 30". Returns
+ * out. */
 const char *param_describe(const struct param *param, char *out, size_t size);
 
 const struct param *param_find(const struct param *params, const char *name);

@@ -1,9 +1,9 @@
 /* doctor.h - which layers of isolation this machine offers for sandboxes, and how to get the
  * others.
  *
- * A layer has a short name, which the option `require` uses. What can be tried is tried, not
- * concluded from version numbers: the engine is started, makes a sandbox, runs a program in it and
- * reports what is in force. */
+ * A layer has a short name, which the option `require` uses. A layer is tried where that is
+ * possible, not concluded from version numbers: the engine is started, creates a sandbox, runs a
+ * program in it and reports which layers are in force. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,8 +40,8 @@ MUST_CHECK int doctor_check_required(const struct check *checks, size_t count, s
 struct spawner_report;
 
 /* Examines only the required layers, before the server starts. ERR_INVALID: there is no such layer.
- * What the engine reports is left to doctor_require_engine() if the caller starts the engine next,
- * and is found out by a trial otherwise. */
+ * Layers that the engine reports are left to doctor_require_engine() if the caller starts the
+ * engine next (DOCTOR_ENGINE_NEXT), and are examined by a trial otherwise. */
 enum doctor_engine { DOCTOR_ENGINE_NEXT, DOCTOR_ENGINE_TRIED };
 MUST_CHECK int doctor_require(const struct options *options, enum doctor_engine engine,
                               struct error *err);

@@ -106,7 +106,7 @@ void probe_kernel(UNUSED const struct options *options, struct check *ret)
 		check_set(ret, CHECK_ON, "Linux %s, %s", release, name.machine);
 }
 
-/* What each ABI of Landlock added, to name what an older one lacks. */
+/* The features that each ABI of Landlock added: an older ABI lacks them. */
 static const struct landlock_feature {
 	long abi;
 	const char *what;

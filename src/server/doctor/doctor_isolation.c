@@ -319,7 +319,8 @@ void isolation_namespaces(const struct trial *trial, struct check *ret)
 		suggest_fix(ret, failure);
 }
 
-/* One step inside the namespaces. `needs` is the errno of the namespace that it needs. */
+/* Reports one step inside the namespaces. `needs` is the errno of the namespace that the step
+ * needs. */
 static void report_step(const struct trial *trial, int needs, int failure, const char *success,
                         const char *what, const char *fix, struct check *ret)
 {

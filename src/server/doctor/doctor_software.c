@@ -66,8 +66,8 @@ void probe_interpreters_in(const char *directories, struct check *ret)
 	check_fix(ret, "apt install%s", missing);
 }
 
-/* These are the directories that sandboxes have; interpreters in a home directory are not
- * inside. */
+/* Looks in the directories that sandboxes have; programs in a home directory are not visible
+ * there. */
 void probe_interpreters(UNUSED const struct options *options, struct check *ret)
 {
 	probe_interpreters_in("/usr/local/bin:/usr/bin:/bin", ret);

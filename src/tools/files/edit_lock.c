@@ -8,7 +8,7 @@
 #include "engine/spec.h"
 #include "loop/loop.h"
 
-/* One list for the process: there is one loop, and sandbox ids are unique within a server. */
+/* All locks of this process: there is one loop, and sandbox ids are unique within a server. */
 static struct list locks = { &locks, &locks };
 
 static struct edit_lock *lock_of(struct list *node)

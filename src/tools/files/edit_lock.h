@@ -35,8 +35,8 @@ struct edit_lock {
  * /workspace. */
 void edit_lock_acquire(struct edit_lock *lock, struct loop *loop, const char *sandbox,
                        const char *path, edit_lock_fn *acquired);
-/* Also valid for a lock that still waits, and for a lock that was never acquired. acquired() of the
- * next waiting lock is called from the loop, never from within this call. */
+/* Releases the lock, or ends its wait; does nothing for a lock that was never acquired. acquired()
+ * of the next waiting lock is called from the loop, never from within this call. */
 void edit_lock_release(struct edit_lock *lock);
 
 /* The path as absolute text without ".", ".." and empty parts. Symbolic links are not looked at.

@@ -12,7 +12,7 @@ const char *file_picture(struct view head);
 /* The MIME type of a file with this name and these bytes; never NULL. */
 const char *file_mime_type(const char *path, struct view bytes);
 
-/* Whether the bytes are UTF-8 without NUL. `is_cut`: the file goes on behind them, perhaps in the
+/* Whether the bytes are UTF-8 without NUL. `is_cut`: the file continues behind them, perhaps in the
  * middle of a character; the part of such a character is then removed from *bytes. */
 bool file_is_text(struct view *bytes, bool is_cut);
 bool file_has_bom(struct view text);
@@ -24,7 +24,7 @@ struct file_lines {
 };
 
 /* Adds whole lines of `text` to `out`, as many as fit, on request with their numbers in front; the
- * first line has the number `first`. `is_open`: the last line goes on behind the text, and is left
- * out unless it is the only one. */
+ * first line has the number `first`. `is_open`: the last line continues behind the text, and is
+ * left out unless it is the only one. */
 void file_lines_show(struct view text, bool is_open, uint64_t first, bool numbers, struct buf *out,
                      struct file_lines *ret);

@@ -26,7 +26,7 @@ struct file_work {
 	struct files_op *op;        /* the request under way, or NULL */
 	file_work_fn *next;         /* receives its reply, */
 	file_work_error_fn *failed; /* or its error */
-	struct error path_error;    /* kept while file_work_fail_path() asks for more */
+	struct error path_error;    /* the first error, during requests of file_work_fail_path() */
 	struct edit_lock lock;
 	void (*locked)(struct file_work *file);
 	size_t reserved; /* bytes of file_memory_reserve() */
@@ -49,7 +49,8 @@ MUST_CHECK bool file_work_reserve(struct file_work *file, size_t bytes);
 void file_work_request(struct file_work *file, const struct wire_message *request,
                        struct view content, size_t max, file_work_fn *next);
 void file_work_stat(struct file_work *file, const char *path, bool follow, file_work_fn *next);
-/* The same, but an error goes to `failed`; before this returns, if the request cannot be sent. */
+/* As file_work_request() and file_work_stat(), but an error is passed to `failed`. If the request
+ * cannot be sent, `failed` is called before the function returns. */
 void file_work_request_or(struct file_work *file, const struct wire_message *request,
                           struct view content, size_t max, file_work_fn *next,
                           file_work_error_fn *failed);
@@ -59,7 +60,7 @@ void file_work_stat_or(struct file_work *file, const char *path, bool follow, fi
 struct wire_entry file_work_entry(const struct files_reply *answer);
 
 /* Ends the call with an error about file->path that says what to do next. For a path that does not
- * exist it first asks the sandbox which names its directory has. */
+ * exist, a request to the agent first lists the names in its directory, for the message. */
 void file_work_fail_path(struct file_work *file, const struct error *why);
 /* Ends the call with this error. */
 void file_work_fail(struct file_work *file, enum error_kind kind, const char *fmt, ...)

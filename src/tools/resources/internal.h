@@ -13,7 +13,7 @@ struct skills;
 
 /* --- front matter ------------------------------------------------------------------------ */
 
-/* What a SKILL.md says about itself between two lines of "---". */
+/* The front matter of a SKILL.md: the YAML between its two lines of "---". */
 struct front_matter {
 	char name[65];          /* one printable line, or "" */
 	char description[1025]; /* one printable line, or ""; a longer one ends in "..." */

@@ -25,6 +25,7 @@ struct process_work_options {
 	bool takes_pictures;
 };
 
-/* What the options point to must stay valid until the answer, as arguments of the call do. */
+/* The strings and arrays of the options must stay valid until the answer, as arguments of the call
+ * do. */
 MUST_CHECK int process_work_start(struct mcp_call *call, struct process_work_options *options,
                                   struct error *err);

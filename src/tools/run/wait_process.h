@@ -20,7 +20,7 @@ struct wait_options {
 	uint64_t began_ms, until_ms;
 	/* Whether the call can answer before the process is over; NULL: it cannot. */
 	bool (*is_enough)(void *ctx, struct process *process);
-	/* Called once, from the loop, when the wait is over. It may free the process. */
+	/* Called once, from the loop, when the wait is over. The callback may free the process. */
 	void (*fn)(void *ctx);
 	void *ctx;
 };
