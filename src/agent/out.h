@@ -31,7 +31,7 @@ bool out_is_free(struct out *out);
 char *out_payload(struct out *out);
 void out_commit(struct out *out, const struct wire_frame *frame);
 
-/* Appends a message. One that the table forbids is a bug: the agent exits. */
+/* Appends a message. A message that the table forbids is a bug: the agent exits. */
 void out_message(struct out *out, const struct wire_message *message, uint32_t stream,
                  uint8_t channel);
 

@@ -40,7 +40,7 @@ struct stream {
 	};
 };
 
-/* Sends a message. One that the rules forbid is a bug: the agent exits. */
+/* Sends a message. A message that the rules forbid is a bug: the agent exits. */
 void stream_send(struct stream *stream, const struct wire_message *message, uint8_t channel);
 void stream_send_end(struct stream *stream, uint8_t channel);
 void stream_send_credit(struct stream *stream, uint8_t channel, size_t bytes);

@@ -1,7 +1,7 @@
 /* idle.c - puts idle sandboxes to sleep and deletes those whose lifetime is over.
  *
- * One timer serves all sandboxes. It fires every second while a sandbox is ready and may become
- * idle, else once a minute, for lifetimes. */
+ * One timer serves all sandboxes. The timer fires every second while a sandbox is ready and may
+ * become idle, else once a minute, for lifetimes. */
 #include <string.h>
 #include <time.h>
 

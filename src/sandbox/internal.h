@@ -43,7 +43,7 @@ enum phase {
 	PHASE_DELETED,
 };
 
-/* What callers wait for: see waiters.h. */
+/* The events that callers wait for: see waiters.h. */
 enum sandbox_event {
 	EVENT_READY,
 	EVENT_ENDED, /* nothing runs any more; sandbox_notify_end() */

@@ -20,7 +20,7 @@ struct manager;
 struct process;
 struct sandbox;
 
-/* What one owner may have at a time; 0: no limit. */
+/* The limits on what one owner may have at a time; 0: no limit. */
 struct quota {
 	uint64_t sandboxes, processes;
 	uint64_t memory; /* bytes: the sum of the limits of all sandboxes that are awake */

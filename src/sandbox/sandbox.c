@@ -172,8 +172,8 @@ static int open_channel(struct sandbox *sandbox, int fd, const struct engine_use
 
 	buf_init(&groups, sizeof(uint32_t));
 	/* In a user namespace with a single id setgroups() is denied, so the programs keep the
-	 * server's supplementary groups. They have no mapping inside and appear as 65534; the agent
-	 * must not mistake that for a failure to drop them. */
+	 * server's supplementary groups. These groups have no mapping inside and appear as 65534;
+	 * the agent must not mistake that for a failure to leave them. */
 	if (user->is_agent && wire_numbers_add(&welcome.groups, &groups, UNMAPPED_GROUP, err) < 0) {
 		(void)close(fd);
 		return -1;

@@ -6,9 +6,9 @@
  * Every change of state is written to the registry before it takes effect. Calls return at once;
  * their result is reported by a callback from the loop, never from within the call.
  *
- * The manager owns every struct sandbox. One is in memory while it is awake, while a caller waits
- * for it or holds it, and for some minutes afterwards. A caller that keeps a pointer across turns
- * of the loop must hold the sandbox (sandbox_hold). */
+ * The manager owns every struct sandbox. The struct is in memory while the sandbox is awake, while
+ * a caller waits for it or holds it, and for some minutes afterwards. A caller that keeps a pointer
+ * across turns of the loop must hold the sandbox (sandbox_hold). */
 #pragma once
 #include <stdbool.h>
 

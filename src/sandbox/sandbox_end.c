@@ -43,9 +43,9 @@ void sandbox_set_state(struct sandbox *sandbox, enum sandbox_state state)
 	sandbox->row.state = state;
 }
 
-/* EBUSY means that another server has the sandbox. That server may have died since this one last
- * looked, so recover the rows of dead servers and try once more. `fresh` is read again because a
- * server that had the sandbox in between may have begun a reset. */
+/* EBUSY means that another server has the sandbox. That server may have died since this server last
+ * recovered rows, so recover the rows of dead servers now and try once more. `fresh` is read again
+ * because a server that had the sandbox in between may have begun a reset. */
 int sandbox_claim(struct sandbox *sandbox, struct error *err)
 {
 	struct manager *manager = sandbox->manager;

@@ -9,10 +9,9 @@
  * frame that is sent is recorded with wire_link_sent() or wire_stream_send(). A frame that is
  * refused on arrival breaks the protocol: the receiver closes the whole channel.
  *
- * Only the server opens streams. It numbers them 1, 3, 5 ... and never uses a number twice. The
- * agent ends a stream with DONE or FAILED and sends nothing on it afterwards. The server may have
- * sent frames on it before it receives that, so the agent ignores frames for streams that have
- * ended. */
+ * Only the server opens streams, numbered 1, 3, 5 ..., and it never uses a number twice. The agent
+ * ends a stream with DONE or FAILED and sends nothing on it afterwards. The server may have sent
+ * frames on it before it receives that, so the agent ignores frames for streams that have ended. */
 #pragma once
 #include "wire/table.h"
 

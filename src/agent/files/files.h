@@ -1,11 +1,11 @@
 /* files.h - file operations, each in a worker process of its own with the user's rights.
  *
  * The worker process runs one operation (ops.h) and writes whole frames to a SEQPACKET socket, one
- * in each packet. It is trusted no more than the user's own programs: a file or an archive that it
- * reads may have taken it over. So the agent decodes each frame by the table, checks it against the
- * rules of the stream, and reads a packet only if the server has given credit for it. When the
- * stream is closed, the agent closes the socket first, so that the operation can undo what is
- * partly done; a worker process that does not exit within two seconds is killed. */
+ * in each packet. The worker process is trusted no more than the user's own programs: a file or an
+ * archive that it reads may have taken it over. So the agent decodes each frame by the table,
+ * checks it against the rules of the stream, and reads a packet only if the server has given credit
+ * for it. When the stream is closed, the agent closes the socket first, so that the operation can
+ * undo what is partly done; a worker process that does not exit within two seconds is killed. */
 #pragma once
 #include "agent/feed.h"
 #include "agent/poller.h"

@@ -1,10 +1,10 @@
 /* job.h - one file operation, as the worker process that runs it sees it.
  *
- * A worker process is forked for one request and has the rights of the sandbox's user. It may
- * block: the agent does not wait for it. Its packets go to the agent, which passes them on as fast
- * as the server gives credit, so sending blocks while the server is slow. When the agent closes
- * the socket because the request was closed, every call here fails with EPIPE: the operation then
- * undoes what is partly done and returns.
+ * A worker process is forked for one request and has the rights of the sandbox's user. The process
+ * may block, because the agent does not wait for it. Its packets go to the agent, which passes them
+ * on as fast as the server gives credit, so sending blocks while the server is slow. When the agent
+ * closes the socket because the request was closed, every call here fails with EPIPE: the operation
+ * then undoes what is partly done and returns.
  *
  * An operation is
  *   int op(struct job *, const struct wire_X *, struct wire_done *, struct error *):

@@ -197,8 +197,8 @@ int new_file_commit(struct new_file *file, struct error *err)
 		return -1;
 	if (link_final(file) < 0)
 		return path_error(file->path, err);
-	/* The directory must be synced for the name to survive a crash. One that may not be opened
-	 * cannot be synced; the kernel writes it later. */
+	/* The directory must be synced for the name to survive a crash. A directory that may not be
+	 * opened cannot be synced; the kernel writes it later. */
 	readable = openat(file->place.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return readable < 0 ? 0 : new_file_sync(readable, file->path, err);
 }

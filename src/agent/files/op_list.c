@@ -34,7 +34,7 @@ static uint8_t type_of(mode_t mode)
 }
 
 /* utimensat(2) sets any second of 64 bits on some file systems. */
-static uint64_t milliseconds(const struct timespec *time)
+static uint64_t milliseconds_of(const struct timespec *time)
 {
 	if (time->tv_sec < 0)
 		return 0;
@@ -51,7 +51,7 @@ struct wire_entry entry_of(const struct stat *st)
 		.uid = st->st_uid,
 		.gid = st->st_gid,
 		.size = st->st_size > 0 ? (uint64_t)st->st_size : 0,
-		.modified_ms = milliseconds(&st->st_mtim),
+		.modified_ms = milliseconds_of(&st->st_mtim),
 		.path = { "", 0 },
 		.target = { "", 0 },
 	};

@@ -21,7 +21,7 @@ struct reading {
 	char chunk[JOB_PACKET_MAX];
 };
 
-static uint64_t smaller(uint64_t a, uint64_t b)
+static uint64_t min_count(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -61,7 +61,7 @@ static int send_bytes(struct reading *reading, struct view bytes, struct error *
 static int read_bytes(struct reading *reading, struct error *err)
 {
 	const struct wire_read *request = reading->request;
-	uint64_t left = smaller(request->count, request->max);
+	uint64_t left = min_count(request->count, request->max);
 	ssize_t n;
 
 	/* An offset beyond INT64_MAX cannot be sought; no file has bytes there. */
@@ -70,7 +70,7 @@ static int read_bytes(struct reading *reading, struct error *err)
 	if (lseek(reading->fd, (off_t)request->from, SEEK_SET) < 0)
 		return errno == EINVAL ? 0 : path_error(request->path, err);
 	for (; left != 0; left -= (uint64_t)n) {
-		n = read_chunk(reading, (size_t)smaller(left, JOB_PACKET_MAX), err);
+		n = read_chunk(reading, (size_t)min_count(left, JOB_PACKET_MAX), err);
 		if (n <= 0)
 			return (int)n;
 		if (send_bytes(reading, (struct view){ reading->chunk, (size_t)n }, err) < 0)

@@ -20,8 +20,8 @@ static void copy_lower(char *out, struct view text)
 /* --- the size of an expression ----------------------------------------------------- */
 
 /* regcomp() of musl writes repetitions out: ((a{255}){255}){255} is sixteen million states and more
- * memory than the worker may use. This counts roughly as regcomp() does; for expressions that
- * regcomp() refuses the result does not matter. */
+ * memory than the worker may use. check_expression_size() counts roughly as regcomp() does; for
+ * expressions that regcomp() refuses the result does not matter. */
 struct group {
 	unsigned total; /* size of everything in it */
 	unsigned last;  /* size of what a repetition behind it would repeat */

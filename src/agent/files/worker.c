@@ -38,9 +38,9 @@ static bool is_allowed(uint8_t type)
 	       type == WIRE_STATS_ARE || type == WIRE_DONE || type == WIRE_FAILED;
 }
 
-/* Checks a packet and commits it to the channel. It was received straight into the outgoing buffer,
- * where a frame would begin, so its bytes are not copied. The stream number is overwritten: a
- * process must not write to the stream of another one. */
+/* Checks a packet and commits it to the channel. The packet was received straight into the outgoing
+ * buffer, where a frame would begin, so its bytes are not copied. The stream number is overwritten:
+ * a process must not write to the stream of another one. */
 static void forward_packet(struct stream *stream, char *packet, size_t len)
 {
 	struct view bytes = { packet, len };

@@ -83,8 +83,8 @@ static int enter_directory(const struct launch *launch, struct error *err)
 
 /* When memory runs out the kernel is to kill the program, not the agent. The /proc entry of a
  * process that is not dumpable belongs to root, so the process becomes dumpable for the open().
- * That is safe only while no program has this process's user id: such a program could ptrace()
- * it. */
+ * Being dumpable is safe only while no program has this process's user id: such a program could
+ * ptrace() it. */
 static void prefer_for_oom_killer(const struct launch *launch)
 {
 	bool has_own_id = geteuid() != launch->user->uid;

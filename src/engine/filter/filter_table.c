@@ -203,8 +203,8 @@ const size_t filter_class_count = ARRAY_LEN(filter_classes);
 enum { EXECUTABLE = 4 }; /* PROT_EXEC */
 
 /* Options that replace the tables of netfilter: IPT_SO_SET_REPLACE (64), ARPT_ (96), EBT_ (128) and
- * IP6T_ (64), and the number after each, which adds counters. They parse complex structures and
- * were the way to CVE-2021-22555. */
+ * IP6T_ (64), and the number after each, which adds counters. The kernel parses complex structures
+ * for these options, which led to CVE-2021-22555. */
 #define NETFILTER(level, option) DENY("setsockopt", ALL, EPERM, IS(1, level), BITS(2, ~1u, option))
 
 /* The ioctls of XFS that reserve disk space, which all file systems understand: see fallocate

@@ -352,10 +352,10 @@ static int complete_frame(struct channel *channel, struct view *bytes, struct wi
 /* A frame that is whole in the chunk is not copied.
  *
  * Reading is never paused. Credit limits only bytes and records; the agent may send other messages
- * without end (CREDIT, frames of streams that have ended). They take no memory that stays: at most
- * one partial frame is kept, streams are limited, and replies are queued up to CHANNEL_BACKLOG_MAX.
- * They take no more time than one chunk per turn of the loop, because the input reads no more at
- * once. */
+ * without end (CREDIT, frames of streams that have ended). Such messages take no memory that stays:
+ * at most one partial frame is kept, streams are limited, and replies are queued up to
+ * CHANNEL_BACKLOG_MAX. Such messages take no more time than one chunk per turn of the loop, because
+ * the input reads no more at once. */
 static void on_bytes(void *ctx, struct view bytes)
 {
 	struct channel *channel = ctx;

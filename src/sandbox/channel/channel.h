@@ -2,8 +2,8 @@
  *
  *   channel_new -> ready -> channel_open ... -> failed or channel_free
  *
- * The channel owns the socket to the agent. It performs the handshake, then carries many streams at
- * once: each exec or file operation is one stream.
+ * The channel owns the socket to the agent, performs the handshake, and then carries many streams
+ * at once: each exec or file operation is one stream.
  *
  * The agent is treated as hostile, because code in the sandbox may have taken it over. Every frame
  * is checked against the table of messages, the rules of streams and the request before a callback

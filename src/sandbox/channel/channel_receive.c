@@ -1,9 +1,9 @@
 /* channel_receive.c - checks and delivers the frames that arrive on streams (see internal.h).
  *
  * src/wire checks the form of a message and whether it may be sent at this moment. This file checks
- * that it answers the request: a hostile agent could otherwise send more records or bytes than were
- * asked for, or a reply of another kind, and callers rely on that. No callback sees a message
- * before all of it is checked. */
+ * that the message answers the request: a hostile agent could otherwise send more records or bytes
+ * than were asked for, or a reply of another kind, and callers rely on that. No callback sees a
+ * message before all of it is checked. */
 #include <inttypes.h>
 
 #include "base/text/utf8.h"

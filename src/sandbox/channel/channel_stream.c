@@ -334,8 +334,8 @@ static void give_turn(struct channel *channel, struct channel_stream *stream)
 	channel->turn = NULL;
 }
 
-/* Gives one turn to each stream that waits now. It does not go on until none waits, because an
- * agent that reads fast would keep the server in this function. */
+/* Gives one turn to each stream that waits now. The function does not repeat this until no stream
+ * waits, because an agent that reads fast would keep the server in the loop. */
 void channel_give_turns(struct channel *channel)
 {
 	for (size_t turns = count_waiting(channel); turns != 0; turns--) {

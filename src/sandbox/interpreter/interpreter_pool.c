@@ -13,8 +13,8 @@
 #include "sandbox/sandbox.h"
 
 enum {
-	/* An unused spare is killed after so long. One that serves a single run (Node) costs as
-	 * much to replace as it saves, so it waits less long. */
+	/* An unused spare is killed after this time. A spare that serves a single run (Node) costs
+	 * as much to replace as it saves, so it is killed earlier. */
 	EXPIRY_MS = 300000,
 	SINGLE_RUN_EXPIRY_MS = 60000,
 	STARTING_MAX = 2, /* spares that start at the same time */

@@ -39,8 +39,8 @@ static void answer_request(struct language_request *request, const struct error 
 	fn(ctx, why);
 }
 
-/* Answers the requests that this result satisfies. They are moved to a list of their own first, so
- * that a request made from a callback waits for the next script. */
+/* Answers the requests that this result satisfies. These requests are moved to a list of their own
+ * first, so that a request made from a callback waits for the next script. */
 static void answer_requests(struct language_cache *cache, bool with_versions,
                             const struct error *why)
 {

@@ -180,7 +180,7 @@ static bool send_request(const struct host *host, const struct pending_request *
 }
 
 /* Sends in order until the socket's buffer is full; the rest is sent when the socket is writable.
- * That the porter has exited is noticed when the socket is read. */
+ * If the porter has exited, host_on_socket() notices it when it reads the socket. */
 static void send_pending(struct host *host)
 {
 	bool is_full = false;

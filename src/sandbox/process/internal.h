@@ -136,8 +136,8 @@ struct saved_code_options {
 };
 
 /* The run of code that is saved to a file below /tmp, compiled if its language needs that, executed
- * and removed. One deadline holds for all steps together. What the options point to must stay valid
- * until the last event. */
+ * and removed. One deadline holds for all steps together. The memory that the options point to must
+ * stay valid until the last event. */
 struct run *saved_code_new(struct sandbox *sandbox, const struct saved_code_options *options,
                            const struct run_events *events, void *ctx);
 void saved_code_start(struct run *run); /* `failed` may come from within */

@@ -1,5 +1,5 @@
-/* process.h - a process: what a call starts in a sandbox. It is a program, a shell command, code in
- * some language, or one cell of a session.
+/* process.h - a process: a program, a shell command, code in some language, or one cell of a
+ * session, as a call starts it in a sandbox.
  *
  * A process has an id ("p7", unique for the life of the server) by which later calls find it. The
  * beginning and the end of each output stream are kept in memory with exact byte counts; a stream

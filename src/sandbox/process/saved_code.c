@@ -269,7 +269,7 @@ static void saved_code_end_input(struct run *run)
 }
 
 /* Credit for the compiler's output may come back while the program runs, because that output had to
- * reach its file first. It comes back first, and the program must not get it. */
+ * reach its file first. The compiler's credit comes back first, and must not go to the program. */
 static void saved_code_consumed(struct run *run, bool is_stderr, size_t bytes)
 {
 	struct saved_code *code = saved_code_of(run);

@@ -69,8 +69,8 @@ MUST_CHECK int registry_each(struct store *store, const char *owner,
                              struct error *err);
 /* Changes ASLEEP to AWAKE for this instance, atomically. ERR_INVALID with errnum EBUSY: another
  * server has the sandbox. A row that is already AWAKE for this instance is accepted: the sandbox
- * may have ended while the row could not be written. This and the functions below fail with
- * ERR_NOT_FOUND if there is no such row. */
+ * may have ended while the row could not be written. registry_claim() and the functions below fail
+ * with ERR_NOT_FOUND if there is no such row. */
 MUST_CHECK int registry_claim(struct store *store, const char *id, const char *instance,
                               struct error *err);
 /* `instance` "" leaves the row's instance as it is. ASLEEP clears the instance, except of a

@@ -254,8 +254,8 @@ static int add_env(struct cdi_edits *edits, json_t *value, struct error *err)
 
 /* --- hooks: programs of the host, which are never run --- */
 
-/* The hook update-ldcache adds directories to the loader's cache. They go into LD_LIBRARY_PATH
- * instead. */
+/* The hook update-ldcache adds directories to the loader's cache. Here the directories go into
+ * LD_LIBRARY_PATH instead. */
 static int add_cached_dirs(struct cdi_edits *edits, json_t *args, struct error *err)
 {
 	bool is_update = false;

@@ -12,7 +12,7 @@
 
 struct error;
 
-/* Limits of one file. They hold while the file is parsed, before its meaning is looked at. */
+/* Limits of one file. The parser enforces them, before any field is interpreted. */
 enum {
 	CDI_BYTES_MAX = 1024 * 1024,
 	CDI_DEPTH_MAX = 12,

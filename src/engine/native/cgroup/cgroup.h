@@ -93,9 +93,11 @@ MUST_CHECK int cgroup_create(const struct cgroups *all, const char *id,
  * of version 1. A single thread that moves itself takes microseconds. Moving another process takes
  * the kernel's lock cgroup_threadgroup_rwsem for writing, which waits milliseconds for RCU. */
 MUST_CHECK int cgroup_enter_self(const struct cgroup *group, struct error *err);
-/* Sends SIGKILL to all processes of the cgroup. They exit some time after this returns. */
+/* Sends SIGKILL to all processes of the cgroup. The processes exit some time after this function
+ * returns. */
 void cgroup_kill(const struct cgroup *group);
-/* Freezes or thaws all processes. They may still run for a moment after this returns. */
+/* Freezes or thaws all processes. The processes may still run for a moment after this function
+ * returns. */
 void cgroup_freeze(const struct cgroup *group, bool frozen);
 /* Removes the cgroup and closes its descriptors. False: killed processes have not exited yet, so
  * that the kernel answers EBUSY; call again. */

@@ -133,7 +133,7 @@ static void read_own_cgroups(const char *path, struct own *ret)
 /* --- where the hierarchies are mounted --- */
 
 /* The kernel writes blanks, line breaks and backslashes in mountinfo as \ooo. */
-static bool unescape(struct view text, char out[CGROUP_PATH_SIZE])
+static bool unescape_path(struct view text, char out[CGROUP_PATH_SIZE])
 {
 	size_t used = 0;
 
@@ -201,7 +201,7 @@ static bool read_mount(struct view line, struct mount *ret)
 	ret->is_writable = !cgroup_list_has(options, ',', "ro") &&
 	                   !cgroup_list_has(ret->words, ',', "ro");
 	return (view_is(ret->type, "cgroup2") || view_is(ret->type, "cgroup")) &&
-	       unescape(root, ret->root) && unescape(mount_point, ret->mount_point);
+	       unescape_path(root, ret->root) && unescape_path(mount_point, ret->mount_point);
 }
 
 /* Takes the mount if it is better than the one found before: writable counts most, then showing our

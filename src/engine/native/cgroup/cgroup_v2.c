@@ -41,8 +41,9 @@ static void switch_controllers(int dir, unsigned bits, char sign)
 {
 	char text[16];
 
-	/* One write for each: the kernel applies a list as a whole or not at all, and it refuses
-	 * cpu while real-time processes run, which is no reason to go without the others. */
+	/* Each controller is written on its own: the kernel applies a list as a whole or not at
+	 * all, and it refuses cpu while real-time processes run, which is no reason to go without
+	 * the others. */
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
 		if (bits & controllers[i].bit) {
 			(void)snprintf(text, sizeof text, "%c%s", sign, controllers[i].name);
@@ -59,8 +60,8 @@ static unsigned enable_controllers(int dir, unsigned bits)
 	return bits & read_controllers(dir, "cgroup.subtree_control");
 }
 
-/* The root cgroup has no cgroup.events. It is the only cgroup that may have both processes and
- * controllers for its children. */
+/* The root cgroup has no cgroup.events. The root is the only cgroup that may have both processes
+ * and controllers for its children. */
 static bool is_root(int dir)
 {
 	return !cgroup_has_file(dir, "cgroup.events");

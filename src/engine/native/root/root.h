@@ -59,8 +59,8 @@ enum { SKELETON_NAME_SIZE = 40 };
 /* The lowest layer of a sandbox's root with the host's programs: mount points, the symbolic links
  * of the host's root (/bin, /lib ...), and an /etc of files that are either copies from a fixed
  * list (alternatives, certificates, fonts, the loader's configuration ...) or generated (passwd,
- * group, hosts ...). It shares no inode with the host, and nothing of the host's /etc gets in that
- * the list does not name.
+ * group, hosts ...). A skeleton shares no inode with the host, and holds no file of the host's /etc
+ * that the list does not name.
  *
  * There is one skeleton for each state of the host's files. All sandboxes use it read-only, below
  * an overlay. A shared flock(2) on `dir` keeps other servers from removing it. */
@@ -84,8 +84,8 @@ enum { BASE_TREE_MOUNTS_MAX = 64 };
 #define BASE_TREE_SANDBOXES "/sandboxes"
 
 /* The spawner's own mount tree. Every sandbox starts as a copy of it and leaves it for a root of
- * its own. It is small, because copying a mount namespace takes time per mount, and because a
- * mistake in the set-up of a sandbox reaches only what is in it:
+ * its own. The tree is small, because copying a mount namespace takes time per mount, and because a
+ * mistake in the set-up of a sandbox reaches only the files in this tree:
  *   /usr /bin ...     the host's programs, read-only (those that are real directories)
  *   /skeleton         the lowest layer of every root
  *   /sandboxes        the sandboxes' own files
@@ -95,7 +95,7 @@ enum { BASE_TREE_MOUNTS_MAX = 64 };
  *   /gpu/D/fN         files of graphics processor D
  *   /proc             the host's, for id maps and for checks from outside
  *   /tmp              for the agent's program where memory cannot be executed
- *   /new /empty       mount point for the root under construction; an empty directory  */
+ *   /new /empty       mount point for the root under construction; an empty directory */
 struct base_tree {
 	bool usr_is_single_mount; /* no other file system is mounted below the host's /usr */
 	uint64_t gpus;            /* bit n: device n of the CDI list is usable */

@@ -107,9 +107,9 @@ static int enter_as_root(struct userns *userns, struct error *err)
 
 /* --- an ordinary user with subordinate ids ----------------------------------------- */
 
-/* newuidmap is a setuid program. It is started by absolute path and with an empty environment, so
- * neither PATH nor a loader variable chooses what runs; alarm(2) survives execve(2) and bounds
- * it. */
+/* newuidmap is a setuid program. The helper is started by absolute path and with an empty
+ * environment, so neither PATH nor a loader variable chooses what runs; alarm(2) survives execve(2)
+ * and bounds it. */
 static int run_map_helper(const char *const paths[], pid_t target, uint32_t own,
                           const struct subids *range)
 {

@@ -181,8 +181,8 @@ static int set_rlimits(const struct child_setup *setup, struct error *err)
 
 /* --- capabilities and system calls --------------------------------------------------- */
 
-/* The agent starts programs under their own id and kills them. It keeps these three across
- * execve(2) by the ambient set; the securebits lock that set, so nothing can be added later. */
+/* The agent starts programs under their own id and kills them. These three capabilities stay across
+ * execve(2) in the ambient set; the securebits lock that set, so nothing can be added later. */
 static const unsigned agent_capabilities[] = { CAP_SETUID, CAP_SETGID, CAP_KILL };
 
 static int drop_capabilities(const struct child_setup *setup, struct error *err)

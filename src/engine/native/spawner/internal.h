@@ -1,7 +1,7 @@
 /* internal.h - the state of the spawner, and what its files call of one another.
  *
- * struct spawner owns everything. It has fixed tables of sandboxes and janitors, so the spawner
- * allocates nothing per request but the queue of replies, which is bounded. */
+ * struct spawner owns everything. The struct has fixed tables of sandboxes and janitors, so the
+ * spawner allocates nothing per request but the queue of replies, which is bounded. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -208,8 +208,8 @@ bool spawner_finish_dead(struct spawner *spawner);
  *
  * A spare is a sandbox that is started ahead of the request for it. After each new sandbox, another
  * with the same limits and mounts is started without an id; its directory is called sp_... and is
- * no sandbox's yet. The next request that fits gets it, once. It is killed if no request comes for
- * a while. */
+ * no sandbox's yet. The next request that fits gets the spare, once. A spare is killed if no
+ * request comes for a while. */
 
 /* A new sandbox was requested: keeps or starts a spare like it. */
 void spare_note_request(struct spawner *spawner, const struct spawner_request *request);

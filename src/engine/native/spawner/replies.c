@@ -45,8 +45,8 @@ void replies_add_failure(struct replies *replies, enum spawner_reply_kind kind, 
 	                             .kind = kind, .number = number, .failed = true, .err = *err });
 }
 
-/* The server has no rights in the cgroup tree. It gets open files to read the counters from, not
- * the directory: openat(2) of ".." would lead from there through the whole tree. */
+/* The server has no rights in the cgroup tree. The server gets open files to read the counters
+ * from, not the directory: openat(2) of ".." would lead from there through the whole tree. */
 void replies_add_started(struct replies *replies, const struct host_resources *host,
                          struct spawner_sandbox *sandbox)
 {

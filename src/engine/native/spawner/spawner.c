@@ -100,9 +100,9 @@ static int drop_capabilities(struct error *err)
 	return caps_set(needed & have, false, err);
 }
 
-/* In the other modes the spawner's capabilities are worth nothing outside its user namespace. It
- * also stays dumpable there: children inherit the flag, a non-dumpable process's /proc entry
- * belongs to root, and an ordinary user could then not write their id maps. */
+/* In the other modes the spawner's capabilities are worth nothing outside its user namespace. The
+ * spawner also stays dumpable there: children inherit the flag, a non-dumpable process's /proc
+ * entry belongs to root, and an ordinary user could then not write their id maps. */
 static int confine_spawner(const struct spawner *spawner, struct error *err)
 {
 	if (spawner->host.userns.mode != USERNS_ROOT)

@@ -1,8 +1,8 @@
 /* spawner.h - the process that starts sandboxes, and the messages between it and the server.
  *
  * The server forks the spawner before it has an event loop, a socket or a thread, and then gives up
- * its own privileges. Only the spawner keeps them. It starts, kills and watches sandboxes and
- * removes their files; slow work is done by child processes (janitors), so no request waits for
+ * its own privileges. Only the spawner keeps them. The spawner starts, kills and watches sandboxes
+ * and removes their files; slow work is done by child processes (janitors), so no request waits for
  * another. When the server closes its end of the socket, or dies, the spawner kills all sandboxes,
  * finishes the removals it has begun, and exits.
  *

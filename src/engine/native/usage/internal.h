@@ -18,8 +18,8 @@ struct error;
 MUST_CHECK int disk_scan(int parent, const char *name, const struct disk_usage *limit,
                          struct disk_usage *ret, struct error *err);
 
-/* Files without a directory entry that a process and its descendants hold open or mapped. They use
- * disk or memory, and no walk through directories finds them (unlinked.c).
+/* Files without a directory entry that a process and its descendants hold open or mapped. Such
+ * files use disk or memory, and no walk through directories finds them (unlinked.c).
  *
  * The size of an open file is known. The size of a file that is mapped and open nowhere is readable
  * only for root of the host; other users see how far into the file it is mapped, and that much
