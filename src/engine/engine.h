@@ -1,8 +1,8 @@
 /* engine.h - the interface of an engine: the module that creates sandboxes and ends them.
  *
- * An engine does four things. The engine starts a sandbox (a new one, or a sleeping one whose files
- * exist), hands over one end of a byte stream to the agent inside, kills everything in the sandbox,
- * and erases its files. Everything else, from running a program to reading a file, goes over that
+ * An engine starts a sandbox (a new one, or a sleeping one whose files exist), hands over one end
+ * of a byte stream to the agent inside, kills everything in the sandbox, and erases its files.
+ * Everything else, from running a program to reading a file, goes over that
  * byte stream (PROTOCOL.md) and is the same for every engine. src/engine/native is the built-in
  * one.
  *
@@ -18,7 +18,8 @@
  *
  * - Each operation returns at once and never blocks. Events and completion callbacks come from the
  *   event loop, never from within the operation that causes them.
- * - Exactly one of `failed` and `ended` comes for each box that is not released. That event is the box's last one, and the box is invalid from the moment of the call.
+ * - Exactly one of `failed` and `ended` comes for each box that is not released. That event is the
+ *   box's last one, and the box is invalid from the moment of the call.
  * - The engine owns its boxes. The caller holds the pointer from start() until the last event or
  *   release(), and passes it to no operation afterwards.
  * - `events` and `ctx` are the caller's and stay valid until then; the spec is copied.
