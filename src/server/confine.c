@@ -32,7 +32,7 @@ static int drop_root(struct error *err)
 static int filter_syscalls(struct error *err)
 {
 	if (filter_load(filter_for_programs(SPEC_SYSCALLS_STANDARD)) < 0)
-		return error_sys(err, "filter our own system calls");
+		return error_sys(err, "install the server's seccomp filter");
 	return 0;
 }
 

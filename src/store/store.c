@@ -28,7 +28,7 @@ int store_set_error(struct store *store, int code, struct error *err)
 		        err, ERR_SYSTEM,
 		        "the database is damaged (%s): restore db/ of the state directory from "
 		        "a copy, or move both db/ and sandboxes/ elsewhere and start again "
-		        "(the files of the sandboxes stay in what you moved): %s",
+		        "(the moved directory then has the files of the sandboxes): %s",
 		        reason, store->path);
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:

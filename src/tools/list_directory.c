@@ -57,7 +57,7 @@ static const struct param entry_fields[] = {
 
 static const struct param output[] = {
 	FIELD_PATH,
-	FIELD("entries", RECORDS, "Sorted by name; a directory stands before what is in it.",
+	FIELD("entries", RECORDS, "Sorted by name; a directory comes before its entries.",
 	      .fields = entry_fields),
 	FIELD_OPTIONAL("next_offset", INT, "There are more entries: the offset for the next call."),
 	{ 0 },

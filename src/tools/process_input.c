@@ -63,7 +63,7 @@ static void answer_input(struct mcp_call *call, struct process *process, size_t 
 
 	json_push(content,
 	          mcp_text("[%zu bytes written to %s%s; process_output {\"process\":\"%s\","
-	                   "\"wait_s\":5} shows what it makes of them]",
+	                   "\"wait_s\":5} shows the program's reply]",
 	                   written, id, closed ? ", and its input has ended" : "", id));
 	json_set(structured, "process", json_str(id));
 	json_set(structured, "written", json_int((json_int_t)written));

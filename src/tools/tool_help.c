@@ -172,10 +172,11 @@ static void answer_list(struct tool_help *h, const struct reply *reply)
 		(void)snprintf(note, sizeof note, "there are no Python modules below %s",
 		               directory);
 	else
-		(void)snprintf(
-		        note, sizeof note, "%zu module%s below %s%s; with module: what is in it",
-		        shown, shown == 1 ? "" : "s", directory,
-		        (json_int_t)shown < reply->total ? ", and more that are not shown" : "");
+		(void)snprintf(note, sizeof note,
+		               "%zu module%s below %s%s; the argument module shows one of them",
+		               shown, shown == 1 ? "" : "s", directory,
+		               (json_int_t)shown < reply->total ? ", and more that are not shown"
+		                                                : "");
 	answer_text(h, buf_view(&text), note, structured);
 }
 
@@ -235,7 +236,7 @@ static void answer_module(struct tool_help *h, const struct reply *reply)
 		(void)snprintf(note, sizeof note, "%s: %zu of %lld shown%s%s", module, shown,
 		               (long long)reply->total,
 		               (json_int_t)shown < reply->total
-		                       ? "; name a function for one of the rest"
+		                       ? "; the argument function shows one of the others"
 		                       : "",
 		               is_one ? "" : "; with function: its whole documentation");
 	answer_text(h, buf_view(&text), note, structured);
@@ -249,15 +250,15 @@ static int set_missing(const struct tool_help *h, const struct reply *reply, str
 	if (function == NULL || strcmp(reply->missing, "module") == 0)
 		return error_set(err, ERR_NOT_FOUND,
 		                 "there is no module '%s' below %s; tool_help without arguments "
-		                 "lists those there are",
+		                 "lists all modules",
 		                 module, h->work.context->tools_dir);
 	if (reply->nearest != NULL)
 		return error_set(err, ERR_NOT_FOUND,
 		                 "the module '%s' has no '%s'; did you mean '%.100s'?", module,
 		                 function, reply->nearest);
 	return error_set(err, ERR_NOT_FOUND,
-	                 "the module '%s' has no '%s'; tool_help with module alone lists what it "
-	                 "has",
+	                 "the module '%s' has no '%s'; tool_help with module alone lists its "
+	                 "functions",
 	                 module, function);
 }
 

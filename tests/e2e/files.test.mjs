@@ -208,7 +208,7 @@ test('edits are made all or none', async () => {
   refused(await edit_file({ path: 'e.py', edits: [{ old: 'def g', new: 'def h' }, { old: 'nope', new: '' }] }),
     /^'e\.py' was not changed: edit 2 of 2: its old text "nope" was not found \(0 times\)/);
   refused(await edit_file({ path: 'e.py', edits: [{ old: 'return 2', new: 'x' }] }),
-    /found 2 times \(lines 2, 5\): add what stands around it, or set all to true$/);
+    /found 2 times \(lines 2, 5\): add the text around it to make it unique, or set all to true$/);
   refused(await edit_file({ path: 'e.py', edits: [{ old: 'def g():\n\treturn 2', new: 'x' }] }),
     /line 4 differs from it only in white space/);
   refused(await edit_file({ path: 'e.py', edits: [{ old: '', new: 'x' }] }), /its old text is empty/);

@@ -53,7 +53,7 @@ test('tool_help without arguments lists all modules', async () => {
     { name: 'shapes', summary: 'Shapes, measured.' },
   ]);
   assert.equal(textOf(result), 'broken\ngeo: Geography.\ngeo.maps\nshapes: Shapes, measured.\n');
-  assert.equal(result.content[1].text, '[4 modules below /tools; with module: what is in it]');
+  assert.equal(result.content[1].text, '[4 modules below /tools; the argument module shows one of them]');
 });
 
 test('tool_help with a module lists its functions and classes', async () => {
@@ -90,7 +90,7 @@ test('tool_help with a function shows all of its documentation', async () => {
 test('tool_help reports unknown modules and functions', async () => {
   refused(await tool_help({ module: 'nope' }), /^there is no module 'nope' below \/tools; tool_help without arguments lists/);
   refused(await tool_help({ module: 'shapes', function: 'aera' }), /^the module 'shapes' has no 'aera'; did you mean 'area'\?$/);
-  refused(await tool_help({ module: 'shapes', function: 'zzzzzz' }), /tool_help with module alone lists what it has$/);
+  refused(await tool_help({ module: 'shapes', function: 'zzzzzz' }), /tool_help with module alone lists its functions$/);
   refused(await tool_help({ module: 'broken', function: 'f' }), /^the module 'broken' is not valid Python: .*; read_file shows its source$/);
   refused(await tool_help({ function: 'area' }), /^argument 'function' needs argument 'module': name the function's module too$/);
   for (const module of ['../etc/passwd', 'a/b', '.a', 'a..b', '1a', 'a b', 'ü'])

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 
-/* A kernel newer than our headers may know more capabilities than CAP_LAST_CAP; the sets have
- * 64. */
+/* A kernel newer than the installed headers may know more capabilities than CAP_LAST_CAP; the sets
+ * have 64. */
 enum { LAST_CAPABILITY = 63, HALVES = _LINUX_CAPABILITY_U32S_3 };
 
 /* capget(2) and capset(2) take the 64 bits of each set as two halves. */

@@ -394,7 +394,8 @@ void isolation_seccomp(const struct trial *trial, struct check *ret)
 	} else if (has_steps(trial, ret) && trial->steps.filter != 0) {
 		check_set(ret, CHECK_OFF, "tried: the filter of programs: %s",
 		          strerror(trial->steps.filter));
-		check_fix(ret, "run belljar outside of what filters its own system calls");
+		check_fix(ret, "run belljar where no filter restricts its own system calls, "
+		               "outside of the container or service");
 	} else if (!trial->steps_failed) {
 		check_set(ret, CHECK_ON, "tried: filters can refuse, kill%s",
 		          has_action(SECCOMP_RET_USER_NOTIF) ? ", notify" : "");
@@ -425,9 +426,9 @@ void isolation_no_new_privileges(const struct trial *trial, struct check *ret)
 static const char *fix_for_agent(const struct error *err)
 {
 	if (err->errnum == EACCES || err->errnum == EPERM)
-		return "let belljar execute what it carries: sysctl -w vm.memfd_noexec=1, or a "
-		       "$XDG_RUNTIME_DIR or /tmp that is not mounted noexec; see also the audit "
-		       "log of SELinux or AppArmor";
+		return "let belljar execute its agent: sysctl -w vm.memfd_noexec=1, "
+		       "or a $XDG_RUNTIME_DIR or /tmp that is not mounted noexec; see also the "
+		       "audit log of SELinux or AppArmor";
 	if (err->errnum == ENOSYS)
 		return "update the kernel to 5.13 or newer";
 	if (err->kind == ERR_UNSUPPORTED)

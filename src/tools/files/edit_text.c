@@ -114,7 +114,7 @@ static int set_ambiguous(const struct edit_state *e, size_t times, struct error 
 	}
 	return error_set(err, ERR_INVALID,
 	                 "edit %zu of %zu: its old text \"%s\" was found %zu times (lines %s%s): "
-	                 "add what stands around it, or set all to true",
+	                 "add the text around it to make it unique, or set all to true",
 	                 e->number, e->count, utf8_escape(e->edit->old, shown, sizeof shown), times,
 	                 lines, times > LINES_NAMED ? ", ..." : "");
 }

@@ -26,7 +26,7 @@ static const char guide[] =
         "- Figures come back as pictures by themselves. Give the user files to keep with "
         "copy_out; copy_in brings the user's files into the sandbox.\n"
         "- The first call makes the sandbox. Leave `sandbox` out unless you need several; "
-        "reset_sandbox starts afresh.\n"
+        "reset_sandbox empties it.\n"
         "- Large outputs are cut: the answer says which file has all of it, or with which offset "
         "to continue.\n"
         "- When a call is refused, the error names the limit and what to do; server_info and "

@@ -63,11 +63,11 @@ static int set_not_in_sandbox(const struct tools_context *context, const char *i
 	if (!search.is_found)
 		return error_set(err, ERR_NOT_FOUND,
 		                 "argument 'sandbox': there is no sandbox \"%s\"; list_sandboxes "
-		                 "shows those there are",
+		                 "lists yours",
 		                 utf8_escape(view_of(name), printable_name, sizeof printable_name));
 	return error_set(err, ERR_NOT_FOUND,
 	                 "argument 'process': there is no process \"%s\" in that sandbox; "
-	                 "sandbox_info shows those there are",
+	                 "sandbox_info lists its processes",
 	                 utf8_escape(view_of(id), printable_id, sizeof printable_id));
 }
 

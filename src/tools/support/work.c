@@ -180,8 +180,7 @@ int tools_find_sandbox(const struct tools_context *context, const char *name, st
 		return 0;
 	if (err->kind != ERR_NOT_FOUND)
 		return -1;
-	return error_set(err, ERR_NOT_FOUND,
-	                 "there is no sandbox '%s'; list_sandboxes shows those there are",
+	return error_set(err, ERR_NOT_FOUND, "there is no sandbox '%s'; list_sandboxes lists yours",
 	                 utf8_escape(view_of(name), printable, sizeof printable));
 }
 

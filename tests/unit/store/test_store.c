@@ -335,7 +335,7 @@ static void overwrite(const char *path, long at, size_t len)
 
 #define ADVICE                                                                                       \
 	"restore db/ of the state directory from a copy, or move both db/ and sandboxes/ elsewhere " \
-	"and start again (the files of the sandboxes stay in what you moved)"
+	"and start again (the moved directory then has the files of the sandboxes)"
 
 /* Damage in the header, in the schema and in data pages. */
 static void damaged_database_is_reported_with_advice(void **state)

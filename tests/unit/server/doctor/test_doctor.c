@@ -306,7 +306,7 @@ static void agent_that_cannot_be_executed_gets_a_fix(void **state)
 		{ { ERR_SYSTEM, EACCES, "execute the agent: Permission denied" },
 		  CHECK_OFF,
 		  "KiB, does not start: execute the agent: Permission denied",
-		  "let belljar execute what it carries: sysctl -w vm.memfd_noexec=1, or a "
+		  "let belljar execute its agent: sysctl -w vm.memfd_noexec=1, or a "
 		  "$XDG_RUNTIME_DIR or /tmp that is not mounted noexec; see also the audit log of "
 		  "SELinux or AppArmor" },
 		{ { ERR_SYSTEM, ENOSYS, "execute the agent: Function not implemented" },

@@ -141,14 +141,14 @@ static void error_names_the_edit_that_did_not_match(void **state)
 		  { EDIT("a", "c") },
 		  1,
 		  ERR_INVALID,
-		  "edit 1 of 1: its old text \"a\" was found 2 times (lines 1, 3): add what stands "
-		  "around it, or set all to true" },
+		  "edit 1 of 1: its old text \"a\" was found 2 times (lines 1, 3): add the text "
+		  "around it to make it unique, or set all to true" },
 		{ "aaaaaaaaaa",
 		  { EDIT("a", "c") },
 		  1,
 		  ERR_INVALID,
 		  "edit 1 of 1: its old text \"a\" was found 10 times (lines 1, 1, 1, 1, 1, 1, "
-		  "1, 1, ...): add what stands around it, or set all to true" },
+		  "1, 1, ...): add the text around it to make it unique, or set all to true" },
 		{ "a",
 		  { EDIT("", "c") },
 		  1,
