@@ -126,11 +126,11 @@ static void limit_that_cannot_be_set_is_named(void **state)
 	s = live_start_run(&live, LIVE_RUN(LIMITS({ RLIMIT_NOFILE, 1ULL << 40, 1ULL << 40 })),
 	                   "true");
 	LIVE_CHECK_FAILED(s, WIRE_FAILED_DENIED,
-	                  "limit 7 of 1099511627776: Operation not permitted");
+	                  "set resource limit 7 to 1099511627776: Operation not permitted");
 	s = live_start_run(&live, LIVE_RUN(LIMITS({ RLIMIT_NOFILE, 20, 10 })), "true");
-	LIVE_CHECK_FAILED(s, WIRE_FAILED_INVALID, "limit 7 of 20: Invalid argument");
+	LIVE_CHECK_FAILED(s, WIRE_FAILED_INVALID, "set resource limit 7 to 20: Invalid argument");
 	s = live_start_run(&live, LIVE_RUN(LIMITS({ 99, 1, 1 })), "true");
-	LIVE_CHECK_FAILED(s, WIRE_FAILED_INVALID, "limit 99 of 1: Invalid argument");
+	LIVE_CHECK_FAILED(s, WIRE_FAILED_INVALID, "set resource limit 99 to 1: Invalid argument");
 	live_finish(&live);
 }
 
