@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
+#include "cli/support/help_text.h"
 #include "cli/support/out.h"
-#include "cli/support/usage.h"
 #include "cli/verb.h"
 #include "server/options/options.h"
 
@@ -145,7 +145,7 @@ static enum verb_result run_command(const struct command *command, char *const *
 	if (options_parse_args(&args, command->verb->options, command->args, err) < 0)
 		return VERB_MISUSED;
 	if (args.help)
-		usage_verb(command->verb);
+		help_text_print_verb(command->verb);
 	else if (check_operands(command, &args, err) < 0)
 		result = VERB_MISUSED;
 	else

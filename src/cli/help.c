@@ -1,13 +1,13 @@
-#include "cli/support/usage.h"
+#include "cli/support/help_text.h"
 #include "cli/verb.h"
 
 static enum verb_result run_help(const struct verb_call *call, struct error *err)
 {
 	(void)err;
 	if (call->operands[0] == NULL)
-		usage_short();
+		help_text_print_all();
 	else
-		usage_verb(verb_find(call->operands[0]));
+		help_text_print_verb(verb_find(call->operands[0]));
 	return VERB_DONE;
 }
 

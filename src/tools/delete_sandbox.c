@@ -1,6 +1,6 @@
 #include "tools/catalogue.h"
+#include "tools/support/end_work.h"
 #include "tools/support/params.h"
-#include "tools/support/sandbox_end.h"
 #include "tools/support/work.h"
 
 struct delete_args {
@@ -17,8 +17,7 @@ static int delete_sandbox(struct mcp_call *call, const void *args, struct error 
 {
 	const struct delete_args *a = args;
 
-	return sandbox_end_start(call, a->sandbox, sandbox_delete, "deleted, with all its files",
-	                         err);
+	return end_work_start(call, a->sandbox, sandbox_delete, "deleted, with all its files", err);
 }
 
 const struct mcp_tool tool_delete_sandbox = {
@@ -29,6 +28,6 @@ const struct mcp_tool tool_delete_sandbox = {
 	.hints = MCP_DESTRUCTIVE,
 	.params = params,
 	.args_size = sizeof(struct delete_args),
-	.output = sandbox_end_output,
+	.output = end_work_output,
 	.call = delete_sandbox,
 };

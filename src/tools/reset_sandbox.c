@@ -1,5 +1,5 @@
 #include "tools/catalogue.h"
-#include "tools/support/sandbox_end.h"
+#include "tools/support/end_work.h"
 #include "tools/support/work.h"
 
 struct reset_args {
@@ -12,7 +12,7 @@ static int reset_sandbox(struct mcp_call *call, const void *args, struct error *
 {
 	const struct reset_args *a = args;
 
-	return sandbox_end_start(
+	return end_work_start(
 	        call, a->sandbox, sandbox_reset,
 	        "all its processes were ended and all its files removed; it is as it was when it "
 	        "was created",
@@ -28,6 +28,6 @@ const struct mcp_tool tool_reset_sandbox = {
 	.hints = MCP_DESTRUCTIVE | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct reset_args),
-	.output = sandbox_end_output,
+	.output = end_work_output,
 	.call = reset_sandbox,
 };

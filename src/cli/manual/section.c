@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "cli/support/help_text.h"
 #include "cli/support/out.h"
-#include "cli/support/usage.h"
 #include "cli/verb.h"
 #include "server/options/options.h"
 
@@ -111,14 +111,14 @@ void section_verbs(void)
 
 static void print_option(const struct option_spec *spec)
 {
-	char text[USAGE_TEXT_SIZE];
+	char text[HELP_TEXT_SIZE];
 
 	out(".It ");
 	print_flag(spec);
 	if (spec->word != NULL)
 		out(" Ar %s", spec->word);
 	out("\n");
-	section_text(usage_option_text(spec, text));
+	section_text(help_text_option(spec, text));
 }
 
 void section_options(void)

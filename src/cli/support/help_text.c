@@ -1,4 +1,4 @@
-#include "cli/support/usage.h"
+#include "cli/support/help_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 enum { VERB_COLUMN = 14, OPTION_COLUMN = 26, EXAMPLE_COLUMN = 6 };
 
-void usage_short(void)
+void help_text_print_all(void)
 {
 	const struct verb *verb;
 
@@ -49,7 +49,7 @@ static const char *range_text(const struct option_spec *spec, char *text, size_t
 	return text;
 }
 
-const char *usage_option_text(const struct option_spec *spec, char out_text[USAGE_TEXT_SIZE])
+const char *help_text_option(const struct option_spec *spec, char out_text[HELP_TEXT_SIZE])
 {
 	char expected[OPTION_TEXT_SIZE], buffer[OPTION_TEXT_SIZE];
 	const char *initial = option_default_text(spec, buffer), *limits = "";
@@ -68,21 +68,21 @@ const char *usage_option_text(const struct option_spec *spec, char out_text[USAG
 		break;
 	}
 	if (initial != NULL) /* the parenthesis precedes the full stop of the help */
-		(void)snprintf(out_text, USAGE_TEXT_SIZE, "%.*s (%s; default %s).",
+		(void)snprintf(out_text, HELP_TEXT_SIZE, "%.*s (%s; default %s).",
 		               (int)strlen(spec->help) - 1, spec->help, limits, initial);
 	else
-		(void)snprintf(out_text, USAGE_TEXT_SIZE, "%s", spec->help);
+		(void)snprintf(out_text, HELP_TEXT_SIZE, "%s", spec->help);
 	return out_text;
 }
 
 static void print_option(const struct option_spec *spec)
 {
-	char left[64], text[USAGE_TEXT_SIZE];
+	char left[64], text[HELP_TEXT_SIZE];
 	int len = snprintf(left, sizeof left, "  --%s%s%s", spec->name,
 	                   spec->word != NULL ? " " : "", spec->word != NULL ? spec->word : "");
 
 	out("%s", left);
-	out_wrapped(OPTION_COLUMN, (size_t)len, usage_option_text(spec, text));
+	out_wrapped(OPTION_COLUMN, (size_t)len, help_text_option(spec, text));
 }
 
 /* Picks the option that is the example for environment variables and the configuration file: the
@@ -171,7 +171,7 @@ static void print_choices(const struct verb *verb)
 	out_wrapped(0, 0, text);
 }
 
-void usage_verb(const struct verb *verb)
+void help_text_print_verb(const struct verb *verb)
 {
 	out("usage: belljar %s%s", verb->name, verb->options != 0 ? " [OPTION...]" : "");
 	if (verb->operand != NULL)

@@ -1,4 +1,4 @@
-/* sandbox_end.h - a call that ends all processes of a sandbox and removes its files: the common
+/* end_work.h - a call that ends all processes of a sandbox and removes its files: the common
  * part of reset_sandbox and delete_sandbox. The sandbox is held until the call is answered, and is
  * not woken. */
 #pragma once
@@ -10,12 +10,12 @@ struct error;
 struct mcp_call;
 
 /* sandbox_reset() or sandbox_delete(). */
-typedef void sandbox_end_fn(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
+typedef void end_work_fn(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 
 /* `name`: id or name, NULL for the default sandbox. `message` is the answer when `end`
  * succeeded. */
-MUST_CHECK int sandbox_end_start(struct mcp_call *call, const char *name, sandbox_end_fn *end,
-                                 const char *message, struct error *err);
+MUST_CHECK int end_work_start(struct mcp_call *call, const char *name, end_work_fn *end,
+                              const char *message, struct error *err);
 
 /* The output table of both tools. */
-extern const struct param sandbox_end_output[];
+extern const struct param end_work_output[];

@@ -1,4 +1,4 @@
-#include "tools/support/sandbox_end.h"
+#include "tools/support/end_work.h"
 
 #include <stdlib.h>
 
@@ -9,13 +9,13 @@
 #include "tools/support/params.h"
 #include "tools/support/work.h"
 
-const struct param sandbox_end_output[] = {
+const struct param end_work_output[] = {
 	FIELD("id", STRING, "The sandbox's id."),
 	FIELD("message", STRING, "What was done."),
 	{ 0 },
 };
 
-struct sandbox_end {
+struct end_work {
 	struct mcp_call *call;
 	struct sandbox *sandbox; /* held */
 	const char *message;
@@ -23,7 +23,7 @@ struct sandbox_end {
 
 static void on_ended(void *ctx, const struct error *why)
 {
-	struct sandbox_end *end = ctx;
+	struct end_work *end = ctx;
 	struct mcp_call *call = end->call;
 	const char *id = sandbox_row(end->sandbox)->spec.id;
 	json_t *structured = json_obj(), *content = json_list();
@@ -42,16 +42,16 @@ static void on_ended(void *ctx, const struct error *why)
 	mcp_respond_tool_error(call, why);
 }
 
-int sandbox_end_start(struct mcp_call *call, const char *name, sandbox_end_fn *end,
-                      const char *message, struct error *err)
+int end_work_start(struct mcp_call *call, const char *name, end_work_fn *end, const char *message,
+                   struct error *err)
 {
 	struct sandbox *sandbox;
-	struct sandbox_end *state;
+	struct end_work *state;
 
 	if (tools_find_sandbox(mcp_call_app(call), name, &sandbox, err) < 0)
 		return -1;
 	state = mem_new(sizeof *state);
-	*state = (struct sandbox_end){ .call = call, .sandbox = sandbox, .message = message };
+	*state = (struct end_work){ .call = call, .sandbox = sandbox, .message = message };
 	sandbox_hold(sandbox);
 	end(sandbox, on_ended, state);
 	return 0;
