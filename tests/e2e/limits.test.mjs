@@ -125,7 +125,7 @@ test('a response over max_line becomes an error', async (t) => {
   const server = start(t, FIXTURE);
   for (const bytes of [10 * MIB, 32 * MIB]) {
     const answer = await server.request('tools/call', { name: 'test_big', arguments: { bytes } }, 'big');
-    assertError(answer, -32603, /the answer has \d+ bytes; at most 10485760 can be sent \(max_line\)/, 'big');
+    assertError(answer, -32603, /the answer has \d+ bytes, and at most 10485760 can be sent \(max_line\)/, 'big');
   }
   assert.equal(textOf(await server.call('test_big', { bytes: 1000 })).length, 1000);
   await server.close();
