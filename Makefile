@@ -331,4 +331,5 @@ clean: ## remove what was built, and the npm packages of the tests
 help: ##  this list
 	@awk -F ':.*## *' '/^[a-z-]+:.*## /{ printf "  %-10s %s\n", $$1, $$2 }' Makefile
 
--include $(shell find build -name '*.d' 2>/dev/null)
+# build/vm is the root of a virtual machine, with directories such as ld.so.conf.d.
+-include $(shell find build -path build/vm -prune -o -type f -name '*.d' -print 2>/dev/null)
