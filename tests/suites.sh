@@ -74,7 +74,7 @@ install_e2e() {
 
 # run_suites - runs the suites of build/suites/list side by side: most of them wait more than they work
 run_suites() {
-  xargs -P "$(($(nproc) + 1))" -L 1 sh tests/suite.sh <build/suites/list
+  xargs -P "$(($(nproc) + 2))" -L 1 sh tests/suite.sh <build/suites/list
 }
 
 # count_results - prints the closing line "N passed, M failed", and fails if a test failed
