@@ -1,19 +1,102 @@
 #include "server/confine.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
+#include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "engine/filter/filter.h"
 #include "engine/native/ids/ids.h"
 
-enum { SERVER_ID = 524289 };
+/* Set by confine_choose_id(). */
+static struct {
+	bool is_set;
+	uid_t id;
+} chosen;
 
 uid_t confine_id(void)
 {
-	return idmap_has(SERVER_ID) ? SERVER_ID : 0;
+	if (chosen.is_set)
+		return chosen.id;
+	return idmap_has(IDS_HOST_FIRST + 1) ? IDS_HOST_FIRST + 1 : 0;
+}
+
+/* Gives a file to the server's id if it belongs to the directory's owner. The file is opened before
+ * it is looked at, so that the server, which may have been taken over and owns the directory, cannot
+ * exchange it for a link to a file of root in between. */
+static void hand_over_file(int dir, const char *name, uid_t from)
+{
+	AUTO_FD int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == from)
+		(void)!fchownat(fd, "", chosen.id, chosen.id, AT_EMPTY_PATH);
+}
+
+/* Gives a directory of the server, with its files, to the id that the server has now. A directory
+ * that does not exist is created later, by the runtime. */
+static int hand_over(const char *state, const char *name, struct error *err)
+{
+	char path[PATH_MAX + 16];
+	const struct dirent *entry;
+	struct stat st;
+	DIR *dir;
+	int r = 0;
+
+	(void)snprintf(path, sizeof path, "%s/%s", state, name);
+	dir = fd_open_dir(AT_FDCWD, path);
+	if (dir == NULL || fstat(dirfd(dir), &st) < 0 || st.st_uid == chosen.id)
+		goto out;
+	while ((entry = readdir(dir)) != NULL)
+		hand_over_file(dirfd(dir), entry->d_name, st.st_uid);
+	if (fchown(dirfd(dir), chosen.id, chosen.id) < 0)
+		r = error_sys(err, "chown '%s'", path);
+out:
+	if (dir != NULL)
+		(void)closedir(dir);
+	return r;
+}
+
+static uid_t find_present_id(const char *state)
+{
+	char path[PATH_MAX + 16];
+	struct stat st;
+
+	(void)snprintf(path, sizeof path, "%s/db", state);
+	return stat(path, &st) == 0 ? st.st_uid : 0;
+}
+
+int confine_choose_id(const char *state, struct ids_taken *ret, struct error *err)
+{
+	struct ids_range own = { .file = "passwd", .owner = "belljar" };
+	uint32_t id;
+
+	*ret = (struct ids_taken){ 0 };
+	if (geteuid() != 0)
+		return 0;
+	if (ids_taken_read("/etc", idmap_count() > IDS_HOST_LAST ? IDS_HOST_FIRST : 0, ret, err) <
+	    0)
+		return -1;
+	if (ids_choose_server(ret, find_present_id(state), &id, err) < 0)
+		goto failed;
+	chosen.id = own.first = own.last = id;
+	chosen.is_set = true;
+	if (id == 0)
+		return 0;
+	if (hand_over(state, "db", err) == 0 && hand_over(state, "servers", err) == 0 &&
+	    ids_taken_add(ret, &own, err) == 0)
+		return 0;
+failed:
+	ids_taken_done(ret);
+	return -1;
 }
 
 static int drop_root(struct error *err)
@@ -36,9 +119,22 @@ static int filter_syscalls(struct error *err)
 	return 0;
 }
 
+/* Without a choice the id may be a user's: a caller whose runtime failed chooses here. */
+static int ensure_id(struct error *err)
+{
+	struct ids_taken taken;
+
+	if (chosen.is_set)
+		return 0;
+	if (confine_choose_id("", &taken, err) < 0)
+		return -1;
+	ids_taken_done(&taken);
+	return 0;
+}
+
 int confine_server(struct error *err)
 {
-	if (geteuid() == 0 && drop_root(err) < 0)
+	if (ensure_id(err) < 0 || (geteuid() == 0 && drop_root(err) < 0))
 		return -1;
 #ifdef __SANITIZE_ADDRESS__
 	return 0; /* LeakSanitizer attaches with ptrace and makes calls that the filter refuses */

@@ -9,10 +9,15 @@
 #include "base/attr.h"
 
 struct error;
+struct ids_taken;
 
-/* The user id that root changes to, which owns db/ and servers/ in the state directory. The id lies
- * in the range that systemd reserves for containers, so no user of the host has it. 0 if the user
- * namespace has no such id (in a container with few ids): then root stays root. */
+/* Chooses the user id that root changes to, so that no user of the host has it (see
+ * ids_choose_server()), and gives the directories db/ and servers/ of the state directory to it, if
+ * they exist. Their owner remembers the choice. *ret has the ids of users, and that of the server;
+ * ids_taken_done() frees it. Does nothing for an ordinary user. */
+MUST_CHECK int confine_choose_id(const char *state, struct ids_taken *ret, struct error *err);
+/* The chosen id. 0 if the user namespace has no such id (in a container with few ids): then root
+ * stays root. */
 uid_t confine_id(void);
 
 /* Cannot be undone. Descriptors that are open stay open. */

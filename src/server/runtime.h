@@ -10,6 +10,7 @@
 
 #include "base/attr.h"
 #include "base/cleanup.h"
+#include "engine/native/ids/ids.h"
 #include "sandbox/registry/registry.h"
 
 struct cdi;
@@ -26,7 +27,8 @@ struct runtime_base {
 	char state[PATH_MAX];
 	char database[PATH_MAX];
 	char instance[INSTANCE_LEN + 1];
-	int servers, lock; /* see registry/instances.h */
+	int servers, lock;      /* see registry/instances.h */
+	struct ids_taken taken; /* only while the spawner is being started */
 	pid_t spawner;
 	int socket;
 	char *require;                     /* layers without which `ready` fails; or NULL */

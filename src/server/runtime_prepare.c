@@ -138,6 +138,8 @@ static int prepare_state_dir(const struct options *options, struct runtime_base 
 		return -1;
 	if (realpath(path, base->state) == NULL)
 		return error_sys(err, "'%s'", path);
+	if (confine_choose_id(base->state, &base->taken, err) < 0)
+		return -1;
 	if (geteuid() == 0 && confine_id() != 0 && check_parents(base->state, err) < 0)
 		return -1;
 	return check_state(base->state, err);
@@ -304,7 +306,9 @@ static int start_spawner(const struct options *options, struct runtime_base *bas
 		.instance = base->instance,
 		.mounts = (const char *const *)sources,
 		.mount_count = base->target_count,
-		.single_id = options->one_id,
+		.ids = { .single_id = options->one_id,
+		         .server = geteuid() == 0 ? confine_id() : 0,
+		         .taken = &base->taken },
 		.no_cgroups = options->no_cgroups,
 		.no_quota = options->no_quota,
 		.gpus = base->gpus,
@@ -335,6 +339,7 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 	if (!options->no_cgroups)
 		(void)delegation_request(NULL);
 	if (prepare_state_dir(options, ret, err) < 0 || join_servers(ret, err) < 0) {
+		ids_taken_done(&ret->taken);
 		if (ret->servers >= 0)
 			(void)close(ret->servers);
 		return error_wrap(err, "state directory");
@@ -346,6 +351,7 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 		r = start_spawner(options, ret, sources, err);
 	for (size_t i = 0; i < ret->target_count; i++)
 		free(sources[i]);
+	ids_taken_done(&ret->taken); /* the spawner has a copy */
 	if (r < 0) {
 		instance_remove(ret->servers, ret->instance);
 		(void)close(ret->lock);

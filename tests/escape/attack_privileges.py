@@ -2,12 +2,13 @@
 
 Attacks of the catalogue without a test here are listed with the reason: see not_tested() below.
 """
+import contextlib
 import os
 import pathlib
 import subprocess
 
 from attack_files import TRY, check_unprivileged, none_worked, wait_for_programs
-from harness import SUBORDINATE_COUNT, SUBORDINATE_FIRST, not_tested, status_of, test
+from harness import SUBORDINATE_COUNT, SUBORDINATE_FIRST, descendants, not_tested, status_of, test
 
 for number, why in {
     "PV-06": "users are never named: the protocol has numbers, which come from the server",
@@ -138,6 +139,74 @@ def ids_from_outside(box):
     else:
         assert len(users[0]) == 2 and not users[0] & users[1], users
     assert box.sh("id -un").out == "coderunner\n"
+
+
+FIRST_ID, LAST_ID, BLOCK = 524288, 1879048191, 65536
+
+
+@contextlib.contextmanager
+def subordinate_ids(box, lines):
+    """Belljar sees these lines as /etc/subuid. The mount is in a mount namespace of belljar's own."""
+    path = box.directory / "subuid"
+    path.write_text(lines)
+    box.around = ["unshare", "--mount", "--propagation", "private", "sh", "-c",
+                  'mount --bind "$0" /etc/subuid && exec "$@"', str(path)]
+    try:
+        yield
+    finally:
+        box.around = []
+
+
+def outside_ids(box, process):
+    """The host ids of a started belljar, of all its processes, of their id maps and of its files."""
+    found = set()
+    for pid in descendants(process.pid) + [process.pid]:
+        found |= {int(word) for word in status_of(pid)["Uid"].split()}
+        for line in pathlib.Path(f"/proc/{pid}/uid_map").read_text().splitlines():
+            _, first, count = map(int, line.split())
+            if count <= BLOCK:
+                found |= {first, first + count - 1}
+    for top, names, files in os.walk(box.state):
+        found |= {os.lstat(os.path.join(top, name)).st_uid for name in names + files}
+    return found - {0}
+
+
+# Only root takes ids by itself: the other modes have those that were given to the user.
+@test("PV-16", "ids that /etc/subuid gives to users are not used", modes="R")
+def ids_of_users(box):
+    # All ids of the range but the last 131072 belong to users, the lowest as useradd gives them.
+    taken = [(493216, 65536), (558752, LAST_ID + 1 - 2 * BLOCK - 558752)]
+    with subordinate_ids(box, "broken\n" + "".join(f"u{n}:{n}:{m}\n" for n, m in taken)):
+        process, *_ = start_and_inspect(box, "sh", "-c", "touch /tmp/file; echo ready; cat")
+        ids = outside_ids(box, process)
+        assert len(ids) >= 4 and min(ids) > LAST_ID - 2 * BLOCK, ids
+        process.stdin.close()
+        assert process.wait(60) == 0
+    with subordinate_ids(box, f"all:{FIRST_ID}:{LAST_ID - FIRST_ID + 1}\n"):
+        found = box.sh("true")
+        assert found.code != 0 and "no user ids are left for belljar" in found.err, found
+    with subordinate_ids(box, f"most:{FIRST_ID + 2}:{LAST_ID - FIRST_ID}\n"):
+        found = box.sh("true")
+        assert found.code != 0 and "no ids are left for sandboxes" in found.err, found
+
+
+@test("PV-17", "a sandbox whose ids were given to a user does not wake", modes="R")
+def ids_given_away(box):
+    assert box.sh("echo kept >~/file", sandbox="one").code == 0
+    first, = {os.stat(path).st_uid - 999 for path in (box.state / "sandboxes").iterdir()}
+    with subordinate_ids(box, f"alice:{first}:1\n"):
+        found = box.sh("cat ~/file", sandbox="one")
+        assert found.code != 0 and f"gives {first}-{first} to 'alice'" in found.err, found
+        assert box.sh("echo other", sandbox="two").out == "other\n"
+    # The ids of the server and of all roots were given away: both change, and old sandboxes stay asleep.
+    with subordinate_ids(box, f"alice:{FIRST_ID}:2\n"):
+        found = box.sh("cat ~/file", sandbox="one")
+        assert found.code != 0 and "the root of sandbox" in found.err, found
+        assert box.sh("echo new", sandbox="three").out == "new\n"
+        assert box.belljar_verb("ps", "--state-dir", str(box.state)).code == 0
+        assert box.belljar_verb("rm", "--state-dir", str(box.state), "two").code == 0
+    assert box.sh("cat ~/file", sandbox="one").code != 0  # the new ids are kept while they are free
+    assert box.sh("echo new", sandbox="three").out == "new\n"
 
 
 @test("PV-08", "set-user-id programs of the machine give no rights")

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "engine/native/ids/ids.h"
 #include "sandbox/registry/registry.h"
 #include "server/confine.h"
 #include "server/owner.h"
@@ -18,11 +19,15 @@ int records_open(const struct options *options, struct store **ret, int *ret_ser
                  struct error *err)
 {
 	char state[PATH_MAX], path[PATH_MAX + 32];
+	struct ids_taken taken;
 
 	*ret = NULL;
 	if (runtime_find_state_dir(options, state, err) < 0)
 		return -1;
 	(void)owner_local();
+	if (confine_choose_id(state, &taken, err) < 0)
+		return -1;
+	ids_taken_done(&taken);
 	if (confine_server(err) < 0)
 		return -1;
 	if (ret_servers != NULL) {

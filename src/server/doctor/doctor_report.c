@@ -9,6 +9,7 @@
 
 #include "base/text/utf8.h"
 #include "base/view.h"
+#include "engine/native/ids/ids.h"
 #include "server/doctor/internal.h"
 
 /* The engine's reasons may end in a step that helps: "what is wrong: what to do". Returns where
@@ -71,6 +72,29 @@ static bool is_powerless(const char *program)
 	       getxattr(program, "security.capability", NULL, 0) <= 0;
 }
 
+/* True: ids of sandboxes belong to users of the host, or may, and the check says so. */
+static bool report_taken_ids(const struct trial *trial, struct check *ret)
+{
+	const struct spawner_report *report = &trial->report;
+
+	if (report->taken_blocks != 0) {
+		check_set(ret, CHECK_WEAKER, "%u sandboxes do not wake: %s", report->taken_blocks,
+		          report->taken_why.msg);
+		check_fix(ret, "take the ids back, or delete the sandboxes: belljar rm ID");
+		return true;
+	}
+	if (report->unlisted[0] == '\0')
+		return false;
+	check_set(ret, CHECK_WEAKER,
+	          "root: each sandbox has 65536 ids of its own, but users of '%s' "
+	          "(/etc/nsswitch.conf) cannot be listed: one of them may have an id from "
+	          "%d to %d too",
+	          report->unlisted, IDS_HOST_FIRST, IDS_HOST_LAST);
+	check_fix(ret, "reserve the ids that the service gives to users in /etc/subuid and "
+	               "/etc/subgid: one line NAME:FIRST:COUNT each");
+	return true;
+}
+
 void report_ids(const struct trial *trial, struct check *ret)
 {
 	static const char fix[] = "sudo apt install uidmap; then sudo usermod "
@@ -86,6 +110,8 @@ void report_ids(const struct trial *trial, struct check *ret)
 		return;
 	}
 	if (!has_report(trial, ret))
+		return;
+	if (report_taken_ids(trial, ret))
 		return;
 	switch (trial->report.mode) {
 	case USERNS_ROOT:

@@ -17,11 +17,13 @@
 #include "engine/spec.h"
 
 enum {
-	TRIES = 256,
+	RANDOM_TRIES = 256,
+	TRIES = RANDOM_TRIES + 65536,
 	/* Ids inside a sandbox; its user has SPEC_UID, its agent SPEC_AGENT_ID. */
 	INSIDE_NOBODY = 65534,
 	INSIDE_LAST = 65535,
-	PREFIX_LEN = sizeof IDS_REMOVED_PREFIX - 1
+	PREFIX_LEN = sizeof IDS_REMOVED_PREFIX - 1,
+	CLAIM_SIZE = sizeof((struct ids *)NULL)->state + SPEC_ID_LEN + 2,
 };
 
 struct ids_block ids_block(const struct userns *userns, uint32_t number)
@@ -84,22 +86,29 @@ static bool has_files(const struct ids *ids, const char *sandbox)
 	return dir_exists(ids, removed);
 }
 
-/* True if the claim `name` belongs to a sandbox without files. The link's target is
- * "<state directory>|<sandbox>". */
+/* Reads the claim `name`, a link to "<state directory>|<sandbox>", and cuts it at the bar. Returns
+ * the sandbox, or NULL: the link cannot be read or is no claim. */
+static const char *read_claim(const struct ids *ids, const char *name, char claim[CLAIM_SIZE])
+{
+	ssize_t n = readlinkat(ids->dir, name, claim, CLAIM_SIZE - 1);
+	char *sandbox;
+
+	claim[n > 0 ? n : 0] = '\0';
+	sandbox = strrchr(claim, '|');
+	if (sandbox != NULL)
+		*sandbox++ = '\0';
+	return sandbox;
+}
+
+/* True if the claim `name` belongs to a sandbox without files. */
 static bool is_stale(const struct ids *ids, const char *name, bool others)
 {
-	char claim[4096 + SPEC_ID_LEN + 2];
-	ssize_t n = readlinkat(ids->dir, name, claim, sizeof claim - 1);
-	char *sandbox;
+	char claim[CLAIM_SIZE];
+	const char *sandbox = read_claim(ids, name, claim);
 	struct stat st;
 
-	if (n < 0)
-		return false;
-	claim[n] = '\0';
-	sandbox = strrchr(claim, '|');
 	if (sandbox == NULL)
-		return true;
-	*sandbox++ = '\0';
+		return claim[0] != '\0';
 	if (strcmp(claim, ids->state) == 0)
 		return !has_files(ids, sandbox);
 	/* A claim of another state directory. Its sandboxes may be unreadable for us, but if the
@@ -109,7 +118,7 @@ static bool is_stale(const struct ids *ids, const char *name, bool others)
 
 static int write_claim(struct ids *ids, const char *name, const char *sandbox)
 {
-	char claim[4096 + SPEC_ID_LEN + 2];
+	char claim[CLAIM_SIZE];
 
 	if (snprintf(claim, sizeof claim, "%s|%s", ids->state, sandbox) >= (int)sizeof claim) {
 		errno = ENAMETOOLONG;
@@ -149,40 +158,111 @@ int ids_rename(struct ids *ids, const struct ids_block *block, const char *sandb
 	return r;
 }
 
-int ids_claim(struct ids *ids, const char *sandbox, struct ids_block *ret, struct error *err)
+static const struct ids_range *find_taken(const struct ids *ids, uint32_t number)
 {
-	uint32_t number;
+	const struct userns_ids *all = &ids->userns->ids;
+	uint64_t first = all->first + (uint64_t)(number - 1) * all->block;
 
-	if (ids->userns->mode == USERNS_SINGLE_ID) {
-		*ret = ids_block(ids->userns, 0);
+	return ids_taken_find(ids->taken, first, first + all->block - 1);
+}
+
+/* The first block from `number` on that meets no taken range; the search goes round. 0: none. */
+static uint32_t skip_taken(const struct ids *ids, uint32_t number)
+{
+	const struct userns_ids *all = &ids->userns->ids;
+
+	for (uint64_t passed = 0; passed < all->count;) {
+		const struct ids_range *range = find_taken(ids, number);
+		uint64_t last;
+
+		if (range == NULL)
+			return number;
+		/* A range may be as long as all blocks: it is passed over at once. */
+		last = 1 + (range->last - all->first) / all->block;
+		last = last < all->count ? last : all->count;
+		passed += last - number + 1;
+		number = (uint32_t)(last % all->count) + 1;
+	}
+	return 0;
+}
+
+int ids_check_range(const struct ids *ids, struct error *err)
+{
+	if (ids->userns->mode == USERNS_SINGLE_ID || skip_taken(ids, 1) != 0)
 		return 0;
-	}
-	/* A sweep holds the lock exclusively: between its check that a claim is stale and its
-	 * unlink the same number could be claimed anew, and the sweep would remove the new
-	 * claim. */
-	(void)flock(ids->dir, LOCK_SH);
-	for (int i = 0; i < TRIES; i++) {
-		bool is_drawn = getrandom(&number, sizeof number, 0) == sizeof number;
+	return error_set(err, ERR_UNSUPPORTED,
+	                 "no ids are left for sandboxes: all %u blocks of %u ids from %u on belong "
+	                 "to users by /etc/subuid, /etc/subgid, /etc/passwd or /etc/group: make a "
+	                 "range there smaller (usermod --del-subuids, --del-subgids), or start "
+	                 "belljar as an ordinary user",
+	                 ids->userns->ids.count, ids->userns->ids.block, ids->userns->ids.first);
+}
 
-		/* Random instead of the lowest free number: a search from 1 would take longer with
-		 * every sandbox, and servers would compete for the same number. */
-		number = 1 + number % ids->userns->ids.count;
-		if (is_drawn && claim_block(ids, number, sandbox) == 0) {
-			(void)flock(ids->dir, LOCK_UN);
-			*ret = ids_block(ids->userns, number);
-			return 0;
-		}
-		if (!is_drawn || errno != EEXIST) {
-			(void)error_sys(
-			        err, "claim a block of ids (ids/ in the default state directory)");
-			(void)flock(ids->dir, LOCK_UN);
+int ids_check_taken(const struct ids *ids, const char *sandbox, const struct ids_block *block,
+                    struct error *err)
+{
+	const struct ids_range *range = block->number != 0 ? find_taken(ids, block->number) : NULL;
+	const struct userns_ids *all = &ids->userns->ids;
+	uint32_t first = all->first + (block->number - 1) * all->block;
+	char fix[120] = "give that user or group another id";
+
+	if (range == NULL)
+		return 0;
+	if (range->is_subordinate)
+		(void)snprintf(fix, sizeof fix, "usermod --del-%ss %u-%u %s", range->file,
+		               range->first, range->last, range->owner);
+	return error_set(err, ERR_INVALID,
+	                 "sandbox %s has the ids %u-%u, but /etc/%s gives %u-%u to '%s' by now: "
+	                 "take them back (%s), or delete the sandbox",
+	                 sandbox, first, first + all->block - 1, range->file, range->first,
+	                 range->last, range->owner, fix);
+}
+
+/* The first draws are random: a search from 1 would take longer with every sandbox, and servers
+ * would compete for the same number. Where few blocks are free, the numbers after the last draw are
+ * tried in turn. */
+static int draw_block(const struct ids *ids, int try, uint32_t *number, struct error *err)
+{
+	if (try >= RANDOM_TRIES)
+		*number += 1;
+	else if (getrandom(number, sizeof *number, 0) != sizeof *number)
+		return error_sys(err, "getrandom");
+	*number = skip_taken(ids, 1 + (*number - 1) % ids->userns->ids.count);
+	return *number != 0 ? 0 : ids_check_range(ids, err);
+}
+
+/* A sweep holds the lock of ids/ exclusively: between its check that a claim is stale and its
+ * unlink the same number could be claimed anew, and the sweep would remove the new claim. */
+static int claim_any_block(struct ids *ids, const char *sandbox, uint32_t *number,
+                           struct error *err)
+{
+	for (int i = 0; i < TRIES; i++) {
+		if (draw_block(ids, i, number, err) < 0)
 			return -1;
-		}
+		if (claim_block(ids, *number, sandbox) == 0)
+			return 0;
+		if (errno != EEXIST)
+			return error_sys(
+			        err, "claim a block of ids (ids/ in the default state directory)");
 	}
-	(void)flock(ids->dir, LOCK_UN);
 	return error_set(err, ERR_LIMIT,
 	                 "nearly all of the %u blocks of ids are in use: delete sandboxes",
 	                 ids->userns->ids.count);
+}
+
+int ids_claim(struct ids *ids, const char *sandbox, struct ids_block *ret, struct error *err)
+{
+	uint32_t number = 0;
+	int r = 0;
+
+	if (ids->userns->mode != USERNS_SINGLE_ID) {
+		(void)flock(ids->dir, LOCK_SH);
+		r = claim_any_block(ids, sandbox, &number, err);
+		(void)flock(ids->dir, LOCK_UN);
+	}
+	if (r == 0)
+		*ret = ids_block(ids->userns, number);
+	return r;
 }
 
 int ids_from_owner(const struct ids *ids, const char *sandbox, struct ids_block *ret,
@@ -211,15 +291,34 @@ int ids_from_owner(const struct ids *ids, const char *sandbox, struct ids_block 
 	return 0;
 }
 
+/* Counts a claim on a block that was given to a user of the host since. */
+static void count_taken(const struct ids *ids, const char *name, unsigned *count, struct error *why)
+{
+	struct ids_block block = { 0 };
+	char claim[CLAIM_SIZE];
+	struct error ignored;
+	const char *sandbox;
+	uint64_t number;
+
+	if (num_parse_u64(name, 1, ids->userns->ids.count, &number, &ignored) < 0)
+		return;
+	block.number = (uint32_t)number;
+	sandbox = find_taken(ids, block.number) != NULL ? read_claim(ids, name, claim) : NULL;
+	if (sandbox != NULL && ids_check_taken(ids, sandbox, &block, why) < 0)
+		(*count)++;
+}
+
 /* Removes stale claims. `others`: also those of other state directories, which are visible only
- * before the spawner enters its own mount tree. */
-static void sweep_claims(struct ids *ids, bool others)
+ * before the spawner enters its own mount tree. Returns how many of the others are on taken
+ * blocks. */
+static unsigned sweep_claims(struct ids *ids, bool others, struct error *why)
 {
 	DIR *dir = ids->dir >= 0 ? fd_open_dir(ids->dir, ".") : NULL;
 	const struct dirent *entry;
+	unsigned count = 0;
 
 	if (dir == NULL)
-		return;
+		return 0;
 	(void)flock(ids->dir, LOCK_EX);
 	while ((entry = readdir(dir)) != NULL)
 		/* ".N" is left by an ids_rename() that was interrupted by a kill: no rename is in
@@ -227,34 +326,36 @@ static void sweep_claims(struct ids *ids, bool others)
 		if (entry->d_name[0] == '.' ? entry->d_name[1] >= '0' && entry->d_name[1] <= '9'
 		                            : is_stale(ids, entry->d_name, others))
 			(void)unlinkat(ids->dir, entry->d_name, 0);
+		else
+			count_taken(ids, entry->d_name, &count, why);
 	(void)flock(ids->dir, LOCK_UN);
 	(void)closedir(dir);
+	return count;
 }
 
 /* The claim is removed only if it still names this sandbox: another server may have removed the
  * same sandbox, and a third may have claimed the number since. */
 void ids_release(struct ids *ids, const struct ids_block *block, const char *sandbox)
 {
-	char name[16], claim[4096 + SPEC_ID_LEN + 2];
+	char name[16], claim[CLAIM_SIZE];
 	const char *claimed;
-	ssize_t n;
 
 	if (block->number == 0) {
-		sweep_claims(ids, false);
+		struct error ignored;
+
+		(void)sweep_claims(ids, false, &ignored);
 		return;
 	}
 	(void)snprintf(name, sizeof name, "%u", block->number);
 	(void)flock(ids->dir, LOCK_EX);
-	n = readlinkat(ids->dir, name, claim, sizeof claim - 1);
-	claim[n > 0 ? n : 0] = '\0';
-	claimed = strrchr(claim, '|');
-	if (claimed != NULL && strlen(claimed + 1) == SPEC_ID_LEN &&
-	    strcmp(claimed + 1 + PREFIX_LEN, sandbox + PREFIX_LEN) == 0)
+	claimed = read_claim(ids, name, claim);
+	if (claimed != NULL && strlen(claimed) == SPEC_ID_LEN &&
+	    strcmp(claimed + PREFIX_LEN, sandbox + PREFIX_LEN) == 0)
 		(void)unlinkat(ids->dir, name, 0);
 	(void)flock(ids->dir, LOCK_UN);
 }
 
-void ids_sweep(struct ids *ids)
+unsigned ids_sweep(struct ids *ids, struct error *why)
 {
-	sweep_claims(ids, true);
+	return sweep_claims(ids, true, why);
 }

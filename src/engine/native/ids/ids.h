@@ -26,6 +26,7 @@ struct userns;
 
 struct ids {
 	const struct userns *userns;
+	const struct ids_taken *taken; /* blocks that meet these ranges are not used; or NULL */
 	int dir;          /* ids/, or -1 in the mode USERNS_SINGLE_ID, which has no blocks */
 	int sandboxes;    /* the directory of all sandboxes of this state directory */
 	char state[4096]; /* absolute path of the state directory, as it stands in claims */
@@ -39,12 +40,18 @@ struct ids_block {
 
 struct ids_block ids_block(const struct userns *userns, uint32_t number);
 
+/* Fails if every block meets a range of `taken`, so that no sandbox could ever be created. */
+MUST_CHECK int ids_check_range(const struct ids *ids, struct error *err);
 /* Claims a random free block for a sandbox whose directory exists and has no owner from a block. */
 MUST_CHECK int ids_claim(struct ids *ids, const char *sandbox, struct ids_block *ret,
                          struct error *err);
 /* The block of an existing sandbox, from the owner of its directory. */
 MUST_CHECK int ids_from_owner(const struct ids *ids, const char *sandbox, struct ids_block *ret,
                               struct error *err);
+/* Fails if an id of the block was given to a user of the host after the sandbox was created. The
+ * sandbox must not run then, but its files may be removed. */
+MUST_CHECK int ids_check_taken(const struct ids *ids, const char *sandbox,
+                               const struct ids_block *block, struct error *err);
 /* Rewrites the claim for the new name `sandbox`. To be called before the sandbox's directory is
  * renamed: ids_sweep() removes claims whose directory does not exist. */
 MUST_CHECK int ids_rename(struct ids *ids, const struct ids_block *block, const char *sandbox,
@@ -53,13 +60,54 @@ MUST_CHECK int ids_rename(struct ids *ids, const struct ids_block *block, const 
  * claim and chown) sweeps instead, since the owner of the directory does not name a block. */
 void ids_release(struct ids *ids, const struct ids_block *block, const char *sandbox);
 /* Removes claims of sandboxes and of state directories that no longer exist. To be called before
- * the spawner enters its own mount tree, where other state directories are invisible. */
-void ids_sweep(struct ids *ids);
+ * the spawner enters its own mount tree, where other state directories are invisible. Returns how
+ * many of the remaining claims are on blocks that meet a range of `taken`; `why` gets the error of
+ * one of them. */
+unsigned ids_sweep(struct ids *ids, struct error *why);
 
 /* The text for /proc/PID/uid_map or gid_map of the sandbox's user namespace. */
 enum { IDS_MAP_SIZE = 160 };
 void ids_map(const struct userns *userns, const struct ids_block *block, bool gids,
              char out[IDS_MAP_SIZE]);
+
+/* --- ids of the host's users (ids_taken.c) --- */
+
+/* systemd reserves the range from IDS_HOST_FIRST to IDS_HOST_LAST for containers, but useradd(8)
+ * and LXD give parts of it to users. IDS_HOST_SPARE begins its last 65536 ids, which no sandbox
+ * gets. */
+enum { IDS_HOST_FIRST = 524288, IDS_HOST_LAST = 1879048191, IDS_HOST_SPARE = 1878982656 };
+
+struct ids_range {
+	uint32_t first, last;
+	const char *file; /* of /etc, where the range was found */
+	bool is_subordinate;
+	char owner[33]; /* the name in that line, cut */
+};
+
+struct ids_taken {
+	struct ids_range *ranges;
+	size_t count;
+};
+
+/* Reads subuid, subgid, passwd and group of the directory `etc`: all ranges with an id of at least
+ * `lowest`. A missing file has none; a malformed line is skipped. ids_taken_done() frees them. */
+MUST_CHECK int ids_taken_read(const char *etc, uint32_t lowest, struct ids_taken *ret,
+                              struct error *err);
+MUST_CHECK int ids_taken_add(struct ids_taken *taken, const struct ids_range *range,
+                             struct error *err);
+void ids_taken_done(struct ids_taken *taken);
+/* A range that shares an id with first..last; NULL: none, or `taken` is NULL. */
+const struct ids_range *ids_taken_find(const struct ids_taken *taken, uint64_t first,
+                                       uint64_t last);
+/* The first source of users in etc/nsswitch.conf that ids_taken_read() does not see, such as "sss"
+ * or "ldap"; empty: none. */
+enum { IDS_SOURCE_SIZE = 32 };
+void ids_unlisted_source(const char *etc, char out[IDS_SOURCE_SIZE]);
+/* The id of the server when root starts it. The id before it owns the files of sandboxes' roots.
+ * One of two pairs: `present` if it is one of them and free, so that a choice lasts. 0: this user
+ * namespace has no such ids. */
+MUST_CHECK int ids_choose_server(const struct ids_taken *taken, uint32_t present, uint32_t *ret,
+                                 struct error *err);
 
 /* --- ids of this process's own user namespace: /proc/self/uid_map and gid_map (idmap.c) --- */
 

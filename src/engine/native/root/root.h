@@ -20,6 +20,7 @@
 #include "engine/spec.h"
 
 struct error;
+struct ids_taken;
 
 /* --- user namespace (userns.c) --- */
 
@@ -48,9 +49,16 @@ struct userns {
 	int proc; /* O_PATH descriptor of the host's /proc, checked to be a procfs */
 };
 
-/* Enters the best mode that can be had; `single_id` asks for USERNS_SINGLE_ID. unshare(2) of a user
- * namespace works only in a process with one thread. */
-MUST_CHECK int userns_enter(struct userns *userns, bool single_id, struct error *err);
+struct userns_wanted {
+	bool single_id; /* enter USERNS_SINGLE_ID even if more ids could be had */
+	uid_t server;   /* the server's id, which ids_choose_server() returned; or 0 */
+	const struct ids_taken *taken; /* ids of users, which sandboxes must not have; or NULL */
+};
+
+/* Enters the best mode that can be had. unshare(2) of a user namespace works only in a process with
+ * one thread. */
+MUST_CHECK int userns_enter(struct userns *userns, const struct userns_wanted *wanted,
+                            struct error *err);
 
 /* --- skeleton (skeleton.c) --- */
 

@@ -17,8 +17,6 @@
 #include "engine/native/root/root.h"
 
 enum {
-	HOST_FIRST = 524288, /* the range systemd reserves for containers */
-	HOST_LAST = 1879048191,
 	HOST_BLOCK = 65536,
 	NOBODY = 65534,
 	MAPPED_BLOCK = 3, /* agent, user, nobody */
@@ -66,19 +64,39 @@ static void set_id_range(struct userns *userns, uint32_t files, uint32_t block, 
 	userns->ids.count = (uint32_t)((end - userns->ids.first) / block);
 }
 
-/* Low ids belong to the container's own users and services, so sandboxes get the upper part. */
-static void set_container_id_range(struct userns *userns, uint64_t count)
+/* Low ids belong to the container's own users and services, so sandboxes get the upper part. If the
+ * id for files belongs to a user, the last id takes its place: no block has that. */
+static int set_container_id_range(struct userns *userns, uint64_t count,
+                                  const struct ids_taken *taken, struct error *err)
 {
-	if (count > HOST_BLOCK + MAPPED_LEAST)
-		set_id_range(userns, HOST_BLOCK, MAPPED_BLOCK, count);
-	else
-		set_id_range(userns, (uint32_t)count / 2, MAPPED_BLOCK,
-		             count < NOBODY ? count : NOBODY);
+	bool has_many = count > HOST_BLOCK + MAPPED_LEAST;
+	uint32_t last = (uint32_t)(has_many || count < NOBODY ? count : NOBODY) - 1;
+
+	set_id_range(userns, has_many ? HOST_BLOCK : (uint32_t)count / 2, MAPPED_BLOCK, last);
+	if (ids_taken_find(taken, userns->ids.files, userns->ids.files) == NULL)
+		return 0;
+	if (ids_taken_find(taken, last, last) != NULL)
+		return error_set(err, ERR_UNSUPPORTED,
+		                 "no id is left for the files of sandboxes: %u and %u belong to "
+		                 "users of this container: give them others",
+		                 userns->ids.files, last);
+	userns->ids.files = last;
+	return 0;
+}
+
+/* The numbers of blocks do not depend on the ids of the server and of files, so a sandbox keeps its
+ * block when those change. */
+static void set_host_id_range(struct userns *userns, uid_t server)
+{
+	set_id_range(userns, IDS_HOST_FIRST, HOST_BLOCK, IDS_HOST_SPARE);
+	if (server != 0)
+		userns->ids.files = server - 1;
 }
 
 /* Root needs no user namespace of its own: id 0 is never mapped into a sandbox, so a program that
  * breaks out has an id that owns nothing on the host. */
-static int enter_as_root(struct userns *userns, struct error *err)
+static int enter_as_root(struct userns *userns, const struct userns_wanted *wanted,
+                         struct error *err)
 {
 	uint64_t count = idmap_count();
 
@@ -92,13 +110,14 @@ static int enter_as_root(struct userns *userns, struct error *err)
 	if (unshare(CLONE_NEWNS) < 0 || setgroups(0, NULL) < 0)
 		return error_sys(err, "make a mount namespace as root (a container needs "
 		                      "CAP_SYS_ADMIN for it; an ordinary user does not)");
-	if (count > HOST_LAST) {
+	if (count > IDS_HOST_LAST) {
 		userns->mode = USERNS_ROOT;
-		set_id_range(userns, HOST_FIRST, HOST_BLOCK, HOST_LAST);
+		set_host_id_range(userns, wanted->server);
 		return 0;
 	}
 	userns->mode = USERNS_MAPPED;
-	set_container_id_range(userns, count);
+	if (set_container_id_range(userns, count, wanted->taken, err) < 0)
+		return -1;
 	(void)snprintf(userns->why, sizeof userns->why,
 	               "root of a user namespace with %llu ids, not of the host",
 	               (unsigned long long)count);
@@ -234,8 +253,10 @@ static int enter_single_id(struct userns *userns, struct error *err)
 	return write_own_proc("gid_map", text, err);
 }
 
-static int enter_best_mode(struct userns *userns, bool single_id, struct error *err)
+static int enter_best_mode(struct userns *userns, const struct userns_wanted *wanted,
+                           struct error *err)
 {
+	bool single_id = wanted->single_id;
 	struct subids uids, gids;
 
 	if (single_id && geteuid() == 0)
@@ -244,7 +265,7 @@ static int enter_best_mode(struct userns *userns, bool single_id, struct error *
 		        "--one-id is for ordinary users: root's own id is never given to a "
 		        "sandbox");
 	if (geteuid() == 0)
-		return enter_as_root(userns, err);
+		return enter_as_root(userns, wanted, err);
 	if (!single_id &&
 	    subids_find("/etc/subuid", getuid(), MAPPED_LEAST, &uids, userns->why,
 	                sizeof userns->why) &&
@@ -259,10 +280,10 @@ static int enter_best_mode(struct userns *userns, bool single_id, struct error *
 }
 
 /* /proc is opened last: open_tree(2) refuses to clone a mount of another mount namespace. */
-int userns_enter(struct userns *userns, bool single_id, struct error *err)
+int userns_enter(struct userns *userns, const struct userns_wanted *wanted, struct error *err)
 {
 	*userns = (struct userns){ .proc = -1 };
-	if (enter_best_mode(userns, single_id, err) < 0)
+	if (enter_best_mode(userns, wanted, err) < 0)
 		return -1;
 	userns->proc = open_proc(err);
 	return userns->proc < 0 ? -1 : 0;

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "engine/native/spawner/internal.h"
 
 static int open_directory(int parent, const char *name, mode_t mode, struct error *err)
@@ -53,15 +54,23 @@ static int open_cgroups(struct host_resources *host, const struct spawner_option
 static int open_ids(struct host_resources *host, const struct spawner_options *options,
                     struct error *err)
 {
-	host->ids = (struct ids){ .userns = &host->userns, .dir = -1, .sandboxes = host->disk.dir };
+	host->ids = (struct ids){ .userns = &host->userns,
+		                  .taken = options->ids.taken,
+		                  .dir = -1,
+		                  .sandboxes = host->disk.dir };
 	(void)snprintf(host->ids.state, sizeof host->ids.state, "%s", options->state);
 	if (host->userns.mode == USERNS_SINGLE_ID)
 		return 0;
 	host->ids.dir = open_directory(AT_FDCWD, options->claims, 0700, err);
 	if (host->ids.dir < 0)
 		return -1;
-	ids_sweep(&host->ids);
-	return 0;
+	if (host->userns.mode == USERNS_ROOT)
+		ids_unlisted_source("/etc", host->unlisted);
+	host->taken_blocks = ids_sweep(&host->ids, &host->taken_why);
+	if (host->taken_blocks != 0)
+		log_warning("%u sandboxes do not wake: %s", host->taken_blocks,
+		            host->taken_why.msg);
+	return ids_check_range(&host->ids, err);
 }
 
 static int open_files(struct host_resources *host, const struct spawner_options *options, int state,
@@ -97,7 +106,7 @@ static int open_all_but_cgroups(struct host_resources *host, const struct spawne
 		                             .gpus = options->gpus };
 	AUTO_FD int state = -1;
 
-	if (userns_enter(&host->userns, options->single_id, err) < 0)
+	if (userns_enter(&host->userns, &options->ids, err) < 0)
 		return -1;
 	state = open(options->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (state < 0)

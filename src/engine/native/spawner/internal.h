@@ -33,6 +33,9 @@ struct host_resources {
 	struct skeleton skeleton;
 	struct disk disk;
 	struct ids ids;
+	unsigned taken_blocks; /* as in struct spawner_report */
+	struct error taken_why;
+	char unlisted[IDS_SOURCE_SIZE];
 	const struct cdi *gpus; /* or NULL */
 	size_t mount_count;
 };

@@ -85,6 +85,27 @@ int sandbox_dir_create(struct host_resources *host, struct spawner_sandbox *sand
 
 #define VOLATILE "work/work/incompat/volatile"
 
+/* The root of the sandbox belongs to the id of files that was in use when the sandbox was created.
+ * That id changes only if the old one was given to a user of the host. */
+static int check_root_owner(const struct host_resources *host,
+                            const struct spawner_sandbox *sandbox, struct error *err)
+{
+	struct stat st;
+
+	if (host->userns.mode != USERNS_ROOT)
+		return 0;
+	if (fstatat(sandbox->dir, "upper", &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return error_sys(err, "wake sandbox %s", sandbox->id);
+	if (st.st_uid == host->userns.ids.files)
+		return 0;
+	return error_set(
+	        err, ERR_INVALID,
+	        "the root of sandbox %s belongs to id %u, but belljar uses %u since %u was "
+	        "given to a user of this host: take it back (usermod --del-subuids, "
+	        "--del-subgids), or delete the sandbox",
+	        sandbox->id, st.st_uid, host->userns.ids.files, st.st_uid);
+}
+
 /* An overlay mounted with "volatile" leaves a directory that says that data may not have reached
  * the disk, and the kernel refuses to mount the layers again while it exists. This function removes
  * it, because after an ordinary end nothing is lost; after a crash of the machine, files may be as
@@ -93,7 +114,8 @@ int sandbox_dir_wake(struct host_resources *host, struct spawner_sandbox *sandbo
                      struct error *err)
 {
 	if (ids_from_owner(&host->ids, sandbox->id, &sandbox->ids, err) < 0 ||
-	    lock_dir(host, sandbox, err) < 0)
+	    ids_check_taken(&host->ids, sandbox->id, &sandbox->ids, err) < 0 ||
+	    lock_dir(host, sandbox, err) < 0 || check_root_owner(host, sandbox, err) < 0)
 		return -1;
 	/* `upper` is the sandbox's root directory: a program that may chmod(2) it can lock every
 	 * later program out. */

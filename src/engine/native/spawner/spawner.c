@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -144,6 +145,9 @@ static void report_ready(struct spawner *spawner)
 	report->cgroup_limits = host->cgroups.has;
 	report->disk = host->disk.kind;
 	report->usr_is_single_mount = host->tree.usr_is_single_mount;
+	report->taken_blocks = host->taken_blocks;
+	report->taken_why = host->taken_why;
+	memcpy(report->unlisted, host->unlisted, sizeof report->unlisted);
 	(void)snprintf(report->mode_why, sizeof report->mode_why, "%s", host->userns.why);
 	(void)snprintf(report->cgroups_why, sizeof report->cgroups_why, "%s", host->cgroups.why);
 	(void)snprintf(report->disk_why, sizeof report->disk_why, "%s", host->disk.why);

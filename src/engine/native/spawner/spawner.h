@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "engine/engine.h"
 #include "engine/native/cgroup/cgroup.h"
+#include "engine/native/ids/ids.h"
 #include "engine/native/root/root.h"
 #include "engine/native/usage/usage.h"
 #include "engine/spec.h"
@@ -35,10 +36,10 @@ struct spawner_options {
 	const char *instance; /* name of this server among those that share the state directory */
 	const char *const *mounts; /* host directories that sandboxes may be given; absolute */
 	size_t mount_count;
-	bool single_id;         /* use USERNS_SINGLE_ID even if more ids could be had */
-	bool no_cgroups;        /* behave as on a machine without cgroups */
-	bool no_quota;          /* behave as on a file system without quotas */
-	const struct cdi *gpus; /* graphics processors that sandboxes may be given; or NULL */
+	struct userns_wanted ids; /* `taken` also holds the server's id, if it is in the range */
+	bool no_cgroups;          /* behave as on a machine without cgroups */
+	bool no_quota;            /* behave as on a file system without quotas */
+	const struct cdi *gpus;   /* graphics processors that sandboxes may be given; or NULL */
 	int instance_lock; /* kept open: the lock that shows that this server is alive; or -1 */
 	int instances;     /* kept open: the directory that is_alive() reads; or -1 */
 	/* Whether the server `instance` runs; its cgroups are removed if not. */
@@ -85,6 +86,9 @@ struct spawner_report {
 	enum disk_kind disk;
 	char mode_why[240], cgroups_why[240], disk_why[240]; /* why not the better kind */
 	bool usr_is_single_mount;
+	uint32_t taken_blocks;  /* sandboxes whose ids were given to users of the host since */
+	struct error taken_why; /* of one of them */
+	char unlisted[IDS_SOURCE_SIZE]; /* see ids_unlisted_source(); as root only */
 };
 
 enum { REPLY_FDS_MAX = 1 + CGROUP_COUNTER_FILES };

@@ -27,6 +27,21 @@ static void report_of_the_engine_is_read(void **state)
 		  "root: each sandbox has 65536 ids of its own",
 		  "" },
 		{ report_ids,
+		  { .mode = USERNS_ROOT,
+		    .taken_blocks = 2,
+		    .taken_why = { .msg = "sandbox sb_x has the ids 1-2" } },
+		  CHECK_WEAKER,
+		  "2 sandboxes do not wake: sandbox sb_x has the ids 1-2",
+		  "take the ids back, or delete the sandboxes: belljar rm ID" },
+		{ report_ids,
+		  { .mode = USERNS_ROOT, .unlisted = "sss" },
+		  CHECK_WEAKER,
+		  "root: each sandbox has 65536 ids of its own, but users of 'sss' "
+		  "(/etc/nsswitch.conf) cannot be listed: one of them may have an id from 524288 to "
+		  "1879048191 too",
+		  "reserve the ids that the service gives to users in /etc/subuid and /etc/subgid: "
+		  "one line NAME:FIRST:COUNT each" },
+		{ report_ids,
 		  { .mode = USERNS_MAPPED },
 		  CHECK_ON,
 		  "mapped: each sandbox has subordinate ids of its own",
