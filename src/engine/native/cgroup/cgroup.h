@@ -106,3 +106,5 @@ bool cgroup_remove(struct cgroup *group);
 void cgroup_open_counters(const struct cgroup *group, int fds[CGROUP_COUNTER_FILES]);
 void cgroup_read_counters(const int fds[CGROUP_COUNTER_FILES], enum cgroup_kind kind,
                           struct engine_counters *ret);
+/* Opens, reads and closes the counters; all are 0 without a cgroup. */
+struct engine_counters cgroup_counters_now(const struct cgroup *group);

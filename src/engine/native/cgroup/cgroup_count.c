@@ -106,3 +106,18 @@ void cgroup_read_counters(const int fds[CGROUP_COUNTER_FILES], enum cgroup_kind 
 		counts.memory_peak = counts.memory_now;
 	*ret = counts;
 }
+
+struct engine_counters cgroup_counters_now(const struct cgroup *group)
+{
+	struct engine_counters counters = { 0 };
+	int fds[CGROUP_COUNTER_FILES];
+
+	if (group->in == NULL)
+		return counters;
+	cgroup_open_counters(group, fds);
+	cgroup_read_counters(fds, group->in->kind, &counters);
+	for (int i = 0; i < CGROUP_COUNTER_FILES; i++)
+		if (fds[i] >= 0)
+			(void)close(fds[i]);
+	return counters;
+}

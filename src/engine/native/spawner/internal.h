@@ -54,11 +54,15 @@ struct disk_watch {
 	struct disk_usage used;        /* when measured last */
 	struct disk_usage free_before; /* free space of the file system at that time */
 	struct disk_usage free_next;   /* free space at the start of the measuring under way */
-	struct disk_usage limit; /* the spec's, or what the sandbox woke with if that is more */
-	bool is_watched;         /* no quota limits this sandbox */
-	bool is_measured;        /* since it started */
-	bool is_measuring;       /* a janitor runs for it, and the cgroup is frozen */
-	unsigned failures;       /* of measurings, one after the other */
+	struct disk_usage limit;  /* the spec's, or what the sandbox woke with if that is more */
+	bool is_watched;          /* no quota limits this sandbox */
+	bool is_measured;         /* since it started */
+	bool is_measuring;        /* a janitor runs for it, and the cgroup is frozen */
+	unsigned failures;        /* of measurings, one after the other */
+	uint64_t began_ms;        /* start of the latest measuring */
+	uint64_t frozen_until_ms; /* the cgroup stays frozen until then; 0: it is not frozen */
+	uint64_t idle_cpu_us; /* processor time of the sandbox when it was known to be within its
+	                       * limit; 0: not known since the latest measuring */
 };
 
 struct spawner_sandbox {
@@ -228,7 +232,8 @@ int spare_timeout_ms(const struct spawner *spawner);
  *
  * Disk, without quotas: the free space of the file system is read, which is one system call. Only
  * when it has shrunk so much since the last measuring that the sandbox could be over its limit, a
- * janitor measures its files. Memory, without cgroups: a janitor adds up the processes' memory. A
+ * janitor measures its files. The sandbox pays for the measuring with its own processor time: it
+ * stays frozen until its limit on processors would have allowed as much. Memory, without cgroups: a janitor adds up the processes' memory. A
  * sandbox over a limit is killed. */
 
 void limit_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox);

@@ -5,7 +5,14 @@
 #include "base/error.h"
 #include "engine/native/spawner/internal.h"
 
-enum { DISK_MS = 20, MEMORY_MS = 250, FAILURES_MAX = 5 };
+enum {
+	DISK_MS = 20,
+	MEMORY_MS = 250,
+	FAILURES_MAX = 5,
+	/* Longest time for which a sandbox is frozen to pay for one measuring. The server gives up
+	 * a spill file after 5 s and an agent after 15 s without an answer. */
+	PAY_MAX_MS = 4000,
+};
 
 static struct disk_usage read_free_space(const struct host_resources *host)
 {
@@ -76,6 +83,23 @@ static bool is_first_after_wake(const struct spawner_sandbox *sandbox)
 	return !sandbox->is_fresh && !sandbox->disk.is_measured;
 }
 
+/* Notes the processor time of a sandbox that is within its limit. This is done at a check after the
+ * measuring, because thawed tasks run for a moment before they sleep again. */
+static void note_within_limit(struct spawner_sandbox *sandbox)
+{
+	if (sandbox->disk.is_measured && sandbox->disk.idle_cpu_us == 0)
+		sandbox->disk.idle_cpu_us = cgroup_counters_now(&sandbox->cgroup).cpu_us;
+}
+
+/* A sandbox that used no processor time since it was within its limit has written nothing: only
+ * other processes have made the free space shrink. */
+static bool has_run(const struct spawner_sandbox *sandbox)
+{
+	uint64_t then_us = sandbox->disk.idle_cpu_us;
+
+	return then_us == 0 || cgroup_counters_now(&sandbox->cgroup).cpu_us != then_us;
+}
+
 /* The cgroup is frozen meanwhile: files written behind the janitor's position would not be counted,
  * and a program could move its files around it. */
 static void start_measuring(struct spawner *spawner, struct spawner_sandbox *sandbox,
@@ -98,6 +122,8 @@ static void start_measuring(struct spawner *spawner, struct spawner_sandbox *san
 		return; /* the next check tries again */
 	sandbox->disk.is_measuring = true;
 	sandbox->disk.free_next = *free_now;
+	sandbox->disk.began_ms = clock_now_ms();
+	sandbox->disk.idle_cpu_us = 0;
 	cgroup_freeze(&sandbox->cgroup, true);
 }
 
@@ -106,12 +132,39 @@ static uint64_t max_of(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+/* Thaws the sandbox, or lets it stay frozen as long as its limit on processors takes to allow the
+ * processor time that the janitor used. Otherwise a sandbox with many files that stays close to its
+ * disk limit would make the host work more than the sandbox may itself. */
+static void charge_measuring(struct spawner_sandbox *sandbox, uint64_t cpu_us)
+{
+	struct disk_watch *disk = &sandbox->disk;
+	uint64_t pay_ms = cpu_us / sandbox->limits.cpu; /* the limit is in thousandths */
+	uint64_t until = disk->began_ms + (pay_ms < PAY_MAX_MS ? pay_ms : PAY_MAX_MS);
+	const struct cgroups *all = sandbox->cgroup.in;
+
+	if (all != NULL && (all->has & CGROUP_HAS_CPU) != 0 && until > clock_now_ms())
+		disk->frozen_until_ms = until;
+	else
+		cgroup_freeze(&sandbox->cgroup, false);
+}
+
+static bool is_frozen(struct spawner_sandbox *sandbox)
+{
+	struct disk_watch *disk = &sandbox->disk;
+
+	if (disk->frozen_until_ms != 0 && clock_now_ms() >= disk->frozen_until_ms) {
+		disk->frozen_until_ms = 0;
+		cgroup_freeze(&sandbox->cgroup, false);
+	}
+	return disk->frozen_until_ms != 0;
+}
+
 static void apply_disk_result(struct spawner_sandbox *sandbox, const struct janitor_result *result)
 {
 	struct disk_watch *disk = &sandbox->disk;
 
 	disk->is_measuring = false;
-	cgroup_freeze(&sandbox->cgroup, false);
+	charge_measuring(sandbox, result->cpu_us);
 	if (result->failed) {
 		/* Without a cgroup nothing is frozen, and files may change while they are measured.
 		 * One failure may be chance; FAILURES_MAX in a row mean that a program hides its
@@ -140,12 +193,14 @@ static void check_disk(struct spawner *spawner)
 		struct spawner_sandbox *sandbox = &spawner->sandboxes[i];
 		struct disk_watch *disk = &sandbox->disk;
 
-		if (!has_watched_disk(sandbox) || disk->is_measuring)
+		if (!has_watched_disk(sandbox) || disk->is_measuring || is_frozen(sandbox))
 			continue;
-		if (could_be_over(disk->used.bytes, &disk->free_before.bytes, free_now.bytes,
-		                  disk->limit.bytes) ||
-		    could_be_over(disk->used.inodes, &disk->free_before.inodes, free_now.inodes,
-		                  disk->limit.inodes))
+		if (!could_be_over(disk->used.bytes, &disk->free_before.bytes, free_now.bytes,
+		                   disk->limit.bytes) &&
+		    !could_be_over(disk->used.inodes, &disk->free_before.inodes, free_now.inodes,
+		                   disk->limit.inodes))
+			note_within_limit(sandbox);
+		else if (has_run(sandbox))
 			start_measuring(spawner, sandbox, &free_now);
 	}
 }

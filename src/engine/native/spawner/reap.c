@@ -1,7 +1,6 @@
 /* reap.c - child processes that have started or exited: sandboxes and janitors. */
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -22,28 +21,13 @@ void spawner_check_started(struct spawner *spawner, struct spawner_sandbox *sand
 
 /* --- sandboxes that exited ----------------------------------------------------------- */
 
-static uint64_t count_memory_kills(const struct cgroup *cgroup)
-{
-	struct engine_counters counters = { 0 };
-	int fds[CGROUP_COUNTER_FILES];
-
-	if (cgroup->in == NULL)
-		return 0;
-	cgroup_open_counters(cgroup, fds);
-	cgroup_read_counters(fds, cgroup->in->kind, &counters);
-	for (int i = 0; i < CGROUP_COUNTER_FILES; i++)
-		if (fds[i] >= 0)
-			(void)close(fds[i]);
-	return counters.memory_kills;
-}
-
 /* The kernel's counter says whether it killed for want of memory; a SIGKILL alone could have come
  * from anywhere. */
 static void note_exit(struct spawner_sandbox *sandbox, int status)
 {
 	sandbox->is_dead = true;
 	if (sandbox->end == ENGINE_END_AGENT_DIED && WIFSIGNALED(status) &&
-	    WTERMSIG(status) == SIGKILL && count_memory_kills(&sandbox->cgroup) != 0)
+	    WTERMSIG(status) == SIGKILL && cgroup_counters_now(&sandbox->cgroup).memory_kills != 0)
 		sandbox->end = ENGINE_END_OUT_OF_MEMORY;
 }
 
@@ -111,10 +95,11 @@ static void finish_removal(struct spawner *spawner, const struct janitor *janito
 		log_warning("files of a removed sandbox are left: %s", result->err.msg);
 }
 
-static void finish_janitor(struct spawner *spawner, struct janitor *janitor)
+static void finish_janitor(struct spawner *spawner, struct janitor *janitor,
+                           const struct rusage *used)
 {
 	const struct janitor was = *janitor;
-	struct janitor_result result = janitor_finish(janitor);
+	struct janitor_result result = janitor_finish(janitor, used);
 
 	if (was.kind == JANITOR_REMOVE)
 		finish_removal(spawner, &was, &result);
@@ -125,15 +110,16 @@ static void finish_janitor(struct spawner *spawner, struct janitor *janitor)
 
 void spawner_reap(struct spawner *spawner)
 {
+	struct rusage used;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
 		for (size_t i = 0; i < spawner->sandbox_top; i++)
 			if (spawner->sandboxes[i].number != 0 && spawner->sandboxes[i].pid == pid)
 				note_exit(&spawner->sandboxes[i], status);
 		for (size_t i = 0; i < JANITORS_MAX; i++)
 			if (spawner->janitors[i].pid == pid)
-				finish_janitor(spawner, &spawner->janitors[i]);
+				finish_janitor(spawner, &spawner->janitors[i], &used);
 	}
 }

@@ -97,9 +97,14 @@ int janitor_start(struct janitor *janitor, const struct janitor_job *job, struct
 	return -1;
 }
 
+static uint64_t time_us(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000000 + (uint64_t)time->tv_usec;
+}
+
 /* A missing result is a failure and never a usage of 0: a program that gets the janitor killed, by
  * using up the machine's memory, must not escape its limit. */
-struct janitor_result janitor_finish(struct janitor *janitor)
+struct janitor_result janitor_finish(struct janitor *janitor, const struct rusage *used)
 {
 	struct janitor_result result;
 
@@ -110,5 +115,6 @@ struct janitor_result janitor_finish(struct janitor *janitor)
 	(void)close(janitor->result);
 	janitor->pid = 0;
 	result.kind = janitor->kind;
+	result.cpu_us = time_us(&used->ru_utime) + time_us(&used->ru_stime);
 	return result;
 }

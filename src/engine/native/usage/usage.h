@@ -8,6 +8,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "base/attr.h"
@@ -80,9 +81,10 @@ struct janitor_result {
 	struct error err;
 	enum janitor_kind kind;
 	struct disk_usage usage; /* JANITOR_DISK; JANITOR_MEMORY: only bytes */
+	uint64_t cpu_us;         /* processor time that the janitor used */
 };
 
 MUST_CHECK int janitor_start(struct janitor *janitor, const struct janitor_job *job,
                              struct error *err);
-/* Reads the result after the process was reaped, and frees the slot. */
-struct janitor_result janitor_finish(struct janitor *janitor);
+/* Reads the result after the process was reaped, and frees the slot. `used` is from wait4(2). */
+struct janitor_result janitor_finish(struct janitor *janitor, const struct rusage *used);

@@ -24,11 +24,13 @@ static struct spawner *spawner_new(void)
 static bool wait_for_janitor(struct spawner *spawner, struct janitor *was,
                              struct janitor_result *result)
 {
+	struct rusage used;
+
 	for (size_t i = 0; i < JANITORS_MAX; i++)
 		if (spawner->janitors[i].pid != 0) {
 			*was = spawner->janitors[i];
-			assert_int_equal(waitpid(was->pid, NULL, 0), was->pid);
-			*result = janitor_finish(&spawner->janitors[i]);
+			assert_int_equal(wait4(was->pid, NULL, 0, &used), was->pid);
+			*result = janitor_finish(&spawner->janitors[i], &used);
 			return true;
 		}
 	return false;
