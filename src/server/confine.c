@@ -30,8 +30,8 @@ uid_t confine_id(void)
 }
 
 /* Gives a file to the server's id if it belongs to the directory's owner. The file is opened before
- * it is looked at, so that the server, which may have been taken over and owns the directory, cannot
- * exchange it for a link to a file of root in between. */
+ * it is looked at, so that the server, which may have been taken over and owns the directory,
+ * cannot exchange it for a link to a file of root in between. */
 static void hand_over_file(int dir, const char *name, uid_t from)
 {
 	AUTO_FD int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);

@@ -7,6 +7,7 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -252,6 +253,10 @@ const struct filter_rule filter_rules[] = {
 	RESERVE(40),
 	RESERVE(42),
 	RESERVE(57),
+	/* The flags of a file: FS_SYNC_FL would make every write to it wait for the host's disk,
+	 * and the project id is what the disk quota counts by. */
+	DENY("ioctl", PROGRAMS, EOPNOTSUPP, IS(1, FS_IOC_SETFLAGS)),
+	DENY("ioctl", PROGRAMS, EOPNOTSUPP, IS(1, FS_IOC_FSSETXATTR)),
 	STRICT_IOCTL(TCGETS),
 	STRICT_IOCTL(TCSETS),
 	STRICT_IOCTL(TCSETSW),
@@ -303,6 +308,12 @@ const struct filter_rule filter_rules[] = {
 	 * collapsing, which give space back, are allowed; posix_fallocate() falls back to writing
 	 * zeros. */
 	DENY("fallocate", PROGRAMS, EOPNOTSUPP, BITS(1, 0x0a, 0)),
+
+	/* The root is an overlay mounted "volatile", on which fsync has no effect. But a mapping is
+	 * one of the file below the overlay, and msync would commit the journal of the host's file
+	 * system. MS_ASYNC does nothing in the kernel but check the addresses, which programs
+	 * use. */
+	DENY("msync", PROGRAMS, 0, BITS(2, MS_SYNC, MS_SYNC)),
 
 	/* child_setup.c sets RLIMIT_CORE to 1: the kernel then starts no core dump handler of the
 	 * host for the process, while with 0 a piped core_pattern is still executed. A program that

@@ -1,6 +1,7 @@
 /* ids_taken.c - the ids of the host's users and groups, and the subordinate ids that /etc/subuid
- * and /etc/subgid give them. A user with subordinate ids can become each of them in a user namespace
- * of its own: if a sandbox had one of these ids, that user could read and change its files. */
+ * and /etc/subgid give them. A user with subordinate ids can become each of them in a user
+ * namespace of its own: if a sandbox had one of these ids, that user could read and change its
+ * files. */
 #include "engine/native/ids/ids.h"
 
 #include <grp.h>

@@ -82,25 +82,65 @@ static const struct mount_step proc_single_id = MOUNT("proc", "proc", NULL, SAFE
  * machine, its kernel addresses or its other users are covered; files that change the kernel's
  * settings become read-only. */
 static const struct mount_step proc[] = {
-	NO_NAMESPACES("user"),      NO_NAMESPACES("net"),       NO_NAMESPACES("pid"),
-	NO_NAMESPACES("ipc"),       NO_NAMESPACES("uts"),       NO_NAMESPACES("cgroup"),
-	NO_NAMESPACES("time"),      NO_NAMESPACES("mnt"),       MASK_PROC("acpi"),
-	MASK_PROC("asound"),        MASK_PROC("interrupts"),    MASK_PROC("kallsyms"),
-	MASK_PROC("kcore"),         MASK_PROC("keys"),          MASK_PROC("key-users"),
-	MASK_PROC("kmsg"),          MASK_PROC("kpagecount"),    MASK_PROC("kpageflags"),
-	MASK_PROC("kpagecgroup"),   MASK_PROC("latency_stats"), MASK_PROC("pagetypeinfo"),
-	MASK_PROC("sched_debug"),   MASK_PROC("schedstat"),     MASK_PROC("scsi"),
-	MASK_PROC("slabinfo"),      MASK_PROC("timer_list"),    MASK_PROC("timer_stats"),
-	MASK_PROC("vmallocinfo"),   MASK_PROC("sysrq-trigger"), MASK_PROC("config.gz"),
-	MASK_PROC("locks"),         MASK_PROC("diskstats"),     MASK_PROC("buddyinfo"),
-	MASK_PROC("zoneinfo"),      MASK_PROC("iomem"),         MASK_PROC("ioports"),
-	MASK_PROC("modules"),       MASK_PROC("pressure"),      MASK_PROC("softirqs"),
-	MASK_PROC("dynamic_debug"), MASK_PROC("partitions"),    MASK_PROC("swaps"),
-	MASK_PROC("consoles"),      MASK_PROC("dma"),           MASK_PROC("fb"),
-	MASK_PROC("mdstat"),        MASK_PROC("misc"),          MASK_PROC("mtrr"),
-	MASK_PROC("bootconfig"),    MASK_PROC("vmcore"),        MASK_PROC("cmdline"),
-	READONLY_PROC("bus"),       READONLY_PROC("fs"),        READONLY_PROC("irq"),
-	READONLY_PROC("sys"),       READONLY_PROC("driver"),    READONLY_PROC("tty"),
+	NO_NAMESPACES("user"),
+	NO_NAMESPACES("net"),
+	NO_NAMESPACES("pid"),
+	NO_NAMESPACES("ipc"),
+	NO_NAMESPACES("uts"),
+	NO_NAMESPACES("cgroup"),
+	NO_NAMESPACES("time"),
+	NO_NAMESPACES("mnt"),
+	MASK_PROC("acpi"),
+	MASK_PROC("asound"),
+	MASK_PROC("interrupts"),
+	MASK_PROC("kallsyms"),
+	MASK_PROC("kcore"),
+	MASK_PROC("keys"),
+	MASK_PROC("key-users"),
+	MASK_PROC("kmsg"),
+	MASK_PROC("kpagecount"),
+	MASK_PROC("kpageflags"),
+	MASK_PROC("kpagecgroup"),
+	MASK_PROC("latency_stats"),
+	MASK_PROC("pagetypeinfo"),
+	MASK_PROC("sched_debug"),
+	MASK_PROC("schedstat"),
+	MASK_PROC("scsi"),
+	MASK_PROC("slabinfo"),
+	MASK_PROC("timer_list"),
+	MASK_PROC("timer_stats"),
+	MASK_PROC("vmallocinfo"),
+	MASK_PROC("sysrq-trigger"),
+	MASK_PROC("config.gz"),
+	MASK_PROC("locks"),
+	MASK_PROC("diskstats"),
+	MASK_PROC("buddyinfo"),
+	MASK_PROC("zoneinfo"),
+	MASK_PROC("iomem"),
+	MASK_PROC("ioports"),
+	MASK_PROC("modules"),
+	MASK_PROC("pressure"),
+	MASK_PROC("softirqs"),
+	MASK_PROC("dynamic_debug"),
+	MASK_PROC("partitions"),
+	MASK_PROC("swaps"),
+	MASK_PROC("consoles"),
+	MASK_PROC("dma"),
+	MASK_PROC("fb"),
+	MASK_PROC("mdstat"),
+	MASK_PROC("misc"),
+	MASK_PROC("mtrr"),
+	MASK_PROC("bootconfig"),
+	MASK_PROC("vmcore"),
+	MASK_PROC("cmdline"),
+	MASK_PROC("bus"),
+	MASK_PROC("fs"),
+	MASK_PROC("irq"),
+	MASK_PROC("allocinfo"),
+	MASK_PROC("spl"),
+	READONLY_PROC("sys"),
+	READONLY_PROC("driver"),
+	READONLY_PROC("tty"),
 };
 
 /* --- making ------------------------------------------------------------------------ */
@@ -145,8 +185,9 @@ static int add_overlay(struct mount_plan *plan, const char *target, const char *
 }
 
 /* `upper` and `work` are relative to the current directory, so /proc/mounts inside shows no path of
- * the host. volatile: neither fsync(2) inside nor the unmount waits for the host's disk, so one
- * sandbox cannot stall the others by writing. */
+ * the host. volatile: neither fsync(2) inside nor the unmount waits for the host's disk. Writes to
+ * a file that was opened with O_SYNC or O_DSYNC still do: overlayfs opens the file of the upper
+ * layer with the same flags. */
 static int add_root(struct mount_plan *plan, struct error *err)
 {
 	static const struct mount_step step = MOUNT(
