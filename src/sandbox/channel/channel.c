@@ -208,7 +208,7 @@ static void receive_refused(struct channel *channel, struct view reason)
 	channel_fail(channel, &err);
 }
 
-static const char *format_ms(uint64_t ms, char out[32])
+const char *channel_format_ms(uint64_t ms, char out[32])
 {
 	(void)snprintf(out, 32, ms % 1000 == 0 ? "%" PRIu64 " s" : "%" PRIu64 " ms",
 	               ms % 1000 == 0 ? ms / 1000 : ms);
@@ -224,7 +224,7 @@ static void fail_handshake(struct channel *channel)
 	                channel->link.phase == WIRE_PHASE_HELLO
 	                        ? "the agent did not say hello within %s"
 	                        : "the agent said hello, but was not ready within %s",
-	                format_ms(channel->times.hello_ms, time));
+	                channel_format_ms(channel->times.hello_ms, time));
 	channel_fail(channel, &err);
 }
 
@@ -242,7 +242,7 @@ static void fail_silent(struct channel *channel)
 	struct error err;
 
 	(void)error_set(&err, ERR_SYSTEM, "the agent does not answer (%s)",
-	                format_ms(channel->times.ping_ms * CHANNEL_SILENT_MAX, time));
+	                channel_format_ms(channel->times.ping_ms * CHANNEL_SILENT_MAX, time));
 	channel_fail(channel, &err);
 }
 
@@ -264,6 +264,7 @@ static void on_timer(void *ctx)
 		send_ping(channel);
 	channel->has_received = false;
 	loop_timer_start(channel->timer, channel->times.ping_ms);
+	channel_fail_stalled(channel);
 }
 
 /* --- receiving --- */

@@ -13,6 +13,10 @@
  * queued up to a maximum, after which senders wait for `writable`. Streams take turns, so one
  * cannot block another.
  *
+ * An agent that answers PINGs but not a request costs that request only: a stream whose next step
+ * is the agent's, and which transfers too little, fails and is cancelled. A program that runs may be
+ * silent as long as it likes; its deadline is the run's (sandbox/run/sandbox_run.h).
+ *
  * When the channel ends, for whatever reason, every open stream fails first, then the channel
  * itself. The channel and its streams may be freed from within their own callbacks. */
 #pragma once
@@ -30,6 +34,10 @@ enum {
 	CHANNEL_HELLO_MS = 20000,        /* for HELLO and READY together */
 	CHANNEL_PING_MS = 5000,          /* without any frame, then a PING is sent */
 	CHANNEL_SILENT_MAX = 3,          /* such intervals, then the channel fails */
+	/* Intervals of CHANNEL_PING_MS in which a stream waits for the agent, then the stream
+	 * fails: 60 s. Each CHANNEL_PROGRESS bytes that were transferred take one interval off. */
+	CHANNEL_STALLED_MAX = 12,
+	CHANNEL_PROGRESS = 64 * 1024,
 };
 
 struct channel_events {

@@ -183,6 +183,11 @@ int channel_stream_receive(struct channel_stream *stream, const struct wire_fram
 	    wire_stream_receive(&stream->wire, frame, err) < 0 ||
 	    check_reply(stream, &message, err) < 0)
 		return -1;
+	/* Only bytes and records count, whose sum is bounded: an agent could send other messages
+	 * for ever. */
+	if (message.type == WIRE_DATA || message.type == WIRE_ENTRIES ||
+	    message.type == WIRE_MATCHES)
+		stream->transferred += frame->payload.len;
 	deliver_message(stream, frame->channel, &message);
 	return 0;
 }

@@ -302,6 +302,7 @@ size_t channel_send(struct channel_stream *stream, uint8_t channel, struct view 
 			break;
 		send_piece(stream, channel, (struct view){ bytes.ptr + sent, len });
 		sent += len;
+		stream->transferred += len;
 		if (stream->channel->turn == stream)
 			stream->channel->turn_left -= len;
 	}

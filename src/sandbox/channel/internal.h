@@ -3,6 +3,7 @@
  *   channel.c          the socket, the handshake, PING and PONG, the end
  *   channel_stream.c   streams: sending, turns and credit
  *   channel_receive.c  streams: checking and delivering what arrives
+ *   channel_stall.c    streams: requests that the agent does not answer
  *
  * Any callback may free the channel or cancel streams. So the memory of both is freed only in the
  * next turn of the loop, and after every callback `is_stopped` is checked before anything else is
@@ -73,6 +74,8 @@ struct channel_stream {
 	uint32_t window[WIRE_CHANNELS];       /* bytes that may be in flight to us */
 	uint32_t owed[WIRE_CHANNELS];         /* consumed bytes, not yet returned as credit */
 	uint8_t waits_for_credit; /* mask of channels on which a sender waits for credit */
+	unsigned stalled;         /* intervals in which the stream waited for the agent */
+	uint64_t transferred;     /* bytes since the last interval */
 	bool is_closing;          /* CLOSE was sent */
 	bool is_removed;          /* removed from all lists; only the memory is left */
 };
@@ -89,6 +92,7 @@ MUST_CHECK int channel_new_timed(struct loop *loop, int fd, const struct wire_we
  * freed. */
 void channel_fail_later(struct channel *channel, const struct error *why);
 void channel_queue(struct channel *channel, struct view frames);
+const char *channel_format_ms(uint64_t ms, char out[32]); /* "5 s" or "20 ms" */
 
 /* --- channel_stream.c --- */
 
@@ -103,6 +107,12 @@ void channel_stream_fail(struct channel_stream *stream, enum wire_failure failur
 void channel_wait_turn(struct channel_stream *stream);
 /* Calls `writable` of the waiting streams, each for its turn. */
 void channel_give_turns(struct channel *channel);
+
+/* --- channel_stall.c --- */
+
+/* Counts one PING interval for each stream that waits for the agent, and fails those that have
+ * waited too long. */
+void channel_fail_stalled(struct channel *channel);
 
 /* --- channel_receive.c --- */
 

@@ -4,6 +4,8 @@
  *   exec_request.c  the EXEC message: arguments, environment, limits
  *   limit_check.c   which limits of the sandbox a run met */
 #pragma once
+#include <stdint.h>
+
 #include "base/attr.h"
 #include "sandbox/channel/channel.h"
 #include "sandbox/run/sandbox_run.h"
@@ -13,3 +15,6 @@ MUST_CHECK int exec_request_open(struct sandbox *sandbox, struct channel *channe
                                  const struct run_options *options,
                                  const struct channel_stream_events *events, void *ctx,
                                  struct channel_stream **ret, struct error *err);
+
+/* RUN_OVERDUE_MS; tests shorten it. */
+extern uint64_t run_overdue_ms;

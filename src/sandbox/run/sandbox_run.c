@@ -21,8 +21,10 @@ struct program {
 	uint64_t deadline;             /* on the clock of clock.h; 0: none */
 	struct limit_check limits;
 	struct run_end end;
-	struct loop_timer *kill_timer; /* runs from run_stop() on; NULL: not stopped */
-	bool waits_for_sandbox;        /* sandbox_notify_end() has a pointer to this run */
+	struct loop_timer *kill_timer;    /* runs from run_stop() on; NULL: not stopped */
+	struct loop_timer *overdue_timer; /* due when the agent should have reported the end */
+	bool has_exited;                  /* EXITED has arrived, DONE has not */
+	bool waits_for_sandbox;           /* sandbox_notify_end() has a pointer to this run */
 	bool is_cancelled;
 };
 
@@ -37,6 +39,7 @@ static void free_program(struct program *program)
 {
 	if (program->kill_timer != NULL)
 		(void)loop_timer_free(program->kill_timer);
+	(void)loop_timer_free(program->overdue_timer);
 	free(program);
 }
 
@@ -67,6 +70,43 @@ static void check_limits(struct program *program)
 	limit_check_finish(&program->limits, &program->end, report_end, program);
 }
 
+/* --- an agent that does not report the end ---------------------------------------------------- */
+
+uint64_t run_overdue_ms = RUN_OVERDUE_MS;
+
+static bool is_past_deadline(const struct program *program)
+{
+	return program->deadline != 0 && clock_now_ms() >= program->deadline;
+}
+
+/* The stream is cancelled: an honest agent kills what is left of the program. The limits are not
+ * checked, because that would ask the agent once more. */
+static void on_overdue(void *ctx)
+{
+	struct program *program = ctx;
+	struct error err;
+
+	if (program->stream == NULL)
+		return;
+	channel_cancel(program->stream);
+	program->stream = NULL;
+	if (!program->has_exited && !is_past_deadline(program)) {
+		(void)error_set(&err, ERR_SYSTEM,
+		                "the agent did not report the end of the program within %llu s of "
+		                "SIGKILL: reset the sandbox if the program still runs",
+		                (unsigned long long)run_overdue_ms / 1000);
+		report_failure(program, &err);
+		return;
+	}
+	if (!program->has_exited) {
+		program->end.timed_out = true;
+		program->end.signal = SIGKILL;
+	}
+	run_end_add_note(&program->end, "the agent did not report the end of the program: some "
+	                                "output may be missing");
+	report_end(program);
+}
+
 /* --- messages of the agent -------------------------------------------------------------------- */
 
 static void on_message(void *ctx, const struct wire_message *message)
@@ -79,6 +119,8 @@ static void on_message(void *ctx, const struct wire_message *message)
 	program->end.code = exited->code;
 	program->end.signal = exited->signal;
 	program->end.timed_out = (exited->flags & WIRE_EXITED_TIMED_OUT) != 0;
+	program->has_exited = true;
+	loop_timer_start(program->overdue_timer, run_overdue_ms);
 }
 
 static void on_bytes(void *ctx, uint8_t channel, struct view bytes)
@@ -129,11 +171,6 @@ static void on_sandbox_end(void *ctx, const struct error *why)
 	report_failure(program, &err);
 }
 
-static bool is_past_deadline(const struct program *program)
-{
-	return program->deadline != 0 && clock_now_ms() >= program->deadline;
-}
-
 static void on_failed(void *ctx, enum wire_failure failure, const struct error *why)
 {
 	struct program *program = ctx;
@@ -167,6 +204,15 @@ static const struct channel_stream_events stream_events = {
 	.failed = on_failed,
 };
 
+static void set_deadline(struct program *program, uint32_t ms)
+{
+	program->deadline = ms != 0 ? clock_now_ms() + ms : 0;
+	if (ms != 0)
+		loop_timer_start(program->overdue_timer, ms + RUN_GRACE_MS + run_overdue_ms);
+	else
+		loop_timer_stop(program->overdue_timer);
+}
+
 /* --- the start -------------------------------------------------------------------------------- */
 
 int run_start(struct sandbox *sandbox, const struct run_options *options,
@@ -182,8 +228,8 @@ int run_start(struct sandbox *sandbox, const struct run_options *options,
 	program->sandbox = sandbox;
 	program->events = events;
 	program->ctx = ctx;
-	if (options->deadline_ms != 0)
-		program->deadline = clock_now_ms() + options->deadline_ms;
+	program->overdue_timer = loop_timer_new(sandbox_loop(sandbox), on_overdue, program);
+	set_deadline(program, options->deadline_ms);
 	limit_check_start(&program->limits, sandbox);
 	if (exec_request_open(sandbox, channel, options, &stream_events, program, &program->stream,
 	                      err) < 0) {
@@ -244,6 +290,8 @@ static void program_signal(struct run *run, int number)
 		                              .signal.number = (uint8_t)number };
 
 	send_message(program_of(run), &message);
+	if (number == SIGKILL)
+		loop_timer_start(program_of(run)->overdue_timer, run_overdue_ms);
 }
 
 static void on_kill_timer(void *ctx)
@@ -271,7 +319,7 @@ void run_set_deadline(struct run *run, uint32_t ms)
 		                              .deadline = { ms, RUN_GRACE_MS } };
 	struct program *program = program_of(run);
 
-	program->deadline = ms != 0 ? clock_now_ms() + ms : 0;
+	set_deadline(program, ms);
 	send_message(program, &message);
 }
 

@@ -103,7 +103,12 @@ static inline void run_cancel(struct run *run)
 	run->ops->cancel(run);
 }
 
-enum { RUN_GRACE_MS = 2000 }; /* between the request to end and SIGKILL */
+enum {
+	RUN_GRACE_MS = 2000, /* between the request to end and SIGKILL */
+	/* The agent enforces deadlines, but its word is not needed: so long after a program should
+	 * have ended, the run ends without it. */
+	RUN_OVERDUE_MS = 30000,
+};
 
 /* --- programs --- */
 

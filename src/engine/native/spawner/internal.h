@@ -233,8 +233,8 @@ int spare_timeout_ms(const struct spawner *spawner);
  * Disk, without quotas: the free space of the file system is read, which is one system call. Only
  * when it has shrunk so much since the last measuring that the sandbox could be over its limit, a
  * janitor measures its files. The sandbox pays for the measuring with its own processor time: it
- * stays frozen until its limit on processors would have allowed as much. Memory, without cgroups: a janitor adds up the processes' memory. A
- * sandbox over a limit is killed. */
+ * stays frozen until its limit on processors would have allowed as much. Memory, without cgroups: a
+ * janitor adds up the processes' memory. A sandbox over a limit is killed. */
 
 void limit_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox);
 /* Milliseconds until the next check; -1: nothing to watch. */
