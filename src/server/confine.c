@@ -7,12 +7,13 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/rights/caps.h"
+#include "base/rights/landlock.h"
 #include "engine/filter/filter.h"
 #include "engine/native/ids/ids.h"
 
@@ -21,6 +22,21 @@ static struct {
 	bool is_set;
 	uid_t id;
 } chosen;
+
+/* Every file that the server opens after its start. A path without a slash is in the state
+ * directory. A path that does not exist is left out. */
+static const struct {
+	const char *path;
+	uint64_t rights;
+} reachable[] = {
+	/* SQLite creates and removes the journals beside the database. */
+	{ "db", LANDLOCK_READ_DIR | LANDLOCK_READ_FILE | LANDLOCK_WRITE_FILE | LANDLOCK_MAKE_REG |
+	                LANDLOCK_REMOVE_FILE | LANDLOCK_TRUNCATE },
+	/* Lock files of servers: checked, and removed if their server is dead. */
+	{ "servers", LANDLOCK_READ_DIR | LANDLOCK_READ_FILE | LANDLOCK_REMOVE_FILE },
+	{ "/dev/urandom", LANDLOCK_READ_FILE },   /* SQLite */
+	{ "/etc/localtime", LANDLOCK_READ_FILE }, /* strftime() */
+};
 
 uid_t confine_id(void)
 {
@@ -112,9 +128,49 @@ static int drop_root(struct error *err)
 	return 0;
 }
 
-static int filter_syscalls(struct error *err)
+static int allow_reachable(const struct landlock *landlock, const char *state, struct error *err)
 {
-	if (filter_load(filter_for_programs(SPEC_SYSCALLS_STANDARD)) < 0)
+	char path[PATH_MAX + 16];
+
+	for (size_t i = 0; i < ARRAY_LEN(reachable); i++) {
+		if (reachable[i].path[0] == '/')
+			(void)snprintf(path, sizeof path, "%s", reachable[i].path);
+		else if (state != NULL)
+			(void)snprintf(path, sizeof path, "%s/%s", state, reachable[i].path);
+		else
+			continue;
+		if (access(path, F_OK) == 0 &&
+		    landlock_allow_path(landlock, path, reachable[i].rights, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int limit_files(const char *state, struct error *err)
+{
+	struct landlock landlock;
+	int r;
+
+	if (landlock_open_isolated(&landlock, err) < 0)
+		return -1;
+	r = allow_reachable(&landlock, state, err);
+	if (r == 0)
+		r = landlock_enforce(&landlock, err);
+	landlock_close(&landlock);
+	return r;
+}
+
+int confine_process(const struct confine_needs *needs, struct error *err)
+{
+	if (caps_drop(err) < 0)
+		return -1;
+	/* A dumpable process can be read with ptrace and /proc/PID/mem by every process of the same
+	 * user, and messages of clients may contain tokens. */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return error_sys(err, "prctl");
+	if (limit_files(needs->state, err) < 0)
+		return -1;
+	if (filter_load(filter_for_server()) < 0)
 		return error_sys(err, "install the server's seccomp filter");
 	return 0;
 }
@@ -132,16 +188,14 @@ static int ensure_id(struct error *err)
 	return 0;
 }
 
-int confine_server(struct error *err)
+int confine_server(const struct confine_needs *needs, struct error *err)
 {
 	if (ensure_id(err) < 0 || (geteuid() == 0 && drop_root(err) < 0))
 		return -1;
 #ifdef __SANITIZE_ADDRESS__
-	return 0; /* LeakSanitizer attaches with ptrace and makes calls that the filter refuses */
+	(void)needs;
+	return caps_drop(err);
+#else
+	return confine_process(needs, err);
 #endif
-	/* A dumpable process can be read with ptrace and /proc/PID/mem by every process of the same
-	 * user, and messages of clients may contain tokens. */
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return error_sys(err, "prctl");
-	return filter_syscalls(err);
 }

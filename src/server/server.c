@@ -288,6 +288,7 @@ static int prepare_server(struct server *server, struct runtime_base *base, bool
                           struct error *err)
 {
 	const struct options *options = server->options;
+	struct confine_needs needs = { NULL };
 	struct error why;
 
 	*has_base = runtime_prepare(options, base, &why) == 0;
@@ -295,10 +296,12 @@ static int prepare_server(struct server *server, struct runtime_base *base, bool
 		*err = why;
 		return -1;
 	}
+	if (*has_base)
+		needs.state = base->state;
 	if ((options->skills_dir != NULL &&
 	     skills_load(options->skills_dir, &server->skills, err) < 0) ||
-	    start_porter(server, *has_base ? base->state : NULL, err) < 0 ||
-	    confine_server(err) < 0 || loop_new(&server->loop, err) < 0) {
+	    start_porter(server, needs.state, err) < 0 || confine_server(&needs, err) < 0 ||
+	    loop_new(&server->loop, err) < 0) {
 		if (*has_base)
 			runtime_base_close(base);
 		return -1;

@@ -54,10 +54,21 @@ int store_set_error(struct store *store, int code, struct error *err)
 	}
 }
 
+/* Changes the mode through a descriptor, because the server's filter refuses chmod(), which Landlock
+ * does not limit to the server's own files. */
+static int set_file_mode(const char *path, struct error *err)
+{
+	AUTO_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0 || fchmod(fd, 0600) < 0)
+		return error_sys(err, "cannot change the mode of the database '%s' to 0600", path);
+	return 0;
+}
+
 /* Creates the file before SQLite does, so that it never exists with a mode other than 0600; SQLite
- * gives the -wal and -shm files the same mode. A file that exists is not opened here: POSIX record
- * locks are released when the process closes any descriptor of the file, and another connection of
- * this process may hold some. */
+ * gives the -wal and -shm files the same mode. A file that exists with that mode is not opened
+ * here: POSIX record locks are released when the process closes any descriptor of the file, and
+ * another connection of this process may hold some. */
 static int create_file(const char *path, struct error *err)
 {
 	AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -74,9 +85,7 @@ static int create_file(const char *path, struct error *err)
 	if (st.st_uid != geteuid())
 		return error_set(err, ERR_INVALID, "the database belongs to another user: %s",
 		                 path);
-	if ((st.st_mode & 077) != 0 && chmod(path, 0600) < 0)
-		return error_sys(err, "cannot change the mode of the database '%s' to 0600", path);
-	return 0;
+	return (st.st_mode & 077) != 0 ? set_file_mode(path, err) : 0;
 }
 
 /* Settings against a tampered file: its schema cannot call functions with side effects, its views

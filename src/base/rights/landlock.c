@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/landlock.h>
+#include <stdbool.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,10 +13,19 @@
 enum {
 	VERSION_REFER = 2,
 	VERSION_TRUNCATE = 3,
+	VERSION_NETWORK = 4,
 	VERSION_IOCTL_DEV = 5,
+	VERSION_SCOPES = 6,
 	RIGHTS_1 = (1 << 13) - 1,
 	REFER = 1 << 13, /* rename() and link() between directories; always denied without it */
-	TRUNCATE = 1 << 14,
+	TCP_BIND_AND_CONNECT = 1 << 0 | 1 << 1,
+	ABSTRACT_SOCKETS_AND_SIGNALS = 1 << 0 | 1 << 1,
+};
+
+/* struct landlock_ruleset_attr of version 6, which the installed header may not know. An older
+ * kernel accepts members that it does not know if they are 0. */
+struct ruleset_attr {
+	uint64_t files, network, scopes;
 };
 
 long landlock_version(void)
@@ -23,23 +33,35 @@ long landlock_version(void)
 	return syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 }
 
-int landlock_open(struct landlock *ret, struct error *err)
+static int open_ruleset(struct landlock *ret, bool is_isolated, struct error *err)
 {
 	long version = landlock_version();
-	/* The first member of struct landlock_ruleset_attr; the kernel takes those after it for
-	 * 0. */
-	uint64_t denied = RIGHTS_1 | REFER;
+	struct ruleset_attr attr = { .files = RIGHTS_1 | REFER };
 
 	*ret = (struct landlock){ .ruleset = -1 };
 	if (version < VERSION_REFER)
 		return 0;
 	if (version >= VERSION_TRUNCATE)
-		denied |= TRUNCATE;
+		attr.files |= LANDLOCK_TRUNCATE;
 	if (version >= VERSION_IOCTL_DEV)
-		denied |= LANDLOCK_IOCTL_DEV;
-	ret->denied = denied;
-	ret->ruleset = (int)syscall(SYS_landlock_create_ruleset, &denied, sizeof denied, 0);
+		attr.files |= LANDLOCK_IOCTL_DEV;
+	if (is_isolated && version >= VERSION_NETWORK)
+		attr.network = TCP_BIND_AND_CONNECT;
+	if (is_isolated && version >= VERSION_SCOPES)
+		attr.scopes = ABSTRACT_SOCKETS_AND_SIGNALS;
+	ret->denied = attr.files;
+	ret->ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
 	return ret->ruleset < 0 ? error_sys(err, "Landlock: create a ruleset") : 0;
+}
+
+int landlock_open(struct landlock *ret, struct error *err)
+{
+	return open_ruleset(ret, false, err);
+}
+
+int landlock_open_isolated(struct landlock *ret, struct error *err)
+{
+	return open_ruleset(ret, true, err);
 }
 
 void landlock_close(struct landlock *landlock)

@@ -1,4 +1,4 @@
-/* landlock.h - a Landlock ruleset for files, see landlock(7).
+/* landlock.h - a Landlock ruleset, see landlock(7).
  *
  * landlock_open() creates a ruleset that denies every file right the kernel knows, landlock_allow()
  * adds directories with the rights that remain there, landlock_enforce() binds the calling process
@@ -22,10 +22,13 @@ enum landlock_right {
 	LANDLOCK_WRITE_FILE = 1 << 1,
 	LANDLOCK_READ_FILE = 1 << 2,
 	LANDLOCK_READ_DIR = 1 << 3,
+	LANDLOCK_REMOVE_FILE = 1 << 5,
 	LANDLOCK_MAKE_CHAR = 1 << 6,
+	LANDLOCK_MAKE_REG = 1 << 8,
 	LANDLOCK_MAKE_SOCK = 1 << 9,
 	LANDLOCK_MAKE_FIFO = 1 << 10,
 	LANDLOCK_MAKE_BLOCK = 1 << 11,
+	LANDLOCK_TRUNCATE = 1 << 14,  /* version 3: truncate(), and open() with O_TRUNC */
 	LANDLOCK_IOCTL_DEV = 1 << 15, /* version 5: ioctl() on a device */
 	LANDLOCK_ALL = (1 << 16) - 1,
 };
@@ -39,6 +42,10 @@ struct landlock {
 long landlock_version(void);
 
 MUST_CHECK int landlock_open(struct landlock *ret, struct error *err);
+/* The ruleset also denies what reaches other processes, as far as the kernel can: binding and
+ * connecting TCP sockets (version 4), sockets of the abstract namespace that were made outside and
+ * signals to processes outside (version 6). */
+MUST_CHECK int landlock_open_isolated(struct landlock *ret, struct error *err);
 void landlock_close(struct landlock *landlock);
 
 /* Allows `rights`, as far as the ruleset denies them, on `fd` (O_PATH is enough) and below it. A

@@ -28,7 +28,7 @@ int records_open(const struct options *options, struct store **ret, int *ret_ser
 	if (confine_choose_id(state, &taken, err) < 0)
 		return -1;
 	ids_taken_done(&taken);
-	if (confine_server(err) < 0)
+	if (confine_server(&(struct confine_needs){ state }, err) < 0)
 		return -1;
 	if (ret_servers != NULL) {
 		(void)snprintf(path, sizeof path, "%s/servers", state);

@@ -1,6 +1,7 @@
 #include "engine/filter/filter.h"
 
 #include <linux/seccomp.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,6 +33,18 @@ struct view filter_for_agent(void)
 struct view filter_for_workers(void)
 {
 	return filter_bytes(FILTER_WORKERS);
+}
+
+struct view filter_for_server(void)
+{
+	static struct sock_filter code[BPF_MAXINSNS];
+	size_t count = FILTER_SET.filters[FILTER_SERVER].count;
+
+	memcpy(code, FILTER_SET.filters[FILTER_SERVER].code, count * sizeof code[0]);
+	for (size_t i = 0; i < count; i++)
+		if (BPF_CLASS(code[i].code) == BPF_JMP && code[i].k == FILTER_OWN_PID)
+			code[i].k = (uint32_t)getpid();
+	return (struct view){ (const char *)code, count * sizeof code[0] };
 }
 
 int filter_load(struct view code)

@@ -41,6 +41,7 @@ static const struct machine machines[] = {
 struct call {
 	char name[NAME_SIZE]; /* "" if no call has this number */
 	const struct filter_class *class;
+	unsigned callers; /* of the class and of the lists */
 };
 
 struct code {
@@ -104,6 +105,24 @@ static void read_class(const struct machine *machine, const struct filter_class 
 			fail_build("in the table twice", word);
 		memcpy(calls[number].name, word, NAME_SIZE);
 		calls[number].class = class;
+		calls[number].callers = class->callers;
+	}
+}
+
+static void read_list(const struct machine *machine, const struct filter_list *list,
+                      struct call calls[CALLS])
+{
+	const char *rest = list->calls;
+	char word[NAME_SIZE];
+
+	while (next_word(&rest, word)) {
+		int number = call_number(machine, word);
+
+		if (number < 0)
+			continue;
+		if (number >= CALLS || calls[number].class == NULL)
+			fail_build("in a list, but in no class", word);
+		calls[number].callers |= list->callers;
 	}
 }
 
@@ -111,6 +130,8 @@ static void read_table(const struct machine *machine, struct call calls[CALLS])
 {
 	for (size_t i = 0; i < filter_class_count; i++)
 		read_class(machine, &filter_classes[i], calls);
+	for (size_t i = 0; i < filter_list_count; i++)
+		read_list(machine, &filter_lists[i], calls);
 }
 
 static bool is_in_table(const char *name)
@@ -193,7 +214,7 @@ static bool has_rules(const struct call *call, unsigned callers)
 {
 	for (size_t i = 0; i < filter_rule_count; i++)
 		if (rule_applies(&filter_rules[i], call, callers))
-			return call->class->callers & callers;
+			return call->callers & callers;
 	return false;
 }
 
@@ -201,7 +222,7 @@ static void add_call(struct code *code, const struct call *call, unsigned caller
 {
 	if (call->class == NULL)
 		return add_verdict(code, ENOSYS);
-	if ((call->class->callers & callers) == 0)
+	if ((call->callers & callers) == 0)
 		return add_verdict(code, call->class->otherwise);
 	for (size_t i = 0; i < filter_rule_count; i++) {
 		const struct filter_rule *rule = &filter_rules[i];
@@ -219,7 +240,7 @@ static int verdict_of(const struct call *call, unsigned callers)
 {
 	if (call->class == NULL)
 		return ENOSYS;
-	return call->class->callers & callers ? FILTER_ALLOW : call->class->otherwise;
+	return call->callers & callers ? FILTER_ALLOW : call->class->otherwise;
 }
 
 /* True if this number needs no branch of its own, because it is treated like the one before. */

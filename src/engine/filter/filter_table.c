@@ -2,6 +2,7 @@
 
 #include <asm/ioctls.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
@@ -148,6 +149,33 @@ const struct filter_class filter_classes[] = {
 };
 const size_t filter_class_count = ARRAY_LEN(filter_classes);
 
+/* The server runs on the host, beside all other processes of its user, and parses what clients and
+ * agents send: its filter has the calls that it makes, and no more. It makes neither processes nor
+ * sockets. Rules below limit signals, limits and ioctls to the server itself; Landlock and its user
+ * id limit which files it opens. Landlock limits neither modes, owners nor times, so the server may
+ * change those of open files only. */
+const struct filter_list filter_lists[] = {
+	/* Memory, time and the process itself. */
+	{ FOR_SERVER,
+	  "brk mmap munmap mremap mprotect madvise clock_gettime clock_getres clock_nanosleep "
+	  "gettimeofday nanosleep getrandom futex sched_yield sched_getaffinity sysinfo getpid "
+	  "gettid getppid getuid geteuid getgid getegid getrlimit prlimit64 getrusage tkill tgkill "
+	  "rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack restart_syscall exit exit_group" },
+	/* The database, the lock files of servers and the terminal. */
+	{ FOR_SERVER,
+	  "open openat openat2 close read readv pread64 write writev pwrite64 lseek fstat "
+	  "newfstatat stat lstat statx statfs fstatfs getdents getdents64 readlink readlinkat "
+	  "access faccessat faccessat2 fcntl flock fchmod fchown ftruncate fallocate fsync "
+	  "fdatasync unlink unlinkat ioctl" },
+	/* The event loop, its channels to agents, spawner and porter, and the end of the last
+	 * two. */
+	{ FOR_SERVER,
+	  "poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait "
+	  "epoll_pwait2 eventfd eventfd2 pipe pipe2 sendto sendmsg recvfrom recvmsg setsockopt "
+	  "wait4 waitid" },
+};
+const size_t filter_list_count = ARRAY_LEN(filter_lists);
+
 /* Tests of an argument: its low half equals `value`, with or without a mask; a pointer is NULL. */
 #define IS(arg, value)                                                                             \
 	{                                                                                          \
@@ -212,8 +240,10 @@ enum { EXECUTABLE = 4 }; /* PROT_EXEC */
  * below. */
 #define RESERVE(number) DENY("ioctl", PROGRAMS, EOPNOTSUPP, IS(1, 0x40305800 | (number)))
 
-/* In the filter "strict" only these ioctls are allowed: ioctl reaches every driver. */
-#define STRICT_IOCTL(command) ALLOW("ioctl", FOR_STRICT, IS(1, command))
+/* In the filter "strict" and the server's, only these ioctls are allowed: ioctl reaches every
+ * driver. The server sets the mode of its terminal and reads its size. */
+#define STRICT_IOCTL(command)   ALLOW("ioctl", FOR_STRICT, IS(1, command))
+#define TERMINAL_IOCTL(command) ALLOW("ioctl", FOR_STRICT | FOR_SERVER, IS(1, command))
 
 const struct filter_rule filter_rules[] = {
 	/* Address families. Others (packet, vsock, Bluetooth, CAN, AF_ALG, ...) load modules on
@@ -238,6 +268,11 @@ const struct filter_rule filter_rules[] = {
 	NETFILTER(IPPROTO_IP, 96),
 	NETFILTER(IPPROTO_IP, 128),
 	NETFILTER(IPPROTO_IPV6, 64),
+	ALLOW("setsockopt", FOR_SERVER, IS(1, SOL_SOCKET), IS(2, SO_OOBINLINE)),
+	DENY_REST("setsockopt", FOR_SERVER, EPERM),
+	/* The server's sockets are connected, and need no address. */
+	ALLOW("sendto", FOR_SERVER, NULL_AT(4)),
+	DENY_REST("sendto", FOR_SERVER, EPERM),
 
 	/* A new user namespace would give all capabilities inside it. */
 	ALLOW("clone", ALL, BITS(0, NAMESPACES, 0)),
@@ -257,18 +292,18 @@ const struct filter_rule filter_rules[] = {
 	 * and the project id is what the disk quota counts by. */
 	DENY("ioctl", PROGRAMS, EOPNOTSUPP, IS(1, FS_IOC_SETFLAGS)),
 	DENY("ioctl", PROGRAMS, EOPNOTSUPP, IS(1, FS_IOC_FSSETXATTR)),
-	STRICT_IOCTL(TCGETS),
-	STRICT_IOCTL(TCSETS),
-	STRICT_IOCTL(TCSETSW),
-	STRICT_IOCTL(TCSETSF),
-	STRICT_IOCTL(0x802c542a), /* TCGETS2, TCSETS2, TCSETSW2, TCSETSF2 */
-	STRICT_IOCTL(0x402c542b),
-	STRICT_IOCTL(0x402c542c),
-	STRICT_IOCTL(0x402c542d),
+	TERMINAL_IOCTL(TCGETS),
+	TERMINAL_IOCTL(TCSETS),
+	TERMINAL_IOCTL(TCSETSW),
+	TERMINAL_IOCTL(TCSETSF),
+	TERMINAL_IOCTL(0x802c542a), /* TCGETS2, TCSETS2, TCSETSW2, TCSETSF2 */
+	TERMINAL_IOCTL(0x402c542b),
+	TERMINAL_IOCTL(0x402c542c),
+	TERMINAL_IOCTL(0x402c542d),
 	STRICT_IOCTL(TCSBRK),
 	STRICT_IOCTL(TCXONC),
 	STRICT_IOCTL(TCFLSH),
-	STRICT_IOCTL(TIOCGWINSZ),
+	TERMINAL_IOCTL(TIOCGWINSZ),
 	STRICT_IOCTL(TIOCSWINSZ),
 	STRICT_IOCTL(TIOCGPGRP),
 	STRICT_IOCTL(TIOCSPGRP),
@@ -288,7 +323,7 @@ const struct filter_rule filter_rules[] = {
 	STRICT_IOCTL(FIOQSIZE),
 	STRICT_IOCTL(FICLONE),
 	STRICT_IOCTL(FICLONERANGE),
-	DENY_REST("ioctl", FOR_STRICT, EPERM),
+	DENY_REST("ioctl", FOR_STRICT | FOR_SERVER, EPERM),
 
 	/* No device nodes. A character device 0:0 is a whiteout of an overlay: it would delete a
 	 * file of a lower layer at the next mount. */
@@ -354,8 +389,20 @@ const struct filter_rule filter_rules[] = {
 	DENY("prctl", ALL, EPERM, IS(0, PR_SCHED_CORE)),
 	DENY("prctl", ALL, EPERM, IS(0, 67)), /* PR_SET_MEMORY_MERGE */
 
-	/* A worker that was taken over cannot add code of its own. */
-	DENY("mmap", FOR_WORKERS, EPERM, BITS(2, EXECUTABLE, EXECUTABLE)),
-	DENY("mprotect", FOR_WORKERS, EPERM, BITS(2, EXECUTABLE, EXECUTABLE)),
+	/* A worker or a server that was taken over cannot add code of its own. */
+	DENY("mmap", FOR_WORKERS | FOR_SERVER, EPERM, BITS(2, EXECUTABLE, EXECUTABLE)),
+	DENY("mprotect", FOR_WORKERS | FOR_SERVER, EPERM, BITS(2, EXECUTABLE, EXECUTABLE)),
+
+	/* raise() and abort() call tgkill, or tkill in other C libraries. F_SETOWN, F_SETSIG and
+	 * F_SETOWN_EX would make the kernel send signals to another process. */
+	ALLOW("tgkill", FOR_SERVER, IS(0, FILTER_OWN_PID)),
+	DENY_REST("tgkill", FOR_SERVER, EPERM),
+	ALLOW("tkill", FOR_SERVER, IS(0, FILTER_OWN_PID)),
+	DENY_REST("tkill", FOR_SERVER, EPERM),
+	DENY("fcntl", FOR_SERVER, EPERM, IS(1, F_SETOWN)),
+	DENY("fcntl", FOR_SERVER, EPERM, IS(1, F_SETSIG)),
+	DENY("fcntl", FOR_SERVER, EPERM, IS(1, F_SETOWN_EX)),
+	ALLOW("prlimit64", FOR_SERVER, IS(0, 0)),
+	DENY_REST("prlimit64", FOR_SERVER, EPERM),
 };
 const size_t filter_rule_count = ARRAY_LEN(filter_rules);

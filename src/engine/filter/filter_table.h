@@ -16,8 +16,9 @@
 
 #include "engine/spec.h"
 
-/* The filters: one for programs of each enum spec_syscalls, the agent's, and its workers'. */
-enum { FILTER_AGENT = SPEC_SYSCALLS_COUNT, FILTER_WORKERS, FILTER_COUNT };
+/* The filters: one for programs of each enum spec_syscalls, the agent's, its workers', and the
+ * server's. */
+enum { FILTER_AGENT = SPEC_SYSCALLS_COUNT, FILTER_WORKERS, FILTER_SERVER, FILTER_COUNT };
 
 enum {
 	FOR_STANDARD = 1u << SPEC_SYSCALLS_STANDARD,
@@ -25,10 +26,15 @@ enum {
 	FOR_DEBUG = 1u << SPEC_SYSCALLS_DEBUG,
 	FOR_AGENT = 1u << FILTER_AGENT,
 	FOR_WORKERS = 1u << FILTER_WORKERS,
+	FOR_SERVER = 1u << FILTER_SERVER,
 };
 
 /* Other verdicts are an errno; 0 makes the call return success without doing anything. */
 enum { FILTER_ALLOW = -1 };
+
+/* A test compares with this value in place of the caller's process id, which filter_for_server()
+ * puts in. No process has this id. */
+enum { FILTER_OWN_PID = INT32_MAX };
 
 struct filter_class {
 	uint8_t callers;   /* FOR_*: the kinds of processes that may make these calls */
@@ -40,6 +46,15 @@ struct filter_class {
 };
 extern const struct filter_class filter_classes[];
 extern const size_t filter_class_count;
+
+/* Calls that these processes may make besides those of their classes. A call that a process may not
+ * make fails with the errno of its class. */
+struct filter_list {
+	uint8_t callers;
+	const char *calls;
+};
+extern const struct filter_list filter_lists[];
+extern const size_t filter_list_count;
 
 /* Compares 32 bits of an argument. Of the arguments that are tested here the kernel itself uses
  * only the low 32 bits, except of pointers: a test of all 64 bits could be evaded by setting a high

@@ -38,6 +38,8 @@ static const struct layer {
 	{ "landlock", "a second restriction of access to files", .probe = probe_landlock },
 	{ "no-new-privileges", "setuid programs that give no rights",
 	  .trial = isolation_no_new_privileges },
+	{ "confinement", "a server that was taken over has few rights",
+	  .probe = probe_confinement },
 	{ "agent", "running anything in a sandbox", .trial = isolation_agent },
 	{ "sandbox", "all layers together", .trial = report_sandbox },
 	{ "ids", "separate users for agent and code", .report = report_ids },
@@ -84,7 +86,7 @@ static bool is_named(const char *list, const char *layer)
 
 static int set_unknown_layer(struct view name, struct error *err)
 {
-	char typed[64], shown[80], known[360] = "";
+	char typed[64], shown[80], known[400] = "";
 	struct nearest best = { 0 };
 	size_t used = 0;
 

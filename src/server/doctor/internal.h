@@ -5,6 +5,7 @@
  *   doctor_isolation.c  layers that the trial sandbox proves, or which of them failed
  *   doctor_report.c     layers that the engine reports about itself
  *   doctor_host.c       layers of the machine: kernel, container, state directory, settings
+ *   doctor_server.c     what the server gives up before it serves
  *   doctor_software.c   interpreters, Docker, the configuration file
  *   probe.c             filling a check; trying something in a child process
  *
@@ -108,6 +109,9 @@ trial_fn report_memory, report_swap, report_cpu, report_processes, report_disk;
 probe_fn probe_kernel, probe_landlock, probe_host, probe_state_dir, probe_hardening, probe_mounts;
 /* Whether this is a kernel in which programs can write to the page cache. The texts are uname's. */
 bool probe_kernel_is_vulnerable(const char *release, const char *built);
+
+/* doctor_server.c */
+probe_fn probe_confinement;
 
 /* doctor_software.c */
 probe_fn probe_interpreters, probe_containers, probe_configuration;

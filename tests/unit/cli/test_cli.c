@@ -325,7 +325,7 @@ static void doctor_json_has_the_documented_members(void **state)
 	         err);
 	checks = json_object_get(report, "checks");
 	assert_int_equal(json_object_size(report), 1);
-	assert_int_equal(json_array_size(checks), 27);
+	assert_int_equal(json_array_size(checks), 28);
 	json_array_foreach (checks, i, check) {
 		const char *status = json_text(check, "status");
 		bool on = strcmp(status, "on") == 0;

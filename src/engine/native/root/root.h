@@ -46,7 +46,8 @@ struct userns {
 	struct userns_ids ids;
 	uid_t uid; /* USERNS_SINGLE_ID: the user's own ids */
 	gid_t gid;
-	int proc; /* O_PATH descriptor of the host's /proc, checked to be a procfs */
+	char groups[160]; /* USERNS_SINGLE_ID: groups with special rights that sandboxes keep */
+	int proc;         /* O_PATH descriptor of the host's /proc, checked to be a procfs */
 };
 
 struct userns_wanted {

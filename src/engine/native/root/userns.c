@@ -22,6 +22,7 @@ enum {
 	MAPPED_BLOCK = 3, /* agent, user, nobody */
 	MAPPED_LEAST = 64,
 	HELPER_SECONDS = 5,
+	GROUPS_MAX = 256,
 };
 
 /* Id maps are written and sandboxes are checked through this descriptor. A process that could put
@@ -232,6 +233,40 @@ static int enter_mapped(struct userns *userns, const struct subids *uids, const 
 
 /* --- an ordinary user with one id --------------------------------------------------- */
 
+/* Members of these groups can become root, or read and write what belongs to root. */
+static const char *const dangerous_groups[] = {
+	"root", "disk",  "docker", "kmem", "kvm",   "libvirt",
+	"lxd",  "incus", "shadow", "sudo", "wheel",
+};
+
+static bool is_among(gid_t gid, const gid_t *gids, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (gids[i] == gid)
+			return true;
+	return false;
+}
+
+/* Found by the spawner, because the server can no longer read the group database when it reports
+ * them. */
+static void find_dangerous_groups(char *out, size_t size)
+{
+	gid_t gids[GROUPS_MAX];
+	int count = getgroups(GROUPS_MAX, gids);
+	size_t used = 0;
+
+	if (count < 0)
+		(void)snprintf(out, size, "more than can be read");
+	for (size_t i = 0; count > 0 && i < ARRAY_LEN(dangerous_groups) && used < size; i++) {
+		/* cppcheck-suppress getgrnamCalled */
+		const struct group *group = getgrnam(dangerous_groups[i]);
+
+		if (group != NULL && is_among(group->gr_gid, gids, count))
+			used += (size_t)snprintf(out + used, size - used, "%s%s",
+			                         used != 0 ? ", " : "", dangerous_groups[i]);
+	}
+}
+
 /* "deny" has to be in /proc/self/setgroups before an unprivileged process may write gid_map:
  * otherwise the process could leave a group that a file's mode excludes (CVE-2014-8989). */
 static int enter_single_id(struct userns *userns, struct error *err)
@@ -241,6 +276,7 @@ static int enter_single_id(struct userns *userns, struct error *err)
 	userns->mode = USERNS_SINGLE_ID;
 	userns->uid = geteuid();
 	userns->gid = getegid();
+	find_dangerous_groups(userns->groups, sizeof userns->groups);
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
 		return error_sys(err, "make a user namespace (run 'belljar doctor' for the cause)");
 	if (write_own_proc("setgroups", "deny", err) < 0)

@@ -149,6 +149,7 @@ static void report_ready(struct spawner *spawner)
 	report->taken_why = host->taken_why;
 	memcpy(report->unlisted, host->unlisted, sizeof report->unlisted);
 	(void)snprintf(report->mode_why, sizeof report->mode_why, "%s", host->userns.why);
+	(void)snprintf(report->groups, sizeof report->groups, "%s", host->userns.groups);
 	(void)snprintf(report->cgroups_why, sizeof report->cgroups_why, "%s", host->cgroups.why);
 	(void)snprintf(report->disk_why, sizeof report->disk_why, "%s", host->disk.why);
 	replies_add(&spawner->replies, &reply);

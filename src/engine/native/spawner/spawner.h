@@ -85,6 +85,7 @@ struct spawner_report {
 	unsigned cgroup_limits; /* CGROUP_HAS_... */
 	enum disk_kind disk;
 	char mode_why[240], cgroups_why[240], disk_why[240]; /* why not the better kind */
+	char groups[160]; /* of the caller, with special rights, that sandboxes keep; or "" */
 	bool usr_is_single_mount;
 	uint32_t taken_blocks;  /* sandboxes whose ids were given to users of the host since */
 	struct error taken_why; /* of one of them */

@@ -18,8 +18,8 @@ struct call_case {
 	const char *what;
 	int x86_64, aarch64; /* the call's number, or NONE */
 	uint64_t args[3];
-	int want[FILTER_COUNT]; /* OK or an errno */
-	bool has_pointer;       /* the third argument is a pointer, of which all 64 bits count */
+	int want[FILTER_SERVER]; /* OK or an errno, by each filter of a sandbox */
+	bool has_pointer;        /* the third argument is a pointer, of which all 64 bits count */
 };
 
 #define EVERYBODY(e)                                                                               \
@@ -71,6 +71,39 @@ struct call_case {
 	{                                                                                          \
 		what, 259, 33, { 3, 0, mode }, EVERYBODY(e), false                                 \
 	}
+
+/* Calls of the server that are allowed, or refused, by their arguments. */
+static const struct server_call {
+	const char *what;
+	int x86_64, aarch64;
+	uint64_t args[6];
+	int want;
+} server_calls[] = {
+	{ "signal to itself", 234, 131, { FILTER_OWN_PID, 7, 0 }, OK },
+	{ "signal to PID 7", 234, 131, { 7, 7, 0 }, EPERM },
+	{ "tkill to itself", 200, 130, { FILTER_OWN_PID, 0 }, OK },
+	{ "tkill to PID 7", 200, 130, { 7, 0 }, EPERM },
+	{ "own limit", 302, 261, { 0, RLIMIT_NOFILE, 8 }, OK },
+	{ "limit of PID 7", 302, 261, { 7, RLIMIT_NOFILE, 8 }, EPERM },
+	{ "send", 44, 206, { 3, 8, 1, 0, 0, 0 }, OK },
+	{ "send to an address", 44, 206, { 3, 8, 1, 0, 8, 16 }, EPERM },
+	{ "send to an address far off", 44, 206, { 3, 8, 1, 0, 1ull << 40, 16 }, EPERM },
+	{ "SO_OOBINLINE", 54, 208, { 3, SOL_SOCKET, SO_OOBINLINE }, OK },
+	{ "SO_REUSEADDR", 54, 208, { 3, SOL_SOCKET, SO_REUSEADDR }, EPERM },
+	{ "F_SETFL", 72, 25, { 3, 4, 0 }, OK },
+	{ "F_SETOWN", 72, 25, { 3, 8, 7 }, EPERM },
+	{ "F_SETSIG", 72, 25, { 3, 10, 7 }, EPERM },
+	{ "F_SETOWN_EX", 72, 25, { 3, 15, 7 }, EPERM },
+	{ "TCSETS", 16, 29, { 0, TCSETS, 8 }, OK },
+	{ "TIOCGWINSZ", 16, 29, { 0, TIOCGWINSZ, 8 }, OK },
+	{ "TIOCSTI", 16, 29, { 0, TIOCSTI, 8 }, EPERM },
+	{ "SIOCGIFCONF", 16, 29, { 3, 0x8912, 8 }, EPERM },
+	{ "memory", 9, 222, { 0, 4096, 3 }, OK },
+	{ "code", 9, 222, { 0, 4096, 5 }, EPERM },
+	{ "memory becomes code", 10, 226, { 0, 4096, 5 }, EPERM },
+	{ "splice", 275, 76, { 0 }, EINVAL },
+	{ "clone3", 435, 435, { 0 }, ENOSYS },
+};
 
 static const struct call_case calls[] = {
 	{ "fallocate",

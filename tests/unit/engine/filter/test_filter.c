@@ -15,8 +15,8 @@
 
 enum { NUMBERS = 600, STEPS_MAX = 160 };
 
-static const char *const names[FILTER_COUNT] = { "standard", "strict", "debug", "agent",
-	                                         "workers" };
+static const char *const names[FILTER_COUNT] = { "standard", "strict",  "debug",
+	                                         "agent",    "workers", "server" };
 
 static const struct architecture {
 	const struct filter_set *set;
@@ -80,6 +80,7 @@ static uint32_t run_filter(const struct filter_set *set, unsigned which,
 	return 0;
 }
 
+/* Arguments beyond the third are 0. */
 static uint32_t judge(const struct architecture *m, unsigned which, int nr, uint64_t a0,
                       uint64_t a1, uint64_t a2)
 {
@@ -118,6 +119,7 @@ static const uint64_t samples[] = { 0,
 	                            0x8000,
 	                            S_IFCHR | 0600,
 	                            CLONE_NEWUSER,
+	                            FILTER_OWN_PID,
 	                            UINT32_MAX,
 	                            0x100000001,
 	                            UINT64_MAX - 1 };
@@ -198,6 +200,7 @@ static void each_filter_allows_exactly_the_expected_calls(void **state)
 	each_sample(&architectures[0], note_allowed);
 	CHECK_NUMBERS(SPEC_SYSCALLS_STANDARD, standard_x86_64, 289);
 	CHECK_NUMBERS(SPEC_SYSCALLS_STRICT, strict_x86_64, 248);
+	CHECK_NUMBERS(FILTER_SERVER, server_x86_64, 92);
 	assert_int_equal(count_of(SPEC_SYSCALLS_DEBUG), 289 + 3);
 	assert_int_equal(count_of(FILTER_AGENT), 289 + 3);
 	assert_int_equal(count_of(FILTER_WORKERS), 68);
@@ -206,6 +209,7 @@ static void each_filter_allows_exactly_the_expected_calls(void **state)
 	each_sample(&architectures[1], note_allowed);
 	CHECK_NUMBERS(SPEC_SYSCALLS_STANDARD, standard_aarch64, 251);
 	CHECK_NUMBERS(SPEC_SYSCALLS_STRICT, strict_aarch64, 214);
+	CHECK_NUMBERS(FILTER_SERVER, server_aarch64, 79);
 	assert_int_equal(count_of(SPEC_SYSCALLS_DEBUG), 251 + 3);
 	assert_int_equal(count_of(FILTER_AGENT), 251 + 3);
 }
@@ -282,7 +286,7 @@ static void frequent_calls_take_few_instructions(void **state)
 static void check_call(const struct call_case *call, const struct architecture *m, int nr,
                        uint64_t high)
 {
-	for (unsigned which = 0; which < FILTER_COUNT; which++) {
+	for (unsigned which = 0; which < FILTER_SERVER; which++) {
 		int want = call->want[which];
 		uint32_t said = judge(m, which, nr, call->args[0] | high, call->args[1] | high,
 		                      call->args[2] | (call->has_pointer ? 0 : high));
@@ -307,6 +311,44 @@ static void calls_get_the_expected_verdict(void **state)
 		}
 }
 
+static void check_server_call(const struct server_call *call, const struct architecture *m, int nr)
+{
+	struct seccomp_data data = { .nr = nr, .arch = m->arch };
+	uint32_t said;
+
+	memcpy(data.args, call->args, sizeof data.args);
+	said = run_filter(m->set, FILTER_SERVER, &data);
+	if (said !=
+	    (call->want == OK ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | (uint32_t)call->want))
+		fail_msg("server: %s (%d): %#x", call->what, nr, said);
+}
+
+static void server_calls_get_the_expected_verdict(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(server_calls); i++) {
+		check_server_call(&server_calls[i], &architectures[0], server_calls[i].x86_64);
+		check_server_call(&server_calls[i], &architectures[1], server_calls[i].aarch64);
+	}
+}
+
+/* The filter that is loaded names the calling process in place of FILTER_OWN_PID. */
+static void server_filter_names_the_calling_process(void **state)
+{
+	struct view code = filter_for_server();
+	size_t own = 0;
+
+	for (size_t at = 0; at < code.len; at += sizeof(struct sock_filter)) {
+		struct sock_filter instruction;
+
+		memcpy(&instruction, code.ptr + at, sizeof instruction);
+		assert_true(BPF_CLASS(instruction.code) != BPF_JMP ||
+		            instruction.k != FILTER_OWN_PID);
+		own += instruction.code == (BPF_JMP | BPF_JEQ | BPF_K) &&
+		       instruction.k == (uint32_t)getpid();
+	}
+	assert_true(own >= 2);
+}
+
 static void every_filter_is_different(void **state)
 {
 	struct view seen[FILTER_COUNT];
@@ -315,6 +357,7 @@ static void every_filter_is_different(void **state)
 		seen[i] = filter_for_programs((enum spec_syscalls)i);
 	seen[FILTER_AGENT] = filter_for_agent();
 	seen[FILTER_WORKERS] = filter_for_workers();
+	seen[FILTER_SERVER] = filter_for_server();
 	for (unsigned i = 0; i < FILTER_COUNT; i++) {
 		assert_true(seen[i].len != 0 && seen[i].len % 8 == 0);
 		for (unsigned j = 0; j < i; j++)
@@ -332,6 +375,8 @@ int main(void)
 		TEST(unknown_numbers_fail_with_enosys),
 		TEST(frequent_calls_take_few_instructions),
 		TEST(calls_get_the_expected_verdict),
+		TEST(server_calls_get_the_expected_verdict),
+		TEST(server_filter_names_the_calling_process),
 		TEST(every_filter_is_different),
 	};
 

@@ -46,6 +46,7 @@ static void report_has_all_layers_in_order(void **state)
 		"seccomp",
 		"landlock",
 		"no-new-privileges",
+		"confinement",
 		"agent",
 		"sandbox",
 		"ids",
