@@ -196,6 +196,106 @@ smallthing; cd ..
 echo works"""
 
 
+# --- networking without netlink, which the filter refuses
+
+
+@workload("WL-14", "Python: addresses of localhost, and the list of interfaces fails with OSError")
+def resolve_python():
+    return """python3 - <<'END'
+import socket, socketserver, threading, urllib.request, http.server
+for family, want in ((socket.AF_INET, {"127.0.0.1"}), (socket.AF_INET6, {"::1"}), (0, {"127.0.0.1", "::1"})):
+    for flags in (0, socket.AI_ADDRCONFIG, socket.AI_V4MAPPED | socket.AI_ADDRCONFIG):
+        found = {row[4][0] for row in socket.getaddrinfo("localhost", 80, family, socket.SOCK_STREAM, 0, flags)}
+        assert found == want, (family, flags, found)
+assert socket.if_nametoindex("lo") == 1 and socket.if_indextoname(1) == "lo"
+try: assert socket.if_nameindex() == [(1, "lo")]
+except OSError as error: assert error.errno == 97, error
+class V6(http.server.HTTPServer): address_family = socket.AF_INET6
+for kind, host in ((http.server.HTTPServer, "127.0.0.1"), (V6, "[::1]")):
+    server = kind(("localhost", 0), http.server.SimpleHTTPRequestHandler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    assert urllib.request.urlopen(f"http://{host}:{server.server_port}/").status == 200
+END
+echo works"""
+
+
+@workload("WL-15", "Node: lists its interfaces and resolves localhost", needs=("node",))
+def resolve_node():
+    return """cat > main.mjs <<'END'
+import os, { networkInterfaces } from 'os';
+import http from 'http';
+import dns from 'dns/promises';
+import { Worker } from 'worker_threads';
+if (os.networkInterfaces().lo[0].address !== '127.0.0.1' || !networkInterfaces().lo) throw 'interfaces';
+await new Promise((done, failed) => new Worker("require('os').networkInterfaces()", { eval: true })
+  .on('error', failed).on('exit', done));
+const found = await dns.lookup('localhost', { all: true, hints: 32 });
+if (found.length !== 2) throw found;
+for (const host of ['localhost', undefined]) {
+  const server = http.createServer((q, a) => a.end('served')).listen(0, host);
+  await new Promise(r => server.on('listening', r));
+  if (await (await fetch(`http://localhost:${server.address().port}`)).text() !== 'served') throw host;
+}
+console.log('works'); process.exit(0);
+END
+node main.mjs"""
+
+
+@workload("WL-16", "Java: a server on all addresses, and the list of interfaces", needs=("javac", "java"),
+          timeout=2 * MINUTE)
+def resolve_java():
+    return """cat > Main.java <<'END'
+import java.net.*; import java.util.*;
+public class Main {
+	public static void main(String[] args) throws Exception {
+		ServerSocket server = new ServerSocket(0);
+		new Thread(() -> { try { server.accept().getOutputStream().write(7); } catch (Exception e) { } }).start();
+		if (new Socket("localhost", server.getLocalPort()).getInputStream().read() != 7) System.exit(1);
+		if (!Collections.list(NetworkInterface.getNetworkInterfaces()).get(0).getName().equals("lo")) System.exit(2);
+		if (InetAddress.getAllByName("localhost").length < 1 || InetAddress.getLocalHost() == null) System.exit(3);
+		new DatagramSocket().close(); System.out.println("works");
+	}
+}
+END
+javac Main.java && java Main"""
+
+
+@workload("WL-17", "Go: listens, dials and serves; the list of interfaces is an error", needs=("go",),
+          timeout=3 * MINUTE)
+def resolve_go():
+    return """cat > main.go <<'END'
+package main
+
+import ("io"; "net"; "net/http"; "os")
+
+func main() {
+	for _, where := range []string{"localhost:0", "127.0.0.1:0", "[::1]:0", ":0"} {
+		l, err := net.Listen("tcp", where)
+		if err != nil { panic(err) }
+		go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "served") }))
+		_, port, _ := net.SplitHostPort(l.Addr().String())
+		host, _, _ := net.SplitHostPort(where)
+		if host == "" { host = "localhost" }
+		r, err := http.Get("http://" + net.JoinHostPort(host, port))
+		if err != nil { panic(err) }
+		if text, _ := io.ReadAll(r.Body); string(text) != "served" { os.Exit(1) }
+	}
+	if _, err := net.ListenPacket("udp", "localhost:0"); err != nil { panic(err) }
+	if list, err := net.Interfaces(); err == nil && len(list) != 1 { os.Exit(2) }
+	os.Stdout.WriteString("works\\n")
+}
+END
+GOFLAGS=-p=1 go run main.go"""
+
+
+@workload("WL-18", "ifconfig shows loopback; ip and ss end with a message", needs=("busybox", "curl"))
+def interface_tools():
+    return """busybox ifconfig | grep -q 'inet addr:127.0.0.1'; busybox netstat -ltn > /dev/null
+python3 -m http.server --bind localhost 8123 2> log & for i in $(seq 100); do sleep 0.1; curl -s localhost:8123 > f && break; done
+grep -q log f; kill $!; busybox ip addr || true; if command -v ip; then timeout 9 ip addr || test $? = 1; fi
+echo works"""
+
+
 # --- compilers
 
 

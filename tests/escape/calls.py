@@ -19,7 +19,8 @@ NEWER = dict(uretprobe=335, uprobe=336, cachestat=451, fchmodat2=452, map_shadow
 LAST = 471
 
 FAKED = "sync syncfs".split()
-UNKNOWN = """clone3 io_uring_setup io_uring_enter io_uring_register keyctl add_key request_key
+UNKNOWN = """clone3 io_uring_setup io_uring_enter io_uring_register io_setup io_submit io_cancel
+io_destroy io_getevents io_pgetevents keyctl add_key request_key
 userfaultfd cachestat rseq_slice_yield""".split()
 REFUSED = """mount umount2 pivot_root chroot mount_setattr move_mount open_tree open_tree_attr
 fsopen fsconfig fsmount fspick listmount statmount setns unshare listns name_to_handle_at
@@ -32,8 +33,7 @@ delete_module finit_module get_kernel_syms init_module query_module ioperm iopl 
 kexec_load lookup_dcookie nfsservctl reboot setdomainname sethostname syslog uselib vhangup
 epoll_ctl_old epoll_wait_old afs_syscall getpmsg putpmsg security tuxcall vserver""".split()
 DEBUGGING = "ptrace process_vm_readv process_vm_writev".split()
-NOT_STRICT = """alarm time utime futimesat capset setfsgid setfsuid io_cancel io_destroy
-io_getevents io_pgetevents io_setup io_submit landlock_add_rule landlock_create_ruleset
+NOT_STRICT = """alarm time utime futimesat capset setfsgid setfsuid landlock_add_rule landlock_create_ruleset
 landlock_restrict_self map_shadow_stack mincore mq_getsetattr mq_notify mq_open mq_timedreceive
 mq_timedsend mq_unlink msgctl msgget msgrcv msgsnd readahead semctl semget semop semtimedop shmat
 shmctl shmdt shmget sync_file_range""".split()

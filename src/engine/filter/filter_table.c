@@ -7,7 +7,9 @@
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
@@ -84,11 +86,11 @@ const struct filter_class filter_classes[] = {
 	  "timerfd_settime" },
 
 	/* Rarely needed by programs, and each with a history of kernel bugs: System V and POSIX
-	 * message queues, asynchronous I/O, Landlock. The filter "strict" does without them. */
+	 * message queues, Landlock. The filter "strict" does without them. */
 	{ ALL_BUT_STRICT, EPERM,
-	  "alarm time utime futimesat capset setfsgid setfsuid io_cancel io_destroy io_getevents "
-	  "io_pgetevents io_setup io_submit landlock_add_rule landlock_create_ruleset "
-	  "landlock_restrict_self map_shadow_stack=453 mincore mq_getsetattr mq_notify mq_open "
+	  "alarm time utime futimesat capset setfsgid setfsuid landlock_add_rule "
+	  "landlock_create_ruleset landlock_restrict_self map_shadow_stack=453 mincore "
+	  "mq_getsetattr mq_notify mq_open "
 	  "mq_timedreceive mq_timedsend mq_unlink msgctl msgget msgrcv msgsnd readahead semctl "
 	  "semget semop semtimedop shmat shmctl shmdt shmget sync_file_range" },
 	/* Pipes that refer to pages of the page cache: "Dirty Pipe" (CVE-2022-0847) wrote through
@@ -105,11 +107,13 @@ const struct filter_class filter_classes[] = {
 	 * where another thread can change them after the check. Keyrings outlive processes and have
 	 * a history of kernel bugs. userfaultfd lets a program stop the kernel in the middle of a
 	 * copy, which turns races into reliable exploits. cachestat tells which pages of shared
-	 * files others have read. ENOSYS: programs fall back to older calls, as on an older
-	 * kernel. */
+	 * files others have read. The requests that io_setup reserves count against fs.aio-max-nr,
+	 * one limit for the whole machine, which one sandbox could use up. ENOSYS: programs fall
+	 * back to older calls, as on an older kernel. */
 	{ 0, ENOSYS,
-	  "clone3 io_uring_setup io_uring_enter io_uring_register keyctl add_key request_key "
-	  "userfaultfd cachestat=451 rseq_slice_yield=471" },
+	  "clone3 io_uring_setup io_uring_enter io_uring_register io_setup io_submit io_cancel "
+	  "io_destroy io_getevents io_pgetevents keyctl add_key request_key userfaultfd "
+	  "cachestat=451 rseq_slice_yield=471" },
 	/* Mounts and new roots: the way to hide or replace the sandbox's read-only mounts, and,
 	 * with a user namespace, the largest attack surface for unprivileged code. */
 	{ 0, EPERM,
@@ -236,6 +240,8 @@ enum { EXECUTABLE = 4 }; /* PROT_EXEC */
  * for these options, which led to CVE-2021-22555. */
 #define NETFILTER(level, option) DENY("setsockopt", ALL, EPERM, IS(1, level), BITS(2, ~1u, option))
 
+#define NO_MULTICAST(level, option) DENY("setsockopt", ALL, ENODEV, IS(1, level), IS(2, option))
+
 /* The ioctls of XFS that reserve disk space, which all file systems understand: see fallocate
  * below. */
 #define RESERVE(number) DENY("ioctl", PROGRAMS, EOPNOTSUPP, IS(1, 0x40305800 | (number)))
@@ -247,27 +253,51 @@ enum { EXECUTABLE = 4 }; /* PROT_EXEC */
 
 const struct filter_rule filter_rules[] = {
 	/* Address families. Others (packet, vsock, Bluetooth, CAN, AF_ALG, ...) load modules on
-	 * demand and have had many bugs; the sandbox has no use for them. */
+	 * demand and have had many bugs; the sandbox has no use for them. Netlink is refused because
+	 * no cgroup counts the replies that a program does not read. C libraries and language
+	 * runtimes treat EAFNOSUPPORT as "there are no interfaces" or ask with ioctl(2). */
 	ALLOW("socket", ALL, IS(0, AF_UNIX)),
 	INTERNET(AF_INET, SOCK_STREAM),
 	INTERNET(AF_INET, SOCK_DGRAM),
 	INTERNET(AF_INET6, SOCK_STREAM),
 	INTERNET(AF_INET6, SOCK_DGRAM),
-	ALLOW("socket", ALL, IS(0, AF_NETLINK), IS(2, 0)), /* NETLINK_ROUTE, for getifaddrs() */
 	DENY_REST("socket", ALL, EAFNOSUPPORT),
 	ALLOW("socketpair", ALL, IS(0, AF_UNIX)),
 	DENY_REST("socketpair", ALL, EAFNOSUPPORT),
 
-	/* TCP_ULP and SOL_ALG load modules; BPF programs run in the kernel; netfilter: see
-	 * above. */
+	/* TCP_ULP and SOL_ALG load modules; netfilter: see above. */
 	DENY("setsockopt", ALL, EPERM, IS(1, IPPROTO_TCP), IS(2, 31)), /* TCP_ULP */
 	DENY("setsockopt", ALL, EPERM, IS(1, 279)),                    /* SOL_ALG */
-	DENY("setsockopt", ALL, EPERM, IS(1, SOL_SOCKET), IS(2, SO_ATTACH_BPF)),
-	DENY("setsockopt", ALL, EPERM, IS(1, SOL_SOCKET), IS(2, SO_ATTACH_REUSEPORT_EBPF)),
 	NETFILTER(IPPROTO_IP, 64),
 	NETFILTER(IPPROTO_IP, 96),
 	NETFILTER(IPPROTO_IP, 128),
 	NETFILTER(IPPROTO_IPV6, 64),
+	/* Filters are programs that run in the kernel. Their compiled code counts against
+	 * net.core.bpf_jit_limit, which the whole machine shares. */
+	DENY("setsockopt", ALL, EPERM, IS(1, SOL_SOCKET), IS(2, SO_ATTACH_FILTER)),
+	DENY("setsockopt", ALL, EPERM, IS(1, SOL_SOCKET), IS(2, SO_ATTACH_BPF)),
+	DENY("setsockopt", ALL, EPERM, IS(1, SOL_SOCKET), IS(2, SO_ATTACH_REUSEPORT_CBPF)),
+	DENY("setsockopt", ALL, EPERM, IS(1, SOL_SOCKET), IS(2, SO_ATTACH_REUSEPORT_EBPF)),
+	/* Memory that no cgroup counts, per key, flow label or option: the machine has 4096 flow
+	 * labels in all, and a socket can have thousands of keys. */
+	DENY("setsockopt", ALL, EPERM, IS(1, IPPROTO_TCP), IS(2, TCP_MD5SIG)),
+	DENY("setsockopt", ALL, EPERM, IS(1, IPPROTO_TCP), IS(2, TCP_MD5SIG_EXT)),
+	DENY("setsockopt", ALL, EPERM, IS(1, IPPROTO_TCP), IS(2, 38)),  /* TCP_AO_ADD_KEY */
+	DENY("setsockopt", ALL, EPERM, IS(1, IPPROTO_IPV6), IS(2, 32)), /* IPV6_FLOWLABEL_MGR */
+	DENY("setsockopt", ALL, EPERM, IS(1, IPPROTO_IPV6), IS(2, IPV6_2292PKTOPTIONS)),
+	/* Each multicast group is a list entry of the interface that no cgroup counts. ENODEV is
+	 * what the kernel answers where no interface has multicast, as in the sandbox. */
+	NO_MULTICAST(IPPROTO_IP, IP_ADD_MEMBERSHIP),
+	NO_MULTICAST(IPPROTO_IP, IP_ADD_SOURCE_MEMBERSHIP),
+	NO_MULTICAST(IPPROTO_IP, IP_MSFILTER),
+	NO_MULTICAST(IPPROTO_IP, MCAST_JOIN_GROUP),
+	NO_MULTICAST(IPPROTO_IP, MCAST_JOIN_SOURCE_GROUP),
+	NO_MULTICAST(IPPROTO_IP, MCAST_MSFILTER),
+	NO_MULTICAST(IPPROTO_IPV6, IPV6_JOIN_GROUP),
+	NO_MULTICAST(IPPROTO_IPV6, IPV6_JOIN_ANYCAST),
+	NO_MULTICAST(IPPROTO_IPV6, MCAST_JOIN_GROUP),
+	NO_MULTICAST(IPPROTO_IPV6, MCAST_JOIN_SOURCE_GROUP),
+	NO_MULTICAST(IPPROTO_IPV6, MCAST_MSFILTER),
 	ALLOW("setsockopt", FOR_SERVER, IS(1, SOL_SOCKET), IS(2, SO_OOBINLINE)),
 	DENY_REST("setsockopt", FOR_SERVER, EPERM),
 	/* The server's sockets are connected, and need no address. */
@@ -323,6 +353,17 @@ const struct filter_rule filter_rules[] = {
 	STRICT_IOCTL(FIOQSIZE),
 	STRICT_IOCTL(FICLONE),
 	STRICT_IOCTL(FICLONERANGE),
+	/* Reading the interfaces, for which there is no netlink. */
+	STRICT_IOCTL(SIOCGIFNAME),
+	STRICT_IOCTL(SIOCGIFCONF),
+	STRICT_IOCTL(SIOCGIFFLAGS),
+	STRICT_IOCTL(SIOCGIFADDR),
+	STRICT_IOCTL(SIOCGIFDSTADDR),
+	STRICT_IOCTL(SIOCGIFBRDADDR),
+	STRICT_IOCTL(SIOCGIFNETMASK),
+	STRICT_IOCTL(SIOCGIFMTU),
+	STRICT_IOCTL(SIOCGIFHWADDR),
+	STRICT_IOCTL(SIOCGIFINDEX),
 	DENY_REST("ioctl", FOR_STRICT | FOR_SERVER, EPERM),
 
 	/* No device nodes. A character device 0:0 is a whiteout of an overlay: it would delete a

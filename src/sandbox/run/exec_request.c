@@ -23,6 +23,8 @@ static const char *const default_env[] = {
 	"TERM=dumb",
 	"NPM_CONFIG_PREFIX=" SPEC_HOME "/.local", /* npm -g without write access to /usr */
 	"MPLBACKEND=Agg",                         /* matplotlib without a display server */
+	/* os.networkInterfaces() without netlink: see skeleton_make.c. */
+	"NODE_OPTIONS=--require=/etc/belljar-node.js",
 	NULL,
 };
 

@@ -46,9 +46,23 @@ static const char passwd[] = "root:x:0:0:root:/root:%s\n"
                              "coderunner:x:1000:1000::" SPEC_HOME ":%s\n"
                              "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n";
 
+/* Node asks for the interfaces by netlink, which the seccomp filter refuses, and then throws.
+ * Development servers call this function when they start. NODE_OPTIONS names the file. */
+static const char node_preload[] =
+        "'use strict';\n"
+        "const os = require('os'), ask = os.networkInterfaces;\n"
+        "const entry = (family, address, netmask, bits) => ({ address, netmask, family,\n"
+        "  mac: '00:00:00:00:00:00', internal: true, cidr: `${address}/${bits}` });\n"
+        "os.networkInterfaces = function networkInterfaces() {\n"
+        "  try { return ask(); } catch { return { lo: [entry('IPv4', '127.0.0.1', '255.0.0.0', 8),\n"
+        "    { ...entry('IPv6', '::1', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 128),\n"
+        "      scopeid: 0 }] }; }\n"
+        "};\n";
+
 static const struct {
 	const char *path, *text;
 } files[] = {
+	{ "etc/belljar-node.js", node_preload },
 	{ "etc/bash.bashrc", "[ -z \"$PS1\" ] || PS1='\\u@\\h:\\w\\$ '\n" },
 	{ "etc/group", "root:x:0:\ntty:x:5:\nusers:x:100:\nbelljar:x:999:\ncoderunner:x:1000:\n"
 	               "nogroup:x:65534:\n" },
