@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 struct input {
 	struct loop *loop;
 	struct event *event;
+	struct event *hang_up; /* while paused; NULL until the first pause */
 	const struct input_events *events;
 	void *ctx;
 	int fd;
@@ -85,11 +87,41 @@ struct input *input_new(struct loop *loop, int fd, const struct input_events *ev
 	return input;
 }
 
+/* Bytes that arrive during a pause trigger the event too. */
+static void on_hang_up(evutil_socket_t fd, short what, void *ctx)
+{
+	struct pollfd state = { .fd = fd, .events = POLLRDHUP };
+	struct input *input = ctx;
+
+	(void)what;
+	if (poll(&state, 1, 0) <= 0 || (state.revents & (POLLHUP | POLLRDHUP | POLLERR)) == 0)
+		return;
+	(void)event_del(input->hang_up);
+	input->events->hung_up(input->ctx);
+}
+
+/* epoll always reports EPOLLHUP, so a level-triggered event would be due again and again during the
+ * pause. Edge-triggered, it is due once for each change. */
+static void watch_hang_up(struct input *input)
+{
+	if (input->events->hung_up == NULL || input->always_ready)
+		return;
+	if (input->hang_up == NULL)
+		input->hang_up = loop_must_have(event_new(loop_base(input->loop), input->fd,
+		                                          EV_READ | EV_ET | EV_PERSIST, on_hang_up,
+		                                          input));
+	(void)event_add(input->hang_up, NULL);
+}
+
 void input_pause(struct input *input)
 {
+	if (input->paused)
+		return;
 	input->paused = true;
-	if (!input->ended)
-		(void)event_del(input->event);
+	if (input->ended)
+		return;
+	(void)event_del(input->event);
+	watch_hang_up(input);
 }
 
 void input_resume(struct input *input)
@@ -97,6 +129,8 @@ void input_resume(struct input *input)
 	if (!input->paused)
 		return;
 	input->paused = false;
+	if (input->hang_up != NULL)
+		(void)event_del(input->hang_up);
 	if (!input->ended)
 		start_watching(input);
 }
@@ -108,6 +142,9 @@ struct input *input_free(struct input *input)
 	input->ended = true;
 	event_free(input->event);
 	input->event = NULL;
+	if (input->hang_up != NULL)
+		event_free(input->hang_up);
+	input->hang_up = NULL;
 	loop_defer(input->loop, free, input);
 	return NULL;
 }

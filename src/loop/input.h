@@ -18,6 +18,9 @@ struct input_events {
 	void (*bytes)(void *ctx, struct view bytes);
 	/* The last callback. why: NULL at the end of input, or the error of read(). */
 	void (*end)(void *ctx, const struct error *why);
+	/* The writer has closed its end while the input is paused; bytes before the end of input
+	 * may still be unread. Called at most once for each pause; NULL: not wanted. */
+	void (*hung_up)(void *ctx);
 };
 
 struct input *input_new(struct loop *loop, int fd, const struct input_events *events, void *ctx);

@@ -31,6 +31,8 @@ struct stdio {
 	struct output *output;
 	struct line_reader lines;
 	struct loop_timer *grace_timer;
+	struct loop_timer *hang_up_timer;  /* runs while the input is paused and has hung up */
+	uint64_t grace_ms;                 /* what is left of the grace period */
 	struct loop_timer *overflow_timer; /* due at once: closes after the queue has overflowed */
 	bool closing;                      /* stdio_close() was called */
 	bool idle;                         /* no call is in progress any more */
@@ -80,7 +82,8 @@ void stdio_close(struct stdio *stdio)
 		return;
 	stdio->closing = true;
 	input_pause(stdio->input);
-	loop_timer_start(stdio->grace_timer, stdio->config.grace_ms);
+	loop_timer_stop(stdio->hang_up_timer);
+	loop_timer_start(stdio->grace_timer, stdio->grace_ms);
 	mcp_session_close(stdio->session);
 	stdio->session = NULL;
 	mcp_server_on_idle(stdio->server, on_idle, stdio);
@@ -132,6 +135,7 @@ static void on_drained(void *ctx)
 		report_when_idle(stdio);
 		return;
 	}
+	loop_timer_stop(stdio->hang_up_timer);
 	line_reader_resume(&stdio->lines);
 	if (!stdio->lines.paused)
 		input_resume(stdio->input);
@@ -196,7 +200,27 @@ static void on_input_end(void *ctx, const struct error *why)
 		close_with_error(stdio, why);
 }
 
-static const struct input_events input_events = { on_bytes, on_input_end };
+static void on_hung_up(void *ctx)
+{
+	struct stdio *stdio = ctx;
+
+	if (!stdio->closing)
+		loop_timer_start(stdio->hang_up_timer, stdio->grace_ms / 2);
+}
+
+static void on_hang_up_over(void *ctx)
+{
+	struct stdio *stdio = ctx;
+
+	log_warning(
+	        "the client closed its input and does not read: %zu bytes are queued for it, and "
+	        "requests may be unread",
+	        output_pending(stdio->output));
+	stdio->grace_ms -= stdio->grace_ms / 2;
+	stdio_close(stdio);
+}
+
+static const struct input_events input_events = { on_bytes, on_input_end, on_hung_up };
 
 int stdio_new(struct loop *loop, struct mcp_server *server, const struct stdio_config *config,
               struct stdio **ret, struct error *err)
@@ -214,6 +238,8 @@ int stdio_new(struct loop *loop, struct mcp_server *server, const struct stdio_c
 	}
 	line_reader_init(&stdio->lines, mcp_server_limits(server)->max_line, &line_events, stdio);
 	stdio->grace_timer = loop_timer_new(loop, on_grace_over, stdio);
+	stdio->hang_up_timer = loop_timer_new(loop, on_hang_up_over, stdio);
+	stdio->grace_ms = config->grace_ms;
 	stdio->overflow_timer = loop_timer_new(loop, on_overflow, stdio);
 	stdio->session = mcp_session_new(server, &stdio->sink);
 	stdio->input = input_new(loop, config->in_fd, &input_events, stdio);
@@ -231,6 +257,7 @@ struct stdio *stdio_free(struct stdio *stdio)
 	(void)input_free(stdio->input);
 	(void)output_free(stdio->output);
 	(void)loop_timer_free(stdio->grace_timer);
+	(void)loop_timer_free(stdio->hang_up_timer);
 	(void)loop_timer_free(stdio->overflow_timer);
 	line_reader_done(&stdio->lines);
 	free(stdio);

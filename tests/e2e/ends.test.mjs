@@ -54,6 +54,16 @@ test('responses from before the end of input are written', async (t) => {
   await server.close();
 });
 
+test('a server whose client closes the input and reads nothing exits', async (t) => {
+  const server = start(t, FIXTURE, { reading: false });
+  // Five answers fill the queue, so that the server stops reading; the ping stays in the pipe.
+  for (let i = 0; i < 5; i++) server.ask('tools/call', { name: 'test_big', arguments: { bytes: MIB } });
+  server.ask('ping');
+  server.child.stdin.end();
+  await server.ended();
+  assert.match(server.stderr, /the client closed its input and does not read: \d+ bytes are queued for it/);
+});
+
 test('a server whose output is closed exits', async (t) => {
   for (const program of [FIXTURE, BELLJAR]) {
     const server = start(t, program, { reading: false });

@@ -217,7 +217,7 @@ static void on_failed(void *ctx, const struct error *why)
 static const struct run_events run_events = {
 	.output = on_output, .writable = on_writable, .ended = on_ended, .failed = on_failed
 };
-static const struct input_events input_events = { on_typed, on_input_end };
+static const struct input_events input_events = { .bytes = on_typed, .end = on_input_end };
 static const struct output_events output_events[2] = { { on_drained_out, on_output_failed },
 	                                               { on_drained_err, on_output_failed } };
 

@@ -434,7 +434,7 @@ int channel_new_timed(struct loop *loop, int fd, const struct wire_welcome *welc
                       const struct channel_times *times, const struct channel_events *events,
                       void *ctx, struct channel **ret, struct error *err)
 {
-	static const struct input_events inward = { on_bytes, on_input_end };
+	static const struct input_events inward = { .bytes = on_bytes, .end = on_input_end };
 	static const struct output_events outward = { on_drained, on_write_failed };
 	struct channel *channel = alloc_channel(loop, times, events, ctx);
 

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "base/buf.h"
@@ -15,7 +16,7 @@ static struct receiver {
 	struct loop *loop;
 	struct input *input;
 	struct buf got;
-	size_t calls, largest, ends;
+	size_t calls, largest, ends, hang_ups;
 	int errnum; /* of the end callback; 0 without error */
 	char why[480];
 	enum act on_bytes, on_end;
@@ -59,7 +60,14 @@ static void on_end(void *ctx, const struct error *why)
 	act(receiver.on_end);
 }
 
-static const struct input_events events = { .bytes = on_bytes, .end = on_end };
+static void on_hung_up(void *ctx)
+{
+	assert_ptr_equal(ctx, &receiver);
+	receiver.hang_ups++;
+	loop_stop(receiver.loop);
+}
+
+static const struct input_events events = { on_bytes, on_end, on_hung_up };
 
 static int open_receiver(void **state)
 {
@@ -324,6 +332,48 @@ static void non_blocking_descriptor_without_bytes_waits(void **state)
 	assert_int_equal(receiver.ends, 0);
 }
 
+static void hang_up_is_reported_once_for_each_pause(void **state)
+{
+	receiver.input = input_new(receiver.loop, receiver.pipe[0], &events, &receiver);
+	input_pause(receiver.input);
+	send_bytes("unread");
+	run_loop_for(receiver.loop, 20);
+	assert_int_equal(receiver.hang_ups, 0);
+	close_writer();
+	loop_run(receiver.loop);
+	assert_int_equal(receiver.hang_ups, 1);
+	run_loop_for(receiver.loop, 20);
+	assert_int_equal(receiver.hang_ups, 1);
+	assert_int_equal(receiver.calls + receiver.ends, 0);
+	input_resume(receiver.input);
+	input_pause(receiver.input);
+	loop_run(receiver.loop);
+	assert_int_equal(receiver.hang_ups, 2);
+	input_resume(receiver.input);
+	loop_run(receiver.loop);
+	assert_string_equal(buf_text(&receiver.got), "unread");
+	assert_int_equal(receiver.ends, 1);
+}
+
+/* A socket that is shut down for writing still takes answers. */
+static void hang_up_of_a_half_closed_socket_is_reported(void **state)
+{
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	receiver.input = input_new(receiver.loop, pair[0], &events, &receiver);
+	input_pause(receiver.input);
+	assert_int_equal(write(pair[1], "unread", 6), 6);
+	run_loop_for(receiver.loop, 20);
+	assert_int_equal(receiver.hang_ups, 0);
+	assert_int_equal(shutdown(pair[1], SHUT_WR), 0);
+	loop_run(receiver.loop);
+	assert_int_equal(receiver.hang_ups, 1);
+	receiver.input = input_free(receiver.input);
+	(void)close(pair[0]);
+	(void)close(pair[1]);
+}
+
 #define WITH_LOOP(name) cmocka_unit_test_setup_teardown(name, open_receiver, close_receiver)
 
 int main(void)
@@ -342,6 +392,8 @@ int main(void)
 		WITH_LOOP(input_may_be_freed_in_its_callbacks),
 		WITH_LOOP(each_event_reads_once),
 		WITH_LOOP(non_blocking_descriptor_without_bytes_waits),
+		WITH_LOOP(hang_up_is_reported_once_for_each_pause),
+		WITH_LOOP(hang_up_of_a_half_closed_socket_is_reported),
 	};
 
 	return RUN_TESTS("loop/input", tests);

@@ -210,6 +210,56 @@ static void closed_reader_cancels_a_call(void **state)
 	close_connection(&connection);
 }
 
+/* The answers to eight calls make the client count as slow, and the ninth stays in the pipe. */
+static void end_of_input_is_noticed_while_reading_is_paused(void **state)
+{
+	struct connection connection;
+	struct stderr_capture c;
+	char log[800];
+
+	open_connection(&connection, 16 << 20);
+	for (int i = 0; i < 8; i++)
+		send_text(&connection, CALL("big"));
+	run_loop_for(connection.loop, 100);
+	send_text(&connection, CALL("hold"));
+	close_input(&connection);
+	stderr_capture_start(&c);
+	watchdog_start();
+	loop_run(connection.loop);
+	watchdog_stop();
+	(void)stderr_capture_end(&c, log, sizeof log);
+	assert_int_equal(connection.closed, 1);
+	assert_string_equal(connection.why, "");
+	assert_null(connection.held);
+	assert_non_null(strstr(log, "the client closed its input and does not read"));
+	close_connection(&connection);
+}
+
+static void slow_reader_gets_answers_to_requests_before_the_end_of_input(void **state)
+{
+	struct connection connection;
+	size_t lines = 0;
+	ssize_t n;
+
+	open_connection_on(&connection, 16 << 20, -1, LONG_GRACE_MS);
+	assert_int_equal(fcntl(connection.out[0], F_SETFL, O_NONBLOCK), 0);
+	for (int i = 0; i < 16; i++)
+		send_text(&connection, CALL("big"));
+	close_input(&connection);
+	watchdog_start();
+	do {
+		char chunk[16384];
+
+		run_loop_for(connection.loop, 1);
+		while ((n = read(connection.out[0], chunk, sizeof chunk)) > 0)
+			for (ssize_t i = 0; i < n; i++)
+				lines += chunk[i] == '\n';
+	} while (connection.closed == 0);
+	watchdog_stop();
+	assert_int_equal(lines, 16);
+	close_connection(&connection);
+}
+
 static void full_queue_closes_the_connection(void **state)
 {
 	struct connection connection;
@@ -262,6 +312,8 @@ int main(void)
 		TEST(close_abandons_a_call_after_the_grace_period),
 		TEST(closed_reader_closes_the_connection),
 		TEST(closed_reader_cancels_a_call),
+		TEST(end_of_input_is_noticed_while_reading_is_paused),
+		TEST(slow_reader_gets_answers_to_requests_before_the_end_of_input),
 		TEST(full_queue_closes_the_connection),
 		TEST(unreadable_input_closes_with_the_error),
 		TEST(descriptor_flags_are_restored),
