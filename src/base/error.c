@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/text/utf8.h"
 
@@ -26,9 +27,28 @@ int error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
 	return -1;
 }
 
+/* The text of an errno. Running out of descriptors is a matter of a setting, so the text names
+ * it. */
+static const char *describe_errno(int errnum, char out[160])
+{
+	struct rlimit files;
+
+	if (errnum == EMFILE && getrlimit(RLIMIT_NOFILE, &files) == 0)
+		(void)snprintf(out, 160,
+		               "%s (the limit is %llu: raise it with ulimit -n or LimitNOFILE=)",
+		               strerror(errnum), (unsigned long long)files.rlim_cur);
+	else if (errnum == ENFILE)
+		(void)snprintf(out, 160, "%s (the limit of this machine: sysctl fs.file-max)",
+		               strerror(errnum));
+	else
+		(void)snprintf(out, 160, "%s", strerror(errnum));
+	return out;
+}
+
 int error_sys(struct error *err, const char *fmt, ...)
 {
 	int saved = errno;
+	char text[160];
 	size_t used;
 	va_list args;
 
@@ -38,7 +58,8 @@ int error_sys(struct error *err, const char *fmt, ...)
 	(void)vsnprintf(err->msg, sizeof err->msg, fmt, args);
 	va_end(args);
 	used = strlen(err->msg);
-	(void)snprintf(err->msg + used, sizeof err->msg - used, ": %s", strerror(saved));
+	(void)snprintf(err->msg + used, sizeof err->msg - used, ": %s",
+	               describe_errno(saved, text));
 	cut_partial_char(err);
 	return -1;
 }

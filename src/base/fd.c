@@ -159,3 +159,14 @@ DIR *fd_open_dir(int at, const char *path)
 		(void)TAKE_FD(fd);
 	return dir;
 }
+
+rlim_t fd_raise_limit(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return RLIM_INFINITY;
+	files.rlim_cur = files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+	return files.rlim_cur;
+}

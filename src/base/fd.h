@@ -1,6 +1,7 @@
 /* fd.h - helpers for file descriptors, and reading and writing of whole files. */
 #pragma once
 #include <dirent.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "base/attr.h"
@@ -32,6 +33,10 @@ MUST_CHECK int fd_close_others(const int *keep, size_t count, struct error *err)
  * numbers back, and closes every other descriptor above 2. For a process whose limit of descriptors
  * is to be small, or that needs certain numbers. */
 MUST_CHECK int fd_renumber(int *const keep[], size_t count, struct error *err);
+
+/* Raises the soft limit of open files to the hard one. Returns the limit. The soft limit is low by
+ * default (1024) for the sake of programs that use select(2). */
+rlim_t fd_raise_limit(void);
 
 /* Opens the directory `path` below the directory `at` for readdir(3). closedir(3) closes the
  * descriptor too. Returns NULL and errno on failure. */

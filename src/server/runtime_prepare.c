@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "engine/native/cdi/cdi.h"
@@ -27,7 +28,7 @@
 #include "server/options/options.h"
 #include "server/runtime.h"
 
-enum { GPU_DIRECTORIES_MAX = 8 };
+enum { GPU_DIRECTORIES_MAX = 8, FILES_LEAST = 128 };
 
 static int find_default_state_dir(char out[PATH_MAX], struct error *err)
 {
@@ -330,12 +331,27 @@ static int start_spawner(const struct options *options, struct runtime_base *bas
 	return spawner_start(&spawner, &base->spawner, &base->socket, err);
 }
 
+/* Server and spawner have some seven descriptors open for each sandbox that is awake. */
+static int raise_file_limit(struct error *err)
+{
+	rlim_t limit = fd_raise_limit();
+
+	if (limit >= FILES_LEAST)
+		return 0;
+	return error_set(err, ERR_LIMIT,
+	                 "the limit of open files is %llu, and belljar needs at least %d: raise it "
+	                 "with ulimit -n or LimitNOFILE=",
+	                 (unsigned long long)limit, FILES_LEAST);
+}
+
 int runtime_prepare(const struct options *options, struct runtime_base *ret, struct error *err)
 {
 	char *sources[RUNTIME_MOUNTS_MAX] = { NULL };
 	int r;
 
 	*ret = (struct runtime_base){ .servers = -1, .lock = -1, .socket = -1 };
+	if (raise_file_limit(err) < 0)
+		return -1;
 	if (!options->no_cgroups)
 		(void)delegation_request(NULL);
 	if (prepare_state_dir(options, ret, err) < 0 || join_servers(ret, err) < 0) {

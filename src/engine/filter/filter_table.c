@@ -253,9 +253,10 @@ enum { EXECUTABLE = 4 }; /* PROT_EXEC */
 
 const struct filter_rule filter_rules[] = {
 	/* Address families. Others (packet, vsock, Bluetooth, CAN, AF_ALG, ...) load modules on
-	 * demand and have had many bugs; the sandbox has no use for them. Netlink is refused because
-	 * no cgroup counts the replies that a program does not read. C libraries and language
-	 * runtimes treat EAFNOSUPPORT as "there are no interfaces" or ask with ioctl(2). */
+	 * demand and have had many bugs; the sandbox has no use for them. Netlink is refused
+	 * because no cgroup counts the replies that a program does not read. C libraries and
+	 * language runtimes treat EAFNOSUPPORT as "there are no interfaces" or ask with
+	 * ioctl(2). */
 	ALLOW("socket", ALL, IS(0, AF_UNIX)),
 	INTERNET(AF_INET, SOCK_STREAM),
 	INTERNET(AF_INET, SOCK_DGRAM),

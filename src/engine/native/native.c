@@ -236,6 +236,18 @@ static void list_ids(struct engine *engine, void (*each)(void *ctx, const char *
 
 /* --- replies -------------------------------------------------------------------------- */
 
+/* The kernel drops descriptors of a message for which the receiver has no free number. */
+static void fail_without_fds(struct engine_box *box)
+{
+	struct error err;
+
+	errno = EMFILE;
+	(void)error_sys(&err, "the server has no descriptors left for one more sandbox: delete "
+	                      "sandboxes, or wait until some are asleep");
+	kill_box(box);
+	report_end(box, ENGINE_END_KILLED, &err);
+}
+
 /* Descriptors that are taken over become -1 in fds; receive_reply() closes the others. */
 static void on_started(struct native *native, const struct spawner_reply *reply, int *fds,
                        size_t count)
@@ -243,8 +255,12 @@ static void on_started(struct native *native, const struct spawner_reply *reply,
 	struct engine_box *box = find_box(native, reply->number);
 	size_t used = 1;
 
-	if (box == NULL || box->is_started || count == 0)
+	if (box == NULL || box->is_started)
 		return;
+	if (count != 1 + (size_t)__builtin_popcount(reply->counters)) {
+		fail_without_fds(box);
+		return;
+	}
 	for (int i = 0; i < CGROUP_COUNTER_FILES && used < count; i++)
 		if ((reply->counters >> i & 1) != 0) {
 			box->counters[i] = TAKE_FD(fds[used]);

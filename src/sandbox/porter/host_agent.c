@@ -248,7 +248,9 @@ static void take_reply(struct host *host, const struct porter_reply *reply, int 
 		}
 	} else if (reply->failed || fd < 0) {
 		cleanup_fd(&fd);
-		(void)error_set(&err, ERR_SYSTEM, "the reply carries no descriptor");
+		/* The kernel drops the descriptor if the server has no free number for it. */
+		errno = EMFILE;
+		(void)error_sys(&err, "the reply carries no descriptor");
 		fail_dir(dir, reply->failed ? &reply->err : &err);
 	} else if (start_handshake(dir, reply, fd, &err) < 0)
 		fail_dir(dir, &err);

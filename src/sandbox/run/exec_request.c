@@ -78,12 +78,16 @@ static int add_argv(struct wire_exec *exec, struct buf *buf, const char *const *
 }
 
 /* RLIMIT_NOFILE is set per program and not for the whole sandbox, because the agent itself needs
- * more descriptors than a program may have. */
+ * more descriptors than a program may have. The agent inherits the server's hard limit and cannot
+ * raise it. */
 static int add_limits(struct wire_exec *exec, struct buf *buf, const struct spec *spec,
                       struct error *err)
 {
-	const struct wire_limit files = { RLIMIT_NOFILE, spec->limits.files, spec->limits.files };
+	struct wire_limit files = { RLIMIT_NOFILE, spec->limits.files, spec->limits.files };
+	struct rlimit own;
 
+	if (getrlimit(RLIMIT_NOFILE, &own) == 0 && own.rlim_max < files.hard)
+		files.soft = files.hard = own.rlim_max;
 	return wire_limits_add(&exec->limits, buf, files, err);
 }
 

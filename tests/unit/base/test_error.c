@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <sys/resource.h>
 
 #include "base/text/utf8.h"
 #include "unit/test.h"
@@ -23,6 +24,27 @@ static void sys_appends_the_text_of_errno(void **state)
 	assert_int_equal(err.kind, ERR_SYSTEM);
 	assert_int_equal(err.errnum, ENOENT);
 	assert_string_equal(err.msg, "open '/x': No such file or directory");
+}
+
+static void running_out_of_descriptors_names_the_limit(void **state)
+{
+	struct rlimit files;
+	struct error err;
+	char expected[200];
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	(void)snprintf(expected, sizeof expected,
+	               "pipe: Too many open files (the limit is %llu: raise it with ulimit -n or "
+	               "LimitNOFILE=)",
+	               (unsigned long long)files.rlim_cur);
+	errno = EMFILE;
+	(void)error_sys(&err, "pipe");
+	assert_string_equal(err.msg, expected);
+	assert_int_equal(err.errnum, EMFILE);
+	errno = ENFILE;
+	(void)error_sys(&err, "pipe");
+	assert_string_equal(err.msg, "pipe: Too many open files in system (the limit of this "
+	                             "machine: sysctl fs.file-max)");
 }
 
 static void wrap_prefixes_and_keeps_kind_and_errno(void **state)
@@ -93,6 +115,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(set_stores_kind_and_text_without_errno),
+		TEST(running_out_of_descriptors_names_the_limit),
 		TEST(sys_appends_the_text_of_errno),
 		TEST(wrap_prefixes_and_keeps_kind_and_errno),
 		TEST(long_text_is_cut_between_characters),

@@ -115,8 +115,6 @@ static int confine_spawner(const struct spawner *spawner, struct error *err)
 static int set_up_spawner(struct spawner *spawner, const struct spawner_options *options,
                           struct error *err)
 {
-	struct rlimit files;
-
 	if (close_inherited_fds(options, spawner->socket, err) < 0 || replace_stdio(err) < 0)
 		return -1;
 	/* The server's environment may hold tokens, and children inherit it. */
@@ -124,10 +122,7 @@ static int set_up_spawner(struct spawner *spawner, const struct spawner_options 
 	(void)umask(077);
 	(void)prctl(PR_SET_NAME, "belljar-spawner", 0, 0, 0);
 	/* Each running sandbox takes several descriptors here. */
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &files);
-	}
+	(void)fd_raise_limit();
 	spawner->signals = set_up_signals(err);
 	if (spawner->signals < 0 || host_resources_open(&spawner->host, options, err) < 0)
 		return -1;
