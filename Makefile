@@ -260,10 +260,11 @@ check: build/belljar build/fixture $(UNIT_PROGRAMS) ## the quick test for every 
 test: test-programs ##  unit tests, fuzz corpora, end-to-end tests; ends in "N passed, M failed"
 	@sh tests/run.sh
 
-test-long: test-programs ## what takes too long for every day: all attacks, here and with cgroup version 2 (root; an hour)
+test-long: test-programs ## what takes too long for every day: all attacks, here and with cgroup version 2, and a soak of SOAK_SECONDS (root; 90 minutes)
 	rm -rf build/lint && $(MAKE) lint ANALYSER_NODES=225000
 	python3 tests/escape/run.py --long
 	VM_SECONDS=5400 sh tests/vm/cgroup2.sh long
+	python3 tests/soak/soak.py
 
 bench: build/belljar build/fixture build/channel_bench build/native_bench build/tools_bench ## measure runs beside bare Python, sandboxes beside bubblewrap, the channel, and the server beside the official SDK's
 	@sh tests/bench/bench.sh

@@ -14,8 +14,8 @@
  * cannot block another.
  *
  * An agent that answers PINGs but not a request costs that request only: a stream whose next step
- * is the agent's, and which transfers too little, fails and is cancelled. A program that runs may be
- * silent as long as it likes; its deadline is the run's (sandbox/run/sandbox_run.h).
+ * is the agent's, and which transfers too little, fails and is cancelled. A program that runs may
+ * be silent as long as it likes; its deadline is the run's (sandbox/run/sandbox_run.h).
  *
  * When the channel ends, for whatever reason, every open stream fails first, then the channel
  * itself. The channel and its streams may be freed from within their own callbacks. */
