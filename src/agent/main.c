@@ -171,10 +171,12 @@ int main(int argc, char **argv)
 	uint64_t channel = 3, user = 0;
 	struct error err;
 
-	if (argc > 3 || (argc >= 2 && num_parse_u64(argv[1], 0, 1 << 20, &channel, &err) < 0) ||
-	    (argc == 3 && num_parse_u64(argv[2], 1, UINT32_MAX - 1, &user, &err) < 0))
-		agent_die("usage: belljar-agent [DESCRIPTOR [USER]]");
+	if (argc > 4 || (argc >= 2 && num_parse_u64(argv[1], 0, 1 << 20, &channel, &err) < 0) ||
+	    (argc >= 3 && num_parse_u64(argv[2], 0, UINT32_MAX - 1, &user, &err) < 0) ||
+	    (argc == 4 && strcmp(argv[3], ".") != 0))
+		agent_die("usage: belljar-agent [DESCRIPTOR [USER [.]]]");
 	agent.root = -1;
+	agent.is_at_root = argc == 4;
 	wire_link_init(&agent.link, WIRE_AGENT);
 	if (fd_ensure_stdio(&err) < 0 || setup_process(&agent, &err) < 0 ||
 	    add_sources((int)channel, &err) < 0)

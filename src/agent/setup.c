@@ -79,11 +79,18 @@ int setup_process(struct agent *agent, struct error *err)
 	return agent->proc < 0 || agent->null < 0 ? -1 : 0;
 }
 
-static int open_root(const struct wire_welcome *welcome, struct error *err)
+static int open_root(const struct agent *agent, const struct wire_welcome *welcome,
+                     struct error *err)
 {
-	int root = open(welcome->root.ptr, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int probe;
+	int root, probe;
 
+	/* On the host the porter has chosen the directory, and the server is not trusted with any
+	 * other. */
+	if (agent->is_at_root && strcmp(welcome->root.ptr, ".") != 0)
+		return error_set(err, ERR_INVALID,
+		                 "this agent serves the directory that it was started in: the root "
+		                 "must be '.'");
+	root = open(welcome->root.ptr, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return error_sys(err, "open the root %s", welcome->root.ptr);
 	/* Every path is resolved with openat2(). Without it the agent must not serve at all. */
@@ -106,7 +113,7 @@ int setup_sandbox(struct agent *agent, const struct wire_welcome *welcome, struc
 	if (welcome->workspace.ptr[0] != '/')
 		return error_set(err, ERR_INVALID, "workspace %s: not an absolute path",
 		                 welcome->workspace.ptr);
-	agent->root = open_root(welcome, err);
+	agent->root = open_root(agent, welcome, err);
 	if (agent->root < 0)
 		return -1;
 	memcpy(agent->workspace, welcome->workspace.ptr, welcome->workspace.len + 1);

@@ -187,7 +187,7 @@ static int start_copy(void *ctx, struct attachment *attachment, struct error *er
 
 	cp->attachment = attachment;
 	if (host_new(attachment_loop(attachment), TAKE_FD(cp->porter.socket),
-	             (const char *const *)cp->porter.directories, cp->porter.count, false,
+	             (const char *const *)cp->porter.directories, cp->porter.count, HOST_ROOTS_OFF,
 	             &cp->host, err) < 0)
 		return -1;
 	return host_open(cp->host, cp->path, on_host_open, cp, &cp->handle, err);

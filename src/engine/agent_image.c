@@ -154,10 +154,11 @@ static int empty_standard_streams(struct error *err)
 	return 0;
 }
 
-int agent_image_exec(int image, int channel, unsigned user, struct error *err)
+int agent_image_exec(int image, int channel, unsigned user, bool at_root, struct error *err)
 {
-	char name[] = "belljar-agent", number[] = "3", id[16];
-	char *const argv[] = { name, number, user != 0 ? id : NULL, NULL };
+	char name[] = "belljar-agent", number[] = "3", root[] = ".", id[16];
+	char *const argv[] = { name, number, user != 0 || at_root ? id : NULL,
+		               at_root ? root : NULL, NULL };
 	char *const envp[] = { NULL };
 
 	if (move_descriptors(image, channel, err) < 0 || empty_standard_streams(err) < 0)

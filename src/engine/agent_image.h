@@ -24,5 +24,6 @@ MUST_CHECK int agent_image_open(bool *sealed, struct error *err);
 /* Executes the agent in the calling process, a child after fork. The channel becomes descriptor 3,
  * 0 and 1 become /dev/null, 2 stays, all other descriptors are closed; the environment is empty.
  * `user` is the id whose programs the agent will probably start, so that it can prepare for that,
- * or 0. Returns only if executing failed. */
-int agent_image_exec(int image, int channel, unsigned user, struct error *err);
+ * or 0. `at_root`: the agent serves the working directory and no other root that the server may
+ * name. Returns only if executing failed. */
+int agent_image_exec(int image, int channel, unsigned user, bool at_root, struct error *err);

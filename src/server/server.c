@@ -43,6 +43,7 @@ struct server {
 	struct runtime *runtime;     /* NULL: no sandbox can be created; the context says why */
 	struct skills *skills;       /* or NULL */
 	void **prompts, **resources; /* the catalogue's, then those of the skills */
+	enum host_roots roots;       /* decided while the server still has the user's id */
 	struct porter porter;
 	struct host *host;
 	struct mcp_server *mcp;
@@ -134,7 +135,7 @@ static struct mcp_server *make_mcp(struct server *server, const struct options *
 			.page_size = options->page_size,
 		},
 		.app = &server->context.tools,
-		.roots = server->options->no_roots ? NULL : on_roots,
+		.roots = server->roots == HOST_ROOTS_ON ? on_roots : NULL,
 	};
 
 	return mcp_server_new(server->loop, &config);
@@ -260,13 +261,23 @@ static int serve_client(struct server *server, struct error *err)
 	return -1;
 }
 
+/* As root, a client could declare any directory of any user, and so could a server that was taken
+ * over: root has to ask for roots. */
+static enum host_roots choose_roots(const struct options *options)
+{
+	if (options->no_roots || options->roots == ROOTS_NO)
+		return HOST_ROOTS_OFF;
+	return options->roots == ROOTS_AUTO && geteuid() == 0 ? HOST_ROOTS_OFF_AS_ROOT
+	                                                      : HOST_ROOTS_ON;
+}
+
 /* The porter is forked before confine_server(): it opens directories with the rights of the user
  * who started belljar. */
 static int start_porter(struct server *server, const char *state, struct error *err)
 {
 	const struct porter_config config = { .paths = server->options->allow_path,
 		                              .state = state,
-		                              .accepts_roots = !server->options->no_roots };
+		                              .accepts_roots = server->roots == HOST_ROOTS_ON };
 
 	return porter_start(&config, &server->porter, err);
 }
@@ -276,7 +287,7 @@ static int make_host(struct server *server, struct error *err)
 	struct porter *porter = &server->porter;
 
 	if (host_new(server->loop, TAKE_FD(porter->socket),
-	             (const char *const *)porter->directories, porter->count, porter->accepts_roots,
+	             (const char *const *)porter->directories, porter->count, server->roots,
 	             &server->host, err) < 0)
 		return -1;
 	server->context.tools.host = server->host;
@@ -335,11 +346,14 @@ int server_run(const struct options *options, struct error *err)
 	bool has_base;
 	int r;
 
-	server = (struct server){ .options = options, .porter.socket = -1 };
+	server = (struct server){ .options = options,
+		                  .roots = choose_roots(options),
+		                  .porter.socket = -1 };
 	log_set_level(options->log_level);
 	(void)signal(SIGPIPE, SIG_IGN); /* a write to a closed pipe returns EPIPE instead */
 	(void)owner_local();
 	server_context_init(&server.context, options);
+	server.context.tools.uses_roots = server.roots == HOST_ROOTS_ON;
 	r = prepare_server(&server, &base, &has_base, err);
 	if (r == 0)
 		r = run_server(&server, &base, has_base, err);

@@ -38,6 +38,7 @@ struct tools_context {
 	const char *engine;          /* "native" */
 	const char *owner;           /* calls see the sandboxes of this owner only */
 	struct host *host;           /* directories that copies may use; or NULL */
+	bool uses_roots;             /* the client's roots are among them */
 	struct spec spec;            /* the defaults of a new sandbox */
 	uint32_t idle_s, lifetime_s; /* likewise */
 	uint64_t memory_max;         /* bytes of memory that this machine has; 0: not known */

@@ -28,6 +28,9 @@ static const struct param output[] = {
 	FIELD("profile", STRING, "The set of tools it offers."),
 	FIELD("engines", STRINGS, "The engines that run sandboxes; empty: no code can be run."),
 	FIELD_OPTIONAL("why_not", STRING, "Why no code can be run."),
+	FIELD("client_roots", BOOL,
+	      "Whether copy_in and copy_out may use the directories that the client declares as "
+	      "its roots (--roots)."),
 	FIELD("uptime_s", INT, "Seconds since the server started."),
 	FIELD_OPTIONAL("limits", RECORDS, "Every limit in force (detail: full).",
 	               .fields = limit_fields),
@@ -64,6 +67,7 @@ static json_t *info_json(const struct tools_context *context, bool full)
 		json_push(engines, json_str(context->engine));
 	json_set(info, "engines", engines);
 	json_set_text(info, "why_not", context->manager == NULL ? context->why_not : NULL);
+	json_set(info, "client_roots", json_boolean(context->uses_roots));
 	json_set(info, "uptime_s",
 	         json_int((json_int_t)((clock_now_ms() - context->started_ms) / 1000)));
 	if (full)

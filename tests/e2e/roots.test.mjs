@@ -11,6 +11,7 @@ import { openWithRoots } from './lib/roots.mjs';
 import { open, refused, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
 import { connectV2 } from './lib/sdk.mjs';
 
+const isRoot = process.getuid() === 0;
 const top = mkdtempSync(join(tmpdir(), 'belljar-roots-'));
 chmodSync(top, 0o755);
 after(() => rmSync(top, { recursive: true, force: true }));
@@ -24,7 +25,9 @@ test('without allowed directories the error says how to allow one', async (t) =>
   const own = await open(t);
   t.after(() => own.close());
   const mine = toolsOf(async () => own);
-  const how = /^source: no directory of the host is allowed: start belljar with --allow-path DIR, or use a client that declares roots in the handshake$/;
+  const how = isRoot
+    ? /^source: no directory of the host is allowed: start belljar with --allow-path DIR, or with --roots yes to use the client's roots, which are off because belljar runs as root$/
+    : /^source: no directory of the host is allowed: start belljar with --allow-path DIR, or use a client that declares roots in the handshake$/;
   refused(await mine.copy_in({ source: '/etc/passwd' }), how);
   refused(await mine.copy_in({ source: 'a' }), how);
   refused(await mine.copy_out({ path: 'a', target: 'b' }), /^target: no directory of the host is allowed: start belljar with --allow-path DIR/);
@@ -105,6 +108,34 @@ describe('the client\'s roots', () => {
     own.client.setRequestHandler('roots/list', async () => ({ roots: [{ uri: pathToFileURL(one).href }] }));
     const mine = toolsOf(async () => own);
     assert.equal(structuredOf(await mine.copy_in({ source: 'f' })).source, join(one, 'f'));
+  });
+
+  test('roots are off for root and on for other users', async (t) => {
+    const own = await openWithRoots(t, [one], { ROOTS: 'auto' });
+    const mine = toolsOf(async () => own);
+    assert.equal(structuredOf(await mine.server_info()).client_roots, !isRoot);
+    if (isRoot) {
+      refused(await mine.copy_in({ source: join(one, 'f') }), /which are off because belljar runs as root$/);
+      assert.equal(own.asked, 0);
+    } else structuredOf(await mine.copy_in({ source: join(one, 'f') }));
+  });
+
+  test('directories of the system and of keys cannot be roots', async (t) => {
+    const own = await openWithRoots(t, ['/etc', '/usr/lib', '/root']);
+    const mine = toolsOf(async () => own);
+    for (const source of ['/etc/passwd', '/usr/lib/os-release'])
+      refused(await mine.copy_in({ source }), /no directory of the host is allowed|cannot be opened/);
+    await own.change(['/etc', one]);
+    structuredOf(await mine.copy_in({ source: join(one, 'f') }));
+    refused(await mine.copy_in({ source: '/etc/passwd' }), outside);
+  });
+
+  test('--roots no is --no-roots', async (t) => {
+    const own = await openWithRoots(t, [one], { ROOTS: 'no' });
+    const mine = toolsOf(async () => own);
+    refused(await mine.copy_in({ source: join(one, 'f') }),
+      /^(source: )?no directory of the host is allowed: start belljar with --allow-path DIR$/);
+    assert.equal(own.asked, 0);
   });
 
   test('--no-roots does not request roots', async (t) => {

@@ -35,6 +35,11 @@ struct view filter_for_workers(void)
 	return filter_bytes(FILTER_WORKERS);
 }
 
+struct view filter_for_porter(void)
+{
+	return filter_bytes(FILTER_PORTER);
+}
+
 struct view filter_for_server(void)
 {
 	static struct sock_filter code[BPF_MAXINSNS];

@@ -1,5 +1,5 @@
-/* filter.h - seccomp filters: which system calls the processes of a sandbox and the server may
- * make.
+/* filter.h - seccomp filters: which system calls the processes of a sandbox, the server and the
+ * porter may make.
  *
  * The filters are compiled when belljar is built, from one table (filter_table.c), and embedded as
  * arrays of struct sock_filter. Loading one needs no library and no allocation, and so works
@@ -13,6 +13,9 @@ struct view filter_for_programs(enum spec_syscalls calls);
 struct view filter_for_agent(void);
 /* For the agent's workers, which do file operations: no exec and no new socket. */
 struct view filter_for_workers(void);
+/* For the porter and the agents that it starts on the host: no exec by name and no new socket but
+ * pairs. */
+struct view filter_for_porter(void);
 /* For the server, and for verbs that use a sandbox: neither processes, sockets nor new code, and
  * signals to the calling process only. The code is valid until the next call, and only for the
  * process that calls this function. */

@@ -24,7 +24,8 @@ enum {
 	/* A program inherits the agent's filter, so the agent may do what any program may. */
 	ALL = PROGRAMS | FOR_AGENT,
 	ALL_BUT_STRICT = NOT_STRICT | FOR_AGENT,
-	WORKERS_TOO = ALL | FOR_WORKERS,
+	NO_NEW_CODE = FOR_WORKERS | FOR_SERVER | FOR_PORTER,
+	WORKERS_TOO = ALL | FOR_WORKERS | FOR_PORTER,
 };
 
 const struct filter_class filter_classes[] = {
@@ -177,6 +178,17 @@ const struct filter_list filter_lists[] = {
 	  "poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait "
 	  "epoll_pwait2 eventfd eventfd2 pipe pipe2 sendto sendmsg recvfrom recvmsg setsockopt "
 	  "wait4 waitid" },
+
+	/* The porter runs on the host too, and its agents inherit its filter. Besides the calls of
+	 * their workers: becoming the owner of a directory, confining a child and executing the
+	 * agent in it, and the event loop and the worker processes of that agent. */
+	{ FOR_PORTER,
+	  "alarm arch_prctl capget capset clone close_range dup dup2 dup3 epoll_create1 epoll_ctl "
+	  "epoll_pwait epoll_wait execveat fchdir fork getgroups getpriority getresgid getresuid "
+	  "getrlimit kill landlock_add_rule landlock_create_ruleset landlock_restrict_self pause "
+	  "pidfd_open pidfd_send_signal pipe2 prctl prlimit64 readlink rseq seccomp setgroups "
+	  "setitimer setpriority setresgid setresuid setrlimit setsid set_robust_list "
+	  "set_tid_address signalfd4 socketpair tgkill umask vfork wait4" },
 };
 const size_t filter_list_count = ARRAY_LEN(filter_lists);
 
@@ -233,7 +245,7 @@ const size_t filter_list_count = ARRAY_LEN(filter_lists);
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
 	 CLONE_NEWPID | CLONE_NEWNET)
 
-enum { EXECUTABLE = 4 }; /* PROT_EXEC */
+enum { EXECUTABLE = 4, OPEN_FILE = 0x1000 }; /* PROT_EXEC, AT_EMPTY_PATH */
 
 /* Options that replace the tables of netfilter: IPT_SO_SET_REPLACE (64), ARPT_ (96), EBT_ (128) and
  * IP6T_ (64), and the number after each, which adds counters. The kernel parses complex structures
@@ -263,8 +275,10 @@ const struct filter_rule filter_rules[] = {
 	INTERNET(AF_INET6, SOCK_STREAM),
 	INTERNET(AF_INET6, SOCK_DGRAM),
 	DENY_REST("socket", ALL, EAFNOSUPPORT),
-	ALLOW("socketpair", ALL, IS(0, AF_UNIX)),
-	DENY_REST("socketpair", ALL, EAFNOSUPPORT),
+	/* A datagram socket could be connected to the sockets of other programs by name. */
+	DENY("socketpair", FOR_PORTER, EPERM, BITS(1, 0xf, SOCK_DGRAM)),
+	ALLOW("socketpair", ALL | FOR_PORTER, IS(0, AF_UNIX)),
+	DENY_REST("socketpair", ALL | FOR_PORTER, EAFNOSUPPORT),
 
 	/* TCP_ULP and SOL_ALG load modules; netfilter: see above. */
 	DENY("setsockopt", ALL, EPERM, IS(1, IPPROTO_TCP), IS(2, 31)), /* TCP_ULP */
@@ -306,8 +320,8 @@ const struct filter_rule filter_rules[] = {
 	DENY_REST("sendto", FOR_SERVER, EPERM),
 
 	/* A new user namespace would give all capabilities inside it. */
-	ALLOW("clone", ALL, BITS(0, NAMESPACES, 0)),
-	DENY_REST("clone", ALL, EPERM),
+	ALLOW("clone", ALL | FOR_PORTER, BITS(0, NAMESPACES, 0)),
+	DENY_REST("clone", ALL | FOR_PORTER, EPERM),
 
 	/* TIOCSTI and TIOCLINUX type into a terminal, so that the shell of another process executes
 	 * the text; TIOCSETD loads line disciplines; TIOCCONS takes over the console's output. */
@@ -421,19 +435,23 @@ const struct filter_rule filter_rules[] = {
 	DENY_REST("personality", ALL, EPERM),
 
 	/* A listener would let a program answer the system calls of another. */
-	DENY("seccomp", ALL, EPERM,
+	DENY("seccomp", ALL | FOR_PORTER, EPERM,
 	     BITS(1, SECCOMP_FILTER_FLAG_NEW_LISTENER, SECCOMP_FILTER_FLAG_NEW_LISTENER)),
 	/* PR_SET_MM falsifies what /proc shows of a process; PR_SET_IO_FLUSHER takes memory
 	 * reserves; PR_SCHED_CORE keeps others off a processor core; merging memory (KSM) is a side
 	 * channel. */
-	DENY("prctl", ALL, EPERM, IS(0, PR_SET_MM)),
-	DENY("prctl", ALL, EPERM, IS(0, PR_SET_IO_FLUSHER)),
-	DENY("prctl", ALL, EPERM, IS(0, PR_SCHED_CORE)),
-	DENY("prctl", ALL, EPERM, IS(0, 67)), /* PR_SET_MEMORY_MERGE */
+	DENY("prctl", ALL | FOR_PORTER, EPERM, IS(0, PR_SET_MM)),
+	DENY("prctl", ALL | FOR_PORTER, EPERM, IS(0, PR_SET_IO_FLUSHER)),
+	DENY("prctl", ALL | FOR_PORTER, EPERM, IS(0, PR_SCHED_CORE)),
+	DENY("prctl", ALL | FOR_PORTER, EPERM, IS(0, 67)), /* PR_SET_MEMORY_MERGE */
 
-	/* A worker or a server that was taken over cannot add code of its own. */
-	DENY("mmap", FOR_WORKERS | FOR_SERVER, EPERM, BITS(2, EXECUTABLE, EXECUTABLE)),
-	DENY("mprotect", FOR_WORKERS | FOR_SERVER, EPERM, BITS(2, EXECUTABLE, EXECUTABLE)),
+	/* A worker, a server or a porter that was taken over cannot add code of its own. */
+	DENY("mmap", NO_NEW_CODE, EPERM, BITS(2, EXECUTABLE, EXECUTABLE)),
+	DENY("mprotect", NO_NEW_CODE, EPERM, BITS(2, EXECUTABLE, EXECUTABLE)),
+	/* The porter executes nothing by name. Of the open files that execveat() can name, Landlock
+	 * lets it execute the agent's program alone. */
+	ALLOW("execveat", FOR_PORTER, IS(4, OPEN_FILE)),
+	DENY_REST("execveat", FOR_PORTER, EPERM),
 
 	/* raise() and abort() call tgkill, or tkill in other C libraries. F_SETOWN, F_SETSIG and
 	 * F_SETOWN_EX would make the kernel send signals to another process. */

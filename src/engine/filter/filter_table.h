@@ -16,9 +16,15 @@
 
 #include "engine/spec.h"
 
-/* The filters: one for programs of each enum spec_syscalls, the agent's, its workers', and the
- * server's. */
-enum { FILTER_AGENT = SPEC_SYSCALLS_COUNT, FILTER_WORKERS, FILTER_SERVER, FILTER_COUNT };
+/* The filters: one for programs of each enum spec_syscalls, the agent's, its workers', the
+ * server's and the porter's. */
+enum {
+	FILTER_AGENT = SPEC_SYSCALLS_COUNT,
+	FILTER_WORKERS,
+	FILTER_SERVER,
+	FILTER_PORTER,
+	FILTER_COUNT,
+};
 
 enum {
 	FOR_STANDARD = 1u << SPEC_SYSCALLS_STANDARD,
@@ -27,6 +33,7 @@ enum {
 	FOR_AGENT = 1u << FILTER_AGENT,
 	FOR_WORKERS = 1u << FILTER_WORKERS,
 	FOR_SERVER = 1u << FILTER_SERVER,
+	FOR_PORTER = 1u << FILTER_PORTER,
 };
 
 /* Other verdicts are an errno; 0 makes the call return success without doing anything. */

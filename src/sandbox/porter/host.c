@@ -27,14 +27,15 @@ static struct host_dir *find_dir(const struct host *host, const char *path)
 }
 
 int host_new(struct loop *loop, int socket, const char *const *directories, size_t count,
-             bool accepts_roots, struct host **ret, struct error *err)
+             enum host_roots roots, struct host **ret, struct error *err)
 {
 	AUTO(host) struct host *host = mem_new(sizeof *host);
 	char path[HOST_PATH_SIZE];
 
 	host->loop = loop;
 	host->socket = socket;
-	host->accepts_roots = accepts_roots && socket >= 0;
+	host->roots = roots;
+	host->fixed = count;
 	list_init(&host->dirs);
 	list_init(&host->requests);
 	if (socket >= 0) {
@@ -46,7 +47,7 @@ int host_new(struct loop *loop, int socket, const char *const *directories, size
 		if (host_path_normal(directories[i], path, err) < 0)
 			return -1;
 		if (find_dir(host, path) == NULL)
-			(void)host_dir_new(host, path, false);
+			(void)host_dir_new(host, path, (uint32_t)i, false);
 	}
 	*ret = TAKE_PTR(host);
 	return 0;
@@ -68,27 +69,53 @@ struct host *host_free(struct host *host)
 	return NULL;
 }
 
-/* The state directory is not known here (NULL): the porter, which adds the root, checks it. */
+void host_note_refused_root(struct host *host, const struct error *why)
+{
+	log_warning("a root of the client cannot be used: %s", why->msg);
+	host->refused_root = *why;
+}
+
+/* An index that no directory has. The porter handles requests in their order, so the index of a
+ * root that was removed is free at once. */
+static int find_free_index(const struct host *host, uint32_t *ret, struct error *err)
+{
+	bool used[PORTER_DIRECTORIES_MAX] = { false };
+
+	LIST_EACH (node, &host->dirs) {
+		const struct host_dir *dir = container_of(node, struct host_dir, node);
+
+		if (!dir->is_removed)
+			used[dir->index] = true;
+	}
+	for (*ret = (uint32_t)host->fixed; *ret < PORTER_DIRECTORIES_MAX; ++*ret)
+		if (!used[*ret])
+			return 0;
+	return error_set(err, ERR_LIMIT, "at most %d directories can be allowed",
+	                 PORTER_DIRECTORIES_MAX);
+}
+
+/* The text of the path is checked here. The porter, which knows the state directory (here NULL) and
+ * opens the directory, checks where it leads. */
 static void add_root(struct host *host, const char *text)
 {
 	char path[HOST_PATH_SIZE];
 	struct host_dir *dir;
 	struct error err;
+	uint32_t index;
 
 	if (host_path_normal(text, path, &err) < 0 || host_path_check(path, NULL, &err) < 0) {
-		log_warning("a root of the client cannot be used: %s", err.msg);
+		host_note_refused_root(host, &err);
 		return;
 	}
 	if (find_dir(host, path) != NULL)
 		return;
-	if (host_directory_count(host) >= PORTER_DIRECTORIES_MAX) {
-		log_warning("the client's root '%s' cannot be used: at most %d directories", path,
-		            PORTER_DIRECTORIES_MAX);
+	if (find_free_index(host, &index, &err) < 0) {
+		host_note_refused_root(host, &err);
 		return;
 	}
-	dir = host_dir_new(host, path, true);
+	dir = host_dir_new(host, path, index, true);
 	if (host_request(host, PORTER_ADD_ROOT, dir, &err) < 0) {
-		log_warning("the client's root '%s' cannot be used: %s", path, err.msg);
+		host_note_refused_root(host, &err);
 		host_dir_remove(dir);
 	}
 }
@@ -106,8 +133,9 @@ static bool is_among(const char *path, const char *const *paths, size_t count)
 
 void host_set_roots(struct host *host, const char *const *paths, size_t count)
 {
-	if (!host->accepts_roots)
+	if (host->roots != HOST_ROOTS_ON)
 		return;
+	host->refused_root.msg[0] = '\0';
 	for (struct list *node = host->dirs.next, *next; node != &host->dirs; node = next) {
 		struct host_dir *dir = container_of(node, struct host_dir, node);
 
@@ -158,11 +186,22 @@ static struct host_dir *find_nearest_dir(const struct host *host, const char *pa
 
 static int fail_without_directories(const struct host *host, struct error *err)
 {
+	static const char *const otherwise[] = {
+		[HOST_ROOTS_OFF] = "",
+		[HOST_ROOTS_OFF_AS_ROOT] = ", or with --roots yes to use the client's roots, "
+		                           "which are off because belljar runs as root",
+		[HOST_ROOTS_ON] = ", or use a client that declares roots in the handshake",
+	};
+
+	if (host->refused_root.msg[0] != '\0')
+		return error_set(err, ERR_INVALID,
+		                 "no directory of the host is allowed: the client's root cannot be "
+		                 "used: %s",
+		                 host->refused_root.msg);
 	return error_set(
 	        err, ERR_INVALID,
 	        "no directory of the host is allowed: start belljar with --allow-path DIR%s",
-	        host->accepts_roots ? ", or use a client that declares roots in the handshake"
-	                            : "");
+	        otherwise[host->roots]);
 }
 
 static int fail_not_allowed(const struct host *host, const char *path, struct error *err)
@@ -245,7 +284,7 @@ int host_open(struct host *host, const char *path, host_opened_fn *fn, void *ctx
 	if (dir == NULL)
 		return -1;
 	if (dir->state == HOST_DIR_CLOSED) {
-		if (host_request(host, PORTER_OPEN_DIRECTORY, dir, err) < 0)
+		if (host_request(host, PORTER_OPEN, dir, err) < 0)
 			return -1;
 		dir->state = HOST_DIR_REQUESTED;
 	}

@@ -23,11 +23,17 @@ struct host;
 struct host_handle;
 struct loop;
 
+/* Whether the directories that the client declares as its roots are allowed too. */
+enum host_roots {
+	HOST_ROOTS_OFF,
+	HOST_ROOTS_OFF_AS_ROOT, /* nobody has asked for them, and belljar runs as root */
+	HOST_ROOTS_ON,
+};
+
 /* Takes over the socket to the porter; -1 if there is none: then nothing can be opened. The
- * directories are those the porter was given, and are copied. accepts_roots: the directories that
- * the client declares as its roots are allowed too. */
+ * directories are those of the porter, in its order, and are copied. */
 MUST_CHECK int host_new(struct loop *loop, int socket, const char *const *directories, size_t count,
-                        bool accepts_roots, struct host **ret, struct error *err);
+                        enum host_roots roots, struct host **ret, struct error *err);
 struct host *host_free(struct host *host); /* every handle must be closed */
 DEFINE_CLEANUP(host)
 

@@ -48,11 +48,12 @@ static void on_idle(void *ctx)
 	dir->state = HOST_DIR_CLOSED;
 }
 
-struct host_dir *host_dir_new(struct host *host, const char *path, bool is_root)
+struct host_dir *host_dir_new(struct host *host, const char *path, uint32_t index, bool is_root)
 {
 	struct host_dir *dir = mem_new(sizeof *dir);
 
 	dir->host = host;
+	dir->index = index;
 	dir->is_root = is_root;
 	memcpy(dir->path, path, strlen(path) + 1);
 	dir->idle = loop_timer_new(host->loop, on_idle, dir);
@@ -171,12 +172,10 @@ void pending_request_free(struct pending_request *request)
 
 static bool send_request(const struct host *host, const struct pending_request *request)
 {
-	struct porter_request packet = { .kind = request->kind };
-	size_t len = strlen(request->path) + 1;
+	struct porter_request packet = { .kind = request->kind, .index = request->index };
 
-	memcpy(packet.path, request->path, len);
-	return send(host->socket, &packet, offsetof(struct porter_request, path) + len,
-	            MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+	memcpy(packet.path, request->path, strlen(request->path));
+	return send(host->socket, &packet, sizeof packet, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
 /* Sends in order until the socket's buffer is full; the rest is sent when the socket is writable.
@@ -211,7 +210,8 @@ int host_request(struct host *host, enum porter_request_kind kind, struct host_d
 	request = mem_new(sizeof *request);
 	request->kind = kind;
 	request->dir = kind != PORTER_REMOVE_ROOT ? dir : NULL;
-	request->path = mem_dup(dir->path);
+	request->index = dir->index;
+	request->path = mem_dup(kind == PORTER_ADD_ROOT ? dir->path : "");
 	list_add(&host->requests, &request->node);
 	send_pending(host);
 	return 0;
@@ -240,10 +240,10 @@ static void take_reply(struct host *host, const struct porter_reply *reply, int 
 	/* The analyser does not follow list links. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 	dir = request->dir;
 	list_remove(&request->node);
-	if (dir == NULL || request->kind != PORTER_OPEN_DIRECTORY) {
+	if (dir == NULL || request->kind != PORTER_OPEN) {
 		cleanup_fd(&fd);
 		if (dir != NULL && !dir->is_removed && reply->failed) {
-			log_warning("a root of the client cannot be used: %s", reply->err.msg);
+			host_note_refused_root(host, &reply->err);
 			host_dir_remove(dir);
 		}
 	} else if (reply->failed || fd < 0) {

@@ -1,5 +1,6 @@
 #include "sandbox/porter/host_path.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -77,4 +78,81 @@ const char *host_path_below(const char *directory, const char *path)
 	if (path[len] == '\0')
 		return ".";
 	return path[len] == '/' ? path + len + 1 : NULL; /* "/home/ab" is not below "/home/a" */
+}
+
+/* --- roots of clients -------------------------------------------------------------- */
+
+/* A client declares its roots, so a server that was taken over may declare any directory. These are
+ * none that a person works in; who wants one all the same names it with --allow-path. */
+struct closed_place {
+	const char *path, *holds;
+};
+
+static const struct closed_place system_places[] = {
+	{ "/bin", "programs of the system" },
+	{ "/boot", "the kernel that starts next" },
+	{ "/etc", "settings and passwords of the system" },
+	{ "/lib", "programs of the system" },
+	{ "/lib64", "programs of the system" },
+	{ "/run", "sockets of running services" },
+	{ "/sbin", "programs of the system" },
+	{ "/usr", "programs of the system" },
+	{ "/var/lib", "data of services" },
+	{ "/var/log", "logs of services" },
+	{ "/var/spool", "jobs and mail of users" },
+};
+
+static const struct closed_place home_places[] = {
+	{ ".ssh", "keys, and who may log in" },
+	{ ".gnupg", "keys" },
+	{ ".pki", "keys" },
+	{ ".password-store", "passwords" },
+	{ ".aws", "credentials" },
+	{ ".azure", "credentials" },
+	{ ".docker", "credentials" },
+	{ ".kube", "credentials" },
+	{ ".config", "credentials, and programs that start by themselves" },
+	{ ".local", "keys, programs, and belljar's own state" },
+	{ ".mozilla", "passwords and sessions of a browser" },
+	{ ".thunderbird", "mail and passwords" },
+};
+
+static bool overlaps(const char *path, const char *other)
+{
+	return host_path_below(path, other) != NULL || host_path_below(other, path) != NULL;
+}
+
+static int fail_closed(const char *path, const char *place, const char *holds, struct error *err)
+{
+	char shown[160], closed[160];
+
+	(void)utf8_escape(view_of(path), shown, sizeof shown);
+	(void)utf8_escape(view_of(place), closed, sizeof closed);
+	return error_set(err, ERR_INVALID,
+	                 "'%s' is, contains or is in '%s' (%s), which a client cannot declare: "
+	                 "allow what is needed with --allow-path",
+	                 shown, closed, holds);
+}
+
+int host_path_check_root(const char *path, struct error *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(system_places); i++)
+		if (overlaps(path, system_places[i].path))
+			return fail_closed(path, system_places[i].path, system_places[i].holds,
+			                   err);
+	return 0;
+}
+
+int host_path_check_home(const char *path, const char *home, struct error *err)
+{
+	char place[HOST_PATH_SIZE];
+
+	for (size_t i = 0; i < ARRAY_LEN(home_places); i++) {
+		if (snprintf(place, sizeof place, "%s/%s", home, home_places[i].path) >=
+		    (int)sizeof place)
+			return error_set(err, ERR_LIMIT, "the home directory's path is too long");
+		if (overlaps(path, place))
+			return fail_closed(path, place, home_places[i].holds, err);
+	}
+	return 0;
 }

@@ -19,3 +19,10 @@ MUST_CHECK int host_path_check(const char *path, const char *state, struct error
 
 /* The part of the path below the directory, "." for the directory itself; NULL if it is not. */
 const char *host_path_below(const char *directory, const char *path);
+
+/* Fails if a client must not declare this real path as its root, because the path is, contains or
+ * is in a directory of the system. */
+MUST_CHECK int host_path_check_root(const char *path, struct error *err);
+/* Fails if the path is, contains or is in a place of this home directory that holds keys or starts
+ * programs, as ~/.ssh; so a home directory itself cannot be a root. */
+MUST_CHECK int host_path_check_home(const char *path, const char *home, struct error *err);

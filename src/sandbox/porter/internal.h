@@ -1,39 +1,46 @@
 /* internal.h - what the files of this folder share.
  *
- *   host.c           the server's end: allowed directories and handles
- *   host_agent.c     the server's end: requests to the porter, one agent per directory
- *   host_path.c      paths as text, for both ends
- *   porter.c         the porter's list of directories and its loop
- *   porter_agent.c   the porter's child that becomes an agent */
+ *   host.c             the server's end: allowed directories and handles
+ *   host_agent.c       the server's end: requests to the porter, one agent per directory
+ *   host_path.c        paths as text, for both ends
+ *   porter.c           starts the porter with the directories of the options
+ *   porter_slots.c     the porter's directories: of the options, and the client's roots
+ *   porter_serve.c     the porter's process and its requests
+ *   porter_confine.c   the porter's capabilities, Landlock and filter
+ *   porter_agent.c     the porter's child that becomes an agent */
 #pragma once
 #include <stdint.h>
 
 #include "base/error.h"
 #include "base/list.h"
+#include "base/rights/landlock.h"
 #include "sandbox/porter/host.h"
 #include "sandbox/porter/host_path.h"
 #include "sandbox/porter/porter.h"
 
 /* --- the protocol between server and porter --- */
 
-/* SEQPACKET messages: one reply for each request, in their order. Both ends are the same program,
- * so these are plain structs. The porter trusts no field that it reads. */
+/* SEQPACKET messages: first the porter sends one reply, which says whether it could confine itself,
+ * then one reply for each request, in their order. Both ends are the same program, so these are
+ * plain structs of one size. A packet that no honest server sends ends the porter. */
 
 enum { PORTER_GROUPS_MAX = 64 };
 
 enum porter_request_kind {
-	PORTER_OPEN_DIRECTORY, /* start an agent in this directory, which must be in the list */
-	PORTER_ADD_ROOT,       /* the client has declared this root */
-	PORTER_REMOVE_ROOT,    /* the client has withdrawn this root */
+	PORTER_OPEN,        /* start an agent in the directory of this index */
+	PORTER_ADD_ROOT,    /* the client has declared the root `path`: give it this index */
+	PORTER_REMOVE_ROOT, /* the client has withdrawn the root of this index */
+	PORTER_REQUEST_KINDS,
 };
 
-/* Sent up to and including the path's terminator. */
 struct porter_request {
 	uint32_t kind;
-	char path[HOST_PATH_SIZE];
+	/* Of a directory: those of the options have the first indexes, in their order. */
+	uint32_t index;
+	char path[HOST_PATH_SIZE]; /* normal, then zeros; all zeros but for PORTER_ADD_ROOT */
 };
 
-/* A successful reply to PORTER_OPEN_DIRECTORY carries the channel's descriptor (SCM_RIGHTS). */
+/* A successful reply to PORTER_OPEN carries the channel's descriptor (SCM_RIGHTS). */
 struct porter_reply {
 	uint32_t failed;
 	uint32_t uid, gid; /* the user whose rights the agent's workers have */
@@ -51,6 +58,7 @@ struct host_dir {
 	struct list node; /* in host->dirs */
 	struct host *host;
 	char path[HOST_PATH_SIZE];
+	uint32_t index;  /* at the porter */
 	bool is_root;    /* a root of the client, which may withdraw it */
 	bool is_removed; /* withdrawn, but handles are still open */
 	bool is_calling; /* callbacks are running: must not be freed */
@@ -79,15 +87,18 @@ struct pending_request {
 	enum porter_request_kind kind;
 	struct host_dir *dir; /* NULL: the reply is ignored */
 	bool is_sent;
-	char *path;
+	uint32_t index;
+	char *path; /* "" but for PORTER_ADD_ROOT */
 };
 
 struct host {
 	struct loop *loop;
 	int socket;
 	struct loop_watch *watch;
-	bool accepts_roots;
-	struct list dirs; /* those of the options first */
+	enum host_roots roots;
+	size_t fixed;              /* the directories of the options have the indexes below this */
+	struct error refused_root; /* why the last root was refused; an empty text: none was */
+	struct list dirs;          /* those of the options first */
 	struct list requests;
 };
 
@@ -95,7 +106,10 @@ struct host {
 size_t host_directory_count(const struct host *host);
 const char *host_directory(const struct host *host, size_t n);
 
-struct host_dir *host_dir_new(struct host *host, const char *path, bool is_root) RETURNS_NONNULL;
+struct host_dir *host_dir_new(struct host *host, const char *path, uint32_t index,
+                              bool is_root) RETURNS_NONNULL;
+/* Logs why a root of the client is left out, and keeps it for later errors. */
+void host_note_refused_root(struct host *host, const struct error *why);
 void host_dir_free(struct host_dir *dir);
 /* Withdraws a root; the directory is freed when its last handle is closed. */
 void host_dir_remove(struct host_dir *dir);
@@ -108,9 +122,59 @@ void host_on_socket(void *host); /* the socket is readable, or writable again */
 
 /* --- the porter --- */
 
-bool porter_has(const struct porter *porter, const char *path);
+struct porter_slot {
+	char *path; /* as it was named; NULL: the slot is free */
+	char *real; /* the path of the directory that was opened, without links */
+	int fd;     /* O_PATH; -1: a root of the client, which is opened by its path each time */
+	uint32_t uid, gid; /* the user whose rights the agent gets */
+};
 
-/* Starts an agent for the directory and fills in the reply. Returns the channel's descriptor, or
- * -1. `image` is the agent's program, opened on first use and kept; -1 at first. */
-MUST_CHECK int porter_start_agent(const struct porter *porter, const char *path, int *image,
-                                  struct porter_reply *reply, struct error *err);
+struct porter_slots {
+	struct porter_slot at[PORTER_DIRECTORIES_MAX];
+	size_t fixed; /* how many are of the options: the first ones */
+	bool accepts_roots;
+	const char *state; /* the state directory; NULL: none */
+};
+
+/* Adds a directory of the options, as it was named and as its real path. */
+MUST_CHECK int porter_slots_allow(struct porter_slots *slots, const char *path, struct error *err);
+MUST_CHECK int porter_slots_add_root(struct porter_slots *slots, size_t index, const char *path,
+                                     struct error *err);
+void porter_slots_remove(struct porter_slots *slots, size_t index);
+void porter_slots_done(struct porter_slots *slots);
+/* The directory's descriptor, which the caller closes. Fails if the directory is not the one that
+ * was allowed any more. */
+MUST_CHECK int porter_slots_open(const struct porter_slots *slots, size_t index, struct error *err);
+
+/* The process: returns only by exiting. */
+NORETURN void porter_serve(struct porter_slots *slots, int socket);
+
+/* The rights on files that a copy needs: not those to run a file that a sandbox wrote, nor to
+ * create devices, sockets and FIFOs, which another process of the host might open. */
+enum {
+	PORTER_RIGHTS = LANDLOCK_ALL &
+	                ~(LANDLOCK_EXECUTE | LANDLOCK_MAKE_CHAR | LANDLOCK_MAKE_BLOCK |
+	                  LANDLOCK_MAKE_SOCK | LANDLOCK_MAKE_FIFO | LANDLOCK_IOCTL_DEV),
+};
+/* The agent's program. */
+struct porter_image {
+	int fd;
+	bool is_sealed; /* a memfd, which Landlock does not restrict */
+};
+
+/* Allows what an agent reads and writes outside of its directory: its own program, the state of its
+ * processes, and the null device. */
+MUST_CHECK int porter_allow_common(const struct landlock *landlock,
+                                   const struct porter_image *image, struct error *err);
+
+/* Confines the calling process for good: no new privileges, Landlock, capabilities, filter. */
+MUST_CHECK int porter_confine(const struct porter_slots *slots, const struct porter_image *image,
+                              struct error *err);
+
+/* Starts an agent in the directory of the slot and fills in the reply. Returns the
+ * channel's descriptor, or -1. */
+MUST_CHECK int porter_start_agent(const struct porter_slots *slots, size_t index,
+                                  const struct porter_image *image, struct porter_reply *reply,
+                                  struct error *err);
+/* Called before the first agent: handles SIGCHLD, so that agents that exit are reaped. */
+void porter_count_agents(void);

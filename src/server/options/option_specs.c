@@ -18,6 +18,9 @@ _Static_assert(ARRAY_LEN(log_levels) == LOG_LEVEL_COUNT + 1, "a word for each le
 static const char *const engines[] = { "native", NULL };
 _Static_assert(ARRAY_LEN(engines) == ENGINE_CHOICES + 1, "a word for each engine");
 
+static const char *const root_choices[] = { "auto", "yes", "no", NULL };
+_Static_assert(ARRAY_LEN(root_choices) == ROOTS_CHOICES + 1, "a word for each choice");
+
 static const char *const call_profiles[] = { "standard", "strict", "debug", NULL };
 _Static_assert(ARRAY_LEN(call_profiles) == SPEC_SYSCALLS_COUNT + 1, "a word for each profile");
 
@@ -179,9 +182,12 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.accepts = is_not_empty, .expected = "directories with : between",
 		.help = "Directories of this machine that copy_in may read and copy_out may "
 			"write." },
+	[OPTION_ROOTS] = { "roots", CHOICE(roots), SETTING, .word = "WHETHER",
+		.initial_text = "auto", .choices = root_choices,
+		.help = "Whether copy_in and copy_out may use the directories that a client "
+			"declares as its roots; auto is no for root and yes for other users." },
 	[OPTION_NO_ROOTS] = { "no-roots", FLAG(no_roots), SETTING,
-		.help = "Do not let copy_in and copy_out use the directories that a client "
-			"declares as its roots." },
+		.help = "The same as --roots no." },
 	[OPTION_IDLE] = { "idle", NUMBER(idle_s), SETTING, .word = "SECONDS",
 		RANGE(900, 0, 31536000),
 		.help = "Seconds without use after which a sandbox sleeps: its processes end, its "

@@ -25,6 +25,7 @@
 struct error;
 
 enum engine_choice { ENGINE_NATIVE, ENGINE_CHOICES };
+enum roots_choice { ROOTS_AUTO, ROOTS_YES, ROOTS_NO, ROOTS_CHOICES };
 
 struct options {
 	const char *config; /* the file that was read; NULL: none */
@@ -48,9 +49,10 @@ struct options {
 	const char *gpu;      /* none, auto, a number, a name */
 	const char *cdi_dirs; /* separated by ":" */
 	enum engine_choice engine;
-	const char *profile;    /* the set of tools */
-	const char *allow_path; /* directories to copy from and to, separated by ":"; or NULL */
-	bool no_roots;          /* ignore the directories that the client declares */
+	const char *profile;     /* the set of tools */
+	const char *allow_path;  /* directories to copy from and to, separated by ":"; or NULL */
+	enum roots_choice roots; /* whether directories that the client declares are used */
+	bool no_roots;           /* like ROOTS_NO, whatever `roots` is */
 	uint64_t idle_s, lifetime_s; /* of a sandbox, unless its creator sets others; 0: never */
 	struct {
 		uint64_t sandboxes, processes, memory, disk;
@@ -109,6 +111,7 @@ enum option_id {
 	OPTION_ENGINE,
 	OPTION_PROFILE,
 	OPTION_ALLOW_PATH,
+	OPTION_ROOTS,
 	OPTION_NO_ROOTS,
 	OPTION_IDLE,
 	OPTION_LIFETIME,

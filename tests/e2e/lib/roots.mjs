@@ -1,6 +1,6 @@
 // roots.mjs - a client that declares roots.
 //
-//   const session = await openWithRoots(t, [dir], { NO_ROOTS: 1 });
+//   const session = await openWithRoots(t, [dir], { ROOTS: 'no' });   // 'yes' unless it is said
 //   await session.change([other]);                    // the server requests them again
 import assert from 'node:assert/strict';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -16,7 +16,7 @@ const toRoot = (root) => ({ uri: root.includes('://') ? root : pathToFileURL(roo
 export async function openWithRoots(t, roots, settings = {}) {
   const session = { roots, asked: 0, stderr: '' };
   t.after(() => session.close()); // before the state directory goes
-  const env = Object.fromEntries(Object.entries(settings).map(([k, v]) => [`BELLJAR_${k}`, String(v)]));
+  const env = Object.fromEntries(Object.entries({ ROOTS: 'yes', ...settings }).map(([k, v]) => [`BELLJAR_${k}`, String(v)]));
   const transport = new StdioClientTransport({
     command: BELLJAR,
     env: serverEnv({ BELLJAR_STATE_DIR: stateDir(t), ...env }),
@@ -51,6 +51,8 @@ export async function openWithRoots(t, roots, settings = {}) {
     await wait(count + 1);
   };
   await client.connect(transport);
-  if (settings.NO_ROOTS === undefined) await wait(1);
+  const choice = settings.ROOTS ?? 'yes';
+  const isOn = choice === 'yes' || (choice === 'auto' && process.getuid() !== 0);
+  if (isOn && settings.NO_ROOTS === undefined) await wait(1);
   return session;
 }

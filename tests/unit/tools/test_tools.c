@@ -45,7 +45,7 @@ static const char *text_of(struct peer *peer)
 	"{\"version\":\"9\",\"revisions\":[\"2024-11-05\",\"2025-03-26\",\"2025-06-18\",\"2025-"   \
 	"11-25\","                                                                                 \
 	"\"2026-07-28\"],\"profile\":\"default\",\"engines\":[],\"why_not\":\"there is no "        \
-	"kernel for it\",\"uptime_s\":0"
+	"kernel for it\",\"client_roots\":false,\"uptime_s\":0"
 
 static void server_info_shows_limits_in_force(void **state)
 {

@@ -3,7 +3,9 @@
 #include <linux/audit.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "engine/filter/filter.h"
@@ -15,8 +17,8 @@
 
 enum { NUMBERS = 600, STEPS_MAX = 160 };
 
-static const char *const names[FILTER_COUNT] = { "standard", "strict",  "debug",
-	                                         "agent",    "workers", "server" };
+static const char *const names[FILTER_COUNT] = { "standard", "strict", "debug", "agent",
+	                                         "workers",  "server", "porter" };
 
 static const struct architecture {
 	const struct filter_set *set;
@@ -204,6 +206,7 @@ static void each_filter_allows_exactly_the_expected_calls(void **state)
 	assert_int_equal(count_of(SPEC_SYSCALLS_DEBUG), 283 + 3);
 	assert_int_equal(count_of(FILTER_AGENT), 283 + 3);
 	assert_int_equal(count_of(FILTER_WORKERS), 68);
+	assert_int_equal(count_of(FILTER_PORTER), 116); /* and execveat, see below */
 
 	memset(may_ever, 0, sizeof may_ever);
 	each_sample(&architectures[1], note_allowed);
@@ -349,6 +352,49 @@ static void server_filter_names_the_calling_process(void **state)
 	assert_true(own >= 2);
 }
 
+/* The porter runs on the host, as root or as the user: it starts the agent from an open descriptor,
+ * and reaches no other program, process or socket. */
+static void porter_may_start_an_agent_and_little_else(void **state)
+{
+	static const struct {
+		int nr; /* of x86_64 */
+		uint64_t args[6];
+		bool is_allowed;
+	} cases[] = {
+		{ 322, { 4, 1, 1, 1, 0x1000 }, true }, /* execveat, AT_EMPTY_PATH */
+		{ 322, { 4, 1, 1, 1, 0 }, false },
+		{ 322, { 4, 1, 1, 1, 0x1100 }, false },
+		{ 59, { 0 }, false },                   /* execve */
+		{ 53, { AF_UNIX, SOCK_STREAM }, true }, /* socketpair */
+		{ 53, { AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC }, true },
+		{ 53, { AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC }, false },
+		{ 53, { AF_INET, SOCK_STREAM }, false },
+		{ 41, { AF_UNIX, SOCK_STREAM }, false }, /* socket */
+		{ 42, { 0 }, false },                    /* connect */
+		{ 49, { 0 }, false },                    /* bind */
+		{ 101, { 0 }, false },                   /* ptrace */
+		{ 165, { 0 }, false },                   /* mount */
+		{ 272, { 0 }, false },                   /* unshare */
+		{ 56, { SIGCHLD }, true },               /* clone */
+		{ 56, { CLONE_NEWUSER | SIGCHLD }, false },
+		{ 133, { 0 }, false },       /* mknod */
+		{ 319, { 0 }, false },       /* memfd_create */
+		{ 9, { 0, 4096, 3 }, true }, /* mmap */
+		{ 9, { 0, 4096, 5 }, false },
+		{ 16, { 0 }, false }, /* ioctl */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct seccomp_data data = { .nr = cases[i].nr, .arch = architectures[0].arch };
+
+		for (int j = 0; j < 6; j++)
+			data.args[j] = cases[i].args[j];
+		if (is_allowed(run_filter(architectures[0].set, FILTER_PORTER, &data)) !=
+		    cases[i].is_allowed)
+			fail_msg("case %zu, call %d", i, cases[i].nr);
+	}
+}
+
 static void every_filter_is_different(void **state)
 {
 	struct view seen[FILTER_COUNT];
@@ -358,6 +404,7 @@ static void every_filter_is_different(void **state)
 	seen[FILTER_AGENT] = filter_for_agent();
 	seen[FILTER_WORKERS] = filter_for_workers();
 	seen[FILTER_SERVER] = filter_for_server();
+	seen[FILTER_PORTER] = filter_for_porter();
 	for (unsigned i = 0; i < FILTER_COUNT; i++) {
 		assert_true(seen[i].len != 0 && seen[i].len % 8 == 0);
 		for (unsigned j = 0; j < i; j++)
@@ -377,6 +424,7 @@ int main(void)
 		TEST(calls_get_the_expected_verdict),
 		TEST(server_calls_get_the_expected_verdict),
 		TEST(server_filter_names_the_calling_process),
+		TEST(porter_may_start_an_agent_and_little_else),
 		TEST(every_filter_is_different),
 	};
 

@@ -1,0 +1,171 @@
+/* porter_serve.c - the porter's process: confines itself, then handles one request at a time. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "engine/agent_image.h"
+#include "sandbox/porter/internal.h"
+
+enum { EXIT_SECONDS = 3 };
+
+/* --- requests ---------------------------------------------------------------------- */
+
+/* False: the server has closed its end. */
+static bool send_reply(int socket, struct porter_reply *reply, int fd)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = { .bytes = { 0 } };
+	struct iovec part = { reply, sizeof *reply };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	ssize_t n;
+
+	if (fd >= 0) {
+		control.align.cmsg_level = SOL_SOCKET;
+		control.align.cmsg_type = SCM_RIGHTS;
+		control.align.cmsg_len = CMSG_LEN(sizeof fd);
+		memcpy(CMSG_DATA(&control.align), &fd, sizeof fd);
+		message.msg_control = &control;
+		message.msg_controllen = sizeof control;
+	}
+	do
+		n = sendmsg(socket, &message, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n >= 0;
+}
+
+/* True if the server has sent exactly one struct and no descriptor. Without a buffer for control
+ * messages the kernel closes descriptors that were sent along, and sets MSG_CTRUNC. */
+static bool receive_request(int socket, struct porter_request *ret)
+{
+	struct iovec part = { ret, sizeof *ret };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	ssize_t n;
+
+	do
+		n = recvmsg(socket, &message, MSG_TRUNC);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof *ret && (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
+}
+
+static bool is_zero_from(const char path[HOST_PATH_SIZE], size_t at)
+{
+	for (; at < HOST_PATH_SIZE; at++)
+		if (path[at] != '\0')
+			return false;
+	return true;
+}
+
+/* The path must be the text that host_path_normal() makes, which has no '..' in it. */
+static bool is_normal(const char path[HOST_PATH_SIZE])
+{
+	char normal[HOST_PATH_SIZE];
+	struct error ignored;
+
+	return memchr(path, '\0', HOST_PATH_SIZE) != NULL && is_zero_from(path, strlen(path)) &&
+	       host_path_normal(path, normal, &ignored) == 0 && strcmp(path, normal) == 0;
+}
+
+static bool is_valid(const struct porter_slots *slots, const struct porter_request *request)
+{
+	if (request->kind >= PORTER_REQUEST_KINDS || request->index >= PORTER_DIRECTORIES_MAX)
+		return false;
+	if (request->kind != PORTER_OPEN &&
+	    (!slots->accepts_roots || request->index < slots->fixed))
+		return false;
+	return request->kind == PORTER_ADD_ROOT ? is_normal(request->path)
+	                                        : is_zero_from(request->path, 0);
+}
+
+/* Handles a valid request. Returns the descriptor for the reply, or -1. */
+static int handle_request(struct porter_slots *slots, const struct porter_request *request,
+                          const struct porter_image *image, struct porter_reply *reply)
+{
+	int fd = -1, r = 0;
+
+	if (request->kind == PORTER_OPEN)
+		r = fd = porter_start_agent(slots, request->index, image, reply, &reply->err);
+	else if (request->kind == PORTER_REMOVE_ROOT)
+		porter_slots_remove(slots, request->index);
+	else
+		r = porter_slots_add_root(slots, request->index, request->path, &reply->err);
+	reply->failed = r < 0;
+	return fd;
+}
+
+/* --- the process ------------------------------------------------------------------- */
+
+/* Waits for the agents, which exit when the server closes their channels, so that no process is
+ * left behind. An agent that hangs in a file system that does not reply is given EXIT_SECONDS. */
+static NORETURN void exit_after_agents(void)
+{
+	(void)alarm(EXIT_SECONDS);
+	while (wait(NULL) >= 0 || errno == EINTR)
+		continue;
+	_exit(0);
+}
+
+/* The porter must not hold open the server's output, whose reader waits for end of file, nor the
+ * database, locks and channels of the server. */
+static int close_server_descriptors(const struct porter_slots *slots, int socket, struct error *err)
+{
+	int keep[PORTER_DIRECTORIES_MAX + 1];
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	size_t count = 0;
+
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+		return error_sys(err, "open /dev/null");
+	keep[count++] = socket;
+	for (size_t i = 0; i < slots->fixed; i++)
+		keep[count++] = slots->at[i].fd;
+	return fd_close_others(keep, count, err);
+}
+
+static int prepare_process(const struct porter_slots *slots, int socket, struct porter_image *image,
+                           struct error *err)
+{
+	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
+
+	(void)prctl(PR_SET_NAME, "belljar-porter", 0, 0, 0);
+	/* Not dumpable: a process of the same user, such as one of a sandbox with a single user id,
+	 * can neither attach with ptrace() nor open /proc/PID/fd. */
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	/* Ctrl-C reaches the whole foreground group, but a copy under way is the server's to stop:
+	 * the porter exits when the server closes the socket. */
+	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
+		(void)signal(ignored[i], SIG_IGN);
+	porter_count_agents();
+	if (close_server_descriptors(slots, socket, err) < 0)
+		return -1;
+	image->fd = agent_image_open(&image->is_sealed, err);
+	return image->fd < 0 ? -1 : porter_confine(slots, image, err);
+}
+
+void porter_serve(struct porter_slots *slots, int socket)
+{
+	static struct porter_request request;
+	static struct porter_reply reply;
+	struct porter_image image;
+
+	reply.failed = prepare_process(slots, socket, &image, &reply.err) < 0;
+	if (!send_reply(socket, &reply, -1) || reply.failed)
+		_exit(1);
+	while (receive_request(socket, &request) && is_valid(slots, &request)) {
+		AUTO_FD int fd = -1;
+
+		reply = (struct porter_reply){ 0 };
+		fd = handle_request(slots, &request, &image, &reply);
+		if (!send_reply(socket, &reply, fd))
+			break;
+	}
+	exit_after_agents();
+}
