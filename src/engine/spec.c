@@ -32,6 +32,28 @@ const char *const spec_syscalls_names[SPEC_SYSCALLS_COUNT] = {
 	[SPEC_SYSCALLS_DEBUG] = "debug",
 };
 
+uint64_t spec_limits_get(const struct spec_limits *limits, size_t i)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)limits + spec_limits[i].offset, sizeof value);
+	return value;
+}
+
+void spec_limits_set(struct spec_limits *limits, size_t i, uint64_t value)
+{
+	memcpy((char *)limits + spec_limits[i].offset, &value, sizeof value);
+}
+
+struct spec_limits spec_largest_limits(void)
+{
+	struct spec_limits limits;
+
+	for (size_t i = 0; i < spec_limit_count; i++)
+		spec_limits_set(&limits, i, spec_limits[i].max);
+	return limits;
+}
+
 struct spec spec_default(void)
 {
 	struct spec spec;
@@ -40,30 +62,29 @@ struct spec spec_default(void)
 	 * carry bytes of the server's stack. */
 	memset(&spec, 0, sizeof spec);
 	for (size_t i = 0; i < spec_limit_count; i++)
-		memcpy((char *)&spec.limits + spec_limits[i].offset, &spec_limits[i].initial,
-		       sizeof spec_limits[i].initial);
+		spec_limits_set(&spec.limits, i, spec_limits[i].initial);
 	spec.syscalls = SPEC_SYSCALLS_STANDARD;
 	return spec;
 }
 
-/* Formats a value for an error message: "512 MiB", "1000 bytes", "0.5", "64". */
-static const char *format_value(enum spec_unit unit, uint64_t value, char *out, size_t size)
+const char *spec_limit_text(size_t i, uint64_t value, char out[SPEC_VALUE_SIZE])
 {
+	enum spec_unit unit = spec_limits[i].unit;
 	int len;
 
 	if (unit == SPEC_BYTES && value % SPEC_MIB(1) == 0)
-		(void)snprintf(out, size, "%" PRIu64 " MiB", value / SPEC_MIB(1));
+		(void)snprintf(out, SPEC_VALUE_SIZE, "%" PRIu64 " MiB", value / SPEC_MIB(1));
 	else if (unit == SPEC_BYTES)
-		(void)snprintf(out, size, "%" PRIu64 " bytes", value);
+		(void)snprintf(out, SPEC_VALUE_SIZE, "%" PRIu64 " bytes", value);
 	else if (unit == SPEC_THOUSANDTHS) {
-		len = snprintf(out, size, "%" PRIu64 ".%03u", value / 1000,
+		len = snprintf(out, SPEC_VALUE_SIZE, "%" PRIu64 ".%03u", value / 1000,
 		               (unsigned)(value % 1000));
 		while (out[len - 1] == '0')
 			out[--len] = '\0';
 		if (out[len - 1] == '.')
 			out[--len] = '\0';
 	} else
-		(void)snprintf(out, size, "%" PRIu64, value);
+		(void)snprintf(out, SPEC_VALUE_SIZE, "%" PRIu64, value);
 	return out;
 }
 
@@ -71,18 +92,40 @@ static int check_limits(const struct spec_limits *limits, struct error *err)
 {
 	for (size_t i = 0; i < spec_limit_count; i++) {
 		const struct spec_limit *limit = &spec_limits[i];
-		char shown[40], min[40], max[40];
-		uint64_t value;
+		char shown[SPEC_VALUE_SIZE], min[SPEC_VALUE_SIZE], max[SPEC_VALUE_SIZE];
+		uint64_t value = spec_limits_get(limits, i);
 
-		memcpy(&value, (const char *)limits + limit->offset, sizeof value);
 		if (value >= limit->min && value <= limit->max)
 			continue;
 		return error_set(err, ERR_INVALID, "limit '%s' (%s) is %s; it may be %s to %s",
-		                 limit->name, limit->help,
-		                 format_value(limit->unit, value, shown, sizeof shown),
-		                 format_value(limit->unit, limit->min, min, sizeof min),
-		                 format_value(limit->unit, limit->max, max, sizeof max));
+		                 limit->name, limit->help, spec_limit_text(i, value, shown),
+		                 spec_limit_text(i, limit->min, min),
+		                 spec_limit_text(i, limit->max, max));
 	}
+	return 0;
+}
+
+int spec_check_ceilings(const struct spec *spec, const struct spec_limits *max, uint64_t gpus,
+                        struct error *err)
+{
+	char shown[SPEC_VALUE_SIZE], allowed[SPEC_VALUE_SIZE];
+
+	for (size_t i = 0; i < spec_limit_count; i++) {
+		uint64_t value = spec_limits_get(&spec->limits, i);
+		uint64_t ceiling = spec_limits_get(max, i);
+
+		if (value > ceiling)
+			return error_set(err, ERR_LIMIT,
+			                 "limit '%s' (%s) is %s; this server allows at most %s",
+			                 spec_limits[i].name, spec_limits[i].help,
+			                 spec_limit_text(i, value, shown),
+			                 spec_limit_text(i, ceiling, allowed));
+	}
+	if ((spec->gpus & ~gpus) != 0)
+		return error_set(err, ERR_LIMIT,
+		                 "gpus: the set %" PRIx64 " has devices outside of %" PRIx64
+		                 ", which this server allows",
+		                 spec->gpus, gpus);
 	return 0;
 }
 

@@ -9,8 +9,9 @@
  *
  * To add a limit: add a row to SPEC_LIMITS, which gives it a field in struct spec_limits, a default
  * and a range. Then add a column `limit_NAME` by a new migration in
- * src/sandbox/registry/registry.c, an option in src/server/options/option_specs.c (a unit test
- * compares its range with the row), the argument and the JSON field that tools show
+ * src/sandbox/registry/registry.c, two options in src/server/options/option_specs.c (a unit test
+ * compares their ranges with the row), the share of the machine that is its ceiling in
+ * src/server/ceilings.c and the machine's amount in src/server/machine.c, the argument and the JSON field that tools show
  * (src/tools/create_sandbox.c, src/tools/support/sandbox_json.c), and apply it in each engine:
  * src/engine/native/cgroup if a cgroup controller enforces it,
  * src/engine/native/spawner/child_setup.c if it is an rlimit, src/engine/native/root/mount_plan.c
@@ -73,6 +74,14 @@ struct spec_limit {
 extern const struct spec_limit spec_limits[];
 extern const size_t spec_limit_count;
 
+/* The value of row `i` of spec_limits. */
+uint64_t spec_limits_get(const struct spec_limits *limits, size_t i);
+void spec_limits_set(struct spec_limits *limits, size_t i, uint64_t value);
+
+enum { SPEC_VALUE_SIZE = 40 };
+/* Writes a value of row `i` for a message: "512 MiB", "1000 bytes", "0.5", "64". Returns out. */
+const char *spec_limit_text(size_t i, uint64_t value, char out[SPEC_VALUE_SIZE]);
+
 /* Which seccomp filter the programs inside get (engine/filter). */
 enum spec_syscalls {
 	SPEC_SYSCALLS_STANDARD,
@@ -100,12 +109,19 @@ struct spec {
 	uint64_t gpus; /* bit n: device n of the list that the engine was started with */
 };
 
+/* The largest limits that spec_check() accepts. */
+struct spec_limits spec_largest_limits(void);
 /* A spec with the default limits and an empty id. */
 struct spec spec_default(void);
 
 /* Checks every field, including bytes that are no valid bool or enum. The error names the field,
  * the value and the allowed range. */
 MUST_CHECK int spec_check(const struct spec *spec, struct error *err);
+
+/* Refuses limits and devices above the ceilings of the server: no limit may be larger than the one
+ * in `max`, and no device may be outside the set `gpus`. */
+MUST_CHECK int spec_check_ceilings(const struct spec *spec, const struct spec_limits *max,
+                                   uint64_t gpus, struct error *err);
 
 /* Draws a new random id: "sb_" and 26 characters of a-z and 2-7. */
 void spec_new_id(char id[SPEC_ID_LEN + 1]);

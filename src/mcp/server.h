@@ -37,6 +37,9 @@ struct mcp_tool {
 	const struct param *output; /* outputSchema of structuredContent; NULL: none */
 	const struct mcp_icon *icon;
 	mcp_handler_fn *call;
+	/* Changes the properties of the input schema to values that only the running server knows;
+	 * may be NULL. `app` is mcp_config.app. */
+	void (*complete_schema)(const void *app, json_t *properties);
 };
 
 struct mcp_resource {

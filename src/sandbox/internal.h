@@ -3,7 +3,7 @@
  *   manager.c        the manager's life, and the end of all sandboxes
  *   sandbox.c        creating, finding and waking a sandbox; accessors
  *   sandbox_end.c    putting a sandbox to sleep, resetting and deleting it
- *   sandbox_setup.c  the mounts and the environment of a sandbox
+ *   sandbox_setup.c  the mounts, the environment and the ceilings of a sandbox
  *   default.c idle.c quota.c sweep.c   policies over all sandboxes
  *
  * Code that runs things in a sandbox uses the accessors of sandbox.h instead. */
@@ -75,6 +75,7 @@ struct sandbox {
 	bool erase_requested; /* the engine is removing the files for good, or will */
 	bool met_limit;       /* the last end was a memory or disk limit */
 	char reason[480];     /* why it ended last */
+	char lowered[480];    /* the limits that are below those of its creation, in words; "" */
 };
 
 /* --- manager.c --- */
@@ -135,5 +136,9 @@ MUST_CHECK int sandbox_choose_mounts(const struct manager *manager, const char *
                                      struct sandbox_row *row, struct error *err);
 /* Fills row->spec.mounts by the shared directories that this server has now. */
 void sandbox_fill_mounts(const struct manager *manager, struct sandbox_row *row);
+/* Lowers the limits and devices in sandbox->row to the manager's ceilings: the operator may have
+ * lowered them since the sandbox was created, or it was created on a larger machine. The registry
+ * keeps the old ones. */
+void sandbox_lower_limits(struct sandbox *sandbox);
 char **sandbox_make_env(const struct sandbox *sandbox);
 void sandbox_free_env(char **env);

@@ -44,11 +44,17 @@ struct manager_config {
 	void *ctx; /* of both callbacks */
 	struct process_limits process;
 	struct quota quota;
+	/* The most that a sandbox may have. A sandbox that was created with more is started with
+	 * this. */
+	struct spec_limits limits_max;
+	uint64_t gpus_max; /* bit n: device n */
 };
 
 /* The texts and lists in the configuration must outlive the manager. */
 MUST_CHECK int manager_new(struct loop *loop, const struct manager_config *config,
                            struct manager **ret, struct error *err);
+/* Sets config.quota.memory. */
+void manager_set_memory_quota(struct manager *manager, uint64_t bytes);
 /* Takes over the rows of servers that are dead, and removes directories that have no row. */
 void manager_sweep(struct manager *manager);
 /* Puts every sandbox that is awake to sleep, deletes the temporary ones, then calls done. From now

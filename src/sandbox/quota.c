@@ -8,6 +8,11 @@
 #include "loop/loop.h"
 #include "sandbox/internal.h"
 
+void manager_set_memory_quota(struct manager *manager, uint64_t bytes)
+{
+	manager->config.quota.memory = bytes;
+}
+
 static bool belongs_to(const struct sandbox *sandbox, const char *owner)
 {
 	return strcmp(sandbox->row.owner, owner) == 0;
@@ -72,7 +77,7 @@ int quota_admit_awake(struct manager *manager, const char *owner, const struct s
 	        err, ERR_LIMIT,
 	        "owner-memory: the sandboxes awake may use %llu MiB and this one %llu MiB, "
 	        "at most %llu MiB are allowed together: wait until one is idle, delete one, "
-	        "or create smaller ones",
+	        "create smaller ones, or have the operator raise --owner-memory",
 	        (unsigned long long)(sums.memory >> 20),
 	        (unsigned long long)(spec->limits.memory >> 20), (unsigned long long)(max >> 20));
 }
@@ -97,8 +102,8 @@ int quota_admit_new(struct manager *manager, const char *owner, const struct spe
 		return error_set(
 		        err, ERR_LIMIT,
 		        "owner-disk: the existing sandboxes may write %llu MiB and this one %llu "
-		        "MiB, at most %llu MiB are allowed together: delete one, or ask for a "
-		        "smaller disk",
+		        "MiB, at most %llu MiB are allowed together: delete one, ask for a "
+		        "smaller disk, or have the operator raise --owner-disk",
 		        (unsigned long long)(sums.disk >> 20),
 		        (unsigned long long)(spec->limits.disk >> 20),
 		        (unsigned long long)(quota->disk >> 20));

@@ -31,6 +31,7 @@ static struct sandbox *add_sandbox(struct manager *manager, const struct sandbox
 
 	sandbox->manager = manager;
 	sandbox->row = *row;
+	sandbox_lower_limits(sandbox);
 	sandbox->saved_used_s = row->used_s;
 	sandbox->active_ms = clock_now_ms();
 	sandbox->processes = processes_new(sandbox);

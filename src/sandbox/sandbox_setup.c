@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "sandbox/internal.h"
 
@@ -111,4 +112,33 @@ void sandbox_free_env(char **env)
 	for (size_t i = 0; env != NULL && env[i] != NULL; i++)
 		free(env[i]);
 	free(env);
+}
+
+void sandbox_lower_limits(struct sandbox *sandbox)
+{
+	const struct manager_config *config = &sandbox->manager->config;
+	struct spec *spec = &sandbox->row.spec;
+	char was[SPEC_VALUE_SIZE], now[SPEC_VALUE_SIZE];
+
+	for (size_t i = 0; i < spec_limit_count; i++) {
+		uint64_t value = spec_limits_get(&spec->limits, i);
+		uint64_t max = spec_limits_get(&config->limits_max, i);
+		size_t used = strlen(sandbox->lowered);
+
+		if (value <= max)
+			continue;
+		spec_limits_set(&spec->limits, i, max);
+		(void)snprintf(sandbox->lowered + used, sizeof sandbox->lowered - used,
+		               "%s%s: %s instead of %s", used != 0 ? ", " : "", spec_limits[i].name,
+		               spec_limit_text(i, max, now), spec_limit_text(i, value, was));
+	}
+	spec->gpus &= config->gpus_max;
+	if (sandbox->lowered[0] != '\0')
+		log_info("sandbox %s has lower limits than it was created with: %s", spec->id,
+		         sandbox->lowered);
+}
+
+const char *sandbox_lowered_limits(const struct sandbox *sandbox)
+{
+	return sandbox->lowered;
 }

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -11,25 +10,66 @@
 
 /* The limits that server_info shows, by their options. */
 static const enum option_id shown_limits[] = {
-	OPTION_MAX_LINE,        OPTION_MAX_DEPTH,       OPTION_MAX_VALUES,        OPTION_MAX_BATCH,
-	OPTION_MAX_CALLS,       OPTION_MAX_HELD,        OPTION_MAX_SUBSCRIPTIONS, OPTION_MAX_QUEUE,
-	OPTION_PAGE_SIZE,       OPTION_ANSWER_WITHIN,   OPTION_RUN_TIMEOUT,       OPTION_MAX_OUTPUT,
-	OPTION_OUTPUT_FILE,     OPTION_PICTURE_PIXELS,  OPTION_PICTURE_BYTES,     OPTION_COPY_SIZE,
-	OPTION_OWNER_SANDBOXES, OPTION_OWNER_PROCESSES, OPTION_OWNER_MEMORY,      OPTION_OWNER_DISK,
+	OPTION_MAX_LINE,
+	OPTION_MAX_DEPTH,
+	OPTION_MAX_VALUES,
+	OPTION_MAX_BATCH,
+	OPTION_MAX_CALLS,
+	OPTION_MAX_HELD,
+	OPTION_MAX_SUBSCRIPTIONS,
+	OPTION_MAX_QUEUE,
+	OPTION_PAGE_SIZE,
+	OPTION_ANSWER_WITHIN,
+	OPTION_RUN_TIMEOUT,
+	OPTION_MAX_OUTPUT,
+	OPTION_OUTPUT_FILE,
+	OPTION_PICTURE_PIXELS,
+	OPTION_PICTURE_BYTES,
+	OPTION_COPY_SIZE,
+	OPTION_OWNER_SANDBOXES,
+	OPTION_OWNER_PROCESSES,
+	OPTION_OWNER_MEMORY,
+	OPTION_OWNER_DISK,
+	OPTION_MEMORY,
+	OPTION_MEMORY_MAX,
+	OPTION_SWAP,
+	OPTION_SWAP_MAX,
+	OPTION_CPU,
+	OPTION_CPU_MAX,
+	OPTION_PIDS,
+	OPTION_PIDS_MAX,
+	OPTION_DISK,
+	OPTION_DISK_MAX,
+	OPTION_INODES,
+	OPTION_INODES_MAX,
+	OPTION_FILE_SIZE,
+	OPTION_FILE_SIZE_MAX,
+	OPTION_OPEN_FILES,
+	OPTION_OPEN_FILES_MAX,
 };
 _Static_assert(ARRAY_LEN(shown_limits) == SERVER_CONTEXT_LIMITS, "an entry for each limit");
 
 enum { TIMEOUT_MAX_S = 86400 };
 
-static void fill_limits(struct server_context *context, const struct options *options)
+/* `ceilings` has the values that depend on the machine; NULL: not known yet. */
+static void fill_limits(struct server_context *context, const struct options *options,
+                        const struct ceilings *ceilings)
 {
+	struct options in_force = *options;
+
+	if (ceilings != NULL) {
+		in_force.limits = ceilings->initial;
+		in_force.limits_max = ceilings->max;
+		in_force.owner.memory = ceilings->owner_memory;
+		in_force.owner.disk = ceilings->owner_disk;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(shown_limits); i++) {
 		const struct option_spec *spec = &option_specs[shown_limits[i]];
 		struct tools_limit *limit = &context->limits[i];
 
 		limit->name = option_key(spec, context->limit_names[i]);
 		limit->help = spec->help;
-		memcpy(&limit->value, (const char *)options + spec->offset, sizeof limit->value);
+		memcpy(&limit->value, (const char *)&in_force + spec->offset, sizeof limit->value);
 	}
 }
 
@@ -69,7 +109,8 @@ static void notify_changed_below(void *ctx, const char *uri)
 
 void server_context_init(struct server_context *context, const struct options *options)
 {
-	fill_limits(context, options);
+	context->options = options;
+	fill_limits(context, options, NULL);
 	context->tools = (struct tools_context){
 		.version = BELLJAR_VERSION,
 		.profile = options->profile,
@@ -79,9 +120,9 @@ void server_context_init(struct server_context *context, const struct options *o
 		.engine = "native",
 		.owner = owner_local(),
 		.spec = spec_default(),
+		.limits_max = spec_largest_limits(),
 		.idle_s = (uint32_t)options->idle_s,
 		.lifetime_s = (uint32_t)options->lifetime_s,
-		.memory_max = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
 		.choose_gpu = choose_gpu,
 		.layers = get_layers,
 		.ctx = context,
@@ -104,7 +145,10 @@ int server_context_set_runtime(struct server_context *context, struct runtime *r
 	context->runtime = runtime;
 	if (runtime_default_spec(runtime, options, &context->tools.spec, err) < 0)
 		return -1;
+	context->tools.limits_max = runtime_ceilings(runtime)->max;
+	context->tools.allows_gpus = runtime_allows_gpus(runtime);
 	context->tools.manager = runtime_manager(runtime);
+	fill_limits(context, options, runtime_ceilings(runtime));
 	return 0;
 }
 
@@ -112,6 +156,8 @@ void server_context_set_layers(struct server_context *context, const struct spaw
 {
 	size_t count = doctor_engine_layers(report, context->checks);
 
+	/* The quotas of an owner depend on the cgroups that the engine has found. */
+	fill_limits(context, context->options, runtime_ceilings(context->runtime));
 	for (size_t i = 0; i < count; i++)
 		context->layers[i] = (struct tools_layer){
 			context->checks[i].name, check_status_words[context->checks[i].status],

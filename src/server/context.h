@@ -11,10 +11,11 @@
 struct spawner_report;
 struct runtime;
 
-enum { SERVER_CONTEXT_LIMITS = 20 };
+enum { SERVER_CONTEXT_LIMITS = 36 };
 
 /* Owns the texts and arrays that `tools` points to. */
 struct server_context {
+	const struct options *options;
 	struct tools_context tools;
 	struct tools_limit limits[SERVER_CONTEXT_LIMITS];
 	char limit_names[SERVER_CONTEXT_LIMITS][OPTION_NAME_SIZE];

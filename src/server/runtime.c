@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/text/utf8.h"
 #include "engine/native/cdi/cdi.h"
 #include "engine/native/native.h"
 #include "engine/native/spawner/spawner.h"
@@ -93,9 +94,14 @@ void runtime_on_lost(struct runtime *runtime, void (*fn)(void *ctx, const struct
 static void on_ready(void *ctx, const struct spawner_report *report, const struct error *why)
 {
 	struct runtime *runtime = ctx;
+	struct ceilings *ceilings = &runtime->base.ceilings;
 	struct error err;
 
 	runtime->report = *report;
+	if ((report->cgroup_limits & CGROUP_HAS_MEMORY) == 0) {
+		ceilings->owner_memory = ceilings->owner_memory_without_cgroup;
+		manager_set_memory_quota(runtime->manager, ceilings->owner_memory);
+	}
 	if (why == NULL && doctor_require_engine(runtime->base.require, report, &err) < 0)
 		why = &err;
 	/* The sweep starts only after these checks: it needs the engine to list the directories of
@@ -134,7 +140,9 @@ int runtime_new(struct loop *loop, struct runtime_base *base, const struct optio
 		.process_ended = on_process_ended,
 		.process = process_limits(options),
 		.quota = { options->owner.sandboxes, options->owner.processes,
-		           options->owner.memory, options->owner.disk },
+		           base->ceilings.owner_memory, base->ceilings.owner_disk },
+		.limits_max = base->ceilings.max,
+		.gpus_max = base->gpus_max,
 	};
 
 	runtime->base = *base;
@@ -178,23 +186,43 @@ const struct spawner_report *runtime_report(const struct runtime *runtime)
 	return &runtime->report;
 }
 
+const struct ceilings *runtime_ceilings(const struct runtime *runtime)
+{
+	return &runtime->base.ceilings;
+}
+
+bool runtime_allows_gpus(const struct runtime *runtime)
+{
+	return runtime->base.gpus_max != 0;
+}
+
 int runtime_choose_gpu(const struct runtime *runtime, const char *which, uint64_t *ret,
                        struct error *err)
 {
+	uint64_t max = runtime->base.gpus_max;
+	char shown[64];
+
 	*ret = 0;
 	if (strcmp(which, "none") == 0)
 		return 0;
-	if (runtime->base.gpus == NULL)
-		return error_set(err, ERR_NOT_FOUND,
-		                 "gpu: the directories of --cdi-dirs describe no device");
-	return cdi_select(runtime->base.gpus, which, ret, err);
+	if (max != 0 && cdi_select(runtime->base.gpus, which, ret, err) < 0)
+		return -1;
+	if (max != 0 && strcmp(which, "auto") == 0)
+		*ret &= max;
+	if (max == 0 || (*ret & ~max) != 0)
+		return error_set(
+		        err, ERR_LIMIT,
+		        "gpu: '%s' is not allowed on this server: leave the argument out, or have "
+		        "the operator start the server with --gpu-max %s",
+		        utf8_escape(view_of(which), shown, sizeof shown), shown);
+	return 0;
 }
 
 int runtime_default_spec(const struct runtime *runtime, const struct options *options,
                          struct spec *ret, struct error *err)
 {
 	*ret = spec_default();
-	ret->limits = options->limits;
+	ret->limits = runtime->base.ceilings.initial;
 	ret->syscalls = options->calls;
 	return runtime_choose_gpu(runtime, options->gpu, &ret->gpus, err);
 }

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "engine/native/ids/ids.h"
 #include "sandbox/registry/registry.h"
+#include "server/ceilings.h"
 
 struct cdi;
 struct error;
@@ -34,7 +35,9 @@ struct runtime_base {
 	char *require;                     /* layers without which `ready` fails; or NULL */
 	char *targets[RUNTIME_MOUNTS_MAX]; /* where sandboxes see the shared directories */
 	size_t target_count;
-	struct cdi *gpus; /* devices that sandboxes may use; or NULL */
+	struct cdi *gpus;  /* devices that sandboxes may use; or NULL */
+	uint64_t gpus_max; /* bit n: a sandbox may have device n */
+	struct ceilings ceilings;
 };
 
 MUST_CHECK int runtime_prepare(const struct options *options, struct runtime_base *ret,
@@ -63,7 +66,11 @@ void runtime_on_process_end(struct runtime *runtime,
 void runtime_on_lost(struct runtime *runtime, void (*fn)(void *ctx, const struct error *why),
                      void *ctx);
 
-/* Chooses devices as a bit mask: `which` is none, auto, a number or a name. */
+/* The owner's quotas in it are final once `ready` was called. */
+const struct ceilings *runtime_ceilings(const struct runtime *runtime);
+bool runtime_allows_gpus(const struct runtime *runtime);
+/* Chooses devices as a bit mask: `which` is none, auto for all that are allowed, a number or a
+ * name. Refuses devices that the operator does not allow. */
 MUST_CHECK int runtime_choose_gpu(const struct runtime *runtime, const char *which, uint64_t *ret,
                                   struct error *err);
 /* The spec of a sandbox whose creator sets nothing else. */

@@ -25,6 +25,7 @@
 #include "sandbox/registry/instances.h"
 #include "server/confine.h"
 #include "server/delegation.h"
+#include "server/machine.h"
 #include "server/options/options.h"
 #include "server/runtime.h"
 
@@ -287,6 +288,28 @@ static int read_gpus(const struct options *options, struct runtime_base *base, s
 	return 0;
 }
 
+/* The devices that a sandbox may be given at all. A command in a terminal is the operator's own. */
+static int find_gpus_max(const struct options *options, struct runtime_base *base,
+                         struct error *err)
+{
+	const char *which = options->gpu_max != NULL ? options->gpu_max : options->gpu;
+	uint64_t initial;
+
+	base->gpus_max = UINT64_MAX;
+	if (options->verb != FOR_SERVE || strcmp(which, "auto") == 0)
+		return 0;
+	if (cdi_select(base->gpus, which, &base->gpus_max, err) < 0)
+		return options->gpu_max != NULL ? error_wrap(err, "gpu-max") : -1;
+	if (cdi_select(base->gpus, options->gpu, &initial, err) < 0)
+		return -1;
+	if ((initial & ~base->gpus_max) != 0)
+		return error_set(err, ERR_INVALID,
+		                 "gpu-max is '%s', which is less than gpu, which is '%s': raise "
+		                 "gpu-max or lower gpu",
+		                 which, options->gpu);
+	return 0;
+}
+
 /* --- the spawner --- */
 
 static bool is_alive(void *ctx, const char *instance)
@@ -313,6 +336,9 @@ static int start_spawner(const struct options *options, struct runtime_base *bas
 		.no_cgroups = options->no_cgroups,
 		.no_quota = options->no_quota,
 		.gpus = base->gpus,
+		.ceilings = base->ceilings.max,
+		.gpus_max = base->gpus_max,
+		.memory_together = base->ceilings.memory_together,
 		.instance_lock = base->lock,
 		.instances = base->servers,
 		.is_alive = is_alive,
@@ -347,6 +373,7 @@ static int raise_file_limit(struct error *err)
 int runtime_prepare(const struct options *options, struct runtime_base *ret, struct error *err)
 {
 	char *sources[RUNTIME_MOUNTS_MAX] = { NULL };
+	struct spec_limits machine;
 	int r;
 
 	*ret = (struct runtime_base){ .servers = -1, .lock = -1, .socket = -1 };
@@ -360,15 +387,20 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 			(void)close(ret->servers);
 		return error_wrap(err, "state directory");
 	}
+	machine_read(ret->state, &machine);
+	ceilings_find(options, &machine, &ret->ceilings);
 	r = add_shared_dirs(options, ret, sources, err);
 	if (r == 0)
 		r = read_gpus(options, ret, err);
+	if (r == 0)
+		r = find_gpus_max(options, ret, err);
 	if (r == 0)
 		r = start_spawner(options, ret, sources, err);
 	for (size_t i = 0; i < ret->target_count; i++)
 		free(sources[i]);
 	ids_taken_done(&ret->taken); /* the spawner has a copy */
 	if (r < 0) {
+		ret->gpus = cdi_free(ret->gpus);
 		instance_remove(ret->servers, ret->instance);
 		(void)close(ret->lock);
 		(void)close(ret->servers);

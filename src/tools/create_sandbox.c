@@ -81,7 +81,7 @@ static void on_awake(void *ctx, const struct error *why)
 
 	if (why == NULL) {
 		info = sandbox_json(row);
-		json_set(info, "limits", sandbox_limits_json(row));
+		json_set(info, "limits", sandbox_limits_json(&row->spec.limits));
 	}
 	sandbox_release(creation->sandbox);
 	free(creation);
@@ -132,26 +132,76 @@ static int check_kind(const struct create_args *a, struct error *err)
 	return 0;
 }
 
+/* The arguments that are limits of a sandbox, for their checks and the schema. */
+enum { ARG_MEMORY, ARG_CPUS, ARG_DISK, ARG_PIDS, ARG_LIMITS };
+
+#define ROW(name_) (offsetof(struct spec_limits, name_) / sizeof(uint64_t)) /* of spec_limits */
+
+static const struct limit_arg {
+	const char *name, *option;
+	size_t row;
+	double unit; /* of the argument, in the limit's own */
+} limit_args[ARG_LIMITS] = {
+	[ARG_MEMORY] = { "memory_mb", "memory", ROW(memory), SPEC_MIB(1) },
+	[ARG_CPUS] = { "cpus", "cpu", ROW(cpu), 1000 },
+	[ARG_DISK] = { "disk_mb", "disk", ROW(disk), SPEC_MIB(1) },
+	[ARG_PIDS] = { "pids", "pids", ROW(pids), 1 },
+};
+
 static int set_limits(const struct tools_context *context, const struct create_args *a,
                       struct spec_limits *limits, struct error *err)
 {
-	if (a->memory_mb != 0)
-		limits->memory = SPEC_MIB(a->memory_mb);
-	if (a->disk_mb != 0)
-		limits->disk = SPEC_MIB(a->disk_mb);
-	if (a->pids != 0)
-		limits->pids = (uint64_t)a->pids;
-	if (a->cpus > 0)
-		limits->cpu = (uint64_t)(a->cpus * 1000);
-	if (context->memory_max != 0 && limits->memory > context->memory_max)
-		return error_set(err, ERR_LIMIT,
-		                 "memory_mb: %lld is more than this machine has (%llu): pass a "
-		                 "smaller number",
-		                 (long long)a->memory_mb,
-		                 (unsigned long long)(context->memory_max >> 20));
+	const double asked[ARG_LIMITS] = { [ARG_MEMORY] = (double)a->memory_mb,
+		                           [ARG_CPUS] = a->cpus,
+		                           [ARG_DISK] = (double)a->disk_mb,
+		                           [ARG_PIDS] = (double)a->pids };
+
+	for (size_t i = 0; i < ARG_LIMITS; i++) {
+		const struct limit_arg *arg = &limit_args[i];
+		double max = (double)spec_limits_get(&context->limits_max, arg->row) / arg->unit;
+
+		if (asked[i] > max)
+			return error_set(
+			        err, ERR_LIMIT,
+			        "%s: %.10g is more than the %.10g that this server allows: pass at "
+			        "most that, or have the operator raise --%s-max, as far as the "
+			        "machine has more",
+			        arg->name, asked[i], max, arg->option);
+		if (asked[i] > 0)
+			spec_limits_set(limits, arg->row, (uint64_t)(asked[i] * arg->unit));
+	}
 	if (limits->file_size > limits->disk)
 		limits->file_size = limits->disk;
 	return 0;
+}
+
+static void set_number(json_t *property, const char *key, const struct limit_arg *arg,
+                       const struct spec_limits *limits)
+{
+	double value = (double)spec_limits_get(limits, arg->row) / arg->unit;
+
+	json_set(property, key, arg->unit == 1000 ? json_num(value) : json_int((json_int_t)value));
+}
+
+/* The schema shows the defaults and ceilings of this server instead of the table's ranges. */
+static void complete_schema(const void *app, json_t *properties)
+{
+	const struct tools_context *context = app;
+	json_t *gpu = json_object_get(properties, "gpu");
+
+	for (size_t i = 0; i < ARG_LIMITS; i++) {
+		const struct limit_arg *arg = &limit_args[i];
+		json_t *property = json_object_get(properties, arg->name);
+
+		set_number(property, "maximum", arg, &context->limits_max);
+		set_number(property, "default", arg, &context->spec.limits);
+	}
+	if (!context->allows_gpus) {
+		json_t *values = json_list();
+
+		json_push(values, json_str("none"));
+		json_set(gpu, "enum", values);
+	}
 }
 
 static int create_sandbox(struct mcp_call *call, const void *args, struct error *err)
@@ -203,4 +253,5 @@ const struct mcp_tool tool_create_sandbox = {
 	.args_size = sizeof(struct create_args),
 	.output = output,
 	.call = create_sandbox,
+	.complete_schema = complete_schema,
 };

@@ -68,6 +68,11 @@ static const struct param output[] = {
 	FIELD("image", STRING, "Where its programs come from."),
 	FIELD("network", STRING, "What it can connect to."),
 	FIELD("limits", RECORD, "What it may use.", .fields = sandbox_limit_fields),
+	FIELD_OPTIONAL("lowered", STRING,
+	               "The limits that are lower than when it was created, because the operator "
+	               "allows less now."),
+	FIELD("ceilings", RECORD,
+	      "The most that create_sandbox may ask for on this server, in the fields of limits."),
 	FIELD("usage", RECORD, "What it uses now, as far as that is known.",
 	      .fields = usage_fields),
 	FIELD("isolation", RECORDS, "The layers that isolate it from this machine, as tested.",
@@ -182,6 +187,7 @@ static json_t *info_json(struct sandbox_info *info)
 	struct sandbox *sandbox = info->work.sandbox;
 	const struct sandbox_row *row = sandbox_row(sandbox);
 	json_t *all = sandbox_json(row), *processes = json_list(), *sessions = json_list();
+	const char *lowered = sandbox_lowered_limits(sandbox);
 	int64_t sleeps = sandbox_sleeps_in_s(sandbox), expires = sandbox_expires_in_s(sandbox);
 
 	if (sleeps >= 0)
@@ -191,7 +197,9 @@ static json_t *info_json(struct sandbox_info *info)
 	json_set(all, "engine", json_str(row->engine));
 	json_set(all, "image", json_str("host"));
 	json_set(all, "network", json_str("none"));
-	json_set(all, "limits", sandbox_limits_json(row));
+	json_set(all, "limits", sandbox_limits_json(&row->spec.limits));
+	json_set_text(all, "lowered", lowered[0] != '\0' ? lowered : NULL);
+	json_set(all, "ceilings", sandbox_limits_json(&info->work.context->limits_max));
 	json_set(all, "usage", usage_json(&info->usage));
 	json_set(all, "isolation", isolation_json(info->work.context));
 	json_set(all, "interpreters", interpreters_json(process_languages(sandbox)));

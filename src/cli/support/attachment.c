@@ -144,7 +144,7 @@ static int check_limits(const struct attachment *attachment, const struct spec *
 		                                       (const char *)&wanted->limits + at,
 		                                       sizeof(uint64_t)) == 0;
 
-		if (!same && (options->flags >> i & 1) != 0)
+		if (!same && options->sources[i] == OPTION_FROM_FLAG)
 			return error_set(
 			        err, ERR_INVALID,
 			        "--%s: sandbox '%s' was created with another value and keeps it; "

@@ -74,7 +74,7 @@ void list_respond(struct mcp_call *call, const char *key, const void *table, des
 		return;
 	entries = json_list();
 	for (size_t i = page.from; i < page.to; i++)
-		json_push(entries, describe(records[i], call->revision));
+		json_push(entries, describe(call, records[i]));
 	result = json_obj();
 	json_set(result, key, entries);
 	if (page.to < count)

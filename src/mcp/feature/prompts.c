@@ -19,14 +19,14 @@ static json_t *describe_arguments(const struct param *params)
 	return list;
 }
 
-static json_t *describe_prompt(const void *record, enum mcp_revision revision)
+static json_t *describe_prompt(const struct mcp_call *call, const void *record)
 {
 	const struct mcp_prompt *p = record;
 	json_t *entry = json_obj();
 
 	json_set(entry, "name", json_str(p->name));
 	set_base_metadata(
-	        entry, revision,
+	        entry, call->revision,
 	        &(struct base_metadata){ .title = p->title, .help = p->help, .icon = p->icon });
 	json_set(entry, "arguments", describe_arguments(p->params));
 	return entry;

@@ -5,7 +5,7 @@
 #include "base/text/utf8.h"
 #include "mcp/internal.h"
 
-static json_t *describe_resource(const void *record, enum mcp_revision revision)
+static json_t *describe_resource(const struct mcp_call *call, const void *record)
 {
 	const struct mcp_resource *r = record;
 	json_t *entry = json_obj();
@@ -13,13 +13,13 @@ static json_t *describe_resource(const void *record, enum mcp_revision revision)
 	json_set(entry, "uri", json_str(r->uri));
 	json_set(entry, "name", json_str(r->name));
 	set_base_metadata(
-	        entry, revision,
+	        entry, call->revision,
 	        &(struct base_metadata){ .title = r->title, .help = r->help, .icon = r->icon });
 	json_set_text(entry, "mimeType", r->mime_type);
 	return entry;
 }
 
-static json_t *describe_template(const void *record, enum mcp_revision revision)
+static json_t *describe_template(const struct mcp_call *call, const void *record)
 {
 	const struct mcp_template *t = record;
 	json_t *entry = json_obj();
@@ -27,7 +27,7 @@ static json_t *describe_template(const void *record, enum mcp_revision revision)
 	json_set(entry, "uriTemplate", json_str(t->uri_template));
 	json_set(entry, "name", json_str(t->name));
 	set_base_metadata(
-	        entry, revision,
+	        entry, call->revision,
 	        &(struct base_metadata){ .title = t->title, .help = t->help, .icon = t->icon });
 	json_set_text(entry, "mimeType", t->mime_type);
 	return entry;

@@ -17,19 +17,21 @@ static json_t *describe_annotations(const struct mcp_tool *tool)
 	return all;
 }
 
-static json_t *describe_tool(const void *record, enum mcp_revision revision)
+static json_t *describe_tool(const struct mcp_call *call, const void *record)
 {
 	const struct mcp_tool *tool = record;
-	json_t *entry = json_obj();
+	json_t *entry = json_obj(), *input = param_schema(tool->params, true);
 
 	json_set(entry, "name", json_str(tool->name));
-	set_base_metadata(entry, revision,
+	set_base_metadata(entry, call->revision,
 	                  &(struct base_metadata){
 	                          .title = tool->title, .help = tool->help, .icon = tool->icon });
-	json_set(entry, "inputSchema", param_schema(tool->params, true));
-	if (tool->output != NULL && mcp_revision_has(revision, MCP_STRUCTURED))
+	if (tool->complete_schema != NULL)
+		tool->complete_schema(call->app, json_object_get(input, "properties"));
+	json_set(entry, "inputSchema", input);
+	if (tool->output != NULL && mcp_revision_has(call->revision, MCP_STRUCTURED))
 		json_set(entry, "outputSchema", param_schema(tool->output, false));
-	if (mcp_revision_has(revision, MCP_ANNOTATIONS))
+	if (mcp_revision_has(call->revision, MCP_ANNOTATIONS))
 		json_set(entry, "annotations", describe_annotations(tool));
 	return entry;
 }

@@ -31,6 +31,13 @@ void limit_check_start(struct limit_check *check, struct sandbox *sandbox)
 	check->has_counters = sandbox_counts(sandbox, &check->before);
 }
 
+/* A process was killed while the sandbox was far from its own limit, so the limit was that of the
+ * cgroup above all sandboxes. A peak of 0 is not known. */
+static bool met_common_limit(const struct engine_counters *now, const struct spec_limits *limits)
+{
+	return now->memory_peak != 0 && now->memory_peak < limits->memory / 4 * 3;
+}
+
 /* The counters are of the whole sandbox: if two runs are active at the same time, a limit that one
  * of them met is reported for both. */
 static void compare_counters(const struct limit_check *check, struct run_end *end)
@@ -45,7 +52,12 @@ static void compare_counters(const struct limit_check *check, struct run_end *en
 	if (!check->has_counters || !sandbox_counts(check->sandbox, &now))
 		return;
 	end->out_of_memory = now.memory_kills > check->before.memory_kills;
-	if (end->out_of_memory)
+	if (end->out_of_memory && met_common_limit(&now, limits))
+		run_end_add_note(end,
+		                 "memory: processes were killed, because all sandboxes of this "
+		                 "server together reached their limit; put some to sleep or "
+		                 "delete them");
+	else if (end->out_of_memory)
 		run_end_add_note(end, "memory: processes were killed, the limit is %llu MiB",
 		                 (unsigned long long)(limits->memory >> 20));
 	if (now.pids_refused > check->before.pids_refused)

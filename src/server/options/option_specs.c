@@ -70,13 +70,20 @@ enum {
 #define SIZE(field)   .type = OPTION_TYPE_SIZE, .offset = offsetof(struct options, field)
 
 #define RANGE(initial_, min_, max_) .initial = (initial_), .min = (min_), .max = (max_)
-#define LIMIT(name)                                                                                \
-	RANGE(LIMIT_INITIAL_##name, LIMIT_MIN_##name, LIMIT_MAX_##name), .verbs = SANDBOXES,       \
-	                                                                 .in_file = true
 /* A setting of the server: from a flag, the environment or the file. */
 #define SETTING .verbs = FOR_SERVE, .in_file = true
 
 /* clang-format off */
+/* Two options for each limit of a sandbox: the default, and the most that a caller may ask for. */
+#define LIMIT(ID, name_, TYPE, field, word_, help_)                                                \
+	[OPTION_##ID] = { name_, TYPE(limits.field), .verbs = SANDBOXES, .in_file = true,          \
+		RANGE(LIMIT_INITIAL_##field, LIMIT_MIN_##field, LIMIT_MAX_##field),                \
+		.word = word_, .help = help_ },                                                    \
+	[OPTION_##ID##_MAX] = { name_ "-max", TYPE(limits_max.field), SETTING, .word = word_,      \
+		RANGE(0, LIMIT_MIN_##field, LIMIT_MAX_##field),                                    \
+		.computed = "--" name_ " if that is given, else what this machine has",            \
+		.help = "The most that a client may ask for instead of --" name_ "." }
+
 const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_CONFIG] = { "config", PATH(config), .verbs = SANDBOXES | FOR_DOCTOR, .word = "FILE",
 		.help = "The configuration file to read instead of the usual one." },
@@ -127,22 +134,22 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.word = "SOURCE:TARGET,...", .accepts = is_not_empty, .expected = "a list",
 		.help = "More directories that sandboxes see read-only: SOURCE on this machine, "
 			"TARGET inside." },
-	[OPTION_MEMORY] = { "memory", SIZE(limits.memory), LIMIT(memory), .word = "SIZE",
-		.help = "Most memory that all processes of a sandbox use together." },
-	[OPTION_SWAP] = { "swap", SIZE(limits.swap), LIMIT(swap), .word = "SIZE",
-		.help = "Most swap space a sandbox uses in addition to its memory." },
-	[OPTION_CPU] = { "cpu", NUMBER(limits.cpu), LIMIT(cpu), .word = "N",
-		.help = "Processors that a sandbox may keep busy, in thousandths." },
-	[OPTION_PIDS] = { "pids", NUMBER(limits.pids), LIMIT(pids), .word = "N",
-		.help = "Most processes and threads of a sandbox." },
-	[OPTION_DISK] = { "disk", SIZE(limits.disk), LIMIT(disk), .word = "SIZE",
-		.help = "Most disk space that the files of a sandbox take." },
-	[OPTION_INODES] = { "inodes", NUMBER(limits.inodes), LIMIT(inodes), .word = "N",
-		.help = "Most files of a sandbox." },
-	[OPTION_FILE_SIZE] = { "file-size", SIZE(limits.file_size), LIMIT(file_size),
-		.word = "SIZE", .help = "Largest single file in a sandbox." },
-	[OPTION_OPEN_FILES] = { "open-files", NUMBER(limits.files), LIMIT(files), .word = "N",
-		.help = "Most files that a process in a sandbox has open." },
+	LIMIT(MEMORY, "memory", SIZE, memory, "SIZE",
+		"Most memory that all processes of a sandbox use together."),
+	LIMIT(SWAP, "swap", SIZE, swap, "SIZE",
+		"Most swap space a sandbox uses in addition to its memory."),
+	LIMIT(CPU, "cpu", NUMBER, cpu, "N",
+		"Processors that a sandbox may keep busy, in thousandths."),
+	LIMIT(PIDS, "pids", NUMBER, pids, "N",
+		"Most processes and threads of a sandbox."),
+	LIMIT(DISK, "disk", SIZE, disk, "SIZE",
+		"Most disk space that the files of a sandbox take."),
+	LIMIT(INODES, "inodes", NUMBER, inodes, "N",
+		"Most files of a sandbox."),
+	LIMIT(FILE_SIZE, "file-size", SIZE, file_size, "SIZE",
+		"Largest single file in a sandbox."),
+	LIMIT(OPEN_FILES, "open-files", NUMBER, files, "N",
+		"Most files that a process in a sandbox has open."),
 	[OPTION_CALLS] = { "calls", CHOICE(calls), .verbs = SANDBOXES, .in_file = true,
 		.word = "PROFILE", .initial_text = "standard", .choices = call_profiles,
 		.help = "The system calls that programs may make: strict leaves out those that are "
@@ -152,6 +159,10 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.expected = "none, auto, a number or a name",
 		.help = "Graphics processors that a sandbox may use: none, auto for all, a number "
 			"of them, or one by its name." },
+	[OPTION_GPU_MAX] = { "gpu-max", TEXT(gpu_max), SETTING, .word = "WHICH",
+		.accepts = is_not_empty, .expected = "none, auto, a number or a name",
+		.help = "Graphics processors that a client may ask for instead of --gpu, in the "
+			"same words. Without this option: those of --gpu." },
 	[OPTION_CDI_DIRS] = { "cdi-dirs", TEXT(cdi_dirs), .verbs = SANDBOXES, .in_file = true,
 		.word = "DIR:...", .initial_text = "/etc/cdi:/var/run/cdi", .accepts = is_not_empty,
 		.expected = "directories with : between",
@@ -203,11 +214,12 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.help = "Most runs and background processes of one owner at a time; 0 is no "
 			"limit." },
 	[OPTION_OWNER_MEMORY] = { "owner-memory", SIZE(owner.memory), SETTING, .word = "SIZE",
-		RANGE(0, 0, 65536ULL * GIB),
+		RANGE(0, 0, 65536ULL * GIB), .computed = "four times this machine's memory",
 		.help = "Most memory of all awake sandboxes of one owner, added up by their "
 			"limits; 0 is no limit." },
 	[OPTION_OWNER_DISK] = { "owner-disk", SIZE(owner.disk), SETTING, .word = "SIZE",
 		RANGE(0, 0, 1048576ULL * GIB),
+		.computed = "four times the file system of the state directory",
 		.help = "Most disk space of all sandboxes of one owner, added up by their limits; "
 			"0 is no limit." },
 	[OPTION_ANSWER_WITHIN] = { "answer-within", NUMBER(answer_ms), SETTING, .word = "MS",

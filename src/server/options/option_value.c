@@ -68,14 +68,22 @@ const char *option_expected(const struct option_spec *spec, char out[OPTION_TEXT
 	return out;
 }
 
-const char *option_default_text(const struct option_spec *spec, char out[OPTION_TEXT_SIZE])
+const char *option_number_text(const struct option_spec *spec, uint64_t value,
+                               char out[OPTION_TEXT_SIZE])
 {
 	if (spec->type == OPTION_TYPE_SIZE)
-		return option_size_text(spec->initial, out, OPTION_TEXT_SIZE);
-	if (spec->type != OPTION_TYPE_NUMBER)
-		return spec->initial_text;
-	(void)snprintf(out, OPTION_TEXT_SIZE, "%" PRIu64, spec->initial);
+		return option_size_text(value, out, OPTION_TEXT_SIZE);
+	(void)snprintf(out, OPTION_TEXT_SIZE, "%" PRIu64, value);
 	return out;
+}
+
+const char *option_default_text(const struct option_spec *spec, char out[OPTION_TEXT_SIZE])
+{
+	if (spec->computed != NULL)
+		return spec->computed;
+	if (spec->type != OPTION_TYPE_NUMBER && spec->type != OPTION_TYPE_SIZE)
+		return spec->initial_text;
+	return option_number_text(spec, spec->initial, out);
 }
 
 /* --- from text --- */

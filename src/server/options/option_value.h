@@ -30,5 +30,8 @@ enum { OPTION_TEXT_SIZE = 160 };
 const char *option_expected(const struct option_spec *spec, char out[OPTION_TEXT_SIZE]);
 /* The default as a user would write it, in `out` or static; NULL: there is none. */
 const char *option_default_text(const struct option_spec *spec, char out[OPTION_TEXT_SIZE]);
+/* A number or size as a user would write it. Returns out. */
+const char *option_number_text(const struct option_spec *spec, uint64_t value,
+                               char out[OPTION_TEXT_SIZE]);
 /* Writes 10485760 as "10M". Returns out. */
 const char *option_size_text(uint64_t bytes, char *out, size_t size);

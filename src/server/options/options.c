@@ -210,7 +210,7 @@ static void read_defaults(struct option_layer *layer)
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		const char *text = option_default_text(&option_specs[i], buffer);
 
-		if (text != NULL &&
+		if (text != NULL && option_specs[i].computed == NULL &&
 		    option_value_read(&option_specs[i], text, &layer->values[i], &err) < 0)
 			abort(); /* the table's default is outside the table's range */
 	}
@@ -227,6 +227,29 @@ static bool reads_file(unsigned verb)
 	return false;
 }
 
+/* A ceiling below a default that was given as well is a mistake of one of the two. A default of the
+ * table is lowered to the ceiling when belljar starts (server/ceilings.c). */
+static int check_ceilings(const struct options *options, struct error *err)
+{
+	char initial[OPTION_TEXT_SIZE], max[OPTION_TEXT_SIZE];
+
+	for (size_t i = 0; i < spec_limit_count; i++) {
+		const struct option_spec *spec = &option_specs[OPTION_MEMORY + i];
+		uint64_t value = spec_limits_get(&options->limits, i);
+		uint64_t ceiling = spec_limits_get(&options->limits_max, i);
+
+		if (options->sources[OPTION_MEMORY + i] != OPTION_FROM_TABLE &&
+		    options->sources[OPTION_MEMORY_MAX + i] != OPTION_FROM_TABLE && ceiling < value)
+			return error_set(err, ERR_INVALID,
+			                 "%s-max is %s, which is less than %s, which is %s: raise "
+			                 "%s-max or lower %s",
+			                 spec->name, option_number_text(spec, ceiling, max),
+			                 spec->name, option_number_text(spec, value, initial),
+			                 spec->name, spec->name);
+	}
+	return 0;
+}
+
 int options_load(struct options *ret, unsigned verb, const char *const flags[OPTION_COUNT],
                  char *const *environment, struct error *err)
 {
@@ -234,7 +257,10 @@ int options_load(struct options *ret, unsigned verb, const char *const flags[OPT
 	struct config config = { 0 };
 	const struct option_layer *const layers[] = { &given, &variables, &config.layer,
 		                                      &defaults };
-	struct options options = { 0 };
+	static const enum option_source layer_sources[] = { OPTION_FROM_FLAG,
+		                                            OPTION_FROM_ENVIRONMENT,
+		                                            OPTION_FROM_FILE, OPTION_FROM_TABLE };
+	struct options options = { .verb = verb };
 	const char *named;
 
 	if (read_flags(&given, flags, err) < 0 ||
@@ -251,15 +277,19 @@ int options_load(struct options *ret, unsigned verb, const char *const flags[OPT
 	}
 	read_defaults(&defaults);
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		options.flags |= (uint64_t)(flags[i] != NULL) << i;
 		for (size_t j = 0; j < ARRAY_LEN(layers); j++)
 			if (layers[j]->values[i].given) {
 				option_value_store(&option_specs[i], &layers[j]->values[i],
 				                   &options);
+				options.sources[i] = layer_sources[j];
 				break;
 			}
 	}
 	config_done(&config);
+	if (check_ceilings(&options, err) < 0) {
+		options_done(&options);
+		return -1;
+	}
 	*ret = options;
 	return 0;
 }

@@ -27,55 +27,6 @@ struct error;
 enum engine_choice { ENGINE_NATIVE, ENGINE_CHOICES };
 enum roots_choice { ROOTS_AUTO, ROOTS_YES, ROOTS_NO, ROOTS_CHOICES };
 
-struct options {
-	const char *config; /* the file that was read; NULL: none */
-	enum log_level log_level;
-	uint64_t max_line;          /* bytes of one message */
-	uint64_t max_depth;         /* JSON nesting of a message */
-	uint64_t max_values;        /* JSON values of a message */
-	uint64_t max_batch;         /* messages in a batch */
-	uint64_t max_calls;         /* calls in progress per client */
-	uint64_t max_held;          /* bytes of messages whose calls are in progress */
-	uint64_t max_subscriptions; /* subscriptions and listen streams per client */
-	uint64_t max_queue;         /* bytes queued for a client that does not read */
-	uint64_t page_size;         /* entries per page of a list */
-	uint64_t grace_ms;          /* for running calls, when the client or the server ends */
-	const char *state_dir;      /* NULL: the default one */
-	const char *tools_dir, *skills_dir, *mounts; /* shared directories of the host; or NULL */
-	struct spec_limits limits; /* of a sandbox, unless its creator sets others */
-	enum spec_syscalls calls;
-	bool one_id, no_cgroups, no_quota; /* do not use what is available: weaker */
-	const char *require;  /* layers without which the server does not start; NULL: none */
-	const char *gpu;      /* none, auto, a number, a name */
-	const char *cdi_dirs; /* separated by ":" */
-	enum engine_choice engine;
-	const char *profile;     /* the set of tools */
-	const char *allow_path;  /* directories to copy from and to, separated by ":"; or NULL */
-	enum roots_choice roots; /* whether directories that the client declares are used */
-	bool no_roots;           /* like ROOTS_NO, whatever `roots` is */
-	uint64_t idle_s, lifetime_s; /* of a sandbox, unless its creator sets others; 0: never */
-	struct {
-		uint64_t sandboxes, processes, memory, disk;
-	} owner;                /* quotas of one owner; 0: no limit */
-	uint64_t answer_ms;     /* soft deadline of a call */
-	uint64_t run_timeout_s; /* deadline of programs started without one */
-	uint64_t max_output,
-	        output_file; /* bytes: of text in a result, of the file with all of it */
-	uint64_t picture_pixels, picture_bytes;
-	uint64_t copy_size;   /* bytes of one copy */
-	const char *language; /* run; NULL: derived from the file name */
-	bool keep;            /* run */
-	const char *sandbox;  /* exec; NULL: a new temporary one */
-	uint64_t timeout_s;   /* exec; 0: none */
-	bool json;            /* doctor */
-	bool write;           /* connect */
-	const char *name;     /* connect */
-	const char *file;     /* connect; NULL: the client's usual file */
-	uint64_t flags;       /* bit OPTION_X: given on the command line */
-
-	struct arena texts;
-};
-
 enum option_id {
 	OPTION_CONFIG,
 	OPTION_LOG_LEVEL,
@@ -103,6 +54,15 @@ enum option_id {
 	OPTION_OPEN_FILES,
 	OPTION_CALLS,
 	OPTION_GPU,
+	OPTION_MEMORY_MAX, /* the ceilings, in the order of the limits from OPTION_MEMORY on */
+	OPTION_SWAP_MAX,
+	OPTION_CPU_MAX,
+	OPTION_PIDS_MAX,
+	OPTION_DISK_MAX,
+	OPTION_INODES_MAX,
+	OPTION_FILE_SIZE_MAX,
+	OPTION_OPEN_FILES_MAX,
+	OPTION_GPU_MAX,
 	OPTION_CDI_DIRS,
 	OPTION_ONE_ID,
 	OPTION_NO_CGROUPS,
@@ -136,7 +96,66 @@ enum option_id {
 	OPTION_FILE,
 	OPTION_COUNT,
 };
-_Static_assert(OPTION_COUNT <= 64, "options.flags has a bit for each option");
+
+/* Where the value of an option came from. */
+enum option_source {
+	OPTION_FROM_TABLE, /* the default */
+	OPTION_FROM_FILE,
+	OPTION_FROM_ENVIRONMENT,
+	OPTION_FROM_FLAG,
+};
+
+struct options {
+	const char *config; /* the file that was read; NULL: none */
+	enum log_level log_level;
+	uint64_t max_line;          /* bytes of one message */
+	uint64_t max_depth;         /* JSON nesting of a message */
+	uint64_t max_values;        /* JSON values of a message */
+	uint64_t max_batch;         /* messages in a batch */
+	uint64_t max_calls;         /* calls in progress per client */
+	uint64_t max_held;          /* bytes of messages whose calls are in progress */
+	uint64_t max_subscriptions; /* subscriptions and listen streams per client */
+	uint64_t max_queue;         /* bytes queued for a client that does not read */
+	uint64_t page_size;         /* entries per page of a list */
+	uint64_t grace_ms;          /* for running calls, when the client or the server ends */
+	const char *state_dir;      /* NULL: the default one */
+	const char *tools_dir, *skills_dir, *mounts; /* shared directories of the host; or NULL */
+	struct spec_limits limits;     /* of a sandbox, unless its creator sets others */
+	struct spec_limits limits_max; /* the most that its creator may set; 0: not given */
+	enum spec_syscalls calls;
+	bool one_id, no_cgroups, no_quota; /* do not use what is available: weaker */
+	const char *require;  /* layers without which the server does not start; NULL: none */
+	const char *gpu;      /* none, auto, a number, a name */
+	const char *gpu_max;  /* the most that the creator of a sandbox may ask for; or NULL */
+	const char *cdi_dirs; /* separated by ":" */
+	enum engine_choice engine;
+	const char *profile;     /* the set of tools */
+	const char *allow_path;  /* directories to copy from and to, separated by ":"; or NULL */
+	enum roots_choice roots; /* whether directories that the client declares are used */
+	bool no_roots;           /* like ROOTS_NO, whatever `roots` is */
+	uint64_t idle_s, lifetime_s; /* of a sandbox, unless its creator sets others; 0: never */
+	struct {
+		uint64_t sandboxes, processes, memory, disk;
+	} owner;                /* quotas of one owner; 0: no limit, or not given */
+	uint64_t answer_ms;     /* soft deadline of a call */
+	uint64_t run_timeout_s; /* deadline of programs started without one */
+	uint64_t max_output,
+	        output_file; /* bytes: of text in a result, of the file with all of it */
+	uint64_t picture_pixels, picture_bytes;
+	uint64_t copy_size;   /* bytes of one copy */
+	const char *language; /* run; NULL: derived from the file name */
+	bool keep;            /* run */
+	const char *sandbox;  /* exec; NULL: a new temporary one */
+	uint64_t timeout_s;   /* exec; 0: none */
+	bool json;            /* doctor */
+	bool write;           /* connect */
+	const char *name;     /* connect */
+	const char *file;     /* connect; NULL: the client's usual file */
+
+	struct arena texts;
+	unsigned verb; /* enum option_verb: the one that the options were read for */
+	enum option_source sources[OPTION_COUNT];
+};
 
 /* The verbs that take options, as bits. */
 enum option_verb {
@@ -172,6 +191,9 @@ struct option_spec {
 	const char *word;           /* placeholder of the value in the help; NULL for flags */
 	const char *initial_text;   /* the default of texts, paths and choices; NULL: none */
 	uint64_t initial, min, max; /* of numbers and sizes; `initial` is the default */
+	/* Describes the default of a number or size that is only known when belljar starts. The
+	 * value in struct options is then 0 unless it was given. */
+	const char *computed;
 	const char *const *choices; /* NULL-terminated */
 	bool (*accepts)(const char *text);
 	const char *expected; /* what `accepts` accepts, for the error message */

@@ -55,9 +55,8 @@ const struct param sandbox_limit_fields[] = {
 	{ 0 },
 };
 
-json_t *sandbox_limits_json(const struct sandbox_row *row)
+json_t *sandbox_limits_json(const struct spec_limits *limits)
 {
-	const struct spec_limits *limits = &row->spec.limits;
 	json_t *all = json_obj();
 
 	json_set(all, "memory_mb", json_int((json_int_t)(limits->memory >> 20)));

@@ -4,6 +4,7 @@
 #include "json/json.h"
 
 struct sandbox_row;
+struct spec_limits;
 
 /* The rows of an output table that describe sandbox_json(); the table adds its own and the end. */
 #define SANDBOX_FIELDS                                                                             \
@@ -24,6 +25,6 @@ struct sandbox_row;
 extern const struct param sandbox_limit_fields[];
 
 json_t *sandbox_json(const struct sandbox_row *row);
-json_t *sandbox_limits_json(const struct sandbox_row *row);
+json_t *sandbox_limits_json(const struct spec_limits *limits);
 /* "sb_1a2b  work  ready, last used 2026-01-02T03:04:05Z"; the caller frees. */
 char *sandbox_line(const struct sandbox_row *row);

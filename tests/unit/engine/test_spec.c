@@ -47,6 +47,33 @@ static void table_of_limits_is_in_the_order_of_the_struct(void **state)
 	assert_string_equal(spec_syscalls_names[SPEC_SYSCALLS_DEBUG], "debug");
 }
 
+static void limit_above_its_ceiling_is_refused(void **state)
+{
+	struct spec spec = spec_default();
+	struct spec_limits max = spec.limits;
+	struct error err;
+
+	CHECK_OK(spec_check_ceilings(&spec, &max, 0, &err), err);
+	for (size_t i = 0; i < spec_limit_count; i++) {
+		spec_limits_set(&spec.limits, i, spec_limits_get(&max, i) + 1);
+		assert_int_equal(spec_check_ceilings(&spec, &max, 0, &err), -1);
+		assert_int_equal(err.kind, ERR_LIMIT);
+		assert_non_null(strstr(err.msg, spec_limits[i].name));
+		spec_limits_set(&spec.limits, i, spec_limits_get(&max, i));
+	}
+	spec.limits.cpu = 2500;
+	CHECK_ERROR(spec_check_ceilings(&spec, &max, 0, &err), err, ERR_LIMIT,
+	            "limit 'cpu' (number of processors) is 2.5; this server allows at most 2");
+	spec.limits.cpu = 2000;
+	spec.gpus = 5;
+	CHECK_OK(spec_check_ceilings(&spec, &max, 7, &err), err);
+	CHECK_ERROR(spec_check_ceilings(&spec, &max, 4, &err), err, ERR_LIMIT,
+	            "gpus: the set 5 has devices outside of 4, which this server allows");
+	max = spec_largest_limits();
+	for (size_t i = 0; i < spec_limit_count; i++)
+		assert_int_equal(spec_limits_get(&max, i), spec_limits[i].max);
+}
+
 static void new_ids_are_valid_and_different(void **state)
 {
 	char seen[200][SPEC_ID_LEN + 1];
@@ -331,6 +358,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(default_spec_is_valid_except_for_its_id),
 		TEST(table_of_limits_is_in_the_order_of_the_struct),
+		TEST(limit_above_its_ceiling_is_refused),
 		TEST(new_ids_are_valid_and_different),
 		TEST(new_ids_use_every_digit_in_every_position),
 		TEST(malformed_ids_are_refused),

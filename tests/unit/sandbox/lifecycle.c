@@ -115,6 +115,8 @@ int open_world(void **state)
 {
 	static struct world world;
 	struct manager_config config = { .instance = "0123456789abcdef",
+		                         .limits_max = spec_largest_limits(),
+		                         .gpus_max = UINT64_MAX,
 		                         .servers = AT_FDCWD,
 		                         .engine = &world.fake.engine };
 	struct sandbox_options options = { .owner = "me", .name = "it", .spec = spec_default() };

@@ -1,4 +1,5 @@
 /* Reset, idle time-out, lifetime, quotas, the default sandbox and the environment. */
+#include "sandbox/internal.h"
 #include "sandbox/registry/instances.h"
 #include "unit/sandbox/lifecycle.h"
 
@@ -24,6 +25,8 @@ static void run_for(struct world *w, uint64_t ms)
 static void restart_manager(struct world *w, const struct quota *quota, int servers)
 {
 	struct manager_config config = { .instance = "0123456789abcdef",
+		                         .limits_max = spec_largest_limits(),
+		                         .gpus_max = UINT64_MAX,
 		                         .servers = servers,
 		                         .engine = &w->fake.engine,
 		                         .database = w->database,
@@ -246,6 +249,30 @@ static void idlest_sandbox_sleeps_to_free_memory(void **state)
 	(void)close(agent);
 }
 
+/* --- ceilings --- */
+
+static void sandbox_created_with_more_gets_the_ceiling(void **state)
+{
+	struct world *w = *state;
+	struct sandbox *old;
+	int agent;
+
+	restart_manager(w, &(struct quota){ 0 }, AT_FDCWD);
+	w->manager->config.limits_max.memory = SPEC_MIB(64);
+	w->manager->config.limits_max.cpu = 500;
+	old = add_sleeping_sandbox(w);
+	assert_int_equal(sandbox_row(old)->spec.limits.memory, SPEC_MIB(64));
+	assert_int_equal(sandbox_row(old)->spec.limits.cpu, 500);
+	assert_int_equal(sandbox_row(old)->spec.limits.pids, 512);
+	assert_string_equal(sandbox_lowered_limits(old),
+	                    "memory: 64 MiB instead of 1024 MiB, cpu: 0.5 instead of 2");
+	assert_int_equal(read_row(w, "old").spec.limits.memory, SPEC_MIB(1024));
+	sandbox_wake(old, NULL, NULL);
+	agent = connect_agent(w);
+	assert_string_not_equal(sandbox_lowered_limits(old), "");
+	(void)close(agent);
+}
+
 /* --- the default sandbox --- */
 
 static void default_sandbox_is_created_once(void **state)
@@ -327,6 +354,7 @@ int main(void)
 		IN_WORLD(held_sandbox_stays_in_memory_when_deleted),
 		IN_WORLD(owner_quota_limits_sandboxes_and_disk),
 		IN_WORLD(idlest_sandbox_sleeps_to_free_memory),
+		IN_WORLD(sandbox_created_with_more_gets_the_ceiling),
 		IN_WORLD(default_sandbox_is_created_once),
 		IN_WORLD(default_sandbox_of_live_server_is_skipped),
 		IN_WORLD(creator_sets_environment),

@@ -7,6 +7,8 @@ static struct world two;
 static int open_two_servers(void **state)
 {
 	struct manager_config config = { .instance = "fedcba9876543210",
+		                         .limits_max = spec_largest_limits(),
+		                         .gpus_max = UINT64_MAX,
 		                         .servers = AT_FDCWD,
 		                         .engine = &two.fake.engine };
 	struct world *w;

@@ -1,6 +1,7 @@
 #include "engine/native/cgroup/cgroup.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -104,6 +105,22 @@ int cgroups_open(struct cgroups *ret, const char *state, const char *instance, s
 
 	cgroup_find_hierarchies("/proc/self/mountinfo", "/proc/self/cgroup", &trees);
 	return cgroups_open_in(ret, &trees, state, instance, err);
+}
+
+int cgroups_limit_memory(const struct cgroups *all, uint64_t bytes, struct error *err)
+{
+	const bool is_v1 = all->v1[V1_MEMORY] >= 0;
+	const char *file = is_v1 ? "memory.limit_in_bytes" : "memory.max";
+
+	if ((all->has & CGROUP_HAS_MEMORY) == 0)
+		return 0;
+	/* Kernels before 5.11 charge a parent of version 1 only with this. Later ones always do,
+	 * and refuse every other value. */
+	if (is_v1)
+		(void)cgroup_write(all->v1[V1_MEMORY], "memory.use_hierarchy", "1");
+	if (cgroup_write_number(is_v1 ? all->v1[V1_MEMORY] : all->unified, file, bytes) < 0)
+		return error_sys(err, "set %s of cgroup %s to %" PRIu64, file, all->name, bytes);
+	return 0;
 }
 
 void cgroups_close(struct cgroups *all)

@@ -16,7 +16,7 @@
  *   cgroups_open -> cgroups_sweep -> (cgroup_create -> cgroup_kill -> cgroup_remove) ...
  *                -> cgroups_close
  *
- * Only the spawner uses this module, except for cgroup_read_counters(). Both structs are the
+ * Only the spawner uses this module, except for cgroup_read_counters() and cgroup_own_limit(). Both structs are the
  * caller's and own descriptors of directories. Nothing here allocates memory. */
 #pragma once
 #include <stdbool.h>
@@ -76,6 +76,9 @@ enum {
  * into a cgroup of their own. */
 MUST_CHECK int cgroups_open(struct cgroups *ret, const char *state, const char *instance,
                             struct error *err);
+/* Limits the memory of all sandboxes of this server together, by their common parent cgroup. To be
+ * called before the first sandbox exists. No error if there is no memory controller. */
+MUST_CHECK int cgroups_limit_memory(const struct cgroups *all, uint64_t bytes, struct error *err);
 /* Removes this server's directories and moves the two processes back. All cgroups in them must
  * have been removed. */
 void cgroups_close(struct cgroups *all);
@@ -108,3 +111,7 @@ void cgroup_read_counters(const int fds[CGROUP_COUNTER_FILES], enum cgroup_kind 
                           struct engine_counters *ret);
 /* Opens, reads and closes the counters; all are 0 without a cgroup. */
 struct engine_counters cgroup_counters_now(const struct cgroup *group);
+
+/* The smallest limit on the calling process's own cgroup and the cgroups above it, as far as they
+ * are mounted: CGROUP_HAS_MEMORY in bytes, or CGROUP_HAS_PIDS. UINT64_MAX: there is none. */
+uint64_t cgroup_own_limit(unsigned limit);

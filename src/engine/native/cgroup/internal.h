@@ -98,9 +98,10 @@ MUST_CHECK int cgroup_v1_limit(const struct cgroup *group, const struct spec_lim
                                struct error *err);
 enum { CGROUP_CPU_PERIOD_US = 100000 };
 
-/* cgroups_open() and cgroups_sweep() with given hierarchies, for tests. */
+/* cgroups_open(), cgroups_sweep() and cgroup_own_limit() with given hierarchies, for tests. */
 MUST_CHECK int cgroups_open_in(struct cgroups *ret, const struct cgroup_hierarchies *trees,
                                const char *state, const char *instance, struct error *err);
 void cgroups_sweep_in(struct cgroups *all, const struct cgroup_hierarchies *trees,
                       const char *state, bool (*is_alive)(void *ctx, const char *instance),
                       void *ctx);
+uint64_t cgroup_own_limit_in(const struct cgroup_hierarchies *trees, unsigned limit);

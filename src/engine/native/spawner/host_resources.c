@@ -48,7 +48,10 @@ static int open_cgroups(struct host_resources *host, const struct spawner_option
 	if (cgroups_open(&host->cgroups, name, options->instance, err) < 0)
 		return -1;
 	cgroups_sweep(&host->cgroups, name, options->is_alive, options->ctx);
-	return 0;
+	if (cgroups_limit_memory(&host->cgroups, options->memory_together, err) == 0)
+		return 0;
+	cgroups_close(&host->cgroups);
+	return -1;
 }
 
 static int open_ids(struct host_resources *host, const struct spawner_options *options,
@@ -124,7 +127,9 @@ int host_resources_open(struct host_resources *host, const struct spawner_option
                         struct error *err)
 {
 	*host = (struct host_resources){ .gpus = options->gpus,
-		                         .mount_count = options->mount_count };
+		                         .mount_count = options->mount_count,
+		                         .ceilings = options->ceilings,
+		                         .gpus_max = options->gpus_max };
 	if (open_cgroups(host, options, err) < 0)
 		return -1;
 	if (open_all_but_cgroups(host, options, err) == 0)

@@ -38,6 +38,8 @@ struct host_resources {
 	char unlisted[IDS_SOURCE_SIZE];
 	const struct cdi *gpus; /* or NULL */
 	size_t mount_count;
+	struct spec_limits ceilings; /* the most that a request may ask for */
+	uint64_t gpus_max;           /* likewise */
 };
 
 /* Opens everything that needs the host's mount tree, then leaves that tree for the base tree. */

@@ -56,7 +56,8 @@ static int check_start(struct spawner *spawner, const struct spawner_request *re
 	const struct spec *spec = &request->spec;
 	size_t mount_count = spawner->host.mount_count;
 
-	if (spec_check(spec, err) < 0)
+	if (spec_check(spec, err) < 0 ||
+	    spec_check_ceilings(spec, &spawner->host.ceilings, spawner->host.gpus_max, err) < 0)
 		return -1;
 	for (unsigned i = 0; i < spec->mount_count; i++)
 		if (spec->mounts[i].source >= mount_count)

@@ -40,6 +40,10 @@ struct spawner_options {
 	bool no_cgroups;          /* behave as on a machine without cgroups */
 	bool no_quota;            /* behave as on a file system without quotas */
 	const struct cdi *gpus;   /* graphics processors that sandboxes may be given; or NULL */
+	/* The most that any request gets, whatever the server asks for. */
+	struct spec_limits ceilings;
+	uint64_t gpus_max;        /* bit n: device n of `gpus` */
+	uint64_t memory_together; /* bytes that all sandboxes use together, if cgroups can tell */
 	int instance_lock; /* kept open: the lock that shows that this server is alive; or -1 */
 	int instances;     /* kept open: the directory that is_alive() reads; or -1 */
 	/* Whether the server `instance` runs; its cgroups are removed if not. */

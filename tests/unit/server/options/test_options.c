@@ -412,7 +412,7 @@ static void limit_options_match_the_limits_of_a_sandbox(void **state)
 	}
 }
 
-static void flags_given_on_the_command_line_are_recorded(void **state)
+static void source_of_each_value_is_recorded(void **state)
 {
 	char *const environment[] = { A("BELLJAR_PIDS=99"), NULL };
 	static const char *const flags[OPTION_COUNT] = { [OPTION_MEMORY] = "64M" };
@@ -420,8 +420,56 @@ static void flags_given_on_the_command_line_are_recorded(void **state)
 
 	CHECK_OK(options_load(&options, FOR_EXEC, flags, environment, &err), err);
 	assert_int_equal(options.limits.pids, 99);
-	assert_int_equal(options.flags, 1ULL << OPTION_MEMORY);
+	assert_int_equal(options.verb, FOR_EXEC);
+	assert_int_equal(options.sources[OPTION_MEMORY], OPTION_FROM_FLAG);
+	assert_int_equal(options.sources[OPTION_PIDS], OPTION_FROM_ENVIRONMENT);
+	assert_int_equal(options.sources[OPTION_CPU], OPTION_FROM_TABLE);
 	options_done(&options);
+}
+
+static void ceiling_options_match_their_limits(void **state)
+{
+	struct options options;
+
+	CHECK_OK(options_load(&options, FOR_SERVE, NO_FLAGS, empty, &err), err);
+	for (size_t i = 0; i < spec_limit_count; i++) {
+		const struct option_spec *limit = &option_specs[OPTION_MEMORY + i];
+		const struct option_spec *ceiling = &option_specs[OPTION_MEMORY_MAX + i];
+		char name[OPTION_NAME_SIZE];
+
+		(void)snprintf(name, sizeof name, "%s-max", limit->name);
+		assert_string_equal(ceiling->name, name);
+		assert_int_equal(limit->offset,
+		                 offsetof(struct options, limits) + spec_limits[i].offset);
+		assert_int_equal(ceiling->offset,
+		                 offsetof(struct options, limits_max) + spec_limits[i].offset);
+		assert_int_equal(ceiling->min, limit->min);
+		assert_int_equal(ceiling->max, limit->max);
+		assert_int_equal(spec_limits_get(&options.limits_max, i), 0);
+		assert_int_equal(options.sources[OPTION_MEMORY_MAX + i], OPTION_FROM_TABLE);
+	}
+	options_done(&options);
+}
+
+static void ceiling_below_a_given_default_is_refused(void **state)
+{
+	static const char *const flags[OPTION_COUNT] = {
+		[OPTION_CPU_MAX] = "500", [OPTION_MEMORY_MAX] = "32M"
+	};
+	static const char *const equal[OPTION_COUNT] = {
+		[OPTION_MEMORY] = "64M", [OPTION_MEMORY_MAX] = "64M"
+	};
+	char *const environment[] = { A("BELLJAR_CPU=1000"), NULL };
+	struct options options;
+
+	CHECK_OK(options_load(&options, FOR_SERVE, flags, empty, &err), err);
+	assert_int_equal(options.limits_max.memory, 32 << 20);
+	options_done(&options);
+	CHECK_OK(options_load(&options, FOR_SERVE, equal, empty, &err), err);
+	options_done(&options);
+	CHECK_ERROR(options_load(&options, FOR_SERVE, flags, environment, &err), err, ERR_INVALID,
+	            "cpu-max is 500, which is less than cpu, which is 1000: raise cpu-max or lower "
+	            "cpu");
 }
 
 int main(void)
@@ -447,7 +495,9 @@ int main(void)
 		IN_SCRATCH(environment_may_name_the_file),
 		IN_SCRATCH(doctor_does_not_read_the_file),
 		TEST(limit_options_match_the_limits_of_a_sandbox),
-		TEST(flags_given_on_the_command_line_are_recorded),
+		TEST(source_of_each_value_is_recorded),
+		TEST(ceiling_options_match_their_limits),
+		TEST(ceiling_below_a_given_default_is_refused),
 	};
 
 	return RUN_TESTS("server/options", tests);

@@ -327,6 +327,24 @@ static void process_over_the_memory_limit_is_killed_and_counted(void **state)
 	assert_in_range(got.memory_now, 0, SPEC_MIB(24));
 }
 
+/* The sandbox's own limit is larger than that of all sandboxes together. */
+static void all_sandboxes_together_are_limited(void **state)
+{
+	struct fixture *f = *state;
+	struct spec_limits limits = some_limits();
+	size_t much = SPEC_MIB(64), little = SPEC_MIB(4);
+	struct error err;
+	int status;
+
+	NEED(f->all.has & CGROUP_HAS_MEMORY, "no limit on memory");
+	CHECK_OK(cgroups_limit_memory(&f->all, SPEC_MIB(24), &err), err);
+	limits.memory = SPEC_MIB(256);
+	create_cgroup(f, &limits);
+	assert_int_equal(wait_for(start_child(&f->group, use_memory, &little)), 0);
+	status = wait_for(start_child(&f->group, use_memory, &much));
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
 struct forks {
 	int made, error;
 };
@@ -651,6 +669,7 @@ static int run(void)
 		BEST(create_refuses_an_id_with_a_slash_or_in_use),
 		BEST(failed_create_leaves_no_cgroup_behind),
 		BEST(process_over_the_memory_limit_is_killed_and_counted),
+		BEST(all_sandboxes_together_are_limited),
 		BEST(fork_beyond_the_limit_fails_and_is_counted),
 		BEST(processor_time_is_limited_and_counted),
 		BEST(frozen_processes_stop_until_thawed),

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "engine/native/cgroup/internal.h"
+#include "unit/scratch.h"
 #include "unit/test.h"
 
 /* A memfd with that text, and a path to it. */
@@ -267,6 +268,41 @@ static void open_refuses_names_with_other_characters(void **state)
 	            err, ERR_LIMIT, "cgroup name: 65 bytes, at most 63 are allowed");
 }
 
+/* The least limit of the own cgroup and those above, of either version, counts. */
+static void own_limit_is_the_least_above(void **state)
+{
+	static const struct {
+		const char *below, *above, *v1;
+		uint64_t wanted;
+	} cases[] = {
+		{ "max\n", "max\n", NULL, UINT64_MAX },
+		{ "1000\n", "max\n", NULL, 1000 },
+		{ "1000\n", "500\n", NULL, 500 },
+		{ "400\n", "500\n", "9223372036854771712\n", 400 },
+		{ "max\n", "500\n", "300\n", 300 },
+		{ "nonsense", "", NULL, UINT64_MAX },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct cgroup_hierarchies trees = { .unified = { .score = 1,
+			                                         .own_path = "above/below" } };
+
+		(void)snprintf(trees.unified.mount_point, CGROUP_PATH_SIZE, "%s", scratch_path);
+		(void)mkdir("above", 0755);
+		(void)mkdir("above/below", 0755);
+		scratch_write("above/below/memory.max", cases[i].below);
+		scratch_write("above/memory.max", cases[i].above);
+		if (cases[i].v1 != NULL) {
+			trees.v1[V1_MEMORY].score = 1;
+			(void)snprintf(trees.v1[V1_MEMORY].mount_point, CGROUP_PATH_SIZE,
+			               "%s/above", scratch_path);
+			scratch_write("above/memory.limit_in_bytes", cases[i].v1);
+		}
+		assert_int_equal(cgroup_own_limit_in(&trees, CGROUP_HAS_MEMORY), cases[i].wanted);
+		assert_int_equal(cgroup_own_limit_in(&trees, CGROUP_HAS_PIDS), UINT64_MAX);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest all[] = {
@@ -277,6 +313,7 @@ int main(void)
 		TEST(machine_without_cgroups_is_no_error),
 		TEST(directory_of_another_file_system_is_not_used),
 		TEST(open_refuses_names_with_other_characters),
+		IN_SCRATCH(own_limit_is_the_least_above),
 	};
 
 	return RUN_TESTS("cgroup_text", all);

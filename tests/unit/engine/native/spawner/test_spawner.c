@@ -64,6 +64,9 @@ static void start_spawner(struct peer *peer)
 	char claims[96];
 	struct spawner_options options = { .instance = "0123456789abcdef",
 		                           .claims = claims,
+		                           .ceilings = spec_default().limits,
+		                           .gpus_max = 1,
+		                           .memory_together = SPEC_MIB(2048),
 		                           .instance_lock = -1,
 		                           .instances = -1,
 		                           .is_alive = no_server_is_alive };
@@ -231,6 +234,30 @@ static void invalid_start_request_is_refused(void **state)
 	stop_spawner(&peer);
 }
 
+/* A server that was taken over asks for more than the operator allows. */
+static void request_above_a_ceiling_is_refused(void **state)
+{
+	struct spawner_reply reply;
+	struct peer peer;
+	struct spec spec;
+
+	start_spawner(&peer);
+	for (size_t i = 0; i <= spec_limit_count; i++) {
+		spec = fresh_spec();
+		if (i < spec_limit_count)
+			spec_limits_set(&spec.limits, i, spec_limits[i].initial + 1);
+		else
+			spec.gpus = 2;
+		send_request(&peer, REQUEST_START, i + 1, &spec);
+		reply = receive_reply(&peer);
+		assert_int_equal(reply.kind, REPLY_ENDED);
+		assert_true(reply.failed);
+		assert_non_null(strstr(reply.err.msg, "this server allows"));
+	}
+	check_life_cycle(&peer, 100);
+	stop_spawner(&peer);
+}
+
 static void random_packets_do_no_harm(void **state)
 {
 	static char noise[2 * sizeof(struct spawner_request)];
@@ -347,6 +374,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(spawner_starts_and_erases_sandboxes),
 		TEST(invalid_start_request_is_refused),
+		TEST(request_above_a_ceiling_is_refused),
 		TEST(random_packets_do_no_harm),
 		TEST(erase_request_reaches_only_sandboxes),
 		TEST(erase_of_a_dead_sandbox_waits_for_its_end),

@@ -1,0 +1,62 @@
+/* cgroup_own.c - the limits of the cgroup that belljar itself was started in, such as a container's. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/num.h"
+#include "engine/native/cgroup/internal.h"
+
+static uint64_t min_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* UINT64_MAX for "max", for a file that does not exist, and for what is no number. */
+static uint64_t read_limit(int dir, const char *file)
+{
+	char text[32];
+	struct error ignored;
+	uint64_t value;
+
+	(void)cgroup_read(dir, file, text, sizeof text);
+	text[strcspn(text, "\n")] = '\0';
+	return num_parse_u64(text, 0, UINT64_MAX, &value, &ignored) == 0 ? value : UINT64_MAX;
+}
+
+static uint64_t read_tree(const struct cgroup_hierarchy *tree, const char *file)
+{
+	AUTO_FD int mount_point = tree->score != 0 ? cgroup_open_dir(AT_FDCWD, tree->mount_point)
+	                                           : -1;
+	uint64_t least = UINT64_MAX;
+	char path[CGROUP_PATH_SIZE];
+
+	if (mount_point < 0)
+		return least;
+	(void)snprintf(path, sizeof path, "%s", tree->own_path);
+	do {
+		AUTO_FD int dir = cgroup_open_dir(mount_point, path[0] != '\0' ? path : ".");
+
+		if (dir >= 0)
+			least = min_of(least, read_limit(dir, file));
+	} while (cgroup_path_up(path));
+	return least;
+}
+
+uint64_t cgroup_own_limit_in(const struct cgroup_hierarchies *trees, unsigned limit)
+{
+	bool is_memory = limit == CGROUP_HAS_MEMORY;
+
+	return min_of(read_tree(&trees->unified, is_memory ? "memory.max" : "pids.max"),
+	              is_memory ? read_tree(&trees->v1[V1_MEMORY], "memory.limit_in_bytes")
+	                        : read_tree(&trees->v1[V1_PIDS], "pids.max"));
+}
+
+uint64_t cgroup_own_limit(unsigned limit)
+{
+	struct cgroup_hierarchies trees;
+
+	cgroup_find_hierarchies("/proc/self/mountinfo", "/proc/self/cgroup", &trees);
+	return cgroup_own_limit_in(&trees, limit);
+}

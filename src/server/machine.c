@@ -1,0 +1,83 @@
+#include "server/machine.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/statvfs.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/num.h"
+#include "engine/native/cgroup/cgroup.h"
+
+static uint64_t min_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The number in a file below /proc/sys; UINT64_MAX if the file cannot be read. */
+static uint64_t read_number(const char *path)
+{
+	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[32];
+	ssize_t len = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+	struct error ignored;
+	uint64_t value;
+
+	while (len > 0 && text[len - 1] == '\n')
+		len--;
+	if (len <= 0)
+		return UINT64_MAX;
+	text[len] = '\0';
+	return num_parse_u64(text, 0, UINT64_MAX, &value, &ignored) == 0 ? value : UINT64_MAX;
+}
+
+static void read_memory(struct spec_limits *ret)
+{
+	struct sysinfo info;
+
+	ret->memory = cgroup_own_limit(CGROUP_HAS_MEMORY);
+	if (sysinfo(&info) < 0)
+		return;
+	ret->memory = min_of(ret->memory, (uint64_t)info.totalram * info.mem_unit);
+	ret->swap = (uint64_t)info.totalswap * info.mem_unit;
+}
+
+/* The processors that this process may run on. A machine with more than CPU_SETSIZE of them does
+ * not fit into a cpu_set_t. */
+static uint64_t count_processors(void)
+{
+	cpu_set_t set;
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (sched_getaffinity(0, sizeof set, &set) == 0)
+		return (uint64_t)CPU_COUNT(&set);
+	return online > 0 ? (uint64_t)online : UINT64_MAX / 1000;
+}
+
+/* Some file systems report 0 because they have no fixed number of blocks or inodes. */
+static void read_disk(const char *state, struct spec_limits *ret)
+{
+	struct statvfs fs;
+
+	if (statvfs(state, &fs) < 0)
+		return;
+	if (fs.f_blocks != 0)
+		ret->disk = ret->file_size = (uint64_t)fs.f_blocks * fs.f_frsize;
+	if (fs.f_files != 0)
+		ret->inodes = fs.f_files;
+}
+
+void machine_read(const char *state, struct spec_limits *ret)
+{
+	for (size_t i = 0; i < spec_limit_count; i++)
+		spec_limits_set(ret, i, UINT64_MAX);
+	read_memory(ret);
+	ret->cpu = count_processors() * 1000;
+	ret->pids = min_of(min_of(read_number("/proc/sys/kernel/threads-max"),
+	                          read_number("/proc/sys/kernel/pid_max")),
+	                   cgroup_own_limit(CGROUP_HAS_PIDS));
+	ret->files = read_number("/proc/sys/fs/nr_open");
+	read_disk(state, ret);
+}
