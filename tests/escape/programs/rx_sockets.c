@@ -1,5 +1,5 @@
 /* rx_sockets KIND MIB SECONDS - fills the kernel's memory with what sockets hold, until a call is
- * refused or MIB are used, and holds it for SECONDS. Prints how much it has after each MiB, and
+ * refused or MIB are used, and then holds them for SECONDS. Prints how much it has after each MiB, and
  * "held" or "refused" with the reason.
  *
  * Kinds: netlink (replies that are not read), tcp and tcp6 (bytes that are not read), backlog (the
@@ -264,7 +264,8 @@ int main(int argc, char **argv)
 		}
 	}
 	why = errno;
-	(void)sleep(argc == 4 ? (unsigned)atoi(argv[3]) : 0);
+	if (done >= wanted)
+		(void)sleep(argc == 4 ? (unsigned)atoi(argv[3]) : 0);
 	(void)printf("%s: %s\n", done < wanted ? "refused" : "held", strerror(why));
 	return 0;
 }

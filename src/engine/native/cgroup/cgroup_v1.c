@@ -13,6 +13,9 @@
 #include "base/error.h"
 #include "engine/native/cgroup/internal.h"
 
+#define SOCKET_LIMIT "memory.kmem.tcp.limit_in_bytes"
+enum { SOCKET_SHARE = 4 };
+
 /* A mounted controller may lack a limit that the kernel was built without; its file is then
  * missing. */
 static const struct controller {
@@ -132,6 +135,11 @@ static int limit_memory(const struct cgroup *group, const struct spec_limits *li
 {
 	uint64_t swap = limits->swap < UINT64_MAX - limits->memory ? limits->swap : 0;
 
+	/* The memory limit of version 1 does not count buffers of TCP and UDP sockets. They have a
+	 * limit of their own, and are counted only if it is set. */
+	if (cgroup_has_file(group->v1[V1_MEMORY], SOCKET_LIMIT) &&
+	    set_limit(group, V1_MEMORY, SOCKET_LIMIT, limits->memory / SOCKET_SHARE, err) < 0)
+		return -1;
 	/* The order matters: the kernel refuses (EINVAL) a memsw limit, which is memory plus swap,
 	 * below the memory limit, and both begin without a limit. */
 	if (set_limit(group, V1_MEMORY, "memory.limit_in_bytes", limits->memory, err) < 0)

@@ -30,8 +30,9 @@ enum {
 #define USER_DIR(target)     STEP(STEP_USER_DIR, target, NULL, NULL, 0)
 #define SET_READONLY(target) STEP(STEP_SET_READONLY, target, NULL, NULL, MOUNT_ATTR_RDONLY)
 
-#define NO_NAMESPACES(kind) STEP(STEP_WRITE, "proc/sys/user/max_" kind "_namespaces", "0", NULL, 0)
-#define MASK_PROC(name)     STEP(STEP_MASK, "proc/" name, NULL, NULL, 0)
+#define NO_NAMESPACES(kind)  STEP(STEP_WRITE, "proc/sys/user/max_" kind "_namespaces", "0", NULL, 0)
+#define NETWORK(file, value) STEP(STEP_WRITE, "proc/sys/net/" file, value, NULL, 0)
+#define MASK_PROC(name)      STEP(STEP_MASK, "proc/" name, NULL, NULL, 0)
 #define READONLY_PROC(name)                                                                        \
 	STEP(STEP_BIND_READONLY, "proc/" name, NULL, NULL, MOUNT_ATTR_RDONLY | SAFEST)
 
@@ -76,6 +77,18 @@ _Static_assert(SPEC_AGENT_ID == 999, "the option gid= below has this id");
 static const struct mount_step proc_hiding_agent = MOUNT("proc", "proc",
                                                          "hidepid=invisible,gid=999", SAFEST);
 static const struct mount_step proc_single_id = MOUNT("proc", "proc", NULL, SAFEST);
+
+/* The sandbox's network namespace begins with the host's values. These bound memory that no cgroup
+ * counts: options of one socket, connections that wait in a listener's queue with their unread
+ * bytes, and connections that belong to no process any more. Older kernels have one optmem_max of
+ * 20480 for the whole machine, and no such file here. */
+static const struct mount_step network[] = {
+	NETWORK("core/optmem_max", "20480"),
+	NETWORK("core/somaxconn", "1024"),
+	NETWORK("ipv4/tcp_rmem", "4096 131072 4194304"),
+	NETWORK("ipv4/tcp_max_tw_buckets", "8192"),
+	NETWORK("ipv4/tcp_orphan_retries", "2"),
+};
 
 /* In the order of the list: nested namespaces are forbidden, because most privilege escalations in
  * the kernel start from the capabilities of a new user namespace; files with facts about the
@@ -290,7 +303,8 @@ static int add_all(struct mount_plan *plan, enum userns_mode mode, const struct 
 	    add_gpus(plan, tree, gpus, spec, err) < 0 ||
 	    add_steps(plan, run_dir, ARRAY_LEN(run_dir), err) < 0 ||
 	    add_steps(plan, mode == USERNS_SINGLE_ID ? &proc_single_id : &proc_hiding_agent, 1,
-	              err) < 0)
+	              err) < 0 ||
+	    add_steps(plan, network, ARRAY_LEN(network), err) < 0)
 		return -1;
 	return add_steps(plan, proc, ARRAY_LEN(proc), err);
 }

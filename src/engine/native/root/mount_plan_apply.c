@@ -17,7 +17,7 @@
 #include "base/tree/open_child.h"
 #include "engine/native/root/internal.h"
 
-enum { TARGET_MAX = 1024, WRITES_MAX = 16 };
+enum { TARGET_MAX = 1024, WRITES_MAX = 32 };
 
 static int open_target(int root, const char *path, int flags)
 {

@@ -54,7 +54,8 @@ static const char node_preload[] =
         "const entry = (family, address, netmask, bits) => ({ address, netmask, family,\n"
         "  mac: '00:00:00:00:00:00', internal: true, cidr: `${address}/${bits}` });\n"
         "os.networkInterfaces = function networkInterfaces() {\n"
-        "  try { return ask(); } catch { return { lo: [entry('IPv4', '127.0.0.1', '255.0.0.0', 8),\n"
+        "  try { return ask(); } catch { return { lo: [\n"
+        "    entry('IPv4', '127.0.0.1', '255.0.0.0', 8),\n"
         "    { ...entry('IPv6', '::1', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 128),\n"
         "      scopeid: 0 }] }; }\n"
         "};\n";

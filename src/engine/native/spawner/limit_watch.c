@@ -9,6 +9,9 @@ enum {
 	DISK_MS = 20,
 	MEMORY_MS = 250,
 	FAILURES_MAX = 5,
+	/* So few sockets hold little memory. Programs that serve a few connections are not measured
+	 * for them. */
+	FEW_SOCKETS = 16,
 	/* Longest time for which a sandbox is frozen to pay for one measuring. The server gives up
 	 * a spill file after 5 s and an agent after 15 s without an answer. */
 	PAY_MAX_MS = 4000,
@@ -61,7 +64,7 @@ int limit_watch_timeout_ms(const struct spawner *spawner)
 			return DISK_MS;
 		is_any_running = is_any_running || is_running(&spawner->sandboxes[i]);
 	}
-	return is_any_running && watches_memory(spawner) ? MEMORY_MS : -1;
+	return is_any_running ? MEMORY_MS : -1;
 }
 
 /* --- disk ---------------------------------------------------------------------------- */
@@ -212,8 +215,8 @@ static bool is_memory_measured(const struct spawner *spawner, uint64_t number)
 	for (size_t i = 0; i < JANITORS_MAX; i++) {
 		const struct janitor *janitor = &spawner->janitors[i];
 
-		if (janitor->pid != 0 && janitor->kind == JANITOR_MEMORY &&
-		    janitor->number == number)
+		if (janitor->pid != 0 && janitor->number == number &&
+		    (janitor->kind == JANITOR_MEMORY || janitor->kind == JANITOR_SOCKETS))
 			return true;
 	}
 	return false;
@@ -221,16 +224,26 @@ static bool is_memory_measured(const struct spawner *spawner, uint64_t number)
 
 static bool start_memory_janitor(struct spawner *spawner, const struct spawner_sandbox *sandbox)
 {
-	const struct janitor_job job = { .kind = JANITOR_MEMORY,
+	enum janitor_kind kind = watches_memory(spawner) ? JANITOR_MEMORY : JANITOR_SOCKETS;
+	const struct janitor_job job = { .kind = kind,
 		                         .parent = spawner->host.disk.dir,
 		                         .name = sandbox->id,
 		                         .number = sandbox->number,
+		                         .limit = { .bytes = sandbox->limits.memory },
 		                         .proc = spawner->host.userns.proc,
 		                         .pid = sandbox->pid };
 	struct janitor *janitor = spawner_free_janitor_slot(spawner, JANITOR_MEMORY);
 	struct error err;
 
 	return janitor != NULL && janitor_start(janitor, &job, &err) == 0;
+}
+
+/* A cgroup does not count all memory of sockets: see usage/sockets.c. */
+static bool needs_memory_check(const struct spawner *spawner, const struct spawner_sandbox *sandbox)
+{
+	return is_running(sandbox) && !is_memory_measured(spawner, sandbox->number) &&
+	       (watches_memory(spawner) ||
+	        sockets_in_use(spawner->host.userns.proc, sandbox->pid) > FEW_SOCKETS);
 }
 
 /* There are fewer janitors than sandboxes. A check that finds no free slot continues with the same
@@ -240,8 +253,7 @@ static bool check_memory(struct spawner *spawner)
 	for (; spawner->memory_next < spawner->sandbox_top; spawner->memory_next++) {
 		const struct spawner_sandbox *sandbox = &spawner->sandboxes[spawner->memory_next];
 
-		if (is_running(sandbox) && !is_memory_measured(spawner, sandbox->number) &&
-		    !start_memory_janitor(spawner, sandbox))
+		if (needs_memory_check(spawner, sandbox) && !start_memory_janitor(spawner, sandbox))
 			return false;
 	}
 	spawner->memory_next = 0;
@@ -269,6 +281,6 @@ void limit_watch_check(struct spawner *spawner)
 		check_disk(spawner);
 		spawner->disk_due_ms = now + DISK_MS;
 	}
-	if (watches_memory(spawner) && now >= spawner->memory_due_ms && check_memory(spawner))
+	if (now >= spawner->memory_due_ms && check_memory(spawner))
 		spawner->memory_due_ms = now + MEMORY_MS;
 }

@@ -35,11 +35,13 @@ struct spawner_sandbox *spawner_free_sandbox_slot(struct spawner *spawner)
 	return NULL;
 }
 
+/* JANITOR_SOCKETS takes slots of JANITOR_MEMORY: a spawner starts only one of the two kinds. */
 struct janitor *spawner_free_janitor_slot(struct spawner *spawner, enum janitor_kind kind)
 {
 	static const size_t first[JANITOR_KIND_COUNT + 1] = { [JANITOR_REMOVE] = 0,
 		                                              [JANITOR_DISK] = 12,
 		                                              [JANITOR_MEMORY] = 20,
+		                                              [JANITOR_SOCKETS] = JANITORS_MAX,
 		                                              [JANITOR_KIND_COUNT] = JANITORS_MAX };
 
 	for (size_t i = first[kind]; i < first[kind + 1]; i++)

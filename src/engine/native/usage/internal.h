@@ -50,6 +50,14 @@ size_t process_tree_pids(int proc, pid_t pid, pid_t all[PROCESS_TREE_MAX]);
 typedef bool process_thread_fn(void *ctx, pid_t thread);
 void process_each_thread(int proc, pid_t pid, process_thread_fn *fn, void *ctx);
 
+/* Reads the beginning of /proc/PID/FILE as text. False: there is none. (memory.c) */
+bool proc_read_file(int proc, pid_t pid, const char *file, char *text, size_t size);
+
 /* Bytes of memory of a process and its descendants, with unlinked memory files. Shared pages count
  * once (Pss), or once per process where the kernel has no smaps_rollup. (memory.c) */
 uint64_t process_tree_memory(int proc, pid_t pid);
+
+/* Bytes that the kernel holds for the TCP and UDP sockets of the process's network namespace, with
+ * or without its Unix sockets. Stops counting above `limit`. Moves the caller into the network
+ * namespace. (sockets.c) */
+uint64_t socket_memory(int proc, pid_t pid, bool with_unix, uint64_t limit);

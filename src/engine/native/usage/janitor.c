@@ -50,6 +50,14 @@ static int measure_disk(const struct janitor_job *job, struct disk_usage *ret, s
 	return 0;
 }
 
+static uint64_t measure_memory(const struct janitor_job *job)
+{
+	bool all = job->kind == JANITOR_MEMORY;
+
+	return (all ? process_tree_memory(job->proc, job->pid) : 0) +
+	       socket_memory(job->proc, job->pid, all, job->limit.bytes);
+}
+
 static NORETURN void run_janitor(struct janitor_job job, int out)
 {
 	struct janitor_result result = { 0 };
@@ -67,7 +75,7 @@ static NORETURN void run_janitor(struct janitor_job job, int out)
 	else if (r == 0 && job.kind == JANITOR_DISK)
 		r = measure_disk(&job, &result.usage, &result.err);
 	else if (r == 0)
-		result.usage.bytes = process_tree_memory(job.proc, job.pid);
+		result.usage.bytes = measure_memory(&job);
 	result.failed = r < 0;
 	(void)!write(out, &result, sizeof result);
 	_exit(0);

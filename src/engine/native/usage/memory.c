@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "engine/native/usage/internal.h"
 
-static bool read_proc_file(int proc, pid_t pid, const char *file, char *text, size_t size)
+bool proc_read_file(int proc, pid_t pid, const char *file, char *text, size_t size)
 {
 	char path[64];
 	AUTO_FD int fd = -1;
@@ -34,7 +34,7 @@ static uint64_t page_table_bytes(int proc, pid_t thread)
 	char text[2048];
 	const char *found;
 
-	if (!read_proc_file(proc, thread, "status", text, sizeof text))
+	if (!proc_read_file(proc, thread, "status", text, sizeof text))
 		return 0;
 	found = strstr(text, "\nVmPTE:");
 	return found != NULL ? strtoull(found + sizeof "\nVmPTE:" - 1, NULL, 10) * 1024 : 0;
@@ -49,10 +49,10 @@ static bool add_thread_memory(void *ctx, pid_t thread)
 	char text[1024];
 	const char *found;
 
-	if (read_proc_file(sum->proc, thread, "smaps_rollup", text, sizeof text) &&
+	if (proc_read_file(sum->proc, thread, "smaps_rollup", text, sizeof text) &&
 	    (found = strstr(text, "\nPss:")) != NULL)
 		bytes = strtoull(found + 5, NULL, 10) * 1024;
-	else if (read_proc_file(sum->proc, thread, "statm", text, sizeof text) &&
+	else if (proc_read_file(sum->proc, thread, "statm", text, sizeof text) &&
 	         (found = strchr(text, ' ')) != NULL)
 		bytes = strtoull(found, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 	if (bytes != 0)

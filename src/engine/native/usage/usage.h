@@ -54,7 +54,13 @@ void disk_clear_quota(const struct disk *disk, uint32_t project);
 
 /* Each piece of work has a process of its own: a sandbox may have millions of files and
  * descriptors, and the spawner must go on answering meanwhile. */
-enum janitor_kind { JANITOR_REMOVE, JANITOR_DISK, JANITOR_MEMORY, JANITOR_KIND_COUNT };
+enum janitor_kind {
+	JANITOR_REMOVE,
+	JANITOR_DISK,
+	JANITOR_MEMORY,  /* processes and sockets, where no cgroup counts memory */
+	JANITOR_SOCKETS, /* TCP and UDP only, where a cgroup counts the rest */
+	JANITOR_KIND_COUNT
+};
 
 struct janitor_job {
 	enum janitor_kind kind;
@@ -62,9 +68,9 @@ struct janitor_job {
 	const char *name;        /* the sandbox's directory */
 	uint64_t number;         /* of the request that created the sandbox; JANITOR_REMOVE: 0 */
 	struct ids_block ids;    /* JANITOR_REMOVE: released after the removal */
-	struct disk_usage limit; /* JANITOR_DISK: the measuring stops above this */
-	int proc;                /* JANITOR_DISK, JANITOR_MEMORY: the host's /proc */
-	pid_t pid;               /* JANITOR_DISK, JANITOR_MEMORY: the sandbox's first process */
+	struct disk_usage limit; /* the measuring stops above this */
+	int proc;                /* the host's /proc; JANITOR_REMOVE: not used */
+	pid_t pid;               /* the sandbox's first process; JANITOR_REMOVE: not used */
 };
 
 struct janitor {
@@ -80,7 +86,7 @@ struct janitor_result {
 	bool failed;
 	struct error err;
 	enum janitor_kind kind;
-	struct disk_usage usage; /* JANITOR_DISK; JANITOR_MEMORY: only bytes */
+	struct disk_usage usage; /* of JANITOR_MEMORY and JANITOR_SOCKETS only bytes */
 	uint64_t cpu_us;         /* processor time that the janitor used */
 };
 
@@ -88,3 +94,9 @@ MUST_CHECK int janitor_start(struct janitor *janitor, const struct janitor_job *
                              struct error *err);
 /* Reads the result after the process was reaped, and frees the slot. `used` is from wait4(2). */
 struct janitor_result janitor_finish(struct janitor *janitor, const struct rusage *used);
+
+/* --- sockets (sockets.c) --- */
+
+/* The number of TCP and UDP sockets in the network namespace of a process, also of those that no
+ * descriptor refers to. Fast enough for the spawner itself. */
+uint64_t sockets_in_use(int proc, pid_t pid);
