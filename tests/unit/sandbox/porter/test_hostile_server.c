@@ -480,6 +480,49 @@ static void number_of_agents_is_bounded(void **state)
 	porter_stop(&porter);
 }
 
+static void thousands_of_requests_are_answered(void **state)
+{
+	AUTO_FREE char *path = mem_format("%s/root", scratch_path);
+	struct porter porter;
+	struct error err;
+
+	assert_int_equal(mkdir("root", 0755), 0);
+	porter = start_porter(NULL, true);
+	for (uint32_t i = 0; i < 3000; i++) {
+		(void)exchange(porter.socket, PORTER_ADD_ROOT, i % PORTER_DIRECTORIES_MAX, path,
+		               &err);
+		assert_string_equal(err.msg, "");
+		check_root_refused(porter.socket, "/etc");
+		(void)exchange(porter.socket, PORTER_REMOVE_ROOT, i % PORTER_DIRECTORIES_MAX, "",
+		               &err);
+	}
+	assert_int_equal(find_children(porter.pid, &(pid_t){ 0 }, 1), 0);
+	porter_stop(&porter);
+}
+
+/* Replies that nobody reads fill the socket, with the descriptors of channels in them. */
+static void server_that_reads_no_reply_blocks_only_itself(void **state)
+{
+	const struct porter_request request = make_request(PORTER_OPEN, 0, "");
+	uint64_t end = clock_now_ms() + DEADLINE_MS;
+	struct porter porter;
+	pid_t pids[100];
+	size_t count;
+
+	assert_int_equal(mkdir("allowed", 0755), 0);
+	porter = start_porter("allowed", false);
+	for (int refused = 0; refused < 100 && clock_now_ms() < end;) {
+		if (send(porter.socket, &request, sizeof request, MSG_DONTWAIT) >= 0)
+			continue;
+		assert_int_equal(errno, EAGAIN);
+		refused++;
+		(void)usleep(1000);
+	}
+	count = find_children(porter.pid, pids, ARRAY_LEN(pids));
+	assert_in_range(count, 1, PORTER_DIRECTORIES_MAX);
+	porter_stop(&porter); /* returns when the porter and its agents have exited */
+}
+
 /* The server of this test is a child: it starts the porter and an agent, and is killed. */
 static void killed_server_leaves_no_process(void **state)
 {
@@ -666,6 +709,8 @@ int main(void)
 		IN_SCRATCH(porter_and_agents_keep_no_right_that_they_do_not_need),
 		IN_SCRATCH(porter_itself_reaches_nothing_else),
 		IN_SCRATCH(number_of_agents_is_bounded),
+		IN_SCRATCH(thousands_of_requests_are_answered),
+		IN_SCRATCH(server_that_reads_no_reply_blocks_only_itself),
 		IN_SCRATCH(killed_server_leaves_no_process),
 		IN_SCRATCH(agent_serves_no_other_root_and_no_other_user),
 		IN_SCRATCH(agent_runs_no_program),
