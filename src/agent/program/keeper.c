@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
-enum { END_MS = 2000 };
+enum { END_MS = 5000 };
 
 struct keeper {
 	int agent, signals;
