@@ -47,6 +47,7 @@ static const struct layer {
 	{ "programs", "the machine's programs and nothing else of it", .report = report_programs },
 	{ "cgroups", "limits the kernel enforces", .report = report_cgroups },
 	{ "memory", "a limit on memory", .report = report_memory },
+	{ "sockets", "a limit on memory of TCP and UDP", .report = report_sockets },
 	{ "swap", "a limit on swap space", .report = report_swap },
 	{ "cpu", "a limit on processors", .report = report_cpu },
 	{ "processes", "a limit on processes", .report = report_processes },

@@ -238,6 +238,20 @@ void report_memory(const struct trial *trial, struct check *ret)
 	        ret);
 }
 
+void report_sockets(const struct trial *trial, struct check *ret)
+{
+	const struct spawner_report *report = &trial->report;
+
+	report_limit(trial, CGROUP_HAS_SOCKETS,
+	             "the buffers are measured four times a second, and a sandbox over its memory "
+	             "limit is killed",
+	             ret);
+	if ((report->cgroup_limits & (CGROUP_HAS_MEMORY | CGROUP_HAS_SOCKETS)) == CGROUP_HAS_MEMORY)
+		check_fix(ret, report->cgroups == CGROUP_V2
+		                       ? "boot without cgroup.memory=nosocket"
+		                       : "boot with systemd.unified_cgroup_hierarchy=1");
+}
+
 void report_swap(const struct trial *trial, struct check *ret)
 {
 	report_limit(trial, CGROUP_HAS_SWAP, NULL, ret);

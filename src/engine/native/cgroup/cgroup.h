@@ -34,7 +34,13 @@ enum cgroup_v1 { V1_MEMORY, V1_PIDS, V1_CPU, V1_CPUACCT, V1_FREEZER, V1_COUNT };
 enum { CGROUP_NAME_SIZE = 64 };
 
 /* The limits that hold: bits of struct cgroups.has. */
-enum { CGROUP_HAS_MEMORY = 1, CGROUP_HAS_SWAP = 2, CGROUP_HAS_CPU = 4, CGROUP_HAS_PIDS = 8 };
+enum {
+	CGROUP_HAS_MEMORY = 1,
+	CGROUP_HAS_SWAP = 2,
+	CGROUP_HAS_CPU = 4,
+	CGROUP_HAS_PIDS = 8,
+	CGROUP_HAS_SOCKETS = 16, /* buffers of TCP and UDP sockets */
+};
 
 /* The directories of this server, in which the cgroups of its sandboxes are created. */
 struct cgroups {

@@ -101,6 +101,8 @@ static void open_controller(struct cgroups *all, const struct cgroup_hierarchy *
 	all->has |= controllers[i].bit;
 	if (i == V1_MEMORY && cgroup_has_file(all->v1[i], "memory.memsw.limit_in_bytes"))
 		all->has |= CGROUP_HAS_SWAP;
+	if (i == V1_MEMORY && cgroup_has_file(all->v1[i], SOCKET_LIMIT))
+		all->has |= CGROUP_HAS_SOCKETS;
 }
 
 void cgroup_v1_open(struct cgroups *all, const struct cgroup_hierarchies *trees,
@@ -137,7 +139,7 @@ static int limit_memory(const struct cgroup *group, const struct spec_limits *li
 
 	/* The memory limit of version 1 does not count buffers of TCP and UDP sockets. They have a
 	 * limit of their own, and are counted only if it is set. */
-	if (cgroup_has_file(group->v1[V1_MEMORY], SOCKET_LIMIT) &&
+	if ((group->in->has & CGROUP_HAS_SOCKETS) &&
 	    set_limit(group, V1_MEMORY, SOCKET_LIMIT, limits->memory / SOCKET_SHARE, err) < 0)
 		return -1;
 	/* The order matters: the kernel refuses (EINVAL) a memsw limit, which is memory plus swap,

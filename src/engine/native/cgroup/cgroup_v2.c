@@ -162,6 +162,16 @@ static bool check_writable(int parent, struct cgroup_reason *why)
 	return false;
 }
 
+/* memory.max counts buffers of sockets, unless the kernel was booted not to. */
+static bool counts_sockets(void)
+{
+	char text[4096];
+	const char *option = strstr(cgroup_read(AT_FDCWD, "/proc/cmdline", text, sizeof text),
+	                            "cgroup.memory=");
+
+	return option == NULL || memmem(option, strcspn(option, " \n"), "nosocket", 8) == NULL;
+}
+
 /* Creates our directory in `parent` with the controllers `wanted`, or at least one of them. */
 static bool try_parent(struct cgroups *all, int parent, unsigned wanted, struct cgroup_reason *why)
 {
@@ -190,6 +200,8 @@ static bool try_parent(struct cgroups *all, int parent, unsigned wanted, struct 
 		have &= ~(unsigned)CGROUP_HAS_CPU;
 	if ((have & CGROUP_HAS_MEMORY) && cgroup_has_file(dir, "memory.swap.max"))
 		have |= CGROUP_HAS_SWAP;
+	if ((have & CGROUP_HAS_MEMORY) && counts_sockets())
+		have |= CGROUP_HAS_SOCKETS;
 	all->unified = TAKE_FD(dir);
 	all->has |= have;
 	return true;

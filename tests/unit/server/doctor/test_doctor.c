@@ -54,6 +54,7 @@ static void report_has_all_layers_in_order(void **state)
 		"programs",
 		"cgroups",
 		"memory",
+		"sockets",
 		"swap",
 		"cpu",
 		"processes",
