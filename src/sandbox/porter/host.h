@@ -26,7 +26,7 @@ struct loop;
 /* Whether the directories that the client declares as its roots are allowed too. */
 enum host_roots {
 	HOST_ROOTS_OFF,
-	HOST_ROOTS_OFF_AS_ROOT, /* nobody has asked for them, and belljar runs as root */
+	HOST_ROOTS_OFF_AS_ROOT, /* the options do not ask for them, and belljar runs as root */
 	HOST_ROOTS_ON,
 };
 
