@@ -79,8 +79,8 @@ const struct sandbox_row *sandbox_row(const struct sandbox *sandbox);
 bool sandbox_counts(struct sandbox *sandbox, struct engine_counters *ret);
 /* Why the sandbox ended last, as one line; "" if it never did, or ended on request. */
 const char *sandbox_end_reason(const struct sandbox *sandbox);
-/* The limits that are lower than those it was created with, because the operator's ceilings are lower
- * now; "" if there are none. */
+/* The limits that are lower than those it was created with, because the operator's ceilings are
+ * lower now; "" if there are none. */
 const char *sandbox_lowered_limits(const struct sandbox *sandbox);
 /* Whether the last end was the engine's answer to a memory or disk limit. */
 bool sandbox_met_limit(const struct sandbox *sandbox);

@@ -10,8 +10,8 @@ enum { OVERCOMMIT = 4 };
 
 #define AT(name) (offsetof(struct spec_limits, name) / sizeof(uint64_t)) /* row of spec_limits */
 
-/* The part of the machine that one sandbox may have if the operator sets no ceiling; a limit without
- * a row: all of it. The rest is the host's. */
+/* The part of the machine that one sandbox may have if the operator sets no ceiling; a limit
+ * without a row: all of it. The rest is the host's. */
 static const struct share {
 	unsigned part, of;
 } shares[sizeof(struct spec_limits) / sizeof(uint64_t)] = {

@@ -1,4 +1,4 @@
-/* cgroup_own.c - the limits of the cgroup that belljar itself was started in, such as a container's. */
+/* cgroup_own.c - the limits of the cgroup that belljar was started in, such as a container's. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
