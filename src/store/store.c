@@ -54,8 +54,8 @@ int store_set_error(struct store *store, int code, struct error *err)
 	}
 }
 
-/* Changes the mode through a descriptor, because the server's filter refuses chmod(), which Landlock
- * does not limit to the server's own files. */
+/* Changes the mode through a descriptor, because the server's filter refuses chmod(): Landlock does
+ * not limit it to the server's own files. */
 static int set_file_mode(const char *path, struct error *err)
 {
 	AUTO_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -62,6 +62,7 @@ def filtered(box):
     # The server has both as well.
     server = status_of(process.pid)
     assert server["NoNewPrivs"] == "1" and server["Seccomp"] == "2", server
+    assert int(server["CapPrm"], 16) == 0, server
     allowed = box.python("import ctypes; print(ctypes.CDLL(None).prctl(38, 1, 0, 0, 0))")
     assert allowed.out == "0\n", allowed
 

@@ -158,7 +158,9 @@ static bool receive_requests(struct spawner *spawner)
 {
 	static struct spawner_request request;
 
-	for (int i = 0; i < REQUESTS_AT_A_TIME; i++) {
+	/* A REQUEST_LIST has a reply for each sandbox, so the queue is checked before each request
+	 * and not only before the first. */
+	for (int i = 0; i < REQUESTS_AT_A_TIME && spawner->replies.count < REPLIES_MANY; i++) {
 		ssize_t n = recv(spawner->socket, &request, sizeof request,
 		                 MSG_DONTWAIT | MSG_TRUNC);
 
