@@ -37,10 +37,12 @@ struct agent {
 	struct confine confine;
 	rlim_t files; /* soft RLIMIT_NOFILE of programs, unless EXEC sets it */
 	int nice; /* of programs and workers; the agent and the keepers run at a higher priority */
-	bool refused;    /* REFUSED was sent: exit once it is written */
-	int root, proc;  /* O_PATH: the root of all paths, and /proc */
-	bool is_at_root; /* the root is the directory that the agent was started in */
-	int null;        /* /dev/null, opened before sandboxed code could replace it */
+	bool on_host; /* started by the porter, for copies: the root is the directory that the agent was
+	               * started in, and the rules of files/export/export.h hold */
+	uint64_t allowed; /* on the host: kinds of trusted files that may be written */
+	bool refused;     /* REFUSED was sent: exit once it is written */
+	int root, proc;   /* O_PATH: the root of all paths, and /proc */
+	int null;         /* /dev/null, opened before sandboxed code could replace it */
 	char workspace[WIRE_PATH_MAX + 1];
 
 	struct orphans { /* see children_sweep() */

@@ -173,10 +173,10 @@ int main(int argc, char **argv)
 
 	if (argc > 4 || (argc >= 2 && num_parse_u64(argv[1], 0, 1 << 20, &channel, &err) < 0) ||
 	    (argc >= 3 && num_parse_u64(argv[2], 0, UINT32_MAX - 1, &user, &err) < 0) ||
-	    (argc == 4 && strcmp(argv[3], ".") != 0))
-		agent_die("usage: belljar-agent [DESCRIPTOR [USER [.]]]");
+	    (argc == 4 && num_parse_u64(argv[3], 0, UINT64_MAX, &agent.allowed, &err) < 0))
+		agent_die("usage: belljar-agent [DESCRIPTOR [USER [ALLOWED]]]");
+	agent.on_host = argc == 4;
 	agent.root = -1;
-	agent.is_at_root = argc == 4;
 	wire_link_init(&agent.link, WIRE_AGENT);
 	if (fd_ensure_stdio(&err) < 0 || setup_process(&agent, &err) < 0 ||
 	    add_sources((int)channel, &err) < 0)

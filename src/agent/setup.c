@@ -86,7 +86,7 @@ static int open_root(const struct agent *agent, const struct wire_welcome *welco
 
 	/* On the host the porter has chosen the directory, and the server is not trusted with any
 	 * other. */
-	if (agent->is_at_root && strcmp(welcome->root.ptr, ".") != 0)
+	if (agent->on_host && strcmp(welcome->root.ptr, ".") != 0)
 		return error_set(err, ERR_INVALID,
 		                 "this agent serves the directory that it was started in: the root "
 		                 "must be '.'");

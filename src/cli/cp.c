@@ -6,10 +6,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
 #include "cli/support/attachment.h"
+#include "cli/support/out.h"
 #include "sandbox/copy/copy.h"
 #include "sandbox/porter/host.h"
 #include "sandbox/porter/host_path.h"
@@ -19,7 +21,7 @@
 #include "server/runtime.h"
 
 struct cp {
-	bool is_out;
+	bool is_out, is_preview;
 	char *name;               /* the sandbox, by name or id */
 	char *inside;             /* the path in the sandbox */
 	const char *outside;      /* the path on the host, as it was typed */
@@ -128,8 +130,9 @@ static void print_result(const struct cp *cp, const struct copy_result *result)
 	char to[512], first[300], directory[512];
 
 	(void)utf8_escape(view_of(result->target), to, sizeof to);
-	(void)fprintf(stderr, "belljar: %" PRIu64 " %s, %" PRIu64 " bytes, to %s%s%s\n",
-	              moved->entries, moved->entries == 1 ? "entry" : "entries", moved->bytes,
+	(void)fprintf(stderr, "belljar: %" PRIu64 " %s%s, %" PRIu64 " bytes, to %s%s%s\n",
+	              moved->entries, moved->entries == 1 ? "entry" : "entries",
+	              result->is_preview ? " would change" : "", moved->bytes,
 	              cp->is_out ? utf8_escape(view_of(host_handle_directory(cp->handle)),
 	                                       directory, sizeof directory)
 	                         : cp->name,
@@ -143,6 +146,17 @@ static void print_result(const struct cp *cp, const struct copy_result *result)
 		              utf8_escape(view_of(moved->first_skipped), first, sizeof first));
 }
 
+/* Each note begins with a line end. */
+static void print_notes(const struct copy_result *result)
+{
+	AUTO_BUF struct buf notes;
+
+	buf_init(&notes, COPY_NOTES_MAX);
+	copy_add_notes(result, &notes);
+	if (notes.len != 0)
+		(void)fprintf(stderr, "belljar: %s\n", buf_text(&notes) + 1);
+}
+
 static void on_copied(void *ctx, const struct copy_result *result, const struct error *why)
 {
 	struct cp *cp = ctx;
@@ -153,6 +167,9 @@ static void on_copied(void *ctx, const struct copy_result *result, const struct 
 		return;
 	}
 	print_result(cp, result);
+	if (result->is_preview)
+		out("%s", result->moved.report);
+	print_notes(result);
 	attachment_stop(cp->attachment, 0);
 }
 
@@ -170,6 +187,7 @@ static void on_host_open(void *ctx, const struct error *why)
 		.name = cp->is_out ? copy_last_name(cp->inside) : host_handle_name(cp->handle),
 		.into = true,
 		.overwrite = true,
+		.preview = cp->is_preview,
 		.max_bytes = UINT64_MAX,
 		.max_count = UINT32_MAX - 1,
 	};
@@ -246,8 +264,10 @@ static enum verb_result copy_files(struct cp *cp, const struct verb_call *call, 
 {
 	static const struct attachment_events events = { start_copy, ignore_signal, close_copy };
 	char state[PATH_MAX];
-	struct porter_config config = { .directory = cp->directory };
+	struct porter_config config = { .directory = cp->directory,
+		                        .exports = options_exports(call->options) };
 
+	cp->is_preview = call->options->preview;
 	if (read_operands(cp, call->operands, err) < 0)
 		return VERB_MISUSED;
 	if (find_outside(cp, err) < 0 || runtime_find_state_dir(call->options, state, err) < 0)
@@ -279,6 +299,7 @@ static const struct verb_example examples[] = {
 	{ "belljar cp project work:", "Copy a directory into the sandbox's workspace." },
 	{ "belljar cp data.csv work:/tmp/", "Copy a file to another directory of it." },
 	{ "belljar cp work:results .", "Copy results back." },
+	{ "belljar cp --preview work:project .", "See what that would change." },
 	{ NULL, NULL },
 };
 
@@ -293,6 +314,10 @@ const struct verb verb_cp = {
 	        "permissions and links; links that lead out of the directory, devices and sockets "
 	        "are left out. If TARGET is a directory, the copy goes into it, else it gets that "
 	        "name; existing files are replaced.\n\n"
+	        "Files that programs on this machine execute or trust by themselves, such as "
+	        ".git/hooks, .bashrc or .vscode, are not copied out of a sandbox unless "
+	        "--copy-trusted names their kind, and new files are not executable without "
+	        "--copy-executables.\n\n"
 	        "Copying into a sandbox that does not exist creates it. If another belljar has "
 	        "the sandbox awake, cp waits up to 5 seconds.",
 	.examples = examples,

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/close_range.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -154,16 +155,19 @@ static int empty_standard_streams(struct error *err)
 	return 0;
 }
 
-int agent_image_exec(int image, int channel, unsigned user, bool at_root, struct error *err)
+int agent_image_exec(int image, int channel, unsigned user, const uint64_t *exports,
+                     struct error *err)
 {
-	char name[] = "belljar-agent", number[] = "3", root[] = ".", id[16];
-	char *const argv[] = { name, number, user != 0 || at_root ? id : NULL,
-		               at_root ? root : NULL, NULL };
+	char name[] = "belljar-agent", number[] = "3", id[16], allowed[24];
+	char *const argv[] = { name, number, user != 0 || exports != NULL ? id : NULL,
+		               exports != NULL ? allowed : NULL, NULL };
 	char *const envp[] = { NULL };
 
 	if (move_descriptors(image, channel, err) < 0 || empty_standard_streams(err) < 0)
 		return -1;
 	(void)snprintf(id, sizeof id, "%u", user);
+	if (exports != NULL)
+		(void)snprintf(allowed, sizeof allowed, "%" PRIu64, *exports);
 	(void)execveat(IMAGE_FD, "", argv, envp, AT_EMPTY_PATH);
 	return error_sys(err, "execute the agent");
 }

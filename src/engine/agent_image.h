@@ -9,6 +9,7 @@
  * takes its place. The caller owns the descriptor. */
 #pragma once
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/attr.h"
 #include "base/view.h"
@@ -24,6 +25,8 @@ MUST_CHECK int agent_image_open(bool *sealed, struct error *err);
 /* Executes the agent in the calling process, a child after fork. The channel becomes descriptor 3,
  * 0 and 1 become /dev/null, 2 stays, all other descriptors are closed; the environment is empty.
  * `user` is the id whose programs the agent will probably start, so that it can prepare for that,
- * or 0. `at_root`: the agent serves the working directory and no other root that the server may
- * name. Returns only if executing failed. */
-int agent_image_exec(int image, int channel, unsigned user, bool at_root, struct error *err);
+ * or 0. `exports` is NULL for an agent in a sandbox. An agent on the host gets the set of trusted
+ * kinds (base/trusted/trusted_names.h) that it may write; it serves the working directory and no
+ * other root that the server may name. Returns only if executing failed. */
+int agent_image_exec(int image, int channel, unsigned user, const uint64_t *exports,
+                     struct error *err);

@@ -277,7 +277,8 @@ static int start_porter(struct server *server, const char *state, struct error *
 {
 	const struct porter_config config = { .paths = server->options->allow_path,
 		                              .state = state,
-		                              .accepts_roots = server->roots == HOST_ROOTS_ON };
+		                              .accepts_roots = server->roots == HOST_ROOTS_ON,
+		                              .exports = options_exports(server->options) };
 
 	return porter_start(&config, &server->porter, err);
 }

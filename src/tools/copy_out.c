@@ -5,7 +5,7 @@
 
 struct copy_out_args {
 	const char *path, *target, *sandbox;
-	bool overwrite;
+	bool overwrite, preview;
 };
 
 static const struct param params[] = {
@@ -20,6 +20,8 @@ static const struct param params[] = {
 	ARG(struct copy_out_args, overwrite, BOOL,
 	    "Replace existing files; in a directory, those of the same names. If false, nothing is "
 	    "copied when the target exists."),
+	ARG(struct copy_out_args, preview, BOOL,
+	    "Write nothing: answer what would change on the host, as a list and a diff."),
 	WORK_PARAM_SANDBOX(struct copy_out_args, sandbox),
 	{ 0 },
 };
@@ -31,7 +33,8 @@ static int copy_out(struct mcp_call *call, const void *args, struct error *err)
 		                                   .sandbox = a->sandbox,
 		                                   .host = a->target,
 		                                   .inside = a->path,
-		                                   .overwrite = a->overwrite };
+		                                   .overwrite = a->overwrite,
+		                                   .preview = a->preview };
 
 	return copy_work_start(call, &options, err);
 }
@@ -42,7 +45,9 @@ const struct mcp_tool tool_copy_out = {
 	.help = "Copy a file or a whole directory from the sandbox to the host, such as results "
 	        "the user wants to keep. Only into directories that belljar was started with "
 	        "(--allow-path) or that are the client's roots. Existing files are not replaced "
-	        "unless overwrite is true.",
+	        "unless overwrite is true. Files that programs of the host execute or trust by "
+	        "themselves (.git/hooks, .bashrc, .vscode ...) are left out and named, and new "
+	        "files are not executable.",
 	.hints = MCP_DESTRUCTIVE,
 	.params = params,
 	.args_size = sizeof(struct copy_out_args),

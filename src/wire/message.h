@@ -96,10 +96,16 @@ struct wire_done {
 	uint8_t flags;
 	uint64_t count;     /* entries, matches, lines or bytes, depending on the request */
 	uint64_t bytes;     /* bytes transferred */
-	uint64_t total;     /* size of the file afterwards */
+	uint64_t total;     /* size of the file afterwards; UNPACK: files and links */
 	uint64_t skipped;   /* UNPACK, PACK: entries left out because they are not allowed */
+	uint64_t trusted;   /* UNPACK, WRITE on the host: entries left out because programs of the
+	                     * host trust them (base/trusted/trusted_names.h) */
+	uint64_t kinds;     /* the set of their kinds */
+	uint64_t unmarked;  /* UNPACK, WRITE on the host: files that are not executable there */
 	struct view cursor; /* LIST: the last name, to continue after; UNPACK, PACK: the first entry
 	                     * that was left out */
+	struct view report; /* UNPACK, WRITE: with WIRE_PREVIEW what would change, otherwise the
+	                     * names of the first trusted entries, one in a line */
 };
 
 enum wire_failure {
@@ -174,7 +180,10 @@ struct wire_read {
 };
 
 enum wire_write_mode { WIRE_WRITE_REPLACE, WIRE_WRITE_CREATE, WIRE_WRITE_APPEND, WIRE_WRITE_COUNT };
-enum { WIRE_PARENTS = 1 }; /* create missing directories of the path */
+enum {
+	WIRE_PARENTS = 1, /* create missing directories of the path */
+	WIRE_PREVIEW = 2, /* write nothing, report what would change */
+};
 struct wire_write {
 	uint8_t mode, flags;
 	uint16_t perm; /* of a new file */
@@ -267,6 +276,7 @@ struct wire_pack {
 };
 
 struct wire_unpack {
+	uint8_t flags;      /* WIRE_PREVIEW */
 	uint64_t max;       /* bytes of all files */
 	uint32_t max_count; /* entries, and missing directories created for them */
 	struct view path;   /* a directory, created if missing */

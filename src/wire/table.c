@@ -48,7 +48,11 @@ static const struct wire_field done[] = {
 	ANY64(wire_done, bytes),
 	ANY64(wire_done, total),
 	ANY64(wire_done, skipped),
+	ANY64(wire_done, trusted),
+	ANY64(wire_done, kinds),
+	ANY64(wire_done, unmarked),
 	TEXT(wire_done, cursor, 0, 255),
+	TEXT(wire_done, report, 0, WIRE_REPORT_MAX),
 };
 static const struct wire_field failed[] = {
 	ENUM(wire_failed, why, WIRE_FAILED_COUNT),
@@ -99,7 +103,7 @@ static const struct wire_field read_[] = {
 };
 static const struct wire_field write_[] = {
 	ENUM(wire_write, mode, WIRE_WRITE_COUNT),
-	FLAGS(wire_write, flags, WIRE_PARENTS),
+	FLAGS(wire_write, flags, WIRE_PARENTS | WIRE_PREVIEW),
 	PERM(wire_write, perm),
 	ANY64(wire_write, max),
 	PATH(wire_write, path),
@@ -153,6 +157,7 @@ static const struct wire_field pack[] = {
 	PATH(wire_pack, path),
 };
 static const struct wire_field unpack[] = {
+	FLAGS(wire_unpack, flags, WIRE_PREVIEW),
 	ANY64(wire_unpack, max),
 	U32(wire_unpack, max_count, 1, UINT32_MAX),
 	PATH(wire_unpack, path),

@@ -53,6 +53,7 @@ enum {
 	WIRE_ENTRIES_MAX = 100000,
 	WIRE_DEPTH_MAX = 64,
 	WIRE_RECORDS_MAX = 32 * 1024, /* bytes of one frame of records */
+	WIRE_REPORT_MAX = 30 * 1024,  /* bytes of the report in DONE */
 };
 
 /* The two ends of the channel. */

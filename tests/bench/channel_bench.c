@@ -147,7 +147,7 @@ static void start_agent(struct bench *bench)
 	bench->agent = fork();
 	if (bench->agent == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)agent_image_exec(image, ends[1], 0, false, &err);
+		(void)agent_image_exec(image, ends[1], 0, NULL, &err);
 		die("the agent", err.msg);
 	}
 	if (bench->agent < 0)

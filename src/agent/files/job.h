@@ -11,7 +11,9 @@
  * it sends bytes or records, fills in *done and returns 0, or fails. Its memory must not depend on
  * the size of a file, a line or a directory, which code in the sandbox chooses. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/attr.h"
@@ -26,6 +28,8 @@ struct job {
 	int fd;                /* SOCK_SEQPACKET, blocking: one packet, one frame */
 	int root;              /* O_PATH: the directory that paths call "/" */
 	const char *workspace; /* absolute below root; relative paths start here */
+	bool on_host;          /* the files are the host's, and the rules of export.h hold */
+	uint64_t allowed;      /* on the host: kinds of trusted files that may be written */
 	size_t pending;        /* bytes of records in `out` that are not sent */
 	enum wire_type pending_type;
 	char in[WIRE_HEADER + JOB_PACKET_MAX];

@@ -3,25 +3,140 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/files/export/compare.h"
+#include "agent/files/export/export.h"
 #include "agent/files/new_file.h"
 #include "agent/files/ops.h"
 #include "agent/files/path.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 
-static int replace_file(struct job *job, const struct wire_write *request, struct wire_done *done,
-                        struct error *err)
+/* Where the file is to be, and what the rules for the host say about it. */
+struct write_place {
+	struct export export;
+	int dir; /* -1: a directory of the path is missing */
+	char name[PATH_NAME_MAX + 1];
+	int kind; /* of trusted file; -1: none */
+};
+
+static bool must_be_new(const struct wire_write *request)
+{
+	return request->mode == WIRE_WRITE_CREATE;
+}
+
+/* Uses the text of the path: its directory does not exist, so no link is in the way. */
+static int find_missing_place(struct write_place *place, const struct job *job,
+                              const struct wire_write *request, struct wire_done *done,
+                              struct error *err)
+{
+	struct view path = request->path;
+	const char *slash = memrchr(path.ptr, '/', path.len);
+	const char *name = slash != NULL ? slash + 1 : path.ptr;
+	size_t len = (size_t)(path.ptr + path.len - name);
+	struct view parent = { path.ptr, slash != NULL ? (size_t)(slash - path.ptr) : 0 };
+
+	if (len > PATH_NAME_MAX)
+		return error_set(err, ERR_LIMIT, "the name has more than %d bytes", PATH_NAME_MAX);
+	memcpy(place->name, name, len);
+	place->name[len] = '\0';
+	if (parent.len == 0)
+		parent = view_of(slash != NULL ? "/" : ".");
+	return export_init(&place->export, job, parent, (request->flags & WIRE_PREVIEW) != 0, done,
+	                   &place->dir, err);
+}
+
+static int find_place(struct write_place *place, const struct job *job,
+                      const struct wire_write *request, struct wire_done *done, struct error *err)
+{
+	struct path_parent parent;
+	struct error why;
+	int r = path_parent(job, request->path, !must_be_new(request), &parent, &why);
+
+	if (r < 0 && why.errnum != ENOENT) {
+		*err = why;
+		return -1;
+	}
+	if (r < 0)
+		r = find_missing_place(place, job, request, done, err);
+	else {
+		place->dir = parent.dir;
+		memcpy(place->name, parent.name, sizeof place->name);
+		r = export_init_at(&place->export, job, parent.dir,
+		                   (request->flags & WIRE_PREVIEW) != 0, done, err);
+	}
+	if (r < 0)
+		return -1;
+	place->kind = export_kind(&place->export, place->name, false);
+	return 0;
+}
+
+/* Compares the bytes with the present file instead of writing them: for a preview, and for a file
+ * that programs of the host trust. */
+static int compare_file(struct job *job, const struct wire_write *request,
+                        struct write_place *place, struct wire_done *done, struct error *err)
+{
+	struct compare_entry entry = { .dir = place->dir,
+		                       .name = place->name,
+		                       .path = place->name,
+		                       .type = S_IFREG,
+		                       .link = "",
+		                       .kind = place->kind };
+	struct compare compare = { 0 };
+	char shown[PATH_SHOW_SIZE];
+	uint64_t size = 0;
+	struct view bytes;
+	struct stat st;
+	int more;
+
+	entry.mode = place->kind < 0 ? export_file_mode(&place->export, place->dir, place->name,
+	                                                request->perm)
+	                             : request->perm;
+	/* A file that is replaced keeps its permissions. */
+	if (place->dir >= 0 && fstatat(place->dir, place->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		entry.mode = st.st_mode & 0777;
+	if (compare_start(&compare, &place->export, &entry, err) < 0)
+		return -1;
+	while ((more = job_receive(job, &bytes, err)) == 1 && bytes.len <= request->max - size) {
+		compare_bytes(&compare, bytes);
+		size += bytes.len;
+	}
+	if (more == 0)
+		compare_end(&compare);
+	compare_cancel(&compare);
+	done->total = size;
+	if (more > 0)
+		return error_set(err, ERR_LIMIT, "%s: more than %" PRIu64 " bytes",
+		                 path_show(request->path, shown), request->max);
+	return more;
+}
+
+static int open_new_file(struct new_file *file, const struct job *job,
+                         const struct wire_write *request, struct write_place *place,
+                         struct error *err)
+{
+	mode_t perm = export_file_mode(&place->export, place->dir, place->name, request->perm);
+
+	if (new_file_open(file, job, request->path, must_be_new(request), perm, request->max, err) <
+	    0)
+		return -1;
+	/* The path was resolved once more. */
+	if (job->on_host && strcmp(file->place.name, place->name) != 0)
+		return error_set(err, ERR_INVALID, "the target has become a link: try again");
+	return export_verify(&place->export, file->place.dir, err);
+}
+
+static int replace_file(struct job *job, const struct wire_write *request,
+                        struct write_place *place, struct wire_done *done, struct error *err)
 {
 	AUTO_NEW_FILE struct new_file file = NEW_FILE_NONE;
-	bool must_be_new = request->mode == WIRE_WRITE_CREATE;
 	struct view bytes;
 	int more;
 
-	if (new_file_open(&file, job, request->path, must_be_new, request->perm, request->max,
-	                  err) < 0)
+	if (open_new_file(&file, job, request, place, err) < 0)
 		return -1;
 	while ((more = job_receive(job, &bytes, err)) == 1)
 		if (new_file_write(&file, bytes, err) < 0)
@@ -130,11 +245,27 @@ static int append_file(struct job *job, const struct wire_write *request, struct
 int op_write(struct job *job, const struct wire_write *request, struct wire_done *done,
              struct error *err)
 {
+	static struct write_place place;
+	bool makes_parents = (request->flags & WIRE_PARENTS) != 0;
+	int r;
+
 	*done = (struct wire_done){ 0 };
 	if (new_file_check_name(request->path, err) < 0)
 		return -1;
-	if ((request->flags & WIRE_PARENTS) != 0 && path_make_parents(job, request->path, err) < 0)
+	if (request->mode == WIRE_WRITE_APPEND) {
+		if (makes_parents && path_make_parents(job, request->path, err) < 0)
+			return -1;
+		return append_file(job, request, done, err);
+	}
+	if (find_place(&place, job, request, done, err) < 0)
 		return -1;
-	return request->mode == WIRE_WRITE_APPEND ? append_file(job, request, done, err)
-	                                          : replace_file(job, request, done, err);
+	if (place.kind >= 0 || place.export.is_preview)
+		r = compare_file(job, request, &place, done, err);
+	else if (makes_parents && path_make_parents(job, request->path, err) < 0)
+		r = -1;
+	else
+		r = replace_file(job, request, &place, done, err);
+	cleanup_fd(&place.dir);
+	export_finish(&place.export);
+	return r;
 }

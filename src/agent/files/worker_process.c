@@ -40,9 +40,29 @@ static int reply_stats(struct job *job, struct error *err)
 	return 0;
 }
 
+/* The operations that copies need. On the host no other one is performed: renaming, for example,
+ * would give a file that was copied a name that programs there trust. */
+static bool is_copy_operation(const struct wire_message *request)
+{
+	switch ((int)request->type) {
+	case WIRE_READ:
+	case WIRE_STAT:
+	case WIRE_FIND:
+	case WIRE_PACK:
+	case WIRE_UNPACK:
+		return true;
+	case WIRE_WRITE:
+		return request->write.mode != WIRE_WRITE_APPEND;
+	default:
+		return false;
+	}
+}
+
 static int run_operation(struct job *job, const struct wire_message *request,
                          struct wire_done *done, struct error *err)
 {
+	if (job->on_host && !is_copy_operation(request))
+		return error_set(err, ERR_UNSUPPORTED, "copies do not need this operation");
 	switch ((int)request->type) {
 	case WIRE_READ:
 		return op_read(job, &request->read, done, err);
@@ -115,7 +135,11 @@ void worker_process_run(const struct agent *agent, const struct wire_message *re
 	(void)signal(SIGXFSZ, SIG_IGN);
 	set_limits();
 	(void)setpriority(PRIO_PROCESS, 0, agent->nice);
-	job = (struct job){ .fd = socket, .root = root, .workspace = agent->workspace };
+	job = (struct job){ .fd = socket,
+		            .root = root,
+		            .workspace = agent->workspace,
+		            .on_host = agent->on_host,
+		            .allowed = agent->allowed };
 	if (user_become(&agent->user, &err) < 0 || set_death_signal(&err) < 0 ||
 	    confine_worker(&agent->confine, &err) < 0 ||
 	    run_operation(&job, request, &reply.done, &err) < 0 || job_flush(&job, &err) < 0)

@@ -85,8 +85,7 @@ size_t utf8_prefix(const char *text, size_t len, size_t max)
 	return end;
 }
 
-/* The code point of a well-formed character of n bytes. */
-static uint32_t code_point(const char *text, size_t n)
+uint32_t utf8_code_point(const char *text, size_t n)
 {
 	static const unsigned char lead_bits[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
 	uint32_t point;
@@ -119,7 +118,7 @@ static size_t escape_char(struct view v, char *out, size_t size, size_t *consume
 	*consumed = n != 0 ? n : 1;
 	if (n == 0)
 		return (size_t)snprintf(out, size, "\\x%02x", (unsigned char)v.ptr[0]);
-	point = code_point(v.ptr, n);
+	point = utf8_code_point(v.ptr, n);
 	if (point != 0 && point < 0x20 && (name = strchr(named, (int)point)) != NULL)
 		return (size_t)snprintf(out, size, "\\%c", letters[name - named]);
 	if (must_escape(point))

@@ -13,6 +13,7 @@ static const struct section {
 	{ "environment", section_environment },
 	{ "config", section_config },
 	{ "tools", section_tools },
+	{ "trusted", section_trusted },
 };
 
 static const char *section_name_at(size_t i)

@@ -6,7 +6,8 @@
 
 typedef void section_fn(void);
 
-section_fn section_verbs, section_options, section_environment, section_config, section_tools;
+section_fn section_verbs, section_options, section_environment, section_config, section_tools,
+        section_trusted;
 
 /* Prints a text as mdoc: roff's special characters are escaped, each sentence begins a new line,
  * and an empty line becomes a paragraph. */

@@ -100,7 +100,7 @@ static void report_broken_transfer(struct copy *copy, const struct error *why)
 		               options->max_bytes, options->max_count);
 	if (copy->filter != NULL)
 		tar_filter_passed(copy->filter, &entries, &bytes);
-	if (entries != 0)
+	if (entries != 0 && !options->preview)
 		(void)snprintf(stays, sizeof stays,
 		               "; what was written before, of %" PRIu64 " entries and %" PRIu64
 		               " bytes, stays in '%s'%s",
@@ -116,7 +116,9 @@ static void on_moved(void *ctx, const struct transfer_result *moved, const struc
 {
 	struct copy *copy = ctx;
 	struct copy_result result = { .is_directory = copy->source.type == WIRE_FILE_DIRECTORY,
+		                      .is_preview = copy->options.preview,
 		                      .target = copy->target };
+	struct error err;
 
 	copy->transfer = NULL;
 	if (why != NULL) {
@@ -126,7 +128,10 @@ static void on_moved(void *ctx, const struct transfer_result *moved, const struc
 	result.moved = *moved;
 	if (copy->filter != NULL)
 		result.ignored = tar_filter_left_out(copy->filter);
-	report_end(copy, &result, NULL);
+	if (copy_check_some(&result, &err) < 0)
+		fail_copy(copy, &copy->options.to, &err);
+	else
+		report_end(copy, &result, NULL);
 }
 
 static const struct transfer_events transfer_events = { on_progress, on_moved };
@@ -148,8 +153,8 @@ static void start_transfer(struct copy *copy)
 		.to_where = options->to.where,
 		.is_file = copy->source.type == WIRE_FILE_REGULAR,
 		.must_be_new = !options->overwrite,
-		/* As tar_filter_mask_modes() does for the entries of a directory. */
-		.perm = copy->source.perm & (options->to.is_host ? 0755 : 0777),
+		.is_preview = options->preview,
+		.perm = copy->source.perm & 0777,
 		.max_bytes = options->max_bytes,
 		.max_count = options->max_count,
 		.filter = copy->filter,
@@ -167,8 +172,6 @@ static void start_transfer(struct copy *copy)
 static void start_filtered(struct copy *copy)
 {
 	copy->filter = tar_filter_new(copy->ignore);
-	if (copy->options.to.is_host)
-		tar_filter_mask_modes(copy->filter);
 	start_transfer(copy);
 }
 
@@ -411,6 +414,7 @@ int copy_start(const struct copy_options *options, const struct copy_events *eve
 	struct channel *channel;
 
 	copy->options = *options;
+	copy->options.overwrite = options->overwrite || options->preview;
 	copy_texts(copy);
 	copy->target = mem_dup(options->to.path);
 	copy->events = events;

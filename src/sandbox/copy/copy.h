@@ -14,6 +14,7 @@
 #include "base/attr.h"
 #include "sandbox/copy/transfer.h"
 
+struct buf;
 struct channel;
 struct copy;
 struct error;
@@ -30,7 +31,7 @@ struct copy_endpoint {
 	void *ctx;
 	const char *path;  /* resolved by the agent */
 	const char *where; /* a prefix for errors of this end; or NULL */
-	bool is_host;      /* new files get no write permission for group and others */
+	bool is_host;
 };
 
 /* Neither copies the texts. */
@@ -47,6 +48,7 @@ struct copy_options {
 	bool into;        /* copy a directory into an existing one, under its name; a target that
 	                   * ends in a slash means the same */
 	bool overwrite;   /* replace a file, merge a directory; otherwise both are refused */
+	bool preview;     /* change nothing, report what would change; implies overwrite */
 	bool gitignore;   /* leave out the files that .gitignore files of the source name */
 	uint64_t max_bytes;
 	uint32_t max_count;
@@ -56,8 +58,19 @@ struct copy_result {
 	struct transfer_result moved;
 	uint64_t ignored;   /* entries left out by .gitignore */
 	bool is_directory;  /* the source is one */
+	bool is_preview;    /* nothing was written; moved.report tells what would be */
 	const char *target; /* the path of the copy, for the agent there */
 };
+
+/* Texts about what a copy to the host has left out. */
+enum { COPY_NAMES_MAX = 10, COPY_NOTES_MAX = 8192 };
+/* The first names that were left out, each with its kind. Returns their number. */
+size_t copy_left_out_names(const struct copy_result *result, struct view names[COPY_NAMES_MAX]);
+/* Appends, each on a line of its own, what was left out, why, and how a person can allow it: at
+ * most COPY_NOTES_MAX bytes, none if everything was copied. */
+void copy_add_notes(const struct copy_result *result, struct buf *text);
+/* Fails if all files were left out: a copy that does nothing must not look like a success. */
+MUST_CHECK int copy_check_some(const struct copy_result *result, struct error *err);
 
 struct copy_events {
 	void (*progress)(void *ctx, uint64_t bytes); /* may be NULL */

@@ -1,6 +1,5 @@
 #include "sandbox/copy/tar_filter.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +12,7 @@
 _Static_assert(TAR_FILTER_MORE >= TAR_HEAD_MAX + TAR_TRAILER, "a head may wait for its last byte");
 
 struct tar_filter {
-	const struct ignore *ignore; /* or NULL */
-	bool masks_modes;
+	const struct ignore *ignore;       /* or NULL */
 	bool keeps;                        /* the entry under way is passed on */
 	uint64_t left_out, entries, bytes; /* entries left out; entries and bytes passed on */
 	struct tar_parser parser;
@@ -29,27 +27,10 @@ struct tar_filter *tar_filter_new(const struct ignore *ignore)
 	return filter;
 }
 
-void tar_filter_mask_modes(struct tar_filter *filter)
-{
-	filter->masks_modes = true;
-}
-
 struct tar_filter *tar_filter_free(struct tar_filter *filter)
 {
 	free(filter);
 	return NULL;
-}
-
-/* Overwrites the mode in the entry's own header, the last block of the bytes in `out`. */
-static void mask_mode(struct buf *out, unsigned mode)
-{
-	char *at = out->ptr + out->len - TAR_BLOCK;
-	struct tar_block block;
-
-	memcpy(&block, at, sizeof block);
-	(void)snprintf(block.mode, sizeof block.mode, "%07o", mode & 0755);
-	tar_set_checksum(&block);
-	memcpy(at, &block, sizeof block);
 }
 
 /* The first entry of a hostile archive may name a path that takes long to match: ignore_check()
@@ -78,8 +59,6 @@ static int take_entry(struct tar_filter *filter, struct view head, struct buf *o
 	}
 	if (buf_add(out, head, err) < 0)
 		return -1;
-	if (filter->masks_modes)
-		mask_mode(out, entry->mode);
 	filter->entries++;
 	return 0;
 }

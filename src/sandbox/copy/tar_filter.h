@@ -1,8 +1,7 @@
-/* tar_filter.h - leaves entries out of a tar stream that passes through, and masks their modes.
+/* tar_filter.h - leaves entries out of a tar stream that passes through.
  *
  * The stream is one that an agent's PACK writes (wire/tar.h); any other is an error. Entries that
- * are kept pass byte by byte as they came, except for the modes if those are masked. At most one
- * entry's head is kept in memory.
+ * are kept pass byte by byte as they came. At most one entry's head is kept in memory.
  *
  *   tar_filter_new -> tar_filter_take ... -> tar_filter_check_end -> tar_filter_free */
 #pragma once
@@ -22,9 +21,6 @@ struct tar_filter;
 struct tar_filter *tar_filter_new(const struct ignore *ignore) RETURNS_NONNULL;
 struct tar_filter *tar_filter_free(struct tar_filter *filter);
 DEFINE_CLEANUP(tar_filter)
-/* Removes the write permission of group and others from every entry: code in a sandbox must not
- * decide who else on the host may change the files it hands out. */
-void tar_filter_mask_modes(struct tar_filter *filter);
 
 /* Appends to `out` what is kept of `bytes`, and the head that waited for them: at most
  * TAR_FILTER_MORE bytes more than `bytes` has. */

@@ -1,5 +1,6 @@
 #include "sandbox/copy/transfer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ struct transfer {
 	struct channel_stream *from, *to;
 	struct tar_filter *filter;
 	const char *from_where, *to_where;
-	bool is_file;
+	bool is_file, is_preview;
 	struct buf queue; /* bytes for the receiving agent, from `sent` on */
 	size_t sent;
 	size_t owed;     /* bytes that arrived and were not given back as credit */
@@ -169,6 +170,31 @@ static void on_writable(void *ctx)
 	pass_on(ctx);
 }
 
+/* The agent has escaped the report already, but an agent on the host reads hostile archives, so its
+ * messages are not trusted either: each line is escaped once more, which changes only what the agent
+ * must not send. Tabs stay. */
+static void copy_report(struct view report, char *out, size_t size)
+{
+	char piece[WIRE_REPORT_MAX + 1];
+	size_t used = 0;
+
+	while (report.len != 0 && size - used > 16) {
+		size_t len = 0;
+		struct view part = { report.ptr, 0 };
+
+		while (len < report.len && report.ptr[len] != '\n' && report.ptr[len] != '\t')
+			len++;
+		part.len = len;
+		(void)utf8_escape(part, piece, size - used - 8);
+		used += (size_t)snprintf(out + used, size - used, "%s", piece);
+		if (len < report.len)
+			out[used++] = report.ptr[len++];
+		report.ptr += len;
+		report.len -= len;
+	}
+	out[used] = '\0';
+}
+
 static void on_to_done(void *ctx, const struct wire_done *done)
 {
 	struct transfer *transfer = ctx;
@@ -180,8 +206,16 @@ static void on_to_done(void *ctx, const struct wire_done *done)
 		report_end(transfer, &err);
 		return;
 	}
-	transfer->result.entries = transfer->is_file ? 1 : done->count;
+	/* WRITE counts an entry only if it does not write it. */
+	transfer->result.entries = done->count;
+	if (transfer->is_file && !transfer->is_preview && done->trusted == 0)
+		transfer->result.entries = 1;
 	transfer->result.bytes = done->bytes;
+	transfer->result.files = done->total;
+	transfer->result.trusted = done->trusted;
+	transfer->result.kinds = done->kinds;
+	transfer->result.unmarked = done->unmarked;
+	copy_report(done->report, transfer->result.report, sizeof transfer->result.report);
 	add_skipped(transfer, done);
 	report_end(transfer, NULL);
 }
@@ -241,17 +275,20 @@ static struct wire_message source_request(const struct transfer_options *options
 
 static struct wire_message target_request(const struct transfer_options *options)
 {
+	uint8_t preview = options->is_preview ? WIRE_PREVIEW : 0;
+
 	if (options->is_file)
 		return (struct wire_message){ .type = WIRE_WRITE,
 			                      .write = { .mode = options->must_be_new
 			                                                 ? WIRE_WRITE_CREATE
 			                                                 : WIRE_WRITE_REPLACE,
-			                                 .flags = WIRE_PARENTS,
+			                                 .flags = WIRE_PARENTS | preview,
 			                                 .perm = options->perm,
 			                                 .max = options->max_bytes,
 			                                 .path = view_of(options->to_path) } };
 	return (struct wire_message){ .type = WIRE_UNPACK,
-		                      .unpack = { .max = options->max_bytes,
+		                      .unpack = { .flags = preview,
+		                                  .max = options->max_bytes,
 		                                  .max_count = options->max_count,
 		                                  .path = view_of(options->to_path) } };
 }
@@ -268,6 +305,7 @@ int transfer_start(const struct transfer_options *options, const struct transfer
 	transfer->from_where = options->from_where;
 	transfer->to_where = options->to_where;
 	transfer->is_file = options->is_file;
+	transfer->is_preview = options->is_preview;
 	buf_init(&transfer->queue, QUEUE_MAX);
 	if (channel_open(options->from, &from, &from_events, transfer, &transfer->from, err) < 0 ||
 	    channel_open(options->to, &to, &to_events, transfer, &transfer->to, err) < 0) {

@@ -14,6 +14,7 @@
 
 #include "base/attr.h"
 #include "base/view.h"
+#include "wire/table.h"
 
 struct channel;
 struct error;
@@ -26,6 +27,7 @@ struct transfer_options {
 	const char *from_where, *to_where; /* prefixes for errors, not copied; or NULL */
 	bool is_file;              /* READ to WRITE; otherwise PACK to UNPACK of a directory */
 	bool must_be_new;          /* of a file: fail if the target exists */
+	bool is_preview;           /* write nothing, report what would change */
 	uint16_t perm;             /* of a file */
 	uint64_t max_bytes;        /* of all files */
 	uint32_t max_count;        /* entries */
@@ -34,7 +36,13 @@ struct transfer_options {
 
 struct transfer_result {
 	uint64_t entries, bytes, skipped;
+	uint64_t files;          /* entries that are no directories */
+	uint64_t trusted, kinds; /* entries left out because programs of the host trust them, and
+	                          * the set of their kinds (base/trusted/trusted_names.h) */
+	uint64_t unmarked;       /* files that are not executable on the host */
 	char first_skipped[256]; /* or "" */
+	/* The first trusted entries, or what a preview found; printable lines. */
+	char report[WIRE_REPORT_MAX + 1];
 };
 
 struct transfer_events {

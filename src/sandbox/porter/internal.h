@@ -134,6 +134,7 @@ struct porter_slots {
 	size_t fixed; /* how many are of the options: the first ones */
 	bool accepts_roots;
 	const char *state; /* the state directory; NULL: none */
+	uint64_t exports;  /* trusted kinds that agents may write (trusted_names.h) */
 };
 
 /* Adds a directory of the options, as it was named and as its real path. */

@@ -64,7 +64,8 @@ int porter_start(const struct porter_config *config, struct porter *ret, struct 
 {
 	struct porter porter = { .socket = -1 };
 	struct porter_slots slots = { .accepts_roots = config->accepts_roots,
-		                      .state = config->state };
+		                      .state = config->state,
+		                      .exports = config->exports };
 	int r = allow_options(&slots, config, err);
 
 	if (r == 0 && (slots.fixed != 0 || slots.accepts_roots))

@@ -16,6 +16,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/attr.h"
@@ -28,6 +29,7 @@ struct porter_config {
 	const char *directory; /* one more, which may have a colon in its name; or NULL */
 	const char *state;     /* the state directory, as realpath(3) tells it; NULL: none */
 	bool accepts_roots;    /* the client's roots are allowed too */
+	uint64_t exports;      /* trusted kinds that copies may write (trusted_names.h) */
 };
 
 enum { PORTER_DIRECTORIES_MAX = 64 };

@@ -73,7 +73,8 @@ static int become_owner(const struct porter_slot *slot, struct error *err)
 }
 
 static void become_agent(const struct porter_slot *slot, int directory,
-                         const struct porter_image *image, int channel, struct error *err)
+                         const struct porter_image *image, int channel, uint64_t exports,
+                         struct error *err)
 {
 	(void)signal(SIGCHLD, SIG_DFL);
 	(void)setsid(); /* a terminal's signals are for the server, not for a copy under way */
@@ -84,7 +85,7 @@ static void become_agent(const struct porter_slot *slot, int directory,
 		return;
 	}
 	if (confine_files(directory, image, err) == 0)
-		(void)agent_image_exec(image->fd, channel, slot->uid, true, err);
+		(void)agent_image_exec(image->fd, channel, slot->uid, &exports, err);
 }
 
 /* --- in the porter ----------------------------------------------------------------- */
@@ -182,7 +183,7 @@ int porter_start_agent(const struct porter_slots *slots, size_t index,
 	if (pid == 0) {
 		struct error why = { 0 };
 
-		become_agent(slot, directory, image, theirs, &why);
+		become_agent(slot, directory, image, theirs, slots->exports, &why);
 		(void)!write(error_write, &why, sizeof why);
 		_exit(1);
 	}

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/trusted/trusted_names.h"
 #include "server/options/options.h"
 
 enum { KIB = 1024, MIB = 1024 * KIB, GIB = 1024 * MIB };
@@ -40,6 +42,14 @@ static bool is_sandbox_name(const char *text)
 	                          "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
 
 	return text[len] == '\0' && len >= 1 && len <= 64;
+}
+
+static bool is_trusted_list(const char *text)
+{
+	struct error ignored;
+	uint64_t set;
+
+	return trusted_parse(text, &set, &ignored) == 0 && set != 0;
 }
 
 /* Clients use the name as a key in their configuration files and as part of tool names. */
@@ -245,6 +255,18 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_COPY_SIZE] = { "copy-size", SIZE(copy_size), SETTING, .word = "SIZE",
 		RANGE(2ULL * GIB, MIB, 1024ULL * GIB),
 		.help = "Most bytes of one copy between this machine and a sandbox." },
+	[OPTION_COPY_TRUSTED] = { "copy-trusted", TEXT(copy_trusted), .verbs = FOR_SERVE | FOR_CP,
+		.in_file = true, .word = "KIND,...", .accepts = is_trusted_list,
+		.expected = "'all', or kinds that the manual page lists",
+		.help = "Copy these kinds of files to this machine although programs here execute or "
+			"trust them by themselves: 'all', or kinds such as git-hooks and agents, which "
+			"the manual page lists." },
+	[OPTION_COPY_EXECUTABLES] = { "copy-executables", FLAG(copy_executables),
+		.verbs = FOR_SERVE | FOR_CP, .in_file = true,
+		.help = "Let files that are copied to this machine stay executable, also those that "
+			"were not executable here before." },
+	[OPTION_PREVIEW] = { "preview", FLAG(preview), .verbs = FOR_CP, .flag_only = true,
+		.help = "Write nothing, and print what would change as a list and a diff." },
 	[OPTION_LANGUAGE] = { "language", TEXT(language), .verbs = FOR_RUN, .flag_only = true,
 		.word = "NAME", .accepts = is_not_empty, .expected = "the name of a language",
 		.help = "The language of the code, if the file's name does not show it." },

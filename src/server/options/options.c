@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
+#include "base/trusted/trusted_names.h"
 #include "server/options/config.h"
 #include "server/options/option_value.h"
 
@@ -298,4 +299,16 @@ void options_done(struct options *options)
 {
 	arena_done(&options->texts);
 	*options = (struct options){ 0 };
+}
+
+/* The list was checked when the option was read. */
+uint64_t options_exports(const struct options *options)
+{
+	struct error ignored;
+	uint64_t set = 0;
+
+	if (options->copy_trusted != NULL &&
+	    trusted_parse(options->copy_trusted, &set, &ignored) < 0)
+		set = 0;
+	return set | (options->copy_executables ? TRUSTED_EXECUTABLES : 0);
 }

@@ -86,6 +86,9 @@ enum option_id {
 	OPTION_PICTURE_PIXELS,
 	OPTION_PICTURE_BYTES,
 	OPTION_COPY_SIZE,
+	OPTION_COPY_TRUSTED,
+	OPTION_COPY_EXECUTABLES,
+	OPTION_PREVIEW,
 	OPTION_LANGUAGE,
 	OPTION_KEEP,
 	OPTION_SANDBOX,
@@ -142,15 +145,18 @@ struct options {
 	uint64_t max_output,
 	        output_file; /* bytes: of text in a result, of the file with all of it */
 	uint64_t picture_pixels, picture_bytes;
-	uint64_t copy_size;   /* bytes of one copy */
-	const char *language; /* run; NULL: derived from the file name */
-	bool keep;            /* run */
-	const char *sandbox;  /* exec; NULL: a new temporary one */
-	uint64_t timeout_s;   /* exec; 0: none */
-	bool json;            /* doctor */
-	bool write;           /* connect */
-	const char *name;     /* connect */
-	const char *file;     /* connect; NULL: the client's usual file */
+	uint64_t copy_size;       /* bytes of one copy */
+	const char *copy_trusted; /* kinds of trusted files that copies may write; or NULL */
+	bool copy_executables;    /* copies may write new executable files */
+	bool preview;             /* cp */
+	const char *language;     /* run; NULL: derived from the file name */
+	bool keep;                /* run */
+	const char *sandbox;      /* exec; NULL: a new temporary one */
+	uint64_t timeout_s;       /* exec; 0: none */
+	bool json;                /* doctor */
+	bool write;               /* connect */
+	const char *name;         /* connect */
+	const char *file;         /* connect; NULL: the client's usual file */
 
 	struct arena texts;
 	unsigned verb; /* enum option_verb: the one that the options were read for */
@@ -227,3 +233,5 @@ MUST_CHECK int options_load(struct options *ret, unsigned verb,
                             const char *const flags[OPTION_COUNT], char *const *environment,
                             struct error *err);
 void options_done(struct options *options);
+/* What copies may write on the host, as a set of base/trusted/trusted_names.h. */
+uint64_t options_exports(const struct options *options);

@@ -15,10 +15,11 @@
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
 #include "tools/files/file_work.h"
+#include "tools/support/answer_room.h"
 #include "tools/support/params.h"
 #include "tools/support/work.h"
 
-enum { SHOWN = 160, TEXT_MAX = 4096, PROGRESS_MS = 500 };
+enum { SHOWN = 160, TEXT_MAX = 4096 + COPY_NOTES_MAX, PROGRESS_MS = 500 };
 
 const struct param copy_work_output[] = {
 	FIELD("source", STRING, "The path that was copied."),
@@ -30,6 +31,14 @@ const struct param copy_work_output[] = {
 	      "that may not be read."),
 	FIELD_OPTIONAL("first_skipped", STRING, "The first entry that was left out."),
 	FIELD_OPTIONAL("ignored", INT, "Entries left out because of .gitignore."),
+	FIELD_OPTIONAL("left_out", INT,
+	               "Entries left out because programs of the host execute or trust them."),
+	FIELD_OPTIONAL("left_out_names", STRINGS, "The first of these, with their kinds."),
+	FIELD_OPTIONAL("not_executable", INT,
+	               "Files that are executable in the sandbox, but not on the host."),
+	FIELD_OPTIONAL("changes", STRING,
+	               "With preview: what would change, as a list and a unified diff. Nothing was "
+	               "written; entries and bytes are those that would change."),
 	{ 0 },
 };
 
@@ -77,9 +86,10 @@ static void add_summary(struct buf *text, const struct copy_result *result, cons
 
 	(void)utf8_escape(view_of(source), from, sizeof from);
 	(void)utf8_escape(view_of(target), to, sizeof to);
-	(void)!buf_printf(text, &full, "copied '%s' to '%s': %" PRIu64 " %s, %" PRIu64 " bytes",
-	                  from, to, moved->entries, moved->entries == 1 ? "entry" : "entries",
-	                  moved->bytes);
+	(void)!buf_printf(text, &full, "%s '%s' to '%s': %" PRIu64 " %s%s, %" PRIu64 " bytes",
+	                  result->is_preview ? "nothing was written; a copy of" : "copied", from,
+	                  to, moved->entries, moved->entries == 1 ? "entry" : "entries",
+	                  result->is_preview ? " would change" : "", moved->bytes);
 	if (result->ignored != 0)
 		(void)!buf_printf(text, &full, "; %" PRIu64 " left out by .gitignore",
 		                  result->ignored);
@@ -89,6 +99,42 @@ static void add_summary(struct buf *text, const struct copy_result *result, cons
 		                  " skipped (links that lead out of the directory, devices, "
 		                  "sockets, unreadable files), the first is '%s'",
 		                  moved->skipped, moved->first_skipped);
+	copy_add_notes(result, text);
+}
+
+/* What a preview found, as far as it fits into an answer, cut behind a line. The caller frees. */
+static char *fit_changes(const struct copy_result *result, size_t max_output)
+{
+	const char *report = result->moved.report;
+	size_t len = strlen(report), room = answer_text_room(max_output);
+	const char *end;
+
+	if (len <= room)
+		return mem_dup(len != 0 ? report : "nothing would change\n");
+	end = memrchr(report, '\n', room);
+	return mem_format("%.*s... (%zu bytes more: preview a part of the directory)\n",
+	                  end != NULL ? (int)(end - report) + 1 : 0, report,
+	                  len - (end != NULL ? (size_t)(end - report) + 1 : 0));
+}
+
+static void add_left_out(json_t *structured, const struct copy_result *result)
+{
+	struct view names[COPY_NAMES_MAX];
+	size_t count = copy_left_out_names(result, names);
+	json_t *list;
+
+	if (result->moved.unmarked != 0)
+		json_set(structured, "not_executable",
+		         json_int((json_int_t)result->moved.unmarked));
+	if (result->moved.trusted == 0)
+		return;
+	json_set(structured, "left_out", json_int((json_int_t)result->moved.trusted));
+	if (count == 0)
+		return;
+	list = json_list();
+	for (size_t i = 0; i < count; i++)
+		json_push(list, json_str_view(names[i]));
+	json_set(structured, "left_out_names", list);
 }
 
 /* The absolute form of a path in the sandbox. The caller frees. */
@@ -125,7 +171,14 @@ static void answer_copy(struct copy_work *w, const struct copy_result *result)
 		json_set(structured, "first_skipped", json_str(moved->first_skipped));
 	if (w->options.gitignore)
 		json_set(structured, "ignored", json_int((json_int_t)result->ignored));
+	add_left_out(structured, result);
 	json_push(content, mcp_text("%s", buf_text(&text)));
+	if (result->is_preview) {
+		AUTO_FREE char *changes = fit_changes(result, w->work.context->max_output);
+
+		json_set(structured, "changes", json_str(changes));
+		json_push(content, mcp_text("%s", changes));
+	}
 	work_answer(&w->work, content, structured);
 }
 
@@ -179,6 +232,7 @@ static void on_host_open(void *ctx, const struct error *why)
 		.name = w->options.is_out ? copy_last_name(w->inside) : host_handle_name(w->handle),
 		.overwrite = w->options.overwrite,
 		.gitignore = w->options.gitignore,
+		.preview = w->options.preview,
 		.max_bytes = w->work.context->copy_bytes,
 		.max_count = COPY_ENTRIES_MAX,
 	};

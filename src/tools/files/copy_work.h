@@ -16,7 +16,7 @@ struct copy_work_options {
 	const char *sandbox;
 	const char *host;   /* absolute, or relative to the first allowed directory */
 	const char *inside; /* NULL: in /workspace, under the name of the host's path */
-	bool overwrite, gitignore;
+	bool overwrite, gitignore, preview;
 };
 
 /* Copies *options; the strings in it must live as long as the call. */

@@ -250,7 +250,7 @@ static pid_t start_agent(int image, const struct arrangement *at, int ends[2])
 		CHILD_CHECK(dup2(from, at->image) == at->image);
 		CHILD_CHECK(dup3(to, at->channel, O_CLOEXEC) == at->channel);
 		(void)alarm(TIMEOUT_MS / 1000);
-		(void)agent_image_exec(at->image, at->channel, 0, false, &err);
+		(void)agent_image_exec(at->image, at->channel, 0, NULL, &err);
 		_exit(err.errnum);
 	}
 	(void)close(ends[1]);
@@ -396,7 +396,7 @@ static void failed_exec_is_reported(void **state)
 			/* Only descriptor 2 stays open: report over it. */
 			CHILD_CHECK(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
 			CHILD_CHECK(dup2(open(cases[i].path, O_RDONLY), 8) == 8 && dup2(0, 9) == 9);
-			CHILD_CHECK(agent_image_exec(cases[i].image, cases[i].channel, 0, false,
+			CHILD_CHECK(agent_image_exec(cases[i].image, cases[i].channel, 0, NULL,
 			                             &err) == -1);
 			CHILD_CHECK(write(STDERR_FILENO, err.msg, strlen(err.msg)) > 0);
 			_exit(0);

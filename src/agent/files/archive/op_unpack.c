@@ -6,7 +6,10 @@
  * the tar dialect of wire/tar.h. Of the mode only the permissions count. An existing directory
  * stays as it is; a new one always gets mode 0700 for its owner, because entries below it follow,
  * and no time of its own, because its time would have to be set after the last of them. Anything
- * else of the same name is replaced, not written through. */
+ * else of the same name is replaced, not written through.
+ *
+ * On the host, entries that programs there trust are compared with the present ones instead and
+ * left out (export/export.h). So is every entry of a preview. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,6 +17,8 @@
 
 #include "agent/files/archive/archive.h"
 #include "agent/files/archive/unpack_place.h"
+#include "agent/files/export/compare.h"
+#include "agent/files/export/export.h"
 #include "agent/files/path.h"
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -24,10 +29,14 @@ struct unpack {
 	struct job *job;
 	const struct wire_unpack *request;
 	struct wire_done *done;
-	int target;
-	int dir;       /* the directory of the file under way, or -1 */
-	int file;      /* the file under way, or -1 */
-	uint64_t left; /* bytes of it that have not arrived */
+	int target;        /* -1: it does not exist, and is not created so far */
+	int dir;           /* the directory of the file under way, or -1 */
+	int file;          /* the file under way, or -1 */
+	uint64_t left;     /* bytes of it that have not arrived */
+	mode_t mode;       /* that it gets */
+	uint64_t left_out; /* bytes of files that were left out */
+	struct export export;
+	struct compare compare; /* of the file under way, if it is not written */
 	struct unpack_quota quota;
 	struct unpack_name name; /* of the entry under way */
 	struct tar_parser parser;
@@ -64,6 +73,7 @@ static void cancel_file(struct unpack *unpack)
 {
 	if (unpack->file >= 0)
 		(void)unlinkat(unpack->dir, last_component(unpack), 0);
+	compare_cancel(&unpack->compare);
 	close_file(unpack);
 }
 
@@ -72,12 +82,25 @@ static int finish_file(struct unpack *unpack, struct error *err)
 	const struct tar_entry *entry = &unpack->parser.entry;
 	struct timespec times[] = { { .tv_nsec = UTIME_NOW }, { .tv_sec = entry->mtime } };
 
-	if (fchmod(unpack->file, entry->mode) < 0)
+	if (fchmod(unpack->file, unpack->mode) < 0)
 		return error_sys(err, "%s: set its mode", unpack->parser.where);
 	(void)!futimens(unpack->file, times); /* not every file system keeps times */
 	close_file(unpack);
 	unpack->done->count++;
+	unpack->done->total++;
 	return 0;
+}
+
+/* A header may claim any size: it is compared with the limit before anything is created. */
+static int check_size(const struct unpack *unpack, struct error *err)
+{
+	uint64_t size = unpack->parser.entry.size, max = unpack->request->max;
+
+	if (size <= max - unpack->done->bytes - unpack->left_out)
+		return 0;
+	return error_set(err, ERR_LIMIT,
+	                 "%s: its %llu bytes are too many: all files together may have %llu",
+	                 unpack->parser.where, (unsigned long long)size, (unsigned long long)max);
 }
 
 /* Takes `dir` over, also on failure. */
@@ -88,12 +111,9 @@ static int start_file(struct unpack *unpack, int dir, struct error *err)
 
 	unpack->dir = dir;
 	unpack->left = entry->size;
-	/* A header may claim any size: it is compared with the limit before anything is created. */
-	if (entry->size > unpack->request->max - unpack->done->bytes)
-		return error_set(
-		        err, ERR_LIMIT,
-		        "%s: its %llu bytes are too many: all files together may have %llu", where,
-		        (unsigned long long)entry->size, (unsigned long long)unpack->request->max);
+	if (check_size(unpack, err) < 0)
+		return -1;
+	unpack->mode = export_file_mode(&unpack->export, dir, name, entry->mode);
 	if (remove_old(dir, name, err) < 0)
 		return error_wrap(err, "%s", where);
 	/* O_EXCL: if a link or a file took the name meanwhile, it is not written to. The mode is
@@ -105,8 +125,25 @@ static int start_file(struct unpack *unpack, int dir, struct error *err)
 	return entry->size == 0 ? finish_file(unpack, err) : 0;
 }
 
+/* Ends the comparison of an entry. Bytes that do not count as copied count as left out. */
+static void finish_compare(struct unpack *unpack)
+{
+	uint64_t before = unpack->done->bytes;
+
+	compare_end(&unpack->compare);
+	unpack->left_out += unpack->parser.entry.size - (unpack->done->bytes - before);
+	close_file(unpack);
+}
+
 static int write_data(struct unpack *unpack, struct view bytes, struct error *err)
 {
+	if (unpack->compare.export != NULL) {
+		compare_bytes(&unpack->compare, bytes);
+		unpack->left -= bytes.len;
+		if (unpack->left == 0)
+			finish_compare(unpack);
+		return 0;
+	}
 	if (fd_write_all(unpack->file, bytes, err) < 0)
 		return error_wrap(err, "%s", unpack->parser.where);
 	unpack->done->bytes += bytes.len;
@@ -122,7 +159,8 @@ static int set_directory_mode(const struct unpack *unpack, int dir, struct error
 	AUTO_FD int fd = openat(dir, last_component(unpack),
 	                        O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (fd < 0 || fchmod(fd, unpack->parser.entry.mode | 0700) < 0)
+	if (fd < 0 || fchmod(fd, export_directory_mode(&unpack->export, unpack->parser.entry.mode) |
+	                                 0700) < 0)
 		return error_sys(err, "%s: set its mode", unpack->parser.where);
 	return 0;
 }
@@ -158,15 +196,81 @@ static int create_symlink(struct unpack *unpack, int dir, struct error *err)
 		return error_sys(err, "%s", unpack->parser.where);
 	(void)!utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW);
 	unpack->done->count++;
+	unpack->done->total++;
+	return 0;
+}
+
+/* --- entries that are not written -------------------------------------------------- */
+
+/* Starts to compare the entry with the present one. `kind` is its kind of trusted file, or -1. */
+static int compare_entry(struct unpack *unpack, int kind, struct error *err)
+{
+	static const mode_t types[] = {
+		[TAR_FILE] = S_IFREG, [TAR_DIRECTORY] = S_IFDIR, [TAR_SYMLINK] = S_IFLNK
+	};
+	const struct tar_entry *entry = &unpack->parser.entry;
+	struct compare_entry compare = { .name = last_component(unpack),
+		                         .path = entry->name,
+		                         .type = types[entry->type],
+		                         .mode = entry->mode,
+		                         .link = entry->link,
+		                         .kind = kind };
+
+	if (check_size(unpack, err) < 0)
+		return -1;
+	if (unpack->target >= 0)
+		unpack->dir = unpack_find_parent(unpack->target, &unpack->name);
+	if (unpack->target >= 0 && unpack->dir < 0 && errno != ENOENT)
+		return error_sys(err, "%s", unpack->parser.where);
+	compare.dir = unpack->dir;
+	if (entry->type == TAR_FILE && kind < 0)
+		compare.mode = export_file_mode(&unpack->export, compare.dir, compare.name,
+		                                entry->mode);
+	if (compare_start(&unpack->compare, &unpack->export, &compare, err) < 0)
+		return error_wrap(err, "%s", unpack->parser.where);
+	unpack->left = entry->size;
+	if (entry->size == 0)
+		finish_compare(unpack);
 	return 0;
 }
 
 /* --- the archive ------------------------------------------------------------------- */
 
+/* Opens the target directory, which is created if it is missing. */
+static int create_target(struct unpack *unpack, struct error *err)
+{
+	struct view path = unpack->request->path;
+
+	if (path_make_directories(unpack->job, path, err) < 0)
+		return -1;
+	unpack->target = path_open_directory(unpack->job, path, err);
+	return unpack->target < 0 ? -1 : 0;
+}
+
+/* A target that programs of the host trust is created only if an entry in it is allowed. */
+static int open_target(struct unpack *unpack, struct error *err)
+{
+	bool is_preview = (unpack->request->flags & WIRE_PREVIEW) != 0;
+
+	if (!unpack->job->on_host && !is_preview)
+		return create_target(unpack, err) < 0
+		               ? -1
+		               : export_init_at(&unpack->export, unpack->job, unpack->target, false,
+		                                unpack->done, err);
+	if (export_init(&unpack->export, unpack->job, unpack->request->path, is_preview,
+	                unpack->done, &unpack->target, err) < 0)
+		return -1;
+	if (unpack->target >= 0 || is_preview || export_base_kind(&unpack->export) >= 0)
+		return 0;
+	return create_target(unpack, err) < 0 ? -1
+	                                      : export_verify(&unpack->export, unpack->target, err);
+}
+
 static int take_entry(struct unpack *unpack, struct error *err)
 {
 	const struct tar_entry *entry = &unpack->parser.entry;
 	AUTO_FD int dir = -1;
+	int kind;
 
 	if (unpack_quota_take(&unpack->quota, err) < 0 ||
 	    unpack_name(entry->name, &unpack->name, err) < 0)
@@ -175,6 +279,12 @@ static int take_entry(struct unpack *unpack, struct error *err)
 		job_skip_entry(unpack->done, view_of(entry->name));
 		return 0;
 	}
+	kind = export_kind(&unpack->export, entry->name, entry->type == TAR_DIRECTORY);
+	if (kind >= 0 || unpack->export.is_preview)
+		return compare_entry(unpack, kind, err);
+	if (unpack->target < 0 && (create_target(unpack, err) < 0 ||
+	                           export_verify(&unpack->export, unpack->target, err) < 0))
+		return -1;
 	dir = unpack_open_parent(unpack->target, &unpack->name, &unpack->quota, err);
 	if (dir < 0)
 		return error_wrap(err, "%s", unpack->parser.where);
@@ -210,31 +320,26 @@ static int take_archive(struct unpack *unpack, struct error *err)
 	return r < 0 ? -1 : tar_parser_check_end(&unpack->parser, err);
 }
 
-static int open_target(const struct job *job, struct view path, struct error *err)
-{
-	if (path_make_directories(job, path, err) < 0)
-		return -1;
-	return path_open_directory(job, path, err);
-}
-
 int op_unpack(struct job *job, const struct wire_unpack *request, struct wire_done *done,
               struct error *err)
 {
 	struct unpack unpack = { .job = job,
 		                 .request = request,
 		                 .done = done,
+		                 .target = -1,
 		                 .dir = -1,
 		                 .file = -1,
 		                 .quota = { request->max_count, request->max_count } };
-	AUTO_FD int target = open_target(job, request->path, err);
 	int r;
 
 	*done = (struct wire_done){ .cursor = { "", 0 } };
-	if (target < 0)
-		return -1;
-	unpack.target = target;
 	tar_parser_init(&unpack.parser);
-	r = take_archive(&unpack, err);
+	r = open_target(&unpack, err);
+	if (r == 0)
+		r = take_archive(&unpack, err);
 	cancel_file(&unpack);
+	cleanup_fd(&unpack.target);
+	if (r == 0)
+		export_finish(&unpack.export);
 	return r;
 }

@@ -149,17 +149,21 @@ static int walk_down(int target, const struct unpack_name *name, struct unpack_q
 	return TAKE_FD(dir);
 }
 
-int unpack_open_parent(int target, const struct unpack_name *name, struct unpack_quota *quota,
-                       struct error *err)
+int unpack_find_parent(int target, const struct unpack_name *name)
 {
 	char above[TAR_NAME_MAX + 1] = ".";
-	int fd;
 
 	if (name->depth != 0) {
 		memcpy(above, name->text, name->last - 1);
 		above[name->last - 1] = '\0';
 	}
-	/* Mostly the directory exists: one system call finds it. */
-	fd = open_directory(target, above);
+	return open_directory(target, above);
+}
+
+int unpack_open_parent(int target, const struct unpack_name *name, struct unpack_quota *quota,
+                       struct error *err)
+{
+	int fd = unpack_find_parent(target, name); /* mostly it exists */
+
 	return fd >= 0 ? fd : walk_down(target, name, quota, err);
 }

@@ -34,6 +34,8 @@ struct unpack_quota {
 /* Takes one entry off the quota. ERR_LIMIT if none is left. */
 MUST_CHECK int unpack_quota_take(struct unpack_quota *quota, struct error *err);
 
+/* Opens the directory that the name is in (O_PATH), if it exists. Otherwise -1, and errno. */
+int unpack_find_parent(int target, const struct unpack_name *name);
 /* Opens the directory that the name is in (O_PATH). Missing directories are created, each taken
  * from the quota. A symbolic link or a file on the way is ERR_INVALID. */
 MUST_CHECK int unpack_open_parent(int target, const struct unpack_name *name,

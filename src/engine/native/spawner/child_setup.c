@@ -265,7 +265,7 @@ void child_setup_run(const struct child_setup *given)
 
 	if (set_up_sandbox(&setup, &err) == 0)
 		(void)agent_image_exec(setup.image, setup.channel, setup.spec->fresh ? SPEC_UID : 0,
-		                       false, &err);
+		                       NULL, &err);
 	(void)!write(setup.setup_pipe, &err, sizeof err);
 	_exit(127);
 }

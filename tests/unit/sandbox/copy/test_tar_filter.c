@@ -92,44 +92,6 @@ static void filter_leaves_entries_out(void **state)
 	}
 }
 
-/* Overwrites the mode in a header. */
-static void set_mode(char *at, const char *digits)
-{
-	struct tar_block block;
-
-	memcpy(&block, at, sizeof block);
-	memcpy(block.mode, digits, 7);
-	tar_set_checksum(&block);
-	memcpy(at, &block, sizeof block);
-}
-
-static void filter_masks_modes(void **state)
-{
-	static const size_t mode_at = offsetof(struct tar_block, mode);
-	AUTO(tar_filter) struct tar_filter *filter = tar_filter_new(NULL);
-	AUTO(tar_filter) struct tar_filter *again = tar_filter_new(NULL);
-	AUTO_BUF struct buf bytes, out;
-	struct error err;
-	size_t last;
-
-	buf_init(&bytes, 1024 * 1024);
-	buf_init(&out, 1024 * 1024);
-	put_entry(&bytes, TAR_FILE, "a", VIEW("text"));
-	put_entry(&bytes, TAR_FILE, long_name, VIEW(""));
-	last = bytes.len - TAR_BLOCK;
-	set_mode(bytes.ptr, "0006777");
-	set_mode(bytes.ptr + last, "0000666");
-	put_end(&bytes);
-	tar_filter_mask_modes(filter);
-	CHECK_OK(tar_filter_take(filter, buf_view(&bytes), &out, &err), err);
-	assert_int_equal(out.len, bytes.len);
-	assert_memory_equal(out.ptr + mode_at, "0000755", 8);
-	assert_memory_equal(out.ptr + last + mode_at, "0000644", 8);
-	buf_clear(&bytes);
-	CHECK_OK(tar_filter_take(again, buf_view(&out), &bytes, &err), err);
-	assert_int_equal(out.len, bytes.len);
-}
-
 static void filter_refuses_what_pack_does_not_write(void **state)
 {
 	static const struct {
@@ -160,7 +122,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(filter_leaves_entries_out),
-		TEST(filter_masks_modes),
 		TEST(filter_refuses_what_pack_does_not_write),
 	};
 

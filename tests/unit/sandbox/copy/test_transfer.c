@@ -226,27 +226,6 @@ static void directory_is_copied_with_its_contents(void **state)
 	live_stop(&live);
 }
 
-/* The modes that code in a sandbox gives its files must not let other users of the host write. */
-static void copy_to_host_masks_write_permissions(void **state)
-{
-	struct copying tree = { 0 }, file = { 0 };
-	struct copy_options out = { .to.is_host = true };
-	struct live live;
-
-	files_begin(&live, state, (struct live_options){ 0 });
-	files_mkdir(&live, "d");
-	files_mkdir(&live, "d/sub");
-	files_put(&live, "d/f", VIEW("text"));
-	assert_int_equal(chmod(files_at(&live, "d/sub"), 0777), 0);
-	assert_int_equal(chmod(files_at(&live, "d/f"), 06666), 0);
-	copy_well(&live, &tree, out, "d", "e");
-	assert_int_equal(mode_of(&live, "e/sub"), 0755);
-	assert_int_equal(mode_of(&live, "e/f"), 0644);
-	copy_well(&live, &file, out, "d/f", "g");
-	assert_int_equal(mode_of(&live, "g"), 0644);
-	live_stop(&live);
-}
-
 static void directory_is_copied_into_another(void **state)
 {
 	struct copying there = { 0 }, missing = { 0 }, nameless = { 0 };
@@ -452,7 +431,6 @@ int main(void)
 		TWICE(file_is_copied_into_directory_under_its_name),
 		TWICE(existing_target_is_kept_unless_overwrite_is_set),
 		TWICE(directory_is_copied_with_its_contents),
-		TWICE(copy_to_host_masks_write_permissions),
 		TWICE(directory_is_copied_into_another),
 		TWICE(large_copy_passes_through_bounded_memory),
 		TWICE(copy_keeps_to_its_limits),

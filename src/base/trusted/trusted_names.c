@@ -1,0 +1,311 @@
+#include "base/trusted/trusted_names.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text/utf8.h"
+#include "base/view.h"
+
+/* A path of the host, and below it the name of an entry in an archive. */
+enum { FOLDED_MAX = 5 * PATH_MAX };
+
+/* --- folding ----------------------------------------------------------------------------- */
+
+/* Code points that ext4 with the casefold feature, or HFS+, leaves out when it compares names. */
+static const struct {
+	uint32_t from, to;
+} ignorable[] = {
+	{ 0xad, 0xad },       { 0x34f, 0x34f },   { 0x61c, 0x61c },     { 0x115f, 0x1160 },
+	{ 0x17b4, 0x17b5 },   { 0x180b, 0x180f }, { 0x200b, 0x200f },   { 0x202a, 0x202e },
+	{ 0x2060, 0x206f },   { 0x3164, 0x3164 }, { 0xfe00, 0xfe0f },   { 0xfeff, 0xfeff },
+	{ 0xffa0, 0xffa0 },   { 0xfff0, 0xfff8 }, { 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a },
+	{ 0xe0000, 0xe0fff },
+};
+
+/* All code points above U+007F whose full case folding consists of ASCII letters. */
+static const struct {
+	uint32_t point;
+	const char *letters;
+} ascii_folds[] = {
+	{ 0xdf, "ss" },    { 0x17f, "s" },   { 0x1e9e, "ss" }, { 0x212a, "k" },
+	{ 0xfb00, "ff" },  { 0xfb01, "fi" }, { 0xfb02, "fl" }, { 0xfb03, "ffi" },
+	{ 0xfb04, "ffl" }, { 0xfb05, "st" }, { 0xfb06, "st" },
+};
+
+static bool is_ignorable(uint32_t point)
+{
+	for (size_t i = 0; i < ARRAY_LEN(ignorable); i++)
+		if (point >= ignorable[i].from && point <= ignorable[i].to)
+			return true;
+	return false;
+}
+
+static const char *find_ascii_fold(uint32_t point)
+{
+	for (size_t i = 0; i < ARRAY_LEN(ascii_folds); i++)
+		if (point == ascii_folds[i].point)
+			return ascii_folds[i].letters;
+	return NULL;
+}
+
+/* Writes the folded form of the first character of v, never longer than the character; returns its
+ * length. */
+static size_t fold_char(struct view v, size_t *consumed, char *out)
+{
+	size_t n = utf8_char_len(v);
+	const char *letters;
+	uint32_t point;
+
+	*consumed = n != 0 ? n : 1;
+	if (n <= 1) {
+		/* A backslash separates names on file servers and disks of Windows. */
+		out[0] = v.ptr[0] == '\\' ? '/' : (char)tolower((unsigned char)v.ptr[0]);
+		return 1;
+	}
+	point = utf8_code_point(v.ptr, n);
+	if (is_ignorable(point))
+		return 0;
+	letters = find_ascii_fold(point);
+	if (letters != NULL)
+		n = strlen(letters);
+	memcpy(out, letters != NULL ? letters : v.ptr, n);
+	return n;
+}
+
+/* A path that is longer than any path of the host is cut at its end, behind the names that a rule
+ * could be about: the kernel refuses such a path itself. */
+static struct view fold_path(const char *path, char out[FOLDED_MAX])
+{
+	struct view rest = view_of(path);
+	size_t used = 0;
+
+	if (rest.len > FOLDED_MAX)
+		rest.len = FOLDED_MAX;
+	while (rest.len != 0) {
+		size_t consumed;
+
+		used += fold_char(rest, &consumed, out + used);
+		rest.ptr += consumed;
+		rest.len -= consumed;
+	}
+	return (struct view){ out, used };
+}
+
+/* --- names ------------------------------------------------------------------------------- */
+
+/* Cuts the first part off *rest, up to the separator. False: there is none. */
+static bool next_part(struct view *rest, char separator, struct view *ret)
+{
+	const char *end;
+
+	while (rest->len != 0 && rest->ptr[0] == separator) {
+		rest->ptr++;
+		rest->len--;
+	}
+	if (rest->len == 0)
+		return false;
+	end = memchr(rest->ptr, separator, rest->len);
+	*ret = (struct view){ rest->ptr, end != NULL ? (size_t)(end - rest->ptr) : rest->len };
+	rest->ptr += ret->len;
+	rest->len -= ret->len;
+	return true;
+}
+
+/* NTFS ignores dots and spaces at the end of a name, and a colon begins the name of a stream of the
+ * same file. */
+static struct view trim_name(struct view name)
+{
+	const char *colon = memchr(name.ptr, ':', name.len);
+
+	if (colon != NULL)
+		name.len = (size_t)(colon - name.ptr);
+	while (name.len != 0 && (name.ptr[name.len - 1] == '.' || name.ptr[name.len - 1] == ' '))
+		name.len--;
+	return name;
+}
+
+/* '*' in the pattern stands for any characters. */
+static bool match_text(struct view pattern, struct view text)
+{
+	size_t star = SIZE_MAX, from = 0, p = 0, t = 0;
+
+	while (t < text.len) {
+		if (p < pattern.len && pattern.ptr[p] == '*') {
+			star = p++;
+			from = t;
+		} else if (p < pattern.len && pattern.ptr[p] == text.ptr[t]) {
+			p++;
+			t++;
+		} else if (star != SIZE_MAX) {
+			p = star + 1;
+			t = ++from;
+		} else
+			return false;
+	}
+	while (p < pattern.len && pattern.ptr[p] == '*')
+		p++;
+	return p == pattern.len;
+}
+
+/* Splits a name into what FAT's short form is made of: the text up to the last dot, without a dot
+ * in front, and up to three letters behind. */
+static void split_long_name(struct view name, struct view *ret_base, struct view *ret_end)
+{
+	const char *dot;
+
+	while (name.len != 0 && name.ptr[0] == '.') {
+		name.ptr++;
+		name.len--;
+	}
+	dot = memrchr(name.ptr, '.', name.len);
+	*ret_base = (struct view){ name.ptr, dot != NULL ? (size_t)(dot - name.ptr) : name.len };
+	*ret_end = (struct view){ name.ptr + name.len, 0 };
+	if (dot != NULL)
+		*ret_end = (struct view){ dot + 1, name.len - ret_base->len - 1 };
+	if (ret_end->len > 3)
+		ret_end->len = 3;
+}
+
+static bool is_equal(struct view a, struct view b)
+{
+	return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
+}
+
+/* FAT and NTFS give ".git" the second name "git~1": six letters of the long name, or two and four
+ * digits of a checksum, then '~' and a number. */
+static bool match_short_name(struct view pattern, struct view name)
+{
+	const char *tilde = memrchr(name.ptr, '~', name.len), *after;
+	struct view base, end, stem, rest;
+	size_t len;
+
+	if (tilde == NULL || memchr(pattern.ptr, '*', pattern.len) != NULL)
+		return false;
+	stem = (struct view){ name.ptr, (size_t)(tilde - name.ptr) };
+	for (after = tilde + 1; after < name.ptr + name.len && isdigit((unsigned char)*after);)
+		after++;
+	rest = (struct view){ after, (size_t)(name.ptr + name.len - after) };
+	split_long_name(pattern, &base, &end);
+	if (after == tilde + 1 || stem.len < 2 || base.len < 2)
+		return false;
+	if (rest.len != 0 && rest.ptr[0] != '.')
+		return false;
+	if (rest.len != 0)
+		rest = (struct view){ rest.ptr + 1, rest.len - 1 };
+	len = stem.len == 6 && memcmp(stem.ptr, base.ptr, 2) == 0 &&
+	                      strspn(stem.ptr + 2, "0123456789abcdef") >= 4
+	              ? 2
+	              : (base.len < stem.len ? base.len : stem.len);
+	return is_equal(rest, end) && memcmp(stem.ptr, base.ptr, len) == 0 &&
+	       (len == 2 || stem.len == len);
+}
+
+static bool match_name(struct view pattern, struct view name, bool is_exact)
+{
+	name = is_exact ? name : trim_name(name);
+	return match_text(pattern, name) || (!is_exact && match_short_name(pattern, name));
+}
+
+/* --- patterns ---------------------------------------------------------------------------- */
+
+/* Whether the names at the front of the path are those of the pattern. ends: they are all. */
+static bool match_front(struct view pattern, struct view path, bool is_exact, bool *ends)
+{
+	struct view want, name, more;
+
+	while (next_part(&pattern, '/', &want))
+		if (!next_part(&path, '/', &name) || !match_name(want, name, is_exact))
+			return false;
+	*ends = !next_part(&path, '/', &more);
+	return true;
+}
+
+/* Rejects most patterns by one letter: a copy has many entries, and the table many patterns. */
+static bool may_match(struct view pattern, struct view path, bool is_start)
+{
+	if (pattern.ptr[0] == '/')
+		return is_start;
+	while (path.len != 0 && path.ptr[0] == '/') {
+		path.ptr++;
+		path.len--;
+	}
+	return path.len != 0 && (pattern.ptr[0] == path.ptr[0] || pattern.ptr[0] == '*' ||
+	                         (pattern.ptr[0] == '.' && pattern.ptr[1] == path.ptr[0]));
+}
+
+/* Whether one of the patterns matches the names at the front of the path. An exception matches
+ * exactly: a name that only resembles that of a harmless file is no exception. */
+static bool match_any(const char *patterns, struct view path, bool is_start, bool is_exact,
+                      bool only_ends)
+{
+	struct view rest = view_of(patterns), pattern;
+
+	while (next_part(&rest, ' ', &pattern)) {
+		bool ends;
+
+		if (may_match(pattern, path, is_start) &&
+		    match_front(pattern, path, is_exact, &ends) && (ends || !only_ends))
+			return true;
+	}
+	return false;
+}
+
+static bool is_of_kind(const struct trusted_kind *kind, struct view path, bool is_directory)
+{
+	const char *start = path.ptr;
+	struct view skipped;
+
+	if (kind->only_files && is_directory)
+		return false;
+	do {
+		if (match_any(kind->patterns, path, path.ptr == start, false, kind->only_files) &&
+		    (kind->except == NULL || !match_any(kind->except, path, false, true, false)))
+			return true;
+	} while (next_part(&path, '/', &skipped));
+	return false;
+}
+
+int trusted_kind_of(const char *path, bool is_directory, uint64_t allowed)
+{
+	char text[FOLDED_MAX];
+	struct view folded = fold_path(path, text);
+
+	for (size_t i = 0; i < trusted_kind_count; i++)
+		if ((allowed & UINT64_C(1) << i) == 0 &&
+		    is_of_kind(&trusted_kinds[i], folded, is_directory))
+			return (int)i;
+	return -1;
+}
+
+/* --- sets -------------------------------------------------------------------------------- */
+
+static bool find_kind(struct view name, uint64_t *ret)
+{
+	for (size_t i = 0; i < trusted_kind_count; i++)
+		if (view_is(name, trusted_kinds[i].name)) {
+			*ret = UINT64_C(1) << i;
+			return true;
+		}
+	*ret = TRUSTED_EXECUTABLES - 1;
+	return view_is(name, "all");
+}
+
+int trusted_parse(const char *list, uint64_t *ret, struct error *err)
+{
+	struct view rest = view_of(list), name;
+	uint64_t set = 0, one;
+	char shown[80];
+
+	while (next_part(&rest, ',', &name)) {
+		if (!find_kind(name, &one))
+			return error_set(err, ERR_INVALID,
+			                 "'%s' is not a kind of trusted files: write 'all', or "
+			                 "names from the list in 'man belljar'",
+			                 utf8_escape(name, shown, sizeof shown));
+		set |= one;
+	}
+	*ret = set;
+	return 0;
+}
