@@ -60,7 +60,8 @@ const struct mcp_tool tool_process_output = {
 	.name = "process_output",
 	.title = "Read a process's output",
 	.help = "Use this to read what a background process has printed since the last answer "
-	        "about it, whether it still runs, and how it ended. With `wait_s` the call waits "
+	        "about it, whether it still runs, and how it ended (lines that begin with "
+	        "\"[belljar: \", which no program can print). With `wait_s` the call waits "
 	        "for new output or for the end, which is better than calling again and again. "
 	        "Processes come from run_command with `background`, and from calls that took too "
 	        "long. The oldest output of a process that prints much is dropped; the answer "

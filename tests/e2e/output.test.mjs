@@ -1,7 +1,7 @@
 // Output of programs: its size, bytes that are not text, order, escape sequences.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sandboxed, structuredOf, textOf } from './lib/sandboxed.mjs';
+import { sandboxed, structuredOf, allTextOf as textOf } from './lib/sandboxed.mjs';
 
 const { run_code, run_command } = sandboxed();
 const MIB = 1024 * 1024;
@@ -18,13 +18,13 @@ test('50 MiB of stdout is answered with its beginning, end and exact counts, and
   assert.equal(told.exit_code, 0);
   assert.ok(told.stdout.startsWith('first line\nxxx'));
   assert.ok(told.stdout.endsWith('xxx\nlast line\n'));
-  const [gap, missing] = /\n\.\.\. (\d+) bytes left out \.\.\.\n/.exec(told.stdout);
+  const [gap, missing] = /\n\[belljar: (\d+) bytes left out\]\n/.exec(told.stdout);
   assert.equal(Number(missing) + told.stdout.length - gap.length, total);
   assert.deepEqual(told.files, [told.stdout_file]);
   const comma = (n) => Number(n).toLocaleString('en-US');
   assert.ok(
     textOf(result).endsWith(
-      `[${comma(total)} bytes of stdout, ${comma(missing)} left out in the middle; all of it is in ${told.stdout_file}]`,
+      `[belljar: ${comma(total)} bytes of stdout, ${comma(missing)} left out in the middle; all of it is in ${told.stdout_file}]`,
     ),
     textOf(result).slice(-300),
   );
@@ -47,7 +47,7 @@ test('two long streams share the space of a result', async () => {
   const count = (letter) => told[letter === 'o' ? 'stdout' : 'stderr'].split(letter).length - 1;
   assert.ok(count('o') > 5000 && count('e') > 5000, `${count('o')} ${count('e')}`);
   assert.ok(Buffer.byteLength(textOf(result)) <= MAX);
-  assert.match(textOf(result), /\[exit code 9\]/);
+  assert.match(textOf(result), /\[belljar: exit code 9\]/);
 });
 
 test('output that fits into memory but not into the result is kept in files', async () => {
@@ -68,7 +68,7 @@ test('output that fits into memory but not into the result is kept in files', as
 test('multi-byte characters are never cut', async () => {
   const { stdout, stdout_bytes } = structuredOf(await run_code({ code: 'print("€" * 100000, end="")' }));
   assert.equal(stdout_bytes, 300_000);
-  assert.match(stdout, /^€+\n\.\.\. \d+ bytes left out \.\.\.\n€+$/);
+  assert.match(stdout, /^€+\n\[belljar: \d+ bytes left out\]\n€+$/);
   const [, missing] = /(\d+) bytes/.exec(stdout);
   assert.equal(Number(missing) + 3 * (stdout.split('€').length - 1), 300_000);
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BELLJAR } from './lib/programs.mjs';
 import { start as startRaw } from './lib/raw.mjs';
-import { open, refused, sandboxed, sleep, stateDir, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
+import { open, refused, sandboxed, sleep, stateDir, structuredOf, allTextOf as textOf, toolsOf } from './lib/sandboxed.mjs';
 
 const tools = sandboxed();
 const { run_command, process_output, process_input, process_stop } = tools;
@@ -26,9 +26,9 @@ test('a background process answers at once, and is read from later', async () =>
   assert.equal(since, 6);
   assert.ok(next <= 2);
   const again = await process_output({ process, since: 2 });
-  assert.equal(textOf(again), '2\n3\n[exit code 4]');
+  assert.equal(textOf(again), '2\n3\n[belljar: exit code 4]');
   const nothing = await process_output({ process });
-  assert.equal(textOf(nothing), '[exit code 4]');
+  assert.equal(textOf(nothing), '[belljar: exit code 4]');
 });
 
 test('without since, each answer goes on where the last ended', async () => {
@@ -50,7 +50,7 @@ test('a background process that fails at once is reported at once', async () => 
   }
   const { running, exit_code, stderr, process } = structuredOf(result);
   assert.deepEqual({ running, exit_code, stderr }, { running: false, exit_code: 7, stderr: 'no\n' });
-  assert.match(textOf(result), /\[exit code 7\]/);
+  assert.match(textOf(result), /\[belljar: exit code 7\]/);
   assert.equal(structuredOf(await process_output({ process })).exit_code, 7);
 });
 
@@ -103,7 +103,7 @@ test('process_stop kills the whole tree, and may be called twice', async () => {
   const { running, exit_code, stdout } = structuredOf(first);
   assert.deepEqual({ running, exit_code, stdout }, { running: false, exit_code: 5, stdout: 'bye\n' });
   const second = await process_stop({ process });
-  assert.match(textOf(second), /\[it had ended before this call\]/);
+  assert.match(textOf(second), /\[belljar: it had ended before this call\]/);
   assert.equal(structuredOf(second).exit_code, 5);
   const beats = structuredOf(await run_command({ command: 'wc -c < beat; sleep 0.6; wc -c < beat' })).stdout.split('\n');
   assert.ok(beats[0]);
@@ -141,7 +141,7 @@ test('process_output reports limits, offsets and output that is no longer kept',
   assert.ok(told.stdout.length <= 100);
   assert.equal(told.more, true);
   assert.equal(told.truncated, true);
-  assert.match(textOf(part), /^\.\.\. \d+ bytes before this are no longer kept \.\.\.\n/);
+  assert.match(textOf(part), /^\[belljar: \d+ bytes before this are no longer kept\]\n/);
   const total = told.stdout_bytes;
   const end = structuredOf(await process_output({ process, since: total - 4 }));
   assert.equal(end.stdout, 'end\n');

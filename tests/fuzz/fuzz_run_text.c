@@ -1,10 +1,11 @@
 /* fuzz_run_text.c - any output of a program gives text for a result that is UTF-8 within its
- * limit, has no terminal control sequences, and names the number of missing bytes. Base64 text is
- * decoded and encoded again as the same text. */
+ * limit, has no terminal control sequences, names the number of missing bytes, and does not look
+ * like a line of belljar's own. Base64 text is decoded and encoded again as the same text. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -30,6 +31,18 @@ static void check_base64(struct view text)
 	fuzz_check(len == len_again && memcmp(bytes, again, len) == 0);
 }
 
+/* How often the text has the mark of belljar's own lines without a backslash in front. */
+static size_t count_marks(const struct buf *text)
+{
+	static const char mark[] = "[belljar";
+	size_t count = 0;
+
+	for (size_t i = 0; i + sizeof mark - 1 <= text->len; i++)
+		count += strncasecmp(text->ptr + i, mark, sizeof mark - 1) == 0 &&
+		         (i == 0 || text->ptr[i - 1] != '\\');
+	return count;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct process_stream stream = { 0 };
@@ -50,6 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	missing = run_text_fit(&stream, max, &out);
 	fuzz_check(missing >= stream.left_out && missing <= stream.total);
 	fuzz_check(out.len <= max + GAP_MAX && utf8_is_valid(buf_view(&out)));
+	fuzz_check(count_marks(&out) == (missing != 0));
 	for (size_t i = 0; i < out.len; i++) {
 		unsigned char byte = (unsigned char)out.ptr[i];
 

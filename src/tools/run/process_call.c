@@ -150,14 +150,12 @@ static void read_output(struct output_part *part, struct process *process, uint6
 
 static void send_answer(struct process_call *pc, const struct run_result *result)
 {
-	json_t *content = json_list(), *structured;
-	AUTO_FREE char *text = NULL;
+	json_t *content, *structured;
 	struct run_fit fit;
 
 	run_result_fit(result, &fit);
-	run_result_make(result, &fit, &text, &structured);
+	run_result_make(result, &fit, NULL, &content, &structured);
 	run_fit_done(&fit);
-	json_push(content, mcp_text_view(view_of(text)));
 	mcp_respond_content(pc->call, content, structured);
 }
 

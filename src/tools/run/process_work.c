@@ -50,25 +50,11 @@ static struct run_result make_result(struct process_work *run, struct process_st
 	return result;
 }
 
-static json_t *make_content(const struct process_work *run, const char *text, bool *ret_pictures)
-{
-	json_t *content = json_list(), *block;
-	size_t i;
-
-	json_push(content, mcp_text_view(view_of(text)));
-	json_array_foreach (run->pictures.blocks, i, block)
-		json_push(content, json_incref(block));
-	*ret_pictures = i != 0;
-	return content;
-}
-
 static void answer_call(struct process_work *run)
 {
 	struct process_state state;
 	struct run_result result = make_result(run, &state);
-	AUTO_FREE char *text = NULL;
 	json_t *content, *structured;
-	bool has_pictures;
 
 	save_output_set_files(&run->saved, &result);
 	if (run->options.sandbox != NULL)
@@ -79,9 +65,9 @@ static void answer_call(struct process_work *run)
 		result.process = process_id(run->process);
 		result.next = result.out_bytes + result.error_bytes;
 	}
-	run_result_make(&result, &run->fit, &text, &structured);
-	content = make_content(run, text, &has_pictures);
-	if (has_pictures) { /* many clients drop the blocks if there is structured content */
+	run_result_make(&result, &run->fit, run->pictures.blocks, &content, &structured);
+	if (json_array_size(run->pictures.blocks) !=
+	    0) { /* many clients drop the blocks if there is structured content */
 		json_decref(structured);
 		structured = NULL;
 	}

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "mcp/content.h"
 #include "tools/run/run_text.h"
 
 /* Bytes of the text that are kept for status lines; and the least room for everything else. */
@@ -19,8 +20,9 @@ enum { STATUS_ROOM = 1500, ROOM_MIN = 512, GAP_ROOM = 128 };
 struct answer {
 	const struct run_result *r;
 	const struct run_fit *fit;
-	struct buf text;
-	struct buf notes; /* the structured field `note` */
+	struct buf text;   /* what the process has printed and displayed */
+	struct buf status; /* what belljar says about it, one line each */
+	struct buf notes;  /* the structured field `note` */
 	json_t *structured, *files;
 	bool is_truncated;
 	size_t display_room; /* bytes left for displays and the traceback */
@@ -46,6 +48,20 @@ static void break_line(struct buf *buf)
 {
 	if (buf->len != 0 && buf->ptr[buf->len - 1] != '\n')
 		add_text(buf, "\n");
+}
+
+static void add_status(struct answer *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static void add_status(struct answer *a, const char *fmt, ...)
+{
+	AUTO_FREE char *line = NULL;
+	va_list args;
+
+	va_start(args, fmt);
+	line = mem_vformat(fmt, args);
+	va_end(args);
+	break_line(&a->status);
+	add_text(&a->status, RUN_TEXT_MARK "%s]", line);
 }
 
 static void add_note(struct answer *a, const char *text)
@@ -139,6 +155,15 @@ static char *copy_display(struct answer *a, struct view text, size_t *ret_len)
 
 /* --- displays and exceptions ------------------------------------------------------------------ */
 
+/* An exception without a traceback. */
+static void add_error_line(struct answer *a)
+{
+	const struct process_state *state = a->r->state;
+	AUTO_FREE char *line = mem_format("%s: %s", state->error_name, state->error_message);
+
+	run_text_clean(view_of(line), &a->text);
+}
+
 static void add_error(struct answer *a)
 {
 	const struct process_state *state = a->r->state;
@@ -154,7 +179,7 @@ static void add_error(struct answer *a)
 	if (len != 0)
 		add_text(&a->text, "%s", traceback);
 	else
-		add_text(&a->text, "%s: %s", state->error_name, state->error_message);
+		add_error_line(a);
 	error = json_obj();
 	json_set(error, "name", json_str(state->error_name));
 	json_set(error, "message", json_str(state->error_message));
@@ -174,11 +199,16 @@ static void add_display_path(struct answer *a, const struct process_display *dis
 {
 	const char *what = strncmp(display->mime, "image/", 6) == 0 ? "picture" : display->mime;
 
+	AUTO_BUF struct buf path;
+
+	/* Code chooses the path. */
+	buf_init(&path, run_text_room(strlen(display->path)));
+	run_text_clean(view_of(display->path), &path);
 	break_line(&a->text);
 	if (unshown != NULL)
-		add_text(&a->text, "[%s: %s (%s)]", what, display->path, unshown);
+		add_text(&a->text, RUN_TEXT_MARK "%s: %s (%s)]", what, buf_text(&path), unshown);
 	else
-		add_text(&a->text, "[%s: %s]", what, display->path);
+		add_text(&a->text, RUN_TEXT_MARK "%s: %s]", what, buf_text(&path));
 	json_push(a->files, json_str(display->path));
 }
 
@@ -202,7 +232,7 @@ static void add_displays(struct answer *a)
 
 			break_line(&a->text);
 			if (strcmp(display->mime, "text/plain") != 0)
-				add_text(&a->text, "[%s]\n", display->mime);
+				add_text(&a->text, RUN_TEXT_MARK "%s]\n", display->mime);
 			add_text(&a->text, "%s", text);
 			json_set(value, "text", json_str(text));
 		}
@@ -234,15 +264,19 @@ static void add_left_out(struct answer *a, const struct process_stream *stream, 
 
 	if (missing == 0)
 		return;
-	break_line(&a->text);
-	add_text(&a->text, "[%s bytes of %s, %s left out in the middle; ",
-	         run_text_count(total, all), name, run_text_count(missing, some));
+	(void)run_text_count(total, all);
+	(void)run_text_count(missing, some);
 	if (stream->file == NULL)
-		add_text(&a->text, "they were not kept: print less, or print to a file]");
+		add_status(a,
+		           "%s bytes of %s, %s left out in the middle; they were not kept: print "
+		           "less, or print to a file",
+		           all, name, some);
 	else if (stream->file_note != NULL)
-		add_text(&a->text, "%s has a part of it: %s]", stream->file, stream->file_note);
+		add_status(a, "%s bytes of %s, %s left out in the middle; %s has a part of it: %s",
+		           all, name, some, stream->file, stream->file_note);
 	else
-		add_text(&a->text, "all of it is in %s]", stream->file);
+		add_status(a, "%s bytes of %s, %s left out in the middle; all of it is in %s", all,
+		           name, some, stream->file);
 }
 
 /* Describes the end for the status line; "" if there is nothing to say. */
@@ -279,11 +313,9 @@ static void add_exit(struct answer *a)
 	char words[160], name[24];
 
 	describe_end(a, words, sizeof words);
-	if (words[0] != '\0' || end->note[0] != '\0') {
-		break_line(&a->text);
-		add_text(&a->text, "[%s%s%s]", words,
-		         words[0] != '\0' && end->note[0] != '\0' ? ": " : "", end->note);
-	}
+	if (words[0] != '\0' || end->note[0] != '\0')
+		add_status(a, "%s%s%s", words, words[0] != '\0' && end->note[0] != '\0' ? ": " : "",
+		           end->note);
 	if (end->note[0] != '\0')
 		add_note(a, end->note);
 	if (end->signal != 0)
@@ -296,8 +328,7 @@ static void add_exit(struct answer *a)
 
 static void add_loss(struct answer *a, const char *when, const char *why)
 {
-	break_line(&a->text);
-	add_text(&a->text, "[the session's state %s: %s]", when, why);
+	add_status(a, "the session's state %s: %s", when, why);
 	json_set(a->structured, "state_lost", json_true());
 	add_note(a, why);
 }
@@ -319,8 +350,7 @@ static void add_remark(struct answer *a)
 {
 	if (a->r->remark == NULL)
 		return;
-	break_line(&a->text);
-	add_text(&a->text, "[%s]", a->r->remark);
+	add_status(a, "%s", a->r->remark);
 	add_note(a, a->r->remark);
 }
 
@@ -328,6 +358,7 @@ static void add_process(struct answer *a)
 {
 	const struct run_result *r = a->r;
 	bool is_running = r->state->phase < PROCESS_ENDED;
+	bool is_waiting = r->session != NULL && r->state->phase == PROCESS_PREPARING;
 
 	json_set(a->structured, "running", json_boolean(is_running));
 	if (r->process == NULL)
@@ -338,17 +369,19 @@ static void add_process(struct answer *a)
 		json_set(a->structured, "more", json_true());
 	if (!is_running && !r->has_more)
 		return;
-	break_line(&a->text);
 	if (r->has_more)
-		add_text(&a->text, "[%s%s, and there is more to read: ", r->process,
-		         is_running ? " is running" : " has ended");
-	else if (r->session != NULL && r->state->phase == PROCESS_PREPARING)
-		add_text(&a->text, "[%s waits for another call in its session: for more ",
-		         r->process);
+		add_status(a,
+		           "%s %s, and there is more to read: call process_output "
+		           "{\"process\":\"%s\",\"since\":%" PRIu64 "}",
+		           r->process, is_running ? "is running" : "has ended", r->process,
+		           r->next);
 	else
-		add_text(&a->text, "[running as %s: for more ", r->process);
-	add_text(&a->text, "call process_output {\"process\":\"%s\",\"since\":%" PRIu64 "%s}]",
-	         r->process, r->next, r->has_more ? "" : ",\"wait_s\":30");
+		add_status(a,
+		           "%s%s%s: for more call process_output "
+		           "{\"process\":\"%s\",\"since\":%" PRIu64 ",\"wait_s\":30}",
+		           is_waiting ? "" : "running as ", r->process,
+		           is_waiting ? " waits for another call in its session" : "", r->process,
+		           r->next);
 }
 
 /* --- the whole answer ------------------------------------------------------------------------- */
@@ -358,12 +391,13 @@ static void add_output(struct answer *a)
 	const struct run_result *r = a->r;
 
 	if (r->lost != 0)
-		add_text(&a->text, "... %" PRIu64 " bytes before this are no longer kept ...\n",
+		add_text(&a->text,
+		         RUN_TEXT_MARK "%" PRIu64 " bytes before this are no longer kept]\n",
 		         r->lost);
 	(void)!buf_add(&a->text, buf_view(&a->fit->out), &(struct error){ 0 });
 	if (a->fit->errors.len != 0) {
 		break_line(&a->text);
-		add_text(&a->text, "[stderr]\n");
+		add_text(&a->text, RUN_TEXT_MARK "stderr]\n");
 		(void)!buf_add(&a->text, buf_view(&a->fit->errors), &(struct error){ 0 });
 	}
 	json_set(a->structured, "stdout", json_str_view(buf_view(&a->fit->out)));
@@ -389,8 +423,7 @@ static void add_end(struct answer *a)
 	if (state->phase == PROCESS_ENDED) {
 		add_exit(a);
 	} else if (state->phase == PROCESS_FAILED) {
-		break_line(&a->text);
-		add_text(&a->text, "[the process ended without an exit code: %s]", state->why->msg);
+		add_status(a, "the process ended without an exit code: %s", state->why->msg);
 		add_note(a, state->why->msg);
 	}
 	add_left_out(a, &a->r->out, "stdout", a->r->out_bytes, a->fit->out_missing);
@@ -416,8 +449,23 @@ static void add_numbers(struct answer *a)
 	json_set_text(a->structured, "sandbox", r->sandbox);
 }
 
-void run_result_make(const struct run_result *result, const struct run_fit *fit, char **ret_text,
-                     json_t **ret_structured)
+/* A block without text is left out, unless it would be the only one. */
+static json_t *make_content(const struct answer *a, json_t *pictures)
+{
+	json_t *content = json_list(), *block;
+	size_t i;
+
+	if (a->text.len != 0)
+		json_push(content, mcp_text_view(buf_view(&a->text)));
+	json_array_foreach (pictures, i, block)
+		json_push(content, json_incref(block));
+	if (a->status.len != 0 || json_array_size(content) == 0)
+		json_push(content, mcp_text_view(buf_view(&a->status)));
+	return content;
+}
+
+void run_result_make(const struct run_result *result, const struct run_fit *fit, json_t *pictures,
+                     json_t **ret_content, json_t **ret_structured)
 {
 	struct answer a = {
 		.r = result,
@@ -431,6 +479,7 @@ void run_result_make(const struct run_result *result, const struct run_fit *fit,
 	             display_len(result->state);
 
 	buf_init(&a.text, run_text_room(all) + 64 * 1024);
+	buf_init(&a.status, 64 * 1024);
 	buf_init(&a.notes, 4096);
 	add_output(&a);
 	/* An answer that does not reach the last byte of output does not report the end yet. */
@@ -446,8 +495,9 @@ void run_result_make(const struct run_result *result, const struct run_fit *fit,
 		json_set(a.structured, "files", a.files);
 	else
 		json_decref(a.files);
-	*ret_text = mem_dup_len(buf_text(&a.text), a.text.len);
+	*ret_content = make_content(&a, pictures);
 	*ret_structured = a.structured;
 	buf_done(&a.text);
+	buf_done(&a.status);
 	buf_done(&a.notes);
 }

@@ -4,8 +4,10 @@
  *
  *   (fill in a struct run_result) -> run_result_fit -> run_result_make -> run_fit_done
  *
- * The text has stdout; stderr behind a line "[stderr]"; displayed values; the traceback of a cell;
- * then status lines in brackets. */
+ * The first block of the content is what the process made: stdout; stderr behind a line; displayed
+ * values; the traceback of a cell. Pictures follow. The last block is what belljar says about the
+ * run, one status line each. What belljar says begins with RUN_TEXT_MARK in both blocks, which
+ * output cannot imitate (run_text.h). */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,9 +57,9 @@ static inline void run_result_streams(struct run_result *result, struct process 
 void run_result_fit(const struct run_result *result, struct run_fit *ret);
 void run_fit_done(struct run_fit *fit); /* zeroed is allowed */
 
-/* Makes a new text and the structured content. */
-void run_result_make(const struct run_result *result, const struct run_fit *fit, char **ret_text,
-                     json_t **ret_structured);
+/* Makes the content and the structured content. `pictures`: blocks that are shown; or NULL. */
+void run_result_make(const struct run_result *result, const struct run_fit *fit, json_t *pictures,
+                     json_t **ret_content, json_t **ret_structured);
 
 /* The schema of the structured content, for a tool's record (run_result_schema.c). */
 extern const struct param run_result_output[];

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -13,8 +14,12 @@
 #include "base/text/utf8.h"
 #include "sandbox/process/process.h"
 
-/* Enough for "... 18446744073709551615 bytes left out ...". */
+/* Enough for "[belljar: 18446744073709551615 bytes left out]". */
 enum { GAP_MAX = 64 };
+
+/* What is escaped in output: the mark without its end, so that no variant of it is left. */
+static const char mark[] = "[belljar";
+enum { MARK_LEN = sizeof mark - 1 };
 
 static const char nul_symbol[] = { '\xe2', '\x90', '\x80' }; /* U+2400 */
 
@@ -48,6 +53,20 @@ static void append_valid(struct view text, struct buf *out)
 	}
 }
 
+/* Appends valid text, with a backslash in front of each mark. */
+static void append_escaped(struct view text, struct buf *out)
+{
+	size_t done = 0;
+
+	for (size_t i = 0; i + MARK_LEN <= text.len; i++)
+		if (text.ptr[i] == mark[0] && strncasecmp(text.ptr + i, mark, MARK_LEN) == 0) {
+			append_valid((struct view){ text.ptr + done, i - done }, out);
+			append_bytes(out, view_of("\\"));
+			done = i;
+		}
+	append_valid((struct view){ text.ptr + done, text.len - done }, out);
+}
+
 /* Turns "\r\n" into "\n" in place. Returns the new length. */
 static size_t remove_returns(char *text, size_t len)
 {
@@ -78,7 +97,7 @@ void run_text_clean(struct view bytes, struct buf *out)
 		bytes.ptr += n;
 		bytes.len -= n;
 	}
-	append_valid((struct view){ kept, remove_returns(kept, len) }, out);
+	append_escaped((struct view){ kept, remove_returns(kept, len) }, out);
 }
 
 size_t run_text_unfinished(struct view bytes)
@@ -136,7 +155,7 @@ static void append_gap(uint64_t missing, struct buf *out)
 	char line[GAP_MAX];
 	bool is_begun = out->len != 0 && out->ptr[out->len - 1] != '\n';
 
-	(void)snprintf(line, sizeof line, "%s... %" PRIu64 " bytes left out ...\n",
+	(void)snprintf(line, sizeof line, "%s" RUN_TEXT_MARK "%" PRIu64 " bytes left out]\n",
 	               is_begun ? "\n" : "", missing);
 	append_bytes(out, view_of(line));
 }
@@ -169,6 +188,12 @@ uint64_t run_text_fit(const struct process_stream *stream, size_t max, struct bu
 	}
 	max -= out->len - start < max ? out->len - start : max;
 	back = fit_part(tail, false, max, &end);
+	/* The parts can be shorter than the whole text: a mark that lies across them is not
+	 * escaped. Leaving out a byte puts a line between them. */
+	if (stream->left_out == 0 && front + back == len && back != 0) {
+		buf_clear(&end);
+		back = fit_part((struct view){ tail.ptr + 1, tail.len - 1 }, false, max, &end);
+	}
 	missing = stream->left_out + (len - front - back);
 	if (missing != 0)
 		append_gap(missing, out);

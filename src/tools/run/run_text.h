@@ -2,7 +2,11 @@
  *
  * Bytes that are not UTF-8 become U+FFFD, and NUL becomes U+2400, so that they are visible.
  * Terminal escapes (colours among them) and other control characters are removed. Tabs and line
- * ends stay; a carriage return in front of a line end is removed. */
+ * ends stay; a carriage return in front of a line end is removed.
+ *
+ * A program could print what belljar says about a run ("exit code 0"), and a client may show all
+ * blocks of an answer as one text. So everything that belljar says begins with RUN_TEXT_MARK, and
+ * the same characters in output, in any case, get a backslash in front. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +15,8 @@
 
 struct buf;
 struct process_stream;
+
+#define RUN_TEXT_MARK "[belljar: "
 
 /* The most bytes of text that `len` bytes of output can become. */
 static inline size_t run_text_room(size_t len)

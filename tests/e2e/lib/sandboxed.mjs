@@ -58,6 +58,13 @@ export function sandboxed(settings) {
 
 export const textOf = ({ content }) => content[0].text;
 
+/** All text blocks, each from the beginning of a line. */
+export const allTextOf = ({ content }) =>
+  content.reduce(
+    (all, { type, text }) => (type !== 'text' ? all : all + (/[^\n]$/.test(all) ? '\n' : '') + text),
+    '',
+  );
+
 /** The structured content of a result that is not an error. */
 export function structuredOf(result) {
   assert.ok(!result.isError, textOf(result));
