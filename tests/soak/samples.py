@@ -89,18 +89,19 @@ class Host:
         return size, rows
 
     def processes(self):
-        """Descendants of this process. Those that it adopted are reaped."""
+        """Descendants of this process, without those that it adopted and will reap itself."""
         found = {}
         for pid in descendants(os.getpid()):
             with contextlib.suppress(OSError, KeyError):
                 status = status_of(pid)
-                found[pid] = (status["Name"], status["State"][0], int(status["PPid"]))
+                if status["State"][0] != "Z" or int(status["PPid"]) != os.getpid():
+                    found[pid] = (status["Name"], status["State"][0])
         return found
 
     def old_zombies(self, processes, seconds=60):
         """Zombies below belljar's processes that have not been reaped for so long."""
         now = time.monotonic()
-        zombies = {pid for pid, (_, state, parent) in processes.items() if state == "Z" and parent != os.getpid()}
+        zombies = {pid for pid, (_, state) in processes.items() if state == "Z"}
         self.zombies = {pid: self.zombies.get(pid, now) for pid in zombies}
         return [pid for pid, since in self.zombies.items() if now - since > seconds]
 

@@ -94,7 +94,8 @@ def fork_bomb(client, sandbox):
 
 
 def flood(client, sandbox):
-    return expect(client.call("run_command", command="head -c 20M /dev/zero | tr '\\0' x", sandbox=sandbox), "x")
+    """Much output, which goes to a file in the sandbox; few enough bytes for many floods in one sandbox."""
+    return expect(client.call("run_command", command="head -c 2M /dev/zero | tr '\\0' x", sandbox=sandbox), "x")
 
 
 def cancelled(client, sandbox):

@@ -65,6 +65,7 @@ struct disk_watch {
 	uint64_t frozen_until_ms; /* the cgroup stays frozen until then; 0: it is not frozen */
 	uint64_t idle_cpu_us; /* processor time of the sandbox when it was known to be within its
 	                       * limit; 0: not known since the latest measuring */
+	uint64_t read_cpu_us; /* processor time at the check before; 0: there was none */
 };
 
 struct spawner_sandbox {

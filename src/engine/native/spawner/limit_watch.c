@@ -86,12 +86,17 @@ static bool is_first_after_wake(const struct spawner_sandbox *sandbox)
 	return !sandbox->is_fresh && !sandbox->disk.is_measured;
 }
 
-/* Notes the processor time of a sandbox that is within its limit. This is done at a check after the
- * measuring, because thawed tasks run for a moment before they sleep again. */
+/* Notes the processor time of a sandbox that is within its limit, at the second such check after the
+ * measuring: the time must have been read before the free space of the check, or a write in between
+ * would count as done before. Thawed tasks run for a moment too before they sleep again. */
 static void note_within_limit(struct spawner_sandbox *sandbox)
 {
-	if (sandbox->disk.is_measured && sandbox->disk.idle_cpu_us == 0)
-		sandbox->disk.idle_cpu_us = cgroup_counters_now(&sandbox->cgroup).cpu_us;
+	struct disk_watch *disk = &sandbox->disk;
+
+	if (!disk->is_measured || disk->idle_cpu_us != 0)
+		return;
+	disk->idle_cpu_us = disk->read_cpu_us;
+	disk->read_cpu_us = cgroup_counters_now(&sandbox->cgroup).cpu_us;
 }
 
 /* A sandbox that used no processor time since it was within its limit has written nothing: only
@@ -126,7 +131,7 @@ static void start_measuring(struct spawner *spawner, struct spawner_sandbox *san
 	sandbox->disk.is_measuring = true;
 	sandbox->disk.free_next = *free_now;
 	sandbox->disk.began_ms = clock_now_ms();
-	sandbox->disk.idle_cpu_us = 0;
+	sandbox->disk.idle_cpu_us = sandbox->disk.read_cpu_us = 0;
 	cgroup_freeze(&sandbox->cgroup, true);
 }
 
