@@ -93,7 +93,8 @@ static uint64_t multiply_known(uint64_t amount, uint64_t by)
 }
 
 /* The cgroup over all sandboxes leaves the host its share, unless the operator allows a single
- * sandbox more than that. */
+ * sandbox more than that. Commands have no quotas: they are the operator's own, and have no option
+ * to change a quota. */
 static void find_quotas(const struct options *options, const struct spec_limits *machine,
                         struct ceilings *ret)
 {
@@ -102,15 +103,18 @@ static void find_quotas(const struct options *options, const struct spec_limits 
 	ret->memory_together = max_of(share_of(AT(memory), has), options->verb == FOR_SERVE
 	                                                                 ? ret->max.memory
 	                                                                 : ret->initial.memory);
+	if (is_given(options, OPTION_OWNER_MEMORY) && given != 0)
+		ret->memory_together = min_of(ret->memory_together, given);
 	ret->owner_memory = ret->owner_memory_without_cgroup = given;
+	ret->owner_disk = options->owner.disk;
+	if (options->verb != FOR_SERVE)
+		return;
 	if (!is_given(options, OPTION_OWNER_MEMORY)) {
 		ret->owner_memory = multiply_known(has, OVERCOMMIT);
 		ret->owner_memory_without_cgroup = multiply_known(has, 1);
-	} else if (given != 0)
-		ret->memory_together = min_of(ret->memory_together, given);
-	ret->owner_disk = is_given(options, OPTION_OWNER_DISK)
-	                          ? options->owner.disk
-	                          : multiply_known(machine->disk, OVERCOMMIT);
+	}
+	if (!is_given(options, OPTION_OWNER_DISK))
+		ret->owner_disk = multiply_known(machine->disk, OVERCOMMIT);
 }
 
 void ceilings_find(const struct options *options, const struct spec_limits *machine,

@@ -91,7 +91,7 @@ enum {
 		.word = word_, .help = help_ },                                                    \
 	[OPTION_##ID##_MAX] = { name_ "-max", TYPE(limits_max.field), SETTING, .word = word_,      \
 		RANGE(0, LIMIT_MIN_##field, LIMIT_MAX_##field),                                    \
-		.computed = "--" name_ " if that is given, else what this machine has",            \
+		.computed = "--" name_ " if that is given, else a share of this machine",          \
 		.help = "The most that a client may ask for instead of --" name_ "." }
 
 const struct option_spec option_specs[OPTION_COUNT] = {

@@ -117,6 +117,9 @@ static void ceiling_of_a_command_is_the_machine(void **state)
 	assert_int_equal(found.initial.memory, SPEC_MIB(64));
 	assert_int_equal(found.max.memory, GIB(24));
 	assert_int_equal(found.memory_together, GIB(18));
+	assert_int_equal(found.owner_memory, 0);
+	assert_int_equal(found.owner_memory_without_cgroup, 0);
+	assert_int_equal(found.owner_disk, 0);
 }
 
 static void unknown_amount_is_no_ceiling_and_no_quota(void **state)
