@@ -1,5 +1,7 @@
 """Ceilings: what a client asks for does not exceed what the operator allows."""
 import json
+import os
+import pathlib
 import subprocess
 
 from harness import test
@@ -8,31 +10,61 @@ FIRST = {"method": "initialize", "id": 0, "params": {
     "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "attack", "version": "1"}}}
 
 
+def make_cgroup(memory):
+    """A cgroup with a limit on memory; None if this machine has none that can be made."""
+    own = dict(reversed(line.split(":")[1:]) for line in open("/proc/self/cgroup").read().splitlines())
+    tree = pathlib.Path("/sys/fs/cgroup/memory")
+    path, file = next(((str(tree) + path, "memory.limit_in_bytes") for path, words in own.items()
+                       if "memory" in words.split(",")), ("/sys/fs/cgroup", "memory.max"))
+    place = pathlib.Path(path) / f"belljar-test-{os.getpid()}"
+    try:
+        place.mkdir()
+        (place / file).write_text(str(memory))
+    except OSError:
+        return None
+    return place
+
+
+def enter(cgroup):
+    (cgroup / "cgroup.procs").write_text(str(os.getpid()))
+
+
 class Client:
     """A client of `belljar serve`, run as the mode's user."""
 
-    def __init__(self, box, *options):
+    def __init__(self, box, *options, cgroup=None):
         line = box.as_user() + [str(box.belljar), "serve", "--state-dir", str(box.state), *options]
         self.process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=box.environment(), cwd="/")
+                                        env=box.environment(), cwd="/",
+                                        preexec_fn=cgroup and (lambda: enter(cgroup)))
         box.running.append(self.process)
         self.number = 0
-        self.ask(FIRST)
+        self.results = {}
+        self.receive(self.send(FIRST))
 
-    def ask(self, request):
+    def send(self, request):
         self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **request}) + "\n")
         self.process.stdin.flush()
-        while True:
+        return request["id"]
+
+    def receive(self, number):
+        while number not in self.results:
             reply = json.loads(self.process.stdout.readline())
-            if reply.get("id") == request["id"]:
-                return reply["result"]
+            self.results[reply.get("id")] = reply.get("result")
+        return self.results[number]
+
+    def start(self, tool, **arguments):
+        self.number += 1
+        return self.send({"method": "tools/call", "id": self.number,
+                          "params": {"name": tool, "arguments": arguments}})
+
+    def end(self, number):
+        """The text of a refusal, or the structured content."""
+        result = self.receive(number)
+        return result["content"][0]["text"] if result.get("isError") else result["structuredContent"]
 
     def call(self, tool, **arguments):
-        """The text of a refusal, or the structured content."""
-        self.number += 1
-        result = self.ask({"method": "tools/call", "id": self.number,
-                           "params": {"name": tool, "arguments": arguments}})
-        return result["content"][0]["text"] if result.get("isError") else result["structuredContent"]
+        return self.end(self.start(tool, **arguments))
 
     def close(self):
         self.process.communicate(timeout=60)
@@ -77,3 +109,36 @@ def woken_above(box):
     assert ran.get("exit_code") != 0, ran
     client.call("delete_sandbox", sandbox="large")
     client.close()
+
+
+HOLD = """
+import os, time
+memory = bytearray(400 << 20)
+for i in range(0, len(memory), 4096):
+    memory[i] = 1
+open("held", "w").close()
+while not os.path.exists("end"):
+    time.sleep(0.1)
+"""
+
+
+@test("CE-04", "sandboxes within their limits do not take all memory of the machine together", modes="R")
+def together(box):
+    machine = make_cgroup(1 << 30)  # all of the machine that this server sees
+    if machine is None:
+        return
+    try:
+        client = Client(box, cgroup=machine)
+        boxes = [client.call("create_sandbox", name=name)["id"] for name in ("one", "two")]
+        runs = []
+        for sandbox in boxes:
+            runs.append(client.start("run_code", sandbox=sandbox, code=HOLD, timeout_s=120))
+            client.call("run_command", sandbox=sandbox, timeout_s=60,
+                        command="for i in $(seq 100); do [ -e held ] && break; sleep 0.2; done")
+        for sandbox in boxes:
+            client.call("run_command", sandbox=sandbox, command="touch end")
+        notes = [client.end(run).get("note", "") for run in runs]
+        assert any("all sandboxes of this server together" in note for note in notes), notes
+        client.close()
+    finally:
+        machine.rmdir()

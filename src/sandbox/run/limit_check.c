@@ -55,8 +55,8 @@ static void compare_counters(const struct limit_check *check, struct run_end *en
 	if (end->out_of_memory && met_common_limit(&now, limits))
 		run_end_add_note(end,
 		                 "memory: processes were killed, because all sandboxes of this "
-		                 "server together reached their limit; put some to sleep or "
-		                 "delete them");
+		                 "server together reached their limit; run less at a time, or "
+		                 "delete sandboxes");
 	else if (end->out_of_memory)
 		run_end_add_note(end, "memory: processes were killed, the limit is %llu MiB",
 		                 (unsigned long long)(limits->memory >> 20));
