@@ -12,6 +12,7 @@
 #include <linux/filter.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -119,11 +120,12 @@ static long take_udp(void)
 	if (from < 0 || to < 0 || bind(to, (void *)&where, len) < 0 ||
 	    getsockname(to, (void *)&where, &len) < 0 || connect(from, (void *)&where, len) < 0)
 		return -1;
-	/* What does not fit is dropped without an error. */
-	for (int i = 0; i < 300 && write(from, block, 60000) > 0; i++)
-		;
+	/* What does not fit is dropped without an error, and counted. */
+	while (info[SK_MEMINFO_DROPS] == 0 && write(from, block, 60000) > 0)
+		if (getsockopt(to, SOL_SOCKET, SO_MEMINFO, info, &info_len) < 0)
+			return -1;
 	(void)close(from);
-	return getsockopt(to, SOL_SOCKET, SO_MEMINFO, info, &info_len) == 0 ? (long)info[0] : -1;
+	return (long)info[SK_MEMINFO_RMEM_ALLOC];
 }
 
 static long take_unix(int type)

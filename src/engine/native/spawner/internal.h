@@ -79,8 +79,9 @@ struct spawner_sandbox {
 	struct ids_block ids;
 	struct spec_limits limits;
 	struct disk_watch disk;
-	uint64_t erase_number; /* of a REQUEST_ERASE that waits for the end; or 0 */
-	bool failed;           /* it was not started; `why` is sent when it is finished */
+	uint64_t sockets_due_ms; /* when the memory of sockets is measured next, if at all */
+	uint64_t erase_number;   /* of a REQUEST_ERASE that waits for the end; or 0 */
+	bool failed;             /* it was not started; `why` is sent when it is finished */
 	struct error why;
 	bool is_fresh; /* its files were created by this start */
 	bool is_killed;

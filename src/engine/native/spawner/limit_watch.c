@@ -9,9 +9,9 @@ enum {
 	DISK_MS = 20,
 	MEMORY_MS = 250,
 	FAILURES_MAX = 5,
-	/* So few sockets hold little memory. Programs that serve a few connections are not measured
-	 * for them. */
-	FEW_SOCKETS = 16,
+	/* Measuring the sockets of one sandbox takes at most one part in this many of a
+	 * processor. */
+	SOCKETS_SHARE = 4,
 	/* Longest time for which a sandbox is frozen to pay for one measuring. The server gives up
 	 * a spill file after 5 s and an agent after 15 s without an answer. */
 	PAY_MAX_MS = 4000,
@@ -248,7 +248,9 @@ static bool needs_memory_check(const struct spawner *spawner, const struct spawn
 {
 	return is_running(sandbox) && !is_memory_measured(spawner, sandbox->number) &&
 	       (watches_memory(spawner) ||
-	        sockets_in_use(spawner->host.userns.proc, sandbox->pid) > FEW_SOCKETS);
+	        (clock_now_ms() >= sandbox->sockets_due_ms &&
+	         sockets_could_exceed(spawner->host.userns.proc, sandbox->pid,
+	                              sandbox->limits.memory)));
 }
 
 /* There are fewer janitors than sandboxes. A check that finds no free slot continues with the same
@@ -272,6 +274,9 @@ void limit_watch_result(struct spawner *spawner, uint64_t number,
 
 	if (sandbox == NULL || sandbox->is_dead)
 		return;
+	if (result->kind == JANITOR_SOCKETS)
+		sandbox->sockets_due_ms = clock_now_ms() +
+		                          result->cpu_us * (SOCKETS_SHARE - 1) / 1000;
 	if (result->kind == JANITOR_DISK)
 		apply_disk_result(sandbox, result);
 	else if (!result->failed && result->usage.bytes > sandbox->limits.memory)

@@ -20,7 +20,8 @@
 #include "engine/native/usage/internal.h"
 
 enum {
-	SOCKET_BYTES = 2048,       /* the kernel's own structures of one socket */
+	BUFFER_BYTES = 4 << 20, /* the largest buffer of tcp_rmem in a sandbox, see mount_plan.c */
+	SOCKET_BYTES = 2048,    /* the kernel's own structures of one socket */
 	UNKNOWN_BYTES = 64 * 1024, /* per socket, where the kernel cannot report its memory */
 };
 
@@ -32,7 +33,8 @@ static uint64_t number_after(const char *text, const char *word)
 	return found != NULL ? strtoull(found + strlen(word), NULL, 10) : 0;
 }
 
-uint64_t sockets_in_use(int proc, pid_t pid)
+/* Also counts sockets that no descriptor refers to. */
+static uint64_t count_sockets(int proc, pid_t pid)
 {
 	char text[1024];
 	uint64_t count = 0;
@@ -42,6 +44,19 @@ uint64_t sockets_in_use(int proc, pid_t pid)
 	if (proc_read_file(proc, pid, "net/sockstat6", text, sizeof text))
 		count += number_after(text, "TCP6: inuse ") + number_after(text, "UDP6: inuse ");
 	return count;
+}
+
+/* A program can set the size of its receive buffer up to rmem_max, which the kernel doubles. */
+bool sockets_could_exceed(int proc, pid_t pid, uint64_t limit)
+{
+	char text[32];
+	AUTO_FD int fd = openat(proc, "sys/net/core/rmem_max", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+	uint64_t most = 0;
+
+	text[n > 0 ? n : 0] = '\0';
+	most = 2 * strtoull(text, NULL, 10);
+	return count_sockets(proc, pid) > limit / (most > BUFFER_BYTES ? most : BUFFER_BYTES);
 }
 
 /* --- one dump per kind of socket ------------------------------------------------------ */
@@ -160,5 +175,5 @@ uint64_t socket_memory(int proc, pid_t pid, bool with_unix, uint64_t limit)
 			is_known = add_sockets(&dumps[i], limit, &sum);
 		else if (with_unix)
 			(void)add_sockets(&dumps[i], limit, &sum);
-	return is_known ? sum : sockets_in_use(proc, pid) * UNKNOWN_BYTES;
+	return is_known ? sum : count_sockets(proc, pid) * UNKNOWN_BYTES;
 }

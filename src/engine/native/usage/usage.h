@@ -97,6 +97,7 @@ struct janitor_result janitor_finish(struct janitor *janitor, const struct rusag
 
 /* --- sockets (sockets.c) --- */
 
-/* The number of TCP and UDP sockets in the network namespace of a process, also of those that no
- * descriptor refers to. Fast enough for the spawner itself. */
-uint64_t sockets_in_use(int proc, pid_t pid);
+/* Whether the TCP and UDP sockets in the network namespace of a process could hold more than
+ * `limit` bytes, by their number and the largest buffer that the machine allows. Fast enough for the
+ * spawner itself. */
+bool sockets_could_exceed(int proc, pid_t pid, uint64_t limit);
