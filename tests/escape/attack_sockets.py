@@ -75,4 +75,5 @@ def network_limits(box):
         done = box.sh(f"cd /proc/sys/net; if [ -e {name} ]; then cat {name}; else echo missing; fi; "
                       f"echo 999999 > {name} && echo RAISED; true")
         assert done.out in (f"{value}\n", "missing\n"), (name, done)
-        assert done.out != "missing\n" or name == "core/optmem_max", done
+        # Older kernels show net/core in no network namespace that a user namespace owns.
+        assert done.out != "missing\n" or name.startswith("core/"), done

@@ -80,8 +80,8 @@ static const struct mount_step proc_single_id = MOUNT("proc", "proc", NULL, SAFE
 
 /* The sandbox's network namespace begins with the host's values. These bound memory that no cgroup
  * counts: options of one socket, connections that wait in a listener's queue with their unread
- * bytes, and connections that belong to no process any more. Older kernels have one optmem_max of
- * 20480 for the whole machine, and no such file here. */
+ * bytes, and connections that belong to no process any more. Older kernels show no net/core here
+ * and have one optmem_max for the whole machine, 20480 unless the host raised it. */
 static const struct mount_step network[] = {
 	NETWORK("core/optmem_max", "20480"),
 	NETWORK("core/somaxconn", "1024"),

@@ -98,6 +98,6 @@ struct janitor_result janitor_finish(struct janitor *janitor, const struct rusag
 /* --- sockets (sockets.c) --- */
 
 /* Whether the TCP and UDP sockets in the network namespace of a process could hold more than
- * `limit` bytes, by their number and the largest buffer that the machine allows. Fast enough for the
- * spawner itself. */
+ * `limit` bytes, by their number and the largest buffer that the machine allows. Fast enough for
+ * the spawner itself. */
 bool sockets_could_exceed(int proc, pid_t pid, uint64_t limit);
