@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import select
+import shutil
 import socket
 import stat
 import subprocess
@@ -33,7 +34,6 @@ for number, why in {
     "FS-25": AGENT + "test_live_files every_failure_names_path_and_reason, read_does_not_rely_on_the_file_size",
     "FS-26": AGENT + "test_live_files read_does_not_rely_on_the_file_size (1 TiB, sparse)",
     "FS-32": "there are no snapshots yet",
-    "FS-37": "no directory of the host can be offered writable yet",
 }.items():
     not_tested(number, why)
 
@@ -72,6 +72,68 @@ def fingerprint(path):
 
 def fingerprints(top):
     return {str(path): fingerprint(path) for path in [top, *sorted(pathlib.Path(top).rglob("*"))]}
+
+
+# --- copies to the host
+
+
+def host_git(box, repository, *argv):
+    """Runs git as the mode's user, without settings from outside of the repository."""
+    return subprocess.run([*box.as_user(), "git", "-c", "safe.directory=*", "-c", "user.name=n",
+                           "-c", "user.email=e@x", *argv], cwd=repository, capture_output=True,
+                          text=True, timeout=60,
+                          env={**box.environment(), "GIT_CONFIG_NOSYSTEM": "1"})
+
+
+def copy_out(box, source, target):
+    return box.belljar_verb("cp", "--state-dir", str(box.state), f"work:{source}", str(target))
+
+
+@test("FS-37", "a copy to the host plants nothing that programs there run by themselves")
+def plant_code(box):
+    home, marker = box.directory / "home", box.directory / "planted"
+    repository = home / "project"
+    repository.mkdir(parents=True)
+    for path in (home, repository):
+        os.chown(path, box.uid, box.uid)
+    has_git = shutil.which("git") is not None
+    if has_git:
+        made = host_git(box, repository, "init", "-q")
+        assert made.returncode == 0, made.stderr
+    else:
+        (repository / ".git").mkdir()
+        (repository / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (repository / "way").symlink_to(".git/hooks")
+    (repository / ".git/hooks").mkdir(exist_ok=True)
+    before = fingerprints(repository / ".git")
+    planted = box.sh(f"""mkdir -p project/.git/hooks project/.GIT/hooks project/sub/.vscode project/bare/objects project/bare/refs
+        cd project; echo work > work.txt
+        for hook in pre-commit post-index-change post-checkout; do
+            printf '#!/bin/sh\\necho hook >> {marker}\\n' | tee .git/hooks/$hook > .GIT/hooks/$hook; chmod 755 .git/hooks/$hook .GIT/hooks/$hook; done
+        printf '[core]\\n\\trepositoryformatversion = 0\\n\\tfsmonitor = "echo monitor >> {marker}; false"\\n' > .git/config
+        cp .git/config bare/config; echo 'ref: refs/heads/main' > bare/HEAD; echo ../evil > .git/commondir
+        for name in .bashrc .profile .npmrc .envrc .mcp.json .gitattributes sub/.vscode/tasks.json; do echo "echo start >> {marker}" > $name; done
+        ln -s work.txt .zshrc; echo '#!/bin/sh' > run; chmod 4777 run""", sandbox="work")
+    assert planted.code == 0, planted
+    copied = copy_out(box, "project", home)
+    assert copied.code == 0 and "left out, because programs of the host execute" in copied.err, copied
+    hook = copy_out(box, "project/.git/hooks/pre-commit", repository / "way")
+    assert hook.code == 1 and "no file was copied" in hook.err, hook
+    for target in (home / ".bashrc", repository / ".git/config", repository / "way/post-commit"):
+        assert copy_out(box, "project/run", target).code == 1, target
+    assert (repository / "work.txt").read_text() == "work\n"
+    assert stat.S_IMODE(os.stat(repository / "run").st_mode) == 0o644
+    # The only entry of .git that may change is its own time.
+    after = fingerprints(repository / ".git")
+    assert set(after) == set(before) and all(after[path][-1] == before[path][-1] for path in before)
+    found = sorted(str(path.relative_to(home)) for path in home.rglob("*") if ".git/" not in str(path))
+    assert not [name for name in found if re.search(r"bashrc|profile|npmrc|envrc|mcp|gitattr|vscode|zshrc|HEAD$", name)], found
+    if has_git:
+        for argv in (["status"], ["add", "work.txt"], ["commit", "-q", "-m", "m"], ["checkout", "-q", "-b", "b"]):
+            host_git(box, repository, *argv)
+        host_git(box, repository / "bare", "status")
+    assert not marker.exists(), marker.read_text()
+    assert box.belljar_verb("rm", "--state-dir", str(box.state), "work").code == 0
 
 
 # --- reading

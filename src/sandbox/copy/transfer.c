@@ -170,9 +170,9 @@ static void on_writable(void *ctx)
 	pass_on(ctx);
 }
 
-/* The agent has escaped the report already, but an agent on the host reads hostile archives, so its
- * messages are not trusted either: each line is escaped once more, which changes only what the agent
- * must not send. Tabs stay. */
+/* The agent has escaped the report already. But an agent on the host reads hostile archives, so its
+ * messages are not trusted either: each line is escaped once more, which changes only what the
+ * agent must not send. Tabs stay. */
 static void copy_report(struct view report, char *out, size_t size)
 {
 	char piece[WIRE_REPORT_MAX + 1];

@@ -258,13 +258,13 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_COPY_TRUSTED] = { "copy-trusted", TEXT(copy_trusted), .verbs = FOR_SERVE | FOR_CP,
 		.in_file = true, .word = "KIND,...", .accepts = is_trusted_list,
 		.expected = "'all', or kinds that the manual page lists",
-		.help = "Copy these kinds of files to this machine although programs here execute or "
-			"trust them by themselves: 'all', or kinds such as git-hooks and agents, which "
-			"the manual page lists." },
+		.help = "Copy these kinds of files to this machine although programs here execute "
+			"or trust them by themselves: 'all', or kinds such as git-hooks and "
+			"agents, which the manual page lists." },
 	[OPTION_COPY_EXECUTABLES] = { "copy-executables", FLAG(copy_executables),
 		.verbs = FOR_SERVE | FOR_CP, .in_file = true,
-		.help = "Let files that are copied to this machine stay executable, also those that "
-			"were not executable here before." },
+		.help = "Let files that are copied to this machine stay executable, also those "
+			"that were not executable here before." },
 	[OPTION_PREVIEW] = { "preview", FLAG(preview), .verbs = FOR_CP, .flag_only = true,
 		.help = "Write nothing, and print what would change as a list and a diff." },
 	[OPTION_LANGUAGE] = { "language", TEXT(language), .verbs = FOR_RUN, .flag_only = true,

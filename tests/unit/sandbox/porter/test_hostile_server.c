@@ -699,6 +699,62 @@ static void agent_runs_no_program(void **state)
 	talk_stop(&talk);
 }
 
+static void request_files(struct talk *talk, const struct wire_message *request)
+{
+	struct files_op *op;
+	struct error err;
+
+	talk->is_answered = false;
+	CHECK_OK(
+	        files_start(talk->channel, request, VIEW("evil"), 4096, on_answer, talk, &op, &err),
+	        err);
+	wait_for(talk, &talk->is_answered);
+}
+
+/* Neither a name nor an operation gets a file to a place where programs of the host trust it. */
+static void agent_places_no_trusted_file(void **state)
+{
+	const uint32_t owner = getuid() == 0 ? OWNER : getuid();
+	const struct wire_message refused[] = {
+		{ .type = WIRE_RENAME, .rename = { 0, VIEW("harmless"), VIEW(".git/config") } },
+		{ .type = WIRE_REMOVE, .remove = { WIRE_RECURSIVE, VIEW(".git") } },
+		{ .type = WIRE_WRITE,
+		  .write = { .mode = WIRE_WRITE_APPEND, .max = 9, .path = VIEW(".git/config") } },
+	};
+	static const char *const paths[] = { ".git/config", "/.git/hooks/x", "way/x",
+		                             "none/../.git/config", ".bashrc" };
+	struct talk talk;
+
+	assert_int_equal(mkdir("allowed", 0777) | mkdir("allowed/.git", 0777) |
+	                         mkdir("allowed/.git/hooks", 0777) |
+	                         symlink(".git/hooks", "allowed/way"),
+	                 0);
+	if (getuid() == 0)
+		assert_int_equal(
+		        chown("allowed", OWNER, OWNER) | chown("allowed/.git", OWNER, OWNER) |
+		                chown("allowed/.git/hooks", OWNER, OWNER) | chmod(".", 0755),
+		        0);
+	talk_start(&talk, ".", owner, owner);
+	assert_true(talk.is_ready);
+	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+		request_files(&talk, &refused[i]);
+		assert_string_equal(talk.why.msg, "copies do not need this operation");
+	}
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		const struct wire_message write = { .type = WIRE_WRITE,
+			                            .write = { .flags = WIRE_PARENTS,
+			                                       .perm = 0777,
+			                                       .max = 100,
+			                                       .path = view_of(paths[i]) } };
+
+		request_files(&talk, &write);
+	}
+	talk_stop(&talk);
+	assert_int_equal(access("allowed/.git/config", F_OK), -1);
+	assert_int_equal(access("allowed/.bashrc", F_OK), -1);
+	assert_int_equal(rmdir("allowed/.git/hooks"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest all[] = {
@@ -714,6 +770,7 @@ int main(void)
 		IN_SCRATCH(killed_server_leaves_no_process),
 		IN_SCRATCH(agent_serves_no_other_root_and_no_other_user),
 		IN_SCRATCH(agent_runs_no_program),
+		IN_SCRATCH(agent_places_no_trusted_file),
 	};
 
 	return RUN_TESTS("hostile server", all);
