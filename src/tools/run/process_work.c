@@ -66,8 +66,8 @@ static void answer_call(struct process_work *run)
 		result.next = result.out_bytes + result.error_bytes;
 	}
 	run_result_make(&result, &run->fit, run->pictures.blocks, &content, &structured);
-	if (json_array_size(run->pictures.blocks) !=
-	    0) { /* many clients drop the blocks if there is structured content */
+	/* Many clients drop the blocks if there is structured content. */
+	if (json_array_size(run->pictures.blocks) != 0) {
 		json_decref(structured);
 		structured = NULL;
 	}

@@ -56,6 +56,8 @@ static inline void run_result_streams(struct run_result *result, struct process 
  * change, so it can be made before the other fields of the result are known. */
 void run_result_fit(const struct run_result *result, struct run_fit *ret);
 void run_fit_done(struct run_fit *fit); /* zeroed is allowed */
+/* Bytes of all output and displays before they are fitted. */
+size_t run_fit_len(const struct run_result *result);
 
 /* Makes the content and the structured content. `pictures`: blocks that are shown; or NULL. */
 void run_result_make(const struct run_result *result, const struct run_fit *fit, json_t *pictures,

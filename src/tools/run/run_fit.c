@@ -1,0 +1,73 @@
+/* run_fit.c - how much of the output, and of displayed values, an answer has room for (see
+ * run_result.h). */
+#include <string.h>
+
+#include "base/buf.h"
+#include "tools/run/run_result.h"
+#include "tools/run/run_text.h"
+
+/* Bytes of the text that are kept for status lines; and the least room for everything else. */
+enum { STATUS_ROOM = 1500, ROOM_MIN = 512, GAP_ROOM = 128 };
+
+static size_t min_of(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static size_t max_of(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+static size_t subtract(size_t a, size_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static size_t kept_len(const struct process_stream *stream)
+{
+	return stream->head.len + stream->tail.len;
+}
+
+static size_t display_len(const struct process_state *state)
+{
+	size_t len = state->error_traceback != NULL ? strlen(state->error_traceback) : 0;
+
+	for (size_t i = 0; i < state->display_count; i++)
+		len += state->displays[i].text_len + 100;
+	return len;
+}
+
+size_t run_fit_len(const struct run_result *r)
+{
+	return kept_len(&r->out) + kept_len(&r->errors) + display_len(r->state);
+}
+
+/* stdout, stderr and the displays get a third of the room each. Room that one of them does not need
+ * goes to the others, stdout last. */
+void run_result_fit(const struct run_result *r, struct run_fit *ret)
+{
+	size_t room = max_of(subtract(r->max, STATUS_ROOM), ROOM_MIN), third = room / 3;
+	size_t out = kept_len(&r->out), displays = display_len(r->state);
+	size_t errors = min_of(kept_len(&r->errors),
+	                       max_of(third, subtract(room, out + min_of(displays, third))));
+
+	*ret = (struct run_fit){ 0 };
+	buf_init(&ret->out, run_text_room(out) + GAP_ROOM);
+	buf_init(&ret->errors, run_text_room(kept_len(&r->errors)) + GAP_ROOM);
+	/* As text, output may be shorter or longer than its bytes. Text that is longer is cut to
+	 * its share; room that shorter text leaves stays unused. */
+	ret->display_room = min_of(displays, max_of(third, subtract(room, out + errors)));
+	errors = max_of(errors, third);
+	ret->errors_missing = run_text_fit(&r->errors, errors, &ret->errors);
+	/* The line "... bytes left out ..." comes out of the room for status lines. */
+	ret->out_missing = run_text_fit(
+	        &r->out, subtract(room, min_of(ret->errors.len, errors) + ret->display_room),
+	        &ret->out);
+}
+
+void run_fit_done(struct run_fit *fit)
+{
+	buf_done(&fit->out);
+	buf_done(&fit->errors);
+}
