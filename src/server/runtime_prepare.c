@@ -339,6 +339,7 @@ static int start_spawner(const struct options *options, struct runtime_base *bas
 		.ceilings = base->ceilings.max,
 		.gpus_max = base->gpus_max,
 		.memory_together = base->ceilings.memory_together,
+		.memory_sum = base->ceilings.owner_memory_without_cgroup,
 		.instance_lock = base->lock,
 		.instances = base->servers,
 		.is_alive = is_alive,

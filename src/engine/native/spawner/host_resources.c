@@ -129,7 +129,8 @@ int host_resources_open(struct host_resources *host, const struct spawner_option
 	*host = (struct host_resources){ .gpus = options->gpus,
 		                         .mount_count = options->mount_count,
 		                         .ceilings = options->ceilings,
-		                         .gpus_max = options->gpus_max };
+		                         .gpus_max = options->gpus_max,
+		                         .memory_sum = options->memory_sum };
 	if (open_cgroups(host, options, err) < 0)
 		return -1;
 	if (open_all_but_cgroups(host, options, err) == 0)

@@ -40,6 +40,7 @@ struct host_resources {
 	size_t mount_count;
 	struct spec_limits ceilings; /* the most that a request may ask for */
 	uint64_t gpus_max;           /* likewise */
+	uint64_t memory_sum;         /* of all requests; 0: no limit */
 };
 
 /* Opens everything that needs the host's mount tree, then leaves that tree for the base tree. */

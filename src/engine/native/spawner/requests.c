@@ -52,6 +52,30 @@ struct janitor *spawner_free_janitor_slot(struct spawner *spawner, enum janitor_
 
 /* --- starting and killing ------------------------------------------------------------ */
 
+/* Without a cgroup over all sandboxes, the sum of their limits protects the machine's memory. A
+ * sandbox that was killed does not count: SIGKILL reaches it before the new one starts. */
+static int check_memory_sum(const struct spawner *spawner, const struct spec *spec,
+                            struct error *err)
+{
+	uint64_t max = spawner->host.memory_sum, sum = spec->limits.memory;
+
+	if (max == 0 || (spawner->host.cgroups.has & CGROUP_HAS_MEMORY) != 0)
+		return 0;
+	for (size_t i = 0; i < spawner->sandbox_top; i++) {
+		const struct spawner_sandbox *other = &spawner->sandboxes[i];
+
+		if (other->number != 0 && other->number != SPARE_NUMBER && !other->is_killed &&
+		    !other->is_dead)
+			sum += other->limits.memory;
+	}
+	if (sum <= max)
+		return 0;
+	return error_set(err, ERR_LIMIT,
+	                 "owner-memory: the sandboxes awake and this one may use %llu MiB, at most "
+	                 "%llu MiB are allowed together: wait until one is idle, or delete one",
+	                 (unsigned long long)(sum >> 20), (unsigned long long)(max >> 20));
+}
+
 static int check_start(struct spawner *spawner, const struct spawner_request *request,
                        struct error *err)
 {
@@ -59,7 +83,8 @@ static int check_start(struct spawner *spawner, const struct spawner_request *re
 	size_t mount_count = spawner->host.mount_count;
 
 	if (spec_check(spec, err) < 0 ||
-	    spec_check_ceilings(spec, &spawner->host.ceilings, spawner->host.gpus_max, err) < 0)
+	    spec_check_ceilings(spec, &spawner->host.ceilings, spawner->host.gpus_max, err) < 0 ||
+	    check_memory_sum(spawner, spec, err) < 0)
 		return -1;
 	for (unsigned i = 0; i < spec->mount_count; i++)
 		if (spec->mounts[i].source >= mount_count)

@@ -44,6 +44,9 @@ struct spawner_options {
 	struct spec_limits ceilings;
 	uint64_t gpus_max;        /* bit n: device n of `gpus` */
 	uint64_t memory_together; /* bytes that all sandboxes use together, if cgroups can tell */
+	/* Bytes that their limits on memory add up to, where no cgroup counts the memory in use;
+	 * 0: no limit. */
+	uint64_t memory_sum;
 	int instance_lock; /* kept open: the lock that shows that this server is alive; or -1 */
 	int instances;     /* kept open: the directory that is_alive() reads; or -1 */
 	/* Whether the server `instance` runs; its cgroups are removed if not. */

@@ -53,6 +53,8 @@ static void start_in(struct peer *peer, const char *instance, struct peer *first
 		                           .ceilings = spec_default().limits,
 		                           .gpus_max = 1,
 		                           .memory_together = SPEC_MIB(2048),
+		                           .memory_sum = SPEC_MIB(2048),
+		                           .no_cgroups = peer->no_cgroups,
 		                           .instance_lock = -1,
 		                           .instances = -1,
 		                           .is_alive = is_alive,
@@ -69,13 +71,23 @@ static void start_in(struct peer *peer, const char *instance, struct peer *first
 		fail_msg("%s", ready.err.msg);
 }
 
-void peer_start(struct peer *peer)
+static void start_alone(struct peer *peer, bool no_cgroups)
 {
 	if (geteuid() != 0)
 		SKIP_TEST("only root is tried here");
-	*peer = (struct peer){ .socket = -1 };
+	*peer = (struct peer){ .socket = -1, .no_cgroups = no_cgroups };
 	test_dir_open(&peer->state);
 	start_in(peer, "0123456789abcdef", NULL);
+}
+
+void peer_start(struct peer *peer)
+{
+	start_alone(peer, false);
+}
+
+void peer_start_without_cgroups(struct peer *peer)
+{
+	start_alone(peer, true);
 }
 
 void peer_start_beside(struct peer *peer, struct peer *first)

@@ -11,10 +11,13 @@ struct peer {
 	int socket;
 	int fds[REPLY_FDS_MAX]; /* that came with the latest reply */
 	size_t fd_count;
+	bool no_cgroups;
 };
 
 /* Starts a spawner in a state directory of its own. Skips the test unless it runs as root. */
 void peer_start(struct peer *peer);
+/* Likewise, as on a machine without cgroups. */
+void peer_start_without_cgroups(struct peer *peer);
 /* Starts a second one in the same state directory, as another server would. */
 void peer_start_beside(struct peer *peer, struct peer *first);
 /* Closes the socket. The spawner must exit by itself, with status 0. */

@@ -109,6 +109,34 @@ static void request_above_a_ceiling_is_refused(void **state)
 	peer_stop(&peer);
 }
 
+/* The third sandbox of 1 GiB is one too many for 2 GiB; it may start after one was killed. */
+static void limits_on_memory_do_not_add_up_without_cgroups(void **state)
+{
+	struct spec specs[] = { peer_fresh_spec(), peer_fresh_spec(), peer_fresh_spec() };
+	struct spawner_reply reply;
+	struct peer peer;
+	int channels[2];
+
+	peer_start_without_cgroups(&peer);
+	for (uint64_t i = 0; i < 2; i++) {
+		(void)peer_start_sandbox(&peer, i + 1, &specs[i]);
+		channels[i] = dup(peer.fds[0]); /* an agent exits when its channel is closed */
+		peer_close_fds(&peer);
+	}
+	peer_send(&peer, REQUEST_START, 3, &specs[2]);
+	reply = peer_receive(&peer);
+	assert_int_equal(reply.kind, REPLY_ENDED);
+	assert_true(reply.failed);
+	assert_memory_equal(reply.err.msg, "owner-memory: ", 14);
+	peer_send(&peer, REQUEST_KILL, 1, NULL);
+	assert_int_equal(peer_receive(&peer).kind, REPLY_ENDED);
+	(void)peer_start_sandbox(&peer, 4, &specs[2]);
+	peer_close_fds(&peer);
+	for (size_t i = 0; i < ARRAY_LEN(channels); i++)
+		(void)close(channels[i]);
+	peer_stop(&peer);
+}
+
 static void random_packets_do_no_harm(void **state)
 {
 	static char noise[2 * sizeof(struct spawner_request)];
@@ -226,6 +254,7 @@ int main(void)
 		TEST(spawner_starts_and_erases_sandboxes),
 		TEST(invalid_start_request_is_refused),
 		TEST(request_above_a_ceiling_is_refused),
+		TEST(limits_on_memory_do_not_add_up_without_cgroups),
 		TEST(random_packets_do_no_harm),
 		TEST(erase_request_reaches_only_sandboxes),
 		TEST(erase_of_a_dead_sandbox_waits_for_its_end),
