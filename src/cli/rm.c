@@ -57,9 +57,8 @@ static enum verb_result run_rm(const struct verb_call *call, struct error *err)
 
 	log_set_level(call->options->log_level);
 	(void)owner_local();
-	if (runtime_prepare(call->options, &base, err) < 0 ||
-	    confine_server(&(struct confine_needs){ base.state }, err) < 0 ||
-	    loop_new(&removal.loop, err) < 0)
+	if (runtime_prepare(call->options, &base, err) < 0 || loop_new(&removal.loop, err) < 0 ||
+	    confine_server(&(struct confine_needs){ base.state }, err) < 0)
 		return VERB_FAILED;
 	if (runtime_new(removal.loop, &base, call->options, on_ready, &removal, &removal.runtime,
 	                err) < 0) {

@@ -312,8 +312,8 @@ static int prepare_server(struct server *server, struct runtime_base *base, bool
 		needs.state = base->state;
 	if ((options->skills_dir != NULL &&
 	     skills_load(options->skills_dir, &server->skills, err) < 0) ||
-	    start_porter(server, needs.state, err) < 0 || confine_server(&needs, err) < 0 ||
-	    loop_new(&server->loop, err) < 0) {
+	    start_porter(server, needs.state, err) < 0 || loop_new(&server->loop, err) < 0 ||
+	    confine_server(&needs, err) < 0) {
 		if (*has_base)
 			runtime_base_close(base);
 		return -1;

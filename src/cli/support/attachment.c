@@ -242,9 +242,8 @@ enum verb_result attachment_run(const struct attachment_options *wanted,
 	(void)owner_local();
 	if (doctor_require(options, DOCTOR_ENGINE_NEXT, err) < 0)
 		return err->kind == ERR_INVALID ? VERB_MISUSED : VERB_FAILED;
-	if (runtime_prepare(options, &base, err) < 0 ||
-	    confine_server(&(struct confine_needs){ base.state }, err) < 0 ||
-	    loop_new(&attachment.loop, err) < 0)
+	if (runtime_prepare(options, &base, err) < 0 || loop_new(&attachment.loop, err) < 0 ||
+	    confine_server(&(struct confine_needs){ base.state }, err) < 0)
 		return VERB_FAILED;
 	r = run_loop(&attachment, &base, err);
 	(void)loop_free(attachment.loop);

@@ -175,9 +175,8 @@ const struct filter_list filter_lists[] = {
 	/* The event loop, its channels to agents, spawner and porter, and the end of the last
 	 * two. */
 	{ FOR_SERVER,
-	  "poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait "
-	  "epoll_pwait2 eventfd eventfd2 pipe pipe2 sendto sendmsg recvfrom recvmsg setsockopt "
-	  "wait4 waitid" },
+	  "poll ppoll select pselect6 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 sendto sendmsg "
+	  "recvfrom recvmsg setsockopt wait4 waitid" },
 
 	/* The porter runs on the host too, and its agents inherit its filter. Besides the calls of
 	 * their workers: becoming the owner of a directory, confining a child and executing the

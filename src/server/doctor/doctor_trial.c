@@ -208,9 +208,8 @@ static void try_engine(void *record)
 	(void)owner_local(); /* before confine_server() changes the user id */
 	cgroup_move_parent(&move, getppid());
 	/* Files in the state directory must have the owner that a server's have. */
-	if (runtime_prepare(trial->options, &base, &err) < 0 ||
+	if (runtime_prepare(trial->options, &base, &err) < 0 || loop_new(&attempt.loop, &err) < 0 ||
 	    confine_server(&(struct confine_needs){ base.state }, &err) < 0 ||
-	    loop_new(&attempt.loop, &err) < 0 ||
 	    runtime_new(attempt.loop, &base, trial->options, on_ready, &attempt, &attempt.runtime,
 	                &err) < 0) {
 		trial->why = err;

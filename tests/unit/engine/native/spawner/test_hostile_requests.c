@@ -598,5 +598,5 @@ int main(void)
 		TEST(queue_of_lists_is_bounded),
 	};
 
-	return RUN_TESTS("engine/hostile_server", tests);
+	return RUN_TESTS("engine/hostile_requests", tests);
 }
