@@ -123,7 +123,7 @@ static int open_new_file(struct new_file *file, const struct job *job,
 	if (new_file_open(file, job, request->path, must_be_new(request), perm, request->max, err) <
 	    0)
 		return -1;
-	/* The path was resolved once more. */
+	/* new_file_open() has resolved the path again: a link in it may be new. */
 	if (job->on_host && strcmp(file->place.name, place->name) != 0)
 		return error_set(err, ERR_INVALID, "the target has become a link: try again");
 	return export_verify(&place->export, file->place.dir, err);

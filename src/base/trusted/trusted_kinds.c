@@ -27,7 +27,7 @@ const struct trusted_kind trusted_kinds[] = {
 	{ "git-link",
 		".git",
 		.only_files = true,
-		.reason = "it leads git to a repository in another place, with hooks and settings" },
+		.reason = "it leads git to another repository, with hooks and settings" },
 	/* git takes every directory with HEAD, objects and refs for a repository. */
 	{ "git-bare",
 		"*/head",
@@ -118,7 +118,7 @@ const struct trusted_kind trusted_kinds[] = {
 		".envrc .direnv .direnvrc .config/direnv .autoenv* .tool-versions .asdfrc "
 		".mise.toml .mise.*.toml mise.toml mise.*.toml .mise .config/mise .rtx.toml "
 		"rust-toolchain rust-toolchain.toml",
-		.reason = "shells and tools choose programs and variables by it in that directory" },
+		.reason = "shells and tools choose programs and variables by it" },
 	{ "node",
 		".npmrc .pnpmrc .yarnrc* .yarn/releases .yarn/plugins .yarn/sdks "
 		".pnpmfile.* .pnp.* bunfig.toml .bunfig.toml",
@@ -127,7 +127,7 @@ const struct trusted_kind trusted_kinds[] = {
 		"pip.conf pip.ini .pip .config/pip .pydistutils.cfg sitecustomize.py "
 		"usercustomize.py site-packages/*.pth dist-packages/*.pth uv.toml "
 		".config/uv .condarc .config/pypoetry",
-		.reason = "python runs it at its start, or pip and others install from where it says" },
+		.reason = "python runs it at its start, or pip installs from where it says" },
 	{ "build-tools",
 		".cargo/config .cargo/config.toml .cargo/credentials* .bazelrc .buckconfig "
 		".mvn .m2 .gradle/init.d .gradle/init.gradle* .gradle/gradle.properties "

@@ -1,5 +1,6 @@
 #include "base/trusted/trusted_names.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <limits.h>
 #include <string.h>
@@ -222,61 +223,131 @@ static bool match_front(struct view pattern, struct view path, bool is_exact, bo
 	return true;
 }
 
-/* Rejects most patterns by one letter: a copy has many entries, and the table many patterns. */
-static bool may_match(struct view pattern, struct view path, bool is_start)
-{
-	if (pattern.ptr[0] == '/')
-		return is_start;
-	while (path.len != 0 && path.ptr[0] == '/') {
-		path.ptr++;
-		path.len--;
-	}
-	return path.len != 0 && (pattern.ptr[0] == path.ptr[0] || pattern.ptr[0] == '*' ||
-	                         (pattern.ptr[0] == '.' && pattern.ptr[1] == path.ptr[0]));
-}
-
-/* Whether one of the patterns matches the names at the front of the path. An exception matches
+/* Whether one of the exceptions matches the names at the front of the path. An exception matches
  * exactly: a name that only resembles that of a harmless file is no exception. */
-static bool match_any(const char *patterns, struct view path, bool is_start, bool is_exact,
-                      bool only_ends)
+static bool is_excepted(const struct trusted_kind *kind, struct view path)
 {
-	struct view rest = view_of(patterns), pattern;
+	struct view rest, pattern;
+	bool ends;
 
-	while (next_part(&rest, ' ', &pattern)) {
-		bool ends;
-
-		if (may_match(pattern, path, is_start) &&
-		    match_front(pattern, path, is_exact, &ends) && (ends || !only_ends))
+	if (kind->except == NULL)
+		return false;
+	rest = view_of(kind->except);
+	while (next_part(&rest, ' ', &pattern))
+		if (match_front(pattern, path, true, &ends))
 			return true;
-	}
 	return false;
 }
 
-static bool is_of_kind(const struct trusted_kind *kind, struct view path, bool is_directory)
-{
-	const char *start = path.ptr;
-	struct view skipped;
+/* --- the index --------------------------------------------------------------------------- */
 
-	if (kind->only_files && is_directory)
-		return false;
-	do {
-		if (match_any(kind->patterns, path, path.ptr == start, false, kind->only_files) &&
-		    (kind->except == NULL || !match_any(kind->except, path, false, true, false)))
-			return true;
-	} while (next_part(&path, '/', &skipped));
-	return false;
+/* A copy has many entries, and the table many patterns: they are looked up by the first letter of
+ * their first name, for names with and without a dot in front. Patterns that begin with '*' or '/'
+ * are in the list ANY. */
+enum { ANY = 0, DOT_KEYS = 128, KEYS = 256, PATTERNS_MAX = 1000 };
+
+struct pattern {
+	struct view text;
+	size_t kind;
+	size_t next; /* of the same list, counted from 1; 0: none */
+};
+
+struct pattern_index {
+	size_t count;
+	size_t first[KEYS];
+	struct pattern at[PATTERNS_MAX];
+};
+
+static size_t key_of(struct view name)
+{
+	if (name.ptr[0] == '*' || name.ptr[0] == '/')
+		return ANY;
+	if (name.ptr[0] == '.')
+		return DOT_KEYS + (name.len > 1 ? (unsigned char)name.ptr[1] % DOT_KEYS : 0);
+	return (unsigned char)name.ptr[0] % DOT_KEYS;
+}
+
+static const struct pattern_index *get_index(void)
+{
+	static struct pattern_index index; /* built at the first call */
+
+	if (index.count != 0)
+		return &index;
+	for (size_t i = 0; i < trusted_kind_count; i++) {
+		struct view rest = view_of(trusted_kinds[i].patterns), text;
+
+		while (next_part(&rest, ' ', &text)) {
+			assert(index.count < PATTERNS_MAX);
+			index.at[index.count++] = (struct pattern){ .text = text, .kind = i };
+		}
+	}
+	for (size_t i = 0; i < index.count; i++) {
+		size_t key = key_of(index.at[i].text);
+
+		index.at[i].next = index.first[key];
+		index.first[key] = i + 1;
+	}
+	return &index;
+}
+
+/* What is looked for, and the best row so far. */
+struct search {
+	const char *start;
+	bool is_directory;
+	uint64_t allowed;
+	size_t kind; /* trusted_kind_count: none */
+};
+
+static void try_pattern(struct search *search, const struct pattern *pattern, struct view path)
+{
+	const struct trusted_kind *kind = &trusted_kinds[pattern->kind];
+	bool ends;
+
+	if (pattern->kind >= search->kind || (search->allowed & UINT64_C(1) << pattern->kind) != 0)
+		return;
+	if (pattern->text.ptr[0] == '/' && path.ptr != search->start)
+		return;
+	if (match_front(pattern->text, path, false, &ends) && !is_excepted(kind, path) &&
+	    (!kind->only_files || (ends && !search->is_directory)))
+		search->kind = pattern->kind;
+}
+
+static void try_list(struct search *search, const struct pattern_index *index, size_t key,
+                     struct view path)
+{
+	for (size_t i = index->first[key]; i != 0; i = index->at[i - 1].next)
+		try_pattern(search, &index->at[i - 1], path);
+}
+
+/* Tries the patterns that can match the names at the front of the path. A short name of FAT lacks
+ * the dot and has other letters, so it is compared with all of them. */
+static void try_front(struct search *search, const struct pattern_index *index, struct view path)
+{
+	struct view rest = path, name;
+
+	if (!next_part(&rest, '/', &name))
+		return;
+	if (memchr(name.ptr, '~', name.len) != NULL)
+		for (size_t i = 0; i < index->count; i++)
+			try_pattern(search, &index->at[i], path);
+	try_list(search, index, ANY, path);
+	if (key_of(name) != ANY)
+		try_list(search, index, key_of(name), path);
 }
 
 int trusted_kind_of(const char *path, bool is_directory, uint64_t allowed)
 {
 	char text[FOLDED_MAX];
-	struct view folded = fold_path(path, text);
+	struct view rest = fold_path(path, text), skipped;
+	struct search search = { .start = text,
+		                 .is_directory = is_directory,
+		                 .allowed = allowed,
+		                 .kind = trusted_kind_count };
 
-	for (size_t i = 0; i < trusted_kind_count; i++)
-		if ((allowed & UINT64_C(1) << i) == 0 &&
-		    is_of_kind(&trusted_kinds[i], folded, is_directory))
-			return (int)i;
-	return -1;
+	do
+		try_front(&search, get_index(), rest);
+	while (next_part(&rest, '/', &skipped));
+	return search.kind < trusted_kind_count ? (int)search.kind : -1;
 }
 
 /* --- sets -------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
  * Makefile or package.json, are not in it: a user runs them on purpose.
  *
  * The agent on the host matches the path that a file would really have there, so a copy of a
- * directory "hooks" to the host's ".git/" is found as well. All functions are pure. */
+ * directory "hooks" to the host's ".git/" is found as well. Nothing here accesses a file. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -49,6 +49,8 @@ const struct tool_example tool_examples[] = {
 	  "{\"source\": \"/home/me/project\", \"gitignore\": true}" },
 	{ "copy_out", "A result",
 	  "{\"path\": \"report.pdf\", \"target\": \"/home/me/project/report.pdf\"}" },
+	{ "copy_out", "What a copy of a project would change on the host",
+	  "{\"path\": \"project\", \"target\": \"/home/me/project\", \"preview\": true}" },
 	{ "create_sandbox", "A small sandbox with a name",
 	  "{\"name\": \"untrusted\", \"memory_mb\": 256, \"cpus\": 0.5, \"lifetime_s\": 3600}" },
 	{ "list_sandboxes", "All sandboxes", "{}" },

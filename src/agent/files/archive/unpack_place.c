@@ -163,7 +163,7 @@ int unpack_find_parent(int target, const struct unpack_name *name)
 int unpack_open_parent(int target, const struct unpack_name *name, struct unpack_quota *quota,
                        struct error *err)
 {
-	int fd = unpack_find_parent(target, name); /* mostly it exists */
+	int fd = unpack_find_parent(target, name); /* mostly the directory exists */
 
 	return fd >= 0 ? fd : walk_down(target, name, quota, err);
 }

@@ -48,7 +48,7 @@ struct export
  * it does not exist. */
 MUST_CHECK int export_init(struct export *export, const struct job *job, struct view directory,
                            bool is_preview, struct wire_done *done, int *ret, struct error *err);
-/* The same for a directory that is open. */
+/* Like export_init(), for a directory that is open already. */
 MUST_CHECK int export_init_at(struct export *export, const struct job *job, int directory,
                               bool is_preview, struct wire_done *done, struct error *err);
 
