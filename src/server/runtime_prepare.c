@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "engine/native/cdi/cdi.h"
+#include "engine/native/root/root.h"
 #include "engine/native/spawner/spawner.h"
 #include "sandbox/registry/instances.h"
 #include "server/confine.h"
@@ -371,6 +372,19 @@ static int raise_file_limit(struct error *err)
 	                 (unsigned long long)limit, FILES_LEAST);
 }
 
+/* The spawner does the same with every sandbox, and refuses one that does not fit; here the default
+ * becomes what tools and commands show. */
+static void fit_open_files(struct spec_limits *limits)
+{
+	AUTO_FD int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct kernel_shares shares;
+	struct error err;
+
+	kernel_shares_read(proc, &shares);
+	if (kernel_shares_fit(&shares, limits, &err) < 0)
+		log_debug("%s", err.msg); /* the spawner's answer to the user says the same */
+}
+
 int runtime_prepare(const struct options *options, struct runtime_base *ret, struct error *err)
 {
 	char *sources[RUNTIME_MOUNTS_MAX] = { NULL };
@@ -390,6 +404,7 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 	}
 	machine_read(ret->state, &machine);
 	ceilings_find(options, &machine, &ret->ceilings);
+	fit_open_files(&ret->ceilings.initial);
 	r = add_shared_dirs(options, ret, sources, err);
 	if (r == 0)
 		r = read_gpus(options, ret, err);

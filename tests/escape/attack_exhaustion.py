@@ -356,9 +356,9 @@ print("ready", flush=True); time.sleep(99)
 """
 
 
-@test("RX-09", "half a million open descriptors do not keep server and spawner busy")
+@test("RX-09", "a quarter of a million open descriptors do not keep server and spawner busy")
 def descriptors_looked_at(box):
-    process = box.start("python3", "-c", HOLD, "4000", "120", options=("--pids", "200"))
+    process = box.start("python3", "-c", HOLD, "1400", "180", options=("--pids", "200"))
     box.wait_for(process, "ready")
     time.sleep(3)
     assert process.poll() is None, process.communicate()

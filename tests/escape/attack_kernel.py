@@ -8,7 +8,7 @@ import sys
 from errno import ENOMEM, EOPNOTSUPP
 
 import calls
-from calls import EAFNOSUPPORT, EINVAL, ENOSYS, EPERM, PROFILES, SIGSYS, expect
+from calls import EAFNOSUPPORT, EINVAL, ENOMEM, ENOSYS, EPERM, PROFILES, SIGSYS, expect
 from harness import not_tested, status_of, test
 
 IS_X86 = platform.machine() == "x86_64"
@@ -170,7 +170,9 @@ def administration(box):
              "get_mempolicy:p,0,0,0,0": EPERM, "cachestat:0,p,p,0": ENOSYS,
              "seccomp:1,8,p": EPERM, "seccomp:1,0x100000008,p": EPERM, "prctl:35,1,0,0,0": EPERM,
              "prctl:57,1,0,0,0": EPERM, "prctl:62,0,0,0,0": EPERM, "prctl:67,1,0,0,0": EPERM,
-             "prctl:0x100000043,1,0,0,0": EPERM}
+             "prctl:0x100000043,1,0,0,0": EPERM, "prctl:78,1,1048576,0,0": EINVAL,
+             "memfd_create:/huge,4": EPERM, "mmap:0,0x200000,3,0x40022,-1,0": ENOMEM,
+             "shmget:0,0x200000,0x980": EPERM}
     for name in PROFILES:
         table = {f"{call}:{arg}": error for call, error in calls.refusals(name).items()
                  if call in known and error for arg in ("0,0,0,0,0,0", "-1,-1,-1,-1,-1,-1")}

@@ -7,7 +7,7 @@ import re
 import subprocess
 
 PROFILES = ("standard", "strict", "debug")
-EPERM, EFAULT, EINVAL, ENOSYS, EAFNOSUPPORT, SIGSYS = 1, 14, 22, 38, 97, 31
+EPERM, ENOMEM, EFAULT, EINVAL, ENOSYS, EAFNOSUPPORT, SIGSYS = 1, 12, 14, 22, 38, 97, 31
 
 # Calls that the headers may be too old to know. 335 and 336 exist on x86_64 only.
 NEWER = dict(uretprobe=335, uprobe=336, cachestat=451, fchmodat2=452, map_shadow_stack=453,

@@ -14,7 +14,8 @@
 #include "base/error.h"
 #include "base/tree/open_child.h"
 
-/* The agent has raised its own soft limit of descriptors; the program gets the one from before. */
+/* The agent has raised its own soft limit of descriptors; the program gets at most the one from
+ * before, which the spawner has lowered where the host's file table is small. */
 static int set_limits(const struct launch *launch, struct error *err)
 {
 	struct rlimit files;
@@ -27,6 +28,10 @@ static int set_limits(const struct launch *launch, struct error *err)
 		struct wire_limit limit = wire_limit_at(&launch->exec->limits, i);
 		struct rlimit value = { limit.soft, limit.hard };
 
+		if (limit.resource == RLIMIT_NOFILE && value.rlim_max > launch->files)
+			value.rlim_max = launch->files;
+		if (value.rlim_cur > value.rlim_max)
+			value.rlim_cur = value.rlim_max;
 		if (setrlimit(limit.resource, &value) < 0)
 			return error_sys(err, "set resource limit %u to %llu", limit.resource,
 			                 (unsigned long long)limit.soft);

@@ -19,7 +19,7 @@ struct launch {
 	const struct user *user;
 	struct confine *confine;
 	const char *workspace;
-	rlim_t files; /* soft RLIMIT_NOFILE, unless exec sets it */
+	rlim_t files; /* RLIMIT_NOFILE, unless exec sets a lower one */
 	int nice;
 	int root, proc; /* O_PATH: the root of all paths, and /proc */
 	int agent;      /* the keeper's socket to the agent */

@@ -443,6 +443,16 @@ const struct filter_rule filter_rules[] = {
 	DENY("prctl", ALL | FOR_PORTER, EPERM, IS(0, PR_SET_IO_FLUSHER)),
 	DENY("prctl", ALL | FOR_PORTER, EPERM, IS(0, PR_SCHED_CORE)),
 	DENY("prctl", ALL | FOR_PORTER, EPERM, IS(0, 67)), /* PR_SET_MEMORY_MERGE */
+	/* PR_FUTEX_HASH: one call makes a table of any size in kernel memory, which counts only
+	 * where there is a memory cgroup. EINVAL, as before Linux 6.16. */
+	DENY("prctl", ALL, EINVAL, IS(0, 78)),
+
+	/* Huge pages come from a pool of the host, which the memory cgroup does not count. The
+	 * flags are MAP_HUGETLB, MFD_HUGETLB and SHM_HUGETLB; the errors are those of an empty pool
+	 * and of a user without the right to use it. */
+	DENY("mmap", WORKERS_TOO, ENOMEM, BITS(3, 0x40000, 0x40000)),
+	DENY("memfd_create", ALL, EPERM, BITS(1, 4, 4)),
+	DENY("shmget", ALL_BUT_STRICT, EPERM, BITS(2, 04000, 04000)),
 
 	/* A worker, a server or a porter that was taken over cannot add code of its own. */
 	DENY("mmap", NO_NEW_CODE, EPERM, BITS(2, EXECUTABLE, EXECUTABLE)),

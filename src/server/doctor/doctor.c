@@ -53,6 +53,8 @@ static const struct layer {
 	{ "processes", "a limit on processes", .report = report_processes },
 	{ "disk", "a limit on files", .report = report_disk },
 	{ "hardening", "kernel settings that make attacks harder", .probe = probe_hardening },
+	{ "kernel-tables", "sandboxes that leave one another and the host enough",
+	  .probe = probe_kernel_tables },
 	{ "mounts", "sandboxes that start fast", .probe = probe_mounts },
 	{ "interpreters", "running code without an image", .probe = probe_interpreters },
 	{ "docker", "the docker engine", .probe = probe_containers },
@@ -87,7 +89,7 @@ static bool is_named(const char *list, const char *layer)
 
 static int set_unknown_layer(struct view name, struct error *err)
 {
-	char typed[64], shown[80], known[400] = "";
+	char typed[64], shown[80], known[480] = "";
 	struct nearest best = { 0 };
 	size_t used = 0;
 

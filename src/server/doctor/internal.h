@@ -6,6 +6,7 @@
  *   doctor_report.c     layers that the engine reports about itself
  *   doctor_host.c       layers of the machine: kernel, container, state directory, settings
  *   doctor_server.c     what the server gives up before it serves
+ *   doctor_kernel.c     tables of the kernel that sandboxes and the host share
  *   doctor_software.c   interpreters, Docker, the configuration file
  *   probe.c             filling a check; trying something in a child process
  *
@@ -112,6 +113,9 @@ bool probe_kernel_is_vulnerable(const char *release, const char *built);
 
 /* doctor_server.c */
 probe_fn probe_confinement;
+
+/* doctor_kernel.c */
+probe_fn probe_kernel_tables;
 
 /* doctor_software.c */
 probe_fn probe_interpreters, probe_containers, probe_configuration;

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <linux/mount.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,11 +29,13 @@ enum {
 
 #define DEVICE(name)         STEP(STEP_BIND_FILE, "dev/" name, "/dev/" name, NULL, NODE)
 #define USER_DIR(target)     STEP(STEP_USER_DIR, target, NULL, NULL, 0)
+#define PUBLIC_DIR(target)   STEP(STEP_PUBLIC_DIR, target, NULL, NULL, 0)
 #define SET_READONLY(target) STEP(STEP_SET_READONLY, target, NULL, NULL, MOUNT_ATTR_RDONLY)
 
-#define NO_NAMESPACES(kind)  STEP(STEP_WRITE, "proc/sys/user/max_" kind "_namespaces", "0", NULL, 0)
-#define NETWORK(file, value) STEP(STEP_WRITE, "proc/sys/net/" file, value, NULL, 0)
-#define MASK_PROC(name)      STEP(STEP_MASK, "proc/" name, NULL, NULL, 0)
+#define LIMIT_USER(name, text) STEP(STEP_WRITE, "proc/sys/user/max_" name, text, NULL, 0)
+#define NO_NAMESPACES(kind)    LIMIT_USER(kind "_namespaces", "0")
+#define NETWORK(file, value)   STEP(STEP_WRITE, "proc/sys/net/" file, value, NULL, 0)
+#define MASK_PROC(name)        STEP(STEP_MASK, "proc/" name, NULL, NULL, 0)
 #define READONLY_PROC(name)                                                                        \
 	STEP(STEP_BIND_READONLY, "proc/" name, NULL, NULL, MOUNT_ATTR_RDONLY | SAFEST)
 
@@ -58,10 +61,18 @@ static const struct mount_step devices[] = {
 	MOUNT("dev/shm", "tmpfs", "mode=1777,size=64m,nr_inodes=4096", SAFE),
 };
 
-/* A new sandbox has both directories; a program may have removed them since. */
-static const struct mount_step user_dirs[] = {
-	USER_DIR("workspace"),
-	USER_DIR("home/coderunner"),
+/* A new sandbox has the first two directories; a program may have removed them since. The others are
+ * for programs that install something; no program inside is root, so every user may write there.
+ *
+ * None of them is in the skeleton. For a directory that both layers have, overlayfs keeps a list of
+ * all names in kernel memory that no cgroup counts, one for each open(2) after a change: with a few
+ * hundred descriptors a program took gigabytes. A directory of the upper layer alone has no such
+ * list. */
+static const struct mount_step writable_dirs[] = {
+	USER_DIR("workspace"), USER_DIR("home/coderunner"), PUBLIC_DIR("media"),
+	PUBLIC_DIR("mnt"),     PUBLIC_DIR("opt"),           PUBLIC_DIR("srv"),
+	PUBLIC_DIR("tmp"),     PUBLIC_DIR("var/cache"),     PUBLIC_DIR("var/lib"),
+	PUBLIC_DIR("var/log"), PUBLIC_DIR("var/tmp"),
 };
 
 /* These steps come after the nodes of graphics processors, which need /dev writable. */
@@ -90,11 +101,13 @@ static const struct mount_step network[] = {
 	NETWORK("ipv4/tcp_orphan_retries", "2"),
 };
 
-/* In the order of the list: nested namespaces are forbidden, because most privilege escalations in
+/* In the order of the list: fanotify(7) is refused; nested namespaces are forbidden, because most privilege escalations in
  * the kernel start from the capabilities of a new user namespace; files with facts about the
  * machine, its kernel addresses or its other users are covered; files that change the kernel's
  * settings become read-only. */
 static const struct mount_step proc[] = {
+	LIMIT_USER("fanotify_groups", "0"),
+	LIMIT_USER("fanotify_marks", "0"),
 	NO_NAMESPACES("user"),
 	NO_NAMESPACES("net"),
 	NO_NAMESPACES("pid"),
@@ -287,34 +300,50 @@ static int add_mounts(struct mount_plan *plan, const struct spec *spec, struct e
 	return 0;
 }
 
+/* inotify instances and watches count for the user of the host who owns the spawner's namespace, as
+ * well as for the sandbox. Without a limit of its own one sandbox takes them all. */
+static int add_inotify_limits(struct mount_plan *plan, const struct kernel_shares *shares,
+                              struct error *err)
+{
+	const struct mount_step limits[] = {
+		LIMIT_USER("inotify_instances",
+		           add_text(plan, "%" PRIu64, shares->inotify_instances)),
+		LIMIT_USER("inotify_watches", add_text(plan, "%" PRIu64, shares->inotify_watches)),
+	};
+
+	return add_steps(plan, limits, ARRAY_LEN(limits), err);
+}
+
 /* /dev comes after the spec's mounts, and /proc last: a mount of the spec never covers them. */
 static int add_all(struct mount_plan *plan, enum userns_mode mode, const struct base_tree *tree,
-                   const struct skeleton *skeleton, const struct cdi *gpus, const struct spec *spec,
-                   struct error *err)
+                   const struct skeleton *skeleton, const struct kernel_shares *shares,
+                   const struct cdi *gpus, const struct spec *spec, struct error *err)
 {
 	if (add_root(plan, err) < 0 || add_programs(plan, tree, "usr", err) < 0)
 		return -1;
 	for (size_t i = 0; skeleton->program_dirs[i] != NULL; i++)
 		if (add_programs(plan, tree, skeleton->program_dirs[i], err) < 0)
 			return -1;
-	if (add_steps(plan, user_dirs, ARRAY_LEN(user_dirs), err) < 0 ||
+	if (add_steps(plan, writable_dirs, ARRAY_LEN(writable_dirs), err) < 0 ||
 	    add_mounts(plan, spec, err) < 0 ||
 	    add_steps(plan, devices, ARRAY_LEN(devices), err) < 0 ||
 	    add_gpus(plan, tree, gpus, spec, err) < 0 ||
 	    add_steps(plan, run_dir, ARRAY_LEN(run_dir), err) < 0 ||
 	    add_steps(plan, mode == USERNS_SINGLE_ID ? &proc_single_id : &proc_hiding_agent, 1,
 	              err) < 0 ||
-	    add_steps(plan, network, ARRAY_LEN(network), err) < 0)
+	    add_steps(plan, network, ARRAY_LEN(network), err) < 0 ||
+	    add_inotify_limits(plan, shares, err) < 0)
 		return -1;
 	return add_steps(plan, proc, ARRAY_LEN(proc), err);
 }
 
 int mount_plan_make(enum userns_mode mode, const struct base_tree *tree,
-                    const struct skeleton *skeleton, const struct cdi *gpus,
-                    const struct spec *spec, struct mount_plan *ret, struct error *err)
+                    const struct skeleton *skeleton, const struct kernel_shares *shares,
+                    const struct cdi *gpus, const struct spec *spec, struct mount_plan *ret,
+                    struct error *err)
 {
 	ret->count = ret->text_used = 0;
-	if (add_all(ret, mode, tree, skeleton, gpus, spec, err) < 0)
+	if (add_all(ret, mode, tree, skeleton, shares, gpus, spec, err) < 0)
 		return -1;
 	if (ret->text_used >= sizeof ret->text)
 		return error_set(err, ERR_LIMIT,

@@ -153,6 +153,24 @@ static int apply_user_dir(int root, const struct mount_step *step, struct error 
 	return 0;
 }
 
+/* The mode of mkdirat(2) is subject to the umask. With a single id no id 0 is mapped, and the
+ * directory stays the user's. */
+static int apply_public_dir(int root, const struct mount_step *step, struct error *err)
+{
+	const char *last;
+	AUTO_FD int parent = open_parent_dir(root, step->target, &last, err);
+
+	if (parent < 0)
+		return -1;
+	if (mkdirat(parent, last, 0700) < 0)
+		return errno == EEXIST ? 0 : error_sys(err, "make /%s", step->target);
+	if (fchmodat(parent, last, 01777, 0) < 0)
+		return error_sys(err, "set the mode of /%s", step->target);
+	if (fchownat(parent, last, 0, 0, AT_SYMLINK_NOFOLLOW) < 0 && errno != EINVAL)
+		return error_sys(err, "change the owner of /%s", step->target);
+	return 0;
+}
+
 /* Kernels differ in which files /proc has: a missing one needs no mask. The masks are the base
  * tree's /dev/null and /empty, never the sandbox's, which could be something else
  * (CVE-2025-31133). */
@@ -233,6 +251,7 @@ static int (*const appliers[STEP_KIND_COUNT])(int root, const struct mount_step 
 	[STEP_BIND_FILE] = apply_bind_file,
 	[STEP_SYMLINK] = apply_symlink,
 	[STEP_USER_DIR] = apply_user_dir,
+	[STEP_PUBLIC_DIR] = apply_public_dir,
 	[STEP_MASK] = apply_mask,
 	[STEP_BIND_READONLY] = apply_bind_readonly,
 	[STEP_SET_READONLY] = apply_set_readonly,

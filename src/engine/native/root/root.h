@@ -126,15 +126,38 @@ struct base_tree_sources {
 MUST_CHECK int base_tree_enter(struct base_tree *ret, const struct base_tree_sources *sources,
                                struct error *err);
 
+/* --- a sandbox's share of the kernel's tables (kernel_shares.c) --- */
+
+enum { KERNEL_SHARE = 8, KERNEL_FILES_LEAST = 256 };
+
+/* What one sandbox may take of tables that the whole host shares: an eighth of each, so that neither
+ * one sandbox nor a few empty a table. */
+struct kernel_shares {
+	uint64_t inotify_instances, inotify_watches; /* at most 64 and 65536 */
+	uint64_t files;    /* open files of all processes of a sandbox together */
+	uint64_t file_max; /* fs.file-max, of which `files` is an eighth */
+};
+
+/* Reads the limits from /proc/sys below `proc`. A file that is missing does not limit. */
+void kernel_shares_read(int proc, struct kernel_shares *ret);
+/* Lowers limits->files until pids times files are within the share. Fails if less than
+ * KERNEL_FILES_LEAST files would be left for each process. */
+MUST_CHECK int kernel_shares_fit(const struct kernel_shares *shares, struct spec_limits *limits,
+                                 struct error *err);
+/* Called in a user namespace of the spawner's own: keeps half of the user's inotify instances and
+ * watches for programs outside of sandboxes. */
+void kernel_shares_keep_half(int proc);
+
 /* --- mount plan (mount_plan.c, mount_plan_apply.c) --- */
 
 enum mount_step_kind {
-	STEP_MOUNT,     /* a new file system; `source` is its type */
-	STEP_BIND,      /* bind mount of a directory of the base tree */
-	STEP_BIND_FILE, /* bind mount of a file or node on an empty file that is created for it */
-	STEP_SYMLINK,   /* a symbolic link to `source` */
-	STEP_USER_DIR,  /* a directory owned by the sandbox's user, unless the name exists */
-	STEP_MASK,      /* if present: a file is covered by /dev/null, a directory by /empty */
+	STEP_MOUNT,      /* a new file system; `source` is its type */
+	STEP_BIND,       /* bind mount of a directory of the base tree */
+	STEP_BIND_FILE,  /* bind mount of a file or node on an empty file that is created for it */
+	STEP_SYMLINK,    /* a symbolic link to `source` */
+	STEP_USER_DIR,   /* a directory owned by the sandbox's user, unless the name exists */
+	STEP_PUBLIC_DIR, /* a directory like /tmp (mode 1777), unless the name exists */
+	STEP_MASK,       /* if present: a file is covered by /dev/null, a directory by /empty */
 	STEP_BIND_READONLY, /* if present: bound on itself, read-only */
 	STEP_SET_READONLY,  /* the mount at `target` becomes read-only */
 	STEP_WRITE,         /* if present: `source` is written to the file after all other steps */
@@ -162,8 +185,9 @@ struct mount_plan {
 
 /* Decides all steps without a system call, so that tests see the whole plan. */
 MUST_CHECK int mount_plan_make(enum userns_mode mode, const struct base_tree *tree,
-                               const struct skeleton *skeleton, const struct cdi *gpus,
-                               const struct spec *spec, struct mount_plan *ret, struct error *err);
+                               const struct skeleton *skeleton, const struct kernel_shares *shares,
+                               const struct cdi *gpus, const struct spec *spec,
+                               struct mount_plan *ret, struct error *err);
 /* Called in the sandbox's namespaces with its directory as the current one: assembles the root at
  * /new, makes it the root and unmounts the base tree. No target is resolved through a symbolic
  * link, because a woken sandbox's files are the work of untrusted programs. */

@@ -12,21 +12,16 @@
 #include "engine/native/root/internal.h"
 #include "engine/spec.h"
 
-/* PUBLIC directories are where programs install things; no program inside is root, so every user
- * may write there. */
-enum { PUBLIC = 01777, USUAL = 0755, SECRET = 0700 };
+/* No directory of the skeleton may be written to by programs; mount_plan.c makes those that are. */
+enum { USUAL = 0755, SECRET = 0700 };
 
 static const struct {
 	const char *path;
 	mode_t mode;
 } directories[] = {
-	{ "dev", USUAL },      { "etc", USUAL },        { "home", USUAL },
-	{ "media", PUBLIC },   { "mnt", PUBLIC },       { "opt", PUBLIC },
-	{ "proc", USUAL },     { "root", SECRET },      { "run", USUAL },
-	{ "skills", USUAL },   { "srv", PUBLIC },       { "sys", USUAL },
-	{ "tmp", PUBLIC },     { "tools", USUAL },      { "usr", USUAL },
-	{ "var", USUAL },      { "var/cache", PUBLIC }, { "var/lib", PUBLIC },
-	{ "var/log", PUBLIC }, { "var/tmp", PUBLIC },   { "workspace", USUAL },
+	{ "dev", USUAL },   { "etc", USUAL }, { "home", USUAL },   { "proc", USUAL },
+	{ "root", SECRET }, { "run", USUAL }, { "skills", USUAL }, { "sys", USUAL },
+	{ "tools", USUAL }, { "usr", USUAL }, { "var", USUAL },
 };
 
 static const struct {
@@ -276,7 +271,7 @@ int skeleton_generate(const struct skeleton_tree *tree, struct error *err)
 	if (write_passwd(tree, err) < 0 || make_program_dirs(tree, err) < 0 ||
 	    write_sysfs_files(tree, err) < 0)
 		return -1;
-	if (fchmod(tree->root, PUBLIC) < 0)
+	if (fchmod(tree->root, USUAL) < 0)
 		return error_sys(err, "set the mode of the root");
 	return tree->chown && fchown(tree->root, tree->owner, tree->group) < 0
 	               ? error_sys(err, "give the root to %u:%u", tree->owner, tree->group)

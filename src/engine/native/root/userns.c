@@ -318,9 +318,15 @@ static int enter_best_mode(struct userns *userns, const struct userns_wanted *wa
 /* /proc is opened last: open_tree(2) refuses to clone a mount of another mount namespace. */
 int userns_enter(struct userns *userns, const struct userns_wanted *wanted, struct error *err)
 {
+	bool is_root = geteuid() == 0; /* root enters no user namespace of its own */
+
 	*userns = (struct userns){ .proc = -1 };
 	if (enter_best_mode(userns, wanted, err) < 0)
 		return -1;
 	userns->proc = open_proc(err);
-	return userns->proc < 0 ? -1 : 0;
+	if (userns->proc < 0)
+		return -1;
+	if (!is_root)
+		kernel_shares_keep_half(userns->proc);
+	return 0;
 }

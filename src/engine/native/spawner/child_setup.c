@@ -148,7 +148,7 @@ static int set_rlimit(int resource, uint64_t soft, uint64_t hard, const char *na
 
 static int set_rlimits(const struct child_setup *setup, struct error *err)
 {
-	const struct spec_limits *l = &setup->spec->limits;
+	const struct spec_limits *l = setup->limits;
 	uint64_t agent_files = l->files > AGENT_FILES ? l->files : AGENT_FILES;
 	uint64_t memory = setup->limit_memory ? l->memory : RLIM_INFINITY;
 	const struct {

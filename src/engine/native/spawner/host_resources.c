@@ -111,6 +111,7 @@ static int open_all_but_cgroups(struct host_resources *host, const struct spawne
 
 	if (userns_enter(&host->userns, &options->ids, err) < 0)
 		return -1;
+	kernel_shares_read(host->userns.proc, &host->shares);
 	state = open(options->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (state < 0)
 		return error_sys(err, "open the state directory %s", options->state);

@@ -31,6 +31,7 @@ struct host_resources {
 	struct base_tree tree;
 	struct cgroups cgroups;
 	struct skeleton skeleton;
+	struct kernel_shares shares;
 	struct disk disk;
 	struct ids ids;
 	unsigned taken_blocks; /* as in struct spawner_report */
@@ -112,8 +113,9 @@ struct child_setup {
 	enum userns_mode mode;
 	const struct mount_plan *plan;
 	const struct spec *spec;
-	bool limit_memory;   /* by rlimit, because no cgroup does */
-	bool lower_priority; /* because no cgroup limits processor time */
+	const struct spec_limits *limits; /* the spec's, or lower */
+	bool limit_memory;                /* by rlimit, because no cgroup does */
+	bool lower_priority;              /* because no cgroup limits processor time */
 	const struct cgroup *cgroup;
 	int image; /* the agent's program */
 	int channel;

@@ -38,7 +38,7 @@ static int make_layers(const struct host_resources *host, int dir, const struct 
 	uint32_t files = host->userns.ids.files;
 
 	if (make_dir(dir, "work", 0700, host, files, err) < 0 ||
-	    make_dir(dir, "upper", 01777, host, files, err) < 0 ||
+	    make_dir(dir, "upper", 0755, host, files, err) < 0 ||
 	    make_dir(dir, "upper/workspace", 0755, host, ids->user, err) < 0 ||
 	    make_dir(dir, "upper/home", 0755, host, files, err) < 0)
 		return -1;
@@ -119,7 +119,7 @@ int sandbox_dir_wake(struct host_resources *host, struct spawner_sandbox *sandbo
 		return -1;
 	/* `upper` is the sandbox's root directory: a program that may chmod(2) it can lock every
 	 * later program out. */
-	if (fchmodat(sandbox->dir, "upper", 01777, 0) < 0)
+	if (fchmodat(sandbox->dir, "upper", 0755, 0) < 0)
 		return error_sys(err, "wake sandbox %s", sandbox->id);
 	(void)unlinkat(sandbox->dir, VOLATILE "/dirty", 0);
 	if (unlinkat(sandbox->dir, VOLATILE, AT_REMOVEDIR) < 0 && errno != ENOENT)

@@ -159,6 +159,7 @@ int spawner_sandbox_start(struct host_resources *host, int *image,
 		.mode = host->userns.mode,
 		.plan = &plan,
 		.spec = &request->spec,
+		.limits = &sandbox->limits,
 		.limit_memory = (host->cgroups.has & CGROUP_HAS_MEMORY) == 0,
 		.lower_priority = (host->cgroups.has & CGROUP_HAS_CPU) == 0,
 		.cgroup = &sandbox->cgroup,
@@ -176,8 +177,9 @@ int spawner_sandbox_start(struct host_resources *host, int *image,
 	sandbox->cgroup.unified = -1;
 	for (int i = 0; i < V1_COUNT; i++)
 		sandbox->cgroup.v1[i] = -1;
-	if (mount_plan_make(host->userns.mode, &host->tree, &host->skeleton, host->gpus,
-	                    &request->spec, &plan, err) < 0)
+	if (kernel_shares_fit(&host->shares, &sandbox->limits, err) < 0 ||
+	    mount_plan_make(host->userns.mode, &host->tree, &host->skeleton, &host->shares,
+	                    host->gpus, &request->spec, &plan, err) < 0)
 		return -1;
 	if ((sandbox->is_fresh ? sandbox_dir_create : sandbox_dir_wake)(host, sandbox, err) < 0)
 		return -1;

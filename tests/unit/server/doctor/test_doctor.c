@@ -60,6 +60,7 @@ static void report_has_all_layers_in_order(void **state)
 		"processes",
 		"disk",
 		"hardening",
+		"kernel-tables",
 		"mounts",
 		"interpreters",
 		"docker",

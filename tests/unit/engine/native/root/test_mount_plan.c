@@ -7,6 +7,7 @@
 
 static const struct skeleton merged_usr = { .program_dirs = { NULL } };
 static const struct base_tree single_mount = { .usr_is_single_mount = true };
+static const struct kernel_shares shares = { .inotify_instances = 16, .inotify_watches = 2048 };
 static struct mount_plan plan;
 
 static const struct mount_step *find_step(const char *target)
@@ -22,7 +23,7 @@ static void make_plan(enum userns_mode mode, const struct base_tree *tree, const
 {
 	struct error err;
 
-	CHECK_OK(mount_plan_make(mode, tree, &merged_usr, gpus, spec, &plan, &err), err);
+	CHECK_OK(mount_plan_make(mode, tree, &merged_usr, &shares, gpus, spec, &plan, &err), err);
 }
 
 static void first_step_is_the_root_and_no_option_names_the_sandbox(void **state)
@@ -144,7 +145,8 @@ static void plan_has_the_chosen_processors_and_no_other(void **state)
 		shared += strcmp(plan.steps[i].target, "dev/shared") == 0;
 	assert_int_equal(shared, 1);
 	tree.gpus = 1;
-	CHECK_ERROR(mount_plan_make(USERNS_ROOT, &tree, &merged_usr, &gpus, &spec, &plan, &err),
+	CHECK_ERROR(mount_plan_make(USERNS_ROOT, &tree, &merged_usr, &shares, &gpus, &spec, &plan,
+	                            &err),
 	            err, ERR_NOT_FOUND, "gpus: not all of 0x3 can be offered");
 }
 

@@ -1,0 +1,79 @@
+/* kernel_shares.c - what one sandbox may take of the tables that all processes of the host share. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "engine/native/root/root.h"
+
+enum { INSTANCES_MAX = 64, WATCHES_MAX = 65536 };
+
+static const char inotify_instances[] = "sys/fs/inotify/max_user_instances";
+static const char inotify_watches[] = "sys/fs/inotify/max_user_watches";
+
+static uint64_t read_number(int proc, const char *path)
+{
+	AUTO_FD int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	char text[32];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+
+	if (n <= 0)
+		return UINT64_MAX;
+	text[n] = '\0';
+	return strtoull(text, NULL, 10);
+}
+
+static uint64_t share_of(uint64_t whole, uint64_t max)
+{
+	uint64_t share = whole / KERNEL_SHARE;
+
+	return share < 1 ? 1 : share < max ? share : max;
+}
+
+void kernel_shares_read(int proc, struct kernel_shares *ret)
+{
+	ret->file_max = read_number(proc, "sys/fs/file-max");
+	ret->files = share_of(ret->file_max, UINT64_MAX);
+	ret->inotify_instances = share_of(read_number(proc, inotify_instances), INSTANCES_MAX);
+	ret->inotify_watches = share_of(read_number(proc, inotify_watches), WATCHES_MAX);
+}
+
+int kernel_shares_fit(const struct kernel_shares *shares, struct spec_limits *limits,
+                      struct error *err)
+{
+	uint64_t files = shares->files / limits->pids;
+
+	if (files >= limits->files)
+		return 0;
+	if (files < KERNEL_FILES_LEAST)
+		return error_set(
+		        err, ERR_LIMIT,
+		        "pids: %" PRIu64 " processes with %d open files each are more "
+		        "than an eighth of the host's fs.file-max (%" PRIu64
+		        "): ask for fewer, or raise it with sysctl -w fs.file-max=%" PRIu64,
+		        limits->pids, KERNEL_FILES_LEAST, shares->file_max,
+		        limits->pids * KERNEL_FILES_LEAST * KERNEL_SHARE);
+	limits->files = files;
+	return 0;
+}
+
+/* The kernel counts an instance in the sandbox's namespace and in every namespace above it. A write
+ * that fails leaves the limit of the host as the only one. */
+static void keep_half(int proc, const char *of, const char *path)
+{
+	AUTO_FD int fd = openat(proc, path, O_WRONLY | O_CLOEXEC);
+	uint64_t whole = read_number(proc, of);
+
+	if (fd >= 0 && whole <= INT32_MAX)
+		(void)dprintf(fd, "%" PRIu64, whole / 2);
+}
+
+void kernel_shares_keep_half(int proc)
+{
+	keep_half(proc, inotify_instances, "sys/user/max_inotify_instances");
+	keep_half(proc, inotify_watches, "sys/user/max_inotify_watches");
+}

@@ -1,0 +1,69 @@
+/* doctor_kernel.c - tables of the kernel that all processes of the host share, and of which a sandbox
+ * gets a share only (see internal.h). */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/attr.h"
+#include "server/doctor/internal.h"
+
+/* A setting that is too small for many sandboxes (least), or that gives them something that no limit
+ * counts (most). */
+static const struct table {
+	const char *path; /* below /proc/sys */
+	uint64_t least, most;
+	const char *effect;
+	const char *set; /* the line for sysctl */
+} tables[] = {
+	{ "fs/inotify/max_user_instances", 1024, UINT64_MAX,
+	  "a few sandboxes take all inotify instances of the user",
+	  "fs.inotify.max_user_instances=1024" },
+	{ "fs/inotify/max_user_watches", 65536, UINT64_MAX,
+	  "programs that watch many files fail in a sandbox",
+	  "fs.inotify.max_user_watches=524288" },
+	{ "fs/file-max", 16777216, UINT64_MAX,
+	  "processes of a sandbox have fewer open files than --open-files",
+	  "fs.file-max=16777216" },
+	{ "kernel/pid_max", 65536, UINT64_MAX, "a few sandboxes take all process ids",
+	  "kernel.pid_max=4194304" },
+	{ "kernel/pty/max", 4096, UINT64_MAX, "a few sandboxes take all terminals",
+	  "kernel.pty.max=4096" },
+	{ "vm/overcommit_memory", 0, 1,
+	  "memory that sandboxes only reserve is refused to other programs",
+	  "vm.overcommit_memory=0" },
+};
+
+/* A setting that this kernel does not have is no gap. */
+static bool is_open(const struct table *table)
+{
+	char path[96], value[32];
+	uint64_t number;
+
+	(void)snprintf(path, sizeof path, "/proc/sys/%s", table->path);
+	if (*probe_read_line(path, value, sizeof value) == '\0')
+		return false;
+	number = strtoull(value, NULL, 10);
+	return number < table->least || number > table->most;
+}
+
+void probe_kernel_tables(UNUSED const struct options *options, struct check *ret)
+{
+	char found[440] = "", lines[400] = "";
+
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
+		size_t used = strlen(lines);
+
+		if (!is_open(&tables[i]))
+			continue;
+		probe_list_add(found, sizeof found, tables[i].effect);
+		(void)snprintf(lines + used, sizeof lines - used, "\n  sudo sysctl -w %s",
+		               tables[i].set);
+	}
+	if (found[0] == '\0') {
+		check_set(ret, CHECK_ON, "large enough for many sandboxes");
+		return;
+	}
+	check_set(ret, CHECK_WEAKER, "%s", found);
+	check_fix(ret, "for good in /etc/sysctl.d/, until the next start with:%s", lines);
+}
