@@ -37,8 +37,9 @@ struct agent {
 	struct confine confine;
 	rlim_t files; /* RLIMIT_NOFILE of programs, unless EXEC sets a lower one */
 	int nice; /* of programs and workers; the agent and the keepers run at a higher priority */
-	bool on_host; /* started by the porter, for copies: the root is the directory that the agent was
-	               * started in, and the rules of files/export/export.h hold */
+	/* The porter has started the agent, for copies: the root is the directory that the agent
+	 * was started in, and the rules of files/export/export.h hold. */
+	bool on_host;
 	uint64_t allowed; /* on the host: kinds of trusted files that may be written */
 	bool refused;     /* REFUSED was sent: exit once it is written */
 	int root, proc;   /* O_PATH: the root of all paths, and /proc */

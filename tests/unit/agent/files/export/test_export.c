@@ -3,6 +3,7 @@
 #include "unit/wire/tar_test.h"
 
 #include "agent/files/archive/archive.h"
+#include "agent/files/export/export.h"
 #include "agent/files/ops.h"
 #include "base/trusted/trusted_names.h"
 
@@ -161,6 +162,46 @@ static void target_path_counts(void **state)
 	stop_export(&e);
 }
 
+/* Another copy may put a link where a directory was missing a moment ago. */
+static void directory_that_became_a_link_is_refused(void **state)
+{
+	struct export export;
+	struct export_test e;
+	int fd;
+
+	start_export(&e);
+	job_test_directory(&e.t, "workspace/.git");
+	job_test_directory(&e.t, "workspace/.git/hooks");
+	CHECK_OK(export_init(&export, &e.t.job, VIEW("d/e"), false, &e.done, &fd, &e.err), e.err);
+	assert_int_equal(fd, -1);
+	assert_int_equal(export_kind(&export, "pre-commit", false), -1);
+	job_test_directory(&e.t, "workspace/.git/hooks/e");
+	job_test_link(&e.t, ".git/hooks", "workspace/d");
+	fd = open(job_test_path(&e.t, "workspace/d/e"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	CHECK_ERROR(export_verify(&export, fd, &e.err), e.err, ERR_INVALID,
+	            "the path of the target leads to another directory now: try again");
+	(void)close(fd);
+	stop_export(&e);
+}
+
+/* A trusted directory is made for the entries in it that are not. */
+static void exceptions_are_written_to_a_new_directory(void **state)
+{
+	struct export_test e;
+
+	start_export(&e);
+	tar_test_file(&e.tar, "settings.json", "evil");
+	tar_test_file(&e.tar, "worktrees/w/a.c", "fine");
+	tar_test_file(&e.tar, "worktrees/w/.claude/settings.json", "evil");
+	CHECK_OK(unpack_to(&e, "p/.claude", 0), e.err);
+	check_report(&e, "settings.json (agents)\nworktrees/w/.claude/settings.json (agents)\n");
+	job_test_holds(&e.t, "workspace/p/.claude/worktrees/w/a.c", "fine");
+	assert_int_equal(job_test_count(&e.t, "workspace/p/.claude"), 1);
+	assert_int_equal(job_test_count(&e.t, "workspace/p/.claude/worktrees/w"), 1);
+	stop_export(&e);
+}
+
 static void allowed_kinds_are_written(void **state)
 {
 	struct export_test e;
@@ -290,6 +331,8 @@ int main(void)
 		TEST(trusted_entries_are_left_out),
 		TEST(entries_that_the_host_has_are_not_reported),
 		TEST(target_path_counts),
+		TEST(directory_that_became_a_link_is_refused),
+		TEST(exceptions_are_written_to_a_new_directory),
 		TEST(allowed_kinds_are_written),
 		TEST(executable_bits_need_a_file_that_has_them),
 		TEST(preview_reports_and_writes_nothing),
