@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import subprocess
+import time
 
 from harness import test
 
@@ -23,6 +24,16 @@ def make_cgroup(memory):
     except OSError:
         return None
     return place
+
+
+def remove_cgroup(cgroup):
+    """Waits for processes that are about to exit; a failed test may have left some."""
+    for _ in range(100):
+        try:
+            cgroup.rmdir()
+            return
+        except OSError:
+            time.sleep(0.1)
 
 
 def enter(cgroup):
@@ -141,4 +152,4 @@ def together(box):
         assert any("all sandboxes of this server together" in note for note in notes), notes
         client.close()
     finally:
-        machine.rmdir()
+        remove_cgroup(machine)
