@@ -93,6 +93,8 @@ static void paths_belong_to_their_kinds(void **state)
 		{ "/home/u/.config/belljar/belljar.json", "belljar" },
 		{ "/etc/profile.d/x.sh", "system" },
 		{ "/usr/lib/x", "system" },
+		{ "/lib64/x", "system" },
+		{ "/library/x", "" },
 		{ "/usr/src/app/main.c", "" },
 		{ "/p/rootfs/etc/passwd", "" },
 		{ "/p/Makefile", "" },
