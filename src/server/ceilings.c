@@ -15,8 +15,10 @@ enum { OVERCOMMIT = 4 };
 static const struct share {
 	unsigned part, of;
 } shares[sizeof(struct spec_limits) / sizeof(uint64_t)] = {
-	[AT(memory)] = { 3, 4 }, [AT(pids)] = { 1, 2 },      [AT(disk)] = { 3, 4 },
-	[AT(inodes)] = { 3, 4 }, [AT(file_size)] = { 3, 4 },
+	[AT(memory)] = { 3, 4 },
+	[AT(disk)] = { 3, 4 },
+	[AT(inodes)] = { 3, 4 },
+	[AT(file_size)] = { 3, 4 },
 };
 
 static uint64_t min_of(uint64_t a, uint64_t b)

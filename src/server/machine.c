@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/num.h"
 #include "engine/native/cgroup/cgroup.h"
+#include "engine/native/root/root.h"
 
 static uint64_t min_of(uint64_t a, uint64_t b)
 {
@@ -56,6 +57,18 @@ static uint64_t count_processors(void)
 	return online > 0 ? (uint64_t)online : UINT64_MAX / 1000;
 }
 
+/* Half of the ids, because the other half is the host's. The spawner refuses more processes than can
+ * have KERNEL_FILES_LEAST open files each within the sandbox's share of the host's open files. */
+static uint64_t count_processes(void)
+{
+	uint64_t ids = min_of(min_of(read_number("/proc/sys/kernel/threads-max"),
+	                             read_number("/proc/sys/kernel/pid_max")),
+	                      cgroup_own_limit(CGROUP_HAS_PIDS));
+	uint64_t files = read_number("/proc/sys/fs/file-max");
+
+	return min_of(ids / 2, files / KERNEL_SHARE / KERNEL_FILES_LEAST);
+}
+
 /* Some file systems report 0 because they have no fixed number of blocks or inodes. */
 static void read_disk(const char *state, struct spec_limits *ret)
 {
@@ -75,9 +88,7 @@ void machine_read(const char *state, struct spec_limits *ret)
 		spec_limits_set(ret, i, UINT64_MAX);
 	read_memory(ret);
 	ret->cpu = count_processors() * 1000;
-	ret->pids = min_of(min_of(read_number("/proc/sys/kernel/threads-max"),
-	                          read_number("/proc/sys/kernel/pid_max")),
-	                   cgroup_own_limit(CGROUP_HAS_PIDS));
+	ret->pids = count_processes();
 	ret->files = read_number("/proc/sys/fs/nr_open");
 	read_disk(state, ret);
 }

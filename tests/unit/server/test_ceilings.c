@@ -50,7 +50,7 @@ static void ceiling_without_options_is_a_share_of_the_machine(void **state)
 	assert_int_equal(found.max.memory, GIB(18));
 	assert_int_equal(found.max.swap, 0);
 	assert_int_equal(found.max.cpu, 8000);
-	assert_int_equal(found.max.pids, 16384);
+	assert_int_equal(found.max.pids, 32768);
 	assert_int_equal(found.max.disk, GIB(75));
 	assert_int_equal(found.max.inodes, 3000000);
 	assert_int_equal(found.max.files, 1048576);
