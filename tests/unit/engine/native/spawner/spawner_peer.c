@@ -111,7 +111,7 @@ void peer_stop(struct peer *peer)
 	test_dir_remove(&peer->state);
 }
 
-void peer_send(struct peer *peer, uint32_t kind, uint64_t number, const struct spec *spec)
+void peer_request(struct peer *peer, uint32_t kind, uint64_t number, const struct spec *spec)
 {
 	struct spawner_request request = { .kind = kind, .number = number };
 
@@ -133,7 +133,7 @@ struct spawner_reply peer_start_sandbox(struct peer *peer, uint64_t number, cons
 {
 	struct spawner_reply reply;
 
-	peer_send(peer, REQUEST_START, number, spec);
+	peer_request(peer, REQUEST_START, number, spec);
 	reply = peer_receive(peer);
 	if (reply.failed)
 		fail_msg("%s", reply.err.msg);
@@ -156,13 +156,13 @@ void peer_check_life_cycle(struct peer *peer, uint64_t number)
 		(void)close(peer->fds[i]);
 	hello = (struct pollfd){ channel, POLLIN, 0 };
 	assert_int_equal(poll(&hello, 1, DEADLINE_MS), 1);
-	peer_send(peer, REQUEST_KILL, number, NULL);
+	peer_request(peer, REQUEST_KILL, number, NULL);
 	reply = peer_receive(peer);
 	(void)close(channel);
 	assert_int_equal(reply.kind, REPLY_ENDED);
 	assert_false(reply.failed);
 	assert_int_equal(reply.end, ENGINE_END_KILLED);
-	peer_send(peer, REQUEST_ERASE, number + 1000000, &spec);
+	peer_request(peer, REQUEST_ERASE, number + 1000000, &spec);
 	reply = peer_receive(peer);
 	assert_int_equal(reply.kind, REPLY_ERASED);
 	assert_false(reply.failed);

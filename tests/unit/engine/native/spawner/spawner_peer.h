@@ -1,6 +1,6 @@
 /* spawner_peer.h - the server's end of the spawner's socket, for tests that play a server.
  *
- *   peer_start -> peer_send, peer_receive ... -> peer_stop */
+ *   peer_start -> peer_request, peer_receive ... -> peer_stop */
 #pragma once
 #include "engine/native/spawner/spawner.h"
 #include "unit/engine/native/rig.h"
@@ -25,7 +25,7 @@ void peer_wait_exit(struct peer *peer);
 /* Removes the state directory too. */
 void peer_stop(struct peer *peer);
 
-void peer_send(struct peer *peer, uint32_t kind, uint64_t number, const struct spec *spec);
+void peer_request(struct peer *peer, uint32_t kind, uint64_t number, const struct spec *spec);
 struct spawner_reply peer_receive(struct peer *peer);
 /* Closes the descriptors of the latest reply. */
 void peer_close_fds(struct peer *peer);

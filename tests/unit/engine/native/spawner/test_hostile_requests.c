@@ -327,7 +327,7 @@ static void fields_out_of_range_are_refused(void **state)
 		struct spawner_reply reply;
 
 		changes[i](&spec);
-		peer_send(&peer, REQUEST_START, i + 1, &spec);
+		peer_request(&peer, REQUEST_START, i + 1, &spec);
 		reply = peer_receive(&peer);
 		if (reply.kind != REPLY_ENDED || !reply.failed)
 			fail_msg("change %zu was accepted", i);
@@ -431,7 +431,7 @@ static void check_refused(struct peer *peer, enum spawner_request_kind kind, uin
 {
 	struct spawner_reply reply;
 
-	peer_send(peer, kind, number, spec);
+	peer_request(peer, kind, number, spec);
 	reply = peer_receive(peer);
 	assert_int_equal(reply.kind, kind == REQUEST_START ? REPLY_ENDED : REPLY_ERASED);
 	assert_true(reply.failed);
@@ -453,7 +453,7 @@ static void sandbox_of_another_server_is_out_of_reach(void **state)
 	check_refused(&hostile, REQUEST_START, 2, &waking, "awake in another server");
 	check_refused(&hostile, REQUEST_START, 3, &spec, "File exists");
 	check_refused(&hostile, REQUEST_ERASE, 4, &spec, "awake in another server");
-	peer_send(&hostile, REQUEST_KILL, 1, NULL); /* the victim's number */
+	peer_request(&hostile, REQUEST_KILL, 1, NULL); /* the victim's number */
 	peer_check_life_cycle(&hostile, 5);
 	peer_wait_exit(&hostile);
 	assert_int_equal(kill((pid_t)reply.pid, 0), 0);
@@ -509,7 +509,7 @@ static void flood_of_sandboxes_ends_with_the_server(void **state)
 	for (size_t i = 0; i < FLOOD; i++) {
 		struct spec spec = peer_fresh_spec();
 
-		peer_send(&peer, REQUEST_START, i + 1, &spec);
+		peer_request(&peer, REQUEST_START, i + 1, &spec);
 	}
 	while (started < FLOOD) {
 		struct spawner_reply reply = peer_receive(&peer);

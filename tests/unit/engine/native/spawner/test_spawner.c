@@ -75,7 +75,7 @@ static void invalid_start_request_is_refused(void **state)
 		struct spawner_reply reply;
 
 		requests[i].change(&spec);
-		peer_send(&peer, REQUEST_START, requests[i].number, &spec);
+		peer_request(&peer, REQUEST_START, requests[i].number, &spec);
 		reply = peer_receive(&peer);
 		assert_int_equal(reply.kind, REPLY_ENDED);
 		assert_true(reply.failed);
@@ -99,7 +99,7 @@ static void request_above_a_ceiling_is_refused(void **state)
 			spec_limits_set(&spec.limits, i, spec_limits[i].initial + 1);
 		else
 			spec.gpus = 2;
-		peer_send(&peer, REQUEST_START, i + 1, &spec);
+		peer_request(&peer, REQUEST_START, i + 1, &spec);
 		reply = peer_receive(&peer);
 		assert_int_equal(reply.kind, REPLY_ENDED);
 		assert_true(reply.failed);
@@ -123,12 +123,12 @@ static void limits_on_memory_do_not_add_up_without_cgroups(void **state)
 		channels[i] = dup(peer.fds[0]); /* an agent exits when its channel is closed */
 		peer_close_fds(&peer);
 	}
-	peer_send(&peer, REQUEST_START, 3, &specs[2]);
+	peer_request(&peer, REQUEST_START, 3, &specs[2]);
 	reply = peer_receive(&peer);
 	assert_int_equal(reply.kind, REPLY_ENDED);
 	assert_true(reply.failed);
 	assert_memory_equal(reply.err.msg, "owner-memory: ", 14);
-	peer_send(&peer, REQUEST_KILL, 1, NULL);
+	peer_request(&peer, REQUEST_KILL, 1, NULL);
 	assert_int_equal(peer_receive(&peer).kind, REPLY_ENDED);
 	(void)peer_start_sandbox(&peer, 4, &specs[2]);
 	peer_close_fds(&peer);
@@ -153,7 +153,7 @@ static void random_packets_do_no_harm(void **state)
 		assert_true(getrandom(&request, sizeof request, 0) > 0);
 		request.kind |= 0x100; /* no known kind */
 		assert_int_equal(send(peer.socket, &request, sizeof request, 0), sizeof request);
-		peer_send(&peer, REQUEST_KILL, i, NULL);
+		peer_request(&peer, REQUEST_KILL, i, NULL);
 	}
 	peer_check_life_cycle(&peer, 100);
 	peer_stop(&peer);
@@ -171,17 +171,17 @@ static void erase_request_reaches_only_sandboxes(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		spec = (struct spec){ 0 };
 		(void)snprintf(spec.id, sizeof spec.id, "%s", names[i]);
-		peer_send(&peer, REQUEST_ERASE, i + 1, &spec);
+		peer_request(&peer, REQUEST_ERASE, i + 1, &spec);
 		reply = peer_receive(&peer);
 		assert_int_equal(reply.kind, REPLY_ERASED);
 		assert_true(reply.failed);
 	}
 	set_unterminated_id(&spec);
-	peer_send(&peer, REQUEST_ERASE, 49, &spec);
+	peer_request(&peer, REQUEST_ERASE, 49, &spec);
 	assert_true(peer_receive(&peer).failed);
 	/* A sandbox without files counts as erased. */
 	spec = peer_fresh_spec();
-	peer_send(&peer, REQUEST_ERASE, 50, &spec);
+	peer_request(&peer, REQUEST_ERASE, 50, &spec);
 	assert_false(peer_receive(&peer).failed);
 	peer_stop(&peer);
 }
@@ -197,8 +197,8 @@ static void erase_of_a_dead_sandbox_waits_for_its_end(void **state)
 	reply = peer_start_sandbox(&peer, 1, &spec);
 	assert_int_equal(kill(peer.pid, SIGSTOP), 0);
 	assert_int_equal(kill((pid_t)reply.pid, SIGKILL), 0);
-	peer_send(&peer, REQUEST_KILL, 1, NULL);
-	peer_send(&peer, REQUEST_ERASE, 2, &spec);
+	peer_request(&peer, REQUEST_KILL, 1, NULL);
+	peer_request(&peer, REQUEST_ERASE, 2, &spec);
 	assert_int_equal(kill(peer.pid, SIGCONT), 0);
 	peer_close_fds(&peer);
 	reply = peer_receive(&peer);
