@@ -10,8 +10,8 @@
  *   - starts no program, makes no process and no socket, maps no code, signals only
  *     itself (seccomp).
  *
- * Descriptors that are open stay open; the event loop, which needs a few, is made before. Nothing of
- * this can be undone. On a kernel without Landlock the user id alone decides which files can be
+ * Descriptors that are open stay open; the event loop, which needs a few, is made before. Nothing
+ * of this can be undone. On a kernel without Landlock the user id alone decides which files can be
  * opened. */
 #pragma once
 #include <sys/types.h>

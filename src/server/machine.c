@@ -57,8 +57,9 @@ static uint64_t count_processors(void)
 	return online > 0 ? (uint64_t)online : UINT64_MAX / 1000;
 }
 
-/* Half of the ids, because the other half is the host's. The spawner refuses more processes than can
- * have KERNEL_FILES_LEAST open files each within the sandbox's share of the host's open files. */
+/* Half of the ids, because the other half is the host's. The spawner refuses more processes than
+ * can have KERNEL_FILES_LEAST open files each within the sandbox's share of the host's open
+ * files. */
 static uint64_t count_processes(void)
 {
 	uint64_t ids = min_of(min_of(read_number("/proc/sys/kernel/threads-max"),

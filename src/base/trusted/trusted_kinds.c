@@ -150,8 +150,8 @@ const struct trusted_kind trusted_kinds[] = {
 		".config/belljar belljar/belljar.json",
 		.reason = "belljar itself takes its settings from it" },
 	{ "system",
-		"/etc /boot /bin /sbin /lib /lib32 /lib64 /libx32 /usr/*bin /usr/lib* /usr/local/*bin "
-		"/usr/local/lib* /var/spool",
+		"/etc /boot /bin /sbin /lib /lib32 /lib64 /libx32 /usr/*bin /usr/lib* "
+		"/usr/local/*bin /usr/local/lib* /var/spool",
 		.reason = "the system runs and trusts the files there" },
 };
 /* clang-format on */

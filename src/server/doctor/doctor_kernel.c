@@ -1,5 +1,5 @@
-/* doctor_kernel.c - tables of the kernel that all processes of the host share, and of which a sandbox
- * gets a share only (see internal.h). */
+/* doctor_kernel.c - tables of the kernel that all processes of the host share, and of which a
+ * sandbox gets a share only (see internal.h). */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include "base/attr.h"
 #include "server/doctor/internal.h"
 
-/* A setting that is too small for many sandboxes (least), or that gives them something that no limit
- * counts (most). */
+/* A setting that is too small for many sandboxes (least), or that gives them something that no
+ * limit counts (most). */
 static const struct table {
 	const char *path; /* below /proc/sys */
 	uint64_t least, most;

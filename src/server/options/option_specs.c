@@ -159,8 +159,8 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 	LIMIT(FILE_SIZE, "file-size", SIZE, file_size, "SIZE",
 		"Largest single file in a sandbox."),
 	LIMIT(OPEN_FILES, "open-files", NUMBER, files, "N",
-		"Most files that a process in a sandbox has open; fewer where all its processes could "
-		"fill an eighth of the host's fs.file-max."),
+		"Most files that a process in a sandbox has open; fewer where all its processes "
+		"could fill an eighth of the host's fs.file-max."),
 	[OPTION_CALLS] = { "calls", CHOICE(calls), .verbs = SANDBOXES, .in_file = true,
 		.word = "PROFILE", .initial_text = "standard", .choices = call_profiles,
 		.help = "The system calls that programs may make: strict leaves out those that are "

@@ -1,4 +1,5 @@
-/* kernel_shares.c - what one sandbox may take of the tables that all processes of the host share. */
+/* kernel_shares.c - what one sandbox may take of the tables that all processes of the host
+ * share. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

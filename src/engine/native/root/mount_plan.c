@@ -61,8 +61,9 @@ static const struct mount_step devices[] = {
 	MOUNT("dev/shm", "tmpfs", "mode=1777,size=64m,nr_inodes=4096", SAFE),
 };
 
-/* A new sandbox has the first two directories; a program may have removed them since. The others are
- * for programs that install something; no program inside is root, so every user may write there.
+/* A new sandbox has the first two directories; a program may have removed them since. The others
+ * are for programs that install something; no program inside is root, so every user may write
+ * there.
  *
  * None of them is in the skeleton. For a directory that both layers have, overlayfs keeps a list of
  * all names in kernel memory that no cgroup counts, one for each open(2) after a change: with a few
@@ -101,10 +102,10 @@ static const struct mount_step network[] = {
 	NETWORK("ipv4/tcp_orphan_retries", "2"),
 };
 
-/* In the order of the list: fanotify(7) is refused; nested namespaces are forbidden, because most privilege escalations in
- * the kernel start from the capabilities of a new user namespace; files with facts about the
- * machine, its kernel addresses or its other users are covered; files that change the kernel's
- * settings become read-only. */
+/* In the order of the list: fanotify(7) is refused; nested namespaces are forbidden, because most
+ * privilege escalations in the kernel start from the capabilities of a new user namespace; files
+ * with facts about the machine, its kernel addresses or its other users are covered; files that
+ * change the kernel's settings become read-only. */
 static const struct mount_step proc[] = {
 	LIMIT_USER("fanotify_groups", "0"),
 	LIMIT_USER("fanotify_marks", "0"),

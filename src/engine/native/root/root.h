@@ -130,8 +130,8 @@ MUST_CHECK int base_tree_enter(struct base_tree *ret, const struct base_tree_sou
 
 enum { KERNEL_SHARE = 8, KERNEL_FILES_LEAST = 256 };
 
-/* What one sandbox may take of tables that the whole host shares: an eighth of each, so that neither
- * one sandbox nor a few empty a table. */
+/* What one sandbox may take of tables that the whole host shares: an eighth of each, so that
+ * neither one sandbox nor a few empty a table. */
 struct kernel_shares {
 	uint64_t inotify_instances, inotify_watches; /* at most 64 and 65536 */
 	uint64_t files;    /* open files of all processes of a sandbox together */

@@ -86,9 +86,9 @@ static bool is_first_after_wake(const struct spawner_sandbox *sandbox)
 	return !sandbox->is_fresh && !sandbox->disk.is_measured;
 }
 
-/* Notes the processor time of a sandbox that is within its limit, at the second such check after the
- * measuring: the time must have been read before the free space of the check, or a write in between
- * would count as done before. Thawed tasks run for a moment too before they sleep again. */
+/* Notes the processor time of a sandbox that is within its limit, at the second such check after
+ * the measuring: the time must have been read before the free space of the check, or a write in
+ * between would count as done before. Thawed tasks run for a moment too before they sleep again. */
 static void note_within_limit(struct spawner_sandbox *sandbox)
 {
 	struct disk_watch *disk = &sandbox->disk;
