@@ -35,7 +35,7 @@ struct agent {
 
 	struct user user;
 	struct confine confine;
-	rlim_t files; /* RLIMIT_NOFILE of programs, unless EXEC sets a lower one */
+	rlim_t files; /* RLIMIT_NOFILE of programs, unless EXEC lowers it */
 	int nice; /* of programs and workers; the agent and the keepers run at a higher priority */
 	/* The porter has started the agent, for copies: the root is the directory that the agent
 	 * was started in, and the rules of files/export/export.h hold. */

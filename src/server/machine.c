@@ -57,17 +57,16 @@ static uint64_t count_processors(void)
 	return online > 0 ? (uint64_t)online : UINT64_MAX / 1000;
 }
 
-/* Half of the ids, because the other half is the host's. The spawner refuses more processes than
- * can have KERNEL_FILES_LEAST open files each within the sandbox's share of the host's open
- * files. */
+/* Half of the ids, because the other half is the host's. The spawner refuses more processes than the
+ * host's table of open files has room for. */
 static uint64_t count_processes(void)
 {
 	uint64_t ids = min_of(min_of(read_number("/proc/sys/kernel/threads-max"),
 	                             read_number("/proc/sys/kernel/pid_max")),
 	                      cgroup_own_limit(CGROUP_HAS_PIDS));
-	uint64_t files = read_number("/proc/sys/fs/file-max");
+	const struct kernel_shares shares = { .file_max = read_number("/proc/sys/fs/file-max") };
 
-	return min_of(ids / 2, files / KERNEL_SHARE / KERNEL_FILES_LEAST);
+	return min_of(ids / 2, kernel_shares_pids(&shares));
 }
 
 /* Some file systems report 0 because they have no fixed number of blocks or inodes. */

@@ -58,7 +58,7 @@ belljar: disk: no room is left, the limit is 4 MiB'
 if [ "${1:-}" = long ]; then
   attacks=${2:-}
 else
-  attacks=PV-01,PV-07,RX-02
+  attacks=PV-01,PV-07,RX-02,RX-40,RX-43
 fi
 
 sh tests/vm/as.sh root env ESCAPE_SLOWER=10 python3 tests/escape/run.py --only "$attacks" 2>&1 | tee /tmp/attacks.tap |

@@ -1,5 +1,5 @@
 /* doctor_kernel.c - tables of the kernel that all processes of the host share, and of which a
- * sandbox gets a share only (see internal.h). */
+ * sandbox gets a part only (see internal.h). */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include "base/attr.h"
 #include "server/doctor/internal.h"
 
-/* A setting that is too small for many sandboxes (least), or that gives them something that no
- * limit counts (most). */
+/* Settings below `least` are too small for many sandboxes; those above `most` let one sandbox take
+ * something away from others that no limit counts. */
 static const struct table {
 	const char *path; /* below /proc/sys */
 	uint64_t least, most;
@@ -22,8 +22,7 @@ static const struct table {
 	{ "fs/inotify/max_user_watches", 65536, UINT64_MAX,
 	  "programs that watch many files fail in a sandbox",
 	  "fs.inotify.max_user_watches=524288" },
-	{ "fs/file-max", 16777216, UINT64_MAX,
-	  "processes of a sandbox have fewer open files than --open-files",
+	{ "fs/file-max", 16777216, UINT64_MAX, "sandboxes get fewer open files and processes",
 	  "fs.file-max=16777216" },
 	{ "kernel/pid_max", 65536, UINT64_MAX, "a few sandboxes take all process ids",
 	  "kernel.pid_max=4194304" },

@@ -1,6 +1,4 @@
-/* kernel_shares.c - what one sandbox may take of the tables that all processes of the host
- * share. */
-#include <errno.h>
+/* kernel_shares.c - the part of the kernel's tables that one sandbox may take. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,27 +36,32 @@ static uint64_t share_of(uint64_t whole, uint64_t max)
 void kernel_shares_read(int proc, struct kernel_shares *ret)
 {
 	ret->file_max = read_number(proc, "sys/fs/file-max");
-	ret->files = share_of(ret->file_max, UINT64_MAX);
 	ret->inotify_instances = share_of(read_number(proc, inotify_instances), INSTANCES_MAX);
 	ret->inotify_watches = share_of(read_number(proc, inotify_watches), WATCHES_MAX);
+}
+
+uint64_t kernel_shares_pids(const struct kernel_shares *shares)
+{
+	return shares->file_max / 2 / KERNEL_FILES_LEAST;
 }
 
 int kernel_shares_fit(const struct kernel_shares *shares, struct spec_limits *limits,
                       struct error *err)
 {
-	uint64_t files = shares->files / limits->pids;
+	uint64_t files = shares->file_max / KERNEL_SHARE / limits->pids;
 
-	if (files >= limits->files)
-		return 0;
-	if (files < KERNEL_FILES_LEAST)
+	if (limits->pids > kernel_shares_pids(shares))
 		return error_set(
 		        err, ERR_LIMIT,
 		        "pids: %" PRIu64 " processes with %d open files each are more "
-		        "than an eighth of the host's fs.file-max (%" PRIu64
+		        "than half of the host's fs.file-max (%" PRIu64
 		        "): ask for fewer, or raise it with sysctl -w fs.file-max=%" PRIu64,
 		        limits->pids, KERNEL_FILES_LEAST, shares->file_max,
 		        limits->pids * KERNEL_FILES_LEAST * KERNEL_SHARE);
-	limits->files = files;
+	if (files < KERNEL_FILES_LEAST)
+		files = KERNEL_FILES_LEAST;
+	if (files < limits->files)
+		limits->files = files;
 	return 0;
 }
 

@@ -128,20 +128,22 @@ MUST_CHECK int base_tree_enter(struct base_tree *ret, const struct base_tree_sou
 
 /* --- a sandbox's share of the kernel's tables (kernel_shares.c) --- */
 
-enum { KERNEL_SHARE = 8, KERNEL_FILES_LEAST = 256 };
+enum { KERNEL_SHARE = 8, KERNEL_FILES_LEAST = 128 };
 
 /* What one sandbox may take of tables that the whole host shares: an eighth of each, so that
  * neither one sandbox nor a few empty a table. */
 struct kernel_shares {
 	uint64_t inotify_instances, inotify_watches; /* at most 64 and 65536 */
-	uint64_t files;    /* open files of all processes of a sandbox together */
-	uint64_t file_max; /* fs.file-max, of which `files` is an eighth */
+	uint64_t file_max;                           /* fs.file-max: open files of the host */
 };
 
 /* Reads the limits from /proc/sys below `proc`. A file that is missing does not limit. */
 void kernel_shares_read(int proc, struct kernel_shares *ret);
-/* Lowers limits->files until pids times files are within the share. Fails if less than
- * KERNEL_FILES_LEAST files would be left for each process. */
+/* The most processes that a sandbox may have: with KERNEL_FILES_LEAST open files each they fill
+ * half of the file table. */
+uint64_t kernel_shares_pids(const struct kernel_shares *shares);
+/* Lowers limits->files until pids times files are an eighth of the file table, but not below
+ * KERNEL_FILES_LEAST. Fails if there are more than kernel_shares_pids() processes. */
 MUST_CHECK int kernel_shares_fit(const struct kernel_shares *shares, struct spec_limits *limits,
                                  struct error *err);
 /* Called in a user namespace of the spawner's own: keeps half of the user's inotify instances and
