@@ -34,7 +34,7 @@ static const struct {
 	                LANDLOCK_REMOVE_FILE | LANDLOCK_TRUNCATE },
 	/* Lock files of servers: checked, and removed if their server is dead. */
 	{ "servers", LANDLOCK_READ_DIR | LANDLOCK_READ_FILE | LANDLOCK_REMOVE_FILE },
-	{ "/dev/urandom", LANDLOCK_READ_FILE },   /* SQLite */
+	{ "/dev/urandom", LANDLOCK_READ_FILE },   /* SQLite, Jansson */
 	{ "/etc/localtime", LANDLOCK_READ_FILE }, /* strftime() */
 };
 

@@ -38,7 +38,7 @@ static const struct layer {
 	{ "landlock", "a second restriction of access to files", .probe = probe_landlock },
 	{ "no-new-privileges", "setuid programs that give no rights",
 	  .trial = isolation_no_new_privileges },
-	{ "confinement", "a server that was taken over has few rights",
+	{ "confinement", "few rights for a server that was taken over",
 	  .probe = probe_confinement },
 	{ "agent", "running anything in a sandbox", .trial = isolation_agent },
 	{ "sandbox", "all layers together", .trial = report_sandbox },
