@@ -57,8 +57,8 @@ static uint64_t count_processors(void)
 	return online > 0 ? (uint64_t)online : UINT64_MAX / 1000;
 }
 
-/* Half of the ids, because the other half is the host's. The spawner refuses more processes than the
- * host's table of open files has room for. */
+/* Half of the ids, because the other half is the host's. The spawner refuses more processes than
+ * the host's table of open files has room for. */
 static uint64_t count_processes(void)
 {
 	uint64_t ids = min_of(min_of(read_number("/proc/sys/kernel/threads-max"),
