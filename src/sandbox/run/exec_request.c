@@ -25,6 +25,14 @@ static const char *const default_env[] = {
 	"MPLBACKEND=Agg",                         /* matplotlib without a display server */
 	/* os.networkInterfaces() without netlink: see skeleton_make.c. */
 	"NODE_OPTIONS=--require=/etc/belljar-node.js",
+	/* Runtimes that collect output for a pipe in a buffer would lose it when they are killed,
+	 * and print it behind the output of the programs they start. Perl, Ruby and Lua keep the
+	 * buffer for files, where it saves time. */
+	"PYTHONUNBUFFERED=1",
+	"PERL5OPT=-M5;$|=-p(STDOUT)",
+	"RUBYOPT=-r/etc/belljar-ruby.rb",
+	"LUA_INIT=io.stdout:setvbuf('line')",
+	"GFORTRAN_UNBUFFERED_PRECONNECTED=1",
 	NULL,
 };
 

@@ -232,7 +232,9 @@ static void describe_end(const struct answer *a, char *out, size_t size)
 		               : state->state_is_lost
 		                       ? "the cell ignored the interrupt and was killed"
 		                       : "the cell was interrupted",
-		               is_silent ? "it printed nothing" : "its output is above");
+		               is_silent ? "no output arrived (it may be in a buffer of the "
+		                           "program: flush it, or run it with stdbuf -oL)"
+		                         : "its output is above");
 	else if (end->signal != 0)
 		(void)snprintf(out, size, "killed by %s", signal_name(end->signal, name));
 	else if (state->end.compile_failed)
@@ -247,7 +249,7 @@ static void describe_end(const struct answer *a, char *out, size_t size)
 static void add_exit(struct answer *a)
 {
 	const struct run_end *end = &a->r->state->end;
-	char words[160], name[24];
+	char words[240], name[24];
 
 	describe_end(a, words, sizeof words);
 	if (words[0] != '\0' || end->note[0] != '\0')
