@@ -232,9 +232,10 @@ static void describe_end(const struct answer *a, char *out, size_t size)
 		               : state->state_is_lost
 		                       ? "the cell ignored the interrupt and was killed"
 		                       : "the cell was interrupted",
-		               is_silent ? "no output arrived (it may be in a buffer of the "
-		                           "program: flush it, or run it with stdbuf -oL)"
-		                         : "its output is above");
+		               !is_silent ? "its output is above"
+		               : is_cell  ? "no output arrived"
+		                          : "no output arrived (a program that buffers it needs "
+		                            "stdbuf -oL, or to flush)");
 	else if (end->signal != 0)
 		(void)snprintf(out, size, "killed by %s", signal_name(end->signal, name));
 	else if (state->end.compile_failed)

@@ -56,8 +56,9 @@ static const char node_preload[] =
         "};\n";
 
 /* Makes stdout line-buffered also for a pipe, in C and C++ that run_code compiles with -include.
- * The symbols have names of their own: declared as in <stdio.h>, they would have to match it, and to
- * include it would fix _GNU_SOURCE and the like before the code can define them. 1 is _IOLBF. */
+ * The symbols have names of their own: declared as in <stdio.h>, they would have to match it, and
+ * to include it would fix _GNU_SOURCE and the like before the code can define them. 1 is
+ * _IOLBF. */
 static const char stdio_header[] =
         "#ifdef __cplusplus\n"
         "extern \"C\" {\n"
