@@ -244,8 +244,8 @@ static void status_line_describes_the_end(void **state)
 		  { .signal = 15, .timed_out = true },
 		  false,
 		  5000,
-		  "[belljar: timed out after 5 s: the program and all it started were ended; it printed "
-		  "nothing]" },
+		  "[belljar: timed out after 5 s: the program and all it started were ended; no output "
+		  "arrived (a program that buffers it needs stdbuf -oL, or to flush)]" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -451,8 +451,8 @@ static void cell_without_output_says_so(void **state)
 	t.state.end = (struct run_end){ .timed_out = true };
 	make_answer(&t);
 	assert_string_equal(t.text,
-	                    "[belljar: timed out after 2 s: the cell was interrupted; it printed "
-	                    "nothing]\n"
+	                    "[belljar: timed out after 2 s: the cell was interrupted; no output "
+	                    "arrived]\n"
 	                    "[belljar: the session's state was lost before this call, and the "
 	                    "session started again: it exited with code 3]");
 	end_case(&t);

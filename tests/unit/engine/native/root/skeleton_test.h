@@ -71,6 +71,8 @@ static const struct {
 	{ "etc/alternatives/vi", S_IFLNK | 0777, "/usr/bin/vim" },
 	{ "etc/bash.bashrc", S_IFREG | 0644, NULL },
 	{ "etc/belljar-node.js", S_IFREG | 0644, NULL },
+	{ "etc/belljar-ruby.rb", S_IFREG | 0644, NULL },
+	{ "etc/belljar-stdio.h", S_IFREG | 0644, NULL },
 	{ "etc/group", S_IFREG | 0644,
 	  "root:x:0:\ntty:x:5:\nusers:x:100:\nbelljar:x:999:\ncoderunner:x:1000:\n"
 	  "nogroup:x:65534:\n" },
