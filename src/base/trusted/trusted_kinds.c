@@ -50,29 +50,35 @@ const struct trusted_kind trusted_kinds[] = {
 		.reason = "hooks that are installed already run the programs in it" },
 	{ "repositories",
 		".hg/hgrc* .hg/sharedpath .hgrc .config/hg .sl/config .sl/sharedpath "
-		".jj/repo .config/jj .jjconfig.toml .bzr/branch .subversion",
+		".jj/repo .config/jj .jjconfig.toml .bzr/branch .subversion _darcs/prefs "
+		".pijul cvs/root .repo .p4config p4config.txt .p4enviro",
 		.reason = "version control programs read settings in it, which can name programs" },
 	{ "shell-start",
-		".bashrc .bash_profile .bash_login .bash_logout .bash_aliases "
-		".bash_completion .bashrc.d .profile .zshrc .zshenv .zprofile .zlogin "
-		".zlogout .oh-my-zsh .kshrc .mkshrc .shrc .shinit .cshrc .tcshrc .login "
-		".logout .xonshrc .config/fish .config/nushell .config/powershell "
-		".config/xonsh .inputrc .lessfilter",
+		".bashrc .bash_profile .bash* .profile .zshrc .zshenv .zsh* .zprofile "
+		".zlogin .zlogout .zcompdump* .zfunc .config/fish .config/nushell "
+		".config/powershell .config/xonsh "
+		".zprezto* .zimrc .zim .zinit .zplug .antigen .oh-my-zsh .p10k.zsh .fzf* "
+		".kshrc .mkshrc .shrc .shinit .cshrc .tcshrc .login .logout .xonshrc "
+		".aliases .functions .exports .cargo/env* .inputrc .lessfilter "
+		".selected_editor",
 		.reason = "shells run its commands when they start or end" },
 	{ "autostart",
 		".config/autostart .config/systemd .local/share/systemd "
 		".config/environment.d .local/share/applications .local/share/dbus-1 "
 		".local/share/kservices5 .config/plasma-workspace .config/upstart "
 		".pam_environment .xinitrc .xsession .xsessionrc .xprofile .xserverrc "
-		".config/i3 .config/sway .config/hypr .config/openbox .config/awesome "
-		".mailcap .config/mimeapps.list .local/share/nautilus "
+		".xresources .xdefaults .xbindkeysrc .gnomerc .vnc .i3 .fluxbox .icewm "
+		".fvwm .xmonad .config/i3 .config/sway .config/hypr .config/openbox "
+		".config/awesome .mailcap .config/mimeapps.list .local/share/nautilus "
 		".config/user-tmpfiles.d",
 		.reason = "the desktop or the system starts the programs in it" },
 	{ "cron",
 		"spool/cron crontabs cron.d cron.hourly cron.daily cron.weekly cron.monthly",
 		.reason = "cron runs its commands" },
 	{ "programs",
-		".local/bin .local/lib .cargo/bin .rustup .npm-global .nix-profile",
+		".local/bin .local/lib .cargo/bin .rustup .npm-global .nix-profile .nvm "
+		".pyenv .rbenv .nodenv .goenv .jenv .rvm .sdkman .asdf .volta .deno/bin "
+		".bun/bin .ghcup .dotnet/tools .krew .venv/bin venv/bin pyvenv.cfg",
 		.reason = "shells find programs there by their names" },
 	{ "ssh",
 		".ssh .rhosts .shosts",
@@ -82,12 +88,12 @@ const struct trusted_kind trusted_kinds[] = {
 		.reason = "gpg takes keys and the programs it runs from it" },
 	{ "logins",
 		".netrc _netrc .pypirc .pgpass .my.cnf .mylogin.cnf .k5login .xauthority "
-		".vault-token",
+		".vault-token .dockercfg .s3cfg .boto .odbc.ini",
 		.reason = "programs take passwords from it, or send theirs where it says" },
 	{ "cloud",
 		".aws .azure .config/gcloud .kube .docker/config.json .docker/cli-plugins "
 		".docker/contexts .config/containers .config/gh .oci .terraform.d "
-		".terraformrc",
+		".terraformrc .terraform ansible.cfg .ansible.cfg .ansible",
 		.reason = "programs take their server, keys and helper programs from it" },
 	{ "mail",
 		".forward .procmailrc .mailfilter .maildroprc .qmail* .muttrc .mailrc "
@@ -95,6 +101,8 @@ const struct trusted_kind trusted_kinds[] = {
 		.reason = "mail programs run the programs in it" },
 	{ "editor-folders",
 		".vscode *.code-workspace .vscode-server .vscode-oss .idea .fleet .zed .vs "
+		"*.sublime-project .kateproject .luarc.json hie.yaml rust-analyzer.toml "
+		".rust-analyzer.toml .ycm_extra_conf.py .latexmkrc latexmkrc "
 		".helix .externaltoolbuilders .config/code .config/zed .config/vscodium "
 		".config/jetbrains",
 		.reason = "editors run tasks, tools and language servers that it names" },
@@ -103,19 +111,28 @@ const struct trusted_kind trusted_kinds[] = {
 		.reason = "editors start a container and commands of the host from it" },
 	{ "editor-start",
 		".vimrc .gvimrc _vimrc .exrc .nvimrc .nvim.lua .lvimrc .vim .config/nvim "
-		".config/vim .emacs .emacs.d .config/emacs .dir-locals.el .dir-locals-2.el "
-		".nanorc .config/nano .config/helix .config/kak .sublime-text*",
+		".vimrc.local .local.vimrc .config/vim .emacs .emacs.d .config/emacs "
+		".dir-locals.el .dir-locals-2.el .nanorc .config/nano .config/helix .config/kak "
+		".sublime-text*",
 		.reason = "editors run its commands when they start or open a file beside it" },
 	{ "agents",
 		".mcp.json .claude .claude.json .config/claude claude_desktop_config.json "
 		".cursor .gemini .codex .continue .windsurf .codeium .roo .roomodes .cline "
 		".kiro .amazonq .junie .trae .qwen .factory .augment .goose .config/goose "
 		".opencode opencode.json* .config/opencode .crush.json crush.json "
-		".aider.conf* .aider.model*",
+		".aider.conf* .aider.model* .agents .agent .kilocode .openhands .copilot "
+		".github/hooks mcp_config.json mcp_settings.json",
 		.except = ".claude/worktrees .cursor/worktrees .codex/worktrees",
 		.reason = "coding agents start servers, hooks and commands that it names" },
+	/* Only text, but an agent obeys it with the rights of the person who starts it. */
+	{ "agent-notes",
+		"agents.md agents.override.md claude.md claude.local.md gemini.md .cursorrules "
+		".windsurfrules .clinerules .goosehints .github/copilot-instructions.md "
+		".github/instructions .github/prompts .github/agents .github/skills",
+		.reason = "coding agents follow the instructions in it" },
 	{ "environments",
 		".envrc .direnv .direnvrc .config/direnv .autoenv* .tool-versions .asdfrc "
+		".rvmrc "
 		".mise.toml .mise.*.toml mise.toml mise.*.toml .mise .config/mise .rtx.toml "
 		"rust-toolchain rust-toolchain.toml",
 		.reason = "shells and tools choose programs and variables by it" },
@@ -126,29 +143,40 @@ const struct trusted_kind trusted_kinds[] = {
 	{ "python",
 		"pip.conf pip.ini .pip .config/pip .pydistutils.cfg sitecustomize.py "
 		"usercustomize.py site-packages/*.pth dist-packages/*.pth uv.toml "
-		".config/uv .condarc .config/pypoetry",
+		".config/uv .condarc .config/pypoetry jupyter_*config.py "
+		"jupyter_*config.json",
 		.reason = "python runs it at its start, or pip installs from where it says" },
 	{ "build-tools",
 		".cargo/config .cargo/config.toml .cargo/credentials* .bazelrc .buckconfig "
 		".mvn .m2 .gradle/init.d .gradle/init.gradle* .gradle/gradle.properties "
 		".sbtopts .jvmopts .bundle .gemrc .composer .config/composer nuget.config "
-		".nuget .config/go .config/nix .config/nixpkgs .cabal .stack .opam",
+		".nuget .config/go .config/nix .config/nixpkgs .cabal .stack .opam "
+		".lein .clojure .sbt .ivy2 .rpmmacros .makepkg.conf .devscripts .quiltrc "
+		".pbuilderrc .sbuildrc .gbp.conf",
 		.reason = "build tools take programs, plugins and addresses from it" },
 	{ "interpreters",
 		".rprofile .renviron .irbrc .pryrc .ghci .octaverc .iex.exs .erlang .perldb "
 		".pdbrc .pythonrc* .pythonstartup .sqliterc .psqlrc .julia/config .guile "
-		".sbclrc .ipython .jupyter",
+		".sbclrc .ipython .jupyter .rdata .ocamlinit .utoprc .psysh.php .proverc "
+		".byebugrc .rdbgrc .gnuplot .tclshrc .wishrc .mongorc.js .mongoshrc.js "
+		".duckdbrc startup.m",
 		.reason = "interpreters run its commands when they start" },
 	{ "debuggers",
 		".gdbinit .gdbearlyinit .lldbinit .radare2rc .config/gdb",
 		.reason = "debuggers run its commands when they start" },
 	{ "commands",
 		".curlrc _curlrc .wgetrc .ripgreprc .ackrc .screenrc .tmux.conf "
-		".config/tmux .tigrc .config/lazygit",
+		".config/tmux .tigrc .config/lazygit .ctags .ctags.d .wezterm.lua .hyper.js",
 		.reason = "commands take options from it, which can name programs and files" },
 	{ "belljar",
 		".config/belljar belljar/belljar.json",
 		.reason = "belljar itself takes its settings from it" },
+	/* What the rows above do not name, in a home directory. A project's own settings may be
+	 * there too: their programs are run on purpose. */
+	{ "user-settings",
+		".config .local/share",
+		.except = ".config/nextest.toml .config/hakari.toml .config/dotnet-tools.json",
+		.reason = "terminals, shells and the desktop take programs to run from it" },
 	{ "system",
 		"/etc /boot /bin /sbin /lib /lib32 /lib64 /libx32 /usr/*bin /usr/lib* "
 		"/usr/local/*bin /usr/local/lib* /var/spool",

@@ -280,6 +280,9 @@ static int take_entry(struct unpack *unpack, struct error *err)
 		return 0;
 	}
 	kind = export_kind(&unpack->export, entry->name, entry->type == TAR_DIRECTORY);
+	if (kind < 0)
+		kind = export_written_kind(&unpack->export, entry->name,
+		                           entry->type == TAR_DIRECTORY);
 	if (kind >= 0 || unpack->export.is_preview)
 		return compare_entry(unpack, kind, err);
 	if (unpack->target < 0 && (create_target(unpack, err) < 0 ||
@@ -335,6 +338,8 @@ int op_unpack(struct job *job, const struct wire_unpack *request, struct wire_do
 	*done = (struct wire_done){ .cursor = { "", 0 } };
 	tar_parser_init(&unpack.parser);
 	r = open_target(&unpack, err);
+	if (r == 0)
+		r = export_set_written(&unpack.export, request->path, err);
 	if (r == 0)
 		r = take_archive(&unpack, err);
 	cancel_file(&unpack);

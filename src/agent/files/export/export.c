@@ -208,6 +208,35 @@ int export_kind(struct export *export, const char *name, bool is_directory)
 	return trusted_kind_of(path, is_directory, export->job->allowed);
 }
 
+/* The rest of the path is that of the request, so it has the names that the real path lacks. */
+int export_set_written(struct export *export, struct view path, struct error *err)
+{
+	const struct job *job = export->job;
+	size_t len;
+
+	if (!job->on_host)
+		return 0;
+	if (read_real_path(job->root, export->written, err) < 0)
+		return -1;
+	len = strlen(export->written);
+	if (path.len + strlen(job->workspace) + 2 >= sizeof export->written - len)
+		return error_set(err, ERR_LIMIT, "the path of the target is too long");
+	(void)snprintf(export->written + len, sizeof export->written - len, "/%s/%.*s",
+	               path.len != 0 && path.ptr[0] == '/' ? "" : job->workspace, (int)path.len,
+	               path.ptr);
+	return 0;
+}
+
+int export_written_kind(const struct export *export, const char *name, bool is_directory)
+{
+	char path[EXPORT_PATH_SIZE + PATH_MAX];
+
+	if (!export->job->on_host)
+		return -1;
+	(void)snprintf(path, sizeof path, "%s/%s", export->written, name);
+	return trusted_kind_of(path, is_directory, export->job->allowed);
+}
+
 /* --- permissions ------------------------------------------------------------------------- */
 
 /* Write permission for group and others is dropped on the host as well: code in a sandbox must not

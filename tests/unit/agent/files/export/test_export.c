@@ -162,6 +162,29 @@ static void target_path_counts(void **state)
 	stop_export(&e);
 }
 
+/* A trusted name of the host may be a link to a name that is not. */
+static void path_as_written_counts(void **state)
+{
+	struct export_test e;
+
+	start_export(&e);
+	job_test_directory(&e.t, "workspace/files");
+	job_test_file(&e.t, "workspace/files/rc", VIEW("before"));
+	job_test_link(&e.t, "files/rc", "workspace/.bashrc");
+	job_test_link(&e.t, "files", "workspace/.vscode");
+	CHECK_OK(write_to(&e, ".bashrc", 0, "evil"), e.err);
+	assert_int_equal(e.done.trusted, 1);
+	CHECK_OK(write_to(&e, ".vscode/rc", 0, "evil"), e.err);
+	assert_int_equal(e.done.trusted, 1);
+	tar_test_file(&e.tar, "rc", "evil");
+	tar_test_file(&e.tar, "more", "evil");
+	CHECK_OK(unpack_to(&e, ".vscode", 0), e.err);
+	assert_int_equal(e.done.trusted, 2);
+	job_test_holds(&e.t, "workspace/files/rc", "before");
+	assert_int_equal(job_test_count(&e.t, "workspace/files"), 1);
+	stop_export(&e);
+}
+
 /* Another copy may put a link where a directory was missing a moment ago. */
 static void directory_that_became_a_link_is_refused(void **state)
 {
@@ -331,6 +354,7 @@ int main(void)
 		TEST(trusted_entries_are_left_out),
 		TEST(entries_that_the_host_has_are_not_reported),
 		TEST(target_path_counts),
+		TEST(path_as_written_counts),
 		TEST(directory_that_became_a_link_is_refused),
 		TEST(exceptions_are_written_to_a_new_directory),
 		TEST(allowed_kinds_are_written),
