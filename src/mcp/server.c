@@ -33,7 +33,7 @@ static void check_params(const struct param *params, size_t args_size)
 		bool lists = p->type == PARAM_STRINGS || p->type == PARAM_MAP;
 
 		check_name(p->name);
-		assert(p->help != NULL && p->offset < args_size);
+		assert((p->help != NULL || p->hidden) && p->offset < args_size);
 		assert((p->type != PARAM_STRING && p->type != PARAM_TEXT) || p->max > 0);
 		assert((p->type != PARAM_INT && p->type != PARAM_NUMBER) || p->max > p->min);
 		assert(!lists || (p->max > 0 && p->item_max > 0));

@@ -30,13 +30,18 @@ enum mcp_hint {
 };
 
 struct mcp_tool {
-	const char *name, *title, *help;
+	const char *name, *title;
+	const char *help;           /* in tools/list, where every conversation pays for it: short */
+	const char *more;           /* further sentences for the manual; or NULL */
 	uint32_t hints;             /* enum mcp_hint */
 	const struct param *params; /* NULL: takes no arguments */
 	size_t args_size;
 	const struct param *output; /* outputSchema of structuredContent; NULL: none */
 	const struct mcp_icon *icon;
 	mcp_handler_fn *call;
+	/* Whether tools/list has the tool; NULL: always. A call of a tool that is left out is
+	 * answered all the same, with the reason why it cannot work. */
+	bool (*is_offered)(const void *app);
 	/* Changes the properties of the input schema to values that only the running server knows;
 	 * may be NULL. `app` is mcp_config.app. */
 	void (*complete_schema)(const void *app, json_t *properties);

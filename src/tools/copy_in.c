@@ -9,21 +9,18 @@ struct copy_in_args {
 };
 
 static const struct param params[] = {
-	ARG_REQUIRED(
-	        struct copy_in_args, source, STRING,
-	        "The file or directory of the host: absolute, or relative to the first allowed "
-	        "directory.",
-	        .min = 1, .max = TOOL_PATH_MAX),
-	ARG(struct copy_in_args, path, STRING,
-	    "The target in the sandbox: absolute, or relative to /workspace. If it is an existing "
-	    "directory, a file is copied into it; a directory is copied into it if the path ends "
-	    "with a slash. Without it: /workspace and the name of the source.",
-	    .min = 1, .max = TOOL_PATH_MAX),
-	ARG(struct copy_in_args, gitignore, BOOL,
-	    "Leave out .git and everything that .gitignore files in the directory name."),
-	ARG(struct copy_in_args, overwrite, BOOL,
-	    "Replace existing files; other files of the directory stay. If false, nothing is "
-	    "copied when the target exists.",
+	ARG_REQUIRED(struct copy_in_args, source, STRING, "File or directory of the host.",
+	             .more = "Absolute, or relative to the first allowed directory.", .min = 1,
+	             .max = TOOL_PATH_MAX),
+	ARG(struct copy_in_args, path, STRING, "Target in the sandbox; default: in /workspace.",
+	    .more = "Absolute, or relative to /workspace. If it is an existing directory, a file is "
+	            "copied into it; a directory is copied into it if the path ends with a slash. "
+	            "Without it: /workspace and the name of the source.",
+	    .also = PARAM_ALSO("target", "destination"), .min = 1, .max = TOOL_PATH_MAX),
+	ARG(struct copy_in_args, gitignore, BOOL, "Leave out .git and what .gitignore files name."),
+	ARG(struct copy_in_args, overwrite, BOOL, "Replace existing files.",
+	    .more = "Other files of the directory stay. If false, nothing is copied when the target "
+	            "exists.",
 	    .fallback.boolean = true),
 	WORK_PARAM_SANDBOX(struct copy_in_args, sandbox),
 	{ 0 },
@@ -44,10 +41,12 @@ static int copy_in(struct mcp_call *call, const void *args, struct error *err)
 const struct mcp_tool tool_copy_in = {
 	.name = "copy_in",
 	.title = "Copy files into the sandbox",
-	.help = "Copy a file or a whole directory from the host into the sandbox, so that code "
-	        "can work on it there. Only from directories that belljar was started with "
-	        "(--allow-path) or that are the client's roots; links out of them are not "
-	        "followed. The host's files are not changed: bring results back with copy_out.",
+	.help = "Copy a file or directory of the host into the sandbox; the host's files are not "
+	        "changed.",
+	.more = "Only from directories that belljar was started with (--allow-path) or that are the "
+	        "client's roots; links out of them are not followed. Bring results back with "
+	        "copy_out.",
+	.is_offered = copy_work_is_offered,
 	.hints = MCP_DESTRUCTIVE | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct copy_in_args),

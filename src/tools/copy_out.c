@@ -9,19 +9,18 @@ struct copy_out_args {
 };
 
 static const struct param params[] = {
-	ARG_PATH(struct copy_out_args, path, "The file or directory of the sandbox.",
-	         .required = true),
+	ARG_PATH(struct copy_out_args, path, "File or directory of the sandbox.", .required = true),
 	ARG_REQUIRED(
-	        struct copy_out_args, target, STRING,
-	        "The target on the host: absolute, or relative to the first allowed directory. "
-	        "If it is an existing directory, a file is copied into it; a directory is "
-	        "copied into it if the target ends with a slash.",
-	        .min = 1, .max = TOOL_PATH_MAX),
-	ARG(struct copy_out_args, overwrite, BOOL,
-	    "Replace existing files; in a directory, those of the same names. If false, nothing is "
-	    "copied when the target exists."),
+	        struct copy_out_args, target, STRING, "Path on the host.",
+	        .more = "Absolute, or relative to the first allowed directory. If it is an existing "
+	                "directory, a file is copied into it; a directory is copied into it if the "
+	                "target ends with a slash.",
+	        .also = PARAM_ALSO("destination"), .min = 1, .max = TOOL_PATH_MAX),
+	ARG(struct copy_out_args, overwrite, BOOL, "Replace existing files.",
+	    .more = "In a directory, those of the same names. If false, nothing is copied when the "
+	            "target exists."),
 	ARG(struct copy_out_args, preview, BOOL,
-	    "Write nothing: answer what would change on the host, as a list and a diff."),
+	    "Write nothing: answer what would change, with a diff."),
 	WORK_PARAM_SANDBOX(struct copy_out_args, sandbox),
 	{ 0 },
 };
@@ -42,12 +41,13 @@ static int copy_out(struct mcp_call *call, const void *args, struct error *err)
 const struct mcp_tool tool_copy_out = {
 	.name = "copy_out",
 	.title = "Copy files out of the sandbox",
-	.help = "Copy a file or a whole directory from the sandbox to the host, such as results "
-	        "the user wants to keep. Only into directories that belljar was started with "
-	        "(--allow-path) or that are the client's roots. Existing files are not replaced "
-	        "unless overwrite is true. Files that programs of the host execute or trust by "
-	        "themselves (.git/hooks, .bashrc, .vscode ...) are left out and named, and new "
-	        "files are not executable.",
+	.help = "Copy a file or directory of the sandbox to the host. Files that programs of the "
+	        "host trust by themselves (.git/hooks, .bashrc ...) are left out and named.",
+	.more = "Only into directories that belljar was started with (--allow-path) or that are the "
+	        "client's roots. Existing files are not replaced unless overwrite is true. Files "
+	        "that programs of the host execute or trust are left out, and new files are not "
+	        "executable.",
+	.is_offered = copy_work_is_offered,
 	.hints = MCP_DESTRUCTIVE,
 	.params = params,
 	.args_size = sizeof(struct copy_out_args),

@@ -26,38 +26,32 @@ static const char *const images[] = { "host", NULL };
 static const char *const networks[] = { "none", NULL };
 
 static const struct param params[] = {
-	ARG(struct create_args, name, STRING,
-	    "A name to use instead of the id, unique among your sandboxes: letters, digits, . _ -",
-	    .max = SANDBOX_NAME_MAX),
+	ARG(struct create_args, name, STRING, "To use instead of the id: letters, digits, . _ -",
+	    .more = "Unique among your sandboxes.", .max = SANDBOX_NAME_MAX),
 	ARG(struct create_args, image, STRING,
-	    "Where the sandbox's programs come from. \"host\": this machine's own, read-only.",
-	    .max = 255, .values = images),
-	ARG(struct create_args, memory_mb, INT, "Memory of all processes together, in MiB.",
-	    .min = 16, .max = 1024 * 1024),
-	ARG(struct create_args, cpus, NUMBER,
-	    "Processors that may be kept busy; 0.5 is half of one.", .max = 1024),
-	ARG(struct create_args, disk_mb, INT, "Disk space of all files, in MiB.", .min = 1,
+	    "Where programs come from. \"host\": this machine, read-only.", .max = 255,
+	    .values = images),
+	ARG(struct create_args, memory_mb, INT, "Memory of all processes, in MiB.", .min = 16,
+	    .max = 1024 * 1024),
+	ARG(struct create_args, cpus, NUMBER, "Processors.", .max = 1024),
+	ARG(struct create_args, disk_mb, INT, "Disk space, in MiB.", .min = 1,
 	    .max = 16 * 1024 * 1024),
-	ARG(struct create_args, pids, INT, "Number of processes and threads.", .min = 16,
-	    .max = 65536),
+	ARG(struct create_args, pids, INT, "Processes and threads.", .min = 16, .max = 65536),
 	ARG(struct create_args, network, STRING,
-	    "What programs may connect to. \"none\": only programs in the same sandbox.",
-	    .max = 255, .values = networks),
+	    "\"none\": programs reach only the sandbox itself.", .max = 255, .values = networks),
 	ARG(struct create_args, gpu, STRING,
-	    "Graphics processors that may be used: none, auto for all, a number, or a name.",
-	    .max = 255),
-	ARG(struct create_args, env, MAP, "Environment variables of every program in the sandbox.",
-	    .max = 100, .item_max = SANDBOX_ENV_MAX),
+	    "Graphics processors: none, auto for all, a number, or a name.", .max = 255),
+	ARG(struct create_args, env, MAP, "Environment of every program.", .max = 100,
+	    .item_max = SANDBOX_ENV_MAX),
 	ARG(struct create_args, mounts, STRINGS,
-	    "Which of the directories that this server shares with sandboxes (/tools, /skills ...) "
-	    "are mounted. Without this argument: all of them.",
-	    .max = SPEC_MOUNTS_MAX, .item_max = SPEC_TARGET_MAX),
-	ARG(struct create_args, idle_s, INT,
-	    "Seconds without work after which the sandbox sleeps; 0: never.", .max = IDLE_MAX_S,
-	    .fallback.integer = -1),
+	    "Which of the server's shared directories are mounted; default: all.",
+	    .more = "They are /tools, /skills and those of --mounts.", .max = SPEC_MOUNTS_MAX,
+	    .item_max = SPEC_TARGET_MAX),
+	ARG(struct create_args, idle_s, INT, "Seconds without work until it sleeps; 0: never.",
+	    .max = IDLE_MAX_S, .fallback.integer = -1),
 	ARG(struct create_args, lifetime_s, INT,
-	    "Seconds after its creation when the sandbox is deleted with all its files; 0: never.",
-	    .max = LIFETIME_MAX_S, .fallback.integer = -1),
+	    "Seconds until it is deleted with its files; 0: never.", .max = LIFETIME_MAX_S,
+	    .fallback.integer = -1),
 	{ 0 },
 };
 
@@ -187,7 +181,6 @@ static void set_number(json_t *property, const char *key, const struct limit_arg
 static void complete_schema(const void *app, json_t *properties)
 {
 	const struct tools_context *context = app;
-	json_t *gpu = json_object_get(properties, "gpu");
 
 	for (size_t i = 0; i < ARG_LIMITS; i++) {
 		const struct limit_arg *arg = &limit_args[i];
@@ -196,12 +189,13 @@ static void complete_schema(const void *app, json_t *properties)
 		set_number(property, "maximum", arg, &context->limits_max);
 		set_number(property, "default", arg, &context->spec.limits);
 	}
-	if (!context->allows_gpus) {
-		json_t *values = json_list();
-
-		json_push(values, json_str("none"));
-		json_set(gpu, "enum", values);
-	}
+	/* An argument with one legal value says nothing. */
+	(void)json_object_del(properties, "image");
+	(void)json_object_del(properties, "network");
+	if (!context->allows_gpus)
+		(void)json_object_del(properties, "gpu");
+	if (context->spec.mount_count == 0)
+		(void)json_object_del(properties, "mounts");
 }
 
 static int create_sandbox(struct mcp_call *call, const void *args, struct error *err)
@@ -245,10 +239,10 @@ static int create_sandbox(struct mcp_call *call, const void *args, struct error 
 const struct mcp_tool tool_create_sandbox = {
 	.name = "create_sandbox",
 	.title = "Create a sandbox",
-	.help = "Make a further sandbox, when one task must not see another's files, or needs "
-	        "other limits. Without it everything runs in your default sandbox, so it is "
-	        "rarely needed. Answers with the id to pass as 'sandbox'. A sandbox sleeps when "
-	        "it is idle (processes end, files stay) and is deleted when its lifetime is over.",
+	.help = "Make a further sandbox, for other limits or separate files; without it everything "
+	        "runs in your default sandbox. Answers the id to pass as `sandbox`.",
+	.more = "A sandbox sleeps when it is idle (processes end, files stay) and is deleted when "
+	        "its lifetime is over.",
 	.params = params,
 	.args_size = sizeof(struct create_args),
 	.output = output,

@@ -16,8 +16,8 @@ struct delete_path_args {
 };
 
 static const struct param params[] = {
-	ARG_PATH(struct delete_path_args, path, "The file, link or directory.", .required = true),
-	ARG(struct delete_path_args, recursive, BOOL, "Delete a directory with everything in it."),
+	ARG_PATH(struct delete_path_args, path, "File, link or directory.", .required = true),
+	ARG(struct delete_path_args, recursive, BOOL, "A directory with everything in it."),
 	WORK_PARAM_SANDBOX(struct delete_path_args, sandbox),
 	{ 0 },
 };
@@ -113,9 +113,9 @@ static int delete_path(struct mcp_call *call, const void *args, struct error *er
 const struct mcp_tool tool_delete_path = {
 	.name = "delete_path",
 	.title = "Delete a file or directory",
-	.help = "Delete a file, a link or a directory of the sandbox for good. A directory that is "
-	        "not empty needs recursive. A link is deleted, never the file it leads to; "
-	        "/workspace itself stays (reset_sandbox empties it).",
+	.help = "Delete a file, link or directory of the sandbox for good.",
+	.more = "A directory that is not empty needs recursive. A link is deleted, never the file it "
+	        "leads to; /workspace itself stays (reset_sandbox empties it).",
 	.hints = MCP_DESTRUCTIVE | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct delete_path_args),

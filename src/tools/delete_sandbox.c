@@ -8,8 +8,8 @@ struct delete_args {
 };
 
 static const struct param params[] = {
-	ARG_REQUIRED(struct delete_args, sandbox, STRING, "Id or name of the sandbox.", .max = 64,
-	             .complete = work_complete_sandbox),
+	ARG_REQUIRED(struct delete_args, sandbox, STRING, "Id or name.", .max = 64,
+	             .also = PARAM_ALSO("sandbox_id"), .complete = work_complete_sandbox),
 	{ 0 },
 };
 
@@ -23,8 +23,7 @@ static int delete_sandbox(struct mcp_call *call, const void *args, struct error 
 const struct mcp_tool tool_delete_sandbox = {
 	.name = "delete_sandbox",
 	.title = "Delete a sandbox",
-	.help = "Delete a sandbox that is no longer needed: its processes end, its files are "
-	        "removed for good. Copy out first what you want to keep.",
+	.help = "Delete a sandbox with all its processes and files.",
 	.hints = MCP_DESTRUCTIVE,
 	.params = params,
 	.args_size = sizeof(struct delete_args),

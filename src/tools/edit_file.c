@@ -22,25 +22,41 @@ enum {
 struct edit_file_args {
 	const char *path, *sandbox;
 	struct param_records edits; /* struct edit */
+	struct edit one;            /* instead of `edits`; `old.ptr` is NULL without it */
 };
 
 static const struct param edit_fields[] = {
-	ARG_REQUIRED(struct edit, old, TEXT,
-	             "The text to replace, exactly as it is in the file, with its white space and "
-	             "without line numbers.",
-	             .max = TEXT_MAX),
-	ARG_REQUIRED(struct edit, new, TEXT, "The text to put in its place; \"\" removes it.",
-	             .max = TEXT_MAX),
-	ARG(struct edit, all, BOOL, "Replace every occurrence, instead of the only one."),
+	ARG_REQUIRED(struct edit, old, TEXT, "The exact text to replace, without line numbers.",
+	             .max = TEXT_MAX, .also = PARAM_ALSO("old_string", "old_str", "old_text")),
+	ARG_REQUIRED(struct edit, new, TEXT, "The text in its place.", .max = TEXT_MAX,
+	             .also = PARAM_ALSO("new_string", "new_str", "new_text")),
+	ARG(struct edit, all, BOOL, "Replace every occurrence.", .also = PARAM_ALSO("replace_all")),
 	{ 0 },
 };
 
 static const struct param params[] = {
-	ARG_PATH(struct edit_file_args, path, "The file, which must exist.", .required = true),
-	ARG_REQUIRED(struct edit_file_args, edits, RECORDS,
-	             "Made one after the other; if one of them does not match, none is made.",
-	             .min = 1, .max = EDITS_MAX, .fields = edit_fields,
-	             .record_size = sizeof(struct edit)),
+	ARG_PATH(struct edit_file_args, path, "A text file.", .required = true),
+	ARG(struct edit_file_args, edits, RECORDS, "Made in order: all of them or none.",
+	    .more = "A single edit may also be given by `old_string`, `new_string` and "
+	            "`replace_all` beside `path`.",
+	    .min = 1, .max = EDITS_MAX, .fields = edit_fields, .record_size = sizeof(struct edit)),
+	{ .name = "old_string",
+	  .type = PARAM_TEXT,
+	  .hidden = true,
+	  .max = TEXT_MAX,
+	  .also = PARAM_ALSO("old", "old_str", "old_text"),
+	  .offset = offsetof(struct edit_file_args, one.old) },
+	{ .name = "new_string",
+	  .type = PARAM_TEXT,
+	  .hidden = true,
+	  .max = TEXT_MAX,
+	  .also = PARAM_ALSO("new", "new_str", "new_text"),
+	  .offset = offsetof(struct edit_file_args, one.new) },
+	{ .name = "replace_all",
+	  .type = PARAM_BOOL,
+	  .hidden = true,
+	  .also = PARAM_ALSO("all"),
+	  .offset = offsetof(struct edit_file_args, one.all) },
 	WORK_PARAM_SANDBOX(struct edit_file_args, sandbox),
 	{ 0 },
 };
@@ -56,7 +72,8 @@ static const struct param output[] = {
 
 struct edit_file {
 	struct file_work file;
-	const struct edit_file_args *args;
+	const struct edit *edits;
+	size_t count;
 	uint64_t size, modified_ms; /* from the stat before the file was read */
 	struct buf text, diff;
 	size_t replaced;
@@ -117,8 +134,7 @@ static void on_text(struct file_work *file, const struct files_reply *reply)
 	struct error err;
 	char shown[SHOWN];
 
-	if (edit_text(text, e->args->edits.items, e->args->edits.count, &e->text, &e->diff,
-	              &e->replaced, &err) < 0) {
+	if (edit_text(text, e->edits, e->count, &e->text, &e->diff, &e->replaced, &err) < 0) {
 		(void)error_wrap(&err, "'%s' was not changed",
 		                 utf8_escape(view_of(file->path), shown, sizeof shown));
 		work_fail(&file->work, &err);
@@ -184,29 +200,49 @@ static void free_edit(struct work *work)
 
 static const struct work_callbacks callbacks = { lock_file, file_work_cancel, free_edit };
 
+/* Models that know other tools pass one edit without the list around it. */
+static int check_edits(const struct edit_file_args *a, struct error *err)
+{
+	bool has_one = a->one.old.ptr != NULL || a->one.new.ptr != NULL;
+
+	if (a->edits.count == 0 && !has_one)
+		return error_set(
+		        err, ERR_INVALID,
+		        "argument 'edits' is missing: expected [{\"old\": ..., \"new\": ...}]");
+	if (a->edits.count != 0 && (has_one || a->one.all))
+		return error_set(err, ERR_INVALID,
+		                 "arguments 'edits' and 'old_string': give one of them");
+	if (has_one && (a->one.old.ptr == NULL || a->one.new.ptr == NULL))
+		return error_set(err, ERR_INVALID,
+		                 "argument '%s' is missing: an edit has both texts",
+		                 a->one.old.ptr == NULL ? "old_string" : "new_string");
+	return 0;
+}
+
 static int edit_file(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct edit_file_args *a = args;
 	struct edit_file *e;
 	struct work *work;
 
-	if (work_check_path(a->path, err) < 0 ||
+	if (check_edits(a, err) < 0 || work_check_path(a->path, err) < 0 ||
 	    work_start(call, sizeof *e, &callbacks, a->sandbox, &work, err) < 0)
 		return -1;
 	e = container_of(work, struct edit_file, file.work);
 	e->file.path = a->path;
 	e->file.is_for_file = true;
-	e->args = a;
+	e->edits = a->edits.count != 0 ? a->edits.items : &a->one;
+	e->count = a->edits.count != 0 ? a->edits.count : 1;
 	return 0;
 }
 
 const struct mcp_tool tool_edit_file = {
 	.name = "edit_file",
 	.title = "Edit a file",
-	.help = "Change parts of a text file in the sandbox: each edit replaces one exact text by "
-	        "another. All edits are made or none. The answer shows the changed lines; an "
-	        "error says which edit did not match, how often its text was found, and where. An "
-	        "old text must be unique in the file unless all is true. Read the file first.",
+	.help = "Replace exact texts in a file of the sandbox. Each old text must be unique in the "
+	        "file unless `all` is true.",
+	.more = "The answer shows the changed lines; an error says which edit did not match, how "
+	        "often its text was found, and where. Read the file first.",
 	.hints = MCP_DESTRUCTIVE,
 	.params = params,
 	.args_size = sizeof(struct edit_file_args),

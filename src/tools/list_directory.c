@@ -32,14 +32,14 @@ struct list_directory_args {
 };
 
 static const struct param params[] = {
-	ARG_PATH(struct list_directory_args, path, "The directory.", .fallback.text = "."),
-	ARG(struct list_directory_args, depth, INT, "How many levels; more than 1 draws a tree.",
-	    .min = 1, .max = DEPTH_MAX, .fallback.integer = 1),
-	ARG(struct list_directory_args, hidden, BOOL, "Also list names that start with a dot."),
-	ARG(struct list_directory_args, limit, INT, "How many entries to list at most.", .min = 1,
-	    .max = LIMIT_MAX, .fallback.integer = LIMIT_DEFAULT),
-	ARG(struct list_directory_args, offset, INT,
-	    "How many entries to leave out: next_offset of an earlier answer.", .max = OFFSET_MAX),
+	ARG_PATH(struct list_directory_args, path, "Default: /workspace.", .fallback.text = "."),
+	ARG(struct list_directory_args, depth, INT, "Levels; more than 1 draws a tree.", .min = 1,
+	    .max = DEPTH_MAX, .fallback.integer = 1),
+	ARG(struct list_directory_args, hidden, BOOL, "Also names that start with a dot."),
+	ARG(struct list_directory_args, limit, INT, "Most entries.", .min = 1, .max = LIMIT_MAX,
+	    .fallback.integer = LIMIT_DEFAULT),
+	ARG(struct list_directory_args, offset, INT, "next_offset of an earlier answer.",
+	    .max = OFFSET_MAX),
 	WORK_PARAM_SANDBOX(struct list_directory_args, sandbox),
 	{ 0 },
 };
@@ -318,9 +318,9 @@ static int list_directory(struct mcp_call *call, const void *args, struct error 
 const struct mcp_tool tool_list_directory = {
 	.name = "list_directory",
 	.title = "List a directory",
-	.help = "List a directory of the sandbox: names, types, sizes and times; with depth as a "
-	        "tree. Links are shown, not followed. To find a file by its name or its content "
-	        "use search_files.",
+	.help = "List a directory of the sandbox: names, types, sizes, times.",
+	.more = "Links are shown, not followed. To find a file by its name or its content use "
+	        "search_files.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct list_directory_args),

@@ -15,8 +15,8 @@ struct list_args {
 };
 
 static const struct param params[] = {
-	ARG(struct list_args, offset, INT, "How many of the newest to leave out.", .max = 1000000),
-	ARG(struct list_args, limit, INT, "How many to list at most.", .min = 1, .max = LIMIT_MAX,
+	ARG(struct list_args, offset, INT, "How many of the newest to skip.", .max = 1000000),
+	ARG(struct list_args, limit, INT, "Most sandboxes.", .min = 1, .max = LIMIT_MAX,
 	    .fallback.integer = 100),
 	{ 0 },
 };
@@ -85,8 +85,7 @@ static int list_sandboxes(struct mcp_call *call, const void *args, struct error 
 const struct mcp_tool tool_list_sandboxes = {
 	.name = "list_sandboxes",
 	.title = "List sandboxes",
-	.help = "List your sandboxes: ids, names, states, when they expire. Use it to find a "
-	        "sandbox again. A sandbox that is asleep wakes by itself when it is used.",
+	.help = "List your sandboxes: ids, names, states. One that is asleep wakes when it is used.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct list_args),

@@ -25,18 +25,18 @@ static const struct param params[] = {
 	  .type = PARAM_TEXT,
 	  .max = INPUT_MAX,
 	  .offset = offsetof(struct input_args, in),
-	  .help = "Bytes for the program's standard input. Most programs wait for a line: end it "
-	          "with \\n." },
+	  .also = PARAM_ALSO("input", "text"),
+	  .help = "Most programs wait for a line: end it with \\n." },
 	{ .name = "encoding",
 	  .type = PARAM_ENUM,
 	  .values = encoding_names,
 	  .fallback.text = "utf-8",
 	  .offset = offsetof(struct input_args, encoding),
-	  .help = "\"base64\" if `stdin` is encoded in Base64." },
+	  .help = "How `stdin` is encoded." },
 	{ .name = "close",
 	  .type = PARAM_BOOL,
 	  .offset = offsetof(struct input_args, close),
-	  .help = "Close the program's standard input behind these bytes." },
+	  .help = "Close the standard input afterwards." },
 	WORK_PARAM_SANDBOX(struct input_args, sandbox),
 	{ 0 },
 };
@@ -108,12 +108,11 @@ static int process_input(struct mcp_call *call, const void *args, struct error *
 const struct mcp_tool tool_process_input = {
 	.name = "process_input",
 	.title = "Write to a process",
-	.help = "Use this to write to the standard input of a program that runs in the "
-	        "background: an interpreter, a debugger, an interactive program. The process "
-	        "must come from run_command with `background`: true; all others got their "
-	        "complete input at the start. Read the reply with process_output and `wait_s`. "
-	        "The program has no terminal, so it may print only when its buffer is full or "
-	        "its input ends: python3 -u and stdbuf -oL help.",
+	.help = "Write to the standard input of a process of run_command with `background`. Read "
+	        "the reply with process_output and `wait_s`.",
+	.more = "For an interpreter, a debugger or an interactive program. All other processes got "
+	        "their complete input at the start. The program has no terminal, so it may print "
+	        "only when its buffer is full or its input ends: python3 -u and stdbuf -oL help.",
 	.params = params,
 	.args_size = sizeof(struct input_args),
 	.output = output,

@@ -21,19 +21,19 @@ static const struct param params[] = {
 	  .max = INT64_C(1) << 53,
 	  .fallback.integer = PROCESS_CALL_SINCE_LAST,
 	  .offset = offsetof(struct output_args, since),
-	  .help = "First byte to read, counted over both streams: `next` of an earlier answer; 0: "
-	          "the beginning; -1: where the last answer about this process ended." },
+	  .help = "`next` of an earlier answer; 0: the beginning; -1: after the last answer.",
+	  .more = "The first byte to read, counted over both streams." },
 	{ .name = "wait_s",
 	  .type = PARAM_NUMBER,
 	  .max = 3600,
 	  .offset = offsetof(struct output_args, wait_s),
-	  .help = "Seconds to wait for new output or for the end. The answer comes sooner if a "
-	          "call may not take so long." },
+	  .help = "Seconds to wait for new output or the end.",
+	  .more = "The answer comes sooner if a call may not take so long." },
 	{ .name = "limit",
 	  .type = PARAM_INT,
 	  .max = 1024 * 1024,
 	  .offset = offsetof(struct output_args, limit),
-	  .help = "Most bytes of output in the answer; 0: as many as fit." },
+	  .help = "Most bytes of output." },
 	WORK_PARAM_SANDBOX(struct output_args, sandbox),
 	{ 0 },
 };
@@ -59,14 +59,12 @@ static int process_output(struct mcp_call *call, const void *args, struct error 
 const struct mcp_tool tool_process_output = {
 	.name = "process_output",
 	.title = "Read a process's output",
-	.help = "Use this to read what a background process has printed since the last answer "
-	        "about it, whether it still runs, and how it ended (lines that begin with "
-	        "\"[belljar: \", which no program can print). With `wait_s` the call waits "
-	        "for new output or for the end, which is better than calling again and again. "
-	        "Processes come from run_command with `background`, and from calls that took too "
-	        "long. The oldest output of a process that prints much is dropped; the answer "
-	        "says how many bytes are missing. Processes end when their sandbox is put to "
-	        "sleep.",
+	.help = "Read what a process has printed since the last answer, whether it still runs, and "
+	        "how it ended. `wait_s` is better than calling again and again.",
+	.more = "Processes come from run_command with `background`, and from calls that took too "
+	        "long. What Belljar says begins with \"[belljar: \", which no program can print. "
+	        "The oldest output of a process that prints much is dropped; the answer says how "
+	        "many bytes are missing. Processes end when their sandbox is put to sleep.",
 	.hints = MCP_READ_ONLY,
 	.params = params,
 	.args_size = sizeof(struct output_args),

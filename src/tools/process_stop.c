@@ -20,8 +20,7 @@ static const struct param params[] = {
 	{ .name = "force",
 	  .type = PARAM_BOOL,
 	  .offset = offsetof(struct stop_args, force),
-	  .help = "Kill the process at once (SIGKILL) instead of asking it to end (SIGTERM). If it "
-	          "is code in a session, the session's state is lost." },
+	  .help = "Kill it at once (SIGKILL); a session loses its state." },
 	WORK_PARAM_SANDBOX(struct stop_args, sandbox),
 	{ 0 },
 };
@@ -54,12 +53,11 @@ static int process_stop_call(struct mcp_call *call, const void *args, struct err
 const struct mcp_tool tool_process_stop = {
 	.name = "process_stop",
 	.title = "Stop a process",
-	.help = "Use this to end a process of run_command or run_code that still runs, with all "
-	        "processes it has started. It is asked to end (SIGTERM) and killed a little "
-	        "later if it does not; code in a session is interrupted, and the session keeps "
-	        "its state. The answer says how the process ended and what it printed last. A "
-	        "process that has ended already is left as it is. Nothing else in the sandbox is "
-	        "affected.",
+	.help = "End a process with all it has started. Code in a session is interrupted, and the "
+	        "session keeps its state.",
+	.more = "The process is asked to end (SIGTERM) and killed a little later if it does not. The "
+	        "answer says how the process ended and what it printed last. A process that has "
+	        "ended already is left as it is. Nothing else in the sandbox is affected.",
 	.hints = MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct stop_args),

@@ -25,17 +25,13 @@ struct read_file_args {
 };
 
 static const struct param params[] = {
-	ARG_PATH(struct read_file_args, path, "The file.", .required = true),
+	ARG_PATH(struct read_file_args, path, "Any file the sandbox's user may read.",
+	         .required = true),
 	ARG(struct read_file_args, offset, INT,
-	    "First line to read, counted from 1; with base64 the first byte, counted from 0. 0: "
-	    "from the beginning.",
-	    .max = (int64_t)1 << 53),
-	ARG(struct read_file_args, limit, INT,
-	    "How many lines at most (with base64: bytes). 0: 2000 lines, or as many bytes as one "
-	    "answer holds.",
+	    "First line, from 1 (with base64: first byte, from 0).", .max = (int64_t)1 << 53),
+	ARG(struct read_file_args, limit, INT, "Most lines (with base64: bytes); 0: 2000 lines.",
 	    .max = LIMIT_MAX),
-	ARG(struct read_file_args, numbers, BOOL,
-	    "Put its number and a tab in front of each line."),
+	ARG(struct read_file_args, numbers, BOOL, "Number the lines."),
 	ARG_ENCODING(struct read_file_args, encoding, "\"base64\" reads the bytes of any file."),
 	WORK_PARAM_SANDBOX(struct read_file_args, sandbox),
 	{ 0 },
@@ -277,11 +273,11 @@ static int read_file(struct mcp_call *call, const void *args, struct error *err)
 const struct mcp_tool tool_read_file = {
 	.name = "read_file",
 	.title = "Read a file",
-	.help = "Read a file of the sandbox: text by lines, a picture (PNG, JPEG, GIF, WebP) as an "
-	        "image, any bytes as base64. Long files come in parts: the answer says with which "
-	        "offset to continue. Set numbers to see line numbers, and leave them out when you "
-	        "copy text for edit_file. Any file that the sandbox's user may read can be read, "
-	        "also outside /workspace.",
+	.help = "Read a file of the sandbox: text by lines, a picture as an image, any bytes as "
+	        "base64. Long files come in parts: the answer says with which offset to continue.",
+	.more = "Pictures are PNG, JPEG, GIF and WebP. Any file that the sandbox's user may read can "
+	        "be read, also outside /workspace. Leave `numbers` out when you copy text for "
+	        "edit_file.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct read_file_args),

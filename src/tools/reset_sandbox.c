@@ -22,9 +22,8 @@ static int reset_sandbox(struct mcp_call *call, const void *args, struct error *
 const struct mcp_tool tool_reset_sandbox = {
 	.name = "reset_sandbox",
 	.title = "Reset a sandbox",
-	.help = "Delete everything in a sandbox and start again: all processes end, all files and "
-	        "installed packages are removed; its id, name and limits stay. Use it when the "
-	        "state of the sandbox is beyond repair.",
+	.help = "Remove all processes, files and installed packages of a sandbox; its id, name and "
+	        "limits stay.",
 	.hints = MCP_DESTRUCTIVE | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct reset_args),

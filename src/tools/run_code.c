@@ -39,19 +39,20 @@ static const struct param file_fields[] = {
 	  .min = 1,
 	  .max = 4095,
 	  .offset = offsetof(struct file_arg, path),
+	  .also = PARAM_ALSO("file_path"),
 	  .help = "Absolute, or relative to /workspace." },
 	{ .name = "content",
 	  .type = PARAM_TEXT,
 	  .required = true,
 	  .max = CODE_MAX,
 	  .offset = offsetof(struct file_arg, content),
-	  .help = "Content of the file." },
+	  .help = "The file's content." },
 	{ .name = "encoding",
 	  .type = PARAM_ENUM,
 	  .values = encoding_names,
 	  .fallback.text = "utf-8",
 	  .offset = offsetof(struct file_arg, encoding),
-	  .help = "\"base64\" if `content` is encoded in Base64." },
+	  .help = "How `content` is encoded." },
 	{ 0 },
 };
 
@@ -70,36 +71,40 @@ static const struct param params[] = {
 	  .min = 1,
 	  .max = CODE_MAX,
 	  .offset = offsetof(struct code_args, code),
-	  .help = "The complete source text." },
+	  .also = PARAM_ALSO("source", "script"),
+	  .help = "The source text." },
 	{ .name = "language",
 	  .type = PARAM_STRING,
 	  .max = 32,
 	  .complete = complete_language,
 	  .fallback.text = "python",
 	  .offset = offsetof(struct code_args, language),
-	  .help = "python, javascript, typescript, bash, sh, ruby, perl, php, lua, r, go, c, cpp, "
-	          "rust, java and others; sandbox_info lists those that are installed." },
+	  .also = PARAM_ALSO("lang"),
+	  .help = "python, javascript, typescript, bash, ruby, perl, php, r, go, c, cpp, rust, "
+	          "java ...; sandbox_info lists those installed." },
 	{ .name = "session",
 	  .type = PARAM_STRING,
 	  .min = 1,
 	  .max = SESSION_NAME_MAX,
 	  .offset = offsetof(struct code_args, session),
-	  .help = "A name without spaces. Code with the same session name shares variables, "
-	          "imports and functions, and the value of the last expression is answered. Python "
-	          "and JavaScript only. Without a session the code runs in a new process." },
+	  .also = PARAM_ALSO("session_id"),
+	  .help = "Any name, for instance \"main\". Code with the same name shares variables and "
+	          "imports, as cells of a notebook do. Python and JavaScript only. Without it the "
+	          "code runs in a new process.",
+	  .more = "The name has no spaces. The value of the last expression is answered." },
 	{ .name = "args",
 	  .type = PARAM_STRINGS,
 	  .max = 1000,
 	  .item_max = 128 * 1024 - 1,
 	  .offset = offsetof(struct code_args, args),
-	  .help = "Arguments of the program." },
+	  .help = "Command-line arguments." },
 	{ .name = "files",
 	  .type = PARAM_RECORDS,
 	  .max = FILES_MAX,
 	  .fields = file_fields,
 	  .record_size = sizeof(struct file_arg),
 	  .offset = offsetof(struct code_args, files),
-	  .help = "Files to write before the code starts. They stay." },
+	  .help = "Files to write first. They stay." },
 	RUN_PARAM_STDIN(struct code_args, run),
 	RUN_PARAM_ENV(struct code_args, run),
 	RUN_PARAM_CWD(struct code_args, run),
@@ -191,19 +196,20 @@ static int run_code(struct mcp_call *call, const void *args, struct error *err)
 const struct mcp_tool tool_run_code = {
 	.name = "run_code",
 	.title = "Run code",
-	.help = "Use this to run a piece of code, compute something or draw a plot: Python "
-	        "unless `language` says otherwise. The code runs in a sandbox, isolated from the "
-	        "user's machine, in /workspace, whose files stay from call to call; usually "
-	        "there is no network. With `session` variables stay too, the value of the last "
-	        "expression is answered, and figures (matplotlib, PIL) are returned as pictures, "
+	.help = "Run code in a sandbox, isolated from the user's machine and usually without "
+	        "network. It starts in /workspace, whose files stay from call to call; with "
+	        "`session` variables stay too, the last expression's value is answered, and "
+	        "figures come back as pictures. Code that takes long goes on as a process: see "
+	        "process_output. Lines that begin with \"[belljar: \" are Belljar's own. For "
+	        "shell commands use run_command.",
+	.more = "Python unless `language` says otherwise. Figures of matplotlib and PIL are returned "
 	        "also without show(). The answer has stdout, stderr and, in a last block, "
-	        "lines that begin with \"[belljar: \", which no program can print; long "
-	        "output is cut in the middle, and the answer names a file with all of it. Code "
-	        "that runs longer than a client waits goes on as a process: read its output with "
-	        "process_output. Memory, time, processes and disk are limited. An unused sandbox "
-	        "is put to sleep, which ends sessions and keeps files; sandbox_info has the "
-	        "numbers. For a shell command use run_command.",
+	        "lines that begin with \"[belljar: \", which no program can print. Long output "
+	        "is cut in the middle, and the answer names a file with all of it. Memory, time, "
+	        "processes and disk are limited. An unused sandbox is put to sleep, which ends "
+	        "sessions and keeps files; sandbox_info has the numbers.",
 	.params = params,
 	.args_size = sizeof(struct code_args),
+	.complete_schema = run_params_complete_schema,
 	.call = run_code,
 };

@@ -25,20 +25,24 @@ static const struct param params[] = {
 	  .min = 1,
 	  .max = COMMAND_MAX,
 	  .offset = offsetof(struct command_args, command),
-	  .help = "A command line for bash (for sh, if the sandbox has no bash); use run_code for "
-	          "a longer script. Or give `argv`." },
+	  .also = PARAM_ALSO("cmd"),
+	  .help = "A line for bash.",
+	  .more = "For sh, if the sandbox has no bash. A longer script is better run with run_code, "
+	          "a program without a shell with `argv`." },
 	{ .name = "argv",
 	  .type = PARAM_STRINGS,
 	  .max = 1000,
 	  .item_max = COMMAND_MAX,
 	  .offset = offsetof(struct command_args, argv),
-	  .help = "A program and its arguments, run without a shell: nothing needs quoting." },
+	  .help = "Instead of `command`: a program and its arguments, without a shell." },
 	{ .name = "background",
 	  .type = PARAM_BOOL,
 	  .offset = offsetof(struct command_args, background),
-	  .help = "Answer at once while the program goes on: for servers, watchers and interactive "
-	          "programs. See process_output, process_input, process_stop. It has no time limit "
-	          "unless `timeout_s` is given, and ends when the sandbox is put to sleep." },
+	  .also = PARAM_ALSO("run_in_background"),
+	  .help = "Answer at once with the id of a process that goes on: for servers and "
+	          "interactive programs. No time limit by default.",
+	  .more = "See process_output, process_input and process_stop. The process has a time limit "
+	          "only if `timeout_s` is given, and ends when the sandbox is put to sleep." },
 	RUN_PARAM_STDIN(struct command_args, run),
 	RUN_PARAM_ENV(struct command_args, run),
 	RUN_PARAM_CWD(struct command_args, run),
@@ -88,21 +92,20 @@ static int run_command(struct mcp_call *call, const void *args, struct error *er
 const struct mcp_tool tool_run_command = {
 	.name = "run_command",
 	.title = "Run a command",
-	.help = "Use this to run a shell command or a program in the sandbox: builds, tests, "
-	        "git, package managers, anything installed there. It starts in /workspace, whose "
-	        "files stay from call to call; usually there is no network, and the user's "
-	        "machine cannot be reached. Each call has a shell of its own: use `cwd` and "
-	        "`env`, or one line with &&. With `background` the call answers at once with the "
-	        "id of a process: for servers and programs that wait for input. The answer has "
-	        "stdout, stderr and, in a last block, lines that begin with \"[belljar: \", which "
-	        "no program can print; an exit code other than 0 is an answer, not "
-	        "an error. Long output is cut in the middle, and the answer names a file with "
-	        "all of it. A program that runs longer than a client waits goes on as a process: "
-	        "read its output with process_output. Memory, time, processes and disk are "
-	        "limited. An unused sandbox is put to sleep, which ends its processes and keeps "
-	        "files; sandbox_info has the numbers.",
+	.help = "Run a shell command in the sandbox: builds, tests, git, anything installed there. "
+	        "Each call has a shell of its own, in /workspace: use `cwd` and `env`, or one line "
+	        "with &&. What the command leaves running is ended with it, unless `background` is "
+	        "true. A command that takes long goes on as a process: see process_output.",
+	.more = "Files stay from call to call; usually there is no network, and the user's machine "
+	        "cannot be reached. The answer has stdout, stderr and, in a last block, lines that "
+	        "begin with \"[belljar: \", which no program can print; an exit code other than 0 "
+	        "is an answer, not an error. Long output is cut in the middle, and the answer names "
+	        "a file with all of it. Memory, time, processes and disk are limited. An unused "
+	        "sandbox is put to sleep, which ends its processes and keeps files; sandbox_info "
+	        "has the numbers.",
 	.params = params,
 	.args_size = sizeof(struct command_args),
+	.complete_schema = run_params_complete_schema,
 	.output = run_result_output,
 	.call = run_command,
 };

@@ -34,22 +34,22 @@ static const char *const modes[] = { [MODE_CONTENT] = "content", [MODE_NAME] = "
 
 static const struct param params[] = {
 	ARG_REQUIRED(struct search_files_args, pattern, STRING,
-	             "Text to look for in the lines of files; with mode \"name\" a glob (*, ?, "
-	             "[a-z], **/), or a part of the name.",
+	             "A text in the lines of files; with mode \"name\" a glob or a part of the "
+	             "name.",
+	             .more = "A glob has *, ?, [a-z] and **/.", .also = PARAM_ALSO("query"),
 	             .min = 1, .max = WIRE_PATTERN_MAX - 2),
-	ARG_PATH(struct search_files_args, path, "The directory to search, or one file.",
-	         .fallback.text = "."),
-	ARG(struct search_files_args, mode, ENUM, "Search the contents of files, or their names.",
-	    .values = modes, .fallback.text = "content"),
+	ARG_PATH(struct search_files_args, path, "Directory or file.", .fallback.text = "."),
+	ARG(struct search_files_args, mode, ENUM, "What is searched.", .values = modes,
+	    .fallback.text = "content"),
 	ARG(struct search_files_args, regex, BOOL,
-	    "The pattern is a POSIX extended regular expression (content only)."),
-	ARG(struct search_files_args, ignore_case, BOOL, "Treat a and A as the same."),
+	    "pattern is a POSIX extended regular expression (content only)."),
+	ARG(struct search_files_args, ignore_case, BOOL, "a also matches A."),
 	ARG(struct search_files_args, names, STRING,
-	    "Search only files with names like this glob, for example *.py (content only).",
-	    .max = WIRE_PATTERN_MAX),
-	ARG(struct search_files_args, hidden, BOOL, "Also search names that start with a dot."),
-	ARG(struct search_files_args, limit, INT, "How many matches at most.", .min = 1,
-	    .max = LIMIT_MAX, .fallback.integer = LIMIT_DEFAULT),
+	    "Only files like this glob: *.py (content only).", .max = WIRE_PATTERN_MAX,
+	    .also = PARAM_ALSO("glob", "include")),
+	ARG(struct search_files_args, hidden, BOOL, "Also names that start with a dot."),
+	ARG(struct search_files_args, limit, INT, "Most matches.", .min = 1, .max = LIMIT_MAX,
+	    .fallback.integer = LIMIT_DEFAULT),
 	WORK_PARAM_SANDBOX(struct search_files_args, sandbox),
 	{ 0 },
 };
@@ -324,10 +324,9 @@ static int search_files(struct mcp_call *call, const void *args, struct error *e
 const struct mcp_tool tool_search_files = {
 	.name = "search_files",
 	.title = "Search files",
-	.help = "Find lines that contain a text or match an expression, or files by name, below a "
-	        "directory of the sandbox. Answers path:line:text. Faster than reading files one "
-	        "by one. Binary files and files larger than 16 MiB are not searched, links are "
-	        "not followed.",
+	.help = "Find lines with a text, or files by name, below a directory of the sandbox.",
+	.more = "Answers path:line:text. Binary files and files larger than 16 MiB are not searched, "
+	        "links are not followed.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct search_files_args),

@@ -87,9 +87,7 @@ static int server_info(struct mcp_call *call, const void *args, struct error *er
 const struct mcp_tool tool_server_info = {
 	.name = "server_info",
 	.title = "Server information",
-	.help = "Show what this server is: version, protocol revisions, profile, sandbox engines "
-	        "and limits. Use it when a call met a limit, or to find out why no code can be "
-	        "run.",
+	.help = "Show the server's version, engines and limits, or why no code can be run.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct server_info_args),

@@ -35,14 +35,11 @@ struct tool_help_args {
 };
 
 static const struct param params[] = {
-	ARG(struct tool_help_args, module, STRING,
-	    "A module as Python imports it: \"shapes\" or \"geo.shapes\". Without it: a list of "
-	    "all.",
+	ARG(struct tool_help_args, module, STRING, "As Python imports it: \"geo.shapes\".",
 	    .min = 1, .max = NAME_MAX_BYTES),
 	ARG(struct tool_help_args, function, STRING,
-	    "A function, class or method of the module (\"area\", \"Shape.area\"), for all of its "
-	    "documentation.",
-	    .min = 1, .max = NAME_MAX_BYTES),
+	    "A function, class or method of the module: \"area\", \"Shape.area\".", .min = 1,
+	    .max = NAME_MAX_BYTES),
 	{ 0 },
 };
 
@@ -443,13 +440,19 @@ static int tool_help(struct mcp_call *call, const void *args, struct error *err)
 	return 0;
 }
 
+static bool has_tools_dir(const void *app)
+{
+	return ((const struct tools_context *)app)->tools_dir != NULL;
+}
+
 const struct mcp_tool tool_tool_help = {
 	.name = "tool_help",
 	.title = "Help on the user's own tools",
-	.help = "See which Python modules the user has put into /tools for code in the sandbox to "
-	        "import, before you write such code yourself. Without arguments: all modules; with "
-	        "module: its functions and classes with signatures; with function: the whole "
-	        "documentation. The source is only parsed: nothing in the modules is run.",
+	.help = "See which Python modules the user has put into /tools for code to import: without "
+	        "arguments all modules, with `module` its functions and classes, with `function` "
+	        "the whole documentation.",
+	.more = "The source is only parsed: nothing in the modules is run.",
+	.is_offered = has_tools_dir,
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct tool_help_args),

@@ -23,15 +23,13 @@ struct write_file_args {
 };
 
 static const struct param params[] = {
-	ARG_PATH(struct write_file_args, path,
-	         "The file; missing directories above it are created.", .required = true),
+	ARG_PATH(struct write_file_args, path, "Missing directories are created.",
+	         .required = true),
 	ARG_REQUIRED(struct write_file_args, content, TEXT,
-	             "All of the new content (with append: what is added).", .max = CONTENT_MAX),
-	ARG_ENCODING(struct write_file_args, encoding,
-	             "\"base64\": content is decoded first, for bytes that are not text."),
-	ARG(struct write_file_args, append, BOOL,
-	    "Add to the end of the file instead of replacing it."),
-	ARG(struct write_file_args, executable, BOOL, "Make it a program that can be started."),
+	             "All of the new content, or what to append.", .max = CONTENT_MAX),
+	ARG_ENCODING(struct write_file_args, encoding, "How `content` is encoded."),
+	ARG(struct write_file_args, append, BOOL, "Add to the end instead."),
+	ARG(struct write_file_args, executable, BOOL, "Make it a program."),
 	WORK_PARAM_SANDBOX(struct write_file_args, sandbox),
 	{ 0 },
 };
@@ -211,9 +209,9 @@ static int write_file(struct mcp_call *call, const void *args, struct error *err
 const struct mcp_tool tool_write_file = {
 	.name = "write_file",
 	.title = "Write a file",
-	.help = "Create a file in the sandbox, replace all of it, or append to it. Missing "
-	        "directories are created, and a file is replaced whole or not at all. For small "
-	        "changes to an existing file use edit_file; for files of the host use copy_in.",
+	.help = "Create a file in the sandbox, replace all of it, or append to it. For small changes "
+	        "use edit_file.",
+	.more = "A file is replaced whole or not at all. For files of the host use copy_in.",
 	.hints = MCP_DESTRUCTIVE,
 	.params = params,
 	.args_size = sizeof(struct write_file_args),

@@ -7,6 +7,8 @@ import { BELLJAR, FIXTURE } from './lib/programs.mjs';
 import { start, textOf } from './lib/raw.mjs';
 
 const t = 'x'; // the one required argument
+const ALL = 'text, raw, choice, fallback, integer, number, flag, strings, map, record, records, anything';
+
 const wrong = [
   [{}, "argument 'text' is missing: expected a string of 1 to 9437184 bytes"],
   [{ text: null }, "argument 'text' is missing: expected a string of 1 to 9437184 bytes"],
@@ -47,17 +49,17 @@ const wrong = [
   [{ text: t, record: 5 }, "argument 'record': expected an object, got the number 5"],
   [{ text: t, record: {} }, "argument 'record.key' is missing: expected a string of at most 16 bytes"],
   [{ text: t, record: { key: 'a', number: 10 } }, "argument 'record.number': expected an integer from 0 to 9, got the number 10"],
-  [{ text: t, record: { key: 'a', nmber: 1 } }, "argument 'record.nmber' is not known; did you mean 'number'?"],
+  [{ text: t, record: { key: 'a', nmber: 1 } }, "argument 'record.nmber' is not known; did you mean 'number'? There are: key, number"],
   [{ text: t, records: {} }, "argument 'records': expected an array of objects with at most 2 entries, got an object"],
   [{ text: t, records: [{ key: 'a' }, { key: 5 }] }, "argument 'records[1].key': expected a string of at most 16 bytes, got the number 5"],
   [{ text: t, records: [{ key: 'a' }, {}] }, "argument 'records[1].key' is missing: expected a string of at most 16 bytes"],
   [{ text: t, records: [{ key: 'a' }, 5] }, "argument 'records[1]': expected an object, got the number 5"],
-  [{ text: t, records: [{ key: 'a', other: 1 }] }, "argument 'records[0].other' is not known: leave it out"],
+  [{ text: t, records: [{ key: 'a', other: 1 }] }, "argument 'records[0].other' is not known; there are: key, number"],
   [{ text: t, records: [{ key: 'a' }, { key: 'b' }, { key: 'c' }] }, "argument 'records': expected an array of objects with at most 2 entries, got 3"],
-  [{ text: t, txt: 1 }, "argument 'txt' is not known; did you mean 'text'?"],
-  [{ text: t, intger: 1 }, "argument 'intger' is not known; did you mean 'integer'?"],
-  [{ text: t, completely_different: 1 }, "argument 'completely_different' is not known: leave it out"],
-  [{ text: t, 'evil\n': 1 }, "argument 'evil\\n' is not known: leave it out"],
+  [{ text: t, txt: 1 }, `argument 'txt' is not known; did you mean 'text'? There are: ${ALL}`],
+  [{ text: t, intger: 1 }, `argument 'intger' is not known; did you mean 'integer'? There are: ${ALL}`],
+  [{ text: t, completely_different: 1 }, `argument 'completely_different' is not known; there are: ${ALL}`],
+  [{ text: t, 'evil\n': 1 }, `argument 'evil\\n' is not known; there are: ${ALL}`],
 ];
 
 for (const [args, message] of wrong)
@@ -103,7 +105,7 @@ test('absent and null arguments take their defaults, whole reals are integers', 
 test('a tool without parameters refuses arguments', async (t) => {
   const server = start(t, FIXTURE);
   const { result } = await server.call('test_simple_text', { x: 1 });
-  assert.deepEqual(result, { content: [{ type: 'text', text: "argument 'x' is not known: leave it out" }], isError: true });
+  assert.deepEqual(result, { content: [{ type: 'text', text: "argument 'x' is not known, and there are no others: leave it out" }], isError: true });
   await server.close();
 });
 
@@ -112,7 +114,7 @@ test('belljar checks its tools in the same way', async (t) => {
   const cases = [
     ['process_stop', {}, /^argument 'process' is missing: expected /],
     ['list_sandboxes', { limit: 1001 }, "argument 'limit': expected an integer from 1 to 1000, got the number 1001"],
-    ['list_sandboxes', { limits: 1 }, "argument 'limits' is not known; did you mean 'limit'?"],
+    ['list_sandboxes', { limits: 1 }, "argument 'limits' is not known; did you mean 'limit'? There are: offset, limit"],
     ['server_info', { detail: 'all' }, 'argument \'detail\': expected one of "brief", "full", got the string "all"'],
   ];
   for (const [name, args, message] of cases) {

@@ -32,13 +32,11 @@ const expectedTool = (revision) => ({
   ...(since(revision, '2025-06-18') && { title: 'Answers with a line of text.' }),
   description: 'Answers with a line of text.',
   ...(since(revision, '2025-11-25') && { icons: ICONS }),
-  inputSchema: { type: 'object', properties: {}, additionalProperties: false },
+  inputSchema: { type: 'object', properties: {} },
   ...(since(revision, '2025-03-26') && {
     annotations: {
-      title: 'Answers with a line of text.',
+      ...(!since(revision, '2025-06-18') && { title: 'Answers with a line of text.' }),
       readOnlyHint: true,
-      destructiveHint: false,
-      idempotentHint: false,
       openWorldHint: false,
     },
   }),

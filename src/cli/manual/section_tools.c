@@ -10,8 +10,12 @@ static void print_params(const struct param *params)
 	for (const struct param *p = params; p->type != PARAM_END; p++) {
 		char takes[300];
 
+		if (p->hidden)
+			continue;
 		out(".It Cm %s\n", p->name);
 		section_text(p->help);
+		if (p->more != NULL)
+			section_text(p->more);
 		out("Takes\n");
 		section_text(param_describe(p, takes, sizeof takes));
 		print_params(p->fields);
@@ -25,6 +29,8 @@ void section_tools(void)
 	for (size_t i = 0; catalogue_tools[i] != NULL; i++) {
 		out(".It Cm %s\n", catalogue_tools[i]->name);
 		section_text(catalogue_tools[i]->help);
+		if (catalogue_tools[i]->more != NULL)
+			section_text(catalogue_tools[i]->more);
 		print_params(catalogue_tools[i]->params);
 	}
 	out(".El\n");

@@ -73,8 +73,12 @@ void list_respond(struct mcp_call *call, const char *key, const void *table, des
 	if (!find_page(call, key, count, &page))
 		return;
 	entries = json_list();
-	for (size_t i = page.from; i < page.to; i++)
-		json_push(entries, describe(call, records[i]));
+	for (size_t i = page.from; i < page.to; i++) {
+		json_t *entry = describe(call, records[i]);
+
+		if (entry != NULL)
+			json_push(entries, entry);
+	}
 	result = json_obj();
 	json_set(result, key, entries);
 	if (page.to < count)

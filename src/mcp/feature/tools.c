@@ -5,22 +5,34 @@
 #include "base/text/utf8.h"
 #include "mcp/internal.h"
 
-static json_t *describe_annotations(const struct mcp_tool *tool)
+/* Hints with their default values are left out: a tool is taken for destructive and open unless it
+ * says otherwise. Revisions without a title of their own have it here. */
+static json_t *describe_annotations(const struct mcp_tool *tool, enum mcp_revision revision)
 {
 	json_t *all = json_obj();
 
-	json_set_text(all, "title", tool->title);
-	json_set(all, "readOnlyHint", json_boolean(tool->hints & MCP_READ_ONLY));
-	json_set(all, "destructiveHint", json_boolean(tool->hints & MCP_DESTRUCTIVE));
-	json_set(all, "idempotentHint", json_boolean(tool->hints & MCP_IDEMPOTENT));
-	json_set(all, "openWorldHint", json_boolean(tool->hints & MCP_OPEN_WORLD));
+	if (!mcp_revision_has(revision, MCP_TITLES))
+		json_set_text(all, "title", tool->title);
+	if ((tool->hints & MCP_READ_ONLY) != 0)
+		json_set(all, "readOnlyHint", json_true());
+	else if ((tool->hints & MCP_DESTRUCTIVE) == 0)
+		json_set(all, "destructiveHint", json_false());
+	if ((tool->hints & MCP_IDEMPOTENT) != 0 && (tool->hints & MCP_READ_ONLY) == 0)
+		json_set(all, "idempotentHint", json_true());
+	if ((tool->hints & MCP_OPEN_WORLD) == 0)
+		json_set(all, "openWorldHint", json_false());
 	return all;
 }
 
 static json_t *describe_tool(const struct mcp_call *call, const void *record)
 {
 	const struct mcp_tool *tool = record;
-	json_t *entry = json_obj(), *input = param_schema(tool->params, true);
+	json_t *entry, *input;
+
+	if (tool->is_offered != NULL && !tool->is_offered(call->app))
+		return NULL;
+	entry = json_obj();
+	input = param_schema(tool->params, true);
 
 	json_set(entry, "name", json_str(tool->name));
 	set_base_metadata(entry, call->revision,
@@ -32,7 +44,7 @@ static json_t *describe_tool(const struct mcp_call *call, const void *record)
 	if (tool->output != NULL && mcp_revision_has(call->revision, MCP_STRUCTURED))
 		json_set(entry, "outputSchema", param_schema(tool->output, false));
 	if (mcp_revision_has(call->revision, MCP_ANNOTATIONS))
-		json_set(entry, "annotations", describe_annotations(tool));
+		json_set(entry, "annotations", describe_annotations(tool, call->revision));
 	return entry;
 }
 

@@ -19,10 +19,18 @@ static const char *const type_names[] = {
 	[PARAM_JSON] = "any JSON value",
 };
 
+static bool is_other_name(const struct param *param, const char *name)
+{
+	for (const char *const *also = param->also; also != NULL && *also != NULL; also++)
+		if (strcmp(*also, name) == 0)
+			return true;
+	return false;
+}
+
 const struct param *param_find(const struct param *params, const char *name)
 {
 	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++)
-		if (strcmp(p->name, name) == 0)
+		if (strcmp(p->name, name) == 0 || is_other_name(p, name))
 			return p;
 	return NULL;
 }
@@ -115,6 +123,9 @@ const char *param_describe(const struct param *param, char *out, size_t size)
 	return out;
 }
 
+/* Larger maxima are left out of schemas. */
+enum { SHOWN_MAX = 100 * 1000 };
+
 static json_t *new_schema(const char *type)
 {
 	json_t *schema = json_obj();
@@ -127,11 +138,6 @@ static json_t *string_schema(const struct param *param)
 {
 	json_t *schema = new_schema("string");
 
-	if (param->min > 0)
-		json_set(schema, "minLength",
-		         json_int(1)); /* `min` counts bytes, minLength characters */
-	if (param->max > 0)
-		json_set(schema, "maxLength", json_int(param->max));
 	if (param->fallback.text != NULL)
 		json_set(schema, "default", json_str(param->fallback.text));
 	return schema;
@@ -150,32 +156,29 @@ static json_t *enum_schema(const struct param *param)
 	return schema;
 }
 
-/* Output tables may leave min and max 0: no limits. */
+/* A minimum of 0 or 1 goes without saying. */
 static json_t *number_schema(const struct param *param, bool is_input)
 {
 	bool whole = param->type == PARAM_INT;
 	json_t *schema = new_schema(whole ? "integer" : "number");
 
-	if (param->min != 0 || param->max != 0) {
+	if (is_input && (param->min < 0 || param->min > 1))
 		json_set(schema, "minimum", json_int(param->min));
+	if (is_input && param->max <= SHOWN_MAX)
 		json_set(schema, "maximum", json_int(param->max));
-	}
-	if (is_input && !param->required && has_default_number(param))
+	if (is_input && !param->required && has_default_number(param) &&
+	    (whole ? param->fallback.integer != 0 : param->fallback.number != 0))
 		json_set(schema, "default",
 		         whole ? json_int(param->fallback.integer)
 		               : json_num(param->fallback.number));
 	return schema;
 }
 
-static json_t *array_schema(const struct param *param, json_t *items)
+static json_t *array_schema(json_t *items)
 {
 	json_t *schema = new_schema("array");
 
 	json_set(schema, "items", items);
-	if (param->min > 0)
-		json_set(schema, "minItems", json_int(param->min));
-	if (param->max > 0)
-		json_set(schema, "maxItems", json_int(param->max));
 	return schema;
 }
 
@@ -191,21 +194,21 @@ static json_t *param_value_schema(const struct param *param, bool is_input)
 		return enum_schema(param);
 	case PARAM_BOOL:
 		schema = new_schema("boolean");
-		if (is_input && !param->required)
-			json_set(schema, "default", json_boolean(param->fallback.boolean));
+		if (is_input && param->fallback.boolean)
+			json_set(schema, "default", json_true());
 		return schema;
 	case PARAM_INT:
 	case PARAM_NUMBER:
 		return number_schema(param, is_input);
 	case PARAM_STRINGS:
-		return array_schema(param, new_schema("string"));
+		return array_schema(new_schema("string"));
 	case PARAM_MAP:
 		/* Some clients drop a tool whose schema describes the values of a map. */
 		return new_schema("object");
 	case PARAM_RECORD:
 		return param_schema(param->fields, is_input);
 	case PARAM_RECORDS:
-		return array_schema(param, param_schema(param->fields, is_input));
+		return array_schema(param_schema(param->fields, is_input));
 	case PARAM_JSON:
 	case PARAM_END:
 		break;
@@ -220,9 +223,13 @@ json_t *param_schema(const struct param *params, bool is_input)
 	json_t *required = json_list();
 
 	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++) {
-		json_t *property = param_value_schema(p, is_input);
+		json_t *property;
 
-		json_set_text(property, "description", p->help);
+		if (p->hidden || (!is_input && !p->required))
+			continue;
+		property = param_value_schema(p, is_input);
+		if (is_input)
+			json_set_text(property, "description", p->help);
 		json_set(properties, p->name, property);
 		if (p->required)
 			json_push(required, json_str(p->name));
@@ -232,7 +239,5 @@ json_t *param_schema(const struct param *params, bool is_input)
 		json_set(schema, "required", required);
 	else
 		json_decref(required);
-	if (is_input)
-		json_set(schema, "additionalProperties", json_false());
 	return schema;
 }

@@ -49,9 +49,14 @@ typedef void param_complete_fn(void *app, const char *typed, json_t *values);
 
 struct param {
 	const char *name;
-	const char *help;
+	const char *help; /* in the schema, where each call of a model pays for it: short */
+	const char *more; /* further sentences for the manual; or NULL */
+	/* Other names that decoding accepts and the schema does not show; ends in NULL. See
+	 * PARAM_ALSO. */
+	const char *const *also;
 	enum param_type type;
 	bool required;
+	bool hidden;      /* decoded, but neither in the schema nor in the manual nor in errors */
 	int64_t min, max; /* see the table above */
 	size_t item_max;  /* bytes of one string in STRINGS and MAP */
 	union {
@@ -86,8 +91,15 @@ struct param_records {
 	void *items;
 };
 
-/* A JSON Schema of type object. An input schema forbids members that the table does not list; an
- * output schema allows them, so that later versions can add some. */
+/* Names that models know from other tools: .also = PARAM_ALSO("file_path", "filename"). */
+#define PARAM_ALSO(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+/* A JSON Schema of type object, as short as it can be, because a model reads all input schemas
+ * before its first call. An input schema leaves out bounds that no call meets by accident: decoding
+ * checks all of them, and the error names the bound. An output schema is for programs that check an
+ * answer: it has only the members that every answer has, without descriptions; the manual has all
+ * of them. Neither forbids further members: decoding
+ * knows other names of some arguments, and later versions may add fields to answers. */
 json_t *param_schema(const struct param *params, bool is_input);
 
 /* Checks `object` (NULL counts as {}) against the table and fills `ret`, which must be zeroed.

@@ -282,15 +282,52 @@ static int set_unknown_error(struct decoder *d, const struct param *params, cons
 {
 	struct place inner = place_of_member(at, key);
 	struct nearest best = { 0 };
+	char names[400] = "";
+	size_t used = 0;
 
-	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++)
+	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++) {
+		if (p->hidden)
+			continue;
 		nearest_consider(&best, key, p->name);
+		if (used < sizeof names)
+			used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
+			                         used != 0 ? ", " : "", p->name);
+	}
+	if (used == 0)
+		return error_set(d->err, ERR_INVALID,
+		                 "argument '%s' is not known, and there are no others: leave it "
+		                 "out",
+		                 inner.path);
 	if (best.name != NULL)
 		return error_set(d->err, ERR_INVALID,
-		                 "argument '%s' is not known; did you mean '%s'?", inner.path,
-		                 best.name);
-	return error_set(d->err, ERR_INVALID, "argument '%s' is not known: leave it out",
-	                 inner.path);
+		                 "argument '%s' is not known; did you mean '%s'? There are: %s",
+		                 inner.path, best.name, names);
+	return error_set(d->err, ERR_INVALID, "argument '%s' is not known; there are: %s",
+	                 inner.path, names);
+}
+
+/* Finds the value of a parameter under its name or one of its other names. An argument that is
+ * given under two names is refused: which of them counts would be a guess. */
+static int find_value(struct decoder *d, const struct param *param, json_t *object,
+                      const struct place *at, json_t **ret)
+{
+	const char *found = param->name;
+
+	*ret = json_object_get(object, param->name);
+	for (const char *const *also = param->also; also != NULL && *also != NULL; also++) {
+		json_t *value = json_object_get(object, *also);
+
+		if (value == NULL || json_is_null(value))
+			continue;
+		if (*ret != NULL && !json_is_null(*ret))
+			return error_set(
+			        d->err, ERR_INVALID,
+			        "arguments '%s' and '%s' are the same: give only one of them",
+			        place_of_member(at, found).path, *also);
+		*ret = value;
+		found = *also;
+	}
+	return 0;
 }
 
 static int decode_members(struct decoder *d, const struct param *params, json_t *object,
@@ -303,10 +340,12 @@ static int decode_members(struct decoder *d, const struct param *params, json_t 
 		if (param_find(params, key) == NULL)
 			return set_unknown_error(d, params, key, at);
 	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++) {
-		json_t *value = json_object_get(object, p->name);
 		struct place inner = place_of_member(at, p->name);
 		char expected[200];
+		json_t *value;
 
+		if (find_value(d, p, object, at, &value) < 0)
+			return -1;
 		if (value != NULL && (!json_is_null(value) || p->type == PARAM_JSON)) {
 			if (decoders[p->type](d, p, value, &inner, ret + p->offset) < 0)
 				return -1;

@@ -37,6 +37,9 @@ MUST_CHECK int host_new(struct loop *loop, int socket, const char *const *direct
 struct host *host_free(struct host *host); /* every handle must be closed */
 DEFINE_CLEANUP(host)
 
+/* How many directories are allowed now, roots of the client included. */
+size_t host_directory_count(const struct host *host);
+
 /* Replaces the client's roots, which are absolute paths. A root that cannot be allowed is left out
  * and logged. A removed root stays usable for the handles that are open. */
 void host_set_roots(struct host *host, const char *const *paths, size_t count);

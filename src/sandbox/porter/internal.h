@@ -103,7 +103,6 @@ struct host {
 };
 
 /* The allowed directories; those of the options come first. NULL: there is no n-th one. */
-size_t host_directory_count(const struct host *host);
 const char *host_directory(const struct host *host, size_t n);
 
 struct host_dir *host_dir_new(struct host *host, const char *path, uint32_t index,

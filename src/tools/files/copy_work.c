@@ -21,6 +21,14 @@
 
 enum { SHOWN = 160, TEXT_MAX = 4096 + COPY_NOTES_MAX, PROGRESS_MS = 500 };
 
+bool copy_work_is_offered(const void *app)
+{
+	const struct tools_context *context = app;
+
+	return context->uses_roots ||
+	       (context->host != NULL && host_directory_count(context->host) != 0);
+}
+
 const struct param copy_work_output[] = {
 	FIELD("source", STRING, "The path that was copied."),
 	FIELD("target", STRING, "The path of the copy."),

@@ -25,3 +25,6 @@ MUST_CHECK int copy_work_start(struct mcp_call *call, const struct copy_work_opt
 
 /* The output table of both tools. */
 extern const struct param copy_work_output[];
+
+/* Whether copies can work: there are allowed directories, or the client may declare roots. */
+bool copy_work_is_offered(const void *app);

@@ -14,8 +14,11 @@ static int write_params(const struct param *params, int indent, struct buf *buf,
 	for (const struct param *p = params; p != NULL && p->type != PARAM_END; p++) {
 		char takes[300];
 
-		if (buf_printf(buf, err, "%*s- `%s` (%s): %s\n", indent, "", p->name,
-		               param_describe(p, takes, sizeof takes), p->help) < 0 ||
+		if (p->hidden)
+			continue;
+		if (buf_printf(buf, err, "%*s- `%s` (%s): %s%s%s\n", indent, "", p->name,
+		               param_describe(p, takes, sizeof takes), p->help,
+		               p->more != NULL ? " " : "", p->more != NULL ? p->more : "") < 0 ||
 		    write_params(p->fields, indent + 2, buf, err) < 0)
 			return -1;
 	}
@@ -49,7 +52,8 @@ static int write_examples(const char *tool, struct buf *buf, struct error *err)
 
 int manual_write(const struct mcp_tool *tool, struct buf *buf, struct error *err)
 {
-	if (buf_printf(buf, err, "# %s\n\n%s\n", tool->name, tool->help) < 0)
+	if (buf_printf(buf, err, "# %s\n\n%s%s%s\n", tool->name, tool->help,
+	               tool->more != NULL ? " " : "", tool->more != NULL ? tool->more : "") < 0)
 		return -1;
 	if (tool->params != NULL && (buf_printf(buf, err, "\n## Arguments\n\n") < 0 ||
 	                             write_params(tool->params, 0, buf, err) < 0))

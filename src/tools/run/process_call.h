@@ -45,5 +45,5 @@ uint64_t process_call_total(struct process *process);
 	{                                                                                          \
 		.name = "process", .type = PARAM_STRING, .required = true, .min = 1,               \
 		.max = PROCESS_ID_MAX, .offset = offsetof(type_, member_),                         \
-		.help = "Id of the process, from the answer of run_command or run_code: \"p7\"."   \
+		.help = "Id from an earlier answer: \"p7\"."                                       \
 	}

@@ -10,6 +10,15 @@
 #include "tools/catalogue.h"
 #include "tools/support/work.h"
 
+void run_params_complete_schema(const void *app, json_t *properties)
+{
+	const struct tools_context *context = app;
+	json_t *timeout = json_object_get(properties, "timeout_s");
+
+	json_set(timeout, "default", json_int(context->timeout_s));
+	json_set(timeout, "maximum", json_int(context->timeout_max_s));
+}
+
 static int check_cwd(const char *cwd, struct error *err)
 {
 	if (cwd == NULL || work_check_path(cwd, err) == 0)

@@ -28,28 +28,34 @@ MUST_CHECK int run_params_apply(const struct run_params *params,
                                 struct error *err);
 
 /* Rows for the tool's table; member_ is a struct run_params. */
+/* Shows the server's default and the most of timeout_s in the schema. */
+void run_params_complete_schema(const void *app, json_t *properties);
+
 #define RUN_PARAM_STDIN(type_, member_)                                                            \
 	{                                                                                          \
 		.name = "stdin", .type = PARAM_TEXT, .max = RUN_INPUT_MAX,                         \
-		.offset = offsetof(type_, member_.in),                                             \
-		.help = "Standard input of the program. Without it the input is empty."            \
+		.offset = offsetof(type_, member_.in), .also = PARAM_ALSO("input"),                \
+		.help = "Standard input."                                                          \
 	}
 #define RUN_PARAM_ENV(type_, member_)                                                              \
 	{                                                                                          \
 		.name = "env", .type = PARAM_MAP, .max = RUN_ENV_MAX, .item_max = 32 * 1024,       \
-		.offset = offsetof(type_, member_.env),                                            \
-		.help = "Environment variables; they override the default ones."                   \
+		.offset = offsetof(type_, member_.env), .also = PARAM_ALSO("envs", "environment"), \
+		.help = "Environment variables."                                                   \
 	}
 #define RUN_PARAM_CWD(type_, member_)                                                              \
 	{                                                                                          \
 		.name = "cwd", .type = PARAM_STRING, .max = 4095,                                  \
 		.offset = offsetof(type_, member_.cwd),                                            \
-		.help = "Directory to start in: absolute, or relative to /workspace, which is "    \
-		        "the default."                                                             \
+		.also = PARAM_ALSO("workdir", "working_directory"),                                \
+		.help = "Directory to start in; /workspace by default.",                           \
+		.more = "Absolute, or relative to /workspace."                                     \
 	}
 #define RUN_PARAM_TIMEOUT(type_, member_)                                                          \
 	{                                                                                          \
 		.name = "timeout_s", .type = PARAM_NUMBER, .max = RUN_TIMEOUT_MAX_S,               \
 		.offset = offsetof(type_, member_.timeout_s),                                      \
-		.help = "Seconds until the program is ended; 0: the server's default."             \
+		.also = PARAM_ALSO("timeout", "timeout_seconds"),                                  \
+		.help = "Seconds until the program is ended.",                                     \
+		.more = "Without it, or with 0, the server's default (--timeout) holds."           \
 	}

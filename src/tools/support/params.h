@@ -22,8 +22,9 @@
 
 /* A path in the sandbox. */
 #define ARG_PATH(args_, member_, help_, ...)                                                       \
-	ARG(args_, member_, STRING, help_ " Absolute, or relative to /workspace.", .min = 1,       \
-	    .max = TOOL_PATH_MAX, __VA_ARGS__)
+	ARG(args_, member_, STRING, help_, .more = "Absolute, or relative to /workspace.",         \
+	    .also = PARAM_ALSO("file_path", "filename"), .min = 1, .max = TOOL_PATH_MAX,           \
+	    __VA_ARGS__)
 /* Whether `content` stands in the JSON as text or as Base64. Decoding yields encoding_names[i]. */
 #define ARG_ENCODING(args_, member_, help_)                                                        \
 	ARG(args_, member_, ENUM, help_, .values = encoding_names, .fallback.text = "utf-8")

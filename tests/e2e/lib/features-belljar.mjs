@@ -27,7 +27,7 @@ export const belljarFeatures = {
       assert.equal(inputSchema.type, 'object');
       // Tools whose results may have pictures declare no output schema: see run_code.
       if (!['run_code', 'read_file'].includes(name)) assert.equal(outputSchema.type, 'object', name);
-      assert.equal(annotations.title, title);
+      assert.equal(annotations.openWorldHint, false);
     }
     const brief = (await call({ name: 'server_info' })).structuredContent;
     assert.equal(brief.version, VERSION);
@@ -94,7 +94,7 @@ export const belljarFeatures = {
       const [manual] = (await client.readResource({ uri })).contents;
       assert.equal(manual.uri, uri);
       assert.equal(manual.mimeType, 'text/markdown');
-      assert.ok(manual.text.startsWith(`# ${name}\n\n${description}\n`));
+      assert.ok(manual.text.startsWith(`# ${name}\n\n${description}`));
       assert.match(manual.text, /\n## Arguments\n/);
       if (outputSchema) assert.match(manual.text, /\n## Answer\n/);
     }

@@ -242,11 +242,11 @@ static void cursor_of_another_list_is_rejected(void **state)
 		{ "tools/list", "\"tools.1\"",
 		  RESULT("{\"tools\":[{\"name\":\"x\",\"description\":\"X.\",\"inputSchema\":{"
 		         "\"type\":\"object\","
-		         "\"properties\":{},\"additionalProperties\":false}}],\"nextCursor\":"
+		         "\"properties\":{}}}],\"nextCursor\":"
 		         "\"tools.1\"}"),
 		  RESULT("{\"tools\":[{\"name\":\"y\",\"description\":\"Y.\",\"inputSchema\":{"
 		         "\"type\":\"object\","
-		         "\"properties\":{},\"additionalProperties\":false}}]}") },
+		         "\"properties\":{}}}]}") },
 		{ "prompts/list", "\"prompts.1\"",
 		  RESULT("{\"prompts\":[{\"name\":\"x\",\"arguments\":[]}],\"nextCursor\":"
 		         "\"prompts.1\"}"),

@@ -132,25 +132,22 @@ static void check(const char *line, const char *want)
 
 #define INPUT                                                                                      \
 	"\"inputSchema\":{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\","        \
-	"\"minimum\":1,"                                                                           \
 	"\"maximum\":9,\"default\":3,\"description\":\"How "                                       \
 	"many.\"},\"word\":{\"type\":\"string\","                                                  \
-	"\"maxLength\":10,\"default\":\"none\",\"description\":\"Which.\"}},"                      \
-	"\"additionalProperties\":false}"
+	"\"default\":\"none\",\"description\":\"Which.\"}}}"
 #define OUTPUT                                                                                     \
-	"\"outputSchema\":{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\","       \
-	"\"description\":\"As asked.\"}},\"required\":[\"n\"]}"
-#define HINTS                                                                                      \
-	"\"annotations\":{\"title\":\"Count\",\"readOnlyHint\":true,\"destructiveHint\":true,"     \
-	"\"idempotentHint\":true,\"openWorldHint\":true}"
-#define ICONS "\"icons\":[{\"src\":\"data:,x\",\"mimeType\":\"image/png\",\"sizes\":[\"1x1\"]}]"
+	"\"outputSchema\":{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}},"     \
+	"\"required\":[\"n\"]}"
+#define HINTS        "\"annotations\":{\"readOnlyHint\":true}"
+#define TITLED_HINTS "\"annotations\":{\"title\":\"Count\",\"readOnlyHint\":true}"
+#define ICONS        "\"icons\":[{\"src\":\"data:,x\",\"mimeType\":\"image/png\",\"sizes\":[\"1x1\"]}]"
 
 static void tool_description_has_the_members_of_the_revision(void **state)
 {
 	static const char *const want[REVISIONS] = {
 		RESULT("{\"tools\":[{\"name\":\"count\",\"description\":\"Counts.\"," INPUT "}]}"),
 		RESULT("{\"tools\":[{\"name\":\"count\",\"description\":\"Counts.\"," INPUT
-		       "," HINTS "}]}"),
+		       "," TITLED_HINTS "}]}"),
 		RESULT("{\"tools\":[{\"name\":\"count\",\"title\":\"Count\",\"description\":"
 		       "\"Counts.\"," INPUT "," OUTPUT "," HINTS "}]}"),
 		RESULT("{\"tools\":[{\"name\":\"count\",\"title\":\"Count\",\"description\":"
@@ -163,22 +160,18 @@ static void tool_description_has_the_members_of_the_revision(void **state)
 	check_all("tools/list", "", want);
 }
 
-static void each_hint_is_true_or_false(void **state)
+static void only_hints_that_differ_from_their_default_are_sent(void **state)
 {
 	static const struct {
 		uint32_t hints;
 		const char *want;
 	} cases[] = {
-		{ 0, "{\"readOnlyHint\":false,\"destructiveHint\":false,\"idempotentHint\":false,"
-		     "\"openWorldHint\":false}" },
-		{ MCP_READ_ONLY, "{\"readOnlyHint\":true,\"destructiveHint\":false,"
-		                 "\"idempotentHint\":false,\"openWorldHint\":false}" },
-		{ MCP_DESTRUCTIVE, "{\"readOnlyHint\":false,\"destructiveHint\":true,"
-		                   "\"idempotentHint\":false,\"openWorldHint\":false}" },
-		{ MCP_IDEMPOTENT, "{\"readOnlyHint\":false,\"destructiveHint\":false,"
-		                  "\"idempotentHint\":true,\"openWorldHint\":false}" },
-		{ MCP_OPEN_WORLD, "{\"readOnlyHint\":false,\"destructiveHint\":false,"
-		                  "\"idempotentHint\":false,\"openWorldHint\":true}" },
+		{ 0, "{\"destructiveHint\":false,\"openWorldHint\":false}" },
+		{ MCP_READ_ONLY, "{\"readOnlyHint\":true,\"openWorldHint\":false}" },
+		{ MCP_DESTRUCTIVE, "{\"openWorldHint\":false}" },
+		{ MCP_IDEMPOTENT, "{\"destructiveHint\":false,\"idempotentHint\":true,"
+		                  "\"openWorldHint\":false}" },
+		{ MCP_OPEN_WORLD, "{\"destructiveHint\":false}" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -195,8 +188,8 @@ static void each_hint_is_true_or_false(void **state)
 		(void)snprintf(want, sizeof want,
 		               RESULT("{\"tools\":[{\"name\":\"t\",\"description\":\"T.\","
 		                      "\"inputSchema\":{"
-		                      "\"type\":\"object\",\"properties\":{},"
-		                      "\"additionalProperties\":false},\"annotations\":%s}]}"),
+		                      "\"type\":\"object\",\"properties\":{}},"
+		                      "\"annotations\":%s}]}"),
 		               cases[i].want);
 		CHECK_NEXT(&peer, want);
 		peer_close(&peer);
@@ -284,8 +277,8 @@ static void wrong_argument_is_a_result_with_is_error(void **state)
 		{ "{\"n\":10}",
 		  "argument 'n': expected an integer from 1 to 9, got the number 10" },
 		{ "{\"n\":1,\"wrod\":\"x\"}",
-		  "argument 'wrod' is not known; did you mean 'word'?" },
-		{ "{\"other\":1}", "argument 'other' is not known: leave it out" },
+		  "argument 'wrod' is not known; did you mean 'word'? There are: n, word" },
+		{ "{\"other\":1}", "argument 'other' is not known; there are: n, word" },
 	};
 
 	runs = 0;
@@ -298,7 +291,8 @@ static void wrong_argument_is_a_result_with_is_error(void **state)
 		check(line, want);
 	}
 	check(CALL("media", ",\"arguments\":{\"n\":1}"),
-	      RESULT(FAILURE("argument 'n' is not known: leave it out") "}"));
+	      RESULT(FAILURE(
+	              "argument 'n' is not known, and there are no others: leave it out") "}"));
 	assert_int_equal(runs, 0);
 }
 
@@ -342,7 +336,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(tool_description_has_the_members_of_the_revision),
-		TEST(each_hint_is_true_or_false),
+		TEST(only_hints_that_differ_from_their_default_are_sent),
 		TEST(structured_result_has_text_too),
 		TEST(blocks_that_the_revision_lacks_become_text),
 		TEST(arguments_may_be_absent_null_or_empty),

@@ -161,6 +161,8 @@ static void absent_and_null_give_the_default(void **state)
 	arena_done(&arena);
 }
 
+#define NAMES "text, raw, colour, count, ratio, flag, names, env, edit, edits, any"
+
 static void error_names_argument_expectation_and_value(void **state)
 {
 	static const struct {
@@ -219,15 +221,15 @@ static void error_names_argument_expectation_and_value(void **state)
 		{ "{\"text\":\"a\",\"edit\":{}}", ERR_INVALID,
 		  "argument 'edit.old' is missing: expected a string of at most 4 bytes" },
 		{ "{\"text\":\"a\",\"edits\":[{\"old\":\"1\"},{\"odl\":\"2\"}]}", ERR_INVALID,
-		  "argument 'edits[1].odl' is not known; did you mean 'old'?" },
+		  "argument 'edits[1].odl' is not known; did you mean 'old'? There are: old, all" },
 		{ "{\"text\":\"a\",\"edits\":[7]}", ERR_INVALID,
 		  "argument 'edits[0]': expected an object, got the number 7" },
 		{ "{\"text\":\"a\",\"conut\":5}", ERR_INVALID,
-		  "argument 'conut' is not known; did you mean 'count'?" },
+		  "argument 'conut' is not known; did you mean 'count'? There are: " NAMES },
 		{ "{\"text\":\"a\",\"zzzzzz\":5}", ERR_INVALID,
-		  "argument 'zzzzzz' is not known: leave it out" },
+		  "argument 'zzzzzz' is not known; there are: " NAMES },
 		{ "{\"text\":\"a\",\"\\u001b[2J\":5}", ERR_INVALID,
-		  "argument '\\x1b[2J' is not known: leave it out" },
+		  "argument '\\x1b[2J' is not known; there are: " NAMES },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -253,7 +255,7 @@ static void null_table_accepts_no_arguments(void **state)
 	CHECK_OK(param_decode(NULL, NULL, &arena, &nothing, &err), err);
 	CHECK_OK(param_decode(NULL, empty, &arena, &nothing, &err), err);
 	CHECK_ERROR(param_decode(NULL, one, &arena, &nothing, &err), err, ERR_INVALID,
-	            "argument 'x' is not known: leave it out");
+	            "argument 'x' is not known, and there are no others: leave it out");
 	arena_done(&arena);
 }
 
@@ -266,43 +268,35 @@ static void check_schema(const struct param *table, bool is_input, const char *w
 	assert_string_equal(text, want);
 }
 
-static void input_schema_has_all_constraints(void **state)
+static void input_schema_has_what_a_caller_needs(void **state)
 {
-	check_schema(NULL, true,
-	             "{\"type\":\"object\",\"properties\":{},\"additionalProperties\":false}");
-	check_schema(
-	        params, true,
-	        "{\"type\":\"object\",\"properties\":{"
-	        "\"text\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":5,\"description\":"
-	        "\"t\"},"
-	        "\"raw\":{\"type\":\"string\",\"maxLength\":3,\"description\":\"r\"},"
-	        "\"colour\":{\"type\":\"string\",\"enum\":[\"red\",\"green\"],\"default\":"
-	        "\"green\","
-	        "\"description\":\"c\"},"
-	        "\"count\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":600,\"default\":30,"
-	        "\"description\":\"n\"},"
-	        "\"ratio\":{\"type\":\"number\",\"minimum\":0,\"maximum\":1,\"default\":0.25,"
-	        "\"description\":\"q\"},"
-	        "\"flag\":{\"type\":\"boolean\",\"default\":true,\"description\":\"f\"},"
-	        "\"names\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":2,"
-	        "\"description\":\"s\"},"
-	        "\"env\":{\"type\":\"object\",\"description\":\"e\"},"
-	        "\"edit\":{\"type\":\"object\",\"properties\":{\"old\":{\"type\":\"string\","
-	        "\"maxLength\":4,"
-	        "\"description\":\"o\"},\"all\":{\"type\":\"boolean\",\"default\":false,"
-	        "\"description\":\"a\"}},\"required\":[\"old\"],\"additionalProperties\":false,"
-	        "\"description\":\"d\"},"
-	        "\"edits\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
-	        "\"old\":{"
-	        "\"type\":\"string\",\"maxLength\":4,\"description\":\"o\"},\"all\":{\"type\":"
-	        "\"boolean\","
-	        "\"default\":false,\"description\":\"a\"}},\"required\":[\"old\"],"
-	        "\"additionalProperties\":false},\"maxItems\":2,\"description\":\"l\"},"
-	        "\"any\":{\"description\":\"j\"}},"
-	        "\"required\":[\"text\"],\"additionalProperties\":false}");
+	check_schema(NULL, true, "{\"type\":\"object\",\"properties\":{}}");
+	check_schema(params, true,
+	             "{\"type\":\"object\",\"properties\":{"
+	             "\"text\":{\"type\":\"string\",\"description\":\"t\"},"
+	             "\"raw\":{\"type\":\"string\",\"description\":\"r\"},"
+	             "\"colour\":{\"type\":\"string\",\"enum\":[\"red\",\"green\"],\"default\":"
+	             "\"green\",\"description\":\"c\"},"
+	             "\"count\":{\"type\":\"integer\",\"maximum\":600,\"default\":30,"
+	             "\"description\":\"n\"},"
+	             "\"ratio\":{\"type\":\"number\",\"maximum\":1,\"default\":0.25,"
+	             "\"description\":\"q\"},"
+	             "\"flag\":{\"type\":\"boolean\",\"default\":true,\"description\":\"f\"},"
+	             "\"names\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
+	             "\"description\":\"s\"},"
+	             "\"env\":{\"type\":\"object\",\"description\":\"e\"},"
+	             "\"edit\":{\"type\":\"object\",\"properties\":{\"old\":{\"type\":\"string\","
+	             "\"description\":\"o\"},\"all\":{\"type\":\"boolean\",\"description\":\"a\"}},"
+	             "\"required\":[\"old\"],\"description\":\"d\"},"
+	             "\"edits\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
+	             "\"old\":{\"type\":\"string\",\"description\":\"o\"},\"all\":{\"type\":"
+	             "\"boolean\",\"description\":\"a\"}},\"required\":[\"old\"]},"
+	             "\"description\":\"l\"},"
+	             "\"any\":{\"description\":\"j\"}},"
+	             "\"required\":[\"text\"]}");
 }
 
-static void output_schema_allows_other_members(void **state)
+static void output_schema_has_only_required_members(void **state)
 {
 	static const struct param output[] = {
 		{ .name = "n", .type = PARAM_INT, .required = true, .help = "h" },
@@ -311,9 +305,44 @@ static void output_schema_allows_other_members(void **state)
 	};
 
 	check_schema(output, false,
-	             "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\","
-	             "\"description\":\"h\"},"
-	             "\"s\":{\"type\":\"string\",\"description\":\"t\"}},\"required\":[\"n\"]}");
+	             "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}},"
+	             "\"required\":[\"n\"]}");
+}
+
+static const struct param named[] = {
+	{ .name = "text",
+	  .type = PARAM_STRING,
+	  .required = true,
+	  .max = 5,
+	  .also = PARAM_ALSO("txt", "string"),
+	  .offset = offsetof(struct args, text) },
+	{ .name = "flag",
+	  .type = PARAM_BOOL,
+	  .hidden = true,
+	  .offset = offsetof(struct args, flag) },
+	{ 0 },
+};
+
+static void other_names_of_an_argument_are_understood(void **state)
+{
+	AUTO_JSON json_t *other = parse("{\"string\":\"a\",\"txt\":null,\"flag\":true}");
+	AUTO_JSON json_t *twice = parse("{\"text\":\"a\",\"txt\":\"b\"}");
+	AUTO_JSON json_t *unknown = parse("{\"zzzzzz\":1}");
+	struct arena arena = { 0 };
+	struct args a = { 0 };
+	struct error err;
+
+	CHECK_OK(param_decode(named, other, &arena, &a, &err), err);
+	assert_string_equal(a.text, "a");
+	assert_true(a.flag);
+	CHECK_ERROR(param_decode(named, twice, &arena, &a, &err), err, ERR_INVALID,
+	            "arguments 'text' and 'txt' are the same: give only one of them");
+	CHECK_ERROR(param_decode(named, unknown, &arena, &a, &err), err, ERR_INVALID,
+	            "argument 'zzzzzz' is not known; there are: text");
+	check_schema(named, true,
+	             "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}},"
+	             "\"required\":[\"text\"]}");
+	arena_done(&arena);
 }
 
 int main(void)
@@ -323,8 +352,9 @@ int main(void)
 		TEST(absent_and_null_give_the_default),
 		TEST(error_names_argument_expectation_and_value),
 		TEST(null_table_accepts_no_arguments),
-		TEST(input_schema_has_all_constraints),
-		TEST(output_schema_allows_other_members),
+		TEST(input_schema_has_what_a_caller_needs),
+		TEST(output_schema_has_only_required_members),
+		TEST(other_names_of_an_argument_are_understood),
 	};
 
 	return RUN_TESTS("mcp/param", tests);
