@@ -318,8 +318,9 @@ const struct verb verb_cp = {
 	        ".git/hooks, .bashrc or .vscode, are not copied out of a sandbox unless "
 	        "--copy-trusted names their kind, and new files are not executable without "
 	        "--copy-executables.\n\n"
-	        "Copying into a sandbox that does not exist creates it. If another belljar has "
-	        "the sandbox awake, cp waits up to 5 seconds.",
+	        "Copying into a sandbox that does not exist creates it. A sandbox "
+	        "that a server has awake can be used meanwhile; if another command has it awake, "
+	        "cp waits up to 5 seconds.",
 	.examples = examples,
 	.options = FOR_CP,
 	.run = run_cp,

@@ -1,4 +1,5 @@
 #include <signal.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -14,7 +15,8 @@ struct removal {
 	const struct verb_call *call;
 	struct loop *loop;
 	struct runtime *runtime;
-	bool failed;
+	size_t next; /* index of the operand that comes next */
+	bool failed; /* `why` has the last error; earlier ones were printed */
 	struct error why;
 };
 
@@ -25,29 +27,54 @@ static void on_runtime_stopped(void *ctx)
 	loop_stop(removal->loop);
 }
 
+static void add_error(struct removal *removal, const struct error *why)
+{
+	if (removal->failed)
+		(void)fprintf(stderr, "belljar: %s\n", removal->why.msg);
+	removal->failed = true;
+	removal->why = *why;
+}
+
+static void on_deleted(void *ctx, const struct error *why);
+
+/* Sandboxes that cannot be removed do not keep the others. */
+static void remove_next(struct removal *removal)
+{
+	struct manager *manager = runtime_manager(removal->runtime);
+	struct sandbox *sandbox;
+	struct error err;
+	const char *name;
+
+	while ((name = removal->call->operands[removal->next]) != NULL) {
+		removal->next++;
+		if (sandbox_find(manager, owner_local(), name, &sandbox, &err) == 0) {
+			sandbox_delete(sandbox, on_deleted, removal);
+			return;
+		}
+		add_error(removal, &err);
+	}
+	runtime_stop(removal->runtime, on_runtime_stopped, removal);
+}
+
 static void on_deleted(void *ctx, const struct error *why)
 {
 	struct removal *removal = ctx;
 
-	removal->failed = why != NULL;
 	if (why != NULL)
-		removal->why = *why;
-	runtime_stop(removal->runtime, on_runtime_stopped, removal);
+		add_error(removal, why);
+	remove_next(removal);
 }
 
 static void on_ready(void *ctx, const struct error *why)
 {
 	struct removal *removal = ctx;
-	struct sandbox *sandbox;
-	struct error err;
 
-	if (why != NULL)
-		on_deleted(removal, why);
-	else if (sandbox_find(runtime_manager(removal->runtime), owner_local(),
-	                      removal->call->operands[0], &sandbox, &err) < 0)
-		on_deleted(removal, &err);
-	else
-		sandbox_delete(sandbox, on_deleted, removal);
+	if (why == NULL) {
+		remove_next(removal);
+		return;
+	}
+	add_error(removal, why);
+	runtime_stop(removal->runtime, on_runtime_stopped, removal);
 }
 
 static enum verb_result run_rm(const struct verb_call *call, struct error *err)
@@ -76,6 +103,7 @@ static enum verb_result run_rm(const struct verb_call *call, struct error *err)
 
 static const struct verb_example examples[] = {
 	{ "belljar rm work", "Remove a sandbox and its files." },
+	{ "belljar rm work old", "Remove several." },
 	{ NULL, NULL },
 };
 
@@ -83,9 +111,10 @@ const struct verb verb_rm = {
 	.name = "rm",
 	.operand = "SANDBOX",
 	.operand_needed = true,
-	.summary = "Remove a sandbox and all its files.",
-	.help = "SANDBOX is a name or an id. A sandbox that a server has awake can be removed "
-	        "only by that server.",
+	.operand_rest = true,
+	.summary = "Remove sandboxes and all their files.",
+	.help = "SANDBOX is a name or an id. Programs that run in it are killed. A sandbox that a "
+	        "server has awake is removed by that server, on request of this command.",
 	.examples = examples,
 	.options = FOR_RM,
 	.run = run_rm,

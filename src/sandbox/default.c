@@ -1,5 +1,5 @@
 /* default.c - the sandbox that calls use when they name none: "default", or "default-2" and so on
- * where another server of the same owner has the earlier ones awake. */
+ * where another server of the same owner has the earlier ones awake and cannot be reached. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,17 +7,8 @@
 #include "base/error.h"
 #include "loop/loop.h"
 #include "sandbox/internal.h"
-#include "sandbox/registry/instances.h"
 
 enum { DEFAULTS_MAX = 32 };
-
-/* Whether another server has the sandbox awake. A row that names a dead server does not count:
- * sandbox_claim() recovers it. */
-static bool is_used_elsewhere(const struct manager *manager, const struct sandbox_row *row)
-{
-	return row->instance[0] != '\0' && strcmp(row->instance, manager->config.instance) != 0 &&
-	       instance_is_alive(manager->config.servers, row->instance);
-}
 
 static const char *default_name(int number, char out[24])
 {
@@ -62,7 +53,7 @@ int sandbox_get_default(struct manager *manager, const struct sandbox_options *o
 
 		named.name = default_name(i, text);
 		if (registry_find(manager->store, options->owner, named.name, &row, &why) == 0) {
-			if (!skip_busy || !is_used_elsewhere(manager, &row))
+			if (!skip_busy || !guest_is_used_elsewhere(manager, &row))
 				return sandbox_find(manager, options->owner, row.spec.id, ret, err);
 			continue;
 		}

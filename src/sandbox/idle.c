@@ -48,9 +48,9 @@ int64_t sandbox_sleeps_in_s(const struct sandbox *sandbox)
 static void check_sandbox(struct sandbox *sandbox, int64_t now_s)
 {
 	if (is_expired(sandbox, now_s)) {
-		/* A sleeping sandbox may be awake in another server: delete_expired() reads its
-		 * row. */
-		if (!sandbox->delete_pending && sandbox->phase != PHASE_ASLEEP) {
+		/* A sandbox that is awake in another server is that server's to delete. One that
+		 * is asleep here may be awake elsewhere too: delete_expired() reads its row. */
+		if (!sandbox->delete_pending && sandbox_is_awake_here(sandbox)) {
 			log_info("sandbox %s: its lifetime of %u s is over, it is deleted",
 			         sandbox->row.spec.id, sandbox->row.lifetime_s);
 			sandbox_delete(sandbox, NULL, NULL);

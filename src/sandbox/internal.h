@@ -4,6 +4,7 @@
  *   sandbox.c        creating, finding and waking a sandbox; accessors
  *   sandbox_end.c    putting a sandbox to sleep, resetting and deleting it
  *   sandbox_setup.c  the mounts, the environment and the ceilings of a sandbox
+ *   guest.c          sandboxes that another server has awake
  *   default.c idle.c quota.c sweep.c   policies over all sandboxes
  *
  * Code that runs things in a sandbox uses the accessors of sandbox.h instead. */
@@ -29,6 +30,7 @@ struct manager {
 	struct history *history;
 	struct list sweeps;       /* directories without an owner that the engine is removing */
 	struct list stop_waiters; /* callers of manager_stop() */
+	struct list guest_calls;  /* requests to other servers: guest.c */
 	bool is_stopping;         /* no sandbox is created or woken any more */
 };
 
@@ -69,6 +71,7 @@ struct sandbox {
 	int64_t saved_used_s; /* last use as written to the row, wall clock */
 	char **env;           /* of its programs; NULL: not computed yet */
 	bool is_unloaded;     /* in manager->unloaded */
+	bool is_guest;        /* awake in another server; `box` is NULL then */
 	bool is_clean;        /* a reset has just removed the files: waking need not do it again */
 	bool reset_pending;   /* to be cleared as soon as it has ended */
 	bool delete_pending;  /* to be deleted as soon as it has ended */
@@ -97,6 +100,20 @@ MUST_CHECK int quota_admit_new(struct manager *manager, const char *owner, const
                                struct error *err);
 MUST_CHECK int quota_admit_awake(struct manager *manager, const char *owner,
                                  const struct spec *spec, struct error *err);
+
+/* --- guest.c --- */
+
+/* Whether another server that is alive has the sandbox awake. A row that names a dead server does
+ * not count: sandbox_claim() recovers it. */
+bool guest_is_used_elsewhere(const struct manager *manager, const struct sandbox_row *row);
+/* Each of these returns false, and does nothing, unless another server has the sandbox awake. The
+ * first is to be called in PHASE_ASLEEP; *ret is -1 if the connection could not be requested. */
+MUST_CHECK bool guest_wake(struct sandbox *sandbox, int *ret, struct error *err);
+MUST_CHECK bool guest_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
+MUST_CHECK bool guest_reset(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
+/* Closes the connection to the holder. The sandbox is asleep then, as far as this server knows. */
+void guest_disconnect(struct sandbox *sandbox);
+void guest_free_calls(struct manager *manager);
 
 /* --- sweep.c --- */
 

@@ -40,6 +40,7 @@ int manager_new(struct loop *loop, const struct manager_config *config, struct m
 	list_init(&manager->unloaded);
 	list_init(&manager->sweeps);
 	list_init(&manager->stop_waiters);
+	list_init(&manager->guest_calls);
 	if (store_open(config->database, registry_migrations, &manager->store, err) < 0) {
 		free(manager);
 		return -1;
@@ -104,6 +105,7 @@ struct manager *manager_free(struct manager *manager)
 	free_stop_waiters(manager);
 	loop_run_deferred(manager->loop);
 	free_stop_waiters(manager); /* a deferred call may have called manager_stop() */
+	guest_free_calls(manager);
 	sandbox_free_all(manager);
 	manager_free_sweeps(manager);
 	manager->history = history_free(manager->history);

@@ -27,6 +27,8 @@ struct quota {
 	uint64_t disk;   /* bytes: the sum of the limits of all sandboxes */
 };
 
+typedef void manager_connected_fn(void *ctx, int fd, const struct error *why);
+
 struct manager_config {
 	const char *database; /* path */
 	const char *instance; /* this server's name among those that share the database */
@@ -41,7 +43,11 @@ struct manager_config {
 	char **(*device_env)(void *ctx, const struct spec *spec);
 	/* A process of the sandbox has ended, so any of its files may have changed. May be NULL. */
 	void (*process_ended)(void *ctx, const struct sandbox_row *row);
-	void *ctx; /* of both callbacks */
+	/* Connects to the socket of another server: `done` gets the descriptor, or -1 and the
+	 * reason, from the loop. NULL: sandboxes that another server has awake cannot be used. */
+	int (*connect_server)(void *ctx, const char *instance, manager_connected_fn *done,
+	                      void *done_ctx, struct error *err);
+	void *ctx; /* of all callbacks */
 	struct process_limits process;
 	struct quota quota;
 	/* The most that a sandbox may have. A sandbox that was created with more is started with

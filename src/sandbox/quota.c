@@ -21,7 +21,7 @@ static bool belongs_to(const struct sandbox *sandbox, const char *owner)
 static bool may_sleep(const struct sandbox *sandbox, const char *owner)
 {
 	return belongs_to(sandbox, owner) && sandbox->phase == PHASE_READY && sandbox->holds == 0 &&
-	       !sandbox->row.temporary;
+	       !sandbox->row.temporary && !sandbox->is_guest;
 }
 
 static struct sandbox *find_idlest(struct manager *manager, const char *owner)

@@ -315,9 +315,12 @@ int sandbox_find(struct manager *manager, const char *owner, const char *id_or_n
 static int wake_sandbox(struct sandbox *sandbox, struct error *err)
 {
 	struct manager *manager = sandbox->manager;
+	int r;
 
 	if (manager->is_stopping)
 		return manager_stopping_error(err);
+	if (guest_wake(sandbox, &r, err))
+		return r;
 	if (quota_admit_awake(manager, sandbox->row.owner, &sandbox->row.spec, err) < 0 ||
 	    sandbox_claim(sandbox, err) < 0)
 		return -1;
@@ -408,14 +411,6 @@ void sandbox_release(struct sandbox *sandbox)
 		sandbox_touch(sandbox);
 	else if (sandbox->holds == 0)
 		sandbox_unload(sandbox);
-}
-
-void sandbox_notify_end(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
-{
-	if (sandbox->box == NULL)
-		waiters_notify_one(sandbox->manager->loop, fn, ctx, NULL);
-	else
-		waiters_add(&sandbox->waiters, EVENT_ENDED, fn, ctx);
 }
 
 /* --- accessors --- */

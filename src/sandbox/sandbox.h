@@ -8,7 +8,10 @@
  *
  * The manager owns every struct sandbox. The struct is in memory while the sandbox is awake, while
  * a caller waits for it or holds it, and for some minutes afterwards. A caller that keeps a pointer
- * across turns of the loop must hold the sandbox (sandbox_hold). */
+ * across turns of the loop must hold the sandbox (sandbox_hold).
+ *
+ * A sandbox that another server of the owner has awake is used through that server: all calls below
+ * work on it, and its end by that server is an end here. */
 #pragma once
 #include <stdbool.h>
 
@@ -42,7 +45,7 @@ MUST_CHECK int sandbox_create(struct manager *manager, const struct sandbox_opti
                               struct sandbox **ret, struct error *err);
 /* Finds or creates the sandbox that calls of this owner use when they name none. options->name is
  * ignored: the name is "default". With `skip_busy`, a default sandbox that another server has awake
- * is skipped and "default-2", "default-3" ... is used; this server then keeps using that one.
+ * is skipped (it could not be reached there) and "default-2", "default-3" ... is used; this server then keeps using that one.
  * Without it the busy one is returned, and waking it fails until the other server lets it sleep. */
 MUST_CHECK int sandbox_get_default(struct manager *manager, const struct sandbox_options *options,
                                    bool skip_busy, struct sandbox **ret, struct error *err);
@@ -62,6 +65,11 @@ void sandbox_reset(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 /* Calls fn when a sandbox that is awake has ended, for whatever reason: sandbox_end_reason(). */
 void sandbox_notify_end(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
+/* Removes a callback of sandbox_notify_end(). It may still be called once, from a deferred call that
+ * comes before any that is added now. */
+void sandbox_cancel_notify_end(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
+/* Whether this server itself has the sandbox awake, or is waking or ending it. */
+bool sandbox_is_awake_here(const struct sandbox *sandbox);
 
 /* Restarts the idle time-out and updates the row's time of last use. */
 void sandbox_touch(struct sandbox *sandbox);

@@ -2,6 +2,7 @@
  * agent failed (see internal.h). */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "loop/loop.h"
@@ -159,7 +160,10 @@ static void erase_sandbox(struct sandbox *sandbox)
 static void set_asleep(struct sandbox *sandbox)
 {
 	sandbox->phase = PHASE_ASLEEP;
-	sandbox_set_state(sandbox, SANDBOX_ASLEEP);
+	if (sandbox->is_guest) /* the row is the holder's */
+		sandbox->is_guest = false;
+	else
+		sandbox_set_state(sandbox, SANDBOX_ASLEEP);
 	waiters_notify(&sandbox->waiters, EVENT_ASLEEP, NULL);
 	sandbox_wake_again(sandbox);
 	if (sandbox->phase == PHASE_ASLEEP)
@@ -213,8 +217,25 @@ static bool is_being_deleted(const struct sandbox *sandbox)
 	return sandbox->phase == PHASE_ERASING || sandbox->phase == PHASE_DELETED;
 }
 
+void sandbox_notify_end(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
+{
+	if (sandbox->box == NULL && !sandbox->is_guest)
+		waiters_notify_one(sandbox->manager->loop, fn, ctx, NULL);
+	else
+		waiters_add(&sandbox->waiters, EVENT_ENDED, fn, ctx);
+}
+
+void sandbox_cancel_notify_end(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
+{
+	waiters_remove(&sandbox->waiters, EVENT_ENDED, fn, ctx);
+}
+
 void sandbox_kill(struct sandbox *sandbox)
 {
+	if (sandbox->is_guest) {
+		guest_disconnect(sandbox);
+		return;
+	}
 	if (sandbox->phase == PHASE_ENDING || sandbox->box == NULL)
 		return;
 	sandbox_touch(sandbox);
@@ -261,6 +282,8 @@ void sandbox_reset(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 {
 	struct error err;
 
+	if (guest_reset(sandbox, fn, ctx))
+		return;
 	if (record_reset(sandbox, &err) < 0) {
 		waiters_notify_one(sandbox->manager->loop, fn, ctx, &err);
 		return;
@@ -278,6 +301,8 @@ void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx)
 {
 	struct error err;
 
+	if (guest_delete(sandbox, fn, ctx))
+		return;
 	waiters_add(&sandbox->waiters, EVENT_DELETED, fn, ctx);
 	if (sandbox->delete_pending)
 		return;
@@ -308,7 +333,9 @@ void sandbox_stop_all(struct manager *manager)
 		struct sandbox *sandbox = container_of(node, struct sandbox, node);
 
 		node = node->next;
-		if (sandbox->row.temporary)
+		/* The temporary sandbox of another server is not this server's to delete. */
+		if (sandbox->row.temporary &&
+		    strcmp(sandbox->row.instance, manager->config.instance) == 0)
 			sandbox_delete(sandbox, NULL, NULL);
 		else
 			sandbox_sleep(sandbox, NULL, NULL);

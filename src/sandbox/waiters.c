@@ -102,6 +102,18 @@ void waiters_notify_all(struct waiters *waiters, const struct error *why)
 		notify_waiter(waiters, container_of(waiters->all.next, struct waiter, node), why);
 }
 
+void waiters_remove(struct waiters *waiters, int event, waiter_fn *fn, void *ctx)
+{
+	LIST_EACH (node, &waiters->all) {
+		struct waiter *waiter = container_of(node, struct waiter, node);
+
+		if (waiter->event != event || waiter->fn != fn || waiter->ctx != ctx)
+			continue;
+		remove_waiter(waiter);
+		return;
+	}
+}
+
 bool waiters_move(struct waiters *waiters, int from, int to)
 {
 	bool any = false;

@@ -28,6 +28,8 @@ void waiters_add(struct waiters *waiters, int event, waiter_fn *fn, void *ctx);
 void waiters_notify(struct waiters *waiters, int event, const struct error *why);
 /* Calls and removes all waiters, for whatever event. */
 void waiters_notify_all(struct waiters *waiters, const struct error *why);
+/* Removes a waiter without calling it; one that was notified is called nevertheless. */
+void waiters_remove(struct waiters *waiters, int event, waiter_fn *fn, void *ctx);
 /* Makes those that wait for event `from` wait for `to`. Returns whether there were any. */
 bool waiters_move(struct waiters *waiters, int from, int to);
 /* Calls fn from the loop, like a waiter whose event has already happened. NULL is accepted. */

@@ -14,9 +14,11 @@
 #include "loop/loop.h"
 #include "sandbox/manager.h"
 #include "sandbox/registry/instances.h"
+#include "sandbox/share/share.h"
 #include "server/doctor/doctor.h"
 #include "server/gpu_env.h"
 #include "server/options/options.h"
+#include "server/owner.h"
 
 enum { PROCESS_LOG_BYTES = 256 * 1024, KEPT_PROCESSES = 32 };
 
@@ -24,6 +26,7 @@ struct runtime {
 	struct runtime_base base;
 	struct engine *engine;
 	struct manager *manager;
+	struct share *share; /* or NULL */
 	struct spawner_report report;
 	runtime_ready_fn *ready;
 	void *ctx;
@@ -41,6 +44,7 @@ static void free_base(struct runtime_base *base)
 	instance_remove(base->servers, base->instance);
 	(void)close(base->lock);
 	(void)close(base->servers);
+	cleanup_fd(&base->listener);
 	free(base->require);
 	for (size_t i = 0; i < base->target_count; i++)
 		free(base->targets[i]);
@@ -58,6 +62,14 @@ static char **device_env(void *ctx, const struct spec *spec)
 	const struct runtime *runtime = ctx;
 
 	return gpu_env(runtime->base.gpus, spec->gpus);
+}
+
+static int connect_server(void *ctx, const char *instance, manager_connected_fn *done,
+                          void *done_ctx, struct error *err)
+{
+	const struct runtime *runtime = ctx;
+
+	return native_connect(runtime->engine, instance, done, done_ctx, err);
 }
 
 static void on_process_ended(void *ctx, const struct sandbox_row *row)
@@ -136,6 +148,7 @@ int runtime_new(struct loop *loop, struct runtime_base *base, const struct optio
 		.targets = (const char *const *)runtime->base.targets,
 		.target_count = base->target_count,
 		.device_env = device_env,
+		.connect_server = connect_server,
 		.ctx = runtime,
 		.process_ended = on_process_ended,
 		.process = process_limits(options),
@@ -154,6 +167,10 @@ int runtime_new(struct loop *loop, struct runtime_base *base, const struct optio
 		(void)runtime_free(runtime);
 		return -1;
 	}
+	if (base->listener >= 0)
+		runtime->share = share_new(
+		        loop, runtime->manager,
+		        &(struct share_config){ base->listener, base->user, owner_local() });
 	*ret = runtime;
 	return 0;
 }
@@ -169,6 +186,7 @@ struct runtime *runtime_free(struct runtime *runtime)
 		return NULL;
 	/* Sandboxes refer to the engine's boxes: free them first. Freeing the engine closes the
 	 * spawner's socket, which ends the spawner. */
+	(void)share_free(runtime->share);
 	(void)manager_free(runtime->manager);
 	runtime->engine->ops->free(runtime->engine);
 	free_base(&runtime->base);

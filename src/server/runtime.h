@@ -29,6 +29,8 @@ struct runtime_base {
 	char database[PATH_MAX];
 	char instance[INSTANCE_LEN + 1];
 	int servers, lock;      /* see registry/instances.h */
+	uid_t user;             /* who started belljar */
+	int listener;           /* of a server; -1: other processes cannot use its sandboxes */
 	struct ids_taken taken; /* only while the spawner is being started */
 	pid_t spawner;
 	int socket;

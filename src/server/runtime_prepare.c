@@ -3,7 +3,7 @@
  *
  *   state/            belongs to root, or to the user who starts belljar
  *     db/             belljar.db; as root it belongs to confine_id(), the server's later user id
- *     servers/        one lock file for each server; same owner
+ *     servers/        a lock file and a socket for each server; same owner
  *     sandboxes/      belongs to the spawner, as do ids/ and skeleton/ */
 #include <dirent.h>
 #include <errno.h>
@@ -320,6 +320,13 @@ static bool is_alive(void *ctx, const char *instance)
 	return strcmp(instance, base->instance) == 0 || instance_is_alive(base->servers, instance);
 }
 
+static int connect_server(void *ctx, const char *instance, struct error *err)
+{
+	const struct runtime_base *base = ctx;
+
+	return instance_connect(base->servers, instance, err);
+}
+
 static int start_spawner(const struct options *options, struct runtime_base *base,
                          char *const *sources, struct error *err)
 {
@@ -344,6 +351,7 @@ static int start_spawner(const struct options *options, struct runtime_base *bas
 		.instance_lock = base->lock,
 		.instances = base->servers,
 		.is_alive = is_alive,
+		.connect = connect_server,
 		.ctx = base,
 	};
 
@@ -357,6 +365,18 @@ static int start_spawner(const struct options *options, struct runtime_base *bas
 	(void)!make_path(claims, geteuid() == 0 ? 0711 : 0700, &ignored);
 	(void)snprintf(claims + strlen(claims), 8, "/ids");
 	return spawner_start(&spawner, &base->spawner, &base->socket, err);
+}
+
+/* Only servers share their sandboxes: a command ends its sandbox when it has finished, with all that
+ * others run in it. A server without the socket works for its own client. */
+static void listen_for_guests(struct runtime_base *base)
+{
+	struct error err;
+
+	base->listener = instance_listen(base->servers, base->instance, &err);
+	if (base->listener < 0)
+		log_warning("commands in a terminal cannot use the sandboxes of this server: %s",
+		            err.msg);
 }
 
 /* Server and spawner have some seven descriptors open for each sandbox that is awake. */
@@ -391,7 +411,9 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 	struct spec_limits machine;
 	int r;
 
-	*ret = (struct runtime_base){ .servers = -1, .lock = -1, .socket = -1 };
+	*ret = (struct runtime_base){
+		.servers = -1, .lock = -1, .socket = -1, .listener = -1, .user = geteuid()
+	};
 	if (raise_file_limit(err) < 0)
 		return -1;
 	if (!options->no_cgroups)
@@ -412,6 +434,8 @@ int runtime_prepare(const struct options *options, struct runtime_base *ret, str
 		r = find_gpus_max(options, ret, err);
 	if (r == 0)
 		r = start_spawner(options, ret, sources, err);
+	if (r == 0 && options->verb == FOR_SERVE)
+		listen_for_guests(ret);
 	for (size_t i = 0; i < ret->target_count; i++)
 		free(sources[i]);
 	ids_taken_done(&ret->taken); /* the spawner has a copy */

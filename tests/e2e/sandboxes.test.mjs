@@ -1,7 +1,7 @@
 // Sandboxes: create, list, inspect, reset, delete; sleep and wake; quotas.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { allTextOf, open, refused, sandboxed, stateDir, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
+import { allTextOf, open, refused, sandboxed, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
 
 const tools = sandboxed();
 const { create_sandbox, list_sandboxes, sandbox_info, reset_sandbox, delete_sandbox, run_command, run_code, write_file } =
@@ -142,18 +142,4 @@ test('quotas of an owner are enforced', async (t) => {
   const sandbox = sandboxes[0].id;
   for (let i = 0; i < 2; i++) structuredOf(await run_command({ command: 'sleep 50', background: true, sandbox }));
   refused(await run_command({ command: 'true', sandbox }), /^owner-processes: 2 processes are running, and no more are allowed/);
-});
-
-test('two servers of one user have a default sandbox each', async (t) => {
-  const shared = stateDir(t);
-  const first = await open(t, { STATE_DIR: shared });
-  t.after(() => first.close());
-  const mine = toolsOf(async () => first);
-  const { id } = structuredOf(await mine.sandbox_info());
-  const second = await open(t, { STATE_DIR: shared });
-  t.after(() => second.close());
-  const theirs = structuredOf(await toolsOf(async () => second).sandbox_info());
-  assert.equal(theirs.name, 'default-2');
-  assert.notEqual(theirs.id, id);
-  refused(await toolsOf(async () => second).run_command({ command: 'true', sandbox: id }), /in use by another server/);
 });

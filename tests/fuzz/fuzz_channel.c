@@ -130,7 +130,12 @@ static void on_stream_failed(void *ctx, enum wire_failure failure, const struct 
 }
 
 static const struct channel_stream_events stream_events = {
-	on_message, on_bytes, on_ended, on_writable, on_done, on_stream_failed,
+	.message = on_message,
+	.bytes = on_bytes,
+	.ended = on_ended,
+	.writable = on_writable,
+	.done = on_done,
+	.failed = on_stream_failed,
 };
 
 static void open_stream(const struct wire_message *request)

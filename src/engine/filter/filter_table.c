@@ -156,7 +156,7 @@ const size_t filter_class_count = ARRAY_LEN(filter_classes);
 
 /* The server runs on the host, beside all other processes of its user, and parses what clients and
  * agents send: its filter has the calls that it makes, and no more. It makes neither processes nor
- * sockets. Rules below limit signals, limits and ioctls to the server itself; Landlock and its user
+ * sockets; it accepts connections on the one that was made for it. Rules below limit signals, limits and ioctls to the server itself; Landlock and its user
  * id limit which files it opens. Landlock limits neither modes, owners nor times, so the server may
  * change those of open files only. */
 const struct filter_list filter_lists[] = {
@@ -172,11 +172,11 @@ const struct filter_list filter_lists[] = {
 	  "newfstatat stat lstat statx statfs fstatfs getdents getdents64 readlink readlinkat "
 	  "access faccessat faccessat2 fcntl flock fchmod fchown ftruncate fallocate fsync "
 	  "fdatasync unlink unlinkat ioctl" },
-	/* The event loop, its channels to agents, spawner and porter, and the end of the last
-	 * two. */
+	/* The event loop, its channels to agents, spawner and porter, the end of the last two, and
+	 * connections from other processes of its user. */
 	{ FOR_SERVER,
 	  "poll ppoll select pselect6 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 sendto sendmsg "
-	  "recvfrom recvmsg setsockopt wait4 waitid" },
+	  "recvfrom recvmsg setsockopt accept4 getsockopt wait4 waitid" },
 
 	/* The porter runs on the host too, and its agents inherit its filter. Besides the calls of
 	 * their workers: becoming the owner of a directory, confining a child and executing the
@@ -314,6 +314,8 @@ const struct filter_rule filter_rules[] = {
 	NO_MULTICAST(IPPROTO_IPV6, MCAST_MSFILTER),
 	ALLOW("setsockopt", FOR_SERVER, IS(1, SOL_SOCKET), IS(2, SO_OOBINLINE)),
 	DENY_REST("setsockopt", FOR_SERVER, EPERM),
+	ALLOW("getsockopt", FOR_SERVER, IS(1, SOL_SOCKET), IS(2, SO_PEERCRED)),
+	DENY_REST("getsockopt", FOR_SERVER, EPERM),
 	/* The server's sockets are connected, and need no address. */
 	ALLOW("sendto", FOR_SERVER, NULL_AT(4)),
 	DENY_REST("sendto", FOR_SERVER, EPERM),

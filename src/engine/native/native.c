@@ -1,6 +1,7 @@
 #include "engine/native/native.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "engine/native/pending.h"
 #include "engine/native/spawner/spawner.h"
 #include "loop/loop.h"
 #include "loop/watch.h"
@@ -24,7 +26,7 @@ struct native {
 	void *ready_ctx;
 	uint64_t last_number;       /* of the latest request */
 	struct list boxes[BUCKETS]; /* hash table by number */
-	struct list erases, lists;  /* requests without a reply */
+	struct list pending;        /* requests about files and servers, without a reply */
 	struct list queue;          /* requests that the socket has not taken yet */
 	enum cgroup_kind cgroups;
 	void (*lost)(void *ctx, const struct error *why);
@@ -43,20 +45,6 @@ struct engine_box {
 	pid_t pid;
 	int counters[CGROUP_COUNTER_FILES];
 	bool is_started;
-};
-
-struct pending_erase {
-	struct list node;
-	uint64_t number;
-	void (*done)(void *ctx, const struct error *err);
-	void *ctx;
-};
-
-struct pending_list {
-	struct list node;
-	uint64_t number;
-	void (*each)(void *ctx, const char *id);
-	void *ctx;
 };
 
 struct queued_request {
@@ -85,7 +73,7 @@ static void flush_requests(struct native *native)
 }
 
 static void send_request(struct native *native, enum spawner_request_kind kind, uint64_t number,
-                         const struct spec *spec)
+                         const struct spec *spec, const char *instance)
 {
 	struct queued_request *queued;
 
@@ -96,6 +84,9 @@ static void send_request(struct native *native, enum spawner_request_kind kind, 
 	queued->request.number = number;
 	if (spec != NULL)
 		queued->request.spec = *spec;
+	if (instance != NULL)
+		(void)snprintf(queued->request.instance, sizeof queued->request.instance, "%s",
+		               instance);
 	list_add(&native->queue, &queued->node);
 	flush_requests(native);
 }
@@ -166,14 +157,14 @@ static int start_box(struct engine *engine, const struct spec *spec,
 	for (int i = 0; i < CGROUP_COUNTER_FILES; i++)
 		box->counters[i] = -1;
 	list_add(&native->boxes[box->number % BUCKETS], &box->node);
-	send_request(native, REQUEST_START, box->number, spec);
+	send_request(native, REQUEST_START, box->number, spec, NULL);
 	*ret = box;
 	return 0;
 }
 
 static void kill_box(struct engine_box *box)
 {
-	send_request(box->native, REQUEST_KILL, box->number, NULL);
+	send_request(box->native, REQUEST_KILL, box->number, NULL, NULL);
 }
 
 static void release_box(struct engine_box *box)
@@ -204,7 +195,7 @@ static int erase_files(struct engine *engine, const char *id,
 {
 	struct native *native = container_of(engine, struct native, engine);
 	struct spec spec = { 0 };
-	struct pending_erase *erase;
+	struct pending *erase;
 
 	if (native->is_lost) {
 		*err = native->why;
@@ -213,25 +204,35 @@ static int erase_files(struct engine *engine, const char *id,
 	if (!spec_is_id(id))
 		return error_set(err, ERR_INVALID, "'%s' is not the id of a sandbox", id);
 	memcpy(spec.id, id, sizeof spec.id);
-	erase = mem_new(sizeof *erase);
-	erase->number = ++native->last_number;
-	erase->done = done;
-	erase->ctx = ctx;
-	list_add(&native->erases, &erase->node);
-	send_request(native, REQUEST_ERASE, erase->number, &spec);
+	erase = pending_add(&native->pending, ++native->last_number, ctx);
+	erase->erased = done;
+	send_request(native, REQUEST_ERASE, erase->number, &spec, NULL);
 	return 0;
 }
 
 static void list_ids(struct engine *engine, void (*each)(void *ctx, const char *id), void *ctx)
 {
 	struct native *native = container_of(engine, struct native, engine);
-	struct pending_list *list = mem_new(sizeof *list);
+	struct pending *list = pending_add(&native->pending, ++native->last_number, ctx);
 
-	list->number = ++native->last_number;
 	list->each = each;
-	list->ctx = ctx;
-	list_add(&native->lists, &list->node);
-	send_request(native, REQUEST_LIST, list->number, NULL);
+	send_request(native, REQUEST_LIST, list->number, NULL, NULL);
+}
+
+int native_connect(struct engine *engine, const char *instance, native_connected_fn *done,
+                   void *ctx, struct error *err)
+{
+	struct native *native = container_of(engine, struct native, engine);
+	struct pending *connect;
+
+	if (native->is_lost) {
+		*err = native->why;
+		return -1;
+	}
+	connect = pending_add(&native->pending, ++native->last_number, ctx);
+	connect->connected = done;
+	send_request(native, REQUEST_CONNECT, connect->number, NULL, instance);
+	return 0;
 }
 
 /* --- replies -------------------------------------------------------------------------- */
@@ -281,38 +282,6 @@ static void on_ended(struct native *native, const struct spawner_reply *reply)
 		report_end(box, reply->end, reply->failed ? &reply->err : NULL);
 }
 
-static void on_erased(struct native *native, const struct spawner_reply *reply)
-{
-	LIST_EACH (node, &native->erases) {
-		struct pending_erase *erase = container_of(node, struct pending_erase, node);
-
-		if (erase->number != reply->number)
-			continue;
-		list_remove(node);
-		erase->done(erase->ctx, reply->failed ? &reply->err : NULL);
-		free(erase);
-		return;
-	}
-}
-
-static void on_listed(struct native *native, const struct spawner_reply *reply)
-{
-	bool is_last = reply->id[0] == '\0';
-
-	LIST_EACH (node, &native->lists) {
-		struct pending_list *list = container_of(node, struct pending_list, node);
-
-		if (list->number != reply->number)
-			continue;
-		if (is_last)
-			list_remove(node);
-		list->each(list->ctx, is_last ? NULL : reply->id);
-		if (is_last)
-			free(list);
-		return;
-	}
-}
-
 static void on_ready(struct native *native, const struct spawner_reply *reply)
 {
 	native->cgroups = reply->report.cgroups;
@@ -336,10 +305,9 @@ static void handle_reply(struct native *native, const struct spawner_reply *repl
 		on_ended(native, reply);
 		break;
 	case REPLY_ERASED:
-		on_erased(native, reply);
-		break;
 	case REPLY_LISTED:
-		on_listed(native, reply);
+	case REPLY_CONNECTED:
+		pending_receive(&native->pending, reply, fds, count);
 		break;
 	default:
 		break;
@@ -363,14 +331,7 @@ static void fail_all(struct native *native)
 		while (!list_is_empty(&native->boxes[i]))
 			report_end(container_of(native->boxes[i].next, struct engine_box, node),
 			           ENGINE_END_ENGINE_LOST, &native->why);
-	while (!list_is_empty(&native->erases)) {
-		struct pending_erase *erase = container_of(native->erases.next,
-		                                           struct pending_erase, node);
-
-		list_remove(&erase->node);
-		erase->done(erase->ctx, &native->why);
-		free(erase);
-	}
+	pending_fail(&native->pending, &native->why);
 	if (native->lost != NULL)
 		native->lost(native->lost_ctx, &native->why);
 }
@@ -460,8 +421,7 @@ static void free_native(struct engine *engine)
 	for (int i = 0; i < BUCKETS; i++)
 		while (!list_is_empty(&native->boxes[i]))
 			free_box(container_of(native->boxes[i].next, struct engine_box, node));
-	free_list(&native->erases);
-	free_list(&native->lists);
+	free_list(&native->pending);
 	free_list(&native->queue);
 	(void)loop_watch_free(native->watch);
 	(void)close(native->socket);
@@ -489,8 +449,7 @@ struct engine *native_new(struct loop *loop, int socket, native_ready_fn *ready,
 	native->ready_ctx = ctx;
 	for (int i = 0; i < BUCKETS; i++)
 		list_init(&native->boxes[i]);
-	list_init(&native->erases);
-	list_init(&native->lists);
+	list_init(&native->pending);
 	list_init(&native->queue);
 	native->watch = loop_watch_new(loop, socket, on_socket, native);
 	return &native->engine;

@@ -56,6 +56,10 @@ struct channel_stream_events {
 	void (*writable)(void *ctx); /* after channel_send() took less than all */
 	void (*done)(void *ctx, const struct wire_done *done);
 	void (*failed)(void *ctx, enum wire_failure failure, const struct error *why);
+	/* For a stream that another process uses (see channel_forward). If set, it gets every frame
+	 * of the agent, checked like any other; DONE or FAILED is the last. Besides, only
+	 * `writable` is called, and `failed` if the channel ends. */
+	void (*frame)(void *ctx, const struct wire_frame *frame);
 };
 
 /* Takes over fd, also on failure. The views in the welcome are copied. */
@@ -92,6 +96,12 @@ void channel_send_end(struct channel_stream *stream, uint8_t channel);
 void channel_consumed(struct channel_stream *stream, uint8_t channel, size_t bytes);
 /* Raises the number of bytes that may be in flight, which is 64 KiB at first. */
 void channel_grow_window(struct channel_stream *stream, uint8_t channel, size_t bytes);
+
+/* Sends a frame that another process made for this stream, under the stream's own number. -1: the
+ * frame breaks the protocol, and is not sent. 1: the queue is full; the caller stops reading from
+ * that process until `writable`. Frames of a stream that was closed are ignored. */
+MUST_CHECK int channel_forward(struct channel_stream *stream, const struct wire_frame *frame,
+                               struct error *err);
 
 /* Asks the agent to end the stream; `done` or `failed` follows. */
 void channel_close(struct channel_stream *stream);

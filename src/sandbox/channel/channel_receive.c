@@ -188,6 +188,9 @@ int channel_stream_receive(struct channel_stream *stream, const struct wire_fram
 	if (message.type == WIRE_DATA || message.type == WIRE_ENTRIES ||
 	    message.type == WIRE_MATCHES)
 		stream->transferred += frame->payload.len;
-	deliver_message(stream, frame->channel, &message);
+	if (stream->events->frame != NULL)
+		channel_stream_relay(stream, frame);
+	else
+		deliver_message(stream, frame->channel, &message);
 	return 0;
 }

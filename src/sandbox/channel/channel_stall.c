@@ -10,6 +10,8 @@ static bool waits_for_agent(const struct channel_stream *stream)
 
 	if (stream->is_closing)
 		return false; /* no caller waits for it */
+	if (stream->events->frame != NULL)
+		return false; /* the process that uses the stream does this for itself */
 	switch (wire->kind) {
 	case WIRE_KIND_RUN:
 		return wire->phase == WIRE_PHASE_STARTING;

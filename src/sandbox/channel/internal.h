@@ -4,6 +4,7 @@
  *   channel_stream.c   streams: sending, turns and credit
  *   channel_receive.c  streams: checking and delivering what arrives
  *   channel_stall.c    streams: requests that the agent does not answer
+ *   channel_forward.c  streams: frames for and from another process
  *
  * Any callback may free the channel or cancel streams. So the memory of both is freed only in the
  * next turn of the loop, and after every callback `is_stopped` is checked before anything else is
@@ -107,6 +108,11 @@ void channel_stream_fail(struct channel_stream *stream, enum wire_failure failur
 void channel_wait_turn(struct channel_stream *stream);
 /* Calls `writable` of the waiting streams, each for its turn. */
 void channel_give_turns(struct channel *channel);
+
+/* --- channel_forward.c --- */
+
+/* Delivers a frame of the agent to the callback `frame`. */
+void channel_stream_relay(struct channel_stream *stream, const struct wire_frame *frame);
 
 /* --- channel_stall.c --- */
 

@@ -14,14 +14,16 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
 
-enum { TRIES = 16, FILE_NAME_MAX = INSTANCE_LEN + sizeof ".lock" };
+enum { TRIES = 16, BACKLOG = 16, FILE_NAME_MAX = INSTANCE_LEN + sizeof ".lock" };
 
 static bool is_instance(const char *name, size_t len)
 {
@@ -84,9 +86,58 @@ void instance_remove(int dir, const char *name)
 
 	if (!is_instance(name, strlen(name)))
 		return;
+	file_name(name, ".sock", file);
+	(void)unlinkat(dir, file, 0);
 	file_name(name, ".lock", file);
 	(void)unlinkat(dir, file, 0);
 }
+
+/* --- sockets --- */
+
+typedef int address_call(int fd, const struct sockaddr *address, socklen_t len);
+
+/* Calls bind() or connect() with the name of the socket relative to `dir`. */
+static int call_in_dir(int dir, const char *name, address_call *call, int fd)
+{
+	AUTO_FD int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int r, saved;
+
+	if (here < 0 || fchdir(dir) < 0)
+		return -1;
+	file_name(name, ".sock", address.sun_path);
+	r = call(fd, (const struct sockaddr *)&address, sizeof address);
+	saved = errno;
+	if (fchdir(here) < 0)
+		return -1;
+	errno = saved;
+	return r;
+}
+
+/* fchmod() before bind() decides the mode of the file, so that no other user can connect even for a
+ * moment. */
+int instance_listen(int dir, const char *name, struct error *err)
+{
+	AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0 || fchmod(fd, 0600) < 0 || call_in_dir(dir, name, bind, fd) < 0 ||
+	    listen(fd, BACKLOG) < 0)
+		return error_sys(err, "make the socket of this server");
+	return TAKE_FD(fd);
+}
+
+int instance_connect(int dir, const char *name, struct error *err)
+{
+	AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (!is_instance(name, strlen(name)))
+		return error_set(err, ERR_INVALID, "not the name of a server");
+	if (fd < 0 || call_in_dir(dir, name, connect, fd) < 0)
+		return error_sys(err, "connect to the server that has the sandbox awake");
+	return TAKE_FD(fd);
+}
+
+/* --- dead servers --- */
 
 enum lock_state { LOCK_HELD, LOCK_FREE, LOCK_MISSING };
 
@@ -116,14 +167,18 @@ bool instance_is_alive(int dir, const char *name)
 	return check_lock(dir, file, &fd) == LOCK_HELD;
 }
 
-/* The shared lock is held while the file is removed: a server cannot be starting under this
- * name. */
+/* The shared lock is held while the files are removed: a server cannot be starting under this
+ * name. The socket goes first, because it is found by the name of the lock file. */
 static void remove_if_free(int dir, const char *file)
 {
 	AUTO_FD int fd = -1;
+	char socket[FILE_NAME_MAX];
 
-	if (check_lock(dir, file, &fd) == LOCK_FREE)
-		(void)unlinkat(dir, file, 0);
+	if (check_lock(dir, file, &fd) != LOCK_FREE)
+		return;
+	file_name(file, ".sock", socket);
+	(void)unlinkat(dir, socket, 0);
+	(void)unlinkat(dir, file, 0);
 }
 
 void instance_remove_dead(int dir)

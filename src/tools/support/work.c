@@ -85,9 +85,9 @@ static void wake_sandbox(void *ctx)
 	sandbox_wake(work->sandbox, on_awake, work);
 }
 
-/* Another server has the sandbox awake. A client that restarts its server starts the new one before
- * the old one has put its sandboxes to sleep, so wait a moment. After that a call without a named
- * sandbox gets the next default sandbox. */
+/* Another server has the sandbox awake and cannot be reached. A client that restarts its server
+ * starts the new one before the old one has put its sandboxes to sleep, so wait a moment. After that
+ * a call without a named sandbox gets the next default sandbox. */
 static void retry_wake(struct work *work, const struct error *why)
 {
 	const struct sandbox_options options = tools_sandbox_options(work->context);

@@ -173,6 +173,8 @@ void replies_add(struct replies *replies, const struct spawner_reply *reply);
 /* REPLY_STARTED, with the channel and the counter files of the sandbox's cgroup. */
 void replies_add_started(struct replies *replies, const struct host_resources *host,
                          struct spawner_sandbox *sandbox);
+/* REPLY_CONNECTED; takes over fd. */
+void replies_add_connected(struct replies *replies, uint64_t number, int fd);
 void replies_add_failure(struct replies *replies, enum spawner_reply_kind kind, uint64_t number,
                          const struct error *err);
 /* Sends as many as the socket takes. False: the server has closed its end. */
@@ -185,6 +187,8 @@ struct spawner {
 	struct replies replies;
 	int socket;  /* the spawner's end */
 	int signals; /* signalfd for SIGCHLD */
+	int (*connect)(void *ctx, const char *instance, struct error *err); /* or NULL */
+	void *ctx;                                                          /* of connect */
 	struct spawner_sandbox sandboxes[SANDBOXES_MAX];
 	size_t sandbox_top; /* no slot at or above this index is in use */
 	struct janitor janitors[JANITORS_MAX];

@@ -67,6 +67,14 @@ void replies_add_started(struct replies *replies, const struct host_resources *h
 		}
 }
 
+void replies_add_connected(struct replies *replies, uint64_t number, int fd)
+{
+	const struct spawner_reply reply = { .kind = REPLY_CONNECTED, .number = number };
+	struct queued_reply *queued = queue_reply(replies, &reply);
+
+	queued->fds[queued->fd_count++] = fd;
+}
+
 static ssize_t send_reply(int socket, struct queued_reply *queued)
 {
 	struct iovec part = { &queued->reply, sizeof queued->reply };

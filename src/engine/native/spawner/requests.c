@@ -186,6 +186,25 @@ static void erase_sandbox(struct spawner *spawner, const struct spawner_request 
 		replies_add_failure(&spawner->replies, REPLY_ERASED, request->number, &err);
 }
 
+/* --- other servers --------------------------------------------------------------------- */
+
+/* The name of a server is all that a request can choose: the callback knows the directory. */
+static void connect_server(struct spawner *spawner, const struct spawner_request *request)
+{
+	struct error err;
+	int fd = -1;
+
+	if (spawner->connect == NULL ||
+	    memchr(request->instance, '\0', sizeof request->instance) == NULL)
+		(void)error_set(&err, ERR_INVALID, "instance: not the name of a server");
+	else
+		fd = spawner->connect(spawner->ctx, request->instance, &err);
+	if (fd >= 0)
+		replies_add_connected(&spawner->replies, request->number, fd);
+	else
+		replies_add_failure(&spawner->replies, REPLY_CONNECTED, request->number, &err);
+}
+
 void spawner_handle_request(struct spawner *spawner, const struct spawner_request *request)
 {
 	switch (request->kind) {
@@ -200,6 +219,9 @@ void spawner_handle_request(struct spawner *spawner, const struct spawner_reques
 		break;
 	case REQUEST_LIST:
 		sandbox_dirs_list(spawner, request->number);
+		break;
+	case REQUEST_CONNECT:
+		connect_server(spawner, request);
 		break;
 	default:
 		break; /* an unknown kind of request has no kind of reply */

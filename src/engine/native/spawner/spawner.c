@@ -297,6 +297,8 @@ static NORETURN void run_spawner(const struct spawner_options *options, int sock
 
 	spawner->socket = socket;
 	spawner->next_image = -1;
+	spawner->connect = options->connect;
+	spawner->ctx = options->ctx;
 	replies_init(&spawner->replies);
 	if (set_up_spawner(spawner, options, &err) < 0) {
 		replies_add_failure(&spawner->replies, REPLY_READY, 0, &err);

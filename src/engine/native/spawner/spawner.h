@@ -11,7 +11,7 @@
  * A message is one fixed struct on a SOCK_SEQPACKET pair. The server parses input from clients and
  * may have been taken over, so the spawner checks every field of a request and touches nothing but
  * the sandboxes of its own directory. Descriptors are sent in one direction only, with
- * REPLY_STARTED. */
+ * REPLY_STARTED and REPLY_CONNECTED. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,9 +48,12 @@ struct spawner_options {
 	 * 0: no limit. */
 	uint64_t memory_sum;
 	int instance_lock; /* kept open: the lock that shows that this server is alive; or -1 */
-	int instances;     /* kept open: the directory that is_alive() reads; or -1 */
+	int instances;     /* kept open: the directory of the two callbacks below; or -1 */
 	/* Whether the server `instance` runs; its cgroups are removed if not. */
 	bool (*is_alive)(void *ctx, const char *instance);
+	/* Connects to the socket of the server `instance`, without waiting, and returns the
+	 * descriptor; fails if the text is not the name of a server. NULL: not possible. */
+	int (*connect)(void *ctx, const char *instance, struct error *err);
 	void *ctx;
 };
 
@@ -60,11 +63,14 @@ MUST_CHECK int spawner_start(const struct spawner_options *options, pid_t *pid, 
 
 /* --- requests --- */
 
+enum { SPAWNER_INSTANCE_SIZE = 24 };
+
 enum spawner_request_kind {
 	REQUEST_START = 1, /* spec */
 	REQUEST_KILL,      /* number of the REQUEST_START */
 	REQUEST_ERASE,     /* spec.id */
 	REQUEST_LIST,
+	REQUEST_CONNECT, /* instance: the server itself may not make sockets */
 	REQUEST_KIND_COUNT
 };
 
@@ -72,6 +78,7 @@ struct spawner_request {
 	uint32_t kind;
 	uint64_t number; /* chosen by the server; a REQUEST_START never uses a number twice */
 	struct spec spec;
+	char instance[SPAWNER_INSTANCE_SIZE]; /* name of another server */
 };
 
 /* --- replies --- */
@@ -81,7 +88,8 @@ enum spawner_reply_kind {
 	REPLY_STARTED,   /* descriptors: the channel, then the counter files named by `counters` */
 	REPLY_ENDED,     /* after REPLY_STARTED; or, with `err`, instead of it */
 	REPLY_ERASED,
-	REPLY_LISTED, /* one per sandbox; the last has an empty id */
+	REPLY_LISTED,    /* one per sandbox; the last has an empty id */
+	REPLY_CONNECTED, /* one descriptor; or `err` */
 	REPLY_KIND_COUNT
 };
 

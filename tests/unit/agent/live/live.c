@@ -138,7 +138,12 @@ static void on_failed(void *ctx, enum wire_failure failure, const struct error *
 }
 
 static const struct channel_stream_events stream_events = {
-	on_message, on_bytes, on_ended, on_writable, on_done, on_failed,
+	.message = on_message,
+	.bytes = on_bytes,
+	.ended = on_ended,
+	.writable = on_writable,
+	.done = on_done,
+	.failed = on_failed,
 };
 
 static struct live_stream *add_stream(struct live *live)

@@ -1,5 +1,6 @@
 #include "sandbox/registry/instances.h"
 
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -228,6 +229,57 @@ static void only_lock_files_of_dead_servers_are_removed(void **state)
 	assert_true(file_exists(dir, "00000000000000cc", ".lock"));
 }
 
+/* Whether a process can connect to the server: accept() is not needed for that. */
+static bool can_connect(int dir, const char *name)
+{
+	struct error err;
+	AUTO_FD int fd = instance_connect(dir, name, &err);
+
+	return fd >= 0;
+}
+
+static void socket_lives_as_long_as_its_server(void **state)
+{
+	AUTO_FD int dir = open_servers();
+	char name[INSTANCE_LEN + 1], before[PATH_MAX], after[PATH_MAX];
+	char file[INSTANCE_LEN + sizeof ".sock"];
+	struct stat st;
+	struct error err;
+	int lock = instance_add(dir, name, &err), listener;
+
+	assert_true(lock >= 0);
+	assert_false(can_connect(dir, name));
+	assert_non_null(getcwd(before, sizeof before));
+	listener = instance_listen(dir, name, &err);
+	assert_true(listener >= 0);
+	assert_true(can_connect(dir, name));
+	assert_non_null(getcwd(after, sizeof after));
+	assert_string_equal(before, after);
+	assert_true(file_exists(dir, name, ".sock"));
+	(void)snprintf(file, sizeof file, "%s.sock", name);
+	assert_int_equal(fstatat(dir, file, &st, 0), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	instance_remove_dead(dir); /* the server lives */
+	assert_true(can_connect(dir, name));
+	(void)close(listener);
+	(void)close(lock); /* as if it was killed */
+	assert_false(can_connect(dir, name));
+	instance_remove_dead(dir);
+	assert_false(file_exists(dir, name, ".sock"));
+}
+
+static void only_names_of_servers_are_connected_to(void **state)
+{
+	static const char *const names[] = { "", "../db", "0123456789abcdeF", "0123456789abcdef0",
+		                             "0123456789abcde/" };
+	AUTO_FD int dir = open_servers();
+	struct error err;
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		CHECK_ERROR(instance_connect(dir, names[i], &err), err, ERR_INVALID,
+		            "not the name of a server");
+}
+
 static void missing_directory_is_an_error(void **state)
 {
 	AUTO_FD int dir = open_servers();
@@ -287,6 +339,8 @@ int main(void)
 		IN_SCRATCH(concurrent_checks_both_see_a_dead_server),
 		IN_SCRATCH(unreadable_lock_counts_as_alive),
 		IN_SCRATCH(only_lock_files_of_dead_servers_are_removed),
+		IN_SCRATCH(socket_lives_as_long_as_its_server),
+		IN_SCRATCH(only_names_of_servers_are_connected_to),
 		IN_SCRATCH(missing_directory_is_an_error),
 		IN_SCRATCH(starting_server_is_never_removed),
 	};

@@ -1,0 +1,77 @@
+#include "engine/native/pending.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "engine/native/spawner/spawner.h"
+
+struct pending *pending_add(struct list *all, uint64_t number, void *ctx)
+{
+	struct pending *pending = mem_new(sizeof *pending);
+
+	pending->number = number;
+	pending->ctx = ctx;
+	list_add(all, &pending->node);
+	return pending;
+}
+
+static void report_connected(const struct pending *pending, const struct spawner_reply *reply,
+                             int *fds, size_t count)
+{
+	struct error err;
+
+	if (!reply->failed && count == 1) {
+		pending->connected(pending->ctx, TAKE_FD(fds[0]), NULL);
+		return;
+	}
+	/* The kernel drops a descriptor for which the receiver has no free number. */
+	errno = EMFILE;
+	(void)error_sys(&err, "the server has no descriptors left for a connection");
+	pending->connected(pending->ctx, -1, reply->failed ? &reply->err : &err);
+}
+
+/* The entry is removed before the callback, which may add others or free the engine's users. */
+static void finish_request(struct pending *pending, const struct spawner_reply *reply, int *fds,
+                           size_t count)
+{
+	list_remove(&pending->node);
+	if (reply->kind == REPLY_CONNECTED && pending->connected != NULL)
+		report_connected(pending, reply, fds, count);
+	else if (reply->kind == REPLY_LISTED && pending->each != NULL)
+		pending->each(pending->ctx, NULL);
+	else if (reply->kind == REPLY_ERASED && pending->erased != NULL)
+		pending->erased(pending->ctx, reply->failed ? &reply->err : NULL);
+	free(pending);
+}
+
+void pending_receive(struct list *all, const struct spawner_reply *reply, int *fds, size_t count)
+{
+	LIST_EACH (node, all) {
+		struct pending *pending = container_of(node, struct pending, node);
+
+		if (pending->number != reply->number)
+			continue;
+		if (reply->kind == REPLY_LISTED && reply->id[0] != '\0' && pending->each != NULL)
+			pending->each(pending->ctx, reply->id);
+		else
+			finish_request(pending, reply, fds, count);
+		return;
+	}
+}
+
+void pending_fail(struct list *all, const struct error *why)
+{
+	while (!list_is_empty(all)) {
+		struct pending *pending = container_of(all->next, struct pending, node);
+
+		list_remove(&pending->node);
+		if (pending->erased != NULL)
+			pending->erased(pending->ctx, why);
+		if (pending->connected != NULL)
+			pending->connected(pending->ctx, -1, why);
+		free(pending);
+	}
+}

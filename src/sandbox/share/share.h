@@ -1,0 +1,73 @@
+/* share.h - a sandbox that one server has awake, used by other processes of the same user: commands
+ * in a terminal, and further servers.
+ *
+ * The server that has the sandbox awake is the holder, the other process the guest. Each server
+ * listens on a socket in the state directory (registry/instances.h). A guest connects, sends one
+ * struct share_request and gets one struct share_answer. After a SHARE_ATTACH that succeeded, the
+ * connection carries the protocol of the channel (src/wire), with the holder in the place of the
+ * agent: the guest has a struct channel of its own, and all that runs over a channel works in a
+ * guest as in the holder.
+ *
+ * The directory and the socket's mode keep other users out; besides, the holder checks the user id
+ * of the peer (SO_PEERCRED) and looks the sandbox up by its owner, as every tool does. Both ends are
+ * of one version: the structs are exchanged as they are in memory. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "engine/spec.h"
+
+struct loop;
+struct manager;
+struct share;
+struct share_call;
+
+enum share_kind {
+	SHARE_ATTACH = 1, /* wakes the sandbox, and keeps it awake while the connection is open */
+	SHARE_DELETE,
+	SHARE_RESET,
+	SHARE_KIND_COUNT
+};
+
+/* All versions have this size, and the version in front. */
+struct share_request {
+	char version[64];
+	uint32_t kind;
+	char id[SPEC_ID_LEN + 1]; /* of the sandbox */
+	char reserved[128 - 64 - sizeof(uint32_t) - (SPEC_ID_LEN + 1)];
+};
+_Static_assert(sizeof(struct share_request) == 128, "the same size in all versions");
+
+struct share_answer {
+	uint32_t failed; /* 1: `message` says why */
+	char message[sizeof(((struct error *)0)->msg)];
+};
+
+/* --- the holder --- */
+
+struct share_config {
+	int listener;      /* of instance_listen(); the caller's */
+	uid_t user;        /* whose processes may connect */
+	const char *owner; /* of the sandboxes that this user may use */
+};
+
+struct share *share_new(struct loop *loop, struct manager *manager,
+                        const struct share_config *config);
+/* Closes all connections. To be called before the manager is freed. */
+struct share *share_free(struct share *share);
+DEFINE_CLEANUP(share)
+
+/* --- the guest --- */
+
+/* `fd` is the connection, which the callee then owns, after a SHARE_ATTACH; else, and after a
+ * failure, -1. */
+typedef void share_answer_fn(void *ctx, int fd, const struct error *why);
+
+/* Sends the request on a new connection, which it takes over, and waits for the answer. */
+struct share_call *share_call_new(struct loop *loop, int fd, enum share_kind kind, const char *id,
+                                  share_answer_fn *done, void *ctx);
+/* Closes the connection without calling `done`. */
+struct share_call *share_call_free(struct share_call *call);

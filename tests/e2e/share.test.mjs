@@ -1,0 +1,142 @@
+// Sandboxes that a server has awake, used at the same time by commands in a terminal and by other servers.
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { BELLJAR, complaint, PATIENCE_MS, serverEnv } from './lib/programs.mjs';
+import { allTextOf, open, stateDir, structuredOf, toolsOf } from './lib/sandboxed.mjs';
+
+const env = serverEnv({ ASAN_OPTIONS: 'detect_leaks=0' });
+
+function verbsOf(state) {
+  return (name, args = [], input = '') => {
+    const result = spawnSync(BELLJAR, [name, '--state-dir', state, ...args], { env, input, encoding: 'utf8', timeout: PATIENCE_MS, maxBuffer: 2 ** 26 });
+    assert.equal(complaint(result.stderr), null);
+    return result;
+  };
+}
+
+async function server(t, state) {
+  const session = await open(t, { STATE_DIR: state });
+  return { session, ...Object.fromEntries(['run_command', 'run_code', 'sandbox_info', 'reset_sandbox', 'delete_sandbox', 'process_output', 'list_sandboxes']
+    .map((name) => [name, (args, options) => toolsOf(async () => session)[name](args, options)])) };
+}
+
+const stdoutOf = async (result) => structuredOf(await result).stdout;
+
+test('commands in a terminal use a sandbox that a server has awake', async (t) => {
+  const state = stateDir(t);
+  const { session, run_command, sandbox_info } = await server(t, state);
+  const verb = verbsOf(state);
+  const files = mkdtempSync(join(tmpdir(), 'belljar-share-'));
+  t.after(() => rmSync(files, { recursive: true, force: true }));
+  await run_command({ command: 'echo from the server > note; sleep 1000', background: true });
+
+  const read = verb('exec', ['--sandbox', 'default', 'cat', 'note']);
+  assert.deepEqual([read.status, read.stdout, read.stderr], [0, 'from the server\n', '']);
+  const piped = verb('exec', ['--sandbox', 'default', 'sh', '-c', 'wc -c; head -c 3000000 /dev/zero; exit 7'], 'x'.repeat(2_000_000));
+  assert.deepEqual([piped.status, piped.stdout.length], [7, '2000000\n'.length + 3_000_000]);
+  assert.equal(verb('exec', ['--sandbox', 'default', 'no-such-program']).status, 127);
+
+  writeFileSync(join(files, 'in'), 'y'.repeat(5_000_000));
+  assert.equal(verb('cp', [join(files, 'in'), 'default:copied']).status, 0);
+  assert.equal(await stdoutOf(run_command({ command: 'wc -c < copied' })), '5000000\n');
+  assert.equal(verb('cp', ['default:copied', join(files, 'out')]).status, 0);
+  assert.equal(readFileSync(join(files, 'out')).length, 5_000_000);
+  assert.match(verb('logs', ['default']).stdout, /cat note/);
+
+  const { id, processes } = structuredOf(await sandbox_info());
+  assert.ok(processes.some(({ state }) => state === 'running'), 'the process of the server still runs');
+  const listed = JSON.parse(verb('ps', ['--json']).stdout).sandboxes;
+  assert.deepEqual(listed.map(({ id, name, state }) => [id, name, state]), [[id, 'default', 'awake']]);
+
+  assert.equal(verb('exec', ['--sandbox', 'other', 'true']).status, 0);
+  const removed = verb('rm', ['nonesuch', 'default', 'other']);
+  assert.deepEqual([removed.status, removed.stderr], [1, "belljar: there is no sandbox 'nonesuch'\n"]);
+  assert.deepEqual(JSON.parse(verb('ps', ['--json']).stdout).sandboxes, []);
+  assert.equal(await stdoutOf(run_command({ command: 'ls' })), '');
+  await session.close();
+});
+
+test('two servers of one user share the default sandbox', async (t) => {
+  const state = stateDir(t);
+  const first = await server(t, state);
+  const second = await server(t, state);
+  const { id } = structuredOf(await first.sandbox_info());
+  await first.run_command({ command: 'echo 1 > shared' });
+  assert.equal(structuredOf(await second.sandbox_info()).id, id);
+  assert.equal(await stdoutOf(second.run_command({ command: 'cat shared' })), '1\n');
+  structuredOf(await first.run_code({ code: 'x = 1', session: 's' }));
+  assert.match(allTextOf(await second.run_code({ code: 'x', session: 's' })), /NameError/, 'sessions belong to their server');
+  const started = structuredOf(await second.run_command({ command: 'echo begun; sleep 1000', background: true }));
+  assert.equal(structuredOf(await second.list_sandboxes()).sandboxes.length, 1);
+
+  // The first server ends, and with it what runs in its sandbox. The files stay.
+  await first.session.close();
+  const ended = await second.process_output({ process: started.process, wait_s: 20 });
+  assert.match(allTextOf(ended), /the server that had it awake has exited/);
+  assert.notEqual(ended.structuredContent?.state, 'running');
+  assert.equal(await stdoutOf(second.run_command({ command: 'cat shared' })), '1\n');
+  assert.equal(structuredOf(await second.sandbox_info()).id, id);
+
+  // Now the second server has it awake, and a third one is the guest.
+  const third = await server(t, state);
+  assert.equal(await stdoutOf(third.run_command({ command: 'cat shared' })), '1\n');
+  structuredOf(await third.reset_sandbox());
+  assert.equal(await stdoutOf(second.run_command({ command: 'ls' })), '');
+  assert.equal(await stdoutOf(third.run_command({ command: 'ls' })), '');
+  structuredOf(await third.delete_sandbox({ sandbox: id }));
+  assert.notEqual(structuredOf(await second.sandbox_info()).id, id);
+  await third.session.close();
+  await second.session.close();
+});
+
+test('a command ends when the server that holds its sandbox is killed', async (t) => {
+  const state = stateDir(t);
+  const { session, run_command } = await server(t, state);
+  const verb = verbsOf(state);
+  await run_command({ command: 'echo kept > file' });
+  const child = spawn(BELLJAR, ['exec', '--state-dir', state, '--sandbox', 'default', 'sh', '-c', 'echo begun; sleep 1000'], { env });
+  let stderr = '';
+  child.stderr.on('data', (text) => (stderr += text));
+  await new Promise((resolve) => child.stdout.once('data', resolve));
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  process.kill(session.transport.pid, 'SIGKILL');
+  assert.equal(await ended, 1);
+  assert.match(stderr, /^belljar: .*the server that had it awake has exited/);
+  const again = verb('exec', ['--sandbox', 'default', 'cat', 'file']);
+  assert.deepEqual([again.status, again.stdout, again.stderr], [0, 'kept\n', '']);
+  assert.deepEqual(readdirSync(join(state, 'servers')), [], 'lock and socket of the dead server are removed');
+  verb('rm', ['default']);
+});
+
+test('another user cannot connect to a server', async (t) => {
+  if (process.getuid() !== 0) return t.skip('needs root to become another user');
+  const state = stateDir(t);
+  const { session, run_command, sandbox_info } = await server(t, state);
+  const { id } = structuredOf(await sandbox_info());
+  const socket = join(state, 'servers', readdirSync(join(state, 'servers')).find((name) => name.endsWith('.sock')));
+  const script = `
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(20)
+try:
+    s.connect(sys.argv[1])
+    s.sendall(sys.argv[2].encode().ljust(64, b'\\0') + (1).to_bytes(4, sys.byteorder) + sys.argv[3].encode().ljust(60, b'\\0'))
+    print('answer of', len(s.recv(1)))
+except OSError as e:
+    print(type(e).__name__)`;
+  const attack = (uid) =>
+    spawnSync('python3', ['-c', script, socket, readFileSync(new URL('../../Makefile', import.meta.url), 'utf8').match(/^VERSION\s*=\s*(\S+)/m)[1], id], { uid, gid: uid, cwd: '/', encoding: 'utf8' }).stdout.trim();
+  if (spawnSync('python3', ['-c', ''], { uid: 65534, gid: 65534, cwd: '/' }).status !== 0) return t.skip('needs python3');
+  assert.equal(attack(65534), 'PermissionError', 'the directory keeps other users out');
+  chmodSync(join(state, 'servers'), 0o755);
+  chmodSync(socket, 0o777);
+  assert.match(attack(65534), /^(answer of 0|ConnectionResetError|BrokenPipeError)$/, 'the server itself does too');
+  assert.equal(attack(0), 'answer of 1');
+  assert.equal(await stdoutOf(run_command({ command: 'echo fine' })), 'fine\n');
+  await session.close();
+  assert.ok(!existsSync(socket));
+});
