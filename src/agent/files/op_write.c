@@ -68,7 +68,7 @@ static int find_place(struct write_place *place, const struct job *job,
 		r = export_init_at(&place->export, job, parent.dir,
 		                   (request->flags & WIRE_PREVIEW) != 0, done, err);
 	}
-	if (r < 0 || export_set_written(&place->export, request->path, err) < 0)
+	if (r < 0 || export_set_written(&place->export, request->path, place->name, err) < 0)
 		return -1;
 	place->kind = export_kind(&place->export, place->name, false);
 	if (place->kind < 0)

@@ -339,7 +339,7 @@ int op_unpack(struct job *job, const struct wire_unpack *request, struct wire_do
 	tar_parser_init(&unpack.parser);
 	r = open_target(&unpack, err);
 	if (r == 0)
-		r = export_set_written(&unpack.export, request->path, err);
+		r = export_set_written(&unpack.export, request->path, "", err);
 	if (r == 0)
 		r = take_archive(&unpack, err);
 	cancel_file(&unpack);

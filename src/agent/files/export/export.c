@@ -208,9 +208,22 @@ int export_kind(struct export *export, const char *name, bool is_directory)
 	return trusted_kind_of(path, is_directory, export->job->allowed);
 }
 
-/* The rest of the path is that of the request, so it has the names that the real path lacks. */
-int export_set_written(struct export *export, struct view path, struct error *err)
+/* Leaves one slash where there are more, and none at the end. */
+static void trim_slashes(char *path)
 {
+	char *to = path;
+
+	for (const char *from = path; *from != '\0'; from++)
+		if (from[0] != '/' || (from[1] != '/' && from[1] != '\0'))
+			*to++ = *from;
+	*to = '\0';
+}
+
+/* The rest of the path is that of the request, so it has the names that the real path lacks. If
+ * the two are equal, export_kind() has said all. */
+int export_set_written(struct export *export, struct view path, const char *name, struct error *err)
+{
+	char real[EXPORT_BASE_SIZE + PATH_MAX];
 	const struct job *job = export->job;
 	size_t len;
 
@@ -224,6 +237,11 @@ int export_set_written(struct export *export, struct view path, struct error *er
 	(void)snprintf(export->written + len, sizeof export->written - len, "/%s/%.*s",
 	               path.len != 0 && path.ptr[0] == '/' ? "" : job->workspace, (int)path.len,
 	               path.ptr);
+	(void)snprintf(real, sizeof real, "%s/%s", export->base, name);
+	trim_slashes(real);
+	trim_slashes(export->written);
+	if (strcmp(real, export->written) == 0)
+		export->written[0] = '\0';
 	return 0;
 }
 
@@ -231,7 +249,7 @@ int export_written_kind(const struct export *export, const char *name, bool is_d
 {
 	char path[EXPORT_PATH_SIZE + PATH_MAX];
 
-	if (!export->job->on_host)
+	if (!export->job->on_host || export->written[0] == '\0')
 		return -1;
 	(void)snprintf(path, sizeof path, "%s/%s", export->written, name);
 	return trusted_kind_of(path, is_directory, export->job->allowed);

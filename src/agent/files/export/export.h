@@ -39,7 +39,7 @@ struct export
 	struct buf list, diffs;        /* for the report: a line for each entry, and hunks */
 	size_t base_len;               /* of `base` */
 	char base[EXPORT_BASE_SIZE];   /* the host's path of the directory that names are below */
-	char written[3 * PATH_MAX];    /* the same with the request's text, links not resolved */
+	char written[3 * PATH_MAX];    /* the target as the request has it; "": no link is in it */
 	char parent[PATH_MAX];         /* of the last entry, below base */
 	char marked[EXPORT_PATH_SIZE]; /* its path on the host, for the table of trusted names */
 	char listed[256];              /* the last directory in `list` */
@@ -63,8 +63,9 @@ int export_base_kind(const struct export *export);
 int export_kind(struct export *export, const char *name, bool is_directory);
 
 /* The same by the path as the request has it. A user's ~/.bashrc may be a link to a file with a
- * name that no rule is about: a copy to ~/.bashrc would be written through it. */
-MUST_CHECK int export_set_written(struct export *export, struct view path, struct error *err);
+ * name that no rule is about: a copy to ~/.bashrc would be written through it. `name` is that of a target that is a file, resolved; or "". */
+MUST_CHECK int export_set_written(struct export *export, struct view path, const char *name,
+                                  struct error *err);
 int export_written_kind(const struct export *export, const char *name, bool is_directory);
 
 /* The permissions of a file or directory in `dir`. Of a file that the host does not have, or has
