@@ -371,6 +371,7 @@ static int open_sources(struct stream *stream, struct program_io *io, struct err
 	               on_keeper, err) < 0)
 		return -1;
 	io->keeper = -1;
+	pump_set_older(pump_of(&stream->program, WIRE_CONTROL_OUT), stream->program.pumps, 2);
 	return 0;
 }
 

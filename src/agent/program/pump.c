@@ -50,16 +50,52 @@ void pump_credit(struct pump *pump)
 	source_want(&pump->source, allowed_bytes(pump) != 0 ? EPOLLIN : 0);
 }
 
-static void on_ready(struct source *source, uint32_t events)
+void pump_set_older(struct pump *pump, struct pump *older, size_t count)
 {
-	struct pump *pump = container_of(source, struct pump, source);
+	pump->older = older;
+	pump->older_count = count;
+}
+
+static void count_older_bytes(struct pump *pump)
+{
+	for (size_t i = 0; i < pump->older_count; i++) {
+		int waiting = 0;
+
+		if (pump->older[i].source.fd >= 0)
+			(void)ioctl(pump->older[i].source.fd, FIONREAD, &waiting);
+		pump->older[i].ahead = waiting > 0 ? (uint64_t)waiting : 0;
+	}
+}
+
+/* The output that goes before the messages of this pump; NULL: none is left. It is counted once,
+ * when the messages can be read, so that a program that prints for ever does not hold them up.
+ * Output without credit does not hold them up either. */
+static struct pump *next_older(struct pump *pump)
+{
+	if (!pump->is_waiting)
+		count_older_bytes(pump);
+	pump->is_waiting = true;
+	for (size_t i = 0; i < pump->older_count; i++) {
+		struct pump *older = &pump->older[i];
+
+		if (older->source.fd >= 0 && older->ahead != 0 && allowed_bytes(older) != 0)
+			return older;
+	}
+	pump->is_waiting = false;
+	return NULL;
+}
+
+static void send_output(struct pump *pump)
+{
 	size_t max = allowed_bytes(pump);
 	ssize_t n;
 
-	(void)events;
 	if (max == 0)
 		return;
 	n = read_into_frame(pump, max);
+	/* A program may have read its own output back, and then fewer bytes are there than were
+	 * counted. */
+	pump->ahead = n > 0 && (uint64_t)n < pump->ahead ? pump->ahead - (uint64_t)n : 0;
 	/* While finishing no writer is left: EAGAIN means that the pipe is empty for good. */
 	if (n < 0 && (errno == EAGAIN || errno == EINTR) && !pump->finishing)
 		return;
@@ -69,6 +105,17 @@ static void on_ready(struct source *source, uint32_t events)
 	if (n <= 0 || (pump->finishing && pump->left == 0))
 		return end_pump(pump);
 	pump_credit(pump);
+}
+
+/* Sends one frame at most: of this pump, or of output that goes before it. In the second case the
+ * descriptor stays readable, and the loop calls again. */
+static void on_ready(struct source *source, uint32_t events)
+{
+	struct pump *pump = container_of(source, struct pump, source);
+	struct pump *older = allowed_bytes(pump) != 0 ? next_older(pump) : NULL;
+
+	(void)events;
+	send_output(older != NULL ? older : pump);
 }
 
 int pump_open(struct pump *pump, struct stream *stream, uint8_t channel, int fd,

@@ -10,6 +10,7 @@
  *   capture.c          beginning and end of a stream;  spill.c: the file with all of it
  *   output_log.c       recent output of a detached process
  *   displays.c         values and exceptions that code displayed
+ *   journal.c          the order of output and displays
  *
  * The run of a process calls back into the process while it is on the stack. Watchers are called
  * from a timer, so a process is never freed while one of its own functions is running. */
@@ -26,6 +27,7 @@
 #include "sandbox/interpreter/language_cache.h"
 #include "sandbox/process/capture.h"
 #include "sandbox/process/displays.h"
+#include "sandbox/process/journal.h"
 #include "sandbox/process/output_log.h"
 #include "sandbox/process/process.h"
 #include "sandbox/process/spill.h"
@@ -71,6 +73,7 @@ struct process {
 	struct session_cell cell; /* in a session */
 	struct session_report session;
 	struct displays displays;
+	struct journal journal;
 	uint64_t started_ms, ended_ms;
 	int64_t started_s;
 

@@ -73,6 +73,8 @@ void process_state(struct process *process, struct process_state *ret)
 		.why_lost = session->was_lost ? session->why_lost : NULL,
 		.displays = displays->items,
 		.display_count = displays->count,
+		.entries = process->journal.entries,
+		.entry_count = process->journal.is_full ? 0 : process->journal.count,
 		.error_name = displays->error_name,
 		.error_message = displays->error_message,
 		.error_traceback = displays->error_traceback,

@@ -31,7 +31,7 @@ struct language_found;
 struct process;
 struct sandbox;
 
-enum { PROCESS_ID_MAX = 16, PROCESS_DISPLAYS_MAX = 32 };
+enum { PROCESS_ID_MAX = 16, PROCESS_DISPLAYS_MAX = 32, PROCESS_ENTRIES_MAX = 64 };
 
 /* How much is kept of each process; the same for all of a server. */
 struct process_limits {
@@ -78,7 +78,16 @@ struct process_display {
 	char mime[64];
 	char *text; /* bounded, terminated, valid UTF-8 */
 	size_t text_len;
-	char *path; /* of a file in the sandbox, absolute */
+	char *path;      /* of a file in the sandbox, absolute */
+	unsigned number; /* of its entry; 0: it has none */
+};
+
+/* A stretch of one output stream, or a display, in the order in which they appeared. */
+enum process_entry_kind { PROCESS_ENTRY_STDOUT, PROCESS_ENTRY_STDERR, PROCESS_ENTRY_DISPLAY };
+struct process_entry {
+	enum process_entry_kind kind;
+	uint64_t bytes;   /* of the stream */
+	unsigned display; /* number of the display */
 };
 
 /* One output stream, as far as it is kept. */
@@ -99,6 +108,8 @@ struct process_state {
 	const char *why_lost;    /* or NULL */
 	const struct process_display *displays;
 	size_t display_count;
+	const struct process_entry *entries;
+	size_t entry_count; /* 0: the order is not known, or nothing appeared */
 	/* The exception that ended a cell; NULL: none. Bounded. */
 	const char *error_name, *error_message, *error_traceback;
 	uint64_t elapsed_ms;

@@ -60,6 +60,7 @@ static void on_output(void *ctx, bool is_stderr, struct view bytes)
 		open_file(sink);
 	capture_add(&sink->capture, bytes);
 	output_log_add(&process->log, is_stderr, bytes);
+	journal_add_bytes(&process->journal, is_stderr, bytes.len);
 	process->is_last_stderr = is_stderr;
 	process_changed(process);
 	if (sink->spill != NULL)
@@ -71,8 +72,11 @@ static void on_output(void *ctx, bool is_stderr, struct view bytes)
 static void on_display(void *ctx, const struct kernel_message *message)
 {
 	struct process *process = ctx;
+	size_t count = process->displays.count;
 
 	displays_add(&process->displays, message);
+	if (process->displays.count > count)
+		process->displays.items[count].number = journal_add_display(&process->journal);
 	process_changed(process);
 }
 

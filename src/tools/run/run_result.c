@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "mcp/content.h"
+#include "tools/run/run_order.h"
 #include "tools/run/run_text.h"
 
 /* An answer while it is put together. */
@@ -20,7 +21,10 @@ struct answer {
 	struct buf text;   /* what the process has printed and displayed */
 	struct buf status; /* what belljar says about it, one line each */
 	struct buf notes;  /* the structured field `note` */
-	json_t *structured, *files;
+	json_t *structured, *files, *values;
+	json_t *content;       /* blocks in front of `text` */
+	json_t *pictures;      /* blocks to send; or NULL */
+	size_t pictures_taken; /* how many of them are in `content` */
 	bool is_truncated;
 	size_t display_room; /* bytes left for displays and the traceback */
 };
@@ -149,36 +153,51 @@ static void add_display_path(struct answer *a, const struct process_display *dis
 	json_push(a->files, json_str(display->path));
 }
 
-static void add_displays(struct answer *a)
+/* Ends the current block of text. */
+static void end_text_block(struct answer *a)
 {
-	const struct process_state *state = a->r->state;
-	json_t *values = json_list();
+	if (a->text.len != 0)
+		json_push(a->content, mcp_text_view(buf_view(&a->text)));
+	buf_clear(&a->text);
+}
 
-	for (size_t i = 0; i < state->display_count; i++) {
-		const struct process_display *display = &state->displays[i];
-		json_t *value = json_obj();
-		size_t len;
+/* The blocks of pictures are in the order of the displays; a display has one if nothing says why it
+ * is not shown. */
+static void add_picture(struct answer *a, size_t display)
+{
+	const struct run_result *r = a->r;
+	json_t *block = json_array_get(a->pictures, a->pictures_taken);
 
-		json_set(value, "mime", json_str(display->mime));
-		if (display->path != NULL) {
-			add_display_path(a, display, why_unshown(a->r, i));
-			json_set(value, "path", json_str(display->path));
-		} else {
-			AUTO_FREE char *text = copy_display(
-			        a, (struct view){ display->text, display->text_len }, &len);
+	if (block == NULL || !run_result_is_picture(&r->state->displays[display]) ||
+	    why_unshown(r, display) != NULL)
+		return;
+	a->pictures_taken++;
+	end_text_block(a);
+	json_push(a->content, json_incref(block));
+}
 
-			break_line(&a->text);
-			if (strcmp(display->mime, "text/plain") != 0)
-				add_text(&a->text, RUN_TEXT_MARK "%s]\n", display->mime);
-			add_text(&a->text, "%s", text);
-			json_set(value, "text", json_str(text));
-		}
-		json_push(values, value);
+static void add_display(struct answer *a, size_t i)
+{
+	const struct process_display *display = &a->r->state->displays[i];
+	json_t *value = json_obj();
+	size_t len;
+
+	json_set(value, "mime", json_str(display->mime));
+	if (display->path != NULL) {
+		add_display_path(a, display, why_unshown(a->r, i));
+		json_set(value, "path", json_str(display->path));
+		add_picture(a, i);
+	} else {
+		AUTO_FREE char *text = copy_display(
+		        a, (struct view){ display->text, display->text_len }, &len);
+
+		break_line(&a->text);
+		if (strcmp(display->mime, "text/plain") != 0)
+			add_text(&a->text, RUN_TEXT_MARK "%s]\n", display->mime);
+		add_text(&a->text, "%s", text);
+		json_set(value, "text", json_str(text));
 	}
-	if (json_array_size(values) != 0)
-		json_set(a->structured, "values", values);
-	else
-		json_decref(values);
+	json_push(a->values, value);
 }
 
 /* --- status lines ----------------------------------------------------------------------------- */
@@ -221,7 +240,8 @@ static void describe_end(const struct answer *a, char *out, size_t size)
 {
 	const struct process_state *state = a->r->state;
 	const struct run_end *end = &state->end;
-	bool is_silent = a->text.len == 0, is_cell = a->r->session != NULL;
+	bool is_silent = a->text.len == 0 && json_array_size(a->content) == 0;
+	bool is_cell = a->r->session != NULL;
 	uint64_t ms = a->r->timeout_ms != 0 ? a->r->timeout_ms : state->elapsed_ms;
 	char name[24];
 
@@ -326,6 +346,30 @@ static void add_process(struct answer *a)
 
 /* --- the whole answer ------------------------------------------------------------------------- */
 
+/* Output and displays. A heading stands where the stream changes. A line break stands in front of
+ * each piece: two pieces could otherwise together imitate what belljar says. */
+static void add_pieces(struct answer *a)
+{
+	bool is_stderr = false;
+	struct run_order order;
+	struct run_piece piece;
+
+	run_order_init(&order, a->r, a->fit);
+	while (run_order_next(&order, &piece)) {
+		if (piece.is_display) {
+			add_display(a, piece.display);
+			continue;
+		}
+		break_line(&a->text);
+		if (piece.is_stderr != is_stderr)
+			add_text(&a->text, RUN_TEXT_MARK "%s]\n",
+			         piece.is_stderr ? "stderr" : "stdout");
+		is_stderr = piece.is_stderr;
+		(void)!buf_add(&a->text, piece.text, &(struct error){ 0 });
+	}
+	run_order_done(&order);
+}
+
 static void add_output(struct answer *a)
 {
 	const struct run_result *r = a->r;
@@ -334,12 +378,10 @@ static void add_output(struct answer *a)
 		add_text(&a->text,
 		         RUN_TEXT_MARK "%" PRIu64 " bytes before this are no longer kept]\n",
 		         r->lost);
-	(void)!buf_add(&a->text, buf_view(&a->fit->out), &(struct error){ 0 });
-	if (a->fit->errors.len != 0) {
-		break_line(&a->text);
-		add_text(&a->text, RUN_TEXT_MARK "stderr]\n");
-		(void)!buf_add(&a->text, buf_view(&a->fit->errors), &(struct error){ 0 });
-	}
+	add_pieces(a);
+	if (json_array_size(a->values) != 0)
+		json_set(a->structured, "values", json_incref(a->values));
+	json_decref(a->values);
 	json_set(a->structured, "stdout", json_str_view(buf_view(&a->fit->out)));
 	json_set(a->structured, "stderr", json_str_view(buf_view(&a->fit->errors)));
 }
@@ -390,18 +432,12 @@ static void add_numbers(struct answer *a)
 }
 
 /* A block without text is left out, unless it would be the only one. */
-static json_t *make_content(const struct answer *a, json_t *pictures)
+static json_t *make_content(struct answer *a)
 {
-	json_t *content = json_list(), *block;
-	size_t i;
-
-	if (a->text.len != 0)
-		json_push(content, mcp_text_view(buf_view(&a->text)));
-	json_array_foreach (pictures, i, block)
-		json_push(content, json_incref(block));
-	if (a->status.len != 0 || json_array_size(content) == 0)
-		json_push(content, mcp_text_view(buf_view(&a->status)));
-	return content;
+	end_text_block(a);
+	if (a->status.len != 0 || json_array_size(a->content) == 0)
+		json_push(a->content, mcp_text_view(buf_view(&a->status)));
+	return a->content;
 }
 
 void run_result_make(const struct run_result *result, const struct run_fit *fit, json_t *pictures,
@@ -412,6 +448,9 @@ void run_result_make(const struct run_result *result, const struct run_fit *fit,
 		.fit = fit,
 		.structured = json_obj(),
 		.files = json_list(),
+		.values = json_list(),
+		.content = json_list(),
+		.pictures = pictures,
 		.is_truncated = fit->out_missing != 0 || fit->errors_missing != 0,
 		.display_room = fit->display_room,
 	};
@@ -421,10 +460,8 @@ void run_result_make(const struct run_result *result, const struct run_fit *fit,
 	buf_init(&a.notes, 4096);
 	add_output(&a);
 	/* An answer that does not reach the last byte of output does not report the end yet. */
-	if (!result->has_more) {
-		add_displays(&a);
+	if (!result->has_more)
 		add_error(&a);
-	}
 	add_end(&a);
 	add_numbers(&a);
 	if (a.notes.len != 0)
@@ -433,7 +470,7 @@ void run_result_make(const struct run_result *result, const struct run_fit *fit,
 		json_set(a.structured, "files", a.files);
 	else
 		json_decref(a.files);
-	*ret_content = make_content(&a, pictures);
+	*ret_content = make_content(&a);
 	*ret_structured = a.structured;
 	buf_done(&a.text);
 	buf_done(&a.status);

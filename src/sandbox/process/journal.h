@@ -1,0 +1,24 @@
+/* journal.h - the order in which a process printed to its two streams and displayed values.
+ *
+ * Bytes of one stream in a row are one entry. A process that changes between its streams more often
+ * than the journal has entries gets no order: its streams are answered one after the other. The
+ * order of stdout and stderr is that in which the agent read two pipes, which for bytes that were
+ * printed within a moment may differ from the order of the writes.
+ *
+ *   (zeroed) -> journal_add_bytes, journal_add_display    (the struct belongs to the caller) */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sandbox/process/process.h"
+
+struct journal {
+	struct process_entry entries[PROCESS_ENTRIES_MAX];
+	size_t count;
+	unsigned displays; /* number of the last display */
+	bool is_full;      /* an entry did not fit: the order is not known */
+};
+
+void journal_add_bytes(struct journal *journal, bool is_stderr, size_t bytes);
+/* Returns the number of the display, from 1 on; 0: there is no room for its entry. */
+unsigned journal_add_display(struct journal *journal);
