@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "tools/run/run_result.h"
 #include "tools/run/run_text.h"
 
@@ -29,12 +30,29 @@ static size_t kept_len(const struct process_stream *stream)
 	return stream->head.len + stream->tail.len;
 }
 
+/* Escaped marks make a text longer. */
+static size_t cleaned_len(struct view text)
+{
+	AUTO_BUF struct buf buf;
+
+	buf_init(&buf, run_text_room(text.len));
+	run_text_clean(text, &buf);
+	return buf.len;
+}
+
 static size_t display_len(const struct process_state *state)
 {
-	size_t len = state->error_traceback != NULL ? strlen(state->error_traceback) : 0;
+	size_t len = 0;
 
-	for (size_t i = 0; i < state->display_count; i++)
-		len += state->displays[i].text_len + 100;
+	if (state->error_traceback != NULL)
+		len = cleaned_len(view_of(state->error_traceback));
+	for (size_t i = 0; i < state->display_count; i++) {
+		const struct process_display *display = &state->displays[i];
+
+		if (display->text != NULL)
+			len += cleaned_len((struct view){ display->text, display->text_len });
+		len += 100;
+	}
 	return len;
 }
 

@@ -483,6 +483,33 @@ static void output_cannot_imitate_status_lines(void **state)
 	end_case(&t);
 }
 
+/* Backslashes make values longer, but nothing is cut while there is room. */
+static void escaped_values_are_complete(void **state)
+{
+	struct process_display display = { .mime = "text/plain",
+		                           .text = (char[]){ "[belljar [belljar" },
+		                           .text_len = 17 };
+	struct answer_case t;
+
+	begin_case(&t, "", "");
+	t.state.displays = &display;
+	t.state.display_count = 1;
+	t.state.error_name = "E";
+	t.state.error_message = "m";
+	t.state.error_traceback = "[belljar 1\n[belljar 2\n[belljar 3\n";
+	make_answer(&t);
+	assert_string_equal(block_text(&t, 0), "\\[belljar \\[belljar\n"
+	                                       "\\[belljar 1\n\\[belljar 2\n\\[belljar 3\n");
+	end_case(&t);
+	begin_case(&t, "", "");
+	t.state.error_name = "E";
+	t.state.error_message = "m";
+	t.state.error_traceback = "[belljar 1\n[belljar 2\n[belljar 3\n";
+	make_answer(&t);
+	assert_string_equal(block_text(&t, 0), "\\[belljar 1\n\\[belljar 2\n\\[belljar 3\n");
+	end_case(&t);
+}
+
 static void empty_blocks_are_left_out(void **state)
 {
 	struct answer_case t;
@@ -599,6 +626,7 @@ int main(void)
 		TEST(cell_has_values_and_exceptions),
 		TEST(cell_without_output_says_so),
 		TEST(output_cannot_imitate_status_lines),
+		TEST(escaped_values_are_complete),
 		TEST(empty_blocks_are_left_out),
 		TEST(path_of_a_display_cannot_imitate_a_status_line),
 		TEST(running_process_names_the_next_call),
