@@ -142,7 +142,7 @@ build/agent/image.o: src/engine/agent_image.S build/agent/belljar-agent
 # The Python and JavaScript programs that interpreters run, embedded as text.
 KERNELS := $(patsubst src/%_image.S,build/%.o,$(wildcard src/kernels/*_image.S))
 
-build/kernels/%.o: src/kernels/%_image.S $(wildcard src/kernels/*.py src/kernels/*.js)
+build/kernels/%.o: src/kernels/%_image.S $(wildcard src/kernels/*.py src/kernels/*/*.py src/kernels/*.js)
 	$(say) AS $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(HARDENED) -c $< -o $@

@@ -2,15 +2,17 @@
 #
 # The loader (python_loader.py) runs this text in its own namespace and then executes
 #
-#     try: exec(*start_kernel())
+#     try:
+#         for code in start_kernel(): end_code(eval(*code))
 #     except: on_error(); raise
 #     finally: on_exit()
 #
-# start_kernel() returns only in a process that is to run the user's code, with the code and its
-# namespace. A process serves either fresh runs (FRESH is python_fresh.py) or, with "session = True"
-# in front of this text, the cells of one session (SESSION is python_session.py). This file has what
-# both need; RICH is python_rich.py, for pictures and tables. Each part is compiled only where it is
-# used, because compiling takes longer than a short run. Python 3.7 and later.
+# start_kernel() returns only in a process that is to run the user's code, with pieces of code and
+# their namespace. A process serves either fresh runs (FRESH and RUN are python_fresh.py and
+# python_run.py) or, with "session = True" in front of this text, the cells of one session (SESSION
+# is python_session.py). This file has what both need. The other parts, in the folder notebook, are
+# texts that part() compiles when they are first used, because compiling takes longer than a short
+# run. Python 3.7 and later.
 import io
 import os
 import sys
@@ -19,7 +21,8 @@ import _signal
 home = os.getcwd()
 first_main = sys.modules['__main__']
 first_sigint = _signal.getsignal(_signal.SIGINT)
-pictures = None  # the PyplotWatch of a process that runs code
+imports = None  # the ImportWatch of a process that runs code
+screen = None  # its session, or its fresh run: shows values
 
 # --- frames ---
 
@@ -167,11 +170,122 @@ def new_main(path):
     return main
 
 
-# --- pictures ---
+# --- parts that are compiled when they are first used ---
 
 
-class PyplotWatch:
-    """An import hook that waits for matplotlib.pyplot, replaces its show(), and removes itself."""
+def part(name, parts={}):
+    """The namespace of a part of the kernel. The standard library's modules that it needs must not
+    be files of the same name in the user's directory."""
+    if name not in parts:
+        path = sys.path[:]
+        sys.path[:] = filter(None, path)
+        try:
+            space = {'__name__': 'belljar', 'part': part, 'screen': screen, 'pictures': imports,
+                     'display': display, 'get_ipython': get_ipython}
+            exec(compile(globals()[name], '<belljar>', 'exec'), space)
+            parts[name] = space
+        finally:
+            sys.path[:] = path
+    return parts[name]
+
+
+def display(*values, **options):
+    """Shows each of the values as a picture, a table or text."""
+    return part('RICH')['display'](screen, values, **options)
+
+
+def get_ipython(shells=[]):
+    """The object that runs magics, for the code of a cell. Modules get None, as they do outside of
+    a notebook: they would ask for all that IPython has."""
+    if sys._getframe(1).f_globals is not screen.namespace:
+        return None
+    if not shells:
+        shells.append(part('MAGICS')['Shell'](screen))
+    return shells[0]
+
+
+PLAIN = {int, float, complex, str, bytes, bool, list, tuple, dict, set, frozenset, range}
+PLAIN_MAX = 16 * 1024
+
+
+# How the values of calls such as plt.plot() and df.plot() begin.
+DRAWN = ('<matplotlib', '[<matplotlib', '([<matplotlib', '<Axes', 'array([<Axes', 'array([[<Axes',
+         'Text(', '<BarContainer', '(<Figure')
+
+
+def show_value(value):
+    """Shows the value of a last expression. A short text of a plain type needs no other part, and
+    a part of a figure that is about to be shown needs no text."""
+    is_plain = type(value) in PLAIN
+    figures = imports.pyplot.get_fignums() if imports.pyplot else ()
+    if (is_plain or figures) and screen.captured is None:
+        try:
+            text = repr(value)
+        except Exception:
+            text = None
+        if text is not None and figures and text.startswith(DRAWN):
+            return
+        if is_plain and text is not None and len(text) <= PLAIN_MAX:
+            return screen.out.emit('text/plain', text)
+    display(value)
+
+
+class Displays:
+    """Takes what code displays; the base of what sessions and fresh runs have."""
+
+    def __init__(self, pixels=0, bytes=0):
+        self.home, self.pixels, self.bytes = home, pixels, bytes
+        self.display_id = ''  # of the values that are being shown
+        self.is_clear_due = False  # clear_output(wait=True) was called
+        self.saved = []  # id and path of each file
+
+    def emit(self, mime, text='', path=''):
+        self.clear_waiting()
+        if path:
+            self.saved.append((self.display_id, path))
+        self.send_shown(mime, text, path, *filter(None, [self.display_id]))
+
+    def clear(self, display_id='', wait=False):
+        """Removes what was displayed so far, or the display of that id."""
+        self.is_clear_due = wait
+        if wait:
+            return
+        for each in self.saved[:]:
+            if display_id in ('', each[0]):
+                self.saved.remove(each)
+                try:
+                    os.unlink(each[1])
+                except OSError:
+                    pass
+        self.send_clear(display_id)
+
+    def clear_waiting(self):
+        if self.is_clear_due:
+            self.clear()
+
+
+# --- modules that are changed when the user's code imports them ---
+
+STAND_IN = ('IPython', 'IPython.core', 'IPython.display', 'IPython.core.display',
+            'IPython.core.display_functions', 'IPython.core.getipython')
+# The function that gets the module, and its part.
+WATCHED = {
+    'matplotlib.pyplot': None,
+    'IPython.display': ('NOTEBOOK', 'bridge_module'),
+    'IPython.core.display': ('NOTEBOOK', 'bridge_module'),
+    'IPython.core.display_functions': ('NOTEBOOK', 'bridge_module'),
+    'PIL.Image': ('FIGURES', 'replace_show'),
+    'plotly.basedatatypes': ('FIGURES', 'replace_show'),
+    'plotly.io': ('FIGURES', 'replace_show'),
+    'altair.vegalite.v4.api': ('FIGURES', 'replace_show'),
+    'altair.vegalite.v5.api': ('FIGURES', 'replace_show'),
+    'bokeh.io.showing': ('FIGURES', 'replace_show'),
+}
+
+
+class ImportWatch:
+    """An import hook: replaces functions of some modules, such as pyplot's show(), and makes the
+    modules of IPython that display values where IPython is not installed."""
 
     def __init__(self, out):
         self.out = out
@@ -179,45 +293,62 @@ class PyplotWatch:
         self.pyplot = None
 
     def find_spec(self, name, path=None, target=None):
-        if name != 'matplotlib.pyplot' or self not in sys.meta_path:
+        if name not in WATCHED and name not in STAND_IN:
             return None
-        sys.meta_path.remove(self)
-        for finder in sys.meta_path:
+        for finder in list(sys.meta_path):
             find = getattr(finder, 'find_spec', None)
-            spec = find(name, path, target) if find else None
+            spec = find(name, path, target) if find and finder is not self else None
             if spec is not None:
-                self.wrap_loader(spec.loader)
+                if name in WATCHED:
+                    self.wrap_loader(spec.loader, name)
                 return spec
+        parent = sys.modules.get('IPython')
+        if name == 'IPython' or parent and getattr(parent, '__loader__', 0) is self:
+            return sys.modules['_frozen_importlib'].ModuleSpec(
+                name, self, is_package=name in STAND_IN[:2])
         return None
 
-    def wrap_loader(self, loader):
+    def wrap_loader(self, loader, name):
         def exec_module(module):
             del loader.exec_module
             loader.exec_module(module)
-            self.pyplot = module
-            module.show = lambda *args, **options: self.show_open()
+            self.change_module(name, module)
 
         try:
-            loader.exec_module = exec_module
+            if not isinstance(loader, type):
+                loader.exec_module = exec_module
         except AttributeError:
-            pass  # a loader whose attributes cannot be set: figures of this process are not shown
+            pass  # a loader whose attributes cannot be set: the module stays as it is
+
+    def change_module(self, name, module):
+        if WATCHED[name] is None:
+            self.pyplot = module
+            module.show = lambda *args, **options: self.show_open()
+            return
+        part_name, function = WATCHED[name]
+        try:
+            part(part_name)[function](module)
+        except Exception:
+            pass  # a version of the library that has no such function
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        part('NOTEBOOK')['fill_module'](module)
 
     def show_open(self):
         if self.pyplot is not None:
-            rich_function('show_open_figures')(self.pyplot, self.out)
+            part('RICH')['show_open_figures'](self.pyplot, self.out)
 
 
-def watch_pyplot(out):
-    global pictures
-    pictures = PyplotWatch(out)
-    sys.meta_path.insert(0, pictures)
-
-
-def rich_function(name, namespace={}):
-    """A function of python_rich.py, which is compiled on the first call."""
-    if not namespace:
-        exec(compile(RICH, '<belljar>', 'exec'), namespace)
-    return namespace[name]
+def watch_imports(user):
+    """Prepares a process that runs code; `user` is its session or its fresh run."""
+    global imports, screen
+    screen, imports = user, ImportWatch(user.out)
+    sys.meta_path.insert(0, imports)
+    builtins = sys.modules['builtins']
+    builtins.display, builtins.get_ipython = display, get_ipython
 
 
 # --- called by the loader ---
@@ -225,7 +356,7 @@ def rich_function(name, namespace={}):
 
 def start_kernel():
     if 'session' not in globals():
-        exec(compile(FRESH, '<belljar>', 'exec'), globals())
+        exec(compile(FRESH + RUN, '<belljar>', 'exec'), globals())
         return serve_runs()
     sys.path[:] = filter(None, sys.path)  # SESSION must not import the user's traceback.py
     exec(compile(SESSION, '<belljar>', 'exec'), globals())
@@ -244,15 +375,26 @@ def on_error():
             traceback = traceback.tb_next
         value.__traceback__ = sys.last_traceback = traceback
         theirs(kind, value, traceback)
+        if kind is NameError:
+            hint_at_session(value)
 
     sys.excepthook = hook
+
+
+def hint_at_session(error):
+    """Says why a name is missing that an earlier run has assigned."""
+    name = (str(error).split("'") + [''])[1]
+    if name in globals().get('former_names', ()):
+        print("note: an earlier run set '%s', but each run starts anew; give all of them the same "
+              '`session` to keep variables' % name, file=sys.stderr)
 
 
 def on_exit():
     """Shows the figures that the code left open, however it ended. A forked child shows none: they
     are its parent's."""
-    if pictures is not None and pictures.pid == os.getpid():
+    globals().pop('code', None)  # the loader's variable refers to the namespace of the code
+    if imports is not None and imports.pid == os.getpid():
         try:
-            pictures.show_open()
+            imports.show_open()
         except Exception:
             pass

@@ -18,7 +18,9 @@ keeper = os.getppid()  # the agent's keeper adopts orphans if the zygote cannot
 SWEEP_S = 0.4  # after this time the zygote exits, and the keeper kills the remaining processes
 SET_DUMPABLE, GET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 3, 36  # prctl(2)
 RUN_SIGNALS = _signal.SIGTERM, _signal.SIGHUP
+FRAMES_MAX, FRAMES_BYTES = 64, 512 * 1024  # what a run may display
 is_reaper = False
+former_names = set()  # what earlier runs assigned at their top level, for a hint
 
 # --- the zygote ---
 
@@ -29,6 +31,9 @@ def serve_runs():
     _signal.pthread_sigmask(_signal.SIG_BLOCK, RUN_SIGNALS)
     remove_loader_traces()
     unprotect = protect_memory()
+    compile_tree(WARM_UP, 'a')  # makes the classes of syntax trees
+    if hasattr(sys.stdout, 'reconfigure'):
+        sys.stdout.reconfigure(line_buffering=True)  # in order with what other programs print
     resource = import_hidden('resource')
     objects = freeze_objects(import_hidden('gc'))
     is_new = True
@@ -118,7 +123,9 @@ def exit_with_status(status):
 def finish_run(report, status, usage):
     if not report:
         exit_with_status(status)
-    directory = report[1:]
+    directory, _, names = report[1:].partition(b'\0')
+    if len(former_names) < 1000:
+        former_names.update(names.decode('utf-8', 'replace').split())
     is_alone = kill_strays()
     frames = b''
     if directory:
@@ -243,25 +250,35 @@ def is_quiet_since(last):
 
 
 def read_displays(directory):
-    """A SHOWN frame for each picture that the run saved. The user's code can write this file
-    too, so only paths below .belljar are accepted."""
+    """The SHOWN frames that the run has written to a file. The user's code can write this file too,
+    so only what the server accepts is passed on, and only paths below .belljar."""
     try:
         fd = os.open(os.path.join(directory, b'shown'),
                      os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return
-    data = read_and_close(fd, 65536)
-    below = os.fsencode(home) + b'/.belljar/'
-    for _ in range(32):
+    data = read_and_close(fd, 2 * FRAMES_BYTES)
+    for _ in range(FRAMES_MAX + 1):
         size = int.from_bytes(data[1:5], 'little')
         try:
-            mime, text, path = decode_fields(data[5:5 + size])
+            values = [value.decode() for value in decode_fields(data[5:5 + size])]
         except ValueError:
             return
-        if data[:1] != b'v' or mime != b'image/png' or text or not path.startswith(below):
+        if len(data) < 5 + size or data[:1] != b'v' or not is_display(values):
             return
-        yield encode_frame(b'v', mime, text, path)
+        yield data[:5 + size]
         data = data[5 + size:]
+
+
+def is_display(values):
+    if not 3 <= len(values) <= 4:
+        return False
+    mime, text, path, *display_id = values
+    if not 0 < len(mime) < 64 or not all('!' <= character <= '~' for character in mime):
+        return False
+    if path and (text or not path.startswith(home + '/.belljar/') or not path.isprintable()):
+        return False
+    return all(len(each.encode()) <= 128 for each in display_id)
 
 
 def remove_directory(directory):
@@ -291,76 +308,5 @@ def remove_directory(directory):
     for path in reversed(found):
         try:
             os.rmdir(path)
-        except OSError:
-            pass
-
-
-# --- the run ---
-
-
-def touch_pages(objects):
-    """After fork() a page is copied when it is first written to, and counting a reference
-    writes: that is half the time of a short run. Touch all objects, and use the compiler,
-    while RUN has not yet come."""
-    for _ in objects:
-        pass
-    compile("import a\ndef f(b, *c):\n    return [b for b in c if 'd' % b]\n", 'a', 'exec')
-
-
-def become_run(report, unprotect):
-    """Waits for RUN. Returns the code to execute and its namespace. The first byte of the report
-    says that RUN came; the directory of the code follows."""
-    os.setsid()
-    kind, body = receive_frame()
-    if kind != b'R':
-        os._exit(1)
-    run = Run(body)
-    os.close(3)
-    unprotect()
-    os.write(report, b'+')
-    path = os.path.join(home, run.name, 'main.py')
-    try:
-        write_code(path, run.code, report)
-        apply_env(run.env)
-        replace_stdin(run.stdin if run.has_stdin else None)
-        if run.cwd:
-            os.chdir(run.cwd)
-    except (OSError, ValueError) as error:
-        # SystemExit with a text prints it to stderr and exits with 1.
-        raise SystemExit('belljar: cannot start: %s' % error) from None
-    finally:
-        os.close(report)
-    sys.argv = [path] + run.args
-    if hasattr(sys, 'orig_argv'):
-        sys.orig_argv = sys.orig_argv[:1] + sys.argv
-    watch_pyplot(DisplayFile(run, os.path.dirname(path)))
-    main = new_main(path)
-    _signal.signal(_signal.SIGINT, first_sigint)
-    return compile(run.code, path, 'exec', 0, True), main.__dict__
-
-
-def write_code(path, code, report):
-    directory = os.path.dirname(path)
-    os.mkdir(directory, 0o700)
-    os.write(report, os.fsencode(directory))
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    write_all(fd, code)
-    os.close(fd)
-
-
-class DisplayFile:
-    """The file to which a fresh run writes what it displays; the zygote reads it after the run."""
-
-    def __init__(self, run, directory):
-        self.home, self.pixels, self.bytes = home, run.pixels, run.bytes
-        self.path = directory + '/shown'
-
-    def emit(self, mime, text='', path=''):
-        try:
-            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            try:
-                write_all(fd, encode_frame(b'v', mime, text, path))
-            finally:
-                os.close(fd)
         except OSError:
             pass

@@ -1,7 +1,6 @@
 # python_session.py - sessions: cells run one after the other in one namespace. Part of python.py,
 # executed in the same namespace.
 import ast
-import atexit
 import builtins
 import linecache
 import tokenize
@@ -12,32 +11,41 @@ SHOWN_MAX = 64  # values of one cell
 ERROR_BYTES = 64 * 1024
 IS_COROUTINE = 0x80  # inspect.CO_COROUTINE
 AWAIT = getattr(ast, 'PyCF_ALLOW_TOP_LEVEL_AWAIT', 0)
+OUTPUTS_MAX = 1000  # values that Out keeps
+INPUT_MAX = 64 * 1024  # characters of a cell that In keeps
 
 
-class CellDisplay:
+class CellDisplay(Displays):
     """Sends what a cell displays to the server at once. Only the session's process may do so,
     and only during a cell: forked children, and threads that outlive their cell, print
     instead."""
 
     def __init__(self):
-        self.home, self.pid = home, os.getpid()
-        self.pixels = self.bytes = self.left = 0
-        self.is_open = False
+        super().__init__()
+        self.pid, self.left, self.is_open = os.getpid(), 0, False
         self.lock = _thread.allocate_lock()
         self.thread = _thread.get_ident()
 
     def open(self, run):
         self.pixels, self.bytes, self.left = run.pixels, run.bytes, SHOWN_MAX
-        self.is_open = True
+        self.is_open, self.is_clear_due, self.saved = True, False, []
 
     def is_ours(self):
         return self.is_open and os.getpid() == self.pid
 
-    def emit(self, mime, text='', path=''):
-        if not self.is_ours():
+    def send_shown(self, mime, text, path, *display_id):
+        if self.is_ours():
+            self.send(encode_frame(b'v', mime, text, path, *display_id))
+        else:
             print(text or path)
-            return
-        shown = encode_frame(b'v', mime, text, path)
+
+    def send_clear(self, display_id):
+        """A cell may draw one thing after the other, so the limit counts anew."""
+        if self.is_ours():
+            self.left = self.left + 1 if display_id else SHOWN_MAX
+            self.send(encode_frame(b'c', display_id))
+
+    def send(self, shown):
         sigint = _signal.getsignal(_signal.SIGINT)
         if _thread.get_ident() == self.thread and sigint is not None:
             self.emit_whole(shown, sigint)
@@ -60,8 +68,8 @@ class CellDisplay:
 
     def emit_frame(self, shown):
         with self.lock:
-            self.left -= 1
-            if self.left >= 0:
+            self.left -= shown[:1] == b'v'
+            if self.left >= 0 or shown[:1] == b'c':
                 write_all(3, shown)
             elif self.left == -1:
                 note = 'More values were left out: at most %d of a cell are shown.' % SHOWN_MAX
@@ -81,14 +89,20 @@ class Session:
         self.streams = os.dup(1), os.dup(2)  # for marks: cells may redirect 1 and 2
         self.resource = import_hidden('resource')
         self.sigint = first_sigint
-        self.loop = None
         self.cell_env = []  # variables of this cell only: name, value, former value
         self.had_stdin = False
         self.future = 0  # compiler flags of what cells imported from __future__
-        self.status = None  # exit code, once a cell has called exit()
-        self.main.display = self.display
+        self.namespace = self.main.__dict__
+        self.name, self.number = '', 0  # of the cell
+        self.inputs, self.outputs = [''], {}
+        self.captured = None  # a list: values are collected instead of shown
+        builtins.In, builtins.Out = self.inputs, self.outputs
+        builtins.exit, builtins.quit = Exit('exit'), Exit('quit')
         sys.displayhook = self.show_value
-        watch_pyplot(self.out)
+        if hasattr(sys.stdout, 'reconfigure'):
+            sys.stdout.reconfigure(line_buffering=True)  # in order with what other programs print
+        WATCHED['asyncio'] = 'LOOP', 'replace_functions'
+        watch_imports(self)
 
     def serve(self):
         while True:
@@ -97,10 +111,18 @@ class Session:
                 self.run(Run(body))
             elif kind == b'M':
                 write_mark(body, *self.streams)
-                if self.status is not None:
-                    raise SystemExit(self.status)
+                self.run_tasks()
             else:
                 os._exit(1)
+
+    def run_tasks(self):
+        """Runs the tasks that cells have started until the server sends something."""
+        if 'asyncio' not in sys.modules:
+            return
+        error = self.run_interruptible(lambda: part('LOOP')['run_until_readable'](3))
+        self.ignore_sigint()
+        if os.getpid() != self.pid:
+            self.leave_child(error, self.name)
 
     def run(self, run):
         before = self.resource.getrusage(self.resource.RUSAGE_SELF)
@@ -109,17 +131,17 @@ class Session:
         self.ignore_sigint()
         if os.getpid() != self.pid:
             self.leave_child(error, run.name)
-        if isinstance(error, SystemExit):
-            self.status = exit_status(error)
+        code = 0
+        if isinstance(error, SystemExit):  # ends the cell and not the session
+            error, code = None, exit_status(error)
         later = self.run_interruptible(self.finish_output)
         self.ignore_sigint()
         self.restore_env()
-        failure, code = b'', self.status or 0
-        if self.status is None and (error or later) is not None:
+        failure = b''
+        if (error or later) is not None:
             failure, code = encode_frame(b'e', *describe_error(error or later, run.name)), 1
         error = later = None  # their frames keep objects alive that the user has deleted
-        self.out.close(failure, encode_frame(b'x', code, 0, int(self.status is not None),
-                                   *self.usage(before)))
+        self.out.close(failure, encode_frame(b'x', code, 0, 0, *self.usage(before)))
 
     def run_interruptible(self, function):
         """Runs the user's code, which SIGINT interrupts. Returns the exception that it raised,
@@ -153,11 +175,28 @@ class Session:
             os.chdir(run.cwd)
         if run.args:
             sys.argv[1:] = run.args
-        body, last = self.compile(run.code.decode('utf-8-sig'), run.name)
-        if body is not None:
-            self.evaluate(body)
-        if last is not None:
-            sys.displayhook(self.evaluate(last))
+        text = run.code.decode('utf-8-sig')
+        self.remember_input(text, run.name)
+        lines = [line + '\n' for line in text.splitlines()]
+        linecache.cache[run.name] = len(text), None, lines, run.name
+        if 'asyncio' in sys.modules:
+            part('LOOP')['replace_functions']()
+        value, is_shown = self.evaluate(text)
+        if is_shown:
+            sys.displayhook(value)
+
+    def remember_input(self, text, name):
+        """Keeps the cell as In[n], _in, _i, _ii and _iii. All of these names are builtins, so that
+        a variable of the user with the same name is preferred."""
+        digits = ''.join(filter(str.isdigit, name))
+        self.name, self.number = name, int(digits or self.number + 1)
+        before = self.inputs[-3:][::-1]
+        for under, old in zip(('_i', '_ii', '_iii'), before):
+            setattr(builtins, under, old)
+        self.inputs.extend([''] * (self.number - len(self.inputs)))
+        del self.inputs[self.number:]
+        self.inputs.append(text if len(text) <= INPUT_MAX else '')
+        setattr(builtins, '_i%d' % self.number, self.inputs[-1])
 
     def set_env(self, env):
         for entry in env:
@@ -182,57 +221,54 @@ class Session:
         except Exception:
             self.cell_env = []  # the cell has replaced os.environ
 
-    def compile(self, text, name):
+    def parse(self, text):
+        """The syntax tree of a cell, and its text as Python."""
+        make = lambda: compile(text, self.name, 'exec', AWAIT | self.future | ast.PyCF_ONLY_AST,
+                               True)
+        try:
+            return make(), text
+        except SyntaxError:
+            was, text = text, part('SYNTAX')['translate'](text)
+            if text == was:
+                raise
+        return make(), text
+
+    def compile(self, text):
         """Compiles the cell without its last expression, and that expression; either may be
         None."""
-        lines = [line + '\n' for line in text.splitlines()]
-        linecache.cache[name] = len(text), None, lines, name
-        flags = AWAIT | self.future
-        tree = compile(text, name, 'exec', flags | ast.PyCF_ONLY_AST, True)
+        tree, text = self.parse(text)
         body = last = None
         if tree.body and isinstance(tree.body[-1], ast.Expr) and not ends_in_semicolon(text):
             last = ast.Expression(tree.body.pop().value)
         if tree.body:
-            body = compile(tree, name, 'exec', flags, True)
+            body = compile(tree, self.name, 'exec', AWAIT | self.future, True)
             # co_flags has other flags too, such as that of a coroutine.
             self.future |= body.co_flags & FUTURE
         if last is not None:
-            last = compile(last, name, 'eval', AWAIT | self.future, True)
+            last = compile(last, self.name, 'eval', AWAIT | self.future, True)
         return body, last
 
-    def evaluate(self, code):
-        value = eval(code, self.main.__dict__)
-        return self.run_coroutine(value) if code.co_flags & IS_COROUTINE else value
+    def evaluate(self, text):
+        """Runs code. Returns the value of its last expression, and whether that is to be shown."""
+        value, codes = None, self.compile(text)
+        for code in filter(None, codes):
+            value = eval(code, self.namespace)
+            if code.co_flags & IS_COROUTINE:
+                value = part('LOOP')['run_coroutine'](value)
+        return value, codes[1] is not None
 
-    def run_coroutine(self, coroutine):
-        """Runs a cell with await at its top level. All cells share one event loop, which runs
-        only while a cell awaits."""
-        import asyncio
-        if self.loop is None or self.loop.is_closed():
-            self.loop = asyncio.new_event_loop()
-        asyncio.set_event_loop(self.loop)
-        task = self.loop.create_task(coroutine)
-        try:
-            return self.loop.run_until_complete(task)
-        except BaseException:
-            if not task.done():
-                task.cancel()
-                try:
-                    self.loop.run_until_complete(task)
-                except asyncio.CancelledError:
-                    pass
-            elif not task.cancelled():
-                task.exception()  # marks it as seen, or asyncio would warn when it is freed
-            raise
+    def run_text(self, text):
+        """Runs code for a magic."""
+        value, is_shown = self.evaluate(text)
+        return value if is_shown else None
 
     def finish_output(self):
-        """Shows open figures and flushes output, which belong to the cell; runs exit handlers after
-        exit()."""
-        pictures.show_open()
+        """Shows open figures, lets new tasks begin and flushes output: all of that belongs to the
+        cell."""
+        imports.show_open()
+        if 'asyncio' in sys.modules:
+            part('LOOP')['run_once']()
         flush_streams()
-        if self.status is not None:
-            atexit._run_exitfuncs()
-            flush_streams()
 
     def leave_child(self, error, name):
         """A forked child returned from the cell. It must exit here, and not serve the session."""
@@ -242,21 +278,41 @@ class Session:
             print(describe_error(error, name)[2], end='', file=sys.stderr)
         raise SystemExit(0 if error is None else 1)
 
-    def display(self, *values):
-        """Shows each of the values as a picture, a table or text."""
-        for value in values:
-            rich_function('show')(value, self.out, pictures.pyplot)
+    display = staticmethod(display)
 
     def show_value(self, value):
+        """sys.displayhook: shows a value and keeps it as Out[n], _n, _, __ and ___."""
         if value is None:
             return
-        builtins._ = value
-        self.display(value)
+        if value is not self.outputs:
+            self.outputs[self.number] = value
+            setattr(builtins, '_%d' % self.number, value)
+            for under in '__', '_':
+                setattr(builtins, under + '_', getattr(builtins, under, ''))
+            builtins._ = value
+            if len(self.outputs) > OUTPUTS_MAX:
+                oldest = next(iter(self.outputs))
+                del self.outputs[oldest]
+                builtins.__dict__.pop('_%d' % oldest, None)
+        show_value(value)
 
     def usage(self, before):
         now = self.resource.getrusage(self.resource.RUSAGE_SELF)
         return (int((now.ru_utime - before.ru_utime) * 1e6),
                 int((now.ru_stime - before.ru_stime) * 1e6), now.ru_maxrss)
+
+
+class Exit:
+    """exit() and quit() of a session: those of the site module would close stdin as well."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return 'Use %s() to end the cell; the session stays' % self.name
+
+    def __call__(self, code=None):
+        raise SystemExit(code)
 
 
 def future_flags():
@@ -308,7 +364,9 @@ def describe_error(error, name):
     error.__traceback__ = begin
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, begin
     try:
-        text = ''.join(traceback.format_exception(type(error), error, begin))
+        whole = traceback.TracebackException(type(error), error, begin)
+        whole.stack[:] = [frame for frame in whole.stack if frame.filename != '<belljar>']
+        text = ''.join(whole.format())
     except Exception as why:
         text = '%s (its traceback cannot be shown: %s)\n' % (type(error).__name__, why)
     try:

@@ -91,7 +91,7 @@ static const struct param params[] = {
 	  .help = "Any name, for instance \"main\". Code with the same name shares variables and "
 	          "imports, as cells of a notebook do. Python and JavaScript only. Without it the "
 	          "code runs in a new process.",
-	  .more = "The name has no spaces. The value of the last expression is answered." },
+	  .more = "The name has no spaces." },
 	{ .name = "args",
 	  .type = PARAM_STRINGS,
 	  .max = 1000,
@@ -198,11 +198,13 @@ const struct mcp_tool tool_run_code = {
 	.title = "Run code",
 	.help = "Run code in a sandbox, isolated from the user's machine and usually without "
 	        "network. It starts in /workspace, whose files stay from call to call; with "
-	        "`session` variables stay too, the last expression's value is answered, and "
+	        "`session` variables stay too. The last expression's value is answered, and "
 	        "figures come back as pictures. Code that takes long goes on as a process: see "
 	        "process_output. Lines that begin with \"[belljar: \" are Belljar's own. For "
 	        "shell commands use run_command.",
-	.more = "Python unless `language` says otherwise. Figures of matplotlib and PIL are returned "
+	.more = "Python unless `language` says otherwise. Python knows what notebooks do: !commands, "
+	        "magics such as %time and %%bash, await, display() and IPython.display. A `;` at the end "
+	        "hides the value. Figures of matplotlib and PIL are returned "
 	        "also without show(). The answer has stdout, stderr and, in a last block, "
 	        "lines that begin with \"[belljar: \", which no program can print. Long output "
 	        "is cut in the middle, and the answer names a file with all of it. Memory, time, "

@@ -44,6 +44,11 @@ static void check_message(const struct kernel_message *message, struct view fram
 	case KERNEL_SHOWN:
 		check_shown(message, frame);
 		return;
+	case KERNEL_CLEARED:
+		check_within(message->cleared.id, frame);
+		if (message->cleared.id.len > 128)
+			abort();
+		return;
 	case KERNEL_ERROR:
 		check_within(message->error.name, frame);
 		check_within(message->error.message, frame);

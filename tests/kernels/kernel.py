@@ -17,11 +17,17 @@ LIMIT_S = float(os.environ.get("KERNEL_LIMIT", 60))
 PR_SET_CHILD_SUBREAPER = 36
 
 
+def part(name, directory):
+    return "\n%s = r'''%s'''" % (name.upper(), (directory / ("python_%s.py" % name)).read_text())
+
+
 def source():
     """The text of the kernel, joined as in python_image.S."""
     text = (SOURCES / "python.py").read_text()
-    for name in "fresh", "session", "rich":
-        text += "\n%s = r'''%s'''" % (name.upper(), (SOURCES / ("python_%s.py" % name)).read_text())
+    for name in "fresh", "run", "session":
+        text += part(name, SOURCES)
+    for name in "rich", "syntax", "magics", "notebook", "figures", "loop":
+        text += part(name, SOURCES / "notebook")
     return (text + "\n").encode()
 
 
@@ -80,6 +86,7 @@ class Kernel:
         self.pid = int(os.read(told, 20))
         os.close(told)
         self.count = 0
+        self.early = {1: b"", 2: b""}
         self.buffer = b""
         boot = (b"session = True\n" if session else b"") + source()
         self.socket.sendall(b"B" + len(boot).to_bytes(4, "little") + boot)
@@ -150,13 +157,13 @@ class Kernel:
                 count += len(part)
         return count
 
-    @staticmethod
-    def take_mark(result, mark):
-        """Whether both streams end in the mark, which is then removed from them."""
-        if not all(stream.endswith(mark) for stream in result.streams.values()):
+    def take_mark(self, result, mark):
+        """Whether both streams have the mark. What is behind it was printed between two runs, and
+        is kept for the next one."""
+        if not all(mark in stream for stream in result.streams.values()):
             return False
         for fd in result.streams:
-            result.streams[fd] = result.streams[fd][:-len(mark)]
+            result.streams[fd], _, self.early[fd] = result.streams[fd].partition(mark)
         return True
 
     def send(self, code, cwd="", stdin=None, args=(), env=(), pixels=4000000, bytes=1000000,
@@ -179,11 +186,14 @@ class Kernel:
 
     def finish(self, mark=True):
         result = Result()
+        result.streams, self.early = self.early, {1: b"", 2: b""}
         while result.code is None:
             kind, body = self.receive(result)
             parts = [p.decode() for p in fields(body)]
             if kind == b"v":
                 result.shown.append(tuple(parts))
+            elif kind == b"c":
+                result.shown.append(("clear", *parts))
             elif kind == b"e":
                 result.error = tuple(parts)
             else:

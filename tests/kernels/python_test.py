@@ -73,7 +73,7 @@ SAME = {
     "caches": "import sys; print(sorted(k for k in sys.path_importer_cache if not k.endswith('main.py')))",
     "argv": ("import sys; print(sys.argv, getattr(sys, 'orig_argv', 0), sys.flags, sys.executable, sys.path[1:], sys.warnoptions, sys._xoptions)", {"args": ["a b", "", "-x"]}),
     "descriptors": "import os; print(sorted(os.listdir('/proc/self/fd')), [os.get_inheritable(i) for i in range(3)], os.get_blocking(1))",
-    "standard streams": "import sys\nfor s in sys.stdin, sys.stdout, sys.stderr, sys.__stdin__:\n    print(s, s.encoding, s.errors, s.line_buffering, s.newlines, s.buffer, s.fileno(), s.isatty())\nprint(sys.stdin is sys.__stdin__, sys.stdout is sys.__stdout__)",
+    "standard streams": "import sys\nfor s in sys.stdin, sys.stdout, sys.stderr, sys.__stdin__:\n    print(s, s.encoding, s.errors, s is sys.stdout or s.line_buffering, s.newlines, s.buffer, s.fileno(), s.isatty())\nprint(sys.stdin is sys.__stdin__, sys.stdout is sys.__stdout__)",
     "stdin is empty": "import sys; print(repr(sys.stdin.read())); input()",
     "stdin": ("import sys; print(input()); print(sys.stdin.readlines(), sys.stdin.tell() if sys.stdin.seekable() else '')", {"stdin": "one\r\ntwo\nthrée".encode()}),
     "stdin for a child": ("import subprocess; subprocess.run(['cat'])", {"stdin": b"x" * 100000}),
@@ -361,13 +361,13 @@ class Fresh(unittest.TestCase):
         home = str(self.kernel.home)
         good = frame(b"v", "image/png", "", home + "/.belljar/figure-1.png")
         for claim in (b"\xff" * 100, frame(b"v", "image/png", "", "/etc/passwd"),
-                      frame(b"v", "text/html", "<b>", ""), frame(b"x", 0, 0, 0, 0, 0, 0), b"v\xff",
+                      frame(b"v", "text html", "<b>", ""), frame(b"v", "text/html", b"\xff", ""), frame(b"x", 0, 0, 0, 0, 0, 0), b"v\xff",
                       frame(b"v", "image/png", "text", home + "/.belljar/a")):
             with self.subTest(claim=claim):
-                code = "import os; open(os.path.dirname(__file__) + '/shown', 'wb').write(%r)"
+                code = "import os; open(os.path.dirname(__file__) + '/shown', 'wb').write(%r);"
                 self.assertEqual(self.kernel.run(code % claim).shown, [])
                 self.assertEqual(len(self.kernel.run(code % (good + claim)).shown), 1)
-        self.assertEqual(len(self.kernel.run(code % (good * 100)).shown), 32)
+        self.assertEqual(len(self.kernel.run(code % (good * 1000)).shown), 65)
         got = self.kernel.run("import os; os.mkfifo(os.path.dirname(__file__) + '/shown')")
         self.assertEqual((got.code, got.shown), (0, []))
 
@@ -406,7 +406,7 @@ class FreshPictures(unittest.TestCase):
         self.expect(self.kernel.run("from matplotlib.pyplot import plot, show\nplot([1]); show()"), 1, 6)
 
     def test_forked_child_shows_no_figures(self):
-        self.expect(self.kernel.run(self.PLOT + "import os; pid = os.fork(); pid and os.waitpid(pid, 0)"), 1)
+        self.expect(self.kernel.run(self.PLOT + "import os; pid = os.fork(); pid and os.waitpid(pid, 0);"), 1)
 
     def test_figures_keep_to_the_limits(self):
         (width, height, _), = self.expect(self.kernel.run(
@@ -417,10 +417,11 @@ class FreshPictures(unittest.TestCase):
             "import numpy, matplotlib.pyplot as plt; plt.imshow(numpy.random.rand(500, 500))", bytes=20000), 1, 2)
         self.assertLessEqual(size, 20000)
 
-    def test_figures_that_cannot_be_saved_are_silent(self):
+    def test_figures_that_cannot_be_saved_are_told(self):
         (self.kernel.home / ".belljar").write_text("")
         got = self.kernel.run(self.PLOT)
-        self.assertEqual((got.out, got.err, got.code, got.shown), ("", "", 0, []))
+        self.assertEqual((got.out, got.err, got.code), ("", "", 0))
+        self.assertRegex(got.shown[0][1], "^a picture could not be saved below ")
 
     def test_kernel_does_not_import_pyplot(self):
         self.assertEqual(self.kernel.run("import sys, matplotlib; print('matplotlib.pyplot' in sys.modules)").out,
@@ -552,16 +553,16 @@ class Cells(unittest.TestCase):
         self.assertIsNone(self.interrupt("time.sleep(1)").error)
         self.shows("hits", "[1]")
 
-    def test_exit_ends_the_session_after_its_exit_handlers(self):
+    def test_exit_ends_the_cell_and_not_the_session(self):
+        self.shows("x = 1")
         for code, status, err in (("exit()", 0, ""), ("quit(3)", 3, ""), ("import sys; sys.exit('why')", 1, "why\n"),
-                                  ("raise SystemExit(258)", 2, "")):
+                                  ("raise SystemExit(258)", 2, ""), ("sys.exit()", 0, "")):
             with self.subTest(code=code):
-                kernel = Kernel(session=True)
-                kernel.cell("import atexit; atexit.register(print, 'at exit');")
-                got = kernel.cell("print('last')\n" + code)
-                self.assertEqual((got.out, got.err, got.code, got.is_exit, got.error),
-                                 ("last\nat exit\n", err, status, 1, None))
-                self.assertEqual(kernel.end(), status)
+                got = self.kernel.cell("print('last')\n" + code + "\nprint('not reached')")
+                self.assertEqual((got.out, got.err, got.code, got.is_exit, got.error, got.shown),
+                                 ("last\n", err, status, 0, None, []))
+                self.shows("x", "1")
+        self.shows("input()", "'in'", stdin=b"in\n")
 
     def test_cells_get_stdin_arguments_environment_and_directory(self):
         other = self.kernel.home / "other"
@@ -638,7 +639,7 @@ class Cells(unittest.TestCase):
                 ("_repr_latex_(s): return '$x$', {}", ("text/latex", "$x$", "")),
                 ("_repr_json_(s): return {'a': [1, 'é']}", ("application/json", '{"a": [1, "é"]}', "")),
                 ("_repr_mimebundle_(s, include=None, exclude=None): return {'text/html': '<i>'}", ("text/html", "<i>", "")),
-                ("_repr_html_(s): raise KeyError(1)", ("text/plain", "<A cannot be shown: KeyError: 1>", "")),
+                ("_repr_html_(s): raise KeyError(1)", ("text/plain", "<A>", "")),
                 ("__getattr__(s, name): return lambda: 'all'", ("text/plain", "<A>", "")),
                 ("_repr_svg_(s): return '<svg/>'", ("image/svg+xml", "<svg/>", ""),
                  ("image/svg+xml", "", "%s/.belljar/image-1.svg" % self.kernel.home)),

@@ -59,6 +59,7 @@ struct interpreter {
 	struct run_end end;            /* of the execution */
 	bool is_exit;
 	struct buf early[2]; /* output that arrived while nothing executed; not consumed */
+	size_t inserted[2];  /* bytes delivered that the interpreter did not print; not consumed */
 };
 
 /* Kills an interpreter whose messages cannot be trusted any more, and reports `gone`. */

@@ -219,8 +219,12 @@ int interpreter_execute(struct interpreter *interpreter, const struct kernel_run
 
 void interpreter_consumed(struct interpreter *interpreter, bool is_stderr, size_t bytes)
 {
+	size_t *inserted = &interpreter->inserted[is_stderr];
+	size_t own = bytes < *inserted ? bytes : *inserted;
+
+	*inserted -= own;
 	if (interpreter->run != NULL)
-		run_consumed(interpreter->run, is_stderr, bytes);
+		run_consumed(interpreter->run, is_stderr, bytes - own);
 }
 
 void interpreter_interrupt(struct interpreter *interpreter)

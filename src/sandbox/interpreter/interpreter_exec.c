@@ -65,6 +65,31 @@ static void keep_early_output(struct interpreter *interpreter, bool is_stderr, s
 		run_consumed(interpreter->run, is_stderr, bytes.len);
 }
 
+/* Delivers a line that the interpreter did not print. Its user returns credit for it, which must not
+ * reach the agent: see interpreter_consumed(). */
+static void insert_line(struct interpreter *interpreter, bool is_stderr, const char *line)
+{
+	struct view bytes = view_of(line);
+
+	interpreter->inserted[is_stderr] += bytes.len;
+	deliver_output(interpreter, is_stderr, bytes);
+}
+
+/* Tells what threads and processes of earlier cells printed apart from the output of the cell that
+ * starts now. */
+static void deliver_early_output(struct interpreter *interpreter, bool is_stderr)
+{
+	struct view early = buf_view(&interpreter->early[is_stderr]);
+
+	if (early.len == 0)
+		return;
+	insert_line(interpreter, is_stderr, "[printed by earlier cells after they ended:]\n");
+	deliver_output(interpreter, is_stderr, early);
+	insert_line(interpreter, is_stderr,
+	            early.ptr[early.len - 1] == '\n' ? "[this cell:]\n" : "\n[this cell:]\n");
+	buf_clear(&interpreter->early[is_stderr]);
+}
+
 static void finish_if_marked(struct interpreter *interpreter);
 
 static void start_mark_timer(struct interpreter *interpreter)
@@ -136,10 +161,8 @@ void interpreter_start_pending(struct interpreter *interpreter)
 	}
 	interpreter_send(interpreter);
 	interpreter->user->started(interpreter->user_ctx);
-	for (int i = 0; i < 2; i++) {
-		deliver_output(interpreter, i, buf_view(&interpreter->early[i]));
-		buf_clear(&interpreter->early[i]);
-	}
+	for (int i = 0; i < 2; i++)
+		deliver_early_output(interpreter, i);
 }
 
 /* The owner may kill an idle interpreter, so it is notified from a timer, when no function of the
@@ -245,7 +268,8 @@ static int receive_message(struct interpreter *interpreter, const struct kernel_
 
 	if (interpreter->stage == INTERPRETER_STARTING && message->type == KERNEL_READY)
 		return receive_ready(interpreter, err);
-	if (is_running && (message->type == KERNEL_SHOWN || message->type == KERNEL_ERROR)) {
+	if (is_running && (message->type == KERNEL_SHOWN || message->type == KERNEL_CLEARED ||
+	                   message->type == KERNEL_ERROR)) {
 		interpreter->user->display(interpreter->user_ctx, message);
 		return 0;
 	}

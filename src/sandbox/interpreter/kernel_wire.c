@@ -10,6 +10,7 @@ enum {
 	VERSION_MAX = 64,
 	MIME_MAX = 128,
 	PATH_LEN_MAX = 4096,
+	ID_MAX = 128,
 	DIGITS_MAX = 20, /* of UINT64_MAX */
 	SIGNAL_MAX = 64,
 };
@@ -242,7 +243,14 @@ static int take_shown(struct decoder *d, struct kernel_message *message)
 		if ((unsigned char)path.ptr[i] < ' ' || path.ptr[i] == 0x7f)
 			return fail_rule(d, "path", "holds a control character");
 	message->shown.path = path;
-	return 0;
+	if (d->rest.len == 0)
+		return 0;
+	return take_text(d, "id", ID_MAX, &message->shown.id);
+}
+
+static int take_cleared(struct decoder *d, struct kernel_message *message)
+{
+	return take_text(d, "id", ID_MAX, &message->cleared.id);
 }
 
 static int take_error(struct decoder *d, struct kernel_message *message)
@@ -280,9 +288,8 @@ struct message_type {
 };
 
 static const struct message_type message_types[] = {
-	{ KERNEL_READY, "READY", take_ready },
-	{ KERNEL_SHOWN, "SHOWN", take_shown },
-	{ KERNEL_ERROR, "ERROR", take_error },
+	{ KERNEL_READY, "READY", take_ready },       { KERNEL_SHOWN, "SHOWN", take_shown },
+	{ KERNEL_CLEARED, "CLEARED", take_cleared }, { KERNEL_ERROR, "ERROR", take_error },
 	{ KERNEL_ENDED, "ENDED", take_ended },
 };
 

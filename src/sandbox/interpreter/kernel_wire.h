@@ -9,7 +9,7 @@
  *   BOOT source            ->   executes the source, which is the rest of the interpreter's side
  *                          <-   READY version
  *   RUN fresh or cell      ->   executes code in a new process, or as one more cell of a session
- *                          <-   SHOWN ... a figure, a table, a value; ERROR (cells only)
+ *                          <-   SHOWN ... a figure, a table, a value; CLEARED; ERROR (cells only)
  *                          <-   ENDED
  *   MARK nonce             ->   writes the nonce to its descriptors 1 and 2, behind all output
  *
@@ -33,6 +33,7 @@ enum kernel_type {
 	KERNEL_MARK = 'M',
 	KERNEL_READY = 'r',
 	KERNEL_SHOWN = 'v',
+	KERNEL_CLEARED = 'c',
 	KERNEL_ERROR = 'e',
 	KERNEL_ENDED = 'x',
 };
@@ -66,10 +67,15 @@ struct kernel_message {
 			struct view version; /* "3.11.2" */
 		} ready;
 		/* Either `text` or the `path` of a file with the content is set. A drawing
-		 * (image/svg+xml) is sent twice: as text, and as the file it was saved to. */
+		 * (image/svg+xml) is sent twice: as text, and as the file it was saved to. The last
+		 * field, `id`, is left out if the code gave the display no id. */
 		struct {
-			struct view mime, text, path;
+			struct view mime, text, path, id;
 		} shown;
+		/* The code removed what it displayed so far: all of it, or what has the id. */
+		struct {
+			struct view id; /* "": all */
+		} cleared;
 		struct {
 			struct view name, message, traceback;
 		} error;

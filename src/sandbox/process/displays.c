@@ -99,10 +99,11 @@ static void leave_out_display(struct displays *displays)
 	last->text_len = strlen(last->text);
 }
 
-static void add_item(struct displays *displays, struct view mime, struct view text,
-                     struct view path)
+static void add_item(struct displays *displays, const struct kernel_message *message)
 {
 	struct process_display *item = &displays->items[displays->count];
+	struct view mime = message->shown.mime, text = message->shown.text;
+	struct view path = message->shown.path, id = message->shown.id;
 	bool is_plain = view_is(mime, "text/plain");
 	size_t kept = text.len < TEXT_MAX ? text.len : TEXT_MAX;
 
@@ -127,7 +128,39 @@ static void add_item(struct displays *displays, struct view mime, struct view te
 		item->text_len = strlen(item->text);
 		displays->bytes += item->text_len;
 	}
+	if (id.len != 0)
+		item->id = mem_dup_len(id.ptr, id.len);
 	displays->count++;
+}
+
+static void free_item(struct process_display *item)
+{
+	free(item->text);
+	free(item->path);
+	free(item->id);
+}
+
+/* Removes all displays, or those with the id. The note about displays that were left out has no id
+ * and is not counted in displays->bytes. */
+static void clear_items(struct displays *displays, struct view id)
+{
+	size_t count = displays->count, kept = 0;
+
+	displays->bytes = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct process_display item = displays->items[i];
+
+		if (id.len == 0 || (item.id != NULL && view_is(id, item.id))) {
+			free_item(&item);
+			continue;
+		}
+		if (displays->left_out == 0 || i != count - 1)
+			displays->bytes += item.text_len;
+		displays->items[kept++] = item;
+	}
+	displays->count = kept;
+	if (id.len == 0)
+		displays->left_out = 0;
 }
 
 static void replace_text(char **to, struct view text, size_t max)
@@ -139,7 +172,9 @@ static void replace_text(char **to, struct view text, size_t max)
 void displays_add(struct displays *displays, const struct kernel_message *message)
 {
 	if (message->type == KERNEL_SHOWN)
-		add_item(displays, message->shown.mime, message->shown.text, message->shown.path);
+		add_item(displays, message);
+	if (message->type == KERNEL_CLEARED)
+		clear_items(displays, message->cleared.id);
 	if (message->type != KERNEL_ERROR)
 		return;
 	replace_text(&displays->error_name, message->error.name, ERROR_NAME_MAX);
@@ -149,10 +184,8 @@ void displays_add(struct displays *displays, const struct kernel_message *messag
 
 void displays_done(struct displays *displays)
 {
-	for (size_t i = 0; i < displays->count; i++) {
-		free(displays->items[i].text);
-		free(displays->items[i].path);
-	}
+	for (size_t i = 0; i < displays->count; i++)
+		free_item(&displays->items[i]);
 	free(displays->error_name);
 	free(displays->error_message);
 	free(displays->error_traceback);

@@ -22,7 +22,7 @@ struct displays {
 };
 
 void displays_add(struct displays *displays,
-                  const struct kernel_message *message); /* SHOWN, ERROR */
+                  const struct kernel_message *message); /* SHOWN, CLEARED, ERROR */
 void displays_done(struct displays *displays);
 
 /* A copy of at most `max` bytes: of a longer text the beginning and the end. Bytes that are not

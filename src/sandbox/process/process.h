@@ -79,6 +79,7 @@ struct process_display {
 	char *text; /* bounded, terminated, valid UTF-8 */
 	size_t text_len;
 	char *path;      /* of a file in the sandbox, absolute */
+	char *id;        /* by which the code may replace the display; NULL: none */
 	unsigned number; /* of its entry; 0: it has none */
 };
 

@@ -150,6 +150,24 @@ static void shown_is_decoded_as_text_or_path(void **state)
 	        1);
 	CHECK_VIEW(message.shown.text, "");
 	CHECK_VIEW(message.shown.path, "/w!");
+	CHECK_VIEW(message.shown.id, "");
+}
+
+static void display_ids_are_decoded(void **state)
+{
+	struct kernel_message message;
+	struct error err;
+	size_t left;
+
+	assert_int_equal(
+	        take_exactly(VIEW("v\x13\0\0\0" L1 "m" L1 "t" L0 L1 "i"), &message, &left, &err),
+	        1);
+	CHECK_VIEW(message.shown.id, "i");
+	assert_int_equal(take_exactly(VIEW("c\5\0\0\0" L1 "i"), &message, &left, &err), 1);
+	assert_int_equal(message.type, KERNEL_CLEARED);
+	CHECK_VIEW(message.cleared.id, "i");
+	assert_int_equal(take_exactly(VIEW("c\4\0\0\0" L0), &message, &left, &err), 1);
+	CHECK_VIEW(message.cleared.id, "");
 }
 
 static void error_is_decoded(void **state)
@@ -256,6 +274,9 @@ static const struct {
 	  "SHOWN from the interpreter: text is not UTF-8" },
 	{ VIEW_INIT("v\x9\0\0\0" L1 "m" L0), ERR_SYNTAX,
 	  "SHOWN from the interpreter: path is missing" },
+	{ VIEW_INIT("c\0\0\0\0"), ERR_SYNTAX, "CLEARED from the interpreter: id is missing" },
+	{ VIEW_INIT("v\x13\0\0\0" L1 "m" L1 "t" L0 L1 "\xff"), ERR_SYNTAX,
+	  "SHOWN from the interpreter: id is not UTF-8" },
 	{ VIEW_INIT("e\x9\0\0\0" L1 "n" L0), ERR_SYNTAX,
 	  "ERROR from the interpreter: traceback is missing" },
 	{ VIEW_INIT("e\x10\0\0\0" L1 "n" L0 L3 "\xed\xa0\x80"), ERR_SYNTAX,
@@ -321,6 +342,7 @@ int main(void)
 		TEST(message_that_does_not_fit_leaves_the_buffer_unchanged),
 		TEST(ready_is_decoded),
 		TEST(shown_is_decoded_as_text_or_path),
+		TEST(display_ids_are_decoded),
 		TEST(error_is_decoded),
 		TEST(ended_is_decoded),
 		TEST(incomplete_message_waits_for_more_bytes),

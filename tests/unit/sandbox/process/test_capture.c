@@ -197,6 +197,51 @@ static void displays_are_bounded(void **state)
 	free(big);
 }
 
+static void add_named(struct displays *displays, const char *text, const char *id)
+{
+	struct kernel_message message = { .type = KERNEL_SHOWN };
+
+	message.shown.mime = view_of("text/plain");
+	message.shown.text = view_of(text);
+	message.shown.id = view_of(id);
+	displays_add(displays, &message);
+}
+
+static void clear_displays(struct displays *displays, const char *id)
+{
+	struct kernel_message message = { .type = KERNEL_CLEARED };
+
+	message.cleared.id = view_of(id);
+	displays_add(displays, &message);
+}
+
+static void displays_are_cleared(void **state)
+{
+	static struct displays displays;
+
+	add_named(&displays, "one", "");
+	add_named(&displays, "two", "a");
+	add_named(&displays, "three", "b");
+	clear_displays(&displays, "c");
+	assert_int_equal(displays.count, 3);
+	clear_displays(&displays, "a");
+	assert_int_equal(displays.count, 2);
+	assert_string_equal(displays.items[1].text, "three");
+	assert_int_equal(displays.bytes, 8);
+	for (int i = 0; i < 1000; i++)
+		add_named(&displays, "x", "x");
+	assert_int_equal(displays.count, PROCESS_DISPLAYS_MAX);
+	clear_displays(&displays, "x");
+	assert_int_equal(displays.count, 3); /* the note about those that were left out stays */
+	assert_int_equal(displays.bytes, 8);
+	clear_displays(&displays, "");
+	assert_int_equal(displays.count, 0);
+	assert_int_equal(displays.left_out, 0);
+	add_named(&displays, "new", "");
+	assert_int_equal(displays.count, 1);
+	displays_done(&displays);
+}
+
 static void cut_text_has_complete_characters(void **state)
 {
 	char text[300];
@@ -218,9 +263,13 @@ static void cut_text_has_complete_characters(void **state)
 int main(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(head_and_tail_are_exact),       TEST(last_line_is_found),
-		TEST(log_has_both_streams_in_order), TEST(log_of_alternating_streams_is_bounded),
-		TEST(displays_are_bounded),          TEST(cut_text_has_complete_characters),
+		TEST(head_and_tail_are_exact),
+		TEST(last_line_is_found),
+		TEST(log_has_both_streams_in_order),
+		TEST(log_of_alternating_streams_is_bounded),
+		TEST(displays_are_bounded),
+		TEST(displays_are_cleared),
+		TEST(cut_text_has_complete_characters),
 	};
 
 	return RUN_TESTS("capture", all);

@@ -3,7 +3,8 @@
 #
 # `out` takes the display: out.emit(mime, text, path). Pictures are saved below out.home/.belljar,
 # have at most out.pixels and out.bytes, and only their path is sent. No module is imported here
-# that the user's code has not imported, except from the standard library.
+# that the user's code has not imported, except from the standard library. part() and pictures are
+# those of python.py.
 import io
 import os
 import sys
@@ -16,15 +17,39 @@ NAMES_MAX = 10000  # file names that are tried for a picture
 
 
 def show(value, out, pyplot):
-    """Shows the best form that the value offers and that is not too large, else its repr()."""
+    """Shows the best form that the value offers and that is not too large, else its repr(). A form
+    that fails is passed over."""
     for form in FORMS:
         try:
             if form(value, out, pyplot):
                 return
         except Exception as why:
-            out.emit('text/plain', '<%s cannot be shown: %s: %s>' % (
-                type(value).__name__, type(why).__name__, shorten(safe_text(why), 500)))
-            return
+            failure = why
+    out.emit('text/plain', '<%s cannot be shown: %s: %s>' % (
+        type(value).__name__, type(failure).__name__, shorten(safe_text(failure), 500)))
+
+
+def display(screen, values, raw=False, display_id=None, clear=False, **options):
+    """Shows values; with raw=True each is a dictionary of media types. `screen` is the session or
+    the fresh run. Returns a DisplayHandle if there is a display_id."""
+    handle = None
+    if display_id is not None:
+        handle = part('NOTEBOOK')['DisplayHandle'](None if display_id is True else display_id)
+    if clear:
+        screen.out.clear()
+    if screen.captured is not None:
+        screen.captured.extend(values)
+        return handle
+    screen.out.display_id = handle.display_id if handle else ''
+    try:
+        for value in values:
+            if not raw:
+                show(value, screen.out, pictures.pyplot)
+            elif not isinstance(value, dict) or not emit_bundle(value, screen.out):
+                screen.out.emit('text/plain', shorten(repr(value), TEXT_MAX))
+    finally:
+        screen.out.display_id = ''
+    return handle
 
 
 def safe_text(value):
@@ -46,17 +71,18 @@ def is_a(value, module, name):
     return isinstance(kind, type) and isinstance(value, kind)
 
 
-def call_repr_method(value, name):
-    """The result of value._repr_x_(); None if the value has no such method."""
+def find_method(value, name):
+    """A method such as _repr_html_; None if the value has none, is a class, or is an object that
+    has every attribute, such as a mock."""
     if isinstance(value, type):
         return None
     method = getattr(value, name, None)
-    if not callable(method):
+    if not callable(method) or getattr(value, '_repr_belljar_probe_', None) is not None:
         return None
-    # Some objects, such as mocks, have every attribute.
-    if getattr(value, '_repr_belljar_probe_', None) is not None:
-        return None
-    result = method()
+    return method
+
+
+def without_metadata(result):
     return result[0] if isinstance(result, tuple) and result else result
 
 
@@ -202,18 +228,13 @@ def show_image(value, out, pyplot):
             emit_picture(out, 'image/png', 'image', 'png', fit_image(value, out)))
 
 
-def show_bitmap(value, out, pyplot):
-    for name, mime, extension, count in (('_repr_png_', 'image/png', 'png', png_pixels),
-                                         ('_repr_jpeg_', 'image/jpeg', 'jpg', jpeg_pixels)):
-        data = call_repr_method(value, name)
-        if isinstance(data, str):
-            import binascii
-            data = binascii.a2b_base64(data)
-        if isinstance(data, bytes) and len(data) <= out.bytes:
-            pixels = count(data)
-            if pixels is not None and pixels <= out.pixels:
-                return emit_picture(out, mime, 'image', extension, data)
-    return False
+def emit_bitmap(mime, data, out):
+    extension, count = {'image/png': ('png', png_pixels), 'image/jpeg': ('jpg', jpeg_pixels)}[mime]
+    if not isinstance(data, bytes) or len(data) > out.bytes:
+        return False
+    pixels = count(data)
+    return (pixels is not None and pixels <= out.pixels and
+            emit_picture(out, mime, 'image', extension, data))
 
 
 # --- text ---
@@ -240,10 +261,6 @@ def show_table(value, out, pyplot):
     return True
 
 
-def show_svg(value, out, pyplot):
-    return emit_svg(call_repr_method(value, '_repr_svg_'), out)
-
-
 def emit_svg(text, out):
     """Shows SVG as text if it is short, and as a file."""
     if not isinstance(text, str):
@@ -262,34 +279,167 @@ def emit_text(mime, text, out):
     return True
 
 
-def emit_json(value, out):
-    import json
-    return emit_text('application/json', json.dumps(value, ensure_ascii=False), out)
+# --- media types ---
+
+# Methods of values and the types they return, the best one first.
+METHODS = (('_repr_png_', 'image/png'), ('_repr_jpeg_', 'image/jpeg'),
+           ('_repr_svg_', 'image/svg+xml'), ('_repr_html_', 'text/html'),
+           ('_repr_markdown_', 'text/markdown'), ('_repr_latex_', 'text/latex'),
+           ('_repr_json_', 'application/json'), ('_repr_javascript_', 'application/javascript'),
+           ('_repr_pdf_', 'application/pdf'))
+TYPES = [mime for _, mime in METHODS]
+EXTENSIONS = {'application/pdf': 'pdf', 'image/gif': 'gif', 'image/webp': 'webp',
+              'audio/wav': 'wav', 'audio/mpeg': 'mp3', 'audio/ogg': 'ogg', 'video/mp4': 'mp4',
+              'video/webm': 'webm', 'video/ogg': 'ogv'}
 
 
-def show_markup(value, out, pyplot):
-    for name, mime in (('_repr_html_', 'text/html'), ('_repr_markdown_', 'text/markdown'),
-                       ('_repr_latex_', 'text/latex')):
-        if emit_text(mime, call_repr_method(value, name), out):
+def decode_base64(data):
+    if not isinstance(data, str):
+        return data
+    import binascii
+    return binascii.a2b_base64(data)
+
+
+def emit_form(mime, data, out):
+    """Shows data of a media type. False: the data is not of that type, or too large."""
+    if data is None:
+        return False
+    if mime in ('image/png', 'image/jpeg'):
+        return emit_bitmap(mime, decode_base64(data), out)
+    if mime == 'image/svg+xml':
+        return emit_svg(data, out)
+    if mime in EXTENSIONS:
+        return emit_picture(out, mime, mime.partition('/')[0], EXTENSIONS[mime],
+                            decode_base64(data))
+    if isinstance(data, bytes):
+        data = data.decode()
+    if not isinstance(data, str):
+        import json
+        data = json.dumps(data, ensure_ascii=False, default=str)
+    return emit_text(mime, data, out)
+
+
+def emit_bundle(bundle, out):
+    """Shows the text of a dictionary of media types, if it has one, and its best other form."""
+    known = [mime for mime in TYPES if mime in bundle]
+    others = [mime for mime in bundle if mime not in known and mime != 'text/plain']
+    is_shown = 'text/plain' in bundle and not is_default_repr(bundle['text/plain']) and emit_text(
+        'text/plain', shorten(bundle['text/plain'], TEXT_MAX), out)
+    # A type that is not known, such as that of a widget, helps only if there is no other.
+    for mime in known + ([] if known or is_shown else others):
+        if emit_form(mime, bundle[mime], out):
             return True
+    return is_shown or 'text/plain' in bundle and emit_text('text/plain', bundle['text/plain'], out)
+
+
+def is_default_repr(text):
+    return isinstance(text, str) and text.startswith('<') and text.endswith('>') and (
+        ' object' in text)
+
+
+def show_itself(value, out, pyplot):
+    method = find_method(value, '_ipython_display_')
+    if method is None:
+        return False
+    method()
+    return True
+
+
+def show_registered(value, out, pyplot):
+    """Shows a value whose class has a function in get_ipython().display_formatter."""
+    for mime in TYPES + ['text/plain']:
+        functions = registered.get(mime)
+        for kind in type(value).__mro__ if functions else ():
+            if kind in functions and emit_form(mime, call_printer(
+                    functions[kind], mime, value), out):
+                return True
     return False
 
 
-def show_json(value, out, pyplot):
-    data = call_repr_method(value, '_repr_json_')
-    return data is not None and emit_json(data, out)
+def call_printer(function, mime, value):
+    if mime != 'text/plain':
+        return without_metadata(function(value))
+    printer = Printer()
+    function(value, printer, False)
+    return ''.join(printer.parts)
+
+
+class Printer:
+    """What _repr_pretty_() gets: text without line breaks of its own."""
+
+    def __init__(self):
+        self.parts = []
+        self.text = self.parts.append
+
+    def pretty(self, value):
+        method = find_method(value, '_repr_pretty_')
+        if method:
+            method(self, False)
+        else:
+            self.text(repr(value))
+
+    def breakable(self, separator=' '):
+        self.text(separator)
+
+    def break_(self):
+        self.text('\n')
+
+    def group(self, indent=0, open='', close=''):
+        import contextlib
+
+        @contextlib.contextmanager
+        def inside():
+            self.text(open)
+            yield
+            self.text(close)
+        return inside()
+
+    def indent(self, count):
+        return self.group()
+
+    def begin_group(self, indent=0, open=''):
+        self.text(open)
+
+    def end_group(self, dedent=0, close=''):
+        self.text(close)
+
+
+registered = {}  # media type: {class: function}
 
 
 def show_bundle(value, out, pyplot):
-    bundle = call_repr_method(value, '_repr_mimebundle_')
-    if not isinstance(bundle, dict):
+    method = find_method(value, '_repr_mimebundle_')
+    if method is None:
         return False
-    for mime in 'text/html', 'text/markdown', 'text/latex', 'text/plain':
-        if emit_text(mime, bundle.get(mime), out):
-            return True
-    if emit_svg(bundle.get('image/svg+xml'), out):
-        return True
-    return 'application/json' in bundle and emit_json(bundle['application/json'], out)
+    bundle = without_metadata(method(include=None, exclude=None))
+    return isinstance(bundle, dict) and emit_bundle(bundle, out)
+
+
+def show_methods(value, out, pyplot):
+    for name, mime in METHODS:
+        method = find_method(value, name)
+        try:
+            if method and emit_form(mime, without_metadata(method()), out):
+                return True
+        except Exception:
+            continue
+    return False
+
+
+def show_pretty(value, out, pyplot):
+    if find_method(value, '_repr_pretty_') is None:
+        return False
+    printer = Printer()
+    printer.pretty(value)
+    out.emit('text/plain', shorten(''.join(printer.parts), TEXT_MAX))
+    return True
+
+
+def show_drawing(value, out, pyplot):
+    """A figure of plotly, altair or bokeh."""
+    module = type(value).__module__.partition('.')[0]
+    return module in ('plotly', 'altair', 'bokeh') and part('FIGURES')['show_' + module](
+        value, out, emit_form, save_file)
 
 
 def show_repr(value, out, pyplot):
@@ -297,5 +447,5 @@ def show_repr(value, out, pyplot):
     return True
 
 
-FORMS = (show_figure, show_image, show_bitmap, show_table, show_svg, show_markup, show_json,
-         show_bundle, show_repr)
+FORMS = (show_registered, show_drawing, show_itself, show_figure, show_image, show_table,
+         show_bundle, show_methods, show_pretty, show_repr)

@@ -1,0 +1,244 @@
+# python_run.py - the process of a fresh run: compiles the code, and shows the value of its last
+# expression. Part of python.py, executed in the same namespace, in the zygote.
+ONLY_AST, ALLOW_AWAIT = 0x400, 0x2000  # ast.PyCF_ONLY_AST, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+TREE_BYTES = 4096  # for longer code compile_text() is faster
+NAMES_MAX, NAMES_BYTES = 200, 4096
+
+
+def touch_pages(objects):
+    """After fork() a page is copied when it is first written to, and counting a reference
+    writes: that is half the time of a short run. Touch all objects, and use the compiler,
+    while RUN has not yet come."""
+    for _ in objects:
+        pass
+    compile_tree(WARM_UP, 'a')
+
+
+WARM_UP = "import a\ndef f(b, *c):\n    return [b for b in c if 'd' % b]\nf(1)\n"
+
+
+def become_run(report, unprotect):
+    """Waits for RUN. Returns the code to execute and its namespace. The first byte of the report
+    says that RUN came; the directory of the code follows."""
+    os.setsid()
+    kind, body = receive_frame()
+    if kind != b'R':
+        os._exit(1)
+    run = Run(body)
+    os.close(3)
+    unprotect()
+    os.write(report, b'+')
+    path = os.path.join(home, run.name, 'main.py')
+    codes = None
+    try:
+        write_code(path, run.code, report)
+        try:
+            compile_code = compile_tree if len(run.code) <= TREE_BYTES else compile_text
+            codes, names = compile_code(run.code, path)
+            os.write(report, b'\0' + ' '.join(names).encode()[:NAMES_BYTES])
+        except Exception:
+            pass  # the code is compiled again below
+        apply_env(run.env)
+        replace_stdin(run.stdin if run.has_stdin else None)
+        if run.cwd:
+            os.chdir(run.cwd)
+    except (OSError, ValueError) as error:
+        # SystemExit with a text prints it to stderr and exits with 1.
+        raise SystemExit('belljar: cannot start: %s' % error) from None
+    finally:
+        os.close(report)
+    sys.argv = [path] + run.args
+    if hasattr(sys, 'orig_argv'):
+        sys.orig_argv = sys.orig_argv[:1] + sys.argv
+    namespace = new_main(path).__dict__
+    watch_imports(FreshRun(run, path))
+    _signal.signal(_signal.SIGINT, first_sigint)
+    return [(code, namespace) for code in codes or compile_other(run.code, path)]
+
+
+def compile_tree(code, path, flags=0):
+    """Compiles a program in up to two pieces: the second one is the last expression, whose value is
+    shown. Also returns the names that the program assigns. The module ast is not imported, because
+    a bare interpreter has not imported it."""
+    tree = compile(code, path, 'exec', flags | ONLY_AST, True)
+    names = [name for statement in tree.body for name in assigned_names(statement)]
+    last = None
+    if (tree.body and type(tree.body[-1]).__name__ == 'Expr' and not ends_in_semicolon(code) and
+            not is_write(tree.body[-1].value)):
+        last = compile('0', path, 'eval', ONLY_AST, True)
+        last.body = tree.body.pop().value
+    codes = [compile(tree, path, 'exec', flags, True)] if tree.body or last is None else []
+    if last is not None:
+        codes.append(compile(last, path, 'eval', flags, True))
+    return codes, names
+
+
+def is_write(expression):
+    """Whether the expression is a call such as sys.stdout.write(), whose value is of no interest."""
+    node = getattr(expression, 'func', None)
+    while hasattr(node, 'value'):
+        node = node.value
+    return hasattr(expression, 'func') and node is not expression.func and (
+        getattr(node, 'id', '') == 'sys' and expression.func.attr == 'write')
+
+
+def compile_text(code, path):
+    """As compile_tree(), but searches the text for the last expression, because objects of a syntax
+    tree take time. If the text in front of a line compiles, and the text from that line on is an
+    expression, then so is the program's last statement."""
+    text = code.decode()
+    if '\r' in text or '\0' in text or '\f' in text or 'coding' in text[:500]:
+        return compile_tree(code, path)
+    last, lines = None, text.split('\n')
+    for at in range(len(lines) - 1, max(len(lines) - 50, -1), -1):
+        if not lines[at] or lines[at][0] in ' \t#)]}':
+            continue
+        if lines[at].startswith('sys.std'):
+            break
+        try:
+            last = compile('\n' * at + '\n'.join(lines[at:]), path, 'eval', 0, True)
+            codes = [compile('\n'.join(lines[:at]) + '\n', path, 'exec', 0, True), last]
+            break
+        except SyntaxError:
+            last = None
+        if lines[at][0] not in '"\'':
+            break
+    if last is None or ends_in_semicolon(text):
+        codes = [compile(code, path, 'exec', 0, True)]
+    names = [name for name in codes[0].co_names[:NAMES_MAX] if any(
+        '\n' + form % name in text for form in ('%s =', '%s=', 'def %s(', 'class %s', 'import %s'))]
+    return codes, names
+
+
+def assigned_names(statement):
+    if hasattr(statement, 'name'):
+        yield statement.name
+    for each in getattr(statement, 'names', ()):
+        if hasattr(each, 'name'):
+            yield each.asname or each.name.partition('.')[0]
+    for target in getattr(statement, 'targets', ()) or [getattr(statement, 'target', None)]:
+        for each in getattr(target, 'elts', [target]):
+            if hasattr(each, 'id'):
+                yield each.id
+
+
+def ends_in_semicolon(code):
+    """Whether the last line ends in a semicolon, perhaps with a comment behind it."""
+    text = code if isinstance(code, str) else code.decode('utf-8', 'replace')
+    line = text.rstrip().rpartition('\n')[2]
+    if ';' not in line:
+        return False
+    if line.endswith(';'):
+        return True
+    before, sign, comment = line.rpartition('#')
+    return bool(sign) and before.rstrip().endswith(';') and not set(comment) & set('\'"')
+
+
+def compile_other(code, path):
+    """Compiles what compile_tree() could not compile: a program that is nested too deeply for a
+    tree, IPython's syntax, or await outside of a function. Otherwise raises Python's error."""
+    try:
+        return [compile(code, path, 'exec', 0, True)]
+    except (SyntaxError, ValueError) as error:
+        failure = error
+    try:
+        text = part('SYNTAX')['translate'](code.decode('utf-8-sig'))
+        flags = ALLOW_AWAIT if 'await' in text or 'async' in text else 0
+        codes = compile_tree(text, path, flags)[0]
+        screen.is_async = bool(flags)
+        return codes
+    except (SyntaxError, ValueError):
+        raise failure from None
+
+
+def write_code(path, code, report):
+    directory = os.path.dirname(path)
+    os.mkdir(directory, 0o700)
+    os.write(report, os.fsencode(directory))
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    write_all(fd, code)
+    os.close(fd)
+
+
+class FreshRun:
+    """What shows the values of a fresh run, and runs code for magics."""
+    captured = None
+    number = 1
+    is_async = False  # the code awaits outside of a function
+
+    def __init__(self, run, path):
+        self.out = DisplayFile(run, os.path.dirname(path))
+        self.path, self.pid = path, os.getpid()
+        self.inputs = ['', run.code.decode('utf-8', 'replace')]
+        self.loop = None
+
+    display = staticmethod(display)
+    # Only __main__ refers to its namespace, or it would not be cleared when the interpreter exits.
+    namespace = property(lambda self: sys.modules['__main__'].__dict__)
+
+    def run_text(self, text):
+        try:
+            codes = compile_tree(text, self.path)[0]
+        except SyntaxError:
+            codes = compile_other(text.encode(), self.path)
+        value = None
+        for code in codes:
+            value = self.run_coroutine(eval(code, self.namespace))
+        return value
+
+    def run_coroutine(self, value):
+        if not self.is_async or type(value).__name__ != 'coroutine':
+            return value
+        if self.loop is None:
+            import asyncio
+            self.loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self.loop)
+        return self.loop.run_until_complete(value)
+
+
+def end_code(value):
+    """Shows the value of the last expression, which `python3 main.py` would drop. A forked child's
+    is not shown."""
+    value = screen.run_coroutine(value)
+    if value is None or os.getpid() != screen.pid:
+        return
+    if sys.displayhook is sys.__displayhook__:
+        show_value(value)
+    else:
+        sys.displayhook(value)
+
+
+class DisplayFile(Displays):
+    """The file to which a fresh run writes what it displays; the zygote reads it after the run."""
+
+    def __init__(self, run, directory):
+        super().__init__(run.pixels, run.bytes)
+        self.path = directory + '/shown'
+        self.frames = []  # id and frame
+
+    def send_shown(self, mime, text, path, *display_id):
+        size = sum(len(frame) for _, frame in self.frames)
+        frame = encode_frame(b'v', mime, text, path, *display_id)
+        if len(self.frames) > FRAMES_MAX:
+            return
+        if len(self.frames) == FRAMES_MAX or size + len(frame) > FRAMES_BYTES:
+            frame = encode_frame(b'v', 'text/plain', 'More values were left out: save them to '
+                                 'files.', '')
+            self.frames += [('', b'')] * (FRAMES_MAX - len(self.frames))
+        self.frames.append((self.display_id, frame))
+        self.write(frame)
+
+    def send_clear(self, display_id):
+        self.frames = [each for each in self.frames if display_id not in ('', each[0])]
+        self.write(b''.join(frame for _, frame in self.frames), os.O_TRUNC)
+
+    def write(self, data, flags=0):
+        try:
+            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | flags,
+                         0o600)
+            try:
+                write_all(fd, data)
+            finally:
+                os.close(fd)
+        except OSError:
+            pass

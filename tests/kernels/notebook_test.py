@@ -1,0 +1,363 @@
+"""notebook_test.py - what people know from Jupyter (src/kernels/python_{syntax,magics,notebook,loop,run}.py):
+IPython's syntax, magics, display, the event loop of a session, the value of a fresh run."""
+import base64
+import subprocess
+import time
+import unittest
+import zlib
+
+import tap
+from kernel import PYTHON, Kernel
+
+
+def has(module):
+    return subprocess.run([PYTHON, "-c", "import " + module], stderr=subprocess.DEVNULL).returncode == 0
+
+
+def plain(*texts):
+    return [("text/plain", text, "") for text in texts]
+
+
+def png(width, height):
+    chunk = lambda kind, data: len(data).to_bytes(4, "big") + kind + data + zlib.crc32(kind + data).to_bytes(4, "big")
+    size = width.to_bytes(4, "big") + height.to_bytes(4, "big") + b"\x08\0\0\0\0"
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size) + chunk(b"IDAT", zlib.compress(bytes((width + 1) * height)))
+            + chunk(b"IEND", b""))
+
+
+class Notebook(unittest.TestCase):
+    maxDiff = None
+    is_session = True
+
+    def setUp(self):
+        self.kernel = Kernel(session=self.is_session)
+        self.addCleanup(self.kernel.end)
+
+    def run_code(self, code, **options):
+        return self.kernel.cell(code, **options) if self.is_session else self.kernel.run(code, **options)
+
+    def gives(self, code, *shown, out="", err="", status=0, **options):
+        got = self.run_code(code, **options)
+        shown = [(each if isinstance(each, tuple) else ("text/plain", each, "")) for each in shown]
+        self.assertEqual((got.shown, got.out, got.err, got.error, got.code), (shown, out, err, None, status))
+        return got
+
+    def fails(self, code, name, message):
+        got = self.run_code(code)
+        self.assertEqual((got.error or ("",))[0], name, (got.err, got.out))
+        self.assertRegex(got.error[1], message)
+        self.assertNotIn("belljar", got.error[2])
+
+
+class Syntax(Notebook):
+    def test_indentation_of_the_first_line_is_removed(self):
+        self.gives("  x = 1\n  if x:\n      x = 2\n  x", "2")
+        self.gives("\n\n\ty = 3\n\ty", "3")
+        self.assertEqual(self.kernel.cell("x = 1\n  y = 2").error[0], "IndentationError")
+
+    def test_prompts_are_removed(self):
+        self.gives(">>> x = 4\n>>> if x:\n...     x = 5\n>>> x", "5")
+
+    def test_commands_run_in_a_shell(self):
+        self.gives("!echo out; echo err >&2", out="out\n", err="err\n")
+        self.gives("x = 5; name = 'a b'\n!echo {x + 1} $x \"$name\" $HOME_NOT '{x y}' $$", out="6 5 a b {x y} $\n")
+        self.gives("lines = !printf '1\\n2\\n'\nlines, lines.s, lines.n", "(['1', '2'], '1 2', '1\\n2')")
+        self.gives("!exit 3\n_exit_code", "3")
+        self.gives("if x:\n    !echo \\\n  it\nprint('on')", out="it\non\n")
+        self.gives("def f(v):\n    !echo {v}\nf(9)", out="9\n")
+        self.gives("print('a')\n!echo b\nprint('c')", out="a\nb\nc\n")
+
+    def test_python_is_not_translated(self):
+        self.gives("s = '''\n!no\n%no\nno?\n'''\n!echo yes\ns", "'\\n!no\\n%no\\nno?\\n'", out="yes\n")
+        self.gives("x = (7\n%4\n)\n!echo yes\nx", "3", out="yes\n")
+        self.gives("x = 7 \\\n%4\n# it's !no\n!echo yes\nx", "3", out="yes\n")
+        self.gives('y = "a" # "\'\'\'\n!echo yes', out="yes\n")
+        got = self.kernel.cell("x = = 1\n")
+        self.assertEqual(got.error[0], "SyntaxError")
+        self.assertIn("x = = 1", got.error[2])
+
+    def test_question_marks_describe_an_object(self):
+        self.gives("def f(a, b=1):\n    'Adds.'\n    return a + b")
+        for code in "f?", "?f":
+            got = self.kernel.cell(code)
+            self.assertIn("Signature: f(a, b=1)", got.out)
+            self.assertIn("Adds.", got.out)
+        self.assertIn("return a + b", self.kernel.cell("f??").out)
+        self.gives("nothing?", out="Object `nothing` not found.\n")
+
+    def test_tracebacks_have_the_lines_of_the_cell(self):
+        got = self.kernel.cell("!true\n\n1/0")
+        self.assertIn('File "<cell 1>", line 3', got.error[2])
+        got = self.kernel.cell("%%time\nx = 1\n1/0")
+        self.assertIn('File "<cell 2>", line 3', got.error[2])
+        self.assertNotIn("belljar", got.error[2])
+
+
+class Magics(Notebook):
+    def test_directory_and_environment(self):
+        home = str(self.kernel.home)
+        self.gives("%cd /\n%pwd", "'/'", out="/\n")
+        self.gives("%cd -", out=home + "\n")
+        self.gives("%env NAME=value\nimport os; os.environ['NAME']", "'value'", out="env: NAME=value\n")
+        self.gives("%env NAME", "'value'")
+        self.gives("path = %pwd\npath == " + repr(home), "True")
+        self.fails("%cd /nowhere", "FileNotFoundError", "nowhere")
+
+    def test_time(self):
+        for code in "%time 1 + 1", "%%time\nx = 1\nx + 1":
+            got = self.run_code(code)
+            self.assertEqual(got.shown, plain("2"))
+            self.assertRegex(got.out, "^CPU times: user .*, sys: .*, total: .*\nWall time: .*s\n$")
+        for code in "%timeit -n 2 -r 2 sum(range(10))", "%%timeit -n 2 -r 2\nsum(range(10))":
+            self.assertRegex(self.run_code(code).out, "s per loop \\(mean ± std. dev. of 2 runs, 2 loops each\\)\n$")
+
+    def test_scripts_and_files(self):
+        self.gives("%%bash\nx=1\necho $x; echo it\\'s", out="1\nit's\n")
+        self.gives("%%sh\necho $0", out="sh\n")
+        self.fails("%%bash\nexit 4", "CalledProcessError", "exit status 4")
+        self.gives("%%writefile a.py\nimport sys\nq = sys.argv\nprint('ran')\n", out="Writing a.py\n")
+        self.gives("%%writefile -a a.py\nr = 2\n", out="Appending to a.py\n")
+        self.gives("%run a.py 5\nq, r", "(['a.py', '5'], 2)", out="ran\n")
+
+    def test_capture(self):
+        self.gives("%%capture c\nprint('hidden')\ndisplay(1)\n!echo sub\n2")
+        self.gives("c.stdout, c.outputs", "('hidden\\nsub\\n', [1, 2])")
+        self.gives("c.show()", "1", "2", out="hidden\nsub\n")
+
+    def test_names(self):
+        self.gives("a = 1; b = 'x'\n%who", out="a\tb\n")
+        self.assertIn("str", self.run_code("%whos").out)
+        self.gives("%reset -f\n%who", out="Interactive namespace is empty.\n")
+
+    def test_accepted_magics_do_nothing(self):
+        self.gives("%matplotlib inline\n%load_ext autoreload\n%autoreload 2\n%config A.b = 'c'\n1", "1")
+
+    def test_other_magics_say_what_to_use(self):
+        self.fails("%nonesuch x", "UsageError", "^the magic %nonesuch is not available here: use Python code, or !COMMAND")
+        self.fails("%debug", "UsageError", "use print\\(\\), or %tb")
+        self.fails("%%javascript\n1", "UsageError", 'run_code with language "javascript"')
+        self.fails("%bash", "UsageError", "is not available here")
+        self.fails("%capture x", "UsageError", "^%capture does not exist: use %%capture$")
+
+    def test_pip_is_that_of_this_interpreter(self):
+        if has("pip"):
+            self.assertRegex(self.run_code("%pip --version").out, "^pip ")
+
+    def test_get_ipython_is_for_cells_only(self):
+        self.gives("get_ipython().run_line_magic('pwd', '') == get_ipython().getoutput('pwd')[0]", "True")
+        (self.kernel.home / "library.py").write_text("def f(): return get_ipython()\nfrom IPython import get_ipython as g\n")
+        self.gives("import library; print(library.f())", out="None\n")
+
+
+class History(Notebook):
+    def test_values_and_inputs_are_kept(self):
+        self.gives("1", "1")
+        self.gives("'two'", "'two'")
+        self.gives("3;")
+        self.gives("4", "4")
+        self.gives("_, __, ___, _1, _2, Out[4], In[3]", "(4, 'two', 1, 1, 'two', 4, '3;')")
+        self.gives("_i, _ii, _i1, len(In)", "('_, __, ___, _1, _2, Out[4], In[3]', '4', '1', 7)")
+        self.gives("_ = 'mine'\nNone")
+        self.gives("_", "'mine'")
+        self.gives("[n for n in dir() if not n.startswith('__')]", "['_']")
+
+
+class EventLoop(Notebook):
+    START = "import asyncio\nasync def f(n, s=0.02):\n    await asyncio.sleep(s)\n    print('f', n)\n    return n\n"
+
+    def test_task_of_one_cell_is_awaited_in_the_next(self):
+        self.gives(self.START + "t = asyncio.create_task(f(1, 1))")
+        self.gives("await t", "1", out="f 1\n")
+        self.gives("t = asyncio.create_task(f(2)); await t", "2", out="f 2\n")
+        self.gives("await asyncio.gather(f(3), f(4))", "[3, 4]", out="f 3\nf 4\n")
+
+    def test_new_task_begins_with_its_cell(self):
+        self.gives(self.START + "async def g(): print('begun'); await asyncio.sleep(60)\nt = asyncio.create_task(g())",
+                   out="begun\n")
+        self.gives("t.cancel()", "True")
+
+    def test_tasks_go_on_between_cells(self):
+        self.gives(self.START + "async def g():\n    await asyncio.sleep(.01)\n    open('done', 'w')\nt = asyncio.create_task(g())")
+        deadline = time.monotonic() + 60
+        while not (self.kernel.home / "done").exists():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+        self.gives("1", "1")
+
+    def test_run_and_the_loop_of_the_session_are_both_there(self):
+        self.gives(self.START + "asyncio.run(f(1))", "1", out="f 1\n")
+        self.gives("asyncio.get_event_loop().run_until_complete(f(2))", "2", out="f 2\n")
+        self.gives("asyncio.get_running_loop() is asyncio.get_event_loop()", "True")
+        self.gives("await f(3)", "3", out="f 3\n")
+
+    def test_failing_task_does_not_end_the_session(self):
+        self.gives(self.START + "async def g():\n    await asyncio.sleep(0)\n    raise SystemExit(3)\nt = asyncio.create_task(g())\nNone")
+        time.sleep(0.1)
+        self.gives("1", "1")
+
+
+class Display(Notebook):
+    IMPORT = ("from IPython.display import (display, HTML, Image, Markdown, SVG, JSON, Latex, Code, Video, Audio, IFrame,"
+              " Javascript, Math, Pretty, clear_output, update_display, display_html, DisplayHandle)\n")
+
+    def path(self, name):
+        return str(self.kernel.home / ".belljar" / name)
+
+    def test_objects_of_ipython(self):
+        for code, *want in (
+                ("HTML('<b>')", ("text/html", "<b>", "")),
+                ("Markdown('# a')", ("text/markdown", "# a", "")),
+                ("Latex('$x$')", ("text/latex", "$x$", "")),
+                ("Math('x')", ("text/latex", "$\\displaystyle x$", "")),
+                ("JSON({'a': 1})", ("application/json", '{"a": 1}', "")),
+                ("Code('x = 1')", "x = 1"),
+                ("Pretty('p')", "p"),
+                ("Javascript('f()')", ("application/javascript", "f()", "")),
+                ("IFrame('http://a', 1, 2)", ("text/html", '<iframe width="1" height="2" src="http://a"></iframe>', "")),
+                ("Video('http://a/b.mp4')", ("text/html", '<video controls src="http://a/b.mp4"></video>', "")),
+                ("Audio([0.0, 0.5], rate=8000)", ("audio/wav", "", self.path("audio-1.wav"))),
+                ("Image(url='http://a/b.png')", ("text/html", '<img src="http://a/b.png">', "")),
+                ("SVG('<svg/>')", ("image/svg+xml", "<svg/>", ""), ("image/svg+xml", "", self.path("image-1.svg"))),
+                ("Image(%r)" % png(3, 2), ("image/png", "", self.path("image-2.png"))),
+                ("display_html('<u>', raw=True)", ("text/html", "<u>", ""))):
+            with self.subTest(code=code):
+                self.gives(self.IMPORT + code, *want)
+        (self.kernel.home / "a.png").write_bytes(png(4, 4))
+        self.gives(self.IMPORT + "Image('a.png')", ("image/png", "", self.path("image-3.png")))
+        self.gives("import IPython\nfrom IPython.core.display import HTML\nIPython.display.HTML is HTML", "True")
+
+    def test_dictionaries_of_media_types(self):
+        picture = base64.b64encode(png(2, 2)).decode()
+        self.gives("display({'text/plain': 'p', 'text/html': '<i>'}, raw=True)", "p", ("text/html", "<i>", ""))
+        self.gives("display({'image/png': %r, 'text/plain': '<X object at 0x1>'}, raw=True)" % picture,
+                   ("image/png", "", self.path("image-1.png")))
+        self.gives("display({'application/vnd.x+json': {'a': 1}}, raw=True)", ("application/vnd.x+json", '{"a": 1}', ""))
+
+    def test_form_that_fails_is_passed_over(self):
+        for code, want in (
+                ("_repr_png_(s): 1/0\n    def _repr_html_(s): return '<ok>'", ("text/html", "<ok>", "")),
+                ("_repr_mimebundle_(s, include, exclude): 1/0\n    def _repr_latex_(s): return '$l$'", ("text/latex", "$l$", "")),
+                ("_ipython_display_(s): 1/0\n    def _repr_markdown_(s): return 'm'", ("text/markdown", "m", "")),
+                ("_repr_pretty_(s, p, cycle): p.text('pretty')", "pretty"),
+                ("_ipython_display_(s): display('own')", "'own'"),
+                ("_repr_pdf_(s): return b'%PDF'", ("application/pdf", "", self.path("application-1.pdf")))):
+            with self.subTest(code=code):
+                self.gives("class A:\n    def %s\nA()" % code, want)
+
+    def test_registered_functions_are_used(self):
+        self.gives("class A: pass\nget_ipython().display_formatter.formatters['text/html'].for_type(A, lambda a: '<r>')\nA()",
+                   ("text/html", "<r>", ""))
+
+    @unittest.skipUnless(has("PIL"), "no PIL")
+    def test_image_show(self):
+        self.gives("from PIL import Image\nImage.new('RGB', (2, 2)).show()", ("image/png", "", self.path("image-1.png")))
+
+    @unittest.skipUnless(has("matplotlib"), "no matplotlib")
+    def test_value_of_a_plot_is_the_picture(self):
+        self.gives("import matplotlib.pyplot as plt\nplt.plot([1, 2])", ("image/png", "", self.path("figure-1.png")))
+        self.gives("from IPython.display import HTML\nimport matplotlib.pyplot as plt\nplt.title('x')",
+                   ("image/png", "", self.path("figure-2.png")))
+
+
+class SessionDisplay(Notebook):
+    def test_displays_are_updated_and_cleared(self):
+        shown = lambda code: self.run_code("from IPython.display import *\n" + code).shown
+        self.assertEqual(shown("h = display(1, display_id='i'); h.update(2)"),
+                         [("text/plain", "1", "", "i"), ("clear", "i"), ("text/plain", "2", "", "i")])
+        self.assertEqual(shown("update_display(3, display_id='i')"), [("clear", "i"), ("text/plain", "3", "", "i")])
+        self.assertEqual(shown("display(1); clear_output(); display(2)"), [*plain("1"), ("clear", ""), *plain("2")])
+        self.assertEqual(shown("display(1); clear_output(wait=True)"), plain("1"))
+        self.assertEqual(len(shown("for i in range(200): clear_output(wait=True); display(i)")), 400)
+        shown("h = display(Image(%r), display_id=True); h.update('gone')" % png(2, 2))
+        self.assertEqual(list((self.kernel.home / ".belljar").glob("*")), [])
+
+
+class FreshSyntax(Notebook):
+    is_session = False
+
+    def test_fresh_runs_know_the_same_syntax(self):
+        self.gives("  x = 1\n  x", "1")
+        self.gives("x = 5\n!echo {x}\nx", "5", out="5\n")
+        self.assertEqual(self.run_code("%time 1 + 1").shown, plain("2"))
+        self.gives("%%bash\necho hi", out="hi\n")
+        self.gives("import asyncio\nawait asyncio.sleep(0, 7)", "7")
+        self.gives("import asyncio\nt = asyncio.ensure_future(asyncio.sleep(0, 8))\nx = await t\nx", "8")
+        got = self.run_code("x = = 1")
+        self.assertEqual((got.code, got.shown), (1, []))
+        self.assertTrue(got.err.endswith("SyntaxError: invalid syntax\n"), got.err)
+
+
+class FreshDisplay(Display):
+    is_session = False
+
+    def test_displays_are_updated_and_cleared(self):
+        shown = lambda code: self.run_code("from IPython.display import *\n" + code).shown
+        self.assertEqual(shown("h = display(1, display_id='i'); h.update(2)"), [("text/plain", "2", "", "i")])
+        self.assertEqual(shown("display(1); clear_output(); display(2)"), plain("2"))
+        self.assertEqual(shown("for i in range(200): clear_output(wait=True); display(i)"), plain("199"))
+        self.assertEqual(len(shown("for i in range(200): display(i)")), 65)
+
+
+class FreshValue(Notebook):
+    is_session = False
+
+    def test_value_of_the_last_expression_is_shown(self):
+        self.gives("1 + 1", "2")
+        self.gives("x = 3\nx", "3")
+        self.gives("print(1)", out="1\n")
+        self.gives("'doc'", "'doc'")
+        self.gives("import sys\nsys.stdout.write('a\\n')", out="a\n")
+        self.gives("import sys\nsys.stdout.buffer.write(b'a\\n')", out="a\n")
+        for code in "None", "x = 1", "5;", "5 ; # no", "if 1:\n    5", "", "# 5", "def f(): return 5":
+            self.gives(code)
+        self.gives("'a;'  # 'x'", "'a;'")
+        self.gives("class A:\n    def __repr__(s): return '<A>'\nA()", "<A>")
+        self.gives("(1,\n 2)", "(1, 2)")
+        self.gives("__name__, __file__[-8:], __doc__", "('__main__', '/main.py', None)")
+        self.gives("from __future__ import annotations\ndef f(x: y): pass\nf.__annotations__", "{'x': 'y'}")
+
+    def test_value_of_a_long_program_is_shown(self):
+        long = "# filled\n" + "def f(a):\n%s    return a\n" % "".join("    x%d = a + %d\n" % (i, i) for i in range(500))
+        self.gives(long + "f(3)", "3")
+        self.gives(long + "f(\n    4\n)  # four\n\n", "4")
+        self.gives(long + "f(5);")
+        self.gives(long + "x = 5")
+        self.gives(long + "if 1:\n    f(5)")
+        self.gives(long + "x = '''\nf(5)\n'''")
+        self.gives(long + "x = 1 + \\\n2")
+        self.gives(long + "try:\n    f(1)\nfinally:\n    print(2)", out="2\n")
+        self.gives(long + "import inspect\ninspect.currentframe().f_lineno", "505")
+        got = self.run_code(long + "x = 1\n1/0")
+        self.assertIn(", line 505, in <module>\n    1/0", got.err)
+        self.assertIn("set 'f'", self.run_code("f").err)
+
+    def test_value_of_a_failing_or_ending_run_is_not_shown(self):
+        got = self.run_code("x = 1\nx / 0")
+        self.assertEqual((got.shown, got.code), ([], 1))
+        self.assertEqual(got.err.count("File"), 1, got.err)
+        self.assertEqual(self.run_code("import sys\nsys.exit(3)").code, 3)
+
+    def test_displayhook_of_the_code_is_used(self):
+        self.gives("import sys\nsys.displayhook = lambda v: print('hook', v)\n7", out="hook 7\n")
+
+    def test_deeply_nested_code_runs(self):
+        self.gives("x = " + "+".join(["1"] * 2000) + "\nprint(x)", out="2000\n")
+
+    def test_name_of_an_earlier_run_hints_at_sessions(self):
+        self.assertNotIn("session", self.run_code("first").err)
+        self.run_code("import json as j\nfirst = 1\na, b = 1, 2\ndef second(): pass")
+        for name in "first", "j", "b", "second":
+            self.assertRegex(self.run_code(name).err,
+                             "NameError: .*\nnote: an earlier run set '%s', but each run starts anew; .*`session`.*\n$" % name)
+        self.assertNotIn("session", self.run_code("third").err)
+
+    def test_output_is_in_order_with_that_of_programs(self):
+        self.gives("import subprocess\nprint('a'); subprocess.run('echo b', shell=True); print('c')", out="a\nb\nc\n")
+
+    def test_forked_child_shows_no_value(self):
+        got = self.run_code("import os\npid = os.fork()\npid and os.waitpid(pid, 0)\n'value'")
+        self.assertEqual(got.shown, plain("'value'"))
+
+
+if __name__ == "__main__":
+    tap.main()
