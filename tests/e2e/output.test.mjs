@@ -78,9 +78,10 @@ const BYTES = [
   ['not UTF-8', 'a\\xffb\\xc3(\\xe2\\x82\\n', 'a\ufffdb\ufffd(\ufffd\ufffd\n'],
   ['colours', '\\x1b[31mred\\x1b[0m\\n', 'red\n'],
   ['a window title and the clipboard', '\\x1b]0;t\\x07\\x1b]52;c;aGk=\\x07x\\n', 'x\n'],
-  ['bells, backspaces', 'a\\x07\\x08b\\n', 'ab\n'],
+  ['bells', 'a\\x07b\\n', 'ab\n'],
+  ['backspaces', 'ab\\x08\\x08cd\\n', 'cd\n'],
   ['line ends of Windows', 'a\\r\\nb\\r\\n', 'a\nb\n'],
-  ['a progress bar', '10%\\r20%\\n', '10%\r20%\n'],
+  ['a progress bar', '10%\\r20%\\n', '20%\n'],
 ];
 
 for (const [name, bytes, want] of BYTES)
@@ -117,4 +118,12 @@ test('a long traceback of a cell leaves room for what was printed', async () => 
   assert.equal(stdout, `${'p'.repeat(100)}\n`);
   assert.equal(error.name, 'ValueError');
   assert.ok(Buffer.byteLength(textOf(result)) <= MAX);
+});
+
+test('progress bars are folded to their last state, in both streams', async () => {
+  const bar = `for i in $(seq 200); do printf "\\r%3d%%|%s" $((i / 2)) '####'; done; printf "\\n"`;
+  const told = structuredOf(await run_command({ command: `echo begin; ${bar}; { ${bar}; } >&2; printf 'wait |\\b/\\b-\\bdone'` }));
+  assert.equal(told.stdout, 'begin\n100%|####\nwait done');
+  assert.equal(told.stderr, '100%|####\n');
+  assert.equal(told.stderr_bytes, 200 * 10 + 1);
 });

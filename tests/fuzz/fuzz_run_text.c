@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		unsigned char byte = (unsigned char)out.ptr[i];
 
 		fuzz_check(byte != 0x7f && byte != 0 &&
-		           (byte >= ' ' || strchr("\n\t\r", byte) != NULL));
+		           (byte >= ' ' || strchr("\n\t", byte) != NULL));
 		fuzz_check(i == 0 || (unsigned char)out.ptr[i - 1] != 0xc2 || byte > 0x9f);
 	}
 	return 0;

@@ -67,37 +67,87 @@ static void append_escaped(struct view text, struct buf *out)
 	append_valid((struct view){ text.ptr + done, text.len - done }, out);
 }
 
-/* Turns "\r\n" into "\n" in place. Returns the new length. */
-static size_t remove_returns(char *text, size_t len)
-{
-	size_t n = 0;
+/* A text in which lines are overwritten, as on a terminal. */
+struct fold {
+	char *text;
+	size_t len;      /* of the text so far */
+	size_t line;     /* where its last line begins */
+	size_t back;     /* characters that the next one overwrites */
+	bool is_changed; /* the last line was overwritten */
+};
 
-	for (size_t i = 0; i < len; i++)
-		if (text[i] != '\r' || i + 1 == len || text[i + 1] != '\n')
-			text[n++] = text[i];
-	return n;
+/* A line that was overwritten may end with blanks that covered its longer predecessor. */
+static void end_line(struct fold *fold)
+{
+	while (fold->is_changed && fold->len > fold->line && fold->text[fold->len - 1] == ' ')
+		fold->len--;
+	fold->is_changed = false;
+	fold->back = 0;
+}
+
+static void remove_characters(struct fold *fold)
+{
+	if (fold->back == SIZE_MAX)
+		fold->len = fold->line;
+	for (; fold->back != 0 && fold->len > fold->line; fold->back--)
+		do
+			fold->len--;
+		while (fold->len > fold->line &&
+		       ((unsigned char)fold->text[fold->len] & 0xc0) == 0x80);
+	fold->back = 0;
+	fold->is_changed = true;
+}
+
+/* Reduces lines with carriage returns and backspaces, such as progress bars, to what was written
+ * last, in place. The text behind a carriage return replaces the whole line, and a carriage return
+ * that nothing follows changes nothing. Returns the new length. */
+static size_t fold_lines(char *text, size_t len)
+{
+	struct fold fold = { .text = text };
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\r') {
+			fold.back = SIZE_MAX;
+		} else if (text[i] == '\b') {
+			fold.back += fold.back != SIZE_MAX;
+		} else {
+			if (text[i] == '\n')
+				end_line(&fold);
+			else if (fold.back != 0)
+				remove_characters(&fold);
+			text[fold.len++] = text[i];
+			if (text[i] == '\n')
+				fold.line = fold.len;
+		}
+	}
+	end_line(&fold);
+	return fold.len;
 }
 
 void run_text_clean(struct view bytes, struct buf *out)
 {
-	AUTO_FREE char *kept = mem_new(bytes.len * 3 + 1);
+	AUTO_FREE char *kept = mem_new(bytes.len * 3 + 4);
 	struct ansi_strip plain = { 0 };
 	size_t len = 0;
 
-	while (bytes.len != 0) {
-		const char *zero = memchr(bytes.ptr, '\0', bytes.len);
-		size_t n = zero != NULL ? (size_t)(zero - bytes.ptr) : bytes.len;
+	for (size_t i = 0, n; i < bytes.len; i += n) {
+		bool is_text = plain.state == STRIP_TEXT;
 
-		len += ansi_strip_bytes(&plain, bytes.ptr, n, kept + len);
-		if (zero != NULL && plain.state == STRIP_TEXT) {
+		n = 1;
+		/* Two control characters have a meaning here that ansi_strip.h would remove. */
+		if (bytes.ptr[i] == '\0') {
 			memcpy(kept + len, nul_symbol, sizeof nul_symbol);
-			len += sizeof nul_symbol;
+			len += is_text ? sizeof nul_symbol : 0;
+		} else if (bytes.ptr[i] == '\b' && is_text) {
+			kept[len++] = '\b';
+		} else {
+			while (i + n < bytes.len && bytes.ptr[i + n] != '\0' &&
+			       bytes.ptr[i + n] != '\b')
+				n++;
+			len += ansi_strip_bytes(&plain, bytes.ptr + i, n, kept + len);
 		}
-		n += zero != NULL;
-		bytes.ptr += n;
-		bytes.len -= n;
 	}
-	append_escaped((struct view){ kept, remove_returns(kept, len) }, out);
+	append_escaped((struct view){ kept, fold_lines(kept, len) }, out);
 }
 
 size_t run_text_unfinished(struct view bytes)

@@ -2,7 +2,8 @@
  *
  * Bytes that are not UTF-8 become U+FFFD, and NUL becomes U+2400, so that they are visible.
  * Terminal escapes (colours among them) and other control characters are removed. Tabs and line
- * ends stay; a carriage return in front of a line end is removed.
+ * ends stay. Of a line that was overwritten by carriage returns or backspaces, as progress bars do,
+ * the last state stays.
  *
  * A program could print what belljar says about a run ("exit code 0"), and a client may show all
  * blocks of an answer as one text. So everything that belljar says begins with RUN_TEXT_MARK, and
