@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-enum { PROCS_MAX = 32768, STOP_PASSES = 16 };
+enum { PROCS_MAX = 32768, STOP_PASSES = 16, COMMAND_SIZE = 48 };
 
 struct proc {
 	pid_t pid, parent;
@@ -207,6 +207,53 @@ size_t tree_signal(int signo)
 {
 	(void)scan_procs(&scans[0], &all_descendants);
 	return signal_below(&scans[0], signo);
+}
+
+/* Reads a file of a process. Bytes that are not printable ASCII become spaces: arguments end with
+ * NUL, and a program chooses its own name. */
+static size_t read_printable(pid_t pid, const char *file, char *out, size_t size)
+{
+	char path[40];
+	ssize_t n;
+	int fd;
+
+	(void)snprintf(path, sizeof path, "%d/%s", (int)pid, file);
+	fd = openat(proc_dir, path, O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 ? read(fd, out, size - 1) : 0;
+	if (fd >= 0)
+		(void)close(fd);
+	n = n > 0 ? n : 0;
+	for (ssize_t i = 0; i < n; i++)
+		if (out[i] < ' ' || out[i] > '~')
+			out[i] = ' ';
+	while (n > 0 && out[n - 1] == ' ')
+		n--;
+	out[n] = '\0';
+	return (size_t)n;
+}
+
+void tree_describe(char *out, size_t size)
+{
+	static const char more[] = ", ...";
+	char command[COMMAND_SIZE];
+	size_t used = 0;
+
+	out[0] = '\0';
+	(void)scan_procs(&scans[0], &all_descendants);
+	for (size_t i = 0; i < scans[0].count; i++) {
+		pid_t pid = scans[0].all[i].pid;
+
+		/* A process without a command line is a zombie. */
+		if (!scans[0].all[i].below ||
+		    read_printable(pid, "cmdline", command, sizeof command) == 0)
+			continue;
+		if (used + 2 + strlen(command) + sizeof more > size) {
+			(void)snprintf(out + used, size - used, "%s", more);
+			return;
+		}
+		used += (size_t)snprintf(out + used, size - used, "%s%s", used != 0 ? ", " : "",
+		                         command);
+	}
 }
 
 bool tree_reap(tree_reaped_fn *reaped, void *ctx)

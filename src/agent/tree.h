@@ -30,6 +30,10 @@ size_t tree_signal(int signo);
 typedef void tree_reaped_fn(void *ctx, pid_t pid, int status);
 bool tree_kill_all(uint64_t ms, tree_reaped_fn *reaped, void *ctx);
 
+/* Writes the command lines of the descendants, cut and separated by ", ", in printable ASCII. A
+ * list that does not fit ends in "...". */
+void tree_describe(char *out, size_t size);
+
 /* Reaps the children that have exited, without waiting. False: there are no children at all. */
 bool tree_reap(tree_reaped_fn *reaped, void *ctx);
 

@@ -16,6 +16,7 @@
 # again.
 keeper = os.getppid()  # the agent's keeper adopts orphans if the zygote cannot
 SWEEP_S = 0.4  # after this time the zygote exits, and the keeper kills the remaining processes
+LINGER_S, LEFT_MAX = 0.02, 3  # processes that a run leaves: time to exit, most that are named
 SET_DUMPABLE, GET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 3, 36  # prctl(2)
 RUN_SIGNALS = _signal.SIGTERM, _signal.SIGHUP
 FRAMES_MAX, FRAMES_BYTES = 64, 512 * 1024  # what a run may display
@@ -126,10 +127,10 @@ def finish_run(report, status, usage):
     directory, _, names = report[1:].partition(b'\0')
     if len(former_names) < 1000:
         former_names.update(names.decode('utf-8', 'replace').split())
+    frames = describe_strays()
     is_alone = kill_strays()
-    frames = b''
     if directory:
-        frames = b''.join(read_displays(directory))
+        frames += b''.join(read_displays(directory))
         remove_directory(directory)
     by_signal = os.WIFSIGNALED(status)
     frames += encode_frame(b'x', 0 if by_signal else os.WEXITSTATUS(status),
@@ -157,6 +158,30 @@ def read_and_close(fd, size):
         pass
     os.close(fd)
     return data
+
+
+def describe_strays():
+    """A LEFT frame with the command lines of the processes that the run left behind. Helpers that
+    exit by themselves when their parent is gone (of multiprocessing, for example) get a moment."""
+    if not is_reaper or not has_children():
+        return b''
+    clock = import_hidden('time')
+    until = clock.monotonic() + LINGER_S
+    while clock.monotonic() < until:
+        clock.sleep(0.001)
+        if not has_children():
+            return b''
+    commands = []
+    for pid in children()[:LEFT_MAX + 1]:
+        try:
+            fd = os.open('/proc/%d/cmdline' % pid, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            continue
+        text = read_and_close(fd, 48).replace(b'\0', b' ').strip().decode('ascii', 'replace')
+        if text:
+            commands.append(text if text.isprintable() else '?')
+    more = ', ...' if len(commands) > LEFT_MAX else ''
+    return encode_frame(b'l', ', '.join(commands[:LEFT_MAX]) + more)
 
 
 def kill_strays():

@@ -58,23 +58,50 @@ static void on_start_failed(void *ctx, const struct error *why)
 	sandbox_handle_end(sandbox, why);
 }
 
+const struct spec_limits *sandbox_ceilings(const struct sandbox *sandbox)
+{
+	return &sandbox->manager->config.limits_max;
+}
+
+const char *sandbox_more_of(const char *argument, uint64_t now, uint64_t max, uint64_t unit,
+                            char out[SANDBOX_MORE_SIZE])
+{
+	uint64_t more = max / 2 < now ? max : now * 2;
+
+	if (max == 0 || now >= max)
+		(void)snprintf(out, SANDBOX_MORE_SIZE, "this server allows no more");
+	else
+		(void)snprintf(out, SANDBOX_MORE_SIZE, "or create_sandbox {\"%s\":%llu}", argument,
+		               (unsigned long long)(more / unit));
+	return out;
+}
+
 /* Names the limit and its value where a limit ended the sandbox. For a dead agent the channel's
  * reason, set before, may say more than the engine's (a broken protocol, say), so it is kept. */
 static void explain_end(struct sandbox *sandbox, enum engine_end end, const char *why)
 {
 	const struct spec_limits *limits = &sandbox->row.spec.limits;
+	const struct spec_limits *max = sandbox_ceilings(sandbox);
+	char more[SANDBOX_MORE_SIZE];
 
 	switch (end) {
 	case ENGINE_END_OUT_OF_MEMORY:
 		(void)snprintf(sandbox->reason, sizeof sandbox->reason,
-		               "memory: it used more than %llu MiB",
-		               (unsigned long long)(limits->memory >> 20));
+		               "memory: it used more than %llu MiB; processes and sessions are "
+		               "lost, files are kept: use less, %s",
+		               (unsigned long long)(limits->memory >> 20),
+		               sandbox_more_of("memory_mb", limits->memory, max->memory,
+		                               SPEC_MIB(1), more));
 		return;
 	case ENGINE_END_DISK_LIMIT:
-		(void)snprintf(sandbox->reason, sizeof sandbox->reason,
-		               "disk: it wrote more than %llu MiB or %llu files",
-		               (unsigned long long)(limits->disk >> 20),
-		               (unsigned long long)limits->inodes);
+		(void)snprintf(
+		        sandbox->reason, sizeof sandbox->reason,
+		        "disk: it wrote more than %llu MiB or %llu files; processes and "
+		        "sessions are lost, files are kept: delete some with delete_path, "
+		        "%s",
+		        (unsigned long long)(limits->disk >> 20),
+		        (unsigned long long)limits->inodes,
+		        sandbox_more_of("disk_mb", limits->disk, max->disk, SPEC_MIB(1), more));
 		return;
 	case ENGINE_END_KILLED:
 		return;

@@ -150,6 +150,8 @@ static int set_files(const struct param_records *records, struct process_work_op
 		char *content;
 		size_t len;
 
+		if (work_check_path(args[i].path, err) < 0)
+			return error_wrap(err, "argument 'files[%zu].path'", i);
 		files[i] = (struct process_file){ args[i].path, args[i].content };
 		if (args[i].encoding != encoding_names[ENCODING_BASE64])
 			continue;

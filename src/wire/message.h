@@ -157,6 +157,7 @@ struct wire_deadline { /* from now on, replaces the earlier deadline */
 	uint32_t deadline_ms, grace_ms;
 };
 
+enum { WIRE_LEFT_MAX = 160 }; /* bytes */
 enum {
 	WIRE_EXITED_TIMED_OUT = 1, /* the deadline passed while the program ran */
 	WIRE_EXITED_LEFT = 2,      /* descendants were still running, and were killed */
@@ -168,6 +169,7 @@ struct wire_exited {
 	uint8_t signal; /* that killed the program */
 	uint64_t wall_us, user_us, system_us;
 	uint64_t max_rss_kib; /* of the largest process */
+	struct view left;     /* LEFT: commands of the descendants, separated by ", " */
 };
 
 enum wire_unit { WIRE_UNIT_BYTES, WIRE_UNIT_LINES, WIRE_UNIT_COUNT };

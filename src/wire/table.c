@@ -92,6 +92,7 @@ static const struct wire_field exited[] = {
 	ANY64(wire_exited, user_us),
 	ANY64(wire_exited, system_us),
 	ANY64(wire_exited, max_rss_kib),
+	TEXT(wire_exited, left, 0, WIRE_LEFT_MAX),
 };
 
 static const struct wire_field read_[] = {

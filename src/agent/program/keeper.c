@@ -18,7 +18,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
-enum { END_MS = 5000 };
+/* Helpers that exit by themselves when their parent has exited get LINGER_MS for it, so that they
+ * are not reported as processes that the program left running. */
+enum { END_MS = 5000, LINGER_MS = 20 };
 
 struct keeper {
 	int agent, signals;
@@ -185,10 +187,24 @@ static uint64_t us_since(const struct timespec *start)
 	                  (now.tv_nsec - start->tv_nsec) / 1000);
 }
 
-static void report_exit(const struct keeper *keeper, bool remains)
+/* Whether the program has exited and descendants run on. */
+static bool has_left(struct keeper *keeper)
 {
-	struct keeper_report report = { .kind = KEEPER_EXITED };
-	struct wire_exited *exited = &report.exited;
+	uint64_t until = clock_now_ms() + LINGER_MS;
+
+	if (keeper->main != 0)
+		return false;
+	while (tree_reap(on_reaped, keeper)) {
+		if (clock_now_ms() >= until)
+			return true;
+		(void)poll(NULL, 0, 1);
+	}
+	return false;
+}
+
+static void report_exit(const struct keeper *keeper, bool remains, struct keeper_report *report)
+{
+	struct wire_exited *exited = &report->exited;
 	struct rusage used = { 0 };
 
 	/* RUSAGE_CHILDREN covers every descendant that the keeper has reaped, orphans included. */
@@ -204,7 +220,7 @@ static void report_exit(const struct keeper *keeper, bool remains)
 	exited->user_us = in_us(used.ru_utime);
 	exited->system_us = in_us(used.ru_stime);
 	exited->max_rss_kib = (uint64_t)used.ru_maxrss;
-	send_report(keeper, &report);
+	send_report(keeper, report);
 }
 
 void keeper_run(struct launch *launch)
@@ -239,8 +255,11 @@ void keeper_run(struct launch *launch)
 	send_report(&keeper, &report);
 	set_deadline(&keeper, launch->exec->deadline_ms, launch->exec->grace_ms);
 	watch_program(&keeper);
-	keeper.left = keeper.main == 0 && tree_reap(on_reaped, &keeper);
+	report = (struct keeper_report){ .kind = KEEPER_EXITED };
+	keeper.left = has_left(&keeper);
+	if (keeper.left)
+		tree_describe(report.left, sizeof report.left);
 	killed = tree_kill_all(END_MS, on_reaped, &keeper);
-	report_exit(&keeper, !killed);
+	report_exit(&keeper, !killed, &report);
 	_exit(0);
 }

@@ -29,8 +29,9 @@ enum keeper_report_kind { KEEPER_STARTED, KEEPER_FAILED, KEEPER_EXITED };
 struct keeper_report { /* keeper to agent */
 	enum keeper_report_kind kind;
 	pid_t pid;                 /* STARTED */
-	struct wire_exited exited; /* EXITED */
-	struct error err;          /* FAILED: why the program could not be started */
+	struct wire_exited exited; /* EXITED; without `left`, which points into a process */
+	char left[WIRE_LEFT_MAX];
+	struct error err; /* FAILED: why the program could not be started */
 };
 
 /* The keeper's process, in a new child of the agent. Takes over the descriptors of *launch. */

@@ -98,6 +98,7 @@ static void handle_exited(struct stream *stream, const struct keeper_report *rep
 	struct wire_message message = { .type = WIRE_EXITED, .exited = report->exited };
 	struct program *program = &stream->program;
 
+	message.exited.left = (struct view){ report->left, strnlen(report->left, WIRE_LEFT_MAX) };
 	if (report->exited.flags & WIRE_EXITED_REMAINS)
 		children_set_orphans(stream->agent);
 	program->exited = true;

@@ -182,6 +182,7 @@ static void report_ended(struct interpreter *interpreter)
 	struct run_end end = interpreter->end;
 	bool is_exit = interpreter->is_exit;
 
+	interpreter->end = (struct run_end){ 0 };
 	loop_timer_stop(interpreter->mark_timer);
 	interpreter->stage = INTERPRETER_IDLE;
 	interpreter->user = NULL;
@@ -223,11 +224,9 @@ static void receive_ended(struct interpreter *interpreter, const struct kernel_m
 	char bytes[KERNEL_MARK_LEN];
 	struct error err;
 
-	interpreter->end = (struct run_end){
-		.code = message->ended.code,
-		.signal = message->ended.signal,
-		.timed_out = is_near_deadline(interpreter, 0),
-	};
+	interpreter->end.code = message->ended.code;
+	interpreter->end.signal = message->ended.signal;
+	interpreter->end.timed_out = is_near_deadline(interpreter, 0);
 	interpreter->is_exit = message->ended.is_exit;
 	if (is_near_deadline(interpreter, NEAR_MS) || interpreter->is_exit)
 		interpreter->is_spent = true;
@@ -271,6 +270,12 @@ static int receive_message(struct interpreter *interpreter, const struct kernel_
 	if (is_running && (message->type == KERNEL_SHOWN || message->type == KERNEL_CLEARED ||
 	                   message->type == KERNEL_ERROR)) {
 		interpreter->user->display(interpreter->user_ctx, message);
+		return 0;
+	}
+	if (is_running && message->type == KERNEL_LEFT) {
+		interpreter->end = (struct run_end){ 0 }; /* a second LEFT replaces the first */
+		if (!is_near_deadline(interpreter, 0))
+			run_end_add_left(&interpreter->end, message->left.commands);
 		return 0;
 	}
 	if (is_running && message->type == KERNEL_ENDED) {

@@ -10,6 +10,7 @@ enum {
 	VERSION_MAX = 64,
 	MIME_MAX = 128,
 	PATH_LEN_MAX = 4096,
+	LEFT_MAX = 1024,
 	ID_MAX = 128,
 	DIGITS_MAX = 20, /* of UINT64_MAX */
 	SIGNAL_MAX = 64,
@@ -261,6 +262,11 @@ static int take_error(struct decoder *d, struct kernel_message *message)
 	return take_text(d, "traceback", KERNEL_MESSAGE_MAX, &message->error.traceback);
 }
 
+static int take_left(struct decoder *d, struct kernel_message *message)
+{
+	return take_text(d, "commands", LEFT_MAX, &message->left.commands);
+}
+
 static int take_ended(struct decoder *d, struct kernel_message *message)
 {
 	uint64_t code = 0, signal = 0, is_exit = 0;
@@ -290,7 +296,7 @@ struct message_type {
 static const struct message_type message_types[] = {
 	{ KERNEL_READY, "READY", take_ready },       { KERNEL_SHOWN, "SHOWN", take_shown },
 	{ KERNEL_CLEARED, "CLEARED", take_cleared }, { KERNEL_ERROR, "ERROR", take_error },
-	{ KERNEL_ENDED, "ENDED", take_ended },
+	{ KERNEL_LEFT, "LEFT", take_left },          { KERNEL_ENDED, "ENDED", take_ended },
 };
 
 static const struct message_type *find_type(char type)

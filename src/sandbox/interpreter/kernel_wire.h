@@ -10,7 +10,7 @@
  *                          <-   READY version
  *   RUN fresh or cell      ->   executes code in a new process, or as one more cell of a session
  *                          <-   SHOWN ... a figure, a table, a value; CLEARED; ERROR (cells only)
- *                          <-   ENDED
+ *                          <-   LEFT (fresh only, if processes were left running), ENDED
  *   MARK nonce             ->   writes the nonce to its descriptors 1 and 2, behind all output
  *
  * A message is a type (1 byte), a length (4 bytes, little endian) and so many bytes of fields. A
@@ -35,6 +35,7 @@ enum kernel_type {
 	KERNEL_SHOWN = 'v',
 	KERNEL_CLEARED = 'c',
 	KERNEL_ERROR = 'e',
+	KERNEL_LEFT = 'l',
 	KERNEL_ENDED = 'x',
 };
 
@@ -79,6 +80,10 @@ struct kernel_message {
 		struct {
 			struct view name, message, traceback;
 		} error;
+		/* fresh: processes were still running and are killed; before ENDED */
+		struct {
+			struct view commands;
+		} left;
 		/* fresh: how the process of the code ended. Cell: code 0, or 1 after an ERROR;
 		 * is_exit if the code asked the whole session to end. */
 		struct {

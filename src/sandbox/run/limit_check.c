@@ -9,9 +9,12 @@
 #include "sandbox/channel/channel.h"
 #include "sandbox/run/sandbox_run.h"
 #include "sandbox/sandbox.h"
+#include "wire/message.h"
 
 /* A file system counts as full when fewer bytes are left: they may be too few for any write. */
 enum { FULL_WITHIN = 64 * 1024 };
+/* A shell adds this number to the signal that killed its last command. */
+enum { SHELL_SIGNAL = 128 };
 
 void run_end_add_note(struct run_end *end, const char *fmt, ...)
 {
@@ -23,6 +26,25 @@ void run_end_add_note(struct run_end *end, const char *fmt, ...)
 	va_start(args, fmt);
 	(void)vsnprintf(end->note + used, sizeof end->note - used, fmt, args);
 	va_end(args);
+}
+
+/* The agent and the programs of a sandbox choose the text. Without line ends and brackets it cannot
+ * look like a line of belljar's own. */
+void run_end_add_left(struct run_end *end, struct view commands)
+{
+	char text[WIRE_LEFT_MAX + 1];
+	size_t n = 0;
+
+	for (; n < commands.len && n < WIRE_LEFT_MAX; n++) {
+		char c = commands.ptr[n];
+
+		text[n] = c < ' ' || c > '~' || c == '[' || c == ']' ? '?' : c;
+	}
+	text[n] = '\0';
+	run_end_add_note(end,
+	                 "processes left running were ended%s%s%s: to keep one, start it with "
+	                 "run_command {background: true}",
+	                 n != 0 ? " (" : "", text, n != 0 ? ")" : "");
 }
 
 void limit_check_start(struct limit_check *check, struct sandbox *sandbox)
@@ -43,11 +65,15 @@ static bool met_common_limit(const struct engine_counters *now, const struct spe
 static void compare_counters(const struct limit_check *check, struct run_end *end)
 {
 	const struct spec_limits *limits = &sandbox_row(check->sandbox)->spec.limits;
+	const struct spec_limits *max = sandbox_ceilings(check->sandbox);
+	char more[SANDBOX_MORE_SIZE];
 	struct engine_counters now;
 
 	/* The kernel sends SIGXFSZ for a write beyond RLIMIT_FSIZE; no counter counts it. */
-	if (end->signal == SIGXFSZ)
-		run_end_add_note(end, "file-size: a file would have exceeded the limit of %llu MiB",
+	if (end->signal == SIGXFSZ || end->code == SHELL_SIGNAL + SIGXFSZ)
+		run_end_add_note(end,
+		                 "file-size: a file would have exceeded the limit of %llu MiB: "
+		                 "write several files",
 		                 (unsigned long long)(limits->file_size >> 20));
 	if (!check->has_counters || !sandbox_counts(check->sandbox, &now))
 		return;
@@ -58,11 +84,17 @@ static void compare_counters(const struct limit_check *check, struct run_end *en
 		                 "server together reached their limit; run less at a time, or "
 		                 "delete sandboxes");
 	else if (end->out_of_memory)
-		run_end_add_note(end, "memory: processes were killed, the limit is %llu MiB",
-		                 (unsigned long long)(limits->memory >> 20));
+		run_end_add_note(end,
+		                 "memory: processes were killed, the limit is %llu MiB: use less, "
+		                 "%s",
+		                 (unsigned long long)(limits->memory >> 20),
+		                 sandbox_more_of("memory_mb", limits->memory, max->memory,
+		                                 SPEC_MIB(1), more));
 	if (now.pids_refused > check->before.pids_refused)
-		run_end_add_note(end, "pids: processes were refused, the limit is %llu",
-		                 (unsigned long long)limits->pids);
+		run_end_add_note(end,
+		                 "pids: processes were refused, the limit is %llu: start fewer, %s",
+		                 (unsigned long long)limits->pids,
+		                 sandbox_more_of("pids", limits->pids, max->pids, 1, more));
 }
 
 /* By subtraction, because the agent may send any number. A total of 0 is unknown. */
@@ -76,15 +108,22 @@ static void on_stats(void *ctx, const struct wire_message *message)
 	struct limit_check *check = ctx;
 	const struct wire_stats_are *stats = &message->stats_are;
 	const struct spec_limits *limits = &sandbox_row(check->sandbox)->spec.limits;
+	char more[SANDBOX_MORE_SIZE];
 
 	/* The agent is hostile, too: a wrong answer here only changes a note of its own sandbox. */
 	if (message->type != WIRE_STATS_ARE || (stats->known & WIRE_STATS_DISK) == 0)
 		return;
 	if (is_nearly_used_up(stats->disk_used, stats->disk_total, FULL_WITHIN))
-		run_end_add_note(check->end, "disk: no room is left, the limit is %llu MiB",
-		                 (unsigned long long)(limits->disk >> 20));
+		run_end_add_note(check->end,
+		                 "disk: no room is left, the limit is %llu MiB: delete files, %s",
+		                 (unsigned long long)(limits->disk >> 20),
+		                 sandbox_more_of("disk_mb", limits->disk,
+		                                 sandbox_ceilings(check->sandbox)->disk,
+		                                 SPEC_MIB(1), more));
 	else if (is_nearly_used_up(stats->files_used, stats->files_total, 0))
-		run_end_add_note(check->end, "inodes: no more files can be made, the limit is %llu",
+		run_end_add_note(check->end,
+		                 "inodes: no more files can be made, the limit is %llu: delete "
+		                 "files",
 		                 (unsigned long long)limits->inodes);
 }
 

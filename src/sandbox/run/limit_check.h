@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "base/attr.h"
+#include "base/view.h"
 #include "engine/engine.h"
 
 struct channel_stream;
@@ -35,5 +36,8 @@ void limit_check_finish(struct limit_check *check, struct run_end *end, void (*f
                         void *ctx);
 void limit_check_cancel(struct limit_check *check); /* fn is not called any more */
 
+/* Adds that processes were killed which the program had left running. `commands` is text of the
+ * sandbox, and may be empty. */
+void run_end_add_left(struct run_end *end, struct view commands);
 /* Appends to end->note, separated by "; ". */
 void run_end_add_note(struct run_end *end, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -32,7 +32,7 @@ struct run_end {
 	bool timed_out;      /* the deadline passed */
 	bool compile_failed; /* the compiler ended like this; the program was never started */
 	bool out_of_memory;  /* the kernel killed processes at the memory limit */
-	char note[240];      /* the limits that were met, as one line; or "" */
+	char note[560];      /* limits that were met, processes that were killed; or "" */
 };
 
 /* Callbacks, all from the loop. Members other than `output`, `ended` and `failed` may be NULL. */

@@ -319,6 +319,7 @@ static void add_process(struct answer *a)
 	const struct run_result *r = a->r;
 	bool is_running = r->state->phase < PROCESS_ENDED;
 	bool is_waiting = r->session != NULL && r->state->phase == PROCESS_PREPARING;
+	char limit[48] = "";
 
 	json_set(a->structured, "running", json_boolean(is_running));
 	if (r->process == NULL)
@@ -329,6 +330,9 @@ static void add_process(struct answer *a)
 		json_set(a->structured, "more", json_true());
 	if (!is_running && !r->has_more)
 		return;
+	if (r->timeout_ms != 0)
+		(void)snprintf(limit, sizeof limit, " (for at most %g s)",
+		               (double)r->timeout_ms / 1000);
 	if (r->has_more)
 		add_status(a,
 		           "%s %s, and there is more to read: call process_output "
@@ -337,11 +341,11 @@ static void add_process(struct answer *a)
 		           r->next);
 	else
 		add_status(a,
-		           "%s%s%s: for more call process_output "
+		           "%s%s%s%s: for more call process_output "
 		           "{\"process\":\"%s\",\"since\":%" PRIu64 ",\"wait_s\":30}",
 		           is_waiting ? "" : "running as ", r->process,
-		           is_waiting ? " waits for another call in its session" : "", r->process,
-		           r->next);
+		           is_waiting ? " waits for another call in its session" : "", limit,
+		           r->process, r->next);
 }
 
 /* --- the whole answer ------------------------------------------------------------------------- */

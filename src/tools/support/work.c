@@ -7,7 +7,9 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
+#include "engine/spec.h"
 #include "loop/loop.h"
+#include "sandbox/channel/channel.h"
 #include "sandbox/manager.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
@@ -18,6 +20,7 @@ enum {
 	 * another server has awake. */
 	TRIES_MAX = 20,
 	RETRY_MS = 50,
+	PATH_SHOWN = 100, /* bytes of a path in a message */
 };
 
 static void free_work(struct work *work)
@@ -45,27 +48,55 @@ int work_sandbox_gone(struct error *err)
 	                 "the sandbox was put to sleep, reset or deleted meanwhile: call again");
 }
 
-/* Whether the work failed because another call ended the sandbox. Each module has a different error
- * for that case; clients get the same message from all of them. If the sandbox ended by itself, its
- * reason is reported instead. */
-static bool is_sandbox_gone(const struct work *work, const struct error *why)
-{
-	return work->is_started && why->kind == ERR_SYSTEM &&
-	       sandbox_channel(work->sandbox) == NULL &&
-	       sandbox_end_reason(work->sandbox)[0] == '\0';
-}
-
-void work_fail(struct work *work, const struct error *why)
+static void fail_call(struct work *work, const struct error *why)
 {
 	struct error kept = *why; /* *why may be a part of the work, which is freed */
 	struct mcp_call *call = work->call;
 
-	if (is_sandbox_gone(work, why))
-		(void)work_sandbox_gone(&kept);
-	else /* errors from the sandbox have paths in them, which untrusted code has chosen */
-		(void)utf8_escape(view_of(why->msg), kept.msg, sizeof kept.msg);
+	/* Errors from the sandbox have paths in them, which untrusted code has chosen. */
+	(void)utf8_escape(view_of(why->msg), kept.msg, sizeof kept.msg);
 	free_work(work);
 	mcp_respond_tool_error(call, &kept);
+}
+
+static void on_sandbox_end(void *ctx, const struct error *why)
+{
+	struct work *work = ctx;
+	const char *reason = sandbox_end_reason(work->sandbox);
+	struct error err;
+
+	(void)why;
+	if (reason[0] == '\0')
+		(void)work_sandbox_gone(&err);
+	else
+		(void)error_set(&err, sandbox_met_limit(work->sandbox) ? ERR_LIMIT : ERR_SYSTEM,
+		                "the sandbox ended: %s", reason);
+	fail_call(work, &err);
+}
+
+static bool has_lost_sandbox(const struct work *work, const struct error *why)
+{
+	const struct channel *channel;
+
+	if (!work->is_started || why->kind != ERR_SYSTEM)
+		return false;
+	channel = sandbox_channel(work->sandbox);
+	return channel == NULL || channel_has_ended(channel);
+}
+
+/* Each module has a different error for a sandbox that ended under it; clients get the same message
+ * from all of them. The engine reports the reason (a disk limit, for example) a moment after the
+ * channel has ended, so wait for it. */
+void work_fail(struct work *work, const struct error *why)
+{
+	if (work->is_ending)
+		return;
+	if (!has_lost_sandbox(work, why)) {
+		fail_call(work, why);
+		return;
+	}
+	work->is_ending = true;
+	sandbox_notify_end(work->sandbox, on_sandbox_end, work);
 }
 
 struct mcp_call *work_take_call(struct work *work)
@@ -145,7 +176,7 @@ static void on_cancel(struct mcp_call *call, void *ctx)
 
 	(void)call;
 	work->is_cancelled = true;
-	if (work->is_started && work->callbacks->cancel != NULL)
+	if (work->is_started && !work->is_ending && work->callbacks->cancel != NULL)
 		work->callbacks->cancel(work);
 }
 
@@ -234,5 +265,11 @@ int work_check_path(const char *path, struct error *err)
 		        "the path has %zu bytes, and at most %d are allowed: use a shorter "
 		        "one",
 		        strlen(path), TOOL_PATH_MAX);
+	/* Only a shell expands the sign; a tool would create a directory of this name. */
+	if (path[0] == '~' && (path[1] == '\0' || path[1] == '/'))
+		return error_set(err, ERR_INVALID,
+		                 "'%.*s' begins with ~, which only shells expand: use " SPEC_HOME
+		                 "%.*s, or ./~ for a file of this name",
+		                 PATH_SHOWN, path, PATH_SHOWN, path + 1);
 	return 0;
 }

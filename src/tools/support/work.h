@@ -39,6 +39,7 @@ struct work {
 	unsigned tries;                 /* to wake the sandbox */
 	bool is_default;                /* the caller has named no sandbox */
 	bool is_started, is_cancelled;
+	bool is_ending; /* it failed with its sandbox, and waits for the reason */
 };
 
 /* Allocates `size` bytes, zeroed except for the struct work in front, which it returns. `sandbox`:
@@ -76,6 +77,6 @@ struct sandbox_options tools_sandbox_options(const struct tools_context *context
 	}
 param_complete_fn work_complete_sandbox;
 
-/* Checks a path argument: absolute, or relative to /workspace, not empty and not too long. The
- * agent resolves the path and checks everything else. */
+/* Checks a path argument: absolute, or relative to /workspace, not empty, not too long and without
+ * a ~ for the home directory. The agent resolves the path and checks everything else. */
 MUST_CHECK int work_check_path(const char *path, struct error *err);

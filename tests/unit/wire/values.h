@@ -104,6 +104,7 @@ static const struct {
 	{ "EXITED", "user_us", "of all processes" },
 	{ "EXITED", "system_us", "of all processes" },
 	{ "EXITED", "max_rss_kib", "of the largest process" },
+	{ "EXITED", "left", "with LEFT: the command lines of those descendants, cut" },
 	{ "READ", "from", "first byte or line" },
 	{ "READ", "count", "bytes or lines" },
 	{ "READ", "max", "bytes of the answer" },
