@@ -102,6 +102,12 @@ struct engine_ops {
 	/* False if there are no counters for this box. Reads a few small files, and so is cheap
 	 * enough for before and after every run. */
 	bool (*read_counters)(struct engine_box *box, struct engine_counters *ret);
+	/* Changes the limits on memory, processors and processes of a box that has started; one
+	 * change at a time. done(ctx, NULL): the new limits hold; with an error, or if the box
+	 * ends meanwhile, the old ones. done() is not called after release(). */
+	int (*set_limits)(struct engine_box *box, const struct spec_limits *limits,
+	                  void (*done)(void *ctx, const struct error *err), void *ctx,
+	                  struct error *err);
 	/* Kills the sandbox without any further event, and ends the use of `box`. */
 	void (*release)(struct engine_box *box);
 	/* Erases the files of a sandbox. If it was killed but has not ended yet, the erasing

@@ -3,6 +3,7 @@
  *   manager.c        the manager's life, and the end of all sandboxes
  *   sandbox.c        creating, finding and waking a sandbox; accessors
  *   sandbox_end.c    putting a sandbox to sleep, resetting and deleting it
+ *   sandbox_update.c changing the name, the limits and the like of a sandbox
  *   sandbox_setup.c  the mounts, the environment and the ceilings of a sandbox
  *   guest.c          sandboxes that another server has awake
  *   default.c idle.c quota.c sweep.c   policies over all sandboxes
@@ -145,6 +146,11 @@ void sandbox_stop_all(struct manager *manager);
 bool sandbox_any_awake(const struct manager *manager);
 void sandbox_notify_all(struct manager *manager, const struct error *why);
 void sandbox_free_all(struct manager *manager);
+
+/* --- sandbox_update.c --- */
+
+/* Copies what sandbox_update() can change from a row of the registry. */
+void sandbox_adopt_row(struct sandbox *sandbox, const struct sandbox_row *row);
 
 /* --- sandbox_setup.c --- */
 

@@ -276,6 +276,8 @@ static int make_row(struct manager *manager, const struct sandbox_options *optio
 	row->spec.fresh = false;
 	if (options->env != NULL)
 		memcpy(row->env, options->env, sizeof row->env);
+	if (options->labels != NULL)
+		memcpy(row->labels, options->labels, sizeof row->labels);
 	if (set_names(manager, options, row, err) < 0 ||
 	    sandbox_choose_mounts(manager, options->mounts, row, err) < 0)
 		return -1;

@@ -35,7 +35,8 @@ struct sandbox_options {
 	struct spec spec;         /* sandbox_create() fills in the id and the mounts */
 	/* Targets of the shared directories to mount, NULL behind the last; NULL: all of them. */
 	const char *const *mounts;
-	const char *env; /* in the format of sandbox_row.env; NULL: none */
+	const char *env;    /* in the format of sandbox_row.env; NULL: none */
+	const char *labels; /* in the format of sandbox_row.labels; NULL: none */
 	uint32_t idle_s, lifetime_s;
 	bool temporary; /* deleted when the server exits, if not before */
 };
@@ -70,6 +71,20 @@ void sandbox_notify_end(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 void sandbox_cancel_notify_end(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 /* Whether this server itself has the sandbox awake, or is waking or ending it. */
 bool sandbox_is_awake_here(const struct sandbox *sandbox);
+
+/* What sandbox_update() changes. A variable or label without a value is removed; the others are set
+ * and those not named stay. */
+struct sandbox_changes {
+	const char *name;           /* NULL: stays; "": none */
+	const char *env, *labels;   /* as in struct sandbox_options; "": stay */
+	int64_t idle_s, lifetime_s; /* -1: stays; the lifetime counts from now on; 0: never */
+	struct spec_limits limits;  /* only memory, cpu and pids; 0: stays */
+};
+/* Changes a sandbox that is asleep or awake; limits of one that is awake change at once. Either
+ * everything changes or nothing. `changes` must live until fn is called, and the caller must hold
+ * the sandbox until then. */
+void sandbox_update(struct sandbox *sandbox, const struct sandbox_changes *changes, sandbox_fn *fn,
+                    void *ctx);
 
 /* Restarts the idle time-out and updates the row's time of last use. */
 void sandbox_touch(struct sandbox *sandbox);

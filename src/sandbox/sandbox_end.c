@@ -62,6 +62,7 @@ int sandbox_claim(struct sandbox *sandbox, struct error *err)
 	}
 	if (registry_get(manager->store, id, &row, err) < 0)
 		return -1;
+	sandbox_adopt_row(sandbox, &row); /* another server may have changed it */
 	sandbox->row.spec.fresh = row.spec.fresh;
 	sandbox->row.state = SANDBOX_AWAKE;
 	return 0;

@@ -5,6 +5,7 @@
 #include "sandbox/manager.h"
 #include "tools/catalogue.h"
 #include "tools/support/params.h"
+#include "tools/support/sandbox_args.h"
 #include "tools/support/sandbox_json.h"
 #include "tools/support/work.h"
 
@@ -12,12 +13,15 @@ enum { LIMIT_MAX = 1000, TEXT_MAX = LIMIT_MAX * 256 };
 
 struct list_args {
 	int64_t offset, limit;
+	struct param_map labels;
 };
 
 static const struct param params[] = {
 	ARG(struct list_args, offset, INT, "How many of the newest to skip.", .max = 1000000),
 	ARG(struct list_args, limit, INT, "Most sandboxes.", .min = 1, .max = LIMIT_MAX,
 	    .fallback.integer = 100),
+	ARG(struct list_args, labels, MAP, "Only those with these labels.", .max = 20,
+	    .item_max = SANDBOX_LABELS_MAX),
 	{ 0 },
 };
 
@@ -39,11 +43,14 @@ struct sandbox_list {
 static bool add_sandbox(void *ctx, const struct sandbox_row *row)
 {
 	struct sandbox_list *list = ctx;
-	int64_t at = list->total++ - list->args->offset;
+	int64_t at;
 
+	if (!sandbox_args_match(&list->args->labels, row->labels))
+		return true;
+	at = list->total++ - list->args->offset;
 	if (at >= 0 && at < list->args->limit) {
 		AUTO_FREE char *line = sandbox_line(row);
-		struct error full; /* a line has at most 200 bytes */
+		struct error full; /* a line has at most 250 bytes */
 
 		json_push(list->sandboxes, sandbox_json(row));
 		(void)!buf_printf(&list->lines, &full, "\n%s", line);
@@ -59,7 +66,9 @@ static void answer_list(struct mcp_call *call, const struct sandbox_list *list)
 	json_set(structured, "total", json_int(list->total));
 	json_push(content, mcp_text("%lld sandbox%s%s%s", (long long)list->total,
 	                            list->total == 1 ? "" : "es",
-	                            list->total == 0 ? ": the first call makes one" : "",
+	                            list->total == 0 && list->args->labels.count == 0
+	                                    ? ": the first call makes one"
+	                                    : "",
 	                            buf_text(&list->lines)));
 	mcp_respond_content(call, content, structured);
 }

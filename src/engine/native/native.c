@@ -45,6 +45,8 @@ struct engine_box {
 	pid_t pid;
 	int counters[CGROUP_COUNTER_FILES];
 	bool is_started;
+	void (*limited)(void *ctx, const struct error *err); /* of a change of limits, or NULL */
+	void *limited_ctx;
 };
 
 struct queued_request {
@@ -113,6 +115,15 @@ static void free_box(struct engine_box *box)
 	free(box);
 }
 
+static void report_limited(struct engine_box *box, const struct error *err)
+{
+	void (*limited)(void *ctx, const struct error *err) = box->limited;
+
+	box->limited = NULL;
+	if (limited != NULL && box->events != NULL)
+		limited(box->limited_ctx, err);
+}
+
 /* The box is freed before the event: the callback may start a sandbox or free the engine. */
 static void report_end(struct engine_box *box, enum engine_end end, const struct error *err)
 {
@@ -126,7 +137,10 @@ static void report_end(struct engine_box *box, enum engine_end end, const struct
 	const struct engine_events *events = box->events;
 	void *ctx = box->ctx;
 	bool was_started = box->is_started;
+	struct error ended;
 
+	(void)error_set(&ended, ERR_SYSTEM, "the sandbox ended: %s", reasons[end]);
+	report_limited(box, &ended);
 	free_box(box);
 	if (events == NULL)
 		return;
@@ -165,6 +179,23 @@ static int start_box(struct engine *engine, const struct spec *spec,
 static void kill_box(struct engine_box *box)
 {
 	send_request(box->native, REQUEST_KILL, box->number, NULL, NULL);
+}
+
+static int limit_box(struct engine_box *box, const struct spec_limits *limits,
+                     void (*done)(void *ctx, const struct error *err), void *ctx, struct error *err)
+{
+	struct spec spec = { .limits = *limits };
+
+	if (box->native->is_lost) {
+		*err = box->native->why;
+		return -1;
+	}
+	if (!box->is_started || box->limited != NULL)
+		return error_set(err, ERR_INVALID, "its limits are being set already: try again");
+	box->limited = done;
+	box->limited_ctx = ctx;
+	send_request(box->native, REQUEST_LIMIT, box->number, &spec, NULL);
+	return 0;
 }
 
 static void release_box(struct engine_box *box)
@@ -282,6 +313,14 @@ static void on_ended(struct native *native, const struct spawner_reply *reply)
 		report_end(box, reply->end, reply->failed ? &reply->err : NULL);
 }
 
+static void on_limited(struct native *native, const struct spawner_reply *reply)
+{
+	struct engine_box *box = find_box(native, reply->number);
+
+	if (box != NULL)
+		report_limited(box, reply->failed ? &reply->err : NULL);
+}
+
 static void on_ready(struct native *native, const struct spawner_reply *reply)
 {
 	native->cgroups = reply->report.cgroups;
@@ -303,6 +342,9 @@ static void handle_reply(struct native *native, const struct spawner_reply *repl
 		break;
 	case REPLY_ENDED:
 		on_ended(native, reply);
+		break;
+	case REPLY_LIMITED:
+		on_limited(native, reply);
 		break;
 	case REPLY_ERASED:
 	case REPLY_LISTED:
@@ -433,6 +475,7 @@ static const struct engine_ops native_ops = {
 	.start = start_box,
 	.kill = kill_box,
 	.read_counters = read_box_counters,
+	.set_limits = limit_box,
 	.release = release_box,
 	.erase = erase_files,
 	.list = list_ids,

@@ -25,6 +25,9 @@ void interpreter_pool_free(struct interpreter_pool *pool); /* NULL is allowed */
 /* Until interpreter_pool_stop(), a session whose cell is cancelled loses its state for this reason:
  * the sandbox is ending, and the processes in it are cancelled first. */
 void interpreter_pool_set_loss_reason(struct interpreter_pool *pool, const char *why);
+/* Later runs get interpreters with the sandbox's present environment; those that run code keep
+ * theirs, and so do sessions. */
+void interpreter_pool_renew(struct interpreter_pool *pool);
 /* The sandbox has ended and all interpreters with it. `why` is what sessions report. */
 void interpreter_pool_stop(struct interpreter_pool *pool, const char *why);
 

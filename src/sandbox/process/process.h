@@ -180,6 +180,8 @@ void process_each(struct sandbox *sandbox, void (*each)(void *ctx, struct proces
                   void *ctx);
 size_t process_count_running(struct sandbox *sandbox);
 
+/* The environment of the sandbox has changed: see interpreter_pool_renew(). */
+void process_renew_env(struct sandbox *sandbox);
 /* Finds out which languages the sandbox has, unless that is known. fn is called from the loop; with
  * why NULL, process_languages() has the result. */
 void process_probe_languages(struct sandbox *sandbox, bool with_versions,

@@ -171,6 +171,11 @@ void process_each_session(struct sandbox *sandbox,
 	interpreter_pool_each_session(sandbox_processes(sandbox)->interpreters, each, ctx);
 }
 
+void process_renew_env(struct sandbox *sandbox)
+{
+	interpreter_pool_renew(sandbox_processes(sandbox)->interpreters);
+}
+
 void process_probe_languages(struct sandbox *sandbox, bool with_versions,
                              void (*fn)(void *ctx, const struct error *why), void *ctx)
 {

@@ -20,13 +20,13 @@ enum { REGISTRY_MOUNTS_MAX = SPEC_MOUNTS_MAX * (SPEC_TARGET_MAX + 10) };
 #define REGISTRY_COLUMNS                                                                           \
 	"id, owner, name, engine, state, instance, throw_away, created_s, used_s, calls, "         \
 	"mounts, gpus, fresh, all_mounts, idle_s, lifetime_s, "                                    \
-	"env" SPEC_LIMITS(REGISTRY_LIMIT_COLUMN)
+	"env, labels" SPEC_LIMITS(REGISTRY_LIMIT_COLUMN)
 #define REGISTRY_LIMIT_COLUMN(name, ...) ", limit_" #name
 
 extern const char *const registry_states[SANDBOX_STATE_COUNT];
 
-/* The bytes of an environment list without the empty string that ends it. */
-size_t registry_env_size(const char env[SANDBOX_ENV_MAX]);
+/* The bytes of a list of variables or labels without the empty string that ends it. */
+size_t registry_list_size(const char *list);
 
 MUST_CHECK int registry_read_row(struct store_row *columns, struct sandbox_row *ret,
                                  struct error *err);

@@ -57,6 +57,7 @@ const char *const registry_migrations[] = {
 	"  what TEXT NOT NULL,"
 	"  outcome TEXT NOT NULL"
 	") STRICT;",
+	"ALTER TABLE sandboxes ADD COLUMN labels BLOB NOT NULL DEFAULT x'';",
 	NULL,
 };
 
@@ -99,6 +100,16 @@ static int check_row(const struct sandbox_row *row, struct error *err)
 	return 0;
 }
 
+static int set_name_taken(const char *name, struct error *err)
+{
+	(void)error_set(err, ERR_INVALID,
+	                "there is a sandbox named '%s' already: use it, delete it or choose "
+	                "another name",
+	                name);
+	err->errnum = EEXIST;
+	return -1;
+}
+
 int registry_add(struct store *store, const struct sandbox_row *row, struct error *err)
 {
 	char text[REGISTRY_MOUNTS_MAX + 1] = "";
@@ -113,17 +124,18 @@ int registry_add(struct store *store, const struct sandbox_row *row, struct erro
 #define VALUE(name, ...) , (int64_t)spec->limits.name
 	if (store_exec(store,
 	               "INSERT INTO sandboxes (" REGISTRY_COLUMNS ", egress)"
-	               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?" SPEC_LIMITS(
+	               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?" SPEC_LIMITS(
 	                       PLACE) ", 0)"
 	                              " ON CONFLICT DO NOTHING",
-	               err, "ssssssiiissiiiiib" SPEC_LIMITS(LETTER), spec->id, row->owner,
+	               err, "ssssssiiissiiiiibb" SPEC_LIMITS(LETTER), spec->id, row->owner,
 	               row->name[0] != '\0' ? row->name : NULL, row->engine,
 	               registry_states[row->state], row->instance, (int64_t)row->temporary,
 	               row->created_s, row->used_s, spec_syscalls_names[spec->syscalls],
 	               buf_text(&mounts), (int64_t)spec->gpus, (int64_t)spec->fresh,
 	               (int64_t)row->all_mounts, (int64_t)row->idle_s, (int64_t)row->lifetime_s,
-	               (struct view){ row->env, registry_env_size(row->env) } SPEC_LIMITS(VALUE)) <
-	    0)
+	               (struct view){ row->env, registry_list_size(row->env) },
+	               (struct view){ row->labels,
+	                              registry_list_size(row->labels) } SPEC_LIMITS(VALUE)) < 0)
 		return -1;
 #undef PLACE
 #undef LETTER
@@ -135,12 +147,7 @@ int registry_add(struct store *store, const struct sandbox_row *row, struct erro
 	if (row->name[0] == '\0')
 		return error_set(err, ERR_INVALID, "a sandbox with the id '%s' exists already",
 		                 spec->id);
-	(void)error_set(err, ERR_INVALID,
-	                "there is a sandbox named '%s' already: use it, delete it or choose "
-	                "another name",
-	                row->name);
-	err->errnum = EEXIST;
-	return -1;
+	return set_name_taken(row->name, err);
 }
 
 struct lookup {
@@ -285,6 +292,43 @@ int registry_set_state(struct store *store, const char *id, enum sandbox_state s
 	               err, "sss", registry_states[state], instance, id) < 0)
 		return -1;
 	return store_changes(store) == 1 ? 0 : set_not_found(id, err);
+}
+
+/* OR IGNORE: a name that another row has changes no row instead of failing the statement, so that
+ * the refusal can be told apart from one by the state. */
+int registry_update(struct store *store, const struct sandbox_row *row, const char *instance,
+                    struct error *err)
+{
+	const struct spec_limits *limits = &row->spec.limits;
+	struct sandbox_row now;
+
+	if (check_row(row, err) < 0 ||
+	    store_exec(
+	            store,
+	            "UPDATE OR IGNORE sandboxes SET name = ?1, idle_s = ?2, lifetime_s = ?3,"
+	            " env = ?4, labels = ?5, limit_memory = ?6, limit_cpu = ?7, limit_pids = ?8"
+	            " WHERE id = ?9 AND state <> 'deleting' AND (instance = '' OR instance = ?10)",
+	            err, "siibbiiiss", row->name[0] != '\0' ? row->name : NULL,
+	            (int64_t)row->idle_s, (int64_t)row->lifetime_s,
+	            (struct view){ row->env, registry_list_size(row->env) },
+	            (struct view){ row->labels, registry_list_size(row->labels) },
+	            (int64_t)limits->memory, (int64_t)limits->cpu, (int64_t)limits->pids,
+	            row->spec.id, instance) < 0)
+		return -1;
+	if (store_changes(store) == 1)
+		return 0;
+	if (registry_get(store, row->spec.id, &now, err) < 0)
+		return -1;
+	if (now.state == SANDBOX_DELETING)
+		return error_set(err, ERR_INVALID, "sandbox '%s' is being deleted", row->spec.id);
+	if (now.instance[0] == '\0' || strcmp(now.instance, instance) == 0)
+		return set_name_taken(row->name, err);
+	(void)error_set(err, ERR_INVALID,
+	                "sandbox '%s' is in use by another server: change it there, or wait until "
+	                "it sleeps",
+	                row->spec.id);
+	err->errnum = EBUSY;
+	return -1;
 }
 
 int registry_set_fresh(struct store *store, const char *id, bool fresh, struct error *err)

@@ -20,7 +20,13 @@
 struct error;
 struct store;
 
-enum { OWNER_MAX = 255, SANDBOX_NAME_MAX = 64, INSTANCE_LEN = 16, SANDBOX_ENV_MAX = 4096 };
+enum {
+	OWNER_MAX = 255,
+	SANDBOX_NAME_MAX = 64,
+	INSTANCE_LEN = 16,
+	SANDBOX_ENV_MAX = 4096,
+	SANDBOX_LABELS_MAX = 1024
+};
 
 enum sandbox_state {
 	SANDBOX_CREATING,
@@ -47,6 +53,7 @@ struct sandbox_row {
 	/* "NAME=value" strings one behind the other, each with its zero byte; an empty one ends the
 	 * list. */
 	char env[SANDBOX_ENV_MAX];
+	char labels[SANDBOX_LABELS_MAX]; /* in the same format */
 };
 
 extern const char *const registry_migrations[];
@@ -77,6 +84,11 @@ MUST_CHECK int registry_claim(struct store *store, const char *id, const char *i
  * temporary sandbox: that one stays its server's, so that it is deleted when the server exits. */
 MUST_CHECK int registry_set_state(struct store *store, const char *id, enum sandbox_state state,
                                   const char *instance, struct error *err);
+/* Writes the name, the idle time, the lifetime, the environment, the labels and the limits on
+ * memory, processors and processes. ERR_INVALID with errnum EBUSY: another server has the sandbox;
+ * with EEXIST: the owner has another sandbox of that name. */
+MUST_CHECK int registry_update(struct store *store, const struct sandbox_row *row,
+                               const char *instance, struct error *err);
 /* Sets spec.fresh: see struct sandbox_row. */
 MUST_CHECK int registry_set_fresh(struct store *store, const char *id, bool fresh,
                                   struct error *err);

@@ -121,26 +121,29 @@ static int read_seconds(struct store_row *columns, int *at, const char *name, ui
 	return 0;
 }
 
-size_t registry_env_size(const char env[SANDBOX_ENV_MAX])
+size_t registry_list_size(const char *list)
 {
 	size_t size = 0;
 
-	while (env[size] != '\0')
-		size += strlen(env + size) + 1;
+	while (list[size] != '\0')
+		size += strlen(list + size) + 1;
 	return size;
 }
 
 /* Every string must have its zero byte and none may be empty: code that walks the list relies on
  * both. */
-static int read_env(struct view bytes, char env[SANDBOX_ENV_MAX], struct error *err)
+static int read_list(struct store_row *columns, int *at, const char *name, char *ret, size_t size,
+                     struct error *err)
 {
-	if (bytes.len >= SANDBOX_ENV_MAX || (bytes.len != 0 && bytes.ptr[bytes.len - 1] != '\0') ||
+	struct view bytes = store_row_bytes(columns, (*at)++);
+
+	if (bytes.len >= size || (bytes.len != 0 && bytes.ptr[bytes.len - 1] != '\0') ||
 	    (bytes.len != 0 &&
 	     (bytes.ptr[0] == '\0' || memmem(bytes.ptr, bytes.len, "\0\0", 2) != NULL)))
-		return error_set(err, ERR_SYSTEM, "'env' is not a list of variables");
-	memset(env, 0, SANDBOX_ENV_MAX);
+		return error_set(err, ERR_SYSTEM, "'%s' is not a list of variables", name);
+	memset(ret, 0, size);
 	if (bytes.len != 0)
-		memcpy(env, bytes.ptr, bytes.len);
+		memcpy(ret, bytes.ptr, bytes.len);
 	return 0;
 }
 
@@ -171,7 +174,8 @@ static int read_columns(struct store_row *columns, struct sandbox_row *row, stru
 	    read_bool(columns, &at, "all_mounts", &row->all_mounts, err) < 0 ||
 	    read_seconds(columns, &at, "idle_s", &row->idle_s, err) < 0 ||
 	    read_seconds(columns, &at, "lifetime_s", &row->lifetime_s, err) < 0 ||
-	    read_env(store_row_bytes(columns, at++), row->env, err) < 0)
+	    read_list(columns, &at, "env", row->env, sizeof row->env, err) < 0 ||
+	    read_list(columns, &at, "labels", row->labels, sizeof row->labels, err) < 0)
 		return -1;
 #define X(name_, ...) row->spec.limits.name_ = (uint64_t)store_row_int(columns, at++);
 	SPEC_LIMITS(X)

@@ -1,11 +1,14 @@
 #include "tools/support/sandbox_json.h"
 
+#include <string.h>
 #include <time.h>
 
+#include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/text/utf8.h"
 #include "sandbox/registry/registry.h"
 
-enum { TIME_SIZE = 32 };
+enum { TIME_SIZE = 32, LABEL_SHOWN = 40 };
 
 static const char *const state_names[SANDBOX_STATE_COUNT] = {
 	[SANDBOX_CREATING] = "creating",
@@ -25,6 +28,20 @@ static const char *format_time(int64_t seconds, char out[TIME_SIZE])
 	return out;
 }
 
+static json_t *labels_json(const char *list)
+{
+	json_t *labels = json_obj();
+
+	for (; *list != '\0'; list += strlen(list) + 1) {
+		AUTO_FREE char *name = mem_dup(list);
+		size_t len = strcspn(list, "=");
+
+		name[len] = '\0';
+		json_set(labels, name, json_str(list + len + (list[len] == '=')));
+	}
+	return labels;
+}
+
 json_t *sandbox_json(const struct sandbox_row *row)
 {
 	json_t *info = json_obj();
@@ -33,6 +50,8 @@ json_t *sandbox_json(const struct sandbox_row *row)
 	json_set(info, "id", json_str(row->spec.id));
 	json_set_text(info, "name", row->name[0] != '\0' ? row->name : NULL);
 	json_set(info, "state", json_str(state_names[row->state]));
+	if (row->labels[0] != '\0')
+		json_set(info, "labels", labels_json(row->labels));
 	json_set(info, "created", json_str(format_time(row->created_s, when)));
 	json_set(info, "used", json_str(format_time(row->used_s, when)));
 	json_set(info, "idle_s", json_int(row->idle_s));
@@ -72,9 +91,13 @@ json_t *sandbox_limits_json(const struct spec_limits *limits)
 
 char *sandbox_line(const struct sandbox_row *row)
 {
-	char when[TIME_SIZE];
+	char when[TIME_SIZE], first[LABEL_SHOWN] = "";
+	bool has_labels = row->labels[0] != '\0';
 
-	return mem_format("%s%s%s  %s, last used %s", row->spec.id,
+	if (has_labels)
+		(void)utf8_escape(view_of(row->labels), first, sizeof first);
+	return mem_format("%s%s%s  %s, last used %s%s%s%s", row->spec.id,
 	                  row->name[0] != '\0' ? "  " : "", row->name, state_names[row->state],
-	                  format_time(row->used_s, when));
+	                  format_time(row->used_s, when), has_labels ? "  " : "", first,
+	                  has_labels && row->labels[strlen(row->labels) + 1] != '\0' ? " ..." : "");
 }

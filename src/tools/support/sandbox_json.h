@@ -13,6 +13,7 @@ struct spec_limits;
 	        FIELD("state", STRING,                                                             \
 	              "creating, ready, asleep (its files stay; the next call "                    \
 	              "wakes it) or deleting."),                                                   \
+	        FIELD_OPTIONAL("labels", MAP, "Its labels."),                                      \
 	        FIELD("created", STRING, "When it was created (UTC)."),                            \
 	        FIELD("used", STRING, "When it was used last (UTC)."),                             \
 	        FIELD("idle_s", INT,                                                               \

@@ -184,6 +184,53 @@ int cgroup_create(const struct cgroups *all, const char *id, const struct spec_l
 	return 0;
 }
 
+static int check_change(const struct cgroup *group, const struct spec_limits *before,
+                        const struct spec_limits *limits, struct error *err)
+{
+	const unsigned changed = (before->memory != limits->memory ? CGROUP_HAS_MEMORY : 0u) |
+	                         (before->cpu != limits->cpu ? CGROUP_HAS_CPU : 0u) |
+	                         (before->pids != limits->pids ? CGROUP_HAS_PIDS : 0u);
+	const unsigned missing = changed & ~group->in->has;
+	uint64_t used;
+
+	if (missing != 0)
+		return error_set(err, ERR_UNSUPPORTED,
+		                 "%s: no cgroup controller enforces this limit on this machine, so "
+		                 "it cannot change while the sandbox is awake: create another "
+		                 "sandbox with it",
+		                 (missing & CGROUP_HAS_MEMORY) != 0 ? "memory"
+		                 : (missing & CGROUP_HAS_CPU) != 0  ? "cpus"
+		                                                    : "pids");
+	/* Version 2 kills processes until the rest fits into a lower limit. */
+	used = limits->memory < before->memory ? cgroup_counters_now(group).memory_now : 0;
+	if (used > limits->memory)
+		return error_set(err, ERR_LIMIT,
+		                 "memory: %llu MiB are in use, more than the new limit of %llu: "
+		                 "end programs first",
+		                 (unsigned long long)(used >> 20),
+		                 (unsigned long long)(limits->memory >> 20));
+	return 0;
+}
+
+static int set_limits(const struct cgroup *group, const struct spec_limits *limits,
+                      struct error *err)
+{
+	return cgroup_v2_limit(group, limits, err) < 0 ? -1 : cgroup_v1_limit(group, limits, err);
+}
+
+int cgroup_change_limits(const struct cgroup *group, const struct spec_limits *before,
+                         const struct spec_limits *limits, struct error *err)
+{
+	struct error ignored;
+
+	if (check_change(group, before, limits, err) < 0)
+		return -1;
+	if (set_limits(group, limits, err) == 0)
+		return 0;
+	(void)!set_limits(group, before, &ignored);
+	return -1;
+}
+
 int cgroup_enter_self(const struct cgroup *group, struct error *err)
 {
 	for (size_t i = 0; i < V1_COUNT; i++)

@@ -98,6 +98,11 @@ void cgroups_sweep(struct cgroups *all, const char *state,
 MUST_CHECK int cgroup_create(const struct cgroups *all, const char *id,
                              const struct spec_limits *limits, struct cgroup *ret,
                              struct error *err);
+/* Changes the limits on memory, processors and processes of a cgroup in use from `before` to
+ * `limits`. ERR_UNSUPPORTED: no controller enforces one that differs. ERR_LIMIT: more memory is in
+ * use than the new limit. After a failure the old limits hold. */
+MUST_CHECK int cgroup_change_limits(const struct cgroup *group, const struct spec_limits *before,
+                                    const struct spec_limits *limits, struct error *err);
 /* Moves the calling process, which was cloned into `unified` and has one thread, into the cgroups
  * of version 1. A single thread that moves itself takes microseconds. Moving another process takes
  * the kernel's lock cgroup_threadgroup_rwsem for writing, which waits milliseconds for RCU. */

@@ -136,6 +136,7 @@ static int limit_memory(const struct cgroup *group, const struct spec_limits *li
                         struct error *err)
 {
 	uint64_t swap = limits->swap < UINT64_MAX - limits->memory ? limits->swap : 0;
+	bool is_set = false, is_raised = false;
 
 	/* The memory limit of version 1 does not count buffers of TCP and UDP sockets. They have a
 	 * limit of their own, and are counted only if it is set. */
@@ -143,12 +144,21 @@ static int limit_memory(const struct cgroup *group, const struct spec_limits *li
 	    set_limit(group, V1_MEMORY, SOCKET_LIMIT, limits->memory / SOCKET_SHARE, err) < 0)
 		return -1;
 	/* The order matters: the kernel refuses (EINVAL) a memsw limit, which is memory plus swap,
-	 * below the memory limit, and both begin without a limit. */
-	if (set_limit(group, V1_MEMORY, "memory.limit_in_bytes", limits->memory, err) < 0)
+	 * below the memory limit. Both begin without a limit, so a new cgroup gets the memory limit
+	 * first; one whose limits are raised gets the memsw limit first. */
+	if (cgroup_write_number(group->v1[V1_MEMORY], "memory.limit_in_bytes", limits->memory) < 0)
+		is_raised = errno == EINVAL;
+	else
+		is_set = true;
+	if ((is_set || is_raised) && (group->in->has & CGROUP_HAS_SWAP) &&
+	    set_limit(group, V1_MEMORY, "memory.memsw.limit_in_bytes", limits->memory + swap, err) <
+	            0)
+		return -1;
+	if (!is_set &&
+	    set_limit(group, V1_MEMORY, "memory.limit_in_bytes", limits->memory, err) < 0)
 		return -1;
 	if (group->in->has & CGROUP_HAS_SWAP)
-		return set_limit(group, V1_MEMORY, "memory.memsw.limit_in_bytes",
-		                 limits->memory + swap, err);
+		return 0;
 	/* Without swap accounting there is no limit. A swappiness of 0 makes the kernel avoid swap
 	 * as long as it can. */
 	if (swap == 0)

@@ -148,6 +148,56 @@ static void kill_sandbox(struct spawner *spawner, const struct spawner_request *
 		spawner_sandbox_kill(sandbox, ENGINE_END_KILLED);
 }
 
+/* --- changing limits ------------------------------------------------------------------ */
+
+/* The number of open files of each process was fixed at the start, by the number of processes. */
+static int check_open_files(const struct spawner *spawner, const struct spec_limits *limits,
+                            struct error *err)
+{
+	struct spec_limits fitting = *limits;
+
+	if (kernel_shares_fit(&spawner->host.shares, &fitting, err) < 0)
+		return -1;
+	if (fitting.files < limits->files)
+		return error_set(err, ERR_LIMIT,
+		                 "pids: each process may have %llu open files, which is too many "
+		                 "for %llu processes: create another sandbox with that many",
+		                 (unsigned long long)limits->files,
+		                 (unsigned long long)limits->pids);
+	return 0;
+}
+
+static int change_limits(struct spawner *spawner, const struct spawner_request *request,
+                         struct error *err)
+{
+	struct spawner_sandbox *sandbox = spawner_find_sandbox(spawner, request->number);
+	struct spec spec = spec_default();
+
+	if (sandbox == NULL || request->number == SPARE_NUMBER || sandbox->failed ||
+	    sandbox->is_killed || sandbox->is_dead || sandbox->setup_pipe >= 0)
+		return error_set(err, ERR_NOT_FOUND, "the sandbox is not awake");
+	memcpy(spec.id, sandbox->id, sizeof spec.id);
+	spec.limits = sandbox->limits;
+	spec.limits.memory = request->spec.limits.memory;
+	spec.limits.cpu = request->spec.limits.cpu;
+	spec.limits.pids = request->spec.limits.pids;
+	if (spec_check(&spec, err) < 0 ||
+	    spec_check_ceilings(&spec, &spawner->host.ceilings, 0, err) < 0 ||
+	    check_open_files(spawner, &spec.limits, err) < 0 ||
+	    cgroup_change_limits(&sandbox->cgroup, &sandbox->limits, &spec.limits, err) < 0)
+		return -1;
+	sandbox->limits = spec.limits;
+	return 0;
+}
+
+static void limit_sandbox(struct spawner *spawner, const struct spawner_request *request)
+{
+	struct spawner_reply reply = { .kind = REPLY_LIMITED, .number = request->number };
+
+	reply.failed = change_limits(spawner, request, &reply.err) < 0;
+	replies_add(&spawner->replies, &reply);
+}
+
 /* --- erasing -------------------------------------------------------------------------- */
 
 void spawner_erase(struct spawner *spawner, const char *id, uint64_t number)
@@ -219,6 +269,9 @@ void spawner_handle_request(struct spawner *spawner, const struct spawner_reques
 		break;
 	case REQUEST_LIST:
 		sandbox_dirs_list(spawner, request->number);
+		break;
+	case REQUEST_LIMIT:
+		limit_sandbox(spawner, request);
 		break;
 	case REQUEST_CONNECT:
 		connect_server(spawner, request);

@@ -70,6 +70,7 @@ enum spawner_request_kind {
 	REQUEST_KILL,      /* number of the REQUEST_START */
 	REQUEST_ERASE,     /* spec.id */
 	REQUEST_LIST,
+	REQUEST_LIMIT,   /* number of the REQUEST_START; spec.limits: memory, cpu and pids */
 	REQUEST_CONNECT, /* instance: the server itself may not make sockets */
 	REQUEST_KIND_COUNT
 };
@@ -90,6 +91,7 @@ enum spawner_reply_kind {
 	REPLY_ERASED,
 	REPLY_LISTED,    /* one per sandbox; the last has an empty id */
 	REPLY_CONNECTED, /* one descriptor; or `err` */
+	REPLY_LIMITED,   /* number of the REQUEST_START */
 	REPLY_KIND_COUNT
 };
 

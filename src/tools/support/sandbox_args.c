@@ -1,0 +1,118 @@
+#include "tools/support/sandbox_args.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "engine/spec.h"
+#include "tools/catalogue.h"
+
+/* The arguments that are limits of a sandbox, for their checks and the schema. */
+enum { ARG_MEMORY, ARG_CPUS, ARG_DISK, ARG_PIDS, ARG_LIMITS };
+
+#define ROW(name_) (offsetof(struct spec_limits, name_) / sizeof(uint64_t)) /* of spec_limits */
+
+static const struct limit_arg {
+	const char *name, *option;
+	size_t row;
+	double unit; /* of the argument, in the limit's own */
+} limit_args[ARG_LIMITS] = {
+	[ARG_MEMORY] = { "memory_mb", "memory", ROW(memory), SPEC_MIB(1) },
+	[ARG_CPUS] = { "cpus", "cpu", ROW(cpu), 1000 },
+	[ARG_DISK] = { "disk_mb", "disk", ROW(disk), SPEC_MIB(1) },
+	[ARG_PIDS] = { "pids", "pids", ROW(pids), 1 },
+};
+
+int sandbox_args_limits(const struct tools_context *context, const struct sandbox_limit_args *args,
+                        struct spec_limits *limits, struct error *err)
+{
+	const double asked[ARG_LIMITS] = { [ARG_MEMORY] = (double)args->memory_mb,
+		                           [ARG_CPUS] = args->cpus,
+		                           [ARG_DISK] = (double)args->disk_mb,
+		                           [ARG_PIDS] = (double)args->pids };
+
+	for (size_t i = 0; i < ARG_LIMITS; i++) {
+		const struct limit_arg *arg = &limit_args[i];
+		double max = (double)spec_limits_get(&context->limits_max, arg->row) / arg->unit;
+
+		if (asked[i] > max)
+			return error_set(
+			        err, ERR_LIMIT,
+			        "%s: %.10g is more than the %.10g that this server allows: pass at "
+			        "most that, or have the operator raise --%s-max, as far as the "
+			        "machine has more",
+			        arg->name, asked[i], max, arg->option);
+		if (asked[i] > 0)
+			spec_limits_set(limits, arg->row, (uint64_t)(asked[i] * arg->unit));
+	}
+	if (limits->file_size > limits->disk)
+		limits->file_size = limits->disk;
+	return 0;
+}
+
+static void set_number(json_t *property, const char *key, const struct limit_arg *arg,
+                       const struct spec_limits *limits)
+{
+	double value = (double)spec_limits_get(limits, arg->row) / arg->unit;
+
+	json_set(property, key, arg->unit == 1000 ? json_num(value) : json_int((json_int_t)value));
+}
+
+void sandbox_args_show_limits(const struct tools_context *context, json_t *properties,
+                              bool with_defaults)
+{
+	for (size_t i = 0; i < ARG_LIMITS; i++) {
+		const struct limit_arg *arg = &limit_args[i];
+		json_t *property = json_object_get(properties, arg->name);
+
+		if (property == NULL)
+			continue;
+		set_number(property, "maximum", arg, &context->limits_max);
+		if (with_defaults)
+			set_number(property, "default", arg, &context->spec.limits);
+	}
+}
+
+int sandbox_args_pack(const struct param_map *map, const char *what, char *out, size_t size,
+                      struct error *err)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < map->count; i++) {
+		const struct param_pair *pair = &map->items[i];
+		size_t len = strlen(pair->name) + 1 + strlen(pair->value) + 1;
+
+		if (pair->name[0] == '\0' || strchr(pair->name, '=') != NULL)
+			return error_set(err, ERR_INVALID,
+			                 "%s: a variable's name must not be empty and must not "
+			                 "contain '='",
+			                 what);
+		if (used + len + 1 > size)
+			return error_set(err, ERR_LIMIT,
+			                 "%s: names and values have more than %zu bytes together: "
+			                 "pass fewer variables, or write them to a file",
+			                 what, size - 1);
+		(void)snprintf(out + used, size - used, "%s=%s", pair->name, pair->value);
+		used += len;
+	}
+	return 0;
+}
+
+static bool has_pair(const char *list, const struct param_pair *pair)
+{
+	const size_t len = strlen(pair->name);
+
+	for (; *list != '\0'; list += strlen(list) + 1)
+		if (strncmp(list, pair->name, len) == 0 && list[len] == '=' &&
+		    strcmp(list + len + 1, pair->value) == 0)
+			return true;
+	return false;
+}
+
+bool sandbox_args_match(const struct param_map *map, const char *list)
+{
+	for (size_t i = 0; i < map->count; i++)
+		if (!has_pair(list, &map->items[i]))
+			return false;
+	return true;
+}

@@ -1,0 +1,120 @@
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "mcp/content.h"
+#include "sandbox/sandbox.h"
+#include "tools/catalogue.h"
+#include "tools/support/params.h"
+#include "tools/support/sandbox_args.h"
+#include "tools/support/sandbox_json.h"
+#include "tools/support/work.h"
+
+struct update_args {
+	const char *sandbox, *name;
+	struct sandbox_limit_args limits;
+	int64_t idle_s, lifetime_s;
+	struct param_map env, labels;
+};
+
+static const struct param params[] = {
+	ARG(struct update_args, name, STRING, "A new name.", .max = SANDBOX_NAME_MAX),
+	SANDBOX_ARG_LIMITS(struct update_args, limits),
+	ARG(struct update_args, env, MAP, "Variables to set; an empty value removes one.",
+	    .max = 100, .item_max = SANDBOX_ENV_MAX),
+	ARG(struct update_args, labels, MAP, "Likewise.", .max = 20,
+	    .item_max = SANDBOX_LABELS_MAX),
+	ARG(struct update_args, idle_s, INT, "Seconds without work until it sleeps; 0: never.",
+	    .max = IDLE_MAX_S, .fallback.integer = -1),
+	ARG(struct update_args, lifetime_s, INT, "Seconds from now until it is deleted; 0: never.",
+	    .max = LIFETIME_MAX_S, .fallback.integer = -1),
+	WORK_PARAM_SANDBOX(struct update_args, sandbox),
+	{ 0 },
+};
+
+static const struct param output[] = {
+	SANDBOX_FIELDS,
+	FIELD("limits", RECORD, "What the sandbox may use.", .fields = sandbox_limit_fields),
+	{ 0 },
+};
+
+struct update {
+	struct mcp_call *call;
+	struct sandbox *sandbox; /* held */
+	struct sandbox_changes changes;
+	char env[SANDBOX_ENV_MAX], labels[SANDBOX_LABELS_MAX];
+};
+
+static void on_updated(void *ctx, const struct error *why)
+{
+	struct update *update = ctx;
+	const struct sandbox_row *row = sandbox_row(update->sandbox);
+	struct mcp_call *call = update->call;
+	json_t *info = NULL;
+
+	if (why == NULL) {
+		info = sandbox_json(row);
+		json_set(info, "limits", sandbox_limits_json(&row->spec.limits));
+	}
+	sandbox_release(update->sandbox);
+	free(update);
+	if (why != NULL)
+		mcp_respond_tool_error(call, why);
+	else
+		mcp_respond_content(call, NULL, info);
+}
+
+static int read_changes(const struct tools_context *context, const struct update_args *a,
+                        struct update *update, struct error *err)
+{
+	struct sandbox_changes *changes = &update->changes;
+
+	changes->name = a->name;
+	changes->env = update->env;
+	changes->labels = update->labels;
+	changes->idle_s = a->idle_s;
+	changes->lifetime_s = a->lifetime_s;
+	return sandbox_args_pack(&a->env, "env", update->env, sizeof update->env, err) < 0 ||
+	                       sandbox_args_pack(&a->labels, "labels", update->labels,
+	                                         sizeof update->labels, err) < 0
+	               ? -1
+	               : sandbox_args_limits(context, &a->limits, &changes->limits, err);
+}
+
+static int update_sandbox(struct mcp_call *call, const void *args, struct error *err)
+{
+	const struct tools_context *context = mcp_call_app(call);
+	const struct update_args *a = args;
+	struct update *update;
+
+	if (tools_check_manager(context, err) < 0)
+		return -1;
+	update = mem_new(sizeof *update);
+	update->call = call;
+	if (read_changes(context, a, update, err) < 0 ||
+	    tools_find_sandbox(context, a->sandbox, &update->sandbox, err) < 0) {
+		free(update);
+		return -1;
+	}
+	sandbox_hold(update->sandbox);
+	sandbox_update(update->sandbox, &update->changes, on_updated, update);
+	return 0;
+}
+
+static void complete_schema(const void *app, json_t *properties)
+{
+	sandbox_args_show_limits(app, properties, false);
+}
+
+const struct mcp_tool tool_update_sandbox = {
+	.name = "update_sandbox",
+	.title = "Change a sandbox",
+	.help = "Change the name, limits, environment, labels or end of a sandbox, also while "
+	        "programs run in it. What is left out stays.",
+	.hints = MCP_IDEMPOTENT,
+	.params = params,
+	.args_size = sizeof(struct update_args),
+	.output = output,
+	.call = update_sandbox,
+	.complete_schema = complete_schema,
+};
