@@ -10,16 +10,26 @@
 #include "tools/support/work.h"
 
 struct info_args {
-	const char *sandbox;
+	const char *sandbox, *detail;
 };
+
+enum { DETAIL_BRIEF, DETAIL_FULL };
+static const char *const details[] = { [DETAIL_BRIEF] = "brief", [DETAIL_FULL] = "full", NULL };
 
 struct sandbox_info {
 	struct work work;
+	bool is_full;
 	struct usage_request *request; /* NULL: not under way */
 	struct usage usage;
 };
 
-static const struct param params[] = { WORK_PARAM_SANDBOX(struct info_args, sandbox), { 0 } };
+static const struct param params[] = {
+	ARG(struct info_args, detail, ENUM,
+	    "\"full\" adds versions, ceilings and the layers of isolation.", .values = details,
+	    .fallback.text = "brief"),
+	WORK_PARAM_SANDBOX(struct info_args, sandbox),
+	{ 0 },
+};
 
 static const struct param layer_fields[] = {
 	FIELD("layer", STRING, "The name of the layer."),
@@ -61,28 +71,42 @@ static const struct param usage_fields[] = {
 };
 
 static const struct param output[] = {
-	SANDBOX_FIELDS,
+	FIELD("id", STRING, "The id, for 'sandbox' in calls."),
+	FIELD_OPTIONAL("name", STRING, "The name, which can be used instead of the id."),
+	FIELD("state", STRING, "ready, or what list_sandboxes names."),
+	FIELD_OPTIONAL("created", STRING, "When it was created (UTC; detail: full)."),
+	FIELD_OPTIONAL("used", STRING, "When it was used last (UTC; detail: full)."),
+	FIELD_OPTIONAL("expires", STRING, "When it is deleted (UTC; detail: full)."),
+	FIELD_OPTIONAL("idle_s", INT, "Seconds without work until it sleeps (detail: full)."),
+	FIELD_OPTIONAL("lifetime_s", INT,
+	               "Seconds after its creation when it is deleted (detail: full)."),
 	FIELD_OPTIONAL("sleeps_in_s", INT, "Seconds until it sleeps, if nothing happens."),
 	FIELD_OPTIONAL("expires_in_s", INT, "Seconds until it is deleted."),
-	FIELD("engine", STRING, "The engine that runs it."),
-	FIELD("image", STRING, "Where its programs come from."),
+	FIELD_OPTIONAL("engine", STRING, "The engine that runs it (detail: full)."),
+	FIELD_OPTIONAL("image", STRING, "Where its programs come from (detail: full)."),
 	FIELD("network", STRING, "What it can connect to."),
 	FIELD("limits", RECORD, "What it may use.", .fields = sandbox_limit_fields),
 	FIELD_OPTIONAL("lowered", STRING,
 	               "The limits that are lower than when it was created, because the operator "
 	               "allows less now."),
-	FIELD("ceilings", RECORD,
-	      "The most that create_sandbox may ask for on this server, in the fields of limits."),
+	FIELD_OPTIONAL("ceilings", RECORD,
+	               "The most that create_sandbox may ask for on this server, in the fields of "
+	               "limits (detail: full)."),
 	FIELD("usage", RECORD, "What it uses now, as far as that is known.",
 	      .fields = usage_fields),
-	FIELD("isolation", RECORDS, "The layers that isolate it from this machine, as tested.",
-	      .fields = layer_fields),
-	FIELD("interpreters", RECORDS, "Languages that run_code can run in it.",
-	      .fields = language_fields),
-	FIELD("processes", RECORDS, "Processes that calls started and that are still known.",
-	      .fields = process_fields),
-	FIELD("sessions", RECORDS, "Interpreters that keep state.", .fields = session_fields),
-	FIELD("mounts", STRINGS, "Directories of this machine that it sees, read-only."),
+	FIELD("languages", STRINGS, "Languages that run_code can run in it."),
+	FIELD_OPTIONAL("isolation", RECORDS,
+	               "The layers that isolate it from this machine, as tested (detail: full).",
+	               .fields = layer_fields),
+	FIELD_OPTIONAL("interpreters", RECORDS,
+	               "The languages with their programs and versions (detail: full).",
+	               .fields = language_fields),
+	FIELD_OPTIONAL("processes", RECORDS,
+	               "Processes that calls started and that are still known.",
+	               .fields = process_fields),
+	FIELD_OPTIONAL("sessions", RECORDS, "Interpreters that keep state.",
+	               .fields = session_fields),
+	FIELD_OPTIONAL("mounts", STRINGS, "Directories of this machine that it sees, read-only."),
 	{ 0 },
 };
 
@@ -125,6 +149,16 @@ static json_t *isolation_json(const struct tools_context *context)
 		json_set(layer, "detail", json_str(layers[i].text));
 		json_push(all, layer);
 	}
+	return all;
+}
+
+static json_t *languages_json(const struct language_found *found)
+{
+	json_t *all = json_list();
+
+	for (size_t i = 0; i < language_count && found->known; i++)
+		if (found->of[i].runner >= 0)
+			json_push(all, json_str(languages[i].name));
 	return all;
 }
 
@@ -182,32 +216,54 @@ static json_t *mounts_json(const struct spec *spec)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
+/* Sets a list that has entries. */
+static void set_list(json_t *object, const char *key, json_t *list)
+{
+	if (json_array_size(list) != 0)
+		json_set(object, key, list);
+	else
+		json_decref(list);
+}
+
+static void add_details(struct sandbox_info *info, json_t *all)
+{
+	struct sandbox *sandbox = info->work.sandbox;
+
+	json_set(all, "engine", json_str(sandbox_row(sandbox)->engine));
+	json_set(all, "image", json_str("host"));
+	json_set(all, "ceilings", sandbox_limits_json(&info->work.context->limits_max));
+	json_set(all, "isolation", isolation_json(info->work.context));
+	json_set(all, "interpreters", interpreters_json(process_languages(sandbox)));
+}
+
 static json_t *info_json(struct sandbox_info *info)
 {
+	static const char *const only_full[] = { "created", "used", "expires", "idle_s",
+		                                 "lifetime_s" };
 	struct sandbox *sandbox = info->work.sandbox;
 	const struct sandbox_row *row = sandbox_row(sandbox);
 	json_t *all = sandbox_json(row), *processes = json_list(), *sessions = json_list();
 	const char *lowered = sandbox_lowered_limits(sandbox);
 	int64_t sleeps = sandbox_sleeps_in_s(sandbox), expires = sandbox_expires_in_s(sandbox);
 
+	for (size_t i = 0; i < ARRAY_LEN(only_full) && !info->is_full; i++)
+		(void)json_object_del(all, only_full[i]);
 	if (sleeps >= 0)
 		json_set(all, "sleeps_in_s", json_int(sleeps));
 	if (expires >= 0)
 		json_set(all, "expires_in_s", json_int(expires));
-	json_set(all, "engine", json_str(row->engine));
-	json_set(all, "image", json_str("host"));
 	json_set(all, "network", json_str("none"));
 	json_set(all, "limits", sandbox_limits_json(&row->spec.limits));
 	json_set_text(all, "lowered", lowered[0] != '\0' ? lowered : NULL);
-	json_set(all, "ceilings", sandbox_limits_json(&info->work.context->limits_max));
 	json_set(all, "usage", usage_json(&info->usage));
-	json_set(all, "isolation", isolation_json(info->work.context));
-	json_set(all, "interpreters", interpreters_json(process_languages(sandbox)));
+	json_set(all, "languages", languages_json(process_languages(sandbox)));
 	process_each(sandbox, add_process, processes);
-	json_set(all, "processes", processes);
+	set_list(all, "processes", processes);
 	process_each_session(sandbox, add_session, sessions);
-	json_set(all, "sessions", sessions);
-	json_set(all, "mounts", mounts_json(&row->spec));
+	set_list(all, "sessions", sessions);
+	set_list(all, "mounts", mounts_json(&row->spec));
+	if (info->is_full)
+		add_details(info, all);
 	return all;
 }
 
@@ -257,16 +313,18 @@ static int sandbox_info(struct mcp_call *call, const void *args, struct error *e
 	const struct info_args *a = args;
 	struct work *work;
 
-	return work_start(call, sizeof(struct sandbox_info), &callbacks, a->sandbox, &work, err);
+	if (work_start(call, sizeof(struct sandbox_info), &callbacks, a->sandbox, &work, err) < 0)
+		return -1;
+	container_of(work, struct sandbox_info, work)->is_full = a->detail == details[DETAIL_FULL];
+	return 0;
 }
 
 const struct mcp_tool tool_sandbox_info = {
 	.name = "sandbox_info",
 	.title = "Look at a sandbox",
-	.help = "Show what a sandbox has and uses: limits, memory, disk, the languages it can run "
-	        "with their versions, running processes and sessions, when it sleeps and expires, "
-	        "and which layers isolate it. Use it before you rely on a language, or when a call "
-	        "met a limit.",
+	.help = "Show a sandbox's limits, use of memory and disk, languages, processes and "
+	        "sessions.",
+	.more = "Use it before you rely on a language, or when a call met a limit.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct info_args),

@@ -46,10 +46,18 @@ test('create_sandbox refuses values that are not possible', async () => {
   refused(await create_sandbox({ nmae: 'x' }), /argument 'nmae' is not known; did you mean 'name'\?/);
 });
 
+test('sandbox_info is short unless all details are asked for', async () => {
+  const result = await sandbox_info();
+  assert.ok(textOf(result).length < 1000, textOf(result));
+  const info = structuredOf(result);
+  assert.ok(info.languages.includes('python') && info.limits.memory_mb > 0 && info.usage.memory_mb >= 0);
+  for (const name of ['isolation', 'interpreters', 'ceilings', 'created']) assert.equal(info[name], undefined, name);
+});
+
 test('sandbox_info reports state, limits and isolation', async () => {
   await run_code({ code: 'x = 1', session: 'kept' });
   const started = structuredOf(await run_command({ command: 'sleep 100', background: true }));
-  const info = structuredOf(await sandbox_info());
+  const info = structuredOf(await sandbox_info({ detail: 'full' }));
   assert.equal(info.name, 'default');
   assert.equal(info.network, 'none');
   assert.ok(info.usage.memory_mb > 0 && info.usage.processes >= 3);
@@ -64,7 +72,7 @@ test('sandbox_info reports state, limits and isolation', async () => {
   assert.equal(python.sessions, true);
   assert.ok(info.processes.some(({ process, what }) => process === started.process && /sleep 100/.test(what)));
   assert.deepEqual(info.sessions, [{ session: 'kept', language: 'python', busy: false }]);
-  assert.deepEqual(info.mounts, []);
+  assert.equal(info.mounts, undefined);
 });
 
 test('reset_sandbox removes files, and two resets at once are fine', async () => {

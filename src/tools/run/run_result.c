@@ -321,7 +321,8 @@ static void add_process(struct answer *a)
 	bool is_waiting = r->session != NULL && r->state->phase == PROCESS_PREPARING;
 	char limit[48] = "";
 
-	json_set(a->structured, "running", json_boolean(is_running));
+	if (is_running || r->process != NULL)
+		json_set(a->structured, "running", json_boolean(is_running));
 	if (r->process == NULL)
 		return;
 	json_set(a->structured, "process", json_str(r->process));
@@ -419,16 +420,21 @@ static void add_end(struct answer *a)
 	add_process(a);
 }
 
+/* Members that would say nothing are left out: see run_result.h. */
 static void add_numbers(struct answer *a)
 {
 	const struct run_result *r = a->r;
+	bool is_part = a->is_truncated || r->lost != 0;
 
 	json_set(a->structured, "duration_ms", json_int((json_int_t)r->state->elapsed_ms));
-	json_set(a->structured, "timed_out",
-	         json_boolean(r->state->phase == PROCESS_ENDED && r->state->end.timed_out));
-	json_set(a->structured, "truncated", json_boolean(a->is_truncated || r->lost != 0));
-	json_set(a->structured, "stdout_bytes", json_int((json_int_t)r->out_bytes));
-	json_set(a->structured, "stderr_bytes", json_int((json_int_t)r->error_bytes));
+	if (r->state->phase == PROCESS_ENDED && r->state->end.timed_out)
+		json_set(a->structured, "timed_out", json_true());
+	if (is_part)
+		json_set(a->structured, "truncated", json_true());
+	if (is_part || r->process != NULL) {
+		json_set(a->structured, "stdout_bytes", json_int((json_int_t)r->out_bytes));
+		json_set(a->structured, "stderr_bytes", json_int((json_int_t)r->error_bytes));
+	}
 	set_file(a, &r->out, a->fit->out_missing, "stdout_file");
 	set_file(a, &r->errors, a->fit->errors_missing, "stderr_file");
 	json_set_text(a->structured, "session", r->session);

@@ -1,6 +1,7 @@
 /* run_result.h - the state or the end of a process as the answer of a call: text for users and
  * models, and the same as structured content. Some clients show only the text, others only the
- * structured content, so each of the two has everything.
+ * structured content, so each of the two has everything, once. A member that would be false, or
+ * that only counts what stands beside it, is left out of the structured content.
  *
  *   (fill in a struct run_result) -> run_result_fit -> run_result_make -> run_fit_done
  *
