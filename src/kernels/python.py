@@ -271,6 +271,8 @@ STAND_IN = ('IPython', 'IPython.core', 'IPython.display', 'IPython.core.display'
 # The function that gets the module, and its part.
 WATCHED = {
     'matplotlib.pyplot': None,
+    'IPython': ('NOTEBOOK', 'bridge_module'),
+    'IPython.core.getipython': ('NOTEBOOK', 'bridge_module'),
     'IPython.display': ('NOTEBOOK', 'bridge_module'),
     'IPython.core.display': ('NOTEBOOK', 'bridge_module'),
     'IPython.core.display_functions': ('NOTEBOOK', 'bridge_module'),

@@ -259,6 +259,61 @@ class Display(Notebook):
                    ("image/png", "", self.path("figure-2.png")))
 
 
+# Packages that stand for the real ones, as far as the kernel uses them.
+PLOTLY = """
+class BaseFigure:
+    png = None
+    def to_image(self, format):
+        if not self.png: raise ValueError('needs kaleido\\nand more')
+        return self.png
+    def to_html(self, include_plotlyjs): return '<page>'
+    def show(self): 1/0
+    def _repr_html_(self): 1/0
+"""
+BOKEH = """
+class Model: pass
+class figure(Model): pass
+"""
+
+
+class Libraries(Notebook):
+    def package(self, name, text="", **modules):
+        directory = self.kernel.home / name
+        directory.mkdir(parents=True)
+        for file, content in dict(modules, __init__=text).items():
+            (directory / (file + ".py")).write_text(content)
+
+    def test_figures_are_pictures_or_pages(self):
+        self.package("plotly", basedatatypes=PLOTLY)
+        page = str(self.kernel.home / ".belljar/figure-1.html")
+        start = "from plotly.basedatatypes import BaseFigure\nf = BaseFigure()\n"
+        self.gives(start + "f", "a figure of plotly, saved as a page for a browser, not a picture (ValueError: needs "
+                   "kaleido): `pip install kaleido` lets plotly draw pictures", ("text/html", "", page))
+        self.gives(start + "f.png = %r\nf.show()" % png(2, 2), ("image/png", "", str(self.kernel.home / ".belljar/image-1.png")))
+
+    def test_bokeh_shows_a_page_without_a_browser(self):
+        self.package("bokeh", model=BOKEH, resources="CDN = 1\n", embed="def file_html(*a): return '<page>'\n")
+        self.package("bokeh/io", "from .showing import show\n", showing="def show(m): 1/0\n")
+        self.assertEqual([mime for mime, _, _ in self.run_code(
+            "from bokeh.io import show\nfrom bokeh.model import figure\nfigure.__module__ = 'bokeh.plotting'\n"
+            "show(figure())").shown], ["text/plain", "text/html"])
+
+    def test_installed_ipython_is_bridged(self):
+        self.package("IPython", "from .display import display as d\ndef get_ipython(): return None\n", display="""
+from .core.display_functions import display, clear_output
+class HTML:
+    def __init__(self, data): self.data = data
+    def _repr_html_(self): return self.data
+""")
+        self.package("IPython/core", display_functions="def display(*v): print('theirs')\ndef clear_output(wait=False): 1/0\n")
+        self.gives("from IPython.display import *\nfrom IPython import get_ipython\ndisplay(HTML('<b>'))\n"
+                   "get_ipython().ev('1 + 1')", ("text/html", "<b>", ""), "2")
+
+
+class FreshLibraries(Libraries):
+    is_session = False
+
+
 class SessionDisplay(Notebook):
     def test_displays_are_updated_and_cleared(self):
         shown = lambda code: self.run_code("from IPython.display import *\n" + code).shown

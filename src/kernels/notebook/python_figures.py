@@ -15,8 +15,8 @@ def show_picture_or_page(out, make_picture, make_page, what, missing, emit_form,
     except Exception as error:
         why = '%s: %s' % (type(error).__name__, str(error).strip().partition('\n')[0][:200])
     path = save_file(out, 'figure', 'html', make_page().encode('utf-8', 'replace'))
-    out.emit('text/plain', 'a figure of %s, not shown as a picture (%s): %s%s' % (
-        what, why, missing, '; it is saved as a page for a browser' if path else ''))
+    out.emit('text/plain', 'a figure of %s%s, not a picture (%s): %s' % (
+        what, ', saved as a page for a browser' if path else '', why, missing))
     if path:
         out.emit('text/html', '', path)
     return True

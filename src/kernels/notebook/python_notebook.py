@@ -350,6 +350,6 @@ def fill_module(module):
 def bridge_module(module):
     """Makes functions of an IPython that is installed show values here: without a kernel of its
     own IPython only prints them."""
-    for name, function in FUNCTIONS.items():
-        if hasattr(module, name):
+    for name, function in [*FUNCTIONS.items(), ('get_ipython', get_ipython)]:
+        if callable(getattr(module, name, None)):  # IPython.display is also a module
             setattr(module, name, function)

@@ -442,10 +442,21 @@ def show_drawing(value, out, pyplot):
         value, out, emit_form, save_file)
 
 
+def show_source(value, out, pyplot):
+    """IPython's Code, Audio and Video, of which a page for a browser would be much longer."""
+    kind, data = type(value), getattr(value, 'data', None)
+    if not kind.__module__.startswith('IPython.'):
+        return False
+    if kind.__name__ == 'Code':
+        return emit_text('text/plain', data, out)
+    return (kind.__name__ in ('Audio', 'Video') and isinstance(data, bytes) and
+            emit_form(getattr(value, 'mimetype', None) or value.mime, data, out))
+
+
 def show_repr(value, out, pyplot):
     out.emit('text/plain', shorten(repr(value), TEXT_MAX))
     return True
 
 
-FORMS = (show_registered, show_drawing, show_itself, show_figure, show_image, show_table,
-         show_bundle, show_methods, show_pretty, show_repr)
+FORMS = (show_registered, show_drawing, show_source, show_itself, show_figure, show_image,
+         show_table, show_bundle, show_methods, show_pretty, show_repr)
