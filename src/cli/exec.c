@@ -1,6 +1,7 @@
 #include "base/error.h"
 #include "cli/support/attachment.h"
 #include "cli/support/foreground.h"
+#include "cli/support/screen.h"
 #include "cli/verb.h"
 #include "server/options/options.h"
 
@@ -58,6 +59,11 @@ static enum verb_result run_exec(const struct verb_call *call, struct error *err
 	const struct attachment_options options = { .call = call,
 		                                    .sandbox = call->options->sandbox };
 
+	if (call->options->terminal)
+		return screen_run(&(struct screen_options){ .call = call,
+		                                            .sandbox = call->options->sandbox,
+		                                            .argv = call->operands },
+		                  err);
 	exec = (struct exec){ .call = call };
 	return attachment_run(&options, &attachment_events, &exec, err);
 }
@@ -67,6 +73,7 @@ static const struct verb_example examples[] = {
 	{ "echo hello | belljar exec wc -c", "The program reads belljar's standard input." },
 	{ "belljar exec --sandbox work sh -c 'echo data > kept'", "Create a sandbox and keep it." },
 	{ "belljar exec --sandbox work cat kept", "Use the same sandbox again, with its files." },
+	{ "belljar exec -t --sandbox work vim notes", "Give the program a terminal." },
 	{ "belljar exec --memory 256M --timeout 10 ./job", "Set limits." },
 	{ NULL, NULL },
 };
@@ -88,7 +95,9 @@ const struct verb verb_exec = {
 	        "number of the signal that killed it; 137 if a limit ended the sandbox; 127 if "
 	        "there is no such program, 126 if it cannot be executed. 1 can also mean that "
 	        "belljar itself failed.\n\n"
-	        "On a terminal, escape sequences are removed from the output, colours included.",
+	        "On a terminal, escape sequences are removed from the output, colours included. "
+	        "With --terminal (-t) the program has a terminal of its own, may draw on it, and "
+	        "gets all keys.",
 	.examples = examples,
 	.options = FOR_EXEC,
 	.run = run_exec,

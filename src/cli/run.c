@@ -50,31 +50,18 @@ struct code {
 
 /* --- before there is a sandbox --- */
 
-static int choose_language(struct code *code, struct error *err)
+static int find_named_language(struct code *code, struct error *err)
 {
-	const char *file = code->call->operands[0], *wanted = code->call->options->language;
+	const char *wanted = code->call->options->language;
 	char names[320], shown[80];
 
-	(void)language_names(names, sizeof names);
-	if (wanted != NULL) {
-		code->language = language_find(wanted);
-		if (code->language == NULL)
-			return error_set(err, ERR_INVALID, "--language: '%s' is none of %s",
-			                 utf8_escape(view_of(wanted), shown, sizeof shown), names);
+	if (wanted == NULL)
 		return 0;
-	}
-	if (code->from_stdin)
-		return error_set(
-		        err, ERR_INVALID,
-		        "code from standard input has no file name that tells its language; "
-		        "give --language, one of %s",
-		        names);
-	code->language = language_by_file(file);
+	code->language = language_find(wanted);
 	if (code->language == NULL)
-		return error_set(err, ERR_INVALID,
-		                 "'%s': the file name does not tell the language; give --language, "
-		                 "one of %s",
-		                 utf8_escape(view_of(file), shown, sizeof shown), names);
+		return error_set(err, ERR_INVALID, "--language: '%s' is none of %s",
+		                 utf8_escape(view_of(wanted), shown, sizeof shown),
+		                 language_names(names, sizeof names));
 	return 0;
 }
 
@@ -106,6 +93,30 @@ static int read_code(struct code *code, struct error *err)
 			        "'belljar cp'",
 			        shown, CODE_MAX >> 20);
 	}
+}
+
+static int choose_language(struct code *code, struct error *err)
+{
+	const char *file = code->call->operands[0];
+	char names[320], shown[80];
+
+	if (code->language == NULL && !code->from_stdin)
+		code->language = language_by_file(file);
+	if (code->language == NULL)
+		code->language = language_by_shebang(buf_view(&code->text));
+	if (code->language != NULL)
+		return 0;
+	(void)language_names(names, sizeof names);
+	if (code->from_stdin)
+		return error_set(
+		        err, ERR_INVALID,
+		        "code from standard input has no file name that tells its language; "
+		        "give --language, one of %s",
+		        names);
+	return error_set(err, ERR_INVALID,
+	                 "'%s': neither the file name nor a first line such as #!/bin/sh tells the "
+	                 "language; give --language, one of %s",
+	                 utf8_escape(view_of(file), shown, sizeof shown), names);
 }
 
 /* --- arguments --- */
@@ -352,10 +363,12 @@ static enum verb_result run_code_file(const struct verb_call *call, struct error
 	code = (struct code){ .call = call, .from_stdin = strcmp(call->operands[0], "-") == 0 };
 	buf_init(&code.text, CODE_MAX);
 	(void)snprintf(code.what, sizeof code.what, "run %s", call->operands[0]);
-	if (choose_language(&code, err) < 0)
+	if (find_named_language(&code, err) < 0)
 		result = VERB_MISUSED;
 	else if (read_code(&code, err) < 0)
 		result = VERB_FAILED;
+	else if (choose_language(&code, err) < 0)
+		result = VERB_MISUSED;
 	else
 		result = attachment_run(&options, &attachment_events, &code, err);
 	buf_done(&code.text);
@@ -382,8 +395,9 @@ const struct verb verb_run = {
 	.summary = "Run a file of code in a sandbox.",
 	.help = "Creates a sandbox, copies FILE into it, runs it with this command's standard "
 	        "input and output, and removes the sandbox. FILE has at most 5 MiB, and files "
-	        "beside it are not visible inside. With - the code is read from standard input, "
-	        "and --language is needed. Compiled languages are compiled first. Arguments after "
+	        "beside it are not visible inside. With - the code is read from standard input. "
+	        "The language is that of --language, of the file's name, or of a first line such "
+	        "as #!/usr/bin/env python3. Compiled languages are compiled first. Arguments after "
 	        "FILE are passed to the program.\n\n"
 	        "With --keep the sandbox is kept, and its id is printed on standard error: use it "
 	        "with 'belljar exec --sandbox ID' and 'belljar cp'. With --sandbox the code runs "

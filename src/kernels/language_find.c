@@ -55,6 +55,65 @@ const struct language *language_by_file(const char *path)
 	return NULL;
 }
 
+/* Cuts the next word off the line; empty at its end. */
+static struct view cut_word(struct view *line)
+{
+	struct view word;
+
+	while (line->len != 0 && (*line->ptr == ' ' || *line->ptr == '\t')) {
+		line->ptr++;
+		line->len--;
+	}
+	word = (struct view){ line->ptr, 0 };
+	while (line->len != 0 && strchr(" \t\r", *line->ptr) == NULL) {
+		line->ptr++;
+		line->len--;
+		word.len++;
+	}
+	return word;
+}
+
+/* python3.12 is python, perl5 is perl. */
+static const struct language *find_versioned(struct view program)
+{
+	char name[32];
+
+	if (program.len >= sizeof name)
+		return NULL;
+	memcpy(name, program.ptr, program.len);
+	name[program.len] = '\0';
+	for (size_t len = program.len; len != 0; len--) {
+		const struct language *found = language_find(name);
+
+		if (found != NULL || strchr("0123456789.", name[len - 1]) == NULL)
+			return found;
+		name[len - 1] = '\0';
+	}
+	return NULL;
+}
+
+const struct language *language_by_shebang(struct view code)
+{
+	const char *end = code.len != 0 ? memchr(code.ptr, '\n', code.len) : NULL;
+	struct view line = { code.ptr, end != NULL ? (size_t)(end - code.ptr) : code.len };
+	struct view word;
+
+	if (!view_starts(line, "#!"))
+		return NULL;
+	line.ptr += 2;
+	line.len -= 2;
+	word = cut_word(&line);
+	for (const char *slash; (slash = memrchr(word.ptr, '/', word.len)) != NULL;)
+		word = (struct view){ slash + 1, word.len - (size_t)(slash + 1 - word.ptr) };
+	/* env may have options and variables before the program. */
+	if (view_is(word, "env"))
+		do
+			word = cut_word(&line);
+		while (word.len != 0 &&
+		       (*word.ptr == '-' || memchr(word.ptr, '=', word.len) != NULL));
+	return find_versioned(word);
+}
+
 const char *language_names(char *out, size_t size)
 {
 	size_t len = 0;

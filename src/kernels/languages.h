@@ -46,6 +46,8 @@ extern const size_t language_count;
 /* By name or alias, in any case; or NULL. */
 const struct language *language_find(const char *name);
 const struct language *language_by_file(const char *path); /* by extension; or NULL */
+/* By the interpreter that the code's first line names ("#!/usr/bin/env python3"); or NULL. */
+const struct language *language_by_shebang(struct view code);
 /* Writes "python, javascript, ...", as many whole names as fit. Returns out. */
 const char *language_names(char *out, size_t size);
 

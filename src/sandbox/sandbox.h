@@ -46,8 +46,9 @@ MUST_CHECK int sandbox_create(struct manager *manager, const struct sandbox_opti
                               struct sandbox **ret, struct error *err);
 /* Finds or creates the sandbox that calls of this owner use when they name none. options->name is
  * ignored: the name is "default". With `skip_busy`, a default sandbox that another server has awake
- * is skipped (it could not be reached there) and "default-2", "default-3" ... is used; this server then keeps using that one.
- * Without it the busy one is returned, and waking it fails until the other server lets it sleep. */
+ * is skipped (it could not be reached there) and "default-2", "default-3" ... is used; this server
+ * then keeps using that one. Without it the busy one is returned, and waking it fails until the
+ * other server lets it sleep. */
 MUST_CHECK int sandbox_get_default(struct manager *manager, const struct sandbox_options *options,
                                    bool skip_busy, struct sandbox **ret, struct error *err);
 /* Finds an existing sandbox of this owner by id or name. */
@@ -66,8 +67,8 @@ void sandbox_reset(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 /* Calls fn when a sandbox that is awake has ended, for whatever reason: sandbox_end_reason(). */
 void sandbox_notify_end(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
-/* Removes a callback of sandbox_notify_end(). It may still be called once, from a deferred call that
- * comes before any that is added now. */
+/* Removes a callback of sandbox_notify_end(). It may still be called once, from a deferred call
+ * that comes before any that is added now. */
 void sandbox_cancel_notify_end(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 /* Whether this server itself has the sandbox awake, or is waking or ending it. */
 bool sandbox_is_awake_here(const struct sandbox *sandbox);

@@ -367,8 +367,8 @@ static int start_spawner(const struct options *options, struct runtime_base *bas
 	return spawner_start(&spawner, &base->spawner, &base->socket, err);
 }
 
-/* Only servers share their sandboxes: a command ends its sandbox when it has finished, with all that
- * others run in it. A server without the socket works for its own client. */
+/* Only servers share their sandboxes: a command ends its sandbox when it has finished, with all
+ * that others run in it. A server without the socket works for its own client. */
 static void listen_for_guests(struct runtime_base *base)
 {
 	struct error err;

@@ -15,6 +15,7 @@
 #include "sandbox/porter/porter.h"
 #include "server/confine.h"
 #include "server/context.h"
+#include "server/instructions.h"
 #include "server/options/options.h"
 #include "server/owner.h"
 #include "server/runtime.h"
@@ -54,6 +55,7 @@ struct server {
 	bool has_failed; /* with `why` */
 	struct error why;
 	struct server_context context;
+	char instructions[2048]; /* written before the first client is served */
 };
 
 /* Joins two NULL-terminated tables. */
@@ -117,7 +119,7 @@ static struct mcp_server *make_mcp(struct server *server, const struct options *
 		.title = "Belljar",
 		.version = BELLJAR_VERSION,
 		.help = "Runs untrusted code in isolated sandboxes on this machine.",
-		.instructions = catalogue_instructions,
+		.instructions = server->instructions,
 		.icon = &icon,
 		.tools = catalogue_tools,
 		.resources = (const struct mcp_resource *const *)server->resources,
@@ -337,6 +339,8 @@ static int run_server(struct server *server, struct runtime_base *base, bool has
 	}
 	if (has_base && start_runtime(server, base, err) < 0)
 		return -1;
+	instructions_write(server->context.tools.manager, owner_local(), server->instructions,
+	                   sizeof server->instructions);
 	return serve_client(server, err);
 }
 

@@ -48,6 +48,12 @@ describe('run', () => {
     assert.match(result.stderr, /File "\/tmp\/belljar-\d+\/named\.py", line 1/);
   });
 
+  test('run knows the language from a first line with #!', () => {
+    const result = verb('run', [file('tool', '#!/usr/bin/env -S python3 -u\nprint(6 * 7)\n')]);
+    assert.deepEqual([result.status, result.stdout, result.stderr], [0, '42\n', '']);
+    assert.equal(verb('run', ['-'], { input: '#!/bin/sh\necho piped' }).stdout, 'piped\n');
+  });
+
   test('run reads code from standard input', () => {
     const result = verb('run', ['--language', 'bash', '-', 'one'], { input: 'echo "$1 ${BASH_VERSION%%.*}"; cat; exit 4' });
     assert.equal(result.status, 4);

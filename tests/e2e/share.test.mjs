@@ -47,6 +47,14 @@ test('commands in a terminal use a sandbox that a server has awake', async (t) =
   assert.equal(readFileSync(join(files, 'out')).length, 5_000_000);
   assert.match(verb('logs', ['default']).stdout, /cat note/);
 
+  // A terminal: script(1) gives one to the command.
+  const drawn = spawnSync('script', ['-qec', `${BELLJAR} exec --state-dir ${state} -t --sandbox default sh -c 'test -t 0 && stty size && cat note; exit 5'`, '/dev/null'], { env, encoding: 'utf8', timeout: PATIENCE_MS });
+  if (!drawn.error) {
+    assert.equal(drawn.status, 5);
+    assert.match(drawn.stdout, /\d+ \d+\r\nfrom the server\r\n/);
+  }
+  assert.equal(verb('exec', ['-t', 'true']).status, 2);
+
   const { id, processes } = structuredOf(await sandbox_info());
   assert.ok(processes.some(({ state }) => state === 'running'), 'the process of the server still runs');
   const listed = JSON.parse(verb('ps', ['--json']).stdout).sandboxes;
@@ -93,6 +101,20 @@ test('two servers of one user share the default sandbox', async (t) => {
   await second.session.close();
 });
 
+test('a new conversation is told that the default sandbox was used before', async (t) => {
+  const state = stateDir(t);
+  const told = (session) => / The default sandbox was used before, last on \d{4}-\d\d-\d\d, and keeps its files: list_directory shows them, reset_sandbox removes them\.$/.test(session.client.getInstructions());
+  const first = await server(t, state);
+  assert.equal(told(first.session), false);
+  await first.run_command({ command: 'touch kept' });
+  const second = await server(t, state);
+  assert.equal(told(second.session), true);
+  structuredOf(await second.delete_sandbox({ sandbox: 'default' }));
+  const third = await server(t, state);
+  assert.equal(told(third.session), false);
+  for (const { session } of [first, second, third]) await session.close();
+});
+
 test('a command ends when the server that holds its sandbox is killed', async (t) => {
   const state = stateDir(t);
   const { session, run_command } = await server(t, state);
@@ -108,8 +130,8 @@ test('a command ends when the server that holds its sandbox is killed', async (t
   assert.match(stderr, /^belljar: .*the server that had it awake has exited/);
   const again = verb('exec', ['--sandbox', 'default', 'cat', 'file']);
   assert.deepEqual([again.status, again.stdout, again.stderr], [0, 'kept\n', '']);
-  assert.deepEqual(readdirSync(join(state, 'servers')), [], 'lock and socket of the dead server are removed');
   verb('rm', ['default']);
+  assert.deepEqual(readdirSync(join(state, 'servers')), [], 'lock and socket of the dead server are removed');
 });
 
 test('another user cannot connect to a server', async (t) => {

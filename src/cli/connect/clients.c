@@ -8,7 +8,7 @@
 /* clang-format off */
 static const struct client clients[] = {
 	{ "claude-code", "Claude Code", "CLAUDE_CONFIG_DIR", "", ".claude.json", "mcpServers", true,
-		"claude mcp add --scope user {name} -- {program} serve",
+		"claude mcp add --scope user {name} -- {program} serve{options}",
 		"Start a new Claude Code session; /mcp shows the server." },
 	{ "claude-desktop", "Claude Desktop", "XDG_CONFIG_HOME", "/.config",
 		"Claude/claude_desktop_config.json", "mcpServers", false, NULL,
@@ -20,11 +20,11 @@ static const struct client clients[] = {
 		"code --add-mcp {json}",
 		"Run 'MCP: List Servers' in VS Code and start the server." },
 	{ "gemini", "Gemini CLI", NULL, "/.gemini", "settings.json", "mcpServers", false,
-		"gemini mcp add -s user {name} {program} serve",
+		"gemini mcp add -s user {name} {program} serve{options}",
 		"Start Gemini CLI again; /mcp shows the server. In a folder it does not trust it "
 		"shows servers as disabled: answer its trust prompt, or use /permissions." },
 	{ "codex", "Codex", "CODEX_HOME", "/.codex", "config.toml", NULL /* TOML */, false,
-		"codex mcp add {name} -- {program} serve",
+		"codex mcp add {name} -- {program} serve{options}",
 		"Start Codex again; /mcp shows the server." },
 	{ "windsurf", "Windsurf", NULL, "/.codeium", "windsurf/mcp_config.json", "mcpServers",
 		false, NULL, "Refresh the list of MCP servers in Windsurf's settings." },

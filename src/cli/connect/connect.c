@@ -76,8 +76,8 @@ static enum verb_result print_instructions(const struct entry *entry, const char
 	} else {
 		print_snippet(entry, path);
 		if (is_usual)
-			out("'belljar connect %s --write' edits the file for you.\n",
-			    entry->client->name);
+			out("'belljar connect %s --write%s' edits the file for you.\n",
+			    entry->client->name, entry->options[0] != NULL ? " -- ..." : "");
 	}
 	out("Then: %s\n", entry->client->next);
 	return VERB_DONE;
@@ -151,6 +151,35 @@ static enum verb_result write_or_explain(const struct entry *entry, const char *
 	return VERB_FAILED;
 }
 
+/* Checks what follows the CLIENT as belljar serve would, so that a mistake is found now and not by a
+ * client that only says that the server does not start. */
+static int check_serve_options(const char *const *operands, struct error *err)
+{
+	static char *const no_environment[] = { NULL };
+	struct options options = { 0 };
+	struct option_args args;
+	AUTO_FREE char **list = NULL;
+	char shown[80];
+	size_t count = 0;
+	int r;
+
+	for (; operands[count] != NULL; count++)
+		if (!utf8_is_valid(view_of(operands[count])))
+			return error_set(err, ERR_INVALID, "connect: the options are not UTF-8");
+	list = mem_array(count + 1, sizeof *list);
+	memcpy(list, operands, count * sizeof *list);
+	if (options_parse_args(&args, FOR_SERVE, list, err) < 0)
+		return error_wrap(err, "connect: options of 'belljar serve'");
+	if (args.operand_count != 0)
+		r = error_set(err, ERR_INVALID, "connect: unexpected argument '%s'",
+		              utf8_escape(view_of(args.operands[0]), shown, sizeof shown));
+	else
+		r = options_load(&options, FOR_SERVE, args.flags, no_environment, err);
+	option_args_done(&args);
+	options_done(&options);
+	return r;
+}
+
 static enum verb_result run_connect(const struct verb_call *call, struct error *err)
 {
 	const struct options *options = call->options;
@@ -168,9 +197,12 @@ static enum verb_result run_connect(const struct verb_call *call, struct error *
 		list_clients();
 		return VERB_DONE;
 	}
+	if (check_serve_options(call->operands + 1, err) < 0)
+		return VERB_MISUSED;
 	if (find_program(&program, err) < 0)
 		return VERB_FAILED;
-	entry = (struct entry){ client_find(call->operands[0]), options->name, program };
+	entry = (struct entry){ client_find(call->operands[0]), options->name, program,
+		                call->operands + 1 };
 	usual = client_path(entry.client);
 	path = options->file != NULL ? options->file : usual;
 	if (options->write)
@@ -182,6 +214,8 @@ static const struct verb_example examples[] = {
 	{ "belljar connect", "The clients belljar knows, and their files." },
 	{ "belljar connect claude-code", "What to add, and where." },
 	{ "belljar connect cursor --write", "Add it to Cursor's file; a backup is kept." },
+	{ "belljar connect cursor --write -- --allow-path ~/data --memory 4G",
+	  "The client starts belljar with these options." },
 	{ "belljar connect vscode --write --file .vscode/mcp.json",
 	  "Add it to a project's file instead." },
 	{ NULL, NULL },
@@ -190,6 +224,7 @@ static const struct verb_example examples[] = {
 const struct verb verb_connect = {
 	.name = "connect",
 	.operand = "CLIENT",
+	.operand_rest = true,
 	.operand_choice = client_name_at,
 	.summary = "Show how to add belljar to an MCP client, or add it.",
 	.help = "Prints the entry for the client's configuration file, and the client's own "
@@ -199,6 +234,8 @@ const struct verb verb_connect = {
 	        "an environment or a timeout are kept; an entry for a server at a URL is replaced. "
 	        "A file that cannot be edited safely is not changed, and the error says why. "
 	        "Codex's file is never edited: `codex mcp add` does it.\n\n"
+	        "What follows -- are options of 'belljar serve' for the entry; they are checked, "
+	        "and replace those of an existing entry.\n\n"
 	        "Without a CLIENT, the known clients and their files are listed.",
 	.examples = examples,
 	.options = FOR_CONNECT,

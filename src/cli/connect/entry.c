@@ -10,10 +10,12 @@
 #include "base/text/base64.h"
 #include "cli/connect/clients.h"
 
-/* A path has at most PATH_MAX bytes, and each byte is escaped to six at most. */
-enum { TEXT_MAX = 64 * 1024 };
+/* Each byte of a path or an option is escaped to six bytes at most; the options come from one
+ * command line, which the kernel limits to two million bytes. */
+enum { TEXT_MAX = 16 * 1024 * 1024 };
 
-/* Cannot fail: every text here consists of a path and constants, which fit into TEXT_MAX. */
+/* Cannot fail: every text here consists of a path, options and constants, which fit into
+ * TEXT_MAX. */
 static void add_bytes(struct buf *buf, struct view bytes)
 {
 	struct error err;
@@ -44,6 +46,8 @@ json_t *entry_json(const struct entry *entry)
 		json_set_text(object, "type", "stdio");
 	json_set_text(object, "command", entry->program);
 	json_push(args, json_str("serve"));
+	for (size_t i = 0; entry->options != NULL && entry->options[i] != NULL; i++)
+		json_push(args, json_str(entry->options[i]));
 	json_set(object, "args", args);
 	return object;
 }
@@ -90,6 +94,14 @@ static void add_program(struct buf *buf, const struct entry *entry)
 	add_shell_word(buf, entry->program);
 }
 
+static void add_options(struct buf *buf, const struct entry *entry)
+{
+	for (size_t i = 0; entry->options != NULL && entry->options[i] != NULL; i++) {
+		add_text(buf, " ");
+		add_shell_word(buf, entry->options[i]);
+	}
+}
+
 static void add_json(struct buf *buf, const struct entry *entry)
 {
 	AUTO_JSON json_t *named = json_obj();
@@ -130,10 +142,8 @@ static const struct word {
 	const char *text;
 	void (*add)(struct buf *buf, const struct entry *entry);
 } words[] = {
-	{ "{name}", add_name },
-	{ "{program}", add_program },
-	{ "{json}", add_json },
-	{ "{link}", add_link },
+	{ "{name}", add_name }, { "{program}", add_program }, { "{options}", add_options },
+	{ "{json}", add_json }, { "{link}", add_link },
 };
 
 static size_t add_word(struct buf *buf, const char *at, const struct entry *entry)

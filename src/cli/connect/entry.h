@@ -13,8 +13,9 @@ struct client; /* cli/connect/clients.h */
 /* The parts of one server entry; all pointers are borrowed. */
 struct entry {
 	const struct client *client;
-	const char *name;    /* the server's name in the client, checked by --name */
-	const char *program; /* absolute, UTF-8 */
+	const char *name;           /* the server's name in the client, checked by --name */
+	const char *program;        /* absolute, UTF-8 */
+	const char *const *options; /* of `belljar serve`, checked; NULL-terminated, or NULL */
 };
 
 json_t *entry_json(const struct entry *entry) RETURNS_NONNULL;

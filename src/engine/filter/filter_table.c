@@ -156,9 +156,10 @@ const size_t filter_class_count = ARRAY_LEN(filter_classes);
 
 /* The server runs on the host, beside all other processes of its user, and parses what clients and
  * agents send: its filter has the calls that it makes, and no more. It makes neither processes nor
- * sockets; it accepts connections on the one that was made for it. Rules below limit signals, limits and ioctls to the server itself; Landlock and its user
- * id limit which files it opens. Landlock limits neither modes, owners nor times, so the server may
- * change those of open files only. */
+ * sockets; it accepts connections on the one that was made for it. Rules below limit signals,
+ * limits and ioctls to the server itself; Landlock and its user id limit which files it opens.
+ * Landlock limits neither modes, owners nor times, so the server may change those of open files
+ * only. */
 const struct filter_list filter_lists[] = {
 	/* Memory, time and the process itself. */
 	{ FOR_SERVER,

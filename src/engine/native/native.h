@@ -23,9 +23,9 @@ struct engine *native_new(struct loop *loop, int socket, native_ready_fn *ready,
 void native_on_lost(struct engine *engine, void (*fn)(void *ctx, const struct error *why),
                     void *ctx);
 
-/* Connects to the socket of the server `instance`, which shares the state directory. `done` gets the
- * descriptor, which it then owns, or -1 and the reason. Like every request, it is not answered if
- * the engine is freed before. */
+/* Connects to the socket of the server `instance`, which shares the state directory. `done` gets
+ * the descriptor, which it then owns, or -1 and the reason. Like every request, it is not answered
+ * if the engine is freed before. */
 typedef void native_connected_fn(void *ctx, int fd, const struct error *why);
 MUST_CHECK int native_connect(struct engine *engine, const char *instance,
                               native_connected_fn *done, void *ctx, struct error *err);

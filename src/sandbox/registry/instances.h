@@ -19,11 +19,13 @@ void instance_remove(int dir, const char *name); /* the caller closes the descri
 /* In doubt (EMFILE, say) the answer is yes: the sandboxes of a server that is taken for dead are
  * taken over or deleted. */
 bool instance_is_alive(int dir, const char *name);
-/* Makes the socket on which the server `name` accepts other processes of its user: servers/NAME.sock.
- * instance_remove() removes it. Returns the descriptor, close-on-exec and non-blocking. */
+/* Makes the socket on which the server `name` accepts other processes of its user:
+ * servers/NAME.sock. instance_remove() removes it. Returns the descriptor, close-on-exec and
+ * non-blocking. */
 MUST_CHECK int instance_listen(int dir, const char *name, struct error *err);
 /* Connects to that socket, without waiting. Both calls change the working directory for a moment:
  * the address of a socket has room for a short path only. */
 MUST_CHECK int instance_connect(int dir, const char *name, struct error *err);
-/* Removes the lock files and sockets of dead servers. Call it only after their sandboxes were taken over. */
+/* Removes the lock files and sockets of dead servers. Call it only after their sandboxes were taken
+ * over. */
 void instance_remove_dead(int dir);

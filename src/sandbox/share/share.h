@@ -9,8 +9,8 @@
  * guest as in the holder.
  *
  * The directory and the socket's mode keep other users out; besides, the holder checks the user id
- * of the peer (SO_PEERCRED) and looks the sandbox up by its owner, as every tool does. Both ends are
- * of one version: the structs are exchanged as they are in memory. */
+ * of the peer (SO_PEERCRED) and looks the sandbox up by its owner, as every tool does. Both ends
+ * are of one version: the structs are exchanged as they are in memory. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

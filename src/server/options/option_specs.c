@@ -282,6 +282,9 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_TIMEOUT] = { "timeout", NUMBER(timeout_s), .verbs = FOR_EXEC | FOR_RUN,
 		.flag_only = true, .word = "SECONDS", RANGE(0, 0, 1000000),
 		.help = "Seconds after which the program is killed; 0 is never." },
+	[OPTION_TERMINAL] = { "terminal", FLAG(terminal), .verbs = FOR_EXEC, .flag_only = true,
+		.help = "Give the program a terminal of its own, as 'belljar shell' does; -t is "
+			"short for it." },
 	[OPTION_JSON] = { "json", FLAG(json), .verbs = FOR_DOCTOR | FOR_PS | FOR_LOGS | FOR_CLIENT,
 		.flag_only = true,
 		.help = "Print the report as JSON." },

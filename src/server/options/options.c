@@ -38,6 +38,33 @@ static int find_flag(struct view name, unsigned verb, size_t *ret, struct error 
 	return set_unknown_flag(name, verb, err);
 }
 
+/* What separates the entries of a list, which the option's word shows: "DIR:..." is ':'. 0: the
+ * option is not a list. */
+static char list_separator(const struct option_spec *spec)
+{
+	size_t len = spec->word != NULL ? strlen(spec->word) : 0;
+
+	return len > 4 && strcmp(spec->word + len - 3, "...") == 0 ? spec->word[len - 4] : '\0';
+}
+
+/* A list that is given again is added to; of other options the last one wins. */
+static void set_flag(struct option_args *args, size_t i, const char *value)
+{
+	const char *before = args->flags[i], separator = list_separator(&option_specs[i]);
+	size_t len;
+	char *joined;
+
+	args->flags[i] = value;
+	if (before == NULL || separator == '\0')
+		return;
+	len = strlen(before);
+	joined = arena_new(&args->texts, len + 1 + strlen(value) + 1, 1);
+	memcpy(joined, before, len);
+	joined[len] = separator;
+	memcpy(joined + len + 1, value, strlen(value));
+	args->flags[i] = joined;
+}
+
 /* Reads one argument that starts with "--", and `next` if that is its value. Returns 1 if `next`
  * was used, else 0. */
 static int take_flag(struct option_args *args, unsigned verb, const char *arg, const char *next,
@@ -51,25 +78,21 @@ static int take_flag(struct option_args *args, unsigned verb, const char *arg, c
 	if (find_flag(name, verb, &i, err) < 0)
 		return -1;
 	spec = &option_specs[i];
-	/* Of other options the last one wins. For a list of directories that would silently drop
-	 * the earlier ones. */
-	if (args->flags[i] != NULL && spec->word != NULL && strcmp(spec->word, "DIR:...") == 0)
-		return error_set(err, ERR_INVALID, "--%s is given twice: give it once, as %s",
-		                 spec->name, spec->word);
 	if (spec->type == OPTION_TYPE_FLAG) {
 		if (value != NULL)
 			return error_set(err, ERR_INVALID, "--%s takes no value", spec->name);
 		args->flags[i] = "true";
 		return 0;
 	}
-	args->flags[i] = value;
-	if (value != NULL)
+	if (value != NULL) {
+		set_flag(args, i, value);
 		return 0;
+	}
 	/* "--a --b" is more often a forgotten value of --a than the value "--b". */
 	if (next == NULL || strncmp(next, "--", 2) == 0)
 		return error_set(err, ERR_INVALID, "--%s needs a value: --%s %s", spec->name,
 		                 spec->name, spec->word);
-	args->flags[i] = next;
+	set_flag(args, i, next);
 	return 1;
 }
 
@@ -84,6 +107,9 @@ static int take_arg(struct option_args *args, unsigned verb, char *const *at, st
 	}
 	if (strncmp(arg, "--", 2) == 0)
 		return take_flag(args, verb, arg, at[1], err);
+	/* As in docker and ssh, whose users type it without thinking. */
+	if (strcmp(arg, "-t") == 0 && (option_specs[OPTION_TERMINAL].verbs & verb) != 0)
+		return take_flag(args, verb, "--terminal", NULL, err);
 	if (arg[0] == '-' && arg[1] != '\0')
 		return error_set(err, ERR_INVALID, "unknown option '%s'",
 		                 utf8_escape(view_of(arg), shown, sizeof shown));
@@ -126,6 +152,7 @@ int options_parse_args(struct option_args *ret, unsigned verb, char *const *args
 void option_args_done(struct option_args *args)
 {
 	free(args->operands);
+	arena_done(&args->texts);
 	*args = (struct option_args){ 0 };
 }
 

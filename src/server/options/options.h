@@ -93,6 +93,7 @@ enum option_id {
 	OPTION_KEEP,
 	OPTION_SANDBOX,
 	OPTION_TIMEOUT,
+	OPTION_TERMINAL,
 	OPTION_JSON,
 	OPTION_WRITE,
 	OPTION_NAME,
@@ -153,6 +154,7 @@ struct options {
 	bool keep;                /* run */
 	const char *sandbox;      /* exec; NULL: a new temporary one */
 	uint64_t timeout_s;       /* exec; 0: none */
+	bool terminal;            /* exec */
 	bool json;                /* doctor */
 	bool write;               /* connect */
 	const char *name;         /* connect */
@@ -214,12 +216,13 @@ enum { OPTION_NAME_SIZE = 64 };
 const char *option_variable(const struct option_spec *spec, char out[OPTION_NAME_SIZE]);
 const char *option_key(const struct option_spec *spec, char out[OPTION_NAME_SIZE]);
 
-/* The command line behind the verb; the strings are argv's. */
+/* The command line behind the verb; the strings are argv's, or lists made of several. */
 struct option_args {
 	const char *flags[OPTION_COUNT]; /* the value's text ("true" for flags), or NULL */
 	bool help;                       /* --help or -h */
 	size_t operand_count;
 	const char **operands; /* NULL-terminated */
+	struct arena texts;    /* lists that were given in parts */
 };
 
 /* args is NULL-terminated. `verb` is one bit, or 0 for a verb without options. */

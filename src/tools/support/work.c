@@ -117,8 +117,8 @@ static void wake_sandbox(void *ctx)
 }
 
 /* Another server has the sandbox awake and cannot be reached. A client that restarts its server
- * starts the new one before the old one has put its sandboxes to sleep, so wait a moment. After that
- * a call without a named sandbox gets the next default sandbox. */
+ * starts the new one before the old one has put its sandboxes to sleep, so wait a moment. After
+ * that a call without a named sandbox gets the next default sandbox. */
 static void retry_wake(struct work *work, const struct error *why)
 {
 	const struct sandbox_options options = tools_sandbox_options(work->context);

@@ -307,6 +307,32 @@ static void kernels_carry_their_text(void **state)
 	}
 }
 
+static void language_by_shebang_reads_the_first_line(void **state)
+{
+	static const struct {
+		const char *code, *want;
+	} cases[] = {
+		{ "#!/usr/bin/env python3\nprint(1)\n", "python" },
+		{ "#!/usr/bin/python3.12 -u", "python" },
+		{ "#! /bin/sh -e\n", "sh" },
+		{ "#!/usr/bin/env -S FOO=1 node --no-warnings\r\n", "javascript" },
+		{ "#!/usr/bin/perl5.36.0\n", "perl" },
+		{ "#!/usr/bin/env\n", NULL },
+		{ "#!\n", NULL },
+		{ "#!/a/b/\n", NULL },
+		{ "#!/usr/bin/a-name-that-no-list-of-languages-can-have\n", NULL },
+		{ "print(1)\n#!/bin/sh\n", NULL },
+		{ "", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct language *found = language_by_shebang(view_of(cases[i].code));
+
+		assert_string_equal(found != NULL ? found->name : "none",
+		                    cases[i].want != NULL ? cases[i].want : "none");
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest all[] = {
@@ -315,6 +341,7 @@ int main(void)
 		TEST(aliases_and_extensions_are_unique),
 		TEST(language_find_takes_names_and_aliases),
 		TEST(language_by_file_takes_extensions),
+		TEST(language_by_shebang_reads_the_first_line),
 		TEST(language_names_writes_whole_names),
 		TEST(language_argument_replaces_words_in_braces),
 		TEST(language_argument_refuses_too_long_text),

@@ -1,6 +1,7 @@
 #include <limits.h>
 #include <sys/wait.h>
 
+#include "base/cleanup.h"
 #include "cli/connect/clients.h"
 #include "cli/connect/entry.h"
 #include "unit/cli/cli.h"
@@ -68,7 +69,7 @@ static void client_path_follows_the_environment(void **state)
 static void connect_prints_the_entry(void **state)
 {
 	const struct ran *ran = RUN("connect", "zed", "--name", "box");
-	struct entry entry = { client_find("zed"), "box", own_path() };
+	struct entry entry = { client_find("zed"), "box", own_path(), NULL };
 	char *snippet = entry_snippet(&entry);
 	char want[2 * PATH_MAX + 256];
 
@@ -88,7 +89,7 @@ static void connect_prints_the_entry(void **state)
 /* Codex's file is TOML, which only Codex itself edits. */
 static void connect_names_the_command_of_a_client_without_json(void **state)
 {
-	struct entry entry = { client_find("codex"), "box", own_path() };
+	struct entry entry = { client_find("codex"), "box", own_path(), NULL };
 	char *command = entry_command(&entry);
 	char want[2 * PATH_MAX + 256];
 	const struct ran *ran;
@@ -131,13 +132,13 @@ static void entry_command_quotes_for_the_shell(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct entry entry = { client_find(cases[i].client), "n", cases[i].program };
+		struct entry entry = { client_find(cases[i].client), "n", cases[i].program, NULL };
 		char *command = entry_command(&entry);
 
 		assert_string_equal(command, cases[i].want);
 		free(command);
 	}
-	assert_null(entry_command(&(struct entry){ client_find("zed"), "n", "/b" }));
+	assert_null(entry_command(&(struct entry){ client_find("zed"), "n", "/b", NULL }));
 }
 
 static void connect_writes_a_file_once(void **state)
@@ -278,6 +279,23 @@ static void connect_without_home_wants_a_file(void **state)
 	CHECK_HAS(RUN("connect")->out, "(HOME is not set)");
 }
 
+static void options_of_the_server_go_into_the_entry(void **state)
+{
+	static const char *const options[] = { "--allow-path", "/a b", NULL };
+	struct entry entry = { client_find("codex"), "n", "/b", options };
+	AUTO_FREE char *command = entry_command(&entry);
+	AUTO_JSON json_t *json = entry_json(&entry);
+	AUTO_FREE char *text = NULL;
+	size_t len;
+
+	text = json_write(json, &len);
+	assert_string_equal(command, "codex mcp add n -- /b serve --allow-path '/a b'");
+	assert_non_null(strstr(text, "[\"serve\",\"--allow-path\",\"/a b\"]"));
+	assert_int_equal(RUN("connect", "codex", "--", "--memory", "1G")->status, 0);
+	assert_int_equal(RUN("connect", "codex", "--", "--memory", "x")->status, 2);
+	assert_int_equal(RUN("connect", "codex", "more")->status, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -286,6 +304,7 @@ int main(void)
 		IN_SCRATCH(connect_prints_the_entry),
 		IN_SCRATCH(connect_names_the_command_of_a_client_without_json),
 		IN_SCRATCH(entry_command_quotes_for_the_shell),
+		IN_SCRATCH(options_of_the_server_go_into_the_entry),
 		IN_SCRATCH(connect_writes_a_file_once),
 		IN_SCRATCH(connect_replaces_an_entry_for_a_url),
 		IN_SCRATCH(connect_refuses_a_file_it_cannot_edit),

@@ -101,13 +101,31 @@ static void last_of_two_equal_flags_wins(void **state)
 	option_args_done(&args);
 }
 
-static void repeated_list_flag_is_refused(void **state)
+static void repeated_list_flag_adds_to_the_list(void **state)
 {
-	char *const list[] = { A("--allow-path=a"), A("--allow-path"), A("b"), NULL };
+	char *const list[] = {
+		A("--allow-path=/a"), A("--allow-path"),    A("/b:/c"), A("--mounts=/d:/e"),
+		A("--mounts=/f:/g"),  A("--allow-path=/h"), NULL
+	};
 	struct option_args args;
 
+	CHECK_OK(options_parse_args(&args, FOR_SERVE, list, &err), err);
+	assert_string_equal(args.flags[OPTION_ALLOW_PATH], "/a:/b:/c:/h");
+	assert_string_equal(args.flags[OPTION_MOUNTS], "/d:/e,/f:/g");
+	option_args_done(&args);
+}
+
+static void terminal_flag_has_a_short_form(void **state)
+{
+	char *const list[] = { A("-t"), A("vim"), A("-t"), NULL };
+	struct option_args args;
+
+	CHECK_OK(options_parse_args(&args, FOR_EXEC, list, &err), err);
+	assert_string_equal(args.flags[OPTION_TERMINAL], "true");
+	assert_int_equal(args.operand_count, 2);
+	option_args_done(&args);
 	CHECK_ERROR(options_parse_args(&args, FOR_SERVE, list, &err), err, ERR_INVALID,
-	            "--allow-path is given twice: give it once, as DIR:...");
+	            "unknown option '-t'");
 }
 
 static void every_verb_accepts_help(void **state)
@@ -480,7 +498,8 @@ int main(void)
 		IN_SCRATCH(defaults_are_the_documented_ones),
 		TEST(flags_are_separated_from_operands),
 		TEST(last_of_two_equal_flags_wins),
-		TEST(repeated_list_flag_is_refused),
+		TEST(repeated_list_flag_adds_to_the_list),
+		TEST(terminal_flag_has_a_short_form),
 		TEST(every_verb_accepts_help),
 		TEST(invalid_argument_is_refused_with_the_reason),
 		IN_SCRATCH(value_is_read_by_its_type),
