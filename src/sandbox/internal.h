@@ -1,7 +1,8 @@
 /* internal.h - the insides of struct manager and struct sandbox, for the files of src/sandbox.
  *
  *   manager.c        the manager's life, and the end of all sandboxes
- *   sandbox.c        creating, finding and waking a sandbox; accessors
+ *   sandbox.c        finding, starting and waking a sandbox; accessors
+ *   sandbox_create.c creating a sandbox; the prepared sandbox
  *   sandbox_end.c    putting a sandbox to sleep, resetting and deleting it
  *   sandbox_update.c changing the name, the limits and the like of a sandbox
  *   sandbox_setup.c  the mounts, the environment and the ceilings of a sandbox
@@ -24,7 +25,7 @@ struct manager {
 	struct manager_config config;
 	struct store *store;
 	struct engine *engine;
-	struct list sandboxes;    /* in memory and known to the registry */
+	struct list sandboxes;    /* in memory; all but `prepared` are known to the registry */
 	struct list unloaded;     /* no longer in `sandboxes`, freed when no caller holds them */
 	struct loop_timer *timer; /* for idle time-outs and lifetimes: idle.c */
 	int64_t expiry_checked_s; /* when the registry was last searched for expired rows */
@@ -33,6 +34,7 @@ struct manager {
 	struct list stop_waiters; /* callers of manager_stop() */
 	struct list guest_calls;  /* requests to other servers: guest.c */
 	bool is_stopping;         /* no sandbox is created or woken any more */
+	struct sandbox *prepared; /* one of `sandboxes`, without a row; NULL: none */
 };
 
 enum phase {
@@ -124,8 +126,16 @@ void manager_free_sweeps(struct manager *manager);
 
 /* --- sandbox.c --- */
 
+struct sandbox *sandbox_add(struct manager *manager, const struct sandbox_row *row);
+/* Has the engine start a sandbox that is asleep or new. */
+MUST_CHECK int sandbox_start(struct sandbox *sandbox, struct error *err);
 /* Wakes a sandbox that has just become ASLEEP, if callers have asked for it meanwhile. */
 void sandbox_wake_again(struct sandbox *sandbox);
+
+/* --- sandbox_create.c --- */
+
+/* Deletes the prepared sandbox, if there is one. */
+void prepared_delete(struct manager *manager);
 
 /* --- sandbox_end.c --- */
 

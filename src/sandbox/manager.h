@@ -19,6 +19,7 @@ struct loop;
 struct manager;
 struct process;
 struct sandbox;
+struct sandbox_options;
 
 /* The limits on what one owner may have at a time; 0: no limit. */
 struct quota {
@@ -63,6 +64,10 @@ MUST_CHECK int manager_new(struct loop *loop, const struct manager_config *confi
 void manager_set_memory_quota(struct manager *manager, uint64_t bytes);
 /* Takes over the rows of servers that are dead, and removes directories that have no row. */
 void manager_sweep(struct manager *manager);
+/* Starts a sandbox with a waiting Python interpreter before a call needs it. The first
+ * sandbox_create() with the same options gets it; until then no caller can find it. Does nothing if
+ * the owner has a default sandbox: waking that one needs its own files. A failure is only logged. */
+void manager_prepare(struct manager *manager, const struct sandbox_options *options);
 /* Puts every sandbox that is awake to sleep, deletes the temporary ones, then calls done. From now
  * on no sandbox is created or woken. May be called several times; each `done` is called. */
 void manager_stop(struct manager *manager, void (*done)(void *ctx), void *ctx);

@@ -1,4 +1,4 @@
-/* sandbox.c - creating, finding and waking a sandbox (see internal.h). */
+/* sandbox.c - finding, starting and waking a sandbox (see internal.h). */
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ enum {
 	UNMAPPED_GROUP = 65534, /* what the kernel shows for a group without a mapping */
 };
 
-static struct sandbox *add_sandbox(struct manager *manager, const struct sandbox_row *row)
+struct sandbox *sandbox_add(struct manager *manager, const struct sandbox_row *row)
 {
 	struct sandbox *sandbox = mem_new(sizeof *sandbox);
 
@@ -124,7 +124,7 @@ static void on_ended(void *ctx, enum engine_end end, const char *why)
 	sandbox->met_limit = end == ENGINE_END_OUT_OF_MEMORY || end == ENGINE_END_DISK_LIMIT;
 	(void)error_set(&err, sandbox->met_limit ? ERR_LIMIT : ERR_SYSTEM, "the sandbox ended: %s",
 	                sandbox->reason[0] != '\0' ? sandbox->reason : why);
-	if (sandbox->row.state == SANDBOX_CREATING)
+	if (sandbox->row.state == SANDBOX_CREATING || sandbox == sandbox->manager->prepared)
 		sandbox->delete_pending = true;
 	sandbox_handle_end(sandbox, &err);
 }
@@ -226,7 +226,7 @@ static void on_started(void *ctx, int fd, const struct engine_user *user)
 
 static const struct engine_events engine_events = { on_started, on_start_failed, on_ended };
 
-static int start_sandbox(struct sandbox *sandbox, struct error *err)
+int sandbox_start(struct sandbox *sandbox, struct error *err)
 {
 	struct engine *engine = sandbox->manager->engine;
 	struct spec spec = sandbox->row.spec;
@@ -239,84 +239,7 @@ static int start_sandbox(struct sandbox *sandbox, struct error *err)
 	return 0;
 }
 
-/* --- create and find --- */
-
-static int set_names(struct manager *manager, const struct sandbox_options *options,
-                     struct sandbox_row *row, struct error *err)
-{
-	const char *name = options->name != NULL ? options->name : "";
-
-	/* A truncated owner could be the name of another owner. */
-	if (strlen(options->owner) > OWNER_MAX)
-		return error_set(err, ERR_LIMIT, "owner: %zu bytes, at most %d are allowed",
-		                 strlen(options->owner), OWNER_MAX);
-	if (name[0] != '\0' && !registry_is_name(name))
-		return error_set(err, ERR_INVALID,
-		                 "name: letters, digits and . _ - only, at most %d, not starting "
-		                 "with . _ or -",
-		                 SANDBOX_NAME_MAX);
-	(void)snprintf(row->owner, sizeof row->owner, "%s", options->owner);
-	(void)snprintf(row->name, sizeof row->name, "%s", name);
-	(void)snprintf(row->engine, sizeof row->engine, "%s", manager->engine->ops->name);
-	(void)snprintf(row->instance, sizeof row->instance, "%s", manager->config.instance);
-	return 0;
-}
-
-static int make_row(struct manager *manager, const struct sandbox_options *options,
-                    struct sandbox_row *row, struct error *err)
-{
-	*row = (struct sandbox_row){ .spec = options->spec,
-		                     .state = SANDBOX_CREATING,
-		                     .temporary = options->temporary,
-		                     .created_s = time(NULL),
-		                     .idle_s = options->idle_s,
-		                     .lifetime_s = options->lifetime_s };
-	row->used_s = row->created_s;
-	spec_new_id(row->spec.id);
-	row->spec.fresh = false;
-	if (options->env != NULL)
-		memcpy(row->env, options->env, sizeof row->env);
-	if (options->labels != NULL)
-		memcpy(row->labels, options->labels, sizeof row->labels);
-	if (set_names(manager, options, row, err) < 0 ||
-	    sandbox_choose_mounts(manager, options->mounts, row, err) < 0)
-		return -1;
-	sandbox_fill_mounts(manager, row);
-	return spec_check(&row->spec, err);
-}
-
-/* A temporary sandbox is inserted directly as AWAKE: one write instead of two, and recovery deletes
- * it in either state. */
-static int add_row(struct manager *manager, struct sandbox_row row, struct error *err)
-{
-	if (row.temporary)
-		row.state = SANDBOX_AWAKE;
-	return registry_add(manager->store, &row, err);
-}
-
-int sandbox_create(struct manager *manager, const struct sandbox_options *options,
-                   struct sandbox **ret, struct error *err)
-{
-	struct sandbox_row row;
-	struct sandbox *sandbox;
-
-	if (manager->is_stopping)
-		return manager_stopping_error(err);
-	if (make_row(manager, options, &row, err) < 0 ||
-	    quota_admit_new(manager, options->owner, &row.spec, err) < 0 ||
-	    add_row(manager, row, err) < 0)
-		return -1;
-	sandbox = add_sandbox(manager, &row);
-	if (start_sandbox(sandbox, err) < 0) {
-		struct error ignored;
-
-		(void)!registry_remove(manager->store, row.spec.id, &ignored);
-		sandbox_unload(sandbox);
-		return -1;
-	}
-	*ret = sandbox;
-	return 0;
-}
+/* --- find --- */
 
 /* The registry is asked first even for a sandbox in memory: its row says which owner the sandbox
  * belongs to, and another server may have deleted the row. */
@@ -335,7 +258,7 @@ int sandbox_find(struct manager *manager, const char *owner, const char *id_or_n
 			return 0;
 		}
 	}
-	*ret = add_sandbox(manager, &row);
+	*ret = sandbox_add(manager, &row);
 	return 0;
 }
 
@@ -350,6 +273,7 @@ static int wake_sandbox(struct sandbox *sandbox, struct error *err)
 		return manager_stopping_error(err);
 	if (guest_wake(sandbox, &r, err))
 		return r;
+	prepared_delete(manager);
 	if (quota_admit_awake(manager, sandbox->row.owner, &sandbox->row.spec, err) < 0 ||
 	    sandbox_claim(sandbox, err) < 0)
 		return -1;
@@ -361,7 +285,7 @@ static int wake_sandbox(struct sandbox *sandbox, struct error *err)
 		return 0;
 	}
 	sandbox_fill_mounts(manager, &sandbox->row);
-	if (start_sandbox(sandbox, err) < 0) {
+	if (sandbox_start(sandbox, err) < 0) {
 		sandbox_set_state(sandbox, SANDBOX_ASLEEP);
 		return -1;
 	}

@@ -25,6 +25,8 @@ static void free_sandbox(void *ctx)
 
 void sandbox_unload(struct sandbox *sandbox)
 {
+	if (sandbox->manager->prepared == sandbox)
+		sandbox->manager->prepared = NULL;
 	list_remove(&sandbox->node);
 	list_add(&sandbox->manager->unloaded, &sandbox->node);
 	sandbox->is_unloaded = true;

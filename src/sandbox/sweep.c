@@ -3,8 +3,9 @@
  * A row is inserted before the first file of its sandbox and deleted after the last one. So after a
  * crash: rows of a dead server that say CREATING or DELETING, or that are temporary, are deleted
  * with their files; rows that say AWAKE become ASLEEP; and a directory without a row belongs to no
- * sandbox and is removed. Processes and cgroups of dead servers were killed by the engine when it
+ * sandbox and is removed, unless a server has it locked. Processes and cgroups of dead servers were killed by the engine when it
  * started. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +41,10 @@ static void on_erased(void *ctx, const struct error *why)
 	struct manager *manager = sweep->manager;
 	struct error err;
 
-	if (why != NULL)
+	/* EBUSY: another server has the directory locked. It is that server's prepared sandbox. */
+	if (why != NULL && why->errnum == EBUSY)
+		log_debug("%s", why->msg);
+	else if (why != NULL)
 		log_warning("sandbox %s: its remaining files could not be removed: %s", sweep->id,
 		            why->msg);
 	else if (registry_remove(manager->store, sweep->id, &err) < 0)

@@ -11,8 +11,10 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "mcp/server.h"
+#include "sandbox/manager.h"
 #include "sandbox/porter/host.h"
 #include "sandbox/porter/porter.h"
+#include "sandbox/sandbox.h"
 #include "server/confine.h"
 #include "server/context.h"
 #include "server/instructions.h"
@@ -21,6 +23,7 @@
 #include "server/runtime.h"
 #include "tools/catalogue.h"
 #include "tools/resources/resources.h"
+#include "tools/support/work.h"
 #include "transport/stdio.h"
 
 static const char icon_svg[] =
@@ -36,7 +39,10 @@ static const struct mcp_icon icon = { .src = icon_svg,
 /* SIGHUP, from a terminal that closes, is a request to shut down like the others. */
 static const int stop_signals[] = { SIGTERM, SIGINT, SIGHUP };
 
-enum { STOP_TIMEOUT_MS = 5000 }; /* for sandboxes to fall asleep */
+enum {
+	STOP_TIMEOUT_MS = 5000, /* for sandboxes to fall asleep */
+	PREPARE_MS = 10,        /* after the spawner is ready: the first answer goes first */
+};
 
 struct server {
 	const struct options *options;
@@ -50,7 +56,7 @@ struct server {
 	struct mcp_server *mcp;
 	struct stdio *stdio;
 	struct loop_signal *signals[ARRAY_LEN(stop_signals)];
-	struct loop_timer *stop_timer;
+	struct loop_timer *stop_timer, *prepare_timer;
 	bool has_signal, is_stopping;
 	bool has_failed; /* with `why` */
 	struct error why;
@@ -206,14 +212,25 @@ static void report_unavailable(struct server *server, const struct error *why)
 		log_error("no sandbox can be created: %s", why->msg);
 }
 
+static void prepare_sandbox(void *ctx)
+{
+	struct server *server = ctx;
+	const struct sandbox_options options = tools_sandbox_options(&server->context.tools);
+
+	if (!server->is_stopping && server->context.tools.manager != NULL)
+		manager_prepare(server->context.tools.manager, &options);
+}
+
 static void on_ready(void *ctx, const struct error *why)
 {
 	struct server *server = ctx;
 
-	if (why != NULL)
+	if (why != NULL) {
 		report_unavailable(server, why);
-	else
-		server_context_set_layers(&server->context, runtime_report(server->runtime));
+		return;
+	}
+	server_context_set_layers(&server->context, runtime_report(server->runtime));
+	loop_timer_start(server->prepare_timer, PREPARE_MS);
 }
 
 /* The spawner cannot be started again, because the server has given up its rights. Exit: the client
@@ -329,6 +346,7 @@ static int run_server(struct server *server, struct runtime_base *base, bool has
                       struct error *err)
 {
 	server->stop_timer = loop_timer_new(server->loop, stop_loop, server);
+	server->prepare_timer = loop_timer_new(server->loop, prepare_sandbox, server);
 	add_skills(server);
 	server->mcp = make_mcp(server, server->options);
 	server->context.mcp = server->mcp;
@@ -372,6 +390,7 @@ int server_run(const struct options *options, struct error *err)
 	free(server.resources);
 	(void)skills_free(server.skills);
 	(void)loop_timer_free(server.stop_timer);
+	(void)loop_timer_free(server.prepare_timer);
 	for (size_t i = 0; i < ARRAY_LEN(stop_signals); i++)
 		(void)loop_signal_free(server.signals[i]);
 	(void)loop_free(server.loop);

@@ -1,7 +1,10 @@
 // Sandboxes: create, list, inspect, reset, delete; sleep and wake; quotas.
 import assert from 'node:assert/strict';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { allTextOf, open, refused, sandboxed, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { allTextOf, open, refused, sandboxed, stateDir, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
 
 const tools = sandboxed();
 const { create_sandbox, list_sandboxes, sandbox_info, reset_sandbox, delete_sandbox, run_command, run_code, write_file } =
@@ -150,4 +153,28 @@ test('quotas of an owner are enforced', async (t) => {
   const sandbox = sandboxes[0].id;
   for (let i = 0; i < 2; i++) structuredOf(await run_command({ command: 'sleep 50', background: true, sandbox }));
   refused(await run_command({ command: 'true', sandbox }), /^owner-processes: 2 processes are running, and no more are allowed/);
+});
+
+test('the sandbox that the server prepares shows only when it is used', async (t) => {
+  const state = stateDir(t);
+  const directories = () => readdirSync(join(state, 'sandboxes')).filter((name) => ID.test(name));
+  const session = await open(t, { STATE_DIR: state });
+  const { list_sandboxes, create_sandbox, run_code } = toolsOf(() => session);
+  for (let i = 0; !existsSync(join(state, 'sandboxes')) || directories().length === 0; i++) {
+    assert.ok(i < 300, 'no sandbox is prepared');
+    await sleep(100);
+  }
+  const [prepared] = directories();
+  assert.deepEqual(structuredOf(await list_sandboxes()).sandboxes, []);
+  // Another server finds a directory without a row: it must leave it alone.
+  const other = await open(t, { STATE_DIR: state, OWNER_SANDBOXES: 1 });
+  assert.deepEqual(structuredOf(await toolsOf(() => other).list_sandboxes()).sandboxes, []);
+  await other.close();
+  assert.equal(structuredOf(await run_code({ code: 'print(6 * 7)' })).stdout, '42\n');
+  const [{ id, name }] = structuredOf(await list_sandboxes()).sandboxes;
+  assert.deepEqual([id, name], [prepared, 'default']);
+  const second = structuredOf(await create_sandbox({ memory_mb: 64 }));
+  assert.notEqual(second.id, prepared);
+  await session.close();
+  assert.deepEqual(directories().sort(), [id, second.id].sort());
 });

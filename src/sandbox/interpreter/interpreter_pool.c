@@ -107,9 +107,9 @@ static int start_spare(struct interpreter_pool *pool, const struct kernel_progra
 	return 0;
 }
 
-/* Starts a spare ahead of the next run. A failure is found again by the run that needs it. */
-static void replace_spare(struct interpreter_pool *pool, const struct kernel_program *program,
-                          const char *path)
+/* A failure is found again by the run that needs the spare. */
+void interpreter_pool_add_spare(struct interpreter_pool *pool, const struct kernel_program *program,
+                                const char *path)
 {
 	struct spare *spare;
 	struct error err;
@@ -146,7 +146,7 @@ static void remove_spare(struct spare *spare)
 
 	free_spare(spare);
 	if (is_used_up)
-		replace_spare(pool, program, path);
+		interpreter_pool_add_spare(pool, program, path);
 	free(path);
 }
 

@@ -14,6 +14,7 @@
 
 struct error;
 struct interpreter_pool;
+struct kernel_program;
 struct language;
 struct sandbox;
 struct session;
@@ -22,6 +23,9 @@ enum { SESSION_NAME_MAX = 64 };
 
 struct interpreter_pool *interpreter_pool_new(struct sandbox *sandbox);
 void interpreter_pool_free(struct interpreter_pool *pool); /* NULL is allowed */
+/* Starts a spare ahead of the next run, unless one is free. */
+void interpreter_pool_add_spare(struct interpreter_pool *pool, const struct kernel_program *program,
+                                const char *path);
 /* Until interpreter_pool_stop(), a session whose cell is cancelled loses its state for this reason:
  * the sandbox is ending, and the processes in it are cancelled first. */
 void interpreter_pool_set_loss_reason(struct interpreter_pool *pool, const char *why);

@@ -199,6 +199,9 @@ void process_each_session(struct sandbox *sandbox,
 struct processes;
 
 struct processes *processes_new(struct sandbox *sandbox);
+/* Looks up the languages of a sandbox that is ready, and starts a Python interpreter that waits for
+ * code. */
+void processes_start_spare(struct processes *processes);
 /* The sandbox has ended: fails every process with *why, and ends every session. The sandbox calls
  * this before it frees its channel, because runs still refer to the channel's streams. */
 void processes_stop(struct processes *processes, const struct error *why);

@@ -1,6 +1,7 @@
 /* process_prepare.c - from a new process to its run: files, directory, program (see internal.h). */
 #include <string.h>
 
+#include "base/mem.h"
 #include "kernels/languages.h"
 #include "sandbox/channel/files.h"
 #include "sandbox/process/internal.h"
@@ -154,6 +155,29 @@ static void start_code(struct process *process)
 		fail_without_interpreter(process, path);
 	else
 		start_saved_code(process, runner, path);
+}
+
+/* A failure is found again by the run that needs the interpreter. */
+static void start_spare(void *ctx, const struct error *why)
+{
+	const struct processes *processes = ctx;
+	const struct language *python = language_find("python");
+	const struct language_found *found = language_cache_get(processes->languages);
+	int i = language_index(python);
+
+	if (why == NULL && found->of[i].runner == 0)
+		interpreter_pool_add_spare(processes->interpreters, python->kernel,
+		                           found->of[i].path);
+}
+
+void processes_start_spare(struct processes *processes)
+{
+	struct language_request *request = mem_new(sizeof *request);
+
+	*request = (struct language_request){ .is_owned = true,
+		                              .fn = start_spare,
+		                              .ctx = processes };
+	language_cache_request(processes->languages, request);
 }
 
 /* --- which shell runs a command --------------------------------------------------------------- */

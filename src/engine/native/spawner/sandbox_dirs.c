@@ -212,8 +212,11 @@ int sandbox_dir_erase(struct spawner *spawner, const char *id, struct error *err
 		return 0;
 	if (dir < 0)
 		return error_sys(err, "open the directory of sandbox %s", id);
-	if (flock(dir, LOCK_EX | LOCK_NB) < 0)
-		return error_set(err, ERR_INVALID, "sandbox %s is awake in another server", id);
+	if (flock(dir, LOCK_EX | LOCK_NB) < 0) {
+		(void)error_set(err, ERR_INVALID, "sandbox %s is awake in another server", id);
+		err->errnum = EBUSY;
+		return -1;
+	}
 	(void)snprintf(name, sizeof name, "%s%s", IDS_REMOVED_PREFIX,
 	               id + sizeof IDS_REMOVED_PREFIX - 1);
 	if (renameat2(all, id, all, name, RENAME_NOREPLACE) < 0 &&

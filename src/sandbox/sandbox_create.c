@@ -1,0 +1,200 @@
+/* sandbox_create.c - creating a sandbox, and the prepared sandbox.
+ *
+ * The prepared sandbox is started soon after the server, with the options of the default sandbox and
+ * with an interpreter that waits for code, so that the first call does not wait for either. It has an
+ * id but no row: no caller can find it, and it counts for no quota. The first sandbox_create() that
+ * asks for the same limits, mounts and devices inserts a row with this id. Any other start of a
+ * sandbox deletes the prepared one, because its memory may be needed. If the server is killed, the
+ * directory of the prepared sandbox has no row, and the next sweep removes it. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "sandbox/internal.h"
+
+enum { PREPARED_KEPT_S = 300 };
+
+static int set_names(struct manager *manager, const struct sandbox_options *options,
+                     struct sandbox_row *row, struct error *err)
+{
+	const char *name = options->name != NULL ? options->name : "";
+
+	/* A truncated owner could be the name of another owner. */
+	if (strlen(options->owner) > OWNER_MAX)
+		return error_set(err, ERR_LIMIT, "owner: %zu bytes, at most %d are allowed",
+		                 strlen(options->owner), OWNER_MAX);
+	if (name[0] != '\0' && !registry_is_name(name))
+		return error_set(err, ERR_INVALID,
+		                 "name: letters, digits and . _ - only, at most %d, not starting "
+		                 "with . _ or -",
+		                 SANDBOX_NAME_MAX);
+	(void)snprintf(row->owner, sizeof row->owner, "%s", options->owner);
+	(void)snprintf(row->name, sizeof row->name, "%s", name);
+	(void)snprintf(row->engine, sizeof row->engine, "%s", manager->engine->ops->name);
+	(void)snprintf(row->instance, sizeof row->instance, "%s", manager->config.instance);
+	return 0;
+}
+
+static int make_row(struct manager *manager, const struct sandbox_options *options,
+                    struct sandbox_row *row, struct error *err)
+{
+	*row = (struct sandbox_row){ .spec = options->spec,
+		                     .state = SANDBOX_CREATING,
+		                     .temporary = options->temporary,
+		                     .created_s = time(NULL),
+		                     .idle_s = options->idle_s,
+		                     .lifetime_s = options->lifetime_s };
+	row->used_s = row->created_s;
+	spec_new_id(row->spec.id);
+	row->spec.fresh = false;
+	if (options->env != NULL)
+		memcpy(row->env, options->env, sizeof row->env);
+	if (options->labels != NULL)
+		memcpy(row->labels, options->labels, sizeof row->labels);
+	if (set_names(manager, options, row, err) < 0 ||
+	    sandbox_choose_mounts(manager, options->mounts, row, err) < 0)
+		return -1;
+	sandbox_fill_mounts(manager, row);
+	return spec_check(&row->spec, err);
+}
+
+/* A temporary sandbox is inserted directly as AWAKE: one write instead of two, and recovery deletes
+ * it in either state. */
+static int add_row(struct manager *manager, struct sandbox_row row, struct error *err)
+{
+	if (row.temporary)
+		row.state = SANDBOX_AWAKE;
+	return registry_add(manager->store, &row, err);
+}
+
+/* --- the prepared sandbox --- */
+
+static bool have_same_mounts(const struct spec *a, const struct spec *b)
+{
+	if (a->mount_count != b->mount_count)
+		return false;
+	for (unsigned i = 0; i < a->mount_count; i++)
+		if (a->mounts[i].source != b->mounts[i].source ||
+		    strcmp(a->mounts[i].target, b->mounts[i].target) != 0)
+			return false;
+	return true;
+}
+
+/* Compares everything that was applied when the prepared sandbox and its interpreter started. */
+static bool is_prepared(const struct manager *manager, const struct sandbox_row *row)
+{
+	const struct sandbox *sandbox = manager->prepared;
+	const struct spec *spec = &row->spec;
+
+	return sandbox != NULL &&
+	       (sandbox->phase == PHASE_STARTING || sandbox->phase == PHASE_HANDSHAKE ||
+	        sandbox->phase == PHASE_READY) &&
+	       memcmp(&sandbox->row.spec.limits, &spec->limits, sizeof spec->limits) == 0 &&
+	       sandbox->row.spec.syscalls == spec->syscalls &&
+	       sandbox->row.spec.gpus == spec->gpus && row->env[0] == '\0' &&
+	       have_same_mounts(&sandbox->row.spec, spec);
+}
+
+void prepared_delete(struct manager *manager)
+{
+	struct sandbox *sandbox = manager->prepared;
+
+	manager->prepared = NULL;
+	if (sandbox != NULL)
+		sandbox_delete(sandbox, NULL, NULL);
+}
+
+/* The row of a sandbox whose agent has sent READY says AWAKE from the start; otherwise on_ready() in
+ * sandbox.c writes that later, as for every new sandbox. */
+static int take_prepared(struct manager *manager, struct sandbox_row *row, struct sandbox **ret,
+                         struct error *err)
+{
+	struct sandbox *sandbox = manager->prepared;
+
+	memcpy(row->spec.id, sandbox->row.spec.id, sizeof row->spec.id);
+	if (sandbox->phase == PHASE_READY)
+		row->state = SANDBOX_AWAKE;
+	if (add_row(manager, *row, err) < 0)
+		return -1;
+	manager->prepared = NULL;
+	sandbox->row = *row;
+	sandbox->saved_used_s = row->used_s;
+	sandbox->active_ms = clock_now_ms();
+	*ret = sandbox;
+	return 0;
+}
+
+static void on_prepared(void *ctx, const struct error *why)
+{
+	struct sandbox *sandbox = ctx;
+
+	if (why == NULL)
+		processes_start_spare(sandbox->processes);
+}
+
+static bool has_default(struct manager *manager, const char *owner)
+{
+	struct sandbox_row row;
+	struct error err;
+
+	return registry_find(manager->store, owner, "default", &row, &err) == 0 ||
+	       err.kind != ERR_NOT_FOUND;
+}
+
+void manager_prepare(struct manager *manager, const struct sandbox_options *options)
+{
+	struct sandbox_row row;
+	struct error err;
+
+	if (manager->is_stopping || !list_is_empty(&manager->sandboxes) ||
+	    has_default(manager, options->owner))
+		return;
+	if (make_row(manager, options, &row, &err) < 0) {
+		log_debug("no sandbox is prepared: %s", err.msg);
+		return;
+	}
+	/* A temporary sandbox is deleted, not put to sleep, and nothing is written to its row. */
+	row.temporary = true;
+	row.owner[0] = row.name[0] = '\0';
+	row.idle_s = 0;
+	row.lifetime_s = PREPARED_KEPT_S;
+	manager->prepared = sandbox_add(manager, &row);
+	if (sandbox_start(manager->prepared, &err) == 0) {
+		sandbox_wake(manager->prepared, on_prepared, manager->prepared);
+		return;
+	}
+	log_debug("no sandbox is prepared: %s", err.msg);
+	sandbox_unload(manager->prepared);
+}
+
+/* --- creating --- */
+
+int sandbox_create(struct manager *manager, const struct sandbox_options *options,
+                   struct sandbox **ret, struct error *err)
+{
+	struct sandbox_row row;
+	struct sandbox *sandbox;
+
+	if (manager->is_stopping)
+		return manager_stopping_error(err);
+	if (make_row(manager, options, &row, err) < 0 ||
+	    quota_admit_new(manager, options->owner, &row.spec, err) < 0)
+		return -1;
+	if (is_prepared(manager, &row))
+		return take_prepared(manager, &row, ret, err);
+	prepared_delete(manager);
+	if (add_row(manager, row, err) < 0)
+		return -1;
+	sandbox = sandbox_add(manager, &row);
+	if (sandbox_start(sandbox, err) < 0) {
+		struct error ignored;
+
+		(void)!registry_remove(manager->store, row.spec.id, &ignored);
+		sandbox_unload(sandbox);
+		return -1;
+	}
+	*ret = sandbox;
+	return 0;
+}
