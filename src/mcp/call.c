@@ -15,7 +15,7 @@
 #include "mcp/request_meta.h"
 
 /* The token bucket of notifications/progress: a burst, then one notification per interval. */
-enum { PROGRESS_BURST = 10, PROGRESS_INTERVAL_MS = 100, PROGRESS_TEXT_MAX = 200 };
+enum { PROGRESS_BURST = 10, PROGRESS_INTERVAL_MS = 100, PROGRESS_TEXT_MAX = 1000 };
 
 struct mcp_call *call_new(struct mcp_session *session, struct mcp_batch *batch,
                           const struct rpc_message *rpc)

@@ -30,6 +30,7 @@ struct code_args {
 	struct param_strings args;
 	struct param_records files;
 	struct run_params run;
+	bool background;
 };
 
 static const struct param file_fields[] = {
@@ -105,6 +106,7 @@ static const struct param params[] = {
 	  .record_size = sizeof(struct file_arg),
 	  .offset = offsetof(struct code_args, files),
 	  .help = "Files to write first. They stay." },
+	RUN_PARAM_BACKGROUND(struct code_args, background, ""),
 	RUN_PARAM_STDIN(struct code_args, run),
 	RUN_PARAM_ENV(struct code_args, run),
 	RUN_PARAM_CWD(struct code_args, run),
@@ -171,6 +173,7 @@ static int run_code(struct mcp_call *call, const void *args, struct error *err)
 	const struct tools_context *context = mcp_call_app(call);
 	const struct code_args *a = args;
 	const struct language *language = language_find(a->language);
+	uint32_t default_ms = a->background ? 0 : context->timeout_s * 1000;
 	struct process_work_options options = {
 		.process = { .language = language,
 		             .code = a->code,
@@ -178,13 +181,14 @@ static int run_code(struct mcp_call *call, const void *args, struct error *err)
 		             .args = a->args.count != 0 ? a->args.items : NULL },
 		.sandbox = a->sandbox,
 		.takes_pictures = true,
+		.is_background = a->background,
 	};
 
 	if (language == NULL)
 		return set_unknown_language(a->language, err);
 	if (check_session(language, a->session, err) < 0 ||
-	    run_params_apply(&a->run, context, context->timeout_s * 1000, &options.arena,
-	                     &options.process, err) < 0 ||
+	    run_params_apply(&a->run, context, default_ms, &options.arena, &options.process, err) <
+	            0 ||
 	    set_files(&a->files, &options, err) < 0) {
 		arena_done(&options.arena);
 		return -1;

@@ -35,14 +35,8 @@ static const struct param params[] = {
 	  .item_max = COMMAND_MAX,
 	  .offset = offsetof(struct command_args, argv),
 	  .help = "Instead of `command`: a program and its arguments, without a shell." },
-	{ .name = "background",
-	  .type = PARAM_BOOL,
-	  .offset = offsetof(struct command_args, background),
-	  .also = PARAM_ALSO("run_in_background"),
-	  .help = "Answer at once with the id of a process that goes on: for servers and "
-	          "interactive programs. No time limit by default.",
-	  .more = "See process_output, process_input and process_stop. The process has a time limit "
-	          "only if `timeout_s` is given, and ends when the sandbox is put to sleep." },
+	RUN_PARAM_BACKGROUND(struct command_args, background,
+	                     ": for servers and interactive programs"),
 	RUN_PARAM_STDIN(struct command_args, run),
 	RUN_PARAM_ENV(struct command_args, run),
 	RUN_PARAM_CWD(struct command_args, run),

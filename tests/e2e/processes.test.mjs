@@ -6,7 +6,7 @@ import { start as startRaw } from './lib/raw.mjs';
 import { open, refused, sandboxed, sleep, stateDir, structuredOf, allTextOf as textOf, toolsOf } from './lib/sandboxed.mjs';
 
 const tools = sandboxed();
-const { run_command, process_output, process_input, process_stop } = tools;
+const { run_code, run_command, process_output, process_input, process_stop } = tools;
 
 const start = async (command, more) =>
   structuredOf(await run_command({ command, background: true, ...more }));
@@ -237,3 +237,24 @@ for (const background of [true, false])
     await server.close();
     assert.ok(Date.now() - began < 60_000, `${Date.now() - began} ms`);
   });
+
+test('run_code in the background answers at once, and its process takes input', async () => {
+  const code = "print('begun')\nprint('got', input())";
+  const { process, running, stdout } = structuredOf(await run_code({ code, background: true }));
+  assert.equal(running, true);
+  let all = stdout;
+  structuredOf(await process_input({ process, stdin: 'bread\n' }));
+  for (let told = { running: true }; told.running; all += told.stdout)
+    told = structuredOf(await process_output({ process, wait_s: 30 }));
+  assert.equal(all, 'begun\ngot bread\n');
+});
+
+test('a cell in the background leaves its session usable', async () => {
+  const session = 'aside';
+  const code = "import time\nprint('begun')\ntime.sleep(2)\nx = 5\nprint('done')";
+  const { process } = structuredOf(await run_code({ code, session, background: true }));
+  assert.match(process, /^p\d+$/);
+  assert.equal(structuredOf(await run_code({ code: 'print(x)', session })).stdout, '5\n');
+  const told = structuredOf(await process_output({ process, since: 0, wait_s: 30 }));
+  assert.equal(told.stdout, 'begun\ndone\n');
+});

@@ -126,7 +126,9 @@ static int start_process(struct work *work, struct error *err)
 		                     .fn = on_waited,
 		                     .ctx = run };
 
-	options->keep_input = options->detached = run->options.is_background;
+	options->detached = run->options.is_background;
+	/* The stdin of a cell cannot stay open. */
+	options->keep_input = options->detached && options->session == NULL;
 	if (run->options.is_background)
 		wait.until_ms = clock_now_ms() + BACKGROUND_MS;
 	if (sandbox_channel(work->sandbox) == NULL)

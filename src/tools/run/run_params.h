@@ -52,6 +52,16 @@ void run_params_complete_schema(const void *app, json_t *properties);
 		.help = "Directory to start in; /workspace by default.",                           \
 		.more = "Absolute, or relative to /workspace."                                     \
 	}
+#define RUN_PARAM_BACKGROUND(type_, member_, for_)                                                 \
+	{                                                                                          \
+		.name = "background", .type = PARAM_BOOL, .offset = offsetof(type_, member_),      \
+		.also = PARAM_ALSO("run_in_background"),                                           \
+		.help = "Answer at once with the id of a process that goes on" for_                \
+		        ". No time limit by default.",                                             \
+		.more = "See process_output, process_input and process_stop. The process has a "   \
+		        "time limit only if `timeout_s` is given, and ends when the sandbox is "   \
+		        "put to sleep."                                                            \
+	}
 #define RUN_PARAM_TIMEOUT(type_, member_)                                                          \
 	{                                                                                          \
 		.name = "timeout_s", .type = PARAM_NUMBER, .max = RUN_TIMEOUT_MAX_S,               \

@@ -1,4 +1,5 @@
-/* wait_process.h - waits for a process within a call, and meanwhile sends progress once a second.
+/* wait_process.h - waits for a process within a call, and meanwhile sends progress once a second,
+ * with the lines that were printed since the last time, or else with the last line.
  *
  *   wait_process_start -> fn, or wait_process_stop at any time before
  *
@@ -31,6 +32,7 @@ struct wait_process {
 	struct loop_timer *timer; /* NULL: inactive */
 	bool is_checking;         /* the timer is due soon because the process has changed */
 	uint64_t progress_ms;     /* when progress was sent last */
+	uint64_t reported[2];     /* bytes of stdout and stderr that progress has covered */
 };
 
 void wait_process_start(struct wait_process *wait, struct process *process,

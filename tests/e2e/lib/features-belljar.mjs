@@ -55,6 +55,15 @@ export const belljarFeatures = {
     for (const { message } of seen) assert.match(message, /^\d+ s.*begun/);
   },
 
+  async 'code that takes a while, with its new lines as progress'({ call }) {
+    const seen = [];
+    const code = "import time\nfor i in range(30):\n  print('line', i)\n  time.sleep(0.1)";
+    await call({ name: 'run_code', arguments: { code } }, { onprogress: (step) => seen.push(step) });
+    const lines = seen.flatMap(({ message }) => message.match(/line \d+/g) ?? []);
+    assert.ok(seen.length >= 1);
+    assert.ok(lines.length > seen.length, JSON.stringify(seen));
+  },
+
   async 'a command, cancelled'({ call }) {
     const abort = new AbortController();
     const options = { signal: abort.signal };
