@@ -107,6 +107,12 @@ static void notify_changed_below(void *ctx, const char *uri)
 	mcp_server_resources_updated(context->mcp, prefix);
 }
 
+/* A time that the operator gave is a ceiling, like a limit. */
+static uint32_t find_time_max(const struct options *options, enum option_id id, uint64_t seconds)
+{
+	return options->sources[id] != OPTION_FROM_TABLE ? (uint32_t)seconds : 0;
+}
+
 void server_context_init(struct server_context *context, const struct options *options)
 {
 	context->options = options;
@@ -123,6 +129,9 @@ void server_context_init(struct server_context *context, const struct options *o
 		.limits_max = spec_largest_limits(),
 		.idle_s = (uint32_t)options->idle_s,
 		.lifetime_s = (uint32_t)options->lifetime_s,
+		.idle_max_s = find_time_max(options, OPTION_IDLE, (uint64_t)options->idle_s),
+		.lifetime_max_s = find_time_max(options, OPTION_LIFETIME,
+		                                (uint64_t)options->lifetime_s),
 		.choose_gpu = choose_gpu,
 		.layers = get_layers,
 		.ctx = context,

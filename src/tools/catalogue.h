@@ -35,14 +35,15 @@ struct tools_context {
 
 	struct manager *manager; /* NULL: no engine is available, for the reason why_not */
 	const char *why_not;
-	const char *engine;            /* "native" */
-	const char *owner;             /* calls see the sandboxes of this owner only */
-	struct host *host;             /* directories that copies may use; or NULL */
-	bool uses_roots;               /* the client's roots are among them */
-	struct spec spec;              /* the defaults of a new sandbox */
-	uint32_t idle_s, lifetime_s;   /* likewise */
-	struct spec_limits limits_max; /* the most that create_sandbox may ask for */
-	bool allows_gpus;              /* it may ask for graphics processors */
+	const char *engine;                  /* "native" */
+	const char *owner;                   /* calls see the sandboxes of this owner only */
+	struct host *host;                   /* directories that copies may use; or NULL */
+	bool uses_roots;                     /* the client's roots are among them */
+	struct spec spec;                    /* the defaults of a new sandbox */
+	uint32_t idle_s, lifetime_s;         /* likewise */
+	uint32_t idle_max_s, lifetime_max_s; /* what the operator set; 0: nothing, or never */
+	struct spec_limits limits_max;       /* the most that create_sandbox may ask for */
+	bool allows_gpus;                    /* it may ask for graphics processors */
 	/* Decodes the argument `gpu` of create_sandbox into a set of devices. */
 	int (*choose_gpu)(void *ctx, const char *choice, uint64_t *ret, struct error *err);
 	/* The layers of the isolation, as tested on this machine. Returns their number. */

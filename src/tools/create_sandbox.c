@@ -132,6 +132,8 @@ static int create_sandbox(struct mcp_call *call, const void *args, struct error 
 	options.name = a->name;
 	options.env = env;
 	options.labels = labels;
+	if (sandbox_args_times(context, a->idle_s, a->lifetime_s, err) < 0)
+		return -1;
 	if (a->idle_s >= 0)
 		options.idle_s = (uint32_t)a->idle_s;
 	if (a->lifetime_s >= 0)

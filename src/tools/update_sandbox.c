@@ -74,6 +74,8 @@ static int read_changes(const struct tools_context *context, const struct update
 	changes->labels = update->labels;
 	changes->idle_s = a->idle_s;
 	changes->lifetime_s = a->lifetime_s;
+	if (sandbox_args_times(context, a->idle_s, a->lifetime_s, err) < 0)
+		return -1;
 	return sandbox_args_pack(&a->env, "env", update->env, sizeof update->env, err) < 0 ||
 	                       sandbox_args_pack(&a->labels, "labels", update->labels,
 	                                         sizeof update->labels, err) < 0

@@ -35,6 +35,22 @@ test('a limit that the operator set is the most that create_sandbox gives', asyn
   assert.equal(lowered, undefined);
 });
 
+test('times that the operator set are the most that a caller gets', async (t) => {
+  const session = await open(t, { IDLE: 60, LIFETIME: 600 });
+  const { create_sandbox, update_sandbox } = toolsOf(() => session);
+  const made = structuredOf(await create_sandbox({ idle_s: 60, lifetime_s: 30 }));
+  assert.deepEqual([made.idle_s, made.lifetime_s], [60, 30]);
+  for (const [argument, asked, most] of [['idle_s', 0, 60], ['idle_s', 61, 60], ['lifetime_s', 0, 600], ['lifetime_s', 601, 600]]) {
+    const why = new RegExp(`^${argument}: this server allows 1 to ${most}: `);
+    refused(await create_sandbox({ [argument]: asked }), why);
+    refused(await update_sandbox({ sandbox: made.id, [argument]: asked }), why);
+  }
+  const { idle_s, lifetime_s } = await schemaOf(session);
+  assert.deepEqual([idle_s.minimum, idle_s.maximum, lifetime_s.maximum], [1, 60, 600]);
+  const other = await open(t, {});
+  assert.equal(structuredOf(await toolsOf(() => other).create_sandbox({ idle_s: 0 })).idle_s, 0);
+});
+
 test('the schema and server_info show the ceilings', async (t) => {
   const session = await open(t, { MEMORY: '64M', MEMORY_MAX: '128M', CPU: 500 });
   const { memory_mb, cpus, gpu } = await schemaOf(session);

@@ -50,6 +50,33 @@ int sandbox_args_limits(const struct tools_context *context, const struct sandbo
 	return 0;
 }
 
+/* 0 is "never", which is more than any ceiling. */
+static int check_seconds(const char *name, int64_t asked, uint32_t max, struct error *err)
+{
+	if (asked < 0 || max == 0 || (asked != 0 && asked <= max))
+		return 0;
+	return error_set(err, ERR_LIMIT,
+	                 "%s: this server allows 1 to %u: pass one of these, or leave the "
+	                 "argument out",
+	                 name, max);
+}
+
+int sandbox_args_times(const struct tools_context *context, int64_t idle_s, int64_t lifetime_s,
+                       struct error *err)
+{
+	if (check_seconds("idle_s", idle_s, context->idle_max_s, err) < 0)
+		return -1;
+	return check_seconds("lifetime_s", lifetime_s, context->lifetime_max_s, err);
+}
+
+static void show_seconds(json_t *property, uint32_t max)
+{
+	if (property == NULL || max == 0)
+		return;
+	json_set(property, "minimum", json_int(1));
+	json_set(property, "maximum", json_int(max));
+}
+
 static void set_number(json_t *property, const char *key, const struct limit_arg *arg,
                        const struct spec_limits *limits)
 {
@@ -71,6 +98,8 @@ void sandbox_args_show_limits(const struct tools_context *context, json_t *prope
 		if (with_defaults)
 			set_number(property, "default", arg, &context->spec.limits);
 	}
+	show_seconds(json_object_get(properties, "idle_s"), context->idle_max_s);
+	show_seconds(json_object_get(properties, "lifetime_s"), context->lifetime_max_s);
 }
 
 int sandbox_args_pack(const struct param_map *map, const char *what, char *out, size_t size,

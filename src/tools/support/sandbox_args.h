@@ -36,6 +36,9 @@ struct sandbox_limit_args { /* 0: not given */
 MUST_CHECK int sandbox_args_limits(const struct tools_context *context,
                                    const struct sandbox_limit_args *args,
                                    struct spec_limits *limits, struct error *err);
+/* Refuses times above the server's ceilings; -1 is "not given". */
+MUST_CHECK int sandbox_args_times(const struct tools_context *context, int64_t idle_s,
+                                  int64_t lifetime_s, struct error *err);
 /* Writes the ceilings of this server, and its defaults, into the schema of the limits. */
 void sandbox_args_show_limits(const struct tools_context *context, json_t *properties,
                               bool with_defaults);
