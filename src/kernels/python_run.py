@@ -74,7 +74,7 @@ def compile_tree(code, path, flags=0):
 
 
 def is_write(expression):
-    """Whether the expression is a call such as sys.stdout.write(), whose value is of no interest."""
+    """Whether the expression is a call such as sys.stdout.write(), whose value is useless."""
     node = getattr(expression, 'func', None)
     while hasattr(node, 'value'):
         node = node.value

@@ -96,6 +96,7 @@ class Session:
         self.name, self.number = '', 0  # of the cell
         self.inputs, self.outputs = [''], {}
         self.captured = None  # a list: values are collected instead of shown
+        self.around_cell = None  # a function of %autoreload, called before and after each cell
         builtins.In, builtins.Out = self.inputs, self.outputs
         builtins.exit, builtins.quit = Exit('exit'), Exit('quit')
         sys.displayhook = self.show_value
@@ -181,6 +182,8 @@ class Session:
         linecache.cache[run.name] = len(text), None, lines, run.name
         if 'asyncio' in sys.modules:
             part('LOOP')['replace_functions']()
+        if self.around_cell is not None:
+            self.around_cell()
         value, is_shown = self.evaluate(text)
         if is_shown:
             sys.displayhook(value)
@@ -266,6 +269,8 @@ class Session:
         """Shows open figures, lets new tasks begin and flushes output: all of that belongs to the
         cell."""
         imports.show_open()
+        if self.around_cell is not None:
+            self.around_cell()
         if 'asyncio' in sys.modules:
             part('LOOP')['run_once']()
         flush_streams()

@@ -72,3 +72,18 @@ test('IPython.display works without IPython, and displays are replaced and clear
     assert.deepEqual(valuesOf(await run("display({'text/plain': 'p'}, raw=True)")), ['p']);
   }
 });
+
+test('what a thread prints after its cell is told apart in the next cell', async () => {
+  await cell(`import os, threading, time
+def late():
+    while not os.path.exists('/workspace/go'): time.sleep(.01)
+    print('late')
+    open('/workspace/gone', 'w')
+threading.Thread(target=late).start()`, 'late');
+  const wait = "import os, time\nopen('/workspace/go', 'w')\nwhile not os.path.exists('/workspace/gone'): time.sleep(.05)\nprint('done')";
+  assert.equal(textOf(await run_code({ code: wait, timeout_s: 60 })), 'done\n');
+  assert.equal(
+    structuredOf(await cell("print('next')", 'late')).stdout,
+    '[printed by earlier cells after they ended:]\nlate\n[this cell:]\nnext\n',
+  );
+});

@@ -130,7 +130,18 @@ class Magics(Notebook):
         self.gives("%reset -f\n%who", out="Interactive namespace is empty.\n")
 
     def test_accepted_magics_do_nothing(self):
-        self.gives("%matplotlib inline\n%load_ext autoreload\n%autoreload 2\n%config A.b = 'c'\n1", "1")
+        self.gives("%matplotlib inline\n%config A.b = 'c'\n1", "1")
+
+    def test_changed_modules_are_loaded_again(self):
+        module = self.kernel.home / "mine.py"
+        module.write_text("def f(): return 1\n")
+        self.gives("%load_ext autoreload\n%autoreload 2\nimport mine\nfrom mine import f\nf()", "1")
+        module.write_text("def f(): return 'two'\n")
+        self.gives("mine.f(), f()", "('two', 'two')")
+        self.gives("%autoreload 0")
+        module.write_text("def f(): return 'three three'\n")
+        self.gives("f()", "'two'")
+        self.fails("%load_ext sql", "UsageError", "^the extension sql is not available here: import its module")
 
     def test_other_magics_say_what_to_use(self):
         self.fails("%nonesuch x", "UsageError", "^the magic %nonesuch is not available here: use Python code, or !COMMAND")

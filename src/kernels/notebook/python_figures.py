@@ -1,5 +1,5 @@
-# python_figures.py - figures of plotly, altair and bokeh, and PIL's Image.show(). Part of python.py,
-# executed in a namespace of its own. display() is that of python.py.
+# python_figures.py - figures of plotly, altair and bokeh, and PIL's Image.show(). Part of
+# python.py, executed in a namespace of its own. display() is that of python.py.
 #
 # A picture needs a renderer, which these libraries take from another package. Where there is none,
 # the figure is saved as a page for a browser, and the answer says which package is missing.

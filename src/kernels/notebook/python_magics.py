@@ -10,8 +10,8 @@ import shlex
 import subprocess
 import sys
 
-ACCEPTED = ('matplotlib', 'config', 'load_ext', 'reload_ext', 'autoreload', 'autosave', 'xmode',
-            'colors', 'automagic', 'autocall', 'gui', 'autoawait', 'precision', 'logstop')
+ACCEPTED = ('matplotlib', 'config', 'autosave', 'xmode', 'colors', 'automagic', 'autocall', 'gui',
+            'autoawait')
 PROGRAMS = ('cat', 'cp', 'ls', 'mkdir', 'mv', 'rm', 'rmdir', 'conda', 'mamba', 'uv')
 SCRIPTS = {'bash': ['bash'], 'sh': ['sh'], 'perl': ['perl'], 'ruby': ['ruby'],
            'python': [sys.executable], 'python3': [sys.executable]}
@@ -231,6 +231,9 @@ class Shell:
         if code:
             raise subprocess.CalledProcessError(code, arguments)
 
+    def cell_script(self, line, cell):
+        self._run_script(shlex.split(line), cell)
+
     def run_cell(self, text, *args, **options):
         value = self._kernel.run_text(text)
         if value is not None:
@@ -264,6 +267,8 @@ class Shell:
         if not line:
             return dict(os.environ)
         name, sign, value = line.partition('=' if '=' in line else ' ')
+        if not sign and line not in os.environ:
+            raise UsageError('the environment has no variable %s' % line)
         if not sign:
             return os.environ[line]
         os.environ[name.strip()] = value.strip()
@@ -311,6 +316,43 @@ class Shell:
             del sys.path[0]
         self.user_ns.update((name, value) for name, value in names.items()
                             if not name.startswith('__'))
+
+    # --- extensions ---
+
+    def line_load_ext(self, line):
+        if line.strip() != 'autoreload':
+            raise UsageError('the extension %s is not available here: import its module and call '
+                             'its functions' % line.strip())
+
+    line_reload_ext = line_load_ext
+
+    def line_autoreload(self, line):
+        """Lets each cell see changes in the modules of the user, unless the mode is 0."""
+        self._times = {}
+        self._kernel.around_cell = None if line.strip() == '0' else self._reload_modules
+
+    def _modules(self):
+        """Name and time of change of each module below the home directory of the kernel."""
+        for name, module in list(sys.modules.items()):
+            path = getattr(module, '__file__', None) or ''
+            if path.startswith(self._kernel.out.home + '/') and name != '__main__':
+                try:
+                    yield name, os.stat(path).st_mtime_ns
+                except OSError:
+                    pass
+
+    def _reload_modules(self):
+        """Is called before each cell, and after it for the modules that the cell has imported."""
+        import importlib
+        for name, time in self._modules():
+            if self._times.setdefault(name, time) == time:
+                continue
+            self._times[name] = time
+            module = importlib.reload(sys.modules[name])
+            for key, value in list(self.user_ns.items()):  # from module import function
+                if getattr(value, '__module__', None) == name and not isinstance(value, Shell):
+                    own = getattr(value, '__name__', None)
+                    self.user_ns[key] = getattr(module, own, value) if own else value
 
     # --- time ---
 

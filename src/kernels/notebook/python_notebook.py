@@ -337,7 +337,8 @@ def fill_module(module):
     if name in ('IPython.display', 'IPython.core.display', 'IPython.core.display_functions'):
         module.__dict__.update(FUNCTIONS)
         module.__dict__.update((each.__name__, each) for each in OBJECTS)
-        module.__dict__.update(('display_' + kind, display_as(mime)) for kind, mime in TYPED.items())
+        module.__dict__.update(('display_' + kind, display_as(mime))
+                               for kind, mime in TYPED.items())
         module.set_matplotlib_formats = module.set_matplotlib_close = ignore
         module.__all__ = [each for each in module.__dict__ if not each.startswith('_')]
     if name in ('IPython', 'IPython.core.getipython'):
