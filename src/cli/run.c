@@ -124,8 +124,12 @@ static int choose_language(struct code *code, struct error *err)
 static const char *const *fill_command(struct code *code, const char *const *command,
                                        const char *const *more)
 {
-	const struct language_paths paths = { code->found, code->file, code->dir.path, code->out };
+	const struct sandbox_row *row = sandbox_row(attachment_sandbox(code->attachment));
+	char memory[24];
+	const struct language_paths paths = { code->found, code->file, code->dir.path, code->out,
+		                              memory };
 
+	(void)snprintf(memory, sizeof memory, "%llu", (unsigned long long)row->spec.limits.memory);
 	return language_command(command, &paths, more, &code->arena);
 }
 

@@ -138,10 +138,9 @@ int language_argument(const char *argument, const struct language_paths *paths, 
 	const struct {
 		const char *word, *value;
 	} words[] = {
-		{ "{program}", paths->program },
-		{ "{file}", paths->file },
-		{ "{dir}", paths->dir },
-		{ "{out}", paths->out },
+		{ "{program}", paths->program }, { "{file}", paths->file },
+		{ "{dir}", paths->dir },         { "{out}", paths->out },
+		{ "{memory}", paths->memory },
 	};
 
 	while (*argument != '\0') {

@@ -70,9 +70,11 @@ const struct language languages[] = {
 	        "rust", "Rust", " rs rustc ", " rs ", "main.rs", NULL,
 	        { MAKES("rustc", "--edition", "2021", "-C", "opt-level=1", "-o", "{out}", "{file}"),
 	          VERSION }),
-	/* `java FILE` compiles too, and unlike javac allows any name of the class. */
+	/* `java FILE` compiles too, and unlike javac allows any name of the class. Java cannot see
+	 * the limit of a cgroup from inside, and would size its heap by the machine's memory. */
 	LANGUAGE("java", "Java", " ", " java ", "Main.java", NULL,
-	         { RUNS("java", "{file}"), VERSION, .needs = "has javac" }),
+	         { RUNS("java", "-XX:MaxRAM={memory}", "-XX:MaxRAMPercentage=50", "{file}"),
+	           VERSION, .needs = "has javac" }),
 	LANGUAGE("csharp", "C#", " c# cs dotnet ", " cs ", "main.cs", NULL,
 	         { RUNS("dotnet", "run", "{file}"), VERSION,
 	           .needs = "case $(\"$P\" --version) in [1-9][0-9].*) ;; *) false ;; "

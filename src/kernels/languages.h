@@ -18,8 +18,8 @@ struct kernel_program;
 enum { LANGUAGES_MAX = 48, LANGUAGE_RUNNERS_MAX = 5, LANGUAGE_ARGS_MAX = 12 };
 
 /* One way to run a language. `compile` and `run` are whole command lines, in which {program} stands
- * for the path that was found, {file} for the saved code, {dir} for its directory and {out} for the
- * compiled program; see language_argument(). */
+ * for the path that was found, {file} for the saved code, {dir} for its directory, {out} for the
+ * compiled program and {memory} for the bytes of memory that the sandbox may use; see language_argument(). */
 struct language_runner {
 	const char *program; /* looked for along PATH */
 	/* A shell test that must succeed too, where $P is the program's path and `has NAME` looks
@@ -53,7 +53,7 @@ const char *language_names(char *out, size_t size);
 
 /* The values of the words in braces. */
 struct language_paths {
-	const char *program, *file, *dir, *out;
+	const char *program, *file, *dir, *out, *memory;
 };
 /* Appends one argument of a command line, with its words in braces replaced. */
 MUST_CHECK int language_argument(const char *argument, const struct language_paths *paths,

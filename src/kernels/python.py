@@ -122,6 +122,22 @@ def import_hidden(name):
 # --- environment and standard input of a run ---
 
 
+def add_user_site():
+    """Adds the directory into which pip installs, where Python itself does: in front of the
+    system's. Python looks for it once, when it starts, and the first installation makes it."""
+    site = sys.modules.get('site')
+    path = getattr(site, 'USER_SITE', None)
+    if not path or not site.ENABLE_USER_SITE or path in sys.path or not os.path.isdir(path):
+        return
+    count = len(sys.path)
+    site.addsitedir(path)
+    added = sys.path[count:]
+    del sys.path[count:]
+    system = site.getsitepackages()
+    at = next((i for i, entry in enumerate(sys.path) if entry in system), count)
+    sys.path[at:at] = added
+
+
 def apply_env(env):
     for entry in env:
         name, _, value = entry.partition('=')

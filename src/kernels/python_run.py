@@ -38,6 +38,7 @@ def become_run(report, unprotect):
             os.write(report, b'\0' + ' '.join(names).encode()[:NAMES_BYTES])
         except Exception:
             pass  # the code is compiled again below
+        add_user_site()
         apply_env(run.env)
         replace_stdin(run.stdin if run.has_stdin else None)
         if run.cwd:

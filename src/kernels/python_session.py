@@ -202,6 +202,7 @@ class Session:
         setattr(builtins, '_i%d' % self.number, self.inputs[-1])
 
     def set_env(self, env):
+        add_user_site()
         for entry in env:
             name, _, value = entry.partition('=')
             self.cell_env.append((name, value, os.environ.get(name)))

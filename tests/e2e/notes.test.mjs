@@ -77,3 +77,63 @@ test('a file tool in a sandbox that ends at its disk limit names the limit', asy
   assert.match(structuredOf(await run_command({ command: 'ls' })).stdout, /file0/);
   await session.close();
 });
+
+test('an allocation that can never fit raises MemoryError', async () => {
+  const { stderr, exit_code } = structuredOf(await run_code({ language: 'python', code: 'x = bytearray(8 << 30)' }));
+  assert.match(stderr, /MemoryError/);
+  assert.equal(exit_code, 1);
+  const code = 'import threading, time\nall = [threading.Thread(target=time.sleep, args=(1,)) for i in range(100)]\nfor t in all: t.start()\nprint(len(all))';
+  assert.equal(structuredOf(await run_code({ language: 'python', code })).stdout, '100\n');
+});
+
+test('without a network clients fail at once, and the answer says why', async () => {
+  const NO_NETWORK = /\[belljar: a sandbox has no network: /;
+  const code = "import urllib.request\nurllib.request.urlopen('http://example.com')";
+  assert.match(textOf(await run_code({ language: 'python', code })), NO_NETWORK);
+  assert.match(textOf(await run_code({ language: 'javascript', code: "fetch('http://example.com')" })), NO_NETWORK);
+  const { stdout } = structuredOf(await run_command({ command: 'command -v pip git npm || true' }));
+  if (stdout.includes('/git')) assert.match(textOf(await run_command({ command: 'git clone https://example.com/a' })), NO_NETWORK);
+  for (const command of ['pip install no-such-package', 'npm install no-such-package']) {
+    if (!stdout.includes(`/${command.slice(0, 3)}`)) continue;
+    const text = textOf(await run_command({ command }));
+    assert.match(text, NO_NETWORK);
+    assert.doesNotMatch(text, /Retrying/);
+  }
+  assert.doesNotMatch(textOf(await run_command({ command: 'echo ENOTFOUND' })), NO_NETWORK);
+});
+
+const WHEEL = `
+import zipfile
+with zipfile.ZipFile('/tmp/hello-1-py3-none-any.whl', 'w') as z:
+    z.writestr('hello.py', 'print("hello")')
+    z.writestr('hello-1.dist-info/METADATA', 'Metadata-Version: 2.1\\nName: hello\\nVersion: 1\\n')
+    z.writestr('hello-1.dist-info/WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')
+    z.writestr('hello-1.dist-info/RECORD', '')
+`;
+
+test('what pip installed is visible to waiting interpreters', async (t) => {
+  const has = structuredOf(await run_command({ command: 'python3 -m pip --version' }));
+  if (has.exit_code !== 0) return t.skip('no pip');
+  structuredOf(await run_code({ language: 'python', session: 'before', code: 'x = 1' }));
+  structuredOf(await run_code({ language: 'python', code: WHEEL }));
+  const { exit_code, stderr } = structuredOf(await run_command({ command: 'python3 -m pip install --no-index /tmp/hello-1-py3-none-any.whl' }));
+  assert.equal(exit_code, 0, stderr);
+  assert.equal(structuredOf(await run_code({ language: 'python', code: 'import hello' })).stdout, 'hello\n');
+  assert.equal(structuredOf(await run_code({ language: 'python', session: 'before', code: 'import hello' })).stdout, 'hello\n');
+});
+
+test('what npm installed globally can be required', async (t) => {
+  const command = `mkdir -p /tmp/hi && cd /tmp/hi && echo 'console.log("hi")' > index.js &&
+    echo '{"name":"hi-there","version":"1.0.0"}' > package.json && npm install -g /tmp/hi`;
+  if (structuredOf(await run_command({ command })).exit_code !== 0) return t.skip('no npm');
+  assert.equal(structuredOf(await run_code({ language: 'javascript', code: "require('hi-there')" })).stdout, 'hi\n');
+});
+
+test('Java prints nothing of its own, and its heap fits the sandbox', async (t) => {
+  const code = 'class Main { public static void main(String[] a) { System.out.println(Runtime.getRuntime().maxMemory() >> 20); } }';
+  const result = await run_code({ language: 'java', code });
+  if (result.isError) return t.skip('no Java');
+  const { stdout, stderr } = structuredOf(result);
+  assert.equal(stderr, '');
+  assert.ok(Number(stdout) <= 1024, stdout);
+});

@@ -182,7 +182,12 @@ int interpreter_start(struct sandbox *sandbox, const struct interpreter_options 
 {
 	const char *argv[LOADER_ARGS_MAX + 2] = { options->path };
 	const struct run_options run_options = {
-		.argv = argv, .env = options->env, .deadline_ms = START_MS, .with_control = true
+		.argv = argv,
+		.env = options->env,
+		.deadline_ms = START_MS,
+		.with_control = true,
+		/* Python raises MemoryError. Node reserves address space, and does not recover. */
+		.limits_data = options->program == &kernel_python,
 	};
 	struct interpreter *interpreter = new_interpreter(sandbox, options);
 

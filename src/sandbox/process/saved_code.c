@@ -69,11 +69,14 @@ static void report_failure(struct saved_code *code, const struct error *why)
 static const char *const *fill_command(struct saved_code *code, const char *const *command,
                                        const char *const *more)
 {
-	char file[128], out[64];
-	const struct language_paths paths = { code->options.program, file, code->dir.path, out };
+	char file[128], out[64], memory[24];
+	const struct language_paths paths = { code->options.program, file, code->dir.path, out,
+		                              memory };
 
 	(void)snprintf(file, sizeof file, "%s/%s", code->dir.path, code->options.language->file);
 	(void)snprintf(out, sizeof out, "%s/program", code->dir.path);
+	(void)snprintf(memory, sizeof memory, "%llu",
+	               (unsigned long long)sandbox_row(code->sandbox)->spec.limits.memory);
 	return language_command(command, &paths, more, &code->arena);
 }
 

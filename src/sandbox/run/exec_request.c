@@ -9,7 +9,7 @@
 #include "sandbox/run/internal.h"
 #include "sandbox/sandbox.h"
 
-enum { LIST_MAX = 60 * 1024, UMASK = 022 };
+enum { LIST_MAX = 60 * 1024, UMASK = 022, STACKS_MAX = 128, STACK_BYTES = 8 * 1024 * 1024 };
 
 /* The environment of every program, unless the sandbox or the options override a variable. */
 static const char *const default_env[] = {
@@ -21,8 +21,17 @@ static const char *const default_env[] = {
 	"SHELL=/bin/sh",
 	"LANG=C.UTF-8",
 	"TERM=dumb",
-	"NPM_CONFIG_PREFIX=" SPEC_HOME "/.local", /* npm -g without write access to /usr */
-	"MPLBACKEND=Agg",                         /* matplotlib without a display server */
+	/* npm -g without write access to /usr, and require() of what it installed */
+	"NPM_CONFIG_PREFIX=" SPEC_HOME "/.local",
+	"NODE_PATH=" SPEC_HOME "/.local/lib/node_modules",
+	/* A sandbox has no network, so a second attempt fails too. For pip see skeleton_make.c. */
+	"NPM_CONFIG_FETCH_RETRIES=0",
+	"NPM_CONFIG_UPDATE_NOTIFIER=false",
+	"NPM_CONFIG_AUDIT=false",
+	"CARGO_NET_RETRY=0",
+	"UV_HTTP_RETRIES=0",
+	"BUNDLE_RETRY=0",
+	"MPLBACKEND=Agg", /* matplotlib without a display server */
 	/* os.networkInterfaces() without netlink: see skeleton_make.c. */
 	"NODE_OPTIONS=--require=/etc/belljar-node.js",
 	/* Runtimes that collect output for a pipe in a buffer would lose it when they are killed,
@@ -61,16 +70,8 @@ static int add_env(struct wire_exec *exec, struct buf *buf, const char *const *e
                    struct sandbox *sandbox, struct error *err)
 {
 	const char *const *sandbox_vars = sandbox_env(sandbox);
-	char java[96];
-	const char *const limit_vars[] = { java, NULL };
 
-	/* Without this variable Java sizes its heap by the machine's memory, not by the cgroup's
-	 * limit, and is killed. */
-	(void)snprintf(java, sizeof java,
-	               "JAVA_TOOL_OPTIONS=-XX:MaxRAM=%llu -XX:MaxRAMPercentage=50",
-	               (unsigned long long)sandbox_row(sandbox)->spec.limits.memory);
 	if (add_variables(exec, buf, default_env, sandbox_vars, env, err) < 0 ||
-	    add_variables(exec, buf, limit_vars, sandbox_vars, env, err) < 0 ||
 	    add_variables(exec, buf, sandbox_vars, env, NULL, err) < 0)
 		return -1;
 	return add_variables(exec, buf, env, NULL, NULL, err);
@@ -88,8 +89,8 @@ static int add_argv(struct wire_exec *exec, struct buf *buf, const char *const *
 /* RLIMIT_NOFILE is set per program and not for the whole sandbox, because the agent itself needs
  * more descriptors than a program may have. The agent inherits the server's hard limit and cannot
  * raise it. */
-static int add_limits(struct wire_exec *exec, struct buf *buf, const struct spec *spec,
-                      struct error *err)
+static int add_open_files(struct wire_exec *exec, struct buf *buf, const struct spec *spec,
+                          struct error *err)
 {
 	struct wire_limit files = { RLIMIT_NOFILE, spec->limits.files, spec->limits.files };
 	struct rlimit own;
@@ -97,6 +98,25 @@ static int add_limits(struct wire_exec *exec, struct buf *buf, const struct spec
 	if (getrlimit(RLIMIT_NOFILE, &own) == 0 && own.rlim_max < files.hard)
 		files.soft = files.hard = own.rlim_max;
 	return wire_limits_add(&exec->limits, buf, files, err);
+}
+
+/* The kernel grants an allocation of any size and kills the program when it writes to it. With this
+ * limit an allocation that can never fit fails at once. Stacks of threads count, too, although most
+ * of their pages are never written to. The program may raise the soft limit. */
+static int add_data_limit(struct wire_exec *exec, struct buf *buf, const struct spec_limits *limits,
+                          struct error *err)
+{
+	uint64_t stacks = limits->pids < STACKS_MAX ? limits->pids : STACKS_MAX;
+	struct wire_limit data = { RLIMIT_DATA, limits->memory + stacks * STACK_BYTES,
+		                   RLIM_INFINITY };
+	struct rlimit own;
+
+	/* The agent inherits the server's hard limit and cannot raise it. */
+	if (getrlimit(RLIMIT_DATA, &own) == 0)
+		data.hard = own.rlim_max;
+	if (data.soft > data.hard)
+		data.soft = data.hard;
+	return wire_limits_add(&exec->limits, buf, data, err);
 }
 
 static uint8_t exec_flags(const struct run_options *options)
@@ -118,6 +138,7 @@ int exec_request_open(struct sandbox *sandbox, struct channel *channel,
 {
 	struct wire_message message = { .type = WIRE_EXEC };
 	struct wire_exec *exec = &message.exec;
+	const struct spec *spec = &sandbox_row(sandbox)->spec;
 	AUTO_BUF struct buf argv, env, limits;
 
 	buf_init(&argv, LIST_MAX);
@@ -136,7 +157,8 @@ int exec_request_open(struct sandbox *sandbox, struct channel *channel,
 		return error_wrap(err, "argv");
 	if (add_env(exec, &env, options->env, sandbox, err) < 0)
 		return error_wrap(err, "env");
-	if (add_limits(exec, &limits, &sandbox_row(sandbox)->spec, err) < 0)
+	if (add_open_files(exec, &limits, spec, err) < 0 ||
+	    (options->limits_data && add_data_limit(exec, &limits, &spec->limits, err) < 0))
 		return -1;
 	return channel_open(channel, &message, events, ctx, ret, err);
 }

@@ -119,6 +119,7 @@ struct run_options {
 	uint32_t deadline_ms;    /* 0: none */
 	bool with_stdin;         /* false: stdin is empty */
 	bool with_control;       /* descriptor 3 of the program is a socket to the server */
+	bool limits_data;        /* allocations that the sandbox has no memory for fail */
 	bool terminal;           /* stdin, stdout and stderr are a terminal of rows x columns */
 	uint16_t rows, columns;
 };

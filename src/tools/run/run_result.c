@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "mcp/content.h"
+#include "tools/run/network_note.h"
 #include "tools/run/run_order.h"
 #include "tools/run/run_text.h"
 
@@ -416,6 +417,10 @@ static void add_end(struct answer *a)
 	add_left_out(a, &a->r->out, "stdout", a->r->out_bytes, a->fit->out_missing);
 	add_left_out(a, &a->r->errors, "stderr", a->r->error_bytes, a->fit->errors_missing);
 	add_session(a);
+	if (failed_for_network(a->r->state, a->fit)) {
+		add_status(a, NETWORK_NOTE);
+		add_note(a, NETWORK_NOTE);
+	}
 	add_remark(a);
 	add_process(a);
 }

@@ -87,10 +87,13 @@ static const struct {
 	  "passwd: files\ngroup: files\nshadow: files\nhosts: files\nnetworks: files\n"
 	  "protocols: files\nservices: files\nethers: files\nrpc: files\n" },
 	/* Distributions mark their Python as externally managed, and pip then refuses to install.
-	 * Here the installation belongs to one sandbox. */
-	{ "etc/pip.conf", "[global]\nbreak-system-packages = true\n" },
+	 * Here the installation belongs to one sandbox. Without a network a second attempt to
+	 * connect fails too. */
+	{ "etc/pip.conf", "[global]\nbreak-system-packages = true\nretries = 0\n"
+	                  "disable-pip-version-check = true\n" },
 	{ "etc/profile", "if [ -n \"$BASH_VERSION\" ]; then . /etc/bash.bashrc; fi\n" },
-	{ "etc/resolv.conf", "" },
+	/* For programs that do not read nsswitch.conf: no name server answers. */
+	{ "etc/resolv.conf", "options timeout:1 attempts:1\n" },
 };
 
 const char *const skeleton_program_dirs[] = {

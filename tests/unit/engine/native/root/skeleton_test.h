@@ -93,9 +93,9 @@ static const struct {
 	  "belljar:x:999:999:agent:/:/usr/sbin/nologin\n"
 	  "coderunner:x:1000:1000::/home/coderunner:/bin/bash\n"
 	  "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n" },
-	{ "etc/pip.conf", S_IFREG | 0644, "[global]\nbreak-system-packages = true\n" },
+	{ "etc/pip.conf", S_IFREG | 0644, NULL },
 	{ "etc/profile", S_IFREG | 0644, NULL },
-	{ "etc/resolv.conf", S_IFREG | 0644, "" },
+	{ "etc/resolv.conf", S_IFREG | 0644, "options timeout:1 attempts:1\n" },
 	{ "etc/ssl", S_IFDIR | 0755, NULL },
 	{ "etc/ssl/certs", S_IFDIR | 0755, NULL },
 	{ "etc/ssl/certs/0a1b2c3d.0", S_IFLNK | 0777, "a.pem" },
