@@ -66,9 +66,10 @@ struct tools_context {
 
 extern const struct mcp_tool tool_run_code, tool_run_command, tool_process_output,
         tool_process_input, tool_process_stop, tool_read_file, tool_write_file, tool_edit_file,
-        tool_list_directory, tool_search_files, tool_delete_path, tool_copy_in, tool_copy_out,
-        tool_create_sandbox, tool_update_sandbox, tool_list_sandboxes, tool_sandbox_info,
-        tool_reset_sandbox, tool_delete_sandbox, tool_tool_help, tool_server_info;
+        tool_list_directory, tool_search_files, tool_move_path, tool_delete_path, tool_copy_in,
+        tool_copy_out, tool_create_sandbox, tool_update_sandbox, tool_list_sandboxes,
+        tool_sandbox_info, tool_reset_sandbox, tool_delete_sandbox, tool_tool_help,
+        tool_server_info;
 extern const struct mcp_resource resource_server_info;
 extern const struct mcp_template template_tool_manual, template_sandbox_file, template_skill;
 extern const struct mcp_prompt prompt_getting_started, prompt_use_skill;

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,13 +23,14 @@ enum {
 	ENTRY_USUAL = 256, /* bytes of a record in the reply */
 	NAME_SIZE = 1100,  /* a name of 255 bytes with each byte escaped as \xNN */
 	SHOWN = 160,
+	WHEN_SIZE = FILE_TIME_SIZE + 8,
 	PREFIX_SIZE = DEPTH_MAX * 10 + 1, /* four columns a level, in UTF-8 */
 };
 
 struct list_directory_args {
 	const char *path, *sandbox;
 	int64_t depth, limit, offset;
-	bool hidden;
+	bool hidden, detail;
 };
 
 static const struct param params[] = {
@@ -40,6 +42,7 @@ static const struct param params[] = {
 	    .fallback.integer = LIMIT_DEFAULT),
 	ARG(struct list_directory_args, offset, INT, "next_offset of an earlier answer.",
 	    .max = OFFSET_MAX),
+	ARG(struct list_directory_args, detail, BOOL, "Also owners and exact times."),
 	WORK_PARAM_SANDBOX(struct list_directory_args, sandbox),
 	{ 0 },
 };
@@ -50,6 +53,8 @@ static const struct param entry_fields[] = {
 	FIELD("size", INT, "Bytes."),
 	FIELD("modified", STRING, "When it was changed last (UTC)."),
 	FIELD("mode", STRING, "The permissions as ls shows them."),
+	FIELD_OPTIONAL("uid", INT, "The id of its user; with detail."),
+	FIELD_OPTIONAL("gid", INT, "The id of its group; with detail."),
 	FIELD_OPTIONAL("target", STRING, "Where a link leads."),
 	FIELD_OPTIONAL("path_base64", STRING, "The exact bytes of a path that is not UTF-8."),
 	{ 0 },
@@ -91,35 +96,56 @@ static struct view last_name(struct view path)
 	return (struct view){ path.ptr + above, path.len - above };
 }
 
-/* One line of text; `prefix` is the tree in front of a name, NULL: no tree. */
-static int show_entry(const struct wire_entry *entry, const char *prefix, struct buf *out,
-                      struct error *full)
+/* "2026-11-16 11:25", or with `exact` "2026-11-16 11:25:03.120". */
+static const char *entry_time(const struct wire_entry *entry, bool exact, char out[WHEN_SIZE])
 {
-	char name[NAME_SIZE], target[SHOWN], when[FILE_TIME_SIZE], mode[11];
+	char minutes[FILE_TIME_SIZE];
+
+	(void)snprintf(out, WHEN_SIZE, "%s", file_time(entry->modified_ms, minutes));
+	if (exact)
+		(void)snprintf(out, WHEN_SIZE, "%s:%02u.%03u", minutes,
+		               (unsigned)(entry->modified_ms / 1000 % 60),
+		               (unsigned)(entry->modified_ms % 1000));
+	return out;
+}
+
+/* One line of text; `prefix` is the tree in front of a name, NULL: no tree. */
+static int show_entry(const struct wire_entry *entry, const char *prefix, bool detail,
+                      struct buf *out, struct error *full)
+{
+	char name[NAME_SIZE], target[SHOWN], when[WHEN_SIZE], mode[11], owner[24] = "";
 
 	(void)utf8_escape(prefix != NULL ? last_name(entry->path) : entry->path, name, sizeof name);
 	(void)utf8_escape(entry->target, target, sizeof target);
-	(void)file_time(entry->modified_ms, when);
+	(void)entry_time(entry, detail, when);
+	if (detail)
+		(void)snprintf(owner, sizeof owner, " %" PRIu32 ":%" PRIu32, entry->uid,
+		               entry->gid);
 	if (prefix != NULL)
 		return buf_printf(out, full, "%s%s%s%s%s  %" PRIu64 "  %s\n", prefix, name,
 		                  entry->type == WIRE_FILE_DIRECTORY ? "/" : "",
 		                  entry->type == WIRE_FILE_LINK ? " -> " : "", target, entry->size,
 		                  when);
-	return buf_printf(out, full, "%s %10" PRIu64 " %s %s%s%s%s\n", mode_of(entry, mode),
-	                  entry->size, when, name, entry->type == WIRE_FILE_DIRECTORY ? "/" : "",
+	return buf_printf(out, full, "%s%s %10" PRIu64 " %s %s%s%s%s\n", mode_of(entry, mode),
+	                  owner, entry->size, when, name,
+	                  entry->type == WIRE_FILE_DIRECTORY ? "/" : "",
 	                  entry->type == WIRE_FILE_LINK ? " -> " : "", target);
 }
 
-static json_t *entry_json(const struct wire_entry *entry)
+static json_t *entry_json(const struct wire_entry *entry, bool detail)
 {
 	json_t *object = json_obj();
-	char when[FILE_TIME_SIZE], mode[11];
+	char when[WHEN_SIZE], mode[11];
 
 	json_set(object, "path", json_str_view(entry->path));
 	json_set(object, "type", json_str(file_type_names[entry->type]));
 	json_set(object, "size", json_int((json_int_t)entry->size));
-	json_set(object, "modified", json_str(file_time(entry->modified_ms, when)));
+	json_set(object, "modified", json_str(entry_time(entry, detail, when)));
 	json_set(object, "mode", json_str(mode_of(entry, mode)));
+	if (detail) {
+		json_set(object, "uid", json_int(entry->uid));
+		json_set(object, "gid", json_int(entry->gid));
+	}
 	if (entry->type == WIRE_FILE_LINK)
 		json_set(object, "target", json_str_view(entry->target));
 	if (!utf8_is_valid(entry->path)) {
@@ -200,8 +226,9 @@ static const char *draw_prefix(unsigned depth, bool is_last, bool open[DEPTH_MAX
 /* Adds the entries as text and as JSON, as many as fit into both. Returns how many that were. The
  * first entry is added even if its JSON is longer than `room`: otherwise a caller could never get
  * past it. */
-static size_t show_window(const struct wire_entry *window, size_t count, bool as_tree,
-                          struct buf *out, json_t *entries, size_t room)
+static size_t show_window(const struct wire_entry *window, size_t count,
+                          const struct list_directory_args *args, struct buf *out, json_t *entries,
+                          size_t room)
 {
 	AUTO_FREE bool *is_last = mem_array(count + 1, sizeof *is_last);
 	bool open[DEPTH_MAX + 1] = { false };
@@ -215,9 +242,10 @@ static size_t show_window(const struct wire_entry *window, size_t count, bool as
 		json_t *entry;
 
 		(void)draw_prefix(depth_of(&window[i]), is_last[i], open, prefix);
-		if (show_entry(&window[i], as_tree ? prefix : NULL, out, &full) < 0)
+		if (show_entry(&window[i], args->depth > 1 ? prefix : NULL, args->detail, out,
+		               &full) < 0)
 			break;
-		entry = entry_json(&window[i]);
+		entry = entry_json(&window[i], args->detail);
 		used += file_json_size(entry);
 		if (i != 0 && used > room) {
 			json_decref(entry);
@@ -260,7 +288,7 @@ static void answer_entries(struct list_directory *l, struct view records)
 	around = file_json_size(structured) + AROUND;
 	buf_init(&text, answer_text_room(room));
 	count = take_window(l->args, records, &window, &more);
-	shown = show_window(window, count, l->args->depth > 1, &text, entries,
+	shown = show_window(window, count, l->args, &text, entries,
 	                    room > around ? room - around : 0);
 	more |= shown < count;
 	json_set(structured, "entries", entries);
@@ -275,6 +303,15 @@ static void answer_entries(struct list_directory *l, struct view records)
 static void on_entries(struct file_work *file, const struct files_reply *reply)
 {
 	answer_entries(container_of(file, struct list_directory, file), reply->bytes);
+}
+
+/* The path of a file lists that file. */
+static void on_no_entries(struct file_work *file, const struct error *why)
+{
+	if (why->errnum == ENOTDIR)
+		file_work_stat(file, file->path, false, on_entries);
+	else
+		file_work_fail_path(file, why);
 }
 
 static int request_entries(struct work *work, struct error *err)
@@ -293,7 +330,8 @@ static int request_entries(struct work *work, struct error *err)
 		.limit = (uint32_t)(l->args->offset + l->args->limit + 1),
 		.path = view_of(l->file.path),
 	};
-	file_work_request(&l->file, &request, (struct view){ 0 }, REPLY_MAX, on_entries);
+	file_work_request_or(&l->file, &request, (struct view){ 0 }, REPLY_MAX, on_entries,
+	                     on_no_entries);
 	return 0;
 }
 

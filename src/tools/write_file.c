@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "base/buf.h"
@@ -23,10 +24,11 @@ struct write_file_args {
 };
 
 static const struct param params[] = {
-	ARG_PATH(struct write_file_args, path, "Missing directories are created.",
+	ARG_PATH(struct write_file_args, path,
+	         "Missing directories are created; one that ends in / is a directory.",
 	         .required = true),
-	ARG_REQUIRED(struct write_file_args, content, TEXT,
-	             "All of the new content, or what to append.", .max = CONTENT_MAX),
+	ARG(struct write_file_args, content, TEXT, "All of the new content, or what to append.",
+	    .max = CONTENT_MAX),
 	ARG_ENCODING(struct write_file_args, encoding, "How `content` is encoded."),
 	ARG(struct write_file_args, append, BOOL, "Add to the end instead."),
 	ARG(struct write_file_args, executable, BOOL, "Make it a program."),
@@ -162,12 +164,37 @@ static void on_locked(struct file_work *file)
 	file_work_stat_or(file, file->path, false, on_stat, on_no_stat);
 }
 
+static void on_directory(struct file_work *file, const struct files_reply *reply)
+{
+	json_t *structured = json_obj(), *content = json_list();
+	char shown[SHOWN];
+
+	(void)reply;
+	json_set(structured, "path", json_str(file->path));
+	json_set(structured, "bytes", json_int(0));
+	json_set(structured, "size", json_int(0));
+	json_set(structured, "created", json_boolean(true));
+	json_push(content, mcp_text("the directory '%s' exists now",
+	                            utf8_escape(view_of(file->path), shown, sizeof shown)));
+	file_report_change(&file->work, file->path, false);
+	work_answer(&file->work, content, structured);
+}
+
+static bool is_directory_path(const char *path)
+{
+	return path[strlen(path) - 1] == '/';
+}
+
 static int lock_file(struct work *work, struct error *err)
 {
 	struct file_work *file = container_of(work, struct file_work, work);
 	struct write_file *w = container_of(file, struct write_file, file);
 
 	w->content = w->args->content;
+	if (is_directory_path(file->path)) {
+		file_work_make_directory(file, file->path, on_directory);
+		return 0;
+	}
 	if (file_memory_reserve(&file->reserved, w->content.len, err) < 0)
 		return -1;
 	if (w->args->encoding == encoding_names[ENCODING_BASE64]) {
@@ -196,8 +223,16 @@ static int write_file(struct mcp_call *call, const void *args, struct error *err
 	struct write_file *w;
 	struct work *work;
 
-	if (work_check_path(a->path, err) < 0 ||
-	    work_start(call, sizeof *w, &callbacks, a->sandbox, &work, err) < 0)
+	if (work_check_path(a->path, err) < 0)
+		return -1;
+	if (is_directory_path(a->path) && a->content.len != 0)
+		return error_set(err, ERR_INVALID,
+		                 "path: '%.80s' ends in a slash and would be a directory, which "
+		                 "has no content: give the name of the file",
+		                 a->path);
+	if (!is_directory_path(a->path) && a->content.ptr == NULL)
+		return error_set(err, ERR_INVALID, "argument 'content' is missing");
+	if (work_start(call, sizeof *w, &callbacks, a->sandbox, &work, err) < 0)
 		return -1;
 	w = container_of(work, struct write_file, file.work);
 	w->file.path = a->path;

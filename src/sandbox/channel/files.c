@@ -109,7 +109,7 @@ int files_start(struct channel *channel, const struct wire_message *request, str
 
 	op->fn = fn;
 	op->ctx = ctx;
-	op->is_writing = request->type == WIRE_WRITE;
+	op->is_writing = request->type == WIRE_WRITE || request->type == WIRE_UNPACK;
 	op->content = content;
 	op->max = max;
 	buf_init(&op->reply, max != 0 ? max : 1);

@@ -25,8 +25,8 @@ struct files_reply {
  * ERR_INVALID are distinguished, and the message names the path. The operation is freed by then. */
 typedef void files_fn(void *ctx, const struct files_reply *reply, const struct error *why);
 
-/* The request is READ, WRITE (of `content`, which must live until fn), STAT, LIST, TREE, FIND,
- * GREP, REMOVE or RENAME. A reply of more than `max` bytes fails with ERR_LIMIT.
+/* The request is READ, WRITE or UNPACK (of `content`, which must live until fn), STAT, LIST, TREE,
+ * FIND, GREP, REMOVE or RENAME. A reply of more than `max` bytes fails with ERR_LIMIT.
  * The channel is a sandbox's (sandbox_channel()), or that of a directory of the host
  * (sandbox/porter/host.h). */
 MUST_CHECK int files_start(struct channel *channel, const struct wire_message *request,

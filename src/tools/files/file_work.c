@@ -75,6 +75,17 @@ void file_work_stat(struct file_work *file, const char *path, bool follow, file_
 	file_work_stat_or(file, path, follow, next, file_work_fail_path);
 }
 
+/* Unpacking an archive without entries creates its target. */
+void file_work_make_directory(struct file_work *file, const char *path, file_work_fn *next)
+{
+	static const char empty_archive[1024]; /* two blocks of zeros end a tar archive */
+	const struct wire_message request = { .type = WIRE_UNPACK,
+		                              .unpack = { .max_count = 1, .path = view_of(path) } };
+
+	file_work_request(file, &request, (struct view){ empty_archive, sizeof empty_archive },
+	                  STAT_MAX, next);
+}
+
 struct wire_entry file_work_entry(const struct files_reply *reply)
 {
 	struct view rest = reply->bytes;

@@ -56,6 +56,8 @@ void file_work_request_or(struct file_work *file, const struct wire_message *req
                           file_work_error_fn *failed);
 void file_work_stat_or(struct file_work *file, const char *path, bool follow, file_work_fn *next,
                        file_work_error_fn *failed);
+/* Creates a directory and the missing ones above it; one that exists is no error. */
+void file_work_make_directory(struct file_work *file, const char *path, file_work_fn *next);
 /* The entry in the reply to file_work_stat(). */
 struct wire_entry file_work_entry(const struct files_reply *answer);
 

@@ -196,7 +196,8 @@ static void changed_requests_start_confined_sandboxes_only(void **state)
 
 	start_with_canaries(&peer);
 	for (size_t i = 0; i < NEAR_REQUESTS; i++) {
-		struct spawner_request request = { .kind = 1 + i % (REQUEST_KIND_COUNT - 1),
+		struct spawner_request request = { .kind = (uint32_t)(1 +
+			                                              i % (REQUEST_KIND_COUNT - 1)),
 			                           .number = 1000 + i,
 			                           .spec = peer_fresh_spec() };
 		unsigned char *bytes = (unsigned char *)&request;
