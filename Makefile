@@ -134,10 +134,17 @@ build/agent/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(AGENT_CC) $(AGENT_COMMON) -MMD -MP $(BANNED) $(AGENT_HARDENED) -c $< -o $@
 
-# Every build embeds the same agent.
-build/agent/image.o: src/engine/agent_image.S build/agent/belljar-agent
+# The agent in a sandbox needs no rules about what copies may place on the host.
+build/agent/obj/without_rules.o: src/agent/files/export/export.c Makefile
+	$(say) CC-MUSL $<
+	@mkdir -p $(@D)
+	$(Q)$(AGENT_CC) $(AGENT_COMMON) -MMD -MP $(BANNED) $(AGENT_HARDENED) -DEXPORT_WITHOUT_RULES -c $< -o $@
+
+# Every build embeds the same agents.
+build/agent/image.o: src/engine/agent_image.S build/agent/belljar-agent build/agent/belljar-host-agent
 	$(say) AS $@
-	$(Q)$(CC) $(HARDENED) -DAGENT_IMAGE='"build/agent/belljar-agent"' -c $< -o $@
+	$(Q)$(CC) $(HARDENED) -DAGENT_IMAGE='"build/agent/belljar-agent"' \
+		-DHOST_AGENT_IMAGE='"build/agent/belljar-host-agent"' -c $< -o $@
 
 # The Python and JavaScript programs that interpreters run, embedded as text.
 KERNELS := $(patsubst src/%_image.S,build/%.o,$(wildcard src/kernels/*_image.S))
@@ -174,11 +181,13 @@ build/san/parts.a: $(PARTS:%.c=build/san/obj/%.o) build/agent/image.o $(KERNELS)
 build/fuzz/parts.a: $(PARTS:%.c=build/fuzz/obj/%.o) build/agent/image.o $(KERNELS) $(FILTERS)
 build/agent/parts.a: $(patsubst %.c,build/agent/obj/%.o,$(filter-out src/agent/main.c,$(AGENT)))
 
-build/agent/belljar-agent.debug: build/agent/obj/src/agent/main.o build/agent/parts.a
+build/agent/belljar-agent.debug: build/agent/obj/src/agent/main.o build/agent/obj/without_rules.o build/agent/parts.a
+build/agent/belljar-host-agent.debug: build/agent/obj/src/agent/main.o build/agent/parts.a
+build/agent/belljar-agent.debug build/agent/belljar-host-agent.debug:
 	$(say) LINK $@
 	$(Q)$(AGENT_CC) $(AGENT_LINKED) $(AGENT_START) $^ $(AGENT_FINISH) -o $@
 
-build/agent/belljar-agent: build/agent/belljar-agent.debug
+build/agent/belljar-agent build/agent/belljar-host-agent: %: %.debug
 	$(say) STRIP $@
 	$(Q)strip --strip-all --remove-section=.comment -o $@ $<
 

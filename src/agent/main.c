@@ -10,6 +10,7 @@
 #include "agent/agent.h"
 #include "agent/children.h"
 #include "agent/dispatch.h"
+#include "agent/files/export/export.h"
 #include "agent/reach.h"
 #include "agent/setup.h"
 #include "base/clock.h"
@@ -176,6 +177,8 @@ int main(int argc, char **argv)
 	    (argc == 4 && num_parse_u64(argv[3], 0, UINT64_MAX, &agent.allowed, &err) < 0))
 		agent_die("usage: belljar-agent [DESCRIPTOR [USER [ALLOWED]]]");
 	agent.on_host = argc == 4;
+	if (agent.on_host && !export_has_rules())
+		agent_die("this agent has no rules for copies to the host");
 	agent.root = -1;
 	wire_link_init(&agent.link, WIRE_AGENT);
 	if (fd_ensure_stdio(&err) < 0 || setup_process(&agent, &err) < 0 ||

@@ -24,11 +24,15 @@
 /* Defined in agent_image.S. */
 extern const char agent_image_bytes[];
 extern const uint64_t agent_image_size;
+extern const char host_agent_image_bytes[];
+extern const uint64_t host_agent_image_size;
 
 enum { CHANNEL_FD = 3, IMAGE_FD = 4 };
 
-struct view agent_image(void)
+struct view agent_image(enum agent_place place)
 {
+	if (place == AGENT_ON_HOST)
+		return (struct view){ host_agent_image_bytes, (size_t)host_agent_image_size };
 	return (struct view){ agent_image_bytes, (size_t)agent_image_size };
 }
 
@@ -42,13 +46,13 @@ static int create_memfd(void)
 	return fd;
 }
 
-static int open_memfd(struct error *err)
+static int open_memfd(struct view image, struct error *err)
 {
 	AUTO_FD int fd = create_memfd();
 
 	if (fd < 0)
 		return error_sys(err, "create a memfd");
-	if (fd_write_all(fd, agent_image(), err) < 0)
+	if (fd_write_all(fd, image, err) < 0)
 		return -1;
 	/* A process that opens /proc/PID/exe of the agent for writing could otherwise change the
 	 * program of every sandbox that is started later. F_SEAL_SEAL makes the seals final. */
@@ -59,7 +63,7 @@ static int open_memfd(struct error *err)
 
 /* Writes the program and returns a second descriptor, for reading only: execve() fails with ETXTBSY
  * while a file is open for writing. */
-static int fill_and_reopen(const char *path, int writer, struct error *err)
+static int fill_and_reopen(const char *path, int writer, struct view image, struct error *err)
 {
 	AUTO_FD int reader = -1;
 	struct statvfs fs;
@@ -68,7 +72,7 @@ static int fill_and_reopen(const char *path, int writer, struct error *err)
 		return error_sys(err, "fstatvfs '%s'", path);
 	if ((fs.f_flag & ST_NOEXEC) != 0)
 		return error_set(err, ERR_UNSUPPORTED, "'%s' is mounted noexec", path);
-	if (fd_write_all(writer, agent_image(), err) < 0)
+	if (fd_write_all(writer, image, err) < 0)
 		return error_wrap(err, "write '%s'", path);
 	if (fchmod(writer, 0555) < 0)
 		return error_sys(err, "make '%s' executable", path);
@@ -78,7 +82,7 @@ static int fill_and_reopen(const char *path, int writer, struct error *err)
 	return TAKE_FD(reader);
 }
 
-static int open_unlinked(const char *directory, struct error *err)
+static int open_unlinked(const char *directory, struct view image, struct error *err)
 {
 	AUTO_FD int writer = -1;
 	char path[4096];
@@ -89,31 +93,31 @@ static int open_unlinked(const char *directory, struct error *err)
 	writer = mkostemp(path, O_CLOEXEC);
 	if (writer < 0)
 		return error_sys(err, "create '%s'", path);
-	reader = fill_and_reopen(path, writer, err);
+	reader = fill_and_reopen(path, writer, image, err);
 	(void)unlink(path);
 	return reader;
 }
 
-static int open_file(struct error *err)
+static int open_file(struct view image, struct error *err)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	int fd = -1;
 
 	if (runtime != NULL && runtime[0] == '/')
-		fd = open_unlinked(runtime, err);
-	return fd >= 0 ? fd : open_unlinked("/tmp", err);
+		fd = open_unlinked(runtime, image, err);
+	return fd >= 0 ? fd : open_unlinked("/tmp", image, err);
 }
 
-int agent_image_open(bool *sealed, struct error *err)
+int agent_image_open(enum agent_place place, bool *sealed, struct error *err)
 {
 	struct error memfd_error;
-	int fd = open_memfd(&memfd_error);
+	int fd = open_memfd(agent_image(place), &memfd_error);
 
 	if (sealed != NULL)
 		*sealed = fd >= 0;
 	if (fd >= 0)
 		return fd;
-	fd = open_file(err);
+	fd = open_file(agent_image(place), err);
 	if (fd < 0)
 		return error_wrap(err, "store the agent's program (memfd: %s)", memfd_error.msg);
 	return fd;

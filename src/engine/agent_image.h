@@ -1,5 +1,6 @@
-/* agent_image.h - the agent's program, which is embedded in belljar as bytes, and how it is
- * executed.
+/* agent_image.h - the agent's programs, which are embedded in belljar as bytes, and how they are
+ * executed. The agent on the host is the agent with the rules for copies out of a sandbox
+ * (agent/files/export/export.h); the agent in a sandbox needs none of them.
  *
  *   agent_image_open -> fork or clone3 -> agent_image_exec in the child
  *
@@ -16,11 +17,13 @@
 
 struct error;
 
-struct view agent_image(void);
+enum agent_place { AGENT_IN_SANDBOX, AGENT_ON_HOST };
+
+struct view agent_image(enum agent_place place);
 
 /* A descriptor of the program, close-on-exec. `sealed` (may be NULL) tells whether it is a
  * memfd. */
-MUST_CHECK int agent_image_open(bool *sealed, struct error *err);
+MUST_CHECK int agent_image_open(enum agent_place place, bool *sealed, struct error *err);
 
 /* Executes the agent in the calling process, a child after fork. The channel becomes descriptor 3,
  * 0 and 1 become /dev/null, 2 stays, all other descriptors are closed; the environment is empty.

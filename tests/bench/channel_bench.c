@@ -136,7 +136,7 @@ static void start_agent(struct bench *bench)
 	};
 	struct error err;
 	int ends[2];
-	int image = agent_image_open(NULL, &err);
+	int image = agent_image_open(AGENT_IN_SANDBOX, NULL, &err);
 
 	if (image < 0)
 		die("the agent", err.msg);
@@ -335,7 +335,7 @@ int main(void)
 	struct figures f = {
 		.runs = setting("BENCH_RUNS", 400),
 		.mib = setting("BENCH_MIB", 2048),
-		.size = agent_image().len,
+		.size = agent_image(AGENT_IN_SANDBOX).len,
 	};
 	struct bench bench = { 0 };
 

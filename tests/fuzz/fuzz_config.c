@@ -18,6 +18,9 @@ static void check_bounds(const struct options *options)
 		const struct option_spec *spec = &option_specs[i];
 		uint64_t value;
 
+		/* Without a value of its own, an option such as --memory-max is 0: not set. */
+		if (options->sources[i] == OPTION_FROM_TABLE)
+			continue;
 		if (spec->type != OPTION_TYPE_NUMBER && spec->type != OPTION_TYPE_SIZE)
 			continue;
 		memcpy(&value, (const char *)options + spec->offset, sizeof value);

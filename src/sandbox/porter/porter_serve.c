@@ -146,7 +146,7 @@ static int prepare_process(const struct porter_slots *slots, int socket, struct 
 	porter_count_agents();
 	if (close_server_descriptors(slots, socket, err) < 0)
 		return -1;
-	image->fd = agent_image_open(&image->is_sealed, err);
+	image->fd = agent_image_open(AGENT_ON_HOST, &image->is_sealed, err);
 	return image->fd < 0 ? -1 : porter_confine(slots, image, err);
 }
 

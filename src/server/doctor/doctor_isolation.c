@@ -441,10 +441,10 @@ static const char *fix_for_agent(const struct error *err)
 
 void isolation_agent(const struct trial *trial, struct check *ret)
 {
-	size_t kib = (agent_image().len + 1023) / 1024;
+	size_t kib = (agent_image(AGENT_IN_SANDBOX).len + 1023) / 1024;
 	bool is_sealed = false;
 	struct error err;
-	AUTO_FD int image = agent_image_open(&is_sealed, &err);
+	AUTO_FD int image = agent_image_open(AGENT_IN_SANDBOX, &is_sealed, &err);
 
 	/* The engine's reasons name the agent if the agent's program could not be executed, or did
 	 * not answer. */

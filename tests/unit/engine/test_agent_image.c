@@ -56,7 +56,7 @@ static size_t count_entries(const char *path)
 
 static void image_is_a_static_program_for_this_architecture(void **state)
 {
-	struct view image = agent_image();
+	struct view image = agent_image(AGENT_IN_SANDBOX);
 	Elf64_Ehdr ours, theirs;
 	AUTO_FD int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
@@ -75,7 +75,7 @@ static void image_is_a_static_program_for_this_architecture(void **state)
 
 static void check_contents(int fd)
 {
-	struct view image = agent_image();
+	struct view image = agent_image(AGENT_IN_SANDBOX);
 	AUTO_FREE char *copy = malloc(image.len + 1);
 
 	assert_non_null(copy);
@@ -88,7 +88,7 @@ static void sealed_copy_cannot_be_changed(void **state)
 {
 	bool sealed = false;
 	struct error err;
-	AUTO_FD int fd = agent_image_open(&sealed, &err);
+	AUTO_FD int fd = agent_image_open(AGENT_IN_SANDBOX, &sealed, &err);
 	char path[64];
 	int again;
 
@@ -113,7 +113,7 @@ static void sealed_copy_cannot_be_changed(void **state)
 static void open_accepts_null_for_sealed(void **state)
 {
 	struct error err;
-	AUTO_FD int fd = agent_image_open(NULL, &err);
+	AUTO_FD int fd = agent_image_open(AGENT_IN_SANDBOX, NULL, &err);
 
 	assert_true(fd >= 0);
 }
@@ -147,7 +147,7 @@ static void open_without_mfd_exec(const char *place)
 
 	(void)place;
 	refuse_call_with(SYS_memfd_create, MFD_EXEC, EINVAL);
-	CHILD_CHECK(agent_image_open(&sealed, &err) >= 0);
+	CHILD_CHECK(agent_image_open(AGENT_IN_SANDBOX, &sealed, &err) >= 0);
 	CHILD_CHECK(sealed);
 }
 
@@ -165,11 +165,12 @@ static void file_in_runtime_directory(const char *place)
 
 	refuse_call(SYS_memfd_create, EACCES);
 	CHILD_CHECK(setenv("XDG_RUNTIME_DIR", place, 1) == 0);
-	fd = agent_image_open(&sealed, &err);
+	fd = agent_image_open(AGENT_IN_SANDBOX, &sealed, &err);
 	CHILD_CHECK(fd >= 0 && !sealed);
 	CHILD_CHECK(fstat(fd, &st) == 0 && stat(place, &here) == 0);
 	CHILD_CHECK(st.st_dev == here.st_dev && st.st_nlink == 0);
-	CHILD_CHECK((st.st_mode & 07777) == 0555 && (size_t)st.st_size == agent_image().len);
+	CHILD_CHECK((st.st_mode & 07777) == 0555 &&
+	            (size_t)st.st_size == agent_image(AGENT_IN_SANDBOX).len);
 	CHILD_CHECK((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY &&
 	            fcntl(fd, F_GETFD) == FD_CLOEXEC);
 	CHILD_CHECK(write(fd, "x", 1) < 0);
@@ -189,11 +190,11 @@ static void file_in_tmp(const char *place)
 	(void)place;
 	refuse_call(SYS_memfd_create, ENOSYS);
 	CHILD_CHECK(setenv("XDG_RUNTIME_DIR", "/proc", 1) == 0); /* nothing can be created there */
-	CHILD_CHECK(agent_image_open(&sealed, &err) >= 0 && !sealed);
+	CHILD_CHECK(agent_image_open(AGENT_IN_SANDBOX, &sealed, &err) >= 0 && !sealed);
 	CHILD_CHECK(setenv("XDG_RUNTIME_DIR", "relative", 1) == 0);
-	CHILD_CHECK(agent_image_open(&sealed, &err) >= 0 && !sealed);
+	CHILD_CHECK(agent_image_open(AGENT_IN_SANDBOX, &sealed, &err) >= 0 && !sealed);
 	CHILD_CHECK(unsetenv("XDG_RUNTIME_DIR") == 0);
-	CHILD_CHECK(agent_image_open(&sealed, &err) >= 0 && !sealed);
+	CHILD_CHECK(agent_image_open(AGENT_IN_SANDBOX, &sealed, &err) >= 0 && !sealed);
 }
 
 static void tmp_is_used_without_a_runtime_directory(void **state)
@@ -212,7 +213,7 @@ static void fail_everywhere(const char *place)
 	refuse_call(SYS_memfd_create, EACCES);
 	refuse_call(SYS_fchmod, EPERM);
 	(void)unsetenv("XDG_RUNTIME_DIR");
-	CHILD_CHECK(agent_image_open(NULL, &err) == -1);
+	CHILD_CHECK(agent_image_open(AGENT_IN_SANDBOX, NULL, &err) == -1);
 	CHILD_CHECK(strncmp(err.msg, start_of_message, strlen(start_of_message)) == 0);
 	CHILD_CHECK(strstr(err.msg, "' executable: Operation not permitted") != NULL);
 	CHILD_CHECK(err.errnum == EPERM);
@@ -333,7 +334,7 @@ static void agent_sends_hello_and_exits_with_its_channel(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(arrangements); i++) {
 		struct error err;
-		AUTO_FD int image = agent_image_open(NULL, &err);
+		AUTO_FD int image = agent_image_open(AGENT_IN_SANDBOX, NULL, &err);
 		char said[1024];
 		int ends[2], status = -1;
 		pid_t child = start_agent(image, &arrangements[i], ends);
@@ -357,7 +358,7 @@ static void agent_from_file(const char *place)
 
 	(void)place;
 	refuse_call(SYS_memfd_create, EACCES);
-	image = agent_image_open(&sealed, &err);
+	image = agent_image_open(AGENT_IN_SANDBOX, &sealed, &err);
 	CHILD_CHECK(image >= 0 && !sealed);
 	child = start_agent(image, &(struct arrangement){ 8, 9, 0 }, ends);
 	CHILD_CHECK(is_hello((struct view){ said, read_until(ends[0], said, sizeof said, 1) }));

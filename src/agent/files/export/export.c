@@ -22,6 +22,42 @@ enum {
 
 /* --- where an entry would be ------------------------------------------------------------- */
 
+/* The agent in a sandbox is linked with a build of this file that has no rules (Makefile), so that
+ * the table of trusted names is not part of its program. */
+#ifdef EXPORT_WITHOUT_RULES
+bool export_has_rules(void)
+{
+	return false;
+}
+
+static bool is_on_host(const struct job *job)
+{
+	(void)job;
+	return false;
+}
+
+static const char *kind_name(int kind)
+{
+	(void)kind;
+	return "";
+}
+#else
+bool export_has_rules(void)
+{
+	return true;
+}
+
+static bool is_on_host(const struct job *job)
+{
+	return job->on_host;
+}
+
+static const char *kind_name(int kind)
+{
+	return trusted_kinds[kind].name;
+}
+#endif
+
 /* Asks the kernel for the path of an open directory: the links on the way are resolved in it, so a
  * harmless name that leads to a trusted directory is found. */
 static int read_real_path(int directory, char out[PATH_MAX + 1], struct error *err)
@@ -52,7 +88,7 @@ int export_verify(const struct export *export, int directory, struct error *err)
 {
 	char path[PATH_MAX + 1];
 
-	if (!export->job->on_host)
+	if (!is_on_host(export->job))
 		return 0;
 	if (read_real_path(directory, path, err) < 0)
 		return -1;
@@ -76,7 +112,7 @@ int export_init_at(struct export *export, const struct job *job, int directory, 
                    struct wire_done *done, struct error *err)
 {
 	init_export(export, job, is_preview, done);
-	return job->on_host ? read_base(export, directory, err) : 0;
+	return is_on_host(job) ? read_base(export, directory, err) : 0;
 }
 
 /* Opens the directory, or else the nearest one above it that exists; *missing becomes the rest of
@@ -188,7 +224,7 @@ int export_base_kind(const struct export *export)
 {
 	char marked[EXPORT_PATH_SIZE];
 
-	if (!export->job->on_host)
+	if (!is_on_host(export->job))
 		return -1;
 	mark_repositories(export->base, marked);
 	return trusted_kind_of(marked, true, export->job->allowed);
@@ -200,7 +236,7 @@ int export_kind(struct export *export, const char *name, bool is_directory)
 	const char *slash = strrchr(name, '/');
 	size_t parent = slash != NULL ? (size_t)(slash - name) : 0;
 
-	if (!export->job->on_host)
+	if (!is_on_host(export->job))
 		return -1;
 	mark_parent(export, name, parent);
 	(void)snprintf(path, sizeof path, "%s/%s", export->marked,
@@ -227,7 +263,7 @@ int export_set_written(struct export *export, struct view path, const char *name
 	const struct job *job = export->job;
 	size_t len;
 
-	if (!job->on_host)
+	if (!is_on_host(job))
 		return 0;
 	if (read_real_path(job->root, export->written, err) < 0)
 		return -1;
@@ -249,7 +285,7 @@ int export_written_kind(const struct export *export, const char *name, bool is_d
 {
 	char path[EXPORT_PATH_SIZE + PATH_MAX];
 
-	if (!export->job->on_host || export->written[0] == '\0')
+	if (!is_on_host(export->job) || export->written[0] == '\0')
 		return -1;
 	(void)snprintf(path, sizeof path, "%s/%s", export->written, name);
 	return trusted_kind_of(path, is_directory, export->job->allowed);
@@ -265,7 +301,7 @@ mode_t export_file_mode(struct export *export, int dir, const char *name, mode_t
 	mode_t kept = 0;
 	struct stat st;
 
-	if (!export->job->on_host)
+	if (!is_on_host(export->job))
 		return mode;
 	if ((export->job->allowed & TRUSTED_EXECUTABLES) != 0 || (mode & any) == 0)
 		return mode & 0755;
@@ -278,7 +314,7 @@ mode_t export_file_mode(struct export *export, int dir, const char *name, mode_t
 
 mode_t export_directory_mode(const struct export *export, mode_t mode)
 {
-	return export->job->on_host ? mode & 0755 : mode;
+	return is_on_host(export->job) ? mode & 0755 : mode;
 }
 
 /* --- the report -------------------------------------------------------------------------- */
@@ -305,8 +341,7 @@ void export_leave_out(struct export *export, const char *name, bool is_directory
 		return;
 	if (is_directory && strlen(name) < sizeof export->listed)
 		memcpy(export->listed, name, strlen(name) + 1);
-	(void)snprintf(more, sizeof more, "%s (%s)", is_directory ? "/" : "",
-	               trusted_kinds[kind].name);
+	(void)snprintf(more, sizeof more, "%s (%s)", is_directory ? "/" : "", kind_name(kind));
 	export_list(export, export->is_preview ? "left out  " : "", name, more);
 }
 

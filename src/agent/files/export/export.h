@@ -45,6 +45,9 @@ struct export
 	char listed[256];              /* the last directory in `list` */
 };
 
+/* Whether this program can be the agent on the host: the agent in a sandbox has no rules. */
+bool export_has_rules(void);
+
 /* `directory` is the path of the directory that names are below. *ret is its descriptor, or -1 if
  * it does not exist. */
 MUST_CHECK int export_init(struct export *export, const struct job *job, struct view directory,

@@ -225,7 +225,7 @@ static void prepare_image(struct spawner *spawner)
 	struct error err;
 
 	if (spawner->next_image < 0)
-		spawner->next_image = agent_image_open(NULL, &err);
+		spawner->next_image = agent_image_open(AGENT_IN_SANDBOX, NULL, &err);
 }
 
 /* Returns when the server has closed its end. */

@@ -146,7 +146,7 @@ static int take_image(int *ahead, struct error *err)
 {
 	int image = TAKE_FD(*ahead);
 
-	return image >= 0 ? image : agent_image_open(NULL, err);
+	return image >= 0 ? image : agent_image_open(AGENT_IN_SANDBOX, NULL, err);
 }
 
 int spawner_sandbox_start(struct host_resources *host, int *image,

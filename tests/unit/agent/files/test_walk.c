@@ -357,7 +357,7 @@ static void walk_fails_when_descriptors_run_out(void **state)
 	err = (struct error){ .msg = "" };
 	assert_int_equal(walk_next(&walk, &entry, &err), -1);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	assert_string_equal(err.msg, "open the directory 'd': Too many open files");
+	assert_non_null(strstr(err.msg, "open the directory 'd': Too many open files"));
 	job_test_stop(&t);
 }
 

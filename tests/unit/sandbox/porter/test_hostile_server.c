@@ -397,7 +397,7 @@ static int attack_as_porter(void)
 	struct error err;
 	int failed = 0;
 
-	image.fd = agent_image_open(&image.is_sealed, &err);
+	image.fd = agent_image_open(AGENT_ON_HOST, &image.is_sealed, &err);
 	if (image.fd < 0 || porter_slots_allow(&slots, "allowed", &err) < 0 ||
 	    porter_confine(&slots, &image, &err) < 0) {
 		(void)fprintf(stderr, "%s\n", err.msg);

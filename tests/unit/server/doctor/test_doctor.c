@@ -269,7 +269,7 @@ static void agent_is_described(void **state)
 	char detail[100];
 
 	(void)snprintf(detail, sizeof detail, "%zu KiB, starts from a sealed memfd, protocol 1",
-	               (agent_image().len + 1023) / 1024);
+	               (agent_image(AGENT_IN_SANDBOX).len + 1023) / 1024);
 	isolation_agent(&trial, &check);
 	assert_string_equal(check.detail, detail);
 	assert_int_equal(check.status, CHECK_ON);
