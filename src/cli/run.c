@@ -14,6 +14,7 @@
 #include "base/text/utf8.h"
 #include "cli/support/attachment.h"
 #include "cli/support/foreground.h"
+#include "cli/support/siblings.h"
 #include "cli/verb.h"
 #include "kernels/languages.h"
 #include "sandbox/channel/files.h"
@@ -21,6 +22,7 @@
 #include "sandbox/run/code_dir.h"
 #include "sandbox/sandbox.h"
 #include "server/options/options.h"
+#include "server/runtime.h"
 
 enum { CODE_MAX = 5 * 1024 * 1024, CODE_PERM = 0644, NAME_MAX_LEN = 100, CHUNK = 64 * 1024 };
 
@@ -36,6 +38,7 @@ struct code {
 	bool from_stdin;
 	struct attachment *attachment;
 	struct foreground program;
+	struct siblings siblings;
 	struct arena arena;  /* arguments */
 	struct files_op *op; /* a file operation under way */
 	struct code_dir dir; /* the directory of the code in the sandbox */
@@ -180,7 +183,7 @@ static void finish_run(struct code *code, int status)
 
 	code->status = status;
 	print_id(code);
-	if (sandbox_row(sandbox)->temporary || channel == NULL ||
+	if (sandbox_row(sandbox)->temporary || channel == NULL || code->siblings.count != 0 ||
 	    files_start(channel, &request, (struct view){ "", 0 }, 0, on_removed, code, &code->op,
 	                &err) < 0)
 		attachment_stop(code->attachment, status);
@@ -281,9 +284,14 @@ static void save_code(struct code *code)
 	struct wire_message request = { .type = WIRE_WRITE };
 	struct error err;
 
-	code_dir_choose(&code->dir);
+	/* With siblings the code is one of the user's files, and stays like them. */
+	if (code->siblings.count != 0)
+		(void)snprintf(code->dir.path, sizeof code->dir.path, "%s", SPEC_WORKSPACE);
+	else
+		code_dir_choose(&code->dir);
 	(void)snprintf(code->file, sizeof code->file, "%s/%s", code->dir.path, name_inside(code));
-	(void)snprintf(code->out, sizeof code->out, "%s/program", code->dir.path);
+	(void)snprintf(code->out, sizeof code->out, "%s/%s", code->dir.path,
+	               code->siblings.count != 0 ? ".belljar-program" : "program");
 	request.write = (struct wire_write){ .mode = WIRE_WRITE_REPLACE,
 		                             .flags = WIRE_PARENTS,
 		                             .perm = CODE_PERM,
@@ -296,6 +304,25 @@ static void save_code(struct code *code)
 	                     code, &code->op, &err) == 0)
 		return;
 	fail_run(code, &err);
+}
+
+static void on_siblings_copied(void *ctx, const struct error *why)
+{
+	if (why != NULL)
+		fail_run(ctx, why);
+	else
+		save_code(ctx);
+}
+
+static void copy_siblings(struct code *code)
+{
+	struct error err;
+
+	if (code->siblings.count == 0)
+		save_code(code);
+	else if (siblings_copy(&code->siblings, code->attachment, on_siblings_copied, code, &err) <
+	         0)
+		fail_run(code, &err);
 }
 
 static void on_languages(void *ctx, const struct error *why)
@@ -321,7 +348,7 @@ static void on_languages(void *ctx, const struct error *why)
 	code->runner = &code->language->runners[runner];
 	(void)snprintf(code->found, sizeof code->found, "%s",
 	               found->of[code->language - languages].path);
-	save_code(code);
+	copy_siblings(code);
 }
 
 /* --- the verb --- */
@@ -351,6 +378,7 @@ static void close_run(void *ctx)
 	code->is_closed = true;
 	if (code->op != NULL)
 		files_cancel(code->op);
+	siblings_stop(&code->siblings);
 	foreground_close(&code->program);
 }
 
@@ -362,6 +390,7 @@ static enum verb_result run_code_file(const struct verb_call *call, struct error
 	const struct attachment_options options = { .call = call,
 		                                    .sandbox = call->options->sandbox,
 		                                    .keep = call->options->keep };
+	char state[PATH_MAX];
 	enum verb_result result;
 
 	code = (struct code){ .call = call, .from_stdin = strcmp(call->operands[0], "-") == 0 };
@@ -373,8 +402,12 @@ static enum verb_result run_code_file(const struct verb_call *call, struct error
 		result = VERB_FAILED;
 	else if (choose_language(&code, err) < 0)
 		result = VERB_MISUSED;
+	else if (runtime_find_state_dir(call->options, state, err) < 0 ||
+	         siblings_prepare(&code.siblings, call->options->with, state, err) < 0)
+		result = VERB_FAILED;
 	else
 		result = attachment_run(&options, &attachment_events, &code, err);
+	siblings_close(&code.siblings);
 	buf_done(&code.text);
 	arena_done(&code.arena);
 	return result;
@@ -387,6 +420,7 @@ static const struct verb_example examples[] = {
 	{ "echo 'console.log(6 * 7)' | belljar run --language javascript -",
 	  "Read the code from standard input." },
 	{ "belljar run --timeout 10 --memory 256M main.c", "Compile and run, with limits." },
+	{ "belljar run --with . main.py", "Copy the current directory in beside it." },
 	{ "belljar run --keep job.py", "Keep the sandbox, to look at its files." },
 	{ NULL, NULL },
 };
@@ -398,8 +432,9 @@ const struct verb verb_run = {
 	.operand_rest = true,
 	.summary = "Run a file of code in a sandbox.",
 	.help = "Creates a sandbox, copies FILE into it, runs it with this command's standard "
-	        "input and output, and removes the sandbox. FILE has at most 5 MiB, and files "
-	        "beside it are not visible inside. With - the code is read from standard input. "
+	        "input and output, and removes the sandbox. FILE has at most 5 MiB. Files "
+	        "beside it are not visible inside unless --with names them or their directory: "
+	        "then all are copied into /workspace, and the code runs there. With - the code is read from standard input. "
 	        "The language is that of --language, of the file's name, or of a first line such "
 	        "as #!/usr/bin/env python3. Compiled languages are compiled first. Arguments after "
 	        "FILE are passed to the program.\n\n"

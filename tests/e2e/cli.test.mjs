@@ -1,7 +1,7 @@
 // The verbs that work in sandboxes, as a person or a script calls them: run, shell, client, logs, ps.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -52,6 +52,17 @@ describe('run', () => {
     const result = verb('run', [file('tool', '#!/usr/bin/env -S python3 -u\nprint(6 * 7)\n')]);
     assert.deepEqual([result.status, result.stdout, result.stderr], [0, '42\n', '']);
     assert.equal(verb('run', ['-'], { input: '#!/bin/sh\necho piped' }).stdout, 'piped\n');
+  });
+
+  test('run --with copies files and directories in beside the code', () => {
+    const beside = join(dir, 'beside');
+    mkdirSync(join(beside, 'deep'), { recursive: true });
+    writeFileSync(join(beside, 'helper.py'), 'value = 42\n');
+    writeFileSync(join(beside, 'deep', 'data.txt'), 'deep data\n');
+    const code = file('uses.py', 'import helper\nprint(helper.value, open("deep/data.txt").read(), open("one.txt").read())\n');
+    const result = verb('run', ['--with', beside, '--with', file('one.txt', 'one'), code]);
+    assert.deepEqual([result.status, result.stdout, result.stderr], [0, '42 deep data\n one\n', '']);
+    assert.match(verb('run', ['--with', join(dir, 'nonesuch'), code]).stderr, /--with '.*nonesuch': No such file/);
   });
 
   test('run reads code from standard input', () => {

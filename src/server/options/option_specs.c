@@ -275,6 +275,10 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.help = "The language of the code, if the file's name does not show it." },
 	[OPTION_KEEP] = { "keep", FLAG(keep), .verbs = FOR_RUN, .flag_only = true,
 		.help = "Keep the sandbox when the code has ended, and print its id." },
+	[OPTION_WITH] = { "with", TEXT(with), .verbs = FOR_RUN, .flag_only = true,
+		.word = "PATH:...", .accepts = is_not_empty, .expected = "paths with : between",
+		.help = "Copy these files, and what these directories contain, into /workspace, "
+			"and run the code there beside them." },
 	[OPTION_SANDBOX] = { "sandbox", TEXT(sandbox), .verbs = FOR_EXEC | FOR_RUN,
 		.flag_only = true, .word = "NAME", .accepts = is_sandbox_name,
 		.expected = "a name of letters, digits, . _ -",

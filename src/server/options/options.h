@@ -91,6 +91,7 @@ enum option_id {
 	OPTION_PREVIEW,
 	OPTION_LANGUAGE,
 	OPTION_KEEP,
+	OPTION_WITH,
 	OPTION_SANDBOX,
 	OPTION_TIMEOUT,
 	OPTION_TERMINAL,
@@ -152,6 +153,7 @@ struct options {
 	bool preview;             /* cp */
 	const char *language;     /* run; NULL: derived from the file name */
 	bool keep;                /* run */
+	const char *with;         /* run; files and directories, separated by ":"; or NULL */
 	const char *sandbox;      /* exec; NULL: a new temporary one */
 	uint64_t timeout_s;       /* exec; 0: none */
 	bool terminal;            /* exec */

@@ -1,0 +1,36 @@
+/* siblings.h - files and directories of this machine that `run --with` copies into the sandbox.
+ *
+ *   siblings_prepare (before this process gives up its rights) -> siblings_copy -> siblings_close */
+#pragma once
+#include <limits.h>
+
+#include "base/attr.h"
+#include "sandbox/porter/porter.h"
+
+struct attachment;
+struct error;
+
+enum { SIBLINGS_MAX = 16 };
+
+typedef void siblings_fn(void *ctx, const struct error *why);
+
+struct siblings {
+	struct porter porter;
+	char *paths[SIBLINGS_MAX]; /* real paths */
+	size_t count, next;
+	struct attachment *attachment;
+	struct host *host;
+	struct host_handle *handle;
+	struct copy *copy;
+	siblings_fn *done;
+	void *ctx;
+};
+
+/* `list` is "PATH:PATH"; NULL: none. The struct is zeroed before. */
+MUST_CHECK int siblings_prepare(struct siblings *siblings, const char *list, const char *state,
+                                struct error *err);
+/* Copies the contents of directories, and files under their names, into /workspace. */
+MUST_CHECK int siblings_copy(struct siblings *siblings, struct attachment *attachment,
+                             siblings_fn *done, void *ctx, struct error *err);
+void siblings_stop(struct siblings *siblings);  /* a copy under way */
+void siblings_close(struct siblings *siblings); /* the rest */
