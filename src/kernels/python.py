@@ -297,6 +297,7 @@ WATCHED = {
     'plotly.io': ('FIGURES', 'replace_show'),
     'altair.vegalite.v4.api': ('FIGURES', 'replace_show'),
     'altair.vegalite.v5.api': ('FIGURES', 'replace_show'),
+    'altair.vegalite.v6.api': ('FIGURES', 'replace_show'),
     'bokeh.io.showing': ('FIGURES', 'replace_show'),
 }
 

@@ -302,6 +302,16 @@ class Libraries(Notebook):
                    "kaleido): `pip install kaleido` lets plotly draw pictures", ("text/html", "", page))
         self.gives(start + "f.png = %r\nf.show()" % png(2, 2), ("image/png", "", str(self.kernel.home / ".belljar/image-1.png")))
 
+    def test_altair_charts_are_pictures(self):
+        self.package("altair")
+        self.package("altair/vegalite")
+        self.package("altair/vegalite/v5", api="class TopLevelMixin:\n    def show(self): 1/0\n"
+                     "    def to_html(self): return '<page>'\n    def save(self, file, format): file.write(%r)\n" % png(2, 2))
+        picture = str(self.kernel.home / ".belljar/image-%d.png")
+        start = "from altair.vegalite.v5.api import TopLevelMixin\n"
+        self.gives(start + "TopLevelMixin()", ("image/png", "", picture % 1))
+        self.gives(start + "TopLevelMixin().show()", ("image/png", "", picture % 2))
+
     def test_bokeh_shows_a_page_without_a_browser(self):
         self.package("bokeh", model=BOKEH, resources="CDN = 1\n", embed="def file_html(*a): return '<page>'\n")
         self.package("bokeh/io", "from .showing import show\n", showing="def show(m): 1/0\n")

@@ -82,7 +82,7 @@ def replace_show(module):
         module.BaseFigure.show = show_instead
     elif name == 'plotly.io':
         module.show = show_instead
-    elif name == 'altair.vegalite.v5.api' or name == 'altair.vegalite.v4.api':
+    elif name.startswith('altair.'):
         module.TopLevelMixin.show = show_instead
     elif name == 'bokeh.io.showing':
         module.show = show_instead
