@@ -41,7 +41,7 @@ static const int stop_signals[] = { SIGTERM, SIGINT, SIGHUP };
 
 enum {
 	STOP_TIMEOUT_MS = 5000, /* for sandboxes to fall asleep */
-	PREPARE_MS = 10,        /* after the spawner is ready: the first answer goes first */
+	PREPARE_MS = 1,         /* after the spawner is ready: a message that waits goes first */
 };
 
 struct server {

@@ -39,8 +39,17 @@ static void answer_request(struct language_request *request, const struct error 
 	fn(ctx, why);
 }
 
-/* Answers the requests that this result satisfies. These requests are moved to a list of their own
- * first, so that a request made from a callback waits for the next script. */
+static bool is_found(const struct language_cache *cache, const struct language_request *request)
+{
+	const struct language *language = request->language;
+
+	return language != NULL && !request->with_versions &&
+	       cache->found.of[language - languages].runner >= 0;
+}
+
+/* Answers the requests that this result satisfies; while the script runs, only those whose language
+ * is found. These requests are moved to a list of their own first, so that a request made from a
+ * callback waits for the next script. */
 static void answer_requests(struct language_cache *cache, bool with_versions,
                             const struct error *why)
 {
@@ -48,10 +57,12 @@ static void answer_requests(struct language_cache *cache, bool with_versions,
 
 	list_init(&answered);
 	for (struct list *node = cache->requests.next; node != &cache->requests;) {
+		const struct language_request *request = container_of(node, struct language_request,
+		                                                      node);
 		struct list *next = node->next;
 
-		if (with_versions ||
-		    !container_of(node, struct language_request, node)->with_versions) {
+		if (cache->run != NULL ? is_found(cache, request)
+		                       : with_versions || !request->with_versions) {
 			list_remove(node);
 			list_add(&answered, node);
 		}
@@ -71,8 +82,12 @@ static void on_output(void *ctx, bool is_stderr, struct view bytes)
 	run_consumed(cache->run, is_stderr, bytes.len);
 	/* The script prints less than TEXT_MAX. Only another program in the shell's place prints
 	 * more, and the rest of its output is ignored. */
-	if (!is_stderr)
-		(void)!buf_add(&cache->text, bytes, &err);
+	if (is_stderr || buf_add(&cache->text, bytes, &err) < 0 || cache->found.known ||
+	    bytes.len == 0 || bytes.ptr[bytes.len - 1] != '\n')
+		return;
+	language_probe_parse(buf_view(&cache->text), &cache->found);
+	cache->found.known = false;
+	answer_requests(cache, false, NULL);
 }
 
 static void finish_script(struct language_cache *cache, const struct error *why)

@@ -13,12 +13,16 @@
 #include "kernels/languages.h"
 
 struct error;
+struct language;
 struct language_cache;
 struct sandbox;
 
 struct language_request { /* zeroed: not pending */
 	struct list node;
 	bool with_versions;
+	/* With a language, fn is called as soon as that one is found, while the script may still
+	 * look for others; `known` is false then. NULL: when the script has ended. */
+	const struct language *language;
 	bool is_owned; /* by the cache, which frees it after the callback */
 	void (*fn)(void *ctx, const struct error *why); /* why NULL: success */
 	void *ctx;

@@ -93,6 +93,7 @@ static void request_languages(struct process *process,
                               void (*fn)(void *ctx, const struct error *why))
 {
 	process->has_probed = true;
+	process->language_request.language = process->options.language;
 	process->language_request.fn = fn;
 	process->language_request.ctx = process;
 	language_cache_request(process->processes->languages, &process->language_request);
@@ -175,6 +176,7 @@ void processes_start_spare(struct processes *processes)
 	struct language_request *request = mem_new(sizeof *request);
 
 	*request = (struct language_request){ .is_owned = true,
+		                              .language = language_find("python"),
 		                              .fn = start_spare,
 		                              .ctx = processes };
 	language_cache_request(processes->languages, request);
