@@ -5,12 +5,16 @@
 #include "tools/catalogue.h"
 #include "tools/run/process_call.h"
 #include "tools/run/run_result.h"
+#include "tools/run/wait_text.h"
 #include "tools/support/work.h"
 
 struct output_args {
 	const char *process, *sandbox;
 	int64_t since, limit;
 	double wait_s;
+	bool until_end;
+	const char *until;
+	int64_t port;
 };
 
 static const struct param params[] = {
@@ -27,8 +31,27 @@ static const struct param params[] = {
 	  .type = PARAM_NUMBER,
 	  .max = 3600,
 	  .offset = offsetof(struct output_args, wait_s),
-	  .help = "Seconds to wait for new output or the end.",
-	  .more = "The answer comes sooner if a call may not take so long." },
+	  .help = "Most seconds to wait, for new output or as said below.",
+	  .more = "The end of the process ends every wait, and the answer comes sooner if a call "
+	          "may not take so long. With `until_end`, `until` or `port` the default is as long "
+	          "as a call may take." },
+	{ .name = "until_end",
+	  .type = PARAM_BOOL,
+	  .offset = offsetof(struct output_args, until_end),
+	  .help = "Wait on at new output." },
+	{ .name = "until",
+	  .type = PARAM_STRING,
+	  .min = 1,
+	  .max = WAIT_TEXT_MAX,
+	  .offset = offsetof(struct output_args, until),
+	  .help = "Wait for this text.",
+	  .more = "Output from `since` on counts, all of it by default. The text is compared with "
+	          "the bytes as printed, terminal escapes included." },
+	{ .name = "port",
+	  .type = PARAM_INT,
+	  .max = 65535,
+	  .offset = offsetof(struct output_args, port),
+	  .help = "Wait for a server on this port." },
 	{ .name = "limit",
 	  .type = PARAM_INT,
 	  .max = 1024 * 1024,
@@ -42,17 +65,25 @@ static int process_output(struct mcp_call *call, const void *args, struct error 
 {
 	const struct tools_context *context = mcp_call_app(call);
 	const struct output_args *a = args;
-	uint64_t wait_ms = (uint64_t)(a->wait_s * 1000);
+	bool is_for_output = !a->until_end && a->until == NULL && a->port == 0;
+	uint64_t wait_ms = a->wait_s > 0 || is_for_output ? (uint64_t)(a->wait_s * 1000)
+	                                                  : context->answer_within_ms;
 	const struct process_call_options options = {
 		.process = a->process,
 		.sandbox = a->sandbox,
 		.wait_ms = wait_ms < context->answer_within_ms ? (uint32_t)wait_ms
 		                                               : context->answer_within_ms,
-		.until_output = true,
+		.until_output = is_for_output,
+		.until = view_of(a->until != NULL ? a->until : ""),
+		.port = (uint16_t)a->port,
 		.since = a->since,
 		.limit = (size_t)a->limit,
 	};
 
+	if (a->until != NULL && a->port != 0)
+		return error_set(err, ERR_INVALID,
+		                 "arguments 'until' and 'port': give one of them, and the other in "
+		                 "a second call");
 	return process_call_start(call, &options, err);
 }
 
@@ -60,7 +91,7 @@ const struct mcp_tool tool_process_output = {
 	.name = "process_output",
 	.title = "Read a process's output",
 	.help = "Read what a process has printed since the last answer, whether it still runs, and "
-	        "how it ended. `wait_s` is better than calling again and again.",
+	        "how it ended. Waiting here is better than calling again and again.",
 	.more = "Processes come from run_command with `background`, and from calls that took too "
 	        "long. What Belljar says begins with \"[belljar: \", which no program can print. "
 	        "The oldest output of a process that prints much is dropped; the answer says how "

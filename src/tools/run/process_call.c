@@ -1,5 +1,6 @@
 #include "tools/run/process_call.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,9 @@
 #include "tools/catalogue.h"
 #include "tools/run/run_result.h"
 #include "tools/run/run_text.h"
+#include "tools/run/wait_port.h"
 #include "tools/run/wait_process.h"
+#include "tools/run/wait_text.h"
 #include "tools/support/work.h"
 
 /* Bytes of an answer for everything besides output, and the fewest bytes of output in it. */
@@ -27,6 +30,9 @@ struct process_call {
 	const struct tools_context *context;
 	struct process_call_options options;
 	struct wait_process wait;
+	struct wait_text text;
+	struct wait_port port;
+	char awaited[200]; /* remark about what the call waited for */
 };
 
 /* --- finding the process ---------------------------------------------------------------------- */
@@ -187,6 +193,25 @@ static void answer_with_log(struct process_call *pc, struct process *process,
 	buf_done(&part.errors);
 }
 
+/* Says whether the text or the port that the call waited for is there. */
+static const char *describe_awaited(struct process_call *pc, struct process *process)
+{
+	char text[100];
+
+	if (pc->options.until.len != 0) {
+		/* The end of the process ends the wait before its last output was searched. */
+		bool is_found = wait_text_search(&pc->text, process);
+
+		(void)snprintf(pc->awaited, sizeof pc->awaited, "\"%s\" %s",
+		               utf8_escape(pc->options.until, text, sizeof text),
+		               is_found ? "was printed" : "was not printed");
+	} else if (pc->options.port != 0)
+		(void)snprintf(pc->awaited, sizeof pc->awaited,
+		               pc->port.is_open ? "port %u is open" : "nothing listens on port %u",
+		               pc->options.port);
+	return pc->awaited[0] != '\0' ? pc->awaited : NULL;
+}
+
 static void answer_call(struct process_call *pc, struct sandbox *sandbox, struct process *process)
 {
 	struct process_state state;
@@ -197,6 +222,8 @@ static void answer_call(struct process_call *pc, struct sandbox *sandbox, struct
 
 	if (!process_is_over(process) && pc->options.running_remark != NULL)
 		result.remark = pc->options.running_remark;
+	if (result.remark == NULL)
+		result.remark = describe_awaited(pc, process);
 	process_state(process, &state);
 	run_result_streams(&result, process);
 	result.next = result.out_bytes + result.error_bytes;
@@ -215,6 +242,8 @@ static void answer_call(struct process_call *pc, struct sandbox *sandbox, struct
 static void free_process_call(struct process_call *pc)
 {
 	wait_process_stop(&pc->wait);
+	wait_port_stop(&pc->port);
+	wait_text_done(&pc->text);
 	free(pc);
 }
 
@@ -225,6 +254,38 @@ static bool has_new_output(void *ctx, struct process *process)
 	                                        : process_read_offset(process);
 
 	return pc->options.until_output && process_call_total(process) > since;
+}
+
+static bool is_enough(void *ctx, struct process *process)
+{
+	struct process_call *pc = ctx;
+
+	if (pc->options.until.len != 0)
+		return wait_text_search(&pc->text, process);
+	if (pc->options.port != 0)
+		return pc->port.is_open;
+	return has_new_output(pc, process);
+}
+
+/* The sandbox may be deleted while the call waits. */
+static struct sandbox *find_sandbox(void *ctx)
+{
+	struct process_call *pc = ctx;
+	struct sandbox *sandbox = NULL;
+	struct process *process = NULL;
+	struct error err;
+
+	return process_call_find(pc->context, pc->options.process, pc->options.sandbox, &sandbox,
+	                         &process, &err) == 0
+	               ? sandbox
+	               : NULL;
+}
+
+static void on_port_open(void *ctx)
+{
+	struct process_call *pc = ctx;
+
+	wait_process_wake(&pc->wait);
 }
 
 static void on_waited(void *ctx)
@@ -258,7 +319,7 @@ int process_call_start(struct mcp_call *call, const struct process_call_options 
 	struct wait_options wait = { .call = call,
 		                     .began_ms = now,
 		                     .until_ms = now + options->wait_ms,
-		                     .is_enough = has_new_output,
+		                     .is_enough = is_enough,
 		                     .fn = on_waited };
 
 	if (process_call_find(mcp_call_app(call), options->process, options->sandbox, &sandbox,
@@ -269,13 +330,21 @@ int process_call_start(struct mcp_call *call, const struct process_call_options 
 	pc->call = call;
 	pc->context = mcp_call_app(call);
 	pc->options = *options;
-	if (options->wait_ms == 0 || process_is_over(process) || has_new_output(pc, process)) {
+	/* A text may have been printed before: without `since` it is searched from the beginning. */
+	wait_text_init(&pc->text, options->until,
+	               options->since >= 0 ? (uint64_t)options->since : 0);
+	pc->port = (struct wait_port){
+		.port = options->port, .find_sandbox = find_sandbox, .fn = on_port_open, .ctx = pc
+	};
+	if (is_enough(pc, process) || options->wait_ms == 0 || process_is_over(process)) {
 		answer_call(pc, sandbox, process);
 		free_process_call(pc);
 		return 0;
 	}
 	wait.ctx = pc;
 	wait_process_start(&pc->wait, process, &wait);
+	if (options->port != 0)
+		wait_port_start(&pc->port, mcp_call_loop(call));
 	mcp_call_on_cancel(call, on_cancel, pc);
 	return 0;
 }

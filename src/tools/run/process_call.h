@@ -23,6 +23,8 @@ struct process_call_options {
 	const char *process, *sandbox; /* arguments of the call; sandbox may be NULL */
 	uint32_t wait_ms;              /* longest wait */
 	bool until_output;             /* output behind `since` ends the wait, too */
+	struct view until;             /* so does this text in the output; empty: none */
+	uint16_t port;                 /* and a server on this port; 0: none */
 	int64_t since;                 /* first byte to answer, or PROCESS_CALL_SINCE_LAST */
 	size_t limit;                  /* most bytes to answer; 0: as many as fit */
 	const char *remark;            /* one more line of the answer; or NULL */

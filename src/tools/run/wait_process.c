@@ -149,6 +149,11 @@ void wait_process_set_endless(struct wait_process *wait)
 	wait->options.until_ms = UINT64_MAX;
 }
 
+void wait_process_wake(struct wait_process *wait)
+{
+	loop_timer_start(wait->timer, 0);
+}
+
 void wait_process_stop(struct wait_process *wait)
 {
 	if (wait->timer == NULL)

@@ -39,4 +39,5 @@ void wait_process_start(struct wait_process *wait, struct process *process,
                         const struct wait_options *options);
 /* From now on only the end of the process ends the wait. */
 void wait_process_set_endless(struct wait_process *wait);
+void wait_process_wake(struct wait_process *wait); /* is_enough() is asked again */
 void wait_process_stop(struct wait_process *wait);
