@@ -15,7 +15,7 @@ struct buf;
 struct error;
 struct kernel_program;
 
-enum { LANGUAGES_MAX = 48, LANGUAGE_RUNNERS_MAX = 5, LANGUAGE_ARGS_MAX = 12 };
+enum { LANGUAGES_MAX = 48, LANGUAGE_RUNNERS_MAX = 7, LANGUAGE_ARGS_MAX = 12 };
 
 /* One way to run a language. `compile` and `run` are whole command lines, in which {program} stands
  * for the path that was found, {file} for the saved code, {dir} for its directory, {out} for the

@@ -137,3 +137,21 @@ test('Java prints nothing of its own, and its heap fits the sandbox', async (t) 
   assert.equal(stderr, '');
   assert.ok(Number(stdout) <= 1024, stdout);
 });
+
+test('a debugger that needs ptrace is told the setting, and AddressSanitizer works without', async (t) => {
+  const traced = await run_command({ command: 'command -v strace && strace true; test $? = 0' });
+  if (structuredOf(traced).stdout !== '') assert.match(textOf(traced), /\[belljar: .*--calls debug\]/);
+  const command = "echo 'int main(void) { return 7; }' > a.c && cc -fsanitize=address a.c -o a || exit 3; ./a";
+  const { exit_code, stderr } = structuredOf(await run_command({ command }));
+  if (exit_code === 3) return t.skip('no AddressSanitizer');
+  assert.deepEqual({ exit_code, stderr }, { exit_code: 7, stderr: '' });
+});
+
+test('TypeScript runs through tsc if there is nothing better', async (t) => {
+  const { id: sandbox } = structuredOf(await create_sandbox({}));
+  // A stand-in for the compiler: copies the last argument to the directory behind --outDir.
+  const content = '#!/bin/sh\nfor a; do [ "$b" = --outDir ] && out=$a; b=$a; done\nmkdir -p $out && cp "$b" $out/main.js\n';
+  structuredOf(await write_file({ sandbox, path: '/home/coderunner/.local/bin/tsc', content, executable: true }));
+  const result = await run_code({ sandbox, language: 'typescript', code: 'console.log(1 + 2)' });
+  assert.equal(structuredOf(result).stdout, '3\n', textOf(result));
+});

@@ -45,6 +45,10 @@ static const char *const default_env[] = {
 	NULL,
 };
 
+/* Without ptrace LeakSanitizer fails at the end of every program that AddressSanitizer was linked
+ * into. */
+static const char *const untraced_env[] = { "ASAN_OPTIONS=detect_leaks=0", NULL };
+
 static bool has_variable(const char *const *env, const char *variable)
 {
 	size_t len = strcspn(variable, "=") + 1;
@@ -70,8 +74,10 @@ static int add_env(struct wire_exec *exec, struct buf *buf, const char *const *e
                    struct sandbox *sandbox, struct error *err)
 {
 	const char *const *sandbox_vars = sandbox_env(sandbox);
+	bool may_trace = sandbox_row(sandbox)->spec.syscalls == SPEC_SYSCALLS_DEBUG;
 
 	if (add_variables(exec, buf, default_env, sandbox_vars, env, err) < 0 ||
+	    (!may_trace && add_variables(exec, buf, untraced_env, sandbox_vars, env, err) < 0) ||
 	    add_variables(exec, buf, sandbox_vars, env, NULL, err) < 0)
 		return -1;
 	return add_variables(exec, buf, env, NULL, NULL, err);

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "mcp/content.h"
-#include "tools/run/network_note.h"
+#include "tools/run/run_hint.h"
 #include "tools/run/run_order.h"
 #include "tools/run/run_text.h"
 
@@ -407,6 +407,7 @@ static void set_file(struct answer *a, const struct process_stream *stream, uint
 static void add_end(struct answer *a)
 {
 	const struct process_state *state = a->r->state;
+	const char *hint = run_hint(state, a->fit);
 
 	if (state->phase == PROCESS_ENDED) {
 		add_exit(a);
@@ -417,9 +418,9 @@ static void add_end(struct answer *a)
 	add_left_out(a, &a->r->out, "stdout", a->r->out_bytes, a->fit->out_missing);
 	add_left_out(a, &a->r->errors, "stderr", a->r->error_bytes, a->fit->errors_missing);
 	add_session(a);
-	if (failed_for_network(a->r->state, a->fit)) {
-		add_status(a, NETWORK_NOTE);
-		add_note(a, NETWORK_NOTE);
+	if (hint != NULL) {
+		add_status(a, "%s", hint);
+		add_note(a, hint);
 	}
 	add_remark(a);
 	add_process(a);

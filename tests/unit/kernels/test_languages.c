@@ -172,7 +172,7 @@ static void language_names_writes_whole_names(void **state)
 
 static void language_argument_replaces_words_in_braces(void **state)
 {
-	static const struct language_paths paths = { "/bin/p", "/d/f", "/d", "/d/o{file}" };
+	static const struct language_paths paths = { "/bin/p", "/d/f", "/d", "/d/o{file}", "1024" };
 	static const struct {
 		const char *argument, *want;
 	} cases[] = {
@@ -196,7 +196,7 @@ static void language_argument_replaces_words_in_braces(void **state)
 
 static void language_argument_refuses_too_long_text(void **state)
 {
-	static const struct language_paths paths = { "p", "a long path", "d", "o" };
+	static const struct language_paths paths = { "p", "a long path", "d", "o", "1" };
 	AUTO_BUF struct buf got;
 	struct error err;
 

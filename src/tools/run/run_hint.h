@@ -1,0 +1,9 @@
+/* run_hint.h - recognises a run that failed because of what a sandbox does not allow, by the messages
+ * that programs print then. A wrong hint costs a line in the answer. */
+#pragma once
+
+struct process_state;
+struct run_fit;
+
+/* What to tell about a run that failed, or NULL. */
+const char *run_hint(const struct process_state *state, const struct run_fit *fit);
