@@ -43,7 +43,7 @@ struct code {
 	struct files_op *op; /* a file operation under way */
 	struct code_dir dir; /* the directory of the code in the sandbox */
 	char file[48 + NAME_MAX_LEN + 2];
-	char out[64];         /* the compiled program */
+	char out[80];         /* the compiled program */
 	char found[128];      /* the interpreter or compiler */
 	char what[160];       /* the description for the history */
 	uint64_t deadline_at; /* for compiling and running together; 0: none */

@@ -162,3 +162,63 @@ except OSError as e:
   await session.close();
   assert.ok(!existsSync(socket));
 });
+
+test('a process that sends nonsense to a server is disconnected', async (t) => {
+  if (spawnSync('python3', ['-c', '']).status !== 0) return t.skip('needs python3');
+  const state = stateDir(t);
+  const { session, run_command, sandbox_info } = await server(t, state);
+  const { id } = structuredOf(await sandbox_info());
+  const socket = join(state, 'servers', readdirSync(join(state, 'servers')).find((name) => name.endsWith('.sock')));
+  const script = `
+import json, os, socket, struct, sys
+path, version, sandbox = sys.argv[1:]
+def connect():
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(30)
+    s.connect(path)
+    return s
+def request(version, kind, sandbox):
+    return version.encode().ljust(64, b'\\0') + struct.pack('=I', kind) + sandbox.encode().ljust(60, b'\\0')
+def read_all(s):
+    got = b''
+    try:
+        while more := s.recv(65536): got += more
+    except ConnectionError: pass
+    return got
+def refused(bytes):
+    s = connect()
+    s.sendall(bytes)
+    return read_all(s)[4:].split(b'\\0')[0].decode()
+def attached(*frames):
+    s = connect()
+    s.sendall(request(version, 1, sandbox))
+    first = s.recv(1)
+    try:
+        for frame in frames: s.sendall(frame)
+    except ConnectionError: pass
+    read_all(s)
+    return first == b'\\0'
+def frame(type, channel, stream, payload=b''):
+    return struct.pack('>BBHI', type, channel, len(payload), stream) + payload
+report = {
+    'version': refused(request('0.0.0', 1, sandbox)),
+    'kind': refused(request(version, 77, sandbox)),
+    'id': refused(request(version, 1, '../../etc')),
+    'missing': refused(request(version, 2, 'sb_' + 'a' * 26)),
+    'noise': [attached(os.urandom(200000)), attached(frame(0x7f, 9, 1, b'x')), attached(frame(1, 0, 3), frame(2, 0, 1, b'y' * 60000)), attached(b'\\xff' * 8)],
+}
+many = [connect() for i in range(14)]
+for s in many[-3:]: read_all(s)
+print(json.dumps(report))`;
+  const version = readFileSync(new URL('../../Makefile', import.meta.url), 'utf8').match(/^VERSION\s*=\s*(\S+)/m)[1];
+  const ran = spawnSync('python3', ['-c', script, socket, version, id], { encoding: 'utf8', timeout: PATIENCE_MS });
+  assert.equal(ran.status, 0, ran.stderr);
+  const report = JSON.parse(ran.stdout);
+  assert.equal(report.version, `a server of version ${version} has the sandbox awake: use the same version, or end that server`);
+  assert.deepEqual([report.kind, report.id], ['the request is malformed', 'the request is malformed']);
+  assert.equal(report.missing, `there is no sandbox 'sb_${'a'.repeat(26)}'`);
+  assert.deepEqual(report.noise, [true, true, true, true], 'each was attached first, and then disconnected');
+  assert.equal(await stdoutOf(run_command({ command: 'echo fine' })), 'fine\n');
+  assert.equal(verbsOf(state)('exec', ['--sandbox', 'default', 'echo', 'too']).stdout, 'too\n');
+  await session.close();
+});

@@ -151,8 +151,8 @@ static enum verb_result write_or_explain(const struct entry *entry, const char *
 	return VERB_FAILED;
 }
 
-/* Checks what follows the CLIENT as belljar serve would, so that a mistake is found now and not by a
- * client that only says that the server does not start. */
+/* Checks what follows the CLIENT as belljar serve would, so that a mistake is found now and not by
+ * a client that only says that the server does not start. */
 static int check_serve_options(const char *const *operands, struct error *err)
 {
 	static char *const no_environment[] = { NULL };

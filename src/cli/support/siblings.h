@@ -1,6 +1,7 @@
 /* siblings.h - files and directories of this machine that `run --with` copies into the sandbox.
  *
- *   siblings_prepare (before this process gives up its rights) -> siblings_copy -> siblings_close */
+ *   siblings_prepare (before this process gives up its rights) -> siblings_copy ->
+ * siblings_close */
 #pragma once
 #include <limits.h>
 
