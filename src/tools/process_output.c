@@ -56,7 +56,8 @@ static const struct param params[] = {
 	  .type = PARAM_INT,
 	  .max = 1024 * 1024,
 	  .offset = offsetof(struct output_args, limit),
-	  .help = "Most bytes of output." },
+	  .help = "",
+	  .more = "Most bytes of output." },
 	WORK_PARAM_SANDBOX(struct output_args, sandbox),
 	{ 0 },
 };

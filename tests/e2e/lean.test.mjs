@@ -60,3 +60,16 @@ test('an argument under two names, or under an unknown one, is refused', async (
   refused(await edit_file({ path: 'a', old_string: 'x' }), /^argument 'new_string' is missing/);
   refused(await edit_file({ path: 'a', old_string: 'x', new_string: 'y', edits: [{ old: 'a', new: 'b' }] }), /give one of them/);
 });
+
+test('HTML of a value is a file, its text is answered once', async () => {
+  const code = 'class T:\n def _repr_html_(self): return "<td>" * 4000\n def _repr_mimebundle_(self, **k): return {"text/plain": "rows", "text/html": "<td>" * 4000}\nT()';
+  const result = await run_code({ code, session: 'html' });
+  assert.match(textOf(result), /^rows\n\[belljar: text\/html: \/workspace\/\.belljar\/page-1\.html\]/);
+  assert.ok(bytes(result) < 600, `${bytes(result)} bytes`);
+});
+
+test('a long value is cut as output is', async () => {
+  const { truncated, values } = structuredOf(await run_code({ code: '"x" * 100000', session: 'long' }));
+  assert.equal(truncated, true);
+  assert.ok(values[0].text.length < 25_000);
+});

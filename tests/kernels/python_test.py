@@ -633,7 +633,7 @@ class Cells(unittest.TestCase):
     def test_values_with_rich_forms_are_shown(self):
         for code, *want in (
                 ("_repr_html_(s): return '<b>'", ("text/html", "<b>", "")),
-                ("_repr_html_(s): return 'x' * 70000", ("text/plain", "<A>", "")),
+                ("_repr_html_(s): return 'x' * 70000", ("text/plain", "<A>", ""), ("text/html", "", "%s/.belljar/page-1.html" % self.kernel.home)),
                 ("_repr_html_(s): return None", ("text/plain", "<A>", "")),
                 ("_repr_markdown_(s): return '# a'", ("text/markdown", "# a", "")),
                 ("_repr_latex_(s): return '$x$', {}", ("text/latex", "$x$", "")),
@@ -651,7 +651,7 @@ class Cells(unittest.TestCase):
         self.assertEqual(got.shown, [("text/plain", "<A cannot be shown: ZeroDivisionError: division by zero>", "")])
         self.assertEqual(self.kernel.cell("A").shown, [("text/plain", "<class '__main__.A'>", "")])
         got = self.kernel.cell("'x' * 100000")
-        self.assertTrue(got.shown[0][1].endswith("... (83618 more characters)"), got.shown[0][1][-50:])
+        self.assertTrue(got.shown[0][1].endswith("... (38562 more characters)"), got.shown[0][1][-50:])
         self.assertEqual(self.kernel.cell("'\\ud800'").shown[0][1], "'\\ud800'")
         self.assertEqual(self.kernel.cell("import sys\nclass S:\n    def __repr__(self): return chr(0xd800)\nS()").shown[0][1], "\\ud800")
 
@@ -710,12 +710,10 @@ class CellPictures(unittest.TestCase):
         self.assertLessEqual(png_size(got.shown[0][2])[2], 30000)
 
     @unittest.skipUnless(has("pandas"), "no pandas")
-    def test_tables_are_text_and_markup(self):
+    def test_tables_are_text_and_a_file(self):
         got = self.kernel.cell("import pandas as pd\npd.DataFrame({'a': [1, 2]})")
         self.assertEqual(got.shown[0], ("text/plain", "   a\n0  1\n1  2", ""))
-        self.assertEqual(got.shown[1][0], "text/html")
-        self.assertIn("<table", got.shown[1][1])
-        self.assertNotIn("<style", got.shown[1][1])
+        self.assertEqual(got.shown[1], ("text/html", "", "%s/.belljar/table-1.html" % self.kernel.home))
         got = self.kernel.cell("pd.DataFrame({i: range(1000) for i in range(100)})")
         self.assertIn("[1000 rows x 100 columns]", got.shown[0][1])
         self.assertLess(len(got.shown[0][1]), 16384)

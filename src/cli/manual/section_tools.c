@@ -13,7 +13,8 @@ static void print_params(const struct param *params)
 		if (p->hidden)
 			continue;
 		out(".It Cm %s\n", p->name);
-		section_text(p->help);
+		if (p->help[0] != '\0')
+			section_text(p->help);
 		if (p->more != NULL)
 			section_text(p->more);
 		out("Takes\n");

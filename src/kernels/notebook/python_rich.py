@@ -9,9 +9,9 @@ import io
 import os
 import sys
 
-TEXT_MAX = 16 * 1024
+TEXT_MAX = 60 * 1024  # more than an answer has room for: the server cuts, and says so
 MARKUP_MAX = 64 * 1024
-SVG_MAX = 256 * 1024
+SMALL_MAX = 1024  # characters of HTML or SVG that are answered as text; more goes to a file
 TRIES_MAX = 6  # scaling steps until a picture is small enough
 NAMES_MAX = 10000  # file names that are tried for a picture
 
@@ -241,7 +241,7 @@ def emit_bitmap(mime, data, out):
 
 
 def show_table(value, out, pyplot):
-    """A pandas table: text as repr() makes it, but with each row on one line, and HTML."""
+    """A pandas table: text as repr() makes it, but with each row on one line; HTML is a file."""
     pandas = sys.modules.get('pandas')
     if not is_a(value, 'pandas', 'DataFrame') or not hasattr(pandas, 'get_option'):
         return False
@@ -252,13 +252,16 @@ def show_table(value, out, pyplot):
                            max_colwidth=option('display.max_colwidth') or 50,
                            show_dimensions=option('display.show_dimensions'))
     out.emit('text/plain', shorten(text, TEXT_MAX))
-    html = value._repr_html_() or ''
-    begin, end = html.find('<style'), html.find('</style>')
-    if 0 <= begin < end:  # the style sheet is of no use to a model
-        html = html[:begin] + html[end + len('</style>'):].lstrip()
-    if html and len(html.encode('utf-8', 'replace')) <= MARKUP_MAX:
-        out.emit('text/html', html)
+    emit_page(value._repr_html_(), 'table', out)
     return True
+
+
+def emit_page(html, stem, out):
+    """Saves HTML and shows where. A model reads the text of a value, not its HTML."""
+    path = save_file(out, stem, 'html', html.encode('utf-8', 'replace')) if html else None
+    if path is not None:
+        out.emit('text/html', '', path)
+    return path is not None
 
 
 def emit_svg(text, out):
@@ -266,10 +269,16 @@ def emit_svg(text, out):
     if not isinstance(text, str):
         return False
     data = text.encode('utf-8', 'replace')
-    is_short = len(data) <= SVG_MAX
+    is_short = len(data) <= SMALL_MAX
     if is_short:
         out.emit('image/svg+xml', text)
     return emit_picture(out, 'image/svg+xml', 'image', 'svg', data) or is_short
+
+
+def emit_html(text, out):
+    if isinstance(text, str) and len(text) > SMALL_MAX:
+        return emit_page(text, 'page', out)
+    return emit_text('text/html', text, out)
 
 
 def emit_text(mime, text, out):
@@ -316,7 +325,7 @@ def emit_form(mime, data, out):
     if not isinstance(data, str):
         import json
         data = json.dumps(data, ensure_ascii=False, default=str)
-    return emit_text(mime, data, out)
+    return emit_html(data, out) if mime == 'text/html' else emit_text(mime, data, out)
 
 
 def emit_bundle(bundle, out):
@@ -415,11 +424,21 @@ def show_bundle(value, out, pyplot):
     return isinstance(bundle, dict) and emit_bundle(bundle, out)
 
 
+def emit_repr(value, out):
+    """Shows the text of a value whose HTML goes to a file."""
+    text = repr(value)
+    if not is_default_repr(text):
+        out.emit('text/plain', shorten(text, TEXT_MAX))
+
+
 def show_methods(value, out, pyplot):
     for name, mime in METHODS:
         method = find_method(value, name)
         try:
-            if method and emit_form(mime, without_metadata(method()), out):
+            data = without_metadata(method()) if method else None
+            if mime == 'text/html' and isinstance(data, str) and len(data) > SMALL_MAX:
+                emit_repr(value, out)
+            if emit_form(mime, data, out):
                 return True
         except Exception:
             continue

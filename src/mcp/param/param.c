@@ -228,7 +228,7 @@ json_t *param_schema(const struct param *params, bool is_input)
 		if (p->hidden || (!is_input && !p->required))
 			continue;
 		property = param_value_schema(p, is_input);
-		if (is_input)
+		if (is_input && p->help[0] != '\0') /* an empty text: the name says it all */
 			json_set_text(property, "description", p->help);
 		json_set(properties, p->name, property);
 		if (p->required)

@@ -18,7 +18,8 @@ static int write_params(const struct param *params, int indent, struct buf *buf,
 			continue;
 		if (buf_printf(buf, err, "%*s- `%s` (%s): %s%s%s\n", indent, "", p->name,
 		               param_describe(p, takes, sizeof takes), p->help,
-		               p->more != NULL ? " " : "", p->more != NULL ? p->more : "") < 0 ||
+		               p->more != NULL && p->help[0] != '\0' ? " " : "",
+		               p->more != NULL ? p->more : "") < 0 ||
 		    write_params(p->fields, indent + 2, buf, err) < 0)
 			return -1;
 	}

@@ -35,14 +35,14 @@ void run_params_complete_schema(const void *app, json_t *properties);
 #define RUN_PARAM_STDIN(type_, member_)                                                            \
 	{                                                                                          \
 		.name = "stdin", .type = PARAM_TEXT, .max = RUN_INPUT_MAX,                         \
-		.offset = offsetof(type_, member_.in), .also = PARAM_ALSO("input"),                \
-		.help = "Standard input."                                                          \
+		.offset = offsetof(type_, member_.in), .also = PARAM_ALSO("input"), .help = "",    \
+		.more = "Standard input."                                                          \
 	}
 #define RUN_PARAM_ENV(type_, member_)                                                              \
 	{                                                                                          \
 		.name = "env", .type = PARAM_MAP, .max = RUN_ENV_MAX, .item_max = 32 * 1024,       \
 		.offset = offsetof(type_, member_.env), .also = PARAM_ALSO("envs", "environment"), \
-		.help = "Environment variables."                                                   \
+		.help = "", .more = "Environment variables."                                       \
 	}
 #define RUN_PARAM_CWD(type_, member_)                                                              \
 	{                                                                                          \

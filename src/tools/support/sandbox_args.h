@@ -24,7 +24,7 @@ struct sandbox_limit_args { /* 0: not given */
 #define SANDBOX_ARG_LIMIT(type_, member_, name_, kind_, help_, min_, max_)                         \
 	{                                                                                          \
 		.name = #name_, .type = PARAM_##kind_, .offset = offsetof(type_, member_.name_),   \
-		.help = help_, .min = min_, .max = max_                                            \
+		.help = "", .more = help_, .min = min_, .max = max_                                \
 	}
 #define SANDBOX_ARG_LIMITS(type_, member_)                                                         \
 	SANDBOX_ARG_LIMIT(type_, member_, memory_mb, INT, "Memory of all processes, in MiB.", 16,  \

@@ -71,9 +71,9 @@ struct sandbox_options tools_sandbox_options(const struct tools_context *context
 	{                                                                                          \
 		.name = "sandbox", .type = PARAM_STRING, .max = 64,                                \
 		.complete = work_complete_sandbox, .offset = offsetof(type_, member_),             \
-		.also = PARAM_ALSO("sandbox_id"),                                                  \
-		.help = "Id or name; without it your default sandbox.",                            \
-		.more = "The default sandbox is created at the first use."                         \
+		.also = PARAM_ALSO("sandbox_id"), .help = "",                                      \
+		.more = "Id or name. Without it your default sandbox is used, which is created "   \
+		        "at the first use."                                                        \
 	}
 param_complete_fn work_complete_sandbox;
 
