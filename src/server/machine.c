@@ -38,7 +38,6 @@ static void read_memory(struct spec_limits *ret)
 {
 	struct sysinfo info;
 
-	ret->memory = cgroup_own_limit(CGROUP_HAS_MEMORY);
 	if (sysinfo(&info) < 0)
 		return;
 	ret->memory = min_of(ret->memory, (uint64_t)info.totalram * info.mem_unit);
@@ -50,20 +49,21 @@ static void read_memory(struct spec_limits *ret)
 static uint64_t count_processors(void)
 {
 	cpu_set_t set;
-	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	long online;
 
 	if (sched_getaffinity(0, sizeof set, &set) == 0)
 		return (uint64_t)CPU_COUNT(&set);
+	online = sysconf(_SC_NPROCESSORS_ONLN);
 	return online > 0 ? (uint64_t)online : UINT64_MAX / 1000;
 }
 
 /* Half of the ids, because the other half is the host's. The spawner refuses more processes than
  * the host's table of open files has room for. */
-static uint64_t count_processes(void)
+static uint64_t count_processes(uint64_t cgroup_max)
 {
 	uint64_t ids = min_of(min_of(read_number("/proc/sys/kernel/threads-max"),
 	                             read_number("/proc/sys/kernel/pid_max")),
-	                      cgroup_own_limit(CGROUP_HAS_PIDS));
+	                      cgroup_max);
 	const struct kernel_shares shares = { .file_max = read_number("/proc/sys/fs/file-max") };
 
 	return min_of(ids / 2, kernel_shares_pids(&shares));
@@ -84,11 +84,14 @@ static void read_disk(const char *state, struct spec_limits *ret)
 
 void machine_read(const char *state, struct spec_limits *ret)
 {
+	uint64_t pids;
+
 	for (size_t i = 0; i < spec_limit_count; i++)
 		spec_limits_set(ret, i, UINT64_MAX);
+	cgroup_own_limits(&ret->memory, &pids);
 	read_memory(ret);
 	ret->cpu = count_processors() * 1000;
-	ret->pids = count_processes();
+	ret->pids = count_processes(pids);
 	ret->files = read_number("/proc/sys/fs/nr_open");
 	read_disk(state, ret);
 }

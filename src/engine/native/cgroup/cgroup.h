@@ -16,7 +16,7 @@
  *   cgroups_open -> cgroups_sweep -> (cgroup_create -> cgroup_kill -> cgroup_remove) ...
  *                -> cgroups_close
  *
- * Only the spawner uses this module, except for cgroup_read_counters() and cgroup_own_limit(). Both
+ * Only the spawner uses this module, except for cgroup_read_counters() and cgroup_own_limits(). Both
  * structs are the caller's and own descriptors of directories. Nothing here allocates memory. */
 #pragma once
 #include <stdbool.h>
@@ -123,6 +123,6 @@ void cgroup_read_counters(const int fds[CGROUP_COUNTER_FILES], enum cgroup_kind 
 /* Opens, reads and closes the counters; all are 0 without a cgroup. */
 struct engine_counters cgroup_counters_now(const struct cgroup *group);
 
-/* The smallest limit on the calling process's own cgroup and the cgroups above it, as far as they
- * are mounted: CGROUP_HAS_MEMORY in bytes, or CGROUP_HAS_PIDS. UINT64_MAX: there is none. */
-uint64_t cgroup_own_limit(unsigned limit);
+/* The smallest limits on the calling process's own cgroup and the cgroups above it, as far as they
+ * are mounted; memory is in bytes. UINT64_MAX: there is none. */
+void cgroup_own_limits(uint64_t *ret_memory, uint64_t *ret_pids);

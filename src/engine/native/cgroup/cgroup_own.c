@@ -53,10 +53,11 @@ uint64_t cgroup_own_limit_in(const struct cgroup_hierarchies *trees, unsigned li
 	                        : read_tree(&trees->v1[V1_PIDS], "pids.max"));
 }
 
-uint64_t cgroup_own_limit(unsigned limit)
+void cgroup_own_limits(uint64_t *ret_memory, uint64_t *ret_pids)
 {
 	struct cgroup_hierarchies trees;
 
 	cgroup_find_hierarchies("/proc/self/mountinfo", "/proc/self/cgroup", &trees);
-	return cgroup_own_limit_in(&trees, limit);
+	*ret_memory = cgroup_own_limit_in(&trees, CGROUP_HAS_MEMORY);
+	*ret_pids = cgroup_own_limit_in(&trees, CGROUP_HAS_PIDS);
 }

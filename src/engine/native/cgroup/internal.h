@@ -98,7 +98,8 @@ MUST_CHECK int cgroup_v1_limit(const struct cgroup *group, const struct spec_lim
                                struct error *err);
 enum { CGROUP_CPU_PERIOD_US = 100000 };
 
-/* cgroups_open(), cgroups_sweep() and cgroup_own_limit() with given hierarchies, for tests. */
+/* cgroups_open(), cgroups_sweep() and cgroup_own_limits() with given hierarchies, for tests. The
+ * limit is CGROUP_HAS_MEMORY or CGROUP_HAS_PIDS. */
 MUST_CHECK int cgroups_open_in(struct cgroups *ret, const struct cgroup_hierarchies *trees,
                                const char *state, const char *instance, struct error *err);
 void cgroups_sweep_in(struct cgroups *all, const struct cgroup_hierarchies *trees,
