@@ -1,7 +1,7 @@
 #!/bin/sh
 # bench.sh - runs all benchmarks: tool calls beside bare programs, sandboxes beside bubblewrap, the
 # channel beside a bare pipe, and the server beside one on the official SDK, which is installed if it
-# is missing. `make bench` calls it after the build. BENCH_RUNS, BENCH_ROW, BENCH_AWAKE, BENCH_MIB,
+# is missing; and what descriptions and answers cost in bytes. `make bench` calls it after the build. BENCH_RUNS, BENCH_ROW, BENCH_AWAKE, BENCH_MIB,
 # BENCH_STARTS and BENCH_CALLS set how often each thing is measured.
 set -eu
 cd "$(dirname "$0")"
@@ -22,4 +22,6 @@ if [ -z "$(find "$e2e/node_modules/.package-lock.json" -newer "$e2e/package-lock
 fi
 node=$e2e/node_modules/node/bin/node
 [ -x "$node" ] || node=node
+"$node" sizes.mjs
+echo
 exec "$node" bench.mjs

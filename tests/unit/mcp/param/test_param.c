@@ -315,6 +315,7 @@ static const struct param named[] = {
 	  .required = true,
 	  .max = 5,
 	  .also = PARAM_ALSO("txt", "string"),
+	  .help = "",
 	  .offset = offsetof(struct args, text) },
 	{ .name = "flag",
 	  .type = PARAM_BOOL,
