@@ -345,7 +345,7 @@ test('a long call answers in time with a process id', async (t) => {
   assert.match(process, /^p\d+$/);
   assert.match(stdout, /^step 0\n/);
   assert.equal(next, Buffer.byteLength(stdout));
-  assert.match(textOf(result), new RegExp(`\\[belljar: running as ${process}: .*process_output {"process":"${process}","since":${next}`));
+  assert.match(textOf(result), new RegExp(`\\[belljar: running as ${process} \\(for at most \\d+ s\\): .*process_output {"process":"${process}","since":${next}`));
   assert.ok(seen.length >= 1);
   assert.match(seen.at(-1).message, /^\d+ s: step \d$/);
   let all = stdout, since = next, answer;

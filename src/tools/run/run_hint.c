@@ -33,7 +33,7 @@ static const struct hint {
 
 static bool has_message(const struct hint *hint, struct view text)
 {
-	for (size_t i = 0; i < MESSAGES_MAX && hint->messages[i] != NULL; i++)
+	for (size_t i = 0; text.len != 0 && i < MESSAGES_MAX && hint->messages[i] != NULL; i++)
 		if (memmem(text.ptr, text.len, hint->messages[i], strlen(hint->messages[i])) !=
 		    NULL)
 			return true;
