@@ -1,8 +1,9 @@
 #!/bin/sh
 # bench.sh - runs all benchmarks: tool calls beside bare programs, sandboxes beside bubblewrap, the
 # channel beside a bare pipe, and the server beside one on the official SDK, which is installed if it
-# is missing; and what descriptions and answers cost in bytes. `make bench` calls it after the build. BENCH_RUNS, BENCH_ROW, BENCH_AWAKE, BENCH_MIB,
-# BENCH_STARTS and BENCH_CALLS set how often each thing is measured.
+# is missing; and what descriptions and answers cost in bytes. `make bench` calls it after the
+# build. BENCH_RUNS, BENCH_ROW, BENCH_AWAKE, BENCH_MIB, BENCH_STARTS and BENCH_CALLS set how often
+# each thing is measured.
 set -eu
 cd "$(dirname "$0")"
 
