@@ -22,11 +22,11 @@ struct move_path_args {
 
 static const struct param params[] = {
 	ARG_PATH(struct move_path_args, path, "File, link or directory.", .required = true),
-	ARG(struct move_path_args, target, STRING,
-	    "The new path; if it is a directory, the name is kept in it.", .required = true,
-	    .more = "Missing directories are created.",
+	ARG(struct move_path_args, target, STRING, "The new path, or a directory.",
+	    .required = true,
+	    .more = "In a directory the name stays. Missing directories are created.",
 	    .also = PARAM_ALSO("destination", "new_path"), .min = 1, .max = TOOL_PATH_MAX),
-	ARG(struct move_path_args, copy, BOOL, "Copy it instead."),
+	ARG(struct move_path_args, copy, BOOL, "Instead."),
 	ARG(struct move_path_args, to_sandbox, STRING, "Copy it into this sandbox.", .max = 64,
 	    .complete = work_complete_sandbox),
 	ARG(struct move_path_args, overwrite, BOOL, "Replace an existing file."),

@@ -17,6 +17,7 @@ struct input_args {
 	const char *process, *sandbox, *encoding;
 	struct view in;
 	bool close;
+	int64_t rows, columns;
 };
 
 static const struct param params[] = {
@@ -37,6 +38,17 @@ static const struct param params[] = {
 	  .type = PARAM_BOOL,
 	  .offset = offsetof(struct input_args, close),
 	  .help = "Close the standard input afterwards." },
+	{ .name = "rows",
+	  .type = PARAM_INT,
+	  .max = 1000,
+	  .offset = offsetof(struct input_args, rows),
+	  .help = "With `columns`: a new size of its terminal." },
+	{ .name = "columns",
+	  .type = PARAM_INT,
+	  .max = 1000,
+	  .offset = offsetof(struct input_args, columns),
+	  .also = PARAM_ALSO("cols"),
+	  .help = "Likewise." },
 	WORK_PARAM_SANDBOX(struct input_args, sandbox),
 	{ 0 },
 };
@@ -85,7 +97,10 @@ static int process_input(struct mcp_call *call, const void *args, struct error *
 			return error_wrap(err, "argument 'stdin'");
 		bytes.ptr = decoded;
 	}
-	if (bytes.len == 0 && !a->close)
+	if ((a->rows == 0) != (a->columns == 0))
+		return error_set(err, ERR_INVALID,
+		                 "arguments 'rows' and 'columns': give both or none");
+	if (bytes.len == 0 && !a->close && a->rows == 0)
 		return error_set(err, ERR_INVALID,
 		                 "argument 'stdin' is empty: give text, or close: true to end the "
 		                 "program's input");
@@ -97,6 +112,9 @@ static int process_input(struct mcp_call *call, const void *args, struct error *
 		        err, ERR_INVALID,
 		        "%s has ended and reads no more input: process_output says how it ended",
 		        process_id(process));
+	if (a->rows != 0 &&
+	    process_resize(process, (uint16_t)a->rows, (uint16_t)a->columns, err) < 0)
+		return -1;
 	if ((bytes.len != 0 && process_write(process, bytes, err) < 0) ||
 	    (a->close && process_end_input(process, err) < 0))
 		return -1;
@@ -105,16 +123,25 @@ static int process_input(struct mcp_call *call, const void *args, struct error *
 	return 0;
 }
 
+/* The size of the terminal is in the manual only: every conversation pays for the schema. */
+static void complete_schema(const void *app, json_t *properties)
+{
+	(void)app;
+	(void)json_object_del(properties, "rows");
+	(void)json_object_del(properties, "columns");
+}
+
 const struct mcp_tool tool_process_input = {
 	.name = "process_input",
 	.title = "Write to a process",
 	.help = "Write to the standard input of a process of run_command with `background`. Read "
 	        "the reply with process_output and `wait_s`.",
 	.more = "For an interpreter, a debugger or an interactive program. All other processes got "
-	        "their complete input at the start. The program has no terminal, so it may print "
-	        "only when its buffer is full or its input ends: python3 -u and stdbuf -oL help.",
+	        "their complete input at the start. Without `pty` a program may print only when its "
+	        "buffer is full or its input ends: python3 -u and stdbuf -oL help.",
 	.params = params,
 	.args_size = sizeof(struct input_args),
 	.output = output,
 	.call = process_input,
+	.complete_schema = complete_schema,
 };

@@ -16,7 +16,8 @@ struct command_args {
 	const char *command, *sandbox;
 	struct param_strings argv;
 	struct run_params run;
-	bool background;
+	bool background, pty;
+	int64_t rows, columns;
 };
 
 static const struct param params[] = {
@@ -37,6 +38,25 @@ static const struct param params[] = {
 	  .help = "Instead of `command`: a program and its arguments, without a shell." },
 	RUN_PARAM_BACKGROUND(struct command_args, background,
 	                     ": for servers and interactive programs"),
+	{ .name = "pty",
+	  .type = PARAM_BOOL,
+	  .offset = offsetof(struct command_args, pty),
+	  .help = "A terminal of `rows` x `columns`; with `background`." },
+	{ .name = "rows",
+	  .type = PARAM_INT,
+	  .min = 1,
+	  .max = 1000,
+	  .fallback.integer = 24,
+	  .offset = offsetof(struct command_args, rows),
+	  .help = "Of the terminal." },
+	{ .name = "columns",
+	  .type = PARAM_INT,
+	  .min = 1,
+	  .max = 1000,
+	  .fallback.integer = 80,
+	  .offset = offsetof(struct command_args, columns),
+	  .also = PARAM_ALSO("cols"),
+	  .help = "Likewise." },
 	RUN_PARAM_STDIN(struct command_args, run),
 	RUN_PARAM_ENV(struct command_args, run),
 	RUN_PARAM_CWD(struct command_args, run),
@@ -59,6 +79,10 @@ static int check_command(const struct command_args *a, struct error *err)
 	if (a->command == NULL && a->argv.items[0][0] == '\0')
 		return error_set(err, ERR_INVALID,
 		                 "argument 'argv[0]': expected a program, got an empty string");
+	if (a->pty && !a->background)
+		return error_set(err, ERR_INVALID,
+		                 "argument 'pty': a program with a terminal waits for input: set "
+		                 "background to true, and use process_input and process_output");
 	return 0;
 }
 
@@ -69,7 +93,9 @@ static int run_command(struct mcp_call *call, const void *args, struct error *er
 	uint32_t default_ms = a->background ? 0 : context->timeout_s * 1000;
 	struct process_work_options options = {
 		.process = { .command = a->command,
-		             .argv = a->command == NULL ? a->argv.items : NULL },
+		             .argv = a->command == NULL ? a->argv.items : NULL,
+		             .rows = a->pty ? (uint16_t)a->rows : 0,
+		             .columns = a->pty ? (uint16_t)a->columns : 0 },
 		.sandbox = a->sandbox,
 		.is_background = a->background,
 	};
@@ -81,6 +107,14 @@ static int run_command(struct mcp_call *call, const void *args, struct error *er
 		return -1;
 	}
 	return process_work_start(call, &options, err);
+}
+
+/* The size of the terminal is in the manual only: every conversation pays for the schema. */
+static void complete_schema(const void *app, json_t *properties)
+{
+	run_params_complete_schema(app, properties);
+	(void)json_object_del(properties, "rows");
+	(void)json_object_del(properties, "columns");
 }
 
 const struct mcp_tool tool_run_command = {
@@ -99,7 +133,7 @@ const struct mcp_tool tool_run_command = {
 	        "has the numbers.",
 	.params = params,
 	.args_size = sizeof(struct command_args),
-	.complete_schema = run_params_complete_schema,
+	.complete_schema = complete_schema,
 	.output = run_result_output,
 	.call = run_command,
 };

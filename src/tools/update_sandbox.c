@@ -20,14 +20,14 @@ struct update_args {
 static const struct param params[] = {
 	ARG(struct update_args, name, STRING, "A new name.", .max = SANDBOX_NAME_MAX),
 	SANDBOX_ARG_LIMITS(struct update_args, limits),
-	ARG(struct update_args, env, MAP, "Variables to set; an empty value removes one.",
+	ARG(struct update_args, env, MAP, "An empty value removes one, also of `labels`.",
 	    .max = 100, .item_max = SANDBOX_ENV_MAX),
 	ARG(struct update_args, labels, MAP, "Likewise.", .max = 20,
 	    .item_max = SANDBOX_LABELS_MAX),
 	ARG(struct update_args, idle_s, INT, "Seconds without work until it sleeps; 0: never.",
 	    .max = IDLE_MAX_S, .fallback.integer = -1),
-	ARG(struct update_args, lifetime_s, INT, "Seconds from now until it is deleted; 0: never.",
-	    .max = LIFETIME_MAX_S, .fallback.integer = -1),
+	ARG(struct update_args, lifetime_s, INT, "From now on.", .max = LIFETIME_MAX_S,
+	    .fallback.integer = -1),
 	WORK_PARAM_SANDBOX(struct update_args, sandbox),
 	{ 0 },
 };
@@ -103,16 +103,25 @@ static int update_sandbox(struct mcp_call *call, const void *args, struct error 
 	return 0;
 }
 
+/* Every conversation pays for the schema: what create_sandbox describes is not repeated. */
 static void complete_schema(const void *app, json_t *properties)
 {
-	sandbox_args_show_limits(app, properties, false);
+	static const char *const known[] = {
+		"name", "memory_mb", "cpus", "pids", "idle_s", "labels"
+	};
+	static const char *const keys[] = { "description", "minimum", "maximum" };
+
+	(void)app;
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		for (size_t k = 0; k < ARRAY_LEN(keys); k++)
+			(void)json_object_del(json_object_get(properties, known[i]), keys[k]);
 }
 
 const struct mcp_tool tool_update_sandbox = {
 	.name = "update_sandbox",
 	.title = "Change a sandbox",
-	.help = "Change the name, limits, environment, labels or end of a sandbox, also while "
-	        "programs run in it. What is left out stays.",
+	.help = "Change a sandbox, also while programs run in it; arguments as in create_sandbox.",
+	.more = "What is left out stays.",
 	.hints = MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct update_args),

@@ -114,7 +114,7 @@ test('belljar checks its tools in the same way', async (t) => {
   const cases = [
     ['process_stop', {}, /^argument 'process' is missing: expected /],
     ['list_sandboxes', { limit: 1001 }, "argument 'limit': expected an integer from 1 to 1000, got the number 1001"],
-    ['list_sandboxes', { limits: 1 }, "argument 'limits' is not known; did you mean 'limit'? There are: offset, limit"],
+    ['list_sandboxes', { limits: 1 }, "argument 'limits' is not known; did you mean 'limit'? There are: offset, limit, labels"],
     ['server_info', { detail: 'all' }, 'argument \'detail\': expected one of "brief", "full", got the string "all"'],
   ];
   for (const [name, args, message] of cases) {

@@ -55,7 +55,7 @@ test('argument names of other tools are understood', async () => {
 
 test('an argument under two names, or under an unknown one, is refused', async () => {
   refused(await read_file({ path: 'a', file_path: 'b' }), /^arguments 'path' and 'file_path' are the same: give only one of them$/);
-  refused(await run_command({ target: 'x' }), /^argument 'target' is not known; there are: command, argv, background, stdin, /);
+  refused(await run_command({ target: 'x' }), /^argument 'target' is not known; there are: command, argv, background, pty, /);
   refused(await edit_file({ path: 'a' }), /^argument 'edits' is missing: expected \[\{"old": /);
   refused(await edit_file({ path: 'a', old_string: 'x' }), /^argument 'new_string' is missing/);
   refused(await edit_file({ path: 'a', old_string: 'x', new_string: 'y', edits: [{ old: 'a', new: 'b' }] }), /give one of them/);

@@ -63,6 +63,7 @@ struct process_options {
 	bool keep_input;        /* stdin stays open for process_write() */
 	uint32_t deadline_ms;   /* 0: none */
 	bool detached;          /* from the start */
+	uint16_t rows, columns; /* of the program's terminal; 0: it has none */
 };
 
 enum process_phase {
@@ -166,6 +167,9 @@ uint64_t process_read_offset(const struct process *process);
  * ended, or its stdin is not open. */
 MUST_CHECK int process_write(struct process *process, struct view bytes, struct error *err);
 MUST_CHECK int process_end_input(struct process *process, struct error *err);
+/* Sets the size of the terminal. ERR_INVALID: the process has ended, or has none. */
+MUST_CHECK int process_resize(struct process *process, uint16_t rows, uint16_t columns,
+                              struct error *err);
 /* Sends a signal to the process and all its descendants. */
 void process_signal(struct process *process, int number);
 /* Asks the process to end and kills it if it does not; see run_stop(). */

@@ -89,6 +89,21 @@ int process_end_input(struct process *process, struct error *err)
 	return 0;
 }
 
+/* --- terminal --------------------------------------------------------------------------------- */
+
+int process_resize(struct process *process, uint16_t rows, uint16_t columns, struct error *err)
+{
+	if (process->options.rows == 0)
+		return error_set(err, ERR_INVALID,
+		                 "%s has no terminal: start the program with run_command and pty: "
+		                 "true",
+		                 process->id);
+	if (process->run == NULL)
+		return error_set(err, ERR_INVALID, "%s does not run", process->id);
+	run_resize(process->run, rows, columns);
+	return 0;
+}
+
 /* --- signals ---------------------------------------------------------------------------------- */
 
 void process_signal(struct process *process, int number)

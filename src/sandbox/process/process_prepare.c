@@ -21,6 +21,9 @@ static struct run_options run_options_of(const struct process *process)
 		.cwd = options->cwd,
 		.deadline_ms = options->deadline_ms,
 		.with_stdin = options->keep_input || options->in.len != 0,
+		.terminal = options->rows != 0,
+		.rows = options->rows,
+		.columns = options->columns,
 	};
 }
 

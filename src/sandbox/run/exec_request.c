@@ -20,7 +20,6 @@ static const char *const default_env[] = {
 	"LOGNAME=coderunner",
 	"SHELL=/bin/sh",
 	"LANG=C.UTF-8",
-	"TERM=dumb",
 	/* npm -g without write access to /usr, and require() of what it installed */
 	"NPM_CONFIG_PREFIX=" SPEC_HOME "/.local",
 	"NODE_PATH=" SPEC_HOME "/.local/lib/node_modules",
@@ -70,13 +69,16 @@ static int add_variables(struct wire_exec *exec, struct buf *buf, const char *co
 	return 0;
 }
 
-static int add_env(struct wire_exec *exec, struct buf *buf, const char *const *env,
+static int add_env(struct wire_exec *exec, struct buf *buf, const struct run_options *options,
                    struct sandbox *sandbox, struct error *err)
 {
-	const char *const *sandbox_vars = sandbox_env(sandbox);
+	const char *const *sandbox_vars = sandbox_env(sandbox), *const *env = options->env;
+	const char *const term[] = { options->terminal ? "TERM=xterm-256color" : "TERM=dumb",
+		                     NULL };
 	bool may_trace = sandbox_row(sandbox)->spec.syscalls == SPEC_SYSCALLS_DEBUG;
 
 	if (add_variables(exec, buf, default_env, sandbox_vars, env, err) < 0 ||
+	    add_variables(exec, buf, term, sandbox_vars, env, err) < 0 ||
 	    (!may_trace && add_variables(exec, buf, untraced_env, sandbox_vars, env, err) < 0) ||
 	    add_variables(exec, buf, sandbox_vars, env, NULL, err) < 0)
 		return -1;
@@ -161,7 +163,7 @@ int exec_request_open(struct sandbox *sandbox, struct channel *channel,
 	};
 	if (add_argv(exec, &argv, options->argv, err) < 0)
 		return error_wrap(err, "argv");
-	if (add_env(exec, &env, options->env, sandbox, err) < 0)
+	if (add_env(exec, &env, options, sandbox, err) < 0)
 		return error_wrap(err, "env");
 	if (add_open_files(exec, &limits, spec, err) < 0 ||
 	    (options->limits_data && add_data_limit(exec, &limits, &spec->limits, err) < 0))

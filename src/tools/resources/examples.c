@@ -19,6 +19,8 @@ const struct tool_example tool_examples[] = {
 	  "{\"argv\": [\"grep\", \"-c\", \"$HOME\", \"notes.txt\"], \"timeout_s\": 10}" },
 	{ "run_command", "A server in the background",
 	  "{\"command\": \"python3 -m http.server 8000\", \"background\": true}" },
+	{ "run_command", "A program that needs a terminal",
+	  "{\"command\": \"python3\", \"background\": true, \"pty\": true}" },
 	{ "process_output", "New output since the last call, waiting up to ten seconds",
 	  "{\"process\": \"p7\", \"wait_s\": 10}" },
 	{ "process_output", "All output that is still kept",

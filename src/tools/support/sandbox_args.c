@@ -85,18 +85,15 @@ static void set_number(json_t *property, const char *key, const struct limit_arg
 	json_set(property, key, arg->unit == 1000 ? json_num(value) : json_int((json_int_t)value));
 }
 
-void sandbox_args_show_limits(const struct tools_context *context, json_t *properties,
-                              bool with_defaults)
+void sandbox_args_show_limits(const struct tools_context *context, json_t *properties)
 {
 	for (size_t i = 0; i < ARG_LIMITS; i++) {
 		const struct limit_arg *arg = &limit_args[i];
 		json_t *property = json_object_get(properties, arg->name);
 
-		if (property == NULL)
-			continue;
 		set_number(property, "maximum", arg, &context->limits_max);
-		if (with_defaults)
-			set_number(property, "default", arg, &context->spec.limits);
+		set_number(property, "default", arg, &context->spec.limits);
+		(void)json_object_del(property, "minimum");
 	}
 	show_seconds(json_object_get(properties, "idle_s"), context->idle_max_s);
 	show_seconds(json_object_get(properties, "lifetime_s"), context->lifetime_max_s);

@@ -40,8 +40,7 @@ MUST_CHECK int sandbox_args_limits(const struct tools_context *context,
 MUST_CHECK int sandbox_args_times(const struct tools_context *context, int64_t idle_s,
                                   int64_t lifetime_s, struct error *err);
 /* Writes the ceilings of this server, and its defaults, into the schema of the limits. */
-void sandbox_args_show_limits(const struct tools_context *context, json_t *properties,
-                              bool with_defaults);
+void sandbox_args_show_limits(const struct tools_context *context, json_t *properties);
 /* Writes NAME=value of each pair, with a zero behind each, as struct sandbox_options takes it.
  * `out` is filled with zeros before; `what` is the argument's name. */
 MUST_CHECK int sandbox_args_pack(const struct param_map *map, const char *what, char *out,

@@ -1,0 +1,38 @@
+// run_command with pty: a program in a terminal.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { refused, sandboxed, structuredOf } from './lib/sandboxed.mjs';
+
+const { run_command, process_input, process_output, process_stop } = sandboxed();
+
+/** All output of the process once it matches. */
+async function seen(process, pattern) {
+  let all = '';
+  for (let i = 0; i < 60; i++) {
+    all = structuredOf(await process_output({ process, since: 0, wait_s: 1 })).stdout ?? '';
+    if (pattern.test(all)) return all;
+  }
+  assert.fail(`${pattern} is not in ${JSON.stringify(all)}`);
+}
+
+test('a background program has a terminal of the size asked for, and the size can change', async () => {
+  const command = 'tty; stty size; echo $TERM; trap "stty size" WINCH; while read -r -p "> " line; do echo "got:$line"; done';
+  const { process } = structuredOf(await run_command({ command, background: true, pty: true, rows: 30, columns: 100 }));
+  const start = await seen(process, /> $/);
+  assert.match(start, /^\/dev\/pts\/\d+\r?\n30 100\r?\nxterm-256color/);
+  await process_input({ process, stdin: 'hello\n' });
+  assert.match(await seen(process, /got:hello/), /> hello\r?\n/); // the terminal echoes
+  await process_input({ process, rows: 40, columns: 120 });
+  await process_input({ process, stdin: 'again\n' });
+  await seen(process, /40 120/);
+  await process_input({ process, stdin: '\u0003' }); // the terminal turns it into SIGINT
+  await process_stop({ process });
+});
+
+test('pty is refused where it cannot work', async () => {
+  refused(await run_command({ command: 'true', pty: true }), /^argument 'pty': .*background/);
+  const { process } = structuredOf(await run_command({ command: 'sleep 60', background: true }));
+  refused(await process_input({ process, rows: 10, columns: 10 }), /has no terminal: start the program with run_command and pty/);
+  refused(await process_input({ process, rows: 10 }), /^arguments 'rows' and 'columns': give both/);
+  await process_stop({ process });
+});
