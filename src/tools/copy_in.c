@@ -19,8 +19,8 @@ static const struct param params[] = {
 	    .also = PARAM_ALSO("target", "destination"), .min = 1, .max = TOOL_PATH_MAX),
 	ARG(struct copy_in_args, gitignore, BOOL, "Leave out .git and what .gitignore files name."),
 	ARG(struct copy_in_args, overwrite, BOOL, "Replace existing files.",
-	    .more = "Other files of the directory stay. If false, nothing is copied when the target "
-	            "exists.",
+	    .more = "Other files of the directory stay. If false, nothing is copied when the "
+	            "target exists.",
 	    .fallback.boolean = true),
 	WORK_PARAM_SANDBOX(struct copy_in_args, sandbox),
 	{ 0 },
@@ -43,8 +43,8 @@ const struct mcp_tool tool_copy_in = {
 	.title = "Copy files into the sandbox",
 	.help = "Copy a file or directory of the host into the sandbox; the host's files are not "
 	        "changed.",
-	.more = "Only from directories that belljar was started with (--allow-path) or that are the "
-	        "client's roots; links out of them are not followed. Bring results back with "
+	.more = "Only from directories that belljar was started with (--allow-path) or that are "
+	        "the client's roots; links out of them are not followed. Bring results back with "
 	        "copy_out.",
 	.is_offered = copy_work_is_offered,
 	.hints = MCP_DESTRUCTIVE | MCP_IDEMPOTENT,

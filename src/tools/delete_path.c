@@ -114,8 +114,8 @@ const struct mcp_tool tool_delete_path = {
 	.name = "delete_path",
 	.title = "Delete a file or directory",
 	.help = "Delete a file, link or directory of the sandbox for good.",
-	.more = "A directory that is not empty needs recursive. A link is deleted, never the file it "
-	        "leads to; /workspace itself stays (reset_sandbox empties it).",
+	.more = "A directory that is not empty needs recursive. A link is deleted, never the file "
+	        "it leads to; /workspace itself stays (reset_sandbox empties it).",
 	.hints = MCP_DESTRUCTIVE | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct delete_path_args),

@@ -33,8 +33,8 @@ static const struct param params[] = {
 	  .offset = offsetof(struct output_args, wait_s),
 	  .help = "Most seconds to wait, for new output or as said below.",
 	  .more = "The end of the process ends every wait, and the answer comes sooner if a call "
-	          "may not take so long. With `until_end`, `until` or `port` the default is as long "
-	          "as a call may take." },
+	          "may not take so long. With `until_end`, `until` or `port` the default is as "
+	          "long as a call may take." },
 	{ .name = "until_end",
 	  .type = PARAM_BOOL,
 	  .offset = offsetof(struct output_args, until_end),

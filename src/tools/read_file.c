@@ -275,8 +275,8 @@ const struct mcp_tool tool_read_file = {
 	.title = "Read a file",
 	.help = "Read a file of the sandbox: text by lines, a picture as an image, any bytes as "
 	        "base64. Long files come in parts: the answer says with which offset to continue.",
-	.more = "Pictures are PNG, JPEG, GIF and WebP. Any file that the sandbox's user may read can "
-	        "be read, also outside /workspace. Leave `numbers` out when you copy text for "
+	.more = "Pictures are PNG, JPEG, GIF and WebP. Any file that the sandbox's user may read "
+	        "can be read, also outside /workspace. Leave `numbers` out when you copy text for "
 	        "edit_file.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,

@@ -28,8 +28,8 @@ static const struct param params[] = {
 	  .offset = offsetof(struct command_args, command),
 	  .also = PARAM_ALSO("cmd"),
 	  .help = "A line for bash.",
-	  .more = "For sh, if the sandbox has no bash. A longer script is better run with run_code, "
-	          "a program without a shell with `argv`." },
+	  .more = "For sh, if the sandbox has no bash. A longer script is better run with "
+	          "run_code, a program without a shell with `argv`." },
 	{ .name = "argv",
 	  .type = PARAM_STRINGS,
 	  .max = 1000,

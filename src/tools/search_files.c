@@ -42,7 +42,7 @@ static const struct param params[] = {
 	ARG(struct search_files_args, mode, ENUM, "What is searched.", .values = modes,
 	    .fallback.text = "content"),
 	ARG(struct search_files_args, regex, BOOL,
-	    "pattern is a POSIX extended regular expression (content only)."),
+	    "pattern is a POSIX extended regex (content only)."),
 	ARG(struct search_files_args, ignore_case, BOOL, "", .more = "a also matches A."),
 	ARG(struct search_files_args, names, STRING,
 	    "Only files like this glob: *.py (content only).", .max = WIRE_PATTERN_MAX,
@@ -325,8 +325,8 @@ const struct mcp_tool tool_search_files = {
 	.name = "search_files",
 	.title = "Search files",
 	.help = "Find lines with a text, or files by name, below a directory of the sandbox.",
-	.more = "Answers path:line:text. Binary files and files larger than 16 MiB are not searched, "
-	        "links are not followed.",
+	.more = "Answers path:line:text. Binary files and files larger than 16 MiB are not "
+	        "searched, links are not followed.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct search_files_args),

@@ -448,9 +448,8 @@ static bool has_tools_dir(const void *app)
 const struct mcp_tool tool_tool_help = {
 	.name = "tool_help",
 	.title = "Help on the user's own tools",
-	.help = "See which Python modules the user has put into /tools for code to import: without "
-	        "arguments all modules, with `module` its functions and classes, with `function` "
-	        "the whole documentation.",
+	.help = "See which Python modules the user has put into /tools: all of them, the functions "
+	        "of a `module`, or the documentation of a `function`.",
 	.more = "The source is only parsed: nothing in the modules is run.",
 	.is_offered = has_tools_dir,
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,

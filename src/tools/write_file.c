@@ -244,8 +244,8 @@ static int write_file(struct mcp_call *call, const void *args, struct error *err
 const struct mcp_tool tool_write_file = {
 	.name = "write_file",
 	.title = "Write a file",
-	.help = "Create a file in the sandbox, replace all of it, or append to it. For small changes "
-	        "use edit_file.",
+	.help = "Create a file in the sandbox, replace all of it, or append to it. For small "
+	        "changes use edit_file.",
 	.more = "A file is replaced whole or not at all. For files of the host use copy_in.",
 	.hints = MCP_DESTRUCTIVE,
 	.params = params,
