@@ -133,7 +133,8 @@ def plant_code(box):
             host_git(box, repository, *argv)
         host_git(box, repository / "bare", "status")
     assert not marker.exists(), marker.read_text()
-    assert box.belljar_verb("rm", "--state-dir", str(box.state), "work").code == 0
+    removed = box.belljar_verb("rm", "--state-dir", str(box.state), "work")
+    assert removed.code == 0, removed
 
 
 # --- reading
