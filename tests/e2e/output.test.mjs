@@ -125,5 +125,4 @@ test('progress bars are folded to their last state, in both streams', async () =
   const told = structuredOf(await run_command({ command: `echo begin; ${bar}; { ${bar}; } >&2; printf 'wait |\\b/\\b-\\bdone'` }));
   assert.equal(told.stdout, 'begin\n100%|####\nwait done');
   assert.equal(told.stderr, '100%|####\n');
-  assert.equal(told.stderr_bytes, 200 * 10 + 1);
 });
