@@ -432,12 +432,12 @@ const struct verb verb_run = {
 	.operand_rest = true,
 	.summary = "Run a file of code in a sandbox.",
 	.help = "Creates a sandbox, copies FILE into it, runs it with this command's standard "
-	        "input and output, and removes the sandbox. FILE has at most 5 MiB. Files "
-	        "beside it are not visible inside unless --with names them or their directory: "
-	        "then all are copied into /workspace, and the code runs there. With - the code is read from standard input. "
-	        "The language is that of --language, of the file's name, or of a first line such "
-	        "as #!/usr/bin/env python3. Compiled languages are compiled first. Arguments after "
-	        "FILE are passed to the program.\n\n"
+	        "input and output, and removes the sandbox. FILE has at most 5 MiB. Files beside "
+	        "it are not visible inside unless --with names them or their directory: then all "
+	        "are copied into /workspace, and the code runs there. With - the code is read from "
+	        "standard input. The language is that of --language, of the file's name, or of a "
+	        "first line such as #!/usr/bin/env python3. Compiled languages are compiled first. "
+	        "Arguments after FILE are passed to the program.\n\n"
 	        "With --keep the sandbox is kept, and its id is printed on standard error: use it "
 	        "with 'belljar exec --sandbox ID' and 'belljar cp'. With --sandbox the code runs "
 	        "in that sandbox, which is kept anyway.\n\n"

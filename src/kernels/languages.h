@@ -19,7 +19,8 @@ enum { LANGUAGES_MAX = 48, LANGUAGE_RUNNERS_MAX = 7, LANGUAGE_ARGS_MAX = 12 };
 
 /* One way to run a language. `compile` and `run` are whole command lines, in which {program} stands
  * for the path that was found, {file} for the saved code, {dir} for its directory, {out} for the
- * compiled program and {memory} for the bytes of memory that the sandbox may use; see language_argument(). */
+ * compiled program and {memory} for the bytes of memory that the sandbox may use; see
+ * language_argument(). */
 struct language_runner {
 	const char *program; /* looked for along PATH */
 	/* A shell test that must succeed too, where $P is the program's path and `has NAME` looks

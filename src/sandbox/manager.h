@@ -66,7 +66,8 @@ void manager_set_memory_quota(struct manager *manager, uint64_t bytes);
 void manager_sweep(struct manager *manager);
 /* Starts a sandbox with a waiting Python interpreter before a call needs it. The first
  * sandbox_create() with the same options gets it; until then no caller can find it. Does nothing if
- * the owner has a default sandbox: waking that one needs its own files. A failure is only logged. */
+ * the owner has a default sandbox: waking that one needs its own files. A failure is only
+ * logged. */
 void manager_prepare(struct manager *manager, const struct sandbox_options *options);
 /* Puts every sandbox that is awake to sleep, deletes the temporary ones, then calls done. From now
  * on no sandbox is created or woken. May be called several times; each `done` is called. */

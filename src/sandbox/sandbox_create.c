@@ -1,11 +1,12 @@
 /* sandbox_create.c - creating a sandbox, and the prepared sandbox.
  *
- * The prepared sandbox is started soon after the server, with the options of the default sandbox and
- * with an interpreter that waits for code, so that the first call does not wait for either. It has an
- * id but no row: no caller can find it, and it counts for no quota. The first sandbox_create() that
- * asks for the same limits, mounts and devices inserts a row with this id. Any other start of a
- * sandbox deletes the prepared one, because its memory may be needed. If the server is killed, the
- * directory of the prepared sandbox has no row, and the next sweep removes it. */
+ * The prepared sandbox is started soon after the server, with the options of the default sandbox
+ * and with an interpreter that waits for code, so that the first call does not wait for either. It
+ * has an id but no row: no caller can find it, and it counts for no quota. The first
+ * sandbox_create() that asks for the same limits, mounts and devices inserts a row with this id.
+ * Any other start of a sandbox deletes the prepared one, because its memory may be needed. If the
+ * server is killed, the directory of the prepared sandbox has no row, and the next sweep removes
+ * it. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -106,8 +107,8 @@ void prepared_delete(struct manager *manager)
 		sandbox_delete(sandbox, NULL, NULL);
 }
 
-/* The row of a sandbox whose agent has sent READY says AWAKE from the start; otherwise on_ready() in
- * sandbox.c writes that later, as for every new sandbox. */
+/* The row of a sandbox whose agent has sent READY says AWAKE from the start; otherwise on_ready()
+ * in sandbox.c writes that later, as for every new sandbox. */
 static int take_prepared(struct manager *manager, struct sandbox_row *row, struct sandbox **ret,
                          struct error *err)
 {

@@ -3,8 +3,8 @@
  * A row is inserted before the first file of its sandbox and deleted after the last one. So after a
  * crash: rows of a dead server that say CREATING or DELETING, or that are temporary, are deleted
  * with their files; rows that say AWAKE become ASLEEP; and a directory without a row belongs to no
- * sandbox and is removed, unless a server has it locked. Processes and cgroups of dead servers were killed by the engine when it
- * started. */
+ * sandbox and is removed, unless a server has it locked. Processes and cgroups of dead servers were
+ * killed by the engine when it started. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

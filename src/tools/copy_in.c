@@ -13,9 +13,9 @@ static const struct param params[] = {
 	             .more = "Absolute, or relative to the first allowed directory.", .min = 1,
 	             .max = TOOL_PATH_MAX),
 	ARG(struct copy_in_args, path, STRING, "Target in the sandbox; default: in /workspace.",
-	    .more = "Absolute, or relative to /workspace. If it is an existing directory, a file is "
-	            "copied into it; a directory is copied into it if the path ends with a slash. "
-	            "Without it: /workspace and the name of the source.",
+	    .more = "Absolute, or relative to /workspace. If it is an existing directory, a file "
+	            "is copied into it; a directory is copied into it if the path ends with a "
+	            "slash. Without it: /workspace and the name of the source.",
 	    .also = PARAM_ALSO("target", "destination"), .min = 1, .max = TOOL_PATH_MAX),
 	ARG(struct copy_in_args, gitignore, BOOL, "Leave out .git and what .gitignore files name."),
 	ARG(struct copy_in_args, overwrite, BOOL, "Replace existing files.",

@@ -12,9 +12,9 @@ static const struct param params[] = {
 	ARG_PATH(struct copy_out_args, path, "File or directory of the sandbox.", .required = true),
 	ARG_REQUIRED(
 	        struct copy_out_args, target, STRING, "Path on the host.",
-	        .more = "Absolute, or relative to the first allowed directory. If it is an existing "
-	                "directory, a file is copied into it; a directory is copied into it if the "
-	                "target ends with a slash.",
+	        .more = "Absolute, or relative to the first allowed directory. If it is an "
+	                "existing directory, a file is copied into it; a directory is copied into "
+	                "it if the target ends with a slash.",
 	        .also = PARAM_ALSO("destination"), .min = 1, .max = TOOL_PATH_MAX),
 	ARG(struct copy_out_args, overwrite, BOOL, "Replace existing files.",
 	    .more = "In a directory, those of the same names. If false, nothing is copied when the "
@@ -43,10 +43,10 @@ const struct mcp_tool tool_copy_out = {
 	.title = "Copy files out of the sandbox",
 	.help = "Copy a file or directory of the sandbox to the host. Files that programs of the "
 	        "host trust by themselves (.git/hooks, .bashrc ...) are left out and named.",
-	.more = "Only into directories that belljar was started with (--allow-path) or that are the "
-	        "client's roots. Existing files are not replaced unless overwrite is true. Files "
-	        "that programs of the host execute or trust are left out, and new files are not "
-	        "executable.",
+	.more = "Only into directories that belljar was started with (--allow-path) or that are "
+	        "the client's roots. Existing files are not replaced unless overwrite is true. "
+	        "Files that programs of the host execute or trust are left out, and new files are "
+	        "not executable.",
 	.is_offered = copy_work_is_offered,
 	.hints = MCP_DESTRUCTIVE,
 	.params = params,

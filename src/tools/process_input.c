@@ -136,9 +136,9 @@ const struct mcp_tool tool_process_input = {
 	.title = "Write to a process",
 	.help = "Write to the standard input of a process of run_command with `background`. Read "
 	        "the reply with process_output and `wait_s`.",
-	.more = "For an interpreter, a debugger or an interactive program. All other processes got "
-	        "their complete input at the start. Without `pty` a program may print only when its "
-	        "buffer is full or its input ends: python3 -u and stdbuf -oL help.",
+	.more = "For an interpreter, a debugger or an interactive program. All other processes "
+	        "got their complete input at the start. Without `pty` a program may print only "
+	        "when its buffer is full or its input ends: python3 -u and stdbuf -oL help.",
 	.params = params,
 	.args_size = sizeof(struct input_args),
 	.output = output,

@@ -55,9 +55,9 @@ const struct mcp_tool tool_process_stop = {
 	.title = "Stop a process",
 	.help = "End a process with all it has started. Code in a session is interrupted, and the "
 	        "session keeps its state.",
-	.more = "The process is asked to end (SIGTERM) and killed a little later if it does not. The "
-	        "answer says how the process ended and what it printed last. A process that has "
-	        "ended already is left as it is. Nothing else in the sandbox is affected.",
+	.more = "The process is asked to end (SIGTERM) and killed a little later if it does not. "
+	        "The answer says how the process ended and what it printed last. A process that "
+	        "has ended already is left as it is. Nothing else in the sandbox is affected.",
 	.hints = MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct stop_args),

@@ -211,14 +211,14 @@ const struct mcp_tool tool_run_code = {
 	        "figures come back as pictures. Code that takes long goes on as a process: see "
 	        "process_output. Lines that begin with \"[belljar: \" are Belljar's own. For "
 	        "shell commands use run_command.",
-	.more = "Python unless `language` says otherwise. Python knows what notebooks do: !commands, "
-	        "magics such as %time and %%bash, await, display() and IPython.display. A `;` at "
-	        "the end hides the value. Figures of matplotlib and PIL are returned "
-	        "also without show(). The answer has stdout, stderr and, in a last block, "
-	        "lines that begin with \"[belljar: \", which no program can print. Long output "
-	        "is cut in the middle, and the answer names a file with all of it. Memory, time, "
-	        "processes and disk are limited. An unused sandbox is put to sleep, which ends "
-	        "sessions and keeps files; sandbox_info has the numbers.",
+	.more = "Python unless `language` says otherwise. Python knows what notebooks do: "
+	        "!commands, magics such as %time and %%bash, await, display() and "
+	        "IPython.display. A `;` at the end hides the value. Figures of matplotlib and PIL "
+	        "are returned also without show(). The answer has stdout, stderr and, in a last "
+	        "block, lines that begin with \"[belljar: \", which no program can print. Long "
+	        "output is cut in the middle, and the answer names a file with all of it. Memory, "
+	        "time, processes and disk are limited. An unused sandbox is put to sleep, which "
+	        "ends sessions and keeps files; sandbox_info has the numbers.",
 	.params = params,
 	.args_size = sizeof(struct code_args),
 	.complete_schema = run_params_complete_schema,

@@ -124,13 +124,13 @@ const struct mcp_tool tool_run_command = {
 	        "Each call has a shell of its own, in /workspace: use `cwd` and `env`, or one line "
 	        "with &&. What the command leaves running is ended with it, unless `background` is "
 	        "true. A command that takes long goes on as a process: see process_output.",
-	.more = "Files stay from call to call; usually there is no network, and the user's machine "
-	        "cannot be reached. The answer has stdout, stderr and, in a last block, lines that "
-	        "begin with \"[belljar: \", which no program can print; an exit code other than 0 "
-	        "is an answer, not an error. Long output is cut in the middle, and the answer names "
-	        "a file with all of it. Memory, time, processes and disk are limited. An unused "
-	        "sandbox is put to sleep, which ends its processes and keeps files; sandbox_info "
-	        "has the numbers.",
+	.more = "Files stay from call to call; usually there is no network, and the user's "
+	        "machine cannot be reached. The answer has stdout, stderr and, in a last block, "
+	        "lines that begin with \"[belljar: \", which no program can print; an exit code "
+	        "other than 0 is an answer, not an error. Long output is cut in the middle, and "
+	        "the answer names a file with all of it. Memory, time, processes and disk are "
+	        "limited. An unused sandbox is put to sleep, which ends its processes and keeps "
+	        "files; sandbox_info has the numbers.",
 	.params = params,
 	.args_size = sizeof(struct command_args),
 	.complete_schema = complete_schema,

@@ -65,8 +65,8 @@ static void keep_early_output(struct interpreter *interpreter, bool is_stderr, s
 		run_consumed(interpreter->run, is_stderr, bytes.len);
 }
 
-/* Delivers a line that the interpreter did not print. Its user returns credit for it, which must not
- * reach the agent: see interpreter_consumed(). */
+/* Delivers a line that the interpreter did not print. Its user returns credit for it, which must
+ * not reach the agent: see interpreter_consumed(). */
 static void insert_line(struct interpreter *interpreter, bool is_stderr, const char *line)
 {
 	struct view bytes = view_of(line);

@@ -241,8 +241,8 @@ static void kill_all_spares(struct interpreter_pool *pool)
 		kill_spare(container_of(pool->spares.next, struct spare, node));
 }
 
-/* A borrowed spare is handled like one with an environment of its own: it is killed when its run has
- * ended, and no other run gets it. */
+/* A borrowed spare is handled like one with an environment of its own: it is killed when its run
+ * has ended, and no other run gets it. */
 void interpreter_pool_renew(struct interpreter_pool *pool)
 {
 	for (struct list *node = pool->spares.next, *next; node != &pool->spares; node = next) {

@@ -330,7 +330,8 @@ int process_call_start(struct mcp_call *call, const struct process_call_options 
 	pc->call = call;
 	pc->context = mcp_call_app(call);
 	pc->options = *options;
-	/* A text may have been printed before: without `since` it is searched from the beginning. */
+	/* A text may have been printed before: without `since` it is searched from the
+	 * beginning. */
 	wait_text_init(&pc->text, options->until,
 	               options->since >= 0 ? (uint64_t)options->since : 0);
 	pc->port = (struct wait_port){

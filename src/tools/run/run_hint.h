@@ -1,5 +1,5 @@
-/* run_hint.h - recognises a run that failed because of what a sandbox does not allow, by the messages
- * that programs print then. A wrong hint costs a line in the answer. */
+/* run_hint.h - recognises a run that failed because of what a sandbox does not allow, by the
+ * messages that programs print then. A wrong hint costs a line in the answer. */
 #pragma once
 
 struct process_state;

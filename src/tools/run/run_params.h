@@ -11,7 +11,8 @@ struct error;
 struct process_options;
 struct tools_context;
 
-/* check_timeout() refuses more than --timeout-max, which its message names; this is only a bound. */
+/* check_timeout() refuses more than --timeout-max, which its message names; this is only a
+ * bound. */
 enum { RUN_TIMEOUT_MAX_S = 1000000000, RUN_INPUT_MAX = 5 * 1024 * 1024, RUN_ENV_MAX = 256 };
 
 struct run_params {

@@ -6,9 +6,9 @@
  *   (fill in a struct run_result) -> run_result_fit -> run_result_make -> run_fit_done
  *
  * The first block of the content is what the process made: stdout; stderr behind a line; displayed
- * values; the traceback of a cell, in the order in which they appeared (run_order.h). A picture is a
- * block of its own between them. The last block is what belljar says about the run, one status line
- * each. What belljar says begins with RUN_TEXT_MARK in all blocks, which output cannot imitate
+ * values; the traceback of a cell, in the order in which they appeared (run_order.h). A picture is
+ * a block of its own between them. The last block is what belljar says about the run, one status
+ * line each. What belljar says begins with RUN_TEXT_MARK in all blocks, which output cannot imitate
  * (run_text.h). */
 #pragma once
 #include <stdbool.h>

@@ -66,7 +66,8 @@ int export_base_kind(const struct export *export);
 int export_kind(struct export *export, const char *name, bool is_directory);
 
 /* The same by the path as the request has it. A user's ~/.bashrc may be a link to a file with a
- * name that no rule is about: a copy to ~/.bashrc would be written through it. `name` is that of a target that is a file, resolved; or "". */
+ * name that no rule is about: a copy to ~/.bashrc would be written through it. `name` is that of a
+ * target that is a file, resolved; or "". */
 MUST_CHECK int export_set_written(struct export *export, struct view path, const char *name,
                                   struct error *err);
 int export_written_kind(const struct export *export, const char *name, bool is_directory);

@@ -16,8 +16,9 @@
  *   cgroups_open -> cgroups_sweep -> (cgroup_create -> cgroup_kill -> cgroup_remove) ...
  *                -> cgroups_close
  *
- * Only the spawner uses this module, except for cgroup_read_counters() and cgroup_own_limits(). Both
- * structs are the caller's and own descriptors of directories. Nothing here allocates memory. */
+ * Only the spawner uses this module, except for cgroup_read_counters() and cgroup_own_limits().
+ * Both structs are the caller's and own descriptors of directories. Nothing here allocates
+ * memory. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
