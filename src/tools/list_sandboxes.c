@@ -94,7 +94,8 @@ static int list_sandboxes(struct mcp_call *call, const void *args, struct error 
 const struct mcp_tool tool_list_sandboxes = {
 	.name = "list_sandboxes",
 	.title = "List sandboxes",
-	.help = "List your sandboxes: ids, names, states. One that is asleep wakes when it is used.",
+	.help = "List your sandboxes: ids, names, states. "
+	        "One that is asleep wakes when it is used.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct list_args),

@@ -139,13 +139,13 @@ def together(box):
     if machine is None:
         return
     try:
-        client = Client(box, cgroup=machine)
+        client = Client(box, "--answer-within", "300000", cgroup=machine)
         boxes = [client.call("create_sandbox", name=name)["id"] for name in ("one", "two")]
         runs = []
         for sandbox in boxes:
-            runs.append(client.start("run_code", sandbox=sandbox, code=HOLD, timeout_s=120))
-            client.call("run_command", sandbox=sandbox, timeout_s=60,
-                        command="for i in $(seq 100); do [ -e held ] && break; sleep 0.2; done")
+            runs.append(client.start("run_code", sandbox=sandbox, code=HOLD, timeout_s=250))
+            client.call("run_command", sandbox=sandbox, timeout_s=200,
+                        command="for i in $(seq 500); do [ -e held ] && break; sleep 0.2; done")
         for sandbox in boxes:
             client.call("run_command", sandbox=sandbox, command="touch end")
         notes = [str(client.end(run)) for run in runs]

@@ -194,6 +194,8 @@ class Kernel:
                 result.shown.append(tuple(parts))
             elif kind == b"c":
                 result.shown.append(("clear", *parts))
+            elif kind == b"l":
+                result.left, = parts
             elif kind == b"e":
                 result.error = tuple(parts)
             else:

@@ -596,7 +596,7 @@ class Cells(unittest.TestCase):
         self.shows("1", "1")
 
     def test_interrupt_does_not_cut_a_frame(self):
-        self.shows("class A:\n    def _repr_html_(self): return 'x' * 60000\na = A()")
+        self.shows("class A:\n    def __repr__(self): return 'x' * 60000\na = A()")
         self.kernel.send("print('on', flush=True)\nfor i in range(60): display(a)", is_cell=True)
         self.kernel.await_line()
         time.sleep(0.3)  # the socket is full now: the kernel waits in the middle of a frame

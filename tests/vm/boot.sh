@@ -8,6 +8,9 @@ tree=$1
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
 cgroup=/sys/fs/cgroup
 
+# As systemd does: the size of the file table follows the memory, which is small here.
+echo 9223372036854775807 >/proc/sys/fs/file-max
+
 finish() {
   echo "$1" >/dev/ttyS2
   poweroff -f

@@ -213,12 +213,12 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_IDLE] = { "idle", NUMBER(idle_s), SETTING, .word = "SECONDS",
 		RANGE(900, 0, 31536000),
 		.help = "Seconds without use after which a sandbox sleeps: its processes end, its "
-			"files stay; 0 is never. If given, it is also the most that a client may ask "
-			"for." },
+			"files stay; 0 is never. If given, it is also the most that a client "
+			"may ask for." },
 	[OPTION_LIFETIME] = { "lifetime", NUMBER(lifetime_s), SETTING, .word = "SECONDS",
 		RANGE(2592000, 0, 315360000),
-		.help = "Seconds after its creation when a sandbox is deleted; 0 is never. If given, it "
-			"is also the most that a client may ask for." },
+		.help = "Seconds after its creation when a sandbox is deleted; 0 is never. If "
+			"given, it is also the most that a client may ask for." },
 	[OPTION_OWNER_SANDBOXES] = { "owner-sandboxes", NUMBER(owner.sandboxes), SETTING,
 		.word = "N", RANGE(1000, 0, 1000000),
 		.help = "Most sandboxes of one owner; 0 is no limit." },

@@ -83,8 +83,8 @@ static void tool_manual_is_a_resource(void **state)
 
 	begin_talk(&peer);
 	peer_send(&peer, ASK("1", "resources/read", "{\"uri\":\"belljar://tools/server_info\"}"));
-	assert_non_null(
-	        strstr(peer_next(&peer), "\"text\":\"# server_info\\n\\nShow what this server is"));
+	assert_non_null(strstr(peer_next(&peer),
+	                       "\"text\":\"# server_info\\n\\nShow the server's version"));
 	peer_send(&peer, ASK("1", "resources/read", "{\"uri\":\"belljar://tools/nothing\"}"));
 	CHECK_NEXT(&peer,
 	           "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32002,\"message\":\"there "

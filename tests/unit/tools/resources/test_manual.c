@@ -15,10 +15,9 @@ static void manual_is_written_from_the_record(void **state)
 	CHECK_OK(manual_write(&tool_delete_sandbox, &buf, &err), err);
 	assert_string_equal(
 	        buf_text(&buf),
-	        "# delete_sandbox\n\nDelete a sandbox that is no longer needed: its processes "
-	        "end, its files are removed for good. Copy out first what you want to "
-	        "keep.\n\n## Arguments\n\n- `sandbox` (a string of at most 64 bytes, required): "
-	        "Id or name of the sandbox.\n\n## Answer\n\n- `id`: The sandbox's id.\n- "
+	        "# delete_sandbox\n\nDelete a sandbox with all its processes and files.\n\n"
+	        "## Arguments\n\n- `sandbox` (a string of at most 64 bytes, required): "
+	        "Id or name.\n\n## Answer\n\n- `id`: The sandbox's id.\n- "
 	        "`message`: What was done.\n\n## Examples\n\nDelete a sandbox:\n\n    "
 	        "{\"sandbox\": \"untrusted\"}\n");
 }
