@@ -28,10 +28,11 @@ static int set_limits(const struct launch *launch, struct error *err)
 		struct wire_limit limit = wire_limit_at(&launch->exec->limits, i);
 		struct rlimit value = { limit.soft, limit.hard };
 
-		if (limit.resource == RLIMIT_NOFILE && value.rlim_max > launch->files)
+		if (limit.resource == RLIMIT_NOFILE && value.rlim_max > launch->files) {
 			value.rlim_max = launch->files;
-		if (value.rlim_cur > value.rlim_max)
-			value.rlim_cur = value.rlim_max;
+			if (value.rlim_cur > value.rlim_max)
+				value.rlim_cur = value.rlim_max;
+		}
 		if (setrlimit(limit.resource, &value) < 0)
 			return error_sys(err, "set resource limit %u to %llu", limit.resource,
 			                 (unsigned long long)limit.soft);

@@ -91,7 +91,7 @@ static void send_progress(struct wait_process *wait)
 	uint64_t now = clock_now_ms();
 	uint64_t tenths = (now - wait->options.began_ms) / 100;
 	double elapsed = (double)tenths / 10;
-	AUTO_BUF struct buf lines;
+	AUTO_BUF struct buf lines = { 0 };
 
 	if (now < wait->progress_ms + PROGRESS_MS)
 		return;
