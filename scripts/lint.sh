@@ -42,7 +42,8 @@ END
   cppcheck --quiet -j "$jobs" --enable=warning,performance,portability --error-exitcode=1 \
     --include="$work/foreach.h" \
     --inline-suppr --suppress=memleak --suppress=resourceLeak \
-    --suppress=getpwuidCalled --suppress=readdirCalled --std=c11 --library=posix,gnu \
+    --suppress=getpwuidCalled --suppress=getgrgidCalled --suppress=getpwentCalled \
+    --suppress=readdirCalled --std=c11 --library=posix,gnu \
     --cppcheck-build-dir="$work/cppcheck" -Isrc -D_GNU_SOURCE "$@"
 }
 

@@ -382,6 +382,23 @@ static void close_run(void *ctx)
 	foreground_close(&code->program);
 }
 
+static enum verb_result prepare_code(struct code *code, struct error *err)
+{
+	const struct options *options = code->call->options;
+	char state[PATH_MAX];
+
+	if (find_named_language(code, err) < 0)
+		return VERB_MISUSED;
+	if (read_code(code, err) < 0)
+		return VERB_FAILED;
+	if (choose_language(code, err) < 0)
+		return VERB_MISUSED;
+	if (runtime_find_state_dir(options, state, err) < 0 ||
+	    siblings_prepare(&code->siblings, options->with, state, err) < 0)
+		return VERB_FAILED;
+	return VERB_DONE;
+}
+
 static const struct attachment_events attachment_events = { start_run, pass_signal, close_run };
 
 static enum verb_result run_code_file(const struct verb_call *call, struct error *err)
@@ -390,22 +407,13 @@ static enum verb_result run_code_file(const struct verb_call *call, struct error
 	const struct attachment_options options = { .call = call,
 		                                    .sandbox = call->options->sandbox,
 		                                    .keep = call->options->keep };
-	char state[PATH_MAX];
 	enum verb_result result;
 
 	code = (struct code){ .call = call, .from_stdin = strcmp(call->operands[0], "-") == 0 };
 	buf_init(&code.text, CODE_MAX);
 	(void)snprintf(code.what, sizeof code.what, "run %s", call->operands[0]);
-	if (find_named_language(&code, err) < 0)
-		result = VERB_MISUSED;
-	else if (read_code(&code, err) < 0)
-		result = VERB_FAILED;
-	else if (choose_language(&code, err) < 0)
-		result = VERB_MISUSED;
-	else if (runtime_find_state_dir(call->options, state, err) < 0 ||
-	         siblings_prepare(&code.siblings, call->options->with, state, err) < 0)
-		result = VERB_FAILED;
-	else
+	result = prepare_code(&code, err);
+	if (result == VERB_DONE)
 		result = attachment_run(&options, &attachment_events, &code, err);
 	siblings_close(&code.siblings);
 	buf_done(&code.text);

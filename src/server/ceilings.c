@@ -66,7 +66,8 @@ static uint64_t lower_given(size_t limit, enum option_id id, uint64_t value, uin
 static void find_limit(const struct options *options, size_t i, uint64_t amount,
                        struct ceilings *ret)
 {
-	const enum option_id id = OPTION_MEMORY + i, max_id = OPTION_MEMORY_MAX + i;
+	const enum option_id id = (enum option_id)(OPTION_MEMORY + i);
+	const enum option_id max_id = (enum option_id)(OPTION_MEMORY_MAX + i);
 	uint64_t has = round_amount(i, amount);
 	uint64_t initial = spec_limits_get(&options->limits, i);
 	uint64_t max = round_amount(i, share_of(i, amount));

@@ -124,7 +124,7 @@ describe('the client\'s roots', () => {
     const own = await openWithRoots(t, ['/etc', '/usr/lib', '/root']);
     const mine = toolsOf(async () => own);
     for (const source of ['/etc/passwd', '/usr/lib/os-release'])
-      refused(await mine.copy_in({ source }), /no directory of the host is allowed|cannot be opened/);
+      refused(await mine.copy_in({ source }), /no directory of the host is allowed|cannot be opened|is not below an allowed/);
     await own.change(['/etc', one]);
     structuredOf(await mine.copy_in({ source: join(one, 'f') }));
     refused(await mine.copy_in({ source: '/etc/passwd' }), outside);

@@ -251,7 +251,7 @@ def unknown_numbers(box):
 EPERM_ANYWAY = """setsid setgroups setuid setgid setreuid setregid setresuid setresgid fchmod fchown
 capset""".split()
 # Calls that are refused depending on their arguments.
-BY_ARGUMENTS = "socket socketpair clone ioctl mknod mknodat seccomp personality".split()
+BY_ARGUMENTS = "socket socketpair clone ioctl mknod mknodat seccomp personality shmget memfd_create".split()
 
 
 @test("KI-14", "every call number is refused or allowed as the filter says")

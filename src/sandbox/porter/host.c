@@ -188,8 +188,8 @@ static int fail_without_directories(const struct host *host, struct error *err)
 {
 	static const char *const otherwise[] = {
 		[HOST_ROOTS_OFF] = "",
-		[HOST_ROOTS_OFF_AS_ROOT] = ", or with --roots yes to use the client's roots, "
-		                           "which are off because belljar runs as root",
+		[HOST_ROOTS_OFF_AS_ROOT] = (", or with --roots yes to use the client's roots, "
+		                            "which are off because belljar runs as root"),
 		[HOST_ROOTS_ON] = ", or use a client that declares roots in the handshake",
 	};
 

@@ -13,16 +13,16 @@ enum { LIST_MAX = 60 * 1024, UMASK = 022, STACKS_MAX = 128, STACK_BYTES = 8 * 10
 
 /* The environment of every program, unless the sandbox or the options override a variable. */
 static const char *const default_env[] = {
-	"PATH=" SPEC_HOME
-	"/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-	"HOME=" SPEC_HOME,
+	("PATH=" SPEC_HOME
+	 "/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+	("HOME=" SPEC_HOME),
 	"USER=coderunner",
 	"LOGNAME=coderunner",
 	"SHELL=/bin/sh",
 	"LANG=C.UTF-8",
 	/* npm -g without write access to /usr, and require() of what it installed */
-	"NPM_CONFIG_PREFIX=" SPEC_HOME "/.local",
-	"NODE_PATH=" SPEC_HOME "/.local/lib/node_modules",
+	("NPM_CONFIG_PREFIX=" SPEC_HOME "/.local"),
+	("NODE_PATH=" SPEC_HOME "/.local/lib/node_modules"),
 	/* A sandbox has no network, so a second attempt fails too. For pip see skeleton_make.c. */
 	"NPM_CONFIG_FETCH_RETRIES=0",
 	"NPM_CONFIG_UPDATE_NOTIFIER=false",

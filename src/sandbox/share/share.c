@@ -23,6 +23,7 @@ static bool is_user(const struct share *share, int fd)
 static void on_connection(void *ctx)
 {
 	struct share *share = ctx;
+	/* cppcheck-suppress nullPointer ; the address of the peer is not wanted */
 	int fd = accept4(share->config.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0)

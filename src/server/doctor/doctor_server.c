@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/rights/landlock.h"
 #include "server/confine.h"
 #include "server/doctor/internal.h"
@@ -20,11 +21,14 @@ struct confinement {
 
 static void try_confinement(void *record)
 {
+	AUTO_FD int file = -1, pair = -1;
 	struct confinement *tried = record;
 
 	tried->failed = confine_server(&(struct confine_needs){ NULL }, &tried->why) < 0;
-	tried->opens_files = open(others_file, O_RDONLY | O_CLOEXEC) >= 0;
-	tried->makes_sockets = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0;
+	file = open(others_file, O_RDONLY | O_CLOEXEC);
+	pair = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	tried->opens_files = file >= 0;
+	tried->makes_sockets = pair >= 0;
 }
 
 void probe_confinement(UNUSED const struct options *options, struct check *ret)

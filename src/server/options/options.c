@@ -61,7 +61,7 @@ static void set_flag(struct option_args *args, size_t i, const char *value)
 	joined = arena_new(&args->texts, len + 1 + strlen(value) + 1, 1);
 	memcpy(joined, before, len);
 	joined[len] = separator;
-	memcpy(joined + len + 1, value, strlen(value));
+	memcpy(joined + len + 1, value, strlen(value) + 1);
 	args->flags[i] = joined;
 }
 

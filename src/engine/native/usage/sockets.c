@@ -104,9 +104,9 @@ static bool send_request(int fd, const struct dump *dump)
 
 /* A connection in TIME-WAIT has no meminfo and counts with its structures only. TCP has its unsent
  * bytes in WMEM_QUEUED, other sockets theirs in WMEM_ALLOC. */
-static uint64_t socket_bytes(const struct dump *dump, const struct nlmsghdr *reply)
+static uint64_t socket_bytes(const struct dump *dump, struct nlmsghdr *reply)
 {
-	const struct rtattr *attr = (const void *)((const char *)NLMSG_DATA(reply) + dump->head);
+	struct rtattr *attr = (void *)((char *)NLMSG_DATA(reply) + dump->head);
 	size_t len = reply->nlmsg_len < NLMSG_SPACE(dump->head)
 	                     ? 0
 	                     : reply->nlmsg_len - NLMSG_SPACE(dump->head);
@@ -140,7 +140,7 @@ static bool add_dump(int fd, const struct dump *dump, uint64_t limit, uint64_t *
 
 		if (len == 0)
 			return false;
-		for (const struct nlmsghdr *reply = (const void *)text; NLMSG_OK(reply, len);
+		for (struct nlmsghdr *reply = (void *)text; NLMSG_OK(reply, len);
 		     reply = NLMSG_NEXT(reply, len)) {
 			if (reply->nlmsg_type == NLMSG_DONE || reply->nlmsg_type == NLMSG_ERROR)
 				return reply->nlmsg_type == NLMSG_DONE;
