@@ -9,6 +9,7 @@ chmod 755 "$work" # as root, the server runs under another uid
 state="$work/state"
 
 # Files of a sandbox may belong to other uids, which rm(1) cannot remove: belljar removes them.
+# shellcheck disable=SC2317 # called by the trap
 remove_work() {
   "$program" rm --state-dir "$state" default >/dev/null 2>&1 || :
   rm -rf "$work"
@@ -28,7 +29,7 @@ report_missing() {
 }
 
 cat >"$work/hello.py" <<'CODE'
-import os, pathlib, socket, sys
+import os, pathlib, sys
 
 print("I am", os.popen("id -un").read().strip(), "in", os.getcwd())
 print("2 ** 100 =", 2 ** 100)
@@ -42,7 +43,7 @@ for what, attempt in {
         print(f"I could {what}!")
     except OSError as error:
         print(f"I cannot {what}: {error.strerror or error}")
-print("My networks:", [name for _, name in socket.if_nameindex()])
+print("My networks:", [line.split(":")[0].strip() for line in open("/proc/net/dev") if ":" in line])
 CODE
 
 echo
@@ -55,6 +56,7 @@ echo "  \$ $program run hello.py $home"
 
 # The output goes to files first, because a pipeline would hide a failure.
 "$program" exec --state-dir "$state" true 2>"$work/errors" || report_missing
+failed=0
 began=$(date +%s%N)
 if "$program" run --state-dir "$state" "$work/hello.py" "$home" \
   >"$work/printed" 2>"$work/errors"; then
@@ -66,6 +68,7 @@ else
   sed 's/^/  /' "$work/printed" "$work/errors"
   echo
   echo "  (the run failed)"
+  failed=1
 fi
 
 echo
@@ -73,7 +76,7 @@ echo "The same through MCP, as an assistant does it:"
 echo
 code='{"language": "python", "code": "print(sum(range(101)))"}'
 echo "  \$ $program client call run_code '$code'"
-"$program" client call run_code "$code" -- --state-dir "$state" >"$work/printed" 2>&1 || :
+"$program" client call run_code "$code" -- --state-dir "$state" >"$work/printed" 2>&1 || failed=1
 sed 's/^/  /' "$work/printed"
 echo
 echo "More:          $program client        a tour of the tools"
@@ -85,3 +88,4 @@ echo
 for client in claude-code claude-desktop cursor vscode gemini codex windsurf zed; do
   echo "  $program connect $client"
 done
+exit "$failed"

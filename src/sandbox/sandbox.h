@@ -73,8 +73,8 @@ void sandbox_cancel_notify_end(struct sandbox *sandbox, sandbox_fn *fn, void *ct
 /* Whether this server itself has the sandbox awake, or is waking or ending it. */
 bool sandbox_is_awake_here(const struct sandbox *sandbox);
 
-/* What sandbox_update() changes. A variable or label without a value is removed; the others are set
- * and those not named stay. */
+/* The changes that sandbox_update() makes. A variable or label without a value is removed; the
+ * others are set and those not named stay. */
 struct sandbox_changes {
 	const char *name;           /* NULL: stays; "": none */
 	const char *env, *labels;   /* as in struct sandbox_options; "": stay */

@@ -21,8 +21,8 @@
 struct error;
 struct ids_taken;
 
-/* What the process opens later. `state` is the state directory, with the database and the servers'
- * locks; or NULL. */
+/* The files that the process opens after its confinement. `state` is the state directory, with the
+ * database and the servers' locks; or NULL. */
 struct confine_needs {
 	const char *state;
 };

@@ -171,8 +171,8 @@ const struct trusted_kind trusted_kinds[] = {
 	{ "belljar",
 		".config/belljar belljar/belljar.json",
 		.reason = "belljar itself takes its settings from it" },
-	/* What the rows above do not name, in a home directory. A project's own settings may be
-	 * there too: their programs are run on purpose. */
+	/* The settings in a home directory that no row above names. The exceptions are settings
+	 * of a project, whose programs a user runs on purpose. */
 	{ "user-settings",
 		".config .local/share",
 		.except = ".config/nextest.toml .config/hakari.toml .config/dotnet-tools.json",

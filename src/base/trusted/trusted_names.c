@@ -290,7 +290,7 @@ static const struct pattern_index *get_index(void)
 	return &index;
 }
 
-/* What is looked for, and the best row so far. */
+/* A search of the table: the path, and the best row so far. */
 struct search {
 	const char *start;
 	bool is_directory;

@@ -38,8 +38,8 @@ static int find_flag(struct view name, unsigned verb, size_t *ret, struct error 
 	return set_unknown_flag(name, verb, err);
 }
 
-/* What separates the entries of a list, which the option's word shows: "DIR:..." is ':'. 0: the
- * option is not a list. */
+/* The separator between the entries of a list, which the option's word shows: "DIR:..." is ':'. 0:
+ * the option is not a list. */
 static char list_separator(const struct option_spec *spec)
 {
 	size_t len = spec->word != NULL ? strlen(spec->word) : 0;

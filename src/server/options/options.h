@@ -238,5 +238,5 @@ MUST_CHECK int options_load(struct options *ret, unsigned verb,
                             const char *const flags[OPTION_COUNT], char *const *environment,
                             struct error *err);
 void options_done(struct options *options);
-/* What copies may write on the host, as a set of base/trusted/trusted_names.h. */
+/* The trusted files that copies may write on the host, as a set of base/trusted/trusted_names.h. */
 uint64_t options_exports(const struct options *options);

@@ -110,7 +110,8 @@ static void add_summary(struct buf *text, const struct copy_result *result, cons
 	copy_add_notes(result, text);
 }
 
-/* What a preview found, as far as it fits into an answer, cut behind a line. The caller frees. */
+/* The report of a preview, as far as it fits into an answer, cut behind a line. The caller
+ * frees. */
 static char *fit_changes(const struct copy_result *result, size_t max_output)
 {
 	const char *report = result->moved.report;

@@ -5,5 +5,5 @@
 struct process_state;
 struct run_fit;
 
-/* What to tell about a run that failed, or NULL. */
+/* The advice for the caller of a run that failed, or NULL. */
 const char *run_hint(const struct process_state *state, const struct run_fit *fit);

@@ -17,7 +17,8 @@
 /* Enough for "[belljar: 18446744073709551615 bytes left out]". */
 enum { GAP_MAX = 64 };
 
-/* What is escaped in output: the mark without its end, so that no variant of it is left. */
+/* The characters that are escaped in output: the mark without its end, so that no variant of it is
+ * left. */
 static const char mark[] = "[belljar";
 enum { MARK_LEN = sizeof mark - 1 };
 

@@ -203,7 +203,7 @@ void compare_end(struct compare *compare)
 	if (!is_same && entry->kind >= 0)
 		export_leave_out(compare->export, entry->path, entry->type == S_IFDIR, entry->kind);
 	else {
-		/* What stays as it is counts as copied, but not in a preview. */
+		/* An unchanged file counts as copied, but not in a preview. */
 		done->count += !is_same || !compare->export->is_preview;
 		done->bytes += is_same ? 0 : compare->size;
 		done->total += entry->type != S_IFDIR;

@@ -130,7 +130,7 @@ MUST_CHECK int base_tree_enter(struct base_tree *ret, const struct base_tree_sou
 
 enum { KERNEL_SHARE = 8, KERNEL_FILES_LEAST = 128 };
 
-/* What one sandbox may take of tables that the whole host shares: an eighth of each, so that
+/* The share of one sandbox in kernel tables that the whole host uses: an eighth of each, so that
  * neither one sandbox nor a few empty a table. */
 struct kernel_shares {
 	uint64_t inotify_instances, inotify_watches; /* at most 64 and 65536 */
