@@ -260,6 +260,18 @@ enum { ID_PREFIX_LEN = sizeof id_prefix - 1, ID_BYTES = 16 };
 _Static_assert(ID_PREFIX_LEN + (ID_BYTES * 8 + 4) / 5 == SPEC_ID_LEN,
                "an id has 128 bits, 5 in each digit");
 
+bool spec_is_alike(const struct spec *a, const struct spec *b)
+{
+	if (memcmp(&a->limits, &b->limits, sizeof a->limits) != 0 || a->gpus != b->gpus ||
+	    a->mount_count != b->mount_count)
+		return false;
+	for (unsigned i = 0; i < a->mount_count; i++)
+		if (a->mounts[i].source != b->mounts[i].source ||
+		    strcmp(a->mounts[i].target, b->mounts[i].target) != 0)
+			return false;
+	return true;
+}
+
 void spec_new_id(char id[SPEC_ID_LEN + 1])
 {
 	uint8_t bytes[ID_BYTES];

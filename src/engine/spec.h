@@ -123,6 +123,9 @@ MUST_CHECK int spec_check(const struct spec *spec, struct error *err);
 MUST_CHECK int spec_check_ceilings(const struct spec *spec, const struct spec_limits *max,
                                    uint64_t gpus, struct error *err);
 
+/* Compares the fields that an engine applies when it starts a sandbox: limits, devices, mounts. */
+bool spec_is_alike(const struct spec *a, const struct spec *b);
+
 /* Draws a new random id: "sb_" and 26 characters of a-z and 2-7. */
 void spec_new_id(char id[SPEC_ID_LEN + 1]);
 bool spec_is_id(const char *text);

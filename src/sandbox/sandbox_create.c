@@ -72,17 +72,6 @@ static int add_row(struct manager *manager, struct sandbox_row row, struct error
 
 /* --- the prepared sandbox --- */
 
-static bool have_same_mounts(const struct spec *a, const struct spec *b)
-{
-	if (a->mount_count != b->mount_count)
-		return false;
-	for (unsigned i = 0; i < a->mount_count; i++)
-		if (a->mounts[i].source != b->mounts[i].source ||
-		    strcmp(a->mounts[i].target, b->mounts[i].target) != 0)
-			return false;
-	return true;
-}
-
 /* Compares everything that was applied when the prepared sandbox and its interpreter started. */
 static bool is_prepared(const struct manager *manager, const struct sandbox_row *row)
 {
@@ -92,10 +81,8 @@ static bool is_prepared(const struct manager *manager, const struct sandbox_row 
 	return sandbox != NULL &&
 	       (sandbox->phase == PHASE_STARTING || sandbox->phase == PHASE_HANDSHAKE ||
 	        sandbox->phase == PHASE_READY) &&
-	       memcmp(&sandbox->row.spec.limits, &spec->limits, sizeof spec->limits) == 0 &&
-	       sandbox->row.spec.syscalls == spec->syscalls &&
-	       sandbox->row.spec.gpus == spec->gpus && row->env[0] == '\0' &&
-	       have_same_mounts(&sandbox->row.spec, spec);
+	       spec_is_alike(&sandbox->row.spec, spec) &&
+	       sandbox->row.spec.syscalls == spec->syscalls && row->env[0] == '\0';
 }
 
 void prepared_delete(struct manager *manager)

@@ -12,25 +12,11 @@ static struct spawner_sandbox *find_spare(struct spawner *spawner)
 	return spawner_find_sandbox(spawner, SPARE_NUMBER);
 }
 
-/* Compares the fields of the spec that are applied when a sandbox is started. All others are sent
- * to the agent later. */
-static bool specs_match(const struct spec *a, const struct spec *b)
-{
-	if (memcmp(&a->limits, &b->limits, sizeof a->limits) != 0 || a->gpus != b->gpus ||
-	    a->mount_count != b->mount_count)
-		return false;
-	for (unsigned i = 0; i < a->mount_count; i++)
-		if (a->mounts[i].source != b->mounts[i].source ||
-		    strcmp(a->mounts[i].target, b->mounts[i].target) != 0)
-			return false;
-	return true;
-}
-
 void spare_note_request(struct spawner *spawner, const struct spawner_request *request)
 {
 	struct spawner_sandbox *spare = find_spare(spawner);
 
-	if (spare != NULL && !specs_match(&spawner->spare_request.spec, &request->spec))
+	if (spare != NULL && !spec_is_alike(&spawner->spare_request.spec, &request->spec))
 		spawner_sandbox_kill(spare, ENGINE_END_KILLED);
 	spawner->spare_request = *request;
 	spawner->spare_until_ms = clock_now_ms() + KEPT_MS;
@@ -44,7 +30,7 @@ struct spawner_sandbox *spare_take(struct spawner *spawner, const struct spawner
 	struct error err;
 
 	if (spare == NULL || spare->is_dead || spare->failed || spare->setup_pipe >= 0 ||
-	    spare->is_killed || !specs_match(&spawner->spare_request.spec, &request->spec))
+	    spare->is_killed || !spec_is_alike(&spawner->spare_request.spec, &request->spec))
 		return NULL;
 	if (sandbox_dir_rename(&spawner->host, spare, request->spec.id, &err) < 0) {
 		spawner_sandbox_kill(spare, ENGINE_END_KILLED);
