@@ -275,7 +275,8 @@ static void agent_ends_100_closed_runs(void **state)
 		assert_int_equal(s[i]->failure, WIRE_FAILED_CLOSED);
 	}
 	live_wait_no_descendants(&live, LIVE_MS);
-	assert_int_equal(live_agent_fds(&live), fds);
+	/* The agent closes a descriptor of an ended program after it has reaped the program. */
+	LIVE_UNTIL(&live, live_agent_fds(&live) == fds, LIVE_MS);
 	live_finish(&live);
 }
 
@@ -336,7 +337,7 @@ static void agent_survives_a_lack_of_descriptors(void **state)
 	allow_fds(&live, RLIM_INFINITY);
 	CHECK_GOT(live_sh(&live, "echo after"), WIRE_OUT, "after\n");
 	live_wait_no_descendants(&live, LIVE_MS);
-	assert_int_equal(live_agent_fds(&live), fds);
+	LIVE_UNTIL(&live, live_agent_fds(&live) == fds, LIVE_MS);
 	live_finish(&live);
 }
 
