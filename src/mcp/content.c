@@ -54,16 +54,30 @@ json_t *mcp_audio(struct view bytes, const char *mime_type)
 	return media_block("audio", bytes, mime_type);
 }
 
-json_t *mcp_embedded(const char *uri, const char *mime_type, const char *text)
+/* `key` is "text" or "blob". */
+static json_t *resource_block(const char *uri, const char *mime_type, const char *key,
+                              const char *value)
 {
 	json_t *b = new_block("resource");
 	json_t *resource = json_obj();
 
 	json_set(resource, "uri", json_str(uri));
 	json_set_text(resource, "mimeType", mime_type);
-	json_set(resource, "text", json_str(text));
+	json_set(resource, key, json_str(value));
 	json_set(b, "resource", resource);
 	return b;
+}
+
+json_t *mcp_embedded(const char *uri, const char *mime_type, const char *text)
+{
+	return resource_block(uri, mime_type, "text", text);
+}
+
+json_t *mcp_embedded_blob(const char *uri, const char *mime_type, struct view bytes)
+{
+	AUTO_FREE char *encoded = base64_encode(bytes);
+
+	return resource_block(uri, mime_type, "blob", encoded);
 }
 
 json_t *mcp_link(const char *uri, const char *name, const char *mime_type)

@@ -12,6 +12,7 @@ json_t *mcp_text_view(struct view text);
 json_t *mcp_image(struct view bytes, const char *mime_type);
 json_t *mcp_audio(struct view bytes, const char *mime_type);
 json_t *mcp_embedded(const char *uri, const char *mime_type, const char *text);
+json_t *mcp_embedded_blob(const char *uri, const char *mime_type, struct view bytes);
 json_t *mcp_link(const char *uri, const char *name, const char *mime_type);
 
 /* A message of a prompt. role: "user" or "assistant". Takes over the block. */

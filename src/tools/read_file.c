@@ -4,8 +4,10 @@
 
 #include "base/buf.h"
 #include "base/text/base64.h"
+#include "base/text/encoding.h"
 #include "base/text/utf8.h"
 #include "mcp/content.h"
+#include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
 #include "tools/files/file_text.h"
 #include "tools/files/file_work.h"
@@ -16,6 +18,10 @@ enum {
 	LINES_DEFAULT = 2000,
 	LIMIT_MAX = 10 * 1000 * 1000,
 	SHOWN = 160,
+	/* Bytes of a picture, a blob or a UTF-16 text in one answer. In Base64 this is 5 MiB, the
+	 * largest picture that models accept. */
+	WHOLE_MAX = 15 * 256 * 1024,
+	URI_MAX = 16 * 1024,
 };
 
 struct read_file_args {
@@ -29,8 +35,8 @@ static const struct param params[] = {
 	         .required = true),
 	ARG(struct read_file_args, offset, INT,
 	    "First line, from 1 (with base64: first byte, from 0).", .max = (int64_t)1 << 53),
-	ARG(struct read_file_args, limit, INT, "Most lines (with base64: bytes); 0: 2000 lines.",
-	    .max = LIMIT_MAX),
+	ARG(struct read_file_args, limit, INT,
+	    "Most lines (with base64: bytes); 0: 2000 lines (3.75 MiB).", .max = LIMIT_MAX),
 	ARG(struct read_file_args, numbers, BOOL, "Number the lines."),
 	ARG_ENCODING(struct read_file_args, encoding, "\"base64\" reads the bytes of any file."),
 	WORK_PARAM_SANDBOX(struct read_file_args, sandbox),
@@ -46,9 +52,9 @@ struct read_file {
 	const char *picture;  /* the MIME type of a picture; NULL: it is none, or not known yet */
 };
 
-static bool reads_text(const struct read_file_args *args)
+static bool has_encoding(const struct read_file *r, int encoding)
 {
-	return args->encoding == encoding_names[ENCODING_UTF8];
+	return r->args->encoding == encoding_names[encoding];
 }
 
 /* The text and the note are two blocks, so that the first has nothing but the file's text. */
@@ -128,13 +134,39 @@ static void answer_text(struct read_file *r, struct view text, bool is_open, boo
 	work_answer(&r->file.work, content_of(buf_view(&shown), note), structured);
 }
 
-static void fail_binary(struct read_file *r, uint64_t size)
+/* Says which encoding may fit: UTF-16 has a byte order mark nearly always, and text in encodings of
+ * one byte has no NUL. */
+static void fail_encoding(struct read_file *r, struct view bytes, uint64_t size)
 {
+	const char *kind = "binary, not UTF-8 text", *encoding = "\"base64\"";
+
+	if (view_starts(bytes, "\xff\xfe") || view_starts(bytes, "\xfe\xff")) {
+		kind = "UTF-16, not UTF-8 text";
+		encoding = "\"utf-16\"";
+	} else if (has_encoding(r, ENCODING_UTF8) && memchr(bytes.ptr, '\0', bytes.len) == NULL) {
+		kind = "not UTF-8 text";
+		encoding = "\"latin-1\" if it is text, else \"base64\"";
+	}
 	file_work_fail(&r->file, ERR_INVALID,
-	               "'%s' is binary, not UTF-8 text (%" PRIu64
-	               " bytes): read it with encoding \"base64\", or look at it with a program "
-	               "in the sandbox",
-	               r->shown, size);
+	               "'%s' is %s (%" PRIu64 " bytes): read it with encoding %s, or look at it "
+	               "with a program in the sandbox",
+	               r->shown, kind, size, encoding);
+}
+
+/* Reads `count` bytes, at most WHOLE_MAX. */
+static void request_bytes(struct read_file *r, uint64_t from, uint64_t count, file_work_fn *next)
+{
+	const struct wire_message request = {
+		.type = WIRE_READ,
+		.read = { .unit = WIRE_UNIT_BYTES,
+		          .from = from,
+		          .count = count,
+		          .max = count,
+		          .path = view_of(r->file.path) },
+	};
+
+	if (file_work_reserve(&r->file, (size_t)count))
+		file_work_request(&r->file, &request, (struct view){ 0 }, (size_t)count, next);
 }
 
 /* --- pictures -------------------------------------------------------------------------- */
@@ -151,33 +183,25 @@ static void on_picture(struct file_work *file, const struct files_reply *reply)
 
 static void request_picture(struct read_file *r, uint64_t size)
 {
-	const uint64_t max = r->file.work.context->picture_bytes;
-	const struct wire_message request = {
-		.type = WIRE_READ,
-		.read = { .unit = WIRE_UNIT_BYTES,
-		          .count = size,
-		          .max = size,
-		          .path = view_of(r->file.path) },
-	};
-
-	if (size > max) {
+	if (size > WHOLE_MAX)
 		file_work_fail(&r->file, ERR_LIMIT,
-		               "'%s' is a picture (%s) of %" PRIu64 " bytes, and at most %" PRIu64
-		               " are shown: make a smaller one in the sandbox, or read it with "
-		               "encoding \"base64\"",
-		               r->shown, r->picture, size, max);
-		return;
-	}
-	if (file_work_reserve(&r->file, (size_t)size))
-		file_work_request(&r->file, &request, (struct view){ 0 }, (size_t)size, on_picture);
+		               "'%s' is a picture (%s) of %" PRIu64
+		               " bytes, and at most %d are shown: make a smaller one in the "
+		               "sandbox, or read it with encoding \"base64\"",
+		               r->shown, r->picture, size, WHOLE_MAX);
+	else
+		request_bytes(r, 0, size, on_picture);
 }
 
 static void on_text(struct file_work *file, const struct files_reply *reply)
 {
 	struct read_file *r = container_of(file, struct read_file, file);
 	struct view text = reply->bytes.len != 0 ? reply->bytes : view_of("");
+	AUTO_BUF struct buf decoded;
+	struct error full;
 	bool more, is_open;
 
+	buf_init(&decoded, 2 * r->room);
 	r->picture = r->from == 1 ? file_picture(text) : NULL;
 	if (r->picture != NULL) {
 		request_picture(r, reply->done.total);
@@ -185,37 +209,148 @@ static void on_text(struct file_work *file, const struct files_reply *reply)
 	}
 	more = (reply->done.flags & WIRE_DONE_MORE) != 0;
 	is_open = more && text.len == r->room && text.ptr[text.len - 1] != '\n';
+	if (has_encoding(r, ENCODING_LATIN1) && text.len != 0 &&
+	    latin1_decode(text, &decoded, &full) == 0)
+		text = buf_view(&decoded);
 	if (!file_is_text(&text, is_open))
-		fail_binary(r, reply->done.total);
+		fail_encoding(r, text, reply->done.total);
 	else
 		answer_text(r, text, is_open, more, reply->done.total);
 }
 
+/* --- UTF-16 ---------------------------------------------------------------------------- */
+
+/* Reduces *text to r->count lines from line r->from on. Returns whether lines are left behind
+ * them. */
+static bool select_lines(const struct read_file *r, struct view *text)
+{
+	struct view rest = *text, line;
+	const char *start;
+
+	for (uint64_t i = 1; i < r->from && view_next_line(&rest, &line); i++)
+		;
+	start = rest.ptr;
+	for (uint64_t i = 0; i < r->count && view_next_line(&rest, &line); i++)
+		;
+	*text = (struct view){ start, (size_t)(rest.ptr - start) };
+	return rest.len != 0;
+}
+
+static void on_utf16(struct file_work *file, const struct files_reply *reply)
+{
+	struct read_file *r = container_of(file, struct read_file, file);
+	AUTO_BUF struct buf decoded;
+	struct view text = view_of("");
+	struct error err;
+	bool more;
+
+	/* Two bytes of UTF-16 become at most three of UTF-8. */
+	buf_init(&decoded, WHOLE_MAX / 2 * 3);
+	if (utf16_decode(reply->bytes, &decoded, &err) < 0) {
+		file_work_fail(file, ERR_INVALID,
+		               "'%s' is not UTF-16 text (%s): read it with another encoding",
+		               r->shown, err.msg);
+		return;
+	}
+	if (decoded.len != 0)
+		text = buf_view(&decoded);
+	if (!file_is_text(&text, false)) {
+		file_work_fail(file, ERR_INVALID,
+		               "'%s' is not UTF-16 text (it has NUL characters): read it with "
+		               "encoding \"base64\"",
+		               r->shown);
+		return;
+	}
+	more = select_lines(r, &text);
+	answer_text(r, text, false, more, reply->done.total);
+}
+
+/* The line feeds of UTF-16 cannot be found byte by byte, so the file is read whole. The first reply
+ * has the beginning and the file's size. */
+static void on_utf16_head(struct file_work *file, const struct files_reply *reply)
+{
+	struct read_file *r = container_of(file, struct read_file, file);
+	const uint64_t size = reply->done.total;
+
+	if (size > WHOLE_MAX)
+		file_work_fail(file, ERR_LIMIT,
+		               "'%s' has %" PRIu64 " bytes, and at most %d are decoded from "
+		               "UTF-16: convert it in the sandbox (iconv -f UTF-16 -t UTF-8)",
+		               r->shown, size, WHOLE_MAX);
+	else if (size > reply->bytes.len)
+		request_bytes(r, 0, size, on_utf16);
+	else
+		on_utf16(file, reply);
+}
+
 /* --- bytes ----------------------------------------------------------------------------- */
+
+/* Adds how to continue to the note; returns the next offset, or 0 at the end of the file. */
+static uint64_t note_bytes(const struct read_file *r, const struct files_reply *reply, char *note,
+                           size_t size)
+{
+	const uint64_t end = r->from + reply->bytes.len, total = reply->done.total;
+	size_t used = (size_t)snprintf(
+	        note, size, "%s: %zu bytes from %" PRIu64 " on, %" PRIu64 " bytes in all", r->shown,
+	        reply->bytes.len, r->from, total);
+
+	if (end >= total)
+		return 0;
+	(void)snprintf(note + used, size - used, "; there is more: go on with offset %" PRIu64,
+	               end);
+	return end;
+}
+
+/* Bytes that do not fit into the text as Base64 are an embedded resource, which clients save or
+ * show, and which costs the model nothing. Structured content would be given to the model instead
+ * of the resource, so there is none. */
+static void on_blob(struct file_work *file, const struct files_reply *reply)
+{
+	struct read_file *r = container_of(file, struct read_file, file);
+	json_t *content = json_list();
+	AUTO_BUF struct buf uri;
+	struct error err;
+	char note[NOTE_ROOM];
+
+	buf_init(&uri, URI_MAX);
+	if (file_uri(sandbox_row(file->work.sandbox)->spec.id, file->path, &uri, &err) < 0) {
+		json_decref(content);
+		work_fail(&file->work, &err);
+		return;
+	}
+	(void)note_bytes(r, reply, note, sizeof note);
+	json_push(content, mcp_text("[%s]", note));
+	json_push(content,
+	          mcp_embedded_blob(buf_text(&uri), file_mime_type(file->path, reply->bytes),
+	                            reply->bytes));
+	work_answer(&file->work, content, NULL);
+}
 
 static void on_bytes(struct file_work *file, const struct files_reply *reply)
 {
 	struct read_file *r = container_of(file, struct read_file, file);
-	const uint64_t end = r->from + reply->bytes.len;
-	AUTO_FREE char *text = base64_encode(reply->bytes);
-	json_t *structured = json_obj();
+	const uint64_t total = reply->done.total;
+	const uint64_t behind = total > r->from ? total - r->from : 0;
+	const uint64_t wanted = behind < r->count ? behind : r->count;
+	AUTO_FREE char *text = NULL;
+	json_t *structured;
 	char note[NOTE_ROOM];
+	uint64_t next;
 
-	(void)snprintf(note, sizeof note,
-	               "%s: %zu bytes from %" PRIu64 " on, %" PRIu64 " bytes in all", r->shown,
-	               reply->bytes.len, r->from, reply->done.total);
+	if ((reply->done.flags & WIRE_DONE_MORE) != 0 && wanted > reply->bytes.len) {
+		request_bytes(r, r->from, wanted, on_blob);
+		return;
+	}
+	text = base64_encode(reply->bytes);
+	next = note_bytes(r, reply, note, sizeof note);
+	structured = json_obj();
 	json_set(structured, "path", json_str(file->path));
 	json_set(structured, "base64", json_str(text));
 	json_set(structured, "first_byte", json_int((json_int_t)r->from));
 	json_set(structured, "bytes", json_int((json_int_t)reply->bytes.len));
-	json_set(structured, "size", json_int((json_int_t)reply->done.total));
-	if (end < reply->done.total) {
-		size_t used = strlen(note);
-
-		(void)snprintf(note + used, sizeof note - used,
-		               "; there is more: go on with offset %" PRIu64, end);
-		json_set(structured, "next_offset", json_int((json_int_t)end));
-	}
+	json_set(structured, "size", json_int((json_int_t)total));
+	if (next != 0)
+		json_set(structured, "next_offset", json_int((json_int_t)next));
 	json_set(structured, "note", json_str(note));
 	work_answer(&file->work, content_of(view_of(text), note), structured);
 }
@@ -224,19 +359,22 @@ static int request_file(struct work *work, struct error *err)
 {
 	struct file_work *file = container_of(work, struct file_work, work);
 	struct read_file *r = container_of(file, struct read_file, file);
-	bool is_text = reads_text(r->args);
+	bool by_lines = has_encoding(r, ENCODING_UTF8) || has_encoding(r, ENCODING_LATIN1);
+	bool is_utf16 = has_encoding(r, ENCODING_UTF16);
 	struct wire_message request = { .type = WIRE_READ };
 
 	(void)err;
 	request.read = (struct wire_read){
-		.unit = is_text ? WIRE_UNIT_LINES : WIRE_UNIT_BYTES,
-		.from = r->from,
-		.count = r->count,
+		.unit = by_lines ? WIRE_UNIT_LINES : WIRE_UNIT_BYTES,
+		.from = is_utf16 ? 0 : r->from,
+		.count = is_utf16 ? r->room : r->count,
 		.max = r->room,
 		.path = view_of(file->path),
 	};
 	file_work_request(file, &request, (struct view){ 0 }, r->room,
-	                  is_text ? on_text : on_bytes);
+	                  by_lines   ? on_text
+	                  : is_utf16 ? on_utf16_head
+	                             : on_bytes);
 	return 0;
 }
 
@@ -246,7 +384,6 @@ static int read_file(struct mcp_call *call, const void *args, struct error *err)
 {
 	const struct read_file_args *a = args;
 	const struct tools_context *context = mcp_call_app(call);
-	bool is_text = reads_text(a);
 	struct read_file *r;
 	struct work *work;
 
@@ -259,12 +396,14 @@ static int read_file(struct mcp_call *call, const void *args, struct error *err)
 	r->args = a;
 	(void)utf8_escape(view_of(a->path), r->shown, sizeof r->shown);
 	r->room = answer_text_room(context->max_output);
-	if (!is_text) /* Base64 makes four characters of three bytes. */
-		r->room = r->room / 4 * 3;
 	r->from = (uint64_t)a->offset;
-	if (is_text && r->from == 0)
-		r->from = 1;
-	r->count = a->limit != 0 ? (uint64_t)a->limit : is_text ? LINES_DEFAULT : r->room;
+	if (has_encoding(r, ENCODING_BASE64)) { /* Base64 makes four characters of three bytes. */
+		r->room = r->room / 4 * 3;
+		r->count = a->limit != 0 && a->limit < WHOLE_MAX ? (uint64_t)a->limit : WHOLE_MAX;
+	} else {
+		r->from = r->from != 0 ? r->from : 1;
+		r->count = a->limit != 0 ? (uint64_t)a->limit : LINES_DEFAULT;
+	}
 	return 0;
 }
 
@@ -275,9 +414,12 @@ const struct mcp_tool tool_read_file = {
 	.title = "Read a file",
 	.help = "Read a file of the sandbox: text by lines, a picture as an image, any bytes as "
 	        "base64. Long files come in parts: the answer says with which offset to continue.",
-	.more = "Pictures are PNG, JPEG, GIF and WebP. Any file that the sandbox's user may read "
-	        "can be read, also outside /workspace. Leave `numbers` out when you copy text for "
-	        "edit_file.",
+	.more = "Pictures are PNG, JPEG, GIF and WebP, of at most 3.75 MiB. With base64, bytes "
+	        "that do not fit into the text of an answer are an embedded resource (a blob of "
+	        "at most 3.75 MiB), without structured content. Text that is not UTF-8 is "
+	        "answered as UTF-8 if `encoding` says what it is; utf-16 text has at most "
+	        "3.75 MiB. Any file that the sandbox's user may read can be read, also outside "
+	        "/workspace. Leave `numbers` out when you copy text for edit_file.",
 	.hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct read_file_args),

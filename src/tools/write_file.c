@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/base64.h"
+#include "base/text/encoding.h"
 #include "base/text/utf8.h"
 #include "mcp/content.h"
 #include "tools/catalogue.h"
@@ -29,7 +30,8 @@ static const struct param params[] = {
 	         .required = true),
 	ARG(struct write_file_args, content, TEXT, "All of the new content, or what to append.",
 	    .max = CONTENT_MAX),
-	ARG_ENCODING(struct write_file_args, encoding, "How `content` is encoded."),
+	ARG_ENCODING(struct write_file_args, encoding,
+	             "The file's; \"base64\": `content` is base64 of bytes."),
 	ARG(struct write_file_args, append, BOOL, "Add to the end instead."),
 	ARG(struct write_file_args, executable, BOOL, "Make it a program."),
 	WORK_PARAM_SANDBOX(struct write_file_args, sandbox),
@@ -48,7 +50,8 @@ struct write_file {
 	struct file_work file;
 	const struct write_file_args *args;
 	struct view content;
-	char *decoded;   /* what `content` points to, if it was Base64 */
+	char *decoded;   /* what `content` points to, if it was Base64, */
+	struct buf text; /* or if it was text for another encoding */
 	char *temporary; /* the path that is written first and then renamed, or NULL */
 	bool exists;
 	uint64_t bytes, size;
@@ -185,23 +188,43 @@ static bool is_directory_path(const char *path)
 	return path[strlen(path) - 1] == '/';
 }
 
+/* Converts the argument to the bytes of the file. */
+static int convert_content(struct write_file *w, struct error *err)
+{
+	const char *encoding = w->args->encoding;
+	int converted = 0;
+
+	if (encoding == encoding_names[ENCODING_BASE64]) {
+		converted = base64_decode(w->args->content, &w->decoded, &w->content.len, err);
+		w->content.ptr = w->decoded;
+	} else if (encoding == encoding_names[ENCODING_LATIN1]) {
+		converted = latin1_encode(w->args->content, &w->text, err);
+		w->content = buf_view(&w->text);
+	} else if (encoding == encoding_names[ENCODING_UTF16]) {
+		if (!w->args->append) /* The byte order mark tells programs that it is UTF-16. */
+			converted = utf16_encode(view_of("\xef\xbb\xbf"), &w->text, err);
+		if (converted == 0)
+			converted = utf16_encode(w->args->content, &w->text, err);
+		w->content = buf_view(&w->text);
+	}
+	return converted == 0 ? 0 : error_wrap(err, "argument 'content'");
+}
+
 static int lock_file(struct work *work, struct error *err)
 {
 	struct file_work *file = container_of(work, struct file_work, work);
 	struct write_file *w = container_of(file, struct write_file, file);
 
 	w->content = w->args->content;
+	buf_init(&w->text, 2 * CONTENT_MAX + 2);
 	if (is_directory_path(file->path)) {
 		file_work_make_directory(file, file->path, on_directory);
 		return 0;
 	}
 	if (file_memory_reserve(&file->reserved, w->content.len, err) < 0)
 		return -1;
-	if (w->args->encoding == encoding_names[ENCODING_BASE64]) {
-		if (base64_decode(w->args->content, &w->decoded, &w->content.len, err) < 0)
-			return error_wrap(err, "argument 'content'");
-		w->content.ptr = w->decoded;
-	}
+	if (convert_content(w, err) < 0)
+		return -1;
 	file_work_lock(file, on_locked);
 	return 0;
 }
@@ -212,6 +235,7 @@ static void free_write(struct work *work)
 
 	file_work_done(work);
 	free(w->decoded);
+	buf_done(&w->text);
 	free(w->temporary);
 }
 
@@ -246,7 +270,9 @@ const struct mcp_tool tool_write_file = {
 	.title = "Write a file",
 	.help = "Create a file in the sandbox, replace all of it, or append to it. For small "
 	        "changes use edit_file.",
-	.more = "A file is replaced whole or not at all. For files of the host use copy_in.",
+	.more = "A file is replaced whole or not at all. utf-16 is written in little-endian byte "
+	        "order with a byte order mark, which appended text does not get. For files of the "
+	        "host use copy_in.",
 	.hints = MCP_DESTRUCTIVE,
 	.params = params,
 	.args_size = sizeof(struct write_file_args),

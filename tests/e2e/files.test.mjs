@@ -1,5 +1,6 @@
 // The file tools: their results, limits and errors.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { refused, sandboxed, structuredOf, textOf } from './lib/sandboxed.mjs';
 
@@ -91,11 +92,60 @@ test('read_file refuses binary files as text and returns them as Base64', async 
   refused(await read_file({ path: 'nul' }),
     /^'nul' is binary, not UTF-8 text \(3 bytes\): read it with encoding "base64", or look at it with a program in the sandbox$/);
   await write('latin', Buffer.from('caf\xe9\n', 'latin1').toString('base64'), { encoding: 'base64' });
-  refused(await read_file({ path: 'latin' }), /is binary, not UTF-8 text \(5 bytes\)/);
+  refused(await read_file({ path: 'latin' }),
+    /^'latin' is not UTF-8 text \(5 bytes\): read it with encoding "latin-1" if it is text, else "base64", or look at it/);
   const { base64, bytes, size } = structuredOf(await read_file({ path: 'latin', encoding: 'base64' }));
   assert.deepEqual([Buffer.from(base64, 'base64').toString('latin1'), bytes, size], ['caf\xe9\n', 5, 5]);
   const part = structuredOf(await read_file({ path: 'latin', encoding: 'base64', offset: 1, limit: 2 }));
   assert.deepEqual([Buffer.from(part.base64, 'base64').toString(), part.next_offset], ['af', 3]);
+});
+
+test('read_file returns up to 3.75 MiB of bytes as one embedded resource', async () => {
+  await sh('head -c 3000001 /dev/urandom > big.bin; sha256sum big.bin > big.sum');
+  const result = await read_file({ path: 'big.bin', encoding: 'base64' });
+  assert.equal(result.structuredContent, undefined);
+  assert.equal(textOf(result), '[big.bin: 3000001 bytes from 0 on, 3000001 bytes in all]');
+  const { uri, mimeType, blob } = result.content[1].resource;
+  assert.match(uri, /^sandbox:\/\/[^/]+\/workspace\/big\.bin$/);
+  assert.equal(mimeType, 'application/octet-stream');
+  const sum = createHash('sha256').update(Buffer.from(blob, 'base64')).digest('hex');
+  assert.match(await sh('cat big.sum'), new RegExp(`^${sum} `));
+  await sh('cat big.bin big.bin > bigger.bin');
+  const part = await read_file({ path: 'bigger.bin', encoding: 'base64', offset: 1, limit: 10_000_000 });
+  assert.match(textOf(part), /^\[bigger\.bin: 3932160 bytes from 1 on, 6000002 bytes in all; there is more: go on with offset 3932161\]$/);
+  assert.equal(Buffer.from(part.content[1].resource.blob, 'base64').length, 3932160);
+  const last = await read_file({ path: 'bigger.bin', encoding: 'base64', offset: 6000000 });
+  assert.equal(structuredOf(last).bytes, 2);
+  await sh('rm big.bin bigger.bin');
+});
+
+test('text of other encodings is read and written', async () => {
+  const latin = await read_file({ path: 'latin', encoding: 'latin-1' });
+  assert.equal(textOf(latin), 'caf\u00e9\n');
+  assert.equal(structuredOf(latin).text, 'caf\u00e9\n');
+  refused(await read_file({ path: 'nul', encoding: 'latin-1' }), /^'nul' is binary, not UTF-8 text \(3 bytes\): read it with encoding "base64"/);
+
+  await write('wide.txt', 'one\ntwo \u{1f600}\n\u0a0a\n', { encoding: 'utf-16' });
+  assert.match(await sh('od -An -tx1 -N6 wide.txt'), /^ ff fe 6f 00 6e 00/);
+  refused(await read_file({ path: 'wide.txt' }),
+    /^'wide\.txt' is UTF-16, not UTF-8 text \(\d+ bytes\): read it with encoding "utf-16", or look/);
+  const wide = structuredOf(await read_file({ path: 'wide.txt', encoding: 'utf-16' }));
+  assert.deepEqual([wide.text, wide.lines, wide.total_lines], ['one\ntwo \u{1f600}\n\u0a0a\n', 3, 3]);
+  const second = structuredOf(await read_file({ path: 'wide.txt', encoding: 'utf-16', offset: 2, limit: 1, numbers: true }));
+  assert.deepEqual([second.text, second.next_offset], ['     2\ttwo \u{1f600}\n', 3]);
+  await sh(`python3 -c 'open("long16","w",encoding="utf-16-be").write("\\ufeff" + "\\n".join(map(str, range(100000))))'`);
+  const far = structuredOf(await read_file({ path: 'long16', encoding: 'utf-16', offset: 90001, limit: 2 }));
+  assert.deepEqual([far.text, far.next_offset], ['90000\n90001\n', 90003]);
+  refused(await read_file({ path: 'nul', encoding: 'utf-16' }), /^'nul' is not UTF-16 text \(3 bytes are not a multiple of two\)/);
+  await sh('truncate -s 4000000 long16');
+  refused(await read_file({ path: 'long16', encoding: 'utf-16' }),
+    /^'long16' has 4000000 bytes, and at most 3932160 are decoded from UTF-16: convert it in the sandbox \(iconv -f UTF-16 -t UTF-8\)$/);
+
+  await write('accents', 'caf\u00e9', { encoding: 'latin-1' });
+  await write('accents', ' ol\u00e9', { encoding: 'latin-1', append: true });
+  assert.match(await sh('od -An -tx1 accents'), /^ 63 61 66 e9 20 6f 6c e9\n/);
+  refused(await write_file({ path: 'accents', content: '5 \u20ac', encoding: 'latin-1' }),
+    /^argument 'content': '\u20ac' \(U\+20AC\) at byte 2 is no character of Latin-1$/);
 });
 
 test('line ends and a byte order mark are kept', async () => {
@@ -122,9 +172,11 @@ test('a picture is an image block, without structured content', async () => {
     { type: 'image', data: PNG, mimeType: 'image/png' },
   ]);
   assert.equal(result.structuredContent, undefined);
-  await sh('cp dot.png large.png; truncate -s 800K large.png');
+  await sh('cp dot.png large.png; truncate -s 3M large.png');
+  assert.equal(Buffer.from((await read_file({ path: 'large.png' })).content[1].data, 'base64').length, 3 << 20);
+  await sh('truncate -s 4M large.png');
   refused(await read_file({ path: 'large.png' }),
-    /^'large\.png' is a picture \(image\/png\) of 819200 bytes, and at most \d+ are shown: make a smaller one/);
+    /^'large\.png' is a picture \(image\/png\) of 4194304 bytes, and at most 3932160 are shown: make a smaller one/);
 });
 
 test('a read that fails says why', async () => {
@@ -143,7 +195,7 @@ test('a read that fails says why', async () => {
   refused(await read_file({ path: 'a\0b' }), /^argument 'path'/);
   refused(await read_file({ path: 5 }), /^argument 'path': expected a string of 1 to 4095 bytes, got the number 5$/);
   refused(await read_file({ path: 'x', offset: -1 }), /^argument 'offset': expected an integer from 0 to/);
-  refused(await read_file({ path: 'x', encoding: 'utf-16' }), /^argument 'encoding': expected one of "utf-8", "base64"/);
+  refused(await read_file({ path: 'x', encoding: 'utf-7' }), /^argument 'encoding': expected one of "utf-8", "base64", "latin-1", "utf-16"/);
   refused(await read_file({ path: 'x', sandbox: 'nonesuch' }), /there is no sandbox 'nonesuch'; list_sandboxes/);
 });
 

@@ -254,7 +254,7 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.help = "Most pixels of a picture that code produces." },
 	[OPTION_PICTURE_BYTES] = { "picture-bytes", SIZE(picture_bytes), SETTING, .word = "SIZE",
 		RANGE(700 * KIB, 10 * KIB, 8 * MIB),
-		.help = "Most bytes of a picture in a result." },
+		.help = "Most bytes of a picture that code produces." },
 	[OPTION_COPY_SIZE] = { "copy-size", SIZE(copy_size), SETTING, .word = "SIZE",
 		RANGE(2ULL * GIB, MIB, 1024ULL * GIB),
 		.help = "Most bytes of one copy between this machine and a sandbox." },

@@ -11,9 +11,16 @@
 #include "base/text/utf8.h"
 #include "tools/support/params.h"
 
+static const char utf8_name[] = "utf-8", base64_name[] = "base64";
+
 const char *const encoding_names[] = {
-	[ENCODING_UTF8] = "utf-8", [ENCODING_BASE64] = "base64", NULL
+	[ENCODING_UTF8] = utf8_name,
+	[ENCODING_BASE64] = base64_name,
+	[ENCODING_LATIN1] = "latin-1",
+	[ENCODING_UTF16] = "utf-16",
+	NULL,
 };
+const char *const content_encoding_names[] = { utf8_name, base64_name, NULL };
 
 const char *file_picture(struct view head)
 {

@@ -25,7 +25,8 @@
 	ARG(args_, member_, STRING, help_, .more = "Absolute, or relative to /workspace.",         \
 	    .also = PARAM_ALSO("file_path", "filename"), .min = 1, .max = TOOL_PATH_MAX,           \
 	    __VA_ARGS__)
-/* Whether `content` stands in the JSON as text or as Base64. Decoding yields encoding_names[i]. */
+/* The encoding of a file's bytes, or "base64" for bytes in the JSON. Decoding yields
+ * encoding_names[i]. */
 #define ARG_ENCODING(args_, member_, help_)                                                        \
 	ARG(args_, member_, ENUM, help_, .values = encoding_names, .fallback.text = "utf-8")
 
@@ -41,5 +42,7 @@
 
 enum { TOOL_PATH_MAX = 4095 }; /* bytes of a path: PATH_MAX without its terminating zero */
 
-enum { ENCODING_UTF8, ENCODING_BASE64 };
+enum { ENCODING_UTF8, ENCODING_BASE64, ENCODING_LATIN1, ENCODING_UTF16 };
 extern const char *const encoding_names[];
+/* The first two, the same pointers: for arguments that are either text or Base64. */
+extern const char *const content_encoding_names[];

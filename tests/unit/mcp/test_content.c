@@ -21,6 +21,9 @@ static void every_type_of_block_is_built(void **state)
 	      "{\"type\":\"audio\",\"data\":\"aA==\",\"mimeType\":\"audio/wav\"}");
 	check(mcp_embedded("u:x", NULL, "t"),
 	      "{\"type\":\"resource\",\"resource\":{\"uri\":\"u:x\",\"text\":\"t\"}}");
+	check(mcp_embedded_blob("u:x", "a/b", VIEW("h")),
+	      "{\"type\":\"resource\",\"resource\":{\"uri\":\"u:x\",\"mimeType\":\"a/b\","
+	      "\"blob\":\"aA==\"}}");
 	check(mcp_link("u:x", "n", "text/plain"), "{\"type\":\"resource_link\",\"uri\":\"u:x\","
 	                                          "\"name\":\"n\",\"mimeType\":\"text/plain\"}");
 	check(mcp_message("user", mcp_text("q")),
