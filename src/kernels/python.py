@@ -89,6 +89,19 @@ def send_ready():
     write_all(3, encode_frame(b'r', '%d.%d.%d' % sys.version_info[:3]))
 
 
+def wait_until_read(ioctl, sleep):
+    """Waits until the agent has read all that was written to descriptor 3, for about 0.3 seconds at
+    most. The agent sends the output that waits in the pipes before it reads a display, and what is
+    printed after this wait comes behind the display."""
+    try:
+        for turn in range(300):
+            if ioctl(3, TIOCOUTQ, bytes(4)) == bytes(4):
+                return
+            sleep(0.00005 if turn < 20 else 0.001)
+    except OSError:
+        pass  # the filter of system calls refuses the ioctl
+
+
 def write_mark(nonce, out=1, err=2):
     """Writes the server's mark behind all output. The code may have made the descriptors
     non-blocking, and then a write could be cut short."""
@@ -222,6 +235,8 @@ def get_ipython(shells=[]):
 
 PLAIN = {int, float, complex, str, bytes, bool, list, tuple, dict, set, frozenset, range}
 PLAIN_MAX = 16 * 1024
+SHOWN_MAX = 64  # values of one run or cell
+TIOCOUTQ = 0x5411  # ioctl_tty(2): how many bytes have not been read
 
 
 # How the values of calls such as plt.plot() and df.plot() begin.
@@ -246,14 +261,24 @@ def show_value(value):
     display(value)
 
 
+def flush_streams():
+    for stream in sys.stdout, sys.stderr:
+        try:
+            stream.flush()
+        except Exception:
+            pass
+
+
 class Displays:
-    """Takes what code displays; the base of what sessions and fresh runs have."""
+    """Takes what code displays; the base of what sessions and fresh runs have. A subclass sends the
+    frames, and waits until the agent has them, so that output and displays come in order."""
 
     def __init__(self, pixels=0, bytes=0):
         self.home, self.pixels, self.bytes = home, pixels, bytes
         self.display_id = ''  # of the values that are being shown
         self.is_clear_due = False  # clear_output(wait=True) was called
         self.saved = []  # id and path of each file
+        self.left = SHOWN_MAX
 
     def emit(self, mime, text='', path=''):
         self.clear_waiting()
@@ -274,6 +299,21 @@ class Displays:
                 except OSError:
                     pass
         self.send_clear(display_id)
+
+    def send_shown(self, *values):
+        self.left -= 1
+        if self.left < -1:
+            return
+        if self.left == -1:
+            note = 'More values were left out: at most %d are shown.' % SHOWN_MAX
+            values = 'text/plain', note, ''
+        flush_streams()
+        self.send(encode_frame(b'v', *values))
+
+    def send_clear(self, display_id):
+        """Code may draw one thing after the other, so the limit counts anew."""
+        self.left = self.left + 1 if display_id else SHOWN_MAX
+        self.send(encode_frame(b'c', display_id))
 
     def clear_waiting(self):
         if self.is_clear_due:

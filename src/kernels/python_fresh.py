@@ -1,14 +1,16 @@
 # python_fresh.py - fresh runs: the effect of `python3 main.py` without its start-up time. Part of
 # python.py, executed in the same namespace.
 #
-#     zygote  sends READY, waits for the run ...... kills strays, sends SHOWN and ENDED, takes MARK
-#     └─ run  waits for RUN, becomes `python3 main.py`     └─ run  the next one waits for RUN
+#     zygote  sends READY, waits for the run, sends its displays ... kills strays, sends ENDED,
+#     │                                                              takes MARK
+#     └─ run  waits for RUN, becomes `python3 main.py`               └─ run  the next one waits
 #        └─ processes that the code starts
 #
 # The zygote forks the process of a run before it is needed, and never runs user code. Both have the
 # same uid, so the zygote protects itself: it is not dumpable, so the code cannot trace it or read
 # its memory; it is the subreaper of what the run leaves behind; and it blocks SIGTERM and SIGHUP,
-# which are for the code to handle.
+# which are for the code to handle. The code does not get the socket either, over which it could
+# send an ENDED of its own: the run saves a display as a file, and the zygote checks and sends it.
 #
 # Below the code's frames is only a line of the loader, and the run ends as every interpreter does,
 # by reaching the end of its main program. The code must see what `python3 main.py` shows it. A
@@ -18,8 +20,11 @@ keeper = os.getppid()  # the agent's keeper adopts orphans if the zygote cannot
 SWEEP_S = 0.4  # after this time the zygote exits, and the keeper kills the remaining processes
 LINGER_S, LEFT_MAX = 0.02, 3  # processes that a run leaves: time to exit, most that are named
 SET_DUMPABLE, GET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 3, 36  # prctl(2)
-RUN_SIGNALS = _signal.SIGTERM, _signal.SIGHUP
-FRAMES_MAX, FRAMES_BYTES = 64, 512 * 1024  # what a run may display
+DISPLAY_SIGNAL = _signal.SIGUSR1  # the run has saved a display
+WAKE_SIGNALS = DISPLAY_SIGNAL, _signal.SIGCHLD  # sigwait() takes the lower number first
+RUN_SIGNALS = (_signal.SIGTERM, _signal.SIGHUP) + WAKE_SIGNALS
+FRAME_BYTES = 512 * 1024  # of one display
+zygote = os.getpid()
 is_reaper = False
 former_names = set()  # what earlier runs assigned at their top level, for a hint
 
@@ -48,8 +53,9 @@ def serve_runs():
             if is_new:
                 send_ready()
                 is_new = False
-            status, usage = wait_for_run(child, resource)
-            finish_run(read_and_close(report, 8192), status, usage)
+            report = Report(report)
+            status, usage = wait_for_run(child, report, resource)
+            finish_run(report, status, usage)
         except OSError:
             os._exit(1)  # fork failed, or the server closed the socket
     _signal.pthread_sigmask(_signal.SIG_UNBLOCK, RUN_SIGNALS)
@@ -91,14 +97,34 @@ def freeze_objects(gc):
     return objects
 
 
-def wait_for_run(child, resource):
-    """Waits until the run has ended, and reaps orphans meanwhile. os.wait4() imports `resource` for
-    its result, which the next run must not find in sys.modules."""
+class Report:
+    """What the run tells the zygote through a pipe before its code begins. `text` is empty if it
+    ended without having got RUN."""
+
+    def __init__(self, fd):
+        self.fd = fd
+        self.text = None
+
+    def read(self):
+        if self.text is None:
+            self.text = read_and_close(self.fd, 8192)
+            self.directory, _, self.names = self.text[1:].partition(b'\0')
+        return self
+
+
+def wait_for_run(child, report, resource):
+    """Waits until the run has ended; sends its displays and reaps orphans meanwhile. os.wait4()
+    imports `resource` for its result, which the next run must not find in sys.modules."""
     was = sys.modules.setdefault('resource', resource) if resource else None
     pid = 0
     try:
         while pid != child:
-            pid, status, usage = os.wait4(-1, 0) if resource else os.waitpid(-1, 0) + (None,)
+            if pid == 0 and _signal.sigwait(WAKE_SIGNALS) == DISPLAY_SIGNAL:
+                if report.read().directory:
+                    send_displays(report.directory)
+                continue
+            pid, status, usage = (os.wait4(-1, os.WNOHANG) if resource else
+                                  os.waitpid(-1, os.WNOHANG) + (None,))
         return status, usage
     finally:
         if resource and was is resource:
@@ -122,16 +148,14 @@ def exit_with_status(status):
 
 
 def finish_run(report, status, usage):
-    if not report:
+    if not report.read().text:
         exit_with_status(status)
-    directory, _, names = report[1:].partition(b'\0')
     if len(former_names) < 1000:
-        former_names.update(names.decode('utf-8', 'replace').split())
+        former_names.update(report.names.decode('utf-8', 'replace').split())
     frames = describe_strays()
     is_alone = kill_strays()
-    if directory:
-        frames += b''.join(read_displays(directory))
-        remove_directory(directory)
+    if report.directory:
+        remove_directory(report.directory)
     by_signal = os.WIFSIGNALED(status)
     frames += encode_frame(b'x', 0 if by_signal else os.WEXITSTATUS(status),
                   os.WTERMSIG(status) if by_signal else 0, 0,
@@ -274,25 +298,38 @@ def is_quiet_since(last):
     return not strays()
 
 
-def read_displays(directory):
-    """The SHOWN frames that the run has written to a file. The user's code can write this file too,
-    so only what the server accepts is passed on, and only paths below .belljar."""
+def send_displays(directory):
+    """Sends the displays that the run has saved. A file is removed once the agent has its frame,
+    for which the run waits."""
+    wait_with = import_hidden('fcntl').ioctl, import_hidden('time').sleep
     try:
-        fd = os.open(os.path.join(directory, b'shown'),
-                     os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        names = sorted(name for name in os.listdir(directory)
+                       if name.startswith(b'shown-') and not name.endswith(b'+'))
     except OSError:
-        return
-    data = read_and_close(fd, 2 * FRAMES_BYTES)
-    for _ in range(FRAMES_MAX + 1):
-        size = int.from_bytes(data[1:5], 'little')
+        return  # the code has removed the directory
+    for name in names[:SHOWN_MAX + 1]:
+        path = os.path.join(directory, name)
+        write_all(3, read_display(path))
+        wait_until_read(*wait_with)
         try:
-            values = [value.decode() for value in decode_fields(data[5:5 + size])]
-        except ValueError:
-            return
-        if len(data) < 5 + size or data[:1] != b'v' or not is_display(values):
-            return
-        yield data[:5 + size]
-        data = data[5 + size:]
+            os.unlink(path)
+        except OSError:
+            pass
+
+
+def read_display(path):
+    """The SHOWN or CLEARED frame in a file. The user's code can write such files too, so only what
+    the server accepts is passed on, and only paths below .belljar."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        frame = read_and_close(fd, FRAME_BYTES)
+        values = [value.decode() for value in decode_fields(frame[5:])]
+    except (OSError, ValueError):
+        return b''
+    is_whole = int.from_bytes(frame[1:5], 'little') == len(frame) - 5
+    if frame[:1] == b'c' and is_whole and len(values) == 1 and is_id(values[0]):
+        return frame
+    return frame if frame[:1] == b'v' and is_whole and is_display(values) else b''
 
 
 def is_display(values):
@@ -303,7 +340,11 @@ def is_display(values):
         return False
     if path and (text or not path.startswith(home + '/.belljar/') or not path.isprintable()):
         return False
-    return all(len(each.encode()) <= 128 for each in display_id)
+    return all(map(is_id, display_id))
+
+
+def is_id(text):
+    return len(text.encode()) <= 128
 
 
 def remove_directory(directory):

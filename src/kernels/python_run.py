@@ -156,9 +156,15 @@ def write_code(path, code, report):
     directory = os.path.dirname(path)
     os.mkdir(directory, 0o700)
     os.write(report, os.fsencode(directory))
+    write_file(path, code)
+
+
+def write_file(path, data):
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    write_all(fd, code)
-    os.close(fd)
+    try:
+        write_all(fd, data)
+    finally:
+        os.close(fd)
 
 
 class FreshRun:
@@ -168,7 +174,7 @@ class FreshRun:
     is_async = False  # the code awaits outside of a function
 
     def __init__(self, run, path):
-        self.out = DisplayFile(run, os.path.dirname(path))
+        self.out = DisplayFiles(run, os.path.dirname(path))
         self.path, self.pid = path, os.getpid()
         self.inputs = ['', run.code.decode('utf-8', 'replace')]
         self.loop = None
@@ -209,37 +215,26 @@ def end_code(value):
         sys.displayhook(value)
 
 
-class DisplayFile(Displays):
-    """The file to which a fresh run writes what it displays; the zygote reads it after the run."""
+class DisplayFiles(Displays):
+    """Passes what a fresh run displays to the zygote, which has the socket: each display is a file,
+    and a signal tells the zygote to take it. The names of the files sort by time, because processes
+    that the run forks may display as well."""
 
     def __init__(self, run, directory):
         super().__init__(run.pixels, run.bytes)
-        self.path = directory + '/shown'
-        self.frames = []  # id and frame
+        self.path = directory + '/shown-%020d-%d'
 
-    def send_shown(self, mime, text, path, *display_id):
-        size = sum(len(frame) for _, frame in self.frames)
-        frame = encode_frame(b'v', mime, text, path, *display_id)
-        if len(self.frames) > FRAMES_MAX:
-            return
-        if len(self.frames) == FRAMES_MAX or size + len(frame) > FRAMES_BYTES:
-            frame = encode_frame(b'v', 'text/plain', 'More values were left out: save them to '
-                                 'files.', '')
-            self.frames += [('', b'')] * (FRAMES_MAX - len(self.frames))
-        self.frames.append((self.display_id, frame))
-        self.write(frame)
-
-    def send_clear(self, display_id):
-        self.frames = [each for each in self.frames if display_id not in ('', each[0])]
-        self.write(b''.join(frame for _, frame in self.frames), os.O_TRUNC)
-
-    def write(self, data, flags=0):
+    def send(self, frame):
+        clock = import_hidden('time')
+        path = self.path % (clock.monotonic() * 1e9, os.getpid())
         try:
-            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | flags,
-                         0o600)
-            try:
-                write_all(fd, data)
-            finally:
-                os.close(fd)
-        except OSError:
-            pass
+            write_file(path + '+', frame)
+            os.rename(path + '+', path)
+            os.kill(zygote, DISPLAY_SIGNAL)
+        except OSError as error:
+            print('belljar: a value cannot be shown: %s' % error, file=sys.stderr)
+            return
+        for turn in range(400):  # 0.4 seconds at most, for the order; the display is not lost
+            if not os.path.lexists(path):
+                break
+            clock.sleep(0.00005 if turn < 20 else 0.001)

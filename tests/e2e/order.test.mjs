@@ -20,37 +20,56 @@ test('a process that changes between its streams too often is answered stream by
   assert.deepEqual(texts(result), ['o\n'.repeat(100) + '[belljar: stderr]\n' + 'e\n'.repeat(100)]);
 });
 
-// What is printed within a moment of a display may stand on its other side: they come by different
-// ways. The programs therefore wait a little.
-const WAIT = 'import time\npause = lambda: time.sleep(0.3)\n';
+// Without a session, code runs in a new process, and its displays take another way.
+for (const session of ['values', undefined]) {
+  const where = session ? 'a session' : 'a fresh run';
 
-test('values stand between the lines that a cell printed', async () => {
-  const code = `${WAIT}print('a')\ndisplay('x')\npause()\nprint('b')\ndisplay('y')\npause()\nprint('c')\n'z'`;
-  const result = await run_code({ session: 'values', code });
-  assert.deepEqual(texts(result), ["a\n'x'\nb\n'y'\nc\n'z'"]);
-});
+  test(`values stand between the lines that were printed, in ${where}`, async () => {
+    const code = `for i in range(5):
+    print('a')
+    display('x')
+    print('b', end='')
+    display('y')
+print('c')
+'z'`;
+    for (let i = 0; i < 5; i++) {
+      const result = await run_code({ session, code });
+      assert.deepEqual(texts(result), [`${"a\n'x'\nb\n'y'\n".repeat(5)}c\n'z'`]);
+    }
+  });
 
-test('much output in front of a value stands in front of it', async () => {
-  const code = `${WAIT}print('a' * 9000)\ndisplay('x')\npause()\nprint('b' * 9000)`;
-  for (let i = 0; i < 5; i++) {
-    const result = await run_code({ session: 'values', code });
-    assert.deepEqual(texts(result), [`${'a'.repeat(9000)}\n'x'\n${'b'.repeat(9000)}\n`]);
-  }
-});
+  test(`stdout, stderr and a value keep their order, in ${where}`, async () => {
+    const code = "import sys\nprint('a')\ndisplay('x')\nprint('b', file=sys.stderr)\ndisplay('y')\nprint('c')";
+    const result = await run_code({ session, code });
+    assert.deepEqual(texts(result), ["a\n'x'\n[belljar: stderr]\nb\n'y'\n[belljar: stdout]\nc\n"]);
+  });
 
-test('a picture is a block between the text before and after it', async () => {
-  const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
-  const code = `${WAIT}import base64
+  test(`much output in front of a value stands in front of it, in ${where}`, async () => {
+    const code = "print('a' * 9000)\ndisplay('x')\nprint('b' * 9000)";
+    for (let i = 0; i < 5; i++) {
+      const result = await run_code({ session, code });
+      assert.deepEqual(texts(result), [`${'a'.repeat(9000)}\n'x'\n${'b'.repeat(9000)}\n`]);
+    }
+  });
+
+  test(`a picture is a block between the text before and after it, in ${where}`, async () => {
+    const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+    const code = `import base64
 class Dot:
     def _repr_png_(self): return base64.b64decode('${png}')
 print('before')
 display(Dot())
-pause()
 print('after')`;
-  const result = await run_code({ session: 'pictures', code });
-  const [first, second, third] = texts(result);
-  assert.match(first, /^before\n\[belljar: picture: \/workspace\/\.belljar\/[^\n]*\]$/);
-  assert.deepEqual([second, third], ['image', 'after\n']);
+    const result = await run_code({ session, code });
+    const [first, second, third] = texts(result);
+    assert.match(first, /^before\n\[belljar: picture: \/workspace\/\.belljar\/[^\n]*\]$/);
+    assert.deepEqual([second, third], ['image', 'after\n']);
+  });
+}
+
+test('a display of a forked child and one of its parent both come, in order', async () => {
+  const code = "import os\ndisplay('a')\nif os.fork() == 0:\n    display('b')\n    os._exit(0)\nos.wait()\nprint('c')\ndisplay('d')";
+  assert.deepEqual(texts(await run_code({ code })), ["'a'\n'b'\nc\n'd'"]);
 });
 
 test('two pieces of output do not make a line of belljar', async () => {

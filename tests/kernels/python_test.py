@@ -360,16 +360,26 @@ class Fresh(unittest.TestCase):
     def test_forged_display_records_are_refused(self):
         home = str(self.kernel.home)
         good = frame(b"v", "image/png", "", home + "/.belljar/figure-1.png")
-        for claim in (b"\xff" * 100, frame(b"v", "image/png", "", "/etc/passwd"),
+        code = ("import os, signal\nat = os.path.dirname(__file__) + '/shown-'\n"
+                "for i, text in enumerate(%r): open(at + '%%06d' %% i, 'wb').write(text)\n"
+                "os.kill(os.getppid(), signal.SIGUSR1)")
+        for claim in (b"\xff" * 100, frame(b"v", "image/png", "", "/etc/passwd"), frame(b"c", "a" * 129), frame(b"c"),
                       frame(b"v", "text html", "<b>", ""), frame(b"v", "text/html", b"\xff", ""), frame(b"x", 0, 0, 0, 0, 0, 0), b"v\xff",
-                      frame(b"v", "image/png", "text", home + "/.belljar/a")):
+                      frame(b"v", "image/png", "text", home + "/.belljar/a"), good + b"x", good + good):
             with self.subTest(claim=claim):
-                code = "import os; open(os.path.dirname(__file__) + '/shown', 'wb').write(%r);"
-                self.assertEqual(self.kernel.run(code % claim).shown, [])
-                self.assertEqual(len(self.kernel.run(code % (good + claim)).shown), 1)
-        self.assertEqual(len(self.kernel.run(code % (good * 1000)).shown), 65)
-        got = self.kernel.run("import os; os.mkfifo(os.path.dirname(__file__) + '/shown')")
-        self.assertEqual((got.code, got.shown), (0, []))
+                self.assertEqual(len(self.kernel.run(code % [claim, good]).shown), 1)
+        self.assertEqual(len(self.kernel.run(code % ([good] * 1000)).shown), 65)
+
+    def test_only_files_are_displays(self):
+        for make in ("os.mkfifo(%r)", "os.mkdir(%r)", "os.symlink('/etc/passwd', %r)", "os.symlink(__file__, %r)"):
+            got = self.kernel.run("import os, signal\nos.chdir(os.path.dirname(__file__))\n" + make % "shown-1" +
+                                  "\nos.kill(os.getppid(), signal.SIGUSR1)\ndisplay(5)")
+            self.assertEqual((got.code, got.shown), (0, [("text/plain", "5", "")]))
+
+    def test_a_run_that_removes_its_directory_goes_on(self):
+        got = self.kernel.run("import os, shutil\nshutil.rmtree(os.path.dirname(__file__))\ndisplay(5)\nprint(6)")
+        self.assertEqual((got.code, got.shown, got.out), (0, [], "6\n"))
+        self.assertIn("belljar: a value cannot be shown: ", got.err)
 
 
 def png_size(path):
@@ -665,7 +675,7 @@ class Cells(unittest.TestCase):
     def test_number_of_shown_values_is_limited(self):
         got = self.kernel.cell("for i in range(1000): display(i)")
         self.assertEqual(len(got.shown), 65)
-        self.assertEqual(got.shown[64], ("text/plain", "More values were left out: at most 64 of a cell are shown.", ""))
+        self.assertEqual(got.shown[64], ("text/plain", "More values were left out: at most 64 are shown.", ""))
         self.shows("1", "1")
 
     def test_usage_counts_the_cell_only(self):
