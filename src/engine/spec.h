@@ -31,7 +31,6 @@ enum {
 	SPEC_ID_LEN = 29, /* "sb_" and 128 random bits in base 32 */
 	SPEC_MOUNTS_MAX = 16,
 	SPEC_TARGET_MAX = 127,
-	SPEC_GPUS_MAX = 64,
 	SPEC_UID = 1000, /* the user "coderunner" inside the sandbox */
 	SPEC_GID = 1000,
 	SPEC_AGENT_ID = 999, /* user and group of the agent inside, if it has ids of its own */

@@ -160,10 +160,11 @@ bool roots_receive_response(struct mcp_session *session, const struct rpc_messag
 /* listen.c */
 void listen_end(struct mcp_call *call); /* responds to subscriptions/listen */
 
-/* list.c: responds with one page of a table (an array of records that ends in NULL, or NULL), as
- * the member `key` of the result. */
+/* list.c */
 /* Returns the record's entry, or NULL to leave it out. */
 typedef json_t *describe_fn(const struct mcp_call *call, const void *record);
+/* Responds with one page of a table (an array of records that ends in NULL, or NULL), as the
+ * member `key` of the result. */
 void list_respond(struct mcp_call *call, const char *key, const void *table, describe_fn *describe);
 void set_cache_hints(const struct mcp_call *call, json_t *result, uint32_t ms);
 

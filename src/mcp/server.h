@@ -31,7 +31,7 @@ enum mcp_hint {
 
 struct mcp_tool {
 	const char *name, *title;
-	const char *help;           /* in tools/list, where every conversation pays for it: short */
+	const char *help;           /* in tools/list, which every model reads: short */
 	const char *more;           /* further sentences for the manual; or NULL */
 	uint32_t hints;             /* enum mcp_hint */
 	const struct param *params; /* NULL: takes no arguments */

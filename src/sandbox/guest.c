@@ -1,9 +1,9 @@
 /* guest.c - sandboxes that another server of the same owner has awake (see share/share.h).
  *
  * Such a sandbox is woken by connecting to that server, the holder. Its struct then has a channel
- * but no box, and its row is not this server's to change: putting it to sleep means to disconnect,
- * and a reset or a deletion is a request to the holder. When the holder exits or ends the sandbox,
- * the channel fails, and the next wake claims the row as usual. */
+ * but no box, and only the holder may change its row: sandbox_sleep() closes the connection, and a
+ * reset or a deletion is a request to the holder. When the holder exits or ends the sandbox, the
+ * channel fails, and the next wake claims the row as usual. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,8 @@ bool guest_is_used_elsewhere(const struct manager *manager, const struct sandbox
 	       instance_is_alive(manager->config.servers, row->instance);
 }
 
-/* Reads the row again: the one in memory is as old as the struct. */
+/* Another server may have claimed or released the sandbox since its row was read into memory, so
+ * read the row again. */
 static bool find_holder(const struct sandbox *sandbox, char holder[INSTANCE_LEN + 1])
 {
 	const struct manager *manager = sandbox->manager;
@@ -129,8 +130,8 @@ static void finish_attach(struct sandbox *sandbox, int fd, const struct error *w
 		sandbox_handle_end(sandbox, &err);
 }
 
-/* The holder has removed files and row: what is left is the struct. */
-static void forget_sandbox(struct sandbox *sandbox)
+/* Frees the struct of a sandbox whose files and row the holder has removed. */
+static void unload_deleted_sandbox(struct sandbox *sandbox)
 {
 	if (sandbox->is_guest)
 		guest_disconnect(sandbox);
@@ -149,7 +150,7 @@ static void finish_call(struct guest_call *call, int fd, const struct error *why
 	} else {
 		waiters_notify_one(sandbox->manager->loop, call->fn, call->ctx, why);
 		if (why == NULL && call->kind == SHARE_DELETE)
-			forget_sandbox(sandbox);
+			unload_deleted_sandbox(sandbox);
 	}
 	free_call(call);
 }

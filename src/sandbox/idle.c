@@ -48,8 +48,8 @@ int64_t sandbox_sleeps_in_s(const struct sandbox *sandbox)
 static void check_sandbox(struct sandbox *sandbox, int64_t now_s)
 {
 	if (is_expired(sandbox, now_s)) {
-		/* A sandbox that is awake in another server is that server's to delete. One that
-		 * is asleep here may be awake elsewhere too: delete_expired() reads its row. */
+		/* A sandbox that another server has awake is deleted by that server. A sandbox that
+		 * is asleep here may be awake elsewhere: delete_expired() reads its row. */
 		if (!sandbox->delete_pending && sandbox_is_awake_here(sandbox)) {
 			log_info("sandbox %s: its lifetime of %u s is over, it is deleted",
 			         sandbox->row.spec.id, sandbox->row.lifetime_s);

@@ -114,7 +114,7 @@ bool guest_is_used_elsewhere(const struct manager *manager, const struct sandbox
 MUST_CHECK bool guest_wake(struct sandbox *sandbox, int *ret, struct error *err);
 MUST_CHECK bool guest_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 MUST_CHECK bool guest_reset(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
-/* Closes the connection to the holder. The sandbox is asleep then, as far as this server knows. */
+/* Closes the connection to the holder, after which the sandbox is asleep for this server. */
 void guest_disconnect(struct sandbox *sandbox);
 void guest_free_calls(struct manager *manager);
 

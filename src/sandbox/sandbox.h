@@ -67,8 +67,8 @@ void sandbox_reset(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 void sandbox_delete(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 /* Calls fn when a sandbox that is awake has ended, for whatever reason: sandbox_end_reason(). */
 void sandbox_notify_end(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
-/* Removes a callback of sandbox_notify_end(). It may still be called once, from a deferred call
- * that comes before any that is added now. */
+/* Removes a callback of sandbox_notify_end(). If the end was already reported to the loop, the
+ * callback is still called once, before every deferred call that the caller adds from now on. */
 void sandbox_cancel_notify_end(struct sandbox *sandbox, sandbox_fn *fn, void *ctx);
 /* Whether this server itself has the sandbox awake, or is waking or ending it. */
 bool sandbox_is_awake_here(const struct sandbox *sandbox);
@@ -78,7 +78,7 @@ bool sandbox_is_awake_here(const struct sandbox *sandbox);
 struct sandbox_changes {
 	const char *name;           /* NULL: stays; "": none */
 	const char *env, *labels;   /* as in struct sandbox_options; "": stay */
-	int64_t idle_s, lifetime_s; /* -1: stays; the lifetime counts from now on; 0: never */
+	int64_t idle_s, lifetime_s; /* -1: stays; 0: never; the lifetime is counted from now */
 	struct spec_limits limits;  /* only memory, cpu and pids; 0: stays */
 };
 /* Changes a sandbox that is asleep or awake; limits of one that is awake change at once. Either

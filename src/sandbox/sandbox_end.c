@@ -64,7 +64,7 @@ int sandbox_claim(struct sandbox *sandbox, struct error *err)
 	}
 	if (registry_get(manager->store, id, &row, err) < 0)
 		return -1;
-	sandbox_adopt_row(sandbox, &row); /* another server may have changed it */
+	sandbox_adopt_row(sandbox, &row); /* another server may have changed the row */
 	sandbox->row.spec.fresh = row.spec.fresh;
 	sandbox->row.state = SANDBOX_AWAKE;
 	return 0;
@@ -163,14 +163,14 @@ static void erase_sandbox(struct sandbox *sandbox)
 static void set_asleep(struct sandbox *sandbox)
 {
 	sandbox->phase = PHASE_ASLEEP;
-	if (sandbox->is_guest) /* the row is the holder's */
+	if (sandbox->is_guest) /* only the holder writes the row */
 		sandbox->is_guest = false;
 	else
 		sandbox_set_state(sandbox, SANDBOX_ASLEEP);
 	waiters_notify(&sandbox->waiters, EVENT_ASLEEP, NULL);
 	sandbox_wake_again(sandbox);
 	if (sandbox->phase == PHASE_ASLEEP)
-		sandbox->is_clean = false; /* another server may wake it and leave files */
+		sandbox->is_clean = false; /* another server may wake the sandbox and leave files */
 	manager_check_stopped(sandbox->manager);
 }
 
@@ -336,7 +336,7 @@ void sandbox_stop_all(struct manager *manager)
 		struct sandbox *sandbox = container_of(node, struct sandbox, node);
 
 		node = node->next;
-		/* The temporary sandbox of another server is not this server's to delete. */
+		/* A temporary sandbox of another server is deleted by that server. */
 		if (sandbox->row.temporary &&
 		    strcmp(sandbox->row.instance, manager->config.instance) == 0)
 			sandbox_delete(sandbox, NULL, NULL);

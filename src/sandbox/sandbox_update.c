@@ -36,7 +36,7 @@ static int add_entry(char *list, size_t size, size_t *used, const char *entry, c
 	if (len + 1 > size - *used)
 		return error_set(err, ERR_LIMIT,
 		                 "%s: names and values would have more than %zu bytes together: "
-		                 "remove some by an empty value",
+		                 "remove some by passing an empty value for them",
 		                 what, size - 1);
 	memcpy(list + *used, entry, len);
 	*used += len;
@@ -110,7 +110,7 @@ void sandbox_adopt_row(struct sandbox *sandbox, const struct sandbox_row *row)
 	}
 }
 
-/* The row in the registry is changed, not the one in memory: that one may have lowered limits. */
+/* Changes the row as the registry has it, because the row in memory may have lowered limits. */
 static int save_changes(struct sandbox *sandbox, const struct sandbox_changes *changes,
                         struct error *err)
 {
@@ -134,7 +134,7 @@ static void ignore_result(void *ctx, const struct error *why)
 	(void)why;
 }
 
-static void on_limited(void *ctx, const struct error *why)
+static void on_limits_set(void *ctx, const struct error *why)
 {
 	struct update *update = ctx;
 	struct sandbox *sandbox = update->sandbox;
@@ -156,8 +156,8 @@ static bool has_limits(const struct spec_limits *limits)
 	return limits->memory != 0 || limits->cpu != 0 || limits->pids != 0;
 }
 
-static int start_limits(struct sandbox *sandbox, const struct sandbox_changes *changes,
-                        sandbox_fn *fn, void *ctx, struct error *err)
+static int start_limit_change(struct sandbox *sandbox, const struct sandbox_changes *changes,
+                              sandbox_fn *fn, void *ctx, struct error *err)
 {
 	struct manager *manager = sandbox->manager;
 	struct spec spec = sandbox->row.spec;
@@ -176,8 +176,8 @@ static int start_limits(struct sandbox *sandbox, const struct sandbox_changes *c
 	}
 	update = mem_new(sizeof *update);
 	*update = (struct update){ sandbox, changes, fn, ctx };
-	if (manager->engine->ops->set_limits(sandbox->box, &spec.limits, on_limited, update, err) <
-	    0) {
+	if (manager->engine->ops->set_limits(sandbox->box, &spec.limits, on_limits_set, update,
+	                                     err) < 0) {
 		free(update);
 		return -1;
 	}
@@ -192,7 +192,7 @@ void sandbox_update(struct sandbox *sandbox, const struct sandbox_changes *chang
 
 	/* registry_update() refuses a sandbox that another server has awake. */
 	if (sandbox_is_awake_here(sandbox) && has_limits(&changes->limits)) {
-		if (start_limits(sandbox, changes, fn, ctx, &err) < 0)
+		if (start_limit_change(sandbox, changes, fn, ctx, &err) < 0)
 			waiters_notify_one(loop, fn, ctx, &err);
 	} else if (save_changes(sandbox, changes, &err) < 0) {
 		waiters_notify_one(loop, fn, ctx, &err);

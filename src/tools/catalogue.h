@@ -41,9 +41,9 @@ struct tools_context {
 	bool uses_roots;                     /* the client's roots are among them */
 	struct spec spec;                    /* the defaults of a new sandbox */
 	uint32_t idle_s, lifetime_s;         /* likewise */
-	uint32_t idle_max_s, lifetime_max_s; /* what the operator set; 0: nothing, or never */
+	uint32_t idle_max_s, lifetime_max_s; /* what the operator set; 0: no ceiling */
 	struct spec_limits limits_max;       /* the most that create_sandbox may ask for */
-	bool allows_gpus;                    /* it may ask for graphics processors */
+	bool allows_gpus;                    /* create_sandbox may ask for graphics processors */
 	/* Decodes the argument `gpu` of create_sandbox into a set of devices. */
 	int (*choose_gpu)(void *ctx, const char *choice, uint64_t *ret, struct error *err);
 	/* The layers of the isolation, as tested on this machine. Returns their number. */

@@ -103,7 +103,7 @@ static void complete_schema(const void *app, json_t *properties)
 	const struct tools_context *context = app;
 
 	sandbox_args_show_limits(context, properties);
-	/* An argument with one legal value says nothing. */
+	/* A model need not read about an argument that has only one legal value. */
 	(void)json_object_del(properties, "image");
 	(void)json_object_del(properties, "network");
 	if (!context->allows_gpus)

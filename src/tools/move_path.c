@@ -49,7 +49,7 @@ struct move_path {
 	char *target;          /* the new path itself */
 	struct sandbox *other; /* where a copy goes; held; NULL: the same sandbox */
 	struct copy *copy;     /* NULL: not under way */
-	bool is_waking;        /* `other` is */
+	bool is_waking;        /* sandbox_wake() of `other` has not called back yet */
 	bool is_moving;        /* the source is removed after the copy */
 	bool made_parents;
 	uint64_t entries, bytes; /* of the copy */
@@ -242,7 +242,7 @@ static void on_target(struct file_work *file, const struct files_reply *reply)
 
 static void on_no_target(struct file_work *file, const struct error *why)
 {
-	(void)why; /* if it is more than a missing file, RENAME fails for the same reason */
+	(void)why; /* if the error is not a missing file, RENAME fails with the same error */
 	choose_target(container_of(file, struct move_path, file), false);
 }
 
@@ -268,7 +268,8 @@ static int start_move(struct work *work, struct error *err)
 	struct move_path *m = container_of(work, struct move_path, file.work);
 	const size_t len = strlen(m->source);
 
-	/* A copy would find itself among the files to copy, again and again. */
+	/* A copy of a directory into itself would find the files it creates among those to copy,
+	 * without end. */
 	if (m->args->to_sandbox == NULL && strncmp(m->target, m->source, len) == 0 &&
 	    m->target[len] == '/')
 		return error_set(err, ERR_INVALID, "target: nothing can be put into itself");
@@ -281,7 +282,8 @@ static int start_move(struct work *work, struct error *err)
 	return 0;
 }
 
-/* sandbox_wake() cannot be taken back: on_other_awake() ends the call then. */
+/* sandbox_wake() cannot be cancelled: on_other_awake() answers a call that was cancelled while the
+ * other sandbox wakes. */
 static void cancel_move(struct work *work)
 {
 	struct move_path *m = container_of(work, struct move_path, file.work);

@@ -123,7 +123,8 @@ static int process_input(struct mcp_call *call, const void *args, struct error *
 	return 0;
 }
 
-/* The size of the terminal is in the manual only: every conversation pays for the schema. */
+/* A model reads all input schemas before its first call, so the size of the terminal is described
+ * only in the manual. */
 static void complete_schema(const void *app, json_t *properties)
 {
 	(void)app;

@@ -109,7 +109,8 @@ static int run_command(struct mcp_call *call, const void *args, struct error *er
 	return process_work_start(call, &options, err);
 }
 
-/* The size of the terminal is in the manual only: every conversation pays for the schema. */
+/* A model reads all input schemas before its first call, so the size of the terminal is described
+ * only in the manual. */
 static void complete_schema(const void *app, json_t *properties)
 {
 	run_params_complete_schema(app, properties);

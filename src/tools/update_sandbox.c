@@ -103,7 +103,8 @@ static int update_sandbox(struct mcp_call *call, const void *args, struct error 
 	return 0;
 }
 
-/* Every conversation pays for the schema: what create_sandbox describes is not repeated. */
+/* A model reads all input schemas before its first call, so descriptions that create_sandbox has
+ * are not repeated. */
 static void complete_schema(const void *app, json_t *properties)
 {
 	static const char *const known[] = {

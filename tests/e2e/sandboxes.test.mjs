@@ -44,7 +44,8 @@ test('create_sandbox refuses values that are not possible', async () => {
   refused(await create_sandbox({ network: 'all' }), /^network: sandboxes of this server have none/);
   refused(await create_sandbox({ gpu: '3' }), /gpu/);
   refused(await create_sandbox({ mounts: ['/etc'] }), /^mounts: '\/etc' is not among the directories/);
-  refused(await create_sandbox({ env: { 'A=B': 'c' } }), /^env: a variable's name/);
+  refused(await create_sandbox({ env: { 'A=B': 'c' } }), /^env: a name must not be empty and must not contain '='/);
+  refused(await create_sandbox({ labels: { '': 'c' } }), /^labels: a name must not be empty/);
   refused(await create_sandbox({ env: { A: 'x'.repeat(4096) } }), /^env: names and values have more than 4095 bytes/);
   refused(await create_sandbox({ nmae: 'x' }), /argument 'nmae' is not known; did you mean 'name'\?/);
 });

@@ -156,7 +156,7 @@ static json_t *enum_schema(const struct param *param)
 	return schema;
 }
 
-/* A minimum of 0 or 1 goes without saying. */
+/* A minimum of 0 or 1 is left out of the schema: callers do not pass less by accident. */
 static json_t *number_schema(const struct param *param, bool is_input)
 {
 	bool whole = param->type == PARAM_INT;
@@ -228,7 +228,7 @@ json_t *param_schema(const struct param *params, bool is_input)
 		if (p->hidden || (!is_input && !p->required))
 			continue;
 		property = param_value_schema(p, is_input);
-		if (is_input && p->help[0] != '\0') /* an empty text: the name says it all */
+		if (is_input && p->help[0] != '\0') /* without help the name is enough */
 			json_set_text(property, "description", p->help);
 		json_set(properties, p->name, property);
 		if (p->required)

@@ -49,7 +49,7 @@ typedef void param_complete_fn(void *app, const char *typed, json_t *values);
 
 struct param {
 	const char *name;
-	const char *help; /* in the schema, which each conversation pays for: short, or "" */
+	const char *help; /* in the schema, which every model reads: short, or "" */
 	const char *more; /* further sentences for the manual; or NULL */
 	/* Other names that decoding accepts and the schema does not show; ends in NULL. See
 	 * PARAM_ALSO. */

@@ -9,9 +9,9 @@ static bool waits_for_agent(const struct channel_stream *stream)
 	const struct wire_stream *wire = &stream->wire;
 
 	if (stream->is_closing)
-		return false; /* no caller waits for it */
+		return false; /* no caller waits for this stream any more */
 	if (stream->events->frame != NULL)
-		return false; /* the process that uses the stream does this for itself */
+		return false; /* the guest process that uses the stream counts its own intervals */
 	switch (wire->kind) {
 	case WIRE_KIND_RUN:
 		return wire->phase == WIRE_PHASE_STARTING;
@@ -19,7 +19,8 @@ static bool waits_for_agent(const struct channel_stream *stream)
 	case WIRE_KIND_QUERY:
 		return wire->credit[WIRE_OUT] != 0 || (wire->ended & 1u << WIRE_OUT) != 0;
 	case WIRE_KIND_STORE:
-		/* In the list of waiting streams: the agent has not read what was sent before. */
+		/* A stream in the list of waiting streams has bytes to send; the agent has not
+		 * read those that were sent before. */
 		return (wire->ended & 1u << WIRE_IN) != 0 || stream->waits_for_credit != 0 ||
 		       (stream->wait.next != NULL && output_pending(stream->channel->output) != 0);
 	case WIRE_KIND_NONE:

@@ -22,7 +22,6 @@ struct host_handle;
 struct sandbox;
 
 enum { COPY_ENTRIES_MAX = 200000 };
-#define COPY_BYTES_MAX (UINT64_C(2) << 30)
 
 /* One end of a copy: an agent and a path in its file system. */
 struct copy_endpoint {

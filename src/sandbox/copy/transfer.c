@@ -206,7 +206,8 @@ static void on_to_done(void *ctx, const struct wire_done *done)
 		report_end(transfer, &err);
 		return;
 	}
-	/* WRITE counts an entry only if it does not write it. */
+	/* DONE of a WRITE counts only entries that were not written, so a file that was written is
+	 * counted here. */
 	transfer->result.entries = done->count;
 	if (transfer->is_file && !transfer->is_preview && done->trusted == 0)
 		transfer->result.entries = 1;

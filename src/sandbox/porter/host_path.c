@@ -82,8 +82,9 @@ const char *host_path_below(const char *directory, const char *path)
 
 /* --- roots of clients -------------------------------------------------------------- */
 
-/* A client declares its roots, so a server that was taken over may declare any directory. These are
- * none that a person works in; who wants one all the same names it with --allow-path. */
+/* Directories that a client cannot declare as roots, because a server that was taken over could
+ * declare any directory. People do not keep their projects in these; --allow-path still allows
+ * each of them. */
 struct closed_place {
 	const char *path, *holds;
 };
@@ -122,7 +123,7 @@ static bool overlaps(const char *path, const char *other)
 	return host_path_below(path, other) != NULL || host_path_below(other, path) != NULL;
 }
 
-static int fail_closed(const char *path, const char *place, const char *holds, struct error *err)
+static int refuse_root(const char *path, const char *place, const char *holds, struct error *err)
 {
 	char shown[160], closed[160];
 
@@ -138,7 +139,7 @@ int host_path_check_root(const char *path, struct error *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(system_places); i++)
 		if (overlaps(path, system_places[i].path))
-			return fail_closed(path, system_places[i].path, system_places[i].holds,
+			return refuse_root(path, system_places[i].path, system_places[i].holds,
 			                   err);
 	return 0;
 }
@@ -152,7 +153,7 @@ int host_path_check_home(const char *path, const char *home, struct error *err)
 		    (int)sizeof place)
 			return error_set(err, ERR_LIMIT, "the home directory's path is too long");
 		if (overlaps(path, place))
-			return fail_closed(path, place, home_places[i].holds, err);
+			return refuse_root(path, place, home_places[i].holds, err);
 	}
 	return 0;
 }

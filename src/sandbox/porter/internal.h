@@ -22,7 +22,7 @@
 
 /* SEQPACKET messages: first the porter sends one reply, which says whether it could confine itself,
  * then one reply for each request, in their order. Both ends are the same program, so these are
- * plain structs of one size. A packet that no honest server sends ends the porter. */
+ * plain structs of one size. The porter exits when a packet is malformed. */
 
 enum { PORTER_GROUPS_MAX = 64 };
 

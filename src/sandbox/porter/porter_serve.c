@@ -66,7 +66,7 @@ static bool is_zero_from(const char path[HOST_PATH_SIZE], size_t at)
 }
 
 /* The path must be the text that host_path_normal() makes, which has no '..' in it. */
-static bool is_normal(const char path[HOST_PATH_SIZE])
+static bool is_normal_path(const char path[HOST_PATH_SIZE])
 {
 	char normal[HOST_PATH_SIZE];
 	struct error ignored;
@@ -75,14 +75,14 @@ static bool is_normal(const char path[HOST_PATH_SIZE])
 	       host_path_normal(path, normal, &ignored) == 0 && strcmp(path, normal) == 0;
 }
 
-static bool is_valid(const struct porter_slots *slots, const struct porter_request *request)
+static bool is_valid_request(const struct porter_slots *slots, const struct porter_request *request)
 {
 	if (request->kind >= PORTER_REQUEST_KINDS || request->index >= PORTER_DIRECTORIES_MAX)
 		return false;
 	if (request->kind != PORTER_OPEN &&
 	    (!slots->accepts_roots || request->index < slots->fixed))
 		return false;
-	return request->kind == PORTER_ADD_ROOT ? is_normal(request->path)
+	return request->kind == PORTER_ADD_ROOT ? is_normal_path(request->path)
 	                                        : is_zero_from(request->path, 0);
 }
 
@@ -159,7 +159,7 @@ void porter_serve(struct porter_slots *slots, int socket)
 	reply.failed = prepare_process(slots, socket, &image, &reply.err) < 0;
 	if (!send_reply(socket, &reply, -1) || reply.failed)
 		_exit(1);
-	while (receive_request(socket, &request) && is_valid(slots, &request)) {
+	while (receive_request(socket, &request) && is_valid_request(slots, &request)) {
 		AUTO_FD int fd = -1;
 
 		reply = (struct porter_reply){ 0 };

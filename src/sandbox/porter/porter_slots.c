@@ -57,7 +57,7 @@ static int open_directory(const char *path, struct stat *ret_stat, char real[PAT
 	return TAKE_FD(fd);
 }
 
-/* The user's own group from the password file, never root's. The directory's group is no choice:
+/* The user's own group from the password file, never root's. The directory's group cannot be used:
  * the user may not be a member of it. */
 static gid_t group_of(uid_t uid)
 {
@@ -149,7 +149,8 @@ static int check_home_of(const char *real, uid_t uid, struct error *err)
 	return entry != NULL ? check_home(real, entry->pw_dir, err) : 0;
 }
 
-/* Homes of accounts that people use; those of services are directories such as /usr/sbin. */
+/* Checks the home directories of accounts that people use. Services have accounts too, whose home
+ * directories are shared ones such as /usr/sbin. */
 static int check_listed_homes(const char *real, struct error *err)
 {
 	const struct passwd *entry;
@@ -163,8 +164,8 @@ static int check_listed_homes(const char *real, struct error *err)
 	return r;
 }
 
-/* The list of users may lack those of a directory service, so the user and the owner are looked up
- * besides. */
+/* getpwent() may not list the users of a directory service, so the user who started belljar and the
+ * owner of the directory are looked up by their ids too. */
 static int check_root(const struct porter_slots *slots, const char *real, uid_t owner,
                       struct error *err)
 {

@@ -2,8 +2,10 @@
 #include "sandbox/process/process.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "loop/loop.h"
 #include "sandbox/process/internal.h"
 #include "sandbox/sandbox.h"
@@ -95,6 +97,22 @@ struct process_stream process_stream(struct process *process, bool is_stderr)
 		.file = sink->spill != NULL ? spill_path(sink->spill) : NULL,
 		.file_note = sink->spill != NULL ? spill_note(sink->spill) : NULL,
 	};
+}
+
+size_t process_stream_kept(const struct process_stream *stream)
+{
+	return stream->head.len + stream->tail.len;
+}
+
+char *process_stream_copy(const struct process_stream *stream)
+{
+	char *bytes = mem_new(process_stream_kept(stream) + 1);
+
+	if (stream->head.len != 0)
+		memcpy(bytes, stream->head.ptr, stream->head.len);
+	if (stream->tail.len != 0)
+		memcpy(bytes + stream->head.len, stream->tail.ptr, stream->tail.len);
+	return bytes;
 }
 
 /* capture_last_line() may rotate the ring of a capture, which callers cannot see: the process is

@@ -81,7 +81,7 @@ struct process_display {
 	size_t text_len;
 	char *path;      /* of a file in the sandbox, absolute */
 	char *id;        /* by which the code may replace the display; NULL: none */
-	unsigned number; /* of its entry; 0: it has none */
+	unsigned number; /* of its entry in the order; 0: the display has no entry */
 };
 
 /* A stretch of one output stream, or a display, in the order in which they appeared. */
@@ -145,6 +145,10 @@ bool process_is_over(const struct process *process);      /* ENDED or FAILED */
 /* Pointers in *ret are valid until the next turn of the loop. */
 void process_state(struct process *process, struct process_state *ret);
 struct process_stream process_stream(struct process *process, bool is_stderr);
+/* How many bytes of the stream are kept. */
+size_t process_stream_kept(const struct process_stream *stream);
+/* Copies the kept bytes in one piece, which the caller frees. */
+char *process_stream_copy(const struct process_stream *stream);
 /* The path of the file that keeps a stream completely, whether it exists or not. Returns out. */
 const char *process_file_path(const struct process *process, bool is_stderr, char *out,
                               size_t size);

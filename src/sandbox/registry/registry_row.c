@@ -140,7 +140,7 @@ static int read_list(struct store_row *columns, int *at, const char *name, char 
 	if (bytes.len >= size || (bytes.len != 0 && bytes.ptr[bytes.len - 1] != '\0') ||
 	    (bytes.len != 0 &&
 	     (bytes.ptr[0] == '\0' || memmem(bytes.ptr, bytes.len, "\0\0", 2) != NULL)))
-		return error_set(err, ERR_SYSTEM, "'%s' is not a list of variables", name);
+		return error_set(err, ERR_SYSTEM, "'%s' is not a list of names and values", name);
 	memset(ret, 0, size);
 	if (bytes.len != 0)
 		memcpy(ret, bytes.ptr, bytes.len);

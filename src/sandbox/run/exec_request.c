@@ -20,7 +20,8 @@ static const char *const default_env[] = {
 	"LOGNAME=coderunner",
 	"SHELL=/bin/sh",
 	"LANG=C.UTF-8",
-	/* npm -g without write access to /usr, and require() of what it installed */
+	/* npm -g installs below the home directory, because /usr is read-only, and require() finds
+	 * the packages there. */
 	("NPM_CONFIG_PREFIX=" SPEC_HOME "/.local"),
 	("NODE_PATH=" SPEC_HOME "/.local/lib/node_modules"),
 	/* A sandbox has no network, so a second attempt fails too. For pip see skeleton_make.c. */
@@ -30,8 +31,8 @@ static const char *const default_env[] = {
 	"CARGO_NET_RETRY=0",
 	"UV_HTTP_RETRIES=0",
 	"BUNDLE_RETRY=0",
-	"MPLBACKEND=Agg", /* matplotlib without a display server */
-	/* os.networkInterfaces() without netlink: see skeleton_make.c. */
+	"MPLBACKEND=Agg", /* matplotlib draws without a display server */
+	/* os.networkInterfaces() fails without netlink sockets: see skeleton_make.c. */
 	"NODE_OPTIONS=--require=/etc/belljar-node.js",
 	/* Runtimes that collect output for a pipe in a buffer would lose it when they are killed,
 	 * and print it behind the output of the programs they start. Perl, Ruby and Lua keep the

@@ -105,8 +105,8 @@ static inline void run_cancel(struct run *run)
 
 enum {
 	RUN_GRACE_MS = 2000, /* between the request to end and SIGKILL */
-	/* The agent enforces deadlines, but its word is not needed: so long after a program should
-	 * have ended, the run ends without it. */
+	/* The agent enforces deadlines. A run whose agent does not report the end of the program
+	 * ends without that report, this long after the deadline or SIGKILL. */
 	RUN_OVERDUE_MS = 30000,
 };
 

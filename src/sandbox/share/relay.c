@@ -25,7 +25,7 @@ static void free_relay(void *ctx)
 	free(relay);
 }
 
-static void free_when_idle(struct relay *relay)
+static void free_idle_relay(struct relay *relay)
 {
 	if (!relay->is_closed || relay->is_waiting)
 		return;
@@ -59,7 +59,7 @@ void relay_close(struct relay *relay)
 		sandbox_cancel_notify_end(sandbox, on_sandbox_ended, relay);
 	if (sandbox != NULL)
 		sandbox_release(sandbox);
-	free_when_idle(relay);
+	free_idle_relay(relay);
 }
 
 /* --- sending --- */
@@ -120,7 +120,7 @@ static void on_deleted_or_reset(void *ctx, const struct error *why)
 
 	relay->is_waiting = false;
 	if (relay->is_closed)
-		free_when_idle(relay);
+		free_idle_relay(relay);
 	else
 		answer_and_close(relay, why);
 }
@@ -135,7 +135,7 @@ static void on_awake(void *ctx, const struct error *why)
 
 	relay->is_waiting = false;
 	if (relay->is_closed) {
-		free_when_idle(relay);
+		free_idle_relay(relay);
 		return;
 	}
 	if (why != NULL) {
@@ -166,8 +166,8 @@ static int check_request(const struct share_request *request, struct error *err)
 	return 0;
 }
 
-/* A sandbox that has fallen asleep here, or is awake in a third server, is not this server's to
- * give: the guest reads the registry again. */
+/* Refuses a sandbox that has fallen asleep here or that a third server has awake: the guest then
+ * reads the row in the registry again. */
 static int find_sandbox(struct relay *relay, const struct share_request *request, struct error *err)
 {
 	const struct share *share = relay->share;
@@ -209,8 +209,9 @@ static void close_malformed(struct relay *relay, const struct error *why)
 	relay_close(relay);
 }
 
-/* Cuts the request, then frames. Returns how many bytes were used. */
-static size_t receive_whole(struct relay *relay, struct view bytes)
+/* Handles the request, or after SHARE_ATTACH the frames, that are complete in `bytes`. Returns how
+ * many bytes were used. */
+static size_t receive_messages(struct relay *relay, struct view bytes)
 {
 	size_t whole = bytes.len;
 	struct wire_frame frame;
@@ -247,7 +248,7 @@ static void on_bytes(void *ctx, struct view bytes)
 		close_malformed(relay, &err);
 		return;
 	}
-	used = receive_whole(relay, buf_view(&relay->partial));
+	used = receive_messages(relay, buf_view(&relay->partial));
 	if (relay->is_closed || used == 0)
 		return;
 	memmove(relay->partial.ptr, relay->partial.ptr + used, relay->partial.len - used);

@@ -10,8 +10,8 @@
 #include "sandbox/sandbox.h"
 #include "sandbox/share/internal.h"
 
-/* One guest leaves room for the holder and for other guests. */
-enum { STREAMS_MAX = WIRE_STREAMS_MAX / 2 };
+/* One guest leaves streams of the channel free for the holder and for other guests. */
+enum { GUEST_STREAMS_MAX = WIRE_STREAMS_MAX / 2 };
 
 struct relay_stream {
 	struct list node; /* in relay->streams */
@@ -20,8 +20,8 @@ struct relay_stream {
 	struct channel_stream *stream;
 };
 
-/* The guest's input may have been paused for this stream. Reading on is always right: the next
- * frame pauses it again if the queue is still full. */
+/* The guest's input may have been paused for this stream. Resuming the input is always safe: the
+ * next frame pauses it again if the queue of the channel is still full. */
 static void remove_stream(struct relay_stream *stream)
 {
 	struct relay *relay = stream->relay;
@@ -106,7 +106,7 @@ static void open_stream(struct relay *relay, uint32_t id, const struct wire_mess
 		relay_close(relay);
 		return;
 	}
-	if (relay->live >= STREAMS_MAX) {
+	if (relay->live >= GUEST_STREAMS_MAX) {
 		(void)error_set(&err, ERR_LIMIT,
 		                "%u operations of this process are running in the sandbox, and no "
 		                "more are allowed: wait until one has ended",
@@ -133,7 +133,7 @@ static void receive_control(struct relay *relay, uint32_t id, const struct wire_
 	struct wire_message pong = { .type = WIRE_PONG };
 
 	switch ((int)message->type) {
-	case WIRE_WELCOME: /* the holder's agent has set itself up long ago */
+	case WIRE_WELCOME: /* the sandbox is awake, so its agent has sent READY before */
 		loop_timer_stop(relay->deadline);
 		relay_send_message(relay, &ready, 0);
 		wire_link_sent(&relay->link, WIRE_READY);
@@ -142,7 +142,7 @@ static void receive_control(struct relay *relay, uint32_t id, const struct wire_
 		pong.ping.token = message->ping.token;
 		relay_send_message(relay, &pong, 0);
 		return;
-	default: /* wire_link_receive() lets only openers of streams through besides */
+	default: /* wire_link_receive() refuses all other messages that do not open a stream */
 		open_stream(relay, id, message);
 	}
 }

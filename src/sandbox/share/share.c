@@ -54,8 +54,8 @@ struct share *share_new(struct loop *loop, struct manager *manager,
 	return share;
 }
 
-/* Relays that a sandbox still has to call back stay in memory; the manager calls them when it is
- * freed, with the loop's deferred calls. */
+/* A relay that waits for a callback of a sandbox stays in memory: freeing the manager makes that
+ * callback, as one of the loop's deferred calls, and the callback frees the relay. */
 struct share *share_free(struct share *share)
 {
 	if (share == NULL)

@@ -32,7 +32,8 @@ enum share_kind {
 	SHARE_KIND_COUNT
 };
 
-/* All versions have this size, and the version in front. */
+/* Every version of belljar has a request of this size that begins with `version`, so that a holder
+ * can refuse a guest of another version by name. */
 struct share_request {
 	char version[64];
 	uint32_t kind;
@@ -62,8 +63,8 @@ DEFINE_CLEANUP(share)
 
 /* --- the guest --- */
 
-/* `fd` is the connection, which the callee then owns, after a SHARE_ATTACH; else, and after a
- * failure, -1. */
+/* After a SHARE_ATTACH that succeeded, `fd` is the connection, which the callee then owns.
+ * Otherwise it is -1. `why` is NULL on success. */
 typedef void share_answer_fn(void *ctx, int fd, const struct error *why);
 
 /* Sends the request on a new connection, which it takes over, and waits for the answer. */

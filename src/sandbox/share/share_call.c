@@ -55,7 +55,7 @@ static void fail_call(struct share_call *call, const char *what)
 	finish_call(call, &err);
 }
 
-/* Reads no more than the answer: after it come frames, which are for the channel. */
+/* Reads no more than the answer: the frames behind the answer are read by the channel. */
 static void on_readable(void *ctx)
 {
 	struct share_call *call = ctx;
@@ -101,8 +101,8 @@ struct share_call *share_call_new(struct loop *loop, int fd, enum share_kind kin
 	call->watch = loop_watch_new(loop, fd, on_readable, call);
 	call->deadline = loop_timer_new(loop, on_deadline, call);
 	loop_timer_start(call->deadline, ANSWER_MS);
-	/* A new connection has room for so few bytes. If the holder has closed it, reading says
-	 * so. */
+	/* The empty send buffer of a new connection has room for a request. If the holder has
+	 * closed the connection, on_readable() reports that. */
 	(void)!send(fd, &request, sizeof request, MSG_DONTWAIT | MSG_NOSIGNAL);
 	return call;
 }

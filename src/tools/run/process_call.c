@@ -267,7 +267,7 @@ static bool is_enough(void *ctx, struct process *process)
 	return has_new_output(pc, process);
 }
 
-/* The sandbox may be deleted while the call waits. */
+/* The sandbox is looked up each time, because it may be deleted while the call waits. */
 static struct sandbox *find_sandbox(void *ctx)
 {
 	struct process_call *pc = ctx;

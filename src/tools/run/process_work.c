@@ -66,7 +66,8 @@ static void answer_call(struct process_work *run)
 		result.next = result.out_bytes + result.error_bytes;
 	}
 	run_result_make(&result, &run->fit, run->pictures.blocks, &content, &structured);
-	/* Many clients drop the blocks if there is structured content. */
+	/* Many clients show only the structured content of an answer that has both, so an answer
+	 * with pictures has none. */
 	if (json_array_size(run->pictures.blocks) != 0) {
 		json_decref(structured);
 		structured = NULL;
@@ -127,7 +128,7 @@ static int start_process(struct work *work, struct error *err)
 		                     .ctx = run };
 
 	options->detached = run->options.is_background;
-	/* The stdin of a cell cannot stay open. */
+	/* The interpreter of a session reads the whole stdin of a cell from the RUN message. */
 	options->keep_input = options->detached && options->session == NULL;
 	if (run->options.is_background)
 		wait.until_ms = clock_now_ms() + BACKGROUND_MS;

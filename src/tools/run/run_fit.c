@@ -1,7 +1,5 @@
 /* run_fit.c - how much of the output, and of displayed values, an answer has room for (see
  * run_result.h). */
-#include <string.h>
-
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "tools/run/run_result.h"
@@ -25,12 +23,7 @@ static size_t subtract(size_t a, size_t b)
 	return a > b ? a - b : 0;
 }
 
-static size_t kept_len(const struct process_stream *stream)
-{
-	return stream->head.len + stream->tail.len;
-}
-
-/* Escaped marks make a text longer. */
+/* The length of a text after run_text_clean(), which inserts a backslash in front of each mark. */
 static size_t cleaned_len(struct view text)
 {
 	AUTO_BUF struct buf buf;
@@ -58,7 +51,8 @@ static size_t display_len(const struct process_state *state)
 
 size_t run_fit_len(const struct run_result *r)
 {
-	return kept_len(&r->out) + kept_len(&r->errors) + display_len(r->state);
+	return process_stream_kept(&r->out) + process_stream_kept(&r->errors) +
+	       display_len(r->state);
 }
 
 /* stdout, stderr and the displays get a third of the room each. Room that one of them does not need
@@ -66,19 +60,19 @@ size_t run_fit_len(const struct run_result *r)
 void run_result_fit(const struct run_result *r, struct run_fit *ret)
 {
 	size_t room = max_of(subtract(r->max, STATUS_ROOM), ROOM_MIN), third = room / 3;
-	size_t out = kept_len(&r->out), displays = display_len(r->state);
-	size_t errors = min_of(kept_len(&r->errors),
+	size_t out = process_stream_kept(&r->out), displays = display_len(r->state);
+	size_t errors = min_of(process_stream_kept(&r->errors),
 	                       max_of(third, subtract(room, out + min_of(displays, third))));
 
 	*ret = (struct run_fit){ 0 };
 	buf_init(&ret->out, run_text_room(out) + GAP_ROOM);
-	buf_init(&ret->errors, run_text_room(kept_len(&r->errors)) + GAP_ROOM);
+	buf_init(&ret->errors, run_text_room(process_stream_kept(&r->errors)) + GAP_ROOM);
 	/* As text, output may be shorter or longer than its bytes. Text that is longer is cut to
 	 * its share; room that shorter text leaves stays unused. */
 	ret->display_room = min_of(displays, max_of(third, subtract(room, out + errors)));
 	errors = max_of(errors, third);
 	ret->errors_missing = run_text_fit(&r->errors, errors, &ret->errors);
-	/* The line "... bytes left out ..." comes out of the room for status lines. */
+	/* The line "... bytes left out ..." is counted to the room for status lines. */
 	ret->out_missing = run_text_fit(
 	        &r->out, subtract(room, min_of(ret->errors.len, errors) + ret->display_room),
 	        &ret->out);

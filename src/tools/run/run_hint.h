@@ -1,5 +1,6 @@
 /* run_hint.h - recognises a run that failed because of what a sandbox does not allow, by the
- * messages that programs print then. A wrong hint costs a line in the answer. */
+ * messages that programs print then. A program may print such a message for another reason: the
+ * answer then has one line too many. */
 #pragma once
 
 struct process_state;

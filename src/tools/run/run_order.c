@@ -1,10 +1,8 @@
 #include "tools/run/run_order.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/attr.h"
-#include "base/mem.h"
 #include "tools/run/run_result.h"
 #include "tools/run/run_text.h"
 
@@ -13,11 +11,6 @@ enum { HEADING_MAX = 20 };
 
 _Static_assert(ARRAY_LEN(((struct run_order *)0)->is_shown) >= PROCESS_DISPLAYS_MAX,
                "every display has a place in is_shown");
-
-static size_t kept_len(const struct process_stream *stream)
-{
-	return stream->head.len + stream->tail.len;
-}
 
 /* Whether the entries describe exactly the output of the result, and their headings fit. */
 static bool is_order_known(const struct run_result *r, const struct run_fit *fit)
@@ -31,31 +24,22 @@ static bool is_order_known(const struct run_result *r, const struct run_fit *fit
 			bytes[state->entries[i].kind == PROCESS_ENTRY_STDERR] +=
 			        state->entries[i].bytes;
 	return state->entry_count > 1 && fit->out_missing == 0 && fit->errors_missing == 0 &&
-	       !r->has_more && bytes[0] == kept_len(&r->out) && bytes[1] == kept_len(&r->errors) &&
+	       !r->has_more && bytes[0] == process_stream_kept(&r->out) &&
+	       bytes[1] == process_stream_kept(&r->errors) &&
 	       len + state->entry_count * HEADING_MAX <= r->max;
-}
-
-static char *join_stream(const struct process_stream *stream)
-{
-	char *bytes = mem_new(kept_len(stream) + 1);
-
-	if (stream->head.len != 0)
-		memcpy(bytes, stream->head.ptr, stream->head.len);
-	if (stream->tail.len != 0)
-		memcpy(bytes + stream->head.len, stream->tail.ptr, stream->tail.len);
-	return bytes;
 }
 
 void run_order_init(struct run_order *order, const struct run_result *result,
                     const struct run_fit *fit)
 {
 	*order = (struct run_order){ .result = result, .fit = fit };
-	buf_init(&order->text, run_text_room(kept_len(&result->out) + kept_len(&result->errors)));
+	buf_init(&order->text, run_text_room(process_stream_kept(&result->out) +
+	                                     process_stream_kept(&result->errors)));
 	order->is_known = is_order_known(result, fit);
 	if (!order->is_known)
 		return;
-	order->streams[0] = join_stream(&result->out);
-	order->streams[1] = join_stream(&result->errors);
+	order->streams[0] = process_stream_copy(&result->out);
+	order->streams[1] = process_stream_copy(&result->errors);
 }
 
 void run_order_done(struct run_order *order)

@@ -97,7 +97,7 @@ static char *copy_display(struct answer *a, struct view text, size_t *ret_len)
 
 /* --- displays and exceptions ------------------------------------------------------------------ */
 
-/* An exception without a traceback. */
+/* Appends "NAME: MESSAGE" for an exception without a traceback. */
 static void add_error_line(struct answer *a)
 {
 	const struct process_state *state = a->r->state;
@@ -143,7 +143,7 @@ static void add_display_path(struct answer *a, const struct process_display *dis
 
 	AUTO_BUF struct buf path;
 
-	/* Code chooses the path. */
+	/* The path is chosen by code in the sandbox, so it could imitate a status line. */
 	buf_init(&path, run_text_room(strlen(display->path)));
 	run_text_clean(view_of(display->path), &path);
 	break_line(&a->text);
@@ -352,8 +352,9 @@ static void add_process(struct answer *a)
 
 /* --- the whole answer ------------------------------------------------------------------------- */
 
-/* Output and displays. A heading stands where the stream changes. A line break stands in front of
- * each piece: two pieces could otherwise together imitate what belljar says. */
+/* Appends output and displays, with a heading where the stream changes. Each piece begins on a line
+ * of its own: otherwise the end of one piece and the beginning of the next could together imitate a
+ * line of belljar. */
 static void add_pieces(struct answer *a)
 {
 	bool is_stderr = false;

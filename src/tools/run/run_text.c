@@ -135,7 +135,8 @@ void run_text_clean(struct view bytes, struct buf *out)
 		bool is_text = plain.state == STRIP_TEXT;
 
 		n = 1;
-		/* Two control characters have a meaning here that ansi_strip.h would remove. */
+		/* NUL becomes a visible character, and fold_lines() needs \b; ansi_strip.h would
+		 * remove both. */
 		if (bytes.ptr[i] == '\0') {
 			memcpy(kept + len, nul_symbol, sizeof nul_symbol);
 			len += is_text ? sizeof nul_symbol : 0;
@@ -213,7 +214,7 @@ static void append_gap(uint64_t missing, struct buf *out)
 
 uint64_t run_text_fit(const struct process_stream *stream, size_t max, struct buf *out)
 {
-	size_t len = stream->head.len + stream->tail.len, start = out->len, front, back;
+	size_t len = process_stream_kept(stream), start = out->len, front, back;
 	struct view head = stream->head, tail = stream->tail;
 	AUTO_FREE char *joined = NULL;
 	AUTO_BUF struct buf end;
@@ -221,11 +222,7 @@ uint64_t run_text_fit(const struct process_stream *stream, size_t max, struct bu
 
 	buf_init(&end, run_text_room(len));
 	if (stream->left_out == 0) { /* joined, because a character may lie across the border */
-		joined = mem_new(len + 1);
-		if (head.len != 0)
-			memcpy(joined, head.ptr, head.len);
-		if (tail.len != 0)
-			memcpy(joined + head.len, tail.ptr, tail.len);
+		joined = process_stream_copy(stream);
 		head = tail = (struct view){ joined, len };
 		run_text_clean(head, out);
 		if (out->len - start <= max)
@@ -239,8 +236,9 @@ uint64_t run_text_fit(const struct process_stream *stream, size_t max, struct bu
 	}
 	max -= out->len - start < max ? out->len - start : max;
 	back = fit_part(tail, false, max, &end);
-	/* The parts can be shorter than the whole text: a mark that lies across them is not
-	 * escaped. Leaving out a byte puts a line between them. */
+	/* Both parts together may fit where the whole text did not, because a mark that is divided
+	 * between them gets no backslash. Leaving out one byte puts the line "... bytes left out"
+	 * between the parts. */
 	if (stream->left_out == 0 && front + back == len && back != 0) {
 		buf_clear(&end);
 		back = fit_part((struct view){ tail.ptr + 1, tail.len - 1 }, false, max, &end);

@@ -1,10 +1,8 @@
 #include "tools/run/save_output.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
-#include "base/mem.h"
 #include "sandbox/channel/files.h"
 #include "sandbox/sandbox.h"
 #include "tools/run/run_result.h"
@@ -32,7 +30,7 @@ static bool write_stream(struct save_output *save, bool is_stderr)
 {
 	struct channel *channel = sandbox_channel(save->sandbox);
 	const struct process_stream stream = process_stream(save->process, is_stderr);
-	size_t len = stream.head.len + stream.tail.len;
+	size_t len = process_stream_kept(&stream);
 	char *path = save->path[is_stderr];
 	struct wire_message request = { .type = WIRE_WRITE };
 	struct error err;
@@ -40,10 +38,7 @@ static bool write_stream(struct save_output *save, bool is_stderr)
 	if (channel == NULL)
 		return false;
 	process_file_path(save->process, is_stderr, path, sizeof save->path[0]);
-	save->bytes = mem_new(len + 1);
-	memcpy(save->bytes, stream.head.ptr, stream.head.len);
-	if (stream.tail.len != 0)
-		memcpy(save->bytes + stream.head.len, stream.tail.ptr, stream.tail.len);
+	save->bytes = process_stream_copy(&stream);
 	request.write = (struct wire_write){ .mode = WIRE_WRITE_REPLACE,
 		                             .flags = WIRE_PARENTS,
 		                             .perm = FILE_PERM,

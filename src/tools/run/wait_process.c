@@ -51,13 +51,13 @@ static void copy_end(const struct process_stream *stream, size_t len, char *out)
 		memcpy(out + head, stream->tail.ptr + (stream->tail.len - tail), tail);
 }
 
-/* Appends what a stream got since the last progress, without a part of a line in front if it is too
- * much. */
+/* Appends what a stream got since the last progress. If that is more than NEW_LINES_MAX bytes, only
+ * the last whole lines are appended. */
 static void add_new_lines(struct wait_process *wait, bool is_stderr, struct buf *out)
 {
 	struct process_stream stream = process_stream(wait->watch.process, is_stderr);
 	uint64_t fresh = stream.total - wait->reported[is_stderr];
-	size_t kept = stream.left_out == 0 ? stream.head.len + stream.tail.len : stream.tail.len;
+	size_t kept = stream.left_out == 0 ? process_stream_kept(&stream) : stream.tail.len;
 	size_t len = fresh < NEW_LINES_MAX ? (size_t)fresh : NEW_LINES_MAX;
 	char bytes[NEW_LINES_MAX], *line;
 	struct view part = { bytes, len < kept ? len : kept };

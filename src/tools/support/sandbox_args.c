@@ -15,7 +15,7 @@ enum { ARG_MEMORY, ARG_CPUS, ARG_DISK, ARG_PIDS, ARG_LIMITS };
 static const struct limit_arg {
 	const char *name, *option;
 	size_t row;
-	double unit; /* of the argument, in the limit's own */
+	double unit; /* of the argument, in units of the limit */
 } limit_args[ARG_LIMITS] = {
 	[ARG_MEMORY] = { "memory_mb", "memory", ROW(memory), SPEC_MIB(1) },
 	[ARG_CPUS] = { "cpus", "cpu", ROW(cpu), 1000 },
@@ -50,7 +50,7 @@ int sandbox_args_limits(const struct tools_context *context, const struct sandbo
 	return 0;
 }
 
-/* 0 is "never", which is more than any ceiling. */
+/* Refuses 0 too if there is a ceiling: 0 means "never". */
 static int check_seconds(const char *name, int64_t asked, uint32_t max, struct error *err)
 {
 	if (asked < 0 || max == 0 || (asked != 0 && asked <= max))
@@ -110,13 +110,12 @@ int sandbox_args_pack(const struct param_map *map, const char *what, char *out, 
 
 		if (pair->name[0] == '\0' || strchr(pair->name, '=') != NULL)
 			return error_set(err, ERR_INVALID,
-			                 "%s: a variable's name must not be empty and must not "
-			                 "contain '='",
+			                 "%s: a name must not be empty and must not contain '='",
 			                 what);
 		if (used + len + 1 > size)
 			return error_set(err, ERR_LIMIT,
 			                 "%s: names and values have more than %zu bytes together: "
-			                 "pass fewer variables, or write them to a file",
+			                 "pass fewer or shorter ones, or write them to a file",
 			                 what, size - 1);
 		(void)snprintf(out + used, size - used, "%s=%s", pair->name, pair->value);
 		used += len;

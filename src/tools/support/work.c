@@ -265,7 +265,7 @@ int work_check_path(const char *path, struct error *err)
 		        "the path has %zu bytes, and at most %d are allowed: use a shorter "
 		        "one",
 		        strlen(path), TOOL_PATH_MAX);
-	/* Only a shell expands the sign; a tool would create a directory of this name. */
+	/* Only a shell expands "~"; a tool would create a directory of this name. */
 	if (path[0] == '~' && (path[1] == '\0' || path[1] == '/'))
 		return error_set(err, ERR_INVALID,
 		                 "'%.*s' begins with ~, which only shells expand: use " SPEC_HOME

@@ -67,7 +67,7 @@ static void start_copy(struct live *live, struct copying *copying, struct copy_o
 	if (options.name == NULL)
 		options.name = strrchr(from, '/') != NULL ? strrchr(from, '/') + 1 : from;
 	if (options.max_bytes == 0)
-		options.max_bytes = COPY_BYTES_MAX;
+		options.max_bytes = UINT64_C(2) << 30;
 	if (options.max_count == 0)
 		options.max_count = COPY_ENTRIES_MAX;
 	CHECK_OK(copy_start(&options, &events, copying, &copying->copy, &err), err);
