@@ -146,10 +146,10 @@ build/agent/image.o: src/engine/agent_image.S build/agent/belljar-agent build/ag
 	$(Q)$(CC) $(HARDENED) -DAGENT_IMAGE='"build/agent/belljar-agent"' \
 		-DHOST_AGENT_IMAGE='"build/agent/belljar-host-agent"' -c $< -o $@
 
-# The Python and JavaScript programs that interpreters run, embedded as text.
+# The programs that interpreters run, embedded as text.
 KERNELS := $(patsubst src/%_image.S,build/%.o,$(wildcard src/kernels/*_image.S))
 
-build/kernels/%.o: src/kernels/%_image.S $(wildcard src/kernels/*.py src/kernels/*/*.py src/kernels/*.js)
+build/kernels/%.o: src/kernels/%_image.S $(filter-out %.c %.h %.S,$(wildcard src/kernels/*.* src/kernels/*/*.*))
 	$(say) AS $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(HARDENED) -c $< -o $@

@@ -21,9 +21,10 @@ struct kernel_program {
 	/* The waiting process forks a child for each fresh run and serves the next one after it
 	 * (Python). Otherwise the waiting process becomes the run and exits with it (Node). */
 	bool is_reusable;
+	bool runs_cells_only; /* a fresh run is a program of its own, as for any other language */
 };
 
-extern const struct kernel_program kernel_python, kernel_node;
+extern const struct kernel_program kernel_python, kernel_node, kernel_bash;
 
 /* The text for the BOOT frame, behind the prefix. */
 static inline struct view kernel_source(const struct kernel_program *program)

@@ -114,15 +114,18 @@ const struct language *language_by_shebang(struct view code)
 	return find_versioned(word);
 }
 
-const char *language_names(char *out, size_t size)
+static const char *list_names(bool with_session, char *out, size_t size)
 {
 	size_t len = 0;
 
 	out[0] = '\0';
 	for (size_t i = 0; i < language_count; i++) {
-		int n = snprintf(out + len, size - len, "%s%s", i == 0 ? "" : ", ",
-		                 languages[i].name);
+		int n;
 
+		if (with_session && languages[i].kernel == NULL)
+			continue;
+		n = snprintf(out + len, size - len, "%s%s", len == 0 ? "" : ", ",
+		             languages[i].name);
 		if (n < 0 || (size_t)n >= size - len) {
 			out[len] = '\0'; /* the name did not fit */
 			break;
@@ -130,6 +133,16 @@ const char *language_names(char *out, size_t size)
 		len += (size_t)n;
 	}
 	return out;
+}
+
+const char *language_names(char *out, size_t size)
+{
+	return list_names(false, out, size);
+}
+
+const char *language_session_names(char *out, size_t size)
+{
+	return list_names(true, out, size);
 }
 
 int language_argument(const char *argument, const struct language_paths *paths, struct buf *ret,

@@ -52,7 +52,7 @@ const struct language languages[] = {
 	                        "--skipLibCheck", "--outDir", "{out}", "{file}" },
 	           .run = { "sh", "-c", "exec node \"$0\"/*.js \"$@\"", "{out}" },
 	           VERSION }),
-	LANGUAGE("bash", "Bash", " shell ", " sh bash ", "main.sh", NULL,
+	LANGUAGE("bash", "Bash", " shell ", " sh bash ", "main.sh", &kernel_bash,
 	         { RUNS("bash", "{file}"), VERSION }),
 	LANGUAGE("sh", "POSIX shell", " dash ash posix ", " ", "main.sh", NULL,
 	         { RUNS("sh", "{file}") }),

@@ -37,7 +37,7 @@ struct language {
 	const char *aliases;                 /* " js node " with a space on both sides of each */
 	const char *extensions;              /* " js mjs cjs ", for `belljar run FILE` */
 	const char *file;                    /* "main.js": the name under which code is saved */
-	const struct kernel_program *kernel; /* keeps state and starts fast; or NULL */
+	const struct kernel_program *kernel; /* keeps state between runs; or NULL */
 	struct language_runner runners[LANGUAGE_RUNNERS_MAX]; /* the first that is found is used */
 };
 
@@ -51,6 +51,8 @@ const struct language *language_by_file(const char *path); /* by extension; or N
 const struct language *language_by_shebang(struct view code);
 /* Writes "python, javascript, ...", as many whole names as fit. Returns out. */
 const char *language_names(char *out, size_t size);
+/* The same for the languages that have sessions. */
+const char *language_session_names(char *out, size_t size);
 
 /* The values of the words in braces. */
 struct language_paths {

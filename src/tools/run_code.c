@@ -92,8 +92,8 @@ static const struct param params[] = {
 	  .offset = offsetof(struct code_args, session),
 	  .also = PARAM_ALSO("session_id"),
 	  .help = "Any name, for instance \"main\". Code with the same name shares variables and "
-	          "imports, as cells of a notebook do. Python and JavaScript only. Without it the "
-	          "code runs in a new process.",
+	          "imports, as cells of a notebook do. For Python, JavaScript and Bash. Without it "
+	          "the code runs in a new process.",
 	  .more = "The name has no spaces." },
 	{ .name = "args",
 	  .type = PARAM_STRINGS,
@@ -134,13 +134,14 @@ static int set_unknown_language(const char *typed, struct error *err)
 
 static int check_session(const struct language *language, const char *session, struct error *err)
 {
+	char names[128];
+
 	if (session == NULL || language->kernel != NULL)
 		return 0;
-	return error_set(
-	        err, ERR_INVALID,
-	        "argument 'session': %s keeps no state between calls; leave it out, or use "
-	        "python or javascript",
-	        language->title);
+	return error_set(err, ERR_INVALID,
+	                 "argument 'session': %s keeps no state between calls; leave it out, "
+	                 "or use one of %s",
+	                 language->title, language_session_names(names, sizeof names));
 }
 
 /* Puts the files into the options. Decoded content is allocated in the options' arena. */

@@ -1,4 +1,4 @@
-"""kernel.py - the server's side of src/sandbox/interpreter/kernel_wire.h, for tests of the Python kernel.
+"""kernel.py - the server's side of src/sandbox/interpreter/kernel_wire.h, for tests of kernels.
 
 The kernel runs below a process that is a subreaper, as the keeper in a sandbox is."""
 import ctypes
@@ -12,6 +12,7 @@ import tempfile
 import time
 
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src/kernels"
+LOADER = SOURCES / "python_loader.py"
 PYTHON = os.environ.get("KERNEL_PYTHON", "/usr/bin/python3")
 LIMIT_S = float(os.environ.get("KERNEL_LIMIT", 60))
 PR_SET_CHILD_SUBREAPER = 36
@@ -63,7 +64,7 @@ class Result:
 
 
 class Kernel:
-    def __init__(self, session=False, python=PYTHON, env=None, files=None):
+    def __init__(self, session=False, python=PYTHON, env=None, files=None, argv=None, boot=None):
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="kernel-test-"))
         for name, text in (files or {}).items():
             (self.home / name).write_text(text)
@@ -77,7 +78,7 @@ class Kernel:
         if self.keeper == 0:
             try:
                 os.chdir(self.home)
-                self.keep(python, env, theirs.fileno(), writers, tell)
+                self.keep(argv or [python, "-c", LOADER.read_text()], env, theirs.fileno(), writers, tell)
             finally:
                 os._exit(99)
         theirs.close()
@@ -88,14 +89,15 @@ class Kernel:
         self.count = 0
         self.early = {1: b"", 2: b""}
         self.buffer = b""
-        boot = (b"session = True\n" if session else b"") + source()
+        if boot is None:
+            boot = (b"session = True\n" if session else b"") + source()
         self.socket.sendall(b"B" + len(boot).to_bytes(4, "little") + boot)
         kind, body = self.receive(Result())
         assert kind == b"r", kind
         self.version = fields(body)[0].decode()
 
     @staticmethod
-    def keep(python, env, channel, writers, tell):
+    def keep(argv, env, channel, writers, tell):
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         child = os.fork()
         if child == 0:
@@ -108,8 +110,7 @@ class Kernel:
             for to, fd in high.items():
                 os.dup2(fd, to, inheritable=True)
             os.closerange(4, 300)
-            os.execve(python, [python, "-c", (SOURCES / "python_loader.py").read_text()],
-                      dict(os.environ, MPLBACKEND="Agg", **(env or {})))
+            os.execve(argv[0], argv, dict(os.environ, MPLBACKEND="Agg", **(env or {})))
         os.write(tell, b"%d" % child)
         os.closerange(0, 300)
         while True:

@@ -1,9 +1,9 @@
 /* kernel_wire.h - the protocol between the server and a waiting interpreter, over the interpreter's
  * descriptor 3.
  *
- * The interpreter may be Python or Node, and the code it executes can write to the same descriptor.
- * So every message from it is hostile: its size is bounded, its fields are checked, and it can only
- * affect the executions of this one interpreter.
+ * The code that the interpreter executes can write to the same descriptor. So every message from it
+ * is hostile: its size is bounded, its fields are checked, and it can only affect the executions of
+ * this one interpreter.
  *
  *   server                      interpreter
  *   BOOT source            ->   executes the source, which is the rest of the interpreter's side

@@ -168,12 +168,12 @@ int session_join(struct interpreter_pool *pool, const char *name, const struct l
                  struct session_cell *cell, struct error *err)
 {
 	struct session *session = find_session(pool, name);
+	char names[128];
 
 	if (language->kernel == NULL)
-		return error_set(
-		        err, ERR_INVALID,
-		        "session: %s keeps no state between runs; python and javascript do",
-		        language->title);
+		return error_set(err, ERR_INVALID,
+		                 "session: %s keeps no state between runs; these languages do: %s",
+		                 language->title, language_session_names(names, sizeof names));
 	if (check_session_name(name, err) < 0)
 		return -1;
 	/* A session whose only cells were cancelled before they started may change its language. */

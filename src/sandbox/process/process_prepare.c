@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "kernels/kernels.h"
 #include "kernels/languages.h"
 #include "sandbox/channel/files.h"
 #include "sandbox/process/internal.h"
@@ -110,13 +111,14 @@ static int language_index(const struct language *language)
 	return -1;
 }
 
-/* A waiting interpreter exists for the first runner of a language only, whether its program is
- * called python3 or python, and gets all of stdin at once. */
+/* An interpreter exists for the first runner of a language only, whether its program is called
+ * python3 or python, and gets all of stdin at once. */
 static bool can_use_interpreter(const struct process_options *options, const char *program)
 {
 	const struct language *language = options->language;
 
 	return language->kernel != NULL && !options->keep_input &&
+	       (options->session != NULL || !language->kernel->runs_cells_only) &&
 	       strncmp(language->runners[0].program, program, strlen(program)) == 0;
 }
 

@@ -168,6 +168,8 @@ static void language_names_writes_whole_names(void **state)
 	assert_string_equal(all + strlen(all) - 7, ", cobol");
 	assert_string_equal(language_names(some, sizeof(some)), "python, javascript");
 	assert_string_equal(language_names(none, sizeof(none)), "");
+	assert_string_equal(language_session_names(all, sizeof(all)), "python, javascript, bash");
+	assert_string_equal(language_session_names(some, sizeof(some)), "python, javascript");
 }
 
 static void language_argument_replaces_words_in_braces(void **state)

@@ -1,0 +1,19 @@
+/* session_image.S - the kernels that run cells only, as text: loaders for the command line, and the
+ * texts for BOOT. */
+#define TEXT(name, file)                                                                            \
+	.global name##_text, name##_end;                                                            \
+	.hidden name##_text, name##_end;                                                            \
+name##_text:                                                                                        \
+	.incbin file;                                                                               \
+name##_end:                                                                                         \
+	.byte 0
+
+	.section .rodata, "a", %progbits
+TEXT(kernel_bash_loader, "src/kernels/session/bash_loader.sh")
+TEXT(kernel_bash, "src/kernels/session/bash.sh")
+
+	.section .note.GNU-stack, "", %progbits
+/* The linker keeps the CET property only if every object has it. */
+#ifdef __CET__
+#include <cet.h>
+#endif

@@ -1,0 +1,110 @@
+"""sessions_test.py - the kernels that run cells only (src/kernels/session), over their protocol."""
+import os
+import shutil
+import signal
+import time
+import unittest
+
+import tap
+from kernel import SOURCES, Kernel
+
+
+def text(name):
+    return (SOURCES / "session" / name).read_text()
+
+
+class Session(unittest.TestCase):
+    maxDiff = None
+    program = None
+
+    def start(self, *argv):
+        path = shutil.which(self.program)
+        if path is None:
+            self.skipTest("no " + self.program)
+        self.kernel = Kernel(argv=[path, *argv], boot=self.boot())
+        self.addCleanup(self.kernel.end)
+
+    def gives(self, code, out="", status=0, err="", **options):
+        got = self.kernel.cell(code, **options)
+        self.assertEqual((got.out, got.err, got.code, got.is_exit), (out, err, status, 0), code)
+        return got
+
+    def interrupts(self, code, out=""):
+        """The code prints a line; it is then interrupted, as the keeper does it: with all its
+        children."""
+        self.kernel.send(code, is_cell=True)
+        self.kernel.await_line()
+        time.sleep(0.2)
+        os.killpg(self.kernel.pid, signal.SIGINT)
+        got = self.kernel.finish()
+        self.assertEqual(got.out, out)
+        return got
+
+
+class Bash(Session):
+    program = "bash"
+
+    def setUp(self):
+        self.start("-c", text("bash_loader.sh"), "bash")
+
+    def boot(self):
+        return text("bash.sh").encode()
+
+    def test_state_is_kept(self):
+        self.gives("x=1; declare -A m=([k]='a b'); declare -i n=3; f() { local y=2; echo $x$y; }; cd /")
+        self.gives('f; n+=4; echo "${m[k]} $n"; pwd', "12\na b 7\n/\n")
+
+    def test_state_is_kept_after_exit(self):
+        self.gives("declare -a a=(1 '2 \"3'); declare -r R=1; export E=2; g() { [[ a == !(b) ]] && echo $'g\\n'; }")
+        self.gives("alias ll='echo ll'; set -o pipefail; shopt -s nullglob; trap 'echo usr' USR1; set -- p 'q r'")
+        for code in "exit 7", "f() { exit 7; }; f", "set -e; (exit 7)":
+            self.gives(code, status=7)
+            self.gives("set +e; echo ${#a[@]} $R $(sh -c 'echo $E') \"$2\"; g; ll; false | true || echo pipefail",
+                       "2 1 2 q r\ng\n\nll\npipefail\n" if code[0] != "f" else "2 1 2 \ng\n\nll\npipefail\n")
+            self.gives("echo /nothing*; kill -USR1 $$; set -- p 'q r'", "\nusr\n")
+
+    def test_jobs_and_status_are_kept(self):
+        self.gives("sleep 100 & (exit 9)", status=9)
+        self.gives("echo $?; kill $!; wait $!", "9\n", 143)
+
+    def test_whatever_would_end_a_shell_ends_the_cell(self):
+        for code, status in ("set -u; echo $no", 127), (": ${no:?}", 127), ("break", 0), ("return 4", 4), ("if", 2):
+            got = self.kernel.cell("x=%d; %s" % (status, code))
+            self.assertEqual((got.code, got.is_exit), (status, 0), code)
+            self.gives("set +u; echo $x", ("%d\n" % status) if code != "if" else "4\n")
+
+    def test_input_has_every_byte(self):
+        data = bytes(range(256)) * 300 + b"\\n%s\0"
+        self.gives("wc -c; sleep 0", "%d\n" % len(data), stdin=data)
+        self.gives("od -An -tx1", " 00 0a 00 5c 30 00\n", stdin=b"\0\n\0\\0\0")
+        self.gives("od -An -tx1", "")
+
+    def test_variables_of_a_cell(self):
+        self.gives("A=1; export B=2")
+        self.gives("echo $A $B $C; B=5; printenv A", "x y z\nx\n", env=["A=x", "B=y", "C=z"])
+        self.gives('echo $A $B "${C-unset}"; printenv A', "1 5 unset\n", 1)
+
+    def test_options_and_functions_of_cells_do_not_reach_the_kernel(self):
+        self.gives("set -f -C -o posix; IFS=0123456789; LC_ALL=C.UTF-8; TMOUT=1; read() { :; }")
+        time.sleep(1.2)
+        self.gives("set +o posix; echo é; unset -f read; eval() { :; }; exec 3>&1 4>&1 >/dev/null; echo no; echo yes >&3", "é\nyes\n")
+        self.gives("exit 1", status=1)
+        self.gives("exec >&4; set -x", "")
+        self.gives("echo a", "a\n", err="++++ echo a\n")
+        self.gives("set +x; trap 'echo err' ERR", err="++++ set +x\n")
+        self.gives("echo quiet; true", "quiet\n")
+
+    def test_interrupt(self):
+        for code in "sleep 100", "while :; do :; done", "sleep 100 | cat", "read y < <(sleep 100)", "sleep 100 & wait":
+            got = self.interrupts("echo begun; x='%s'; %s; echo no" % (code, code))
+            self.assertEqual(got.code, 130)
+            self.gives("echo \"$x\"", code + "\n")
+
+    def test_long_code(self):
+        self.gives("x='%s'; echo ${#x}" % ("a" * 200000), "200000\n")
+        self.gives("exit 1", status=1)
+        self.gives("echo ${#x}", "200000\n")
+
+
+if __name__ == "__main__":
+    tap.main()
