@@ -87,7 +87,7 @@ static int set_unknown_operand(const struct verb *verb, const char *operand, str
 /* True for a flag after "--" that the verb passes on to another program. */
 static bool is_passed_on(const struct verb *verb, const char *operand)
 {
-	return verb->operand_rest && operand[0] == '-';
+	return verb->operand_rest != NULL && operand[0] == '-';
 }
 
 static int check_operands(const struct command *command, const struct option_args *args,
@@ -98,7 +98,7 @@ static int check_operands(const struct command *command, const struct option_arg
 	const char *known;
 	char shown[80];
 
-	if (args->operand_count > allowed && !verb->operand_rest) {
+	if (args->operand_count > allowed && verb->operand_rest == NULL) {
 		(void)utf8_escape(view_of(args->operands[allowed]), shown, sizeof shown);
 		if (command->bare)
 			return error_set(err, ERR_INVALID,

@@ -305,9 +305,9 @@ static const struct verb_example examples[] = {
 
 const struct verb verb_cp = {
 	.name = "cp",
-	.operand = "SOURCE TARGET",
+	.operand = "SOURCE",
 	.operand_needed = true,
-	.operand_rest = true,
+	.operand_rest = "TARGET",
 	.summary = "Copy files between this machine and a sandbox.",
 	.help = "One of the two paths is SANDBOX:PATH, with the sandbox's name or id; a relative "
 	        "PATH starts in /workspace. Files and whole directories are copied, with their "

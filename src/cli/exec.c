@@ -82,7 +82,7 @@ const struct verb verb_exec = {
 	.name = "exec",
 	.operand = "PROGRAM",
 	.operand_needed = true,
-	.operand_rest = true,
+	.operand_rest = "[ARG...]",
 	.summary = "Run a program in a sandbox.",
 	.help = "Creates a sandbox, runs the program in it with this command's standard input and "
 	        "output, and removes the sandbox. With --sandbox the sandbox is kept: afterwards "

@@ -111,7 +111,7 @@ const struct verb verb_rm = {
 	.name = "rm",
 	.operand = "SANDBOX",
 	.operand_needed = true,
-	.operand_rest = true,
+	.operand_rest = "[SANDBOX...]",
 	.summary = "Remove sandboxes and all their files.",
 	.help = "SANDBOX is a name or an id. Programs that run in it are killed. A sandbox that a "
 	        "server has awake is removed by that server, on request of this command.",

@@ -437,7 +437,7 @@ const struct verb verb_run = {
 	.name = "run",
 	.operand = "FILE",
 	.operand_needed = true,
-	.operand_rest = true,
+	.operand_rest = "[ARG...]",
 	.summary = "Run a file of code in a sandbox.",
 	.help = "Creates a sandbox, copies FILE into it, runs it with this command's standard "
 	        "input and output, and removes the sandbox. FILE has at most 5 MiB. Files beside "

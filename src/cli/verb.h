@@ -31,7 +31,7 @@ struct verb {
 	const char *name;
 	const char *operand;                   /* such as "CLIENT"; NULL: the verb takes none */
 	bool operand_needed;                   /* false: the operand may be left out */
-	bool operand_rest;                     /* any number of operands may follow */
+	const char *operand_rest;              /* the further operands in the usage; NULL: none */
 	const char *(*operand_choice)(size_t); /* the i-th known operand, NULL past the last */
 	const char *summary;                   /* one sentence */
 	const char *help;                      /* paragraphs, an empty line between two */

@@ -38,7 +38,7 @@ static const struct param params[] = {
 	    "Graphics processors: none, auto for all, a number, or a name.", .max = 255),
 	ARG(struct create_args, env, MAP, "Environment of every program.", .max = 100,
 	    .item_max = SANDBOX_ENV_MAX),
-	ARG(struct create_args, labels, MAP, "To find it by in list_sandboxes.", .max = 20,
+	ARG(struct create_args, labels, MAP, "For finding it with list_sandboxes.", .max = 20,
 	    .item_max = SANDBOX_LABELS_MAX),
 	ARG(struct create_args, mounts, STRINGS,
 	    "Which of the server's shared directories are mounted; default: all.",

@@ -26,7 +26,7 @@ static const struct param params[] = {
 	    .required = true,
 	    .more = "In a directory the name stays. Missing directories are created.",
 	    .also = PARAM_ALSO("destination", "new_path", "to"), .min = 1, .max = TOOL_PATH_MAX),
-	ARG(struct move_path_args, copy, BOOL, "Instead."),
+	ARG(struct move_path_args, copy, BOOL, "Keep the source."),
 	ARG(struct move_path_args, to_sandbox, STRING, "Copy it into this sandbox.", .max = 64,
 	    .complete = work_complete_sandbox),
 	ARG(struct move_path_args, overwrite, BOOL, "Replace an existing file."),

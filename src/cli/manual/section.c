@@ -100,7 +100,11 @@ void section_verbs(void)
 			continue;
 		out(".It Cm %s%s", verb->name, verb->options != 0 ? " Oo Ar OPTION ... Oc" : "");
 		if (verb->operand != NULL)
-			out("%s Ar %s", verb->operand_needed ? "" : " Op", verb->operand);
+			out(verb->operand_needed ? " Ar %s" : " Oo Ar %s Oc", verb->operand);
+		if (verb->operand_rest != NULL) {
+			out(" Ar ");
+			(void)print_word(verb->operand_rest, strlen(verb->operand_rest));
+		}
 		out("\n");
 		section_text(verb->summary);
 		if (verb->help != NULL)

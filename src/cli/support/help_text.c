@@ -176,8 +176,8 @@ void help_text_print_verb(const struct verb *verb)
 	out("usage: belljar %s%s", verb->name, verb->options != 0 ? " [OPTION...]" : "");
 	if (verb->operand != NULL)
 		out(verb->operand_needed ? " %s" : " [%s]", verb->operand);
-	if (verb->operand_rest && verb->operand != NULL && strchr(verb->operand, ' ') == NULL)
-		out(" [ARG...]");
+	if (verb->operand_rest != NULL)
+		out(" %s", verb->operand_rest);
 	out("\n\n");
 	out_wrapped(0, 0, verb->summary);
 	if (verb->help != NULL) {

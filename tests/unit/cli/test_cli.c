@@ -172,6 +172,10 @@ static void help_names_only_options_of_the_verb(void **state)
 	CHECK_HAS(RUN("help", "exec")->out,
 	          "Each option but --sandbox, --timeout, --terminal is also");
 	CHECK_HAS(RUN("help", "run")->out, "usage: belljar run [OPTION...] FILE [ARG...]\n");
+	CHECK_HAS(RUN("help", "rm")->out, "usage: belljar rm [OPTION...] SANDBOX [SANDBOX...]\n");
+	CHECK_HAS(RUN("help", "cp")->out, "usage: belljar cp [OPTION...] SOURCE TARGET\n");
+	CHECK_HAS(RUN("help", "connect")->out,
+	          "usage: belljar connect [OPTION...] [CLIENT] [-- OPTION...]\n");
 	CHECK_HAS(RUN("help", "run")->out, "  --language NAME");
 	CHECK_HAS(RUN("help", "shell")->out, "usage: belljar shell [OPTION...] [SANDBOX]\n");
 	assert_null(strstr(RUN("help", "shell")->out, "--timeout"));
