@@ -14,6 +14,26 @@
 #include "base/error.h"
 #include "base/tree/open_child.h"
 
+/* A request cannot raise a hard limit of the sandbox: those of memory and descriptors depend on the
+ * host, which the server does not know. */
+static rlim_t hard_limit(const struct launch *launch, uint8_t resource)
+{
+	struct rlimit now = { 0, RLIM_INFINITY };
+
+	(void)getrlimit(resource, &now);
+	return resource == RLIMIT_NOFILE && launch->files < now.rlim_max ? launch->files
+	                                                                 : now.rlim_max;
+}
+
+static void lower_limit(struct rlimit *value, rlim_t max)
+{
+	if (value->rlim_max <= max)
+		return;
+	value->rlim_max = max;
+	if (value->rlim_cur > max)
+		value->rlim_cur = max;
+}
+
 /* The agent has raised its own soft limit of descriptors; the program gets at most the one from
  * before, which the spawner has lowered where the host's file table is small. */
 static int set_limits(const struct launch *launch, struct error *err)
@@ -28,11 +48,7 @@ static int set_limits(const struct launch *launch, struct error *err)
 		struct wire_limit limit = wire_limit_at(&launch->exec->limits, i);
 		struct rlimit value = { limit.soft, limit.hard };
 
-		if (limit.resource == RLIMIT_NOFILE && value.rlim_max > launch->files) {
-			value.rlim_max = launch->files;
-			if (value.rlim_cur > value.rlim_max)
-				value.rlim_cur = value.rlim_max;
-		}
+		lower_limit(&value, hard_limit(launch, limit.resource));
 		if (setrlimit(limit.resource, &value) < 0)
 			return error_sys(err, "set resource limit %u to %llu", limit.resource,
 			                 (unsigned long long)limit.soft);

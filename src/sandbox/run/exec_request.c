@@ -96,16 +96,12 @@ static int add_argv(struct wire_exec *exec, struct buf *buf, const char *const *
 }
 
 /* RLIMIT_NOFILE is set per program and not for the whole sandbox, because the agent itself needs
- * more descriptors than a program may have. The agent inherits the server's hard limit and cannot
- * raise it. */
+ * more descriptors than a program may have. */
 static int add_open_files(struct wire_exec *exec, struct buf *buf, const struct spec *spec,
                           struct error *err)
 {
 	struct wire_limit files = { RLIMIT_NOFILE, spec->limits.files, spec->limits.files };
-	struct rlimit own;
 
-	if (getrlimit(RLIMIT_NOFILE, &own) == 0 && own.rlim_max < files.hard)
-		files.soft = files.hard = own.rlim_max;
 	return wire_limits_add(&exec->limits, buf, files, err);
 }
 
@@ -118,13 +114,7 @@ static int add_data_limit(struct wire_exec *exec, struct buf *buf, const struct 
 	uint64_t stacks = limits->pids < STACKS_MAX ? limits->pids : STACKS_MAX;
 	struct wire_limit data = { RLIMIT_DATA, limits->memory + stacks * STACK_BYTES,
 		                   RLIM_INFINITY };
-	struct rlimit own;
 
-	/* The agent inherits the server's hard limit and cannot raise it. */
-	if (getrlimit(RLIMIT_DATA, &own) == 0)
-		data.hard = own.rlim_max;
-	if (data.soft > data.hard)
-		data.soft = data.hard;
 	return wire_limits_add(&exec->limits, buf, data, err);
 }
 

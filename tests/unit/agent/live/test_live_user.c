@@ -144,6 +144,22 @@ static void program_has_the_descriptor_limit_the_agent_was_given(void **state)
 	live_finish(&live);
 }
 
+static void request_does_not_raise_a_hard_limit(void **state)
+{
+	const struct rlimit low = { 1000, 1000 };
+	struct live_stream *s;
+	struct live live;
+
+	assert_int_equal(setrlimit(RLIMIT_MSGQUEUE, &low), 0);
+	live_begin(&live);
+	s = live_start_run(&live, LIVE_RUN(LIMITS({ RLIMIT_MSGQUEUE, 2000, RLIM_INFINITY })), "cat",
+	                   "/proc/self/limits");
+	assert_int_equal(live_exited(s)->exited.code, 0);
+	assert_non_null(strstr(buf_text(&s->got[WIRE_OUT]),
+	                       "Max msgqueue size         1000                 1000 "));
+	live_finish(&live);
+}
+
 static void program_has_three_descriptors_or_four(void **state)
 {
 	/* The shell has /proc/$$/fd open only while it expands the pattern. */
@@ -198,6 +214,7 @@ int main(void)
 		TEST(program_starts_with_a_small_limit_of_descriptors),
 		TEST(limit_that_cannot_be_set_is_named),
 		TEST(program_has_the_descriptor_limit_the_agent_was_given),
+		TEST(request_does_not_raise_a_hard_limit),
 		TEST(program_has_three_descriptors_or_four),
 		TEST(program_cannot_access_agent_and_keeper),
 	};

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""compile-kernel.py IMAGE OUT - compiles the Python kernel when belljar is built.
+
+Compiling the kernel takes as long as the start of Python itself, so belljar carries the kernel also
+as compiled code, as a .pyc file would: 4 bytes that name the version of the byte code, 4 bytes with
+a length (little endian), and so many bytes of marshal data. src/kernels/python_loader.py takes the
+compiled code if the Python in the sandbox has the same version of byte code, else the text.
+
+IMAGE is src/kernels/python_image.S, which says of which files the text consists."""
+import importlib.util
+import marshal
+import pathlib
+import re
+import sys
+
+
+def read_text(image):
+    """The text between the labels kernel_python_text and kernel_python_end."""
+    lines = image.split("\nkernel_python_text:\n")[1].split("\nkernel_python_end:\n")[0]
+    text = ""
+    for directive, value in re.findall(r'\.(incbin|ascii) "(.*)"', lines):
+        if directive == "incbin":
+            text += pathlib.Path(value).read_text()
+        else:
+            text += value.replace("\\n", "\n")
+    return text
+
+
+def compile_kernel(text):
+    """The code of the text. Its parts, which are strings, become marshal data, because a process needs few of them."""
+    parts = {part: marshal.dumps(compile(part, "<belljar>", "exec", 0, True))
+             for part in re.findall(r"^[A-Z]+ = r'''(.*?)'''$", text, re.M | re.S)}
+    code = compile(text, "<string>", "exec", 0, True)
+    return code.replace(co_consts=tuple(parts.get(each, each) if isinstance(each, str) else each
+                                        for each in code.co_consts))
+
+
+def encode_kernel(text):
+    data = marshal.dumps(compile_kernel(text))
+    return importlib.util.MAGIC_NUMBER + len(data).to_bytes(4, "little") + data
+
+
+if __name__ == "__main__":
+    image, out = map(pathlib.Path, sys.argv[1:])
+    out.write_bytes(encode_kernel(read_text(image.read_text())))
