@@ -33,7 +33,8 @@ enum {
 	SPEC_TARGET_MAX = 127,
 	SPEC_UID = 1000, /* the user "coderunner" inside the sandbox */
 	SPEC_GID = 1000,
-	SPEC_AGENT_ID = 999, /* user and group of the agent inside, if it has ids of its own */
+	SPEC_AGENT_ID = 999,     /* user and group of the agent inside, if it has ids of its own */
+	SPEC_LOCKS_MAX = 100000, /* record locks of one sandbox, about 20 MB in the kernel */
 };
 
 #define SPEC_WORKSPACE "/workspace"

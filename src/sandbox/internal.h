@@ -79,7 +79,7 @@ struct sandbox {
 	bool reset_pending;   /* to be cleared as soon as it has ended */
 	bool delete_pending;  /* to be deleted as soon as it has ended */
 	bool erase_requested; /* the engine is removing the files for good, or will */
-	bool met_limit;       /* the last end was a memory or disk limit */
+	bool met_limit;       /* the last end was a limit on memory, disk or locks */
 	char reason[480];     /* why it ended last */
 	char lowered[480];    /* the limits that are below those of its creation, in words; "" */
 };

@@ -103,6 +103,13 @@ static void explain_end(struct sandbox *sandbox, enum engine_end end, const char
 		        (unsigned long long)limits->inodes,
 		        sandbox_more_of("disk_mb", limits->disk, max->disk, SPEC_MIB(1), more));
 		return;
+	case ENGINE_END_LOCK_LIMIT:
+		(void)snprintf(sandbox->reason, sizeof sandbox->reason,
+		               "locks: it held more than %d record locks (fcntl); processes and "
+		               "sessions are lost, files are kept: lock larger ranges or whole "
+		               "files; this limit cannot be raised",
+		               SPEC_LOCKS_MAX);
+		return;
 	case ENGINE_END_KILLED:
 		return;
 	case ENGINE_END_AGENT_DIED:
@@ -121,7 +128,8 @@ static void on_ended(void *ctx, enum engine_end end, const char *why)
 	struct error err;
 
 	explain_end(sandbox, end, why);
-	sandbox->met_limit = end == ENGINE_END_OUT_OF_MEMORY || end == ENGINE_END_DISK_LIMIT;
+	sandbox->met_limit = end == ENGINE_END_OUT_OF_MEMORY || end == ENGINE_END_DISK_LIMIT ||
+	                     end == ENGINE_END_LOCK_LIMIT;
 	(void)error_set(&err, sandbox->met_limit ? ERR_LIMIT : ERR_SYSTEM, "the sandbox ended: %s",
 	                sandbox->reason[0] != '\0' ? sandbox->reason : why);
 	if (sandbox->row.state == SANDBOX_CREATING || sandbox == sandbox->manager->prepared)

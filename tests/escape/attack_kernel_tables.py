@@ -116,3 +116,33 @@ print(connect().execute("select count(*) from t").fetchone()[0])
 @test("RX-44", "a database with locks and a shared log works")
 def database(box):
     assert box.python(DATABASE).out == "200\n"
+
+
+# Processes and locks of each: more than one sandbox may have, and few enough for any. The honest one has
+# threads, which share their locks.
+MANY_LOCKS = ("20", "25000")
+FEW_LOCKS = r"""
+import fcntl, threading, time
+f = open("/workspace/locked", "w")
+for n in range(8000): fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 2 * n)
+for n in range(32): threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+print("locked", flush=True)
+time.sleep(600)
+"""
+
+
+@test("RX-45", "a sandbox that holds hundreds of thousands of record locks is ended, others are not")
+def record_locks(box):
+    honest = box.start("python3", "-c", FEW_LOCKS)
+    assert box.wait_for(honest, "\n") == "locked\n"
+    attack = WatchedAttack(box, "/escape/rx_kernel", "locks", *MANY_LOCKS, ask=False,
+                           options=(*LIMITS, "--timeout", "100"))
+    check_limit_named(attack, "locks")
+    assert honest.poll() is None, "the sandbox with few locks has ended"
+
+
+@test("RX-45", "locks of open file descriptions are refused as on a kernel without them")
+def description_locks(box):
+    for name in ("standard", "strict", "debug"):
+        _, got, why = hold(box, "description-locks", "1", "10", options=(*LIMITS, "--calls", name))
+        assert (got, why) == (0, "EINVAL"), (name, got, why)

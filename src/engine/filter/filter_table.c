@@ -450,6 +450,14 @@ const struct filter_rule filter_rules[] = {
 	 * where there is a memory cgroup. EINVAL, as before Linux 6.16. */
 	DENY("prctl", ALL, EINVAL, IS(0, 78)),
 
+	/* F_OFD_GETLK, F_OFD_SETLK and F_OFD_SETLKW. The kernel's memory for file locks counts in
+	 * no cgroup, and /proc does not show these locks while their file is only mapped or in
+	 * transit, so the spawner could not count them as it counts those of F_SETLK. EINVAL, as
+	 * before Linux 3.15. */
+	DENY("fcntl", WORKERS_TOO, EINVAL, IS(1, F_OFD_GETLK)),
+	DENY("fcntl", WORKERS_TOO, EINVAL, IS(1, F_OFD_SETLK)),
+	DENY("fcntl", WORKERS_TOO, EINVAL, IS(1, F_OFD_SETLKW)),
+
 	/* Huge pages come from a pool of the host, which the memory cgroup does not count. The
 	 * flags are MAP_HUGETLB, MFD_HUGETLB and SHM_HUGETLB; the errors are those of an empty pool
 	 * and of a user without the right to use it. */

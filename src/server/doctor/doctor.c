@@ -48,6 +48,7 @@ static const struct layer {
 	{ "cgroups", "limits the kernel enforces", .report = report_cgroups },
 	{ "memory", "a limit on memory", .report = report_memory },
 	{ "sockets", "a limit on memory of TCP and UDP", .report = report_sockets },
+	{ "locks", "a limit on record locks", .report = report_locks },
 	{ "swap", "a limit on swap space", .report = report_swap },
 	{ "cpu", "a limit on processors", .report = report_cpu },
 	{ "processes", "a limit on processes", .report = report_processes },

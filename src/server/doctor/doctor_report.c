@@ -252,6 +252,21 @@ void report_sockets(const struct trial *trial, struct check *ret)
 		                       : "boot with systemd.unified_cgroup_hierarchy=1");
 }
 
+/* The kernel has no limit on record locks. Only a cgroup can stop a sandbox while its locks are
+ * counted. */
+void report_locks(const struct trial *trial, struct check *ret)
+{
+	bool stops = (trial->report.cgroup_limits & CGROUP_HAS_MEMORY) != 0;
+
+	if (!has_report(trial, ret))
+		return;
+	check_set(ret, stops ? CHECK_ON : CHECK_WEAKER, "a sandbox with more than %d is killed%s",
+	          SPEC_LOCKS_MAX,
+	          stops ? "" : "; it runs while they are counted, and could hide some");
+	if (!stops)
+		check_fix(ret, "see 'cgroups'");
+}
+
 void report_swap(const struct trial *trial, struct check *ret)
 {
 	report_limit(trial, CGROUP_HAS_SWAP, NULL, ret);

@@ -104,7 +104,8 @@ trial_fn isolation_overlayfs, isolation_seccomp, isolation_no_new_privileges, is
 
 /* doctor_report.c */
 trial_fn report_sandbox, report_ids, report_groups, report_programs, report_cgroups;
-trial_fn report_memory, report_sockets, report_swap, report_cpu, report_processes, report_disk;
+trial_fn report_memory, report_sockets, report_locks, report_swap, report_cpu, report_processes,
+        report_disk;
 
 /* doctor_host.c */
 probe_fn probe_kernel, probe_landlock, probe_host, probe_state_dir, probe_hardening, probe_mounts;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 enum { PROCESSES_MAX = 512, WATCHED = 1000, PAGE = 4096, MAPPINGS = 65000, QUEUE = 16000 };
+enum { LOCKS_PER_FILE = 500 }; /* the kernel walks through all locks of a file for each new one */
 
 static int make_file(int i)
 {
@@ -82,6 +83,29 @@ static int make_semaphores(int i)
 	return semget(IPC_PRIVATE, 32000, 0600);
 }
 
+/* Locks that do not touch stay apart. */
+static int make_lock_of_kind(int i, int command)
+{
+	static int fd;
+	const struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)i * 2, .l_len = 1
+	};
+
+	if (i % LOCKS_PER_FILE == 0)
+		fd = memfd_create("l", 0);
+	return fcntl(fd, command, &lock);
+}
+
+static int make_lock(int i)
+{
+	return make_lock_of_kind(i, F_SETLK);
+}
+
+static int make_description_lock(int i)
+{
+	return make_lock_of_kind(i, F_OFD_SETLK);
+}
+
 static const struct {
 	const char *name;
 	int (*make)(int i);
@@ -90,6 +114,7 @@ static const struct {
 	{ "memfds", make_memfd },        { "inotify", make_inotify },
 	{ "watches", make_epoll_watch }, { "mappings", make_mapping },
 	{ "messages", make_message },    { "semaphores", make_semaphores },
+	{ "locks", make_lock },          { "description-locks", make_description_lock },
 };
 
 /* A process was killed at the memory limit, and will not report. */

@@ -131,7 +131,8 @@ int host_resources_open(struct host_resources *host, const struct spawner_option
 		                         .mount_count = options->mount_count,
 		                         .ceilings = options->ceilings,
 		                         .gpus_max = options->gpus_max,
-		                         .memory_sum = options->memory_sum };
+		                         .memory_sum = options->memory_sum,
+		                         .lock_objects = lock_watch_open() };
 	if (open_cgroups(host, options, err) < 0)
 		return -1;
 	if (open_all_but_cgroups(host, options, err) == 0)

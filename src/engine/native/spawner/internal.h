@@ -15,7 +15,7 @@
 #include "engine/native/spawner/spawner.h"
 #include "engine/native/usage/usage.h"
 
-enum { SANDBOXES_MAX = 1024, JANITORS_MAX = 24, REMOVALS_MAX = 4096 };
+enum { SANDBOXES_MAX = 1024, JANITORS_MAX = 28, REMOVALS_MAX = 4096 };
 
 /* The prefix of a spare's directory instead of "sb_"; a directory that is being removed has
  * IDS_REMOVED_PREFIX. Neither is an id that a request can name. */
@@ -42,6 +42,7 @@ struct host_resources {
 	struct spec_limits ceilings; /* the most that a request may ask for */
 	uint64_t gpus_max;           /* likewise */
 	uint64_t memory_sum;         /* of all requests; 0: no limit */
+	int lock_objects; /* the kernel's number of file locks as a file; -1: not readable */
 };
 
 /* Opens everything that needs the host's mount tree, then leaves that tree for the base tree. */
@@ -58,16 +59,26 @@ struct disk_watch {
 	struct disk_usage used;        /* when measured last */
 	struct disk_usage free_before; /* free space of the file system at that time */
 	struct disk_usage free_next;   /* free space at the start of the measuring under way */
-	struct disk_usage limit;  /* the spec's, or what the sandbox woke with if that is more */
-	bool is_watched;          /* no quota limits this sandbox */
-	bool is_measured;         /* since it started */
-	bool is_measuring;        /* a janitor runs for it, and the cgroup is frozen */
-	unsigned failures;        /* of measurings, one after the other */
-	uint64_t began_ms;        /* start of the latest measuring */
-	uint64_t frozen_until_ms; /* the cgroup stays frozen until then; 0: it is not frozen */
-	uint64_t idle_cpu_us; /* processor time of the sandbox when it was known to be within its
+	struct disk_usage limit; /* the spec's, or what the sandbox woke with if that is more */
+	bool is_watched;         /* no quota limits this sandbox */
+	bool is_measured;        /* since it started */
+	unsigned failures;       /* of measurings, one after the other */
+	uint64_t idle_cpu_us;    /* processor time of the sandbox when it was known to be within its
 	                       * limit; 0: not known since the latest measuring */
-	uint64_t read_cpu_us; /* processor time at the check before; 0: there was none */
+	uint64_t read_cpu_us;    /* processor time at the check before; 0: there was none */
+};
+
+struct lock_watch {
+	uint64_t used;         /* record locks when counted last */
+	uint64_t before, next; /* readings of lock_watch.c: at that time, and the latest */
+	uint64_t due_ms;       /* when to check next */
+};
+
+/* A janitor that counts files or locks while the cgroup is frozen. */
+struct frozen_measuring {
+	bool is_running;
+	uint64_t began_ms;
+	uint64_t frozen_until_ms; /* the cgroup stays frozen until then; 0: it is not frozen */
 };
 
 struct spawner_sandbox {
@@ -81,6 +92,8 @@ struct spawner_sandbox {
 	struct ids_block ids;
 	struct spec_limits limits;
 	struct disk_watch disk;
+	struct lock_watch locks;
+	struct frozen_measuring measuring;
 	uint64_t sockets_due_ms; /* when the memory of sockets is measured next, if at all */
 	uint64_t erase_number;   /* of a REQUEST_ERASE that waits for the end; or 0 */
 	bool failed;             /* it was not started; `why` is sent when it is finished */
@@ -239,13 +252,26 @@ void spare_update(struct spawner *spawner);
 /* Milliseconds until spare_update() should be called; -1: no need. */
 int spare_timeout_ms(const struct spawner *spawner);
 
+/* --- record locks (lock_watch.c) ---
+ *
+ * The memory that the kernel holds for record locks counts in no cgroup. A janitor counts a
+ * sandbox's locks when the sandbox could have taken too many since they were counted last. */
+
+/* To be called before the spawner leaves the host's mount tree. -1: only root of the host may. */
+int lock_watch_open(void);
+void lock_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox);
+bool lock_watch_could_exceed(const struct host_resources *host, struct spawner_sandbox *sandbox);
+/* The sandbox has `used` record locks; kills it if these are too many. */
+void lock_watch_result(struct spawner_sandbox *sandbox, uint64_t used);
+
 /* --- limits that the kernel does not enforce (limit_watch.c) ---
  *
  * Disk, without quotas: the free space of the file system is read, which is one system call. Only
  * when it has shrunk so much since the last measuring that the sandbox could be over its limit, a
  * janitor measures its files. The sandbox pays for the measuring with its own processor time: it
- * stays frozen until its limit on processors would have allowed as much. Memory, without cgroups: a
- * janitor adds up the processes' memory. A sandbox over a limit is killed. */
+ * stays frozen until its limit on processors would have allowed as much. Record locks: likewise.
+ * Memory, without cgroups: a janitor adds up the processes' memory, and counts their locks. A
+ * sandbox over a limit is killed. */
 
 void limit_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox);
 /* Milliseconds until the next check; -1: nothing to watch. */

@@ -1,4 +1,4 @@
-/* limit_watch.c - limits on disk and memory that the kernel does not enforce here. */
+/* limit_watch.c - limits on disk, memory and locks that the kernel does not enforce here. */
 #include <sys/statvfs.h>
 
 #include "base/clock.h"
@@ -28,8 +28,8 @@ static struct disk_usage read_free_space(const struct host_resources *host)
 
 static bool is_running(const struct spawner_sandbox *sandbox)
 {
-	return sandbox->number != 0 && sandbox->number != SPARE_NUMBER && !sandbox->is_dead &&
-	       sandbox->setup_pipe < 0;
+	return sandbox->number != 0 && sandbox->number != SPARE_NUMBER && !sandbox->is_killed &&
+	       !sandbox->is_dead && sandbox->setup_pipe < 0;
 }
 
 static bool has_watched_disk(const struct spawner_sandbox *sandbox)
@@ -48,6 +48,7 @@ void limit_watch_start(const struct host_resources *host, struct spawner_sandbox
 {
 	struct disk_watch *disk = &sandbox->disk;
 
+	lock_watch_start(host, sandbox);
 	disk->is_watched = !disk_has_quota(&host->disk, sandbox->dir, sandbox->ids.number);
 	disk->free_before = read_free_space(host);
 	disk->limit = (struct disk_usage){ sandbox->limits.disk, sandbox->limits.inodes };
@@ -60,11 +61,71 @@ int limit_watch_timeout_ms(const struct spawner *spawner)
 	bool is_any_running = false;
 
 	for (size_t i = 0; i < spawner->sandbox_top; i++) {
-		if (has_watched_disk(&spawner->sandboxes[i]))
+		const struct spawner_sandbox *sandbox = &spawner->sandboxes[i];
+
+		if (!is_running(sandbox))
+			continue;
+		if (sandbox->disk.is_watched || sandbox->measuring.frozen_until_ms != 0)
 			return DISK_MS;
-		is_any_running = is_any_running || is_running(&spawner->sandboxes[i]);
+		is_any_running = true;
 	}
 	return is_any_running ? MEMORY_MS : -1;
+}
+
+/* --- janitors that measure a frozen sandbox ------------------------------------------- */
+
+/* The cgroup is frozen meanwhile: files written and locks taken behind the janitor's position would
+ * not be counted, and a program could move both around it. False: all janitors of this kind are
+ * busy. */
+static bool start_measuring(struct spawner *spawner, struct spawner_sandbox *sandbox,
+                            enum janitor_kind kind, const struct disk_usage *limit)
+{
+	const struct janitor_job job = { .kind = kind,
+		                         .parent = spawner->host.disk.dir,
+		                         .name = sandbox->id,
+		                         .number = sandbox->number,
+		                         .limit = *limit,
+		                         .proc = spawner->host.userns.proc,
+		                         .pid = sandbox->pid };
+	struct janitor *janitor = spawner_free_janitor_slot(spawner, kind);
+	struct error err;
+
+	if (janitor == NULL || janitor_start(janitor, &job, &err) < 0)
+		return false;
+	sandbox->measuring = (struct frozen_measuring){ .is_running = true,
+		                                        .began_ms = clock_now_ms() };
+	cgroup_freeze(&sandbox->cgroup, true);
+	return true;
+}
+
+/* Thaws the sandbox, or lets it stay frozen as long as its limit on processors takes to allow the
+ * processor time that the janitor used. Otherwise a sandbox with many files that stays close to its
+ * disk limit, or one with many descriptors, would make the host work more than the sandbox may
+ * itself. */
+static void finish_measuring(struct spawner_sandbox *sandbox, uint64_t cpu_us)
+{
+	struct frozen_measuring *measuring = &sandbox->measuring;
+	uint64_t pay_ms = cpu_us / sandbox->limits.cpu; /* the limit is in thousandths */
+	uint64_t until = measuring->began_ms + (pay_ms < PAY_MAX_MS ? pay_ms : PAY_MAX_MS);
+	const struct cgroups *all = sandbox->cgroup.in;
+
+	measuring->is_running = false;
+	if (all != NULL && (all->has & CGROUP_HAS_CPU) != 0 && until > clock_now_ms())
+		measuring->frozen_until_ms = until;
+	else
+		cgroup_freeze(&sandbox->cgroup, false);
+}
+
+/* Also thaws a sandbox that has paid. */
+static bool is_frozen(struct spawner_sandbox *sandbox)
+{
+	struct frozen_measuring *measuring = &sandbox->measuring;
+
+	if (measuring->frozen_until_ms != 0 && clock_now_ms() >= measuring->frozen_until_ms) {
+		measuring->frozen_until_ms = 0;
+		cgroup_freeze(&sandbox->cgroup, false);
+	}
+	return measuring->is_running || measuring->frozen_until_ms != 0;
 }
 
 /* --- disk ---------------------------------------------------------------------------- */
@@ -108,31 +169,16 @@ static bool has_run(const struct spawner_sandbox *sandbox)
 	return then_us == 0 || cgroup_counters_now(&sandbox->cgroup).cpu_us != then_us;
 }
 
-/* The cgroup is frozen meanwhile: files written behind the janitor's position would not be counted,
- * and a program could move its files around it. */
-static void start_measuring(struct spawner *spawner, struct spawner_sandbox *sandbox,
-                            const struct disk_usage *free_now)
+static void start_disk_measuring(struct spawner *spawner, struct spawner_sandbox *sandbox,
+                                 const struct disk_usage *free_now)
 {
 	static const struct disk_usage no_limit = { UINT64_MAX, UINT64_MAX };
-	const struct janitor_job job = { .kind = JANITOR_DISK,
-		                         .parent = spawner->host.disk.dir,
-		                         .name = sandbox->id,
-		                         .number = sandbox->number,
-		                         .limit = is_first_after_wake(sandbox)
-		                                          ? no_limit
-		                                          : sandbox->disk.limit,
-		                         .proc = spawner->host.userns.proc,
-		                         .pid = sandbox->pid };
-	struct janitor *janitor = spawner_free_janitor_slot(spawner, JANITOR_DISK);
-	struct error err;
 
-	if (janitor == NULL || janitor_start(janitor, &job, &err) < 0)
+	if (!start_measuring(spawner, sandbox, JANITOR_DISK,
+	                     is_first_after_wake(sandbox) ? &no_limit : &sandbox->disk.limit))
 		return; /* the next check tries again */
-	sandbox->disk.is_measuring = true;
 	sandbox->disk.free_next = *free_now;
-	sandbox->disk.began_ms = clock_now_ms();
 	sandbox->disk.idle_cpu_us = sandbox->disk.read_cpu_us = 0;
-	cgroup_freeze(&sandbox->cgroup, true);
 }
 
 static uint64_t max_of(uint64_t a, uint64_t b)
@@ -140,39 +186,10 @@ static uint64_t max_of(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Thaws the sandbox, or lets it stay frozen as long as its limit on processors takes to allow the
- * processor time that the janitor used. Otherwise a sandbox with many files that stays close to its
- * disk limit would make the host work more than the sandbox may itself. */
-static void charge_measuring(struct spawner_sandbox *sandbox, uint64_t cpu_us)
-{
-	struct disk_watch *disk = &sandbox->disk;
-	uint64_t pay_ms = cpu_us / sandbox->limits.cpu; /* the limit is in thousandths */
-	uint64_t until = disk->began_ms + (pay_ms < PAY_MAX_MS ? pay_ms : PAY_MAX_MS);
-	const struct cgroups *all = sandbox->cgroup.in;
-
-	if (all != NULL && (all->has & CGROUP_HAS_CPU) != 0 && until > clock_now_ms())
-		disk->frozen_until_ms = until;
-	else
-		cgroup_freeze(&sandbox->cgroup, false);
-}
-
-static bool is_frozen(struct spawner_sandbox *sandbox)
-{
-	struct disk_watch *disk = &sandbox->disk;
-
-	if (disk->frozen_until_ms != 0 && clock_now_ms() >= disk->frozen_until_ms) {
-		disk->frozen_until_ms = 0;
-		cgroup_freeze(&sandbox->cgroup, false);
-	}
-	return disk->frozen_until_ms != 0;
-}
-
 static void apply_disk_result(struct spawner_sandbox *sandbox, const struct janitor_result *result)
 {
 	struct disk_watch *disk = &sandbox->disk;
 
-	disk->is_measuring = false;
-	charge_measuring(sandbox, result->cpu_us);
 	if (result->failed) {
 		/* Without a cgroup nothing is frozen, and files may change while they are measured.
 		 * One failure may be chance; FAILURES_MAX in a row mean that a program hides its
@@ -201,7 +218,7 @@ static void check_disk(struct spawner *spawner)
 		struct spawner_sandbox *sandbox = &spawner->sandboxes[i];
 		struct disk_watch *disk = &sandbox->disk;
 
-		if (!has_watched_disk(sandbox) || disk->is_measuring || is_frozen(sandbox))
+		if (!has_watched_disk(sandbox) || is_frozen(sandbox))
 			continue;
 		if (!could_be_over(disk->used.bytes, &disk->free_before.bytes, free_now.bytes,
 		                   disk->limit.bytes) &&
@@ -209,7 +226,27 @@ static void check_disk(struct spawner *spawner)
 		                   disk->limit.inodes))
 			note_within_limit(sandbox);
 		else if (has_run(sandbox))
-			start_measuring(spawner, sandbox, &free_now);
+			start_disk_measuring(spawner, sandbox, &free_now);
+	}
+}
+
+/* --- locks --------------------------------------------------------------------------- */
+
+/* Comes before the check of the disk: a sandbox that stays close to its disk limit is measured
+ * again and again, and its locks could not be counted in between. Without a memory cgroup
+ * JANITOR_MEMORY counts them. */
+static void check_locks(struct spawner *spawner)
+{
+	static const struct disk_usage unused = { 0 };
+	uint64_t now = clock_now_ms();
+
+	for (size_t i = 0; !watches_memory(spawner) && i < spawner->sandbox_top; i++) {
+		struct spawner_sandbox *sandbox = &spawner->sandboxes[i];
+
+		if (is_running(sandbox) && now >= sandbox->locks.due_ms && !is_frozen(sandbox) &&
+		    (!lock_watch_could_exceed(&spawner->host, sandbox) ||
+		     start_measuring(spawner, sandbox, JANITOR_LOCKS, &unused)))
+			sandbox->locks.due_ms = now + MEMORY_MS;
 	}
 }
 
@@ -277,10 +314,18 @@ void limit_watch_result(struct spawner *spawner, uint64_t number,
 	if (result->kind == JANITOR_SOCKETS)
 		sandbox->sockets_due_ms = clock_now_ms() +
 		                          result->cpu_us * (SOCKETS_SHARE - 1) / 1000;
-	if (result->kind == JANITOR_DISK)
+	if (result->kind == JANITOR_DISK || result->kind == JANITOR_LOCKS)
+		finish_measuring(sandbox, result->cpu_us);
+	if (result->kind == JANITOR_DISK) {
 		apply_disk_result(sandbox, result);
-	else if (!result->failed && result->usage.bytes > sandbox->limits.memory)
+		return;
+	}
+	if (result->failed)
+		return; /* the next check tries again */
+	if (result->usage.bytes > sandbox->limits.memory)
 		spawner_sandbox_kill(sandbox, ENGINE_END_OUT_OF_MEMORY);
+	if (result->kind != JANITOR_SOCKETS)
+		lock_watch_result(sandbox, result->locks);
 }
 
 void limit_watch_check(struct spawner *spawner)
@@ -288,6 +333,7 @@ void limit_watch_check(struct spawner *spawner)
 	uint64_t now = clock_now_ms();
 
 	if (now >= spawner->disk_due_ms) {
+		check_locks(spawner);
 		check_disk(spawner);
 		spawner->disk_due_ms = now + DISK_MS;
 	}

@@ -40,7 +40,8 @@ struct janitor *spawner_free_janitor_slot(struct spawner *spawner, enum janitor_
 {
 	static const size_t first[JANITOR_KIND_COUNT + 1] = { [JANITOR_REMOVE] = 0,
 		                                              [JANITOR_DISK] = 12,
-		                                              [JANITOR_MEMORY] = 20,
+		                                              [JANITOR_LOCKS] = 20,
+		                                              [JANITOR_MEMORY] = 24,
 		                                              [JANITOR_SOCKETS] = JANITORS_MAX,
 		                                              [JANITOR_KIND_COUNT] = JANITORS_MAX };
 

@@ -61,3 +61,7 @@ uint64_t process_tree_memory(int proc, pid_t pid);
  * or without its Unix sockets. Stops counting above `limit`. Moves the caller into the network
  * namespace. (sockets.c) */
 uint64_t socket_memory(int proc, pid_t pid, bool with_unix, uint64_t limit);
+
+/* File locks of a process and its descendants, of which only record locks can be many. Stops
+ * counting above `limit`. (locks.c) */
+uint64_t process_tree_locks(int proc, pid_t pid, uint64_t limit);

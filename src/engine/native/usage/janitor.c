@@ -74,8 +74,12 @@ static NORETURN void run_janitor(struct janitor_job job, int out)
 		r = remove_unless_awake(job.parent, job.name, &result.err);
 	else if (r == 0 && job.kind == JANITOR_DISK)
 		r = measure_disk(&job, &result.usage, &result.err);
-	else if (r == 0)
-		result.usage.bytes = measure_memory(&job);
+	else if (r == 0) {
+		if (job.kind != JANITOR_LOCKS)
+			result.usage.bytes = measure_memory(&job);
+		if (job.kind != JANITOR_SOCKETS)
+			result.locks = process_tree_locks(job.proc, job.pid, SPEC_LOCKS_MAX);
+	}
 	result.failed = r < 0;
 	(void)!write(out, &result, sizeof result);
 	_exit(0);

@@ -1,4 +1,4 @@
-/* usage.h - how much disk and memory sandboxes use, and the limits on their files.
+/* usage.h - how much disk, memory and record locks sandboxes use, and the limits on their files.
  *
  * struct disk is the directory of all sandboxes' files, opened once by the spawner. A janitor is a
  * child process of the spawner that measures or removes the files of one sandbox:
@@ -57,7 +57,8 @@ void disk_clear_quota(const struct disk *disk, uint32_t project);
 enum janitor_kind {
 	JANITOR_REMOVE,
 	JANITOR_DISK,
-	JANITOR_MEMORY,  /* processes and sockets, where no cgroup counts memory */
+	JANITOR_LOCKS,   /* where a cgroup counts memory */
+	JANITOR_MEMORY,  /* processes, sockets and locks, where no cgroup counts memory */
 	JANITOR_SOCKETS, /* TCP and UDP only, where a cgroup counts the rest */
 	JANITOR_KIND_COUNT
 };
@@ -87,6 +88,7 @@ struct janitor_result {
 	struct error err;
 	enum janitor_kind kind;
 	struct disk_usage usage; /* of JANITOR_MEMORY and JANITOR_SOCKETS only bytes */
+	uint64_t locks;          /* of JANITOR_MEMORY and JANITOR_LOCKS only */
 	uint64_t cpu_us;         /* processor time that the janitor used */
 };
 

@@ -1,6 +1,7 @@
 /* filter_calls.h - system calls with arguments, and the verdict that each filter must give. */
 #pragma once
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <stdbool.h>
@@ -284,6 +285,10 @@ static const struct call_case calls[] = {
 	PRCTL("PR_SCHED_CORE", 62, EPERM),
 	PRCTL("PR_SET_MEMORY_MERGE", 67, EPERM),
 	PRCTL("PR_FUTEX_HASH", 78, EINVAL),
+	{ "a record lock", 72, 25, { 3, F_SETLK, 0 }, ALL_AND_WORKERS(OK), false },
+	{ "F_OFD_GETLK", 72, 25, { 3, F_OFD_GETLK, 0 }, ALL_AND_WORKERS(EINVAL), false },
+	{ "F_OFD_SETLK", 72, 25, { 3, F_OFD_SETLK, 0 }, ALL_AND_WORKERS(EINVAL), false },
+	{ "F_OFD_SETLKW", 72, 25, { 3, F_OFD_SETLKW, 0 }, ALL_AND_WORKERS(EINVAL), false },
 	{ "a memfd", 319, 279, { 8, 3, 0 }, EVERYBODY(OK), false },
 	{ "a memfd of huge pages", 319, 279, { 8, 4, 0 }, EVERYBODY(EPERM), false },
 	{ "a segment of huge pages", 29, 194, { 0, 4096, 04600 }, EVERYBODY(EPERM), false },

@@ -55,6 +55,7 @@ static void report_has_all_layers_in_order(void **state)
 		"cgroups",
 		"memory",
 		"sockets",
+		"locks",
 		"swap",
 		"cpu",
 		"processes",

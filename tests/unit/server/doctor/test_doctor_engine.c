@@ -134,6 +134,17 @@ static void report_of_the_engine_is_read(void **state)
 		  "the buffers are measured four times a second, and a sandbox over its memory "
 		  "limit is killed",
 		  "boot with systemd.unified_cgroup_hierarchy=1" },
+		{ report_locks,
+		  { .cgroup_limits = CGROUP_HAS_MEMORY },
+		  CHECK_ON,
+		  "a sandbox with more than 100000 is killed",
+		  "" },
+		{ report_locks,
+		  { .cgroup_limits = 0 },
+		  CHECK_WEAKER,
+		  "a sandbox with more than 100000 is killed; it runs while they are counted, and "
+		  "could hide some",
+		  "see 'cgroups'" },
 		{ report_swap,
 		  { .cgroup_limits = CGROUP_HAS_MEMORY },
 		  CHECK_OFF,
