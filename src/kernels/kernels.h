@@ -32,6 +32,8 @@ static inline struct view kernel_source(const struct kernel_program *program)
 	return (struct view){ program->text, (size_t)(program->text_end - program->text) };
 }
 
+extern const char java_snippets_text[]; /* java_snippets.java, the program that runs snippets */
+
 /* python_modules.py: prints as JSON what Python modules offer. Not a kernel, but code for a fresh
  * run. */
 struct view python_modules_source(void);

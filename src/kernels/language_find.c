@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "kernels/languages.h"
 
-enum { ARGUMENT_SIZE = 512 }; /* bytes; an argument of the table is much shorter */
+enum { ARGUMENT_SIZE = 16 * 1024 }; /* bytes; the longest of the table is java_snippets.java */
 
 /* Writes " word " in lower case, as it stands in the lists of the table. Returns false for a word
  * that no list can have. */

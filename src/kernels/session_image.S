@@ -1,5 +1,5 @@
 /* session_image.S - the kernels that run cells only, as text: loaders for the command line, and the
- * texts for BOOT. */
+ * texts for BOOT; and the program that runs Java snippets. */
 #define TEXT(name, file)                                                                            \
 	.global name##_text, name##_end;                                                            \
 	.hidden name##_text, name##_end;                                                            \
@@ -11,6 +11,7 @@ name##_end:                                                                     
 	.section .rodata, "a", %progbits
 TEXT(kernel_bash_loader, "src/kernels/session/bash_loader.sh")
 TEXT(kernel_bash, "src/kernels/session/bash.sh")
+TEXT(java_snippets, "src/kernels/java_snippets.java")
 
 	.section .note.GNU-stack, "", %progbits
 /* The linker keeps the CET property only if every object has it. */

@@ -62,3 +62,24 @@ test('a bash session that ends says so', async () => {
   assert.match(textOf(await run('exec true')), /state/);
   assert.match(textOf(await run('echo "[$x]"')), /\[\]/);
 });
+
+// Starting Java takes seconds on a busy machine: few cases, one after the other.
+test('Java takes snippets', async (t) => {
+  const first = await run_code({ language: 'java', code: 'int x = 3; x*2', timeout_s: 120 });
+  if (first.isError) return t.skip('no Java');
+  assert.equal(textOf(first), '6\n');
+  const calls = 'int twice(int x) { return add(x, x); }\nint add(int x, int y) { return x + y; }\nrecord P(int a) {}\n';
+  const cases = [
+    [`${calls}System.out.println(twice(21));\nList.of(new P(1)) + args[0] + new Scanner(System.in).nextLine()`,
+      { exit_code: 0, stdout: '42\n"[P[a=1]]a \\"b\\"c"\n', stderr: '' }, { args: ['a "b"'], stdin: 'c\n' }],
+    ['int x = 1;\nint y = missing;\nSystem.out.println(1);', { exit_code: 1, stdout: '', stderr: /^line 2: error: cannot find symbol/ }],
+    ['int half(int x) {\n  return x / 0;\n}\nhalf(1)', { exit_code: 1, stderr: /ArithmeticException: \/ by zero\n\tat half, line 2\n\tat line 4/ }],
+    ['class A { }', { exit_code: 1, stderr: /nothing was run/ }],
+  ];
+  for (const [code, want, more] of cases) {
+    const got = structuredOf(await run_code({ language: 'java', code, timeout_s: 120, ...more }));
+    for (const [key, value] of Object.entries(want))
+      if (value instanceof RegExp) assert.match(String(got[key]), value, JSON.stringify(got));
+      else assert.equal(got[key], value, `${code}: ${JSON.stringify(got)}`);
+  }
+});

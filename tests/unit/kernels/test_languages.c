@@ -1,5 +1,6 @@
 #include <ctype.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "kernels/kernels.h"
 #include "kernels/languages.h"
@@ -56,14 +57,17 @@ static void every_runner_runs_the_file_or_the_compiled_program(void **state)
 	for (size_t i = 0; i < language_count; i++) {
 		for (size_t j = 0; j < LANGUAGE_RUNNERS_MAX; j++) {
 			const struct language_runner *r = &languages[i].runners[j];
-			bool compiles = r->compile[0] != NULL, has = false;
+			bool compiles = r->compile[0] != NULL, has = false, starts = false;
+			const char *const *first = compiles ? r->compile : r->run;
 
 			if (r->program == NULL)
 				continue;
 			check_command(r->run, &languages[i]);
 			if (compiles)
 				check_command(r->compile, &languages[i]);
-			assert_string_equal(compiles ? r->compile[0] : r->run[0], "{program}");
+			for (size_t k = 0; first[k] != NULL; k++)
+				starts |= strcmp(first[k], "{program}") == 0;
+			assert_true(starts);
 			for (size_t k = 0; r->run[k] != NULL; k++)
 				has |= strstr(r->run[k], compiles ? "{out}" : "{file}") != NULL;
 			if (!has)
@@ -207,6 +211,21 @@ static void language_argument_refuses_too_long_text(void **state)
 	assert_int_equal(err.kind, ERR_LIMIT);
 }
 
+static void language_command_takes_long_arguments(void **state)
+{
+	static const struct language_paths paths = { "/bin/java", "/d/Main.java", "/d", "/d/o",
+		                                     "7" };
+	const char *const *argv;
+	struct arena arena = { 0 };
+
+	argv = language_command(language_find("java")->runners[0].run, &paths, NULL, &arena);
+	assert_string_equal(argv[3], java_snippets_text);
+	assert_string_equal(argv[4], "/bin/java");
+	assert_string_equal(argv[6], "-XX:MaxRAM=7");
+	assert_null(argv[7]);
+	arena_done(&arena);
+}
+
 /* Runs the probe with this PATH. */
 static void run_probe(bool versions, const char *path, struct language_found *ret)
 {
@@ -301,7 +320,8 @@ static void probe_parser_ignores_malformed_lines(void **state)
 
 static void kernels_carry_their_text(void **state)
 {
-	static const struct kernel_program *const all[] = { &kernel_python, &kernel_node };
+	static const struct kernel_program *const all[] = { &kernel_python, &kernel_node,
+		                                            &kernel_bash };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		assert_in_range(kernel_source(all[i]).len, 1000, 200000);
@@ -347,6 +367,7 @@ int main(void)
 		TEST(language_names_writes_whole_names),
 		TEST(language_argument_replaces_words_in_braces),
 		TEST(language_argument_refuses_too_long_text),
+		TEST(language_command_takes_long_arguments),
 		TEST(probe_finds_installed_languages),
 		TEST(probe_finds_versions),
 		TEST(probe_parser_ignores_malformed_lines),
