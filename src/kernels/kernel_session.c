@@ -2,12 +2,26 @@
 #include "kernels/kernels.h"
 
 extern const char kernel_bash_loader_text[], kernel_bash_text[], kernel_bash_end[];
+extern const char kernel_ruby_text[], kernel_ruby_end[];
 
 const struct kernel_program kernel_bash = {
 	.language = "bash",
 	.options = (const char *const[]){ "-c", kernel_bash_loader_text, "bash", NULL },
 	.text = kernel_bash_text,
 	.text_end = kernel_bash_end,
+	.session_prefix = "",
+	.runs_cells_only = true,
+};
+
+static const char ruby_loader[] =
+        "->(c) { eval(c.read(c.read(5).unpack1('xV')).force_encoding('UTF-8'), nil, "
+        "'belljar:kernel').new(c).serve }.call(IO.for_fd(3, 'r+b'))";
+
+const struct kernel_program kernel_ruby = {
+	.language = "ruby",
+	.options = (const char *const[]){ "-e", ruby_loader, NULL },
+	.text = kernel_ruby_text,
+	.text_end = kernel_ruby_end,
 	.session_prefix = "",
 	.runs_cells_only = true,
 };

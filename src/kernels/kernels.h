@@ -24,7 +24,7 @@ struct kernel_program {
 	bool runs_cells_only; /* a fresh run is a program of its own, as for any other language */
 };
 
-extern const struct kernel_program kernel_python, kernel_node, kernel_bash;
+extern const struct kernel_program kernel_python, kernel_node, kernel_bash, kernel_ruby;
 
 /* The text for the BOOT frame, behind the prefix. */
 static inline struct view kernel_source(const struct kernel_program *program)

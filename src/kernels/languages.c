@@ -71,7 +71,7 @@ const struct language languages[] = {
 	LANGUAGE("zsh", "Zsh", " ", " zsh ", "main.zsh", NULL, { RUNS("zsh", "{file}"), VERSION }),
 	LANGUAGE("fish", "fish", " ", " fish ", "main.fish", NULL,
 	         { RUNS("fish", "{file}"), VERSION }),
-	LANGUAGE("ruby", "Ruby", " rb ", " rb ", "main.rb", NULL,
+	LANGUAGE("ruby", "Ruby", " rb ", " rb ", "main.rb", &kernel_ruby,
 	         { RUNS("ruby", "{file}"), VERSION }),
 	LANGUAGE("perl", "Perl", " pl perl5 ", " pl pm ", "main.pl", NULL,
 	         { RUNS("perl", "{file}"), VERSION }),

@@ -17,7 +17,7 @@ function session(language, cells) {
       const want = typeof expected === 'string' ? { stdout: expected, exit_code: 0 } : expected;
       for (const [key, value] of Object.entries(want)) {
         const where = `${key} of ${code}: ${JSON.stringify(got)}`;
-        if (value instanceof RegExp) assert.match(String(got[key]), value, where);
+        if (value instanceof RegExp) assert.match(typeof got[key] === 'object' ? JSON.stringify(got[key]) : String(got[key]), value, where);
         else assert.deepEqual(got[key], value, where);
       }
     }
@@ -62,6 +62,20 @@ test('a bash session that ends says so', async () => {
   assert.match(textOf(await run('exec true')), /state/);
   assert.match(textOf(await run('echo "[$x]"')), /\[\]/);
 });
+
+session('ruby', [
+  ["x = 5; def twice(n) = n * 2; puts 'hi'; require 'json'", 'hi\n'],
+  ['twice(x)', { values: [{ mime: 'text/plain', text: '10' }] }],
+  ['x = _ + 1', { values: undefined, exit_code: 0 }],
+  ['puts JSON.generate([x])', '[11]\n'],
+  ['if x', { exit_code: 1, error: /SyntaxError/ }],
+  ['def half\n  x / 0\nend\n\n1 / 0', { exit_code: 1, error: /ZeroDivisionError.*<cell 6>:5/ }],
+  ['x = 12; exit 3', { exit_code: 3 }],
+  ["puts x, $stdin.gets, ENV['A'], ARGV, Dir.pwd", '12\nline\nvalue\none\n/\n', { stdin: 'line\n', env: { A: 'value' }, args: ['one'], cwd: '/' }],
+  ["p $stdin.gets, ENV['A']", 'nil\nnil\n'],
+  ['x = 13; sleep 600', { timed_out: true }, { timeout_s: 1 }],
+  ['puts x', '13\n'],
+]);
 
 // Starting Java takes seconds on a busy machine: few cases, one after the other.
 test('Java takes snippets', async (t) => {

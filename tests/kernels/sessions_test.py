@@ -1,5 +1,6 @@
 """sessions_test.py - the kernels that run cells only (src/kernels/session), over their protocol."""
 import os
+import re
 import shutil
 import signal
 import time
@@ -104,6 +105,70 @@ class Bash(Session):
         self.gives("x='%s'; echo ${#x}" % ("a" * 200000), "200000\n")
         self.gives("exit 1", status=1)
         self.gives("echo ${#x}", "200000\n")
+
+
+class Ruby(Session):
+    program = "ruby"
+
+    def setUp(self):
+        source = (SOURCES / "kernel_session.c").read_text()
+        loader = "".join(re.findall('"(.*)"', re.search(r"ruby_loader\[\] =(.*?);\n", source, re.S)[1]))
+        self.start("-e", loader)
+
+    def boot(self):
+        return text("ruby.rb").encode()
+
+    def shows(self, code, *values, **options):
+        got = self.gives(code, **options)
+        self.assertEqual(got.shown, [("text/plain", value, "") for value in values], code)
+
+    def fails(self, code, name, message, traceback):
+        got = self.kernel.cell(code)
+        self.assertEqual((got.error[:2], got.code, got.is_exit), ((name, message), 1, 0))
+        self.assertEqual(got.error[2], traceback)
+
+    def test_state_is_kept(self):
+        self.gives("x = 1; @y = 2; Z = 3; def add(a) = a + 1")
+        self.shows("[x, @y, Z, add(3)]", "[1, 2, 3, 4]")
+        self.shows("_.sum", "10")
+
+    def test_values(self):
+        self.shows('"é\\xff"', '"é\\xFF"')
+        for code in "nil", "x = 1", "x += 1", "def f; end", "class A; end", "x;", "x; # no", "require 'set'", "x, y = 1, 2":
+            self.shows(code)
+        self.shows("x # yes", "1")
+        self.gives("p x", "1\n")
+        self.assertRegex(self.kernel.cell("'a' * 20000").shown[0][1], r"a\n\.\.\. \(3618 bytes more\)$")
+
+    def test_errors(self):
+        self.fails("def g\n  1 / 0\nend\ng", "ZeroDivisionError", "divided by 0",
+                   "<cell 1>:2:in `/': divided by 0 (ZeroDivisionError)\n\tfrom <cell 1>:2:in `g'\n\tfrom <cell 1>:4:in `<main>'\n")
+        got = self.kernel.cell("if")
+        self.assertEqual((got.error[0], got.code), ("SyntaxError", 1))
+        self.assertNotIn("belljar", got.error[2])
+
+    def test_exit_ends_the_cell(self):
+        self.gives("x = 1; exit 300", status=300 & 255)
+        self.gives("at_exit { }; abort 'no'", status=1, err="no\n")
+        self.shows("x", "1")
+        self.gives("if fork.nil? then puts 'child' else Process.wait end", "child\n")
+        self.shows("x", "1")
+
+    def test_input_arguments_and_variables(self):
+        self.shows("[STDIN.read.bytes.sum, ENV['A'], ARGV]", '[%d, "1", ["a b"]]' % sum(range(256)),
+                   stdin=bytes(range(256)), env=["A=1"], args=["a b"])
+        self.shows("[STDIN.read, ENV['A'], ARGV]", '["", nil, ["a b"]]')
+        self.gives("puts 1 if __FILE__ == $0", "1\n")
+
+    def test_interrupt(self):
+        for code in "sleep 100", "loop {}", "system('sleep 100')":
+            got = self.interrupts("x = %r; puts 1; %s" % (code, code))
+            self.assertEqual((got.error[0], got.code), ("Interrupt", 1))
+            self.gives("puts x", code + "\n")
+
+    def test_redirected_output_and_threads(self):
+        self.gives("$stdout = STDERR; STDOUT.reopen('/dev/null'); Thread.new { 1 }; puts 1", err="1\n")
+        self.gives("$stdout.puts 2", err="2\n")
 
 
 if __name__ == "__main__":

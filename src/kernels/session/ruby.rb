@@ -1,0 +1,185 @@
+# ruby.rb - the Ruby kernel: Ruby's side of the protocol in sandbox/interpreter/kernel_wire.h, for
+# sessions only.
+#
+# The loader (kernel_session.c) evaluates this text, an expression whose value is a class without a
+# name, and serves the channel with an object of it. Cells are evaluated at the top level, in one
+# binding. Ruby 2.5 and later.
+Class.new do
+  const_set :TEXT_MAX, 16 * 1024 # bytes of a value, of a message
+  # The value of a cell is not shown if its last statement, or the method that it calls, is one of these.
+  const_set :SILENT, %i[assign massign opassign def defs class module sclass alias undef void_stmt
+                        while until for].freeze
+  const_set :SILENT_CALLS, %w[require require_relative load include p pp].freeze
+
+  define_method(:initialize) do |channel|
+    @channel = channel
+    @channel.close_on_exec = true
+    @streams = [STDOUT.dup, STDERR.dup] # for marks: cells may redirect 1 and 2
+    @pid = Process.pid
+    @sigint = 'DEFAULT'
+    @had_stdin = false
+    @top = TOPLEVEL_BINDING
+    STDOUT.sync = true
+  end
+
+  define_method(:serve) do
+    ignore_sigint
+    send_message('r', RUBY_VERSION)
+    loop do
+      type, size = @channel.read(5)&.unpack('aV')
+      exit!(0) if size.nil?
+      body = size.zero? ? '' : @channel.read(size)
+      if type == 'R'
+        run_cell(decode_run(body))
+      else
+        @streams.each { |stream| stream.syswrite(body) }
+      end
+    end
+  end
+
+  private
+
+  define_method(:send_message) do |type, *fields|
+    body = fields.map { |field| [field.to_s.b].map { |bytes| [bytes.bytesize].pack('V') + bytes } }.join
+    @channel.write([type, body.bytesize].pack('aV') + body)
+    @channel.flush
+  end
+
+  define_method(:decode_run) do |body|
+    at = 0
+    bytes = lambda do
+      size = body.byteslice(at, 4).unpack1('V')
+      at += 4 + size
+      body.byteslice(at - size, size)
+    end
+    text = -> { bytes.call.force_encoding('UTF-8') }
+    list = -> { Array.new(text.call.to_i) { text.call } }
+    text.call # "cell"
+    run = { name: text.call, cwd: text.call, code: text.call, has_stdin: text.call == '1', stdin: bytes.call }
+    2.times { text.call } # the limits of pictures
+    run.merge(args: list.call, env: list.call.map { |line| line.split('=', 2) })
+  end
+
+  # --- SIGINT
+
+  define_method(:ignore_sigint) do
+    handler = trap('INT', 'IGNORE')
+    @sigint = handler unless handler.nil? || handler == 'IGNORE'
+  rescue Interrupt
+    retry
+  end
+
+  # Calls the block, which SIGINT interrupts. Returns the exception that it raised, or nil.
+  define_method(:run_interruptible) do |&block|
+    trap('INT', @sigint)
+    block.call
+    ignore_sigint
+    nil
+  rescue Exception => error # rubocop:disable Lint/RescueException
+    error
+  end
+
+  # --- before and after a cell
+
+  # Replaces descriptor 0 by a file with these bytes, whose name is removed at once.
+  define_method(:set_stdin) do |run|
+    if run[:has_stdin]
+      path = "/tmp/.stdin-#{@pid}"
+      File.open(path, File::WRONLY | File::CREAT | File::EXCL, 0o600) { |file| file.binmode.write(run[:stdin]) }
+      STDIN.reopen(path, 'r')
+      File.unlink(path)
+    elsif @had_stdin
+      STDIN.reopen(File::NULL, 'r')
+    end
+    @had_stdin = run[:has_stdin]
+  end
+
+  # Sets variables of the environment. Returns their names, values and former values.
+  define_method(:set_env) do |pairs|
+    pairs.map do |name, value|
+      was = ENV[name]
+      ENV[name] = value
+      [name, value, was]
+    end
+  end
+
+  # Restores variables, except those that the cell itself has changed.
+  define_method(:restore_env) do |changed|
+    changed.reverse_each { |name, value, was| ENV[name] = was if ENV[name] == value }
+  end
+
+  # --- a cell
+
+  # The name of a method that a statement calls without a receiver, or nil.
+  define_method(:called_name) do |statement|
+    statement = statement[1] if statement[0] == :method_add_arg
+    %i[command fcall].include?(statement[0]) ? statement[1][1] : nil
+  end
+
+  define_method(:is_shown) do |code|
+    require 'ripper'
+    last = Ripper.sexp(code)&.dig(1)&.last
+    last && !self.class.const_get(:SILENT).include?(last[0]) &&
+      !self.class.const_get(:SILENT_CALLS).include?(called_name(last)) &&
+      !code.sub(/\s*(#[^\n]*)?\s*\z/, '').end_with?(';')
+  rescue LoadError
+    true
+  end
+
+  define_method(:cut_text) do |text|
+    text = text.to_s.dup
+    text = text.force_encoding('UTF-8') if text.encoding == Encoding::BINARY
+    text = text.encode('UTF-8', invalid: :replace, undef: :replace).scrub('?')
+    max = self.class.const_get(:TEXT_MAX)
+    return text if text.bytesize <= max
+
+    "#{text.byteslice(0, max).scrub('')}\n... (#{text.bytesize - max} bytes more)"
+  end
+
+  define_method(:evaluate) do |run|
+    Dir.chdir(run[:cwd]) unless run[:cwd].empty?
+    set_stdin(run)
+    ARGV.replace(run[:args]) unless run[:args].empty?
+    $PROGRAM_NAME = run[:name] # for `if __FILE__ == $0`
+    value = @top.eval(run[:code], run[:name], 1)
+    return if value.nil? || Process.pid != @pid || !is_shown(run[:code])
+
+    @top.local_variable_set(:_, value)
+    send_message('v', 'text/plain', cut_text(value.inspect), '')
+  end
+
+  define_method(:describe_error) do |error|
+    begin
+      places = error.backtrace.to_a.reject { |place| place.start_with?('belljar:kernel', '-e:') }
+      error.set_backtrace(places)
+      text = "#{error.message} (#{error.class})\n" # a syntax error has no places in the cell
+      text = error.full_message(highlight: false, order: :top) unless places.empty?
+    rescue StandardError
+      text = "#{error.class} (its message cannot be shown)"
+    end
+    [error.class.name || error.class.inspect, error.message, text].map { |each| cut_text(each) }
+  end
+
+  define_method(:run_cell) do |run|
+    changed = set_env(run[:env])
+    error = run_interruptible { evaluate(run) }
+    ignore_sigint
+    [$stdout, $stderr, STDOUT].each { |stream| stream.flush rescue nil } # rubocop:disable Style/RescueModifier
+    leave_child(error) if Process.pid != @pid
+    restore_env(changed)
+    code = 0
+    if error.is_a?(SystemExit) # ends the cell and not the session
+      code = error.status & 255
+    elsif error
+      send_message('e', *describe_error(error))
+      code = 1
+    end
+    send_message('x', code, 0, 0, 0, 0, 0)
+  end
+
+  # A forked child returned from the cell. It must exit here, and not serve the session.
+  define_method(:leave_child) do |error|
+    warn(describe_error(error).last) if error && !error.is_a?(SystemExit)
+    exit!(error.is_a?(SystemExit) ? error.status : error ? 1 : 0)
+  end
+end
