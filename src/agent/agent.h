@@ -3,7 +3,8 @@
  * The agent is PID 1 of a sandbox (tests also run it as an ordinary process). main.c owns the one
  * static struct agent; streams are slots in it and are never allocated or freed. Whatever could
  * block or depends on files that sandboxed code controls is done by children: a keeper for each
- * program (program/keeper.h), a worker for each file operation (files/files.h).
+ * program (program/keeper.h), a worker for each file operation (files/files.h). The one exception
+ * is CHANGES (files/changes.c), whose time and effects are bounded.
  *
  * Until READY is sent, any failure ends the agent with a reason. After that a failure is only
  * ever reported on the stream it belongs to: an agent that exits would take the whole sandbox

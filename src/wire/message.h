@@ -42,6 +42,7 @@ enum wire_type {
 	WIRE_RENAME,
 	WIRE_ENTRIES,
 	WIRE_MATCHES,
+	WIRE_CHANGES,
 	/* archives */
 	WIRE_PACK = 0x40,
 	WIRE_UNPACK,
@@ -242,6 +243,11 @@ struct wire_rename {
 	struct view from, to;
 };
 
+struct wire_changes {
+	uint64_t since_ns; /* since 1970 */
+	uint32_t limit;
+};
+
 /* ENTRIES, MATCHES: one or more whole records, without anything between them. */
 struct wire_records {
 	struct view records;
@@ -259,9 +265,11 @@ struct wire_entry {
 	uint16_t perm;
 	uint32_t uid, gid;
 	uint64_t size;
-	uint64_t modified_ms; /* since 1970 */
-	struct view path;     /* LIST: the name; TREE, FIND: the path below the requested one */
-	struct view target;   /* of a symbolic link */
+	uint64_t modified_ms; /* since 1970; CHANGES: of the inode's change */
+	/* LIST: the name; TREE, FIND: the path below the requested one; CHANGES: below the
+	 * workspace */
+	struct view path;
+	struct view target; /* of a symbolic link */
 };
 
 struct wire_match {
@@ -327,6 +335,7 @@ struct wire_message {
 		struct wire_grep grep;
 		struct wire_remove remove;
 		struct wire_rename rename;
+		struct wire_changes changes;
 		struct wire_records records; /* ENTRIES and MATCHES */
 		struct wire_pack pack;
 		struct wire_unpack unpack;

@@ -149,6 +149,10 @@ static const struct wire_field rename_[] = {
 	PATH(wire_rename, from),
 	PATH(wire_rename, to),
 };
+static const struct wire_field changes[] = {
+	ANY64(wire_changes, since_ns),
+	U32(wire_changes, limit, 1, WIRE_ENTRIES_MAX),
+};
 static const struct wire_field records[] = {
 	FIELD(wire_records, records, WIRE_REST, 1, WIRE_RECORDS_MAX),
 };
@@ -276,6 +280,9 @@ static const struct wire_spec specs[WIRE_TYPE_COUNT] = {
 	[WIRE_MATCHES] = { "MATCHES", "records of matching lines",
 	                   STREAM(WIRE_FROM_AGENT, WIRE_PHASE_RUNNING, ON(QUERY)),
 	                   .uses_credit = true, .on_channel = true, RECORD(records, wire_records) },
+
+	[WIRE_CHANGES] = { "CHANGES", "list the files of the workspace that changed since a time",
+	                   OPENS(WIRE_KIND_QUERY), RECORD(changes, wire_changes) },
 
 	[WIRE_PACK] = { "PACK", "read a directory as a tar archive", OPENS(WIRE_KIND_FETCH),
 	                RECORD(pack, wire_pack) },

@@ -328,7 +328,7 @@ test('calls on one sandbox run in parallel', async () => {
   // Each call waits for the files of all others.
   const meet = (n) => `mkdir -p met; touch met/${n}; until [ $(ls met | wc -l) = 4 ]; do sleep 0.1; done; echo ${n}`;
   const all = await Promise.all([1, 2, 3, 4].map((n) => run_command({ command: meet(n) })));
-  assert.deepEqual(all.map(textOf), ['1\n', '2\n', '3\n', '4\n']);
+  assert.deepEqual(all.map((result) => structuredOf(result).stdout), ['1\n', '2\n', '3\n', '4\n']);
 });
 
 test('a long call answers in time with a process id', async (t) => {

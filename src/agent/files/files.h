@@ -1,4 +1,5 @@
-/* files.h - file operations, each in a worker process of its own with the user's rights.
+/* files.h - file operations, each in a worker process of its own with the user's rights, except
+ * CHANGES (changes.c).
  *
  * The worker process runs one operation (ops.h) and writes whole frames to a SEQPACKET socket, one
  * in each packet. The worker process is trusted no more than the user's own programs: a file or an
@@ -23,6 +24,9 @@ struct worker {
 
 /* Starts the operation that `message` asks for: READ, WRITE, STAT ... STATS. */
 void worker_open(struct stream *stream, const struct wire_message *message);
+
+/* Answers CHANGES. */
+void changes_open(struct stream *stream, const struct wire_message *message);
 
 /* Runs in the forked child: becomes the user, runs the operation, replies over `socket`, exits. */
 NORETURN void worker_process_run(const struct agent *agent, const struct wire_message *request,

@@ -16,7 +16,7 @@ static bool answers_request(enum wire_type request, uint8_t type)
 	switch (type) {
 	case WIRE_ENTRIES:
 		return request == WIRE_STAT || request == WIRE_LIST || request == WIRE_TREE ||
-		       request == WIRE_FIND;
+		       request == WIRE_FIND || request == WIRE_CHANGES;
 	case WIRE_MATCHES:
 		return request == WIRE_GREP;
 	case WIRE_STATS_ARE:

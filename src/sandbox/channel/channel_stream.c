@@ -154,6 +154,8 @@ static uint32_t records_allowed(const struct wire_message *request)
 		return request->find.limit;
 	case WIRE_GREP:
 		return request->grep.limit;
+	case WIRE_CHANGES:
+		return request->changes.limit;
 	default:
 		return 0;
 	}

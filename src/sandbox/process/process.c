@@ -82,6 +82,7 @@ void process_state(struct process *process, struct process_state *ret)
 		.error_traceback = displays->error_traceback,
 		.elapsed_ms = until - process->started_ms,
 		.started_s = process->started_s,
+		.run_began_ns = process->run_began_ns,
 	};
 }
 

@@ -115,7 +115,8 @@ struct process_state {
 	/* The exception that ended a cell; NULL: none. Bounded. */
 	const char *error_name, *error_message, *error_traceback;
 	uint64_t elapsed_ms;
-	int64_t started_s; /* wall clock */
+	int64_t started_s;     /* wall clock */
+	uint64_t run_began_ns; /* of clock_file_ns(): earlier changes of files are not the run's */
 };
 
 /* Starts a process in a sandbox that is awake. The options are copied. ERR_LIMIT: a quota, or too

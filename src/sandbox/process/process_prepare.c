@@ -1,6 +1,7 @@
 /* process_prepare.c - from a new process to its run: files, directory, program (see internal.h). */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "kernels/kernels.h"
 #include "kernels/languages.h"
@@ -211,6 +212,7 @@ static void start_run(struct process *process)
 	const struct process_options *options = &process->options;
 	bool is_known = language_cache_get(process->processes->languages)->known;
 
+	process->run_began_ns = clock_file_ns();
 	if (options->language != NULL && is_known)
 		start_code(process);
 	else if (options->language != NULL)

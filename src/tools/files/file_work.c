@@ -12,6 +12,7 @@
 #include "base/text/utf8.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
+#include "tools/files/changed_files.h"
 
 enum {
 	NEIGHBOURS = 10, /* names of a directory in an error */
@@ -305,7 +306,9 @@ static void report_resource(const struct tools_context *context, const char *san
 void file_report_change(const struct work *work, const char *path, bool and_below)
 {
 	const struct sandbox_row *row = sandbox_row(work->sandbox);
+	AUTO_FREE char *normal = normalize_path(path);
 
+	changed_files_answered(row->spec.id, normal);
 	report_resource(work->context, row->spec.id, path, and_below);
 	if (row->name[0] != '\0')
 		report_resource(work->context, row->name, path, and_below);

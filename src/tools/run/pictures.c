@@ -6,7 +6,6 @@
 #include "mcp/content.h"
 #include "sandbox/channel/files.h"
 #include "sandbox/sandbox.h"
-#include "tools/run/run_result.h"
 
 enum {
 	PICTURES_MAX = 8,
@@ -56,13 +55,23 @@ bool pictures_is_valid(const char *mime, struct view bytes)
 	       begins_with(bytes, "RIFF", 4) && memcmp(bytes.ptr + 8, "WEBP", 4) == 0;
 }
 
+bool pictures_is_picture(const struct process_display *display)
+{
+	static const char *const mimes[] = { "image/png", "image/jpeg", "image/gif", "image/webp" };
+
+	for (size_t i = 0; i < ARRAY_LEN(mimes); i++)
+		if (strcmp(display->mime, mimes[i]) == 0)
+			return display->path != NULL;
+	return false;
+}
+
 bool pictures_has_any(struct process *process)
 {
 	struct process_state state;
 
 	process_state(process, &state);
 	for (size_t i = 0; i < state.display_count; i++)
-		if (run_result_is_picture(&state.displays[i]))
+		if (pictures_is_picture(&state.displays[i]))
 			return true;
 	return false;
 }
@@ -71,7 +80,7 @@ bool pictures_has_any(struct process *process)
 static bool is_repeated(const struct process_state *state, size_t at)
 {
 	for (size_t i = 0; i < at; i++)
-		if (run_result_is_picture(&state->displays[i]) &&
+		if (pictures_is_picture(&state->displays[i]) &&
 		    strcmp(state->displays[i].path, state->displays[at].path) == 0)
 			return true;
 	return false;
@@ -131,7 +140,7 @@ static void read_next(struct pictures *p)
 	for (; p->at < state.display_count && p->at < PROCESS_DISPLAYS_MAX; p->at++) {
 		const struct process_display *display = &state.displays[p->at];
 
-		if (!run_result_is_picture(display))
+		if (!pictures_is_picture(display))
 			continue;
 		if (is_repeated(&state, p->at))
 			p->unshown[p->at] = "see above";

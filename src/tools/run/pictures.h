@@ -33,6 +33,8 @@ struct pictures {
 	void *ctx;
 };
 
+/* Whether a display is a picture in a file that clients can show. */
+bool pictures_is_picture(const struct process_display *display);
 bool pictures_has_any(struct process *process);
 /* `max`: bytes of one picture. fn is called when all were read, perhaps from within, and not after
  * pictures_done(). */

@@ -6,6 +6,7 @@
 #include "mcp/content.h"
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
+#include "tools/files/changed_files.h"
 #include "tools/run/pictures.h"
 #include "tools/run/run_result.h"
 #include "tools/run/save_output.h"
@@ -26,6 +27,8 @@ struct process_work {
 	struct run_fit fit; /* of the output, made once for the answer */
 	bool is_fitted;
 	struct save_output saved;
+	struct changed_files changed;
+	uint64_t mark; /* of changed_files_mark(), before the start */
 };
 
 static struct process_work *process_work_of(struct work *work)
@@ -57,6 +60,7 @@ static void answer_call(struct process_work *run)
 	json_t *content, *structured;
 
 	save_output_set_files(&run->saved, &result);
+	result.changed = &run->changed;
 	if (run->options.sandbox != NULL)
 		result.sandbox = sandbox_row(run->work.sandbox)->spec.id;
 	if (run->pictures.blocks != NULL)
@@ -95,6 +99,19 @@ static void save_long_output(void *ctx)
 	                  on_saved, run);
 }
 
+static void on_changed(void *ctx)
+{
+	struct process_work *run = ctx;
+
+	if (run->options.takes_pictures && pictures_has_any(run->process))
+		pictures_start(&run->pictures, run->work.sandbox, run->process,
+		               run->work.context->picture_bytes, save_long_output, run);
+	else if (!run->options.is_background)
+		save_long_output(run);
+	else
+		answer_call(run);
+}
+
 static void on_waited(void *ctx)
 {
 	struct process_work *run = ctx;
@@ -105,12 +122,9 @@ static void on_waited(void *ctx)
 	if (state.phase == PROCESS_FAILED && process_stream(run->process, false).total == 0 &&
 	    process_stream(run->process, true).total == 0)
 		work_fail(&run->work, state.why);
-	else if (is_over && run->options.takes_pictures && !run->work.is_cancelled &&
-	         pictures_has_any(run->process))
-		pictures_start(&run->pictures, run->work.sandbox, run->process,
-		               run->work.context->picture_bytes, save_long_output, run);
-	else if (is_over && !run->work.is_cancelled && !run->options.is_background)
-		save_long_output(run);
+	else if (is_over && !run->work.is_cancelled)
+		changed_files_start(&run->changed, run->work.sandbox, state.run_began_ns, run->mark,
+		                    on_changed, run);
 	else
 		answer_call(run);
 }
@@ -134,6 +148,7 @@ static int start_process(struct work *work, struct error *err)
 		wait.until_ms = clock_now_ms() + BACKGROUND_MS;
 	if (sandbox_channel(work->sandbox) == NULL)
 		return work_sandbox_gone(err);
+	run->mark = changed_files_mark();
 	if (process_start(work->sandbox, options, &run->process, err) < 0)
 		return -1;
 	wait_process_start(&run->wait, run->process, &wait);
@@ -161,6 +176,7 @@ static void free_process_work(struct work *work)
 	wait_process_stop(&run->wait);
 	pictures_done(&run->pictures);
 	save_output_done(&run->saved);
+	changed_files_done(&run->changed);
 	run_fit_done(&run->fit);
 	process_free(run->process);
 	arena_done(&run->options.arena);

@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "mcp/content.h"
+#include "tools/files/changed_files.h"
+#include "tools/run/pictures.h"
 #include "tools/run/run_hint.h"
 #include "tools/run/run_order.h"
 #include "tools/run/run_text.h"
@@ -71,16 +73,6 @@ static void add_note(struct answer *a, const char *text)
 	add_text(&a->notes, "%s%s", a->notes.len != 0 ? "; " : "", text);
 }
 
-bool run_result_is_picture(const struct process_display *display)
-{
-	static const char *const mimes[] = { "image/png", "image/jpeg", "image/gif", "image/webp" };
-
-	for (size_t i = 0; i < ARRAY_LEN(mimes); i++)
-		if (strcmp(display->mime, mimes[i]) == 0)
-			return display->path != NULL;
-	return false;
-}
-
 /* A copy of a displayed text, cut to the room that is left for displays. */
 static char *copy_display(struct answer *a, struct view text, size_t *ret_len)
 {
@@ -131,7 +123,7 @@ static void add_error(struct answer *a)
 
 static const char *why_unshown(const struct run_result *r, size_t i)
 {
-	if (!run_result_is_picture(&r->state->displays[i]))
+	if (!pictures_is_picture(&r->state->displays[i]))
 		return NULL;
 	return r->unshown != NULL ? r->unshown[i] : "read_file shows it";
 }
@@ -169,7 +161,7 @@ static void add_picture(struct answer *a, size_t display)
 	const struct run_result *r = a->r;
 	json_t *block = json_array_get(a->pictures, a->pictures_taken);
 
-	if (block == NULL || !run_result_is_picture(&r->state->displays[display]) ||
+	if (block == NULL || !pictures_is_picture(&r->state->displays[display]) ||
 	    why_unshown(r, display) != NULL)
 		return;
 	a->pictures_taken++;
@@ -307,6 +299,17 @@ static void add_session(struct answer *a)
 		         was_killed ? "its interpreter was killed" : "its interpreter ended");
 }
 
+static void add_changed(struct answer *a)
+{
+	AUTO_BUF struct buf names;
+
+	buf_init(&names, 4096);
+	if (a->r->changed != NULL)
+		changed_files_report(a->r->changed, &names, a->files);
+	if (names.len != 0)
+		add_status(a, "files changed: %s", buf_text(&names));
+}
+
 static void add_remark(struct answer *a)
 {
 	if (a->r->remark == NULL)
@@ -418,6 +421,7 @@ static void add_end(struct answer *a)
 	}
 	add_left_out(a, &a->r->out, "stdout", a->r->out_bytes, a->fit->out_missing);
 	add_left_out(a, &a->r->errors, "stderr", a->r->error_bytes, a->fit->errors_missing);
+	add_changed(a);
 	add_session(a);
 	if (hint != NULL) {
 		add_status(a, "%s", hint);

@@ -20,6 +20,8 @@
 #include "sandbox/process/process.h"
 #include "json/json.h"
 
+struct changed_files;
+
 struct run_result {
 	const struct process_state *state;
 	struct process_stream out, errors;
@@ -33,6 +35,7 @@ struct run_result {
 	const char *remark;  /* one more status line; or NULL */
 	uint32_t timeout_ms; /* 0: unknown or none */
 	size_t max;          /* bytes of text */
+	const struct changed_files *changed; /* that the run has left; NULL: not known */
 	/* For each of state->displays: why its picture is not sent beside the text, or NULL. A NULL
 	 * array: no pictures are sent. */
 	const char *const *unshown;
@@ -67,6 +70,3 @@ void run_result_make(const struct run_result *result, const struct run_fit *fit,
 
 /* The schema of the structured content, for a tool's record (run_result_schema.c). */
 extern const struct param run_result_output[];
-
-/* Whether a display is a picture in a file that clients can show. */
-bool run_result_is_picture(const struct process_display *display);

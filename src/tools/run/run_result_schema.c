@@ -88,7 +88,8 @@ const struct param run_result_output[] = {
 	  .help = "Further facts: which limits were met, why state was lost." },
 	{ .name = "files",
 	  .type = PARAM_STRINGS,
-	  .help = "Paths in the sandbox: pictures, and files with complete output." },
+	  .help = "Paths in the sandbox: files that the run created or changed, "
+	          "pictures, and files with complete output." },
 	{ .name = "sandbox", .type = PARAM_STRING, .help = "Id of the sandbox, if you named one." },
 	{ 0 },
 };

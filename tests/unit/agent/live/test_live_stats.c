@@ -1,6 +1,7 @@
-/* test_live_stats.c - STATS, and workers that are killed, stopped or blocked. */
+/* test_live_stats.c - STATS, CHANGES, and workers that are killed, stopped or blocked. */
 #include <sys/statvfs.h>
 
+#include "base/clock.h"
 #include "unit/agent/live/live_files.h"
 
 static struct wire_stats_are ask(struct live *live)
@@ -69,6 +70,70 @@ static void stats_fail_without_the_workspace(void **state)
 	assert_int_equal(rmdir(live.made), 0);
 	(void)snprintf(message, sizeof message, "%s: No such file or directory", live.workspace);
 	LIVE_CHECK_FAILED(LIVE_QUERY(&live, .type = WIRE_STATS), WIRE_FAILED_MISSING, message);
+	live_stop(&live);
+}
+
+/* --- CHANGES --- */
+
+static void check_changes(struct live *live, uint64_t since_ns, uint32_t limit, const char *want,
+                          uint8_t flags)
+{
+	struct live_stream *s = live_check(LIVE_QUERY(
+	        live, .type = WIRE_CHANGES, .changes = { .since_ns = since_ns, .limit = limit }));
+	struct wire_entry entry;
+	char got[256] = "";
+
+	for (size_t i = 0; live_entry(s, i, &entry); i++) {
+		size_t used = strlen(got);
+
+		(void)snprintf(got + used, sizeof got - used, "%.*s ", (int)entry.path.len,
+		               entry.path.ptr);
+	}
+	assert_string_equal(got, want);
+	assert_int_equal(s->done.flags, flags);
+}
+
+static void changes_are_regular_files_of_the_workspace(void **state)
+{
+	uint64_t since;
+	struct live live;
+
+	files_begin(&live, state, (struct live_options){ 0 });
+	files_put(&live, "old", VIEW("a"));
+	live_run_ms(&live, 30);
+	since = clock_file_ns();
+	check_changes(&live, since, 10, "", 0);
+	files_mkdir(&live, "d");
+	files_mkdir(&live, "d/e");
+	files_put(&live, "d/e/new", VIEW("a"));
+	files_put(&live, ".hidden", VIEW("a"));
+	files_mkdir(&live, "node_modules");
+	files_put(&live, "node_modules/x", VIEW("a"));
+	assert_int_equal(symlink("/etc", files_at(&live, "etc")), 0);
+	assert_int_equal(symlink("d", files_at(&live, "link")), 0);
+	check_changes(&live, since, 10, "d/e/new ", 0);
+	assert_int_equal(chmod(files_at(&live, "old"), 0644), 0);
+	check_changes(&live, since, 10, "old d/e/new ", 0);
+	check_changes(&live, since, 1, "old ", WIRE_DONE_MORE);
+	check_changes(&live, UINT64_MAX, 1, "", 0);
+	live_stop(&live);
+}
+
+static void changes_stop_at_their_bounds(void **state)
+{
+	struct live_stream *s;
+	struct live live;
+
+	files_begin(&live, state, (struct live_options){ 0 });
+	for (unsigned i = 0; i < 1100; i++) {
+		char name[16];
+
+		(void)snprintf(name, sizeof name, "f%u", i);
+		files_put(&live, name, VIEW(""));
+	}
+	s = live_check(LIVE_QUERY(&live, .type = WIRE_CHANGES, .changes = { .limit = 10000 }));
+	assert_in_range(s->done.count, 1, 1000);
+	assert_int_equal(s->done.flags, WIRE_DONE_MORE);
 	live_stop(&live);
 }
 
@@ -170,6 +235,8 @@ int main(void)
 		TWICE(stats_are_plausible),
 		TWICE(stats_follow_processor_time_and_processes),
 		TWICE(stats_fail_without_the_workspace),
+		TWICE(changes_are_regular_files_of_the_workspace),
+		TWICE(changes_stop_at_their_bounds),
 		TWICE(killed_worker_fails_the_stream_after_its_last_bytes),
 		TWICE(stream_of_a_killed_worker_can_be_closed),
 		TWICE(agent_continues_a_stopped_worker),

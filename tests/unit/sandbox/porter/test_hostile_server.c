@@ -718,6 +718,7 @@ static void agent_places_no_trusted_file(void **state)
 	const struct wire_message refused[] = {
 		{ .type = WIRE_RENAME, .rename = { 0, VIEW("harmless"), VIEW(".git/config") } },
 		{ .type = WIRE_REMOVE, .remove = { WIRE_RECURSIVE, VIEW(".git") } },
+		{ .type = WIRE_CHANGES, .changes = { .limit = 1 } },
 		{ .type = WIRE_WRITE,
 		  .write = { .mode = WIRE_WRITE_APPEND, .max = 9, .path = VIEW(".git/config") } },
 	};

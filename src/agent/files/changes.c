@@ -1,0 +1,157 @@
+/* changes.c - the files of the workspace that were changed since a time (CHANGES).
+ *
+ * The server asks after every run. The agent answers itself: a worker process would take a fifth of
+ * the time of a short run. Programs control the directories that are read here, so nothing may
+ * take long or leave the workspace: the number of entries, the size of a directory and the time are
+ * bounded, and no link is followed. What is beyond the bounds is left out. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/files/files.h"
+#include "agent/files/ops.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/tree/open_child.h"
+
+enum {
+	LOOKED_AT_MAX = 1000, /* entries */
+	TIME_MS = 200,        /* only a slow disk needs so long */
+	/* Overlayfs reads a merged directory completely at the first getdents(2). */
+	DIRECTORY_BYTES = 128 * 1024,
+	QUEUE_BYTES = 16 * 1024,
+};
+
+struct changes {
+	const struct wire_changes *request;
+	struct wire_done done;
+	struct buf records;
+	unsigned looked_at;
+	uint64_t until_ms;
+	/* Paths of directories below the workspace that are still to be read, each terminated. */
+	size_t queue_start, queue_end;
+	char queue[QUEUE_BYTES];
+};
+
+/* Directories of packages and caches have many files that nobody looks for. */
+static bool is_left_out(const char *name)
+{
+	return name[0] == '.' || strcmp(name, "node_modules") == 0 ||
+	       strcmp(name, "__pycache__") == 0;
+}
+
+static bool is_exhausted(const struct changes *changes)
+{
+	return changes->looked_at >= LOOKED_AT_MAX ||
+	       (changes->looked_at % 16 == 0 && clock_now_ms() > changes->until_ms);
+}
+
+static void queue_directory(struct changes *changes, const char *path, size_t len)
+{
+	if (len + 1 > sizeof changes->queue - changes->queue_end) {
+		changes->done.flags |= WIRE_DONE_MORE;
+		return;
+	}
+	memcpy(changes->queue + changes->queue_end, path, len + 1);
+	changes->queue_end += len + 1;
+}
+
+/* The caller passes the time of the inode's change, which programs cannot set: `cp -p` and tar set
+ * only the time of the content. */
+static uint64_t nanoseconds_of(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
+}
+
+static void add_file(struct changes *changes, const char *path, size_t len, const struct stat *st)
+{
+	struct wire_entry entry = entry_of(st);
+	struct error full;
+
+	entry.path = (struct view){ path, len };
+	entry.modified_ms = nanoseconds_of(&st->st_ctim) / 1000000;
+	if (changes->done.count >= changes->request->limit ||
+	    wire_record_encode(&wire_entry_record, &entry, &changes->records, &full) < 0)
+		changes->done.flags |= WIRE_DONE_MORE;
+	else
+		changes->done.count++;
+}
+
+static void look_at(struct changes *changes, const char *parent, int dir, const char *name)
+{
+	char path[WIRE_PATH_MAX + 1];
+	struct stat st;
+	int len;
+
+	changes->looked_at++;
+	if (is_left_out(name) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	len = snprintf(path, sizeof path, "%s%s%s", parent, parent[0] != '\0' ? "/" : "", name);
+	if (len >= (int)sizeof path)
+		return;
+	if (S_ISDIR(st.st_mode))
+		queue_directory(changes, path, (size_t)len);
+	else if (S_ISREG(st.st_mode) && nanoseconds_of(&st.st_ctim) >= changes->request->since_ns)
+		add_file(changes, path, (size_t)len, &st);
+}
+
+static void read_directory(struct changes *changes, int workspace, const char *path)
+{
+	int fd = open_resolved(workspace, path[0] != '\0' ? path : ".", O_RDONLY | O_DIRECTORY, 0,
+	                       RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
+	const struct dirent *entry;
+	struct stat st;
+	DIR *dir;
+
+	if (fd < 0)
+		return;
+	dir = fstat(fd, &st) == 0 && st.st_size <= DIRECTORY_BYTES ? fdopendir(fd) : NULL;
+	if (dir == NULL) {
+		changes->done.flags |= WIRE_DONE_MORE;
+		(void)close(fd);
+		return;
+	}
+	while ((entry = readdir(dir)) != NULL && !is_exhausted(changes))
+		look_at(changes, path, fd, entry->d_name);
+	if (entry != NULL)
+		changes->done.flags |= WIRE_DONE_MORE;
+	(void)closedir(dir);
+}
+
+void changes_open(struct stream *stream, const struct wire_message *message)
+{
+	static struct changes changes;
+	static char records[WIRE_RECORDS_MAX + 1];
+	const struct agent *agent = stream->agent;
+	int workspace = open_resolved(agent->root, agent->workspace, O_PATH | O_DIRECTORY, 0,
+	                              RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+
+	changes = (struct changes){ .request = &message->changes,
+		                    .records = buf_fixed(records, sizeof records),
+		                    .until_ms = clock_now_ms() + TIME_MS };
+	queue_directory(&changes, "", 0);
+	while (workspace >= 0 && changes.queue_start != changes.queue_end) {
+		const char *path = changes.queue + changes.queue_start;
+
+		if (is_exhausted(&changes)) {
+			changes.done.flags |= WIRE_DONE_MORE;
+			break;
+		}
+		changes.queue_start += strlen(path) + 1;
+		read_directory(&changes, workspace, path);
+	}
+	if (workspace >= 0)
+		(void)close(workspace);
+	if (changes.records.len != 0)
+		stream_send(stream,
+		            &(struct wire_message){ .type = WIRE_ENTRIES,
+		                                    .records.records = buf_view(&changes.records) },
+		            WIRE_OUT);
+	stream_done(stream, &changes.done);
+}

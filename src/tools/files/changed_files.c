@@ -1,0 +1,132 @@
+#include "tools/files/changed_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/text/utf8.h"
+#include "sandbox/channel/files.h"
+#include "sandbox/sandbox.h"
+
+enum { REPLY_MAX = 32 * 1024, SHOWN = 120, ANSWERED_MAX = 64 };
+
+/* Times of files have the resolution of a clock tick, a few milliseconds. A file whose time is in
+ * the tick in which a run began may have been changed by the call before, so the last changes that
+ * were answered are kept: the hash of sandbox and path, and when it was answered. */
+static struct answered {
+	uint64_t hash, ms;
+} answered[ANSWERED_MAX];
+static uint64_t answered_count;
+
+/* FNV-1a */
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	for (; *text != '\0'; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
+	return hash;
+}
+
+static uint64_t hash_file(const char *sandbox, const char *path)
+{
+	return hash_text(hash_text(0xcbf29ce484222325, sandbox), path);
+}
+
+/* Whether a change at the time `ms` was among the first `before` answers. */
+static bool was_answered(uint64_t hash, uint64_t ms, uint64_t before)
+{
+	for (uint64_t i = before; i != 0 && i + ANSWERED_MAX > answered_count; i--) {
+		const struct answered *one = &answered[(i - 1) % ANSWERED_MAX];
+
+		if (one->hash == hash && one->ms >= ms)
+			return true;
+	}
+	return false;
+}
+
+void changed_files_answered(const char *sandbox, const char *path)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	answered[answered_count++ % ANSWERED_MAX] = (struct answered){
+		.hash = hash_file(sandbox, path),
+		.ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000,
+	};
+}
+
+uint64_t changed_files_mark(void)
+{
+	return answered_count;
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void on_reply(void *ctx, const struct files_reply *reply, const struct error *why)
+{
+	struct changed_files *files = ctx;
+	struct view rest = why == NULL ? reply->bytes : (struct view){ 0 };
+	struct wire_entry entry;
+
+	files->op = NULL;
+	while (files->count < CHANGED_FILES_MAX && files_next_entry(&rest, &entry)) {
+		AUTO_FREE char *path = mem_format("/workspace/%s", entry.path.ptr);
+
+		if (was_answered(hash_file(files->sandbox, path), entry.modified_ms, files->mark))
+			continue;
+		changed_files_answered(files->sandbox, path);
+		files->paths[files->count++] = TAKE_PTR(path);
+	}
+	files->has_more = why == NULL && (reply->done.flags & WIRE_DONE_MORE) != 0;
+	qsort(files->paths, files->count, sizeof files->paths[0], compare_paths);
+	files->fn(files->ctx);
+}
+
+void changed_files_start(struct changed_files *files, struct sandbox *sandbox, uint64_t since_ns,
+                         uint64_t mark, void (*fn)(void *ctx), void *ctx)
+{
+	const struct wire_message request = {
+		.type = WIRE_CHANGES,
+		.changes = { .since_ns = since_ns, .limit = CHANGED_FILES_MAX },
+	};
+	struct channel *channel = sandbox_channel(sandbox);
+	struct error err;
+
+	*files = (struct changed_files){
+		.sandbox = sandbox_row(sandbox)->spec.id, .mark = mark, .fn = fn, .ctx = ctx
+	};
+	if (channel == NULL || files_start(channel, &request, (struct view){ 0 }, REPLY_MAX,
+	                                   on_reply, files, &files->op, &err) < 0)
+		fn(ctx);
+}
+
+void changed_files_done(struct changed_files *files)
+{
+	if (files->op != NULL)
+		files_cancel(files->op);
+	for (size_t i = 0; i < files->count; i++)
+		free(files->paths[i]);
+	*files = (struct changed_files){ 0 };
+}
+
+void changed_files_report(const struct changed_files *files, struct buf *text, json_t *list)
+{
+	struct error full;
+
+	for (size_t i = 0; i < files->count; i++) {
+		const char *below = files->paths[i] + strlen("/workspace/");
+		char shown[SHOWN];
+
+		(void)!buf_printf(text, &full, "%s%s", i != 0 ? ", " : "",
+		                  utf8_escape(view_of(below), shown, sizeof shown));
+		json_push(list, json_str(files->paths[i]));
+	}
+	if (files->has_more && files->count != 0)
+		(void)!buf_printf(text, &full, " and perhaps more");
+}

@@ -1,0 +1,45 @@
+/* changed_files.h - the files of a sandbox's workspace that were created or changed since a time.
+ *
+ *   changed_files_start -> fn -> changed_files_done, which also cancels
+ *
+ * The agent looks at a bounded number of entries, so in a large workspace files may be missing;
+ * hidden files and directories of packages are left out (agent/files/changes.c). The struct belongs
+ * to the caller; zeroed, it is inactive and has no files. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "json/json.h"
+
+struct buf;
+struct files_op;
+struct sandbox;
+
+enum { CHANGED_FILES_MAX = 20 };
+
+struct changed_files {
+	const char *sandbox; /* id */
+	uint64_t mark;
+	char *paths[CHANGED_FILES_MAX]; /* absolute, sorted */
+	size_t count;
+	bool has_more; /* or there may be more */
+	struct files_op *op;
+	void (*fn)(void *ctx);
+	void *ctx;
+};
+
+/* `since_ns`: of clock_file_ns(), `mark`: of changed_files_mark(), both from before the run. fn is
+ * called when the answer is there or cannot be had, perhaps from within, and not after
+ * changed_files_done(). */
+void changed_files_start(struct changed_files *files, struct sandbox *sandbox, uint64_t since_ns,
+                         uint64_t mark, void (*fn)(void *ctx), void *ctx);
+void changed_files_done(struct changed_files *files);
+
+/* Changes that were answered before this mark are not answered again. */
+uint64_t changed_files_mark(void);
+/* A change of this file has been answered. `sandbox` is an id, `path` absolute. */
+void changed_files_answered(const char *sandbox, const char *path);
+
+/* Appends "a.txt, b/c.png" to `text`, and the absolute paths to `list`. */
+void changed_files_report(const struct changed_files *files, struct buf *text, json_t *list);
