@@ -8,6 +8,8 @@
 
 #include "base/text/utf8.h"
 
+enum { ERRNO_TEXT_SIZE = 160 };
+
 /* snprintf() may cut the message inside a UTF-8 character, and JSON text must be valid UTF-8. */
 static void cut_partial_char(struct error *err)
 {
@@ -27,28 +29,28 @@ int error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
 	return -1;
 }
 
-/* The text of an errno. Running out of descriptors is a matter of a setting, so the text names
- * it. */
-static const char *describe_errno(int errnum, char out[160])
+/* The text of an errno. For a limit of open files it names the setting that raises the limit. */
+static const char *describe_errno(int errnum, char out[ERRNO_TEXT_SIZE])
 {
 	struct rlimit files;
 
 	if (errnum == EMFILE && getrlimit(RLIMIT_NOFILE, &files) == 0)
-		(void)snprintf(out, 160,
+		(void)snprintf(out, ERRNO_TEXT_SIZE,
 		               "%s (the limit is %llu: raise it with ulimit -n or LimitNOFILE=)",
 		               strerror(errnum), (unsigned long long)files.rlim_cur);
 	else if (errnum == ENFILE)
-		(void)snprintf(out, 160, "%s (the limit of this machine: sysctl fs.file-max)",
+		(void)snprintf(out, ERRNO_TEXT_SIZE,
+		               "%s (the limit of this machine: sysctl fs.file-max)",
 		               strerror(errnum));
 	else
-		(void)snprintf(out, 160, "%s", strerror(errnum));
+		(void)snprintf(out, ERRNO_TEXT_SIZE, "%s", strerror(errnum));
 	return out;
 }
 
 int error_sys(struct error *err, const char *fmt, ...)
 {
 	int saved = errno;
-	char text[160];
+	char text[ERRNO_TEXT_SIZE];
 	size_t used;
 	va_list args;
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/num.h"
 
 int fd_ensure_stdio(struct error *err)
 {
@@ -148,6 +150,19 @@ int fd_renumber(int *const keep[], size_t count, struct error *err)
 			return error_sys(err, "move a descriptor");
 	}
 	return close_from_to((unsigned)next, ~0U, err);
+}
+
+uint64_t fd_read_number(int at, const char *path)
+{
+	AUTO_FD int fd = openat(at, path, O_RDONLY | O_CLOEXEC);
+	char text[32];
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+	struct error ignored;
+	uint64_t value;
+
+	text[n > 0 ? n : 0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return num_parse_u64(text, 0, UINT64_MAX, &value, &ignored) == 0 ? value : UINT64_MAX;
 }
 
 DIR *fd_open_dir(int at, const char *path)

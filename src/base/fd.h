@@ -1,6 +1,7 @@
 /* fd.h - helpers for file descriptors, and reading and writing of whole files. */
 #pragma once
 #include <dirent.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -37,6 +38,10 @@ MUST_CHECK int fd_renumber(int *const keep[], size_t count, struct error *err);
 /* Raises the soft limit of open files to the hard one. Returns the limit. The soft limit is low by
  * default (1024) for the sake of programs that use select(2). */
 rlim_t fd_raise_limit(void);
+
+/* Reads a file that holds one decimal number, such as those in /proc/sys. `path` is relative to the
+ * directory `at`, or absolute. UINT64_MAX if the file is missing or holds no number. */
+uint64_t fd_read_number(int at, const char *path);
 
 /* Opens the directory `path` below the directory `at` for readdir(3). closedir(3) closes the
  * descriptor too. Returns NULL and errno on failure. */

@@ -1,11 +1,22 @@
-/* num.h - parses decimal numbers. The whole text must be a number from min to max; anything else
- * is ERR_INVALID with a message that names the range and the text. */
+/* num.h - parses decimal numbers, and compares numbers. In num_parse_*() the whole text must be a
+ * number from min to max; anything else is ERR_INVALID with a message that names the range and the
+ * text. */
 #pragma once
 #include <stdint.h>
 
 #include "base/attr.h"
 
 struct error;
+
+static inline uint64_t num_min(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t num_max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
 
 MUST_CHECK int num_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret,
                              struct error *err);

@@ -37,7 +37,7 @@ static void add_error(struct removal *removal, const struct error *why)
 
 static void on_deleted(void *ctx, const struct error *why);
 
-/* Sandboxes that cannot be removed do not keep the others. */
+/* Starts the removal of the next sandbox. One that cannot be removed does not stop the others. */
 static void remove_next(struct removal *removal)
 {
 	struct manager *manager = runtime_manager(removal->runtime);

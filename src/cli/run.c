@@ -284,7 +284,7 @@ static void save_code(struct code *code)
 	struct wire_message request = { .type = WIRE_WRITE };
 	struct error err;
 
-	/* With siblings the code is one of the user's files, and stays like them. */
+	/* With --with the code is one of the user's files, and is kept like the others. */
 	if (code->siblings.count != 0)
 		(void)snprintf(code->dir.path, sizeof code->dir.path, "%s", SPEC_WORKSPACE);
 	else

@@ -104,8 +104,8 @@ struct engine_ops {
 	 * enough for before and after every run. */
 	bool (*read_counters)(struct engine_box *box, struct engine_counters *ret);
 	/* Changes the limits on memory, processors and processes of a box that has started; one
-	 * change at a time. done(ctx, NULL): the new limits hold; with an error, or if the box
-	 * ends meanwhile, the old ones. done() is not called after release(). */
+	 * change at a time. done(ctx, NULL): the new limits hold. done() with an error: the old
+	 * limits hold, or the box has ended. done() is not called after release(). */
 	int (*set_limits)(struct engine_box *box, const struct spec_limits *limits,
 	                  void (*done)(void *ctx, const struct error *err), void *ctx,
 	                  struct error *err);

@@ -252,14 +252,6 @@ int spec_check(const struct spec *spec, struct error *err)
 	return check_mounts(spec, err);
 }
 
-/* The alphabet of base 32 (RFC 4648) in lower case: ids are names of directories and cgroups, and
- * need no escaping in paths, SQL, JSON and shells, also on file systems that ignore case. */
-static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
-static const char id_prefix[] = "sb_";
-enum { ID_PREFIX_LEN = sizeof id_prefix - 1, ID_BYTES = 16 };
-_Static_assert(ID_PREFIX_LEN + (ID_BYTES * 8 + 4) / 5 == SPEC_ID_LEN,
-               "an id has 128 bits, 5 in each digit");
-
 bool spec_is_alike(const struct spec *a, const struct spec *b)
 {
 	if (memcmp(&a->limits, &b->limits, sizeof a->limits) != 0 || a->gpus != b->gpus ||
@@ -271,6 +263,14 @@ bool spec_is_alike(const struct spec *a, const struct spec *b)
 			return false;
 	return true;
 }
+
+/* The alphabet of base 32 (RFC 4648) in lower case: ids are names of directories and cgroups, and
+ * need no escaping in paths, SQL, JSON and shells, also on file systems that ignore case. */
+static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
+static const char id_prefix[] = "sb_";
+enum { ID_PREFIX_LEN = sizeof id_prefix - 1, ID_BYTES = 16 };
+_Static_assert(ID_PREFIX_LEN + (ID_BYTES * 8 + 4) / 5 == SPEC_ID_LEN,
+               "an id has 128 bits, 5 in each digit");
 
 void spec_new_id(char id[SPEC_ID_LEN + 1])
 {

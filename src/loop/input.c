@@ -15,7 +15,7 @@
 struct input {
 	struct loop *loop;
 	struct event *event;
-	struct event *hang_up; /* while paused; NULL until the first pause */
+	struct event *hang_up; /* active while paused; NULL until the first pause */
 	const struct input_events *events;
 	void *ctx;
 	int fd;
@@ -87,7 +87,8 @@ struct input *input_new(struct loop *loop, int fd, const struct input_events *ev
 	return input;
 }
 
-/* Bytes that arrive during a pause trigger the event too. */
+/* Bytes that arrive during a pause make the event fire too, so poll(2) tells whether the writer has
+ * closed its end. */
 static void on_hang_up(evutil_socket_t fd, short what, void *ctx)
 {
 	struct pollfd state = { .fd = fd, .events = POLLRDHUP };
@@ -100,8 +101,8 @@ static void on_hang_up(evutil_socket_t fd, short what, void *ctx)
 	input->events->hung_up(input->ctx);
 }
 
-/* epoll always reports EPOLLHUP, so a level-triggered event would be due again and again during the
- * pause. Edge-triggered, it is due once for each change. */
+/* epoll always reports EPOLLHUP, so a level-triggered event would fire without end during the
+ * pause. An edge-triggered one fires once for each change. */
 static void watch_hang_up(struct input *input)
 {
 	if (input->events->hung_up == NULL || input->always_ready)

@@ -1,35 +1,27 @@
 #include "server/ceilings.h"
 
 #include "base/log.h"
+#include "base/num.h"
 #include "server/options/options.h"
 
 /* The limits of an owner's sandboxes may add up to this many times what the machine has: most
- * sandboxes use a small part of their limits, and all of them together are held by the cgroup over
- * them (memory_together). */
+ * sandboxes use a small part of their limits, and their parent cgroup limits what all of them use
+ * together (memory_together). */
 enum { OVERCOMMIT = 4 };
 
-#define AT(name) (offsetof(struct spec_limits, name) / sizeof(uint64_t)) /* row of spec_limits */
+/* The index of a limit's row in spec_limits. */
+#define ROW(name) (offsetof(struct spec_limits, name) / sizeof(uint64_t))
 
-/* The part of the machine that one sandbox may have if the operator sets no ceiling; a limit
- * without a row: all of it. The rest is the host's. */
+/* The part of the machine that one sandbox may have if the operator sets no ceiling; the rest is
+ * left to the host. A limit without a row here has no part: a sandbox may have all of it. */
 static const struct share {
 	unsigned part, of;
 } shares[sizeof(struct spec_limits) / sizeof(uint64_t)] = {
-	[AT(memory)] = { 3, 4 },
-	[AT(disk)] = { 3, 4 },
-	[AT(inodes)] = { 3, 4 },
-	[AT(file_size)] = { 3, 4 },
+	[ROW(memory)] = { 3, 4 },
+	[ROW(disk)] = { 3, 4 },
+	[ROW(inodes)] = { 3, 4 },
+	[ROW(file_size)] = { 3, 4 },
 };
-
-static uint64_t min_of(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t max_of(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
 
 /* The share of row `i`. Divides first, because an amount that is not known is UINT64_MAX. */
 static uint64_t share_of(size_t i, uint64_t amount)
@@ -37,13 +29,13 @@ static uint64_t share_of(size_t i, uint64_t amount)
 	return shares[i].of == 0 ? amount : amount / shares[i].of * shares[i].part;
 }
 
-/* Within the range of row `i`: the machine may have less than the least that a sandbox works with.
- * Bytes are whole MiB, the unit in which they are shown. */
+/* Rounds bytes to whole MiB, the unit in which they are shown, and brings the amount into the range
+ * of row `i`: the machine may have less than the least that a sandbox works with. */
 static uint64_t round_amount(size_t i, uint64_t amount)
 {
 	if (spec_limits[i].unit == SPEC_BYTES)
 		amount -= amount % SPEC_MIB(1);
-	return max_of(min_of(amount, spec_limits[i].max), spec_limits[i].min);
+	return num_max(num_min(amount, spec_limits[i].max), spec_limits[i].min);
 }
 
 static bool is_given(const struct options *options, size_t id)
@@ -89,7 +81,7 @@ static void find_limit(const struct options *options, size_t i, uint64_t amount,
 	spec_limits_set(&ret->max, i, max);
 }
 
-/* 0, which is no quota, if the amount is not known. */
+/* Returns 0, which is no quota, if the amount is not known. */
 static uint64_t multiply_known(uint64_t amount, uint64_t by)
 {
 	return amount == UINT64_MAX ? 0 : amount * by;
@@ -103,11 +95,11 @@ static void find_quotas(const struct options *options, const struct spec_limits 
 {
 	uint64_t has = machine->memory, given = options->owner.memory;
 
-	ret->memory_together = max_of(share_of(AT(memory), has), options->verb == FOR_SERVE
-	                                                                 ? ret->max.memory
-	                                                                 : ret->initial.memory);
+	ret->memory_together = num_max(share_of(ROW(memory), has), options->verb == FOR_SERVE
+	                                                                   ? ret->max.memory
+	                                                                   : ret->initial.memory);
 	if (is_given(options, OPTION_OWNER_MEMORY) && given != 0)
-		ret->memory_together = min_of(ret->memory_together, given);
+		ret->memory_together = num_min(ret->memory_together, given);
 	ret->owner_memory = ret->owner_memory_without_cgroup = given;
 	ret->owner_disk = options->owner.disk;
 	if (options->verb != FOR_SERVE)

@@ -23,7 +23,7 @@ static struct {
 	uid_t id;
 } chosen;
 
-/* Every file that the server opens after its start. A path without a slash is in the state
+/* Every file that the server opens after its confinement. A path without a slash is in the state
  * directory. A path that does not exist is left out. */
 static const struct {
 	const char *path;
@@ -175,7 +175,7 @@ int confine_process(const struct confine_needs *needs, struct error *err)
 	return 0;
 }
 
-/* Without a choice the id may be a user's: a caller whose runtime failed chooses here. */
+/* A caller whose runtime_prepare() failed has chosen no id, and the default one may be a user's. */
 static int ensure_id(struct error *err)
 {
 	struct ids_taken taken;

@@ -29,16 +29,17 @@ struct confine_needs {
 
 /* Chooses the user id that root changes to, so that no user of the host has it (see
  * ids_choose_server()), and gives the directories db/ and servers/ of the state directory to it, if
- * they exist. Their owner remembers the choice. *ret has the ids of users, and that of the server;
- * ids_taken_done() frees it. Does nothing for an ordinary user. */
+ * they exist. Later starts read the choice from the owner of db/. *ret has the ids of users, and
+ * that of the server; ids_taken_done() frees it. Does nothing for an ordinary user. */
 MUST_CHECK int confine_choose_id(const char *state, struct ids_taken *ret, struct error *err);
 /* The chosen id. 0 if the user namespace has no such id (in a container with few ids): then root
  * stays root, without capabilities. */
 uid_t confine_id(void);
 
-/* A build with AddressSanitizer changes its user id and gives up capabilities, but keeps the rest:
- * LeakSanitizer makes a process that attaches with ptrace, and opens files in /proc. */
+/* Gives up all rights that the top of this file names. A build with AddressSanitizer only changes
+ * its user id and gives up capabilities: LeakSanitizer makes a process that attaches with
+ * ptrace(2), and opens files in /proc. */
 MUST_CHECK int confine_server(const struct confine_needs *needs, struct error *err);
 
-/* All but the change of the user id, in every build. */
+/* Like confine_server(), in every build, but without the change of the user id. */
 MUST_CHECK int confine_process(const struct confine_needs *needs, struct error *err);

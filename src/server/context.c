@@ -8,54 +8,26 @@
 #include "server/owner.h"
 #include "server/runtime.h"
 
-/* The limits that server_info shows, by their options. */
-static const enum option_id shown_limits[] = {
-	OPTION_MAX_LINE,
-	OPTION_MAX_DEPTH,
-	OPTION_MAX_VALUES,
-	OPTION_MAX_BATCH,
-	OPTION_MAX_CALLS,
-	OPTION_MAX_HELD,
-	OPTION_MAX_SUBSCRIPTIONS,
-	OPTION_MAX_QUEUE,
-	OPTION_PAGE_SIZE,
-	OPTION_ANSWER_WITHIN,
-	OPTION_RUN_TIMEOUT,
-	OPTION_MAX_OUTPUT,
-	OPTION_OUTPUT_FILE,
-	OPTION_PICTURE_PIXELS,
-	OPTION_PICTURE_BYTES,
-	OPTION_COPY_SIZE,
-	OPTION_OWNER_SANDBOXES,
-	OPTION_OWNER_PROCESSES,
-	OPTION_OWNER_MEMORY,
-	OPTION_OWNER_DISK,
-	OPTION_MEMORY,
-	OPTION_MEMORY_MAX,
-	OPTION_SWAP,
-	OPTION_SWAP_MAX,
-	OPTION_CPU,
-	OPTION_CPU_MAX,
-	OPTION_PIDS,
-	OPTION_PIDS_MAX,
-	OPTION_DISK,
-	OPTION_DISK_MAX,
-	OPTION_INODES,
-	OPTION_INODES_MAX,
-	OPTION_FILE_SIZE,
-	OPTION_FILE_SIZE_MAX,
-	OPTION_OPEN_FILES,
-	OPTION_OPEN_FILES_MAX,
-};
-_Static_assert(ARRAY_LEN(shown_limits) == SERVER_CONTEXT_LIMITS, "an entry for each limit");
-
 enum { TIMEOUT_MAX_S = 86400 };
 
-/* `ceilings` has the values that depend on the machine; NULL: not known yet. */
-static void fill_limits(struct server_context *context, const struct options *options,
-                        const struct ceilings *ceilings)
+/* The limits that server_info shows: numbers and sizes of the server. Times after which sandboxes
+ * sleep or are deleted are shown with each sandbox, and the grace period is no limit. */
+static bool is_shown_limit(size_t id)
+{
+	const struct option_spec *spec = &option_specs[id];
+
+	return (spec->type == OPTION_TYPE_NUMBER || spec->type == OPTION_TYPE_SIZE) &&
+	       (spec->verbs & FOR_SERVE) != 0 && id != OPTION_GRACE && id != OPTION_IDLE &&
+	       id != OPTION_LIFETIME;
+}
+
+/* `ceilings` has the values that depend on the machine; NULL: not known yet. Returns the number of
+ * limits. */
+static size_t fill_limits(struct server_context *context, const struct options *options,
+                          const struct ceilings *ceilings)
 {
 	struct options in_force = *options;
+	size_t count = 0;
 
 	if (ceilings != NULL) {
 		in_force.limits = ceilings->initial;
@@ -63,14 +35,18 @@ static void fill_limits(struct server_context *context, const struct options *op
 		in_force.owner.memory = ceilings->owner_memory;
 		in_force.owner.disk = ceilings->owner_disk;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(shown_limits); i++) {
-		const struct option_spec *spec = &option_specs[shown_limits[i]];
-		struct tools_limit *limit = &context->limits[i];
+	for (size_t id = 0; id < OPTION_COUNT; id++) {
+		const struct option_spec *spec = &option_specs[id];
+		struct tools_limit *limit = &context->limits[count];
 
-		limit->name = option_key(spec, context->limit_names[i]);
+		if (!is_shown_limit(id))
+			continue;
+		limit->name = option_key(spec, context->limit_names[count]);
 		limit->help = spec->help;
 		memcpy(&limit->value, (const char *)&in_force + spec->offset, sizeof limit->value);
+		count++;
 	}
+	return count;
 }
 
 static size_t get_layers(void *ctx, const struct tools_layer **ret)
@@ -116,12 +92,11 @@ static uint32_t find_time_max(const struct options *options, enum option_id id, 
 void server_context_init(struct server_context *context, const struct options *options)
 {
 	context->options = options;
-	fill_limits(context, options, NULL);
 	context->tools = (struct tools_context){
 		.version = BELLJAR_VERSION,
 		.profile = options->profile,
 		.limits = context->limits,
-		.limit_count = ARRAY_LEN(shown_limits),
+		.limit_count = fill_limits(context, options, NULL),
 		.started_ms = clock_now_ms(),
 		.engine = "native",
 		.owner = owner_local(),
@@ -157,7 +132,7 @@ int server_context_set_runtime(struct server_context *context, struct runtime *r
 	context->tools.limits_max = runtime_ceilings(runtime)->max;
 	context->tools.allows_gpus = runtime_allows_gpus(runtime);
 	context->tools.manager = runtime_manager(runtime);
-	fill_limits(context, options, runtime_ceilings(runtime));
+	(void)fill_limits(context, options, runtime_ceilings(runtime));
 	return 0;
 }
 
@@ -166,7 +141,7 @@ void server_context_set_layers(struct server_context *context, const struct spaw
 	size_t count = doctor_engine_layers(report, context->checks);
 
 	/* The quotas of an owner depend on the cgroups that the engine has found. */
-	fill_limits(context, context->options, runtime_ceilings(context->runtime));
+	(void)fill_limits(context, context->options, runtime_ceilings(context->runtime));
 	for (size_t i = 0; i < count; i++)
 		context->layers[i] = (struct tools_layer){
 			context->checks[i].name, check_status_words[context->checks[i].status],

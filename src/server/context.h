@@ -11,14 +11,12 @@
 struct spawner_report;
 struct runtime;
 
-enum { SERVER_CONTEXT_LIMITS = 36 };
-
 /* Owns the texts and arrays that `tools` points to. */
 struct server_context {
 	const struct options *options;
 	struct tools_context tools;
-	struct tools_limit limits[SERVER_CONTEXT_LIMITS];
-	char limit_names[SERVER_CONTEXT_LIMITS][OPTION_NAME_SIZE];
+	struct tools_limit limits[OPTION_COUNT];
+	char limit_names[OPTION_COUNT][OPTION_NAME_SIZE];
 	struct check checks[DOCTOR_CHECKS_MAX];
 	struct tools_layer layers[DOCTOR_CHECKS_MAX];
 	size_t layer_count;

@@ -13,8 +13,8 @@ struct search {
 	int64_t used_s;
 };
 
-/* A sandbox that was reset and not used since is empty. */
-static bool check_row(void *ctx, const struct sandbox_row *row)
+/* Finds the default sandbox. One that was reset and not used since (`fresh`) is empty. */
+static bool find_default_row(void *ctx, const struct sandbox_row *row)
 {
 	struct search *search = ctx;
 
@@ -25,8 +25,8 @@ static bool check_row(void *ctx, const struct sandbox_row *row)
 	return false;
 }
 
-/* The registry is asked, not the sandbox: to look at its files it would have to be woken, and most
- * clients connect long before the first call. */
+/* Only the registry is read. To look at the sandbox's files the sandbox would have to wake, and
+ * most clients connect long before the first call. */
 void instructions_write(struct manager *manager, const char *owner, char *out, size_t size)
 {
 	struct search search = { 0 };
@@ -35,7 +35,8 @@ void instructions_write(struct manager *manager, const char *owner, char *out, s
 	struct tm tm;
 
 	(void)snprintf(out, size, "%s", catalogue_instructions);
-	if (manager == NULL || manager_each(manager, owner, check_row, &search, &ignored) < 0 ||
+	if (manager == NULL ||
+	    manager_each(manager, owner, find_default_row, &search, &ignored) < 0 ||
 	    !search.found || gmtime_r(&(time_t){ search.used_s }, &tm) == NULL ||
 	    strftime(day, sizeof day, "%Y-%m-%d", &tm) == 0)
 		return;

@@ -6,33 +6,10 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-#include "base/error.h"
+#include "base/fd.h"
 #include "base/num.h"
 #include "engine/native/cgroup/cgroup.h"
 #include "engine/native/root/root.h"
-
-static uint64_t min_of(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-/* The number in a file below /proc/sys; UINT64_MAX if the file cannot be read. */
-static uint64_t read_number(const char *path)
-{
-	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char text[32];
-	ssize_t len = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-	struct error ignored;
-	uint64_t value;
-
-	while (len > 0 && text[len - 1] == '\n')
-		len--;
-	if (len <= 0)
-		return UINT64_MAX;
-	text[len] = '\0';
-	return num_parse_u64(text, 0, UINT64_MAX, &value, &ignored) == 0 ? value : UINT64_MAX;
-}
 
 static void read_memory(struct spec_limits *ret)
 {
@@ -40,7 +17,7 @@ static void read_memory(struct spec_limits *ret)
 
 	if (sysinfo(&info) < 0)
 		return;
-	ret->memory = min_of(ret->memory, (uint64_t)info.totalram * info.mem_unit);
+	ret->memory = num_min(ret->memory, (uint64_t)info.totalram * info.mem_unit);
 	ret->swap = (uint64_t)info.totalswap * info.mem_unit;
 }
 
@@ -57,16 +34,17 @@ static uint64_t count_processors(void)
 	return online > 0 ? (uint64_t)online : UINT64_MAX / 1000;
 }
 
-/* Half of the ids, because the other half is the host's. The spawner refuses more processes than
- * the host's table of open files has room for. */
+/* Half of the process ids are left to the host. The spawner refuses more processes than the host's
+ * table of open files has room for. */
 static uint64_t count_processes(uint64_t cgroup_max)
 {
-	uint64_t ids = min_of(min_of(read_number("/proc/sys/kernel/threads-max"),
-	                             read_number("/proc/sys/kernel/pid_max")),
-	                      cgroup_max);
-	const struct kernel_shares shares = { .file_max = read_number("/proc/sys/fs/file-max") };
+	uint64_t ids = num_min(num_min(fd_read_number(AT_FDCWD, "/proc/sys/kernel/threads-max"),
+	                               fd_read_number(AT_FDCWD, "/proc/sys/kernel/pid_max")),
+	                       cgroup_max);
+	const struct kernel_shares shares = { .file_max = fd_read_number(AT_FDCWD,
+		                                                         "/proc/sys/fs/file-max") };
 
-	return min_of(ids / 2, kernel_shares_pids(&shares));
+	return num_min(ids / 2, kernel_shares_pids(&shares));
 }
 
 /* Some file systems report 0 because they have no fixed number of blocks or inodes. */
@@ -92,6 +70,6 @@ void machine_read(const char *state, struct spec_limits *ret)
 	read_memory(ret);
 	ret->cpu = count_processors() * 1000;
 	ret->pids = count_processes(pids);
-	ret->files = read_number("/proc/sys/fs/nr_open");
+	ret->files = fd_read_number(AT_FDCWD, "/proc/sys/fs/nr_open");
 	read_disk(state, ret);
 }

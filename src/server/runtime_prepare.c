@@ -289,7 +289,8 @@ static int read_gpus(const struct options *options, struct runtime_base *base, s
 	return 0;
 }
 
-/* The devices that a sandbox may be given at all. A command in a terminal is the operator's own. */
+/* Sets the devices that a sandbox may have. A command in a terminal is the operator's own, and may
+ * use all of them. */
 static int find_gpus_max(const struct options *options, struct runtime_base *base,
                          struct error *err)
 {
@@ -367,8 +368,9 @@ static int start_spawner(const struct options *options, struct runtime_base *bas
 	return spawner_start(&spawner, &base->spawner, &base->socket, err);
 }
 
-/* Only servers share their sandboxes: a command ends its sandbox when it has finished, with all
- * that others run in it. A server without the socket works for its own client. */
+/* Only servers share their sandboxes: a command would end its sandbox, with the programs of other
+ * processes in it, when its own program exits. A server without the socket still serves its own
+ * client. */
 static void listen_for_guests(struct runtime_base *base)
 {
 	struct error err;
@@ -379,7 +381,7 @@ static void listen_for_guests(struct runtime_base *base)
 		            err.msg);
 }
 
-/* Server and spawner have some seven descriptors open for each sandbox that is awake. */
+/* Server and spawner have about seven descriptors open for each sandbox that is awake. */
 static int raise_file_limit(struct error *err)
 {
 	rlim_t limit = fd_raise_limit();
@@ -392,8 +394,8 @@ static int raise_file_limit(struct error *err)
 	                 (unsigned long long)limit, FILES_LEAST);
 }
 
-/* The spawner does the same with every sandbox, and refuses one that does not fit; here the default
- * becomes what tools and commands show. */
+/* The spawner lowers the limit of every sandbox in the same way. The default is lowered here too,
+ * so that tools and commands show the limit that programs will have. */
 static void fit_open_files(struct spec_limits *limits)
 {
 	AUTO_FD int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -402,7 +404,7 @@ static void fit_open_files(struct spec_limits *limits)
 
 	kernel_shares_read(proc, &shares);
 	if (kernel_shares_fit(&shares, limits, &err) < 0)
-		log_debug("%s", err.msg); /* the spawner's answer to the user says the same */
+		log_debug("%s", err.msg); /* the spawner reports it to the creator of the sandbox */
 }
 
 int runtime_prepare(const struct options *options, struct runtime_base *ret, struct error *err)

@@ -41,7 +41,7 @@ static const int stop_signals[] = { SIGTERM, SIGINT, SIGHUP };
 
 enum {
 	STOP_TIMEOUT_MS = 5000, /* for sandboxes to fall asleep */
-	PREPARE_MS = 1,         /* after the spawner is ready: a message that waits goes first */
+	PREPARE_MS = 1, /* delay of the prepared sandbox, so that a waiting message goes first */
 };
 
 struct server {

@@ -95,14 +95,15 @@ enum {
 };
 struct wire_done {
 	uint8_t flags;
-	uint64_t count;     /* entries, matches, lines or bytes, depending on the request */
-	uint64_t bytes;     /* bytes transferred */
-	uint64_t total;     /* size of the file afterwards; UNPACK: files and links */
-	uint64_t skipped;   /* UNPACK, PACK: entries left out because they are not allowed */
-	uint64_t trusted;   /* UNPACK, WRITE on the host: entries left out because programs of the
+	uint64_t count;   /* entries, matches, lines or bytes, depending on the request */
+	uint64_t bytes;   /* bytes transferred */
+	uint64_t total;   /* size of the file afterwards; UNPACK: files and links */
+	uint64_t skipped; /* UNPACK, PACK: entries left out because they are not allowed */
+	uint64_t trusted; /* UNPACK, WRITE on the host: entries left out because programs of the
 	                     * host trust them (base/trusted/trusted_names.h) */
-	uint64_t kinds;     /* the set of their kinds */
-	uint64_t unmarked;  /* UNPACK, WRITE on the host: files that are not executable there */
+	uint64_t kinds;   /* the set of their kinds */
+	/* UNPACK, WRITE on the host: files that lost their executable bits */
+	uint64_t not_executable;
 	struct view cursor; /* LIST: the last name, to continue after; UNPACK, PACK: the first entry
 	                     * that was left out */
 	struct view report; /* UNPACK, WRITE: with WIRE_PREVIEW what would change, otherwise the
@@ -158,7 +159,7 @@ struct wire_deadline { /* from now on, replaces the earlier deadline */
 	uint32_t deadline_ms, grace_ms;
 };
 
-enum { WIRE_LEFT_MAX = 160 }; /* bytes */
+enum { WIRE_LEFT_MAX = 160 }; /* bytes of wire_exited.left */
 enum {
 	WIRE_EXITED_TIMED_OUT = 1, /* the deadline passed while the program ran */
 	WIRE_EXITED_LEFT = 2,      /* descendants were still running, and were killed */

@@ -50,7 +50,7 @@ static const struct wire_field done[] = {
 	ANY64(wire_done, skipped),
 	ANY64(wire_done, trusted),
 	ANY64(wire_done, kinds),
-	ANY64(wire_done, unmarked),
+	ANY64(wire_done, not_executable),
 	TEXT(wire_done, cursor, 0, 255),
 	TEXT(wire_done, report, 0, WIRE_REPORT_MAX),
 };

@@ -28,7 +28,8 @@ static bool must_be_new(const struct wire_write *request)
 	return request->mode == WIRE_WRITE_CREATE;
 }
 
-/* Uses the text of the path: its directory does not exist, so no link is in the way. */
+/* Takes the name from the text of the path: its directory does not exist, so no link can be
+ * there. */
 static int find_missing_place(struct write_place *place, const struct job *job,
                               const struct wire_write *request, struct wire_done *done,
                               struct error *err)
@@ -68,11 +69,11 @@ static int find_place(struct write_place *place, const struct job *job,
 		r = export_init_at(&place->export, job, parent.dir,
 		                   (request->flags & WIRE_PREVIEW) != 0, done, err);
 	}
-	if (r < 0 || export_set_written(&place->export, request->path, place->name, err) < 0)
+	if (r < 0 || export_set_requested(&place->export, request->path, place->name, err) < 0)
 		return -1;
 	place->kind = export_kind(&place->export, place->name, false);
 	if (place->kind < 0)
-		place->kind = export_written_kind(&place->export, "", false);
+		place->kind = export_requested_kind(&place->export, "", false);
 	return 0;
 }
 

@@ -62,7 +62,8 @@ static int run_operation(struct job *job, const struct wire_message *request,
                          struct wire_done *done, struct error *err)
 {
 	if (job->on_host && !is_copy_operation(request))
-		return error_set(err, ERR_UNSUPPORTED, "copies do not need this operation");
+		return error_set(err, ERR_UNSUPPORTED,
+		                 "the agent on the host performs only the operations of copies");
 	switch ((int)request->type) {
 	case WIRE_READ:
 		return op_read(job, &request->read, done, err);

@@ -18,8 +18,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
-/* Helpers that exit by themselves when their parent has exited get LINGER_MS for it, so that they
- * are not reported as processes that the program left running. */
+/* A helper process that exits because the program has exited gets LINGER_MS for that, so that it is
+ * not reported as a process that the program left running. */
 enum { END_MS = 5000, LINGER_MS = 20 };
 
 struct keeper {
@@ -187,8 +187,9 @@ static uint64_t us_since(const struct timespec *start)
 	                  (now.tv_nsec - start->tv_nsec) / 1000);
 }
 
-/* Whether the program has exited and descendants run on. */
-static bool has_left(struct keeper *keeper)
+/* Whether descendants still run LINGER_MS after the program has exited. Reaps those that exit
+ * meanwhile. */
+static bool has_running_descendants(struct keeper *keeper)
 {
 	uint64_t until = clock_now_ms() + LINGER_MS;
 
@@ -256,7 +257,7 @@ void keeper_run(struct launch *launch)
 	set_deadline(&keeper, launch->exec->deadline_ms, launch->exec->grace_ms);
 	watch_program(&keeper);
 	report = (struct keeper_report){ .kind = KEEPER_EXITED };
-	keeper.left = has_left(&keeper);
+	keeper.left = has_running_descendants(&keeper);
 	if (keeper.left)
 		tree_describe(report.left, sizeof report.left);
 	killed = tree_kill_all(END_MS, on_reaped, &keeper);

@@ -28,8 +28,10 @@ struct keeper_order { /* agent to keeper */
 enum keeper_report_kind { KEEPER_STARTED, KEEPER_FAILED, KEEPER_EXITED };
 struct keeper_report { /* keeper to agent */
 	enum keeper_report_kind kind;
-	pid_t pid;                 /* STARTED */
-	struct wire_exited exited; /* EXITED; without `left`, which points into a process */
+	pid_t pid; /* STARTED */
+	/* EXITED. A pointer of the keeper means nothing to the agent, so the text of exited.left is
+	 * in `left`. */
+	struct wire_exited exited;
 	char left[WIRE_LEFT_MAX];
 	struct error err; /* FAILED: why the program could not be started */
 };

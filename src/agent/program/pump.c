@@ -67,9 +67,9 @@ static void count_older_bytes(struct pump *pump)
 	}
 }
 
-/* The output that goes before the messages of this pump; NULL: none is left. It is counted once,
- * when the messages can be read, so that a program that prints for ever does not hold them up.
- * Output without credit does not hold them up either. */
+/* A pump of output that has to send before this pump of messages; NULL: none. The waiting output is
+ * counted once, when a message can be read, so that a program that prints without end does not
+ * delay the message for ever. Output without credit does not delay it either. */
 static struct pump *next_older(struct pump *pump)
 {
 	if (!pump->is_waiting)
@@ -93,8 +93,8 @@ static void send_output(struct pump *pump)
 	if (max == 0)
 		return;
 	n = read_into_frame(pump, max);
-	/* A program may have read its own output back, and then fewer bytes are there than were
-	 * counted. */
+	/* A program may have read its own output back: then the pipe has fewer bytes than were
+	 * counted, and the rest of the count is dropped. */
 	pump->ahead = n > 0 && (uint64_t)n < pump->ahead ? pump->ahead - (uint64_t)n : 0;
 	/* While finishing no writer is left: EAGAIN means that the pipe is empty for good. */
 	if (n < 0 && (errno == EAGAIN || errno == EINTR) && !pump->finishing)
@@ -107,8 +107,8 @@ static void send_output(struct pump *pump)
 	pump_credit(pump);
 }
 
-/* Sends one frame at most: of this pump, or of output that goes before it. In the second case the
- * descriptor stays readable, and the loop calls again. */
+/* Sends at most one frame: of this pump, or of output that has to be sent before it. In the second
+ * case the descriptor stays readable, and the loop calls this function again. */
 static void on_ready(struct source *source, uint32_t events)
 {
 	struct pump *pump = container_of(source, struct pump, source);

@@ -19,12 +19,12 @@ struct pump {
 	uint8_t channel;
 	bool finishing; /* only `left` more bytes are sent */
 	uint64_t left;
-	/* A pump of messages sends output first that was printed before them: the pumps of output;
-	 * NULL: this is no such pump. */
+	/* For the pump of an interpreter's messages: the pumps of its output, which send the output
+	 * that was printed before a message first. NULL: any other pump. */
 	struct pump *older;
 	size_t older_count;
-	bool is_waiting;                  /* for the older output */
-	uint64_t ahead;                   /* bytes of output that go before the messages */
+	bool is_waiting; /* output was counted, and has to be sent before messages */
+	uint64_t ahead;  /* in a pump of output: bytes to send before messages */
 	void (*ended)(struct pump *pump); /* after END was sent; may end the stream */
 };
 
@@ -32,6 +32,8 @@ struct pump {
 MUST_CHECK int pump_open(struct pump *pump, struct stream *stream, uint8_t channel, int fd,
                          void (*ended)(struct pump *), struct error *err);
 void pump_credit(struct pump *pump);
+/* Makes `pump` send its bytes after those that wait in the pumps `older`, as far as they have
+ * credit. */
 void pump_set_older(struct pump *pump, struct pump *older, size_t count);
 /* The program and its descendants have exited: sends what is in the pipe now and ends, even if some
  * other process still holds the write end open. */

@@ -189,7 +189,7 @@ static bool put_line(struct buf *out, char sign, struct view line)
 	                  has_end ? "" : "\\ No newline at end of file\n") == 0;
 }
 
-/* The next changes at or behind i and j: skips equal lines, which are the same number in both. */
+/* Moves *i and *j over equal lines to the next change. False: both texts end before one. */
 static bool skip_equal(const struct side *a, const struct side *b, int *i, int *j)
 {
 	while (*i < a->count && *j < b->count && !a->changed[*i] && !b->changed[*j]) {

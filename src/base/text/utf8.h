@@ -9,7 +9,7 @@
 /* The length of the well-formed character at the front of v, or 0 if there is none. Overlong
  * forms, surrogates and anything above U+10FFFF are not well formed. */
 size_t utf8_char_len(struct view v);
-/* The code point of a well-formed character of n bytes, as utf8_char_len() tells it. */
+/* The code point of a well-formed character; n is its length, from utf8_char_len(). */
 uint32_t utf8_code_point(const char *text, size_t n);
 bool utf8_is_valid(struct view v);
 

@@ -13,9 +13,9 @@ const struct trusted_kind trusted_kinds[] = {
 	{ "git-alternates",
 		".git/objects/info/*alternates",
 		.reason = "it leads git to objects of another directory" },
-	/* Any other file of a repository but its data: later versions of git may add more of them.
-	 * config and info/attributes name programs, commondir leads to another repository, and the
-	 * steps of a rebase can be commands. */
+	/* All files of a repository except its data, because later versions of git may add
+	 * settings. config and info/attributes name programs, commondir leads to another
+	 * repository, and the steps of a rebase can be commands. */
 	{ "git-settings",
 		".git/*",
 		.except = ".git/head .git/index .git/refs .git/reftable .git/objects .git/logs "

@@ -211,7 +211,7 @@ static bool match_name(struct view pattern, struct view name, bool is_exact)
 
 /* --- patterns ---------------------------------------------------------------------------- */
 
-/* Whether the names at the front of the path are those of the pattern. ends: they are all. */
+/* Whether the path begins with the names of the pattern. *ends: it has no further names. */
 static bool match_front(struct view pattern, struct view path, bool is_exact, bool *ends)
 {
 	struct view want, name, more;
@@ -223,8 +223,9 @@ static bool match_front(struct view pattern, struct view path, bool is_exact, bo
 	return true;
 }
 
-/* Whether one of the exceptions matches the names at the front of the path. An exception matches
- * exactly: a name that only resembles that of a harmless file is no exception. */
+/* Whether one of the exceptions matches the names at the front of the path. Exceptions are compared
+ * exactly, without the rules for other file systems: a name that only resembles the name of a
+ * harmless file is no exception. */
 static bool is_excepted(const struct trusted_kind *kind, struct view path)
 {
 	struct view rest, pattern;

@@ -122,8 +122,8 @@ static int send_message(struct link *link, json_t *message, struct error *err)
 	text = json_write(message, &len);
 	json_decref(message);
 	text[len] = '\n'; /* in place of the terminator */
-	/* A pipe fails only if its reader is gone. Whether the write or the next read notices that
-	 * first is chance, so both report the same. */
+	/* Writing to a pipe fails only if its reader has exited. Whether this write or the next
+	 * read fails first depends on timing, so both report the same. */
 	if (fd_write_all(link->to, (struct view){ text, len + 1 }, err) < 0)
 		return error_set(err, ERR_SYSTEM, "the server exited without a response");
 	return 0;

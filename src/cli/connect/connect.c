@@ -151,8 +151,8 @@ static enum verb_result write_or_explain(const struct entry *entry, const char *
 	return VERB_FAILED;
 }
 
-/* Checks what follows the CLIENT as belljar serve would, so that a mistake is found now and not by
- * a client that only says that the server does not start. */
+/* Checks the arguments after CLIENT as belljar serve does: a client would only report that the
+ * server does not start. */
 static int check_serve_options(const char *const *operands, struct error *err)
 {
 	static char *const no_environment[] = { NULL };
@@ -234,8 +234,8 @@ const struct verb verb_connect = {
 	        "an environment or a timeout are kept; an entry for a server at a URL is replaced. "
 	        "A file that cannot be edited safely is not changed, and the error says why. "
 	        "Codex's file is never edited: `codex mcp add` does it.\n\n"
-	        "What follows -- are options of 'belljar serve' for the entry; they are checked, "
-	        "and replace those of an existing entry.\n\n"
+	        "Arguments after -- are options of 'belljar serve' for the entry; they are "
+	        "checked, and replace those of an existing entry.\n\n"
 	        "Without a CLIENT, the known clients and their files are listed.",
 	.examples = examples,
 	.options = FOR_CONNECT,

@@ -32,7 +32,7 @@ static int add_directory(struct buf *directories, const char *path, bool is_dire
 	return buf_add(directories, (struct view){ path, len }, err);
 }
 
-/* The state directory has the files of all sandboxes. */
+/* The state directory holds the files of all sandboxes, which no sandbox may read. */
 static int check_state(const char *path, const char *state, struct error *err)
 {
 	char shown[256];

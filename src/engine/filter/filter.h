@@ -13,11 +13,11 @@ struct view filter_for_programs(enum spec_syscalls calls);
 struct view filter_for_agent(void);
 /* For the agent's workers, which do file operations: no exec and no new socket. */
 struct view filter_for_workers(void);
-/* For the porter and the agents that it starts on the host: no exec by name and no new socket but
- * pairs. */
+/* For the porter and the agents that it starts on the host: execveat(2) of an open file only, and
+ * no new socket but pairs. */
 struct view filter_for_porter(void);
-/* For the server, and for verbs that use a sandbox: neither processes, sockets nor new code, and
- * signals to the calling process only. The code is valid until the next call, and only for the
+/* For the server, and for verbs that use a sandbox: no new process, socket or executable memory,
+ * and signals to the calling process only. The code is valid until the next call, and only for the
  * process that calls this function. */
 struct view filter_for_server(void);
 

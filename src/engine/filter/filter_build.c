@@ -41,7 +41,7 @@ static const struct machine machines[] = {
 struct call {
 	char name[NAME_SIZE]; /* "" if no call has this number */
 	const struct filter_class *class;
-	unsigned callers; /* of the class and of the lists */
+	unsigned callers; /* FOR_*: those of the class, and those of each list with the call */
 };
 
 struct code {

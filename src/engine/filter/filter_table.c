@@ -24,7 +24,9 @@ enum {
 	/* A program inherits the agent's filter, so the agent may do what any program may. */
 	ALL = PROGRAMS | FOR_AGENT,
 	ALL_BUT_STRICT = NOT_STRICT | FOR_AGENT,
+	/* Processes that execute no program of a user, and so never need new executable memory. */
 	NO_NEW_CODE = FOR_WORKERS | FOR_SERVER | FOR_PORTER,
+	/* The agents that the porter starts on the host have workers as well. */
 	WORKERS_TOO = ALL | FOR_WORKERS | FOR_PORTER,
 };
 
@@ -155,11 +157,11 @@ const struct filter_class filter_classes[] = {
 const size_t filter_class_count = ARRAY_LEN(filter_classes);
 
 /* The server runs on the host, beside all other processes of its user, and parses what clients and
- * agents send: its filter has the calls that it makes, and no more. It makes neither processes nor
- * sockets; it accepts connections on the one that was made for it. Rules below limit signals,
- * limits and ioctls to the server itself; Landlock and its user id limit which files it opens.
- * Landlock limits neither modes, owners nor times, so the server may change those of open files
- * only. */
+ * agents send: its filter has the calls that the server makes, and no more. The server creates
+ * neither processes nor sockets; it accepts connections on a socket that was made before the filter
+ * was loaded. Rules below limit signals, limits and ioctls to the server itself; Landlock and the
+ * user id limit which files it opens. Landlock limits neither modes, owners nor times, so the
+ * server may change those of open files only. */
 const struct filter_list filter_lists[] = {
 	/* Memory, time and the process itself. */
 	{ FOR_SERVER,
@@ -275,12 +277,12 @@ const struct filter_rule filter_rules[] = {
 	INTERNET(AF_INET6, SOCK_STREAM),
 	INTERNET(AF_INET6, SOCK_DGRAM),
 	DENY_REST("socket", ALL, EAFNOSUPPORT),
-	/* A datagram socket could be connected to the sockets of other programs by name. */
+	/* One end of a datagram pair could be connected to a socket of another program by name. */
 	DENY("socketpair", FOR_PORTER, EPERM, BITS(1, 0xf, SOCK_DGRAM)),
 	ALLOW("socketpair", ALL | FOR_PORTER, IS(0, AF_UNIX)),
 	DENY_REST("socketpair", ALL | FOR_PORTER, EAFNOSUPPORT),
 
-	/* TCP_ULP and SOL_ALG load modules; netfilter: see above. */
+	/* TCP_ULP and SOL_ALG load modules; NETFILTER() says why its options are refused. */
 	DENY("setsockopt", ALL, EPERM, IS(1, IPPROTO_TCP), IS(2, 31)), /* TCP_ULP */
 	DENY("setsockopt", ALL, EPERM, IS(1, 279)),                    /* SOL_ALG */
 	NETFILTER(IPPROTO_IP, 64),
@@ -317,7 +319,8 @@ const struct filter_rule filter_rules[] = {
 	DENY_REST("setsockopt", FOR_SERVER, EPERM),
 	ALLOW("getsockopt", FOR_SERVER, IS(1, SOL_SOCKET), IS(2, SO_PEERCRED)),
 	DENY_REST("getsockopt", FOR_SERVER, EPERM),
-	/* The server's sockets are connected, and need no address. */
+	/* The server's sockets are connected. An address would let a server that was taken over
+	 * send to other programs' sockets. */
 	ALLOW("sendto", FOR_SERVER, NULL_AT(4)),
 	DENY_REST("sendto", FOR_SERVER, EPERM),
 
@@ -370,7 +373,7 @@ const struct filter_rule filter_rules[] = {
 	STRICT_IOCTL(FIOQSIZE),
 	STRICT_IOCTL(FICLONE),
 	STRICT_IOCTL(FICLONERANGE),
-	/* Reading the interfaces, for which there is no netlink. */
+	/* C libraries read the network interfaces with these where netlink is refused. */
 	STRICT_IOCTL(SIOCGIFNAME),
 	STRICT_IOCTL(SIOCGIFCONF),
 	STRICT_IOCTL(SIOCGIFFLAGS),

@@ -39,8 +39,8 @@ enum {
 /* Other verdicts are an errno; 0 makes the call return success without doing anything. */
 enum { FILTER_ALLOW = -1 };
 
-/* A test compares with this value in place of the caller's process id, which filter_for_server()
- * puts in. No process has this id. */
+/* Stands in tests for the caller's process id, which filter_for_server() puts in its place. No
+ * process has this id. */
 enum { FILTER_OWN_PID = INT32_MAX };
 
 struct filter_class {

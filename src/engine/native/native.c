@@ -45,8 +45,8 @@ struct engine_box {
 	pid_t pid;
 	int counters[CGROUP_COUNTER_FILES];
 	bool is_started;
-	void (*limited)(void *ctx, const struct error *err); /* of a change of limits, or NULL */
-	void *limited_ctx;
+	void (*limits_set)(void *ctx, const struct error *err); /* of a change, or NULL */
+	void *limits_set_ctx;
 };
 
 struct queued_request {
@@ -93,6 +93,15 @@ static void send_request(struct native *native, enum spawner_request_kind kind, 
 	flush_requests(native);
 }
 
+/* Fails if the spawner has exited. */
+static int check_spawner(const struct native *native, struct error *err)
+{
+	if (!native->is_lost)
+		return 0;
+	*err = native->why;
+	return -1;
+}
+
 /* --- boxes ---------------------------------------------------------------------------- */
 
 static struct engine_box *find_box(struct native *native, uint64_t number)
@@ -115,13 +124,13 @@ static void free_box(struct engine_box *box)
 	free(box);
 }
 
-static void report_limited(struct engine_box *box, const struct error *err)
+static void report_limits_set(struct engine_box *box, const struct error *err)
 {
-	void (*limited)(void *ctx, const struct error *err) = box->limited;
+	void (*done)(void *ctx, const struct error *err) = box->limits_set;
 
-	box->limited = NULL;
-	if (limited != NULL && box->events != NULL)
-		limited(box->limited_ctx, err);
+	box->limits_set = NULL;
+	if (done != NULL && box->events != NULL)
+		done(box->limits_set_ctx, err);
 }
 
 /* The box is freed before the event: the callback may start a sandbox or free the engine. */
@@ -141,7 +150,7 @@ static void report_end(struct engine_box *box, enum engine_end end, const struct
 	struct error ended;
 
 	(void)error_set(&ended, ERR_SYSTEM, "the sandbox ended: %s", reasons[end]);
-	report_limited(box, &ended);
+	report_limits_set(box, &ended);
 	free_box(box);
 	if (events == NULL)
 		return;
@@ -158,11 +167,7 @@ static int start_box(struct engine *engine, const struct spec *spec,
 	struct native *native = container_of(engine, struct native, engine);
 	struct engine_box *box;
 
-	if (native->is_lost) {
-		*err = native->why;
-		return -1;
-	}
-	if (spec_check(spec, err) < 0)
+	if (check_spawner(native, err) < 0 || spec_check(spec, err) < 0)
 		return -1;
 	box = mem_new(sizeof *box);
 	box->native = native;
@@ -182,19 +187,19 @@ static void kill_box(struct engine_box *box)
 	send_request(box->native, REQUEST_KILL, box->number, NULL, NULL);
 }
 
-static int limit_box(struct engine_box *box, const struct spec_limits *limits,
-                     void (*done)(void *ctx, const struct error *err), void *ctx, struct error *err)
+static int set_box_limits(struct engine_box *box, const struct spec_limits *limits,
+                          void (*done)(void *ctx, const struct error *err), void *ctx,
+                          struct error *err)
 {
 	struct spec spec = { .limits = *limits };
 
-	if (box->native->is_lost) {
-		*err = box->native->why;
+	if (check_spawner(box->native, err) < 0)
 		return -1;
-	}
-	if (!box->is_started || box->limited != NULL)
-		return error_set(err, ERR_INVALID, "its limits are being set already: try again");
-	box->limited = done;
-	box->limited_ctx = ctx;
+	if (!box->is_started || box->limits_set != NULL)
+		return error_set(err, ERR_INVALID,
+		                 "the limits of this sandbox are being changed already: try again");
+	box->limits_set = done;
+	box->limits_set_ctx = ctx;
 	send_request(box->native, REQUEST_LIMIT, box->number, &spec, NULL);
 	return 0;
 }
@@ -229,10 +234,8 @@ static int erase_files(struct engine *engine, const char *id,
 	struct spec spec = { 0 };
 	struct pending *erase;
 
-	if (native->is_lost) {
-		*err = native->why;
+	if (check_spawner(native, err) < 0)
 		return -1;
-	}
 	if (!spec_is_id(id))
 		return error_set(err, ERR_INVALID, "'%s' is not the id of a sandbox", id);
 	memcpy(spec.id, id, sizeof spec.id);
@@ -257,10 +260,8 @@ int native_connect(struct engine *engine, const char *instance, native_connected
 	struct native *native = container_of(engine, struct native, engine);
 	struct pending *connect;
 
-	if (native->is_lost) {
-		*err = native->why;
+	if (check_spawner(native, err) < 0)
 		return -1;
-	}
 	connect = pending_add(&native->pending, ++native->last_number, ctx);
 	connect->connected = done;
 	send_request(native, REQUEST_CONNECT, connect->number, NULL, instance);
@@ -269,7 +270,7 @@ int native_connect(struct engine *engine, const char *instance, native_connected
 
 /* --- replies -------------------------------------------------------------------------- */
 
-/* The kernel drops descriptors of a message for which the receiver has no free number. */
+/* At RLIMIT_NOFILE the kernel drops the descriptors of a message, and delivers the message. */
 static void fail_without_fds(struct engine_box *box)
 {
 	struct error err;
@@ -314,12 +315,12 @@ static void on_ended(struct native *native, const struct spawner_reply *reply)
 		report_end(box, reply->end, reply->failed ? &reply->err : NULL);
 }
 
-static void on_limited(struct native *native, const struct spawner_reply *reply)
+static void on_limits_set(struct native *native, const struct spawner_reply *reply)
 {
 	struct engine_box *box = find_box(native, reply->number);
 
 	if (box != NULL)
-		report_limited(box, reply->failed ? &reply->err : NULL);
+		report_limits_set(box, reply->failed ? &reply->err : NULL);
 }
 
 static void on_ready(struct native *native, const struct spawner_reply *reply)
@@ -345,7 +346,7 @@ static void handle_reply(struct native *native, const struct spawner_reply *repl
 		on_ended(native, reply);
 		break;
 	case REPLY_LIMITED:
-		on_limited(native, reply);
+		on_limits_set(native, reply);
 		break;
 	case REPLY_ERASED:
 	case REPLY_LISTED:
@@ -357,7 +358,7 @@ static void handle_reply(struct native *native, const struct spawner_reply *repl
 	}
 }
 
-/* After the exit of the spawner every box ends, every pending erase fails, and the lost callback
+/* After the exit of the spawner every box ends, every pending request fails, and the lost callback
  * fires. */
 static void fail_all(struct native *native)
 {
@@ -476,7 +477,7 @@ static const struct engine_ops native_ops = {
 	.start = start_box,
 	.kill = kill_box,
 	.read_counters = read_box_counters,
-	.set_limits = limit_box,
+	.set_limits = set_box_limits,
 	.release = release_box,
 	.erase = erase_files,
 	.list = list_ids,

@@ -27,7 +27,8 @@ static void report_connected(const struct pending *pending, const struct spawner
 		pending->connected(pending->ctx, TAKE_FD(fds[0]), NULL);
 		return;
 	}
-	/* The kernel drops a descriptor for which the receiver has no free number. */
+	/* At RLIMIT_NOFILE the kernel drops the descriptor of a message, and delivers the
+	 * message. */
 	errno = EMFILE;
 	(void)error_sys(&err, "the server has no descriptors left for a connection");
 	pending->connected(pending->ctx, -1, reply->failed ? &reply->err : &err);

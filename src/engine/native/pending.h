@@ -1,6 +1,7 @@
-/* pending.h - requests to the spawner that are about files or other servers, until their reply.
+/* pending.h - requests to the spawner about files or other servers that have no reply yet.
  *
- * Exactly one of the three callbacks is set. */
+ * An entry lives from pending_add() until its reply, or until pending_fail(). Exactly one of its
+ * three callbacks is set. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -20,10 +21,11 @@ struct pending {
 	native_connected_fn *connected;
 };
 
-/* The caller sets the callback. */
+/* Adds an entry to the list. The caller sets its callback. */
 struct pending *pending_add(struct list *all, uint64_t number, void *ctx);
 /* Calls the callback of the request that the reply is for. A descriptor that is taken over becomes
  * -1 in fds. */
 void pending_receive(struct list *all, const struct spawner_reply *reply, int *fds, size_t count);
-/* Fails all requests, except lists, whose last call does not come. */
+/* Fails and removes all requests. A list is removed without a further call, because its callback
+ * has no error. */
 void pending_fail(struct list *all, const struct error *why);

@@ -71,16 +71,16 @@ void copy_add_notes(const struct copy_result *result, struct buf *text)
 	const struct transfer_result *moved = &result->moved;
 	struct error full;
 
-	if (moved->unmarked != 0)
+	if (moved->not_executable != 0)
 		(void)!buf_printf(text, &full,
 		                  "\n%" PRIu64 " %s not executable on the host, because %s not "
 		                  "before: a person can use chmod, or start belljar with "
 		                  "--copy-executables",
-		                  moved->unmarked,
-		                  moved->unmarked == 1
+		                  moved->not_executable,
+		                  moved->not_executable == 1
 		                          ? "file that is executable in the sandbox is"
 		                          : "files that are executable in the sandbox are",
-		                  moved->unmarked == 1 ? "it was" : "they were");
+		                  moved->not_executable == 1 ? "it was" : "they were");
 	if (moved->trusted != 0)
 		add_left_out(result, text);
 }

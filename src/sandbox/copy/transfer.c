@@ -215,7 +215,7 @@ static void on_to_done(void *ctx, const struct wire_done *done)
 	transfer->result.files = done->total;
 	transfer->result.trusted = done->trusted;
 	transfer->result.kinds = done->kinds;
-	transfer->result.unmarked = done->unmarked;
+	transfer->result.not_executable = done->not_executable;
 	copy_report(done->report, transfer->result.report, sizeof transfer->result.report);
 	add_skipped(transfer, done);
 	report_end(transfer, NULL);

@@ -39,7 +39,7 @@ struct transfer_result {
 	uint64_t files;          /* entries that are no directories */
 	uint64_t trusted, kinds; /* entries left out because programs of the host trust them, and
 	                          * the set of their kinds (base/trusted/trusted_names.h) */
-	uint64_t unmarked;       /* files that are not executable on the host */
+	uint64_t not_executable; /* files that lost their executable bits */
 	char first_skipped[256]; /* or "" */
 	/* The first trusted entries, or what a preview found; printable lines. */
 	char report[WIRE_REPORT_MAX + 1];

@@ -54,7 +54,7 @@ static const struct layer {
 	{ "processes", "a limit on processes", .report = report_processes },
 	{ "disk", "a limit on files", .report = report_disk },
 	{ "hardening", "kernel settings that make attacks harder", .probe = probe_hardening },
-	{ "kernel-tables", "sandboxes that leave one another and the host enough",
+	{ "kernel-tables", "room in the kernel for other sandboxes and programs",
 	  .probe = probe_kernel_tables },
 	{ "mounts", "sandboxes that start fast", .probe = probe_mounts },
 	{ "interpreters", "running code without an image", .probe = probe_interpreters },

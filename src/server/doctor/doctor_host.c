@@ -379,7 +379,7 @@ void probe_hardening(UNUSED const struct options *options, struct check *ret)
 		return;
 	}
 	check_set(ret, CHECK_WEAKER, "could be stricter: %s", found);
-	check_fix(ret, "for good in /etc/sysctl.d/, until the next start with:%s", lines);
+	check_fix(ret, "permanently in /etc/sysctl.d/, or until the next boot with:%s", lines);
 }
 
 /* The spawner starts with a copy of the whole mount tree, once. */

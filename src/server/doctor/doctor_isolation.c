@@ -177,11 +177,11 @@ static const struct setting {
 	const char *path, *value, *what, *fix;
 } settings[] = {
 	{ "/proc/sys/user/max_user_namespaces", "0", "user.max_user_namespaces is 0",
-	  "for good in /etc/sysctl.d/, until the next start with:\n"
+	  "permanently in /etc/sysctl.d/, or until the next boot with:\n"
 	  "  sudo sysctl -w user.max_user_namespaces=28633" },
 	{ "/proc/sys/kernel/unprivileged_userns_clone", "0",
 	  "kernel.unprivileged_userns_clone is 0",
-	  "for good in /etc/sysctl.d/, until the next start with:\n"
+	  "permanently in /etc/sysctl.d/, or until the next boot with:\n"
 	  "  sudo sysctl -w kernel.unprivileged_userns_clone=1" },
 	{ "/sys/module/user_namespace/parameters/enable", "N",
 	  "the kernel was started without user namespaces",

@@ -1,5 +1,5 @@
-/* doctor_kernel.c - tables of the kernel that all processes of the host share, and of which a
- * sandbox gets a part only (see internal.h). */
+/* doctor_kernel.c - sizes of kernel tables that sandboxes share with all processes of the host (see
+ * internal.h). */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,13 +8,13 @@
 #include "base/attr.h"
 #include "server/doctor/internal.h"
 
-/* Settings below `least` are too small for many sandboxes; those above `most` let one sandbox take
- * something away from others that no limit counts. */
+/* A setting below `least` is too small for many sandboxes. A setting above `most` lets one sandbox
+ * take resources of other programs that no limit counts. */
 static const struct table {
 	const char *path; /* below /proc/sys */
 	uint64_t least, most;
-	const char *effect;
-	const char *set; /* the line for sysctl */
+	const char *effect; /* what happens with such a setting */
+	const char *set;    /* the argument of sysctl -w */
 } tables[] = {
 	{ "fs/inotify/max_user_instances", 1024, UINT64_MAX,
 	  "a few sandboxes take all inotify instances of the user",
@@ -34,7 +34,7 @@ static const struct table {
 };
 
 /* A setting that this kernel does not have is no gap. */
-static bool is_open(const struct table *table)
+static bool has_gap(const struct table *table)
 {
 	char path[96], value[32];
 	uint64_t number;
@@ -53,7 +53,7 @@ void probe_kernel_tables(UNUSED const struct options *options, struct check *ret
 	for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
 		size_t used = strlen(lines);
 
-		if (!is_open(&tables[i]))
+		if (!has_gap(&tables[i]))
 			continue;
 		probe_list_add(found, sizeof found, tables[i].effect);
 		(void)snprintf(lines + used, sizeof lines - used, "\n  sudo sysctl -w %s",
@@ -64,5 +64,5 @@ void probe_kernel_tables(UNUSED const struct options *options, struct check *ret
 		return;
 	}
 	check_set(ret, CHECK_WEAKER, "%s", found);
-	check_fix(ret, "for good in /etc/sysctl.d/, until the next start with:%s", lines);
+	check_fix(ret, "permanently in /etc/sysctl.d/, or until the next boot with:%s", lines);
 }

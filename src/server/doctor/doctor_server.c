@@ -10,25 +10,25 @@
 #include "server/confine.h"
 #include "server/doctor/internal.h"
 
-/* A file that every user may read, so that only Landlock refuses it. */
+/* Every user may read this file, so if opening it fails, Landlock has refused it. */
 static const char others_file[] = "/proc/version";
 
 struct confinement {
 	bool failed; /* confine_server() failed: `why` */
 	struct error why;
-	bool opens_files, makes_sockets; /* afterwards */
+	bool opens_files, makes_sockets; /* the confined process can still do this */
 };
 
 static void try_confinement(void *record)
 {
-	AUTO_FD int file = -1, pair = -1;
+	AUTO_FD int file = -1, connection = -1;
 	struct confinement *tried = record;
 
 	tried->failed = confine_server(&(struct confine_needs){ NULL }, &tried->why) < 0;
 	file = open(others_file, O_RDONLY | O_CLOEXEC);
-	pair = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	tried->opens_files = file >= 0;
-	tried->makes_sockets = pair >= 0;
+	tried->makes_sockets = connection >= 0;
 }
 
 void probe_confinement(UNUSED const struct options *options, struct check *ret)

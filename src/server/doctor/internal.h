@@ -5,8 +5,8 @@
  *   doctor_isolation.c  layers that the trial sandbox proves, or which of them failed
  *   doctor_report.c     layers that the engine reports about itself
  *   doctor_host.c       layers of the machine: kernel, container, state directory, settings
- *   doctor_server.c     what the server gives up before it serves
- *   doctor_kernel.c     tables of the kernel that sandboxes and the host share
+ *   doctor_server.c     whether the server can give up its rights
+ *   doctor_kernel.c     sizes of kernel tables that sandboxes and the host share
  *   doctor_software.c   interpreters, Docker, the configuration file
  *   probe.c             filling a check; trying something in a child process
  *

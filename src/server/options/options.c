@@ -38,8 +38,8 @@ static int find_flag(struct view name, unsigned verb, size_t *ret, struct error 
 	return set_unknown_flag(name, verb, err);
 }
 
-/* The separator between the entries of a list, which the option's word shows: "DIR:..." is ':'. 0:
- * the option is not a list. */
+/* The separator between the entries of a list, taken from the option's word: ':' for "DIR:...".
+ * Returns NUL if the option is not a list. */
 static char list_separator(const struct option_spec *spec)
 {
 	size_t len = spec->word != NULL ? strlen(spec->word) : 0;
@@ -47,7 +47,8 @@ static char list_separator(const struct option_spec *spec)
 	return len > 4 && strcmp(spec->word + len - 3, "...") == 0 ? spec->word[len - 4] : '\0';
 }
 
-/* A list that is given again is added to; of other options the last one wins. */
+/* A list option that is given twice holds the entries of both. For any other option the last value
+ * counts. */
 static void set_flag(struct option_args *args, size_t i, const char *value)
 {
 	const char *before = args->flags[i], separator = list_separator(&option_specs[i]);
@@ -107,7 +108,7 @@ static int take_arg(struct option_args *args, unsigned verb, char *const *at, st
 	}
 	if (strncmp(arg, "--", 2) == 0)
 		return take_flag(args, verb, arg, at[1], err);
-	/* As in docker and ssh, whose users type it without thinking. */
+	/* -t is short for --terminal, as in docker and ssh. */
 	if (strcmp(arg, "-t") == 0 && (option_specs[OPTION_TERMINAL].verbs & verb) != 0)
 		return take_flag(args, verb, "--terminal", NULL, err);
 	if (arg[0] == '-' && arg[1] != '\0')
@@ -255,8 +256,8 @@ static bool reads_file(unsigned verb)
 	return false;
 }
 
-/* A ceiling below a default that was given as well is a mistake of one of the two. A default of the
- * table is lowered to the ceiling when belljar starts (server/ceilings.c). */
+/* If a limit and its ceiling are both given, a ceiling below the limit is a mistake in one of the
+ * two. A limit from the table is lowered to the ceiling when belljar starts (server/ceilings.c). */
 static int check_ceilings(const struct options *options, struct error *err)
 {
 	char initial[OPTION_TEXT_SIZE], max[OPTION_TEXT_SIZE];

@@ -132,9 +132,9 @@ static void add_left_out(json_t *structured, const struct copy_result *result)
 	size_t count = copy_left_out_names(result, names);
 	json_t *list;
 
-	if (result->moved.unmarked != 0)
+	if (result->moved.not_executable != 0)
 		json_set(structured, "not_executable",
-		         json_int((json_int_t)result->moved.unmarked));
+		         json_int((json_int_t)result->moved.not_executable));
 	if (result->moved.trusted == 0)
 		return;
 	json_set(structured, "left_out", json_int((json_int_t)result->moved.trusted));

@@ -2,21 +2,12 @@
  * run_result.h). */
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/num.h"
 #include "tools/run/run_result.h"
 #include "tools/run/run_text.h"
 
 /* Bytes of the text that are kept for status lines; and the least room for everything else. */
 enum { STATUS_ROOM = 1500, ROOM_MIN = 512, GAP_ROOM = 128 };
-
-static size_t min_of(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-static size_t max_of(size_t a, size_t b)
-{
-	return a > b ? a : b;
-}
 
 static size_t subtract(size_t a, size_t b)
 {
@@ -59,22 +50,22 @@ size_t run_fit_len(const struct run_result *r)
  * goes to the others, stdout last. */
 void run_result_fit(const struct run_result *r, struct run_fit *ret)
 {
-	size_t room = max_of(subtract(r->max, STATUS_ROOM), ROOM_MIN), third = room / 3;
+	size_t room = num_max(subtract(r->max, STATUS_ROOM), ROOM_MIN), third = room / 3;
 	size_t out = process_stream_kept(&r->out), displays = display_len(r->state);
-	size_t errors = min_of(process_stream_kept(&r->errors),
-	                       max_of(third, subtract(room, out + min_of(displays, third))));
+	size_t errors = num_min(process_stream_kept(&r->errors),
+	                        num_max(third, subtract(room, out + num_min(displays, third))));
 
 	*ret = (struct run_fit){ 0 };
 	buf_init(&ret->out, run_text_room(out) + GAP_ROOM);
 	buf_init(&ret->errors, run_text_room(process_stream_kept(&r->errors)) + GAP_ROOM);
 	/* As text, output may be shorter or longer than its bytes. Text that is longer is cut to
 	 * its share; room that shorter text leaves stays unused. */
-	ret->display_room = min_of(displays, max_of(third, subtract(room, out + errors)));
-	errors = max_of(errors, third);
+	ret->display_room = num_min(displays, num_max(third, subtract(room, out + errors)));
+	errors = num_max(errors, third);
 	ret->errors_missing = run_text_fit(&r->errors, errors, &ret->errors);
 	/* The line "... bytes left out ..." is counted to the room for status lines. */
 	ret->out_missing = run_text_fit(
-	        &r->out, subtract(room, min_of(ret->errors.len, errors) + ret->display_room),
+	        &r->out, subtract(room, num_min(ret->errors.len, errors) + ret->display_room),
 	        &ret->out);
 }
 

@@ -87,6 +87,27 @@ static void missing_and_special_files_are_errors(void **state)
 	}
 }
 
+static void number_is_read_from_its_file(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t number;
+	} rows[] = {
+		{ "0\n", 0 },           { "4194304\n", 4194304 }, { "7", 7 },
+		{ "", UINT64_MAX },     { "max\n", UINT64_MAX },  { "12 13\n", UINT64_MAX },
+		{ "-1\n", UINT64_MAX },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO_FD int fd = open("number", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+		assert_int_equal(write(fd, rows[i].text, strlen(rows[i].text)),
+		                 strlen(rows[i].text));
+		assert_int_equal(fd_read_number(AT_FDCWD, "number"), rows[i].number);
+	}
+	assert_int_equal(fd_read_number(AT_FDCWD, "missing"), UINT64_MAX);
+}
+
 static void read_file_closes_its_descriptor(void **state)
 {
 	int before = dup(0), after;
@@ -211,6 +232,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_DIRECTORY(whole_file_is_read),
 		IN_DIRECTORY(missing_and_special_files_are_errors),
+		IN_DIRECTORY(number_is_read_from_its_file),
 		IN_DIRECTORY(read_file_closes_its_descriptor),
 		TEST(all_bytes_are_written),
 		IN_DIRECTORY(short_write_is_continued_until_the_error),

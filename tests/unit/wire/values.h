@@ -77,7 +77,7 @@ static const struct {
 	{ "DONE", "trusted",
 	  "WRITE, UNPACK: entries left out because programs of the host trust them" },
 	{ "DONE", "kinds", "their kinds: a bit for each row of src/base/trusted/trusted_kinds.c" },
-	{ "DONE", "unmarked", "WRITE, UNPACK: files that are not executable on the host" },
+	{ "DONE", "not_executable", "WRITE, UNPACK: files that are not executable on the host" },
 	{ "DONE", "cursor",
 	  "LIST: the last name, to continue after; PACK, UNPACK: the first entry left out" },
 	{ "DONE", "report",

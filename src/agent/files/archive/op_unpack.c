@@ -281,8 +281,8 @@ static int take_entry(struct unpack *unpack, struct error *err)
 	}
 	kind = export_kind(&unpack->export, entry->name, entry->type == TAR_DIRECTORY);
 	if (kind < 0)
-		kind = export_written_kind(&unpack->export, entry->name,
-		                           entry->type == TAR_DIRECTORY);
+		kind = export_requested_kind(&unpack->export, entry->name,
+		                             entry->type == TAR_DIRECTORY);
 	if (kind >= 0 || unpack->export.is_preview)
 		return compare_entry(unpack, kind, err);
 	if (unpack->target < 0 && (create_target(unpack, err) < 0 ||
@@ -339,7 +339,7 @@ int op_unpack(struct job *job, const struct wire_unpack *request, struct wire_do
 	tar_parser_init(&unpack.parser);
 	r = open_target(&unpack, err);
 	if (r == 0)
-		r = export_set_written(&unpack.export, request->path, "", err);
+		r = export_set_requested(&unpack.export, request->path, "", err);
 	if (r == 0)
 		r = take_archive(&unpack, err);
 	cancel_file(&unpack);

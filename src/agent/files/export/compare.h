@@ -1,8 +1,8 @@
 /* compare.h - compares an entry of a copy with the file of the same name, without changing it.
  *
- * For an entry that is left out, the comparison tells whether the host has it already; for a
- * preview, it is what is reported. The bytes of a file are compared as they arrive; for a diff the
- * first DIFF_TEXT_MAX bytes of the new file are kept.
+ * An entry that is left out is compared because it counts as copied if the host has the same bytes
+ * already; an entry of a preview is compared to report the difference. The bytes of a file are
+ * compared as they arrive; for a diff the first DIFF_TEXT_MAX bytes of the new file are kept.
  *
  *   compare_start -> compare_bytes ... -> compare_end */
 #pragma once
@@ -26,8 +26,8 @@ struct compare {
 	struct export *export;
 	struct compare_entry entry;
 	int old;          /* the present file, or -1 */
-	bool exists;      /* something has the name */
-	bool is_same;     /* and has been the same so far */
+	bool exists;      /* a file, directory or link has the name */
+	bool is_same;     /* it exists, and no difference was found so far */
 	uint64_t size;    /* of the new file so far */
 	struct stat st;   /* of the present file */
 	struct buf bytes; /* in a preview: the beginning of the new file, for the diff */
@@ -39,4 +39,5 @@ MUST_CHECK int compare_start(struct compare *compare, struct export *export,
 void compare_bytes(struct compare *compare, struct view bytes);
 /* Counts the entry in done, as left out or as written, and reports it. */
 void compare_end(struct compare *compare);
-void compare_cancel(struct compare *compare); /* may be called twice, and after compare_end() */
+/* Frees the comparison without a report. May be called twice, and after compare_end(). */
+void compare_cancel(struct compare *compare);

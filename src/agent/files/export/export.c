@@ -58,8 +58,8 @@ static const char *kind_name(int kind)
 }
 #endif
 
-/* Asks the kernel for the path of an open directory: the links on the way are resolved in it, so a
- * harmless name that leads to a trusted directory is found. */
+/* Asks the kernel for the path of an open directory, in which links are resolved: a link with a
+ * harmless name may lead to a trusted directory. */
 static int read_real_path(int directory, char out[PATH_MAX + 1], struct error *err)
 {
 	char link[32];
@@ -255,9 +255,10 @@ static void trim_slashes(char *path)
 	*to = '\0';
 }
 
-/* The rest of the path is that of the request, so it has the names that the real path lacks. If
- * the two are equal, export_kind() has said all. */
-int export_set_written(struct export *export, struct view path, const char *name, struct error *err)
+/* The root's path is real, and the rest is from the request, so it has the names of links that the
+ * real path lacks. If the two paths are equal, export_kind() is enough. */
+int export_set_requested(struct export *export, struct view path, const char *name,
+                         struct error *err)
 {
 	char real[EXPORT_BASE_SIZE + PATH_MAX];
 	const struct job *job = export->job;
@@ -265,29 +266,29 @@ int export_set_written(struct export *export, struct view path, const char *name
 
 	if (!is_on_host(job))
 		return 0;
-	if (read_real_path(job->root, export->written, err) < 0)
+	if (read_real_path(job->root, export->requested, err) < 0)
 		return -1;
-	len = strlen(export->written);
-	if (path.len + strlen(job->workspace) + 2 >= sizeof export->written - len)
+	len = strlen(export->requested);
+	if (path.len + strlen(job->workspace) + 2 >= sizeof export->requested - len)
 		return error_set(err, ERR_LIMIT, "the path of the target is too long");
-	(void)snprintf(export->written + len, sizeof export->written - len, "/%s/%.*s",
+	(void)snprintf(export->requested + len, sizeof export->requested - len, "/%s/%.*s",
 	               path.len != 0 && path.ptr[0] == '/' ? "" : job->workspace, (int)path.len,
 	               path.ptr);
 	(void)snprintf(real, sizeof real, "%s/%s", export->base, name);
 	trim_slashes(real);
-	trim_slashes(export->written);
-	if (strcmp(real, export->written) == 0)
-		export->written[0] = '\0';
+	trim_slashes(export->requested);
+	if (strcmp(real, export->requested) == 0)
+		export->requested[0] = '\0';
 	return 0;
 }
 
-int export_written_kind(const struct export *export, const char *name, bool is_directory)
+int export_requested_kind(const struct export *export, const char *name, bool is_directory)
 {
 	char path[EXPORT_PATH_SIZE + PATH_MAX];
 
-	if (!is_on_host(export->job) || export->written[0] == '\0')
+	if (!is_on_host(export->job) || export->requested[0] == '\0')
 		return -1;
-	(void)snprintf(path, sizeof path, "%s/%s", export->written, name);
+	(void)snprintf(path, sizeof path, "%s/%s", export->requested, name);
 	return trusted_kind_of(path, is_directory, export->job->allowed);
 }
 
@@ -308,7 +309,7 @@ mode_t export_file_mode(struct export *export, int dir, const char *name, mode_t
 	if (dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
 		kept = st.st_mode & any;
 	if (kept == 0)
-		export->done->unmarked++;
+		export->done->not_executable++;
 	return (mode & 0644) | kept;
 }
 

@@ -7,7 +7,7 @@
  * agent's command line, so that neither code in a sandbox nor a server that was taken over can
  * change them. In a sandbox everything is allowed.
  *
- * With WIRE_PREVIEW nothing is written in either case; the report tells what would be.
+ * With WIRE_PREVIEW nothing is written in either case; the report says what would be.
  *
  *   export_init -> export_kind, export_leave_out ... -> export_finish
  *
@@ -39,9 +39,9 @@ struct export
 	struct buf list, diffs;        /* for the report: a line for each entry, and hunks */
 	size_t base_len;               /* of `base` */
 	char base[EXPORT_BASE_SIZE];   /* the host's path of the directory that names are below */
-	char written[3 * PATH_MAX];    /* the target as the request has it; "": no link is in it */
-	char parent[PATH_MAX];         /* of the last entry, below base */
-	char marked[EXPORT_PATH_SIZE]; /* its path on the host, for the table of trusted names */
+	char requested[3 * PATH_MAX];  /* the target's path in the request; "": no link is in it */
+	char parent[PATH_MAX];         /* directory of the last entry, below base */
+	char marked[EXPORT_PATH_SIZE]; /* path of `parent` on the host, with repositories as .git */
 	char listed[256];              /* the last directory in `list` */
 };
 
@@ -65,15 +65,15 @@ int export_base_kind(const struct export *export);
 /* The kind of trusted file that an entry would be, or -1. */
 int export_kind(struct export *export, const char *name, bool is_directory);
 
-/* The same by the path as the request has it. A user's ~/.bashrc may be a link to a file with a
- * name that no rule is about: a copy to ~/.bashrc would be written through it. `name` is that of a
- * target that is a file, resolved; or "". */
-MUST_CHECK int export_set_written(struct export *export, struct view path, const char *name,
-                                  struct error *err);
-int export_written_kind(const struct export *export, const char *name, bool is_directory);
+/* The kind by the path in the request, before links are resolved. A user's ~/.bashrc may be a link
+ * to a file whose name is in no rule: a copy to ~/.bashrc would be written through the link. `name`
+ * is the resolved last name of a target that is a file, or "". */
+MUST_CHECK int export_set_requested(struct export *export, struct view path, const char *name,
+                                    struct error *err);
+int export_requested_kind(const struct export *export, const char *name, bool is_directory);
 
 /* The permissions of a file or directory in `dir`. Of a file that the host does not have, or has
- * without executable bits, these bits are dropped, and done->unmarked counts it. */
+ * without executable bits, these bits are dropped, and done->not_executable counts it. */
 mode_t export_file_mode(struct export *export, int dir, const char *name, mode_t mode);
 mode_t export_directory_mode(const struct export *export, mode_t mode);
 

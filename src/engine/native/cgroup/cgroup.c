@@ -201,12 +201,13 @@ static int check_change(const struct cgroup *group, const struct spec_limits *be
 		                 (missing & CGROUP_HAS_MEMORY) != 0 ? "memory"
 		                 : (missing & CGROUP_HAS_CPU) != 0  ? "cpus"
 		                                                    : "pids");
-	/* Version 2 kills processes until the rest fits into a lower limit. */
+	/* In version 2 the kernel kills processes until the others fit into the lower limit, so a
+	 * limit below the use is refused. */
 	used = limits->memory < before->memory ? cgroup_counters_now(group).memory_now : 0;
 	if (used > limits->memory)
 		return error_set(err, ERR_LIMIT,
 		                 "memory: %llu MiB are in use, more than the new limit of %llu: "
-		                 "end programs first",
+		                 "end programs first, or choose a higher limit",
 		                 (unsigned long long)(used >> 20),
 		                 (unsigned long long)(limits->memory >> 20));
 	return 0;

@@ -8,12 +8,7 @@
 #include "base/num.h"
 #include "engine/native/cgroup/internal.h"
 
-static uint64_t min_of(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-/* UINT64_MAX for "max", for a file that does not exist, and for what is no number. */
+/* UINT64_MAX, which is no limit, for "max", for a missing file and for a text that is no number. */
 static uint64_t read_limit(int dir, const char *file)
 {
 	char text[32];
@@ -39,7 +34,7 @@ static uint64_t read_tree(const struct cgroup_hierarchy *tree, const char *file)
 		AUTO_FD int dir = cgroup_open_dir(mount_point, path[0] != '\0' ? path : ".");
 
 		if (dir >= 0)
-			least = min_of(least, read_limit(dir, file));
+			least = num_min(least, read_limit(dir, file));
 	} while (cgroup_path_up(path));
 	return least;
 }
@@ -48,9 +43,9 @@ uint64_t cgroup_own_limit_in(const struct cgroup_hierarchies *trees, unsigned li
 {
 	bool is_memory = limit == CGROUP_HAS_MEMORY;
 
-	return min_of(read_tree(&trees->unified, is_memory ? "memory.max" : "pids.max"),
-	              is_memory ? read_tree(&trees->v1[V1_MEMORY], "memory.limit_in_bytes")
-	                        : read_tree(&trees->v1[V1_PIDS], "pids.max"));
+	return num_min(read_tree(&trees->unified, is_memory ? "memory.max" : "pids.max"),
+	               is_memory ? read_tree(&trees->v1[V1_MEMORY], "memory.limit_in_bytes")
+	                         : read_tree(&trees->v1[V1_PIDS], "pids.max"));
 }
 
 void cgroup_own_limits(uint64_t *ret_memory, uint64_t *ret_pids)

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "engine/native/cgroup/internal.h"
 
+/* The buffers of sockets may take a quarter of the memory limit, in addition to that limit. */
 #define SOCKET_LIMIT "memory.kmem.tcp.limit_in_bytes"
 enum { SOCKET_SHARE = 4 };
 
@@ -136,7 +137,7 @@ static int limit_memory(const struct cgroup *group, const struct spec_limits *li
                         struct error *err)
 {
 	uint64_t swap = limits->swap < UINT64_MAX - limits->memory ? limits->swap : 0;
-	bool is_set = false, is_raised = false;
+	bool is_set, is_raised;
 
 	/* The memory limit of version 1 does not count buffers of TCP and UDP sockets. They have a
 	 * limit of their own, and are counted only if it is set. */
@@ -146,10 +147,9 @@ static int limit_memory(const struct cgroup *group, const struct spec_limits *li
 	/* The order matters: the kernel refuses (EINVAL) a memsw limit, which is memory plus swap,
 	 * below the memory limit. Both begin without a limit, so a new cgroup gets the memory limit
 	 * first; one whose limits are raised gets the memsw limit first. */
-	if (cgroup_write_number(group->v1[V1_MEMORY], "memory.limit_in_bytes", limits->memory) < 0)
-		is_raised = errno == EINVAL;
-	else
-		is_set = true;
+	is_set = cgroup_write_number(group->v1[V1_MEMORY], "memory.limit_in_bytes",
+	                             limits->memory) == 0;
+	is_raised = !is_set && errno == EINVAL;
 	if ((is_set || is_raised) && (group->in->has & CGROUP_HAS_SWAP) &&
 	    set_limit(group, V1_MEMORY, "memory.memsw.limit_in_bytes", limits->memory + swap, err) <
 	            0)

@@ -162,7 +162,8 @@ static bool check_writable(int parent, struct cgroup_reason *why)
 	return false;
 }
 
-/* memory.max counts buffers of sockets, unless the kernel was booted not to. */
+/* memory.max counts buffers of sockets, unless the kernel's command line has
+ * cgroup.memory=nosocket. */
 static bool counts_sockets(void)
 {
 	char text[4096];

@@ -166,7 +166,8 @@ static const struct ids_range *find_taken(const struct ids *ids, uint32_t number
 	return ids_taken_find(ids->taken, first, first + all->block - 1);
 }
 
-/* The first block from `number` on that meets no taken range; the search goes round. 0: none. */
+/* The first block from `number` on without an id in a taken range. The search continues with the
+ * first block after the last. 0: there is none. */
 static uint32_t skip_taken(const struct ids *ids, uint32_t number)
 {
 	const struct userns_ids *all = &ids->userns->ids;
@@ -177,7 +178,7 @@ static uint32_t skip_taken(const struct ids *ids, uint32_t number)
 
 		if (range == NULL)
 			return number;
-		/* A range may be as long as all blocks: it is passed over at once. */
+		/* A range may be as long as all blocks, so all blocks in it are skipped at once. */
 		last = 1 + (range->last - all->first) / all->block;
 		last = last < all->count ? last : all->count;
 		passed += last - number + 1;
@@ -291,7 +292,7 @@ int ids_from_owner(const struct ids *ids, const char *sandbox, struct ids_block 
 	return 0;
 }
 
-/* Counts a claim on a block that was given to a user of the host since. */
+/* Counts the claim if an id of its block was given to a user of the host since. */
 static void count_taken(const struct ids *ids, const char *name, unsigned *count, struct error *why)
 {
 	struct ids_block block = { 0 };
@@ -309,8 +310,8 @@ static void count_taken(const struct ids *ids, const char *name, unsigned *count
 }
 
 /* Removes stale claims. `others`: also those of other state directories, which are visible only
- * before the spawner enters its own mount tree. Returns how many of the others are on taken
- * blocks. */
+ * before the spawner enters its own mount tree. Returns how many of the remaining claims
+ * are on taken blocks. */
 static unsigned sweep_claims(struct ids *ids, bool others, struct error *why)
 {
 	DIR *dir = ids->dir >= 0 ? fd_open_dir(ids->dir, ".") : NULL;

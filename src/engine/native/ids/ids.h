@@ -26,7 +26,7 @@ struct userns;
 
 struct ids {
 	const struct userns *userns;
-	const struct ids_taken *taken; /* blocks that meet these ranges are not used; or NULL */
+	const struct ids_taken *taken; /* blocks with an id in these ranges are not used; or NULL */
 	int dir;          /* ids/, or -1 in the mode USERNS_SINGLE_ID, which has no blocks */
 	int sandboxes;    /* the directory of all sandboxes of this state directory */
 	char state[4096]; /* absolute path of the state directory, as it stands in claims */
@@ -40,7 +40,7 @@ struct ids_block {
 
 struct ids_block ids_block(const struct userns *userns, uint32_t number);
 
-/* Fails if every block meets a range of `taken`, so that no sandbox could ever be created. */
+/* Fails if every block has an id in a range of `taken`, so that no sandbox could be created. */
 MUST_CHECK int ids_check_range(const struct ids *ids, struct error *err);
 /* Claims a random free block for a sandbox whose directory exists and has no owner from a block. */
 MUST_CHECK int ids_claim(struct ids *ids, const char *sandbox, struct ids_block *ret,
@@ -61,8 +61,8 @@ MUST_CHECK int ids_rename(struct ids *ids, const struct ids_block *block, const 
 void ids_release(struct ids *ids, const struct ids_block *block, const char *sandbox);
 /* Removes claims of sandboxes and of state directories that no longer exist. To be called before
  * the spawner enters its own mount tree, where other state directories are invisible. Returns how
- * many of the remaining claims are on blocks that meet a range of `taken`; `why` gets the error of
- * one of them. */
+ * many of the remaining claims are on blocks with an id in a range of `taken`; `why` gets the error
+ * of one of them. */
 unsigned ids_sweep(struct ids *ids, struct error *why);
 
 /* The text for /proc/PID/uid_map or gid_map of the sandbox's user namespace. */
@@ -73,9 +73,9 @@ void ids_map(const struct userns *userns, const struct ids_block *block, bool gi
 /* --- ids of the host's users (ids_taken.c) --- */
 
 /* systemd reserves the range from IDS_HOST_FIRST to IDS_HOST_LAST for containers, but useradd(8)
- * and LXD give parts of it to users. IDS_HOST_SPARE begins its last 65536 ids, which no sandbox
- * gets. */
-enum { IDS_HOST_FIRST = 524288, IDS_HOST_LAST = 1879048191, IDS_HOST_SPARE = 1878982656 };
+ * and LXD give parts of it to users. IDS_HOST_LAST_BLOCK is the first of its last 65536 ids, which
+ * no sandbox gets. */
+enum { IDS_HOST_FIRST = 524288, IDS_HOST_LAST = 1879048191, IDS_HOST_LAST_BLOCK = 1878982656 };
 
 struct ids_range {
 	uint32_t first, last;
@@ -103,9 +103,9 @@ const struct ids_range *ids_taken_find(const struct ids_taken *taken, uint64_t f
  * or "ldap"; empty: none. */
 enum { IDS_SOURCE_SIZE = 32 };
 void ids_unlisted_source(const char *etc, char out[IDS_SOURCE_SIZE]);
-/* The id of the server when root starts it. The id before it owns the files of sandboxes' roots.
- * One of two pairs: `present` if it is one of them and free, so that a choice lasts. 0: this user
- * namespace has no such ids. */
+/* Chooses the user id of a server that root starts; the id before it owns the files of sandboxes'
+ * roots. There are two candidates. `present`, the choice of an earlier start, is kept as long as it
+ * is free, because files belong to it. *ret is 0 if this user namespace has neither candidate. */
 MUST_CHECK int ids_choose_server(const struct ids_taken *taken, uint32_t present, uint32_t *ret,
                                  struct error *err);
 

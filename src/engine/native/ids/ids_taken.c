@@ -92,7 +92,7 @@ static bool parse_taken(char *line, const struct source *source, struct ids_rang
 	return true;
 }
 
-/* A NUL byte ends its line only: the ranges after it count too. */
+/* A NUL byte ends only the line that it is in: the ranges of later lines count. */
 static int read_source(const struct source *source, const char *etc, uint32_t lowest,
                        struct ids_taken *ret, struct error *err)
 {
@@ -200,7 +200,7 @@ static bool is_pair_unknown(uint32_t server)
 int ids_choose_server(const struct ids_taken *taken, uint32_t present, uint32_t *ret,
                       struct error *err)
 {
-	static const uint32_t candidates[] = { IDS_HOST_FIRST + 1, IDS_HOST_SPARE + 1 };
+	static const uint32_t candidates[] = { IDS_HOST_FIRST + 1, IDS_HOST_LAST_BLOCK + 1 };
 	bool is_possible = false;
 
 	for (size_t i = 0; i < ARRAY_LEN(candidates); i++)

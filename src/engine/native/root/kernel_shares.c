@@ -2,29 +2,17 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "engine/native/root/root.h"
 
 enum { INSTANCES_MAX = 64, WATCHES_MAX = 65536 };
 
 static const char inotify_instances[] = "sys/fs/inotify/max_user_instances";
 static const char inotify_watches[] = "sys/fs/inotify/max_user_watches";
-
-static uint64_t read_number(int proc, const char *path)
-{
-	AUTO_FD int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	char text[32];
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-
-	if (n <= 0)
-		return UINT64_MAX;
-	text[n] = '\0';
-	return strtoull(text, NULL, 10);
-}
 
 static uint64_t share_of(uint64_t whole, uint64_t max)
 {
@@ -35,9 +23,9 @@ static uint64_t share_of(uint64_t whole, uint64_t max)
 
 void kernel_shares_read(int proc, struct kernel_shares *ret)
 {
-	ret->file_max = read_number(proc, "sys/fs/file-max");
-	ret->inotify_instances = share_of(read_number(proc, inotify_instances), INSTANCES_MAX);
-	ret->inotify_watches = share_of(read_number(proc, inotify_watches), WATCHES_MAX);
+	ret->file_max = fd_read_number(proc, "sys/fs/file-max");
+	ret->inotify_instances = share_of(fd_read_number(proc, inotify_instances), INSTANCES_MAX);
+	ret->inotify_watches = share_of(fd_read_number(proc, inotify_watches), WATCHES_MAX);
 }
 
 uint64_t kernel_shares_pids(const struct kernel_shares *shares)
@@ -67,10 +55,10 @@ int kernel_shares_fit(const struct kernel_shares *shares, struct spec_limits *li
 
 /* The kernel counts an instance in the sandbox's namespace and in every namespace above it. A write
  * that fails leaves the limit of the host as the only one. */
-static void keep_half(int proc, const char *of, const char *path)
+static void keep_half(int proc, const char *host_limit, const char *own_limit)
 {
-	AUTO_FD int fd = openat(proc, path, O_WRONLY | O_CLOEXEC);
-	uint64_t whole = read_number(proc, of);
+	AUTO_FD int fd = openat(proc, own_limit, O_WRONLY | O_CLOEXEC);
+	uint64_t whole = fd_read_number(proc, host_limit);
 
 	if (fd >= 0 && whole <= INT32_MAX)
 		(void)dprintf(fd, "%" PRIu64, whole / 2);

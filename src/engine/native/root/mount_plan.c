@@ -32,10 +32,10 @@ enum {
 #define PUBLIC_DIR(target)   STEP(STEP_PUBLIC_DIR, target, NULL, NULL, 0)
 #define SET_READONLY(target) STEP(STEP_SET_READONLY, target, NULL, NULL, MOUNT_ATTR_RDONLY)
 
-#define LIMIT_USER(name, text) STEP(STEP_WRITE, "proc/sys/user/max_" name, text, NULL, 0)
-#define NO_NAMESPACES(kind)    LIMIT_USER(kind "_namespaces", "0")
-#define NETWORK(file, value)   STEP(STEP_WRITE, "proc/sys/net/" file, value, NULL, 0)
-#define MASK_PROC(name)        STEP(STEP_MASK, "proc/" name, NULL, NULL, 0)
+#define LIMIT_USER(name, text)     STEP(STEP_WRITE, "proc/sys/user/max_" name, text, NULL, 0)
+#define NO_NAMESPACES(kind)        LIMIT_USER(kind "_namespaces", "0")
+#define LIMIT_NETWORK(file, value) STEP(STEP_WRITE, "proc/sys/net/" file, value, NULL, 0)
+#define MASK_PROC(name)            STEP(STEP_MASK, "proc/" name, NULL, NULL, 0)
 #define READONLY_PROC(name)                                                                        \
 	STEP(STEP_BIND_READONLY, "proc/" name, NULL, NULL, MOUNT_ATTR_RDONLY | SAFEST)
 
@@ -94,12 +94,12 @@ static const struct mount_step proc_single_id = MOUNT("proc", "proc", NULL, SAFE
  * counts: options of one socket, connections that wait in a listener's queue with their unread
  * bytes, and connections that belong to no process any more. Older kernels show no net/core here
  * and have one optmem_max for the whole machine, 20480 unless the host raised it. */
-static const struct mount_step network[] = {
-	NETWORK("core/optmem_max", "20480"),
-	NETWORK("core/somaxconn", "1024"),
-	NETWORK("ipv4/tcp_rmem", "4096 131072 4194304"),
-	NETWORK("ipv4/tcp_max_tw_buckets", "8192"),
-	NETWORK("ipv4/tcp_orphan_retries", "2"),
+static const struct mount_step network_limits[] = {
+	LIMIT_NETWORK("core/optmem_max", "20480"),
+	LIMIT_NETWORK("core/somaxconn", "1024"),
+	LIMIT_NETWORK("ipv4/tcp_rmem", "4096 131072 4194304"),
+	LIMIT_NETWORK("ipv4/tcp_max_tw_buckets", "8192"),
+	LIMIT_NETWORK("ipv4/tcp_orphan_retries", "2"),
 };
 
 /* In the order of the list: fanotify(7) is refused; nested namespaces are forbidden, because most
@@ -302,7 +302,8 @@ static int add_mounts(struct mount_plan *plan, const struct spec *spec, struct e
 }
 
 /* inotify instances and watches count for the user of the host who owns the spawner's namespace, as
- * well as for the sandbox. Without a limit of its own one sandbox takes them all. */
+ * well as for the sandbox. Without a limit of its own, one sandbox could take all that the user
+ * may have. */
 static int add_inotify_limits(struct mount_plan *plan, const struct kernel_shares *shares,
                               struct error *err)
 {
@@ -332,7 +333,7 @@ static int add_all(struct mount_plan *plan, enum userns_mode mode, const struct 
 	    add_steps(plan, run_dir, ARRAY_LEN(run_dir), err) < 0 ||
 	    add_steps(plan, mode == USERNS_SINGLE_ID ? &proc_single_id : &proc_hiding_agent, 1,
 	              err) < 0 ||
-	    add_steps(plan, network, ARRAY_LEN(network), err) < 0 ||
+	    add_steps(plan, network_limits, ARRAY_LEN(network_limits), err) < 0 ||
 	    add_inotify_limits(plan, shares, err) < 0)
 		return -1;
 	return add_steps(plan, proc, ARRAY_LEN(proc), err);

@@ -153,8 +153,8 @@ static int apply_user_dir(int root, const struct mount_step *step, struct error 
 	return 0;
 }
 
-/* The mode of mkdirat(2) is subject to the umask. With a single id no id 0 is mapped, and the
- * directory stays the user's. */
+/* mkdirat(2) applies the umask to the mode, so fchmodat(2) sets it. With a single id, id 0 is not
+ * mapped: fchownat(2) fails with EINVAL, and the directory keeps the user as its owner. */
 static int apply_public_dir(int root, const struct mount_step *step, struct error *err)
 {
 	const char *last;

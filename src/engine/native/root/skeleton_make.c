@@ -12,7 +12,8 @@
 #include "engine/native/root/internal.h"
 #include "engine/spec.h"
 
-/* No directory of the skeleton may be written to by programs; mount_plan.c makes those that are. */
+/* Programs can write to no directory of the skeleton; mount_plan.c makes the writable ones, and
+ * says why. */
 enum { USUAL = 0755, SECRET = 0700 };
 
 static const struct {
@@ -41,8 +42,9 @@ static const char passwd[] = "root:x:0:0:root:/root:%s\n"
                              "coderunner:x:1000:1000::" SPEC_HOME ":%s\n"
                              "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n";
 
-/* Node asks for the interfaces by netlink, which the seccomp filter refuses, and then throws.
- * Development servers call this function when they start. NODE_OPTIONS names the file. */
+/* os.networkInterfaces() of Node uses netlink, which the seccomp filter refuses, and then throws an
+ * exception. Development servers call it when they start. With this file, which NODE_OPTIONS names,
+ * it returns the loopback interface instead. */
 static const char node_preload[] =
         "'use strict';\n"
         "const os = require('os'), ask = os.networkInterfaces;\n"

@@ -89,7 +89,7 @@ static int set_container_id_range(struct userns *userns, uint64_t count,
  * block when those change. */
 static void set_host_id_range(struct userns *userns, uid_t server)
 {
-	set_id_range(userns, IDS_HOST_FIRST, HOST_BLOCK, IDS_HOST_SPARE);
+	set_id_range(userns, IDS_HOST_FIRST, HOST_BLOCK, IDS_HOST_LAST_BLOCK);
 	if (server != 0)
 		userns->ids.files = server - 1;
 }

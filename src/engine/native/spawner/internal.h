@@ -39,9 +39,10 @@ struct host_resources {
 	char unlisted[IDS_SOURCE_SIZE];
 	const struct cdi *gpus; /* or NULL */
 	size_t mount_count;
-	struct spec_limits ceilings; /* the most that a request may ask for */
-	uint64_t gpus_max;           /* likewise */
-	uint64_t memory_sum;         /* of all requests; 0: no limit */
+	/* The most that a request may ask for; as in struct spawner_options. */
+	struct spec_limits ceilings;
+	uint64_t gpus_max;
+	uint64_t memory_sum;
 	int lock_objects; /* the kernel's number of file locks as a file; -1: not readable */
 };
 
@@ -65,7 +66,7 @@ struct disk_watch {
 	unsigned failures;       /* of measurings, one after the other */
 	uint64_t idle_cpu_us;    /* processor time of the sandbox when it was known to be within its
 	                       * limit; 0: not known since the latest measuring */
-	uint64_t read_cpu_us;    /* processor time at the check before; 0: there was none */
+	uint64_t read_cpu_us;    /* processor time at the check before this one; 0: none was made */
 };
 
 struct lock_watch {
@@ -268,10 +269,10 @@ void lock_watch_result(struct spawner_sandbox *sandbox, uint64_t used);
  *
  * Disk, without quotas: the free space of the file system is read, which is one system call. Only
  * when it has shrunk so much since the last measuring that the sandbox could be over its limit, a
- * janitor measures its files. The sandbox pays for the measuring with its own processor time: it
- * stays frozen until its limit on processors would have allowed as much. Record locks: likewise.
- * Memory, without cgroups: a janitor adds up the processes' memory, and counts their locks. A
- * sandbox over a limit is killed. */
+ * janitor measures its files. The processor time of the janitor is charged to the sandbox: the
+ * sandbox stays frozen until its limit on processors would have allowed as much. Record locks are
+ * counted and charged in the same way. Memory, without cgroups: a janitor adds up the processes'
+ * memory, and counts their locks. A sandbox over a limit is killed. */
 
 void limit_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox);
 /* Milliseconds until the next check; -1: nothing to watch. */

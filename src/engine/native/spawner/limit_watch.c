@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/num.h"
 #include "engine/native/spawner/internal.h"
 
 enum {
@@ -12,9 +13,10 @@ enum {
 	/* Measuring the sockets of one sandbox takes at most one part in this many of a
 	 * processor. */
 	SOCKETS_SHARE = 4,
-	/* Longest time for which a sandbox is frozen to pay for one measuring. The server gives up
-	 * a spill file after 5 s and an agent after 15 s without an answer. */
-	PAY_MAX_MS = 4000,
+	/* Longest time for which a sandbox stays frozen because of the processor time that one
+	 * measuring took. The server gives up a spill file after 5 s and an agent after 15 s
+	 * without an answer. */
+	CHARGE_MAX_MS = 4000,
 };
 
 static struct disk_usage read_free_space(const struct host_resources *host)
@@ -98,15 +100,15 @@ static bool start_measuring(struct spawner *spawner, struct spawner_sandbox *san
 	return true;
 }
 
-/* Thaws the sandbox, or lets it stay frozen as long as its limit on processors takes to allow the
+/* Thaws the sandbox, or leaves it frozen for as long as its limit on processors takes to allow the
  * processor time that the janitor used. Otherwise a sandbox with many files that stays close to its
  * disk limit, or one with many descriptors, would make the host work more than the sandbox may
  * itself. */
 static void finish_measuring(struct spawner_sandbox *sandbox, uint64_t cpu_us)
 {
 	struct frozen_measuring *measuring = &sandbox->measuring;
-	uint64_t pay_ms = cpu_us / sandbox->limits.cpu; /* the limit is in thousandths */
-	uint64_t until = measuring->began_ms + (pay_ms < PAY_MAX_MS ? pay_ms : PAY_MAX_MS);
+	uint64_t charge_ms = cpu_us / sandbox->limits.cpu; /* the limit is in thousandths */
+	uint64_t until = measuring->began_ms + num_min(charge_ms, CHARGE_MAX_MS);
 	const struct cgroups *all = sandbox->cgroup.in;
 
 	measuring->is_running = false;
@@ -116,7 +118,7 @@ static void finish_measuring(struct spawner_sandbox *sandbox, uint64_t cpu_us)
 		cgroup_freeze(&sandbox->cgroup, false);
 }
 
-/* Also thaws a sandbox that has paid. */
+/* Also thaws a sandbox whose time of finish_measuring() has passed. */
 static bool is_frozen(struct spawner_sandbox *sandbox)
 {
 	struct frozen_measuring *measuring = &sandbox->measuring;
@@ -147,9 +149,11 @@ static bool is_first_after_wake(const struct spawner_sandbox *sandbox)
 	return !sandbox->is_fresh && !sandbox->disk.is_measured;
 }
 
-/* Notes the processor time of a sandbox that is within its limit, at the second such check after
- * the measuring: the time must have been read before the free space of the check, or a write in
- * between would count as done before. Thawed tasks run for a moment too before they sleep again. */
+/* Records the processor time of a sandbox that a check has found to be within its disk limit. The
+ * time that is recorded was read at the check before, so before this check read the free space:
+ * otherwise a write between the two reads would not be noticed by has_run(). The first check after
+ * a measuring only reads the time, because tasks that were thawed run for a moment even if they are
+ * idle. */
 static void note_within_limit(struct spawner_sandbox *sandbox)
 {
 	struct disk_watch *disk = &sandbox->disk;
@@ -160,8 +164,8 @@ static void note_within_limit(struct spawner_sandbox *sandbox)
 	disk->read_cpu_us = cgroup_counters_now(&sandbox->cgroup).cpu_us;
 }
 
-/* A sandbox that used no processor time since it was within its limit has written nothing: only
- * other processes have made the free space shrink. */
+/* A sandbox that has used no processor time since it was within its limit has written nothing: then
+ * only other processes have made the free space shrink, and measuring would be in vain. */
 static bool has_run(const struct spawner_sandbox *sandbox)
 {
 	uint64_t then_us = sandbox->disk.idle_cpu_us;
@@ -181,11 +185,6 @@ static void start_disk_measuring(struct spawner *spawner, struct spawner_sandbox
 	sandbox->disk.idle_cpu_us = sandbox->disk.read_cpu_us = 0;
 }
 
-static uint64_t max_of(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 static void apply_disk_result(struct spawner_sandbox *sandbox, const struct janitor_result *result)
 {
 	struct disk_watch *disk = &sandbox->disk;
@@ -202,9 +201,9 @@ static void apply_disk_result(struct spawner_sandbox *sandbox, const struct jani
 	disk->used = result->usage;
 	disk->free_before = disk->free_next;
 	if (is_first_after_wake(sandbox))
-		disk->limit = (struct disk_usage){ max_of(disk->limit.bytes, result->usage.bytes),
-			                           max_of(disk->limit.inodes,
-			                                  result->usage.inodes) };
+		disk->limit = (struct disk_usage){ num_max(disk->limit.bytes, result->usage.bytes),
+			                           num_max(disk->limit.inodes,
+			                                   result->usage.inodes) };
 	disk->is_measured = true;
 	if (result->usage.bytes > disk->limit.bytes || result->usage.inodes > disk->limit.inodes)
 		spawner_sandbox_kill(sandbox, ENGINE_END_DISK_LIMIT);
@@ -280,7 +279,8 @@ static bool start_memory_janitor(struct spawner *spawner, const struct spawner_s
 	return janitor != NULL && janitor_start(janitor, &job, &err) == 0;
 }
 
-/* A cgroup does not count all memory of sockets: see usage/sockets.c. */
+/* Without a memory controller all sandboxes are measured. With one, only those whose sockets could
+ * exceed the limit are: a cgroup does not count all memory of sockets (usage/sockets.c). */
 static bool needs_memory_check(const struct spawner *spawner, const struct spawner_sandbox *sandbox)
 {
 	return is_running(sandbox) && !is_memory_measured(spawner, sandbox->number) &&

@@ -151,7 +151,8 @@ static void kill_sandbox(struct spawner *spawner, const struct spawner_request *
 
 /* --- changing limits ------------------------------------------------------------------ */
 
-/* The number of open files of each process was fixed at the start, by the number of processes. */
+/* RLIMIT_NOFILE of the processes was set at the start, to what fits the number of processes then. A
+ * larger number of processes could fill the host's file table. */
 static int check_open_files(const struct spawner *spawner, const struct spec_limits *limits,
                             struct error *err)
 {
@@ -239,7 +240,8 @@ static void erase_sandbox(struct spawner *spawner, const struct spawner_request 
 
 /* --- other servers --------------------------------------------------------------------- */
 
-/* The name of a server is all that a request can choose: the callback knows the directory. */
+/* A request chooses only the name of a server, and the callback the directory of its socket: a
+ * server that was taken over can connect to no other socket. */
 static void connect_server(struct spawner *spawner, const struct spawner_request *request)
 {
 	struct error err;

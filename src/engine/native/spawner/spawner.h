@@ -43,8 +43,8 @@ struct spawner_options {
 	/* The most that any request gets, whatever the server asks for. */
 	struct spec_limits ceilings;
 	uint64_t gpus_max;        /* bit n: device n of `gpus` */
-	uint64_t memory_together; /* bytes that all sandboxes use together, if cgroups can tell */
-	/* Bytes that their limits on memory add up to, where no cgroup counts the memory in use;
+	uint64_t memory_together; /* bytes that all sandboxes may use together, by their cgroup */
+	/* Without a memory controller: bytes that the memory limits of all sandboxes may add up to;
 	 * 0: no limit. */
 	uint64_t memory_sum;
 	int instance_lock; /* kept open: the lock that shows that this server is alive; or -1 */
@@ -71,7 +71,7 @@ enum spawner_request_kind {
 	REQUEST_ERASE,     /* spec.id */
 	REQUEST_LIST,
 	REQUEST_LIMIT,   /* number of the REQUEST_START; spec.limits: memory, cpu and pids */
-	REQUEST_CONNECT, /* instance: the server itself may not make sockets */
+	REQUEST_CONNECT, /* instance; the server's own filter refuses socket(2) */
 	REQUEST_KIND_COUNT
 };
 
@@ -102,7 +102,7 @@ struct spawner_report {
 	unsigned cgroup_limits; /* CGROUP_HAS_... */
 	enum disk_kind disk;
 	char mode_why[240], cgroups_why[240], disk_why[240]; /* why not the better kind */
-	char groups[160]; /* of the caller, with special rights, that sandboxes keep; or "" */
+	char groups[160];                                    /* as in struct userns */
 	bool usr_is_single_mount;
 	uint32_t taken_blocks;  /* sandboxes whose ids were given to users of the host since */
 	struct error taken_why; /* of one of them */

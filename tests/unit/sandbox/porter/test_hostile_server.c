@@ -739,7 +739,8 @@ static void agent_places_no_trusted_file(void **state)
 	assert_true(talk.is_ready);
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
 		request_files(&talk, &refused[i]);
-		assert_string_equal(talk.why.msg, "copies do not need this operation");
+		assert_string_equal(talk.why.msg,
+		                    "the agent on the host performs only the operations of copies");
 	}
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
 		const struct wire_message write = { .type = WIRE_WRITE,

@@ -255,11 +255,11 @@ static void executable_bits_need_a_file_that_has_them(void **state)
 	start_export(&e);
 	CHECK_OK(write_to(&e, "new", 0, "x"), e.err);
 	assert_int_equal(job_test_mode(&e.t, "workspace/new") & 07777, 0644);
-	assert_int_equal(e.done.unmarked, 1);
+	assert_int_equal(e.done.not_executable, 1);
 	assert_int_equal(chmod(job_test_path(&e.t, "workspace/new"), 0700), 0);
 	CHECK_OK(write_to(&e, "new", 0, "y"), e.err);
 	assert_int_equal(job_test_mode(&e.t, "workspace/new") & 07777, 0700);
-	assert_int_equal(e.done.unmarked, 0);
+	assert_int_equal(e.done.not_executable, 0);
 	/* A link to an executable file is not one. */
 	job_test_link(&e.t, "new", "workspace/link");
 	put_file(&e, "new", 0777, "z");
@@ -269,7 +269,7 @@ static void executable_bits_need_a_file_that_has_them(void **state)
 	assert_int_equal(job_test_mode(&e.t, "workspace/new") & 07777, 0744);
 	assert_int_equal(job_test_mode(&e.t, "workspace/link") & 07777, 0644);
 	assert_int_equal(job_test_mode(&e.t, "workspace/plain") & 07777, 0644);
-	assert_int_equal(e.done.unmarked, 1);
+	assert_int_equal(e.done.not_executable, 1);
 	stop_export(&e);
 }
 
