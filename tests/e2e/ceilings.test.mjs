@@ -92,7 +92,7 @@ test('--gpu-max names the graphics processors that create_sandbox may ask for', 
   refused(await toolsOf(() => one).create_sandbox({ gpu: '2' }), /^gpu: '2' is not allowed/);
 });
 
-test('nobody gets more than the machine has', async (t) => {
+test('no sandbox gets more than the machine has', async (t) => {
   const session = await open(t, { MEMORY: '1024G', CPU: 1024000, PIDS: 65536 });
   const { memory_mb, cpus: processors } = await schemaOf(session);
   assert.ok(memory_mb.maximum <= MACHINE_MB, `${memory_mb.maximum}`);

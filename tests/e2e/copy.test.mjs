@@ -2,40 +2,21 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
-  chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync,
-  symlinkSync, truncateSync, writeFileSync,
+  chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, symlinkSync, truncateSync,
+  writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { BELLJAR, complaint, PATIENCE_MS, serverEnv } from './lib/programs.mjs';
-import { open, refused, sandboxed, sleep, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
+import { hostDirs, verbsOf } from './lib/host.mjs';
+import { open, refused, sandboxed, shellOf, sleep, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
 
 // `allowed` and `second` may be used, `other` may not.
-const top = mkdtempSync(join(tmpdir(), 'belljar-copy-'));
-const [allowed, second, other] = ['allowed', 'second', 'other'].map((name) => join(top, name));
-chmodSync(top, 0o755);
-for (const dir of [allowed, second, other]) mkdirSync(dir);
-after(() => rmSync(top, { recursive: true, force: true }));
+const { top, dirs: [allowed, second, other], put, get } = hostDirs('copy', ['allowed', 'second', 'other']);
 
 const tools = sandboxed({ ALLOW_PATH: `${allowed}:${second}` });
 const { copy_in, copy_out, run_command } = tools;
 
-const sh = async (command) => {
-  const result = await run_command({ command });
-  assert.equal(structuredOf(result).exit_code, 0, textOf(result));
-  return textOf(result);
-};
-
-/** Writes files of the host, creating the directories on the way. */
-function put(files, under = allowed) {
-  for (const [name, text] of Object.entries(files)) {
-    const path = join(under, name);
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, text);
-  }
-}
-const get = (name) => readFileSync(join(allowed, name), 'utf8');
+const sh = shellOf(run_command);
 const tree = (dir) => readdirSync(dir, { recursive: true }).sort();
 
 put({ secret: 'not yours' }, other);
@@ -431,13 +412,9 @@ test('a copy that fails says why', async () => {
 describe('cp', () => {
   const dir = join(top, 'cp');
   mkdirSync(dir);
-  const STATE = ['--state-dir', join(top, 'cp-state')];
-  const verb = (name, ...args) => {
-    const env = serverEnv({ ASAN_OPTIONS: 'detect_leaks=0' });
-    const result = spawnSync(BELLJAR, [name, ...STATE, ...args], { env, cwd: dir, input: '', encoding: 'utf8', timeout: PATIENCE_MS });
-    assert.equal(complaint(result.stderr), null);
-    return result;
-  };
+  const state = join(top, 'cp-state');
+  const run = verbsOf({ state, cwd: dir });
+  const verb = (name, ...args) => run(name, args);
   const done = (result, said) => {
     assert.equal(result.status, 0, result.stderr);
     assert.match(result.stderr, said);
@@ -481,7 +458,6 @@ describe('cp', () => {
   });
 
   test('cp refuses the state directory', () => {
-    const state = STATE[1];
     inside('mkdir -p cp-state; echo x > cp-state/x; echo x > x');
     for (const args of [[state, 'work:'], [top, 'work:'], ['work:x', state], ['work:x', `${state}/new`], ['work:x', join(state, 'sandboxes')],
       ['work:cp-state', top], ['work:.', top]]) {

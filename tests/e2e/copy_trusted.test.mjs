@@ -2,35 +2,18 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
-  chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync,
+  chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { BELLJAR, complaint, PATIENCE_MS, serverEnv } from './lib/programs.mjs';
-import { open, refused, sandboxed, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
+import { hostDirs, verbsOf } from './lib/host.mjs';
+import { open, refused, sandboxed, shellOf, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
 
-const top = mkdtempSync(join(tmpdir(), 'belljar-trusted-'));
-const allowed = join(top, 'allowed');
-chmodSync(top, 0o755);
-mkdirSync(allowed);
-after(() => rmSync(top, { recursive: true, force: true }));
+const { top, dirs: [allowed], put, get } = hostDirs('trusted', ['allowed']);
 
 const { copy_in, copy_out, run_command } = sandboxed({ ALLOW_PATH: allowed });
 
-const sh = async (command, run = run_command) => {
-  const result = await run({ command });
-  assert.equal(structuredOf(result).exit_code, 0, textOf(result));
-  return textOf(result);
-};
-function put(files, under = allowed) {
-  for (const [name, text] of Object.entries(files)) {
-    const path = join(under, name);
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, text);
-  }
-}
-const get = (name) => readFileSync(join(allowed, name), 'utf8');
+const sh = shellOf(run_command);
 const has = (name) => existsSync(join(allowed, name));
 const mode = (path) => (statSync(path).mode & 0o777).toString(8);
 
@@ -165,7 +148,7 @@ test('options of the server allow kinds of files and executables, arguments do n
   const own = await open(t, { ALLOW_PATH: dir, COPY_TRUSTED: 'git-hooks,editor-folders', COPY_EXECUTABLES: 'true' });
   t.after(() => own.close());
   const mine = toolsOf(async () => own);
-  await sh('mkdir -p w/.git/hooks w/.vscode; echo h > w/.git/hooks/pre-commit; chmod 777 w/.git/hooks/pre-commit; echo s > w/.vscode/s; echo b > w/.bashrc', mine.run_command);
+  await shellOf(mine.run_command)('mkdir -p w/.git/hooks w/.vscode; echo h > w/.git/hooks/pre-commit; chmod 777 w/.git/hooks/pre-commit; echo s > w/.vscode/s; echo b > w/.bashrc');
   const moved = structuredOf(await mine.copy_out({ path: 'w', target: 'w' }));
   assert.deepEqual([moved.left_out_names, moved.not_executable], [['.bashrc (shell-start)'], undefined]);
   assert.equal(mode(join(dir, 'w/.git/hooks/pre-commit')), '755');
@@ -226,13 +209,8 @@ test('a preview of very much is cut, and says so', async () => {
 describe('cp', () => {
   const dir = join(top, 'cp');
   mkdirSync(dir);
-  const STATE = ['--state-dir', join(top, 'cp-state')];
-  const verb = (name, ...args) => {
-    const env = serverEnv({ ASAN_OPTIONS: 'detect_leaks=0' });
-    const result = spawnSync(BELLJAR, [name, ...STATE, ...args], { env, cwd: dir, input: '', encoding: 'utf8', timeout: PATIENCE_MS });
-    assert.equal(complaint(result.stderr), null);
-    return result;
-  };
+  const run = verbsOf({ state: join(top, 'cp-state'), cwd: dir });
+  const verb = (name, ...args) => run(name, args);
   after(() => verb('rm', 'work'));
 
   test('cp leaves trusted files out, unless its flags allow them', () => {

@@ -2,16 +2,12 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { refused, sandboxed, structuredOf, textOf } from './lib/sandboxed.mjs';
+import { refused, sandboxed, shellOf, structuredOf, textOf } from './lib/sandboxed.mjs';
 
 const tools = sandboxed();
 const { read_file, write_file, edit_file, list_directory, search_files, delete_path, run_command } = tools;
 
-const sh = async (command) => {
-  const result = await run_command({ command });
-  assert.equal(structuredOf(result).exit_code, 0, textOf(result));
-  return textOf(result);
-};
+const sh = shellOf(run_command);
 const write = async (path, content, more) => structuredOf(await write_file({ path, content, ...more }));
 const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';

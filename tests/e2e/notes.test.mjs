@@ -7,6 +7,8 @@ import { open, refused, sandboxed, structuredOf, allTextOf as textOf, toolsOf } 
 const tools = sandboxed();
 const { run_command, run_code, create_sandbox, read_file, write_file, edit_file, delete_path, list_directory, search_files } = tools;
 
+const hasProgram = async (name) => structuredOf(await run_command({ command: `command -v ${name}` })).exit_code === 0;
+
 const LEFT = /processes left running were ended \((.*)\): to keep one, start it with run_command {background: true}\]/;
 
 test('processes that a command leaves running are named', async () => {
@@ -33,7 +35,11 @@ test('the name of a process cannot imitate a line of belljar', async () => {
 });
 
 test('a command whose helpers end by themselves gets no note', async () => {
-  assert.equal(textOf(await run_command({ command: '(sleep 0.001 &); yes | head -1' })), 'y\n');
+  // Helpers have 20 ms to exit, which may be too short on a busy machine: one try of ten is enough.
+  const texts = [];
+  while (!texts.includes('y\n') && texts.length < 10)
+    texts.push(textOf(await run_command({ command: '(sleep 0.001 &); yes | head -1' })));
+  assert.ok(texts.includes('y\n'), texts.at(-1));
 });
 
 test('the note of a running process has its time-out, and timeout_s its most', async () => {
@@ -123,24 +129,28 @@ test('what pip installed is visible to waiting interpreters', async (t) => {
 });
 
 test('what npm installed globally can be required', async (t) => {
+  if (!(await hasProgram('npm'))) return t.skip('no npm');
   const command = `mkdir -p /tmp/hi && cd /tmp/hi && echo 'console.log("hi")' > index.js &&
     echo '{"name":"hi-there","version":"1.0.0"}' > package.json && npm install -g /tmp/hi`;
-  if (structuredOf(await run_command({ command })).exit_code !== 0) return t.skip('no npm');
+  const { exit_code, stderr } = structuredOf(await run_command({ command }));
+  assert.equal(exit_code, 0, stderr);
   assert.equal(structuredOf(await run_code({ language: 'javascript', code: "require('hi-there')" })).stdout, 'hi\n');
 });
 
 test('Java prints nothing of its own, and its heap fits the sandbox', async (t) => {
   const code = 'class Main { public static void main(String[] a) { System.out.println(Runtime.getRuntime().maxMemory() >> 20); } }';
-  const result = await run_code({ language: 'java', code });
-  if (result.isError) return t.skip('no Java');
-  const { stdout, stderr } = structuredOf(result);
+  if (!(await hasProgram('java'))) return t.skip('no Java');
+  const { stdout, stderr } = structuredOf(await run_code({ language: 'java', code }));
   assert.equal(stderr, '');
-  assert.ok(Number(stdout) <= 1024, stdout);
+  assert.ok(Number(stdout) > 0 && Number(stdout) <= 1024, stdout);
 });
 
-test('a debugger that needs ptrace is told the setting, and AddressSanitizer works without', async (t) => {
-  const traced = await run_command({ command: 'command -v strace && strace true; test $? = 0' });
-  if (structuredOf(traced).stdout !== '') assert.match(textOf(traced), /\[belljar: .*--calls debug\]/);
+test('a debugger that needs ptrace is told the setting', async (t) => {
+  if (!(await hasProgram('strace'))) return t.skip('no strace');
+  assert.match(textOf(await run_command({ command: 'strace true' })), /\[belljar: .*--calls debug\]/);
+});
+
+test('AddressSanitizer works without ptrace', async (t) => {
   const command = "echo 'int main(void) { return 7; }' > a.c && cc -fsanitize=address a.c -o a || exit 3; ./a";
   const { exit_code, stderr } = structuredOf(await run_command({ command }));
   if (exit_code === 3) return t.skip('no AddressSanitizer');

@@ -5,28 +5,26 @@ import { refused, sandboxed, structuredOf } from './lib/sandboxed.mjs';
 
 const { run_command, process_input, process_output, process_stop } = sandboxed();
 
-/** All output of the process once it matches. */
-async function seen(process, pattern) {
-  let all = '';
-  for (let i = 0; i < 60; i++) {
-    all = structuredOf(await process_output({ process, since: 0, wait_s: 1 })).stdout ?? '';
-    if (pattern.test(all)) return all;
-  }
-  assert.fail(`${pattern} is not in ${JSON.stringify(all)}`);
+/** All output of the process once it has the text. */
+async function outputWith(process, text) {
+  const { stdout, note } = structuredOf(await process_output({ process, since: 0, until: text }));
+  assert.match(note, /was printed$/, stdout);
+  return stdout;
 }
 
 test('a background program has a terminal of the size asked for, and the size can change', async () => {
   const command = 'tty; stty size; echo $TERM; while read -r -p "> " line; do echo "got:$line"; stty size; done';
   const { process } = structuredOf(await run_command({ command, background: true, pty: true, rows: 30, columns: 100 }));
-  const start = await seen(process, /> $/);
+  const start = await outputWith(process, '> ');
   assert.match(start, /^\/dev\/pts\/\d+\r?\n30 100\r?\nxterm-256color/);
   await process_input({ process, stdin: 'hello\n' });
-  assert.match(await seen(process, /got:hello/), /> hello\r?\n/); // the terminal echoes
+  assert.match(await outputWith(process, 'got:hello'), /> hello\r?\n/); // the terminal echoes
   await process_input({ process, rows: 40, columns: 120 });
   await process_input({ process, stdin: 'again\n' });
-  await seen(process, /40 120/);
-  await process_input({ process, stdin: '\u0003' }); // the terminal turns it into SIGINT
-  await process_stop({ process });
+  await outputWith(process, '40 120');
+  await process_input({ process, stdin: '\u0003' });
+  const { signal } = structuredOf(await process_output({ process, until_end: true }));
+  assert.equal(signal, 'SIGINT', 'the terminal turns Ctrl-C into a signal');
 });
 
 test('pty is refused where it cannot work', async () => {

@@ -1,4 +1,4 @@
-"""notebook_test.py - what people know from Jupyter (src/kernels/python_{syntax,magics,notebook,loop,run}.py):
+"""notebook_test.py - what people know from Jupyter (src/kernels/notebook and src/kernels/python_run.py):
 IPython's syntax, magics, display, the event loop of a session, the value of a fresh run."""
 import base64
 import subprocess
@@ -94,7 +94,7 @@ class Syntax(Notebook):
 
 
 class Magics(Notebook):
-    def test_directory_and_environment(self):
+    def test_cd_and_env_change_the_session(self):
         home = str(self.kernel.home)
         self.gives("%cd /\n%pwd", "'/'", out="/\n")
         self.gives("%cd -", out=home + "\n")
@@ -103,7 +103,7 @@ class Magics(Notebook):
         self.gives("path = %pwd\npath == " + repr(home), "True")
         self.fails("%cd /nowhere", "FileNotFoundError", "nowhere")
 
-    def test_time(self):
+    def test_time_and_timeit_print_durations(self):
         for code in "%time 1 + 1", "%%time\nx = 1\nx + 1":
             got = self.run_code(code)
             self.assertEqual(got.shown, plain("2"))
@@ -111,7 +111,7 @@ class Magics(Notebook):
         for code in "%timeit -n 2 -r 2 sum(range(10))", "%%timeit -n 2 -r 2\nsum(range(10))":
             self.assertRegex(self.run_code(code).out, "s per loop \\(mean ± std. dev. of 2 runs, 2 loops each\\)\n$")
 
-    def test_scripts_and_files(self):
+    def test_cell_magics_run_scripts_and_write_files(self):
         self.gives("%%bash\nx=1\necho $x; echo it\\'s", out="1\nit's\n")
         self.gives("%%sh\necho $0", out="sh\n")
         self.fails("%%bash\nexit 4", "CalledProcessError", "exit status 4")
@@ -119,12 +119,12 @@ class Magics(Notebook):
         self.gives("%%writefile -a a.py\nr = 2\n", out="Appending to a.py\n")
         self.gives("%run a.py 5\nq, r", "(['a.py', '5'], 2)", out="ran\n")
 
-    def test_capture(self):
+    def test_capture_keeps_output_and_values(self):
         self.gives("%%capture c\nprint('hidden')\ndisplay(1)\n!echo sub\n2")
         self.gives("c.stdout, c.outputs", "('hidden\\nsub\\n', [1, 2])")
         self.gives("c.show()", "1", "2", out="hidden\nsub\n")
 
-    def test_names(self):
+    def test_who_and_reset_see_the_names_of_the_user(self):
         self.gives("a = 1; b = 'x'\n%who", out="a\tb\n")
         self.assertIn("str", self.run_code("%whos").out)
         self.gives("%reset -f\n%who", out="Interactive namespace is empty.\n")
@@ -214,7 +214,7 @@ class Display(Notebook):
     def path(self, name):
         return str(self.kernel.home / ".belljar" / name)
 
-    def test_objects_of_ipython(self):
+    def test_display_classes_give_their_media_types(self):
         for code, *want in (
                 ("HTML('<b>')", ("text/html", "<b>", "")),
                 ("Markdown('# a')", ("text/markdown", "# a", "")),
@@ -237,7 +237,7 @@ class Display(Notebook):
         self.gives(self.IMPORT + "Image('a.png')", ("image/png", "", self.path("image-3.png")))
         self.gives("import IPython\nfrom IPython.core.display import HTML\nIPython.display.HTML is HTML", "True")
 
-    def test_dictionaries_of_media_types(self):
+    def test_dictionary_of_media_types_is_shown(self):
         picture = base64.b64encode(png(2, 2)).decode()
         self.gives("display({'text/plain': 'p', 'text/html': '<i>'}, raw=True)", "p", ("text/html", "<i>", ""))
         self.gives("display({'image/png': %r, 'text/plain': '<X object at 0x1>'}, raw=True)" % picture,
@@ -260,7 +260,7 @@ class Display(Notebook):
                    ("text/html", "<r>", ""))
 
     @unittest.skipUnless(has("PIL"), "no PIL")
-    def test_image_show(self):
+    def test_show_of_an_image_is_a_picture(self):
         self.gives("from PIL import Image\nImage.new('RGB', (2, 2)).show()", ("image/png", "", self.path("image-1.png")))
 
     @unittest.skipUnless(has("matplotlib"), "no matplotlib")

@@ -14,10 +14,10 @@ export const VERSION = /^VERSION\s*=\s*(\S+)/m.exec(
   readFileSync(new URL('Makefile', root), 'utf8'),
 )[1];
 
-/** The state directory of the servers of one test file, removed after the tests. As root a server runs
- * under another uid, which must have access. */
+/** The state directory that all servers of one test file share, removed after the tests. As root a
+ * server runs under another uid, which must have access. */
 let state;
-export function stateDir() {
+function sharedStateDir() {
   if (state === undefined) {
     state = mkdtempSync(join(tmpdir(), 'belljar-e2e-'));
     chmodSync(state, 0o711);
@@ -29,7 +29,7 @@ export function stateDir() {
 /** The environment of a server: that of the tests, without BELLJAR_ settings. */
 export function serverEnv(extra) {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(BELLJAR|FIXTURE)_/.test(name));
-  return { ...Object.fromEntries(inherited), XDG_CONFIG_HOME: '/nonexistent', BELLJAR_STATE_DIR: stateDir(), ...extra };
+  return { ...Object.fromEntries(inherited), XDG_CONFIG_HOME: '/nonexistent', BELLJAR_STATE_DIR: sharedStateDir(), ...extra };
 }
 
 /** Sanitizers multiply memory, so memory is not checked with them. */

@@ -72,6 +72,13 @@ export function structuredOf(result) {
   return result.structuredContent;
 }
 
+/** Shell commands that must succeed, by run_command: (command) => its text. */
+export const shellOf = (run_command) => async (command) => {
+  const result = await run_command({ command });
+  assert.equal(structuredOf(result).exit_code, 0, textOf(result));
+  return textOf(result);
+};
+
 /** Asserts that the tool failed with a matching message. */
 export function refused(result, why) {
   assert.equal(result.isError, true, JSON.stringify(result).slice(0, 500));

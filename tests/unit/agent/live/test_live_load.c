@@ -13,7 +13,8 @@ enum {
 	NOISE = 1024 * 1024 + 4093,  /* the pattern: its end falls nowhere twice */
 	LOAD_MS = 240 * 1000,
 	SAMPLE_MS = 100,
-	/* The agent alone: what programs that have no processor have not read yet waits in it. */
+	/* The agent alone. Input that programs have not read yet, because they got no processor
+	 * time, waits in the agent. */
 	AGENT_KIB = 2 * 1024 + RUNS * (WIRE_WINDOW / 1024),
 	FAMILY_KIB = 64 * 1024, /* with its keepers and workers, shared pages counted each time */
 	SERVER_KIB = 8 * 1024,  /* on the heap of the test itself: the channel's queues */

@@ -500,7 +500,8 @@ static void thousands_of_requests_are_answered(void **state)
 	porter_stop(&porter);
 }
 
-/* Replies that nobody reads fill the socket, with the descriptors of channels in them. */
+/* Replies that the server does not read fill the socket, with the descriptors of channels in
+ * them. */
 static void server_that_reads_no_reply_blocks_only_itself(void **state)
 {
 	const struct porter_request request = make_request(PORTER_OPEN, 0, "");

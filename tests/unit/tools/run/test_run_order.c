@@ -61,7 +61,7 @@ static void pieces_follow_the_journal(void **state)
 	/* A display that was removed is passed over. */
 	displays[0].number = 7;
 	check_pieces(&result, "o:a e:EF o:bcd d0 d1 ");
-	/* Entries that do not describe this output are of no use. */
+	/* Entries that do not add up to the bytes of this output are ignored. */
 	result.out.tail = view_of("c");
 	check_pieces(&result, "o:abc e:EF d0 d1 ");
 	result.has_more = true;

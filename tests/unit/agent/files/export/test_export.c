@@ -126,8 +126,9 @@ static void entries_that_the_host_has_are_not_reported(void **state)
 	stop_export(&e);
 }
 
-/* The path on the host decides, with its links resolved, also where it does not exist yet. */
-static void target_path_counts(void **state)
+/* The path on the host decides what is trusted, with its links resolved, also where the path does
+ * not exist yet. */
+static void path_on_the_host_decides(void **state)
 {
 	static const char *const targets[] = { ".git/hooks", "way",        "dot/hooks",
 		                               "new/.ssh",   "bare/hooks", ".GIT/hooks" };
@@ -162,8 +163,8 @@ static void target_path_counts(void **state)
 	stop_export(&e);
 }
 
-/* A trusted name of the host may be a link to a name that is not. */
-static void path_as_written_counts(void **state)
+/* A trusted name of the host may be a link to a name that is not trusted. */
+static void path_as_written_decides_too(void **state)
 {
 	struct export_test e;
 
@@ -208,7 +209,7 @@ static void directory_that_became_a_link_is_refused(void **state)
 	stop_export(&e);
 }
 
-/* A trusted directory is made for the entries in it that are not. */
+/* A trusted directory is created if it is the place of entries that are not trusted. */
 static void exceptions_are_written_to_a_new_directory(void **state)
 {
 	struct export_test e;
@@ -239,7 +240,7 @@ static void allowed_kinds_are_written(void **state)
 	job_test_holds(&e.t, "workspace/t/.git/hooks/x", "mine");
 	CHECK_OK(write_to(&e, "x/.git/hooks/x", 0, "mine"), e.err);
 	assert_int_equal(job_test_mode(&e.t, "workspace/x/.git/hooks/x") & 07777, 0755);
-	/* In a sandbox there are no rules. */
+	/* The agent in a sandbox leaves no file out. */
 	e.t.job.on_host = false;
 	tar_test_file(&e.tar, ".git/config", "mine");
 	CHECK_OK(unpack_to(&e, "t", 0), e.err);
@@ -260,7 +261,7 @@ static void executable_bits_need_a_file_that_has_them(void **state)
 	CHECK_OK(write_to(&e, "new", 0, "y"), e.err);
 	assert_int_equal(job_test_mode(&e.t, "workspace/new") & 07777, 0700);
 	assert_int_equal(e.done.not_executable, 0);
-	/* A link to an executable file is not one. */
+	/* A link to an executable file does not make the new file executable. */
 	job_test_link(&e.t, "new", "workspace/link");
 	put_file(&e, "new", 0777, "z");
 	put_file(&e, "link", 0777, "z");
@@ -353,8 +354,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(trusted_entries_are_left_out),
 		TEST(entries_that_the_host_has_are_not_reported),
-		TEST(target_path_counts),
-		TEST(path_as_written_counts),
+		TEST(path_on_the_host_decides),
+		TEST(path_as_written_decides_too),
 		TEST(directory_that_became_a_link_is_refused),
 		TEST(exceptions_are_written_to_a_new_directory),
 		TEST(allowed_kinds_are_written),

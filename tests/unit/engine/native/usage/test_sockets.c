@@ -66,7 +66,7 @@ static void fill_pair(void)
 	need(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0 && write(fds[0], bytes, PIECE) == PIECE);
 }
 
-static void nothing(void)
+static void fill_nothing(void)
 {
 }
 
@@ -122,7 +122,7 @@ static void sockets_of_every_kind_count(void **state)
 {
 	if (geteuid() != 0)
 		skip();
-	assert_in_range(measure(nothing, true), 0, PIECE - 1);
+	assert_in_range(measure(fill_nothing, true), 0, PIECE - 1);
 	assert_in_range(measure(fill_backlog, false), CONNECTIONS * PIECE,
 	                64 * CONNECTIONS * PIECE);
 	assert_in_range(measure(begin_datagram, false), PIECE, 8 * PIECE);
@@ -133,8 +133,8 @@ static void sockets_of_every_kind_count(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sockets_of_every_kind_count),
+		TEST(sockets_of_every_kind_count),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_TESTS("engine/native/usage/sockets", tests);
 }
