@@ -149,6 +149,17 @@ build/agent/image.o: src/engine/agent_image.S build/agent/belljar-agent build/ag
 # The programs that interpreters run, embedded as text.
 KERNELS := $(patsubst src/%_image.S,build/%.o,$(wildcard src/kernels/*_image.S))
 
+# The Python kernel is embedded as compiled code too, for the Python that sandboxes of this machine see.
+# Where there is none, an empty code (8 bytes) leaves the text.
+KERNEL_PYTHON ?= /usr/bin/python3
+
+build/kernels/python.code: scripts/compile-kernel.py src/kernels/python_image.S $(wildcard src/kernels/python*.py src/kernels/*/*.py)
+	$(say) GEN $@
+	@mkdir -p $(@D)
+	$(Q)$(KERNEL_PYTHON) -I -B scripts/compile-kernel.py src/kernels/python_image.S $@ || head -c 8 /dev/zero >$@
+
+build/kernels/python.o: build/kernels/python.code
+
 build/kernels/%.o: src/kernels/%_image.S $(filter-out %.c %.h %.S,$(wildcard src/kernels/*.* src/kernels/*/*.*))
 	$(say) AS $@
 	@mkdir -p $(@D)

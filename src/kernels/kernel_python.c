@@ -1,15 +1,15 @@
 #include "kernels/kernels.h"
 
 /* From python_image.S. */
-extern const char kernel_python_loader[], kernel_python_text[], kernel_python_end[];
+extern const char kernel_python_loader[], kernel_python_boot[], kernel_python_end[];
 extern const char python_modules_text[], python_modules_end[];
 
 const struct kernel_program kernel_python = {
 	.language = "python",
 	.options = (const char *const[]){ "-c", kernel_python_loader, NULL },
-	.text = kernel_python_text,
+	.text = kernel_python_boot,
 	.text_end = kernel_python_end,
-	.session_prefix = "session = True\n",
+	.session_prefix = "session = True",
 	.startup_env = (const char *const[]){ "PYTHON", "LC_", "LANG", "LD_", "GLIBC_", "MALLOC_",
 	                                      NULL },
 	.is_reusable = true,

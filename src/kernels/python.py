@@ -1,6 +1,7 @@
 # python.py - the Python kernel: Python's side of the protocol in sandbox/interpreter/kernel_wire.h.
 #
-# The loader (python_loader.py) runs this text in its own namespace and then executes
+# The loader (python_loader.py) runs this text, or the code that the build has compiled it to, in its
+# own namespace and then executes
 #
 #     try:
 #         for code in start_kernel(): end_code(eval(*code))
@@ -11,8 +12,7 @@
 # their namespace. A process serves either fresh runs (FRESH and RUN are python_fresh.py and
 # python_run.py) or, with "session = True" in front of this text, the cells of one session (SESSION
 # is python_session.py). This file has what both need. The other parts, in the folder notebook, are
-# texts that part() compiles when they are first used, because compiling takes longer than a short
-# run. Python 3.7 and later.
+# compiled or loaded by part() when they are first used. Python 3.7 and later.
 import io
 import os
 import sys
@@ -199,7 +199,14 @@ def new_main(path):
     return main
 
 
-# --- parts that are compiled when they are first used ---
+# --- parts that are executed when they are first used ---
+
+
+def compiled(text):
+    """The code of a part: text, or marshal data from scripts/compile-kernel.py."""
+    if isinstance(text, bytes):
+        return sys.modules['marshal'].loads(text)
+    return compile(text, '<belljar>', 'exec')
 
 
 def part(name, parts={}):
@@ -211,7 +218,7 @@ def part(name, parts={}):
         try:
             space = {'__name__': 'belljar', 'part': part, 'screen': screen, 'pictures': imports,
                      'display': display, 'get_ipython': get_ipython}
-            exec(compile(globals()[name], '<belljar>', 'exec'), space)
+            exec(compiled(globals()[name]), space)
             parts[name] = space
         finally:
             sys.path[:] = path
@@ -415,10 +422,11 @@ def watch_imports(user):
 
 def start_kernel():
     if 'session' not in globals():
-        exec(compile(FRESH + RUN, '<belljar>', 'exec'), globals())
+        exec(compiled(FRESH), globals())
+        exec(compiled(RUN), globals())
         return serve_runs()
     sys.path[:] = filter(None, sys.path)  # SESSION must not import the user's traceback.py
-    exec(compile(SESSION, '<belljar>', 'exec'), globals())
+    exec(compiled(SESSION), globals())
     sys.path.insert(0, '')
     return serve_cells()
 

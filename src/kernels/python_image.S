@@ -1,13 +1,18 @@
-/* python_image.S - Python programs as text: the loader for the command line; for BOOT, python.py and
- * behind it, as strings, the parts that not every process needs; and the program of tool_help. */
+/* python_image.S - Python programs: the loader for the command line; the kernel for BOOT; and the
+ * program of tool_help. BOOT has the rest of a line, which may be a session's prefix, the kernel as
+ * compiled code (scripts/compile-kernel.py), and the kernel as text: python.py and behind it, as
+ * strings, the parts that not every process needs. */
 	.section .rodata, "a", %progbits
-	.global kernel_python_loader, kernel_python_text, kernel_python_end
-	.hidden kernel_python_loader, kernel_python_text, kernel_python_end
+	.global kernel_python_loader, kernel_python_boot, kernel_python_end
+	.hidden kernel_python_loader, kernel_python_boot, kernel_python_end
 	.global python_modules_text, python_modules_end
 	.hidden python_modules_text, python_modules_end
 kernel_python_loader:
 	.incbin "src/kernels/python_loader.py"
 	.byte 0
+kernel_python_boot:
+	.ascii "\n"
+	.incbin "build/kernels/python.code"
 kernel_python_text:
 	.incbin "src/kernels/python.py"
 	.ascii "\nFRESH = r'''"

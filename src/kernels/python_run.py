@@ -11,7 +11,8 @@ def touch_pages(objects):
     while RUN has not yet come."""
     for _ in objects:
         pass
-    compile_tree(WARM_UP, 'a')
+    if objects:
+        compile_tree(WARM_UP, 'a')
 
 
 WARM_UP = "import a\ndef f(b, *c):\n    return [b for b in c if 'd' % b]\nf(1)\n"

@@ -372,3 +372,14 @@ test('calls in a sandbox that is deleted meanwhile say so', async () => {
   for (const result of await Promise.all(running))
     refused(result, /^the sandbox was put to sleep, reset or deleted meanwhile: call again$/);
 });
+
+// Belljar starts /usr/bin/python3 before it knows which one is the first along PATH.
+test('a Python of the user is preferred', async () => {
+  const { id: sandbox } = structuredOf(await tools.create_sandbox({ memory_mb: 300 }));
+  const content = '#!/bin/sh\nOTHER=yes exec /usr/bin/python3 "$@"\n';
+  structuredOf(await tools.write_file({ sandbox, path: '/home/coderunner/.local/bin/python3', content, executable: true }));
+  for (let i = 0; i < 2; i++) {
+    const result = await tools.run_code({ sandbox, code: "import os; print(os.environ['OTHER'])" });
+    assert.equal(structuredOf(result).stdout, 'yes\n');
+  }
+});

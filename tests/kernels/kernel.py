@@ -8,10 +8,12 @@ import select
 import shutil
 import signal
 import socket
+import subprocess
 import tempfile
 import time
 
-SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src/kernels"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "src/kernels"
 LOADER = SOURCES / "python_loader.py"
 PYTHON = os.environ.get("KERNEL_PYTHON", "/usr/bin/python3")
 LIMIT_S = float(os.environ.get("KERNEL_LIMIT", 60))
@@ -30,6 +32,18 @@ def source():
     for name in "rich", "syntax", "magics", "notebook", "figures", "loop":
         text += part(name, SOURCES / "notebook")
     return (text + "\n").encode()
+
+
+def compiled(python, cache={}):
+    """The compiled kernel for this Python, as scripts/compile-kernel.py makes it; for a Python in which that fails,
+    an empty one, so that the text is used."""
+    if python not in cache:
+        with tempfile.NamedTemporaryFile() as out:
+            script = ROOT / "scripts/compile-kernel.py"
+            done = subprocess.run([python, "-I", "-B", script, SOURCES / "python_image.S", out.name], cwd=ROOT,
+                                  stderr=subprocess.DEVNULL)
+            cache[python] = bytes(8) if done.returncode else pathlib.Path(out.name).read_bytes()
+    return cache[python]
 
 
 def frame(kind, *values):
@@ -64,7 +78,7 @@ class Result:
 
 
 class Kernel:
-    def __init__(self, session=False, python=PYTHON, env=None, files=None, argv=None, boot=None):
+    def __init__(self, session=False, python=PYTHON, env=None, files=None, argv=None, boot=None, code=None):
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="kernel-test-"))
         for name, text in (files or {}).items():
             (self.home / name).write_text(text)
@@ -90,7 +104,8 @@ class Kernel:
         self.early = {1: b"", 2: b""}
         self.buffer = b""
         if boot is None:
-            boot = (b"session = True\n" if session else b"") + source()
+            code = compiled(python) if code is None else code
+            boot = (b"session = True" if session else b"") + b"\n" + code + source()
         self.socket.sendall(b"B" + len(boot).to_bytes(4, "little") + boot)
         kind, body = self.receive(Result())
         assert kind == b"r", kind

@@ -10,7 +10,7 @@ import time
 import unittest
 
 import tap
-from kernel import PYTHON, Kernel, frame
+from kernel import PYTHON, Kernel, compiled, frame
 
 
 def has(module):
@@ -345,6 +345,15 @@ class Fresh(unittest.TestCase):
             with self.assertRaises(EOFError):
                 kernel.finish()
             self.assertEqual(kernel.end(), 128 + number)
+
+    def test_text_is_used_where_the_compiled_code_does_not_fit(self):
+        other = b"abcd" + compiled(PYTHON)[4:]
+        for code in bytes(8), other:
+            for session in False, True:
+                kernel = Kernel(session=session, code=code)
+                got = kernel.cell("6 * 7") if session else kernel.run("6 * 7")
+                self.assertEqual(got.shown, [("text/plain", "42", "")])
+                kernel.end()
 
     def test_unknown_frame_ends_the_kernel(self):
         self.kernel.socket.sendall(frame(b"Q", "x"))

@@ -85,6 +85,21 @@ static struct spare *find_free_spare(struct interpreter_pool *pool,
 	return NULL;
 }
 
+/* Kills spares of the same program with another path: a guess that was wrong, or a program that is
+ * no longer the first along PATH. */
+static void kill_outdated_spares(struct interpreter_pool *pool,
+                                 const struct kernel_program *program, const char *path)
+{
+	for (struct list *node = pool->spares.next, *next; node != &pool->spares; node = next) {
+		struct spare *spare = container_of(node, struct spare, node);
+
+		next = node->next;
+		if (spare->program == program && !spare->is_borrowed &&
+		    strcmp(spare->path, path) != 0)
+			kill_spare(spare);
+	}
+}
+
 static int start_spare(struct interpreter_pool *pool, const struct kernel_program *program,
                        const char *path, const char *const *env, struct spare **ret,
                        struct error *err)
@@ -92,6 +107,7 @@ static int start_spare(struct interpreter_pool *pool, const struct kernel_progra
 	const struct interpreter_options options = { .program = program, .path = path, .env = env };
 	struct spare *spare = mem_new(sizeof *spare);
 
+	kill_outdated_spares(pool, program, path);
 	spare->pool = pool;
 	spare->program = program;
 	spare->path = mem_dup(path);

@@ -94,9 +94,24 @@ static void on_languages(void *ctx, const struct error *why)
 		start_code(ctx);
 }
 
+/* Starts an interpreter under the path that Python has nearly everywhere, while the languages of the
+ * sandbox are still looked up. If the guess is wrong, the interpreter fails to start, or is killed
+ * when the one with the right path is started. */
+static void guess_python(struct processes *processes)
+{
+	if (!language_cache_get(processes->languages)->known)
+		interpreter_pool_add_spare(processes->interpreters, &kernel_python,
+		                           "/usr/bin/python3");
+}
+
 static void request_languages(struct process *process,
                               void (*fn)(void *ctx, const struct error *why))
 {
+	const struct process_options *options = &process->options;
+
+	if (options->language != NULL && options->language->kernel == &kernel_python &&
+	    options->session == NULL && !options->keep_input)
+		guess_python(process->processes);
 	process->has_probed = true;
 	process->language_request.language = process->options.language;
 	process->language_request.fn = fn;
@@ -181,6 +196,7 @@ void processes_start_spare(struct processes *processes)
 {
 	struct language_request *request = mem_new(sizeof *request);
 
+	guess_python(processes);
 	*request = (struct language_request){ .is_owned = true,
 		                              .language = language_find("python"),
 		                              .fn = start_spare,

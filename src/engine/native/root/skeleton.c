@@ -16,7 +16,7 @@
 #include "engine/native/root/internal.h"
 
 enum {
-	FORMAT = 2, /* part of the name: increase it when the content of a skeleton changes */
+	FORMAT = 3, /* part of the name: increase it when the content of a skeleton changes */
 	TRIES_MAX = 20,
 	SWEEP_MAX = 64, /* removed by one start; the next start removes more */
 };

@@ -151,10 +151,13 @@ static int make_file(const struct skeleton_tree *tree, const char *path, mode_t 
 
 /* --- copies -------------------------------------------------------------------------- */
 
-/* setuid bits are not copied, and every file becomes readable. */
+/* setuid bits are not copied, and every file becomes readable. The time of the last change is kept:
+ * Python compares it with its compiled files, and would compile Debian's sitecustomize.py, which is
+ * a link to /etc, at every start. */
 static int copy_file(const struct skeleton_tree *tree, const char *path, int at, const char *name,
-                     mode_t mode, struct error *err)
+                     const struct stat *st, struct error *err)
 {
+	const struct timespec times[2] = { st->st_mtim, st->st_mtim };
 	static char chunk[64 * 1024];
 	/* O_NOFOLLOW and O_NONBLOCK: the entry may have become a link or a FIFO since
 	 * fstatat(2). */
@@ -164,12 +167,13 @@ static int copy_file(const struct skeleton_tree *tree, const char *path, int at,
 
 	if (from < 0)
 		return 0;
-	to = make_file(tree, path, (mode & 0111) != 0 ? 0755 : 0644, err);
+	to = make_file(tree, path, (st->st_mode & 0111) != 0 ? 0755 : 0644, err);
 	if (to < 0)
 		return -1;
 	while ((n = read(from, chunk, sizeof chunk)) > 0)
 		if (fd_write_all(to, (struct view){ chunk, (size_t)n }, err) < 0)
 			return error_wrap(err, "/%s", path);
+	(void)futimens(to, times);
 	return 0;
 }
 
@@ -196,7 +200,7 @@ static int copy_entry(void *ctx, const char *path, int at, const char *name, con
 		return make_directory(tree, path, USUAL, err);
 	if (S_ISLNK(st->st_mode))
 		return copy_link(tree, path, at, name, err);
-	return copy_file(tree, path, at, name, st->st_mode, err);
+	return copy_file(tree, path, at, name, st, err);
 }
 
 /* --- generated files ----------------------------------------------------------------- */

@@ -151,6 +151,22 @@ static void skeleton_holds_the_listed_files_and_no_other(void **state)
 	machine_remove(&m);
 }
 
+static void copies_keep_the_time_of_the_last_change(void **state)
+{
+	const struct timespec times[2] = { { .tv_sec = 1000000 }, { .tv_sec = 1000000 } };
+	struct skeleton skeleton;
+	struct machine m;
+	struct stat st;
+
+	machine_open(&m);
+	assert_int_equal(utimensat(m.host, "etc/rpc", times, 0), 0);
+	skeleton = open_skeleton(&m);
+	assert_int_equal(fstatat(skeleton.dir, "etc/rpc", &st, 0), 0);
+	assert_int_equal(st.st_mtim.tv_sec, 1000000);
+	(void)close(skeleton.dir);
+	machine_remove(&m);
+}
+
 static void skeleton_is_made_once_and_found_again(void **state)
 {
 	struct skeleton first, second;
@@ -373,6 +389,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(skeleton_holds_the_listed_files_and_no_other),
+		TEST(copies_keep_the_time_of_the_last_change),
 		TEST(skeleton_is_made_once_and_found_again),
 		TEST(changed_host_file_leads_to_a_new_skeleton),
 		TEST(unlocked_leftovers_are_removed),
