@@ -16,7 +16,7 @@ const struct kernel_program kernel_node = {
 	.options = (const char *const[]){ "-e", loader, NULL },
 	.text = kernel_node_text,
 	.text_end = kernel_node_end,
-	.session_prefix = "globalThis.__belljar_session = true;\n",
+	.session_prefix = "globalThis.__belljar_session = 'javascript';\n",
 	.startup_env = (const char *const[]){ "NODE_OPTIONS", "NODE_EXTRA_CA_CERTS", "NODE_DEBUG",
 	                                      "NODE_ICU_DATA", "NODE_NO_WARNINGS", "NODE_PENDING",
 	                                      "NODE_V8_COVERAGE", "NODE_COMPILE_CACHE",
@@ -24,4 +24,14 @@ const struct kernel_program kernel_node = {
 	                                      "OPENSSL_", "LD_", "UV_", "LANG", "LC_", "MALLOC_",
 	                                      NULL },
 	.is_reusable = false,
+};
+
+const struct kernel_program kernel_typescript = {
+	.language = "typescript",
+	.host = "javascript",
+	.options = (const char *const[]){ "-e", loader, NULL },
+	.text = kernel_node_text,
+	.text_end = kernel_node_end,
+	.session_prefix = "globalThis.__belljar_session = 'typescript';\n",
+	.runs_cells_only = true,
 };

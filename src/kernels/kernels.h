@@ -12,6 +12,7 @@
 
 struct kernel_program {
 	const char *language;        /* a row of languages.h: "python", "javascript" */
+	const char *host;            /* the row whose program runs the kernel; NULL: the same */
 	const char *const *options;  /* the loader, behind the interpreter's path; ends in NULL */
 	const char *text, *text_end; /* from X_image.S; see kernel_source() */
 	/* Text in front of the kernel in the BOOT frame of a process that is to run cells. */
@@ -25,7 +26,8 @@ struct kernel_program {
 	bool runs_cells_only; /* a fresh run is a program of its own, as for any other language */
 };
 
-extern const struct kernel_program kernel_python, kernel_node, kernel_bash, kernel_ruby;
+extern const struct kernel_program kernel_python, kernel_node, kernel_typescript, kernel_bash,
+        kernel_ruby;
 
 /* The text for the BOOT frame, behind the prefix. */
 static inline struct view kernel_source(const struct kernel_program *program)

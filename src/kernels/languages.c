@@ -45,7 +45,7 @@ const struct language languages[] = {
 	         { RUNS("qjs", "{file}") }),
 	/* Node is behind those that need no test: only starting it shows whether it is new
 	 * enough. The last two only remove or check types, and leave a program for Node. */
-	LANGUAGE("typescript", "TypeScript", " ts ", " ts mts cts ", "main.ts", NULL,
+	LANGUAGE("typescript", "TypeScript", " ts ", " ts mts cts ", "main.ts", &kernel_typescript,
 	         { RUNS("tsx", "{file}"), VERSION }, { RUNS("bun", "{file}"), VERSION },
 	         { RUNS("deno", "run", "--allow-all", "{file}"), VERSION },
 	         { RUNS("ts-node", "{file}"), VERSION },

@@ -6,13 +6,13 @@
 // continues in node_session.js.
 //
 // The kernel must work in Node 18.
-(dynamic_import, run_session, replace_imports) => {
+(dynamic_import, run_session, replace_imports, make_remove_types) => {
 	'use strict';
 	const fs = require('fs');
 	const path = require('path');
 	const Module = require('module');
 	const vm = require('vm');
-	const is_session = globalThis.__belljar_session === true;
+	const session = globalThis.__belljar_session; // 'javascript' or 'typescript'; undefined: a fresh run
 	delete globalThis.__belljar_session;
 
 	const CHANNEL = 3;
@@ -199,9 +199,10 @@
 		setImmediate(Module.runMain, file);
 	}
 
-	if (is_session) {
+	if (session) {
+		const to_javascript = session === 'typescript' ? make_remove_types() : (code) => code;
 		run_session({
-			dynamic_import, replace_imports, send_frame, write_all, decode_run, set_stdin, split_env,
+			dynamic_import, replace_imports, to_javascript, send_frame, write_all, decode_run, set_stdin, split_env,
 		});
 	} else {
 		send_frame('r', process.versions.node);

@@ -4,10 +4,12 @@
 	.global kernel_node_text, kernel_node_end
 	.hidden kernel_node_text, kernel_node_end
 kernel_node_text:
-	.ascii "((main, session, imports) => (load) => main(load, session, imports))(\n"
+	.ascii "((main, session, types, imports) => (load) => main(load, session, imports, types))(\n"
 	.incbin "src/kernels/node.js"
 	.ascii ",\n"
 	.incbin "src/kernels/node_session.js"
+	.ascii ",\n"
+	.incbin "src/kernels/node_types.js"
 	.ascii ",\n"
 	.incbin "src/kernels/node_imports.js"
 	.ascii ")\n"

@@ -11,7 +11,7 @@
 // such a process.
 (kernel) => {
 	'use strict';
-	const { dynamic_import, replace_imports, send_frame, write_all } = kernel;
+	const { dynamic_import, replace_imports, to_javascript, send_frame, write_all } = kernel;
 	const { decode_run, set_stdin, split_env } = kernel;
 	const fs = require('fs');
 	const net = require('net');
@@ -246,7 +246,7 @@
 			return;
 		}
 		const is_inside = String(error.stack).includes(`${cell.label}:`);
-		const is_compiled = error.name !== 'SyntaxError' || is_inside;
+		const is_compiled = error.name !== 'SyntaxError' || is_inside || !details;
 		const text = is_compiled ? inspect_value(error) : `${syntax_error_place(details)}SyntaxError: ${error.message}`;
 		send_error(error.name, error.message, text);
 	}
@@ -377,16 +377,18 @@
 			run, label, code: 0, outcome: null,
 			usage: process.resourceUsage(), restore_env: set_cell_env(run.env),
 		};
+		let code;
 		cell = mine;
 		try {
 			prepare_run(run);
+			code = to_javascript(run.code);
 		} catch (error) {
 			mine.outcome = { error };
 			finish_cell();
 			return;
 		}
 		let is_inside = true; // SIGINT may end this code at any point, so it only stores the outcome
-		const is_through = call_interruptible(() => evaluate_cell(run.code, label, (outcome) => {
+		const is_through = call_interruptible(() => evaluate_cell(code, label, (outcome) => {
 			if (cell !== mine)
 				return;
 			mine.outcome = outcome;

@@ -92,8 +92,8 @@ static const struct param params[] = {
 	  .offset = offsetof(struct code_args, session),
 	  .also = PARAM_ALSO("session_id"),
 	  .help = "Any name, for instance \"main\". Code with the same name shares variables and "
-	          "imports, as cells of a notebook do. For Python, JavaScript, Bash and Ruby. Without it "
-	          "the code runs in a new process.",
+	          "imports, as cells of a notebook do. For Python, JavaScript, TypeScript, "
+	          "Bash and Ruby. Without it the code runs in a new process.",
 	  .more = "The name has no spaces." },
 	{ .name = "args",
 	  .type = PARAM_STRINGS,

@@ -1,7 +1,8 @@
 // Sessions of languages other than Python.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sandboxed, structuredOf, textOf } from './lib/sandboxed.mjs';
+import { dirname } from 'node:path';
+import { open, sandboxed, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
 
 const { run_code } = sandboxed();
 
@@ -76,6 +77,20 @@ session('ruby', [
   ['x = 13; sleep 600', { timed_out: true }, { timeout_s: 1 }],
   ['puts x', '13\n'],
 ]);
+
+test('a session of TypeScript', async (t) => {
+  // The Node of these tests, which can remove types, in place of that of the machine.
+  const server = await open(t, { MOUNTS: `${dirname(process.execPath)}:/home/coderunner/.local/bin` });
+  const tools = toolsOf(() => server);
+  const cell = async (code) => structuredOf(await tools.run_code({ language: 'typescript', session: 'types', code }));
+  await cell('interface P { a: number }\nlet x: number = 5;\nfunction f(p: P): number { return p.a * x }');
+  assert.deepEqual((await cell('f({ a: 2 } as P)')).values, [{ mime: 'text/plain', text: '10' }]);
+  assert.equal((await cell('let y: = 5')).error.name, 'SyntaxError');
+  assert.deepEqual(await cell('console.log(x as number)').then(({ stdout, stderr }) => ({ stdout, stderr })), { stdout: '5\n', stderr: '' });
+  const other = await tools.run_code({ language: 'javascript', session: 'types', code: '1' });
+  assert.match(textOf(other), /'types' is a session of typescript/);
+  await server.close();
+});
 
 // Starting Java takes seconds on a busy machine: few cases, one after the other.
 test('Java takes snippets', async (t) => {

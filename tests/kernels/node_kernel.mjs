@@ -14,7 +14,7 @@ export const text = [...read('node_image.S').matchAll(/\.(ascii|incbin) "(.*)"/g
   .map(([, what, of]) => (what === 'ascii' ? unquote(of) : read(path.basename(of)))).join('');
 const c = read('kernel_node.c');
 export const loader = [...c.match(/loader\[\] =([^;]|;[^\n])*;\n/)[0].matchAll(/"(.*)"/g)].map((m) => unquote(m[1])).join('');
-export const prefix = unquote(c.match(/session_prefix = "(.*)"/)[1]);
+export const prefix = (language) => `globalThis.__belljar_session = '${language}';\n`;
 
 function frame(type, body) {
   const header = Buffer.alloc(5);
@@ -44,7 +44,7 @@ const BEGUN = 'the cell has begun'; // printed by a cell that is to be interrupt
 const NAMES = { r: 'ready', v: 'shown', e: 'error', x: 'ended' };
 
 export class Kernel {
-  constructor(node, { session = true, env = {} } = {}) {
+  constructor(node, { session = true, language = 'javascript', env = {} } = {}) {
     this.directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knode-'));
     this.workspace = path.join(this.directory, 'workspace');
     fs.mkdirSync(this.workspace);
@@ -74,7 +74,7 @@ export class Kernel {
       this.wake();
       resolve(this.ended);
     }));
-    this.channel.write(frame('B', Buffer.from((session ? prefix : '') + text)));
+    this.channel.write(frame('B', Buffer.from((session ? prefix(language) : '') + text)));
   }
 
   wake() {

@@ -11,8 +11,8 @@ const PNG = '"89504e470d0a1a0a0000000d49484452"';
 
 // Runs a session of steps [code, expected, options]. `expected` is the text that is shown, or an object
 // of values that must be equal (a RegExp must match), of { shown, error, message, traceback, code, out, err }.
-async function session(node, steps) {
-  const kernel = new Kernel(node);
+async function session(node, steps, options = {}) {
+  const kernel = new Kernel(node, options);
   try {
     for (const [code, wanted, options] of steps) {
       kernel.stderr = '';
@@ -112,6 +112,7 @@ const FRESH = {
 const nodes = (process.env.KERNEL_NODES ?? process.execPath).split(':');
 for (const node of nodes) {
   const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim();
+  const can_strip_types = spawnSync(node, ['-p', 'typeof require("module").stripTypeScriptTypes'], { encoding: 'utf8' }).stdout === 'function\n';
 
   describe(`a fresh run of Node ${version}`, () => {
     for (const [name, code] of Object.entries(FRESH))
@@ -151,6 +152,17 @@ for (const node of nodes) {
       ['const a = 2; f() + v', '11'], ['b', '{ x: 1 }'], ['new C()', 'C {}'], ['class C { q = 1 }; new C()', 'C { q: 1 }'],
       ['const { q, r: [w] } = { q: 1, r: [2] }; q + w', '3'], ['const fs = require("fs"); typeof fs.statSync', "'function'"],
     ]));
+
+    test('TypeScript', () => session(node, can_strip_types ? [
+      ['interface P { a: number }\nlet x: number = 5;\nfunction f(p: P): number { return p.a * x }', ''],
+      ['f({ a: 2 } as P)', '10'], ['enum E { A = 3 }\nE.A', '3'], ['const y: E = await E.A; y', '3'],
+      ['import fs from "fs"; import type { Stats } from "fs"', ''], ['typeof fs.statSync', "'function'"],
+      ['let z: = 5', { error: 'SyntaxError', code: 1 }], ['\n\nfunction g(a: number) { throw new Error("q") }\ng(1)', { traceback: /at g \(cell-1:3/ }],
+      ['x', { shown: '5', err: '' }],
+    ] : [
+      ['1', { error: 'Error', message: /needs Node 22.13 or later \(this is .*\), or the package typescript/, code: 1 }],
+      ['1', { code: 1 }],
+    ], { language: 'typescript' }));
 
     test('the last value is shown, and is _', () => session(node, [
       ['undefined', ''], ['1 + 1', '2'], ['_ * 2', '4'], ['null', 'null'], ['-0', '-0'], ['10n', '10n'], ['"s"', "'s'"],

@@ -129,16 +129,28 @@ static int language_index(const struct language *language)
 
 /* An interpreter exists for the first runner of a language only, whether its program is called
  * python3 or python, and gets all of stdin at once. */
-static bool can_use_interpreter(const struct process_options *options, const char *program)
+static bool can_use_interpreter(const struct process_options *options, const struct language *host,
+                                const char *program)
 {
-	const struct language *language = options->language;
+	const struct kernel_program *kernel = options->language->kernel;
 
-	return language->kernel != NULL && !options->keep_input &&
-	       (options->session != NULL || !language->kernel->runs_cells_only) &&
-	       strncmp(language->runners[0].program, program, strlen(program)) == 0;
+	return kernel != NULL && !options->keep_input &&
+	       (options->session != NULL || !kernel->runs_cells_only) &&
+	       strncmp(host->runners[0].program, program, strlen(program)) == 0;
 }
 
-static void fail_without_interpreter(struct process *process, const char *path)
+/* The language whose program runs the code. A session of TypeScript is run by JavaScript's. */
+static const struct language *host_of(const struct process_options *options)
+{
+	const struct kernel_program *kernel = options->language->kernel;
+
+	if (options->session == NULL || kernel == NULL || kernel->host == NULL)
+		return options->language;
+	return language_find(kernel->host);
+}
+
+static void fail_without_interpreter(struct process *process, const struct language *host,
+                                     const char *path)
 {
 	const struct language *language = process->options.language;
 	struct error err;
@@ -146,13 +158,13 @@ static void fail_without_interpreter(struct process *process, const char *path)
 	(void)error_set(&err, ERR_NOT_FOUND,
 	                "session: %s keeps state with %s only, which this sandbox does not have; "
 	                "without a session it is run by %s",
-	                language->title, language->runners[0].program, path);
+	                language->title, host->runners[0].program, path);
 	process_fail(process, &err);
 }
 
 static void start_code(struct process *process)
 {
-	const struct language *language = process->options.language;
+	const struct language *language = host_of(&process->options);
 	const struct language_found *found = language_cache_get(process->processes->languages);
 	int i = language_index(language);
 	const struct language_runner *runner;
@@ -171,10 +183,10 @@ static void start_code(struct process *process)
 	}
 	runner = &language->runners[found->of[i].runner];
 	path = arena_text(&process->arena, found->of[i].path);
-	if (can_use_interpreter(&process->options, runner->program))
+	if (can_use_interpreter(&process->options, language, runner->program))
 		start_in_interpreter(process, path);
 	else if (process->options.session != NULL)
-		fail_without_interpreter(process, path);
+		fail_without_interpreter(process, language, path);
 	else
 		start_saved_code(process, runner, path);
 }
