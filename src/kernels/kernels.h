@@ -2,8 +2,8 @@
  *
  * A kernel is the interpreter's side of the protocol in sandbox/interpreter/kernel_wire.h. The
  * interpreter is started with a short loader on its command line. The loader reads the BOOT frame
- * from descriptor 3 and runs the text in it, so `ps` shows the loader and not the kernel. The Python
- * kernel is carried as compiled code too (scripts/compile-kernel.py). */
+ * from descriptor 3 and runs the text in it, so `ps` shows the loader and not the kernel. The
+ * Python kernel is carried as compiled code too (scripts/compile-kernel.py). */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -94,9 +94,9 @@ static void on_languages(void *ctx, const struct error *why)
 		start_code(ctx);
 }
 
-/* Starts an interpreter under the path that Python has nearly everywhere, while the languages of the
- * sandbox are still looked up. If the guess is wrong, the interpreter fails to start, or is killed
- * when the one with the right path is started. */
+/* Starts an interpreter under the path that Python has nearly everywhere, while the languages of
+ * the sandbox are still looked up. If the guess is wrong, the interpreter fails to start, or is
+ * killed when the one with the right path is started. */
 static void guess_python(struct processes *processes)
 {
 	if (!language_cache_get(processes->languages)->known)

@@ -159,9 +159,9 @@ static void copies_keep_the_time_of_the_last_change(void **state)
 	struct stat st;
 
 	machine_open(&m);
-	assert_int_equal(utimensat(m.host, "etc/rpc", times, 0), 0);
+	assert_int_equal(utimensat(m.host, "etc/maven/m2.conf", times, 0), 0);
 	skeleton = open_skeleton(&m);
-	assert_int_equal(fstatat(skeleton.dir, "etc/rpc", &st, 0), 0);
+	assert_int_equal(fstatat(skeleton.dir, "etc/maven/m2.conf", &st, 0), 0);
 	assert_int_equal(st.st_mtim.tv_sec, 1000000);
 	(void)close(skeleton.dir);
 	machine_remove(&m);
