@@ -393,11 +393,6 @@ const char *const *sandbox_env(struct sandbox *sandbox)
 	return (const char *const *)sandbox->env;
 }
 
-struct engine_box *sandbox_box(struct sandbox *sandbox)
-{
-	return sandbox->box;
-}
-
 bool sandbox_counts(struct sandbox *sandbox, struct engine_counters *ret)
 {
 	*ret = (struct engine_counters){ 0 };

@@ -45,10 +45,10 @@ struct sandbox_options {
 MUST_CHECK int sandbox_create(struct manager *manager, const struct sandbox_options *options,
                               struct sandbox **ret, struct error *err);
 /* Finds or creates the sandbox that calls of this owner use when they name none. options->name is
- * ignored: the name is "default". With `skip_busy`, a default sandbox that another server has awake
- * is skipped (it could not be reached there) and "default-2", "default-3" ... is used; this server
- * then keeps using that one. Without it the busy one is returned, and waking it fails until the
- * other server lets it sleep. */
+ * ignored: the name is "default". With `skip_busy`, for callers that could not connect to the server
+ * that has the default sandbox awake, "default-2", "default-3" ... is used instead, and this server
+ * then keeps using that one. Without `skip_busy` the sandbox is returned even if another server has
+ * it awake; sandbox_wake() then connects to that server. */
 MUST_CHECK int sandbox_get_default(struct manager *manager, const struct sandbox_options *options,
                                    bool skip_busy, struct sandbox **ret, struct error *err);
 /* Finds an existing sandbox of this owner by id or name. */
@@ -120,7 +120,6 @@ int64_t sandbox_sleeps_in_s(const struct sandbox *sandbox);
 int64_t sandbox_expires_in_s(const struct sandbox *sandbox);
 /* The variables that the sandbox adds to its programs' environment; NULL behind the last. */
 const char *const *sandbox_env(struct sandbox *sandbox);
-struct engine_box *sandbox_box(struct sandbox *sandbox);
 
 /* --- for the code that runs things in a sandbox: process/, interpreter/, run/ --- */
 

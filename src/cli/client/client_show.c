@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/text/ansi_strip.h"
 #include "base/text/utf8.h"
+#include "base/view.h"
 #include "cli/support/out.h"
 
 enum { NAME_COLUMN = 20 };
@@ -26,7 +27,7 @@ static void write_line(struct view line, bool is_plain)
 	out("\n");
 }
 
-void show_text(struct view text, size_t indent, size_t lines)
+static void show_text(struct view text, size_t indent, size_t lines)
 {
 	bool is_plain = isatty(STDOUT_FILENO) == 1;
 	struct view line;

@@ -4,12 +4,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/view.h"
 #include "json/json.h"
 
-/* Prints at most `lines` lines of text (0: all), each indented by `indent` spaces. */
-void show_text(struct view text, size_t indent, size_t lines);
-/* Prints the content blocks of a tools/call result. */
+/* Prints the content blocks of a tools/call result: of each text at most `lines` lines (0: all),
+ * indented by `indent` spaces. */
 void show_content(const json_t *blocks, size_t indent, size_t lines);
 /* Prints one content block: text, or a line that describes a picture, a sound or a file. */
 void show_block(const json_t *block, size_t indent, size_t lines);

@@ -42,7 +42,6 @@ struct engine_box {
 	uint64_t number;
 	const struct engine_events *events; /* NULL: released */
 	void *ctx;
-	pid_t pid;
 	int counters[CGROUP_COUNTER_FILES];
 	bool is_started;
 	void (*limits_set)(void *ctx, const struct error *err); /* of a change, or NULL */
@@ -219,11 +218,6 @@ static bool read_box_counters(struct engine_box *box, struct engine_counters *re
 	return true;
 }
 
-pid_t native_pid(const struct engine_box *box)
-{
-	return box->pid;
-}
-
 /* --- files ---------------------------------------------------------------------------- */
 
 static int erase_files(struct engine *engine, const char *id,
@@ -301,7 +295,6 @@ static void on_started(struct native *native, const struct spawner_reply *reply,
 			used++;
 		}
 	box->is_started = true;
-	box->pid = (pid_t)reply->pid;
 	if (box->events == NULL)
 		return;
 	box->events->started(box->ctx, TAKE_FD(fds[0]), &reply->user);

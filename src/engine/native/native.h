@@ -29,6 +29,3 @@ void native_on_lost(struct engine *engine, void (*fn)(void *ctx, const struct er
 typedef void native_connected_fn(void *ctx, int fd, const struct error *why);
 MUST_CHECK int native_connect(struct engine *engine, const char *instance,
                               native_connected_fn *done, void *ctx, struct error *err);
-
-/* The pid of the sandbox's first process on the host, for benchmarks; 0: not started yet. */
-pid_t native_pid(const struct engine_box *box);

@@ -156,7 +156,8 @@ size_t host_directory_count(const struct host *host)
 	return n;
 }
 
-const char *host_directory(const struct host *host, size_t n)
+/* The n-th allowed directory; those of the options come first. NULL: there is no n-th one. */
+static const char *allowed_directory(const struct host *host, size_t n)
 {
 	LIST_EACH (node, &host->dirs) {
 		struct host_dir *dir = container_of(node, struct host_dir, node);
@@ -212,7 +213,7 @@ static int fail_not_allowed(const struct host *host, const char *path, struct er
 	for (size_t i = 0; i < host_directory_count(host); i++) {
 		int n = snprintf(
 		        list + used, sizeof list - used, "%s%s", i != 0 ? ", " : "",
-		        utf8_escape(view_of(host_directory(host, i)), shown, sizeof shown));
+		        utf8_escape(view_of(allowed_directory(host, i)), shown, sizeof shown));
 
 		if (n < 0 || (size_t)n >= sizeof list - used) {
 			(void)snprintf(list + used, sizeof list - used, ", ...");
@@ -231,7 +232,7 @@ static int fail_not_allowed(const struct host *host, const char *path, struct er
 static struct host_dir *find_allowed(const struct host *host, const char *path,
                                      char full[HOST_PATH_SIZE], struct error *err)
 {
-	const char *first = host_directory(host, 0);
+	const char *first = allowed_directory(host, 0);
 	AUTO_FREE char *joined = NULL;
 	struct host_dir *dir;
 

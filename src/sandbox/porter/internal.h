@@ -102,9 +102,6 @@ struct host {
 	struct list requests;
 };
 
-/* The allowed directories; those of the options come first. NULL: there is no n-th one. */
-const char *host_directory(const struct host *host, size_t n);
-
 struct host_dir *host_dir_new(struct host *host, const char *path, uint32_t index,
                               bool is_root) RETURNS_NONNULL;
 /* Logs why a root of the client is left out, and keeps it for later errors. */

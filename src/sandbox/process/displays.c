@@ -112,8 +112,8 @@ static void add_item(struct displays *displays, const struct kernel_message *mes
 	if (!is_printable(mime) || mime.len >= sizeof item->mime ||
 	    (path.len != 0 && !is_valid_path(path)))
 		return;
-	/* The last place stays free for the note. Only plain text can be cut: a part of a table
-	 * or of a drawing is of no use. */
+	/* The last place stays free for the note. Only plain text can be cut: no client can draw a
+	 * part of a table or of a drawing. */
 	if (displays->left_out != 0 || displays->count >= PROCESS_DISPLAYS_MAX - 1 ||
 	    kept > TEXTS_MAX - displays->bytes || (text.len > TEXT_MAX && !is_plain)) {
 		leave_out_display(displays);

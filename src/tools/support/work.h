@@ -39,7 +39,7 @@ struct work {
 	unsigned tries;                 /* to wake the sandbox */
 	bool is_default;                /* the caller has named no sandbox */
 	bool is_started, is_cancelled;
-	bool is_ending; /* it failed with its sandbox, and waits for the reason */
+	bool is_ending; /* the sandbox has ended; its reason is awaited */
 };
 
 /* Allocates `size` bytes, zeroed except for the struct work in front, which it returns. `sandbox`:
