@@ -1,10 +1,9 @@
 /* engine.h - the interface of an engine: the module that creates sandboxes and ends them.
  *
  * An engine starts a sandbox (a new one, or a sleeping one whose files exist), hands over one end
- * of a byte stream to the agent inside, kills everything in the sandbox, and erases its files.
- * Everything else, from running a program to reading a file, goes over that
- * byte stream (PROTOCOL.md) and is the same for every engine. src/engine/native is the built-in
- * one.
+ * of a byte stream to the agent inside, changes limits, kills everything in the sandbox, and erases
+ * its files. Everything else, from running a program to reading a file, goes over that byte stream
+ * (PROTOCOL.md) and is the same for every engine. src/engine/native is the built-in one.
  *
  * Life cycle of a sandbox that is awake, a "box":
  *
@@ -25,7 +24,8 @@
  * - `events` and `ctx` are the caller's and stay valid until then; the spec is copied.
  * - When `ended` is called, no process of the sandbox runs any more.
  * - If the engine itself fails (its helper process died, its daemon is unreachable), every box ends
- *   with ENGINE_END_ENGINE_LOST, pending erase() calls fail, and start() and erase() return -1.
+ *   with ENGINE_END_ENGINE_LOST, pending set_limits() and erase() calls fail, and start(),
+ *   set_limits() and erase() return -1.
  *
  * To add an engine: give it a folder below src/engine with a row in ARCHITECTURE.md's table, make
  * `struct engine` the first member of its own struct, fill a `struct engine_ops`, offer one
@@ -33,10 +33,10 @@
  * struct spec or report why it cannot be applied: a limit that silently does not hold is a bug.
  * Start the agent's program (agent_image.h) as PID 1 of the sandbox.
  *
- * src/sandbox calls the operations (sandbox.c starts and kills, sandbox_end.c erases and releases,
- * sweep.c lists and erases), and src/server/runtime.c creates and frees the engine, all on the one
- * thread of the loop. The order is: constructor, list, then start, kill and erase in any order,
- * free.
+ * src/sandbox calls the operations (sandbox.c starts and kills, sandbox_update.c sets limits,
+ * sandbox_end.c erases and releases, sweep.c lists and erases), and src/server/runtime.c creates
+ * and frees the engine, all on the one thread of the loop. The order is: constructor, list, then
+ * start, kill and erase in any order, free.
  *
  * `channel` in the event `started` is a connected stream socket with close-on-exec; it may be
  * blocking or not. The agent has the other end as descriptor 3. Inside, the agent needs to be PID 1

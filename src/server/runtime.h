@@ -1,5 +1,5 @@
 /* runtime.h - everything that running sandboxes needs, put together: state directory, spawner,
- * engine, manager. The server, `belljar exec` and the doctor each have one.
+ * engine, manager. The server, the doctor and each verb that uses sandboxes have one.
  *
  *   runtime_prepare  before the process has a loop, a socket or a thread: forks the spawner
  *   runtime_new      the rest; `ready` reports when sandboxes can be created, or why they cannot

@@ -3,7 +3,7 @@
  * The server asks after every run. The agent answers itself: a worker process would take a fifth of
  * the time of a short run. Programs control the directories that are read here, so nothing may
  * take long or leave the workspace: the number of entries, the size of a directory and the time are
- * bounded, and no link is followed. What is beyond the bounds is left out. */
+ * bounded, and no link is followed. Files beyond the bounds are left out. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -39,7 +39,7 @@ struct changes {
 	char queue[QUEUE_BYTES];
 };
 
-/* Directories of packages and caches have many files that nobody looks for. */
+/* Hidden directories, packages and caches have many files that are no result of the program. */
 static bool is_left_out(const char *name)
 {
 	return name[0] == '.' || strcmp(name, "node_modules") == 0 ||

@@ -1,8 +1,8 @@
 /* trusted_names.h - the files that programs of the host execute or trust by themselves.
  *
- * A copy from a sandbox to the host must not place such a file: code in the sandbox would wait in
- * it until, for example, the user's next `git status` runs it outside. The table has one row for
- * each kind of file, with the reason that a user is told. Ordinary project files, such as a
+ * A copy from a sandbox to the host must not place such a file: with a .git/config from a sandbox,
+ * for example, the user's next `git status` runs code of the sandbox on the host. The table has one
+ * row for each kind of file, with the reason that a user is told. Ordinary project files, such as a
  * Makefile or package.json, are not in it: a user runs them on purpose.
  *
  * The agent on the host matches the path that a file would really have there, so a copy of a

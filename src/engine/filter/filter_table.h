@@ -2,10 +2,11 @@
  * compiled filters.
  *
  * A class is a group of system calls, the kinds of processes that may make them, and the errno that
- * other processes get. A rule restricts a call that its class allows by the call's arguments: of
- * the rules for a caller and a call the first whose tests hold decides, and if none does, the call
- * is allowed. A call that is in no class fails with ENOSYS, as on a kernel that is too old for it,
- * so that C libraries fall back to an older call.
+ * other processes get. A list adds callers to calls of any class, for processes whose calls are
+ * named one by one. A rule restricts a call that its class allows by the call's arguments: of the
+ * rules for a caller and a call the first whose tests hold decides, and if none does, the call is
+ * allowed. A call that is in no class fails with ENOSYS, as on a kernel that is too old for it, so
+ * that C libraries fall back to an older call.
  *
  * filter_build.c compiles the table for each processor architecture. To allow or deny a call, move
  * its name to another class, and change the numbers that tests/unit/engine/filter expects. */

@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "engine/native/pending.h"
+#include "engine/native/request_queue.h"
 #include "engine/native/spawner/spawner.h"
 #include "loop/loop.h"
 #include "loop/watch.h"
@@ -48,47 +49,27 @@ struct engine_box {
 	void *limits_set_ctx;
 };
 
-struct queued_request {
-	struct list node;
-	struct spawner_request request;
-};
-
 /* --- requests ------------------------------------------------------------------------- */
 
-/* An error other than a full socket means that the spawner has exited. receive_reply() handles that
- * when it reads the end of file. */
 static void flush_requests(struct native *native)
 {
-	while (!list_is_empty(&native->queue)) {
-		struct queued_request *first = container_of(native->queue.next,
-		                                            struct queued_request, node);
-
-		if (send(native->socket, &first->request, sizeof first->request,
-		         MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
-		    (errno == EAGAIN || errno == EINTR || errno == ENOBUFS))
-			break;
-		list_remove(&first->node);
-		free(first);
-	}
-	loop_watch_write(native->watch, !list_is_empty(&native->queue));
+	loop_watch_write(native->watch, request_queue_send(&native->queue, native->socket));
 }
 
 static void send_request(struct native *native, enum spawner_request_kind kind, uint64_t number,
                          const struct spec *spec, const char *instance)
 {
-	struct queued_request *queued;
+	struct spawner_request *request;
 
 	if (native->is_lost)
 		return;
-	queued = mem_new(sizeof *queued);
-	queued->request.kind = kind;
-	queued->request.number = number;
+	request = request_queue_add(&native->queue);
+	request->kind = kind;
+	request->number = number;
 	if (spec != NULL)
-		queued->request.spec = *spec;
+		request->spec = *spec;
 	if (instance != NULL)
-		(void)snprintf(queued->request.instance, sizeof queued->request.instance, "%s",
-		               instance);
-	list_add(&native->queue, &queued->node);
+		(void)snprintf(request->instance, sizeof request->instance, "%s", instance);
 	flush_requests(native);
 }
 
@@ -438,18 +419,6 @@ static void on_socket(void *ctx)
 
 /* --- life cycle ----------------------------------------------------------------------- */
 
-/* The node is the first member of each entry. */
-static void free_list(struct list *list)
-{
-	while (!list_is_empty(list)) {
-		struct list *node = list->next;
-
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
-		list_remove(node);
-		free(node);
-	}
-}
-
 /* Closing the socket makes the spawner kill all sandboxes and exit. */
 static void free_native(struct engine *engine)
 {
@@ -458,8 +427,8 @@ static void free_native(struct engine *engine)
 	for (int i = 0; i < BUCKETS; i++)
 		while (!list_is_empty(&native->boxes[i]))
 			free_box(container_of(native->boxes[i].next, struct engine_box, node));
-	free_list(&native->pending);
-	free_list(&native->queue);
+	pending_done(&native->pending);
+	request_queue_done(&native->queue);
 	(void)loop_watch_free(native->watch);
 	(void)close(native->socket);
 	free(native);

@@ -76,3 +76,13 @@ void pending_fail(struct list *all, const struct error *why)
 		free(pending);
 	}
 }
+
+void pending_done(struct list *all)
+{
+	while (!list_is_empty(all)) {
+		struct pending *pending = container_of(all->next, struct pending, node);
+
+		list_remove(&pending->node);
+		free(pending);
+	}
+}

@@ -13,7 +13,7 @@ struct error;
 struct spawner_reply;
 
 struct pending {
-	struct list node; /* first: the list is freed without knowing its entries */
+	struct list node;
 	uint64_t number;
 	void *ctx;
 	void (*erased)(void *ctx, const struct error *why);
@@ -29,3 +29,5 @@ void pending_receive(struct list *all, const struct spawner_reply *reply, int *f
 /* Fails and removes all requests. A list is removed without a further call, because its callback
  * has no error. */
 void pending_fail(struct list *all, const struct error *why);
+/* Removes all requests without a call. */
+void pending_done(struct list *all);

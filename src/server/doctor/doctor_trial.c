@@ -22,7 +22,7 @@
 #include "server/owner.h"
 #include "server/runtime.h"
 
-/* The very first start on a machine also creates a file system image. */
+/* The first start on a machine also makes the skeleton. */
 enum { TRIAL_DEADLINE_MS = 30000, RUN_DEADLINE_MS = 10000 };
 
 /* --- moving the doctor out of its cgroup: see struct cgroup_move --- */

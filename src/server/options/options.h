@@ -154,10 +154,10 @@ struct options {
 	const char *language;     /* run; NULL: derived from the file name */
 	bool keep;                /* run */
 	const char *with;         /* run; files and directories, separated by ":"; or NULL */
-	const char *sandbox;      /* exec; NULL: a new temporary one */
-	uint64_t timeout_s;       /* exec; 0: none */
+	const char *sandbox;      /* exec, run; NULL: a new temporary one */
+	uint64_t timeout_s;       /* exec, run; 0: none */
 	bool terminal;            /* exec */
-	bool json;                /* doctor */
+	bool json;                /* doctor, ps, logs, client */
 	bool write;               /* connect */
 	const char *name;         /* connect */
 	const char *file;         /* connect; NULL: the client's usual file */

@@ -1,9 +1,9 @@
 /* mount_plan_apply.c - does the steps of a mount plan in the new process's namespaces.
  *
- * The process has all capabilities in its own user namespace, and the base tree is still mounted.
- * A target that a program of an earlier life replaced by a symbolic link must not lead a mount or a
- * write out of the new root (CVE-2019-19921 and its successors), so every target is opened with
- * openat2(2) and RESOLVE_NO_SYMLINKS, and used by descriptor. */
+ * The process has all capabilities in its own user namespace, and the base tree is still mounted. A
+ * target that a program replaced by a symbolic link before the sandbox slept must not lead a mount
+ * or a write out of the new root (CVE-2019-19921 and its successors), so every target is opened
+ * with openat2(2) and RESOLVE_NO_SYMLINKS, and used by descriptor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>

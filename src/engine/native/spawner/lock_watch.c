@@ -5,7 +5,8 @@
 
 #include "engine/native/spawner/internal.h"
 
-/* The fastest processors need about 0.4 us for a lock. */
+/* More locks than a program can take in a microsecond: the fastest processors need about 0.4 us for
+ * one. */
 enum { LOCKS_PER_US = 5 };
 
 int lock_watch_open(void)

@@ -21,8 +21,8 @@ void spawner_check_started(struct spawner *spawner, struct spawner_sandbox *sand
 
 /* --- sandboxes that exited ----------------------------------------------------------- */
 
-/* The kernel's counter says whether it killed for want of memory; a SIGKILL alone could have come
- * from anywhere. */
+/* The cgroup's counter says whether the kernel killed a process at the memory limit. A SIGKILL
+ * alone could have been sent by any process of the host. */
 static void note_exit(struct spawner_sandbox *sandbox, int status)
 {
 	sandbox->is_dead = true;

@@ -4,7 +4,7 @@
  * child process of the spawner that measures or removes the files of one sandbox:
  *
  *   disk_open -> disk_set_quota per sandbox -> disk_clear_quota -> disk_close
- *   janitor_start -> (SIGCHLD, waitpid) -> janitor_finish */
+ *   janitor_start -> (SIGCHLD, wait4) -> janitor_finish */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
