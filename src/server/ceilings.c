@@ -50,8 +50,9 @@ static uint64_t lower_given(size_t limit, enum option_id id, uint64_t value, uin
 
 	if (value <= has)
 		return value;
-	log_warning("%s: %s is more than this machine has, so it is %s", option_specs[id].name,
-	            spec_limit_text(limit, value, shown), spec_limit_text(limit, has, amount));
+	log_warning("%s: %s is more than this machine has, so it is lowered to %s",
+	            option_specs[id].name, spec_limit_text(limit, value, shown),
+	            spec_limit_text(limit, has, amount));
 	return has;
 }
 

@@ -118,7 +118,9 @@ static int lock_file(const char *path, int *ret, struct error *err)
 static int check_owner(const struct client_file *file, struct error *err)
 {
 	if (geteuid() != 0 && file->st.st_uid != geteuid())
-		return error_set(err, ERR_INVALID, "'%s' belongs to another user", file->path);
+		return error_set(err, ERR_INVALID,
+		                 "'%s' belongs to another user: run belljar as that user",
+		                 file->path);
 	return 0;
 }
 

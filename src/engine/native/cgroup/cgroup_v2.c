@@ -125,7 +125,7 @@ static bool move_to_leaf(struct cgroups *all, int parent, struct cgroup_reason *
 		return true;
 	if (!cgroup_each_pid(parent, is_own_process, NULL)) {
 		cgroup_reason_set(why,
-		                  "other processes are in our cgroup: start belljar with "
+		                  "other processes are in belljar's cgroup: start belljar with "
 		                  "systemd-run %s--scope -p Delegate=yes",
 		                  geteuid() != 0 ? "--user " : "");
 		return false;
@@ -133,7 +133,8 @@ static bool move_to_leaf(struct cgroups *all, int parent, struct cgroup_reason *
 	leaf_name(all, name);
 	leaf = cgroup_create_dir(parent, name);
 	if (leaf < 0) {
-		cgroup_reason_set(why, "no cgroup can be created in ours: %s", strerror(errno));
+		cgroup_reason_set(why, "no cgroup can be created in belljar's: %s",
+		                  strerror(errno));
 		return false;
 	}
 	all->is_moved = true;
@@ -157,7 +158,7 @@ static bool check_writable(int parent, struct cgroup_reason *why)
 		                  "mounted read-only: give the container --cgroupns=private and a "
 		                  "writable /sys/fs/cgroup");
 	else
-		cgroup_reason_set(why, "our cgroup is not writable: start belljar with "
+		cgroup_reason_set(why, "belljar's cgroup is not writable: start belljar with "
 		                       "systemd-run --user --scope -p Delegate=yes");
 	return false;
 }
@@ -259,9 +260,9 @@ static void explain_missing(unsigned missing, unsigned kernel, struct cgroup_rea
 			        why, "the kernel has no %s controller: boot with cgroup_enable=%s",
 			        controllers[i].name, controllers[i].name);
 	if (missing != 0)
-		cgroup_reason_set(why,
-		                  "not delegated to us: add Delegate=cpu memory pids to the %s",
-		                  geteuid() != 0 ? "unit user@.service" : "unit");
+		cgroup_reason_set(
+		        why, "not delegated to belljar: add Delegate=cpu memory pids to the %s",
+		        geteuid() != 0 ? "unit user@.service" : "unit");
 }
 
 void cgroup_v2_open(struct cgroups *all, const struct cgroup_hierarchy *tree,

@@ -273,11 +273,14 @@ int ids_from_owner(const struct ids *ids, const char *sandbox, struct ids_block 
 	uint32_t offset;
 
 	if (fstatat(ids->sandboxes, sandbox, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
-		return error_set(err, ERR_NOT_FOUND, "the files of sandbox %s are gone", sandbox);
+		return error_set(err, ERR_NOT_FOUND,
+		                 "the files of sandbox %s do not exist: delete the sandbox",
+		                 sandbox);
 	if (ids->userns->mode == USERNS_SINGLE_ID) {
 		if (st.st_uid != ids->userns->uid)
 			return error_set(err, ERR_INVALID,
-			                 "sandbox %s was created by another user or with more ids",
+			                 "sandbox %s was created by another user, or with more "
+			                 "ids: start belljar as that user, or without --one-id",
 			                 sandbox);
 		*ret = ids_block(ids->userns, 0);
 		return 0;
@@ -286,7 +289,9 @@ int ids_from_owner(const struct ids *ids, const char *sandbox, struct ids_block 
 	if (st.st_uid < ids->userns->ids.first ||
 	    offset / ids->userns->ids.block >= ids->userns->ids.count)
 		return error_set(err, ERR_INVALID,
-		                 "sandbox %s belongs to id %u, which is not in this server's range",
+		                 "sandbox %s belongs to id %u, which is not in this server's "
+		                 "range: start belljar as the user who created it, or delete the "
+		                 "sandbox",
 		                 sandbox, st.st_uid);
 	*ret = ids_block(ids->userns, 1 + offset / ids->userns->ids.block);
 	return 0;

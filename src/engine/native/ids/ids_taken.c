@@ -41,10 +41,11 @@ static const struct ids_range systemd_ranges[] = {
 int ids_taken_add(struct ids_taken *taken, const struct ids_range *range, struct error *err)
 {
 	if (taken->count == RANGES_MAX)
-		return error_set(err, ERR_LIMIT,
-		                 "/etc/%s: there are more than %d users and ranges of ids: "
-		                 "belljar cannot tell which ids are free",
-		                 range->file, RANGES_MAX);
+		return error_set(
+		        err, ERR_LIMIT,
+		        "/etc/%s: there are more than %d users and ranges of ids: "
+		        "belljar cannot tell which ids are free: start it as an ordinary user",
+		        range->file, RANGES_MAX);
 	/* The array has room for the next power of two. */
 	if ((taken->count & (taken->count - 1)) == 0)
 		taken->ranges = mem_resize(

@@ -281,8 +281,10 @@ static int add_gpus(struct mount_plan *plan, const struct base_tree *tree, const
                     const struct spec *spec, struct error *err)
 {
 	if ((spec->gpus & ~tree->gpus) != 0)
-		return error_set(err, ERR_NOT_FOUND, "gpus: not all of 0x%llx can be offered",
-		                 (unsigned long long)spec->gpus);
+		return error_set(
+		        err, ERR_NOT_FOUND,
+		        "gpus: not all devices of the set 0x%llx can be used on this machine",
+		        (unsigned long long)spec->gpus);
 	for (unsigned i = 0; gpus != NULL && i < gpus->count; i++)
 		if ((spec->gpus >> i & 1) != 0 && add_gpu(plan, &gpus->devices[i], i, err) < 0)
 			return -1;

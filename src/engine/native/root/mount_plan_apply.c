@@ -48,7 +48,10 @@ static int open_parent_dir(int root, const char *path, const char **last, struct
 		dir = open_target(above, part, O_PATH | O_DIRECTORY);
 		*last += len + 1;
 	}
-	return dir >= 0 ? dir : error_sys(err, "/%s: files of the sandbox are in the way", path);
+	return dir >= 0 ? dir
+	                : error_sys(err,
+	                            "/%s: files of the sandbox are in the way (reset the sandbox)",
+	                            path);
 }
 
 static int open_mount_point(int root, const char *path, struct error *err)
@@ -65,7 +68,10 @@ static int open_mount_point(int root, const char *path, struct error *err)
 	if (mkdirat(parent, last, 0755) < 0 && errno != EEXIST)
 		return error_sys(err, "make /%s", path);
 	dir = open_target(parent, last, O_PATH | O_DIRECTORY);
-	return dir >= 0 ? dir : error_sys(err, "/%s: files of the sandbox are in the way", path);
+	return dir >= 0 ? dir
+	                : error_sys(err,
+	                            "/%s: files of the sandbox are in the way (reset the sandbox)",
+	                            path);
 }
 
 static int attach_at(int root, const char *target, int mount, struct error *err)

@@ -79,7 +79,7 @@ static int set_container_id_range(struct userns *userns, uint64_t count,
 	if (ids_taken_find(taken, last, last) != NULL)
 		return error_set(err, ERR_UNSUPPORTED,
 		                 "no id is left for the files of sandboxes: %u and %u belong to "
-		                 "users of this container: give them others",
+		                 "users of this container: give these users other ids",
 		                 userns->ids.files, last);
 	userns->ids.files = last;
 	return 0;

@@ -110,7 +110,7 @@ static void start_new_process(struct spawner *spawner, const struct spawner_requ
 	if (sandbox == NULL) {
 		(void)error_set(&err, ERR_LIMIT,
 		                "%d sandboxes are awake, which is the maximum: "
-		                "put one to sleep",
+		                "wait until one is idle, or delete one",
 		                SANDBOXES_MAX);
 		replies_add_failure(&spawner->replies, REPLY_ENDED, request->number, &err);
 		return;

@@ -137,10 +137,11 @@ static void block_is_found_from_the_directorys_owner(void **state)
 		SKIP_TEST("only root can give directories away");
 	ids = open_ids(&place, &root);
 	CHECK_ERROR(ids_from_owner(&ids, "sb_a", &block, &err), err, ERR_NOT_FOUND,
-	            "the files of sandbox sb_a are gone");
+	            "the files of sandbox sb_a do not exist: delete the sandbox");
 	assert_int_equal(mkdirat(ids.sandboxes, "sb_a", 0700), 0);
 	CHECK_ERROR(ids_from_owner(&ids, "sb_a", &block, &err), err, ERR_INVALID,
-	            "sandbox sb_a belongs to id 0, which is not in this server's range");
+	            "sandbox sb_a belongs to id 0, which is not in this server's range: start "
+	            "belljar as the user who created it, or delete the sandbox");
 	assert_int_equal(fchownat(ids.sandboxes, "sb_a", 524288 + 65536 * 5 + 999, 0, 0), 0);
 	CHECK_OK(ids_from_owner(&ids, "sb_a", &block, &err), err);
 	assert_int_equal(block.number, 5);

@@ -130,7 +130,7 @@ static void too_many_ranges_are_an_error(void **state)
 	CHECK_ERROR(
 	        ids_taken_read(place.path, 524288, &taken, &err), err, ERR_LIMIT,
 	        "/etc/subuid: there are more than 65536 users and ranges of ids: belljar cannot "
-	        "tell which ids are free");
+	        "tell which ids are free: start it as an ordinary user");
 	test_dir_remove(&place);
 	free(text);
 }

@@ -147,7 +147,8 @@ static void plan_has_the_chosen_processors_and_no_other(void **state)
 	tree.gpus = 1;
 	CHECK_ERROR(mount_plan_make(USERNS_ROOT, &tree, &merged_usr, &shares, &gpus, &spec, &plan,
 	                            &err),
-	            err, ERR_NOT_FOUND, "gpus: not all of 0x3 can be offered");
+	            err, ERR_NOT_FOUND,
+	            "gpus: not all devices of the set 0x3 can be used on this machine");
 }
 
 int main(void)
