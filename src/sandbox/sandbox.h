@@ -45,10 +45,10 @@ struct sandbox_options {
 MUST_CHECK int sandbox_create(struct manager *manager, const struct sandbox_options *options,
                               struct sandbox **ret, struct error *err);
 /* Finds or creates the sandbox that calls of this owner use when they name none. options->name is
- * ignored: the name is "default". With `skip_busy`, for callers that could not connect to the server
- * that has the default sandbox awake, "default-2", "default-3" ... is used instead, and this server
- * then keeps using that one. Without `skip_busy` the sandbox is returned even if another server has
- * it awake; sandbox_wake() then connects to that server. */
+ * ignored: the name is "default". With `skip_busy`, for callers that could not connect to the
+ * server that has the default sandbox awake, "default-2", "default-3" ... is used instead, and this
+ * server then keeps using that one. Without `skip_busy` the sandbox is returned even if another
+ * server has it awake; sandbox_wake() then connects to that server. */
 MUST_CHECK int sandbox_get_default(struct manager *manager, const struct sandbox_options *options,
                                    bool skip_busy, struct sandbox **ret, struct error *err);
 /* Finds an existing sandbox of this owner by id or name. */
