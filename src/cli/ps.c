@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cli/support/out.h"
+#include "cli/support/process_list.h"
 #include "cli/support/records.h"
 #include "cli/verb.h"
 #include "sandbox/registry/instances.h"
@@ -119,6 +120,8 @@ static enum verb_result run_ps(const struct verb_call *call, struct error *err)
 	size_t len;
 	int r;
 
+	if (call->operands[0] != NULL)
+		return process_list_run(call, call->operands[0], err);
 	if (call->options->json) {
 		report = json_obj();
 		listing.list = json_list();
@@ -138,15 +141,19 @@ static enum verb_result run_ps(const struct verb_call *call, struct error *err)
 
 static const struct verb_example examples[] = {
 	{ "belljar ps", "List your sandboxes." },
+	{ "belljar ps default", "List the processes in the sandbox that an assistant uses." },
 	{ NULL, NULL },
 };
 
 const struct verb verb_ps = {
 	.name = "ps",
-	.summary = "List your sandboxes.",
+	.operand = "SANDBOX",
+	.summary = "List your sandboxes, or the processes in one.",
 	.help = "Shows each sandbox with its name, its state, its age and the time since it was "
 	        "used last, and the time until it goes to sleep and until it is deleted if it "
-	        "stays unused. A sandbox that is asleep has files only: no process, no memory.",
+	        "stays unused. A sandbox that is asleep has files only: no process, no memory.\n\n"
+	        "With SANDBOX, a name or an id, shows the processes that run in it: age, processor "
+	        "time, memory and command line. The sandbox must be awake.",
 	.examples = examples,
 	.options = FOR_PS,
 	.run = run_ps,

@@ -214,3 +214,26 @@ print(json.dumps(report))`;
   assert.equal(verbsOf({ state })('exec', ['--sandbox', 'default', 'echo', 'too']).stdout, 'too\n');
   await session.close();
 });
+
+test('ps lists the processes in a sandbox, with hostile names escaped', async (t) => {
+  const state = stateDir(t);
+  const { session, run_command } = await server(t, state);
+  const verb = verbsOf({ state });
+  await run_command({ command: 'sleep 1001', background: true });
+  await run_command({ command: `bash -c 'exec -a "$(printf "bad\\033[31m\\nroot")" sleep 1002'`, background: true });
+
+  const listed = verb('ps', ['default']);
+  assert.equal(listed.status, 0, listed.stderr);
+  assert.match(listed.stdout, /^ +PID +PARENT +AGE +CPU +MEMORY +COMMAND\n/);
+  assert.match(listed.stdout, /^ +\d+ +\d+ +\d+ \w+ +[\d.]+ s +[\d.]+ MiB {2}sleep 1001$/m);
+  const { processes } = JSON.parse(verb('ps', ['default', '--json']).stdout);
+  const bad = processes.find(({ command }) => command.startsWith('bad'));
+  assert.equal(bad?.command, 'bad\\x1b[31m\\nroot 1002', JSON.stringify(processes));
+  assert.ok(bad.pid > 1 && bad.parent > 0 && bad.age_s >= 0 && bad.memory_kib > 0, JSON.stringify(bad));
+
+  assert.match(verb('ps', ['nothing']).stderr, /there is no sandbox 'nothing'/);
+  await session.close();
+  const asleep = verb('ps', ['default']);
+  assert.deepEqual([asleep.status, asleep.stdout], [1, '']);
+  assert.match(asleep.stderr, /sandbox 'default' is asleep: it has files and no processes/);
+});

@@ -154,6 +154,17 @@ static int check_limits(const struct attachment *attachment, const struct spec *
 	return 0;
 }
 
+static int check_found(const struct attachment *attachment, const struct spec *wanted,
+                       struct error *err)
+{
+	if (attachment->wanted->must_be_awake &&
+	    sandbox_row(attachment->sandbox)->state != SANDBOX_AWAKE)
+		return error_set(err, ERR_INVALID,
+		                 "sandbox '%s' is asleep: it has files and no processes",
+		                 attachment->wanted->sandbox);
+	return check_limits(attachment, wanted, err);
+}
+
 static int find_or_create_sandbox(struct attachment *attachment, struct error *err)
 {
 	const char *name = attachment->wanted->sandbox;
@@ -166,7 +177,7 @@ static int find_or_create_sandbox(struct attachment *attachment, struct error *e
 		return -1;
 	if (name != NULL) {
 		if (sandbox_find(manager, options.owner, name, &attachment->sandbox, err) == 0)
-			return check_limits(attachment, &options.spec, err);
+			return check_found(attachment, &options.spec, err);
 		if (err->kind != ERR_NOT_FOUND || spec_is_id(name) ||
 		    attachment->wanted->must_exist)
 			return -1;

@@ -31,6 +31,7 @@ struct attachment_options {
 	const char *sandbox;          /* name or id; NULL: a new temporary sandbox */
 	bool keep;                    /* a new sandbox without a name is not temporary */
 	bool must_exist;              /* no sandbox is created */
+	bool must_be_awake;           /* a sandbox that is asleep is not woken */
 };
 
 struct attachment_events {
