@@ -24,8 +24,8 @@ class Snippets {
 	};
 	final String code;
 	final JShell shell = JShell.builder().executionEngine("local").build();
-	final Map<String, Integer> lines = new HashMap<>(); // of the first line of each snippet, as it stands in stack traces
-	boolean hasRun; // something other than a declaration
+	final Map<String, Integer> lines = new HashMap<>(); // first line of each snippet, by its name in stack traces
+	boolean hasRun; // a snippet other than a declaration was run
 
 	Snippets(String code) {
 		this.code = code;
@@ -35,7 +35,7 @@ class Snippets {
 		return 1 + (int) code.substring(0, offset).chars().filter(c -> c == '\n').count();
 	}
 
-	// As javac reports it.
+	// Prints an error in the form of javac.
 	void reportError(Diag error, int offset) {
 		int at = Math.min(offset + (int) Math.max(error.getPosition(), 0), code.length());
 		int start = code.lastIndexOf('\n', at - 1) + 1;
@@ -71,7 +71,7 @@ class Snippets {
 		for (SnippetEvent event : shell.eval(source)) {
 			Snippet snippet = event.snippet();
 			if (event.causeSnippet() != null)
-				continue; // an earlier snippet, which this one has changed
+				continue; // the event of an earlier snippet that this one has changed
 			lines.put("#" + snippet.id(), lineAt(offset + space));
 			if (event.status() == Status.REJECTED) {
 				shell.diagnostics(snippet).filter(Diag::isError).forEach(error -> reportError(error, offset));
@@ -105,7 +105,7 @@ class Snippets {
 		return true;
 	}
 
-	// A declaration may use what is declared later; at the end nothing may be missing.
+	// A declaration may use names that are declared later, so missing names are reported after the last snippet.
 	boolean isComplete() {
 		List<String> missing = new ArrayList<>();
 		shell.snippets().filter(each -> shell.status(each) == Status.RECOVERABLE_DEFINED

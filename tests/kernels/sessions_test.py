@@ -80,7 +80,7 @@ class Bash(Session):
         self.gives("od -An -tx1", " 00 0a 00 5c 30 00\n", stdin=b"\0\n\0\\0\0")
         self.gives("od -An -tx1", "")
 
-    def test_variables_of_a_cell(self):
+    def test_variables_of_a_cell_are_restored_after_it(self):
         self.gives("A=1; export B=2")
         self.gives("echo $A $B $C; B=5; printenv A", "x y z\nx\n", env=["A=x", "B=y", "C=z"])
         self.gives('echo $A $B "${C-unset}"; printenv A', "1 5 unset\n", 1)
@@ -95,13 +95,13 @@ class Bash(Session):
         self.gives("set +x; trap 'echo err' ERR", err="++++ set +x\n")
         self.gives("echo quiet; true", "quiet\n")
 
-    def test_interrupt(self):
+    def test_interrupt_ends_the_cell_and_not_the_session(self):
         for code in "sleep 100", "while :; do :; done", "sleep 100 | cat", "read y < <(sleep 100)", "sleep 100 & wait":
             got = self.interrupts("echo begun; x='%s'; %s; echo no" % (code, code))
             self.assertEqual(got.code, 130)
             self.gives("echo \"$x\"", code + "\n")
 
-    def test_long_code(self):
+    def test_long_code_and_state_arrive_whole(self):
         self.gives("x='%s'; echo ${#x}" % ("a" * 200000), "200000\n")
         self.gives("exit 1", status=1)
         self.gives("echo ${#x}", "200000\n")
@@ -132,7 +132,7 @@ class Ruby(Session):
         self.shows("[x, @y, Z, add(3)]", "[1, 2, 3, 4]")
         self.shows("_.sum", "10")
 
-    def test_values(self):
+    def test_value_of_the_last_expression_is_shown(self):
         self.shows('"é\\xff"', '"é\\xFF"')
         for code in "nil", "x = 1", "x += 1", "def f; end", "class A; end", "x;", "x; # no", "require 'set'", "x, y = 1, 2":
             self.shows(code)
@@ -140,7 +140,7 @@ class Ruby(Session):
         self.gives("p x", "1\n")
         self.assertRegex(self.kernel.cell("'a' * 20000").shown[0][1], r"a\n\.\.\. \(3618 bytes more\)$")
 
-    def test_errors(self):
+    def test_errors_have_a_name_and_a_place(self):
         self.fails("def g\n  1 / 0\nend\ng", "ZeroDivisionError", "divided by 0",
                    "<cell 1>:2:in `/': divided by 0 (ZeroDivisionError)\n\tfrom <cell 1>:2:in `g'\n\tfrom <cell 1>:4:in `<main>'\n")
         got = self.kernel.cell("if")
@@ -154,19 +154,19 @@ class Ruby(Session):
         self.gives("if fork.nil? then puts 'child' else Process.wait end", "child\n")
         self.shows("x", "1")
 
-    def test_input_arguments_and_variables(self):
+    def test_cells_get_input_arguments_and_variables(self):
         self.shows("[STDIN.read.bytes.sum, ENV['A'], ARGV]", '[%d, "1", ["a b"]]' % sum(range(256)),
                    stdin=bytes(range(256)), env=["A=1"], args=["a b"])
         self.shows("[STDIN.read, ENV['A'], ARGV]", '["", nil, ["a b"]]')
         self.gives("puts 1 if __FILE__ == $0", "1\n")
 
-    def test_interrupt(self):
+    def test_interrupt_ends_the_cell_and_not_the_session(self):
         for code in "sleep 100", "loop {}", "system('sleep 100')":
             got = self.interrupts("x = %r; puts 1; %s" % (code, code))
             self.assertEqual((got.error[0], got.code), ("Interrupt", 1))
             self.gives("puts x", code + "\n")
 
-    def test_redirected_output_and_threads(self):
+    def test_redirected_output_and_threads_do_not_stop_the_session(self):
         self.gives("$stdout = STDERR; STDOUT.reopen('/dev/null'); Thread.new { 1 }; puts 1", err="1\n")
         self.gives("$stdout.puts 2", err="2\n")
 
