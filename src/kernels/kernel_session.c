@@ -3,6 +3,7 @@
 
 extern const char kernel_bash_loader_text[], kernel_bash_text[], kernel_bash_end[];
 extern const char kernel_ruby_text[], kernel_ruby_end[];
+extern const char kernel_r_text[], kernel_r_end[];
 
 const struct kernel_program kernel_bash = {
 	.language = "bash",
@@ -22,6 +23,20 @@ const struct kernel_program kernel_ruby = {
 	.options = (const char *const[]){ "-e", ruby_loader, NULL },
 	.text = kernel_ruby_text,
 	.text_end = kernel_ruby_end,
+	.session_prefix = "",
+	.runs_cells_only = true,
+};
+
+static const char r_loader[] =
+        "(function(i){r<-function(n)readBin(i,'raw',n);r(1L);n<-sum(as.integer(r(4L))*256^(0:3));"
+        "eval(parse(text=rawToChar(r(n)),keep.source=FALSE))(i)})"
+        "(pipe('trap \"\" INT; exec cat <&3','rb'))";
+
+const struct kernel_program kernel_r = {
+	.language = "r",
+	.options = (const char *const[]){ "-e", r_loader, NULL },
+	.text = kernel_r_text,
+	.text_end = kernel_r_end,
 	.session_prefix = "",
 	.runs_cells_only = true,
 };

@@ -81,7 +81,7 @@ const struct language languages[] = {
 	         { RUNS("lua5.4", "{file}"), .version = { "-v" } },
 	         { RUNS("lua5.3", "{file}"), .version = { "-v" } },
 	         { RUNS("luajit", "{file}"), .version = { "-v" } }),
-	LANGUAGE("r", "R", " rscript rlang ", " r ", "main.R", NULL,
+	LANGUAGE("r", "R", " rscript rlang ", " r ", "main.R", &kernel_r,
 	         { RUNS("Rscript", "{file}"), VERSION }),
 	LANGUAGE("go", "Go", " golang ", " go ", "main.go", NULL,
 	         { MAKES("go", "build", "-o", "{out}", "{file}"), .version = { "version" } }),

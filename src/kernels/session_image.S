@@ -12,6 +12,7 @@ name##_end:                                                                     
 TEXT(kernel_bash_loader, "src/kernels/session/bash_loader.sh")
 TEXT(kernel_bash, "src/kernels/session/bash.sh")
 TEXT(kernel_ruby, "src/kernels/session/ruby.rb")
+TEXT(kernel_r, "src/kernels/session/r.R")
 TEXT(java_snippets, "src/kernels/java_snippets.java")
 
 	.section .note.GNU-stack, "", %progbits

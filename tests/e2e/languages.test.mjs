@@ -78,6 +78,25 @@ session('ruby', [
   ['puts x', '13\n'],
 ]);
 
+session('r', [
+  ['x <- 5; twice <- function(a) a * 2; cat("hi\\n")', 'hi\n'],
+  ['twice(x); invisible(1); data.frame(a = 1:2)', '[1] 10\n  a\n1 1\n2 2\n'],
+  ['if (', { exit_code: 1, error: /unexpected end of input/ }],
+  ['g <- function(a) stop("boom")\ntwice <- function(a) g(a)\ntwice(1)', { exit_code: 1, error: /Error in g\(a\) : boom\\nCalls: twice -> g\\nat line 3/ }],
+  ['x <- 6; warning("careful"); q(status = 3)', { exit_code: 3, stderr: 'Warning: careful\n' }],
+  ['cat(x, readLines(file("stdin")), Sys.getenv("A"), commandArgs(TRUE), getwd())', '6 line value one /',
+    { stdin: 'line\n', env: { A: 'value' }, args: ['one'], cwd: '/' }],
+  ['length(readLines(file("stdin"))); Sys.getenv("A")', '[1] 0\n[1] ""\n'],
+  ['x <- 7; Sys.sleep(600)', { timed_out: true }, { timeout_s: 1 }],
+  ['x', '[1] 7\n'],
+]);
+
+test('a plot of R is a picture', async (t) => {
+  const result = await run_code({ language: 'r', session: 'plots', code: 'cat("before\\n"); plot(1:3); capabilities("png")' });
+  if (result.isError || !/TRUE/.test(textOf(result))) return t.skip('no R, or it makes no pictures');
+  assert.equal(result.content.find(({ type }) => type === 'image')?.mimeType, 'image/png');
+});
+
 test('a session of TypeScript', async (t) => {
   // The Node of these tests, which can remove types, in place of that of the machine.
   const server = await open(t, { MOUNTS: `${dirname(process.execPath)}:/home/coderunner/.local/bin` });

@@ -14,6 +14,12 @@ def text(name):
     return (SOURCES / "session" / name).read_text()
 
 
+def loader(name):
+    source = (SOURCES / "kernel_session.c").read_text()
+    lines = re.findall('"(.*)"', re.search(name + r"_loader\[\] =(.*?)\";\n", source, re.S)[1] + '"')
+    return "".join(lines).replace('\\"', '"')
+
+
 class Session(unittest.TestCase):
     maxDiff = None
     program = None
@@ -111,9 +117,7 @@ class Ruby(Session):
     program = "ruby"
 
     def setUp(self):
-        source = (SOURCES / "kernel_session.c").read_text()
-        loader = "".join(re.findall('"(.*)"', re.search(r"ruby_loader\[\] =(.*?);\n", source, re.S)[1]))
-        self.start("-e", loader)
+        self.start("-e", loader("ruby"))
 
     def boot(self):
         return text("ruby.rb").encode()
@@ -169,6 +173,63 @@ class Ruby(Session):
     def test_redirected_output_and_threads_do_not_stop_the_session(self):
         self.gives("$stdout = STDERR; STDOUT.reopen('/dev/null'); Thread.new { 1 }; puts 1", err="1\n")
         self.gives("$stdout.puts 2", err="2\n")
+
+
+class R(Session):
+    program = "Rscript"
+
+    def setUp(self):
+        self.start("-e", loader("r"))
+
+    def boot(self):
+        return text("r.R").encode()
+
+    def test_state_is_kept(self):
+        self.gives("x <- 1; f <- function(a) a + x; setwd('/')")
+        self.gives("f(2); invisible(3); 'é'", '[1] 3\n[1] "é"\n')
+        self.gives("getwd(); ls()", '[1] "/"\n[1] "f" "x"\n')
+
+    def test_values_are_printed_as_at_the_prompt(self):
+        self.gives("print.thing <- function(x, ...) cat('a thing\\n'); structure(1, class = 'thing')", "a thing\n")
+        self.gives("setClass('P', representation(a = 'numeric')); isVirtualClass('P')", "[1] FALSE\n")
+        self.gives("log(-1); warning('w')", "[1] NaN\n", err="Warning in log(-1) : NaNs produced\nWarning: w\n")
+
+    def test_errors(self):
+        for code, traceback in (("f <- function() stop('q')\nf()", "Error in f() : q\nat line 2 of the cell"),
+                                ("g <- function() f()\n\ng()", "Error in f() : q\nCalls: g -> f\nat line 3 of the cell"),
+                                ("missing_name", "Error: object 'missing_name' not found\nat line 1 of the cell")):
+            got = self.kernel.cell(code)
+            self.assertEqual((got.error[0], got.error[2], got.code), ("Error", traceback, 1))
+        self.assertRegex(self.kernel.cell("if (").error[1], "unexpected end of input")
+        self.gives("try(f(), silent = TRUE); 1", "[1] 1\n")
+
+    def test_quit_ends_the_cell(self):
+        self.gives("x <- 1; q('no', 300)", status=300 & 255)
+        self.gives("f <- function() { on.exit(cat('left\\n')); quit(status = 2) }; f(); 5", "left\n", 2)
+        self.gives("x", "[1] 1\n")
+
+    def test_input_arguments_and_variables(self):
+        data = bytes(range(1, 256)) * 400
+        self.gives("i <- file('stdin', 'rb'); length(readBin(i, 'raw', 1e6)); close(i); commandArgs(TRUE); Sys.getenv('A')",
+                   '[1] %d\n[1] "a b"\n[1] "1"\n' % len(data), stdin=data, args=["a b"], env=["A=1"])
+        self.gives("scan('stdin', quiet = TRUE); Sys.getenv('A')", '[1] 1 2\n[1] ""\n', stdin=b"1 2\n")
+        self.gives("readLines(file('stdin'))", "character(0)\n")
+
+    def test_interrupt(self):
+        for code in "Sys.sleep(100)", "repeat {}":
+            got = self.interrupts("x <- '%s'; cat(1, '\\n'); %s" % (code, code))
+            self.assertEqual((got.error[0], got.code), ("Interrupt", 1))
+            self.gives("cat(x)", code)
+
+    def test_plots_are_pictures(self):
+        if self.kernel.cell("capabilities('png')").out != "[1] TRUE\n":
+            self.skipTest("this R makes no pictures")
+        got = self.kernel.cell("plot(1:3); plot(3:1)")
+        self.assertEqual([mime for mime, _, _ in got.shown], ["image/png"] * 2)
+        for _, _, path in got.shown:
+            with open(path, "rb") as file:
+                self.assertEqual(file.read(4), b"\x89PNG")
+        self.assertEqual(self.kernel.cell("plot(1:3); 1", bytes=10).shown[0][0], "text/plain")
 
 
 if __name__ == "__main__":

@@ -130,8 +130,8 @@ static int fail_too_many_sessions(const struct interpreter_pool *pool, struct er
 		(void)!buf_printf(&list, &full, "%s%s", list.len != 0 ? ", " : "",
 		                  container_of(node, struct session, node)->name);
 	return error_set(err, ERR_LIMIT,
-	                 "session: a sandbox has at most %d sessions: use one of %s, or end one "
-	                 "by running exit() in it",
+	                 "session: a sandbox has at most %d sessions: use one of %s, or another "
+	                 "sandbox (create_sandbox)",
 	                 SESSIONS_MAX, names);
 }
 

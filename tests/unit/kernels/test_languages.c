@@ -173,7 +173,7 @@ static void language_names_writes_whole_names(void **state)
 	assert_string_equal(language_names(some, sizeof(some)), "python, javascript");
 	assert_string_equal(language_names(none, sizeof(none)), "");
 	assert_string_equal(language_session_names(all, sizeof(all)),
-	                    "python, javascript, typescript, bash, ruby");
+	                    "python, javascript, typescript, bash, ruby, r");
 	assert_string_equal(language_session_names(some, sizeof(some)), "python, javascript");
 }
 
@@ -321,9 +321,9 @@ static void probe_parser_ignores_malformed_lines(void **state)
 
 static void kernels_carry_their_text(void **state)
 {
-	static const struct kernel_program *const all[] = { &kernel_python, &kernel_node,
+	static const struct kernel_program *const all[] = { &kernel_python,     &kernel_node,
 		                                            &kernel_typescript, &kernel_bash,
-		                                            &kernel_ruby };
+		                                            &kernel_ruby,       &kernel_r };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		assert_in_range(kernel_source(all[i]).len, 1000, 500000);
