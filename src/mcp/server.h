@@ -99,6 +99,8 @@ struct mcp_config {
 	/* Called with all roots of a client, as absolute paths, whenever the client sends them.
 	 * NULL: clients are not asked for their roots. */
 	void (*roots)(void *app, const char *const *paths, size_t count);
+	/* Called after a client has subscribed to resources; or NULL. */
+	void (*subscribed)(void *app);
 };
 
 /* Copies *config, but not the tables. Asserts that the tables are consistent. */
@@ -113,9 +115,14 @@ enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_PROMPTS, MCP_LIST_RESOURCES, MCP_LIST_C
 /* Send a notification to each session that has finished its handshake, or that has subscribed to
  * the resource, and for each listen request whose filter asks for it. */
 void mcp_server_list_changed(struct mcp_server *server, enum mcp_list list);
+/* Subscribers to a URI above this one (a directory) are notified too, with this URI. */
 void mcp_server_resource_updated(struct mcp_server *server, const char *uri);
-/* All resources whose URI begins with `prefix` may have changed. */
+/* All resources whose URI begins with `prefix` may have changed. Subscribers whose URI ends in a
+ * slash are not notified. */
 void mcp_server_resources_updated(struct mcp_server *server, const char *prefix);
+/* Calls fn for every subscribed URI, for some more than once. fn must not change subscriptions. */
+void mcp_server_each_subscription(struct mcp_server *server, void (*fn)(void *ctx, const char *uri),
+                                  void *ctx);
 
 const struct mcp_limits *mcp_server_limits(const struct mcp_server *server);
 

@@ -22,6 +22,7 @@
 #include "server/owner.h"
 #include "server/runtime.h"
 #include "tools/catalogue.h"
+#include "tools/files/watch_files.h"
 #include "tools/resources/resources.h"
 #include "tools/support/work.h"
 #include "transport/stdio.h"
@@ -54,6 +55,7 @@ struct server {
 	struct porter porter;
 	struct host *host;
 	struct mcp_server *mcp;
+	struct watch_files *watch;
 	struct stdio *stdio;
 	struct loop_signal *signals[ARRAY_LEN(stop_signals)];
 	struct loop_timer *stop_timer, *prepare_timer;
@@ -110,6 +112,14 @@ static void on_process_ended(void *ctx, const struct sandbox_row *row)
 	mcp_server_resources_updated(server->mcp, prefix);
 }
 
+static void on_subscribed(void *app)
+{
+	struct tools_context *tools = app;
+	struct server_context *context = container_of(tools, struct server_context, tools);
+
+	watch_files_check(container_of(context, struct server, context)->watch);
+}
+
 static void on_roots(void *app, const char *const *paths, size_t count)
 {
 	const struct tools_context *context = app;
@@ -144,6 +154,7 @@ static struct mcp_server *make_mcp(struct server *server, const struct options *
 		},
 		.app = &server->context.tools,
 		.roots = server->roots == HOST_ROOTS_ON ? on_roots : NULL,
+		.subscribed = on_subscribed,
 	};
 
 	return mcp_server_new(server->loop, &config);
@@ -350,6 +361,7 @@ static int run_server(struct server *server, struct runtime_base *base, bool has
 	add_skills(server);
 	server->mcp = make_mcp(server, server->options);
 	server->context.mcp = server->mcp;
+	server->watch = watch_files_new(server->loop, server->mcp, &server->context.tools);
 	if (make_host(server, err) < 0) {
 		if (has_base)
 			runtime_base_close(base);
@@ -382,6 +394,7 @@ int server_run(const struct options *options, struct error *err)
 		r = run_server(&server, &base, has_base, err);
 	server.is_stopping = true;
 	(void)stdio_free(server.stdio);
+	(void)watch_files_free(server.watch);
 	(void)runtime_free(server.runtime);
 	(void)mcp_server_free(server.mcp);
 	(void)host_free(server.host);

@@ -244,7 +244,9 @@ struct wire_rename {
 	struct view from, to;
 };
 
+enum { WIRE_CHANGES_DIRECTORIES = 1 }; /* also directories, the workspace itself as "." */
 struct wire_changes {
+	uint8_t flags;
 	uint64_t since_ns; /* since 1970 */
 	uint32_t limit;
 };

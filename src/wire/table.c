@@ -150,6 +150,7 @@ static const struct wire_field rename_[] = {
 	PATH(wire_rename, to),
 };
 static const struct wire_field changes[] = {
+	FLAGS(wire_changes, flags, WIRE_CHANGES_DIRECTORIES),
 	ANY64(wire_changes, since_ns),
 	U32(wire_changes, limit, 1, WIRE_ENTRIES_MAX),
 };

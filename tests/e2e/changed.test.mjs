@@ -49,7 +49,7 @@ test('hidden files, caches and links are left out, and the list is short', async
     command: 'mkdir -p .cache node_modules x/__pycache__; touch .hidden .cache/a node_modules/b x/__pycache__/c; ln -s /etc/passwd link; ln -s /etc dir',
   });
   assert.equal(structuredOf(quiet).files, undefined);
-  const many = await run_command({ command: 'mkdir many; cd many; touch $(seq 100 199)' });
+  const many = await run_command({ command: 'mkdir many; cd many; touch $(seq 100 199); sleep 0.05' });
   assert.equal(structuredOf(many).files.length, 20);
   assert.match(allTextOf(many), /many\/1\d\d and perhaps more\]$/);
 });

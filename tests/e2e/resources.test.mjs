@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { open, structuredOf, toolsOf } from './lib/sandboxed.mjs';
+import { open, sleep, structuredOf, toolsOf } from './lib/sandboxed.mjs';
 
 const cleanups = [];
 const t = { after: (fn) => cleanups.push(fn) };
@@ -54,7 +54,6 @@ test('a read that fails says why', async () => {
   await assert.rejects(read(`sandbox://${id}/workspace/two`), /has 2097152 bytes, and a resource at most 1048576: use the tool read_file/);
   assert.equal((await read(`sandbox://${id}/workspace/one`)).blob.length, Math.ceil(1048576 / 3) * 4);
   await assert.rejects(read(`sandbox://${id}/workspace/nope`), /'\/workspace\/nope' does not exist; its directory has: /);
-  await assert.rejects(read(`sandbox://${id}/workspace`), /is a directory, not a file/);
   await assert.rejects(read(`sandbox://${id}/`), /not found/);
 });
 
@@ -93,6 +92,37 @@ test('subscribers are notified of changes', async () => {
   await heard(tools.delete_path({ path: './watched file' }));
   await tools.write_file({ path: 'another', content: '' });
   assert.equal(session.notes.filter((n) => n.method === 'notifications/resources/updated').length, 0);
+});
+
+test('subscribers to a directory are told what changed in it', async () => {
+  const uri = `sandbox://${id}/workspace/inbox`;
+  const sh = async (command, more) => structuredOf(await tools.run_command({ command, ...more }));
+  const updated = (changed) => (n) => n.method === 'notifications/resources/updated' && n.params.uri === changed;
+  const heard = async (changed) => {
+    for (let i = 0; i < 300 && !session.notes.some(updated(changed)); i++) await sleep(100);
+    assert.ok(session.notes.some(updated(changed)), `no notification for ${changed}`);
+    assert.ok(!session.notes.some((n) => n.params?.uri?.includes('outbox')), 'another directory');
+    session.notes.length = 0;
+  };
+  await sh('mkdir -p inbox outbox; sleep 0.05');
+  await client.subscribeResource({ uri });
+  await tools.write_file({ path: 'inbox/by tool', content: 'x' });
+  await heard(`${uri}/by%20tool`);
+  await sh('echo 1 > outbox/no; mkdir -p inbox/deep; echo 1 > inbox/deep/by-run');
+  await heard(`${uri}/deep/by-run`);
+  await sh('sleep 1; echo 1 > inbox/later; sleep 3; rm inbox/later; sleep 60', { background: true });
+  await heard(`${uri}/later`); // while the program runs
+  await heard(uri); // an entry was removed
+  await client.unsubscribeResource({ uri });
+  await tools.delete_path({ path: 'inbox', recursive: true });
+});
+
+test('a directory is read as the names in it', async () => {
+  await tools.run_command({ command: 'mkdir -p shelf/sub; touch shelf/b shelf/a' });
+  const { text, mimeType } = await read(`sandbox://${id}/workspace/shelf/`);
+  assert.deepEqual([text, mimeType], ['a\nb\nsub/\n', 'text/plain']);
+  await tools.run_command({ command: 'mkfifo shelf/fifo' });
+  await assert.rejects(read(`sandbox://${id}/workspace/shelf/fifo`), /is a FIFO, not a regular file/);
 });
 
 test('skills are resources', async () => {

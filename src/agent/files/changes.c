@@ -69,7 +69,7 @@ static uint64_t nanoseconds_of(const struct timespec *time)
 	return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
 }
 
-static void add_file(struct changes *changes, const char *path, size_t len, const struct stat *st)
+static void add_entry(struct changes *changes, const char *path, size_t len, const struct stat *st)
 {
 	struct wire_entry entry = entry_of(st);
 	struct error full;
@@ -81,6 +81,11 @@ static void add_file(struct changes *changes, const char *path, size_t len, cons
 		changes->done.flags |= WIRE_DONE_MORE;
 	else
 		changes->done.count++;
+}
+
+static bool is_changed(const struct changes *changes, const struct stat *st)
+{
+	return nanoseconds_of(&st->st_ctim) >= changes->request->since_ns;
 }
 
 static void look_at(struct changes *changes, const char *parent, int dir, const char *name)
@@ -97,21 +102,25 @@ static void look_at(struct changes *changes, const char *parent, int dir, const 
 		return;
 	if (S_ISDIR(st.st_mode))
 		queue_directory(changes, path, (size_t)len);
-	else if (S_ISREG(st.st_mode) && nanoseconds_of(&st.st_ctim) >= changes->request->since_ns)
-		add_file(changes, path, (size_t)len, &st);
+	else if (S_ISREG(st.st_mode) && is_changed(changes, &st))
+		add_entry(changes, path, (size_t)len, &st);
 }
 
 static void read_directory(struct changes *changes, int workspace, const char *path)
 {
-	int fd = open_resolved(workspace, path[0] != '\0' ? path : ".", O_RDONLY | O_DIRECTORY, 0,
+	const char *name = path[0] != '\0' ? path : ".";
+	int fd = open_resolved(workspace, name, O_RDONLY | O_DIRECTORY, 0,
 	                       RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
 	const struct dirent *entry;
-	struct stat st;
+	struct stat st = { 0 };
 	DIR *dir;
 
 	if (fd < 0)
 		return;
-	dir = fstat(fd, &st) == 0 && st.st_size <= DIRECTORY_BYTES ? fdopendir(fd) : NULL;
+	if (fstat(fd, &st) == 0 && (changes->request->flags & WIRE_CHANGES_DIRECTORIES) != 0 &&
+	    is_changed(changes, &st))
+		add_entry(changes, name, strlen(name), &st);
+	dir = st.st_size <= DIRECTORY_BYTES ? fdopendir(fd) : NULL;
 	if (dir == NULL) {
 		changes->done.flags |= WIRE_DONE_MORE;
 		(void)close(fd);

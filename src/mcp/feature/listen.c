@@ -163,6 +163,8 @@ void listen_method(struct mcp_call *call)
 	acknowledgement = new_with_subscription_id(call);
 	json_set(acknowledgement, "notifications", json_incref(accepted));
 	session_notify(call->session, "notifications/subscriptions/acknowledged", acknowledgement);
+	if (call->server->config.subscribed != NULL && json_object_size(listen->uris) != 0)
+		call->server->config.subscribed(call->server->config.app);
 	if (json_object_size(accepted) == 0)
 		listen_end(call);
 	json_decref(accepted);
@@ -185,8 +187,27 @@ void mcp_server_list_changed(struct mcp_server *server, enum mcp_list list)
 	}
 }
 
-/* Sends notifications/resources/updated for each subscribed URI that equals `uri`, or begins with
- * it if `is_prefix`. */
+/* Whether `uri` is the subscribed one, or that of a resource below it: a subscription to a
+ * directory covers everything in it. The subscribed URI may end in a slash. */
+static bool is_at_or_below(const char *uri, const char *subscribed)
+{
+	size_t len = strlen(subscribed);
+
+	if (len != 0 && subscribed[len - 1] == '/')
+		len--;
+	return strncmp(uri, subscribed, len) == 0 && (uri[len] == '\0' || uri[len] == '/');
+}
+
+/* Whether a resource with this prefix was subscribed. Subscribers to directories, whose URIs end in
+ * a slash, are told which files changed instead. */
+static bool has_prefix(const char *subscribed, const char *prefix)
+{
+	return strncmp(subscribed, prefix, strlen(prefix)) == 0 &&
+	       subscribed[strlen(subscribed) - 1] != '/';
+}
+
+/* Sends notifications/resources/updated with the URI of what has changed for each subscription that
+ * covers it or, if `is_prefix`, with each subscribed URI that begins with `uri`. */
 static void notify_updated(struct mcp_session *session, json_t *uris, const struct mcp_call *listen,
                            const char *uri, bool is_prefix)
 {
@@ -196,11 +217,10 @@ static void notify_updated(struct mcp_session *session, json_t *uris, const stru
 	json_object_foreach (uris, subscribed, unused) {
 		json_t *params;
 
-		if (is_prefix ? strncmp(subscribed, uri, strlen(uri)) != 0
-		              : strcmp(subscribed, uri) != 0)
+		if (is_prefix ? !has_prefix(subscribed, uri) : !is_at_or_below(uri, subscribed))
 			continue;
 		params = listen != NULL ? new_with_subscription_id(listen) : json_obj();
-		json_set(params, "uri", json_str(subscribed));
+		json_set(params, "uri", json_str(is_prefix ? subscribed : uri));
 		session_notify(session, "notifications/resources/updated", params);
 	}
 }
@@ -227,4 +247,21 @@ void mcp_server_resource_updated(struct mcp_server *server, const char *uri)
 void mcp_server_resources_updated(struct mcp_server *server, const char *prefix)
 {
 	notify_all_updated(server, prefix, true);
+}
+
+void mcp_server_each_subscription(struct mcp_server *server, void (*fn)(void *ctx, const char *uri),
+                                  void *ctx)
+{
+	const char *uri;
+	json_t *unused;
+
+	LIST_EACH (node, &server->listens) {
+		json_object_foreach (container_of(node, struct listen, node)->uris, uri, unused)
+			fn(ctx, uri);
+	}
+	LIST_EACH (node, &server->sessions) {
+		json_object_foreach (container_of(node, struct mcp_session, node)->subscriptions,
+		                     uri, unused)
+			fn(ctx, uri);
+	}
 }

@@ -118,6 +118,8 @@ void resources_subscribe_method(struct mcp_call *call)
 		return;
 	}
 	json_set(subscriptions, uri, json_true());
+	if (call->server->config.subscribed != NULL)
+		call->server->config.subscribed(call->server->config.app);
 	call_respond(call, json_obj());
 }
 

@@ -38,6 +38,8 @@ static uint64_t hash_file(const char *sandbox, const char *path)
 /* Whether a change at the time `ms` was among the first `before` answers. */
 static bool was_answered(uint64_t hash, uint64_t ms, uint64_t before)
 {
+	if (before > answered_count)
+		before = answered_count;
 	for (uint64_t i = before; i != 0 && i + ANSWERED_MAX > answered_count; i--) {
 		const struct answered *one = &answered[(i - 1) % ANSWERED_MAX];
 
@@ -76,7 +78,9 @@ static void on_reply(void *ctx, const struct files_reply *reply, const struct er
 
 	files->op = NULL;
 	while (files->count < CHANGED_FILES_MAX && files_next_entry(&rest, &entry)) {
-		AUTO_FREE char *path = mem_format("/workspace/%s", entry.path.ptr);
+		bool is_top = strcmp(entry.path.ptr, ".") == 0;
+		AUTO_FREE char *path = mem_format("/workspace%s%s", is_top ? "" : "/",
+		                                  is_top ? "" : entry.path.ptr);
 
 		if (was_answered(hash_file(files->sandbox, path), entry.modified_ms, files->mark))
 			continue;
@@ -88,19 +92,21 @@ static void on_reply(void *ctx, const struct files_reply *reply, const struct er
 	files->fn(files->ctx);
 }
 
-void changed_files_start(struct changed_files *files, struct sandbox *sandbox, uint64_t since_ns,
-                         uint64_t mark, void (*fn)(void *ctx), void *ctx)
+void changed_files_start(struct changed_files *files, struct sandbox *sandbox,
+                         const struct changed_files_options *options, void (*fn)(void *ctx),
+                         void *ctx)
 {
 	const struct wire_message request = {
 		.type = WIRE_CHANGES,
-		.changes = { .since_ns = since_ns, .limit = CHANGED_FILES_MAX },
+		.changes = { .flags = options->directories ? WIRE_CHANGES_DIRECTORIES : 0,
+		             .since_ns = options->since_ns,
+		             .limit = CHANGED_FILES_MAX },
 	};
 	struct channel *channel = sandbox_channel(sandbox);
 	struct error err;
 
-	*files = (struct changed_files){
-		.sandbox = sandbox_row(sandbox)->spec.id, .mark = mark, .fn = fn, .ctx = ctx
-	};
+	*files = (struct changed_files){ .mark = options->mark, .fn = fn, .ctx = ctx };
+	memcpy(files->sandbox, sandbox_row(sandbox)->spec.id, sizeof files->sandbox);
 	if (channel == NULL || files_start(channel, &request, (struct view){ 0 }, REPLY_MAX,
 	                                   on_reply, files, &files->op, &err) < 0)
 		fn(ctx);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/spec.h"
 #include "json/json.h"
 
 struct buf;
@@ -19,7 +20,7 @@ struct sandbox;
 enum { CHANGED_FILES_MAX = 20 };
 
 struct changed_files {
-	const char *sandbox; /* id */
+	char sandbox[SPEC_ID_LEN + 1]; /* id */
 	uint64_t mark;
 	char *paths[CHANGED_FILES_MAX]; /* absolute, sorted */
 	size_t count;
@@ -29,14 +30,21 @@ struct changed_files {
 	void *ctx;
 };
 
-/* `since_ns`: of clock_file_ns(), `mark`: of changed_files_mark(), both from before the run. fn is
- * called when the answer is there or cannot be had, perhaps from within, and not after
+struct changed_files_options {
+	uint64_t since_ns; /* of clock_file_ns() */
+	uint64_t mark;     /* of changed_files_mark(), from the same moment */
+	bool directories;  /* also directories in which an entry was created or removed */
+};
+
+/* fn is called when the answer is there or cannot be had, perhaps from within, and not after
  * changed_files_done(). */
-void changed_files_start(struct changed_files *files, struct sandbox *sandbox, uint64_t since_ns,
-                         uint64_t mark, void (*fn)(void *ctx), void *ctx);
+void changed_files_start(struct changed_files *files, struct sandbox *sandbox,
+                         const struct changed_files_options *options, void (*fn)(void *ctx),
+                         void *ctx);
 void changed_files_done(struct changed_files *files);
 
-/* Changes that were answered before this mark are not answered again. */
+/* Changes that were answered before this mark are not answered again. UINT64_MAX: none of those
+ * that were answered by the time of the agent's reply. */
 uint64_t changed_files_mark(void);
 /* A change of this file has been answered. `sandbox` is an id, `path` absolute. */
 void changed_files_answered(const char *sandbox, const char *path);

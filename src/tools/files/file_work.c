@@ -303,15 +303,29 @@ static void report_resource(const struct tools_context *context, const char *san
 		context->resources_below_changed(context->ctx, buf_text(&uri));
 }
 
+/* The resource has two URIs: with the sandbox's id, and with its name. */
+static void report_both(const struct tools_context *context, const struct sandbox_row *row,
+                        const char *path, bool and_below)
+{
+	report_resource(context, row->spec.id, path, and_below);
+	if (row->name[0] != '\0')
+		report_resource(context, row->name, path, and_below);
+}
+
 void file_report_change(const struct work *work, const char *path, bool and_below)
 {
 	const struct sandbox_row *row = sandbox_row(work->sandbox);
 	AUTO_FREE char *normal = normalize_path(path);
 
 	changed_files_answered(row->spec.id, normal);
-	report_resource(work->context, row->spec.id, path, and_below);
-	if (row->name[0] != '\0')
-		report_resource(work->context, row->name, path, and_below);
+	report_both(work->context, row, path, and_below);
+}
+
+void file_report_changed(const struct tools_context *context, const struct sandbox_row *row,
+                         const struct changed_files *files)
+{
+	for (size_t i = 0; i < files->count; i++)
+		report_both(context, row, files->paths[i], false);
 }
 
 /* --- parts of answers ------------------------------------------------------------------- */

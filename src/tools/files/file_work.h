@@ -12,7 +12,10 @@
 #include "tools/support/work.h"
 
 struct buf;
+struct changed_files;
 struct file_work;
+struct sandbox_row;
+struct tools_context;
 
 /* Receives the reply to a request, which is valid until this returns. */
 typedef void file_work_fn(struct file_work *file, const struct files_reply *reply);
@@ -76,6 +79,9 @@ void file_memory_release(size_t *reserved);
 /* Notifies clients that subscribed to the file's resource, by the sandbox's id or by its name.
  * `and_below`: the path is a directory, and subscribers to files below it are notified too. */
 void file_report_change(const struct work *work, const char *path, bool and_below);
+/* Notifies clients that subscribed to one of these files, or to a directory above it. */
+void file_report_changed(const struct tools_context *context, const struct sandbox_row *row,
+                         const struct changed_files *files);
 /* Appends sandbox://ID/workspace/a%20b for a path as callers write it. */
 MUST_CHECK int file_uri(const char *id, const char *path, struct buf *ret, struct error *err);
 

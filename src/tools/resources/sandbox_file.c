@@ -1,12 +1,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "base/text/utf8.h"
 #include "tools/catalogue.h"
 #include "tools/files/file_text.h"
 #include "tools/files/file_work.h"
 
-enum { CONTENTS_MAX = 1024 * 1024, SHOWN = 160 };
+enum { CONTENTS_MAX = 1024 * 1024, LIST_COUNT = 500, LIST_MAX = 512 * 1024, SHOWN = 300 };
 
 struct sandbox_file_args {
 	const char *id, *path;
@@ -27,13 +28,14 @@ static const struct param params[] = {
 	  .min = 1,
 	  .max = 4094,
 	  .offset = offsetof(struct sandbox_file_args, path),
-	  .help = "The file's path from the root of the sandbox: workspace/notes.txt." },
+	  .help = "The path from the root of the sandbox: workspace/notes.txt." },
 	{ 0 },
 };
 
 struct sandbox_file {
 	struct file_work file;
-	char path[4096]; /* the URI's path, which has no slash in front, behind a slash */
+	char path[4096];  /* the URI's path, which has no slash in front, behind a slash */
+	struct error why; /* the path could not be read as a file */
 };
 
 static void on_contents(struct file_work *file, const struct files_reply *reply)
@@ -60,6 +62,47 @@ static void on_contents(struct file_work *file, const struct files_reply *reply)
 		mcp_respond_blob(call, mime_type, bytes);
 }
 
+/* One name a line; names of directories end in a slash. */
+static void on_listed(struct file_work *file, const struct files_reply *reply)
+{
+	struct view rest = reply->bytes;
+	AUTO_BUF struct buf text;
+	struct wire_entry entry;
+	struct error full;
+	char shown[SHOWN];
+
+	buf_init(&text, LIST_MAX);
+	while (files_next_entry(&rest, &entry))
+		(void)!buf_printf(&text, &full, "%s%s\n",
+		                  utf8_escape(entry.path, shown, sizeof shown),
+		                  entry.type == WIRE_FILE_DIRECTORY ? "/" : "");
+	if ((reply->done.flags & WIRE_DONE_MORE) != 0)
+		(void)!buf_printf(&text, &full, "[there is more: use the tool list_directory]\n");
+	mcp_respond_text(work_take_call(&file->work), "text/plain", view_of(buf_text(&text)));
+}
+
+static void on_no_directory(struct file_work *file, const struct error *why)
+{
+	(void)why;
+	file_work_fail_path(file, &container_of(file, struct sandbox_file, file)->why);
+}
+
+/* A directory cannot be read as a file. */
+static void on_unreadable(struct file_work *file, const struct error *why)
+{
+	const struct wire_message request = {
+		.type = WIRE_LIST,
+		.list = { .limit = LIST_COUNT, .path = view_of(file->path), .cursor = view_of("") },
+	};
+
+	container_of(file, struct sandbox_file, file)->why = *why;
+	if (why->kind == ERR_INVALID)
+		file_work_request_or(file, &request, (struct view){ 0 }, LIST_MAX, on_listed,
+		                     on_no_directory);
+	else
+		file_work_fail_path(file, why);
+}
+
 static int request_contents(struct work *work, struct error *err)
 {
 	struct file_work *file = container_of(work, struct file_work, work);
@@ -73,7 +116,8 @@ static int request_contents(struct work *work, struct error *err)
 
 	if (file_memory_reserve(&file->reserved, CONTENTS_MAX, err) < 0)
 		return -1;
-	file_work_request(file, &request, (struct view){ 0 }, CONTENTS_MAX, on_contents);
+	file_work_request_or(file, &request, (struct view){ 0 }, CONTENTS_MAX, on_contents,
+	                     on_unreadable);
 	return 0;
 }
 
@@ -99,8 +143,8 @@ const struct mcp_template template_sandbox_file = {
 	.name = "sandbox-file",
 	.title = "File of a sandbox",
 	.help = "A file of one of your sandboxes, at most 1 MiB of text or bytes, for example "
-	        "sandbox://ID/workspace/notes.txt. Subscribers are notified when a file tool "
-	        "changes it.",
+	        "sandbox://ID/workspace/notes.txt, or the names in a directory. Subscribers are "
+	        "notified of changes; those of a directory get the URIs of what changed in it.",
 	.params = params,
 	.args_size = sizeof(struct sandbox_file_args),
 	.read = read_sandbox_file,

@@ -7,6 +7,7 @@
 #include "sandbox/sandbox.h"
 #include "tools/catalogue.h"
 #include "tools/files/changed_files.h"
+#include "tools/files/file_work.h"
 #include "tools/run/pictures.h"
 #include "tools/run/run_result.h"
 #include "tools/run/save_output.h"
@@ -103,6 +104,7 @@ static void on_changed(void *ctx)
 {
 	struct process_work *run = ctx;
 
+	file_report_changed(run->work.context, sandbox_row(run->work.sandbox), &run->changed);
 	if (run->options.takes_pictures && pictures_has_any(run->process))
 		pictures_start(&run->pictures, run->work.sandbox, run->process,
 		               run->work.context->picture_bytes, save_long_output, run);
@@ -123,8 +125,10 @@ static void on_waited(void *ctx)
 	    process_stream(run->process, true).total == 0)
 		work_fail(&run->work, state.why);
 	else if (is_over && !run->work.is_cancelled)
-		changed_files_start(&run->changed, run->work.sandbox, state.run_began_ns, run->mark,
-		                    on_changed, run);
+		changed_files_start(
+		        &run->changed, run->work.sandbox,
+		        &(struct changed_files_options){ state.run_began_ns, run->mark, false },
+		        on_changed, run);
 	else
 		answer_call(run);
 }

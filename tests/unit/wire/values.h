@@ -44,6 +44,8 @@ static const struct {
 	{ "GREP", "flags", WIRE_WALK_REGEX, "the pattern is a regular expression" },
 	{ "REMOVE", "flags", WIRE_RECURSIVE, "a directory with its contents" },
 	{ "RENAME", "flags", WIRE_RENAME_REPLACE, "replace an existing file" },
+	{ "CHANGES", "flags", WIRE_CHANGES_DIRECTORIES,
+	  "also directories, the workspace as \".\"" },
 	{ "UNPACK", "flags", WIRE_PREVIEW, "write nothing, report what would change" },
 	{ "STATS_ARE", "known", WIRE_STATS_MEMORY, "memory" },
 	{ "STATS_ARE", "known", WIRE_STATS_CPU, "cpu" },

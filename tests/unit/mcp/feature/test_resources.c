@@ -364,9 +364,11 @@ static void subscription_lasts_until_unsubscribe(void **state)
 	for (int i = 0; i < 2; i++) {
 		mcp_server_resource_updated(peer.server, "r://text");
 		mcp_server_resource_updated(peer.server, "r://tex");
-		mcp_server_resource_updated(peer.server, "r://text/");
+		mcp_server_resource_updated(peer.server, "r://text-2");
+		mcp_server_resource_updated(peer.server, "r://text/below");
 		mcp_server_resource_updated(peer.server, "r://to-come");
 		CHECK_NEXT(&peer, UPDATED("r://text"));
+		CHECK_NEXT(&peer, UPDATED("r://text/below"));
 		CHECK_NEXT(&peer, UPDATED("r://to-come"));
 		CHECK_NOTHING_SENT(&peer);
 	}
@@ -375,6 +377,23 @@ static void subscription_lasts_until_unsubscribe(void **state)
 	mcp_server_resource_updated(peer.server, "r://text");
 	mcp_server_resource_updated(peer.server, "r://to-come");
 	CHECK_NEXT(&peer, UPDATED("r://to-come"));
+	CHECK_NOTHING_SENT(&peer);
+	peer_close(&peer);
+}
+
+static void subscription_to_a_directory_names_what_changed(void **state)
+{
+	struct peer peer;
+
+	open_with_updates(&peer, 10);
+	peer_send(&peer, SUBSCRIBE("r://dir/"));
+	CHECK_NEXT(&peer, RESULT("{}"));
+	mcp_server_resource_updated(peer.server, "r://dir");
+	CHECK_NEXT(&peer, UPDATED("r://dir"));
+	mcp_server_resource_updated(peer.server, "r://dir/a/b");
+	CHECK_NEXT(&peer, UPDATED("r://dir/a/b"));
+	mcp_server_resource_updated(peer.server, "r://director");
+	mcp_server_resources_updated(peer.server, "r://"); /* would not say what changed */
 	CHECK_NOTHING_SENT(&peer);
 	peer_close(&peer);
 }
@@ -481,6 +500,7 @@ int main(void)
 		TEST(missing_or_long_uri_is_an_error),
 		TEST(uri_of_maximum_length_is_accepted),
 		TEST(subscription_lasts_until_unsubscribe),
+		TEST(subscription_to_a_directory_names_what_changed),
 		TEST(subscriptions_are_limited),
 		TEST(update_is_sent_to_subscribers_only),
 		TEST(server_without_updates_has_no_subscribe_method),
