@@ -27,6 +27,13 @@ static const char functions[] = "set -f\n"
                                 "  P=$Q\n"
                                 "}\n";
 static const char print_path[] = "print_found() { printf '%s %s\\n' \"$1\" \"$P\"; }\n";
+/* `builds ARGUMENTS...` succeeds if the compiler in P makes a program of its standard input. */
+static const char builds[] = "builds() {\n"
+                             "  T=$(mktemp) && \"$P\" \"$@\" -o \"$T\" -\n"
+                             "  R=$?\n"
+                             "  rm -f \"$T\"\n"
+                             "  return $R\n"
+                             "}\n";
 /* Perl and others begin with an empty line: the version is the first line that is not empty. */
 static const char print_version[] = "print_found() {\n"
                                     "  N=$1 V=\n"
@@ -36,6 +43,13 @@ static const char print_version[] = "print_found() {\n"
                                     "  printf '%s %s\\t%s\\n' \"$N\" \"$P\" \"${V%%\n*}\"\n"
                                     "}\n";
 
+static int add_test(struct buf *script, const char *test, struct error *err)
+{
+	if (test == NULL)
+		return 0;
+	return buf_printf(script, err, " && { %s; } >/dev/null 2>&1 </dev/null", test);
+}
+
 static int add_runner(struct buf *script, size_t language, size_t runner, bool versions,
                       struct error *err)
 {
@@ -43,8 +57,8 @@ static int add_runner(struct buf *script, size_t language, size_t runner, bool v
 
 	if (buf_printf(script, err, "%s find '%s'", runner == 0 ? "if" : "elif", r->program) < 0)
 		return -1;
-	if (r->needs != NULL &&
-	    buf_printf(script, err, " && { %s; } >/dev/null 2>&1 </dev/null", r->needs) < 0)
+	if (add_test(script, r->needs, err) < 0 ||
+	    add_test(script, versions ? r->check : NULL, err) < 0)
 		return -1;
 	if (buf_printf(script, err, "; then print_found '%zu %zu'", language, runner) < 0)
 		return -1;
@@ -57,7 +71,8 @@ static int add_runner(struct buf *script, size_t language, size_t runner, bool v
 int language_probe_script(struct buf *script, bool versions, struct error *err)
 {
 	if (buf_add(script, view_of(functions), err) < 0 ||
-	    buf_add(script, view_of(versions ? print_version : print_path), err) < 0)
+	    buf_add(script, view_of(versions ? print_version : print_path), err) < 0 ||
+	    buf_add(script, view_of(versions ? builds : ""), err) < 0)
 		return -1;
 	for (size_t i = 0; i < language_count; i++) {
 		for (size_t j = 0; j < LANGUAGE_RUNNERS_MAX; j++)

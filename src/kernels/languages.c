@@ -20,6 +20,14 @@
 #define VERSION     .version = { "--version" }
 #define C_OPTIONS   LINE_BUFFER, "-O1", "-Wall", "-o", "{out}", "{file}", "-lm", "-pthread"
 #define CPP_OPTIONS LINE_BUFFER, "-std=gnu++17", "-O1", "-Wall", "-o", "{out}", "{file}", "-pthread"
+/* A compiler may be there without its passes, its linker or the headers of the C library. */
+#define BUILDS_C                                                                                   \
+	.check = "printf '#include <stdio.h>\\nint main(void) { puts(\"\"); }\\n' | builds -x c"
+#define BUILDS_CPP                                                                                 \
+	.check = "printf '#include <cstdio>\\nint main() { std::puts(\"\"); }\\n' | "              \
+	         "builds -x c++"
+/* Compilers of other languages that call a C compiler, at least to link. */
+#define NEEDS_CC .needs = "has cc || has gcc || has clang"
 /* The file is part of every sandbox: see skeleton_make.c. */
 #define LINE_BUFFER "-include", "/etc/belljar-stdio.h"
 /* `java FILE` compiles too, and unlike javac allows any name of the class. Code without main() is
@@ -85,16 +93,20 @@ const struct language languages[] = {
 	         { RUNS("Rscript", "{file}"), VERSION }),
 	LANGUAGE("go", "Go", " golang ", " go ", "main.go", NULL,
 	         { MAKES("go", "build", "-o", "{out}", "{file}"), .version = { "version" } }),
-	LANGUAGE("c", "C", " c11 c17 ", " c ", "main.c", NULL, { MAKES("cc", C_OPTIONS), VERSION },
-	         { MAKES("gcc", C_OPTIONS), VERSION }, { MAKES("clang", C_OPTIONS), VERSION },
-	         { MAKES("tcc", C_OPTIONS), .version = { "-v" } }),
+	LANGUAGE("c", "C", " c11 c17 ", " c ", "main.c", NULL,
+	         { MAKES("cc", C_OPTIONS), VERSION, BUILDS_C },
+	         { MAKES("gcc", C_OPTIONS), VERSION, BUILDS_C },
+	         { MAKES("clang", C_OPTIONS), VERSION, BUILDS_C },
+	         { MAKES("tcc", C_OPTIONS), .version = { "-v" },
+	           .check = "echo 'int main(void) { return 0; }' | builds" }),
 	LANGUAGE("cpp", "C++", " c++ cxx cc cplusplus ", " cpp cc cxx c++ ", "main.cpp", NULL,
-	         { MAKES("c++", CPP_OPTIONS), VERSION }, { MAKES("g++", CPP_OPTIONS), VERSION },
-	         { MAKES("clang++", CPP_OPTIONS), VERSION }),
+	         { MAKES("c++", CPP_OPTIONS), VERSION, BUILDS_CPP },
+	         { MAKES("g++", CPP_OPTIONS), VERSION, BUILDS_CPP },
+	         { MAKES("clang++", CPP_OPTIONS), VERSION, BUILDS_CPP }),
 	LANGUAGE(
 	        "rust", "Rust", " rs rustc ", " rs ", "main.rs", NULL,
 	        { MAKES("rustc", "--edition", "2021", "-C", "opt-level=1", "-o", "{out}", "{file}"),
-	          VERSION }),
+	          VERSION, .needs = "has cc" }),
 	LANGUAGE("java", "Java", " jshell ", " java jsh ", "Main.java", NULL,
 	         { .program = "java",
 	           .needs = "has javac",
@@ -118,25 +130,27 @@ const struct language languages[] = {
 	LANGUAGE("nim", "Nim", " ", " nim ", "main.nim", NULL,
 	         { MAKES("nim", "compile", "--hints:off", "--nimcache:{dir}/nimcache", "-o:{out}",
 	                 "{file}"),
-	           VERSION }),
+	           VERSION, NEEDS_CC }),
 	LANGUAGE("d", "D", " dlang ", " d ", "main.d", NULL,
-	         { MAKES("ldc2", "-of={out}", "{file}"), VERSION },
-	         { MAKES("dmd", "-of={out}", "{file}"), VERSION },
+	         { MAKES("ldc2", "-of={out}", "{file}"), VERSION, NEEDS_CC },
+	         { MAKES("dmd", "-of={out}", "{file}"), VERSION, NEEDS_CC },
 	         { MAKES("gdc", "-o", "{out}", "{file}"), VERSION }),
 	LANGUAGE("haskell", "Haskell", " hs ", " hs ", "Main.hs", NULL,
-	         { MAKES("ghc", "-v0", "-outputdir", "{dir}", "-o", "{out}", "{file}"), VERSION },
+	         { MAKES("ghc", "-v0", "-outputdir", "{dir}", "-o", "{out}", "{file}"), VERSION,
+	           NEEDS_CC },
 	         { RUNS("runghc", "{file}"), VERSION }),
 	LANGUAGE("ocaml", "OCaml", " ml ", " ml ", "main.ml", NULL,
 	         { RUNS("ocaml", "{file}"), .version = { "-version" } }),
 	LANGUAGE("julia", "Julia", " jl ", " jl ", "main.jl", NULL,
 	         { RUNS("julia", "{file}"), VERSION }),
-	LANGUAGE("elixir", "Elixir", " exs ", " exs ex ", "main.exs", NULL,
-	         { RUNS("elixir", "{file}"), .version = { "--short-version" } }),
+	LANGUAGE(
+	        "elixir", "Elixir", " exs ", " exs ex ", "main.exs", NULL,
+	        { RUNS("elixir", "{file}"), .version = { "--short-version" }, .needs = "has erl" }),
 	LANGUAGE("erlang", "Erlang", " erl escript ", " erl escript ", "main.erl", NULL,
 	         { RUNS("escript", "{file}") }),
 	LANGUAGE("scala", "Scala", " sc ", " scala sc ", "main.scala", NULL,
 	         { RUNS("scala-cli", "run", "{file}"), VERSION },
-	         { RUNS("scala", "{file}"), .version = { "-version" } }),
+	         { RUNS("scala", "{file}"), .version = { "-version" }, .needs = "has java" }),
 	LANGUAGE("dart", "Dart", " ", " dart ", "main.dart", NULL,
 	         { RUNS("dart", "run", "{file}"), VERSION }),
 	LANGUAGE("powershell", "PowerShell", " pwsh ps1 ", " ps1 ", "main.ps1", NULL,
@@ -157,15 +171,15 @@ const struct language languages[] = {
 	         { RUNS("swipl", "-q", "-g", "halt", "{file}"), VERSION }),
 	LANGUAGE("fortran", "Fortran", " f90 ", " f90 f95 f03 f08 ", "main.f90", NULL,
 	         { MAKES("gfortran", "-O1", "-Wall", "-J", "{dir}", "-o", "{out}", "{file}"),
-	           VERSION }),
+	           VERSION, .check = "printf 'print *\\nend\\n' | builds -x f95" }),
 	LANGUAGE("pascal", "Pascal", " pas delphi ", " pas pp ", "main.pas", NULL,
 	         { MAKES("fpc", "-l-", "-v0ew", "-FU{dir}", "-o{out}", "{file}"),
-	           .version = { "-iV" } }),
+	           .version = { "-iV" }, .needs = "has ld" }),
 	LANGUAGE("octave", "Octave", " matlab ", " m ", "main.m", NULL,
 	         { RUNS("octave-cli", "-q", "{file}"), VERSION },
 	         { RUNS("octave", "-q", "--no-gui", "{file}"), VERSION }),
 	LANGUAGE("cobol", "COBOL", " cob ", " cob cbl ", "main.cob", NULL,
-	         { MAKES("cobc", "-x", "-free", "-o", "{out}", "{file}"), VERSION }),
+	         { MAKES("cobc", "-x", "-free", "-o", "{out}", "{file}"), VERSION, NEEDS_CC }),
 };
 
 const size_t language_count = ARRAY_LEN(languages);

@@ -26,6 +26,9 @@ struct language_runner {
 	/* A shell test that must succeed too, where $P is the program's path and `has NAME` looks
 	 * for a further program along PATH; or NULL. */
 	const char *needs;
+	/* A shell test that only the probe with versions makes, because it takes longer, or NULL:
+	 * the program compiles and links. `builds ARGUMENTS...` runs it on its standard input. */
+	const char *check;
 	const char *compile[LANGUAGE_ARGS_MAX]; /* NULL at [0]: the language is not compiled */
 	const char *run[LANGUAGE_ARGS_MAX];
 	const char *version[4]; /* arguments with which the program prints its version */

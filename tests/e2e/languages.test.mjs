@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { dirname } from 'node:path';
 import { open, sandboxed, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
 
-const { run_code } = sandboxed();
+const tools = sandboxed();
+const { run_code } = tools;
 
 // Runs the cells [code, expected, arguments] of one session, one after the other. `expected` is stdout,
 // or members of the structured content.
@@ -130,4 +131,12 @@ test('Java takes snippets', async (t) => {
       if (value instanceof RegExp) assert.match(String(got[key]), value, JSON.stringify(got));
       else assert.equal(got[key], value, `${code}: ${JSON.stringify(got)}`);
   }
+});
+
+test('a compiler that cannot compile is not offered', async () => {
+  const { id: sandbox } = structuredOf(await tools.create_sandbox({}));
+  for (const name of ['cc', 'gcc', 'clang', 'tcc'])
+    structuredOf(await tools.write_file({ sandbox, path: `/home/coderunner/.local/bin/${name}`, content: '#!/bin/sh\nexit 1\n', executable: true }));
+  const { languages } = structuredOf(await tools.sandbox_info({ sandbox }));
+  assert.deepEqual(['c', 'cpp', 'python'].filter((name) => languages.includes(name)), ['cpp', 'python']);
 });

@@ -1,4 +1,5 @@
 #include <ctype.h>
+#include <sys/stat.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -285,6 +286,42 @@ static void probe_finds_versions(void **state)
 	assert_memory_equal(found.of[index_of("perl")].version, "This is perl ", 13);
 }
 
+static void make_program(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(chmod(path, 0700), 0);
+}
+
+/* A compiler that cannot compile, and one whose linker is missing. */
+static void probe_leaves_out_what_cannot_run(void **state)
+{
+	char dir[] = "/tmp/belljar-probe-XXXXXX", path[512], cc[64], rustc[64];
+	struct language_found found;
+
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(cc, sizeof cc, "%s/cc", dir);
+	(void)snprintf(rustc, sizeof rustc, "%s/rustc", dir);
+	make_program(rustc, "#!/bin/sh\necho rustc 1\n");
+	run_probe(false, dir, &found);
+	assert_int_equal(found.of[index_of("rust")].runner, -1);
+	make_program(cc, "#!/bin/sh\necho \"cannot execute 'cc1'\" >&2\nexit 1\n");
+	run_probe(false, dir, &found);
+	assert_int_equal(found.of[index_of("rust")].runner, 0);
+	assert_int_equal(found.of[index_of("c")].runner, 0);
+	run_probe(true, dir, &found);
+	assert_int_equal(found.of[index_of("c")].runner, -1);
+	(void)snprintf(path, sizeof path, "%s:/usr/bin:/bin", dir);
+	run_probe(true, path, &found);
+	assert_int_equal(found.of[index_of("c")].runner, 1); /* gcc */
+	assert_string_equal(found.of[index_of("c")].path, "/usr/bin/gcc");
+	assert_int_equal(found.of[index_of("cpp")].runner, 0);
+	assert_int_equal(unlink(cc) + unlink(rustc) + rmdir(dir), 0);
+}
+
 static void probe_parser_ignores_malformed_lines(void **state)
 {
 	struct language_found found;
@@ -372,6 +409,7 @@ int main(void)
 		TEST(language_command_takes_long_arguments),
 		TEST(probe_finds_installed_languages),
 		TEST(probe_finds_versions),
+		TEST(probe_leaves_out_what_cannot_run),
 		TEST(probe_parser_ignores_malformed_lines),
 		TEST(kernels_carry_their_text),
 	};
