@@ -89,16 +89,19 @@ static struct interpreter *borrow_spare(const char *path)
 	return interpreter;
 }
 
+/* A spare with another path was started by a wrong guess, or is outdated: it is killed. */
 static void spare_serves_its_own_path_only(void **state)
 {
-	struct interpreter *spare;
+	struct interpreter *first, *second;
 	char other[160];
 
 	LANGUAGE_NEEDED("python");
 	(void)snprintf(other, sizeof other, "/.%s", rig_language_path("python"));
-	spare = borrow_spare(rig_language_path("python"));
-	assert_ptr_not_equal(borrow_spare(other), spare);
-	assert_ptr_equal(borrow_spare(rig_language_path("python")), spare);
+	first = borrow_spare(rig_language_path("python"));
+	second = borrow_spare(other);
+	assert_ptr_not_equal(second, first);
+	assert_ptr_equal(borrow_spare(other), second);
+	assert_ptr_not_equal(borrow_spare(rig_language_path("python")), first);
 }
 
 /* --- worth keeping ---------------------------------------------------------------------------- */
