@@ -52,7 +52,7 @@ session('bash', [
 test('a bash cell that takes too long is interrupted, and the session keeps its state', async () => {
   const run = (code, more) => run_code({ language: 'bash', session: 'slow', code, ...more });
   for (const code of ['sleep 600', 'while :; do :; done', 'sleep 600 | cat']) {
-    const { timed_out } = structuredOf(await run(`x='${code}'; ${code}; echo no`, { timeout_s: 1 }));
+    const { timed_out } = structuredOf(await run(`x='${code}'; ${code}; echo no`, { timeout_s: 2 }));
     assert.equal(timed_out, true);
     assert.equal(structuredOf(await run('echo "$x"')).stdout, `${code}\n`);
   }
@@ -75,7 +75,7 @@ session('ruby', [
   ['x = 12; exit 3', { exit_code: 3 }],
   ["puts x, $stdin.gets, ENV['A'], ARGV, Dir.pwd", '12\nline\nvalue\none\n/\n', { stdin: 'line\n', env: { A: 'value' }, args: ['one'], cwd: '/' }],
   ["p $stdin.gets, ENV['A']", 'nil\nnil\n'],
-  ['x = 13; sleep 600', { timed_out: true }, { timeout_s: 1 }],
+  ['x = 13; sleep 600', { timed_out: true }, { timeout_s: 2 }],
   ['puts x', '13\n'],
 ]);
 
@@ -88,7 +88,7 @@ session('r', [
   ['cat(x, readLines(file("stdin")), Sys.getenv("A"), commandArgs(TRUE), getwd())', '6 line value one /',
     { stdin: 'line\n', env: { A: 'value' }, args: ['one'], cwd: '/' }],
   ['length(readLines(file("stdin"))); Sys.getenv("A")', '[1] 0\n[1] ""\n'],
-  ['x <- 7; Sys.sleep(600)', { timed_out: true }, { timeout_s: 1 }],
+  ['x <- 7; Sys.sleep(600)', { timed_out: true }, { timeout_s: 2 }],
   ['x', '[1] 7\n'],
 ]);
 

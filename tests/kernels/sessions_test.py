@@ -107,6 +107,15 @@ class Bash(Session):
             self.assertEqual(got.code, 130)
             self.gives("echo \"$x\"", code + "\n")
 
+    def test_interrupt_before_the_cell_ends_it(self):
+        """Behind the mark of the last cell, a signal is for the next one."""
+        self.gives("trap 'echo usr' USR1; x=1")
+        for number in signal.SIGUSR1, signal.SIGINT:
+            os.kill(self.kernel.pid, number)
+            time.sleep(0.2)
+        self.gives("x=2; echo no", "usr\n", 130)
+        self.gives("echo $x", "1\n")
+
     def test_long_code_and_state_arrive_whole(self):
         self.gives("x='%s'; echo ${#x}" % ("a" * 200000), "200000\n")
         self.gives("exit 1", status=1)
@@ -194,7 +203,7 @@ class R(Session):
         self.gives("setClass('P', representation(a = 'numeric')); isVirtualClass('P')", "[1] FALSE\n")
         self.gives("log(-1); warning('w')", "[1] NaN\n", err="Warning in log(-1) : NaNs produced\nWarning: w\n")
 
-    def test_errors(self):
+    def test_errors_have_calls_and_a_line(self):
         for code, traceback in (("f <- function() stop('q')\nf()", "Error in f() : q\nat line 2 of the cell"),
                                 ("g <- function() f()\n\ng()", "Error in f() : q\nCalls: g -> f\nat line 3 of the cell"),
                                 ("missing_name", "Error: object 'missing_name' not found\nat line 1 of the cell")):
@@ -208,14 +217,14 @@ class R(Session):
         self.gives("f <- function() { on.exit(cat('left\\n')); quit(status = 2) }; f(); 5", "left\n", 2)
         self.gives("x", "[1] 1\n")
 
-    def test_input_arguments_and_variables(self):
+    def test_cells_get_input_arguments_and_variables(self):
         data = bytes(range(1, 256)) * 400
         self.gives("i <- file('stdin', 'rb'); length(readBin(i, 'raw', 1e6)); close(i); commandArgs(TRUE); Sys.getenv('A')",
                    '[1] %d\n[1] "a b"\n[1] "1"\n' % len(data), stdin=data, args=["a b"], env=["A=1"])
         self.gives("scan('stdin', quiet = TRUE); Sys.getenv('A')", '[1] 1 2\n[1] ""\n', stdin=b"1 2\n")
         self.gives("readLines(file('stdin'))", "character(0)\n")
 
-    def test_interrupt(self):
+    def test_interrupt_ends_the_cell_and_not_the_session(self):
         for code in "Sys.sleep(100)", "repeat {}":
             got = self.interrupts("x <- '%s'; cat(1, '\\n'); %s" % (code, code))
             self.assertEqual((got.error[0], got.code), ("Interrupt", 1))

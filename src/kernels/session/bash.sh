@@ -22,6 +22,7 @@
 # shellcheck disable=SC2034,SC2154 # the loader and the trap of EXIT set and use variables
 exec {__belljar_out}>&1 {__belljar_err}>&2 # for marks: cells may redirect 1 and 2
 __belljar_is_running=0
+__belljar_is_interrupted=0 # SIGINT came before the cell began
 __belljar_had_stdin=0 # descriptor 0 is the input of the last cell
 __belljar_status=0    # of the last cell
 __belljar_set=        # those of the options e, x and v that cells have set
@@ -135,17 +136,19 @@ __belljar_next() {
 		__belljar_take "$__belljar_size"
 		__belljar_print >&"$__belljar_out"
 		__belljar_print >&"$__belljar_err"
+		__belljar_is_interrupted=0 # the signal was for the cell whose end is marked
 	done
 	__belljar_take_cell
+	((__belljar_is_interrupted == 0)) || __belljar_code='return 130'
 	__belljar_is_running=1
 	builtin eval "$__belljar_sigint"
 	return "$__belljar_status"
 }
 
-# Reports the end of a cell. SIGINT is ignored from here to the next cell.
+# Reports the end of a cell.
 __belljar_end() {
 	__belljar_sigint=$(builtin trap -p INT)
-	builtin trap '' INT
+	builtin trap __belljar_is_interrupted=1 INT
 	__belljar_set=${-//[^exv]/}
 	builtin set +exv
 	local - IFS=$' \t\n'
@@ -174,7 +177,7 @@ __belljar_leave() {
 			'((__belljar_is_running == 0)) || __belljar_end "$__belljar_status"' \
 			'exec 2>&"$__belljar_file" {__belljar_file}>&-' 'builtin eval "$__belljar_main"'
 	)
-	builtin trap : INT # a shell cannot trap a signal that was ignored when it started
+	builtin trap : INT
 	exec {__belljar_file}<<<"$__belljar_state"
 	exec "$BASH" -c "$__belljar_resume" bash "$__belljar_file"
 }
@@ -184,7 +187,7 @@ IFS= read -r -d "" -u "$1" __belljar_state
 eval "$__belljar_state"'
 # In a function `trap -p` does not know the traps of ERR and DEBUG.
 builtin trap '__belljar_status=$? __belljar_traps=$(builtin trap -p); __belljar_leave "$@"' EXIT
-builtin trap '' INT
+builtin trap __belljar_is_interrupted=1 INT
 # A trap of ERR ignores what fails in front of `&&`.
 __belljar_main='while :; do
 	{ __belljar_next; } 2>/dev/null && :
