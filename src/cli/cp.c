@@ -65,7 +65,11 @@ static int read_operands(struct cp *cp, const char *const *operands, struct erro
 	/* A slash at the end of a source is removed: the copy gets the name in front of it. */
 	while (cp->is_out && len > 1 && inside[len - 1] == '/')
 		len--;
-	cp->inside = len != 0 ? mem_dup_len(inside, len) : mem_dup(SPEC_WORKSPACE);
+	/* The shell leaves the ~ of SANDBOX:~/PATH as it is. */
+	if (inside[0] == '~' && (inside[1] == '\0' || inside[1] == '/'))
+		cp->inside = mem_format(SPEC_HOME "%.*s", (int)len - 1, inside + 1);
+	else
+		cp->inside = len != 0 ? mem_dup_len(inside, len) : mem_dup(SPEC_WORKSPACE);
 	if (cp->outside[0] == '\0')
 		return error_set(err, ERR_INVALID,
 		                 "the path on this machine is empty: write . for the current "
@@ -310,9 +314,10 @@ const struct verb verb_cp = {
 	.operand_rest = "TARGET",
 	.summary = "Copy files between this machine and a sandbox.",
 	.help = "One of the two paths is SANDBOX:PATH, with the sandbox's name or id; a relative "
-	        "PATH starts in /workspace. Files and whole directories are copied, with their "
-	        "permissions and links; links that lead out of the directory, devices and sockets "
-	        "are left out. If TARGET is a directory, the copy goes into it, else it gets that "
+	        "PATH starts in /workspace, and ~ is the home directory in the sandbox. Files and "
+	        "whole directories are copied, with their permissions and links; links that lead "
+	        "out of the directory, devices and sockets are left out. If TARGET is a directory, "
+	        "the copy goes into it, else it gets that "
 	        "name; existing files are replaced.\n\n"
 	        "Files that programs on this machine execute or trust by themselves, such as "
 	        ".git/hooks, .bashrc or .vscode, are not copied out of a sandbox unless "

@@ -54,6 +54,14 @@ test('copy_in copies a file to the target path', async () => {
   assert.deepEqual([uid, gid, mode & 0o777], [process.getuid(), process.getgid(), 0o644]);
 });
 
+test('~ in a path of the host is refused', async () => {
+  const says = new RegExp(`'~/a\\.txt' begins with ~, which only shells expand: use the absolute path, or \\./~ for a file of this name below ${allowed}$`);
+  refused(await copy_in({ source: '~/a.txt' }), says);
+  await sh('touch a.txt');
+  refused(await copy_out({ path: 'a.txt', target: '~/a.txt' }), says);
+  assert.ok(!existsSync(join(allowed, '~')));
+});
+
 test('a directory is copied with permissions, links, hidden names and empty directories', async () => {
   put({ 'dir/run.sh': '#!/bin/sh\necho ran\n', 'dir/sub/plain': 'x', 'dir/.hidden': 'h', 'dir/none': '' });
   chmodSync(join(allowed, 'dir/run.sh'), 0o755);
@@ -430,6 +438,8 @@ describe('cp', () => {
     done(verb('cp', './one', 'work:/tmp/other'), /to work:\/tmp\/other\n$/);
     done(verb('cp', join(dir, 'one'), 'work:new/'), /to work:new\/one\n$/);
     assert.equal(inside('project/bin/run; cat one new/one'), 'ran\n11');
+    done(verb('cp', 'one', 'work:~/one'), /to work:\/home\/coderunner\/one\n$/);
+    assert.equal(inside('cat ~/one'), '1');
   });
 
   test('cp copies out of a sandbox', () => {

@@ -240,6 +240,17 @@ static struct host_dir *find_allowed(const struct host *host, const char *path,
 		(void)fail_without_directories(host, err);
 		return NULL;
 	}
+	/* Only a shell expands "~"; a copy would create a directory of this name. */
+	if (path[0] == '~' && (path[1] == '\0' || path[1] == '/')) {
+		char shown[160];
+
+		(void)error_set(
+		        err, ERR_INVALID,
+		        "'%s' begins with ~, which only shells expand: use the absolute path, "
+		        "or ./~ for a file of this name below %s",
+		        utf8_escape(view_of(path), shown, sizeof shown), first);
+		return NULL;
+	}
 	joined = path[0] == '/' ? mem_dup(path) : mem_format("%s/%s", first, path);
 	if (host_path_normal(joined, full, err) < 0)
 		return NULL;

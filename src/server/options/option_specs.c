@@ -141,7 +141,8 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_SKILLS_DIR] = { "skills-dir", PATH(skills_dir), .verbs = SANDBOXES, .in_file = true,
 		.word = "DIR", .help = "A directory that sandboxes see read-only as /skills." },
 	[OPTION_MOUNTS] = { "mounts", TEXT(mounts), .verbs = SANDBOXES, .in_file = true,
-		.word = "SOURCE:TARGET,...", .accepts = is_not_empty, .expected = "a list",
+		.separator = ',', .word = "SOURCE:TARGET,...", .accepts = is_not_empty,
+		.expected = "a list",
 		.help = "More directories that sandboxes see read-only: SOURCE on this machine, "
 			"TARGET inside." },
 	LIMIT(MEMORY, "memory", SIZE, memory, "SIZE",
@@ -201,6 +202,7 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.expected = "the name of a profile: default",
 		.help = "The set of tools that clients get." },
 	[OPTION_ALLOW_PATH] = { "allow-path", TEXT(allow_path), SETTING, .word = "DIR:...",
+		.separator = ':',
 		.accepts = is_not_empty, .expected = "directories with : between",
 		.help = "Directories of this machine that copy_in may read and copy_out may "
 			"write." },

@@ -3,9 +3,11 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/num.h"
 #include "base/text/utf8.h"
@@ -207,6 +209,29 @@ int option_value_read_json(const struct option_spec *spec, const json_t *json,
 
 _Static_assert(sizeof(enum log_level) == sizeof(unsigned), "choices are stored as unsigned");
 
+/* Copies a text. In paths "~" and "~/..." are replaced by the home directory: the configuration
+ * file and the files of MCP clients have no shell to do that. */
+static char *copy_text(const struct option_spec *spec, const char *text, struct options *options)
+{
+	const char *home = getenv("HOME");
+	AUTO_BUF struct buf out;
+	struct error full;
+
+	buf_init(&out, (strlen(text) + 1) * PATH_MAX);
+	for (size_t i = 0; text[i] != '\0'; i++) {
+		bool is_first = i == 0 || (spec->separator != 0 && text[i - 1] == spec->separator);
+		char next = text[i + 1];
+		bool is_path = spec->type == OPTION_TYPE_PATH || spec->separator != 0;
+
+		if (is_path && is_first && text[i] == '~' && home != NULL && home[0] == '/' &&
+		    (next == '\0' || next == '/' || next == spec->separator))
+			(void)!buf_add(&out, view_of(home), &full);
+		else
+			(void)!buf_add(&out, (struct view){ &text[i], 1 }, &full);
+	}
+	return arena_text(&options->texts, buf_text(&out));
+}
+
 void option_value_store(const struct option_spec *spec, const struct option_value *value,
                         struct options *options)
 {
@@ -221,8 +246,7 @@ void option_value_store(const struct option_spec *spec, const struct option_valu
 		break;
 	case OPTION_TYPE_TEXT:
 	case OPTION_TYPE_PATH:
-		text = arena_new(&options->texts, strlen(value->text) + 1, 1);
-		memcpy(text, value->text, strlen(value->text));
+		text = copy_text(spec, value->text, options);
 		memcpy(at, &text, sizeof text);
 		break;
 	case OPTION_TYPE_CHOICE:

@@ -197,6 +197,7 @@ struct option_spec {
 	unsigned verbs;             /* enum option_verb bits */
 	bool in_file;               /* may stand in the configuration file */
 	bool flag_only;             /* neither in the file nor in the environment */
+	char separator;             /* of the paths in a text that is a list of them; else 0 */
 	size_t offset;              /* in struct options */
 	const char *word;           /* placeholder of the value in the help; NULL for flags */
 	const char *initial_text;   /* the default of texts, paths and choices; NULL: none */

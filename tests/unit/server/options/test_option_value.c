@@ -1,3 +1,5 @@
+#include "base/cleanup.h"
+#include "base/mem.h"
 #include "server/options/option_value.h"
 #include "unit/test.h"
 
@@ -71,6 +73,39 @@ static void text_is_copied_when_stored(void **state)
 	assert_null(options.name);
 }
 
+static void home_is_expanded_in_paths(void **state)
+{
+	static const struct {
+		enum option_id name;
+		const char *text, *want;
+	} cases[] = {
+		{ OPTION_STATE_DIR, "~/a", "/home/u/a" },
+		{ OPTION_STATE_DIR, "~", "/home/u" },
+		{ OPTION_STATE_DIR, "~a/~", "~a/~" },
+		{ OPTION_STATE_DIR, "/a:~", "/a:~" },
+		{ OPTION_ALLOW_PATH, "~:/a~:~/b", "/home/u:/a~:/home/u/b" },
+		{ OPTION_MOUNTS, "~/a:/b,~/c:/d", "/home/u/a:/b,/home/u/c:/d" },
+		{ OPTION_NAME, "~", "~" },
+	};
+	const char *old = getenv("HOME");
+	AUTO_FREE char *home = old != NULL ? mem_dup(old) : NULL;
+
+	assert_int_equal(setenv("HOME", "/home/u", 1), 0);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct option_spec *spec = &option_specs[cases[i].name];
+		struct option_value value = { .given = true, .text = cases[i].text };
+		struct options options = { 0 };
+		const char *got;
+
+		option_value_store(spec, &value, &options);
+		memcpy(&got, (const char *)&options + spec->offset, sizeof got);
+		assert_string_equal(got, cases[i].want);
+		options_done(&options);
+	}
+	if (home != NULL)
+		assert_int_equal(setenv("HOME", home, 1), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -78,6 +113,7 @@ int main(void)
 		TEST(flag_in_text_is_a_word),
 		TEST(flag_in_json_is_a_boolean),
 		TEST(text_is_copied_when_stored),
+		TEST(home_is_expanded_in_paths),
 	};
 
 	return RUN_TESTS("server/option_value", tests);
