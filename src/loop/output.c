@@ -18,7 +18,7 @@
 struct output {
 	struct loop *loop;
 	struct event *event;
-	struct event *hangup; /* the reader has closed its end while nothing is written */
+	struct event *hang_up; /* the reader has closed its end while nothing is written */
 	struct evbuffer *queue;
 	const struct output_events *events;
 	void *ctx;
@@ -35,7 +35,7 @@ static void report_failure(struct output *output)
 	(void)error_sys(&err, "write to descriptor %d", output->fd);
 	output->failed = true;
 	(void)event_del(output->event);
-	(void)event_del(output->hangup);
+	(void)event_del(output->hang_up);
 	(void)evbuffer_drain(output->queue, evbuffer_get_length(output->queue));
 	output->events->failed(output->ctx, &err);
 }
@@ -43,7 +43,7 @@ static void report_failure(struct output *output)
 /* epoll reports a closed reader as readable. On a socket or a terminal there may also be bytes to
  * read, which belong to another reader of the same file: poll() tells the two apart. Bytes to
  * read end the watch, which would fire again and again. */
-static void on_hangup(evutil_socket_t fd, short what, void *ctx)
+static void on_hang_up(evutil_socket_t fd, short what, void *ctx)
 {
 	struct output *output = ctx;
 	struct pollfd state = { .fd = fd, .events = POLLOUT };
@@ -105,8 +105,9 @@ int output_new(struct loop *loop, int fd, size_t max, const struct output_events
 	output->queue = loop_must_have(evbuffer_new());
 	output->event = loop_must_have(
 	        event_new(loop_base(loop), fd, EV_WRITE | EV_PERSIST, on_writable, output));
-	output->hangup = loop_must_have(event_new(loop_base(loop), fd, EV_READ, on_hangup, output));
-	(void)event_add(output->hangup, NULL); /* fails for regular files, which have no reader */
+	output->hang_up = loop_must_have(
+	        event_new(loop_base(loop), fd, EV_READ, on_hang_up, output));
+	(void)event_add(output->hang_up, NULL); /* fails for regular files, which have no reader */
 	*ret = output;
 	return 0;
 }
@@ -182,8 +183,8 @@ struct output *output_free(struct output *output)
 		return NULL;
 	output->failed = true;
 	event_free(output->event);
-	event_free(output->hangup);
-	output->event = output->hangup = NULL;
+	event_free(output->hang_up);
+	output->event = output->hang_up = NULL;
 	evbuffer_free(output->queue);
 	output->queue = NULL;
 	restore_blocking(output);

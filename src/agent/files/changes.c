@@ -21,9 +21,10 @@
 #include "base/tree/open_child.h"
 
 enum {
-	LOOKED_AT_MAX = 1000, /* entries */
-	TIME_MS = 200,        /* only a slow disk needs so long */
-	/* Overlayfs reads a merged directory completely at the first getdents(2). */
+	ENTRIES_MAX = 1000, /* that are examined */
+	TIME_MS = 200,      /* after which the search ends; only a slow disk needs so long */
+	/* A larger directory is left out: overlayfs reads a merged directory completely at the
+	 * first getdents(2). */
 	DIRECTORY_BYTES = 128 * 1024,
 	QUEUE_BYTES = 16 * 1024,
 };
@@ -32,7 +33,7 @@ struct changes {
 	const struct wire_changes *request;
 	struct wire_done done;
 	struct buf records;
-	unsigned looked_at;
+	unsigned entries; /* examined so far */
 	uint64_t until_ms;
 	/* Paths of directories below the workspace that are still to be read, each terminated. */
 	size_t queue_start, queue_end;
@@ -48,8 +49,8 @@ static bool is_left_out(const char *name)
 
 static bool is_exhausted(const struct changes *changes)
 {
-	return changes->looked_at >= LOOKED_AT_MAX ||
-	       (changes->looked_at % 16 == 0 && clock_now_ms() > changes->until_ms);
+	return changes->entries >= ENTRIES_MAX ||
+	       (changes->entries % 16 == 0 && clock_now_ms() > changes->until_ms);
 }
 
 static void queue_directory(struct changes *changes, const char *path, size_t len)
@@ -88,13 +89,13 @@ static bool is_changed(const struct changes *changes, const struct stat *st)
 	return nanoseconds_of(&st->st_ctim) >= changes->request->since_ns;
 }
 
-static void look_at(struct changes *changes, const char *parent, int dir, const char *name)
+static void check_entry(struct changes *changes, const char *parent, int dir, const char *name)
 {
 	char path[WIRE_PATH_MAX + 1];
 	struct stat st;
 	int len;
 
-	changes->looked_at++;
+	changes->entries++;
 	if (is_left_out(name) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
 	len = snprintf(path, sizeof path, "%s%s%s", parent, parent[0] != '\0' ? "/" : "", name);
@@ -127,7 +128,7 @@ static void read_directory(struct changes *changes, int workspace, const char *p
 		return;
 	}
 	while ((entry = readdir(dir)) != NULL && !is_exhausted(changes))
-		look_at(changes, path, fd, entry->d_name);
+		check_entry(changes, path, fd, entry->d_name);
 	if (entry != NULL)
 		changes->done.flags |= WIRE_DONE_MORE;
 	(void)closedir(dir);

@@ -173,7 +173,7 @@ static void watch_program(struct keeper *keeper)
 
 /* --- exit -------------------------------------------------------------------------- */
 
-static uint64_t in_us(struct timeval t)
+static uint64_t microseconds_of(struct timeval t)
 {
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_usec;
 }
@@ -218,8 +218,8 @@ static void report_exit(const struct keeper *keeper, bool remains, struct keeper
 	else
 		exited->signal = (uint8_t)WTERMSIG(keeper->status);
 	exited->wall_us = us_since(&keeper->started);
-	exited->user_us = in_us(used.ru_utime);
-	exited->system_us = in_us(used.ru_stime);
+	exited->user_us = microseconds_of(used.ru_utime);
+	exited->system_us = microseconds_of(used.ru_stime);
 	exited->max_rss_kib = (uint64_t)used.ru_maxrss;
 	send_report(keeper, report);
 }

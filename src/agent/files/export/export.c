@@ -245,7 +245,7 @@ int export_kind(struct export *export, const char *name, bool is_directory)
 }
 
 /* Leaves one slash where there are more, and none at the end. */
-static void trim_slashes(char *path)
+static void normalize_slashes(char *path)
 {
 	char *to = path;
 
@@ -275,8 +275,8 @@ int export_set_requested(struct export *export, struct view path, const char *na
 	               path.len != 0 && path.ptr[0] == '/' ? "" : job->workspace, (int)path.len,
 	               path.ptr);
 	(void)snprintf(real, sizeof real, "%s/%s", export->base, name);
-	trim_slashes(real);
-	trim_slashes(export->requested);
+	normalize_slashes(real);
+	normalize_slashes(export->requested);
 	if (strcmp(real, export->requested) == 0)
 		export->requested[0] = '\0';
 	return 0;

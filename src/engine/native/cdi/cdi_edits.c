@@ -40,7 +40,7 @@ static int read_path(json_t *value, const char *key, char *out, struct error *er
 	return 0;
 }
 
-static const char *text_or(json_t *value, const char *key, const char *absent)
+static const char *text_or_default(json_t *value, const char *key, const char *absent)
 {
 	const char *text = json_text(value, key);
 
@@ -93,9 +93,9 @@ static int read_node(json_t *value, unsigned version, struct cdi_node *node, str
 	    read_path(value, "path", node->path, err) < 0 ||
 	    read_path(value, json_text(value, "hostPath") != NULL ? "hostPath" : "path",
 	              node->host_path, err) < 0 ||
-	    check_permissions(text_or(value, "permissions", "rwm"), err) < 0)
+	    check_permissions(text_or_default(value, "permissions", "rwm"), err) < 0)
 		return -1;
-	type = text_or(value, "type", "");
+	type = text_or_default(value, "type", "");
 	if (type[0] != '\0' && (type[1] != '\0' || strchr("bcu", type[0]) == NULL))
 		return error_set(err, ERR_INVALID, "type: must be 'b', 'c' or 'u'");
 	node->type = type[0] == 'u' ? 'c' : type[0]; /* u: a character device without a buffer */
@@ -173,7 +173,7 @@ static int read_mount(json_t *value, unsigned version, struct cdi_mount *mount, 
 
 	if (cdi_check_fields(value, fields, ARRAY_LEN(fields), version, err) < 0)
 		return -1;
-	type = text_or(value, "type", "bind");
+	type = text_or_default(value, "type", "bind");
 	if (strcmp(type, "none") != 0 && strcmp(type, "bind") != 0)
 		return error_set(err, ERR_UNSUPPORTED, "type: must be 'bind' or 'none'");
 	if (read_path(value, "hostPath", mount->host_path, err) < 0 ||

@@ -45,8 +45,8 @@ static uint64_t hash_number(uint64_t hash, uint64_t number)
 /* The sum of the entries' hashes does not depend on the order in which readdir(3) returns them. A
  * collision only makes a sandbox use an older copy of the host's /etc, so the hash need not be
  * cryptographic. */
-static int mix_entry(void *ctx, const char *path, int at, const char *name, const struct stat *st,
-                     struct error *err)
+static int add_entry_hash(void *ctx, const char *path, int at, const char *name,
+                          const struct stat *st, struct error *err)
 {
 	const uint64_t numbers[] = { st->st_mode, (uint64_t)st->st_size, st->st_ino,
 		                     (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec };
@@ -61,7 +61,7 @@ static int mix_entry(void *ctx, const char *path, int at, const char *name, cons
 	return 0;
 }
 
-static void mix_text(uint64_t *sum, const char *name, const char *text)
+static void add_text_hash(uint64_t *sum, const char *name, const char *text)
 {
 	uint64_t hash = hash_text(hash_text(FNV_OFFSET, name), text);
 
@@ -78,19 +78,19 @@ static int make_skeleton_name(int host, uid_t owner, gid_t group, char name[SKEL
 	struct stat st;
 
 	(void)snprintf(text, sizeof text, "%d %u:%u", FORMAT, owner, group);
-	mix_text(&sum, "for", text);
-	if (skeleton_walk(host, mix_entry, &sum, err) < 0)
+	add_text_hash(&sum, "for", text);
+	if (skeleton_walk(host, add_entry_hash, &sum, err) < 0)
 		return -1;
 	for (size_t i = 0; skeleton_program_dirs[i] != NULL; i++)
 		if (fstatat(host, skeleton_program_dirs[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
-			(void)mix_entry(&sum, skeleton_program_dirs[i], host, "", &st, err);
+			(void)add_entry_hash(&sum, skeleton_program_dirs[i], host, "", &st, err);
 	for (size_t i = 0; skeleton_sysfs_files[i] != NULL; i++) {
 		skeleton_read_host(host, skeleton_sysfs_files[i], text);
-		mix_text(&sum, skeleton_sysfs_files[i], text);
+		add_text_hash(&sum, skeleton_sysfs_files[i], text);
 	}
 	skeleton_read_host(host, "proc/sys/kernel/random/boot_id", text);
-	mix_text(&sum, "boot", text);
-	mix_text(&sum, "bash", faccessat(host, "bin/bash", X_OK, 0) == 0 ? "yes" : "no");
+	add_text_hash(&sum, "boot", text);
+	add_text_hash(&sum, "bash", faccessat(host, "bin/bash", X_OK, 0) == 0 ? "yes" : "no");
 	(void)snprintf(name, SKELETON_NAME_SIZE, PREFIX "%016llx", (unsigned long long)sum);
 	return 0;
 }

@@ -109,7 +109,7 @@ int janitor_start(struct janitor *janitor, const struct janitor_job *job, struct
 	return -1;
 }
 
-static uint64_t time_us(const struct timeval *time)
+static uint64_t microseconds_of(const struct timeval *time)
 {
 	return (uint64_t)time->tv_sec * 1000000 + (uint64_t)time->tv_usec;
 }
@@ -127,6 +127,6 @@ struct janitor_result janitor_finish(struct janitor *janitor, const struct rusag
 	(void)close(janitor->result);
 	janitor->pid = 0;
 	result.kind = janitor->kind;
-	result.cpu_us = time_us(&used->ru_utime) + time_us(&used->ru_stime);
+	result.cpu_us = microseconds_of(&used->ru_utime) + microseconds_of(&used->ru_stime);
 	return result;
 }

@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/num.h"
 #include "engine/native/usage/internal.h"
 
 enum {
@@ -33,7 +35,7 @@ static uint64_t number_after(const char *text, const char *word)
 	return found != NULL ? strtoull(found + strlen(word), NULL, 10) : 0;
 }
 
-/* Also counts sockets that no descriptor refers to. */
+/* Counts all TCP and UDP sockets, also those that no descriptor refers to. */
 static uint64_t count_sockets(int proc, pid_t pid)
 {
 	char text[1024];
@@ -49,14 +51,10 @@ static uint64_t count_sockets(int proc, pid_t pid)
 /* A program can set the size of its receive buffer up to rmem_max, which the kernel doubles. */
 bool sockets_could_exceed(int proc, pid_t pid, uint64_t limit)
 {
-	char text[32];
-	AUTO_FD int fd = openat(proc, "sys/net/core/rmem_max", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-	uint64_t most = 0;
+	uint64_t rmem_max = fd_read_number(proc, "sys/net/core/rmem_max");
+	uint64_t most = rmem_max <= UINT32_MAX ? 2 * rmem_max : 0;
 
-	text[n > 0 ? n : 0] = '\0';
-	most = 2 * strtoull(text, NULL, 10);
-	return count_sockets(proc, pid) > limit / (most > BUFFER_BYTES ? most : BUFFER_BYTES);
+	return count_sockets(proc, pid) > limit / num_max(most, BUFFER_BYTES);
 }
 
 /* --- one dump per kind of socket ------------------------------------------------------ */
