@@ -49,6 +49,8 @@ struct manager_config {
 	int (*connect_server)(void *ctx, const char *instance, manager_connected_fn *done,
 	                      void *done_ctx, struct error *err);
 	void *ctx; /* of all callbacks */
+	/* Notes are read at a terminal: they name flags of belljar, not arguments of tools. */
+	bool for_person;
 	struct process_limits process;
 	struct quota quota;
 	/* The most that a sandbox may have. A sandbox that was created with more is started with

@@ -63,13 +63,20 @@ const struct spec_limits *sandbox_ceilings(const struct sandbox *sandbox)
 	return &sandbox->manager->config.limits_max;
 }
 
-const char *sandbox_more_of(const char *argument, uint64_t now, uint64_t max, uint64_t unit,
-                            char out[SANDBOX_MORE_SIZE])
+const char *sandbox_more_of(const struct sandbox *sandbox, const char *argument, uint64_t now,
+                            uint64_t max, uint64_t unit, char out[SANDBOX_MORE_SIZE])
 {
+	bool for_person = sandbox->manager->config.for_person;
 	uint64_t more = max / 2 < now ? max : now * 2;
+	size_t flag_len = strcspn(argument, "_"); /* "memory_mb" is --memory with an M */
 
 	if (max == 0 || now >= max)
-		(void)snprintf(out, SANDBOX_MORE_SIZE, "this server allows no more");
+		(void)snprintf(out, SANDBOX_MORE_SIZE, "%s allows no more",
+		               for_person ? "this machine" : "this server");
+	else if (for_person)
+		(void)snprintf(out, SANDBOX_MORE_SIZE, "or give a new sandbox --%.*s %llu%s",
+		               (int)flag_len, argument, (unsigned long long)(more / unit),
+		               argument[flag_len] != '\0' ? "M" : "");
 	else
 		(void)snprintf(out, SANDBOX_MORE_SIZE, "or create_sandbox {\"%s\":%llu}", argument,
 		               (unsigned long long)(more / unit));
@@ -90,18 +97,18 @@ static void explain_end(struct sandbox *sandbox, enum engine_end end, const char
 		               "memory: it used more than %llu MiB; processes and sessions are "
 		               "lost, files are kept: use less, %s",
 		               (unsigned long long)(limits->memory >> 20),
-		               sandbox_more_of("memory_mb", limits->memory, max->memory,
+		               sandbox_more_of(sandbox, "memory_mb", limits->memory, max->memory,
 		                               SPEC_MIB(1), more));
 		return;
 	case ENGINE_END_DISK_LIMIT:
-		(void)snprintf(
-		        sandbox->reason, sizeof sandbox->reason,
-		        "disk: it wrote more than %llu MiB or %llu files; processes and "
-		        "sessions are lost, files are kept: delete some with delete_path, "
-		        "%s",
-		        (unsigned long long)(limits->disk >> 20),
-		        (unsigned long long)limits->inodes,
-		        sandbox_more_of("disk_mb", limits->disk, max->disk, SPEC_MIB(1), more));
+		(void)snprintf(sandbox->reason, sizeof sandbox->reason,
+		               "disk: it wrote more than %llu MiB or %llu files; processes and "
+		               "sessions are lost, files are kept: delete some, "
+		               "%s",
+		               (unsigned long long)(limits->disk >> 20),
+		               (unsigned long long)limits->inodes,
+		               sandbox_more_of(sandbox, "disk_mb", limits->disk, max->disk,
+		                               SPEC_MIB(1), more));
 		return;
 	case ENGINE_END_LOCK_LIMIT:
 		(void)snprintf(sandbox->reason, sizeof sandbox->reason,

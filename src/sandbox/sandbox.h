@@ -106,11 +106,13 @@ const char *sandbox_end_reason(const struct sandbox *sandbox);
 /* The limits that are lower than those it was created with, because the operator's ceilings are
  * lower now; "" if there are none. */
 const char *sandbox_lowered_limits(const struct sandbox *sandbox);
-/* Writes how to get more of a limit than `now`, in units of `unit`: `create_sandbox {"pids":1024}`,
- * or that the ceiling `max` of this server is reached. Returns out. */
+/* Writes how to get more of a limit than `now`, in units of `unit`: `or create_sandbox
+ * {"pids":1024}`, for a person at a terminal `or give a new sandbox --pids 1024`, or that the
+ * ceiling `max` is reached. `argument` is that of create_sandbox; the name of one in MiB ends in
+ * "_mb". Returns out. */
 enum { SANDBOX_MORE_SIZE = 80 };
-const char *sandbox_more_of(const char *argument, uint64_t now, uint64_t max, uint64_t unit,
-                            char out[SANDBOX_MORE_SIZE]);
+const char *sandbox_more_of(const struct sandbox *sandbox, const char *argument, uint64_t now,
+                            uint64_t max, uint64_t unit, char out[SANDBOX_MORE_SIZE]);
 /* The most that a sandbox of this server may get. */
 const struct spec_limits *sandbox_ceilings(const struct sandbox *sandbox);
 /* Whether the last end was the engine's answer to a memory or disk limit. */

@@ -151,6 +151,7 @@ int runtime_new(struct loop *loop, struct runtime_base *base, const struct optio
 		.connect_server = connect_server,
 		.ctx = runtime,
 		.process_ended = on_process_ended,
+		.for_person = options->verb != FOR_SERVE,
 		.process = process_limits(options),
 		.quota = { options->owner.sandboxes, options->owner.processes,
 		           base->ceilings.owner_memory, base->ceilings.owner_disk },

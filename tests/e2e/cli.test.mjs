@@ -258,6 +258,11 @@ describe('client', () => {
     assert.match(missing.stderr, /^belljar: tools\/call was refused: unknown tool 'nonesuch'/);
   });
 
+  test('a note about a limit names the flag', () => {
+    const { stderr } = verb('exec', ['--memory', '64M', 'sh', '-c', 'head -c 300M /dev/zero | tail -c 200M | wc -c; exit 1']);
+    assert.match(stderr, /^belljar: memory: .*limit is 64 MiB: use less, or give a new sandbox --memory 128M$/m);
+  });
+
   test('client call prints the size of a picture', (t) => {
     if (verb('exec', ['python3', '-c', 'import matplotlib']).status !== 0) return t.skip('there is no matplotlib');
     const code = JSON.stringify({ language: 'python', code: 'import matplotlib.pyplot as p; p.plot([1, 2]); p.show()' });

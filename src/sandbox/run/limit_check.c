@@ -88,13 +88,13 @@ static void compare_counters(const struct limit_check *check, struct run_end *en
 		                 "memory: processes were killed, the limit is %llu MiB: use less, "
 		                 "%s",
 		                 (unsigned long long)(limits->memory >> 20),
-		                 sandbox_more_of("memory_mb", limits->memory, max->memory,
-		                                 SPEC_MIB(1), more));
+		                 sandbox_more_of(check->sandbox, "memory_mb", limits->memory,
+		                                 max->memory, SPEC_MIB(1), more));
 	if (now.pids_refused > check->before.pids_refused)
-		run_end_add_note(end,
-		                 "pids: processes were refused, the limit is %llu: start fewer, %s",
-		                 (unsigned long long)limits->pids,
-		                 sandbox_more_of("pids", limits->pids, max->pids, 1, more));
+		run_end_add_note(
+		        end, "pids: processes were refused, the limit is %llu: start fewer, %s",
+		        (unsigned long long)limits->pids,
+		        sandbox_more_of(check->sandbox, "pids", limits->pids, max->pids, 1, more));
 }
 
 /* By subtraction, because the agent may send any number. A total of 0 is unknown. */
@@ -117,7 +117,7 @@ static void on_stats(void *ctx, const struct wire_message *message)
 		run_end_add_note(check->end,
 		                 "disk: no room is left, the limit is %llu MiB: delete files, %s",
 		                 (unsigned long long)(limits->disk >> 20),
-		                 sandbox_more_of("disk_mb", limits->disk,
+		                 sandbox_more_of(check->sandbox, "disk_mb", limits->disk,
 		                                 sandbox_ceilings(check->sandbox)->disk,
 		                                 SPEC_MIB(1), more));
 	else if (is_nearly_used_up(stats->files_used, stats->files_total, 0))
