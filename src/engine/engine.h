@@ -103,8 +103,8 @@ struct engine_ops {
 	/* False if there are no counters for this box. Reads a few small files, and so is cheap
 	 * enough for before and after every run. */
 	bool (*read_counters)(struct engine_box *box, struct engine_counters *ret);
-	/* Changes the limits on memory, processors and processes of a box that has started; one
-	 * change at a time. done(ctx, NULL): the new limits hold. done() with an error: the old
+	/* Changes the limits on memory, processors, processes and disk of a box that has started;
+	 * one change at a time. done(ctx, NULL): the new limits hold. done() with an error: the old
 	 * limits hold, or the box has ended. done() is not called after release(). */
 	int (*set_limits)(struct engine_box *box, const struct spec_limits *limits,
 	                  void (*done)(void *ctx, const struct error *err), void *ctx,

@@ -101,6 +101,9 @@ void idle_stop(struct manager *manager);
 
 MUST_CHECK int quota_admit_new(struct manager *manager, const char *owner, const struct spec *spec,
                                struct error *err);
+/* The disk limit of an existing sandbox changes from `before` to `bytes`. */
+MUST_CHECK int quota_admit_disk(struct manager *manager, const char *owner, uint64_t before,
+                                uint64_t bytes, struct error *err);
 MUST_CHECK int quota_admit_awake(struct manager *manager, const char *owner,
                                  const struct spec *spec, struct error *err);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/num.h"
 #include "loop/loop.h"
 #include "sandbox/internal.h"
 
@@ -82,6 +83,31 @@ int quota_admit_awake(struct manager *manager, const char *owner, const struct s
 	        (unsigned long long)(spec->limits.memory >> 20), (unsigned long long)(max >> 20));
 }
 
+static int check_disk(const struct quota *quota, uint64_t used, uint64_t more, struct error *err)
+{
+	if (quota->disk == 0 || used + more <= quota->disk)
+		return 0;
+	return error_set(err, ERR_LIMIT,
+	                 "owner-disk: the existing sandboxes may write %llu MiB and this one %llu "
+	                 "MiB, at most %llu MiB are allowed together: delete one, ask for a "
+	                 "smaller disk, or have the operator raise --owner-disk",
+	                 (unsigned long long)(used >> 20), (unsigned long long)(more >> 20),
+	                 (unsigned long long)(quota->disk >> 20));
+}
+
+int quota_admit_disk(struct manager *manager, const char *owner, uint64_t before, uint64_t bytes,
+                     struct error *err)
+{
+	struct registry_sums sums;
+
+	if (bytes <= before || manager->config.quota.disk == 0)
+		return 0;
+	if (registry_sum(manager->store, owner, &sums, err) < 0)
+		return -1;
+	return check_disk(&manager->config.quota, sums.disk - num_min(sums.disk, before), bytes,
+	                  err);
+}
+
 int quota_admit_new(struct manager *manager, const char *owner, const struct spec *spec,
                     struct error *err)
 {
@@ -98,15 +124,8 @@ int quota_admit_new(struct manager *manager, const char *owner, const struct spe
 		        "owner-sandboxes: there are %llu sandboxes, and no more are allowed: "
 		        "delete one that is no longer needed",
 		        (unsigned long long)sums.sandboxes);
-	if (quota->disk != 0 && sums.disk + spec->limits.disk > quota->disk)
-		return error_set(
-		        err, ERR_LIMIT,
-		        "owner-disk: the existing sandboxes may write %llu MiB and this one %llu "
-		        "MiB, at most %llu MiB are allowed together: delete one, ask for a "
-		        "smaller disk, or have the operator raise --owner-disk",
-		        (unsigned long long)(sums.disk >> 20),
-		        (unsigned long long)(spec->limits.disk >> 20),
-		        (unsigned long long)(quota->disk >> 20));
+	if (check_disk(quota, sums.disk, spec->limits.disk, err) < 0)
+		return -1;
 	return quota_admit_awake(manager, owner, spec, err);
 }
 

@@ -62,8 +62,12 @@ static int merge_list(char *list, size_t size, const char *changes, const char *
 	return 0;
 }
 
+/* A sandbox is created with files of at most its disk, so files may become larger with the disk:
+ * from the next wake on, because RLIMIT_FSIZE of the agent is set at its start. */
 static void change_limits(struct spec_limits *limits, const struct spec_limits *changes)
 {
+	if (changes->disk > limits->disk && limits->file_size == limits->disk)
+		limits->file_size = changes->disk;
 	for (size_t i = 0; i < spec_limit_count; i++)
 		if (spec_limits_get(changes, i) != 0)
 			spec_limits_set(limits, i, spec_limits_get(changes, i));
@@ -153,7 +157,7 @@ static void on_limits_set(void *ctx, const struct error *why)
 
 static bool has_limits(const struct spec_limits *limits)
 {
-	return limits->memory != 0 || limits->cpu != 0 || limits->pids != 0;
+	return limits->memory != 0 || limits->cpu != 0 || limits->pids != 0 || limits->disk != 0;
 }
 
 static int start_limit_change(struct sandbox *sandbox, const struct sandbox_changes *changes,
@@ -187,16 +191,16 @@ static int start_limit_change(struct sandbox *sandbox, const struct sandbox_chan
 void sandbox_update(struct sandbox *sandbox, const struct sandbox_changes *changes, sandbox_fn *fn,
                     void *ctx)
 {
+	bool is_awake = sandbox_is_awake_here(sandbox) && has_limits(&changes->limits);
 	struct loop *loop = sandbox->manager->loop;
 	struct error err;
+	int r = quota_admit_disk(sandbox->manager, sandbox->row.owner,
+	                         sandbox->row.spec.limits.disk, changes->limits.disk, &err);
 
 	/* registry_update() refuses a sandbox that another server has awake. */
-	if (sandbox_is_awake_here(sandbox) && has_limits(&changes->limits)) {
-		if (start_limit_change(sandbox, changes, fn, ctx, &err) < 0)
-			waiters_notify_one(loop, fn, ctx, &err);
-	} else if (save_changes(sandbox, changes, &err) < 0) {
-		waiters_notify_one(loop, fn, ctx, &err);
-	} else {
-		waiters_notify_one(loop, fn, ctx, NULL);
-	}
+	if (r == 0)
+		r = is_awake ? start_limit_change(sandbox, changes, fn, ctx, &err)
+		             : save_changes(sandbox, changes, &err);
+	if (r < 0 || !is_awake) /* else on_limits_set() calls fn */
+		waiters_notify_one(loop, fn, ctx, r < 0 ? &err : NULL);
 }

@@ -20,6 +20,8 @@ struct update_args {
 static const struct param params[] = {
 	ARG(struct update_args, name, STRING, "A new name.", .max = SANDBOX_NAME_MAX),
 	SANDBOX_ARG_LIMITS(struct update_args, limits),
+	SANDBOX_ARG_LIMIT(struct update_args, limits, disk_mb, INT, "Disk space, in MiB.", 1,
+	                  16 * 1024 * 1024),
 	ARG(struct update_args, env, MAP, "An empty value removes a variable or label.", .max = 100,
 	    .item_max = SANDBOX_ENV_MAX),
 	ARG(struct update_args, labels, MAP, "An empty value removes a label.", .max = 20,
@@ -107,9 +109,8 @@ static int update_sandbox(struct mcp_call *call, const void *args, struct error 
  * are not repeated. */
 static void complete_schema(const void *app, json_t *properties)
 {
-	static const char *const known[] = {
-		"name", "memory_mb", "cpus", "pids", "idle_s", "labels"
-	};
+	static const char *const known[] = { "name",    "memory_mb", "cpus",  "pids",
+		                             "disk_mb", "idle_s",    "labels" };
 	static const char *const keys[] = { "description", "minimum", "maximum" };
 
 	(void)app;
@@ -122,7 +123,8 @@ const struct mcp_tool tool_update_sandbox = {
 	.name = "update_sandbox",
 	.title = "Change a sandbox",
 	.help = "Change a sandbox, also while programs run in it; arguments as in create_sandbox.",
-	.more = "What is left out stays.",
+	.more = "What is left out stays. Single files may become larger with disk_mb only after "
+	        "the sandbox has slept.",
 	.hints = MCP_IDEMPOTENT,
 	.params = params,
 	.args_size = sizeof(struct update_args),

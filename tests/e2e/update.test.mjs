@@ -60,6 +60,17 @@ test('update_sandbox changes the limits of a sandbox that is awake', async (t) =
   assert.equal(lowered.limits.pids, 128);
 });
 
+test('update_sandbox changes the disk limit of a sandbox that is awake', async () => {
+  await create_sandbox({ name: 'disk', disk_mb: 16 });
+  const write = (count) => // a file of 8 MiB each; the limit may be watched only, so wait for the watch
+    run_command({ command: `for i in $(seq ${count}); do head -c 8M /dev/zero > big$i || exit 1; done; sleep 3; ls | wc -l`, sandbox: 'disk' });
+  const resize = async (disk_mb) => assert.equal(structuredOf(await update_sandbox({ sandbox: 'disk', disk_mb })).limits.disk_mb, disk_mb);
+  await resize(64);
+  assert.equal(structuredOf(await write(5)).stdout, '5\n');
+  await resize(48);
+  assert.match(JSON.stringify(await write(9)), /disk: |No space left|Disk quota exceeded/);
+});
+
 test('update_sandbox refuses what is not possible and changes nothing then', async () => {
   const made = structuredOf(await create_sandbox({ name: 'one' }));
   await create_sandbox({ name: 'two' });

@@ -275,6 +275,11 @@ void lock_watch_result(struct spawner_sandbox *sandbox, uint64_t used);
  * memory, and counts their locks. A sandbox over a limit is killed. */
 
 void limit_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox);
+/* Changes the disk limit. Without quotas a limit below what is in use becomes that: otherwise the
+ * sandbox would be killed. */
+MUST_CHECK int limit_watch_set_disk(const struct host_resources *host,
+                                    struct spawner_sandbox *sandbox, uint64_t bytes,
+                                    struct error *err);
 /* Milliseconds until the next check; -1: nothing to watch. */
 int limit_watch_timeout_ms(const struct spawner *spawner);
 void limit_watch_check(struct spawner *spawner);

@@ -49,13 +49,33 @@ static bool watches_memory(const struct spawner *spawner)
 void limit_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox)
 {
 	struct disk_watch *disk = &sandbox->disk;
+	struct error ignored;
 
 	lock_watch_start(host, sandbox);
 	disk->is_watched = !disk_has_quota(&host->disk, sandbox->dir, sandbox->ids.number);
 	disk->free_before = read_free_space(host);
 	disk->limit = (struct disk_usage){ sandbox->limits.disk, sandbox->limits.inodes };
-	if (!sandbox->is_fresh)
-		disk->used = disk->limit;
+	if (sandbox->is_fresh)
+		return;
+	disk->used = disk->limit;
+	/* The limit may have been changed while the sandbox was asleep. */
+	if (!disk->is_watched)
+		(void)!disk_set_quota(&host->disk, sandbox->dir, sandbox->ids.number, &disk->limit,
+		                      &ignored);
+}
+
+int limit_watch_set_disk(const struct host_resources *host, struct spawner_sandbox *sandbox,
+                         uint64_t bytes, struct error *err)
+{
+	struct disk_watch *disk = &sandbox->disk;
+	const struct disk_usage limit = { bytes, disk->limit.inodes };
+
+	if (bytes == sandbox->limits.disk)
+		return 0;
+	if (!disk->is_watched)
+		return disk_set_quota(&host->disk, sandbox->dir, sandbox->ids.number, &limit, err);
+	disk->limit.bytes = num_max(bytes, num_min(disk->used.bytes, disk->limit.bytes));
+	return 0;
 }
 
 int limit_watch_timeout_ms(const struct spawner *spawner)

@@ -183,11 +183,19 @@ static int change_limits(struct spawner *spawner, const struct spawner_request *
 	spec.limits.memory = request->spec.limits.memory;
 	spec.limits.cpu = request->spec.limits.cpu;
 	spec.limits.pids = request->spec.limits.pids;
+	spec.limits.disk = request->spec.limits.disk;
 	if (spec_check(&spec, err) < 0 ||
 	    spec_check_ceilings(&spec, &spawner->host.ceilings, 0, err) < 0 ||
 	    check_open_files(spawner, &spec.limits, err) < 0 ||
 	    cgroup_change_limits(&sandbox->cgroup, &sandbox->limits, &spec.limits, err) < 0)
 		return -1;
+	if (limit_watch_set_disk(&spawner->host, sandbox, spec.limits.disk, err) < 0) {
+		struct error ignored;
+
+		(void)!cgroup_change_limits(&sandbox->cgroup, &spec.limits, &sandbox->limits,
+		                            &ignored);
+		return -1;
+	}
 	sandbox->limits = spec.limits;
 	return 0;
 }
