@@ -60,7 +60,7 @@ static void every_message_has_one_place(void **state)
 		}
 	}
 	assert_int_equal(channel, 6);
-	assert_int_equal(openers, 13);
+	assert_int_equal(openers, 14);
 	assert_int_equal(others, 14);
 }
 

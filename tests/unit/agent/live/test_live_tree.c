@@ -205,7 +205,11 @@ static void agent_survives_a_fork_bomb(void **state)
 		live_check_answers(&live);
 	live_say(s, &(struct wire_message){ .type = WIRE_DEADLINE,
 	                                    .deadline = { .deadline_ms = 1, .grace_ms = 1 } });
-	assert_int_equal(live_exited(s)->exited.flags & ~WIRE_EXITED_LEFT, WIRE_EXITED_TIMED_OUT);
+	/* On a busy machine the keeper may miss the deadline, and the agent kills it. */
+	if (live_wait(s)->is_failed)
+		assert_int_equal(s->failure, WIRE_FAILED_LOST);
+	else
+		assert_int_equal(s->exited.flags & ~WIRE_EXITED_LEFT, WIRE_EXITED_TIMED_OUT);
 	live_wait_no_descendants(&live, LIVE_MS);
 	live_finish(&live);
 }
