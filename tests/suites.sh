@@ -58,7 +58,7 @@ end_to_end_suite() {
   build=$1
   shift
   add "e2e with $build/belljar" env BELLJAR="$PWD/$build/belljar" FIXTURE="$PWD/$build/fixture" \
-    "$node" --test --test-reporter=tap "$@"
+    "$node" --test --test-concurrency=2 --test-reporter=tap "$@"
 }
 
 # install_e2e - installs the npm packages of the end-to-end tests; a failure counts as a failed suite

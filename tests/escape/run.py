@@ -117,8 +117,9 @@ def load_tests():
 
 def selected_tests(options):
     only = [word for word in options.only.split(",") if word]
+    kinds = {"with": [False, True], "without": [False], "only": [True]}[options.exhaustion]
     return [test for test in harness.TESTS if is_selected(test, only)
-            and (options.long or not test["long"])]
+            and runs_alone(test) in kinds and (options.long or not test["long"])]
 
 
 def forward_output(process, results, lock):
@@ -143,7 +144,7 @@ def print_table(options, results):
         print(f"# {test['number']:8}{test['what'][:62]:64}{row}")
     only = [word for word in options.only.split(",") if word]
     for number, why in sorted(harness.NOT_TESTED):
-        if is_selected(dict(number=number), only):
+        if is_selected(dict(number=number), only) and options.exhaustion != "only":
             print(f"# {number:8}not tested here: {why}")
 
 
@@ -167,6 +168,8 @@ def main():
     parser.add_argument("--mode", default="RUS")
     parser.add_argument("--only", default="")
     parser.add_argument("--long", action="store_true")
+    parser.add_argument("--exhaustion", choices=["with", "without", "only"], default="with",
+                        help="tests that load the machine: with them, without them, or nothing else")
     parser.add_argument("--part", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--belljar", default=str(harness.ROOT / "build" / "belljar"))
@@ -177,9 +180,10 @@ def main():
     if options.part:
         run_mode(options, options.mode)
         return
-    results = []
-    statuses = run_together(options, options.mode, [], results)
-    for mode in options.mode:
+    results, statuses = [], []
+    if options.exhaustion != "only":
+        statuses += run_together(options, options.mode, [], results)
+    for mode in options.mode if options.exhaustion != "without" else "":
         statuses += run_together(options, mode, ["--alone"], results)
     failed = sum(line.startswith("not") for line in results)
     print(f"1..{sum(len([m for m in options.mode if m in t['modes']]) for t in selected_tests(options))}")
