@@ -240,7 +240,9 @@ class Leftovers:
                 else:
                     processes.add((pid, status["Name"]))
         groups = {name for name, _, _ in os.walk("/sys/fs/cgroup") if self.group in name}
-        mounts = set(pathlib.Path("/proc/self/mountinfo").read_text().splitlines())
+        # Other suites mount things below their own directories of /tmp.
+        mounts = {line for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
+                  if self.directory in line or "/tmp/" not in line}
         loops = set()
         for backing in pathlib.Path("/sys/block").glob("*/loop/backing_file"):
             with contextlib.suppress(OSError):
