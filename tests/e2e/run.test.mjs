@@ -7,9 +7,9 @@ const tools = sandboxed();
 const { run_code, run_command } = tools;
 
 // Runs cannot see each other's processes: a running one is recognised by a file that it keeps writing.
-const beat = (name) => `while :; do echo >> /workspace/beat-${name}; sleep 0.1; done`;
+const beat = (name) => `while :; do echo >> /workspace/.beat-${name}; sleep 0.1; done`;
 const isAlive = async (name) => {
-  const result = await run_command({ command: `cd /workspace; wc -c < beat-${name}; sleep 0.6; wc -c < beat-${name}` });
+  const result = await run_command({ command: `cd /workspace; wc -c < .beat-${name}; sleep 0.6; wc -c < .beat-${name}` });
   const [before, after] = structuredOf(result).stdout.split('\n');
   assert.ok(before, textOf(result));
   return before !== after;
