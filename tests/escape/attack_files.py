@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-from harness import not_tested, status_of, test
+from harness import live_statuses, not_tested, status_of, test
 
 NO_IMAGES = "there are no images yet, only the machine's own /usr; see FS-13 for waking"
 AGENT = "a file operation of the agent: "
@@ -385,21 +385,13 @@ def set_user_id(box):
         assert ids.startswith("uid 1000 1000 1000 gid 1000 1000 1000"), ids
         box.wait_for(process, "ready")
         agent, *rest = box.processes(process)
-        seen = [status for status in map(status_or_none, rest) if status and status["Name"] in
+        seen = [status for status in live_statuses(rest) if status["Name"] in
                 ("suid-root", "suid-other", "own", "pv_whoami")]
         assert len(seen) == 1, seen
         check_unprivileged(box, seen[0])
         process.communicate()
         box.running.remove(process)
     assert fingerprints(box.offered) == before
-
-
-def status_or_none(pid):
-    """The status, or None if the process has exited meanwhile."""
-    try:
-        return status_of(pid)
-    except FileNotFoundError:
-        return None
 
 
 def check_unprivileged(box, status):
@@ -433,7 +425,7 @@ def file_capabilities(box):
     os.setxattr(path, "security.capability", everything)
     process = box.start("/escape/capable", stdin=subprocess.PIPE)
     box.wait_for(process, "ready")
-    status = [status_of(pid) for pid in box.processes(process) if status_of(pid)["Name"] == "capable"]
+    status = [status for status in live_statuses(box.processes(process)) if status["Name"] == "capable"]
     check_unprivileged(box, status[0])
     process.communicate()
     box.running.remove(process)

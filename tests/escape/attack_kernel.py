@@ -9,7 +9,7 @@ from errno import ENOMEM, EOPNOTSUPP
 
 import calls
 from calls import EAFNOSUPPORT, EINVAL, ENOMEM, ENOSYS, EPERM, PROFILES, SIGSYS, expect
-from harness import not_tested, status_of, test
+from harness import live_statuses, not_tested, test
 
 IS_X86 = platform.machine() == "x86_64"
 NAMESPACES = dict(mnt=0x20000, cgroup=0x2000000, uts=0x4000000, ipc=0x8000000, user=0x10000000,
@@ -61,9 +61,8 @@ def namespaces(box):
     agent = box.processes(sleeper)[0]
     for kind in NAMESPACES:
         assert try_namespace_unfiltered(agent, kind) == 28, f"ENOSPC for a namespace: {kind}"
-    for pid in box.processes(sleeper):
-        status = status_of(pid)
-        assert status["Seccomp"] == "2" and status["NoNewPrivs"] == "1", (pid, status)
+    for status in live_statuses(box.processes(sleeper)):
+        assert status["Seccomp"] == "2" and status["NoNewPrivs"] == "1", status
     # Threads and processes can be created.
     done = box.python("import threading, subprocess\n"
                       "t = threading.Thread(target=print, args=('thread',)); t.start(); t.join()\n"

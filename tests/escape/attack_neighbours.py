@@ -5,7 +5,7 @@ import os
 import pathlib
 import time
 
-from harness import not_tested, status_of, test
+from harness import live_statuses, not_tested, test
 
 WAIT = "import time; print('ready', flush=True); time.sleep(600)"
 
@@ -63,7 +63,7 @@ def ids_do_not_overlap(box):
     users, ranges = [], []
     for process in (first, second):
         inside = box.processes(process)
-        users.append({int(word) for pid in inside for word in status_of(pid)["Uid"].split()})
+        users.append({int(word) for status in live_statuses(inside) for word in status["Uid"].split()})
         used = set()
         for line in pathlib.Path(f"/proc/{inside[0]}/uid_map").read_text().splitlines():
             begin, outside, count = map(int, line.split())

@@ -8,7 +8,8 @@ import pathlib
 import subprocess
 
 from attack_files import TRY, check_unprivileged, none_worked, wait_for_programs
-from harness import SUBORDINATE_COUNT, SUBORDINATE_FIRST, descendants, not_tested, status_of, test
+from harness import (SUBORDINATE_COUNT, SUBORDINATE_FIRST, descendants, live_statuses, not_tested, status_of, test,
+                     threads)
 
 for number, why in {
     "PV-06": "users are never named: the protocol has numbers, which come from the server",
@@ -35,8 +36,7 @@ def no_capabilities(box):
     for calls in ("standard", "strict", "debug"):
         process, agent, rest = start_and_inspect(box, "sh", "-c", "sleep 60 & echo ready; cat",
                                            names=("sh", "sleep", "cat"), options=("--calls", calls))
-        for pid in rest:
-            status = status_of(pid)
+        for status in live_statuses(rest):
             if status["Name"] in ("sh", "sleep", "cat"):
                 assert all(int(status[name], 16) == 0 for name in NO_CAPS), status
         # The agent needs them to start programs as their user, and passes none on.
@@ -53,12 +53,10 @@ def no_capabilities(box):
 def filtered(box):
     process, agent, rest = start_and_inspect(box, "sh", "-c", "sleep 60 & echo ready; cat",
                                        names=("sh", "sleep", "cat"))
-    for pid in [agent, *rest]:
-        for task in os.listdir(f"/proc/{pid}/task"):
-            status = status_of(f"{pid}/task/{task}")
-            assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
-            minimum = 2 if status["Name"] in ("sh", "sleep", "cat") else 1
-            assert int(status["Seccomp_filters"]) >= minimum, status
+    for status in live_statuses(threads([agent, *rest])):
+        assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
+        minimum = 2 if status["Name"] in ("sh", "sleep", "cat") else 1
+        assert int(status["Seccomp_filters"]) >= minimum, status
     # The server has both as well.
     server = status_of(process.pid)
     assert server["NoNewPrivs"] == "1" and server["Seccomp"] == "2", server
@@ -73,9 +71,9 @@ def change_ids(box):
     none_worked(found, minimum=72)
     assert "stay yes" in found.out, found
     process, _, rest = start_and_inspect(box, "sh", "-c", "/escape/pv_ids >/dev/null; echo ready; cat")
-    for pid in rest:
-        if status_of(pid)["Name"] in ("sh", "cat"):
-            check_unprivileged(box, status_of(pid))
+    for status in live_statuses(rest):
+        if status["Name"] in ("sh", "cat"):
+            check_unprivileged(box, status)
 
 
 @test("PV-04", "id maps cannot be written a second time")
@@ -120,13 +118,11 @@ def ids_from_outside(box):
     users = []
     for sandbox in ("one", "two"):
         process, agent, rest = start_and_inspect(box, "sh", "-c", script, names=("sleep", "sleep", "cat"))
-        for pid in [agent, *rest]:
-            for task in os.listdir(f"/proc/{pid}/task"):
-                status = status_of(f"{pid}/task/{task}")
-                ids = [int(word) for word in (status["Uid"] + "\t" + status["Gid"]).split()]
-                assert all(is_of_sandbox(box, number) for number in ids), (status["Name"], ids)
-                assert status["Groups"].split() == [], (status["Name"], status["Groups"])
-        users.append({int(status_of(pid)["Uid"].split()[0]) for pid in [agent, *rest]})
+        for status in live_statuses(threads([agent, *rest])):
+            ids = [int(word) for word in (status["Uid"] + "\t" + status["Gid"]).split()]
+            assert all(is_of_sandbox(box, number) for number in ids), (status["Name"], ids)
+            assert status["Groups"].split() == [], (status["Name"], status["Groups"])
+        users.append({int(status["Uid"].split()[0]) for status in live_statuses([agent, *rest])})
         maps = pathlib.Path(f"/proc/{agent}/uid_map").read_text().split()
         for outside, count in zip(maps[1::3], maps[2::3]):
             first, last = int(outside), int(outside) + int(count) - 1
@@ -161,9 +157,14 @@ def subordinate_ids(box, lines):
 def outside_ids(box, process):
     """The host ids of a started belljar, of all its processes, of their id maps and of its files."""
     found = set()
-    for pid in descendants(process.pid) + [process.pid]:
-        found |= {int(word) for word in status_of(pid)["Uid"].split()}
-        for line in pathlib.Path(f"/proc/{pid}/uid_map").read_text().splitlines():
+    everything = descendants(process.pid) + [process.pid]
+    for status in live_statuses(everything):
+        found |= {int(word) for word in status["Uid"].split()}
+    for pid in everything:
+        lines = []
+        with contextlib.suppress(OSError):  # the process has exited meanwhile
+            lines = pathlib.Path(f"/proc/{pid}/uid_map").read_text().splitlines()
+        for line in lines:
             _, first, count = map(int, line.split())
             if count <= BLOCK:
                 found |= {first, first + count - 1}

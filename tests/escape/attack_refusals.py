@@ -7,7 +7,7 @@ import subprocess
 import time
 
 from attack_lifecycle import DATA, Inventory, can_remove, remove_line, run_line
-from harness import descendants, status_of, test
+from harness import descendants, live_statuses, test
 
 # Calls of the set-up by their x86-64 numbers, the error they fail with, and whether the sandbox must not
 # start without the call.
@@ -119,7 +119,7 @@ def container_root(box):
                                   env=box.environment(), cwd="/")
         said = inside.stdout.readline()
         assert said == b"1000\n", said + inside.stdout.read()
-        uids = {int(uid) for uid in (status_of(pid)["Uid"].split()[0] for pid in descendants(inside.pid))}
+        uids = {int(status["Uid"].split()[0]) for status in live_statuses(descendants(inside.pid))}
         programs = {uid for uid in uids if uid != first}
         assert programs and all(uid >= more + 32000 for uid in programs), uids
         inside.terminate()

@@ -210,6 +210,20 @@ def status_of(pid):
     return {line.split(":", 1)[0]: line.split(":", 1)[1].strip() for line in lines}
 
 
+def threads(pids):
+    """All threads of the processes, in the form in which status_of takes them."""
+    return [f"{pid}/task/{task.name}" for pid in pids for task in pathlib.Path(f"/proc/{pid}/task").glob("*")]
+
+
+def live_statuses(pids):
+    """The status of every process that has not exited meanwhile."""
+    found = []
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            found.append(status_of(pid))
+    return found
+
+
 def adopt_orphans():
     """Makes this process the reaper of its orphaned descendants. So all processes that belljar left
     behind are found below this one, and no process of anybody else."""
