@@ -151,7 +151,7 @@ test('process_output reports limits, offsets and output that is no longer kept',
 });
 
 test('a call that became a process can be stopped by its id', async (t) => {
-  const session = await open(t, { ANSWER_WITHIN: 1000 });
+  const session = await open(t, { ANSWER_WITHIN: 3000 });
   const soft = toolsOf(async () => session);
   await soft.run_code({ code: 'x = 1', session: 's' });
   const { process, running } = structuredOf(
