@@ -253,6 +253,15 @@ def wait_for_programs(box, process, names):
         time.sleep(0.02)
 
 
+def wait_until_loaded(pid):
+    """Waits until the program has no descriptors but those it was started with. While it is loaded, it
+    also has its libraries open."""
+    deadline = time.monotonic() + 60
+    while (found := sorted(os.listdir(f"/proc/{pid}/fd"))) != ["0", "1", "2"]:
+        assert time.monotonic() < deadline, f"{status_of(pid)['Name']} has {found}"
+        time.sleep(0.02)
+
+
 @test("FS-06", "no process inside has a file of the host open")
 def descriptors_from_outside(box):
     # Descriptors of the process that starts belljar must not be inherited.
@@ -270,12 +279,12 @@ def descriptors_from_outside(box):
     devices = {row[0] for row in mounts_of(agent)}
     host = os.stat("/").st_dev
     assert f"{os.major(host)}:{os.minor(host)}" not in devices, "the host's own root is mounted"
-    for pid in [agent, *rest]:
-        check_descriptors(pid, devices)
     programs = [pid for pid in rest if status_of(pid)["Name"] in ("sh", "cat", "sleep")]
     assert len(programs) == 3, [status_of(pid)["Name"] for pid in rest]
     for pid in programs:
-        assert sorted(os.listdir(f"/proc/{pid}/fd")) == ["0", "1", "2"], os.listdir(f"/proc/{pid}/fd")
+        wait_until_loaded(pid)
+    for pid in [agent, *rest]:
+        check_descriptors(pid, devices)
     out, _ = process.communicate("through stdin\n", timeout=60)
     box.running.remove(process)
     assert out == "through stdin\n", out
