@@ -15,6 +15,5 @@ struct code_dir {
  * the sandbox at the same time from putting a link or a file in its place first. */
 void code_dir_choose(struct code_dir *dir);
 /* Removes the directory with all it holds, without waiting for the result. Does nothing if there is
- * none, or if the sandbox is no longer awake: the directory then stays among its files. So does one
- * that an interpreter creates in the moment in which it is killed. */
+ * none, or if the sandbox is no longer awake: the directory then stays among its files. */
 void code_dir_remove(struct code_dir *dir, struct sandbox *sandbox);
