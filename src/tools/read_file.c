@@ -21,7 +21,6 @@ enum {
 	/* Bytes of a picture, a blob or a UTF-16 text in one answer. In Base64 this is 5 MiB, the
 	 * largest picture that models accept. */
 	WHOLE_MAX = 15 * 256 * 1024,
-	URI_MAX = 16 * 1024,
 };
 
 struct read_file_args {
@@ -312,7 +311,7 @@ static void on_blob(struct file_work *file, const struct files_reply *reply)
 	struct error err;
 	char note[NOTE_ROOM];
 
-	buf_init(&uri, URI_MAX);
+	buf_init(&uri, FILE_URI_MAX);
 	if (file_uri(sandbox_row(file->work.sandbox)->spec.id, file->path, &uri, &err) < 0) {
 		json_decref(content);
 		work_fail(&file->work, &err);

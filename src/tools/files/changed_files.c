@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
 #include "sandbox/channel/files.h"
@@ -22,17 +23,9 @@ static struct answered {
 } answered[ANSWERED_MAX];
 static uint64_t answered_count;
 
-/* FNV-1a */
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-	for (; *text != '\0'; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
-	return hash;
-}
-
 static uint64_t hash_file(const char *sandbox, const char *path)
 {
-	return hash_text(hash_text(0xcbf29ce484222325, sandbox), path);
+	return hash_text(hash_text(HASH_START, sandbox), path);
 }
 
 /* Whether a change at the time `ms` was among the first `before` answers. */
@@ -79,7 +72,7 @@ static void on_reply(void *ctx, const struct files_reply *reply, const struct er
 	files->op = NULL;
 	while (files->count < CHANGED_FILES_MAX && files_next_entry(&rest, &entry)) {
 		bool is_top = strcmp(entry.path.ptr, ".") == 0;
-		AUTO_FREE char *path = mem_format("/workspace%s%s", is_top ? "" : "/",
+		AUTO_FREE char *path = mem_format(SPEC_WORKSPACE "%s%s", is_top ? "" : "/",
 		                                  is_top ? "" : entry.path.ptr);
 
 		if (was_answered(hash_file(files->sandbox, path), entry.modified_ms, files->mark))
@@ -126,11 +119,14 @@ void changed_files_report(const struct changed_files *files, struct buf *text, j
 	struct error full;
 
 	for (size_t i = 0; i < files->count; i++) {
-		const char *below = files->paths[i] + strlen("/workspace/");
+		/* A compromised agent can name the workspace itself, whose path has no slash
+		 * behind it. */
+		const char *below = files->paths[i] + strlen(SPEC_WORKSPACE);
 		char shown[SHOWN];
 
 		(void)!buf_printf(text, &full, "%s%s", i != 0 ? ", " : "",
-		                  utf8_escape(view_of(below), shown, sizeof shown));
+		                  utf8_escape(view_of(below[0] == '/' ? below + 1 : "."), shown,
+		                              sizeof shown));
 		json_push(list, json_str(files->paths[i]));
 	}
 	if (files->has_more && files->count != 0)

@@ -19,7 +19,6 @@ enum {
 	SHOWN = 160,
 	STAT_MAX = 16 * 1024,
 	LIST_MAX = 64 * 1024,
-	URI_MAX = 16 * 1024,
 	MEMORY_MAX = 64 * 1024 * 1024, /* file contents in memory, of all calls together */
 };
 
@@ -294,7 +293,7 @@ static void report_resource(const struct tools_context *context, const char *san
 	AUTO_BUF struct buf uri;
 	struct error too_long;
 
-	buf_init(&uri, URI_MAX);
+	buf_init(&uri, FILE_URI_MAX);
 	if (file_uri(sandbox, path, &uri, &too_long) < 0)
 		return;
 	if (context->resource_changed != NULL)
@@ -304,8 +303,8 @@ static void report_resource(const struct tools_context *context, const char *san
 }
 
 /* The resource has two URIs: with the sandbox's id, and with its name. */
-static void report_both(const struct tools_context *context, const struct sandbox_row *row,
-                        const char *path, bool and_below)
+static void report_both_uris(const struct tools_context *context, const struct sandbox_row *row,
+                             const char *path, bool and_below)
 {
 	report_resource(context, row->spec.id, path, and_below);
 	if (row->name[0] != '\0')
@@ -318,14 +317,14 @@ void file_report_change(const struct work *work, const char *path, bool and_belo
 	AUTO_FREE char *normal = normalize_path(path);
 
 	changed_files_answered(row->spec.id, normal);
-	report_both(work->context, row, path, and_below);
+	report_both_uris(work->context, row, path, and_below);
 }
 
-void file_report_changed(const struct tools_context *context, const struct sandbox_row *row,
-                         const struct changed_files *files)
+void file_report_changed_files(const struct tools_context *context, const struct sandbox_row *row,
+                               const struct changed_files *files)
 {
 	for (size_t i = 0; i < files->count; i++)
-		report_both(context, row, files->paths[i], false);
+		report_both_uris(context, row, files->paths[i], false);
 }
 
 /* --- parts of answers ------------------------------------------------------------------- */

@@ -80,8 +80,9 @@ void file_memory_release(size_t *reserved);
  * `and_below`: the path is a directory, and subscribers to files below it are notified too. */
 void file_report_change(const struct work *work, const char *path, bool and_below);
 /* Notifies clients that subscribed to one of these files, or to a directory above it. */
-void file_report_changed(const struct tools_context *context, const struct sandbox_row *row,
-                         const struct changed_files *files);
+void file_report_changed_files(const struct tools_context *context, const struct sandbox_row *row,
+                               const struct changed_files *files);
+enum { FILE_URI_MAX = 16 * 1024 }; /* bytes of the URI of any path, percent-encoded */
 /* Appends sandbox://ID/workspace/a%20b for a path as callers write it. */
 MUST_CHECK int file_uri(const char *id, const char *path, struct buf *ret, struct error *err);
 

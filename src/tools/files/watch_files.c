@@ -19,7 +19,6 @@ struct watched {
 	struct watch_files *watch;
 	char id[SPEC_ID_LEN + 1]; /* "": the slot is free */
 	bool is_used;             /* a subscription was found in this check */
-	bool is_asked;
 	uint64_t since_ns, asked_ns;
 	struct changed_files files;
 };
@@ -38,10 +37,9 @@ static void on_changed(void *ctx)
 	struct sandbox *sandbox;
 	struct error err;
 
-	one->is_asked = false;
 	one->since_ns = one->asked_ns;
 	if (tools_find_sandbox(context, one->id, &sandbox, &err) == 0)
-		file_report_changed(context, sandbox_row(sandbox), &one->files);
+		file_report_changed_files(context, sandbox_row(sandbox), &one->files);
 	changed_files_done(&one->files);
 }
 
@@ -51,9 +49,8 @@ static void ask_agent(struct watched *one, struct sandbox *sandbox)
 		                                       .mark = UINT64_MAX,
 		                                       .directories = true };
 
-	if (one->is_asked || sandbox_channel(sandbox) == NULL)
+	if (one->files.op != NULL || sandbox_channel(sandbox) == NULL)
 		return;
-	one->is_asked = true;
 	one->asked_ns = clock_file_ns();
 	changed_files_start(&one->files, sandbox, &options, on_changed, one);
 }

@@ -104,7 +104,7 @@ static void on_changed(void *ctx)
 {
 	struct process_work *run = ctx;
 
-	file_report_changed(run->work.context, sandbox_row(run->work.sandbox), &run->changed);
+	file_report_changed_files(run->work.context, sandbox_row(run->work.sandbox), &run->changed);
 	if (run->options.takes_pictures && pictures_has_any(run->process))
 		pictures_start(&run->pictures, run->work.sandbox, run->process,
 		               run->work.context->picture_bytes, save_long_output, run);

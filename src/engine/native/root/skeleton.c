@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/tree/remove_tree.h"
 #include "engine/native/root/internal.h"
 
@@ -21,25 +22,16 @@ enum {
 	SWEEP_MAX = 64, /* removed by one start; the next start removes more */
 };
 
-#define PREFIX     "skeleton-"
-#define TEMPORARY  "new-"
-#define FNV_OFFSET 0xcbf29ce484222325ULL
-#define FNV_PRIME  0x100000001b3ULL
+#define PREFIX    "skeleton-"
+#define TEMPORARY "new-"
 
 /* --- the name: a hash of the host's files ------------------------------------------- */
-
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-	for (; *text != '\0'; text++)
-		hash = (hash ^ (unsigned char)*text) * FNV_PRIME;
-	return hash * FNV_PRIME; /* "ab","c" and "a","bc" hash differently */
-}
 
 static uint64_t hash_number(uint64_t hash, uint64_t number)
 {
 	for (; number != 0; number >>= 8)
-		hash = (hash ^ (number & 0xff)) * FNV_PRIME;
-	return hash * FNV_PRIME;
+		hash = (hash ^ (number & 0xff)) * HASH_PRIME;
+	return hash * HASH_PRIME;
 }
 
 /* The sum of the entries' hashes does not depend on the order in which readdir(3) returns them. A
@@ -50,7 +42,7 @@ static int add_entry_hash(void *ctx, const char *path, int at, const char *name,
 {
 	const uint64_t numbers[] = { st->st_mode, (uint64_t)st->st_size, st->st_ino,
 		                     (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec };
-	uint64_t *sum = ctx, hash = hash_text(FNV_OFFSET, path);
+	uint64_t *sum = ctx, hash = hash_text(HASH_START, path);
 
 	(void)at;
 	(void)name;
@@ -63,7 +55,7 @@ static int add_entry_hash(void *ctx, const char *path, int at, const char *name,
 
 static void add_text_hash(uint64_t *sum, const char *name, const char *text)
 {
-	uint64_t hash = hash_text(hash_text(FNV_OFFSET, name), text);
+	uint64_t hash = hash_text(hash_text(HASH_START, name), text);
 
 	*sum += hash ^ hash >> 29;
 }
