@@ -15,12 +15,13 @@ import sys
 
 
 def read_text(image):
-    """The text between the labels kernel_python_text and kernel_python_end."""
-    lines = image.split("\nkernel_python_text:\n")[1].split("\nkernel_python_end:\n")[0]
+    """The text of the kernel: what IMAGE has between the labels kernel_python_text and kernel_python_end. Its paths
+    begin at the root of the project, two directories above it."""
+    lines = image.read_text().split("\nkernel_python_text:\n")[1].split("\nkernel_python_end:\n")[0]
     text = ""
     for directive, value in re.findall(r'\.(incbin|ascii) "(.*)"', lines):
         if directive == "incbin":
-            text += pathlib.Path(value).read_text()
+            text += (image.parents[2] / value).read_text()
         else:
             text += value.replace("\\n", "\n")
     return text
@@ -41,5 +42,5 @@ def encode_kernel(text):
 
 
 if __name__ == "__main__":
-    image, out = map(pathlib.Path, sys.argv[1:])
-    out.write_bytes(encode_kernel(read_text(image.read_text())))
+    image, out = (pathlib.Path(each).resolve() for each in sys.argv[1:])
+    out.write_bytes(encode_kernel(read_text(image)))

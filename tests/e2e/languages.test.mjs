@@ -1,4 +1,4 @@
-// Sessions of languages other than Python.
+// Sessions of languages other than Python, snippets of Java, and compilers that cannot compile.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { dirname } from 'node:path';
@@ -6,6 +6,15 @@ import { open, sandboxed, structuredOf, textOf, toolsOf } from './lib/sandboxed.
 
 const tools = sandboxed();
 const { run_code } = tools;
+
+/** Asserts that members of the structured content are as wanted: equal, or matching a RegExp. */
+function hasMembers(got, want, code) {
+  for (const [key, value] of Object.entries(want)) {
+    const where = `${key} of ${code}: ${JSON.stringify(got)}`;
+    if (value instanceof RegExp) assert.match(typeof got[key] === 'object' ? JSON.stringify(got[key]) : String(got[key]), value, where);
+    else assert.deepEqual(got[key], value, where);
+  }
+}
 
 // Runs the cells [code, expected, arguments] of one session, one after the other. `expected` is stdout,
 // or members of the structured content.
@@ -15,13 +24,7 @@ function session(language, cells) {
     const name = `${language}-${Math.random()}`;
     for (const [code, expected, more] of cells) {
       const result = await run_code({ language, session: name, code, ...more });
-      const got = structuredOf(result);
-      const want = typeof expected === 'string' ? { stdout: expected, exit_code: 0 } : expected;
-      for (const [key, value] of Object.entries(want)) {
-        const where = `${key} of ${code}: ${JSON.stringify(got)}`;
-        if (value instanceof RegExp) assert.match(typeof got[key] === 'object' ? JSON.stringify(got[key]) : String(got[key]), value, where);
-        else assert.deepEqual(got[key], value, where);
-      }
+      hasMembers(structuredOf(result), typeof expected === 'string' ? { stdout: expected, exit_code: 0 } : expected, code);
     }
   });
 }
@@ -126,10 +129,7 @@ test('Java takes snippets', async (t) => {
     ['class A { }', { exit_code: 1, stderr: /nothing was run/ }],
   ];
   for (const [code, want, more] of cases) {
-    const got = structuredOf(await run_code({ language: 'java', code, timeout_s: 120, ...more }));
-    for (const [key, value] of Object.entries(want))
-      if (value instanceof RegExp) assert.match(String(got[key]), value, JSON.stringify(got));
-      else assert.equal(got[key], value, `${code}: ${JSON.stringify(got)}`);
+    hasMembers(structuredOf(await run_code({ language: 'java', code, timeout_s: 120, ...more })), want, code);
   }
 });
 

@@ -4,6 +4,7 @@ The kernel runs below a process that is a subreaper, as the keeper in a sandbox 
 import ctypes
 import os
 import pathlib
+import runpy
 import select
 import shutil
 import signal
@@ -14,24 +15,17 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "src/kernels"
+IMAGE = SOURCES / "python_image.S"
+COMPILE = ROOT / "scripts/compile-kernel.py"
 LOADER = SOURCES / "python_loader.py"
 PYTHON = os.environ.get("KERNEL_PYTHON", "/usr/bin/python3")
 LIMIT_S = float(os.environ.get("KERNEL_LIMIT", 60))
 PR_SET_CHILD_SUBREAPER = 36
 
 
-def part(name, directory):
-    return "\n%s = r'''%s'''" % (name.upper(), (directory / ("python_%s.py" % name)).read_text())
-
-
 def source():
-    """The text of the kernel, joined as in python_image.S."""
-    text = (SOURCES / "python.py").read_text()
-    for name in "fresh", "run", "session":
-        text += part(name, SOURCES)
-    for name in "rich", "syntax", "magics", "notebook", "figures", "loop":
-        text += part(name, SOURCES / "notebook")
-    return (text + "\n").encode()
+    """The text of the kernel."""
+    return runpy.run_path(str(COMPILE))["read_text"](IMAGE).encode()
 
 
 def compiled(python, cache={}):
@@ -39,9 +33,7 @@ def compiled(python, cache={}):
     an empty one, so that the text is used."""
     if python not in cache:
         with tempfile.NamedTemporaryFile() as out:
-            script = ROOT / "scripts/compile-kernel.py"
-            done = subprocess.run([python, "-I", "-B", script, SOURCES / "python_image.S", out.name], cwd=ROOT,
-                                  stderr=subprocess.DEVNULL)
+            done = subprocess.run([python, "-I", "-B", COMPILE, IMAGE, out.name], stderr=subprocess.DEVNULL)
             cache[python] = bytes(8) if done.returncode else pathlib.Path(out.name).read_bytes()
     return cache[python]
 

@@ -14,7 +14,7 @@ export const text = [...read('node_image.S').matchAll(/\.(ascii|incbin) "(.*)"/g
   .map(([, what, of]) => (what === 'ascii' ? unquote(of) : read(path.basename(of)))).join('');
 const c = read('kernel_node.c');
 export const loader = [...c.match(/loader\[\] =([^;]|;[^\n])*;\n/)[0].matchAll(/"(.*)"/g)].map((m) => unquote(m[1])).join('');
-export const prefix = (language) => `globalThis.__belljar_session = '${language}';\n`;
+export const prefix = (language) => unquote(c.match(new RegExp(`session_prefix = "(.*'${language}'.*)"`))[1]);
 
 function frame(type, body) {
   const header = Buffer.alloc(5);

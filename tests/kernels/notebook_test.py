@@ -335,7 +335,7 @@ class FreshLibraries(Libraries):
     is_session = False
 
 
-class SessionDisplay(Notebook):
+class Updates(Notebook):
     def test_displays_are_updated_and_cleared(self):
         shown = lambda code: self.run_code("from IPython.display import *\n" + code).shown
         self.assertEqual(shown("h = display(1, display_id='i'); h.update(2)"),
@@ -365,6 +365,10 @@ class FreshSyntax(Notebook):
 
 
 class FreshDisplay(Display):
+    is_session = False
+
+
+class FreshUpdates(Updates):
     is_session = False
 
 

@@ -45,7 +45,6 @@ static struct view kernel_text(void)
 	return (struct view){ boot.ptr + 9 + len, boot.len - 9 - len };
 }
 
-/* tests/kernels/kernel.py joins the same files. */
 static void kernel_text_is_its_sources(void **state)
 {
 	const struct view got = kernel_text();
