@@ -79,11 +79,12 @@ struct sandbox_changes {
 	const char *name;           /* NULL: stays; "": none */
 	const char *env, *labels;   /* as in struct sandbox_options; "": stay */
 	int64_t idle_s, lifetime_s; /* -1: stays; 0: never; the lifetime is counted from now */
-	struct spec_limits limits;  /* only memory, cpu and pids; 0: stays */
+	struct spec_limits limits;  /* only memory, cpu, pids and disk; 0: stays */
 };
-/* Changes a sandbox that is asleep or awake; limits of one that is awake change at once. Either
- * everything changes or nothing. `changes` must live until fn is called, and the caller must hold
- * the sandbox until then. */
+/* Changes a sandbox that is asleep or awake; limits of one that is awake change at once, except
+ * that its files may become as large as a larger disk only when it wakes again. Either everything
+ * changes or nothing. `changes` must live until fn is called, and the caller must hold the sandbox
+ * until then. */
 void sandbox_update(struct sandbox *sandbox, const struct sandbox_changes *changes, sandbox_fn *fn,
                     void *ctx);
 

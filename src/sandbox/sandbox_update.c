@@ -191,7 +191,7 @@ static int start_limit_change(struct sandbox *sandbox, const struct sandbox_chan
 void sandbox_update(struct sandbox *sandbox, const struct sandbox_changes *changes, sandbox_fn *fn,
                     void *ctx)
 {
-	bool is_awake = sandbox_is_awake_here(sandbox) && has_limits(&changes->limits);
+	bool uses_engine = sandbox_is_awake_here(sandbox) && has_limits(&changes->limits);
 	struct loop *loop = sandbox->manager->loop;
 	struct error err;
 	int r = quota_admit_disk(sandbox->manager, sandbox->row.owner,
@@ -199,8 +199,8 @@ void sandbox_update(struct sandbox *sandbox, const struct sandbox_changes *chang
 
 	/* registry_update() refuses a sandbox that another server has awake. */
 	if (r == 0)
-		r = is_awake ? start_limit_change(sandbox, changes, fn, ctx, &err)
-		             : save_changes(sandbox, changes, &err);
-	if (r < 0 || !is_awake) /* else on_limits_set() calls fn */
+		r = uses_engine ? start_limit_change(sandbox, changes, fn, ctx, &err)
+		                : save_changes(sandbox, changes, &err);
+	if (r < 0 || !uses_engine) /* else on_limits_set() calls fn */
 		waiters_notify_one(loop, fn, ctx, r < 0 ? &err : NULL);
 }
