@@ -94,13 +94,13 @@ test('changes of a sandbox that sleeps hold when it wakes, in the next server', 
     await fn(toolsOf(async () => session));
     await session.close();
   };
-  await inServer((own) => own.create_sandbox({ name: 'sleepy' }));
-  await inServer((own) => own.update_sandbox({ sandbox: 'sleepy', env: { A: 'b' }, pids: 100, labels: { k: 'v' } }));
+  await inServer((own) => own.create_sandbox({ name: 'sleepy', disk_mb: 100 }));
+  await inServer((own) => own.update_sandbox({ sandbox: 'sleepy', env: { A: 'b' }, pids: 100, disk_mb: 200, labels: { k: 'v' } }));
   await inServer(async (own) => {
     const { stdout } = structuredOf(await own.run_command({ command: 'echo $A', sandbox: 'sleepy' }));
     assert.equal(stdout, 'b\n');
     const info = structuredOf(await own.sandbox_info({ sandbox: 'sleepy' }));
-    assert.equal(info.limits.pids, 100);
+    assert.deepEqual([info.limits.pids, info.limits.disk_mb], [100, 200]);
     assert.deepEqual(info.labels, { k: 'v' });
   });
 });

@@ -54,6 +54,13 @@ full='head -c 100M /dev/zero >f 2>/dev/null; size=$(stat -c %s f); [ "$size" -gt
 said=$(sh tests/vm/as.sh root "$belljar" exec --state-dir /mnt/quota --disk 4M sh -c "$full" 2>&1)
 is 'the quota stops a writer at the limit, which is named' "${said%%: delete*}" 'exact
 belljar: disk: no room is left, the limit is 4 MiB'
+# A limit that is changed while the sandbox sleeps becomes its quota when the sandbox wakes.
+sh tests/vm/as.sh root "$belljar" exec --state-dir /mnt/quota --sandbox q --disk 4M --file-size 20M true
+sh tests/vm/as.sh root "$belljar" client call update_sandbox '{"sandbox": "q", "disk_mb": 8}' -- \
+  --state-dir /mnt/quota >/tmp/update.out 2>&1 || sed 's/^/# /' /tmp/update.out
+said=$(sh tests/vm/as.sh root "$belljar" exec --state-dir /mnt/quota --sandbox q \
+  sh -c 'head -c 100M /dev/zero >f 2>/dev/null; echo $(($(stat -c %s f) >> 20))' 2>/dev/null)
+is 'a sandbox wakes with its new disk limit' "$said" 7
 
 if [ "${1:-}" = long ]; then
   attacks=${2:-}

@@ -306,14 +306,15 @@ int registry_update(struct store *store, const struct sandbox_row *row, const ch
 	    store_exec(
 	            store,
 	            "UPDATE OR IGNORE sandboxes SET name = ?1, idle_s = ?2, lifetime_s = ?3,"
-	            " env = ?4, labels = ?5, limit_memory = ?6, limit_cpu = ?7, limit_pids = ?8"
-	            " WHERE id = ?9 AND state <> 'deleting' AND (instance = '' OR instance = ?10)",
-	            err, "siibbiiiss", row->name[0] != '\0' ? row->name : NULL,
+	            " env = ?4, labels = ?5, limit_memory = ?6, limit_cpu = ?7, limit_pids = ?8,"
+	            " limit_disk = ?9, limit_file_size = ?10"
+	            " WHERE id = ?11 AND state <> 'deleting' AND (instance = '' OR instance = ?12)",
+	            err, "siibbiiiiiss", row->name[0] != '\0' ? row->name : NULL,
 	            (int64_t)row->idle_s, (int64_t)row->lifetime_s,
 	            (struct view){ row->env, registry_list_size(row->env) },
 	            (struct view){ row->labels, registry_list_size(row->labels) },
 	            (int64_t)limits->memory, (int64_t)limits->cpu, (int64_t)limits->pids,
-	            row->spec.id, instance) < 0)
+	            (int64_t)limits->disk, (int64_t)limits->file_size, row->spec.id, instance) < 0)
 		return -1;
 	if (store_changes(store) == 1)
 		return 0;

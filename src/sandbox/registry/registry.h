@@ -85,8 +85,8 @@ MUST_CHECK int registry_claim(struct store *store, const char *id, const char *i
 MUST_CHECK int registry_set_state(struct store *store, const char *id, enum sandbox_state state,
                                   const char *instance, struct error *err);
 /* Writes the name, the idle time, the lifetime, the environment, the labels and the limits on
- * memory, processors and processes. ERR_INVALID with errnum EBUSY: another server has the sandbox;
- * with EEXIST: the owner has another sandbox of that name. */
+ * memory, processors, processes, disk and the size of one file. ERR_INVALID with errnum EBUSY:
+ * another server has the sandbox; with EEXIST: the owner has another sandbox of that name. */
 MUST_CHECK int registry_update(struct store *store, const struct sandbox_row *row,
                                const char *instance, struct error *err);
 /* Sets spec.fresh: see struct sandbox_row. */

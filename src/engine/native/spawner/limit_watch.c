@@ -49,19 +49,13 @@ static bool watches_memory(const struct spawner *spawner)
 void limit_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox)
 {
 	struct disk_watch *disk = &sandbox->disk;
-	struct error ignored;
 
 	lock_watch_start(host, sandbox);
 	disk->is_watched = !disk_has_quota(&host->disk, sandbox->dir, sandbox->ids.number);
 	disk->free_before = read_free_space(host);
 	disk->limit = (struct disk_usage){ sandbox->limits.disk, sandbox->limits.inodes };
-	if (sandbox->is_fresh)
-		return;
-	disk->used = disk->limit;
-	/* The limit may have been changed while the sandbox was asleep. */
-	if (!disk->is_watched)
-		(void)!disk_set_quota(&host->disk, sandbox->dir, sandbox->ids.number, &disk->limit,
-		                      &ignored);
+	if (!sandbox->is_fresh)
+		disk->used = disk->limit;
 }
 
 int limit_watch_set_disk(const struct host_resources *host, struct spawner_sandbox *sandbox,
@@ -259,10 +253,13 @@ static void check_locks(struct spawner *spawner)
 	static const struct disk_usage unused = { 0 };
 	uint64_t now = clock_now_ms();
 
-	for (size_t i = 0; !watches_memory(spawner) && i < spawner->sandbox_top; i++) {
+	if (watches_memory(spawner))
+		return;
+	for (size_t i = 0; i < spawner->sandbox_top; i++) {
 		struct spawner_sandbox *sandbox = &spawner->sandboxes[i];
 
-		if (is_running(sandbox) && now >= sandbox->locks.due_ms && !is_frozen(sandbox) &&
+		/* is_frozen() comes first: where a quota limits the disk, only this call thaws. */
+		if (is_running(sandbox) && !is_frozen(sandbox) && now >= sandbox->locks.due_ms &&
 		    (!lock_watch_could_exceed(&spawner->host, sandbox) ||
 		     start_measuring(spawner, sandbox, JANITOR_LOCKS, &unused)))
 			sandbox->locks.due_ms = now + MEMORY_MS;

@@ -60,13 +60,19 @@ static int lock_dir(const struct host_resources *host, struct spawner_sandbox *s
 	return 0;
 }
 
+static int set_quota(const struct host_resources *host, const struct spawner_sandbox *sandbox,
+                     struct error *err)
+{
+	const struct disk_usage limit = { sandbox->limits.disk, sandbox->limits.inodes };
+
+	return disk_set_quota(&host->disk, sandbox->dir, sandbox->ids.number, &limit, err);
+}
+
 /* The owner of the directory says later which block of ids the sandbox has. The quota is set while
  * the directory is empty: existing files would not be counted. */
 int sandbox_dir_create(struct host_resources *host, struct spawner_sandbox *sandbox,
                        struct error *err)
 {
-	const struct disk_usage limit = { sandbox->limits.disk, sandbox->limits.inodes };
-
 	if (mkdirat(host->disk.dir, sandbox->id, 0700) < 0)
 		return error_sys(err, "make the directory of sandbox %s", sandbox->id);
 	if (ids_claim(&host->ids, sandbox->id, &sandbox->ids, err) < 0)
@@ -77,8 +83,7 @@ int sandbox_dir_create(struct host_resources *host, struct spawner_sandbox *sand
 	    fchown(sandbox->dir, sandbox->ids.agent, sandbox->ids.agent) < 0)
 		return error_sys(err, "change the owner of the directory of sandbox %s",
 		                 sandbox->id);
-	if (host->disk.kind == DISK_QUOTA &&
-	    disk_set_quota(&host->disk, sandbox->dir, sandbox->ids.number, &limit, err) < 0)
+	if (host->disk.kind == DISK_QUOTA && set_quota(host, sandbox, err) < 0)
 		return -1;
 	return make_layers(host, sandbox->dir, &sandbox->ids, err);
 }
@@ -116,6 +121,10 @@ int sandbox_dir_wake(struct host_resources *host, struct spawner_sandbox *sandbo
 	if (ids_from_owner(&host->ids, sandbox->id, &sandbox->ids, err) < 0 ||
 	    ids_check_taken(&host->ids, sandbox->id, &sandbox->ids, err) < 0 ||
 	    lock_dir(host, sandbox, err) < 0 || check_root_owner(host, sandbox, err) < 0)
+		return -1;
+	/* The disk limit may have been changed while the sandbox was asleep. */
+	if (disk_has_quota(&host->disk, sandbox->dir, sandbox->ids.number) &&
+	    set_quota(host, sandbox, err) < 0)
 		return -1;
 	/* `upper` is the sandbox's root directory: a program that may chmod(2) it can lock every
 	 * later program out. */

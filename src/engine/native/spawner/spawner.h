@@ -70,7 +70,7 @@ enum spawner_request_kind {
 	REQUEST_KILL,      /* number of the REQUEST_START */
 	REQUEST_ERASE,     /* spec.id */
 	REQUEST_LIST,
-	REQUEST_LIMIT,   /* number of the REQUEST_START; spec.limits: memory, cpu and pids */
+	REQUEST_LIMIT,   /* number of the REQUEST_START; spec.limits: memory, cpu, pids and disk */
 	REQUEST_CONNECT, /* instance; the server's own filter refuses socket(2) */
 	REQUEST_KIND_COUNT
 };
