@@ -141,8 +141,7 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 	[OPTION_SKILLS_DIR] = { "skills-dir", PATH(skills_dir), .verbs = SANDBOXES, .in_file = true,
 		.word = "DIR", .help = "A directory that sandboxes see read-only as /skills." },
 	[OPTION_MOUNTS] = { "mounts", TEXT(mounts), .verbs = SANDBOXES, .in_file = true,
-		.separator = ',', .word = "SOURCE:TARGET,...", .accepts = is_not_empty,
-		.expected = "a list",
+		.word = "SOURCE:TARGET,...", .accepts = is_not_empty, .expected = "a list",
 		.help = "More directories that sandboxes see read-only: SOURCE on this machine, "
 			"TARGET inside." },
 	LIMIT(MEMORY, "memory", SIZE, memory, "SIZE",
@@ -202,7 +201,6 @@ const struct option_spec option_specs[OPTION_COUNT] = {
 		.expected = "the name of a profile: default",
 		.help = "The set of tools that clients get." },
 	[OPTION_ALLOW_PATH] = { "allow-path", TEXT(allow_path), SETTING, .word = "DIR:...",
-		.separator = ':',
 		.accepts = is_not_empty, .expected = "directories with : between",
 		.help = "Directories of this machine that copy_in may read and copy_out may "
 			"write." },
@@ -325,4 +323,11 @@ const char *option_variable(const struct option_spec *spec, char out[OPTION_NAME
 const char *option_key(const struct option_spec *spec, char out[OPTION_NAME_SIZE])
 {
 	return convert_name("", spec->name, false, out);
+}
+
+char option_separator(const struct option_spec *spec)
+{
+	size_t len = spec->word != NULL ? strlen(spec->word) : 0;
+
+	return len > 4 && strcmp(spec->word + len - 3, "...") == 0 ? spec->word[len - 4] : '\0';
 }

@@ -209,22 +209,23 @@ int option_value_read_json(const struct option_spec *spec, const json_t *json,
 
 _Static_assert(sizeof(enum log_level) == sizeof(unsigned), "choices are stored as unsigned");
 
-/* Copies a text. In paths "~" and "~/..." are replaced by the home directory: the configuration
- * file and the files of MCP clients have no shell to do that. */
+/* Copies a text. In a path, and in each entry of a list, "~" and "~/..." are replaced by the home
+ * directory: the configuration file and the files of MCP clients have no shell to do that, and a
+ * shell replaces the first ~ of a list at most. */
 static char *copy_text(const struct option_spec *spec, const char *text, struct options *options)
 {
-	const char *home = getenv("HOME");
+	const char *home = getenv("HOME"), separator = option_separator(spec);
+	bool has_paths = spec->type == OPTION_TYPE_PATH || separator != '\0';
 	AUTO_BUF struct buf out;
 	struct error full;
 
 	buf_init(&out, (strlen(text) + 1) * PATH_MAX);
 	for (size_t i = 0; text[i] != '\0'; i++) {
-		bool is_first = i == 0 || (spec->separator != 0 && text[i - 1] == spec->separator);
+		bool is_first = i == 0 || (separator != '\0' && text[i - 1] == separator);
 		char next = text[i + 1];
-		bool is_path = spec->type == OPTION_TYPE_PATH || spec->separator != 0;
 
-		if (is_path && is_first && text[i] == '~' && home != NULL && home[0] == '/' &&
-		    (next == '\0' || next == '/' || next == spec->separator))
+		if (has_paths && is_first && text[i] == '~' && home != NULL && home[0] == '/' &&
+		    (next == '\0' || next == '/' || next == separator))
 			(void)!buf_add(&out, view_of(home), &full);
 		else
 			(void)!buf_add(&out, (struct view){ &text[i], 1 }, &full);

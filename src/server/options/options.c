@@ -38,20 +38,11 @@ static int find_flag(struct view name, unsigned verb, size_t *ret, struct error 
 	return set_unknown_flag(name, verb, err);
 }
 
-/* The separator between the entries of a list, taken from the option's word: ':' for "DIR:...".
- * Returns NUL if the option is not a list. */
-static char list_separator(const struct option_spec *spec)
-{
-	size_t len = spec->word != NULL ? strlen(spec->word) : 0;
-
-	return len > 4 && strcmp(spec->word + len - 3, "...") == 0 ? spec->word[len - 4] : '\0';
-}
-
 /* A list option that is given twice holds the entries of both. For any other option the last value
  * counts. */
 static void set_flag(struct option_args *args, size_t i, const char *value)
 {
-	const char *before = args->flags[i], separator = list_separator(&option_specs[i]);
+	const char *before = args->flags[i], separator = option_separator(&option_specs[i]);
 	size_t len;
 	char *joined;
 

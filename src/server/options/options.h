@@ -197,7 +197,6 @@ struct option_spec {
 	unsigned verbs;             /* enum option_verb bits */
 	bool in_file;               /* may stand in the configuration file */
 	bool flag_only;             /* neither in the file nor in the environment */
-	char separator;             /* of the paths in a text that is a list of them; else 0 */
 	size_t offset;              /* in struct options */
 	const char *word;           /* placeholder of the value in the help; NULL for flags */
 	const char *initial_text;   /* the default of texts, paths and choices; NULL: none */
@@ -218,6 +217,9 @@ enum { OPTION_NAME_SIZE = 64 };
 /* Convert "max-line" to "BELLJAR_MAX_LINE" and to "max_line". Both return out. */
 const char *option_variable(const struct option_spec *spec, char out[OPTION_NAME_SIZE]);
 const char *option_key(const struct option_spec *spec, char out[OPTION_NAME_SIZE]);
+/* The separator between the entries of a list, taken from the option's word: ':' for "DIR:...".
+ * Returns NUL if the option is not a list. */
+char option_separator(const struct option_spec *spec);
 
 /* The command line behind the verb; the strings are argv's, or lists made of several. */
 struct option_args {

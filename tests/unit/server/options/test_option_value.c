@@ -84,6 +84,8 @@ static void home_is_expanded_in_paths(void **state)
 		{ OPTION_STATE_DIR, "~a/~", "~a/~" },
 		{ OPTION_STATE_DIR, "/a:~", "/a:~" },
 		{ OPTION_ALLOW_PATH, "~:/a~:~/b", "/home/u:/a~:/home/u/b" },
+		{ OPTION_WITH, "/a:~/b", "/a:/home/u/b" },
+		{ OPTION_CDI_DIRS, "~/a:/b", "/home/u/a:/b" },
 		{ OPTION_MOUNTS, "~/a:/b,~/c:/d", "/home/u/a:/b,/home/u/c:/d" },
 		{ OPTION_NAME, "~", "~" },
 	};
