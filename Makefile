@@ -150,7 +150,7 @@ build/agent/image.o: src/engine/agent_image.S build/agent/belljar-agent build/ag
 KERNELS := $(patsubst src/%_image.S,build/%.o,$(wildcard src/kernels/*_image.S))
 
 # The Python kernel is embedded as compiled code too, for the Python that sandboxes of this machine see.
-# Where there is none, an empty code (8 bytes) leaves the text.
+# Without Python, eight zero bytes say that there is no code, and sandboxes use the text.
 KERNEL_PYTHON ?= /usr/bin/python3
 
 build/kernels/python.code: scripts/compile-kernel.py src/kernels/python_image.S $(wildcard src/kernels/python*.py src/kernels/*/*.py)

@@ -1,10 +1,10 @@
 /* log.h - the log: one line on stderr per event, with time, level and text.
  *
  * Only code that has no caller to return an error to logs: the server, sessions of clients, the
- * spawner, and work that runs in the background. Control
- * characters and invalid UTF-8 in the text are escaped, so bytes from clients and sandboxes can
- * neither forge a log line nor send commands to a terminal. A line that stderr does not take at
- * once is lost: logging never blocks the event loop. */
+ * spawner, and work that runs in the background. Control characters and invalid UTF-8 in the text
+ * are escaped, so bytes from clients and sandboxes can neither forge a log line nor send commands
+ * to a terminal. A line that stderr does not take at once is lost: logging never blocks the event
+ * loop. */
 #pragma once
 #include "base/attr.h"
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""run.py [--mode RUS] [--only FS,PR-02] [--long] - attacks belljar's sandboxes from inside.
+"""run.py [--mode RUS] [--only FS,PR-02] [--long] [--exhaustion without] - attacks belljar's sandboxes from inside.
 
 Prints TAP while it runs, and a table of all results at the end. Needs root: it runs belljar as root and
 as two other users, of whom one gets subordinate ids. It runs in a mount namespace of its own, so that
-/etc/subuid and /etc/passwd of the machine are not changed. --long adds tests that take minutes.
+/etc/subuid and /etc/passwd of the machine are not changed. --long adds tests that take minutes;
+--exhaustion leaves out the tests that use up the machine, or runs only those.
 """
 import argparse
 import importlib

@@ -16,6 +16,7 @@
 #include "agent/files/files.h"
 #include "agent/files/ops.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/tree/open_child.h"
@@ -63,11 +64,11 @@ static void queue_directory(struct changes *changes, const char *path, size_t le
 	changes->queue_end += len + 1;
 }
 
-/* The caller passes the time of the inode's change, which programs cannot set: `cp -p` and tar set
- * only the time of the content. */
-static uint64_t nanoseconds_of(const struct timespec *time)
+/* The time of the inode's change (ctime), which programs cannot set: `cp -p` and tar set only the
+ * time of the content. */
+static uint64_t changed_ns(const struct stat *st)
 {
-	return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
+	return (uint64_t)st->st_ctim.tv_sec * 1000000000 + (uint64_t)st->st_ctim.tv_nsec;
 }
 
 static void add_entry(struct changes *changes, const char *path, size_t len, const struct stat *st)
@@ -76,7 +77,7 @@ static void add_entry(struct changes *changes, const char *path, size_t len, con
 	struct error full;
 
 	entry.path = (struct view){ path, len };
-	entry.modified_ms = nanoseconds_of(&st->st_ctim) / 1000000;
+	entry.modified_ms = changed_ns(st) / 1000000;
 	if (changes->done.count >= changes->request->limit ||
 	    wire_record_encode(&wire_entry_record, &entry, &changes->records, &full) < 0)
 		changes->done.flags |= WIRE_DONE_MORE;
@@ -86,7 +87,7 @@ static void add_entry(struct changes *changes, const char *path, size_t len, con
 
 static bool is_changed(const struct changes *changes, const struct stat *st)
 {
-	return nanoseconds_of(&st->st_ctim) >= changes->request->since_ns;
+	return changed_ns(st) >= changes->request->since_ns;
 }
 
 static void check_entry(struct changes *changes, const char *parent, int dir, const char *name)
@@ -139,8 +140,8 @@ void changes_open(struct stream *stream, const struct wire_message *message)
 	static struct changes changes;
 	static char records[WIRE_RECORDS_MAX + 1];
 	const struct agent *agent = stream->agent;
-	int workspace = open_resolved(agent->root, agent->workspace, O_PATH | O_DIRECTORY, 0,
-	                              RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+	AUTO_FD int workspace = open_resolved(agent->root, agent->workspace, O_PATH | O_DIRECTORY,
+	                                      0, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
 
 	changes = (struct changes){ .request = &message->changes,
 		                    .records = buf_fixed(records, sizeof records),
@@ -156,8 +157,6 @@ void changes_open(struct stream *stream, const struct wire_message *message)
 		changes.queue_start += strlen(path) + 1;
 		read_directory(&changes, workspace, path);
 	}
-	if (workspace >= 0)
-		(void)close(workspace);
 	if (changes.records.len != 0)
 		stream_send(stream,
 		            &(struct wire_message){ .type = WIRE_ENTRIES,

@@ -35,7 +35,6 @@ struct process_numbers {
 };
 
 struct process_list {
-	const struct verb_call *call;
 	struct attachment *attachment;
 	struct files_op *op;
 	json_t *json; /* NULL: lines are printed */
@@ -291,7 +290,7 @@ enum verb_result process_list_run(const struct verb_call *call, const char *sand
 	enum verb_result result;
 	size_t len;
 
-	list = (struct process_list){ .call = call };
+	list = (struct process_list){ 0 };
 	if (call->options->json) {
 		report = json_obj();
 		list.json = json_list();

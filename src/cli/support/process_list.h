@@ -2,7 +2,8 @@
  *
  * The agent reads /proc for this: a program in the sandbox sees only its own processes. The numbers
  * and names come from programs in the sandbox, which can choose them; they are escaped before they
- * are printed. Belljar's own processes in the sandbox have another user id and are not listed. */
+ * are printed. Belljar's own processes in the sandbox have another user id and are not listed,
+ * except in the mode USERNS_SINGLE_ID, where all processes have the same one. */
 #pragma once
 #include "cli/verb.h"
 

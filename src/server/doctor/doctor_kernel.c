@@ -1,11 +1,12 @@
 /* doctor_kernel.c - sizes of kernel tables that sandboxes share with all processes of the host (see
  * internal.h). */
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/fd.h"
 #include "server/doctor/internal.h"
 
 /* A setting below `least` is too small for many sandboxes. A setting above `most` lets one sandbox
@@ -36,14 +37,12 @@ static const struct table {
 /* A setting that this kernel does not have is no gap. */
 static bool has_gap(const struct table *table)
 {
-	char path[96], value[32];
+	char path[96];
 	uint64_t number;
 
 	(void)snprintf(path, sizeof path, "/proc/sys/%s", table->path);
-	if (*probe_read_line(path, value, sizeof value) == '\0')
-		return false;
-	number = strtoull(value, NULL, 10);
-	return number < table->least || number > table->most;
+	number = fd_read_number(AT_FDCWD, path);
+	return number != UINT64_MAX && (number < table->least || number > table->most);
 }
 
 void probe_kernel_tables(UNUSED const struct options *options, struct check *ret)

@@ -1,25 +1,13 @@
 /* cgroup_own.c - the limits of the cgroup that belljar was started in, such as a container's. */
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/cleanup.h"
-#include "base/error.h"
+#include "base/fd.h"
 #include "base/num.h"
 #include "engine/native/cgroup/internal.h"
 
-/* UINT64_MAX, which is no limit, for "max", for a missing file and for a text that is no number. */
-static uint64_t read_limit(int dir, const char *file)
-{
-	char text[32];
-	struct error ignored;
-	uint64_t value;
-
-	(void)cgroup_read(dir, file, text, sizeof text);
-	text[strcspn(text, "\n")] = '\0';
-	return num_parse_u64(text, 0, UINT64_MAX, &value, &ignored) == 0 ? value : UINT64_MAX;
-}
-
+/* UINT64_MAX if no cgroup has a limit: fd_read_number() returns it for "max" too. */
 static uint64_t read_tree(const struct cgroup_hierarchy *tree, const char *file)
 {
 	AUTO_FD int mount_point = tree->score != 0 ? cgroup_open_dir(AT_FDCWD, tree->mount_point)
@@ -34,7 +22,7 @@ static uint64_t read_tree(const struct cgroup_hierarchy *tree, const char *file)
 		AUTO_FD int dir = cgroup_open_dir(mount_point, path[0] != '\0' ? path : ".");
 
 		if (dir >= 0)
-			least = num_min(least, read_limit(dir, file));
+			least = num_min(least, fd_read_number(dir, file));
 	} while (cgroup_path_up(path));
 	return least;
 }

@@ -44,7 +44,7 @@ static void growth_of_machine_leads_to_count(void **state)
 	assert_false(could_exceed_at(500000));
 	assert_false(could_exceed_at(500000 + SPEC_LOCKS_MAX));
 	assert_true(could_exceed_at(500001 + SPEC_LOCKS_MAX));
-	/* Others took them. */
+	/* The janitor finds that other processes took most of these locks. */
 	lock_watch_result(&sandbox, 1000);
 	assert_false(could_exceed_at(500001 + SPEC_LOCKS_MAX));
 	assert_false(could_exceed_at(500001 + 2 * SPEC_LOCKS_MAX - 1000));
@@ -61,7 +61,7 @@ static void locks_that_others_return_hide_none(void **state)
 	(void)close(host.lock_objects);
 }
 
-/* Neither the number of objects nor the processor time of the sandbox. */
+/* Neither the number of objects nor the processor time of the sandbox is known. */
 static void sandbox_without_readings_is_always_counted(void **state)
 {
 	host = (struct host_resources){ .lock_objects = -1 };

@@ -33,7 +33,7 @@ static void take_locks(void)
 	}
 }
 
-static void nothing(void)
+static void take_nothing(void)
 {
 }
 
@@ -119,7 +119,7 @@ static uint64_t count_after(void (*take)(void), uint64_t limit)
 
 static void locks_of_every_process_and_thread_count_once(void **state)
 {
-	assert_int_equal(count_after(nothing, UINT64_MAX), 0);
+	assert_int_equal(count_after(take_nothing, UINT64_MAX), 0);
 	assert_int_equal(count_after(lock_whole_file, UINT64_MAX), 1);
 	assert_int_equal(count_after(take_locks, UINT64_MAX), LOCKS);
 	assert_int_equal(count_after(take_locks_in_child, UINT64_MAX), LOCKS);
