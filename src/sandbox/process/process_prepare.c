@@ -104,6 +104,18 @@ static void guess_python(struct processes *processes)
 		                           "/usr/bin/python3");
 }
 
+/* The language whose program runs the code; NULL: the process runs no code. A session of TypeScript
+ * is run by JavaScript's program. */
+static const struct language *host_of(const struct process_options *options)
+{
+	const struct language *language = options->language;
+
+	if (language == NULL || options->session == NULL || language->kernel == NULL ||
+	    language->kernel->host == NULL)
+		return language;
+	return language_find(language->kernel->host);
+}
+
 static void request_languages(struct process *process,
                               void (*fn)(void *ctx, const struct error *why))
 {
@@ -113,7 +125,7 @@ static void request_languages(struct process *process,
 	    options->session == NULL && !options->keep_input)
 		guess_python(process->processes);
 	process->has_probed = true;
-	process->language_request.language = process->options.language;
+	process->language_request.language = host_of(options);
 	process->language_request.fn = fn;
 	process->language_request.ctx = process;
 	language_cache_request(process->processes->languages, &process->language_request);
@@ -137,16 +149,6 @@ static bool can_use_interpreter(const struct process_options *options, const str
 	return kernel != NULL && !options->keep_input &&
 	       (options->session != NULL || !kernel->runs_cells_only) &&
 	       strncmp(host->runners[0].program, program, strlen(program)) == 0;
-}
-
-/* The language whose program runs the code. A session of TypeScript is run by JavaScript's. */
-static const struct language *host_of(const struct process_options *options)
-{
-	const struct kernel_program *kernel = options->language->kernel;
-
-	if (options->session == NULL || kernel == NULL || kernel->host == NULL)
-		return options->language;
-	return language_find(kernel->host);
 }
 
 static void fail_without_interpreter(struct process *process, const struct language *host,
