@@ -67,6 +67,8 @@ test('update_sandbox changes the disk limit of a sandbox that is awake', async (
   const resize = async (disk_mb) => assert.equal(structuredOf(await update_sandbox({ sandbox: 'disk', disk_mb })).limits.disk_mb, disk_mb);
   await resize(64);
   assert.equal(structuredOf(await write(5)).stdout, '5\n');
+  await resize(16); // less than is in use: only further writes are refused
+  assert.equal(structuredOf(await run_command({ command: 'sleep 1; ls | wc -l', sandbox: 'disk' })).stdout, '5\n');
   await resize(48);
   assert.match(JSON.stringify(await write(9)), /disk: |No space left|Disk quota exceeded/);
 });

@@ -60,13 +60,16 @@ struct disk_watch {
 	struct disk_usage used;        /* when measured last */
 	struct disk_usage free_before; /* free space of the file system at that time */
 	struct disk_usage free_next;   /* free space at the start of the measuring under way */
-	struct disk_usage limit; /* the spec's, or what the sandbox woke with if that is more */
-	bool is_watched;         /* no quota limits this sandbox */
-	bool is_measured;        /* since it started */
-	unsigned failures;       /* of measurings, one after the other */
-	uint64_t idle_cpu_us;    /* processor time of the sandbox when it was known to be within its
+	/* The sandbox's limit; or more: what was in use when the sandbox woke, or when its limit
+	 * was lowered. */
+	struct disk_usage limit;
+	bool is_lowered;      /* the sandbox's limit is lower, and the next measuring applies it */
+	bool is_watched;      /* no quota limits this sandbox */
+	bool is_measured;     /* since it started */
+	unsigned failures;    /* of measurings, one after the other */
+	uint64_t idle_cpu_us; /* processor time of the sandbox when it was known to be within its
 	                       * limit; 0: not known since the latest measuring */
-	uint64_t read_cpu_us;    /* processor time at the check before this one; 0: none was made */
+	uint64_t read_cpu_us; /* processor time at the check before this one; 0: none was made */
 };
 
 struct lock_watch {
@@ -275,8 +278,8 @@ void lock_watch_result(struct spawner_sandbox *sandbox, uint64_t used);
  * memory, and counts their locks. A sandbox over a limit is killed. */
 
 void limit_watch_start(const struct host_resources *host, struct spawner_sandbox *sandbox);
-/* Changes the disk limit. Without quotas a limit below what is in use becomes that: otherwise the
- * sandbox would be killed. */
+/* Changes the disk limit. Without quotas a sandbox would be killed at a limit below what is in use,
+ * so what is in use is measured first, and stays allowed. */
 MUST_CHECK int limit_watch_set_disk(const struct host_resources *host,
                                     struct spawner_sandbox *sandbox, uint64_t bytes,
                                     struct error *err);

@@ -68,7 +68,8 @@ int limit_watch_set_disk(const struct host_resources *host, struct spawner_sandb
 		return 0;
 	if (!disk->is_watched)
 		return disk_set_quota(&host->disk, sandbox->dir, sandbox->ids.number, &limit, err);
-	disk->limit.bytes = num_max(bytes, num_min(disk->used.bytes, disk->limit.bytes));
+	disk->is_lowered = bytes < disk->limit.bytes;
+	disk->limit.bytes = num_max(bytes, disk->limit.bytes);
 	return 0;
 }
 
@@ -219,26 +220,38 @@ static void apply_disk_result(struct spawner_sandbox *sandbox, const struct jani
 			                           num_max(disk->limit.inodes,
 			                                   result->usage.inodes) };
 	disk->is_measured = true;
+	if (disk->is_lowered && result->usage.bytes <= disk->limit.bytes) {
+		disk->limit.bytes = num_max(sandbox->limits.disk, result->usage.bytes);
+		disk->is_lowered = false;
+	}
 	if (result->usage.bytes > disk->limit.bytes || result->usage.inodes > disk->limit.inodes)
 		spawner_sandbox_kill(sandbox, ENGINE_END_DISK_LIMIT);
 }
 
+static bool needs_disk_measuring(struct spawner_sandbox *sandbox, const struct disk_usage *free_now)
+{
+	struct disk_watch *disk = &sandbox->disk;
+
+	if (disk->is_lowered)
+		return true;
+	if (could_be_over(disk->used.bytes, &disk->free_before.bytes, free_now->bytes,
+	                  disk->limit.bytes) ||
+	    could_be_over(disk->used.inodes, &disk->free_before.inodes, free_now->inodes,
+	                  disk->limit.inodes))
+		return has_run(sandbox);
+	note_within_limit(sandbox);
+	return false;
+}
+
 static void check_disk(struct spawner *spawner)
 {
-	struct disk_usage free_now = read_free_space(&spawner->host);
+	const struct disk_usage free_now = read_free_space(&spawner->host);
 
 	for (size_t i = 0; i < spawner->sandbox_top; i++) {
 		struct spawner_sandbox *sandbox = &spawner->sandboxes[i];
-		struct disk_watch *disk = &sandbox->disk;
 
-		if (!has_watched_disk(sandbox) || is_frozen(sandbox))
-			continue;
-		if (!could_be_over(disk->used.bytes, &disk->free_before.bytes, free_now.bytes,
-		                   disk->limit.bytes) &&
-		    !could_be_over(disk->used.inodes, &disk->free_before.inodes, free_now.inodes,
-		                   disk->limit.inodes))
-			note_within_limit(sandbox);
-		else if (has_run(sandbox))
+		if (has_watched_disk(sandbox) && !is_frozen(sandbox) &&
+		    needs_disk_measuring(sandbox, &free_now))
 			start_disk_measuring(spawner, sandbox, &free_now);
 	}
 }
