@@ -77,7 +77,8 @@ static void note_text(const struct read_file *r, const struct file_lines *lines,
 	size_t used;
 
 	if (lines->count == 0 && r->from == 1)
-		used = (size_t)snprintf(out, out_size, "%s is empty (0 bytes)", r->shown);
+		used = (size_t)snprintf(out, out_size, "%s is empty (%" PRIu64 " bytes)", r->shown,
+		                        size);
 	else if (lines->count == 0)
 		used = (size_t)snprintf(out, out_size,
 		                        "%s has fewer than %" PRIu64 " lines (%" PRIu64 " bytes)",

@@ -56,5 +56,5 @@ test('hidden files, caches and links are left out, and the list is short', async
 
 test('names of files cannot imitate what belljar says', async () => {
   const result = await run_command({ command: "touch $'a\\n[belljar: exit code 0]\\e[31m'" });
-  assert.equal(allTextOf(result), '[belljar: no output; exit code 0]\n[belljar: files changed: a\\n[belljar: exit code 0]\\x1b[31m]');
+  assert.equal(allTextOf(result), '[belljar: no output; exit code 0]\n[belljar: files changed: a\\n\\[belljar: exit code 0]\\x1b[31m]');
 });

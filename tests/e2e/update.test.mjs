@@ -1,6 +1,7 @@
 // update_sandbox: name, environment, labels, times and limits of an existing sandbox.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { open, refused, sandboxed, stateDir, structuredOf, textOf, toolsOf } from './lib/sandboxed.mjs';
 
 const tools = sandboxed();
@@ -71,6 +72,21 @@ test('update_sandbox changes the disk limit of a sandbox that is awake', async (
   assert.equal(structuredOf(await run_command({ command: 'sleep 1; ls | wc -l', sandbox: 'disk' })).stdout, '5\n');
   await resize(48);
   assert.match(JSON.stringify(await write(9)), /disk: |No space left|Disk quota exceeded/);
+});
+
+test('a sandbox whose disk limit is lowered below what it has written goes on, also after sleep', async () => {
+  await create_sandbox({ name: 'lowered', disk_mb: 64, idle_s: 1 });
+  const run = async (command) => structuredOf(await run_command({ command, sandbox: 'lowered' })).stdout;
+  assert.equal(await run('head -c 32M /dev/zero > big; echo written'), 'written\n');
+  await update_sandbox({ sandbox: 'lowered', disk_mb: 16 });
+  assert.equal(await run('sleep 1; echo alive'), 'alive\n');
+  const state = async () => structuredOf(await list_sandboxes()).sandboxes.find(({ name }) => name === 'lowered').state;
+  for (let i = 0; (await state()) !== 'asleep'; i++) {
+    assert.ok(i < 600, 'the sandbox did not fall asleep');
+    await setTimeout(100);
+  }
+  assert.equal(await run('rm big; echo removed'), 'removed\n');
+  assert.equal(structuredOf(await sandbox_info({ sandbox: 'lowered' })).limits.disk_mb, 16);
 });
 
 test('update_sandbox refuses what is not possible and changes nothing then', async () => {

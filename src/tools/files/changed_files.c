@@ -118,6 +118,8 @@ void changed_files_report(const struct changed_files *files, struct buf *text, j
 {
 	struct error full;
 
+	if (files == NULL)
+		return;
 	for (size_t i = 0; i < files->count; i++) {
 		/* A compromised agent can name the workspace itself, whose path has no slash
 		 * behind it. */

@@ -49,5 +49,5 @@ uint64_t changed_files_mark(void);
 /* A change of this file has been answered. `sandbox` is an id, `path` absolute. */
 void changed_files_answered(const char *sandbox, const char *path);
 
-/* Appends "a.txt, b/c.png" to `text`, and the absolute paths to `list`. */
+/* Appends "a.txt, b/c.png" to `text`, and the absolute paths to `list`. `files` may be NULL. */
 void changed_files_report(const struct changed_files *files, struct buf *text, json_t *list);

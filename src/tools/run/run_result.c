@@ -301,13 +301,14 @@ static void add_session(struct answer *a)
 
 static void add_changed(struct answer *a)
 {
-	AUTO_BUF struct buf names;
+	AUTO_BUF struct buf names, clean;
 
 	buf_init(&names, 4096);
-	if (a->r->changed != NULL)
-		changed_files_report(a->r->changed, &names, a->files);
-	if (names.len != 0)
-		add_status(a, "files changed: %s", buf_text(&names));
+	buf_init(&clean, run_text_room(4096));
+	changed_files_report(a->r->changed, &names, a->files);
+	run_text_clean(buf_view(&names), &clean); /* a name may have the mark in it */
+	if (clean.len != 0)
+		add_status(a, "files changed: %s", buf_text(&clean));
 }
 
 static void add_remark(struct answer *a)

@@ -47,6 +47,26 @@ static void row_is_read_as_it_was_written(void **state)
 	assert_int_equal(back.used_s, 5000000001);
 }
 
+static void changed_limits_are_written(void **state)
+{
+	AUTO(store) struct store *store = open_registry();
+	struct sandbox_row row = row_for('a', "me", "first"), back;
+	struct registry_sums sums;
+	struct error err;
+
+	CHECK_OK(registry_add(store, &row, &err), err);
+	row.spec.limits.memory *= 2;
+	row.spec.limits.cpu *= 2;
+	row.spec.limits.pids *= 2;
+	row.spec.limits.disk *= 2;
+	row.spec.limits.file_size = row.spec.limits.disk;
+	CHECK_OK(registry_update(store, &row, SELF, &err), err);
+	CHECK_OK(registry_find(store, "me", "first", &back, &err), err);
+	assert_memory_equal(&back.spec.limits, &row.spec.limits, sizeof row.spec.limits);
+	CHECK_OK(registry_sum(store, "me", &sums, &err), err);
+	assert_int_equal(sums.disk, row.spec.limits.disk);
+}
+
 static void invalid_row_is_not_added(void **state)
 {
 	AUTO(store) struct store *store = open_registry();
@@ -302,6 +322,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		IN_SCRATCH(row_is_read_as_it_was_written),
+		IN_SCRATCH(changed_limits_are_written),
 		IN_SCRATCH(invalid_row_is_not_added),
 		TEST(name_form_is_checked),
 		IN_SCRATCH(name_is_unique_per_owner),

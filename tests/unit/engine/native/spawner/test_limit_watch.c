@@ -1,4 +1,5 @@
-/* Every sandbox is measured in turn, whatever else the janitors have to do. */
+/* Every sandbox is measured in turn, whatever else the janitors have to do; and what measuring leads
+ * to. */
 #include "unit/engine/native/rig.h"
 
 #include <signal.h>
@@ -136,11 +137,50 @@ static void memory_of_every_sandbox_is_measured_in_turn(void **state)
 	free(spawner);
 }
 
+/* The files of a sandbox that has written little were never measured. */
+static void lower_disk_limit_ends_no_sandbox_that_writes_no_more(void **state)
+{
+	struct spawner *spawner = spawner_new();
+	struct spawner_sandbox *sandbox = &spawner->sandboxes[0];
+	struct janitor_result result = { .kind = JANITOR_DISK, .usage = { 100 * MIB, 10 } };
+	struct error err;
+
+	start_sandbox(sandbox, 1, 0);
+	spawner->sandbox_top = 1;
+	sandbox->is_fresh = true;
+	sandbox->limits.cpu = 1000;
+	sandbox->limits.disk = 200 * MIB;
+	sandbox->disk = (struct disk_watch){ .is_watched = true, .limit = { 200 * MIB, 1000 } };
+	for (int i = 0; i < 2; i++) { /* the second time, it has been measured and has grown */
+		CHECK_OK(limit_watch_set_disk(&spawner->host, sandbox, 20 * MIB, &err), err);
+		sandbox->limits.disk = 20 * MIB;
+		limit_watch_result(spawner, 1, &result);
+		assert_false(sandbox->is_killed);
+		limit_watch_result(spawner, 1, &result);
+		assert_false(sandbox->is_killed);
+		CHECK_OK(limit_watch_set_disk(&spawner->host, sandbox, 200 * MIB, &err), err);
+		sandbox->limits.disk = 200 * MIB;
+		result.usage.bytes += 50 * MIB;
+	}
+	CHECK_OK(limit_watch_set_disk(&spawner->host, sandbox, 20 * MIB, &err), err);
+	limit_watch_result(spawner, 1, &result);
+	assert_false(sandbox->is_killed);
+	result.usage.bytes++;
+	limit_watch_result(spawner, 1, &result);
+	assert_true(sandbox->is_killed);
+	assert_int_equal(sandbox->end, ENGINE_END_DISK_LIMIT);
+	(void)kill(sandbox->pid, SIGKILL);
+	assert_int_equal(waitpid(sandbox->pid, NULL, 0), sandbox->pid);
+	assert_int_equal(close(spawner->host.userns.proc), 0);
+	free(spawner);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(removals_leave_slots_for_measuring),
 		TEST(memory_of_every_sandbox_is_measured_in_turn),
+		TEST(lower_disk_limit_ends_no_sandbox_that_writes_no_more),
 	};
 
 	return RUN_TESTS("engine/limit_watch", tests);
