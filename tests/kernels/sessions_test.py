@@ -213,6 +213,13 @@ class R(Session):
         self.assertRegex(self.kernel.cell("if (").error[1], "unexpected end of input")
         self.gives("try(f(), silent = TRUE); 1", "[1] 1\n")
 
+    def test_an_error_that_cannot_be_shown_leaves_the_session(self):
+        self.gives("x <- 1")
+        for fields in "message = 1:3, call = NULL", "message = 'm', call = list()", "message = NULL":
+            got = self.kernel.cell("stop(structure(list(%s), class = c('odd', 'error', 'condition')))" % fields)
+            self.assertEqual((got.error[0], got.code), ("odd", 1))
+        self.gives("x", "[1] 1\n")
+
     def test_quit_ends_the_cell(self):
         self.gives("x <- 1; q('no', 300)", status=300 & 255)
         self.gives("f <- function() { on.exit(cat('left\\n')); quit(status = 2) }; f(); 5", "left\n", 2)

@@ -208,7 +208,9 @@ function(input) {
     line <- NULL
     calls <- list()
     fail <- function(error) {
-      report_error(error, calls, line)
+      # A cell can make a condition whose methods fail, or whose message is no text.
+      tryCatch(report_error(error, calls, line),
+               error = function(failure) send_message("e", class(error)[1], "", "Error (its message cannot be shown)"))
       1L
     }
     run_code <- function() {
