@@ -16,7 +16,7 @@ test('processes that a command leaves running are named', async () => {
   assert.match(textOf(result), /^started\n/);
   assert.match(LEFT.exec(textOf(result))[1], /^(nohup )?sleep 1234$/);
   assert.match(structuredOf(result).note, /sleep 1234/);
-  const all = textOf(await run_command({ command: 'for i in $(seq 40); do sleep 1$i & done' }));
+  const all = textOf(await run_command({ command: 'for i in $(seq 40); do sleep 1$i & done; sleep 1' }));
   const named = LEFT.exec(all)[1];
   assert.match(named, /^sleep 11, sleep 12, .*, \.\.\.$/);
   assert.ok(named.length < 200, named);

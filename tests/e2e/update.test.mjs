@@ -63,15 +63,16 @@ test('update_sandbox changes the limits of a sandbox that is awake', async (t) =
 
 test('update_sandbox changes the disk limit of a sandbox that is awake', async () => {
   await create_sandbox({ name: 'disk', disk_mb: 16 });
-  const write = (count) => // a file of 8 MiB each; the limit may be watched only, so wait for the watch
-    run_command({ command: `for i in $(seq ${count}); do head -c 8M /dev/zero > big$i || exit 1; done; sleep 3; ls | wc -l`, sandbox: 'disk' });
+  // Files of 8 MiB each. The limit may be watched only, so wait for the watch, which a busy machine delays.
+  const write = (count, wait_s) =>
+    run_command({ command: `for i in $(seq ${count}); do head -c 8M /dev/zero > big$i || exit 1; done; sleep ${wait_s}; ls | wc -l`, sandbox: 'disk' });
   const resize = async (disk_mb) => assert.equal(structuredOf(await update_sandbox({ sandbox: 'disk', disk_mb })).limits.disk_mb, disk_mb);
   await resize(64);
-  assert.equal(structuredOf(await write(5)).stdout, '5\n');
+  assert.equal(structuredOf(await write(5, 3)).stdout, '5\n');
   await resize(16); // less than is in use: only further writes are refused
   assert.equal(structuredOf(await run_command({ command: 'sleep 1; ls | wc -l', sandbox: 'disk' })).stdout, '5\n');
   await resize(48);
-  assert.match(JSON.stringify(await write(9)), /disk: |No space left|Disk quota exceeded/);
+  assert.match(JSON.stringify(await write(9, 60)), /disk: |No space left|Disk quota exceeded/);
 });
 
 test('a sandbox whose disk limit is lowered below what it has written goes on, also after sleep', async () => {
