@@ -12,7 +12,8 @@ const hasProgram = async (name) => structuredOf(await run_command({ command: `co
 const LEFT = /processes left running were ended \((.*)\): to keep one, start it with run_command {background: true}\]/;
 
 test('processes that a command leaves running are named', async () => {
-  const result = await run_command({ command: 'nohup sleep 1234 >/dev/null 2>&1 & echo started' });
+  // A moment later than its fork, a process of the shell has the name of its program.
+  const result = await run_command({ command: 'nohup sleep 1234 >/dev/null 2>&1 & sleep 1; echo started' });
   assert.match(textOf(result), /^started\n/);
   assert.match(LEFT.exec(textOf(result))[1], /^(nohup )?sleep 1234$/);
   assert.match(structuredOf(result).note, /sleep 1234/);
