@@ -62,7 +62,7 @@ SAME = {
     "atexit": "import atexit; atexit.register(print, 'at exit'); print('body'); 1/0",
     "__del__ of a global": "class A:\n    def __del__(self): print('del', __name__)\na = A()\nprint('end')",
     "an open file is flushed": "f = open('flushed.txt', 'w'); f.write('abc')",
-    "threads are joined": "import threading, time\ndef f():\n    time.sleep(.1); print('thread')\nthreading.Thread(target=f).start()\nprint(threading.main_thread() is threading.current_thread(), threading.active_count())",
+    "threads are joined": "import threading, time\nprinted = threading.Event()\ndef f():\n    printed.wait(); time.sleep(.1); print('thread')\nthreading.Thread(target=f).start()\nprint(threading.main_thread() is threading.current_thread(), threading.active_count())\nprinted.set()",
     "a daemon thread is not": "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
     "exception in a thread": "import threading\nt = threading.Thread(target=lambda: 1/0, name='T'); t.start(); t.join()",
     "excepthook": "import sys, traceback\ndef hook(kind, value, tb):\n    print('hook', kind, value, len(traceback.extract_tb(tb)), sys.excepthook is hook)\nsys.excepthook = hook\n1/0",
