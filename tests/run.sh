@@ -2,7 +2,8 @@
 # run.sh - runs every test; `make test` calls it in the root of the tree when everything is built.
 #
 # Prints one line per suite, the whole output of a suite that fails, and as the very last line
-# "N passed, M failed". A suite that crashes, hangs or prints no plan is a failure.
+# "N passed, M failed". A suite that crashes, hangs or prints no plan is a failure. A suite that fails
+# is run once more at the end, by itself.
 #
 # The attacks that use up the machine run last. Lint, with a low priority, and the virtual machine
 # take long and run beside everything else.
@@ -39,4 +40,5 @@ fi
 
 # shellcheck disable=SC2086 # a list
 wait $beside
+run_failed_again
 count_results

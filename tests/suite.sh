@@ -4,7 +4,8 @@
 #
 # The command prints TAP on stdout and is killed after SECONDS. The counts go to
 # build/suites/NAME.counts as "passed failed". The output is printed by one write, because
-# suites run side by side.
+# suites run side by side. A suite that failed adds its arguments to build/suites/failed, as a line
+# for xargs.
 set -u
 
 limit=$1
@@ -14,6 +15,7 @@ out=build/suites/$(echo "$name" | tr ' /' '__')
 echo 0 1 >"$out.counts"
 began=$(date +%s)
 status=0
+line=$(printf ' "%s"' "$limit" "$name" "$@")
 timeout -k 10 "$limit" "$@" >"$out.tap" 2>"$out.err" </dev/null || status=$?
 
 # The second line of `times` counts the children of this shell, not of a subshell: "0m1.230s 0m0.450s".
@@ -35,6 +37,7 @@ counts="$passed passed"
 counts="$counts${*:+; the suite $*}; $took"
 {
   if [ "$failed" -gt 0 ]; then
+    echo "$line" >>build/suites/failed
     cat "$out.tap" "$out.err"
     echo "FAILED  $name ($counts)"
   else

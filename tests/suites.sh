@@ -77,6 +77,19 @@ run_suites() {
   xargs -P "$(($(nproc) + 2))" -L 1 sh tests/suite.sh <build/suites/list
 }
 
+# run_failed_again - runs each suite that failed a second time, with nothing beside it. Many tests watch
+# processes, memory and files of the whole machine, and a neighbour can disturb them. What a suite
+# printed the first time stays in the output, and a suite that passes now is named as unsteady.
+run_failed_again() {
+  [ -f build/suites/failed ] || return 0
+  mv build/suites/failed build/suites/list
+  echo "# the suites that failed, again and one at a time:"
+  xargs -L 1 sh tests/suite.sh <build/suites/list
+  sed 's/^ "[0-9]*" "\([^"]*\)".*/\1/' build/suites/list | while read -r name; do
+    grep -qF "\"$name\"" build/suites/failed 2>/dev/null || echo "UNSTEADY $name (failed beside others, passed alone)"
+  done
+}
+
 # count_results - prints the closing line "N passed, M failed", and fails if a test failed
 count_results() {
   cat build/suites/*.counts | awk '
