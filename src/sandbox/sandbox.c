@@ -78,7 +78,7 @@ const char *sandbox_more_of(const struct sandbox *sandbox, const char *argument,
 		               (int)flag_len, argument, (unsigned long long)(more / unit),
 		               argument[flag_len] != '\0' ? "M" : "");
 	else
-		(void)snprintf(out, SANDBOX_MORE_SIZE, "or create_sandbox {\"%s\":%llu}", argument,
+		(void)snprintf(out, SANDBOX_MORE_SIZE, "or update_sandbox {\"%s\":%llu}", argument,
 		               (unsigned long long)(more / unit));
 	return out;
 }

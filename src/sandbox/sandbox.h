@@ -107,9 +107,9 @@ const char *sandbox_end_reason(const struct sandbox *sandbox);
 /* The limits that are lower than those it was created with, because the operator's ceilings are
  * lower now; "" if there are none. */
 const char *sandbox_lowered_limits(const struct sandbox *sandbox);
-/* Writes how to get more of a limit than `now`, in units of `unit`: `or create_sandbox
+/* Writes how to get more of a limit than `now`, in units of `unit`: `or update_sandbox
  * {"pids":1024}`, for a person at a terminal `or give a new sandbox --pids 1024`, or that the
- * ceiling `max` is reached. `argument` is that of create_sandbox; the name of one in MiB ends in
+ * ceiling `max` is reached. `argument` is that of update_sandbox; the name of one in MiB ends in
  * "_mb". Returns out. */
 enum { SANDBOX_MORE_SIZE = 80 };
 const char *sandbox_more_of(const struct sandbox *sandbox, const char *argument, uint64_t now,

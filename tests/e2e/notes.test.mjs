@@ -70,7 +70,7 @@ test('a run at the memory limit says how to get more', async () => {
   const { id: sandbox } = structuredOf(await create_sandbox({ memory_mb: 64 }));
   const command = 'head -c 300M /dev/zero | tail -c 200M | wc -c';
   const text = textOf(await run_command({ sandbox, command: `${command}; exit 1` }));
-  assert.match(text, /memory: .*64 MiB.*create_sandbox {"memory_mb":128}/);
+  assert.match(text, /memory: .*64 MiB.*update_sandbox {"memory_mb":128}/);
 });
 
 test('a file tool in a sandbox that ends at its disk limit names the limit', async (t) => {
