@@ -32,20 +32,38 @@ static bool is_stderr_writable(void)
 }
 
 /* Each line is one write(), so that the lines of several processes on one stderr do not mix. */
-void log_line(enum log_level level, const char *fmt, ...)
+PRINTF_LIKE(2, 0)
+static void write_line(const char *word, const char *fmt, va_list args)
 {
 	char text[1024], shown[1400], line[1536], now[CLOCK_TEXT_SIZE];
-	va_list args;
 	ssize_t written;
 	int len;
 
-	if (level > shown_level || !is_stderr_writable())
+	if (!is_stderr_writable())
 		return;
-	va_start(args, fmt);
 	(void)vsnprintf(text, sizeof text, fmt, args);
-	va_end(args);
-	len = snprintf(line, sizeof line, "%s belljar %s: %s\n", clock_text(now),
-	               level_names[level], utf8_escape(view_of(text), shown, sizeof shown));
+	len = snprintf(line, sizeof line, "%s belljar %s: %s\n", clock_text(now), word,
+	               utf8_escape(view_of(text), shown, sizeof shown));
 	written = write(STDERR_FILENO, line, (size_t)len);
 	(void)written;
+}
+
+void log_line(enum log_level level, const char *fmt, ...)
+{
+	va_list args;
+
+	if (level > shown_level)
+		return;
+	va_start(args, fmt);
+	write_line(level_names[level], fmt, args);
+	va_end(args);
+}
+
+void log_access(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	write_line("access", fmt, args);
+	va_end(args);
 }

@@ -21,6 +21,9 @@ enum log_level { LOG_LEVELS(X) LOG_LEVEL_COUNT };
 void log_set_level(enum log_level most_verbose); /* LOG_WARNING until it is called */
 void log_line(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* A line of the access log, which an option asks for: written at every level. */
+void log_access(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
 #define log_error(...)   log_line(LOG_ERROR, __VA_ARGS__)
 #define log_warning(...) log_line(LOG_WARNING, __VA_ARGS__)
 #define log_info(...)    log_line(LOG_INFO, __VA_ARGS__)

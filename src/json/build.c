@@ -155,9 +155,9 @@ static char *dump_value(json_t *value, size_t flags, size_t *ret_len)
 	return text;
 }
 
-char *json_write(json_t *value, size_t *ret_len)
+char *json_write_sorted(json_t *value, size_t *ret_len)
 {
-	return dump_value(value, JSON_COMPACT, ret_len);
+	return dump_value(value, JSON_COMPACT | JSON_SORT_KEYS, ret_len);
 }
 
 char *json_write_indented(json_t *value, size_t indent, size_t *ret_len)

@@ -10,11 +10,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "loop/internal.h"
+#include "loop/socket.h"
 
 struct loop {
 	struct event_base *base;
 	struct event *defer; /* due at once while `deferred` has entries */
 	struct list deferred;
+	char *chunk; /* NULL until the first socket reads */
 };
 
 struct deferred {
@@ -38,6 +40,13 @@ struct loop_signal {
 struct event_base *loop_base(struct loop *loop)
 {
 	return loop->base;
+}
+
+char *loop_chunk(struct loop *loop)
+{
+	if (loop->chunk == NULL)
+		loop->chunk = mem_new(LOOP_SOCKET_CHUNK);
+	return loop->chunk;
 }
 
 void *loop_must_have(void *handle)
@@ -120,6 +129,7 @@ struct loop *loop_free(struct loop *loop)
 	loop_run_deferred(loop);
 	event_free(loop->defer);
 	event_base_free(loop->base);
+	free(loop->chunk);
 	free(loop);
 	return NULL;
 }

@@ -1,9 +1,9 @@
 /* loop.h - the event loop of the process, with timers and signals.
  *
  * This folder is the only one that includes libevent. Callbacks must not block. The objects of
- * this folder (timer, signal, input, output, watch) may be freed from their own callbacks. Any
- * other object whose functions may still be on the stack is freed with loop_defer(). There is one
- * thread: nothing here may be called from another thread or from a signal handler.
+ * this folder (timer, signal, input, output, socket, watch) may be freed from their own callbacks.
+ * Any other object whose functions may still be on the stack is freed with loop_defer(). There is
+ * one thread: nothing here may be called from another thread or from a signal handler.
  *
  * The caller frees every object before the loop. */
 #pragma once

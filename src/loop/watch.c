@@ -35,6 +35,14 @@ struct loop_watch *loop_watch_new(struct loop *loop, int fd, loop_fn *fn, void *
 	return watch;
 }
 
+void loop_watch_read(struct loop_watch *watch, bool wanted)
+{
+	if (wanted)
+		(void)event_add(watch->readable, NULL);
+	else
+		(void)event_del(watch->readable);
+}
+
 void loop_watch_write(struct loop_watch *watch, bool wanted)
 {
 	if (wanted)

@@ -13,6 +13,8 @@ struct loop_watch;
 /* Calls fn in every iteration of the loop in which fd is readable. */
 struct loop_watch *loop_watch_new(struct loop *loop, int fd, loop_fn *fn,
                                   void *ctx) RETURNS_NONNULL;
+/* Stops or starts again calling fn while fd is readable. */
+void loop_watch_read(struct loop_watch *watch, bool wanted);
 /* Starts (`wanted`) or stops calling fn while fd is writable. */
 void loop_watch_write(struct loop_watch *watch, bool wanted);
 struct loop_watch *loop_watch_free(struct loop_watch *watch);
