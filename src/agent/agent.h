@@ -32,6 +32,7 @@ struct agent {
 	struct wire_link link;
 	uint32_t ids[WIRE_STREAMS_MAX]; /* of the streams below; 0: the slot is free */
 	struct stream streams[WIRE_STREAMS_MAX];
+	struct listener listeners[LINK_LISTENERS];
 	uint64_t next_due; /* the earliest time a stream has set with stream_set_due(); 0: none */
 
 	struct user user;

@@ -15,7 +15,7 @@
 static void give_credit(struct feed *feed, size_t bytes)
 {
 	feed->owed += bytes;
-	if (feed->owed < WIRE_WINDOW / 4 && feed->end != feed->start)
+	if (feed->owed < feed->window / 4 && feed->end != feed->start)
 		return;
 	if (feed->owed != 0 && !feed->ending)
 		stream_send_credit(feed->stream, feed->channel, feed->owed);
@@ -119,16 +119,26 @@ static void on_ready(struct source *source, uint32_t events)
 		finish_feed(feed);
 }
 
+void feed_grow(struct feed *feed, size_t bytes)
+{
+	feed->window += bytes;
+	stream_send_credit(feed->stream, feed->channel, bytes);
+}
+
 int feed_open(struct feed *feed, struct stream *stream, uint8_t channel, int fd,
               void (*drained)(struct feed *), struct error *err)
 {
-	*feed = (struct feed){ .stream = stream, .channel = channel, .drained = drained };
+	*feed = (struct feed){
+		.stream = stream, .channel = channel, .window = WIRE_WINDOW, .drained = drained
+	};
 	return source_add(&feed->source, stream->agent->poller.inner, fd, 0, on_ready, err);
 }
 
 void feed_open_discarding(struct feed *feed, struct stream *stream, uint8_t channel)
 {
-	*feed = (struct feed){ .source.fd = -1, .stream = stream, .channel = channel };
+	*feed = (struct feed){
+		.source.fd = -1, .stream = stream, .channel = channel, .window = WIRE_WINDOW
+	};
 }
 
 /* The queue cannot overflow: the server has credit for one window at most, and is given more only
@@ -136,8 +146,8 @@ void feed_open_discarding(struct feed *feed, struct stream *stream, uint8_t chan
 static void enqueue_bytes(struct feed *feed, struct view bytes)
 {
 	if (feed->queue == NULL)
-		feed->queue = mem_new(WIRE_WINDOW);
-	if (WIRE_WINDOW - feed->end < bytes.len) {
+		feed->queue = mem_new(feed->window);
+	if (feed->window - feed->end < bytes.len) {
 		memmove(feed->queue, feed->queue + feed->start, feed->end - feed->start);
 		feed->end -= feed->start;
 		feed->start = 0;

@@ -26,7 +26,8 @@ struct feed {
 	uint8_t channel;
 	bool packets;      /* into a worker: one frame is one packet, see files/files.h */
 	bool ending;       /* END was received */
-	char *queue;       /* WIRE_WINDOW bytes, or NULL */
+	size_t window;     /* bytes that the server may have sent and that are not written */
+	char *queue;       /* `window` bytes, or NULL */
 	size_t start, end; /* bytes in the queue */
 	size_t owed;       /* bytes written whose credit was not given back yet */
 	/* Called after END when all bytes are written or discarded; NULL: the descriptor is
@@ -38,6 +39,8 @@ MUST_CHECK int feed_open(struct feed *feed, struct stream *stream, uint8_t chann
                          void (*drained)(struct feed *), struct error *err);
 /* A feed without a descriptor: credit is given back at once. */
 void feed_open_discarding(struct feed *feed, struct stream *stream, uint8_t channel);
+/* Gives more credit. To be called before the first byte. */
+void feed_grow(struct feed *feed, size_t bytes);
 void feed_put(struct feed *feed, struct view bytes);
 void feed_end(struct feed *feed);
 void feed_close(struct feed *feed);

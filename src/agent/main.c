@@ -144,10 +144,25 @@ static void on_signal(struct source *source, uint32_t events)
 
 /* --- start ------------------------------------------------------------------------- */
 
-static int add_sources(int channel, struct error *err)
+/* Where an engine can connect only standard input and output, these are the channel. Programs must
+ * not inherit them, and the agent must not write anything else to them: /dev/null takes their
+ * place. */
+static int take_stdio(int *in, int *out, struct error *err)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	*in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	*out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (null < 0 || *in < 0 || *out < 0 || dup2(null, STDIN_FILENO) < 0 ||
+	    dup2(null, STDOUT_FILENO) < 0)
+		return error_sys(err, "take over standard input and output");
+	(void)close(null);
+	return fd_set_nonblocking(*out, err);
+}
+
+static int add_sources(int channel, int out, struct error *err)
 {
 	sigset_t set;
-	int out = dup(channel); /* epoll takes a descriptor only once per set */
 	int signals;
 
 	(void)sigemptyset(&set);
@@ -170,19 +185,25 @@ static int add_sources(int channel, struct error *err)
 int main(int argc, char **argv)
 {
 	uint64_t channel = 3, user = 0;
+	bool is_stdio = argc >= 2 && strcmp(argv[1], "stdio") == 0;
 	struct error err;
+	int in, out;
 
-	if (argc > 4 || (argc >= 2 && num_parse_u64(argv[1], 0, 1 << 20, &channel, &err) < 0) ||
+	if (argc > 4 ||
+	    (argc >= 2 && !is_stdio && num_parse_u64(argv[1], 0, 1 << 20, &channel, &err) < 0) ||
 	    (argc >= 3 && num_parse_u64(argv[2], 0, UINT32_MAX - 1, &user, &err) < 0) ||
 	    (argc == 4 && num_parse_u64(argv[3], 0, UINT64_MAX, &agent.allowed, &err) < 0))
-		agent_die("usage: belljar-agent [DESCRIPTOR [USER [ALLOWED]]]");
+		agent_die("usage: belljar-agent [DESCRIPTOR|stdio [USER [ALLOWED]]]");
 	agent.on_host = argc == 4;
 	if (agent.on_host && !export_has_rules())
 		agent_die("this agent has no rules for copies to the host");
 	agent.root = -1;
 	wire_link_init(&agent.link, WIRE_AGENT);
-	if (fd_ensure_stdio(&err) < 0 || setup_process(&agent, &err) < 0 ||
-	    add_sources((int)channel, &err) < 0)
+	if (fd_ensure_stdio(&err) < 0 || setup_process(&agent, &err) < 0)
+		agent_die(err.msg);
+	in = (int)channel;
+	out = is_stdio ? -1 : dup(in); /* epoll takes a descriptor only once per set */
+	if ((is_stdio && take_stdio(&in, &out, &err) < 0) || add_sources(in, out, &err) < 0)
 		agent_die(err.msg);
 	if (user != 0)
 		reach_check_ahead((uint32_t)user);

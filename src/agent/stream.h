@@ -1,16 +1,17 @@
 /* stream.h - one stream on the agent's side: its protocol state and its handlers.
  *
  * dispatch.c takes a free slot of the agent's table for each request. A stream is carried by a
- * program (program/program.h) or by a worker (files/files.h), which sets `handlers` and reacts to
- * messages, credit, the exit of its child process and timeouts. stream_done() and stream_fail()
- * send the last message and free the slot: neither the stream nor what is embedded in it may be
- * touched afterwards. A handler that goes on after a call that may end the stream compares wire.id
- * before and after. */
+ * program (program/program.h), by a worker (files/files.h) or by a connection (link.h), which sets
+ * `handlers` and reacts to messages, credit, the exit of its child process and timeouts.
+ * stream_done() and stream_fail() send the last message and free the slot: neither the stream nor
+ * what is embedded in it may be touched afterwards. A handler that goes on after a call that may
+ * end the stream compares wire.id before and after. */
 #pragma once
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "agent/files/files.h"
+#include "agent/link.h"
 #include "agent/program/program.h"
 #include "wire/stream.h"
 
@@ -37,6 +38,7 @@ struct stream {
 	union {
 		struct program program;
 		struct worker worker;
+		struct link link;
 	};
 };
 

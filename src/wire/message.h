@@ -6,7 +6,7 @@
 #pragma once
 #include "wire/field.h"
 
-enum { WIRE_MAGIC = 0x424a4152, /* "BJAR" */ WIRE_VERSION = 1 };
+enum { WIRE_MAGIC = 0x424a4152, /* "BJAR" */ WIRE_VERSION = 2 };
 
 enum wire_type {
 	/* the channel itself */
@@ -49,6 +49,9 @@ enum wire_type {
 	/* resource usage of the sandbox */
 	WIRE_STATS = 0x50,
 	WIRE_STATS_ARE,
+	/* connections on the sandbox's loopback interface */
+	WIRE_ACCEPT = 0x60,
+	WIRE_LINKED,
 	WIRE_TYPE_COUNT
 };
 
@@ -310,7 +313,11 @@ struct wire_stats_are {
 	uint64_t disk_used, disk_total, files_used, files_total;
 };
 
-/* Any message. Messages without fields (END, CLOSE, STATS) have no member. */
+struct wire_accept {
+	uint16_t port; /* of 127.0.0.1 in the sandbox */
+};
+
+/* Any message. Messages without fields (END, CLOSE, STATS, LINKED) have no member. */
 struct wire_message {
 	enum wire_type type;
 	union {
@@ -343,5 +350,6 @@ struct wire_message {
 		struct wire_pack pack;
 		struct wire_unpack unpack;
 		struct wire_stats_are stats_are;
+		struct wire_accept accept;
 	};
 };

@@ -103,7 +103,7 @@ void wire_stream_init(struct wire_stream *stream, uint32_t id, enum wire_kind ki
 		.id = id,
 		.kind = kind,
 		.side = side,
-		.phase = spec->has_started ? WIRE_PHASE_STARTING : WIRE_PHASE_RUNNING,
+		.phase = spec->start != NULL ? WIRE_PHASE_STARTING : WIRE_PHASE_RUNNING,
 		.ended = (uint8_t)~spec->channels,
 	};
 	for (unsigned i = 0; i < WIRE_CHANNELS; i++)
@@ -223,7 +223,7 @@ static int record_frame(struct wire_stream *stream, const struct wire_frame *fra
 		stream->once[frame->type / 64] |= 1ULL << frame->type % 64;
 	if (frame->type == WIRE_END)
 		stream->ended |= (uint8_t)(1u << frame->channel);
-	if (frame->type == WIRE_STARTED)
+	if (frame->type == WIRE_STARTED || frame->type == WIRE_LINKED)
 		stream->phase = WIRE_PHASE_RUNNING;
 	if (frame->type == WIRE_DONE || frame->type == WIRE_FAILED)
 		stream->over = true;

@@ -182,6 +182,8 @@ static const struct wire_field stats_are[] = {
 	ANY64(wire_stats_are, files_total),
 };
 
+static const struct wire_field accept_[] = { U16(wire_accept, port, 1, UINT16_MAX) };
+
 static const struct wire_field entry[] = {
 	ENUM(wire_entry, type, WIRE_FILE_TYPE_COUNT),
 	PERM(wire_entry, perm),
@@ -204,8 +206,8 @@ static const struct wire_field match[] = {
 #define OPENS(kind)              .from = WIRE_FROM_SERVER, .phase = WIRE_PHASE_OPEN, .opens = (kind)
 #define ON(kind)                 (1u << WIRE_KIND_##kind)
 #define STREAM(sender, when, on) .from = (sender), .phase = (when), .kinds = (on)
-#define ANY_STREAM               (ON(RUN) | ON(FETCH) | ON(STORE) | ON(QUERY))
-#define BYTES_BOTH               (ON(RUN) | ON(FETCH) | ON(STORE))
+#define ANY_STREAM               (ON(RUN) | ON(FETCH) | ON(STORE) | ON(QUERY) | ON(LINK))
+#define BYTES_BOTH               (ON(RUN) | ON(FETCH) | ON(STORE) | ON(LINK))
 
 static const struct wire_spec specs[WIRE_TYPE_COUNT] = {
 	[WIRE_HELLO] = { "HELLO", "the version of the protocol",
@@ -294,17 +296,23 @@ static const struct wire_spec specs[WIRE_TYPE_COUNT] = {
 	[WIRE_STATS_ARE] = { "STATS_ARE", "the answer to STATS",
 	                     STREAM(WIRE_FROM_AGENT, WIRE_PHASE_RUNNING, ON(QUERY)), .once = true,
 	                     RECORD(stats_are, wire_stats_are) },
+
+	[WIRE_ACCEPT] = { "ACCEPT", "wait for a connection to a port of 127.0.0.1",
+	                  OPENS(WIRE_KIND_LINK), RECORD(accept_, wire_accept) },
+	[WIRE_LINKED] = { "LINKED", "a program has connected",
+	                  STREAM(WIRE_FROM_AGENT, WIRE_PHASE_STARTING, ON(LINK)), .once = true },
 };
 
 const struct wire_record wire_entry_record = { entry, ARRAY_LEN(entry), sizeof(struct wire_entry) };
 const struct wire_record wire_match_record = { match, ARRAY_LEN(match), sizeof(struct wire_match) };
 
 static const struct wire_kind_spec kinds[WIRE_KIND_COUNT] = {
-	[WIRE_KIND_NONE] = { "control", 0, false },
-	[WIRE_KIND_RUN] = { "run", (1u << WIRE_CHANNELS) - 1, true },
-	[WIRE_KIND_FETCH] = { "fetch", 1u << WIRE_OUT, false },
-	[WIRE_KIND_STORE] = { "store", 1u << WIRE_IN, false },
-	[WIRE_KIND_QUERY] = { "query", 1u << WIRE_OUT, false },
+	[WIRE_KIND_NONE] = { "control", 0, NULL },
+	[WIRE_KIND_RUN] = { "run", (1u << WIRE_CHANNELS) - 1, "STARTED" },
+	[WIRE_KIND_FETCH] = { "fetch", 1u << WIRE_OUT, NULL },
+	[WIRE_KIND_STORE] = { "store", 1u << WIRE_IN, NULL },
+	[WIRE_KIND_QUERY] = { "query", 1u << WIRE_OUT, NULL },
+	[WIRE_KIND_LINK] = { "link", 1u << WIRE_IN | 1u << WIRE_OUT, "LINKED" },
 };
 
 const struct wire_spec *wire_spec(uint8_t type)

@@ -26,6 +26,7 @@ enum wire_kind {
 	WIRE_KIND_FETCH, /* bytes from the sandbox: READ, PACK */
 	WIRE_KIND_STORE, /* bytes into the sandbox: WRITE, UNPACK */
 	WIRE_KIND_QUERY, /* a question that is answered with records */
+	WIRE_KIND_LINK,  /* a connection on the sandbox's loopback interface */
 	WIRE_KIND_COUNT
 };
 
@@ -67,8 +68,8 @@ enum wire_phase {
 	WIRE_PHASE_WELCOME,  /* of the channel: HELLO was sent, WELCOME is next */
 	WIRE_PHASE_READY,    /* of the channel: WELCOME was sent, READY or REFUSED is next */
 	WIRE_PHASE_OPEN,     /* of the channel: READY was sent, streams may be opened */
-	WIRE_PHASE_STARTING, /* of a run: STARTED has not been sent yet */
-	WIRE_PHASE_RUNNING,  /* of a stream: STARTED was sent, or its kind has no STARTED */
+	WIRE_PHASE_STARTING, /* of a run or link: STARTED or LINKED has not been sent yet */
+	WIRE_PHASE_RUNNING,  /* of a stream: that was sent, or its kind has no such message */
 	WIRE_PHASE_LIVE,     /* of a stream: STARTING or RUNNING */
 	WIRE_PHASE_COUNT
 };
@@ -92,7 +93,7 @@ const struct wire_spec *wire_spec(uint8_t type);
 struct wire_kind_spec {
 	const char *name;
 	unsigned channels; /* mask of 1 << channel */
-	bool has_started;  /* the agent sends STARTED before anything else */
+	const char *start; /* the message that the agent sends before anything else; or NULL */
 };
 const struct wire_kind_spec *wire_kind(enum wire_kind kind);
 

@@ -52,11 +52,27 @@ int path_not_file(struct view path, mode_t mode, struct error *err)
 	                 what);
 }
 
+/* The root is a directory of the host, and links in it are meant for the whole host: one that leads
+ * out of the root leads nowhere, and not to a file of the same name inside. */
+static int open_on_host(const struct job *job, const char *text, int flags, mode_t mode)
+{
+	int fd;
+
+	text += strspn(text, "/");
+	fd = open_resolved(job->root, text[0] != '\0' ? text : ".", flags, mode,
+	                   RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
+	if (fd < 0 && errno == EXDEV)
+		errno = ENOENT;
+	return fd;
+}
+
 /* Every path of a client is opened here. RESOLVE_IN_ROOT: "..", absolute links and absolute paths
  * end at the root. RESOLVE_NO_MAGICLINKS: links of /proc such as /proc/PID/root or /proc/PID/fd/3
  * jump to any file without resolving a path, so they would lead out. */
 static int open_inside(const struct job *job, const char *text, int flags, mode_t mode)
 {
+	if (job->on_host)
+		return open_on_host(job, text, flags, mode);
 	return open_resolved(job->root, text, flags, mode, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 }
 

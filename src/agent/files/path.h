@@ -1,8 +1,9 @@
 /* path.h - paths as the sandbox's user means them, opened without a way out of the root.
  *
  * "/" is the job's root and nothing is above it; a relative path starts in the workspace; symbolic
- * links are followed, but inside the root only. The kernel resolves the whole path in one call
- * (openat2 with RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS). A check of our own before the open
+ * links are followed, but inside the root only (on the host a link that leads out of the root leads
+ * nowhere). The kernel resolves the whole path in one call (openat2 with RESOLVE_IN_ROOT, on the
+ * host RESOLVE_BENEATH, and RESOLVE_NO_MAGICLINKS). A check of our own before the open
  * could be raced: code in the sandbox may replace a directory by a link at any moment. Errors name
  * the path as the client wrote it. */
 #pragma once

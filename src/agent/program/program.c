@@ -169,7 +169,9 @@ static void read_reports(struct stream *stream)
 	while (stream->wire.id == id && stream->program.keeper.fd >= 0) {
 		ssize_t n = recv(stream->program.keeper.fd, &report, sizeof report, MSG_DONTWAIT);
 
-		if (n < 0 && errno == EINTR)
+		/* ECONNRESET comes once, in front of the reports that wait: the keeper has exited
+		 * without reading an order. */
+		if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			return;

@@ -19,6 +19,7 @@ struct program {
 	struct source keeper;
 	struct feed in, control_in;
 	struct pump pumps[PROGRAM_PUMPS]; /* stdout, stderr, control */
+	uint8_t early_pumps;              /* how many got output before STARTED */
 	int terminal;                     /* -1: none */
 	bool exited;                      /* EXITED was reported by the keeper */
 	bool closing;                     /* CLOSE was received */

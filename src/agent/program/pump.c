@@ -45,9 +45,32 @@ static size_t allowed_bytes(const struct pump *pump)
 	return (size_t)n;
 }
 
+static bool is_starting(const struct pump *pump)
+{
+	return pump->stream->wire.phase == WIRE_PHASE_STARTING;
+}
+
 void pump_credit(struct pump *pump)
 {
-	source_want(&pump->source, allowed_bytes(pump) != 0 ? EPOLLIN : 0);
+	bool is_wanted = is_starting(pump) ? pump->rank == 0 : allowed_bytes(pump) != 0;
+
+	source_want(&pump->source, is_wanted ? EPOLLIN : 0);
+}
+
+/* The pump of the stream whose output came first of what came before STARTED, and was not read
+ * yet; or NULL. */
+static struct pump *first_early(struct stream *stream)
+{
+	struct pump *first = NULL;
+
+	for (size_t i = 0; i < PROGRAM_PUMPS; i++) {
+		struct pump *pump = &stream->program.pumps[i];
+
+		if (pump->source.fd >= 0 && pump->rank != 0 && allowed_bytes(pump) != 0 &&
+		    (first == NULL || pump->rank < first->rank))
+			first = pump;
+	}
+	return first;
 }
 
 void pump_set_older(struct pump *pump, struct pump *older, size_t count)
@@ -92,6 +115,7 @@ static void send_output(struct pump *pump)
 
 	if (max == 0)
 		return;
+	pump->rank = 0;
 	n = read_into_frame(pump, max);
 	/* A program may have read its own output back: then the pipe has fewer bytes than were
 	 * counted, and the rest of the count is dropped. */
@@ -115,6 +139,15 @@ static void on_ready(struct source *source, uint32_t events)
 	struct pump *older = allowed_bytes(pump) != 0 ? next_older(pump) : NULL;
 
 	(void)events;
+	/* DATA must not be sent before STARTED. epoll(7) returns descriptors in the order in which
+	 * they became ready, which is the order of the output. */
+	if (is_starting(pump)) {
+		pump->rank = ++pump->stream->program.early_pumps;
+		pump_credit(pump);
+		return;
+	}
+	if (older == NULL)
+		older = first_early(pump->stream);
 	send_output(older != NULL ? older : pump);
 }
 

@@ -25,6 +25,9 @@ struct pump {
 	size_t older_count;
 	bool is_waiting; /* output was counted, and has to be sent before messages */
 	uint64_t ahead;  /* in a pump of output: bytes to send before messages */
+	/* Which of the stream's pumps got output first, from 1, if that was before STARTED and was
+	 * not read yet; else 0. */
+	uint8_t rank;
 	void (*ended)(struct pump *pump); /* after END was sent; may end the stream */
 };
 
